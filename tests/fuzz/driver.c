@@ -17,8 +17,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "apart.h"
 #include "base/clock.h"
+#include "child.h"
 #include "mutate.h"
 
 enum {
@@ -90,79 +90,79 @@ static int run_hex(const char *hex) {
     return EXIT_SUCCESS;
 }
 
-static void print_failure(const struct apart_fate *fate, const struct apart_board *board) {
-    (void)printf("# %s; once more by: --input ", fate->text);
-    for (size_t i = 0; i < board->size; i++) {
-        (void)printf("%02x", board->bytes[i]);
+static void print_failure(const struct child_result *result, const struct child_input *input) {
+    (void)printf("# %s; once more by: --input ", result->text);
+    for (size_t i = 0; i < input->size; i++) {
+        (void)printf("%02x", input->bytes[i]);
     }
     (void)printf("\n");
 }
 
 /* ---- the corpus ------------------------------------------------------------------------------ */
 
-static bool next_of_corpus(void *context, size_t number, struct apart_board *board) {
+static bool next_of_corpus(void *context, size_t number, struct child_input *input) {
     const struct corpus *corpus = context;
 
     if (number == corpus->count) {
         return false;
     }
-    board->size = corpus->inputs[number].size;
-    memcpy(board->bytes, corpus->inputs[number].bytes, board->size);
+    input->size = corpus->inputs[number].size;
+    memcpy(input->bytes, corpus->inputs[number].bytes, input->size);
     return true;
 }
 
 /* Goes on behind an input that failed. Returns how many did. */
-static size_t replay(const struct corpus *corpus, struct apart_board *board, unsigned patience_s) {
+static size_t replay(const struct corpus *corpus, struct child_input *input, unsigned patience_s) {
     size_t failed = 0;
 
-    for (size_t first = 0; first < corpus->count; first = board->number + 1) {
-        struct apart_fate fate =
-            apart_run(board, next_of_corpus, (void *)corpus, first, patience_s);
-        if (fate.lived) {
+    for (size_t first = 0; first < corpus->count; first = input->number + 1) {
+        struct child_result result =
+            child_run(input, next_of_corpus, (void *)corpus, first, patience_s);
+        if (result.lived) {
             break;
         }
         failed++;
-        (void)printf("# %s\n", corpus->inputs[board->number].file);
-        print_failure(&fate, board);
+        (void)printf("# %s\n", corpus->inputs[input->number].file);
+        print_failure(&result, input);
     }
     return failed;
 }
 
 /* ---- inputs made of it ----------------------------------------------------------------------- */
 
-struct invention {
+struct mutants {
     const struct corpus *corpus;
     struct lk_random random;
     int64_t until_us;
 };
 
-static bool next_of_invention(void *context, size_t number, struct apart_board *board) {
-    struct invention *invention = context;
+static bool next_mutant(void *context, size_t number, struct child_input *input) {
+    struct mutants *mutants = context;
 
-    if (lk_clock_now_us() >= invention->until_us) {
-        board->number = number;
+    if (lk_clock_now_us() >= mutants->until_us) {
+        input->number = number;
         return false;
     }
-    board->size = mutate(invention->corpus, &invention->random, board->bytes);
+    input->size = mutate(mutants->corpus, &mutants->random, input->bytes);
     return true;
 }
 
-static bool invent(const struct corpus *corpus, struct apart_board *board,
-                   const struct options *options) {
+static bool run_mutants(const struct corpus *corpus, struct child_input *input,
+                        const struct options *options) {
     const char *given = getenv("LK_TEST_SEED");
     uint64_t seed = given != NULL ? strtoull(given, NULL, 0) : lk_random_draw();
-    struct invention invention = {.corpus = corpus,
-                                  .random = {seed},
-                                  .until_us = lk_clock_now_us() + options->milliseconds * 1000};
-    struct apart_fate fate;
+    struct mutants mutants = {.corpus = corpus,
+                              .random = {seed},
+                              .until_us = lk_clock_now_us() + options->milliseconds * 1000};
+    struct child_result result;
 
     (void)printf("# LK_TEST_SEED=%" PRIu64 "\n", seed);
-    fate = apart_run(board, next_of_invention, &invention, 0, options->patience_s);
-    if (!fate.lived) {
-        print_failure(&fate, board);
+    result = child_run(input, next_mutant, &mutants, 0, options->patience_s);
+    if (!result.lived) {
+        print_failure(&result, input);
     }
-    (void)printf("# %zu inputs in %" PRId64 " ms\n", board->number, options->milliseconds);
-    return fate.lived;
+    (void)printf("# %zu inputs in %" PRId64 " ms\n", input->number, options->milliseconds);
+    return result.lived;
 }
 
 /* ---- a directory for the targets ------------------------------------------------------------- */
@@ -185,14 +185,14 @@ static void make_place(char ret_place[], size_t size) {
 }
 
 static bool run(const struct corpus *corpus, const struct options *options) {
-    struct apart_board *board = apart_board_new();
-    size_t failed = replay(corpus, board, options->patience_s);
+    struct child_input *input = child_input_new();
+    size_t failed = replay(corpus, input, options->patience_s);
     bool lived;
 
     (void)printf("%s 1 - the corpus, %zu inputs\n", failed == 0 ? "ok" : "not ok", corpus->count);
-    lived = invent(corpus, board, options);
+    lived = run_mutants(corpus, input, options);
     (void)printf("%s 2 - inputs made of it\n", lived ? "ok" : "not ok");
-    apart_board_free(board);
+    child_input_free(input);
     return failed == 0 && lived;
 }
 

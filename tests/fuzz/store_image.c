@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PAGE_BYTES = 4096, EDIT_BYTES = 4, SPOIL_BYTES = 3, NAME_MAX_BYTES = PATH_MAX };
+enum { PAGE_BYTES = 4096, EDIT_BYTES = 4, CORRUPTION_BYTES = 3, NAME_MAX_BYTES = PATH_MAX };
 
 static void name_file(const struct fixture *fixture, const char *suffix, char ret_name[]) {
     (void)snprintf(ret_name, NAME_MAX_BYTES, "%s%s", fixture->file, suffix);
@@ -227,38 +227,38 @@ const char *store_image_nonsense(uint8_t nonsense) {
     return values[nonsense % store_image_nonsense_count()];
 }
 
-static void spoil_once(sqlite3 *handle, const uint8_t spoil[SPOIL_BYTES]) {
-    const char *column = store_image_place(spoil[0]);
-    const char *value = store_image_nonsense(spoil[1]);
+static void corrupt_once(sqlite3 *handle, const uint8_t corruption[CORRUPTION_BYTES]) {
+    const char *column = store_image_place(corruption[0]);
+    const char *value = store_image_nonsense(corruption[1]);
     char table[16] = "";
     char statement[512];
 
     (void)sscanf(column, "%15s", table);
-    if (spoil[2] >= 240) {
+    if (corruption[2] >= 240) {
         (void)snprintf(statement, sizeof statement, "DELETE FROM %s", table);
-    } else if (spoil[2] % 8 == 0) {
+    } else if (corruption[2] % 8 == 0) {
         (void)snprintf(statement, sizeof statement, "UPDATE OR IGNORE %s = %s", column, value);
     } else {
         /* One of its rows. */
         (void)snprintf(statement, sizeof statement,
                        "UPDATE OR IGNORE %s = %s WHERE (SELECT count(*) FROM %s) > 0"
                        " AND abs(length(quote(%s)) %% 4) = %d",
-                       column, value, table, strrchr(column, ' ') + 1, spoil[2] % 4);
+                       column, value, table, strrchr(column, ' ') + 1, corruption[2] % 4);
     }
     (void)sqlite3_exec(handle, statement, NULL, NULL, NULL);
 }
 
-void store_image_spoil(const struct fixture *fixture, const uint8_t *data, size_t size) {
+void store_image_corrupt(const struct fixture *fixture, const uint8_t *data, size_t size) {
     sqlite3 *handle = NULL;
 
-    if (size < SPOIL_BYTES || sqlite3_open(fixture->file, &handle) != SQLITE_OK) {
+    if (size < CORRUPTION_BYTES || sqlite3_open(fixture->file, &handle) != SQLITE_OK) {
         (void)sqlite3_close(handle);
         return;
     }
     (void)sqlite3_exec(handle, "PRAGMA synchronous = OFF; PRAGMA ignore_check_constraints = 1",
                        NULL, NULL, NULL);
-    for (size_t i = 0; i < STORE_IMAGE_EDITS_MAX && (i + 1) * SPOIL_BYTES <= size; i++) {
-        spoil_once(handle, data + i * SPOIL_BYTES);
+    for (size_t i = 0; i < STORE_IMAGE_EDITS_MAX && (i + 1) * CORRUPTION_BYTES <= size; i++) {
+        corrupt_once(handle, data + i * CORRUPTION_BYTES);
     }
     (void)sqlite3_close(handle);
 }

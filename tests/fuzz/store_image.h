@@ -29,7 +29,7 @@ void store_image_make(const struct fixture *fixture, struct fixture_clock *clock
 
 /*
  * Changes bytes of the image as `data` says, four bytes a change. Returns how many bytes of `data`
- * it took; what is left are changes for store_image_spoil().
+ * it took; what is left are changes for store_image_corrupt().
  */
 size_t store_image_damage(struct store_image *image, const uint8_t *data, size_t size);
 
@@ -37,7 +37,7 @@ size_t store_image_damage(struct store_image *image, const uint8_t *data, size_t
 void store_image_put(const struct store_image *image, const struct fixture *fixture);
 
 /* Writes nonsense into rows of the file in place, by SQL, three bytes a row. */
-void store_image_spoil(const struct fixture *fixture, const uint8_t *data, size_t size);
+void store_image_corrupt(const struct fixture *fixture, const uint8_t *data, size_t size);
 
 /* How many places and how many kinds of nonsense it knows: its first two bytes, counted from 0. */
 uint8_t store_image_place_count(void);

@@ -42,7 +42,7 @@ static void make_image(const char *path, struct image *ret_image) {
     FUZZ_DEMAND(lk_canal_remove(path) == LK_CANAL_OK);
 }
 
-static void spoil(struct image *image, const uint8_t *data, size_t size) {
+static void corrupt(struct image *image, const uint8_t *data, size_t size) {
     while (size >= 3) {
         size_t place = (size_t)data[0] << 8 | data[1];
         size_t piece = data[2] < size - 3 ? data[2] : size - 3;
@@ -105,7 +105,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 
     (void)snprintf(path, sizeof path, "/dev/shm/canal.fuzz.%d", (int)getpid());
     make_image(path, &image);
-    spoil(&image, data, size);
+    corrupt(&image, data, size);
     file = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     FUZZ_DEMAND(file >= 0 && write(file, image.bytes, image.size) == (ssize_t)image.size);
     (void)close(file);

@@ -226,7 +226,7 @@ static void put_damaged(const uint8_t *data, size_t size) {
     image = whole.image;
     taken = store_image_damage(&image, data, size);
     store_image_put(&image, &whole.fixture);
-    store_image_spoil(&whole.fixture, data + taken, size - taken);
+    store_image_corrupt(&whole.fixture, data + taken, size - taken);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

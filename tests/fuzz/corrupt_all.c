@@ -5,11 +5,11 @@
  */
 #include "store_image.h"
 
-enum { SPOILS = 192, ALL_ROWS = 0 }; /* of an input's bytes: store_image.c */
+enum { CORRUPTS = 192, ALL_ROWS = 0 }; /* of an input's bytes: store_image.c */
 
 /* The byte that stands for the place and begins a change by SQL. */
 static uint8_t byte_of(uint8_t place) {
-    uint8_t byte = SPOILS;
+    uint8_t byte = CORRUPTS;
 
     while (byte % store_image_place_count() != place) {
         byte++;
@@ -17,7 +17,7 @@ static uint8_t byte_of(uint8_t place) {
     return byte;
 }
 
-static void spoil_with_everything(uint8_t place) {
+static void corrupt_with_everything(uint8_t place) {
     for (uint8_t nonsense = 0; nonsense < store_image_nonsense_count(); nonsense++) {
         /* A minute later, on the same boot and on another. */
         for (uint8_t manner = 1; manner <= 3; manner += 2) {
@@ -32,7 +32,7 @@ static void spoil_with_everything(uint8_t place) {
 int main(void) {
     (void)printf("1..%d\n", store_image_place_count());
     for (uint8_t place = 0; place < store_image_place_count(); place++) {
-        spoil_with_everything(place);
+        corrupt_with_everything(place);
         (void)printf("ok %d - %s\n", place + 1, store_image_place(place));
     }
     return EXIT_SUCCESS;
