@@ -16,7 +16,7 @@
 #include "../calls.h"
 #include "base/clock.h"
 #include "engine/redis/redis.h"
-#include "one.h"
+#include "lock.h"
 
 enum {
     REQUESTS = 60000,
@@ -30,56 +30,56 @@ enum {
 #define PASSED_US (INT64_C(3600) * 1000000)
 #define LIVE_TTL_MS (INT64_C(300) * 24 * 3600 * 1000)
 
-static void break_now(struct lk_engine *engine, const struct one *one) {
-    const struct lk_patience until = one_patience();
+static void break_now(struct lk_engine *engine, const struct lock *lock) {
+    const struct lk_patience until = lock_patience();
     const struct lk_break broken = {
-        .path = one->part.path, .owner = lk_slice_of(one->owner), .at_once = true};
+        .path = lock->part.path, .owner = lk_slice_of(lock->owner), .at_once = true};
     size_t count = 0;
     lk_error error;
 
     if (call_break(engine, &broken, "root", "a test", &until, &count, &error) != LK_OK
         || count != 1) {
-        one_give_up(one->text, "not broken");
+        lock_give_up(lock->text, "not broken");
     }
 }
 
 /* ---- what lives, and what dies --------------------------------------------------------------- */
 
 static void make_live(struct lk_engine *engine) {
-    struct one one;
+    struct lock lock;
 
     for (unsigned i = 0; i < ROOTS * LIVE_PER_ROOT; i++) {
-        one_name(&one, "live%u/kept/%u", i % ROOTS, i);
-        one_ask(engine, &one, LK_TRY, LIVE_TTL_MS, LK_GRANTED);
+        lock_init(&lock, "live%u/kept/%u", i % ROOTS, i);
+        lock_ask(engine, &lock, LK_TRY, LIVE_TTL_MS, LK_GRANTED);
     }
 }
 
 static void live_and_die(struct lk_engine *engine, unsigned i) {
-    struct one one;
-    struct one other;
+    struct lock lock;
+    struct lock other;
 
-    one_name(&one, i % 2 == 0 ? "gone%u.%u" : "live%u/dies/%u", i / 2 % ROOTS, i);
+    lock_init(&lock, i % 2 == 0 ? "gone%u.%u" : "live%u/dies/%u", i / 2 % ROOTS, i);
     switch (i / 2 % 5) {
     case 0:
     case 1:
-        one_ask(engine, &one, LK_TRY, 60000, LK_GRANTED);
-        one_release(engine, &one);
+        lock_ask(engine, &lock, LK_TRY, 60000, LK_GRANTED);
+        lock_release(engine, &lock);
         break;
     case 2:
-        one_ask(engine, &one, LK_TRY, 50, LK_GRANTED);
+        lock_ask(engine, &lock, LK_TRY, 50, LK_GRANTED);
         break;
     case 3:
-        one_ask(engine, &one, LK_TRY, 60000, LK_GRANTED);
-        break_now(engine, &one);
+        lock_ask(engine, &lock, LK_TRY, 60000, LK_GRANTED);
+        break_now(engine, &lock);
         break;
     default:
-        one_ask(engine, &one, LK_TRY, 60000, LK_GRANTED);
-        other = one;
+        lock_ask(engine, &lock, LK_TRY, 60000, LK_GRANTED);
+        other = lock;
         (void)snprintf(other.owner, sizeof other.owner, "waiter %u", i);
-        one_ask(engine, &other, LK_QUEUE, 60000, LK_WAITING);
+        lock_ask(engine, &other, LK_QUEUE, 60000, LK_WAITING);
         other.token = 0;
-        one_release(engine, &other);
-        one_release(engine, &one);
+        lock_release(engine, &other);
+        lock_release(engine, &lock);
     }
 }
 
@@ -106,7 +106,7 @@ static void churn(struct lk_engine *engine, unsigned first, unsigned count) {
         workers[i] = (struct worker){
             .engine = engine, .first = first + i * (count / THREADS), .count = count / THREADS};
         if (pthread_create(&threads[i], NULL, work, &workers[i]) != 0) {
-            one_give_up("threads", "no more");
+            lock_give_up("threads", "no more");
         }
     }
     for (unsigned i = 0; i < THREADS; i++) {
@@ -121,7 +121,7 @@ static redisReply *say(redisContext *server, const char *format, const char *wor
     redisReply *reply = redisCommand(server, format, word, number);
 
     if (reply == NULL || reply->type == REDIS_REPLY_ERROR) {
-        one_give_up(format, reply != NULL ? reply->str : server->errstr);
+        lock_give_up(format, reply != NULL ? reply->str : server->errstr);
     }
     return reply;
 }
@@ -141,7 +141,7 @@ static void let_keys_pass(redisContext *server) {
             redisCommand(server, "EVAL %s 0 %s %lld", pass, cursor, PASSED_US / 1000);
 
         if (reply == NULL || reply->type != REDIS_REPLY_STRING) {
-            one_give_up("EVAL", reply != NULL ? reply->str : server->errstr);
+            lock_give_up("EVAL", reply != NULL ? reply->str : server->errstr);
         }
         (void)snprintf(cursor, sizeof cursor, "%s", reply->str);
         freeReplyObject(reply);
@@ -149,13 +149,13 @@ static void let_keys_pass(redisContext *server) {
 }
 
 static void let_time_pass(struct lk_engine *engine, redisContext *server) {
-    struct one one;
+    struct lock lock;
 
     lk_redis_shift_clock(engine, PASSED_US);
     for (unsigned i = 0; i < ROOTS; i++) { /* somebody comes by */
-        one_name(&one, "live%u/visit/%u", i, i);
-        one_ask(engine, &one, LK_TRY, 60000, LK_GRANTED);
-        one_release(engine, &one);
+        lock_init(&lock, "live%u/visit/%u", i, i);
+        lock_ask(engine, &lock, LK_TRY, 60000, LK_GRANTED);
+        lock_release(engine, &lock);
     }
     lk_redis_shift_clock(engine, PASSED_US);
     let_keys_pass(server);
@@ -223,19 +223,19 @@ static bool check_memory(struct lk_engine *engine, redisContext *server, unsigne
 }
 
 static bool check_explanations(struct lk_engine *engine) {
-    const struct lk_patience until = one_patience();
+    const struct lk_patience until = lock_patience();
     lk_result result = {.outcome = LK_OK};
     struct lk_ask asked = {
         .part_count = 1, .style = LK_TRY, .blockers_max = 5, .owner = lk_slice_of("last")};
-    struct one one;
+    struct lock lock;
     bool is_right;
 
     for (unsigned i = 0; i < HOLDERS; i++) {
-        one_name(&one, "tree%u/leaf%u", 1, i);
-        one_ask(engine, &one, LK_TRY, LIVE_TTL_MS, LK_GRANTED);
+        lock_init(&lock, "tree%u/leaf%u", 1, i);
+        lock_ask(engine, &lock, LK_TRY, LIVE_TTL_MS, LK_GRANTED);
     }
-    one_name(&one, "tree%u", 1, 0);
-    asked.parts = &one.part;
+    lock_init(&lock, "tree%u", 1, 0);
+    asked.parts = &lock.part;
     is_right = call_ask(engine, &asked, &until, &result) == LK_BUSY
                && result.position == EXPLAINED_MAX && result.blocker_count == asked.blockers_max;
     (void)printf("# position %zu of %d, %zu named\n", result.position, HOLDERS,
@@ -247,22 +247,22 @@ static bool check_explanations(struct lk_engine *engine) {
 int main(int argc, char **argv) {
     const char *scale = getenv("LK_TEST_SCALE");
     unsigned percent = scale != NULL ? (unsigned)strtoul(scale, NULL, 10) : 100;
-    const struct lk_patience until = one_patience();
+    const struct lk_patience until = lock_patience();
     struct lk_engine *engine = NULL;
     redisContext *server;
     lk_error error;
     bool is_right;
 
     if (argc != 2 || strncmp(argv[1], "redis://", 8) != 0) {
-        one_give_up("usage", "test_memory redis:///SOCKET");
+        lock_give_up("usage", "test_memory redis:///SOCKET");
     }
     if (lk_engine_redis.open(lk_slice_of(argv[1] + strlen("redis:")), &until, &engine, &error)
         != LK_OK) {
-        one_give_up(argv[1], error.text);
+        lock_give_up(argv[1], error.text);
     }
     server = redisConnectUnix(argv[1] + strlen("redis://"));
     if (server == NULL || server->err != 0) {
-        one_give_up(argv[1], "no connection");
+        lock_give_up(argv[1], "no connection");
     }
     (void)printf("1..3\n");
     is_right = check_memory(engine, server, REQUESTS / 100 * percent);

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "engine/redis/redis.h"
-#include "one.h"
+#include "lock.h"
 
 enum {
     REPEATED = 5000,
@@ -47,7 +47,7 @@ static void connect_all(const char *url, struct servers *servers) {
             rest += *rest == ',';
         }
         if (node == NULL || node->err != 0 || servers->count == NODES_MAX) {
-            one_give_up(url, "no connection");
+            lock_give_up(url, "no connection");
         }
         servers->nodes[servers->count++] = node;
     }
@@ -61,7 +61,7 @@ static long long sum_of(const struct servers *servers, const char *script) {
         redisReply *reply = redisCommand(servers->nodes[i], "EVAL %s 0", script);
 
         if (reply == NULL || reply->type != REDIS_REPLY_INTEGER) {
-            one_give_up("EVAL", reply != NULL ? reply->str : "no answer");
+            lock_give_up("EVAL", reply != NULL ? reply->str : "no answer");
         }
         sum += reply->integer;
         freeReplyObject(reply);
@@ -81,17 +81,17 @@ struct worker {
     struct lk_engine *engine;
     unsigned number;
     unsigned rounds;
-    struct one last;
+    struct lock last;
 };
 
 /* One root for all: each asks and releases at a path of its own. */
 static void *ask_and_release(void *context) {
     struct worker *worker = context;
 
-    one_name(&worker->last, "one%u/path%u", 0, worker->number);
+    lock_init(&worker->last, "one%u/path%u", 0, worker->number);
     for (unsigned i = 0; i < worker->rounds; i++) {
-        one_ask(worker->engine, &worker->last, LK_TRY, 60000, LK_GRANTED);
-        one_release(worker->engine, &worker->last);
+        lock_ask(worker->engine, &worker->last, LK_TRY, 60000, LK_GRANTED);
+        lock_release(worker->engine, &worker->last);
     }
     return NULL;
 }
@@ -100,8 +100,8 @@ static void *ask_and_release(void *context) {
 static void *ask_at_root(void *context) {
     struct worker *worker = context;
 
-    one_name(&worker->last, "root%u/path%u", worker->number, worker->number);
-    one_ask(worker->engine, &worker->last, LK_TRY, 60000, LK_GRANTED);
+    lock_init(&worker->last, "root%u/path%u", worker->number, worker->number);
+    lock_ask(worker->engine, &worker->last, LK_TRY, 60000, LK_GRANTED);
     return NULL;
 }
 
@@ -112,7 +112,7 @@ static void run(struct lk_engine *engine, struct worker workers[THREADS], void *
     for (unsigned i = 0; i < THREADS; i++) {
         workers[i] = (struct worker){.engine = engine, .number = i, .rounds = rounds};
         if (pthread_create(&threads[i], NULL, work, &workers[i]) != 0) {
-            one_give_up("threads", "no more");
+            lock_give_up("threads", "no more");
         }
     }
     for (unsigned i = 0; i < THREADS; i++) {
@@ -131,42 +131,42 @@ static void check(bool is_right, const char *what) {
 }
 
 /* Releases while another request waits: the long way (ends.lua). */
-static void release_to_waiter(struct lk_engine *engine, const struct one *one) {
-    struct one waiter = *one;
+static void release_to_waiter(struct lk_engine *engine, const struct lock *lock) {
+    struct lock waiter = *lock;
 
     (void)snprintf(waiter.owner, sizeof waiter.owner, "waiter");
-    one_ask(engine, &waiter, LK_QUEUE, 60000, LK_WAITING);
-    one_release(engine, one);
+    lock_ask(engine, &waiter, LK_QUEUE, 60000, LK_WAITING);
+    lock_release(engine, lock);
     waiter.token = 0;
-    one_release(engine, &waiter);
+    lock_release(engine, &waiter);
 }
 
 /* Of lone requests (lone.lua) or in company (fast_release.lua). */
 static void check_repeats(struct lk_engine *engine, const char *format, bool in_company,
                           const char *what) {
-    struct one *all = calloc(REPEATED, sizeof *all);
-    struct one companion;
+    struct lock *all = calloc(REPEATED, sizeof *all);
+    struct lock companion;
     unsigned lost = 0;
 
     if (all == NULL) {
-        one_give_up("memory", "no more");
+        lock_give_up("memory", "no more");
     }
     if (in_company) {
-        one_name(&companion, format, 0, REPEATED);
-        one_ask(engine, &companion, LK_TRY, 60000, LK_GRANTED);
+        lock_init(&companion, format, 0, REPEATED);
+        lock_ask(engine, &companion, LK_TRY, 60000, LK_GRANTED);
     }
     for (unsigned i = 0; i < REPEATED; i++) {
-        one_name(&all[i], format, 0, i);
-        one_ask(engine, &all[i], LK_TRY, 60000, LK_GRANTED);
+        lock_init(&all[i], format, 0, i);
+        lock_ask(engine, &all[i], LK_TRY, 60000, LK_GRANTED);
         if (in_company && i % 8 == 0) {
             release_to_waiter(engine, &all[i]);
         } else {
-            one_release(engine, &all[i]);
+            lock_release(engine, &all[i]);
         }
-        lost += one_try_release(engine, &all[i]) != LK_OK;
+        lost += lock_try_release(engine, &all[i]) != LK_OK;
     }
     for (unsigned i = 0; i < REPEATED; i++) {
-        lost += one_try_release(engine, &all[i]) != LK_OK;
+        lost += lock_try_release(engine, &all[i]) != LK_OK;
     }
     (void)printf("# %u of %d lost\n", lost, 2 * REPEATED);
     check(lost == 0, what);
@@ -191,7 +191,7 @@ static void check_bound(struct lk_engine *engine, const struct servers *servers)
     run(engine, workers, ask_and_release, rounds);
     remembered = sum_of(servers, count);
     for (unsigned i = 0; i < THREADS; i++) {
-        are_known = are_known && one_try_release(engine, &workers[i].last) == LK_OK;
+        are_known = are_known && lock_try_release(engine, &workers[i].last) == LK_OK;
     }
     (void)printf("# %u releases: %lld remembered\n", rounds * THREADS, remembered);
     check(remembered >= REMEMBERED_LEAST
@@ -218,8 +218,8 @@ static void check_floor(struct lk_engine *engine, const struct servers *servers)
             }
             last[i] = workers[i].last.token;
             if (round % 2 == 1) {
-                one_release(engine, &workers[i].last);
-                one_ask(engine, &workers[i].last, LK_TRY, 60000, LK_GRANTED);
+                lock_release(engine, &workers[i].last);
+                lock_ask(engine, &workers[i].last, LK_TRY, 60000, LK_GRANTED);
                 last[i] = workers[i].last.token;
             }
         }
@@ -236,17 +236,17 @@ static void check_floor(struct lk_engine *engine, const struct servers *servers)
 }
 
 int main(int argc, char **argv) {
-    const struct lk_patience until = one_patience();
+    const struct lk_patience until = lock_patience();
     struct lk_engine *engine = NULL;
     struct servers servers = {.count = 0};
     lk_error error;
 
     if (argc != 2 || strncmp(argv[1], "redis://", 8) != 0) {
-        one_give_up("usage", "test_tokens redis:URL");
+        lock_give_up("usage", "test_tokens redis:URL");
     }
     if (lk_engine_redis.open(lk_slice_of(argv[1] + strlen("redis:")), &until, &engine, &error)
         != LK_OK) {
-        one_give_up(argv[1], error.text);
+        lock_give_up(argv[1], error.text);
     }
     connect_all(argv[1], &servers);
     (void)printf("1..7\n");

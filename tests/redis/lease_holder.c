@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Holds several leases in one process: hold URL PART TTL_MS [PART TTL_MS]...
+ * Holds several leases in one process: lease_holder URL PART TTL_MS [PART TTL_MS]...
  *
  * Says "held" once it has all of them, "lost PART" for each that is lost, and ends, releasing
  * nothing, when its input does.
@@ -11,7 +11,7 @@
 
 #include "lockkeeper/lockkeeper.h"
 
-static void say_lost(void *context, lk_lease *lease) {
+static void print_lost(void *context, lk_lease *lease) {
     (void)lease;
     (void)printf("lost %s\n", (const char *)context);
     (void)fflush(stdout);
@@ -36,7 +36,7 @@ int main(int argc, char **argv) {
             (void)fprintf(stderr, "%s: %s\n", part, error.text);
             return EXIT_FAILURE;
         }
-        lk_lease_on_lost(lease, say_lost, argv[i]);
+        lk_lease_on_lost(lease, print_lost, argv[i]);
     }
     (void)printf("held\n");
     (void)fflush(stdout);
