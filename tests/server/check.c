@@ -57,86 +57,87 @@ static void check_break(struct sim *sim, const struct lk_break *broken) {
     }
 }
 
-static void add_lease(struct sim *sim, const struct sim_client *client, const struct sim_told *told,
-                      char parts[][SIM_NAME_MAX], size_t part_count) {
+static void add_lease(struct sim *sim, const struct sim_client *client,
+                      const struct sim_answer *answer, char parts[][SIM_NAME_MAX],
+                      size_t part_count) {
     struct sim_lease *lease = NULL;
 
     for (size_t i = 0; i < sim->lease_count; i++) {
         struct sim_lease *other = &sim->leases[i];
         if (!is_about(other, client->owner, parts, part_count)
-            || other->is_claim != (told->decides == LK_COMMAND_TAKE)) {
+            || other->is_claim != (answer->decides == LK_COMMAND_TAKE)) {
             continue;
         }
-        if (other->token == told->token && other->ticket == told->ticket) {
+        if (other->token == answer->token && other->ticket == answer->ticket) {
             lease = other;
-        } else if (other->ended_us > told->decided_us) {
-            other->ended_us = told->decided_us; /* another has taken its place */
+        } else if (other->ended_us > answer->decided_us) {
+            other->ended_us = answer->decided_us; /* another has taken its place */
         }
     }
     if (lease == NULL) {
         if (sim->lease_count == SIM_LEASES_MAX) {
-            sim_fail(sim, "more was told than a world has room for");
+            sim_fail(sim, "more was answered than a world has room for");
             return;
         }
         lease = &sim->leases[sim->lease_count++];
-        *lease = (struct sim_lease){.number = told->is_drawn ? told->number : 0,
-                                    .decided_us = told->decided_us};
+        *lease = (struct sim_lease){.number = answer->is_drawn ? answer->number : 0,
+                                    .decided_us = answer->decided_us};
         memcpy(lease->owner, client->owner, sizeof lease->owner);
         memcpy(lease->parts, parts, part_count * sizeof lease->parts[0]);
         lease->part_count = part_count;
-        lease->ticket = told->ticket;
-        lease->token = told->token;
-        lease->is_claim = told->decides == LK_COMMAND_TAKE;
-        lease->ttl_us = told->until_us - told->decided_us;
+        lease->ticket = answer->ticket;
+        lease->token = answer->token;
+        lease->is_claim = answer->decides == LK_COMMAND_TAKE;
+        lease->ttl_us = answer->until_us - answer->decided_us;
         lease->client = client->connection.client;
-        lease->is_covered = told->is_covered;
-        sim->grants += told->token != 0;
+        lease->is_covered = answer->is_covered;
+        sim->grants += answer->token != 0;
     }
-    lease->until_us = told->until_us;
+    lease->until_us = answer->until_us;
     lease->ended_us = LK_NEVER;
     lease->bound = lease->bound || client->is_bound;
     for (size_t i = 0; i < sim->break_count; i++) {
-        if (sim->breaks[i].at_us >= told->decided_us) {
+        if (sim->breaks[i].at_us >= answer->decided_us) {
             heed_break(lease, &sim->breaks[i]);
         }
     }
 }
 
 static void renew_lease(struct sim *sim, const struct sim_client *client,
-                        const struct sim_told *told) {
+                        const struct sim_answer *answer) {
     for (size_t i = 0; i < sim->lease_count; i++) {
         struct sim_lease *lease = &sim->leases[i];
         if (is_about(lease, client->owner, (char(*)[SIM_NAME_MAX])client->parts_text,
                      client->call.command.renew.target.part_count)
-            && lease->token == told->token && lease->token != 0) {
-            lease->until_us = told->until_us;
+            && lease->token == answer->token && lease->token != 0) {
+            lease->until_us = answer->until_us;
         }
     }
 }
 
-void check_told(struct sim *sim, struct sim_client *client, const struct sim_told *told) {
+void check_answer(struct sim *sim, struct sim_client *client, const struct sim_answer *answer) {
     char item[1][SIM_NAME_MAX];
 
-    sim_say(sim, "%s is told: call %d %s, ticket %" PRIu64 " token %" PRIu64 " until %" PRId64,
-            client->name, (int)told->decides, lk_outcome_name(told->outcome), told->ticket,
-            told->token, told->until_us);
-    if (sim->flaw != SIM_ANSWERS_EARLY && told->batch > sim->applied) {
-        sim_fail(sim, "an answer left before batch %" PRIu64 " was on disk", told->batch);
+    sim_say(sim, "%s is answered: call %d %s, ticket %" PRIu64 " token %" PRIu64 " until %" PRId64,
+            client->name, (int)answer->decides, lk_outcome_name(answer->outcome), answer->ticket,
+            answer->token, answer->until_us);
+    if (sim->flaw != SIM_ANSWERS_EARLY && answer->batch > sim->applied) {
+        sim_fail(sim, "an answer left before batch %" PRIu64 " was on disk", answer->batch);
     }
-    if (told->decides == LK_COMMAND_ASK
-        && (told->outcome == LK_GRANTED || told->outcome == LK_WAITING)) {
-        add_lease(sim, client, told, client->parts_text, client->call.command.ask.part_count);
-    } else if (told->decides == LK_COMMAND_TAKE && told->outcome == LK_GRANTED) {
-        sim_write(item[0], "w/%s", told->id);
-        add_lease(sim, client, told, item, 1);
-    } else if (told->decides == LK_COMMAND_RENEW && told->outcome == LK_OK) {
-        renew_lease(sim, client, told);
-    } else if (told->is_of_events && told->outcome == LK_OK) {
-        check_events(sim, client, told);
+    if (answer->decides == LK_COMMAND_ASK
+        && (answer->outcome == LK_GRANTED || answer->outcome == LK_WAITING)) {
+        add_lease(sim, client, answer, client->parts_text, client->call.command.ask.part_count);
+    } else if (answer->decides == LK_COMMAND_TAKE && answer->outcome == LK_GRANTED) {
+        sim_write(item[0], "w/%s", answer->id);
+        add_lease(sim, client, answer, item, 1);
+    } else if (answer->decides == LK_COMMAND_RENEW && answer->outcome == LK_OK) {
+        renew_lease(sim, client, answer);
+    } else if (answer->is_of_events && answer->outcome == LK_OK) {
+        check_events(sim, client, answer);
     }
 }
 
-/* The call arrives: it may set another deadline, and nobody be told. */
+/* The call arrives: it may set another deadline without an answer that says so. */
 static void check_moving(struct sim *sim, const struct sim_client *client) {
     const struct lk_command *command = &client->call.command;
     bool is_ask = lk_call_is(&client->call, LK_COMMAND_ASK);
@@ -215,7 +216,7 @@ static struct lk_text next_line(struct dump *dump) {
     return lk_text_in(dump->lines[dump->count++], LINE_MAX);
 }
 
-/* Behind the @ stands what R11 may move. */
+/* What R11 may move is behind the @. */
 static bool dump_request(void *context, lk_ref request) {
     struct dump *dump = context;
     static struct lk_record record;
@@ -386,7 +387,7 @@ void check_snapshot(struct sim *sim, const struct lk_core_snapshot *snapshot) {
         const struct sim_lease *lease = &sim->leases[i];
         if (lease->ended_us == LK_NEVER && lease->until_us > sim->times.now_us && !lease->bound
             && !lease->is_claim && !is_there(snapshot->model, lease)) {
-            sim_fail(sim, "%s was told that it %s %s, and it is not there after a crash",
+            sim_fail(sim, "%s was answered that it %s %s, and it is not there after a crash",
                      lease->owner, lease->token != 0 ? "holds" : "waits for", lease->parts[0]);
         }
     }
@@ -455,7 +456,7 @@ static void check_pool(struct sim *sim, const struct sim_lease *lease) {
     }
 }
 
-/* R7b: nobody was granted in front of somebody who stood in line there before. */
+/* R7b: no request was granted before one that was queued there earlier. */
 static void check_line(struct sim *sim, const struct sim_lease *granted) {
     for (size_t i = 0; i < sim->lease_count; i++) {
         const struct sim_lease *waiting = &sim->leases[i];
@@ -463,7 +464,7 @@ static void check_line(struct sim *sim, const struct sim_lease *granted) {
             && strcmp(waiting->owner, granted->owner) != 0
             && waiting->decided_us < granted->decided_us && end_of(waiting) > granted->decided_us
             && conflict(waiting, granted)) {
-            sim_fail(sim, "R7: %s got %s before %s, who was in line", granted->owner,
+            sim_fail(sim, "R7: %s got %s before %s, which was queued", granted->owner,
                      granted->parts[0], waiting->owner);
         }
     }

@@ -14,20 +14,20 @@ static void let_go(struct sim_connection *connection, uint64_t batch) {
     struct sim *sim = connection->sim;
     size_t kept = 0;
 
-    for (size_t i = 0; i < connection->told_count; i++) {
-        const struct sim_told *told = &connection->told[i];
-        if (told->batch <= batch) {
+    for (size_t i = 0; i < connection->answer_count; i++) {
+        const struct sim_answer *answer = &connection->answers[i];
+        if (answer->batch <= batch) {
             struct sim_event event = {.kind = SIM_REPLY,
                                       .client = connection->client,
                                       .generation = connection->generation,
-                                      .told = *told};
-            check_told(sim, &sim->clients[connection->client], told);
+                                      .answer = *answer};
+            check_answer(sim, &sim->clients[connection->client], answer);
             sim_schedule(sim, sim_between(sim, 50, 5000), &event);
         } else {
-            connection->told[kept++] = *told;
+            connection->answers[kept++] = *answer;
         }
     }
-    connection->told_count = kept;
+    connection->answer_count = kept;
 }
 
 struct cover_search {
@@ -79,13 +79,13 @@ static uint64_t sum_of(const lk_watch_event *event) {
     return sum != 0 ? sum : 1;
 }
 
-static void keep_events(const struct lk_event_page *page, struct sim_told *told) {
-    assert(page->count <= SIM_EVENTS_TOLD_MAX);
-    told->last = page->last;
-    told->event_count = page->count;
+static void keep_events(const struct lk_event_page *page, struct sim_answer *answer) {
+    assert(page->count <= SIM_ANSWER_EVENTS_MAX);
+    answer->last = page->last;
+    answer->event_count = page->count;
     for (size_t i = 0; i < page->count; i++) {
-        told->events[i].sequence = page->events[i].sequence;
-        told->events[i].sum = sum_of(&page->events[i]);
+        answer->events[i].sequence = page->events[i].sequence;
+        answer->events[i].sum = sum_of(&page->events[i]);
     }
 }
 
@@ -97,14 +97,14 @@ static enum lk_command_kind decides(const struct lk_call *call) {
 static void on_answer(void *peer, uint64_t tag, uint64_t batch, const struct lk_reply *reply) {
     struct sim_connection *connection = peer;
     struct sim *sim = connection->sim;
-    struct sim_told *told = &connection->told[connection->told_count];
+    struct sim_answer *answer = &connection->answers[connection->answer_count];
     static struct lk_record record;
 
     if (sim->is_dying) {
         return;
     }
-    assert(connection->told_count < SIM_TOLD_MAX);
-    *told = (struct sim_told){
+    assert(connection->answer_count < SIM_ANSWERS_MAX);
+    *answer = (struct sim_answer){
         .decides = decides(&sim->clients[connection->client].call), /* one at a time */
         .outcome = reply->answer->outcome,
         .tag = tag,
@@ -113,25 +113,25 @@ static void on_answer(void *peer, uint64_t tag, uint64_t batch, const struct lk_
         .decided_us = reply->times->now_us,
     };
     if (reply->answer->request != 0
-        && (told->outcome == LK_GRANTED || told->outcome == LK_WAITING
-            || (told->decides == LK_COMMAND_RENEW && told->outcome == LK_OK))) {
+        && (answer->outcome == LK_GRANTED || answer->outcome == LK_WAITING
+            || (answer->decides == LK_COMMAND_RENEW && answer->outcome == LK_OK))) {
         lk_model_record(reply->model, reply->answer->request, &record);
-        told->until_us = record.deadline_us;
-        told->ticket = record.ticket;
-        told->token = record.token;
-        told->is_covered = is_covered(reply->model, reply->answer->request, &record);
-        told->is_drawn = record.token == lk_model_greatest_draw(reply->model);
+        answer->until_us = record.deadline_us;
+        answer->ticket = record.ticket;
+        answer->token = record.token;
+        answer->is_covered = is_covered(reply->model, reply->answer->request, &record);
+        answer->is_drawn = record.token == lk_model_greatest_draw(reply->model);
     }
-    if (told->decides == LK_COMMAND_TAKE && told->outcome == LK_GRANTED) {
+    if (answer->decides == LK_COMMAND_TAKE && answer->outcome == LK_GRANTED) {
         static struct lk_item_record item;
         lk_model_item_record(reply->model, reply->answer->item, &item);
-        sim_write(told->id, "%.*s", (int)item.id.size, item.id.bytes);
+        sim_write(answer->id, "%.*s", (int)item.id.size, item.id.bytes);
     }
     if (reply->page != NULL) {
-        told->is_of_events = true;
-        keep_events(reply->page, told);
+        answer->is_of_events = true;
+        keep_events(reply->page, answer);
     }
-    connection->told_count++;
+    connection->answer_count++;
     if (batch == 0 || sim->flaw == SIM_ANSWERS_EARLY) {
         let_go(connection, sim->flaw == SIM_ANSWERS_EARLY ? UINT64_MAX : 0);
     }
@@ -145,9 +145,9 @@ static void on_failed(void *peer, const char *why) {
     struct sim_connection *connection = peer;
 
     (void)why;
-    for (size_t i = 0; i < connection->told_count; i++) {
-        connection->told[i].outcome = LK_UNAVAILABLE;
-        connection->told[i].batch = 0;
+    for (size_t i = 0; i < connection->answer_count; i++) {
+        connection->answers[i].outcome = LK_UNAVAILABLE;
+        connection->answers[i].batch = 0;
     }
     let_go(connection, 0);
 }
@@ -182,7 +182,7 @@ static bool connect_client(struct sim *sim, struct sim_client *client) {
     return true;
 }
 
-/* Half of them read, the other half write; the pool is everybody's. Nobody converts. */
+/* Half of them read, the other half write; all use the pool. No client converts. */
 static void name_part(struct sim_client *client, size_t at, const char *path) {
     const char *suffix = strcmp(path, "pool") == 0            ? "?limit=2"
                          : client->connection.client % 3 == 2 ? "?shared"
@@ -242,7 +242,7 @@ static void say_ask(struct sim *sim, struct sim_client *client) {
     client->call.ends_withdrawn = sim_chance(sim, 50);
 }
 
-/* One of those it has, as far as it was told. */
+/* One of the leases that it has, as far as its answers said. */
 static struct sim_lease *some_lease(struct sim *sim, const struct sim_client *client) {
     size_t tries = sim->lease_count < 40 ? sim->lease_count : 40;
 
@@ -347,7 +347,7 @@ static void say_break(struct sim *sim, struct sim_client *client) {
     begin_command(client, LK_COMMAND_BREAK);
     *broken = (struct lk_break){
         .at_once = sim_chance(sim, 50),
-        .by = lk_slice_of("somebody"),
+        .by = lk_slice_of("admin"),
         .reason = lk_slice_of("a reason"),
     };
     (void)lk_path_parse(lk_slice_of(paths[sim_between(sim, 0, 4)]), &broken->path, NULL);
@@ -375,7 +375,7 @@ static void say_something(struct sim *sim, struct sim_client *client) {
     if (sim->has_followers && client->connection.client < 2 && sim_chance(sim, 40)) {
         client->call = (struct lk_call){
             .kind = LK_CALL_EVENTS,
-            .selection = {.after = client->followed, .count = SIM_EVENTS_TOLD_MAX - 1},
+            .selection = {.after = client->followed, .count = SIM_ANSWER_EVENTS_MAX - 1},
             .wait_ms = sim_chance(sim, 50) ? sim_between(sim, 1, 2000) : 0,
         };
         client->is_bound = false;
@@ -430,7 +430,7 @@ void client_cut(struct sim *sim, int index) {
         check_leaving(sim, index);
         client->connection.is_open = false;
         client->connection.generation++;
-        client->connection.told_count = 0;
+        client->connection.answer_count = 0;
     }
     client->is_waiting = false;
 }
@@ -484,24 +484,25 @@ void client_arrive(struct sim *sim, int index, uint64_t generation) {
     }
 }
 
-void client_reply(struct sim *sim, int index, uint64_t generation, const struct sim_told *told) {
+void client_reply(struct sim *sim, int index, uint64_t generation,
+                  const struct sim_answer *answer) {
     struct sim_client *client = &sim->clients[index];
 
     if (!client->connection.is_open || client->connection.generation != generation) {
         return;
     }
-    if (!client->is_waiting || told->tag != client->tag) {
+    if (!client->is_waiting || answer->tag != client->tag) {
         sim_fail(sim, "client %d was answered twice", index);
         return;
     }
     client->is_waiting = false;
-    if (told->is_of_events && told->outcome == LK_OK) {
-        client->followed = told->last;
+    if (answer->is_of_events && answer->outcome == LK_OK) {
+        client->followed = answer->last;
     }
     if (!sim->has_faults) {
-        client->healed = told->decides == LK_COMMAND_ASK && told->outcome == LK_GRANTED ? 1
-                         : told->decides == LK_COMMAND_RELEASE && client->healed == 1
-                                 && (told->outcome == LK_OK || told->outcome == LK_LOST)
+        client->healed = answer->decides == LK_COMMAND_ASK && answer->outcome == LK_GRANTED ? 1
+                         : answer->decides == LK_COMMAND_RELEASE && client->healed == 1
+                                 && (answer->outcome == LK_OK || answer->outcome == LK_LOST)
                              ? 2
                              : client->healed;
     }

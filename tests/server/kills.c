@@ -33,7 +33,7 @@ struct scene {
     char url[PATH_BYTES];
     pid_t service;
     atomic_bool is_over;
-    atomic_int holder[COUNTERS]; /* the worker that has the lease, plus 1; 0: nobody */
+    atomic_int holder[COUNTERS]; /* the worker that has the lease, plus 1; 0: none */
     atomic_uint_fast64_t token[COUNTERS];
     atomic_uint_fast64_t counted[COUNTERS];
     atomic_uint_fast64_t pushed;
@@ -122,24 +122,24 @@ static bool end_service(struct scene *scene, int number) {
 
 /* ---- workers --------------------------------------------------------------------------------- */
 
-/* As long as nobody knows whether it took effect, the same again. */
+/* While it is unknown whether it took effect, the same again. */
 static bool goes_on(lk_outcome outcome) {
     return outcome == LK_UNAVAILABLE;
 }
 
-/* One more, by somebody who has the lease. */
+/* One more, by a worker that has the lease. */
 static void count_up(struct worker *worker, lk_store *store, lk_request *request, int counter,
                      const lk_result *result) {
     struct scene *scene = worker->scene;
     uint64_t value = result->value != NULL ? strtoull(result->value, NULL, 10) : 0;
     uint64_t counted = atomic_load(&scene->counted[counter]);
     uint64_t last = atomic_exchange(&scene->token[counter], result->token);
-    int nobody = 0;
+    int none = 0;
     char text[32];
     lk_outcome outcome;
 
-    if (!atomic_compare_exchange_strong(&scene->holder[counter], &nobody, worker->number + 1)) {
-        complain(scene, "two hold it", counter, (uint64_t)nobody, (uint64_t)worker->number + 1);
+    if (!atomic_compare_exchange_strong(&scene->holder[counter], &none, worker->number + 1)) {
+        complain(scene, "two hold it", counter, (uint64_t)none, (uint64_t)worker->number + 1);
     }
     if (result->token <= last) {
         complain(scene, "its token did not rise", counter, last, result->token);
@@ -206,7 +206,7 @@ static void push_work(struct worker *worker, lk_store *store) {
 }
 
 /* Claims one item and finishes it. false: there is none. It is patient: a claim that it gave up,
- * not knowing whether it had taken effect, would keep its item from everybody for a minute. */
+ * not knowing whether it had taken effect, would keep its item from all workers for a minute. */
 static bool do_work(struct scene *scene, lk_store *store) {
     const lk_claim_request request = {
         .size = sizeof request, .queue = "work", .wait_ms = 0, .patience_ms = PATIENCE_MS};

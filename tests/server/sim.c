@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #define FAULTS_US INT64_C(5000000)    /* how long misfortunes go on */
-#define HEALING_US INT64_C(400000000) /* after which everybody must have got what they wait for */
+#define HEALING_US INT64_C(400000000) /* after which every client must have got what it waits for */
 
 void sim_fail(struct sim *sim, const char *format, ...) {
     va_list arguments;
@@ -141,7 +141,7 @@ static void written(struct sim *sim) {
         return;
     }
     sim->failures++;
-    if (sim_chance(sim, 50)) { /* it is there, but nobody knows */
+    if (sim_chance(sim, 50)) { /* it is there, but no client knows */
         apply(sim);
     }
     drop_writing(sim);
@@ -197,7 +197,7 @@ static void crash(struct sim *sim) {
         }
     }
     sim->event_count = kept;
-    /* Nothing of this is heard by anybody: it only gives memory back. */
+    /* No client hears of this: it only gives memory back. */
     sim->is_dying = true;
     for (size_t i = 0; i < count; i++) {
         lk_core_session_close(sim->core, sessions[i], &sim->times);
@@ -275,7 +275,7 @@ static void handle(struct sim *sim, const struct sim_event *event) {
         client_arrive(sim, event->client, event->generation);
         break;
     case SIM_REPLY:
-        client_reply(sim, event->client, event->generation, &event->told);
+        client_reply(sim, event->client, event->generation, &event->answer);
         break;
     case SIM_WRITTEN:
         written(sim);
@@ -330,7 +330,7 @@ static bool is_healed(const struct sim *sim) {
     return lk_core_is_idle(sim->core);
 }
 
-/* Misfortunes are over: every connection is made anew, and everybody has to get somewhere. */
+/* Faults are over: every connection is made again, and every client must make progress. */
 static void heal(struct sim *sim) {
     int64_t end_us = sim->times.now_us + HEALING_US;
 
@@ -348,7 +348,7 @@ static void heal(struct sim *sim) {
     while (sim->wrong == NULL && !is_healed(sim)) {
         step(sim);
         if (sim->times.now_us > end_us) {
-            sim_fail(sim, "not everybody got what they wait for once all was well again");
+            sim_fail(sim, "a client did not get what it waits for after the faults were over");
         }
     }
 }

@@ -21,12 +21,12 @@
 enum {
     SIM_CLIENTS = 8,
     SIM_EVENTS_MAX = 512,
-    SIM_TOLD_MAX = 64,     /* answers of one connection that wait for their batch */
+    SIM_ANSWERS_MAX = 64,  /* answers of one connection that wait for their batch */
     SIM_LEASES_MAX = 8192, /* grants and queue entries that were answered, in one world */
     SIM_BREAKS_MAX = 1024,
     SIM_PARTS_MAX = 2,
     SIM_NAME_MAX = 64,
-    SIM_EVENTS_TOLD_MAX = 17,   /* in one answer: 16, and a gap */
+    SIM_ANSWER_EVENTS_MAX = 17, /* in one answer: 16, and a gap */
     SIM_EVENTS_KNOWN = 1 << 16, /* numbers of events, in one world */
 };
 
@@ -41,7 +41,7 @@ enum sim_flaw {
 };
 
 /* An answer, as it left the core. */
-struct sim_told {
+struct sim_answer {
     enum lk_command_kind decides; /* LK_COMMAND_TICK: it was no command */
     bool is_of_events;
     lk_outcome outcome;
@@ -61,21 +61,21 @@ struct sim_told {
     struct {
         uint64_t sequence;
         uint64_t sum; /* of all it says; 0: a gap */
-    } events[SIM_EVENTS_TOLD_MAX];
+    } events[SIM_ANSWER_EVENTS_MAX];
 };
 
-/* A grant, or a place in line, that somebody was told of. */
+/* A grant, or a queued request, that a client was answered. */
 struct sim_lease {
     char owner[SIM_NAME_MAX];
     char parts[SIM_PARTS_MAX][SIM_NAME_MAX]; /* as they were asked for */
     size_t part_count;
-    uint64_t number; /* of the decision that drew its token; 0: nobody was told of that */
+    uint64_t number; /* of the decision that drew its token; 0: no client was answered that */
     uint64_t ticket;
-    uint64_t token; /* 0: it stands in line */
+    uint64_t token; /* 0: it is queued */
     int64_t decided_us;
     int64_t until_us; /* the latest that was promised */
     int64_t ttl_us;   /* the shortest that it was asked for with */
-    int64_t ended_us; /* somebody asked for its end; LK_NEVER: nobody did */
+    int64_t ended_us; /* when a client asked for its end; LK_NEVER: none did */
     bool bound;
     bool is_left; /* bound, and its connection is gone */
     bool is_claim;
@@ -83,7 +83,7 @@ struct sim_lease {
     int client;
 };
 
-/* An administrator's break: it may be of what nobody has been told of yet. */
+/* An administrator's break: it may be of what no client has been answered yet. */
 struct sim_break {
     int64_t at_us;
     bool at_once;
@@ -94,8 +94,8 @@ struct sim_connection {
     bool is_open;
     uint64_t generation; /* counts the connections of this client */
     struct lk_session *session;
-    struct sim_told told[SIM_TOLD_MAX];
-    size_t told_count;
+    struct sim_answer answers[SIM_ANSWERS_MAX];
+    size_t answer_count;
     struct sim *sim;
     int client;
 };
@@ -135,7 +135,7 @@ struct sim_event {
     enum sim_event_kind kind;
     int client;
     uint64_t generation;
-    struct sim_told told;
+    struct sim_answer answer;
 };
 
 struct sim {
@@ -152,7 +152,7 @@ struct sim {
     unsigned cut_percent;
     unsigned fail_percent;
     unsigned crash_per_10000;
-    bool is_dying; /* what is answered now, nobody hears */
+    bool is_dying; /* what is answered now reaches no client */
     int64_t disk_us_max;
 
     struct lk_core *core;
@@ -162,7 +162,7 @@ struct sim {
     uint64_t decisions;
     uint64_t values;
 
-    /* What was told, and what the disk has to have. */
+    /* What was answered, and what the disk has to have. */
     struct sim_lease *leases;
     size_t lease_count;
     struct sim_break breaks[SIM_BREAKS_MAX];
@@ -174,9 +174,9 @@ struct sim {
     uint64_t crashes;
     uint64_t failures;
     uint64_t grants;
-    uint64_t events_told;
-    uint64_t gaps_told;
-    uint64_t *events_known; /* by number, the sum of what was told; 0: nothing */
+    uint64_t events_answered;
+    uint64_t gaps_answered;
+    uint64_t *events_known; /* by number, the sum of what was answered; 0: nothing */
     bool has_followers;
     const char *wrong; /* the first thing that must never be; NULL: nothing yet */
     char wrong_text[256];
@@ -194,23 +194,24 @@ bool sim_chance(struct sim *sim, unsigned percent);
 int64_t sim_between(struct sim *sim, int64_t low, int64_t high);
 void sim_schedule(struct sim *sim, int64_t in_us, const struct sim_event *event);
 
-/* client.c: who asks. */
+/* client.c: the clients. */
 void client_init(struct sim *sim, int index);
 void client_act(struct sim *sim, int index);
 void client_arrive(struct sim *sim, int index, uint64_t generation);
-void client_reply(struct sim *sim, int index, uint64_t generation, const struct sim_told *told);
+void client_reply(struct sim *sim, int index, uint64_t generation, const struct sim_answer *answer);
 void client_cut(struct sim *sim, int index); /* its connection is gone */
 bool client_is_healed(const struct sim *sim, int index);
 extern const struct lk_session_ops sim_session_ops;
 
 /* check.c: what must never be. */
-void check_told(struct sim *sim, struct sim_client *client, const struct sim_told *told);
+void check_answer(struct sim *sim, struct sim_client *client, const struct sim_answer *answer);
 void check_ending(struct sim *sim, const struct sim_client *client); /* a call that may end one */
 void check_leaving(struct sim *sim, int client);                     /* a connection is gone */
 char *check_dump(const struct lk_model *model);                      /* to be freed */
 void check_snapshot(struct sim *sim, const struct lk_core_snapshot *snapshot); /* as loaded */
 void check_gone(struct sim *sim, const struct lk_model *model); /* R18: with its connection */
 void check_history(struct sim *sim);                            /* at the end */
-void check_events(struct sim *sim, const struct sim_client *client, const struct sim_told *told);
+void check_events(struct sim *sim, const struct sim_client *client,
+                  const struct sim_answer *answer);
 
 #endif

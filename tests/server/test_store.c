@@ -68,11 +68,11 @@ static lk_outcome ask_embedded(lk_store *store, lk_error *error) {
     lk_request request = lk_request_init(parts, 1);
 
     request.style = LK_TRY;
-    request.owner = "somebody";
+    request.owner = "other";
     return lk_ask(store, &request, NULL, error);
 }
 
-/* ---- who may change the file ----------------------------------------------------------------- */
+/* ---- which process may change the file ------------------------------------------------------- */
 
 static void while_a_service_runs_others_can_only_read(void **state) {
     struct fixture *fixture = *state;
@@ -115,7 +115,7 @@ static void a_second_service_is_refused(void **state) {
     assert_non_null(strstr(error.text, "another service"));
 }
 
-/* Its mark is in the file still, and keeps nobody out. */
+/* Its mark is in the file still, and blocks no server. */
 static void a_dead_service_does_not_lock_the_file(void **state) {
     struct fixture *fixture = *state;
     lk_store *store = NULL;
@@ -152,7 +152,7 @@ static int64_t loaded_deadline(struct fixture *fixture, const struct lk_times *t
 
 static void write_lease(struct fixture *fixture, struct lk_times times, int64_t ttl_ms) {
     struct lk_record record = {.id = 7,
-                               .owner = lk_slice_of("somebody"),
+                               .owner = lk_slice_of("other"),
                                .state = LK_STATE_HELD,
                                .ticket = 1,
                                .token = 1,
