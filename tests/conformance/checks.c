@@ -92,7 +92,7 @@ static bool blocker_read(struct words *words, struct blocker_check *ret_blocker,
     return true;
 }
 
-/* nobody | BLOCKER... */
+/* "nobody" | BLOCKER... */
 static bool blockers_read(struct arena *arena, struct words *words, struct check *check,
                           struct complaint *complaint) {
     struct blocker_check *blockers = arena_take(arena, WORDS_MAX * sizeof *blockers);

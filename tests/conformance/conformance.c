@@ -7,7 +7,7 @@
  *                 --store URL... FILE.scenario...
  *
  * Prints a line of TAP for each, and the matrix of stores by rules, which --matrix also writes.
- * {fresh} in a URL stands for a path, {name} for a word, that no other scenario of the run is
+ * {fresh} in a URL is replaced by a path, {name} by a word, that no other scenario of the run is
  * given; where a store has no such thing, --before names a program that makes it fresh, and one
  * plays at a time. With --serve the program LK is started as a service at lk+unix:{fresh}, or, to
  * be spoken to over HTTP, at http+unix:{fresh}, one for each scenario. Exit code 0: all passed or

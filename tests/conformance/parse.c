@@ -375,7 +375,7 @@ static bool step_line_read(struct reader *reader, struct words *words, const cha
     return true;
 }
 
-/* ---- what stands around steps ---------------------------------------------------------------- */
+/* ---- what is around steps -------------------------------------------------------------------- */
 
 static bool needs_read(struct reader *reader, struct words *words, struct complaint *complaint) {
     struct scenario *scenario = present_scenario(reader);

@@ -16,7 +16,7 @@ enum verdict {
 
 /*
  * Plays `scenario` on a fresh store at `url`. Short durations are multiplied by `stretch`.
- * `persistent`: the store outlives its handles. What fails is told to `report`.
+ * `persistent`: the store outlives its handles. What fails goes to `report`.
  */
 enum verdict scenario_play(const struct scenario *scenario, const char *url, bool persistent,
                            int64_t stretch, FILE *report);

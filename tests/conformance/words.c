@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Words of a line. A '#' at the start of a word begins a comment. A quoted text may hold the
- * escapes \" \\ \n \t \xHH and \{TEXT*COUNT}, which stands for TEXT repeated: how a scenario
+ * escapes \" \\ \n \t \xHH and \{TEXT*COUNT}, which is TEXT repeated: how a scenario
  * writes a name that is one byte too long.
  */
 #include "words.h"

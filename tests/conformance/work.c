@@ -215,7 +215,7 @@ static bool compare_item(struct playback *playback, const lk_item_info *item,
                          const struct entry_check *expected, struct complaint *complaint) {
     struct comparison comparison = {.observed = &playback->observed, .stretch = playback->stretch};
     const char *expected_owner = playback_owner(playback, expected->owner);
-    const char *owner = item->owner != NULL ? item->owner : "nobody";
+    const char *owner = item->owner != NULL ? item->owner : "no owner";
     struct observation observation = {.outcome = LK_OK,
                                       .value = item->value,
                                       .value_size = item->value_size,
@@ -225,7 +225,7 @@ static bool compare_item(struct playback *playback, const lk_item_info *item,
                                       .needs = item->needs,
                                       .need_count = item->need_count};
     if (strcmp(item->id, expected->part) != 0 || strcmp(item->state, expected->state) != 0
-        || strcmp(owner, expected_owner != NULL ? expected_owner : "nobody") != 0) {
+        || strcmp(owner, expected_owner != NULL ? expected_owner : "no owner") != 0) {
         return complain(complaint, "expected %s %s, got %s %s by %s", expected->part,
                         expected->state, item->id, item->state, owner);
     }

@@ -25,7 +25,7 @@ enum {
     HOLD_MAX_US = 4000,
     LONG_HOLD_MAX_US = 500000,
     WAIT_MAX_MS = 120,
-    TTL_MIN_MS = 150, /* short, so that what the killed leave does not stand still for long */
+    TTL_MIN_MS = 150, /* short, so that what the killed leave does not block for long */
     TTL_SPREAD_MS = 250,
     LONG_TTL_SPREAD_MS = 1500,
 };

@@ -7,7 +7,7 @@
  *
  * The kinds: two-holders (R6, R7a), limit (R7c), order (R7b: a smaller ticket overtaken), draw (R4:
  * a number that does not rise, or is used twice), lost-early (R11: a promise not kept). What cannot
- * be told for certain from outside is not judged; how much was judged is printed.
+ * be known for certain from outside is not checked; how much was checked is printed.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -70,7 +70,7 @@ static const struct evidence_part *find_part(const struct evidence_part *parts, 
     return NULL;
 }
 
-/* Units that stand at the path since the token was drawn: they only shrink under one token. */
+/* Units that were held at the path since the token was drawn: they only shrink under one token. */
 static uint64_t lasting_units(const struct hold *hold, const char *path) {
     const struct evidence_part *now = find_part(hold->parts, hold->part_count, path);
     const struct evidence_part *then = find_part(hold->drawn_for, hold->part_count, path);
@@ -80,23 +80,23 @@ static uint64_t lasting_units(const struct hold *hold, const char *path) {
     return now->units < then->units ? now->units : then->units;
 }
 
-/* Whoever drew a token later was judged with those there that hold a smaller one. */
+/* A token that was drawn later was checked against the holds there with a smaller one. */
 static void compare_limit(struct counts *counts, const struct hold *const *active, size_t count,
-                          const struct hold *judged) {
-    for (size_t i = 0; i < judged->part_count; i++) {
-        const struct evidence_part *part = &judged->drawn_for[i];
+                          const struct hold *checked) {
+    for (size_t i = 0; i < checked->part_count; i++) {
+        const struct evidence_part *part = &checked->drawn_for[i];
         uint64_t sum = 0;
         if (part->limit == 0) {
             continue;
         }
         for (size_t j = 0; j < count; j++) {
-            sum += active[j]->token <= judged->token ? lasting_units(active[j], part->path) : 0;
+            sum += active[j]->token <= checked->token ? lasting_units(active[j], part->path) : 0;
         }
         counts->sums++;
         if (sum > part->limit && may_print(++counts->limit)) {
             printf("# violation limit: %s holds %s with limit %" PRIu32 " and token %" PRIu64
                    ", where %" PRIu64 " units are held\n",
-                   judged->owner, part->path, part->limit, judged->token, sum);
+                   checked->owner, part->path, part->limit, checked->token, sum);
         }
     }
 }
@@ -153,7 +153,8 @@ static bool arrivals_conflict(const struct arrival *a, const struct arrival *b) 
 
 /*
  * Whether the grant to `later` may be undone, and the one to `earlier` come from the state that the
- * store went on from: there it stood in line again, though it may have left it before that grant.
+ * store went on from: there it was queued again, though it may have left the queue before that
+ * grant.
  */
 static bool may_be_apart(const struct evidence *evidence, const struct arrival *earlier,
                          const struct arrival *later) {
@@ -170,7 +171,7 @@ static bool may_be_apart(const struct evidence *evidence, const struct arrival *
 
 /*
  * Both were granted, and a ticket is kept as long as the request lives: so the one with the smaller
- * ticket stood in line from its arrival to its grant, and whoever conflicts came behind it.
+ * ticket was queued from its arrival to its grant, and requests that conflict came behind it.
  */
 static void compare_order(const struct evidence *evidence, struct counts *counts) {
     for (size_t i = 0; i < evidence->arrival_count; i++) {
@@ -316,16 +317,16 @@ static void print_counts(const struct evidence *evidence, const struct counts *c
            count_outcomes(evidence, LK_WAITING), count_outcomes(evidence, LK_BUSY),
            count_outcomes(evidence, LK_TIMEOUT), count_outcomes(evidence, LK_LOST),
            count_outcomes(evidence, LK_DEADLOCK));
-    printf("# judged: %zu pairs of holds, %zu sums of units, %zu pairs in line, %zu draws\n",
+    printf("# checked: %zu pairs of holds, %zu sums of units, %zu queued pairs, %zu draws\n",
            counts->pairs, counts->sums, counts->arrivals, counts->draws);
     if (evidence->restart_count > 0) {
-        printf("# %zu restarts: %zu leases stood through one, %zu longer than they had promised\n",
+        printf("# %zu restarts: %zu leases outlived one, %zu longer than they had promised\n",
                evidence->restart_count, evidence->stood_count, evidence->graced_count);
     }
     printf("# %zu violations\n", found_of(counts, evidence, NULL));
 }
 
-/* A history in which nothing could be judged shows nothing. */
+/* A history in which nothing could be checked proves nothing. */
 static bool says_something(const struct counts *counts) {
     bool is_enough = counts->pairs > 0 && counts->arrivals > 0 && counts->draws > 0;
     if (!is_enough) {

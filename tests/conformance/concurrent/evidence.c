@@ -21,7 +21,7 @@ bool evidence_parts_conflict(const struct evidence_part *a, const struct evidenc
     return (!a->shared || !b->shared) && (contains(a->path, b->path) || contains(b->path, a->path));
 }
 
-/* Nobody knows whether it took effect. */
+/* It is unknown whether it took effect. */
 static bool is_unanswered(const struct call *call) {
     return call->answered_us == EVIDENCE_NEVER || call->outcome == LK_UNAVAILABLE;
 }
@@ -67,9 +67,9 @@ void followed_put_hold(struct evidence *evidence, const struct call *call,
     memcpy(hold->drawn_for, followed->drawn_for, sizeof hold->drawn_for);
 }
 
-/* Whether the number was told of this request already, before a restart that forgets. */
+/* Whether the number was seen of this request already, before a restart that forgets. */
 static bool was_seen(const struct evidence *evidence, const struct call *call, uint64_t value) {
-    int64_t forgotten_us = 0; /* what was called before may have been told before */
+    int64_t forgotten_us = 0; /* what was called before may have been answered before */
     for (size_t i = 0; i < evidence->restart_count; i++) {
         const struct restart *restart = &evidence->restarts[i];
         if (restart_forgets(restart) && call->ended_us > restart->gone_us) {
@@ -169,7 +169,7 @@ static void begin_anew(struct evidence *evidence, const struct call *call,
     int64_t put_there_us = followed->may_stand ? followed->asked_us : 0;
     followed_put_presence(evidence, call, followed, call->answered_us);
     *followed = (struct followed){.asked_us = call->created ? call->called_us : put_there_us,
-                                  /* An answer that was lost put it there, nobody knows when. */
+                                  /* An answer that was lost put it there, it is unknown when. */
                                   .ungranted_us = call->created ? call->called_us : 0};
 }
 
@@ -181,12 +181,12 @@ static void see_ticket(struct evidence *evidence, const struct call *call,
     if (call->created || followed->ticket == 0 || followed->disputed) {
         begin_anew(evidence, call, followed);
     } else if (followed->arrival != NULL) {
-        followed->arrival->same_parts = false; /* a stronger ask in line drew a new one, R9 */
+        followed->arrival->same_parts = false; /* a stronger ask in the queue drew a new one, R9 */
     }
     /* Granted at some moment before this call: for what it had asked for by then. */
     bool granted_unseen = !call->created && call->token != 0;
     followed->ticket = call->ticket;
-    /* A refused ask may have drawn it in line already, and said nothing of it. */
+    /* A refused ask may have drawn it in the queue already, and said nothing of it. */
     put_draws(evidence, call, call->ticket, followed->ungranted_us);
     struct arrival *arrival = &evidence->arrivals[evidence->arrival_count++];
     *arrival = (struct arrival){.owner = call->owner,
@@ -269,7 +269,7 @@ static void see_ask(struct evidence *evidence, const struct call *call, struct f
     switch (call->outcome) {
     case LK_GRANTED:
         if (promised && call->created) {
-            report_early(evidence, call, "a lease was made anew");
+            report_early(evidence, call, "a lease was made again");
         }
         followed_put_hold(evidence, call, followed, least(call->answered_us, asked_deadline_us));
         see_ticket(evidence, call, followed);
@@ -278,7 +278,7 @@ static void see_ask(struct evidence *evidence, const struct call *call, struct f
         return;
     case LK_WAITING:
         if (promised) {
-            report_early(evidence, call, "a lease was put in line");
+            report_early(evidence, call, "a lease was queued");
         }
         see_ticket(evidence, call, followed);
         followed->held = false;
@@ -288,7 +288,7 @@ static void see_ask(struct evidence *evidence, const struct call *call, struct f
         followed->longest_us = call->answered_us + call->ttl_us;
         return;
     case LK_TIMEOUT:
-        /* In line still: it stood before, or an answer that was lost had put it there. */
+        /* Queued still: it was there before, or an answer that was lost had put it there. */
         if (call->ticket != 0 && !followed->held) {
             see_ticket(evidence, call, followed);
         }

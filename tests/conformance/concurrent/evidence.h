@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What actors' logs tell: the calls as they were made, and what must have been true at the store,
- * whatever happened inside it. A hold is *certain* from the answer that granted it to the call that
- * may end or weaken it, or to the deadline promised; it may have lasted longer, never shorter.
+ * What follows from actors' logs: the calls as they were made, and what must have been true at the
+ * store, whatever happened inside it. A hold is *certain* from the answer that granted it to the
+ * call that may end or weaken it, or to the deadline promised; it may have lasted longer, never
+ * shorter.
  */
 #ifndef CONFORMANCE_SIGHTINGS_H
 #define CONFORMANCE_SIGHTINGS_H
@@ -77,7 +78,7 @@ struct arrival {
     uint64_t ticket;
     uint64_t token; /* of its first grant; 0: none was seen */
     int64_t called_us;
-    int64_t grant_called_us; /* when the call began that was told of the grant */
+    int64_t grant_called_us; /* when the call began that was answered the grant */
     int64_t granted_us;
     bool same_parts; /* no ask before the grant named other modes */
     struct evidence_part parts[EVIDENCE_PARTS_MAX];
@@ -101,7 +102,7 @@ struct presence {
  * backup) goes on from an earlier state. That state has all that was answered before `kept_us` and
  * nothing that was called after `taken_us`. So the effects of calls that were answered later may be
  * undone, until the store is back. Nothing else may: no number is drawn twice (R4), and what that
- * state has stands.
+ * state has remains.
  */
 struct restart {
     int64_t gone_us;
@@ -128,7 +129,7 @@ struct evidence {
     int64_t ttl_max_us;  /* of any call */
     size_t stood_count;  /* leases that certainly lived behind a restart */
     size_t graced_count; /* of these, those that it gave a longer life */
-    size_t lost_early;   /* told as lost, or gone, while it was promised */
+    size_t lost_early;   /* answered as lost, or gone, while it was promised */
 };
 
 /*

@@ -6,16 +6,16 @@
  *
  *     history [--one-root] [--slow] [--silent] [--restarts PROGRAM] STORE_URL CHECKER [LK [--kill]]
  *
- * {fresh} in the URL stands for a fresh path, {name} for a fresh word. Where the store outlives its
- * users, actors are processes and are killed with SIGKILL; else they are threads that stop in
+ * {fresh} in the URL is replaced by a fresh path, {name} by a fresh word. Where the store outlives
+ * its users, actors are processes and are killed with SIGKILL; else they are threads that stop in
  * mid-air. --slow: the store's connections take long to make; all takes SLOW times as long.
  * --silent: some processes are stopped for longer than their leases last, in the middle of anything
  * and with their connections open, and then go on. --restarts: a fail-over, or a backup that is
  * restored, at random moments while all go on, by `PROGRAM --restart MS URL`: what happens in the
  * last MS milliseconds before the store goes is to be lost, and what is printed, a line that begins
- * with "restart" (evidence_read.c), is for the checker.
- * LK_TEST_SEED chooses the history, LK_TEST_SCALE (percent) how long it is. On a machine so busy
- * that there is little to judge by then, it goes on until there is.
+ * with "restart" (evidence_read.c), is for the checker. LK_TEST_SEED chooses the history,
+ * LK_TEST_SCALE (percent) how long it is. On a machine so busy that there is little to judge by
+ * then, it goes on until there is.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -133,7 +133,7 @@ static lk_store *open_store(const struct history *history) {
         if (lk_open(history->url, &store, &error) != LK_UNAVAILABLE) {
             break;
         }
-        sleep_ms(OPEN_PAUSE_MS); /* it is being started anew, or the connection was cut */
+        sleep_ms(OPEN_PAUSE_MS); /* it is being started again, or the connection was cut */
     }
     if (store == NULL) {
         fprintf(stderr, "history: %s: %s\n", history->url, error.text);
@@ -289,7 +289,7 @@ static void consider_restart(struct history *history) {
 
 /* ---- the history ----------------------------------------------------------------------------- */
 
-/* A process that is there and says nothing: its peer is told nothing either. */
+/* A process that is there and says nothing: its peer gets nothing either. */
 static void silence(struct history *history, struct slot *slot) {
     if (slot->silent_until_us == 0 && kill(slot->process, SIGSTOP) == 0) {
         slot->silent_until_us =
@@ -327,7 +327,7 @@ static void play(struct history *history) {
     int64_t last_us = actor_now_us() + INT64_C(1000) * DURATION_MAX_MS;
 
     for (unsigned i = 0; i < ACTORS; i++) {
-        /* Most have one request at a time, so that the order of grants can be told from outside. */
+        /* Most have one request at a time, so that the order of grants is known from outside. */
         history->slots[i].requests_max = i % 4 == 3 ? 3 : 1;
         actor_start(history, &history->slots[i]);
     }

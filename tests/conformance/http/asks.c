@@ -76,7 +76,7 @@ static json_t *body_of_ask(const struct lk_ask *ask, const char *mode, size_t bl
     return body;
 }
 
-/* LK_WAIT asks to be put in line; await() is what blocks. */
+/* LK_WAIT asks to be queued; await() is what blocks. */
 static lk_outcome ask_for(struct lk_engine *engine, const struct lk_ask *ask,
                           const struct lk_patience *patience, struct lk_decision *decision) {
     const char *mode = ask->style == LK_TRY ? "try" : "queue";
@@ -144,7 +144,7 @@ lk_outcome http_decide(struct lk_engine *engine, const struct lk_command *comman
     return lk_decision_refuse(ret_decision);
 }
 
-/* A long poll. What it came to is told by the next ask; a take's item is found by its number. */
+/* A long poll. The next ask says what came of it; a take's item is found by its number. */
 lk_outcome http_await(struct lk_engine *engine, const struct lk_wait_cursor *cursor,
                       int64_t until_us, struct lk_waker *waker) {
     bool is_take = cursor->command->kind == LK_COMMAND_TAKE;

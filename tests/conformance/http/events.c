@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * GET /v1/events: a stream of server-sent events. It goes on from one question to the next where
- * each continues the one before, and nobody can have gone away and come back meanwhile; else a
- * stream begins anew behind the last id, as browsers do it. One follower at a time.
+ * each continues the one before, and no follower can have left and come back meanwhile; else a
+ * stream begins again behind the last id, as browsers do it. One follower at a time.
  */
 #include <stdlib.h>
 
@@ -27,7 +27,7 @@ struct http_stream {
     uint64_t position; /* the last id that was said */
     bool has_position; /* one was */
     bool is_over;
-    bool is_left; /* the last question found nothing, and nobody waits for more */
+    bool is_left; /* the last question found nothing, and no call waits for more */
     char prefix[PREFIX_BYTES_MAX];
 };
 
@@ -62,7 +62,7 @@ static void name_prefix(const struct lk_path *prefix, char ret_name[PREFIX_BYTES
     }
 }
 
-/* Whoever comes back says the last id as browsers do. */
+/* A follower that comes back sends the last id as browsers do. */
 static bool begin(struct http_stream *stream, const struct http_store *store,
                   const struct lk_event_query *query) {
     char *target = http_target("/v1/events?prefix=", query->prefix, "");

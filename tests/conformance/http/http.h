@@ -33,7 +33,7 @@ struct http_store {
     char *socket;
     pthread_mutex_t mutex; /* guards the links that are free */
     struct http_link *idle;
-    pthread_mutex_t following; /* held by who uses the stream */
+    pthread_mutex_t following; /* held by the thread that uses the stream */
     struct http_stream *stream;
 };
 

@@ -32,7 +32,8 @@ static lk_entry read_entry(struct http_reader *reader, const json_t *json) {
     return entry;
 }
 
-/* Adds what the answer lists. Parts of one request stand together, under one ticket and owner. */
+/* Adds what the answer lists. Parts of one request are listed together, under one ticket and
+ * owner. */
 static lk_outcome read_entries(const json_t *json, lk_listing *listing, lk_error *error) {
     struct http_reader reader = {.is_damaged = false};
     const json_t *array = json_object_get(json, "requests");

@@ -56,7 +56,7 @@ static const struct lk_engine_ops lk_engine_http = {
 /* Takes the place of the table that the library brings: nothing but HTTP can be spoken here. */
 const struct lk_engine_ops *const lk_engines[] = {&lk_engine_http, NULL};
 
-/* The service is asked whether it is ready: who names one that is not there is told so. */
+/* The service is asked whether it is ready: naming one that is not there is an error. */
 static lk_outcome open_store(struct lk_slice rest, const struct lk_patience *patience,
                              struct lk_engine **ret_engine, lk_error *error) {
     struct http_store *store = calloc(1, sizeof *store);
