@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """usage: with_server.sh deadlock_race.py LK
 
-Two owners who each hold what the other asks for, in two trees that no decision locks together, ask in
-the same moment, over and over: exactly one of the two is told DEADLOCK (R13). Prints TAP.
+Two owners that each hold what the other asks for, in two trees that no decision locks together, ask in
+the same moment, over and over: exactly one of the two is answered DEADLOCK (R13). Prints TAP.
 """
 
 import os
@@ -74,7 +74,7 @@ def ask_at_once(sessions, number, paths, apart_max_s):
 
 
 def duel(sessions, number):
-    """How often the two were told DEADLOCK, and what they were answered."""
+    """How often the two were answered DEADLOCK, and what they were answered."""
     paths = hold(sessions, number)
     if number % 4 == 0:
         said = [ask_at_once(sessions, number, paths, 0)]

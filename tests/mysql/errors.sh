@@ -43,7 +43,7 @@ sql "CREATE USER needy IDENTIFIED BY 'right'"
 ok 'a wrong password is DENIED, and not printed' \
     fails 77 '*DENIED*needy*~/.my.cnf*' "mysql://needy:secret@/test?$server"
 ok 'so is none' fails 77 '*DENIED*needy*' "mysql://needy@$local/test"
-ok 'so is an unknown user' fails 77 '*DENIED*nobody-knows*' "mysql://nobody-knows@/test?$server"
+ok 'so is an unknown user' fails 77 '*DENIED*unknown-user*' "mysql://unknown-user@/test?$server"
 ok 'so is a database that the user may not use' \
     fails 77 '*DENIED*needy*granted*' "mysql://needy:right@$local/test"
 sql "GRANT ALL ON test.* TO needy"
@@ -76,9 +76,9 @@ ok 'so is a URL without its slashes' fails 64 '*INVALID*mysql://*' 'mysql:here'
 
 sql "CREATE DATABASE shop; CREATE USER app; GRANT SELECT ON shop.* TO app"
 app="mysql://app@/shop?$server"
-ok 'without the right to create tables the message says who has it' fails 77 '*DENIED*lk schema mysql*' "$app"
+ok 'without the right to create tables the message says how to get it' fails 77 '*DENIED*lk schema mysql*' "$app"
 sql "GRANT CREATE, DROP, SELECT, INSERT, UPDATE, DELETE ON shop.* TO app"
-ok 'so is a user who may create tables but no procedures' fails 77 '*DENIED*lk schema mysql*' "$app"
+ok 'so is a user that may create tables but no procedures' fails 77 '*DENIED*lk schema mysql*' "$app"
 ok 'its tables are removed again' [ "$(objects shop)" = 0 ]
 sql "CREATE DATABASE barn; CREATE USER almost;
      GRANT CREATE, DROP, ALTER, SELECT, INSERT, CREATE VIEW, CREATE ROUTINE, ALTER ROUTINE, EXECUTE
@@ -91,7 +91,7 @@ sql "REVOKE ALL ON shop.* FROM app; GRANT SELECT ON shop.* TO app"
 "$lk" schema mysql >"$work/schema.sql"
 ok 'a DBA makes it with lk schema' run_file "$work/schema.sql" shop
 ok 'twice does no harm' run_file "$work/schema.sql" shop
-ok 'a user without access is told the grants that are missing' fails 77 '*DENIED*grant*' "$app"
+ok 'a user without access gets the missing grants in the message' fails 77 '*DENIED*grant*' "$app"
 # The lines to grant are in the schema's own text.
 sed -n 's/^-- *\(GRANT .*;\)$/\1/p' "$work/schema.sql" >"$work/grants.sql"
 sql "$(cat "$work/grants.sql")"
@@ -201,7 +201,7 @@ ok 'a store that is not whole is UNAVAILABLE' fails 69 '*UNAVAILABLE*incomplete*
 sql 'DELETE FROM a_meta'
 ok 'an incomplete store is completed' works "mysql://root@/test?$server&prefix=a_"
 
-# Somebody else is at making it, for longer than calls are patient.
+# Another client is making it, for longer than calls are patient.
 making="CONCAT('lockkeeper ', LEFT(SHA2('test.late_', 256), 40))"
 sql "DO GET_LOCK($making, 0), SLEEP(12)" &
 maker=$!
@@ -224,7 +224,7 @@ hostile="';DROP TABLE own_meta;--"
 "$lk" -S "$url" acquire --try --owner "$hostile" "db/';DROP_TABLE_own_meta;--" >"$work/out" 2>"$work/err"
 "$lk" -S "$url" ls --json >"$work/out" 2>"$work/err"
 ok 'hostile names stay names' has_line 'DROP_TABLE_own_meta;--.*DROP TABLE own_meta;--'
-# An error that no handler of a procedure sees, as the end of the server's stack is one. Who waits asks
+# An error that no handler of a procedure sees, as the end of the server's stack is one. A waiter asks
 # again, on the same connection.
 cat >"$work/left.sql" <<STOP
 DELIMITER //

@@ -6,7 +6,7 @@
 #        failovers.sh --restart MS URL
 #
 # Runs a command beside two servers, one of which replicates the other asynchronously; {store} in an
-# argument stands for a directory whose `socket` leads to the primary. The other way: a fail-over. The
+# argument is replaced by a directory whose `socket` leads to the primary. The other way: a fail-over. The
 # replica has all that was answered, and nothing of what comes in the MS milliseconds until the primary
 # is killed; then it takes over, and a replica of it is made of the other one.
 set -eu
@@ -35,11 +35,11 @@ fail_over() { # MS
     gone=$(before_us)
     end_process "$(cat "$primary/pid")"
     forget "$replica"
-    place=$(position "$replica") # before anybody changes something there
+    place=$(position "$replica") # before a client changes something there
     mariadb-dump --no-defaults -u root -S "$replica/socket" --routines --single-transaction test \
         >"$LK_TEST_STORE/dump.sql"
     lead_to "$replica"
-    told "$gone" "$(after_us)" "$kept" "$taken"
+    restarted "$gone" "$(after_us)" "$kept" "$taken"
     until_true "$primary/start" "$primary_port"
     at "$primary" 'DROP DATABASE test; CREATE DATABASE test' ''
     mariadb --no-defaults --comments -u root -S "$primary/socket" test <"$LK_TEST_STORE/dump.sql"

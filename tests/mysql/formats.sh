@@ -89,7 +89,7 @@ old_store till
 sql "CREATE USER helper;
      GRANT CREATE, DROP, SELECT, INSERT, UPDATE, DELETE, EXECUTE ON till.* TO helper;
      SET GLOBAL sql_notes = 0"
-ok 'without the right to create procedures the message says who has it' \
+ok 'without the right to create procedures the message says how to get it' \
     says 77 '*DENIED*format 1*lk schema mysql*' -S "$(store helper till)" ls
 sql 'SET GLOBAL sql_notes = 1'
 ok 'and has taken back nothing that was there' \

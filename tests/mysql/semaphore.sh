@@ -77,7 +77,7 @@ report $? 'in full: how many there are, and the notes of the first sixteen'
 [ "$("$lk" show foo --json | jq -r .note | sort -u | wc -l)" -eq 20 ]
 report $? 'and all are in the list'
 
-# Nobody renews for whom the kernel has ended: the lease ends by itself.
+# No process renews for one that the kernel has ended: the lease ends by itself.
 kill -9 "$last"
 rm -f "$work/at-work-20"
 "$lk" run --limit 20 --wait 60s foo -- true >"$work/out" 2>&1

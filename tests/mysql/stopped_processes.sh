@@ -50,7 +50,7 @@ for child in $children; do
     kill -9 "$child"
 done
 
-# A server that is stopped: who asks has an answer when patience is over, and one who is interrupted
+# A server that is stopped: an ask has an answer when patience is over, and one that is interrupted
 # at once.
 mariadbd=$(cat "$LK_TEST_SERVER/pid")
 kill -STOP "$mariadbd"

@@ -8,7 +8,7 @@ set -u
 with_server=${1:?with_server.sh}
 lk=${2:?the program under test}
 
-if [ -z "${LK_TEST_CERTIFICATES-}" ]; then # begins anew beside a server with certificates
+if [ -z "${LK_TEST_CERTIFICATES-}" ]; then # begins again beside a server with certificates
     LK_TEST_CERTIFICATES=$(mktemp -d) || exit 1
     export LK_TEST_CERTIFICATES
     trap 'rm -rf "$LK_TEST_CERTIFICATES"' EXIT

@@ -92,7 +92,7 @@ ok 'each call beside 200 locks and 100 that wait, in other trees and beside the 
 fill TRUE 101 2500 far/ db/u/
 fill FALSE 101 300 db/w/
 ok 'each call beside 5,000 and 300' each_call
-ok 'an ask that is put in line reads as many rows' as_many queue
+ok 'an ask that is queued reads as many rows' as_many queue
 ok 'so does one that is repeated there' as_many again
 ok 'and one that is refused' as_many try
 ok 'and one for three paths' as_many batch

@@ -17,7 +17,7 @@ while sleep 2 && kill -0 "$child" 2>/dev/null; do
     while kill -0 "$server" 2>/dev/null; do
         sleep 0.02
     done
-    # Somebody may have had the port for a moment.
+    # Another process may have had the port for a moment.
     tries=0
     until "$LK_TEST_SERVER/start" "$LK_TEST_PORT"; do
         tries=$((tries + 1))

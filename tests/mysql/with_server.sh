@@ -4,9 +4,9 @@
 # usage: with_server.sh [--durable] [--server OPTION]... COMMAND [ARGUMENT...]
 #
 # Runs a command beside a private server: on a unix socket in a temporary directory and on a port of
-# loopback, for as long as the command runs. {server} in an argument stands for that directory, in
-# which the socket is `socket`, and {port} for the port; $LK_TEST_SERVER and $LK_TEST_PORT are these.
-# User root, no password, database test. What the server wrote stands in its file `log`; its last
+# loopback, for as long as the command runs. {server} in an argument is replaced by that directory, in
+# which the socket is `socket`, and {port} by the port; $LK_TEST_SERVER and $LK_TEST_PORT are these.
+# User root, no password, database test. What the server wrote is in its file `log`; its last
 # errors are shown when the command fails. Its number is in the file `pid`, and the program `start`
 # there starts it again, once it is ended, and waits until it answers.
 # --durable: the server flushes to the disk, as a real one does; otherwise not. --server: one more
@@ -50,7 +50,7 @@ stop() {
 trap stop EXIT
 trap 'exit 143' TERM INT HUP
 
-if [ "$(id -u)" -eq 0 ]; then # as root the server has to be told so
+if [ "$(id -u)" -eq 0 ]; then # as root the server needs an option for that
     as_root=--user=root
     settings="$settings $as_root"
 fi

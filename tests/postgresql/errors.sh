@@ -23,7 +23,7 @@ done
 ok 'a wrong password is DENIED, and not printed' \
     fails 77 '*DENIED*password*pg_hba.conf*' "postgresql://needy:secret@/postgres?$server"
 ok 'so is none' fails 77 '*DENIED*password*' "postgresql://needy@/postgres?$server"
-ok 'so is an unknown user' fails 77 '*DENIED*nobody-knows*' "postgresql://nobody-knows@/postgres?$server"
+ok 'so is an unknown user' fails 77 '*DENIED*unknown-user*' "postgresql://unknown-user@/postgres?$server"
 ok 'so is a client refused by pg_hba.conf' \
     fails 77 '*DENIED*rejects*pg_hba.conf*' "postgresql://banned@/postgres?$server"
 ok 'a missing database is UNAVAILABLE' \
@@ -41,7 +41,7 @@ ok 'so is a listener that is no URL' \
 ok 'so is a URL without its slashes' fails 64 '*INVALID*postgresql://*' 'postgresql:here'
 # libpq's own words would tell the password, or its end as the name of a host.
 for password in 'secret%' '%secret' 'secret%00' 'pass@secret' 'pass/secret' '12/secret' 'pass?secret'; do
-    ok "so is a URL whose password is $password, which is not told" \
+    ok "so is a URL whose password is $password, which is not shown" \
         fails 64 '*INVALID*' "postgresql://me:$password@localhost:1/postgres"
 done
 ok 'nor is that of a listener' fails 64 '*INVALID*%40*' \
@@ -71,10 +71,10 @@ sql 'CREATE DATABASE shop'
 sql 'CREATE ROLE app LOGIN'
 sql 'REVOKE CREATE ON DATABASE shop FROM public'
 app="postgresql://app@/shop?$server"
-ok 'without the right to create a schema the message says who has it' fails 77 '*DENIED*lk schema postgresql*' "$app"
+ok 'without the right to create a schema the message says how to get it' fails 77 '*DENIED*lk schema postgresql*' "$app"
 "$lk" schema postgresql >"$work/schema.sql"
 ok 'a DBA makes it with lk schema' run_file "$work/schema.sql" shop
-ok 'a user without access is told the grants that are missing' fails 77 '*DENIED*grant*' "$app"
+ok 'a user without access gets the missing grants in the message' fails 77 '*DENIED*grant*' "$app"
 # The lines to grant are in the schema's own text.
 sed -n 's/^-- *\(GRANT .*;\)$/\1/p' "$work/schema.sql" >"$work/grants.sql"
 run_file "$work/grants.sql" shop

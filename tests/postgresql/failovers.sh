@@ -39,7 +39,7 @@ fail_over() { # MS
     gone=$(before_us)
     on_server "$primary" -m immediate -w -s stop >&2
     on_server "$standby" -w -s promote >&2
-    told "$gone" "$(after_us)" "$kept" "$taken"
+    restarted "$gone" "$(after_us)" "$kept" "$taken"
     rm -rf "$primary/data"
     make_standby "$standby" "$primary" '-c fsync=off' >&2
 }

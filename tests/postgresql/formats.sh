@@ -82,7 +82,7 @@ ok 'a DBA runs what lk schema says' run_file "$work/schema.sql" office
 ok 'then it works' says 0 '*' -S "$(store clerk office)" acquire --try --owner me x
 ok 'with all that is new' says 0 '*100*' -S "$(store clerk office)" limits events=100
 ok 'events too' says 0 '*' -S "$(store clerk office)" release --owner me x
-ok 'which are his to read' is "SET ROLE clerk; SELECT count(*) FROM lockkeeper.lk_events" 1 office
+ok 'which it may read' is "SET ROLE clerk; SELECT count(*) FROM lockkeeper.lk_events" 1 office
 
 # ---- newer ones ----
 

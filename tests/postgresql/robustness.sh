@@ -89,7 +89,7 @@ comes_to "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'lockke
 sql "ALTER SYSTEM SET track_functions = 'all'"
 sql 'SELECT pg_reload_conf()' >"$work/out"
 comes_to 'SHOW track_functions' all
-are_short() { # nobody has called ask(), which decides what is not simple
+are_short() { # no call has reached ask(), which decides what is not simple
     "$lk" run --try newly-1 -- true && "$lk" run --limit 9 --try newly-2 -- true &&
         comes_to "SELECT calls >= 2 FROM pg_stat_user_functions
                   WHERE schemaname = 'lockkeeper' AND funcname = 'lk_release'" t &&
@@ -170,7 +170,7 @@ says 0 '*' acquire --owner me n/1
 "$lk" acquire --owner next --wait 60s n/1 >"$work/next" 2>"$work/next-err" &
 waiter=$!
 comes_to "SELECT count(*) FROM lockkeeper.requests WHERE owner = 'next' AND NOT held" 1
-ok 'a release is done although nobody can be notified' says 0 '*' release --owner me n/1
+ok 'a release is done although no waiter can be notified' says 0 '*' release --owner me n/1
 wait "$waiter"
 code=$?
 cp "$work/next-err" "$work/err"

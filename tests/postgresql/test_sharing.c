@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What may share a root's lock (src/engine/postgresql/README.md), all at once: workers who claim
- * and complete, with somebody who locks the whole queue again and again; users of limits that are
- * wide, narrow or become full. Each client is a thread with a store of its own; what must never be
- * is counted in this process, from within the leases.
+ * What may share a root's lock (src/engine/postgresql/README.md), all at once: workers that claim
+ * and complete, beside a client that locks the whole queue again and again; users of limits that
+ * are wide, narrow or become full. Each client is a thread with a store of its own; what must never
+ * be is counted in this process, from within the leases.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -103,8 +103,8 @@ static void *work(void *context) {
     return NULL;
 }
 
-/* Locks the whole queue, in line: has its turn, and then nobody works. Its store is open before
- * anybody works, so that it asks when they begin. */
+/* Locks the whole queue, by waiting: when it is granted, no worker works. Its store is open before
+ * any worker begins, so that it asks when they begin. */
 static void *pause_work(void *context) {
     const char *const parts[] = {"shop/work"};
     lk_store *store = context;
@@ -126,7 +126,7 @@ static void *pause_work(void *context) {
         must(lk_release(store, &request, result->token, NULL, &error), LK_OK, &error);
         lk_result_free(result);
         count++;
-        if (count == TURNS) { /* those who work have not gone first for long */
+        if (count == TURNS) { /* the workers have not gone first for long */
             atomic_fetch_add(&broken, atomic_load(&done) > ITEMS / 2);
         }
     }
@@ -197,7 +197,8 @@ static void *use(void *context) {
         lk_error error;
         lk_outcome outcome;
 
-        /* Every other time at a root that is new, which those who share its lock write down. */
+        /* Every other time at a root that is new, which the clients that share its lock write
+         * down. */
         (void)snprintf(part, sizeof part, "pools%u/%d?limit=%d", i % 2 * i, limit, limit);
         request.owner = owner;
         request.style = LK_TRY;

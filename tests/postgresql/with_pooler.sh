@@ -4,7 +4,7 @@
 # usage: with_server.sh with_pooler.sh COMMAND [ARGUMENT...]
 #
 # Runs a command beside a pgbouncer in transaction mode, in front of the private server: no two
-# transactions of a client need meet the same connection. {pool} in an argument stands for the
+# transactions of a client need meet the same connection. {pool} in an argument is replaced by the
 # directory of its socket, and $LK_TEST_POOL is it.
 set -u
 : "${LK_TEST_SERVER:?is set by with_server.sh}"

@@ -4,13 +4,13 @@
 # usage: with_server.sh [--durable] COMMAND [ARGUMENT...]
 #
 # Runs a command beside a private PostgreSQL server: on a unix socket in a temporary directory, for
-# as long as the command runs. {server} in an argument stands for that directory, and
+# as long as the command runs. {server} in an argument is replaced by that directory, and
 # $LK_TEST_SERVER is it: libpq's host=, user postgres, database postgres. What the server wrote
-# stands in its file `log`; its last errors are shown when the command fails. --durable: the
+# is in its file `log`; its last errors are shown when the command fails. --durable: the
 # server flushes to the disk, as a real one does; otherwise not.
 #
 # The server's programs are those that are installed, or those in $LK_TEST_POSTGRES_BIN, which the
-# command is told.
+# command gets these.
 set -u
 . "${0%/*}/unprivileged.sh"
 . "${0%/*}/../procedures/directory.sh"

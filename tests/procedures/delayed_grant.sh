@@ -31,7 +31,7 @@ let_go() {
     rm "$work/statements"
 }
 
-# `me` waits for r/a and a place in pool/p, which `other` stands in the way of, and could be granted
+# `me` waits for r/a and a place in pool/p, which `other` blocks, and could be granted
 # both after this.
 overlook_a_grant() {
     says 0 '*' -S "$url" acquire --try --ttl 1h --owner other r/a &&

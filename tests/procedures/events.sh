@@ -47,7 +47,7 @@ says() { # JQ TITLE: true of the events, as an array
 watcher=$!
 children=$watcher
 until_true is_watched
-report $? 'somebody watches'
+report $? 'a client watches'
 benches=''
 for pattern in many one; do
     "$lk" bench --pattern "$pattern" --clients 4 --seconds 3 -q >"$work/bench-$pattern" 2>&1 &
@@ -59,7 +59,7 @@ for bench in $benches; do
 done
 "$lk" acquire --owner last last/one >"$work/out" 2>&1
 until_true has_last
-report $? 'he is told of the last thing that happens'
+report $? 'the watcher gets the last event'
 kill "$watcher"
 wait "$watcher"
 says 'all(.event != "gap") and length > 20' 'nothing has gone by unseen'
@@ -95,6 +95,6 @@ for asker in $askers; do
 done
 cat "$work"/ask-* >"$work/out"
 [ "$granted" -eq 5 ] && [ "$full" -eq 7 ]
-report $? "of twelve at once it lets in five ($granted, and $full were told FULL)"
+report $? "of twelve at once it lets in five ($granted, and $full were answered FULL)"
 
 finish

@@ -9,8 +9,8 @@
 #   until_true COMMAND...    within a minute
 #   end_process PID          kills it, and waits until it has no files open any more
 #   run_on DIRECTORY COMMAND [ARGUMENT...]
-#                            {store} in an argument stands for the directory
-#   told GONE BACK KEPT TAKEN [unnoticed]
+#                            {store} in an argument is replaced by the directory
+#   restarted GONE BACK KEPT TAKEN [unnoticed]
 #                            the store went after GONE and was back before BACK, in a state that has
 #                            all that was answered before KEPT and nothing that was called after
 #                            TAKEN; unnoticed: it does not know of it, and gives no grace (R11)
@@ -37,7 +37,7 @@ until_true() {
     done
 }
 
-told() {
+restarted() {
     echo "restart $*"
 }
 

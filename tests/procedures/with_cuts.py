@@ -4,7 +4,7 @@
 
 usage: with_server.sh with_cuts.py SOCKET COMMAND [ARGUMENT...]
 
-SOCKET is the name of the private server's socket in its directory; {cuts} in an argument stands for
+SOCKET is the name of the private server's socket in its directory; {cuts} in an argument is replaced by
 the directory of the proxy's, which has the same name. Each connection is cut after so many bytes, of
 both directions together, as a random number says: in the middle of a question, of an answer, or
 between them. LK_TEST_SEED chooses the numbers.

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs a command beside Redis servers whose masters fail over: failovers.py pair|cluster COMMAND...
 
-{url} in the command's words stands for the store's URL. `pair` is a master and a replica, `cluster`
+{url} in the command's words is replaced by the store's URL. `pair` is a master and a replica, `cluster`
 three of them. As failovers.py --restart MS URL it is what a concurrent history calls: the replica of
 a master has all that was answered, and nothing of what comes in the MS milliseconds until the master
 is killed; then it takes over, and the killed one comes back as its replica. What is printed is for

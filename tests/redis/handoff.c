@@ -93,7 +93,7 @@ static int compare_times(const void *a, const void *b) {
 }
 
 /* Whether the order of the grants was that of the tickets; prints how long the hand-offs took. */
-static int judge(struct seen *seen, int count, int64_t begun_us) {
+static int evaluate(struct seen *seen, int count, int64_t begun_us) {
     static int64_t times[WAITERS_MAX];
     int64_t ended_us;
 
@@ -154,5 +154,5 @@ int main(int argc, char **argv) {
     }
     lk_close(store);
     (void)printf("1..2\n");
-    return good ? judge(seen, count, begun_us) : 1;
+    return good ? evaluate(seen, count, begun_us) : 1;
 }

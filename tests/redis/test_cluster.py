@@ -107,7 +107,7 @@ class Cluster(Servers):
 
 
 class Worker(threading.Thread):
-    """Acquires and releases at a root of its own until told to stop."""
+    """Acquires and releases at a root of its own until stopped."""
 
     def __init__(self, cluster, root):
         super().__init__()
@@ -184,7 +184,7 @@ def batches_cross_slots(cluster):
     if cluster.lk("acquire", "--try", "zero", "--owner", "c")["status"] != "granted":
         return "a refused batch has left something behind"
     if cluster.lk("acquire", "--queue", "one", "two", "--owner", "d")["status"] != "unsupported":
-        return "a batch over several slots stands in line"
+        return "a batch over several slots is queued"
     if cluster.lk("release", "one", "two", "three", "--owner", "a")["status"] != "ok":
         return "the batch was not released"
     if cluster.lk("acquire", "--try", "one", "two", "three", "--owner", "e")["status"] != "granted":
@@ -230,7 +230,7 @@ def slots_move_under_load(cluster):
 
 
 def calls_wait_while_their_slot_moves(cluster):
-    """Some of a root's keys may be here and some there: nobody is answered until it is over."""
+    """Some of a root's keys may be here and some there: no client is answered until it is over."""
     cluster.lk("acquire", "--try", "moving/one", "--owner", "holder")
     slot = cluster.any("CLUSTER", "KEYSLOT", "moving")
     source = cluster.master_of("moving")
@@ -248,7 +248,7 @@ def calls_wait_while_their_slot_moves(cluster):
     return wrong or (None if got["status"] == "granted" else f"{got}")
 
 
-# ---- who waits ----
+# ---- waiters ----
 
 
 def start_waiter(cluster, root):
@@ -256,8 +256,8 @@ def start_waiter(cluster, root):
                              "--owner", "waiter", "--json"], stdout=subprocess.PIPE, text=True)
 
 
-def is_told_by(cluster, words):
-    """The ports of the nodes where PUBSUB ... says that somebody listens to a channel of ours."""
+def is_notified_by(cluster, words):
+    """The ports of the nodes where PUBSUB ... says that a client listens to a channel of ours."""
     return [port for port in cluster.ports if cluster.at(port, "PUBSUB", words, "lk:e:*")]
 
 
@@ -270,24 +270,24 @@ def release_to(cluster, root, waiter):
     return None
 
 
-def waiters_are_told_in_their_slot(cluster):
+def waiters_are_notified_in_their_slot(cluster):
     cluster.lk("acquire", "--try", "line", "--owner", "holder")
     waiter = start_waiter(cluster, "line")
-    cluster.wait("a sharded channel", lambda: is_told_by(cluster, "SHARDCHANNELS"))
-    where = is_told_by(cluster, "SHARDCHANNELS")
-    if where != [cluster.master_of("line")["port"]] or is_told_by(cluster, "CHANNELS"):
-        return f"told by {where}, and plainly by {is_told_by(cluster, 'CHANNELS')}"
+    cluster.wait("a sharded channel", lambda: is_notified_by(cluster, "SHARDCHANNELS"))
+    where = is_notified_by(cluster, "SHARDCHANNELS")
+    if where != [cluster.master_of("line")["port"]] or is_notified_by(cluster, "CHANNELS"):
+        return f"notified by {where}, and plainly by {is_notified_by(cluster, 'CHANNELS')}"
     return release_to(cluster, "line", waiter)
 
 
-def waiters_are_told_plainly_without_shards(cluster):
+def waiters_are_notified_plainly_without_shards(cluster):
     for word in ("-ssubscribe", "-spublish"):
         for port in cluster.ports:
             cluster.at(port, "ACL", "SETUSER", "default", word)
         cluster.lk("acquire", "--try", "line", "--owner", "holder")
         waiter = start_waiter(cluster, "line")
-        cluster.wait("a plain channel", lambda: is_told_by(cluster, "CHANNELS"))
-        wrong = "both" if is_told_by(cluster, "SHARDCHANNELS") else None
+        cluster.wait("a plain channel", lambda: is_notified_by(cluster, "CHANNELS"))
+        wrong = "both" if is_notified_by(cluster, "SHARDCHANNELS") else None
         wrong = release_to(cluster, "line", waiter) or wrong
         for port in cluster.ports:
             cluster.at(port, "ACL", "SETUSER", "default", word.replace("-", "+"))
@@ -302,12 +302,12 @@ def waiters_follow_their_slot(cluster):
     for root in roots:
         cluster.lk("acquire", "--try", root, "--owner", "holder")
         waiters[root] = start_waiter(cluster, root)
-    def told():
+    def notified():
         return all(cluster.at(cluster.master_of(root)["port"], "PUBSUB", "SHARDCHANNELS",
                               f"lk:e:*{{{root}}}") for root in roots)
-    cluster.wait("the sharded channels", told)
+    cluster.wait("the sharded channels", notified)
     wrong = move_one_of(cluster, roots)
-    cluster.wait("the sharded channels, where the slots are now", told)
+    cluster.wait("the sharded channels, where the slots are now", notified)
     for root in roots:
         wrong = release_to(cluster, root, waiters[root]) or wrong
     return wrong
@@ -388,7 +388,7 @@ def a_frozen_node_costs_no_lease_elsewhere(cluster):
 
 
 class Crowd(threading.Thread):
-    """Takes turns at a root, in line, until told to stop."""
+    """Takes turns at a root, in the queue, until stopped."""
 
     def __init__(self, cluster, root, owner):
         super().__init__()
@@ -448,12 +448,12 @@ def batches_wait_and_give_up(cluster):
             if got["status"] != "granted":
                 return f"{root} was not given back: {got}"
             cluster.lk("release", root, "--owner", "other")
-    # It stands in line at the second root and holds the first; there it is broken.
+    # It is queued at the second root and holds the first; there it is broken.
     cluster.lk("acquire", "--try", second, "--owner", "holder")
     waiter = subprocess.Popen([cluster.program, "-S", cluster.url, "acquire", "--json", "--wait",
                                "60s", first, second, "--owner", "batch"],
                               stdout=subprocess.PIPE, text=True)
-    cluster.wait("the batch in line", lambda: cluster.lk(
+    cluster.wait("the queued batch", lambda: cluster.lk(
         "break", second, "--owner", "batch", "--reason", "test").get("broken") == 1)
     if waiter.wait() != 78:
         return f"broken: {waiter.stdout.read()}"
@@ -485,7 +485,7 @@ def each_root_has_its_token(cluster):
 
 
 def batches_in_each_others_way(cluster):
-    """Batches in all orders, and a single request across them: nobody waits for ever."""
+    """Batches in all orders, and a single request across them: no client waits for ever."""
     first, second = roots_apart(cluster)
     third = next(root for root in (f"apart{i}" for i in range(100))
                  if root not in (first, second))
@@ -518,7 +518,7 @@ def a_node_dies_in_a_batch(cluster):
     victim = cluster.master_of(held[0])
     dead = [root for root in held if cluster.master_of(root)["port"] == victim["port"]]
     replica = cluster.replica_of(victim)
-    if replica:  # so that nobody takes over
+    if replica:  # so that no replica takes over
         cluster.kill(replica["port"])
     cluster.kill(victim["port"])
     for port in cluster.ports:
@@ -549,9 +549,9 @@ def main():
         ("lock and value live in one slot, in one call each", lock_and_value_live_together),
         ("batches cross slots", batches_cross_slots),
         ("replicas are waited for", replicas_are_waited_for),
-        ("waiters are told in their own slot", waiters_are_told_in_their_slot),
-        ("waiters are told plainly where there are no shards",
-         waiters_are_told_plainly_without_shards),
+        ("waiters are notified in their own slot", waiters_are_notified_in_their_slot),
+        ("waiters are notified plainly where there are no shards",
+         waiters_are_notified_plainly_without_shards),
         ("waiters follow their slot", waiters_follow_their_slot),
         ("calls wait while their slot moves", calls_wait_while_their_slot_moves),
         ("slots move under load", slots_move_under_load),

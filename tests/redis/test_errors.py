@@ -70,7 +70,7 @@ class Server(Servers):
         return self.cli("-s", self.path(), *words).strip()
 
     def single_with_port(self):
-        """A server on a socket and a port; what stands behind the @ of a URL."""
+        """A server on a socket and a port; what is behind the @ of a URL."""
         port = free_ports(1)[0]
         self.single("--port", str(port), "--bind", "127.0.0.1")
         self.url = f"redis://127.0.0.1:{port}"
@@ -90,7 +90,7 @@ class Server(Servers):
         self.wait("the server", lambda: "PONG" in self.redis("PING"))
 
 
-# ---- who may ----
+# ---- access ----
 
 
 def passwords(t):
@@ -100,7 +100,7 @@ def passwords(t):
     t.answers("denied", *try_it, says="NOAUTH")
     answer = t.answers("denied", *try_it, url=f"redis://:wrong-one@{server}", says="WRONGPASS")
     expect("wrong-one" not in json.dumps(answer), "the password is shown")
-    t.answers("denied", *try_it, url=f"redis://nobody:right-one@{server}", says="WRONGPASS")
+    t.answers("denied", *try_it, url=f"redis://unknown:right-one@{server}", says="WRONGPASS")
     t.answers("granted", *try_it, url=f"redis://:right-one@{server}")
     t.answers("granted", *try_it, url=f"redis://default:right-one@{server}")
 
@@ -266,7 +266,7 @@ def grace(t):
 
 
 def waiters_outlast_a_loss_of_data(t):
-    """A server that forgets: who waits is asked for again. A break is one, restart or not."""
+    """A server that forgets: waiters ask again. A break is one, restart or not."""
     t.single()
 
     def waiting():
@@ -361,7 +361,7 @@ def an_older_store(t):
 
 
 def garbage(t):
-    """Whatever stands in our keys: a sentence, no crash, and nobody gets what is held."""
+    """Whatever is in our keys: a sentence, no crash, and what is held is not granted."""
     t.single()
     kinds = {"h": "hash", "t": "zset", "p": "zset", "d": "hash", "a": "list", "i": "hash",
              "q": "zset"}
@@ -393,7 +393,7 @@ def garbage(t):
         other = ("SET", "{r}:lk:" + key, "x") if kind != "string" else ()
         t.redis("DEL", "{r}:lk:" + key)
         t.redis(*other)
-        if key in "hp":  # without these nobody knows what was held; the sentence is what counts
+        if key in "hp":  # without these it is unknown what was held; the sentence is what counts
             answer = t.lk("acquire", "--try", "r/one", owner="thief")
             expect(answer["exit"] == EXITS["internal"], f"a string for {key}: {answer}")
         look(f"a string for {key}")
@@ -415,8 +415,8 @@ def garbage(t):
         t.redis("EVAL", f"redis.call('ZADD', KEYS[1], 0, '{member}')", "1", "{r}:lk:p")
         look(f"place {member}")
     make()
-    t.redis("ZADD", "{r}:lk:t", "0", "nobody")
-    look("a deadline of nobody's")
+    t.redis("ZADD", "{r}:lk:t", "0", "absent")
+    look("a deadline of an absent owner")
     make()
     t.redis("SET", "{}:lk:w:holder", "x")
     t.redis("SET", "{}:lk:w:thief", "x")

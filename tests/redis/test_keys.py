@@ -3,7 +3,7 @@
 """The keys that the engine makes: no name that a user can choose spells one of them, and a call that
 fails leaves all of them as they were: test_keys.py LK [CASE]
 
-Clients are the program `lk`; what stands in the server is compared key by key.
+Clients are the program `lk`; what is in the server is compared key by key.
 """
 import os
 import re

@@ -23,7 +23,7 @@ class Loss(Server):
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def wait_for_waiting(self, path, count):
-        self.wait(f"{count} in line at {path}", lambda: count == len(
+        self.wait(f"{count} queued at {path}", lambda: count == len(
             [line for line in self.lk_lines("ls", path) if line["state"] == "waiting"]))
 
     def delete(self, pattern):
@@ -134,7 +134,7 @@ def a_waiting_batch_that_is_torn(t):
 
 
 def indexes_that_are_lost(t):
-    """The sorted sets of a root: nobody is overlooked, and the dead do not stay."""
+    """The sorted sets of a root: no waiter is overlooked, and expired entries go."""
     t.single()
     for pattern in ("{x}:lk:p", "{x}:lk:t", "{x}:lk:[tp]"):
         t.answers("granted", "acquire", "--try", "x/y", *LONG, owner="holder")
@@ -166,7 +166,7 @@ def waiters_in_a_cluster(t):
             t.answers("granted", "acquire", "--try", root, *LONG, owner="holder")
         waiters = [t.wait_at(*roots), t.wait_at("banana/x"), t.wait_at("cherry")]
         t.wait_for_waiting("cherry", 1)
-        t.wait("those in line at banana", lambda: len(
+        t.wait("the waiters at banana", lambda: len(
             [line for line in t.lk_lines("ls", "banana") if line["state"] == "waiting"]) >= 1)
         for root in flushed:
             for line in t.flush:
@@ -189,7 +189,7 @@ CASES = [
     ("waiters are asked for again", waiters_are_asked_for_again),
     ("what was ended stays so", what_was_ended_stays_so),
     ("a lease that is torn", a_lease_that_is_torn),
-    ("a batch in line that is torn", a_waiting_batch_that_is_torn),
+    ("a queued batch that is torn", a_waiting_batch_that_is_torn),
     ("indexes that are lost", indexes_that_are_lost),
     ("waiters in a cluster", waiters_in_a_cluster),
 ]

@@ -152,7 +152,7 @@ static void let_time_pass(struct lk_engine *engine, redisContext *server) {
     struct lock lock;
 
     lk_redis_shift_clock(engine, PASSED_US);
-    for (unsigned i = 0; i < ROOTS; i++) { /* somebody comes by */
+    for (unsigned i = 0; i < ROOTS; i++) { /* a client comes by */
         lock_init(&lock, "live%u/visit/%u", i, i);
         lock_ask(engine, &lock, LK_TRY, 60000, LK_GRANTED);
         lock_release(engine, &lock);

@@ -3,8 +3,8 @@
 """Runs a command beside Redis servers of its own:
 with_servers.py [--clock LIBRARY] single|cluster COMMAND...
 
-In the command's words, {url} stands for the store's URL, {flush} for a program that empties it,
-{folder} for the servers' folder, and {clock} for the file that LIBRARY (clock.c), which the servers
+In the command's words, {url} is replaced by the store's URL, {flush} by a program that empties it,
+{folder} by the servers' folder, and {clock} by the file that LIBRARY (clock.c), which the servers
 load first, has their time from. `cluster` is three masters with a replica each, on free ports of
 the loopback; `single` is one server on a socket. The servers end with the command, whatever it does.
 """
@@ -28,8 +28,8 @@ def fail(text):
 
 def free_ports(count):
     """Ports that are free now, with the cluster's bus port 10000 above them. All are below those
-    that the kernel hands out, so that nobody gets a dead node's. Who looks at the same moment
-    begins elsewhere."""
+    that the kernel hands out, so that no client gets a dead node's. Another run that looks at the same
+    moment begins elsewhere."""
     found = []
     for port in range(10000 + os.getpid() * 16 % 12000, 22700):
         try:
