@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Running inputs in a child process, so that whatever they bring about - an abort, a signal, a
- * sanitizer's verdict, a hang - is told with the input that did it.
+ * sanitizer's verdict, a hang - is reported with the input that did it.
  */
 #ifndef LK_TESTS_FUZZ_CHILD_H
 #define LK_TESTS_FUZZ_CHILD_H

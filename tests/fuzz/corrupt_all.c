@@ -7,7 +7,7 @@
 
 enum { CORRUPTS = 192, ALL_ROWS = 0 }; /* of an input's bytes: store_image.c */
 
-/* The byte that stands for the place and begins a change by SQL. */
+/* The byte that selects the place and begins a change by SQL. */
 static uint8_t byte_of(uint8_t place) {
     uint8_t byte = CORRUPTS;
 

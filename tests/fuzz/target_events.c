@@ -31,11 +31,11 @@ static uint8_t take(struct source *source) {
     return *source->bytes++;
 }
 
-/* What a history is: its manner, where it stands, and tokens to name. */
+/* What a history is: its manner, its present state, and tokens to name. */
 struct history {
     struct lockstep lockstep;
     struct lk_times times;
-    bool is_odd; /* the wall clock stands and leaps, so that no token can be named */
+    bool is_odd; /* the wall clock stops and leaps, so that no token can be named */
     uint64_t tokens[TOKENS_KEPT];
     size_t token_count;
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Records as JSON: texts, separated by zero bytes, and a number stand in every field of each. What
+ * Records as JSON: texts, separated by zero bytes, and a number are in every field of each. What
  * comes out is one line of JSON that another reader takes, without a name given twice; a text that
  * is UTF-8 comes back letter by letter, and of any other what is ASCII in it.
  */

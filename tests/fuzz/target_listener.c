@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Bytes at the RESP listener of a service: the very code that serves connections, in front of the
- * very core, in a world in which nothing is left to chance. The clock stands still until it is
+ * very core, in a world in which nothing is left to chance. The clock stops until it is
  * moved; the disk is a number of turns that a batch takes; the loop is libevent's, on sockets of
  * this process, whose other end is the test.
  *
@@ -154,7 +154,7 @@ static unsigned draw(struct manner *manner, unsigned below) {
 struct peer {
     int socket;
     bool is_unheard; /* the listener takes nothing more */
-    bool is_cut;     /* ... and has told everything */
+    bool is_cut;     /* ... and has sent everything */
     size_t answer_size;
     char *answers;
 };

@@ -22,7 +22,7 @@ struct image {
     size_t size;
 };
 
-/* A region in which somebody who is gone held something, half-way through it. */
+/* A region in which a process that is gone held something, half-way through it. */
 static void make_image(const char *path, struct image *ret_image) {
     lk_canal_permit permit;
     lk_canal_holder *holder;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A store whose files were damaged (store_image.h). The first byte says how much time has passed
- * since, and whether the machine was started anew; the others, what is wrong.
+ * since, and whether the machine was started again; the others, what is wrong.
  *
  * Whatever it is, each call ends in an outcome with a sentence, and what is listed is within its
  * bounds. Where the damage has hit nothing - the file is whole and its tables say the same - all

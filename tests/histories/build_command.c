@@ -50,8 +50,8 @@ static bool is_under_one_root(const struct token_pair *pair, const char *path) {
 }
 
 /*
- * One that nothing is known of is a token that nobody has. A foreign one is drawn under the root of
- * the path: one of another root may be the own one in the model alone, or in the store alone.
+ * One that nothing is known of is a token that no lease has. A foreign one is drawn under the root
+ * of the path: one of another root may be the own one in the model alone, or in the store alone.
  */
 static struct token_pair choose(const struct history *history, const struct move *move,
                                 const char *path) {

@@ -65,7 +65,7 @@ const char *compare_results(bool is_lazy, const lk_result *a, const lk_result *b
 static const char *compare_entry(bool is_lazy, const lk_entry *a, const lk_entry *b) {
     if (!is_same_text(a->path, b->path) || !is_same_text(a->owner, b->owner)
         || !is_same_text(a->note, b->note) || !is_same_draw(is_lazy, a->ticket, b->ticket)) {
-        return "who is listed";
+        return "which owners are listed";
     }
     if (!is_same_draw(is_lazy, a->token, b->token) || a->held != b->held || a->shared != b->shared
         || a->revoked != b->revoked || a->limit != b->limit || a->units != b->units) {

@@ -121,16 +121,16 @@ static void bring_into(struct lk_event_page *page, bool has_order) {
 
 /* ---- beside each other ----------------------------------------------------------------------- */
 
-static void show(const char *who, const struct lk_event_page *page) {
+static void show(const char *side, const struct lk_event_page *page) {
     for (size_t i = 0; i < page->count; i++) {
         const lk_watch_event *command = &page->events[i];
-        (void)printf("# %s: %" PRIu64 " %s", who, command->sequence,
+        (void)printf("# %s: %" PRIu64 " %s", side, command->sequence,
                      lk_watch_kind_name(command->kind));
         for (size_t part = 0; part < command->part_count; part++) {
             (void)printf(" %s", command->parts[part]);
         }
         (void)printf(" of %s (%s), ticket %" PRIu64 ", token %" PRIu64 "\n",
-                     command->owner != NULL ? command->owner : "nobody",
+                     command->owner != NULL ? command->owner : "no owner",
                      command->note != NULL ? command->note : "", command->ticket, command->token);
     }
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inventing the moves of a random history. */
+/* Generates the moves of a random history. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -203,7 +203,7 @@ static void make_put(struct generator *generator) {
     if (chance(generator, 40)) {
         aim(generator);
     }
-    /* Of a put without an owner a service tells that of its connection. */
+    /* Of a put without an owner a service answers that of its connection. */
     move->names_owner = generator->history->variant->keeps_events || chance(generator, 70);
     move->token = move->names_owner ? some_token(generator) : TOKEN_NONE;
     move->deletes = chance(generator, 20);

@@ -9,7 +9,7 @@ static const struct move own_lease[] = {
     {.kind = LK_COMMAND_ASK, .owner = "Gil", .parts = "a/b/c", .style = LK_QUEUE},
 };
 
-/* What is dead under another root is in nobody's way, whether it has been swept or not (R11). */
+/* What is dead under another root blocks nothing, whether it has been swept or not (R11). */
 static const struct move dead_need[] = {
     {.kind = LK_COMMAND_PUSH, .parts = "d", .queue = "c", .id = "1"},
     {.kind = LK_COMMAND_ASK, .owner = "Dee", .parts = "d", .style = LK_QUEUE, .ttl_ms = 500},

@@ -37,7 +37,7 @@ lk_store *open_again(const struct fixture *fixture);
 
 /* ---- short ways to ask ----------------------------------------------------------------------- */
 
-/* A request of one part that nobody has to wait for: LK_TRY. *part stays borrowed. */
+/* A request of one part that does not wait: LK_TRY. *part stays borrowed. */
 lk_request request_of(const char *owner, const char *const *part);
 
 lk_outcome try_part(lk_store *store, const char *owner, const char *part);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What everything stands on: bounded text, hashes, random numbers, back-off, wakers. */
+/* The base library: bounded text, hashes, random numbers, back-off, wakers. */
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -310,7 +310,7 @@ static void test_throwing_ends_a_poll(void **state) {
     descriptor = lk_waker_thrown_descriptor(&early);
     assert_true(descriptor >= 0);
     lk_waker_nudge(&early);
-    assert_false(is_readable(descriptor)); /* a nudge is not for those who poll */
+    assert_false(is_readable(descriptor)); /* a nudge is not for a poller */
     lk_waker_throw(&early);
     assert_true(is_readable(descriptor));
     assert_int_equal(lk_waker_thrown_descriptor(&early), descriptor);

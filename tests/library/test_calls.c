@@ -94,7 +94,7 @@ static void test_busy_names_the_blockers(void **state) {
     assert_string_equal(result->blockers[0].note, "nightly");
     assert_true(result->blockers[0].held);
     assert_in_range(result->blockers[0].expires_in_ms, 1, 60000);
-    assert_int_equal(count_live(store), 1); /* R10: nothing new stays in line */
+    assert_int_equal(count_live(store), 1); /* R10: nothing new stays queued */
     lk_result_free(result);
 }
 

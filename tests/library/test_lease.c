@@ -146,7 +146,7 @@ static void test_a_lease_broken_at_once_is_lost(void **state) {
     assert_true(witness.was_lost);
     assert_true(lk_lease_is_lost(witness.lease));
     assert_int_equal(lk_lease_remaining_ms(witness.lease), 0);
-    wait_until_ms(now_ms() + 3100); /* another ttl: it is told once */
+    wait_until_ms(now_ms() + 3100); /* another ttl: it is notified once */
     assert_int_equal(witness.calls, 1);
     assert_int_equal(lk_lease_release(witness.lease, NULL), LK_LOST);
 }

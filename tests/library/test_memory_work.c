@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The engine `mem:` behind its table: who waits for work is woken, and by what. */
+/* The engine `mem:` behind its table: what wakes a worker that waits for work. */
 #include <pthread.h>
 #include <stdatomic.h>
 

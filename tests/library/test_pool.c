@@ -9,7 +9,7 @@
 
 enum { ITEMS_MAX = 64 };
 
-/* What a pool is told, and what its handlers do. The threads of one pool write here. */
+/* The options of a pool, and what its handlers do. The threads of one pool write here. */
 struct setup {
     lk_store *store;
     atomic_int handled[ITEMS_MAX]; /* by the number that an item's id is */
@@ -222,7 +222,8 @@ static void test_an_item_that_always_fails_is_parked(void **state) {
     assert_int_equal(count_items(setup.store), 2);
 }
 
-/* The claim is broken under its handler: it is told, and what it then says changes nothing. */
+/* The claim is broken under its handler: it is notified, and what it then returns changes
+ * nothing. */
 static void *break_claim(void *context) {
     struct setup *setup = context;
     int64_t bound_ms = now_ms() + BOUND_MS;
@@ -254,7 +255,7 @@ static void test_a_lost_claim_is_reported_and_counted(void **state) {
     assert_int_equal(counts.lost, 1);
     assert_int_equal(counts.done, 0);
     assert_int_equal(setup.steps[LK_WORK_LOST], 1);
-    assert_int_equal(count_items(setup.store), 1); /* for somebody else */
+    assert_int_equal(count_items(setup.store), 1); /* for another worker */
     lk_cancel_free(cancel);
 }
 
@@ -339,7 +340,7 @@ static void test_a_cancelled_pool_finishes_its_items(void **state) {
     lk_cancel_free(options.cancel);
 }
 
-/* Drained is: nothing delayed, and nothing claimed by anybody. */
+/* Drained is: nothing delayed, and nothing claimed. */
 static void test_draining_waits_for_items_of_other_workers(void **state) {
     struct setup setup = setup_of(state);
     lk_work_options options = options_of(&setup);

@@ -264,7 +264,7 @@ static void test_in_doubt_after_a_break(void **state) {
     expect_kept(store, "x", "v", false);
 }
 
-/* Who did not ask for it, or could not write it, leaves no doubt. */
+/* A holder that did not ask for it, or could not write it, leaves no doubt. */
 static void test_a_value_released_in_order_is_not_in_doubt(void **state) {
     lk_store *store = store_of(state);
 

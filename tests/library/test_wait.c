@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Standing in line: who is granted when, and what ends a wait. */
+/* Waiting in the queue: which request is granted when, and what ends a wait. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -108,7 +108,7 @@ static void test_grants_follow_the_queue(void **state) {
     }
 }
 
-/* Who sleeps is woken, and does not just look again when its next look is due. */
+/* A sleeping waiter is woken, and does not only look again when its next look is due. */
 static void test_hand_offs_are_prompt(void **state) {
     enum { HAND_OFFS = 8, ALL_MS = BOUND_MS };
     lk_store *store = store_of(state);
@@ -143,7 +143,7 @@ static void test_a_timeout_withdraws_the_request(void **state) {
     assert_int_equal(count_waiting(store), 0);
     assert_int_equal(result->ticket, 0);
     assert_int_equal(result->expires_in_ms, -1);
-    assert_int_equal(result->blocker_count, 1); /* who was in the way is still said */
+    assert_int_equal(result->blocker_count, 1); /* the blocker is still named */
     assert_string_equal(result->blockers[0].owner, "a");
     lk_result_free(result);
 }
@@ -205,7 +205,7 @@ static void test_an_expired_lease_lets_in_the_next_waiter(void **state) {
     lk_request request = request_of("a", &part);
     struct waiter waiter;
 
-    request.ttl_ms = 200; /* and nobody renews it */
+    request.ttl_ms = 200; /* and it is not renewed */
     assert_int_equal(lk_ask(store, &request, NULL, NULL), LK_GRANTED);
     waiter_prepare(&waiter, store, "b", "x");
     waiter_start(&waiter);
@@ -239,7 +239,7 @@ static void test_cancelling_ends_every_wait(void **state) {
     assert_int_equal(queue_part(store, "b", "x"), LK_WAITING);
     waiter_prepare(&waiters[0], store, NULL, "x");
     waiter_prepare(&waiters[1], store, NULL, "x/y");
-    waiter_prepare(&waiters[2], store, "b", "x"); /* stands in line already */
+    waiter_prepare(&waiters[2], store, "b", "x"); /* is queued already */
     for (size_t i = 0; i < 3; i++) {
         waiters[i].request.cancel = cancel;
         waiter_start(&waiters[i]);
@@ -270,7 +270,7 @@ static void test_a_broken_wait_is_lost(void **state) {
     begin_one_behind_another(store, &waiter);
     assert_int_equal(break_path(store, "x", false), 2);
     assert_int_equal(waiter_join(&waiter), LK_LOST);
-    assert_int_equal(count_waiting(store), 0); /* it did not stand in line again */
+    assert_int_equal(count_waiting(store), 0); /* it was not queued again */
     waiter_done(&waiter);
 }
 

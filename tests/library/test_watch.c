@@ -224,7 +224,7 @@ static void test_a_wait_can_be_cancelled(void **state) {
     end(&follower);
 }
 
-/* Nobody else is there to find that it has perished. */
+/* No other client is there to find that it has perished. */
 static void test_an_expired_lease_ends_a_wait(void **state) {
     lk_store *store = store_of(state);
     lk_watch *watch = watch_from(store, NULL, 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A thread that waits for a lock in line. */
+/* A thread that waits for a lock in the queue. */
 #include "waiter.h"
 
 void waiter_prepare(struct waiter *waiter, lk_store *store, const char *owner, const char *part) {

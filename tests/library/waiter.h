@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A thread that waits for a lock in line, and what became of it. */
+/* A thread that waits for a lock in the queue, and what became of it. */
 #ifndef LK_TESTS_LIBRARY_WAITER_H
 #define LK_TESTS_LIBRARY_WAITER_H
 

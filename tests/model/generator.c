@@ -274,7 +274,7 @@ static void put_pass(struct generator *generator, struct line *line,
         return;
     }
     next_us -= times.now_us + (chance(generator, 30) ? 1 : 0);
-    line->size = 0; /* without the clocks that stand there */
+    line->size = 0; /* without the clocks before it */
     put(line, "+%" PRId64 "/%" PRId64 " pass", next_us, next_us);
 }
 

@@ -29,7 +29,7 @@ struct generator {
     size_t owner_count;
     const char *paths[GENERATOR_PATHS_MAX];
     size_t path_count;
-    /* The wall clock stands, falls back and leaps. Then no token is named: model and reference may
+    /* The wall clock stops, falls back and leaps. Then no token is named: model and reference may
      * draw different numbers, in the same order. */
     bool has_odd_clock;
     bool is_hasty; /* most requests perish soon */

@@ -148,7 +148,8 @@ static void put_unpark(struct generator *generator, struct line *line,
     put(line, "%s %s", SOME(generator, queues), SOME(generator, ids));
 }
 
-/* A put or a delete: of nobody, of somebody, of one who holds a lease, with or without token. */
+/* A put or a delete: of no owner, of any owner, of one that holds a lease, with or without
+ * token. */
 static void put_value(struct generator *generator, struct line *line,
                       const struct lk_reference *reference, bool deletes) {
     const struct lk_reference_request *live = some_live(generator, reference, 50);
@@ -183,7 +184,7 @@ static bool put_pass_until_due(struct generator *generator, struct line *line,
     for (size_t i = 0; i < count; i++) {
         if (items[i].state == LK_ITEM_DELAYED && items[i].due_us > times.now_us) {
             int64_t left_us = items[i].due_us - times.now_us - (chance(generator, 30) ? 1 : 0);
-            line->size = 0; /* without the clocks that stand there */
+            line->size = 0; /* without the clocks before it */
             put(line, "+%" PRId64 "/%" PRId64 " pass", left_us, left_us);
             return true;
         }

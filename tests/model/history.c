@@ -298,7 +298,7 @@ static const char *read_of_owner(struct lk_slice owner, struct lk_slice text,
     return history_read_work(owner, verb, text, tokens, ret_event);
 }
 
-/* What nobody in particular does to values and items. */
+/* Commands on values and items that name no owner. */
 static bool is_of_nobody(struct lk_slice word) {
     return history_is(word, "push") || history_is(word, "unpark") || history_is(word, "put")
            || history_is(word, "del");

@@ -347,7 +347,7 @@ static const char *compare_blockers(const struct lockstep *lockstep, const struc
     size_t named = ask->blockers_max < BLOCKERS_NAMED_MAX ? ask->blockers_max : BLOCKERS_NAMED_MAX;
 
     if (ask->blockers_max == 0) {
-        return answer->blocker_count == 0 ? NULL : "blockers that nobody asked for";
+        return answer->blocker_count == 0 ? NULL : "blockers that were not asked for";
     }
     named = named < expected->blocker_count ? named : expected->blocker_count;
     if (answer->in_the_way != expected->blocker_count) {

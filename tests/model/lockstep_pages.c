@@ -104,7 +104,7 @@ static const char *read_pages(const struct lockstep *lockstep, enum what what,
         }
         page.behind = page.reached;
     } while (page.has_more);
-    return at == all->count ? NULL : "pages end before everything was told";
+    return at == all->count ? NULL : "pages end before everything was listed";
 }
 
 /* One of the paths a step, and all kinds: there are many steps. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Scripts in virtual time: lines that read like the worked examples of docs/rules.md, told to the
+ * Scripts in virtual time: lines that read like the worked examples of docs/rules.md, run on the
  * model and the reference at once.
  *
  *   EVENT -> OUTCOME [EXPECTATION...]        the event as in history.h
@@ -12,7 +12,7 @@
  *       stolen, parked                       a change says so
  *       value=TEXT, sure, doubted            the value that came with a grant; novalue: none came
  *       keep=x       keeps its token as $x   token=$x, token>$x: compared with one kept
- *   ? OWNER PATH... STATE [EXPECTATION...]   how a request stands: held, waiting, gone
+ *   ? OWNER PATH... STATE [EXPECTATION...]   the state of a request: held, waiting, gone
  *       left=MS      until its deadline      note=TEXT, revoked, token=$x, token>$x
  *   ? value PATH TEXT sure|doubted           what is kept there
  *   ? value PATH none
@@ -26,7 +26,7 @@
 
 #include "model/model.h"
 
-/* Tells the script; fails the test with the line that does not come true. */
+/* Runs the script; fails the test with the line that does not come true. */
 void script_run(const struct lk_quotas *quotas, const char *const *lines, size_t count);
 
 #define SCRIPT(...)                                                                                \

@@ -35,7 +35,7 @@ enum {
     KEY_MAX = 640,
 };
 
-/* The events of each owner, and those of nobody. */
+/* The events of each owner, and those without one. */
 struct world {
     const char *name; /* its first word is the argument that asks for it alone */
     const char *of_owner[TEMPLATES_MAX];
@@ -79,7 +79,7 @@ static const struct world worlds[] = {
 struct letter {
     char text[TEXT_MAX];
     struct history_command command;
-    size_t owner; /* OWNERS: nobody's */
+    size_t owner; /* OWNERS: no owner's */
     bool expires;
 };
 

@@ -2,7 +2,7 @@
 /*
  * A store that starts again: somewhere in a random history every record is taken out of the model
  * and put into a fresh one, in random order, with what a store remembers beside them (last draws,
- * ended tokens), and its values, items and queues. The history goes on, and nobody can tell.
+ * ended tokens), and its values, items and queues. The history goes on, without a difference.
  * LK_TEST_SEED and LK_TEST_SCALE as in test_random.c.
  */
 #include <setjmp.h>
@@ -258,7 +258,7 @@ static void goes_on_as_before(uint64_t number, bool with_work) {
 }
 
 /*
- * A record that is not put back has ended meanwhile: the next step lets in who waited for it. That
+ * A record that is not put back has ended meanwhile: the next step grants what waited for it. That
  * step comes before the next deadline, which would have let them in otherwise.
  */
 static void grants_what_has_become_free(uint64_t number, bool with_work) {

@@ -86,7 +86,7 @@ static void a_locked_item_is_skipped(void **state) {
            "O queue q/2/part?shared -> granted", "A claim q -> granted item=3", "B claim q -> busy",
            "O release q/2/part -> ok", "B claim q -> granted item=2", "O claim q -> granted item=1",
            "? O q/1 held", "? item q 1 claimed owner=O");
-    /* Also for who stands in line there. */
+    /* Also for a request that is queued there. */
     SCRIPT("push q 1 -> ok", "A claim q -> granted", "O queue q/1 -> waiting for=A",
            "P queue q/1 -> waiting for=A,O", "A retry q 1 -> ok", "? O q/1 held",
            "B claim q -> busy", "O release q/1 -> ok", "? P q/1 held", "P release q/1 -> ok",
@@ -101,14 +101,15 @@ static void r3_does_not_apply_to_claims(void **state) {
            "A renew q/1 token=$b ttl=700 -> ok left=700 token=$b", "A release q/1 token=$a -> lost",
            "A release q/1 -> ok", "? item q 1 claimed owner=A", "A release q/1 -> lost",
            "? item q 1 claimed owner=A token=$a", "A done q 1 -> ok");
-    /* It is behind others in line as anybody's. */
+    /* It is queued behind others as any request is. */
     SCRIPT("push q 1 -> ok", "A claim q -> granted", "B queue q/1 -> waiting for=A",
            "A try q/1 -> busy for=B");
 }
 
 static void r8_does_not_apply_to_claims(void **state) {
     (void)state;
-    /* A lease that covers the item does not let the claim pass those in line for what it needs. */
+    /* A lease that covers the item does not let the claim pass requests that are queued for what
+     * it needs. */
     SCRIPT("push q 1 needs=p -> ok", "A queue q -> granted", "A queue p?shared -> granted",
            "B queue p -> waiting for=A", "A claim q -> busy", "A queue p -> granted",
            "A claim q -> busy", "B release p -> ok", "A claim q -> granted");
@@ -230,7 +231,7 @@ static void a_broken_claim(void **state) {
     SCRIPT("push q 1 -> ok", "A claim q -> granted", "break q/1 now owner=B -> ok broken=0",
            "break q now -> ok broken=0", "break q/1 now owner=A -> ok broken=1",
            "A done q 1 -> lost", "B claim q -> granted stolen attempts=2");
-    /* With all else that stands at the path, and by what it needs. */
+    /* With all else at the path, and by what it needs. */
     SCRIPT("push q 1 needs=p?limit=1 -> ok", "A claim q -> granted", "A queue q/1 -> granted",
            "B queue q/1 -> waiting", "break q/1 now -> ok broken=3", "? live 0",
            "A claim q -> granted stolen", "break p now -> ok broken=1", "? item q 1 ready");
@@ -249,7 +250,7 @@ static void needs_are_locked_with_the_item(void **state) {
     SCRIPT("push q 1 needs=a,b -> ok", "O queue b -> granted", "A claim q -> busy",
            "P try a -> granted", "O release b -> ok", "A claim q -> busy", "P release a -> ok",
            "A claim q -> granted", "P try a -> busy for=A", "P try b -> busy for=A");
-    /* Who is in line for it is not overtaken. */
+    /* A request that is queued for it is not overtaken. */
     SCRIPT("push q 1 needs=p?shared -> ok", "R queue p?shared -> granted",
            "W queue p -> waiting for=R", "A claim q -> busy", "R release p -> ok",
            "W release p -> ok", "A claim q -> granted");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The reference's predicates: who stands in whose way. Nothing here changes a request. */
+/* The reference's predicates: which request is in another's way. Nothing here changes a request. */
 #include <stdlib.h>
 
 #include "inside.h"
@@ -344,7 +344,7 @@ bool closes_a_cycle(struct lk_reference *reference, const struct lk_reference_re
         }
         if (request->state == LK_STATE_WAITING && must_end(reference, other, request)
             && reaches(reference, other->owner, request->owner)) {
-            return true; /* it waits for one who waits for its owner */
+            return true; /* it waits for an owner that waits for its own */
         }
         if (request->state == LK_STATE_HELD && other->state == LK_STATE_WAITING
             && must_end(reference, request, other)

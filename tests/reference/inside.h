@@ -63,7 +63,7 @@ struct lk_reference {
     size_t edge_count;
 };
 
-/* A ticket for a claim that comes after all who wait, and one for a claim that passes them. */
+/* A ticket for a claim that comes after all that wait, and one for a claim that passes them. */
 #define TICKET_NEWEST UINT64_MAX
 #define TICKET_PASSES UINT64_C(0)
 

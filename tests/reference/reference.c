@@ -169,7 +169,7 @@ static const char *check_items(const struct lk_reference *reference) {
     for (size_t i = 0; i < reference->item_count; i++) {
         const struct lk_reference_item *item = &reference->items[i];
         if (item->state == LK_ITEM_CLAIMED && find_arrival(reference, item->claim) == NULL) {
-            return "R16: an item is claimed by nobody";
+            return "R16: a claimed item has no claim";
         }
         if (i > 0 && reference->items[i - 1].sequence >= item->sequence
             && lk_slice_equal(lk_path_root(&reference->items[i - 1].queue),

@@ -123,9 +123,9 @@ uint64_t lk_reference_units_held(const struct lk_reference *reference, const str
 
 /*
  * What must hold at rest, computed from the list alone: no conflicting leases of two owners (R6),
- * one request for an owner and its paths (R3), nobody in line who may go (R7, R8), nothing past
- * its deadline (R11), one claim for each claimed item (R16). NULL, or a sentence that says what
- * is wrong.
+ * one request for an owner and its paths (R3), no queued request that may be granted (R7, R8),
+ * nothing past its deadline (R11), one claim for each claimed item (R16). NULL, or a sentence that
+ * says what is wrong.
  */
 const char *lk_reference_check(const struct lk_reference *reference);
 

@@ -238,7 +238,7 @@ static void ask_new(struct lk_reference *reference, const struct lk_ask *ask,
     memcpy(request.parts, ask->parts, ask->part_count * sizeof *ask->parts);
     granted = may_be_granted(reference, &request);
     if (!granted && ask->style == LK_TRY) {
-        give_answer(reference, LK_BUSY, 0); /* R10: nothing new stays in line */
+        give_answer(reference, LK_BUSY, 0); /* R10: nothing new stays queued */
         explain(reference, &request);
         return;
     }
@@ -328,7 +328,7 @@ static void ask_waiter(struct lk_reference *reference, struct lk_reference_reque
     refresh(waiter, ask, times);
     promote(reference, times);
     if (closes_a_cycle(reference, find_arrival(reference, arrival))) {
-        end_request(reference, arrival); /* R13: leaves nothing in line */
+        end_request(reference, arrival); /* R13: leaves nothing queued */
         promote(reference, times);
         give_answer(reference, LK_DEADLOCK, 0);
         return;

@@ -3,7 +3,7 @@
  * The hand-off: many processes wait for one lock, and each that gets it holds it for 100 ms.
  *
  * Shown: grants in the order of the tickets. Measured and printed: from the release sent to the
- * next one's grant received, and the processor time of all who wait. Usage: handoff [WAITERS]
+ * next one's grant received, and the processor time of all waiters. Usage: handoff [WAITERS]
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +41,7 @@ static void hold(void) {
     (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &duration, NULL);
 }
 
-/* One waiter: in line, byte into `ready`, granted, held, released. */
+/* One waiter: queued, byte into `ready`, granted, held, released. */
 static int wait_in_queue(const struct fixture *fixture, int index, int ready, struct seen *seen) {
     struct lk_engine *engine = fixture_open_durable(fixture->file);
     struct lk_patience patience = test_patience(60000000);
@@ -100,7 +100,7 @@ static int by_size(const void *a, const void *b) {
 }
 
 /* `released_us`: when the first holder let go. Returns whether all came in order. */
-static bool judge(struct seen *seen, int count, int64_t released_us) {
+static bool evaluate(struct seen *seen, int count, int64_t released_us) {
     static int64_t delays[WAITERS_MAX];
     int64_t first_us = released_us;
     int64_t cpu = 0;
@@ -155,7 +155,7 @@ int main(int argument_count, char **arguments) {
     for (int i = 0; i < count; i++) {
         all_succeed = test_exit_status(-1) == 0 && all_succeed;
     }
-    all_succeed = all_succeed && judge(seen, count, released_us);
+    all_succeed = all_succeed && evaluate(seen, count, released_us);
     (void)printf("1..1\n%s 1 - %d waiters are granted in the order of their tickets\n",
                  all_succeed ? "ok" : "not ok", count);
     lk_result_clear(&result);

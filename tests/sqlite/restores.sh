@@ -19,4 +19,4 @@ taken=$(after_us)
 pass "$lost_ms"
 gone=$(before_us)
 by_hand ".restore '$file.copy'"
-told "$gone" "$(after_us)" "$kept" "$taken" unnoticed
+restarted "$gone" "$(after_us)" "$kept" "$taken" unnoticed

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bounds of a store (R22): how many live is counted by the file itself, whoever writes it, and what
- * is overdue is no part of it, swept or not.
+ * Bounds of a store (R22): how many live is counted by the file itself, whatever program writes it,
+ * and what is overdue is no part of it, swept or not.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -116,7 +116,7 @@ static void the_file_counts_requests_of_other_writers(void **state) {
     assert_int_equal(ask(testcase, "D", "d", 60000), LK_GRANTED);
 }
 
-/* Nothing is counted that nobody asked for. */
+/* Nothing is counted without a bound. */
 static void without_the_limit_nothing_is_counted(void **state) {
     static const char find[] = "SELECT count(*) FROM sqlite_schema WHERE name LIKE 'lk_request_%'";
     struct testcase *testcase = *state;

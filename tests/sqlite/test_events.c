@@ -166,9 +166,10 @@ static void a_limit_retains_events_without_a_watch(void **state) {
     last = (uint64_t)fixture_sql(testcase->fixture.file, "SELECT last_event FROM meta");
     bound_events(testcase, 0);
     do_something(testcase);
-    assert_true(count_rows(testcase) <= 2); /* now and then somebody sweeps what nobody keeps */
+    assert_true(count_rows(testcase) <= 2); /* now and then a call sweeps what is not kept */
     assert_int_equal(fixture_sql(testcase->fixture.file, "SELECT last_event FROM meta"), last);
-    assert_int_equal(present(testcase), last + 1); /* whoever has seen the last finds a hole */
+    assert_int_equal(present(testcase),
+                     last + 1); /* a watcher that has seen the last finds a hole */
 }
 
 static void events_are_removed_without_a_watch(void **state) {
@@ -214,7 +215,7 @@ static void damaged_event_rows_are_refused(void **state) {
             testcase->engine->ops->events->read(testcase->engine, &query, &patience, &page, &error),
             LK_UNAVAILABLE);
         assert_non_null(strstr(error.text, "event "));
-        do_something(testcase); /* and nobody else is hurt */
+        do_something(testcase); /* and no other client is affected */
         assert_int_equal(testcase_teardown(state), 0);
     }
 }

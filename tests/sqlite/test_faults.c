@@ -19,7 +19,7 @@
 #include "engine/sqlite/service_lock.h"
 #include "fixture.h"
 
-enum { NOBODY = 65534 };
+enum { ORDINARY_USER = 65534 };
 
 static lk_outcome try_open(const char *rest) {
     lk_error error;
@@ -34,7 +34,7 @@ static void in_unprivileged_child(const struct fixture *fixture,
 
     child = test_fork();
     if (child == 0) {
-        if (getuid() == 0 && (setgid(NOBODY) != 0 || setuid(NOBODY) != 0)) {
+        if (getuid() == 0 && (setgid(ORDINARY_USER) != 0 || setuid(ORDINARY_USER) != 0)) {
             _exit(100);
         }
         _exit(body(fixture));

@@ -257,7 +257,7 @@ static void concurrent_creators_share_one_store(void **state) {
 
 /*
  * A process that dies while it writes the tables leaves the first pages and a journal that says the
- * file was empty; the next one takes them back and begins anew.
+ * file was empty; the next one takes them back and begins again.
  */
 static void a_creation_that_was_killed_is_completed(void **state) {
     static const unsigned char journal[512] = {
@@ -440,7 +440,7 @@ static void a_newer_format_is_refused_unless_it_allows_this_version(void **state
     assert_int_equal(fixture_sql(fixture->file, "SELECT format FROM meta"), 9);
 }
 
-/* Somebody's newer program migrates the file while we have it open. */
+/* A newer program migrates the file while we have it open. */
 static void a_newer_format_is_noticed_while_open(void **state) {
     struct fixture *fixture = *state;
     struct lk_engine *engine = fixture_open(fixture->file, &lk_sqlite_options_default);

@@ -88,7 +88,7 @@ static void expired_leases_stay_expired(void **state) {
 
     assert_int_equal(ask(testcase, "A", "dead", LK_TRY, 1000), LK_GRANTED);
     fixture_clock_advance(&testcase->clock, 2 * SECOND_US);
-    /* Nobody sweeps it: the store's options forbid it to those who do not pass by. */
+    /* It is not swept: the store's options forbid it to calls under other roots. */
     testcase->options.overdue_max = 0;
     testcase_reopen(testcase);
     assert_int_equal(ask(testcase, "A", "alive", LK_TRY, 1000), LK_GRANTED);
@@ -166,7 +166,7 @@ static void a_listing_shows_the_token_of_a_grant_by_a_deadline(void **state) {
     assert_int_equal(fixture_release(testcase->engine, "B", "x", token, &testcase->result), LK_OK);
 }
 
-/* Another process that keeps the write lock does not keep anybody from looking. */
+/* Another process that keeps the write lock does not block reads. */
 static void a_read_only_listing_shows_no_token(void **state) {
     struct testcase *testcase = *state;
     sqlite3 *writer = NULL;

@@ -106,7 +106,7 @@ static void a_stopped_writer_makes_calls_unavailable_in_time(void **state) {
     assert_int_equal(ask_with(testcase, "A", &patience), LK_UNAVAILABLE);
     assert_non_null(strstr(testcase->result.error, "write lock"));
     assert_true(lk_clock_now_us() - begun_us >= SECOND_US / 5);
-    /* Whoever only looks is not kept, and neither is whoever opens. */
+    /* Reads are not blocked, and neither is opening. */
     assert_int_equal(
         testcase->engine->ops->list(testcase->engine, NULL, &patience, &listing, &error), LK_OK);
     lk_listing_free(listing);
@@ -147,7 +147,7 @@ struct sleeper {
     lk_outcome outcome;
 };
 
-/* Puts `owner` in line for `parts`, by this engine. */
+/* Queues `owner` for `parts`, by this engine. */
 static void stand_in_line(struct sleeper *sleeper, struct lk_engine *engine, const char *owner,
                           const char *parts_text) {
     struct lk_patience patience = test_patience(20 * SECOND_US);
@@ -232,7 +232,7 @@ static void a_release_by_another_thread_ends_the_wait(void **state) {
     (void)sem_destroy(&readings);
 }
 
-/* Nobody is there to sweep the dead holder but the waiter. */
+/* Only the waiter is there to sweep the dead holder. */
 static void the_deadline_of_a_blocker_ends_the_wait(void **state) {
     struct testcase *testcase = *state;
     struct sleeper sleeper;
@@ -284,7 +284,7 @@ static void a_waker_ends_the_wait(void **state) {
     lk_waker_done(&waker);
 }
 
-/* Watching is looking: the file's counter of changes stands still. */
+/* Watching is looking: the file's counter of changes does not change. */
 static void waiting_writes_nothing(void **state) {
     struct testcase *testcase = *state;
     struct sleeper sleeper;

@@ -121,7 +121,7 @@ static void a_killed_holder_leaves_the_value_in_doubt(void **state) {
 
     assert_int_equal(fixture_put(testcase->engine, "state", lk_slice_of("before")), LK_OK);
     die_holding(testcase, 300);
-    /* A look alone, of many: nobody sweeps, and nobody has to. */
+    /* A look alone, of many: nothing is swept, and nothing has to be. */
     for (int64_t end_us = lk_clock_now_us() + 60 * SECOND_US;
          !in_doubt && lk_clock_now_us() < end_us;) {
         value = fixture_get(testcase->engine, "state");
@@ -383,13 +383,13 @@ static void an_ended_claim_wakes_a_worker(void **state) {
     assert_woken(testcase, release_pause, 4);
     assert_int_equal(fixture_finish(testcase->engine, testcase->claim, LK_FINISH_RETRY, 0), LK_OK);
 
-    /* ... a claim perishes, and nobody writes ... */
+    /* ... a claim perishes, and no call writes ... */
     assert_int_equal(fixture_take(testcase->engine, "q", "lost", 300, &lost, NULL), LK_GRANTED);
     assert_woken(testcase, do_nothing, 4);
     assert_true(testcase->claim->is_stolen);
     assert_int_equal(fixture_finish(testcase->engine, testcase->claim, LK_FINISH_RETRY, 0), LK_OK);
 
-    /* ... and so does whoever holds what the work needs. */
+    /* ... and so does the holder of what the work needs. */
     assert_int_equal(fixture_ask(testcase->engine, "A", "pool", LK_TRY, 300, &testcase->result),
                      LK_GRANTED);
     assert_woken(testcase, do_nothing, 4);
