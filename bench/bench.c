@@ -79,7 +79,7 @@ void bench_title_print(const char *title) {
     printf("\n%-64s %12s %-10s %12s\n", title, "got", "", "bar");
 }
 
-/* As many digits as tell something. */
+/* As many digits as are significant. */
 static void row_print(const char *what, double got, const char *unit) {
     int digits = got < 10 ? 2 : got < 100 ? 1 : 0;
     printf("  %-62s %12.*f %-10s", what, digits, got, unit);

@@ -6,7 +6,7 @@
  *
  *     bench-canal [limit_counters.erl]
  *
- * Peers of shared memory take turns, many short ones, and the least of each is told: what else
+ * Peers of shared memory take turns, many short ones, and the least of each is reported: what else
  * the machine does only adds.
  */
 #include "lockkeeper/canal.h"

@@ -6,7 +6,8 @@
  *
  * Time is the model's own: one microsecond a step. Asks are parsed before the clock runs, as a
  * store's front parses them before the model sees them. Other work on the machine only adds to a
- * figure: loops are told in processor time, the best of some runs, and single steps by the median.
+ * figure: loops are measured in processor time, the best of some runs, and single steps by the
+ * median.
  */
 #include "model/model.h"
 
@@ -102,7 +103,7 @@ static void must(lk_outcome got, lk_outcome expected, const char *what) {
 
 /* ---- uncontended pairs among many live requests ---------------------------------------------- */
 
-/* A random path of depth 3, among as many roots as `live` requests stand under. */
+/* A random path of depth 3, among as many roots as `live` requests are under. */
 static void random_path(struct bench *bench, uint64_t live, uint64_t leaf,
                         char ret_text[TEXT_MAX]) {
     uint64_t number = bench_random(&bench->random);
@@ -205,7 +206,7 @@ static void prepare_numbered(struct prepared *ret, const char *owner, size_t num
 }
 
 struct line_costs {
-    double join_ns;     /* an ask that joins the line */
+    double join_ns;     /* an ask that joins the queue */
     double hand_off_ns; /* a release that grants the first waiter */
     double explain_ns;  /* an ask again that names 16 blockers */
 };

@@ -119,7 +119,7 @@ count_down(Key, Bucket, MaxPer) ->
             ok
     end.
 
-%% It was over its limit: what was taken back was nobody's.
+%% It was over its limit: what was taken back had no holder.
 count_again(Key, Bucket, _, 0) ->
     ets:update_counter(?TABLE, {Key, Bucket}, {2, -2}),
     ok;

@@ -4,9 +4,9 @@
  * interleavings.
  *
  * HOLDERS take and give back a permit ROUNDS times, each with a limit of its own; REPAIRERS come by
- * and finish what a dead holder left; DEATHS strike anybody at any step, repairers too. Each line
+ * and finish what a dead holder left; DEATHS strike any process at any step, repairers too. Each line
  * that begins with `live` is one access to shared memory. A slot's word is read in two halves, which
- * may be torn. Last comes somebody who does not die, and repairs what is left.
+ * may be torn. Last comes a process that does not die, and repairs what is left.
  *
  * held[] is the truth: it changes with the swaps that take effect, in the same step.
  */
@@ -81,7 +81,7 @@ inline swap(stamp, count, who) {
             word_stamp = stamp; word_entry = who;
             if
             :: count > seen_count -> assert(!held[who]); held[who] = 1; total++
-            :: else -> assert(held[who]); held[who] = 0; total-- /* once, whoever does it */
+            :: else -> assert(held[who]); held[who] = 0; total-- /* once, by any process */
             fi;
             word_count = count;
             assert(word_count == total);
@@ -176,7 +176,7 @@ proctype repairer(byte me) {
     if
     :: atomic { live dead[who] -> skip };
         repair(who)
-    :: atomic { live skip } /* nobody was seen dead */
+    :: atomic { live skip } /* no process was seen dead */
     fi;
     atomic { live done[me] = true }
 }
@@ -195,7 +195,7 @@ proctype death() {
 #define IS_OVER(who) (done[who] || dead[who])
 
 init {
-    byte me = ALL; /* nobody's number: this one does not die */
+    byte me = ALL; /* no holder's number: this one does not die */
     byte seen_stamp, seen_count, seen_entry, found, stamp, i;
     bool swapped;
 

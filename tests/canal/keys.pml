@@ -3,7 +3,7 @@
  * Entering a key (src/canal/keys.c), with deaths at every step, checked in all interleavings.
  *
  * ENTERERS of one and the same key, over SLOTS slots that another key may have left idle, through
- * one gate; a thief who takes an idle slot for a key of its own; REPAIRERS of the dead. Of the key
+ * one gate; a thief that takes an idle slot for a key of its own; REPAIRERS of the dead. Of the key
  * there must never be two LIVE slots, and in the end no slot may be reserved.
  */
 #ifndef ENTERERS

@@ -42,20 +42,20 @@ without() { # NAME MODEL EXPRESSION: a model that lacks a step
 
 expect right "the count, two holders, two deaths" "$source/count.pml" \
     -DROUNDS=1 -DREPAIRERS=1 -DDEATHS=2
-expect right "the keys, two who enter one and one who takes a slot" "$source/keys.pml" \
+expect right "the keys, two that enter one and one that takes a slot" "$source/keys.pml" \
     -DDEATHS=0 -DREPAIRERS=0 -DTRIES=1
-expect right "the keys, two who enter one, one death" "$source/keys.pml" \
+expect right "the keys, two that enter one, one death" "$source/keys.pml" \
     -DNO_THIEF -DDEATHS=1 -DREPAIRERS=1
 
 without unsettled "$source/count.pml" 's/^                settle();$/                skip;/'
-expect wrong "the count, when nobody settles before overwriting" unsettled.pml \
+expect wrong "the count, when no process settles before overwriting" unsettled.pml \
     -DROUNDS=2 -DREPAIRERS=1 -DDEATHS=1
 without hasty "$source/count.pml" \
     's/:: found != stamp -> break/:: false -> break/'
 expect wrong "the count, when a repairer does not look twice" hasty.pml \
     -DROUNDS=1 -DREPAIRERS=2 -DDEATHS=2
 without ajar "$source/keys.pml" 's/^        settle_gate();$/        skip;/'
-expect wrong "the keys, when the last who passed the gate may not be seen" ajar.pml \
+expect wrong "the keys, when the last that passed the gate may not be seen" ajar.pml \
     -DNO_THIEF -DDEATHS=1 -DREPAIRERS=1
 
 finish

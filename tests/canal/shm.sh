@@ -49,7 +49,7 @@ says "region: /dev/shm/canal.$name"
 waiter=$!
 echo >"$work/go"
 expect 7 "the command's own code" wait "$holder"
-expect 0 "who waited gets its turn" wait "$waiter"
+expect 0 "the waiter gets its turn" wait "$waiter"
 
 # Killed, it gives back at once.
 # shellcheck disable=SC2016
@@ -61,7 +61,7 @@ kill -9 "$holder"
 wait "$holder" 2>/dev/null
 expect 0 "a killed lk holds nothing" "$lk" run --limit 1 --try pool -- true
 
-# The region's file is removed under a run: it is told, and the limit holds again.
+# The region's file is removed under a run: it is notified, and the limit holds again.
 # shellcheck disable=SC2016
 "$lk" run --limit 1 --ttl 1s pool -- sh -c 'echo in >"$1"; read -r line <"$2"' \
     sh "$work/ready" "$work/go" 2>"$work/out" &
@@ -88,7 +88,7 @@ read -r _ <"$work/ready"
 "$lk" run --limit 1 --wait 20s pool -- true &
 waiter=$!
 rm "/dev/shm/canal.$name"
-expect 0 "who waits goes to the new region" wait "$waiter"
+expect 0 "the waiter goes to the new region" wait "$waiter"
 echo >"$work/go"
 wait "$holder"
 

@@ -288,7 +288,7 @@ static void an_operation_halted_at_any_instruction_blocks_no_other(void **state)
     }
 }
 
-/* ---- kills of those who repair --------------------------------------------------------------- */
+/* ---- kills of repairers -------------------------------------------------------------------- */
 
 /* Images of the region as left by killed processes. */
 struct images {

@@ -151,7 +151,7 @@ failure 64 'lk: INVALID: *--json*'
 lk run db -E 7 -- sh -c 'exit 5'
 expect_code 5
 
-scenario 'options stand anywhere before the dashes'
+scenario 'options may be anywhere before the dashes'
 lk --owner ana acquire --json -- -db
 expect_code 0
 expect '[.owner, .paths[0]]' '["ana","-db"]'
@@ -214,13 +214,13 @@ lk acquire db
 chmod 755 "$work"
 chmod 700 "$store"
 if [ "$(id -u)" -eq 0 ]; then
-    as_nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
+    as_other_user() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
 else
     chmod 000 "$store"
-    as_nobody() { "$@"; }
+    as_other_user() { "$@"; }
 fi
-command='lk acquire db, by somebody else'
-as_nobody "$work/lk" acquire db >"$work/out" 2>"$work/err"
+command='lk acquire db, by another user'
+as_other_user "$work/lk" acquire db >"$work/out" 2>"$work/err"
 code=$?
 failure 77 'lk: DENIED: *'
 
@@ -229,7 +229,7 @@ if "$LK_PROGRAM" acquire db --owner ana >/dev/full 2>"$work/err"; then complain 
 grep -q '^lk: INTERNAL: ' "$work/err" || complain 'a full disk, said'
 if "$LK_PROGRAM" ls --json >&- 2>/dev/null; then complain 'closed'; fi
 mkfifo "$work/pipe"
-exec 8<>"$work/pipe" 7>"$work/pipe" 8<&- # a pipe that nobody reads any more
+exec 8<>"$work/pipe" 7>"$work/pipe" 8<&- # a pipe that no process reads any more
 for line in help '--help' '--version' 'ls --json' 'acquire --json db --owner ana'; do
     # shellcheck disable=SC2086 # words are parted at blanks
     "$LK_PROGRAM" $line >&7 2>"$work/err"

@@ -118,9 +118,9 @@ grep -qxE 'held +a +[0-9]+m?s +[0-9]+m?s? +[0-9]{16}  db/t1 exclusive \(why\)' "
 grep -qxE 'waiting  b +[0-9]+m?s +[0-9]+m?s? +[0-9]{16}  db/t1 exclusive \+ pool shared 2/5' \
     "$work/out" || complain 'the waiter'
 grep -qxE ' {9}`- a holds db/t1, [0-9]+m?s? left \(why\)' "$work/out" || complain 'the blocker'
-lk show nobody
+lk show absent
 expect_code 0
-expect_out 'no request holds nobody or waits for it'
+expect_out 'no request holds absent or waits for it'
 
 scenario 'show draws the chain of waiters down to the holders'
 lk acquire x --owner a
@@ -228,7 +228,7 @@ expect .path '"db/t1"
 lk audit
 expect_code 0
 grep -q ' by ana (nightly), ticket ' "$work/out" || complain 'what'
-grep -q '^    broken by .*@.*: host is gone$' "$work/out" || complain 'who and why'
+grep -q '^    broken by .*@.*: host is gone$' "$work/out" || complain 'the administrator and the reason'
 
 scenario 'doctor checks the store'
 lk doctor
@@ -264,7 +264,7 @@ grep -q 'CREATE PROCEDURE lk_ask' "$work/out" || complain 'no procedures'
 cp "$work/out" "$work/sql"
 lk schema mariadb
 cmp -s "$work/sql" "$work/out" || complain 'mariadb is another word for mysql'
-lk -S mysql://nobody@nowhere/none schema
+lk -S mysql://user@nowhere/none schema
 cmp -s "$work/sql" "$work/out" || complain 'the dialect is that of the store'
 lk -S redis://nowhere schema
 failure 79 'lk: UNSUPPORTED: *redis*'

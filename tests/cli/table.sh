@@ -23,7 +23,7 @@ sql() {
 
 . "${0%/*}/../table/rows.sh"
 
-app 'somebody else'\''s database is left alone unless it is shared'
+app 'another program'\''s database is left alone unless it is shared'
 before=$(cksum <"$app")
 LK_STORE=sqlite:$app
 lk ls

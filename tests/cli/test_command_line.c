@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The parser of command lines: where options may stand, what they mean, what is refused. */
+/* The parser of command lines: where options may be, what they mean, what is refused. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

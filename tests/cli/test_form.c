@@ -6,22 +6,22 @@
 #include "form/form.h"
 #include "unit.h"
 
-static struct lk_buffer told;
+static struct lk_buffer output;
 
 /* A writer of the next line. */
 static struct lk_form_writer *line(void) {
     static struct lk_form_writer writer;
 
-    lk_buffer_done(&told);
-    told = (struct lk_buffer){.max = 0};
-    writer = lk_form_writer_json(&told);
+    lk_buffer_done(&output);
+    output = (struct lk_buffer){.max = 0};
+    writer = lk_form_writer_json(&output);
     return &writer;
 }
 
 static void expect_line(const char *expected) {
-    assert_false(told.failed);
-    lk_buffer_add(&told, "", 1);
-    assert_string_equal(told.bytes, expected);
+    assert_false(output.failed);
+    lk_buffer_add(&output, "", 1);
+    assert_string_equal(output.bytes, expected);
 }
 
 static char *paths[] = {"db/t1", "pool"};
@@ -99,12 +99,12 @@ static void a_refused_try_has_no_ticket(void **state) {
     result.position = 1;
     result.blockers = blockers;
     result.blocker_count = 1;
-    result.error = "somebody is in the way";
+    result.error = "a holder is in the way";
     lk_form_write_result(line(), &result);
     expect_line("{\"status\":\"busy\",\"paths\":[\"db/t1\"],\"owner\":\"cleo\",\"in_use\":0,"
                 "\"position\":1,\"blockers\":[{\"path\":\"db\",\"owner\":\"ana\",\"ticket\":5,"
                 "\"state\":\"held\",\"note\":\"nightly\",\"expires_in_ms\":900}],"
-                "\"error\":\"somebody is in the way\"}");
+                "\"error\":\"a holder is in the way\"}");
 }
 
 static void deadlock_names_its_cycle(void **state) {
@@ -396,7 +396,7 @@ static void numbers_keep_their_fraction(void **state) {
     }
 }
 
-/* Of lines with the same name the last counts, where the first stands. */
+/* Of lines with the same name the last counts, in place of the first. */
 static void a_report_has_each_name_once(void **state) {
     lk_report report = {.text = "a\xFF: 1\nb: 2\na\xFE: 3", .warnings = ""};
     (void)state;

@@ -156,7 +156,7 @@ rm -f "$log.go"
 
 scenario 'a signal: claims nothing more, and lets what runs end'
 push 1 2
-begin_work q -- sh -c 'trap "echo told >>\"$log\"" TERM INT; echo "begin $LK_ITEM_ID" >>"$log"; until [ -e "$log.go" ]; do sleep 0.05; done; echo "end $LK_ITEM_ID" >>"$log"'
+begin_work q -- sh -c 'trap "echo signalled >>\"$log\"" TERM INT; echo "begin $LK_ITEM_ID" >>"$log"; until [ -e "$log.go" ]; do sleep 0.05; done; echo "end $LK_ITEM_ID" >>"$log"'
 await 'begin 1'
 worker=$(children "$pool")
 kill -INT "$pool"
@@ -246,7 +246,7 @@ expect .state '"ready"'
 scenario 'a lost claim ends its own command only'
 push 1 2
 begin_work q --workers 2 --ttl 60 -- \
-    sh -c 'trap "echo told $LK_ITEM_ID >>\"$log\"; exit 1" TERM; echo "begin $LK_ITEM_ID" >>"$log"; until [ -e "$log.go$LK_ITEM_ID" ]; do sleep 0.05; done; echo "end $LK_ITEM_ID" >>"$log"'
+    sh -c 'trap "echo signalled $LK_ITEM_ID >>\"$log\"; exit 1" TERM; echo "begin $LK_ITEM_ID" >>"$log"; until [ -e "$log.go$LK_ITEM_ID" ]; do sleep 0.05; done; echo "end $LK_ITEM_ID" >>"$log"'
 await 'begin 1'
 await 'begin 2'
 lk acquire --queue q/1 --owner hand
@@ -256,11 +256,11 @@ expect_code 0
 : >"$log.go2"
 kill -TERM "$pool"
 await 'end 2'
-await 'told 1'
+await 'signalled 1'
 end_work
 rm -f "$log.go2"
 expect_code 0
-grep -q '^lk: LOST: ' "$work/err" || complain 'not told'
+grep -q '^lk: LOST: ' "$work/err" || complain 'not notified'
 lk items q --json
 expect '[.id, .state]' '["1","ready"]'
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Answers: what a model says, told in RESP 2, RESP 3 and JSON; failures, pages and cursors. */
+/* Answers: what a model says, written in RESP 2, RESP 3 and JSON; failures, pages and cursors. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -19,7 +19,7 @@ struct world {
     struct lk_call call;
     struct lk_reply_context context;
     lk_audit audit;
-    char told[TEXT_BYTES_MAX];
+    char output[TEXT_BYTES_MAX];
 };
 
 static int begin(void **state) {
@@ -71,9 +71,9 @@ static void tell(struct world *world, const char *line, struct lk_form_writer wr
     (void)lk_answer_write(copy, &reply, &writer);
     free(copy);
     assert_false(lk_form_writer_failed(&writer));
-    assert_in_range(out->size, 1, sizeof world->told - 1);
-    memcpy(world->told, out->bytes, out->size);
-    world->told[out->size] = '\0';
+    assert_in_range(out->size, 1, sizeof world->output - 1);
+    memcpy(world->output, out->bytes, out->size);
+    world->output[out->size] = '\0';
     lk_buffer_done(out);
 }
 
@@ -81,14 +81,14 @@ static const char *in_json(struct world *world, const char *line) {
     struct lk_buffer out = {.max = 0};
 
     tell(world, line, lk_form_writer_json(&out), &out);
-    return world->told;
+    return world->output;
 }
 
 static const char *in_resp(struct world *world, int version, const char *line) {
     struct lk_buffer out = {.max = 0};
 
     tell(world, line, lk_form_writer_resp(&out, version), &out);
-    return world->told;
+    return world->output;
 }
 
 static void test_results(void **state) {
@@ -173,15 +173,16 @@ static void test_pages(void **state) {
         char cursor[64] = "0";
         int seen = 0;
         do {
-            const char *told;
+            const char *output;
             (void)snprintf(line, sizeof line, "LIST COUNT %d CURSOR %s", size, cursor);
-            told = in_json(world, line);
-            assert_in_range(count_of(told, "\"path\":"), seen < REQUESTS ? 1 : 0, size);
+            output = in_json(world, line);
+            assert_in_range(count_of(output, "\"path\":"), seen < REQUESTS ? 1 : 0, size);
             for (int i = 0; i < size && seen < REQUESTS; i++, seen++) {
                 (void)snprintf(line, sizeof line, "\"path\":\"r%02d/x\"", seen);
-                assert_int_equal(count_of(told, line), 1);
+                assert_int_equal(count_of(output, line), 1);
             }
-            assert_int_equal(sscanf(told, "{\"status\":\"ok\",\"cursor\":\"%63[0-9.]", cursor), 1);
+            assert_int_equal(sscanf(output, "{\"status\":\"ok\",\"cursor\":\"%63[0-9.]", cursor),
+                             1);
         } while (strcmp(cursor, "0") != 0);
         assert_int_equal(seen, REQUESTS);
     }

@@ -80,7 +80,7 @@ static void test_styles(void **state) {
     assert_int_equal(call_of("ACQUIRE a UNTIL 5000")->command.ask.until_us, 5000000);
 }
 
-/* An operand may look like a keyword; a prefix that does is told apart by its slash. */
+/* An operand may look like a keyword; a prefix that does is distinguished by its slash. */
 static void test_operands(void **state) {
     const struct lk_call *call = call_of("ACQUIRE TRY TRY");
 

@@ -217,7 +217,7 @@ def heads(service):
         wire.ask("HEAD", path)
         status, headers = wire.head()
         assert status == expected and int(headers["content-length"]) > 0, (path, status, headers)
-        assert wire.call("GET", "/healthz")[2] == b"ok\n"  # nothing stands in between
+        assert wire.call("GET", "/healthz")[2] == b"ok\n"  # nothing is in between
 
 
 def is_over(wire):

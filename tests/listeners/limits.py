@@ -11,7 +11,7 @@ import time
 from service import PATIENCE_S, Closed, Http, Refused, Resp, Service, Wire, run, until
 
 CONNECTIONS = 8
-SURPLUS = 64  # let in over HTTP only to be told that they are too many
+SURPLUS = 64  # accepted over HTTP only to be refused as too many
 REQUEST_S = 1
 
 
@@ -149,7 +149,7 @@ def stream_requests(service):
 def pipelines(service):
     """a pipeline is served although an incomplete request is always buffered"""
     longest_s, is_served = stream_requests(service)
-    while not is_served and longest_s > REQUEST_S / 4:  # it may be us who dawdled
+    while not is_served and longest_s > REQUEST_S / 4:  # the test itself may be slow
         longest_s, is_served = stream_requests(service)
     assert is_served, f"cut off, with pauses of {longest_s} s at most"
 
@@ -197,12 +197,12 @@ def few_files(_):
     resource.setrlimit(resource.RLIMIT_NOFILE, before)
     pid = own.process.pid
     assert resource.prlimit(pid, resource.RLIMIT_NOFILE)[0] == before[1]
-    told = own.process.stderr.readline()
-    assert f" {before[1]} open files " in told and f" {2 * before[1] + 64}\n" in told, told
+    line = own.process.stderr.readline()
+    assert f" {before[1]} open files " in line and f" {2 * before[1] + 64}\n" in line, line
     resource.prlimit(pid, resource.RLIMIT_NOFILE, (own.sockets() + 1, before[1]))
     late = [Wire(own.resp) for _ in range(40)]
-    told = own.process.stderr.readline()
-    assert "connections wait to be accepted" in told, told
+    line = own.process.stderr.readline()
+    assert "connections wait to be accepted" in line, line
     resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
     late[-1].send(b"PING\r\n")
     assert late[-1].line() == b"+PONG"

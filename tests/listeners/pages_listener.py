@@ -135,15 +135,15 @@ def events(service):
         for n in range(count)))
     for _ in range(count):
         wire.value()
-    told, pages = [], 0
-    while len(told) < count:
+    found, pages = [], 0
+    while len(found) < count:
         after, page = wire.call("EVENTS", path, "AFTER", after, "COUNT", 10000)
-        assert page, len(told)
-        told += [as_map(event) for event in page]
+        assert page, len(found)
+        found += [as_map(event) for event in page]
         pages += 1
     assert pages > 1
-    assert [event["event"] for event in told] == ["granted"] * count
-    assert [event["owner"].split(".")[0] for event in told] == [str(n) for n in range(count)]
+    assert [event["event"] for event in found] == ["granted"] * count
+    assert [event["owner"].split(".")[0] for event in found] == [str(n) for n in range(count)]
 
 
 def bounded_events(service):
@@ -158,8 +158,8 @@ def bounded_events(service):
     kept = next(int(line[12:]) for line in wire.call("INFO").splitlines()
                 if line.startswith("events_kept:"))
     assert 0 < kept < 6000, kept
-    told = [as_map(event)["event"] for event in wire.call("EVENTS", "AFTER", before)[1]]
-    assert told[0] == "gap" and len(told) > 1, told[:2]
+    found = [as_map(event)["event"] for event in wire.call("EVENTS", "AFTER", before)[1]]
+    assert found[0] == "gap" and len(found) > 1, found[:2]
 
 
 run([show, whole, items, audit, events, bounded_events], "--bound", f"event-bytes={EVENT_BYTES}")

@@ -176,8 +176,8 @@ def deadlock(service):
     two.put("ACQUIRE", "d/y", "OWNER", "A", "WAIT", 60000)
     until(lambda: len(one.call("LIST", "d/y")[1]) == 2)
     refusal(one.call("ACQUIRE", "d/x", "OWNER", "B", "WAIT", 1000), "DEADLOCK")
-    told = one.call("ACQUIRE", "d/x", "OWNER", "B", "WAIT", 1000, "META")
-    assert told["status"] == "deadlock" and told["cycle"] == ["B", "A"], told
+    reply = one.call("ACQUIRE", "d/x", "OWNER", "B", "WAIT", 1000, "META")
+    assert reply["status"] == "deadlock" and reply["cycle"] == ["B", "A"], reply
 
 
 def listing(service):
@@ -295,8 +295,8 @@ def subscribing(service):
     heard = sorted([two.value(), two.value()])
     assert [one[:-1] for one in heard] == [["message", "/s/1"], ["pmessage", "s/*", "s/1"]], heard
     assert '"event":"granted"' in heard[0][2] and heard[0][2] == heard[1][3]
-    told = three.value()
-    assert told[:3] == ("push", "pmessage", "*") and '"event":"granted"' in told[4], told
+    pushed = three.value()
+    assert pushed[:3] == ("push", "pmessage", "*") and '"event":"granted"' in pushed[4], pushed
     assert two.call("UNSUBSCRIBE", "nothing") == ["unsubscribe", "nothing", 3]
     assert two.call("PUNSUBSCRIBE") == ["punsubscribe", "s/*", 2]
     two.put("UNSUBSCRIBE")
@@ -333,8 +333,8 @@ def asking(service):
     waits.send(Resp.request("EVENTS", "asked", "AFTER", begin[0], "WAIT", 20000))
     wire.call("ACQUIRE", "elsewhere/1", "OWNER", "a")
     wire.call("ACQUIRE", "asked/1", "OWNER", "a")
-    last, told = waits.value()
-    assert [event["event"] for event in told] == ["granted"] and told[0]["path"] == "asked/1", told
+    last, page = waits.value()
+    assert [event["event"] for event in page] == ["granted"] and page[0]["path"] == "asked/1", page
     assert wire.call("EVENTS", "asked", "AFTER", last, "WAIT", 1) == [last, []]
     wire.call("RELEASE", "asked/1", "OWNER", "a")
     one = wire.call("EVENTS", "asked", "AFTER", begin[0], "COUNT", 1)

@@ -55,20 +55,20 @@ json() {
 start
 check 'redis-cli asks for a lease' 'status granted paths db/t1 owner a ticket *' \
     sh -c "timeout 60 redis-cli -3 -p $resp ACQUIRE db/t1 OWNER a TTL 60000 | tr '\n' ' '"
-check 'curl is told who has it' '{"status":"busy",*"owner":"a"*' \
+check 'curl gets the holder' '{"status":"busy",*"owner":"a"*' \
     json /v1/acquire '{"parts":["db"],"owner":"b"}'
 check 'redis-cli puts a value' OK resp PUT db/v 'a b'
 check 'curl reads it' 'a b' timeout 60 curl -s "$http/v1/values/db/v"
 check 'redis-cli lists in RESP 2' '0*db/t1*held*' resp LIST db
-check 'redis-cli is told of commands' '*Asks for a lease*' resp COMMAND DOCS ACQUIRE
-check 'an error is an error' 'LOST *' resp RELEASE db/t1 OWNER nobody
+check 'redis-cli gets the commands' '*Asks for a lease*' resp COMMAND DOCS ACQUIRE
+check 'an error is an error' 'LOST *' resp RELEASE db/t1 OWNER other
 check 'a second service on the same file is refused' 'lk: *' \
     timeout 60 "$lk" serve --dir "$work/store" --listen 127.0.0.1:0 --http none
 
 kill -TERM "$service"
 code=0
 wait "$service" || code=$?
-check 'it ends well when it is told to' 0 echo "$code"
+check 'it ends well when it is asked to' 0 echo "$code"
 
 start
 check 'what was held is held after a restart' '{"status":"busy",*"owner":"a"*' \

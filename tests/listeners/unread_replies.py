@@ -9,8 +9,8 @@ import time
 from service import PATIENCE_S, Http, Resp, Service, run, until
 
 SILENCE_S = 4
-LISTENING = 2  # sockets of a service that nobody has come to
-REQUESTS = 8000  # enough that no kernel keeps all of what is told of them
+LISTENING = 2  # sockets of a service that no client has connected to
+REQUESTS = 8000  # enough that no kernel keeps all the replies to them
 
 
 def unread_socket(address, request, beginning):

@@ -208,7 +208,7 @@ scenario 'what is over in the copy is over'
 acquire short --owner ana --ttl 300ms
 demand sql "$store" ".backup '$store.copy'"
 lk release short --owner ana
-acquire short --owner ben --ttl 300ms # is granted when nobody is there any more
+acquire short --owner ben --ttl 300ms # is granted when no process is there any more
 demand sql "$store" ".restore '$store.copy'"
 lk acquire short --owner cleo --wait 60s
 expect_code 0
@@ -246,7 +246,7 @@ hold a --ttl 3s
 demand mv "$store" "$store.moved"
 ended
 expect_code 78
-grep -q moved "$work/err" || complain 'expected to be told that it was moved'
+grep -q moved "$work/err" || complain 'expected a message that it was moved'
 
 # ---- retention ----
 

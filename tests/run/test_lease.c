@@ -27,7 +27,7 @@ static void break_now(struct fixture *fixture) {
     assert_int_equal(FIXTURE_RUN(fixture, "break", "x", "--reason", "test", "--now"), 0);
 }
 
-/* ---- in line --------------------------------------------------------------------------------- */
+/* ---- queued --------------------------------------------------------------------------------- */
 
 static void runs_take_turns(void **state) {
     struct fixture *fixture = *state;

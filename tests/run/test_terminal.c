@@ -48,15 +48,15 @@ static _Noreturn void be_shell(int terminal, int orders, int news, char *const *
     }
     setpgid(job, job);
     for (;;) {
-        struct news told = {.job = job};
+        struct news report = {.job = job};
         char order;
-        if (waitpid(job, &told.status, WUNTRACED) != job) {
+        if (waitpid(job, &report.status, WUNTRACED) != job) {
             _exit(1);
         }
-        told.in_front = tcgetpgrp(STDIN_FILENO);
+        report.in_front = tcgetpgrp(STDIN_FILENO);
         tcsetpgrp(STDIN_FILENO, getpgrp());
-        if (write(news, &told, sizeof told) != (ssize_t)sizeof told || WIFEXITED(told.status)
-            || read(orders, &order, 1) != 1) {
+        if (write(news, &report, sizeof report) != (ssize_t)sizeof report
+            || WIFEXITED(report.status) || read(orders, &order, 1) != 1) {
             _exit(0);
         }
         if (order == 'f') {
@@ -253,7 +253,7 @@ static void a_background_job_does_not_take_the_terminal(void **state) {
     close_terminal(&terminal);
 }
 
-/* lk is not told of SIGSTOP: the shell takes the terminal while lk still considers it lent. */
+/* lk is not notified of SIGSTOP: the shell takes the terminal while lk still considers it lent. */
 static void a_job_stopped_by_sigstop_does_not_take_the_terminal(void **state) {
     struct fixture *fixture = *state;
     const char *ready = fixture_path(fixture, "ready");

@@ -7,7 +7,7 @@
 
 walked=''
 
-# Draws and moments are long numbers; what is left of a ttl is told in milliseconds, or in words.
+# Draws and moments are long numbers; what is left of a ttl is shown in milliseconds, or in words.
 mask() {
     sed -E -e 's/[0-9]{12,}/DRAW/g' -e 's/"(at_ms|expires_in_ms|age_ms|due_in_ms)":[0-9]+/"\1":N/g' \
         -e 's/"sequence":[0-9]+/"sequence":N/g' -e 's/([0-9.]+(ms|s|m|h))+( |$|,)/TIME\3/g' \
@@ -26,7 +26,7 @@ step() {
     mask <"$work/complained" | sed 's/^/! /'
 }
 
-# Two lines of events, whichever store they come from: it follows until both were told.
+# Two lines of events, whichever store they come from: it follows until both were printed.
 followed() {
     walked="$walked watch"
     "$LK_PROGRAM" watch w --json >"$work/followed" &
@@ -60,7 +60,7 @@ walk() {
     step acquire y --owner ana --queue
     step acquire pool --limit 1 --owner ben --queue --json
     step renew db/t1 db/t2 --owner ana --ttl 20m --json
-    step renew db/t1 --owner nobody
+    step renew db/t1 --owner other
     step ls --json
     step ls
     step ls pool

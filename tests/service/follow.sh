@@ -16,12 +16,12 @@ follow() {
     follower=$!
 }
 
-told() {
+printed() {
     jq -r '[.event, .path // "-"] | join(" ")' "$work/events"
 }
 
-has_told() {
-    told | grep -qx "$1"
+has_printed() {
+    printed | grep -qx "$1"
 }
 
 ends() {
@@ -29,14 +29,14 @@ ends() {
     wait "$follower"
 }
 
-# A follower has begun once it is told of what happens.
+# A follower has begun once it prints what happens.
 begun() {
-    "$LK_PROGRAM" put beginning "$1" && has_told 'value_written beginning'
+    "$LK_PROGRAM" put beginning "$1" && has_printed 'value_written beginning'
 }
 
-expect_told() {
-    told | grep -v ' beginning$' >"$work/told"
-    printf '%s\n' "$@" | cmp -s - "$work/told" || complain "told: $(cat "$work/told")"
+expect_printed() {
+    printed | grep -v ' beginning$' >"$work/printed"
+    printf '%s\n' "$@" | cmp -s - "$work/printed" || complain "printed: $(cat "$work/printed")"
 }
 
 numbers_rise() {
@@ -55,9 +55,9 @@ restart
 stop TERM
 serve_at d
 lk release b --owner ben
-until_true has_told 'released b'
+until_true has_printed 'released b'
 ends
-expect_told 'granted a' 'granted b' 'released b'
+expect_printed 'granted a' 'granted b' 'released b'
 numbers_rise
 [ ! -s "$work/events.err" ] || complain "$(cat "$work/events.err")"
 stop
@@ -67,23 +67,23 @@ serve_at d2
 follow
 until_true begun 1
 lk acquire a --owner ana
-until_true has_told 'granted a'
+until_true has_printed 'granted a'
 ends
 last=$(tail -1 "$work/events" | jq .sequence)
 lk acquire b --owner ben
 restart
 lk acquire c --owner cem
 follow --after "$last"
-until_true has_told 'granted c'
+until_true has_printed 'granted c'
 ends
-expect_told 'granted b' 'granted c'
+expect_printed 'granted b' 'granted c'
 follow b --after "$last"
-until_true has_told 'granted b'
+until_true has_printed 'granted b'
 lk release c --owner cem
 lk release b --owner ben
-until_true has_told 'released b'
+until_true has_printed 'released b'
 ends
-expect_told 'granted b' 'released b'
+expect_printed 'granted b' 'released b'
 stop
 
 scenario 'retained events are sent to a later watch, and the rest is a gap'
@@ -96,25 +96,25 @@ done
 restart
 lk put v6 x
 follow --after 1
-until_true has_told 'value_written v6'
+until_true has_printed 'value_written v6'
 ends
-expect_told 'gap -' 'value_written v4' 'value_written v5' 'value_written v6'
+expect_printed 'gap -' 'value_written v4' 'value_written v5' 'value_written v6'
 # The file has the same, and a service that is gone leaves them to the embedded store.
 stop
 LK_STORE=sqlite:$work/d3/locks.db
 follow --after 1
-until_true has_told 'value_written v6'
+until_true has_printed 'value_written v6'
 lk put v7 x
-until_true has_told 'value_written v7'
+until_true has_printed 'value_written v7'
 ends
-expect_told 'gap -' 'value_written v4' 'value_written v5' 'value_written v6' \
+expect_printed 'gap -' 'value_written v4' 'value_written v5' 'value_written v6' \
     'value_written v7'
 # ... whose events in turn the service has.
 serve_at d3
 follow --after 1
-until_true has_told 'value_written v7'
+until_true has_printed 'value_written v7'
 ends
-expect_told 'gap -' 'value_written v5' 'value_written v6' 'value_written v7'
+expect_printed 'gap -' 'value_written v5' 'value_written v6' 'value_written v7'
 stop
 
 scenario 'events that were not retained, without a watch, are a gap'
@@ -129,7 +129,7 @@ sqlite3 "$work/d4/locks.db" 'UPDATE meta SET watched_until_us = 1'
 lk -S "sqlite:$work/d4/locks.db" acquire a --owner ana
 serve_at d4
 follow --after "$last"
-until_true has_told 'gap -'
+until_true has_printed 'gap -'
 ends
 stop
 
@@ -144,7 +144,7 @@ sqlite3 "$work/d5/locks.db" 'UPDATE meta SET watched_until_us = 1'
 lk -S "sqlite:$work/d5/locks.db" acquire a --owner ana
 serve_at d5
 follow --after "$last"
-until_true has_told 'gap -'
+until_true has_printed 'gap -'
 ends
 stop
 

@@ -14,7 +14,7 @@
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
-/* cmocka.h needs what stands above it. */
+/* cmocka.h needs the headers above it. */
 #include <cmocka.h>
 
 #include "wire/resp.h"

@@ -4,7 +4,7 @@
 # usage: restores.sh LK COMMAND [ARGUMENT...]
 #        restores.sh --restart MS lk+unix:SOCKET
 #
-# Runs a command beside a service; {store} in an argument stands for its directory, in which its
+# Runs a command beside a service; {store} in an argument is replaced by its directory, in which its
 # socket is `socket`. The other way: a backup of the service's file, MS milliseconds in which it is
 # used, the service killed, the backup put in its place as docs/operations.md has it, and the service
 # started again.
@@ -30,7 +30,7 @@ restart() { # MS DIRECTORY
     mv "$2/copy" "$file"
     rm -f "$file-wal" "$file-shm"
     start "$2"
-    told "$gone" "$(after_us)" "$kept" "$taken"
+    restarted "$gone" "$(after_us)" "$kept" "$taken"
 }
 
 if [ "$1" = --restart ]; then

@@ -77,7 +77,7 @@ until_true grep -q 't1 begins' "$work/log"
 until_true grep -q 't2 begins' "$work/log"
 "$LK_PROGRAM" run db --note reset -- sh -c "$(step reset go)" &
 until_true waiters db 1
-"$LK_PROGRAM" run db/t3 -- sh -c "$(step t3 go)" & # behind the reset: nobody overtakes
+"$LK_PROGRAM" run db/t3 -- sh -c "$(step t3 go)" & # behind the reset: no request overtakes
 until_true waiters db 2
 kill -KILL "$victim" # it never releases: its lease perishes
 touch "$work/go"

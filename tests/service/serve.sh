@@ -38,10 +38,10 @@ for n in $(seq 1200); do
     echo "ACQUIRE long OWNER o$n QUEUE NOTE $(printf %0200d 0)"
 done | redis-cli -s "$work/s" >/dev/null
 lk show long --json
-[ "$(wc -l <"$work/out")" = 1200 ] || complain "show told $(wc -l <"$work/out") of 1200"
+[ "$(wc -l <"$work/out")" = 1200 ] || complain "show printed $(wc -l <"$work/out") of 1200"
 redis-cli -s "$work/s" BREAK long REASON "$(printf %01000d 0)" NOW >/dev/null
 lk audit --json
-[ "$(wc -l <"$work/out")" = 1200 ] || complain "audit told $(wc -l <"$work/out") of 1200"
+[ "$(wc -l <"$work/out")" = 1200 ] || complain "audit printed $(wc -l <"$work/out") of 1200"
 stop
 
 scenario 'HTTP at a socket'

@@ -66,7 +66,7 @@ static void test_other_servers_are_refused(void **state) {
     peer_start(&peer, "HTTP/1.1 400 Bad Request\r\n\r\n", NULL, 0);
     assert_int_equal(lk_open(peer.url, &store, &error), LK_INTERNAL);
     peer_end(&peer);
-    assert_int_equal(lk_open(peer.url, &store, &error), LK_UNAVAILABLE); /* nobody is left */
+    assert_int_equal(lk_open(peer.url, &store, &error), LK_UNAVAILABLE); /* no address is left */
 }
 
 static void test_version_2_is_understood(void **state) {

@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
-/* cmocka.h needs what stands above it. */
+/* cmocka.h needs the headers above it. */
 #include <pthread.h>
 #include <cmocka.h>
 
@@ -193,8 +193,8 @@ static void pause_ms(int64_t duration_ms) {
     (void)nanosleep(&pause, NULL);
 }
 
-/* Everybody has got through a whole round, so that nobody's call is in vain for longer than it is
- * patient, however slow the machine. */
+/* Every client has got through a whole round, so that no call fails for longer than its patience
+ * lasts, however slow the machine. */
 static void wait_for_rounds(struct client *clients) {
     for (unsigned i = 0; i < CLIENTS; i++) {
         uint64_t before = atomic_load(&clients[i].rounds);

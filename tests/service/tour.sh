@@ -48,15 +48,15 @@ lk serve --unix "$work/s2" --http none --dir "$work/d"
 failure 79 'lk: UNSUPPORTED: *format 99*newer program*'
 
 scenario 'the service manager is notified of readiness, liveness, a reload and the end'
-python3 - "$work/notify" >"$work/told" <<'PYTHON' &
+python3 - "$work/notify" >"$work/notified" <<'PYTHON' &
 import socket, sys
 manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
 manager.bind(sys.argv[1])
 manager.settimeout(60)
-told = ""
-while "STOPPING" not in told:
-    told = manager.recv(100).decode()
-    print(told, end="", flush=True)
+notified = ""
+while "STOPPING" not in notified:
+    notified = manager.recv(100).decode()
+    print(notified, end="", flush=True)
 PYTHON
 manager=$!
 until_true test -S "$work/notify"
@@ -64,18 +64,18 @@ NOTIFY_SOCKET=$work/notify WATCHDOG_USEC=100000
 export NOTIFY_SOCKET WATCHDOG_USEC
 serve --unix "$work/s" --http none --ephemeral
 unset NOTIFY_SOCKET WATCHDOG_USEC
-until_true grep -qx WATCHDOG=1 "$work/told"
+until_true grep -qx WATCHDOG=1 "$work/notified"
 kill -HUP "$served"
-until_true grep -qx RELOADING=1 "$work/told"
+until_true grep -qx RELOADING=1 "$work/notified"
 stop
 wait "$manager"
-grep -v WATCHDOG "$work/told" | sed 's/=[0-9][0-9][0-9]*$/=N/' | tr '\n' ' ' >"$work/told.all"
-[ "$(cat "$work/told.all")" = 'READY=1 RELOADING=1 MONOTONIC_USEC=N READY=1 STOPPING=1 ' ] ||
-    complain "told: $(cat "$work/told.all")"
+grep -v WATCHDOG "$work/notified" | sed 's/=[0-9][0-9][0-9]*$/=N/' | tr '\n' ' ' >"$work/notified.all"
+[ "$(cat "$work/notified.all")" = 'READY=1 RELOADING=1 MONOTONIC_USEC=N READY=1 STOPPING=1 ' ] ||
+    complain "notified: $(cat "$work/notified.all")"
 
 scenario 'a service manager that does not read delays no client, and is notified when it reads'
 mkfifo "$work/go"
-python3 - "$work/notify2" "$work/go" >"$work/told" <<'PYTHON' &
+python3 - "$work/notify2" "$work/go" >"$work/notified" <<'PYTHON' &
 import socket, sys
 manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
 manager.bind(sys.argv[1])
@@ -96,13 +96,13 @@ while fill():
     pass
 print("full", flush=True)
 open(sys.argv[2]).read()
-told = ""
-while "STOPPING" not in told:
-    told = manager.recv(100).decode()
-    print(told, end="", flush=True)
+notified = ""
+while "STOPPING" not in notified:
+    notified = manager.recv(100).decode()
+    print(notified, end="", flush=True)
 PYTHON
 manager=$!
-until_true grep -qx full "$work/told"
+until_true grep -qx full "$work/notified"
 NOTIFY_SOCKET=$work/notify2 WATCHDOG_USEC=100000
 export NOTIFY_SOCKET WATCHDOG_USEC
 serve --unix "$work/s" --http none --ephemeral
@@ -112,12 +112,12 @@ kill -HUP "$served"
 timeout 30 "$LK_PROGRAM" -S "lk+unix:$work/s" ls || complain 'it does not answer after a reload'
 until_true grep -q 'service manager: .* READY=1 is sent again' "$work/served.err"
 : >"$work/go"
-until_true grep -qx WATCHDOG=1 "$work/told"
+until_true grep -qx WATCHDOG=1 "$work/notified"
 stop
 wait "$manager"
-grep -v -e WATCHDOG -e '^FULL=1$' -e '^full$' "$work/told" | sed 's/=[0-9][0-9][0-9]*$/=N/' |
-    tr '\n' ' ' >"$work/told.all"
-[ "$(cat "$work/told.all")" = 'READY=1 RELOADING=1 MONOTONIC_USEC=N READY=1 STOPPING=1 ' ] ||
-    complain "told: $(cat "$work/told.all")"
+grep -v -e WATCHDOG -e '^FULL=1$' -e '^full$' "$work/notified" | sed 's/=[0-9][0-9][0-9]*$/=N/' |
+    tr '\n' ' ' >"$work/notified.all"
+[ "$(cat "$work/notified.all")" = 'READY=1 RELOADING=1 MONOTONIC_USEC=N READY=1 STOPPING=1 ' ] ||
+    complain "notified: $(cat "$work/notified.all")"
 
 finish

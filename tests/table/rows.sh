@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=sh
 # What lk work --table does on every store (R17): read by tests/cli/table.sh and server.sh, each of
-# which has told before how its store is made and asked:
+# which says before how its store is made and queried:
 #
 #   app TITLE        a scenario in a database of the user's own, $log empty
 #   sql SQL          in that database
@@ -80,7 +80,7 @@ lk items orders --json
 expect 'select(.id | tonumber <= 3) | .id' '"1"
 "2"
 "3"'
-lk push orders nobody
+lk push orders unmatched
 sql 'UPDATE orders SET sent = 1 WHERE id <> 140'
 lk work --table orders --where 'sent = 0' --no-announce --drain --done "$done" -- \
     sh -c 'echo "$LK_ITEM_ID" >>"$log"'
@@ -91,8 +91,8 @@ expect_sql "SELECT count(*) FROM ${own}items" 0
 app 'an item that is locked by hand, or whose needs are not free, is passed over'
 orders 3
 lk work --table orders --where 'sent = 0' --order id --announce-only --drain
-lk acquire orders/1 --owner somebody
-lk acquire pool --owner somebody
+lk acquire orders/1 --owner other
+lk acquire pool --owner other
 sql "DELETE FROM ${own}items WHERE id = '2'"
 lk push orders 2 --needs pool
 "$LK_PROGRAM" work --table orders --where 'sent = 0' --no-announce --drain --done "$done" -- \
@@ -100,9 +100,9 @@ lk push orders 2 --needs pool
 pool=$!
 until_logged 1
 [ "$(cat "$log")" = 3 ] || complain "worked on: $(cat "$log")"
-lk release orders/1 --owner somebody
+lk release orders/1 --owner other
 until_logged 2
-lk release pool --owner somebody
+lk release pool --owner other
 wait "$pool"
 [ $? -eq 0 ] || complain 'the pool failed'
 [ "$(tr '\n' ' ' <"$log")" = '3 1 2 ' ] || complain "worked on: $(cat "$log")"
@@ -155,7 +155,7 @@ wait "$finder"
 wait "$pool"
 [ $? -eq 0 ] || complain 'the pool failed'
 
-app 'more workers than the work needs are told of'
+app 'more workers than the work needs are announced'
 orders 1
 sql "UPDATE orders SET sent = 0"
 lk work --table orders --where 'sent = 0' --announce-only --drain

@@ -50,7 +50,7 @@ expect_code 0
 app 'a row that another transaction is changing is skipped'
 orders 2
 lk work --table orders --where 'sent = 0' --order id --announce-only --drain
-# Holds the row until it is told to go on, and then takes it out of the query.
+# Holds the row until it may go on, and then takes it out of the query.
 mkfifo "$work/go"
 PGOPTIONS="-csearch_path=$place" psql -h "$LK_TEST_SERVER" -U postgres -Atq postgres \
     <"$work/go" >"$work/held" &

@@ -63,7 +63,7 @@ static void tell(struct lk_resp_cursor *cursor, struct lk_text *text) {
 
 static const struct {
     const char *input;
-    const char *told;
+    const char *expected;
 } good[] = {
     {"+OK\r\n", "+OK"},
     {"-BUSY not now\r\n", "-BUSY not now"},
@@ -88,7 +88,7 @@ static const struct {
     {"*2\r\n|1\r\n+a\r\n:1\r\n+x\r\n+y\r\n", "[+x +y]"},
 };
 
-static void assert_told(struct lk_slice reply, const char *expected) {
+static void assert_reply(struct lk_slice reply, const char *expected) {
     char bytes[256];
     struct lk_text text = lk_text_in(bytes, sizeof bytes);
     struct lk_resp_cursor cursor = {.reply = reply};
@@ -108,11 +108,11 @@ static void test_good(void **state) {
         assert_int_equal(lk_resp_reply_measure(lk_slice_of(input), REPLY_BYTES_MAX, &measure),
                          LK_RESP_DONE);
         assert_int_equal(measure.size, strlen(good[i].input));
-        assert_told((struct lk_slice){input, measure.size}, good[i].told);
+        assert_reply((struct lk_slice){input, measure.size}, good[i].expected);
     }
 }
 
-/* Measured byte by byte, the state kept; and from every beginning anew. */
+/* Measured byte by byte, the state kept; and again from every beginning. */
 static void test_pieces(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {

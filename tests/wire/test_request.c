@@ -15,7 +15,7 @@ static const struct lk_resp_bounds bounds = {
 };
 
 /* The arguments, each in brackets; static storage. */
-static const char *told(const struct lk_resp_request *request) {
+static const char *joined(const struct lk_resp_request *request) {
     static char text[1024];
     size_t size = 0;
 
@@ -51,7 +51,7 @@ static enum lk_resp_step parse_piece(struct lk_slice whole, size_t size,
 
 static const struct {
     const char *input;
-    const char *behind; /* what stands behind the request in the test */
+    const char *behind; /* what is behind the request in the test */
     const char *arguments;
 } good[] = {
     {"*1\r\n$4\r\nPING\r\n", "", "[PING]"},
@@ -77,7 +77,7 @@ static void test_good(void **state) {
         assert_int_equal(lk_resp_request_parse(lk_slice_of(input), &bounds, &request),
                          LK_RESP_DONE);
         assert_int_equal(request.size, strlen(good[i].input));
-        assert_string_equal(told(&request), good[i].arguments);
+        assert_string_equal(joined(&request), good[i].arguments);
     }
 }
 
@@ -104,7 +104,7 @@ static void test_pipeline(void **state) {
     (void)state;
     for (size_t i = 0; i < 3; i++) {
         assert_int_equal(lk_resp_request_parse(input, &bounds, &request), LK_RESP_DONE);
-        assert_string_equal(told(&request), expected[i]);
+        assert_string_equal(joined(&request), expected[i]);
         assert_int_equal(request.is_inline, i == 1);
         input.bytes += request.size;
         input.size -= request.size;
