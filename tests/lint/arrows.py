@@ -1,6 +1,6 @@
 #!/usr/bin/env -S python3 -B
 # SPDX-License-Identifier: Apache-2.0
-"""The arrows between the rooms of src/ (ARCHITECTURE.md): who may include what; none points back."""
+"""The arrows between the rooms of src/ (ARCHITECTURE.md): which may include which; none points back."""
 
 import re
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the lint programs share: the files of the house, and findings told in TAP."""
+"""What the lint programs share: the files of the house, and findings as TAP."""
 
 import pathlib
 import subprocess
@@ -10,7 +10,7 @@ ROOMS = ["include", "src", "tests", "bench", "examples", "tools", ".ci"]
 
 
 class Report:
-    """One case for each rule; what speaks against it stands above it, a line each."""
+    """One case for each rule; its findings are above it, a line each."""
 
     def __init__(self):
         self.count = 0
