@@ -31,7 +31,7 @@
 #include "scenario.h"
 
 enum {
-    SUBJECTS_MAX = 16,
+    TARGETS_MAX = 16,
     FILES_MAX = 64,
     PLAYED_MAX = 4096,
     JOBS_MAX = 64,
@@ -45,8 +45,8 @@ enum {
 #define OPEN_US INT64_C(20000000)
 
 struct run {
-    struct subject subjects[SUBJECTS_MAX];
-    size_t subject_count;
+    struct target targets[TARGETS_MAX];
+    size_t target_count;
     struct scenario_file *files;
     size_t file_count;
     struct played played[PLAYED_MAX];
@@ -89,9 +89,9 @@ static bool capabilities_find(const struct lk_engine_ops *ops, struct lk_slice r
     return true;
 }
 
-static bool subject_add(struct run *run, const char *url) {
-    if (run->subject_count == SUBJECTS_MAX) {
-        fprintf(stderr, "conformance: more than %d stores\n", SUBJECTS_MAX);
+static bool target_add(struct run *run, const char *url) {
+    if (run->target_count == TARGETS_MAX) {
+        fprintf(stderr, "conformance: more than %d stores\n", TARGETS_MAX);
         return false;
     }
     const struct lk_engine_ops *ops;
@@ -101,9 +101,9 @@ static bool subject_add(struct run *run, const char *url) {
         fprintf(stderr, "conformance: %s: %s\n", url, error.text);
         return false;
     }
-    struct subject *subject = &run->subjects[run->subject_count++];
-    *subject = (struct subject){.name = ops->scheme, .url = url};
-    return capabilities_find(ops, rest, &subject->capabilities);
+    struct target *target = &run->targets[run->target_count++];
+    *target = (struct target){.name = ops->scheme, .url = url};
+    return capabilities_find(ops, rest, &target->capabilities);
 }
 
 static bool file_add(struct run *run, const char *path) {
@@ -140,7 +140,7 @@ static bool option_take(struct run *run, const char *option, const char *value) 
         return false;
     }
     if (strcmp(option, "--store") == 0) {
-        return subject_add(run, value);
+        return target_add(run, value);
     }
     if (strcmp(option, "--only") == 0) {
         run->only = value;
@@ -170,7 +170,7 @@ static bool arguments_take(struct run *run, int argc, char **argv) {
             return false;
         }
     }
-    if (run->subject_count == 0 || run->file_count == 0 || run->jobs == 0 || run->jobs > JOBS_MAX) {
+    if (run->target_count == 0 || run->file_count == 0 || run->jobs == 0 || run->jobs > JOBS_MAX) {
         fputs("usage: conformance [--jobs N] [--only TEXT] [--matrix FILE] [--before PROGRAM] "
               "[--serve LK] --store URL... FILE.scenario...\n",
               stderr);
@@ -181,12 +181,12 @@ static bool arguments_take(struct run *run, int argc, char **argv) {
 
 /* ---- playing --------------------------------------------------------------------------------- */
 
-/* The subject's URL with {fresh} (a file's path) or {name} (a-z, 0-9, _) replaced. */
+/* The target's URL with {fresh} (a file's path) or {name} (a-z, 0-9, _) replaced. */
 static void url_make(const struct run *run, size_t played, int64_t stretch, char *ret_url,
                      size_t size) {
     static const char path_mark[] = "{fresh}";
     static const char name_mark[] = "{name}";
-    const char *template = run->played[played].subject->url;
+    const char *template = run->played[played].target->url;
     const char *path = strstr(template, path_mark);
     const char *name = strstr(template, name_mark);
     if (path != NULL) {
@@ -237,7 +237,7 @@ static void make_store(const char *url) {
 /* In the child: plays until the machine was fast enough for the scenario's durations. */
 static enum verdict play_patiently(const struct run *run, size_t played, FILE *report) {
     const struct played *mine = &run->played[played];
-    bool persistent = (mine->subject->capabilities & LK_CAN_PERSIST) != 0;
+    bool persistent = (mine->target->capabilities & LK_CAN_PERSIST) != 0;
     for (int64_t stretch = 1; stretch <= STRETCH_MAX; stretch *= 2) {
         char url[URL_MAX];
         char *text = NULL;
@@ -253,7 +253,7 @@ static enum verdict play_patiently(const struct run *run, size_t played, FILE *r
             free(text);
             return VERDICT_FAILED;
         }
-        if (strstr(mine->subject->url, "{name}") != NULL) {
+        if (strstr(mine->target->url, "{name}") != NULL) {
             make_store(url);
         }
         enum verdict verdict = play_served(run, mine->scenario, url, persistent, stretch, attempt);
@@ -292,14 +292,14 @@ static bool job_start(const struct run *run, struct job *job, size_t played) {
 /* One line of TAP. What is unsupported by declaration is a result like any other. */
 static void line_print(struct run *run, bool good, const struct played *played,
                        const char *remark) {
-    printf("%s %zu - %s %s: %s%s\n", good ? "ok" : "not ok", ++run->lines, played->subject->name,
+    printf("%s %zu - %s %s: %s%s\n", good ? "ok" : "not ok", ++run->lines, played->target->name,
            played->scenario->file, played->scenario->name, remark);
 }
 
 /* What a scenario needs and a store declares that it lacks. */
 static void unsupported_print(struct run *run, const struct played *played) {
     char remark[256] = " (unsupported, as declared:";
-    unsigned lacking = played->scenario->needs & ~played->subject->capabilities;
+    unsigned lacking = played->scenario->needs & ~played->target->capabilities;
     for (const struct capability_name *known = capability_names; known->name != NULL; known++) {
         if ((lacking & known->capability) != 0) {
             size_t used = strlen(remark);
@@ -361,7 +361,7 @@ static bool play_all(struct run *run) {
     printf("1..%zu\n", run->played_count);
     for (size_t i = 0; i < run->played_count && good; i++) {
         struct played *played = &run->played[i];
-        if ((played->scenario->needs & ~played->subject->capabilities) != 0) {
+        if ((played->scenario->needs & ~played->target->capabilities) != 0) {
             played->verdict = VERDICT_UNSUPPORTED;
             unsupported_print(run, played);
             continue;
@@ -382,7 +382,7 @@ static bool is_chosen(const struct run *run, const struct scenario *scenario) {
 }
 
 static bool choose(struct run *run) {
-    for (size_t s = 0; s < run->subject_count; s++) {
+    for (size_t s = 0; s < run->target_count; s++) {
         for (size_t f = 0; f < run->file_count; f++) {
             for (size_t i = 0; i < run->files[f].count; i++) {
                 const struct scenario *scenario = &run->files[f].scenarios[i];
@@ -394,7 +394,7 @@ static bool choose(struct run *run) {
                     return false;
                 }
                 run->played[run->played_count++] =
-                    (struct played){.scenario = scenario, .subject = &run->subjects[s]};
+                    (struct played){.scenario = scenario, .target = &run->targets[s]};
             }
         }
     }
@@ -424,7 +424,7 @@ static int conclude(const struct run *run) {
         fprintf(stderr, "conformance: the matrix cannot be written: %s\n", strerror(errno));
         return 2;
     }
-    matrix_write(out, run->subjects, run->subject_count, run->played, run->played_count);
+    matrix_write(out, run->targets, run->target_count, run->played, run->played_count);
     rewind(out);
     char line[1024];
     while (fgets(line, sizeof line, out) != NULL) {

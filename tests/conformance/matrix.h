@@ -9,7 +9,7 @@
 #include "scenario.h"
 
 /* A store under test. */
-struct subject {
+struct target {
     const char *name; /* for people */
     const char *url;  /* may hold {fresh} */
     unsigned capabilities;
@@ -18,12 +18,12 @@ struct subject {
 /* One scenario on one store. */
 struct played {
     const struct scenario *scenario;
-    const struct subject *subject;
+    const struct target *target;
     enum verdict verdict;
 };
 
 /* Writes the table in Markdown: what each store declares, and how its scenarios went, by rule. */
-void matrix_write(FILE *out, const struct subject *subjects, size_t subject_count,
+void matrix_write(FILE *out, const struct target *targets, size_t target_count,
                   const struct played *played, size_t played_count);
 
 #endif

@@ -323,18 +323,18 @@ static void missing_capabilities_are_in_the_matrix(void **state) {
     struct scenario scenarios[3] = {{.rules = {7}, .rule_count = 1},
                                     {.rules = {7}, .rule_count = 1},
                                     {.rules = {7, 13}, .rule_count = 2}};
-    struct subject subjects[2] = {{.name = "full", .capabilities = ~0u},
-                                  {.name = "small", .capabilities = LK_CAN_QUEUE}};
-    struct played played[6] = {{&scenarios[0], &subjects[0], VERDICT_PASSED},
-                               {&scenarios[1], &subjects[0], VERDICT_FAILED},
-                               {&scenarios[2], &subjects[0], VERDICT_PASSED},
-                               {&scenarios[0], &subjects[1], VERDICT_PASSED},
-                               {&scenarios[1], &subjects[1], VERDICT_PASSED},
-                               {&scenarios[2], &subjects[1], VERDICT_UNSUPPORTED}};
+    struct target targets[2] = {{.name = "full", .capabilities = ~0u},
+                                {.name = "small", .capabilities = LK_CAN_QUEUE}};
+    struct played played[6] = {{&scenarios[0], &targets[0], VERDICT_PASSED},
+                               {&scenarios[1], &targets[0], VERDICT_FAILED},
+                               {&scenarios[2], &targets[0], VERDICT_PASSED},
+                               {&scenarios[0], &targets[1], VERDICT_PASSED},
+                               {&scenarios[1], &targets[1], VERDICT_PASSED},
+                               {&scenarios[2], &targets[1], VERDICT_UNSUPPORTED}};
     char text[4096];
     FILE *out = tmpfile();
     assert_non_null(out);
-    matrix_write(out, subjects, 2, played, 6);
+    matrix_write(out, targets, 2, played, 6);
     rewind(out);
     text[fread(text, 1, sizeof text - 1, out)] = '\0';
     fclose(out);
