@@ -316,7 +316,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size == 0 || size > FUZZ_INPUT_MAX) {
         return 0;
     }
-    (void)snprintf(listen, sizeof listen, "unix:%s/lk-door-%ld", folder != NULL ? folder : "/tmp",
+    (void)snprintf(listen, sizeof listen, "unix:%s/lk-fuzz-%ld", folder != NULL ? folder : "/tmp",
                    (long)getpid());
     bytes = malloc(size > 1 ? size - 1 : 1);
     whole.answers = malloc(ANSWERS_BYTES_MAX);

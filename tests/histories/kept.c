@@ -52,7 +52,7 @@ static const struct move late_deadline[] = {
 };
 
 /*
- * What waits in two roots is granted when the later of its two obstacles has ended, in whatever
+ * What waits in two roots is granted when the later of its two blockers has ended, in whatever
  * order a store comes to the roots (R11).
  */
 static const struct move two_deadlines[] = {

@@ -109,17 +109,17 @@ static void test_fixed_end(void **state) {
 
 /* ---- lost ------------------------------------------------------------------------------------ */
 
-struct witness {
+struct recorder {
     atomic_int calls;
     lk_lease *lease;
     atomic_bool was_lost;
 };
 
 static void see(void *context, lk_lease *lease) {
-    struct witness *witness = context;
+    struct recorder *recorder = context;
 
-    atomic_store(&witness->was_lost, lk_lease_is_lost(lease) && lease == witness->lease);
-    atomic_fetch_add(&witness->calls, 1);
+    atomic_store(&recorder->was_lost, lk_lease_is_lost(lease) && lease == recorder->lease);
+    atomic_fetch_add(&recorder->calls, 1);
 }
 
 static void see_and_unset(void *context, lk_lease *lease) {
@@ -127,10 +127,10 @@ static void see_and_unset(void *context, lk_lease *lease) {
     lk_lease_on_lost(lease, NULL, NULL);
 }
 
-static void wait_until_called(struct witness *witness) {
+static void wait_until_called(struct recorder *recorder) {
     int64_t bound_ms = now_ms() + BOUND_MS;
 
-    while (atomic_load(&witness->calls) == 0) {
+    while (atomic_load(&recorder->calls) == 0) {
         assert_true(now_ms() < bound_ms);
         wait_until_ms(now_ms() + 2);
     }
@@ -138,17 +138,17 @@ static void wait_until_called(struct witness *witness) {
 
 static void test_a_lease_broken_at_once_is_lost(void **state) {
     lk_store *store = store_of(state);
-    struct witness witness = {.lease = acquire(store, "x", 3000)};
+    struct recorder recorder = {.lease = acquire(store, "x", 3000)};
 
-    lk_lease_on_lost(witness.lease, see, &witness);
+    lk_lease_on_lost(recorder.lease, see, &recorder);
     assert_int_equal(break_path(store, "x", true), 1);
-    wait_until_called(&witness);
-    assert_true(witness.was_lost);
-    assert_true(lk_lease_is_lost(witness.lease));
-    assert_int_equal(lk_lease_remaining_ms(witness.lease), 0);
+    wait_until_called(&recorder);
+    assert_true(recorder.was_lost);
+    assert_true(lk_lease_is_lost(recorder.lease));
+    assert_int_equal(lk_lease_remaining_ms(recorder.lease), 0);
     wait_until_ms(now_ms() + 3100); /* another ttl: it is notified once */
-    assert_int_equal(witness.calls, 1);
-    assert_int_equal(lk_lease_release(witness.lease, NULL), LK_LOST);
+    assert_int_equal(recorder.calls, 1);
+    assert_int_equal(lk_lease_release(recorder.lease, NULL), LK_LOST);
 }
 
 static void test_a_revoked_lease_is_lost(void **state) {
@@ -163,8 +163,8 @@ static void test_a_revoked_lease_is_lost(void **state) {
 
 static void test_a_callback_set_after_the_loss_is_called(void **state) {
     lk_store *store = store_of(state);
-    struct witness first = {.lease = acquire(store, "x", 3000)};
-    struct witness second = {.lease = first.lease};
+    struct recorder first = {.lease = acquire(store, "x", 3000)};
+    struct recorder second = {.lease = first.lease};
 
     lk_lease_on_lost(first.lease, see, &first);
     lk_lease_on_lost(first.lease, NULL, NULL);
@@ -188,9 +188,9 @@ static void test_a_store_can_be_closed_with_open_leases(void **state) {
     lk_close(store);
     assert_int_equal(count_live(store_of(state)), 2);
     wait_until_lost(released);
-    struct witness witness = {.lease = released};
-    lk_lease_on_lost(released, see_and_unset, &witness); /* in this thread */
-    assert_int_equal(witness.calls, 1);
+    struct recorder recorder = {.lease = released};
+    lk_lease_on_lost(released, see_and_unset, &recorder); /* in this thread */
+    assert_int_equal(recorder.calls, 1);
     assert_int_equal(lk_lease_release(released, &error), LK_UNAVAILABLE);
     assert_true(error.text[0] != '\0');
     lk_lease_abandon(abandoned);

@@ -156,15 +156,15 @@ static void test_a_short_outage_loses_no_lease(void **state) {
     assert_int_equal(lk_lease_release(lease, NULL), LK_OK);
 }
 
-struct witness {
+struct recorder {
     atomic_int calls;
 };
 
 static void see(void *context, lk_lease *lease) {
-    struct witness *witness = context;
+    struct recorder *recorder = context;
 
     (void)lease;
-    atomic_fetch_add(&witness->calls, 1);
+    atomic_fetch_add(&recorder->calls, 1);
 }
 
 static void test_a_long_outage_loses_the_lease_at_its_deadline(void **state) {
@@ -172,26 +172,26 @@ static void test_a_long_outage_loses_the_lease_at_its_deadline(void **state) {
     struct setup *setup = *state;
 
     for (size_t i = 0; i < 2; i++) {
-        struct witness witness = {.calls = 0};
+        struct recorder recorder = {.calls = 0};
         int64_t start_ms = now_ms();
         int64_t bound_ms = start_ms + BOUND_MS;
 
         set_fault(setup->faulty, NO_FAULT);
         lk_lease *lease = acquire(setup, "x", 400);
         set_fault(setup->faulty, faults[i]);
-        lk_lease_on_lost(lease, see, &witness);
+        lk_lease_on_lost(lease, see, &recorder);
         while (!lk_lease_is_lost(lease)) { /* does not block while the store hangs */
             assert_true(now_ms() < bound_ms);
             wait_until_ms(now_ms() + 1);
         }
         assert_true(now_ms() >= start_ms + 400);
-        while (atomic_load(&witness.calls) == 0) {
+        while (atomic_load(&recorder.calls) == 0) {
             assert_true(now_ms() < bound_ms);
             wait_until_ms(now_ms() + 1);
         }
         set_fault(setup->faulty, NO_FAULT);
         assert_int_equal(lk_lease_release(lease, NULL), LK_LOST);
-        assert_int_equal(atomic_load(&witness.calls), 1);
+        assert_int_equal(atomic_load(&recorder.calls), 1);
     }
 }
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the lint programs share: the files of the house, and findings as TAP."""
+"""What the lint programs share: the files of the repository, and findings as TAP."""
 
 import pathlib
 import subprocess
@@ -30,7 +30,7 @@ class Report:
 
 
 def files(*patterns, rooms=None):
-    """Files of the house that fit one of the patterns, in order."""
+    """Files of the repository that fit one of the patterns, in order."""
     found = set()
     for room in rooms or ROOMS:
         for pattern in patterns:

@@ -15,13 +15,13 @@ REQUESTS = 8000  # enough that no kernel keeps all the replies to them
 
 def unread_socket(address, request, beginning):
     """Sends a request and reads only the beginning of the reply."""
-    deaf = socket.socket()
-    deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-    deaf.connect(address)
-    deaf.sendall(request)
-    deaf.settimeout(PATIENCE_S)
-    assert deaf.recv(len(beginning)) == beginning
-    return deaf
+    client = socket.socket()
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    client.connect(address)
+    client.sendall(request)
+    client.settimeout(PATIENCE_S)
+    assert client.recv(len(beginning)) == beginning
+    return client
 
 
 def unread_client(service, path):
@@ -45,23 +45,23 @@ def take_many(service):
 def follower(service):
     """watching clients that do not read are disconnected by both listeners, and take little memory"""
     before_kb = service.resident_kb()
-    deaf = [unread_client(service, "/v1/events"),
+    clients = [unread_client(service, "/v1/events"),
             unread_socket(service.resp, Resp.request("WATCH"), b"+OK\r\n")]
     take_many(service)
     until(lambda: service.sockets() == LISTENING)
-    for each in deaf:
+    for each in clients:
         each.close()
     assert service.resident_kb() - before_kb < 150000
 
 
 def asker(service):
     """a client that does not read a reply is disconnected, while others are served"""
-    deaf = unread_client(service, f"/v1/requests?count={REQUESTS}")
+    client = unread_client(service, f"/v1/requests?count={REQUESTS}")
     wire = Http(service.http)
     assert wire.call("GET", "/healthz")[2] == b"ok\n"
     wire.close()
     until(lambda: service.sockets() == LISTENING)
-    deaf.close()
+    client.close()
 
 
 def reader(service):
@@ -80,13 +80,13 @@ def at_the_end(_):
     """a client that does not read does not delay the shutdown"""
     own = Service(sys.argv[1])
     take_many(own)
-    deaf = [unread_client(own, f"/v1/requests?count={REQUESTS}"),
+    clients = [unread_client(own, f"/v1/requests?count={REQUESTS}"),
             unread_socket(own.resp, Resp.request("LIST", "COUNT", REQUESTS), b"*2\r\n")]
     assert Resp(own.resp).call("PING") == "PONG"
     begin = time.monotonic()
     assert own.end() == 0
     assert time.monotonic() - begin < 8
-    for each in deaf:
+    for each in clients:
         each.close()
 
 

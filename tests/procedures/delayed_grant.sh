@@ -14,7 +14,7 @@ url=${3:?a store that is empty}
 keep_root() { # ROOT
     mkfifo "$work/statements" || exit 1
     client <"$work/statements" >"$work/kept" 2>&1 &
-    keeper=$!
+    holder=$!
     exec 9>"$work/statements"
     lock_root "$1" >&9
     tries=0
@@ -27,7 +27,7 @@ keep_root() { # ROOT
 
 let_go() {
     exec 9>&-
-    wait "$keeper"
+    wait "$holder"
     rm "$work/statements"
 }
 

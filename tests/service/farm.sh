@@ -8,7 +8,7 @@ scenario 'twenty runs and a service that is killed under them'
 serve --unix "$work/s" --http none --dir "$work/d"
 LK_STORE=lk+unix:$work/s
 # A run notes its name and its token, works for a moment, and notes its end: one write a line, and
-# a directory that only one of them can make is the second witness.
+# a directory that only one of them can make is the second check.
 cat >"$work/job" <<'JOB'
 mkdir "$1/inside" || echo "overlap $2" >>"$1/log"
 echo "begins $2 $LK_TOKEN" >>"$1/log"

@@ -18,7 +18,7 @@ serve() {
     # shellcheck disable=SC2086 # arguments without blanks
     "$LK_PROGRAM" serve $served_with >"$work/ready" 2>"$work/served.err" &
     served=$!
-    # The first line comes when the doors are open; without one, the end of the file does.
+    # The first line comes when the listeners are open; without one, the end of the file does.
     head -n "$(printf '%s\n' "$@" | grep -c -e '^--listen$' -e '^--unix$')" <"$work/ready" \
         >"$work/served"
     rm -f "$work/ready"

@@ -207,7 +207,7 @@ static void test_an_audit_is_read_in_pages(void **state) {
     peer_end(&peer);
 }
 
-/* Its answers are read whole, and one that it could not tell properly is said to be its fault. */
+/* Its answers are read whole, and an answer that cannot be decoded is blamed on the service. */
 static void test_an_older_service_without_pages_is_supported(void **state) {
     static const char refusal[] = "-INVALID AUDIT does not know the word \"COUNT\"\r\n";
     static const struct step steps[] = {
