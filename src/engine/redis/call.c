@@ -384,12 +384,11 @@ static lk_outcome react(struct attempt *attempt, enum verdict verdict, struct lk
         return pause(attempt) ? LK_OK : LK_UNAVAILABLE;
     default:
         if (failed == LK_INTERNAL) {
-            return lk_error_set(
-                error, failed,
-                "what stands in keys of {%.*s}:lk: or {}:lk: is damaged, or not Lockkeeper's: "
-                "when no lock is held there, delete them. The Redis server "
-                "says: %.300s",
-                (int)attempt->call->root.size, attempt->call->root.bytes, text);
+            return lk_error_set(error, failed,
+                                "keys of {%.*s}:lk: or {}:lk: are damaged, or not Lockkeeper's: "
+                                "when no lock is held there, delete them. The Redis server "
+                                "says: %.300s",
+                                (int)attempt->call->root.size, attempt->call->root.bytes, text);
         }
         return lk_error_set(error, failed, "the Redis server says: %.300s", text);
     }
