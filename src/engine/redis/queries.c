@@ -180,7 +180,7 @@ static lk_outcome query(struct lk_redis *store, const char *operation, const str
     lk_outcome outcome;
 
     lk_redis_call_begin(store, operation, path, false, &call);
-    lk_redis_call_say(&call, (struct lk_slice){path->bytes, path->size});
+    lk_redis_call_add(&call, (struct lk_slice){path->bytes, path->size});
     call.is_repeatable = true;
     outcome = lk_redis_call_make(store, &call, patience, &reply, error);
     if (outcome == LK_OK && !gather(gathering, reply)) {
