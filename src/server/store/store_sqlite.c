@@ -34,7 +34,7 @@ enum {
     ENDED_SWEEP = 256,   /* examined by each batch */
     EVENTS_SWEEP = 256,  /* deleted by each batch, and as many again as it adds */
     OPEN_MS_MAX = 10000,
-    FAREWELL_MS_MAX = 1000, /* how long to wait for a service that has been killed to exit */
+    EXIT_WAIT_MS_MAX = 1000, /* how long to wait for a service that has been killed to exit */
 };
 
 struct store {
@@ -331,7 +331,7 @@ static lk_outcome prepare_file(const struct store *store, lk_error *error) {
 /* Waits for a service that has just been killed and may not have exited yet. */
 static lk_outcome lock_file(struct store *store, lk_error *error) {
     const struct timespec pause = {.tv_nsec = 10000000};
-    int64_t until_us = lk_clock_now_us() + (int64_t)FAREWELL_MS_MAX * 1000;
+    int64_t until_us = lk_clock_now_us() + (int64_t)EXIT_WAIT_MS_MAX * 1000;
     int failure = lk_sqlite_service_lock_take(store->path, &store->lock);
 
     while (failure == EAGAIN && lk_clock_now_us() < until_us) {
