@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/error.h"
 #include "sql/format.h"
 
 /* ---- the guard ------------------------------------------------------------------------------- */
