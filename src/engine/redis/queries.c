@@ -348,7 +348,7 @@ static bool add_entry(const redisReply *entry, const struct lk_path *prefix, lk_
         return true;
     }
     return lk_audit_add(audit, &(struct lk_audit_row){
-                                   .at_unix_ms = lk_redis_integer_at(entry, AT) / 1000,
+                                   .at_unix_us = lk_redis_integer_at(entry, AT),
                                    .by = lk_redis_text_at(entry, BY),
                                    .reason = lk_redis_text_at(entry, REASON),
                                    .path = text,

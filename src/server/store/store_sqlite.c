@@ -167,10 +167,10 @@ static int visit_request(void *context, const struct lk_sql_request *request) {
                : SQLITE_NOMEM;
 }
 
-static int visit_audit(void *context, const struct lk_sql_audit *audit) {
+static int visit_audit(void *context, const struct lk_audit_row *audit) {
     const struct lk_core_snapshot *snapshot = context;
 
-    return lk_sqlite_audit_add(snapshot->audit, audit);
+    return lk_audit_add(snapshot->audit, audit) ? SQLITE_OK : SQLITE_NOMEM;
 }
 
 static int visit_event(void *context, const struct lk_sql_event *row) {
