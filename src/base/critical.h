@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Critical sections that other processes wait for, as a transaction is that holds the write lock of
- * a file. Before a process stops itself, as job control demands, it has all its threads leave these
+ * Critical sections that block other processes, such as a transaction with the write lock of a
+ * file. Before a process stops itself, as job control demands, it has all its threads leave these
  * sections. A process stopped inside one would block all other processes until it is continued.
  */
 #ifndef LK_BASE_CRITICAL_H

@@ -40,10 +40,10 @@ struct lk_canal_holder {
     uint32_t fresh;      /* entries of the newest chunk never used: up to fresh_end */
     uint32_t fresh_end;
     uint32_t chunk_hint;
-    uint32_t unlooked;      /* acquires left before the clock is read: name.c */
-    int64_t clock_read_ns;  /* when the clock was read */
-    int64_t name_looked_ns; /* when the name was checked */
-    int32_t thread;         /* bound to it; 0: to the process */
+    uint32_t unchecked;      /* acquires left before the clock is read: name.c */
+    int64_t clock_read_ns;   /* when the clock was read */
+    int64_t name_checked_ns; /* when the name was checked */
+    int32_t thread;          /* bound to it; 0: to the process */
     lk_canal_holder *older;
     lk_canal_holder *newer;
     lk_canal_holder *next_of_thread;
@@ -58,10 +58,10 @@ bool lk_canal_name_look(lk_canal_holder *holder);
 
 /* The same for an acquire: in most calls only a counter is checked. */
 static inline bool lk_canal_is_there(lk_canal_holder *holder) {
-    if (holder->unlooked == 0) {
+    if (holder->unchecked == 0) {
         return lk_canal_name_look(holder);
     }
-    holder->unlooked--;
+    holder->unchecked--;
     return !atomic_load_explicit(&holder->canal->is_gone, memory_order_relaxed);
 }
 

@@ -5,7 +5,7 @@
  * another one, and the two would count separately. The processes in the new region cannot detect
  * that, so the processes in the old region acquire no more permits.
  *
- * A check costs two system calls, so each holder makes at most one in LOOK_NS. Reading the clock
+ * A check costs two system calls, so each holder makes at most one in CHECK_NS. Reading the clock
  * costs a fifth of an acquire, so while acquires come faster than that it is read for one in
  * STRIDE + 1. A holder that acquires slowly checks each time.
  */
@@ -14,7 +14,7 @@
 
 #include "canal/handle.h"
 
-#define LOOK_NS INT64_C(10000000)
+#define CHECK_NS INT64_C(10000000)
 
 enum { STRIDE = 15 };
 
@@ -47,11 +47,11 @@ bool lk_canal_name_look(lk_canal_holder *holder) {
 
     (void)clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
     now_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-    holder->unlooked = now_ns - holder->clock_read_ns < LOOK_NS ? STRIDE : 0;
+    holder->unchecked = now_ns - holder->clock_read_ns < CHECK_NS ? STRIDE : 0;
     holder->clock_read_ns = now_ns;
-    if (now_ns - holder->name_looked_ns < LOOK_NS) {
+    if (now_ns - holder->name_checked_ns < CHECK_NS) {
         return !atomic_load_explicit(&holder->canal->is_gone, memory_order_relaxed);
     }
-    holder->name_looked_ns = now_ns;
+    holder->name_checked_ns = now_ns;
     return !lk_canal_is_gone(holder->canal);
 }

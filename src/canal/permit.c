@@ -4,7 +4,6 @@
  * entry and stamp, record that it is done. If the process is killed in between, S1 and S2
  * (layout.h) decide whether the operation took effect.
  */
-#include <errno.h>
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #include <time.h>

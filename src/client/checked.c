@@ -88,14 +88,9 @@ lk_outcome lk_checked_note(const char *note, lk_error *error) {
 }
 
 lk_outcome lk_checked_value(const void *bytes, size_t size, lk_error *error) {
-    if (size > LK_VALUE_MAX) {
-        return lk_error_set(error, LK_INVALID, "R15: a value has at most %d bytes, not %zu",
-                            LK_VALUE_MAX, size);
-    }
-    if (bytes == NULL && size > 0) {
-        return lk_error_set(error, LK_INVALID, "R15: a value of %zu bytes that are nowhere", size);
-    }
-    return LK_OK;
+    return bytes == NULL && size > 0 ? lk_error_set(
+               error, LK_INVALID, "R15: a value of %zu bytes without an address", size)
+                                     : lk_value_check((struct lk_slice){bytes, size}, error);
 }
 
 static lk_outcome check_owner(struct lk_checked *checked, lk_error *error) {
@@ -109,13 +104,6 @@ static lk_outcome check_owner(struct lk_checked *checked, lk_error *error) {
     return outcome;
 }
 
-lk_outcome lk_checked_ttl(int64_t ttl_ms, lk_error *error) {
-    if (ttl_ms != 0 && (ttl_ms < LK_TTL_MIN_MS || ttl_ms > LK_TTL_MAX_MS)) {
-        return lk_error_set(error, LK_INVALID, "R11: a ttl is 50 ms to 366 days");
-    }
-    return LK_OK;
-}
-
 /* The default, if the ttl was not given. */
 static void fill_ttl(int64_t *ttl_ms) {
     *ttl_ms = *ttl_ms != 0 ? *ttl_ms : LK_TTL_DEFAULT_MS;
@@ -123,7 +111,7 @@ static void fill_ttl(int64_t *ttl_ms) {
 
 lk_outcome lk_checked_claim(int64_t *ttl_ms, uint32_t max_attempts, const char *note,
                             lk_error *error) {
-    lk_outcome outcome = lk_checked_ttl(*ttl_ms, error);
+    lk_outcome outcome = lk_ttl_check(*ttl_ms, error);
 
     fill_ttl(ttl_ms);
     if (outcome == LK_OK && max_attempts > LK_ATTEMPTS_MAX) {
@@ -146,7 +134,7 @@ static lk_outcome check_times(const lk_request *request, lk_error *error) {
     if (request->until_unix_ms != 0 && request->ttl_ms != 0) {
         return lk_error_set(error, LK_INVALID, "R11: a request has a ttl or a fixed end, not both");
     }
-    return lk_checked_ttl(request->ttl_ms, error);
+    return lk_ttl_check(request->ttl_ms, error);
 }
 
 lk_outcome lk_checked_outlives(const lk_store *store, const lk_request *request, lk_error *error) {
@@ -246,5 +234,5 @@ lk_outcome lk_checked_target(const lk_request *request, struct lk_checked *ret_c
     if (outcome == LK_OK && copy->patience_ms < 0) {
         outcome = lk_error_set(error, LK_INVALID, "a wait is not negative");
     }
-    return outcome == LK_OK ? lk_checked_ttl(copy->ttl_ms, error) : outcome;
+    return outcome == LK_OK ? lk_ttl_check(copy->ttl_ms, error) : outcome;
 }

@@ -8,6 +8,7 @@
 #define LK_CLIENT_CHECKED_H
 
 #include "client/store.h"
+#include "model/command_check.h"
 
 struct lk_checked {
     lk_request request; /* of the size that this version knows */
@@ -48,7 +49,6 @@ lk_outcome lk_checked_text(const char *name, const char *text, size_t min, size_
 /* Single fields; what is optional may be NULL or 0. LK_OK or LK_INVALID. */
 lk_outcome lk_checked_owner(const char *owner, lk_error *error); /* not optional */
 lk_outcome lk_checked_note(const char *note, lk_error *error);
-lk_outcome lk_checked_ttl(int64_t ttl_ms, lk_error *error);
 lk_outcome lk_checked_value(const void *bytes, size_t size, lk_error *error);
 lk_outcome lk_checked_claim(int64_t *ttl_ms, uint32_t max_attempts, const char *note,
                             lk_error *error);

@@ -130,7 +130,7 @@ lk_outcome lk_store_check(const struct lk_store *store, lk_error *error) {
 static const char *name_of(enum lk_capability capability) {
     switch (capability) {
     case LK_CAN_QUEUE:
-        return "keep requests in line";
+        return "keep waiting requests";
     case LK_CAN_ROOTS:
         return "decide on several roots together";
     case LK_CAN_DEADLOCK:

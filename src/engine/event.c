@@ -79,7 +79,7 @@ static bool tell_value(struct telling *telling, const struct lk_change *change) 
 static bool tell_item(struct telling *telling, const struct lk_change *change, lk_watch_kind kind) {
     const struct lk_record *record = &telling->record;
     const struct lk_item_record *item = &telling->item;
-    char bytes[LK_PATH_BYTES_MAX + 1];
+    struct lk_item_path item_path;
     struct lk_part part = {.mode = LK_EXCLUSIVE};
     struct lk_event step_event = {
         .kind = kind, .parts = &part, .part_count = 1, .is_of_item = true};
@@ -94,11 +94,8 @@ static bool tell_item(struct telling *telling, const struct lk_change *change, l
         step_event.ticket = record->ticket;
         step_event.token = record->token;
     } else {
-        memcpy(bytes, item->queue.bytes, item->queue.size);
-        bytes[item->queue.size] = '/';
-        memcpy(bytes + item->queue.size + 1, item->id.bytes, item->id.size);
-        (void)lk_path_parse((struct lk_slice){bytes, item->queue.size + 1u + item->id.size},
-                            &part.path, NULL);
+        (void)lk_item_path_make(&item->queue, item->id, &item_path, NULL);
+        part.path = item_path.path;
     }
     telling->claim = 0;
     return telling->visit(telling->context, &step_event);

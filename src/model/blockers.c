@@ -5,7 +5,6 @@
  */
 #include "model/blockers.h"
 
-#include "model/rules.h"
 #include "model/tree.h"
 #include "model/wait_queue.h"
 

@@ -344,9 +344,8 @@ void lk_model_record(const struct lk_model *model, lk_ref request, struct lk_rec
 void lk_model_record_head(const struct lk_model *model, lk_ref request,
                           struct lk_record *ret_record);
 
-/* Of these, what is cheap to know. */
+/* Its id alone. */
 uint64_t lk_model_request_id(const struct lk_model *model, lk_ref request);
-int64_t lk_model_request_deadline(const struct lk_model *model, lk_ref request); /* a live one's */
 
 /*
  * Restores a live request, as a store loads it, in any order. Decides nothing and draws nothing.

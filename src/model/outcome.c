@@ -14,7 +14,8 @@ struct outcome_form {
 static const struct outcome_form forms[] = {
     [LK_OK] = {"ok", 0, "done"},
     [LK_GRANTED] = {"granted", 0, "the lease is held"},
-    [LK_WAITING] = {"waiting", 75, "in line; ask again before the ttl is over to stay there"},
+    [LK_WAITING] = {"waiting", 75,
+                    "in the queue; ask again before the ttl is over to keep the place"},
     [LK_BUSY] = {"busy", 75, "not granted: another request blocks it"},
     [LK_TIMEOUT] = {"timeout", 75, "not granted within the time given"},
     [LK_LOST] = {"lost", 78, "not held (any more)"},

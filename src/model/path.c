@@ -15,17 +15,18 @@ static lk_outcome refuse(lk_error *error, size_t at, const char *rule) {
 static const char *objection(uint32_t character) {
     switch (character) {
     case '?':
-        return "'?' cannot stand in a path";
+        return "'?' is not allowed in a path";
     case '{':
     case '}':
-        return "'{' and '}' cannot stand in a path";
+        return "'{' and '}' are not allowed in a path";
     default:
         break;
     }
     if (lk_character_is_space(character)) {
-        return "white space cannot stand in a path";
+        return "white space is not allowed in a path";
     }
-    return lk_character_is_control(character) ? "control characters cannot stand in a path" : NULL;
+    return lk_character_is_control(character) ? "control characters are not allowed in a path"
+                                              : NULL;
 }
 
 /* Most characters: ASCII that is allowed in a segment. */

@@ -59,10 +59,6 @@ uint64_t lk_model_request_id(const struct lk_model *model, lk_ref request) {
     return lk_request_at(model, request)->id;
 }
 
-int64_t lk_model_request_deadline(const struct lk_model *model, lk_ref request) {
-    return lk_request_deadline(model, lk_request_at(model, request));
-}
-
 static bool is_possible(const struct lk_model *model, const struct lk_record *record) {
     return record->id != 0 && record->owner.size >= 1 && record->owner.size <= LK_OWNER_BYTES_MAX
            && record->note.size <= LK_NOTE_BYTES_MAX && record->ticket != 0

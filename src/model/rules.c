@@ -2,10 +2,6 @@
 /* The predicates of the rules on parts. */
 #include "model/rules.h"
 
-bool lk_parts_conflict(const struct lk_part *a, const struct lk_part *b) {
-    return lk_modes_conflict(a->mode, b->mode) && lk_path_related(&a->path, &b->path);
-}
-
 bool lk_part_covers(const struct lk_part *held, const struct lk_part *asked) {
     if (!lk_path_contains(&held->path, &asked->path)) {
         return false;

@@ -18,17 +18,9 @@ static inline bool lk_modes_conflict(enum lk_mode a, enum lk_mode b) {
     return a == LK_EXCLUSIVE || b == LK_EXCLUSIVE;
 }
 
-/* R6 for parts of different owners. */
-bool lk_parts_conflict(const struct lk_part *a, const struct lk_part *b);
-
 /* R7c: `taken` units count already at the path. Without a limit (0) everything fits. */
 static inline bool lk_units_fit(uint32_t limit, uint32_t units, uint64_t taken) {
     return limit == 0 || taken + units <= limit;
-}
-
-/* R7c for a part. */
-static inline bool lk_part_fits(const struct lk_part *part, uint64_t taken) {
-    return lk_units_fit(part->limit, part->units, taken);
 }
 
 /* R8: a lease's part covers a part asked for by the same owner. */

@@ -293,7 +293,7 @@ void lk_step_take(struct lk_model *model, struct lk_times times, const struct lk
     ripen(model, taking.work, times.now_us);
     probe_of_queue(&taking, &queue);
     if (lk_probe_check(model, &queue, NULL) != LK_VERDICT_GRANT) {
-        answer_nothing(model, "R16: a lock on the queue, held or in line, pauses all claiming");
+        answer_nothing(model, "R16: a lock on the queue, held or waiting, pauses all claiming");
         return;
     }
     for (lk_id id = lk_order_first(model, LK_ORDER_DUE, lk_work_at(model, taking.work)->ready);

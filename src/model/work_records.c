@@ -55,27 +55,19 @@ static bool is_possible(const struct lk_model *model, const struct lk_item_recor
 }
 
 lk_outcome lk_model_restore_item(struct lk_model *model, const struct lk_item_record *record) {
-    char bytes[LK_PATH_BYTES_MAX + LK_SEGMENT_BYTES_MAX + 2];
-    struct lk_path path;
+    struct lk_item_path item_path;
     lk_id work;
     lk_id id;
 
-    if (!is_possible(model, record)) {
-        return LK_INVALID;
-    }
-    memcpy(bytes, record->queue.bytes, record->queue.size);
-    bytes[record->queue.size] = '/';
-    memcpy(bytes + record->queue.size + 1, record->id.bytes, record->id.size);
-    if (lk_path_parse((struct lk_slice){bytes, record->queue.size + 1u + record->id.size}, &path,
-                      NULL)
-        != LK_OK) {
+    if (!is_possible(model, record)
+        || lk_item_path_make(&record->queue, record->id, &item_path, NULL) != LK_OK) {
         return LK_INVALID;
     }
     lk_forget_effects(model);
     work = lk_queue_make(model, &record->queue);
-    id = work == 0
-             ? 0
-             : lk_item_make(model, work, &path, record->value, record->needs, record->need_count);
+    id = work == 0 ? 0
+                   : lk_item_make(model, work, &item_path.path, record->value, record->needs,
+                                  record->need_count);
     if (id == 0) {
         return LK_INTERNAL;
     }

@@ -15,8 +15,6 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "base/slice.h"
-
 struct lk_admission_address;
 
 /* Embedded in a connection; zeroed: the connection is not pending. */

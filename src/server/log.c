@@ -9,7 +9,6 @@
  */
 #include "server/log.h"
 
-#include <errno.h>
 #include <event2/event.h>
 #include <fcntl.h>
 #include <inttypes.h>

@@ -378,7 +378,7 @@ int lk_sql_ended_clear(struct lk_sql *sql) {
 
 /* ---- R12 ------------------------------------------------------------------------------------- */
 
-int lk_sql_audit_save(struct lk_sql *sql, const struct lk_sql_audit *audit, int max) {
+int lk_sql_audit_save(struct lk_sql *sql, const struct lk_audit_row *audit, int max) {
     sqlite3_stmt *statement;
     int code = lk_sql_statement(sql, LK_SQL_AUDIT_SAVE, &statement);
 
@@ -415,7 +415,7 @@ int lk_sql_audit_each(struct lk_sql *sql, struct lk_slice path, lk_sql_visit_aud
     }
     (void)lk_sql_bind_text(statement, 1, path);
     while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
-        struct lk_sql_audit audit = {
+        struct lk_audit_row audit = {
             .at_unix_us = sqlite3_column_int64(statement, 0),
             .by = lk_sql_column_text(statement, 1),
             .reason = lk_sql_column_text(statement, 2),

@@ -81,10 +81,10 @@ int lk_sql_ended_clear(struct lk_sql *sql);
 /* ---- R12 ------------------------------------------------------------------------------------- */
 
 /* Adds a record, and deletes all but the last `max`. */
-int lk_sql_audit_save(struct lk_sql *sql, const struct lk_sql_audit *audit, int max);
+int lk_sql_audit_save(struct lk_sql *sql, const struct lk_audit_row *audit, int max);
 
 /* Called for each record, which is borrowed for the call. A code but SQLITE_OK ends the walk. */
-typedef int lk_sql_visit_audit(void *context, const struct lk_sql_audit *audit);
+typedef int lk_sql_visit_audit(void *context, const struct lk_audit_row *audit);
 
 /* The records at or below `path` (empty: all), oldest first. */
 int lk_sql_audit_each(struct lk_sql *sql, struct lk_slice path, lk_sql_visit_audit *visit,

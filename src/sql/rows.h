@@ -9,23 +9,12 @@
 #ifndef LK_SQL_ROWS_H
 #define LK_SQL_ROWS_H
 
-#include "model/model.h"
+#include "model/audit_row.h"
 
 struct lk_sql; /* sql/database.h */
 
 /* Breaks kept on record (R12). */
 enum { LK_SQL_AUDIT_MAX = 65536 };
-
-struct lk_sql_audit {
-    int64_t at_unix_us;
-    struct lk_slice by;
-    struct lk_slice reason;
-    struct lk_slice path;
-    struct lk_slice owner;
-    struct lk_slice note;
-    uint64_t ticket;
-    uint64_t token; /* 0: it was waiting */
-};
 
 /* An event (R21) as its row has it. Readers interpret the names. */
 struct lk_sql_event {
@@ -90,7 +79,7 @@ struct lk_row {
             struct lk_target target;
             int64_t ended_us;
         } ended;
-        struct lk_sql_audit audit;
+        struct lk_audit_row audit;
         struct lk_sql_event event;
         struct {
             struct lk_quotas quotas;

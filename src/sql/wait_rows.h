@@ -6,7 +6,6 @@
 #ifndef LK_SQL_WAIT_ROWS_H
 #define LK_SQL_WAIT_ROWS_H
 
-#include "model/model.h"
 #include "sql/database.h"
 
 enum { LK_SQL_WAIT_ROWS_MAX = 64 }; /* rows read for each path and each path above it */

@@ -92,14 +92,6 @@ void lk_resp_put_boolean(struct lk_buffer *out, int version, bool value) {
     }
 }
 
-void lk_resp_put_map(struct lk_buffer *out, int version, size_t pair_count) {
-    if (version >= 3) {
-        put_header(out, '%', (int64_t)pair_count);
-    } else {
-        lk_resp_put_array(out, pair_count * 2);
-    }
-}
-
 void lk_resp_put_push(struct lk_buffer *out, int version, size_t count) {
     put_header(out, version >= 3 ? '>' : '*', (int64_t)count);
 }

@@ -62,10 +62,9 @@ void lk_resp_put_array(struct lk_buffer *out, size_t count);
 /* `-WORD text`; bytes of the text that would end the line become blanks. `word` may be empty. */
 void lk_resp_put_error(struct lk_buffer *out, const char *word, struct lk_slice text);
 
-/* In version 2 these are written as null, 0 and 1, a flat array, an array. */
+/* In version 2 these are written as null, 0 and 1, an array. */
 void lk_resp_put_null(struct lk_buffer *out, int version);
 void lk_resp_put_boolean(struct lk_buffer *out, int version, bool value);
-void lk_resp_put_map(struct lk_buffer *out, int version, size_t pair_count);
 void lk_resp_put_push(struct lk_buffer *out, int version, size_t count);
 
 /*

@@ -310,7 +310,7 @@ static void details_show_the_whole_chain_of_waiters(void **state) {
     text = lk_view_details_text(&setup->view, false);
     assert_non_null(strstr(text, "Request of ana\n"));
     assert_non_null(strstr(text, "  note    nightly\n"));
-    assert_non_null(strstr(text, "\nNext in line behind it\n  reset waits for db, for "));
+    assert_non_null(strstr(text, "\nNext in the queue behind it\n  reset waits for db, for "));
     free(text);
 }
 

@@ -185,12 +185,16 @@ static void numbers_given_by_a_program_are_checked(void **state) {
     }
 }
 
+static bool parts_conflict(const struct lk_part *a, const struct lk_part *b) {
+    return lk_modes_conflict(a->mode, b->mode) && lk_path_related(&a->path, &b->path);
+}
+
 static bool conflict(const char *a, const char *b) {
     struct lk_part left = part_of(a);
     struct lk_part right = part_of(b);
 
-    assert_int_equal(lk_parts_conflict(&left, &right), lk_parts_conflict(&right, &left));
-    return lk_parts_conflict(&left, &right);
+    assert_int_equal(parts_conflict(&left, &right), parts_conflict(&right, &left));
+    return parts_conflict(&left, &right);
 }
 
 static void r6_conflicts(void **state) {
@@ -242,9 +246,10 @@ static void r7_fits(void **state) {
     struct lk_part free_of_limit = part_of("p?shared");
 
     (void)state;
-    assert_true(lk_part_fits(&part, 0) && lk_part_fits(&part, 6));
-    assert_false(lk_part_fits(&part, 7) || lk_part_fits(&part, UINT64_C(1) << 40));
-    assert_true(lk_part_fits(&free_of_limit, UINT64_C(1) << 40));
+    assert_true(lk_units_fit(part.limit, part.units, 0) && lk_units_fit(part.limit, part.units, 6));
+    assert_false(lk_units_fit(part.limit, part.units, 7)
+                 || lk_units_fit(part.limit, part.units, UINT64_C(1) << 40));
+    assert_true(lk_units_fit(free_of_limit.limit, free_of_limit.units, UINT64_C(1) << 40));
 }
 
 int main(void) {

@@ -370,7 +370,7 @@ static void breaks_are_in_the_audit(void **state) {
 static void the_audit_is_bounded(void **state) {
     struct testcase *testcase = *state;
     struct lk_sqlite *store = (struct lk_sqlite *)testcase->engine;
-    const struct lk_sql_audit audit = {.by = lk_slice_of("root"), .path = lk_slice_of("x")};
+    const struct lk_audit_row audit = {.by = lk_slice_of("root"), .path = lk_slice_of("x")};
 
     for (int i = 0; i < 20; i++) {
         assert_int_equal(lk_sql_audit_save(&store->sql, &audit, 7), SQLITE_OK);

@@ -23,7 +23,7 @@ static void put_one_of_each(struct lk_buffer *out, int version) {
     lk_resp_put_null(out, version);
     lk_resp_put_boolean(out, version, true);
     lk_resp_put_boolean(out, version, false);
-    lk_resp_put_map(out, version, 5);
+    lk_resp_insert_map(out, version, out->size, 5);
     lk_resp_put_array(out, 12);
     lk_resp_put_push(out, version, 3);
 }

@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "cli/print/human.h"
 #include "cli/print/say.h"
 #include "form/form.h"
 

@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 #include "cli/parse/ask.h"
-#include "cli/print/human.h"
 #include "cli/print/say.h"
 #include "client/url.h"
 #include "form/form.h"

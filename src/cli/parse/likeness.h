@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How much a mistyped word is like a known one, for "did you mean". */
+/* How similar a mistyped word is to a known one, for "did you mean". */
 #ifndef LK_CLI_PARSE_LIKENESS_H
 #define LK_CLI_PARSE_LIKENESS_H
 

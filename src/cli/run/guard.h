@@ -43,7 +43,7 @@ bool lk_run_guard_replace(struct lk_run_guard *guard);
 /* CMD exists, in a process group of its own, and has not begun yet. */
 void lk_run_guard_command_started(struct lk_run_guard *guard, pid_t command);
 
-/* lk begins to end CMD: from now on its end is not one by itself. */
+/* lk begins to end CMD: the guard no longer takes its end for the command's own exit. */
 void lk_run_guard_ending_begins(struct lk_run_guard *guard);
 
 /* CMD has ended but is not reaped yet: its pid is not reused yet. */

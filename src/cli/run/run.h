@@ -11,7 +11,7 @@
 
 #include "lockkeeper/lockkeeper.h"
 
-/* What becomes of CMD when the lease is lost under it (--on-lost). */
+/* What lk does to CMD when the lease is lost while CMD runs (--on-lost). */
 enum lk_run_on_lost { LK_RUN_ON_LOST_KILL = 0, LK_RUN_ON_LOST_WARN = 1 };
 
 /* Exit codes that belong to `run` alone; the others are those of the outcomes. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From CMD's first instruction to its end, and to the end of all it started where it is ended. */
+/* Supervises CMD until it exits; where lk ends it, until every process that it started is gone. */
 #ifndef LK_CLI_RUN_SUPERVISE_H
 #define LK_CLI_RUN_SUPERVISE_H
 

@@ -20,7 +20,7 @@
 
 enum {
     FIRST_LOOK_US = 300000, /* a sooner grant is not reported as a wait */
-    LOOK_INTERVAL_US = 1000000,
+    POLL_INTERVAL_US = 1000000,
     REPEAT_AFTER_US = 30000000,
 };
 
@@ -84,7 +84,7 @@ static void *run_log(void *context) {
 
     while (!lk_waker_sleep(&wait_log->waker, pause_us)) {
         look(wait_log);
-        pause_us = LOOK_INTERVAL_US;
+        pause_us = POLL_INTERVAL_US;
     }
     return NULL;
 }

@@ -185,7 +185,7 @@ static lk_outcome fill_options(const struct lk_command_line *line, char unix_add
     }
     if (outcome == LK_OK && options->resp_listen == NULL && path == NULL
         && options->http_listen == NULL) {
-        outcome = lk_error_set(error, LK_INVALID, "a service without a door is none");
+        outcome = lk_error_set(error, LK_INVALID, "no listener: name --listen, --unix or --http");
     }
     return outcome;
 }

@@ -52,7 +52,7 @@ static struct lk_canvas_cell *cell_at(struct lk_canvas *canvas, int row, int col
 }
 
 /* Puts one character, which fits. Returns how many columns it took. */
-static int put_character(struct lk_canvas *canvas, int row, int column, enum lk_look look,
+static int put_character(struct lk_canvas *canvas, int row, int column, enum lk_cell_style style,
                          uint32_t character) {
     int width = lk_width_of_character(character);
 
@@ -68,14 +68,14 @@ static int put_character(struct lk_canvas *canvas, int row, int column, enum lk_
     }
     for (int i = 0; i < width; i++) {
         *cell_at(canvas, row, column + i) =
-            (struct lk_canvas_cell){.character = i == 0 ? character : 0, .look = (uint8_t)look};
+            (struct lk_canvas_cell){.character = i == 0 ? character : 0, .style = (uint8_t)style};
     }
     return width;
 }
 
 /* Puts visible text of which `columns` columns are on the canvas. */
 static int put_visible(struct lk_canvas *canvas, int row, int column, int columns,
-                       enum lk_look look, const char *text) {
+                       enum lk_cell_style style, const char *text) {
     int used = 0;
     size_t size = strlen(text);
     bool is_cut = lk_width_fit(text, columns, &used) < size;
@@ -88,35 +88,35 @@ static int put_visible(struct lk_canvas *canvas, int row, int column, int column
         uint32_t character = '?';
         size_t taken = lk_utf8_decode(text + at, size - at, &character);
         at += taken > 0 ? taken : 1;
-        used += put_character(canvas, row, column + used, look, character);
+        used += put_character(canvas, row, column + used, style, character);
     }
-    return used + (is_cut ? put_character(canvas, row, column + used, look, ELLIPSIS) : 0);
+    return used + (is_cut ? put_character(canvas, row, column + used, style, ELLIPSIS) : 0);
 }
 
-int lk_canvas_put(struct lk_canvas *canvas, int row, int column, int columns, enum lk_look look,
-                  const char *text) {
+int lk_canvas_put(struct lk_canvas *canvas, int row, int column, int columns,
+                  enum lk_cell_style style, const char *text) {
     if (row < 0 || row >= canvas->height || column < 0 || column >= canvas->width || columns < 1) {
         return 0;
     }
     columns = columns < canvas->width - column ? columns : canvas->width - column;
     char *visible = lk_human_visible(text);
-    int used = put_visible(canvas, row, column, columns, look, visible != NULL ? visible : "?");
+    int used = put_visible(canvas, row, column, columns, style, visible != NULL ? visible : "?");
     free(visible);
     return used;
 }
 
 int lk_canvas_put_bytes(struct lk_canvas *canvas, int row, int column, int columns,
-                        enum lk_look look, const char *bytes, size_t size) {
+                        enum lk_cell_style style, const char *bytes, size_t size) {
     char *text = lk_text_copy((struct lk_slice){.bytes = bytes, .size = size});
-    int used = lk_canvas_put(canvas, row, column, columns, look, text != NULL ? text : "?");
+    int used = lk_canvas_put(canvas, row, column, columns, style, text != NULL ? text : "?");
 
     free(text);
     return used;
 }
 
-void lk_canvas_bar(struct lk_canvas *canvas, int row, enum lk_look look) {
+void lk_canvas_bar(struct lk_canvas *canvas, int row, enum lk_cell_style style) {
     for (int column = 0; row >= 0 && row < canvas->height && column < canvas->width; column++) {
-        cell_at(canvas, row, column)->look = (uint8_t)look;
+        cell_at(canvas, row, column)->style = (uint8_t)style;
     }
 }
 

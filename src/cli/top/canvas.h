@@ -12,16 +12,16 @@
 #include <stdint.h>
 
 /* The meaning of a cell. The terminal chooses how to show it. */
-enum lk_look {
-    LK_LOOK_PLAIN,
-    LK_LOOK_STRONG,
-    LK_LOOK_FAINT,
-    LK_LOOK_BAR, /* the first line, and titles */
-    LK_LOOK_HELD,
-    LK_LOOK_WAITING,
-    LK_LOOK_REVOKED,
-    LK_LOOK_ALARM,
-    LK_LOOK_COUNT
+enum lk_cell_style {
+    LK_CELL_PLAIN,
+    LK_CELL_STRONG,
+    LK_CELL_FAINT,
+    LK_CELL_BAR, /* the first line, and titles */
+    LK_CELL_HELD,
+    LK_CELL_WAITING,
+    LK_CELL_REVOKED,
+    LK_CELL_ALARM,
+    LK_CELL_COUNT
 };
 
 enum { LK_CANVAS_SIDE_MAX = 1000 }; /* larger screens are used in part */
@@ -29,7 +29,7 @@ enum { LK_CANVAS_SIDE_MAX = 1000 }; /* larger screens are used in part */
 struct lk_canvas_cell {
     uint32_t character; /* 0: the right half of a wide one */
     uint32_t mark;      /* a mark put onto it; 0: none */
-    uint8_t look;       /* an lk_look */
+    uint8_t style;      /* an lk_cell_style */
     bool is_selected;
 };
 
@@ -48,15 +48,15 @@ void lk_canvas_done(struct lk_canvas *canvas);
  * Puts text into at most `columns` columns; what is too long ends in an ellipsis. Returns how many
  * columns it took.
  */
-int lk_canvas_put(struct lk_canvas *canvas, int row, int column, int columns, enum lk_look look,
-                  const char *text);
+int lk_canvas_put(struct lk_canvas *canvas, int row, int column, int columns,
+                  enum lk_cell_style style, const char *text);
 
 /* The same for a number of bytes of a text. */
 int lk_canvas_put_bytes(struct lk_canvas *canvas, int row, int column, int columns,
-                        enum lk_look look, const char *bytes, size_t size);
+                        enum lk_cell_style style, const char *bytes, size_t size);
 
-/* Gives the cells of a row a look, or marks them as selected, without changing characters. */
-void lk_canvas_bar(struct lk_canvas *canvas, int row, enum lk_look look);
+/* Gives the cells of a row a style, or marks them as selected, without changing characters. */
+void lk_canvas_bar(struct lk_canvas *canvas, int row, enum lk_cell_style style);
 void lk_canvas_select(struct lk_canvas *canvas, int row);
 
 static inline const struct lk_canvas_cell *lk_canvas_at(const struct lk_canvas *canvas, int row,

@@ -107,9 +107,9 @@ static struct columns lay_out(const struct lk_view *view, int width) {
     return columns;
 }
 
-static void put(struct lk_canvas *canvas, int row, struct column column, enum lk_look look,
+static void put(struct lk_canvas *canvas, int row, struct column column, enum lk_cell_style style,
                 const char *text) {
-    (void)lk_canvas_put(canvas, row, column.at, column.width, look, text);
+    (void)lk_canvas_put(canvas, row, column.at, column.width, style, text);
 }
 
 /* ---- the first line, and titles -------------------------------------------------------------- */
@@ -133,14 +133,14 @@ static void draw_failure(const struct lk_view *view, struct lk_canvas *canvas) {
     char stale[LK_HUMAN_DURATION_SIZE];
 
     lk_human_duration(view->stale_ms, stale);
-    int used = lk_canvas_put(canvas, 0, 0, canvas->width, LK_LOOK_ALARM, "trying again: ");
+    int used = lk_canvas_put(canvas, 0, 0, canvas->width, LK_CELL_ALARM, "trying again: ");
     if (view->snapshot != NULL) {
         (void)snprintf(line, sizeof line, "as it was %s ago: ", stale);
-        used = lk_canvas_put(canvas, 0, 0, canvas->width, LK_LOOK_ALARM, line);
+        used = lk_canvas_put(canvas, 0, 0, canvas->width, LK_CELL_ALARM, line);
     }
     (void)snprintf(line, sizeof line, "%s: %s", lk_outcome_name(view->failure), view->failure_text);
-    (void)lk_canvas_put(canvas, 0, used, canvas->width, LK_LOOK_ALARM, line);
-    lk_canvas_bar(canvas, 0, LK_LOOK_ALARM);
+    (void)lk_canvas_put(canvas, 0, used, canvas->width, LK_CELL_ALARM, line);
+    lk_canvas_bar(canvas, 0, LK_CELL_ALARM);
 }
 
 static void draw_head(const struct lk_view *view, struct lk_canvas *canvas) {
@@ -154,32 +154,32 @@ static void draw_head(const struct lk_view *view, struct lk_canvas *canvas) {
     int columns = lk_width_of(text);
     int at = canvas->width - columns;
     if (at > 8) {
-        int used = lk_canvas_put(canvas, 0, 0, at - 2, LK_LOOK_BAR, "lk top  ");
-        (void)lk_canvas_put(canvas, 0, used, at - 2 - used, LK_LOOK_BAR, view->url);
+        int used = lk_canvas_put(canvas, 0, 0, at - 2, LK_CELL_BAR, "lk top  ");
+        (void)lk_canvas_put(canvas, 0, used, at - 2 - used, LK_CELL_BAR, view->url);
     }
-    (void)lk_canvas_put(canvas, 0, at > 0 ? at : 0, canvas->width, LK_LOOK_BAR, text);
-    lk_canvas_bar(canvas, 0, LK_LOOK_BAR);
+    (void)lk_canvas_put(canvas, 0, at > 0 ? at : 0, canvas->width, LK_CELL_BAR, text);
+    lk_canvas_bar(canvas, 0, LK_CELL_BAR);
 }
 
 static void draw_titles(const struct lk_view *view, struct lk_canvas *canvas, int row,
                         const struct columns *columns) {
     (void)view;
-    put(canvas, row, columns->path, LK_LOOK_STRONG, "PATH");
-    put(canvas, row, columns->state, LK_LOOK_STRONG, "STATE");
-    put(canvas, row, columns->mode, LK_LOOK_STRONG, "MODE");
-    put(canvas, row, columns->age, LK_LOOK_STRONG, "AGE");
-    put(canvas, row, columns->left, LK_LOOK_STRONG, "LEFT");
-    put(canvas, row, columns->owner, LK_LOOK_STRONG, "OWNER");
-    put(canvas, row, columns->why, LK_LOOK_STRONG, "WAITS FOR, NOTE");
+    put(canvas, row, columns->path, LK_CELL_STRONG, "PATH");
+    put(canvas, row, columns->state, LK_CELL_STRONG, "STATE");
+    put(canvas, row, columns->mode, LK_CELL_STRONG, "MODE");
+    put(canvas, row, columns->age, LK_CELL_STRONG, "AGE");
+    put(canvas, row, columns->left, LK_CELL_STRONG, "LEFT");
+    put(canvas, row, columns->owner, LK_CELL_STRONG, "OWNER");
+    put(canvas, row, columns->why, LK_CELL_STRONG, "WAITS FOR, NOTE");
 }
 
 /* ---- the list -------------------------------------------------------------------------------- */
 
-static enum lk_look look_of(const lk_entry *entry) {
+static enum lk_cell_style style_of(const lk_entry *entry) {
     if (!entry->held) {
-        return LK_LOOK_WAITING;
+        return LK_CELL_WAITING;
     }
-    return entry->revoked ? LK_LOOK_REVOKED : LK_LOOK_HELD;
+    return entry->revoked ? LK_CELL_REVOKED : LK_CELL_HELD;
 }
 
 /* Its blockers, as "for ana, 2 more"; empty for a holder, or if they were not read. */
@@ -207,7 +207,7 @@ static void draw_path(const struct lk_view *view, struct lk_canvas *canvas, int 
 
     for (unsigned depth = 1; depth < row->depth; depth++, at += BRANCH_COLUMNS) {
         bool passes = (row->passes & (UINT32_C(1) << depth)) != 0;
-        (void)lk_canvas_put(canvas, line, at, column.width - at, LK_LOOK_FAINT,
+        (void)lk_canvas_put(canvas, line, at, column.width - at, LK_CELL_FAINT,
                             !passes         ? "   "
                             : canvas->drawn ? "\u2502  "
                                             : "|  ");
@@ -216,14 +216,14 @@ static void draw_path(const struct lk_view *view, struct lk_canvas *canvas, int 
         const char *branch = row->is_last ? (canvas->drawn ? "\u2514\u2500 " : "`- ")
                                           : (canvas->drawn ? "\u251C\u2500 " : "|- ");
         const char *beside = row->is_last ? "   " : canvas->drawn ? "\u2502  " : "|  ";
-        at += lk_canvas_put(canvas, line, at, column.width - at, LK_LOOK_FAINT,
+        at += lk_canvas_put(canvas, line, at, column.width - at, LK_CELL_FAINT,
                             row->is_label ? branch : beside);
     }
     if (row->is_label) {
         at += lk_canvas_put_bytes(canvas, line, at, column.width - at - (row->is_folded ? 2 : 0),
-                                  LK_LOOK_STRONG, node->path + node->name_at,
+                                  LK_CELL_STRONG, node->path + node->name_at,
                                   node->path_size - node->name_at);
-        (void)lk_canvas_put(canvas, line, at, column.width - at, LK_LOOK_FAINT,
+        (void)lk_canvas_put(canvas, line, at, column.width - at, LK_CELL_FAINT,
                             row->is_folded ? " +" : "");
     }
 }
@@ -236,7 +236,7 @@ static void draw_counts(const struct lk_view *view, struct lk_canvas *canvas, in
 
     (void)snprintf(text, sizeof text, "%zu held, %zu waiting", node->held_count,
                    node->waiting_count);
-    (void)lk_canvas_put(canvas, line, columns->path.width + GAP, canvas->width, LK_LOOK_FAINT,
+    (void)lk_canvas_put(canvas, line, columns->path.width + GAP, canvas->width, LK_CELL_FAINT,
                         text);
 }
 
@@ -247,22 +247,22 @@ static void draw_entry(const struct lk_view *view, struct lk_canvas *canvas, int
     char duration[LK_HUMAN_DURATION_SIZE];
     bool has_note = entry->note != NULL && entry->note[0] != '\0';
 
-    put(canvas, line, columns->state, look_of(entry), lk_entry_state_text(entry));
+    put(canvas, line, columns->state, style_of(entry), lk_entry_state_text(entry));
     lk_entry_mode_text(entry, mode);
-    put(canvas, line, columns->mode, LK_LOOK_PLAIN, mode);
+    put(canvas, line, columns->mode, LK_CELL_PLAIN, mode);
     lk_human_duration(entry->age_ms, duration);
-    put(canvas, line, columns->age, LK_LOOK_PLAIN, duration);
+    put(canvas, line, columns->age, LK_CELL_PLAIN, duration);
     lk_human_duration(entry->expires_in_ms, duration);
-    put(canvas, line, columns->left, LK_LOOK_PLAIN, duration);
-    put(canvas, line, columns->owner, LK_LOOK_PLAIN, entry->owner);
+    put(canvas, line, columns->left, LK_CELL_PLAIN, duration);
+    put(canvas, line, columns->owner, LK_CELL_PLAIN, entry->owner);
     why_text(view, entry, text, sizeof text);
     int used =
-        lk_canvas_put(canvas, line, columns->why.at, columns->why.width, LK_LOOK_PLAIN, text);
+        lk_canvas_put(canvas, line, columns->why.at, columns->why.width, LK_CELL_PLAIN, text);
     if (has_note) {
         (void)snprintf(text, sizeof text, "%s%s%s", used > 0 ? " (" : "", entry->note,
                        used > 0 ? ")" : "");
         (void)lk_canvas_put(canvas, line, columns->why.at + used, columns->why.width - used,
-                            LK_LOOK_FAINT, text);
+                            LK_CELL_FAINT, text);
     }
 }
 
@@ -281,7 +281,7 @@ static void draw_list(struct lk_view *view, struct lk_canvas *canvas, int from, 
         view->first = view->row_count - lines;
     }
     if (view->row_count == 0 && view->snapshot != NULL && lines > 0) {
-        (void)lk_canvas_put(canvas, from, 0, canvas->width, LK_LOOK_FAINT,
+        (void)lk_canvas_put(canvas, from, 0, canvas->width, LK_CELL_FAINT,
                             view->snapshot->listing->count > 0
                                 ? "nothing has this in path, owner or note"
                                 : "no requests");
@@ -356,10 +356,10 @@ static void draw_about(const struct lk_view *view, struct lk_canvas *canvas, int
 
     if (view->page == LK_PAGE_REASON || view->page == LK_PAGE_CONFIRM) {
         consequence(&view->target, text, sizeof text);
-        (void)lk_canvas_put(canvas, row, 0, canvas->width, LK_LOOK_STRONG, text);
+        (void)lk_canvas_put(canvas, row, 0, canvas->width, LK_CELL_STRONG, text);
     } else if (view->page == LK_PAGE_LIST || view->page == LK_PAGE_FILTER) {
         about_selection(view, text, sizeof text);
-        (void)lk_canvas_put(canvas, row, 0, canvas->width, LK_LOOK_FAINT, text);
+        (void)lk_canvas_put(canvas, row, 0, canvas->width, LK_CELL_FAINT, text);
     }
 }
 
@@ -368,14 +368,14 @@ static void draw_input(struct lk_canvas *canvas, int row, const char *label, con
     char text[LK_VIEW_INPUT_SIZE + 1];
 
     (void)snprintf(text, sizeof text, "%s_", input);
-    int at = lk_canvas_put(canvas, row, 0, canvas->width - 2, LK_LOOK_STRONG, label);
+    int at = lk_canvas_put(canvas, row, 0, canvas->width - 2, LK_CELL_STRONG, label);
     const char *rest = text;
     while (lk_width_of(rest) > canvas->width - at && *rest != '\0') {
         do {
             rest++;
         } while (((unsigned char)*rest & 0xC0) == 0x80);
     }
-    (void)lk_canvas_put(canvas, row, at, canvas->width - at, LK_LOOK_PLAIN, rest);
+    (void)lk_canvas_put(canvas, row, at, canvas->width - at, LK_CELL_PLAIN, rest);
 }
 
 /* As many hints as there is room for whole ones. */
@@ -394,7 +394,7 @@ static void draw_hints(const struct lk_view *view, struct lk_canvas *canvas, int
         if (lk_width_of(*hint) > canvas->width - at) {
             break;
         }
-        at += lk_canvas_put(canvas, row, at, canvas->width - at, LK_LOOK_FAINT, *hint) + 2;
+        at += lk_canvas_put(canvas, row, at, canvas->width - at, LK_CELL_FAINT, *hint) + 2;
     }
 }
 
@@ -402,11 +402,11 @@ static void draw_foot(const struct lk_view *view, struct lk_canvas *canvas, int 
     if (view->page == LK_PAGE_FILTER) {
         draw_input(canvas, row, "filter: ", view->input);
     } else if (view->message[0] != '\0') {
-        (void)lk_canvas_put(canvas, row, 0, canvas->width, LK_LOOK_STRONG, view->message);
+        (void)lk_canvas_put(canvas, row, 0, canvas->width, LK_CELL_STRONG, view->message);
     } else if (view->page == LK_PAGE_REASON) {
         draw_input(canvas, row, "reason: ", view->input);
     } else if (view->page == LK_PAGE_CONFIRM) {
-        (void)lk_canvas_put(canvas, row, 0, canvas->width, LK_LOOK_ALARM,
+        (void)lk_canvas_put(canvas, row, 0, canvas->width, LK_CELL_ALARM,
                             "y: break it   any other key: do nothing");
     } else {
         draw_hints(view, canvas, row);
@@ -430,7 +430,7 @@ static void draw_text(struct lk_view *view, struct lk_canvas *canvas, int from, 
         size_t size = strcspn(text, "\n");
         if (i >= view->page_first && i - view->page_first < lines) {
             (void)lk_canvas_put_bytes(canvas, from + (int)(i - view->page_first), 0, canvas->width,
-                                      LK_LOOK_PLAIN, text, size);
+                                      LK_CELL_PLAIN, text, size);
         }
         text += size + 1;
     }

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/print/human.h"
 #include "cli/top/view.h"
 
 /* ---- typing ---------------------------------------------------------------------------------- */

@@ -139,7 +139,7 @@ static void write_waiters(FILE *out, const struct lk_view *view, const lk_listin
             continue;
         }
         lk_human_duration(entry->age_ms, age);
-        (void)fputs(found++ == 0 ? "\nNext in line behind it\n  " : "  ", out);
+        (void)fputs(found++ == 0 ? "\nNext in the queue behind it\n  " : "  ", out);
         write_visible(out, entry->owner);
         (void)fprintf(out, " waits for %s, for %s\n", entry->path, age);
     }

@@ -24,8 +24,8 @@
 struct lk_terminal {
     SCREEN *screen;
     bool draws_utf8;
-    attr_t looks[LK_LOOK_COUNT];
-    short pairs[LK_LOOK_COUNT];
+    attr_t styles[LK_CELL_COUNT];
+    short pairs[LK_CELL_COUNT];
 };
 
 enum { ESCAPE_DELAY_MS = 25 }; /* what comes later behind an escape is a key of its own */
@@ -34,20 +34,20 @@ enum { ESCAPE_DELAY_MS = 25 }; /* what comes later behind an escape is a key of 
 
 static void choose_looks(struct lk_terminal *terminal, bool colour) {
     static const struct {
-        enum lk_look look;
+        enum lk_cell_style style;
         short colour;
     } colours[] = {
-        {LK_LOOK_HELD, COLOR_GREEN},
-        {LK_LOOK_WAITING, COLOR_YELLOW},
-        {LK_LOOK_REVOKED, COLOR_RED},
+        {LK_CELL_HELD, COLOR_GREEN},
+        {LK_CELL_WAITING, COLOR_YELLOW},
+        {LK_CELL_REVOKED, COLOR_RED},
     };
 
-    terminal->looks[LK_LOOK_STRONG] = A_BOLD;
-    terminal->looks[LK_LOOK_FAINT] = A_DIM;
-    terminal->looks[LK_LOOK_BAR] = A_REVERSE;
-    terminal->looks[LK_LOOK_WAITING] = A_BOLD;
-    terminal->looks[LK_LOOK_REVOKED] = A_BOLD;
-    terminal->looks[LK_LOOK_ALARM] = A_REVERSE | A_BOLD;
+    terminal->styles[LK_CELL_STRONG] = A_BOLD;
+    terminal->styles[LK_CELL_FAINT] = A_DIM;
+    terminal->styles[LK_CELL_BAR] = A_REVERSE;
+    terminal->styles[LK_CELL_WAITING] = A_BOLD;
+    terminal->styles[LK_CELL_REVOKED] = A_BOLD;
+    terminal->styles[LK_CELL_ALARM] = A_REVERSE | A_BOLD;
     if (!colour || !has_colors() || start_color() == ERR) {
         return;
     }
@@ -55,8 +55,8 @@ static void choose_looks(struct lk_terminal *terminal, bool colour) {
     for (size_t i = 0; i < sizeof colours / sizeof colours[0]; i++) {
         short pair = (short)(i + 1);
         if (init_pair(pair, colours[i].colour, ground) == OK) {
-            terminal->pairs[colours[i].look] = pair;
-            terminal->looks[colours[i].look] = A_NORMAL;
+            terminal->pairs[colours[i].style] = pair;
+            terminal->styles[colours[i].style] = A_NORMAL;
         }
     }
 }
@@ -140,10 +140,11 @@ void lk_terminal_show(struct lk_terminal *terminal, const struct lk_canvas *canv
         for (int column = 0; column < canvas->width; column++) {
             const struct lk_canvas_cell *cell = lk_canvas_at(canvas, row, column);
             wchar_t characters[3] = {(wchar_t)cell->character, (wchar_t)cell->mark, 0};
-            attr_t look = terminal->looks[cell->look] | (cell->is_selected ? A_REVERSE : A_NORMAL);
+            attr_t style =
+                terminal->styles[cell->style] | (cell->is_selected ? A_REVERSE : A_NORMAL);
             cchar_t shown;
             if (cell->character != 0
-                && setcchar(&shown, characters, look, terminal->pairs[cell->look], NULL) == OK) {
+                && setcchar(&shown, characters, style, terminal->pairs[cell->style], NULL) == OK) {
                 (void)mvadd_wch(row, column, &shown);
             }
         }

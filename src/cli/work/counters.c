@@ -19,7 +19,7 @@ void lk_pool_counters_free(struct lk_pool_counters *counters) {
     }
 }
 
-void lk_pool_counters_count(struct lk_pool_counters *counters, size_t place,
+void lk_pool_counters_count(struct lk_pool_counters *counters, size_t index,
                             const lk_work_progress *progress) {
     switch (progress->step) {
     case LK_WORK_CLAIMED:
@@ -45,11 +45,11 @@ void lk_pool_counters_count(struct lk_pool_counters *counters, size_t place,
         atomic_store(&counters->is_announcing, true);
         return;
     }
-    atomic_store(&counters->is_running[place], progress->step == LK_WORK_CLAIMED);
+    atomic_store(&counters->is_running[index], progress->step == LK_WORK_CLAIMED);
 }
 
-void lk_pool_counters_clear(struct lk_pool_counters *counters, size_t place) {
-    atomic_store(&counters->is_running[place], false);
+void lk_pool_counters_clear(struct lk_pool_counters *counters, size_t index) {
+    atomic_store(&counters->is_running[index], false);
 }
 
 bool lk_pool_counters_may_say_failure(struct lk_pool_counters *counters) {
@@ -74,8 +74,8 @@ void lk_pool_counters_describe(struct lk_pool_counters *counters, char *text, si
     unsigned running = 0;
     size_t used;
 
-    for (size_t place = 0; place < LK_POOL_PLACES_MAX; place++) {
-        running += atomic_load(&counters->is_running[place]) ? 1 : 0;
+    for (size_t index = 0; index < LK_POOL_SLOTS_MAX; index++) {
+        running += atomic_load(&counters->is_running[index]) ? 1 : 0;
     }
     used = (size_t)snprintf(text, size, "%u running", running);
     for (size_t i = 0; i < sizeof words / sizeof words[0] && used < size; i++) {

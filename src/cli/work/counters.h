@@ -20,21 +20,21 @@ struct lk_pool_counters {
     atomic_uint_least64_t lost; /* or unknown */
     atomic_bool is_failure_said;
     atomic_uint_least64_t announced;
-    atomic_uint_least64_t left;                 /* in the queue, when last announced */
-    atomic_bool is_announcing;                  /* the two are told */
-    atomic_bool is_running[LK_POOL_PLACES_MAX]; /* the worker in this place works on an item */
+    atomic_uint_least64_t left;                /* in the queue, when last announced */
+    atomic_bool is_announcing;                 /* the two are told */
+    atomic_bool is_running[LK_POOL_SLOTS_MAX]; /* the worker in this slot works on an item */
 };
 
 /* NULL, with errno, when memory is exhausted. Shared with every child that is forked later. */
 struct lk_pool_counters *lk_pool_counters_new(void);
 void lk_pool_counters_free(struct lk_pool_counters *counters); /* accepts NULL */
 
-/* Counts a step of the worker in `place`. */
-void lk_pool_counters_count(struct lk_pool_counters *counters, size_t place,
+/* Counts a step of the worker of slot `index`. */
+void lk_pool_counters_count(struct lk_pool_counters *counters, size_t index,
                             const lk_work_progress *progress);
 
-/* The worker of slot `place` has ended, in whatever state. */
-void lk_pool_counters_clear(struct lk_pool_counters *counters, size_t place);
+/* The worker of slot `index` has ended, in whatever state. */
+void lk_pool_counters_clear(struct lk_pool_counters *counters, size_t index);
 
 /* Whether this caller is the first to report the pool's failure, and so must print it. */
 bool lk_pool_counters_may_say_failure(struct lk_pool_counters *counters);

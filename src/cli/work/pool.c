@@ -36,9 +36,9 @@ struct pool {
     struct lk_run_signals signals;
     struct lk_pool_counters *counters;
     char queue[LK_QUEUE_TEXT_MAX];
-    pid_t workers[LK_POOL_PLACES_MAX]; /* 0: none in this place */
-    size_t first;                      /* place in use */
-    size_t places;                     /* the finder's is the one behind the workers' */
+    pid_t workers[LK_POOL_SLOTS_MAX]; /* 0: none in this slot */
+    size_t first;                     /* slot in use */
+    size_t slot_count;                /* the finder's is the one behind the workers' */
     size_t living;
     enum phase phase;
     int end_signal; /* that had CMD ended; 0: none did */
@@ -76,39 +76,39 @@ static void end_progress(struct pool *pool) {
 
 /* ---- workers --------------------------------------------------------------------------------- */
 
-static _Noreturn void be_worker(struct pool *pool, size_t place, pid_t parent) {
+static _Noreturn void be_worker(struct pool *pool, size_t index, pid_t parent) {
     const struct lk_pool_slot slot = {.cli = pool->cli,
                                       .options = pool->options,
                                       .signals = &pool->signals,
                                       .counters = pool->counters,
                                       .queue = pool->queue,
-                                      .place = place,
-                                      .is_finder = place == pool->options->workers};
+                                      .index = index,
+                                      .is_finder = index == pool->options->workers};
 
     prctl(PR_SET_PDEATHSIG, LK_POOL_ORDER_END);
     /* If the parent died before prctl() took effect, getppid() differs. */
     _exit(getppid() == parent ? lk_pool_worker(&slot) : 0);
 }
 
-static bool start_worker(struct pool *pool, size_t place) {
+static bool start_worker(struct pool *pool, size_t index) {
     pid_t parent = getpid();
     pid_t pid = fork();
 
     if (pid == 0) {
-        be_worker(pool, place, parent);
+        be_worker(pool, index, parent);
     }
     if (pid < 0) {
         return false;
     }
-    pool->workers[place] = pid;
+    pool->workers[index] = pid;
     pool->living++;
     return true;
 }
 
 static void signal_workers(const struct pool *pool, int signal) {
-    for (size_t place = 0; place < pool->places; place++) {
-        if (pool->workers[place] > 0) {
-            kill(pool->workers[place], signal);
+    for (size_t index = 0; index < pool->slot_count; index++) {
+        if (pool->workers[index] > 0) {
+            kill(pool->workers[index], signal);
         }
     }
 }
@@ -138,7 +138,7 @@ static void fail_saying(struct pool *pool, const char *text) {
  * The worker was killed. Its guard has killed its CMD; its item is claimed again when the
  * claim has perished. Another worker takes its place.
  */
-static void replace_worker(struct pool *pool, size_t place, int signal) {
+static void replace_worker(struct pool *pool, size_t index, int signal) {
     uint64_t claims = atomic_load(&pool->counters->claims);
     char text[LK_ERROR_TEXT_MAX];
 
@@ -157,26 +157,26 @@ static void replace_worker(struct pool *pool, size_t place, int signal) {
         end_progress(pool);
         lk_run_status("DIED", "a worker, of signal %d; another one takes its place", signal);
     }
-    if (!start_worker(pool, place)) {
+    if (!start_worker(pool, index)) {
         (void)snprintf(text, sizeof text, "a worker cannot be started: %s", strerror(errno));
         fail_saying(pool, text);
     }
 }
 
 static void note_end(struct pool *pool, pid_t pid, int status) {
-    size_t place = 0;
+    size_t index = 0;
 
-    while (place < pool->places && pool->workers[place] != pid) {
-        place++;
+    while (index < pool->slot_count && pool->workers[index] != pid) {
+        index++;
     }
-    if (place == pool->places) {
+    if (index == pool->slot_count) {
         return; /* no worker: a guard, say, of one that was killed */
     }
-    pool->workers[place] = 0;
+    pool->workers[index] = 0;
     pool->living--;
-    lk_pool_counters_clear(pool->counters, place);
+    lk_pool_counters_clear(pool->counters, index);
     if (WIFSIGNALED(status)) {
-        replace_worker(pool, place, WTERMSIG(status));
+        replace_worker(pool, index, WTERMSIG(status));
     } else if (WEXITSTATUS(status) != 0) {
         fail(pool, WEXITSTATUS(status));
     }
@@ -276,7 +276,7 @@ static lk_outcome find_queue(struct pool *pool, lk_error *error) {
 static void dismiss_finder(const struct pool *pool) {
     pid_t finder = pool->workers[pool->options->workers];
 
-    if (pool->first == 0 && pool->places > pool->options->workers && pool->living == 1
+    if (pool->first == 0 && pool->slot_count > pool->options->workers && pool->living == 1
         && finder > 0) {
         kill(finder, LK_POOL_ORDER_STOP);
     }
@@ -299,8 +299,8 @@ static void say_hint(const struct pool *pool) {
 static void run_workers(struct pool *pool) {
     struct pollfd news = {.fd = pool->signals.descriptor, .events = POLLIN};
 
-    for (size_t place = pool->first; place < pool->places; place++) {
-        if (!start_worker(pool, place)) {
+    for (size_t index = pool->first; index < pool->slot_count; index++) {
+        if (!start_worker(pool, index)) {
             fail_saying(pool, "the system has no room for so many workers");
             break;
         }
@@ -331,7 +331,8 @@ int lk_cli_pool(const struct lk_cli *cli, const struct lk_pool_options *options)
 
     pool.first =
         options->table != NULL && options->loops == LK_WORK_ANNOUNCES ? options->workers : 0;
-    pool.places = options->workers + (options->table != NULL && options->loops != LK_WORK_CLAIMS);
+    pool.slot_count =
+        options->workers + (options->table != NULL && options->loops != LK_WORK_CLAIMS);
     if (find_queue(&pool, &error) != LK_OK || ask_counts(&pool, &stats, &error) != LK_OK) {
         return lk_say_failure(cli, error.outcome, error.text);
     }

@@ -16,7 +16,7 @@
 
 enum {
     LK_POOL_WORKERS_MAX = LK_WORKERS_MAX,
-    LK_POOL_PLACES_MAX = LK_POOL_WORKERS_MAX + 1, /* and a finder of a table's rows */
+    LK_POOL_SLOTS_MAX = LK_POOL_WORKERS_MAX + 1, /* and a finder of a table's rows */
 };
 
 /* The parsed command line. Everything it points to is borrowed. */

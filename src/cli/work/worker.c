@@ -66,7 +66,7 @@ static int handle(void *context, const lk_claim_info *claim, lk_lease *lease) {
 static void progress(void *context, const lk_work_progress *progress) {
     const struct worker *worker = context;
 
-    lk_pool_counters_count(worker->slot->counters, worker->slot->place, progress);
+    lk_pool_counters_count(worker->slot->counters, worker->slot->index, progress);
     if (progress->text != NULL && !worker->slot->cli->quiet) {
         lk_run_status("NOT DONE", "%s is given back: %s",
                       progress->claim->row_id != NULL ? progress->claim->row_id

@@ -13,7 +13,7 @@ struct lk_pool_slot {
     const struct lk_run_signals *signals;
     struct lk_pool_counters *counters;
     const char *queue;
-    size_t place;
+    size_t index;
     bool is_finder; /* R17: of a table's rows; claims nothing */
 };
 

@@ -17,7 +17,7 @@
 #include "client/wait.h"
 #include "engine/reply/reply.h"
 
-#define LOOK_US INT64_C(5000000) /* a take is sent this often, without a wake-up too */
+#define POLL_US INT64_C(5000000) /* a take is sent this often, without a wake-up too */
 #define DRAIN_MIN_US                                                                               \
     INT64_C(10000) /* the queue's end wakes no waiter: it is polled, by growing pauses */
 #define DRAIN_MAX_US INT64_C(1000000)
@@ -76,7 +76,7 @@ static void sleep_until_work(struct lk_claiming *claiming, lk_outcome outcome,
                              const struct lk_wait_cursor *cursor, int64_t *drain_us) {
     const struct lk_engine_ops *ops = claiming->store->engine->ops;
     int64_t now_us = lk_clock_now_us();
-    int64_t until_us = lk_min(claiming->end_us, now_us + (claiming->drains ? *drain_us : LOOK_US));
+    int64_t until_us = lk_min(claiming->end_us, now_us + (claiming->drains ? *drain_us : POLL_US));
     lk_outcome slept = LK_INTERNAL;
 
     *drain_us = lk_min(*drain_us * 2, DRAIN_MAX_US);

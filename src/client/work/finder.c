@@ -22,7 +22,7 @@ enum {
 };
 #define REST_MIN_US INT64_C(20000)
 #define REST_MAX_US INT64_C(1000000)
-#define LOOK_US INT64_C(5000000) /* a round comes this often, without a change too */
+#define POLL_US INT64_C(5000000) /* a round comes this often, without a change too */
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
@@ -146,7 +146,7 @@ static void rest(struct lk_finder *finder, const struct lk_announcement *announc
         return;
     }
     if (engine->ops->table->await != NULL
-        && engine->ops->table->await(engine, announcement->version, now_us + LOOK_US, finder->waker)
+        && engine->ops->table->await(engine, announcement->version, now_us + POLL_US, finder->waker)
                == LK_OK) {
         return;
     }

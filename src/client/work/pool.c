@@ -26,8 +26,6 @@
 #define RETRY_MIN_MS INT64_C(1000)
 #define RETRY_MAX_MS INT64_C(300000)
 
-enum { ITEM_BYTES_MAX = LK_PATH_BYTES_MAX + 1 };
-
 struct pool;
 
 struct worker {
@@ -257,9 +255,7 @@ static void end_claim(struct worker *worker, const lk_claim_info *claim, lk_leas
 /* Adds the claim to the keep-alive, as a lease on QUEUE/ID. */
 static void begin_lease(struct worker *worker, const lk_claim_info *claim, lk_lease *lease,
                         int64_t sent_us) {
-    const struct lk_path *queue = &worker->pool->queue;
-    size_t id_size = strlen(claim->id);
-    char bytes[ITEM_BYTES_MAX];
+    struct lk_item_path item;
     struct lk_part part = {.mode = LK_EXCLUSIVE};
     const struct lk_grant grant = {
         .parts = &part,
@@ -269,11 +265,9 @@ static void begin_lease(struct worker *worker, const lk_claim_info *claim, lk_le
         .expires_in_ms = claim->expires_in_ms,
     };
 
-    memcpy(bytes, queue->bytes, queue->size);
-    bytes[queue->size] = '/';
-    memcpy(bytes + queue->size + 1, claim->id, id_size);
     /* A path by R16: the item was pushed. */
-    (void)lk_path_parse((struct lk_slice){bytes, queue->size + 1u + id_size}, &part.path, NULL);
+    (void)lk_item_path_make(&worker->pool->queue, lk_slice_of(claim->id), &item, NULL);
+    part.path = item.path;
     lk_lease_begin(lease, worker->pool->store, &grant);
 }
 

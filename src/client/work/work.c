@@ -12,109 +12,59 @@ enum {
     HINT_DUPLICATES_PER_PUSHED = 3, /* and up to so many duplicates for each item */
 };
 
-/* An item by its queue and id: QUEUE/ID as a path, in bytes of its own. */
-struct item_name {
-    struct lk_path queue; /* the caller's bytes */
-    struct lk_slice id;   /* the caller's bytes */
-    struct lk_path path;
-    char bytes[LK_PATH_BYTES_MAX + LK_SEGMENT_BYTES_MAX + 2];
-};
-
-static lk_outcome check_id(struct item_name *name, lk_error *error) {
-    const struct lk_path *queue = &name->queue;
-    lk_error cause;
-
-    if (name->id.size < 1 || name->id.size > LK_SEGMENT_BYTES_MAX
-        || memchr(name->id.bytes, '/', name->id.size) != NULL) {
-        return lk_error_set(error, LK_INVALID,
-                            "R16: an item's id is one segment of a path, 1 to %d bytes without '/'",
-                            LK_SEGMENT_BYTES_MAX);
-    }
-    memcpy(name->bytes, queue->bytes, queue->size);
-    name->bytes[queue->size] = '/';
-    memcpy(name->bytes + queue->size + 1, name->id.bytes, name->id.size);
-    if (lk_path_parse((struct lk_slice){name->bytes, queue->size + 1u + name->id.size}, &name->path,
-                      &cause)
-        != LK_OK) {
-        return lk_error_set(error, LK_INVALID, "R16: the item's path: %.300s", cause.text);
-    }
-    return LK_OK;
-}
-
-/* Everything that the calls about one item check first. */
-static lk_outcome name_item(const lk_store *store, const char *queue, const char *id,
-                            struct item_name *ret_name, lk_error *error) {
-    lk_outcome outcome = lk_checked_path(store, LK_CAN_WORK, queue, &ret_name->queue, error);
-
-    if (outcome != LK_OK) {
-        return outcome;
-    }
-    ret_name->id = lk_slice_of(id);
-    return check_id(ret_name, error);
-}
-
-static lk_outcome check_delay(int64_t delay_ms, lk_error *error) {
-    if (delay_ms < 0 || delay_ms > LK_TTL_MAX_MS) {
-        return lk_error_set(error, LK_INVALID, "R16: a delay is 0 to 366 days");
-    }
-    return LK_OK;
+/* The queue, of a store that is capable of work, and an id. They borrow the caller's texts. */
+static lk_outcome check_item(const lk_store *store, const char *queue, const char *id,
+                             struct lk_path *ret_queue, struct lk_slice *ret_id, lk_error *error) {
+    *ret_id = lk_slice_of(id);
+    return lk_checked_path(store, LK_CAN_WORK, queue, ret_queue, error);
 }
 
 /* ---- adding ---------------------------------------------------------------------------------- */
 
-/* The parts of a claim on the item: the item itself, then the needs, which are not 16 then. */
-static lk_outcome check_needs(const lk_push_request *request, const struct lk_path *path,
-                              struct lk_part parts[LK_PARTS_MAX], lk_error *error) {
+static lk_outcome parse_needs(const lk_push_request *request, struct lk_part needs[LK_NEEDS_MAX],
+                              lk_error *error) {
+    lk_outcome outcome = LK_OK;
+
     if (request->need_count > LK_NEEDS_MAX || (request->need_count > 0 && request->needs == NULL)) {
         return lk_error_set(error, LK_INVALID, "R16: work needs at most %d parts, not %zu",
                             LK_NEEDS_MAX, request->need_count);
     }
-    parts[0] = (struct lk_part){.path = *path, .mode = LK_EXCLUSIVE};
-    for (size_t i = 0; i < request->need_count; i++) {
-        lk_outcome outcome =
-            lk_part_parse(lk_slice_of(request->needs[i]), NULL, &parts[i + 1], error);
-
-        if (outcome != LK_OK) {
-            return outcome;
-        }
+    for (size_t i = 0; outcome == LK_OK && i < request->need_count; i++) {
+        outcome = lk_part_parse(lk_slice_of(request->needs[i]), NULL, &needs[i], error);
     }
-    return lk_parts_check(parts, request->need_count + 1, error);
+    return outcome;
 }
 
 lk_outcome lk_push(lk_store *store, const lk_push_request *request, bool *ret_added,
                    lk_error *error) {
     const struct lk_patience patience = {.until_us = lk_wait_patience_until(0)};
-    struct lk_part parts[LK_PARTS_MAX];
-    struct item_name name;
+    struct lk_part needs[LK_NEEDS_MAX];
+    struct lk_command command = {.kind = LK_COMMAND_PUSH};
+    struct lk_push *push = &command.push;
+    struct lk_item_path item;
     lk_push_request known;
     struct lk_decision decision;
     lk_outcome outcome = lk_checked_copy(&known, sizeof known, request, error);
 
     if (outcome == LK_OK) {
-        outcome = name_item(store, known.queue, known.id, &name, error);
+        outcome = check_item(store, known.queue, known.id, &push->queue, &push->id, error);
     }
     if (outcome == LK_OK) {
         outcome = lk_checked_value(known.value, known.value_size, error);
     }
     if (outcome == LK_OK) {
-        outcome = check_delay(known.delay_ms, error);
+        outcome = parse_needs(&known, needs, error);
     }
     if (outcome == LK_OK) {
-        outcome = check_needs(&known, &name.path, parts, error);
+        push->value = (struct lk_slice){.bytes = known.value, .size = known.value_size};
+        push->delay_ms = known.delay_ms;
+        push->needs = needs;
+        push->need_count = known.need_count;
+        outcome = lk_push_check(push, &item, error);
     }
     if (outcome != LK_OK) {
         return outcome;
     }
-    const struct lk_command command = {
-        .kind = LK_COMMAND_PUSH,
-        .push = {.queue = name.queue,
-                 .id = name.id,
-                 .value = {.bytes = known.value, .size = known.value_size},
-                 .delay_ms = known.delay_ms,
-                 .needs = &parts[1],
-                 .need_count = known.need_count},
-    };
-
     outcome = store->engine->ops->decide(store->engine, &command, &patience, &decision);
     if (outcome == LK_OK && ret_added != NULL) {
         *ret_added = decision.is_added;
@@ -125,26 +75,25 @@ lk_outcome lk_push(lk_store *store, const lk_push_request *request, bool *ret_ad
 /* ---- ending a claim -------------------------------------------------------------------------- */
 
 static lk_outcome finish(lk_store *store, const char *queue, const char *id, const char *owner,
-                         const struct lk_finish *finish, lk_error *error) {
+                         const struct lk_finish *given, lk_error *error) {
     const struct lk_patience patience = {.until_us = lk_wait_patience_until(0)};
-    struct lk_command command = {.kind = LK_COMMAND_FINISH, .finish = *finish};
+    struct lk_command command = {.kind = LK_COMMAND_FINISH, .finish = *given};
+    struct lk_finish *finish = &command.finish;
     struct lk_decision decision;
-    struct item_name name;
-    lk_outcome outcome = name_item(store, queue, id, &name, error);
+    struct lk_item_path item;
+    lk_outcome outcome = check_item(store, queue, id, &finish->queue, &finish->id, error);
 
     if (outcome == LK_OK) {
         outcome = owner != NULL ? lk_checked_owner(owner, error)
                                 : lk_error_set(error, LK_INVALID, "R16: an owner must be named");
     }
     if (outcome == LK_OK) {
-        outcome = check_delay(finish->delay_ms, error);
+        finish->owner = lk_slice_of(owner);
+        outcome = lk_finish_check(finish, &item, error);
     }
     if (outcome != LK_OK) {
         return outcome;
     }
-    command.finish.queue = name.queue;
-    command.finish.id = name.id;
-    command.finish.owner = lk_slice_of(owner);
     (void)store->engine->ops->decide(store->engine, &command, &patience, &decision);
     return lk_answer_end(&decision, error);
 }
@@ -165,16 +114,18 @@ lk_outcome lk_retry(lk_store *store, const char *queue, const char *id, const ch
 
 lk_outcome lk_unpark(lk_store *store, const char *queue, const char *id, lk_error *error) {
     const struct lk_patience patience = {.until_us = lk_wait_patience_until(0)};
+    struct lk_command command = {.kind = LK_COMMAND_UNPARK};
+    struct lk_unpark *unpark = &command.unpark;
     struct lk_decision decision;
-    struct item_name name;
-    lk_outcome outcome = name_item(store, queue, id, &name, error);
+    struct lk_item_path item;
+    lk_outcome outcome = check_item(store, queue, id, &unpark->queue, &unpark->id, error);
 
+    if (outcome == LK_OK) {
+        outcome = lk_item_path_make(&unpark->queue, unpark->id, &item, error);
+    }
     if (outcome != LK_OK) {
         return outcome;
     }
-    const struct lk_command command = {.kind = LK_COMMAND_UNPARK,
-                                       .unpark = {.queue = name.queue, .id = name.id}};
-
     (void)store->engine->ops->decide(store->engine, &command, &patience, &decision);
     return lk_answer_end(&decision, error);
 }

@@ -63,6 +63,7 @@ static bool keep_on_record(struct lk_memory_store *store, const struct lk_effect
 
     for (size_t i = 0; i < effects->change_count; i++) {
         const struct lk_change *change = &effects->changes[i];
+        struct lk_audit_row row;
         struct lk_record record;
 
         if (change->kind != LK_CHANGE_BROKEN && change->kind != LK_CHANGE_REVOKED) {
@@ -72,18 +73,8 @@ static bool keep_on_record(struct lk_memory_store *store, const struct lk_effect
         if (store->audit->count == LK_MEMORY_AUDIT_MAX) {
             lk_audit_drop_oldest(store->audit, 1);
         }
-        is_complete = lk_audit_add(store->audit,
-                                   &(struct lk_audit_row){
-                                       .at_unix_ms = command->times.wall_us / 1000,
-                                       .by = broken->by,
-                                       .reason = broken->reason,
-                                       .path = {broken->path.bytes, broken->path.size},
-                                       .owner = record.owner,
-                                       .note = record.note,
-                                       .ticket = record.ticket,
-                                       .token = record.token,
-                                   })
-                      && is_complete;
+        row = lk_audit_row_of(broken, &record, command->times.wall_us);
+        is_complete = lk_audit_add(store->audit, &row) && is_complete;
     }
     return is_complete;
 }
@@ -168,7 +159,7 @@ static lk_audit *copy_audit(const lk_audit *kept, const struct lk_path *prefix) 
             continue;
         }
         is_complete = lk_audit_add(audit, &(struct lk_audit_row){
-                                              .at_unix_ms = entry->at_unix_ms,
+                                              .at_unix_us = entry->at_unix_ms * 1000,
                                               .by = lk_slice_of(entry->by),
                                               .reason = lk_slice_of(entry->reason),
                                               .path = lk_slice_of(entry->path),

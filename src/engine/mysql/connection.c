@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "engine/mysql/store.h"
 #include "engine/procedures/socket.h"

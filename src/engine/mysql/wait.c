@@ -15,14 +15,14 @@
 #include "base/minmax.h"
 #include "engine/mysql/store.h"
 
-#define LOOK_MAX_US INT64_C(1000000)
-#define LOOK_MIN_US INT64_C(2000)    /* after a deadline: it has passed on the server, too */
-#define LOOK_HELD_US INT64_C(100000) /* there are items behind locks, which may end */
+#define POLL_MAX_US INT64_C(1000000)
+#define POLL_MIN_US INT64_C(2000)    /* after a deadline: it has passed on the server, too */
+#define POLL_HELD_US INT64_C(100000) /* there are items behind locks, which may end */
 #define PAUSE_MIN_US INT64_C(4000)   /* for each blocker */
 #define PAUSE_MAX_US INT64_C(250000)
 
 /* A probe query, whose first column says whether to go on waiting; no row: no. */
-struct sight {
+struct probe {
     struct lk_procedures *store;
     const char *sql;
 };
@@ -33,31 +33,31 @@ static int64_t first_pause_us(const struct lk_wait_cursor *cursor) {
     return lk_min(count * PAUSE_MIN_US, PAUSE_MAX_US);
 }
 
-static int64_t look_at_us(const struct lk_wait_cursor *cursor, int64_t longest_us) {
-    int64_t look_us = lk_clock_now_us() + longest_us;
+static int64_t next_poll_us(const struct lk_wait_cursor *cursor, int64_t longest_us) {
+    int64_t poll_us = lk_clock_now_us() + longest_us;
 
-    return cursor->due_us > LK_NEVER / 2 ? look_us : lk_min(look_us, cursor->due_us + LOOK_MIN_US);
+    return cursor->due_us > LK_NEVER / 2 ? poll_us : lk_min(poll_us, cursor->due_us + POLL_MIN_US);
 }
 
 /* If the state cannot be read, it may have changed: the next ask finds out. */
-static bool has_changed(const struct sight *sight, int64_t until_us, struct lk_waker *waker) {
+static bool has_changed(const struct probe *probe, int64_t until_us, struct lk_waker *waker) {
     const struct lk_patience patience = {.until_us = until_us, .waker = waker};
     struct lk_rows *rows = NULL;
     lk_error error;
     bool is_as_before =
-        lk_procedures_ask_sql(sight->store, sight->sql, &patience, &rows, &error) == LK_OK
+        lk_procedures_ask_sql(probe->store, probe->sql, &patience, &rows, &error) == LK_OK
         && rows->count > 0 && lk_row_boolean(rows, 0, 0);
 
     lk_rows_free(rows);
     return !is_as_before;
 }
 
-/* `sight` NULL: nothing can be polled, only the time ends the wait. */
-static lk_outcome watch(const struct sight *sight, int64_t first_us, int64_t until_us,
+/* `probe` NULL: nothing can be polled, only the time ends the wait. */
+static lk_outcome watch(const struct probe *probe, int64_t first_us, int64_t until_us,
                         struct lk_waker *waker) {
-    for (uint32_t looks = 0;; looks++) {
+    for (uint32_t polls = 0;; polls++) {
         int64_t left_us = until_us - lk_clock_now_us();
-        int64_t next_us = sight != NULL ? lk_backoff_delay(first_us, PAUSE_MAX_US, looks) : left_us;
+        int64_t next_us = probe != NULL ? lk_backoff_delay(first_us, PAUSE_MAX_US, polls) : left_us;
 
         if (left_us <= 0) {
             return LK_OK;
@@ -65,7 +65,7 @@ static lk_outcome watch(const struct sight *sight, int64_t first_us, int64_t unt
         if (lk_waker_sleep(waker, lk_min(left_us, next_us))) {
             return LK_CANCELLED;
         }
-        if (next_us < left_us && has_changed(sight, until_us, waker)) {
+        if (next_us < left_us && has_changed(probe, until_us, waker)) {
             return lk_waker_is_thrown(waker) ? LK_CANCELLED : LK_OK;
         }
     }
@@ -74,13 +74,13 @@ static lk_outcome watch(const struct sight *sight, int64_t first_us, int64_t unt
 static lk_outcome await_grant(struct lk_mysql *store, const struct lk_wait_cursor *cursor,
                               int64_t until_us, struct lk_waker *waker) {
     char sql[160];
-    const struct sight sight = {&store->common, sql};
+    const struct probe probe = {&store->common, sql};
 
     (void)snprintf(sql, sizeof sql,
                    "SELECT NOT held FROM %srequests WHERE id = %" PRIu64 " AND part = 1",
                    store->address.prefix, cursor->id);
-    return watch(&sight, first_pause_us(cursor), lk_min(until_us, look_at_us(cursor, LOOK_MAX_US)),
-                 waker);
+    return watch(&probe, first_pause_us(cursor),
+                 lk_min(until_us, next_poll_us(cursor, POLL_MAX_US)), waker);
 }
 
 static lk_outcome await_work(struct lk_mysql *store, const struct lk_wait_cursor *cursor,
@@ -88,15 +88,15 @@ static lk_outcome await_work(struct lk_mysql *store, const struct lk_wait_cursor
     const struct lk_path *queue = &cursor->command->take.queue;
     char text[LK_MYSQL_LITERAL_MAX(LK_PATH_BYTES_MAX)];
     char sql[sizeof text + 160];
-    const struct sight sight = {&store->common, sql};
+    const struct probe probe = {&store->common, sql};
     bool has_held = cursor->in_the_way != 0;
 
     *lk_mysql_put_literal(text, (struct lk_slice){queue->bytes, queue->size}) = '\0';
     (void)snprintf(sql, sizeof sql,
                    "SELECT NOT EXISTS (SELECT * FROM %sitems WHERE queue = %s AND state = 'ready')",
                    store->address.prefix, text);
-    return watch(has_held ? NULL : &sight, PAUSE_MIN_US,
-                 lk_min(until_us, look_at_us(cursor, has_held ? LOOK_HELD_US : LOOK_MAX_US)),
+    return watch(has_held ? NULL : &probe, PAUSE_MIN_US,
+                 lk_min(until_us, next_poll_us(cursor, has_held ? POLL_HELD_US : POLL_MAX_US)),
                  waker);
 }
 
@@ -117,17 +117,17 @@ lk_outcome lk_mysql_await_events(struct lk_engine *engine, uint64_t after, int64
     struct lk_procedures *store = lk_procedures_of(engine);
     int64_t begun_us = lk_clock_now_us();
 
-    for (uint32_t looks = 0;; looks++) {
+    for (uint32_t polls = 0;; polls++) {
         uint64_t last = 0;
-        int64_t see_us = LK_NEVER;
+        int64_t next_us = LK_NEVER;
         int64_t left_us;
-        lk_outcome outcome = lk_procedures_events_look(store, begun_us, waker, &last, &see_us);
+        lk_outcome outcome = lk_procedures_events_poll(store, begun_us, waker, &last, &next_us);
 
-        left_us = lk_min(until_us, see_us) - lk_clock_now_us();
+        left_us = lk_min(until_us, next_us) - lk_clock_now_us();
         if (outcome != LK_OK || last != after || left_us <= 0) {
             return outcome;
         }
-        left_us = lk_min(left_us, lk_backoff_delay(PAUSE_MIN_US, PAUSE_MAX_US, looks));
+        left_us = lk_min(left_us, lk_backoff_delay(PAUSE_MIN_US, PAUSE_MAX_US, polls));
         if (lk_waker_sleep(waker, left_us)) {
             return LK_CANCELLED;
         }

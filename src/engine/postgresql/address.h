@@ -7,8 +7,6 @@
 #ifndef LK_ENGINE_POSTGRESQL_ADDRESS_H
 #define LK_ENGINE_POSTGRESQL_ADDRESS_H
 
-#include <stdbool.h>
-
 #include "base/slice.h"
 #include "lockkeeper/terms.h"
 

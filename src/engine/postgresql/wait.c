@@ -12,14 +12,14 @@
 #include "base/minmax.h"
 #include "engine/postgresql/store.h"
 
-#define LOOK_MAX_US INT64_C(1000000)
-#define LOOK_MIN_US INT64_C(2000)    /* after a deadline: it has passed on the server, too */
-#define LOOK_HELD_US INT64_C(100000) /* there are items behind locks, which may end */
+#define POLL_MAX_US INT64_C(1000000)
+#define POLL_MIN_US INT64_C(2000)    /* after a deadline: it has passed on the server, too */
+#define POLL_HELD_US INT64_C(100000) /* there are items behind locks, which may end */
 
-static int64_t look_at_us(const struct lk_wait_cursor *cursor, int64_t longest_us) {
-    int64_t look_us = lk_clock_now_us() + longest_us;
+static int64_t next_poll_us(const struct lk_wait_cursor *cursor, int64_t longest_us) {
+    int64_t poll_us = lk_clock_now_us() + longest_us;
 
-    return cursor->due_us > LK_NEVER / 2 ? look_us : lk_min(look_us, cursor->due_us + LOOK_MIN_US);
+    return cursor->due_us > LK_NEVER / 2 ? poll_us : lk_min(poll_us, cursor->due_us + POLL_MIN_US);
 }
 
 static lk_outcome await_grant(struct lk_postgresql *store, const struct lk_wait_cursor *cursor,
@@ -28,7 +28,7 @@ static lk_outcome await_grant(struct lk_postgresql *store, const struct lk_wait_
 
     (void)snprintf(text, sizeof text, "%" PRIu64, cursor->id);
     return lk_postgresql_listener_sleep(&store->listener, lk_slice_of(text), cursor->version,
-                                        lk_min(until_us, look_at_us(cursor, LOOK_MAX_US)), waker);
+                                        lk_min(until_us, next_poll_us(cursor, POLL_MAX_US)), waker);
 }
 
 static lk_outcome await_work(struct lk_postgresql *store, const struct lk_wait_cursor *cursor,
@@ -39,7 +39,8 @@ static lk_outcome await_work(struct lk_postgresql *store, const struct lk_wait_c
     (void)snprintf(text, sizeof text, "/%.*s", (int)root.size, root.bytes);
     return lk_postgresql_listener_sleep(
         &store->listener, lk_slice_of(text), cursor->version,
-        lk_min(until_us, look_at_us(cursor, cursor->in_the_way != 0 ? LOOK_HELD_US : LOOK_MAX_US)),
+        lk_min(until_us,
+               next_poll_us(cursor, cursor->in_the_way != 0 ? POLL_HELD_US : POLL_MAX_US)),
         waker);
 }
 
@@ -65,18 +66,18 @@ lk_outcome lk_postgresql_await_events(struct lk_engine *engine, uint64_t after, 
     for (;;) {
         uint64_t version = lk_postgresql_listener_version(&store->listener);
         uint64_t last = 0;
-        int64_t see_us = LK_NEVER;
+        int64_t next_us = LK_NEVER;
         int64_t now_us;
         lk_outcome outcome =
-            lk_procedures_events_look(&store->common, begun_us, waker, &last, &see_us);
+            lk_procedures_events_poll(&store->common, begun_us, waker, &last, &next_us);
 
         now_us = lk_clock_now_us();
-        if (outcome != LK_OK || last != after || see_us <= now_us || until_us <= now_us) {
+        if (outcome != LK_OK || last != after || next_us <= now_us || until_us <= now_us) {
             return outcome;
         }
         outcome = lk_postgresql_listener_sleep(
             &store->listener, lk_slice_of("!"), version,
-            lk_min(lk_min(until_us, see_us), now_us + LOOK_MAX_US), waker);
+            lk_min(lk_min(until_us, next_us), now_us + POLL_MAX_US), waker);
         if (outcome != LK_OK) {
             return outcome;
         }

@@ -98,7 +98,7 @@ static lk_outcome read_marks(struct round *round, struct lk_rows **ret_rows, lk_
     lk_arguments_add_text(&arguments, lk_slice_of(store->mark_looked));
     pthread_mutex_unlock(&store->mutex);
     lk_arguments_add_integer(&arguments, MARKS_LOOKED);
-    return read_rows(round, LK_TABLE_MARKS, &arguments, "looking at a row again failed", ret_rows,
+    return read_rows(round, LK_TABLE_MARKS, &arguments, "checking a row again failed", ret_rows,
                      error);
 }
 

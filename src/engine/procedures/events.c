@@ -35,8 +35,8 @@ enum { LIMIT_LIVE, LIMIT_OWNER, LIMIT_ROOT, LIMIT_WAITERS, LIMIT_EVENTS };
 
 enum { ROWS_MAX = 256 }; /* rows per query: slightly more than callers usually want at once */
 
-#define LOOK_PATIENCE_US INT64_C(10000000)
-#define LOOK_DUE_US INT64_C(50000) /* a follower leaves deadlines to the waiters first */
+#define POLL_PATIENCE_US INT64_C(10000000)
+#define POLL_DUE_US INT64_C(50000) /* a follower leaves deadlines to the waiters first */
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
@@ -151,10 +151,10 @@ lk_outcome lk_procedures_events(struct lk_engine *engine, const struct lk_event_
     return lk_error_clear(error, LK_OK);
 }
 
-lk_outcome lk_procedures_events_look(struct lk_procedures *store, int64_t begun_us,
+lk_outcome lk_procedures_events_poll(struct lk_procedures *store, int64_t begun_us,
                                      struct lk_waker *waker, uint64_t *ret_last,
-                                     int64_t *ret_see_us) {
-    const struct lk_patience patience = {lk_clock_now_us() + LOOK_PATIENCE_US, waker};
+                                     int64_t *ret_next_us) {
+    const struct lk_patience patience = {lk_clock_now_us() + POLL_PATIENCE_US, waker};
     struct lk_arguments arguments;
     struct lk_rows *rows = NULL;
     lk_error error;
@@ -168,10 +168,10 @@ lk_outcome lk_procedures_events_look(struct lk_procedures *store, int64_t begun_
     }
     if (outcome == LK_OK) {
         *ret_last = (uint64_t)lk_row_integer(rows, 0, DUE_LAST);
-        *ret_see_us = LK_NEVER;
+        *ret_next_us = LK_NEVER;
         if (!lk_row_is_null(rows, 0, DUE_IN_US)) {
             int64_t due_us = lk_clock_now_us() + lk_row_integer(rows, 0, DUE_IN_US);
-            *ret_see_us = lk_max(due_us, begun_us) + LOOK_DUE_US;
+            *ret_next_us = lk_max(due_us, begun_us) + POLL_DUE_US;
         }
     }
     lk_rows_free(rows);

@@ -186,9 +186,9 @@ lk_outcome lk_procedures_read(struct lk_procedures *store, const char *name,
  * Answers the last event number drawn, and when the next overdue change is to be applied; LK_NEVER:
  * none.
  */
-lk_outcome lk_procedures_events_look(struct lk_procedures *store, int64_t begun_us,
+lk_outcome lk_procedures_events_poll(struct lk_procedures *store, int64_t begun_us,
                                      struct lk_waker *waker, uint64_t *ret_last,
-                                     int64_t *ret_see_us);
+                                     int64_t *ret_next_us);
 
 /* ---- examine.c ------------------------------------------------------------------------------- */
 

@@ -224,7 +224,7 @@ enum {
 
 static bool add_audit(lk_audit *audit, const struct lk_rows *rows, int row) {
     const struct lk_audit_row entry = {
-        .at_unix_ms = lk_row_integer(rows, row, AUDIT_AT_US) / 1000,
+        .at_unix_us = lk_row_integer(rows, row, AUDIT_AT_US),
         .by = lk_row_text(rows, row, AUDIT_BY),
         .reason = lk_row_text(rows, row, AUDIT_REASON),
         .path = lk_row_text(rows, row, AUDIT_PATH),

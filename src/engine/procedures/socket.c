@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 
-enum { LOOK_UP_MS = 50 /* polling interval where the system has no descriptor left for a waker */ };
+enum { POLL_MS = 50 /* polling interval where the system has no descriptor left for a waker */ };
 
 static int left_ms(const struct lk_patience *patience) {
     int64_t left = INT_MAX;
@@ -37,8 +37,8 @@ lk_outcome lk_socket_wait(int descriptor, short events, const struct lk_patience
             return lk_error_set(error, LK_UNAVAILABLE,
                                 "the database did not answer within the time given");
         }
-        if (patience->waker != NULL && thrown < 0 && timeout_ms > LOOK_UP_MS) {
-            timeout_ms = LOOK_UP_MS;
+        if (patience->waker != NULL && thrown < 0 && timeout_ms > POLL_MS) {
+            timeout_ms = POLL_MS;
         }
         count = poll(polled, 2, timeout_ms);
         if ((count > 0 && polled[0].revents != 0) || (count < 0 && errno != EINTR)) {

@@ -27,7 +27,7 @@ enum {
 /* Columns of a take, after those of lk_take(). */
 enum { TAKEN_LOOKED = 11, TAKEN_PORTION_END };
 
-static const char recheck_failed[] = "looking at a row again failed";
+static const char recheck_failed[] = "checking a row again failed";
 
 /* ---- taking ---------------------------------------------------------------------------------- */
 

@@ -110,8 +110,11 @@ lk_outcome lk_procedures_take(struct lk_procedures *store, const struct lk_take 
     uint64_t version = lk_procedures_version(store);
     struct lk_arguments arguments;
     struct lk_rows *rows = NULL;
-    lk_outcome outcome;
+    lk_outcome outcome = lk_take_check(take, &decision->error);
 
+    if (outcome != LK_OK) {
+        return outcome;
+    }
     lk_arguments_init(&arguments, store->database->lists);
     lk_arguments_add_path(&arguments, &take->queue);
     lk_arguments_add_above(&arguments, &take->queue);

@@ -19,22 +19,22 @@ enum { REDIRECTS_MAX = 16, AGAIN = 100 /* plain.lua */ };
 
 /* ---- putting together ------------------------------------------------------------------------ */
 
-void lk_redis_call_say(struct lk_redis_call *call, struct lk_slice word) {
-    lk_redis_say(&call->words, word);
+void lk_redis_call_add(struct lk_redis_call *call, struct lk_slice word) {
+    lk_redis_words_add(&call->words, word);
 }
 
-void lk_redis_call_number(struct lk_redis_call *call, int64_t number) {
+void lk_redis_call_add_number(struct lk_redis_call *call, int64_t number) {
     char *room = call->room[call->words.count];
 
     (void)snprintf(room, sizeof call->room[0], "%" PRId64, number);
-    lk_redis_say(&call->words, lk_slice_of(room));
+    lk_redis_words_add(&call->words, lk_slice_of(room));
 }
 
-static void say_key(struct lk_redis_call *call, const char *suffix, char *room) {
+static void add_key(struct lk_redis_call *call, const char *suffix, char *room) {
     room[0] = '{';
     memcpy(room + 1, call->root.bytes, call->root.size);
     memcpy(room + 1 + call->root.size, suffix, strlen(suffix) + 1);
-    lk_redis_call_say(call, lk_slice_of(room));
+    lk_redis_call_add(call, lk_slice_of(room));
 }
 
 /* The smallest number that, as a hash tag, is in the slot. It makes the name of the floor's key. */
@@ -52,17 +52,17 @@ static unsigned tag_in(struct lk_redis *store, unsigned slot) {
 }
 
 /* Adds the keys: {root}:lk:h; in a cluster also {root}:lk:- and the slot's floor (opening.lua). */
-static void say_keys(struct lk_redis *store, struct lk_redis_call *call) {
+static void add_keys(struct lk_redis *store, struct lk_redis_call *call) {
     bool is_cluster = store->topology.is_cluster;
 
-    lk_redis_call_say(call, lk_slice_of(is_cluster ? "3" : "1"));
-    say_key(call, "}:lk:h", call->key);
+    lk_redis_call_add(call, lk_slice_of(is_cluster ? "3" : "1"));
+    add_key(call, "}:lk:h", call->key);
     if (is_cluster) {
         unsigned slot = lk_redis_slot_of(call->root);
 
-        say_key(call, "}:lk:-", call->absent);
+        add_key(call, "}:lk:-", call->absent);
         (void)snprintf(call->floor, sizeof call->floor, "{%u}:lk:f", tag_in(store, slot));
-        lk_redis_call_say(call, lk_slice_of(call->floor));
+        lk_redis_call_add(call, lk_slice_of(call->floor));
     }
 }
 
@@ -73,13 +73,13 @@ static void begin(struct lk_redis *store, const char *operation, const struct lk
     call->is_repeatable = false;
     call->grants = false;
     call->root = lk_path_root(path);
-    lk_redis_call_say(call, lk_slice_of("EVALSHA"));
-    lk_redis_call_say(call, lk_slice_of(lk_redis_script_sha));
-    say_keys(store, call);
-    lk_redis_call_say(call, lk_slice_of(operation));
+    lk_redis_call_add(call, lk_slice_of("EVALSHA"));
+    lk_redis_call_add(call, lk_slice_of(lk_redis_script_sha));
+    add_keys(store, call);
+    lk_redis_call_add(call, lk_slice_of(operation));
     call->boot_at = call->words.count;
-    lk_redis_call_say(call, lk_slice_of("")); /* set from the link */
-    lk_redis_call_number(call, store->shift_us);
+    lk_redis_call_add(call, lk_slice_of("")); /* set from the link */
+    lk_redis_call_add_number(call, store->shift_us);
 }
 
 /* ... channel alone ... */
@@ -90,8 +90,8 @@ void lk_redis_call_begin(struct lk_redis *store, const char *operation, const st
     if (is_attended) {
         lk_redis_subscriber_channel(&store->subscriber, call->root, call->channel);
     }
-    lk_redis_call_say(call, lk_slice_of(call->channel));
-    lk_redis_call_say(call, lk_slice_of(store->topology.is_cluster ? "0" : "1"));
+    lk_redis_call_add(call, lk_slice_of(call->channel));
+    lk_redis_call_add(call, lk_slice_of(store->topology.is_cluster ? "0" : "1"));
 }
 
 /* ... ALONE STYLE NOTE_GIVEN BLOCKERS channel ... */
@@ -110,19 +110,19 @@ void lk_redis_call_begin_plain(struct lk_redis *store, const char *operation,
             ? snprintf(call->said, sizeof call->said, "%d000 ", !store->topology.is_cluster)
             : snprintf(call->said, sizeof call->said, "%d%d%d%zu %s", !store->topology.is_cluster,
                        (int)ask->style, ask->note_given, ask->blockers_max, call->channel);
-    lk_redis_call_say(call, (struct lk_slice){call->said, (size_t)size});
+    lk_redis_call_add(call, (struct lk_slice){call->said, (size_t)size});
 }
 
-void lk_redis_call_say_identity(struct lk_redis_call *call, struct lk_slice owner,
+void lk_redis_call_add_identity(struct lk_redis_call *call, struct lk_slice owner,
                                 const struct lk_path *path) {
     memcpy(call->identity, owner.bytes, owner.size);
     call->identity[owner.size] = '\0';
     memcpy(call->identity + owner.size + 1, path->bytes, path->size);
-    lk_redis_call_say(call, (struct lk_slice){call->identity, owner.size + 1 + path->size});
+    lk_redis_call_add(call, (struct lk_slice){call->identity, owner.size + 1 + path->size});
 }
 
 /* struct.unpack('<BdI4I4') of the script. */
-void lk_redis_call_say_terms(struct lk_redis_call *call, const struct lk_ask *ask) {
+void lk_redis_call_add_terms(struct lk_redis_call *call, const struct lk_ask *ask) {
     char *room = call->room[call->words.count];
     double ttl_ms = (double)ask->ttl_ms;
     uint32_t limit = htole32(ask->parts[0].limit);
@@ -135,7 +135,7 @@ void lk_redis_call_say_terms(struct lk_redis_call *call, const struct lk_ask *as
     memcpy(room + 1, &bits, sizeof bits);
     memcpy(room + 9, &limit, sizeof limit);
     memcpy(room + 13, &units, sizeof units);
-    lk_redis_call_say(call, (struct lk_slice){room, 17});
+    lk_redis_call_add(call, (struct lk_slice){room, 17});
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -384,12 +384,11 @@ static lk_outcome react(struct attempt *attempt, enum verdict verdict, struct lk
         return pause(attempt) ? LK_OK : LK_UNAVAILABLE;
     default:
         if (failed == LK_INTERNAL) {
-            return lk_error_set(
-                error, failed,
-                "what stands in keys of {%.*s}:lk: or {}:lk: is damaged, or not Lockkeeper's: "
-                "when no lock is held there, delete them. The Redis server "
-                "says: %.300s",
-                (int)attempt->call->root.size, attempt->call->root.bytes, text);
+            return lk_error_set(error, failed,
+                                "keys of {%.*s}:lk: or {}:lk: are damaged, or not Lockkeeper's: "
+                                "when no lock is held there, delete them. The Redis server "
+                                "says: %.300s",
+                                (int)attempt->call->root.size, attempt->call->root.bytes, text);
         }
         return lk_error_set(error, failed, "the Redis server says: %.300s", text);
     }

@@ -36,13 +36,13 @@ void lk_redis_call_begin_plain(struct lk_redis *store, const char *operation,
                                const struct lk_path *path, const struct lk_ask *ask,
                                struct lk_redis_call *call);
 /* Adds owner and path as one argument. */
-void lk_redis_call_say_identity(struct lk_redis_call *call, struct lk_slice owner,
+void lk_redis_call_add_identity(struct lk_redis_call *call, struct lk_slice owner,
                                 const struct lk_path *path);
 /* Adds what is kept with a request: flags, ttl, limit and units of its part. */
-void lk_redis_call_say_terms(struct lk_redis_call *call, const struct lk_ask *ask);
+void lk_redis_call_add_terms(struct lk_redis_call *call, const struct lk_ask *ask);
 
-void lk_redis_call_say(struct lk_redis_call *call, struct lk_slice word);
-void lk_redis_call_number(struct lk_redis_call *call, int64_t number);
+void lk_redis_call_add(struct lk_redis_call *call, struct lk_slice word);
+void lk_redis_call_add_number(struct lk_redis_call *call, int64_t number);
 
 /*
  * LK_OK with *ret_reply, for freeReplyObject(): an array that starts with outcome and time, or, for

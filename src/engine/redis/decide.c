@@ -54,32 +54,32 @@ static bool is_plain_target(const struct lk_target *target) {
     return target->part_count == 1 && target->batch.size == 0;
 }
 
-static void say_plain_ask(struct lk_redis *store, struct lk_redis_call *call,
+static void add_plain_ask(struct lk_redis *store, struct lk_redis_call *call,
                           const struct lk_ask *ask) {
     lk_redis_call_begin_plain(store, "a", &ask->parts[0].path, ask, call);
-    lk_redis_call_say_terms(call, ask);
-    lk_redis_call_say_identity(call, ask->owner, &ask->parts[0].path);
-    lk_redis_call_say(call, ask->note_given ? ask->note : (struct lk_slice){NULL, 0});
+    lk_redis_call_add_terms(call, ask);
+    lk_redis_call_add_identity(call, ask->owner, &ask->parts[0].path);
+    lk_redis_call_add(call, ask->note_given ? ask->note : (struct lk_slice){NULL, 0});
 }
 
-static void say_ask(struct lk_redis_call *call, const struct lk_ask *ask) {
-    lk_redis_call_say(call, ask->owner);
-    lk_redis_call_number(call, ask->style);
-    lk_redis_call_number(call, ask->ttl_ms);
-    lk_redis_call_number(call, ask->until_us);
-    lk_redis_call_number(call, ask->note_given);
-    lk_redis_call_say(call, ask->note_given ? ask->note : (struct lk_slice){NULL, 0});
-    lk_redis_call_number(call, (int64_t)ask->blockers_max);
-    lk_redis_call_number(call, ask->wants_value);
-    lk_redis_call_number(call, (int64_t)ask->part_count);
+static void add_ask(struct lk_redis_call *call, const struct lk_ask *ask) {
+    lk_redis_call_add(call, ask->owner);
+    lk_redis_call_add_number(call, ask->style);
+    lk_redis_call_add_number(call, ask->ttl_ms);
+    lk_redis_call_add_number(call, ask->until_us);
+    lk_redis_call_add_number(call, ask->note_given);
+    lk_redis_call_add(call, ask->note_given ? ask->note : (struct lk_slice){NULL, 0});
+    lk_redis_call_add_number(call, (int64_t)ask->blockers_max);
+    lk_redis_call_add_number(call, ask->wants_value);
+    lk_redis_call_add_number(call, (int64_t)ask->part_count);
     for (size_t i = 0; i < ask->part_count; i++) {
         const struct lk_path *path = &ask->parts[i].path;
 
-        lk_redis_call_say(call, (struct lk_slice){path->bytes, path->size});
-        lk_redis_call_number(call, ask->parts[i].limit);
-        lk_redis_call_number(call, ask->parts[i].units);
+        lk_redis_call_add(call, (struct lk_slice){path->bytes, path->size});
+        lk_redis_call_add_number(call, ask->parts[i].limit);
+        lk_redis_call_add_number(call, ask->parts[i].units);
     }
-    lk_redis_call_say(call, ask->batch);
+    lk_redis_call_add(call, ask->batch);
 }
 
 /* When, on this machine's clock, a request in front may have expired. */
@@ -109,10 +109,10 @@ static lk_outcome ask_for(struct lk_redis *store, const struct lk_ask *ask,
         version = lk_redis_subscriber_version(&store->subscriber);
     }
     if (is_plain(ask)) {
-        say_plain_ask(store, &call, ask);
+        add_plain_ask(store, &call, ask);
     } else {
         lk_redis_call_begin(store, "ask", &ask->parts[0].path, is_attended, &call);
-        say_ask(&call, ask);
+        add_ask(&call, ask);
     }
     call.is_repeatable = true;
     call.grants = true;
@@ -143,10 +143,10 @@ bool lk_redis_may_have_forgotten(struct lk_engine *engine, uint64_t ticket,
     lk_error error;
 
     lk_redis_call_begin(store, "forgotten", &parts[0].path, false, &call);
-    lk_redis_call_number(&call, (int64_t)ticket);
-    lk_redis_call_number(&call, (int64_t)part_count);
+    lk_redis_call_add_number(&call, (int64_t)ticket);
+    lk_redis_call_add_number(&call, (int64_t)part_count);
     for (size_t i = 0; i < part_count; i++) {
-        lk_redis_call_say(&call, (struct lk_slice){parts[i].path.bytes, parts[i].path.size});
+        lk_redis_call_add(&call, (struct lk_slice){parts[i].path.bytes, parts[i].path.size});
     }
     call.is_repeatable = true;
     if (lk_redis_call_make(store, &call, patience, &reply, &error) != LK_OK) {
@@ -159,14 +159,14 @@ bool lk_redis_may_have_forgotten(struct lk_engine *engine, uint64_t ticket,
 
 /* ---- renew and release ----------------------------------------------------------------------- */
 
-static void say_paths(struct lk_redis_call *call, const struct lk_target *target) {
-    lk_redis_call_number(call, (int64_t)target->part_count);
+static void add_paths(struct lk_redis_call *call, const struct lk_target *target) {
+    lk_redis_call_add_number(call, (int64_t)target->part_count);
     for (size_t i = 0; i < target->part_count; i++) {
         const struct lk_path *path = &target->parts[i].path;
 
-        lk_redis_call_say(call, (struct lk_slice){path->bytes, path->size});
+        lk_redis_call_add(call, (struct lk_slice){path->bytes, path->size});
     }
-    lk_redis_call_say(call, target->batch);
+    lk_redis_call_add(call, target->batch);
 }
 
 static lk_outcome answer(struct lk_redis *store, struct lk_redis_call *call,
@@ -191,15 +191,15 @@ static lk_outcome renew(struct lk_redis *store, const struct lk_renew *renew,
     }
     if (is_plain_target(target)) {
         lk_redis_call_begin_plain(store, "n", &target->parts[0].path, NULL, &call);
-        lk_redis_call_number(&call, (int64_t)target->token);
-        lk_redis_call_say_identity(&call, target->owner, &target->parts[0].path);
-        lk_redis_call_number(&call, renew->ttl_ms);
+        lk_redis_call_add_number(&call, (int64_t)target->token);
+        lk_redis_call_add_identity(&call, target->owner, &target->parts[0].path);
+        lk_redis_call_add_number(&call, renew->ttl_ms);
     } else {
         lk_redis_call_begin(store, "renew", &target->parts[0].path, false, &call);
-        lk_redis_call_say(&call, target->owner);
-        lk_redis_call_number(&call, (int64_t)target->token);
-        lk_redis_call_number(&call, renew->ttl_ms);
-        say_paths(&call, target);
+        lk_redis_call_add(&call, target->owner);
+        lk_redis_call_add_number(&call, (int64_t)target->token);
+        lk_redis_call_add_number(&call, renew->ttl_ms);
+        add_paths(&call, target);
     }
     call.is_repeatable = true;
     return answer(store, &call, patience, decision);
@@ -215,15 +215,15 @@ static lk_outcome release(struct lk_redis *store, const struct lk_release *relea
     }
     if (is_plain_target(target) && !release->puts) {
         lk_redis_call_begin_plain(store, "r", &target->parts[0].path, NULL, &call);
-        lk_redis_call_number(&call, (int64_t)target->token);
-        lk_redis_call_say_identity(&call, target->owner, &target->parts[0].path);
+        lk_redis_call_add_number(&call, (int64_t)target->token);
+        lk_redis_call_add_identity(&call, target->owner, &target->parts[0].path);
     } else {
         lk_redis_call_begin(store, "release", &target->parts[0].path, false, &call);
-        lk_redis_call_say(&call, target->owner);
-        lk_redis_call_number(&call, (int64_t)target->token);
-        lk_redis_call_number(&call, release->puts);
-        lk_redis_call_say(&call, release->puts ? release->put : (struct lk_slice){NULL, 0});
-        say_paths(&call, target);
+        lk_redis_call_add(&call, target->owner);
+        lk_redis_call_add_number(&call, (int64_t)target->token);
+        lk_redis_call_add_number(&call, release->puts);
+        lk_redis_call_add(&call, release->puts ? release->put : (struct lk_slice){NULL, 0});
+        add_paths(&call, target);
     }
     call.is_repeatable = target->token != 0; /* without a token, a second release answers LOST */
     return answer(store, &call, patience, decision);
@@ -238,11 +238,11 @@ static lk_outcome break_all(struct lk_redis *store, const struct lk_break *broke
     lk_outcome outcome;
 
     lk_redis_call_begin(store, "break", &broken->path, false, &call);
-    lk_redis_call_say(&call, (struct lk_slice){broken->path.bytes, broken->path.size});
-    lk_redis_call_say(&call, broken->owner);
-    lk_redis_call_number(&call, broken->at_once);
-    lk_redis_call_say(&call, broken->by);
-    lk_redis_call_say(&call, broken->reason);
+    lk_redis_call_add(&call, (struct lk_slice){broken->path.bytes, broken->path.size});
+    lk_redis_call_add(&call, broken->owner);
+    lk_redis_call_add_number(&call, broken->at_once);
+    lk_redis_call_add(&call, broken->by);
+    lk_redis_call_add(&call, broken->reason);
     outcome = lk_redis_call_make(store, &call, patience, &reply, &decision->error);
     if (outcome != LK_OK) {
         return outcome;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What `lk doctor` reports about the servers. */
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 

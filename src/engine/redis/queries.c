@@ -180,7 +180,7 @@ static lk_outcome query(struct lk_redis *store, const char *operation, const str
     lk_outcome outcome;
 
     lk_redis_call_begin(store, operation, path, false, &call);
-    lk_redis_call_say(&call, (struct lk_slice){path->bytes, path->size});
+    lk_redis_call_add(&call, (struct lk_slice){path->bytes, path->size});
     call.is_repeatable = true;
     outcome = lk_redis_call_make(store, &call, patience, &reply, error);
     if (outcome == LK_OK && !gather(gathering, reply)) {
@@ -348,7 +348,7 @@ static bool add_entry(const redisReply *entry, const struct lk_path *prefix, lk_
         return true;
     }
     return lk_audit_add(audit, &(struct lk_audit_row){
-                                   .at_unix_ms = lk_redis_integer_at(entry, AT) / 1000,
+                                   .at_unix_us = lk_redis_integer_at(entry, AT),
                                    .by = lk_redis_text_at(entry, BY),
                                    .reason = lk_redis_text_at(entry, REASON),
                                    .path = text,

@@ -20,7 +20,7 @@ lk_outcome lk_redis_value_get(struct lk_engine *engine, const struct lk_path *pa
     lk_outcome outcome;
 
     lk_redis_call_begin(store, "get", path, false, &call);
-    lk_redis_call_say(&call, (struct lk_slice){path->bytes, path->size});
+    lk_redis_call_add(&call, (struct lk_slice){path->bytes, path->size});
     call.is_repeatable = true;
     outcome = lk_redis_call_make(store, &call, patience, &reply, error);
     if (outcome != LK_OK) {
@@ -58,11 +58,11 @@ lk_outcome lk_redis_put(struct lk_redis *store, const struct lk_put *put,
         return outcome;
     }
     lk_redis_call_begin(store, "put", &put->path, false, &call);
-    lk_redis_call_say(&call, (struct lk_slice){put->path.bytes, put->path.size});
-    lk_redis_call_say(&call, put->owner);
-    lk_redis_call_number(&call, (int64_t)put->token);
-    lk_redis_call_number(&call, put->deletes);
-    lk_redis_call_say(&call, put->deletes ? (struct lk_slice){NULL, 0} : put->bytes);
+    lk_redis_call_add(&call, (struct lk_slice){put->path.bytes, put->path.size});
+    lk_redis_call_add(&call, put->owner);
+    lk_redis_call_add_number(&call, (int64_t)put->token);
+    lk_redis_call_add_number(&call, put->deletes);
+    lk_redis_call_add(&call, put->deletes ? (struct lk_slice){NULL, 0} : put->bytes);
     outcome = lk_redis_call_make(store, &call, patience, &reply, error);
     if (outcome == LK_OK) {
         outcome = lk_redis_outcome_read(reply, error);

@@ -30,8 +30,8 @@ static lk_outcome check_slots(const struct lk_redis *store, const struct lk_push
     return LK_OK;
 }
 
-static void say_path(struct lk_redis_call *call, const struct lk_path *path) {
-    lk_redis_call_say(call, (struct lk_slice){path->bytes, path->size});
+static void add_path(struct lk_redis_call *call, const struct lk_path *path) {
+    lk_redis_call_add(call, (struct lk_slice){path->bytes, path->size});
 }
 
 /* Makes a call that is answered with an outcome and a sentence. */
@@ -64,15 +64,15 @@ lk_outcome lk_redis_push(struct lk_redis *store, const struct lk_push *push,
         return outcome;
     }
     lk_redis_call_begin(store, "push", &push->queue, false, &call);
-    say_path(&call, &push->queue);
-    lk_redis_call_say(&call, push->id);
-    lk_redis_call_say(&call, push->value);
-    lk_redis_call_number(&call, push->delay_ms);
-    lk_redis_call_number(&call, (int64_t)push->need_count);
+    add_path(&call, &push->queue);
+    lk_redis_call_add(&call, push->id);
+    lk_redis_call_add(&call, push->value);
+    lk_redis_call_add_number(&call, push->delay_ms);
+    lk_redis_call_add_number(&call, (int64_t)push->need_count);
     for (size_t i = 0; i < push->need_count; i++) {
-        say_path(&call, &push->needs[i].path);
-        lk_redis_call_number(&call, push->needs[i].limit);
-        lk_redis_call_number(&call, push->needs[i].units);
+        add_path(&call, &push->needs[i].path);
+        lk_redis_call_add_number(&call, push->needs[i].limit);
+        lk_redis_call_add_number(&call, push->needs[i].units);
     }
     outcome = lk_redis_call_make(store, &call, patience, &reply, error);
     if (outcome == LK_OK) {
@@ -149,12 +149,12 @@ lk_outcome lk_redis_take(struct lk_redis *store, const struct lk_take *take,
     cursor->version = lk_redis_subscriber_version(&store->subscriber);
     (void)snprintf(number, sizeof number, "%" PRIu64, take->ask_number);
     lk_redis_call_begin(store, "take", &take->queue, true, &call);
-    say_path(&call, &take->queue);
-    lk_redis_call_say(&call, take->owner);
-    lk_redis_call_number(&call, take->ttl_ms);
-    lk_redis_call_number(&call, take->max_attempts);
-    lk_redis_call_say(&call, lk_slice_of(number));
-    lk_redis_call_say(&call, take->note_given ? take->note : (struct lk_slice){NULL, 0});
+    add_path(&call, &take->queue);
+    lk_redis_call_add(&call, take->owner);
+    lk_redis_call_add_number(&call, take->ttl_ms);
+    lk_redis_call_add_number(&call, take->max_attempts);
+    lk_redis_call_add(&call, lk_slice_of(number));
+    lk_redis_call_add(&call, take->note_given ? take->note : (struct lk_slice){NULL, 0});
     call.is_repeatable = take->ask_number != 0;
     call.grants = true;
     outcome = lk_redis_call_make(store, &call, patience, &reply, &decision->error);
@@ -185,12 +185,12 @@ lk_outcome lk_redis_finish(struct lk_redis *store, const struct lk_finish *finis
         return outcome;
     }
     lk_redis_call_begin(store, "finish", &finish->queue, false, &call);
-    say_path(&call, &finish->queue);
-    lk_redis_call_say(&call, finish->id);
-    lk_redis_call_say(&call, finish->owner);
-    lk_redis_call_number(&call, (int64_t)finish->token);
-    lk_redis_call_say(&call, lk_slice_of(finish->kind == LK_FINISH_DONE ? "done" : "retry"));
-    lk_redis_call_number(&call, finish->delay_ms);
+    add_path(&call, &finish->queue);
+    lk_redis_call_add(&call, finish->id);
+    lk_redis_call_add(&call, finish->owner);
+    lk_redis_call_add_number(&call, (int64_t)finish->token);
+    lk_redis_call_add(&call, lk_slice_of(finish->kind == LK_FINISH_DONE ? "done" : "retry"));
+    lk_redis_call_add_number(&call, finish->delay_ms);
     call.is_repeatable = finish->token != 0;
     return make_plain(store, &call, patience, error);
 }
@@ -206,7 +206,7 @@ lk_outcome lk_redis_unpark(struct lk_redis *store, const struct lk_unpark *unpar
         return outcome;
     }
     lk_redis_call_begin(store, "unpark", &unpark->queue, false, &call);
-    say_path(&call, &unpark->queue);
-    lk_redis_call_say(&call, unpark->id);
+    add_path(&call, &unpark->queue);
+    lk_redis_call_add(&call, unpark->id);
     return make_plain(store, &call, patience, error);
 }

@@ -86,7 +86,7 @@ lk_outcome lk_redis_items(struct lk_engine *engine, const struct lk_path *queue,
     lk_outcome outcome;
 
     lk_redis_call_begin(store, "items", queue, false, &call);
-    lk_redis_call_say(&call, (struct lk_slice){queue->bytes, queue->size});
+    lk_redis_call_add(&call, (struct lk_slice){queue->bytes, queue->size});
     call.is_repeatable = true;
     outcome = lk_redis_call_make(store, &call, patience, &reply, error);
     if (outcome == LK_OK) {
@@ -107,7 +107,7 @@ lk_outcome lk_redis_stats(struct lk_engine *engine, const struct lk_path *queue,
 
     (void)depth; /* a count costs no more */
     lk_redis_call_begin(store, "stats", queue, false, &call);
-    lk_redis_call_say(&call, (struct lk_slice){queue->bytes, queue->size});
+    lk_redis_call_add(&call, (struct lk_slice){queue->bytes, queue->size});
     call.is_repeatable = true;
     outcome = lk_redis_call_make(store, &call, patience, &reply, error);
     if (outcome != LK_OK) {

@@ -39,7 +39,7 @@ static bool reserve_one(lk_audit *audit) {
 
 bool lk_audit_add(lk_audit *audit, const struct lk_audit_row *row) {
     lk_audit_entry entry = {
-        .at_unix_ms = row->at_unix_ms,
+        .at_unix_ms = row->at_unix_us / 1000,
         .by = lk_text_copy(row->by),
         .reason = lk_text_copy(row->reason),
         .path = lk_text_copy(row->path),

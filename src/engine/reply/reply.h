@@ -12,7 +12,7 @@
 
 #include "base/text.h"
 #include "lockkeeper/lockkeeper.h"
-#include "model/model.h"
+#include "model/audit_row.h"
 
 enum {
     LK_BLOCKERS_PER_ENTRY_MAX = 16, /* named per entry of lk_show(); `position` counts them all */
@@ -142,18 +142,6 @@ void lk_limits_into_quotas(const lk_limits *limits, struct lk_quotas *quotas);
 lk_report *lk_report_make(const char *text, const char *warnings);
 
 /* ---- audits ---------------------------------------------------------------------------------- */
-
-/* One broken request, for lk_audit_add(). Everything is borrowed. */
-struct lk_audit_row {
-    int64_t at_unix_ms;
-    struct lk_slice by;
-    struct lk_slice reason;
-    struct lk_slice path; /* the path that was broken */
-    struct lk_slice owner;
-    struct lk_slice note; /* empty: none */
-    uint64_t ticket;
-    uint64_t token; /* 0: it was waiting */
-};
 
 lk_audit *lk_audit_new(void); /* NULL when memory is exhausted */
 

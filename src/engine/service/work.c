@@ -2,7 +2,6 @@
 /* Values (R15) and work (R16) kept by a service. */
 #include <stdlib.h>
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "engine/reply/reply.h"
 #include "engine/service/pages.h"

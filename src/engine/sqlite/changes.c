@@ -124,16 +124,7 @@ int lk_changes_record(const struct lk_closure *closure, const struct lk_effects 
             continue;
         }
         lk_model_record(closure->model, change->request, record);
-        row.audit = (struct lk_sql_audit){
-            .at_unix_us = command->times.wall_us,
-            .by = broken->by,
-            .reason = broken->reason,
-            .path = {broken->path.bytes, broken->path.size},
-            .owner = record->owner,
-            .note = record->note,
-            .ticket = record->ticket,
-            .token = record->token,
-        };
+        row.audit = lk_audit_row_of(broken, record, command->times.wall_us);
         code = lk_sql_row_write(&closure->store->sql, &row);
     }
     return code;

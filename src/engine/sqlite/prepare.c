@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/error.h"
 #include "sql/format.h"
 
 /* ---- the guard ------------------------------------------------------------------------------- */
@@ -281,11 +280,11 @@ static int prepare_rows(struct lk_sqlite *store, struct lk_sqlite_source *source
     const char *table = source->text.table.bytes;
     const char *column = source->text.id_column.bytes;
     int code = prepare_format(
-        store, source, "looking at a row",
+        store, source, "reading a row",
         sqlite3_mprintf(one, table, column, table, table, column, where_of(source)), &source->fits);
 
     return code == SQLITE_OK
-               ? prepare_format(store, source, "looking at a row",
+               ? prepare_format(store, source, "reading a row",
                                 sqlite3_mprintf(one, table, column, table, table, column, "1"),
                                 &source->row)
                : code;

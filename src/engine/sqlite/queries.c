@@ -140,23 +140,8 @@ lk_outcome lk_sqlite_show(struct lk_engine *engine, const struct lk_path *path,
     return run(&near, patience, ret_listing, error);
 }
 
-int lk_sqlite_audit_add(lk_audit *audit, const struct lk_sql_audit *row) {
-    const struct lk_audit_row broken = {
-        .at_unix_ms = row->at_unix_us / 1000,
-        .by = row->by,
-        .reason = row->reason,
-        .path = row->path,
-        .owner = row->owner,
-        .note = row->note,
-        .ticket = row->ticket,
-        .token = row->token,
-    };
-
-    return lk_audit_add(audit, &broken) ? SQLITE_OK : SQLITE_NOMEM;
-}
-
-static int add_audit(void *context, const struct lk_sql_audit *audit) {
-    return lk_sqlite_audit_add(context, audit);
+static int add_audit(void *context, const struct lk_audit_row *audit) {
+    return lk_audit_add(context, audit) ? SQLITE_OK : SQLITE_NOMEM;
 }
 
 lk_outcome lk_sqlite_audit(struct lk_engine *engine, const struct lk_path *prefix,

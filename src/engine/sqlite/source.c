@@ -108,7 +108,7 @@ int lk_sqlite_source_fits(struct lk_sqlite *store, struct lk_sqlite_source *sour
     code = step_to_row(store, source->fits, &row_id);
     *ret_fits = code == SQLITE_ROW;
     if (code != SQLITE_ROW && code != SQLITE_DONE) {
-        (void)lk_sqlite_source_blame(store, source, "looking at a row again failed", code);
+        (void)lk_sqlite_source_blame(store, source, "checking a row again failed", code);
     }
     return finish(source->fits, code);
 }
@@ -135,7 +135,7 @@ static int bind_real_id(struct lk_sqlite *store, struct lk_sqlite_source *source
                                 SQLITE_TRANSIENT);
     }
     if (code != SQLITE_ROW && code != SQLITE_DONE) {
-        (void)lk_sqlite_source_blame(store, source, "looking at a row failed", code);
+        (void)lk_sqlite_source_blame(store, source, "reading a row failed", code);
     }
     return finish(source->row, code);
 }

@@ -29,11 +29,6 @@ lk_outcome lk_sqlite_open(struct lk_slice rest, const struct lk_sqlite_options *
                           const struct lk_patience *patience, struct lk_engine **ret_engine,
                           struct lk_error *error);
 
-struct lk_sql_audit;
-
-/* Appends a row of the record of breaks. Returns SQLite's code. */
-int lk_sqlite_audit_add(lk_audit *audit, const struct lk_sql_audit *row);
-
 /* The id of the boot whose clock deadlines are on. LK_OK, or LK_UNSUPPORTED: there is none. */
 lk_outcome lk_sqlite_boot_id(char ret_boot_id[LK_SQL_BOOT_ID_MAX + 1], struct lk_error *error);
 

@@ -5,8 +5,6 @@
 
 void lk_core_audit_break(struct lk_core *core, const struct lk_break *broken,
                          const struct lk_effects *effects) {
-    const struct lk_path *path = &broken->path;
-
     for (size_t i = 0; i < effects->change_count; i++) {
         const struct lk_change *change = &effects->changes[i];
         struct lk_record *record = &core->record;
@@ -16,16 +14,7 @@ void lk_core_audit_break(struct lk_core *core, const struct lk_break *broken,
             continue;
         }
         lk_model_record(core->model, change->request, record);
-        row = (struct lk_audit_row){
-            .at_unix_ms = core->times.wall_us / 1000,
-            .by = broken->by,
-            .reason = broken->reason,
-            .path = {path->bytes, path->size},
-            .owner = record->owner,
-            .note = record->note,
-            .ticket = record->ticket,
-            .token = record->token,
-        };
+        row = lk_audit_row_of(broken, record, core->times.wall_us);
         if (core->audit->count >= LK_SQL_AUDIT_MAX + LK_CORE_AUDIT_SPARE) {
             lk_audit_drop_oldest(core->audit, LK_CORE_AUDIT_SPARE);
             core->audit_first += LK_CORE_AUDIT_SPARE;

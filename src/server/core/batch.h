@@ -10,7 +10,6 @@
 #ifndef LK_SERVER_CORE_BATCH_H
 #define LK_SERVER_CORE_BATCH_H
 
-#include "engine/stored_event.h"
 #include "server/core/arena.h"
 #include "sql/rows.h"
 

@@ -307,19 +307,7 @@ static void collect_ended(struct lk_collection *collection, const struct lk_comm
 }
 
 void lk_collect_audit(struct lk_collection *collection, const struct lk_audit_row *audit) {
-    struct lk_row row = {.kind = LK_ROW_AUDIT};
-
-    row.audit = (struct lk_sql_audit){
-        .at_unix_us = audit->at_unix_ms * 1000,
-        .by = audit->by,
-        .reason = audit->reason,
-        .path = audit->path,
-        .owner = audit->owner,
-        .note = audit->note,
-        .ticket = audit->ticket,
-        .token = audit->token,
-    };
-    add(collection, &row);
+    add(collection, &(struct lk_row){.kind = LK_ROW_AUDIT, .audit = *audit});
 }
 
 /* ---- events and bounds ----------------------------------------------------------------------- */

@@ -126,8 +126,8 @@ void lk_http_live_check_end(struct lk_http_live_check *live_check) {
 /* ---- penalties ------------------------------------------------------------------------------- */
 
 /*
- * A refusal that is held back. The listener does not detect that its client closes meanwhile, so a
- * client that reconnects for its next guess finds its place still taken.
+ * A refusal that is held back. The listener does not detect that its client closes meanwhile: the
+ * connection stays pending, protected, and counts towards the bound of its address.
  */
 struct lk_http_penalty {
     struct event timer;

@@ -328,8 +328,8 @@ void lk_resp_connection_evict(struct lk_pending *pending) {
 
 /*
  * The refusal waits in the reply buffer, and so do the commands after it. The listener does not
- * detect that the client closes meanwhile: a client that reconnects for its next guess finds its
- * place taken.
+ * detect that the client closes meanwhile: the connection stays pending, protected, and counts
+ * towards the bound of its address.
  */
 void lk_resp_connection_penalize(struct lk_resp_connection *connection) {
     struct lk_admission *admission = &connection->listener->admission;

@@ -34,7 +34,7 @@ enum {
     ENDED_SWEEP = 256,   /* examined by each batch */
     EVENTS_SWEEP = 256,  /* deleted by each batch, and as many again as it adds */
     OPEN_MS_MAX = 10000,
-    FAREWELL_MS_MAX = 1000, /* how long to wait for a service that has been killed to exit */
+    EXIT_WAIT_MS_MAX = 1000, /* how long to wait for a service that has been killed to exit */
 };
 
 struct store {
@@ -167,10 +167,10 @@ static int visit_request(void *context, const struct lk_sql_request *request) {
                : SQLITE_NOMEM;
 }
 
-static int visit_audit(void *context, const struct lk_sql_audit *audit) {
+static int visit_audit(void *context, const struct lk_audit_row *audit) {
     const struct lk_core_snapshot *snapshot = context;
 
-    return lk_sqlite_audit_add(snapshot->audit, audit);
+    return lk_audit_add(snapshot->audit, audit) ? SQLITE_OK : SQLITE_NOMEM;
 }
 
 static int visit_event(void *context, const struct lk_sql_event *row) {
@@ -331,7 +331,7 @@ static lk_outcome prepare_file(const struct store *store, lk_error *error) {
 /* Waits for a service that has just been killed and may not have exited yet. */
 static lk_outcome lock_file(struct store *store, lk_error *error) {
     const struct timespec pause = {.tv_nsec = 10000000};
-    int64_t until_us = lk_clock_now_us() + (int64_t)FAREWELL_MS_MAX * 1000;
+    int64_t until_us = lk_clock_now_us() + (int64_t)EXIT_WAIT_MS_MAX * 1000;
     int failure = lk_sqlite_service_lock_take(store->path, &store->lock);
 
     while (failure == EAGAIN && lk_clock_now_us() < until_us) {

@@ -194,7 +194,7 @@ take: BEGIN
                      AND p.path = SUBSTRING_INDEX(the_queue, '/', n.n) AND p.deadline_us > now_us
                      AND p.owner <> asker) INTO is_paused;
     IF is_paused THEN
-        SET sentence = 'R16: a lock on the queue, held or in line, pauses all claiming',
+        SET sentence = 'R16: a lock on the queue, held or waiting, pauses all claiming',
             saw_items = TRUE, its_id = NULL;
     END IF;
     WHILE its_id IS NOT NULL AND self IS NULL AND sentence IS NULL DO

@@ -231,7 +231,7 @@ BEGIN
                     AND i.arrival > behind ORDER BY i.arrival LIMIT 64) AS x;
         END IF;
         SET sentence = IF(is_paused,
-            'R16: a lock on the queue, held or in line, pauses all claiming',
+            'R16: a lock on the queue, held or waiting, pauses all claiming',
             'R16: there is nothing to claim now');
         CALL lk_first_deadline(the_root, now_us, look_us);
         SELECT LEAST(COALESCE(MIN(d.due_us), 9223372036854775807), look_us) - now_us INTO look_us

@@ -4,9 +4,9 @@
 -- transactions that write events wait until this one has committed, so the numbers are in the order
 -- of the commits, without gaps.
 
--- Wakes those who listen. A listener that is stopped keeps in the server's queue what it has not
--- read, and when that is full each NOTIFY fails, with its transaction. So where it is half full
--- nobody is notified; those who wait look by themselves, each second.
+-- Wakes the sessions that LISTEN. What a stopped session has not read stays in the server's queue
+-- of notifications, and when that is full each NOTIFY fails, with its transaction. So no session is
+-- notified while the queue is half full: waiters also poll, once a second.
 CREATE OR REPLACE FUNCTION lockkeeper.notify(payload text) RETURNS void
 LANGUAGE sql AS
 $$ SELECT pg_notify('lockkeeper', payload) WHERE pg_notification_queue_usage() < 0.5 $$;

@@ -212,7 +212,7 @@ BEGIN
     WHERE i.queue = the_queue AND i.state = 'delayed' AND i.due_us <= turn.now_us;
     IF lockkeeper.is_paused(the_owner, the_above, turn.now_us) THEN
         RETURN lockkeeper.nothing_to_take(the_queue,
-            'R16: a lock on the queue, held or in line, pauses all claiming', true, turn);
+            'R16: a lock on the queue, held or waiting, pauses all claiming', true, turn);
     END IF;
     FOR item IN
         SELECT i.* FROM lockkeeper.items AS i WHERE i.queue = the_queue AND i.state = 'ready'

@@ -245,7 +245,7 @@ BEGIN
     END IF;
     IF lockkeeper.is_paused(the_owner, the_above, turn.now_us) THEN
         result.taken := lockkeeper.nothing_to_take(the_queue,
-            'R16: a lock on the queue, held or in line, pauses all claiming', true, turn);
+            'R16: a lock on the queue, held or waiting, pauses all claiming', true, turn);
         RETURN result;
     END IF;
     FOR item IN

@@ -136,7 +136,7 @@ lk_outcome lk_redis_exchange_text(struct lk_redis_link *link, const char *const 
     struct lk_redis_words words = {.count = 0};
 
     for (size_t i = 0; i < count; i++) {
-        lk_redis_say(&words, lk_slice_of(texts[i]));
+        lk_redis_words_add(&words, lk_slice_of(texts[i]));
     }
     return lk_redis_exchange(link, &words, patience, ret_reply, error);
 }

@@ -33,7 +33,7 @@ struct lk_redis_words {
     int count;
 };
 
-static inline void lk_redis_say(struct lk_redis_words *words, struct lk_slice word) {
+static inline void lk_redis_words_add(struct lk_redis_words *words, struct lk_slice word) {
     words->bytes[words->count] = word.size > 0 ? word.bytes : "";
     words->sizes[words->count++] = word.size;
 }

@@ -17,8 +17,8 @@
 #include "base/random.h"
 
 #define START_US_MAX INT64_C(500000) /* for the first connection */
-#define LOOK_US INT64_C(2000000)     /* about how often sleepers query by themselves... */
-#define LOOK_DEAF_US INT64_C(100000) /* ...and how often without a subscription */
+#define POLL_US INT64_C(2000000)     /* about how often sleepers query by themselves... */
+#define POLL_DEAF_US INT64_C(100000) /* ...and how often without a subscription */
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
@@ -218,13 +218,13 @@ lk_outcome lk_redis_subscriber_sleep(struct lk_redis_subscriber *subscriber, uin
                                      uint64_t version, int64_t until_us, struct lk_waker *waker) {
     struct lk_random random = {lk_random_draw()};
     lk_outcome outcome;
-    int64_t look_us;
+    int64_t poll_us;
 
     pthread_mutex_lock(&subscriber->mutex);
-    look_us = subscriber->is_connected ? LOOK_US : LOOK_DEAF_US;
-    look_us = lk_clock_now_us() + lk_random_between(&random, look_us * 3 / 4, look_us * 5 / 4);
+    poll_us = subscriber->is_connected ? POLL_US : POLL_DEAF_US;
+    poll_us = lk_clock_now_us() + lk_random_between(&random, poll_us * 3 / 4, poll_us * 5 / 4);
     outcome = lk_sleepers_sleep(&subscriber->sleepers, &subscriber->mutex, id, version,
-                                lk_min(until_us, look_us), waker);
+                                lk_min(until_us, poll_us), waker);
     pthread_mutex_unlock(&subscriber->mutex);
     return outcome;
 }

@@ -255,7 +255,7 @@ function L.operations.take()
     local any = L.make_part(take.queue .. '/\127', 0, 0)
     if L.check({owner = take.owner, ticket = NEWEST, parts = {any}, is_item = true}) then
         return take_nothing(R, take,
-            'R16: a lock on the queue, held or in line, pauses all claiming', true)
+            'R16: a lock on the queue, held or waiting, pauses all claiming', true)
     end
     local from, checked = '[r' .. take.queue .. '\0', 0
     while checked < TAKE_CHECKS_MAX do
