@@ -334,7 +334,7 @@ static void a_break_asks_for_a_reason_and_a_confirmation(void **state) {
     play(setup);
     (void)press(setup, LK_KEY_END); /* cleo's waiting request */
     (void)press(setup, 'b');
-    expect_start(setup, HEIGHT - 2, "break cleo's waiting request at db/t3: it leaves the line");
+    expect_start(setup, HEIGHT - 2, "break cleo's waiting request at db/t3: it leaves the queue");
     assert_int_equal(press(setup, LK_KEY_ENTER), LK_VIEW_NOTHING);
     expect_start(setup, HEIGHT - 1, "a reason is needed");
     type(setup, "qx");

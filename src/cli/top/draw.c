@@ -321,7 +321,7 @@ static void consequence(const struct lk_view_target *target, char *ret_text, siz
     target_text(target, what, sizeof what);
     lk_human_duration(target->left_ms, left);
     if (!target->held) {
-        (void)snprintf(ret_text, size, "break %s: it leaves the line", what);
+        (void)snprintf(ret_text, size, "break %s: it leaves the queue", what);
     } else if (target->at_once) {
         (void)snprintf(ret_text, size,
                        "break %s AT ONCE: unsafe unless the holder is known to be dead", what);
