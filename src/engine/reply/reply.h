@@ -31,10 +31,6 @@ void lk_result_clear(lk_result *result);
 bool lk_result_from_answer(const struct lk_model *model, const struct lk_answer *answer,
                            const struct lk_times *times, lk_result *result);
 
-/* Makes *result (cleared before) an outcome with a sentence, and returns the outcome. */
-lk_outcome lk_result_fail(lk_result *result, lk_outcome outcome, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
 /* The same without the outcome and its sentence, which a decision has by itself. */
 bool lk_result_fill(const struct lk_model *model, const struct lk_answer *answer,
                     const struct lk_times *times, lk_result *result);

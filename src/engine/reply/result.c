@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An lk_result out of a step's answer. */
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -104,18 +103,4 @@ bool lk_result_from_answer(const struct lk_model *model, const struct lk_answer 
         }
     }
     return lk_result_fill(model, answer, times, result);
-}
-
-lk_outcome lk_result_fail(lk_result *result, lk_outcome outcome, const char *format, ...) {
-    char text[LK_ERROR_TEXT_MAX];
-    va_list arguments;
-
-    va_start(arguments, format);
-    (void)vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    result->outcome = outcome;
-    result->expires_in_ms = -1;
-    /* Without memory for the sentence the outcome alone has to do. */
-    result->error = lk_text_copy(lk_slice_of(text));
-    return outcome;
 }

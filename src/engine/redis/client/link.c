@@ -141,12 +141,6 @@ lk_outcome lk_redis_exchange_text(struct lk_redis_link *link, const char *const 
     return lk_redis_exchange(link, &words, patience, ret_reply, error);
 }
 
-bool lk_redis_link_is_sound(const struct lk_redis_link *link) {
-    struct pollfd socket = {.fd = link->context->fd, .events = POLLIN};
-
-    return poll(&socket, 1, 0) == 0;
-}
-
 /* ---- greetings ------------------------------------------------------------------------------- */
 
 /* Explains a refused greeting. */

@@ -67,7 +67,4 @@ lk_outcome lk_redis_exchange_text(struct lk_redis_link *link, const char *const 
  */
 void lk_redis_field_read(const char *text, const char *name, char *ret_value, size_t capacity);
 
-/* Whether the connection is in the state required of an idle one: open, with nothing to read. */
-bool lk_redis_link_is_sound(const struct lk_redis_link *link);
-
 #endif
