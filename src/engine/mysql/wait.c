@@ -14,11 +14,9 @@
 #include "base/clock.h"
 #include "base/minmax.h"
 #include "engine/mysql/store.h"
+#include "engine/procedures/poll.h"
 
-#define POLL_MAX_US INT64_C(1000000)
-#define POLL_MIN_US INT64_C(2000)    /* after a deadline: it has passed on the server, too */
-#define POLL_HELD_US INT64_C(100000) /* there are items behind locks, which may end */
-#define PAUSE_MIN_US INT64_C(4000)   /* for each blocker */
+#define PAUSE_MIN_US INT64_C(4000) /* for each blocker */
 #define PAUSE_MAX_US INT64_C(250000)
 
 /* A probe query, whose first column says whether to go on waiting; no row: no. */
@@ -31,12 +29,6 @@ static int64_t first_pause_us(const struct lk_wait_cursor *cursor) {
     int64_t count = cursor->in_the_way > 0 ? (int64_t)lk_min(64, (int64_t)cursor->in_the_way) : 1;
 
     return lk_min(count * PAUSE_MIN_US, PAUSE_MAX_US);
-}
-
-static int64_t next_poll_us(const struct lk_wait_cursor *cursor, int64_t longest_us) {
-    int64_t poll_us = lk_clock_now_us() + longest_us;
-
-    return cursor->due_us > LK_NEVER / 2 ? poll_us : lk_min(poll_us, cursor->due_us + POLL_MIN_US);
 }
 
 /* If the state cannot be read, it may have changed: the next ask finds out. */
@@ -80,7 +72,7 @@ static lk_outcome await_grant(struct lk_mysql *store, const struct lk_wait_curso
                    "SELECT NOT held FROM %srequests WHERE id = %" PRIu64 " AND part = 1",
                    store->address.prefix, cursor->id);
     return watch(&probe, first_pause_us(cursor),
-                 lk_min(until_us, next_poll_us(cursor, POLL_MAX_US)), waker);
+                 lk_min(until_us, lk_procedures_grant_poll_us(cursor)), waker);
 }
 
 static lk_outcome await_work(struct lk_mysql *store, const struct lk_wait_cursor *cursor,
@@ -96,8 +88,7 @@ static lk_outcome await_work(struct lk_mysql *store, const struct lk_wait_cursor
                    "SELECT NOT EXISTS (SELECT * FROM %sitems WHERE queue = %s AND state = 'ready')",
                    store->address.prefix, text);
     return watch(has_held ? NULL : &probe, PAUSE_MIN_US,
-                 lk_min(until_us, next_poll_us(cursor, has_held ? POLL_HELD_US : POLL_MAX_US)),
-                 waker);
+                 lk_min(until_us, lk_procedures_claim_poll_us(cursor)), waker);
 }
 
 lk_outcome lk_mysql_await(struct lk_engine *engine, const struct lk_wait_cursor *cursor,

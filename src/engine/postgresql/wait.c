@@ -11,16 +11,7 @@
 #include "base/clock.h"
 #include "base/minmax.h"
 #include "engine/postgresql/store.h"
-
-#define POLL_MAX_US INT64_C(1000000)
-#define POLL_MIN_US INT64_C(2000)    /* after a deadline: it has passed on the server, too */
-#define POLL_HELD_US INT64_C(100000) /* there are items behind locks, which may end */
-
-static int64_t next_poll_us(const struct lk_wait_cursor *cursor, int64_t longest_us) {
-    int64_t poll_us = lk_clock_now_us() + longest_us;
-
-    return cursor->due_us > LK_NEVER / 2 ? poll_us : lk_min(poll_us, cursor->due_us + POLL_MIN_US);
-}
+#include "engine/procedures/poll.h"
 
 static lk_outcome await_grant(struct lk_postgresql *store, const struct lk_wait_cursor *cursor,
                               int64_t until_us, struct lk_waker *waker) {
@@ -28,7 +19,8 @@ static lk_outcome await_grant(struct lk_postgresql *store, const struct lk_wait_
 
     (void)snprintf(text, sizeof text, "%" PRIu64, cursor->id);
     return lk_postgresql_listener_sleep(&store->listener, lk_slice_of(text), cursor->version,
-                                        lk_min(until_us, next_poll_us(cursor, POLL_MAX_US)), waker);
+                                        lk_min(until_us, lk_procedures_grant_poll_us(cursor)),
+                                        waker);
 }
 
 static lk_outcome await_work(struct lk_postgresql *store, const struct lk_wait_cursor *cursor,
@@ -37,11 +29,9 @@ static lk_outcome await_work(struct lk_postgresql *store, const struct lk_wait_c
     char text[LK_SEGMENT_BYTES_MAX + 2];
 
     (void)snprintf(text, sizeof text, "/%.*s", (int)root.size, root.bytes);
-    return lk_postgresql_listener_sleep(
-        &store->listener, lk_slice_of(text), cursor->version,
-        lk_min(until_us,
-               next_poll_us(cursor, cursor->in_the_way != 0 ? POLL_HELD_US : POLL_MAX_US)),
-        waker);
+    return lk_postgresql_listener_sleep(&store->listener, lk_slice_of(text), cursor->version,
+                                        lk_min(until_us, lk_procedures_claim_poll_us(cursor)),
+                                        waker);
 }
 
 lk_outcome lk_postgresql_await(struct lk_engine *engine, const struct lk_wait_cursor *cursor,
@@ -77,7 +67,7 @@ lk_outcome lk_postgresql_await_events(struct lk_engine *engine, uint64_t after, 
         }
         outcome = lk_postgresql_listener_sleep(
             &store->listener, lk_slice_of("!"), version,
-            lk_min(lk_min(until_us, next_us), now_us + POLL_MAX_US), waker);
+            lk_min(lk_min(until_us, next_us), now_us + LK_PROCEDURES_POLL_MAX_US), waker);
         if (outcome != LK_OK) {
             return outcome;
         }

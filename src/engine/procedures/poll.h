@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* When a waiter asks again although no wake-up has come, by the clock of lk_clock_now_us(). */
+#ifndef LK_ENGINE_PROCEDURES_POLL_H
+#define LK_ENGINE_PROCEDURES_POLL_H
+
+#include "base/clock.h"
+#include "base/minmax.h"
+#include "engine/engine.h"
+
+#define LK_PROCEDURES_POLL_MAX_US INT64_C(1000000)
+#define LK_PROCEDURES_POLL_MIN_US INT64_C(2000)    /* after a deadline: it has passed there, too */
+#define LK_PROCEDURES_POLL_HELD_US INT64_C(100000) /* items are behind locks, which may end */
+
+/* In `longest_us` at the latest, or soon after the earliest deadline of what is in the way. */
+static inline int64_t lk_procedures_poll_us(const struct lk_wait_cursor *cursor,
+                                            int64_t longest_us) {
+    int64_t poll_us = lk_clock_now_us() + longest_us;
+
+    return cursor->due_us > LK_NEVER / 2
+               ? poll_us
+               : lk_min(poll_us, cursor->due_us + LK_PROCEDURES_POLL_MIN_US);
+}
+
+static inline int64_t lk_procedures_grant_poll_us(const struct lk_wait_cursor *cursor) {
+    return lk_procedures_poll_us(cursor, LK_PROCEDURES_POLL_MAX_US);
+}
+
+static inline int64_t lk_procedures_claim_poll_us(const struct lk_wait_cursor *cursor) {
+    return lk_procedures_poll_us(cursor, cursor->in_the_way != 0 ? LK_PROCEDURES_POLL_HELD_US
+                                                                 : LK_PROCEDURES_POLL_MAX_US);
+}
+
+#endif
