@@ -29,7 +29,7 @@ void move_print(const struct move *move) {
     static const char *const tokens[] = {"NONE", "LATEST", "FORMER", "FOREIGN"};
     static const char *const styles[] = {"LK_TRY", "LK_QUEUE", "LK_WAIT"};
 
-    (void)printf("#     {.kind = LK_EVENT_%s", kinds[move->kind]);
+    (void)printf("#     {.kind = LK_COMMAND_%s", kinds[move->kind]);
     print_number("pause_us", move->pause_us);
     print_number("engine", move->engine);
     print_text("owner", move->owner);

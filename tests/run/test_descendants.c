@@ -38,6 +38,15 @@ static void await_all(const struct descendants *descendants, pid_t *ret_processe
     }
 }
 
+/* Kills lk. All its descendants die, but perhaps not the second, which has no mark of the run. */
+static void kill_run(struct fixture *fixture, pid_t run, const pid_t *processes) {
+    kill(run, SIGKILL);
+    assert_int_equal(fixture_end(fixture, run), FIXTURE_DIED + SIGKILL);
+    fixture_await_dead(processes[0]);
+    fixture_await_dead(processes[2]);
+    fixture_await_dead(processes[DESCENDANT_COUNT]);
+}
+
 static void if_lk_is_stopped_all_descendants_are_dead_at_the_deadline(void **state) {
     struct fixture *fixture = *state;
     struct descendants descendants = make_descendants(fixture);
@@ -64,11 +73,7 @@ static void if_lk_is_killed_marked_descendants_are_killed(void **state) {
         FIXTURE_START(fixture, "run", "x", "--ttl", "60s", "--", "sh", "-c", descendants.script);
 
     await_all(&descendants, processes);
-    kill(run, SIGKILL);
-    assert_int_equal(fixture_end(fixture, run), FIXTURE_DIED + SIGKILL);
-    fixture_await_dead(processes[0]);
-    fixture_await_dead(processes[2]);
-    fixture_await_dead(processes[DESCENDANT_COUNT]);
+    kill_run(fixture, run, processes);
     /* CMD dies with lk, and then nothing tells whose the bare one was; where the guard is faster
      * it is dead, too. */
     kill(processes[1], SIGKILL);
@@ -83,11 +88,7 @@ static void if_lk_is_killed_nested_runs_are_killed(void **state) {
                               "sh", "-c", descendants.script);
 
     await_all(&descendants, processes);
-    kill(run, SIGKILL);
-    assert_int_equal(fixture_end(fixture, run), FIXTURE_DIED + SIGKILL);
-    fixture_await_dead(processes[0]);
-    fixture_await_dead(processes[2]);
-    fixture_await_dead(processes[DESCENDANT_COUNT]);
+    kill_run(fixture, run, processes);
     kill(processes[1], SIGKILL);
 }
 
