@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/minmax.h"
 #include "engine/mysql/store.h"
-#include "engine/procedures/poll.h"
+#include "engine/procedures/polling.h"
 
 #define PAUSE_MIN_US INT64_C(4000) /* for each blocker */
 #define PAUSE_MAX_US INT64_C(250000)

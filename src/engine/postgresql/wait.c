@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/minmax.h"
 #include "engine/postgresql/store.h"
-#include "engine/procedures/poll.h"
+#include "engine/procedures/polling.h"
 
 static lk_outcome await_grant(struct lk_postgresql *store, const struct lk_wait_cursor *cursor,
                               int64_t until_us, struct lk_waker *waker) {

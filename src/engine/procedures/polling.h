@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* When a waiter asks again although no wake-up has come, by the clock of lk_clock_now_us(). */
-#ifndef LK_ENGINE_PROCEDURES_POLL_H
-#define LK_ENGINE_PROCEDURES_POLL_H
+#ifndef LK_ENGINE_PROCEDURES_POLLING_H
+#define LK_ENGINE_PROCEDURES_POLLING_H
 
 #include "base/clock.h"
 #include "base/minmax.h"
