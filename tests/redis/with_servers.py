@@ -106,8 +106,14 @@ class Servers:
         for port in ports:
             self.wait("the cluster", lambda port=port:
                       "cluster_state:ok" in self.cli("-p", str(port), "CLUSTER", "INFO"))
+        self.wait_for_agreement(ports[0])
         self.url = "redis://" + ",".join(nodes[:3])
         self.flush = [f"redis-cli -p {port} FLUSHALL" for port in ports]
+
+    def wait_for_agreement(self, port):
+        """Waits until all nodes tell the same of who has which slots, as redis-cli judges it."""
+        self.wait("the nodes' agreement", lambda: "All nodes agree" in self.cli(
+            "--cluster", "check", f"127.0.0.1:{port}"))
 
     def flush_program(self):
         path = os.path.join(self.folder, "flush")
