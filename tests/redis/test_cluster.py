@@ -78,6 +78,10 @@ class Cluster(Servers):
                         return node
         return None
 
+    def other_master(self, master):
+        return next(n for n in self.nodes()
+                    if n["master"] and n["slots"] and n["port"] != master["port"])
+
     def replica_of(self, master):
         return next((n for n in self.nodes() if n["of"] == master["id"]), None)
 
@@ -212,9 +216,7 @@ def move_one_of(cluster, roots):
             break
     else:
         return "no root is among the lower slots"
-    target = next(n for n in cluster.nodes() if n["master"] and n["port"] != source["port"])
-    # redis-cli refuses to move slots while a node has not heard of all others.
-    cluster.wait_for_agreement(cluster.ports[0])
+    target = cluster.other_master(source)
     done = subprocess.run(["redis-cli", "--cluster", "reshard", f"127.0.0.1:{cluster.ports[0]}",
                            "--cluster-from", source["id"], "--cluster-to", target["id"],
                            "--cluster-slots", str(count), "--cluster-yes"],
@@ -237,7 +239,7 @@ def calls_wait_while_their_slot_moves(cluster):
     cluster.lk("acquire", "--try", "moving/one", "--owner", "holder")
     slot = cluster.any("CLUSTER", "KEYSLOT", "moving")
     source = cluster.master_of("moving")
-    target = next(n for n in cluster.nodes() if n["master"] and n["port"] != source["port"])
+    target = cluster.other_master(source)
     cluster.at(target["port"], "CLUSTER", "SETSLOT", slot, "IMPORTING", source["id"])
     cluster.at(source["port"], "CLUSTER", "SETSLOT", slot, "MIGRATING", target["id"])
     asker = subprocess.Popen([cluster.program, "-S", cluster.url, "acquire", "--try", "moving/two",

@@ -106,14 +106,19 @@ class Servers:
         for port in ports:
             self.wait("the cluster", lambda port=port:
                       "cluster_state:ok" in self.cli("-p", str(port), "CLUSTER", "INFO"))
-        self.wait_for_agreement(ports[0])
+        self.wait_for_agreement(ports, replicas=3)
         self.url = "redis://" + ",".join(nodes[:3])
         self.flush = [f"redis-cli -p {port} FLUSHALL" for port in ports]
 
-    def wait_for_agreement(self, port):
-        """Waits until all nodes tell the same of who has which slots, as redis-cli judges it."""
+    def wait_for_agreement(self, ports, replicas):
+        """Waits until each node has heard who is a replica, and all say the same of the slots. A
+        replica is a master without slots to the nodes that have not heard of it yet."""
+        for port in ports:
+            self.wait("the replicas' names", lambda port=port: replicas == sum(
+                "slave" in line.split()[2]
+                for line in self.cli("-p", str(port), "CLUSTER", "NODES").splitlines()))
         self.wait("the nodes' agreement", lambda: "All nodes agree" in self.cli(
-            "--cluster", "check", f"127.0.0.1:{port}"))
+            "--cluster", "check", f"127.0.0.1:{ports[0]}"))
 
     def flush_program(self):
         path = os.path.join(self.folder, "flush")
