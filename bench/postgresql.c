@@ -133,9 +133,10 @@ static void leave_dead(void) {
             " token, ttl_ms, deadline_us, wants_value, root, roots)"
             " SELECT sha256(n::text::bytea), 'dead-' || n, '', true, false, false, n, n, 1000,"
             " 1000000000 + n, false, 'key0', '{key0}' FROM generate_series(1, 100000) AS n");
-    execute("INSERT INTO lockkeeper.parts (request, position, path, unit_limit, units)"
-            " SELECT r.id, 1, 'key0/' || r.ticket, 0, 0 FROM lockkeeper.requests AS r"
-            " WHERE r.deadline_us < 2000000000");
+    execute(
+        "INSERT INTO lockkeeper.parts (request, position, path, held, ticket, unit_limit, units)"
+        " SELECT r.id, 1, 'key0/' || r.ticket, true, r.ticket, 0, 0 FROM lockkeeper.requests AS r"
+        " WHERE r.deadline_us < 2000000000");
     execute("UPDATE lockkeeper.roots SET due_us = 1000000000 WHERE root = 'key0'");
     execute("ANALYZE");
 }

@@ -31,8 +31,8 @@ fill() {
     SELECT f.id, lockkeeper.identity(f.owner, f.path), f.owner, '', f.held, false, false, f.id,
         CASE WHEN f.held THEN f.id ELSE 0 END, 3600000, lockkeeper.now_us() + 3600000000, false,
         split_part(f.path, '/', 1), ARRAY[split_part(f.path, '/', 1)] FROM filled AS f;
-    INSERT INTO lockkeeper.parts (request, position, path, unit_limit, units)
-    SELECT f.id, 1, f.path, 0, 0 FROM filled AS f"
+    INSERT INTO lockkeeper.parts (request, position, path, held, ticket, unit_limit, units)
+    SELECT f.id, 1, f.path, f.held, f.id, 0, 0 FROM filled AS f"
 }
 
 # OWNERS: of the last in both queues, the cycle, and how many rows the search for it reads.

@@ -25,7 +25,7 @@ store() { # USER DATABASE
 old_store shop
 ok 'five at once bring an old store to the present format, and work' \
     five_ask "$(store postgres shop)"
-ok 'the format is recorded' is 'SELECT format, writable_from FROM lockkeeper.meta' '4|1' shop
+ok 'the format is recorded' is 'SELECT format, writable_from FROM lockkeeper.meta' '5|1' shop
 ok 'held leases are still held' says 0 '*db/t1*alice*' -S "$(store postgres shop)" ls db
 ok 'and keeps others out' says 75 '*alice*' -S "$(store postgres shop)" acquire --try --owner bob db/t1
 ok 'the token is the same' \
@@ -42,7 +42,7 @@ ok 'nothing of the old functions is left' is \
 ok 'running the text again changes nothing' run_file "$work/schema.sql" shop
 ok 'not even the counters' says 0 '*12*' -S "$(store postgres shop)" stats mail
 
-# ---- from formats 2 and 3, whose tables are the same ----
+# ---- from formats 2 and 3, whose tables are the same, and 4 ----
 
 # A lease that a restart is yet to give time, of a server that is not this one.
 older() { # FORMAT
@@ -50,6 +50,8 @@ older() { # FORMAT
          DROP TABLE lockkeeper.awake;
          DROP INDEX lockkeeper.requests_waiting_by_owner;
          ALTER TABLE lockkeeper.requests DROP COLUMN grace_us;
+         ALTER TABLE lockkeeper.parts DROP COLUMN held, DROP COLUMN ticket;
+         CREATE INDEX parts_by_path ON lockkeeper.parts (path);
          ALTER TABLE lockkeeper.meta ADD COLUMN server_start timestamptz NOT NULL DEFAULT '2020-01-01';
          CREATE FUNCTION lockkeeper.of_older() RETURNS integer LANGUAGE sql AS 'SELECT 2'" shop
 }
@@ -60,14 +62,24 @@ without_its_functions() {
 older 2
 ok 'a store of format 2 opens' says 0 '*' -S "$(store postgres shop)" \
     acquire --try --owner carol --ttl 60s db/t2
-ok 'and has the present one' is 'SELECT format FROM lockkeeper.meta' '4' shop
+ok 'and has the present one' is 'SELECT format FROM lockkeeper.meta' '5' shop
 ok 'without the functions that it had' without_its_functions
 older 3
 ok 'a store of format 3 opens' says 75 '*carol*' -S "$(store postgres shop)" acquire --try --owner bob db/t2
-ok 'and has the present one, too' is 'SELECT format FROM lockkeeper.meta' '4' shop
+ok 'and has the present one, too' is 'SELECT format FROM lockkeeper.meta' '5' shop
 ok 'without its functions' without_its_functions
 ok 'a server that it does not know is a restart: what lives is given time' \
     is "SELECT r.deadline_us = r.grace_us FROM lockkeeper.requests AS r WHERE r.owner = 'carol'" t shop
+
+sql "UPDATE lockkeeper.meta SET format = 4;
+     ALTER TABLE lockkeeper.parts DROP COLUMN held, DROP COLUMN ticket;
+     CREATE INDEX parts_by_path ON lockkeeper.parts (path)" shop
+ok 'a store of format 4 opens' says 75 '*carol*' -S "$(store postgres shop)" acquire --queue --owner bob db/t2
+ok 'and has the present one, as they have' is 'SELECT format FROM lockkeeper.meta' '5' shop
+ok 'its parts say what is held' is \
+    "SELECT string_agg(r.owner || ' ' || p.held, ', ' ORDER BY p.ticket) FROM lockkeeper.parts AS p
+     JOIN lockkeeper.requests AS r ON r.id = p.request AND r.held = p.held AND r.ticket = p.ticket
+     WHERE p.path = 'db/t2'" 'carol true, bob false' shop
 
 # ---- by a DBA ----
 

@@ -107,8 +107,8 @@ sql "INSERT INTO lockkeeper.requests (identity, owner, note, held, attended, fix
      SELECT sha256(n::text::bytea), 'dead-' || n, '', true, false, false, n, n, 1000,
             1000000000 + n, false, 'old', '{old}'
      FROM generate_series(1, 100000) AS n;
-     INSERT INTO lockkeeper.parts (request, position, path, unit_limit, units)
-     SELECT r.id, 1, 'old/' || r.ticket, 0, 0 FROM lockkeeper.requests AS r WHERE r.root = 'old';
+     INSERT INTO lockkeeper.parts (request, position, path, held, ticket, unit_limit, units)
+     SELECT r.id, 1, 'old/' || r.ticket, true, r.ticket, 0, 0 FROM lockkeeper.requests AS r WHERE r.root = 'old';
      INSERT INTO lockkeeper.roots (root, due_us) VALUES ('old', 1000000000);
      ANALYZE"
 read_so_far() { # of the two tables: rows by scans of a whole table, and by indices

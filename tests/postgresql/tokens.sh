@@ -80,9 +80,9 @@ begin_moving() {
     comes_to "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted" 1 "$database"
 }
 
-all_wait() {
-    comes_to "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted" \
-        "$drawer_count" "$database"
+all_wait() { # [CONDITION]: for a lock of this kind
+    comes_to "SELECT count(*) FROM pg_locks
+        WHERE locktype = 'advisory' AND NOT granted AND ${1-true}" "$drawer_count" "$database"
 }
 
 end_moving() { # SQL
@@ -126,6 +126,7 @@ sql "SELECT setval('lockkeeper.draws', $floor - 86400000000)" "$database" >"$wor
 begin_moving
 draw_all moved
 ok 'a draw waits while the sequence is being advanced' all_wait
+ok 'and no draw for another one' all_wait "mode = 'ShareLock'"
 end_moving ''
 all_drawn moved
 ok 'and is above what was there' are_above "$floor"

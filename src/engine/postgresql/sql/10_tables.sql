@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The tables of a Lockkeeper store in PostgreSQL, format 4.
+-- The tables of a Lockkeeper store in PostgreSQL, format 5.
 --
 -- People can read it, too:  SELECT * FROM lockkeeper.lk_locks  (lk_items, lk_events)
 -- Only the procedures lk_... write here: every row is the outcome of a rule (docs/rules.md), and a
@@ -100,11 +100,14 @@ CREATE TABLE lockkeeper.parts (
     request    bigint  NOT NULL,
     position   integer NOT NULL,
     path       text COLLATE "C" NOT NULL,
+    held       boolean NOT NULL, -- as its request is
+    ticket     bigint  NOT NULL, -- the same
     unit_limit integer NOT NULL, -- R2 limit; 0: none
     units      integer NOT NULL, -- R7c: what it counts; 0: it is exclusive
     PRIMARY KEY (request, position)
 );
-CREATE INDEX parts_by_path ON lockkeeper.parts (path);
+-- What is held at a path, and the head of what waits there, are found without reading the rest.
+CREATE INDEX parts_by_path ON lockkeeper.parts (path, held, ticket, units, unit_limit);
 
 -- R15: the value kept at a path.
 CREATE TABLE lockkeeper."values" (
@@ -206,7 +209,7 @@ CREATE TABLE lockkeeper.events (
     is_deletion boolean NOT NULL  -- the value is gone
 );
 
-INSERT INTO lockkeeper.meta (format, writable_from) VALUES (4, 1);
+INSERT INTO lockkeeper.meta (format, writable_from) VALUES (5, 1);
 INSERT INTO lockkeeper.awake (server_start) VALUES (pg_postmaster_start_time());
 
 END $do$;

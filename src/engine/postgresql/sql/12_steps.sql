@@ -11,15 +11,16 @@ DECLARE
     old record;
 BEGIN
     SELECT m.format INTO found FROM lockkeeper.meta AS m;
-    IF found > 4 THEN
-        RAISE EXCEPTION 'the store in schema lockkeeper has format %, which is newer than 4', found
+    IF found > 5 THEN
+        RAISE EXCEPTION 'the store in schema lockkeeper has format %, which is newer than 5', found
             USING ERRCODE = 'feature_not_supported',
                   HINT = 'Use the newer program that has made it.';
     END IF;
-    IF found = 4 THEN
+    IF found = 5 THEN
         RETURN;
     END IF;
-    LOCK TABLE lockkeeper.roots, lockkeeper.requests, lockkeeper.items, lockkeeper.ended
+    LOCK TABLE lockkeeper.roots, lockkeeper.requests, lockkeeper.parts, lockkeeper.items,
+        lockkeeper.ended
         IN ACCESS EXCLUSIVE MODE; -- waits for running decisions
     FOR old IN SELECT p.oid::regprocedure AS name FROM pg_catalog.pg_proc AS p
                WHERE p.pronamespace = 'lockkeeper'::regnamespace
@@ -90,6 +91,18 @@ BEGIN
         ALTER TABLE lockkeeper.requests ADD COLUMN grace_us bigint NOT NULL DEFAULT 0;
         CREATE INDEX requests_waiting_by_owner ON lockkeeper.requests (owner) WHERE NOT held;
         found := 4;
+    END IF;
+    IF found = 4 THEN
+        ALTER TABLE lockkeeper.parts ADD COLUMN held boolean, ADD COLUMN ticket bigint;
+        DELETE FROM lockkeeper.parts AS p
+        WHERE NOT EXISTS (SELECT FROM lockkeeper.requests AS r WHERE r.id = p.request);
+        UPDATE lockkeeper.parts AS p SET held = r.held, ticket = r.ticket
+        FROM lockkeeper.requests AS r WHERE r.id = p.request;
+        ALTER TABLE lockkeeper.parts ALTER COLUMN held SET NOT NULL,
+            ALTER COLUMN ticket SET NOT NULL;
+        DROP INDEX lockkeeper.parts_by_path;
+        CREATE INDEX parts_by_path ON lockkeeper.parts (path, held, ticket, units, unit_limit);
+        found := 5;
     END IF;
     UPDATE lockkeeper.meta SET format = found;
 END $do$;

@@ -83,10 +83,11 @@ END $$;
 -- (R11), because it needs the old position of the sequence. A short way then leaves the decision to
 -- the long way, which begins with that.
 --
--- One transaction at a time does this; the others wait, and find the sequence at the clock. Moving
--- it back would give numbers twice. Concurrent draws do not take the lock, but it never moves back:
--- it is moved only while it is 10,000 numbers behind the clock. Until then, a draw at the old
--- position is useless to its transaction, which calls this and waits: one number for each
+-- One transaction at a time does this. The others wait until it has, all at once (they share the
+-- lock), and draw again; only if the sequence has still not been moved do they take their turns.
+-- Moving it back would give numbers twice. Concurrent draws do not take the lock, but it never moves
+-- back: it is moved only while it is 10,000 numbers behind the clock. Until then, a draw at the old
+-- position is useless to its transaction, which calls this and waits: two numbers for each
 -- connection, far less than 10,000, however long this process is stopped here. If more have been
 -- drawn all the same, last_value shows it, and the clock is read again.
 --
@@ -102,20 +103,30 @@ BEGIN
     IF NOT lockkeeper.is_awake() THEN
         RETURN NULL;
     END IF;
-    BEGIN
-        PERFORM pg_advisory_xact_lock(hashtextextended('lockkeeper', 0));
-        LOOP
-            drawn := nextval('lockkeeper.draws');
-            moment_us := lockkeeper.now_us();
+    FOR attempt IN 1 .. 2 LOOP
+        BEGIN
+            IF attempt = 1
+               AND NOT pg_try_advisory_xact_lock(hashtextextended('lockkeeper', 0)) THEN
+                PERFORM pg_advisory_xact_lock_shared(hashtextextended('lockkeeper', 0));
+                drawn := nextval('lockkeeper.draws');
+                moment_us := lockkeeper.now_us();
+            ELSE
+                PERFORM pg_advisory_xact_lock(hashtextextended('lockkeeper', 0));
+                LOOP
+                    drawn := nextval('lockkeeper.draws');
+                    moment_us := lockkeeper.now_us();
+                    EXIT WHEN drawn >= moment_us - 10000;
+                    SELECT setval('lockkeeper.draws', moment_us) INTO drawn
+                    FROM lockkeeper.draws AS s WHERE s.last_value < moment_us;
+                    EXIT WHEN FOUND;
+                END LOOP;
+            END IF;
+            RAISE SQLSTATE 'LK005';
+        EXCEPTION WHEN SQLSTATE 'LK005' THEN
             EXIT WHEN drawn >= moment_us - 10000;
-            SELECT setval('lockkeeper.draws', moment_us) INTO drawn
-            FROM lockkeeper.draws AS s WHERE s.last_value < moment_us;
-            EXIT WHEN FOUND;
-        END LOOP;
-        RAISE SQLSTATE 'LK005';
-    EXCEPTION WHEN SQLSTATE 'LK005' THEN
-        RETURN drawn;
-    END;
+        END;
+    END LOOP;
+    RETURN drawn;
 END $$;
 
 -- The state of a turn. `roots`: those that it has locked.

@@ -16,7 +16,7 @@ BEGIN
             SELECT FROM lockkeeper.parts AS p
             CROSS JOIN LATERAL (SELECT x.* FROM lockkeeper.requests AS x
                                 WHERE x.id = p.request OFFSET 0) AS r
-            WHERE p.path = ANY (lockkeeper.path_and_above(paths[i]))
+            WHERE p.path = ANY (lockkeeper.path_and_above(paths[i])) AND p.held
               AND r.owner = asker AND r.held AND NOT r.revoked AND NOT r.is_claim
               AND r.id <> self AND r.deadline_us > now_us
               AND (p.units = 0 OR (p.unit_limit = 0 AND limits[i] = 0 AND counts[i] > 0))
@@ -27,6 +27,121 @@ BEGIN
     RETURN true;
 END $$;
 
+-- The parts of other owners' requests that conflict with a part (R6, R7a, R7b): of held ones, then
+-- of those that wait with a smaller ticket, in the order of these as far as they are at or above the
+-- path. Stops at `most`: a decision needs to know of one. Nothing else is read, so the number of
+-- requests that are held or wait there makes no difference.
+CREATE OR REPLACE FUNCTION lockkeeper.conflicts(
+    asker text, self bigint, ticket bigint, the_path text, is_shared boolean, now_us bigint,
+    most bigint)
+RETURNS TABLE (request bigint, path text, "position" integer)
+LANGUAGE plpgsql STABLE AS $$
+#variable_conflict use_variable
+DECLARE
+    above text[] := lockkeeper.path_and_above(the_path);
+    units_max integer := CASE WHEN is_shared THEN 0 ELSE 2147483647 END; -- 0: an exclusive part
+    found bigint;
+    left_over bigint := most;
+BEGIN
+    RETURN QUERY
+    SELECT p.request, p.path, p.position FROM lockkeeper.parts AS p
+    CROSS JOIN LATERAL (SELECT x.* FROM lockkeeper.requests AS x
+                        WHERE x.id = p.request OFFSET 0) AS r
+    WHERE p.path = ANY (above) AND p.held AND p.units <= units_max
+      AND r.owner <> asker AND r.deadline_us > now_us AND r.id <> self
+    LIMIT left_over;
+    GET DIAGNOSTICS found = ROW_COUNT;
+    left_over := left_over - found;
+    IF left_over > 0 THEN
+        RETURN QUERY
+        SELECT p.request, p.path, p.position FROM lockkeeper.parts AS p
+        CROSS JOIN LATERAL (SELECT x.* FROM lockkeeper.requests AS x
+                            WHERE x.id = p.request OFFSET 0) AS r
+        WHERE p.path > the_path || '/' AND p.path < the_path || '0' AND p.held
+          AND p.units <= units_max
+          AND r.owner <> asker AND r.deadline_us > now_us AND r.id <> self
+        LIMIT left_over;
+        GET DIAGNOSTICS found = ROW_COUNT;
+        left_over := left_over - found;
+    END IF;
+    IF left_over > 0 AND ticket > 0 THEN
+        RETURN QUERY
+        SELECT p.request, p.path, p.position FROM unnest(above) AS a (path)
+        CROSS JOIN LATERAL (
+            SELECT w.* FROM lockkeeper.parts AS w
+            WHERE w.path = a.path AND NOT w.held AND w.ticket < ticket AND w.units <= units_max
+            ORDER BY w.ticket) AS p
+        CROSS JOIN LATERAL (SELECT x.* FROM lockkeeper.requests AS x
+                            WHERE x.id = p.request OFFSET 0) AS r
+        WHERE r.owner <> asker AND r.deadline_us > now_us AND r.id <> self
+        LIMIT left_over;
+        GET DIAGNOSTICS found = ROW_COUNT;
+        left_over := left_over - found;
+    END IF;
+    IF left_over > 0 AND ticket > 0 THEN
+        RETURN QUERY
+        SELECT p.request, p.path, p.position FROM lockkeeper.parts AS p
+        CROSS JOIN LATERAL (SELECT x.* FROM lockkeeper.requests AS x
+                            WHERE x.id = p.request OFFSET 0) AS r
+        WHERE p.path > the_path || '/' AND p.path < the_path || '0' AND NOT p.held
+          AND p.ticket < ticket AND p.units <= units_max
+          AND r.owner <> asker AND r.deadline_us > now_us AND r.id <> self
+        LIMIT left_over;
+    END IF;
+END $$;
+
+-- The parts that count at exactly a path (R7c): of what is held, then of what waits with a smaller
+-- ticket, in this order. Stops at `most`.
+CREATE OR REPLACE FUNCTION lockkeeper.counted(
+    self bigint, ticket bigint, the_path text, now_us bigint, most bigint)
+RETURNS TABLE (request bigint, path text, "position" integer, units integer)
+LANGUAGE plpgsql STABLE AS $$
+#variable_conflict use_variable
+DECLARE
+    found bigint;
+BEGIN
+    RETURN QUERY
+    SELECT p.request, p.path, p.position, p.units FROM lockkeeper.parts AS p
+    CROSS JOIN LATERAL (SELECT x.* FROM lockkeeper.requests AS x
+                        WHERE x.id = p.request OFFSET 0) AS r
+    WHERE p.path = the_path AND p.held AND p.units >= 1
+      AND r.deadline_us > now_us AND r.id <> self
+    LIMIT most;
+    GET DIAGNOSTICS found = ROW_COUNT;
+    IF found < most AND ticket > 0 THEN
+        RETURN QUERY
+        SELECT p.request, p.path, p.position, p.units FROM (
+            SELECT w.* FROM lockkeeper.parts AS w
+            WHERE w.path = the_path AND NOT w.held AND w.ticket < ticket AND w.units >= 1
+            ORDER BY w.ticket) AS p
+        CROSS JOIN LATERAL (SELECT x.* FROM lockkeeper.requests AS x
+                            WHERE x.id = p.request OFFSET 0) AS r
+        WHERE r.deadline_us > now_us AND r.id <> self
+        LIMIT most - found;
+    END IF;
+END $$;
+
+-- Units held at a path, without those of `self`.
+CREATE OR REPLACE FUNCTION lockkeeper.units_held(the_path text, self bigint, now_us bigint)
+RETURNS bigint
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN (SELECT coalesce(sum(c.units), 0)
+            FROM lockkeeper.counted(self, 0, the_path, now_us, 9223372036854775807) AS c);
+END $$;
+
+-- R7c: whether a part finds no room in its limit. What counts has at least one unit each, so as many
+-- of them as the limit are enough to know.
+CREATE OR REPLACE FUNCTION lockkeeper.is_short(
+    self bigint, ticket bigint, the_path text, the_limit integer, the_units integer, now_us bigint)
+RETURNS boolean
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN the_limit > 0 AND the_limit < the_units + (
+        SELECT coalesce(sum(c.units), 0)
+        FROM lockkeeper.counted(self, ticket, the_path, now_us, the_limit) AS c);
+END $$;
+
 -- verdict: 'grant', 'conflict' (R7a, R7b) or 'limit' (R7c); in_use: units held at the first path,
 -- without its own. `is_item`: a claim of an item, which no lease covers (R16).
 CREATE OR REPLACE FUNCTION lockkeeper.judge(
@@ -34,30 +149,17 @@ CREATE OR REPLACE FUNCTION lockkeeper.judge(
     paths text[], limits integer[], counts integer[], now_us bigint,
     OUT verdict text, OUT in_use bigint)
 LANGUAGE plpgsql AS $$
-#variable_conflict use_variable
 DECLARE
-    above text[];
-    is_blocked boolean;
-    taken bigint;
-    held_here bigint;
     is_any_blocked boolean := false;
     is_any_short boolean := false;
 BEGIN
+    in_use := lockkeeper.units_held(paths[1], self, now_us);
     FOR i IN 1 .. cardinality(paths) LOOP
-        above := lockkeeper.path_and_above(paths[i]);
-        SELECT coalesce(bool_or((r.units = 0 OR counts[i] = 0) AND r.owner <> asker
-                                AND (r.held OR r.ticket < ticket)), false),
-               coalesce(sum(r.units) FILTER (
-                            WHERE r.path = paths[i] AND (r.held OR r.ticket < ticket)), 0),
-               coalesce(sum(r.units) FILTER (WHERE r.path = paths[i] AND r.held), 0)
-        INTO is_blocked, taken, held_here
-        FROM lockkeeper.requests_near(paths[i], above) AS r
-        WHERE r.deadline_us > now_us AND r.request <> self;
-        IF i = 1 THEN
-            in_use := held_here;
-        END IF;
-        is_any_blocked := is_any_blocked OR is_blocked;
-        is_any_short := is_any_short OR (limits[i] > 0 AND taken + counts[i] > limits[i]);
+        is_any_blocked := is_any_blocked OR EXISTS (
+            SELECT FROM lockkeeper.conflicts(asker, self, ticket, paths[i], counts[i] > 0, now_us,
+                                             1));
+        is_any_short := is_any_short
+            OR lockkeeper.is_short(self, ticket, paths[i], limits[i], counts[i], now_us);
     END LOOP;
     IF is_any_blocked AND NOT is_item
        AND EXISTS (SELECT FROM lockkeeper.requests AS r WHERE r.owner = asker AND r.held) THEN
@@ -69,39 +171,30 @@ BEGIN
                     ELSE 'grant' END;
 END $$;
 
--- The blockers of a probe (R20): one row each, with the path of the first part that it blocks.
+-- The blockers of a probe (R20): one row each, with the path of the first part that it blocks. Of
+-- each part and kind, `most` at most: held ones, then those that have waited longest.
 CREATE OR REPLACE FUNCTION lockkeeper.obstacles(
-    asker text, self bigint, the_ticket bigint,
-    paths text[], limits integer[], counts integer[], the_now_us bigint)
+    asker text, self bigint, ticket bigint,
+    paths text[], limits integer[], counts integer[], now_us bigint, most bigint)
 RETURNS TABLE (request bigint, path text)
-LANGUAGE plpgsql AS $$
+LANGUAGE plpgsql STABLE AS $$
 #variable_conflict use_column
 DECLARE
-    covered boolean := lockkeeper.is_covered(asker, self, paths, limits, counts, the_now_us);
+    covered boolean := lockkeeper.is_covered(asker, self, paths, limits, counts, now_us);
 BEGIN
     RETURN QUERY
     WITH asked AS (
         SELECT a.n, a.path, a.unit_limit, a.units
         FROM unnest(paths, limits, counts) WITH ORDINALITY AS a (path, unit_limit, units, n)
-    ), near AS (
-        SELECT a.n, r.request, r.position, r.path, r.units, r.owner,
-               a.path AS asked_path, a.unit_limit AS asked_limit, a.units AS asked_units
-        FROM asked AS a
-        CROSS JOIN LATERAL
-            lockkeeper.requests_near(a.path, lockkeeper.path_and_above(a.path)) AS r
-        WHERE r.deadline_us > the_now_us AND r.request <> self
-          AND (r.held OR r.ticket < the_ticket)
-    ), short AS (
-        SELECT a.n FROM asked AS a
-        WHERE a.unit_limit > 0
-          AND a.unit_limit < a.units + coalesce((
-                SELECT sum(x.units) FROM near AS x WHERE x.n = a.n AND x.path = a.path), 0)
     ), met AS (
-        SELECT x.request, x.path, x.n, 1 AS kind, x.position FROM near AS x
-        WHERE NOT covered AND x.owner <> asker AND (x.units = 0 OR x.asked_units = 0)
+        SELECT c.request, c.path, a.n, 1 AS kind, c.position FROM asked AS a
+        CROSS JOIN LATERAL lockkeeper.conflicts(asker, self, obstacles.ticket, a.path, a.units > 0,
+                                                now_us, most) AS c
+        WHERE NOT covered
         UNION ALL
-        SELECT x.request, x.path, x.n, 2, x.position FROM near AS x JOIN short AS s ON s.n = x.n
-        WHERE x.path = x.asked_path AND x.units > 0
+        SELECT c.request, c.path, a.n, 2, c.position FROM asked AS a
+        CROSS JOIN LATERAL lockkeeper.counted(self, obstacles.ticket, a.path, now_us, most) AS c
+        WHERE lockkeeper.is_short(self, obstacles.ticket, a.path, a.unit_limit, a.units, now_us)
     )
     SELECT DISTINCT ON (m.request) m.request, m.path FROM met AS m
     ORDER BY m.request, m.n, m.kind, m.position;

@@ -33,6 +33,9 @@
 -- in its way, and for the others. The ways of waiting: 'exclusive' and 'shared' for what conflicts
 -- (R7a, R7b), 'limit' for what takes more units than there is `room` (R7c); a request that is
 -- covered (R8) only waits for the latter.
+--
+-- Nothing is searched for a waiting request for which no owner can be waiting: the only one of its
+-- owner, and the last one near its paths.
 CREATE OR REPLACE FUNCTION lockkeeper.find_cycle(
     asked bigint, the_now_us bigint, OUT cycle text[], OUT gives_way boolean)
 LANGUAGE plpgsql STABLE AS $$
@@ -47,6 +50,16 @@ DECLARE
     blocker record;
 BEGIN
     SELECT r.* INTO self FROM lockkeeper.requests AS r WHERE r.id = asked;
+    IF NOT self.held
+       AND NOT EXISTS (SELECT FROM lockkeeper.requests AS r
+                       WHERE r.owner = self.owner AND r.id <> asked)
+       AND NOT EXISTS (
+           SELECT FROM (SELECT p.path, lockkeeper.path_and_above(p.path) AS above
+                        FROM lockkeeper.parts AS p WHERE p.request = asked OFFSET 0) AS a
+           CROSS JOIN LATERAL lockkeeper.parts_near(a.path, a.above) AS n
+           WHERE NOT n.held AND n.ticket > self.ticket) THEN
+        RETURN;
+    END IF;
     owners := ARRAY[self.owner];
     parents := ARRAY[0];
     WHILE at IS NULL AND first <= last LOOP

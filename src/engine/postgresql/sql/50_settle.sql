@@ -30,69 +30,178 @@ BEGIN
                            ELSE r.deadline_us END
     WHERE r.id = waiting
     RETURNING r.attended INTO is_attended;
+    UPDATE lockkeeper.parts AS p SET held = true WHERE p.request = waiting;
     PERFORM lockkeeper.tell_request('granted', waiting);
     IF is_attended THEN
         PERFORM lockkeeper.wake(waiting);
     END IF;
 END $$;
 
--- One pass over the requests that wait near `touched`, or belong to one of `owners`.
---
--- A pass skips requests that cannot be granted: those behind an exclusive one at or above their
--- path, held or waiting; and behind one whose limit has no room, those with the same or a smaller
--- limit. Requests whose owner holds something may be granted by R8 and are checked all the same.
+-- Whether a request waits below these roots at that moment.
+CREATE OR REPLACE FUNCTION lockkeeper.does_one_wait(the_roots text[], moment_us bigint)
+RETURNS boolean
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN EXISTS (SELECT FROM unnest(the_roots) AS t (root)
+                   CROSS JOIN LATERAL (
+                       SELECT FROM lockkeeper.requests AS w
+                       WHERE w.root = t.root AND NOT w.held AND w.deadline_us > moment_us
+                       ORDER BY w.ticket LIMIT 1) AS one)
+        OR EXISTS (SELECT FROM lockkeeper.requests AS w
+                   WHERE cardinality(w.roots) > 1 AND w.roots && the_roots AND NOT w.held
+                     AND w.deadline_us > moment_us);
+END $$;
+
+-- The lines that a pass goes along: of each path that has been touched, the line at that path and
+-- those at the paths that contain it. Arrays of one length, an element for each line.
+DO $do$ BEGIN
+    CREATE TYPE lockkeeper.lines AS (
+        paths     text[],
+        touched   integer[], -- the index of the touched path
+        short     integer[], -- no request with this limit or a smaller one finds room (R7c)
+        units_min integer[], -- 0: all that wait; 1: only shared; 2147483647: the line is closed
+        owners    text[]     -- all that these wait for is looked at, too
+    );
+EXCEPTION WHEN duplicate_object THEN NULL;
+END $do$;
+
+-- What an exclusive lease at or above a touched path leaves nothing for, except for its owner (R8),
+-- is closed from the beginning.
+CREATE OR REPLACE FUNCTION lockkeeper.open_lines(
+    touched text[], the_owners text[], moment_us bigint) RETURNS lockkeeper.lines
+LANGUAGE plpgsql AS $$
+DECLARE
+    lines lockkeeper.lines := ('{}', '{}', '{}', '{}', the_owners);
+    above text[];
+    holder text;
+BEGIN
+    FOR i IN 1 .. cardinality(touched) LOOP
+        above := lockkeeper.path_and_above(touched[i]);
+        SELECT r.owner INTO holder FROM lockkeeper.parts AS p
+        CROSS JOIN LATERAL (SELECT x.* FROM lockkeeper.requests AS x
+                            WHERE x.id = p.request OFFSET 0) AS r
+        WHERE p.path = ANY (above) AND p.held AND p.units <= 0 AND r.deadline_us > moment_us
+        LIMIT 1;
+        IF FOUND THEN
+            lines.owners := lines.owners || holder;
+            CONTINUE;
+        END IF;
+        lines.paths := lines.paths || above;
+        lines.touched := lines.touched || array_fill(i, ARRAY[cardinality(above)]);
+        lines.short := lines.short || array_fill(0, ARRAY[cardinality(above)]);
+        lines.units_min := lines.units_min || array_fill(0, ARRAY[cardinality(above)]);
+    END LOOP;
+    RETURN lines;
+END $$;
+
+-- The next request, in the order of their tickets, in these lines or of these owners.
+CREATE OR REPLACE FUNCTION lockkeeper.next_in_lines(
+    lines lockkeeper.lines, roots text[], after bigint, OUT request bigint, OUT ticket bigint)
+LANGUAGE plpgsql STABLE AS $$
+#variable_conflict use_column
+BEGIN
+    SELECT n.request, n.ticket INTO next_in_lines.request, next_in_lines.ticket FROM (
+        SELECT p.request, p.ticket
+        FROM unnest(lines.paths, lines.short, lines.units_min) AS l (path, short, units_min)
+        CROSS JOIN LATERAL (
+            (SELECT w.request, w.ticket FROM lockkeeper.parts AS w
+             WHERE w.path = l.path AND NOT w.held AND w.ticket > after AND w.units >= l.units_min
+               AND w.unit_limit = 0
+             ORDER BY w.ticket LIMIT 1)
+            UNION ALL
+            (SELECT w.request, w.ticket FROM lockkeeper.parts AS w
+             WHERE w.path = l.path AND NOT w.held AND w.ticket > after AND w.units >= l.units_min
+               AND w.unit_limit > l.short
+             ORDER BY w.ticket LIMIT 1)) AS p
+        UNION ALL
+        SELECT w.id, w.ticket
+        FROM unnest(lines.owners) AS o (owner)
+        CROSS JOIN LATERAL (
+            SELECT r.id, r.ticket FROM lockkeeper.requests AS r
+            WHERE r.owner >= o.owner AND r.owner <= o.owner AND NOT r.held
+            ORDER BY r.owner OFFSET 0) AS w
+        WHERE w.ticket > after AND EXISTS (
+            SELECT FROM lockkeeper.requests AS r WHERE r.id = w.id AND r.roots && next_in_lines.roots)
+    ) AS n
+    ORDER BY n.ticket LIMIT 1;
+END $$;
+
+-- What a request that has been checked closes for those behind it, granted or waiting: an exclusive
+-- one at or above a touched path, all there; a shared one, the exclusive ones; one without room for
+-- its limit, those with the same or a smaller limit at its path. Those of its own owner are not
+-- behind it: they are looked at separately. What an owner's lease covers (R8) was granted before,
+-- unless it waited for room in a limit below an exclusive lease of its own: see open_lines().
+CREATE OR REPLACE FUNCTION lockkeeper.close_lines(
+    INOUT lines lockkeeper.lines, touched text[], owner text, verdict text,
+    the_paths text[], limits integer[], counts integer[])
+LANGUAGE plpgsql AS $$
+#variable_conflict use_variable
+BEGIN
+    FOR i IN 1 .. cardinality(lines.paths) LOOP
+        IF verdict = 'limit' AND cardinality(the_paths) = 1 AND lines.paths[i] = the_paths[1] THEN
+            lines.short[i] := greatest(lines.short[i], limits[1]);
+        END IF;
+        FOR k IN 1 .. cardinality(the_paths) LOOP
+            IF lockkeeper.contains(the_paths[k], touched[lines.touched[i]])
+               AND lines.units_min[i] < (CASE WHEN counts[k] = 0 THEN 2 ELSE 1 END) THEN
+                lines.units_min[i] := CASE WHEN counts[k] = 0 THEN 2147483647 ELSE 1 END;
+                IF NOT owner = ANY (lines.owners) THEN
+                    lines.owners := lines.owners || owner;
+                END IF;
+            END IF;
+        END LOOP;
+    END LOOP;
+END $$;
+
+-- One pass over the requests that wait near `touched`, or belong to one of `owners`: those in the
+-- lines at and above, one by one until the lines are closed, and those below, of which all are read.
 -- After a grant its owner may be covered: its other requests are checked from the beginning.
 CREATE OR REPLACE FUNCTION lockkeeper.settle_once(
     INOUT turn lockkeeper.turn, touched text[], owners text[], moment_us bigint,
-    OUT granted_owner text, OUT saw_waiting boolean)
+    OUT granted_owner text)
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
+    lines lockkeeper.lines := lockkeeper.open_lines(touched, owners, moment_us);
+    below record; -- arrays, in the order of the tickets
+    at integer := 1;
+    next record;
     waiter record;
-    closed text[] := '{}';    -- paths of exclusive requests so far
-    closers text[] := '{}';   -- their owners
-    short_paths text[] := '{}'; -- paths where a limit had no room
-    short_limits integer[] := '{}';
-    is_hopeless boolean;
+    after bigint := 0;
     verdict text;
 BEGIN
-    saw_waiting := false;
-    FOR waiter IN
-        SELECT r.id, r.owner, r.ticket, r.roots, q.paths, q.limits, q.counts,
-               EXISTS (SELECT FROM lockkeeper.requests AS h
-                       WHERE h.owner = r.owner AND h.held) AS may_be_covered,
-               (r.owner = ANY (owners) OR EXISTS (
-                   SELECT FROM unnest(touched) AS t (path), unnest(q.paths) AS w (path)
-                   WHERE lockkeeper.contains(t.path, w.path)
-                      OR lockkeeper.contains(w.path, t.path))) AS is_near
-        FROM (SELECT w.* FROM lockkeeper.requests AS w
-              WHERE NOT w.held AND w.root = ANY (turn.roots)
-              UNION
-              SELECT w.* FROM lockkeeper.requests AS w
-              WHERE NOT w.held AND cardinality(w.roots) > 1 AND w.roots && turn.roots) AS r
+    SELECT coalesce(array_agg(b.request ORDER BY b.ticket, b.request), '{}') AS requests,
+           array_agg(b.ticket ORDER BY b.ticket, b.request) AS tickets,
+           array_agg(b.units ORDER BY b.ticket, b.request) AS units,
+           array_agg(b.line ORDER BY b.ticket, b.request) AS lines
+    INTO below
+    FROM (SELECT min(l.line) AS line, touched[l.place] AS path
+          FROM unnest(lines.touched) WITH ORDINALITY AS l (place, line) GROUP BY l.place) AS t
+    CROSS JOIN LATERAL (
+        SELECT p.request, p.ticket, p.units, t.line::integer AS line FROM lockkeeper.parts AS p
+        WHERE p.path > t.path || '/' AND p.path < t.path || '0' AND NOT p.held) AS b;
+    LOOP
+        SELECT n.request, n.ticket INTO next
+        FROM lockkeeper.next_in_lines(lines, turn.roots, after) AS n;
+        WHILE at <= cardinality(below.requests)
+              AND (below.tickets[at] <= after
+                   OR below.units[at] < lines.units_min[below.lines[at]]) LOOP
+            at := at + 1;
+        END LOOP;
+        IF at <= cardinality(below.requests)
+           AND (next.ticket IS NULL OR below.tickets[at] < next.ticket) THEN
+            SELECT below.requests[at] AS request, below.tickets[at] AS ticket INTO next;
+        END IF;
+        EXIT WHEN next.ticket IS NULL;
+        after := next.ticket;
+        SELECT r.id, r.owner, r.ticket, r.roots, q.* INTO waiter
+        FROM lockkeeper.requests AS r
         CROSS JOIN LATERAL (
             SELECT array_agg(p.path) AS paths, array_agg(p.unit_limit) AS limits,
                    array_agg(p.units) AS counts
             FROM lockkeeper.parts AS p WHERE p.request = r.id) AS q
-        WHERE r.deadline_us > moment_us
-        ORDER BY r.ticket, r.id
-    LOOP
-        saw_waiting := true;
-        CONTINUE WHEN NOT waiter.is_near;
-        is_hopeless := false;
-        IF NOT waiter.may_be_covered THEN
-            FOR i IN 1 .. cardinality(closed) LOOP
-                is_hopeless := is_hopeless
-                    OR (closers[i] <> waiter.owner
-                        AND lockkeeper.contains(closed[i], waiter.paths[1]));
-            END LOOP;
-        END IF;
-        FOR i IN 1 .. cardinality(short_paths) LOOP
-            is_hopeless := is_hopeless
-                OR (short_paths[i] = waiter.paths[1] AND waiter.limits[1] > 0
-                    AND waiter.limits[1] <= short_limits[i]);
-        END LOOP;
-        CONTINUE WHEN is_hopeless;
+        WHERE r.id = next.request AND r.deadline_us > moment_us;
+        CONTINUE WHEN NOT FOUND;
         IF NOT waiter.roots <@ turn.roots THEN
             turn := lockkeeper.widen_turn(turn, waiter.roots);
             IF NOT waiter.roots <@ turn.roots THEN
@@ -103,16 +212,6 @@ BEGIN
         SELECT j.verdict INTO verdict
         FROM lockkeeper.judge(waiter.owner, waiter.id, waiter.ticket, false, waiter.paths,
                               waiter.limits, waiter.counts, moment_us) AS j;
-        IF verdict = 'limit' AND cardinality(waiter.paths) = 1 THEN
-            short_paths := short_paths || waiter.paths[1];
-            short_limits := short_limits || waiter.limits[1];
-        END IF;
-        FOR i IN 1 .. cardinality(waiter.paths) LOOP
-            IF waiter.counts[i] = 0 THEN
-                closed := closed || waiter.paths[i];
-                closers := closers || waiter.owner;
-            END IF;
-        END LOOP;
         IF verdict = 'grant' THEN
             PERFORM lockkeeper.grant_waiting(waiter.id, moment_us);
             IF EXISTS (SELECT FROM lockkeeper.requests AS r
@@ -121,6 +220,8 @@ BEGIN
                 RETURN;
             END IF;
         END IF;
+        lines := lockkeeper.close_lines(lines, touched, waiter.owner, verdict, waiter.paths,
+                                        waiter.limits, waiter.counts);
     END LOOP;
 END $$;
 
@@ -133,21 +234,23 @@ LANGUAGE plpgsql AS $$
 DECLARE
     owners text[] := CASE WHEN owner IS NULL THEN '{}'::text[] ELSE ARRAY[owner] END;
     granted_owner text;
-    saw_waiting boolean;
 BEGIN
     PERFORM lockkeeper.wake_workers(turn);
+    IF turn.has_waiting AND NOT lockkeeper.does_one_wait(turn.roots, moment_us) THEN
+        UPDATE lockkeeper.roots AS r SET has_waiting = false
+        WHERE r.root = ANY (turn.roots) AND r.has_waiting
+          AND NOT EXISTS (SELECT FROM lockkeeper.requests AS q
+                          WHERE q.root = r.root AND NOT q.held)
+          AND NOT EXISTS (SELECT FROM lockkeeper.requests AS q
+                          WHERE cardinality(q.roots) > 1 AND r.root = ANY (q.roots)
+                            AND NOT q.held);
+        turn.has_waiting := false;
+    END IF;
     WHILE turn.has_waiting LOOP
-        SELECT (s.turn).*, s.granted_owner, s.saw_waiting
+        SELECT (s.turn).*, s.granted_owner
         INTO turn.roots, turn.now_us, turn.is_due, turn.has_waiting, turn.is_awaited,
-             turn.is_bounded, turn.planned_us, granted_owner, saw_waiting
+             turn.is_bounded, turn.planned_us, granted_owner
         FROM lockkeeper.settle_once(turn, touched, owners, moment_us) AS s;
-        IF NOT saw_waiting THEN
-            UPDATE lockkeeper.roots AS r SET has_waiting = false
-            WHERE r.root = ANY (turn.roots) AND r.has_waiting
-              AND NOT EXISTS (SELECT FROM lockkeeper.requests AS q
-                              WHERE NOT q.held AND (q.root = r.root OR r.root = ANY (q.roots)));
-            turn.has_waiting := false;
-        END IF;
         EXIT WHEN granted_owner IS NULL;
         owners := owners || granted_owner;
     END LOOP;

@@ -81,13 +81,9 @@ BEGIN
     RETURN NULL;
 END $$;
 
-CREATE OR REPLACE FUNCTION lockkeeper.units_held(the_path text, now_us bigint) RETURNS bigint
-LANGUAGE sql AS
-$$ SELECT coalesce(sum(p.units), 0)::bigint
-   FROM lockkeeper.parts AS p JOIN lockkeeper.requests AS r ON r.id = p.request
-   WHERE p.path = the_path AND r.held AND r.deadline_us > now_us $$;
-
--- Adds the blockers of the ask to the answer (R20).
+-- Adds the blockers of the ask to the answer (R20). Twice as many are read as are named, and 128 at
+-- least: up to that their number is exact, and beyond it the least that there are. A waiter
+-- looks again when the first of these is due, and each second in any case.
 CREATE OR REPLACE FUNCTION lockkeeper.explain(
     INOUT answer lockkeeper.answer, asked lockkeeper.asked, self bigint, ticket bigint,
     now_us bigint)
@@ -100,7 +96,8 @@ BEGIN
     WITH found AS MATERIALIZED (
         SELECT o.path, r.owner, r.note, r.ticket, r.held, r.deadline_us - now_us AS left_us
         FROM lockkeeper.obstacles(asked.owner, self, ticket, asked.paths, asked.limits,
-                                  asked.counts, now_us) AS o
+                                  asked.counts, now_us,
+                                  greatest(128, 2 * asked.blockers_max)) AS o
         JOIN lockkeeper.requests AS r ON r.id = o.request
     ), named AS (
         SELECT f.* FROM found AS f ORDER BY f.held DESC, f.ticket LIMIT asked.blockers_max
@@ -129,7 +126,7 @@ BEGIN
     answer.ttl_ms := self.ttl_ms;
     answer.left_us := self.deadline_us - now_us;
     answer.fixed := self.fixed;
-    answer.in_use := lockkeeper.units_held(asked.paths[1], now_us);
+    answer.in_use := lockkeeper.units_held(asked.paths[1], 0, now_us);
     IF self.held THEN
         answer.outcome := 'granted';
         IF asked.wants_value THEN
@@ -203,8 +200,8 @@ BEGIN
             asked.roots)
         RETURNING r.id
     ), parts AS (
-        INSERT INTO lockkeeper.parts (request, position, path, unit_limit, units)
-        SELECT request.id, a.n, a.path, a.unit_limit, a.units
+        INSERT INTO lockkeeper.parts (request, position, path, held, ticket, unit_limit, units)
+        SELECT request.id, a.n, a.path, granted, drawn, a.unit_limit, a.units
         FROM request, unnest(asked.paths, asked.limits, asked.counts) WITH ORDINALITY
             AS a (path, unit_limit, units, n)
     )
@@ -284,7 +281,8 @@ LANGUAGE plpgsql AS $$
 #variable_conflict use_variable
 BEGIN
     UPDATE lockkeeper.requests AS r SET ticket = new_ticket, token = new_token WHERE r.id = id;
-    UPDATE lockkeeper.parts AS p SET unit_limit = a.unit_limit, units = a.units
+    UPDATE lockkeeper.parts AS p
+    SET unit_limit = a.unit_limit, units = a.units, ticket = new_ticket
     FROM unnest(asked.paths, asked.limits, asked.counts) AS a (path, unit_limit, units)
     WHERE p.request = id AND p.path = a.path;
 END $$;

@@ -124,8 +124,8 @@ BEGIN
     VALUES (the_owner, the_note, true, false, false, drawn, drawn, the_ttl_ms,
         turn.now_us + the_ttl_ms * 1000, false, true, the_roots[1], the_roots)
     RETURNING r.* INTO claim;
-    INSERT INTO lockkeeper.parts (request, position, path, unit_limit, units)
-    SELECT claim.id, a.n, a.path, a.unit_limit, a.units
+    INSERT INTO lockkeeper.parts (request, position, path, held, ticket, unit_limit, units)
+    SELECT claim.id, a.n, a.path, true, drawn, a.unit_limit, a.units
     FROM unnest(paths, limits, counts) WITH ORDINALITY AS a (path, unit_limit, units, n);
     IF EXISTS (SELECT FROM lockkeeper.requests AS r WHERE r.owner = the_owner AND NOT r.held) THEN
         SELECT * INTO found FROM lockkeeper.find_cycle(claim.id, turn.now_us);

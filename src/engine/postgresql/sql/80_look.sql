@@ -58,10 +58,22 @@ WITH clock AS MATERIALIZED (SELECT lockkeeper.now_us() AS now_us),
 near AS MATERIALIZED (
     SELECT DISTINCT p.request
     FROM lockkeeper.parts_near(the_path, lockkeeper.path_and_above(the_path)) AS p),
+paths AS MATERIALIZED ( -- each once, however many wait there
+    SELECT DISTINCT p.path FROM near AS n JOIN lockkeeper.parts AS p ON p.request = n.request),
+chains AS MATERIALIZED (
+    SELECT x.path, a.path AS upper_path
+    FROM paths AS x CROSS JOIN LATERAL unnest(lockkeeper.path_and_above(x.path)) AS a (path)),
+tops AS ( -- below which all others are
+    SELECT x.path FROM paths AS x
+    EXCEPT
+    SELECT c.path FROM chains AS c JOIN paths AS x ON x.path = c.upper_path
+    WHERE c.path <> c.upper_path),
 around AS (
-    SELECT DISTINCT o.request FROM near AS n
-    JOIN lockkeeper.parts AS p ON p.request = n.request
-    CROSS JOIN LATERAL lockkeeper.parts_near(p.path, lockkeeper.path_and_above(p.path)) AS o)
+    SELECT p.request FROM (SELECT DISTINCT c.upper_path AS path FROM chains AS c) AS a
+    JOIN lockkeeper.parts AS p ON p.path = a.path
+    UNION
+    SELECT p.request FROM tops AS t
+    JOIN lockkeeper.parts AS p ON p.path > t.path || '/' AND p.path < t.path || '0')
 SELECT x.* FROM clock CROSS JOIN LATERAL lockkeeper.rows_of(ARRAY(
     SELECT r.id FROM around AS a JOIN lockkeeper.requests AS r ON r.id = a.request
     WHERE r.deadline_us > clock.now_us), clock.now_us) AS x $$;

@@ -52,6 +52,7 @@ DECLARE
     the_root text := roots[1];
     the_limit integer := limits[1];
     the_count integer := counts[1];
+    units_max integer := CASE WHEN counts[1] = 0 THEN 2147483647 ELSE 0 END; -- of what conflicts
 BEGIN
     COMMIT;
     IF pg_catalog.current_setting('transaction_isolation') <> 'read committed' THEN
@@ -84,21 +85,27 @@ BEGIN
             ticket := lockkeeper.catch_up(); -- NULL: for the long way
         END IF;
         LOOP
-            SELECT k.hurried_us > moment_us, near.held + the_count INTO is_hurried, in_use
+            SELECT k.hurried_us > moment_us, here.units + the_count INTO is_hurried, in_use
             FROM lockkeeper.roots AS k CROSS JOIN lockkeeper.meta AS m
             CROSS JOIN LATERAL (
-                SELECT bool_or((p.units = 0 OR the_count = 0) AND p.owner <> asker) AS is_blocked,
-                       coalesce(sum(p.units) FILTER (WHERE p.path = the_path), 0) AS taken,
-                       coalesce(sum(p.units) FILTER (WHERE p.path = the_path AND p.held), 0) AS held
-                FROM lockkeeper.requests_near(the_path, above) AS p
-                WHERE p.deadline_us > moment_us) AS near
+                SELECT coalesce(sum(p.units), 0) AS units
+                FROM lockkeeper.parts AS p
+                CROSS JOIN LATERAL (SELECT x.deadline_us FROM lockkeeper.requests AS x
+                                    WHERE x.id = p.request OFFSET 0) AS r
+                WHERE p.path = the_path AND p.held AND p.units >= 1
+                  AND r.deadline_us > moment_us) AS here
             WHERE k.root = the_root AND ticket IS NOT NULL
               AND (k.due_us > moment_us OR NOT k.has_waiting)
+              AND (the_limit = 0 OR NOT k.has_waiting)
               AND k.due_us <= moment_us + ttl_ms * 1000
               AND lockkeeper.is_awake() AND NOT m.is_bounded
               AND m.events_max = 0 AND m.watched_until_us <= moment_us
-              AND near.is_blocked IS NOT TRUE
-              AND (the_limit = 0 OR near.taken + greatest(the_count, lanes) <= the_limit)
+              AND NOT EXISTS (SELECT FROM lockkeeper.parts_near(the_path, above) AS p
+                              CROSS JOIN LATERAL (
+                                  SELECT x.deadline_us FROM lockkeeper.requests AS x
+                                  WHERE x.id = p.request OFFSET 0) AS r
+                              WHERE p.units <= units_max AND r.deadline_us > moment_us)
+              AND (the_limit = 0 OR here.units + greatest(the_count, lanes) <= the_limit)
               AND (lanes = 0 OR NOT (k.has_waiting OR EXISTS (
                     SELECT FROM lockkeeper.queue_counts AS q
                     WHERE q.path >= the_root AND q.path < the_root || '0'
@@ -116,8 +123,8 @@ BEGIN
     END LOOP;
     IF is_hurried IS NOT NULL THEN
         WITH part AS (
-            INSERT INTO lockkeeper.parts (request, position, path, unit_limit, units)
-            VALUES (ticket, 1, the_path, the_limit, the_count)
+            INSERT INTO lockkeeper.parts (request, position, path, held, ticket, unit_limit, units)
+            VALUES (ticket, 1, the_path, true, ticket, the_limit, the_count)
         )
         INSERT INTO lockkeeper.requests AS r (id, identity, owner, note, held, attended, fixed,
             ticket, token, ttl_ms, deadline_us, wants_value, root, roots)

@@ -115,8 +115,8 @@ BEGIN
         ttl_ms, deadline_us, wants_value, is_claim, root, roots)
     VALUES (drawn, asker, note, true, false, false, drawn, drawn, ttl_ms,
         moment_us + ttl_ms * 1000, false, true, root, ARRAY[root]);
-    INSERT INTO lockkeeper.parts (request, position, path, unit_limit, units)
-    VALUES (drawn, 1, the_path, 0, 0);
+    INSERT INTO lockkeeper.parts (request, position, path, held, ticket, unit_limit, units)
+    VALUES (drawn, 1, the_path, true, drawn, 0, 0);
     UPDATE lockkeeper.items AS i
     SET state = 'claimed', claim = drawn, attempts = i.attempts + 1, was_lost = false,
         ask_number = ask_number, max_attempts = max_attempts, claims = i.claims + 1,

@@ -1,0 +1,80 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# usage: with_server.sh costs.sh LK
+#
+# Decisions and explanations read no more rows where 10,000 requests are held below a path, or wait
+# in line for it, than where 10 do. Prints TAP.
+. "${0%/*}/harness.sh"
+
+LK_STORE="postgresql://postgres@/postgres?$server"
+export LK_STORE
+"$lk" ls >"$work/out" 2>"$work/err" # makes the store
+
+few=10 many=10000
+
+# CHILDREN of `parent` that are held, and at `line` one holder and WAITING requests: for an exclusive
+# lock, or with LIMIT for one unit.
+fill() {
+    sql "
+    TRUNCATE lockkeeper.requests, lockkeeper.parts, lockkeeper.roots;
+    CREATE TEMPORARY TABLE filled AS
+        SELECT n AS id, 'child-' || n AS owner, true AS held, 'parent/' || n AS path, 0 AS unit_limit
+        FROM generate_series(1, $1) AS n
+        UNION ALL
+        SELECT 100000 + n, 'waiter-' || n, n = 0, 'line', $3 FROM generate_series(0, $2) AS n;
+    INSERT INTO lockkeeper.roots (root, due_us, has_waiting)
+    VALUES ('parent', 9000000000000000, false), ('line', 9000000000000000, true);
+    INSERT INTO lockkeeper.requests (id, identity, owner, note, held, attended, fixed, ticket, token,
+        ttl_ms, deadline_us, wants_value, root, roots)
+    SELECT f.id, lockkeeper.identity(f.owner, f.path), f.owner, '', f.held, false, false, f.id,
+        CASE WHEN f.held THEN f.id ELSE 0 END, 3600000, lockkeeper.now_us() + 3600000000, false,
+        split_part(f.path, '/', 1), ARRAY[split_part(f.path, '/', 1)] FROM filled AS f;
+    INSERT INTO lockkeeper.parts (request, position, path, held, ticket, unit_limit, units)
+    SELECT f.id, 1, f.path, f.held, f.id, f.unit_limit, sign(f.unit_limit) FROM filled AS f"
+}
+
+rows_read() {
+    sql "SELECT sum(seq_tup_read + idx_tup_fetch) FROM pg_stat_user_tables
+         WHERE schemaname = 'lockkeeper' AND relname IN ('requests', 'parts')"
+}
+
+reads() { # AT_MOST CODE ARGUMENT...: lk ends so, having read no more rows than that
+    at_most=$1 code=$2
+    shift 2
+    before=$(rows_read)
+    "$lk" "$@" >"$work/out" 2>"$work/err"
+    [ $? -eq "$code" ] &&
+        comes_to "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'lockkeeper'" 0 ||
+        return 1
+    rows=$(($(rows_read) - before))
+    echo "$rows rows, at most $at_most" >>"$work/err"
+    [ "$rows" -le "$at_most" ]
+}
+
+# What is named is read, and some more that are counted: not what is beyond that.
+each() { # AT_MOST SIZE
+    ok "$2: a try" reads "$1" 75 acquire --try --owner me parent
+    ok "$2: a try of a reader" reads "$1" 75 acquire --try --shared --owner me parent
+    ok "$2: a request that is queued" reads "$1" 75 acquire --queue --ttl 1h --owner me parent
+    ok "$2: one that is repeated" reads "$1" 75 acquire --queue --ttl 1h --owner me parent
+    ok "$2: one that is withdrawn" reads "$1" 0 release --owner me parent
+    ok "$2: one at the end of a line" reads "$1" 75 acquire --queue --ttl 1h --owner me line
+    ok "$2: one that leaves it" reads "$1" 0 release --owner me line
+    ok "$2: a release to the first in line" reads "$1" 0 release --owner waiter-0 line
+    ok "$2: which it is given" says 0 '*' acquire --try --owner waiter-1 line
+}
+
+for size in "$few" "$many"; do
+    fill "$size" "$size" 0
+    each 800 "$size"
+    ok "$size: a list of what is around the parent" reads $((12 * size + 100)) 0 show parent
+    ok "$size: and of a line" reads $((12 * size + 100)) 0 show line
+    fill 1 "$size" 1
+    ok "$size: a limit that is asked for" reads 800 75 acquire --queue --ttl 1h --limit 1 --owner me line
+    ok "$size: and left" reads 800 0 release --owner me line
+    ok "$size: a release to the first that waits for a limit" reads 800 0 release --owner waiter-0 line
+    ok "$size: which it is given" says 0 '*' acquire --try --limit 1 --owner waiter-1 line
+done
+
+finish
