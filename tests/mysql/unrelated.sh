@@ -5,53 +5,7 @@
 #
 # What a call reads depends on the locks that it asks about, not on all others: each call is made
 # beside 200 unrelated locks and beside 5,000, and reads as many rows. Prints TAP.
-. "${0%/*}/harness.sh"
-
-LK_STORE="mysql://root@/test?$server"
-export LK_STORE
-"$lk" ls >"$work/out" 2>"$work/err" # makes the store
-
-fill() { # HELD FIRST LAST PATH...: at PATH1, PATH2, ... locks that are held, or requests that wait
-    is_held=$1 first=$2 last=$3
-    shift 3
-    for path in "$@"; do
-        sql "INSERT INTO lk_requests (part, path, unit_limit, units, root, owner, note, held, attended,
-                 fixed, wants_value, ticket, token, ttl_ms, deadline_us, identity, roots, part_count)
-             SELECT 1, CONCAT('$path', d.n), 0, 0, SUBSTRING_INDEX('$path', '/', 1),
-                    CONCAT('other-', '$path', d.n), '', $is_held, FALSE, FALSE, FALSE, d.n, d.n, 86400000,
-                    UNIX_TIMESTAMP() * 1000000 + 86400000000, UNHEX(SHA2(CONCAT('$path', d.n), 256)),
-                    SUBSTRING_INDEX('$path', '/', 1), 1
-             FROM (SELECT a.n + 1000 * (b.n - 1) AS n
-                   FROM lk_numbers AS a JOIN lk_numbers AS b ON b.n <= 10) AS d
-             WHERE d.n BETWEEN $first AND $last;
-             INSERT IGNORE INTO lk_roots (root, last_draw, due_us, has_waiting)
-             VALUES (SUBSTRING_INDEX('$path', '/', 1), 0, UNIX_TIMESTAMP() * 1000000 + 80000000000,
-                     FALSE)"
-    done
-}
-
-# What sessions have asked of the tables, which both kinds of server count.
-read_so_far() {
-    sql "SHOW GLOBAL STATUS LIKE 'Handler_read%'" | awk '{ sum += $2 } END { print sum }'
-}
-
-# How many rows a call reads is added to the file $work/read-NAME.
-counted() { # NAME CODE ARGUMENT...
-    name=$1 code=$2
-    shift 2
-    before=$(read_so_far)
-    "$lk" "$@" >"$work/out" 2>"$work/err"
-    [ $? -eq "$code" ] || {
-        echo "$name: not $code"
-        cat "$work/out" "$work/err"
-        return 1
-    }
-    echo $(($(read_so_far) - before)) >>"$work/read-$name"
-}
-
-quietly() {
-    "$lk" "$@" >"$work/out" 2>"$work/err" || [ $? -eq 75 ]
-}
+. "${0%/*}/counting.sh"
 
 # bob waits for ann and ann for bob: the ask that closes the cycle goes through what is below a path.
 # Two wait when ann releases, and one is granted.
@@ -75,13 +29,6 @@ each_call() {
         counted next 0 release --owner bob db/t &&
         quietly release --owner eve db/t &&
         counted claim 75 claim --owner ann db/queue
-}
-
-as_many() { # NAME
-    # shellcheck disable=SC2046 # two numbers
-    set -- $(cat "$work/read-$1")
-    echo "$1 rows beside 200, $2 beside 5,000"
-    [ $# -eq 2 ] && [ $(($2 - $1)) -le 30 ] && [ $(($1 - $2)) -le 30 ]
 }
 
 # Below db/w, which is held, others wait.

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The tables of a Lockkeeper store in MySQL or MariaDB, format 3.
+-- The tables of a Lockkeeper store in MySQL or MariaDB, format 4.
 --
 -- People can read it, too:  SELECT * FROM lk_locks  (lk_work, lk_events)
 -- Only the procedures lk_... write here: every row is the outcome of a rule (docs/rules.md), and a
@@ -97,7 +97,7 @@ CREATE TABLE IF NOT EXISTS lk_requests (
     part_count   TINYINT NOT NULL,
     grace_us     BIGINT  NOT NULL DEFAULT 0, -- R11: the deadline that the last restart has set
     PRIMARY KEY (id, part),
-    KEY requests_by_path (path, deadline_us),
+    KEY requests_by_path (path, held, ticket, deadline_us, unit_limit),
     KEY requests_by_owner (owner, held, identity, token),
     KEY requests_by_root (root, held, deadline_us, ticket)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARSET = utf8mb4

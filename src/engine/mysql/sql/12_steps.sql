@@ -18,8 +18,8 @@ BEGIN
     DECLARE is_there BOOLEAN;
     DECLARE why VARCHAR(128) CHARACTER SET utf8mb4;
     SELECT MAX(m.format) INTO found FROM lk_meta AS m;
-    IF found > 3 THEN
-        SET why = CONCAT('the store has format ', found, ', which is newer than 3: ',
+    IF found > 4 THEN
+        SET why = CONCAT('the store has format ', found, ', which is newer than 4: ',
                          'use the newer program that has made it');
         SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = why;
     END IF;
@@ -72,6 +72,16 @@ BEGIN
       AND c.COLUMN_NAME = 'grace_us';
     IF NOT is_there THEN
         ALTER TABLE lk_requests ADD COLUMN grace_us BIGINT NOT NULL DEFAULT 0;
+    END IF;
+
+    -- From 3 to 4: requests at a path in the order of its queue.
+    SELECT COUNT(*) INTO is_there FROM information_schema.STATISTICS AS s
+    WHERE s.TABLE_SCHEMA = DATABASE() AND s.TABLE_NAME = 'lk_requests'
+      AND s.INDEX_NAME = 'requests_by_path' AND s.COLUMN_NAME = 'ticket';
+    IF NOT is_there THEN
+        ALTER TABLE lk_requests
+            DROP KEY requests_by_path,
+            ADD KEY requests_by_path (path, held, ticket, deadline_us, unit_limit);
     END IF;
 END
 //

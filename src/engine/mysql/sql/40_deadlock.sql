@@ -22,7 +22,8 @@ DELIMITER //
 
 -- One round, from the owners `first` to `last` of the list: the owners that they wait for, that is,
 -- those of which a request must end before a waiting one of theirs can be granted. `found`:
--- OWNER:INDEX, the index of the owner that leads there, with a space between; NULL: none. `closer`:
+-- OWNER:INDEX of those that wait themselves, the index being that of the owner that leads there, with
+-- a space between; NULL: none. `closer`:
 -- the index of an owner that waits for the goal; NULL: none. Of the first owner only `asked` is
 -- checked, unless it is held.
 --
@@ -69,9 +70,12 @@ BEGIN
                      AND (c.units = 0
                           OR (c.unit_limit = 0 AND m.unit_limit = 0 AND m.units > 0)))));
     SET bare = CONCAT(' ', COALESCE(bare, ''), ' '), paths = COALESCE(paths, '');
-    SELECT GROUP_CONCAT(CONCAT(x.who, ':', x.place) SEPARATOR ' '), MIN(x.closing)
+    SELECT GROUP_CONCAT(IF((SELECT 1 FROM lk_requests AS q FORCE INDEX (requests_by_owner)
+                            WHERE q.owner = x.owner AND q.held = 0 LIMIT 1) IS NULL,
+                           NULL, CONCAT(HEX(x.owner), ':', x.place)) SEPARATOR ' '),
+           MIN(x.closing)
     INTO found, closer
-    FROM (SELECT HEX(p.owner) AS who, MIN(w.place) AS place,
+    FROM (SELECT p.owner, MIN(w.place) AS place,
                  MIN(IF(IF(is_held, p.id = asked, p.owner = asker), w.place, NULL)) AS closing
           FROM (SELECT STRAIGHT_JOIN DISTINCT n.n AS place, v.id, v.owner, v.path, v.unit_limit,
                        v.units, v.ticket, LOCATE(CONCAT(' ', v.id, ':'), bare) > 0 AS is_bare
@@ -96,9 +100,12 @@ BEGIN
         SELECT MIN(p.path) INTO below FROM lk_requests AS p FORCE INDEX (requests_by_path)
         WHERE p.path > CONCAT(its_path, '/') AND p.path < CONCAT(its_path, '0');
         IF below IS NOT NULL THEN
-            SELECT GROUP_CONCAT(CONCAT(x.who, ':', x.place) SEPARATOR ' '), MIN(x.closing)
+            SELECT GROUP_CONCAT(IF((SELECT 1 FROM lk_requests AS q FORCE INDEX (requests_by_owner)
+                                    WHERE q.owner = x.owner AND q.held = 0 LIMIT 1) IS NULL,
+                                   NULL, CONCAT(HEX(x.owner), ':', x.place)) SEPARATOR ' '),
+                   MIN(x.closing)
             INTO more, nearer
-            FROM (SELECT HEX(p.owner) AS who, MIN(w.place) AS place,
+            FROM (SELECT p.owner, MIN(w.place) AS place,
                          MIN(IF(IF(is_held, p.id = asked, p.owner = asker), w.place, NULL))
                              AS closing
                   FROM (SELECT v.id, v.owner, v.units, v.ticket,

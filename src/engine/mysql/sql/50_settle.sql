@@ -24,48 +24,75 @@ BEGIN
 END
 //
 
--- The next request that waits after (its_ticket, waiting); NULL: none. It is related (R5) to one of
--- the paths `near`, which have at most `deepest` segments, or it is of one of `owners`, in
--- hexadecimal. `below`: those of the paths that have requests below them.
+-- Which of the locked roots still have a request that waits.
+DROP PROCEDURE IF EXISTS lk_check_waiting
+//
+CREATE PROCEDURE lk_check_waiting(IN locked VARBINARY(20000), INOUT has_waiting BOOLEAN)
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    DECLARE i INT DEFAULT LENGTH(locked) - LENGTH(REPLACE(locked, '/', '')) - 1;
+    DECLARE its_root VARBINARY(255);
+    DECLARE has_more BOOLEAN;
+    SET has_waiting = FALSE;
+    WHILE i > 0 DO
+        SET its_root = SUBSTRING_INDEX(SUBSTRING_INDEX(locked, '/', i + 1), '/', -1);
+        SELECT EXISTS (SELECT 1 FROM lk_requests AS w FORCE INDEX (requests_by_root)
+                       WHERE w.root = its_root AND w.held = 0) INTO has_more;
+        IF has_more THEN
+            SET has_waiting = TRUE;
+        ELSE
+            UPDATE lk_roots AS r FORCE INDEX (PRIMARY)
+            SET r.has_waiting = FALSE WHERE r.root = its_root AND r.has_waiting;
+        END IF;
+        SET i = i - 1;
+    END WHILE;
+END
+//
+
+-- The next request that waits after (its_ticket, waiting); NULL: none. It is at one of the paths
+-- `near`, below one of `below`, or of one of `owners`, in hexadecimal.
 --
 -- It reads the queues of these paths and what these owners wait for, however many others wait below
--- the same roots. Of more than 1000 paths (as far as lk_numbers goes) the rest is not checked.
+-- the same roots; of a queue at a path it reads the first that may be granted.
 --
--- It skips requests that cannot be granted: those behind an exclusive one at or above their path,
--- held or waiting; and behind one whose limit has no room, those with the same or a smaller limit.
--- The caller passes the last of each kind: `closed`, of the owner `closer`, and `short_path`.
--- Requests whose owner holds something may be granted by R8 and are not skipped. The conditions are
--- written out in each statement, because a function would be called for each row.
+-- It skips requests that cannot be granted: those at or below `closed`, the path of an exclusive one
+-- before them, unless they have a limit and their owner holds something (R8); and those at
+-- `short_path` with `short_limit` or a smaller limit. Both conditions on limits are read from the
+-- index. The conditions are written out in each statement, because a function would be called for
+-- each row.
 DROP PROCEDURE IF EXISTS lk_next_waiting
 //
 CREATE PROCEDURE lk_next_waiting(
-    IN locked VARBINARY(20000), IN near MEDIUMBLOB, IN deepest INT, IN below MEDIUMBLOB,
-    IN owners MEDIUMBLOB, IN closed VARBINARY(512), IN closer VARBINARY(128),
-    IN short_path VARBINARY(512), IN short_limit INT, IN moment_us BIGINT, INOUT waiting BIGINT,
-    INOUT its_ticket BIGINT, OUT its_part TINYINT)
+    IN locked VARBINARY(20000), IN near MEDIUMBLOB, IN below MEDIUMBLOB, IN owners MEDIUMBLOB,
+    IN closed VARBINARY(512), IN short_path VARBINARY(512), IN short_limit INT,
+    IN moment_us BIGINT, INOUT waiting BIGINT, INOUT its_ticket BIGINT, OUT its_part TINYINT)
 SQL SECURITY INVOKER READS SQL DATA
 BEGIN
     DECLARE first BIGINT DEFAULT NULL;
-    DECLARE first_ticket BIGINT DEFAULT NULL;
+    DECLARE first_ticket BIGINT DEFAULT 9223372036854775807;
     DECLARE its_path VARBINARY(512);
+    DECLARE least_limit INT; -- limits up to `most_limit` are skipped, and those below this one
+    DECLARE most_limit INT;
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
-    IF near <> '' THEN
+    WHILE near <> '' DO
+        SET its_path = SUBSTRING_INDEX(near, ' ', 1);
+        SET near = SUBSTRING(near, LENGTH(its_path) + 2),
+            least_limit = closed IS NOT NULL
+                AND (its_path = closed
+                     OR LEFT(its_path, LENGTH(closed) + 1) = CONCAT(closed, '/')),
+            most_limit = IF(its_path = short_path, short_limit, 0);
         SELECT w.id, w.ticket, w.part INTO first, first_ticket, its_part
-        FROM lk_numbers AS t STRAIGHT_JOIN lk_numbers AS d
-        STRAIGHT_JOIN lk_requests AS w FORCE INDEX (requests_by_path)
-        WHERE t.n <= 1 + LENGTH(near) - LENGTH(REPLACE(near, ' ', '')) AND d.n <= deepest
-          AND w.path = SUBSTRING_INDEX(SUBSTRING_INDEX(SUBSTRING_INDEX(near, ' ', t.n), ' ', -1),
-                                       '/', d.n)
-          AND w.held = 0 AND w.deadline_us > moment_us
-          AND (w.ticket > its_ticket OR (w.ticket = its_ticket AND w.id > waiting))
-          AND NOT (short_path IS NOT NULL AND w.path = short_path AND w.unit_limit > 0
-                   AND w.unit_limit <= short_limit)
-          AND NOT (closed IS NOT NULL AND w.owner <> closer
-                   AND (w.path = closed OR LEFT(w.path, LENGTH(closed) + 1) = CONCAT(closed, '/'))
-                   AND (SELECT 1 FROM lk_requests AS h FORCE INDEX (requests_by_owner)
-                        WHERE h.owner = w.owner AND h.held = 1 LIMIT 1) IS NULL)
-        ORDER BY w.ticket, w.id LIMIT 1;
-    END IF;
+        FROM lk_requests AS w FORCE INDEX (requests_by_path)
+        WHERE w.path = its_path AND w.held = 0 AND w.deadline_us > moment_us
+          AND w.ticket BETWEEN its_ticket AND first_ticket
+          AND (w.ticket > its_ticket OR w.id > waiting)
+          AND (first IS NULL OR w.ticket < first_ticket OR w.id < first)
+          AND w.unit_limit >= least_limit AND w.unit_limit NOT BETWEEN 1 AND most_limit
+          AND (least_limit = 0
+               OR (SELECT 1 FROM lk_requests AS h FORCE INDEX (requests_by_owner)
+                   WHERE h.owner = w.owner AND h.held = 1 LIMIT 1) IS NOT NULL)
+        ORDER BY w.ticket LIMIT 1; -- each has its own there
+    END WHILE;
     WHILE below <> '' DO
         SET its_path = SUBSTRING_INDEX(below, ' ', 1);
         SET below = SUBSTRING(below, LENGTH(its_path) + 2);
@@ -77,10 +104,11 @@ BEGIN
           AND (first IS NULL OR w.ticket < first_ticket OR (w.ticket = first_ticket AND w.id < first))
           AND NOT (short_path IS NOT NULL AND w.path = short_path AND w.unit_limit > 0
                    AND w.unit_limit <= short_limit)
-          AND NOT (closed IS NOT NULL AND w.owner <> closer
+          AND NOT (closed IS NOT NULL
                    AND (w.path = closed OR LEFT(w.path, LENGTH(closed) + 1) = CONCAT(closed, '/'))
-                   AND (SELECT 1 FROM lk_requests AS h FORCE INDEX (requests_by_owner)
-                        WHERE h.owner = w.owner AND h.held = 1 LIMIT 1) IS NULL)
+                   AND (w.unit_limit = 0
+                        OR (SELECT 1 FROM lk_requests AS h FORCE INDEX (requests_by_owner)
+                            WHERE h.owner = w.owner AND h.held = 1 LIMIT 1) IS NULL))
         ORDER BY w.ticket, w.id LIMIT 1;
     END WHILE;
     IF owners <> '' THEN
@@ -94,7 +122,45 @@ BEGIN
           AND (first IS NULL OR w.ticket < first_ticket OR (w.ticket = first_ticket AND w.id < first))
         ORDER BY w.ticket, w.id LIMIT 1;
     END IF;
-    SET waiting = first, its_ticket = first_ticket;
+    SET waiting = first, its_ticket = IF(first IS NULL, NULL, first_ticket);
+END
+//
+
+-- The paths at and above those touched that have a queue, and those touched that have requests
+-- below them. `sole`: the only path touched; NULL: there are several, or none.
+DROP PROCEDURE IF EXISTS lk_near
+//
+CREATE PROCEDURE lk_near(
+    IN touched MEDIUMBLOB, OUT near MEDIUMBLOB, OUT below MEDIUMBLOB, OUT sole VARBINARY(512))
+SQL SECURITY INVOKER READS SQL DATA
+BEGIN
+    DECLARE seen MEDIUMBLOB DEFAULT ' ';
+    DECLARE its_path VARBINARY(512);
+    DECLARE at VARBINARY(512);
+    DECLARE first_below VARBINARY(512);
+    DECLARE first_ticket BIGINT;
+    SET near = '', below = '', sole = IF(LOCATE(' ', touched) = 0, touched, NULL);
+    WHILE touched <> '' DO
+        SET its_path = SUBSTRING_INDEX(touched, ' ', 1);
+        SET touched = SUBSTRING(touched, LENGTH(its_path) + 2), at = its_path;
+        SELECT MIN(r.path) INTO first_below FROM lk_requests AS r FORCE INDEX (requests_by_path)
+        WHERE r.path > CONCAT(its_path, '/') AND r.path < CONCAT(its_path, '0');
+        IF first_below IS NOT NULL AND LOCATE(CONCAT(' ', its_path, ' '), CONCAT(' ', below, ' ')) = 0
+        THEN
+            SET below = CONCAT_WS(' ', NULLIF(below, ''), its_path);
+        END IF;
+        WHILE at <> '' AND LOCATE(CONCAT(' ', at, ' '), seen) = 0 DO -- those above are seen, too
+            SELECT MIN(w.ticket) INTO first_ticket
+            FROM lk_requests AS w FORCE INDEX (requests_by_path)
+            WHERE w.path = at AND w.held = 0;
+            IF first_ticket IS NOT NULL THEN
+                SET near = CONCAT_WS(' ', NULLIF(near, ''), at);
+            END IF;
+            SET seen = CONCAT(seen, at, ' '),
+                at = LEFT(at, GREATEST(0, CAST(LENGTH(at) AS SIGNED) - 1
+                                          - LENGTH(SUBSTRING_INDEX(at, '/', -1))));
+        END WHILE;
+    END WHILE;
 END
 //
 
@@ -102,6 +168,9 @@ END
 -- after something there has ended or become weaker, and of the requests of `the_owner` (NULL:
 -- none), which may be covered now (R8). After a grant its owner may be covered: its other requests
 -- are checked from the beginning.
+--
+-- What was covered without a limit has been granted before, so behind an exclusive request only a
+-- limit at a path that was touched can have got room.
 DROP PROCEDURE IF EXISTS lk_settle
 //
 CREATE PROCEDURE lk_settle(
@@ -110,10 +179,9 @@ CREATE PROCEDURE lk_settle(
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE owners MEDIUMBLOB DEFAULT COALESCE(HEX(the_owner), '');
-    DECLARE near MEDIUMBLOB DEFAULT '';  -- the paths, each once
-    DECLARE below MEDIUMBLOB DEFAULT ''; -- those that have requests below them
-    DECLARE first_below VARBINARY(512);
-    DECLARE deepest INT DEFAULT 1;       -- how many segments they have at most
+    DECLARE near MEDIUMBLOB DEFAULT '';
+    DECLARE below MEDIUMBLOB DEFAULT '';
+    DECLARE sole VARBINARY(512) DEFAULT NULL;
     DECLARE waiting BIGINT DEFAULT 0;
     DECLARE waiter VARBINARY(128);
     DECLARE its_ticket BIGINT DEFAULT -1;
@@ -123,32 +191,23 @@ BEGIN
     DECLARE its_limit INT;
     DECLARE its_units INT;
     DECLARE its_parts INT;
-    DECLARE closed VARBINARY(512) DEFAULT NULL;     -- the path of the last exclusive request
-    DECLARE closer VARBINARY(128) DEFAULT NULL;     -- and its owner
+    DECLARE closed VARBINARY(512) DEFAULT NULL;     -- the path of an exclusive request
     DECLARE short_path VARBINARY(512) DEFAULT NULL; -- a path where a limit had no room
     DECLARE short_limit INT DEFAULT 0;
     DECLARE has_all BOOLEAN;
     DECLARE has_more BOOLEAN;
+    DECLARE has_granted BOOLEAN DEFAULT FALSE;
     DECLARE verdict VARBINARY(8);
     DECLARE ignored BIGINT;
-    WHILE has_waiting AND touched <> '' DO
-        SET its_path = SUBSTRING_INDEX(touched, ' ', 1);
-        SET touched = SUBSTRING(touched, LENGTH(its_path) + 2);
-        IF LOCATE(CONCAT(' ', its_path, ' '), CONCAT(' ', near, ' ')) = 0 THEN
-            SET near = CONCAT_WS(' ', NULLIF(near, ''), its_path),
-                deepest = GREATEST(deepest,
-                                   1 + LENGTH(its_path) - LENGTH(REPLACE(its_path, '/', '')));
-            SELECT MIN(r.path) INTO first_below
-            FROM lk_requests AS r FORCE INDEX (requests_by_path)
-            WHERE r.path > CONCAT(its_path, '/') AND r.path < CONCAT(its_path, '0');
-            IF first_below IS NOT NULL THEN
-                SET below = CONCAT_WS(' ', NULLIF(below, ''), its_path);
-            END IF;
-        END IF;
-    END WHILE;
+    IF has_waiting THEN
+        CALL lk_check_waiting(locked, has_waiting);
+    END IF;
+    IF has_waiting AND touched <> '' THEN
+        CALL lk_near(touched, near, below, sole);
+    END IF;
     WHILE has_waiting AND waiting IS NOT NULL DO
-        CALL lk_next_waiting(locked, near, deepest, below, owners, closed, closer, short_path,
-                             short_limit, moment_us, waiting, its_ticket, its_part);
+        CALL lk_next_waiting(locked, near, below, owners, closed, short_path, short_limit,
+                             moment_us, waiting, its_ticket, its_part);
         IF waiting IS NOT NULL THEN
             SELECT w.owner, w.roots, w.path, w.unit_limit, w.units, w.part_count
             INTO waiter, its_roots, its_path, its_limit, its_units, its_parts
@@ -164,12 +223,24 @@ BEGIN
                 SET short_path = its_path, short_limit = its_limit;
             END IF;
             IF its_units = 0 THEN
-                SET closed = its_path, closer = waiter;
+                SELECT EXISTS (
+                    SELECT 1 FROM lk_requests AS r FORCE INDEX (requests_by_owner)
+                    WHERE r.owner = waiter AND r.held = 0 AND r.id <> waiting
+                      AND (r.path = its_path
+                           OR LEFT(r.path, LENGTH(its_path) + 1) = CONCAT(its_path, '/')))
+                INTO has_more;
+                SET closed = IF(has_more, closed, its_path); -- one of its own may pass it
             END IF;
             IF verdict = 'grant' THEN
                 CALL lk_grant_waiting(waiting, its_roots, moment_us);
+                SET has_granted = TRUE;
                 SELECT EXISTS (SELECT 1 FROM lk_requests AS r FORCE INDEX (requests_by_owner)
                                WHERE r.owner = waiter AND r.held = 0) INTO has_more;
+                IF its_units = 0 AND (sole = its_path
+                                      OR LEFT(sole, LENGTH(its_path) + 1) = CONCAT(its_path, '/'))
+                THEN
+                    SET near = '', below = ''; -- it blocks all others there
+                END IF;
                 IF has_more THEN
                     SET owners = CONCAT_WS(' ', NULLIF(owners, ''), HEX(waiter));
                     SET waiting = 0, its_ticket = -1, closed = NULL, short_path = NULL;
@@ -177,20 +248,8 @@ BEGIN
             END IF;
         END IF;
     END WHILE;
-    IF has_waiting THEN
-        SET its_parts = LENGTH(locked) - LENGTH(REPLACE(locked, '/', '')) - 1, has_waiting = FALSE;
-        WHILE its_parts > 0 DO
-            SET its_path = SUBSTRING_INDEX(SUBSTRING_INDEX(locked, '/', its_parts + 1), '/', -1);
-            SELECT EXISTS (SELECT 1 FROM lk_requests AS w FORCE INDEX (requests_by_root)
-                           WHERE w.root = its_path AND w.held = 0) INTO has_more;
-            IF has_more THEN
-                SET has_waiting = TRUE;
-            ELSE
-                UPDATE lk_roots AS r FORCE INDEX (PRIMARY)
-                SET r.has_waiting = FALSE WHERE r.root = its_path;
-            END IF;
-            SET its_parts = its_parts - 1;
-        END WHILE;
+    IF has_granted THEN
+        CALL lk_check_waiting(locked, has_waiting);
     END IF;
 END
 //

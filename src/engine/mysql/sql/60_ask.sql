@@ -320,6 +320,7 @@ BEGIN
     DECLARE is_held BOOLEAN;
     DECLARE gives_way BOOLEAN;
     DECLARE closes_cycle BOOLEAN DEFAULT FALSE;
+    DECLARE has_others BOOLEAN;
     DECLARE told BIGINT;
     DECLARE touched VARBINARY(8207) DEFAULT paths;
     IF @lk_tells THEN
@@ -358,7 +359,11 @@ BEGIN
         CALL lk_tell_granted(told, self);
     END IF;
     SET outcome = IF(is_held, 'granted', IF(style = 'try', 'busy', 'waiting'));
-    IF difference <> 'same' OR NOT is_held THEN
+    -- In a cycle, its predecessor waits behind a request of this owner. If this is the only one, the
+    -- predecessor has a greater ticket, and this one never gives way to an unseen cycle.
+    SELECT EXISTS (SELECT 1 FROM lk_requests AS r FORCE INDEX (requests_by_owner)
+                   WHERE r.owner = asker AND r.id <> self) INTO has_others;
+    IF difference <> 'same' OR (has_others AND NOT is_held) THEN
         -- A grant that overtakes a request whose owner its own owner waits for is undone in any
         -- case.
         SET closes_cycle = closes_cycle OR is_held;

@@ -55,7 +55,8 @@ BEGIN
         IF outcome IN ('granted', 'waiting', 'busy') THEN
             SELECT COALESCE(SUM(r.units), 0) INTO in_use
             FROM lk_requests AS r FORCE INDEX (requests_by_path)
-            WHERE r.path = SUBSTRING_INDEX(paths, ' ', 1) AND r.deadline_us > now_us AND r.held;
+            WHERE r.path = SUBSTRING_INDEX(paths, ' ', 1) AND r.held = 1
+              AND r.deadline_us > now_us;
         END IF;
         IF outcome IN ('waiting', 'busy') AND in_the_way IS NULL THEN
             CALL lk_explain(self, asker, its_ticket, blockers_max, now_us, in_the_way, look_us,
@@ -129,10 +130,13 @@ BEGIN
                 IF is_hard THEN
                     SET is_free = FALSE;
                 ELSEIF fit = 3 AND counts = '0' THEN -- all live requests here have the same depth
-                    SELECT MIN(p.deadline_us) INTO is_there
-                    FROM lk_requests AS p FORCE INDEX (requests_by_path)
-                    WHERE p.path = paths AND p.deadline_us > now_us;
-                    SET is_free = is_there IS NULL, in_use = 0;
+                    SELECT MIN(p.held) INTO is_there
+                    FROM lk_requests AS p FORCE INDEX (requests_by_path) WHERE p.path = paths;
+                    IF is_there IS NOT NULL THEN -- it may be dead
+                        SELECT EXISTS (SELECT 1 FROM lk_requests AS p FORCE INDEX (requests_by_path)
+                                       WHERE p.path = paths AND p.deadline_us > now_us) INTO is_hard;
+                    END IF;
+                    SET is_free = NOT is_hard, in_use = 0;
                 ELSEIF fit = 3 THEN
                     SELECT MAX(p.units = 0 OR p.owner = asker), SUM(p.units)
                     INTO is_hard, in_use
@@ -148,14 +152,18 @@ BEGIN
                             above_3 = SUBSTRING_INDEX(paths, '/', 3),
                             above_4 = SUBSTRING_INDEX(paths, '/', 4);
                     END IF;
-                    SELECT COALESCE(MAX(IF(p.owner = asker, p.path = paths,
-                                           p.units = 0 OR counts = '0')), FALSE),
-                           COALESCE(SUM(IF(p.path = paths, p.units, 0)), 0) + counts
-                    INTO is_hard, in_use
-                    FROM lk_requests AS p FORCE INDEX (requests_by_path)
-                    WHERE (p.path IN (paths, above_1, above_2, above_3, above_4)
-                           OR (p.path > CONCAT(paths, '/') AND p.path < CONCAT(paths, '0')))
-                      AND p.deadline_us > now_us;
+                    SELECT EXISTS (
+                        SELECT 1 FROM lk_requests AS p FORCE INDEX (requests_by_path)
+                        WHERE (p.path IN (paths, above_1, above_2, above_3, above_4)
+                               OR (p.path > CONCAT(paths, '/') AND p.path < CONCAT(paths, '0')))
+                          AND p.deadline_us > now_us
+                          AND IF(p.owner = asker, p.path = paths, p.units = 0 OR counts = '0'))
+                    INTO is_hard;
+                    IF NOT is_hard THEN
+                        SELECT COALESCE(SUM(p.units), 0) + counts INTO in_use
+                        FROM lk_requests AS p FORCE INDEX (requests_by_path)
+                        WHERE p.path = paths AND p.deadline_us > now_us;
+                    END IF;
                     SET is_free = NOT is_hard AND (limits = '0' OR in_use <= limits);
                 END IF;
             END IF;
