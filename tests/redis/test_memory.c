@@ -24,7 +24,6 @@ enum {
     LIVE_PER_ROOT = 10,
     THREADS = 8,
     HOLDERS = 1500,
-    EXPLAINED_MAX = 1024, /* blockers.lua */
     SECONDS_MAX = 60
 };
 #define PASSED_US (INT64_C(3600) * 1000000)
@@ -236,8 +235,8 @@ static bool check_explanations(struct lk_engine *engine) {
     }
     lock_init(&lock, "tree%u", 1, 0);
     asked.parts = &lock.part;
-    is_right = call_ask(engine, &asked, &until, &result) == LK_BUSY
-               && result.position == EXPLAINED_MAX && result.blocker_count == asked.blockers_max;
+    is_right = call_ask(engine, &asked, &until, &result) == LK_BUSY && result.position == HOLDERS
+               && result.blocker_count == asked.blockers_max;
     (void)printf("# position %zu of %d, %zu named\n", result.position, HOLDERS,
                  result.blocker_count);
     lk_result_clear(&result);

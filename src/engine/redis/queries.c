@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Queries. One root takes one call of the script. All roots are found by a SCAN of the keys of
- * every master, and then queried one by one. So a listing of one root shows one moment, while a
- * listing of everything does not, and it reads every key of the servers.
+ * Queries. One root takes as many calls of the script as its answer has pages (queries.lua). All
+ * roots are found by a SCAN of the keys of every master, and then queried one by one. So each page
+ * shows one moment, while a listing of many does not; a listing of everything reads every key of
+ * the servers.
  */
 #include <stdlib.h>
 
@@ -13,7 +14,7 @@
 #include "engine/redis/operations.h"
 #include "engine/reply/reply.h"
 
-enum { ROOM_MIN = 16, HEAD = 2 };
+enum { CURSOR = 2, HEAD = 3 }; /* before the elements of a reply */
 
 /* ---- requests in replies --------------------------------------------------------------------- */
 
@@ -60,11 +61,12 @@ static void read_record(const redisReply *reply, struct lk_record *record) {
 /* ---- gathering ------------------------------------------------------------------------------- */
 
 struct found {
-    const redisReply *request;
+    const redisReply *request; /* NULL: another page has it, too, and later */
     int64_t now_us;
+    size_t order; /* of being met */
 };
 
-/* The replies of one or many roots, and the requests in them. */
+/* The replies of one or many roots, a page each, and the requests in them. */
 struct gathering {
     redisReply **replies;
     size_t reply_count;
@@ -100,8 +102,10 @@ static bool gather(struct gathering *gathering, redisReply *reply) {
     }
     gathering->replies[gathering->reply_count++] = reply;
     for (size_t i = HEAD; i < reply->elements; i++) {
-        gathering->found[gathering->count++] = (struct found){
-            .request = lk_redis_array_at(reply, i), .now_us = lk_redis_integer_at(reply, 1)};
+        gathering->found[gathering->count] = (struct found){.request = lk_redis_array_at(reply, i),
+                                                            .now_us = lk_redis_integer_at(reply, 1),
+                                                            .order = gathering->count};
+        gathering->count++;
     }
     return true;
 }
@@ -113,20 +117,78 @@ static int compare_identity(struct lk_slice a, struct lk_slice b) {
     return order != 0 ? order : (a.size > b.size) - (a.size < b.size);
 }
 
+/* Those of one identity in the order of being met. */
+static int compare_met(const void *a, const void *b) {
+    const struct found *left = a;
+    const struct found *right = b;
+    int order = compare_identity(lk_redis_text_at(left->request, IDENTITY),
+                                 lk_redis_text_at(right->request, IDENTITY));
+
+    return order != 0 ? order : (left->order > right->order) - (left->order < right->order);
+}
+
+/* By ticket; what another page has comes last. */
 static int compare_found(const void *a, const void *b) {
     const redisReply *left = ((const struct found *)a)->request;
     const redisReply *right = ((const struct found *)b)->request;
-    int64_t x = lk_redis_integer_at(left, TICKET);
-    int64_t y = lk_redis_integer_at(right, TICKET);
+    int64_t x;
+    int64_t y;
 
+    if (left == NULL || right == NULL) {
+        return (left == NULL) - (right == NULL);
+    }
+    x = lk_redis_integer_at(left, TICKET);
+    y = lk_redis_integer_at(right, TICKET);
     return x != y ? (x > y) - (x < y)
                   : compare_identity(lk_redis_text_at(left, IDENTITY),
                                      lk_redis_text_at(right, IDENTITY));
 }
 
-/* A request under several roots appears in the reply of each. */
-static bool is_twice(const struct gathering *gathering, size_t i) {
-    return i > 0 && compare_found(&gathering->found[i - 1], &gathering->found[i]) == 0;
+/*
+ * Whether both are the same request, by R3: identity and paths. The parts of a batch in several
+ * slots (R14) have one identity, and no path in common.
+ */
+static bool is_same(const redisReply *a, const redisReply *b) {
+    const redisReply *parts = lk_redis_array_at(b, PARTS);
+    struct lk_slice path = lk_redis_text_at(lk_redis_array_at(a, PARTS), 0);
+
+    for (size_t i = 0; i < parts->elements; i += 3) {
+        if (lk_slice_equal(path, lk_redis_text_at(parts, i))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/*
+ * A request is met under each of its roots; in each page that has one of its parts; and again if it
+ * is granted, or asked for again, between two pages. Keeps the last. Sorts the rest by ticket.
+ */
+static void drop_twice_met(struct gathering *gathering) {
+    struct found *found = gathering->found;
+    size_t kept = 0;
+
+    if (gathering->count < 2) {
+        return;
+    }
+    qsort(found, gathering->count, sizeof *found, compare_met);
+    for (size_t i = 1; i < gathering->count; i++) {
+        struct lk_slice identity = lk_redis_text_at(found[i].request, IDENTITY);
+
+        for (size_t j = i;
+             j-- > 0
+             && (found[j].request == NULL
+                 || lk_slice_equal(lk_redis_text_at(found[j].request, IDENTITY), identity));) {
+            if (found[j].request != NULL && is_same(found[j].request, found[i].request)) {
+                found[j].request = NULL;
+            }
+        }
+    }
+    qsort(found, gathering->count, sizeof *found, compare_found);
+    while (kept < gathering->count && found[kept].request != NULL) {
+        kept++;
+    }
+    gathering->count = kept;
 }
 
 static bool add_found(const struct found *found, const struct lk_path *prefix,
@@ -156,12 +218,9 @@ static lk_outcome conclude(struct gathering *gathering, const struct lk_path *pr
     lk_listing *listing = lk_listing_new();
     bool is_complete = record != NULL && listing != NULL;
 
-    if (gathering->count > 1) {
-        qsort(gathering->found, gathering->count, sizeof *gathering->found, compare_found);
-    }
+    drop_twice_met(gathering);
     for (size_t i = 0; is_complete && i < gathering->count; i++) {
-        is_complete =
-            is_twice(gathering, i) || add_found(&gathering->found[i], prefix, record, listing);
+        is_complete = add_found(&gathering->found[i], prefix, record, listing);
     }
     free(record);
     if (!is_complete) {
@@ -172,21 +231,37 @@ static lk_outcome conclude(struct gathering *gathering, const struct lk_path *pr
     return lk_error_clear(error, LK_OK);
 }
 
-static lk_outcome query(struct lk_redis *store, const char *operation, const struct lk_path *path,
-                        const struct lk_patience *patience, struct gathering *gathering,
-                        lk_error *error) {
+static lk_outcome query_page(struct lk_redis *store, const char *operation,
+                             const struct lk_path *path, struct lk_slice cursor,
+                             const struct lk_patience *patience, redisReply **ret_reply,
+                             lk_error *error) {
     struct lk_redis_call call;
-    redisReply *reply;
-    lk_outcome outcome;
 
     lk_redis_call_begin(store, operation, path, false, &call);
     lk_redis_call_add(&call, (struct lk_slice){path->bytes, path->size});
+    lk_redis_call_add(&call, cursor);
     call.is_repeatable = true;
-    outcome = lk_redis_call_make(store, &call, patience, &reply, error);
-    if (outcome == LK_OK && !gather(gathering, reply)) {
-        outcome = lk_error_set(error, LK_INTERNAL, "no memory for the listing");
-    }
-    return outcome;
+    return lk_redis_call_make(store, &call, patience, ret_reply, error);
+}
+
+static lk_outcome query(struct lk_redis *store, const char *operation, const struct lk_path *path,
+                        const struct lk_patience *patience, struct gathering *gathering,
+                        lk_error *error) {
+    struct lk_slice cursor = lk_slice_of("");
+
+    do {
+        redisReply *reply;
+        lk_outcome outcome = query_page(store, operation, path, cursor, patience, &reply, error);
+
+        if (outcome != LK_OK) {
+            return outcome;
+        }
+        if (!gather(gathering, reply)) {
+            return lk_error_set(error, LK_INTERNAL, "no memory for the listing");
+        }
+        cursor = lk_redis_text_at(reply, CURSOR);
+    } while (cursor.size > 0);
+    return LK_OK;
 }
 
 /* ---- all roots ------------------------------------------------------------------------------- */

@@ -127,7 +127,7 @@ local function ask_new(ask, identity)
         token = granted and ticket or 0, note = ask.note or '', id = ticket,
         channel = granted and '' or channel, parts = ask.parts, roots = roots, wants = ask.wants}
     L.enter(r, granted, set_ttl(ask, r))
-    if L.has_other_requests(r) then
+    if granted and L.has_other_requests(r) or not granted and L.may_close_cycle(r) then
         local cycle = L.find_cycle(r)
         if cycle then
             L.leave(r)
@@ -176,6 +176,7 @@ end
 
 -- Gives the request other parts in its present state.
 local function convert(r, parts, ticket, token)
+    L.hide_cycle()
     L.detach(r)
     local former = r.parts
     r.parts = {}
@@ -238,7 +239,8 @@ local function ask_waiting(ask, r, change)
     if change ~= 'none' then
         L.grant_waiters(r.parts, r.owner, now)
     end
-    local cycle = (change ~= 'none' or L.has_other_requests(r)) and L.find_cycle(r)
+    local cycle = (change ~= 'none' or L.may_hide_cycle(r)
+        or not alone and L.may_close_cycle(r)) and L.find_cycle(r)
     if cycle then
         L.leave(r)
         L.grant_waiters(r.parts, nil, now)

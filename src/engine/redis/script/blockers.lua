@@ -56,24 +56,43 @@ local function is_known(memory, what)
     return known
 end
 
--- R7a and R7b for one part.
-function L.walk_conflicts(probe, part, memory, visit)
-    local R, exclusive = part.root, part.units == 0
-    for i, path in ipairs(part.chain) do
-        local node = L.node(R, path)
-        local below = i == 1
-        local where = R.name .. (below and '\1' or '\2') .. path
-        local x, s = below and node.below_x or node.held_x, below and node.below_s or node.held_s
-        if x > 0 and not is_known(memory, where .. '\0X')
-            and walk_held(R, 'X', path, below, visit)
-            or exclusive and s > 0 and not is_known(memory, where .. '\0S')
-            and walk_held(R, 'S', path, below, visit) then
-            return true
+-- The lists that are not empty and have what conflicts with the part (R7a, R7b): held entries and
+-- waiting ones, at and below its path, and at each path above.
+local function conflicting_lists(part)
+    local R, exclusive, lists = part.root, part.units == 0, {}
+    local function add(kind, path, is_below, is_waiting, count)
+        if count > 0 then
+            lists[#lists + 1] = {R = R, kind = kind, path = path, is_below = is_below,
+                is_waiting = is_waiting, count = count}
         end
-        x, s = below and node.behind_x or node.wait_x, below and node.behind_s or node.wait_s
-        if x > 0 and walk_ahead(R, below and 'c' or 'a', path, probe, memory, visit)
-            or exclusive and s > 0
-            and walk_ahead(R, below and 'd' or 'b', path, probe, memory, visit) then
+    end
+    for i, path in ipairs(part.chain) do
+        local node, below = L.node(R, path), i == 1
+        add('X', path, below, false, below and node.below_x or node.held_x)
+        if exclusive then
+            add('S', path, below, false, below and node.below_s or node.held_s)
+        end
+        add(below and 'c' or 'a', path, below, true, below and node.behind_x or node.wait_x)
+        if exclusive then
+            add(below and 'd' or 'b', path, below, true, below and node.behind_s or node.wait_s)
+        end
+    end
+    return lists
+end
+
+local function walk_list(list, probe, memory, visit)
+    if list.is_waiting then
+        return walk_ahead(list.R, list.kind, list.path, probe, memory, visit)
+    end
+    return walk_held(list.R, list.kind, list.path, list.is_below, visit)
+end
+
+function L.walk_conflicts(probe, part, memory, visit)
+    for _, list in ipairs(conflicting_lists(part)) do
+        local where = part.root.name .. (list.is_below and '\1' or '\2') .. list.path .. '\0'
+            .. list.kind
+        if (list.is_waiting or not is_known(memory, where))
+            and walk_list(list, probe, memory, visit) then
             return true
         end
     end
@@ -108,47 +127,112 @@ local function conflicting_path(r, part)
     return part.path
 end
 
--- Bounds of one explanation, and of all explanations of one call, so that the server is soon free
--- for other clients. With more blockers than that, `position` is a lower bound, and those named are
--- some of them.
-local EXPLAINED_MAX, EXPLAINED_IN_ALL_MAX, EXPLAINED_MIN = 1024, 20000, 32
-local steps_left = EXPLAINED_IN_ALL_MAX
+-- Bounds of what an explanation reads of each list, so that the server is soon free for other
+-- clients. Those that wait are in the order of their tickets, those that hold are not.
+local READ_MIN, HELD_MAX, HELD_BY_NAMED = 16, 1024, 4
 
--- Up to `max` blockers, each once, in the order in which the walks find them.
-local function collect(probe, max)
-    local found, seen = {}, {}
-    local is_covered = L.is_covered(probe)
-    for _, part in ipairs(probe.parts) do
-        local R = part.root
-        local counts = false
-        local function note(owner, ticket, identity, path, held)
-            if not seen[identity] then
-                seen[identity] = true
-                found[#found + 1] = {ticket = ticket, identity = identity, held = held, root = R,
-                    part = part, counts = counts}
-            end
-            return #found >= max
-        end
-        if not is_covered then
-            L.walk_conflicts(probe, part, nil, function(owner, ...)
-                return owner ~= probe.owner and note(owner, ...)
-            end)
-        end
-        if #found < max and not L.fits(probe, part) then
-            counts = true
-            L.walk_counting(probe, part, note)
-        end
-    end
-    steps_left = steps_left - #found
-    return found
+-- How many requests of the owner wait under the root, with tickets before this one.
+local function own_waiting(R, owner, ticket)
+    local own = 'o' .. owner .. '\0'
+    return call('ZLEXCOUNT', R.P, '[' .. own, '(' .. (ticket < NEWEST and own .. digits(ticket)
+        or 'o' .. owner .. '\1'))
 end
 
--- R20: the number of blockers, the first `max` of them (holders first, then by ticket), and the
--- earliest deadline among those named.
+-- How many entries of a list are in the way at least. The owner's own are subtracted, wherever they
+-- are.
+local function count_list(list, probe)
+    local R, owner, start = list.R, probe.owner, list.kind .. list.path
+    if list.is_waiting then
+        local to = probe.ticket < NEWEST and '\0' .. digits(probe.ticket) or '\1'
+        return call('ZLEXCOUNT', R.P, '[' .. start .. '\0', '(' .. start .. to)
+            - (list.is_any_owner and 0 or own_waiting(R, owner, probe.ticket))
+    elseif list.is_any_owner then
+        return list.count - (probe.self and probe.self.held and 1 or 0)
+    end
+    return list.count - L.live_of(R, owner) + own_waiting(R, owner, NEWEST)
+end
+
+-- Whether every request under the root has one part there. Then entries are requests.
+local function has_no_batches(R)
+    local top = L.node(R, R.name)
+    return top.below_x + top.below_s + top.behind_x + top.behind_s == R.live
+end
+
+-- Counts blockers from the lists: their sum where none is in two lists, else the greatest. A request
+-- does not wait while it is held.
+local function count_blockers(probe, lists, found)
+    local held, waiting, longest_held, longest_waiting, sum = 0, 0, 0, 0, 0
+    for _, blocker in ipairs(found) do
+        held, waiting = held + (blocker.held and 1 or 0), waiting + (blocker.held and 0 or 1)
+    end
+    for _, list in ipairs(lists) do
+        local count = list.read
+        if list.is_cut and (not list.is_below or list.is_waiting or has_no_batches(list.R)) then
+            count = math.max(count, count_list(list, probe))
+        end
+        sum = sum + count
+        if list.is_waiting then
+            longest_waiting = math.max(longest_waiting, count)
+        else
+            longest_held = math.max(longest_held, count)
+        end
+    end
+    if #probe.parts == 1 and has_no_batches(probe.parts[1].root) then
+        return sum
+    end
+    return math.max(held, longest_held) + math.max(waiting, longest_waiting)
+end
+
+-- The lists of what counts at a part's path (R7c).
+local function counting_lists(part)
+    local R, path = part.root, part.path
+    local node = L.node(R, path)
+    return {{R = R, kind = 'S', path = path, is_any_owner = true, count = node.held_s},
+        {R = R, kind = 'b', path = path, is_any_owner = true, is_waiting = true,
+            count = node.wait_s}}
+end
+
+-- Some blockers of each list, each blocker once, `max` at least; and how many there are.
+local function collect(probe, max)
+    local found, seen, all, is_cut = {}, {}, {}, false
+    local self = probe.self and probe.self.identity
+    local waiting_max = math.max(READ_MIN, max)
+    local held_max = math.max(waiting_max, math.min(HELD_MAX, HELD_BY_NAMED * max))
+    local function read(list, part)
+        list.read = 0
+        list.is_cut = walk_list(list, probe, nil, function(owner, ticket, identity, _, held)
+            if identity == self or owner == probe.owner and not list.is_any_owner then
+                return false
+            end
+            list.read = list.read + 1
+            if not seen[identity] then
+                seen[identity] = true
+                found[#found + 1] = {ticket = ticket, identity = identity, held = held,
+                    root = list.R, part = part, counts = list.is_any_owner}
+            end
+            return list.read >= (held and held_max or waiting_max)
+        end)
+        is_cut = is_cut or list.is_cut
+        all[#all + 1] = list
+    end
+    local is_covered = L.is_covered(probe)
+    for _, part in ipairs(probe.parts) do
+        for _, list in ipairs(is_covered and {} or conflicting_lists(part)) do
+            read(list, part)
+        end
+        for _, list in ipairs(L.fits(probe, part) and {} or counting_lists(part)) do
+            read(list, part)
+        end
+    end
+    return found, is_cut and count_blockers(probe, all, found) or #found
+end
+
+-- R20: the number of blockers (at least, where batches are among many), the first `max` of them
+-- (holders first, then by ticket; of many holders, those whose paths come first), and the earliest
+-- deadline among those named.
 function L.explain(probe, max)
     local named, due = {}, NEVER
-    local found = collect(probe, max == 0 and EXPLAINED_MIN
-        or math.max(EXPLAINED_MIN, math.min(EXPLAINED_MAX, steps_left)))
+    local found, count = collect(probe, max)
     table.sort(found, function(a, b)
         if a.held ~= b.held then
             return a.held
@@ -171,5 +255,5 @@ function L.explain(probe, max)
             named[#named + 1] = r.deadline
         end
     end
-    return #found, named, due
+    return count, named, due
 end

@@ -3,6 +3,63 @@
 -- of owners. An edge leads from A to B if a request of B must end before a waiting one of A can be
 -- granted. On one server the search crosses roots; in a cluster it stays in the slot.
 
+-- ---- whether to search ----
+
+local ROOTS_CHECKED_MIN = 256
+
+-- How many entries a search from this request reads at least.
+local function count_in_way(r)
+    local count = 0
+    for _, part in ipairs(r.parts) do
+        local here = L.node(part.root, part.path)
+        count = count + here.below_x + here.below_s + here.behind_x + here.behind_s
+    end
+    return count
+end
+
+-- Whether the owner lives in a root that the call has not loaded, and where requests wait.
+local function lives_where_others_wait(r)
+    local count = call('ZCARD', ROOTS_WAITING)
+    if count <= #r.roots then
+        return false
+    end
+    if count > math.max(ROOTS_CHECKED_MIN, count_in_way(r)) then
+        return true -- the search is cheaper
+    end
+    local owner = 'o' .. r.owner
+    for _, name in ipairs(call('ZRANGE', ROOTS_WAITING, 0, -1)) do
+        local is_own = name == ''
+        for _, R in ipairs(r.roots) do
+            is_own = is_own or R.name == name
+        end
+        -- Not allowed to look there: the search says so, if it has to.
+        if not is_own and redis.pcall('HEXISTS', '{' .. name .. '}:lk:h', owner) ~= 0 then
+            return true
+        end
+    end
+    return false
+end
+
+-- Whether a request that waits, and is the newest, may close a cycle. No request waits for it. So
+-- its owner has another one, in a root in which requests of other owners wait; or which counts for
+-- a limit (R7c).
+function L.may_close_cycle(r)
+    for _, part in ipairs(r.parts) do
+        if part.limit ~= 0 and L.live_of(part.root, r.owner) > 1 then
+            return true
+        end
+    end
+    for _, R in ipairs(r.roots) do
+        if L.live_of(R, r.owner) > 1 and call('ZLEXCOUNT', R.P, '[o', '(p')
+            > own_waiting(R, r.owner, NEWEST) then
+            return true
+        end
+    end
+    return alone and lives_where_others_wait(r)
+end
+
+-- ---- the search ----
+
 -- The waiting requests of an owner that live at this moment, in the order of their tickets.
 function L.waiting_of(owner, moment)
     local found, seen = {}, {}

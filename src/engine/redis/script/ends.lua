@@ -168,6 +168,7 @@ local function break_one(r, at_once, released)
         return false
     end
     r.revoked, r.dirty = true, true
+    L.hide_cycle() -- it covers nothing any more (R8)
     return true
 end
 

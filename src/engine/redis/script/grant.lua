@@ -112,6 +112,16 @@ local function moment_of(pass, r)
     return moment
 end
 
+-- A grant past a smaller ticket at the same path (R7c: it names a wider limit).
+local function note_overtaking(r)
+    for _, part in ipairs(r.parts) do
+        if L.node(part.root, part.path).wait_s > 0
+            and is_ahead_in(part, 'b', part.path, 1, {ticket = r.ticket}) then
+            L.hide_cycle()
+        end
+    end
+end
+
 local function grant(pass, r, moment)
     L.detach(r)
     r.token = L.draw(r.roots)
@@ -120,6 +130,7 @@ local function grant(pass, r, moment)
         L.set_deadline(r, moment + r.ttl * 1000)
     end
     L.note_moment(r.roots, moment)
+    note_overtaking(r)
     L.notify(r)
     r.channel = ''
     schedule_owner(pass, r.owner) -- R8: it may cover others of them

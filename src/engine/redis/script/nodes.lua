@@ -331,6 +331,7 @@ end
 function L.flush()
     local changes = collect_changes()
     L.keep_floor()
+    L.keep_hidden_cycle()
     for _, change in ipairs(changes) do
         if change.root.H ~= H then
             call('HDEL', change.root.H, '')

@@ -28,6 +28,7 @@
 -- Keys of no root:
 --     {}:lk:w:OWNER     sorted set, on a single server only: the roots in which an owner waits. The
 --                       owner's bytes come last, so that no owner can spell another key
+--     {}:lk:w           sorted set, on a single server only: the roots in which requests wait
 --     {}:lk:f           string: the floor of new roots (below); in a cluster {TAG}:lk:f for each
 --                       slot, TAG being a number in that slot. No root has a key `:lk:f`
 --

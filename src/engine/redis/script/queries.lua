@@ -16,51 +16,143 @@ local function describe(r, blockers_max)
         + (r.fixed and 4 or 0), r.ticket, r.token, r.ttl, r.deadline, parts, position, named}
 end
 
-local function note_request(R, found, seen, read)
-    return function(member)
-        local _, _, identity = read(member)
-        if not seen[identity] then
-            seen[identity] = true
-            found[#found + 1] = L.request(R, identity)
+-- ---- pages ----
+
+-- A listing comes in pages, so that no call takes long. The entries of a segment (those at a path, or
+-- below it) are read in one order: by path; at a path those that wait, by ticket, then those that
+-- hold, by owner and ticket. A page has all kinds of entries between two positions. So a request
+-- that lives throughout is met: conversions leave it where it is, or move it ahead, as grants do. It
+-- may be met twice. A page ends between two paths, unless one path has more entries than a page.
+--
+-- A position is `- path`, before all that is there; `0 path 0 ticket`, after this waiting request; or
+-- `1 path 0 owner 0 ticket`, after this held one. The cursor of a page is the number of a segment
+-- and the position reached there, or empty.
+local KINDS = {{'a', '0', '^.(%Z*%z%Z*)', read_waiting}, {'b', '0', '^.(%Z*%z%Z*)', read_waiting},
+    {'X', '1', '^.(%Z*%z%Z*%z%Z*)', read_held}, {'S', '1', '^.(%Z*%z%Z*%z%Z*)', read_held}}
+
+local function path_of(position)
+    return position:match('^.(%Z*)')
+end
+
+-- The position among the entries of one kind.
+local function bound_of(kind, position)
+    local mark = position:sub(1, 1)
+    if mark == kind[2] then
+        return kind[1] .. position:sub(2) .. '\1'
+    end
+    return kind[1] .. path_of(position) .. (mark == '1' and '\1' or '\0')
+end
+
+-- Byte order: `<` would be that of the server's language.
+local function is_before(a, b)
+    for i = 1, math.min(#a, #b) do
+        local x, y = a:byte(i), b:byte(i)
+        if x ~= y then
+            return x < y
         end
     end
+    return #a < #b
+end
+
+local function precedes(a, b)
+    local left, right = path_of(a), path_of(b)
+    if left ~= right then
+        return is_before(left .. '\0', right .. '\0')
+    end
+    return is_before(a, b)
+end
+
+-- Up to `max` entries of each kind, and the position that all kinds have reached; nil: the end.
+local function read_kinds(R, starts, segment, max)
+    local found, reached = {}, nil
+    for i, kind in ipairs(KINDS) do
+        found[i] = call('ZRANGEBYLEX', R.P, starts[i], '(' .. kind[1] .. segment[2], 'LIMIT', 0,
+            max)
+        if #found[i] == max then
+            local last = kind[2] .. found[i][max]:match(kind[3])
+            reached = (not reached or precedes(last, reached)) and last or reached
+        end
+    end
+    return found, reached
+end
+
+-- How many of the entries that were read are before the position, of each kind and in all.
+local function count_before(R, starts, found, position)
+    local counts, sum = {}, 0
+    for i, kind in ipairs(KINDS) do
+        counts[i] = #found[i]
+        if position and counts[i] > 0 then
+            counts[i] = call('ZLEXCOUNT', R.P, starts[i], '(' .. bound_of(kind, position))
+        end
+        sum = sum + counts[i]
+    end
+    return counts, sum
+end
+
+-- Adds requests of the segment, from the position on, to the page; returns the position reached, or
+-- nil: the end.
+local function read_segment(R, segment, from, max, page)
+    local starts = {}
+    for i, kind in ipairs(KINDS) do
+        starts[i] = '[' .. (from and bound_of(kind, from) or kind[1] .. segment[1])
+    end
+    local found, reached = read_kinds(R, starts, segment, max)
+    local position = reached and '-' .. path_of(reached)
+    local counts, sum = count_before(R, starts, found, position)
+    if sum == 0 and reached then
+        position = reached
+        counts = count_before(R, starts, found, position)
+    end
+    for i, kind in ipairs(KINDS) do
+        for at = 1, counts[i] do
+            local _, _, identity = kind[4](found[i][at])
+            if not page[identity] then
+                page[identity] = true
+                page[#page + 1] = L.request(R, identity)
+            end
+        end
+    end
+    return position
 end
 
 -- list: requests with a part at or below the path. show: with one related to it, and blockers.
-local function query(above, blockers_max)
+local function query(above, blockers_max, page_max)
     local path = ARGV[6]
+    local number, position = ARGV[7]:match('^(%d+):(.*)$')
     local R = L.root_of(path)
-    local found, seen, answer = {}, {}, {OK, now}
     if not L.sweep() then
         return nil
     end
-    local held, waiting = note_request(R, found, seen, read_held),
-        note_request(R, found, seen, read_waiting)
-    for i, at in ipairs(L.chain(path)) do
-        local each = i == 1 and L.each_below or L.each_at
-        if i == 1 or above then
-            each(R, 'X', at, held)
-            each(R, 'S', at, held)
-            each(R, 'a', at, waiting)
-            each(R, 'b', at, waiting)
-        end
+    local segments = {{path .. '\0', path .. '\1'}, {path .. '/', path .. '0'}}
+    for _, at in ipairs(above and {unpack(L.chain(path), 2)} or {}) do
+        segments[#segments + 1] = {at .. '\0', at .. '\1'}
     end
-    for i, r in ipairs(found) do
-        answer[2 + i] = describe(r, blockers_max)
+    local page = {}
+    number, position = tonumber(number or 1), position ~= '' and position or nil
+    while number <= #segments and #page < page_max do
+        position = read_segment(R, segments[number], position, page_max - #page, page)
+        if position then
+            break
+        end
+        number = number + 1
+    end
+    local answer = {OK, now, number <= #segments and number .. ':' .. (position or '') or ''}
+    for i, r in ipairs(page) do
+        answer[3 + i] = describe(r, blockers_max)
     end
     return answer
 end
 
 function L.operations.list()
-    return query(false, 0)
+    return query(false, 0, 250)
 end
 
 function L.operations.show()
-    return query(true, 16)
+    return query(true, 16, 100)
 end
 
 function L.operations.audit()
-    local answer = {OK, now}
+    local answer = {OK, now, ''}
     for _, entry in ipairs(call('LRANGE', '{' .. ARGV[6] .. '}:lk:a', 0, -1)) do
         answer[#answer + 1] = {open(entry)}
     end

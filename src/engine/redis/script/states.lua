@@ -34,6 +34,33 @@ function L.waits_key(owner)
     return '{}:lk:w:' .. owner
 end
 
+-- {}:lk:w, on a single server: the roots in which requests wait, by a deadline that no waiting one
+-- exceeds by much; and as the empty member a draw: of the requests with smaller tickets, a cycle
+-- may exist that no ask has found (L.hide_cycle()).
+local ROOTS_WAITING = '{}:lk:w'
+
+local function keep_roots_waiting(deadline)
+    local kept_ms = math.ceil((deadline - now + MARGIN) / 1000)
+    if call('PTTL', ROOTS_WAITING) < kept_ms then
+        call('PEXPIRE', ROOTS_WAITING, kept_ms + 60000)
+    end
+end
+
+local function note_root_waiting(R, deadline)
+    if call('ZADD', ROOTS_WAITING, 'GT', deadline, R.name) == 1 then
+        L.undo[#L.undo + 1] = {'ZREM', ROOTS_WAITING, R.name}
+        call('ZREMRANGEBYSCORE', ROOTS_WAITING, '-inf', now - MARGIN) -- where all have perished
+    end
+    keep_roots_waiting(deadline)
+end
+
+local function forget_root_waiting(R, deadline)
+    local top = L.node(R, R.name)
+    if top.behind_x + top.behind_s == 0 and call('ZREM', ROOTS_WAITING, R.name) == 1 then
+        L.undo[#L.undo + 1] = {'ZADD', ROOTS_WAITING, deadline, R.name}
+    end
+end
+
 local function note_waiting(r)
     if alone then
         local key = L.waits_key(r.owner)
@@ -41,6 +68,7 @@ local function note_waiting(r)
             if call('ZADD', key, r.deadline, R.name) == 1 then
                 L.undo[#L.undo + 1] = {'ZREM', key, R.name}
             end
+            note_root_waiting(R, r.deadline)
         end
         call('PEXPIRE', key, math.ceil((r.deadline - now + MARGIN) / 1000))
     end
@@ -54,6 +82,7 @@ local function forget_waiting(r)
                 call('ZREM', key, R.name)
                 L.undo[#L.undo + 1] = {'ZADD', key, r.deadline, R.name}
             end
+            forget_root_waiting(R, r.deadline)
         end
     end
 end
@@ -141,7 +170,30 @@ function L.keep_floor()
         local minimum = max_draw > now and max_draw + 1 or second_end
         if floor < minimum then
             call('SET', F, string.format('%.0f', minimum))
+            floor = minimum
         end
+    end
+end
+
+-- R13: a cycle of owners can also form when no ask sees it (src/model/ask.c lists the cases). After
+-- that, an ask for a request that waits already searches for it, too.
+local hides_cycle = false
+
+function L.hide_cycle()
+    hides_cycle = alone
+end
+
+function L.may_hide_cycle(r)
+    return alone and (hides_cycle
+        or tonumber(call('ZSCORE', ROOTS_WAITING, '') or 0) > r.ticket)
+end
+
+-- Every ticket is smaller than the floor.
+function L.keep_hidden_cycle()
+    if hides_cycle and call('EXISTS', ROOTS_WAITING) == 1 then
+        floor = floor or tonumber(call('GET', F) or 0) or 0
+        call('ZADD', ROOTS_WAITING, 'GT', floor, '')
+        keep_roots_waiting(now)
     end
 end
 
@@ -192,7 +244,18 @@ function L.enter(r, held, deadline)
     L.attach(r, held)
 end
 
+-- R8: a lease may have covered what its owner waits for.
+local function note_uncovered(r)
+    for _, part in ipairs(r.held and r.parts or {}) do
+        local here = L.node(part.root, part.path)
+        if here.behind_x + here.behind_s > 0 and L.live_of(part.root, r.owner) > 1 then
+            L.hide_cycle()
+        end
+    end
+end
+
 function L.leave(r)
+    note_uncovered(r)
     L.detach(r)
     for _, R in ipairs(r.roots) do
         call('ZREM', R.T, r.identity)

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a call costs beside few others and beside many: the commands that the script makes, as the
+ * server counts them (INFO commandstats). test_costs redis:///SOCKET
+ */
+#include <hiredis/hiredis.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../calls.h"
+#include "engine/redis/redis.h"
+#include "lock.h"
+
+enum { FEW = 10, MANY = 10000, BLOCKERS = 16, TIMES_MAX = 2, COMMANDS_OF_A_PAGE_MAX = 1000 };
+#define TTL_MS INT64_C(3600000)
+
+struct fixture {
+    struct lk_engine *engine;
+    redisContext *server;
+};
+
+/* ---- what the server counts ------------------------------------------------------------------ */
+
+struct counted {
+    long long calls;    /* of the script */
+    long long commands; /* that the script made */
+};
+
+static redisReply *say(redisContext *server, const char *words) {
+    redisReply *reply = redisCommand(server, words);
+
+    if (reply == NULL || reply->type == REDIS_REPLY_ERROR) {
+        lock_give_up(words, reply != NULL ? reply->str : server->errstr);
+    }
+    return reply;
+}
+
+static void begin_count(redisContext *server) {
+    freeReplyObject(say(server, "CONFIG RESETSTAT"));
+}
+
+static struct counted end_count(redisContext *server) {
+    static const char start[] = "cmdstat_";
+    static const char evalsha[] = "evalsha:";
+    redisReply *reply = say(server, "INFO commandstats");
+    struct counted counted = {0, 0};
+
+    for (const char *at = strstr(reply->str, start); at != NULL; at = strstr(at, start)) {
+        long long calls = strtoll(strstr(at, "calls=") + strlen("calls="), NULL, 10);
+
+        at += strlen(start);
+        if (strncmp(at, evalsha, strlen(evalsha)) == 0) {
+            counted.calls += calls;
+        } else if (strncmp(at, "config", 6) != 0 && strncmp(at, "info", 4) != 0) {
+            counted.commands += calls;
+        }
+    }
+    freeReplyObject(reply);
+    return counted;
+}
+
+/* ---- requests -------------------------------------------------------------------------------- */
+
+/* Asks with an explanation, as clients do. Returns the position. */
+static size_t queue(struct lk_engine *engine, struct lock *lock, lk_outcome expected) {
+    const struct lk_patience until = lock_patience();
+    const struct lk_ask asked = {.owner = lk_slice_of(lock->owner),
+                                 .parts = &lock->part,
+                                 .part_count = 1,
+                                 .style = LK_QUEUE,
+                                 .blockers_max = BLOCKERS,
+                                 .ttl_ms = TTL_MS};
+    lk_result result = {.outcome = LK_OK};
+    size_t position;
+
+    if (call_ask(engine, &asked, &until, &result) != expected) {
+        lock_give_up(lock->text, lk_outcome_name(result.outcome));
+    }
+    position = result.position;
+    lock->token = result.token;
+    lk_result_clear(&result);
+    return position;
+}
+
+static void name_owner(struct lock *lock, const char *owner) {
+    (void)snprintf(lock->owner, sizeof lock->owner, "%s", owner);
+}
+
+/* ---- costs ----------------------------------------------------------------------------------- */
+
+enum cost { QUEUE_ABOVE, QUEUE_IN_LINE, QUEUE_NESTED, ASK_AGAIN, HAND_ON, COSTS };
+
+static const char *const cost_names[COSTS] = {
+    [QUEUE_ABOVE] = "queue and withdraw above held locks",
+    [QUEUE_IN_LINE] = "queue and withdraw in a line",
+    [QUEUE_NESTED] = "queue and withdraw by an owner that holds another lock",
+    [ASK_AGAIN] = "ask again at the end of a line",
+    [HAND_ON] = "release to a line, and the next asks",
+};
+
+static long long queue_and_withdraw(const struct fixture *f, struct lock *lock, size_t position) {
+    size_t found;
+
+    begin_count(f->server);
+    found = queue(f->engine, lock, LK_WAITING);
+    lock_release(f->engine, lock);
+    if (found != position) {
+        lock_give_up(lock->text, "is not in this position");
+    }
+    return end_count(f->server).commands;
+}
+
+static void measure_above(const struct fixture *f, unsigned count, long long *costs) {
+    struct lock lock;
+
+    for (unsigned i = 0; i < count; i++) {
+        lock_init(&lock, "tree%u/leaf%u", count, i);
+        lock_ask(f->engine, &lock, LK_TRY, TTL_MS, LK_GRANTED);
+    }
+    lock_init(&lock, "tree%u", count, 0);
+    name_owner(&lock, "stranger");
+    costs[QUEUE_ABOVE] = queue_and_withdraw(f, &lock, count);
+}
+
+static void measure_line(const struct fixture *f, unsigned count, long long *costs) {
+    struct lock first;
+    struct lock lock;
+    struct lock other;
+
+    lock_init(&first, "line%u", count, 0);
+    lock_ask(f->engine, &first, LK_TRY, TTL_MS, LK_GRANTED);
+    for (unsigned i = 1; i < count; i++) {
+        lock_init(&lock, "line%u", count, i);
+        lock_ask(f->engine, &lock, LK_QUEUE, TTL_MS, LK_WAITING);
+    }
+    begin_count(f->server);
+    (void)queue(f->engine, &lock, LK_WAITING);
+    costs[ASK_AGAIN] = end_count(f->server).commands;
+    name_owner(&lock, "stranger");
+    lock.token = 0;
+    costs[QUEUE_IN_LINE] = queue_and_withdraw(f, &lock, count);
+
+    lock_init(&other, "other%u/lock", count, 0);
+    name_owner(&other, "nested");
+    lock_ask(f->engine, &other, LK_TRY, TTL_MS, LK_GRANTED);
+    name_owner(&lock, "nested");
+    costs[QUEUE_NESTED] = queue_and_withdraw(f, &lock, count);
+
+    begin_count(f->server);
+    lock_release(f->engine, &first);
+    lock_init(&lock, "line%u", count, 1);
+    (void)queue(f->engine, &lock, LK_GRANTED);
+    costs[HAND_ON] = end_count(f->server).commands;
+}
+
+/* ---- checks ---------------------------------------------------------------------------------- */
+
+static int case_number;
+
+static bool check(bool is_right, const char *what) {
+    (void)printf("%s %d - %s\n", is_right ? "ok" : "not ok", ++case_number, what);
+    return is_right;
+}
+
+static bool check_listing(const struct fixture *f) {
+    static const char root[] = "tree10000";
+    const struct lk_patience until = lock_patience();
+    lk_listing *listing = NULL;
+    struct counted counted;
+    struct lk_path path;
+    bool is_right;
+    lk_error error;
+
+    (void)lk_path_parse(lk_slice_of(root), &path, NULL);
+    begin_count(f->server);
+    if (f->engine->ops->list(f->engine, &path, &until, &listing, &error) != LK_OK) {
+        lock_give_up("list", error.text);
+    }
+    counted = end_count(f->server);
+    (void)printf("# %zu listed by %lld calls of %lld commands each\n", listing->count,
+                 counted.calls, counted.commands / counted.calls);
+    is_right = listing->count == MANY && counted.commands / counted.calls <= COMMANDS_OF_A_PAGE_MAX;
+    lk_listing_free(listing);
+    return check(is_right, "a listing comes in pages");
+}
+
+int main(int argc, char **argv) {
+    const struct lk_patience until = lock_patience();
+    struct fixture f = {.engine = NULL};
+    long long few[COSTS];
+    long long many[COSTS];
+    bool is_right = true;
+    lk_error error;
+
+    if (argc != 2 || strncmp(argv[1], "redis://", 8) != 0) {
+        lock_give_up("usage", "test_costs redis:///SOCKET");
+    }
+    if (lk_engine_redis.open(lk_slice_of(argv[1] + strlen("redis:")), &until, &f.engine, &error)
+        != LK_OK) {
+        lock_give_up(argv[1], error.text);
+    }
+    f.server = redisConnectUnix(argv[1] + strlen("redis://"));
+    if (f.server == NULL || f.server->err != 0) {
+        lock_give_up(argv[1], "no connection");
+    }
+    (void)printf("1..%d\n", COSTS + 1);
+    measure_above(&f, FEW, few);
+    measure_line(&f, FEW, few);
+    measure_above(&f, MANY, many);
+    measure_line(&f, MANY, many);
+    for (int i = 0; i < COSTS; i++) {
+        (void)printf("# %lld commands beside %d, %lld beside %d\n", few[i], FEW, many[i], MANY);
+        is_right = check(many[i] <= TIMES_MAX * few[i], cost_names[i]) && is_right;
+    }
+    is_right = check_listing(&f) && is_right;
+    redisFree(f.server);
+    f.engine->ops->close(f.engine);
+    return is_right ? 0 : 1;
+}
