@@ -9,8 +9,6 @@ WHERE request IN (SELECT id FROM requests WHERE state = 'waiting');
 DROP INDEX parts_by_path;
 CREATE INDEX parts_by_path ON parts (path, turn);
 CREATE INDEX parts_waiting ON parts (path, turn) WHERE turn <> 0;
-DROP INDEX requests_waiting_by_owner;
-CREATE INDEX requests_of_owner ON requests (owner, state);
 
 -- The turns follow the requests, whatever program writes them.
 CREATE TRIGGER parts_came AFTER INSERT ON parts

@@ -2,7 +2,9 @@
 /* Who holds and who waits, by turn. */
 #include "sql/lines.h"
 
-static int visit_all(struct lk_sql *sql, enum lk_sql_statement which, struct lk_slice path,
+#include "sql/counts.h"
+
+static int visit_all(struct lk_sql *sql, enum lk_sql_statement which, struct lk_slice text,
                      lk_sql_visit *visit, void *context) {
     sqlite3_stmt *statement;
     int code = lk_sql_statement(sql, which, &statement);
@@ -10,12 +12,12 @@ static int visit_all(struct lk_sql *sql, enum lk_sql_statement which, struct lk_
     if (code != SQLITE_OK) {
         return code;
     }
-    (void)lk_sql_bind_text(statement, 1, path);
+    (void)lk_sql_bind_text(statement, 1, text);
     return lk_sql_walk(statement, visit, context);
 }
 
-int lk_sql_each_of_owner(struct lk_sql *sql, struct lk_slice owner, int max, lk_sql_visit *visit,
-                         void *context) {
+static int visit_owner(struct lk_sql *sql, struct lk_slice owner, int max, lk_sql_visit *visit,
+                       void *context) {
     sqlite3_stmt *statement;
     int code = lk_sql_statement(sql, LK_SQL_OF_OWNER, &statement);
 
@@ -25,6 +27,22 @@ int lk_sql_each_of_owner(struct lk_sql *sql, struct lk_slice owner, int max, lk_
     (void)lk_sql_bind_text(statement, 1, owner);
     (void)lk_sql_bind_integer(statement, 2, max);
     return lk_sql_walk(statement, visit, context);
+}
+
+int lk_sql_each_of_owner(struct lk_sql *sql, struct lk_slice owner, int max, lk_sql_visit *visit,
+                         void *context) {
+    int code = visit_owner(sql, owner, max, visit, context);
+
+    if (code == SQLITE_ERROR) { /* there is no such index, or not any more: nothing was visited */
+        code = lk_sql_execute(sql, lk_sql_make_owner_index);
+        code = code == SQLITE_OK ? visit_owner(sql, owner, max, visit, context) : code;
+    }
+    return code;
+}
+
+int lk_sql_each_waiting_of_others(struct lk_sql *sql, struct lk_slice owner, lk_sql_visit *visit,
+                                  void *context) {
+    return visit_all(sql, LK_SQL_WAITING_OF_OTHERS, owner, visit, context);
 }
 
 /* ---- held ------------------------------------------------------------------------------------ */

@@ -8,9 +8,16 @@
 
 #include "sql/requests.h"
 
-/* Up to `max`, in no particular order. */
+/*
+ * Up to `max`, in no particular order. The index for it is made at the first use, in a write
+ * transaction: every later write updates it, which stores without long lines are spared.
+ */
 int lk_sql_each_of_owner(struct lk_sql *sql, struct lk_slice owner, int max, lk_sql_visit *visit,
                          void *context);
+
+/* One request that waits, if any does, of any other owner. */
+int lk_sql_each_waiting_of_others(struct lk_sql *sql, struct lk_slice owner, lk_sql_visit *visit,
+                                  void *context);
 
 /* What is held at exactly the path; by one owner, or the exclusive parts of any; and below it. */
 int lk_sql_each_held_at(struct lk_sql *sql, struct lk_slice path, lk_sql_visit *visit,

@@ -52,7 +52,7 @@ CREATE TABLE requests (
     bound           INTEGER NOT NULL DEFAULT 0  -- R18: it ends with a connection to the service
 );
 CREATE INDEX requests_by_deadline ON requests (deadline_us);
-CREATE INDEX requests_of_owner ON requests (owner, state);
+CREATE INDEX requests_waiting_by_owner ON requests (owner) WHERE state = 'waiting';
 CREATE INDEX requests_claims_by_ask ON requests (owner, ask_number) WHERE ask_number <> 0;
 
 -- The paths of each request, in the order in which they were asked for.

@@ -107,7 +107,10 @@ static const char *const texts[] = {
         "SELECT id FROM requests CROSS JOIN parts ON request = id AND position = 0"
         " WHERE deadline_us <= ?3 AND is_claim AND path > ?1 AND path < ?2",
     /* Lines (lines.h): a turn is 0 while a request holds. CROSS JOIN reads the parts first. */
-    [LK_SQL_OF_OWNER] = "SELECT id FROM requests WHERE owner = ?1 LIMIT ?2",
+    [LK_SQL_OF_OWNER] =
+        "SELECT id FROM requests INDEXED BY requests_by_owner WHERE owner = ?1 LIMIT ?2",
+    [LK_SQL_WAITING_OF_OTHERS] = "SELECT id FROM requests INDEXED BY requests_waiting_by_owner"
+                                 " WHERE state = 'waiting' AND owner <> ?1 LIMIT 1",
     [LK_SQL_HELD_AT] = "SELECT request FROM parts WHERE path = ?1 AND turn = 0",
     [LK_SQL_HELD_AT_OF] =
         "SELECT request FROM parts CROSS JOIN requests ON requests.id = parts.request"

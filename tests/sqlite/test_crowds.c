@@ -161,11 +161,35 @@ static void a_lines_cost_does_not_grow_with_its_length(void **state) {
     expect_times("giving on", few_give, cost_of_giving_on(testcase, &first), TIMES_RELEASE);
 }
 
+/* The index of owners comes with the first long line, and goes with a bound (R22). */
+static void what_is_missing_is_made_again(void **state) {
+    static const char find[] =
+        "SELECT count(*) FROM sqlite_schema WHERE name = 'requests_by_owner'";
+    struct testcase *testcase = *state;
+    const char *file = testcase->fixture.file;
+
+    assert_int_equal(ask(testcase, "owner0", "l", LK_TRY), LK_GRANTED);
+    fill(testcase, 1, 1 + FEW, "l", true);
+    assert_int_equal(ask(testcase, "A", "l", LK_QUEUE), LK_WAITING);
+    assert_int_equal(testcase->result.position, 1 + FEW);
+    assert_int_equal(fixture_sql(file, find), 0);
+    fill(testcase, 10 * FEW, 20 * FEW, "l", true);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(ask(testcase, "B", "l", LK_QUEUE), LK_WAITING);
+        assert_true(testcase->result.position >= BLOCKERS);
+        assert_int_equal(fixture_sql(file, find), 1);
+        give_back(testcase, "B", "l");
+        (void)fixture_sql(file, "DROP INDEX requests_by_owner");
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_parents_cost_does_not_grow_with_its_children,
                                         testcase_setup, testcase_teardown),
         cmocka_unit_test_setup_teardown(a_lines_cost_does_not_grow_with_its_length, testcase_setup,
+                                        testcase_teardown),
+        cmocka_unit_test_setup_teardown(what_is_missing_is_made_again, testcase_setup,
                                         testcase_teardown),
     };
 

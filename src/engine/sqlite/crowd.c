@@ -357,16 +357,59 @@ static int note_own(struct own *own, const struct lk_record *record) {
     return code;
 }
 
+/* Each of them once: the store's room has what has just been loaded. */
 static int load_own(void *context, uint64_t id) {
     struct own *own = context;
+    struct lk_closure *closure = own->closure;
+    size_t before = closure->requests.item_count;
     int code;
 
     if (own->count++ == OWN_MAX) {
         own->is_complex = true;
         return SQLITE_DONE;
     }
-    code = lk_closure_fetch_request(own->closure, id);
-    return code == SQLITE_OK ? note_own(own, &own->closure->store->request.record) : code;
+    code = lk_closure_fetch_request(closure, id);
+    return code == SQLITE_OK && closure->requests.item_count > before
+               ? note_own(own, &closure->store->request.record)
+               : code;
+}
+
+/* What the asker holds at or above the parts, and all that it waits for. */
+static int load_own_near(struct own *own) {
+    const struct lk_ask *ask = own->ask;
+    struct lk_sql *sql = &own->closure->store->sql;
+    int code = lk_sql_each_waiting_of(sql, ask->owner, load_own, own);
+
+    for (size_t i = 0; i < ask->part_count; i++) {
+        struct lk_slice path = lk_closure_fetch_slice(&ask->parts[i].path);
+        for (size_t end = 0; code == SQLITE_OK && end < path.size;) {
+            end = next_end(path, end);
+            code = lk_sql_each_held_at_of(sql, (struct lk_slice){path.bytes, end}, ask->owner,
+                                          load_own, own);
+        }
+    }
+    own->count = 0;
+    return code;
+}
+
+static int note_that_one_waits(void *context, uint64_t id) {
+    (void)id;
+    *(bool *)context = true;
+    return SQLITE_OK;
+}
+
+/* All else of the asker, if the ask may close a cycle: a try that is refused leaves no edge. */
+static int load_own_elsewhere(struct own *own) {
+    struct lk_sql *sql = &own->closure->store->sql;
+    bool one_waits = false;
+    int code = SQLITE_OK;
+
+    if (own->ask->style != LK_TRY || own->turn != 0) {
+        code = lk_sql_each_waiting_of_others(sql, own->ask->owner, note_that_one_waits, &one_waits);
+    }
+    return code == SQLITE_OK && one_waits
+               ? lk_sql_each_of_owner(sql, own->ask->owner, OWN_MAX + 1, load_own, own)
+               : code;
 }
 
 static bool has_limits(const struct lk_ask *ask) {
@@ -412,9 +455,12 @@ static int load_ask(struct lk_closure *closure, const struct lk_ask *ask, bool b
                     bool *ret_is_enough) {
     struct own own = {.closure = closure, .ask = ask};
     bool has_more = false;
-    int code = lk_sql_each_of_owner(&closure->store->sql, ask->owner, OWN_MAX + 1, load_own, &own);
+    int code = load_own_near(&own);
 
     *ret_is_enough = false;
+    if (code == SQLITE_OK && !own.is_complex && !own.is_held && !own.is_entangled) {
+        code = load_own_elsewhere(&own);
+    }
     if (code != SQLITE_OK || own.is_complex) {
         return code;
     }
