@@ -110,6 +110,9 @@ int lk_sql_count_rooted(struct lk_sql *sql, struct lk_slice root, int64_t now_us
     return count(statement, now_us, max, ret_count);
 }
 
+const char lk_sql_make_owner_index[] = "CREATE INDEX IF NOT EXISTS requests_by_owner"
+                                       " ON requests (owner, deadline_us)";
+
 /* ---- setting --------------------------------------------------------------------------------- */
 
 int lk_sql_quotas_save(struct lk_sql *sql, const struct lk_quotas *quotas, uint64_t events_max) {
@@ -132,7 +135,6 @@ int lk_sql_quotas_save(struct lk_sql *sql, const struct lk_quotas *quotas, uint6
         return code;
     }
     return lk_sql_execute(sql, quotas->live_per_owner_max != 0
-                                   ? "CREATE INDEX IF NOT EXISTS requests_by_owner"
-                                     " ON requests (owner, deadline_us)"
+                                   ? lk_sql_make_owner_index
                                    : "DROP INDEX IF EXISTS requests_by_owner");
 }

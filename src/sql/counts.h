@@ -27,4 +27,7 @@ int lk_sql_count_rooted(struct lk_sql *sql, struct lk_slice root, int64_t now_us
 /* Sets the bounds, and creates or drops the triggers that count for them. */
 int lk_sql_quotas_save(struct lk_sql *sql, const struct lk_quotas *quotas, uint64_t events_max);
 
+/* Makes the index of requests by owner, which not every store has. */
+extern const char lk_sql_make_owner_index[];
+
 #endif

@@ -9,7 +9,7 @@
 #include "sql/database.h"
 
 enum {
-    LK_SQL_FORMAT = 5,               /* this program reads, writes and creates it */
+    LK_SQL_FORMAT = 6,               /* this program reads, writes and creates it */
     LK_SQL_FORMAT_WRITABLE_FROM = 1, /* programs of this format may write what this one creates */
     LK_SQL_FORMAT_OF_WORK = 2,       /* ... once items exist, or leases that asked for values */
     LK_SQL_FORMAT_OF_SERVICE = 3,    /* ... once a service has kept it */

@@ -319,8 +319,7 @@ int lk_sql_request_greatest(struct lk_sql *sql, uint64_t *ret_id) {
     return lk_sql_done(statement, code);
 }
 
-/* Visits the ids that a bound statement selects. */
-static int walk(sqlite3_stmt *statement, lk_sql_visit *visit, void *context) {
+int lk_sql_walk(sqlite3_stmt *statement, lk_sql_visit *visit, void *context) {
     int code;
 
     while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
@@ -336,7 +335,7 @@ int lk_sql_each(struct lk_sql *sql, lk_sql_visit *visit, void *context) {
     sqlite3_stmt *statement;
     int code = lk_sql_statement(sql, LK_SQL_ALL, &statement);
 
-    return code == SQLITE_OK ? walk(statement, visit, context) : code;
+    return code == SQLITE_OK ? lk_sql_walk(statement, visit, context) : code;
 }
 
 static int walk_text(struct lk_sql *sql, enum lk_sql_statement which, struct lk_slice text,
@@ -348,7 +347,7 @@ static int walk_text(struct lk_sql *sql, enum lk_sql_statement which, struct lk_
         return code;
     }
     (void)lk_sql_bind_text(statement, 1, text);
-    return walk(statement, visit, context);
+    return lk_sql_walk(statement, visit, context);
 }
 
 int lk_sql_each_at(struct lk_sql *sql, struct lk_slice path, lk_sql_visit *visit, void *context) {
@@ -365,7 +364,7 @@ int lk_sql_each_at_of(struct lk_sql *sql, struct lk_slice path, struct lk_slice 
     }
     (void)lk_sql_bind_text(statement, 1, path);
     (void)lk_sql_bind_text(statement, 2, owner);
-    return walk(statement, visit, context);
+    return lk_sql_walk(statement, visit, context);
 }
 
 int lk_sql_each_waiting_of(struct lk_sql *sql, struct lk_slice owner, lk_sql_visit *visit,
@@ -397,7 +396,7 @@ int lk_sql_each_below(struct lk_sql *sql, struct lk_slice path, lk_sql_visit *vi
     }
     lk_sql_range_below(path, &range);
     lk_sql_bind_range(statement, 1, &range);
-    return walk(statement, visit, context);
+    return lk_sql_walk(statement, visit, context);
 }
 
 int lk_sql_each_claim_of(struct lk_sql *sql, struct lk_slice owner, uint64_t ask_number,
@@ -410,7 +409,7 @@ int lk_sql_each_claim_of(struct lk_sql *sql, struct lk_slice owner, uint64_t ask
     }
     (void)lk_sql_bind_text(statement, 1, owner);
     (void)lk_sql_bind_integer(statement, 2, (int64_t)ask_number);
-    return walk(statement, visit, context);
+    return lk_sql_walk(statement, visit, context);
 }
 
 int lk_sql_each_overdue_claim(struct lk_sql *sql, struct lk_slice queue, int64_t now_us,
@@ -425,7 +424,7 @@ int lk_sql_each_overdue_claim(struct lk_sql *sql, struct lk_slice queue, int64_t
     lk_sql_range_below(queue, &range);
     lk_sql_bind_range(statement, 1, &range);
     (void)lk_sql_bind_integer(statement, 3, now_us);
-    return walk(statement, visit, context);
+    return lk_sql_walk(statement, visit, context);
 }
 
 int lk_sql_each_overdue(struct lk_sql *sql, int64_t now_us, int max, lk_sql_visit *visit,
@@ -438,5 +437,5 @@ int lk_sql_each_overdue(struct lk_sql *sql, int64_t now_us, int max, lk_sql_visi
     }
     (void)lk_sql_bind_integer(statement, 1, now_us);
     (void)lk_sql_bind_integer(statement, 2, max);
-    return walk(statement, visit, context);
+    return lk_sql_walk(statement, visit, context);
 }

@@ -53,6 +53,9 @@ int lk_sql_request_greatest(struct lk_sql *sql, uint64_t *ret_id);
  */
 typedef int lk_sql_visit(void *context, uint64_t id);
 
+/* Visits the ids that a bound statement selects, and ends its use. */
+int lk_sql_walk(sqlite3_stmt *statement, lk_sql_visit *visit, void *context);
+
 int lk_sql_each(struct lk_sql *sql, lk_sql_visit *visit, void *context);
 int lk_sql_each_at(struct lk_sql *sql, struct lk_slice path, lk_sql_visit *visit, void *context);
 int lk_sql_each_at_of(struct lk_sql *sql, struct lk_slice path, struct lk_slice owner,

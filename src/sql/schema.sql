@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The tables of a Lockkeeper store in SQLite, format 5. (format_N.sql leads from N - 1 to N.)
+-- The tables of a Lockkeeper store in SQLite, format 6. (format_N.sql leads from N - 1 to N.)
 --
 -- People can read it too:  sqlite3 FILE 'SELECT * FROM lk_locks'  (lk_items, lk_events)
 -- Written by liblockkeeper only: every row is the outcome of a rule (docs/rules.md), and a hand
@@ -63,9 +63,25 @@ CREATE TABLE parts (
     mode       TEXT    NOT NULL CHECK (mode IN ('exclusive', 'shared')),
     unit_limit INTEGER NOT NULL, -- R2 limit; 0: none
     units      INTEGER NOT NULL,
+    turn       INTEGER NOT NULL DEFAULT 0, -- R7: the ticket of a waiting request; 0: it is held
     PRIMARY KEY (request, position)
 ) WITHOUT ROWID;
-CREATE INDEX parts_by_path ON parts (path);
+CREATE INDEX parts_by_path ON parts (path, turn);
+CREATE INDEX parts_waiting ON parts (path, turn) WHERE turn <> 0;
+
+-- The turns follow the requests, whatever program writes them.
+CREATE TRIGGER parts_came AFTER INSERT ON parts
+WHEN EXISTS (SELECT 1 FROM requests WHERE id = NEW.request AND state = 'waiting')
+BEGIN
+    UPDATE parts SET turn = (SELECT ticket FROM requests WHERE id = NEW.request)
+    WHERE request = NEW.request AND position = NEW.position;
+END;
+CREATE TRIGGER requests_turned AFTER UPDATE OF state, ticket ON requests
+WHEN NEW.state <> OLD.state OR NEW.ticket <> OLD.ticket
+BEGIN
+    UPDATE parts SET turn = CASE NEW.state WHEN 'waiting' THEN NEW.ticket ELSE 0 END
+    WHERE request = NEW.id;
+END;
 
 -- R15: the value kept at a path.
 CREATE TABLE path_values (

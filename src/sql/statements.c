@@ -106,6 +106,44 @@ static const char *const texts[] = {
     [LK_SQL_OVERDUE_CLAIMS] =
         "SELECT id FROM requests CROSS JOIN parts ON request = id AND position = 0"
         " WHERE deadline_us <= ?3 AND is_claim AND path > ?1 AND path < ?2",
+    /* Lines (lines.h): a turn is 0 while a request holds. CROSS JOIN reads the parts first. */
+    [LK_SQL_OF_OWNER] =
+        "SELECT id FROM requests INDEXED BY requests_by_owner WHERE owner = ?1 LIMIT ?2",
+    [LK_SQL_WAITING_OF_OTHERS] = "SELECT id FROM requests INDEXED BY requests_waiting_by_owner"
+                                 " WHERE state = 'waiting' AND owner <> ?1 LIMIT 1",
+    [LK_SQL_HELD_AT] = "SELECT request FROM parts WHERE path = ?1 AND turn = 0",
+    [LK_SQL_HELD_AT_OF] =
+        "SELECT request FROM parts CROSS JOIN requests ON requests.id = parts.request"
+        " WHERE path = ?1 AND turn = 0 AND owner = ?2",
+    [LK_SQL_HELD_EXCLUSIVELY] =
+        "SELECT request FROM parts WHERE path = ?1 AND turn = 0 AND mode = 'exclusive'",
+    [LK_SQL_HELD_BELOW] = "SELECT request FROM parts WHERE path > ?1 AND path < ?2 AND turn = 0",
+    [LK_SQL_WAITING_AT] = "SELECT request FROM parts WHERE path = ?1 AND turn >= ?2 AND turn <= ?3",
+    [LK_SQL_WAITING_BELOW] =
+        "SELECT request FROM parts INDEXED BY parts_waiting"
+        " WHERE turn <> 0 AND path > ?1 AND path < ?2 AND turn >= ?3 AND turn <= ?4",
+    [LK_SQL_FIRST_EXCLUSIVE] =
+        "SELECT turn FROM parts CROSS JOIN requests ON requests.id = parts.request"
+        " WHERE path = ?1 AND turn >= ?2 AND mode = 'exclusive' AND deadline_us > ?3"
+        " ORDER BY turn LIMIT 1",
+    [LK_SQL_OBSTACLES_AT] =
+        "SELECT request FROM parts CROSS JOIN requests ON requests.id = parts.request"
+        " WHERE path = ?1 AND turn >= ?2 AND turn <= ?3 AND (?4 OR mode = 'exclusive')"
+        " AND owner <> ?5 AND deadline_us > ?6 AND request <> ?7",
+    [LK_SQL_HOLDERS_BELOW] =
+        "SELECT request FROM parts"
+        " CROSS JOIN requests ON requests.id = parts.request"
+        " WHERE path > ?1 AND path < ?2 AND turn >= ?3 AND turn <= ?4"
+        " AND (?5 OR mode = 'exclusive') AND owner <> ?6 AND deadline_us > ?7 AND request <> ?8",
+    [LK_SQL_WAITERS_BELOW] =
+        "SELECT request FROM parts INDEXED BY parts_waiting"
+        " CROSS JOIN requests ON requests.id = parts.request"
+        " WHERE turn <> 0 AND path > ?1 AND path < ?2 AND turn >= ?3 AND turn <= ?4"
+        " AND (?5 OR mode = 'exclusive') AND owner <> ?6 AND deadline_us > ?7 AND request <> ?8",
+    [LK_SQL_COUNT_AT] = "SELECT count(*) FROM (SELECT 1 FROM parts WHERE path = ?1 LIMIT ?2)",
+    [LK_SQL_COUNT_BELOW] =
+        "SELECT count(*) FROM (SELECT 1 FROM parts WHERE path > ?1 AND path < ?2 LIMIT ?3)",
+
     [LK_SQL_WAIT_ROWS_AT] = "SELECT state = 'waiting', ticket, deadline_us"
                             " FROM parts JOIN requests ON requests.id = parts.request"
                             " WHERE path = ?1 LIMIT ?2",

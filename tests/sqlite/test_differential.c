@@ -9,7 +9,7 @@
 #include "../histories/history.h"
 #include "fixture.h"
 
-enum { HISTORIES = 42, STEPS = 250, OVERDUE_MAX = 1000 };
+enum { HISTORIES = 42, STEPS = 250, OVERDUE_MAX = 1000, CROWD_MAX = 1000 };
 
 struct file {
     struct fixture fixture;
@@ -19,7 +19,7 @@ struct file {
 };
 
 static void *open_file(const struct variant *variant, struct lk_engine **ret_engines,
-                       int overdue_max) {
+                       int overdue_max, int crowd_max) {
     struct file *file = calloc(1, sizeof *file);
 
     if (file == NULL) {
@@ -28,8 +28,10 @@ static void *open_file(const struct variant *variant, struct lk_engine **ret_eng
     file->fixture = fixture_make();
     file->is_bounded = variant->quotas.live_max != 0;
     fixture_clock_init(&file->clock);
-    file->options = (struct lk_sqlite_options){
-        .time = &file->clock.source, .boot_id = "boot", .overdue_max = overdue_max};
+    file->options = (struct lk_sqlite_options){.time = &file->clock.source,
+                                               .boot_id = "boot",
+                                               .overdue_max = overdue_max,
+                                               .crowd_max = crowd_max};
     for (size_t i = 0; i < HISTORY_ENGINES; i++) {
         ret_engines[i] = fixture_open(file->fixture.file, &file->options);
     }
@@ -37,11 +39,15 @@ static void *open_file(const struct variant *variant, struct lk_engine **ret_eng
 }
 
 static void *open_eager(const struct variant *variant, struct lk_engine **ret_engines) {
-    return open_file(variant, ret_engines, OVERDUE_MAX);
+    return open_file(variant, ret_engines, OVERDUE_MAX, CROWD_MAX);
+}
+
+static void *open_crowded(const struct variant *variant, struct lk_engine **ret_engines) {
+    return open_file(variant, ret_engines, OVERDUE_MAX, 0);
 }
 
 static void *open_lazy(const struct variant *variant, struct lk_engine **ret_engines) {
-    return open_file(variant, ret_engines, 0);
+    return open_file(variant, ret_engines, 0, CROWD_MAX);
 }
 
 static void close_file(void *store, struct lk_engine **engines) {
@@ -84,6 +90,17 @@ static const struct store_ops eager = {
     .reopen = reopen,
 };
 
+/* Every row is a crowd: no ask or release loads more than what decides (crowd.c). */
+static const struct store_ops crowded = {
+    .name = "sqlite in a crowd",
+    .engine = &lk_engine_sqlite,
+    .laziness = LAZY_NEVER,
+    .open = open_crowded,
+    .close = close_file,
+    .set_clock = set_clock,
+    .reopen = reopen,
+};
+
 static const struct store_ops lazy = {
     .name = "sqlite that sweeps late",
     .engine = &lk_engine_sqlite,
@@ -96,6 +113,7 @@ static const struct store_ops lazy = {
 
 int main(void) {
     histories_run(&eager, HISTORIES, STEPS);
+    histories_run(&crowded, HISTORIES, STEPS);
     histories_run(&lazy, HISTORIES, STEPS);
     return histories_end();
 }

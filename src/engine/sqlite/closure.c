@@ -48,7 +48,7 @@
  *   - Bounds (R22) count the waiters at a path, which are related (S1), and what lives in all, of
  *     an owner and under a root: that is counted in the rows and passed to the model (limits.c).
  */
-#include "engine/sqlite/closure_fetch.h"
+#include "engine/sqlite/crowd.h"
 
 static int want_parts(struct lk_closure *closure, const struct lk_part *parts, size_t count) {
     int code = SQLITE_OK;
@@ -219,7 +219,8 @@ static int begin(struct lk_closure *closure, struct lk_sqlite_transaction *trans
 
     *closure = (struct lk_closure){.store = transaction->store,
                                    .model = lk_model_new(&config),
-                                   .now_us = command->times.now_us};
+                                   .now_us = command->times.now_us,
+                                   .bounds_waiters = config.quotas.waiters_per_path_max != 0};
     if (closure->model == NULL) {
         return SQLITE_NOMEM;
     }
@@ -233,15 +234,35 @@ static int load_overdue(struct lk_closure *closure, int max) {
                                closure);
 }
 
-int lk_closure_load(struct lk_closure *closure, struct lk_sqlite_transaction *transaction,
-                    const struct lk_command *command, const struct lk_path *prefix) {
+/* An empty closure with what the event needs, or with as much of a crowd as decides. */
+static int begin_event(struct lk_closure *closure, struct lk_sqlite_transaction *transaction,
+                       const struct lk_command *command) {
+    bool is_crowd = false;
+    bool is_enough = false;
     int code = begin(closure, transaction, command);
 
-    closure->with_all = command->kind == LK_COMMAND_TICK && prefix == NULL;
-    closure->with_owners = is_search(command);
     if (code == SQLITE_OK) {
-        code = want_event(closure, command);
+        code = lk_crowd_is_met(closure, command, &is_crowd);
     }
+    if (code == SQLITE_OK && is_crowd) {
+        code = lk_crowd_load(closure, command, &is_enough);
+        if (code == SQLITE_OK && !is_enough) {
+            lk_closure_done(closure);
+            code = begin(closure, transaction, command);
+        }
+    }
+    if (code != SQLITE_OK || is_enough) {
+        return code;
+    }
+    closure->with_owners = is_search(command);
+    return want_event(closure, command);
+}
+
+int lk_closure_load(struct lk_closure *closure, struct lk_sqlite_transaction *transaction,
+                    const struct lk_command *command, const struct lk_path *prefix) {
+    int code = begin_event(closure, transaction, command);
+
+    closure->with_all = command->kind == LK_COMMAND_TICK && prefix == NULL;
     if (code == SQLITE_OK && prefix != NULL) {
         code = lk_closure_fetch_path(closure, prefix);
     }
@@ -326,4 +347,6 @@ void lk_closure_done(struct lk_closure *closure) {
     lk_set_done(&closure->values);
     lk_set_done(&closure->items);
     lk_set_done(&closure->queues);
+    lk_set_done(&closure->waiting);
+    lk_set_done(&closure->held);
 }

@@ -17,10 +17,17 @@ struct lk_closure {
     const struct lk_path *ending; /* requests at exactly this path may end; NULL: none */
     bool with_owners;             /* asks and takes: follows owners, for R13 */
     bool with_all;                /* everything is loaded: nothing to follow */
-    struct lk_set requests;       /* loaded; keys are ids */
-    struct lk_set paths;          /* expanded, or to be expanded */
-    struct lk_set owners;         /* their waiting requests are, or will be, loaded */
-    size_t paths_done;            /* of them, so many are */
+    bool in_crowd;                /* only what decides is loaded (crowd.c); then: */
+    bool with_owners_of_waiting;  /* all that waits of each owner who waits, for R8 */
+    bool bounds_waiters;          /* the store bounds the waiters of a path (R22) */
+    uint64_t leaving;             /* the request that a release ends; 0: none */
+    struct lk_set waiting;        /* loaded, and to be judged; keys are references */
+    size_t waiting_done;
+    struct lk_set held;     /* paths at which all leases are loaded; with a slash: below which */
+    struct lk_set requests; /* loaded; keys are ids */
+    struct lk_set paths;    /* expanded, or to be expanded */
+    struct lk_set owners;   /* their waiting requests are, or will be, loaded */
+    size_t paths_done;      /* of them, so many are */
     size_t owners_done;
     struct lk_set roots;  /* last draws loaded */
     struct lk_set values; /* loaded, where there are any; keys are paths */

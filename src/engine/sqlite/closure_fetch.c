@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The rows of a closure, each loaded once, and all that follows from them. */
-#include "engine/sqlite/closure_fetch.h"
-
 #include <stdio.h>
 
+#include "engine/sqlite/crowd.h"
 #include "sql/values.h"
 
 /* The key of a request in a set. */
@@ -179,11 +178,26 @@ static int load_item_of(struct lk_closure *closure, const struct lk_record *reco
     return code;
 }
 
+/* A waiting request that crowd.c decides about, once the statement that led to it has ended. */
+static int want_judgement(struct lk_closure *closure, const struct lk_record *record) {
+    lk_ref request =
+        lk_model_find(closure->model, record->owner, record->parts, record->part_count);
+    bool is_new;
+
+    return lk_closure_fetch_once(
+        &closure->waiting, (struct lk_slice){(const char *)&request, sizeof request}, &is_new);
+}
+
 /* S2 to S6, of a request that has been loaded. */
 static int want_around(struct lk_closure *closure, const struct lk_record *record) {
     bool may_go = may_end(closure, record);
-    bool needs_grant_pass = may_go || record->state == LK_STATE_WAITING;
+    bool is_judged = closure->in_crowd && !may_go && record->state == LK_STATE_WAITING;
+    bool needs_grant_pass = may_go || (record->state == LK_STATE_WAITING && !is_judged);
     int code = closure->with_owners ? lk_closure_fetch_owner(closure, record->owner) : SQLITE_OK;
+
+    if (code == SQLITE_OK && is_judged) {
+        code = want_judgement(closure, record);
+    }
 
     if (code == SQLITE_OK && may_go && record->wants_value) {
         code = lk_closure_fetch_value(closure, &record->parts[0].path);
@@ -265,6 +279,11 @@ int lk_closure_follow(struct lk_closure *closure) {
             code = expand(closure, lk_set_at(&closure->paths, closure->paths_done++));
         } else if (closure->owners_done < closure->owners.item_count) {
             code = load_waiting_of(closure, lk_set_at(&closure->owners, closure->owners_done++));
+        } else if (closure->waiting_done < closure->waiting.item_count) {
+            lk_ref request;
+            memcpy(&request, lk_set_at(&closure->waiting, closure->waiting_done++).bytes,
+                   sizeof request);
+            code = lk_crowd_judge(closure, request);
         } else {
             break;
         }

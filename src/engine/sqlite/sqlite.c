@@ -15,6 +15,7 @@
 
 const struct lk_sqlite_options lk_sqlite_options_default = {
     .overdue_max = LK_SQLITE_OVERDUE_MAX,
+    .crowd_max = LK_SQLITE_CROWD_MAX,
 };
 
 /* ---- the boot -------------------------------------------------------------------------------- */

@@ -19,6 +19,7 @@ struct lk_sqlite_options {
     const struct lk_time_source *time; /* borrowed for the engine's life; NULL: the machine's */
     const char *boot_id;               /* NULL: the machine's */
     int overdue_max;                   /* overdue requests elsewhere that a call ends, too */
+    int crowd_max;                     /* related rows that an ask or a release loads in any case */
     int page_max;                      /* the file's greatest size in pages; 0: the disk's */
 };
 

@@ -24,6 +24,7 @@
 enum {
     LK_SQLITE_CHECKPOINT_PAGES = 4000, /* of the write-ahead log: 16 MiB */
     LK_SQLITE_OVERDUE_MAX = 64,        /* overdue requests elsewhere that a call ends, too */
+    LK_SQLITE_CROWD_MAX = 24,          /* related rows; of more, only what decides is loaded */
     LK_SQLITE_ENDED_MAX = 65536,       /* ended tokens kept (R3), give or take one upkeep's worth */
     LK_SQLITE_SWEEP_EVERY = 16,        /* one in so many writing transactions sweeps ended tokens */
     LK_SQLITE_SWEEP_ENDED = 64,        /* ended tokens that a sweep reads */
@@ -53,6 +54,7 @@ struct lk_sqlite {
     int own_changes;               /* rows that this connection had changed by the last of them */
     struct lk_sql_request request; /* room for one row; too large for the stack */
     struct lk_sql_item item;       /* likewise */
+    struct lk_record judged;       /* likewise: a waiting request that crowd.c decides about */
     struct lk_sqlite_sources *sources; /* tables of the owner's (R17); NULL: none yet */
     int64_t done_checked;              /* the last done row that a round of announcing checked */
 };

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The closure of an ask or a release where a crowd is related to its paths: as much of the crowd as
+ * decides. crowd.c argues that it is enough.
+ */
+#ifndef LK_ENGINE_SQLITE_CROWD_H
+#define LK_ENGINE_SQLITE_CROWD_H
+
+#include "engine/sqlite/closure_fetch.h"
+
+/*
+ * Whether the command is an ask or a release, and more rows than store->options.crowd_max are
+ * related to its paths.
+ */
+int lk_crowd_is_met(struct lk_closure *closure, const struct lk_command *command, bool *ret_is_met);
+
+/*
+ * Loads the closure of such a command. *ret_is_enough false: this is a case in which all that is
+ * related has to be loaded, into an empty closure.
+ */
+int lk_crowd_load(struct lk_closure *closure, const struct lk_command *command,
+                  bool *ret_is_enough);
+
+/* Loads what decides about a waiting request that lk_crowd_load() has led to; a reference of the
+ * model. */
+int lk_crowd_judge(struct lk_closure *closure, lk_ref request);
+
+#endif
