@@ -22,6 +22,7 @@
 #include "engine/sqlite/service_lock.h"
 #include "engine/sqlite/sqlite.h"
 #include "server/core/core.h"
+#include "server/store/commit_log.h"
 #include "server/store/store.h"
 #include "sql/load.h"
 #include "sql/restart.h"
@@ -417,7 +418,8 @@ static int set_up(struct store *store, const struct lk_store_sqlite_options *opt
 static lk_outcome open_file(struct store *store, const struct lk_store_sqlite_options *options,
                             lk_error *error) {
     lk_outcome outcome;
-    int code = lk_sql_open(&store->sql, store->path, SQLITE_OPEN_READWRITE);
+    int code = lk_sql_open(&store->sql, store->path, SQLITE_OPEN_READWRITE,
+                           options->is_relaxed ? NULL : lk_commit_log_vfs());
 
     if (code == SQLITE_OK) {
         code = set_up(store, options);
