@@ -90,11 +90,11 @@ static int64_t promise(const struct asking *asking, struct lk_model_request *req
     if (ask->until_us != 0) {
         int64_t left_us = ask->until_us - asking->times.wall_us;
         request->fixed = true;
-        request->ttl_ms = (left_us + 999) / 1000;
+        lk_request_set_ttl(request, (left_us + 999) / 1000);
         return asking->times.now_us + left_us;
     }
-    request->ttl_ms = ttl_of(ask);
-    return asking->times.now_us + request->ttl_ms * 1000;
+    lk_request_set_ttl(request, ttl_of(ask));
+    return asking->times.now_us + lk_request_ttl(request) * 1000;
 }
 
 /* R15: the wanted value is that of the path named first. Its part becomes the first part. */

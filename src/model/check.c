@@ -137,7 +137,7 @@ static const char *check_request(const struct lk_model *model, lk_id id) {
 
 /* Every live request is at its ticket's position in the treap. */
 static bool are_requests_in_order(const struct lk_model *model) {
-    return lk_order_check(model, LK_ORDER_REQUESTS, model->requests_by_ticket) == model->live;
+    return lk_order_check(model, LK_ORDER_REQUESTS, &model->requests_by_ticket) == model->live;
 }
 
 /* A queue has its items by age, the ready and the delayed ones in a second tree; or it is idle. */
@@ -147,9 +147,9 @@ static const char *check_queue(const struct lk_model *model, const struct lk_wor
     uint64_t count = counts->ready + counts->delayed + counts->claimed + counts->parked_now;
 
     *items += (uint32_t)count;
-    if (lk_order_check(model, LK_ORDER_AGE, work->items) != count
-        || lk_order_check(model, LK_ORDER_DUE, work->ready) != counts->ready
-        || lk_order_check(model, LK_ORDER_DUE, work->delayed) != counts->delayed) {
+    if (lk_order_check(model, LK_ORDER_AGE, &work->items) != count
+        || lk_order_check(model, LK_ORDER_DUE, &work->ready) != counts->ready
+        || lk_order_check(model, LK_ORDER_DUE, &work->delayed) != counts->delayed) {
         return "the items of a queue are not in order, or not counted right";
     }
     return NULL;
@@ -165,11 +165,11 @@ static const char *check_queues(const struct lk_model *model) {
         if (model->work_index.slots[i].id != 0) {
             const struct lk_work *work = lk_work_at(model, model->work_index.slots[i].id);
             wrong = check_queue(model, work, &items);
-            idle += work->items == 0;
+            idle += work->items.root == 0;
         }
     }
     for (lk_id at = model->first_idle; at != 0; at = lk_work_at(model, at)->next_idle) {
-        in_list += lk_work_at(model, at)->items == 0;
+        in_list += lk_work_at(model, at)->items.root == 0;
     }
     if (wrong == NULL && items != model->item_index.count) {
         wrong = "an item is in no queue";

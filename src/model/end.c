@@ -99,8 +99,8 @@ void lk_step_renew(struct lk_model *model, struct lk_times times, const struct l
         return;
     }
     if (!request->fixed) {
-        request->ttl_ms = renew->ttl_ms != 0 ? renew->ttl_ms : request->ttl_ms;
-        lk_deadlines_move(model, id, times.now_us + request->ttl_ms * 1000);
+        lk_request_set_ttl(request, renew->ttl_ms != 0 ? renew->ttl_ms : lk_request_ttl(request));
+        lk_deadlines_move(model, id, times.now_us + lk_request_ttl(request) * 1000);
         lk_change_add(model, LK_CHANGE_REFRESHED, id);
     }
     lk_answer(model, LK_OK, id);

@@ -93,7 +93,7 @@ static void grant(struct pass *pass, lk_id id) {
     request->token = lk_request_draw(model, id, pass->times.wall_us);
     lk_request_attach(model, id, LK_STATE_HELD);
     if (request->attended && !request->fixed) { /* R10: the wait has kept it alive until now */
-        lk_deadlines_move(model, id, pass->times.now_us + request->ttl_ms * 1000);
+        lk_deadlines_move(model, id, pass->times.now_us + lk_request_ttl(request) * 1000);
     }
     lk_change_add(model, LK_CHANGE_GRANTED, id);
     note_overtaking(model, request);

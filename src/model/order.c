@@ -51,94 +51,181 @@ static bool stands_above(const struct lk_model *model, lk_id id, lk_id other) {
     return mine != others ? mine > others : id > other;
 }
 
-void lk_order_add(struct lk_model *model, enum lk_order order, lk_id *root, lk_id id) {
-    struct lk_order_key key = key_of(model, order, id);
+/* Behind all others: it takes the place of the lower end of the right edge. */
+static uint32_t append(struct lk_model *model, enum lk_order order, struct lk_order_tree *tree,
+                       lk_id id) {
     struct lk_order_links *links = links_of(model, order, id);
+    lk_id above = tree->last;
+    lk_id below = 0;
+    uint32_t steps = 0;
+
+    for (; above != 0 && !stands_above(model, above, id); steps++) {
+        below = above;
+        above = links_of(model, order, above)->parent;
+    }
+    *links = (struct lk_order_links){.left = below, .parent = above};
+    if (below != 0) {
+        links_of(model, order, below)->parent = id;
+    }
+    if (above != 0) {
+        links_of(model, order, above)->right = id;
+    } else {
+        tree->root = id;
+    }
+    tree->last = id;
+    return steps + 1;
+}
+
+/* Not behind all others. */
+static uint32_t insert(struct lk_model *model, enum lk_order order, struct lk_order_tree *tree,
+                       lk_id id, struct lk_order_key key) {
+    struct lk_order_links *links = links_of(model, order, id);
+    lk_id *root = &tree->root;
     lk_id *before = &links->left; /* where the rest of each half goes */
     lk_id *behind = &links->right;
+    lk_id before_parent = id;
+    lk_id behind_parent = id;
+    uint32_t steps = 0;
     lk_id at;
 
-    while (*root != 0 && stands_above(model, *root, id)) {
+    links->parent = 0;
+    for (; *root != 0 && stands_above(model, *root, id); steps++) {
         struct lk_order_links *top = links_of(model, order, *root);
+        links->parent = *root;
         root = goes_before(model, order, *root, key, id) ? &top->right : &top->left;
     }
     at = *root;
     *root = id;
-    while (at != 0) {
+    for (; at != 0; steps++) {
         struct lk_order_links *top = links_of(model, order, at);
         if (goes_before(model, order, at, key, id)) {
             *before = at;
+            top->parent = before_parent;
+            before_parent = at;
             before = &top->right;
             at = top->right;
         } else {
             *behind = at;
+            top->parent = behind_parent;
+            behind_parent = at;
             behind = &top->left;
             at = top->left;
         }
     }
     *before = *behind = 0;
+    return steps;
 }
 
-void lk_order_remove(struct lk_model *model, enum lk_order order, lk_id *root, lk_id id) {
+uint32_t lk_order_add(struct lk_model *model, enum lk_order order, struct lk_order_tree *tree,
+                      lk_id id) {
     struct lk_order_key key = key_of(model, order, id);
+
+    return tree->last == 0 || goes_before(model, order, tree->last, key, id)
+               ? append(model, order, tree, id)
+               : insert(model, order, tree, id, key);
+}
+
+/* The item before the last one. */
+static lk_id before_last(const struct lk_model *model, enum lk_order order,
+                         const struct lk_order_tree *tree) {
+    const struct lk_order_links *links = links_of(model, order, tree->last);
+    lk_id at = links->left;
+
+    if (at == 0) {
+        return links->parent;
+    }
+    while (links_of(model, order, at)->right != 0) {
+        at = links_of(model, order, at)->right;
+    }
+    return at;
+}
+
+uint32_t lk_order_remove(struct lk_model *model, enum lk_order order, struct lk_order_tree *tree,
+                         lk_id id) {
     lk_id left = links_of(model, order, id)->left;
     lk_id right = links_of(model, order, id)->right;
+    lk_id parent = links_of(model, order, id)->parent;
+    lk_id *root = &tree->root;
+    uint32_t steps = 1;
+    lk_id rest;
 
-    while (*root != id) {
+    if (parent != 0) {
+        struct lk_order_links *top = links_of(model, order, parent);
+        root = top->left == id ? &top->left : &top->right;
+    }
+    assert(*root == id);
+    if (tree->last == id) {
+        tree->last = before_last(model, order, tree);
+    }
+    for (; left != 0 && right != 0; steps++) {
         struct lk_order_links *top;
-        assert(*root != 0);
+        bool is_left = stands_above(model, left, right);
+        *root = is_left ? left : right;
         top = links_of(model, order, *root);
-        root = goes_before(model, order, *root, key, id) ? &top->right : &top->left;
+        top->parent = parent;
+        parent = *root;
+        root = is_left ? &top->right : &top->left;
+        *(is_left ? &left : &right) = *root;
     }
-    while (left != 0 && right != 0) {
-        if (stands_above(model, left, right)) {
-            *root = left;
-            root = &links_of(model, order, left)->right;
-            left = *root;
-        } else {
-            *root = right;
-            root = &links_of(model, order, right)->left;
-            right = *root;
-        }
+    rest = left != 0 ? left : right;
+    *root = rest;
+    if (rest != 0) {
+        links_of(model, order, rest)->parent = parent;
     }
-    *root = left != 0 ? left : right;
+    return steps;
 }
 
-lk_id lk_order_first(const struct lk_model *model, enum lk_order order, lk_id root) {
-    while (root != 0 && links_of(model, order, root)->left != 0) {
-        root = links_of(model, order, root)->left;
+lk_id lk_order_first(const struct lk_model *model, enum lk_order order,
+                     const struct lk_order_tree *tree) {
+    lk_id at = tree->root;
+
+    while (at != 0 && links_of(model, order, at)->left != 0) {
+        at = links_of(model, order, at)->left;
     }
-    return root;
+    return at;
 }
 
-lk_id lk_order_after(const struct lk_model *model, enum lk_order order, lk_id root, lk_id id) {
+lk_id lk_order_after(const struct lk_model *model, enum lk_order order,
+                     const struct lk_order_tree *tree, lk_id id) {
     struct lk_order_key key = key_of(model, order, id);
+    lk_id at = tree->root;
     lk_id behind = 0;
 
-    while (root != 0) {
-        if (root != id && !goes_before(model, order, root, key, id)) {
-            behind = root;
-            root = links_of(model, order, root)->left;
+    while (at != 0) {
+        if (at != id && !goes_before(model, order, at, key, id)) {
+            behind = at;
+            at = links_of(model, order, at)->left;
         } else {
-            root = links_of(model, order, root)->right;
+            at = links_of(model, order, at)->right;
         }
     }
     return behind;
 }
 
-bool lk_order_walk(const struct lk_model *model, enum lk_order order, lk_id root,
-                   struct lk_order_key behind, lk_order_visit *visit, void *context,
-                   uint64_t *steps) {
+static bool walk_below(const struct lk_model *model, enum lk_order order, lk_id root,
+                       struct lk_order_key behind, lk_order_visit *visit, void *context,
+                       uint64_t *steps) {
     for (; root != 0; root = links_of(model, order, root)->right) {
         ++*steps;
         if (is_before(behind, key_of(model, order, root))
-            && (!lk_order_walk(model, order, links_of(model, order, root)->left, behind, visit,
-                               context, steps)
+            && (!walk_below(model, order, links_of(model, order, root)->left, behind, visit,
+                            context, steps)
                 || !visit(context, root))) {
             return false;
         }
     }
     return true;
+}
+
+bool lk_order_walk(const struct lk_model *model, enum lk_order order,
+                   const struct lk_order_tree *tree, struct lk_order_key behind,
+                   lk_order_visit *visit, void *context, uint64_t *steps) {
+    return walk_below(model, order, tree->root, behind, visit, context, steps);
+}
+
+static bool is_child(const struct lk_model *model, enum lk_order order, lk_id parent, lk_id id) {
+    return id == 0
+           || (stands_above(model, parent, id) && links_of(model, order, id)->parent == parent);
 }
 
 /* In order, *last being the item in front; UINT32_MAX: something is wrong. */
@@ -155,8 +242,8 @@ static uint32_t check_below(const struct lk_model *model, enum lk_order order, l
     before = check_below(model, order, links->left, last);
     if (before == UINT32_MAX
         || (*last != 0 && !goes_before(model, order, *last, key_of(model, order, root), root))
-        || (links->left != 0 && !stands_above(model, root, links->left))
-        || (links->right != 0 && !stands_above(model, root, links->right))) {
+        || !is_child(model, order, root, links->left)
+        || !is_child(model, order, root, links->right)) {
         return UINT32_MAX;
     }
     *last = root;
@@ -164,8 +251,11 @@ static uint32_t check_below(const struct lk_model *model, enum lk_order order, l
     return behind == UINT32_MAX ? UINT32_MAX : before + 1 + behind;
 }
 
-uint32_t lk_order_check(const struct lk_model *model, enum lk_order order, lk_id root) {
+uint32_t lk_order_check(const struct lk_model *model, enum lk_order order,
+                        const struct lk_order_tree *tree) {
     lk_id last = 0;
+    uint32_t count = check_below(model, order, tree->root, &last);
+    bool is_rooted = tree->root == 0 || links_of(model, order, tree->root)->parent == 0;
 
-    return check_below(model, order, root, &last);
+    return is_rooted && last == tree->last ? count : UINT32_MAX;
 }

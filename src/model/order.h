@@ -5,8 +5,11 @@
  *
  * A treap (Seidel and Aragon, 1996): a search tree by key and a heap by a random priority, which
  * keeps it balanced without bookkeeping. The priority is a keyed hash of the id, and the links are
- * in the items, so that no operation allocates or fails. Adding, removing and finding take O(log
- * n), and so does finding where a walk begins.
+ * in the items, so that no operation allocates or fails.
+ *
+ * What is added behind all others, as new requests and items mostly are, begins at the last item
+ * and goes up; what is removed begins at its own place. Both read a few items only, however many
+ * there are. Adding elsewhere takes O(log n), and so does finding where a walk begins.
  */
 #ifndef LK_MODEL_ORDER_H
 #define LK_MODEL_ORDER_H
@@ -26,13 +29,20 @@ struct lk_order_key {
     uint64_t second;
 };
 
-/* Adds an item to the tree at *root; removes it. Its key must not change in between. */
-void lk_order_add(struct lk_model *model, enum lk_order order, lk_id *root, lk_id id);
-void lk_order_remove(struct lk_model *model, enum lk_order order, lk_id *root, lk_id id);
+/*
+ * Adds an item to the tree; removes it. Its key must not change in between. Both return how many
+ * items of the tree they went through.
+ */
+uint32_t lk_order_add(struct lk_model *model, enum lk_order order, struct lk_order_tree *tree,
+                      lk_id id);
+uint32_t lk_order_remove(struct lk_model *model, enum lk_order order, struct lk_order_tree *tree,
+                         lk_id id);
 
 /* The first item, 0 for an empty tree; and the one behind `id`, which need not be there. */
-lk_id lk_order_first(const struct lk_model *model, enum lk_order order, lk_id root);
-lk_id lk_order_after(const struct lk_model *model, enum lk_order order, lk_id root, lk_id id);
+lk_id lk_order_first(const struct lk_model *model, enum lk_order order,
+                     const struct lk_order_tree *tree);
+lk_id lk_order_after(const struct lk_model *model, enum lk_order order,
+                     const struct lk_order_tree *tree, lk_id id);
 
 /* Called for one item; returning false ends the walk. */
 typedef bool lk_order_visit(void *context, lk_id id);
@@ -41,11 +51,12 @@ typedef bool lk_order_visit(void *context, lk_id id);
  * The items behind a key, in their order. Adds to *steps the items read, those on the way
  * included. Returns whether the walk came to its end.
  */
-bool lk_order_walk(const struct lk_model *model, enum lk_order order, lk_id root,
-                   struct lk_order_key behind, lk_order_visit *visit, void *context,
-                   uint64_t *steps);
+bool lk_order_walk(const struct lk_model *model, enum lk_order order,
+                   const struct lk_order_tree *tree, struct lk_order_key behind,
+                   lk_order_visit *visit, void *context, uint64_t *steps);
 
 /* For lk_model_check(): how many items there are; UINT32_MAX if the tree is not in order. */
-uint32_t lk_order_check(const struct lk_model *model, enum lk_order order, lk_id root);
+uint32_t lk_order_check(const struct lk_model *model, enum lk_order order,
+                        const struct lk_order_tree *tree);
 
 #endif

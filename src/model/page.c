@@ -21,7 +21,7 @@ enum { FREQUENT = 16 }; /* one in so many requests */
 void lk_model_each(const struct lk_model *model, lk_visit *visit, void *context) {
     uint64_t steps = 0;
 
-    (void)lk_order_walk(model, LK_ORDER_REQUESTS, model->requests_by_ticket,
+    (void)lk_order_walk(model, LK_ORDER_REQUESTS, &model->requests_by_ticket,
                         (struct lk_order_key){0, 0}, visit, context, &steps);
 }
 
@@ -290,7 +290,7 @@ static bool search_tickets(struct search *search, uint64_t steps_max) {
 
     begin(page);
     search->steps_max = page->steps + steps_max;
-    (void)lk_order_walk(search->model, LK_ORDER_REQUESTS, search->model->requests_by_ticket,
+    (void)lk_order_walk(search->model, LK_ORDER_REQUESTS, &search->model->requests_by_ticket,
                         (struct lk_order_key){search->passed.ticket, search->passed.id},
                         append_request, search, &page->steps);
     search->passed = page->reached;
@@ -337,7 +337,7 @@ void lk_model_page_items(const struct lk_model *model, const struct lk_path *que
     begin(page);
     page->steps = 0;
     if (work != 0) {
-        (void)lk_order_walk(model, LK_ORDER_AGE, lk_work_at(model, work)->items,
+        (void)lk_order_walk(model, LK_ORDER_AGE, &lk_work_at(model, work)->items,
                             (struct lk_order_key){page->behind.ticket, 0}, append_item, &search,
                             &page->steps);
     }

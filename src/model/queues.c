@@ -54,7 +54,7 @@ lk_id lk_queue_make(struct lk_model *model, const struct lk_path *path) {
 
 /* The queue stays readable until the next step. */
 void lk_queue_unmake(struct lk_model *model, lk_id id) {
-    assert(lk_work_at(model, id)->items == 0);
+    assert(lk_work_at(model, id)->items.root == 0);
     wake(model, id);
     lk_work_unlist(model, id);
 }
@@ -80,7 +80,7 @@ void lk_step_forget_queues(struct lk_model *model) {
 /* ---- items ---- */
 
 /* The tree that has the items of this one's state by when they are due; NULL: none has. */
-static lk_id *tree_of(struct lk_model *model, const struct lk_item *item) {
+static struct lk_order_tree *tree_of(struct lk_model *model, const struct lk_item *item) {
     struct lk_work *work = lk_work_at(model, item->work);
 
     switch ((enum lk_item_state)item->state) {
@@ -111,7 +111,7 @@ static uint64_t *count_of(struct lk_model *model, const struct lk_item *item) {
 static void enter_state(struct lk_model *model, lk_id id, enum lk_item_state state,
                         int64_t due_us) {
     struct lk_item *item = lk_item_at(model, id);
-    lk_id *tree;
+    struct lk_order_tree *tree;
 
     item->state = (uint8_t)state;
     item->order_us = state == LK_ITEM_DELAYED ? due_us : 0;
@@ -124,7 +124,7 @@ static void enter_state(struct lk_model *model, lk_id id, enum lk_item_state sta
 
 static void leave_state(struct lk_model *model, lk_id id) {
     const struct lk_item *item = lk_item_at(model, id);
-    lk_id *tree = tree_of(model, item);
+    struct lk_order_tree *tree = tree_of(model, item);
 
     --*count_of(model, item);
     if (tree != NULL) {
@@ -142,7 +142,7 @@ void lk_item_enter(struct lk_model *model, lk_id id, enum lk_item_state state, i
     const struct lk_item *item = lk_item_at(model, id);
     struct lk_work *work = lk_work_at(model, item->work);
 
-    if (work->items == 0) {
+    if (work->items.root == 0) {
         wake(model, item->work);
     }
     work->needing += item->need_count > 0;
@@ -157,7 +157,7 @@ void lk_item_leave(struct lk_model *model, lk_id id) {
     leave_state(model, id);
     lk_order_remove(model, LK_ORDER_AGE, &work->items, id);
     work->needing -= item->need_count > 0;
-    if (work->items == 0) {
+    if (work->items.root == 0) {
         idle(model, item->work);
     }
 }

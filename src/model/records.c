@@ -28,7 +28,7 @@ void lk_model_record_head(const struct lk_model *model, lk_ref id, struct lk_rec
     ret_record->fixed = request->fixed;
     ret_record->ticket = request->ticket;
     ret_record->token = request->token;
-    ret_record->ttl_ms = request->ttl_ms;
+    ret_record->ttl_ms = lk_request_ttl(request);
     ret_record->deadline_us = live ? lk_request_deadline(model, request) : 0;
     ret_record->wants_value = request->wants_value;
     ret_record->is_claim = request->is_claim;
@@ -64,6 +64,7 @@ static bool is_possible(const struct lk_model *model, const struct lk_record *re
            && record->note.size <= LK_NOTE_BYTES_MAX && record->ticket != 0
            && record->state != LK_STATE_ENDED
            && (record->state == LK_STATE_HELD) == (record->token != 0) && record->ttl_ms > 0
+           && record->ttl_ms <= LK_TTL_MAX_MS
            && lk_parts_check(record->parts, record->part_count, NULL) == LK_OK
            && (record->is_claim
                    ? record->state == LK_STATE_HELD && record->parts[0].mode == LK_EXCLUSIVE
@@ -106,7 +107,7 @@ lk_outcome lk_model_restore(struct lk_model *model, const struct lk_record *reco
     request->id = record->id;
     request->ticket = record->ticket;
     request->token = record->token;
-    request->ttl_ms = record->ttl_ms;
+    lk_request_set_ttl(request, record->ttl_ms);
     request->revoked = record->revoked;
     request->attended = record->attended;
     request->fixed = record->fixed;

@@ -50,10 +50,16 @@ struct lk_root {
     uint32_t live_elsewhere; /* the same, that the model has not been given */
 };
 
-/* In one of the trees of order.h. */
+/* A tree of order.h, and an item's place in one. */
+struct lk_order_tree {
+    lk_id root; /* 0: empty */
+    lk_id last; /* in its order */
+};
+
 struct lk_order_links {
     lk_id left;
     lk_id right;
+    lk_id parent; /* 0: it is the root */
 };
 
 struct lk_model_request {
@@ -69,13 +75,25 @@ struct lk_model_request {
     bool fixed : 1;
     bool wants_value : 1; /* R15 */
     bool is_claim : 1;    /* R16: of the item at its first part entry's node */
+    uint8_t ttl_high;     /* the ttl in two parts, since 40 bits are enough: see lk_request_ttl() */
+    uint32_t ttl_low;
     struct lk_order_links by_ticket;
     uint64_t id;
     uint64_t ticket;
     uint64_t token;
-    int64_t ttl_ms;
     char *note; /* size in the first byte; NULL: none */
 };
+
+_Static_assert(LK_TTL_MAX_MS < INT64_C(1) << 40, "a ttl has 40 bits");
+
+static inline int64_t lk_request_ttl(const struct lk_model_request *request) {
+    return (int64_t)request->ttl_high << 32 | request->ttl_low;
+}
+
+static inline void lk_request_set_ttl(struct lk_model_request *request, int64_t ttl_ms) {
+    request->ttl_high = (uint8_t)(ttl_ms >> 32);
+    request->ttl_low = (uint32_t)ttl_ms;
+}
 
 struct lk_part_entry {
     lk_id request;
@@ -188,9 +206,9 @@ struct lk_item {
 /* R16: a queue. Without an item it is idle, and in the list of those. */
 struct lk_work {
     lk_id node;
-    lk_id items;   /* trees: all items by age, */
-    lk_id ready;   /* the ready ones by age, */
-    lk_id delayed; /* and the delayed ones by when they are due */
+    struct lk_order_tree items;   /* all by age, */
+    struct lk_order_tree ready;   /* the ready ones by age, */
+    struct lk_order_tree delayed; /* and the delayed ones by when they are due */
     lk_id previous_idle;
     lk_id next_idle;       /* or the next queue that the last step forgot, still readable */
     uint32_t needing;      /* items that need further parts */
@@ -224,9 +242,9 @@ struct lk_model {
     struct lk_index work_index;
     struct lk_deadlines deadlines;
     struct lk_ended ended;
-    lk_id first_root;         /* siblings, as the children of a node are */
-    lk_id requests_by_ticket; /* tree of the live ones */
-    lk_id first_idle;         /* queues, the one that has been idle longest first */
+    lk_id first_root;                        /* siblings, as the children of a node are */
+    struct lk_order_tree requests_by_ticket; /* the live ones */
+    lk_id first_idle;                        /* queues, the one that has been idle longest first */
     lk_id last_idle;
     uint32_t idle;
     uint32_t idle_max;

@@ -19,7 +19,7 @@
 /* Makes delayed items that are due ready. */
 static void ripen(struct lk_model *model, lk_id work, int64_t now_us) {
     for (;;) {
-        lk_id id = lk_order_first(model, LK_ORDER_DUE, lk_work_at(model, work)->delayed);
+        lk_id id = lk_order_first(model, LK_ORDER_DUE, &lk_work_at(model, work)->delayed);
         if (id == 0 || lk_item_at(model, id)->order_us > now_us) {
             break;
         }
@@ -152,8 +152,8 @@ static bool take_again(struct taking *taking) {
         if (item != 0 && lk_item_at(model, item)->work == taking->work
             && lk_item_at(model, item)->ask_number == taking->take->ask_number) {
             if (!request->revoked) {
-                request->ttl_ms = ttl_of(taking->take);
-                lk_deadlines_move(model, at, taking->times.now_us + request->ttl_ms * 1000);
+                lk_request_set_ttl(request, ttl_of(taking->take));
+                lk_deadlines_move(model, at, taking->times.now_us + lk_request_ttl(request) * 1000);
                 lk_change_add(model, LK_CHANGE_REFRESHED, at);
             }
             answer_taken(model, at, item);
@@ -194,8 +194,9 @@ static lk_id make_claim(struct taking *taking, lk_id item_id, const struct lk_pa
     request->id = model->next_id++;
     request->ticket = lk_request_next_draw(model, id, taking->times.wall_us);
     request->token = request->ticket;
-    request->ttl_ms = ttl_of(take);
-    lk_request_enter(model, id, LK_STATE_HELD, taking->times.now_us + request->ttl_ms * 1000);
+    lk_request_set_ttl(request, ttl_of(take));
+    lk_request_enter(model, id, LK_STATE_HELD,
+                     taking->times.now_us + lk_request_ttl(request) * 1000);
     if (lk_deadlock_search(model, id, &cycle_count)) {
         lk_request_leave(model, id);
         lk_request_discard(model, id);
@@ -296,9 +297,9 @@ void lk_step_take(struct lk_model *model, struct lk_times times, const struct lk
         answer_nothing(model, "R16: a lock on the queue, held or waiting, pauses all claiming");
         return;
     }
-    for (lk_id id = lk_order_first(model, LK_ORDER_DUE, lk_work_at(model, taking.work)->ready);
+    for (lk_id id = lk_order_first(model, LK_ORDER_DUE, &lk_work_at(model, taking.work)->ready);
          id != 0;
-         id = lk_order_after(model, LK_ORDER_DUE, lk_work_at(model, taking.work)->ready, id)) {
+         id = lk_order_after(model, LK_ORDER_DUE, &lk_work_at(model, taking.work)->ready, id)) {
         if (take_item(&taking, id)) {
             return;
         }

@@ -95,20 +95,36 @@ bool lk_item_restore_claim(struct lk_model *model, lk_id claim, const struct lk_
 
 /* ---- queues ---- */
 
+/* What first_delayed() has found. */
+struct due {
+    const struct lk_model *model;
+    uint64_t count;
+    lk_id first_delayed;
+};
+
+static bool count_due(void *context, lk_id id) {
+    struct due *due = context;
+
+    if (lk_item_at(due->model, id)->order_us > due->model->now_us) {
+        due->first_delayed = id;
+        return false;
+    }
+    due->count++;
+    return true;
+}
+
 /*
  * The first item that is still delayed; 0: none. The items before it, *ret_due of them, are due:
  * ready, though no claim has moved them yet.
  */
 static lk_id first_delayed(const struct lk_model *model, lk_id work, uint64_t *ret_due) {
-    lk_id root = lk_work_at(model, work)->delayed;
-    lk_id id = lk_order_first(model, LK_ORDER_DUE, root);
+    struct due due = {.model = model};
+    uint64_t steps = 0;
 
-    *ret_due = 0;
-    while (id != 0 && lk_item_at(model, id)->order_us <= model->now_us) {
-        ++*ret_due;
-        id = lk_order_after(model, LK_ORDER_DUE, root, id);
-    }
-    return id;
+    (void)lk_order_walk(model, LK_ORDER_DUE, &lk_work_at(model, work)->delayed,
+                        (struct lk_order_key){0, 0}, count_due, &due, &steps);
+    *ret_due = due.count;
+    return due.first_delayed;
 }
 
 static void count_queue(const struct lk_model *model, lk_id work,
@@ -164,7 +180,7 @@ void lk_model_each_item(const struct lk_model *model, const struct lk_path *queu
     uint64_t steps = 0;
 
     if (work != 0) {
-        (void)lk_order_walk(model, LK_ORDER_AGE, lk_work_at(model, work)->items,
+        (void)lk_order_walk(model, LK_ORDER_AGE, &lk_work_at(model, work)->items,
                             (struct lk_order_key){0, 0}, visit, context, &steps);
     }
 }

@@ -330,11 +330,27 @@ static bool make_trim(struct lk_server *server) {
     return server->trim != NULL && event_add(server->trim, &every) == 0;
 }
 
+/*
+ * A change list tells the kernel only what is left, at the end of a turn, of what evhttp turns on
+ * and off. It does not bear duplicates of descriptors, of which there are none.
+ */
+static struct event_base *make_event_base(void) {
+    struct event_config *config = event_config_new();
+    struct event_base *base = NULL;
+
+    if (config != NULL) {
+        (void)event_config_set_flag(config, EVENT_BASE_FLAG_EPOLL_USE_CHANGELIST);
+        base = event_base_new_with_config(config);
+        event_config_free(config);
+    }
+    return base;
+}
+
 static lk_outcome make_loop(struct lk_server *server, lk_error *error) {
     static const int numbers[SIGNALS_MAX] = {SIGTERM, SIGINT, SIGHUP};
     bool is_complete;
 
-    server->loop = event_base_new();
+    server->loop = make_event_base();
     if (server->loop == NULL) {
         return lk_error_set(error, LK_INTERNAL, "the event loop cannot be made");
     }

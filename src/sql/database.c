@@ -8,12 +8,12 @@
 #include "base/critical.h"
 #include "base/error.h"
 
-int lk_sql_open(struct lk_sql *sql, const char *path, int flags) {
+int lk_sql_open(struct lk_sql *sql, const char *path, int flags, const char *vfs) {
     int code;
 
     memset(sql, 0, sizeof *sql);
     code = sqlite3_open_v2(path, &sql->handle, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
-                           NULL);
+                           vfs);
     sql->path = path;
     if (code != SQLITE_OK) {
         sql->system_error = sql->handle != NULL ? sqlite3_system_errno(sql->handle) : 0;

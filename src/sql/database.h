@@ -35,10 +35,11 @@ struct lk_sql {
 };
 
 /*
- * Opens `path`, which must outlive the connection, with the SQLITE_OPEN_ flags given. On failure
- * `*sql` needs no close. Neither reads nor writes anything yet, unless the flags create the file.
+ * Opens `path`, which must outlive the connection, with the SQLITE_OPEN_ flags given and the
+ * VFS of that name (NULL: SQLite's own). On failure `*sql` needs no close. Neither reads nor writes
+ * anything yet, unless the flags create the file.
  */
-int lk_sql_open(struct lk_sql *sql, const char *path, int flags);
+int lk_sql_open(struct lk_sql *sql, const char *path, int flags, const char *vfs);
 void lk_sql_close(struct lk_sql *sql); /* accepts one that is closed */
 
 /* Runs several statements that give no rows. They are not kept. */

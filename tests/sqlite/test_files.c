@@ -461,7 +461,7 @@ static void an_older_format_is_migrated_step_by_step(void **state) {
     struct lk_sql sql;
 
     assert_int_equal(try_open(fixture->file), LK_OK);
-    assert_int_equal(lk_sql_open(&sql, fixture->file, SQLITE_OPEN_READWRITE), SQLITE_OK);
+    assert_int_equal(lk_sql_open(&sql, fixture->file, SQLITE_OPEN_READWRITE, NULL), SQLITE_OK);
     assert_int_equal(lk_sql_begin_write(&sql), SQLITE_OK);
     assert_int_equal(lk_sql_format_migrate(&sql, steps, 1, 3), SQLITE_OK);
     assert_int_equal(lk_sql_commit(&sql), SQLITE_OK);

@@ -268,7 +268,7 @@ static lk_outcome check_identity(const struct lk_sqlite_address *address, lk_err
     enum lk_sql_identity identity = LK_SQL_IS_EMPTY;
     struct lk_sql sql;
     lk_outcome outcome;
-    int code = lk_sql_open(&sql, path, SQLITE_OPEN_READONLY);
+    int code = lk_sql_open(&sql, path, SQLITE_OPEN_READONLY, NULL);
 
     if (code == SQLITE_OK) {
         code = lk_sql_identify(&sql, &identity);

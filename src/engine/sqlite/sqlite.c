@@ -245,7 +245,7 @@ static lk_outcome connect_file(struct lk_sqlite *store, lk_error *error) {
     if (outcome != LK_OK) {
         return outcome;
     }
-    code = lk_sql_open(&store->sql, store->address.path, SQLITE_OPEN_READWRITE);
+    code = lk_sql_open(&store->sql, store->address.path, SQLITE_OPEN_READWRITE, NULL);
     if (code != SQLITE_OK) {
         return lk_sql_explain(&store->sql, code, error);
     }

@@ -22,6 +22,7 @@
 #include "engine/sqlite/service_lock.h"
 #include "engine/sqlite/sqlite.h"
 #include "server/core/core.h"
+#include "server/store/commit_log.h"
 #include "server/store/store.h"
 #include "sql/load.h"
 #include "sql/restart.h"
@@ -31,10 +32,14 @@ enum {
     BUSY_MS_MAX = 10000, /* how long to wait for a reader or a backup that locks the file */
     ENDED_MAX = 65536,   /* ended tokens kept (R3), as the model does */
     ENDED_SLACK = 8192,  /* ... and up to this many more */
-    ENDED_SWEEP = 256,   /* examined by each batch */
+    ENDED_SWEEP = 256,   /* examined at a time */
     EVENTS_SWEEP = 256,  /* deleted by each batch, and as many again as it adds */
     OPEN_MS_MAX = 10000,
     EXIT_WAIT_MS_MAX = 1000, /* how long to wait for a service that has been killed to exit */
+    /* Ended tokens that are not bounded by ENDED_MAX come at 220 a second; ten sweeps examine
+     * 2560. */
+    ENDED_SWEEP_EVERY_US = 100000,
+    FLOOR_AHEAD_US = 100000, /* how far the floor of draws is raised ahead; see raise_floor() */
 };
 
 struct store {
@@ -44,8 +49,9 @@ struct store {
     struct lk_sql_meta meta;
     int lock;
     int64_t ended_count;
-    uint64_t forgotten; /* the file has no event up to this number */
-    bool is_ours;       /* only services have changed the file since its mark was set */
+    int64_t sweep_after_us; /* ended tokens are swept no earlier */
+    uint64_t forgotten;     /* the file has no event up to this number */
+    bool is_ours;           /* only services have changed the file since its mark was set */
     char boot_id[LK_SQL_BOOT_ID_MAX + 1];
     char path[PATH_MAX];
     struct lk_sql_load_room room;
@@ -53,11 +59,15 @@ struct store {
 
 /* ---- writing ------------------------------------------------------------------------------ */
 
-/* Deletes ended tokens that are too old, or too many (R3). */
+/* Deletes ended tokens that are too old, or too many (R3); most batches do not look for them. */
 static int sweep_ended(struct store *store, int64_t now_us) {
     int before = sqlite3_total_changes(store->sql.handle);
-    int code = lk_sql_ended_sweep(&store->sql, now_us - LK_ENDED_MEMORY_US, ENDED_SWEEP);
+    int code = SQLITE_OK;
 
+    if (now_us >= store->sweep_after_us) {
+        code = lk_sql_ended_sweep(&store->sql, now_us - LK_ENDED_MEMORY_US, ENDED_SWEEP);
+        store->sweep_after_us = now_us + ENDED_SWEEP_EVERY_US;
+    }
     if (code == SQLITE_OK && store->ended_count > ENDED_MAX + ENDED_SLACK) {
         code = lk_sql_ended_bound(&store->sql, ENDED_MAX);
     }
@@ -90,6 +100,19 @@ static int keep_events(struct store *store, const struct lk_batch *batch) {
     return code;
 }
 
+/*
+ * R4: the floor in the file is never below a draw. It is raised ahead of the draws, so that few
+ * batches write its page. After a crash the next service draws above it: that is where the wall
+ * clock is by then, for draws follow the clock.
+ */
+static int raise_floor(struct store *store, uint64_t greatest_draw) {
+    if (greatest_draw <= store->meta.draw_floor) {
+        return SQLITE_OK;
+    }
+    store->meta.draw_floor = greatest_draw + FLOOR_AHEAD_US;
+    return lk_sql_meta_raise_floor(&store->sql, &store->meta, store->meta.draw_floor);
+}
+
 /* Checks that the path still leads to the files that are open. */
 static int check_place(struct store *store) {
     return lk_sqlite_has_moved(store->sql.handle, store->beside) ? SQLITE_READONLY_DBMOVED
@@ -108,7 +131,7 @@ static int write_batch(struct store *store, const struct lk_batch *batch) {
         store->ended_count += row->kind == LK_ROW_ENDED;
     }
     if (code == SQLITE_OK) {
-        code = lk_sql_meta_raise_floor(&store->sql, &store->meta, batch->draw_floor);
+        code = raise_floor(store, batch->draw_floor);
     }
     if (code == SQLITE_OK) {
         code = keep_events(store, batch);
@@ -143,6 +166,7 @@ static lk_outcome store_write(struct lk_storage *storage, const struct lk_batch 
                               lk_error *error) {
     struct store *store = store_of(storage);
     int64_t ended_count = store->ended_count;
+    uint64_t draw_floor = store->meta.draw_floor;
     uint64_t last_event = store->meta.last_event;
     uint64_t forgotten = store->forgotten;
     lk_outcome outcome;
@@ -154,6 +178,7 @@ static lk_outcome store_write(struct lk_storage *storage, const struct lk_batch 
     outcome = explain(store, code, error);
     lk_sql_rollback(&store->sql);
     store->ended_count = ended_count;
+    store->meta.draw_floor = draw_floor;
     store->meta.last_event = last_event;
     store->forgotten = forgotten;
     return outcome;
@@ -210,6 +235,7 @@ static int load_events(struct store *store, const struct lk_times *times,
         code = lk_sql_events_set_watched(&store->sql, 0);
     }
     store->is_ours = true;
+    store->sweep_after_us = 0;
     store->forgotten = 0;
     return code == SQLITE_OK
                ? lk_sql_events_each(&store->sql,
@@ -392,7 +418,8 @@ static int set_up(struct store *store, const struct lk_store_sqlite_options *opt
 static lk_outcome open_file(struct store *store, const struct lk_store_sqlite_options *options,
                             lk_error *error) {
     lk_outcome outcome;
-    int code = lk_sql_open(&store->sql, store->path, SQLITE_OPEN_READWRITE);
+    int code = lk_sql_open(&store->sql, store->path, SQLITE_OPEN_READWRITE,
+                           options->is_relaxed ? NULL : lk_commit_log_vfs());
 
     if (code == SQLITE_OK) {
         code = set_up(store, options);

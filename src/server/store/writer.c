@@ -57,7 +57,10 @@ static void *run(void *argument) {
         writer->job = LK_JOB_NONE;
         writer->result = result;
         pthread_cond_broadcast(&writer->changed);
+        /* The loop wakes up here, and would only wait for the mutex. */
+        pthread_mutex_unlock(&writer->mutex);
         (void)!write(writer->descriptor, &one, sizeof one);
+        pthread_mutex_lock(&writer->mutex);
     }
     pthread_mutex_unlock(&writer->mutex);
     return NULL;
@@ -121,8 +124,8 @@ int lk_writer_descriptor(const struct lk_writer *writer) {
 static void submit(struct lk_writer *writer, enum lk_job job) {
     writer->is_busy = true;
     writer->job = job;
-    pthread_cond_broadcast(&writer->changed);
     pthread_mutex_unlock(&writer->mutex);
+    pthread_cond_broadcast(&writer->changed); /* the thread wakes up to a free mutex */
 }
 
 void lk_writer_write(struct lk_writer *writer, const struct lk_batch *batch) {

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How often the service's loop calls the kernel for a request. */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "lockkeeper/lockkeeper.h"
+#include "server/server.h"
+
+enum { ROUNDS = 100, REPLY_BYTES_MAX = 4096 };
+
+static unsigned *epoll_changes; /* shared with the service, which is a child */
+
+/* libevent calls this in place of the C library's. */
+__attribute__((visibility("default"))) int epoll_ctl(int poll, int operation, int descriptor,
+                                                     struct epoll_event *event) {
+    if (epoll_changes != NULL) {
+        __atomic_fetch_add(epoll_changes, 1, __ATOMIC_SEQ_CST);
+    }
+    return (int)syscall(SYS_epoll_ctl, poll, operation, descriptor, event);
+}
+
+struct fixture {
+    char directory[100];
+    char socket[108];
+    pid_t service;
+    int connection;
+};
+
+static void tell_ready(void *context, const char *resp_address, const char *unix_address,
+                       const char *http_address) {
+    (void)resp_address;
+    (void)unix_address;
+    (void)http_address;
+    (void)!write(*(const int *)context, "r", 1);
+}
+
+static _Noreturn void serve(const struct fixture *fixture, int ready) {
+    char address[128];
+    const struct lk_server_options options = {
+        .is_ephemeral = true,
+        .http_listen = address,
+        .ready = tell_ready,
+        .context = &ready,
+    };
+
+    (void)snprintf(address, sizeof address, "unix:%s", fixture->socket);
+    _exit(lk_server_run(&options, NULL) == LK_OK ? 0 : 1);
+}
+
+static int begin(void **state) {
+    struct fixture *fixture = calloc(1, sizeof *fixture);
+    const char *temporary = getenv("TMPDIR");
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int ends[2];
+    char byte;
+
+    *state = fixture;
+    epoll_changes = mmap(NULL, sizeof *epoll_changes, PROT_READ | PROT_WRITE,
+                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    (void)snprintf(fixture->directory, sizeof fixture->directory, "%s/lk-loop-XXXXXX",
+                   temporary != NULL ? temporary : "/tmp");
+    if (epoll_changes == MAP_FAILED || mkdtemp(fixture->directory) == NULL || pipe(ends) != 0) {
+        return -1;
+    }
+    (void)snprintf(fixture->socket, sizeof fixture->socket, "%s/s", fixture->directory);
+    fixture->service = fork();
+    if (fixture->service == 0) {
+        serve(fixture, ends[1]);
+    }
+    (void)close(ends[1]);
+    if (fixture->service < 0 || read(ends[0], &byte, 1) != 1) {
+        return -1;
+    }
+    (void)close(ends[0]);
+    (void)memcpy(address.sun_path, fixture->socket, sizeof fixture->socket);
+    fixture->connection = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    return connect(fixture->connection, (struct sockaddr *)&address, sizeof address);
+}
+
+static int end(void **state) {
+    struct fixture *fixture = *state;
+    int status = -1;
+
+    (void)close(fixture->connection);
+    (void)kill(fixture->service, SIGTERM);
+    (void)waitpid(fixture->service, &status, 0);
+    (void)unlink(fixture->socket);
+    (void)rmdir(fixture->directory);
+    (void)munmap(epoll_changes, sizeof *epoll_changes);
+    epoll_changes = NULL;
+    free(fixture);
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -1;
+}
+
+/* Sends the request and reads a reply that ends with `last`. */
+static void exchange(const struct fixture *fixture, const char *request, const char *last) {
+    char reply[REPLY_BYTES_MAX];
+    size_t size = 0;
+    size_t last_size = strlen(last);
+
+    assert_int_equal(write(fixture->connection, request, strlen(request)), strlen(request));
+    do {
+        ssize_t count = read(fixture->connection, reply + size, sizeof reply - size);
+        assert_in_range(count, 1, sizeof reply);
+        size += (size_t)count;
+    } while (size < last_size || memcmp(reply + size - last_size, last, last_size) != 0);
+}
+
+static void a_request_over_http_changes_two_events(void **state) {
+    static const char request[] = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    const struct fixture *fixture = *state;
+    unsigned before;
+
+    exchange(fixture, request, "ok\n");
+    before = __atomic_load_n(epoll_changes, __ATOMIC_SEQ_CST);
+    for (int i = 0; i < ROUNDS; i++) {
+        exchange(fixture, request, "ok\n");
+    }
+    assert_in_range(__atomic_load_n(epoll_changes, __ATOMIC_SEQ_CST) - before, 0, 2 * ROUNDS + 4);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_request_over_http_changes_two_events, begin, end),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
