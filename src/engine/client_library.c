@@ -10,9 +10,12 @@
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
-/* The table counts as filled when all of it is: what fails half-way is never called. */
+/*
+ * The table counts as filled when all of it is: what fails half-way is never called. What the
+ * libraries need of one another is found when it is called: most of it never is.
+ */
 static lk_outcome fill(struct lk_client_library *library, lk_error *error) {
-    void *handle = dlopen(library->file, RTLD_NOW | RTLD_LOCAL);
+    void *handle = dlopen(library->file, RTLD_LAZY | RTLD_LOCAL);
     unsigned char *at = library->functions;
 
     if (handle == NULL) {

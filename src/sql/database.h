@@ -31,6 +31,7 @@ struct lk_sql {
     const char *path;                     /* borrowed from lk_sql_open() */
     int system_error;                     /* errno of an open that failed */
     bool is_writing;                      /* in a write transaction */
+    bool keeps_log;                       /* the last to close empties it, and lets it stay */
     char complaint[LK_SQL_COMPLAINT_MAX]; /* which row is impossible, after SQLITE_CORRUPT */
 };
 
