@@ -4,9 +4,26 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
 #include "base/critical.h"
 #include "base/error.h"
+#include "sql/log_file.h"
+
+/*
+ * The last to close the file empties its log into it. The empty log and its index stay: to make and
+ * to remove them takes a short process as long as its transactions. If others may write the file,
+ * they are removed: a group could not always open what one of its users has made.
+ */
+static void keep_log(struct lk_sql *sql) {
+    struct stat status;
+    int keep = 1;
+
+    if (stat(sql->path, &status) == 0 && (status.st_mode & (S_IRWXG | S_IRWXO)) == 0) {
+        sql->keeps_log =
+            sqlite3_file_control(sql->handle, "main", SQLITE_FCNTL_PERSIST_WAL, &keep) == SQLITE_OK;
+    }
+}
 
 int lk_sql_open(struct lk_sql *sql, const char *path, int flags, const char *vfs) {
     int code;
@@ -27,6 +44,9 @@ int lk_sql_open(struct lk_sql *sql, const char *path, int flags, const char *vfs
     (void)sqlite3_db_config(sql->handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
     (void)sqlite3_db_config(sql->handle, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     (void)sqlite3_busy_timeout(sql->handle, 0);
+    if (vfs != NULL && vfs == lk_sql_log_file_system()) {
+        keep_log(sql);
+    }
     return SQLITE_OK;
 }
 
@@ -41,6 +61,9 @@ void lk_sql_close(struct lk_sql *sql) {
     for (int i = 0; i < LK_SQL_STATEMENT_COUNT; i++) {
         (void)sqlite3_finalize(sql->prepared[i]);
         sql->prepared[i] = NULL;
+    }
+    if (sql->keeps_log && sql->handle != NULL) {
+        (void)lk_sql_execute(sql, "PRAGMA journal_size_limit = 0"); /* of a log that is emptied */
     }
     lk_critical_enter(); /* the last connection to close empties the log */
     (void)sqlite3_close(sql->handle);

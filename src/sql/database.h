@@ -31,12 +31,13 @@ struct lk_sql {
     const char *path;                     /* borrowed from lk_sql_open() */
     int system_error;                     /* errno of an open that failed */
     bool is_writing;                      /* in a write transaction */
+    bool keeps_log;                       /* the last to close empties it, and lets it stay */
     char complaint[LK_SQL_COMPLAINT_MAX]; /* which row is impossible, after SQLITE_CORRUPT */
 };
 
 /*
  * Opens `path`, which must outlive the connection, with the SQLITE_OPEN_ flags given and the
- * VFS of that name (NULL: SQLite's own). On failure `*sql` needs no close. Neither reads nor writes
+ * VFS of that name (NULL: SQLite's own; lk_sql_log_file_system() keeps the log, too). On failure `*sql` needs no close. Neither reads nor writes
  * anything yet, unless the flags create the file.
  */
 int lk_sql_open(struct lk_sql *sql, const char *path, int flags, const char *vfs);

@@ -41,6 +41,10 @@ field() { # NAME PATTERN: what the package says of itself
     dpkg-deb --field "$package" "$1" | grep -E -- "$2"
 }
 
+has_no_needless() {
+    ! field Depends 'libhiredis|libmariadb|libpq'
+}
+
 belongs_to_root() {
     ! dpkg-deb --contents "$package" | grep -v ' root/root '
 }
@@ -95,7 +99,9 @@ ok "the package is made" make_package
 [ "$failures" -eq 0 ] || finish
 ok "the same tree makes the same package" is_same_again
 ok "it has the version of the header" field Version "^$("$source/tools/version")\$"
-ok "it needs the libraries that it uses" field Depends 'libhiredis.*libsqlite3-0'
+ok "it needs the libraries that it uses" field Depends 'libsqlite3-0'
+ok "it recommends those that it loads" field Recommends 'libhiredis.*libmariadb3.*libpq5 \(>= '
+ok "and does not need them" has_no_needless
 ok "the maintainer field is set" field Maintainer \
     '^Lockkeeper maintainers <maintainers@lockkeeper\.invalid>$'
 ok "its files belong to root" belongs_to_root

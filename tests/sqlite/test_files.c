@@ -199,10 +199,15 @@ static void make_long_path(const struct fixture *fixture, size_t size, char path
 }
 
 static void remove_long_path(const struct fixture *fixture, char path[PATH_MAX]) {
+    static const char *const suffixes[] = {"-wal", "-shm", ""};
+    size_t size = strlen(path);
     char whole[PATH_MAX];
 
     assert_non_null(realpath(fixture->directory, whole));
-    (void)unlink(path);
+    for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++) {
+        (void)snprintf(path + size, PATH_MAX - size, "%s", suffixes[i]);
+        (void)unlink(path);
+    }
     for (*strrchr(path, '/') = '\0'; strcmp(path, whole) != 0; *strrchr(path, '/') = '\0') {
         assert_int_equal(rmdir(path), 0);
     }

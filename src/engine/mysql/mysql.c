@@ -24,7 +24,10 @@ static lk_outcome open_by_url(struct lk_slice rest, const struct lk_patience *pa
         free(store);
         return lk_error_set(error, LK_INTERNAL, "memory is exhausted");
     }
-    outcome = lk_mysql_address_parse(rest, &store->address, error);
+    outcome = lk_libmariadb_load(error);
+    if (outcome == LK_OK) {
+        outcome = lk_mysql_address_parse(rest, &store->address, error);
+    }
     if (outcome == LK_OK) {
         outcome = lk_mysql_prepare(store, patience, error);
     }

@@ -9,9 +9,8 @@
 #ifndef LK_ENGINE_MYSQL_STORE_H
 #define LK_ENGINE_MYSQL_STORE_H
 
-#include <mysql.h>
-
 #include "engine/mysql/address.h"
+#include "engine/mysql/libmariadb.h"
 #include "engine/procedures/procedures.h"
 
 struct lk_mysql_known;

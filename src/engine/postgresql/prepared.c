@@ -10,7 +10,6 @@
  */
 #include "engine/postgresql/prepared.h"
 
-#include <libpq-events.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

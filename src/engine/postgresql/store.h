@@ -3,10 +3,10 @@
 #ifndef LK_ENGINE_POSTGRESQL_STORE_H
 #define LK_ENGINE_POSTGRESQL_STORE_H
 
-#include <libpq-fe.h>
 #include <stdatomic.h>
 
 #include "engine/postgresql/address.h"
+#include "engine/postgresql/libpq.h"
 #include "engine/postgresql/listener.h"
 #include "engine/procedures/table.h"
 

@@ -3,9 +3,8 @@
 #ifndef LK_ENGINE_REDIS_ANSWER_H
 #define LK_ENGINE_REDIS_ANSWER_H
 
-#include <hiredis/hiredis.h>
-
 #include "engine/engine.h"
+#include "engine/redis/client/library.h"
 
 /* The elements of the answer to an ask, a renewal or a release, in the order of ask.lua. */
 enum lk_redis_element {

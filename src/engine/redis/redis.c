@@ -37,11 +37,12 @@ static lk_outcome open_by_url(struct lk_slice rest, const struct lk_patience *pa
                               struct lk_engine **ret_engine, lk_error *error) {
     struct lk_redis_target *target = calloc(1, sizeof *target);
     struct lk_redis *store = calloc(1, sizeof *store);
-    lk_outcome outcome = LK_INTERNAL;
+    lk_outcome outcome = lk_hiredis_load(error);
 
     if (target == NULL || store == NULL) {
-        (void)lk_error_set(error, LK_INTERNAL, "no memory for a store");
-    } else {
+        outcome = lk_error_set(error, LK_INTERNAL, "no memory for a store");
+    }
+    if (outcome == LK_OK) {
         outcome = lk_redis_target_parse(rest, target, error);
         if (outcome == LK_OK) {
             store->engine.ops = &lk_engine_redis;

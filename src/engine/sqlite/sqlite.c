@@ -12,6 +12,7 @@
 #include "engine/sqlite/fork_guard.h"
 #include "engine/sqlite/source.h"
 #include "engine/sqlite/store.h"
+#include "sql/log_file.h"
 
 const struct lk_sqlite_options lk_sqlite_options_default = {
     .overdue_max = LK_SQLITE_OVERDUE_MAX,
@@ -245,7 +246,8 @@ static lk_outcome connect_file(struct lk_sqlite *store, lk_error *error) {
     if (outcome != LK_OK) {
         return outcome;
     }
-    code = lk_sql_open(&store->sql, store->address.path, SQLITE_OPEN_READWRITE, NULL);
+    code = lk_sql_open(&store->sql, store->address.path, SQLITE_OPEN_READWRITE,
+                       lk_sql_log_file_system());
     if (code != SQLITE_OK) {
         return lk_sql_explain(&store->sql, code, error);
     }

@@ -9,9 +9,8 @@
 #ifndef LK_ENGINE_REDIS_CLIENT_LINK_H
 #define LK_ENGINE_REDIS_CLIENT_LINK_H
 
-#include <hiredis/hiredis.h>
-
 #include "engine/engine.h"
+#include "engine/redis/client/library.h"
 #include "engine/redis/client/target.h"
 
 enum { LK_REDIS_BOOT_BYTES = 16, LK_REDIS_ARGUMENTS_MAX = 128 };

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* PostgreSQL's client library, loaded when a store is opened (engine/client_library.h). */
+#ifndef LK_ENGINE_POSTGRESQL_LIBPQ_H
+#define LK_ENGINE_POSTGRESQL_LIBPQ_H
+
+#include <libpq-events.h>
+#include <libpq-fe.h>
+
+#include "engine/postgresql/libpq_functions.h"
+#include "lockkeeper/lockkeeper.h"
+
+/* Before any other function of the library. LK_OK, or LK_UNSUPPORTED. */
+lk_outcome lk_libpq_load(lk_error *error);
+
+#endif

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# usage: libraries.sh LK [FILE PACKAGE URL]...
+#
+# Which shared libraries lk maps: none of a database whose store is not opened. For each client
+# library that is loaded when a URL is opened: what is said if it is missing, or too old.
+. "${0%/*}/../tap.sh"
+lk=$1
+shift
+unset LK_STORE LK_OWNER
+mkdir "$work/broken" "$work/old"
+
+maps() { # lk is the parent of what it runs
+    # shellcheck disable=SC2016 # for the inner shell
+    "$lk" -S "sqlite:$work/db" run x -- sh -c 'cat /proc/$PPID/maps >"$0"' "$work/maps" &&
+        grep '/libsqlite3\.so' "$work/maps"
+}
+
+maps_no_client() {
+    ! grep -E '/lib(pq|mariadb|hiredis|ssl|crypto|gnutls|ldap|krb5)[-.]' "$work/maps"
+}
+
+refuses() { # DIRECTORY URL PATTERN: libraries in the directory are found first
+    status=0
+    LD_LIBRARY_PATH=$work/$1 "$lk" -S "$2" ls 2>"$work/err" || status=$?
+    [ "$status" -eq 79 ] && grep -E "UNSUPPORTED: $3" "$work/err"
+}
+
+ok "the maps of lk run can be read" maps
+ok "with an SQLite store, no database's client library is among them" maps_no_client
+while [ $# -gt 0 ]; do
+    echo "no library" >"$work/broken/$1"
+    ok "$1, if it cannot be loaded, is named with its package" \
+        refuses broken "$3" ".*client library $1 \(in Debian, the package $2\), which cannot be loaded"
+    cc -shared -x c /dev/null -o "$work/old/$1"
+    ok "$1, if it is too old, is named with what it lacks" \
+        refuses old "$3" ".*newer client library $1 \(in Debian, the package $2\): this one has no "
+    shift 3
+done
+finish
