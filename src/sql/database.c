@@ -188,6 +188,13 @@ void lk_sql_rollback(struct lk_sql *sql) {
     end_writing(sql);
 }
 
+void lk_sql_fail(struct lk_sql *sql, int code) {
+    lk_sql_rollback(sql);
+    if (sql->handle != NULL && ((code & 0xff) == SQLITE_FULL || code == SQLITE_IOERR_WRITE)) {
+        (void)sqlite3_wal_checkpoint_v2(sql->handle, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+    }
+}
+
 bool lk_sql_is_busy(int code) {
     int primary = code & 0xff;
 

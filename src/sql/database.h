@@ -79,6 +79,13 @@ int lk_sql_begin_write(struct lk_sql *sql); /* takes the write lock, or SQLITE_B
 int lk_sql_commit(struct lk_sql *sql);
 void lk_sql_rollback(struct lk_sql *sql); /* also after SQLite has rolled back itself */
 
+/*
+ * The same after an error, `code`. If the disk is full, the write-ahead log is moved to the file:
+ * the next transaction writes over it from its beginning, and needs no more room than it has.
+ * Otherwise a log that has filled the disk itself would keep it full for ever.
+ */
+void lk_sql_fail(struct lk_sql *sql, int code);
+
 /* Whether the code means that another connection has a lock, so that a retry may succeed. */
 bool lk_sql_is_busy(int code);
 

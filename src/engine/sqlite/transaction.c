@@ -230,7 +230,7 @@ lk_outcome lk_sqlite_transaction_end(struct lk_sqlite_transaction *transaction, 
         store->own_commits += lk_sqlite_transaction_has_written(transaction);
     } else {
         outcome = lk_sql_explain(&store->sql, code, error);
-        lk_sql_rollback(&store->sql);
+        lk_sql_fail(&store->sql, code);
     }
     store->own_changes = sqlite3_total_changes(store->sql.handle);
     pthread_mutex_unlock(&store->mutex);

@@ -176,7 +176,7 @@ static lk_outcome store_write(struct lk_storage *storage, const struct lk_batch 
         return LK_OK;
     }
     outcome = explain(store, code, error);
-    lk_sql_rollback(&store->sql);
+    lk_sql_fail(&store->sql, code);
     store->ended_count = ended_count;
     store->meta.draw_floor = draw_floor;
     store->meta.last_event = last_event;
@@ -297,7 +297,7 @@ static lk_outcome store_load(struct lk_storage *storage, const struct lk_model_c
         return LK_OK;
     }
     outcome = explain(store, code, error);
-    lk_sql_rollback(&store->sql);
+    lk_sql_fail(&store->sql, code);
     lk_core_snapshot_free(snapshot);
     return outcome;
 }

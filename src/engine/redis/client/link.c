@@ -60,23 +60,49 @@ static lk_outcome fail(const struct lk_redis_link *link, lk_outcome outcome, lk_
 
 /* ---- exchanges ------------------------------------------------------------------------------- */
 
-static lk_outcome send_all(struct lk_redis_link *link, const struct lk_patience *patience) {
-    int is_done = 0;
+/*
+ * hiredis would write to a connection that the server has closed, and the signal SIGPIPE would end
+ * a program that expects none.
+ */
+static lk_outcome send_all(struct lk_redis_link *link, const char *text, size_t size,
+                           const struct lk_patience *patience) {
+    redisContext *context = link->context;
+    size_t sent = 0;
 
-    for (;;) {
-        lk_outcome outcome;
+    while (sent < size) {
+        ssize_t count = send(context->fd, text + sent, size - sent, MSG_NOSIGNAL);
 
-        if (redisBufferWrite(link->context, &is_done) != REDIS_OK) {
+        if (count >= 0) {
+            sent += (size_t)count;
+        } else if (errno == EAGAIN || errno == EINTR) {
+            lk_outcome outcome = wait_for(context, POLLOUT, patience);
+            if (outcome != LK_OK) {
+                return outcome;
+            }
+        } else {
+            context->err = REDIS_ERR_IO;
+            (void)snprintf(context->errstr, sizeof context->errstr, "%s", strerror(errno));
             return LK_UNAVAILABLE;
         }
-        if (is_done) {
-            return LK_OK;
-        }
-        outcome = wait_for(link->context, POLLOUT, patience);
-        if (outcome != LK_OK) {
-            return outcome;
-        }
     }
+    return LK_OK;
+}
+
+lk_outcome lk_redis_send(struct lk_redis_link *link, const struct lk_redis_words *words,
+                         const struct lk_patience *patience, lk_error *error) {
+    const char *bytes[LK_REDIS_ARGUMENTS_MAX];
+    char *text = NULL;
+    long long size;
+    lk_outcome outcome;
+
+    memcpy(bytes, words->bytes, (size_t)words->count * sizeof *bytes);
+    size = redisFormatCommandArgv(&text, words->count, bytes, words->sizes);
+    if (size < 0) {
+        return lk_error_set(error, LK_UNAVAILABLE, "no memory for a command");
+    }
+    outcome = send_all(link, text, (size_t)size, patience);
+    redisFreeCommand(text);
+    return outcome == LK_OK ? LK_OK : fail(link, outcome, error);
 }
 
 /*
@@ -116,17 +142,12 @@ static lk_outcome receive(struct lk_redis_link *link, const struct lk_patience *
 lk_outcome lk_redis_exchange(struct lk_redis_link *link, const struct lk_redis_words *words,
                              const struct lk_patience *patience, redisReply **ret_reply,
                              lk_error *error) {
-    const char *bytes[LK_REDIS_ARGUMENTS_MAX];
-    lk_outcome outcome;
+    lk_outcome outcome = lk_redis_send(link, words, patience, error);
 
-    memcpy(bytes, words->bytes, (size_t)words->count * sizeof *bytes);
-    if (redisAppendCommandArgv(link->context, words->count, bytes, words->sizes) != REDIS_OK) {
-        return lk_error_set(error, LK_UNAVAILABLE, "no memory for a command");
+    if (outcome != LK_OK) {
+        return outcome;
     }
-    outcome = send_all(link, patience);
-    if (outcome == LK_OK) {
-        outcome = receive(link, patience, ret_reply);
-    }
+    outcome = receive(link, patience, ret_reply);
     return outcome == LK_OK ? LK_OK : fail(link, outcome, error);
 }
 

@@ -60,6 +60,10 @@ lk_outcome lk_redis_exchange_text(struct lk_redis_link *link, const char *const 
                                   size_t count, const struct lk_patience *patience,
                                   redisReply **ret_reply, lk_error *error);
 
+/* Sends one command as above, and leaves its reply to be read. */
+lk_outcome lk_redis_send(struct lk_redis_link *link, const struct lk_redis_words *words,
+                         const struct lk_patience *patience, lk_error *error);
+
 /*
  * Copies what follows `name` at the beginning of a line of INFO's text; "" if there is no such
  * line.

@@ -237,12 +237,14 @@ static struct lk_redis_link *open_link(struct connections *connections, struct l
 static bool send_command(struct connections *connections, struct lk_redis_link *link,
                          const char *word, struct lk_slice root) {
     char channel[LK_REDIS_CHANNEL_BYTES_MAX + 1];
-    const char *words[] = {word, channel};
-    int is_done = 0;
+    const struct lk_patience until = patience();
+    struct lk_redis_words words = {.count = 0};
+    lk_error error;
 
     lk_redis_subscriber_channel(connections->subscriber, root, channel);
-    return redisAppendCommandArgv(link->context, 2, words, NULL) == REDIS_OK
-           && redisBufferWrite(link->context, &is_done) == REDIS_OK && is_done;
+    lk_redis_words_add(&words, lk_slice_of(word));
+    lk_redis_words_add(&words, lk_slice_of(channel));
+    return lk_redis_send(link, &words, &until, &error) == LK_OK;
 }
 
 /* Subscribes to a root that is wanted, or unsubscribes from one that is not. */
