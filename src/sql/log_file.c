@@ -5,9 +5,7 @@
 #include <limits.h>
 #include <pthread.h>
 #include <sqlite3.h>
-#include <stdalign.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -27,7 +25,7 @@ struct log_file {
     struct mark mark;     /* of this log; no text: it has none */
     bool is_name_durable; /* the directory was flushed since the log was made */
     bool is_header_alone; /* written since the last flush, into a log without frames */
-    alignas(max_align_t) unsigned char room[]; /* of the real file */
+    uint64_t room[];      /* for the real file: SQLite aligns files by eight bytes */
 };
 
 static sqlite3_vfs file_system; /* a copy of the default, with another open */

@@ -2,8 +2,8 @@
 #
 # usage: libraries.sh LK [FILE PACKAGE URL]...
 #
-# Which shared libraries lk maps: none of a database whose store is not opened. For each client
-# library that is loaded when a URL is opened: what is said if it is missing, or too old.
+# Which shared libraries lk maps: none of a database whose store is not opened, nor the screen's. For
+# each client library that is loaded when a URL is opened: what is said if it is missing, or too old.
 . "${0%/*}/../tap.sh"
 lk=$1
 shift
@@ -16,8 +16,8 @@ maps() { # lk is the parent of what it runs
         grep '/libsqlite3\.so' "$work/maps"
 }
 
-maps_no_client() {
-    ! grep -E '/lib(pq|mariadb|hiredis|ssl|crypto|gnutls|ldap|krb5)[-.]' "$work/maps"
+maps_no_other() {
+    ! grep -E '/lib(pq|mariadb|hiredis|ssl|crypto|gnutls|ldap|krb5|ncursesw|tinfo)[-.]' "$work/maps"
 }
 
 refuses() { # DIRECTORY URL PATTERN: libraries in the directory are found first
@@ -27,14 +27,14 @@ refuses() { # DIRECTORY URL PATTERN: libraries in the directory are found first
 }
 
 ok "the maps of lk run can be read" maps
-ok "with an SQLite store, no database's client library is among them" maps_no_client
+ok "with an SQLite store, none is of another database, or of the screen" maps_no_other
 while [ $# -gt 0 ]; do
     echo "no library" >"$work/broken/$1"
     ok "$1, if it cannot be loaded, is named with its package" \
-        refuses broken "$3" ".*client library $1 \(in Debian, the package $2\), which cannot be loaded"
+        refuses broken "$3" ".*library $1 \(in Debian, the package $2\), which cannot be loaded"
     cc -shared -x c /dev/null -o "$work/old/$1"
     ok "$1, if it is too old, is named with what it lacks" \
-        refuses old "$3" ".*newer client library $1 \(in Debian, the package $2\): this one has no "
+        refuses old "$3" ".*newer library $1 \(in Debian, the package $2\): this one has no "
     shift 3
 done
 finish

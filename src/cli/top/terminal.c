@@ -15,11 +15,16 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/library.h"
 #include "cli/top/view.h"
 
 #define NCURSES_WIDECHAR 1
 #include <curses.h>
 #include <term.h>
+
+#include "cli/top/ncursesw_functions.h"
+
+struct lk_ncursesw lk_ncursesw;
 
 struct lk_terminal {
     SCREEN *screen;
@@ -31,6 +36,21 @@ struct lk_terminal {
 enum { ESCAPE_DELAY_MS = 25 }; /* what comes later behind an escape is a key of its own */
 
 /* ---- opening --------------------------------------------------------------------------------- */
+
+/* No other command needs it. */
+static lk_outcome load_ncurses(lk_error *error) {
+    static const char *const names[] = {LK_NCURSESW_NAMES};
+    static struct lk_library library = {
+        .file = "libncursesw.so.6",
+        .package = "libncursesw6",
+        .user = "lk top",
+        .names = names,
+        .table = &lk_ncursesw,
+        .count = sizeof names / sizeof names[0],
+    };
+
+    return lk_library_load(&library, error);
+}
 
 static void choose_looks(struct lk_terminal *terminal, bool colour) {
     static const struct {
@@ -82,6 +102,9 @@ lk_outcome lk_terminal_check(lk_error *error) {
 }
 
 lk_outcome lk_terminal_open(bool colour, struct lk_terminal **ret_terminal, lk_error *error) {
+    if (load_ncurses(error) != LK_OK) {
+        return LK_UNSUPPORTED;
+    }
     struct lk_terminal *terminal = calloc(1, sizeof *terminal);
     if (terminal == NULL) {
         return lk_error_set(error, LK_INTERNAL, "memory is exhausted");

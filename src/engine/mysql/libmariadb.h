@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* MariaDB's client library, loaded when a store is opened (engine/client_library.h). */
+/* MariaDB's client library, loaded when a store is opened (base/library.h). */
 #ifndef LK_ENGINE_MYSQL_LIBMARIADB_H
 #define LK_ENGINE_MYSQL_LIBMARIADB_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* PostgreSQL's client library, loaded when a store is opened (engine/client_library.h). */
+/* PostgreSQL's client library, loaded when a store is opened (base/library.h). */
 #ifndef LK_ENGINE_POSTGRESQL_LIBPQ_H
 #define LK_ENGINE_POSTGRESQL_LIBPQ_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Redis's client library, loaded when a store is opened (engine/client_library.h). */
+/* Redis's client library, loaded when a store is opened (base/library.h). */
 #ifndef LK_ENGINE_REDIS_CLIENT_LIBRARY_H
 #define LK_ENGINE_REDIS_CLIENT_LIBRARY_H
 
