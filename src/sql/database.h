@@ -37,8 +37,9 @@ struct lk_sql {
 
 /*
  * Opens `path`, which must outlive the connection, with the SQLITE_OPEN_ flags given and the
- * VFS of that name (NULL: SQLite's own; lk_sql_log_file_system() keeps the log, too). On failure `*sql` needs no close. Neither reads nor writes
- * anything yet, unless the flags create the file.
+ * VFS of that name. NULL is SQLite's own; that of lk_sql_log_file_system() keeps the log, too. On
+ * failure `*sql` needs no close. Neither reads nor writes anything yet, unless the flags create the
+ * file.
  */
 int lk_sql_open(struct lk_sql *sql, const char *path, int flags, const char *vfs);
 void lk_sql_close(struct lk_sql *sql); /* accepts one that is closed */
