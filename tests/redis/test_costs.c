@@ -96,6 +96,7 @@ enum cost {
     QUEUE_IN_LINE,
     QUEUE_NESTED,
     QUEUE_AMONG_READERS,
+    QUEUE_FOR_UNITS,
     ASK_AGAIN,
     HAND_ON,
     COSTS
@@ -104,6 +105,7 @@ enum cost {
 static const char *const cost_names[COSTS] = {
     [QUEUE_ABOVE] = "queue and withdraw above held locks",
     [QUEUE_WAITED_FOR] = "the same by an owner for which another waits: it is searched for a cycle",
+    [QUEUE_FOR_UNITS] = "queue and withdraw in a line for several units",
     [QUEUE_AMONG_READERS] = "queue and withdraw among readers behind a writer",
     [QUEUE_IN_LINE] = "queue and withdraw in a line",
     [QUEUE_NESTED] = "queue and withdraw by an owner that holds another lock",
@@ -158,6 +160,23 @@ static void measure_readers(const struct fixture *f, unsigned count, long long *
     name_owner(&lock, "stranger");
     lock.token = 0;
     costs[QUEUE_AMONG_READERS] = queue_and_withdraw(f, &lock, 1);
+}
+
+static void measure_units(const struct fixture *f, unsigned count, long long *costs) {
+    struct lock lock;
+
+    lock_init(&lock, "pool%u", count, 0);
+    lock.part.mode = LK_SHARED;
+    lock.part.limit = 3;
+    lock.part.units = 2;
+    lock_ask(f->engine, &lock, LK_TRY, TTL_MS, LK_GRANTED);
+    for (unsigned i = 1; i < count; i++) {
+        (void)snprintf(lock.owner, sizeof lock.owner, "user %u", i);
+        lock_ask(f->engine, &lock, LK_QUEUE, TTL_MS, LK_WAITING);
+    }
+    name_owner(&lock, "stranger");
+    lock.token = 0;
+    costs[QUEUE_FOR_UNITS] = queue_and_withdraw(f, &lock, count);
 }
 
 static void measure_line(const struct fixture *f, unsigned count, long long *costs) {
@@ -245,9 +264,11 @@ int main(int argc, char **argv) {
     measure_above(&f, FEW, few);
     measure_line(&f, FEW, few);
     measure_readers(&f, FEW, few);
+    measure_units(&f, FEW, few);
     measure_above(&f, MANY, many);
     measure_line(&f, MANY, many);
     measure_readers(&f, READERS, many);
+    measure_units(&f, READERS, many);
     for (int i = 0; i < COSTS; i++) {
         (void)printf("# %lld commands beside %d, %lld beside many\n", few[i], FEW, many[i]);
         is_right = check(many[i] <= TIMES_MAX * few[i], cost_names[i]) && is_right;
