@@ -13,6 +13,7 @@
 #include "lock.h"
 
 enum { FEW = 10, MANY = 10000, BLOCKERS = 16, TIMES_MAX = 2, COMMANDS_OF_A_PAGE_MAX = 1000 };
+enum { READERS = 1000, HOLDERS_A_COMMAND = 25 };
 #define TTL_MS INT64_C(3600000)
 
 struct fixture {
@@ -89,10 +90,23 @@ static void name_owner(struct lock *lock, const char *owner) {
 
 /* ---- costs ----------------------------------------------------------------------------------- */
 
-enum cost { QUEUE_ABOVE, QUEUE_IN_LINE, QUEUE_NESTED, ASK_AGAIN, HAND_ON, COSTS };
+enum cost {
+    QUEUE_ABOVE,
+    QUEUE_WAITED_FOR,
+    QUEUE_IN_LINE,
+    QUEUE_NESTED,
+    QUEUE_AMONG_READERS,
+    QUEUE_FOR_UNITS,
+    ASK_AGAIN,
+    HAND_ON,
+    COSTS
+};
 
 static const char *const cost_names[COSTS] = {
     [QUEUE_ABOVE] = "queue and withdraw above held locks",
+    [QUEUE_WAITED_FOR] = "the same by an owner for which another waits: it is searched for a cycle",
+    [QUEUE_FOR_UNITS] = "queue and withdraw in a line for several units",
+    [QUEUE_AMONG_READERS] = "queue and withdraw among readers behind a writer",
     [QUEUE_IN_LINE] = "queue and withdraw in a line",
     [QUEUE_NESTED] = "queue and withdraw by an owner that holds another lock",
     [ASK_AGAIN] = "ask again at the end of a line",
@@ -112,6 +126,7 @@ static long long queue_and_withdraw(const struct fixture *f, struct lock *lock, 
 }
 
 static void measure_above(const struct fixture *f, unsigned count, long long *costs) {
+    struct lock waited;
     struct lock lock;
 
     for (unsigned i = 0; i < count; i++) {
@@ -121,6 +136,47 @@ static void measure_above(const struct fixture *f, unsigned count, long long *co
     lock_init(&lock, "tree%u", count, 0);
     name_owner(&lock, "stranger");
     costs[QUEUE_ABOVE] = queue_and_withdraw(f, &lock, count);
+
+    lock_init(&waited, "waited%u", count, 0);
+    lock_ask(f->engine, &waited, LK_TRY, TTL_MS, LK_GRANTED);
+    name_owner(&waited, "waiting");
+    lock_ask(f->engine, &waited, LK_QUEUE, TTL_MS, LK_WAITING);
+    name_owner(&lock, "owner 0");
+    costs[QUEUE_WAITED_FOR] = queue_and_withdraw(f, &lock, count - 1);
+    costs[QUEUE_WAITED_FOR] -= count / HOLDERS_A_COMMAND;
+}
+
+static void measure_readers(const struct fixture *f, unsigned count, long long *costs) {
+    struct lock lock;
+
+    lock_init(&lock, "readers%u", count, 0);
+    lock_ask(f->engine, &lock, LK_TRY, TTL_MS, LK_GRANTED);
+    lock.part.mode = LK_SHARED;
+    lock.part.units = 1;
+    for (unsigned i = 1; i <= count; i++) {
+        (void)snprintf(lock.owner, sizeof lock.owner, "reader %u", i);
+        lock_ask(f->engine, &lock, LK_QUEUE, TTL_MS, LK_WAITING);
+    }
+    name_owner(&lock, "stranger");
+    lock.token = 0;
+    costs[QUEUE_AMONG_READERS] = queue_and_withdraw(f, &lock, 1);
+}
+
+static void measure_units(const struct fixture *f, unsigned count, long long *costs) {
+    struct lock lock;
+
+    lock_init(&lock, "pool%u", count, 0);
+    lock.part.mode = LK_SHARED;
+    lock.part.limit = 3;
+    lock.part.units = 2;
+    lock_ask(f->engine, &lock, LK_TRY, TTL_MS, LK_GRANTED);
+    for (unsigned i = 1; i < count; i++) {
+        (void)snprintf(lock.owner, sizeof lock.owner, "user %u", i);
+        lock_ask(f->engine, &lock, LK_QUEUE, TTL_MS, LK_WAITING);
+    }
+    name_owner(&lock, "stranger");
+    lock.token = 0;
+    costs[QUEUE_FOR_UNITS] = queue_and_withdraw(f, &lock, count);
 }
 
 static void measure_line(const struct fixture *f, unsigned count, long long *costs) {
@@ -207,10 +263,14 @@ int main(int argc, char **argv) {
     (void)printf("1..%d\n", COSTS + 1);
     measure_above(&f, FEW, few);
     measure_line(&f, FEW, few);
+    measure_readers(&f, FEW, few);
+    measure_units(&f, FEW, few);
     measure_above(&f, MANY, many);
     measure_line(&f, MANY, many);
+    measure_readers(&f, READERS, many);
+    measure_units(&f, READERS, many);
     for (int i = 0; i < COSTS; i++) {
-        (void)printf("# %lld commands beside %d, %lld beside %d\n", few[i], FEW, many[i], MANY);
+        (void)printf("# %lld commands beside %d, %lld beside many\n", few[i], FEW, many[i]);
         is_right = check(many[i] <= TIMES_MAX * few[i], cost_names[i]) && is_right;
     }
     is_right = check_listing(&f) && is_right;

@@ -7,15 +7,15 @@ local function is_alive(R, identity)
     return r and r.deadline > now and r
 end
 
-local function walk_held(R, kind, path, below, visit)
+local function walk_held(R, kind, path, below, visit, sift)
     local function seen(member)
         local owner, ticket, identity, at = read_held(member)
         return visit(owner, ticket, identity, at, true)
     end
     if below then
-        return L.each_below(R, kind, path, seen)
+        return L.each_below(R, kind, path, seen, sift)
     end
-    return L.each_at(R, kind, path, seen)
+    return L.each_at(R, kind, path, seen, sift)
 end
 
 -- `memory` keeps how far a search has read each list of waiting requests.
@@ -80,19 +80,20 @@ local function conflicting_lists(part)
     return lists
 end
 
-local function walk_list(list, probe, memory, visit)
+local function walk_list(list, probe, memory, visit, sift)
     if list.is_waiting then
         return walk_ahead(list.R, list.kind, list.path, probe, memory, visit)
     end
-    return walk_held(list.R, list.kind, list.path, list.is_below, visit)
+    return walk_held(list.R, list.kind, list.path, list.is_below, visit, sift)
 end
 
-function L.walk_conflicts(probe, part, memory, visit)
+-- sift(): of held entries.
+function L.walk_conflicts(probe, part, memory, visit, sift)
     for _, list in ipairs(conflicting_lists(part)) do
         local where = part.root.name .. (list.is_below and '\1' or '\2') .. list.path .. '\0'
             .. list.kind
         if (list.is_waiting or not is_known(memory, where))
-            and walk_list(list, probe, memory, visit) then
+            and walk_list(list, probe, memory, visit, sift) then
             return true
         end
     end

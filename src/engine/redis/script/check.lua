@@ -95,9 +95,10 @@ function L.part_at(r, path)
     end
 end
 
--- The units of the requests that wait at the path with smaller tickets. A pass (grant.lua) calls it
--- in the order of the tickets, so each sum continues from the one before.
-local function units_ahead(R, path, ticket)
+-- The units of the requests that wait at the path with smaller tickets; if they are more than `max`,
+-- some number above it. A pass (grant.lua) calls it in the order of the tickets, so each sum
+-- continues from the one before.
+local function units_ahead(R, path, ticket, max)
     local node = L.node(R, path)
     if ticket == NEWEST or node.wait_units == 0 then
         return node.wait_units
@@ -109,12 +110,15 @@ local function units_ahead(R, path, ticket)
     if not sum or sum.ticket > ticket then
         sum = {ticket = 0, units = 0, path = path}
     end
-    L.each(R, '[b' .. path .. '\0' .. digits(sum.ticket), '(b' .. path .. '\0' .. digits(ticket),
-        function(member)
-            local _, _, identity = read_waiting(member)
+    if sum.units <= max and not L.each(R, '[b' .. path .. '\0' .. digits(sum.ticket), '(b' .. path
+        .. '\0' .. digits(ticket), function(member)
+            local _, at, identity = read_waiting(member)
             sum.units = sum.units + L.part_at(L.request(R, identity), path).units
-        end)
-    sum.ticket = ticket
+            sum.ticket = at + 1
+            return sum.units > max
+        end) then
+        sum.ticket = ticket
+    end
     if L.sums then
         L.sums[R.name .. '\0' .. path] = sum
     end
@@ -132,20 +136,17 @@ function L.correct_sums(r)
 end
 
 -- R7c: the units that count at the part's path, without those of the request itself.
-function L.units_taken(probe, part)
-    local taken = L.node(part.root, part.path).units
+function L.fits(probe, part)
     local self = probe.self
-    if probe.ticket ~= PASSES then
-        taken = taken + units_ahead(part.root, part.path, probe.ticket)
+    local room = part.limit - part.units - L.node(part.root, part.path).units
+    if part.limit == 0 then
+        return true
     end
     if self and (self.held or probe.ticket == NEWEST) then
-        taken = taken - L.part_at(self, part.path).units
+        room = room + L.part_at(self, part.path).units
     end
-    return taken
-end
-
-function L.fits(probe, part)
-    return part.limit == 0 or L.units_taken(probe, part) + part.units <= part.limit
+    return room >= 0 and (probe.ticket == PASSES
+        or units_ahead(part.root, part.path, probe.ticket, room) <= room)
 end
 
 -- ---- re-entrance ----

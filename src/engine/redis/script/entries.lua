@@ -79,11 +79,12 @@ end
 -- ---- ranges ----
 
 -- Visits the entries of a range in order, until visit() returns true; returns whether it did.
-function L.each(R, from, to, visit)
+-- sift(entries), if given, returns those of some entries that are worth a visit.
+function L.each(R, from, to, visit, sift)
     local size = 8
     while true do
         local found = call('ZRANGEBYLEX', R.P, from, to, 'LIMIT', 0, size)
-        for _, member in ipairs(found) do
+        for _, member in ipairs(sift and sift(found) or found) do
             if visit(member) then
                 return true
             end
@@ -96,14 +97,14 @@ function L.each(R, from, to, visit)
     end
 end
 
-function L.each_at(R, kind, path, visit)
-    return L.each(R, '[' .. kind .. path .. '\0', '(' .. kind .. path .. '\1', visit)
+function L.each_at(R, kind, path, visit, sift)
+    return L.each(R, '[' .. kind .. path .. '\0', '(' .. kind .. path .. '\1', visit, sift)
 end
 
 -- At the path and below it: '0' is the byte after '/'.
-function L.each_below(R, kind, path, visit)
-    return L.each_at(R, kind, path, visit)
-        or L.each(R, '[' .. kind .. path .. '/', '(' .. kind .. path .. '0', visit)
+function L.each_below(R, kind, path, visit, sift)
+    return L.each_at(R, kind, path, visit, sift)
+        or L.each(R, '[' .. kind .. path .. '/', '(' .. kind .. path .. '0', visit, sift)
 end
 
 -- The held entries of this owner exactly at the path.

@@ -44,21 +44,6 @@ local function add_cursor(front, R, kind, path, count)
     end
 end
 
-local function open_front(pass, R, path)
-    local chain = L.chain(path)
-    local front = {R = R, path = path, cursors = {}}
-    L.fetch(R, chain)
-    add_cursor(front, R, 'c', path, R.nodes[path].behind_x)
-    add_cursor(front, R, 'd', path, R.nodes[path].behind_s)
-    for i = 2, #chain do
-        add_cursor(front, R, 'a', chain[i], R.nodes[chain[i]].wait_x)
-        add_cursor(front, R, 'b', chain[i], R.nodes[chain[i]].wait_s)
-    end
-    if #front.cursors > 0 then
-        pass.fronts[#pass.fronts + 1] = front
-    end
-end
-
 -- ---- owners that are checked separately ----
 
 local function schedule_owner(pass, owner)
@@ -77,19 +62,39 @@ local function peek_owner(state)
     return r
 end
 
--- R8: the owner of an exclusive lease here or above overtakes all requests that wait here.
-local function schedule_coverer(pass, R, path)
-    if L.node(R, path).limited == 0 then
-        return
-    end
-    for _, at in ipairs(L.chain(path)) do
-        if L.node(R, at).held_x > 0 then
+-- The owner of an exclusive lease at one of these paths, or nil.
+local function exclusive_holder(R, chain)
+    local holder = nil
+    for _, at in ipairs(chain) do
+        if not holder and R.nodes[at].held_x > 0 then
             L.each_at(R, 'X', at, function(member)
-                schedule_owner(pass, (read_held(member)))
+                holder = read_held(member)
                 return true
             end)
-            return
         end
+    end
+    return holder
+end
+
+-- While an exclusive lease is held here or above, only requests of its owner can be granted (R6, R8).
+-- So a long queue costs nothing then.
+local function open_front(pass, R, path)
+    local chain = L.chain(path)
+    local front = {R = R, path = path, cursors = {}}
+    L.fetch(R, chain)
+    local holder = exclusive_holder(R, chain)
+    if holder then
+        schedule_owner(pass, holder)
+        return
+    end
+    add_cursor(front, R, 'c', path, R.nodes[path].behind_x)
+    add_cursor(front, R, 'd', path, R.nodes[path].behind_s)
+    for i = 2, #chain do
+        add_cursor(front, R, 'a', chain[i], R.nodes[chain[i]].wait_x)
+        add_cursor(front, R, 'b', chain[i], R.nodes[chain[i]].wait_s)
+    end
+    if #front.cursors > 0 then
+        pass.fronts[#pass.fronts + 1] = front
     end
 end
 
@@ -253,7 +258,6 @@ function L.grant_waiters(released, owner, moment)
         if not seen[part.path] then
             seen[part.path] = true
             open_front(pass, part.root, part.path)
-            schedule_coverer(pass, part.root, part.path)
         end
     end
     if owner then
