@@ -183,12 +183,36 @@ static void what_is_missing_is_made_again(void **state) {
     }
 }
 
+/*
+ * R8: an owner who holds the path, and waits for a limit there, goes before all who wait; also
+ * before the exclusive request at which the end of another one stops to read.
+ */
+static void the_holders_own_request_is_found_behind_the_line(void **state) {
+    struct testcase *testcase = *state;
+
+    testcase->options.crowd_max = 0;
+    testcase_reopen(testcase);
+    assert_int_equal(ask(testcase, "O", "p", LK_TRY), LK_GRANTED);
+    assert_int_equal(ask(testcase, "O", "z", LK_TRY), LK_GRANTED);
+    assert_int_equal(ask(testcase, "O", "p?limit=9 y", LK_TRY), LK_GRANTED);
+    assert_int_equal(ask(testcase, "B", "p?shared", LK_QUEUE), LK_WAITING);
+    assert_int_equal(ask(testcase, "W", "p", LK_QUEUE), LK_WAITING);
+    assert_int_equal(ask(testcase, "O", "p?limit=2 z", LK_QUEUE), LK_WAITING);
+    give_back(testcase, "B", "p");
+    assert_int_equal(fixture_sql(testcase->fixture.file,
+                                 "SELECT count(*) FROM requests WHERE owner = 'O'"
+                                 " AND state = 'held'"),
+                     4);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_parents_cost_does_not_grow_with_its_children,
                                         testcase_setup, testcase_teardown),
         cmocka_unit_test_setup_teardown(a_lines_cost_does_not_grow_with_its_length, testcase_setup,
                                         testcase_teardown),
+        cmocka_unit_test_setup_teardown(the_holders_own_request_is_found_behind_the_line,
+                                        testcase_setup, testcase_teardown),
         cmocka_unit_test_setup_teardown(what_is_missing_is_made_again, testcase_setup,
                                         testcase_teardown),
     };

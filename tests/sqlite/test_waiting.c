@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "engine/sqlite/change_watch.h"
 #include "fixture.h"
 
 #define SECOND_US INT64_C(1000000)
@@ -370,6 +371,38 @@ static void threads_may_share_one_store(void **state) {
     }
 }
 
+/* ---- how often ------------------------------------------------------------------------------- */
+
+static bool finds_it_unmoved;
+
+static int query_as_told(struct lk_change_watch *watch) {
+    watch->is_unmoved = finds_it_unmoved;
+    return SQLITE_OK;
+}
+
+/* Whether a check after a commit elsewhere takes it for news. */
+static bool is_news(struct testcase *testcase, struct lk_change_watch *watch, const char *path) {
+    assert_int_equal(fixture_ask(testcase->other, "B", path, LK_TRY, 60000, &testcase->result),
+                     LK_GRANTED);
+    watch->changed_us = 0;
+    assert_int_equal(lk_change_watch_check(watch), LK_OK);
+    return watch->changed_us != 0;
+}
+
+/* So the pauses of one who waits in a busy store grow as in a quiet one. */
+static void a_commit_that_changes_nothing_here_is_no_news(void **state) {
+    struct testcase *testcase = *state;
+    struct lk_change_watch watch =
+        lk_change_watch_make(lk_sqlite_of(testcase->engine), query_as_told, 1000, 25000);
+
+    finds_it_unmoved = false;
+    assert_true(is_news(testcase, &watch, "a"));
+    finds_it_unmoved = true;
+    assert_false(is_news(testcase, &watch, "b"));
+    finds_it_unmoved = false;
+    assert_true(is_news(testcase, &watch, "c"));
+}
+
 #define SCENE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void) {
@@ -383,6 +416,7 @@ int main(void) {
         SCENE(a_waker_ends_the_wait),
         SCENE(waiting_writes_nothing),
         SCENE(threads_may_share_one_store),
+        SCENE(a_commit_that_changes_nothing_here_is_no_news),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,7 +10,7 @@
 #include "engine/sqlite/change_watch.h"
 #include "sql/wait_rows.h"
 
-#define PAUSE_FIRST_US INT64_C(4000)   /* of the first waiter, right after a commit */
+#define PAUSE_FIRST_US INT64_C(1000)   /* of the first waiter, right after a commit ahead of it */
 #define PAUSE_QUIET_US INT64_C(25000)  /* of the first waiter, when there was none for long */
 #define DUE_PER_PLACE_US INT64_C(5000) /* a later waiter leaves the sweep to earlier ones */
 enum { DUE_PLACES_MAX = 20 };
@@ -18,6 +18,7 @@ enum { DUE_PLACES_MAX = 20 };
 struct wait_watch {
     struct lk_change_watch watch;
     uint64_t request;
+    struct lk_sql_wait_rows rows; /* at the last query */
 };
 
 /* When this waiter ends what is overdue ahead of it, unless an earlier waiter has. */
@@ -35,6 +36,9 @@ static int query_wait_rows(struct lk_change_watch *watch) {
 
     if (code == SQLITE_OK) {
         watch->is_over = !rows.is_waiting;
+        watch->is_unmoved = watch->has_checked && rows.ahead == waiting->rows.ahead
+                            && rows.next_due_us == waiting->rows.next_due_us;
+        waiting->rows = rows;
         watch->ahead = (int64_t)rows.ahead;
         watch->due_us = due_us(&rows);
     }

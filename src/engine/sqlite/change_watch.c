@@ -8,7 +8,7 @@
 /* The longest pause, however many waiters are ahead. */
 #define PAUSE_MAX_US INT64_C(100000)
 
-/* The pause grows by this part of the time since the last commit. */
+/* The pause grows by this part of the time since the last commit that changed anything here. */
 enum { QUIET_PART = 32 };
 
 struct lk_change_watch lk_change_watch_make(struct lk_sqlite *store,
@@ -48,6 +48,7 @@ static int check(struct lk_change_watch *watch) {
     if (code != SQLITE_OK || (watch->has_checked && version == watch->version)) {
         return code;
     }
+    watch->is_unmoved = false;
     if (watch->query == NULL) {
         watch->is_over = true;
     } else {
@@ -59,7 +60,7 @@ static int check(struct lk_change_watch *watch) {
     if (code == SQLITE_OK) {
         watch->has_checked = true;
         watch->version = version;
-        watch->changed_us = lk_clock_now_us();
+        watch->changed_us = watch->is_unmoved ? watch->changed_us : lk_clock_now_us();
     }
     return code;
 }

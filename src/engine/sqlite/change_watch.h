@@ -24,12 +24,13 @@ struct lk_change_watch {
     bool is_over;    /* what the caller waits for has come: set by the query */
     int64_t due_us;  /* on the store's clock: the next deadline or due item: set by the query */
     int64_t ahead;   /* waiters that go first: set by the query */
-    int64_t pace_us; /* the pause right after a commit */
+    bool is_unmoved; /* the last commits changed nothing here: set by the query, false before it */
+    int64_t pace_us; /* the pause right after a commit that did */
     int64_t rest_us; /* the pause when there was none for long */
 
     bool has_checked;
     uint64_t version;   /* of the store, at the last check */
-    int64_t changed_us; /* when it last moved, on lk_clock_now_us() */
+    int64_t changed_us; /* when anything last changed here, on lk_clock_now_us() */
     struct lk_random random;
 };
 
