@@ -10,27 +10,6 @@
 . "${0%/*}/../${2:?the directory of a harness}/harness.sh"
 url=${3:?a store that is empty}
 
-# Another transaction has this root, until let_go.
-keep_root() { # ROOT
-    mkfifo "$work/statements" || exit 1
-    client <"$work/statements" >"$work/kept" 2>&1 &
-    holder=$!
-    exec 9>"$work/statements"
-    lock_root "$1" >&9
-    tries=0
-    until grep -q "$1" "$work/kept"; do
-        tries=$((tries + 1))
-        [ "$tries" -lt 600 ] || break
-        sleep 0.1
-    done
-}
-
-let_go() {
-    exec 9>&-
-    wait "$holder"
-    rm "$work/statements"
-}
-
 # `me` waits for r/a and a place in pool/p, which `other` blocks, and could be granted
 # both after this.
 overlook_a_grant() {

@@ -9,6 +9,7 @@
 #   says CODE PATTERN ARGUMENT...  lk ends with this code, and what it says fits
 #   fails CODE PATTERN URL         an ask of this store fails so: in one line that tells no secret
 #   works URL                      an ask and a release of this store succeed
+#   keep_root ROOT                another transaction has this root, until let_go
 #   five_ask URL                   five processes ask at once, new-1 to new-5, and are granted it
 
 lk=${1:?the program under test}
@@ -68,4 +69,25 @@ five_ask() {
     cat "$work"/out-* >"$work/out"
     cat "$work"/err-* >"$work/err"
     return "$all_well"
+}
+
+# Another transaction has this root, until let_go.
+keep_root() { # ROOT
+    mkfifo "$work/statements" || exit 1
+    client <"$work/statements" >"$work/kept" 2>&1 &
+    holder=$!
+    exec 9>"$work/statements"
+    lock_root "$1" >&9
+    tries=0
+    until grep -q "$1" "$work/kept"; do
+        tries=$((tries + 1))
+        [ "$tries" -lt 600 ] || break
+        sleep 0.1
+    done
+}
+
+let_go() {
+    exec 9>&-
+    wait "$holder"
+    rm "$work/statements"
 }

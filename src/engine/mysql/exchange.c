@@ -211,7 +211,7 @@ static lk_outcome connect_to(struct lk_procedures *common, const struct lk_patie
 }
 
 /* On an idle connection a server sends nothing except that it closes it. */
-static bool is_alive(void *connection) {
+bool lk_mysql_is_alive(void *connection) {
     struct lk_mysql_link *link = connection;
     struct pollfd polled = {.fd = (int)mysql_get_socket(link->mysql), .events = POLLIN};
 
@@ -225,7 +225,7 @@ static void disconnect(void *connection) {
 const struct lk_database lk_mysql_database = {
     .lists = LK_LISTS_WORDS,
     .connect = connect_to,
-    .is_alive = is_alive,
+    .is_alive = lk_mysql_is_alive,
     .disconnect = disconnect,
     .exchange = exchange,
     .table_open = lk_mysql_table_open,

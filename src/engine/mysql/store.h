@@ -15,16 +15,20 @@
 
 struct lk_mysql_known;
 
-struct lk_mysql {
-    struct lk_procedures common;
-    struct lk_mysql_address address;
-    struct lk_mysql_known *known; /* table.h; NULL: none. Guarded by the mutex */
-};
-
 /* One connection. */
 struct lk_mysql_link {
     MYSQL *mysql;
     bool is_lost; /* broken, or interrupted in mid-exchange: it can only be closed */
+};
+
+enum { LK_MYSQL_DOZERS_MAX = 8 };
+
+struct lk_mysql {
+    struct lk_procedures common;
+    struct lk_mysql_address address;
+    struct lk_mysql_known *known; /* table.h; NULL: none. Guarded by the mutex */
+    struct lk_mysql_link *dozers[LK_MYSQL_DOZERS_MAX]; /* doze.c; idle. Guarded by the mutex */
+    size_t dozer_count;
 };
 
 static inline struct lk_mysql *lk_mysql_of(struct lk_engine *engine) {
@@ -79,6 +83,7 @@ extern const struct lk_database lk_mysql_database;
 #define LK_MYSQL_LITERAL_MAX(text_size) (2 * (text_size) + sizeof "x''")
 char *lk_mysql_put_literal(char *end, struct lk_slice text);
 
+bool lk_mysql_is_alive(void *connection); /* one that was idle */
 char *lk_mysql_put_argument(char *end, enum lk_argument_kind kind, struct lk_slice value);
 
 /* Rows of a result; NULL gives no rows. Takes over the result, unless memory is exhausted. */
@@ -102,6 +107,17 @@ enum lk_fate lk_mysql_transact(struct lk_procedures *store, void *connection,
                                struct lk_transaction *transaction,
                                const struct lk_patience *patience, lk_outcome *ret_outcome,
                                lk_error *error);
+
+/* ---- doze.c ---------------------------------------------------------------------------------- */
+
+/*
+ * Sleeps in the database until the request does not wait any more, or has to be asked for again, at
+ * `until_us` at the latest. LK_OK, LK_CANCELLED. LK_UNAVAILABLE: it could not sleep there, or not
+ * long enough; the caller polls until the time is up.
+ */
+lk_outcome lk_mysql_doze(struct lk_mysql *store, uint64_t request, int64_t until_us,
+                         struct lk_waker *waker);
+void lk_mysql_dozers_done(struct lk_mysql *store);
 
 /* ---- schema_install.c ------------------------------------------------------------------------ */
 

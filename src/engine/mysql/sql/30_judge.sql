@@ -68,7 +68,8 @@ BEGIN
     SET is_blocked = FALSE;
     WHILE n <= depth AND NOT is_blocked DO
         SET at_1 = SUBSTRING_INDEX(my_path, '/', n), at_2 = SUBSTRING_INDEX(my_path, '/', n + 1),
-            at_3 = SUBSTRING_INDEX(my_path, '/', n + 2), at_4 = SUBSTRING_INDEX(my_path, '/', n + 3),
+            at_3 = SUBSTRING_INDEX(my_path, '/', n + 2),
+            at_4 = SUBSTRING_INDEX(my_path, '/', n + 3),
             at_5 = SUBSTRING_INDEX(my_path, '/', n + 4);
         SELECT EXISTS (
             SELECT 1 FROM lk_requests AS p FORCE INDEX (requests_by_path)
@@ -279,8 +280,8 @@ BEGIN
         WHILE i <= count DO
             SELECT m.path, m.unit_limit, m.units INTO my_path, my_limit, my_units
             FROM lk_requests AS m WHERE m.id = self AND m.part = i;
-            CALL lk_explain_part(self, asker, the_ticket, i, my_path, my_limit, my_units, is_covered,
-                                 blockers_max, the_now_us, shorts, its_count, its_look_us,
+            CALL lk_explain_part(self, asker, the_ticket, i, my_path, my_limit, my_units,
+                                 is_covered, blockers_max, the_now_us, shorts, its_count, its_look_us,
                                  its_first);
             SET in_the_way = in_the_way + its_count, first = CONCAT_WS(' ', first, its_first),
                 look_us = LEAST(COALESCE(look_us, its_look_us), COALESCE(its_look_us, look_us));

@@ -71,6 +71,9 @@ BEGIN
         CALL lk_tell_refusal(outcome, paths, limits, counts, asker, the_note);
     END IF;
     COMMIT;
+    IF @lk_granted <> '' THEN
+        CALL lk_wake();
+    END IF;
     SELECT outcome, sentence, self AS request, its_ticket AS ticket, its_token AS token,
            its_ttl_ms AS new_ttl_ms, left_us, in_use, in_the_way, created, is_fixed AS fixed,
            its_value AS value, in_doubt, blockers, cycle, look_us;
@@ -82,10 +85,11 @@ END
 -- left_us, in_use, in_the_way, created, fixed, value, in_doubt, blockers (six fields each), cycle,
 -- look_us.
 --
--- First the short way, for the common case: one part that is free, below a root where no request
--- waits; so a grant can close no cycle (R13) and cover no waiting request (R8). Dead requests are
--- ignored, and left to a sweep. In every other case the decision starts again: the short way has
--- then at most drawn a number that is not used.
+-- First a look, which locks nothing: a client that waited finds its grant, a try is refused. Then
+-- the short way, for the common case: one part that is free, below a root where no request waits; so
+-- a grant can close no cycle (R13) and cover no waiting request (R8). Dead requests are ignored, and
+-- left to a sweep. In every other case the decision starts again: the short way has then at most
+-- drawn a number that is not used.
 DROP PROCEDURE IF EXISTS lk_ask
 //
 CREATE PROCEDURE lk_ask(
@@ -94,7 +98,7 @@ CREATE PROCEDURE lk_ask(
     IN style VARBINARY(8), IN the_ttl_ms BIGINT, IN until_us BIGINT, IN the_note VARBINARY(255),
     IN blockers_max INT, IN asks_value BOOLEAN)
 SQL SECURITY INVOKER MODIFIES SQL DATA
-BEGIN
+ask: BEGIN
     DECLARE its_identity BINARY(32) DEFAULT UNHEX(SHA2(CONCAT(sorted_paths, '\n', asker), 256));
     DECLARE its_kind TINYINT DEFAULT 2 + 2 * (LENGTH(paths) - LENGTH(REPLACE(paths, '/', '')));
     DECLARE now_us BIGINT;
@@ -105,15 +109,33 @@ BEGIN
     DECLARE is_hard BOOLEAN;
     DECLARE is_free BOOLEAN DEFAULT FALSE;
     DECLARE in_use BIGINT;
+    DECLARE is_simple BOOLEAN DEFAULT LOCATE(' ', paths) = 0 AND until_us = 0;
+    DECLARE is_done BOOLEAN DEFAULT FALSE;
+    DECLARE has_looked BOOLEAN DEFAULT FALSE;
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     IF @lk_server_start IS NULL THEN
         CALL lk_awake();
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     END IF;
+    IF is_simple AND style = 'wait' AND NOT asks_value THEN
+        CALL lk_look_held(asker, paths, limits, counts, its_identity, the_ttl_ms, the_note,
+                          is_done);
+    ELSEIF is_simple AND style = 'try' THEN
+        SELECT MIN(p.ticket) INTO is_there FROM lk_requests AS p FORCE INDEX (requests_by_path)
+        WHERE p.path = paths AND p.held = 1;
+        SET has_looked = is_there IS NOT NULL, is_there = NULL;
+        IF has_looked THEN
+            CALL lk_look_busy(asker, paths, limits, counts, the_roots, blockers_max, is_done);
+        END IF;
+    END IF;
+    IF is_done THEN
+        LEAVE ask;
+    END IF;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     START TRANSACTION;
     BEGIN
         DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
-        IF LOCATE(' ', paths) = 0 AND until_us = 0 AND NOT asks_value AND its_kind <= 10 THEN
+        IF is_simple AND NOT asks_value AND its_kind <= 10 THEN
             SET now_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
             UPDATE lk_roots AS r FORCE INDEX (PRIMARY)
             SET r.last_draw = LAST_INSERT_ID(4 * GREATEST(r.last_draw + 1, now_us)
@@ -134,7 +156,8 @@ BEGIN
                     FROM lk_requests AS p FORCE INDEX (requests_by_path) WHERE p.path = paths;
                     IF is_there IS NOT NULL THEN -- it may be dead
                         SELECT EXISTS (SELECT 1 FROM lk_requests AS p FORCE INDEX (requests_by_path)
-                                       WHERE p.path = paths AND p.deadline_us > now_us) INTO is_hard;
+                                       WHERE p.path = paths AND p.deadline_us > now_us)
+                        INTO is_hard;
                     END IF;
                     SET is_free = NOT is_hard, in_use = 0;
                 ELSEIF fit = 3 THEN
@@ -186,8 +209,18 @@ BEGIN
                    FALSE AS fixed, NULL AS value, NULL AS in_doubt, NULL AS blockers,
                    NULL AS cycle, NULL AS look_us;
         ELSE
-            CALL lk_ask_long(asker, paths, limits, counts, its_identity, the_roots, style,
-                             the_ttl_ms, until_us, the_note, blockers_max, asks_value);
+            IF is_simple AND style = 'try' AND NOT has_looked THEN -- above or below the path
+                ROLLBACK;
+                CALL lk_look_busy(asker, paths, limits, counts, the_roots, blockers_max, is_done);
+                SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+                START TRANSACTION;
+            END IF;
+            IF is_done THEN
+                COMMIT;
+            ELSE
+                CALL lk_ask_long(asker, paths, limits, counts, its_identity, the_roots, style,
+                                 the_ttl_ms, until_us, the_note, blockers_max, asks_value);
+            END IF;
         END IF;
     END;
 END
@@ -221,6 +254,9 @@ BEGIN
                              sorted_paths, the_roots, the_token, the_ttl_ms, outcome, sentence,
                              its_ticket, its_token, its_ttl_ms, left_us, is_fixed);
         COMMIT;
+        IF @lk_granted <> '' THEN
+            CALL lk_wake();
+        END IF;
     END;
     SELECT outcome, sentence, its_ticket AS ticket, its_token AS token, its_ttl_ms AS new_ttl_ms,
            left_us, is_fixed AS fixed;
@@ -276,6 +312,9 @@ BEGIN
                                    outcome, sentence);
         END IF;
         COMMIT;
+        IF @lk_granted <> '' THEN
+            CALL lk_wake();
+        END IF;
     END;
     SELECT outcome, sentence;
 END
@@ -300,6 +339,9 @@ BEGIN
         DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
         CALL lk_decide_break(the_path, the_root, asker, at_once, broken_by, why, broken);
         COMMIT;
+        IF @lk_granted <> '' THEN
+            CALL lk_wake();
+        END IF;
     END;
     SELECT broken;
 END
@@ -325,6 +367,9 @@ BEGIN
         DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
         CALL lk_decide_put(the_path, the_root, asker, the_token, the_value, outcome, sentence);
         COMMIT;
+        IF @lk_granted <> '' THEN
+            CALL lk_wake();
+        END IF;
     END;
     SELECT outcome, sentence;
 END
@@ -351,6 +396,9 @@ BEGIN
         CALL lk_decide_push(the_queue, the_id, the_root, the_value, delay_ms, the_needs,
                             the_limits, the_counts, the_roots, added);
         COMMIT;
+        IF @lk_granted <> '' THEN
+            CALL lk_wake();
+        END IF;
     END;
     SELECT added;
 END
@@ -390,6 +438,9 @@ BEGIN
         WHERE r.id = self AND r.part = 1;
     END IF;
     COMMIT;
+    IF @lk_granted <> '' THEN
+        CALL lk_wake();
+    END IF;
     SELECT outcome, sentence, taken AS id, its_token AS token, attempt, stolen,
            its_ttl_ms AS new_ttl_ms, left_us, its_value AS value, look_us, saw_items AS has_held;
 END
@@ -555,6 +606,9 @@ BEGIN
                                   delay_ms, outcome, sentence);
         END IF;
         COMMIT;
+        IF @lk_granted <> '' THEN
+            CALL lk_wake();
+        END IF;
     END;
     SELECT outcome, sentence;
 END

@@ -1,0 +1,99 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Asks that are answered by looking: they write nothing and lock nothing, so no other call waits for
+-- them. Each answers as lk_ask() does, or not at all (`is_done`): then the ask goes its usual way,
+-- which decides.
+
+DELIMITER //
+
+-- The ask of a client that waited, right after its request was granted: the grant has set the
+-- deadline (R10) less than a tenth of a second ago, so that there is nothing to refresh.
+DROP PROCEDURE IF EXISTS lk_look_held
+//
+CREATE PROCEDURE lk_look_held(
+    IN asker VARBINARY(128), IN the_path VARBINARY(512), IN the_limit BIGINT, IN the_units BIGINT,
+    IN its_identity BINARY(32), IN the_ttl_ms BIGINT, IN the_note VARBINARY(255),
+    OUT is_done BOOLEAN)
+SQL SECURITY INVOKER READS SQL DATA
+BEGIN
+    DECLARE now_us BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
+    DECLARE self BIGINT;
+    DECLARE its_ticket BIGINT;
+    DECLARE its_token BIGINT;
+    DECLARE left_us BIGINT;
+    DECLARE in_use BIGINT;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
+    SELECT MIN(r.token) INTO its_token FROM lk_requests AS r FORCE INDEX (requests_by_owner)
+    WHERE r.owner = asker AND r.held = 1 AND r.identity = its_identity;
+    IF its_token IS NOT NULL THEN
+        SELECT r.id, r.ticket, r.deadline_us - now_us INTO self, its_ticket, left_us
+        FROM lk_requests AS r FORCE INDEX (requests_by_owner)
+        WHERE r.owner = asker AND r.held = 1 AND r.identity = its_identity AND r.token = its_token
+          AND r.part = 1 AND r.part_count = 1 AND r.path = the_path AND r.unit_limit = the_limit
+          AND r.units = the_units AND r.ttl_ms = the_ttl_ms AND r.attended AND NOT r.fixed
+          AND NOT r.revoked AND r.token <> r.ticket AND (the_note IS NULL OR r.note = the_note)
+          AND r.deadline_us > now_us + the_ttl_ms * 1000 - LEAST(the_ttl_ms * 100, 100000);
+    END IF;
+    SET is_done = self IS NOT NULL;
+    IF is_done THEN
+        SELECT SUM(r.units) INTO in_use FROM lk_requests AS r FORCE INDEX (requests_by_path)
+        WHERE r.path = the_path AND r.held = 1 AND r.deadline_us > now_us;
+        SELECT 'granted' AS outcome, NULL AS sentence, self AS request, its_ticket AS ticket,
+               its_token AS token, the_ttl_ms AS new_ttl_ms, left_us,
+               COALESCE(in_use, the_units) AS in_use, NULL AS in_the_way, FALSE AS created,
+               FALSE AS fixed, NULL AS value, NULL AS in_doubt, NULL AS blockers, NULL AS cycle,
+               NULL AS look_us;
+    END IF;
+END
+//
+
+-- A try of one part that is refused: of an owner who has nothing else (R3, R8), where no deadline is
+-- overdue and no events are written.
+DROP PROCEDURE IF EXISTS lk_look_busy
+//
+CREATE PROCEDURE lk_look_busy(
+    IN asker VARBINARY(128), IN the_path VARBINARY(512), IN the_limit BIGINT, IN the_units BIGINT,
+    IN the_root VARBINARY(255), IN blockers_max INT, OUT is_done BOOLEAN)
+SQL SECURITY INVOKER READS SQL DATA
+BEGIN
+    DECLARE now_us BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
+    DECLARE last BIGINT DEFAULT 9223372036854775807; -- its ticket would be behind all others
+    DECLARE is_there BOOLEAN;
+    DECLARE taken BIGINT DEFAULT 0;
+    DECLARE in_use BIGINT;
+    DECLARE shorts VARBINARY(64) DEFAULT ' ';
+    DECLARE first MEDIUMBLOB;
+    DECLARE in_the_way INT;
+    DECLARE look_us BIGINT;
+    DECLARE blockers MEDIUMTEXT CHARACTER SET utf8mb4;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
+    SET is_done = FALSE;
+    SELECT MIN(r.held) INTO is_there FROM lk_requests AS r FORCE INDEX (requests_by_owner)
+    WHERE r.owner = asker;
+    IF is_there IS NULL THEN
+        SELECT r.due_us > now_us AND m.told_until_us <= now_us INTO is_done
+        FROM lk_meta AS m JOIN lk_roots AS r WHERE m.only_row = 1 AND r.root = the_root;
+    END IF;
+    IF is_done AND the_limit > 0 THEN
+        CALL lk_count_taken(0, the_path, the_limit, last, now_us, taken);
+    END IF;
+    IF is_done AND (the_limit = 0 OR taken + the_units <= the_limit) THEN
+        CALL lk_is_blocked(0, asker, the_path, the_units, last, now_us, is_done);
+    END IF;
+    IF is_done AND blockers_max > 0 THEN
+        SET SESSION group_concat_max_len = 4194304;
+        CALL lk_explain_part(0, asker, last, 1, the_path, the_limit, the_units, FALSE, blockers_max,
+                             now_us, shorts, in_the_way, look_us, first);
+        CALL lk_name_blockers(first, now_us, blockers);
+        SET is_done = in_the_way > 0 AND blockers IS NOT NULL; -- else they have just ended
+    END IF;
+    IF is_done THEN
+        SELECT COALESCE(SUM(r.units), 0) INTO in_use
+        FROM lk_requests AS r FORCE INDEX (requests_by_path)
+        WHERE r.path = the_path AND r.held = 1 AND r.deadline_us > now_us;
+        SELECT 'busy' AS outcome, NULL AS sentence, NULL AS request, NULL AS ticket, NULL AS token,
+               NULL AS new_ttl_ms, NULL AS left_us, in_use, in_the_way, FALSE AS created,
+               NULL AS fixed, NULL AS value, NULL AS in_doubt, blockers, NULL AS cycle, look_us;
+    END IF;
+END
+//
+DELIMITER ;
