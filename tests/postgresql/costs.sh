@@ -77,4 +77,22 @@ for size in "$few" "$many"; do
     ok "$size: which it is given" says 0 '*' acquire --try --limit 1 --owner waiter-1 line
 done
 
+# Ended tokens are swept by where they are: each is looked up once.
+swept() { # FEW: as many are gone, and as many rows were read
+    sql "BEGIN;
+        SELECT lockkeeper.sweep_ended($1, lockkeeper.now_us());
+        SELECT 'rows', sum(t.seq_tup_read + t.idx_tup_fetch) FROM pg_stat_xact_user_tables AS t
+        WHERE t.schemaname = 'lockkeeper' AND t.relname = 'ended';
+        COMMIT;
+        SELECT 'left', count(*) FROM lockkeeper.ended" >"$work/out"
+    rows=$(sed -n 's/^rows|//p' "$work/out")
+    left=$(sed -n 's/^left|//p' "$work/out")
+    echo "$rows rows, $left left" >>"$work/err"
+    [ "$rows" -le "$1" ] && [ "$left" -eq $((many - $1)) ]
+}
+sql "TRUNCATE lockkeeper.ended;
+     INSERT INTO lockkeeper.ended (token, identity, ended_us)
+     SELECT n, sha256(n::text::bytea), n FROM generate_series(1, $many) AS n"
+ok 'a sweep reads the ended tokens that it removes, once' swept 128
+
 finish

@@ -152,7 +152,8 @@ BEGIN
     RETURN swept;
 END $$;
 
--- Removes old ended tokens (R3), and adds their counters to those of the queues (R16).
+-- Removes old ended tokens (R3), and adds their counters to those of the queues (R16). By their place
+-- in the table (ctid), which holds because they are locked: a join by their key takes 40 times as long.
 CREATE OR REPLACE FUNCTION lockkeeper.sweep_ended(few integer, now_us bigint) RETURNS void
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
@@ -160,10 +161,10 @@ SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
 AS $$
 BEGIN
     WITH old AS (
-        DELETE FROM lockkeeper.ended AS e WHERE (e.token, e.identity) IN (
-            SELECT o.token, o.identity FROM lockkeeper.ended AS o
+        DELETE FROM lockkeeper.ended AS e WHERE e.ctid = ANY (ARRAY(
+            SELECT o.ctid FROM lockkeeper.ended AS o
             WHERE o.ended_us <= now_us - 300000000
-            ORDER BY o.ended_us LIMIT few FOR UPDATE SKIP LOCKED)
+            ORDER BY o.ended_us LIMIT few FOR UPDATE SKIP LOCKED))
         RETURNING e.queue, e.claims, e.steals
     ), counted AS (
         SELECT o.queue, sum(o.claims) AS claims, sum(o.steals) AS steals, count(*) AS done
