@@ -8,15 +8,17 @@ class Proxy:
     """Passes connections on to `far`, the path of a socket or a port of the loopback.
 
     For each connection `make_link()` makes an object whose passes(data, is_answer) returns the part
-    of the data that may pass; the connection is cut behind it if that is not all. While `gate` is
-    not set nothing passes, and nothing is lost.
+    of the data that may pass; the connection is cut behind it if that is not all. While
+    `questions` or `answers` is not set none of them passes, and nothing is lost.
     """
 
     def __init__(self, far, make_link):
         self.far = far
         self.make_link = make_link
-        self.gate = asyncio.Event()
-        self.gate.set()
+        self.questions = asyncio.Event()
+        self.answers = asyncio.Event()
+        self.questions.set()
+        self.answers.set()
         self.cuts = 0
         self.ends = set()
         self.connections = set()  # what asyncio itself refers to weakly only
@@ -43,7 +45,7 @@ class Proxy:
     async def pass_on(self, reader, writer, link, is_answer, ends):
         try:
             while data := await reader.read(4096):
-                await self.gate.wait()
+                await (self.answers if is_answer else self.questions).wait()
                 passing = link.passes(data, is_answer)
                 writer.write(passing)
                 if len(passing) < len(data):

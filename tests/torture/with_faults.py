@@ -115,10 +115,12 @@ class Faults:
 
     async def stall(self, rng):
         for proxy in self.proxies:
-            proxy.gate.clear()
+            proxy.questions.clear()
+            proxy.answers.clear()
         await asyncio.sleep(rng.random() * PAUSE_MAX_S)
         for proxy in self.proxies:
-            proxy.gate.set()
+            proxy.questions.set()
+            proxy.answers.set()
         return ""
 
     async def fill(self, rng):
