@@ -4,8 +4,11 @@ BUILD   ?= build
 PREFIX  ?= /usr/local
 OPTIONS ?=
 TESTS   ?=
+MINUTES ?= 5
+SEED    ?=
+ENGINES ?= sqlite service service-ephemeral postgresql mysql redis redis-cluster shm
 
-.PHONY: all check test demo bench deb install uninstall clean format help
+.PHONY: all check test torture demo bench deb install uninstall clean format help
 
 all:
 	@tools/install-deps build
@@ -15,6 +18,11 @@ check:
 	@tools/test --check $(BUILD) $(OPTIONS) $(TESTS)
 test:
 	@tools/test $(BUILD) $(OPTIONS) $(TESTS)
+torture:
+	@tools/install-deps test
+	@tools/configure $(BUILD) -Dtests=enabled $(OPTIONS)
+	@ninja -C $(BUILD)
+	@tests/torture/torture.py --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) $(BUILD) $(ENGINES)
 demo: all
 	@tools/install-deps demo
 	@tools/demo/run $(BUILD)/lk
@@ -39,6 +47,8 @@ help:
 #: make demo                the main job on real input: tests, a reset, a kill; draws and checks it
 #: make check               the tests that a change needs before each commit, in about a minute
 #: make test                every test; the last line is `N passed, N failed`
+#: make torture              clients on every store while servers die, disks fill and answers are lost;
+#:                          MINUTES=5 for each store, SEED=N, ENGINES='sqlite redis'
 #: make bench               what things cost, beside their bars and peers
 #: make install PREFIX=/x   (DESTDIR=/stage) program, library, headers, pkg-config file
 #: make deb                 a Debian package of all that is installed, in $(BUILD)-deb

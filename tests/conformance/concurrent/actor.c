@@ -4,9 +4,10 @@
  *
  *     call NUMBER MICROSECONDS OWNER ask try|queue|wait TTL_MS PART...
  *     call NUMBER MICROSECONDS OWNER renew|release - TTL_MS PART...
- *     answer NUMBER MICROSECONDS OUTCOME TICKET TOKEN CREATED
+ *     answer NUMBER MICROSECONDS OUTCOME TICKET TOKEN CREATED [GIVEN]
  *
- * A call without an answer is one during which the actor was killed.
+ * A call without an answer is one during which the actor was killed. keeper.c has calls of its own,
+ * and says what a grant or a claim came with.
  */
 #include "actor.h"
 
@@ -31,13 +32,14 @@ enum {
 };
 
 /*
- * The sets of paths that are asked for: one that is always shared, trees, neighbours, a pool, and
- * requests over two roots. The first is for histories with restarts: each ask there draws a number
- * at once, which a restart may forget.
+ * The sets of paths that are asked for: one that is always shared, trees, neighbours, a pool, a
+ * batch, and requests over two roots. The first is for histories with restarts: each ask there
+ * draws a number at once, which a restart may forget.
  */
 static const char *const menu[][PARTS_MAX] = {
-    {"s", NULL},      {"r", NULL},    {"r/a", NULL}, {"r/b", NULL},     {"r/a/x", NULL},
-    {"pool/p", NULL}, {"pool", NULL}, {"t", NULL},   {"r/a", "pool/p"}, {"r/b", "t"},
+    {"s", NULL},     {"r", NULL},       {"r/a", NULL},  {"r/b", NULL},
+    {"r/a/x", NULL}, {"pool/p", NULL},  {"pool", NULL}, {"t", NULL},
+    {"r/a", "r/b"},  {"r/a", "pool/p"}, {"r/b", "t"},
 };
 enum {
     MENU_SIZE = sizeof menu / sizeof menu[0],
@@ -56,7 +58,7 @@ int64_t actor_now_us(void) {
     return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
-static uint64_t draw(struct actor *actor, uint64_t below) {
+uint64_t actor_draw(struct actor *actor, uint64_t below) {
     uint64_t mixed = (actor->random += UINT64_C(0x9e3779b97f4a7c15));
     mixed = (mixed ^ (mixed >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
     mixed = (mixed ^ (mixed >> 27)) * UINT64_C(0x94d049bb133111eb);
@@ -72,8 +74,8 @@ static void write_line(const struct actor *actor, const char *line, size_t size)
     }
 }
 
-static void log_call(struct actor *actor, const char *verb, const char *style,
-                     const lk_request *request) {
+void actor_log_call(struct actor *actor, const char *verb, const char *style,
+                    const lk_request *request) {
     char line[LINE_MAX_BYTES];
     int size = snprintf(line, sizeof line, "call %lu %" PRId64 " %s %s %s %" PRId64, ++actor->calls,
                         actor_now_us(), actor->owner, verb, style, request->ttl_ms);
@@ -84,15 +86,25 @@ static void log_call(struct actor *actor, const char *verb, const char *style,
     write_line(actor, line, (size_t)size);
 }
 
-static void log_answer(struct actor *actor, lk_outcome outcome, const lk_result *result) {
+void actor_log_given(struct actor *actor, lk_outcome outcome, const lk_result *result,
+                     const char *given) {
     char line[LINE_MAX_BYTES];
     int64_t now_us = actor_now_us();
-    int size = snprintf(line, sizeof line, "answer %lu %" PRId64 " %s %" PRIu64 " %" PRIu64 " %d\n",
-                        actor->calls, now_us, lk_outcome_name(outcome),
-                        result != NULL ? result->ticket : 0, result != NULL ? result->token : 0,
-                        result != NULL && result->created);
+    int size =
+        snprintf(line, sizeof line, "answer %lu %" PRId64 " %s %" PRIu64 " %" PRIu64 " %d%s%s\n",
+                 actor->calls, now_us, lk_outcome_name(outcome),
+                 result != NULL ? result->ticket : 0, result != NULL ? result->token : 0,
+                 result != NULL && result->created, given[0] != '\0' ? " " : "", given);
     write_line(actor, line, (size_t)size);
     atomic_fetch_add(&actor->shared->answers, 1);
+}
+
+static void log_answer(struct actor *actor, lk_outcome outcome, const lk_result *result) {
+    actor_log_given(actor, outcome, result, "");
+}
+
+void actor_log_line(const struct actor *actor, const char *line) {
+    write_line(actor, line, strlen(line));
 }
 
 /* ---- calls ----------------------------------------------------------------------------------- */
@@ -115,11 +127,11 @@ struct play {
 static void choose_part(struct actor *actor, const char *path, char ret_text[PART_MAX]) {
     bool is_pool = strcmp(path, "pool/p") == 0;
     bool is_pools_root = strcmp(path, "pool") == 0;
-    uint64_t dice = strcmp(path, "s") == 0 ? 0 : draw(actor, 100);
+    uint64_t dice = strcmp(path, "s") == 0 ? 0 : actor_draw(actor, 100);
     if (is_pool && dice < 85) {
-        uint64_t units = 1 + draw(actor, 2);
+        uint64_t units = 1 + actor_draw(actor, 2);
         snprintf(ret_text, PART_MAX, "%s?limit=%" PRIu64 "&units=%" PRIu64, path,
-                 2 + draw(actor, 3), units);
+                 2 + actor_draw(actor, 3), units);
     } else if (dice < (is_pools_root ? 80u : 45u)) {
         snprintf(ret_text, PART_MAX, "%s?shared", path);
     } else {
@@ -139,9 +151,9 @@ static void choose_parts(struct actor *actor, size_t item, struct parts *ret_par
 static lk_request make_request(struct actor *actor, const struct parts *parts) {
     lk_request request = lk_request_init(parts->pointers, parts->count);
     request.owner = actor->owner;
-    bool is_long = actor->outlasts && draw(actor, 2) == 0;
+    bool is_long = actor->outlasts && actor_draw(actor, 2) == 0;
     request.ttl_ms =
-        TTL_MIN_MS + (int64_t)draw(actor, is_long ? LONG_TTL_SPREAD_MS : TTL_SPREAD_MS);
+        TTL_MIN_MS + (int64_t)actor_draw(actor, is_long ? LONG_TTL_SPREAD_MS : TTL_SPREAD_MS);
     return request;
 }
 
@@ -158,10 +170,10 @@ static void ask(struct play *play, size_t item, bool new_modes) {
     }
     lk_request request = make_request(actor, &play->asked[item]);
     lk_result *result = NULL;
-    uint64_t style = draw(actor, 3);
+    uint64_t style = actor_draw(actor, 3);
     request.style = (lk_style)style;
-    request.wait_ms = (int64_t)draw(actor, WAIT_MAX_MS);
-    log_call(actor, "ask", styles[style], &request);
+    request.wait_ms = (int64_t)actor_draw(actor, WAIT_MAX_MS);
+    actor_log_call(actor, "ask", styles[style], &request);
     lk_outcome outcome = lk_ask(actor->store, &request, &result, NULL);
     log_answer(actor, outcome, result);
     if (outcome == LK_GRANTED) {
@@ -192,12 +204,12 @@ static void ask(struct play *play, size_t item, bool new_modes) {
 /* By its token, or by its parts alone, which a request that waits has nothing but. */
 static void renew_or_release(struct play *play, size_t item, bool renew) {
     struct actor *actor = play->actor;
-    bool is_by_token = play->beliefs[item] == HELD && draw(actor, 2) == 0;
+    bool is_by_token = play->beliefs[item] == HELD && actor_draw(actor, 2) == 0;
     uint64_t token = is_by_token ? play->tokens[item] : 0;
     lk_request request = make_request(actor, &play->asked[item]);
     lk_result *result = NULL;
     lk_outcome outcome;
-    log_call(actor, renew ? "renew" : "release", "-", &request);
+    actor_log_call(actor, renew ? "renew" : "release", "-", &request);
     if (renew) {
         outcome = lk_renew(actor->store, &request, token, &result, NULL);
     } else {
@@ -212,16 +224,16 @@ static void renew_or_release(struct play *play, size_t item, bool renew) {
 
 /* An item to ask for. */
 static size_t choose_item(struct actor *actor) {
-    if (actor->outlasts && draw(actor, 3) == 0) {
+    if (actor->outlasts && actor_draw(actor, 3) == 0) {
         return 0;
     }
     size_t last = actor->one_root ? OVER_TWO_ROOTS : 0;
-    return ALWAYS_SHARED + draw(actor, MENU_SIZE - ALWAYS_SHARED - last);
+    return ALWAYS_SHARED + actor_draw(actor, MENU_SIZE - ALWAYS_SHARED - last);
 }
 
 /* The item the actor has something of, from a random place on. */
 static size_t choose_own(struct play *play) {
-    size_t item = draw(play->actor, MENU_SIZE);
+    size_t item = actor_draw(play->actor, MENU_SIZE);
     while (play->beliefs[item] == NOTHING) {
         item = (item + 1) % MENU_SIZE;
     }
@@ -230,7 +242,7 @@ static size_t choose_own(struct play *play) {
 
 static void move(struct play *play) {
     struct actor *actor = play->actor;
-    uint64_t dice = draw(actor, 100);
+    uint64_t dice = actor_draw(actor, 100);
     if (play->count == 0 || (play->count < actor->requests_max && dice < 30)) {
         ask(play, choose_item(actor), true);
         return;
@@ -255,15 +267,23 @@ static void move(struct play *play) {
     }
 }
 
+bool actor_goes_on(const struct actor *actor) {
+    return actor_now_us() < atomic_load(&actor->shared->until_us)
+           && (actor->stop == NULL || !atomic_load(actor->stop));
+}
+
+void actor_hold(struct actor *actor) {
+    bool is_long = actor->outlasts && actor_draw(actor, 5) == 0;
+    uint64_t hold_us = actor_draw(actor, is_long ? LONG_HOLD_MAX_US : HOLD_MAX_US);
+    struct timespec work = {.tv_nsec = (long)hold_us * 1000};
+    nanosleep(&work, NULL);
+}
+
 void actor_play(struct actor *actor) {
     struct play play = {.actor = actor};
-    while (actor_now_us() < atomic_load(&actor->shared->until_us)
-           && (actor->stop == NULL || !atomic_load(actor->stop))) {
+    while (actor_goes_on(actor)) {
         move(&play);
-        bool is_long = actor->outlasts && draw(actor, 5) == 0;
-        uint64_t hold_us = draw(actor, is_long ? LONG_HOLD_MAX_US : HOLD_MAX_US);
-        struct timespec work = {.tv_nsec = (long)hold_us * 1000};
-        nanosleep(&work, NULL); /* what a holder holds a lease for */
+        actor_hold(actor);
     }
 }
 
@@ -273,7 +293,7 @@ lk_outcome actor_close(struct actor *actor, const char *path, int64_t wait_ms) {
     request.owner = actor->owner;
     request.ttl_ms = 60000;
     request.wait_ms = wait_ms;
-    log_call(actor, "ask", "wait", &request);
+    actor_log_call(actor, "ask", "wait", &request);
     lk_outcome outcome = lk_ask(actor->store, &request, &result, NULL);
     log_answer(actor, outcome, result);
     lk_result_free(result);

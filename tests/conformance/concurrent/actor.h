@@ -9,12 +9,13 @@
 
 #include "lockkeeper/lockkeeper.h"
 
-enum { ACTOR_OWNER_MAX = 32 };
+enum { ACTOR_OWNER_MAX = 32, RESOURCES = 2 };
 
 /* What all actors of a history have in common, be they threads or processes. */
 struct actor_shared {
     _Atomic int64_t until_us; /* of actor_now_us() */
     atomic_ulong answers;
+    _Atomic uint64_t resources[RESOURCES]; /* of keepers: the greatest token that each has seen */
 };
 
 struct actor {
@@ -32,6 +33,19 @@ struct actor {
 
 /* The clock of all logs: one for the whole machine. */
 int64_t actor_now_us(void);
+
+uint64_t actor_draw(struct actor *actor, uint64_t below);
+
+/* Writes a call down before it is made, and its answer: that of a grant with what came with it. */
+void actor_log_call(struct actor *actor, const char *verb, const char *style,
+                    const lk_request *request);
+void actor_log_given(struct actor *actor, lk_outcome outcome, const lk_result *result,
+                     const char *given);
+void actor_log_line(const struct actor *actor, const char *line);
+
+/* Whether it is not over yet, and time for what a holder holds a lease for. */
+bool actor_goes_on(const struct actor *actor);
+void actor_hold(struct actor *actor);
 
 /* Plays until `shared->until_us` or until `stop` is set; what is held then is left to perish. */
 void actor_play(struct actor *actor);

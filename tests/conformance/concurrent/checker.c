@@ -6,8 +6,9 @@
  *     checker --must-find KIND LOG...     0: exactly violations of this kind were found
  *
  * The kinds: two-holders (R6, R7a), limit (R7c), order (R7b: a smaller ticket overtaken), draw (R4:
- * a number that does not rise, or is used twice), lost-early (R11: a promise not kept). What cannot
- * be known for certain from outside is not checked; how much was checked is printed.
+ * a number that does not rise, or is used twice), lost-early (R11: a promise not kept), and those
+ * of what was kept by locks: value, fence, work, progress, defect (kept.h). What cannot be known
+ * for certain from outside is not checked; how much was checked is printed.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@
 #include <string.h>
 
 #include "evidence.h"
+#include "kept.h"
 
 struct counts {
     size_t two_holders;
@@ -25,6 +27,7 @@ struct counts {
     size_t sums;     /* of units, compared with a limit */
     size_t arrivals; /* pairs of conflicting arrivals, compared */
     size_t draws;
+    struct kept kept;
 };
 
 enum { PRINTED_MAX = 20 };
@@ -294,7 +297,12 @@ static size_t found_of(const struct counts *counts, const struct evidence *evide
                  {"limit", counts->limit},
                  {"order", counts->order},
                  {"draw", counts->draw},
-                 {"lost-early", evidence->lost_early}};
+                 {"lost-early", evidence->lost_early},
+                 {"value", counts->kept.value},
+                 {"fence", counts->kept.fence},
+                 {"work", counts->kept.work},
+                 {"progress", counts->kept.progress},
+                 {"defect", counts->kept.defect}};
     size_t sum = 0;
     for (size_t i = 0; i < sizeof found / sizeof found[0]; i++) {
         sum += kind == NULL || strcmp(kind, found[i].kind) == 0 ? found[i].count : 0;
@@ -306,7 +314,7 @@ static size_t count_outcomes(const struct evidence *evidence, lk_outcome outcome
     size_t count = 0;
     for (size_t i = 0; i < evidence->call_count; i++) {
         const struct call *call = &evidence->calls[i];
-        count += call->answered_us != EVIDENCE_NEVER && call->outcome == outcome ? 1 : 0;
+        count += call->ended_us != EVIDENCE_NEVER && call->outcome == outcome ? 1 : 0;
     }
     return count;
 }
@@ -323,12 +331,25 @@ static void print_counts(const struct evidence *evidence, const struct counts *c
         printf("# %zu restarts: %zu leases outlived one, %zu longer than they had promised\n",
                evidence->restart_count, evidence->stood_count, evidence->graced_count);
     }
+    if (evidence->fault_count > 0) {
+        printf("# %zu faults; %zu calls UNAVAILABLE\n", evidence->fault_count,
+               count_outcomes(evidence, LK_UNAVAILABLE));
+    }
+    if (counts->kept.values > 0) {
+        printf(
+            "# checked: %zu values, %zu uses of a resource (%zu refused), %zu items, %zu claims\n",
+            counts->kept.values, counts->kept.touches, counts->kept.refused, counts->kept.items,
+            counts->kept.claims);
+    }
     printf("# %zu violations\n", found_of(counts, evidence, NULL));
 }
 
 /* A history in which nothing could be checked proves nothing. */
-static bool says_something(const struct counts *counts) {
-    bool is_enough = counts->pairs > 0 && counts->arrivals > 0 && counts->draws > 0;
+static bool says_something(const struct evidence *evidence, const struct counts *counts) {
+    const struct kept *kept = &counts->kept;
+    bool is_kept = kept->values > 0 && kept->touches > 0 && kept->claims > 0;
+    bool is_enough = counts->pairs > 0 && counts->arrivals > 0 && counts->draws > 0
+                     && (evidence->fault_count == 0 || is_kept);
     if (!is_enough) {
         printf("# too little happened: nothing was tested\n");
     }
@@ -358,9 +379,10 @@ int main(int argc, char **argv) {
     compare_holders(&evidence, &counts);
     compare_order(&evidence, &counts);
     compare_draws(&evidence, &counts);
+    kept_check(&evidence, &counts.kept);
     print_counts(&evidence, &counts);
     size_t found = found_of(&counts, &evidence, NULL);
-    bool good = must_find == NULL ? found == 0 && says_something(&counts)
+    bool good = must_find == NULL ? found == 0 && says_something(&evidence, &counts)
                                   : found > 0 && found == found_of(&counts, &evidence, must_find);
     evidence_free(&evidence);
     return good ? 0 : 1;

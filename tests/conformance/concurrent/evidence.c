@@ -12,6 +12,10 @@
 
 #include "restarts.h"
 
+bool call_locks(const struct call *call) {
+    return call->verb <= VERB_RELEASE;
+}
+
 static bool contains(const char *outer, const char *inner) {
     size_t size = strlen(outer);
     return strncmp(outer, inner, size) == 0 && (inner[size] == '/' || inner[size] == '\0');
@@ -35,7 +39,8 @@ static int64_t greatest(int64_t a, int64_t b) {
 }
 
 static bool same_request(const struct call *a, const struct call *b) {
-    if (a->part_count != b->part_count || strcmp(a->owner, b->owner) != 0) {
+    if (a->part_count != b->part_count || strcmp(a->owner, b->owner) != 0
+        || call_locks(a) != call_locks(b)) {
         return false;
     }
     for (size_t i = 0; i < a->part_count; i++) {
@@ -407,6 +412,8 @@ static void follow(struct evidence *evidence, size_t first, bool *seen) {
         case VERB_RELEASE:
             see_release(evidence, call, &followed);
             break;
+        default: /* about work: kept.c */
+            break;
         }
         restarts_after(evidence, &cursor, call, &followed);
     }
@@ -436,7 +443,7 @@ void evidence_derive(struct evidence *evidence) {
         evidence->ttl_max_us = greatest(evidence->ttl_max_us, evidence->calls[i].ttl_us);
     }
     for (size_t i = 0; i < calls; i++) {
-        if (!seen[i]) {
+        if (!seen[i] && call_locks(&evidence->calls[i])) {
             follow(evidence, i, seen);
         }
     }
@@ -450,4 +457,6 @@ void evidence_free(struct evidence *evidence) {
     free(evidence->arrivals);
     free(evidence->presences);
     free(evidence->restarts);
+    free(evidence->touches);
+    free(evidence->faults);
 }

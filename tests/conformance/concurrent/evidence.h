@@ -19,6 +19,7 @@ enum {
     EVIDENCE_PATH_MAX = 32,
     EVIDENCE_OWNER_MAX = 32,
     EVIDENCE_ROOTS_MAX = 64,
+    EVIDENCE_GIVEN_MAX = 48,
 };
 
 #define EVIDENCE_NEVER INT64_MAX /* the instant of an answer that did not come */
@@ -30,7 +31,15 @@ struct evidence_part {
     uint32_t units; /* exclusive: 0 */
 };
 
-enum evidence_verb { VERB_ASK, VERB_RENEW, VERB_RELEASE };
+enum evidence_verb {
+    VERB_ASK,
+    VERB_RENEW,
+    VERB_RELEASE,
+    VERB_PUSH,
+    VERB_CLAIM,
+    VERB_DONE,
+    VERB_RETRY
+};
 
 struct call {
     unsigned long number;
@@ -46,6 +55,8 @@ struct call {
     uint64_t ticket;
     uint64_t token;
     bool created;
+    uint64_t named; /* the token that a call on work names, or a release puts as the value; or 0 */
+    char given[EVIDENCE_GIVEN_MAX]; /* the value with a grant, the item of a claim; else empty */
 };
 
 /* A stretch of time in which an owner certainly held these parts, under one token. */
@@ -113,6 +124,23 @@ struct restart {
     char roots[EVIDENCE_ROOTS_MAX]; /* that went, each between blanks; empty: all */
 };
 
+/* A token was shown to a resource, which remembers the greatest. */
+struct touch {
+    int64_t begun_us;
+    int64_t ended_us;
+    char owner[EVIDENCE_OWNER_MAX];
+    char path[EVIDENCE_PATH_MAX];
+    uint64_t token;
+    uint64_t before; /* what it remembered */
+};
+
+/* What was done to the store or the way to it. */
+struct fault {
+    int64_t begun_us;
+    int64_t ended_us;
+    char kind[EVIDENCE_GIVEN_MAX];
+};
+
 struct evidence {
     struct call *calls; /* in the order of each log; logs one after the other */
     size_t call_count;
@@ -126,6 +154,11 @@ struct evidence {
     size_t presence_count;
     struct restart *restarts;
     size_t restart_count;
+    struct touch *touches;
+    size_t touch_count;
+    struct fault *faults;
+    size_t fault_count;
+    int64_t drained_us;  /* all queues were empty after the last push; 0: it is not known */
     int64_t ttl_max_us;  /* of any call */
     size_t stood_count;  /* leases that certainly lived behind a restart */
     size_t graced_count; /* of these, those that it gave a longer life */
@@ -133,7 +166,7 @@ struct evidence {
 };
 
 /*
- * Reads one log and appends its calls and its restarts, which are in one log, in their order.
+ * Reads one log and appends what is in it; all restarts are in one log, in their order.
  * False, with a line on stderr: it is no log.
  */
 bool evidence_read(struct evidence *evidence, const char *path);
@@ -143,8 +176,14 @@ void evidence_derive(struct evidence *evidence);
 
 void evidence_free(struct evidence *evidence);
 
+/* An array with room for one more than `count`. Ends the program if there is no memory. */
+void *evidence_grow(void *array, size_t count, size_t size);
+
 /* Whether the store came back from it with an earlier state. */
 bool restart_forgets(const struct restart *restart);
+
+/* Whether it is about locks; the others are about items of work. */
+bool call_locks(const struct call *call);
 
 /* R5 and R6 for parts of different owners. */
 bool evidence_parts_conflict(const struct evidence_part *a, const struct evidence_part *b);

@@ -40,27 +40,37 @@ static bool read_part(const char *text, struct evidence_part *ret_part) {
     return true;
 }
 
-/* NUMBER MICROSECONDS OWNER VERB STYLE TTL_MS PART... */
+static const char *const verbs[] = {
+    [VERB_ASK] = "ask",     [VERB_RENEW] = "renew", [VERB_RELEASE] = "release",
+    [VERB_PUSH] = "push",   [VERB_CLAIM] = "claim", [VERB_DONE] = "done",
+    [VERB_RETRY] = "retry",
+};
+
+static bool verb_of(const char *name, enum evidence_verb *ret_verb) {
+    for (size_t verb = 0; verb < sizeof verbs / sizeof verbs[0]; verb++) {
+        if (strcmp(verbs[verb], name) == 0) {
+            *ret_verb = (enum evidence_verb)verb;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* NUMBER MICROSECONDS OWNER VERB STYLE TTL_MS PART...: a style of digits is a token */
 static bool read_call(char *line, struct call *ret_call) {
     char verb[16];
+    char style[24];
     int64_t ttl_ms;
     int used = 0;
     struct call call = {.answered_us = EVIDENCE_NEVER, .ended_us = EVIDENCE_NEVER};
-    if (sscanf(line, "call %lu %" SCNd64 " %31s %15s %*s %" SCNd64 "%n", &call.number,
-               &call.called_us, call.owner, verb, &ttl_ms, &used)
-        != 5) {
+    if (sscanf(line, "call %lu %" SCNd64 " %31s %15s %23s %" SCNd64 "%n", &call.number,
+               &call.called_us, call.owner, verb, style, &ttl_ms, &used)
+            != 6
+        || !verb_of(verb, &call.verb)) {
         return false;
     }
     call.ttl_us = ttl_ms * 1000;
-    if (strcmp(verb, "ask") == 0) {
-        call.verb = VERB_ASK;
-    } else if (strcmp(verb, "renew") == 0) {
-        call.verb = VERB_RENEW;
-    } else if (strcmp(verb, "release") == 0) {
-        call.verb = VERB_RELEASE;
-    } else {
-        return false;
-    }
+    call.named = strtoull(style, NULL, 10);
     char *rest = line + used;
     for (char *part = strtok_r(NULL, " \n", &rest); part != NULL;
          part = strtok_r(NULL, " \n", &rest)) {
@@ -74,15 +84,15 @@ static bool read_call(char *line, struct call *ret_call) {
     return call.part_count > 0;
 }
 
-/* NUMBER MICROSECONDS OUTCOME TICKET TOKEN CREATED, of the call before it. */
+/* NUMBER MICROSECONDS OUTCOME TICKET TOKEN CREATED [GIVEN], of the call before it. */
 static bool read_answer(const char *line, struct call *call) {
     unsigned long number;
     int64_t answered_us;
     char name[24];
     int created;
-    if (sscanf(line, "answer %lu %" SCNd64 " %23s %" SCNu64 " %" SCNu64 " %d", &number,
-               &answered_us, name, &call->ticket, &call->token, &created)
-            != 6
+    if (sscanf(line, "answer %lu %" SCNd64 " %23s %" SCNu64 " %" SCNu64 " %d %47s", &number,
+               &answered_us, name, &call->ticket, &call->token, &created, call->given)
+            < 6
         || number != call->number || call->ended_us != EVIDENCE_NEVER
         || answered_us < call->called_us || !outcome_of(name, &call->outcome)) {
         return false;
@@ -95,17 +105,16 @@ static bool read_answer(const char *line, struct call *call) {
     return true;
 }
 
-static struct call *add_call(struct evidence *evidence) {
-    if (evidence->call_count % GROWTH == 0) {
-        struct call *calls =
-            realloc(evidence->calls, (evidence->call_count + GROWTH) * sizeof *calls);
-        if (calls == NULL) {
-            fputs("checker: out of memory\n", stderr);
-            exit(2);
-        }
-        evidence->calls = calls;
+void *evidence_grow(void *array, size_t count, size_t size) {
+    void *grown = array;
+    if (count % GROWTH == 0) {
+        grown = realloc(array, (count + GROWTH) * size);
     }
-    return &evidence->calls[evidence->call_count];
+    if (grown == NULL) {
+        fputs("checker: out of memory\n", stderr);
+        exit(2);
+    }
+    return grown;
 }
 
 /* ["unnoticed"] ["of" ROOT...], what may come behind the instants. */
@@ -131,11 +140,7 @@ static bool read_restart_words(char *words, struct restart *restart) {
 /* GONE BACK, and if it forgets KEPT TAKEN and words: of one after the last one was over. */
 static bool read_restart(char *line, struct evidence *evidence) {
     size_t count = evidence->restart_count;
-    struct restart *restarts = realloc(evidence->restarts, (count + 1) * sizeof *restarts);
-    if (restarts == NULL) {
-        fputs("checker: out of memory\n", stderr);
-        exit(2);
-    }
+    struct restart *restarts = evidence_grow(evidence->restarts, count, sizeof *restarts);
     evidence->restarts = restarts;
     evidence->restart_count++;
     struct restart *restart = &restarts[count];
@@ -147,7 +152,9 @@ static bool read_restart(char *line, struct evidence *evidence) {
     if (instants == 2) {
         restart->kept_us = EVIDENCE_NEVER;
         restart->taken_us = restart->gone_us;
-    } else if (instants != 4 || !read_restart_words(line + used, restart)) {
+        (void)sscanf(line, "restart %*d %*d%n", &used);
+    }
+    if ((instants != 2 && instants != 4) || !read_restart_words(line + used, restart)) {
         return false;
     }
     int64_t first_us = restart_forgets(restart) ? restart->kept_us : restart->gone_us;
@@ -156,24 +163,61 @@ static bool read_restart(char *line, struct evidence *evidence) {
            && (count == 0 || first_us > restarts[count - 1].back_us);
 }
 
+/* BEGUN ENDED OWNER PATH TOKEN BEFORE */
+static bool read_touch(const char *line, struct evidence *evidence) {
+    evidence->touches =
+        evidence_grow(evidence->touches, evidence->touch_count, sizeof *evidence->touches);
+    struct touch *touch = &evidence->touches[evidence->touch_count++];
+    return sscanf(line, "touch %" SCNd64 " %" SCNd64 " %31s %31s %" SCNu64 " %" SCNu64,
+                  &touch->begun_us, &touch->ended_us, touch->owner, touch->path, &touch->token,
+                  &touch->before)
+           == 6;
+}
+
+/* BEGUN ENDED KIND */
+static bool read_fault(const char *line, struct evidence *evidence) {
+    evidence->faults =
+        evidence_grow(evidence->faults, evidence->fault_count, sizeof *evidence->faults);
+    struct fault *fault = &evidence->faults[evidence->fault_count++];
+    return sscanf(line, "fault %" SCNd64 " %" SCNd64 " %47s", &fault->begun_us, &fault->ended_us,
+                  fault->kind)
+           == 3;
+}
+
+static bool read_line(struct evidence *evidence, char *line, size_t first) {
+    if (line[0] == '#') {
+        return true;
+    }
+    if (strncmp(line, "call ", 5) == 0) {
+        evidence->calls =
+            evidence_grow(evidence->calls, evidence->call_count, sizeof *evidence->calls);
+        bool good = read_call(line, &evidence->calls[evidence->call_count]);
+        evidence->call_count += good ? 1 : 0;
+        return good;
+    }
+    if (strncmp(line, "restart ", 8) == 0) {
+        return read_restart(line, evidence);
+    }
+    if (strncmp(line, "touch ", 6) == 0) {
+        return read_touch(line, evidence);
+    }
+    if (strncmp(line, "fault ", 6) == 0) {
+        return read_fault(line, evidence);
+    }
+    if (strncmp(line, "drained ", 8) == 0) {
+        return sscanf(line, "drained %" SCNd64, &evidence->drained_us) == 1;
+    }
+    return evidence->call_count > first
+           && read_answer(line, &evidence->calls[evidence->call_count - 1]);
+}
+
 bool evidence_read(struct evidence *evidence, const char *path) {
     char line[LINE_BYTES_MAX];
     size_t first = evidence->call_count;
     FILE *in = fopen(path, "r");
     bool good = in != NULL;
     while (good && fgets(line, sizeof line, in) != NULL) {
-        if (line[0] == '#') {
-            continue;
-        }
-        if (strncmp(line, "call ", 5) == 0) {
-            good = read_call(line, add_call(evidence));
-            evidence->call_count += good ? 1 : 0;
-        } else if (strncmp(line, "restart ", 8) == 0) {
-            good = read_restart(line, evidence);
-        } else {
-            good = evidence->call_count > first
-                   && read_answer(line, &evidence->calls[evidence->call_count - 1]);
-        }
+        good = read_line(evidence, line, first);
     }
     if (!good) {
         fprintf(stderr, "checker: %s is no log: %s\n", path, in != NULL ? line : "cannot be read");

@@ -4,7 +4,8 @@
  * and replaced by new ones, each writing a log of its own. Judges nothing: that is checker.c's,
  * which this program runs on the logs at the end.
  *
- *     history [--one-root] [--slow] [--silent] [--restarts PROGRAM] STORE_URL CHECKER [LK [--kill]]
+ *     history [--one-root] [--slow] [--silent] [--restarts PROGRAM | --faults PROGRAM]
+ *             STORE_URL CHECKER [LK [--kill]]
  *
  * {fresh} in the URL is replaced by a fresh path, {name} by a fresh word. Where the store outlives
  * its users, actors are processes and are killed with SIGKILL; else they are threads that stop in
@@ -13,7 +14,9 @@
  * and with their connections open, and then go on. --restarts: a fail-over, or a backup that is
  * restored, at random moments while all go on, by `PROGRAM --restart MS URL`: what happens in the
  * last MS milliseconds before the store goes is to be lost, and what is printed, a line that begins
- * with "restart" (evidence_read.c), is for the checker. LK_TEST_SEED chooses the history,
+ * with "restart" (evidence_read.c), is for the checker. --faults: in the same way `PROGRAM --fault
+ * NUMBER URL` does one thing to the store that loses nothing, by that number, and prints what it
+ * was; and some more of the processes are keepers (keeper.c). LK_TEST_SEED chooses the history,
  * LK_TEST_SCALE (percent) how long it is. On a machine so busy that there is little to judge by
  * then, it goes on until there is.
  */
@@ -37,9 +40,11 @@
 #include "actor.h"
 #include "client/store.h"
 #include "engine/engine.h"
+#include "keeper.h"
 
 enum {
     ACTORS = 8,
+    KEEPERS = 4,
     DURATION_MS = 4000, /* at 100 percent */
     DURATION_MIN_MS = 1500,
     DURATION_MAX_MS = 60000, /* for these many answers */
@@ -75,6 +80,8 @@ struct history {
     bool kills_service;
     unsigned service_kills;
     const char *restarter; /* NULL: none */
+    bool faults;           /* that is what it does; some are keepers */
+    unsigned count;        /* of slots in use */
     pid_t restarting;      /* 0: it does not run */
     unsigned restarts;
     int restart_log;
@@ -85,7 +92,7 @@ struct history {
         struct actor actor;
         unsigned requests_max;
         int64_t silent_until_us; /* 0: it is not stopped */
-    } slots[ACTORS];
+    } slots[ACTORS + KEEPERS];
 };
 
 static _Noreturn void give_up(const char *what) {
@@ -165,7 +172,7 @@ static void actor_start(struct history *history, struct slot *slot) {
     }
     if (slot->process == 0) {
         slot->actor.store = open_store(history);
-        actor_play(&slot->actor);
+        (slot < &history->slots[ACTORS] ? actor_play : keeper_play)(&slot->actor);
         lk_close(slot->actor.store);
         /* The leak checker that exit() starts stops its process to look at it, and waits for ever
          * when a SIGCONT comes in between. */
@@ -244,8 +251,10 @@ static void restart_service(struct history *history) {
 /* ---- restarts by a program ------------------------------------------------------------------- */
 
 static void begin_restart(struct history *history) {
-    char lost_ms[24];
-    snprintf(lost_ms, sizeof lost_ms, "%" PRIu64, LOST_MIN_MS + draw(history, LOST_SPREAD_MS));
+    char number[24];
+    uint64_t lost_ms = LOST_MIN_MS + draw(history, LOST_SPREAD_MS);
+    snprintf(number, sizeof number, "%" PRIu64,
+             history->faults ? draw(history, UINT32_MAX) : lost_ms);
     fflush(stdout);
     history->restarting = fork();
     if (history->restarting < 0) {
@@ -253,8 +262,8 @@ static void begin_restart(struct history *history) {
     }
     if (history->restarting == 0) {
         if (dup2(history->restart_log, STDOUT_FILENO) >= 0) {
-            execl(history->restarter, history->restarter, "--restart", lost_ms, history->url,
-                  (char *)NULL);
+            execl(history->restarter, history->restarter, history->faults ? "--fault" : "--restart",
+                  number, history->url, (char *)NULL);
         }
         give_up(history->restarter);
     }
@@ -300,7 +309,7 @@ static void silence(struct history *history, struct slot *slot) {
 
 /* Lets those go on whose time has come; `all`: everyone. */
 static void end_silences(struct history *history, bool all) {
-    for (unsigned i = 0; i < ACTORS; i++) {
+    for (unsigned i = 0; i < history->count; i++) {
         struct slot *slot = &history->slots[i];
         if (slot->silent_until_us != 0 && (all || slot->silent_until_us <= actor_now_us())) {
             kill(slot->process, SIGCONT);
@@ -326,13 +335,13 @@ static void prolong(struct history *history, int64_t last_us) {
 static void play(struct history *history) {
     int64_t last_us = actor_now_us() + INT64_C(1000) * DURATION_MAX_MS;
 
-    for (unsigned i = 0; i < ACTORS; i++) {
+    for (unsigned i = 0; i < history->count; i++) {
         /* Most have one request at a time, so that the order of grants is known from outside. */
         history->slots[i].requests_max = i % 4 == 3 ? 3 : 1;
         actor_start(history, &history->slots[i]);
     }
     while (!is_over(history)) {
-        struct slot *victim = &history->slots[draw(history, ACTORS)];
+        struct slot *victim = &history->slots[draw(history, history->count)];
         sleep_ms((KILL_EVERY_MS / 2 + (int64_t)draw(history, KILL_EVERY_MS)) * history->pace);
         end_silences(history, false);
         consider_restart(history);
@@ -348,21 +357,26 @@ static void play(struct history *history) {
     }
     end_silences(history, true);
     end_restart(history, 0);
-    for (unsigned i = 0; i < ACTORS; i++) {
+    for (unsigned i = 0; i < history->count; i++) {
         actor_end(history, &history->slots[i], false);
     }
 }
 
 /* Whatever the killed left must perish: then each root can be had alone. */
 static bool close_roots(struct history *history) {
-    static const char *const roots[] = {"r", "pool", "t"};
+    static const char *const roots[] = {"r", "pool", "t", "s", "v"}; /* with faults the last */
+    size_t count = sizeof roots / sizeof roots[0] - (history->faults ? 0 : 2);
     struct slot *slot = &history->slots[0];
     bool good = true;
     actor_prepare(history, slot);
     if (slot->actor.store == NULL) {
         slot->actor.store = open_store(history);
     }
-    for (size_t i = 0; i < sizeof roots / sizeof roots[0]; i++) {
+    if (history->faults && !keeper_close(&slot->actor, CLOSE_WAIT_MS)) {
+        puts("# what was kept cannot be had at the end");
+        good = false;
+    }
+    for (size_t i = 0; good && i < count; i++) {
         lk_outcome outcome = actor_close(&slot->actor, roots[i], CLOSE_WAIT_MS);
         if (outcome != LK_GRANTED) {
             printf("# %s is not free at the end: %s\n", roots[i], lk_outcome_name(outcome));
@@ -458,8 +472,10 @@ static int remove_one(const char *path, const struct stat *status, int type, str
 static int read_options(struct history *history, int argc, char **argv) {
     int at = 1;
     for (; at < argc && argv[at][0] == '-'; at++) {
-        if (strcmp(argv[at], "--restarts") == 0 && at + 1 < argc) {
+        bool faults = strcmp(argv[at], "--faults") == 0;
+        if ((faults || strcmp(argv[at], "--restarts") == 0) && at + 1 < argc) {
             history->restarter = argv[++at];
+            history->faults = faults;
             continue;
         }
         history->one_root = history->one_root || strcmp(argv[at], "--one-root") == 0;
@@ -477,7 +493,7 @@ static void print_figures(const struct history *history) {
         printf("# the service was killed %u times\n", history->service_kills);
     }
     if (history->restarter != NULL) {
-        printf("# %u restarts that forget\n", history->restarts);
+        printf("# %u %s\n", history->restarts, history->faults ? "faults" : "restarts that forget");
     }
 }
 
@@ -489,8 +505,9 @@ int main(int argc, char **argv) {
     argc -= options;
     argv += options;
     if (argc < 3 || argc > 5 || (argc == 5 && strcmp(argv[4], "--kill") != 0)) {
-        fputs("usage: history [--one-root] [--slow] [--silent] [--restarts PROGRAM] STORE_URL"
-              " CHECKER [LK [--kill]]\n",
+        fputs("usage: history [--one-root] [--slow] [--silent]"
+              " [--restarts PROGRAM | --faults PROGRAM]"
+              " STORE_URL CHECKER [LK [--kill]]\n",
               stderr);
         return 2;
     }
@@ -508,6 +525,7 @@ int main(int argc, char **argv) {
     history.random = seed();
     history.processes = outlives_its_users(argv[1]);
     history.silences = history.silences && history.processes;
+    history.count = ACTORS + (history.faults ? KEEPERS : 0);
     url_make(&history, argv[1]);
     history.kills_service = argc == 5;
     if (history.kills_service || history.restarter != NULL) {
@@ -527,7 +545,7 @@ int main(int argc, char **argv) {
     printf("1..2\n%s 1 - every root is free at the end\n%s 2 - what was seen keeps the rules\n",
            free_at_the_end ? "ok" : "not ok", right ? "ok" : "not ok");
     if (history.restarter != NULL && history.restarts == 0) {
-        printf("# there was no restart: nothing was tested\n");
+        printf("# the store did not go: nothing was tested\n");
     } else if (right && free_at_the_end) {
         nftw(history.folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
         return 0;

@@ -142,13 +142,19 @@ static lk_outcome receive(struct lk_redis_link *link, const struct lk_patience *
 lk_outcome lk_redis_exchange(struct lk_redis_link *link, const struct lk_redis_words *words,
                              const struct lk_patience *patience, redisReply **ret_reply,
                              lk_error *error) {
-    lk_outcome outcome = lk_redis_send(link, words, patience, error);
+    lk_outcome outcome;
 
+    link->has_answer_to_come = true;
+    outcome = lk_redis_send(link, words, patience, error);
     if (outcome != LK_OK) {
         return outcome;
     }
     outcome = receive(link, patience, ret_reply);
-    return outcome == LK_OK ? LK_OK : fail(link, outcome, error);
+    if (outcome != LK_OK) {
+        return fail(link, outcome, error);
+    }
+    link->has_answer_to_come = false;
+    return LK_OK;
 }
 
 lk_outcome lk_redis_exchange_text(struct lk_redis_link *link, const char *const *texts,

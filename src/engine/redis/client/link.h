@@ -23,6 +23,7 @@ struct lk_redis_link {
     bool is_cluster;
     int major; /* of the server's version */
     bool has_script;
+    bool has_answer_to_come; /* to a command that was given up: the next answer is not the next's */
 };
 
 /* A command: its words, in order. */

@@ -152,6 +152,10 @@ lk_outcome lk_redis_topology_take_node(struct lk_redis_topology *topology, int n
 }
 
 void lk_redis_topology_give(struct lk_redis_topology *topology, struct lk_redis_link *link) {
+    if (link->has_answer_to_come) {
+        lk_redis_topology_drop(topology, link);
+        return;
+    }
     pthread_mutex_lock(&topology->mutex);
     if (topology->nodes[link->node].idle_count < LK_REDIS_IDLE_MAX) {
         link->next = topology->nodes[link->node].idle;
