@@ -5,7 +5,9 @@ PREFIX  ?= /usr/local
 OPTIONS ?=
 TESTS   ?=
 
-.PHONY: all check test demo bench deb install uninstall clean format help
+ENGINES = model sqlite postgresql mysql redis service shm
+
+.PHONY: all check test demo bench $(ENGINES:%=bench-%) deb install uninstall clean format help
 
 all:
 	@tools/install-deps build
@@ -19,7 +21,13 @@ demo: all
 	@tools/install-deps demo
 	@tools/demo/run $(BUILD)/lk
 bench: all
-	@ninja -C $(BUILD) bench
+	@tools/install-deps bench
+	@tools/configure $(BUILD) -Dbench=true $(OPTIONS)
+	@ninja -C $(BUILD) measure
+$(ENGINES:%=bench-%): bench-%: all
+	@tools/install-deps bench-$*
+	@tools/configure $(BUILD) -Dbench=true $(OPTIONS)
+	@ninja -C $(BUILD) measure-$*
 deb:
 	@tools/deb $(BUILD)-deb
 install: all
@@ -33,13 +41,15 @@ clean:
 format:
 	@tools/format
 help:
-	@sed -n 's/^#: //p' Makefile
+	@sed -n 's/^#: //p' Makefile | sed 's/$$(ENGINES)/$(ENGINES)/'
 
 #: make                     builds $(BUILD)/lk and liblockkeeper; installs what building needs
 #: make demo                the main job on real input: tests, a reset, a kill; draws and checks it
 #: make check               the tests that a change needs before each commit, in about a minute
 #: make test                every test; the last line is `N passed, N failed`
-#: make bench               what things cost, beside their bars and peers
+#: make bench               what things cost, beside their bars and peers, in more than an hour;
+#:                          writes bench/results and docs/performance.md; LK_BENCH=short is quick
+#: make bench-ENGINE        one of $(ENGINES)
 #: make install PREFIX=/x   (DESTDIR=/stage) program, library, headers, pkg-config file
 #: make deb                 a Debian package of all that is installed, in $(BUILD)-deb
 #: make uninstall           removes what the last `make install` put there
