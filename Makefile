@@ -7,8 +7,9 @@ TESTS   ?=
 MINUTES ?= 5
 SEED    ?=
 ENGINES ?= sqlite service service-ephemeral postgresql mysql redis redis-cluster shm
+BENCHES  = model sqlite postgresql mysql redis service shm
 
-.PHONY: all check test torture demo bench deb install uninstall clean format help
+.PHONY: all check test torture demo bench $(BENCHES:%=bench-%) deb install uninstall clean format help
 
 all:
 	@tools/install-deps build
@@ -27,7 +28,13 @@ demo: all
 	@tools/install-deps demo
 	@tools/demo/run $(BUILD)/lk
 bench: all
-	@ninja -C $(BUILD) bench
+	@tools/install-deps bench
+	@tools/configure $(BUILD) -Dbench=true $(OPTIONS)
+	@ninja -C $(BUILD) measure
+$(BENCHES:%=bench-%): bench-%: all
+	@tools/install-deps bench-$*
+	@tools/configure $(BUILD) -Dbench=true $(OPTIONS)
+	@ninja -C $(BUILD) measure-$*
 deb:
 	@tools/deb $(BUILD)-deb
 install: all
@@ -41,15 +48,17 @@ clean:
 format:
 	@tools/format
 help:
-	@sed -n 's/^#: //p' Makefile
+	@sed -n 's/^#: //p' Makefile | sed 's/$$(BENCHES)/$(BENCHES)/'
 
 #: make                     builds $(BUILD)/lk and liblockkeeper; installs what building needs
 #: make demo                the main job on real input: tests, a reset, a kill; draws and checks it
 #: make check               the tests that a change needs before each commit, in about a minute
 #: make test                every test; the last line is `N passed, N failed`
-#: make torture              clients on every store while servers die, disks fill and answers are lost;
+#: make torture             clients on every store while servers die, disks fill, answers are lost;
 #:                          MINUTES=5 for each store, SEED=N, ENGINES='sqlite redis'
-#: make bench               what things cost, beside their bars and peers
+#: make bench               what things cost, beside their bars and peers, in more than an hour;
+#:                          writes bench/results and docs/performance.md; LK_BENCH=short is quick
+#: make bench-ENGINE        one of $(BENCHES)
 #: make install PREFIX=/x   (DESTDIR=/stage) program, library, headers, pkg-config file
 #: make deb                 a Debian package of all that is installed, in $(BUILD)-deb
 #: make uninstall           removes what the last `make install` put there

@@ -10,6 +10,9 @@
 const char *by_hand_url(void) {
     static char text[512];
 
+    if (getenv("LK_TEST_SERVER") == NULL) {
+        bench_give_up("to be run by tests/postgresql/with_server.sh");
+    }
     if (text[0] == '\0') {
         (void)snprintf(text, sizeof text, "postgresql://postgres@/postgres?host=%s",
                        getenv("LK_TEST_SERVER"));
@@ -26,12 +29,33 @@ PGconn *by_hand_connect(void) {
     return connection;
 }
 
-void by_hand_run(PGconn *connection, const char *sql, int count, const char *const *values,
-                 char *ret_text, size_t size) {
-    PGresult *result = PQexecParams(connection, sql, count, NULL, values, NULL, NULL, 0);
+static void check(PGconn *connection, const PGresult *result, const char *what) {
     if (PQresultStatus(result) != PGRES_TUPLES_OK && PQresultStatus(result) != PGRES_COMMAND_OK) {
-        bench_give_up("%.60s: %s", sql, PQerrorMessage(connection));
+        bench_give_up("%.60s: %s", what, PQerrorMessage(connection));
     }
+}
+
+void by_hand_prepare(PGconn *connection, const char *name, const char *sql) {
+    PGresult *result = PQprepare(connection, name, sql, 0, NULL);
+
+    check(connection, result, sql);
+    PQclear(result);
+}
+
+void by_hand_run(PGconn *connection, const char *name, int count, const char *const *values,
+                 char *ret_text, size_t size) {
+    PGresult *result = PQexecPrepared(connection, name, count, values, NULL, NULL, 0);
+
+    check(connection, result, name);
     (void)snprintf(ret_text, size, "%s", PQntuples(result) > 0 ? PQgetvalue(result, 0, 0) : "");
     PQclear(result);
+}
+
+void by_hand_execute(const char *sql) {
+    PGconn *connection = by_hand_connect();
+    PGresult *result = PQexec(connection, sql);
+
+    check(connection, result, sql);
+    PQclear(result);
+    PQfinish(connection);
 }

@@ -12,8 +12,17 @@ const char *by_hand_url(void);
 /* For PQfinish(). */
 PGconn *by_hand_connect(void);
 
-/* Runs a statement with `count` values; *ret_text: the first column of the first row, or "". */
-void by_hand_run(PGconn *connection, const char *sql, int count, const char *const *values,
+/* Has a statement parsed once, under that name, as the library does with its own. */
+void by_hand_prepare(PGconn *connection, const char *name, const char *sql);
+
+/*
+ * Runs a prepared statement with `count` values; *ret_text: the first column of the first row, or
+ * "".
+ */
+void by_hand_run(PGconn *connection, const char *name, int count, const char *const *values,
                  char *ret_text, size_t size);
+
+/* Runs statements once, which are not measured. */
+void by_hand_execute(const char *sql);
 
 #endif

@@ -6,23 +6,26 @@
  *
  *     bench-canal [limit_counters.erl]
  *
- * Peers of shared memory take turns, many short ones, and the least of each is reported: what else
- * the machine does only adds.
+ * Peers of shared memory take turns, many short ones. What is told is the middle of the turns: the
+ * least of them would leave out most of what processes cost that contend for a line of the cache.
  */
 #include "lockkeeper/canal.h"
 
 #include <pthread.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "bench.h"
+#include "companion.h"
 
 enum {
     TURNS = 40,
@@ -31,6 +34,8 @@ enum {
     KEY_TEXT_MAX = 14,
     CHILDREN_MAX = 2,
     ERLANG_PAIRS = 100000,
+    PAIRS_SMOKE = 500,
+    BLOCKS = 5, /* of turns, whose middles are told */
 };
 
 /* What all processes see. Each counter has two cache lines of its own. */
@@ -226,9 +231,13 @@ static void worker_begin(struct worker *worker) {
     }
 }
 
+static size_t pairs(void) {
+    return bench_count(PAIRS, PAIRS_SMOKE);
+}
+
 static void take_turn(struct worker *worker, const struct peer *peer) {
     worker->bench->shared->began_ns[worker->number] = bench_now_ns();
-    for (size_t i = 0; i < PAIRS; i++) {
+    for (size_t i = 0; i < pairs(); i++) {
         peer->pair(worker, key_of(worker, i));
     }
     worker->bench->shared->ended_ns[worker->number] = bench_now_ns();
@@ -243,7 +252,7 @@ static double span_ns(const struct shared *shared, size_t processes) {
         began_ns = shared->began_ns[i] < began_ns ? shared->began_ns[i] : began_ns;
         ended_ns = shared->ended_ns[i] > ended_ns ? shared->ended_ns[i] : ended_ns;
     }
-    return (double)(ended_ns - began_ns) / PAIRS;
+    return (double)(ended_ns - began_ns) / (double)pairs();
 }
 
 /* All turns of one process, each begun together with the others'. */
@@ -270,8 +279,12 @@ static void await_ready(struct shared *shared, uint32_t count) {
     }
 }
 
-/* ret_ns: of each peer the least ns per pair, of the slowest of the processes in that turn. */
-static void measure(size_t processes, size_t key_count, bool apart, double ret_ns[PEERS]) {
+/* What a pair cost in the turns of each peer, of the slowest of the processes in that turn. */
+struct turns {
+    double ns[PEERS][TURNS];
+};
+
+static void measure(size_t processes, size_t key_count, bool apart, struct turns *ret_turns) {
     struct bench bench = {0};
     uint32_t ready = (uint32_t)processes;
 
@@ -282,23 +295,16 @@ static void measure(size_t processes, size_t key_count, bool apart, double ret_n
 
         worker.shares = apart ? processes : 1;
         if (fork() == 0) {
+            (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* it spins until it is told its turn */
             work(&worker);
         }
     }
     await_ready(bench.shared, ready);
-    for (size_t peer = 0; peer < PEERS; peer++) {
-        ret_ns[peer] = 1e18;
-    }
     for (uint32_t turn = 1; turn <= TURNS * PEERS; turn++) {
-        double taken_ns;
-
         atomic_store(&bench.shared->turn, turn);
         ready += (uint32_t)processes;
         await_ready(bench.shared, ready);
-        taken_ns = span_ns(bench.shared, processes);
-        if (taken_ns < ret_ns[turn % PEERS]) {
-            ret_ns[turn % PEERS] = taken_ns;
-        }
+        ret_turns->ns[turn % PEERS][(turn - 1) / PEERS] = span_ns(bench.shared, processes);
     }
     while (wait(NULL) > 0) {
         /* until all have ended */
@@ -306,51 +312,87 @@ static void measure(size_t processes, size_t key_count, bool apart, double ret_n
     shared_end(&bench);
 }
 
+/* The middles of blocks of turns, one after the other, as rounds of a comparison. */
+static void blocks_of(const double turns[TURNS], double ret_ns[BLOCKS]) {
+    for (size_t i = 0; i < BLOCKS; i++) {
+        double block[TURNS / BLOCKS];
+
+        memcpy(block, turns + i * (TURNS / BLOCKS), sizeof block);
+        ret_ns[i] = bench_median(block, TURNS / BLOCKS);
+    }
+}
+
+static double middle_of(const double turns[TURNS]) {
+    double copy[TURNS];
+
+    memcpy(copy, turns, sizeof copy);
+    return bench_median(copy, TURNS);
+}
+
 /* ---- Erlang ---------------------------------------------------------------------------------- */
 
-/* ns per pair and process; 0: there is no Erlang here. */
-static double erlang_ns(const char *source, size_t processes, size_t key_count) {
-    char command[512];
-    double figure = 0;
-    FILE *pipe;
+/* Compiles the program to a folder of its own, and runs it from there. */
+static void print_erlang(const char *source, size_t processes, size_t key_count,
+                         const double own_ns[BLOCKS]) {
+    static const char what[] = "acquire + release";
+    static const char name[] = "Erlang: counters and a manager";
+    char command[1024];
+    const char *const words[] = {"sh", "-c", command, NULL};
+    double peer_ns[BLOCKS];
+    struct companion peer;
+    char why[BENCH_TEXT_BYTES];
 
     (void)snprintf(command, sizeof command,
+                   "command -v erlc >/dev/null || { echo 'no: Erlang is not installed'; exit; }; "
                    "d=$(mktemp -d) && erlc -o \"$d\" '%s' >&2 && ERL_CRASH_DUMP=/dev/null "
-                   "erl -noshell -pa \"$d\" -s limit_counters main %zu %zu %d; rm -rf \"$d\"",
-                   source, processes, key_count, ERLANG_PAIRS);
-    pipe = popen(command, "r");
-    if (pipe == NULL || fscanf(pipe, "%lf", &figure) != 1) {
-        figure = 0;
+                   "erl -noshell -pa \"$d\" -s limit_counters main %zu %zu %zu; rm -rf \"$d\"",
+                   source, processes, key_count, bench_count(ERLANG_PAIRS, PAIRS_SMOKE));
+    if (!companion_start(&peer, words, why)) {
+        bench_missing_print(what, name, why);
+        return;
     }
-    if (pipe != NULL) {
-        (void)pclose(pipe);
+    (void)companion_round(&peer, "warm up");
+    for (size_t i = 0; i < BLOCKS; i++) {
+        peer_ns[i] = companion_round(&peer, "go");
     }
-    return figure;
+    companion_stop(&peer);
+    bench_comparison_print(&(struct bench_comparison){.what = what,
+                                                      .peer = name,
+                                                      .unit = "ns",
+                                                      .is_cost = true,
+                                                      .bar = 10,
+                                                      .ours = own_ns,
+                                                      .theirs = peer_ns,
+                                                      .count = BLOCKS});
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-static void print_peers(const double ns[PEERS], size_t key_count) {
-    for (size_t peer = 0; peer < PEERS; peer++) {
-        bench_figure_print(peers[peer].name, ns[peer], "ns/pair");
-    }
-    if (key_count == 1) {
-        bench_at_most_print("canal.h to bare compare-and-swap", ns[CANAL] / ns[SWAP], 3, "times");
-    } else {
-        bench_at_most_print("canal.h to that, found by its key", ns[CANAL] / ns[HASHED], 3,
-                            "times");
-    }
+/* What canal.h must reach of the bare thing that does the same: three times its time. */
+static double bar_beside(size_t peer, size_t key_count) {
+    return peer == (key_count == 1 ? (size_t)SWAP : (size_t)HASHED) ? 1.0 / 3 : 0;
 }
 
-static void print_erlang(const char *source, size_t processes, size_t key_count, double own_ns) {
-    double peer_ns = source != NULL ? erlang_ns(source, processes, key_count) : 0;
+static void print_all(const char *title, const char *erlang, size_t processes, size_t key_count,
+                      const struct turns *turns) {
+    double own_ns[BLOCKS];
 
-    if (peer_ns > 0) {
-        bench_figure_print("Erlang: counters and a manager", peer_ns, "ns/pair");
-        bench_at_least_print("canal.h against Erlang", peer_ns / own_ns, 50, "times");
-    } else {
-        printf("Erlang is not here (erlang-base): its figure is missing\n");
+    bench_title_print(title);
+    blocks_of(turns->ns[CANAL], own_ns);
+    for (size_t peer = 0; peer < CANAL; peer++) {
+        double peer_ns[BLOCKS];
+
+        blocks_of(turns->ns[peer], peer_ns);
+        bench_comparison_print(&(struct bench_comparison){.what = "acquire + release",
+                                                          .peer = peers[peer].name,
+                                                          .unit = "ns",
+                                                          .is_cost = true,
+                                                          .bar = bar_beside(peer, key_count),
+                                                          .ours = own_ns,
+                                                          .theirs = peer_ns,
+                                                          .count = BLOCKS});
     }
+    print_erlang(erlang, processes, key_count, own_ns);
 }
 
 static void bench_full(void) {
@@ -367,45 +409,34 @@ static void bench_full(void) {
         bench_give_up("no region");
     }
     began_ns = bench_now_ns();
-    for (size_t i = 0; i < PAIRS; i++) {
+    for (size_t i = 0; i < pairs(); i++) {
         (void)lk_canal_acquire(holder, "k", 1, 1, 1, &permit);
     }
     bench_figure_print("a full answer, no other holder",
-                       (double)(bench_now_ns() - began_ns) / PAIRS, "ns");
+                       (double)(bench_now_ns() - began_ns) / (double)pairs(), "ns");
     lk_canal_close(canal);
     (void)lk_canal_remove(name);
 }
 
 int main(int argc, char **argv) {
     const char *erlang = argc > 1 ? argv[1] : ERLANG_SOURCE;
-    static const size_t key_counts[] = {1, MANY_KEYS};
-    double alone[PEERS];
-    double both[PEERS];
+    static struct turns alone;
+    static struct turns both;
 
-    printf("Counters in shared memory\n");
-    bench_machine_print();
-    for (size_t i = 0; i < 2; i++) {
-        char title[64];
-
-        (void)snprintf(title, sizeof title, "1 process, %zu key%s", key_counts[i],
-                       key_counts[i] == 1 ? "" : "s");
-        measure(1, key_counts[i], false, alone);
-        bench_title_print(title);
-        print_peers(alone, key_counts[i]);
-        print_erlang(erlang, 1, key_counts[i], alone[CANAL]);
-    }
-    measure(2, 1, false, both);
-    bench_title_print("2 processes, 1 key");
-    print_peers(both, 1);
-    print_erlang(erlang, 2, 1, both[CANAL]);
-    measure(2, MANY_KEYS, true, both);
-    bench_title_print("2 processes, 100000 keys, each its half");
-    print_peers(both, MANY_KEYS);
-    print_erlang(erlang, 2, MANY_KEYS, both[CANAL]);
+    bench_begin("bench-canal", "Counters in shared memory");
+    measure(1, 1, false, &alone);
+    print_all("1 process, 1 key", erlang, 1, 1, &alone);
+    measure(1, MANY_KEYS, false, &alone);
+    print_all("1 process, 100,000 keys", erlang, 1, MANY_KEYS, &alone);
+    measure(2, 1, false, &both);
+    print_all("2 processes, 1 key", erlang, 2, 1, &both);
+    measure(2, MANY_KEYS, true, &both);
+    print_all("2 processes, 100,000 keys, each its half", erlang, 2, MANY_KEYS / 2, &both);
     bench_title_print("Two cores");
-    bench_figure_print("canal.h, pairs/s of two to pairs/s of one", 2 * alone[CANAL] / both[CANAL],
-                       "times");
-    bench_figure_print("bare compare-and-swap, the same", 2 * alone[SWAP] / both[SWAP], "times");
+    bench_figure_print("canal.h, pairs/s of two to pairs/s of one",
+                       2 * middle_of(alone.ns[CANAL]) / middle_of(both.ns[CANAL]), "times");
+    bench_figure_print("bare compare-and-swap, the same",
+                       2 * middle_of(alone.ns[SWAP]) / middle_of(both.ns[SWAP]), "times");
     bench_full();
     return 0;
 }

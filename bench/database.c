@@ -10,12 +10,12 @@
 #include "lockkeeper/lockkeeper.h"
 
 enum {
-    ROUNDS = 3,
+    DEAD_ROUNDS = 3,
     CLIENTS_MAX = 25,
     WARM_UP = 16, /* what a client does before the clock starts: more than it takes to keep plans */
 };
 
-#define ROUND_NS INT64_C(2000000000)
+enum { ROUND_MS = 1000 };
 
 /* Met twice before a round: when all are warm, and when its end is known. */
 static pthread_barrier_t line;
@@ -122,7 +122,7 @@ static double play(const struct database_bench *bench, database_side *side, unsi
     }
     meet();
     begun_ns = bench_now_ns();
-    atomic_store(&end_ns, begun_ns + ROUND_NS);
+    atomic_store(&end_ns, begun_ns + bench_round_ns(ROUND_MS));
     meet();
     for (unsigned i = 0; i < count; i++) {
         (void)pthread_join(clients[i].thread, NULL);
@@ -133,60 +133,99 @@ static double play(const struct database_bench *bench, database_side *side, unsi
     return (double)done * 1e9 / (double)(ended_ns - begun_ns);
 }
 
-static void compare(const struct database_bench *bench, const char *what, database_side *hand,
-                    database_side *library, const struct database_round *round) {
-    double by_hands[ROUNDS];
-    double by_library[ROUNDS];
-    double ratios[ROUNDS];
+/* What a duel is about. */
+struct duel {
+    const struct database_bench *bench;
+    const struct database_round *round;
+    database_side *hand;
+    database_side *library;
+};
+
+static double play_ours(void *context) {
+    const struct duel *duel = context;
+
+    return play(duel->bench, duel->library, duel->round->count, duel->round->keys);
+}
+
+static double play_theirs(void *context) {
+    const struct duel *duel = context;
+
+    if (duel->bench->companion != NULL) {
+        return companion_round(duel->bench->companion, "%u %lld", duel->round->count,
+                               (long long)(bench_round_ns(ROUND_MS) / 1000000));
+    }
+    return play(duel->bench, duel->hand, duel->round->count, duel->round->keys);
+}
+
+static void compare(const struct database_bench *bench, const char *what, const char *peer,
+                    database_side *hand, database_side *library,
+                    const struct database_round *round) {
+    struct duel duel = {bench, round, hand, library};
     char text[128];
 
     if (strstr(what, bench->only) == NULL || round->count > CLIENTS_MAX) {
         return;
     }
-    bench_progress("%s, %u clients", what, round->count);
-    for (unsigned i = 0; i < ROUNDS; i++) {
-        by_hands[i] = play(bench, hand, round->count, round->keys);
-        by_library[i] = play(bench, library, round->count, round->keys);
-        ratios[i] = by_library[i] / by_hands[i];
-    }
-    (void)snprintf(text, sizeof text, "%s, %2u clients: by hand", what, round->count);
-    bench_figure_print(text, bench_median(by_hands, ROUNDS), "/s");
-    (void)snprintf(text, sizeof text, "%s, %2u clients: Lockkeeper", what, round->count);
-    bench_figure_print(text, bench_median(by_library, ROUNDS), "/s");
-    bench_at_least_print("  ratio", bench_median(ratios, ROUNDS), round->bar, "times");
+    (void)snprintf(text, sizeof text, "%s, %u client%s", what, round->count,
+                   round->count == 1 ? "" : "s");
+    bench_duel(&(struct bench_duel){.what = text,
+                                    .peer = peer,
+                                    .unit = "/s",
+                                    .bar = round->bar,
+                                    .ours = play_ours,
+                                    .theirs = play_theirs,
+                                    .context = &duel});
 }
 
 void database_semaphores(const struct database_bench *bench, const struct database_round *rounds,
                          size_t count) {
     for (size_t i = 0; i < count; i++) {
-        compare(bench, rounds[i].keys == 1 ? "1 key" : "100 keys", bench->semaphore,
-                semaphore_by_library, &rounds[i]);
+        compare(bench, rounds[i].keys == 1 ? "1 key" : "100 keys", "slot rows by hand",
+                bench->semaphore, semaphore_by_library, &rounds[i]);
     }
 }
 
 void database_queues(const struct database_bench *bench, const struct database_round *rounds,
                      size_t count) {
     for (size_t i = 0; i < count; i++) {
-        compare(bench, "1 queue", bench->queue, queue_by_library, &rounds[i]);
+        compare(bench, "1 queue", "a queue table by hand", bench->queue, queue_by_library,
+                &rounds[i]);
+    }
+}
+
+void database_queues_beside(const struct database_bench *bench, const struct companion *peer,
+                            const char *name, const struct database_round *rounds, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        struct database_bench other = *bench;
+
+        other.companion = peer;
+        compare(&other, "1 queue", name, NULL, queue_by_library, &rounds[i]);
     }
 }
 
 void database_dead(const struct database_bench *bench, void (*leave_dead)(void)) {
-    double without[ROUNDS];
-    double with[ROUNDS];
+    static const struct database_round round = {.count = 1, .keys = 1};
+    struct duel duel = {bench, &round, NULL, semaphore_by_library};
+    double without[DEAD_ROUNDS];
+    double with[DEAD_ROUNDS];
+    size_t count = bench_count(DEAD_ROUNDS, 1);
 
     if (strstr("the dead", bench->only) == NULL) {
         return;
     }
-    for (unsigned i = 0; i < ROUNDS; i++) {
-        without[i] = play(bench, semaphore_by_library, 1, 1);
+    bench_progress("100,000 expired requests");
+    for (size_t i = 0; i < count; i++) {
+        without[i] = play_ours(&duel);
     }
     leave_dead();
-    for (unsigned i = 0; i < ROUNDS; i++) {
-        with[i] = play(bench, semaphore_by_library, 1, 1);
+    for (size_t i = 0; i < count; i++) {
+        with[i] = play_ours(&duel);
     }
-    bench_figure_print("1 key, 1 client, without the dead", bench_median(without, ROUNDS), "/s");
-    bench_figure_print("among them", bench_median(with, ROUNDS), "/s");
-    bench_at_most_print("  slower", bench_median(without, ROUNDS) / bench_median(with, ROUNDS), 1.5,
-                        "times");
+    bench_comparison_print(&(struct bench_comparison){.what = "1 key, 1 client, among the dead",
+                                                      .peer = "the same without them",
+                                                      .unit = "/s",
+                                                      .bar = 0.67,
+                                                      .ours = with,
+                                                      .theirs = without,
+                                                      .count = count});
 }

@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "companion.h"
+
 enum { DATABASE_SLOTS = 30 /* permits of each key */, DATABASE_KEYS = 100 };
 
 struct database_client;
@@ -19,10 +21,11 @@ typedef void
 database_side(struct database_client *client); /* works while database_is_time(client) */
 
 struct database_bench {
-    const char *url;          /* of the store, whose queue "work" has items enough */
-    const char *only;         /* rounds whose name contains it; "": all */
-    database_side *semaphore; /* by hand: acquires and releases one of `keys` keys */
-    database_side *queue;     /* by hand: claims and completes */
+    const char *url;                   /* of the store, whose queue "work" has items enough */
+    const char *only;                  /* rounds whose name contains it; "": all */
+    database_side *semaphore;          /* by hand: acquires and releases one of `keys` keys */
+    database_side *queue;              /* by hand: claims and completes */
+    const struct companion *companion; /* the peer, in place of a side by hand; NULL: none */
 };
 
 struct database_client {
@@ -50,6 +53,13 @@ void database_semaphores(const struct database_bench *bench, const struct databa
                          size_t count);
 void database_queues(const struct database_bench *bench, const struct database_round *rounds,
                      size_t count);
+
+/*
+ * The library's queue beside that of another library, which runs in a process of its own. It is
+ * told the number of its workers and the milliseconds, and answers what it has done in a second.
+ */
+void database_queues_beside(const struct database_bench *bench, const struct companion *peer,
+                            const char *name, const struct database_round *rounds, size_t count);
 
 /* How much expired requests of others slow down a user of a key, by the library alone. */
 void database_dead(const struct database_bench *bench, void (*leave_dead)(void));

@@ -6,8 +6,7 @@
  *
  * Time is the model's own: one microsecond a step. Asks are parsed before the clock runs, as a
  * store's front parses them before the model sees them. Other work on the machine only adds to a
- * figure: loops are measured in processor time, the best of some runs, and single steps by the
- * median.
+ * figure: loops are measured in processor time, and the middle of some runs is told.
  */
 #include "model/model.h"
 
@@ -23,8 +22,10 @@ enum {
     TEXT_MAX = 48,
     RUNS = 5,
     PAIRS_PER_RUN = 200000,
+    PAIRS_SMOKE = 2000,
     LIVE_SIZES_MAX = 8,
     QUEUE_LONG = 100000,
+    QUEUE_SMOKE = 1000,
     QUEUE_SHORT = 10,
     HAND_OFFS = 2000,
     EXPLANATIONS = 21,
@@ -49,7 +50,7 @@ struct prepared {
     struct lk_part part;
 };
 
-static void bench_begin(struct bench *bench) {
+static void model_begin(struct bench *bench) {
     struct lk_model_config config = {0};
     *bench = (struct bench){.model = lk_model_new(&config), .now_us = 1, .random = SEED};
     if (bench->model == NULL) {
@@ -57,7 +58,7 @@ static void bench_begin(struct bench *bench) {
     }
 }
 
-static void bench_end(struct bench *bench) {
+static void model_end(struct bench *bench) {
     lk_model_free(bench->model);
     malloc_trim(0);
 }
@@ -101,6 +102,16 @@ static void must(lk_outcome got, lk_outcome expected, const char *what) {
     }
 }
 
+/* ---- sizes ----------------------------------------------------------------------------------- */
+
+static size_t pairs_per_run(void) {
+    return bench_count(PAIRS_PER_RUN, PAIRS_SMOKE);
+}
+
+static size_t queue_long(void) {
+    return bench_count(QUEUE_LONG, QUEUE_SMOKE);
+}
+
 /* ---- uncontended pairs among many live requests ---------------------------------------------- */
 
 /* A random path of depth 3, among as many roots as `live` requests are under. */
@@ -129,14 +140,14 @@ static double pairs_time_ns(struct bench *bench, const struct prepared *pool) {
     double runs[RUNS];
     for (size_t run = 0; run < RUNS; run++) {
         int64_t started_ns = bench_processor_ns();
-        for (size_t i = 0; i < PAIRS_PER_RUN; i++) {
+        for (size_t i = 0; i < pairs_per_run(); i++) {
             const struct prepared *prepared = &pool[i % POOL_SIZE];
             must(ask(bench, prepared, LK_TRY, 0, 0)->outcome, LK_GRANTED, "acquire");
             must(release(bench, prepared)->answer.outcome, LK_OK, "release");
         }
-        runs[run] = (double)(bench_processor_ns() - started_ns) / PAIRS_PER_RUN;
+        runs[run] = (double)(bench_processor_ns() - started_ns) / (double)pairs_per_run();
     }
-    return bench_least(runs, RUNS);
+    return bench_median(runs, RUNS);
 }
 
 /* Returns ns per pair; prints memory beside its bar where there is enough of it to tell. */
@@ -145,7 +156,7 @@ static double measure_pairs(uint64_t live, struct prepared *pool) {
     char what[96];
     malloc_trim(0);
     uint64_t resident_before = bench_resident_bytes();
-    bench_begin(&bench);
+    model_begin(&bench);
     fill(&bench, live);
     uint64_t resident = bench_resident_bytes() - resident_before;
     struct lk_model_stats stats;
@@ -171,7 +182,7 @@ static double measure_pairs(uint64_t live, struct prepared *pool) {
         snprintf(what, sizeof what, "resident memory, %llu live", (unsigned long long)live);
         bench_at_most_print(what, (double)resident / (double)live, 250, "B/request");
     }
-    bench_end(&bench);
+    model_end(&bench);
     return pair_ns;
 }
 
@@ -222,7 +233,7 @@ static struct line_costs measure_line(const char *part, size_t holders, size_t l
     static double hand_offs_ns[HAND_OFFS];
     static double joins_ns[HAND_OFFS];
     double explanations_ns[EXPLANATIONS];
-    bench_begin(&bench);
+    model_begin(&bench);
     for (size_t i = 0; i < holders + length; i++) {
         prepare_numbered(&prepared, "o", i, part);
         must(ask(&bench, &prepared, LK_QUEUE, TTL_LONG_MS, 0)->outcome,
@@ -251,24 +262,24 @@ static struct line_costs measure_line(const char *part, size_t holders, size_t l
     costs.explain_ns = bench_median(explanations_ns, EXPLANATIONS);
     costs.join_ns = bench_median(joins_ns, HAND_OFFS);
     costs.hand_off_ns = bench_median(hand_offs_ns, HAND_OFFS);
-    bench_end(&bench);
+    model_end(&bench);
     return costs;
 }
 
 static void print_line(const char *title, const char *part, size_t holders) {
     char what[96];
-    bench_progress("%s, a line of %d", title, QUEUE_LONG);
+    bench_progress("%s, a line of %zu", title, queue_long());
     struct line_costs few = measure_line(part, holders, QUEUE_SHORT);
-    struct line_costs many = measure_line(part, holders, QUEUE_LONG);
+    struct line_costs many = measure_line(part, holders, queue_long());
     snprintf(what, sizeof what, "%s: release and grant, %d waiting", title, QUEUE_SHORT);
     bench_figure_print(what, few.hand_off_ns, "ns");
-    snprintf(what, sizeof what, "%s: release and grant, %d waiting", title, QUEUE_LONG);
+    snprintf(what, sizeof what, "%s: release and grant, %zu waiting", title, queue_long());
     bench_figure_print(what, many.hand_off_ns, "ns");
     bench_at_most_print("  ratio (cache misses allowed for)", many.hand_off_ns / few.hand_off_ns, 4,
                         "times");
-    snprintf(what, sizeof what, "%s: joining a line of %d", title, QUEUE_LONG);
+    snprintf(what, sizeof what, "%s: joining a line of %zu", title, queue_long());
     bench_figure_print(what, many.join_ns, "ns");
-    snprintf(what, sizeof what, "%s: asking again, 16 blockers of %d", title, QUEUE_LONG);
+    snprintf(what, sizeof what, "%s: asking again, 16 blockers of %zu", title, queue_long());
     bench_figure_print(what, many.explain_ns, "ns");
 }
 
@@ -280,18 +291,18 @@ static void bench_lines(void) {
 
 /* Readers behind one writer: the writer's release grants all of them in one step. */
 static void bench_readers(void) {
-    static const size_t counts[] = {10, 1000, 100000};
+    const size_t counts[] = {10, 1000, queue_long()};
     double first_ns = 0;
     double last_ns = 0;
     bench_title_print("Wake-up of n readers by one release");
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
-        size_t rounds = 100000 / counts[i] > 200 ? 200 : 100000 / counts[i];
+        size_t rounds = queue_long() / counts[i] > 200 ? 200 : queue_long() / counts[i];
         double total_ns = 0;
         for (size_t round = 0; round < rounds; round++) {
             struct bench bench;
             struct prepared writer;
             struct prepared reader;
-            bench_begin(&bench);
+            model_begin(&bench);
             prepare(&writer, "writer", "db/t1");
             must(ask(&bench, &writer, LK_QUEUE, TTL_LONG_MS, 0)->outcome, LK_GRANTED, "writer");
             for (size_t n = 0; n < counts[i]; n++) {
@@ -304,7 +315,7 @@ static void bench_readers(void) {
             if (effects->change_count != counts[i] + 1) {
                 bench_give_up("%zu changes for %zu readers", effects->change_count, counts[i]);
             }
-            bench_end(&bench);
+            model_end(&bench);
         }
         char what[96];
         last_ns = total_ns / (double)(rounds * counts[i]);
@@ -329,7 +340,7 @@ static struct tree_costs measure_tree(size_t below) {
     struct prepared holder;
     struct prepared head;
     struct prepared waiter;
-    bench_begin(&bench);
+    model_begin(&bench);
     prepare(&holder, "holder", "db/0");
     prepare(&head, "head", "db");
     must(ask(&bench, &holder, LK_QUEUE, TTL_LONG_MS, 0)->outcome, LK_GRANTED, "holder");
@@ -348,7 +359,7 @@ static struct tree_costs measure_tree(size_t below) {
     if (effects->change_count != below + 1) {
         bench_give_up("the head's release made %zu changes", effects->change_count);
     }
-    bench_end(&bench);
+    model_end(&bench);
     return (struct tree_costs){.head_ns = (double)(head_ns - started_ns),
                                .each_ns = (double)(all_ns - head_ns) / (double)below};
 }
@@ -359,10 +370,10 @@ static void bench_trees(void) {
     double many_head_ns[RUNS];
     double many_each_ns[RUNS];
     bench_title_print("A tree's head with waiters below");
-    bench_progress("a tree with %d waiters below its head", QUEUE_LONG);
+    bench_progress("a tree with %zu waiters below its head", queue_long());
     for (size_t i = 0; i < RUNS; i++) {
         struct tree_costs few = measure_tree(QUEUE_SHORT);
-        struct tree_costs many = measure_tree(QUEUE_LONG);
+        struct tree_costs many = measure_tree(queue_long());
         few_head_ns[i] = few.head_ns;
         few_each_ns[i] = few.each_ns;
         many_head_ns[i] = many.head_ns;
@@ -384,7 +395,7 @@ static void bench_trees(void) {
 static double measure_expiry(size_t count) {
     struct bench bench;
     struct prepared prepared;
-    bench_begin(&bench);
+    model_begin(&bench);
     for (size_t i = 0; i < count; i++) {
         char path[TEXT_MAX];
         random_path(&bench, count, i, path);
@@ -400,14 +411,15 @@ static double measure_expiry(size_t count) {
     if (effects->change_count != count) {
         bench_give_up("%zu of %zu expired", effects->change_count, count);
     }
-    bench_end(&bench);
+    model_end(&bench);
     return took_ns / (double)count;
 }
 
 static void bench_perish(void) {
     bench_title_print("Deadlines");
     bench_figure_print("1000 leases expire in one step, each", measure_expiry(1000), "ns");
-    bench_figure_print("1000000 leases expire in one step, each", measure_expiry(1000000), "ns");
+    bench_figure_print("1000000 leases expire in one step, each",
+                       measure_expiry(bench_count(1000000, 1000)), "ns");
 }
 
 static void bench_refusals(void) {
@@ -416,24 +428,24 @@ static void bench_refusals(void) {
     struct prepared other;
     struct lk_model_stats before;
     struct lk_model_stats after;
-    enum { TRIES = 1000000 };
+    const size_t tries = bench_count(1000000, 1000);
     bench_title_print("Refused tries");
-    bench_begin(&bench);
+    model_begin(&bench);
     prepare(&holder, "holder", "db/t1/row");
     prepare(&other, "other", "db/t1/row");
     must(ask(&bench, &holder, LK_TRY, TTL_LONG_MS, 0)->outcome, LK_GRANTED, "holder");
     must(ask(&bench, &other, LK_TRY, 0, 0)->outcome, LK_BUSY, "try");
     lk_model_stats(bench.model, &before);
     int64_t started_ns = bench_processor_ns();
-    for (size_t i = 0; i < TRIES; i++) {
+    for (size_t i = 0; i < tries; i++) {
         must(ask(&bench, &other, LK_TRY, 0, 0)->outcome, LK_BUSY, "try");
     }
-    double each_ns = (double)(bench_processor_ns() - started_ns) / TRIES;
+    double each_ns = (double)(bench_processor_ns() - started_ns) / (double)tries;
     lk_model_stats(bench.model, &after);
     bench_figure_print("a refused try", each_ns, "ns");
     bench_at_most_print("bytes that a million refused tries left behind",
                         (double)after.bytes - (double)before.bytes, 0, "B");
-    bench_end(&bench);
+    model_end(&bench);
 }
 
 /* Owner i holds x/i and waits for x/(i+1); the last one's ask closes the ring. */
@@ -441,7 +453,7 @@ static void bench_deadlock(void) {
     struct bench bench;
     struct prepared prepared;
     char path[TEXT_MAX];
-    bench_begin(&bench);
+    model_begin(&bench);
     for (size_t i = 0; i < CHAIN_LENGTH; i++) {
         snprintf(path, sizeof path, "x/%zu", i);
         prepare_numbered(&prepared, "o", i, path);
@@ -461,12 +473,12 @@ static void bench_deadlock(void) {
     bench_title_print("Deadlocks");
     bench_figure_print("a waiting ask at the end of a chain", chain_ns, "ns");
     bench_figure_print("a ring of 1000 owners found and named", ring_ns, "ns");
-    bench_end(&bench);
+    model_end(&bench);
 }
 
 int main(int argc, char **argv) {
     uint64_t sizes[LIVE_SIZES_MAX] = {100, 10000, 1000000, 10000000};
-    size_t size_count = 4;
+    size_t size_count = bench_count(4, 2);
     if (argc > 1) {
         size_count = 0;
         for (int i = 1; i < argc && size_count < LIVE_SIZES_MAX; i++) {
@@ -476,8 +488,7 @@ int main(int argc, char **argv) {
             }
         }
     }
-    printf("The model\n");
-    bench_machine_print();
+    bench_begin("bench-model", "The model");
     bench_pairs(sizes, size_count);
     bench_lines();
     bench_readers();

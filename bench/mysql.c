@@ -3,7 +3,7 @@
  * What a store in MariaDB costs, beside what one would write by hand, on the same server in the
  * same run, with commits that are flushed.
  *
- *     bench-mysql [WORD]   runs itself again beside a private server (tests/mysql)
+ *     tests/mysql/with_server.sh --durable bench-mysql [WORD]
  *
  * WORD: only this part, "key", "queue" or "dead".
  *
@@ -25,7 +25,7 @@
 #include "database.h"
 #include "lockkeeper/lockkeeper.h"
 
-enum { ITEMS = 100000 };
+enum { ITEMS = 400000, ITEMS_SMOKE = 3000 };
 
 /* ---- by hand --------------------------------------------------------------------------------- */
 
@@ -118,14 +118,15 @@ static void prepare(const char *url) {
         bench_give_up("%s", error.text);
     }
     lk_close(store);
-    (void)snprintf(sql, sizeof sql, "INSERT INTO queue (id) SELECT seq FROM seq_1_to_%d", ITEMS);
+    (void)snprintf(sql, sizeof sql, "INSERT INTO queue (id) SELECT seq FROM seq_1_to_%d",
+                   (int)bench_count(ITEMS, ITEMS_SMOKE));
     by_hand_run(connection, sql, ignored, sizeof ignored);
     (void)snprintf(sql, sizeof sql,
                    "INSERT INTO lk_items (queue, id, arrival, state, due_us, needs, need_limits,"
                    " need_units, need_roots, has_value)"
                    " SELECT 'work', seq, seq, 'ready', 0, '', '', '', '', FALSE"
                    " FROM seq_1_to_%d",
-                   ITEMS);
+                   (int)bench_count(ITEMS, ITEMS_SMOKE));
     by_hand_run(connection, sql, ignored, sizeof ignored);
     by_hand_run(connection, "INSERT INTO lk_queues (path) VALUES ('work')", ignored,
                 sizeof ignored);
@@ -151,23 +152,18 @@ static void leave_dead(void) {
 }
 
 int main(int argc, char **argv) {
-    static const struct database_round semaphores[] = {{1, 1, 0.4},
-                                                       {8, 1, 0.2},
-                                                       {25, 1, 0.2},
-                                                       {1, DATABASE_KEYS, 0.4},
-                                                       {8, DATABASE_KEYS, 0.4},
-                                                       {25, DATABASE_KEYS, 0.4}};
-    static const struct database_round queues[] = {{1, 1, 1.0}, {4, 1, 1.0}, {16, 1, 1.0}};
+    static const struct database_round semaphores[] = {{1, 1, 1.0},
+                                                       {8, 1, 1.0},
+                                                       {25, 1, 1.0},
+                                                       {1, DATABASE_KEYS, 1.0},
+                                                       {8, DATABASE_KEYS, 1.0},
+                                                       {25, DATABASE_KEYS, 1.0}};
+    static const struct database_round queues[] = {{1, 1, 0}, {4, 1, 0}, {16, 1, 0}};
     struct database_bench bench = {
         .only = argc > 1 ? argv[1] : "", .semaphore = semaphore_by_hand, .queue = queue_by_hand};
 
-    if (getenv("LK_TEST_SERVER") == NULL) {
-        (void)execl(WITH_SERVER, WITH_SERVER, "--durable", argv[0], argv[1], (char *)NULL);
-        bench_give_up("%s cannot be run", WITH_SERVER);
-    }
     bench.url = by_hand_url();
-    printf("A store in MariaDB, beside procedures and loops by hand\n");
-    bench_machine_print();
+    bench_begin("bench-mysql", "A store in MariaDB, beside procedures and loops by hand");
     prepare(bench.url);
     bench_title_print("Acquire + release of a counting semaphore");
     database_semaphores(&bench, semaphores, sizeof semaphores / sizeof semaphores[0]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The Redis store beside the bare thing: SET NX PX and a compare-and-delete script, on the same
- * server, in the same run; and what an ask costs with ever more other requests under the same root.
+ * server, in the same run. (What an ask costs beside others: bench/scale.c.)
  *
  * The server is started here, on the loopback, in a directory of its own, keeping nothing on disk;
  * then all that once more beside a cluster (`bench-redis redis:URL`, started by with_servers.py).
@@ -22,9 +22,10 @@
 
 #include "base/clock.h"
 #include "bench.h"
+#include "companion.h"
 #include "engine/redis/client/topology.h"
 
-enum { ROUNDS = 25, ROUND_MS = 100, THREADS_MAX = 50, PATH_MAX_BYTES = 128, RANGES_MAX = 64 };
+enum { ROUND_MS = 500, WARM_UP = 16, THREADS_MAX = 50, PATH_MAX_BYTES = 128, RANGES_MAX = 64 };
 
 static const char delete_if_mine[] =
     "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0";
@@ -134,7 +135,7 @@ struct client {
     atomic_bool *stop;
     int number;
     unsigned depth;
-    uint64_t pairs;
+    atomic_ullong pairs;
 };
 
 static struct lk_patience patience(void) {
@@ -172,7 +173,7 @@ static void run_bare(struct client *client) {
             bench_give_up("the bare lock was lost");
         }
         freeReplyObject(reply);
-        client->pairs++;
+        atomic_fetch_add(&client->pairs, 1);
     }
     redisFree(context);
 }
@@ -205,7 +206,7 @@ static void run_store(struct client *client) {
             bench_give_up("the lock was lost: %s", lk_outcome_name(decision.error.outcome));
         }
         lk_decision_done(&decision);
-        client->pairs++;
+        atomic_fetch_add(&client->pairs, 1);
     }
 }
 
@@ -222,101 +223,91 @@ static void *run(void *context) {
 
 /* ---- rounds ---------------------------------------------------------------------------------- */
 
-/* Pairs a second of so many clients. */
+/* Pairs a second of so many clients, once each has connected and done some. */
 static double measure(const struct server *server, struct lk_engine *engine, int threads,
                       unsigned depth) {
     static struct client clients[THREADS_MAX];
     pthread_t ids[THREADS_MAX];
     atomic_bool stop = false;
-    int64_t begun_ns = bench_now_ns();
+    int64_t begun_ns;
+    int64_t ended_ns;
+    uint64_t before = 0;
     uint64_t pairs = 0;
 
     for (int i = 0; i < threads; i++) {
-        clients[i] = (struct client){
-            .server = server, .engine = engine, .stop = &stop, .number = i, .depth = depth};
+        clients[i].server = server;
+        clients[i].engine = engine;
+        clients[i].stop = &stop;
+        clients[i].number = i;
+        clients[i].depth = depth;
+        atomic_store(&clients[i].pairs, 0);
         if (pthread_create(&ids[i], NULL, run, &clients[i]) != 0) {
             bench_give_up("no more threads");
         }
     }
-    (void)usleep(ROUND_MS * 1000);
+    for (int i = 0; i < threads; i++) {
+        while (atomic_load(&clients[i].pairs) < WARM_UP) {
+            (void)usleep(100);
+        }
+    }
+    for (int i = 0; i < threads; i++) {
+        before += atomic_load(&clients[i].pairs);
+    }
+    begun_ns = bench_now_ns();
+    (void)usleep((useconds_t)(bench_round_ns(ROUND_MS) / 1000));
+    for (int i = 0; i < threads; i++) {
+        pairs += atomic_load(&clients[i].pairs);
+    }
+    ended_ns = bench_now_ns();
     stop = true;
     for (int i = 0; i < threads; i++) {
         (void)pthread_join(ids[i], NULL);
-        pairs += clients[i].pairs;
     }
-    return (double)pairs * 1e9 / (double)(bench_now_ns() - begun_ns);
+    return (double)(pairs - before) * 1e9 / (double)(ended_ns - begun_ns);
+}
+
+struct duel {
+    const struct server *server;
+    struct lk_engine *engine;
+    int threads;
+    unsigned depth;
+};
+
+/* Its duel comes first, so that both sides have one context. */
+struct redlock {
+    struct duel duel;
+    struct companion peer;
+};
+
+static double measure_ours(void *context) {
+    const struct duel *duel = context;
+
+    return measure(duel->server, duel->engine, duel->threads, duel->depth);
+}
+
+static double measure_theirs(void *context) {
+    const struct duel *duel = context;
+
+    return measure(duel->server, NULL, duel->threads, duel->depth);
 }
 
 static void compare(const struct server *server, struct lk_engine *engine, int threads,
                     unsigned depth, double bar) {
-    double bare[ROUNDS];
-    double store[ROUNDS];
-    double ratios[ROUNDS];
+    struct duel duel = {server, engine, threads, depth};
     char what[96];
 
-    for (int i = 0; i < ROUNDS; i++) {
-        bare[i] = measure(server, NULL, threads, depth);
-        store[i] = measure(server, engine, threads, depth);
-        ratios[i] = bare[i] / store[i];
-    }
-    (void)snprintf(what, sizeof what, "%d connections, depth %u: bare pairs/s", threads, depth);
-    bench_figure_print(what, bench_median(bare, ROUNDS), "/s");
-    (void)snprintf(what, sizeof what, "%d connections, depth %u: store pairs/s", threads, depth);
-    bench_figure_print(what, bench_median(store, ROUNDS), "/s");
-    (void)snprintf(what, sizeof what, "%d connections, depth %u: time, to bare", threads, depth);
-    bench_at_most_print(what, bench_median(ratios, ROUNDS), bar, "times");
+    (void)snprintf(what, sizeof what, "%d connection%s, depth %u", threads, threads == 1 ? "" : "s",
+                   depth);
+    bench_duel(&(struct bench_duel){.what = what,
+                                    .peer = "SET NX PX and a script",
+                                    .unit = "pairs/s",
+                                    .bar = bar,
+                                    .ours = measure_ours,
+                                    .theirs = measure_theirs,
+                                    .context = &duel});
 }
 
-/* ---- many others ----------------------------------------------------------------------------- */
-
-/* Adds requests under the root of client 0, each of another owner and at another path. */
-static void add_others(struct lk_engine *engine, int from, int to) {
-    for (int i = from; i < to; i++) {
-        struct lk_part part = {.mode = LK_EXCLUSIVE};
-        struct lk_patience until = patience();
-        struct lk_decision decision;
-        char path[PATH_MAX_BYTES];
-        char owner[32];
-        struct lk_command ask = {
-            .kind = LK_COMMAND_ASK,
-            .ask = {.parts = &part, .part_count = 1, .style = LK_TRY, .ttl_ms = 3600000}};
-
-        (void)snprintf(path, sizeof path, "key0/other%d/leaf", i);
-        (void)snprintf(owner, sizeof owner, "other%d", i);
-        (void)lk_path_parse(lk_slice_of(path), &part.path, NULL);
-        ask.ask.owner = lk_slice_of(owner);
-        if (engine->ops->decide(engine, &ask, &until, &decision) != LK_GRANTED) {
-            bench_give_up("another request was refused");
-        }
-        lk_decision_done(&decision);
-    }
-}
-
-static void grow(const struct server *server, struct lk_engine *engine) {
-    static const int counts[] = {10, 1000, 100000};
-    double first = 0;
-    int there = 0;
-
-    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
-        double rates[ROUNDS];
-        char what[96];
-
-        bench_progress("adding %d requests", counts[i] - there);
-        add_others(engine, there, counts[i]);
-        there = counts[i];
-        for (int round = 0; round < ROUNDS; round++) {
-            rates[round] = measure(server, engine, 1, 3);
-        }
-        (void)snprintf(what, sizeof what, "%d others under the root: pairs/s", there);
-        bench_figure_print(what, bench_median(rates, ROUNDS), "/s");
-        if (first == 0) {
-            first = bench_median(rates, ROUNDS);
-        } else {
-            (void)snprintf(what, sizeof what, "%d others: time, to 10", there);
-            bench_at_most_print(what, first / bench_median(rates, ROUNDS), 1.5, "times");
-        }
-    }
-}
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 static struct lk_engine *open_store(const char *rest) {
     struct lk_engine *engine = NULL;
@@ -330,10 +321,47 @@ static struct lk_engine *open_store(const char *rest) {
 }
 
 static void compare_all(const struct server *server, struct lk_engine *engine) {
-    compare(server, engine, 1, 1, 1.5);
-    compare(server, engine, 1, 3, 1.5);
-    compare(server, engine, 50, 1, 4);
-    compare(server, engine, 50, 3, 4);
+    compare(server, engine, 1, 1, 0.67);
+    compare(server, engine, 1, 3, 0.67);
+    compare(server, engine, 50, 1, 0.67);
+    compare(server, engine, 50, 3, 0.67);
+}
+
+static double measure_redlock(void *context) {
+    const struct redlock *redlock = context;
+
+    return companion_round(&redlock->peer, "%d %lld", redlock->duel.threads,
+                           (long long)(bench_round_ns(ROUND_MS) / 1000000));
+}
+
+/* The library for Node.js that many have, if it is installed (tools/install-deps). */
+static void beside_redlock(const struct server *server, struct lk_engine *engine) {
+    static const int threads[] = {1, THREADS_MAX};
+    struct redlock redlock = {.duel = {server, engine, 1, 1}};
+    char port[16];
+    const char *const words[] = {"node", NODE_PEERS "/redlock.mjs", port, NULL};
+    char why[BENCH_TEXT_BYTES];
+
+    (void)snprintf(port, sizeof port, "%d", server->port);
+    if (!companion_start(&redlock.peer, words, why)) {
+        bench_missing_print("1 connection, depth 1", "redlock (Node.js)", why);
+        return;
+    }
+    for (size_t i = 0; i < sizeof threads / sizeof threads[0]; i++) {
+        char what[96];
+
+        redlock.duel.threads = threads[i];
+        (void)snprintf(what, sizeof what, "%d client%s, depth 1", threads[i],
+                       threads[i] == 1 ? "" : "s");
+        bench_duel(&(struct bench_duel){.what = what,
+                                        .peer = "redlock (Node.js)",
+                                        .unit = "pairs/s",
+                                        .bar = 1,
+                                        .ours = measure_ours,
+                                        .theirs = measure_redlock,
+                                        .context = &redlock});
+    }
+    companion_stop(&redlock.peer);
 }
 
 /* `url` is redis://127.0.0.1:PORT,... */
@@ -342,7 +370,8 @@ static int measure_cluster(const char *url) {
     struct lk_engine *engine = open_store(url + strlen("redis:"));
 
     find_ranges(&server);
-    bench_title_print("redis: the same in a cluster of three masters, a replica each");
+    bench_begin("bench-redis", "The same in a cluster");
+    bench_title_print("A cluster of three masters, a replica each");
     compare_all(&server, engine);
     engine->ops->close(engine);
     return 0;
@@ -356,14 +385,13 @@ int main(int argc, char **argv) {
     if (argc > 1) {
         return measure_cluster(argv[1]);
     }
+    bench_begin("bench-redis", "The Redis store, beside the bare thing");
     start_server(&server);
     (void)snprintf(rest, sizeof rest, "//127.0.0.1:%d", server.port);
     engine = open_store(rest);
-    bench_machine_print();
-    bench_title_print("redis: beside SET NX PX and compare-and-delete");
+    bench_title_print("One server");
     compare_all(&server, engine);
-    bench_title_print("redis: an ask beside many others");
-    grow(&server, engine);
+    beside_redlock(&server, engine);
     engine->ops->close(engine);
     stop_server(&server);
     (void)fflush(stdout);

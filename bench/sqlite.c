@@ -27,13 +27,11 @@
 
 enum {
     PROCESSES_MAX = 4,
-    ROUNDS = 3,
+    ROUND_MS = 1000,
     PATH_MAX_BYTES = 512,
     KEYS = 1000,
     FLUSHES = 200,
 };
-
-#define ROUND_NS INT64_C(1000000000)
 
 /* What the processes of one round share. */
 struct round {
@@ -100,7 +98,7 @@ static uint64_t bare_side(const char *folder, bool relaxed, unsigned process,
     sqlite3_stmt *delete = prepare(database, "DELETE FROM requests WHERE path = ?");
     uint64_t pairs = 0;
     sleep_until(round->begin_ns);
-    while (bench_now_ns() < round->end_ns) {
+    do { /* one at least, however long it took to open */
         char path[64];
         snprintf(path, sizeof path, "bench%u/table/%llu", process,
                  (unsigned long long)pairs % KEYS);
@@ -115,7 +113,7 @@ static uint64_t bare_side(const char *folder, bool relaxed, unsigned process,
         step(delete);
         step(commit);
         pairs++;
-    }
+    } while (bench_now_ns() < round->end_ns);
     sqlite3_finalize(begin);
     sqlite3_finalize(commit);
     sqlite3_finalize(insert);
@@ -144,7 +142,7 @@ static uint64_t library_side(const char *folder, bool relaxed, unsigned process,
     request.style = LK_TRY;
     request.patience_ms = 60000;
     sleep_until(round->begin_ns);
-    while (bench_now_ns() < round->end_ns) {
+    do { /* one at least, however long it took to open */
         snprintf(path, sizeof path, "bench%u/table/%llu", process,
                  (unsigned long long)pairs % KEYS);
         if (lk_ask(store, &request, NULL, &error) != LK_GRANTED
@@ -152,7 +150,7 @@ static uint64_t library_side(const char *folder, bool relaxed, unsigned process,
             bench_give_up("%s: %s: %s", path, lk_outcome_name(error.outcome), error.text);
         }
         pairs++;
-    }
+    } while (bench_now_ns() < round->end_ns);
     lk_close(store);
     return pairs;
 }
@@ -166,8 +164,8 @@ static double play_round(side *which, const char *folder, bool relaxed, unsigned
     if (round == MAP_FAILED) {
         bench_give_up("no shared memory");
     }
-    round->begin_ns = bench_now_ns() + ROUND_NS / 10;
-    round->end_ns = round->begin_ns + ROUND_NS;
+    round->begin_ns = bench_now_ns() + bench_round_ns(ROUND_MS) / 10;
+    round->end_ns = round->begin_ns + bench_round_ns(ROUND_MS);
     fflush(stdout);
     for (unsigned i = 0; i < processes; i++) {
         pid_t child = fork();
@@ -190,29 +188,39 @@ static double play_round(side *which, const char *folder, bool relaxed, unsigned
         pairs += (double)round->pairs[i];
     }
     munmap(round, sizeof *round);
-    return pairs / ((double)ROUND_NS / 1e9);
+    return pairs / ((double)bench_round_ns(ROUND_MS) / 1e9);
+}
+
+struct duel {
+    const char *folder;
+    bool relaxed;
+    unsigned processes;
+};
+
+static double play_ours(void *context) {
+    const struct duel *duel = context;
+
+    return play_round(library_side, duel->folder, duel->relaxed, duel->processes);
+}
+
+static double play_theirs(void *context) {
+    const struct duel *duel = context;
+
+    return play_round(bare_side, duel->folder, duel->relaxed, duel->processes);
 }
 
 static void compare(const char *folder, bool relaxed, unsigned processes) {
-    double bare[ROUNDS];
-    double library[ROUNDS];
+    struct duel duel = {folder, relaxed, processes};
     char what[96];
-    const char *durability = relaxed ? "relaxed" : "FULL";
-    bench_progress("durability %s, %u process%s", durability, processes,
-                   processes == 1 ? "" : "es");
-    for (size_t i = 0; i < ROUNDS; i++) {
-        bare[i] = play_round(bare_side, folder, relaxed, processes);
-        library[i] = play_round(library_side, folder, relaxed, processes);
-    }
-    double bare_median = bench_median(bare, ROUNDS);
-    double library_median = bench_median(library, ROUNDS);
-    snprintf(what, sizeof what, "%s, %u process%s: bare SQLite", durability, processes,
-             processes == 1 ? "" : "es");
-    bench_figure_print(what, bare_median, "pairs/s");
-    snprintf(what, sizeof what, "%s, %u process%s: acquire + release", durability, processes,
-             processes == 1 ? "" : "es");
-    bench_figure_print(what, library_median, "pairs/s");
-    bench_figure_print("  ratio to bare SQLite", library_median / bare_median, "times");
+
+    snprintf(what, sizeof what, "durability %s, %u process%s", relaxed ? "relaxed" : "FULL",
+             processes, processes == 1 ? "" : "es");
+    bench_duel(&(struct bench_duel){.what = what,
+                                    .peer = "bare SQLite transactions",
+                                    .unit = "pairs/s",
+                                    .ours = play_ours,
+                                    .theirs = play_theirs,
+                                    .context = &duel});
 }
 
 /*
@@ -249,12 +257,14 @@ static int remove_one(const char *path, const struct stat *status, int type, str
 
 int main(int argc, char **argv) {
     char folder[PATH_MAX_BYTES - 64];
+    char title[64];
     snprintf(folder, sizeof folder, "%s/bench-sqlite-XXXXXX", argc > 1 ? argv[1] : ".");
     if (mkdtemp(folder) == NULL) {
         bench_give_up("%s: %s", folder, strerror(errno));
     }
-    printf("The embedded store, beside bare SQLite %s\n", sqlite3_libversion());
-    bench_machine_print();
+    snprintf(title, sizeof title, "The embedded store, beside bare SQLite %s",
+             sqlite3_libversion());
+    bench_begin("bench-sqlite", title);
     bench_title_print("Acquire + release, uncontended, depth 3");
     measure_disk(folder);
     compare(folder, false, 1);

@@ -177,13 +177,13 @@ static void empty(const char *folder) {
 
 int main(int argc, char **argv) {
     char folder[PATH_MAX - 64];
-    int count = argc > 2 ? atoi(argv[2]) : REQUESTS;
+    int count = argc > 2 ? atoi(argv[2]) : (int)bench_count(REQUESTS, REQUESTS / 100);
 
     (void)snprintf(folder, sizeof folder, "%s/bench-start-XXXXXX", argc > 1 ? argv[1] : ".");
     if (mkdtemp(folder) == NULL) {
         bench_give_up("%s: %s", folder, strerror(errno));
     }
-    bench_machine_print();
+    bench_begin("bench-start", "The start of a service");
     bench_title_print("The start of a service");
     bench_progress("filling a store with %d leases of an hour", count);
     in_child(folder, count, NULL, 3600000);

@@ -25,7 +25,7 @@
 enum {
     ROWS_RELAXED = 4000,
     ROWS_DURABLE = 300,
-    ROUNDS = 3,
+    ROWS_SMOKE = 20,
     PATH_MAX_BYTES = 512,
     PROCESSES_MAX = 4
 };
@@ -144,7 +144,7 @@ static void check(const char *file, int rows) {
 
 /* Rows per second of `processes` processes, from the first start to the last end. */
 static double play_round(side *which, const char *folder, bool relaxed, unsigned processes) {
-    const int rows = relaxed ? ROWS_RELAXED : ROWS_DURABLE;
+    const int rows = (int)bench_count(relaxed ? ROWS_RELAXED : ROWS_DURABLE, ROWS_SMOKE);
     char file[PATH_MAX_BYTES];
     char beside[PATH_MAX_BYTES + 8];
     snprintf(file, sizeof file, "%s/work.db", folder);
@@ -177,25 +177,36 @@ static double play_round(side *which, const char *folder, bool relaxed, unsigned
     return rows / seconds;
 }
 
+struct duel {
+    const char *folder;
+    bool relaxed;
+    unsigned processes;
+};
+
+static double play_ours(void *context) {
+    const struct duel *duel = context;
+
+    return play_round(library_side, duel->folder, duel->relaxed, duel->processes);
+}
+
+static double play_theirs(void *context) {
+    const struct duel *duel = context;
+
+    return play_round(hand_side, duel->folder, duel->relaxed, duel->processes);
+}
+
 static void compare(const char *folder, bool relaxed, unsigned processes) {
-    double hand[ROUNDS];
-    double library[ROUNDS];
+    struct duel duel = {folder, relaxed, processes};
     char what[96];
-    const char *durability = relaxed ? "relaxed" : "FULL";
-    const char *plural = processes == 1 ? "" : "es";
-    bench_progress("durability %s, %u process%s", durability, processes, plural);
-    for (size_t i = 0; i < ROUNDS; i++) {
-        hand[i] = play_round(hand_side, folder, relaxed, processes);
-        library[i] = play_round(library_side, folder, relaxed, processes);
-    }
-    double hand_median = bench_median(hand, ROUNDS);
-    double library_median = bench_median(library, ROUNDS);
-    snprintf(what, sizeof what, "%s, %u process%s: by hand", durability, processes, plural);
-    bench_figure_print(what, hand_median, "rows/s");
-    snprintf(what, sizeof what, "%s, %u process%s: announce + claim + done", durability, processes,
-             plural);
-    bench_figure_print(what, library_median, "rows/s");
-    bench_figure_print("  ratio to by hand", library_median / hand_median, "times");
+
+    snprintf(what, sizeof what, "durability %s, %u process%s", relaxed ? "relaxed" : "FULL",
+             processes, processes == 1 ? "" : "es");
+    bench_duel(&(struct bench_duel){.what = what,
+                                    .peer = "a loop by hand",
+                                    .unit = "rows/s",
+                                    .ours = play_ours,
+                                    .theirs = play_theirs,
+                                    .context = &duel});
 }
 
 static int remove_one(const char *path, const struct stat *status, int type, struct FTW *place) {
@@ -207,12 +218,14 @@ static int remove_one(const char *path, const struct stat *status, int type, str
 
 int main(int argc, char **argv) {
     char folder[PATH_MAX_BYTES - 64];
+    char title[96];
     snprintf(folder, sizeof folder, "%s/bench-table-XXXXXX", argc > 1 ? argv[1] : ".");
     if (mkdtemp(folder) == NULL) {
         bench_give_up("%s: %s", folder, strerror(errno));
     }
-    printf("Work in a table, beside a loop of one's own over SQLite %s\n", sqlite3_libversion());
-    bench_machine_print();
+    snprintf(title, sizeof title, "Work in a table, beside a loop by hand over SQLite %s",
+             sqlite3_libversion());
+    bench_begin("bench-table", title);
     bench_title_print("A row claimed and completed");
     compare(folder, false, 1);
     compare(folder, false, PROCESSES_MAX);

@@ -12,7 +12,7 @@
 #include "bench.h"
 #include "table_library.h"
 
-enum { ROWS = 1500, ROUNDS = 3, WORKERS_MAX = 16 };
+enum { ROWS = 1500, ROWS_SMOKE = 20, WORKERS_MAX = 16, WORKERS_SMOKE = 1 };
 
 /* One worker of a side; returns when all rows are done. */
 typedef void side(const struct table_database *database, unsigned number);
@@ -27,10 +27,11 @@ static void library_side(const struct table_database *database, unsigned number)
 
 /* Rows per second, from the first start to the last end. */
 static double play(const struct table_database *database, side *which, unsigned workers) {
+    int rows = (int)bench_count(ROWS, ROWS_SMOKE);
     int64_t begun_ns;
     double seconds;
 
-    database->fill(ROWS);
+    database->fill(rows);
     (void)fflush(stdout);
     begun_ns = bench_now_ns();
     for (unsigned i = 0; i < workers; i++) {
@@ -53,32 +54,38 @@ static double play(const struct table_database *database, side *which, unsigned 
     if (database->left() != 0) {
         bench_give_up("not all rows are done");
     }
-    return ROWS / seconds;
+    return rows / seconds;
 }
 
-static void compare(const struct table_database *database, unsigned workers) {
-    double hand[ROUNDS];
-    double library[ROUNDS];
-    double ratios[ROUNDS];
-    char what[64];
+struct duel {
+    const struct table_database *database;
+    unsigned workers;
+};
 
-    bench_progress("%u workers", workers);
-    for (size_t i = 0; i < ROUNDS; i++) {
-        hand[i] = play(database, hand_side, workers);
-        library[i] = play(database, library_side, workers);
-        ratios[i] = library[i] / hand[i];
-    }
-    (void)snprintf(what, sizeof what, "%2u workers: by hand", workers);
-    bench_figure_print(what, bench_median(hand, ROUNDS), "rows/s");
-    (void)snprintf(what, sizeof what, "%2u workers: announce + claim + done", workers);
-    bench_figure_print(what, bench_median(library, ROUNDS), "rows/s");
-    bench_at_least_print("  ratio", bench_median(ratios, ROUNDS), 1.0, "times");
+static double play_ours(void *context) {
+    const struct duel *duel = context;
+
+    return play(duel->database, library_side, duel->workers);
+}
+
+static double play_theirs(void *context) {
+    const struct duel *duel = context;
+
+    return play(duel->database, hand_side, duel->workers);
 }
 
 void table_database_compare(const struct table_database *database) {
-    bench_machine_print();
-    bench_title_print("A row claimed and completed");
-    for (unsigned workers = 1; workers <= WORKERS_MAX; workers *= 4) {
-        compare(database, workers);
+    bench_title_print("A row announced, claimed and completed");
+    for (unsigned workers = 1; workers <= bench_count(WORKERS_MAX, WORKERS_SMOKE); workers *= 4) {
+        struct duel duel = {database, workers};
+        char what[64];
+
+        (void)snprintf(what, sizeof what, "%u worker%s", workers, workers == 1 ? "" : "s");
+        bench_duel(&(struct bench_duel){.what = what,
+                                        .peer = "a loop by hand",
+                                        .unit = "rows/s",
+                                        .ours = play_ours,
+                                        .theirs = play_theirs,
+                                        .context = &duel});
     }
 }

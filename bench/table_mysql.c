@@ -3,7 +3,7 @@
  * What work in a table of MariaDB's costs (R17), beside the loop that one would write by hand, on
  * the same table of the same server in the same run, with commits that are flushed.
  *
- *     bench-table-mysql     runs itself again beside a private server (tests/mysql)
+ *     tests/mysql/with_server.sh --durable bench-table-mysql
  *
  * By hand, as one would write it for speed: two procedures, a round trip and a commit each.
  * One finds the first free row (SELECT ... FOR UPDATE SKIP LOCKED) and writes its owner and
@@ -72,18 +72,13 @@ static int left(void) {
     return atoi(count);
 }
 
-int main(int argc, char **argv) {
+int main(void) {
     const struct table_database database = {
         .url = by_hand_url(), .fill = fill, .work = work_by_hand, .left = left};
     MYSQL *connection;
     char ignored[32];
 
-    (void)argc;
-    if (getenv("LK_TEST_SERVER") == NULL) {
-        (void)execl(WITH_SERVER, WITH_SERVER, "--durable", argv[0], (char *)NULL);
-        bench_give_up("%s cannot be run", WITH_SERVER);
-    }
-    printf("Work in a table of MariaDB's, beside a loop of one's own\n");
+    bench_begin("bench-table-mysql", "Work in a table of MariaDB's, beside a loop by hand");
     connection = by_hand_connect();
     for (size_t i = 0; i < sizeof made / sizeof made[0]; i++) {
         by_hand_run(connection, made[i], ignored, sizeof ignored);

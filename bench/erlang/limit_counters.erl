@@ -5,6 +5,8 @@
 %% Acquiring counts up the buckets from the first on, up to a limit that shows an overflow, and then
 %% tells the manager. Releasing goes through the manager, which counts the last bucket in use down.
 %%
+%% It is asked for rounds by lines (bench/companion.h):
+%%
 %%     erl -noshell -pa DIR -s limit_counters main PROCESSES KEYS ROUNDS
 -module(limit_counters).
 -export([main/1]).
@@ -19,15 +21,28 @@ main([Processes, Keys, Rounds]) ->
     ets:new(?TABLE, [named_table, public, set, {write_concurrency, true}]),
     Manager = spawn_link(fun() -> manage(#{}) end),
     register(manager, Manager),
-    [work(Key, 100) || Key <- lists:seq(0, K - 1)],
+    [work(Key, 100) || Key <- lists:seq(0, N * K - 1)],
+    io:format("ready~n"),
+    serve(N, K, R).
+
+%% A round for each line of input.
+serve(N, K, R) ->
+    case io:get_line("") of
+        eof ->
+            halt(0);
+        _ ->
+            io:format("~w~n", [play(N, K, R)]),
+            serve(N, K, R)
+    end.
+
+%% Nanoseconds for each acquire and release of one process.
+play(N, K, R) ->
     Self = self(),
     Began = erlang:monotonic_time(nanosecond),
     Workers = [spawn_link(fun() -> work(W, K, R), Self ! {done, self()} end)
                || W <- lists:seq(0, N - 1)],
     [receive {done, Worker} -> ok end || Worker <- Workers],
-    Took = erlang:monotonic_time(nanosecond) - Began,
-    io:format("~w~n", [Took / R]),
-    halt(0).
+    (erlang:monotonic_time(nanosecond) - Began) / R.
 
 atom_to_integer(Atom) ->
     list_to_integer(atom_to_list(Atom)).

@@ -6,8 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "../bench.h"
+#include <unistd.h>
 
 enum { PATH_BYTES = 512 };
 
@@ -19,17 +18,36 @@ enum { PATH_BYTES = 512 };
     "return\t0\tend"
 #define SCRIPT_SHA "ea6ec4e30b9e86b229a027e07db75babe4de5f91"
 
-static struct peer start_redis(const char *folder) {
+static struct peer run_redis(const char *folder, const char *append_only) {
     char port[8];
     char log[PATH_BYTES];
     int number = peer_port();
-    char *arguments[] = {"redis-server", "--port", port,    "--bind",  "127.0.0.1",
-                         "--save",       "",       "--dir", "@folder", NULL};
+    char *arguments[] = {"redis-server",
+                         "--port",
+                         port,
+                         "--bind",
+                         "127.0.0.1",
+                         "--save",
+                         "",
+                         "--dir",
+                         (char *)(uintptr_t)folder,
+                         "--appendfsync",
+                         "always",
+                         "--appendonly",
+                         (char *)(uintptr_t)append_only,
+                         NULL};
 
     (void)snprintf(port, sizeof port, "%d", number);
     (void)snprintf(log, sizeof log, "%s/redis.log", folder);
-    arguments[8] = (char *)(uintptr_t)folder;
     return peer_start(arguments, number, log);
+}
+
+static struct peer start_redis(const char *folder) {
+    return run_redis(folder, "no");
+}
+
+static struct peer start_redis_durable(const char *folder) {
+    return run_redis(folder, "yes");
 }
 
 static void request_redis(const void *context, size_t number, size_t step,
@@ -53,6 +71,16 @@ const struct lock_service lock_service_redis = {
     .name = "Redis (SET NX PX, script)",
     .program = "redis-server",
     .start = start_redis,
+    .protocol = {load_resp_reply_size, expect_redis},
+    .has_prelude = true,
+    .step_count = 2,
+    .request = request_redis,
+};
+
+const struct lock_service lock_service_redis_durable = {
+    .name = "Redis, appendfsync always",
+    .program = "redis-server",
+    .start = start_redis_durable,
     .protocol = {load_resp_reply_size, expect_redis},
     .has_prelude = true,
     .step_count = 2,
@@ -149,6 +177,8 @@ const struct lock_service lock_service_etcd = {
 
 /* ---- ZooKeeper ------------------------------------------------------------------------------- */
 
+#define ZOOKEEPER_JAR "/usr/share/java/zookeeper.jar"
+
 enum { CREATE = 1, DELETE = 2, EPHEMERAL = 1, ALL_RIGHTS = 31, REPLY_HEADER_BYTES = 20 };
 
 static struct peer start_zookeeper(const char *folder) {
@@ -157,7 +187,7 @@ static struct peer start_zookeeper(const char *folder) {
     int port = peer_port();
     char *arguments[] = {"java",
                          "-cp",
-                         "/etc/zookeeper/conf_example:/usr/share/java/zookeeper.jar",
+                         "/etc/zookeeper/conf_example:" ZOOKEEPER_JAR,
                          "org.apache.zookeeper.server.quorum.QuorumPeerMain",
                          config,
                          NULL};
@@ -260,9 +290,23 @@ static bool expect_zookeeper(size_t step, const char *reply, size_t size) {
 const struct lock_service lock_service_zookeeper = {
     .name = "ZooKeeper (ephemeral node)",
     .program = "java",
+    .file = ZOOKEEPER_JAR,
     .start = start_zookeeper,
     .protocol = {zookeeper_reply_size, expect_zookeeper},
     .has_prelude = true,
     .step_count = 2,
     .request = request_zookeeper,
 };
+
+bool lock_service_is_there(const struct lock_service *lock_service,
+                           char ret_why[BENCH_TEXT_BYTES]) {
+    if (!peer_is_installed(lock_service->program)) {
+        (void)snprintf(ret_why, BENCH_TEXT_BYTES, "%s is not installed", lock_service->program);
+        return false;
+    }
+    if (lock_service->file != NULL && access(lock_service->file, R_OK) != 0) {
+        (void)snprintf(ret_why, BENCH_TEXT_BYTES, "%s is not there", lock_service->file);
+        return false;
+    }
+    return true;
+}

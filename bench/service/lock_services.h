@@ -6,12 +6,14 @@
 #ifndef LK_BENCH_LOCK_SERVICES_H
 #define LK_BENCH_LOCK_SERVICES_H
 
+#include "../bench.h"
 #include "load.h"
 #include "peers.h"
 
 struct lock_service {
     const char *name;
     const char *program; /* that has to be installed */
+    const char *file;    /* that has to be there, too; NULL: none */
     struct peer (*start)(const char *folder);
     struct load_protocol protocol;
     bool has_prelude;
@@ -23,10 +25,16 @@ struct lock_service {
 /* SET key token NX PX, and the script that compares and deletes. */
 extern const struct lock_service lock_service_redis;
 
+/* The same, with each write flushed to the disk before its answer (appendfsync always). */
+extern const struct lock_service lock_service_redis_durable;
+
 /* A transaction that puts if there is nothing, and a delete, over JSON as etcd's gateway has it. */
 extern const struct lock_service lock_service_etcd;
 
 /* An ephemeral node made and deleted. */
 extern const struct lock_service lock_service_zookeeper;
+
+/* Whether it is installed; else the reason why not. */
+bool lock_service_is_there(const struct lock_service *lock_service, char ret_why[BENCH_TEXT_BYTES]);
 
 #endif

@@ -5,7 +5,8 @@
  *     bench-service LK ECHO [FOLDER]     the programs lk and bench-echo; where files go (here)
  *
  * All servers are started for the run, on loopback, and loaded by the same loop. Both sides of a
- * comparison take turns, and the middle of their rounds is what counts.
+ * comparison take turns, and the middle of their rounds is what counts. ZooKeeper is given time to
+ * compile itself.
  */
 #include <ftw.h>
 #include <signal.h>
@@ -20,7 +21,9 @@
 #include "peers.h"
 
 enum {
-    ROUNDS = 3,
+    ROUND_MS = 1000,
+    WARM_UP_MS = 15000,
+    LIVE_SMOKE = 5000,
     CONNECTIONS = 50,
     WAITERS = 20,
     PATH_BYTES = 512,
@@ -28,8 +31,6 @@ enum {
     FILL_DEPTH = 100,
     SAMPLES_MAX = 1 << 20,
 };
-
-#define ROUND_S 2.0
 
 struct programs {
     char *lk;
@@ -95,8 +96,13 @@ struct side {
     const char *name;
     struct peer peer;
     struct load load;
-    double pairs_per_s[ROUNDS];
-    double processor_us[ROUNDS]; /* of the server, for each pair */
+    double processor_us[BENCH_ROUNDS_MAX + 1]; /* of the server, for each pair, in each round */
+    size_t rounds;
+};
+
+struct duel {
+    struct side *ours;
+    struct side *theirs;
 };
 
 static struct load load_of(const struct peer *peer, const struct load_protocol *protocol) {
@@ -106,21 +112,27 @@ static struct load load_of(const struct peer *peer, const struct load_protocol *
                          .step_count = 2,
                          .depth = 1,
                          .request = request_pair,
-                         .seconds = ROUND_S};
+                         .seconds = (double)bench_round_ns(ROUND_MS) / 1e9};
+}
+
+static struct side side_of(const char *name, struct peer peer,
+                           const struct load_protocol *protocol) {
+    return (struct side){.name = name, .peer = peer, .load = load_of(&peer, protocol)};
 }
 
 static struct side side_of_lock_service(const struct lock_service *lock_service,
                                         const char *folder) {
-    struct side side = {.name = lock_service->name, .peer = lock_service->start(folder)};
+    struct side side =
+        side_of(lock_service->name, lock_service->start(folder), &lock_service->protocol);
 
-    side.load = load_of(&side.peer, &lock_service->protocol);
     side.load.has_prelude = lock_service->has_prelude;
     side.load.step_count = lock_service->step_count;
     side.load.request = lock_service->request;
     return side;
 }
 
-static void run_round(struct side *side, int round) {
+/* Pairs a second. */
+static double run_round(struct side *side) {
     double processor_s = peer_processor_seconds(&side->peer);
     struct load_result result = load_run(&side->load);
 
@@ -129,100 +141,126 @@ static void run_round(struct side *side, int round) {
         bench_give_up("%s: %llu replies as %s", side->name, (unsigned long long)result.unexpected,
                       result.example);
     }
-    side->pairs_per_s[round] = (double)result.turns / result.seconds;
-    side->processor_us[round] = processor_s * 1e6 / (double)result.turns;
+    side->processor_us[side->rounds++] = processor_s * 1e6 / (double)result.turns;
+    return (double)result.turns / result.seconds;
 }
 
-static void run_rounds(struct side *sides, size_t count) {
-    for (int round = 0; round < ROUNDS; round++) {
-        for (size_t i = 0; i < count; i++) {
-            run_round(&sides[i], round);
-        }
-    }
+static double play_ours(void *context) {
+    return run_round(((struct duel *)context)->ours);
 }
 
-static void print_pairs(struct side *side) {
+static double play_theirs(void *context) {
+    return run_round(((struct duel *)context)->theirs);
+}
+
+/* What a comparison must reach with so many connections; 0: no bar. */
+struct bars {
+    size_t connections;
+    double pairs;
+    double processor;
+};
+
+/* The ratio of processor times is told of the rounds that counted. */
+static void compare(struct side *ours, struct side *theirs, const struct bars *bars) {
+    struct duel duel = {ours, theirs};
+    size_t warm = bench_is_smoke() ? 0 : 1;
     char what[96];
 
-    (void)snprintf(what, sizeof what, "%s", side->name);
-    bench_figure_print(what, bench_median(side->pairs_per_s, ROUNDS), "pairs/s");
+    ours->load.connections = theirs->load.connections = bars->connections;
+    ours->rounds = theirs->rounds = 0;
+    (void)snprintf(what, sizeof what, "%zu connection%s", bars->connections,
+                   bars->connections == 1 ? "" : "s");
+    bench_duel(&(struct bench_duel){.what = what,
+                                    .peer = theirs->name,
+                                    .unit = "pairs/s",
+                                    .bar = bars->pairs,
+                                    .ours = play_ours,
+                                    .theirs = play_theirs,
+                                    .context = &duel});
+    if (bench_is_smoke()) {
+        return; /* less than the kernel's clock can tell */
+    }
+    (void)snprintf(what, sizeof what, "%zu connection%s, processor time a pair", bars->connections,
+                   bars->connections == 1 ? "" : "s");
+    bench_comparison_print(
+        &(struct bench_comparison){.what = what,
+                                   .peer = theirs->name,
+                                   .unit = "us",
+                                   .is_cost = true,
+                                   .bar = bars->processor > 0 ? 1 / bars->processor : 0,
+                                   .ours = ours->processor_us + warm,
+                                   .theirs = theirs->processor_us + warm,
+                                   .count = ours->rounds - warm});
 }
 
-static double ratio(struct side *side, struct side *other) {
-    return bench_median(side->pairs_per_s, ROUNDS) / bench_median(other->pairs_per_s, ROUNDS);
+static void compare_all(struct side *ours, struct side *theirs, const struct bars *bars,
+                        size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        compare(ours, theirs, &bars[i]);
+    }
 }
 
-/* ---- in memory ------------------------------------------------------------------------------- */
+/* A server that compiles itself while it runs is not measured before it has. */
+static void warm_up(struct side *side) {
+    side->load.seconds = (double)bench_round_ns(WARM_UP_MS) / 1e9;
+    (void)load_run(&side->load);
+    side->load.seconds = (double)bench_round_ns(ROUND_MS) / 1e9;
+}
+
+static void compare_to(struct side *ours, const struct lock_service *lock_service,
+                       const struct programs *programs, const struct bars *bars, size_t count) {
+    struct side side;
+    char why[BENCH_TEXT_BYTES];
+
+    if (!lock_service_is_there(lock_service, why)) {
+        bench_missing_print("acquire + release", lock_service->name, why);
+        return;
+    }
+    side = side_of_lock_service(lock_service, programs->folder);
+    if (strcmp(lock_service->program, "java") == 0) {
+        bench_progress("warming up %s", lock_service->name);
+        warm_up(&side);
+    }
+    compare_all(ours, &side, bars, count);
+    peer_stop(&side.peer);
+}
+
+enum { BARS = 3 };
 
 static void measure_in_memory(const struct programs *programs) {
-    struct side sides[3] = {{.name = "lk serve --ephemeral", .peer = start_service(programs, NULL)},
-                            {.name = "bare RESP echo", .peer = start_echo(programs, NULL)}};
-    size_t count = 2;
+    static const struct bars redis[BARS] = {{1, 0, 0}, {50, 1.3, 0.6}, {500, 1.3, 0.6}};
+    static const struct bars echo[] = {{50, 0.6, 0}};
+    struct side ours =
+        side_of("lk serve --ephemeral", start_service(programs, NULL), &service_protocol);
+    struct side bare = side_of("a bare RESP echo", start_echo(programs, NULL), &echo_protocol);
 
-    sides[0].load = load_of(&sides[0].peer, &service_protocol);
-    sides[1].load = load_of(&sides[1].peer, &echo_protocol);
-    if (peer_is_installed(lock_service_redis.program)) {
-        sides[count++] = side_of_lock_service(&lock_service_redis, programs->folder);
-    }
-    bench_title_print("in memory, 50 connections, unpipelined");
-    run_rounds(sides, count);
-    for (size_t i = 0; i < count; i++) {
-        print_pairs(&sides[i]);
-    }
-    bench_at_least_print("of the echo's requests/s", ratio(&sides[0], &sides[1]), 0.6, "times");
-    if (count > 2) {
-        bench_at_least_print("of Redis' pairs/s", ratio(&sides[0], &sides[2]), 1.2, "times");
-        bench_at_most_print("of Redis' processor time a pair",
-                            bench_median(sides[0].processor_us, ROUNDS)
-                                / bench_median(sides[2].processor_us, ROUNDS),
-                            0.7, "times");
-    } else {
-        bench_progress("redis-server is not installed: not compared");
-    }
-    bench_figure_print("processor time a pair", bench_median(sides[0].processor_us, ROUNDS), "us");
-    for (size_t i = 0; i < count; i++) {
-        peer_stop(&sides[i].peer);
-    }
+    bench_title_print("In memory: acquire + release, each connection its own lock");
+    compare_all(&ours, &bare, echo, 1);
+    peer_stop(&bare.peer);
+    compare_to(&ours, &lock_service_redis, programs, redis, BARS);
+    peer_stop(&ours.peer);
 }
 
-/* ---- durable --------------------------------------------------------------------------------- */
-
 static void measure_durable(const struct programs *programs) {
-    static const struct lock_service *const lock_services[] = {&lock_service_etcd,
-                                                               &lock_service_zookeeper};
+    static const struct bars redis[BARS] = {{1, 0.8, 0}, {50, 1, 0}, {500, 1, 0}};
+    static const struct bars others[BARS] = {{1, 1, 0}, {50, 1, 0}, {500, 1, 0}};
+    static const struct bars log[] = {{50, 0.5, 0}};
     char directory[PATH_BYTES];
     char file[PATH_BYTES];
-    struct side sides[4];
-    size_t count = 2;
+    struct side ours;
+    struct side bare;
 
     (void)snprintf(directory, sizeof directory, "%s/service", programs->folder);
     (void)snprintf(file, sizeof file, "%s/log", programs->folder);
-    sides[0] = (struct side){.name = "lk serve --dir", .peer = start_service(programs, directory)};
-    sides[1] = (struct side){.name = "append and fdatasync, in groups",
-                             .peer = start_echo(programs, file)};
-    sides[0].load = load_of(&sides[0].peer, &service_protocol);
-    sides[1].load = load_of(&sides[1].peer, &echo_protocol);
-    for (size_t i = 0; i < sizeof lock_services / sizeof lock_services[0]; i++) {
-        if (peer_is_installed(lock_services[i]->program)) {
-            sides[count++] = side_of_lock_service(lock_services[i], programs->folder);
-        } else {
-            bench_progress("%s is not installed: not compared", lock_services[i]->program);
-        }
-    }
-    bench_title_print("durable, 50 connections, unpipelined");
-    run_rounds(sides, count);
-    for (size_t i = 0; i < count; i++) {
-        print_pairs(&sides[i]);
-    }
-    bench_at_least_print("of the bare log's", ratio(&sides[0], &sides[1]), 0.5, "times");
-    for (size_t i = 2; i < count; i++) {
-        bench_at_least_print(i == 2 ? "of the first lock service's"
-                                    : "of the second lock service's",
-                             ratio(&sides[0], &sides[i]), 10, "times");
-    }
-    for (size_t i = 0; i < count; i++) {
-        peer_stop(&sides[i].peer);
-    }
+    ours = side_of("lk serve --dir", start_service(programs, directory), &service_protocol);
+    bare = side_of("append and fdatasync, in groups", start_echo(programs, file), &echo_protocol);
+    bench_title_print("Durable: acquire + release, each connection its own lock");
+    compare_all(&ours, &bare, log, 1);
+    peer_stop(&bare.peer);
+    compare_to(&ours, &lock_service_redis_durable, programs, redis, BARS);
+    compare_to(&ours, &lock_service_etcd, programs, others, BARS);
+    compare_to(&ours, &lock_service_zookeeper, programs, others, BARS);
+    peer_stop(&ours.peer);
 }
 
 /* ---- hand-off -------------------------------------------------------------------------------- */
@@ -320,13 +358,13 @@ static void measure_handoff(const struct programs *programs) {
     struct load_result result;
     double round_trip_us;
 
-    bench_title_print("hand-off, 20 waiters");
+    bench_title_print("Hand-off in memory, 20 waiters");
     round_trip_us = measure_round_trip(&peer);
     load.connections = WAITERS + 1;
     load.request = request_turn;
     load.replied = note_turn;
     load.replied_context = &handoffs;
-    load.seconds = 2 * ROUND_S;
+    load.seconds = 4 * (double)bench_round_ns(ROUND_MS) / 1e9;
     result = load_run(&load);
     if (result.unexpected > 0 || handoffs.count == 0) {
         bench_give_up("the hand-off was answered %s", result.example);
@@ -354,15 +392,16 @@ static void request_live(const void *context, size_t number, size_t step,
 static void fill(const struct peer *peer) {
     struct load load = load_of(peer, &service_protocol);
     struct load_result result;
+    size_t live = bench_count(LIVE, LIVE_SMOKE);
 
     load.step_count = 1;
     load.depth = FILL_DEPTH;
     load.request = request_live;
     load.is_counting = true;
     load.seconds = 600;
-    load.turns_max = LIVE / CONNECTIONS;
+    load.turns_max = live / CONNECTIONS;
     result = load_run(&load);
-    if (result.unexpected > 0 || result.turns != LIVE) {
+    if (result.unexpected > 0 || result.turns != live) {
         bench_give_up("%llu requests, of which some are %s", (unsigned long long)result.turns,
                       result.example);
     }
@@ -376,7 +415,7 @@ static void measure_start(const struct programs *programs) {
     int64_t begun_ns;
 
     (void)snprintf(directory, sizeof directory, "%s/million", programs->folder);
-    bench_title_print("a million live requests");
+    bench_title_print("A million live requests");
     peer = start_service(programs, directory);
     fill(&peer);
     bench_figure_print("resident memory", peer_resident_bytes(&peer) / 1e6, "MB");
@@ -407,7 +446,7 @@ int main(int argc, char **argv) {
         bench_give_up("%s cannot be made", folder);
     }
     programs = (struct programs){.lk = argv[1], .echo = argv[2], .folder = folder};
-    bench_machine_print();
+    bench_begin("bench-service", "The service, beside bare servers and others'");
     measure_in_memory(&programs);
     measure_durable(&programs);
     measure_handoff(&programs);
