@@ -1,20 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sleeping in the database (sql/55_wake.sql): the transaction that grants a waiting request ends
- * the sleep of its client.
- *
- * Each sleep has a connection of its own, which is used for nothing else: a wake-up that comes late
- * can then only end another sleep. It is opened by the first wait, and kept for the next one. If
- * there is no room for it, the waiter polls.
+ * Sleeping in the database (sql/55_doze.sql), on a connection that is kept for the next sleep. If
+ * there is no room for one, the waiter polls from here.
  */
 #include <inttypes.h>
-#include <mysqld_error.h>
 #include <stdio.h>
 
 #include "base/clock.h"
 #include "engine/mysql/store.h"
 
-#define SLICE_US INT64_C(250000)   /* after which the sleeping procedure reads the request again */
+#define SLEEP_MIN_US INT64_C(1000)
 #define ANSWER_US INT64_C(2000000) /* the server has this long to answer after the sleep */
 
 static struct lk_mysql_link *take_idle(struct lk_mysql *store) {
@@ -60,11 +55,10 @@ void lk_mysql_dozers_done(struct lk_mysql *store) {
 }
 
 /*
- * Whether the sleep ended as it should: by a wake-up, which MySQL reports as an error, or late. An
+ * Whether the sleep ended as it should, because the request does not wait any more, or late. An
  * early end without reason would make the caller ask without a pause.
  */
-static bool has_slept(struct lk_mysql_link *link, lk_outcome outcome, MYSQL_RES *result,
-                      int64_t slept_us) {
+static bool has_slept(lk_outcome outcome, MYSQL_RES *result, int64_t slept_us) {
     struct lk_rows *rows = outcome == LK_OK ? lk_mysql_rows(result) : NULL;
     bool is_over = rows != NULL && (rows->count == 0 || !lk_row_boolean(rows, 0, 0));
 
@@ -72,8 +66,7 @@ static bool has_slept(struct lk_mysql_link *link, lk_outcome outcome, MYSQL_RES 
         mysql_free_result(result);
     }
     lk_rows_free(rows);
-    return is_over || (outcome == LK_OK && slept_us >= SLICE_US / 2)
-           || (outcome == LK_INTERNAL && mysql_errno(link->mysql) == ER_QUERY_INTERRUPTED);
+    return is_over || (outcome == LK_OK && slept_us >= SLEEP_MIN_US);
 }
 
 lk_outcome lk_mysql_doze(struct lk_mysql *store, uint64_t request, int64_t until_us,
@@ -88,7 +81,7 @@ lk_outcome lk_mysql_doze(struct lk_mysql *store, uint64_t request, int64_t until
     bool is_done;
     char sql[128];
 
-    if (longest_us >= SLICE_US) {
+    if (longest_us >= SLEEP_MIN_US) {
         link = take(store, &patience);
     }
     if (link == NULL) {
@@ -97,8 +90,8 @@ lk_outcome lk_mysql_doze(struct lk_mysql *store, uint64_t request, int64_t until
     (void)snprintf(sql, sizeof sql, "CALL %sdoze(%" PRIu64 ", %" PRId64 ")", store->address.prefix,
                    request, longest_us);
     outcome = lk_mysql_query(link, lk_slice_of(sql), &patience, &result, &error);
-    is_done = has_slept(link, outcome, result, lk_clock_now_us() - begun_us);
-    link->is_lost = link->is_lost || outcome != LK_OK; /* its session may keep the lock */
+    is_done = has_slept(outcome, result, lk_clock_now_us() - begun_us);
+    link->is_lost = link->is_lost || outcome != LK_OK;
     give_back(store, link);
     return is_done ? LK_OK : outcome == LK_CANCELLED ? LK_CANCELLED : LK_UNAVAILABLE;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Waiting. A client that waits for a grant sleeps in the database, where the grant wakes it
- * (doze.c). If it cannot, it polls: a read that takes no locks checks whether its request has
- * changed. The pause between polls grows, and its first length depends on the number of blockers.
- * The waiter asks again when the earliest deadline of its blockers has passed, and after a second
- * at the latest. That second is also how often a waiter searches for cycles that were not seen
- * before (R13); a sleep ends after it for those that could find one.
+ * Waiting. A client that waits for a grant sleeps in the database, in a call that reads its request
+ * again and again (doze.c). If it cannot, it polls: a read that takes no locks checks whether its
+ * request has changed. The pause between polls grows, and its first length depends on the number of
+ * blockers. The waiter asks again when the earliest deadline of its blockers has passed, and after
+ * a second at the latest. That second is also how often a waiter searches for cycles that were not
+ * seen before (R13); a sleep ends after it for those that could find one.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -18,7 +18,6 @@ BEGIN
         r.deadline_us = IF(r.attended AND NOT r.fixed, -- R10
                            GREATEST(moment_us + r.ttl_ms * 1000, r.deadline_us), r.deadline_us)
     WHERE r.id = waiting;
-    SET @lk_granted = CONCAT_WS(' ', NULLIF(@lk_granted, ''), waiting);
     IF @lk_tells THEN
         CALL lk_tell_request('granted', waiting, 0);
     END IF;
@@ -268,17 +267,13 @@ BEGIN
     DECLARE its_parts INT;
     DECLARE puts_in_doubt BOOLEAN;
     DECLARE its_claim BOOLEAN;
-    DECLARE was_held BOOLEAN;
     DECLARE the_queue VARBINARY(512);
     DECLARE the_id VARBINARY(255);
     DECLARE is_lost BOOLEAN DEFAULT COALESCE(event IN ('perished', 'broken'), FALSE);
     DECLARE last_attempt INT UNSIGNED;
-    SELECT r.path, r.part_count, r.held AND r.wants_value AND r.units = 0, r.is_claim, r.held
-    INTO its_path, its_parts, puts_in_doubt, its_claim, was_held
+    SELECT r.path, r.part_count, r.held AND r.wants_value AND r.units = 0, r.is_claim
+    INTO its_path, its_parts, puts_in_doubt, its_claim
     FROM lk_requests AS r WHERE r.id = gone AND r.part = 1;
-    IF NOT was_held THEN
-        SET @lk_granted = CONCAT_WS(' ', NULLIF(@lk_granted, ''), gone);
-    END IF;
     IF event IS NOT NULL AND @lk_tells THEN
         CALL lk_tell_request(event, gone, 0);
     END IF;

@@ -129,9 +129,6 @@ BEGIN
             CALL lk_perish(locked, has_waiting, now_us, 256);
         END IF;
         COMMIT;
-        IF @lk_granted <> '' THEN
-            CALL lk_wake();
-        END IF;
         START TRANSACTION;
     END IF;
 END
@@ -242,9 +239,6 @@ BEGIN
         WHERE d.queue = the_queue AND d.state = 'delayed';
     END IF;
     COMMIT;
-    IF @lk_granted <> '' THEN
-        CALL lk_wake();
-    END IF;
     SELECT outcome, sentence, taken AS id, its_token AS token, attempt, stolen,
            its_ttl_ms AS new_ttl_ms, left_us, its_value AS value,
            IF(look_us > 9000000000000000000, NULL, look_us) AS look_us,
@@ -366,9 +360,6 @@ BEGIN
         ON DUPLICATE KEY UPDATE lk_done_rows.id = the_id;
     END IF;
     COMMIT;
-    IF @lk_granted <> '' THEN
-        CALL lk_wake();
-    END IF;
 END
 //
 DELIMITER ;

@@ -44,9 +44,6 @@ BEGIN
                 CALL lk_perish(locked, has_waiting, now_us, 256);
             END IF;
             COMMIT;
-            IF @lk_granted <> '' THEN
-                CALL lk_wake();
-            END IF;
         END;
         SET rounds = rounds - 1;
     END WHILE;
@@ -165,9 +162,6 @@ BEGIN
             SET rounds = rounds - 1;
         END WHILE;
         COMMIT;
-        IF @lk_granted <> '' THEN
-            CALL lk_wake();
-        END IF;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
         START TRANSACTION;
         -- An old row has an old token as well: a lease ends after its grant.

@@ -71,9 +71,6 @@ BEGIN
         CALL lk_tell_refusal(outcome, paths, limits, counts, asker, the_note);
     END IF;
     COMMIT;
-    IF @lk_granted <> '' THEN
-        CALL lk_wake();
-    END IF;
     SELECT outcome, sentence, self AS request, its_ticket AS ticket, its_token AS token,
            its_ttl_ms AS new_ttl_ms, left_us, in_use, in_the_way, created, is_fixed AS fixed,
            its_value AS value, in_doubt, blockers, cycle, look_us;
@@ -125,7 +122,8 @@ ask: BEGIN
         WHERE p.path = paths AND p.held = 1;
         SET has_looked = is_there IS NOT NULL, is_there = NULL;
         IF has_looked THEN
-            CALL lk_look_busy(asker, paths, limits, counts, the_roots, blockers_max, is_done);
+            CALL lk_look_busy(asker, paths, limits, counts, the_roots, its_kind,
+                              blockers_max, is_done);
         END IF;
     END IF;
     IF is_done THEN
@@ -211,7 +209,8 @@ ask: BEGIN
         ELSE
             IF is_simple AND style = 'try' AND NOT has_looked THEN -- above or below the path
                 ROLLBACK;
-                CALL lk_look_busy(asker, paths, limits, counts, the_roots, blockers_max, is_done);
+                CALL lk_look_busy(asker, paths, limits, counts, the_roots, its_kind,
+                              blockers_max, is_done);
                 SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
                 START TRANSACTION;
             END IF;
@@ -254,9 +253,6 @@ BEGIN
                              sorted_paths, the_roots, the_token, the_ttl_ms, outcome, sentence,
                              its_ticket, its_token, its_ttl_ms, left_us, is_fixed);
         COMMIT;
-        IF @lk_granted <> '' THEN
-            CALL lk_wake();
-        END IF;
     END;
     SELECT outcome, sentence, its_ticket AS ticket, its_token AS token, its_ttl_ms AS new_ttl_ms,
            left_us, is_fixed AS fixed;
@@ -312,9 +308,6 @@ BEGIN
                                    outcome, sentence);
         END IF;
         COMMIT;
-        IF @lk_granted <> '' THEN
-            CALL lk_wake();
-        END IF;
     END;
     SELECT outcome, sentence;
 END
@@ -339,9 +332,6 @@ BEGIN
         DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
         CALL lk_decide_break(the_path, the_root, asker, at_once, broken_by, why, broken);
         COMMIT;
-        IF @lk_granted <> '' THEN
-            CALL lk_wake();
-        END IF;
     END;
     SELECT broken;
 END
@@ -367,9 +357,6 @@ BEGIN
         DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
         CALL lk_decide_put(the_path, the_root, asker, the_token, the_value, outcome, sentence);
         COMMIT;
-        IF @lk_granted <> '' THEN
-            CALL lk_wake();
-        END IF;
     END;
     SELECT outcome, sentence;
 END
@@ -396,9 +383,6 @@ BEGIN
         CALL lk_decide_push(the_queue, the_id, the_root, the_value, delay_ms, the_needs,
                             the_limits, the_counts, the_roots, added);
         COMMIT;
-        IF @lk_granted <> '' THEN
-            CALL lk_wake();
-        END IF;
     END;
     SELECT added;
 END
@@ -438,9 +422,6 @@ BEGIN
         WHERE r.id = self AND r.part = 1;
     END IF;
     COMMIT;
-    IF @lk_granted <> '' THEN
-        CALL lk_wake();
-    END IF;
     SELECT outcome, sentence, taken AS id, its_token AS token, attempt, stolen,
            its_ttl_ms AS new_ttl_ms, left_us, its_value AS value, look_us, saw_items AS has_held;
 END
@@ -606,9 +587,6 @@ BEGIN
                                   delay_ms, outcome, sentence);
         END IF;
         COMMIT;
-        IF @lk_granted <> '' THEN
-            CALL lk_wake();
-        END IF;
     END;
     SELECT outcome, sentence;
 END
