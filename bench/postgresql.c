@@ -129,8 +129,8 @@ static void leave_dead(void) {
         " 1000000000 + n, false, 'key0', '{key0}' FROM generate_series(1, 100000) AS n");
     by_hand_execute(
         "INSERT INTO lockkeeper.parts (request, position, path, held, ticket, unit_limit,"
-        " units) SELECT r.id, 1, 'key0/' || r.ticket, true, r.ticket, 0, 0 FROM lockkeeper.requests AS r"
-        " WHERE r.deadline_us < 2000000000");
+        " units) SELECT r.id, 1, 'key0/' || r.ticket, true, r.ticket, 0, 0"
+        " FROM lockkeeper.requests AS r WHERE r.deadline_us < 2000000000");
     by_hand_execute("UPDATE lockkeeper.roots SET due_us = 1000000000 WHERE root = 'key0'");
     by_hand_execute("ANALYZE");
 }
