@@ -5,9 +5,9 @@ PREFIX  ?= /usr/local
 OPTIONS ?=
 TESTS   ?=
 
-ENGINES = model sqlite postgresql mysql redis service shm
+BENCHES = model sqlite postgresql mysql redis service shm
 
-.PHONY: all check test demo bench $(ENGINES:%=bench-%) deb install uninstall clean format help
+.PHONY: all check test demo bench $(BENCHES:%=bench-%) deb install uninstall clean format help
 
 all:
 	@tools/install-deps build
@@ -24,7 +24,7 @@ bench: all
 	@tools/install-deps bench
 	@tools/configure $(BUILD) -Dbench=true $(OPTIONS)
 	@ninja -C $(BUILD) measure
-$(ENGINES:%=bench-%): bench-%: all
+$(BENCHES:%=bench-%): bench-%: all
 	@tools/install-deps bench-$*
 	@tools/configure $(BUILD) -Dbench=true $(OPTIONS)
 	@ninja -C $(BUILD) measure-$*
@@ -41,7 +41,7 @@ clean:
 format:
 	@tools/format
 help:
-	@sed -n 's/^#: //p' Makefile | sed 's/$$(ENGINES)/$(ENGINES)/'
+	@sed -n 's/^#: //p' Makefile | sed 's/$$(BENCHES)/$(BENCHES)/'
 
 #: make                     builds $(BUILD)/lk and liblockkeeper; installs what building needs
 #: make demo                the main job on real input: tests, a reset, a kill; draws and checks it
@@ -49,7 +49,7 @@ help:
 #: make test                every test; the last line is `N passed, N failed`
 #: make bench               what things cost, beside their bars and peers, in more than an hour;
 #:                          writes bench/results and docs/performance.md; LK_BENCH=short is quick
-#: make bench-ENGINE        one of $(ENGINES)
+#: make bench-ENGINE        one of $(BENCHES)
 #: make install PREFIX=/x   (DESTDIR=/stage) program, library, headers, pkg-config file
 #: make deb                 a Debian package of all that is installed, in $(BUILD)-deb
 #: make uninstall           removes what the last `make install` put there
