@@ -91,12 +91,16 @@ bool bench_is_smoke(void) {
     return depth_is("smoke");
 }
 
+bool bench_is_short(void) {
+    return depth_is("short");
+}
+
 int64_t bench_round_ns(int64_t full_ms) {
     int64_t ms = full_ms;
 
     if (bench_is_smoke()) {
         ms = full_ms < SMOKE_ROUND_MS ? full_ms : SMOKE_ROUND_MS;
-    } else if (depth_is("short")) {
+    } else if (bench_is_short()) {
         ms = full_ms / SHORT_SHARE;
     }
     return ms * 1000000;
@@ -106,12 +110,16 @@ size_t bench_count(size_t full, size_t few) {
     return bench_is_smoke() ? few : full;
 }
 
+size_t bench_amount(size_t full, size_t few) {
+    return bench_is_short() ? full / 10 : bench_count(full, few);
+}
+
 static size_t rounds_least(void) {
-    return bench_is_smoke() ? 1 : depth_is("short") ? ROUNDS_SHORT : ROUNDS_LEAST;
+    return bench_is_smoke() ? 1 : bench_is_short() ? ROUNDS_SHORT : ROUNDS_LEAST;
 }
 
 static size_t rounds_most(void) {
-    return bench_is_smoke() ? 1 : depth_is("short") ? ROUNDS_SHORT : BENCH_ROUNDS_MAX;
+    return bench_is_smoke() ? 1 : bench_is_short() ? ROUNDS_SHORT : BENCH_ROUNDS_MAX;
 }
 
 /* ---- figures --------------------------------------------------------------------------------- */
@@ -128,7 +136,11 @@ double bench_median(double *figures, size_t count) {
 }
 
 double bench_quantile(const double *ordered, size_t count, double share) {
-    return ordered[(size_t)(share * (double)(count - 1) + 0.5)];
+    double place = share * (double)(count - 1);
+    size_t below = (size_t)place;
+    size_t above = below + 1 < count ? below + 1 : below;
+
+    return ordered[below] + (place - (double)below) * (ordered[above] - ordered[below]);
 }
 
 static struct spread spread_of(double *figures, size_t count) {

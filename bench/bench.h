@@ -35,12 +35,16 @@ uint64_t bench_random(uint64_t *state);
 /* ---- how much is measured -------------------------------------------------------------------- */
 
 bool bench_is_smoke(void);
+bool bench_is_short(void);
 
 /* How long a round lasts that takes `full_ms` in a full run. */
 int64_t bench_round_ns(int64_t full_ms);
 
 /* A count of things, of which a smoke run needs but `few`. */
 size_t bench_count(size_t full, size_t few);
+
+/* The same, where a short run needs but a tenth, too. */
+size_t bench_amount(size_t full, size_t few);
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
@@ -118,7 +122,7 @@ void bench_duel(const struct bench_duel *duel);
 /* The middle of `count` figures, which are put in order. */
 double bench_median(double *figures, size_t count);
 
-/* Of figures that are in order: the one that `share` of all are below. */
+/* Of figures that are in order: what `share` of all are below, between two of them if need be. */
 double bench_quantile(const double *ordered, size_t count, double share);
 
 /* Ends the program with a sentence: a benchmark that cannot go on has nothing to say. */

@@ -232,7 +232,7 @@ static void worker_begin(struct worker *worker) {
 }
 
 static size_t pairs(void) {
-    return bench_count(PAIRS, PAIRS_SMOKE);
+    return bench_amount(PAIRS, PAIRS_SMOKE);
 }
 
 static void take_turn(struct worker *worker, const struct peer *peer) {
@@ -346,7 +346,7 @@ static void print_erlang(const char *source, size_t processes, size_t key_count,
                    "command -v erlc >/dev/null || { echo 'no: Erlang is not installed'; exit; }; "
                    "d=$(mktemp -d) && erlc -o \"$d\" '%s' >&2 && ERL_CRASH_DUMP=/dev/null "
                    "erl -noshell -pa \"$d\" -s limit_counters main %zu %zu %zu; rm -rf \"$d\"",
-                   source, processes, key_count, bench_count(ERLANG_PAIRS, PAIRS_SMOKE));
+                   source, processes, key_count, bench_amount(ERLANG_PAIRS, PAIRS_SMOKE));
     if (!companion_start(&peer, words, why)) {
         bench_missing_print(what, name, why);
         return;
@@ -360,7 +360,7 @@ static void print_erlang(const char *source, size_t processes, size_t key_count,
                                                       .peer = name,
                                                       .unit = "ns",
                                                       .is_cost = true,
-                                                      .bar = 10,
+                                                      .bar = 50,
                                                       .ours = own_ns,
                                                       .theirs = peer_ns,
                                                       .count = BLOCKS});

@@ -119,7 +119,7 @@ def ratios(title, rows):
                 f'<rect x="{x1:.1f}" y="{y - 6:.1f}" width="{max(x2 - x1, 1):.1f}" height="12" '
                 f'fill="{colour}" opacity="0.75"/>',
                 stroke(x_of(row["ratio_low"]), y, x_of(row["ratio_high"]), y, "axis"),
-                text(max(x2, x_of(row["ratio_high"])) + 6, y + 4, f"{row['ratio']:.2f}")]
+                text(max(x2, x_of(row["ratio_high"])) + 6, y + 4, f"{row['ratio']:.2f}" if row["ratio"] >= 0.1 else f"{row['ratio']:.2g}")]
         if row["bar"]:
             out.append(f'<line x1="{x_of(row["bar"]):.1f}" y1="{y - 9:.1f}" '
                        f'x2="{x_of(row["bar"]):.1f}" y2="{y + 9:.1f}" stroke="#222" '

@@ -32,6 +32,7 @@ enum {
     ROUND_MS = 3000,
     SMOKE_MS = 300,
     GRANTS_MAX = 1 << 16,
+    GRANTS_LEAST = 10, /* of a round, however long that takes */
     HOLD_NS = 2000000,
     THINK_NS = 1000000,
     WAIT_MS = 60000,
@@ -44,7 +45,7 @@ struct grant {
 
 /* What the processes of one round share. */
 struct shared {
-    atomic_size_t ready;
+    atomic_size_t ready; /* processes that have held it once */
     atomic_llong begin_ns;
     int64_t end_ns;
     atomic_size_t count;
@@ -116,7 +117,7 @@ static void take_part(struct shared *shared, const struct lock *lock) {
 
         take(lock);
         grant.granted_ns = bench_now_ns();
-        if (grant.granted_ns >= shared->end_ns) {
+        if (grant.granted_ns >= shared->end_ns && atomic_load(&shared->count) >= GRANTS_LEAST) {
             leave(lock);
             return;
         }
@@ -207,7 +208,8 @@ static double play(struct handoff *handoff, bool is_ours) {
     count = atomic_load(&shared->count);
     count = count < GRANTS_MAX ? count : GRANTS_MAX;
     handoff->grants_per_s[is_ours][handoff->rounds[is_ours]++] =
-        (double)count * 1e9 / (double)round_ns;
+        (double)count * 1e9
+        / (double)(shared->grants[count - 1].released_ns - atomic_load(&shared->begin_ns));
     return middle_us(shared->grants, count);
 }
 

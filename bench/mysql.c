@@ -119,14 +119,14 @@ static void prepare(const char *url) {
     }
     lk_close(store);
     (void)snprintf(sql, sizeof sql, "INSERT INTO queue (id) SELECT seq FROM seq_1_to_%d",
-                   (int)bench_count(ITEMS, ITEMS_SMOKE));
+                   (int)bench_amount(ITEMS, ITEMS_SMOKE));
     by_hand_run(connection, sql, ignored, sizeof ignored);
     (void)snprintf(sql, sizeof sql,
                    "INSERT INTO lk_items (queue, id, arrival, state, due_us, needs, need_limits,"
                    " need_units, need_roots, has_value)"
                    " SELECT 'work', seq, seq, 'ready', 0, '', '', '', '', FALSE"
                    " FROM seq_1_to_%d",
-                   (int)bench_count(ITEMS, ITEMS_SMOKE));
+                   (int)bench_amount(ITEMS, ITEMS_SMOKE));
     by_hand_run(connection, sql, ignored, sizeof ignored);
     by_hand_run(connection, "INSERT INTO lk_queues (path) VALUES ('work')", ignored,
                 sizeof ignored);

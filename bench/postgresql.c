@@ -108,14 +108,14 @@ static void fill_queues(void) {
     }
     lk_close(store);
     (void)snprintf(sql, sizeof sql, "INSERT INTO by_hand.queue SELECT FROM generate_series(1, %d)",
-                   (int)bench_count(ITEMS, ITEMS_SMOKE));
+                   (int)bench_amount(ITEMS, ITEMS_SMOKE));
     by_hand_execute(sql);
     (void)snprintf(sql, sizeof sql,
                    "INSERT INTO lockkeeper.items (queue, id, sequence, state, due_us, need_paths,"
                    " need_limits, need_units, need_roots)"
                    " SELECT 'work', n::text, n, 'ready', 0, '{}', '{}', '{}', '{}'"
                    " FROM generate_series(1, %d) AS n",
-                   (int)bench_count(ITEMS, ITEMS_SMOKE));
+                   (int)bench_amount(ITEMS, ITEMS_SMOKE));
     by_hand_execute(sql);
     by_hand_execute("INSERT INTO lockkeeper.queue_counts (path) VALUES ('work')");
 }

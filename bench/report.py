@@ -95,6 +95,8 @@ def number_text(number):
     size = abs(number)
     if size >= 1000:
         return f"{number:,.0f}"
+    if 0 < size < 0.1:
+        return f"{number:.2g}"
     return f"{number:.2f}" if size < 10 else f"{number:.1f}" if size < 100 else f"{number:.0f}"
 
 

@@ -271,7 +271,7 @@ static void end_line(struct scale *scale) {
 static void run(struct scale *scale, const struct series *const *charts, size_t count) {
     const struct series *series = charts[0];
     struct costs costs[2] = {{.count = 0}};
-    size_t most = bench_count(SIZES_MAX, 2);
+    size_t most = bench_is_short() ? 3 : bench_count(SIZES_MAX, 2);
     size_t there = 0;
 
     for (size_t i = 0; i < most && series->sizes[i] != 0; i++) {

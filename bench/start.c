@@ -177,7 +177,7 @@ static void empty(const char *folder) {
 
 int main(int argc, char **argv) {
     char folder[PATH_MAX - 64];
-    int count = argc > 2 ? atoi(argv[2]) : (int)bench_count(REQUESTS, REQUESTS / 100);
+    int count = argc > 2 ? atoi(argv[2]) : (int)bench_amount(REQUESTS, REQUESTS / 100);
 
     (void)snprintf(folder, sizeof folder, "%s/bench-start-XXXXXX", argc > 1 ? argv[1] : ".");
     if (mkdtemp(folder) == NULL) {

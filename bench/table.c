@@ -144,7 +144,7 @@ static void check(const char *file, int rows) {
 
 /* Rows per second of `processes` processes, from the first start to the last end. */
 static double play_round(side *which, const char *folder, bool relaxed, unsigned processes) {
-    const int rows = (int)bench_count(relaxed ? ROWS_RELAXED : ROWS_DURABLE, ROWS_SMOKE);
+    const int rows = (int)bench_amount(relaxed ? ROWS_RELAXED : ROWS_DURABLE, ROWS_SMOKE);
     char file[PATH_MAX_BYTES];
     char beside[PATH_MAX_BYTES + 8];
     snprintf(file, sizeof file, "%s/work.db", folder);

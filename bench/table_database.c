@@ -27,7 +27,7 @@ static void library_side(const struct table_database *database, unsigned number)
 
 /* Rows per second, from the first start to the last end. */
 static double play(const struct table_database *database, side *which, unsigned workers) {
-    int rows = (int)bench_count(ROWS, ROWS_SMOKE);
+    int rows = (int)bench_amount(ROWS, ROWS_SMOKE);
     int64_t begun_ns;
     double seconds;
 

@@ -243,7 +243,7 @@ static void measure_in_memory(const struct programs *programs) {
 
 static void measure_durable(const struct programs *programs) {
     static const struct bars redis[BARS] = {{1, 0.8, 0}, {50, 1, 0}, {500, 1, 0}};
-    static const struct bars others[BARS] = {{1, 1, 0}, {50, 1, 0}, {500, 1, 0}};
+    static const struct bars others[BARS] = {{1, 10, 0}, {50, 10, 0}, {500, 10, 0}};
     static const struct bars log[] = {{50, 0.5, 0}};
     char directory[PATH_BYTES];
     char file[PATH_BYTES];
@@ -392,7 +392,7 @@ static void request_live(const void *context, size_t number, size_t step,
 static void fill(const struct peer *peer) {
     struct load load = load_of(peer, &service_protocol);
     struct load_result result;
-    size_t live = bench_count(LIVE, LIVE_SMOKE);
+    size_t live = bench_amount(LIVE, LIVE_SMOKE);
 
     load.step_count = 1;
     load.depth = FILL_DEPTH;
@@ -415,7 +415,7 @@ static void measure_start(const struct programs *programs) {
     int64_t begun_ns;
 
     (void)snprintf(directory, sizeof directory, "%s/million", programs->folder);
-    bench_title_print("A million live requests");
+    bench_title_print("Many live requests: a million in a full run");
     peer = start_service(programs, directory);
     fill(&peer);
     bench_figure_print("resident memory", peer_resident_bytes(&peer) / 1e6, "MB");
