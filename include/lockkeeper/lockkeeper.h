@@ -150,6 +150,9 @@ typedef struct lk_blocker_info {
     int64_t expires_in_ms;
 } lk_blocker_info;
 
+/* A `position` is exact up to here. If more requests block one, a store may count fewer (R20). */
+#define LK_POSITION_EXACT 16
+
 /* The result of a request, renewal or release. Free with lk_result_free(). */
 typedef struct lk_result {
     lk_outcome outcome;
@@ -162,7 +165,7 @@ typedef struct lk_result {
     int64_t ttl_ms;
     int64_t expires_in_ms; /* -1: there is no live request */
     uint64_t in_use;       /* units held at the first part's path, own included */
-    size_t position;       /* how many requests block it; 0 when granted */
+    size_t position;       /* how many requests block it; 0 when granted; LK_POSITION_EXACT */
     bool created;          /* this call created the request */
     bool fixed;            /* the deadline is an `until` and does not move */
     lk_blocker_info *blockers;
@@ -354,7 +357,7 @@ typedef struct lk_entry {
     size_t request_index;      /* the same for all parts of one request */
     lk_blocker_info *blockers; /* lk_show() only: what blocks a waiting request */
     size_t blocker_count;
-    size_t position;
+    size_t position; /* how many block it; LK_POSITION_EXACT */
 } lk_entry;
 
 typedef struct lk_listing {

@@ -111,7 +111,9 @@ static void write_blockers(FILE *sentence, const lk_result *result) {
     }
     (void)fprintf(sentence, ", %s left", left);
     if (result->position > 1) {
-        (void)fprintf(sentence, ", and %zu more in the way", result->position - 1);
+        (void)fprintf(sentence, ", and %s%zu more in the way",
+                      result->position > LK_POSITION_EXACT ? "at least " : "",
+                      result->position - 1);
         write_advice(sentence, result, "; see: ", "lk show");
     }
 }

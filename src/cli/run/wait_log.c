@@ -42,7 +42,8 @@ static void say_blocker(const lk_entry *entry) {
 
     lk_human_duration(first->expires_in_ms, left);
     if (entry->position > 1) {
-        (void)snprintf(more, sizeof more, "; %zu more in the way", entry->position - 1);
+        (void)snprintf(more, sizeof more, "; %s%zu more in the way",
+                       entry->position > LK_POSITION_EXACT ? "at least " : "", entry->position - 1);
     }
     lk_run_status("WAITING", "%s is %s %s%s%s%s, %s left unless renewed%s", first->path,
                   first->held ? "held by" : "waited for by", first->owner, has_note ? " (" : "",
