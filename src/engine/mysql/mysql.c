@@ -8,7 +8,7 @@
 #include "engine/mysql/store.h"
 
 static void free_store(struct lk_mysql *store) {
-    lk_mysql_dozers_done(store);
+    lk_mysql_poll_links_done(store);
     lk_procedures_done(&store->common);
     lk_mysql_address_done(&store->address);
     free(store->known);

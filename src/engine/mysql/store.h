@@ -21,14 +21,15 @@ struct lk_mysql_link {
     bool is_lost; /* broken, or interrupted in mid-exchange: it can only be closed */
 };
 
-enum { LK_MYSQL_DOZERS_MAX = 8 };
+enum { LK_MYSQL_POLL_LINKS_MAX = 8 };
 
 struct lk_mysql {
     struct lk_procedures common;
     struct lk_mysql_address address;
     struct lk_mysql_known *known; /* table.h; NULL: none. Guarded by the mutex */
-    struct lk_mysql_link *dozers[LK_MYSQL_DOZERS_MAX]; /* doze.c; idle. Guarded by the mutex */
-    size_t dozer_count;
+    struct lk_mysql_link
+        *poll_links[LK_MYSQL_POLL_LINKS_MAX]; /* server_poll.c; idle. Guarded by the mutex */
+    size_t poll_link_count;
 };
 
 static inline struct lk_mysql *lk_mysql_of(struct lk_engine *engine) {
@@ -108,16 +109,16 @@ enum lk_fate lk_mysql_transact(struct lk_procedures *store, void *connection,
                                const struct lk_patience *patience, lk_outcome *ret_outcome,
                                lk_error *error);
 
-/* ---- doze.c ---------------------------------------------------------------------------------- */
+/* ---- server_poll.c --------------------------------------------------------------------------- */
 
 /*
- * Sleeps in the database until the request does not wait any more, or has to be asked for again, at
- * `until_us` at the latest. LK_OK, LK_CANCELLED. LK_UNAVAILABLE: it could not sleep there, or not
- * long enough; the caller polls until the time is up.
+ * Polls inside one call of the database until the request does not wait any more, or has to be
+ * asked for again, at `until_us` at the latest. LK_OK, LK_CANCELLED. LK_UNAVAILABLE: it could not
+ * wait there, or not long enough; the caller polls until the time is up.
  */
-lk_outcome lk_mysql_doze(struct lk_mysql *store, uint64_t request, int64_t until_us,
-                         struct lk_waker *waker);
-void lk_mysql_dozers_done(struct lk_mysql *store);
+lk_outcome lk_mysql_server_poll(struct lk_mysql *store, uint64_t request, int64_t until_us,
+                                struct lk_waker *waker);
+void lk_mysql_poll_links_done(struct lk_mysql *store);
 
 /* ---- schema_install.c ------------------------------------------------------------------------ */
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Waiting. A client that waits for a grant sleeps in the database, in a call that reads its request
- * again and again (doze.c). If it cannot, it polls: a read that takes no locks checks whether its
- * request has changed. The pause between polls grows, and its first length depends on the number of
+ * Waiting. A client that waits for a grant polls inside one call of the database (server_poll.c).
+ * If it cannot, it polls from here: a read that takes no locks checks whether its request has
+ * changed. The pause between polls grows, and its first length depends on the number of
  * blockers. The waiter asks again when the earliest deadline of its blockers has passed, and after
  * a second at the latest. That second is also how often a waiter searches for cycles that were not
  * seen before (R13); a sleep ends after it for those that could find one.
@@ -19,7 +19,7 @@
 
 #define PAUSE_MIN_US INT64_C(4000) /* for each blocker */
 #define PAUSE_MAX_US INT64_C(250000)
-#define DOZE_MAX_US INT64_C(4000000) /* an upgrade waits for the procedures that run */
+#define SERVER_POLL_MAX_US INT64_C(4000000) /* an upgrade waits for the procedures that run */
 
 /* A probe query, whose first column says whether to go on waiting; no row: no. */
 struct probe {
@@ -69,8 +69,9 @@ static lk_outcome await_grant(struct lk_mysql *store, const struct lk_wait_curso
                               int64_t until_us, struct lk_waker *waker) {
     char sql[160];
     const struct probe probe = {&store->common, sql};
-    lk_outcome outcome = lk_mysql_doze(
-        store, cursor->id, lk_min(until_us, lk_procedures_poll_us(cursor, DOZE_MAX_US)), waker);
+    lk_outcome outcome = lk_mysql_server_poll(
+        store, cursor->id, lk_min(until_us, lk_procedures_poll_us(cursor, SERVER_POLL_MAX_US)),
+        waker);
 
     if (outcome != LK_UNAVAILABLE) {
         return outcome;

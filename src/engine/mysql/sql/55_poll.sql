@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The sleep of a client that waits. It reads its own request by the primary key, again and again, in
+-- Polling inside one call. A client that waits reads its own request by the primary key, again and again, in
 -- one call: no statement of a client, no lock and no write. The pauses are 2 ms for each place in the
 -- queue, and grow to a sixteenth of the time since that place has changed, up to 250 ms: so the
 -- next one finds its grant late by 3 % of the time that the lock was held, and a long wait costs
@@ -15,9 +15,9 @@ DELIMITER //
 --
 -- After a second the client has to ask again if its owner has another request, which may be in a
 -- cycle that was not seen (R13), or if other roots have to be locked for the request.
-DROP PROCEDURE IF EXISTS lk_doze
+DROP PROCEDURE IF EXISTS lk_poll
 //
-CREATE PROCEDURE lk_doze(IN waiting BIGINT, IN longest_us BIGINT)
+CREATE PROCEDURE lk_poll(IN waiting BIGINT, IN longest_us BIGINT)
 SQL SECURITY INVOKER READS SQL DATA
 BEGIN
     DECLARE begun_us BIGINT

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sleeping in the database (sql/55_doze.sql), on a connection that is kept for the next sleep. If
- * there is no room for one, the waiter polls from here.
+ * Polling inside one call of the database (sql/55_poll.sql), on a connection that is kept for the
+ * next such call. If there is no room for one, the waiter polls from here.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,8 +16,8 @@ static struct lk_mysql_link *take_idle(struct lk_mysql *store) {
     struct lk_mysql_link *link = NULL;
 
     pthread_mutex_lock(&store->common.mutex);
-    if (store->dozer_count > 0) {
-        link = store->dozers[--store->dozer_count];
+    if (store->poll_link_count > 0) {
+        link = store->poll_links[--store->poll_link_count];
     }
     pthread_mutex_unlock(&store->common.mutex);
     return link;
@@ -38,8 +38,8 @@ static struct lk_mysql_link *take(struct lk_mysql *store, const struct lk_patien
 
 static void give_back(struct lk_mysql *store, struct lk_mysql_link *link) {
     pthread_mutex_lock(&store->common.mutex);
-    if (!link->is_lost && store->dozer_count < LK_MYSQL_DOZERS_MAX) {
-        store->dozers[store->dozer_count++] = link;
+    if (!link->is_lost && store->poll_link_count < LK_MYSQL_POLL_LINKS_MAX) {
+        store->poll_links[store->poll_link_count++] = link;
         link = NULL;
     }
     pthread_mutex_unlock(&store->common.mutex);
@@ -48,9 +48,9 @@ static void give_back(struct lk_mysql *store, struct lk_mysql_link *link) {
     }
 }
 
-void lk_mysql_dozers_done(struct lk_mysql *store) {
-    while (store->dozer_count > 0) {
-        lk_mysql_disconnect(store->dozers[--store->dozer_count]);
+void lk_mysql_poll_links_done(struct lk_mysql *store) {
+    while (store->poll_link_count > 0) {
+        lk_mysql_disconnect(store->poll_links[--store->poll_link_count]);
     }
 }
 
@@ -69,8 +69,8 @@ static bool has_slept(lk_outcome outcome, MYSQL_RES *result, int64_t slept_us) {
     return is_over || (outcome == LK_OK && slept_us >= SLEEP_MIN_US);
 }
 
-lk_outcome lk_mysql_doze(struct lk_mysql *store, uint64_t request, int64_t until_us,
-                         struct lk_waker *waker) {
+lk_outcome lk_mysql_server_poll(struct lk_mysql *store, uint64_t request, int64_t until_us,
+                                struct lk_waker *waker) {
     int64_t begun_us = lk_clock_now_us();
     int64_t longest_us = until_us - begun_us;
     const struct lk_patience patience = {.until_us = until_us + ANSWER_US, .waker = waker};
@@ -87,7 +87,7 @@ lk_outcome lk_mysql_doze(struct lk_mysql *store, uint64_t request, int64_t until
     if (link == NULL) {
         return lk_waker_is_thrown(waker) ? LK_CANCELLED : LK_UNAVAILABLE;
     }
-    (void)snprintf(sql, sizeof sql, "CALL %sdoze(%" PRIu64 ", %" PRId64 ")", store->address.prefix,
+    (void)snprintf(sql, sizeof sql, "CALL %spoll(%" PRIu64 ", %" PRId64 ")", store->address.prefix,
                    request, longest_us);
     outcome = lk_mysql_query(link, lk_slice_of(sql), &patience, &result, &error);
     is_done = has_slept(outcome, result, lk_clock_now_us() - begun_us);
