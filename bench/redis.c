@@ -381,7 +381,11 @@ int main(int argc, char **argv) {
     struct server server = {.port = 0};
     struct lk_engine *engine;
     char rest[128];
+    lk_error error;
 
+    if (lk_hiredis_load(&error) != LK_OK) {
+        bench_give_up("%s", error.text);
+    }
     if (argc > 1) {
         return measure_cluster(argv[1]);
     }

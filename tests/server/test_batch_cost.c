@@ -26,7 +26,6 @@ struct fixture {
 /* What the store's connection did since the last reset. */
 static struct {
     uint64_t steps;
-    unsigned meta_updates;
     unsigned writes;
     unsigned flushes;
     unsigned not_flushed; /* writes since the last flush */
@@ -63,13 +62,10 @@ static void count_writes(bool counts_them) {
 }
 
 static int on_statement(unsigned kind, void *context, void *statement, void *nanoseconds) {
-    const char *text = sqlite3_sql(statement);
-
     (void)kind;
     (void)context;
     (void)nanoseconds;
     counts.steps += (uint64_t)sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_VM_STEP, 1);
-    counts.meta_updates += text != NULL && strncmp(text, "UPDATE meta", 11) == 0;
     return 0;
 }
 
@@ -211,20 +207,11 @@ static void old_ended_tokens_are_swept(void **state) {
     assert_int_equal(count_ended(fixture), 25);
 }
 
-static void few_batches_write_the_floor_of_draws(void **state) {
-    struct fixture *fixture = *state;
-
-    counts.meta_updates = 0;
-    for (uint64_t i = 1; i <= 90; i++) {
-        fixture->times.now_us += 1000;
-        fixture->times.wall_us += 1000;
-        write_ended(fixture, i, 1);
-    }
-    assert_in_range(counts.meta_updates, 1, 2);
-}
-
-/* R4: after a crash at any of these moments the next draw is greater than every draw before it. */
-static void the_floor_is_never_below_a_draw(void **state) {
+/*
+ * R4: after a crash at any of these moments the next draw is greater than every draw before it. Nor
+ * is the floor ahead of them: draws ahead of the clock could be made again by a restored copy.
+ */
+static void the_floor_is_the_greatest_draw(void **state) {
     struct fixture *fixture = *state;
     const struct lk_model_config config = {.hash_seed = 1};
     struct lk_core_snapshot *snapshot = NULL;
@@ -236,7 +223,7 @@ static void the_floor_is_never_below_a_draw(void **state) {
         assert_int_equal(fixture->storage->ops->load(fixture->storage, &config, &fixture->times,
                                                      &snapshot, NULL),
                          LK_OK);
-        assert_true(lk_model_floor(snapshot->model) >= (uint64_t)fixture->times.wall_us);
+        assert_int_equal(lk_model_floor(snapshot->model), fixture->times.wall_us);
         lk_core_snapshot_free(snapshot);
     }
 }
@@ -311,8 +298,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_batch_does_not_walk_the_ended_tokens, begin, end),
         cmocka_unit_test_setup_teardown(old_ended_tokens_are_swept, begin, end),
-        cmocka_unit_test_setup_teardown(few_batches_write_the_floor_of_draws, begin, end),
-        cmocka_unit_test_setup_teardown(the_floor_is_never_below_a_draw, begin, end),
+        cmocka_unit_test_setup_teardown(the_floor_is_the_greatest_draw, begin, end),
         cmocka_unit_test_setup_teardown(a_batch_is_one_write_and_one_flush, begin, end),
         cmocka_unit_test_setup_teardown(a_large_batch_is_written_whole, begin, end),
         cmocka_unit_test_setup_teardown(a_batch_that_finds_no_room_fails, begin, end),

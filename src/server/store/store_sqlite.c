@@ -39,7 +39,6 @@ enum {
     /* Ended tokens that are not bounded by ENDED_MAX come at 220 a second; ten sweeps examine
      * 2560. */
     ENDED_SWEEP_EVERY_US = 100000,
-    FLOOR_AHEAD_US = 100000, /* how far the floor of draws is raised ahead; see raise_floor() */
 };
 
 struct store {
@@ -101,15 +100,15 @@ static int keep_events(struct store *store, const struct lk_batch *batch) {
 }
 
 /*
- * R4: the floor in the file is never below a draw. It is raised ahead of the draws, so that few
- * batches write its page. After a crash the next service draws above it: that is where the wall
- * clock is by then, for draws follow the clock.
+ * R4: the floor in the file is the greatest draw. Raised ahead of the draws it would be written less
+ * often; but the draws after a crash would be ahead of the wall clock then, and a copy that is
+ * restored at once could make them again.
  */
 static int raise_floor(struct store *store, uint64_t greatest_draw) {
     if (greatest_draw <= store->meta.draw_floor) {
         return SQLITE_OK;
     }
-    store->meta.draw_floor = greatest_draw + FLOOR_AHEAD_US;
+    store->meta.draw_floor = greatest_draw;
     return lk_sql_meta_raise_floor(&store->sql, &store->meta, store->meta.draw_floor);
 }
 
