@@ -100,8 +100,8 @@ static int keep_events(struct store *store, const struct lk_batch *batch) {
 }
 
 /*
- * R4: the floor in the file is the greatest draw. Raised ahead of the draws it would be written less
- * often; but the draws after a crash would be ahead of the wall clock then, and a copy that is
+ * R4: the floor in the file is the greatest draw. Raised ahead of the draws it would be written
+ * less often; but the draws after a crash would be ahead of the wall clock then, and a copy that is
  * restored at once could make them again.
  */
 static int raise_floor(struct store *store, uint64_t greatest_draw) {
