@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parses durations. The value is kept as whole units and a decimal fraction of one, both exact, and
+ * Parses durations. The value is kept as whole units and the digits of a fraction of one, and
  * multiplied in integers: without floating point, bounds are exact.
  */
 #include "form/duration.h"
@@ -10,9 +10,6 @@
 #include <string.h>
 
 #include "base/error.h"
-
-/* More fraction digits than this cannot change a millisecond of any unit. */
-enum { FRACTION_DIGITS_MAX = 9 };
 
 struct unit {
     const char *name;
@@ -32,11 +29,11 @@ static const struct unit *find_unit(const char *name) {
     return NULL;
 }
 
-/* A decimal number: whole + fraction / scale. */
+/* A decimal number: whole.fraction */
 struct decimal {
     int64_t whole; /* at most LK_DURATION_MAX_MS + 1, which is too long in every unit */
-    int64_t fraction;
-    int64_t scale;
+    const char *fraction;
+    size_t fraction_digits;
     bool has_digits;
 };
 
@@ -46,7 +43,7 @@ static bool is_digit(char byte) {
 
 /* Reads a decimal from the start of `text`; returns its size. */
 static size_t read_decimal(const char *text, struct decimal *ret_decimal) {
-    struct decimal decimal = {.scale = 1};
+    struct decimal decimal = {0};
     size_t at = 0;
 
     for (; is_digit(text[at]); at++) {
@@ -57,20 +54,26 @@ static size_t read_decimal(const char *text, struct decimal *ret_decimal) {
     }
     if (text[at] == '.' && is_digit(text[at + 1])) {
         decimal.has_digits = true;
-        bool rest = false;
-        int digits = 0;
-        for (at++; is_digit(text[at]); at++, digits++) {
-            if (digits < FRACTION_DIGITS_MAX) {
-                decimal.fraction = decimal.fraction * 10 + (text[at] - '0');
-                decimal.scale *= 10;
-            } else {
-                rest = rest || text[at] != '0';
-            }
+        decimal.fraction = &text[++at];
+        for (; is_digit(text[at]); at++) {
+            decimal.fraction_digits++;
         }
-        decimal.fraction += rest ? 1 : 0;
     }
     *ret_decimal = decimal;
     return at;
+}
+
+/* The fraction in milliseconds, rounded up. From its last digit on: no remainder is forgotten. */
+static int64_t fraction_of(const struct decimal *decimal, int64_t unit_ms) {
+    int64_t tenths = 0;
+    bool is_inexact = false;
+
+    for (size_t i = decimal->fraction_digits; i > 0; i--) {
+        tenths += (decimal->fraction[i - 1] - '0') * unit_ms;
+        is_inexact = is_inexact || tenths % 10 != 0;
+        tenths /= 10;
+    }
+    return tenths + is_inexact;
 }
 
 lk_outcome lk_duration_parse(const char *text, int64_t *ret_ms, lk_error *error) {
@@ -84,8 +87,7 @@ lk_outcome lk_duration_parse(const char *text, int64_t *ret_ms, lk_error *error)
                             "see byte %zu",
                             text, at + 1);
     }
-    /* fraction <= 10^9 and a unit is below 10^8 ms, so the product stays below 2^63. */
-    int64_t fraction_ms = (decimal.fraction * unit->ms + decimal.scale - 1) / decimal.scale;
+    int64_t fraction_ms = fraction_of(&decimal, unit->ms);
     if (decimal.whole > (LK_DURATION_MAX_MS - fraction_ms) / unit->ms) {
         return lk_error_set(error, LK_INVALID, "\"%s\" is longer than a hundred years", text);
     }

@@ -2,8 +2,8 @@
 /*
  * What is in the way of one probe, or of many, each request once.
  *
- * One probe: the walk visits all part entries in its way. A request with several of them counts
- * where the walk meets it first.
+ * One probe: the walk visits the part entries in its way, until LK_COUNTED_MAX requests are found.
+ * A request with several of them counts where the walk meets it first.
  *
  * Many probes, by ticket: what is in the way of each is a prefix of a few lists of wait queues, and
  * what is held at and around its parts. Both are remembered without regard to the owner
@@ -136,7 +136,7 @@ static bool note_blocker(void *context, lk_id entry_id) {
         name(e, (struct lk_blocker){lk_part_entry_at(e->model, entry_id)->request,
                                     part_index_of(e->model, entry_id)});
     }
-    return true;
+    return e->total < LK_COUNTED_MAX;
 }
 
 /* ---- one probe ------------------------------------------------------------------------------ */
@@ -154,12 +154,12 @@ size_t lk_explain(const struct lk_model *model, const struct lk_probe *probe,
     }
     for (e.part = 0; e.part < probe->count; e.part++) {
         e.is_counting = false;
-        if (!e.is_covered) {
-            lk_blockers_conflicting(model, probe, e.part, 0, note_blocker, &e);
+        if (!e.is_covered && !lk_blockers_conflicting(model, probe, e.part, 0, note_blocker, &e)) {
+            break;
         }
         e.is_counting = true;
-        if (e.is_short[e.part]) {
-            lk_blockers_counting(model, probe, e.part, note_blocker, &e);
+        if (e.is_short[e.part] && !lk_blockers_counting(model, probe, e.part, note_blocker, &e)) {
+            break;
         }
     }
     return e.total;

@@ -100,6 +100,7 @@ static void durations_have_units_and_decimals(void **state) {
         {"0.0001", 1},
         {"0.000", 0},
         {"1.0000000001", 1001},
+        {".202873020730202d", 17528229},
         {"36600d", LK_DURATION_MAX_MS},
     };
     (void)state;

@@ -44,6 +44,13 @@ static size_t batch(size_t n, size_t size, struct lk_part *parts, char texts[][6
     return n < size ? 2 : 0;
 }
 
+/* Leases below one path. */
+static size_t children(size_t n, size_t size, struct lk_part *parts, char texts[][64]) {
+    (void)snprintf(texts[0], 64, "line/%zu", n);
+    parts[0] = part_of(texts[0]);
+    return n < size;
+}
+
 /* As many holders as wait, with a limit. */
 static size_t pool(size_t n, size_t size, struct lk_part *parts, char texts[][64]) {
     (void)snprintf(texts[0], 64, "pool?limit=%zu", size / 2);
@@ -157,8 +164,51 @@ static void steps_are_linear(void **state) {
     }
 }
 
+/* How many are in the way of an ask for "line" among these, by its answer, which names 16. */
+static size_t in_the_way(world *next, size_t size) {
+    const struct lk_model_config config = {.hash_seed = 1};
+    struct lk_model *model = lk_model_new(&config);
+    struct lk_part parts[LK_PARTS_MAX];
+    char texts[LK_PARTS_MAX][64];
+    struct lk_command command = {
+        .kind = LK_COMMAND_ASK,
+        .times = {.now_us = (int64_t)size + 1, .wall_us = (int64_t)size + 1},
+    };
+    const struct lk_answer *answer;
+    size_t found;
+    size_t count;
+
+    for (size_t n = 0; (count = next(n, size, parts, texts)) > 0; n++) {
+        ask(model, n, parts, count);
+    }
+    (void)snprintf(texts[0], sizeof texts[0], "line");
+    parts[0] = part_of(texts[0]);
+    command.ask = (struct lk_ask){.owner = lk_slice_of("asker"),
+                                  .parts = parts,
+                                  .part_count = 1,
+                                  .style = LK_TRY,
+                                  .ttl_ms = 60000,
+                                  .blockers_max = 16};
+    answer = &lk_model_step(model, &command)->answer;
+    assert_int_equal(answer->outcome, LK_BUSY);
+    assert_int_equal(answer->blocker_count, 16);
+    found = answer->in_the_way;
+    lk_model_free(model);
+    return found;
+}
+
+/* R20: what is beyond the bound is neither counted nor visited. */
+static void an_answer_counts_up_to_a_bound(void **state) {
+    (void)state;
+    assert_int_equal(in_the_way(line, LK_COUNTED_MAX - 1), LK_COUNTED_MAX - 1);
+    assert_int_equal(in_the_way(line, LK_COUNTED_MAX * 3), LK_COUNTED_MAX);
+    assert_int_equal(in_the_way(children, LK_COUNTED_MAX - 1), LK_COUNTED_MAX - 1);
+    assert_int_equal(in_the_way(children, LK_COUNTED_MAX * 3), LK_COUNTED_MAX);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(steps_are_linear)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(steps_are_linear),
+                                       cmocka_unit_test(an_answer_counts_up_to_a_bound)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,47 +5,6 @@
 
 DELIMITER //
 
--- The ask of a client that waited, right after its request was granted: the grant has set the
--- deadline (R10) less than a tenth of a second ago, so that there is nothing to refresh.
-DROP PROCEDURE IF EXISTS lk_look_held
-//
-CREATE PROCEDURE lk_look_held(
-    IN asker VARBINARY(128), IN the_path VARBINARY(512), IN the_limit BIGINT, IN the_units BIGINT,
-    IN its_identity BINARY(32), IN the_ttl_ms BIGINT, IN the_note VARBINARY(255),
-    OUT is_done BOOLEAN)
-SQL SECURITY INVOKER READS SQL DATA
-BEGIN
-    DECLARE now_us BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
-    DECLARE self BIGINT;
-    DECLARE its_ticket BIGINT;
-    DECLARE its_token BIGINT;
-    DECLARE left_us BIGINT;
-    DECLARE in_use BIGINT;
-    DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
-    SELECT MIN(r.token) INTO its_token FROM lk_requests AS r FORCE INDEX (requests_by_owner)
-    WHERE r.owner = asker AND r.held = 1 AND r.identity = its_identity;
-    IF its_token IS NOT NULL THEN
-        SELECT r.id, r.ticket, r.deadline_us - now_us INTO self, its_ticket, left_us
-        FROM lk_requests AS r FORCE INDEX (requests_by_owner)
-        WHERE r.owner = asker AND r.held = 1 AND r.identity = its_identity AND r.token = its_token
-          AND r.part = 1 AND r.part_count = 1 AND r.path = the_path AND r.unit_limit = the_limit
-          AND r.units = the_units AND r.ttl_ms = the_ttl_ms AND r.attended AND NOT r.fixed
-          AND NOT r.revoked AND r.token <> r.ticket AND (the_note IS NULL OR r.note = the_note)
-          AND r.deadline_us > now_us + the_ttl_ms * 1000 - LEAST(the_ttl_ms * 100, 100000);
-    END IF;
-    SET is_done = self IS NOT NULL;
-    IF is_done THEN
-        SELECT SUM(r.units) INTO in_use FROM lk_requests AS r FORCE INDEX (requests_by_path)
-        WHERE r.path = the_path AND r.held = 1 AND r.deadline_us > now_us;
-        SELECT 'granted' AS outcome, NULL AS sentence, self AS request, its_ticket AS ticket,
-               its_token AS token, the_ttl_ms AS new_ttl_ms, left_us,
-               COALESCE(in_use, the_units) AS in_use, NULL AS in_the_way, FALSE AS created,
-               FALSE AS fixed, NULL AS value, NULL AS in_doubt, NULL AS blockers, NULL AS cycle,
-               NULL AS look_us;
-    END IF;
-END
-//
-
 -- A try of one part that is refused: of an owner who has nothing else (R3, R8), where no deadline is
 -- overdue and no events are written.
 DROP PROCEDURE IF EXISTS lk_look_busy

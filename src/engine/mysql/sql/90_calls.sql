@@ -114,10 +114,7 @@ ask: BEGIN
         CALL lk_awake();
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     END IF;
-    IF is_simple AND style = 'wait' AND NOT asks_value THEN
-        CALL lk_look_held(asker, paths, limits, counts, its_identity, the_ttl_ms, the_note,
-                          is_done);
-    ELSEIF is_simple AND style = 'try' THEN
+    IF is_simple AND style = 'try' THEN
         SELECT MIN(p.ticket) INTO is_there FROM lk_requests AS p FORCE INDEX (requests_by_path)
         WHERE p.path = paths AND p.held = 1;
         SET has_looked = is_there IS NOT NULL, is_there = NULL;
