@@ -254,14 +254,17 @@ def grace(t):
     t.answers("granted", "acquire", "--try", "alone", "--ttl", "10s", owner="holder")
     for path in ("root/one", "root/two"):
         t.answers("granted", "acquire", "--try", path, "--ttl", "10s", owner="holder")
+    t.answers("granted", "acquire", "--try", "side", "root/batch", "--ttl", "10s", owner="holder")
     t.processes[-1].kill()
     t.processes[-1].wait()
     time.sleep(10.2)  # all deadlines pass meanwhile: this is about time
     t.restart("--appendonly", "yes")
     t.wait_for_pong()
-    for path in ("alone", "root/one", "root/two"):
+    # The first call moves the deadline of the batch in both of its roots, and those of one root.
+    for path in ("side", "alone", "root/one", "root/two"):
         t.answers("busy", "acquire", "--try", path, owner="other")
     t.answers("ok", "renew", "alone", owner="holder")
+    t.answers("ok", "renew", "root/one", owner="holder")
     t.answers("granted", "acquire", "root", "--wait", "50s", owner="other")
 
 

@@ -41,14 +41,14 @@ local function restart(R)
         local r = L.request(R, identity)
         if r then
             alive[#alive + 1] = r
-            if not r.fixed then
-                last_known = math.max(last_known, r.deadline - r.ttl * 1000)
+            if not r.fixed then -- the deadline that it had, if this call has moved it for another root
+                last_known = math.max(last_known, (r.former or r.deadline) - r.ttl * 1000)
             end
         end
     end
     for _, r in ipairs(alive) do
         if not r.fixed and not r.graced and r.deadline > last_known then
-            r.graced = true
+            r.graced, r.former = true, r.deadline
             L.set_deadline(r, math.max(r.deadline, now + math.min(r.ttl * 1000, 60000000)))
         end
     end
