@@ -291,8 +291,8 @@ def page(results, file):
     held = sum(row["holds"] == "yes" for row in bars)
     lines = INTRODUCTION.splitlines() + ["", f"{held} of {len(bars)} bars hold.", ""]
     if any(facts.get(engine, {}).get("depth") != "full" for engine in engines):
-        lines += ["Some of these figures are of a short run, on a machine with other load: they show what is "
-                  "measured, and not how fast it is.", ""]
+        lines += ["Some of these figures are of a short run (`LK_BENCH=short`): few rounds, and sizes up to "
+                  "1,000 only.", ""]
     lines += ["## Cost against size", "", "Costs that do not grow are flat lines. Both scales are logarithmic; the bands are "
               "quartiles.", ""]
     for title in size_charts(engines):
