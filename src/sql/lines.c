@@ -1,20 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who holds and who waits, by turn. */
+/* Held and waiting requests, by turn. */
 #include "sql/lines.h"
 
 #include "sql/counts.h"
-
-static int visit_all(struct lk_sql *sql, enum lk_sql_statement which, struct lk_slice text,
-                     lk_sql_visit *visit, void *context) {
-    sqlite3_stmt *statement;
-    int code = lk_sql_statement(sql, which, &statement);
-
-    if (code != SQLITE_OK) {
-        return code;
-    }
-    (void)lk_sql_bind_text(statement, 1, text);
-    return lk_sql_walk(statement, visit, context);
-}
 
 static int visit_owner(struct lk_sql *sql, struct lk_slice owner, int max, lk_sql_visit *visit,
                        void *context) {
@@ -42,46 +30,29 @@ int lk_sql_each_of_owner(struct lk_sql *sql, struct lk_slice owner, int max, lk_
 
 int lk_sql_each_waiting_of_others(struct lk_sql *sql, struct lk_slice owner, lk_sql_visit *visit,
                                   void *context) {
-    return visit_all(sql, LK_SQL_WAITING_OF_OTHERS, owner, visit, context);
+    return lk_sql_walk_text(sql, LK_SQL_WAITING_OF_OTHERS, owner, visit, context);
 }
 
 /* ---- held ------------------------------------------------------------------------------------ */
 
 int lk_sql_each_held_at(struct lk_sql *sql, struct lk_slice path, lk_sql_visit *visit,
                         void *context) {
-    return visit_all(sql, LK_SQL_HELD_AT, path, visit, context);
+    return lk_sql_walk_text(sql, LK_SQL_HELD_AT, path, visit, context);
 }
 
 int lk_sql_each_held_exclusively(struct lk_sql *sql, struct lk_slice path, lk_sql_visit *visit,
                                  void *context) {
-    return visit_all(sql, LK_SQL_HELD_EXCLUSIVELY, path, visit, context);
+    return lk_sql_walk_text(sql, LK_SQL_HELD_EXCLUSIVELY, path, visit, context);
 }
 
 int lk_sql_each_held_at_of(struct lk_sql *sql, struct lk_slice path, struct lk_slice owner,
                            lk_sql_visit *visit, void *context) {
-    sqlite3_stmt *statement;
-    int code = lk_sql_statement(sql, LK_SQL_HELD_AT_OF, &statement);
-
-    if (code != SQLITE_OK) {
-        return code;
-    }
-    (void)lk_sql_bind_text(statement, 1, path);
-    (void)lk_sql_bind_text(statement, 2, owner);
-    return lk_sql_walk(statement, visit, context);
+    return lk_sql_walk_of(sql, LK_SQL_HELD_AT_OF, path, owner, visit, context);
 }
 
 int lk_sql_each_held_below(struct lk_sql *sql, struct lk_slice path, lk_sql_visit *visit,
                            void *context) {
-    struct lk_sql_range range;
-    sqlite3_stmt *statement;
-    int code = lk_sql_statement(sql, LK_SQL_HELD_BELOW, &statement);
-
-    if (code != SQLITE_OK) {
-        return code;
-    }
-    lk_sql_range_below(path, &range);
-    lk_sql_bind_range(statement, 1, &range);
-    return lk_sql_walk(statement, visit, context);
+    return lk_sql_walk_below(sql, LK_SQL_HELD_BELOW, path, visit, context);
 }
 
 /* ---- waiting --------------------------------------------------------------------------------- */

@@ -338,7 +338,7 @@ int lk_sql_each(struct lk_sql *sql, lk_sql_visit *visit, void *context) {
     return code == SQLITE_OK ? lk_sql_walk(statement, visit, context) : code;
 }
 
-static int walk_text(struct lk_sql *sql, enum lk_sql_statement which, struct lk_slice text,
+int lk_sql_walk_text(struct lk_sql *sql, enum lk_sql_statement which, struct lk_slice text,
                      lk_sql_visit *visit, void *context) {
     sqlite3_stmt *statement;
     int code = lk_sql_statement(sql, which, &statement);
@@ -351,13 +351,13 @@ static int walk_text(struct lk_sql *sql, enum lk_sql_statement which, struct lk_
 }
 
 int lk_sql_each_at(struct lk_sql *sql, struct lk_slice path, lk_sql_visit *visit, void *context) {
-    return walk_text(sql, LK_SQL_AT, path, visit, context);
+    return lk_sql_walk_text(sql, LK_SQL_AT, path, visit, context);
 }
 
-int lk_sql_each_at_of(struct lk_sql *sql, struct lk_slice path, struct lk_slice owner,
-                      lk_sql_visit *visit, void *context) {
+int lk_sql_walk_of(struct lk_sql *sql, enum lk_sql_statement which, struct lk_slice path,
+                   struct lk_slice owner, lk_sql_visit *visit, void *context) {
     sqlite3_stmt *statement;
-    int code = lk_sql_statement(sql, LK_SQL_AT_OF, &statement);
+    int code = lk_sql_statement(sql, which, &statement);
 
     if (code != SQLITE_OK) {
         return code;
@@ -367,9 +367,14 @@ int lk_sql_each_at_of(struct lk_sql *sql, struct lk_slice path, struct lk_slice 
     return lk_sql_walk(statement, visit, context);
 }
 
+int lk_sql_each_at_of(struct lk_sql *sql, struct lk_slice path, struct lk_slice owner,
+                      lk_sql_visit *visit, void *context) {
+    return lk_sql_walk_of(sql, LK_SQL_AT_OF, path, owner, visit, context);
+}
+
 int lk_sql_each_waiting_of(struct lk_sql *sql, struct lk_slice owner, lk_sql_visit *visit,
                            void *context) {
-    return walk_text(sql, LK_SQL_WAITING_OF, owner, visit, context);
+    return lk_sql_walk_text(sql, LK_SQL_WAITING_OF, owner, visit, context);
 }
 
 void lk_sql_range_below(struct lk_slice path, struct lk_sql_range *ret_range) {
@@ -385,11 +390,11 @@ void lk_sql_bind_range(sqlite3_stmt *statement, int index, const struct lk_sql_r
     (void)lk_sql_bind_text(statement, index + 1, (struct lk_slice){range->high, range->size});
 }
 
-int lk_sql_each_below(struct lk_sql *sql, struct lk_slice path, lk_sql_visit *visit,
-                      void *context) {
+int lk_sql_walk_below(struct lk_sql *sql, enum lk_sql_statement which, struct lk_slice path,
+                      lk_sql_visit *visit, void *context) {
     struct lk_sql_range range;
     sqlite3_stmt *statement;
-    int code = lk_sql_statement(sql, LK_SQL_BELOW, &statement);
+    int code = lk_sql_statement(sql, which, &statement);
 
     if (code != SQLITE_OK) {
         return code;
@@ -397,6 +402,11 @@ int lk_sql_each_below(struct lk_sql *sql, struct lk_slice path, lk_sql_visit *vi
     lk_sql_range_below(path, &range);
     lk_sql_bind_range(statement, 1, &range);
     return lk_sql_walk(statement, visit, context);
+}
+
+int lk_sql_each_below(struct lk_sql *sql, struct lk_slice path, lk_sql_visit *visit,
+                      void *context) {
+    return lk_sql_walk_below(sql, LK_SQL_BELOW, path, visit, context);
 }
 
 int lk_sql_each_claim_of(struct lk_sql *sql, struct lk_slice owner, uint64_t ask_number,

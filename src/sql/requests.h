@@ -56,6 +56,14 @@ typedef int lk_sql_visit(void *context, uint64_t id);
 /* Visits the ids that a bound statement selects, and ends its use. */
 int lk_sql_walk(sqlite3_stmt *statement, lk_sql_visit *visit, void *context);
 
+/* The same for a statement of one text, of a path and an owner, and of all that is below a path. */
+int lk_sql_walk_text(struct lk_sql *sql, enum lk_sql_statement which, struct lk_slice text,
+                     lk_sql_visit *visit, void *context);
+int lk_sql_walk_of(struct lk_sql *sql, enum lk_sql_statement which, struct lk_slice path,
+                   struct lk_slice owner, lk_sql_visit *visit, void *context);
+int lk_sql_walk_below(struct lk_sql *sql, enum lk_sql_statement which, struct lk_slice path,
+                      lk_sql_visit *visit, void *context);
+
 int lk_sql_each(struct lk_sql *sql, lk_sql_visit *visit, void *context);
 int lk_sql_each_at(struct lk_sql *sql, struct lk_slice path, lk_sql_visit *visit, void *context);
 int lk_sql_each_at_of(struct lk_sql *sql, struct lk_slice path, struct lk_slice owner,

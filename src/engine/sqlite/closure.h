@@ -18,7 +18,7 @@ struct lk_closure {
     bool with_owners;             /* asks and takes: follows owners, for R13 */
     bool with_all;                /* everything is loaded: nothing to follow */
     bool in_crowd;                /* only what decides is loaded (crowd.c); then: */
-    bool with_owners_of_waiting;  /* all that waits of each owner who waits, for R8 */
+    bool with_owners_of_waiting;  /* all waiting requests of each waiting owner, for R8 */
     bool bounds_waiters;          /* the store bounds the waiters of a path (R22) */
     uint64_t leaving;             /* the request that a release ends; 0: none */
     struct lk_set waiting;        /* loaded, and to be judged; keys are references */

@@ -5,7 +5,7 @@
 
 DELIMITER //
 
--- A try of one part that is refused: of an owner who has nothing else (R3, R8), where no deadline is
+-- A try of one part that is refused: of an owner without other requests (R3, R8), where no deadline is
 -- overdue and no events are written.
 DROP PROCEDURE IF EXISTS lk_look_busy
 //
