@@ -16,6 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sql/log_vfs.h"
+
 enum {
     WRITE_MAX = 1 << 16, /* bytes; SQLite's unix VFS cannot write 128 KiB at once */
     EXTENSION_WRITES = 4,
@@ -23,9 +25,8 @@ enum {
 };
 
 struct log_file {
-    sqlite3_file file; /* first */
-    sqlite3_file *real;
-    char *bytes; /* collected, for `offset` */
+    struct lk_sql_log log; /* first */
+    char *bytes;           /* collected, for `offset` */
     size_t size;
     size_t capacity;
     sqlite3_int64 offset;
@@ -46,7 +47,7 @@ static void extend(struct log_file *log, sqlite3_int64 end) {
     char *zeros;
 
     if (log->length == 0) {
-        (void)log->real->pMethods->xFileSize(log->real, &log->length);
+        (void)log->log.real->pMethods->xFileSize(log->log.real, &log->length);
     }
     if (end < log->length) {
         return;
@@ -56,7 +57,7 @@ static void extend(struct log_file *log, sqlite3_int64 end) {
     for (int i = 0; i < EXTENSION_WRITES && zeros != NULL; i++) {
         sqlite3_int64 offset = end + (sqlite3_int64)i * WRITE_MAX;
 
-        if (log->real->pMethods->xWrite(log->real, zeros, WRITE_MAX, offset) != SQLITE_OK) {
+        if (log->log.real->pMethods->xWrite(log->log.real, zeros, WRITE_MAX, offset) != SQLITE_OK) {
             break;
         }
     }
@@ -71,7 +72,7 @@ static int write_collected(struct log_file *log) {
         return SQLITE_OK;
     }
     log->size = 0;
-    return log->real->pMethods->xWrite(log->real, log->bytes, (int)size, log->offset);
+    return log->log.real->pMethods->xWrite(log->log.real, log->bytes, (int)size, log->offset);
 }
 
 static bool reserve(struct log_file *log, size_t size) {
@@ -106,8 +107,9 @@ static int log_write(sqlite3_file *file, const void *bytes, int size, sqlite3_in
     }
     if (!reserve(log, log->size + (size_t)size)) {
         code = write_collected(log);
-        return code == SQLITE_OK ? log->real->pMethods->xWrite(log->real, bytes, size, offset)
-                                 : code;
+        return code == SQLITE_OK
+                   ? log->log.real->pMethods->xWrite(log->log.real, bytes, size, offset)
+                   : code;
     }
     if (log->size == 0) {
         log->offset = offset;
@@ -130,7 +132,7 @@ static int log_sync(sqlite3_file *file, int flags) {
         return code;
     }
     extend(log, end);
-    return log->real->pMethods->xSync(log->real, flags);
+    return log->log.real->pMethods->xSync(log->log.real, flags);
 }
 
 /* ---- the rest of a file's methods ----------------------------------------------------------- */
@@ -139,7 +141,8 @@ static int log_read(sqlite3_file *file, void *bytes, int size, sqlite3_int64 off
     struct log_file *log = log_of(file);
     int code = write_collected(log);
 
-    return code == SQLITE_OK ? log->real->pMethods->xRead(log->real, bytes, size, offset) : code;
+    return code == SQLITE_OK ? log->log.real->pMethods->xRead(log->log.real, bytes, size, offset)
+                             : code;
 }
 
 static int log_truncate(sqlite3_file *file, sqlite3_int64 size) {
@@ -147,14 +150,14 @@ static int log_truncate(sqlite3_file *file, sqlite3_int64 size) {
     int code = write_collected(log);
 
     log->length = 0;
-    return code == SQLITE_OK ? log->real->pMethods->xTruncate(log->real, size) : code;
+    return code == SQLITE_OK ? log->log.real->pMethods->xTruncate(log->log.real, size) : code;
 }
 
 static int log_size(sqlite3_file *file, sqlite3_int64 *ret_size) {
     struct log_file *log = log_of(file);
     int code = write_collected(log);
 
-    return code == SQLITE_OK ? log->real->pMethods->xFileSize(log->real, ret_size) : code;
+    return code == SQLITE_OK ? log->log.real->pMethods->xFileSize(log->log.real, ret_size) : code;
 }
 
 static int log_close(sqlite3_file *file) {
@@ -162,100 +165,36 @@ static int log_close(sqlite3_file *file) {
 
     /* SQLite has flushed every commit; what is left belongs to none. */
     free(log->bytes);
-    return log->real->pMethods->xClose(log->real);
+    return log->log.real->pMethods->xClose(log->log.real);
 }
-
-/* SQLite locks the database, not the log. */
-static int log_lock(sqlite3_file *file, int kind) {
-    sqlite3_file *real = log_of(file)->real;
-
-    return real->pMethods->xLock(real, kind);
-}
-
-static int log_unlock(sqlite3_file *file, int kind) {
-    sqlite3_file *real = log_of(file)->real;
-
-    return real->pMethods->xUnlock(real, kind);
-}
-
-static int log_check_lock(sqlite3_file *file, int *ret_is_locked) {
-    sqlite3_file *real = log_of(file)->real;
-
-    return real->pMethods->xCheckReservedLock(real, ret_is_locked);
-}
-
-static int log_control(sqlite3_file *file, int what, void *argument) {
-    sqlite3_file *real = log_of(file)->real;
-
-    return real->pMethods->xFileControl(real, what, argument);
-}
-
-static int log_sector_size(sqlite3_file *file) {
-    sqlite3_file *real = log_of(file)->real;
-
-    return real->pMethods->xSectorSize(real);
-}
-
-static int log_characteristics(sqlite3_file *file) {
-    sqlite3_file *real = log_of(file)->real;
-
-    return real->pMethods->xDeviceCharacteristics(real);
-}
-
-static const sqlite3_io_methods log_methods = {
-    .iVersion = 1, /* no shared memory, no mapping: SQLite asks neither of a log */
-    .xClose = log_close,
-    .xRead = log_read,
-    .xWrite = log_write,
-    .xTruncate = log_truncate,
-    .xSync = log_sync,
-    .xFileSize = log_size,
-    .xLock = log_lock,
-    .xUnlock = log_unlock,
-    .xCheckReservedLock = log_check_lock,
-    .xFileControl = log_control,
-    .xSectorSize = log_sector_size,
-    .xDeviceCharacteristics = log_characteristics,
-};
 
 /* ---- the VFS ------------------------------------------------------------------------------- */
 
-static sqlite3_vfs *real_vfs;
-static sqlite3_vfs log_vfs;
-static bool is_registered;
-
-static int open_file(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags,
-                     int *ret_flags) {
-    struct log_file *log = log_of(file);
-    int code;
-
-    (void)vfs;
-    if ((flags & SQLITE_OPEN_WAL) == 0) {
-        return real_vfs->xOpen(real_vfs, name, file, flags, ret_flags);
-    }
-    memset(log, 0, sizeof *log);
-    log->real = (sqlite3_file *)(log + 1);
-    code = real_vfs->xOpen(real_vfs, name, log->real, flags, ret_flags);
-    log->file.pMethods = code == SQLITE_OK ? &log_methods : NULL;
-    return code;
+static int open_log(struct lk_sql_log *log, sqlite3_vfs *original, const char *path, int flags,
+                    int *ret_flags) {
+    return original->xOpen(original, path, log->real, flags, ret_flags);
 }
 
-/* The other methods are those of the real VFS, which finds its own data in the copy. */
+static struct lk_sql_log_vfs log_vfs = {
+    .name = "lk-commit-log",
+    .file_bytes = (int)sizeof(struct log_file),
+    .open = open_log,
+    .methods = {.xClose = log_close,
+                .xRead = log_read,
+                .xWrite = log_write,
+                .xTruncate = log_truncate,
+                .xSync = log_sync,
+                .xFileSize = log_size},
+};
+static bool is_registered;
+
 static void set_up(void) {
-    real_vfs = sqlite3_vfs_find(NULL);
-    if (real_vfs == NULL) {
-        return;
-    }
-    log_vfs = *real_vfs;
-    log_vfs.zName = "lk-commit-log";
-    log_vfs.szOsFile += (int)sizeof(struct log_file);
-    log_vfs.xOpen = open_file;
-    is_registered = sqlite3_vfs_register(&log_vfs, 0) == SQLITE_OK;
+    is_registered = lk_sql_log_vfs_register(&log_vfs);
 }
 
 const char *lk_commit_log_vfs(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
 
     (void)pthread_once(&once, set_up);
-    return is_registered ? log_vfs.zName : NULL;
+    return is_registered ? log_vfs.name : NULL;
 }
