@@ -36,8 +36,6 @@ enum {
 #define LK_TTL_MIN_MS INT64_C(50)
 #define LK_TTL_MAX_MS (INT64_C(366) * 24 * 60 * 60 * 1000)
 #define LK_TTL_DEFAULT_MS INT64_C(60000)
-#define LK_DEADLINE_MOVE_US                                                                        \
-    INT64_C(100000) /* R11: what a repeated ask moves a deadline by at least */
 #define LK_ENDED_MEMORY_US (INT64_C(5) * 60 * 1000000) /* R3: ended tokens, five minutes */
 #define LK_NEVER INT64_MAX                             /* an instant that does not come */
 
