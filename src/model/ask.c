@@ -87,7 +87,8 @@ static int64_t ttl_of(const struct lk_ask *ask) {
 
 /*
  * R11: whether the request has this ttl, and a deadline that the ask would hardly move. The
- * deadline stays then: an ask that only collects a grant changes nothing, so a store need not write.
+ * deadline stays then: an ask that only collects a grant changes nothing, so that a store need not
+ * write.
  */
 static bool has_deadline(const struct asking *asking, const struct lk_model_request *request) {
     const struct lk_ask *ask = asking->ask;
