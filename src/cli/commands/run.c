@@ -11,6 +11,13 @@ int lk_cli_run_command(const struct lk_cli *cli, const struct lk_command_line *l
     if (lk_ask_check_parts(line, &error) != LK_OK) {
         return lk_say_failure(cli, LK_INVALID, error.text);
     }
+    if (lk_command_line_has(line, LK_OPTION_QUEUE)
+        && lk_command_line_text(line, LK_OPTION_OWNER) == NULL) {
+        return lk_say_failure(
+            cli, LK_INVALID,
+            "run: --queue needs --owner: the next run would be another owner, and "
+            "could not take the place of this one");
+    }
     struct lk_run_options options = {
         .store_url = lk_command_line_text(line, LK_OPTION_STORE),
         .request = lk_ask_from_line(line),
