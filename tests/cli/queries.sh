@@ -306,4 +306,38 @@ lk version --json
 expect '.status' '"ok"'
 expect '.version | test("^[0-9.]+$")' true
 
+scenario 'listings show user, host and process of an owner that lk made, and --json all of it'
+"$LK_PROGRAM" run x -- sh -c '"$LK_PROGRAM" ls; "$LK_PROGRAM" show x; "$LK_PROGRAM" run -n x -- true' \
+    >"$work/out" 2>"$work/err"
+code=$?
+expect_code 75
+[ "$(grep -cE ' [^ ]+@[^ ]+/[0-9]+ ' "$work/out")" -eq 2 ] || complain 'no owner in ls and show'
+grep -qE 'by [^ ]+@[^ /]+/[0-9]+ \(' "$work/err" || complain 'no owner in the refusal'
+! grep -qE '/[0-9]+:' "$work/out" "$work/err" || complain 'more of the owner than people need'
+"$LK_PROGRAM" run x -- sh -c '"$LK_PROGRAM" ls --json; echo "$LK_OWNER" >&2' >"$work/out" 2>"$work/err"
+expect .owner "\"$(cat "$work/err")\""
+grep -qE '^[^ ]+@[^ ]+/[0-9]+(:[0-9a-f]+){3}$' "$work/err" || complain 'not an owner that lk made'
+
+scenario 'an owner as listings show it is one that break takes'
+lk acquire x --ttl 1h
+lk ls
+owner=$(sed -n 's/^x .* \([^ ]*@[^ ]*\) .*/\1/p' "$work/out")
+lk break x --owner none@here/1 --now --reason test
+expect_out 'broken 0'
+lk break x --owner "$owner" --now --reason test
+expect_out 'broken 1'
+lk acquire x --owner "$owner:1:2:3" --shared
+lk acquire x --owner "$owner:1:2:4" --shared
+lk break x --owner "$owner" --now --reason test
+failure 64 'lk: INVALID: more than one owner is shown as *--json*'
+
+scenario 'the note of a run is its command, unless one is given'
+"$LK_PROGRAM" run x -- "$LK_PROGRAM" ls --json >"$work/out" 2>"$work/err"
+note=$(printf "%.60s" "$LK_PROGRAM ls --json")
+expect .note "\"$note\""
+"$LK_PROGRAM" run x --note nightly -- "$LK_PROGRAM" ls --json >"$work/out" 2>"$work/err"
+expect .note '"nightly"'
+"$LK_PROGRAM" run x --note '' -- "$LK_PROGRAM" ls --json >"$work/out" 2>"$work/err"
+expect '.note // ""' '""'
+
 finish

@@ -108,7 +108,7 @@ static void add_request(const struct lk_cli *cli, struct lk_table *table,
     char *text = parts_text(parts, count);
 
     lk_table_add_coloured(table, lk_entry_state_text(parts), lk_entry_colour(parts));
-    lk_table_add(table, parts->owner);
+    lk_table_add_owner(table, parts->owner);
     lk_table_add_duration(table, parts->age_ms);
     lk_table_add_duration(table, parts->expires_in_ms);
     lk_table_add_number(table, parts->held ? parts->token : parts->ticket);
