@@ -41,6 +41,8 @@ PROGRAMS = {
 PACKAGES = {"ZooKeeper": "zookeeper"}
 NODE_PACKAGES = ["graphile-worker", "pg-boss", "redlock"]
 
+NOTES = pathlib.Path(__file__).resolve().parent / "notes"
+
 
 class Malformed(Exception):
     """The file is not what the reporter in bench.c writes."""
@@ -272,13 +274,23 @@ def markdown(rows):
 
 INTRODUCTION = """# What it costs, beside what others use
 
-*Written by `make bench` (`bench/report.py`) from the files in [bench/results](../bench/results); do not edit.*
+*Written by `make bench` (`bench/report.py`) from the files in [bench/results](../bench/results), with the
+notes in [bench/notes](../bench/notes); do not edit.*
 
 Both sides of each row were measured in turn in the same run. A ratio says how many times as good Lockkeeper is:
 more than 1 is ahead, of rates as of times. It is the median of the rounds' ratios, with the quartiles in
 parentheses; absolute figures depend on the machine. A bar is what the project wants to reach; where it does not hold, the row
 says so. Peers are prepared and warmed up as Lockkeeper is; one that could not be started is named with the reason.
+The notes below the tables say by profile why a bar is missed, and what would reach it.
 """
+
+
+def notes(engine):
+    """What is written by hand about an engine's figures: bench/notes/ENGINE.md, if it is there."""
+    file = NOTES / f"{engine}.md"
+    if not file.exists():
+        return []
+    return ["### Notes", "", *file.read_text(encoding="utf-8").strip().splitlines(), ""]
 
 
 def page(results, file):
@@ -302,6 +314,7 @@ def page(results, file):
         if any(row["ratio"] is not None for row in rows):
             lines += [f"![Ratios]({pictures}/ratios-{engine}.svg)", ""]
         lines = lines[:-1] + markdown([row for row in rows if not row["size"]]) + [""]
+        lines += notes(engine)
     lines += ["## The machine and the versions", "", "| measured | on |", "|---|---|"]
     for engine in engines:
         text = "; ".join(f"{what}: {value}" for what, value in facts.get(engine, {}).items())

@@ -49,6 +49,10 @@ def main(run, words):
             xml.etree.ElementTree.parse(picture)
         cases.append((page.exists() and f"## {report.ENGINES[engine]}" in page.read_text(),
                       f"a page and {len(pictures)} charts are made of them"))
+        notes = [line for line in report.notes(engine) if line]
+        print(f"# notes: {len(notes)} lines")
+        cases.append((page.exists() and set(notes) <= set(page.read_text().splitlines()),
+                      "the page has the notes about them"))
         left = [path.name for path in work.iterdir() if path.name not in ("results", page.name)]
         print(f"# left: {left}")
         cases.append((not left, "nothing else is left of the run"))

@@ -26,6 +26,32 @@ BEGIN
     PERFORM pg_catalog.pg_logical_emit_message(true, 'lockkeeper', '');
 END $$;
 
+-- R3, R10: the lease that a wait has been granted since it asked last, if this ask changes nothing
+-- about it (R11): a read, without the root's lock. `left_us` is NULL if there is none.
+CREATE OR REPLACE FUNCTION lockkeeper.collect(
+    the_identity bytea, paths text[], limits integer[], counts integer[], the_roots text[],
+    the_ttl_ms bigint, the_note text, moment_us bigint,
+    OUT request bigint, OUT ticket bigint, OUT token bigint, OUT left_us bigint, OUT in_use bigint)
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
+SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
+AS $$
+BEGIN
+    SELECT r.id, r.ticket, r.token, r.deadline_us - moment_us,
+           lockkeeper.units_held(paths[1], 0, moment_us)
+    INTO request, ticket, token, left_us, in_use
+    FROM lockkeeper.requests AS r
+    WHERE r.identity = the_identity AND r.held AND r.attended AND NOT r.revoked AND NOT r.fixed
+      AND r.deadline_us > moment_us AND lockkeeper.has_deadline(r, the_ttl_ms, moment_us)
+      AND r.note = coalesce(the_note, r.note)
+      AND NOT EXISTS (SELECT FROM unnest(paths, limits, counts) AS a (path, unit_limit, units)
+                      JOIN lockkeeper.parts AS p ON p.request = r.id AND p.path = a.path
+                      WHERE p.unit_limit <> a.unit_limit OR p.units <> a.units)
+      AND NOT EXISTS (SELECT FROM lockkeeper.roots AS k
+                      WHERE k.root = ANY (the_roots) AND k.due_us <= moment_us)
+      AND lockkeeper.is_awake();
+END $$;
+
 -- R3, R7-R10, R13. `sorted_paths`: in byte order, with a space between; `roots` in byte order;
 -- `above`: the first path and all paths that contain it.
 CREATE OR REPLACE PROCEDURE lockkeeper.lk_ask(
@@ -60,6 +86,18 @@ BEGIN
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     END IF;
     setting := pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+    IF style = 'wait' AND until_us = 0 AND NOT wants_value THEN
+        SELECT 'granted', c.request, c.ticket, c.token, ttl_ms, c.left_us, c.in_use, false, false
+        INTO outcome, request, ticket, token, new_ttl_ms, left_us, in_use, created, fixed
+        FROM lockkeeper.collect(sha256(convert_to(sorted_paths || E'\n' || asker, 'UTF8')), paths,
+                                limits, counts, roots, ttl_ms, note, lockkeeper.now_us()) AS c
+        WHERE c.left_us IS NOT NULL;
+        IF outcome IS NOT NULL THEN -- the grant may be in memory only (let_go)
+            COMMIT;
+            PERFORM pg_catalog.pg_logical_emit_message(true, 'lockkeeper', '');
+            RETURN;
+        END IF;
+    END IF;
     lanes := CASE WHEN the_limit > 4 AND the_count = 1 THEN 4 ELSE 0 END;
     WHILE cardinality(paths) = 1 AND until_us = 0 AND NOT wants_value LOOP
         setting := set_config('search_path', 'pg_catalog, pg_temp', true)
