@@ -284,7 +284,7 @@ int lk_cli_run(const struct lk_run_options *options) {
         .cli = {.out = stdout,
                 .err = stderr,
                 .quiet = options->quiet,
-                .conflict_exit_code = options->busy_exit_code != 0 ? options->busy_exit_code
+                .conflict_exit_code = options->busy_exit_code >= 0 ? options->busy_exit_code
                                                                    : lk_outcome_exit_code(LK_BUSY)},
         .request = options->request,
         .terminal.descriptor = -1,
