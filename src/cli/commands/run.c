@@ -2,10 +2,12 @@
 /* lk run: from the command line to src/cli/run, which does all of it. */
 #include "cli/run/run.h"
 
+#include "cli/note.h"
 #include "cli/parse/ask.h"
 #include "cli/print/say.h"
 
 int lk_cli_run_command(const struct lk_cli *cli, const struct lk_command_line *line) {
+    char command_note[LK_COMMAND_NOTE_BYTES_MAX + 1];
     lk_error error;
 
     if (lk_ask_check_parts(line, &error) != LK_OK) {
@@ -31,6 +33,10 @@ int lk_cli_run_command(const struct lk_cli *cli, const struct lk_command_line *l
         .quiet = cli->quiet,
         .busy_exit_code = cli->conflict_exit_code,
     };
+    if (options.request.note == NULL) {
+        lk_command_note(line->tail, command_note);
+        options.request.note = command_note;
+    }
     options.request.owner = lk_command_line_text(line, LK_OPTION_OWNER);
     return lk_cli_run(&options);
 }
