@@ -17,6 +17,8 @@ bool lk_waker_init(struct lk_waker *waker) {
         return false;
     }
     waker->thrown_descriptor = -1;
+    waker->stirs = 0;
+    waker->is_on_words = false;
     waker->is_thrown = false;
     waker->is_nudged = false;
     return true;
@@ -45,6 +47,10 @@ static void set(struct lk_waker *waker, bool *flag) {
     pthread_mutex_lock(&waker->mutex);
     *flag = true;
     make_readable(waker);
+    (void)__atomic_add_fetch(&waker->stirs, 1, __ATOMIC_SEQ_CST);
+    if (waker->is_on_words) {
+        lk_words_wake(&waker->stirs);
+    }
     pthread_cond_signal(&waker->stirred);
     pthread_mutex_unlock(&waker->mutex);
 }
@@ -98,6 +104,41 @@ bool lk_waker_sleep(struct lk_waker *waker, int64_t duration_us) {
     }
     waker->is_nudged = false;
     is_thrown = waker->is_thrown;
+    pthread_mutex_unlock(&waker->mutex);
+    return is_thrown;
+}
+
+/* The mutex is held. A nudge is used up. */
+static bool end_sleep(struct lk_waker *waker) {
+    waker->is_on_words = false;
+    waker->is_nudged = false;
+    return waker->is_thrown;
+}
+
+bool lk_waker_sleep_on_words(struct lk_waker *waker, const struct lk_word words[LK_WORDS],
+                             int64_t duration_us) {
+    const struct timespec end = lk_condition_instant(duration_us);
+    struct lk_word own = {.at = NULL};
+    bool is_over;
+    bool is_thrown;
+
+    if (!lk_words_are_known()) {
+        return lk_waker_sleep(waker, duration_us);
+    }
+    if (waker == NULL) {
+        lk_words_sleep(words, NULL, &end);
+        return false;
+    }
+    pthread_mutex_lock(&waker->mutex);
+    own = lk_word_read(&waker->stirs);
+    waker->is_on_words = true;
+    is_over = waker->is_thrown || waker->is_nudged;
+    pthread_mutex_unlock(&waker->mutex);
+    if (!is_over) {
+        lk_words_sleep(words, &own, &end);
+    }
+    pthread_mutex_lock(&waker->mutex);
+    is_thrown = end_sleep(waker);
     pthread_mutex_unlock(&waker->mutex);
     return is_thrown;
 }

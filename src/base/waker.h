@@ -12,10 +12,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/words.h"
+
 struct lk_waker {
     pthread_mutex_t mutex;
     pthread_cond_t stirred; /* on CLOCK_MONOTONIC */
     int thrown_descriptor;  /* -1: not requested so far */
+    uint32_t stirs;         /* a futex: grows with each throw and nudge */
+    bool is_on_words;       /* the thread sleeps in lk_waker_sleep_on_words() */
     bool is_thrown;
     bool is_nudged;
 };
@@ -39,5 +43,13 @@ int lk_waker_thrown_descriptor(struct lk_waker *waker);
  * machine is suspended). Returns whether it is thrown. Without a waker (NULL) only time ends it.
  */
 bool lk_waker_sleep(struct lk_waker *waker, int64_t duration_us);
+
+/*
+ * The same, and also until lk_words_wake() is called for one of the words, by any process. Returns
+ * at once if one of them has another value than the one that was read. Where the system has no such
+ * sleep (lk_words_are_known()), it is lk_waker_sleep().
+ */
+bool lk_waker_sleep_on_words(struct lk_waker *waker, const struct lk_word words[LK_WORDS],
+                             int64_t duration_us);
 
 #endif

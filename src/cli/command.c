@@ -175,7 +175,8 @@ const struct lk_cli_command lk_cli_commands[] = {
         .text = "Shows every request with a part at, above or below PATH: the holders, the\n"
                 "waiters, and below each waiter the chain of its blockers down to the holders.\n"
                 "Of several blockers only the nearest are printed; their own blockers are one\n"
-                "level further down. --json names all of them.",
+                "level further down. If all requests are for PATH, they are one queue: a line\n"
+                "each, numbered. --json names up to 16 blockers of each waiter.",
         .options = COMMON_OPTIONS,
         .words = {1, 1},
         .outcomes = ENDS_COMMON | ENDS(LK_OK),
@@ -297,9 +298,10 @@ const struct lk_cli_command lk_cli_commands[] = {
                 "lease. {id} in an ARG is the item's id, and stdin is its value. The environment\n"
                 "has LK_QUEUE, LK_ITEM_ID, LK_TOKEN, LK_TOKENS, LK_OWNER, LK_STORE, LK_PATH and\n"
                 "LK_TTL_MS. lk renews the claim, and ends CMD if the claim is lost. Exit code 0\n"
-                "of CMD means done; after any other the item is returned, to be claimed again\n"
-                "after 1 s, 2 s, 4 s and so on, up to 5 min. Each worker is a process and an\n"
-                "owner of its own.\n"
+                "of CMD means done; after any other, or --max-time, the item is returned, to be\n"
+                "claimed again after 1 s (--backoff), 2 s, 4 s and so on, up to 5 min. Each item\n"
+                "that fails has a line on stderr. Each worker is a process and an owner of its\n"
+                "own.\n"
                 "The first SIGTERM, SIGINT or SIGHUP stops claiming and lets running commands\n"
                 "end; the second, or SIGQUIT, ends them and returns their items.\n"
                 "With --table the items are the rows of a table or view in the store's own\n"
@@ -308,14 +310,15 @@ const struct lk_cli_command lk_cli_commands[] = {
                 "matches. Your SQL runs as you wrote it; --done can use :id, :token, :owner and\n"
                 ":attempt of the claim.",
         .options = PLAIN_OPTIONS | BIT(WORKERS) | BIT(MAX_ATTEMPTS) | BIT(DRAIN) | BIT(TTL)
-                   | BIT(NOTE) | TABLE_OPTIONS,
+                   | BIT(NOTE) | BIT(MAX_TIME) | BIT(BACKOFF) | TABLE_OPTIONS,
         .words = {1, 1},
         .for_words = BIT(TABLE),
         .for_tail = BIT(ANNOUNCE_ONLY),
         .has_tail = true,
         .has_own_stop = true,
         .outcomes = ENDS_COMMON | ENDS(LK_OK),
-        .more_codes = "126  CMD cannot be executed\n"
+        .more_codes = "  1  --drain, and an item was parked meanwhile\n"
+                      "126  CMD cannot be executed\n"
                       "127  CMD is not found\n"
                       "  *  128+N when signal N had CMD ended\n",
         .examples =

@@ -468,4 +468,23 @@ lk push damaged 1 --json
 expect_code 69
 expect .status '"unavailable"'
 
+scenario 'the recipe of docs/work.md, with a value of two lines and one with none'
+mkdir "$work/bin"
+ln -s "$LK_PROGRAM" "$work/bin/lk"
+printf '#!/bin/sh\ncat >"%s/got"\n' "$work" >"$work/bin/send"
+chmod +x "$work/bin/send"
+sed -n '/^claim=/,/^fi$/p' "${0%/*}/../../docs/work.md" >"$work/recipe"
+[ -s "$work/recipe" ] || complain 'there is no recipe'
+export LK_OWNER=me
+value=$(printf 'line one\nline two\twith tab')
+for value in "$value" ''; do
+    lk push mails 4711 "$value"
+    (cd "$work/bin" && PATH=$work/bin:$PATH sh "$work/recipe") >"$work/out" 2>"$work/err"
+    printf %s "$value" | cmp -s - "$work/got" || complain "another value: $(cat "$work/got")"
+    lk items mails
+    expect_out ''
+done
+lk stats mails --json
+expect .done 2
+
 finish

@@ -67,6 +67,8 @@ static void counters_that_are_zero_are_not_printed(void **state) {
     lk_pool_counters_describe(tally, text, sizeof text);
     assert_string_equal(
         text, "0 running, 1 done, 1 given back, 1 parked, 2 lost, 1 stolen from the dead");
+    lk_pool_counters_summarise(tally, text, sizeof text);
+    assert_string_equal(text, "1 done, 1 given back, 1 parked, 2 lost, 1 stolen from the dead");
     lk_pool_counters_describe(tally, text, 12);
     assert_string_equal(text, "0 running, ");
     lk_pool_counters_free(tally);

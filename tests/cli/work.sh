@@ -61,7 +61,7 @@ begin_work q --workers 3 --drain -- sh -c 'echo "$LK_ITEM_ID" >>"$log"'
 end_work
 expect_code 0
 expect_out ''
-expect_err ''
+expect_err 'lk: ENDED: q: 12 done'
 expect_log '1 10 11 12 2 3 4 5 6 7 8 9'
 expect_counts '12 0 12 0 12 0 0'
 lk ls
@@ -112,6 +112,7 @@ await_obeyed "${worker% }"
 end_work
 rm -f "$log.go"
 expect_code 0
+grep -qx 'lk: FAILED: q/1: exit 3; attempt 1; again in [0-9]*ms' "$work/err" || complain 'no line'
 lk items q --json
 case $(field .state) in
 delayed) expect '.due_in_ms > 0 and .due_in_ms <= 1000' true ;;
@@ -125,10 +126,54 @@ scenario 'drain waits for what is given back, and parks what fails too often'
 push 1 2
 begin_work q --drain --max-attempts 2 -- sh -c 'echo "$LK_ITEM_ID" >>"$log"; [ "$LK_ITEM_ID" = 2 ]'
 end_work
-expect_code 0
+expect_code 1
 expect_log '1 1 2'
+grep -qx 'lk: FAILED: q/1: exit 1; attempt 1 of 2; again in [0-9]*ms' "$work/err" || complain 'not once more'
+grep -qx 'lk: FAILED: q/1: exit 1; attempt 2 of 2; parked' "$work/err" || complain 'not parked'
+[ "$(tail -n 1 "$work/err")" = 'lk: ENDED: q: 1 done, 1 given back, 1 parked' ] || complain 'no summary'
+[ "$(wc -l <"$work/err")" -eq 3 ] || complain 'more lines than failures'
 lk items q --json
 expect '[.id, .state, .attempts]' '["1","parked",2]'
+lk work q --drain -- true
+expect_code 0
+expect_err ''
+
+scenario 'what an item fails of is said in its line, and nothing with -q'
+push 1
+lk work q --drain --max-attempts 1 -- sh -c 'kill -9 $$'
+expect_code 1
+grep -qx 'lk: FAILED: q/1: signal 9; attempt 1 of 1; parked' "$work/err" || complain 'no signal'
+lk unpark q 1
+lk work q --drain --max-attempts 1 -q -- false
+failure 1 ''
+
+scenario 'an item that is parked by the death of its last worker counts too'
+push 1
+begin_work q --drain --max-attempts 1 --ttl 2s -- sh -c 'echo "begin $$" >>"$log"; sleep 1000'
+await begin
+kill -KILL "$(children "$pool" | tr -d ' ')"
+end_work
+expect_code 1
+lk items q --json
+expect .state '"parked"'
+
+scenario 'a command that hangs is ended, and its attempt has failed'
+push 1
+lk work q --drain --max-attempts 1 --max-time 200ms -- \
+    sh -c 'exec 2>/dev/null; trap "echo signalled >>\"$log\"" TERM; while :; do sleep 0.05; done'
+expect_code 1
+[ "$(head -n 1 "$work/err")" = 'lk: FAILED: q/1: --max-time is up; attempt 1 of 1; parked' ] \
+    || complain 'not ended'
+[ "$(wc -l <"$work/err")" -eq 2 ] || complain 'more than a line an item'
+
+scenario 'the delay of an item that failed begins where it is told to'
+push 1
+begin_work q --backoff 1h -- sh -c 'echo "$LK_ITEM_ID" >>"$log"; exit 1'
+until grep -q FAILED "$work/err"; do :; done
+kill -TERM "$pool"
+end_work
+lk items q --json
+expect '.state == "delayed" and .due_in_ms > 1700000 and .due_in_ms <= 3600000' true
 
 scenario 'a claim is kept alive for longer than its ttl'
 push 1
@@ -166,7 +211,7 @@ await_obeyed "${worker% }"
 end_work
 rm -f "$log.go"
 expect_code 0
-expect_err ''
+expect_err 'lk: ENDED: q: 1 done'
 expect_log 'begin 1 end 1'
 [ -n "$worker" ] || complain 'no worker'
 lk items q --json
@@ -260,7 +305,7 @@ await 'signalled 1'
 end_work
 rm -f "$log.go2"
 expect_code 0
-grep -q '^lk: LOST: ' "$work/err" || complain 'not notified'
+grep -qx 'lk: LOST: q/1: the claim was lost: the command is ended' "$work/err" || complain 'not notified'
 lk items q --json
 expect '[.id, .state]' '["1","ready"]'
 
@@ -320,10 +365,16 @@ damage_store
 lk work damaged --workers 4 -- true
 failure 69 'lk: UNAVAILABLE: *'
 
-scenario 'a line on a terminal tells how far it is'
+scenario 'a line on a terminal tells how far it is, if no command writes there'
 push 1 2 3
-TERM=xterm script -qec '"$LK_PROGRAM" work q --drain -- true' /dev/null >"$work/out"
-tr '\r' '\n' <"$work/out" | grep -q 'q: 0 running, 3 done' || complain 'no progress'
+TERM=xterm script -qec '"$LK_PROGRAM" work q --drain -- sleep 0.3 >/dev/null' /dev/null >"$work/out"
+tr '\r' '\n' <"$work/out" | grep -q 'q: 1 running, [012] done' || complain 'no progress'
+tr '\r' '\n' <"$work/out" | grep -q '\[Klk: ENDED: q: 3 done' || complain 'no summary of its own'
+push 1 2 3
+TERM=xterm script -qec '"$LK_PROGRAM" work q --drain -- sh -c "sleep 0.3; echo did \$LK_ITEM_ID"' \
+    /dev/null | tr -d '\r' >"$work/out"
+printf 'did %s\n' 1 2 3 | sed '$a lk: ENDED: q: 3 done' >"$work/known"
+cmp -s "$work/known" "$work/out" || complain 'the counter is in the output of the commands'
 TERM=xterm script -qec '"$LK_PROGRAM" work q -q --drain -- true' /dev/null >"$work/out"
 expect_out ''
 

@@ -445,6 +445,58 @@ static void test_throwing_cancels_a_sleeper(void **state) {
     lk_waker_done(&waker);
 }
 
+/* ---- sleeping on words ----------------------------------------------------------------------- */
+
+struct on_words {
+    struct lk_waker *waker;
+    uint32_t words[LK_WORDS];
+    pthread_t thread;
+};
+
+/* For as long as no wake-up is seen to end it; spurious ends are followed by another sleep. */
+static void *sleep_on_words(void *context) {
+    struct on_words *on_words = context;
+    const struct lk_word words[LK_WORDS] = {{&on_words->words[0], 0}, {&on_words->words[1], 0}};
+    bool is_thrown = lk_waker_sleep_on_words(on_words->waker, words, (int64_t)BOUND_MS * 1000);
+
+    return is_thrown ? on_words : NULL;
+}
+
+static void test_throwing_ends_a_sleep_on_words(void **state) {
+    struct lk_waker waker;
+    struct on_words on_words = {.waker = &waker};
+    void *thrown = NULL;
+    int64_t until_us = lk_clock_now_us() + (int64_t)BOUND_MS * 1000;
+
+    (void)state;
+    assert_true(lk_waker_init(&waker));
+    lk_waker_nudge(&waker);
+    assert_null(sleep_on_words(&on_words));
+    assert_int_equal(pthread_create(&on_words.thread, NULL, sleep_on_words, &on_words), 0);
+    lk_waker_throw(&waker);
+    assert_int_equal(pthread_join(on_words.thread, &thrown), 0);
+    assert_ptr_equal(thrown, &on_words);
+    assert_true(lk_clock_now_us() < until_us);
+    lk_waker_done(&waker);
+}
+
+/* What changed before the sleep ends it at once, and what changes during it has to be woken. */
+static void test_words_end_a_sleep(void **state) {
+    struct on_words on_words = {.waker = NULL};
+    int64_t until_us = lk_clock_now_us() + (int64_t)BOUND_MS * 1000;
+
+    (void)state;
+    assert_true(lk_words_are_known());
+    on_words.words[1] = 1;
+    assert_null(sleep_on_words(&on_words));
+    on_words.words[1] = 0;
+    assert_int_equal(pthread_create(&on_words.thread, NULL, sleep_on_words, &on_words), 0);
+    __atomic_store_n(&on_words.words[0], 1, __ATOMIC_SEQ_CST);
+    lk_words_wake(&on_words.words[0]);
+    assert_int_equal(pthread_join(on_words.thread, NULL), 0);
+    assert_true(lk_clock_now_us() < until_us);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_text_within_its_bound),
@@ -468,6 +520,8 @@ int main(void) {
         cmocka_unit_test(test_no_wake_up_is_missed),
         cmocka_unit_test(test_a_key_wakes_its_sleeper),
         cmocka_unit_test(test_throwing_cancels_a_sleeper),
+        cmocka_unit_test(test_throwing_ends_a_sleep_on_words),
+        cmocka_unit_test(test_words_end_a_sleep),
     };
 
     return cmocka_run_group_tests_name("base", tests, NULL, NULL);

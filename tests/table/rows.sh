@@ -21,6 +21,17 @@ orders() { # ROWS
          (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < $1) SELECT i FROM n"
 }
 
+# The last attempt at row 1 of orders has failed of its statement, and that is said.
+expect_parked() { # PATTERN
+    expect_code 1
+    sed -n 1p "$work/err" >"$work/first"
+    # shellcheck disable=SC2254 # the pattern is meant to be one
+    case $(cat "$work/first") in
+    "lk: NOT DONE: orders/1: "$1"; attempt 1 of 1; parked") ;;
+    *) complain "stderr: expected $1" ;;
+    esac
+}
+
 has_lines() { [ "$(wc -l <"$log")" -ge "$1" ]; }
 until_logged() { # LINES
     until_true has_lines "$1"
@@ -33,7 +44,7 @@ orders 30
 lk work --table orders --where 'sent = 0' --order 'id DESC' --done "$done" --drain -- \
     sh -c 'echo "$LK_ITEM_ID" >>"$log"'
 expect_code 0
-expect_err ''
+expect_err 'lk: ENDED: orders: * 30 done*'
 [ "$(tr '\n' ' ' <"$log")" = "$(seq 30 -1 1 | tr '\n' ' ')" ] || complain "order: $(cat "$log")"
 expect_sql 'SELECT count(*) FROM orders WHERE sent < 1000000000000000' 0
 expect_sql "SELECT count(*) FROM ${own}done_rows" 0
@@ -112,8 +123,7 @@ orders 1
 sql 'CREATE TABLE one (id integer UNIQUE); INSERT INTO one VALUES (1)'
 lk work --table orders --where 'sent = 0' --max-attempts 1 --drain \
     --done 'INSERT INTO one VALUES (:id)' -- true
-expect_code 0
-expect_err "lk: NOT DONE: 1 is given back: $taken"
+expect_parked "$taken"
 expect_sql 'SELECT count(*) FROM one' 1
 expect_sql "SELECT state FROM ${own}items" parked
 expect_sql "SELECT attempts FROM ${own}items" 1
@@ -162,6 +172,6 @@ lk work --table orders --where 'sent = 0' --announce-only --drain
 sql "UPDATE ${own}$counts SET claims = 100, steals = 50"
 lk work --table orders --where 'sent = 0' --drain --done "$done" -- true
 expect_code 0
-expect_err 'lk: HINT: *stolen*'
+grep -q '^lk: HINT: .*stolen' "$work/err" || complain 'no hint'
 lk stats orders
 expect_err 'lk: HINT: *stolen*'

@@ -76,8 +76,7 @@ sql 'CREATE TABLE parent (id integer PRIMARY KEY);
      CREATE TABLE child (id integer REFERENCES parent DEFERRABLE INITIALLY DEFERRED)'
 lk work --table orders --where 'sent = 0' --max-attempts 1 --drain \
     --done 'INSERT INTO child VALUES (:id)' -- true
-expect_code 0
-expect_err 'lk: NOT DONE: 1 is given back: *foreign key*'
+expect_parked '*foreign key*'
 expect_sql 'SELECT count(*) FROM child' 0
 expect_sql 'SELECT state FROM items' parked
 sql "CREATE FUNCTION no() RETURNS trigger LANGUAGE plpgsql AS
@@ -85,7 +84,7 @@ sql "CREATE FUNCTION no() RETURNS trigger LANGUAGE plpgsql AS
      CREATE TRIGGER no BEFORE UPDATE ON orders FOR EACH ROW EXECUTE FUNCTION no()"
 lk unpark orders 1
 lk work --table orders --where 'sent = 0' --max-attempts 1 --drain --done "$done" -- true
-expect_err 'lk: NOT DONE: 1 is given back: *not today*'
+expect_parked '*not today*'
 
 app 'a procedure that ends the transaction, and one that does not'
 orders 1
@@ -94,8 +93,7 @@ sql "CREATE PROCEDURE sly(the_id integer) LANGUAGE plpgsql AS
      CREATE PROCEDURE fair(the_id integer) LANGUAGE plpgsql AS
          'BEGIN UPDATE orders SET sent = 2 WHERE id = the_id; END'"
 lk work --table orders --where 'sent = 0' --max-attempts 1 --drain --done 'CALL sly(:id)' -- true
-expect_code 0
-expect_err 'lk: NOT DONE: 1 is given back: *invalid transaction termination*'
+expect_parked '*invalid transaction termination*'
 expect_sql 'SELECT sent FROM orders' 0
 lk unpark orders 1
 lk work --table orders --where 'sent = 0' --drain --done 'CALL fair(:id)' -- true

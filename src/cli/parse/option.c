@@ -56,7 +56,7 @@ static const struct lk_option options[] = {
     FLAG(QUEUE, 0, "queue", BIT(TRY) | BIT(WAIT),
          "be granted now, or WAITING: stays in the queue\n"
          "until its ttl ends; repeat to stay longer"),
-    TEXT(NOTE, 0, "note", "TEXT", 0, "up to 255 bytes, shown where requests are listed"),
+    TEXT(NOTE, 0, "note", "TEXT", 0, "up to 255 bytes, shown in listings (run: CMD)"),
     NUMBER(CONFLICT_EXIT_CODE, 'E', "conflict-exit-code", "N", 0, 255, 0,
            "exit code for BUSY and TIMEOUT in place of 75"),
     NUMBER(TOKEN, 0, "token", "N", 1, INT64_MAX, 0, "only the lease with this token; else LOST"),
@@ -74,6 +74,9 @@ static const struct lk_option options[] = {
          "'pool?limit=3'; up to 15 times"),
     NUMBER(MAX_ATTEMPTS, 0, "max-attempts", "N", 0, LK_ATTEMPTS_MAX, 0,
            "park an item whose Nth claim fails (0: never)"),
+    DURATION(BACKOFF, 0, "backoff", "D", 1, LK_TTL_MAX_MS, 0,
+             "how long after its first failure an item is\n"
+             "claimed again (1s); doubles up to 5m"),
     NUMBER(WORKERS, 0, "workers", "N", 1, LK_WORKERS_MAX, 0,
            "how many items to work on at once (1)"),
     FLAG(DRAIN, 0, "drain", 0, "end when no item is ready, delayed or claimed"),

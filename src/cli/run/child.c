@@ -139,14 +139,26 @@ int lk_run_child_failure_code(int error) {
     return error == ENOENT ? LK_RUN_EXIT_NOT_FOUND : LK_RUN_EXIT_NOT_EXECUTABLE;
 }
 
-int lk_run_child_exit_code(const struct lk_run_child *child) {
-    siginfo_t end = {0};
+/* False while it has not ended. It stays unreaped. */
+static bool look_at_end(const struct lk_run_child *child, siginfo_t *ret_end) {
+    *ret_end = (siginfo_t){0};
+    return waitid(P_PID, (id_t)child->pid, ret_end, WEXITED | WNOHANG | WNOWAIT) == 0
+           && ret_end->si_pid != 0;
+}
 
-    if (waitid(P_PID, (id_t)child->pid, &end, WEXITED | WNOHANG | WNOWAIT) != 0
-        || end.si_pid == 0) {
+int lk_run_child_exit_code(const struct lk_run_child *child) {
+    siginfo_t end;
+
+    if (!look_at_end(child, &end)) {
         return -1;
     }
     return end.si_code == CLD_EXITED ? end.si_status : LK_RUN_EXIT_SIGNAL + end.si_status;
+}
+
+int lk_run_child_signal(const struct lk_run_child *child) {
+    siginfo_t end;
+
+    return look_at_end(child, &end) && end.si_code != CLD_EXITED ? end.si_status : 0;
 }
 
 void lk_run_child_done(struct lk_run_child *child) {

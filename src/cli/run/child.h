@@ -38,6 +38,9 @@ int lk_run_child_failure_code(int error);
  * pid is not reused. */
 int lk_run_child_exit_code(const struct lk_run_child *child);
 
+/* The signal that CMD, which has ended and is not reaped, died of; 0: it exited. */
+int lk_run_child_signal(const struct lk_run_child *child);
+
 /* Reaps CMD, which has ended. */
 void lk_run_child_done(struct lk_run_child *child);
 

@@ -13,6 +13,12 @@
 
 enum { PATIENCE_MS = 1000 };
 
+static const char *line_prefix = "";
+
+void lk_run_status_begin_with(const char *prefix) {
+    line_prefix = prefix;
+}
+
 static bool await_room(int patience_ms) {
     struct pollfd room = {.fd = STDERR_FILENO, .events = POLLOUT};
 
@@ -32,7 +38,8 @@ void lk_run_status(const char *word, const char *format, ...) {
     (void)vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     char *visible = lk_human_visible(text);
-    (void)snprintf(line, sizeof line - 1, "lk: %s: %s", word, visible != NULL ? visible : "");
+    (void)snprintf(line, sizeof line - 1, "%slk: %s: %s", line_prefix, word,
+                   visible != NULL ? visible : "");
     free(visible);
     size_t size = strlen(line);
     line[size++] = '\n';

@@ -15,6 +15,13 @@ enum { LK_RUN_STATUS_MAX = 1024 };
  */
 void lk_run_status(const char *word, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/*
+ * `prefix` is written in front of each later line, in the same write: what clears a line that the
+ * terminal shows and that is drawn again. Static storage. To be called while no other thread is
+ * running; children that are forked later have it too.
+ */
+void lk_run_status_begin_with(const char *prefix);
+
 /* Whether a notice would be said without waiting for a reader. */
 bool lk_run_status_has_room(void);
 

@@ -79,6 +79,9 @@ static void say(const char *word, const char **news, bool may_wait) {
 
 /* A reader of stderr that is slow must not block lk. */
 static void say_news(struct supervision *supervision, bool may_wait) {
+    if (supervision->job->is_quiet) {
+        return;
+    }
     say("TIMEOUT", &supervision->time_news, may_wait);
     say("LOST", &supervision->loss_news, may_wait);
 }
@@ -421,6 +424,8 @@ static void take_turn(struct supervision *supervision) {
 static struct lk_run_end conclude(const struct supervision *supervision) {
     struct lk_run_end end = {.exit_code = supervision->own_end,
                              .is_lost = supervision->is_lost,
+                             .is_over_time = supervision->is_over_time,
+                             .signal = lk_run_child_signal(supervision->job->child),
                              .deadline_us = supervision->deadline_us};
 
     if (supervision->is_lost) {

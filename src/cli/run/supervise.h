@@ -23,6 +23,7 @@ struct lk_run_job {
     int64_t ttl_ms;
     int lost_descriptor; /* eventfd: readable when the lease is found lost; -1 without a lease */
     int timer;           /* lk_run_timer_open() */
+    bool is_quiet;       /* the caller says why CMD was ended */
     const struct lk_run_signals *signals;
     struct lk_run_terminal *terminal;
     struct lk_run_guard *guard;
@@ -35,6 +36,8 @@ struct lk_run_job {
 struct lk_run_end {
     int exit_code;       /* of lk; LOST and --max-time considered */
     bool is_lost;        /* the lease was lost, or so near its deadline that CMD was ended */
+    bool is_over_time;   /* CMD was ended because --max-time was up */
+    int signal;          /* that CMD died of; 0: it exited */
     int64_t deadline_us; /* last confirmed, on lk_clock_now_us() */
 };
 

@@ -56,7 +56,8 @@ bool lk_pool_counters_may_say_failure(struct lk_pool_counters *counters) {
     return !atomic_exchange(&counters->is_failure_said, true);
 }
 
-void lk_pool_counters_describe(struct lk_pool_counters *counters, char *text, size_t size) {
+/* The counts that matter, each behind a comma but the first; `used` bytes are there already. */
+static void add_counts(struct lk_pool_counters *counters, char *text, size_t used, size_t size) {
     const struct {
         uint64_t count;
         const char *what;
@@ -71,19 +72,26 @@ void lk_pool_counters_describe(struct lk_pool_counters *counters, char *text, si
         {atomic_load(&counters->lost), "lost", false},
         {atomic_load(&counters->steals), "stolen from the dead", false},
     };
-    unsigned running = 0;
-    size_t used;
 
-    for (size_t index = 0; index < LK_POOL_SLOTS_MAX; index++) {
-        running += atomic_load(&counters->is_running[index]) ? 1 : 0;
-    }
-    used = (size_t)snprintf(text, size, "%u running", running);
     for (size_t i = 0; i < sizeof words / sizeof words[0] && used < size; i++) {
         bool is_said = words[i].is_always_said
                        || (words[i].count > 0 && strcmp(words[i].what, "claimed") != 0);
         if (is_said) {
-            used += (size_t)snprintf(text + used, size - used, ", %" PRIu64 " %s", words[i].count,
-                                     words[i].what);
+            used += (size_t)snprintf(text + used, size - used, "%s%" PRIu64 " %s",
+                                     used > 0 ? ", " : "", words[i].count, words[i].what);
         }
     }
+}
+
+void lk_pool_counters_describe(struct lk_pool_counters *counters, char *text, size_t size) {
+    unsigned running = 0;
+
+    for (size_t index = 0; index < LK_POOL_SLOTS_MAX; index++) {
+        running += atomic_load(&counters->is_running[index]) ? 1 : 0;
+    }
+    add_counts(counters, text, (size_t)snprintf(text, size, "%u running", running), size);
+}
+
+void lk_pool_counters_summarise(struct lk_pool_counters *counters, char *text, size_t size) {
+    add_counts(counters, text, 0, size);
 }

@@ -39,7 +39,10 @@ void lk_pool_counters_clear(struct lk_pool_counters *counters, size_t index);
 /* Whether this caller is the first to report the pool's failure, and so must print it. */
 bool lk_pool_counters_may_say_failure(struct lk_pool_counters *counters);
 
-/* A line of text: "12 done, 3 running, 1 given back". Fills `text`, ended by 0. */
+/* A line of text: "3 running, 12 done, 1 given back". Fills `text`, ended by 0. */
 void lk_pool_counters_describe(struct lk_pool_counters *counters, char *text, size_t size);
+
+/* The same when all workers have ended: "12 done, 1 given back". */
+void lk_pool_counters_summarise(struct lk_pool_counters *counters, char *text, size_t size);
 
 #endif

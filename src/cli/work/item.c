@@ -191,7 +191,8 @@ static void note_lost(void *context, lk_lease *lease) {
 static struct lk_pool_item_end run(const struct lk_pool_cooldown *cooldown,
                                    const struct setup *setup, const lk_claim_info *claim,
                                    const lk_lease *lease) {
-    static const struct lk_run_options usual = {.on_lost = LK_RUN_ON_LOST_KILL};
+    const struct lk_run_options usual = {.on_lost = LK_RUN_ON_LOST_KILL,
+                                         .max_time_ms = cooldown->max_time_ms};
     const struct lk_run_cleanup no_cleanup = {.command = NULL};
     struct lk_run_terminal no_terminal = {.descriptor = -1};
     struct lk_run_guard guard;
@@ -207,6 +208,7 @@ static struct lk_pool_item_end run(const struct lk_pool_cooldown *cooldown,
                                    .ttl_ms = claim->ttl_ms,
                                    .lost_descriptor = setup->lost_descriptor,
                                    .timer = cooldown->timer,
+                                   .is_quiet = true,
                                    .signals = cooldown->signals,
                                    .terminal = &no_terminal,
                                    .guard = &guard,
@@ -224,8 +226,11 @@ static struct lk_pool_item_end run(const struct lk_pool_cooldown *cooldown,
         end = lk_run_supervise(&job);
     }
     lk_run_guard_dismiss(&guard);
-    return (struct lk_pool_item_end){
-        .exit_code = end.exit_code, .is_lost = end.is_lost, .start_error = error};
+    return (struct lk_pool_item_end){.exit_code = end.exit_code,
+                                     .is_lost = end.is_lost,
+                                     .is_over_time = end.is_over_time,
+                                     .signal = end.signal,
+                                     .start_error = error};
 }
 
 struct lk_pool_item_end lk_pool_item_run(const struct lk_pool_cooldown *cooldown,

@@ -10,7 +10,8 @@ struct lk_pool_cooldown {
     const char *store_url; /* without any password */
     char *const *command;
     const struct lk_run_signals *signals;
-    int timer; /* lk_run_timer_open() */
+    int64_t max_time_ms; /* --max-time; 0: none */
+    int timer;           /* lk_run_timer_open() */
     /* What signals mean; see supervise.h. */
     enum lk_run_signal_use (*signal_use)(void *context, int signal);
     void *context;
@@ -19,7 +20,9 @@ struct lk_pool_cooldown {
 struct lk_pool_item_end {
     int exit_code; /* CMD's, or that of LOST */
     bool is_lost;
-    int start_error; /* errno, when CMD could not be started at all; 0: it was */
+    bool is_over_time; /* CMD was ended because its time was up */
+    int signal;        /* that CMD died of; 0: it exited */
+    int start_error;   /* errno, when CMD could not be started at all; 0: it was */
 };
 
 /*

@@ -3,6 +3,9 @@
  * The parent process of the pool. It has no store open while workers run, because a store does not
  * survive a fork; the workers' counts are in shared memory (counters.h).
  *
+ * On a terminal the counts are a line that is drawn again and again, unless CMD writes to the same
+ * terminal. Every other line clears it first, in the same write (lk_run_status_begin_with()).
+ *
  * Orders to workers are signals of their own (worker.h), since what ends programs may be ignored
  * here (a background job of a script) and may have reached the workers already (a terminal, or a
  * service manager, sends it to every process). When this process dies, its workers end at once.
@@ -14,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,8 +29,11 @@
 enum {
     PROGRESS_INTERVAL_MS = 200,
     PROGRESS_TEXT_MAX = 160,
+    PROGRESS_LINE_MAX = PROGRESS_TEXT_MAX + LK_QUEUE_TEXT_MAX + 16,
     DEATHS_IN_A_ROW_MAX = 16, /* workers killed without a claim in between: something is wrong */
 };
+
+static const char clear_line[] = "\r\033[K";
 
 enum phase { WORKING, STOPPING, ENDING };
 
@@ -43,13 +50,24 @@ struct pool {
     enum phase phase;
     int end_signal; /* that had CMD ended; 0: none did */
     int failure_code;
-    unsigned deaths; /* in a row */
+    uint64_t parked_before; /* items of the queue, in its life */
+    unsigned deaths;        /* in a row */
     uint64_t claims_at_death;
+    bool is_on_terminal;
     bool shows_progress;
     char shown[PROGRESS_TEXT_MAX];
 };
 
 /* ---- progress -------------------------------------------------------------------------------- */
+
+/* In one write, so that a worker's line comes before or after it. */
+static void write_progress(const struct pool *pool, const char *text) {
+    char line[PROGRESS_LINE_MAX];
+    int size = snprintf(line, sizeof line, "%s%s: %s", clear_line, pool->queue, text);
+
+    (void)fwrite(line, 1, (size_t)size, pool->cli->err);
+    (void)fflush(pool->cli->err);
+}
 
 static void show_progress(struct pool *pool) {
     char text[PROGRESS_TEXT_MAX];
@@ -60,17 +78,37 @@ static void show_progress(struct pool *pool) {
     lk_pool_counters_describe(pool->counters, text, sizeof text);
     if (strcmp(text, pool->shown) != 0) {
         memcpy(pool->shown, text, sizeof text);
-        (void)fprintf(pool->cli->err, "\r\033[K%s: %s", pool->queue, text);
+        write_progress(pool, text);
+    }
+}
+
+/* Clears the line, for what is printed by other means than lk_run_status(). */
+static void end_progress(struct pool *pool) {
+    if (pool->shown[0] != '\0') {
+        pool->shown[0] = '\0';
+        (void)fputs(clear_line, pool->cli->err);
         (void)fflush(pool->cli->err);
     }
 }
 
-/* Ends the line, for the next output. */
-static void end_progress(struct pool *pool) {
-    if (pool->shown[0] != '\0') {
-        pool->shown[0] = '\0';
-        (void)fputc('\n', pool->cli->err);
-        (void)fflush(pool->cli->err);
+/* Whether CMD, which has lk's standard output, writes to the terminal that stderr is. */
+static bool shares_terminal(const struct pool *pool) {
+    struct stat out;
+    struct stat err;
+
+    return isatty(STDOUT_FILENO) == 1 && fstat(STDOUT_FILENO, &out) == 0
+           && fstat(fileno(pool->cli->err), &err) == 0 && out.st_rdev == err.st_rdev;
+}
+
+/* The counts at the end, if there was anything to count; not behind the reason of a failure. */
+static void say_summary(struct pool *pool) {
+    struct lk_pool_counters *counters = pool->counters;
+    char text[PROGRESS_TEXT_MAX];
+
+    if (!pool->cli->quiet && pool->failure_code == 0
+        && (atomic_load(&counters->claims) > 0 || atomic_load(&counters->announced) > 0)) {
+        lk_pool_counters_summarise(counters, text, sizeof text);
+        lk_run_status("ENDED", "%s: %s", pool->queue, text);
     }
 }
 
@@ -154,7 +192,6 @@ static void replace_worker(struct pool *pool, size_t index, int signal) {
         return;
     }
     if (!pool->cli->quiet) {
-        end_progress(pool);
         lk_run_status("DIED", "a worker, of signal %d; another one takes its place", signal);
     }
     if (!start_worker(pool, index)) {
@@ -201,8 +238,7 @@ static void handle_end_signal(struct pool *pool, int signal) {
         return;
     }
     set_phase(pool, STOPPING);
-    if (pool->shows_progress) {
-        end_progress(pool);
+    if (pool->is_on_terminal) {
         lk_run_status("STOPPING", "what runs may end; once more to end it now");
     }
 }
@@ -282,18 +318,23 @@ static void dismiss_finder(const struct pool *pool) {
     }
 }
 
-/* The hint of the counters: too many workers, too short a ttl. */
-static void say_hint(const struct pool *pool) {
+/*
+ * What the queue's own counts say at the end: the hint at too many workers or too short a ttl; and
+ * whether an item was parked meanwhile, also by the death of a worker. Returns the latter.
+ */
+static bool look_at_counts(const struct pool *pool) {
+    bool has_parked = atomic_load(&pool->counters->parked) > 0;
+    bool may_hint = !pool->cli->quiet && atomic_load(&pool->counters->claims) > 0;
     lk_queue_stats stats;
 
-    if (pool->cli->quiet || atomic_load(&pool->counters->claims) == 0
-        || ask_counts(pool, &stats, NULL) != LK_OK) {
-        return;
+    if ((!may_hint && !pool->options->drain) || ask_counts(pool, &stats, NULL) != LK_OK) {
+        return has_parked;
     }
-    const char *hint = lk_stats_hint(&stats);
+    const char *hint = may_hint ? lk_stats_hint(&stats) : NULL;
     if (hint != NULL) {
         lk_run_status("HINT", "%s", hint);
     }
+    return has_parked || stats.parked > pool->parked_before;
 }
 
 static void run_workers(struct pool *pool) {
@@ -314,18 +355,21 @@ static void run_workers(struct pool *pool) {
     end_progress(pool);
 }
 
-static int conclude(const struct pool *pool) {
+static int conclude(const struct pool *pool, bool has_parked) {
     if (pool->failure_code != 0) {
         return pool->failure_code;
     }
-    return pool->end_signal != 0 ? LK_RUN_EXIT_SIGNAL + pool->end_signal : 0;
+    if (pool->end_signal != 0) {
+        return LK_RUN_EXIT_SIGNAL + pool->end_signal;
+    }
+    return pool->options->drain && has_parked ? LK_POOL_EXIT_PARKED : 0;
 }
 
 int lk_cli_pool(const struct lk_cli *cli, const struct lk_pool_options *options) {
     struct pool pool = {.cli = cli,
                         .options = options,
                         .signals.descriptor = -1,
-                        .shows_progress = !cli->quiet && isatty(fileno(cli->err)) == 1};
+                        .is_on_terminal = !cli->quiet && isatty(fileno(cli->err)) == 1};
     lk_queue_stats stats;
     lk_error error;
 
@@ -336,6 +380,12 @@ int lk_cli_pool(const struct lk_cli *cli, const struct lk_pool_options *options)
     if (find_queue(&pool, &error) != LK_OK || ask_counts(&pool, &stats, &error) != LK_OK) {
         return lk_say_failure(cli, error.outcome, error.text);
     }
+    pool.parked_before = stats.parked;
+    pool.shows_progress =
+        pool.is_on_terminal && (options->loops == LK_WORK_ANNOUNCES || !shares_terminal(&pool));
+    if (pool.shows_progress) {
+        lk_run_status_begin_with(clear_line);
+    }
     /* If these were ignored, the orders would not reach the workers. */
     (void)signal(LK_POOL_ORDER_STOP, SIG_DFL);
     (void)signal(LK_POOL_ORDER_END, SIG_DFL);
@@ -345,8 +395,9 @@ int lk_cli_pool(const struct lk_cli *cli, const struct lk_pool_options *options)
         return lk_say_failure(cli, LK_INTERNAL, strerror(errno));
     }
     run_workers(&pool);
-    say_hint(&pool);
+    say_summary(&pool);
+    bool has_parked = look_at_counts(&pool);
     close(pool.signals.descriptor);
     lk_pool_counters_free(pool.counters);
-    return conclude(&pool);
+    return conclude(&pool, has_parked);
 }

@@ -17,6 +17,7 @@
 enum {
     LK_POOL_WORKERS_MAX = LK_WORKERS_MAX,
     LK_POOL_SLOTS_MAX = LK_POOL_WORKERS_MAX + 1, /* and a finder of a table's rows */
+    LK_POOL_EXIT_PARKED = 1,
 };
 
 /* The parsed command line. Everything it points to is borrowed. */
@@ -30,14 +31,18 @@ struct lk_pool_options {
     size_t workers;
     int64_t ttl_ms;        /* of a claim; 0: 60 s */
     uint32_t max_attempts; /* 0: no maximum */
+    int64_t max_time_ms;   /* of CMD for one item; 0: none */
+    int64_t backoff_ms;    /* until an item is claimed again that failed once; 0: 1 s */
     const char *note;      /* NULL: none */
     bool drain;            /* end when nothing is left */
 };
 
 /*
  * Works until the queue is drained, or a signal ends it: the first lets running commands end, the
- * second ends them. To be called from the main thread, once, while no other thread is running and
- * no store is open: it forks. Returns the exit code of `lk`; a failure is printed.
+ * second ends them. An item that fails has a line on stderr, and the end of the pool one with its
+ * counts. To be called from the main thread, once, while no other thread is running and
+ * no store is open: it forks. Returns the exit code of `lk`:
+ * LK_POOL_EXIT_PARKED for a queue that was drained while an item was parked. A failure is printed.
  */
 int lk_cli_pool(const struct lk_cli *cli, const struct lk_pool_options *options);
 

@@ -8,6 +8,7 @@
 #include "cli/work/worker.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/print/human.h"
 #include "cli/print/say.h"
 #include "cli/run/status.h"
 #include "cli/run/timer.h"
@@ -40,7 +42,8 @@ struct worker {
     const lk_claim_info *claim; /* to be run; NULL: none */
     lk_lease *lease;
     bool is_answered;
-    int status; /* for lk_work(), when answered */
+    int status;                  /* for lk_work(), when answered */
+    struct lk_pool_item_end end; /* how CMD ended, when answered; zero: it did not run */
     bool is_over;
     lk_error result; /* of lk_work(), when over */
 };
@@ -63,15 +66,86 @@ static int handle(void *context, const lk_claim_info *claim, lk_lease *lease) {
     return status;
 }
 
+enum { WHAT_SIZE = 64 };
+
+/* "attempt 2 of 5", or "attempt 2". */
+static void describe_attempt(const struct worker *worker, const lk_claim_info *claim,
+                             char text[WHAT_SIZE]) {
+    uint32_t max_attempts = worker->slot->options->max_attempts;
+    int used = snprintf(text, WHAT_SIZE, "attempt %" PRIu32, claim->attempt);
+
+    if (max_attempts != 0) {
+        (void)snprintf(text + used, WHAT_SIZE - (size_t)used, " of %" PRIu32, max_attempts);
+    }
+}
+
+/* "exit 3", "signal 9". */
+static void describe_end(const struct lk_pool_item_end *end, char text[WHAT_SIZE]) {
+    if (end->is_over_time) {
+        (void)snprintf(text, WHAT_SIZE, "--max-time is up");
+    } else if (end->signal != 0) {
+        (void)snprintf(text, WHAT_SIZE, "signal %d", end->signal);
+    } else if (end->exit_code != 0) {
+        (void)snprintf(text, WHAT_SIZE, "exit %d", end->exit_code);
+    } else {
+        (void)snprintf(text, WHAT_SIZE, "it was returned unfinished");
+    }
+}
+
+/* The item goes back to the queue, or is parked. */
+static void say_returned(const struct worker *worker, const lk_work_progress *progress,
+                         const char *attempt) {
+    const lk_claim_info *claim = progress->claim;
+    char why[WHAT_SIZE];
+    char due[LK_HUMAN_DURATION_SIZE];
+
+    describe_end(&worker->end, why);
+    lk_human_duration(progress->delay_ms, due);
+    lk_run_status(progress->text != NULL ? "NOT DONE" : "FAILED", "%s/%s: %s; %s; %s%s",
+                  claim->queue, claim->id, progress->text != NULL ? progress->text : why, attempt,
+                  progress->step == LK_WORK_PARKED ? "parked" : "again in ",
+                  progress->step == LK_WORK_PARKED ? "" : due);
+}
+
+/* One line for an item whose attempt has failed. */
+static void say_failure(const struct worker *worker, const lk_work_progress *progress) {
+    const lk_claim_info *claim = progress->claim;
+    char attempt[WHAT_SIZE];
+
+    if (claim == NULL) {
+        return;
+    }
+    describe_attempt(worker, claim, attempt);
+    switch (progress->step) {
+    case LK_WORK_RETRIED:
+        if (worker->status != LK_WORK_GIVE_BACK) { /* which is no failure of the item's */
+            say_returned(worker, progress, attempt);
+        }
+        break;
+    case LK_WORK_PARKED:
+        say_returned(worker, progress, attempt);
+        break;
+    case LK_WORK_LOST:
+        if (!worker->end.is_lost) { /* else it was said when the command was ended */
+            lk_run_status("LOST", "%s/%s: the claim was lost before its end; %s", claim->queue,
+                          claim->id, attempt);
+        }
+        break;
+    case LK_WORK_UNKNOWN:
+        lk_run_status("UNAVAILABLE", "%s/%s: the end of the claim could not be stored; %s",
+                      claim->queue, claim->id, attempt);
+        break;
+    default:
+        break;
+    }
+}
+
 static void progress(void *context, const lk_work_progress *progress) {
     const struct worker *worker = context;
 
     lk_pool_counters_count(worker->slot->counters, worker->slot->index, progress);
-    if (progress->text != NULL && !worker->slot->cli->quiet) {
-        lk_run_status("NOT DONE", "%s is given back: %s",
-                      progress->claim->row_id != NULL ? progress->claim->row_id
-                                                      : progress->claim->id,
-                      progress->text);
+    if (!worker->slot->cli->quiet) {
+        say_failure(worker, progress);
     }
 }
 
@@ -89,6 +163,7 @@ static void *loop(void *context) {
         .ttl_ms = options->ttl_ms,
         .max_attempts = options->max_attempts,
         .note = options->note,
+        .retry_min_ms = options->backoff_ms,
         /* Beside workers, the finder ends when they have. */
         .drain = options->drain && (!is_finder || options->loops == LK_WORK_ANNOUNCES),
         .cancel = worker->cancel,
@@ -172,10 +247,16 @@ static void give_up(struct worker *worker, int error) {
 
 /* Returns the handler's result for lk_work(). */
 static int run_item(struct worker *worker, const lk_claim_info *claim, lk_lease *lease) {
+    worker->end = (struct lk_pool_item_end){.exit_code = 0};
     if (worker->is_stopping) {
         return LK_WORK_GIVE_BACK; /* claimed just before that */
     }
     struct lk_pool_item_end end = lk_pool_item_run(&worker->cooldown, claim, lease);
+    worker->end = end;
+    if (end.is_lost && !worker->slot->cli->quiet) {
+        lk_run_status("LOST", "%s/%s: the claim was lost: the command is ended", claim->queue,
+                      claim->id);
+    }
     if (end.start_error != 0) {
         give_up(worker, end.start_error);
         return LK_WORK_GIVE_BACK;
@@ -267,6 +348,7 @@ int lk_pool_worker(const struct lk_pool_slot *slot) {
     worker.cooldown = (struct lk_pool_cooldown){.store_url = lk_store_url(worker.store),
                                                 .command = slot->options->command,
                                                 .signals = slot->signals,
+                                                .max_time_ms = slot->options->max_time_ms,
                                                 .timer = timer,
                                                 .signal_use = handle_signal,
                                                 .context = &worker};

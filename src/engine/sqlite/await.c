@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Waiting for a grant: a change watch over the requests ahead. A queue of fifty costs a few percent
- * of a core, and its first waiter notices a release within milliseconds.
+ * Waiting for a grant: a change watch over the requests ahead. The commit of a grant wakes the
+ * waiter. Where no wake-up comes, the first waiter notices a release within milliseconds.
  *
  * A deadline ahead of the waiter ends the wait, too: no other process may be there to end the
  * request that is overdue. The first waiter goes first. Each of the others adds a delay by its
@@ -10,14 +10,15 @@
 #include "engine/sqlite/change_watch.h"
 #include "sql/wait_rows.h"
 
-#define PAUSE_FIRST_US INT64_C(1000)   /* of the first waiter, right after a commit ahead of it */
-#define PAUSE_QUIET_US INT64_C(25000)  /* of the first waiter, when there was none for long */
+#define PAUSE_FIRST_US INT64_C(1000)  /* of the first waiter, right after a commit ahead of it */
+#define PAUSE_QUIET_US INT64_C(25000) /* of the first waiter, when there was none for long */
+#define WOKEN_FIRST_US INT64_C(8000)  /* the same of a waiter that is woken when it is granted */
+#define WOKEN_QUIET_US INT64_C(250000)
 #define DUE_PER_PLACE_US INT64_C(5000) /* a later waiter leaves the sweep to earlier ones */
 enum { DUE_PLACES_MAX = 20 };
 
 struct wait_watch {
     struct lk_change_watch watch;
-    uint64_t request;
     struct lk_sql_wait_rows rows; /* at the last query */
 };
 
@@ -32,7 +33,7 @@ static int64_t due_us(const struct lk_sql_wait_rows *rows) {
 static int query_wait_rows(struct lk_change_watch *watch) {
     struct wait_watch *waiting = (struct wait_watch *)watch;
     struct lk_sql_wait_rows rows;
-    int code = lk_sql_wait_rows_load(&watch->store->sql, waiting->request, &rows);
+    int code = lk_sql_wait_rows_load(&watch->store->sql, watch->request, &rows);
 
     if (code == SQLITE_OK) {
         watch->is_over = !rows.is_waiting;
@@ -49,10 +50,13 @@ static lk_outcome await_grant(struct lk_sqlite *store, const struct lk_wait_curs
                               int64_t until_us, struct lk_waker *waker) {
     struct wait_watch waiting = {
         lk_change_watch_make(store, query_wait_rows, PAUSE_FIRST_US, PAUSE_QUIET_US),
-        .request = cursor->id,
     };
+    int64_t pause_us = store->options.pause_us;
     lk_outcome outcome;
 
+    waiting.watch.request = cursor->id;
+    waiting.watch.woken_pace_us = pause_us != 0 ? pause_us : WOKEN_FIRST_US;
+    waiting.watch.woken_rest_us = pause_us != 0 ? pause_us : WOKEN_QUIET_US;
     waiting.watch.ahead = (int64_t)cursor->in_the_way;
     outcome = lk_change_watch_check(&waiting.watch); /* for commits since the ask */
     return outcome == LK_OK ? lk_change_watch_wait(&waiting.watch, until_us, waker) : outcome;

@@ -39,7 +39,13 @@ struct lk_change_watch lk_change_watch_make_from(uint64_t version, struct lk_sql
 static int check(struct lk_change_watch *watch) {
     struct lk_sqlite *store = watch->store;
     uint64_t version = 0;
-    int code = lk_sqlite_version(store, &version);
+    int code;
+
+    store->looks++;
+    /* Before the rows are read: a commit after that changes the first word. */
+    watch->is_wakeable =
+        watch->request != 0 && lk_sqlite_wake_words(store, watch->request, watch->words);
+    code = lk_sqlite_version(store, &version);
 
     if (lk_sqlite_has_moved(store->sql.handle, store->beside)) {
         watch->is_over = true; /* the next transaction reports it */
@@ -85,10 +91,14 @@ lk_outcome lk_change_watch_check(struct lk_change_watch *watch) {
 
 /* The pause grows with the number of waiters ahead: no waiter is granted before those in front. */
 static int64_t pause_us(struct lk_change_watch *watch) {
+    bool is_woken = watch->is_wakeable;
+    int64_t pace_us = is_woken ? watch->woken_pace_us : watch->pace_us;
+    int64_t rest_us = is_woken ? watch->woken_rest_us : watch->rest_us;
+    int64_t max_us = lk_max(PAUSE_MAX_US, rest_us);
     int64_t quiet_us = lk_clock_now_us() - watch->changed_us;
-    int64_t first_us = lk_min(watch->pace_us + quiet_us / QUIET_PART, watch->rest_us);
-    int64_t ahead = lk_min(watch->ahead, PAUSE_MAX_US / watch->pace_us);
-    int64_t mean_us = lk_min(first_us * (1 + ahead), PAUSE_MAX_US);
+    int64_t first_us = lk_min(pace_us + quiet_us / QUIET_PART, rest_us);
+    int64_t ahead = lk_min(watch->ahead, max_us / pace_us);
+    int64_t mean_us = lk_min(first_us * (1 + ahead), max_us);
 
     return lk_random_between(&watch->random, mean_us * 3 / 4, mean_us * 5 / 4);
 }
@@ -99,17 +109,29 @@ static int64_t due_in_us(const struct lk_change_watch *watch) {
     return watch->due_us > LK_NEVER / 2 ? LK_NEVER : watch->due_us - time->now_us(time->context);
 }
 
+/* Returns whether the waker was thrown. */
+static bool pause_for(struct lk_change_watch *watch, int64_t left_us, struct lk_waker *waker) {
+    int64_t duration_us = lk_min(pause_us(watch), left_us);
+
+    return watch->is_wakeable ? lk_waker_sleep_on_words(waker, watch->words, duration_us)
+                              : lk_waker_sleep(waker, duration_us);
+}
+
 lk_outcome lk_change_watch_wait(struct lk_change_watch *watch, int64_t until_us,
                                 struct lk_waker *waker) {
     lk_outcome outcome = LK_OK;
+    bool has_looked_when_due = false;
 
     while (outcome == LK_OK && !watch->is_over) {
-        int64_t left_us = lk_min(until_us - lk_clock_now_us(), due_in_us(watch));
+        int64_t due_us = due_in_us(watch);
+        int64_t left_us = until_us - lk_clock_now_us();
 
-        if (left_us <= 0) {
+        if (left_us <= 0 || (due_us <= 0 && has_looked_when_due)) {
             break;
         }
-        if (lk_waker_sleep(waker, lk_min(pause_us(watch), left_us))) {
+        /* What is due may have been renewed since the last check. */
+        has_looked_when_due = due_us <= 0;
+        if (!has_looked_when_due && pause_for(watch, lk_min(left_us, due_us), waker)) {
             return LK_CANCELLED;
         }
         outcome = lk_change_watch_check(watch);

@@ -4,13 +4,14 @@
  * the counter has moved. A check never writes and never blocks a writer.
  *
  * The pause between checks is a few milliseconds after a commit. It grows with the time since then
- * and with the number of waiters ahead. Jitter keeps many waiters from checking in step.
+ * and with the number of waiters ahead. Jitter keeps many waiters from checking in step. A waiter
+ * for a grant is woken by the process that commits it (wake_up.h), and checks more rarely.
  */
 #ifndef LK_ENGINE_SQLITE_CHANGE_WATCH_H
 #define LK_ENGINE_SQLITE_CHANGE_WATCH_H
 
 #include "base/random.h"
-#include "engine/sqlite/store.h"
+#include "engine/sqlite/wake_up.h"
 
 /* The first member of the struct that its query needs. */
 struct lk_change_watch {
@@ -21,16 +22,21 @@ struct lk_change_watch {
      * so. Returns SQLite's code. NULL: any commit ends the wait.
      */
     int (*query)(struct lk_change_watch *watch);
-    bool is_over;    /* what the caller waits for has come: set by the query */
-    int64_t due_us;  /* on the store's clock: the next deadline or due item: set by the query */
-    int64_t ahead;   /* waiters that go first: set by the query */
-    bool is_unmoved; /* the last commits changed nothing here: set by the query, false before it */
-    int64_t pace_us; /* the pause right after a commit that did */
-    int64_t rest_us; /* the pause when there was none for long */
+    bool is_over;     /* what the caller waits for has come: set by the query */
+    int64_t due_us;   /* on the store's clock: the next deadline or due item: set by the query */
+    int64_t ahead;    /* waiters that go first: set by the query */
+    bool is_unmoved;  /* the last commits changed nothing here: set by the query, false before it */
+    int64_t pace_us;  /* the pause right after a commit that did */
+    int64_t rest_us;  /* the pause when there was none for long */
+    uint64_t request; /* whose grant wakes this thread; 0: none does */
+    int64_t woken_pace_us; /* the same two, while it can be woken */
+    int64_t woken_rest_us;
 
     bool has_checked;
-    uint64_t version;   /* of the store, at the last check */
-    int64_t changed_us; /* when anything last changed here, on lk_clock_now_us() */
+    uint64_t version; /* of the store, at the last check */
+    bool is_wakeable;
+    struct lk_word words[LK_WORDS]; /* as they were before the last check */
+    int64_t changed_us;             /* when anything last changed here, on lk_clock_now_us() */
     struct lk_random random;
 };
 

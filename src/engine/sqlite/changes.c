@@ -3,6 +3,7 @@
 #include "engine/sqlite/changes.h"
 
 #include "engine/sqlite/events.h"
+#include "engine/sqlite/wake_up.h"
 
 /* R4: a draw counts at every root of the request. */
 static int write_draws(struct lk_sql *sql, const struct lk_record *record) {
@@ -19,6 +20,12 @@ static int write_draws(struct lk_sql *sql, const struct lk_record *record) {
 
 static bool has_drawn(enum lk_change_kind kind) {
     return kind == LK_CHANGE_QUEUED || kind == LK_CHANGE_GRANTED || kind == LK_CHANGE_CONVERTED;
+}
+
+/* Whether a call that waits for the request has to look again: it is granted, or gone. */
+static bool ends_wait(enum lk_change_kind kind) {
+    return kind == LK_CHANGE_GRANTED || kind == LK_CHANGE_WITHDRAWN || kind == LK_CHANGE_PERISHED
+           || kind == LK_CHANGE_BROKEN;
 }
 
 /* Whether the request's parts may differ from the rows: it is new, or the command asked for it. */
@@ -53,6 +60,9 @@ static int write_request_change(const struct lk_closure *closure, const struct l
     int code = SQLITE_OK;
 
     lk_model_record(closure->model, change->request, record);
+    if (ends_wait(change->kind) && lk_closure_has(closure, record->id)) {
+        lk_sqlite_wake_note(closure->store, record->id);
+    }
     if (has_drawn(change->kind)) {
         code = write_draws(&closure->store->sql, record);
     }

@@ -286,6 +286,7 @@ static void free_store(struct lk_sqlite *store) {
     lk_sql_close(&store->sql);
     pthread_mutex_unlock(&store->mutex);
     lk_sqlite_fork_guard_remove(store);
+    free(store->wakes.requests);
     (void)pthread_mutex_destroy(&store->mutex);
     free(store);
 }

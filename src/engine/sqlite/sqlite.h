@@ -20,7 +20,9 @@ struct lk_sqlite_options {
     const char *boot_id;               /* NULL: the machine's */
     int overdue_max;                   /* overdue requests elsewhere that a call ends, too */
     int crowd_max;                     /* related rows that an ask or a release loads in any case */
-    int page_max;                      /* the file's greatest size in pages; 0: the disk's */
+    int64_t pause_us; /* between the looks of a waiter that can be woken; 0: see await.c */
+    bool wakes_none;  /* no wake-ups, as by a program that has none: waiters look by themselves */
+    int page_max;     /* the file's greatest size in pages; 0: the disk's */
 };
 
 /* What `lk_engine_sqlite` opens with. */

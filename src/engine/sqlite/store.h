@@ -35,6 +35,13 @@ enum {
 #define LK_SQLITE_EVENTS_LINGER_US INT64_C(300000000) /* after the store was last watched */
 #define LK_SQLITE_ROOT_IDLE_US INT64_C(60000000) /* unused for so long, a root is forgotten (R4) */
 
+/* Requests whose waiters have to look again once the transaction is committed; wake_up.h. */
+struct lk_sqlite_wakes {
+    uint64_t *requests;
+    size_t count;
+    size_t capacity;
+};
+
 struct lk_sqlite {
     struct lk_engine engine; /* first: the client library's handle */
     struct lk_sqlite_address address;
@@ -50,6 +57,8 @@ struct lk_sqlite {
     struct lk_sql sql;
     struct lk_sqlite_beside beside[LK_SQLITE_BESIDE_COUNT];
     struct lk_random random;
+    struct lk_sqlite_wakes wakes;
+    uint64_t looks;                /* checks of waiters so far, for tests */
     uint64_t own_commits;          /* that changed something; PRAGMA data_version counts others' */
     int own_changes;               /* rows that this connection had changed by the last of them */
     struct lk_sql_request request; /* room for one row; too large for the stack */

@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/minmax.h"
 #include "engine/sqlite/service_lock.h"
-#include "engine/sqlite/store.h"
+#include "engine/sqlite/wake_up.h"
 #include "sql/restart.h"
 #include "sql/wait_rows.h"
 
@@ -233,6 +233,7 @@ lk_outcome lk_sqlite_transaction_end(struct lk_sqlite_transaction *transaction, 
         lk_sql_fail(&store->sql, code);
     }
     store->own_changes = sqlite3_total_changes(store->sql.handle);
+    lk_sqlite_wake_end(store, outcome == LK_OK);
     pthread_mutex_unlock(&store->mutex);
     return outcome;
 }
