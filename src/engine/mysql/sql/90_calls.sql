@@ -77,6 +77,51 @@ BEGIN
 END
 //
 
+-- R3, R10: the repeated ask of a wait of one part that has been granted meanwhile, and changes
+-- nothing but the deadline. `is_done`: so it was, and it is answered; else nothing has changed.
+DROP PROCEDURE IF EXISTS lk_collect
+//
+CREATE PROCEDURE lk_collect(
+    IN self BIGINT, IN the_path VARBINARY(512), IN the_limit BIGINT, IN the_units BIGINT,
+    IN the_root VARBINARY(255), IN the_ttl_ms BIGINT, IN the_note VARBINARY(255),
+    OUT is_done BOOLEAN)
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    DECLARE now_us BIGINT;
+    DECLARE first_due_us BIGINT DEFAULT 0;
+    DECLARE its_ticket BIGINT;
+    DECLARE its_token BIGINT;
+    DECLARE in_use BIGINT;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+    START TRANSACTION;
+    SELECT k.due_us INTO first_due_us
+    FROM lk_roots AS k WHERE k.root = the_root FOR UPDATE;
+    SET now_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
+    UPDATE lk_requests AS r FORCE INDEX (PRIMARY)
+    SET r.deadline_us = now_us + the_ttl_ms * 1000, r.ttl_ms = the_ttl_ms,
+        r.note = COALESCE(the_note, r.note)
+    WHERE r.id = self AND r.part = 1 AND r.part_count = 1 AND r.held = 1 AND r.attended
+      AND NOT r.revoked AND NOT r.fixed AND r.path = the_path AND r.unit_limit = the_limit
+      AND r.units = the_units AND r.deadline_us > now_us AND first_due_us > now_us;
+    SET is_done = ROW_COUNT() > 0;
+    IF is_done THEN
+        CALL lk_turn_due(the_root, now_us + the_ttl_ms * 1000, now_us + 2 * the_ttl_ms * 1000,
+                         the_path, FALSE);
+        SELECT r.ticket, r.token INTO its_ticket, its_token
+        FROM lk_requests AS r WHERE r.id = self AND r.part = 1;
+        SELECT SUM(r.units) INTO in_use FROM lk_requests AS r FORCE INDEX (requests_by_path)
+        WHERE r.path = the_path AND r.held = 1 AND r.deadline_us > now_us;
+        COMMIT;
+        SELECT 'granted' AS outcome, NULL AS sentence, self AS request, its_ticket AS ticket,
+               its_token AS token, the_ttl_ms AS new_ttl_ms, the_ttl_ms * 1000 AS left_us, in_use,
+               NULL AS in_the_way, FALSE AS created, FALSE AS fixed, NULL AS value,
+               NULL AS in_doubt, NULL AS blockers, NULL AS cycle, NULL AS look_us;
+    ELSE
+        ROLLBACK;
+    END IF;
+END
+//
+
 -- R3, R7-R10, R13. `sorted_paths`: in byte order; `the_roots` in byte order; `until_us` 0: none;
 -- `the_note` NULL: as it is. Answers: outcome, sentence, request, ticket, token, new_ttl_ms,
 -- left_us, in_use, in_the_way, created, fixed, value, in_doubt, blockers (six fields each), cycle,
@@ -121,6 +166,16 @@ ask: BEGIN
         IF has_looked THEN
             CALL lk_look_busy(asker, paths, limits, counts, the_roots, its_kind,
                               blockers_max, is_done);
+        END IF;
+    END IF;
+    IF is_simple AND style = 'wait' AND NOT asks_value THEN
+        SELECT r.id INTO is_there FROM lk_requests AS r FORCE INDEX (requests_by_owner)
+        WHERE r.owner = asker AND r.held = 1 AND r.identity = its_identity AND r.part = 1;
+        IF is_there IS NOT NULL THEN
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+            CALL lk_collect(is_there, paths, limits, counts, the_roots, the_ttl_ms, the_note,
+                            is_done);
+            SET is_there = NULL;
         END IF;
     END IF;
     IF is_done THEN
