@@ -175,7 +175,8 @@ const struct lk_cli_command lk_cli_commands[] = {
         .text = "Shows every request with a part at, above or below PATH: the holders, the\n"
                 "waiters, and below each waiter the chain of its blockers down to the holders.\n"
                 "Of several blockers only the nearest are printed; their own blockers are one\n"
-                "level further down. --json names all of them.",
+                "level further down. If all requests are for PATH, they are one queue: a line\n"
+                "each, numbered. --json names up to 16 blockers of each waiter.",
         .options = COMMON_OPTIONS,
         .words = {1, 1},
         .outcomes = ENDS_COMMON | ENDS(LK_OK),

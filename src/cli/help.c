@@ -32,7 +32,7 @@ void lk_help_overview(FILE *out) {
                 "  mysql://HOST/DATABASE (or mariadb:)\n"
                 "  shm:NAME      limits in this machine's memory\n"
                 "  mem:          this process only, for tests\n\n"
-                "A duration is 250ms, 10s, 1.5m, 2h or 3d; a bare number is seconds.\n"
+                "A duration is 250ms, 10s, 1.5m, 1h30m, 3d or 2w; a bare number is seconds.\n"
                 "Options may come anywhere before --.\n\n"
                 "Examples:\n"
                 "  lk run backup -- ./backup.sh\n"

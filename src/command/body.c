@@ -233,6 +233,11 @@ static lk_outcome resolve_mode(struct lk_draft *draft, lk_error *error) {
     if (has_wait && draft->has_mode && draft->style != LK_WAIT) {
         return lk_error_set(error, LK_INVALID, "R10: \"wait\" is only allowed with the mode wait");
     }
+    if (draft->has_mode && draft->style == LK_QUEUE && draft->owner.size == 0) {
+        return lk_error_set(error, LK_INVALID,
+                            "R10: the mode queue needs an \"owner\": a request that nothing can "
+                            "repeat would be granted in vain");
+    }
     if (has_wait) {
         draft->style = LK_WAIT;
     } else if (draft->style == LK_WAIT) {

@@ -17,12 +17,13 @@ struct unit {
 };
 
 static const struct unit units[] = {
-    {"ms", 1}, {"s", 1000}, {"", 1000}, {"m", 60000}, {"h", 3600000}, {"d", 86400000},
+    {"ms", 1},      {"s", 1000},     {"", 1000},       {"m", 60000},
+    {"h", 3600000}, {"d", 86400000}, {"w", 604800000},
 };
 
-static const struct unit *find_unit(const char *name) {
+static const struct unit *find_unit(const char *name, size_t size) {
     for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
-        if (strcmp(name, units[i].name) == 0) {
+        if (strlen(units[i].name) == size && memcmp(name, units[i].name, size) == 0) {
             return &units[i];
         }
     }
@@ -76,21 +77,48 @@ static int64_t fraction_of(const struct decimal *decimal, int64_t unit_ms) {
     return tenths + is_inexact;
 }
 
-lk_outcome lk_duration_parse(const char *text, int64_t *ret_ms, lk_error *error) {
+/*
+ * Reads one number with its unit at `text`, whose unit is shorter than `former`. Returns the
+ * millisecond count, more than LK_DURATION_MAX_MS if it is too long, or -1: it is none. *at moves
+ * to the end, or to the byte that is wrong. Only a sole number needs no unit.
+ */
+static int64_t read_piece(const char *text, size_t *at, const struct unit **former) {
     struct decimal decimal;
-    size_t at = read_decimal(text, &decimal);
-    const struct unit *unit = find_unit(text + at);
+    bool is_sole = *at == 0;
 
-    if (!decimal.has_digits || unit == NULL) {
-        return lk_error_set(error, LK_INVALID,
-                            "\"%s\" is not a duration such as 250ms, 10s, 1.5m, 2h or 3d: "
-                            "see byte %zu",
-                            text, at + 1);
+    *at += read_decimal(text + *at, &decimal);
+    size_t name_size = strcspn(text + *at, "0123456789.");
+    const struct unit *unit = find_unit(text + *at, name_size);
+    if (!decimal.has_digits || unit == NULL || (*former != NULL && unit->ms >= (*former)->ms)
+        || (name_size == 0 && (!is_sole || text[*at] != '\0'))) {
+        return -1;
     }
+    *at += name_size;
+    *former = unit;
     int64_t fraction_ms = fraction_of(&decimal, unit->ms);
-    if (decimal.whole > (LK_DURATION_MAX_MS - fraction_ms) / unit->ms) {
-        return lk_error_set(error, LK_INVALID, "\"%s\" is longer than a hundred years", text);
-    }
-    *ret_ms = decimal.whole * unit->ms + fraction_ms;
+    return decimal.whole > (LK_DURATION_MAX_MS - fraction_ms) / unit->ms
+               ? LK_DURATION_MAX_MS + 1
+               : decimal.whole * unit->ms + fraction_ms;
+}
+
+lk_outcome lk_duration_parse(const char *text, int64_t *ret_ms, lk_error *error) {
+    const struct unit *former = NULL;
+    int64_t sum_ms = 0;
+    size_t at = 0;
+
+    do {
+        int64_t piece_ms = read_piece(text, &at, &former);
+        if (piece_ms < 0) {
+            return lk_error_set(error, LK_INVALID,
+                                "\"%s\" is not a duration such as 250ms, 10s, 1.5m, 1h30m, 3d or "
+                                "2w: see byte %zu",
+                                text, at + 1);
+        }
+        if (piece_ms > LK_DURATION_MAX_MS - sum_ms) {
+            return lk_error_set(error, LK_INVALID, "\"%s\" is longer than a hundred years", text);
+        }
+        sum_ms += piece_ms;
+    } while (text[at] != '\0');
+    *ret_ms = sum_ms;
     return LK_OK;
 }

@@ -10,7 +10,6 @@
  */
 #include <stdio.h>
 
-#include "base/minmax.h"
 #include "model/deadlock.h"
 #include "model/explain.h"
 #include "model/grant.h"
@@ -79,26 +78,8 @@ static void answer_deadlock(struct lk_model *model, size_t cycle_count, lk_id re
 
 /* ---- deadlines ---- */
 
-enum { LEAST_MOVE_US = 100000 }; /* R11: of a deadline, by a repeated ask */
-
 static int64_t ttl_of(const struct lk_ask *ask) {
     return ask->ttl_ms != 0 ? ask->ttl_ms : LK_TTL_DEFAULT_MS;
-}
-
-/*
- * R11: whether the request has this ttl, and a deadline that the ask would hardly move. The
- * deadline stays then: an ask that only collects a grant changes nothing, so that a store need not
- * write.
- */
-static bool has_deadline(const struct asking *asking, const struct lk_model_request *request) {
-    const struct lk_ask *ask = asking->ask;
-    int64_t ttl_ms = ttl_of(ask);
-    int64_t tenth_us = ttl_ms * 100;
-    int64_t move_us =
-        asking->times.now_us + ttl_ms * 1000 - lk_request_deadline(asking->model, request);
-
-    return ask->until_us == 0 && ttl_ms == lk_request_ttl(request) && move_us >= 0
-           && move_us < lk_min(LEAST_MOVE_US, tenth_us);
 }
 
 /* Sets ttl and deadline of a request that is asked for (R11); returns the deadline. */
@@ -136,41 +117,26 @@ static void want_value(struct asking *asking, lk_id id) {
     }
 }
 
-/* R3, R11: sets the deadline again, unless it is fixed. Returns whether anything has changed. */
-static bool promise_again(struct asking *asking, lk_id id) {
-    struct lk_model_request *request = lk_request_at(asking->model, id);
-    bool attended = asking->ask->style == LK_WAIT;
-
-    if (!request->fixed && !has_deadline(asking, request)) {
-        lk_deadlines_move(asking->model, id, promise(asking, request));
-        return true;
-    }
-    if (request->attended == attended) {
-        return false;
-    }
-    request->attended = attended;
-    return true;
-}
-
-/* R3: what a repeated ask says beside its parts. */
+/* R3: a repeated ask sets the deadline again; a fixed deadline does not move (R11). */
 static void refresh(struct asking *asking, lk_id id) {
     struct lk_model *model = asking->model;
     struct lk_model_request *request = lk_request_at(model, id);
-    bool changed = promise_again(asking, id);
 
     if (asking->ask->wants_value) {
-        changed = changed || !request->wants_value;
         want_value(asking, id);
     }
+    if (request->fixed) {
+        request->attended = asking->ask->style == LK_WAIT;
+        lk_deadlines_move(model, id, lk_request_deadline(model, request));
+    } else {
+        lk_deadlines_move(model, id, promise(asking, request));
+    }
     if (asking->ask->note_given) {
-        changed = true;
         lk_note_free(model, request->note);
         request->note = asking->note;
         asking->note = NULL;
     }
-    if (changed) {
-        lk_change_add(model, LK_CHANGE_REFRESHED, id);
-    }
+    lk_change_add(model, LK_CHANGE_REFRESHED, id);
 }
 
 /* ---- a new request ---- */

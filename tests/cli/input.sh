@@ -83,7 +83,7 @@ lk break db --reason "$(printf '%01025d' 0)"
 failure 64 'lk: INVALID: *1024*'
 
 scenario 'bad durations, numbers and times'
-for duration in '' x -5 +5 '5 s' 5x 1m30s 1. 1e3 inf 0x5 99999999999999999999d; do
+for duration in '' x -5 +5 '5 s' 5x 30s1m 1. 1e3 inf 0x5 99999999999999999999d; do
     for option in --ttl --wait --ttl= -w; do
         case $option in
         *=) lk acquire db "$option$duration" ;;
@@ -101,7 +101,7 @@ for number in '' 0 -1 1.5 x 2147483648 ' 1' 1e3; do
     lk acquire db --limit "$number"
     failure 64 'lk: INVALID: --limit: *'
 done
-for time in '' 25:00 noon 2020-01-01T00:00:00Z 2030-02-30T00:00:00Z 2030-01-01; do
+for time in '' 25:00 noon 2020-01-01T00:00:00Z 2030-02-30T00:00:00Z 2030-02-30 2030-01-01x; do
     lk acquire db --until "$time"
     failure 64 'lk: INVALID: --until: *'
 done

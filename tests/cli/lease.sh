@@ -366,4 +366,24 @@ expect_code 0
 lk acquire p1 p2 p3 p4 p5 p6 p7 p8 p9 p10 p11 p12 p13 p14 p15 p16 p17 --owner b
 failure 64 'lk: INVALID: R2: *16*17*'
 
+scenario 'run cannot be left in the queue: the next run would be another owner'
+lk acquire g --owner first
+lk run --queue g -- true
+failure 64 'lk: INVALID: *--owner*'
+lk run --queue g --owner me -- true
+failure 75 'lk: WAITING: *'
+lk ls g --json
+expect_code 0
+lk release g --owner me
+expect_code 0
+
+scenario 'the exit code of a run that is refused may be 0'
+lk acquire g --owner first
+lk run -n -E 0 g -- false
+expect_code 0
+lk run -n -E 9 g -- false
+expect_code 9
+lk run -n g -- false
+expect_code 75
+
 finish

@@ -122,6 +122,26 @@ lk show absent
 expect_code 0
 expect_out 'no request holds absent or waits for it'
 
+scenario 'show of one queue is a numbered line a waiter, right however many there are'
+lk acquire x --owner ana
+for i in $(seq 1 50); do lk acquire --queue x --owner "ci-$i"; done
+lk show x
+[ "$(wc -l <"$work/out")" -eq 52 ] || complain 'not a title and a line for each request'
+grep -qE '^held +ana .* x exclusive$' "$work/out" || complain 'the holder'
+grep -qE '^waiting #1 +ci-1 .* x exclusive, behind ana$' "$work/out" || complain 'the first'
+grep -qE '^waiting #17 +ci-17 .* x exclusive, behind ci-16$' "$work/out" || complain 'the 17th'
+grep -qE '^waiting #50 +ci-50 .* x exclusive, behind ci-49$' "$work/out" || complain 'the last'
+
+scenario 'in a queue of shared requests, each is behind the last that it has to wait for'
+lk acquire x --owner a
+lk acquire --queue 'x?shared' --owner b
+lk acquire --queue 'x?shared' --owner c
+lk acquire --queue x --owner d
+lk acquire --queue 'x?limit=2' --owner e
+lk show x
+sed -n 's/^waiting \(#[0-9]*\) .*, behind /\1 /p' "$work/out" >"$work/behind"
+printf '#1 a\n#2 a\n#3 c\n#4 d\n' | cmp -s - "$work/behind" || complain "$(cat "$work/behind")"
+
 scenario 'show draws the chain of waiters down to the holders'
 lk acquire x --owner a
 lk acquire --queue x y --owner b
@@ -135,7 +155,7 @@ tail -n +2 "$work/chain" | cmp -s - "$work/expected" || complain "the chain: $(c
 
 scenario 'lines are drawn where the terminal speaks UTF-8'
 lk acquire x --owner a
-lk acquire --queue x --owner b
+lk acquire --queue x y --owner b
 LC_ALL=C.UTF-8 TERM=xterm script -qec '"$LK_PROGRAM" show x' /dev/null >"$work/out"
 grep -q '^         └─ a holds x, ' "$work/out" || complain 'not drawn'
 LC_ALL=C TERM=xterm script -qec '"$LK_PROGRAM" show x' /dev/null >"$work/out"
@@ -170,7 +190,7 @@ expect_code 78
 lk acquire --queue db --owner ben
 expect_code 75
 lk show db
-grep -q '^revoked  ana  ' "$work/out" || complain 'revoked is shown'
+grep -q '^revoked  *ana  ' "$work/out" || complain 'revoked is shown'
 lk break db --owner ana --reason why --json
 expect .broken 0
 lk release db --owner ana
@@ -305,5 +325,39 @@ cmp -s "$work/version" "$work/out" || complain 'the same by --version'
 lk version --json
 expect '.status' '"ok"'
 expect '.version | test("^[0-9.]+$")' true
+
+scenario 'listings show user, host and process of an owner that lk made, and --json all of it'
+"$LK_PROGRAM" run x -- sh -c '"$LK_PROGRAM" ls; "$LK_PROGRAM" show x; "$LK_PROGRAM" run -n x -- true' \
+    >"$work/out" 2>"$work/err"
+code=$?
+expect_code 75
+[ "$(grep -cE ' [^ ]+@[^ ]+/[0-9]+ ' "$work/out")" -eq 2 ] || complain 'no owner in ls and show'
+grep -qE 'by [^ ]+@[^ /]+/[0-9]+ \(' "$work/err" || complain 'no owner in the refusal'
+! grep -qE '/[0-9]+:' "$work/out" "$work/err" || complain 'more of the owner than people need'
+"$LK_PROGRAM" run x -- sh -c '"$LK_PROGRAM" ls --json; echo "$LK_OWNER" >&2' >"$work/out" 2>"$work/err"
+expect .owner "\"$(cat "$work/err")\""
+grep -qE '^[^ ]+@[^ ]+/[0-9]+(:[0-9a-f]+){3}$' "$work/err" || complain 'not an owner that lk made'
+
+scenario 'an owner as listings show it is one that break takes'
+lk acquire x --ttl 1h
+lk ls
+owner=$(sed -n 's/^x .* \([^ ]*@[^ ]*\) .*/\1/p' "$work/out")
+lk break x --owner none@here/1 --now --reason test
+expect_out 'broken 0'
+lk break x --owner "$owner" --now --reason test
+expect_out 'broken 1'
+lk acquire x --owner "$owner:1:2:3" --shared
+lk acquire x --owner "$owner:1:2:4" --shared
+lk break x --owner "$owner" --now --reason test
+failure 64 'lk: INVALID: more than one owner is shown as *--json*'
+
+scenario 'the note of a run is its command, unless one is given'
+"$LK_PROGRAM" run x -- "$LK_PROGRAM" ls --json >"$work/out" 2>"$work/err"
+note=$(printf "%.60s" "$LK_PROGRAM ls --json")
+expect .note "\"$note\""
+"$LK_PROGRAM" run x --note nightly -- "$LK_PROGRAM" ls --json >"$work/out" 2>"$work/err"
+expect .note '"nightly"'
+"$LK_PROGRAM" run x --note '' -- "$LK_PROGRAM" ls --json >"$work/out" 2>"$work/err"
+expect '.note // ""' '""'
 
 finish

@@ -226,7 +226,7 @@ static void mistakes_are_reported_with_their_position(void **state) {
         {"lk acquire a -E -1", "-E: \"-1\" is not a whole number"},
         {"lk renew a --token 0", "--token: \"0\" is less than 1"},
         {"lk renew a --token x", "--token: \"x\" is not a whole number"},
-        {"lk acquire a --until 17", "--until: \"17\" is neither"},
+        {"lk acquire a --until 17", "--until: \"17\" is no time"},
         {"lk acquire a --until 2000-01-01T00:00:00Z", "is not in the future"},
         {"lk run a --on-lost cry -- cmd", "--on-lost: \"cry\" is not kill or warn"},
         {"lk run a --max-time 0 -- cmd", "--max-time: \"0\" is shorter than 1 ms"},

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/help.h"
+#include "cli/note.h"
 #include "cli/parse/likeness.h"
 #include "cli/parse/owner.h"
 #include "cli/print/human.h"
@@ -191,6 +192,52 @@ static void the_shell_s_owner_is_stable_and_fits(void **state) {
     assert_string_equal(owner, again);
     assert_true(strlen(owner) <= 128);
     assert_non_null(strchr(user, '@'));
+    assert_memory_equal(owner, user, strlen(user));
+    assert_int_equal(owner[strlen(user)], '/');
+}
+
+/* Only the part of an owner that lk made: a name of the user's is shown as it is. */
+static void people_see_the_first_part_of_a_made_owner(void **state) {
+    static const char *const whole[] = {
+        "ci-4711",       "ana@build1",          "ana@build1/61", "ana@build1/61:x",
+        "a@b/61:1:2",    "a@b/61:1:2:3:4",      "a@b/:1:2:3",    "ci/61:1:2:3",
+        "a@b/61:1:2:3 ", "a@b/61:1:2:3/second", "a/b@c",         "",
+    };
+    char made[LK_OWNER_TEXT_SIZE];
+    (void)state;
+
+    for (size_t i = 0; i < sizeof whole / sizeof whole[0]; i++) {
+        assert_int_equal(lk_human_owner_size(whole[i]), (int)strlen(whole[i]));
+    }
+    assert_int_equal(lk_human_owner_size("a@b/61:86a5c6fe:4026531836:60879"), strlen("a@b/61"));
+    lk_owner_make(made);
+    assert_int_equal(made[lk_human_owner_size(made)], ':');
+    lk_shell_owner(made);
+    assert_int_equal(made[lk_human_owner_size(made)], ':');
+}
+
+static void expect_note(const char *const *words, const char *expected) {
+    char note[LK_COMMAND_NOTE_BYTES_MAX + 1];
+
+    lk_command_note((char *const *)(uintptr_t)words, note);
+    assert_string_equal(note, expected);
+}
+
+static void a_command_is_a_note_of_sixty_bytes(void **state) {
+    const char *const plain[] = {"make", "-j2", "test", NULL};
+    const char *const lines[] = {"sh", "-c", "a\n\tb", "\xff", NULL};
+    const char *const secret[] = {"psql", "postgresql://ana:hush@db/x", NULL};
+    const char *const wide[] = {"0123456789012345678901234567890123456789012345678901234567",
+                                "\u20AC", NULL};
+    const char *const fits[] = {"01234567890123456789012345678901234567890123456789012345",
+                                "\u20AC", "x", NULL};
+    (void)state;
+
+    expect_note(plain, "make -j2 test");
+    expect_note(lines, "sh -c a  b ?");
+    expect_note(secret, "psql postgresql://ana@db/x");
+    expect_note(wide, "0123456789012345678901234567890123456789012345678901234567 ");
+    expect_note(fits, "01234567890123456789012345678901234567890123456789012345 \u20AC");
 }
 
 int main(void) {
@@ -203,6 +250,8 @@ int main(void) {
         cmocka_unit_test(help_lists_exactly_the_options_of_the_command),
         cmocka_unit_test(help_fits_a_terminal),
         cmocka_unit_test(the_shell_s_owner_is_stable_and_fits),
+        cmocka_unit_test(people_see_the_first_part_of_a_made_owner),
+        cmocka_unit_test(a_command_is_a_note_of_sixty_bytes),
     };
     return cmocka_run_group_tests_name("words", tests, NULL, NULL);
 }

@@ -262,8 +262,9 @@ static void test_owners_are_unique_and_readable(void **state) {
     lk_owner_make(other);
     assert_string_not_equal(one, other);
     assert_in_range(strlen(one), 16, 128);
-    (void)snprintf(pid, sizeof pid, ".%jd.", (intmax_t)getpid());
+    (void)snprintf(pid, sizeof pid, "/%jd:", (intmax_t)getpid());
     assert_non_null(strstr(one, pid));
+    assert_true(strchr(one, '@') != NULL && strchr(one, '@') < strstr(one, pid));
     for (const char *byte = one; *byte != '\0'; byte++) {
         assert_true(*byte > ' ' && *byte <= '~');
     }

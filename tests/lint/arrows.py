@@ -35,7 +35,7 @@ ARROWS = {
     "server/http": ["base", "engine", "engine/reply", "form", "command", "server", "server/core"],
     "server": ["base", "server/core", "server/store"],
     "cli/parse": ["base", "model", "form", "cli", "cli/bench"],
-    "cli/print": ["model", "form", "cli"],
+    "cli/print": ["base", "model", "form", "cli"],
     "cli/run": ["base", "model", "client", "cli/print"],
     "cli/work": ["base", "cli", "cli/print", "cli/run"],
     "cli/top": ["base", "model", "cli", "cli/parse", "cli/print"],
@@ -43,7 +43,7 @@ ARROWS = {
     "cli/serve": ["base", "client", "form", "server", "cli/parse", "cli/print"],
     "cli/commands": ["base", "model", "sql", "client", "form", "cli", "cli/parse", "cli/print",
                      "cli/run", "cli/work"],
-    "cli": ["base", "client", "form", "cli/parse", "cli/print", "cli/run"],
+    "cli": ["base", "model", "client", "form", "cli/parse", "cli/print", "cli/run"],
 }
 
 # Of the public headers these rooms see only the terms: they are below the library's calls.

@@ -29,6 +29,9 @@ def requests(service):
     assert busy["blockers"][0]["owner"] == "b"
     status, _, waiting = post(service, "/v1/acquire", paths=["r/1"], owner="c", mode="queue")
     assert status == 202 and waiting["position"] == 1, waiting
+    for nameless in ({}, {"owner": ""}):  # no second request could repeat it
+        status, _, refused = post(service, "/v1/acquire", paths=["r/1"], mode="queue", **nameless)
+        assert status == 400 and "owner" in refused["error"], refused
     status, _, timeout = post(service, "/v1/acquire", parts=["r/1"], mode="wait", wait=50)
     assert status == 409 and timeout["status"] == "timeout", timeout
     status, _, body = post(service, "/v1/renew", parts=["r/1"], owner="b", token=body["token"])

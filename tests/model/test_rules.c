@@ -215,22 +215,6 @@ static void r11_an_ask_without_ttl_means_a_minute(void **state) {
            "A renew x ttl=300 -> ok", "A renew x -> ok left=300");
 }
 
-static void
-r11_a_repeated_ask_moves_the_deadline_by_a_tenth_of_a_second_or_not_at_all(void **state) {
-    (void)state;
-    SCRIPT("A queue x ttl=9000 -> granted", "+98000/98000 A queue x ttl=9000 -> granted left=8902",
-           "+1000/1000 A queue x ttl=9000 note=n -> granted left=8901 note=n",
-           "+1000/1000 A queue x ttl=9000 -> granted left=9000",
-           "A queue x ttl=9010 -> granted left=9010");
-}
-
-static void r11_a_repeated_ask_moves_a_short_deadline_by_a_tenth_or_not_at_all(void **state) {
-    (void)state;
-    SCRIPT("A queue x -> granted", "B queue x ttl=200 -> waiting",
-           "+19000/19000 B queue x ttl=200 -> waiting left=181",
-           "+1000/1000 B queue x ttl=200 -> waiting left=200");
-}
-
 static void r11_a_waiting_request_is_not_renewed(void **state) {
     (void)state;
     SCRIPT("A queue x -> granted", "B queue x ttl=500 -> waiting", "B renew x ttl=900 -> lost",
@@ -387,9 +371,6 @@ int main(void) {
         cmocka_unit_test(r11_deadlines_take_effect_in_their_order),
         cmocka_unit_test(r11_nothing_revives_a_lease_at_its_deadline),
         cmocka_unit_test(r11_an_ask_without_ttl_means_a_minute),
-        cmocka_unit_test(
-            r11_a_repeated_ask_moves_the_deadline_by_a_tenth_of_a_second_or_not_at_all),
-        cmocka_unit_test(r11_a_repeated_ask_moves_a_short_deadline_by_a_tenth_or_not_at_all),
         cmocka_unit_test(r11_a_waiting_request_is_not_renewed),
         cmocka_unit_test(r12_a_token_that_is_named_must_match),
         cmocka_unit_test(r12_break_withdraws_and_revokes),

@@ -208,14 +208,8 @@ static void refresh(struct lk_reference_request *request, const struct lk_ask *a
         request->ttl_ms = (left_us + 999) / 1000;
         request->deadline_us = times.now_us + left_us;
     } else {
-        int64_t ttl_ms = ask->ttl_ms != 0 ? ask->ttl_ms : LK_TTL_DEFAULT_MS;
-        int64_t later_us = times.now_us + ttl_ms * 1000 - request->deadline_us;
-        int64_t least_us = ttl_ms * 1000 / 10 < 100000 ? ttl_ms * 1000 / 10 : 100000;
-
-        if (ttl_ms != request->ttl_ms || later_us < 0 || later_us >= least_us) {
-            request->deadline_us += later_us; /* else it stays: R11 */
-        }
-        request->ttl_ms = ttl_ms;
+        request->ttl_ms = ask->ttl_ms != 0 ? ask->ttl_ms : LK_TTL_DEFAULT_MS;
+        request->deadline_us = times.now_us + request->ttl_ms * 1000;
     }
 }
 

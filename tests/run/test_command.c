@@ -20,6 +20,18 @@ static void exit_codes_are_those_of_the_command(void **state) {
     assert_string_equal(fixture_read(fixture, fixture_path(fixture, "err")), "");
 }
 
+static void the_exit_code_of_a_refusal_may_be_any(void **state) {
+    struct fixture *fixture = *state;
+    const char *const words[] = {"0", "1", "255"};
+
+    assert_int_equal(FIXTURE_RUN(fixture, "acquire", "x", "--owner", "other"), 0);
+    assert_int_equal(FIXTURE_RUN(fixture, "run", "x", "--try", "--", "true"), 75);
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        assert_int_equal(FIXTURE_RUN(fixture, "run", "x", "--try", "-E", words[i], "--", "true"),
+                         atoi(words[i]));
+    }
+}
+
 static void a_command_that_cannot_start_has_its_own_exit_code(void **state) {
     struct fixture *fixture = *state;
     const char *err = fixture_path(fixture, "err");
@@ -205,6 +217,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
         TEST(exit_codes_are_those_of_the_command),
+        TEST(the_exit_code_of_a_refusal_may_be_any),
         TEST(a_command_that_cannot_start_has_its_own_exit_code),
         TEST(the_environment_names_the_lease),
         TEST(passwords_are_hidden_from_the_process_title),

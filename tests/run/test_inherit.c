@@ -112,6 +112,57 @@ static void an_inherited_run_has_its_own_max_time_and_clean_up(void **state) {
     assert_string_equal(fixture_read(fixture, log), "124\n");
 }
 
+/* What keeps the outer command from ending can never be granted while that command runs. */
+static void a_run_that_waits_for_its_own_outer_lease_is_a_deadlock(void **state) {
+    struct fixture *fixture = *state;
+    const char *never = fixture_path(fixture, "never");
+    static const char *const pairs[][2] = {
+        {"db", "db"},        {"db", "db/t1"},         {"db/t1", "db"},
+        {"db?shared", "db"}, {"db", "-w 600 one db"}, {"pool?limit=2&units=2", "'pool?limit=2'"}};
+
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+        assert_int_equal(run_inside(fixture, pairs[i][0],
+                                    fixture_text(fixture, "$lk run %s -- touch %s; exit $?",
+                                                 pairs[i][1], never)),
+                         76);
+        const char *err = fixture_read(fixture, fixture_path(fixture, "err"));
+        assert_non_null(strstr(err, "lk: DEADLOCK: "));
+        assert_non_null(strstr(err, "--inherit"));
+    }
+    assert_false(fixture_exists(never));
+}
+
+static void a_run_that_its_outer_lease_does_not_exclude_is_granted(void **state) {
+    struct fixture *fixture = *state;
+
+    assert_int_equal(run_inside(fixture, "db?shared", "$lk run 'db?shared' -- true"), 0);
+    assert_int_equal(run_inside(fixture, "pool?limit=2", "$lk run 'pool?limit=2' -- true"), 0);
+    /* A try waits for nothing. */
+    assert_int_equal(run_inside(fixture, "db", "$lk run -n db -- true"), 75);
+    /* The variables outlive the lease. */
+    assert_int_equal(
+        run_inside(fixture, "db",
+                   "$lk release db --owner $LK_OWNER; $lk run db -- touch ran; exit $?"),
+        78);
+}
+
+static void a_run_in_the_name_of_its_outer_lease_ends_nothing(void **state) {
+    struct fixture *fixture = *state;
+    const char *tokens = fixture_path(fixture, "tokens");
+
+    assert_int_equal(
+        run_inside(fixture, "db",
+                   fixture_text(fixture,
+                                "$lk run --owner $LK_OWNER db -- true && "
+                                "$lk run --owner $LK_OWNER db/t1 -- true && "
+                                "$lk renew db --owner $LK_OWNER --token $LK_TOKEN && echo 1 > %s",
+                                tokens)),
+        0);
+    assert_int_equal(fixture_last_number(fixture, tokens), 1);
+    /* Another mode would end the outer lease, or have a new token for it. */
+    assert_int_equal(run_inside(fixture, "db?shared", "$lk run --owner $LK_OWNER db -- true"), 76);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
@@ -122,6 +173,9 @@ int main(void) {
         TEST(a_revoked_lease_is_not_inherited),
         TEST(inheriting_neither_takes_nor_ends_a_lease),
         TEST(an_inherited_run_has_its_own_max_time_and_clean_up),
+        TEST(a_run_that_waits_for_its_own_outer_lease_is_a_deadlock),
+        TEST(a_run_that_its_outer_lease_does_not_exclude_is_granted),
+        TEST(a_run_in_the_name_of_its_outer_lease_ends_nothing),
     };
     return cmocka_run_group_tests_name("run: inside a run", tests, NULL, NULL);
 }

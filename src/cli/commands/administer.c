@@ -2,15 +2,52 @@
 /* lk break and lk audit: ending requests of other owners, and the record of it (R12). */
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
+#include "base/error.h"
 #include "cli/parse/owner.h"
 #include "cli/print/human.h"
 #include "cli/print/say.h"
 #include "form/form.h"
 
+/*
+ * Listings show only the first part of an owner that lk made, so that is what is typed. Sets
+ * *owner to the one owner at the path that is shown so; it stays if there is none. LK_INVALID:
+ * there are several. `ret_owner` has room for it.
+ */
+static lk_outcome find_shown_owner(lk_store *store, const char *path, const char **owner,
+                                   char ret_owner[LK_OWNER_TEXT_SIZE], lk_error *error) {
+    lk_listing *listing;
+    const char *shown = *owner;
+    size_t size = strlen(shown);
+
+    if (lk_list(store, path, &listing, error) != LK_OK) {
+        return error->outcome;
+    }
+    ret_owner[0] = '\0';
+    lk_outcome outcome = LK_OK;
+    for (size_t i = 0; i < listing->count && outcome == LK_OK; i++) {
+        const char *known = listing->entries[i].owner;
+        if (strncmp(known, shown, size) != 0 || lk_human_owner_size(known) != (int)size
+            || strcmp(known, ret_owner) == 0) {
+            continue;
+        }
+        if (ret_owner[0] != '\0') {
+            outcome =
+                lk_error_set(error, LK_INVALID,
+                             "more than one owner is shown as \"%s\"; --json names them", shown);
+        }
+        (void)snprintf(ret_owner, LK_OWNER_TEXT_SIZE, "%s", known);
+    }
+    *owner = ret_owner[0] != '\0' ? ret_owner : shown;
+    lk_listing_free(listing);
+    return outcome;
+}
+
 int lk_cli_break(const struct lk_cli *cli, const struct lk_command_line *line) {
     char by[LK_OWNER_TEXT_SIZE];
+    char owner[LK_OWNER_TEXT_SIZE];
     lk_store *store;
     lk_error error;
     size_t count = 0;
@@ -31,7 +68,13 @@ int lk_cli_break(const struct lk_cli *cli, const struct lk_command_line *line) {
         .owner = lk_command_line_text(line, LK_OPTION_OWNER),
         .at_once = lk_command_line_has(line, LK_OPTION_NOW),
     };
-    lk_outcome outcome = lk_break(store, &request, &count, &error);
+    lk_outcome outcome = LK_OK;
+    if (request.owner != NULL && request.owner[0] != '\0') {
+        outcome = find_shown_owner(store, request.path, &request.owner, owner, &error);
+    }
+    if (outcome == LK_OK) {
+        outcome = lk_break(store, &request, &count, &error);
+    }
     lk_close(store);
     if (outcome != LK_OK) {
         return lk_say_failure(cli, outcome, error.text);
@@ -49,7 +92,7 @@ int lk_cli_break(const struct lk_cli *cli, const struct lk_command_line *line) {
 
 /* One break as a paragraph; false when memory is exhausted. */
 static bool write_entry(FILE *out, const lk_audit_entry *entry) {
-    char *owner = lk_human_visible(entry->owner);
+    char *owner = lk_human_owner(entry->owner);
     char *by = lk_human_visible(entry->by);
     char *reason = lk_human_visible(entry->reason);
     char *note = lk_human_visible(entry->note != NULL ? entry->note : "");

@@ -2,14 +2,23 @@
 /* lk run: from the command line to src/cli/run, which does all of it. */
 #include "cli/run/run.h"
 
+#include "cli/note.h"
 #include "cli/parse/ask.h"
 #include "cli/print/say.h"
 
 int lk_cli_run_command(const struct lk_cli *cli, const struct lk_command_line *line) {
+    char command_note[LK_COMMAND_NOTE_BYTES_MAX + 1];
     lk_error error;
 
     if (lk_ask_check_parts(line, &error) != LK_OK) {
         return lk_say_failure(cli, LK_INVALID, error.text);
+    }
+    if (lk_command_line_has(line, LK_OPTION_QUEUE)
+        && lk_command_line_text(line, LK_OPTION_OWNER) == NULL) {
+        return lk_say_failure(
+            cli, LK_INVALID,
+            "run: --queue needs --owner: the next run would be another owner, and "
+            "could not take the place of this one");
     }
     struct lk_run_options options = {
         .store_url = lk_command_line_text(line, LK_OPTION_STORE),
@@ -24,6 +33,10 @@ int lk_cli_run_command(const struct lk_cli *cli, const struct lk_command_line *l
         .quiet = cli->quiet,
         .busy_exit_code = cli->conflict_exit_code,
     };
+    if (options.request.note == NULL) {
+        lk_command_note(line->tail, command_note);
+        options.request.note = command_note;
+    }
     options.request.owner = lk_command_line_text(line, LK_OPTION_OWNER);
     return lk_cli_run(&options);
 }

@@ -1,14 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lk show: the holders and waiters of a path, and what blocks each waiter, to the holders (R20). */
+/*
+ * lk show: the holders and waiters of a path, and what blocks each waiter, to the holders (R20).
+ *
+ * If all requests are for one path, they are one queue: a line each, numbered, needs no chains. The
+ * listing is all of the queue, so these lines are right however long it is, where a store names
+ * only the first blockers. Requests with several or different paths are drawn with their chains.
+ */
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/print/entry.h"
+#include "cli/print/human.h"
 #include "cli/print/say.h"
 #include "cli/print/wait_graph.h"
 
 /* How many listings are read to follow a chain that leaves the path of the command. */
 enum { LISTINGS_MAX = 32 };
+
+enum { STATE_SIZE = 40 };
 
 /* The listing of the path, and others for the rest of the chains. */
 struct seen {
@@ -79,8 +88,9 @@ static char *chain_text(const struct lk_cli *cli, struct lk_wait_graph *waits,
     return text;
 }
 
-/* All parts with their modes, and the note; for free(). NULL when memory is exhausted. */
-static char *parts_text(const lk_entry *parts, size_t count) {
+/* All parts with their modes, the note, and the owner that it is `behind`, which may be NULL; for
+ * free(). NULL when memory is exhausted. */
+static char *parts_text(const lk_entry *parts, size_t count, const char *behind) {
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
@@ -96,6 +106,9 @@ static char *parts_text(const lk_entry *parts, size_t count) {
     if (parts->note != NULL && parts->note[0] != '\0') {
         (void)fprintf(out, " (%s)", parts->note);
     }
+    if (behind != NULL) {
+        (void)fprintf(out, ", behind %.*s", lk_human_owner_size(behind), behind);
+    }
     if (fclose(out) != 0) {
         free(text);
         return NULL;
@@ -103,17 +116,71 @@ static char *parts_text(const lk_entry *parts, size_t count) {
     return text;
 }
 
-static void add_request(const struct lk_cli *cli, struct lk_table *table,
-                        struct lk_wait_graph *waits, const lk_entry *parts, size_t count) {
-    char *text = parts_text(parts, count);
-
-    lk_table_add_coloured(table, lk_entry_state_text(parts), lk_entry_colour(parts));
-    lk_table_add(table, parts->owner);
-    lk_table_add_duration(table, parts->age_ms);
-    lk_table_add_duration(table, parts->expires_in_ms);
-    lk_table_add_number(table, parts->held ? parts->token : parts->ticket);
+/* Takes over the text, which may be NULL: memory is exhausted. */
+static void add_row(struct lk_table *table, const char *state, const lk_entry *entry, char *text) {
+    lk_table_add_coloured(table, state, lk_entry_colour(entry));
+    lk_table_add_owner(table, entry->owner);
+    lk_table_add_duration(table, entry->age_ms);
+    lk_table_add_duration(table, entry->expires_in_ms);
+    lk_table_add_number(table, entry->held ? entry->token : entry->ticket);
     lk_table_add(table, text != NULL ? text : "?");
     free(text);
+}
+
+/* ---- a queue at one path --------------------------------------------------------------------- */
+
+static bool is_one_queue(const lk_listing *listing) {
+    for (size_t i = 1; i < listing->count; i++) {
+        if (strcmp(listing->entries[i].path, listing->entries[0].path) != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool is_exclusive(const lk_entry *entry) {
+    return entry->limit == 0 && !entry->shared;
+}
+
+/* Whether one of two requests for the same path may have to wait for the other (R7, R8). */
+static bool excludes(const lk_entry *one, const lk_entry *other) {
+    bool both_count = one->limit != 0 && other->limit != 0;
+
+    return both_count || is_exclusive(one) || is_exclusive(other);
+}
+
+/* The owner of the last request before this one that it has to wait for. NULL: none. */
+static const char *owner_ahead(const lk_listing *listing, size_t index) {
+    for (size_t i = index; i > 0; i--) {
+        if (excludes(&listing->entries[i - 1], &listing->entries[index])) {
+            return listing->entries[i - 1].owner;
+        }
+    }
+    return NULL;
+}
+
+static int write_queue(const struct lk_cli *cli, struct lk_table *table,
+                       const lk_listing *listing) {
+    size_t place = 0;
+
+    for (size_t i = 0; i < listing->count; i++) {
+        const lk_entry *entry = &listing->entries[i];
+        char state[STATE_SIZE];
+        if (entry->held) {
+            add_row(table, lk_entry_state_text(entry), entry, parts_text(entry, 1, NULL));
+        } else {
+            (void)snprintf(state, sizeof state, "%s #%zu", lk_entry_state_text(entry), ++place);
+            add_row(table, state, entry, parts_text(entry, 1, owner_ahead(listing, i)));
+        }
+    }
+    return lk_say_table(cli, table);
+}
+
+/* ---- requests with their chains -------------------------------------------------------------- */
+
+static void add_request(const struct lk_cli *cli, struct lk_table *table,
+                        struct lk_wait_graph *waits, const lk_entry *parts, size_t count) {
+    add_row(table, lk_entry_state_text(parts), parts, parts_text(parts, count, NULL));
     if (!parts->held) {
         lk_table_add_below(table, chain_text(cli, waits, parts));
     }
@@ -126,6 +193,9 @@ static int write_requests(const struct lk_cli *cli, const struct seen *seen) {
     struct lk_table table;
 
     lk_table_open(&table, titles, sizeof titles / sizeof titles[0]);
+    if (is_one_queue(listing)) {
+        return write_queue(cli, &table, listing);
+    }
     for (size_t first = 0, count; first < listing->count; first += count) {
         const lk_entry *parts = &listing->entries[first];
         count = 1;
@@ -144,7 +214,7 @@ static int show(const struct lk_cli *cli, lk_store *store, const char *path, lk_
     int exit_code = 0;
 
     if (listing->count > 0) {
-        exit_code = look_further(store, &seen)
+        exit_code = is_one_queue(listing) || look_further(store, &seen)
                         ? write_requests(cli, &seen)
                         : lk_say_failure(cli, LK_INTERNAL, "memory is exhausted");
     } else if (!cli->quiet) {

@@ -34,19 +34,26 @@ static void write_when(int64_t at_unix_ms, char when[WHEN_SIZE]) {
     (void)snprintf(when, WHEN_SIZE, "%s.%03d", text, (int)(at_unix_ms % 1000));
 }
 
-/* `before` and `text`; nothing if text is NULL. false: memory is exhausted. */
-static bool write_word(FILE *out, const char *before, const char *text) {
+/*
+ * `before` and what `make` makes of the text; nothing if text is NULL. false: memory is exhausted.
+ */
+static bool write_made(FILE *out, const char *before, const char *text,
+                       char *(*make)(const char *text)) {
     char *visible;
 
     if (text == NULL) {
         return true;
     }
-    visible = lk_human_visible(text);
+    visible = make(text);
     if (visible != NULL) {
         (void)fprintf(out, "%s%s", before, visible);
     }
     free(visible);
     return visible != NULL;
+}
+
+static bool write_word(FILE *out, const char *before, const char *text) {
+    return write_made(out, before, text, lk_human_visible);
 }
 
 static bool write_event(FILE *out, const lk_watch_event *event) {
@@ -68,7 +75,7 @@ static bool write_event(FILE *out, const lk_watch_event *event) {
     if (event->is_deletion) {
         (void)fputs("  deleted", out);
     }
-    whole = whole && write_word(out, "  by ", event->owner);
+    whole = whole && write_made(out, "  by ", event->owner, lk_human_owner);
     if (event->attempt > 0) {
         (void)fprintf(out, "  attempt %" PRIu32, event->attempt);
     }

@@ -56,7 +56,7 @@ static const struct lk_option options[] = {
     FLAG(QUEUE, 0, "queue", BIT(TRY) | BIT(WAIT),
          "be granted now, or WAITING: stays in the queue\n"
          "until its ttl ends; repeat to stay longer"),
-    TEXT(NOTE, 0, "note", "TEXT", 0, "up to 255 bytes, shown where requests are listed"),
+    TEXT(NOTE, 0, "note", "TEXT", 0, "up to 255 bytes, shown in listings (run: CMD)"),
     NUMBER(CONFLICT_EXIT_CODE, 'E', "conflict-exit-code", "N", 0, 255, 0,
            "exit code for BUSY and TIMEOUT in place of 75"),
     NUMBER(TOKEN, 0, "token", "N", 1, INT64_MAX, 0, "only the lease with this token; else LOST"),

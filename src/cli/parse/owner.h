@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The owner of a plain command without --owner: $LK_OWNER, else one made of user, host, boot, pid
- * namespace and the calling shell's pid and start time. So `lk acquire` and `lk release` in one
- * script have the same owner, and two scripts never do.
+ * The owner of a plain command without --owner: $LK_OWNER, else one made of user, host, the calling
+ * shell's pid, boot, pid namespace and the shell's start time (base/owner.h). So `lk acquire` and
+ * `lk release` in one script have the same owner, and two scripts never do.
  */
 #ifndef LK_CLI_PARSE_OWNER_H
 #define LK_CLI_PARSE_OWNER_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Instants for --until: RFC 3339, and a local time of day. Leap seconds are taken
- * for the first second of the next minute, as Unix time has it.
+ * Instants for --until: RFC 3339; a local date, date and time, or time of day. Leap seconds are
+ * taken for the first second of the next minute, as Unix time has it.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -99,6 +99,16 @@ static int days_in_month(int year, int month) {
     return days[month - 1] + (month == 2 && leap ? 1 : 0);
 }
 
+/* A date and a time without an offset are of the local clock. */
+static int64_t local_ms(struct tm *local) {
+    local->tm_isdst = -1;
+    return (int64_t)mktime(local) * 1000;
+}
+
+static bool is_at_end(const struct reader *reader) {
+    return !reader->failed && reader->text[reader->at] == '\0';
+}
+
 static int64_t read_rfc3339_ms(struct reader *reader) {
     struct tm utc = {0};
 
@@ -107,18 +117,23 @@ static int64_t read_rfc3339_ms(struct reader *reader) {
     int month = read_number(reader, 2, 1, 12);
     expect(reader, "-");
     utc.tm_mday = read_number(reader, 2, 1, reader->failed ? 31 : days_in_month(year, month));
+    utc.tm_year = year - 1900;
+    utc.tm_mon = month - 1;
+    if (is_at_end(reader)) {
+        return local_ms(&utc);
+    }
     expect(reader, "Tt ");
     utc.tm_hour = read_number(reader, 2, 0, 23);
     expect(reader, ":");
     utc.tm_min = read_number(reader, 2, 0, 59);
+    if (is_at_end(reader)) {
+        return local_ms(&utc);
+    }
     expect(reader, ":");
     utc.tm_sec = read_number(reader, 2, 0, 60);
     int fraction_ms = read_fraction_ms(reader);
     int offset_s = read_offset_s(reader);
     expect_end(reader);
-
-    utc.tm_year = year - 1900;
-    utc.tm_mon = month - 1;
     return reader->failed ? 0 : ((int64_t)timegm(&utc) - offset_s) * 1000 + fraction_ms;
 }
 
@@ -166,7 +181,7 @@ lk_outcome lk_time_parse(const char *text, int64_t now_unix_ms, int64_t *ret_uni
 
     if (reader.failed) {
         return lk_error_set(error, LK_INVALID,
-                            "\"%s\" is neither a time such as 17:00 nor one such as "
+                            "\"%s\" is no time such as 17:00, 2030-01-31, 2030-01-31 17:00 or "
                             "2030-01-31T17:00:00Z: see byte %zu",
                             text, reader.at + 1);
     }

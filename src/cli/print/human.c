@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/owner.h"
 #include "model/utf8.h"
 
 struct unit {
@@ -60,9 +61,8 @@ static bool is_trick(uint32_t character) {
            || (character >= 0x2066 && character <= 0x2069);
 }
 
-char *lk_human_visible(const char *text) {
+static char *make_visible(const char *text, size_t size) {
     enum { ESCAPED_SIZE = 4 }; /* \xHH, per byte */
-    size_t size = strlen(text);
     char *visible = malloc(size * ESCAPED_SIZE + 1);
     if (visible == NULL) {
         return NULL;
@@ -84,4 +84,16 @@ char *lk_human_visible(const char *text) {
     }
     *end = '\0';
     return visible;
+}
+
+char *lk_human_visible(const char *text) {
+    return make_visible(text, strlen(text));
+}
+
+int lk_human_owner_size(const char *owner) {
+    return (int)lk_owner_shown_size(owner);
+}
+
+char *lk_human_owner(const char *owner) {
+    return make_visible(owner, lk_owner_shown_size(owner));
 }

@@ -17,4 +17,13 @@ void lk_human_duration(int64_t duration_ms, char ret_text[LK_HUMAN_DURATION_SIZE
  */
 char *lk_human_visible(const char *text);
 
+/*
+ * How many bytes of an owner are printed for people, for "%.*s": `user@host/pid` of one that lk
+ * made, all of one that the user named. --json has all of both.
+ */
+int lk_human_owner_size(const char *owner);
+
+/* That part, made visible. Free with free(); NULL when memory is exhausted. */
+char *lk_human_owner(const char *owner);
+
 #endif

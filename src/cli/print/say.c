@@ -84,9 +84,10 @@ int lk_say_lost_by_shell(const struct lk_cli *cli, const char *owner, const char
         return lk_say_failure(cli, LK_LOST, text);
     }
     (void)snprintf(hint, sizeof hint,
-                   "%s (by %s, the owner made for this shell; another one is named by --owner or "
+                   "%s (by %.*s, the owner made for this shell; another one is named by --owner or "
                    "LK_OWNER)",
-                   text != NULL && text[0] != '\0' ? text : lk_outcome_text(LK_LOST), owner);
+                   text != NULL && text[0] != '\0' ? text : lk_outcome_text(LK_LOST),
+                   lk_human_owner_size(owner), owner);
     return lk_say_failure(cli, LK_LOST, hint);
 }
 
@@ -104,8 +105,8 @@ static void write_blockers(FILE *sentence, const lk_result *result) {
     char left[LK_HUMAN_DURATION_SIZE];
 
     lk_human_duration(first->expires_in_ms, left);
-    (void)fprintf(sentence, "%s is %s %s", first->path, first->held ? "held by" : "waited for by",
-                  first->owner);
+    (void)fprintf(sentence, "%s is %s %.*s", first->path, first->held ? "held by" : "waited for by",
+                  lk_human_owner_size(first->owner), first->owner);
     if (first->note != NULL && first->note[0] != '\0') {
         (void)fprintf(sentence, " (%s)", first->note);
     }
@@ -120,8 +121,10 @@ static void write_blockers(FILE *sentence, const lk_result *result) {
 
 static void write_cycle(FILE *sentence, const lk_result *result) {
     for (size_t i = 0; i < result->cycle_count; i++) {
-        (void)fprintf(sentence, "%s%s waits for %s", i > 0 ? ", " : "", result->cycle[i],
-                      result->cycle[(i + 1) % result->cycle_count]);
+        const char *waiter = result->cycle[i];
+        const char *blocker = result->cycle[(i + 1) % result->cycle_count];
+        (void)fprintf(sentence, "%s%.*s waits for %.*s", i > 0 ? ", " : "",
+                      lk_human_owner_size(waiter), waiter, lk_human_owner_size(blocker), blocker);
     }
     (void)fputs("; release what is held, or ask for all of it in one request", sentence);
 }

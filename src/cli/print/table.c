@@ -40,14 +40,22 @@ static bool make_room(struct lk_table *table) {
     return true;
 }
 
-void lk_table_add_coloured(struct lk_table *table, const char *text, const char *colour) {
-    char *visible = !table->failed && make_room(table) ? lk_human_visible(text) : NULL;
-
-    if (visible == NULL) {
+/* Takes over the text, which may be NULL: memory is exhausted. */
+static void add_visible(struct lk_table *table, char *visible, const char *colour) {
+    if (visible == NULL || table->failed || !make_room(table)) {
         table->failed = true;
+        free(visible);
         return;
     }
     table->cells[table->cell_count++] = (struct lk_table_cell){.text = visible, .colour = colour};
+}
+
+void lk_table_add_coloured(struct lk_table *table, const char *text, const char *colour) {
+    add_visible(table, lk_human_visible(text), colour);
+}
+
+void lk_table_add_owner(struct lk_table *table, const char *owner) {
+    add_visible(table, lk_human_owner(owner), NULL);
 }
 
 void lk_table_add(struct lk_table *table, const char *text) {

@@ -288,9 +288,8 @@ static bool passes_by(const struct lk_chain *chain, size_t index, unsigned depth
     return !chain->links[index].is_last;
 }
 
-static void write_visible(FILE *out, const char *text) {
-    char *visible = lk_human_visible(text);
-
+/* Takes over the text, which may be NULL: memory is exhausted. */
+static void write_visible(FILE *out, char *visible) {
     (void)fputs(visible != NULL ? visible : "?", out);
     free(visible);
 }
@@ -309,12 +308,12 @@ void lk_chain_write(FILE *out, const struct lk_chain *chain, size_t index, bool 
         return;
     }
     lk_human_duration(link->blocker->expires_in_ms, left);
-    write_visible(out, link->blocker->owner);
+    write_visible(out, lk_human_owner(link->blocker->owner));
     (void)fprintf(out, " %s %s, %s left", link->blocker->held ? "holds" : "waits ahead for",
                   link->blocker->path, left);
     if (link->blocker->note != NULL && link->blocker->note[0] != '\0') {
         (void)fputs(" (", out);
-        write_visible(out, link->blocker->note);
+        write_visible(out, lk_human_visible(link->blocker->note));
         (void)fputc(')', out);
     }
     (void)fputs(link->is_again ? "; for whom, see above" : "", out);

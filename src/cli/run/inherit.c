@@ -91,6 +91,11 @@ static bool listing_covers(const lk_listing *listing, const struct outer *outer,
     return false;
 }
 
+static struct lk_part_defaults defaults_of(const lk_request *request) {
+    return (struct lk_part_defaults){
+        .shared = request->shared, .limit = request->limit, .units = request->units};
+}
+
 static lk_outcome check_part(lk_store *store, const struct outer *outer, const char *text,
                              const struct lk_part_defaults *defaults, lk_error *error) {
     struct lk_part part;
@@ -115,8 +120,7 @@ static lk_outcome check_part(lk_store *store, const struct outer *outer, const c
 
 lk_outcome lk_run_inherit_check(const struct lk_run_options *options, lk_error *error) {
     const lk_request *request = &options->request;
-    const struct lk_part_defaults defaults = {
-        .shared = request->shared, .limit = request->limit, .units = request->units};
+    const struct lk_part_defaults defaults = defaults_of(request);
     struct outer outer;
     lk_store *store;
 
@@ -132,6 +136,132 @@ lk_outcome lk_run_inherit_check(const struct lk_run_options *options, lk_error *
     outcome = LK_GRANTED;
     for (size_t i = 0; i < request->part_count && outcome == LK_GRANTED; i++) {
         outcome = check_part(store, &outer, request->parts[i], &defaults, error);
+    }
+    lk_close(store);
+    return outcome;
+}
+
+/* ---- without --inherit ----------------------------------------------------------------------- */
+
+/* Whether a path of LK_PATH is related to one of the request. */
+static bool is_near(const lk_request *request, const struct lk_part_defaults *defaults) {
+    const char *word = getenv("LK_PATH");
+    struct lk_path held;
+    struct lk_part asked;
+
+    while (word != NULL && *word != '\0') {
+        size_t size = strcspn(word, " ");
+        bool is_path = lk_path_parse((struct lk_slice){word, size}, &held, NULL) == LK_OK;
+
+        for (size_t i = 0; is_path && i < request->part_count; i++) {
+            if (lk_part_parse(lk_slice_of(request->parts[i]), defaults, &asked, NULL) == LK_OK
+                && lk_path_related(&held, &asked.path)) {
+                return true;
+            }
+        }
+        word += size;
+        word += strspn(word, " ");
+    }
+    return false;
+}
+
+/* R6, R7: whether a part that is held excludes another owner's. */
+static bool excludes(const struct lk_part *held, const struct lk_part *asked) {
+    if (!lk_path_related(&held->path, &asked->path)) {
+        return false;
+    }
+    if (lk_modes_conflict(held->mode, asked->mode)) {
+        return true;
+    }
+    uint32_t limit = held->limit != 0 && (asked->limit == 0 || held->limit < asked->limit)
+                         ? held->limit
+                         : asked->limit;
+    return limit != 0 && lk_path_equal(&held->path, &asked->path)
+           && (uint64_t)held->units + asked->units > limit;
+}
+
+struct nearness {
+    bool is_in_the_way; /* a part of the outer lease excludes the one asked for */
+    bool is_same_path;
+};
+
+static struct nearness nearness_of(const lk_listing *listing, const struct outer *outer,
+                                   const struct lk_part *asked) {
+    struct nearness found = {false, false};
+
+    for (size_t i = 0; i < listing->count; i++) {
+        const lk_entry *entry = &listing->entries[i];
+        struct lk_part held = {.mode = entry->shared ? LK_SHARED : LK_EXCLUSIVE,
+                               .limit = entry->limit,
+                               .units = entry->units};
+
+        if (entry->held && has_token(outer, entry->token) && strcmp(entry->owner, outer->owner) == 0
+            && lk_path_parse(lk_slice_of(entry->path), &held.path, NULL) == LK_OK) {
+            found.is_in_the_way = found.is_in_the_way || excludes(&held, asked);
+            found.is_same_path = found.is_same_path || lk_path_equal(&held.path, &asked->path);
+        }
+    }
+    return found;
+}
+
+/* LK_OK: the part is not in the way of itself. */
+static lk_outcome check_nested_part(lk_store *store, const struct outer *outer,
+                                    const lk_request *request, size_t index, lk_error *error) {
+    const struct lk_part_defaults defaults = defaults_of(request);
+    bool is_own = request->owner != NULL && strcmp(request->owner, outer->owner) == 0;
+    struct lk_part part;
+    char path[LK_PATH_BYTES_MAX + 1];
+    lk_listing *listing;
+
+    if (lk_part_parse(lk_slice_of(request->parts[index]), &defaults, &part, NULL) != LK_OK) {
+        return LK_OK; /* the request itself reports what is wrong */
+    }
+    memcpy(path, part.path.bytes, part.path.size);
+    path[part.path.size] = '\0';
+    if (lk_show(store, path, &listing, NULL) != LK_OK) {
+        return LK_OK;
+    }
+    struct nearness near = nearness_of(listing, outer, &part);
+    lk_listing_free(listing);
+    if (is_own ? near.is_same_path : near.is_in_the_way && request->style == LK_WAIT) {
+        error->outcome = LK_DEADLOCK;
+        (void)snprintf(error->text, sizeof error->text,
+                       "%.*s is held by the lease that this runs under, which ends only after "
+                       "this: --inherit runs under that lease",
+                       LK_ERROR_TEXT_MAX / 2, path);
+        return LK_DEADLOCK;
+    }
+    return LK_OK;
+}
+
+static bool covers_all(lk_store *store, const struct outer *outer, const lk_request *request) {
+    const struct lk_part_defaults defaults = defaults_of(request);
+    bool is_covered = true;
+
+    for (size_t i = 0; i < request->part_count && is_covered; i++) {
+        lk_error ignored;
+        is_covered = check_part(store, outer, request->parts[i], &defaults, &ignored) == LK_GRANTED;
+    }
+    return is_covered;
+}
+
+lk_outcome lk_run_nested_check(const struct lk_run_options *options, lk_error *error) {
+    const lk_request *request = &options->request;
+    const struct lk_part_defaults defaults = defaults_of(request);
+    struct outer outer;
+    lk_store *store;
+    lk_outcome outcome = LK_OK;
+
+    if (!read_outer(&outer) || !is_near(request, &defaults)
+        || lk_open(options->store_url, &store, NULL) != LK_OK) {
+        return LK_OK;
+    }
+    if (request->owner != NULL && strcmp(request->owner, outer.owner) == 0
+        && covers_all(store, &outer, request)) {
+        outcome = LK_GRANTED;
+    }
+    for (size_t i = 0; i < request->part_count && outcome == LK_OK; i++) {
+        outcome = check_nested_part(store, &outer, request, i, error);
     }
     lk_close(store);
     return outcome;

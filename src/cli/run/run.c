@@ -74,8 +74,9 @@ static lk_outcome confirm(struct run *run, lk_error *error) {
     return lk_renew(run->wait.store, &renewal, result->token, NULL, error);
 }
 
-/* Returns 0 with the lease held, or the exit code of lk after printing the reason. */
-static int obtain(struct run *run) {
+/* Whether the lease is held; otherwise *ret_exit_code, which -E may have made 0, after printing the
+ * reason. */
+static bool obtain(struct run *run, int *ret_exit_code) {
     struct lk_run_wait *wait = &run->wait;
     lk_error error;
 
@@ -85,16 +86,19 @@ static int obtain(struct run *run) {
     }
     lk_run_wait(wait, run->options, &run->request, &run->signals);
     if (wait->signal != 0) {
-        return LK_RUN_EXIT_SIGNAL + wait->signal;
+        *ret_exit_code = LK_RUN_EXIT_SIGNAL + wait->signal;
+        return false;
     }
     if (wait->outcome != LK_GRANTED) {
-        return wait->result != NULL ? lk_say_result(&run->cli, wait->result)
-                                    : lk_say_failure(&run->cli, wait->outcome, wait->error.text);
+        *ret_exit_code = wait->result != NULL
+                             ? lk_say_result(&run->cli, wait->result)
+                             : lk_say_failure(&run->cli, wait->outcome, wait->error.text);
+        return false;
     }
     lk_outcome outcome = confirm(run, &error);
     if (outcome == LK_OK) {
         lk_say_requeued(&run->cli, wait->result);
-        return 0;
+        return true;
     }
     if (outcome == LK_UNAVAILABLE) {
         lk_lease_abandon(wait->lease); /* a store that does not answer would not answer a release */
@@ -102,7 +106,8 @@ static int obtain(struct run *run) {
         lk_lease_release(wait->lease, NULL);
     }
     wait->lease = NULL;
-    return lk_say_failure(&run->cli, outcome, error.text);
+    *ret_exit_code = lk_say_failure(&run->cli, outcome, error.text);
+    return false;
 }
 
 static void note_lost(void *context, lk_lease *lease) {
@@ -254,14 +259,19 @@ static void close_all(struct run *run) {
     }
 }
 
-static int take_or_inherit(struct run *run) {
+/* Whether CMD may run; otherwise *ret_exit_code. */
+static bool take_or_inherit(struct run *run, int *ret_exit_code) {
     lk_error error;
+    lk_outcome outcome = run->options->inherit ? lk_run_inherit_check(run->options, &error)
+                                               : lk_run_nested_check(run->options, &error);
 
-    if (!run->options->inherit) {
-        return obtain(run);
+    if (outcome == LK_OK) {
+        return obtain(run, ret_exit_code);
     }
-    lk_outcome outcome = lk_run_inherit_check(run->options, &error);
-    return outcome == LK_GRANTED ? 0 : lk_say_failure(&run->cli, outcome, error.text);
+    if (outcome != LK_GRANTED) {
+        *ret_exit_code = lk_say_failure(&run->cli, outcome, error.text);
+    }
+    return outcome == LK_GRANTED;
 }
 
 /* Handles signals of the time of the confirmation: CMD is not started only to be ended. */
@@ -284,8 +294,7 @@ int lk_cli_run(const struct lk_run_options *options) {
         .cli = {.out = stdout,
                 .err = stderr,
                 .quiet = options->quiet,
-                .conflict_exit_code = options->busy_exit_code != 0 ? options->busy_exit_code
-                                                                   : lk_outcome_exit_code(LK_BUSY)},
+                .conflict_exit_code = options->busy_exit_code},
         .request = options->request,
         .terminal.descriptor = -1,
         .guard.pipe = -1,
@@ -297,12 +306,10 @@ int lk_cli_run(const struct lk_run_options *options) {
         return fail(&run, "no descriptor to read signals from");
     }
     prctl(PR_SET_CHILD_SUBREAPER, 1);
-    int exit_code = take_or_inherit(&run);
-    if (exit_code == 0) {
+    int exit_code;
+    if (take_or_inherit(&run, &exit_code)) {
         exit_code = heed_signals(&run);
-    }
-    if (exit_code == 0) {
-        exit_code = run_under_lease(&run);
+        exit_code = exit_code == 0 ? run_under_lease(&run) : exit_code;
     }
     close_all(&run);
     return exit_code;

@@ -45,9 +45,10 @@ static void say_blocker(const lk_entry *entry) {
         (void)snprintf(more, sizeof more, "; %s%zu more in the way",
                        entry->position > LK_POSITION_EXACT ? "at least " : "", entry->position - 1);
     }
-    lk_run_status("WAITING", "%s is %s %s%s%s%s, %s left unless renewed%s", first->path,
-                  first->held ? "held by" : "waited for by", first->owner, has_note ? " (" : "",
-                  has_note ? first->note : "", has_note ? ")" : "", left, more);
+    lk_run_status("WAITING", "%s is %s %.*s%s%s%s, %s left unless renewed%s", first->path,
+                  first->held ? "held by" : "waited for by", lk_human_owner_size(first->owner),
+                  first->owner, has_note ? " (" : "", has_note ? first->note : "",
+                  has_note ? ")" : "", left, more);
 }
 
 /* This process's request in the listing, while it has blockers. NULL: none, or not yet. */

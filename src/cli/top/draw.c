@@ -55,7 +55,7 @@ static void wanted_widths(const struct lk_view *view, int *ret_path, int *ret_ow
         int name = row->is_label ? name_width(view, row) : 0;
         path = name > path ? name : path;
         if (row->entry != NULL) {
-            int size = (int)strlen(row->entry->owner);
+            int size = lk_human_owner_size(row->entry->owner);
             owner = size > owner ? size : owner;
         }
     }
@@ -194,9 +194,11 @@ static void why_text(const struct lk_view *view, const lk_entry *entry, char *re
 
     ret_text[0] = '\0';
     if (count > 1 || (count == 1 && unnamed > 0)) {
-        (void)snprintf(ret_text, size, "for %s, %zu more", nearest[0]->owner, count - 1 + unnamed);
+        (void)snprintf(ret_text, size, "for %.*s, %zu more", lk_human_owner_size(nearest[0]->owner),
+                       nearest[0]->owner, count - 1 + unnamed);
     } else if (count == 1) {
-        (void)snprintf(ret_text, size, "for %s", nearest[0]->owner);
+        (void)snprintf(ret_text, size, "for %.*s", lk_human_owner_size(nearest[0]->owner),
+                       nearest[0]->owner);
     }
 }
 
@@ -254,7 +256,8 @@ static void draw_entry(const struct lk_view *view, struct lk_canvas *canvas, int
     put(canvas, line, columns->age, LK_CELL_PLAIN, duration);
     lk_human_duration(entry->expires_in_ms, duration);
     put(canvas, line, columns->left, LK_CELL_PLAIN, duration);
-    put(canvas, line, columns->owner, LK_CELL_PLAIN, entry->owner);
+    (void)lk_canvas_put_bytes(canvas, line, columns->owner.at, columns->owner.width, LK_CELL_PLAIN,
+                              entry->owner, (size_t)lk_human_owner_size(entry->owner));
     why_text(view, entry, text, sizeof text);
     int used =
         lk_canvas_put(canvas, line, columns->why.at, columns->why.width, LK_CELL_PLAIN, text);
@@ -308,8 +311,9 @@ static void target_text(const struct lk_view_target *target, char *ret_text, siz
     if (target->what.owner[0] == '\0') {
         (void)snprintf(ret_text, size, "all requests at %s", target->what.path);
     } else {
-        (void)snprintf(ret_text, size, "%s's %s at %s", target->what.owner,
-                       target->held ? "lease" : "waiting request", target->what.path);
+        (void)snprintf(ret_text, size, "%.*s's %s at %s", lk_human_owner_size(target->what.owner),
+                       target->what.owner, target->held ? "lease" : "waiting request",
+                       target->what.path);
     }
 }
 
@@ -346,8 +350,8 @@ static void about_selection(const struct lk_view *view, char *ret_text, size_t s
     }
     char why[LINE_SIZE / 2];
     why_text(view, row->entry, why, sizeof why);
-    (void)snprintf(ret_text, size, "%s %s %s%s%s", row->entry->owner,
-                   row->entry->held ? "holds" : "wants", row->entry->path,
+    (void)snprintf(ret_text, size, "%.*s %s %s%s%s", lk_human_owner_size(row->entry->owner),
+                   row->entry->owner, row->entry->held ? "holds" : "wants", row->entry->path,
                    why[0] != '\0' ? ", waits " : "", why);
 }
 

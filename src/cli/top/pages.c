@@ -53,9 +53,8 @@ static const lk_listing *listing_of(const struct lk_view *view) {
     return has_it(view, view->snapshot->listing) ? view->snapshot->listing : NULL;
 }
 
-static void write_visible(FILE *out, const char *text) {
-    char *visible = lk_human_visible(text);
-
+/* Takes over the text, which may be NULL: memory is exhausted. */
+static void write_visible(FILE *out, char *visible) {
     (void)fputs(visible != NULL ? visible : "?", out);
     free(visible);
 }
@@ -94,7 +93,7 @@ static void write_request(FILE *out, const struct lk_view *view, const lk_listin
     (void)fprintf(out, "  ticket  %" PRIu64 "\n", first->ticket);
     if (first->note != NULL && first->note[0] != '\0') {
         (void)fputs("  note    ", out);
-        write_visible(out, first->note);
+        write_visible(out, lk_human_visible(first->note));
         (void)fputc('\n', out);
     }
 }
@@ -140,7 +139,7 @@ static void write_waiters(FILE *out, const struct lk_view *view, const lk_listin
         }
         lk_human_duration(entry->age_ms, age);
         (void)fputs(found++ == 0 ? "\nNext in the queue behind it\n  " : "  ", out);
-        write_visible(out, entry->owner);
+        write_visible(out, lk_human_owner(entry->owner));
         (void)fprintf(out, " waits for %s, for %s\n", entry->path, age);
     }
 }
@@ -155,7 +154,7 @@ char *lk_view_details_text(const struct lk_view *view, bool drawn) {
         return NULL;
     }
     (void)fputs("\nRequest of ", out);
-    write_visible(out, view->identity.owner);
+    write_visible(out, lk_human_owner(view->identity.owner));
     (void)fputs("\n\n", out);
     if (listing != NULL) {
         write_request(out, view, listing);

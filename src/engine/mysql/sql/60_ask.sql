@@ -179,16 +179,11 @@ BEGIN
     SET r.attended = style = 'wait',
         r.note = COALESCE(the_note, r.note),
         r.wants_value = r.wants_value OR asks_value,
-        -- Assignments see those before them: the deadline is set before the ttl, both before fixed.
-        r.deadline_us = IF(r.fixed OR (until_us = 0 AND r.ttl_ms = the_ttl_ms -- R11: hardly moves
-                                       AND now_us + the_ttl_ms * 1000 - r.deadline_us >= 0
-                                       AND now_us + the_ttl_ms * 1000 - r.deadline_us
-                                           < LEAST(100000, the_ttl_ms * 100)),
-                           r.deadline_us,
-                           IF(until_us > 0, until_us, now_us + the_ttl_ms * 1000)),
         r.ttl_ms = IF(r.fixed, r.ttl_ms,
                       IF(until_us > 0, (until_us - now_us + 999) DIV 1000, the_ttl_ms)),
-        r.fixed = r.fixed OR until_us > 0
+        r.deadline_us = IF(r.fixed, r.deadline_us,
+                           IF(until_us > 0, until_us, now_us + the_ttl_ms * 1000)),
+        r.fixed = r.fixed OR until_us > 0 -- last: assignments see those before them
     WHERE r.id = self;
     CALL lk_turn_due(the_roots, IF(until_us > 0, until_us, now_us + the_ttl_ms * 1000),
                      IF(until_us > 0, until_us, now_us + the_ttl_ms * 1000)

@@ -243,14 +243,6 @@ BEGIN
     RETURN answer;
 END $$;
 
--- R11: whether a repeated ask leaves the deadline, because it would hardly move it.
-CREATE OR REPLACE FUNCTION lockkeeper.has_deadline(
-    self lockkeeper.requests, ttl_ms bigint, now_us bigint) RETURNS boolean
-LANGUAGE sql IMMUTABLE AS
-$$ SELECT self.fixed
-          OR (self.ttl_ms = ttl_ms AND now_us + ttl_ms * 1000 >= self.deadline_us
-              AND now_us + ttl_ms * 1000 - self.deadline_us < least(100000, ttl_ms * 100)) $$;
-
 -- R3: a repeated ask renews the deadline; a fixed one does not move (R11).
 CREATE OR REPLACE FUNCTION lockkeeper.refresh(
     asked lockkeeper.asked, self lockkeeper.requests, now_us bigint) RETURNS void
@@ -262,9 +254,7 @@ BEGIN
         wants_value = r.wants_value OR asked.wants_value,
         fixed = r.fixed OR asked.until_us > 0,
         ttl_ms = CASE WHEN r.fixed THEN r.ttl_ms ELSE lockkeeper.ttl_of(asked, now_us) END,
-        deadline_us = CASE WHEN r.fixed OR (asked.until_us = 0
-                                            AND lockkeeper.has_deadline(r, asked.ttl_ms, now_us))
-                           THEN r.deadline_us
+        deadline_us = CASE WHEN r.fixed THEN r.deadline_us
                            ELSE lockkeeper.deadline_of(asked, now_us) END
     WHERE r.id = self.id;
     IF asked.wants_value THEN -- R15: of the path named first, which is the first part then

@@ -26,30 +26,34 @@ BEGIN
     PERFORM pg_catalog.pg_logical_emit_message(true, 'lockkeeper', '');
 END $$;
 
--- R3, R10: the lease that a wait has been granted since it asked last, if this ask changes nothing
--- about it (R11): a read, without the root's lock. `left_us` is NULL if there is none.
+-- R3, R10: the repeated ask of a wait that has been granted meanwhile, and changes nothing but the
+-- deadline: one row is read and written. The root's lock is held, exclusively: a transaction that
+-- shares it may be ignoring this request, as one that is dead. `left_us` is NULL in all other cases.
 CREATE OR REPLACE FUNCTION lockkeeper.collect(
-    the_identity bytea, paths text[], limits integer[], counts integer[], the_roots text[],
-    the_ttl_ms bigint, the_note text, moment_us bigint,
+    the_identity bytea, the_path text, the_limit integer, the_units integer, the_root text,
+    the_ttl_ms bigint, the_note text,
     OUT request bigint, OUT ticket bigint, OUT token bigint, OUT left_us bigint, OUT in_use bigint)
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
 SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
 AS $$
+DECLARE
+    moment_us bigint := lockkeeper.now_us();
 BEGIN
-    SELECT r.id, r.ticket, r.token, r.deadline_us - moment_us,
-           lockkeeper.units_held(paths[1], 0, moment_us)
-    INTO request, ticket, token, left_us, in_use
-    FROM lockkeeper.requests AS r
+    UPDATE lockkeeper.requests AS r
+    SET deadline_us = moment_us + the_ttl_ms * 1000, ttl_ms = the_ttl_ms,
+        note = coalesce(the_note, r.note)
     WHERE r.identity = the_identity AND r.held AND r.attended AND NOT r.revoked AND NOT r.fixed
-      AND r.deadline_us > moment_us AND lockkeeper.has_deadline(r, the_ttl_ms, moment_us)
-      AND r.note = coalesce(the_note, r.note)
-      AND NOT EXISTS (SELECT FROM unnest(paths, limits, counts) AS a (path, unit_limit, units)
-                      JOIN lockkeeper.parts AS p ON p.request = r.id AND p.path = a.path
-                      WHERE p.unit_limit <> a.unit_limit OR p.units <> a.units)
-      AND NOT EXISTS (SELECT FROM lockkeeper.roots AS k
-                      WHERE k.root = ANY (the_roots) AND k.due_us <= moment_us)
-      AND lockkeeper.is_awake();
+      AND r.deadline_us > moment_us AND lockkeeper.is_awake()
+      AND EXISTS (SELECT FROM lockkeeper.parts AS p
+                  WHERE p.request = r.id AND p.path = the_path AND p.unit_limit = the_limit
+                    AND p.units = the_units)
+      AND EXISTS (SELECT FROM lockkeeper.roots AS k
+                  WHERE k.root = the_root AND k.due_us > moment_us
+                    AND k.due_us <= moment_us + the_ttl_ms * 1000)
+    RETURNING r.id, r.ticket, r.token, the_ttl_ms * 1000,
+              lockkeeper.units_held(the_path, 0, moment_us)
+    INTO request, ticket, token, left_us, in_use;
 END $$;
 
 -- R3, R7-R10, R13. `sorted_paths`: in byte order, with a space between; `roots` in byte order;
@@ -70,6 +74,7 @@ LANGUAGE plpgsql AS $$
 #variable_conflict use_variable
 DECLARE
     setting text;
+    identity bytea;
     moment_us bigint;
     has_waited boolean := false;
     is_hurried boolean; -- NULL: not decided yet
@@ -86,17 +91,20 @@ BEGIN
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     END IF;
     setting := pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
-    IF style = 'wait' AND until_us = 0 AND NOT wants_value THEN
+    identity := sha256(convert_to(sorted_paths || E'\n' || asker, 'UTF8'));
+    IF style = 'wait' AND cardinality(paths) = 1 AND until_us = 0 AND NOT wants_value
+       AND EXISTS (SELECT FROM lockkeeper.requests AS r WHERE r.identity = identity AND r.held) THEN
+        PERFORM pg_advisory_xact_lock(hashtextextended('lockkeeper/' || the_root, 0));
         SELECT 'granted', c.request, c.ticket, c.token, ttl_ms, c.left_us, c.in_use, false, false
         INTO outcome, request, ticket, token, new_ttl_ms, left_us, in_use, created, fixed
-        FROM lockkeeper.collect(sha256(convert_to(sorted_paths || E'\n' || asker, 'UTF8')), paths,
-                                limits, counts, roots, ttl_ms, note, lockkeeper.now_us()) AS c
+        FROM lockkeeper.collect(identity, the_path, the_limit, the_count, the_root, ttl_ms,
+                                note) AS c
         WHERE c.left_us IS NOT NULL;
-        IF outcome IS NOT NULL THEN -- the grant may be in memory only (let_go)
-            COMMIT;
-            PERFORM pg_catalog.pg_logical_emit_message(true, 'lockkeeper', '');
+        IF outcome IS NOT NULL THEN
+            CALL lockkeeper.let_go();
             RETURN;
         END IF;
+        ROLLBACK AND CHAIN; -- a lane's lock is taken before the root's
     END IF;
     lanes := CASE WHEN the_limit > 4 AND the_count = 1 THEN 4 ELSE 0 END;
     WHILE cardinality(paths) = 1 AND until_us = 0 AND NOT wants_value LOOP
@@ -166,7 +174,7 @@ BEGIN
         )
         INSERT INTO lockkeeper.requests AS r (id, identity, owner, note, held, attended, fixed,
             ticket, token, ttl_ms, deadline_us, wants_value, root, roots)
-        VALUES (ticket, sha256(convert_to(sorted_paths || E'\n' || asker, 'UTF8')), asker,
+        VALUES (ticket, identity, asker,
             coalesce(note, ''), true, style = 'wait', false, ticket, ticket, ttl_ms,
             moment_us + ttl_ms * 1000, false, the_root, roots)
         RETURNING 'granted', r.id, r.token, r.ttl_ms, r.ttl_ms * 1000, true, false
@@ -178,7 +186,7 @@ BEGIN
     ELSE
         SELECT a.* INTO outcome, sentence, request, ticket, token, new_ttl_ms, left_us, in_use,
             in_the_way, created, fixed, value, in_doubt, blockers, cycle, look_us
-        FROM lockkeeper.ask((lockkeeper.identity(asker, sorted_paths), asker, paths, limits,
+        FROM lockkeeper.ask((identity, asker, paths, limits,
             counts, roots, style, ttl_ms, until_us, note, blockers_max, wants_value)) AS a;
         has_waited := has_waited OR pg_catalog.clock_timestamp()
                                     > pg_catalog.statement_timestamp() + interval '1 ms';

@@ -91,36 +91,26 @@ local function want_value(ask, r)
     if at ~= 1 then
         table.remove(r.parts, at)
         table.insert(r.parts, 1, part)
-        r.dirty = true
     end
 end
 
--- R11: whether r has this ttl, and a deadline that the ask would hardly move. It stays then.
-local function has_deadline(ask, r)
-    local move = now + ask.ttl * 1000 - r.deadline
-    return ask.until_us == 0 and ask.ttl == r.ttl and move >= 0
-        and move < math.min(100000, ask.ttl * 100)
-end
-
--- R3: what a repeated ask says beside its parts.
 local function refresh(ask, r)
     if ask.wants then
         want_value(ask, r)
     end
-    if not r.fixed and not has_deadline(ask, r) then
+    if r.fixed then
+        r.attended = ask.style == WAIT
+    else
         L.set_deadline(r, set_ttl(ask, r))
-    elseif r.attended ~= (ask.style == WAIT) then
-        r.attended, r.dirty = ask.style == WAIT, true
     end
     if ask.note then
-        r.note, r.dirty = ask.note, true
+        r.note = ask.note
     end
     if not r.held then
-        local former = r.channel
         r.channel = ask.style == TRY and r.channel or channel
-        r.dirty = r.dirty or r.channel ~= former
         note_waiting(r)
     end
+    r.dirty = true
 end
 
 -- ---- a new request ----
