@@ -66,6 +66,9 @@ typedef struct lk_claim_request {
     lk_cancel *cancel;     /* lets another thread end the wait; NULL: none */
     int64_t patience_ms;   /* how long to retry an unreachable store before LK_UNAVAILABLE;
                               0: 10 s, and in a wait as long as the wait lasts */
+    /* R17: the queue's source; `queue` may be NULL then. An item whose row does not match any more
+     * is dropped. NULL: none. */
+    const struct lk_work_table *table;
 } lk_claim_request;
 
 /* A claimed item. Free with lk_claim_free(). */
@@ -197,6 +200,17 @@ typedef struct lk_work_table {
  */
 LK_PUBLIC lk_outcome lk_table_check(lk_store *store, const char *queue, const lk_work_table *table,
                                     char ret_queue[LK_QUEUE_TEXT_MAX], lk_error *error);
+
+/*
+ * lk_done() of an item of a table's queue (queue NULL: the table's name): table->done runs in the
+ * transaction that ends the claim; without it the row is remembered until it does not match any
+ * more. `id` is lk_claim_info.id, and `token` must be that of the claim. Outcomes as of lk_done(),
+ * and LK_INVALID: there is no token, the table or its SQL is wrong, or the statement failed;
+ * nothing has changed, and the claim is held as before.
+ */
+LK_PUBLIC lk_outcome lk_done_row(lk_store *store, const char *queue, const lk_work_table *table,
+                                 const char *id, const char *owner, uint64_t token,
+                                 lk_error *error);
 
 /* The counts of one round of announcing. */
 typedef struct lk_announced {

@@ -246,10 +246,15 @@ const struct lk_cli_command lk_cli_commands[] = {
         .text = "Leases one item and prints ID, token and value, separated by tabs. End the claim\n"
                 "with lk done or lk retry before its ttl ends; lk renew QUEUE/ID extends it. When\n"
                 "a claim perishes, its item can be claimed again at once. BUSY if there is no\n"
-                "free item; --wait waits for one.",
+                "free item; --wait waits for one.\n"
+                "With --table (and --id, --where, as for lk work) the item's row is checked\n"
+                "again; an item whose row no longer matches is dropped. QUEUE defaults to its\n"
+                "name.",
         .options = COMMON_OPTIONS | BIT(OWNER) | BIT(TTL) | BIT(TRY) | BIT(WAIT) | BIT(NOTE)
-                   | BIT(MAX_ATTEMPTS) | BIT(CONFLICT_EXIT_CODE),
+                   | BIT(MAX_ATTEMPTS) | BIT(CONFLICT_EXIT_CODE) | BIT(TABLE) | BIT(ID)
+                   | BIT(WHERE),
         .words = {1, 1},
+        .for_words = BIT(TABLE),
         .outcomes =
             ENDS_COMMON | ENDS(LK_GRANTED) | ENDS(LK_BUSY) | ENDS(LK_TIMEOUT) | ENDS(LK_FULL),
         .examples = {{"lk claim mails --ttl 5m", "one item, for five minutes"},
@@ -260,8 +265,12 @@ const struct lk_cli_command lk_cli_commands[] = {
         .name = "done",
         .arguments = "QUEUE ID",
         .summary = "end a claim and remove the item",
-        .text = "LOST if this owner has no claim on the item, or no longer.",
-        .options = COMMON_OPTIONS | BIT(OWNER) | BIT(TOKEN),
+        .text = "LOST if this owner has no claim on the item, or no longer.\n"
+                "With --table (and --id, --where, --done, as for lk work) the statement runs in\n"
+                "the transaction that ends the claim, which --token must name. If it fails:\n"
+                "INVALID, and the claim is held as before.",
+        .options = COMMON_OPTIONS | BIT(OWNER) | BIT(TOKEN) | BIT(TABLE) | BIT(ID) | BIT(WHERE)
+                   | BIT(DONE),
         .words = {2, 2},
         .outcomes = ENDS_COMMON | ENDS(LK_OK) | ENDS(LK_LOST),
         .examples = {{"lk done mails 4711 --token \"$token\"", "if the token is current"}},

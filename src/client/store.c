@@ -144,7 +144,8 @@ static const char *name_of(enum lk_capability capability) {
     case LK_CAN_WORK:
         return "keep work";
     case LK_CAN_TABLE:
-        return "take work from a table";
+        return "take work from a table: it has no tables of yours. Name the store in whose "
+               "database the table is (sqlite:FILE?share=yes, postgresql:, mysql:)";
     case LK_CAN_EVENTS:
         return "tell what happens in it";
     case LK_CAN_LIMITS:

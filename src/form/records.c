@@ -94,6 +94,7 @@ FORM(value, lk_value, value_fields, .bytes = NULL);
 static const struct lk_field claim_fields[] = {
     {FIELD(lk_claim_info, queue, TEXT, ALWAYS)},
     {FIELD(lk_claim_info, id, TEXT, ALWAYS)},
+    {FIELD(lk_claim_info, row_id, TEXT, IF_ANY)},
     {LIST("value", lk_claim_info, value, value_size, VALUE, IF_ANY)},
     {FIELD(lk_claim_info, attempt, SMALL, ALWAYS)},
     {FIELD_AS("stolen", lk_claim_info, is_stolen, FLAG, IF_ANY)},

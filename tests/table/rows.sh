@@ -44,7 +44,7 @@ orders 30
 lk work --table orders --where 'sent = 0' --order 'id DESC' --done "$done" --drain -- \
     sh -c 'echo "$LK_ITEM_ID" >>"$log"'
 expect_code 0
-expect_err 'lk: ENDED: orders: * 30 done*'
+expect_err 'lk: ENDED: orders: 30 announced, 30 claimed, 30 done'
 [ "$(tr '\n' ' ' <"$log")" = "$(seq 30 -1 1 | tr '\n' ' ')" ] || complain "order: $(cat "$log")"
 expect_sql 'SELECT count(*) FROM orders WHERE sent < 1000000000000000' 0
 expect_sql "SELECT count(*) FROM ${own}done_rows" 0
@@ -127,6 +127,32 @@ expect_parked "$taken"
 expect_sql 'SELECT count(*) FROM one' 1
 expect_sql "SELECT state FROM ${own}items" parked
 expect_sql "SELECT attempts FROM ${own}items" 1
+
+app 'by hand: a claim checks its row again, and the end runs the statement'
+orders 2
+export LK_OWNER=me
+lk work --table orders --where 'sent = 0' --order id --announce-only --drain
+sql 'UPDATE orders SET sent = 1 WHERE id = 1'
+lk claim --table orders --where 'sent = 0' --json
+expect_code 0
+expect '[.queue, .id, .row_id]' '["orders","2","2"]'
+token=$(field .token)
+lk done orders 2 --table orders --where 'sent = 0' --done "$done"
+failure 64 "lk: INVALID: R17: the claim's token must be named"
+lk done orders 2 --table orders --where 'sent = 0' --done 'INSERT INTO journal (nix) VALUES (1)'
+failure 64 'lk: INVALID: R17: *nix*'
+lk done orders 2 --table orders --where 'sent = 0' --done "$done" --token "$token" --owner other
+failure 78 'lk: LOST: *'
+expect_sql 'SELECT count(*) FROM orders WHERE sent > 1' 0
+lk done orders 2 --table orders --where 'sent = 0' --done "$done" --token "$token"
+expect_code 0
+expect_sql 'SELECT count(*) FROM orders WHERE sent > 1' 1
+expect_sql "SELECT count(*) FROM ${own}items" 0
+lk claim --table orders --where 'sent = 0'
+expect_code 75
+lk claim orders --where 'sent = 0'
+failure 64 'lk: INVALID: claim: --where needs --table*'
+unset LK_OWNER
 
 app 'what is wrong is said at once'
 orders 1

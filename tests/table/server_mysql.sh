@@ -46,7 +46,7 @@ lk work --table orders --where 'sent = 0' --max-attempts 1 --drain --done 'CALL 
 expect_parked '*must not begin or end transactions*'
 lk unpark orders 1
 lk work --table orders --where 'sent = 0' --drain --done 'CALL fair(:id)' -- true
-expect_err ''
+expect_err 'lk: ENDED: *1 done'
 expect_sql 'SELECT sent FROM orders' 2
 
 app 'the store'\''s own tables are kept out of it'

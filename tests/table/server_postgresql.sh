@@ -97,7 +97,7 @@ expect_parked '*invalid transaction termination*'
 expect_sql 'SELECT sent FROM orders' 0
 lk unpark orders 1
 lk work --table orders --where 'sent = 0' --drain --done 'CALL fair(:id)' -- true
-expect_err ''
+expect_err 'lk: ENDED: *1 done'
 expect_sql 'SELECT sent FROM orders' 2
 
 app 'the store'\''s own tables are kept out of it'
@@ -136,7 +136,7 @@ for level in 'repeatable\ read' serializable; do
     sql 'UPDATE orders SET sent = 0'
     lk work --table orders --where 'sent = 0' --done "$done" --workers 2 --drain -- true
     expect_code 0
-    expect_err ''
+    expect_err 'lk: ENDED: *2 done'
     expect_sql 'SELECT count(*) FROM orders WHERE sent > 0' 2
 done
 

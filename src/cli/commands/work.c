@@ -74,11 +74,17 @@ int lk_cli_claim(const struct lk_cli *cli, const struct lk_command_line *line, l
     char made_owner[LK_OWNER_TEXT_SIZE];
     struct lk_interrupt *interrupt = lk_interrupt_open();
     lk_claim_info *info = NULL;
+    lk_work_table table;
     lk_error error;
     int exit_code;
 
     if (interrupt == NULL) {
         return lk_say_failure(cli, LK_INTERNAL, "the system has no room for one more thread");
+    }
+    lk_outcome outcome = lk_ask_table(line, &table, &error);
+    if (outcome != LK_OK) {
+        (void)lk_interrupt_close(interrupt);
+        return lk_say_failure(cli, outcome, error.text);
     }
     lk_claim_request request = {
         .size = sizeof request,
@@ -89,8 +95,9 @@ int lk_cli_claim(const struct lk_cli *cli, const struct lk_command_line *line, l
         .max_attempts = (uint32_t)lk_command_line_number(line, LK_OPTION_MAX_ATTEMPTS, 0),
         .note = lk_command_line_text(line, LK_OPTION_NOTE),
         .cancel = lk_interrupt_cancel(interrupt),
+        .table = table.name != NULL ? &table : NULL,
     };
-    lk_outcome outcome = lk_claim_next(store, &request, &info, &error);
+    outcome = lk_claim_next(store, &request, &info, &error);
     int signal_number = lk_interrupt_close(interrupt);
     if (signal_number != 0) {
         if (outcome == LK_GRANTED) {
@@ -115,10 +122,16 @@ static int finish(const struct lk_cli *cli, const struct lk_command_line *line, 
     char made_owner[LK_OWNER_TEXT_SIZE];
     const char *owner = lk_ask_owner(line, made_owner);
     uint64_t token = (uint64_t)lk_command_line_number(line, LK_OPTION_TOKEN, 0);
-    lk_outcome outcome;
+    lk_work_table table;
     lk_error error;
+    lk_outcome outcome = lk_ask_table(line, &table, &error);
 
-    if (delay_ms == NULL) {
+    if (outcome != LK_OK) {
+        return lk_say_failure(cli, outcome, error.text);
+    }
+    if (table.name != NULL) {
+        outcome = lk_done_row(store, line->words[0], &table, line->words[1], owner, token, &error);
+    } else if (delay_ms == NULL) {
         outcome = lk_done(store, line->words[0], line->words[1], owner, token, &error);
     } else {
         outcome = lk_retry(store, line->words[0], line->words[1], owner, token, *delay_ms, &error);

@@ -7,18 +7,7 @@
 #include "cli/print/say.h"
 #include "cli/work/pool.h"
 
-/* R17: what belongs to a table makes no sense without one. */
 static lk_outcome check(const struct lk_command_line *line, lk_error *error) {
-    static const enum lk_option_id of_table[] = {
-        LK_OPTION_ID,   LK_OPTION_WHERE,         LK_OPTION_ORDER,
-        LK_OPTION_DONE, LK_OPTION_ANNOUNCE_ONLY, LK_OPTION_NO_ANNOUNCE};
-
-    for (size_t i = 0; i < sizeof of_table / sizeof of_table[0]; i++) {
-        if (lk_command_line_has(line, of_table[i]) && !lk_command_line_has(line, LK_OPTION_TABLE)) {
-            return lk_error_set(error, LK_INVALID, "work: --%s needs --table; see: lk help work",
-                                lk_option_at(of_table[i])->name);
-        }
-    }
     if (lk_command_line_has(line, LK_OPTION_ANNOUNCE_ONLY) && line->tail != NULL
         && line->tail[0] != NULL) {
         return lk_error_set(error, LK_INVALID,
@@ -35,18 +24,14 @@ static lk_work_loops loops_of(const struct lk_command_line *line) {
 }
 
 int lk_cli_work(const struct lk_cli *cli, const struct lk_command_line *line) {
-    const lk_work_table table = {
-        .size = sizeof table,
-        .name = lk_command_line_text(line, LK_OPTION_TABLE),
-        .id = lk_command_line_text(line, LK_OPTION_ID),
-        .where = lk_command_line_text(line, LK_OPTION_WHERE),
-        .order = lk_command_line_text(line, LK_OPTION_ORDER),
-        .done = lk_command_line_text(line, LK_OPTION_DONE),
-    };
+    lk_work_table table;
     char *queue = NULL;
     lk_error error;
-    lk_outcome outcome = check(line, &error);
+    lk_outcome outcome = lk_ask_table(line, &table, &error);
 
+    if (outcome == LK_OK) {
+        outcome = check(line, &error);
+    }
     if (outcome == LK_OK && line->word_count > 0) {
         outcome = lk_ask_path(line->words[0], &queue, &error);
     }

@@ -82,3 +82,27 @@ const char *lk_ask_owner(const struct lk_command_line *line, char made[129]) {
     }
     return owner;
 }
+
+lk_outcome lk_ask_table(const struct lk_command_line *line, lk_work_table *ret_table,
+                        lk_error *error) {
+    static const enum lk_option_id of_table[] = {
+        LK_OPTION_ID,   LK_OPTION_WHERE,         LK_OPTION_ORDER,
+        LK_OPTION_DONE, LK_OPTION_ANNOUNCE_ONLY, LK_OPTION_NO_ANNOUNCE};
+
+    for (size_t i = 0; i < sizeof of_table / sizeof of_table[0]; i++) {
+        if (lk_command_line_has(line, of_table[i]) && !lk_command_line_has(line, LK_OPTION_TABLE)) {
+            return lk_error_set(error, LK_INVALID, "%s: --%s needs --table; see: lk help %s",
+                                line->command->name, lk_option_at(of_table[i])->name,
+                                line->command->name);
+        }
+    }
+    *ret_table = (lk_work_table){
+        .size = sizeof *ret_table,
+        .name = lk_command_line_text(line, LK_OPTION_TABLE),
+        .id = lk_command_line_text(line, LK_OPTION_ID),
+        .where = lk_command_line_text(line, LK_OPTION_WHERE),
+        .order = lk_command_line_text(line, LK_OPTION_ORDER),
+        .done = lk_command_line_text(line, LK_OPTION_DONE),
+    };
+    return LK_OK;
+}

@@ -29,4 +29,11 @@ lk_outcome lk_ask_path(const char *text, char **ret_path, lk_error *error);
  */
 const char *lk_ask_owner(const struct lk_command_line *line, char made[129]);
 
+/*
+ * R17: the table of --table, which borrows from the line; its name is NULL where none was given.
+ * LK_OK, or LK_INVALID: an option of a table without a table.
+ */
+lk_outcome lk_ask_table(const struct lk_command_line *line, lk_work_table *ret_table,
+                        lk_error *error);
+
 #endif

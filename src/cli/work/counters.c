@@ -56,17 +56,21 @@ bool lk_pool_counters_may_say_failure(struct lk_pool_counters *counters) {
     return !atomic_exchange(&counters->is_failure_said, true);
 }
 
-/* The counts that matter, each behind a comma but the first; `used` bytes are there already. */
+/*
+ * The counts that matter, each behind a comma but the first; `used` bytes are there already, of
+ * workers that run. What was left when rows were last announced says nothing at the end.
+ */
 static void add_counts(struct lk_pool_counters *counters, char *text, size_t used, size_t size) {
+    bool is_announcing = atomic_load(&counters->is_announcing);
     const struct {
         uint64_t count;
         const char *what;
         bool is_always_said;
     } words[] = {
-        {atomic_load(&counters->announced), "announced", atomic_load(&counters->is_announcing)},
-        {atomic_load(&counters->claims), "claimed", atomic_load(&counters->is_announcing)},
+        {atomic_load(&counters->announced), "announced", is_announcing},
+        {atomic_load(&counters->claims), "claimed", is_announcing},
         {atomic_load(&counters->done), "done", true},
-        {atomic_load(&counters->left), "left", atomic_load(&counters->is_announcing)},
+        {used > 0 ? atomic_load(&counters->left) : 0, "left", is_announcing && used > 0},
         {atomic_load(&counters->retried), "given back", false},
         {atomic_load(&counters->parked), "parked", false},
         {atomic_load(&counters->lost), "lost", false},

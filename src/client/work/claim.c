@@ -15,6 +15,7 @@
 #include "client/cancel.h"
 #include "client/checked.h"
 #include "client/wait.h"
+#include "client/work/finder.h"
 #include "engine/reply/reply.h"
 
 #define POLL_US INT64_C(5000000) /* a take is sent this often, without a wake-up too */
@@ -274,15 +275,21 @@ lk_outcome lk_claim_await(struct lk_claiming *claiming, lk_claim_info **ret_clai
 
 /* ---- one claim ------------------------------------------------------------------------------- */
 
-static lk_outcome check(const lk_store *store, const lk_claim_request *request,
-                        lk_claim_request *ret_known, struct lk_path *ret_queue, lk_error *error) {
+/* *ret_table only where the request names a table. */
+static lk_outcome check(lk_store *store, const lk_claim_request *request,
+                        lk_claim_request *ret_known, struct lk_path *ret_queue,
+                        struct lk_table_text *ret_table, lk_error *error) {
     lk_outcome outcome = lk_store_check_can(store, LK_CAN_WORK, error);
 
     if (outcome == LK_OK) {
         outcome = lk_checked_copy(ret_known, sizeof *ret_known, request, error);
     }
-    if (outcome == LK_OK) {
+    if (outcome == LK_OK && ret_known->table == NULL) {
         outcome = lk_path_parse(lk_slice_of(ret_known->queue), ret_queue, error);
+    }
+    if (outcome == LK_OK && ret_known->table != NULL) {
+        outcome = lk_table_text_make(store, ret_known->queue, ret_known->table, ret_table, error);
+        *ret_queue = ret_table->source.queue;
     }
     if (outcome == LK_OK && ret_known->owner != NULL) {
         outcome = lk_checked_owner(ret_known->owner, error);
@@ -315,11 +322,13 @@ lk_outcome lk_claim_next(lk_store *store, const lk_claim_request *request,
                                    .random = {lk_random_draw()}};
     struct lk_cancel_link link;
     int64_t sent_us;
-    lk_outcome outcome = check(store, request, &known, &claiming.command.take.queue, error);
+    struct lk_table_text table;
+    lk_outcome outcome = check(store, request, &known, &claiming.command.take.queue, &table, error);
 
     if (outcome != LK_OK) {
         return outcome;
     }
+    claiming.source = known.table != NULL ? &table.source : NULL;
     if (known.owner == NULL) {
         lk_owner_make(made);
         known.owner = made;

@@ -4,6 +4,8 @@
 #include "client/answer.h"
 #include "client/checked.h"
 #include "client/wait.h"
+#include "client/work/claim.h"
+#include "client/work/finder.h"
 
 /* From which counters on lk_stats_hint() has a hint. */
 enum {
@@ -74,8 +76,10 @@ lk_outcome lk_push(lk_store *store, const lk_push_request *request, bool *ret_ad
 
 /* ---- ending a claim -------------------------------------------------------------------------- */
 
-static lk_outcome finish(lk_store *store, const char *queue, const char *id, const char *owner,
-                         const struct lk_finish *given, lk_error *error) {
+/* `source` NULL: the queue is no table, or its row is not of interest. */
+static lk_outcome finish(lk_store *store, const struct lk_source *source, const char *queue,
+                         const char *id, const char *owner, const struct lk_finish *given,
+                         lk_error *error) {
     const struct lk_patience patience = {.until_us = lk_wait_patience_until(0)};
     struct lk_command command = {.kind = LK_COMMAND_FINISH, .finish = *given};
     struct lk_finish *finish = &command.finish;
@@ -94,7 +98,8 @@ static lk_outcome finish(lk_store *store, const char *queue, const char *id, con
     if (outcome != LK_OK) {
         return outcome;
     }
-    (void)store->engine->ops->decide(store->engine, &command, &patience, &decision);
+    (void)lk_claim_decide(&(struct lk_claiming){.store = store, .source = source}, &command,
+                          &patience, &decision);
     return lk_answer_end(&decision, error);
 }
 
@@ -102,14 +107,32 @@ lk_outcome lk_done(lk_store *store, const char *queue, const char *id, const cha
                    uint64_t token, lk_error *error) {
     const struct lk_finish done = {.kind = LK_FINISH_DONE, .token = token};
 
-    return finish(store, queue, id, owner, &done, error);
+    return finish(store, NULL, queue, id, owner, &done, error);
+}
+
+lk_outcome lk_done_row(lk_store *store, const char *queue, const lk_work_table *table,
+                       const char *id, const char *owner, uint64_t token, lk_error *error) {
+    const struct lk_finish done = {.kind = LK_FINISH_DONE, .token = token};
+    char path[LK_QUEUE_TEXT_MAX];
+    struct lk_table_text text;
+    lk_outcome outcome = lk_table_text_make(store, queue, table, &text, error);
+
+    if (outcome == LK_OK && token == 0) {
+        /* The statement runs for the claim that it marks, and never for another one. */
+        outcome = lk_error_set(error, LK_INVALID, "R17: the claim's token must be named");
+    }
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    *(char *)mempcpy(path, text.source.queue.bytes, text.source.queue.size) = '\0';
+    return finish(store, &text.source, path, id, owner, &done, error);
 }
 
 lk_outcome lk_retry(lk_store *store, const char *queue, const char *id, const char *owner,
                     uint64_t token, int64_t delay_ms, lk_error *error) {
     const struct lk_finish retry = {.kind = LK_FINISH_RETRY, .token = token, .delay_ms = delay_ms};
 
-    return finish(store, queue, id, owner, &retry, error);
+    return finish(store, NULL, queue, id, owner, &retry, error);
 }
 
 lk_outcome lk_unpark(lk_store *store, const char *queue, const char *id, lk_error *error) {
