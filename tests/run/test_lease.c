@@ -107,7 +107,7 @@ static void a_waiting_run_names_its_blocker(void **state) {
     pid_t holder = start_holder(fixture, "60s", fixture_path(fixture, "ready"));
     pid_t waiter = FIXTURE_START(fixture, "run", "-v", "x", "--", "true");
 
-    fixture_await_text(err, "lk: WAITING: x is held by holder, ");
+    fixture_await_text(err, "lk: WAITING: x is held by holder (");
     kill(waiter, SIGTERM);
     assert_int_equal(fixture_end(fixture, waiter), 128 + SIGTERM);
     /* Without -v and without a terminal, lk prints nothing. */
