@@ -2,9 +2,8 @@
 /*
  * What is in the way of one probe, or of many, each request once.
  *
- * One probe: the walk visits the part entries in its way, until LK_COUNTED_MAX requests are found,
- * or as many as are to be named if that is more. A request with several of them counts where the
- * walk meets it first.
+ * One probe: the walk visits the part entries in its way, until LK_COUNTED_MAX requests are found.
+ * A request with several of them counts where the walk meets it first.
  *
  * Many probes, by ticket: what is in the way of each is a prefix of a few lists of wait queues, and
  * what is held at and around its parts. Both are remembered without regard to the owner
@@ -137,7 +136,7 @@ static bool note_blocker(void *context, lk_id entry_id) {
         name(e, (struct lk_blocker){lk_part_entry_at(e->model, entry_id)->request,
                                     part_index_of(e->model, entry_id)});
     }
-    return e->total < (e->max > LK_COUNTED_MAX ? e->max : LK_COUNTED_MAX);
+    return e->total < LK_COUNTED_MAX;
 }
 
 /* ---- one probe ------------------------------------------------------------------------------ */

@@ -30,7 +30,7 @@ enum {
     LK_NEEDS_MAX = LK_PARTS_MAX - 1, /* R16: what an item's work needs, beside the item itself */
     LK_ATTEMPTS_MAX = 1000000,
     LK_BLOCKERS_MAX = 1024, /* R20: named in one answer at most, whatever store gives it */
-    LK_COUNTED_MAX = 128,   /* R20: in the way of one request, counted unless more are named */
+    LK_COUNTED_MAX = LK_BLOCKERS_MAX, /* R20: how many in the way of one request are counted */
 };
 
 #define LK_TTL_MIN_MS INT64_C(50)
@@ -272,8 +272,7 @@ struct lk_answer {
     bool created;      /* this command put the request there */
     uint64_t in_use;   /* units held at the first part's path, own included (asks only) */
     size_t in_the_way; /* requests in the way of a WAITING or BUSY ask; 0 when granted.
-                          Counted only when the ask's blockers_max is not 0; up to it or
-                          LK_COUNTED_MAX, whichever is more. */
+                          Counted only when the ask's blockers_max is not 0; LK_COUNTED_MAX. */
     size_t broken;     /* LK_COMMAND_BREAK: how many requests it withdrew, revoked or ended */
 
     lk_value_ref value; /* the value of an ask that wants it and was granted; 0: there is none */
@@ -515,8 +514,8 @@ uint64_t lk_model_item_sequence(const struct lk_model *model, lk_item_ref item);
 
 /*
  * What is in the way of a waiting request (R20): up to `max` blockers into ret_blockers, holders
- * first, then by ticket. Returns how many there are, but no more than `max` or LK_COUNTED_MAX,
- * whichever is more; with so many any of them may be named. 0 for a held request.
+ * first, then by ticket. Returns how many there are, LK_COUNTED_MAX at most, where any of them may
+ * be named; 0 for a held request.
  */
 size_t lk_model_blockers(const struct lk_model *model, lk_ref request,
                          struct lk_blocker *ret_blockers, size_t max);
