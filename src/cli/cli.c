@@ -3,6 +3,7 @@
 #include "cli/cli.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,7 +69,7 @@ static int handle(const struct lk_cli *cli, const struct lk_command_line *line) 
     bool tells_version = lk_command_line_has(line, LK_OPTION_VERSION);
 
     if (helps || tells_version || !line->command->has_tail) {
-        /* A closed pipe is a write error like any other. CMD of `run` must not inherit this. */
+        /* A closed pipe is a write error: see finish(). CMD of `run` must not inherit this. */
         (void)signal(SIGPIPE, SIG_IGN);
     }
     if (!helps && !tells_version && !line->command->has_own_stop) {
@@ -84,12 +85,25 @@ static int handle(const struct lk_cli *cli, const struct lk_command_line *line) 
                                            : line->command->handle(cli, line);
 }
 
-/* Checks that the output was written: a full disk or a closed pipe is a failure. */
+/* A pipe or a socket whose other end is closed. */
+static bool reader_has_left(FILE *out) {
+    struct pollfd end = {.fd = fileno(out)};
+
+    return poll(&end, 1, 0) == 1 && (end.revents & POLLERR) != 0;
+}
+
+/*
+ * Checks that the output was written. A full disk is a failure. If the reader has left, as head(1)
+ * does, the exit code says so without a message, as for a program that SIGPIPE ends.
+ */
 static int finish(const struct lk_cli *cli, int exit_code) {
     bool failed = ferror(cli->out) != 0;
 
     errno = 0;
     if (fflush(cli->out) != 0 || failed) {
+        if (errno == EPIPE || (errno == 0 && reader_has_left(cli->out))) {
+            return 128 + SIGPIPE;
+        }
         (void)fprintf(cli->err, "lk: INTERNAL: standard output could not be written%s%s\n",
                       errno != 0 ? ": " : "", errno != 0 ? strerror(errno) : "");
         return lk_outcome_exit_code(LK_INTERNAL);

@@ -6,6 +6,7 @@
 
 #include "cli/cli.h"
 #include "cli/parse/likeness.h"
+#include "cli/parse/other_words.h"
 
 #define BIT(name) LK_OPTION_BIT(LK_OPTION_##name)
 
@@ -517,7 +518,11 @@ const struct lk_cli_command *lk_cli_command_by_name(const char *name) {
 const struct lk_cli_command *lk_cli_command_like(const char *name) {
     const struct lk_cli_command *best = NULL;
     size_t best_distance = LK_LIKENESS_NONE;
+    const char *own = lk_other_command(name, strlen(name));
 
+    if (own != NULL) {
+        return lk_cli_command_by_name(own);
+    }
     for (const struct lk_cli_command *command = lk_cli_commands; command->name != NULL; command++) {
         size_t distance = lk_likeness(name, strlen(name), command->name);
         if (distance < best_distance) {

@@ -42,9 +42,10 @@ lk_outcome lk_store_engine_of(const char *url, const struct lk_engine_ops **ret_
             lk_text_format(&known, ", %s:", ops->alias);
         }
     }
-    return lk_error_set(error, LK_UNSUPPORTED, "this build has no engine for %.*s: (it has %s)",
-                        (int)(split.scheme.size < 32 ? split.scheme.size : 32), split.scheme.bytes,
-                        bytes);
+    return lk_error_set(
+        error, LK_UNSUPPORTED, "this build has no engine for %.*s: (it has %s)%s",
+        (int)(split.scheme.size < 32 ? split.scheme.size : 32), split.scheme.bytes, bytes,
+        lk_slice_equal(split.scheme, lk_slice_of("sqlite3")) ? "; did you mean sqlite:?" : "");
 }
 
 /* On failure the store is partly filled, for store_free(). */

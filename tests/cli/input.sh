@@ -234,11 +234,24 @@ for line in help '--help' '--version' 'ls --json' 'acquire --json db --owner ana
     # shellcheck disable=SC2086 # words are parted at blanks
     "$LK_PROGRAM" $line >&7 2>"$work/err"
     code=$?
-    [ "$code" -eq 70 ] || complain "a closed pipe: $line"
+    [ "$code" -eq 141 ] || complain "a closed pipe: $line"
+    [ ! -s "$work/err" ] || complain "a closed pipe, said: $line"
 done
 exec 7>&-
 lk ls --json
 expect_code 0
+
+scenario 'words of other programs are understood as far as a suggestion'
+for pair in lock:acquire unlock:release list:ls status:show; do
+    lk "${pair%:*}" db
+    failure 64 "lk: INVALID: unknown command \"${pair%:*}\"; did you mean \"${pair#*:}\"?"
+done
+for pair in timeout=5:wait nonblock:try; do
+    lk acquire db "--${pair%:*}"
+    failure 64 "lk: INVALID: unknown option --*; did you mean --${pair#*:}?"
+done
+lk -S sqlite3:db ls
+failure 79 'lk: UNSUPPORTED: *; did you mean sqlite:?'
 
 scenario 'a closed stdout is not the store'
 "$LK_PROGRAM" acquire db --owner ana >&- 2>/dev/null

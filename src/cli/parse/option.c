@@ -6,6 +6,7 @@
 
 #include "cli/bench/bench.h"
 #include "cli/parse/likeness.h"
+#include "cli/parse/other_words.h"
 #include "cli/parse/value.h"
 #include "lockkeeper/lockkeeper.h"
 #include "model/model.h"
@@ -183,7 +184,11 @@ enum lk_option_id lk_option_by_name(const char *name, size_t size) {
 enum lk_option_id lk_option_like(const char *name, size_t size) {
     enum lk_option_id best = LK_OPTION_COUNT;
     size_t best_distance = LK_LIKENESS_NONE;
+    const char *own = lk_other_option(name, size);
 
+    if (own != NULL) {
+        return lk_option_by_name(own, strlen(own));
+    }
     for (int id = 0; id < LK_OPTION_COUNT; id++) {
         size_t distance = lk_likeness(name, size, options[id].name);
         if (distance < best_distance) {
