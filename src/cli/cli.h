@@ -32,7 +32,8 @@ struct lk_cli {
 int lk_cli_main(int argc, char *const *argv, FILE *out, FILE *err);
 
 /*
- * Opens the store of -S, of $LK_STORE, or the default one. LK_OK; else the failure is printed and
+ * Opens the store of -S, of $LK_STORE, or the default one; for a command that only reads, an empty
+ * one in its place if it is a file that does not exist. LK_OK; else the failure is printed and
  * *ret_exit_code is set.
  */
 lk_outcome lk_cli_open(const struct lk_cli *cli, const struct lk_command_line *line,
@@ -44,6 +45,13 @@ lk_outcome lk_cli_open(const struct lk_cli *cli, const struct lk_command_line *l
  */
 lk_outcome lk_cli_open_at_path(const struct lk_cli *cli, const struct lk_command_line *line,
                                char **ret_path, lk_store **ret_store, int *ret_exit_code);
+
+/*
+ * On a terminal: says on stderr that there is nothing of `what` ("nothing is held"), and names the
+ * store.
+ */
+void lk_cli_say_empty(const struct lk_cli *cli, const struct lk_command_line *line,
+                      const char *what);
 
 /*
  * Whether the store can be shared with another call of the program, for commands that live on what
@@ -70,10 +78,10 @@ int lk_cli_break(const struct lk_cli *cli, const struct lk_command_line *line);
 int lk_cli_audit(const struct lk_cli *cli, const struct lk_command_line *line, lk_store *store);
 int lk_cli_ls(const struct lk_cli *cli, const struct lk_command_line *line, lk_store *store);
 int lk_cli_show(const struct lk_cli *cli, const struct lk_command_line *line, lk_store *store);
-int lk_cli_watch(const struct lk_cli *cli, const struct lk_command_line *line, lk_store *store);
+int lk_cli_watch(const struct lk_cli *cli, const struct lk_command_line *line);
 int lk_cli_limits(const struct lk_cli *cli, const struct lk_command_line *line);
 int lk_cli_top(const struct lk_cli *cli, const struct lk_command_line *line);
-int lk_cli_doctor(const struct lk_cli *cli, const struct lk_command_line *line, lk_store *store);
+int lk_cli_doctor(const struct lk_cli *cli, const struct lk_command_line *line);
 int lk_cli_serve(const struct lk_cli *cli, const struct lk_command_line *line);
 int lk_cli_bench(const struct lk_cli *cli, const struct lk_command_line *line);
 int lk_cli_schema(const struct lk_cli *cli, const struct lk_command_line *line);

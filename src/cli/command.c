@@ -154,6 +154,7 @@ const struct lk_cli_command lk_cli_commands[] = {
         .words = {0, 1},
         .outcomes = ENDS_COMMON | ENDS(LK_OK),
         .examples = {{"lk audit", "everything"}, {"lk audit db --json", "one object a break"}},
+        .only_reads = true,
         .at_store = lk_cli_audit,
     },
     {
@@ -167,6 +168,7 @@ const struct lk_cli_command lk_cli_commands[] = {
         .words = {0, 1},
         .outcomes = ENDS_COMMON | ENDS(LK_OK),
         .examples = {{"lk ls", "everything"}, {"lk ls db --json", "one object a part"}},
+        .only_reads = true,
         .at_store = lk_cli_ls,
     },
     {
@@ -183,6 +185,7 @@ const struct lk_cli_command lk_cli_commands[] = {
         .outcomes = ENDS_COMMON | ENDS(LK_OK),
         .examples = {{"lk show db/t1", "the queue at db/t1"},
                      {"lk show db/t1 --json", "one object a part, with its blockers"}},
+        .only_reads = true,
         .at_store = lk_cli_show,
     },
     {
@@ -197,6 +200,7 @@ const struct lk_cli_command lk_cli_commands[] = {
         .outcomes = ENDS_COMMON | ENDS(LK_OK) | ENDS(LK_NONE),
         .examples = {{"lk get config/web", "the value"},
                      {"lk get config/web --json", "the same, with in_doubt"}},
+        .only_reads = true,
         .handle = lk_cli_get,
     },
     {
@@ -350,6 +354,7 @@ const struct lk_cli_command lk_cli_commands[] = {
         .words = {1, 1},
         .outcomes = ENDS_COMMON | ENDS(LK_OK),
         .examples = {{"lk items mails", "a table"}, {"lk items mails --json", "one object each"}},
+        .only_reads = true,
         .handle = lk_cli_items,
     },
     {
@@ -364,6 +369,7 @@ const struct lk_cli_command lk_cli_commands[] = {
         .words = {1, 1},
         .outcomes = ENDS_COMMON | ENDS(LK_OK),
         .examples = {{"lk stats mails", "one name and number a line"}},
+        .only_reads = true,
         .handle = lk_cli_stats,
     },
     {
@@ -382,7 +388,7 @@ const struct lk_cli_command lk_cli_commands[] = {
         .more_codes = "128+N  ended by signal N\n",
         .examples = {{"lk watch", "everything"},
                      {"lk watch db --json | jq -r .event", "one object an event"}},
-        .at_store = lk_cli_watch,
+        .handle = lk_cli_watch,
     },
     {
         .name = "limits",
@@ -429,7 +435,7 @@ const struct lk_cli_command lk_cli_commands[] = {
         .outcomes = ENDS_COMMON | ENDS(LK_OK),
         .examples = {{"lk doctor", "the default store"},
                      {"lk -S sqlite:/srv/locks.db doctor", "that file"}},
-        .at_store = lk_cli_doctor,
+        .handle = lk_cli_doctor,
     },
     {
         .name = "serve",

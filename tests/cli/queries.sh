@@ -21,6 +21,23 @@ lk ls --json
 expect_code 0
 expect_out ''
 
+scenario 'a command that only reads makes no store'
+absent="$work/absent.db"
+for words in ls 'show x' 'stats q' 'items q' audit doctor 'doctor --json'; do
+    # shellcheck disable=SC2086 # words are parted at blanks
+    "$LK_PROGRAM" -S "sqlite:$absent" $words >/dev/null 2>&1 || complain "$words of no store"
+    [ ! -e "$absent" ] || complain "$words has made a store"
+done
+"$LK_PROGRAM" -S "sqlite:$absent" get x >/dev/null 2>&1
+code=$?
+expect_code 1
+timeout 1 "$LK_PROGRAM" -S "sqlite:$absent" watch >/dev/null 2>&1
+code=$?
+expect_code 124
+[ ! -e "$absent" ] || complain 'get or watch has made a store'
+"$LK_PROGRAM" -S shm:lk-test-absent ls >/dev/null 2>&1 || complain 'ls of no shared memory'
+[ ! -e /dev/shm/canal.lk-test-absent ] || complain 'ls has made shared memory'
+
 scenario 'ls --json: one object a part, in queue order'
 three_requests
 lk ls --json
@@ -251,6 +268,7 @@ grep -q ' by ana (nightly), ticket ' "$work/out" || complain 'what'
 grep -q '^    broken by .*@.*: host is gone$' "$work/out" || complain 'the administrator and the reason'
 
 scenario 'doctor checks the store'
+lk acquire x --owner ana
 lk doctor
 expect_code 0
 expect_err ''

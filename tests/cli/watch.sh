@@ -8,6 +8,7 @@ watcher=
 # Begins `lk watch ARGS...`; what it prints goes to $work/events.
 begin_watch() {
     : >"$work/events"
+    "$LK_PROGRAM" limits >"$work/limits" # makes the store
     # A shell starts what is in the background with SIGINT ignored.
     env --default-signal=INT "$LK_PROGRAM" watch "$@" >"$work/events" 2>"$work/watch.err" &
     watcher=$!
@@ -26,6 +27,18 @@ end_watch() {
     cp "$work/events" "$work/out"
     cp "$work/watch.err" "$work/err"
 }
+
+scenario 'a watch waits for a store that does not exist yet'
+rm -f "${LK_STORE#sqlite:}"
+: >"$work/events"
+env --default-signal=INT "$LK_PROGRAM" watch >"$work/events" 2>"$work/watch.err" &
+watcher=$!
+lk acquire db --owner ana
+until_true is_watched
+lk release db --owner ana
+until_true grep -q 'released  *db' "$work/events"
+end_watch 1
+expect_code 130
 
 scenario 'events come as they happen, with nothing set up'
 begin_watch --json

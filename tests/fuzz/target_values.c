@@ -46,15 +46,33 @@ static void read_number(const char *text, uint8_t choice) {
     }
 }
 
-static void read_duration(const char *text) {
+/* What one term comes to, such as 1.5h; *text moves behind it. Less than 0: it is none. */
+static double term_ms(const char **text) {
     static const struct {
         const char *name;
         double ms;
-    } units[] = {{"ms", 1}, {"s", 1e3}, {"", 1e3}, {"m", 6e4}, {"h", 36e5}, {"d", 864e5}};
-    size_t digits = strspn(text, "0123456789.");
+    } units[] = {{"ms", 1},    {"s", 1e3},    {"m", 6e4}, {"h", 36e5},
+                 {"d", 864e5}, {"w", 6048e5}, {"", 1e3}}; /* none: seconds */
+    size_t digits = strspn(*text, "0123456789.");
+    double number = strtod(*text, NULL);
+
+    *text += digits;
+    for (size_t i = 0; digits > 0 && i < sizeof units / sizeof units[0]; i++) {
+        size_t size = strlen(units[i].name);
+        if (strncmp(*text, units[i].name, size) == 0) {
+            *text += size;
+            return number * units[i].ms;
+        }
+    }
+    return -1;
+}
+
+static void read_duration(const char *text) {
+    const char *at = text;
     int64_t duration_ms = UNTOUCHED;
     int64_t again_ms = UNTOUCHED;
-    double plain_ms = -1;
+    double plain_ms = 0;
+    int terms = 0;
     char written[64];
     lk_error error;
     lk_outcome outcome = lk_duration_parse(text, &duration_ms, &error);
@@ -64,14 +82,15 @@ static void read_duration(const char *text) {
         return;
     }
     FUZZ_DEMAND(duration_ms >= 0 && duration_ms <= LK_DURATION_MAX_MS);
-    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
-        if (strcmp(text + digits, units[i].name) == 0) {
-            plain_ms = strtod(text, NULL) * units[i].ms;
-        }
+    for (; *at != '\0'; terms++) {
+        double ms = term_ms(&at);
+        FUZZ_DEMAND(ms >= 0);
+        plain_ms += ms;
     }
-    /* Rounded up to a whole one; a double is as exact as that needs. */
+    FUZZ_DEMAND(terms > 0);
+    /* Each term is rounded up to a whole one; a double is as exact as that needs. */
     FUZZ_DEMAND((double)duration_ms >= plain_ms * (1 - 1e-12));
-    FUZZ_DEMAND((double)duration_ms <= plain_ms * (1 + 1e-12) + 1);
+    FUZZ_DEMAND((double)duration_ms <= plain_ms * (1 + 1e-12) + terms);
     (void)snprintf(written, sizeof written, "%" PRId64 "ms", duration_ms);
     FUZZ_DEMAND(lk_duration_parse(written, &again_ms, NULL) == LK_OK && again_ms == duration_ms);
 }

@@ -3,23 +3,59 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "cli/parse/ask.h"
 #include "cli/print/say.h"
+#include "cli/store_is_there.h"
 #include "client/url.h"
 #include "form/form.h"
 #include "sql/schema.h"
 
+/* In place of a store that is not there, for a command that only reads: nothing is in it. */
+static const char nothing[] = "mem:";
+
 lk_outcome lk_cli_open(const struct lk_cli *cli, const struct lk_command_line *line,
                        lk_store **ret_store, int *ret_exit_code) {
+    const char *url = lk_command_line_text(line, LK_OPTION_STORE);
+    bool is_missing = line->command->only_reads && !lk_store_is_there(url);
     lk_error error;
-    lk_outcome outcome = lk_open(lk_command_line_text(line, LK_OPTION_STORE), ret_store, &error);
+    lk_outcome outcome = lk_open(is_missing ? nothing : url, ret_store, &error);
 
     if (outcome != LK_OK) {
         *ret_exit_code = lk_say_failure(cli, outcome, error.text);
     }
     return outcome;
+}
+
+/* As lk_store_url(), of a store that need not be there; for free(). NULL: memory, a bad URL. */
+static char *store_name(const struct lk_command_line *line) {
+    const char *url = lk_command_line_text(line, LK_OPTION_STORE);
+    char *made = NULL;
+    char *name = NULL;
+
+    if (url != NULL || lk_url_default(&made, NULL) == LK_OK) {
+        name = lk_url_without_password(url != NULL ? url : made);
+    }
+    free(made);
+    return name;
+}
+
+void lk_cli_say_empty(const struct lk_cli *cli, const struct lk_command_line *line,
+                      const char *what) {
+    char *name = NULL;
+
+    if (!cli->json && !cli->quiet && isatty(fileno(cli->out)) == 1) {
+        name = store_name(line);
+    }
+    if (name != NULL) {
+        (void)fprintf(cli->err, "lk: %s in %s%s\n", what, name,
+                      lk_store_is_there(lk_command_line_text(line, LK_OPTION_STORE))
+                          ? ""
+                          : ", which does not exist yet");
+    }
+    free(name);
 }
 
 lk_outcome lk_cli_open_at_path(const struct lk_cli *cli, const struct lk_command_line *line,
@@ -71,23 +107,51 @@ static void write_report(const struct lk_cli *cli, const lk_report *report) {
     }
 }
 
-int lk_cli_doctor(const struct lk_cli *cli, const struct lk_command_line *line, lk_store *store) {
+static int say_report(const struct lk_cli *cli, const lk_report *report) {
+    struct lk_object object;
+
+    if (!cli->json) {
+        write_report(cli, report);
+        return 0;
+    }
+    lk_form_write_report(lk_object_begin(&object), report);
+    return lk_say_object(cli, LK_OK, &object);
+}
+
+static int say_missing(const struct lk_cli *cli, const struct lk_command_line *line) {
+    char bytes[LK_ERROR_TEXT_MAX];
+    char *name = store_name(line);
+    lk_report report = {.text = bytes, .warnings = (char[]){""}};
+
+    (void)snprintf(bytes, sizeof bytes, "store: %s\nstate: not there; the first lock makes it\n",
+                   name != NULL ? name : "");
+    free(name);
+    if (cli->json) {
+        return say_report(cli, &report);
+    }
+    (void)fputs(cli->quiet ? "" : bytes, cli->out);
+    return 0;
+}
+
+int lk_cli_doctor(const struct lk_cli *cli, const struct lk_command_line *line) {
+    lk_store *store;
     lk_report *report;
     lk_error error;
-    int exit_code = 0;
+    int exit_code;
 
-    (void)line;
-    if (lk_examine(store, &report, &error) != LK_OK) {
-        return lk_say_failure(cli, error.outcome, error.text);
+    if (!lk_store_is_there(lk_command_line_text(line, LK_OPTION_STORE))) {
+        return say_missing(cli, line);
     }
-    if (cli->json) {
-        struct lk_object object;
-        lk_form_write_report(lk_object_begin(&object), report);
-        exit_code = lk_say_object(cli, LK_OK, &object);
+    if (lk_cli_open(cli, line, &store, &exit_code) != LK_OK) {
+        return exit_code;
+    }
+    if (lk_examine(store, &report, &error) == LK_OK) {
+        exit_code = say_report(cli, report);
+        lk_report_free(report);
     } else {
-        write_report(cli, report);
+        exit_code = lk_say_failure(cli, error.outcome, error.text);
     }
-    lk_report_free(report);
+    lk_close(store);
     return exit_code;
 }
 

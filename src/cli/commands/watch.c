@@ -13,12 +13,15 @@
 #include <time.h>
 
 #include "cli/interrupt.h"
+#include "cli/parse/ask.h"
 #include "cli/print/human.h"
 #include "cli/print/say.h"
+#include "cli/store_is_there.h"
 #include "form/form.h"
 
 enum {
-    CHECK_MS = 1000, /* between two checks of stdout */
+    CHECK_MS = 1000,             /* between two checks of stdout */
+    ABSENT_PAUSE_NS = 100000000, /* between two looks for a store that does not exist yet */
     WHEN_SIZE = 40,
 };
 
@@ -149,7 +152,8 @@ static int follow(const struct lk_cli *cli, lk_watch *watch, lk_cancel *cancel) 
     return exit_code;
 }
 
-int lk_cli_watch(const struct lk_cli *cli, const struct lk_command_line *line, lk_store *store) {
+static int watch_store(const struct lk_cli *cli, const struct lk_command_line *line,
+                       lk_store *store) {
     lk_watch_options options = {
         .size = sizeof options,
         .prefix = line->words[0],
@@ -177,4 +181,37 @@ int lk_cli_watch(const struct lk_cli *cli, const struct lk_command_line *line, l
     }
     signal_number = lk_interrupt_close(interrupt);
     return signal_number != 0 ? LK_EXIT_SIGNAL + signal_number : exit_code;
+}
+
+/* Waits for a store that does not exist yet; a signal ends lk meanwhile. */
+static void await_store(const struct lk_cli *cli, const char *url) {
+    struct timespec pause = {.tv_nsec = ABSENT_PAUSE_NS};
+
+    if (lk_store_is_there(url)) {
+        return;
+    }
+    while (!lk_store_is_there(url)) {
+        (void)nanosleep(&pause, NULL);
+    }
+    if (!cli->quiet && !cli->json) {
+        (void)fputs("lk: NOTE: the store exists now; its first events may be missing\n", cli->err);
+    }
+}
+
+int lk_cli_watch(const struct lk_cli *cli, const struct lk_command_line *line) {
+    lk_store *store;
+    char *prefix = NULL;
+    lk_error error;
+    int exit_code;
+
+    if (line->words[0] != NULL && lk_ask_path(line->words[0], &prefix, &error) != LK_OK) {
+        return lk_say_failure(cli, error.outcome, error.text);
+    }
+    free(prefix);
+    await_store(cli, lk_command_line_text(line, LK_OPTION_STORE));
+    if (lk_cli_open(cli, line, &store, &exit_code) == LK_OK) {
+        exit_code = watch_store(cli, line, store);
+        lk_close(store);
+    }
+    return exit_code;
 }
