@@ -23,7 +23,7 @@ enum { TTL_MS = 3600000 };
 struct waiter {
     pthread_t thread;
     struct lk_engine *engine;
-    char owner[16];
+    char owner[24];
     struct pending_call pending;
     int64_t until_us;
     lk_outcome outcome; /* of asking again, after the wait */
