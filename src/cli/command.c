@@ -40,7 +40,9 @@ const struct lk_cli_command lk_cli_commands[] = {
         .summary = "run a command under a lease",
         .text = "Waits for the lease, runs CMD under it, renews the lease, and releases it when\n"
                 "CMD ends. A PART is PATH[?shared][?limit=N[&units=U]]; all are granted\n"
-                "together or none. Without --owner, each run is an owner of its own.\n"
+                "together or none. Without --owner, each run is an owner of its own; --queue\n"
+                "needs one. A run inside a run that holds the same PART is a DEADLOCK; with\n"
+                "option --inherit it uses that lease.\n"
                 "The environment of CMD has LK_STORE, LK_PATH, LK_OWNER, LK_TOKEN (of the first\n"
                 "path), LK_TOKENS (one for each path: they differ in a Redis Cluster) and\n"
                 "LK_TTL_MS. CMD never runs past the deadline that the store last promised: if\n"

@@ -9,6 +9,7 @@ export log
 # Begins `lk work ARGS...` in the background as $pool, which a script's shell has ignore SIGINT and
 # SIGQUIT otherwise.
 begin_work() {
+    : >"$work/err" # else it may be that of the pool before
     command="lk work $*"
     : >"$log"
     rm -f "$work"/go*
