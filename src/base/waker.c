@@ -88,6 +88,13 @@ int lk_waker_thrown_descriptor(struct lk_waker *waker) {
     return descriptor;
 }
 
+/* The mutex is held. A nudge is used up. */
+static bool end_sleep(struct lk_waker *waker) {
+    waker->is_on_words = false;
+    waker->is_nudged = false;
+    return waker->is_thrown;
+}
+
 bool lk_waker_sleep(struct lk_waker *waker, int64_t duration_us) {
     struct timespec end = lk_condition_instant(duration_us);
     bool is_thrown;
@@ -102,17 +109,9 @@ bool lk_waker_sleep(struct lk_waker *waker, int64_t duration_us) {
     while (!waker->is_thrown && !waker->is_nudged && status == 0) {
         status = pthread_cond_timedwait(&waker->stirred, &waker->mutex, &end);
     }
-    waker->is_nudged = false;
-    is_thrown = waker->is_thrown;
+    is_thrown = end_sleep(waker);
     pthread_mutex_unlock(&waker->mutex);
     return is_thrown;
-}
-
-/* The mutex is held. A nudge is used up. */
-static bool end_sleep(struct lk_waker *waker) {
-    waker->is_on_words = false;
-    waker->is_nudged = false;
-    return waker->is_thrown;
 }
 
 bool lk_waker_sleep_on_words(struct lk_waker *waker, const struct lk_word words[LK_WORDS],

@@ -102,7 +102,7 @@ static int finish(const struct lk_cli *cli, int exit_code) {
     errno = 0;
     if (fflush(cli->out) != 0 || failed) {
         if (errno == EPIPE || (errno == 0 && reader_has_left(cli->out))) {
-            return 128 + SIGPIPE;
+            return LK_EXIT_SIGNAL + SIGPIPE;
         }
         (void)fprintf(cli->err, "lk: INTERNAL: standard output could not be written%s%s\n",
                       errno != 0 ? ": " : "", errno != 0 ? strerror(errno) : "");

@@ -186,14 +186,12 @@ static int watch_store(const struct lk_cli *cli, const struct lk_command_line *l
 /* Waits for a store that does not exist yet; a signal ends lk meanwhile. */
 static void await_store(const struct lk_cli *cli, const char *url) {
     struct timespec pause = {.tv_nsec = ABSENT_PAUSE_NS};
+    bool is_late = false;
 
-    if (lk_store_is_there(url)) {
-        return;
-    }
-    while (!lk_store_is_there(url)) {
+    for (; !lk_store_is_there(url); is_late = true) {
         (void)nanosleep(&pause, NULL);
     }
-    if (!cli->quiet && !cli->json) {
+    if (is_late && !cli->quiet && !cli->json) {
         (void)fputs("lk: NOTE: the store exists now; its first events may be missing\n", cli->err);
     }
 }
