@@ -11,7 +11,13 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { ROUNDS_LEAST = 7, ROUNDS_SHORT = 3, SMOKE_ROUND_MS = 20, SHORT_SHARE = 4 };
+enum {
+    ROUNDS_LEAST = 7,
+    ROUNDS_SHORT = 3,
+    SMOKE_ROUND_MS = 20,
+    SHORT_SHARE = 4,
+    EMPTY_ROUNDS_MAX = 100
+};
 
 /* What the quartiles of a ratio may be apart, as a share of its median. */
 #define SPREAD_MAX 0.1
@@ -359,6 +365,17 @@ static bool is_steady(bool is_cost, const double *ours, const double *theirs, si
     return spread.high - spread.low <= SPREAD_MAX * spread.middle;
 }
 
+double bench_play(const char *what, bench_side *side, void *context) {
+    for (int again = 0; again < EMPTY_ROUNDS_MAX; again++) {
+        double figure = side(context);
+        if (figure > 0) {
+            return figure;
+        }
+        bench_progress("nothing was finished in a round, which is played again");
+    }
+    bench_give_up("%s: nothing was finished in %d rounds", what, EMPTY_ROUNDS_MAX);
+}
+
 void bench_duel(const struct bench_duel *duel) {
     double ours[BENCH_ROUNDS_MAX];
     double theirs[BENCH_ROUNDS_MAX];
@@ -372,11 +389,11 @@ void bench_duel(const struct bench_duel *duel) {
     while (count < rounds_most()
            && (count < rounds_least() || !is_steady(duel->is_cost, ours, theirs, count))) {
         if (count % 2 == 0) {
-            ours[count] = duel->ours(duel->context);
-            theirs[count] = duel->theirs(duel->context);
+            ours[count] = bench_play(duel->what, duel->ours, duel->context);
+            theirs[count] = bench_play(duel->what, duel->theirs, duel->context);
         } else {
-            theirs[count] = duel->theirs(duel->context);
-            ours[count] = duel->ours(duel->context);
+            theirs[count] = bench_play(duel->what, duel->theirs, duel->context);
+            ours[count] = bench_play(duel->what, duel->ours, duel->context);
         }
         count++;
     }

@@ -97,8 +97,14 @@ struct bench_comparison {
 
 void bench_comparison_print(const struct bench_comparison *comparison);
 
-/* One round of a side: what it did in a second, or what it cost. */
+/* One round of a side: what it did in a second, or what it cost. 0: it finished nothing. */
 typedef double bench_side(void *context);
+
+/*
+ * The figure of a round that finished something. An empty one has no ratio to any other and is
+ * played again, a hundred times at most.
+ */
+double bench_play(const char *what, bench_side *side, void *context);
 
 struct bench_duel {
     const char *what;

@@ -8,6 +8,7 @@ STYLE = """<style>
 text { font: 12px system-ui, sans-serif; fill: #222 }
 .title { font-size: 15px; font-weight: 600 }
 .small { font-size: 11px; fill: #555 }
+.section { font-size: 12px; font-weight: 600 }
 .grid { stroke: #e3e3e3 }
 .axis { stroke: #888 }
 </style>"""
@@ -47,7 +48,7 @@ def decades(low, high):
 
 def lines(title, points_of):
     """A line for each name, of points (size, middle, low, high) in microseconds."""
-    width, height, left, right, top, bottom = 720, 400, 70, 150, 46, 350
+    width, height, left, right, top, bottom = 720, 412, 70, 150, 58, 362
     every = [point for points in points_of.values() for point in points]
     across = decades(min(p[0] for p in every), max(p[0] for p in every))
     up = decades(min(p[2] for p in every), max(p[3] for p in every))
@@ -59,7 +60,7 @@ def lines(title, points_of):
     def y_of(cost):
         return bottom - math.log10(cost / up[0]) / math.log10(up[-1] / up[0]) * (bottom - top)
 
-    out = start(width, height, title)
+    out = start(width, height, title[:1].upper() + title[1:])
     for tick in across:
         out += [stroke(x_of(tick), top, x_of(tick), bottom),
                 text(x_of(tick), bottom + 16, count_text(tick), "middle")]
@@ -68,7 +69,8 @@ def lines(title, points_of):
                 text(left - 6, y_of(tick) + 4, time_text(tick), "end")]
     out += [stroke(left, bottom, width - right, bottom, "axis"),
             stroke(left, top, left, bottom, "axis"),
-            text((left + width - right) / 2, bottom + 36, "N", "middle")]
+            text((left + width - right) / 2, bottom + 36, "N", "middle"),
+            text(left, top - 6, "median time of a call", kind="small")]
     ends = []
     for number, (name, points) in enumerate(sorted(points_of.items())):
         colour = COLOURS[number % len(COLOURS)]
@@ -91,10 +93,30 @@ def lines(title, points_of):
     return "\n".join(out + ["</svg>"]) + "\n"
 
 
+def sections(rows):
+    """The rows, each section's behind its title."""
+    section = None
+    for row in rows:
+        if row["section"] != section:
+            section = row["section"]
+            yield section, None
+        yield None, row
+
+
+def verdict(row):
+    """The ratio, and whether it reaches its bar."""
+    ratio = row["ratio"]
+    figure = f"{ratio:.2f}" if ratio >= 0.1 else f"{ratio:.2g}"
+    if not row["bar"]:
+        return figure
+    return f"{figure}, {'reaches' if row['holds'] == 'yes' else 'misses'} {row['bar']:.3g}"
+
+
 def ratios(title, rows):
-    """A bar for each comparison, from 1 to its ratio, with its quartiles and its bar."""
-    left, width, step, top = 400, 860, 22, 64
-    height = top + step * len(rows) + 40
+    """A bar for each comparison, from 1 to its ratio, with its quartiles and what it must reach."""
+    left, right, width, step, top = 440, 130, 980, 22, 64
+    lines_of = list(sections(rows))
+    height = top + step * len(lines_of) + 40
     values = [row[key] for row in rows for key in ("ratio_low", "ratio", "ratio_high")]
     values += [row["bar"] for row in rows if row["bar"]] + [1.0]
     ticks = decades(min(values), max(values))
@@ -102,24 +124,30 @@ def ratios(title, rows):
     def x_of(ratio):
         ratio = min(max(ratio, ticks[0]), ticks[-1])
         share = math.log10(ratio / ticks[0]) / math.log10(ticks[-1] / ticks[0])
-        return left + share * (width - left - 60)
+        return left + share * (width - left - right)
 
     out = start(width, height, title)
-    out.append(text(16, 44, "more than 1 is ahead; whiskers are quartiles, ticks are bars"))
+    out.append(text(16, 44, "Right of 1 Lockkeeper is ahead. Thin lines: quartiles. Black marks: "
+                            "what the ratio is to reach."))
     for tick in ticks:
         out += [stroke(x_of(tick), top - 6, x_of(tick), height - 30),
                 text(x_of(tick), height - 14, f"{tick:g}", "middle")]
     out.append(stroke(x_of(1), top - 6, x_of(1), height - 30, "axis"))
-    for number, row in enumerate(rows):
+    for number, (section, row) in enumerate(lines_of):
         y = top + step * number + step / 2
+        if row is None:
+            out.append(f'<rect x="10" y="{y - 9:.1f}" width="{left - 14}" height="18" fill="#fff"/>')
+            out.append(text(16, y + 5, section if len(section) < 62 else section[:60] + "…",
+                            kind="section"))
+            continue
         colour = COLOURS[2] if row["ratio"] >= 1 else COLOURS[1]
         x1, x2 = sorted((x_of(1), x_of(row["ratio"])))
-        name = f"{row['what']} / {row['peer']}"
-        out += [text(left - 8, y + 4, name if len(name) < 68 else name[:66] + "…", "end"),
+        name = f"{row['what']}, beside {row['peer']}"
+        out += [text(left - 8, y + 4, name if len(name) < 70 else name[:68] + "…", "end"),
                 f'<rect x="{x1:.1f}" y="{y - 6:.1f}" width="{max(x2 - x1, 1):.1f}" height="12" '
                 f'fill="{colour}" opacity="0.75"/>',
                 stroke(x_of(row["ratio_low"]), y, x_of(row["ratio_high"]), y, "axis"),
-                text(max(x2, x_of(row["ratio_high"])) + 6, y + 4, f"{row['ratio']:.2f}" if row["ratio"] >= 0.1 else f"{row['ratio']:.2g}")]
+                text(width - right + 12, y + 4, verdict(row))]
         if row["bar"]:
             out.append(f'<line x1="{x_of(row["bar"]):.1f}" y1="{y - 9:.1f}" '
                        f'x2="{x_of(row["bar"]):.1f}" y2="{y + 9:.1f}" stroke="#222" '

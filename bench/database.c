@@ -179,9 +179,11 @@ static void compare(const struct database_bench *bench, const char *what, const 
 
 void database_semaphores(const struct database_bench *bench, const struct database_round *rounds,
                          size_t count) {
+    const char *peer = bench->semaphore_name != NULL ? bench->semaphore_name : "slot rows by hand";
+
     for (size_t i = 0; i < count; i++) {
-        compare(bench, rounds[i].keys == 1 ? "1 key" : "100 keys", "slot rows by hand",
-                bench->semaphore, semaphore_by_library, &rounds[i]);
+        compare(bench, rounds[i].keys == 1 ? "1 key" : "100 keys", peer, bench->semaphore,
+                semaphore_by_library, &rounds[i]);
     }
 }
 
@@ -204,6 +206,7 @@ void database_queues_beside(const struct database_bench *bench, const struct com
 }
 
 void database_dead(const struct database_bench *bench, void (*leave_dead)(void)) {
+    static const char what[] = "1 key, 1 client, among the dead";
     static const struct database_round round = {.count = 1, .keys = 1};
     struct duel duel = {bench, &round, NULL, semaphore_by_library};
     double without[DEAD_ROUNDS];
@@ -215,13 +218,13 @@ void database_dead(const struct database_bench *bench, void (*leave_dead)(void))
     }
     bench_progress("100,000 expired requests");
     for (size_t i = 0; i < count; i++) {
-        without[i] = play_ours(&duel);
+        without[i] = bench_play(what, play_ours, &duel);
     }
     leave_dead();
     for (size_t i = 0; i < count; i++) {
-        with[i] = play_ours(&duel);
+        with[i] = bench_play(what, play_ours, &duel);
     }
-    bench_comparison_print(&(struct bench_comparison){.what = "1 key, 1 client, among the dead",
+    bench_comparison_print(&(struct bench_comparison){.what = what,
                                                       .peer = "the same without them",
                                                       .unit = "/s",
                                                       .bar = 0.67,

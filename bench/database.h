@@ -24,6 +24,7 @@ struct database_bench {
     const char *url;                   /* of the store, whose queue "work" has items enough */
     const char *only;                  /* rounds whose name contains it; "": all */
     database_side *semaphore;          /* by hand: acquires and releases one of `keys` keys */
+    const char *semaphore_name;        /* NULL: "slot rows by hand" */
     database_side *queue;              /* by hand: claims and completes */
     const struct companion *companion; /* the peer, in place of a side by hand; NULL: none */
 };

@@ -12,7 +12,8 @@
  *
  * (a) A counting semaphore of slot rows in stored procedures, taken with SKIP LOCKED: no queue, no
  *     tree, no fairness, no token memory. A pair is an acquire and a release.
- * (b) A queue table: SELECT ... FOR UPDATE SKIP LOCKED, claimed in one transaction and completed in
+ * (b) The procedures of the library database-semaphore (database_semaphore.h), the same pairs.
+ * (c) A queue table: SELECT ... FOR UPDATE SKIP LOCKED, claimed in one transaction and completed in
  *     another, a procedure and a round trip each.
  */
 #include <stdio.h>
@@ -23,6 +24,7 @@
 #include "bench.h"
 #include "by_hand_mysql.h"
 #include "database.h"
+#include "database_semaphore.h"
 #include "lockkeeper/lockkeeper.h"
 
 enum { ITEMS = 400000, ITEMS_SMOKE = 3000 };
@@ -152,21 +154,33 @@ static void leave_dead(void) {
 }
 
 int main(int argc, char **argv) {
-    static const struct database_round semaphores[] = {{1, 1, 1.0},
-                                                       {8, 1, 1.0},
-                                                       {25, 1, 1.0},
-                                                       {1, DATABASE_KEYS, 1.0},
-                                                       {8, DATABASE_KEYS, 1.0},
-                                                       {25, DATABASE_KEYS, 1.0}};
+    static const struct database_round slots[] = {{1, 1, 0},
+                                                  {8, 1, 0},
+                                                  {25, 1, 0},
+                                                  {1, DATABASE_KEYS, 0},
+                                                  {8, DATABASE_KEYS, 0},
+                                                  {25, DATABASE_KEYS, 0}};
+    static const struct database_round peers[] = {{1, 1, 1.0},
+                                                  {8, 1, 1.0},
+                                                  {25, 1, 1.0},
+                                                  {1, DATABASE_KEYS, 1.0},
+                                                  {8, DATABASE_KEYS, 1.0},
+                                                  {25, DATABASE_KEYS, 1.0}};
     static const struct database_round queues[] = {{1, 1, 0}, {4, 1, 0}, {16, 1, 0}};
     struct database_bench bench = {
         .only = argc > 1 ? argv[1] : "", .semaphore = semaphore_by_hand, .queue = queue_by_hand};
+    struct database_bench beside_peer;
 
     bench.url = by_hand_url();
     bench_begin("bench-mysql", "A store in MariaDB, beside procedures and loops by hand");
     prepare(bench.url);
+    database_semaphore_prepare();
     bench_title_print("Acquire + release of a counting semaphore");
-    database_semaphores(&bench, semaphores, sizeof semaphores / sizeof semaphores[0]);
+    beside_peer = bench;
+    beside_peer.semaphore = database_semaphore_pairs;
+    beside_peer.semaphore_name = database_semaphore_name;
+    database_semaphores(&beside_peer, peers, sizeof peers / sizeof peers[0]);
+    database_semaphores(&bench, slots, sizeof slots / sizeof slots[0]);
     bench_title_print("Claim + completion of an item");
     database_queues(&bench, queues, sizeof queues / sizeof queues[0]);
     bench_title_print("Acquire + release among 100,000 expired requests");

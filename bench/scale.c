@@ -19,6 +19,7 @@
 
 enum {
     SIZES_MAX = 8,
+    CHARTS_MAX = 3, /* of one filling */
     FILLERS = 8,
     SAMPLES = 15,
     SAMPLES_MS = 3000, /* no more are taken after so long */
@@ -29,7 +30,7 @@ enum {
 struct scale {
     const char *name;
     lk_store *store;
-    size_t turn; /* of the line: who holds it, by number */
+    size_t turn; /* of the line: the number of its holder */
 };
 
 /* One chart: how the store is grown, what is measured, and how much dearer it may become. */
@@ -43,7 +44,12 @@ struct series {
     void (*measure)(struct scale *scale, size_t size, size_t sample);
 };
 
-static int64_t excluded_ns; /* of the sample that is being taken: what does not belong to it */
+/* Of the sample that is being taken: what does not belong to it, and how many share the rest. */
+static int64_t excluded_ns;
+static double shared_by;
+
+/* Some calls after the other are one sample, so that a short one is not lost in the noise. */
+enum { SAMPLE_NS = 2000000, CALLS_MAX = 50 };
 
 /* ---- filling --------------------------------------------------------------------------------- */
 
@@ -152,6 +158,35 @@ static void measure_line_queue(struct scale *scale, size_t size, size_t sample) 
     queue_and_leave(scale, "line");
 }
 
+/* In a line of ten, which the first measurement makes, and which stays. */
+static void measure_short_line(struct scale *scale, size_t size, size_t sample) {
+    enum { SHORT = 10 };
+    char owner[NAME_BYTES];
+    lk_error error = {0};
+
+    (void)size;
+    for (size_t i = 0; sample == SAMPLES && i <= SHORT; i++) {
+        (void)snprintf(owner, sizeof owner, "short%zu", i);
+        bench_must(bench_ask(scale->store, "short", owner, LK_QUEUE, &error),
+                   i == 0 ? LK_GRANTED : LK_WAITING, "short", &error);
+    }
+    queue_and_leave(scale, "short");
+}
+
+/* What a list costs for each request that is in it. */
+static void measure_show(struct scale *scale, size_t size, size_t sample) {
+    lk_listing *listing = NULL;
+    lk_error error = {0};
+
+    (void)sample;
+    bench_must(lk_show(scale->store, "line", &listing, &error), LK_OK, "line", &error);
+    if (listing->count != size + 1) {
+        bench_give_up("a line of %zu is shown as one of %zu", size + 1, listing->count);
+    }
+    lk_listing_free(listing);
+    shared_by = (double)(size + 1);
+}
+
 /* The holder lets go and the first one in line asks; then the holder joins again, for nothing. */
 static void measure_give_on(struct scale *scale, size_t size, size_t sample) {
     char path[NAME_BYTES];
@@ -168,7 +203,7 @@ static void measure_give_on(struct scale *scale, size_t size, size_t sample) {
     bench_must(bench_ask(scale->store, path, next, LK_QUEUE, &error), LK_GRANTED, path, &error);
     begun_ns = bench_now_ns();
     bench_must(bench_ask(scale->store, path, holder, LK_QUEUE, &error), LK_WAITING, path, &error);
-    excluded_ns = bench_now_ns() - begun_ns;
+    excluded_ns += bench_now_ns() - begun_ns;
 }
 
 /* ---- charts ---------------------------------------------------------------------------------- */
@@ -182,6 +217,14 @@ static const struct series beside = {
     .name = name_other,
     .style = LK_TRY,
     .measure = measure_pair,
+};
+static const struct series crowded = {
+    .title = "Size: queueing in a line of 10 beside N other locks, and withdrawing",
+    .sizes = {100, 1000, 10000, 100000, 1000000},
+    .bars = {0, 1.3, 1.3, 1.3, 1.3},
+    .name = name_other,
+    .style = LK_TRY,
+    .measure = measure_short_line,
 };
 static const struct series refused = {
     .title = "Size: a try on the parent of N held children",
@@ -216,10 +259,36 @@ static const struct series given = {
     .measure = measure_give_on,
 };
 
+static const struct series shown = {
+    .title = "Size: a line of N is shown, for each in it",
+    .sizes = {10, 100, 1000, 10000},
+    .bars = {0, 2, 2, 2},
+    .name = name_waiter,
+    .style = LK_QUEUE,
+    .measure = measure_show,
+};
+
 struct costs {
     double medians_us[SIZES_MAX];
     size_t count;
 };
+
+/* The mean of some calls, in nanoseconds. */
+static double take_sample(struct scale *scale, const struct series *series, size_t size,
+                          size_t sample) {
+    int64_t begun_ns = bench_now_ns();
+    int64_t taken_ns = 0;
+    int calls = 0;
+
+    excluded_ns = 0;
+    shared_by = 1;
+    while (calls == 0 || (taken_ns < SAMPLE_NS && calls < CALLS_MAX)) {
+        series->measure(scale, size, sample);
+        calls++;
+        taken_ns = bench_now_ns() - begun_ns - excluded_ns;
+    }
+    return (double)taken_ns / calls / shared_by;
+}
 
 static void take_samples(struct scale *scale, const struct series *series, size_t size,
                          struct costs *costs) {
@@ -229,13 +298,8 @@ static void take_samples(struct scale *scale, const struct series *series, size_
 
     series->measure(scale, size, SAMPLES); /* plans are made, and do not count */
     while (count < SAMPLES && (count == 0 || bench_now_ns() < until_ns)) {
-        int64_t begun_ns = bench_now_ns();
-        double took_ns;
-
-        excluded_ns = 0;
-        series->measure(scale, size, count);
-        took_ns = (double)(bench_now_ns() - begun_ns - excluded_ns);
-        samples[count++] = took_ns / 1e3;
+        samples[count] = take_sample(scale, series, size, count) / 1e3;
+        count++;
     }
     bench_title_print(series->title);
     bench_point_print(scale->name, size, samples, count, "us");
@@ -270,7 +334,7 @@ static void end_line(struct scale *scale) {
 /* Several charts of one filling: their sizes are the same, or the first ones of it. */
 static void run(struct scale *scale, const struct series *const *charts, size_t count) {
     const struct series *series = charts[0];
-    struct costs costs[2] = {{.count = 0}};
+    struct costs costs[CHARTS_MAX] = {{.count = 0}};
     size_t most = bench_is_short() ? 3 : bench_count(SIZES_MAX, 2);
     size_t there = 0;
 
@@ -302,8 +366,8 @@ static void run(struct scale *scale, const struct series *const *charts, size_t 
 }
 
 int main(int argc, char **argv) {
-    static const struct series *const lines[] = {&line, &given};
-    static const struct series *const pairs[] = {&beside};
+    static const struct series *const lines[] = {&line, &given, &shown};
+    static const struct series *const pairs[] = {&beside, &crowded};
     static const struct series *const parents[] = {&refused, &parent};
     struct scale scale = {.name = argc > 1 ? argv[1] : ""};
     char title[BENCH_TEXT_BYTES];
@@ -314,8 +378,8 @@ int main(int argc, char **argv) {
     (void)snprintf(title, sizeof title, "Cost against size: %s", scale.name);
     bench_begin("bench-scale", title);
     scale.store = bench_store_open(bench_store_url(argv[2], argc > 3 ? argv[3] : NULL));
-    run(&scale, lines, 2);
-    run(&scale, pairs, 1);
+    run(&scale, lines, 3);
+    run(&scale, pairs, 2);
     run(&scale, parents, 2);
     lk_close(scale.store);
     bench_store_end();

@@ -44,8 +44,8 @@ static void open_store(struct service *service, const char *folder) {
 }
 
 static void load(struct service *service) {
-    const struct lk_model_config config = lk_core_model_config(service->core);
     struct lk_times times = now();
+    const struct lk_model_config config = lk_core_model_config(service->core, &times);
     struct lk_core_snapshot *image;
     lk_error error;
 

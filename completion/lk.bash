@@ -39,7 +39,7 @@ _lk() {
     local candidate about
     while IFS=$'\t' read -r candidate about; do
         [[ $candidate == "$kept" ]] && continue
-        [[ $candidate == *[:=] ]] && compopt -o nospace 2>/dev/null
+        [[ $candidate == *[:=/] ]] && compopt -o nospace 2>/dev/null
         printf -v candidate %q "${candidate#"$kept"}"
         COMPREPLY+=("$candidate")
     done < <("${words[0]}" __complete "${words[@]:1}" 2>/dev/null)

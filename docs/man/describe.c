@@ -35,7 +35,8 @@ static void write_strong(const char *text) {
     putchar('*');
 }
 
-static void write_option(const struct lk_option *option) {
+static void write_option(const struct lk_cli_command *command, enum lk_option_id id) {
+    const struct lk_option *option = lk_option_at(id);
     char name[64];
 
     if (option->letter != 0) {
@@ -49,7 +50,7 @@ static void write_option(const struct lk_option *option) {
         (void)printf(" _%s_", option->value);
     }
     (void)fputs("\n\t", stdout);
-    for (const char *line = option->help; *line != '\0';) {
+    for (const char *line = lk_cli_command_option_help(command, id); *line != '\0';) {
         size_t size = strcspn(line, "\n");
         write_plain(line, size);
         putchar(line[size] == '\n' ? ' ' : '\n');
@@ -58,9 +59,9 @@ static void write_option(const struct lk_option *option) {
     putchar('\n');
 }
 
-static void write_outcome(lk_outcome outcome) {
+static void write_outcome(lk_outcome outcome, const char *text) {
     (void)printf("*%d*\n\t%s: ", lk_outcome_exit_code(outcome), lk_outcome_name(outcome));
-    write_all(lk_outcome_text(outcome));
+    write_all(text);
     (void)fputs("\n\n", stdout);
 }
 
@@ -85,13 +86,18 @@ static void write_more_codes(const char *lines) {
     }
 }
 
-static void write_exit_codes(unsigned outcomes, const char *more) {
+/* `command` NULL: of the program as a whole. */
+static void write_exit_codes(const struct lk_cli_command *command, unsigned outcomes,
+                             const char *more) {
     (void)fputs("# EXIT STATUS\n\n", stdout);
     for (int code = 0; code <= EXIT_CODE_MAX; code++) {
         for (int outcome = 0; outcome < LK_OUTCOME_COUNT; outcome++) {
             if ((outcomes & (1u << outcome)) != 0
                 && lk_outcome_exit_code((lk_outcome)outcome) == code) {
-                write_outcome((lk_outcome)outcome);
+                write_outcome((lk_outcome)outcome,
+                              command != NULL
+                                  ? lk_cli_command_outcome_text(command, (lk_outcome)outcome)
+                                  : lk_outcome_text((lk_outcome)outcome));
             }
         }
     }
@@ -107,14 +113,14 @@ static void begin_command(const struct lk_cli_command *command) {
     write_all(command->text);
     (void)fputs("\n\nPARTs, durations, stores, owners: *lk*(1).\n\n# OPTIONS\n\n", stdout);
     for (int id = 0; id < LK_OPTION_COUNT; id++) {
-        if ((command->options & LK_OPTION_BIT(id)) != 0) {
-            write_option(lk_option_at((enum lk_option_id)id));
+        if (lk_cli_command_lists(command, (enum lk_option_id)id)) {
+            write_option(command, (enum lk_option_id)id);
         }
     }
 }
 
 static void end_command(const struct lk_cli_command *command) {
-    write_exit_codes(command->outcomes, command->more_codes);
+    write_exit_codes(command, command->outcomes, command->more_codes);
     (void)fputs("# EXAMPLES\n\n", stdout);
     for (const struct lk_example *example = command->examples; example->line != NULL; example++) {
         write_strong(example->line);
@@ -130,7 +136,8 @@ static void begin_program(void) {
                  "lk - locks, semaphores and batches with leases, for processes and machines\n\n"
                  "# SYNOPSIS\n\n*lk* [*-S* _URL_] _COMMAND_ ...\n\n# COMMANDS\n\n",
                  lk_version());
-    for (const struct lk_cli_command *command = lk_cli_commands; command->name != NULL; command++) {
+    for (size_t i = 0; lk_cli_command_at(i) != NULL; i++) {
+        const struct lk_cli_command *command = lk_cli_command_at(i);
         (void)printf("*lk-%s*(1)\n\t%s\n\n", command->name, command->summary);
     }
 }
@@ -138,10 +145,11 @@ static void begin_program(void) {
 static void end_program(void) {
     unsigned outcomes = 0;
 
-    for (const struct lk_cli_command *command = lk_cli_commands; command->name != NULL; command++) {
+    for (size_t i = 0; lk_cli_command_at(i) != NULL; i++) {
+        const struct lk_cli_command *command = lk_cli_command_at(i);
         outcomes |= command->outcomes;
     }
-    write_exit_codes(outcomes, NULL);
+    write_exit_codes(NULL, outcomes, NULL);
     (void)fputs("# SEE ALSO\n\n*lockkeeper-rules*(7), *lk-stores*(7), *liblockkeeper*(3), "
                 "*flock*(1)\n",
                 stdout);

@@ -75,14 +75,17 @@ typedef struct lk_store lk_store;
  *   postgresql://HOST/DATABASE  a PostgreSQL database
  *   mysql://HOST/DATABASE       a MySQL or MariaDB database; mariadb: is the same
  *   redis://HOST                a Redis server or cluster; rediss: (TLS) is LK_UNSUPPORTED so far
- *   lk://HOST                   a service, lk-serve(1)
+ *   lk://HOST                   a service, lk-serve(1); lks://HOST: over TLS
  *   lk+unix:PATH                a service, by its socket on this machine
  *   shm:NAME                    shared memory of this machine; limits only
  *   mem:                        the memory of this process, for tests
- * A scheme that this build does not contain is LK_UNSUPPORTED. `url` NULL means $LK_STORE, else a
- * SQLite file under ${XDG_STATE_HOME:-~/.local/state}/lockkeeper/locks.db, created on first use.
+ * A scheme that this build does not contain is LK_UNSUPPORTED. `url` NULL means $LK_STORE, else the
+ * store that lockkeeper.conf(5) names: the user's in ${XDG_CONFIG_HOME:-~/.config}, else /etc's;
+ * else a SQLite file of this user, ${XDG_STATE_HOME:-~/.local/state}/lockkeeper/locks.db, created
+ * on first use.
  * Blocks while the store is set up. Returns LK_OK with *ret_store, to be closed with lk_close(); or
- * LK_INVALID (the URL), LK_UNSUPPORTED (no such engine here, or not on this file system),
+ * LK_INVALID (the URL, or a line of a configuration file), LK_UNSUPPORTED (no such engine here, or
+ * not on this file system),
  * LK_DENIED (rights), LK_UNAVAILABLE or LK_INTERNAL, with nothing opened and nothing changed.
  */
 LK_PUBLIC lk_outcome lk_open(const char *url, lk_store **ret_store, lk_error *error);
@@ -97,6 +100,14 @@ LK_PUBLIC void lk_close(lk_store *store);
 
 /* The URL of the store, without any password. Valid until lk_close(). */
 LK_PUBLIC const char *lk_store_url(const lk_store *store);
+
+/*
+ * How long the store has not answered: milliseconds since the first ask, wait or renewal of this
+ * handle that is still unanswered was sent, one that is under way included; 0 while there is none.
+ * The reason is in *error (may be NULL), empty until an attempt has failed. Asks nothing and does
+ * not block; any thread may call it, also while others wait.
+ */
+LK_PUBLIC int64_t lk_away_ms(lk_store *store, lk_error *error);
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
@@ -123,9 +134,15 @@ typedef struct lk_request {
     lk_cancel *cancel;     /* lets another thread end the wait; NULL: none */
     int64_t patience_ms;   /* how long to retry an unreachable store before LK_UNAVAILABLE;
                               0: 10 s, and with LK_WAIT as long as the wait lasts */
-    bool value;            /* return the first part's value with the grant (rule R15) */
+    bool value;            /* return the values of all parts with the grant (rule R15) */
     bool outlives;         /* the lease must outlive this process, or was taken by another one:
                               refused where leases are bound to processes (shm:) */
+    bool bound;            /* services only, else LK_UNSUPPORTED: the request, or lease, also ends
+                              with the connection that made it (rule R18), at the latest when the
+                              store is closed or the process ends. ttl_ms 0 is then 366 days.
+                              With lk_acquire() the lease has a connection of its own, and is lost
+                              as soon as that has ended, or 20 s after the service was last heard
+                              on it; abandoning it ends it. With lk_ask() nothing watches it */
 } lk_request;
 
 static inline lk_request lk_request_init(const char *const *parts, size_t part_count) {
@@ -153,6 +170,13 @@ typedef struct lk_blocker_info {
 /* A `position` is exact up to here. If more requests block one, a store may count fewer (R20). */
 #define LK_POSITION_EXACT 16
 
+/* The value at the path of one part (rule R15). */
+typedef struct lk_part_value {
+    void *value; /* value_size bytes and a 0; NULL: there is none */
+    size_t value_size;
+    bool in_doubt; /* its last holder perished; what it describes may be half done */
+} lk_part_value;
+
 /* The result of a request, renewal or release. Free with lk_result_free(). */
 typedef struct lk_result {
     lk_outcome outcome;
@@ -172,13 +196,17 @@ typedef struct lk_result {
     size_t blocker_count;
     char **cycle; /* LK_DEADLOCK: owners, the caller first */
     size_t cycle_count;
-    void *value; /* if requested and present (rule R15): value_size bytes and a 0; else NULL */
+    void *value; /* the first part's, if requested and present (rule R15): value_size bytes and
+                    a 0; else NULL */
     size_t value_size;
-    bool in_doubt; /* the value: its last holder perished; what it describes may be half done */
+    bool in_doubt; /* the first part's value */
     uint64_t
         *tokens; /* of a batch over several nodes (rule R14): a token for each part; else NULL */
     size_t token_count;
-    bool requeued; /* the store lost the request while it waited, and it was queued again */
+    bool requeued;         /* the store lost the request while it waited, and it was queued again */
+    lk_part_value *values; /* if requested, with the grant: one for each part, as in `paths`; else
+                              NULL */
+    size_t value_count;
 } lk_result;
 
 LK_PUBLIC void lk_result_free(lk_result *result); /* accepts NULL */
@@ -198,17 +226,18 @@ LK_PUBLIC lk_outcome lk_ask(lk_store *store, const lk_request *request, lk_resul
 
 /*
  * Renews a lease: its deadline is ttl_ms from now. Uses the request's parts (modes are ignored),
- * owner (required) and ttl_ms (0: the previous one). token 0: any token. Returns LK_OK; LK_LOST:
- * not held, or revoked; nothing changed.
+ * owner and ttl_ms (0: the previous one). token 0: any token of that owner's. owner NULL: the lease
+ * that has this token at the first part's path, of any owner; the result names it. Returns LK_OK;
+ * LK_LOST: not held, or revoked; nothing changed; LK_INVALID: neither owner nor token.
  */
 LK_PUBLIC lk_outcome lk_renew(lk_store *store, const lk_request *request, uint64_t token,
                               lk_result **ret_result, lk_error *error);
 
 /*
  * Ends a lease, or withdraws a waiting request. Uses the request's parts (modes are ignored) and
- * owner (required). Returns LK_OK; LK_LOST: there is none, or it has another token; nothing
- * changed. A call repeated within five minutes, with the token of the lease that it ended, returns
- * LK_OK again.
+ * owner; owner NULL as for lk_renew(). Returns LK_OK; LK_LOST: there is none, or it has another
+ * token; nothing changed; LK_INVALID: neither owner nor token. A call repeated within five minutes,
+ * with the owner and the token of the lease that it ended, returns LK_OK again.
  */
 LK_PUBLIC lk_outcome lk_release(lk_store *store, const lk_request *request, uint64_t token,
                                 lk_result **ret_result, lk_error *error);
@@ -220,9 +249,10 @@ LK_PUBLIC void lk_owner_make(char ret_owner[129]);
 
 /*
  * A path can keep a value of up to LK_VALUE_MAX bytes, of any kind. The value outlives leases. A
- * request can return it with the grant (lk_request.value), and a release can write it. When an
- * exclusive lease that requested the value perishes or is broken at once, the value is in doubt
- * until the next put: the holder may have died half-way through what the value describes.
+ * request can return the values of its parts with the grant (lk_request.value), and a release can
+ * write them. When an exclusive lease that requested values perishes or is broken at once, the
+ * values of its exclusive parts are in doubt until the next put: the holder may have died half-way
+ * through what they describe.
  */
 #define LK_VALUE_MAX 65536
 
@@ -230,12 +260,30 @@ LK_PUBLIC void lk_owner_make(char ret_owner[129]);
  * Like lk_release(), and writes a value to the first part's path in the same operation; value_size
  * 0 writes an empty one. Returns LK_OK: released and written; LK_LOST: the lease was not held, or
  * its first part is not exclusive: nothing was written, and an existing lease stays; LK_INVALID:
- * too large. A call repeated within five minutes, with the token of the lease that it ended,
- * returns LK_OK and does not write again.
+ * too large. A call repeated within five minutes, with the owner and the token of the lease that it
+ * ended, returns LK_OK and does not write again.
  */
 LK_PUBLIC lk_outcome lk_release_put(lk_store *store, const lk_request *request, uint64_t token,
                                     const void *value, size_t value_size, lk_result **ret_result,
                                     lk_error *error);
+
+/* What a release writes to the path of one of its parts. Everything is borrowed. */
+typedef struct lk_part_put {
+    const char *path;  /* of a part of the request; NULL: of the first one */
+    const void *value; /* up to LK_VALUE_MAX bytes; NULL with size 0: an empty one */
+    size_t value_size;
+} lk_part_put;
+
+/*
+ * The same for several parts, each of which is named at most once; a part that is not named keeps
+ * its value. All values are written, or none: each named part must be exclusive, else LK_LOST.
+ * LK_INVALID, with nothing done: too large, or a path that is no part of the request or is named
+ * twice. Where parts lie on several nodes (rule R14), each node decides about its own parts: on any
+ * other outcome than LK_OK some of them may have been released with their values written.
+ */
+LK_PUBLIC lk_outcome lk_release_put_all(lk_store *store, const lk_request *request, uint64_t token,
+                                        const lk_part_put *puts, size_t put_count,
+                                        lk_result **ret_result, lk_error *error);
 
 typedef struct lk_value {
     void *bytes; /* `size` bytes and a terminating 0 */
@@ -298,7 +346,17 @@ LK_PUBLIC lk_outcome lk_lease_release(lk_lease *lease, lk_error *error);
 LK_PUBLIC lk_outcome lk_lease_release_put(lk_lease *lease, const void *value, size_t value_size,
                                           lk_error *error);
 
-/* Stops the keep-alive and frees the handle; the lease stays held until its deadline. */
+/*
+ * The same for several parts, as lk_release_put_all(). LK_INVALID also: a named part is not
+ * exclusive. On LK_INVALID and LK_UNSUPPORTED nothing is done, and the handle stays valid.
+ */
+LK_PUBLIC lk_outcome lk_lease_release_put_all(lk_lease *lease, const lk_part_put *puts,
+                                              size_t put_count, lk_error *error);
+
+/*
+ * Stops the keep-alive and frees the handle. The lease stays held until its deadline; one that is
+ * bound ends (rule R18).
+ */
 LK_PUBLIC void lk_lease_abandon(lk_lease *lease); /* accepts NULL */
 
 LK_PUBLIC uint64_t lk_lease_token(const lk_lease *lease);
@@ -452,6 +510,19 @@ typedef struct lk_report {
 
 LK_PUBLIC void lk_report_free(lk_report *report); /* accepts NULL */
 LK_PUBLIC lk_outcome lk_examine(lk_store *store, lk_report **ret_report, lk_error *error);
+
+/*
+ * Copies the whole store, as it is at one moment, to the new file `path`, which only this user can
+ * read. The file has that name only once it is complete and flushed, and is a store itself:
+ * `sqlite:PATH`. Of a service this is a copy of its file, for which its users need the right
+ * `admin` at `/`. Blocks for as long as the disk and the network take; other processes use the
+ * store meanwhile, other threads' calls of this lk_store wait. Returns LK_OK; LK_INVALID (there is
+ * such a file); LK_UNSUPPORTED (this store is copied by its server's own tools, or a service keeps
+ * no file); LK_FULL (a service makes one copy at a time); LK_DENIED or LK_UNAVAILABLE (the copy
+ * cannot be written, or the store not read); LK_INTERNAL. Unless LK_OK is returned, nothing stays
+ * of the copy.
+ */
+LK_PUBLIC lk_outcome lk_backup(lk_store *store, const char *path, lk_error *error);
 
 #ifdef __cplusplus
 }

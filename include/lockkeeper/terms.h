@@ -65,10 +65,11 @@ typedef enum lk_watch_kind {
     LK_WATCH_RETRIED = 13, /* given back by its claimant, to be claimed again */
     LK_WATCH_PARKED = 14,  /* given back or perished for the last time */
     LK_WATCH_UNPARKED = 15,
-    LK_WATCH_GAP = 16 /* the events up to `sequence` are not known (any more) */
+    LK_WATCH_GAP = 16,    /* the events up to `sequence` are not known (any more) */
+    LK_WATCH_DROPPED = 17 /* removed without being claimed; not done */
 } lk_watch_kind;
 
-enum { LK_WATCH_KIND_COUNT = 17 };
+enum { LK_WATCH_KIND_COUNT = 18 };
 
 /* The lower-case name: "queued", "value_written", "gap". Static storage; never NULL. */
 LK_PUBLIC const char *lk_watch_kind_name(lk_watch_kind kind);

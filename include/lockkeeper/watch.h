@@ -33,7 +33,7 @@
 extern "C" {
 #endif
 
-/* One event. Fields that do not apply to its kind are NULL or 0. */
+/* One event. Fields that do not apply to its kind are NULL or 0. All texts belong to the watch. */
 typedef struct lk_watch_event {
     lk_watch_kind kind;
     lk_outcome refusal; /* LK_WATCH_REFUSED: LK_BUSY, LK_DEADLOCK or LK_FULL; else LK_OK */
@@ -50,6 +50,8 @@ typedef struct lk_watch_event {
     char *id;
     uint32_t attempt;
     bool is_deletion; /* LK_WATCH_VALUE_WRITTEN: the value was deleted */
+    char *by;         /* LK_WATCH_BROKEN: the administrator; lk_break_request.by */
+    char *reason;     /* LK_WATCH_BROKEN: lk_break_request.reason */
 } lk_watch_event;
 
 typedef struct lk_watch lk_watch;

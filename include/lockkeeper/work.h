@@ -44,6 +44,7 @@ typedef struct lk_push_request {
     int64_t delay_ms;         /* not claimed before this time has passed; up to 366 days */
     const char *const *needs; /* parts that a claim locks as well, up to 15 */
     size_t need_count;
+    int32_t priority; /* -32768 to 32767: the greatest is claimed first; 0: the default */
 } lk_push_request;
 
 /*
@@ -53,6 +54,25 @@ typedef struct lk_push_request {
  */
 LK_PUBLIC lk_outcome lk_push(lk_store *store, const lk_push_request *request, bool *ret_added,
                              lk_error *error);
+
+#define LK_MANY_MAX 1000 /* items of one call that is about several */
+
+/* Of one lk_push_many(). */
+typedef struct lk_push_counts {
+    uint64_t added;
+    uint64_t duplicates; /* pushes of items that the queue already had */
+} lk_push_counts;
+
+/*
+ * Adds several items to one queue: 1 to LK_MANY_MAX requests in an array, all with the same queue
+ * and the same `size`. The store decides on all of them in one transaction. Returns LK_OK, also
+ * when some are duplicates; LK_FULL (a configured bound): those for which there was room are added.
+ * *ret_counts (may be NULL) is set in both cases. After LK_UNAVAILABLE all are added or none is
+ * (over lk://: perhaps some), and the call can be repeated. LK_INVALID, when any request is: none
+ * is added. LK_UNSUPPORTED: the store does not decide on several items together.
+ */
+LK_PUBLIC lk_outcome lk_push_many(lk_store *store, const lk_push_request *requests, size_t count,
+                                  lk_push_counts *ret_counts, lk_error *error);
 
 /* Zero the fields you do not set, and set `size`. */
 typedef struct lk_claim_request {
@@ -89,8 +109,9 @@ typedef struct lk_claim_info {
 LK_PUBLIC void lk_claim_free(lk_claim_info *claim); /* accepts NULL */
 
 /*
- * Claims the oldest item that is due and can be locked. Returns LK_GRANTED with *ret_claim; LK_BUSY
- * (a try) or LK_TIMEOUT: nothing to claim; LK_CANCELLED; LK_FULL (a configured bound).
+ * Claims the first item that is due and can be locked: of those with the greatest priority the
+ * oldest. Returns LK_GRANTED with *ret_claim; LK_BUSY (a try) or LK_TIMEOUT: nothing to claim;
+ * LK_CANCELLED; LK_FULL (a configured bound).
  * Blocks for wait_ms at most, and for an unreachable store as patience_ms says. If an answer is
  * lost, the call repeats its question and never claims a second item. After LK_UNAVAILABLE, or
  * LK_CANCELLED while the store is unreachable, an item may stay claimed, unknown to any worker,
@@ -101,6 +122,26 @@ LK_PUBLIC void lk_claim_free(lk_claim_info *claim); /* accepts NULL */
 LK_PUBLIC lk_outcome lk_claim_next(lk_store *store, const lk_claim_request *request,
                                    lk_claim_info **ret_claim, lk_error *error);
 
+#define LK_CLAIMS_MAX 256 /* of one lk_claim_many() */
+
+typedef struct lk_claim_list {
+    lk_claim_info **claims; /* in the order in which their items were claimed */
+    size_t count;
+} lk_claim_list;
+
+LK_PUBLIC void lk_claim_list_free(lk_claim_list *list); /* accepts NULL; frees the claims, too */
+
+/*
+ * Claims up to `max` items (1 to LK_CLAIMS_MAX) in one decision: as many calls of lk_claim_next()
+ * at one moment. Their claims have one owner and one token, but each is a lease of its own, to be
+ * kept alive and ended by itself. Returns LK_GRANTED with *ret_list, which has one claim at least;
+ * the other outcomes are those of lk_claim_next(). Does not wait for `max` items: LK_GRANTED comes
+ * as soon as there is one. The request must not have a table: LK_UNSUPPORTED, as in a store that
+ * does not decide on several items together.
+ */
+LK_PUBLIC lk_outcome lk_claim_many(lk_store *store, const lk_claim_request *request, size_t max,
+                                   lk_claim_list **ret_list, lk_error *error);
+
 /*
  * Ends a claim and removes the item. Returns LK_OK; LK_LOST: the item is not claimed by this owner
  * (any more), or with another token; nothing changed. token 0: any token. A call repeated within
@@ -110,6 +151,17 @@ LK_PUBLIC lk_outcome lk_done(lk_store *store, const char *queue, const char *id,
                              uint64_t token, lk_error *error);
 
 /*
+ * Ends 1 to LK_MANY_MAX claims of one owner as lk_done() does, in one decision. token 0: any token.
+ * Returns LK_OK; LK_LOST: some are not claimed by this owner (any more), or with another token; the
+ * others are done all the same. *ret_done (may be NULL) is set in both cases to how many are done.
+ * After LK_UNAVAILABLE all have ended or none has (over lk://: perhaps some). LK_UNSUPPORTED: the
+ * store does not decide on several items together.
+ */
+LK_PUBLIC lk_outcome lk_done_many(lk_store *store, const char *queue, const char *const *ids,
+                                  size_t count, const char *owner, uint64_t token,
+                                  uint64_t *ret_done, lk_error *error);
+
+/*
  * Gives an item back. It can be claimed again after `delay_ms` (0: at once; up to 366 days), in its
  * old place; or it is parked, if the claim's maximum of attempts is reached. Outcomes as of
  * lk_done().
@@ -117,8 +169,50 @@ LK_PUBLIC lk_outcome lk_done(lk_store *store, const char *queue, const char *id,
 LK_PUBLIC lk_outcome lk_retry(lk_store *store, const char *queue, const char *id, const char *owner,
                               uint64_t token, int64_t delay_ms, lk_error *error);
 
+/* Zero the fields you do not set, and set `size`. */
+typedef struct lk_retry_request {
+    size_t size; /* sizeof(lk_retry_request) */
+    const char *queue;
+    const char *id;
+    const char *owner;
+    uint64_t token;   /* 0: any */
+    int64_t delay_ms; /* as in lk_retry() */
+    bool has_exit;    /* the work ended with `exit_code` */
+    int32_t exit_code;
+    const void *error; /* why it failed: up to 1024 bytes of any kind; NULL: not said */
+    size_t error_size;
+} lk_retry_request;
+
+/*
+ * lk_retry() that also says why. Exit code and error are kept with the item (lk_item_info) until
+ * another call gives either. Outcomes as of lk_retry(); LK_UNSUPPORTED: the store does not keep
+ * failures, and nothing has changed.
+ */
+LK_PUBLIC lk_outcome lk_retry_failed(lk_store *store, const lk_retry_request *request,
+                                     lk_error *error);
+
 /* Makes a parked item ready again, with 0 attempts. LK_LOST: there is no such parked item. */
 LK_PUBLIC lk_outcome lk_unpark(lk_store *store, const char *queue, const char *id, lk_error *error);
+
+/*
+ * Unparks all parked items of a queue, many in one decision. Returns LK_OK. *ret_unparked (may be
+ * NULL) is set in every case, also when a later decision fails, to how many are unparked.
+ */
+LK_PUBLIC lk_outcome lk_unpark_all(lk_store *store, const char *queue, uint64_t *ret_unparked,
+                                   lk_error *error);
+
+/*
+ * Removes 1 to LK_MANY_MAX items that are not claimed, in one decision. They do not count as done.
+ * Returns LK_OK; LK_LOST: some are claimed, or not there; the others are removed all the same.
+ * *ret_dropped (may be NULL) is set in both cases to how many are removed. After LK_UNAVAILABLE all
+ * are removed or none is (over lk://: perhaps some).
+ */
+LK_PUBLIC lk_outcome lk_drop(lk_store *store, const char *queue, const char *const *ids,
+                             size_t count, uint64_t *ret_dropped, lk_error *error);
+
+/* Removes all parked items of a queue, many in one decision. Otherwise as lk_unpark_all(). */
+LK_PUBLIC lk_outcome lk_drop_parked(lk_store *store, const char *queue, uint64_t *ret_dropped,
+                                    lk_error *error);
 
 typedef struct lk_item_info {
     char *id;
@@ -131,6 +225,11 @@ typedef struct lk_item_info {
     int64_t expires_in_ms; /* of the claim; -1 unless claimed */
     char **needs;          /* parts, as text */
     size_t need_count;
+    int32_t priority;
+    bool has_last_exit; /* lk_retry_failed() gave `last_exit`... */
+    int32_t last_exit;
+    char *last_error; /* ...and this: `last_error_size` bytes and a terminating 0; NULL: none */
+    size_t last_error_size;
 } lk_item_info;
 
 typedef struct lk_item_list {
@@ -159,6 +258,25 @@ typedef struct lk_queue_stats {
     uint64_t parked_now;
 } lk_queue_stats;
 
+typedef struct lk_queue_info {
+    char *queue;
+    lk_queue_stats counts;
+} lk_queue_info;
+
+typedef struct lk_queue_list {
+    lk_queue_info *queues; /* ordered by the bytes of their paths */
+    size_t count;
+} lk_queue_list;
+
+LK_PUBLIC void lk_queue_list_free(lk_queue_list *list); /* accepts NULL */
+
+/*
+ * Lists the queues at or below `prefix` (NULL: all), with their counts. Returns LK_OK with
+ * *ret_list. It is read in pages: a queue that is made or forgotten meanwhile may be missing.
+ */
+LK_PUBLIC lk_outcome lk_queues(lk_store *store, const char *prefix, lk_queue_list **ret_list,
+                               lk_error *error);
+
 /* Returns LK_OK with *ret_stats: zeros for a queue that never had an item. */
 LK_PUBLIC lk_outcome lk_stats(lk_store *store, const char *queue, lk_queue_stats *ret_stats,
                               lk_error *error);
@@ -176,8 +294,10 @@ LK_PUBLIC const char *lk_stats_hint(const lk_queue_stats *stats);
  * query, and is neither an item of the queue nor done, is pushed (announced). A claim checks again
  * whether its row still matches. Names are quoted. `where`, `order` and `done` are your own SQL and
  * run unchanged; `where` and `order` must not write. An id is a whole number or a text without a
- * byte 0; rows with other ids are skipped. In the queue's paths ids are percent-encoded where R1
- * requires it. Zero the fields you do not set, and set `size`.
+ * byte 0 that makes a path with the queue's (R1); rows with other ids are skipped, counted and
+ * reported. In paths ids are percent-encoded where R1 requires it. What is known of a row, that it
+ * is done or parked, is forgotten by a finder (lk_announce(), lk_work()) that sees that it does not
+ * match any more. Zero the fields you do not set, and set `size`.
  */
 typedef struct lk_work_table {
     size_t size; /* sizeof(lk_work_table) */
@@ -217,6 +337,8 @@ typedef struct lk_announced {
     uint64_t pushed;
     uint64_t duplicates; /* found here, but pushed by another process meanwhile */
     bool has_more;       /* there may be more rows to announce now */
+    uint64_t skipped;    /* rows that match, but whose ids cannot be items'; 1000 or more: 1000.
+                            0 while there may be more rows to announce */
 } lk_announced;
 
 /*
@@ -250,6 +372,8 @@ typedef struct lk_work_counts {
     uint64_t announced;  /* R17: rows pushed */
     uint64_t duplicates; /* R17: rows found after another process had pushed them */
     uint64_t left;       /* in the queue when last announced: ready, delayed or claimed */
+    uint64_t skipped;    /* R17: rows that match, but whose ids cannot be items', when the finder
+                            last had announced all others; 1000 or more: 1000 */
 } lk_work_counts;
 
 typedef enum lk_work_step {
@@ -259,16 +383,19 @@ typedef enum lk_work_step {
     LK_WORK_PARKED = 3, /* given back for the last time */
     LK_WORK_LOST = 4,
     LK_WORK_UNKNOWN = 5,
-    LK_WORK_ANNOUNCED = 6 /* rows were pushed; not about a claim */
+    LK_WORK_ANNOUNCED = 6, /* rows were pushed; not about a claim */
+    LK_WORK_SKIPPED = 7    /* a row was skipped; not about a claim. Once for each row, and for the
+                              first few only */
 } lk_work_step;
 
 /* One step of a pool, with its counts. Valid during the callback. */
 typedef struct lk_work_progress {
     lk_work_step step;
-    const lk_claim_info *claim; /* NULL: LK_WORK_ANNOUNCED */
+    const lk_claim_info *claim; /* NULL: LK_WORK_ANNOUNCED, LK_WORK_SKIPPED */
     int64_t delay_ms;           /* LK_WORK_RETRIED: when it may be claimed again; else 0 */
     lk_work_counts counts;
-    const char *text; /* why a handled item is not done: lk_work_table.done failed; else NULL */
+    const char *text; /* why a handled item is not done: lk_work_table.done failed; which row is
+                         skipped and why; else NULL */
 } lk_work_progress;
 
 #define LK_WORK_GIVE_BACK (-1) /* give the item back without a delay: it has not failed */
@@ -280,6 +407,29 @@ typedef struct lk_work_progress {
  * must not release or free them. Runs in the thread of its worker.
  */
 typedef int lk_work_handle(void *context, const lk_claim_info *claim, lk_lease *lease);
+
+/* One item of a batch. */
+typedef struct lk_work_item {
+    const lk_claim_info *claim;
+    lk_lease *lease;
+    int status; /* to be set, as lk_work_handle() returns it; it is 0 when the handler is called */
+} lk_work_item;
+
+/*
+ * lk_work_handle() for up to lk_work_options.batch items, which were claimed in one decision: as
+ * many as there were. Each has a lease of its own, which may be lost by itself. Those that are done
+ * are ended in one decision.
+ */
+typedef void lk_work_handle_batch(void *context, lk_work_item *items, size_t count);
+
+/* Why an item is given back. All zero when lk_work() asks, but for `size`. */
+typedef struct lk_work_failure {
+    size_t size;   /* sizeof(lk_work_failure) of the library */
+    bool has_exit; /* the work ended with `exit_code` */
+    int32_t exit_code;
+    const char *text; /* `text_size` bytes, up to 1024; borrowed until the item's next step */
+    size_t text_size;
+} lk_work_failure;
 
 /* Zero the fields you do not set, and set `size`. Everything it points to is borrowed. */
 typedef struct lk_work_options {
@@ -297,12 +447,19 @@ typedef struct lk_work_options {
     int64_t retry_max_ms;  /* it doubles with each attempt up to this; 0: 5 min. Every delay is
                               cut by up to a half at random */
     bool drain;            /* end when nothing is left: nothing ready, delayed or claimed, and
-                              no row to announce */
+                              no row to announce; LK_WORK_ANNOUNCES: no row to announce */
     lk_cancel *cancel;     /* ends the pool: no more claims; running handlers finish; NULL: none */
     int64_t patience_ms;   /* how long to retry an unreachable store; 0: without limit */
     const lk_work_table
         *table;          /* R17: the source of the queue (`queue` may be NULL); NULL: no table */
     lk_work_loops loops; /* only with a table */
+    /* Asked why, when the handler has given an item back as failed; the answer is kept with the
+     * item (lk_item_info), if the store keeps failures. From the worker's thread. NULL: not said,
+     * but for a statement of the table's that failed */
+    void (*explain)(void *context, const lk_claim_info *claim, lk_work_failure *ret_failure);
+    size_t batch; /* up to LK_CLAIMS_MAX: items that `handle_batch` gets in one call, in place of
+                     `handle`; not with a table; 0: one item at a time */
+    lk_work_handle_batch *handle_batch;
 } lk_work_options;
 
 /*

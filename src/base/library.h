@@ -4,8 +4,8 @@
  * bring dozens of others: what uses no such store should neither wait for them when it starts, nor
  * need them at all.
  *
- * Who calls such a library lists the functions. library.py makes a table of them, which the calls
- * go through, and lk_library_load() fills it.
+ * A folder that calls such a library lists the functions. library.py makes a table of them, which
+ * the calls go through, and lk_library_load() fills it.
  */
 #ifndef LK_BASE_LIBRARY_H
 #define LK_BASE_LIBRARY_H

@@ -21,4 +21,12 @@ static inline bool lk_slice_equal(struct lk_slice a, struct lk_slice b) {
     return a.size == b.size && (a.size == 0 || memcmp(a.bytes, b.bytes, a.size) == 0);
 }
 
+/* Byte order, a prefix first: negative, 0 or positive. */
+static inline int lk_slice_compare(struct lk_slice a, struct lk_slice b) {
+    size_t common = a.size < b.size ? a.size : b.size;
+    int order = common > 0 ? memcmp(a.bytes, b.bytes, common) : 0;
+
+    return order != 0 ? order : (a.size > b.size) - (a.size < b.size);
+}
+
 #endif

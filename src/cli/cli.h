@@ -47,11 +47,20 @@ lk_outcome lk_cli_open_at_path(const struct lk_cli *cli, const struct lk_command
                                char **ret_path, lk_store **ret_store, int *ret_exit_code);
 
 /*
+ * The store's URL as lk_store_url() shows it, of one that need not be there; for free(). NULL:
+ * memory is exhausted, or the URL is wrong.
+ */
+char *lk_cli_store_name(const struct lk_command_line *line);
+
+/* LK_OK; or LK_INVALID: --table names a table in a file that is not there, and is not made then. */
+lk_outcome lk_cli_check_table_store(const struct lk_command_line *line, lk_error *error);
+
+/*
  * On a terminal: says on stderr that there is nothing of `what` ("nothing is held"), and names the
  * store.
  */
 void lk_cli_say_empty(const struct lk_cli *cli, const struct lk_command_line *line,
-                      const char *what);
+                      const lk_store *store, const char *what);
 
 /*
  * Whether the store can be shared with another call of the program, for commands that live on what
@@ -61,6 +70,7 @@ lk_outcome lk_cli_check_shared(const lk_store *store, lk_error *error);
 
 /* The handlers, one family a file. */
 int lk_cli_acquire(const struct lk_cli *cli, const struct lk_command_line *line);
+int lk_cli_hold(const struct lk_cli *cli, const struct lk_command_line *line);
 int lk_cli_renew(const struct lk_cli *cli, const struct lk_command_line *line);
 int lk_cli_release(const struct lk_cli *cli, const struct lk_command_line *line);
 int lk_cli_get(const struct lk_cli *cli, const struct lk_command_line *line);
@@ -71,6 +81,8 @@ int lk_cli_claim(const struct lk_cli *cli, const struct lk_command_line *line, l
 int lk_cli_done(const struct lk_cli *cli, const struct lk_command_line *line, lk_store *store);
 int lk_cli_retry(const struct lk_cli *cli, const struct lk_command_line *line, lk_store *store);
 int lk_cli_unpark(const struct lk_cli *cli, const struct lk_command_line *line, lk_store *store);
+int lk_cli_drop(const struct lk_cli *cli, const struct lk_command_line *line, lk_store *store);
+int lk_cli_queues(const struct lk_cli *cli, const struct lk_command_line *line, lk_store *store);
 int lk_cli_work(const struct lk_cli *cli, const struct lk_command_line *line);
 int lk_cli_items(const struct lk_cli *cli, const struct lk_command_line *line);
 int lk_cli_stats(const struct lk_cli *cli, const struct lk_command_line *line);
@@ -81,8 +93,10 @@ int lk_cli_show(const struct lk_cli *cli, const struct lk_command_line *line, lk
 int lk_cli_watch(const struct lk_cli *cli, const struct lk_command_line *line);
 int lk_cli_limits(const struct lk_cli *cli, const struct lk_command_line *line);
 int lk_cli_top(const struct lk_cli *cli, const struct lk_command_line *line);
+int lk_cli_backup(const struct lk_cli *cli, const struct lk_command_line *line);
 int lk_cli_doctor(const struct lk_cli *cli, const struct lk_command_line *line);
 int lk_cli_serve(const struct lk_cli *cli, const struct lk_command_line *line);
+int lk_cli_passwd(const struct lk_cli *cli, const struct lk_command_line *line);
 int lk_cli_bench(const struct lk_cli *cli, const struct lk_command_line *line);
 int lk_cli_schema(const struct lk_cli *cli, const struct lk_command_line *line);
 int lk_cli_run_command(const struct lk_cli *cli, const struct lk_command_line *line);

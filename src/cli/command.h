@@ -21,23 +21,39 @@ struct lk_example {
     const char *what; /* what it does */
 };
 
+/* What an option means to one command, where its own text would say too much or too little. */
+struct lk_own_help {
+    enum lk_option_id option;
+    const char *help; /* lines of at most 50 characters; NULL ends the list */
+};
+
+/* An option that a command does not take for a reason that its user should know. */
+struct lk_refused_option {
+    enum lk_option_id option;
+    const char *why; /* NULL: there is none such */
+};
+
 struct lk_cli_command {
     const char *name;
     const char *arguments; /* as in the synopsis; empty: none */
     const char *summary;   /* one line, for the list of commands */
     const char *text;      /* paragraphs that say more */
     lk_option_set options; /* those it takes */
+    lk_option_set idle;    /* those of them that have no effect: taken, but not in the help text */
+    struct lk_refused_option refused;
+    struct lk_own_help own_help[4];
+    const char *busy_text; /* what BUSY means to it; NULL: lk_outcome_text() */
     struct {
         int min, max; /* how many arguments it takes */
     } words;
-    lk_option_set for_words; /* with one of these, it needs no arguments */
-    lk_option_set for_tail;  /* with one of these, it needs no command */
-    bool has_tail;           /* needs `--` and a command of the user's behind it */
-    bool only_reads;         /* a store that is not there is not made: it counts as empty */
-    bool has_own_stop;       /* what SIGTSTP does to it is its own matter (stop.h) */
-    unsigned outcomes;       /* what it can end in: bits of lk_outcome */
-    const char *more_codes;  /* lines for exit codes that are no outcome's; NULL: none */
-    struct lk_example examples[5];
+    lk_option_set for_words;       /* with one of these, it needs no arguments */
+    lk_option_set for_tail;        /* with one of these, it needs no command */
+    bool has_tail;                 /* needs `--` and a command of the user's behind it */
+    bool only_reads;               /* a store that is not there is not made: it counts as empty */
+    bool has_own_stop;             /* what SIGTSTP does to it is its own matter (stop.h) */
+    unsigned outcomes;             /* what it can end in: bits of lk_outcome */
+    const char *more_codes;        /* lines for exit codes that are no outcome's; NULL: none */
+    struct lk_example examples[6]; /* ended by one without a line */
 
     /*
      * Does it. Returns the exit code. One of the two: `at_store` is called with the store of the
@@ -47,13 +63,20 @@ struct lk_cli_command {
     int (*at_store)(const struct lk_cli *cli, const struct lk_command_line *line, lk_store *store);
 };
 
-/* The table, in the order in which help lists it, ended by one without a name. */
-extern const struct lk_cli_command lk_cli_commands[];
+/* The table, in the order in which help lists it. NULL: there are not so many. */
+const struct lk_cli_command *lk_cli_command_at(size_t index);
 
 /* NULL if there is none of that name. */
 const struct lk_cli_command *lk_cli_command_by_name(const char *name);
 
-/* The command whose name is most like `name`; NULL if none is like it. */
-const struct lk_cli_command *lk_cli_command_like(const char *name);
+/* Whether its help lists an option, and with which text. */
+bool lk_cli_command_lists(const struct lk_cli_command *command, enum lk_option_id id);
+const char *lk_cli_command_option_help(const struct lk_cli_command *command, enum lk_option_id id);
+
+/* What ending with an outcome means to it. */
+const char *lk_cli_command_outcome_text(const struct lk_cli_command *command, lk_outcome outcome);
+
+/* LK_INVALID: says that there is no such command, and which one may be meant. */
+lk_outcome lk_cli_command_unknown(const char *name, lk_error *error);
 
 #endif

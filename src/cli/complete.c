@@ -6,23 +6,27 @@
  */
 #include "cli/complete.h"
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/slice.h"
 #include "cli/command.h"
+#include "cli/complete_files.h"
+#include "cli/complete_names.h"
 #include "cli/print/human.h"
-#include "cli/store_is_there.h"
-#include "lockkeeper/lockkeeper.h"
 
-enum { PATIENCE_S = 2, CANDIDATES_MAX = 1000 };
+enum { PATIENCE_S = 2, FILES_MAX = 1000 };
 
 /* Where the cursor is. */
 struct place {
     const struct lk_cli_command *command; /* NULL: none yet */
     const struct lk_option *pending;      /* whose value is at the cursor; NULL: none */
     const char *store;                    /* of -S; NULL: the default one */
+    const char *first_word;               /* the command's first argument; NULL: none yet */
+    size_t word_count;                    /* arguments of the command before the cursor */
     bool is_in_tail;                      /* behind `--`: a command of the user's */
     bool is_lost;                         /* behind an unknown command */
     const char *current;
@@ -36,13 +40,15 @@ static const struct lk_option *known_option(enum lk_option_id id) {
 }
 
 /* The option that a word begins, if its value is missing; *ret_value is a value joined to it. */
-static const struct lk_option *option_of(const char *word, const char **ret_value) {
+static const struct lk_option *option_of(const struct place *place, const char *word,
+                                         const char **ret_value) {
     const struct lk_option *option = NULL;
 
     *ret_value = NULL;
     if (word[0] == '-' && word[1] == '-') {
         size_t size = strcspn(word + 2, "=");
-        option = known_option(lk_option_by_name(word + 2, size));
+        option = known_option(lk_option_by_name(
+            word + 2, size, place->command != NULL ? place->command->options : 0));
         *ret_value = word[2 + size] == '=' ? word + 3 + size : NULL;
         return option;
     }
@@ -76,7 +82,7 @@ static void walk(struct place *place, const char *word) {
     } else if (strcmp(word, "--") == 0) {
         place->is_in_tail = place->command == NULL || place->command->has_tail;
     } else if (word[0] == '-' && word[1] != '\0') {
-        const struct lk_option *option = option_of(word, &value);
+        const struct lk_option *option = option_of(place, word, &value);
         if (option != NULL && option->kind != LK_KIND_FLAG && value == NULL) {
             place->pending = option;
         } else if (option != NULL && value != NULL) {
@@ -85,6 +91,8 @@ static void walk(struct place *place, const char *word) {
     } else if (place->command == NULL) {
         place->command = lk_cli_command_by_name(word);
         place->is_lost = place->command == NULL;
+    } else if (place->word_count++ == 0) {
+        place->first_word = word;
     }
 }
 
@@ -105,27 +113,33 @@ static void offer(const struct place *place, const char *prefix, const char *tex
 }
 
 static void offer_commands(const struct place *place) {
-    for (const struct lk_cli_command *command = lk_cli_commands; command->name != NULL; command++) {
+    for (size_t i = 0; lk_cli_command_at(i) != NULL; i++) {
+        const struct lk_cli_command *command = lk_cli_command_at(i);
         offer(place, "", command->name, command->summary);
     }
 }
 
-/* Up to the first line end: one line is enough. */
-static void offer_option(const struct place *place, const struct lk_option *option) {
+/* The lines of its help as one. */
+static void offer_option(const struct place *place, enum lk_option_id id) {
     char name[64];
-    char about[80];
+    char about[300];
 
-    (void)snprintf(name, sizeof name, "--%s", option->name);
-    (void)snprintf(about, sizeof about, "%.*s", (int)strcspn(option->help, "\n"), option->help);
+    (void)snprintf(name, sizeof name, "--%s", lk_option_at(id)->name);
+    (void)snprintf(about, sizeof about, "%s",
+                   place->command != NULL ? lk_cli_command_option_help(place->command, id)
+                                          : lk_option_at(id)->help);
+    for (char *end = about; (end = strchr(end, '\n')) != NULL;) {
+        *end = ' ';
+    }
     offer(place, "", name, about);
 }
 
 static void offer_options(const struct place *place) {
     for (int id = 0; id < LK_OPTION_COUNT; id++) {
         bool is_common = id == LK_OPTION_STORE || id == LK_OPTION_HELP || id == LK_OPTION_VERSION;
-        if (place->command != NULL ? (place->command->options & LK_OPTION_BIT(id)) != 0
+        if (place->command != NULL ? lk_cli_command_lists(place->command, (enum lk_option_id)id)
                                    : is_common) {
-            offer_option(place, lk_option_at((enum lk_option_id)id));
+            offer_option(place, (enum lk_option_id)id);
         }
     }
     if (place->command != NULL && place->command->has_tail) {
@@ -134,21 +148,6 @@ static void offer_options(const struct place *place) {
 }
 
 /* ---- out of the store ------------------------------------------------------------------------ */
-
-/* NULL when the store cannot be read. */
-static lk_listing *read_store(const struct place *place) {
-    lk_listing *listing = NULL;
-    lk_store *store;
-
-    if (!lk_store_is_there(place->store) || lk_open(place->store, &store, NULL) != LK_OK) {
-        return NULL;
-    }
-    if (lk_list(store, NULL, &listing, NULL) != LK_OK) {
-        listing = NULL;
-    }
-    lk_close(store);
-    return listing;
-}
 
 /* One word without white space and without characters that affect a terminal. */
 static bool is_plain_word(const char *text) {
@@ -159,67 +158,151 @@ static bool is_plain_word(const char *text) {
     return is_plain;
 }
 
-static int compare_texts(const void *a, const void *b) {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-/* Sorts texts and offers each once, without a description. */
-static void offer_texts(const struct place *place, const char *prefix, const char **texts,
-                        size_t count) {
-    if (count > 1) {
-        qsort(texts, count, sizeof texts[0], compare_texts);
-    }
-    for (size_t i = 0; i < count && i < CANDIDATES_MAX; i++) {
-        if ((i == 0 || strcmp(texts[i - 1], texts[i]) != 0) && is_plain_word(texts[i])) {
-            offer(place, prefix, texts[i], "");
+/* Ends `names`. */
+static void offer_names(const struct place *place, const char *prefix, struct lk_names names) {
+    for (size_t i = 0; i < names.count; i++) {
+        if (is_plain_word(names.texts[i])) {
+            offer(place, prefix, names.texts[i], "");
         }
     }
+    lk_names_done(&names);
 }
 
-static void offer_owners(const struct place *place, const char *prefix) {
-    lk_listing *listing = read_store(place);
-    const char **owners = listing != NULL ? calloc(listing->count + 1, sizeof owners[0]) : NULL;
-
-    for (size_t i = 0; owners != NULL && i < listing->count; i++) {
-        owners[i] = listing->entries[i].owner;
-    }
-    if (owners != NULL) {
-        offer_texts(place, prefix, owners, listing->count);
-    }
-    free(owners);
-    lk_listing_free(listing);
-}
-
-/* The path of every request, and every path above one. */
 static void offer_paths(const struct place *place) {
-    lk_listing *listing = read_store(place);
-    enum { DEPTH_MAX = 32 };
-    size_t room = listing != NULL ? listing->count * DEPTH_MAX : 0;
-    char **texts = room > 0 ? calloc(room, sizeof texts[0]) : NULL;
-    size_t count = 0;
+    offer_names(place, "", lk_complete_paths(place->store, place->current));
+}
 
-    for (size_t i = 0; texts != NULL && i < listing->count; i++) {
-        const char *path = listing->entries[i].path;
-        for (size_t size = strcspn(path, "/"); count < room;
-             size += 1 + strcspn(path + size + 1, "/")) {
-            texts[count] = strndup(path, size);
-            count += texts[count] != NULL ? 1 : 0;
-            if (path[size] == '\0') {
-                break;
-            }
+static void offer_queues(const struct place *place) {
+    offer_names(place, "", lk_complete_queues(place->store, place->current));
+}
+
+/* The path is complete; offers its modes. */
+static void offer_modes(const struct place *place) {
+    char prefix[600];
+    size_t size = strcspn(place->current, "?");
+
+    if (size >= sizeof prefix - 1) {
+        return; /* no path is that long */
+    }
+    (void)snprintf(prefix, sizeof prefix, "%.*s?", (int)size, place->current);
+    offer(place, prefix, "shared", "with other shared ones");
+    offer(place, prefix, "limit=", "so many units at once");
+}
+
+/* Behind `prefix`, which is the option that takes it. */
+static void offer_part(const struct place *place, const char *prefix) {
+    size_t prefix_size = strlen(prefix);
+
+    if (strchr(place->current, '?') != NULL) {
+        offer_modes(place);
+    } else if (strncmp(place->current, prefix, prefix_size) == 0) {
+        offer_names(place, prefix, lk_complete_paths(place->store, place->current + prefix_size));
+    }
+}
+
+static void offer_part_word(const struct place *place) {
+    offer_part(place, "");
+}
+
+/* What the command can be used for. */
+static void offer_items(const struct place *place) {
+    static const struct {
+        const char *command;
+        enum lk_names_of_items items;
+    } uses[] = {{"done", LK_NAMES_CLAIMED},
+                {"retry", LK_NAMES_CLAIMED},
+                {"unpark", LK_NAMES_PARKED},
+                {"drop", LK_NAMES_NOT_CLAIMED}};
+
+    for (size_t i = 0; i < sizeof uses / sizeof uses[0]; i++) {
+        if (strcmp(uses[i].command, place->command->name) == 0) {
+            offer_names(place, "",
+                        lk_complete_items(place->store, place->first_word, uses[i].items));
         }
     }
-    if (texts != NULL) {
-        offer_texts(place, "", (const char **)texts, count);
-    }
-    for (size_t i = 0; i < count; i++) {
-        free(texts[i]);
-    }
-    free(texts);
-    lk_listing_free(listing);
 }
 
 /* ---- what may follow at the cursor ----------------------------------------------------------- */
+
+/* Files whose names begin with what is typed behind `prefix`. */
+static void offer_files(const struct place *place, const char *prefix) {
+    size_t prefix_size = strlen(prefix);
+    size_t count = 0;
+    char **files;
+
+    if (strncmp(place->current, prefix, prefix_size) != 0) {
+        return;
+    }
+    files = lk_complete_files(place->current + prefix_size, FILES_MAX, &count);
+    for (size_t i = 0; i < count; i++) {
+        if (is_plain_word(files[i])) {
+            offer(place, prefix, files[i], "");
+        }
+    }
+    lk_complete_files_free(files, count);
+}
+
+static void offer_stores(const struct place *place, const char *prefix) {
+    static const struct {
+        const char *scheme, *about;
+    } stores[] = {
+        {"sqlite:", "a file on this machine"},
+        {"lk://", "a Lockkeeper service"},
+        {"lks://", "a Lockkeeper service, over TLS"},
+        {"lk+unix:", "a Lockkeeper service of this machine"},
+        {"redis://", "a Redis server or cluster"},
+        {"postgresql://", "a PostgreSQL database"},
+        {"mysql://", "a MySQL or MariaDB database"},
+        {"shm:", "limits in this machine's memory"},
+        {"mem:", "this process only, for tests"},
+    };
+    static const char *const of_files[] = {"sqlite:", "lk+unix:"};
+    char file_prefix[64];
+
+    for (size_t i = 0; i < sizeof stores / sizeof stores[0]; i++) {
+        offer(place, prefix, stores[i].scheme, stores[i].about);
+    }
+    for (size_t i = 0; i < sizeof of_files / sizeof of_files[0]; i++) {
+        (void)snprintf(file_prefix, sizeof file_prefix, "%s%s", prefix, of_files[i]);
+        if (strlen(place->current) > strlen(file_prefix)) {
+            offer_files(place, file_prefix);
+        }
+    }
+}
+
+static bool names_file(const struct lk_option *option) {
+    return option == lk_option_at(LK_OPTION_DIR) || option == lk_option_at(LK_OPTION_UNIX)
+           || option == lk_option_at(LK_OPTION_PUT_FILE)
+           || option == lk_option_at(LK_OPTION_PASSWORD_FILE)
+           || option == lk_option_at(LK_OPTION_TLS_CERT)
+           || option == lk_option_at(LK_OPTION_TLS_KEY) || option == lk_option_at(LK_OPTION_TLS_CA)
+           || option == lk_option_at(LK_OPTION_USERS) || option == lk_option_at(LK_OPTION_CONFIG);
+}
+
+static void offer_bounds(const struct place *place, const char *prefix) {
+    static const char *const names[] = {
+        "buffer-bytes=",  "connections=",     "event-bytes=", "live=",        "live-per-owner=",
+        "live-per-root=", "request-seconds=", "strangers=",   "value-bytes=", "waiters-per-path="};
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        offer(place, prefix, names[i], "");
+    }
+}
+
+/* RIGHT,RIGHT:PREFIX: a right behind the last comma. */
+static void offer_rights(const struct place *place, const char *prefix) {
+    static const char *const names[] = {"lock", "read",  "put",   "break", "watch",
+                                        "push", "claim", "admin", "all"};
+    const char *comma = strrchr(place->current, ',');
+    char before[160];
+
+    (void)snprintf(before, sizeof before, "%.*s",
+                   comma != NULL ? (int)(comma + 1 - place->current) : (int)strlen(prefix),
+                   comma != NULL ? place->current : prefix);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        offer(place, before, names[i], "");
+    }
+}
 
 static void offer_values(const struct place *place, const struct lk_option *option,
                          const char *prefix) {
@@ -239,24 +322,18 @@ static void offer_values(const struct place *place, const struct lk_option *opti
             offer(place, prefix, *time, "the next one");
         }
     } else if (option == lk_option_at(LK_OPTION_OWNER)) {
-        offer_owners(place, prefix);
+        offer_names(place, prefix, lk_complete_owners(place->store));
+    } else if (option == lk_option_at(LK_OPTION_NEEDS)) {
+        offer_part(place, prefix);
     } else if (option == lk_option_at(LK_OPTION_STORE)) {
-        offer(place, prefix, "sqlite:", "a file on this machine");
-        offer(place, prefix, "mem:", "this process only, for tests");
+        offer_stores(place, prefix);
+    } else if (option == lk_option_at(LK_OPTION_BOUND)) {
+        offer_bounds(place, prefix);
+    } else if (option == lk_option_at(LK_OPTION_ALLOW)) {
+        offer_rights(place, prefix);
+    } else if (names_file(option)) {
+        offer_files(place, prefix);
     }
-}
-
-/* The path is complete; offers its modes. */
-static void offer_modes(const struct place *place) {
-    char prefix[600];
-    size_t size = strcspn(place->current, "?");
-
-    if (size >= sizeof prefix - 1) {
-        return; /* no path is that long */
-    }
-    (void)snprintf(prefix, sizeof prefix, "%.*s?", (int)size, place->current);
-    offer(place, prefix, "shared", "with other shared ones");
-    offer(place, prefix, "limit=", "so many units at once");
 }
 
 static void offer_limits(const struct place *place) {
@@ -267,22 +344,64 @@ static void offer_limits(const struct place *place) {
     offer(place, "", "events=", "events kept at all times");
 }
 
-static void offer_words(const struct place *place) {
-    const struct lk_cli_command *command = place->command;
-    bool takes_parts = strstr(command->arguments, "PART") != NULL;
+/*
+ * What the command calls its argument number `index`, as "PATH" of "[PATH]..."; empty: it takes no
+ * such argument.
+ */
+static struct lk_slice argument_at(const struct lk_cli_command *command, size_t index) {
+    const char *next = command->arguments;
 
-    if (takes_parts && strchr(place->current, '?') != NULL) {
-        offer_modes(place);
-    } else if (takes_parts || strstr(command->arguments, "PATH") != NULL
-               || strstr(command->arguments, "PREFIX") != NULL) {
-        offer_paths(place);
-    } else if (strstr(command->arguments, "COMMAND") != NULL) {
-        offer_commands(place);
-    } else if (strstr(command->arguments, "NAME=N") != NULL) {
-        offer_limits(place);
-    } else if (strstr(command->arguments, "DIALECT") != NULL) {
-        offer(place, "", "sqlite", "");
+    for (size_t i = 0; next[0] != '\0' && strncmp(next, "--", 2) != 0; i++) {
+        size_t size = strcspn(next, " ");
+        bool is_repeated = size > 3 && strncmp(next + size - 3, "...", 3) == 0;
+        if (i == index || is_repeated) {
+            next += next[0] == '[' ? 1 : 0;
+            return (struct lk_slice){.bytes = next, .size = strcspn(next, " .]")};
+        }
+        next += size + (next[size] == ' ' ? 1 : 0);
     }
+    return (struct lk_slice){.bytes = next};
+}
+
+static void offer_prefixes(const struct place *place) {
+    bool is_of_queues = strcmp(place->command->name, "queues") == 0;
+
+    offer_names(place, "",
+                is_of_queues ? lk_complete_queue_prefixes(place->store, place->current)
+                             : lk_complete_paths(place->store, place->current));
+}
+
+static void offer_file_words(const struct place *place) {
+    offer_files(place, "");
+}
+
+static void offer_dialects(const struct place *place) {
+    offer(place, "", "sqlite", "");
+    offer(place, "", "postgresql", "");
+    offer(place, "", "mysql", "");
+}
+
+static void offer_words(const struct place *place) {
+    static const struct {
+        const char *argument;
+        void (*offer)(const struct place *place);
+    } kinds[] = {
+        {"PART", offer_part_word}, {"PATH", offer_paths},       {"PREFIX", offer_prefixes},
+        {"QUEUE", offer_queues},   {"ID", offer_items},         {"COMMAND", offer_commands},
+        {"NAME=N", offer_limits},  {"DIALECT", offer_dialects}, {"FILE", offer_file_words}};
+    struct lk_slice argument = argument_at(place->command, place->word_count);
+
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        if (lk_slice_equal(argument, lk_slice_of(kinds[i].argument))) {
+            kinds[i].offer(place);
+        }
+    }
+}
+
+/* A shell would report a program that a signal has ended. */
+static void give_up(int signal) {
+    (void)signal;
+    _exit(0);
 }
 
 void lk_complete(char *const *words, FILE *out) {
@@ -296,13 +415,14 @@ void lk_complete(char *const *words, FILE *out) {
         walk(&place, words[0]);
     }
     place.current = words[0];
+    (void)signal(SIGALRM, give_up);
     (void)alarm(PATIENCE_S);
     if (place.pending != NULL) {
         offer_values(&place, place.pending, "");
     } else if (place.is_in_tail || place.is_lost) {
         return; /* the shell completes the user's command */
     } else if (place.current[0] == '-') {
-        const struct lk_option *option = option_of(place.current, &value);
+        const struct lk_option *option = option_of(&place, place.current, &value);
         if (option != NULL && value != NULL && place.current[1] == '-') {
             char prefix[64];
             (void)snprintf(prefix, sizeof prefix, "--%s=", option->name);

@@ -19,12 +19,15 @@ void lk_help_overview(FILE *out) {
                 "usage: lk [-S URL] COMMAND ...\n\n"
                 "Commands:\n",
                 out);
-    for (const struct lk_cli_command *command = lk_cli_commands; command->name != NULL; command++) {
+    for (size_t i = 0; lk_cli_command_at(i) != NULL; i++) {
+        const struct lk_cli_command *command = lk_cli_command_at(i);
         (void)fprintf(out, "  %-*s%s\n", COMMAND_COLUMN, command->name, command->summary);
     }
     (void)fputs("\n"
-                "The store is -S URL, else $LK_STORE, else the file lockkeeper/locks.db under\n"
-                "${XDG_STATE_HOME:-~/.local/state}, made on first use. In this version:\n"
+                "The store is -S URL, else $LK_STORE, else the one that lockkeeper.conf names, in\n"
+                "${XDG_CONFIG_HOME:-~/.config} or /etc (store = URL). Else it is a file of this\n"
+                "user alone, lockkeeper/locks.db under ${XDG_STATE_HOME:-~/.local/state}, made on\n"
+                "first use: it does not exclude other users, sudo or containers.\n"
                 "  sqlite:PATH   a file on this machine, no server\n"
                 "  lk://HOST     a Lockkeeper service (lk serve); lk+unix:PATH\n"
                 "  redis://HOST  a Redis server or cluster\n"
@@ -36,7 +39,7 @@ void lk_help_overview(FILE *out) {
                 "Options may come anywhere before --.\n\n"
                 "Examples:\n"
                 "  lk run backup -- ./backup.sh\n"
-                "  lk acquire deploy --ttl 10m && ./deploy; lk release deploy\n"
+                "  lk run 'pool?limit=3' -- make test\n"
                 "  lk show deploy\n\n"
                 "Help for one command: lk help COMMAND\n",
                 out);
@@ -55,14 +58,14 @@ static int write_option_name(FILE *out, const struct lk_option *option) {
                    option->value != NULL ? option->value : "");
 }
 
-static void write_option(FILE *out, const struct lk_option *option) {
-    int column = write_option_name(out, option);
+static void write_option(FILE *out, const struct lk_cli_command *command, enum lk_option_id id) {
+    int column = write_option_name(out, lk_option_at(id));
 
     if (column >= OPTION_COLUMN) {
         (void)fputc('\n', out);
         column = 0;
     }
-    for (const char *line = option->help; *line != '\0';) {
+    for (const char *line = lk_cli_command_option_help(command, id); *line != '\0';) {
         int size = (int)strcspn(line, "\n");
         (void)fprintf(out, "%*s%.*s\n", OPTION_COLUMN - column, "", size, line);
         line += size;
@@ -77,7 +80,7 @@ static void write_exit_codes(FILE *out, const struct lk_cli_command *command) {
             if ((command->outcomes & (1u << outcome)) != 0
                 && lk_outcome_exit_code((lk_outcome)outcome) == code) {
                 (void)fprintf(out, "  %3d  %s: %s\n", code, lk_outcome_name((lk_outcome)outcome),
-                              lk_outcome_text((lk_outcome)outcome));
+                              lk_cli_command_outcome_text(command, (lk_outcome)outcome));
             }
         }
     }
@@ -93,8 +96,8 @@ void lk_help_command(FILE *out, const struct lk_cli_command *command) {
                   command->summary, command->name, command->arguments[0] != '\0' ? " " : "",
                   command->arguments, command->text);
     for (int id = 0; id < LK_OPTION_COUNT; id++) {
-        if ((command->options & LK_OPTION_BIT(id)) != 0) {
-            write_option(out, lk_option_at((enum lk_option_id)id));
+        if (lk_cli_command_lists(command, (enum lk_option_id)id)) {
+            write_option(out, command, (enum lk_option_id)id);
         }
     }
     (void)fputs("\nExamples:\n", out);
@@ -151,10 +154,9 @@ int lk_cli_help(const struct lk_cli *cli, const struct lk_command_line *line) {
     }
     const struct lk_cli_command *command = lk_cli_command_by_name(line->words[0]);
     if (command == NULL) {
-        char text[LK_ERROR_TEXT_MAX];
-        (void)snprintf(text, sizeof text, "there is no command \"%s\"; see: lk help",
-                       line->words[0]);
-        return lk_say_failure(cli, LK_INVALID, text);
+        lk_error error;
+
+        return lk_say_failure(cli, lk_cli_command_unknown(line->words[0], &error), error.text);
     }
     return lk_help_say(cli, command);
 }

@@ -9,28 +9,57 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "cli/cli.h"
+#include "cli/run/outage_log.h"
+#include "cli/run/signals.h"
 
 struct lk_interrupt {
     lk_cancel *cancel;
+    lk_store *store;
     sigset_t watched;
     sigset_t former;
     pthread_t watcher;
     int caught; /* the watcher's until it is joined */
+    int64_t caught_us;
 };
 
 enum { STOP_SIGNAL = SIGALRM };
 
+static void handle_end_signal(struct lk_interrupt *interrupt, int number) {
+    int64_t now_us = lk_clock_now_us();
+
+    if (interrupt->caught == 0) {
+        interrupt->caught = number;
+        interrupt->caught_us = now_us;
+        lk_cancel_now(interrupt->cancel);
+    } else if (now_us - interrupt->caught_us >= LK_SAME_SIGNAL_US) {
+        _exit(LK_EXIT_SIGNAL + number);
+    }
+}
+
+/* The next signal; 0: it is time to look at the store. */
+static int next_signal(const struct lk_interrupt *interrupt) {
+    const struct timespec pause = {.tv_nsec = LK_RUN_OUTAGE_LOOK_MS * 1000000L};
+    int number = interrupt->store != NULL ? sigtimedwait(&interrupt->watched, NULL, &pause)
+                                          : sigwaitinfo(&interrupt->watched, NULL);
+
+    return number > 0 ? number : 0;
+}
+
 static void *watch(void *context) {
     struct lk_interrupt *interrupt = context;
-    int number = 0;
+    struct lk_run_outage_log outage_log = {.next_ms = 0};
+    int number;
 
-    while (number != STOP_SIGNAL) {
-        if (sigwait(&interrupt->watched, &number) != 0) {
-            return NULL;
-        }
-        if (number != STOP_SIGNAL) {
-            interrupt->caught = number;
-            lk_cancel_now(interrupt->cancel);
+    while ((number = next_signal(interrupt)) != STOP_SIGNAL) {
+        if (number != 0) {
+            handle_end_signal(interrupt, number);
+        } else if (interrupt->store != NULL) {
+            lk_run_outage_log_look(&outage_log, interrupt->store, NULL);
         }
     }
     return NULL;
@@ -50,11 +79,12 @@ static void choose_signals(sigset_t *ret_watched) {
     }
 }
 
-struct lk_interrupt *lk_interrupt_open(void) {
+struct lk_interrupt *lk_interrupt_open(lk_store *store) {
     struct lk_interrupt *interrupt = calloc(1, sizeof *interrupt);
     if (interrupt == NULL) {
         return NULL;
     }
+    interrupt->store = store;
     interrupt->cancel = lk_cancel_new();
     if (interrupt->cancel == NULL) {
         goto no_cancel;

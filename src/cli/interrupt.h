@@ -11,10 +11,12 @@
 struct lk_interrupt;
 
 /*
- * Begins to watch. NULL when the system has no more of what it needs. To be called while no other
- * thread is running, so that all inherit the blocked signals.
+ * Begins to watch. A second signal ends the program at once, if the wait does not end before.
+ * `store`: of which a message says that it is away while the wait goes on; NULL: none is printed.
+ * NULL when the system has no more of what it needs. To be called while no other thread is running,
+ * so that all inherit the blocked signals.
  */
-struct lk_interrupt *lk_interrupt_open(void);
+struct lk_interrupt *lk_interrupt_open(lk_store *store);
 
 /* What a wait must name to be ended by a signal. */
 lk_cancel *lk_interrupt_cancel(struct lk_interrupt *interrupt);

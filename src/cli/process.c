@@ -16,6 +16,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/slice.h"
+
 enum {
     PROC_PATH_SIZE = 64,
     STAT_SIZE = 1024,
@@ -130,6 +132,74 @@ pid_t lk_process_shell(void) {
     }
     return shell;
 }
+
+/* ---- shells ---------------------------------------------------------------------------------- */
+
+static bool is_shell_name(struct lk_slice name) {
+    static const char *const names[] = {
+        "ash", "bash", "csh", "dash",  "fish", "hush",  "ksh", "ksh93", "lksh", "loksh", "mksh",
+        "nu",  "oksh", "osh", "pdksh", "posh", "rbash", "rc",  "sh",    "tcsh", "yash",  "zsh"};
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (lk_slice_equal(name, lk_slice_of(names[i]))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The last segment of a path, without the dash of a login shell and the mark of a program that was
+ * replaced since it was started. */
+static struct lk_slice name_of(const char *path) {
+    static const char deleted[] = " (deleted)";
+    const char *slash = strrchr(path, '/');
+    struct lk_slice name = lk_slice_of(slash != NULL ? slash + 1 : path);
+    size_t end_size = sizeof deleted - 1;
+
+    if (name.size > end_size && memcmp(name.bytes + name.size - end_size, deleted, end_size) == 0) {
+        name.size -= end_size;
+    }
+    if (name.size > 0 && name.bytes[0] == '-') {
+        name.bytes++;
+        name.size--;
+    }
+    return name;
+}
+
+/* Programs that are many: the word that chose one of them is their first or second argument. */
+static bool is_multi_call(struct lk_slice name) {
+    return lk_slice_equal(name, lk_slice_of("busybox"))
+           || lk_slice_equal(name, lk_slice_of("toybox"));
+}
+
+static bool runs_as_shell(pid_t pid) {
+    char arguments[ARGUMENTS_SIZE + 2] = "";
+    struct lk_slice name;
+
+    (void)read_proc(pid, "cmdline", arguments, ARGUMENTS_SIZE);
+    name = name_of(arguments);
+    return is_shell_name(is_multi_call(name) ? name_of(arguments + strlen(arguments) + 1) : name);
+}
+
+bool lk_process_is_shell(pid_t pid) {
+    char path[PROC_PATH_SIZE];
+    char program[LINK_SIZE];
+    size_t size;
+
+    proc_path(path, pid, "exe");
+    if (!read_link(path, program)) {
+        size = read_proc(pid, "comm", program, sizeof program - 1);
+        program[size] = '\0';
+        program[strcspn(program, "\n")] = '\0';
+    }
+    return is_multi_call(name_of(program)) ? runs_as_shell(pid) : is_shell_name(name_of(program));
+}
+
+bool lk_process_has_shell(void) {
+    return lk_process_is_shell(lk_process_shell());
+}
+
+/* ---- time ------------------------------------------------------------------------------------ */
 
 unsigned long long lk_process_start(pid_t pid) {
     return stat_field(pid, STAT_START);

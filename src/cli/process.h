@@ -3,6 +3,7 @@
 #ifndef LK_CLI_PROCESS_H
 #define LK_CLI_PROCESS_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 /*
@@ -11,6 +12,15 @@
  * that reads the substitution. 0: in another pid namespace.
  */
 pid_t lk_process_shell(void);
+
+/*
+ * Whether the process is a shell, whose commands run one after the other, as far as the name of its
+ * program says: /proc/PID/exe, or where that may not be read, /proc/PID/comm.
+ */
+bool lk_process_is_shell(pid_t pid);
+
+/* Whether a shell has started this program. */
+bool lk_process_has_shell(void);
 
 /* When the process was started, in clock ticks since boot; 0 if unknown. */
 unsigned long long lk_process_start(pid_t pid);

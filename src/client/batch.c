@@ -18,6 +18,8 @@ struct group {
     struct lk_path root; /* the first in byte order */
     size_t count;
     struct lk_part parts[LK_PARTS_MAX];
+    size_t places[LK_PARTS_MAX]; /* of these parts in the whole */
+    struct lk_release_put puts[LK_PARTS_MAX];
     uint64_t token;
     bool is_new; /* this call made the request there */
 };
@@ -25,7 +27,7 @@ struct group {
 struct split {
     struct group groups[LK_PARTS_MAX];
     size_t count;
-    size_t first; /* the group with the first part, and so the value and the token */
+    size_t first; /* the group with the first part, and so the token */
     size_t name_size;
     char name[LK_PARTS_MAX * (LK_PATH_BYTES_MAX + 1)]; /* all paths, sorted: the batch's identity */
 };
@@ -49,13 +51,7 @@ bool lk_batch_is_split(struct lk_engine *engine, const struct lk_part *parts, si
     return false;
 }
 
-static int compare_roots(struct lk_slice a, struct lk_slice b) {
-    int order = memcmp(a.bytes, b.bytes, a.size < b.size ? a.size : b.size);
-
-    return order != 0 ? order : (a.size > b.size) - (a.size < b.size);
-}
-
-static void add_part(struct split *split, const struct lk_part *part, unsigned node) {
+static void add_part(struct split *split, const struct lk_part *part, size_t place, unsigned node) {
     struct group *group = split->groups;
 
     while (group < split->groups + split->count && group->node != node) {
@@ -65,9 +61,10 @@ static void add_part(struct split *split, const struct lk_part *part, unsigned n
         *group = (struct group){.node = node, .root = part->path};
         split->count++;
     }
-    if (compare_roots(lk_path_root(&part->path), lk_path_root(&group->root)) < 0) {
+    if (lk_slice_compare(lk_path_root(&part->path), lk_path_root(&group->root)) < 0) {
         group->root = part->path;
     }
+    group->places[group->count] = place;
     group->parts[group->count++] = *part;
 }
 
@@ -75,7 +72,7 @@ static int compare_groups(const void *a, const void *b) {
     const struct group *left = a;
     const struct group *right = b;
 
-    return compare_roots(lk_path_root(&left->root), lk_path_root(&right->root));
+    return lk_slice_compare(lk_path_root(&left->root), lk_path_root(&right->root));
 }
 
 static int compare_paths(const void *a, const void *b) {
@@ -108,7 +105,7 @@ static struct split *split_parts(struct lk_engine *engine, const struct lk_part 
         return NULL;
     }
     for (size_t i = 0; i < count; i++) {
-        add_part(split, &parts[i], node_of(engine, &parts[i]));
+        add_part(split, &parts[i], i, node_of(engine, &parts[i]));
     }
     qsort(split->groups, split->count, sizeof *split->groups, compare_groups);
     while (split->groups[split->first].node != first) {
@@ -141,6 +138,7 @@ static size_t parts_of(const struct lk_command *command, const struct lk_part **
     case LK_COMMAND_TAKE:
     case LK_COMMAND_FINISH:
     case LK_COMMAND_UNPARK:
+    case LK_COMMAND_DROP:
     case LK_COMMAND_LEAVE:
         break;
     }
@@ -155,8 +153,23 @@ static void split_target(const struct split *split, size_t at, struct lk_target 
     target->batch = name_of(split);
 }
 
+/* R15: of the values that a release puts, those of the parts at one node. */
+static void split_puts(struct group *group, const struct lk_release *whole,
+                       struct lk_release *one) {
+    one->puts = group->puts;
+    one->put_count = 0;
+    for (size_t part = 0; part < group->count; part++) {
+        for (size_t i = 0; i < whole->put_count; i++) {
+            if (whole->puts[i].part == group->places[part]) {
+                group->puts[one->put_count++] =
+                    (struct lk_release_put){.part = part, .bytes = whole->puts[i].bytes};
+            }
+        }
+    }
+}
+
 /* The command for one node of a split ask, renewal or release. */
-static struct lk_command command_of_node(const struct split *split, size_t at,
+static struct lk_command command_of_node(struct split *split, size_t at,
                                          const struct lk_command *whole) {
     struct lk_command one = *whole;
 
@@ -164,12 +177,11 @@ static struct lk_command command_of_node(const struct split *split, size_t at,
         one.ask.parts = split->groups[at].parts;
         one.ask.part_count = split->groups[at].count;
         one.ask.batch = name_of(split);
-        one.ask.wants_value = one.ask.wants_value && at == split->first;
     } else if (one.kind == LK_COMMAND_RENEW) {
         split_target(split, at, &one.renew.target);
     } else {
         split_target(split, at, &one.release.target);
-        one.release.puts = one.release.puts && at == split->first;
+        split_puts(&split->groups[at], &whole->release, &one.release);
     }
     return one;
 }
@@ -199,22 +211,49 @@ static void give_back(struct lk_engine *engine, const struct lk_ask *ask, struct
     }
 }
 
-/* Adds the grant of one node to the whole answer, which takes over what `grant` owns. */
-static void add_grant(const struct split *split, size_t at, struct lk_decision *grant,
-                      struct lk_decision *decision) {
+/* R15: moves the values that came from one node to their places in the whole answer. */
+static bool take_values(const struct group *group, size_t part_count, lk_result *grant,
+                        lk_result *whole) {
+    if (grant->value_count == 0) {
+        return true;
+    }
+    if (whole->value_count == 0 && !lk_result_hold_values(whole, part_count)) {
+        return false;
+    }
+    for (size_t i = 0; i < group->count && i < grant->value_count; i++) {
+        whole->values[group->places[i]] = grant->values[i];
+        grant->values[i] = (lk_part_value){.value = NULL};
+    }
+    return true;
+}
+
+/*
+ * Adds the grant of one node to the whole answer, which takes over what `grant` owns. false: memory
+ * is exhausted.
+ */
+static bool add_grant(const struct split *split, size_t at, size_t part_count,
+                      struct lk_decision *grant, struct lk_decision *decision) {
     bool created = decision->result.created || grant->result.created;
     int64_t left_ms = grant->result.expires_in_ms;
+    bool is_whole = take_values(&split->groups[at], part_count, &grant->result, &decision->result);
 
     if (at > 0 && decision->result.expires_in_ms < left_ms) {
         left_ms = decision->result.expires_in_ms;
     }
     if (at == split->first) {
+        struct lk_decision so_far = *decision;
+
         *decision = *grant;
-        lk_decision_begin(grant, NULL);
+        decision->result.values = so_far.result.values;
+        decision->result.value_count = so_far.result.value_count;
+        so_far.result.values = grant->result.values;
+        so_far.result.value_count = grant->result.value_count;
+        *grant = so_far;
     }
     decision->result.created = created;
     decision->result.expires_in_ms = left_ms;
     lk_decision_done(grant);
+    return is_whole;
 }
 
 static bool set_tokens(struct lk_engine *engine, const struct lk_ask *ask,
@@ -257,7 +296,10 @@ static lk_outcome take(struct lk_engine *engine, const struct lk_command *comman
         }
         group->token = grant.result.token;
         group->is_new = grant.result.created;
-        add_grant(split, i, &grant, decision);
+        if (!add_grant(split, i, command->ask.part_count, &grant, decision)) {
+            give_back(engine, &command->ask, split, i + 1);
+            return no_memory(decision);
+        }
     }
     if (!set_tokens(engine, &command->ask, split, &decision->result)) {
         give_back(engine, &command->ask, split, split->count);
@@ -347,8 +389,10 @@ static lk_outcome wait_at_nodes(struct lk_engine *engine, const struct lk_comman
             return outcome;
         }
         split->groups[i].token = answer.result.token;
-        add_grant(split, i, &answer, decision);
         progress->held++;
+        if (!add_grant(split, i, command->ask.part_count, &answer, decision)) {
+            return no_memory(decision);
+        }
     }
     return set_tokens(engine, &command->ask, split, &decision->result)
                ? lk_error_clear(&decision->error, LK_GRANTED)
@@ -414,7 +458,7 @@ static void merge(struct lk_decision *one, bool is_first, struct lk_decision *de
 }
 
 /* Renews or releases at one node. */
-static lk_outcome call_node(struct lk_engine *engine, const struct split *split, size_t at,
+static lk_outcome call_node(struct lk_engine *engine, struct split *split, size_t at,
                             const struct lk_command *whole, const struct lk_patience *patience,
                             struct lk_decision *decision) {
     const struct lk_command one = command_of_node(split, at, whole);
@@ -436,7 +480,7 @@ static struct lk_patience share_of(const struct lk_patience *whole, size_t left,
  * not reached for as long as the patience lasts. The first release may have been carried out
  * although its answer was lost. So if the second is answered LOST, the outcome stays unknown.
  */
-static lk_outcome call_nodes(struct lk_engine *engine, const struct split *split,
+static lk_outcome call_nodes(struct lk_engine *engine, struct split *split,
                              const struct lk_command *command, const struct lk_patience *patience,
                              struct lk_decision *decision) {
     struct lk_decision answers[LK_PARTS_MAX];

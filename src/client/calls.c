@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "client/answer.h"
 #include "client/batch.h"
+#include "client/holder.h"
 #include "client/wait.h"
 
 static lk_outcome no_memory(lk_error *error) {
@@ -26,12 +27,19 @@ lk_outcome lk_ask(lk_store *store, const lk_request *request, lk_result **ret_re
         (void)no_memory(&cause);
         return lk_answer_refuse(&cause, ret_result, error);
     }
-    (void)lk_wait_ask(store, &checked, &decision, &sent_us);
+    (void)lk_wait_ask(store, &checked, NULL, &decision, &sent_us);
     return lk_answer_give(named, &decision, ret_result, error);
 }
 
-/* Checks a request that names an existing one, and makes the result for its answer. */
-static lk_outcome prepare(const lk_store *store, const lk_request *request,
+static struct lk_patience patience_of(const struct lk_checked *checked) {
+    return (struct lk_patience){.until_us = lk_wait_patience_until(checked->request.patience_ms)};
+}
+
+/*
+ * Checks a request that names an existing one, by its owner or by its token, and makes the result
+ * for its answer.
+ */
+static lk_outcome prepare(const lk_store *store, const lk_request *request, uint64_t token,
                           struct lk_checked *checked, lk_result **ret_named, lk_error *cause) {
     lk_outcome outcome = lk_store_check(store, cause);
 
@@ -41,6 +49,11 @@ static lk_outcome prepare(const lk_store *store, const lk_request *request,
     if (outcome == LK_OK) {
         outcome = lk_checked_outlives(store, &checked->request, cause);
     }
+    if (outcome == LK_OK && checked->request.owner == NULL) {
+        const struct lk_patience patience = patience_of(checked);
+
+        outcome = lk_holder_find(store, token, &patience, checked, cause);
+    }
     if (outcome != LK_OK) {
         return outcome;
     }
@@ -48,60 +61,87 @@ static lk_outcome prepare(const lk_store *store, const lk_request *request,
     return *ret_named != NULL ? LK_OK : no_memory(cause);
 }
 
-/* A renewal or a release. Fills in its target, and the ttl of a renewal. */
-static lk_outcome decide(lk_store *store, const lk_request *request, uint64_t token,
-                         struct lk_command *command, lk_result **ret_result, lk_error *error) {
-    struct lk_checked checked;
-    struct lk_decision decision;
-    lk_result *named = NULL;
-    lk_error cause;
-
-    if (prepare(store, request, &checked, &named, &cause) != LK_OK) {
-        return lk_answer_refuse(&cause, ret_result, error);
-    }
-    const struct lk_target target = {
-        .owner = lk_slice_of(checked.owner),
-        .parts = checked.parts,
-        .part_count = checked.part_count,
+static struct lk_target target_of(const struct lk_checked *checked, uint64_t token) {
+    return (struct lk_target){
+        .owner = lk_slice_of(checked->owner),
+        .parts = checked->parts,
+        .part_count = checked->part_count,
         .token = token,
     };
-    const struct lk_patience patience = {.until_us =
-                                             lk_wait_patience_until(checked.request.patience_ms)};
+}
 
-    if (command->kind == LK_COMMAND_RENEW) {
-        command->renew = (struct lk_renew){.target = target, .ttl_ms = checked.request.ttl_ms};
-    } else {
-        command->release.target = target;
-    }
+/* Decides the command, and answers by what was prepared for it. */
+static lk_outcome decide(lk_store *store, const struct lk_checked *checked, lk_result *named,
+                         const struct lk_command *command, lk_result **ret_result,
+                         lk_error *error) {
+    const struct lk_patience patience = patience_of(checked);
+    struct lk_decision decision;
+
     (void)lk_batch_decide(store->engine, command, &patience, &decision);
     return lk_answer_give(named, &decision, ret_result, error);
 }
 
 lk_outcome lk_renew(lk_store *store, const lk_request *request, uint64_t token,
                     lk_result **ret_result, lk_error *error) {
-    struct lk_command command = {.kind = LK_COMMAND_RENEW};
+    struct lk_checked checked;
+    lk_result *named = NULL;
+    lk_error cause;
 
-    return decide(store, request, token, &command, ret_result, error);
+    if (prepare(store, request, token, &checked, &named, &cause) != LK_OK) {
+        return lk_answer_refuse(&cause, ret_result, error);
+    }
+    const struct lk_command command = {
+        .kind = LK_COMMAND_RENEW,
+        .renew = {.target = target_of(&checked, token), .ttl_ms = checked.request.ttl_ms}};
+
+    return decide(store, &checked, named, &command, ret_result, error);
+}
+
+/* The values have been checked, but not yet whose they are. */
+static lk_outcome release(lk_store *store, const lk_request *request, uint64_t token,
+                          const lk_part_put *puts, size_t put_count, lk_result **ret_result,
+                          lk_error *error) {
+    struct lk_release_put sorted[LK_PARTS_MAX];
+    struct lk_checked checked;
+    lk_result *named = NULL;
+    lk_error cause;
+
+    if (prepare(store, request, token, &checked, &named, &cause) != LK_OK) {
+        return lk_answer_refuse(&cause, ret_result, error);
+    }
+    if (lk_checked_puts(checked.parts, checked.part_count, puts, put_count, sorted, &cause)
+        != LK_OK) {
+        lk_result_free(named);
+        return lk_answer_refuse(&cause, ret_result, error);
+    }
+    const struct lk_command command = {
+        .kind = LK_COMMAND_RELEASE,
+        .release = {.target = target_of(&checked, token), .puts = sorted, .put_count = put_count}};
+
+    return decide(store, &checked, named, &command, ret_result, error);
 }
 
 lk_outcome lk_release(lk_store *store, const lk_request *request, uint64_t token,
                       lk_result **ret_result, lk_error *error) {
-    struct lk_command command = {.kind = LK_COMMAND_RELEASE};
+    return release(store, request, token, NULL, 0, ret_result, error);
+}
 
-    return decide(store, request, token, &command, ret_result, error);
+lk_outcome lk_release_put_all(lk_store *store, const lk_request *request, uint64_t token,
+                              const lk_part_put *puts, size_t put_count, lk_result **ret_result,
+                              lk_error *error) {
+    lk_error cause;
+
+    if (lk_store_check_can(store, LK_CAN_VALUES, &cause) != LK_OK
+        || lk_checked_put_values(puts, put_count, &cause) != LK_OK) {
+        return lk_answer_refuse(&cause, ret_result, error);
+    }
+    return release(store, request, token, puts, put_count, ret_result, error);
 }
 
 lk_outcome lk_release_put(lk_store *store, const lk_request *request, uint64_t token,
                           const void *value, size_t value_size, lk_result **ret_result,
                           lk_error *error) {
-    struct lk_command command = {
-        .kind = LK_COMMAND_RELEASE,
-        .release = {.puts = true, .put = {.bytes = value, .size = value_size}}};
-    lk_error cause;
+    const lk_part_put put = {.value = value, .value_size = value_size};
 
-    if (lk_store_check_can(store, LK_CAN_VALUES, &cause) != LK_OK
-        || lk_checked_value(value, value_size, &cause) != LK_OK) {
-        return lk_answer_refuse(&cause, ret_result, error);
-    }
-    return decide(store, request, token, &command, ret_result, error);
+    return lk_release_put_all(store, request, token, &put, 1, ret_result, error);
 }

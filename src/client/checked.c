@@ -93,6 +93,76 @@ lk_outcome lk_checked_value(const void *bytes, size_t size, lk_error *error) {
                                      : lk_value_check((struct lk_slice){bytes, size}, error);
 }
 
+/* Finds the part that a put names: its index; `count`: there is none. LK_OK or LK_INVALID. */
+static lk_outcome find_put(const struct lk_part *parts, size_t count, const lk_part_put *put,
+                           size_t *ret_at, lk_error *error) {
+    struct lk_part named;
+    lk_outcome outcome;
+
+    *ret_at = 0;
+    if (put->path == NULL) {
+        return LK_OK;
+    }
+    outcome = lk_part_parse(lk_slice_of(put->path), NULL, &named, error);
+    while (outcome == LK_OK && *ret_at < count
+           && !lk_path_equal(&parts[*ret_at].path, &named.path)) {
+        (*ret_at)++;
+    }
+    return outcome;
+}
+
+/* What is put to each part, by its index; NULL: nothing. */
+static lk_outcome sort_puts(const struct lk_part *parts, size_t part_count, const lk_part_put *puts,
+                            size_t put_count, const lk_part_put *by_part[LK_PARTS_MAX],
+                            lk_error *error) {
+    for (size_t i = 0; i < put_count; i++) {
+        size_t at;
+        lk_outcome outcome = find_put(parts, part_count, &puts[i], &at, error);
+
+        if (outcome != LK_OK) {
+            return outcome;
+        }
+        if (at == part_count) {
+            return lk_error_set(error, LK_INVALID, "R15: %s is no part of the request",
+                                puts[i].path);
+        }
+        if (by_part[at] != NULL) {
+            return lk_error_set(error, LK_INVALID, "R15: %.*s is given two values",
+                                (int)parts[at].path.size, parts[at].path.bytes);
+        }
+        by_part[at] = &puts[i];
+    }
+    return LK_OK;
+}
+
+lk_outcome lk_checked_put_values(const lk_part_put *puts, size_t put_count, lk_error *error) {
+    lk_outcome outcome = LK_OK;
+
+    if (puts == NULL && put_count > 0) {
+        return lk_error_set(error, LK_INVALID, "R15: %zu values without an address", put_count);
+    }
+    for (size_t i = 0; i < put_count && outcome == LK_OK; i++) {
+        outcome = lk_checked_value(puts[i].value, puts[i].value_size, error);
+    }
+    return outcome;
+}
+
+lk_outcome lk_checked_puts(const struct lk_part *parts, size_t part_count, const lk_part_put *puts,
+                           size_t put_count, struct lk_release_put *ret_puts, lk_error *error) {
+    const lk_part_put *by_part[LK_PARTS_MAX] = {NULL};
+    size_t count = 0;
+    lk_outcome outcome;
+
+    outcome = sort_puts(parts, part_count, puts, put_count, by_part, error);
+    for (size_t i = 0; i < part_count && outcome == LK_OK; i++) {
+        if (by_part[i] != NULL) {
+            ret_puts[count++] = (struct lk_release_put){
+                .part = i, .bytes = {.bytes = by_part[i]->value, .size = by_part[i]->value_size}};
+        }
+    }
+    return outcome;
+}
+
 static lk_outcome check_owner(struct lk_checked *checked, lk_error *error) {
     const char *owner = checked->request.owner;
     lk_outcome outcome = lk_checked_owner(owner, error);
@@ -105,15 +175,17 @@ static lk_outcome check_owner(struct lk_checked *checked, lk_error *error) {
 }
 
 /* The default, if the ttl was not given. */
-static void fill_ttl(int64_t *ttl_ms) {
-    *ttl_ms = *ttl_ms != 0 ? *ttl_ms : LK_TTL_DEFAULT_MS;
+static void fill_ttl(int64_t *ttl_ms, bool is_bound) {
+    if (*ttl_ms == 0) {
+        *ttl_ms = is_bound ? LK_TTL_MAX_MS : LK_TTL_DEFAULT_MS; /* R18 */
+    }
 }
 
 lk_outcome lk_checked_claim(int64_t *ttl_ms, uint32_t max_attempts, const char *note,
                             lk_error *error) {
     lk_outcome outcome = lk_ttl_check(*ttl_ms, error);
 
-    fill_ttl(ttl_ms);
+    fill_ttl(ttl_ms, false);
     if (outcome == LK_OK && max_attempts > LK_ATTEMPTS_MAX) {
         outcome = lk_error_set(error, LK_INVALID, "R16: at most %d attempts can be named",
                                LK_ATTEMPTS_MAX);
@@ -171,6 +243,9 @@ static lk_outcome check_capabilities(const lk_store *store, const struct lk_chec
     if (outcome == LK_OK && checked->request.value) {
         outcome = lk_store_check_can(store, LK_CAN_VALUES, error);
     }
+    if (outcome == LK_OK && checked->request.bound) {
+        outcome = lk_store_check_can(store, LK_CAN_BIND, error);
+    }
     for (size_t i = 0; i < checked->part_count && outcome == LK_OK; i++) {
         const struct lk_part *part = &checked->parts[i];
 
@@ -210,7 +285,7 @@ lk_outcome lk_checked_ask(const lk_store *store, const lk_request *request,
     if (outcome != LK_OK) {
         return outcome;
     }
-    fill_ttl(&copy->ttl_ms);
+    fill_ttl(&copy->ttl_ms, copy->bound);
     if (copy->blockers_max > LK_BLOCKERS_MAX) {
         copy->blockers_max = LK_BLOCKERS_MAX;
     }
@@ -222,10 +297,7 @@ lk_outcome lk_checked_target(const lk_request *request, struct lk_checked *ret_c
     lk_request *copy = &ret_checked->request;
     lk_outcome outcome = lk_checked_copy(copy, sizeof *copy, request, error);
 
-    if (outcome == LK_OK && copy->owner == NULL) {
-        outcome = lk_error_set(error, LK_INVALID, "R12: an owner must be named");
-    }
-    if (outcome == LK_OK) {
+    if (outcome == LK_OK && copy->owner != NULL) {
         outcome = check_owner(ret_checked, error);
     }
     if (outcome == LK_OK) {

@@ -22,7 +22,7 @@ struct lk_checked {
 lk_outcome lk_checked_ask(const lk_store *store, const lk_request *request,
                           struct lk_checked *ret_checked, lk_error *error);
 
-/* For lk_renew() and lk_release(): parts, without their modes, and owner, which is needed. */
+/* For lk_renew() and lk_release(): parts, without their modes, and the owner if one is named. */
 lk_outcome lk_checked_target(const lk_request *request, struct lk_checked *ret_checked,
                              lk_error *error);
 
@@ -50,6 +50,16 @@ lk_outcome lk_checked_text(const char *name, const char *text, size_t min, size_
 lk_outcome lk_checked_owner(const char *owner, lk_error *error); /* not optional */
 lk_outcome lk_checked_note(const char *note, lk_error *error);
 lk_outcome lk_checked_value(const void *bytes, size_t size, lk_error *error);
+
+/*
+ * R15: what a release puts: first the values themselves, then their parts. *ret_puts has room for
+ * LK_PARTS_MAX; they are as many as `puts`, in the order of the parts, and borrow the values. LK_OK
+ * or LK_INVALID.
+ */
+lk_outcome lk_checked_put_values(const lk_part_put *puts, size_t put_count, lk_error *error);
+lk_outcome lk_checked_puts(const struct lk_part *parts, size_t part_count, const lk_part_put *puts,
+                           size_t put_count, struct lk_release_put *ret_puts, lk_error *error);
+
 lk_outcome lk_checked_claim(int64_t *ttl_ms, uint32_t max_attempts, const char *note,
                             lk_error *error);
 

@@ -14,13 +14,14 @@
  * occupy all workers, and a store that recovers is not flooded. The first retry that succeeds makes
  * all others due at once.
  *
+ * A lease that is bound to a connection (R18) is lost with it; the tie watch's thread sees that.
+ *
  * The mutex is never held while the store is called or a callback runs; `is_busy` keeps the lease
  * from being freed meanwhile. No attempt outlasts the lease's own deadline: after it, an answer is
  * of no use.
  */
 #include "client/keepalive.h"
 
-#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -28,13 +29,13 @@
 #include "base/condition.h"
 #include "base/minmax.h"
 #include "base/random.h"
+#include "base/thread.h"
 #include "client/batch.h"
+#include "client/renewal.h"
+#include "client/tie_watch.h"
 #include "engine/reply/reply.h"
 
 #define SLEEP_US_MAX INT64_C(1000000) /* suspended time is noticed within this */
-#define ATTEMPT_US_MIN INT64_C(250000)
-#define ATTEMPT_US_MAX INT64_C(1000000) /* the first attempt: so that few workers hang at a time */
-#define RETRY_ATTEMPT_US_MAX INT64_C(10000000)
 #define RETRY_US_MIN INT64_C(20000)
 #define RETRY_US_MAX INT64_C(200000)
 #define RETRY_SPACING_US INT64_C(5000)
@@ -58,16 +59,18 @@ struct queue {
 };
 
 struct lk_keepalive {
-    pthread_mutex_t mutex;  /* guards everything but `engine` and `made_by` */
+    pthread_mutex_t mutex;  /* guards everything but the next three */
     pthread_cond_t changed; /* a lease is idle again, a call has ended */
     pthread_cond_t due;     /* something may be due sooner than the timekeeper knows */
     pthread_cond_t work;    /* a lease is ready */
     struct lk_engine *engine;
+    struct lk_contact *contact;
     pid_t made_by;
     struct lk_random random;
     pthread_t timekeeper;
     bool is_started;
     bool is_closed;
+    struct lk_tie_watch ties;
     size_t use_count;  /* the store and each lease */
     size_t call_count; /* leases' own calls to the engine under way */
     struct queue fresh;
@@ -110,7 +113,7 @@ static bool init_conditions(struct lk_keepalive *keepalive) {
     return false;
 }
 
-struct lk_keepalive *lk_keepalive_new(struct lk_engine *engine) {
+struct lk_keepalive *lk_keepalive_new(struct lk_engine *engine, struct lk_contact *contact) {
     struct lk_keepalive *keepalive = calloc(1, sizeof *keepalive);
 
     if (keepalive == NULL) {
@@ -121,6 +124,7 @@ struct lk_keepalive *lk_keepalive_new(struct lk_engine *engine) {
         return NULL;
     }
     keepalive->engine = engine;
+    keepalive->contact = contact;
     keepalive->made_by = getpid();
     keepalive->random.state = lk_random_draw();
     keepalive->use_count = 1;
@@ -150,36 +154,6 @@ void lk_keepalive_unref(struct lk_keepalive *keepalive) {
     }
 }
 
-/* No other worker is started once the timekeeper has ended. */
-static void end_threads(struct lk_keepalive *keepalive, bool has_timekeeper) {
-    if (has_timekeeper) {
-        (void)pthread_join(keepalive->timekeeper, NULL);
-    }
-    for (size_t i = 0; i < keepalive->worker_count; i++) {
-        lk_waker_throw(&keepalive->workers[i].waker);
-    }
-    for (size_t i = 0; i < keepalive->worker_count; i++) {
-        (void)pthread_join(keepalive->workers[i].thread, NULL);
-        lk_waker_done(&keepalive->workers[i].waker);
-    }
-}
-
-void lk_keepalive_close(struct lk_keepalive *keepalive) {
-    bool is_started;
-
-    pthread_mutex_lock(&keepalive->mutex);
-    keepalive->is_closed = true;
-    pthread_cond_broadcast(&keepalive->due);
-    pthread_cond_broadcast(&keepalive->work);
-    while (keepalive->call_count > 0) {
-        pthread_cond_wait(&keepalive->changed, &keepalive->mutex);
-    }
-    is_started = keepalive->is_started;
-    pthread_mutex_unlock(&keepalive->mutex);
-    end_threads(keepalive, is_started);
-    lk_keepalive_unref(keepalive);
-}
-
 struct lk_engine *lk_keepalive_begin_call(struct lk_keepalive *keepalive) {
     struct lk_engine *engine = NULL;
 
@@ -207,6 +181,13 @@ static struct lk_lease *lease_of(struct lk_heap_node *node) {
     return LK_HEAP_ITEM(node, struct lk_lease, node);
 }
 
+static void unschedule(struct lk_lease *lease) {
+    if (lease->heap != NULL) {
+        lk_heap_remove(lease->heap, &lease->node);
+        lease->heap = NULL;
+    }
+}
+
 static struct queue *queue_of(struct lk_keepalive *keepalive, const struct lk_lease *lease) {
     return lease->is_retrying ? &keepalive->retrying : &keepalive->fresh;
 }
@@ -229,13 +210,6 @@ static int64_t due_us(const struct lk_lease *lease) {
 static void wake_by(struct lk_keepalive *keepalive, int64_t instant_us) {
     if (instant_us < keepalive->asleep_until_us) {
         pthread_cond_signal(&keepalive->due);
-    }
-}
-
-static void unschedule(struct lk_lease *lease) {
-    if (lease->heap != NULL) {
-        lk_heap_remove(lease->heap, &lease->node);
-        lease->heap = NULL;
     }
 }
 
@@ -279,17 +253,6 @@ static void mark_idle(struct lk_keepalive *keepalive, struct lk_lease *lease) {
     pthread_cond_broadcast(&keepalive->changed);
 }
 
-/*
- * Until when one attempt to renew may wait for the store: so that there are several attempts before
- * the lease's deadline.
- */
-static int64_t attempt_until_us(const struct lk_lease *lease) {
-    int64_t max_us = lease->is_retrying ? RETRY_ATTEMPT_US_MAX : ATTEMPT_US_MAX;
-    int64_t share_us = lk_max(ATTEMPT_US_MIN, lk_min(max_us, lease->ttl_ms * 1000 / 6));
-
-    return lk_min(lk_clock_now_us() + share_us, lk_safe_until_until_us(&lease->safe_until));
-}
-
 /* The store answers again: makes all retries due at once. */
 static void retry_all_now(struct lk_keepalive *keepalive) {
     struct lk_heap *const heaps[] = {&keepalive->retrying.asleep, &keepalive->retrying.ready};
@@ -316,8 +279,8 @@ static void apply_renewal(struct lk_keepalive *keepalive, struct lk_lease *lease
     case LK_OK:
         lease->renew_at_us = sent_us + ttl_us / 3;
         /* A late answer revives nothing: the caller may have seen the deadline pass already. */
-        (void)lk_safe_until_extend(&lease->safe_until,
-                                   lk_safe_until_end_us(sent_us, decision->result.expires_in_ms));
+        (void)lk_safe_until_extend(
+            &lease->safe_until, lk_renewal_end_us(lease, sent_us, decision->result.expires_in_ms));
         if (lease->is_retrying) {
             lease->is_retrying = false;
             retry_all_now(keepalive);
@@ -337,9 +300,10 @@ static void apply_renewal(struct lk_keepalive *keepalive, struct lk_lease *lease
 
 /* Called and left with the mutex held; releases it meanwhile. */
 static void renew(struct lk_keepalive *keepalive, struct lk_lease *lease, struct lk_waker *waker) {
-    const struct lk_patience patience = {.until_us = attempt_until_us(lease), .waker = waker};
-    const struct lk_command command = {.kind = LK_COMMAND_RENEW,
-                                       .renew = {.target = lease->target, .ttl_ms = lease->ttl_ms}};
+    const struct lk_patience patience = {.until_us = lk_renewal_until_us(lease), .waker = waker};
+    const struct lk_command command = {
+        .kind = LK_COMMAND_RENEW,
+        .renew = {.target = lease->target, .ttl_ms = lease->tie == NULL ? lease->ttl_ms : 0}};
     bool is_retry = lease->is_retrying;
     struct lk_decision decision;
     int64_t sent_us;
@@ -351,7 +315,13 @@ static void renew(struct lk_keepalive *keepalive, struct lk_lease *lease, struct
     }
     pthread_mutex_unlock(&keepalive->mutex);
     sent_us = lk_clock_now_us();
-    (void)lk_batch_decide(keepalive->engine, &command, &patience, &decision);
+    lk_contact_begin(keepalive->contact, sent_us);
+    if (lease->tie != NULL) {
+        (void)lease->tie_ops->decide(lease->tie, keepalive->engine, &command, &patience, &decision);
+    } else {
+        (void)lk_batch_decide(keepalive->engine, &command, &patience, &decision);
+    }
+    lk_contact_end(keepalive->contact, sent_us, &decision.error);
     pthread_mutex_lock(&keepalive->mutex);
     keepalive->retry_count -= is_retry ? 1 : 0;
     apply_renewal(keepalive, lease, sent_us, &decision);
@@ -382,19 +352,6 @@ static void *run_worker(void *context) {
     return NULL;
 }
 
-/* Blocks all signals in the thread: they are for the application's threads. */
-static bool start_thread(pthread_t *thread, void *(*run)(void *), void *context) {
-    sigset_t all;
-    sigset_t former;
-    bool is_started;
-
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &former);
-    is_started = pthread_create(thread, NULL, run, context) == 0;
-    (void)pthread_sigmask(SIG_SETMASK, &former, NULL);
-    return is_started;
-}
-
 /* Called with the mutex held. */
 static bool start_worker(struct lk_keepalive *keepalive) {
     struct worker *worker = &keepalive->workers[keepalive->worker_count];
@@ -403,7 +360,7 @@ static bool start_worker(struct lk_keepalive *keepalive) {
         return false;
     }
     worker->keepalive = keepalive;
-    if (!start_thread(&worker->thread, run_worker, worker)) {
+    if (!lk_thread_start(&worker->thread, run_worker, worker)) {
         lk_waker_done(&worker->waker);
         return false;
     }
@@ -508,15 +465,42 @@ static void *run_timekeeper(void *context) {
     return NULL;
 }
 
-bool lk_keepalive_start(struct lk_keepalive *keepalive) {
+/* ---- connections that leases end with -------------------------------------------------------- */
+
+static int descriptor_of(const void *item) {
+    const struct lk_lease *lease = item;
+
+    return lease->tie_ops->descriptor(lease->tie);
+}
+
+static void lose_cut(void *context) {
+    struct lk_keepalive *keepalive = context;
+    struct lk_lease *lease;
+
+    pthread_mutex_lock(&keepalive->mutex);
+    while ((lease = lk_tie_watch_take(&keepalive->ties, descriptor_of)) != NULL) {
+        lk_safe_until_break(&lease->safe_until);
+        if (!lease->is_busy) {
+            unschedule(lease);
+            schedule(keepalive, lease);
+        }
+    }
+    pthread_mutex_unlock(&keepalive->mutex);
+}
+
+bool lk_keepalive_start(struct lk_keepalive *keepalive, bool has_ties) {
     bool is_started;
 
     pthread_mutex_lock(&keepalive->mutex);
     if (!keepalive->is_started && !keepalive->is_closed) {
-        keepalive->is_started = (keepalive->worker_count > 0 || start_worker(keepalive))
-                                && start_thread(&keepalive->timekeeper, run_timekeeper, keepalive);
+        keepalive->is_started =
+            (keepalive->worker_count > 0 || start_worker(keepalive))
+            && lk_thread_start(&keepalive->timekeeper, run_timekeeper, keepalive);
     }
     is_started = keepalive->is_started;
+    if (is_started && has_ties && !keepalive->ties.is_started && !keepalive->is_closed) {
+        is_started = lk_tie_watch_start(&keepalive->ties, lose_cut, keepalive);
+    }
     pthread_mutex_unlock(&keepalive->mutex);
     return is_started;
 }
@@ -526,6 +510,9 @@ bool lk_keepalive_start(struct lk_keepalive *keepalive) {
 void lk_keepalive_add(struct lk_keepalive *keepalive, struct lk_lease *lease) {
     pthread_mutex_lock(&keepalive->mutex);
     schedule(keepalive, lease);
+    if (lease->tie != NULL) {
+        lk_tie_watch_add(&keepalive->ties, descriptor_of(lease), lease);
+    }
     pthread_mutex_unlock(&keepalive->mutex);
 }
 
@@ -540,6 +527,9 @@ void lk_keepalive_remove(struct lk_keepalive *keepalive, struct lk_lease *lease)
     pthread_mutex_lock(&keepalive->mutex);
     wait_until_idle(keepalive, lease);
     unschedule(lease);
+    if (lease->tie != NULL) {
+        lk_tie_watch_remove(&keepalive->ties, descriptor_of(lease));
+    }
     pthread_mutex_unlock(&keepalive->mutex);
 }
 
@@ -558,4 +548,53 @@ void lk_keepalive_watch(struct lk_keepalive *keepalive, struct lk_lease *lease,
         schedule(keepalive, lease);
     }
     pthread_mutex_unlock(&keepalive->mutex);
+}
+
+/* ---- closing --------------------------------------------------------------------------------- */
+
+/* No other worker is started once the timekeeper has ended. */
+static void end_threads(struct lk_keepalive *keepalive, bool has_timekeeper) {
+    if (has_timekeeper) {
+        (void)pthread_join(keepalive->timekeeper, NULL);
+    }
+    for (size_t i = 0; i < keepalive->worker_count; i++) {
+        lk_waker_throw(&keepalive->workers[i].waker);
+    }
+    for (size_t i = 0; i < keepalive->worker_count; i++) {
+        (void)pthread_join(keepalive->workers[i].thread, NULL);
+        lk_waker_done(&keepalive->workers[i].waker);
+    }
+}
+
+/* R18: leases that are bound end with the store. Nothing renews the others any more. */
+static void end_bound(struct lk_keepalive *keepalive) {
+    struct lk_lease *lease;
+
+    while ((lease = first_due(keepalive)) != NULL) {
+        unschedule(lease);
+        if (lease->tie != NULL) {
+            lk_safe_until_break(&lease->safe_until);
+            lease->tie_ops->cut(lease->tie);
+        }
+    }
+}
+
+void lk_keepalive_close(struct lk_keepalive *keepalive) {
+    bool is_started;
+
+    pthread_mutex_lock(&keepalive->mutex);
+    keepalive->is_closed = true;
+    pthread_cond_broadcast(&keepalive->due);
+    pthread_cond_broadcast(&keepalive->work);
+    while (keepalive->call_count > 0) {
+        pthread_cond_wait(&keepalive->changed, &keepalive->mutex);
+    }
+    is_started = keepalive->is_started;
+    pthread_mutex_unlock(&keepalive->mutex);
+    end_threads(keepalive, is_started);
+    lk_tie_watch_stop(&keepalive->ties);
+    pthread_mutex_lock(&keepalive->mutex);
+    end_bound(keepalive);
+    pthread_mutex_unlock(&keepalive->mutex);
+    lk_keepalive_unref(keepalive);
 }

@@ -13,6 +13,7 @@
 #include <pthread.h>
 
 #include "base/heap.h"
+#include "client/contact.h"
 #include "client/safe_until.h"
 #include "engine/engine.h"
 
@@ -27,8 +28,10 @@ struct lk_lease {
     char *text;
     char *owner; /* in `text` */
     int64_t ttl_ms;
-    bool is_fixed; /* R11: has a fixed end, and is never renewed */
-    bool can_put;  /* the store keeps values (R15) */
+    bool is_fixed;      /* R11: has a fixed end, and is never renewed */
+    bool can_put;       /* the store keeps values (R15) */
+    struct lk_tie *tie; /* R18: the connection that it ends with; NULL: none */
+    const struct lk_tie_ops *tie_ops;
 
     struct lk_safe_until safe_until; /* read by any thread at any time */
 
@@ -44,10 +47,13 @@ struct lk_lease {
     struct lk_heap_node node;
 };
 
-/* NULL when the system is exhausted. The engine is borrowed until lk_keepalive_close(). */
-struct lk_keepalive *lk_keepalive_new(struct lk_engine *engine);
+/* NULL when the system is exhausted. Engine and contact are borrowed until lk_keepalive_close(). */
+struct lk_keepalive *lk_keepalive_new(struct lk_engine *engine, struct lk_contact *contact);
 
-/* Closes: ends the threads, waits for calls under way, and unrefs. Leases perish by their ttl. */
+/*
+ * Closes: ends the threads, waits for calls under way, and unrefs. Leases perish by their ttl, and
+ * those that are bound at once.
+ */
 void lk_keepalive_close(struct lk_keepalive *keepalive);
 
 /* Whether this process made it; false in a child of fork(). */
@@ -57,8 +63,9 @@ bool lk_keepalive_is_mine(const struct lk_keepalive *keepalive);
 void lk_keepalive_ref(struct lk_keepalive *keepalive);
 void lk_keepalive_unref(struct lk_keepalive *keepalive);
 
-/* Starts the threads, if they do not run yet. Returns whether they do. */
-bool lk_keepalive_start(struct lk_keepalive *keepalive);
+/* Starts the threads, if they do not run yet; that for leases with a tie, too, if it is needed.
+ * Returns whether they do. */
+bool lk_keepalive_start(struct lk_keepalive *keepalive, bool has_ties);
 
 /*
  * From here to lk_keepalive_remove() the lease is renewed, or watched until its fixed end. Removing

@@ -15,10 +15,14 @@
 #include "client/answer.h"
 #include "client/batch.h"
 #include "client/keepalive.h"
+#include "client/renewal.h"
 #include "client/wait.h"
 #include "engine/reply/reply.h"
 
 void lk_lease_discard(lk_lease *lease) {
+    if (lease->tie != NULL) {
+        lease->tie_ops->close(lease->tie);
+    }
     free(lease->parts);
     free(lease->text);
     free(lease);
@@ -64,7 +68,7 @@ void lk_lease_begin(lk_lease *lease, lk_store *store, const struct lk_grant *gra
     lease->ttl_ms = grant->ttl_ms;
     lease->is_fixed = grant->is_fixed;
     lk_safe_until_make(&lease->safe_until,
-                       lk_safe_until_end_us(grant->sent_us, grant->expires_in_ms));
+                       lk_renewal_end_us(lease, grant->sent_us, grant->expires_in_ms));
     lease->renew_at_us = grant->sent_us + grant->ttl_ms * 1000 / 3;
     lk_keepalive_ref(lease->keepalive);
     lk_keepalive_add(lease->keepalive, lease);
@@ -72,13 +76,23 @@ void lk_lease_begin(lk_lease *lease, lk_store *store, const struct lk_grant *gra
 
 /* ---- acquiring ------------------------------------------------------------------------------- */
 
-static lk_lease *lease_for(const struct lk_checked *checked) {
+static lk_lease *lease_for(const lk_store *store, const struct lk_checked *checked) {
     size_t path_bytes = 0;
+    lk_lease *lease;
 
     for (size_t i = 0; i < checked->part_count; i++) {
         path_bytes += checked->parts[i].path.size;
     }
-    return lk_lease_new(checked->owner, checked->part_count, path_bytes);
+    lease = lk_lease_new(checked->owner, checked->part_count, path_bytes);
+    if (lease != NULL && checked->request.bound) {
+        lease->tie_ops = store->engine->ops->ties;
+        lease->tie = lease->tie_ops->open();
+        if (lease->tie == NULL) {
+            lk_lease_discard(lease);
+            return NULL;
+        }
+    }
+    return lease;
 }
 
 /* Everything that lk_acquire() needs before it asks. On failure nothing is left allocated. */
@@ -94,10 +108,10 @@ static lk_outcome prepare(lk_store *store, const lk_request *request, struct lk_
     if (outcome != LK_OK) {
         return outcome;
     }
-    if (!lk_keepalive_start(store->keepalive)) {
+    if (!lk_keepalive_start(store->keepalive, checked->request.bound)) {
         return lk_error_set(cause, LK_INTERNAL, "cannot start the thread that keeps leases alive");
     }
-    lease = lease_for(checked);
+    lease = lease_for(store, checked);
     named = lease != NULL ? lk_answer_new(checked) : NULL;
     if (named == NULL) {
         if (lease != NULL) {
@@ -113,9 +127,14 @@ static lk_outcome prepare(lk_store *store, const lk_request *request, struct lk_
 /*
  * The lease is renewed every third of this. A lease that is bound to its process has the furthest
  * deadline possible; the ttl of the request is then how often the client checks that it is held.
+ * One that is bound to a connection is checked so that a silent peer is noticed in time.
  */
 static int64_t ttl_to_renew_by(const lk_store *store, const struct lk_checked *checked,
                                const lk_result *granted) {
+    if (checked->request.bound) {
+        return lk_min(granted->fixed ? granted->expires_in_ms : granted->ttl_ms,
+                      LK_BOUND_PROMISE_MS);
+    }
     if ((lk_store_capabilities(store) & LK_BINDS_TO_PROCESS) == 0) {
         return granted->ttl_ms;
     }
@@ -134,7 +153,7 @@ lk_outcome lk_acquire(lk_store *store, const lk_request *request, lk_lease **ret
     if (prepare(store, request, &checked, &lease, &named, &cause) != LK_OK) {
         return lk_answer_refuse(&cause, ret_result, error);
     }
-    if (lk_wait_ask(store, &checked, &decision, &sent_us) == LK_GRANTED) {
+    if (lk_wait_ask(store, &checked, lease->tie, &decision, &sent_us) == LK_GRANTED) {
         const lk_result *granted = &decision.result;
         const struct lk_grant grant = {
             .parts = checked.parts,
@@ -142,7 +161,7 @@ lk_outcome lk_acquire(lk_store *store, const lk_request *request, lk_lease **ret
             .ttl_ms = ttl_to_renew_by(store, &checked, granted),
             .sent_us = sent_us,
             .expires_in_ms = granted->expires_in_ms,
-            .is_fixed = granted->fixed,
+            .is_fixed = granted->fixed && !checked.request.bound,
         };
 
         lk_lease_begin(lease, store, &grant);
@@ -166,12 +185,11 @@ static void end(lk_lease *lease) {
     lk_lease_discard(lease);
 }
 
-static lk_outcome release_in_store(lk_lease *lease, const struct lk_slice *put, lk_error *error) {
+static lk_outcome release_in_store(lk_lease *lease, const struct lk_release_put *puts,
+                                   size_t put_count, lk_error *error) {
     const struct lk_command command = {
         .kind = LK_COMMAND_RELEASE,
-        .release = {.target = lease->target,
-                    .puts = put != NULL,
-                    .put = put != NULL ? *put : (struct lk_slice){NULL, 0}},
+        .release = {.target = lease->target, .puts = puts, .put_count = put_count},
     };
     const struct lk_patience patience = {.until_us = lk_wait_patience_until(0)};
     struct lk_engine *engine = lk_keepalive_begin_call(lease->keepalive);
@@ -186,12 +204,13 @@ static lk_outcome release_in_store(lk_lease *lease, const struct lk_slice *put, 
     return lk_answer_end(&decision, error);
 }
 
-static lk_outcome release_lease(lk_lease *lease, const struct lk_slice *put, lk_error *error) {
+static lk_outcome release_lease(lk_lease *lease, const struct lk_release_put *puts,
+                                size_t put_count, lk_error *error) {
     lk_outcome outcome;
 
     if (lk_keepalive_is_mine(lease->keepalive)) {
         lk_keepalive_remove(lease->keepalive, lease);
-        outcome = release_in_store(lease, put, error);
+        outcome = release_in_store(lease, puts, put_count, error);
     } else {
         outcome =
             lk_error_set(error, LK_INTERNAL, "the lease is the parent's: fork() ended it here");
@@ -201,24 +220,45 @@ static lk_outcome release_lease(lk_lease *lease, const struct lk_slice *put, lk_
 }
 
 lk_outcome lk_lease_release(lk_lease *lease, lk_error *error) {
-    return release_lease(lease, NULL, error);
+    return release_lease(lease, NULL, 0, error);
 }
 
-lk_outcome lk_lease_release_put(lk_lease *lease, const void *value, size_t value_size,
-                                lk_error *error) {
-    const struct lk_slice put = {.bytes = value, .size = value_size};
+/* R15: only an exclusive lease writes the values of its paths. */
+static lk_outcome check_modes(const lk_lease *lease, const struct lk_release_put *puts,
+                              size_t put_count, lk_error *error) {
+    for (size_t i = 0; i < put_count; i++) {
+        const struct lk_part *part = &lease->parts[puts[i].part];
+
+        if (part->mode != LK_EXCLUSIVE) {
+            return lk_error_set(error, LK_INVALID,
+                                "R15: only an exclusive lease writes the value of %.*s",
+                                (int)part->path.size, part->path.bytes);
+        }
+    }
+    return LK_OK;
+}
+
+lk_outcome lk_lease_release_put_all(lk_lease *lease, const lk_part_put *puts, size_t put_count,
+                                    lk_error *error) {
+    struct lk_release_put sorted[LK_PARTS_MAX];
 
     if (!lease->can_put) {
         return lk_error_set(error, LK_UNSUPPORTED, "the lease's store cannot keep values");
     }
-    if (lease->parts[0].mode != LK_EXCLUSIVE) {
-        return lk_error_set(error, LK_INVALID,
-                            "R15: only an exclusive lease writes its first part's value");
-    }
-    if (lk_checked_value(value, value_size, error) != LK_OK) {
+    if (lk_checked_put_values(puts, put_count, error) != LK_OK
+        || lk_checked_puts(lease->parts, lease->target.part_count, puts, put_count, sorted, error)
+               != LK_OK
+        || check_modes(lease, sorted, put_count, error) != LK_OK) {
         return LK_INVALID;
     }
-    return release_lease(lease, &put, error);
+    return release_lease(lease, sorted, put_count, error);
+}
+
+lk_outcome lk_lease_release_put(lk_lease *lease, const void *value, size_t value_size,
+                                lk_error *error) {
+    const lk_part_put put = {.value = value, .value_size = value_size};
+
+    return lk_lease_release_put_all(lease, &put, 1, error);
 }
 
 void lk_lease_abandon(lk_lease *lease) {
@@ -229,6 +269,10 @@ void lk_lease_abandon(lk_lease *lease) {
         lk_keepalive_remove(lease->keepalive, lease);
     }
     end(lease);
+}
+
+int lk_lease_connection(const lk_lease *lease) {
+    return lease->tie != NULL ? lease->tie_ops->descriptor(lease->tie) : -1;
 }
 
 /* ---- the state of a lease -------------------------------------------------------------------- */

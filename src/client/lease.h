@@ -26,4 +26,7 @@ struct lk_grant {
 /* Adds the lease to the store's keep-alive, which lk_keepalive_start() has started. */
 void lk_lease_begin(lk_lease *lease, lk_store *store, const struct lk_grant *grant);
 
+/* R18: the socket that a bound lease ends with; -1: the lease is not bound. */
+int lk_lease_connection(const lk_lease *lease);
+
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads and administration: list, show, break, audit, examine. */
+/* Reads and administration: list, show, break, audit, examine, backup. */
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -116,7 +116,8 @@ static void add_capabilities(struct lk_text *text, unsigned capabilities) {
         {LK_CAN_WORK, "work"},           {LK_CAN_TABLE, "table"},
         {LK_CAN_EVENTS, "events"},       {LK_CAN_LIMITS, "limits"},
         {LK_CAN_PERSIST, "persistent"},  {LK_CAN_RETRY, "retry"},
-        {LK_BINDS_TO_PROCESS, "bound"},
+        {LK_BINDS_TO_PROCESS, "bound"},  {LK_CAN_BIND, "binds"},
+        {LK_CAN_BATCHES, "batches"},
     };
 
     lk_text_format(text, "capabilities:");
@@ -170,4 +171,26 @@ lk_outcome lk_examine(lk_store *store, lk_report **ret_report, lk_error *error) 
     }
     *ret_report = report;
     return LK_OK;
+}
+
+/* ---- copies ---------------------------------------------------------------------------------- */
+
+lk_outcome lk_backup(lk_store *store, const char *path, lk_error *error) {
+    const struct lk_patience patience = patience_by_default();
+    lk_outcome outcome = lk_store_check(store, error);
+
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    lk_error_clear(error, LK_OK);
+    if (path == NULL || path[0] == '\0') {
+        return lk_error_set(error, LK_INVALID, "a copy needs the name of a file");
+    }
+    if (store->engine->ops->backup == NULL) {
+        return lk_error_set(error, LK_UNSUPPORTED,
+                            "only a store in a SQLite file, or a service, is copied so; a "
+                            "database server has tools of its own (pg_dump, mariadb-dump, "
+                            "BGSAVE)");
+    }
+    return store->engine->ops->backup(store->engine, path, &patience, error);
 }

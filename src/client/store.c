@@ -8,8 +8,10 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "client/default_store.h"
 #include "client/keepalive.h"
 #include "client/url.h"
+#include "client/url_hint.h"
 
 const char *lk_version(void) {
     return LK_VERSION;
@@ -37,19 +39,28 @@ lk_outcome lk_store_engine_of(const char *url, const struct lk_engine_ops **ret_
             *ret_rest = split.rest;
             return LK_OK;
         }
-        lk_text_format(&known, "%s%s:", i == 0 ? "" : ", ", ops->scheme);
+        if (!ops->is_stub) {
+            lk_text_format(&known, "%s%s:", i == 0 ? "" : ", ", ops->scheme);
+        }
         if (ops->alias != NULL) {
             lk_text_format(&known, ", %s:", ops->alias);
         }
     }
-    return lk_error_set(
-        error, LK_UNSUPPORTED, "this build has no engine for %.*s: (it has %s)%s",
-        (int)(split.scheme.size < 32 ? split.scheme.size : 32), split.scheme.bytes, bytes,
-        lk_slice_equal(split.scheme, lk_slice_of("sqlite3")) ? "; did you mean sqlite:?" : "");
+    return lk_error_set(error, LK_UNSUPPORTED, "this build has no engine for %.*s: (it has %s)%s",
+                        (int)(split.scheme.size < 32 ? split.scheme.size : 32), split.scheme.bytes,
+                        bytes, lk_url_hint_of_scheme(&split).text);
+}
+
+lk_outcome lk_store_check_url(const char *url, lk_error *error) {
+    const struct lk_engine_ops *ops;
+    struct lk_slice rest;
+    lk_outcome outcome = lk_store_engine_of(url, &ops, &rest, error);
+
+    return outcome == LK_OK && ops->check_url != NULL ? ops->check_url(rest, error) : outcome;
 }
 
 /* On failure the store is partly filled, for store_free(). */
-static lk_outcome fill_store(const char *url, lk_store *store, lk_error *error) {
+static lk_outcome fill_store(const char *url, bool must_exist, lk_store *store, lk_error *error) {
     struct lk_patience patience = {.until_us = lk_clock_now_us() + LK_PATIENCE_DEFAULT_MS * 1000};
     const struct lk_engine_ops *ops;
     struct lk_slice rest;
@@ -63,11 +74,12 @@ static lk_outcome fill_store(const char *url, lk_store *store, lk_error *error) 
     if (store->url == NULL) {
         return lk_error_set(error, LK_INTERNAL, "no memory for a store");
     }
-    outcome = ops->open(rest, &patience, &store->engine, error);
+    outcome = (must_exist && ops->open_existing != NULL ? ops->open_existing : ops->open)(
+        rest, &patience, &store->engine, error);
     if (outcome != LK_OK) {
         return outcome;
     }
-    store->keepalive = lk_keepalive_new(store->engine);
+    store->keepalive = lk_keepalive_new(store->engine, &store->contact);
     return store->keepalive != NULL ? LK_OK
                                     : lk_error_set(error, LK_INTERNAL, "no memory for a store");
 }
@@ -79,33 +91,47 @@ static void store_free(lk_store *store) {
     if (store->engine != NULL) {
         store->engine->ops->close(store->engine);
     }
+    lk_contact_done(&store->contact);
     free(store->url);
     free(store);
 }
 
-lk_outcome lk_open(const char *url, lk_store **ret_store, lk_error *error) {
+static lk_outcome open_store(const char *url, bool must_exist, lk_store **ret_store,
+                             lk_error *error) {
     lk_store *store = calloc(1, sizeof *store);
-    char *default_url = NULL;
+    struct lk_default_store standard = {.url = NULL};
     lk_outcome outcome = LK_OK;
 
     lk_error_clear(error, LK_OK);
     if (store == NULL) {
         return lk_error_set(error, LK_INTERNAL, "no memory for a store");
     }
+    lk_contact_init(&store->contact);
     if (url == NULL) {
-        outcome = lk_url_default(&default_url, error);
-        url = default_url;
+        outcome = lk_default_store_find(&standard, error);
+        url = standard.url;
+        if (outcome == LK_OK) {
+            outcome = lk_default_store_prepare(&standard, error);
+        }
     }
     if (outcome == LK_OK) {
-        outcome = fill_store(url, store, error);
+        outcome = fill_store(url, must_exist, store, error);
     }
-    free(default_url);
+    lk_default_store_done(&standard);
     if (outcome != LK_OK) {
         store_free(store);
         return outcome;
     }
     *ret_store = store;
     return LK_OK;
+}
+
+lk_outcome lk_open(const char *url, lk_store **ret_store, lk_error *error) {
+    return open_store(url, false, ret_store, error);
+}
+
+lk_outcome lk_store_open_existing(const char *url, lk_store **ret_store, lk_error *error) {
+    return open_store(url, true, ret_store, error);
 }
 
 void lk_close(lk_store *store) {
@@ -144,15 +170,21 @@ static const char *name_of(enum lk_capability capability) {
         return "keep values";
     case LK_CAN_WORK:
         return "keep work";
+    case LK_CAN_BATCHES:
+        return "order items by priority, keep their failures, drop them or decide on several of "
+               "them together";
     case LK_CAN_TABLE:
         return "take work from a table: it has no tables of yours. Name the store in whose "
                "database the table is (sqlite:FILE?share=yes, postgresql:, mysql:)";
     case LK_CAN_EVENTS:
-        return "tell what happens in it";
+        return "tell what happens in it: events are kept by sqlite:, postgresql:, mysql: and "
+               "services (lk://)";
     case LK_CAN_LIMITS:
-        return "keep bounds of its own";
+        return "keep bounds of its own, as sqlite:, postgresql:, mysql: and services (lk://) do";
     case LK_CAN_RETRY:
         return "be waited for";
+    case LK_CAN_BIND:
+        return "bind a request to a connection: a service can (lk:)";
     case LK_BINDS_TO_PROCESS:
     case LK_TAKES_IN_AWAIT:
     case LK_CAN_PERSIST:

@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 
+#include "client/contact.h"
 #include "engine/engine.h"
 
 struct lk_keepalive;
@@ -12,6 +13,7 @@ struct lk_keepalive;
 struct lk_store {
     struct lk_engine *engine;
     struct lk_keepalive *keepalive;
+    struct lk_contact contact;
     char *url;       /* without any password */
     pid_t opened_by; /* a child of fork() may not use it */
 };
@@ -24,6 +26,15 @@ struct lk_store {
  */
 lk_outcome lk_store_engine_of(const char *url, const struct lk_engine_ops **ret_ops,
                               struct lk_slice *ret_rest, lk_error *error);
+
+/* LK_OK, or LK_INVALID, LK_UNSUPPORTED: no store can have this URL. Opens nothing. */
+lk_outcome lk_store_check_url(const char *url, lk_error *error);
+
+/*
+ * As lk_open(), of a store that its engine need not make first: else LK_NONE, and nothing is made.
+ * An engine whose stores are files makes them all the same.
+ */
+lk_outcome lk_store_open_existing(const char *url, lk_store **ret_store, lk_error *error);
 
 /*
  * LK_OK when the store may be used by this process. After fork() it may not: its locks, files and

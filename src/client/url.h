@@ -29,10 +29,4 @@ char *lk_url_without_password(const char *text);
  */
 char *lk_url_absolute(const char *url);
 
-/*
- * The store that is meant when none is named: $LK_STORE, else a SQLite file in the user's state
- * directory, whose directories are made (0700). LK_OK with *ret_url for free().
- */
-lk_outcome lk_url_default(char **ret_url, lk_error *error);
-
 #endif

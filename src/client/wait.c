@@ -17,10 +17,12 @@
 #include "client/batch.h"
 #include "client/cancel.h"
 #include "client/outage.h"
+#include "client/renewal.h"
 #include "engine/reply/reply.h"
 
-#define PATIENCE_MIN_US INT64_C(1000000) /* however short the wait: a store may just be busy */
-#define REFRESH_MIN_US INT64_C(10000)    /* between two asks, however near the deadline is */
+#define PATIENCE_MIN_US INT64_C(1000000)  /* however short the wait: a store may just be busy */
+#define REFRESH_MIN_US INT64_C(10000)     /* between two asks, however near the deadline is */
+#define CANCEL_BUDGET_US INT64_C(3000000) /* to withdraw after a cancellation */
 
 enum { WITHDRAW_ATTEMPTS_MAX = 3 };
 
@@ -33,6 +35,7 @@ struct wait {
     lk_store *store;
     const struct lk_checked *checked;
     struct lk_command command; /* the ask */
+    struct lk_tie *tie;        /* whose connection it ends with; NULL: none of its own */
     struct lk_waker *waker;    /* thrown by the request's cancellation */
     struct lk_outage outage;
     struct lk_decision *decision; /* of the last ask */
@@ -45,6 +48,7 @@ struct wait {
     uint32_t retries;                  /* how often it has released them and begun again */
     bool was_requeued;   /* the store had lost the request, and this wait has made a new one */
     bool is_ours;        /* this wait has made the request */
+    bool is_answered;    /* the last ask was */
     bool is_asked_twice; /* a grant whose answer was slow has been refreshed */
 };
 
@@ -74,26 +78,48 @@ static struct lk_ask ask_from(const struct lk_checked *checked) {
         .note = lk_slice_of(request->note),
         .blockers_max = request->blockers_max,
         .wants_value = request->value,
+        .is_bound = request->bound,
     };
 }
 
-static lk_outcome ask_store(struct wait *wait, lk_style style, const struct lk_patience *patience) {
+static lk_outcome decide(struct wait *wait, const struct lk_patience *patience) {
     struct lk_engine *engine = wait->store->engine;
 
-    lk_decision_done(wait->decision);
-    wait->command.ask.style = style;
-    wait->sent_us = lk_clock_now_us();
-    return wait->is_split && style == LK_WAIT
+    if (wait->tie != NULL) {
+        return engine->ops->ties->decide(wait->tie, engine, &wait->command, patience,
+                                         wait->decision);
+    }
+    return wait->is_split && wait->command.ask.style == LK_WAIT
                ? lk_batch_wait(engine, &wait->command, patience, &wait->progress, wait->decision)
                : lk_batch_decide(engine, &wait->command, patience, wait->decision);
 }
 
-/* The time for a last call: the full patience, or a moment if the store is away already. */
-static struct lk_patience close_budget(const struct wait *wait) {
-    int64_t until_us = wait->outage.since_us == LK_NEVER
-                           ? lk_wait_patience_until(wait->checked->request.patience_ms)
-                           : lk_clock_now_us() + LK_CLOSE_BUDGET_US;
+static lk_outcome ask_store(struct wait *wait, lk_style style, const struct lk_patience *patience) {
 
+    lk_decision_done(wait->decision);
+    wait->command.ask.style = style;
+    wait->sent_us = lk_clock_now_us();
+    lk_contact_begin(&wait->store->contact, wait->sent_us);
+    lk_outcome outcome = decide(wait, patience);
+    lk_contact_end(&wait->store->contact, wait->sent_us, &wait->decision->error);
+    wait->is_answered = outcome != LK_UNAVAILABLE && outcome != LK_CANCELLED;
+    return outcome;
+}
+
+/*
+ * The time for a last call: the full patience, or a moment if the store has not answered the last
+ * ask. When a wait is cancelled, an engine may have spent any time on that ask; and one that was
+ * answered has slept since then, in which time the store may have gone without a word.
+ */
+static struct lk_patience close_budget(const struct wait *wait) {
+    int64_t now_us = lk_clock_now_us();
+    int64_t until_us = lk_wait_patience_until(wait->checked->request.patience_ms);
+
+    if (!wait->is_answered) {
+        until_us = now_us + LK_CLOSE_BUDGET_US;
+    } else if (lk_waker_is_thrown(wait->waker)) {
+        until_us = lk_min(until_us, now_us + CANCEL_BUDGET_US);
+    }
     return (struct lk_patience){.until_us = until_us};
 }
 
@@ -105,10 +131,7 @@ static void forget_answer(struct wait *wait) {
     result->token = 0;
     result->ttl_ms = 0;
     result->expires_in_ms = -1;
-    free(result->value);
-    result->value = NULL;
-    result->value_size = 0;
-    result->in_doubt = false;
+    lk_result_drop_values(result);
 }
 
 /* Releases the request, queued or granted just now. The outcome of the wait stays as it is. */
@@ -127,7 +150,10 @@ static void withdraw(struct wait *wait) {
 
     /* A lost answer is asked for again; LOST then means that the first call ended the request. */
     do {
+        int64_t sent_us = lk_clock_now_us();
+        lk_contact_begin(&wait->store->contact, sent_us);
         outcome = lk_batch_decide(wait->store->engine, &release, &patience, &ignored);
+        lk_contact_end(&wait->store->contact, sent_us, &ignored.error);
         lk_decision_done(&ignored);
     } while (outcome == LK_UNAVAILABLE && ++attempts < WITHDRAW_ATTEMPTS_MAX
              && lk_clock_now_us() < patience.until_us);
@@ -190,7 +216,10 @@ static struct lk_patience patience_in_wait(const struct wait *wait) {
     int64_t until_us = lk_wait_patience_until(wait->checked->request.patience_ms);
     int64_t end_us = lk_max(wait->end_us, lk_clock_now_us() + PATIENCE_MIN_US);
 
-    return (struct lk_patience){.until_us = lk_min(until_us, end_us), .waker = wait->waker};
+    return (struct lk_patience){.until_us = lk_min(until_us, end_us),
+                                .waker = wait->waker,
+                                .on_failure = lk_contact_fail,
+                                .context = &wait->store->contact};
 }
 
 /* ---- the wait -------------------------------------------------------------------------------- */
@@ -225,6 +254,9 @@ static lk_outcome await_change(struct wait *wait) {
     int64_t third_us = wait->decision->result.expires_in_ms * 1000 / 3;
     int64_t until_us = lk_clock_now_us() + REFRESH_MIN_US;
 
+    if (wait->command.ask.is_bound) { /* so that a connection that is cut is found */
+        third_us = lk_min(third_us, LK_BOUND_PROMISE_MS * 1000 / 3);
+    }
     if (wait->is_split) {
         bound_hold(wait);
         if (lk_clock_now_us() >= wait->hold_end_us) {
@@ -320,6 +352,8 @@ static lk_outcome ask_until_final(struct wait *wait) {
     case LK_UNAVAILABLE:
         if (wait->is_split) { /* nothing may stay at the nodes that answer */
             lk_batch_withdraw(wait->store->engine, &wait->command.ask, &wait->progress);
+        } else if (wait->is_ours && lk_engine_status(wait->store->engine).is_read_only) {
+            withdraw(wait); /* the store answers, and may hold what it cannot promise */
         }
         return outcome;
     default:
@@ -327,7 +361,7 @@ static lk_outcome ask_until_final(struct wait *wait) {
     }
 }
 
-lk_outcome lk_wait_ask(lk_store *store, const struct lk_checked *checked,
+lk_outcome lk_wait_ask(lk_store *store, const struct lk_checked *checked, struct lk_tie *tie,
                        struct lk_decision *ret_decision, int64_t *ret_sent_us) {
     const lk_request *request = &checked->request;
     struct lk_cancel_link link;
@@ -335,6 +369,7 @@ lk_outcome lk_wait_ask(lk_store *store, const struct lk_checked *checked,
         .store = store,
         .checked = checked,
         .command = {.kind = LK_COMMAND_ASK, .ask = ask_from(checked)},
+        .tie = tie,
         .waker = &link.waker,
         .outage = lk_outage_new(store->engine),
         .decision = ret_decision,

@@ -10,8 +10,10 @@
  * cancellation is thrown, or the store has been away for the request's patience. Fills
  * *ret_decision as the engine's decide() does; the caller ends it. *ret_sent_us is when the ask
  * that brought the answer was sent: a grant lives at least until then + result.expires_in_ms.
+ *
+ * A bound request (R18) ends with the connection of the tie; NULL: with one of the store's.
  */
-lk_outcome lk_wait_ask(lk_store *store, const struct lk_checked *checked,
+lk_outcome lk_wait_ask(lk_store *store, const struct lk_checked *checked, struct lk_tie *tie,
                        struct lk_decision *ret_decision, int64_t *ret_sent_us);
 
 /* now + duration on lk_clock_now_us(); LK_NEVER for LK_FOREVER, and where the sum overflows. */

@@ -2,9 +2,12 @@
 /* Answers of every shape. */
 #include "command/answer.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
+#include "command/answer_page.h"
 #include "command/page.h"
+#include "command/visible.h"
 #include "engine/reply/reply.h"
 #include "form/form.h"
 #include "wire/resp.h"
@@ -62,15 +65,31 @@ static bool is_state(lk_outcome outcome) {
            || outcome == LK_TIMEOUT;
 }
 
+/* The owner that the command named, or that its token was found to belong to. */
+static char *owner_of(const struct lk_reply_context *context, const struct lk_reply *reply,
+                      char found[LK_OWNER_BYTES_MAX + 1]) {
+    struct lk_record record;
+
+    if (!context->is_by_token || reply->answer->request == 0) {
+        return context->owner;
+    }
+    lk_model_record_head(reply->model, reply->answer->request, &record);
+    memcpy(found, record.owner.bytes, record.owner.size);
+    found[record.owner.size] = '\0';
+    return found;
+}
+
 static void write_result(const struct lk_reply_context *context, const struct lk_reply *reply,
                          struct lk_form_writer *writer) {
     lk_result result = {.outcome = LK_OK, .expires_in_ms = -1};
     bool is_complete = lk_result_from_answer(reply->model, reply->answer, reply->times, &result);
+    char found[LK_OWNER_BYTES_MAX + 1];
 
     if (is_complete) {
-        result.owner = context->owner;
+        result.owner = owner_of(context, reply, found);
         result.paths = (char **)(uintptr_t)context->paths;
         result.path_count = context->path_count;
+        lk_visible_result(context->user, &result);
         lk_form_write_result(writer, &result);
         result.owner = NULL;
         result.paths = NULL;
@@ -99,14 +118,6 @@ static void write_done(const struct lk_reply_context *context, const struct lk_r
         lk_resp_put_simple(writer->out, "OK");
     } else {
         write_result_or_failure(context, reply, writer);
-    }
-}
-
-static void write_ok(struct lk_form_writer *writer) {
-    if (is_resp(writer)) {
-        lk_resp_put_simple(writer->out, "OK");
-    } else {
-        lk_form_write_ok(writer);
     }
 }
 
@@ -148,6 +159,72 @@ static lk_outcome write_claim(const struct lk_reply *reply, struct lk_form_write
     return outcome;
 }
 
+/* In JSON and with META a map, which also says why there are not more. */
+static void add_claims(const struct lk_reply_context *context, const struct lk_reply *reply,
+                       const lk_claim_info *const *claims, size_t count,
+                       struct lk_form_writer *writer) {
+    if (is_resp(writer) && !context->is_meta) {
+        lk_form_add_claims(writer, NULL, claims, count);
+        return;
+    }
+    lk_form_open_answer(writer, LK_GRANTED);
+    lk_form_add_claims(writer, "items", claims, count);
+    if (reply->refusal != NULL) {
+        lk_form_add_text(writer, "ended_by", lk_outcome_name(reply->refusal->outcome));
+        lk_form_add_text(writer, "error", reply->refusal->text);
+    }
+    lk_form_close(writer);
+}
+
+/* The claims of a take of several. */
+static lk_outcome write_claims(const struct lk_reply_context *context, const struct lk_reply *reply,
+                               struct lk_form_writer *writer) {
+    lk_claim_info *claims[LK_TAKES_MAX] = {NULL};
+    lk_outcome outcome = LK_GRANTED;
+    size_t count = 0;
+    lk_error error;
+
+    while (count < reply->claim_count && outcome == LK_GRANTED) {
+        outcome = lk_claim_from_answer(reply->model, &reply->claims[count], reply->times,
+                                       &claims[count], &error);
+        count += outcome == LK_GRANTED;
+    }
+    if (outcome == LK_GRANTED) {
+        add_claims(context, reply, (const lk_claim_info *const *)claims, count, writer);
+    } else {
+        lk_answer_write_failure(writer, outcome, error.text);
+    }
+    while (count > 0) {
+        lk_claim_free(claims[--count]);
+    }
+    return outcome;
+}
+
+static void write_ok(struct lk_form_writer *writer) {
+    if (is_resp(writer)) {
+        lk_resp_put_simple(writer->out, "OK");
+    } else {
+        lk_form_write_ok(writer);
+    }
+}
+
+/* How many items were ended; a single one that is done is OK. */
+static void write_ended(const struct lk_reply_context *context, const struct lk_reply *reply,
+                        struct lk_form_writer *writer) {
+    bool is_done = context->command->shape == LK_SHAPE_ENDED;
+    size_t count = context->is_of_several ? reply->ended : 1;
+
+    if (is_done && !context->is_of_several) {
+        write_ok(writer);
+    } else if (is_resp(writer)) {
+        lk_resp_put_number(writer->out, (int64_t)count);
+    } else {
+        lk_form_open_answer(writer, LK_OK);
+        lk_form_add_count(writer, is_done ? "done" : "dropped", count);
+        lk_form_close(writer);
+    }
+}
+
 static void write_pushed(const struct lk_reply *reply, struct lk_form_writer *writer) {
     if (is_resp(writer)) {
         lk_resp_put_number(writer->out, reply->answer->created);
@@ -176,43 +253,6 @@ static void write_stats(const struct lk_reply_context *context, const struct lk_
 
 /* ---- pages ----------------------------------------------------------------------------------- */
 
-/*
- * Opens what is around a page: a map with a status and the cursor in JSON; `[cursor, [...]]` in
- * RESP, or the array alone without a cursor. The cursor is known only at the end; returns its
- * mark.
- */
-static struct lk_form_mark open_page(struct lk_form_writer *writer, const char *name,
-                                     bool has_cursor) {
-    struct lk_form_mark mark;
-
-    if (!is_resp(writer)) {
-        lk_form_open_map(writer, NULL);
-        lk_form_add_text(writer, "status", lk_outcome_name(LK_OK));
-    } else if (has_cursor) {
-        lk_form_open_array(writer, NULL);
-    }
-    mark = lk_form_mark_here(writer);
-    lk_form_open_array(writer, is_resp(writer) ? NULL : name);
-    return mark;
-}
-
-/* `cursor` is NULL if there is none. */
-static void close_page(struct lk_form_writer *writer, struct lk_form_mark mark,
-                       const char *cursor) {
-    lk_form_close(writer);
-    if (cursor != NULL) {
-        lk_form_add_text_at(writer, mark, is_resp(writer) ? NULL : "cursor", cursor);
-    }
-    if (!is_resp(writer) || cursor != NULL) {
-        lk_form_close(writer);
-    }
-}
-
-/* Whether the page that began at `mark` is larger than the maximum. */
-static bool is_over(const struct lk_form_writer *writer, struct lk_form_mark mark) {
-    return writer->out->size - mark.at > LK_PAGE_BYTES_MAX;
-}
-
 /* An answer that consists of rows. */
 struct page_writer {
     const struct lk_reply_context *context;
@@ -239,7 +279,9 @@ static bool write_request(struct page_writer *page_writer, uint32_t request) {
                                      selection->has_path ? &selection->path : NULL);
     }
     for (size_t i = 0; is_complete && i < listing->count; i++) {
-        lk_form_write_entry(page_writer->writer, &listing->entries[i], is_explained);
+        if (lk_visible_entry(page_writer->context->user, selection, &listing->entries[i])) {
+            lk_form_write_entry(page_writer->writer, &listing->entries[i], is_explained);
+        }
     }
     lk_listing_free(listing);
     return is_complete;
@@ -294,7 +336,7 @@ static size_t write_rows(struct page_writer *page_writer, const struct lk_page *
         struct lk_form_mark mark = lk_form_mark_here(page_writer->writer);
 
         is_complete = write_row(page_writer, page->rows[written].ref);
-        if (written > 0 && is_over(page_writer->writer, begin)) {
+        if (written > 0 && lk_answer_is_over(page_writer->writer, begin)) {
             lk_form_rewind(page_writer->writer, mark);
             break;
         }
@@ -333,9 +375,9 @@ static lk_outcome write_page(const struct lk_reply_context *context, const struc
         is_complete = page_writer.explaining != NULL;
     }
     if (is_complete && lk_page_find(context, reply, !has_cursor, &page)) {
-        mark = open_page(writer, name, has_cursor);
+        mark = lk_answer_open_page(writer, name, has_cursor);
         lk_page_cursor(&page, write_rows(&page_writer, &page, begin, &is_complete), cursor);
-        close_page(writer, mark, has_cursor ? cursor : NULL);
+        lk_answer_close_page(writer, mark, has_cursor ? cursor : NULL);
     } else {
         is_complete = false;
     }
@@ -353,25 +395,36 @@ static lk_outcome write_page(const struct lk_reply_context *context, const struc
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-static void write_events(const struct lk_reply *reply, struct lk_form_writer *writer) {
+static void write_event(const struct lk_reply_context *context, const lk_watch_event *event,
+                        struct lk_form_writer *writer) {
+    struct lk_visible_event visible;
+
+    event = lk_visible_event(context->user, event, &visible);
+    if (event != NULL) {
+        lk_form_write_event(writer, event);
+    }
+}
+
+static void write_events(const struct lk_reply_context *context, const struct lk_reply *reply,
+                         struct lk_form_writer *writer) {
     const struct lk_event_page *page = reply->page;
     struct lk_form_mark begin = lk_form_mark_here(writer);
-    struct lk_form_mark mark = open_page(writer, "events", true);
+    struct lk_form_mark mark = lk_answer_open_page(writer, "events", true);
     char cursor[LK_NUMBER_BYTES_MAX + 1];
     uint64_t last = page->last;
 
     for (size_t i = 0; i < page->count; i++) {
         struct lk_form_mark behind = lk_form_mark_here(writer);
 
-        lk_form_write_event(writer, &page->events[i]);
-        if (i > 0 && is_over(writer, begin)) {
+        write_event(context, &page->events[i], writer);
+        if (i > 0 && lk_answer_is_over(writer, begin)) {
             lk_form_rewind(writer, behind);
             last = page->events[i - 1].sequence;
             break;
         }
     }
     cursor[lk_number_write(cursor, (int64_t)last)] = '\0';
-    close_page(writer, mark, cursor);
+    lk_answer_close_page(writer, mark, cursor);
 }
 
 /* ---- all of them ----------------------------------------------------------------------------- */
@@ -406,8 +459,16 @@ static lk_outcome write_success(const struct lk_reply_context *context,
     case LK_SHAPE_STATS:
         write_stats(context, reply, writer);
         return LK_OK;
+    case LK_SHAPE_QUEUES:
+        return lk_answer_write_queues(context, reply, writer);
+    case LK_SHAPE_DOUBTS:
+        return lk_answer_write_doubts(context, reply, writer);
+    case LK_SHAPE_ENDED:
+    case LK_SHAPE_DROPPED:
+        write_ended(context, reply, writer);
+        return LK_OK;
     case LK_SHAPE_EVENTS:
-        write_events(reply, writer);
+        write_events(context, reply, writer);
         return LK_OK;
     case LK_SHAPE_LIMITS:
         lk_form_write_limits(writer, reply->limits);
@@ -436,7 +497,8 @@ lk_outcome lk_answer_write(const struct lk_reply_context *context, const struct 
     }
     if (context->command->shape == LK_SHAPE_CLAIM && is_state(outcome)) {
         if (outcome == LK_GRANTED) {
-            return write_claim(reply, writer);
+            return reply->claims != NULL ? write_claims(context, reply, writer)
+                                         : write_claim(reply, writer);
         }
         lk_form_write_failure(writer, outcome, reply->answer->text);
         return outcome;

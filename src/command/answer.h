@@ -15,7 +15,10 @@
  */
 struct lk_reply_context {
     const struct lk_command_spec *command;
+    const struct lk_user *user; /* the reader of the answer; NULL: the service has no users */
     bool is_meta;
+    bool is_by_token;
+    bool is_of_several;            /* items that are ended */
     struct lk_selection selection; /* its path is in `text`, like all pointers below */
     char *owner;
     size_t path_count;

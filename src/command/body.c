@@ -13,7 +13,7 @@
 
 enum {
     DURATION_TEXT_BYTES_MAX = 32,
-    DECODED_MAX = 2, /* value_base64 and put_base64 */
+    DECODED_MAX = 1 + LK_PARTS_MAX, /* value_base64, and put_base64 or puts_base64 */
     SHOWN_NAME_BYTES_MAX = 64,
 };
 
@@ -58,7 +58,7 @@ static lk_outcome read_duration(const char *name, const json_t *value, int64_t *
     return refuse(name, "milliseconds, or a text such as \"10s\"", error);
 }
 
-static lk_outcome add_parts(struct lk_draft *draft, enum lk_keyword keyword, const char *name,
+static lk_outcome add_texts(struct lk_draft *draft, enum lk_keyword keyword, const char *name,
                             const json_t *array, lk_error *error) {
     size_t index;
     const json_t *element;
@@ -68,7 +68,7 @@ static lk_outcome add_parts(struct lk_draft *draft, enum lk_keyword keyword, con
     }
     json_array_foreach(array, index, element) {
         lk_outcome outcome = json_is_string(element)
-                                 ? lk_keyword_add_part(draft, keyword, slice_of(element), error)
+                                 ? lk_keyword_add_text(draft, keyword, slice_of(element), error)
                                  : refuse(name, "an array of texts", error);
         if (outcome != LK_OK) {
             return outcome;
@@ -96,8 +96,10 @@ static lk_outcome set_field(struct lk_draft *draft, enum lk_keyword keyword, con
         }
         lk_keyword_set_text(draft, keyword, slice_of(value));
         return LK_OK;
-    case LK_KEYWORD_PART:
-        return add_parts(draft, keyword, name, value, error);
+    case LK_KEYWORD_LIST:
+        return keyword == LK_WORD_PUT && json_is_string(value)
+                   ? lk_keyword_add_text(draft, keyword, slice_of(value), error)
+                   : add_texts(draft, keyword, name, value, error);
     case LK_KEYWORD_NUMBER:
         outcome = json_is_integer(value) ? LK_OK : refuse(name, "a whole number", error);
         break;
@@ -126,6 +128,16 @@ static lk_outcome set_mode(struct lk_draft *draft, const json_t *value, lk_error
                         (draft->command->keywords >> LK_WORD_QUEUE & 1) != 0 ? "queue, " : "");
 }
 
+/* What may follow the name of a keyword in JSON: "wait_ms", "puts". */
+static const char *suffix_of(enum lk_keyword keyword) {
+    enum lk_keyword_kind kind = lk_keyword_forms[keyword].kind;
+
+    if (keyword == LK_WORD_PUT) {
+        return "s";
+    }
+    return kind == LK_KEYWORD_DURATION || kind == LK_KEYWORD_STYLE ? "_ms" : "";
+}
+
 /* `name`, or `name` and `suffix`. */
 static bool is_called(const char *name, const char *json_name, const char *suffix) {
     size_t size = strlen(json_name);
@@ -137,9 +149,8 @@ static bool is_called(const char *name, const char *json_name, const char *suffi
 static enum lk_keyword find_field(const struct lk_command_spec *command, const char *name) {
     for (unsigned i = 0; i < LK_WORDS_COUNT; i++) {
         const struct lk_keyword_form *form = &lk_keyword_forms[i];
-        bool is_time = form->kind == LK_KEYWORD_DURATION || form->kind == LK_KEYWORD_STYLE;
         if ((command->keywords >> i & 1) != 0 && form->json_name != NULL
-            && is_called(name, form->json_name, is_time ? "_ms" : "")) {
+            && is_called(name, form->json_name, suffix_of((enum lk_keyword)i))) {
             return (enum lk_keyword)i;
         }
     }
@@ -148,8 +159,8 @@ static enum lk_keyword find_field(const struct lk_command_spec *command, const c
 
 /* Where a text operand is stored; NULL: the command has no operand of this name. */
 static struct lk_slice *find_operand(struct lk_draft *draft, const char *name) {
-    bool has_id = draft->command->operands == LK_OPERANDS_QUEUE_ID;
-    bool is_queue = has_id || lk_command_decides(draft->command, LK_COMMAND_TAKE);
+    bool is_queue =
+        lk_command_has_id(draft->command) || lk_command_decides(draft->command, LK_COMMAND_TAKE);
 
     if (draft->command->operands == LK_OPERANDS_PARTS) {
         return NULL;
@@ -158,11 +169,36 @@ static struct lk_slice *find_operand(struct lk_draft *draft, const char *name) {
         draft->has_path = true;
         return &draft->path;
     }
-    return has_id && strcmp(name, "id") == 0 ? &draft->id : NULL;
+    return NULL;
 }
 
-static lk_outcome set_base64(struct lk_draft *draft, enum lk_keyword keyword, const char *name,
-                             const json_t *value, struct lk_draft_body *body, lk_error *error) {
+/* `id`, or `ids` of a command that takes several. */
+static bool names_ids(const struct lk_draft *draft, const char *name) {
+    return (lk_command_has_id(draft->command) && strcmp(name, "id") == 0)
+           || (draft->command->operands == LK_OPERANDS_QUEUE_IDS && strcmp(name, "ids") == 0);
+}
+
+static lk_outcome add_ids(struct lk_draft *draft, const char *name, const json_t *value,
+                          lk_error *error) {
+    bool is_array = strcmp(name, "ids") == 0;
+    size_t count = is_array ? json_array_size(value) : 1;
+    lk_outcome outcome = LK_OK;
+
+    if (is_array && count == 0) {
+        return refuse(name, "an array of texts", error);
+    }
+    for (size_t i = 0; i < count && outcome == LK_OK; i++) {
+        const json_t *id = is_array ? json_array_get(value, i) : value;
+
+        outcome = json_is_string(id)
+                      ? lk_draft_add_id(draft, slice_of(id), error)
+                      : refuse(name, is_array ? "an array of texts" : "a text", error);
+    }
+    return outcome;
+}
+
+static lk_outcome set_one_base64(struct lk_draft *draft, enum lk_keyword keyword, const char *name,
+                                 const json_t *value, struct lk_draft_body *body, lk_error *error) {
     struct lk_slice text = slice_of(value);
     char *copy;
 
@@ -179,8 +215,29 @@ static lk_outcome set_base64(struct lk_draft *draft, enum lk_keyword keyword, co
         return refuse(name, "a text in base64", error);
     }
     text.bytes = copy;
+    if (lk_keyword_forms[keyword].kind == LK_KEYWORD_LIST) {
+        return lk_keyword_add_text(draft, keyword, text, error);
+    }
     lk_keyword_set_text(draft, keyword, text);
     return LK_OK;
+}
+
+/* One text, or of a list also an array of them. */
+static lk_outcome set_base64(struct lk_draft *draft, enum lk_keyword keyword, const char *name,
+                             const json_t *value, struct lk_draft_body *body, lk_error *error) {
+    bool is_array = lk_keyword_forms[keyword].kind == LK_KEYWORD_LIST && json_is_array(value);
+    size_t count = is_array ? json_array_size(value) : 1;
+    lk_outcome outcome = LK_OK;
+
+    if (count > LK_PARTS_MAX) {
+        return lk_error_set(error, LK_INVALID, "\"%s\" has more than %d values", name,
+                            LK_PARTS_MAX);
+    }
+    for (size_t i = 0; i < count && outcome == LK_OK; i++) {
+        outcome = set_one_base64(draft, keyword, name, is_array ? json_array_get(value, i) : value,
+                                 body, error);
+    }
+    return outcome;
 }
 
 /* The keyword whose value in base64 has this name; LK_WORDS_COUNT: none. */
@@ -188,7 +245,7 @@ static enum lk_keyword find_base64(const struct lk_command_spec *command, const 
     bool puts = (command->keywords >> LK_WORD_PUT & 1) != 0;
     bool has_value = (command->keywords >> LK_WORD_VALUE & 1) != 0;
 
-    if (puts && strcmp(name, "put_base64") == 0) {
+    if (puts && (strcmp(name, "put_base64") == 0 || strcmp(name, "puts_base64") == 0)) {
         return LK_WORD_PUT;
     }
     return has_value && strcmp(name, "value_base64") == 0 ? LK_WORD_VALUE : LK_WORDS_COUNT;
@@ -202,12 +259,15 @@ static lk_outcome set_member(struct lk_draft *draft, const char *name, const jso
     struct lk_slice *operand = find_operand(draft, name);
     lk_outcome outcome;
 
+    if (names_ids(draft, name)) {
+        return add_ids(draft, name, value, error);
+    }
     if (operand != NULL) {
         *operand = slice_of(value);
         return json_is_string(value) ? LK_OK : refuse(name, "a text", error);
     }
     if (has_parts && (strcmp(name, "parts") == 0 || strcmp(name, "paths") == 0)) {
-        return add_parts(draft, LK_WORD_ALSO, name, value, error);
+        return add_texts(draft, LK_WORD_ALSO, name, value, error);
     }
     if (strcmp(name, "mode") == 0 && (draft->command->keywords >> LK_WORD_TRY & 1) != 0) {
         return set_mode(draft, value, error);
@@ -256,7 +316,8 @@ static lk_outcome require_operands(const struct lk_draft *draft, lk_error *error
     case LK_OPERANDS_NONE:
         return LK_OK;
     case LK_OPERANDS_QUEUE_ID:
-        if (draft->id.bytes == NULL) {
+    case LK_OPERANDS_QUEUE_IDS:
+        if (draft->id_count == 0) {
             return lk_error_set(error, LK_INVALID, "\"id\" is missing");
         }
         break;

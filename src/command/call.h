@@ -6,6 +6,7 @@
 #ifndef LK_COMMAND_CALL_H
 #define LK_COMMAND_CALL_H
 
+#include "access/users.h"
 #include "engine/event.h"
 #include "lockkeeper/lockkeeper.h"
 #include "model/model.h"
@@ -15,13 +16,15 @@ enum lk_call_kind {
     LK_CALL_LIMITS,  /* .limits: sets those that are not LK_LIMIT_AS_IS; R22 */
 
     /* These only apply what is overdue. The answer is read from the reply's model. */
-    LK_CALL_GET,   /* .selection: a value */
-    LK_CALL_LIST,  /* .selection: requests at or below a path, or everywhere */
-    LK_CALL_SHOW,  /* .selection: requests related to a path */
-    LK_CALL_ITEMS, /* .selection: a queue */
-    LK_CALL_STATS, /* .selection: a queue */
-    LK_CALL_AUDIT, /* .selection: a path, or everything; from the reply's audit */
-    LK_CALL_INFO,  /* the reply's model, and lk_core_stats() */
+    LK_CALL_GET,    /* .selection: a value */
+    LK_CALL_LIST,   /* .selection: requests at or below a path, or everywhere */
+    LK_CALL_SHOW,   /* .selection: requests related to a path */
+    LK_CALL_ITEMS,  /* .selection: a queue */
+    LK_CALL_STATS,  /* .selection: a queue */
+    LK_CALL_QUEUES, /* .selection: queues at or below a path, or everywhere */
+    LK_CALL_DOUBTS, /* .selection: values in doubt at or below a path, or everywhere */
+    LK_CALL_AUDIT,  /* .selection: a path, or everything; from the reply's audit */
+    LK_CALL_INFO,   /* the reply's model, and lk_core_stats() */
 
     /* R21: .selection: events after `after` at or below a path, or everywhere; blocks for up to
      * wait_ms until there are any. */
@@ -32,20 +35,31 @@ enum lk_call_kind {
 struct lk_selection {
     bool has_path; /* false: all paths */
     struct lk_path path;
-    bool is_paged;             /* a COUNT or a CURSOR was given */
-    size_t count;              /* records in one answer, at least 1 */
-    struct lk_standing behind; /* the page begins after it */
-    uint64_t after;            /* EVENTS: after this number; 0: from now on */
+    bool is_paged;               /* a COUNT or a CURSOR was given */
+    size_t count;                /* records in one answer, at least 1 */
+    struct lk_standing behind;   /* the page begins after it */
+    uint64_t after;              /* EVENTS: after this number; 0: from now on */
+    bool is_parked;              /* ITEMS: parked ones only */
+    struct lk_slice behind_path; /* QUEUES, DOUBTS: in place of `behind`; the draft's */
 };
 
 struct lk_call {
     enum lk_call_kind kind;
-    uint64_t tag;        /* chosen by the listener; comes back with the answer */
-    int64_t wait_ms;     /* an ask with LK_WAIT: blocks for so long, more than 0; LK_NEVER:
+    enum lk_right right;        /* that it needs, as its command declares */
+    const struct lk_user *user; /* whose call it is; NULL: the service has no users, or the client
+                                 * is none of them */
+    uint64_t tag;               /* chosen by the listener; comes back with the answer */
+    int64_t wait_ms;            /* an ask with LK_WAIT: blocks for so long, more than 0; LK_NEVER:
                           * without limit. A take, EVENTS: the same; 0: answered at once */
-    bool is_bound;       /* the request that an ask or a take makes ends with the session (R18) */
-    uint64_t ticket;     /* an ask: if not 0, only if its request already lives under this
+    bool is_bound;    /* the request that an ask or a take makes ends with the session (R18) */
+    uint64_t ticket;  /* an ask: if not 0, only if its request already lives under this
                           * ticket; else LOST */
+    bool is_by_token; /* a renewal or release that names no owner: it is that of the lease
+                          * with its token, if there is one */
+    size_t claims;    /* a take: claims up to so many items in one decision; 0: one, which
+                          * is answered as such */
+    const struct lk_slice *ids; /* a finish as done or a drop of several items: all their ids; */
+    size_t id_count;            /* the command has the first. 0: it is about one */
     bool ends_withdrawn; /* an ask with LK_WAIT: closing the session while it blocks withdraws
                           * the request that it queued, as TIMEOUT does. false: the request stays
                           * until its ttl, for a client that reconnects and asks again (R3) */
@@ -73,6 +87,11 @@ struct lk_reply {
     uint64_t audit_first;             /* ... and the number of its first entry, from 1 on */
     const struct lk_event_page *page; /* LK_CALL_EVENTS */
     const lk_limits *limits;          /* LK_CALL_LIMITS: those now in force */
+    const struct lk_answer *claims;   /* a take of several: each that is granted; `answer` is the
+                                       * first, or says why there is none */
+    size_t claim_count;
+    const struct lk_answer *refusal; /* ... and why there are not more; NULL: as many as asked */
+    size_t ended; /* a finish or drop of several: how many were; `answer` is LOST if one was not */
 };
 
 #endif

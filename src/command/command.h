@@ -36,7 +36,12 @@ enum lk_keyword {
     LK_WORD_BLOCKERS,
     LK_WORD_TICKET,
     LK_WORD_AFTER,
-    LK_WORD_LIVE, /* these five: bounds (R22) */
+    LK_WORD_PRIORITY,
+    LK_WORD_EXIT,
+    LK_WORD_ERROR,
+    LK_WORD_PARKED,
+    LK_WORD_CLAIMS, /* COUNT of a claim: how many items at most */
+    LK_WORD_LIVE,   /* these five: bounds (R22) */
     LK_WORD_LIVE_PER_OWNER,
     LK_WORD_LIVE_PER_ROOT,
     LK_WORD_WAITERS_PER_PATH,
@@ -55,6 +60,7 @@ enum lk_operands {
     LK_OPERANDS_PREFIX,     /* an optional path; without one: all paths */
     LK_OPERANDS_PATH_VALUE, /* a path and a value */
     LK_OPERANDS_QUEUE_ID,   /* a queue and the id of an item */
+    LK_OPERANDS_QUEUE_IDS,  /* a queue and the ids of items, one at least */
 };
 
 /* The form of the answer. */
@@ -65,12 +71,16 @@ enum lk_shape {
     LK_SHAPE_DELETED, /* whether a value was deleted; in JSON OK */
     LK_SHAPE_BROKEN,  /* how many requests were broken */
     LK_SHAPE_PUSHED,  /* whether the item was added */
-    LK_SHAPE_CLAIM,   /* a map */
+    LK_SHAPE_ENDED,   /* how many items were ended, LOST if one was not; OK of a single one */
+    LK_SHAPE_DROPPED, /* how many items were dropped, LOST if one was not */
+    LK_SHAPE_CLAIM,   /* a map; with COUNT an array of maps */
     LK_SHAPE_VALUE,   /* bytes or null; with META a map */
     LK_SHAPE_LIST,    /* a cursor and entries */
     LK_SHAPE_SHOW,    /* entries with their blockers */
     LK_SHAPE_ITEMS,   /* a cursor and items */
     LK_SHAPE_STATS,   /* a map */
+    LK_SHAPE_QUEUES,  /* a cursor and queues */
+    LK_SHAPE_DOUBTS,  /* a cursor and values in doubt, without their bytes */
     LK_SHAPE_AUDIT,   /* entries */
     LK_SHAPE_EVENTS,  /* the number after which to go on, and events */
     LK_SHAPE_LIMITS,  /* a map */
@@ -83,9 +93,10 @@ struct lk_command_spec {
     enum lk_operands operands;
     uint64_t keywords; /* bits of enum lk_keyword */
     enum lk_shape shape;
-    bool has_owner;     /* without an owner: the connection's own, or over HTTP a fresh one */
-    const char *method; /* HTTP; NULL: no route */
-    const char *route;  /* ends in '/' if a path follows */
+    enum lk_right right; /* that a user needs at each path that it names */
+    bool has_owner;      /* without an owner: the connection's own, or over HTTP a fresh one */
+    const char *method;  /* HTTP; NULL: no route */
+    const char *route;   /* ends in '/' if a path follows */
     const char *usage;
     const char *summary;
 };
@@ -107,6 +118,11 @@ const struct lk_command_spec *lk_command_find_route(struct lk_slice method, stru
 static inline bool lk_command_decides(const struct lk_command_spec *command,
                                       enum lk_command_kind kind) {
     return command->kind == LK_CALL_COMMAND && command->decides == kind;
+}
+
+/* Whether the operands are a queue and an id, or several. */
+static inline bool lk_command_has_id(const struct lk_command_spec *command) {
+    return command->operands == LK_OPERANDS_QUEUE_ID || command->operands == LK_OPERANDS_QUEUE_IDS;
 }
 
 /* The number of required operands. */

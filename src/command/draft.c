@@ -52,6 +52,17 @@ static lk_outcome check_texts(const struct lk_draft *draft, lk_error *error) {
     return LK_OK;
 }
 
+lk_outcome lk_draft_add_id(struct lk_draft *draft, struct lk_slice id, lk_error *error) {
+    size_t max = draft->command->operands == LK_OPERANDS_QUEUE_IDS ? LK_IDS_MAX : 1;
+
+    if (draft->id_count == max) {
+        return lk_error_set(error, LK_INVALID, "%s takes the ids of at most %zu items",
+                            draft->command->name, max);
+    }
+    draft->ids[draft->id_count++] = id;
+    return LK_OK;
+}
+
 /* Milliseconds that the call blocks; only a wait blocks. */
 static int64_t wait_of(const struct lk_draft *draft) {
     return draft->style == LK_WAIT ? draft->wait_ms : 0;
@@ -170,9 +181,10 @@ static struct lk_put put_of(const struct lk_draft *draft, const struct lk_path *
 static struct lk_push push_of(const struct lk_draft *draft, const struct lk_path *queue) {
     return (struct lk_push){
         .queue = *queue,
-        .id = draft->id,
+        .id = draft->ids[0],
         .value = draft->value,
         .delay_ms = draft->delay_ms,
+        .priority = (int32_t)draft->priority,
         .needs = draft->needs,
         .need_count = draft->need_count,
     };
@@ -184,7 +196,7 @@ static struct lk_take take_of(const struct lk_draft *draft, const struct lk_path
         .owner = draft->owner,
         .ttl_ms = draft->ttl_ms,
         .max_attempts = (uint32_t)draft->max_attempts,
-        .ask_number = (uint64_t)draft->ask_number,
+        .ask_number = lk_take_number((uint64_t)draft->ask_number, 0),
         .note_given = is_given(draft, LK_WORD_NOTE),
         .note = draft->note,
     };
@@ -195,16 +207,43 @@ static struct lk_finish finish_of(const struct lk_draft *draft, const struct lk_
 
     return (struct lk_finish){
         .queue = *queue,
-        .id = draft->id,
+        .id = draft->ids[0],
         .owner = draft->owner,
         .token = (uint64_t)draft->token,
         .kind = retries ? LK_FINISH_RETRY : LK_FINISH_DONE,
         .delay_ms = draft->delay_ms,
+        .failure = {.has_exit = is_given(draft, LK_WORD_EXIT),
+                    .exit_code = (int32_t)draft->exit_code,
+                    .text = draft->error_text},
     };
 }
 
+/* R15: the n-th value is that of the n-th path. */
+static lk_outcome parse_release(struct lk_draft *draft, struct lk_release *release,
+                                lk_error *error) {
+    if (draft->put_count > draft->part_count) {
+        return lk_error_set(error, LK_INVALID,
+                            "R15: %zu values for %zu paths: a release puts one at most to each of "
+                            "its paths, in their order",
+                            draft->put_count, draft->part_count);
+    }
+    for (size_t i = 0; i < draft->put_count; i++) {
+        draft->release_puts[i] = (struct lk_release_put){.part = i, .bytes = draft->puts[i]};
+    }
+    *release = (struct lk_release){
+        .target = target_of(draft), .puts = draft->release_puts, .put_count = draft->put_count};
+    return LK_OK;
+}
+
+/* R12: the token is enough, unless an owner is named. */
+static bool is_by_token(const struct lk_draft *draft) {
+    return draft->token != 0 && !is_given(draft, LK_WORD_OWNER)
+           && (lk_command_decides(draft->command, LK_COMMAND_RENEW)
+               || lk_command_decides(draft->command, LK_COMMAND_RELEASE));
+}
+
 /* `path`: the path or queue of a command that has one. */
-static lk_outcome parse_command(const struct lk_draft *draft, const struct lk_path *path,
+static lk_outcome parse_command(struct lk_draft *draft, const struct lk_path *path,
                                 struct lk_command *command, lk_error *error) {
     switch (command->kind) {
     case LK_COMMAND_ASK:
@@ -213,9 +252,7 @@ static lk_outcome parse_command(const struct lk_draft *draft, const struct lk_pa
         command->renew = (struct lk_renew){.target = target_of(draft), .ttl_ms = draft->ttl_ms};
         break;
     case LK_COMMAND_RELEASE:
-        command->release = (struct lk_release){
-            .target = target_of(draft), .puts = is_given(draft, LK_WORD_PUT), .put = draft->put};
-        break;
+        return parse_release(draft, &command->release, error);
     case LK_COMMAND_BREAK:
         return parse_break(draft, path, &command->broken, error);
     case LK_COMMAND_PUT:
@@ -231,7 +268,11 @@ static lk_outcome parse_command(const struct lk_draft *draft, const struct lk_pa
         command->finish = finish_of(draft, path);
         break;
     case LK_COMMAND_UNPARK:
-        command->unpark = (struct lk_unpark){.queue = *path, .id = draft->id};
+        command->unpark = (struct lk_unpark){.queue = *path, .id = draft->ids[0]};
+        break;
+    case LK_COMMAND_DROP:
+        command->drop =
+            (struct lk_drop){.queue = *path, .id = draft->ids[0], .only_parked = draft->is_parked};
         break;
     case LK_COMMAND_TICK:
     case LK_COMMAND_LEAVE: /* only made by the core */
@@ -257,6 +298,19 @@ static lk_limits limits_of(const struct lk_draft *draft) {
     };
 }
 
+/* The cursor of what is in the order of paths: the last path before, with a slash in front. */
+static lk_outcome parse_path_cursor(struct lk_slice cursor, struct lk_selection *selection,
+                                    struct lk_selection *ret_selection, lk_error *error) {
+    if (cursor.size > 0 && cursor.bytes[0] == '/') {
+        selection->behind_path =
+            (struct lk_slice){.bytes = cursor.bytes + 1, .size = cursor.size - 1};
+    } else if (cursor.size > 0 && !lk_slice_equal(cursor, lk_slice_of("0"))) {
+        return lk_error_set(error, LK_INVALID, "invalid cursor");
+    }
+    *ret_selection = *selection;
+    return LK_OK;
+}
+
 static lk_outcome parse_selection(const struct lk_draft *draft, const struct lk_path *path,
                                   struct lk_selection *ret_selection, lk_error *error) {
     struct lk_selection selection = {
@@ -265,8 +319,12 @@ static lk_outcome parse_selection(const struct lk_draft *draft, const struct lk_
         .is_paged = is_given(draft, LK_WORD_COUNT) || is_given(draft, LK_WORD_CURSOR),
         .count = (size_t)draft->count,
         .after = (uint64_t)draft->after,
+        .is_parked = draft->is_parked,
     };
 
+    if (draft->command->kind == LK_CALL_QUEUES || draft->command->kind == LK_CALL_DOUBTS) {
+        return parse_path_cursor(draft->cursor, &selection, ret_selection, error);
+    }
     if (draft->cursor.size > 0 && !parse_cursor(draft->cursor, &selection.behind)) {
         return lk_error_set(error, LK_INVALID, "invalid cursor");
     }
@@ -289,9 +347,14 @@ lk_outcome lk_draft_parse(struct lk_draft *draft, struct lk_call *ret_call, lk_e
     }
     *ret_call = (struct lk_call){
         .kind = draft->command->kind,
+        .right = draft->command->right,
         .wait_ms = wait_of(draft),
         .is_bound = draft->is_bound,
         .ticket = (uint64_t)draft->ticket,
+        .is_by_token = is_by_token(draft),
+        .claims = (size_t)draft->claims,
+        .ids = draft->ids,
+        .id_count = draft->id_count > 1 ? draft->id_count : 0,
     };
     switch (ret_call->kind) {
     case LK_CALL_COMMAND:
@@ -305,6 +368,8 @@ lk_outcome lk_draft_parse(struct lk_draft *draft, struct lk_call *ret_call, lk_e
     case LK_CALL_SHOW:
     case LK_CALL_ITEMS:
     case LK_CALL_STATS:
+    case LK_CALL_QUEUES:
+    case LK_CALL_DOUBTS:
     case LK_CALL_AUDIT:
     case LK_CALL_INFO:
     case LK_CALL_EVENTS:

@@ -15,6 +15,7 @@ enum {
     LK_PAGE_BYTES_MAX = 1024 * 1024, /* of one page, unless a single entry is larger */
     LK_PAGE_STEPS_MAX = 100000,      /* of the walks for one page, beyond its first entry */
     LK_BLOCKERS_DEFAULT = 16,
+    LK_IDS_MAX = LK_TAKES_MAX, /* items that one command ends or drops */
 };
 
 /* As received. All text is borrowed from its source. */
@@ -27,14 +28,17 @@ struct lk_draft {
     size_t need_count;
     bool has_path;
     struct lk_slice path; /* also a prefix or a queue */
-    struct lk_slice id;
+    struct lk_slice ids[LK_IDS_MAX];
+    size_t id_count;
     struct lk_slice owner;
     struct lk_slice note;
     struct lk_slice value;
-    struct lk_slice put;
+    struct lk_slice puts[LK_PARTS_MAX]; /* in the order of the parts */
+    size_t put_count;
     struct lk_slice reason;
     struct lk_slice by;
     struct lk_slice cursor;
+    struct lk_slice error_text; /* why an item is given back */
     int64_t ttl_ms;
     int64_t until_ms;
     int64_t wait_ms;
@@ -48,7 +52,10 @@ struct lk_draft {
     int64_t limit;
     int64_t units;
     int64_t after;
-    int64_t live; /* these five: -1: unchanged */
+    int64_t priority;
+    int64_t exit_code;
+    int64_t claims; /* 0: one, which is answered as such */
+    int64_t live;   /* these five: -1: unchanged */
     int64_t live_per_owner;
     int64_t live_per_root;
     int64_t waiters_per_path;
@@ -58,13 +65,18 @@ struct lk_draft {
     bool is_bound;
     bool is_now;
     bool is_meta;
+    bool is_parked;
     bool has_mode; /* JSON has a mode field */
     lk_style style;
 
     /* Set by parsing: */
     struct lk_part parts[LK_PARTS_MAX];
     struct lk_part needs[LK_NEEDS_MAX];
+    struct lk_release_put release_puts[LK_PARTS_MAX];
 };
+
+/* Adds the id of an item. LK_INVALID: too many, or the command takes one only. */
+lk_outcome lk_draft_add_id(struct lk_draft *draft, struct lk_slice id, lk_error *error);
 
 /* Resets the draft for a command, with the defaults of docs/wire.md. */
 void lk_draft_begin(struct lk_draft *draft, const struct lk_command_spec *command);

@@ -12,7 +12,7 @@
 #define TOKEN_MAX (INT64_C(1) << 53) /* R4 */
 
 const struct lk_keyword_form lk_keyword_forms[LK_WORDS_COUNT] = {
-    [LK_WORD_ALSO] = {"ALSO", NULL, LK_KEYWORD_PART, 0, 0, 0, 0},
+    [LK_WORD_ALSO] = {"ALSO", NULL, LK_KEYWORD_LIST, 0, 0, 0, 0},
     [LK_WORD_OWNER] = {"OWNER", "owner", LK_KEYWORD_TEXT, AT(owner), 0, 0, 0},
     [LK_WORD_TTL] = {"TTL", "ttl", LK_KEYWORD_DURATION, AT(ttl_ms), 1, LK_DURATION_MAX_MS, 0},
     [LK_WORD_UNTIL] = {"UNTIL", "until", LK_KEYWORD_NUMBER, AT(until_ms), 1, TOKEN_MAX, 0},
@@ -25,7 +25,7 @@ const struct lk_keyword_form lk_keyword_forms[LK_WORDS_COUNT] = {
     [LK_WORD_VALUE] = {"VALUE", "value", LK_KEYWORD_TEXT, AT(value), 0, 0, 0},
     [LK_WORD_BOUND] = {"BOUND", NULL, LK_KEYWORD_FLAG, AT(is_bound), 0, 0, 0},
     [LK_WORD_TOKEN] = {"TOKEN", "token", LK_KEYWORD_NUMBER, AT(token), 1, TOKEN_MAX, 0},
-    [LK_WORD_PUT] = {"PUT", "put", LK_KEYWORD_TEXT, AT(put), 0, 0, 0},
+    [LK_WORD_PUT] = {"PUT", "put", LK_KEYWORD_LIST, 0, 0, 0, 0},
     [LK_WORD_REASON] = {"REASON", "reason", LK_KEYWORD_TEXT, AT(reason), 0, 0, 0},
     [LK_WORD_BY] = {"BY", "by", LK_KEYWORD_TEXT, AT(by), 0, 0, 0},
     [LK_WORD_NOW] = {"NOW", "now", LK_KEYWORD_FLAG, AT(is_now), 0, 0, 0},
@@ -33,7 +33,7 @@ const struct lk_keyword_form lk_keyword_forms[LK_WORDS_COUNT] = {
     [LK_WORD_CURSOR] = {"CURSOR", "cursor", LK_KEYWORD_TEXT, AT(cursor), 0, 0, 0},
     [LK_WORD_DELAY] = {"DELAY", "delay", LK_KEYWORD_DURATION, AT(delay_ms), 0, LK_DURATION_MAX_MS,
                        0},
-    [LK_WORD_NEEDS] = {"NEEDS", "needs", LK_KEYWORD_PART, 0, 0, 0, 0},
+    [LK_WORD_NEEDS] = {"NEEDS", "needs", LK_KEYWORD_LIST, 0, 0, 0, 0},
     [LK_WORD_MAXATTEMPTS] = {"MAXATTEMPTS", "max_attempts", LK_KEYWORD_NUMBER, AT(max_attempts), 0,
                              LK_ATTEMPTS_MAX, 0},
     [LK_WORD_ASK] = {"ASK", "ask", LK_KEYWORD_NUMBER, AT(ask_number), 1, INT64_MAX, 0},
@@ -42,6 +42,12 @@ const struct lk_keyword_form lk_keyword_forms[LK_WORDS_COUNT] = {
                           LK_BLOCKERS_MAX, 0},
     [LK_WORD_TICKET] = {"TICKET", "ticket", LK_KEYWORD_NUMBER, AT(ticket), 1, INT64_MAX, 0},
     [LK_WORD_AFTER] = {"AFTER", "after", LK_KEYWORD_NUMBER, AT(after), 0, INT64_MAX, 0},
+    [LK_WORD_PRIORITY] = {"PRIORITY", "priority", LK_KEYWORD_NUMBER, AT(priority), LK_PRIORITY_MIN,
+                          LK_PRIORITY_MAX, 0},
+    [LK_WORD_EXIT] = {"EXIT", "exit", LK_KEYWORD_NUMBER, AT(exit_code), INT32_MIN, INT32_MAX, 0},
+    [LK_WORD_ERROR] = {"ERROR", "error", LK_KEYWORD_TEXT, AT(error_text), 0, 0, 0},
+    [LK_WORD_PARKED] = {"PARKED", NULL, LK_KEYWORD_FLAG, AT(is_parked), 0, 0, 0},
+    [LK_WORD_CLAIMS] = {"COUNT", "count", LK_KEYWORD_NUMBER, AT(claims), 1, LK_TAKES_MAX, 0},
     [LK_WORD_LIVE] = {"LIVE", "live", LK_KEYWORD_NUMBER, AT(live), 0, LK_LIMIT_MAX, 0},
     [LK_WORD_LIVE_PER_OWNER] = {"LIVE-PER-OWNER", "live_per_owner", LK_KEYWORD_NUMBER,
                                 AT(live_per_owner), 0, LK_LIMIT_MAX, 0},
@@ -75,7 +81,7 @@ lk_outcome lk_keyword_mark_given(struct lk_draft *draft, enum lk_keyword keyword
     if (form->kind == LK_KEYWORD_STYLE && (draft->given & styles) != 0) {
         return lk_error_set(error, LK_INVALID, "R10: one of TRY, QUEUE and WAIT, and once");
     }
-    if (form->kind != LK_KEYWORD_PART && (draft->given & bit) != 0) {
+    if (form->kind != LK_KEYWORD_LIST && (draft->given & bit) != 0) {
         return lk_error_set(error, LK_INVALID, "%s is given twice",
                             form->name != NULL ? form->name : form->json_name);
     }
@@ -106,20 +112,36 @@ void lk_keyword_set_flag(struct lk_draft *draft, enum lk_keyword keyword, bool v
     memcpy((char *)draft + lk_keyword_forms[keyword].at, &value, sizeof value);
 }
 
-lk_outcome lk_keyword_add_part(struct lk_draft *draft, enum lk_keyword keyword,
-                               struct lk_slice part, lk_error *error) {
-    if (keyword == LK_WORD_NEEDS) {
-        if (draft->need_count == LK_NEEDS_MAX) {
-            return lk_error_set(error, LK_INVALID, "R16: an item needs at most %d parts",
-                                LK_NEEDS_MAX);
-        }
-        draft->need_texts[draft->need_count++] = part;
-        return LK_OK;
+/* A list that a keyword adds to. */
+struct list {
+    struct lk_slice *texts;
+    size_t *count;
+    size_t max;
+    const char *what;
+};
+
+static struct list list_of(struct lk_draft *draft, enum lk_keyword keyword) {
+    switch (keyword) {
+    case LK_WORD_NEEDS:
+        return (struct list){draft->need_texts, &draft->need_count, LK_NEEDS_MAX,
+                             "R16: an item needs at most %zu parts"};
+    case LK_WORD_PUT:
+        return (struct list){draft->puts, &draft->put_count, LK_PARTS_MAX,
+                             "R15: a release puts at most %zu values, one to each of its paths"};
+    default:
+        return (struct list){draft->part_texts, &draft->part_count, LK_PARTS_MAX,
+                             "R2: a request has at most %zu parts"};
     }
-    if (draft->part_count == LK_PARTS_MAX) {
-        return lk_error_set(error, LK_INVALID, "R2: a request has at most %d parts", LK_PARTS_MAX);
+}
+
+lk_outcome lk_keyword_add_text(struct lk_draft *draft, enum lk_keyword keyword,
+                               struct lk_slice text, lk_error *error) {
+    struct list list = list_of(draft, keyword);
+
+    if (*list.count == list.max) {
+        return lk_error_set(error, LK_INVALID, list.what, list.max);
     }
-    draft->part_texts[draft->part_count++] = part;
+    list.texts[(*list.count)++] = text;
     return LK_OK;
 }
 

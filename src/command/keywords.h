@@ -10,7 +10,7 @@ enum lk_keyword_kind {
     LK_KEYWORD_TEXT,     /* slice */
     LK_KEYWORD_NUMBER,   /* int64_t */
     LK_KEYWORD_DURATION, /* int64_t, milliseconds; in JSON also text such as "10s" */
-    LK_KEYWORD_PART,     /* one part of several */
+    LK_KEYWORD_LIST,     /* one text of several: parts, or values to put */
     LK_KEYWORD_STYLE,    /* the style of an ask; WAIT is followed by a duration */
 };
 
@@ -39,9 +39,9 @@ lk_outcome lk_keyword_set_number(struct lk_draft *draft, enum lk_keyword keyword
 void lk_keyword_set_text(struct lk_draft *draft, enum lk_keyword keyword, struct lk_slice text);
 void lk_keyword_set_flag(struct lk_draft *draft, enum lk_keyword keyword, bool value);
 
-/* Adds a part to those asked for or those needed. LK_INVALID: too many. */
-lk_outcome lk_keyword_add_part(struct lk_draft *draft, enum lk_keyword keyword,
-                               struct lk_slice part, lk_error *error);
+/* Adds a part asked for or needed, or a value to put. LK_INVALID: too many. */
+lk_outcome lk_keyword_add_text(struct lk_draft *draft, enum lk_keyword keyword,
+                               struct lk_slice text, lk_error *error);
 
 /* Parses a decimal number; LK_INVALID, with a message that names it, if it is none. */
 lk_outcome lk_keyword_read_number(const char *name, struct lk_slice text, int64_t *ret_number,

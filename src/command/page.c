@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "command/visible.h"
 #include "engine/reply/reply.h"
 
 /* ---- the audit ------------------------------------------------------------------------------- */
@@ -28,7 +29,8 @@ static void search_audit(const struct lk_reply_context *context, const struct lk
     for (; at < audit->count; at++) {
         struct lk_standing standing = {.ticket = reply->audit_first + at};
 
-        if (!is_below(context, audit->entries[at].path)) {
+        if (!is_below(context, audit->entries[at].path)
+            || !lk_visible_path(context->user, LK_RIGHT_READ, audit->entries[at].path)) {
             continue;
         }
         if (page->count == page->max) {
@@ -37,6 +39,38 @@ static void search_audit(const struct lk_reply_context *context, const struct lk
         }
         page->rows[page->count++] = (struct lk_page_row){standing, (uint32_t)at};
         page->reached = standing;
+    }
+}
+
+/* ---- items ----------------------------------------------------------------------------------- */
+
+struct parked_search {
+    const struct lk_model *model;
+    struct lk_page *page;
+};
+
+static bool add_parked(void *context, lk_item_ref item) {
+    struct parked_search *search = context;
+    struct lk_page *page = search->page;
+    struct lk_standing standing = {.ticket = lk_model_item_sequence(search->model, item)};
+
+    page->has_more = page->count == page->max;
+    if (!page->has_more) {
+        page->rows[page->count++] = (struct lk_page_row){standing, item};
+        page->reached = standing;
+    }
+    return !page->has_more;
+}
+
+static void find_items(const struct lk_reply_context *context, const struct lk_reply *reply,
+                       struct lk_page *page) {
+    struct parked_search search = {.model = reply->model, .page = page};
+
+    if (context->selection.is_parked) {
+        lk_model_each_parked(reply->model, &context->selection.path, page->behind.ticket,
+                             add_parked, &search);
+    } else {
+        lk_model_page_items(reply->model, &context->selection.path, page);
     }
 }
 
@@ -55,7 +89,7 @@ bool lk_page_find(const struct lk_reply_context *context, const struct lk_reply 
     if (shape == LK_SHAPE_AUDIT) {
         search_audit(context, reply, &page);
     } else if (shape == LK_SHAPE_ITEMS) {
-        lk_model_page_items(reply->model, &context->selection.path, &page);
+        find_items(context, reply, &page);
     } else if (context->selection.has_path) {
         lk_model_page_at(reply->model, &context->selection.path,
                          shape == LK_SHAPE_SHOW ? LK_PAGE_RELATED : LK_PAGE_BELOW, is_whole, &page);

@@ -37,7 +37,10 @@ static void fill_selection(struct lk_reply_context *context, const struct lk_sel
 void lk_reply_context_fill(struct lk_reply_context *context, const struct lk_draft *draft,
                            const struct lk_call *call) {
     context->command = draft->command;
+    context->user = call->user;
     context->is_meta = draft->is_meta;
+    context->is_by_token = call->is_by_token;
+    context->is_of_several = call->id_count > 0;
     context->selection = (struct lk_selection){.has_path = false};
     context->owner = NULL;
     context->path_count = 0;

@@ -17,6 +17,17 @@ void lk_draft_begin(struct lk_draft *draft, const struct lk_command_spec *comman
     };
 }
 
+/* Reads the ids up to the first keyword; the first id may be any word. Returns how many. */
+static size_t read_ids(struct lk_draft *draft, const struct lk_slice *words, size_t count) {
+    size_t read = 0;
+
+    do {
+        (void)lk_draft_add_id(draft, words[read++], NULL); /* a command has fewer words */
+    } while (read < count && draft->command->operands == LK_OPERANDS_QUEUE_IDS
+             && lk_keyword_find(draft->command, words[read]) == LK_WORDS_COUNT);
+    return read;
+}
+
 /*
  * Reads the operands; returns how many words they are. A keyword means that the prefix is missing.
  */
@@ -35,13 +46,17 @@ static size_t read_operands(struct lk_draft *draft, const struct lk_slice *words
     case LK_OPERANDS_PATH:
     case LK_OPERANDS_PATH_VALUE:
     case LK_OPERANDS_QUEUE_ID:
+    case LK_OPERANDS_QUEUE_IDS:
         draft->has_path = true;
         draft->path = words[0];
-        if (draft->command->operands == LK_OPERANDS_PATH) {
-            return 1;
+        if (lk_command_has_id(draft->command)) {
+            return 1 + read_ids(draft, words + 1, count - 1);
         }
-        *(draft->command->operands == LK_OPERANDS_QUEUE_ID ? &draft->id : &draft->value) = words[1];
-        return 2;
+        if (draft->command->operands == LK_OPERANDS_PATH_VALUE) {
+            draft->value = words[1];
+            return 2;
+        }
+        return 1;
     default:
         return 0;
     }
@@ -54,8 +69,8 @@ static lk_outcome set_word(struct lk_draft *draft, enum lk_keyword keyword, cons
     lk_outcome outcome;
 
     switch (lk_keyword_forms[keyword].kind) {
-    case LK_KEYWORD_PART:
-        return lk_keyword_add_part(draft, keyword, word, error);
+    case LK_KEYWORD_LIST:
+        return lk_keyword_add_text(draft, keyword, word, error);
     case LK_KEYWORD_TEXT:
         lk_keyword_set_text(draft, keyword, word);
         return LK_OK;

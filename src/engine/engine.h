@@ -6,7 +6,7 @@
  *              and items. Each engine has the switch on the command's kind.
  *     await    sleeps until what a decision left open may have changed
  *     reads    list, show, audit, value_get, items, stats, examine: each with its own type
- *     events, limits, table   optional, in tables of their own
+ *     events, limits, table, batches   optional, in tables of their own
  *
  * An engine decides one command at a time, atomically, by the rules of src/model (R1-R23), and
  * answers at once: it never blocks a caller for a grant. Waiting, keep-alive, client-side deadlines
@@ -26,6 +26,7 @@
 #define LK_ENGINE_ENGINE_H
 
 #include "base/waker.h"
+#include "engine/skipped_row.h"
 #include "lockkeeper/lockkeeper.h"
 #include "model/model.h"
 
@@ -49,13 +50,29 @@ enum lk_capability {
     LK_CAN_EVENTS = 1u << 11, /* events: R21 */
     LK_CAN_LIMITS = 1u << 12, /* limits: R22, bounds that are set through the store */
     LK_CAN_TABLE = 1u << 13,  /* table: R17, work that lives in a table of the user's */
+
+    /* batches: R16, several commands in one decision, priorities, failures of items, drops */
+    LK_CAN_BATCHES = 1u << 14,
+
+    LK_CAN_BIND = 1u << 15, /* ties: R18, a request can end with its connection */
 };
 
 /* How long a call may wait for the store itself (file lock, network), and what ends that. */
 struct lk_patience {
     int64_t until_us;       /* an instant of lk_clock_now_us(); LK_NEVER: for ever */
     struct lk_waker *waker; /* NULL: none. Woken: give up with LK_CANCELLED */
+
+    /* Told why an attempt has failed, while the call goes on with another one. NULL: not. */
+    void (*on_failure)(void *context, const lk_error *error);
+    void *context; /* for on_failure() */
 };
+
+static inline void lk_patience_note_failure(const struct lk_patience *patience,
+                                            const lk_error *error) {
+    if (patience->on_failure != NULL && error != NULL) {
+        patience->on_failure(patience->context, error);
+    }
+}
 
 struct lk_engine {
     const struct lk_engine_ops *ops;
@@ -69,8 +86,9 @@ struct lk_engine_status {
     bool is_gone;
 
     /*
-     * The last call was UNAVAILABLE because this store can only be read, as a replica can. A first
-     * call fails at once; a wait that has been answered before may see it become the primary.
+     * The last call was UNAVAILABLE because this store takes no writes now: it can only be read, as
+     * a replica can, or lacks the replicas that a grant has to reach. A first call fails at once; a
+     * wait that has been answered before may see that change.
      */
     bool is_read_only;
 
@@ -116,6 +134,33 @@ struct lk_decision {
 /* Frees what the decision holds, and makes it empty. */
 void lk_decision_done(struct lk_decision *decision);
 
+enum { LK_DECIDE_MANY_MAX = 1000 }; /* commands in one series; takes: LK_TAKES_MAX */
+
+/* The answer to one command of a series. */
+struct lk_series_answer {
+    lk_outcome outcome;   /* LK_OK, GRANTED, BUSY, LOST or FULL, as of the kind of command */
+    bool is_added;        /* PUSH: LK_OK, and it was not there */
+    lk_claim_info *claim; /* TAKE: GRANTED, else NULL */
+};
+
+/*
+ * The result of a series of commands. The caller gives it `answers`; decide_many() fills in the
+ * rest in every outcome, whatever was there before. The caller ends it with lk_series_done(), or
+ * moves claims out of the answers and leaves NULL there.
+ */
+struct lk_series {
+    struct lk_series_answer *answers; /* room for one for each command */
+    const struct lk_command *commands;
+    size_t command_count;
+    size_t count;   /* the first so many commands have an answer */
+    lk_error error; /* LK_OK; the text says why the last answer that is a refusal is one. Else the
+                       outcome of all, and there are no answers */
+    struct lk_wait_cursor cursor; /* the last answer is BUSY, of a TAKE; else without meaning */
+};
+
+/* Frees the claims of the series, and leaves no answers. */
+void lk_series_done(struct lk_series *series);
+
 /* How much of a queue's counts is wanted. */
 enum lk_stats_depth {
     LK_STATS_WHOLE,
@@ -156,14 +201,22 @@ struct lk_source {
     struct lk_slice done;  /* one statement, with :id, :token, :owner, :attempt; empty: none */
 };
 
+/* The longest id of an item of the queue (R1). */
+static inline size_t lk_source_id_max(const struct lk_source *source) {
+    size_t room = LK_PATH_BYTES_MAX - 1 - source->queue.size;
+
+    return room < LK_SEGMENT_BYTES_MAX ? room : LK_SEGMENT_BYTES_MAX;
+}
+
 /* The result of one round of announcing. */
 struct lk_announcement {
     size_t found;      /* rows that fit, and had neither an item nor a mark of being done */
     size_t pushed;     /* of these */
     size_t duplicates; /* of these: another client had pushed them meanwhile */
-    size_t forgotten;  /* marks whose row does not fit any more */
     bool has_enough;   /* so many items are ready that the round read no rows */
+    bool is_whole;     /* it has read all rows: `skipped` is known */
     uint64_t version;  /* for table_await: what it had seen of the store by then */
+    struct lk_skipped_rows skipped; /* rows that fit, but cannot be items */
 };
 
 /* Which files an engine's URLs name: paths that may be relative to the working directory. */
@@ -212,12 +265,18 @@ struct lk_table_ops {
 
     /*
      * Finds up to `max` rows to announce and pushes them, some in each of several short
-     * transactions; forgets some marks of rows that do not fit any more. max 0: pushes none;
-     * `found` is 1 if there are any.
+     * transactions; purges some rows. max 0: pushes and purges none; `found` is 1 if there are any.
      */
     lk_outcome (*announce)(struct lk_engine *engine, const struct lk_source *source, size_t max,
                            const struct lk_patience *patience,
                            struct lk_announcement *ret_announcement, lk_error *error);
+
+    /*
+     * Forgets all marks, and drops all parked items, of rows that do not fit any more. So such a
+     * row is announced again when it fits again. Some at a time, in short transactions.
+     */
+    lk_outcome (*purge)(struct lk_engine *engine, const struct lk_source *source,
+                        const struct lk_patience *patience, lk_error *error);
 
     /*
      * The engine's decide(), of the source's queue. TAKE: checks again, in its own transaction,
@@ -248,10 +307,96 @@ struct lk_table_ops {
                         struct lk_waker *waker);
 };
 
+/* R16: which parked items. */
+struct lk_parked_query {
+    const struct lk_path *queue;
+    uint64_t behind; /* what the page before has reached; 0: from the first */
+    size_t max;      /* items in one answer, at least 1 */
+};
+
+/* R16: which queues. */
+struct lk_queue_query {
+    const struct lk_path *prefix; /* at or below it; NULL: all */
+    struct lk_slice behind;       /* with greater paths than this; empty: from the first */
+    size_t max;                   /* queues in one answer, at least 1 */
+};
+
+/*
+ * R16: several commands in one decision, and the queries that go with them. An engine that has
+ * these also knows priorities, failures of items, and LK_COMMAND_DROP in decide().
+ */
+struct lk_batch_ops {
+    /*
+     * Decides `count` commands, 1 to LK_DECIDE_MANY_MAX, of one kind (PUSH, TAKE, FINISH as done,
+     * UNPARK or DROP) and for one queue, in one transaction: each is decided as by decide(), in
+     * their order, at one and the same time, and each has an answer of its own. A TAKE that is not
+     * granted ends the series. TAKEs have one owner, and ask numbers of one ask
+     * (lk_take_number()); each one behind the first that is granted gets that one's token as its
+     * share_token. The repetition of a series of TAKEs has the same answers (R3), and may have
+     * more.
+     *
+     * Returns series->error.outcome: LK_OK: all changes are as durable as the store makes them.
+     * Else an outcome that every kind of command may have: INVALID, UNSUPPORTED, DENIED: nothing
+     * has changed. UNAVAILABLE, CANCELLED, INTERNAL: it is unknown whether all took effect or none.
+     */
+    lk_outcome (*decide_many)(struct lk_engine *engine, const struct lk_command *commands,
+                              size_t count, const struct lk_patience *patience,
+                              struct lk_series *series);
+
+    /*
+     * The parked items of a queue, the oldest first. Of each only the id has to be filled in. LK_OK
+     * with *ret_list, and *ret_reached for the next query; 0: there are no more.
+     */
+    lk_outcome (*parked)(struct lk_engine *engine, const struct lk_parked_query *query,
+                         const struct lk_patience *patience, lk_item_list **ret_list,
+                         uint64_t *ret_reached, lk_error *error);
+
+    /*
+     * Queues with their counts, in the order of the bytes of their paths. LK_OK with *ret_list.
+     * *ret_has_more: there may be more behind the last one.
+     */
+    lk_outcome (*queues)(struct lk_engine *engine, const struct lk_queue_query *query,
+                         const struct lk_patience *patience, lk_queue_list **ret_list,
+                         bool *ret_has_more, lk_error *error);
+};
+
+/*
+ * R18: the connection that one bound request ends with, from its first ask to its end. For one
+ * thread at a time, but for cut().
+ */
+struct lk_tie;
+
+struct lk_tie_ops {
+    /* Without I/O. NULL when memory is exhausted. */
+    struct lk_tie *(*open)(void);
+
+    /*
+     * As the engine's decide(), of an ASK that is bound, and of a RENEW of its request. An ask
+     * connects; over a connection that broke, it is repeated over a new one, which the request is
+     * then bound to. A renewal never connects: LOST, too, when the connection broke.
+     */
+    lk_outcome (*decide)(struct lk_tie *tie, struct lk_engine *engine,
+                         const struct lk_command *command, const struct lk_patience *patience,
+                         struct lk_decision *ret_decision);
+
+    /*
+     * Of the granted request's connection: it is hung up when the connection has ended. Stays the
+     * same from the grant to close().
+     */
+    int (*descriptor)(const struct lk_tie *tie);
+
+    /* Ends the connection, and with it the request. Any thread may do so, until close(). */
+    void (*cut)(const struct lk_tie *tie);
+
+    /* Ends the connection and frees the tie. The engine may be closed already. */
+    void (*close)(struct lk_tie *tie);
+};
+
 struct lk_engine_ops {
     const char *scheme;               /* of the URL: "mem", "sqlite" */
     const char *alias;                /* another word for it; NULL: there is none */
     const char *title;                /* for people */
+    bool is_stub;                     /* open() only says why this build lacks it */
     unsigned capabilities;            /* of enum lk_capability, the first group */
     const struct lk_url_files *files; /* NULL: its URLs name none */
 
@@ -262,6 +407,19 @@ struct lk_engine_ops {
     lk_outcome (*open)(struct lk_slice rest, const struct lk_patience *patience,
                        struct lk_engine **ret_engine, struct lk_error *error);
     void (*close)(struct lk_engine *engine);
+
+    /*
+     * As open(), but LK_NONE where the store would have to be made first: then nothing is made.
+     * NULL: open() makes nothing, or a file (lk_open_if_there() looks for it).
+     */
+    lk_outcome (*open_existing)(struct lk_slice rest, const struct lk_patience *patience,
+                                struct lk_engine **ret_engine, struct lk_error *error);
+
+    /*
+     * LK_OK, or LK_INVALID: this URL can name no store, whether or not its file exists. Opens
+     * nothing. NULL: opening finds out, also where there is no store.
+     */
+    lk_outcome (*check_url)(struct lk_slice rest, struct lk_error *error);
 
     /* Changes what differs from the default of lk_engine_status(). NULL: nothing does. */
     void (*status)(struct lk_engine *engine, struct lk_engine_status *status);
@@ -296,6 +454,7 @@ struct lk_engine_ops {
      *     TAKE     GRANTED, BUSY, FULL
      *     FINISH   LK_OK, LOST
      *     UNPARK   LK_OK, LOST
+     *     DROP     LK_OK, LOST. Only where `batches` is there
      *     TICK, LEAVE   are not for engines: UNSUPPORTED
      *
      * Besides, of every kind: INVALID, UNSUPPORTED, DENIED: nothing has changed. UNAVAILABLE,
@@ -343,10 +502,16 @@ struct lk_engine_ops {
     lk_outcome (*examine)(struct lk_engine *engine, const struct lk_patience *patience,
                           lk_report **ret_report, struct lk_error *error);
 
+    /* Copies the whole store to a new file; lk_backup(). NULL: it has tools of its own for that. */
+    lk_outcome (*backup)(struct lk_engine *engine, const char *path,
+                         const struct lk_patience *patience, struct lk_error *error);
+
     /* Optional: NULL if the engine cannot. */
     const struct lk_event_ops *events;
     const struct lk_limit_ops *limits;
     const struct lk_table_ops *table;
+    const struct lk_batch_ops *batches;
+    const struct lk_tie_ops *ties;
 };
 
 /* The capabilities of an engine, before a store is open: enum lk_capability. */
@@ -354,7 +519,8 @@ static inline unsigned lk_engine_capabilities(const struct lk_engine_ops *ops) {
     return ops->capabilities | (ops->audit != NULL ? LK_CAN_BREAK : 0u)
            | (ops->value_get != NULL ? LK_CAN_VALUES : 0u) | (ops->stats != NULL ? LK_CAN_WORK : 0u)
            | (ops->events != NULL ? LK_CAN_EVENTS : 0u) | (ops->limits != NULL ? LK_CAN_LIMITS : 0u)
-           | (ops->table != NULL ? LK_CAN_TABLE : 0u);
+           | (ops->table != NULL ? LK_CAN_TABLE : 0u) | (ops->batches != NULL ? LK_CAN_BATCHES : 0u)
+           | (ops->ties != NULL ? LK_CAN_BIND : 0u);
 }
 
 static inline struct lk_engine_status lk_engine_status(struct lk_engine *engine) {

@@ -15,7 +15,7 @@ struct telling {
 
 static bool tell_request(struct telling *telling, lk_watch_kind kind) {
     const struct lk_record *record = &telling->record;
-    const struct lk_event step_event = {
+    struct lk_event step_event = {
         .kind = kind,
         .parts = record->parts,
         .part_count = record->part_count,
@@ -26,6 +26,10 @@ static bool tell_request(struct telling *telling, lk_watch_kind kind) {
         .is_of_item = record->is_claim,
     };
 
+    if (kind == LK_WATCH_BROKEN) {
+        step_event.by = telling->command->broken.by;
+        step_event.reason = telling->command->broken.reason;
+    }
     return telling->visit(telling->context, &step_event);
 }
 
@@ -131,6 +135,9 @@ static bool tell_change(struct telling *telling, const struct lk_change *change)
     case LK_CHANGE_ITEM_UNPARKED:
         telling->claim = 0;
         return tell_item(telling, change, LK_WATCH_UNPARKED);
+    case LK_CHANGE_ITEM_DROPPED:
+        telling->claim = 0;
+        return tell_item(telling, change, LK_WATCH_DROPPED);
     case LK_CHANGE_REFRESHED:
     case LK_CHANGE_VALUE_DOUBTED:
     case LK_CHANGE_ITEM_FREED:

@@ -22,6 +22,8 @@ struct lk_event {
     size_t part_count;     /* at least 1 */
     struct lk_slice owner; /* empty: none is named */
     struct lk_slice note;
+    struct lk_slice by;     /* LK_WATCH_BROKEN: the administrator; else empty */
+    struct lk_slice reason; /* and why */
     uint64_t ticket;
     uint64_t token;
     uint32_t attempt; /* 0: not about an item */

@@ -31,6 +31,8 @@ void lk_watch_event_done(lk_watch_event *event) {
     free_texts(event->parts, event->part_count);
     free(event->owner);
     free(event->note);
+    free(event->by);
+    free(event->reason);
     free(event->queue);
     free(event->id);
     *event = (lk_watch_event){.kind = LK_WATCH_GAP};
@@ -87,6 +89,8 @@ bool lk_watch_event_make(const struct lk_event *step_event, uint64_t sequence, i
         .at_unix_ms = at_unix_ms,
         .owner = copy_if_any(step_event->owner, &is_complete),
         .note = copy_if_any(step_event->note, &is_complete),
+        .by = copy_if_any(step_event->by, &is_complete),
+        .reason = copy_if_any(step_event->reason, &is_complete),
         .ticket = step_event->ticket,
         .token = step_event->token,
         .attempt = step_event->attempt,

@@ -16,7 +16,8 @@ struct lk_stored_event *lk_stored_event_make(const struct lk_event *step_event, 
     char parts[LK_PARTS_MAX * LK_PART_TEXT_MAX];
     size_t parts_size = lk_parts_write(step_event->parts, step_event->part_count, parts);
     struct lk_stored_event *kept =
-        malloc(sizeof *kept + parts_size + step_event->owner.size + step_event->note.size);
+        malloc(sizeof *kept + parts_size + step_event->owner.size + step_event->note.size
+               + step_event->by.size + step_event->reason.size);
     char *at;
 
     if (kept == NULL) {
@@ -30,15 +31,19 @@ struct lk_stored_event *lk_stored_event_make(const struct lk_event *step_event, 
         .kind = step_event->kind,
         .refusal = step_event->refusal,
         .attempt = step_event->attempt,
-        .parts_size = (uint32_t)parts_size,
+        .parts_size = (uint16_t)parts_size,
         .owner_size = (uint16_t)step_event->owner.size,
         .note_size = (uint16_t)step_event->note.size,
+        .by_size = (uint16_t)step_event->by.size,
+        .reason_size = (uint16_t)step_event->reason.size,
         .is_of_item = step_event->is_of_item,
         .is_deletion = step_event->is_deletion,
     };
     at = add(kept->text, (struct lk_slice){parts, parts_size});
     at = add(at, step_event->owner);
-    (void)add(at, step_event->note);
+    at = add(at, step_event->note);
+    at = add(at, step_event->by);
+    (void)add(at, step_event->reason);
     return kept;
 }
 
@@ -74,6 +79,8 @@ bool lk_stored_event_open(const struct lk_stored_event *kept, lk_watch_event *re
         .parts = parts,
         .owner = lk_stored_event_owner(kept),
         .note = lk_stored_event_note(kept),
+        .by = lk_stored_event_by(kept),
+        .reason = lk_stored_event_reason(kept),
         .ticket = kept->ticket,
         .token = kept->token,
         .attempt = kept->attempt,

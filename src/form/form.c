@@ -55,6 +55,18 @@ static void add_decision(struct lk_form_writer *writer, const lk_result *result,
     }
 }
 
+/* R15: of each part, in the order of the paths. */
+static void write_values(struct lk_form_writer *writer, const lk_result *result) {
+    if (result->value_count == 0) {
+        return;
+    }
+    lk_form_open_array(writer, "values");
+    for (size_t i = 0; i < result->value_count; i++) {
+        write_record(writer, &lk_form_of_part_value, &result->values[i]);
+    }
+    lk_form_close(writer);
+}
+
 /* R14: the tokens of a lease over several nodes. */
 static void write_tokens(struct lk_form_writer *writer, const lk_result *result) {
     if (result->token_count == 0) {
@@ -86,9 +98,10 @@ void lk_form_write_result(struct lk_form_writer *writer, const lk_result *result
     }
     add_decision(writer, result, lives);
     if (result->value != NULL) {
-        lk_form_add_value(writer, result->value, result->value_size);
+        lk_form_add_value(writer, "value", result->value, result->value_size);
         lk_form_add_boolean(writer, "in_doubt", result->in_doubt);
     }
+    write_values(writer, result);
     if (is_failure(result->outcome)) {
         lk_form_add_text(writer, "error", failure_text(result->outcome, result->error));
     }
@@ -150,6 +163,19 @@ void lk_form_write_value(struct lk_form_writer *writer, const char *path, const 
 void lk_form_write_claim(struct lk_form_writer *writer, const lk_claim_info *claim) {
     lk_form_open_answer(writer, LK_GRANTED);
     end_answer(writer, &lk_form_of_claim, claim);
+}
+
+void lk_form_add_claims(struct lk_form_writer *writer, const char *name,
+                        const lk_claim_info *const *claims, size_t count) {
+    lk_form_open_array(writer, name);
+    for (size_t i = 0; i < count; i++) {
+        write_record(writer, &lk_form_of_claim, claims[i]);
+    }
+    lk_form_close(writer);
+}
+
+void lk_form_write_queue(struct lk_form_writer *writer, const lk_queue_info *queue) {
+    write_record(writer, &lk_form_of_queue, queue);
 }
 
 void lk_form_write_item(struct lk_form_writer *writer, const char *queue,

@@ -19,6 +19,8 @@
  *   ttl_ms: absent when nothing lives, or its end is fixed    expires_in_ms: only while it lives
  *   in_use, position: answers to asks only                    created: asks that left a request
  *   cycle: DEADLOCK only     blockers: when there are some    error: failures only
+ *   value, in_doubt: of the first part, if it was requested and there is one
+ *   values: grants that were asked for values: a map for each of the paths, empty if it has none
  */
 void lk_form_write_result(struct lk_form_writer *writer, const lk_result *result);
 
@@ -49,7 +51,7 @@ void lk_form_write_broken(struct lk_form_writer *writer, size_t count);
 
 /*
  * The value at a path: `value`, or `value_base64` if it is not UTF-8; and in_doubt. An answer to an
- * ask that wanted the value has the same two fields.
+ * ask that wanted values has the same two fields for the first part, and in `values` for each.
  */
 void lk_form_write_value(struct lk_form_writer *writer, const char *path, const lk_value *value);
 
@@ -58,6 +60,13 @@ void lk_form_write_pushed(struct lk_form_writer *writer, bool added);
 
 /* A claim. value: only if the item has one; stolen: only if its former claim perished. */
 void lk_form_write_claim(struct lk_form_writer *writer, const lk_claim_info *claim);
+
+/* The claims of one decision, as an array. */
+void lk_form_add_claims(struct lk_form_writer *writer, const char *name,
+                        const lk_claim_info *const *claims, size_t count);
+
+/* One queue of a listing, with its counts. */
+void lk_form_write_queue(struct lk_form_writer *writer, const lk_queue_info *queue);
 
 /*
  * One item. owner, expires_in_ms: only while claimed; due_in_ms: only while delayed; value, needs:
@@ -72,7 +81,7 @@ void lk_form_write_stats(struct lk_form_writer *writer, const char *queue,
 /*
  * One event (rule R21). refusal: the outcome of a refusal; path (the first), paths and parts (as
  * text, rule R2): absent in a gap; queue, id, attempt: events of items; owner, note, ticket, token:
- * only if there are any; deleted: events of values.
+ * only if there are any; by, reason: what an administrator broke; deleted: events of values.
  */
 void lk_form_write_event(struct lk_form_writer *writer, const lk_watch_event *event);
 

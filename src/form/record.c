@@ -10,6 +10,12 @@ static size_t count_of(const struct lk_field *field, const void *record) {
     return *(const size_t *)(const void *)((const char *)record + field->count_at);
 }
 
+/* Whether the number is known; without a mark for it: whether it is not 0. */
+static bool is_known(const struct lk_field *field, const void *record) {
+    return field->count_at != 0 ? *((const bool *)record + field->count_at)
+                                : *(const int32_t *)address_of(field, record) != 0;
+}
+
 bool lk_field_is_empty(const struct lk_field *field, const void *record) {
     const void *at = address_of(field, record);
 
@@ -22,6 +28,8 @@ bool lk_field_is_empty(const struct lk_field *field, const void *record) {
         return *(const uint64_t *)at == 0;
     case LK_FIELD_SMALL:
         return *(const uint32_t *)at == 0;
+    case LK_FIELD_SIGNED:
+        return !is_known(field, record);
     case LK_FIELD_SIZE:
         return *(const size_t *)at == 0;
     case LK_FIELD_FLAG:
@@ -87,6 +95,9 @@ static void add_field(struct lk_form_writer *writer, const struct lk_field *fiel
     case LK_FIELD_SMALL:
         lk_form_add_count(writer, field->name, *(const uint32_t *)at);
         break;
+    case LK_FIELD_SIGNED:
+        lk_form_add_number(writer, field->name, *(const int32_t *)at);
+        break;
     case LK_FIELD_SIZE:
         lk_form_add_count(writer, field->name, *(const size_t *)at);
         break;
@@ -106,7 +117,7 @@ static void add_field(struct lk_form_writer *writer, const struct lk_field *fiel
         lk_form_add_text(writer, field->name, lk_watch_kind_name(*(const lk_watch_kind *)at));
         break;
     case LK_FIELD_VALUE:
-        lk_form_add_value(writer, *(void *const *)at, count_of(field, record));
+        lk_form_add_value(writer, field->name, *(void *const *)at, count_of(field, record));
         break;
     case LK_FIELD_TEXTS:
         lk_form_add_texts(writer, field->name, *(char **const *)at, count_of(field, record));

@@ -18,13 +18,14 @@ enum lk_field_kind {
     LK_FIELD_NUMBER,     /* int64_t */
     LK_FIELD_COUNT,      /* uint64_t */
     LK_FIELD_SMALL,      /* uint32_t */
+    LK_FIELD_SIGNED,     /* int32_t; at count_at, unless that is 0, a bool: whether it is known */
     LK_FIELD_SIZE,       /* size_t */
     LK_FIELD_FLAG,       /* bool; also read from a number: anything but 0 */
     LK_FIELD_WORD,       /* bool, written as the first or the second of `names` */
     LK_FIELD_NAME,       /* const char *, one of `names`, static */
     LK_FIELD_OUTCOME,    /* lk_outcome, by its name */
     LK_FIELD_WATCH_KIND, /* lk_watch_kind, by its name */
-    LK_FIELD_VALUE,      /* void * and a size: any bytes, lk_form_add_value() */
+    LK_FIELD_VALUE,      /* a pointer to bytes and a size: any bytes, lk_form_add_value() */
     LK_FIELD_TEXTS,      /* char ** and their count, which several lists may share */
     LK_FIELD_FIRST,      /* the first of these, as a field of its own; not read, since the list
                           * has it */
@@ -48,7 +49,7 @@ struct lk_field {
     enum lk_field_kind kind;
     enum lk_field_when when;
     size_t at;
-    size_t count_at; /* VALUE, TEXTS, FIRST, RECORDS: a size_t */
+    size_t count_at; /* VALUE, TEXTS, FIRST, RECORDS: a size_t; SIGNED: a bool, or 0 */
     const char *const *names;
     const struct lk_form *of;
     bool (*is_shown)(const void *record);
@@ -65,9 +66,11 @@ extern const struct lk_form lk_form_of_entry;           /* lk_entry */
 extern const struct lk_form lk_form_of_explained_entry; /* ... with its blockers */
 extern const struct lk_form lk_form_of_audit_entry;     /* lk_audit_entry */
 extern const struct lk_form lk_form_of_value;           /* lk_value */
+extern const struct lk_form lk_form_of_part_value;      /* lk_part_value */
 extern const struct lk_form lk_form_of_claim;           /* lk_claim_info */
 extern const struct lk_form lk_form_of_item;            /* lk_item_info */
 extern const struct lk_form lk_form_of_stats;           /* lk_queue_stats */
+extern const struct lk_form lk_form_of_queue;           /* lk_queue_info */
 extern const struct lk_form lk_form_of_event;           /* lk_watch_event */
 extern const struct lk_form lk_form_of_limits;          /* lk_limits */
 

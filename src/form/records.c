@@ -91,6 +91,19 @@ static const struct lk_field value_fields[] = {
 };
 FORM(value, lk_value, value_fields, .bytes = NULL);
 
+static bool is_there(const void *record) {
+    const lk_part_value *value = record;
+
+    return value->value != NULL;
+}
+
+static const struct lk_field part_value_fields[] = {
+    {LIST("value", lk_part_value, value, value_size, VALUE, IF_ANY)},
+    {FIELD(lk_part_value, in_doubt, FLAG, IF_SHOWN), .is_shown = is_there},
+    {.name = NULL},
+};
+FORM(part_value, lk_part_value, part_value_fields, .value = NULL);
+
 static const struct lk_field claim_fields[] = {
     {FIELD(lk_claim_info, queue, TEXT, ALWAYS)},
     {FIELD(lk_claim_info, id, TEXT, ALWAYS)},
@@ -116,6 +129,9 @@ static const struct lk_field item_fields[] = {
     {FIELD(lk_item_info, expires_in_ms, NUMBER, IF_KNOWN)},
     {LIST("value", lk_item_info, value, value_size, VALUE, IF_ANY)},
     {LIST("needs", lk_item_info, needs, need_count, TEXTS, IF_ANY)},
+    {FIELD(lk_item_info, priority, SIGNED, IF_ANY)},
+    {LIST("last_exit", lk_item_info, last_exit, has_last_exit, SIGNED, IF_ANY)},
+    {LIST("last_error", lk_item_info, last_error, last_error_size, VALUE, IF_ANY)},
     {.name = NULL},
 };
 FORM(item, lk_item_info, item_fields, .due_in_ms = -1, .expires_in_ms = -1);
@@ -135,6 +151,13 @@ static const struct lk_field stats_fields[] = {
     {.name = NULL},
 };
 FORM(stats, lk_queue_stats, stats_fields, .pushed = 0);
+
+static const struct lk_field queue_fields[] = {
+    {FIELD(lk_queue_info, queue, TEXT, NEEDED)},
+    {FIELD_AS("", lk_queue_info, counts, INLINE, ALWAYS), .of = &lk_form_of_stats},
+    {.name = NULL},
+};
+FORM(queue, lk_queue_info, queue_fields, .queue = NULL);
 
 /* ---- events and bounds (R21, R22) ------------------------------------------------------------ */
 
@@ -159,6 +182,8 @@ static const struct lk_field event_fields[] = {
     {FIELD(lk_watch_event, note, TEXT, IF_ANY)},
     {FIELD(lk_watch_event, ticket, COUNT, IF_ANY)},
     {FIELD(lk_watch_event, token, COUNT, IF_ANY)},
+    {FIELD(lk_watch_event, by, TEXT, IF_ANY)},
+    {FIELD(lk_watch_event, reason, TEXT, IF_ANY)},
     {FIELD_AS("deleted", lk_watch_event, is_deletion, FLAG, IF_SHOWN), .is_shown = is_of_value},
     {.name = NULL},
 };

@@ -8,6 +8,8 @@
 #include "model/utf8.h"
 #include "wire/resp.h"
 
+enum { NAME_BYTES_MAX = 64 };
+
 struct lk_form_writer lk_form_writer_resp(struct lk_buffer *out, int version) {
     return (struct lk_form_writer){.kind = LK_FORM_RESP, .version = version, .out = out};
 }
@@ -90,6 +92,15 @@ void lk_form_add_boolean(struct lk_form_writer *writer, const char *name, bool v
     }
 }
 
+void lk_form_add_null(struct lk_form_writer *writer, const char *name) {
+    begin(writer, name);
+    if (writer->kind == LK_FORM_RESP) {
+        lk_resp_put_null(writer->out, writer->version);
+    } else {
+        lk_buffer_add_text(writer->out, "null");
+    }
+}
+
 enum { REAL_DIGITS = 15, REAL_BYTES = 32 }; /* digits of the input that a double keeps */
 
 /* Written with a point or an exponent, so that it is read back as a real number. */
@@ -121,18 +132,20 @@ void lk_form_add_count_if_any(struct lk_form_writer *writer, const char *name, u
     }
 }
 
-void lk_form_add_value(struct lk_form_writer *writer, const void *bytes, size_t size) {
+void lk_form_add_value(struct lk_form_writer *writer, const char *name, const void *bytes,
+                       size_t size) {
+    char encoded[NAME_BYTES_MAX + sizeof "_base64"];
     struct lk_slice value = {.bytes = bytes, .size = size};
     struct lk_buffer text = {.max = 0};
 
     if (writer->kind == LK_FORM_RESP || lk_utf8_is_valid(bytes, size)) {
-        lk_form_add_slice(writer, "value", value);
+        lk_form_add_slice(writer, name, value);
         return;
     }
     lk_form_put_base64(&text, value);
     writer->failed = writer->failed || text.failed;
-    lk_form_add_slice(writer, "value_base64",
-                      (struct lk_slice){.bytes = text.bytes, .size = text.size});
+    (void)snprintf(encoded, sizeof encoded, "%s_base64", name);
+    lk_form_add_slice(writer, encoded, (struct lk_slice){.bytes = text.bytes, .size = text.size});
     lk_buffer_done(&text);
 }
 

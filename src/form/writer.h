@@ -61,6 +61,7 @@ void lk_form_add_texts(struct lk_form_writer *writer, const char *name, char *co
                        size_t count);
 void lk_form_add_number(struct lk_form_writer *writer, const char *name, int64_t number);
 void lk_form_add_boolean(struct lk_form_writer *writer, const char *name, bool value);
+void lk_form_add_null(struct lk_form_writer *writer, const char *name);
 void lk_form_add_real(struct lk_form_writer *writer, const char *name, double number);
 
 /* A text whose name is arbitrary text. */
@@ -70,7 +71,8 @@ void lk_form_add_pair(struct lk_form_writer *writer, struct lk_slice name, struc
 void lk_form_add_count(struct lk_form_writer *writer, const char *name, uint64_t count);
 void lk_form_add_count_if_any(struct lk_form_writer *writer, const char *name, uint64_t count);
 
-/* `value`: any bytes; or in JSON `value_base64` if they are not UTF-8. */
-void lk_form_add_value(struct lk_form_writer *writer, const void *bytes, size_t size);
+/* Any bytes; in JSON as `NAME_base64` if they are not UTF-8. */
+void lk_form_add_value(struct lk_form_writer *writer, const char *name, const void *bytes,
+                       size_t size);
 
 #endif

@@ -52,6 +52,16 @@ static void answer_refused(struct asking *asking, lk_outcome outcome, lk_id requ
     explain(asking->model, probe, asking->ask->blockers_max);
 }
 
+/* R15: the values come with the grant, in the order of the ask. */
+static void answer_values(struct asking *asking) {
+    struct lk_answer *answer = &asking->model->effects.answer;
+
+    answer->value_count = asking->ask->wants_value ? asking->ask->part_count : 0;
+    for (size_t i = 0; i < answer->value_count; i++) {
+        answer->values[i] = lk_model_value(asking->model, &asking->ask->parts[i].path);
+    }
+}
+
 /* Answers with the request's present state. */
 static void answer_state(struct asking *asking, lk_id id) {
     struct lk_model *model = asking->model;
@@ -59,9 +69,7 @@ static void answer_state(struct asking *asking, lk_id id) {
 
     if (lk_request_at(model, id)->state == LK_STATE_HELD) {
         lk_answer(model, LK_GRANTED, id);
-        if (asking->ask->wants_value) {
-            model->effects.answer.value = lk_value_find(model, asking->probe.parts[0].node);
-        }
+        answer_values(asking);
     } else {
         lk_probe_of_request(model, id, &asking->probe);
         answer_refused(asking, asking->ask->style == LK_TRY ? LK_BUSY : LK_WAITING, id,
@@ -97,34 +105,12 @@ static int64_t promise(const struct asking *asking, struct lk_model_request *req
     return asking->times.now_us + lk_request_ttl(request) * 1000;
 }
 
-/* R15: the wanted value is that of the path named first. Its part becomes the first part. */
-static void want_value(struct asking *asking, lk_id id) {
-    struct lk_model *model = asking->model;
-    struct lk_model_request *request = lk_request_at(model, id);
-    lk_id *link = &request->first_entry;
-    lk_id first;
-
-    request->wants_value = true;
-    while (lk_part_entry_at(model, *link)->node != asking->probe.parts[0].node) {
-        link = &lk_part_entry_at(model, *link)->next_entry;
-    }
-    first = *link;
-    if (first != request->first_entry) {
-        *link = lk_part_entry_at(model, first)->next_entry;
-        lk_part_entry_at(model, first)->next_entry = request->first_entry;
-        request->first_entry = first;
-        lk_change_add(model, LK_CHANGE_CONVERTED, id);
-    }
-}
-
 /* R3: a repeated ask sets the deadline again; a fixed deadline does not move (R11). */
 static void refresh(struct asking *asking, lk_id id) {
     struct lk_model *model = asking->model;
     struct lk_model_request *request = lk_request_at(model, id);
 
-    if (asking->ask->wants_value) {
-        want_value(asking, id);
-    }
+    request->wants_value = request->wants_value || asking->ask->wants_value;
     if (request->fixed) {
         request->attended = asking->ask->style == LK_WAIT;
         lk_deadlines_move(model, id, lk_request_deadline(model, request));

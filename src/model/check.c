@@ -3,9 +3,11 @@
  * The invariants of the state, each recounted from the requests alone. For tests: O(everything),
  * and O(n^2) for wait queues.
  */
+#include "model/claims.h"
 #include "model/order.h"
 #include "model/probe.h"
 #include "model/requests.h"
+#include "model/storage.h"
 #include "model/tree.h"
 #include "model/wait_queue.h"
 
@@ -91,7 +93,7 @@ static const char *check_node(const struct lk_model *model, lk_id id) {
         return "a node counts what is not held there";
     }
     if (node->entries < count.entries) {
-        return "a node does not know all of its stakes";
+        return "a node does not know all of its part entries";
     }
     return check_wait_queue(model, node, &count);
 }
@@ -140,7 +142,7 @@ static bool are_requests_in_order(const struct lk_model *model) {
     return lk_order_check(model, LK_ORDER_REQUESTS, &model->requests_by_ticket) == model->live;
 }
 
-/* A queue has its items by age, the ready and the delayed ones in a second tree; or it is idle. */
+/* A queue has its items by age, and those of each state but the claimed by rank; or it is idle. */
 static const char *check_queue(const struct lk_model *model, const struct lk_work *work,
                                uint32_t *items) {
     const struct lk_queue_counts *counts = &work->counts;
@@ -148,15 +150,36 @@ static const char *check_queue(const struct lk_model *model, const struct lk_wor
 
     *items += (uint32_t)count;
     if (lk_order_check(model, LK_ORDER_AGE, &work->items) != count
-        || lk_order_check(model, LK_ORDER_DUE, &work->ready) != counts->ready
-        || lk_order_check(model, LK_ORDER_DUE, &work->delayed) != counts->delayed) {
+        || lk_order_check(model, LK_ORDER_RANK, &work->ready) != counts->ready
+        || lk_order_check(model, LK_ORDER_RANK, &work->delayed) != counts->delayed
+        || lk_order_check(model, LK_ORDER_RANK, &work->parked) != counts->parked_now) {
         return "the items of a queue are not in order, or not counted right";
     }
     return NULL;
 }
 
+/* Each item that is ready or delayed is in the tree of its root, and each such root in theirs. */
+static bool are_unclaimed_in_order(const struct lk_model *model, uint64_t unclaimed) {
+    uint64_t count = 0;
+    uint32_t roots = 0;
+
+    for (lk_id at = model->first_root; at != 0; at = lk_node_at(model, at)->next_sibling) {
+        const struct lk_root *root = lk_root_at(model, at);
+        lk_id first = lk_order_first(model, LK_ORDER_READY, &root->unclaimed);
+
+        if (root->ready_us != (first != 0 ? lk_item_at(model, first)->ready_us : LK_NEVER)) {
+            return false;
+        }
+        count += lk_order_check(model, LK_ORDER_READY, &root->unclaimed);
+        roots += first != 0;
+    }
+    return count == unclaimed
+           && lk_order_check(model, LK_ORDER_ROOTS, &model->roots_by_ready) == roots;
+}
+
 static const char *check_queues(const struct lk_model *model) {
     const char *wrong = NULL;
+    uint64_t unclaimed = 0;
     uint32_t items = 0;
     uint32_t idle = 0;
     uint32_t in_list = 0;
@@ -165,8 +188,12 @@ static const char *check_queues(const struct lk_model *model) {
         if (model->work_index.slots[i].id != 0) {
             const struct lk_work *work = lk_work_at(model, model->work_index.slots[i].id);
             wrong = check_queue(model, work, &items);
+            unclaimed += work->counts.ready + work->counts.delayed;
             idle += work->items.root == 0;
         }
+    }
+    if (wrong == NULL && !are_unclaimed_in_order(model, unclaimed)) {
+        wrong = "items are not in the order in which they are ready";
     }
     for (lk_id at = model->first_idle; at != 0; at = lk_work_at(model, at)->next_idle) {
         in_list += lk_work_at(model, at)->items.root == 0;
@@ -193,6 +220,36 @@ static const char *check_heap(const struct lk_model *model) {
     return NULL;
 }
 
+/* Claimed items are found by their owners and ask numbers; damaged stores may repeat these. */
+static bool are_claims_found(const struct lk_model *model) {
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < model->item_index.slot_count; i++) {
+        lk_id id = model->item_index.slots[i].id;
+        const struct lk_item *item = id != 0 ? lk_item_at(model, id) : NULL;
+        if (item != NULL && item->claim != 0 && item->ask_number != 0) {
+            count++;
+            if (lk_claims_find(model, item->work, lk_request_at(model, item->claim)->owner,
+                               item->ask_number)
+                == 0) {
+                return false;
+            }
+        }
+    }
+    return count == model->claim_index.count;
+}
+
+/* Each value in doubt is in the tree of those, and no other. */
+static bool are_doubts_in_order(const struct lk_model *model) {
+    uint32_t doubts = 0;
+
+    for (uint32_t i = 0; i < model->value_index.slot_count; i++) {
+        lk_id id = model->value_index.slots[i].id;
+        doubts += id != 0 && lk_kept_value_at(model, id)->in_doubt;
+    }
+    return lk_order_check(model, LK_ORDER_DOUBTS, &model->doubts_by_path) == doubts;
+}
+
 /* The bytes of values and items match their counter. */
 static bool is_kept_counted(const struct lk_model *model) {
     uint64_t bytes = 0;
@@ -203,7 +260,7 @@ static bool is_kept_counted(const struct lk_model *model) {
     }
     for (uint32_t i = 0; i < model->item_index.slot_count; i++) {
         lk_id id = model->item_index.slots[i].id;
-        bytes += id != 0 ? lk_item_at(model, id)->value_size + (uint64_t)LK_KEPT_COST_BYTES : 0;
+        bytes += id != 0 ? lk_item_kept_bytes(lk_item_at(model, id)) : 0;
     }
     return bytes == model->kept_bytes;
 }
@@ -226,8 +283,19 @@ const char *lk_model_check(const struct lk_model *model) {
     if (wrong == NULL && !is_kept_counted(model)) {
         wrong = "the bytes of values and items are not counted right";
     }
+    if (wrong == NULL && !are_claims_found(model)) {
+        wrong = "a claim is not found by its owner and ask number";
+    }
     if (wrong == NULL && !are_requests_in_order(model)) {
         wrong = "requests are not in the order of tickets";
+    }
+    if (wrong == NULL
+        && lk_order_check(model, LK_ORDER_QUEUES, &model->queues_by_path)
+               != model->work_index.count) {
+        wrong = "queues are not in the order of their paths";
+    }
+    if (wrong == NULL && !are_doubts_in_order(model)) {
+        wrong = "values in doubt are not in the order of their paths";
     }
     wrong = wrong != NULL ? wrong : check_queues(model);
     return wrong != NULL ? wrong : check_nodes(model);

@@ -28,6 +28,22 @@ lk_outcome lk_value_check(struct lk_slice value, lk_error *error) {
                         LK_VALUE_BYTES_MAX, value.size);
 }
 
+lk_outcome lk_release_check(const struct lk_release *release, lk_error *error) {
+    lk_outcome outcome = LK_OK;
+
+    for (size_t i = 0; i < release->put_count && outcome == LK_OK; i++) {
+        const struct lk_release_put *put = &release->puts[i];
+
+        if (put->part >= release->target.part_count
+            || (i > 0 && put->part <= release->puts[i - 1].part)) {
+            return lk_error_set(error, LK_INVALID,
+                                "R15: a release puts at most one value to each of its parts");
+        }
+        outcome = lk_value_check(put->bytes, error);
+    }
+    return outcome;
+}
+
 lk_outcome lk_put_check(const struct lk_put *put, lk_error *error) {
     if (put->owner.size > LK_OWNER_BYTES_MAX || (put->token != 0 && put->owner.size == 0)) {
         return lk_error_set(error, LK_INVALID,
@@ -61,6 +77,13 @@ static lk_outcome check_needs(const struct lk_push *push, const struct lk_path *
                : lk_error_set(error, LK_INVALID, "R16: what the work needs: %.300s", cause.text);
 }
 
+static lk_outcome check_priority(int32_t priority, lk_error *error) {
+    return priority >= LK_PRIORITY_MIN && priority <= LK_PRIORITY_MAX
+               ? LK_OK
+               : lk_error_set(error, LK_INVALID, "R16: a priority is %d to %d, not %ld",
+                              LK_PRIORITY_MIN, LK_PRIORITY_MAX, (long)priority);
+}
+
 lk_outcome lk_push_check(const struct lk_push *push, struct lk_item_path *ret_item,
                          lk_error *error) {
     lk_outcome outcome = lk_item_path_make(&push->queue, push->id, ret_item, error);
@@ -70,6 +93,9 @@ lk_outcome lk_push_check(const struct lk_push *push, struct lk_item_path *ret_it
     }
     if (outcome == LK_OK) {
         outcome = check_delay(push->delay_ms, error);
+    }
+    if (outcome == LK_OK) {
+        outcome = check_priority(push->priority, error);
     }
     return outcome == LK_OK ? check_needs(push, &ret_item->path, error) : outcome;
 }
@@ -97,5 +123,13 @@ lk_outcome lk_finish_check(const struct lk_finish *finish, struct lk_item_path *
     if (outcome == LK_OK) {
         outcome = lk_owner_check(finish->owner, error);
     }
-    return outcome == LK_OK ? check_delay(finish->delay_ms, error) : outcome;
+    if (outcome == LK_OK) {
+        outcome = check_delay(finish->delay_ms, error);
+    }
+    if (outcome == LK_OK && finish->failure.text.size > LK_FAILURE_BYTES_MAX) {
+        outcome = lk_error_set(error, LK_INVALID,
+                               "R16: the text of a failure has at most %d bytes, not %zu",
+                               LK_FAILURE_BYTES_MAX, finish->failure.text.size);
+    }
+    return outcome;
 }

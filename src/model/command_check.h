@@ -12,6 +12,7 @@ lk_outcome lk_owner_check(struct lk_slice owner, lk_error *error); /* R3 */
 lk_outcome lk_ttl_check(int64_t ttl_ms, lk_error *error);          /* R11; 0: unnamed, is fine */
 lk_outcome lk_value_check(struct lk_slice value, lk_error *error); /* R15 */
 lk_outcome lk_put_check(const struct lk_put *put, lk_error *error);
+lk_outcome lk_release_check(const struct lk_release *release, lk_error *error); /* R15: its puts */
 
 /* R16. *ret_item is the path of the item; it may be written to in any case. */
 lk_outcome lk_push_check(const struct lk_push *push, struct lk_item_path *ret_item,

@@ -106,17 +106,23 @@ void lk_step_renew(struct lk_model *model, struct lk_times times, const struct l
     lk_answer(model, LK_OK, id);
 }
 
-/* R15: only an exclusive lease of the path may put. */
-static bool may_put(const struct lk_model *model, lk_id id, const struct lk_path *path) {
+/* R15: only a held lease with an exclusive part at each of the paths may put. */
+static bool may_put(const struct lk_model *model, lk_id id, const struct lk_release *release) {
     const struct lk_model_request *request = lk_request_at(model, id);
-    lk_id node = lk_node_find(model, path);
-    lk_id at = request->first_entry;
 
-    while (lk_part_entry_at(model, at)->node != node) {
-        at = lk_part_entry_at(model, at)->next_entry;
+    for (size_t i = 0; i < release->put_count; i++) {
+        lk_id node = lk_node_find(model, &release->target.parts[release->puts[i].part].path);
+        lk_id at = request->first_entry;
+
+        while (lk_part_entry_at(model, at)->node != node) {
+            at = lk_part_entry_at(model, at)->next_entry;
+        }
+        if (request->state != LK_STATE_HELD
+            || !lk_part_entry_is_exclusive(lk_part_entry_at(model, at))) {
+            return false;
+        }
     }
-    return request->state == LK_STATE_HELD
-           && lk_part_entry_is_exclusive(lk_part_entry_at(model, at));
+    return true;
 }
 
 /* A release that names no request or another token, or that is repeated. */
@@ -150,10 +156,11 @@ void lk_step_release(struct lk_model *model, struct lk_times times,
     lk_id id;
 
     if (!lk_check_names(model, target->owner, target->parts, target->part_count)
-        || (command->puts && !lk_check_value(model, command->put))) {
+        || !lk_check_puts(model, command)) {
         return;
     }
-    if (!lk_changes_reserve(model, 2) || (target->token != 0 && !lk_ended_reserve(&model->ended))) {
+    if (!lk_changes_reserve(model, 1 + command->put_count)
+        || (target->token != 0 && !lk_ended_reserve(&model->ended))) {
         lk_answer_exhausted(model);
         return;
     }
@@ -162,11 +169,11 @@ void lk_step_release(struct lk_model *model, struct lk_times times,
         answer_not_there(model, times, target, id);
         return;
     }
-    if (command->puts && !may_put(model, id, &target->parts[0].path)) {
+    if (!may_put(model, id, command)) {
         answer_lost(model, "R15: only an exclusive lease that is held can put a value");
         return;
     }
-    if (command->puts && !lk_value_write(model, &target->parts[0].path, command->put)) {
+    if (!lk_values_write(model, command)) {
         lk_answer_exhausted(model);
         return;
     }
@@ -175,13 +182,18 @@ void lk_step_release(struct lk_model *model, struct lk_times times,
 
 /* ---- losing ---- */
 
-enum { LOST_CHANGES_MAX = 2 + LK_WORK_CHANGES_MAX };
+/* What is lost of one request, beside the values that come into doubt. */
+enum { LOST_CHANGES_MAX = 1 + LK_WORK_CHANGES_MAX };
+
+static size_t changes_of_lost(const struct lk_model *model, size_t requests) {
+    return LOST_CHANGES_MAX * requests + lk_values_doubts_max(model, requests);
+}
 
 /* Ends a request that was not released: its holder may have left its work half done. */
 static void lose(struct lk_model *model, lk_id id, enum lk_change_kind kind) {
     struct lk_model_request *request = lk_request_at(model, id);
 
-    lk_value_doubt(model, request);
+    lk_values_doubt(model, request);
     lk_request_end(model, id, kind);
     if (request->is_claim) {
         lk_item_lose_claim(model, id);
@@ -196,7 +208,7 @@ void lk_step_leave(struct lk_model *model, struct lk_times times, const struct l
     if (!lk_check_names(model, target->owner, target->parts, target->part_count)) {
         return;
     }
-    if (!lk_changes_reserve(model, LOST_CHANGES_MAX)) {
+    if (!lk_changes_reserve(model, changes_of_lost(model, 1))) {
         lk_answer_exhausted(model);
         return;
     }
@@ -266,7 +278,7 @@ void lk_step_break(struct lk_model *model, struct lk_times times, const struct l
         lk_answer(model, LK_OK, 0);
         return;
     }
-    if (!lk_changes_reserve(model, LOST_CHANGES_MAX * (size_t)lk_node_at(model, node)->entries)
+    if (!lk_changes_reserve(model, changes_of_lost(model, lk_node_at(model, node)->entries))
         || !lk_grant_reserve(model, lk_node_at(model, node)->entries)) {
         lk_answer_exhausted(model);
         return;
@@ -290,7 +302,7 @@ void lk_step_break(struct lk_model *model, struct lk_times times, const struct l
  * too, when its wait has set a new deadline (R10).
  */
 static bool reserve_what_is_due(struct lk_model *model, uint32_t due) {
-    size_t ends = due > 0 ? LOST_CHANGES_MAX * ((size_t)due + model->waiting) : 0;
+    size_t ends = due > 0 ? changes_of_lost(model, (size_t)due + model->waiting) : 0;
     size_t forgotten = lk_queues_to_forget(model);
 
     return ends + forgotten == 0 || lk_changes_reserve(model, ends + forgotten);

@@ -2,8 +2,8 @@
 /*
  * What is in the way of one probe, or of many, each request once.
  *
- * One probe: the walk visits the part entries in its way, until LK_COUNTED_MAX requests are found.
- * A request with several of them counts where the walk meets it first.
+ * One probe: the walk visits the part entries in its way, until lk_counted_max() requests are
+ * found. A request with several of them counts where the walk meets it first.
  *
  * Many probes, by ticket: what is in the way of each is a prefix of a few lists of wait queues, and
  * what is held at and around its parts. Both are remembered without regard to the owner
@@ -35,6 +35,7 @@ struct explanation {
     size_t total;
     size_t count;
     size_t max;
+    size_t counted_max;
     struct lk_blocker *blockers;
 };
 
@@ -96,7 +97,8 @@ static bool is_named_before(const struct lk_model *model, lk_ref a, lk_ref b) {
     if (left->state != right->state) {
         return left->state == LK_STATE_HELD;
     }
-    return left->ticket < right->ticket;
+    /* Claims of one decision have one ticket (R16). */
+    return left->ticket != right->ticket ? left->ticket < right->ticket : left->id < right->id;
 }
 
 static uint32_t part_index_of(const struct lk_model *model, lk_id entry_id) {
@@ -136,14 +138,25 @@ static bool note_blocker(void *context, lk_id entry_id) {
         name(e, (struct lk_blocker){lk_part_entry_at(e->model, entry_id)->request,
                                     part_index_of(e->model, entry_id)});
     }
-    return e->total < LK_COUNTED_MAX;
+    return e->total < e->counted_max;
 }
 
 /* ---- one probe ------------------------------------------------------------------------------ */
 
+size_t lk_counted_max(size_t named_max) {
+    if (named_max <= LK_COUNTED_MIN / 2) {
+        return LK_COUNTED_MIN;
+    }
+    return named_max < LK_COUNTED_MAX / 2 ? named_max * 2 : LK_COUNTED_MAX;
+}
+
 size_t lk_explain(const struct lk_model *model, const struct lk_probe *probe,
                   struct lk_blocker *ret_blockers, size_t max) {
-    struct explanation e = {.model = model, .probe = probe, .max = max, .blockers = ret_blockers};
+    struct explanation e = {.model = model,
+                            .probe = probe,
+                            .max = max,
+                            .counted_max = lk_counted_max(max),
+                            .blockers = ret_blockers};
 
     e.is_covered = lk_probe_is_covered(model, probe);
     for (size_t i = 0; i < probe->count; i++) {

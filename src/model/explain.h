@@ -7,7 +7,8 @@
 
 /*
  * The requests in the way: up to `max` into ret_blockers, holders first, then by ticket. Returns
- * how many there are; LK_COUNTED_MAX if there are as many or more, and then any of them are named.
+ * how many there are; lk_counted_max() if there are as many or more, and then any of them are
+ * named.
  */
 size_t lk_explain(const struct lk_model *model, const struct lk_probe *probe,
                   struct lk_blocker *ret_blockers, size_t max);

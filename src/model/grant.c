@@ -11,9 +11,9 @@
  * the released node, held or still waiting, all requests behind it there conflict with it, and that
  * merge ends. Once it has seen a shared one, the exclusive ones behind it are dropped. Where a
  * limit has no room for the widest waiter, the other limited waiters of that list are dropped. A
- * dropped request could be granted only by R8: it belongs to the owner that caused the drop, or to
- * an owner that holds the path exclusively and waits for a limit. So these two owners are checked
- * separately.
+ * dropped request could be granted only by R8: it belongs to the owner that caused the drop, which
+ * is checked separately. Where an exclusive lease is held at or above the released node, only its
+ * owner's requests are checked.
  */
 #include "model/grant.h"
 
@@ -307,23 +307,28 @@ static void visit(struct pass *pass, lk_id request) {
     }
 }
 
-/*
- * R8: the owner of an exclusive lease here or above passes all that wait here. If that owner waits
- * here too, it waits for a limit, which may have room now. Dropped lists do not matter to it.
- */
-static void schedule_covering_owner(struct pass *pass, lk_id node) {
-    const struct lk_model *model = pass->model;
-    lk_id queue = lk_node_at(model, node)->queue;
-
-    if (queue == 0 || lk_wait_queue_at(model, queue)->limited_here == 0) {
-        return;
-    }
+/* The owner of an exclusive lease here or above; 0: there is none. All of them have this owner. */
+static lk_id exclusive_holder(const struct lk_model *model, lk_id node) {
     for (; node != 0; node = lk_node_parent(lk_node_at(model, node))) {
         lk_id first = lk_node_at(model, node)->holders;
         if (first != 0 && lk_part_entry_is_exclusive(lk_part_entry_at(model, first))) {
-            schedule_owner(pass, lk_part_entry_owner(model, lk_part_entry_at(model, first)));
-            return; /* all exclusive leases on the way up have this owner */
+            return lk_part_entry_owner(model, lk_part_entry_at(model, first));
         }
+    }
+    return 0;
+}
+
+/*
+ * An exclusive lease here or above conflicts with all that waits here, below and above. Only its
+ * owner passes it (R8). So a long line costs nothing then.
+ */
+static void open_released(struct pass *pass, lk_id node) {
+    lk_id holder = exclusive_holder(pass->model, node);
+
+    if (holder != 0) {
+        schedule_owner(pass, holder);
+    } else {
+        open_front(pass, node);
     }
 }
 
@@ -341,8 +346,7 @@ void lk_grant_waiters(struct lk_model *model, const struct lk_released_nodes *re
     pass.first_owner = 0;
     pass.front_count = 0;
     for (size_t i = 0; i < released->count; i++) {
-        open_front(&pass, released->nodes[i]);
-        schedule_covering_owner(&pass, released->nodes[i]);
+        open_released(&pass, released->nodes[i]);
     }
     if (released->owner != 0) {
         schedule_owner(&pass, released->owner);

@@ -20,6 +20,7 @@ struct lk_model *lk_model_new(const struct lk_model_config *config) {
     }
     memset(model, 0, sizeof *model);
     model->allocator = allocator;
+    model->wall_ahead_us = config != NULL ? config->wall_ahead_us : 0;
     lk_pool_init(&model->nodes, allocator, sizeof(struct lk_node));
     lk_pool_init(&model->roots, allocator, sizeof(struct lk_root));
     lk_pool_init(&model->requests, allocator, sizeof(struct lk_model_request));
@@ -34,6 +35,7 @@ struct lk_model *lk_model_new(const struct lk_model_config *config) {
     lk_index_init(&model->value_index, allocator);
     lk_index_init(&model->item_index, allocator);
     lk_index_init(&model->work_index, allocator);
+    lk_index_init(&model->claim_index, allocator);
     lk_index_init(&model->node_index, allocator);
     lk_index_init(&model->request_index, allocator);
     lk_index_init(&model->owner_index, allocator);
@@ -82,6 +84,7 @@ void lk_model_free(struct lk_model *model) {
     lk_index_done(&model->value_index);
     lk_index_done(&model->item_index);
     lk_index_done(&model->work_index);
+    lk_index_done(&model->claim_index);
     lk_index_done(&model->node_index);
     lk_index_done(&model->request_index);
     lk_index_done(&model->owner_index);
@@ -141,10 +144,10 @@ bool lk_check_ttl(struct lk_model *model, int64_t ttl_ms) {
     return false;
 }
 
-bool lk_check_value(struct lk_model *model, struct lk_slice value) {
+bool lk_check_puts(struct lk_model *model, const struct lk_release *release) {
     lk_error error;
 
-    if (lk_value_check(value, &error) == LK_OK) {
+    if (lk_release_check(release, &error) == LK_OK) {
         return true;
     }
     lk_answer_invalid(model, &error);
@@ -215,6 +218,9 @@ const struct lk_effects *lk_model_step(struct lk_model *model, const struct lk_c
         break;
     case LK_COMMAND_UNPARK:
         lk_step_unpark(model, &command->unpark);
+        break;
+    case LK_COMMAND_DROP:
+        lk_step_drop(model, &command->drop);
         break;
     case LK_COMMAND_LEAVE:
         lk_step_leave(model, times, &command->leave);

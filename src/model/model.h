@@ -19,25 +19,9 @@
 #include <stdint.h>
 
 #include "base/allocator.h"
-#include "model/part.h"
+#include "model/command.h"
 
-enum {
-    LK_OWNER_BYTES_MAX = 128,
-    LK_NOTE_BYTES_MAX = 255,
-    LK_REASON_BYTES_MAX = 1024,
-    LK_BREAKER_BYTES_MAX = 255,
-    LK_VALUE_BYTES_MAX = 65536,      /* R15, R16 */
-    LK_NEEDS_MAX = LK_PARTS_MAX - 1, /* R16: what an item's work needs, beside the item itself */
-    LK_ATTEMPTS_MAX = 1000000,
-    LK_BLOCKERS_MAX = 1024, /* R20: named in one answer at most, whatever store gives it */
-    LK_COUNTED_MAX = LK_BLOCKERS_MAX, /* R20: how many in the way of one request are counted */
-};
-
-#define LK_TTL_MIN_MS INT64_C(50)
-#define LK_TTL_MAX_MS (INT64_C(366) * 24 * 60 * 60 * 1000)
-#define LK_TTL_DEFAULT_MS INT64_C(60000)
 #define LK_ENDED_MEMORY_US (INT64_C(5) * 60 * 1000000) /* R3: ended tokens, five minutes */
-#define LK_NEVER INT64_MAX                             /* an instant that does not come */
 
 /* R22. 0 means unbounded. */
 struct lk_quotas {
@@ -54,6 +38,9 @@ struct lk_model_config {
     uint32_t ended_max; /* ended tokens remembered at most (R3); 0: LK_ENDED_MAX_DEFAULT */
     /* R16: queues without an item whose counts are kept; 0: LK_IDLE_QUEUES_MAX_DEFAULT */
     uint32_t idle_queues_max;
+    /* The wall clock's time less that of the steps, so that items which are restored as ready have
+     * an age: the time since they were pushed. */
+    int64_t wall_ahead_us;
 };
 enum { LK_ENDED_MAX_DEFAULT = 65536, LK_IDLE_QUEUES_MAX_DEFAULT = 16384 };
 
@@ -61,159 +48,6 @@ struct lk_model;
 
 /* A request inside a model; 0 is none. Not reused before the step after the one that ended it. */
 typedef uint32_t lk_ref;
-
-/*
- * Both clock readings of one step. Deadlines are on `now_us`, draws (R4) and `until` on `wall_us`.
- */
-struct lk_times {
-    int64_t now_us;  /* the store's clock (R11); never runs backwards */
-    int64_t wall_us; /* microseconds of Unix time */
-};
-
-/* ---- commands ------------------------------------------------------------------------------- */
-
-/* An owner and the paths of one of its requests (R3). Modes and limits are ignored. */
-struct lk_target {
-    struct lk_slice owner;
-    const struct lk_part *parts;
-    size_t part_count;
-    uint64_t token;        /* 0: not named */
-    struct lk_slice batch; /* as in lk_ask */
-};
-
-struct lk_ask {
-    struct lk_slice owner;
-    const struct lk_part *parts;
-    size_t part_count;
-    lk_style style;   /* LK_WAIT: a call is blocked on it; its grant sets the deadline (R10) */
-    int64_t ttl_ms;   /* 0: LK_TTL_DEFAULT_MS */
-    int64_t until_us; /* wall clock; 0: none. Fixes the deadline (R11) */
-    bool note_given;  /* false: a repeated ask keeps the note it has */
-    struct lk_slice note;
-    size_t blockers_max; /* how many blockers to name in the answer (R20), of LK_BLOCKERS_MAX;
-                            0: none */
-    bool wants_value;    /* R15: the first part's value comes with the grant */
-    /*
-     * R14: for stores that are asked root by root: all paths of the batch, which tell its parts
-     * from other requests for the same paths. Empty: none. The model decides all parts together,
-     * and is never given a batch.
-     */
-    struct lk_slice batch;
-};
-
-struct lk_release {
-    struct lk_target target;
-    bool puts; /* R15: write `put` to the first part's path, if the lease is an exclusive one */
-    struct lk_slice put;
-};
-
-/* R15: writes or deletes a value. Refused while another owner holds a lease that covers it. */
-struct lk_put {
-    struct lk_path path;
-    struct lk_slice owner; /* empty: no owner of a lease */
-    uint64_t token;        /* not 0: only while the owner's lease with this token covers the path */
-    bool deletes;
-    struct lk_slice bytes; /* unless it deletes */
-};
-
-/* R16: adds an item; one with this id that is there already stays as it is. */
-struct lk_push {
-    struct lk_path queue;
-    struct lk_slice id; /* one segment */
-    struct lk_slice value;
-    int64_t delay_ms;
-    const struct lk_part *needs;
-    size_t need_count;
-};
-
-/* R16: leases the oldest item that is due, not claimed and free to be locked. A try. */
-struct lk_take {
-    struct lk_path queue;
-    struct lk_slice owner;
-    int64_t ttl_ms;        /* 0: LK_TTL_DEFAULT_MS */
-    uint32_t max_attempts; /* 0: no maximum */
-    uint64_t ask_number;   /* not 0: repeated with the same number it gives the same item */
-    bool note_given;
-    struct lk_slice note;
-};
-
-enum lk_finish_kind {
-    LK_FINISH_DONE,  /* the item is removed */
-    LK_FINISH_RETRY, /* it is given back, after a delay */
-};
-
-/* R16: ends a claim that is still held. */
-struct lk_finish {
-    struct lk_path queue;
-    struct lk_slice id;
-    struct lk_slice owner;
-    uint64_t token; /* 0: not named */
-    enum lk_finish_kind kind;
-    int64_t delay_ms; /* LK_FINISH_RETRY */
-};
-
-/* R16: a parked item becomes ready again, its attempts forgotten. */
-struct lk_unpark {
-    struct lk_path queue;
-    struct lk_slice id;
-};
-
-struct lk_renew {
-    struct lk_target target;
-    int64_t ttl_ms; /* 0: the request's own */
-};
-
-struct lk_break {
-    struct lk_path path;   /* requests with a part at exactly this path */
-    struct lk_slice owner; /* empty: of any owner */
-    bool at_once;          /* R12 break now */
-
-    /* For the audit record of a store (R12); the model does not read them. */
-    struct lk_slice by;
-    struct lk_slice reason;
-};
-
-/*
- * R18: the connection that a request was bound to has closed. The request ends as if its deadline
- * were now. A claim is named by the path of its item, alone or with all needs. Or only the wait
- * that kept a request alive has ended (R10): its deadline stays, and a grant sets none.
- */
-struct lk_leave {
-    struct lk_target target;
-    bool is_claim;
-    bool is_of_wait;
-};
-
-enum lk_command_kind {
-    LK_COMMAND_ASK,     /* R3, R7-R10, R13 */
-    LK_COMMAND_RENEW,   /* R11: only what is held and not revoked; else LK_LOST */
-    LK_COMMAND_RELEASE, /* R12: release or withdraw */
-    LK_COMMAND_BREAK,   /* R12 */
-    LK_COMMAND_TICK,    /* only lets time pass */
-    LK_COMMAND_PUT,     /* R15: LK_OK, LK_BUSY, or LK_LOST where a token was named */
-    LK_COMMAND_PUSH,    /* R16: LK_OK; answer.created says whether it was added */
-    LK_COMMAND_TAKE,    /* R16: LK_GRANTED, or LK_BUSY: nothing to claim */
-    LK_COMMAND_FINISH,  /* R16: LK_OK or LK_LOST */
-    LK_COMMAND_UNPARK,  /* R16: LK_OK, or LK_LOST: no such parked item */
-    LK_COMMAND_LEAVE,   /* R10, R18: LK_OK, or LK_LOST: there is no such request */
-};
-
-struct lk_command {
-    enum lk_command_kind kind;
-    struct lk_times times;
-    union {
-        struct lk_ask ask;
-        struct lk_renew renew;
-        struct lk_release release;
-        struct lk_break broken;
-        struct lk_put put;
-        struct lk_push push;
-        struct lk_take take;
-        struct lk_finish finish;
-        struct lk_unpark unpark;
-        struct lk_leave leave;
-    };
-};
 
 /* ---- effects -------------------------------------------------------------------------------- */
 
@@ -240,6 +74,7 @@ enum lk_change_kind {
     LK_CHANGE_ITEM_FREED,   /* `item`: its claim perished or was broken */
     LK_CHANGE_ITEM_PARKED,  /* `item`: too many attempts */
     LK_CHANGE_ITEM_UNPARKED,
+    LK_CHANGE_ITEM_DROPPED,    /* `item`: removed without a claim */
     LK_CHANGE_QUEUE_COUNTED,   /* `queue`: a counter moved; at most once a step */
     LK_CHANGE_QUEUE_FORGOTTEN, /* idle for longest; its counts are deleted */
 };
@@ -247,6 +82,7 @@ enum lk_change_kind {
 /* Values, items and queues inside a model; as lk_ref, valid until the step after the next. */
 typedef uint32_t lk_value_ref;
 typedef uint32_t lk_item_ref;
+typedef uint32_t lk_root_ref;
 typedef uint32_t lk_queue_ref;
 
 /* In the order in which they happened. One request may appear more than once. */
@@ -272,13 +108,17 @@ struct lk_answer {
     bool created;      /* this command put the request there */
     uint64_t in_use;   /* units held at the first part's path, own included (asks only) */
     size_t in_the_way; /* requests in the way of a WAITING or BUSY ask; 0 when granted.
-                          Counted only when the ask's blockers_max is not 0; LK_COUNTED_MAX. */
+                          Counted only when the ask's blockers_max is not 0: up to twice as
+                          many, but not less than LK_COUNTED_MIN nor more than LK_COUNTED_MAX. */
     size_t broken;     /* LK_COMMAND_BREAK: how many requests it withdrew, revoked or ended */
 
-    lk_value_ref value; /* the value of an ask that wants it and was granted; 0: there is none */
-    lk_item_ref item;   /* LK_COMMAND_PUSH, TAKE, FINISH, UNPARK: what it was about; 0: none */
-    bool deleted;       /* LK_COMMAND_PUT: there was a value, and it is gone */
-    bool is_stolen;     /* LK_COMMAND_TAKE: the item's former claim had perished */
+    /* R15: of an ask that wants values and was granted: the values at its parts' paths, in the
+     * order of the ask; 0: there is none. Else none are counted. */
+    lk_value_ref values[LK_PARTS_MAX];
+    size_t value_count;
+    lk_item_ref item; /* LK_COMMAND_PUSH, TAKE, FINISH, UNPARK, DROP: what it was about; 0: none */
+    bool deleted;     /* LK_COMMAND_PUT: there was a value, and it is gone */
+    bool is_stolen;   /* LK_COMMAND_TAKE: the item's former claim had perished */
 
     const struct lk_blocker *blockers; /* the first of those in the way: holders, then by ticket */
     size_t blocker_count;
@@ -329,7 +169,7 @@ struct lk_record {
     uint64_t token; /* 0 while waiting */
     int64_t ttl_ms;
     int64_t deadline_us;   /* on the now_us axis */
-    bool wants_value;      /* R15: if it perishes, the value is in doubt */
+    bool wants_value;      /* R15: if it perishes, the values of its parts are in doubt */
     bool is_claim;         /* R16: of the item at its first part's path; the others are its needs */
     uint64_t ask_number;   /* of a claim; 0: none */
     uint32_t max_attempts; /* of a claim; 0: no maximum */
@@ -350,9 +190,8 @@ uint64_t lk_model_request_id(const struct lk_model *model, lk_ref request);
 
 /*
  * Restores a live request, as a store loads it, in any order. Decides nothing and draws nothing.
- * The next step expires what is overdue and grants what has become grantable. Returns LK_OK,
- * LK_INTERNAL (memory exhausted) or LK_INVALID (not a possible record), the latter two with no
- * effect. A restored record keeps its id.
+ * The next step expires what is overdue and grants what has become grantable. A record keeps its
+ * id. Returns LK_OK; or LK_INTERNAL (no memory), LK_INVALID (not a possible record), no effect.
  */
 lk_outcome lk_model_restore(struct lk_model *model, const struct lk_record *record);
 
@@ -382,8 +221,7 @@ void lk_model_set_quotas(struct lk_model *model, const struct lk_quotas *quotas)
 
 /*
  * R22, for a model that has been given only a part of a store: how many more requests live in the
- * store; how many of these have the owner of the next ask or take; and how many are under a root.
- * Each call replaces the former number.
+ * store, with the owner of the next ask or take, and under a root. Each call replaces the number.
  */
 void lk_model_restore_elsewhere(struct lk_model *model, uint64_t live, uint64_t owned);
 lk_outcome lk_model_restore_root_elsewhere(struct lk_model *model, struct lk_slice root,
@@ -404,12 +242,22 @@ void lk_model_value_record(const struct lk_model *model, lk_value_ref value,
 lk_outcome lk_model_restore_value(struct lk_model *model, const struct lk_path *path,
                                   struct lk_slice bytes, bool in_doubt);
 
+/* Called for one value; returning false ends the walk. */
+typedef bool lk_visit_value(void *context, lk_value_ref value);
+
+/*
+ * The values in doubt at or below `prefix` (NULL: all) whose paths are greater than `behind`, in
+ * the order of their bytes. Values without a doubt are not read.
+ */
+void lk_model_each_doubt(const struct lk_model *model, const struct lk_path *prefix,
+                         struct lk_slice behind, lk_visit_value *visit, void *context);
+
 enum lk_item_state {
     LK_ITEM_READY,
     LK_ITEM_DELAYED, /* until due_us */
     LK_ITEM_CLAIMED,
     LK_ITEM_PARKED,
-    LK_ITEM_GONE, /* done, in the last step */
+    LK_ITEM_GONE, /* done or dropped, in the last step */
 };
 
 /* An item in the open. Filled by lk_model_item_record(), read by lk_model_restore_item(). */
@@ -423,6 +271,8 @@ struct lk_item_record {
     bool was_lost;     /* its last claim perished: the next one is a steal */
     lk_ref claim;      /* LK_ITEM_CLAIMED: the request; not read by restoring */
     struct lk_slice value;
+    int32_t priority;
+    struct lk_item_failure last_failure; /* of its last retry that gave one */
     size_t need_count;
     struct lk_part needs[LK_NEEDS_MAX];
     char text[(LK_NEEDS_MAX + 1) * (LK_PATH_BYTES_MAX + 1)]; /* where the paths are put */
@@ -479,8 +329,33 @@ bool lk_model_queue_has_needs(const struct lk_model *model, const struct lk_path
 void lk_model_each_item(const struct lk_model *model, const struct lk_path *queue,
                         lk_visit_item *visit, void *context);
 
+/* The parked items of a queue with a sequence above `behind`, the oldest first. */
+void lk_model_each_parked(const struct lk_model *model, const struct lk_path *queue,
+                          uint64_t behind, lk_visit_item *visit, void *context);
+
+/* Called for one queue; returning false ends the walk. */
+typedef bool lk_visit_queue(void *context, lk_queue_ref queue);
+
+/*
+ * The queues at or below `prefix` (NULL: all) whose paths are greater than `behind`, in the order
+ * of their bytes.
+ */
+void lk_model_each_queue(const struct lk_model *model, const struct lk_path *prefix,
+                         struct lk_slice behind, lk_visit_queue *visit, void *context);
+
 /* When the earliest delayed item of the queue is due; LK_NEVER if none is delayed. */
 int64_t lk_model_next_due(const struct lk_model *model, const struct lk_path *queue);
+
+/*
+ * Roots with items that are ready, and since when the oldest of each has been: neither claimed nor
+ * delayed nor parked. At most `max`, those with the oldest first; takes O(max + log n) for n roots.
+ */
+struct lk_ready_root {
+    lk_root_ref root;
+    int64_t since_us;
+};
+size_t lk_model_oldest_ready(const struct lk_model *model, int64_t now_us,
+                             struct lk_ready_root *ret_roots, size_t max);
 
 /* ---- questions ------------------------------------------------------------------------------- */
 
@@ -488,11 +363,18 @@ int64_t lk_model_next_due(const struct lk_model *model, const struct lk_path *qu
 lk_ref lk_model_find(const struct lk_model *model, struct lk_slice owner,
                      const struct lk_part *parts, size_t part_count);
 
+/* The lease that has this token and a part at exactly this path, 0 if there is none. */
+lk_ref lk_model_holder(const struct lk_model *model, const struct lk_path *path, uint64_t token);
+
 /* Called for one request; returning false ends the walk. The model must not be stepped inside. */
 typedef bool lk_visit(void *context, lk_ref request);
 
 /* Every live request, in the order of lk_standing. */
 void lk_model_each(const struct lk_model *model, lk_visit *visit, void *context);
+
+/* Each live request of this owner, in no particular order. */
+void lk_model_each_of_owner(const struct lk_model *model, struct lk_slice owner, lk_visit *visit,
+                            void *context);
 
 /* Each live request with a part at or below `prefix`, once, in no particular order. */
 void lk_model_each_below(const struct lk_model *model, const struct lk_path *prefix,
@@ -512,10 +394,23 @@ struct lk_standing lk_model_standing(const struct lk_model *model, lk_ref reques
 /* The same for items of one queue: their sequence. */
 uint64_t lk_model_item_sequence(const struct lk_model *model, lk_item_ref item);
 
+/* Its state. */
+enum lk_state lk_model_state(const struct lk_model *model, lk_ref request);
+
+/*
+ * The root that its first part is at or below: a number that stays the same while any request or
+ * item is below that root; and the name of such a root, which belongs to the model.
+ */
+lk_root_ref lk_model_root(const struct lk_model *model, lk_ref request);
+struct lk_slice lk_model_root_name(const struct lk_model *model, lk_root_ref root);
+
+/* How many are counted in an answer that names up to so many: twice as many, within the bounds. */
+size_t lk_counted_max(size_t named_max);
+
 /*
  * What is in the way of a waiting request (R20): up to `max` blockers into ret_blockers, holders
- * first, then by ticket. Returns how many there are, LK_COUNTED_MAX at most, where any of them may
- * be named; 0 for a held request.
+ * first, then by ticket. Returns how many there are, up to the bound of lk_answer.in_the_way, where
+ * any of them may be named; 0 for a held request.
  */
 size_t lk_model_blockers(const struct lk_model *model, lk_ref request,
                          struct lk_blocker *ret_blockers, size_t max);

@@ -3,6 +3,7 @@
 #include "model/order.h"
 
 #include "base/hash.h"
+#include "model/tree.h"
 
 static struct lk_order_links *links_of(const struct lk_model *model, enum lk_order order,
                                        lk_id id) {
@@ -11,34 +12,69 @@ static struct lk_order_links *links_of(const struct lk_model *model, enum lk_ord
         return &lk_request_at(model, id)->by_ticket;
     case LK_ORDER_AGE:
         return &lk_item_at(model, id)->by_age;
+    case LK_ORDER_QUEUES:
+        return &lk_work_at(model, id)->by_path;
+    case LK_ORDER_DOUBTS:
+        return &lk_kept_value_at(model, id)->by_path;
+    case LK_ORDER_READY:
+        return &lk_item_at(model, id)->by_ready;
+    case LK_ORDER_ROOTS:
+        return &lk_root_at(model, id)->by_ready;
     default:
-        return &lk_item_at(model, id)->by_due;
+        return &lk_item_at(model, id)->by_rank;
     }
 }
 
-static struct lk_order_key key_of(const struct lk_model *model, enum lk_order order, lk_id id) {
-    if (order == LK_ORDER_REQUESTS) {
+/*
+ * Values do not keep their paths, since few of them are ever in doubt: the bytes of such a key are
+ * in `room`. It is not touched otherwise.
+ */
+struct room {
+    char path[LK_PATH_BYTES_MAX + 1];
+};
+
+static struct lk_order_key key_of(const struct lk_model *model, enum lk_order order, lk_id id,
+                                  struct room *room) {
+    switch (order) {
+    case LK_ORDER_REQUESTS: {
         const struct lk_model_request *request = lk_request_at(model, id);
-
-        return (struct lk_order_key){request->ticket, request->id};
-    } else {
+        return (struct lk_order_key){.first = request->ticket, .second = request->id};
+    }
+    case LK_ORDER_AGE:
+        return (struct lk_order_key){.first = lk_item_at(model, id)->sequence};
+    case LK_ORDER_QUEUES: {
+        const struct lk_work *work = lk_work_at(model, id);
+        return (struct lk_order_key){.bytes = {work->path, work->path_size}};
+    }
+    case LK_ORDER_DOUBTS: {
+        size_t size = lk_node_path(model, lk_kept_value_at(model, id)->node, room->path);
+        return (struct lk_order_key){.bytes = {room->path, size}};
+    }
+    case LK_ORDER_READY: {
         const struct lk_item *item = lk_item_at(model, id);
-
-        return order == LK_ORDER_AGE
-                   ? (struct lk_order_key){item->sequence, 0}
-                   : (struct lk_order_key){(uint64_t)item->order_us ^ UINT64_C(1) << 63,
-                                           item->sequence};
+        return lk_order_key_of_rank(item->ready_us, item->sequence);
+    }
+    case LK_ORDER_ROOTS:
+        return lk_order_key_of_rank(lk_root_at(model, id)->ready_us, 0);
+    default: {
+        const struct lk_item *item = lk_item_at(model, id);
+        return lk_order_key_of_rank(item->rank, item->sequence);
+    }
     }
 }
 
 static bool is_before(struct lk_order_key a, struct lk_order_key b) {
-    return a.first != b.first ? a.first < b.first : a.second < b.second;
+    if (a.first != b.first) {
+        return a.first < b.first;
+    }
+    return a.second != b.second ? a.second < b.second : lk_slice_compare(a.bytes, b.bytes) < 0;
 }
 
 /* Damaged stores may have two items with the same key: ids decide between those. */
 static bool goes_before(const struct lk_model *model, enum lk_order order, lk_id id,
                         struct lk_order_key key, lk_id other) {
-    struct lk_order_key mine = key_of(model, order, id);
+    struct room room;
+    struct lk_order_key mine = key_of(model, order, id, &room);
 
     return is_before(mine, key) || (!is_before(key, mine) && id < other);
 }
@@ -118,7 +154,8 @@ static uint32_t insert(struct lk_model *model, enum lk_order order, struct lk_or
 
 uint32_t lk_order_add(struct lk_model *model, enum lk_order order, struct lk_order_tree *tree,
                       lk_id id) {
-    struct lk_order_key key = key_of(model, order, id);
+    struct room room;
+    struct lk_order_key key = key_of(model, order, id, &room);
 
     return tree->last == 0 || goes_before(model, order, tree->last, key, id)
                ? append(model, order, tree, id)
@@ -187,7 +224,8 @@ lk_id lk_order_first(const struct lk_model *model, enum lk_order order,
 
 lk_id lk_order_after(const struct lk_model *model, enum lk_order order,
                      const struct lk_order_tree *tree, lk_id id) {
-    struct lk_order_key key = key_of(model, order, id);
+    struct room room;
+    struct lk_order_key key = key_of(model, order, id, &room);
     lk_id at = tree->root;
     lk_id behind = 0;
 
@@ -202,12 +240,19 @@ lk_id lk_order_after(const struct lk_model *model, enum lk_order order,
     return behind;
 }
 
+static bool is_behind(const struct lk_model *model, enum lk_order order, lk_id id,
+                      struct lk_order_key behind) {
+    struct room room;
+
+    return is_before(behind, key_of(model, order, id, &room));
+}
+
 static bool walk_below(const struct lk_model *model, enum lk_order order, lk_id root,
                        struct lk_order_key behind, lk_order_visit *visit, void *context,
                        uint64_t *steps) {
     for (; root != 0; root = links_of(model, order, root)->right) {
         ++*steps;
-        if (is_before(behind, key_of(model, order, root))
+        if (is_behind(model, order, root, behind)
             && (!walk_below(model, order, links_of(model, order, root)->left, behind, visit,
                             context, steps)
                 || !visit(context, root))) {
@@ -223,6 +268,52 @@ bool lk_order_walk(const struct lk_model *model, enum lk_order order,
     return walk_below(model, order, tree->root, behind, visit, context, steps);
 }
 
+/* A walk that ends behind the last item below `above`, a path with a slash behind it. */
+struct below {
+    const struct lk_model *model;
+    enum lk_order order;
+    struct lk_slice above;
+    lk_order_visit *visit;
+    void *context;
+};
+
+static bool visit_below(void *context, lk_id id) {
+    const struct below *below = context;
+    struct room room;
+    struct lk_slice path = key_of(below->model, below->order, id, &room).bytes;
+
+    return path.size > below->above.size
+           && memcmp(path.bytes, below->above.bytes, below->above.size) == 0
+           && below->visit(below->context, id);
+}
+
+void lk_order_walk_below(const struct lk_model *model, enum lk_order order,
+                         const struct lk_order_tree *tree, const struct lk_path *prefix,
+                         lk_id exact, struct lk_slice behind, lk_order_visit *visit,
+                         void *context) {
+    char text[LK_PATH_BYTES_MAX + 1];
+    struct below below = {model, order, {text, 0}, visit, context};
+    uint64_t steps = 0;
+
+    if (prefix == NULL) {
+        (void)walk_below(model, order, tree->root, (struct lk_order_key){.bytes = behind}, visit,
+                         context, &steps);
+        return;
+    }
+    memcpy(text, prefix->bytes, prefix->size);
+    text[prefix->size] = '/';
+    below.above.size = prefix->size + (size_t)1;
+    if (exact != 0 && lk_slice_compare(behind, (struct lk_slice){text, prefix->size}) < 0
+        && !visit(context, exact)) {
+        return;
+    }
+    if (lk_slice_compare(behind, below.above) < 0) {
+        behind = below.above;
+    }
+    (void)walk_below(model, order, tree->root, (struct lk_order_key){.bytes = behind}, visit_below,
+                     &below, &steps);
+}
+
 static bool is_child(const struct lk_model *model, enum lk_order order, lk_id parent, lk_id id) {
     return id == 0
            || (stands_above(model, parent, id) && links_of(model, order, id)->parent == parent);
@@ -231,6 +322,7 @@ static bool is_child(const struct lk_model *model, enum lk_order order, lk_id pa
 /* In order, *last being the item in front; UINT32_MAX: something is wrong. */
 static uint32_t check_below(const struct lk_model *model, enum lk_order order, lk_id root,
                             lk_id *last) {
+    struct room room;
     const struct lk_order_links *links;
     uint32_t before;
     uint32_t behind;
@@ -241,7 +333,8 @@ static uint32_t check_below(const struct lk_model *model, enum lk_order order, l
     links = links_of(model, order, root);
     before = check_below(model, order, links->left, last);
     if (before == UINT32_MAX
-        || (*last != 0 && !goes_before(model, order, *last, key_of(model, order, root), root))
+        || (*last != 0
+            && !goes_before(model, order, *last, key_of(model, order, root, &room), root))
         || !is_child(model, order, root, links->left)
         || !is_child(model, order, root, links->right)) {
         return UINT32_MAX;

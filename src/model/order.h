@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Items of a pool in an order: live requests by ticket, and items of a queue by age or by when they
- * are due.
+ * Items of a pool in an order: live requests by ticket, items of a queue by age or by rank, those
+ * of a root by when they are ready, and such roots; queues and values in doubt by path.
  *
  * A treap (Seidel and Aragon, 1996): a search tree by key and a heap by a random priority, which
  * keeps it balanced without bookkeeping. The priority is a keyed hash of the id, and the links are
@@ -20,14 +20,24 @@
 enum lk_order {
     LK_ORDER_REQUESTS, /* live requests, by ticket and then by id (R4) */
     LK_ORDER_AGE,      /* the items of a queue by sequence */
-    LK_ORDER_DUE,      /* its ready or its delayed ones: by when they are due, and then by age */
+    LK_ORDER_RANK,     /* those of one state: by rank, and then by age */
+    LK_ORDER_QUEUES,   /* by path, byte by byte */
+    LK_ORDER_DOUBTS,   /* values in doubt, by path as well */
+    LK_ORDER_READY,    /* the items of a root by when they are ready, and then by age */
+    LK_ORDER_ROOTS,    /* root nodes, by when the first of their items is ready */
 };
 
-/* What a tree is sorted by: the first number, then the second. */
+/* What a tree is sorted by: the first number, the second, the bytes. Zeroed it precedes all. */
 struct lk_order_key {
     uint64_t first;
     uint64_t second;
+    struct lk_slice bytes;
 };
+
+/* The key of an item of this rank, or time, and age. */
+static inline struct lk_order_key lk_order_key_of_rank(int64_t rank, uint64_t sequence) {
+    return (struct lk_order_key){.first = (uint64_t)rank ^ UINT64_C(1) << 63, .second = sequence};
+}
 
 /*
  * Adds an item to the tree; removes it. Its key must not change in between. Both return how many
@@ -54,6 +64,15 @@ typedef bool lk_order_visit(void *context, lk_id id);
 bool lk_order_walk(const struct lk_model *model, enum lk_order order,
                    const struct lk_order_tree *tree, struct lk_order_key behind,
                    lk_order_visit *visit, void *context, uint64_t *steps);
+
+/*
+ * The items of a tree by path that are at or below `prefix` (NULL: all) and behind the path
+ * `behind`, in their order. `exact` is the one at the prefix itself, 0 if there is none. What is
+ * elsewhere is not read.
+ */
+void lk_order_walk_below(const struct lk_model *model, enum lk_order order,
+                         const struct lk_order_tree *tree, const struct lk_path *prefix,
+                         lk_id exact, struct lk_slice behind, lk_order_visit *visit, void *context);
 
 /* For lk_model_check(): how many items there are; UINT32_MAX if the tree is not in order. */
 uint32_t lk_order_check(const struct lk_model *model, enum lk_order order,

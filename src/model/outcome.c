@@ -68,6 +68,7 @@ static const char *const watch_kinds[LK_WATCH_KIND_COUNT] = {
     [LK_WATCH_PARKED] = "parked",
     [LK_WATCH_UNPARKED] = "unparked",
     [LK_WATCH_GAP] = "gap",
+    [LK_WATCH_DROPPED] = "dropped",
 };
 
 const char *lk_watch_kind_name(lk_watch_kind kind) {

@@ -22,7 +22,7 @@ void lk_model_each(const struct lk_model *model, lk_visit *visit, void *context)
     uint64_t steps = 0;
 
     (void)lk_order_walk(model, LK_ORDER_REQUESTS, &model->requests_by_ticket,
-                        (struct lk_order_key){0, 0}, visit, context, &steps);
+                        (struct lk_order_key){.first = 0}, visit, context, &steps);
 }
 
 /* ---- requests at, below and above a path ---- */
@@ -290,9 +290,10 @@ static bool search_tickets(struct search *search, uint64_t steps_max) {
 
     begin(page);
     search->steps_max = page->steps + steps_max;
-    (void)lk_order_walk(search->model, LK_ORDER_REQUESTS, &search->model->requests_by_ticket,
-                        (struct lk_order_key){search->passed.ticket, search->passed.id},
-                        append_request, search, &page->steps);
+    (void)lk_order_walk(
+        search->model, LK_ORDER_REQUESTS, &search->model->requests_by_ticket,
+        (struct lk_order_key){.first = search->passed.ticket, .second = search->passed.id},
+        append_request, search, &page->steps);
     search->passed = page->reached;
     return page->count > 0 || !page->has_more;
 }
@@ -338,7 +339,7 @@ void lk_model_page_items(const struct lk_model *model, const struct lk_path *que
     page->steps = 0;
     if (work != 0) {
         (void)lk_order_walk(model, LK_ORDER_AGE, &lk_work_at(model, work)->items,
-                            (struct lk_order_key){page->behind.ticket, 0}, append_item, &search,
-                            &page->steps);
+                            (struct lk_order_key){.first = page->behind.ticket}, append_item,
+                            &search, &page->steps);
     }
 }

@@ -148,8 +148,6 @@ bool lk_path_related(const struct lk_path *a, const struct lk_path *b) {
 }
 
 int lk_path_compare(const struct lk_path *a, const struct lk_path *b) {
-    size_t common = a->size < b->size ? a->size : b->size;
-    int order = memcmp(a->bytes, b->bytes, common);
-
-    return order != 0 ? order : (a->size > b->size) - (a->size < b->size);
+    return lk_slice_compare((struct lk_slice){a->bytes, a->size},
+                            (struct lk_slice){b->bytes, b->size});
 }

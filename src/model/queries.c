@@ -13,6 +13,22 @@ lk_ref lk_model_find(const struct lk_model *model, struct lk_slice owner,
     return lk_request_find(model, &probe);
 }
 
+lk_ref lk_model_holder(const struct lk_model *model, const struct lk_path *path, uint64_t token) {
+    lk_id node = lk_node_find(model, path);
+    lk_id first = node != 0 ? lk_node_at(model, node)->holders : 0;
+    lk_id at = first;
+
+    while (at != 0) {
+        const struct lk_part_entry *entry = lk_part_entry_at(model, at);
+
+        if (lk_request_at(model, entry->request)->token == token) {
+            return entry->request;
+        }
+        at = entry->next != first ? entry->next : 0;
+    }
+    return 0;
+}
+
 size_t lk_model_blockers(const struct lk_model *model, lk_ref request,
                          struct lk_blocker *ret_blockers, size_t max) {
     struct lk_probe probe;
@@ -40,6 +56,43 @@ struct lk_standing lk_model_standing(const struct lk_model *model, lk_ref reques
     const struct lk_model_request *of = lk_request_at(model, request);
 
     return (struct lk_standing){.ticket = of->ticket, .id = of->id};
+}
+
+/* false: the visitor has ended the walk. */
+static bool each_of_ring(const struct lk_model *model, lk_id first, lk_visit *visit,
+                         void *context) {
+    lk_id at = first;
+
+    while (at != 0 && visit(context, at)) {
+        at = lk_request_at(model, at)->next;
+        if (at == first) {
+            return true;
+        }
+    }
+    return at == 0;
+}
+
+void lk_model_each_of_owner(const struct lk_model *model, struct lk_slice owner, lk_visit *visit,
+                            void *context) {
+    lk_id id = lk_owner_find(model, owner);
+
+    if (id != 0 && each_of_ring(model, lk_owner_at(model, id)->held, visit, context)) {
+        (void)each_of_ring(model, lk_owner_waiting(model, id), visit, context);
+    }
+}
+
+enum lk_state lk_model_state(const struct lk_model *model, lk_ref request) {
+    return (enum lk_state)lk_request_at(model, request)->state;
+}
+
+lk_root_ref lk_model_root(const struct lk_model *model, lk_ref request) {
+    const struct lk_model_request *of = lk_request_at(model, request);
+
+    return lk_node_root(model, lk_part_entry_at(model, of->first_entry)->node);
+}
+
+struct lk_slice lk_model_root_name(const struct lk_model *model, lk_root_ref root) {
+    return lk_name_text(&lk_node_at(model, root)->name);
 }
 
 uint64_t lk_model_item_sequence(const struct lk_model *model, lk_item_ref item) {
@@ -70,8 +123,8 @@ void lk_model_stats(const struct lk_model *model, struct lk_model_stats *ret_sta
                        + lk_pool_bytes(&model->queues) + lk_pool_bytes(&model->values)
                        + lk_pool_bytes(&model->items) + lk_pool_bytes(&model->works)
                        + lk_pool_bytes(&model->queue_entries) + lk_index_bytes(&model->node_index)
-                       + lk_index_bytes(&model->request_index) + lk_index_bytes(&model->owner_index)
-                       + lk_deadlines_bytes(&model->deadlines)
+                       + lk_index_bytes(&model->request_index) + lk_index_bytes(&model->claim_index)
+                       + lk_index_bytes(&model->owner_index) + lk_deadlines_bytes(&model->deadlines)
                        + model->ended.capacity * sizeof *model->ended.tokens
                        + model->change_capacity * sizeof *model->changes
                        + model->scratch_capacity * sizeof *model->scratch;

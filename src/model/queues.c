@@ -6,6 +6,7 @@
  */
 #include "model/order.h"
 #include "model/requests.h"
+#include "model/tree.h"
 #include "model/work.h"
 
 enum { FORGOTTEN_MAX = 64 }; /* queues in one step; no step makes more than one idle */
@@ -47,6 +48,7 @@ lk_id lk_queue_make(struct lk_model *model, const struct lk_path *path) {
     lk_id id = lk_work_make(model, path);
 
     if (model->work_index.count != known) {
+        (void)lk_order_add(model, LK_ORDER_QUEUES, &model->queues_by_path, id);
         idle(model, id);
     }
     return id;
@@ -56,6 +58,7 @@ lk_id lk_queue_make(struct lk_model *model, const struct lk_path *path) {
 void lk_queue_unmake(struct lk_model *model, lk_id id) {
     assert(lk_work_at(model, id)->items.root == 0);
     wake(model, id);
+    (void)lk_order_remove(model, LK_ORDER_QUEUES, &model->queues_by_path, id);
     lk_work_unlist(model, id);
 }
 
@@ -79,7 +82,7 @@ void lk_step_forget_queues(struct lk_model *model) {
 
 /* ---- items ---- */
 
-/* The tree that has the items of this one's state by when they are due; NULL: none has. */
+/* The tree that has the items of this one's state by rank; NULL: none has. */
 static struct lk_order_tree *tree_of(struct lk_model *model, const struct lk_item *item) {
     struct lk_work *work = lk_work_at(model, item->work);
 
@@ -88,6 +91,8 @@ static struct lk_order_tree *tree_of(struct lk_model *model, const struct lk_ite
         return &work->ready;
     case LK_ITEM_DELAYED:
         return &work->delayed;
+    case LK_ITEM_PARKED:
+        return &work->parked;
     default:
         return NULL;
     }
@@ -108,16 +113,64 @@ static uint64_t *count_of(struct lk_model *model, const struct lk_item *item) {
     }
 }
 
+static int64_t rank_of(const struct lk_item *item, int64_t due_us) {
+    switch ((enum lk_item_state)item->state) {
+    case LK_ITEM_READY:
+        return -item->priority;
+    case LK_ITEM_DELAYED:
+        return due_us;
+    default:
+        return 0;
+    }
+}
+
+static bool is_unclaimed(const struct lk_item *item) {
+    return item->state == LK_ITEM_READY || item->state == LK_ITEM_DELAYED;
+}
+
+/* The first of the root's unclaimed items may be another one. */
+static void place_root(struct lk_model *model, lk_id node) {
+    struct lk_root *root = lk_root_at(model, node);
+    lk_id first = lk_order_first(model, LK_ORDER_READY, &root->unclaimed);
+    int64_t ready_us = first != 0 ? lk_item_at(model, first)->ready_us : LK_NEVER;
+
+    if (ready_us == root->ready_us) {
+        return;
+    }
+    if (root->ready_us != LK_NEVER) {
+        lk_order_remove(model, LK_ORDER_ROOTS, &model->roots_by_ready, node);
+    }
+    root->ready_us = ready_us;
+    if (ready_us != LK_NEVER) {
+        lk_order_add(model, LK_ORDER_ROOTS, &model->roots_by_ready, node);
+    }
+}
+
+static void enter_root(struct lk_model *model, lk_id id, int64_t ready_us) {
+    lk_id node = lk_node_root(model, lk_item_at(model, id)->node);
+
+    lk_item_at(model, id)->ready_us = ready_us;
+    lk_order_add(model, LK_ORDER_READY, &lk_root_at(model, node)->unclaimed, id);
+    place_root(model, node);
+}
+
+static void leave_root(struct lk_model *model, lk_id id) {
+    lk_id node = lk_node_root(model, lk_item_at(model, id)->node);
+
+    lk_order_remove(model, LK_ORDER_READY, &lk_root_at(model, node)->unclaimed, id);
+    place_root(model, node);
+}
+
 static void enter_state(struct lk_model *model, lk_id id, enum lk_item_state state,
                         int64_t due_us) {
     struct lk_item *item = lk_item_at(model, id);
     struct lk_order_tree *tree;
 
     item->state = (uint8_t)state;
-    item->order_us = state == LK_ITEM_DELAYED ? due_us : 0;
+    item->rank = rank_of(item, due_us);
     tree = tree_of(model, item);
     if (tree != NULL) {
-        lk_order_add(model, LK_ORDER_DUE, tree, id);
+        lk_order_add(model, LK_ORDER_RANK, tree, id);
     }
     ++*count_of(model, item);
 }
@@ -128,17 +181,28 @@ static void leave_state(struct lk_model *model, lk_id id) {
 
     --*count_of(model, item);
     if (tree != NULL) {
-        lk_order_remove(model, LK_ORDER_DUE, tree, id);
+        lk_order_remove(model, LK_ORDER_RANK, tree, id);
     }
 }
 
+/* A delayed item that becomes ready keeps its place: it has been ready since it was due. */
 void lk_item_change_state(struct lk_model *model, lk_id id, enum lk_item_state state,
                           int64_t due_us) {
+    bool was_unclaimed = is_unclaimed(lk_item_at(model, id));
+    bool is_now;
+
     leave_state(model, id);
     enter_state(model, id, state, due_us);
+    is_now = is_unclaimed(lk_item_at(model, id));
+    if (was_unclaimed && !is_now) {
+        leave_root(model, id);
+    } else if (!was_unclaimed && is_now) {
+        enter_root(model, id, state == LK_ITEM_DELAYED ? due_us : model->now_us);
+    }
 }
 
-void lk_item_enter(struct lk_model *model, lk_id id, enum lk_item_state state, int64_t due_us) {
+void lk_item_enter(struct lk_model *model, lk_id id, enum lk_item_state state, int64_t due_us,
+                   int64_t ready_us) {
     const struct lk_item *item = lk_item_at(model, id);
     struct lk_work *work = lk_work_at(model, item->work);
 
@@ -148,6 +212,9 @@ void lk_item_enter(struct lk_model *model, lk_id id, enum lk_item_state state, i
     work->needing += item->need_count > 0;
     lk_order_add(model, LK_ORDER_AGE, &work->items, id);
     enter_state(model, id, state, due_us);
+    if (is_unclaimed(item)) {
+        enter_root(model, id, state == LK_ITEM_DELAYED ? due_us : ready_us);
+    }
 }
 
 void lk_item_leave(struct lk_model *model, lk_id id) {
@@ -155,9 +222,43 @@ void lk_item_leave(struct lk_model *model, lk_id id) {
     struct lk_work *work = lk_work_at(model, item->work);
 
     leave_state(model, id);
+    if (is_unclaimed(item)) {
+        leave_root(model, id);
+    }
     lk_order_remove(model, LK_ORDER_AGE, &work->items, id);
     work->needing -= item->need_count > 0;
     if (work->items.root == 0) {
         idle(model, item->work);
     }
+}
+
+/* ---- how long they have been ready ---- */
+
+struct oldest {
+    const struct lk_model *model;
+    int64_t now_us;
+    struct lk_ready_root *roots;
+    size_t count;
+    size_t max;
+};
+
+static bool add_root(void *context, lk_id node) {
+    struct oldest *oldest = context;
+    int64_t since_us = lk_root_at(oldest->model, node)->ready_us;
+
+    if (oldest->count == oldest->max || since_us > oldest->now_us) {
+        return false;
+    }
+    oldest->roots[oldest->count++] = (struct lk_ready_root){.root = node, .since_us = since_us};
+    return true;
+}
+
+size_t lk_model_oldest_ready(const struct lk_model *model, int64_t now_us,
+                             struct lk_ready_root *ret_roots, size_t max) {
+    struct oldest oldest = {.model = model, .now_us = now_us, .roots = ret_roots, .max = max};
+    uint64_t steps = 0;
+
+    (void)lk_order_walk(model, LK_ORDER_ROOTS, &model->roots_by_ready, (struct lk_order_key){0},
+                        add_root, &oldest, &steps);
+    return oldest.count;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Records of requests, for stores: to read them from the model and to restore them. */
+#include "model/claims.h"
 #include "model/grant.h"
 #include "model/steps.h"
 #include "model/storage.h"
@@ -97,6 +98,9 @@ lk_outcome lk_model_restore(struct lk_model *model, const struct lk_record *reco
         return LK_INVALID;
     }
     lk_forget_effects(model);
+    if (record->is_claim && !lk_claims_reserve(model)) {
+        return LK_INTERNAL;
+    }
     lk_probe_of_ask(model, lk_owner_find(model, record->owner), record->parts, record->part_count,
                     &probe);
     id = lk_request_draft(model, record->owner, record->parts, &probe, record->note);

@@ -428,15 +428,22 @@ struct lk_slice lk_request_note(const struct lk_model_request *request) {
     return (struct lk_slice){request->note + 1, (unsigned char)request->note[0]};
 }
 
-uint64_t lk_request_next_draw(const struct lk_model *model, lk_id id, int64_t wall_us) {
-    const struct lk_model_request *request = lk_request_at(model, id);
-    uint64_t draw = wall_us > 0 ? (uint64_t)wall_us : 1;
+uint64_t lk_request_last_draw(const struct lk_model *model, lk_id id) {
+    uint64_t last = 0;
 
-    for (lk_id at = request->first_entry; at != 0; at = lk_part_entry_at(model, at)->next_entry) {
-        uint64_t last = lk_root_of(model, lk_part_entry_at(model, at)->node)->last_draw;
-        draw = last + 1 > draw ? last + 1 : draw;
+    for (lk_id at = lk_request_at(model, id)->first_entry; at != 0;
+         at = lk_part_entry_at(model, at)->next_entry) {
+        uint64_t draw = lk_root_of(model, lk_part_entry_at(model, at)->node)->last_draw;
+        last = draw > last ? draw : last;
     }
-    return draw;
+    return last;
+}
+
+uint64_t lk_request_next_draw(const struct lk_model *model, lk_id id, int64_t wall_us) {
+    uint64_t wall = wall_us > 0 ? (uint64_t)wall_us : 1;
+    uint64_t next = lk_request_last_draw(model, id) + 1;
+
+    return next > wall ? next : wall;
 }
 
 void lk_request_keep_draw(struct lk_model *model, lk_id id, uint64_t draw) {

@@ -51,6 +51,9 @@ bool lk_note_make(struct lk_model *model, struct lk_slice text, char **ret_note)
 void lk_note_free(struct lk_model *model, char *note);
 struct lk_slice lk_request_note(const struct lk_model_request *request);
 
+/* R4: the greatest draw so far of the roots of this request. */
+uint64_t lk_request_last_draw(const struct lk_model *model, lk_id request);
+
 /*
  * R4: the next draw for this request, over all of its roots; and recording it there, once it is
  * certain that it is used. An ask refused as a deadlock has drawn nothing, so that a store that

@@ -44,12 +44,6 @@ struct lk_node {
     struct lk_name name;
 };
 
-struct lk_root {
-    uint64_t last_draw;      /* R4 */
-    uint32_t live;           /* requests with a part under this root (R22) */
-    uint32_t live_elsewhere; /* the same, that the model has not been given */
-};
-
 /* A tree of order.h, and an item's place in one. */
 struct lk_order_tree {
     lk_id root; /* 0: empty */
@@ -60,6 +54,18 @@ struct lk_order_links {
     lk_id left;
     lk_id right;
     lk_id parent; /* 0: it is the root */
+};
+
+struct lk_root {
+    uint64_t last_draw;      /* R4 */
+    uint32_t live;           /* requests with a part under this root (R22) */
+    uint32_t live_elsewhere; /* the same, that the model has not been given */
+
+    /* R16: its items that are ready or delayed, by when they are ready; and when the first of them
+     * is, by which the root is in a tree itself; LK_NEVER: there is none. */
+    struct lk_order_tree unclaimed;
+    struct lk_order_links by_ready;
+    int64_t ready_us;
 };
 
 struct lk_model_request {
@@ -176,30 +182,39 @@ struct lk_kept_value {
     lk_id node;
     lk_id next_gone; /* deleted by the last step, still readable */
     uint32_t size;
+    struct lk_order_links by_path; /* of the values in doubt */
     bool in_doubt;
     char *bytes; /* NULL where size is 0 */
 };
 
 /*
- * R16: one piece of work. In its queue's tree by age; a ready or delayed one also in that by `due`.
+ * R16: one piece of work. In its queue's tree by age; unless it is claimed also in that of its
+ * state, by rank.
  */
 struct lk_item {
     lk_id node; /* QUEUE/ID */
     lk_id work; /* its struct lk_work */
     struct lk_order_links by_age;
-    struct lk_order_links by_due;
-    uint8_t state; /* enum lk_item_state */
-    bool was_lost; /* its last claim perished */
+    struct lk_order_links by_rank;
+    struct lk_order_links by_ready;
+    int64_t ready_us; /* ready or delayed: since when it is ready, or will be */
+    uint8_t state;    /* enum lk_item_state */
+    bool was_lost;    /* its last claim perished */
     uint32_t attempts;
-    int64_t order_us;      /* due, while delayed; else 0: ready ones are ordered by age alone */
-    uint64_t sequence;     /* a draw of its root (R4) */
-    lk_id claim;           /* the request that claims it */
-    lk_id next_gone;       /* done by the last step, still readable */
+    bool has_last_exit;
+    int16_t priority;
+    int32_t last_exit;
+    int64_t rank;      /* delayed: when it is due; ready: the negative of its priority; else 0 */
+    uint64_t sequence; /* a draw of its root (R4) */
+    lk_id claim;       /* the request that claims it */
+    lk_id next_gone;   /* done by the last step, still readable */
     uint32_t max_attempts; /* of the claim */
     uint64_t ask_number;   /* of the claim */
     uint32_t value_size;
     uint32_t need_count;
+    uint32_t last_text_size;
     char *value;
+    char *last_text;       /* of its last failure */
     struct lk_part *needs; /* with the bytes of their paths behind them */
 };
 
@@ -207,10 +222,14 @@ struct lk_item {
 struct lk_work {
     lk_id node;
     struct lk_order_tree items;   /* all by age, */
-    struct lk_order_tree ready;   /* the ready ones by age, */
-    struct lk_order_tree delayed; /* and the delayed ones by when they are due */
+    struct lk_order_tree ready;   /* the ready ones by priority, */
+    struct lk_order_tree delayed; /* the delayed ones by when they are due, */
+    struct lk_order_tree parked;  /* and the parked ones */
+    struct lk_order_links by_path;
+    char *path;
     lk_id previous_idle;
-    lk_id next_idle;       /* or the next queue that the last step forgot, still readable */
+    lk_id next_idle; /* or the next queue that the last step forgot, still readable */
+    uint32_t path_size;
     uint32_t needing;      /* items that need further parts */
     uint32_t counted_mark; /* the step that has already reported the counters */
     struct lk_queue_counts counts;
@@ -240,11 +259,15 @@ struct lk_model {
     struct lk_index value_index;   /* these three by node */
     struct lk_index item_index;
     struct lk_index work_index;
+    struct lk_index claim_index; /* items by the owner and ask number of their claims */
     struct lk_deadlines deadlines;
     struct lk_ended ended;
     lk_id first_root;                        /* siblings, as the children of a node are */
     struct lk_order_tree requests_by_ticket; /* the live ones */
-    lk_id first_idle;                        /* queues, the one that has been idle longest first */
+    struct lk_order_tree queues_by_path;
+    struct lk_order_tree doubts_by_path; /* the values in doubt */
+    struct lk_order_tree roots_by_ready; /* those with items that are ready or delayed */
+    lk_id first_idle;                    /* queues, the one that has been idle longest first */
     lk_id last_idle;
     uint32_t idle;
     uint32_t idle_max;
@@ -265,8 +288,9 @@ struct lk_model {
     lk_id value_gone_first;
     lk_id item_gone_first;
     lk_id work_gone_first;
-    lk_id ended_first; /* requests that the last step ended, still readable */
-    int64_t now_us;    /* of the last step */
+    lk_id ended_first;     /* requests that the last step ended, still readable */
+    int64_t now_us;        /* of the last step */
+    int64_t wall_ahead_us; /* of the steps' times, as configured */
 
     struct lk_effects effects;
     struct lk_change *changes;
@@ -314,6 +338,11 @@ static inline struct lk_queue_entry *lk_queue_entry_at(const struct lk_model *mo
 
 static inline struct lk_kept_value *lk_kept_value_at(const struct lk_model *model, lk_id id) {
     return lk_pool_at(&model->values, id);
+}
+
+/* Of a root's node. */
+static inline struct lk_root *lk_root_at(const struct lk_model *model, lk_id node) {
+    return lk_pool_at(&model->roots, lk_node_at(model, node)->above & ~LK_ROOT_BIT);
 }
 
 static inline struct lk_item *lk_item_at(const struct lk_model *model, lk_id id) {

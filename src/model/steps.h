@@ -19,6 +19,7 @@ void lk_step_push(struct lk_model *model, struct lk_times times, const struct lk
 void lk_step_take(struct lk_model *model, struct lk_times times, const struct lk_take *take);
 void lk_step_finish(struct lk_model *model, struct lk_times times, const struct lk_finish *finish);
 void lk_step_unpark(struct lk_model *model, const struct lk_unpark *unpark);
+void lk_step_drop(struct lk_model *model, const struct lk_drop *drop);
 
 /* Ends overdue requests, in the order of the deadlines (R11). false: memory is exhausted. */
 bool lk_step_perish(struct lk_model *model, struct lk_times times);
@@ -36,8 +37,8 @@ void lk_answer_invalid(struct lk_model *model, const lk_error *error);
 bool lk_check_names(struct lk_model *model, struct lk_slice owner, const struct lk_part *parts,
                     size_t count);
 
-/* Checks the size of a value (R15). false: the answer says what is wrong. */
-bool lk_check_value(struct lk_model *model, struct lk_slice value);
+/* Checks what a release puts (R15). false: the answer says what is wrong. */
+bool lk_check_puts(struct lk_model *model, const struct lk_release *release);
 
 /* R22: the bound that one more request of this probe would pass; NULL: there is room. */
 const char *lk_full_bound(const struct lk_model *model, const struct lk_probe *probe, bool waits);

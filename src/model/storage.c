@@ -3,6 +3,7 @@
 #include "model/storage.h"
 
 #include "base/hash.h"
+#include "model/order.h"
 #include "model/tree.h"
 
 static uint32_t node_hash(const struct lk_model *model, lk_id node) {
@@ -101,9 +102,24 @@ lk_id lk_value_make(struct lk_model *model, const struct lk_path *path) {
     return id;
 }
 
+void lk_value_set_doubt(struct lk_model *model, lk_id id, bool in_doubt) {
+    struct lk_kept_value *value = lk_kept_value_at(model, id);
+
+    if (value->in_doubt == in_doubt) {
+        return;
+    }
+    value->in_doubt = in_doubt;
+    if (in_doubt) {
+        (void)lk_order_add(model, LK_ORDER_DOUBTS, &model->doubts_by_path, id);
+    } else {
+        (void)lk_order_remove(model, LK_ORDER_DOUBTS, &model->doubts_by_path, id);
+    }
+}
+
 void lk_value_remove(struct lk_model *model, lk_id id) {
     struct lk_kept_value *value = lk_kept_value_at(model, id);
 
+    lk_value_set_doubt(model, id, false);
     model->kept_bytes -= value->size + (uint64_t)LK_KEPT_COST_BYTES;
     lk_index_remove(&model->value_index, id, node_hash(model, value->node));
     value->next_gone = model->value_gone_first;
@@ -122,20 +138,25 @@ static void free_value(struct lk_model *model, lk_id id) {
 
 lk_id lk_work_make(struct lk_model *model, const struct lk_path *path) {
     lk_id id = lk_work_find(model, lk_node_find(model, path));
+    char *text;
     lk_id node;
 
     if (id != 0) {
         return id;
     }
-    if (!lk_pool_reserve(&model->works, 1) || !lk_index_reserve(&model->work_index, 1)) {
+    if (!lk_pool_reserve(&model->works, 1) || !lk_index_reserve(&model->work_index, 1)
+        || !lk_bytes_copy(model, (struct lk_slice){path->bytes, path->size}, &text)) {
         return 0;
     }
     node = make_node(model, path);
     if (node == 0) {
+        lk_bytes_free(model, text);
         return 0;
     }
     id = lk_pool_take(&model->works);
     lk_work_at(model, id)->node = node;
+    lk_work_at(model, id)->path = text;
+    lk_work_at(model, id)->path_size = path->size;
     lk_index_add(&model->work_index, id, node_hash(model, node));
     return id;
 }
@@ -179,6 +200,7 @@ static bool copy_needs(struct lk_model *model, const struct lk_part *needs, size
 
 static void free_far(struct lk_model *model, struct lk_item *item) {
     lk_bytes_free(model, item->value);
+    lk_bytes_free(model, item->last_text);
     model->allocator->resize(model->allocator->context, item->needs, 0);
 }
 
@@ -199,15 +221,36 @@ lk_id lk_item_make(struct lk_model *model, lk_id work, const struct lk_path *pat
     }
     id = lk_pool_take(&model->items);
     *lk_item_at(model, id) = made;
-    model->kept_bytes += made.value_size + (uint64_t)LK_KEPT_COST_BYTES;
+    model->kept_bytes += lk_item_kept_bytes(&made);
     lk_index_add(&model->item_index, id, node_hash(model, made.node));
     return id;
+}
+
+uint64_t lk_item_kept_bytes(const struct lk_item *item) {
+    return (uint64_t)item->value_size + item->last_text_size + LK_KEPT_COST_BYTES;
+}
+
+bool lk_item_keep_failure(struct lk_model *model, lk_id id, const struct lk_item_failure *failure) {
+    struct lk_item *item = lk_item_at(model, id);
+    char *text;
+
+    if (!lk_bytes_copy(model, failure->text, &text)) {
+        return false;
+    }
+    model->kept_bytes -= lk_item_kept_bytes(item);
+    lk_bytes_free(model, item->last_text);
+    item->last_text = text;
+    item->last_text_size = (uint32_t)failure->text.size;
+    item->has_last_exit = failure->has_exit;
+    item->last_exit = failure->exit_code;
+    model->kept_bytes += lk_item_kept_bytes(item);
+    return true;
 }
 
 void lk_item_remove(struct lk_model *model, lk_id id) {
     struct lk_item *item = lk_item_at(model, id);
 
-    model->kept_bytes -= item->value_size + (uint64_t)LK_KEPT_COST_BYTES;
+    model->kept_bytes -= lk_item_kept_bytes(item);
     lk_index_remove(&model->item_index, id, node_hash(model, item->node));
     item->state = LK_ITEM_GONE;
     item->next_gone = model->item_gone_first;
@@ -232,6 +275,7 @@ void lk_keep_bury(struct lk_model *model) {
         lk_id id = model->work_gone_first;
         lk_id node = lk_work_at(model, id)->node;
         model->work_gone_first = lk_work_at(model, id)->next_idle;
+        lk_bytes_free(model, lk_work_at(model, id)->path);
         lk_pool_give(&model->works, id);
         let_go_of_node(model, node);
     }
@@ -246,6 +290,11 @@ void lk_keep_done(struct lk_model *model) {
     for (uint32_t i = 0; i < model->item_index.slot_count; i++) {
         if (model->item_index.slots[i].id != 0) {
             free_far(model, lk_item_at(model, model->item_index.slots[i].id));
+        }
+    }
+    for (uint32_t i = 0; i < model->work_index.slot_count; i++) {
+        if (model->work_index.slots[i].id != 0) {
+            lk_bytes_free(model, lk_work_at(model, model->work_index.slots[i].id)->path);
         }
     }
 }

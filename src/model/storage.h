@@ -20,6 +20,9 @@ void lk_bytes_free(struct lk_model *model, char *bytes);
  */
 lk_id lk_value_make(struct lk_model *model, const struct lk_path *path);
 
+/* Whether a value is in doubt, and so in the tree of those. */
+void lk_value_set_doubt(struct lk_model *model, lk_id value, bool in_doubt);
+
 /* Removes a value; it stays readable until the next step. */
 void lk_value_remove(struct lk_model *model, lk_id value);
 
@@ -32,6 +35,13 @@ lk_id lk_work_make(struct lk_model *model, const struct lk_path *path);
  */
 lk_id lk_item_make(struct lk_model *model, lk_id work, const struct lk_path *path,
                    struct lk_slice value, const struct lk_part *needs, size_t need_count);
+
+/* Keeps a failure in place of the item's last one. false: memory is exhausted. */
+bool lk_item_keep_failure(struct lk_model *model, lk_id item,
+                          const struct lk_item_failure *failure);
+
+/* What an item counts for in lk_model_kept_bytes(). */
+uint64_t lk_item_kept_bytes(const struct lk_item *item);
 
 /* Removes an item that is in no tree any more; it stays readable until the next step. */
 void lk_item_remove(struct lk_model *model, lk_id item);

@@ -75,7 +75,8 @@ static lk_id make_child(struct lk_model *model, lk_id parent, struct lk_slice na
     node->above = parent;
     if (parent == 0) {
         lk_id root = lk_pool_take(&model->roots);
-        ((struct lk_root *)lk_pool_at(&model->roots, root))->last_draw = model->floor;
+        *(struct lk_root *)lk_pool_at(&model->roots, root) =
+            (struct lk_root){.last_draw = model->floor, .ready_us = LK_NEVER};
         node->above = root | LK_ROOT_BIT;
     }
     siblings = children_of(model, parent);
@@ -92,7 +93,7 @@ static void forget_root(struct lk_model *model, const struct lk_node *node) {
     lk_id id = node->above & ~LK_ROOT_BIT;
     const struct lk_root *root = lk_pool_at(&model->roots, id);
 
-    assert(root->live == 0);
+    assert(root->live == 0 && root->ready_us == LK_NEVER);
     lk_model_restore_floor(model, root->last_draw); /* R4: also draws of forgotten roots count */
     lk_pool_give(&model->roots, id);
 }
@@ -210,9 +211,7 @@ lk_id lk_node_root(const struct lk_model *model, lk_id node) {
 }
 
 struct lk_root *lk_root_of(const struct lk_model *model, lk_id node) {
-    uint32_t above = lk_node_at(model, lk_node_root(model, node))->above;
-
-    return lk_pool_at(&model->roots, above & ~LK_ROOT_BIT);
+    return lk_root_at(model, lk_node_root(model, node));
 }
 
 struct lk_root *lk_root_make(struct lk_model *model, struct lk_slice name) {

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "model/order.h"
 #include "model/steps.h"
 #include "model/tree.h"
 
@@ -12,40 +13,97 @@ static void note_change(struct lk_model *model, enum lk_change_kind kind, lk_id 
     model->changes[model->effects.change_count - 1].value = value;
 }
 
-bool lk_value_write(struct lk_model *model, const struct lk_path *path, struct lk_slice bytes) {
-    struct lk_kept_value *value;
+/* A value that is about to be written. */
+struct prepared {
+    lk_id value;
+    bool is_new;
     char *copy;
-    lk_id id;
+    uint32_t size;
+};
 
-    if (!lk_bytes_copy(model, bytes, &copy)) {
+/* Everything that can fail for want of memory. false: nothing has changed. */
+static bool prepare(struct lk_model *model, const struct lk_path *path, struct lk_slice bytes,
+                    struct prepared *ret_prepared) {
+    *ret_prepared =
+        (struct prepared){.is_new = lk_model_value(model, path) == 0, .size = (uint32_t)bytes.size};
+    if (!lk_bytes_copy(model, bytes, &ret_prepared->copy)) {
         return false;
     }
-    id = lk_value_make(model, path);
-    if (id == 0) {
-        lk_bytes_free(model, copy);
+    ret_prepared->value = lk_value_make(model, path);
+    if (ret_prepared->value == 0) {
+        lk_bytes_free(model, ret_prepared->copy);
         return false;
     }
-    value = lk_kept_value_at(model, id);
-    lk_bytes_free(model, value->bytes);
-    model->kept_bytes += bytes.size;
-    model->kept_bytes -= value->size;
-    value->bytes = copy;
-    value->size = (uint32_t)bytes.size;
-    value->in_doubt = false;
-    note_change(model, LK_CHANGE_VALUE_PUT, id);
     return true;
 }
 
-void lk_value_doubt(struct lk_model *model, const struct lk_model_request *request) {
-    const struct lk_part_entry *first = lk_part_entry_at(model, request->first_entry);
-    lk_id id = lk_value_find(model, first->node);
+static void undo(struct lk_model *model, const struct prepared *prepared) {
+    lk_bytes_free(model, prepared->copy);
+    if (prepared->is_new) {
+        lk_value_remove(model, prepared->value);
+    }
+}
 
-    if (request->state != LK_STATE_HELD || !request->wants_value
-        || !lk_part_entry_is_exclusive(first) || id == 0 || lk_kept_value_at(model, id)->in_doubt) {
+static void write_prepared(struct lk_model *model, const struct prepared *prepared) {
+    struct lk_kept_value *value = lk_kept_value_at(model, prepared->value);
+
+    lk_bytes_free(model, value->bytes);
+    model->kept_bytes += prepared->size;
+    model->kept_bytes -= value->size;
+    value->bytes = prepared->copy;
+    value->size = prepared->size;
+    lk_value_set_doubt(model, prepared->value, false);
+    note_change(model, LK_CHANGE_VALUE_PUT, prepared->value);
+}
+
+bool lk_value_write(struct lk_model *model, const struct lk_path *path, struct lk_slice bytes) {
+    struct prepared prepared;
+
+    if (!prepare(model, path, bytes, &prepared)) {
+        return false;
+    }
+    write_prepared(model, &prepared);
+    return true;
+}
+
+bool lk_values_write(struct lk_model *model, const struct lk_release *release) {
+    struct prepared prepared[LK_PARTS_MAX];
+
+    for (size_t i = 0; i < release->put_count; i++) {
+        const struct lk_release_put *put = &release->puts[i];
+
+        if (!prepare(model, &release->target.parts[put->part].path, put->bytes, &prepared[i])) {
+            while (i-- > 0) {
+                undo(model, &prepared[i]);
+            }
+            return false;
+        }
+    }
+    for (size_t i = 0; i < release->put_count; i++) {
+        write_prepared(model, &prepared[i]);
+    }
+    return true;
+}
+
+void lk_values_doubt(struct lk_model *model, const struct lk_model_request *request) {
+    if (request->state != LK_STATE_HELD || !request->wants_value) {
         return;
     }
-    lk_kept_value_at(model, id)->in_doubt = true;
-    note_change(model, LK_CHANGE_VALUE_DOUBTED, id);
+    for (lk_id at = request->first_entry; at != 0; at = lk_part_entry_at(model, at)->next_entry) {
+        const struct lk_part_entry *entry = lk_part_entry_at(model, at);
+        lk_id id = lk_part_entry_is_exclusive(entry) ? lk_value_find(model, entry->node) : 0;
+
+        if (id != 0 && !lk_kept_value_at(model, id)->in_doubt) {
+            lk_value_set_doubt(model, id, true);
+            note_change(model, LK_CHANGE_VALUE_DOUBTED, id);
+        }
+    }
+}
+
+size_t lk_values_doubts_max(const struct lk_model *model, size_t requests) {
+    size_t values = model->values.next_fresh - 1 - model->values.free_count;
+
+    return values < requests * LK_PARTS_MAX ? values : requests * LK_PARTS_MAX;
 }
 
 /* Whether an exclusive lease of another owner is at or above the path. */
@@ -154,6 +212,17 @@ lk_outcome lk_model_restore_value(struct lk_model *model, const struct lk_path *
         return LK_INTERNAL;
     }
     lk_forget_effects(model);
-    lk_kept_value_at(model, lk_model_value(model, path))->in_doubt = in_doubt;
+    lk_value_set_doubt(model, lk_model_value(model, path), in_doubt);
     return LK_OK;
+}
+
+void lk_model_each_doubt(const struct lk_model *model, const struct lk_path *prefix,
+                         struct lk_slice behind, lk_visit_value *visit, void *context) {
+    lk_id exact = prefix != NULL ? lk_model_value(model, prefix) : 0;
+
+    if (exact != 0 && !lk_kept_value_at(model, exact)->in_doubt) {
+        exact = 0;
+    }
+    lk_order_walk_below(model, LK_ORDER_DOUBTS, &model->doubts_by_path, prefix, exact, behind,
+                        visit, context);
 }

@@ -9,6 +9,7 @@
 
 #include <stdio.h>
 
+#include "model/claims.h"
 #include "model/deadlock.h"
 #include "model/grant.h"
 #include "model/order.h"
@@ -19,8 +20,8 @@
 /* Makes delayed items that are due ready. */
 static void ripen(struct lk_model *model, lk_id work, int64_t now_us) {
     for (;;) {
-        lk_id id = lk_order_first(model, LK_ORDER_DUE, &lk_work_at(model, work)->delayed);
-        if (id == 0 || lk_item_at(model, id)->order_us > now_us) {
+        lk_id id = lk_order_first(model, LK_ORDER_RANK, &lk_work_at(model, work)->delayed);
+        if (id == 0 || lk_item_at(model, id)->rank > now_us) {
             break;
         }
         lk_item_change_state(model, id, LK_ITEM_READY, 0);
@@ -76,9 +77,10 @@ static void push_new(struct lk_model *model, struct lk_times times, const struct
         return;
     }
     item = lk_item_at(model, id);
+    item->priority = (int16_t)push->priority;
     item->sequence = draw_at(model, item->node, times.wall_us);
     lk_item_enter(model, id, push->delay_ms > 0 ? LK_ITEM_DELAYED : LK_ITEM_READY,
-                  times.now_us + push->delay_ms * 1000);
+                  times.now_us + push->delay_ms * 1000, times.now_us);
     lk_work_at(model, work)->counts.pushed++;
     note_item(model, LK_CHANGE_ITEM_PUSHED, id, 0);
     note_count(model, work);
@@ -141,27 +143,20 @@ static void answer_taken(struct lk_model *model, lk_id request, lk_id item) {
 /* R3: answers with the claim that this ask got already, and sets its deadline again. */
 static bool take_again(struct taking *taking) {
     struct lk_model *model = taking->model;
-    lk_id first = taking->owner != 0 && taking->take->ask_number != 0
-                      ? lk_owner_at(model, taking->owner)->held
-                      : 0;
-    lk_id at = first;
+    lk_id item = lk_claims_find(model, taking->work, taking->owner, taking->take->ask_number);
+    lk_id claim = item != 0 ? lk_item_at(model, item)->claim : 0;
 
-    while (at != 0) {
-        struct lk_model_request *request = lk_request_at(model, at);
-        lk_id item = request->is_claim ? lk_claim_item(model, request) : 0;
-        if (item != 0 && lk_item_at(model, item)->work == taking->work
-            && lk_item_at(model, item)->ask_number == taking->take->ask_number) {
-            if (!request->revoked) {
-                lk_request_set_ttl(request, ttl_of(taking->take));
-                lk_deadlines_move(model, at, taking->times.now_us + lk_request_ttl(request) * 1000);
-                lk_change_add(model, LK_CHANGE_REFRESHED, at);
-            }
-            answer_taken(model, at, item);
-            return true;
-        }
-        at = request->next != first ? request->next : 0;
+    if (item == 0) {
+        return false;
     }
-    return false;
+    if (!lk_request_at(model, claim)->revoked) {
+        struct lk_model_request *request = lk_request_at(model, claim);
+        lk_request_set_ttl(request, ttl_of(taking->take));
+        lk_deadlines_move(model, claim, taking->times.now_us + lk_request_ttl(request) * 1000);
+        lk_change_add(model, LK_CHANGE_REFRESHED, claim);
+    }
+    answer_taken(model, claim, item);
+    return true;
 }
 
 /* The probe of a new item of the queue. */
@@ -175,9 +170,12 @@ static void probe_of_queue(const struct taking *taking, struct lk_probe *ret_pro
     };
 }
 
-/* Makes the claim of an item whose parts are free. 0: memory is exhausted, or it is a deadlock. */
-static lk_id make_claim(struct taking *taking, lk_id item_id, const struct lk_part *parts,
-                        const struct lk_probe *probe, bool *ret_exhausted) {
+/*
+ * Makes the claim of an item whose parts are free. LK_GRANTED with *ret_claim; LK_INTERNAL: memory
+ * is exhausted; LK_DEADLOCK; LK_BUSY: it cannot share its token (R4).
+ */
+static lk_outcome make_claim(struct taking *taking, lk_id item_id, const struct lk_part *parts,
+                             const struct lk_probe *probe, lk_id *ret_claim) {
     struct lk_model *model = taking->model;
     const struct lk_take *take = taking->take;
     lk_id id = lk_request_draft(model, take->owner, parts, probe,
@@ -185,14 +183,19 @@ static lk_id make_claim(struct taking *taking, lk_id item_id, const struct lk_pa
     struct lk_model_request *request;
     size_t cycle_count;
 
-    *ret_exhausted = id == 0;
     if (id == 0) {
-        return 0;
+        return LK_INTERNAL;
+    }
+    if (take->share_token != 0 && take->share_token < lk_request_last_draw(model, id)) {
+        lk_request_discard(model, id);
+        return LK_BUSY;
     }
     request = lk_request_at(model, id);
     request->is_claim = true;
     request->id = model->next_id++;
-    request->ticket = lk_request_next_draw(model, id, taking->times.wall_us);
+    request->ticket = take->share_token != 0
+                          ? take->share_token
+                          : lk_request_next_draw(model, id, taking->times.wall_us);
     request->token = request->ticket;
     lk_request_set_ttl(request, ttl_of(take));
     lk_request_enter(model, id, LK_STATE_HELD,
@@ -200,11 +203,12 @@ static lk_id make_claim(struct taking *taking, lk_id item_id, const struct lk_pa
     if (lk_deadlock_search(model, id, &cycle_count)) {
         lk_request_leave(model, id);
         lk_request_discard(model, id);
-        return 0;
+        return LK_DEADLOCK;
     }
     lk_request_keep_draw(model, id, request->ticket);
     lk_item_at(model, item_id)->claim = id;
-    return id;
+    *ret_claim = id;
+    return LK_GRANTED;
 }
 
 static void count_claim(struct taking *taking, lk_id id, lk_id request) {
@@ -216,6 +220,7 @@ static void count_claim(struct taking *taking, lk_id id, lk_id request) {
     item->attempts++;
     item->max_attempts = taking->take->max_attempts;
     item->ask_number = taking->take->ask_number;
+    lk_claims_add(model, id);
     counts->claims++;
     counts->steals += item->was_lost;
     lk_change_add(model, LK_CHANGE_GRANTED, request);
@@ -223,6 +228,11 @@ static void count_claim(struct taking *taking, lk_id id, lk_id request) {
     note_item(model, item->was_lost ? LK_CHANGE_ITEM_STOLEN : LK_CHANGE_ITEM_CLAIMED, id, request);
     note_count(model, taking->work);
     item->was_lost = false;
+}
+
+static void answer_nothing(struct lk_model *model, const char *why) {
+    lk_answer(model, LK_BUSY, 0);
+    snprintf(model->text, sizeof model->text, "%s", why);
 }
 
 /* Claims the item if its parts are free. Whether the take is answered. */
@@ -235,7 +245,6 @@ static bool take_item(struct taking *taking, lk_id id) {
     struct lk_probe probe;
     const char *bound;
     lk_id request;
-    bool exhausted;
     size_t count;
 
     (void)lk_path_parse((struct lk_slice){bytes, lk_node_path(model, item->node, bytes)}, &path,
@@ -251,22 +260,21 @@ static bool take_item(struct taking *taking, lk_id id) {
         lk_answer_full(model, bound);
         return true;
     }
-    request = make_claim(taking, id, parts, &probe, &exhausted);
-    if (request == 0) {
-        if (exhausted) {
-            lk_answer_exhausted(model);
-        }
-        return exhausted;
+    switch (make_claim(taking, id, parts, &probe, &request)) {
+    case LK_GRANTED:
+        count_claim(taking, id, request);
+        answer_taken(model, request, id);
+        model->effects.answer.created = true;
+        return true;
+    case LK_BUSY:
+        answer_nothing(model, "R4: the next item needs a token of its own");
+        return true;
+    case LK_DEADLOCK:
+        return false; /* passed over */
+    default:
+        lk_answer_exhausted(model);
+        return true;
     }
-    count_claim(taking, id, request);
-    answer_taken(model, request, id);
-    model->effects.answer.created = true;
-    return true;
-}
-
-static void answer_nothing(struct lk_model *model, const char *why) {
-    lk_answer(model, LK_BUSY, 0);
-    snprintf(model->text, sizeof model->text, "%s", why);
 }
 
 void lk_step_take(struct lk_model *model, struct lk_times times, const struct lk_take *take) {
@@ -278,7 +286,7 @@ void lk_step_take(struct lk_model *model, struct lk_times times, const struct lk
         lk_answer_invalid(model, &error);
         return;
     }
-    if (!lk_changes_reserve(model, 1 + LK_WORK_CHANGES_MAX)) {
+    if (!lk_changes_reserve(model, 1 + LK_WORK_CHANGES_MAX) || !lk_claims_reserve(model)) {
         lk_answer_exhausted(model);
         return;
     }
@@ -297,9 +305,9 @@ void lk_step_take(struct lk_model *model, struct lk_times times, const struct lk
         answer_nothing(model, "R16: a lock on the queue, held or waiting, pauses all claiming");
         return;
     }
-    for (lk_id id = lk_order_first(model, LK_ORDER_DUE, &lk_work_at(model, taking.work)->ready);
+    for (lk_id id = lk_order_first(model, LK_ORDER_RANK, &lk_work_at(model, taking.work)->ready);
          id != 0;
-         id = lk_order_after(model, LK_ORDER_DUE, &lk_work_at(model, taking.work)->ready, id)) {
+         id = lk_order_after(model, LK_ORDER_RANK, &lk_work_at(model, taking.work)->ready, id)) {
         if (take_item(&taking, id)) {
             return;
         }
@@ -319,6 +327,7 @@ static void give_back(struct lk_model *model, lk_id id, enum lk_change_kind kind
     struct lk_item *item = lk_item_at(model, id);
     struct lk_queue_counts *counts = &lk_work_at(model, item->work)->counts;
 
+    lk_claims_remove(model, id);
     item->claim = 0;
     if (item->max_attempts != 0 && item->attempts >= item->max_attempts) {
         counts->parked++;
@@ -342,6 +351,7 @@ static void finish_done(struct lk_model *model, lk_id id) {
     struct lk_item *item = lk_item_at(model, id);
 
     lk_work_at(model, item->work)->counts.done++;
+    lk_claims_remove(model, id);
     lk_item_leave(model, id);
     lk_item_remove(model, id);
     note_item(model, LK_CHANGE_ITEM_DONE, id, 0);
@@ -410,6 +420,11 @@ void lk_step_finish(struct lk_model *model, struct lk_times times, const struct 
                  is_repeated ? "" : "R16: the item is not claimed by this owner (any more)");
         return;
     }
+    if (finish->kind == LK_FINISH_RETRY && lk_item_failure_is_given(&finish->failure)
+        && !lk_item_keep_failure(model, id, &finish->failure)) {
+        lk_answer_exhausted(model);
+        return;
+    }
     if (finish->token != 0) {
         lk_ended_remember(&model->ended, &target, times.now_us);
     }
@@ -418,20 +433,32 @@ void lk_step_finish(struct lk_model *model, struct lk_times times, const struct 
     model->effects.answer.item = id;
 }
 
-void lk_step_unpark(struct lk_model *model, const struct lk_unpark *unpark) {
+/* ---- unpark and drop ---- */
+
+/* The item that a command names, 0 if there is none, and room for one change. false: answered. */
+static bool find_named(struct lk_model *model, const struct lk_path *queue, struct lk_slice id,
+                       lk_id *ret_item) {
     struct lk_item_path item_path;
     lk_error error;
-    lk_id id;
 
-    if (lk_item_path_make(&unpark->queue, unpark->id, &item_path, &error) != LK_OK) {
+    if (lk_item_path_make(queue, id, &item_path, &error) != LK_OK) {
         lk_answer_invalid(model, &error);
-        return;
+        return false;
     }
     if (!lk_changes_reserve(model, 1)) {
         lk_answer_exhausted(model);
+        return false;
+    }
+    *ret_item = lk_item_find(model, lk_node_find(model, &item_path.path));
+    return true;
+}
+
+void lk_step_unpark(struct lk_model *model, const struct lk_unpark *unpark) {
+    lk_id id;
+
+    if (!find_named(model, &unpark->queue, unpark->id, &id)) {
         return;
     }
-    id = lk_item_find(model, lk_node_find(model, &item_path.path));
     if (id == 0 || lk_item_at(model, id)->state != LK_ITEM_PARKED) {
         lk_answer(model, LK_LOST, 0);
         snprintf(model->text, sizeof model->text, "R16: there is no such parked item");
@@ -441,6 +468,31 @@ void lk_step_unpark(struct lk_model *model, const struct lk_unpark *unpark) {
     lk_item_at(model, id)->was_lost = false;
     lk_item_change_state(model, id, LK_ITEM_READY, 0);
     note_item(model, LK_CHANGE_ITEM_UNPARKED, id, 0);
+    lk_answer(model, LK_OK, 0);
+    model->effects.answer.item = id;
+}
+
+/* Whether a drop may remove an item in this state. */
+static bool may_drop(const struct lk_drop *drop, enum lk_item_state state) {
+    return drop->only_parked ? state == LK_ITEM_PARKED : state != LK_ITEM_CLAIMED;
+}
+
+void lk_step_drop(struct lk_model *model, const struct lk_drop *drop) {
+    lk_id id;
+
+    if (!find_named(model, &drop->queue, drop->id, &id)) {
+        return;
+    }
+    if (id == 0 || !may_drop(drop, lk_item_at(model, id)->state)) {
+        lk_answer(model, LK_LOST, 0);
+        snprintf(model->text, sizeof model->text, "%s",
+                 drop->only_parked ? "R16: there is no such parked item"
+                                   : "R16: there is no such item, or it is claimed");
+        return;
+    }
+    lk_item_leave(model, id);
+    lk_item_remove(model, id);
+    note_item(model, LK_CHANGE_ITEM_DROPPED, id, 0);
     lk_answer(model, LK_OK, 0);
     model->effects.answer.item = id;
 }

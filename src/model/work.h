@@ -14,10 +14,11 @@ lk_id lk_queue_make(struct lk_model *model, const struct lk_path *path);
 void lk_queue_unmake(struct lk_model *model, lk_id id);
 
 /*
- * Puts a new item, which has its sequence, into its queue; takes it out, which is idle when that
- * was the last one; moves it to another state.
+ * Puts a new item, which has its sequence, into its queue, ready since `ready_us` if it is; takes
+ * it out, which is idle when that was the last one; moves it to another state.
  */
-void lk_item_enter(struct lk_model *model, lk_id item, enum lk_item_state state, int64_t due_us);
+void lk_item_enter(struct lk_model *model, lk_id item, enum lk_item_state state, int64_t due_us,
+                   int64_t ready_us);
 void lk_item_leave(struct lk_model *model, lk_id item);
 void lk_item_change_state(struct lk_model *model, lk_id item, enum lk_item_state state,
                           int64_t due_us);
@@ -37,7 +38,8 @@ lk_id lk_claim_item(const struct lk_model *model, const struct lk_model_request 
  */
 void lk_item_lose_claim(struct lk_model *model, lk_id claim);
 
-/* Ties a restored claim to its item. false: there is no such item, or it is claimed. */
+/* Ties a restored claim to its item, after lk_claims_reserve(). false: there is no such item, or it
+ * is claimed. */
 bool lk_item_restore_claim(struct lk_model *model, lk_id claim, const struct lk_record *record);
 
 #endif

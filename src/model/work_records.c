@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Records of items and queues, for stores: to read them from the model and to restore them. */
+#include "model/claims.h"
 #include "model/order.h"
 #include "model/steps.h"
 #include "model/tree.h"
@@ -27,14 +28,19 @@ void lk_model_item_record(const struct lk_model *model, lk_item_ref ref,
     ret_record->id = lk_name_text(&lk_node_at(model, item->node)->name);
     ret_record->sequence = item->sequence;
     ret_record->state = (enum lk_item_state)item->state;
-    ret_record->due_us = item->order_us;
-    if (item->state == LK_ITEM_DELAYED && item->order_us <= model->now_us) {
+    ret_record->due_us = item->state == LK_ITEM_DELAYED ? item->rank : 0;
+    if (item->state == LK_ITEM_DELAYED && item->rank <= model->now_us) {
         ret_record->state = LK_ITEM_READY; /* due, but no claim has moved it yet */
     }
     ret_record->attempts = item->attempts;
     ret_record->was_lost = item->was_lost;
     ret_record->claim = item->claim;
     ret_record->value = (struct lk_slice){item->value, item->value_size};
+    ret_record->priority = item->priority;
+    ret_record->last_failure =
+        (struct lk_item_failure){.has_exit = item->has_last_exit,
+                                 .exit_code = item->last_exit,
+                                 .text = {item->last_text, item->last_text_size}};
     ret_record->need_count = item->need_count;
     for (size_t i = 0; i < item->need_count; i++) {
         ret_record->needs[i] = item->needs[i];
@@ -48,10 +54,17 @@ static bool is_possible(const struct lk_model *model, const struct lk_item_recor
     return record->sequence != 0 && record->id.size >= 1 && record->id.size <= LK_SEGMENT_BYTES_MAX
            && memchr(record->id.bytes, '/', record->id.size) == NULL
            && record->value.size <= LK_VALUE_BYTES_MAX && record->need_count <= LK_NEEDS_MAX
+           && record->priority >= LK_PRIORITY_MIN && record->priority <= LK_PRIORITY_MAX
+           && record->last_failure.text.size <= LK_FAILURE_BYTES_MAX
            && record->state <= LK_ITEM_PARKED && record->state != LK_ITEM_CLAIMED
            && (record->need_count == 0
                || lk_parts_check(record->needs, record->need_count, NULL) == LK_OK)
            && lk_model_item(model, &record->queue, record->id) == 0;
+}
+
+/* Its sequence is the wall clock's time at which it was pushed (R4), or shortly after it. */
+static int64_t pushed_us(const struct lk_model *model, const struct lk_item_record *record) {
+    return record->sequence < INT64_MAX / 2 ? (int64_t)record->sequence - model->wall_ahead_us : 0;
 }
 
 lk_outcome lk_model_restore_item(struct lk_model *model, const struct lk_item_record *record) {
@@ -71,10 +84,15 @@ lk_outcome lk_model_restore_item(struct lk_model *model, const struct lk_item_re
     if (id == 0) {
         return LK_INTERNAL;
     }
+    if (!lk_item_keep_failure(model, id, &record->last_failure)) {
+        lk_item_remove(model, id);
+        return LK_INTERNAL;
+    }
     lk_item_at(model, id)->sequence = record->sequence;
+    lk_item_at(model, id)->priority = (int16_t)record->priority;
     lk_item_at(model, id)->attempts = record->attempts;
     lk_item_at(model, id)->was_lost = record->was_lost;
-    lk_item_enter(model, id, record->state, record->due_us);
+    lk_item_enter(model, id, record->state, record->due_us, pushed_us(model, record));
     return lk_model_restore_draw(model, lk_path_root(&record->queue), record->sequence);
 }
 
@@ -89,6 +107,7 @@ bool lk_item_restore_claim(struct lk_model *model, lk_id claim, const struct lk_
     item->claim = claim;
     item->max_attempts = record->max_attempts;
     item->ask_number = record->ask_number;
+    lk_claims_add(model, id);
     lk_item_change_state(model, id, LK_ITEM_CLAIMED, 0);
     return true;
 }
@@ -105,7 +124,7 @@ struct due {
 static bool count_due(void *context, lk_id id) {
     struct due *due = context;
 
-    if (lk_item_at(due->model, id)->order_us > due->model->now_us) {
+    if (lk_item_at(due->model, id)->rank > due->model->now_us) {
         due->first_delayed = id;
         return false;
     }
@@ -121,8 +140,8 @@ static lk_id first_delayed(const struct lk_model *model, lk_id work, uint64_t *r
     struct due due = {.model = model};
     uint64_t steps = 0;
 
-    (void)lk_order_walk(model, LK_ORDER_DUE, &lk_work_at(model, work)->delayed,
-                        (struct lk_order_key){0, 0}, count_due, &due, &steps);
+    (void)lk_order_walk(model, LK_ORDER_RANK, &lk_work_at(model, work)->delayed,
+                        (struct lk_order_key){.first = 0}, count_due, &due, &steps);
     *ret_due = due.count;
     return due.first_delayed;
 }
@@ -181,8 +200,25 @@ void lk_model_each_item(const struct lk_model *model, const struct lk_path *queu
 
     if (work != 0) {
         (void)lk_order_walk(model, LK_ORDER_AGE, &lk_work_at(model, work)->items,
-                            (struct lk_order_key){0, 0}, visit, context, &steps);
+                            (struct lk_order_key){.first = 0}, visit, context, &steps);
     }
+}
+
+void lk_model_each_parked(const struct lk_model *model, const struct lk_path *queue,
+                          uint64_t behind, lk_visit_item *visit, void *context) {
+    lk_id work = find_queue(model, queue);
+    uint64_t steps = 0;
+
+    if (work != 0) {
+        (void)lk_order_walk(model, LK_ORDER_RANK, &lk_work_at(model, work)->parked,
+                            lk_order_key_of_rank(0, behind), visit, context, &steps);
+    }
+}
+
+void lk_model_each_queue(const struct lk_model *model, const struct lk_path *prefix,
+                         struct lk_slice behind, lk_visit_queue *visit, void *context) {
+    lk_order_walk_below(model, LK_ORDER_QUEUES, &model->queues_by_path, prefix,
+                        prefix != NULL ? find_queue(model, prefix) : 0, behind, visit, context);
 }
 
 bool lk_model_queue_has_needs(const struct lk_model *model, const struct lk_path *queue) {
@@ -200,5 +236,5 @@ int64_t lk_model_next_due(const struct lk_model *model, const struct lk_path *qu
     uint64_t due;
     lk_id id = work != 0 ? first_delayed(model, work, &due) : 0;
 
-    return id != 0 ? lk_item_at(model, id)->order_us : LK_NEVER;
+    return id != 0 ? lk_item_at(model, id)->rank : LK_NEVER;
 }

@@ -9,17 +9,13 @@
  */
 #include "server/admission.h"
 
-#include <arpa/inet.h>
-#include <inttypes.h>
 #include <netinet/in.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
 #include "base/hash.h"
 #include "base/random.h"
-#include "server/log.h"
 
 enum {
     ADDRESSES_MAX = 4096,
@@ -62,6 +58,16 @@ static void read_key(int socket, unsigned char ret_key[KEY_BYTES]) {
         memcpy(ret_key, &six.sin6_addr,
                IN6_IS_ADDR_V4MAPPED(&six.sin6_addr) ? KEY_BYTES : NETWORK_BYTES);
     }
+}
+
+uint64_t lk_admission_origin(const struct lk_admission *admission, int socket) {
+    static const unsigned char none[KEY_BYTES];
+    unsigned char key[KEY_BYTES];
+
+    read_key(socket, key);
+    return memcmp(key, none, KEY_BYTES) != 0
+               ? lk_hash_bytes(admission->seed, (struct lk_slice){(const char *)key, KEY_BYTES}) | 1
+               : 0;
 }
 
 static struct lk_admission_bucket *bucket_of(struct lk_admission *admission,
@@ -117,32 +123,20 @@ static struct lk_admission_address *find_address(struct lk_admission *admission,
     return address;
 }
 
-/* ---- messages -------------------------------------------------------------------------------- */
-
-static void log_wrong_password(const struct lk_admission_address *address) {
-    static const unsigned char mapped[KEY_BYTES - 4] = {[10] = 0xff, [11] = 0xff};
-    static const unsigned char nowhere[KEY_BYTES] = {0};
-    bool is_four = memcmp(address->key, mapped, sizeof mapped) == 0;
-    char text[INET6_ADDRSTRLEN] = "";
-
-    (void)inet_ntop(is_four ? AF_INET : AF_INET6, address->key + (is_four ? sizeof mapped : 0),
-                    text, sizeof text);
-    if (memcmp(address->key, nowhere, KEY_BYTES) == 0) {
-        (void)snprintf(text, sizeof text, "this machine");
-    }
-    lk_server_log("wrong passwords", "one from %s", text);
-}
-
 /* ---- pending connections --------------------------------------------------------------------- */
+
+void lk_admission_bound(struct lk_admission *admission, uint32_t count_max, bool is_shared) {
+    uint32_t share = count_max / ADDRESS_SHARE;
+
+    share = share > ADDRESS_PENDING_MIN ? share : ADDRESS_PENDING_MIN;
+    admission->count_max = count_max;
+    admission->address_max = is_shared || share > count_max ? count_max : share;
+}
 
 void lk_admission_begin(struct lk_admission *admission, uint32_t count_max, bool is_shared,
                         void (*evict)(struct lk_pending *pending)) {
-    uint32_t share = count_max / ADDRESS_SHARE;
-
-    *admission =
-        (struct lk_admission){.count_max = count_max, .evict = evict, .seed = lk_random_draw()};
-    share = share > ADDRESS_PENDING_MIN ? share : ADDRESS_PENDING_MIN;
-    admission->address_max = is_shared || share > count_max ? count_max : share;
+    *admission = (struct lk_admission){.evict = evict, .seed = lk_random_draw()};
+    lk_admission_bound(admission, count_max, is_shared);
     TAILQ_INIT(&admission->all);
     for (size_t i = 0; i < LK_ADMISSION_BUCKETS; i++) {
         SLIST_INIT(&admission->buckets[i]);
@@ -168,8 +162,6 @@ static bool evict(struct lk_admission *admission, struct lk_pending *pending) {
         return false;
     }
     lk_admission_remove(admission, pending);
-    lk_server_log("pending connections are closed for newer ones", "there is room for %" PRIu32,
-                  admission->count_max);
     admission->evict(pending);
     return true;
 }
@@ -238,6 +230,5 @@ int64_t lk_admission_penalty_us(struct lk_admission *admission, int socket, int6
         forgiven < (int64_t)address->guesses ? address->guesses - (unsigned)forgiven : 0;
     address->guesses += address->guesses < GUESSES_MAX;
     address->guessed_us = now_us;
-    log_wrong_password(address);
     return FIRST_DELAY_US << (address->guesses - 1);
 }

@@ -45,6 +45,8 @@ struct lk_admission {
 /* `is_shared`: only the common bound applies, not the one per address. */
 void lk_admission_begin(struct lk_admission *admission, uint32_t count_max, bool is_shared,
                         void (*evict)(struct lk_pending *pending));
+/* Other bounds; connections that are pending beyond them stay. */
+void lk_admission_bound(struct lk_admission *admission, uint32_t count_max, bool is_shared);
 void lk_admission_end(struct lk_admission *admission); /* after the last one was removed */
 
 /*
@@ -65,6 +67,12 @@ void lk_admission_protect(struct lk_admission *admission, struct lk_pending *pen
 
 /* Evicts the oldest pending connection that is not protected, if there is one. */
 bool lk_admission_evict_one(struct lk_admission *admission);
+
+/*
+ * A number of the address of a socket's peer, by which what one address does is bounded; 0: it is a
+ * Unix socket, whose peers are all of this machine.
+ */
+uint64_t lk_admission_origin(const struct lk_admission *admission, int socket);
 
 /* Counts a wrong password from the socket's address: returns how long to hold its answer back. */
 int64_t lk_admission_penalty_us(struct lk_admission *admission, int socket, int64_t now_us);

@@ -9,6 +9,14 @@
 struct lk_server_options lk_server_defaults_fill(const struct lk_server_options *options,
                                                  uint64_t files);
 
+/* The options in force, with what lk_server_change() takes from the changed ones. */
+struct lk_server_options lk_server_defaults_change(const struct lk_server_options *options,
+                                                   const struct lk_server_options *changed,
+                                                   uint64_t files);
+
+/* Those of the options that bound the core. */
+struct lk_core_bounds lk_server_core_bounds(const struct lk_server_options *options);
+
 /*
  * Writes a warning to stderr if `files` is too small for all connections that the bounds allow.
  * `is_default`: the bound of connections was not configured and was made to fit. The warning is

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <sys/resource.h>
 
-#include "server/log.h"
+#include "server/log/log.h"
 
 static uint64_t soft_limit(void) {
     struct rlimit limit = {.rlim_cur = 0};
@@ -25,7 +25,6 @@ uint64_t lk_files_raise(void) {
 }
 
 void lk_files_log_exhausted(void) {
-    lk_server_log("connections wait to be accepted",
-                  "too many open files (the limit is %" PRIu64 "), or memory is exhausted",
-                  soft_limit());
+    lk_log(LK_LOG_ERROR, "connections wait to be accepted",
+           "too many open files (the limit is %" PRIu64 "), or memory is exhausted", soft_limit());
 }

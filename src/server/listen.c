@@ -4,6 +4,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -20,6 +21,7 @@
 enum { BACKLOG = 1024, HOST_BYTES_MAX = 128, PORT_BYTES_MAX = 8 };
 
 static const char unix_scheme[] = "unix:";
+static const char inherited_scheme[] = "fd:";
 
 /* The outcome for an error of the system. */
 static lk_outcome explain(const char *address, int cause, lk_error *error) {
@@ -202,7 +204,22 @@ static bool set_options(int descriptor, uint32_t keepalive_s) {
     return is_set;
 }
 
-static lk_outcome open_port(const struct lk_server_options *options, const char *address,
+/* What is missing for other machines. */
+static lk_outcome refuse_openness(const struct lk_server_options *options, const char *address,
+                                  lk_error *error) {
+    static const char password[] = "users or a password (--users or --password-file FILE)";
+    static const char tls[] = "TLS (--tls-cert FILE --tls-key FILE)";
+    bool lacks_both = !lk_server_wants_login(options) && options->tls == NULL;
+
+    return lk_error_set(error, LK_DENIED,
+                        "other machines can reach %s: set up %s%s%s, or use --insecure to go "
+                        "without",
+                        address, !lk_server_wants_login(options) ? password : "",
+                        lacks_both ? " and " : "", options->tls == NULL ? tls : "");
+}
+
+/* `given`: a socket that listens at this address; -1: one is made. */
+static lk_outcome open_port(const struct lk_server_options *options, const char *address, int given,
                             struct lk_listen_socket *ret_listen_socket, lk_error *error) {
     static const int yes = 1;
     char host[HOST_BYTES_MAX];
@@ -215,18 +232,20 @@ static lk_outcome open_port(const struct lk_server_options *options, const char 
         return lk_error_set(error, LK_INVALID,
                             "invalid address %s: expected HOST:PORT or unix:PATH", address);
     }
-    if (!is_loopback(&socket_address) && !options->is_insecure && options->password == NULL) {
-        return lk_error_set(error, LK_DENIED,
-                            "other machines can reach %s: set a password, or use --insecure",
-                            address);
+    if (!is_loopback(&socket_address) && !options->is_insecure
+        && (!lk_server_wants_login(options) || options->tls == NULL)) {
+        return refuse_openness(options, address, error);
     }
-    descriptor = socket(socket_address.address.ss_family,
-                        SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP);
+    descriptor = given >= 0 ? given
+                            : socket(socket_address.address.ss_family,
+                                     SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP);
     if (descriptor >= 0 && setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) == 0
         && set_options(descriptor, options->tcp_keepalive_s)
-        && bind(descriptor, (const struct sockaddr *)&socket_address.address, socket_address.size)
-               == 0
-        && listen(descriptor, BACKLOG) == 0) {
+        && (given >= 0
+            || (bind(descriptor, (const struct sockaddr *)&socket_address.address,
+                     socket_address.size)
+                    == 0
+                && listen(descriptor, BACKLOG) == 0))) {
         *ret_listen_socket = (struct lk_listen_socket){.socket = descriptor};
         return LK_OK;
     }
@@ -237,17 +256,75 @@ static lk_outcome open_port(const struct lk_server_options *options, const char 
     return explain(address, cause, error);
 }
 
-/* ---- both ------------------------------------------------------------------------------------ */
+/* ---- inherited ------------------------------------------------------------------------------- */
+
+/* Whether it is a stream socket that listens. */
+static bool is_listening(int descriptor) {
+    int type = 0;
+    int listens = 0;
+    socklen_t size = sizeof type;
+
+    return getsockopt(descriptor, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_STREAM
+           && getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0
+           && listens != 0;
+}
+
+/* The path of a Unix socket, with @ for the byte 0 that begins an abstract name. */
+static char *path_of(const struct socket_address *socket_address) {
+    struct sockaddr_un of = {.sun_family = AF_UNIX};
+    char path[sizeof of.sun_path + 1] = "";
+    size_t size = socket_address->size < sizeof of ? socket_address->size : sizeof of;
+
+    memcpy(&of, &socket_address->address, size);
+    memcpy(path, of.sun_path, size - offsetof(struct sockaddr_un, sun_path));
+    path[0] = path[0] == '\0' ? '@' : path[0];
+    return strdup(path);
+}
+
+static lk_outcome open_inherited(const struct lk_server_options *options, int descriptor,
+                                 struct lk_listen_socket *ret_listen_socket, lk_error *error) {
+    struct socket_address socket_address = {.size = sizeof socket_address.address};
+    int family;
+    char address[LK_ADDRESS_BYTES_MAX];
+
+    if (getsockname(descriptor, (struct sockaddr *)&socket_address.address, &socket_address.size)
+            != 0
+        || !is_listening(descriptor) || fcntl(descriptor, F_SETFD, FD_CLOEXEC) != 0
+        || fcntl(descriptor, F_SETFL, O_NONBLOCK) != 0) {
+        return lk_error_set(error, LK_INVALID,
+                            "descriptor %d, which was passed to the service, is no stream socket "
+                            "that listens (systemd: ListenStream=, Accept=no)",
+                            descriptor);
+    }
+    family = socket_address.address.ss_family;
+    *ret_listen_socket = (struct lk_listen_socket){.socket = descriptor, .is_inherited = true};
+    if (family == AF_UNIX) {
+        ret_listen_socket->path = path_of(&socket_address);
+        return ret_listen_socket->path != NULL ? LK_OK
+                                               : lk_error_set(error, LK_INTERNAL, "no memory");
+    }
+    if (family != AF_INET && family != AF_INET6) {
+        return lk_error_set(error, LK_INVALID, "descriptor %d is of another network", descriptor);
+    }
+    write_address(&socket_address, address);
+    return open_port(options, address, descriptor, ret_listen_socket, error);
+}
+
+/* ---- all of them ----------------------------------------------------------------------------- */
 
 lk_outcome lk_listen_socket_open(const struct lk_server_options *options, const char *address,
                                  struct lk_listen_socket *ret_listen_socket,
                                  char ret_address[LK_ADDRESS_BYTES_MAX], lk_error *error) {
     bool is_unix = strncmp(address, unix_scheme, strlen(unix_scheme)) == 0;
-    lk_outcome outcome = is_unix ? open_unix(address, ret_listen_socket, error)
-                                 : open_port(options, address, ret_listen_socket, error);
+    bool is_inherited = strncmp(address, inherited_scheme, strlen(inherited_scheme)) == 0;
+    int given = is_inherited ? (int)strtol(address + strlen(inherited_scheme), NULL, 10) : -1;
+    lk_outcome outcome = is_unix        ? open_unix(address, ret_listen_socket, error)
+                         : is_inherited ? open_inherited(options, given, ret_listen_socket, error)
+                                        : open_port(options, address, -1, ret_listen_socket, error);
 
-    if (outcome == LK_OK && is_unix) {
-        (void)snprintf(ret_address, LK_ADDRESS_BYTES_MAX, "%s", address);
+    if (outcome == LK_OK && ret_listen_socket->path != NULL) {
+        (void)snprintf(ret_address, LK_ADDRESS_BYTES_MAX, "%s%s", unix_scheme,
+                       ret_listen_socket->path);
     } else if (outcome == LK_OK) {
         struct socket_address socket_address = {.size = sizeof socket_address.address};
         (void)getsockname(ret_listen_socket->socket, (struct sockaddr *)&socket_address.address,
@@ -264,8 +341,12 @@ void lk_listen_socket_name_peer(const struct lk_listen_socket *listen_socket, in
     if (listen_socket->path != NULL) {
         (void)snprintf(ret_address, LK_ADDRESS_BYTES_MAX, "%s%s", unix_scheme, listen_socket->path);
     } else {
-        (void)getpeername(socket, (struct sockaddr *)&socket_address.address, &socket_address.size);
-        write_address(&socket_address, ret_address);
+        if (getpeername(socket, (struct sockaddr *)&socket_address.address, &socket_address.size)
+            == 0) {
+            write_address(&socket_address, ret_address);
+        } else { /* it has reset the connection */
+            (void)snprintf(ret_address, LK_ADDRESS_BYTES_MAX, "gone");
+        }
     }
 }
 
@@ -275,7 +356,9 @@ void lk_listen_socket_close(struct lk_listen_socket *listen_socket) {
         listen_socket->socket = -1;
     }
     if (listen_socket->path != NULL) {
-        (void)unlink(listen_socket->path);
+        if (!listen_socket->is_inherited) {
+            (void)unlink(listen_socket->path);
+        }
         free(listen_socket->path);
         listen_socket->path = NULL;
     }
@@ -287,4 +370,18 @@ int lk_listen_socket_accept(const struct lk_listen_socket *listen_socket, bool *
     *ret_is_exhausted =
         peer < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM);
     return peer;
+}
+
+/* ---- URLs ------------------------------------------------------------------------------------ */
+
+void lk_listen_url_write(const char *address, bool is_http, bool has_tls, char *ret_url,
+                         size_t url_bytes) {
+    bool is_unix = strncmp(address, "unix:", 5) == 0;
+    bool is_encrypted = has_tls && !is_unix;
+    const char *scheme = is_encrypted ? "lks://" : is_unix ? "lk+" : "lk://";
+
+    if (is_http) {
+        scheme = is_encrypted ? "https://" : "http://";
+    }
+    (void)snprintf(ret_url, url_bytes, "%s%s", scheme, address);
 }

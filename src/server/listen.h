@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Addresses to listen on: HOST:PORT, [HOST]:PORT or unix:PATH. An address that other machines can
+ * Addresses to listen on: HOST:PORT, [HOST]:PORT, unix:PATH, or fd:N for a socket that listens
+ * already, inherited from the process that started this one. An address that other machines can
  * reach is refused, unless a password is required, or the configuration explicitly allows it.
  */
 #ifndef LK_SERVER_LISTEN_H
@@ -11,8 +12,9 @@
 enum { LK_ADDRESS_BYTES_MAX = 256 };
 
 struct lk_listen_socket {
-    int socket; /* non-blocking; -1: closed */
-    char *path; /* unix: to be unlinked; owned. NULL: a TCP port */
+    int socket;        /* non-blocking; -1: closed */
+    char *path;        /* unix; owned. NULL: a TCP port */
+    bool is_inherited; /* its path is not unlinked: it belongs to the other process */
 };
 
 /*
@@ -37,5 +39,12 @@ int lk_listen_socket_accept(const struct lk_listen_socket *listen_socket, bool *
 /* The peer's address; for a Unix socket, the path of the socket. */
 void lk_listen_socket_name_peer(const struct lk_listen_socket *listen_socket, int socket,
                                 char ret_address[LK_ADDRESS_BYTES_MAX]);
+
+/*
+ * Writes the URL of a listener's address. A socket in the file system stays plain, also where the
+ * ports have TLS.
+ */
+void lk_listen_url_write(const char *address, bool is_http, bool has_tls, char *ret_url,
+                         size_t url_bytes);
 
 #endif

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The loop: turns, the writer's results, timers and signals; startup and shutdown. */
-#include "server/server.h"
-
+/* The loop: turns, timers and signals; startup and shutdown. */
 #include <event2/event.h>
 #include <inttypes.h>
-#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,44 +11,19 @@
 #include "base/minmax.h"
 #include "base/random.h"
 #include "base/text.h"
+#include "server/copies.h"
 #include "server/defaults.h"
 #include "server/files.h"
 #include "server/listen.h"
-#include "server/log.h"
-#include "server/store/writer.h"
+#include "server/log/log.h"
+#include "server/loop.h"
+#include "server/state.h"
 
-enum { LISTENER_RESP, LISTENER_UNIX, LISTENER_HTTP, LISTENERS_MAX };
-enum { SIGNALS_MAX = 3, TRIM_SECONDS = 30 };
+enum { LISTENER_RESP, LISTENER_UNIX, LISTENER_HTTP };
+enum { TRIM_SECONDS = 30 };
 
-#define LOAD_RETRY_US INT64_C(1000000) /* after a load that failed */
 #define SHUTDOWN_US_MAX                                                                            \
     INT64_C(10000000) /* how long the listeners may take to send the last answers */
-
-struct lk_server {
-    struct lk_server_options options;
-    struct lk_core *core;
-    struct lk_writer *writer; /* NULL: ephemeral */
-    struct event_base *loop;
-    struct event *timer;
-    struct event *written;
-    struct event *alive; /* NULL: no callback is set */
-    struct event *trim;
-    uint64_t clients_peak; /* the most since the trim timer last fired */
-    struct event *signals[SIGNALS_MAX];
-    struct lk_listener *listeners[LISTENERS_MAX];
-    size_t listener_count;
-    struct lk_times times;
-    bool is_turning; /* `times` are those of the current turn */
-    bool has_backpressure;
-    uint64_t buffered; /* bytes, of all connections */
-    bool was_full;     /* since the listeners were last told that there is room */
-    bool is_shutting_down;
-    int64_t shutdown_deadline_us;
-    int64_t load_after_us; /* no load before this time */
-    uint64_t files;        /* how many may be open */
-    bool is_default;       /* the bound of connections is the default */
-    int64_t armed_us;      /* when the timer fires; LK_NEVER: it is not set */
-};
 
 /* The clocks are read when they are first asked for in a turn. */
 struct lk_times lk_server_times(struct lk_server *server) {
@@ -69,6 +41,18 @@ struct event_base *lk_server_loop(const struct lk_server *server) {
 
 struct lk_core *lk_server_core(const struct lk_server *server) {
     return server->core;
+}
+
+struct lk_logins *lk_server_logins(const struct lk_server *server) {
+    return server->login_events.logins;
+}
+
+struct lk_login_events *lk_server_login_events(struct lk_server *server) {
+    return &server->login_events;
+}
+
+struct lk_copies *lk_server_copies(struct lk_server *server) {
+    return &server->copies;
 }
 
 const struct lk_server_options *lk_server_options_of(const struct lk_server *server) {
@@ -90,68 +74,15 @@ uint64_t lk_server_buffered(const struct lk_server *server) {
     return server->buffered;
 }
 
-uint64_t lk_server_count_clients(const struct lk_server *server) {
-    uint64_t count = 0;
-
-    for (size_t i = 0; i < server->listener_count; i++) {
-        count += server->listeners[i]->ops->count_clients(server->listeners[i]);
-    }
-    return count;
+struct lk_monitor *lk_server_monitor(struct lk_server *server) {
+    return &server->monitor;
 }
 
-void lk_server_list_clients(const struct lk_server *server, struct lk_buffer *out) {
-    for (size_t i = 0; i < server->listener_count; i++) {
-        server->listeners[i]->ops->list_clients(server->listeners[i], out);
-    }
+struct lk_listener *lk_server_listener(const struct lk_server *server, size_t index) {
+    return index < server->listener_count ? server->listeners[index] : NULL;
 }
 
 /* ---- turns ----------------------------------------------------------------------------------- */
-
-static void take_result(struct lk_server *server, const struct lk_job_result *result) {
-    struct lk_times times = lk_server_times(server);
-    lk_error error;
-
-    if (result->job == LK_JOB_WRITE && result->outcome == LK_OK) {
-        lk_core_batch_durable(server->core, &times);
-    } else if (result->job == LK_JOB_WRITE) {
-        lk_server_log("a batch was not written", "%s", result->error.text);
-        lk_core_batch_failed(server->core, result->error.text, &times);
-    } else if (result->job == LK_JOB_LOAD) {
-        error = result->error;
-        if (result->outcome != LK_OK
-            || lk_core_restore(server->core, result->snapshot, &server->times, &error) != LK_OK) {
-            lk_server_log("the store could not be loaded", "%s", error.text);
-            server->load_after_us = times.now_us + LOAD_RETRY_US;
-        }
-    }
-}
-
-static void on_written(evutil_socket_t descriptor, short what, void *context) {
-    struct lk_server *server = context;
-    struct lk_job_result result = lk_writer_fetch(server->writer, false);
-
-    (void)descriptor;
-    (void)what;
-    take_result(server, &result);
-}
-
-/* Gives the writer a job, if it is idle. */
-static void start_writer_job(struct lk_server *server) {
-    struct lk_times times = lk_server_times(server);
-    struct lk_model_config config;
-    const struct lk_batch *batch;
-
-    if (server->writer == NULL || lk_writer_is_busy(server->writer)) {
-        return;
-    }
-    batch = lk_core_take_batch(server->core);
-    if (batch != NULL) {
-        lk_writer_write(server->writer, batch);
-    } else if (lk_core_wants_snapshot(server->core) && server->load_after_us <= times.now_us) {
-        config = lk_core_model_config(server->core);
-        lk_writer_load(server->writer, &config, &times);
-    }
-}
 
 static void set_backpressure(struct lk_server *server) {
     bool has_backpressure = lk_core_has_backpressure(server->core);
@@ -213,9 +144,10 @@ static bool shed(struct lk_server *server) {
         if (worst == NULL) {
             return false;
         }
-        lk_server_log("output buffers are full",
-                      "%" PRIu64 " bytes: the connection with the most, %zu, is closed",
-                      server->buffered, most);
+        lk_log(LK_LOG_WARNING, "output buffers are full",
+               "%" PRIu64 " bytes: the connection with the most, %zu, is closed", server->buffered,
+               most);
+        lk_refusal_count(server, LK_REFUSED_UNREAD);
         (void)worst->ops->shed(worst, true);
     }
     if (!server->was_full) {
@@ -228,16 +160,10 @@ static bool shed(struct lk_server *server) {
     return true;
 }
 
-/* Acts on what the turn's events have led to. */
-static void end_turn(struct lk_server *server) {
-    struct lk_times times = lk_server_times(server);
-    uint64_t clients = lk_server_count_clients(server);
+/* What answers have made possible leads to more of them. */
+static void send_answers(struct lk_server *server) {
     bool goes_on = true;
 
-    server->clients_peak = clients > server->clients_peak ? clients : server->clients_peak;
-    if (lk_core_next_due(server->core) <= times.now_us) {
-        lk_core_tick(server->core, &times);
-    }
     while (goes_on) {
         goes_on = false;
         for (size_t i = 0; i < server->listener_count; i++) {
@@ -245,22 +171,90 @@ static void end_turn(struct lk_server *server) {
         }
         goes_on = shed(server) || goes_on;
     }
-    start_writer_job(server);
+}
+
+/*
+ * Acts on what the turn's events have led to. false: the other thread has taken the loop over, and
+ * ends this turn.
+ */
+static bool end_turn(struct lk_server *server) {
+    struct lk_times times = lk_server_times(server);
+
+    lk_trim_note(&server->trim);
+    if (lk_core_next_due(server->core) <= times.now_us) {
+        lk_core_tick(server->core, &times);
+    }
+    send_answers(server);
+    switch (lk_commits_write(server)) {
+    case LK_COMMIT_LOST:
+        return false;
+    case LK_COMMIT_DONE:
+        send_answers(server);
+        break;
+    case LK_COMMIT_NONE:
+        break;
+    }
+    lk_commits_hand_over(server);
     set_backpressure(server);
     arm_timer(server);
     server->is_turning = false;
-}
-
-/* Blocks until a descriptor or a timer is ready, and handles all that are. */
-static bool turn(struct lk_server *server) {
-    if (event_base_loop(server->loop, EVLOOP_ONCE) < 0) {
-        return false;
-    }
-    end_turn(server);
     return true;
 }
 
+/* Whether every answer has been sent, or the time for it is over. */
+static bool is_shut_down(struct lk_server *server) {
+    bool is_quiet = lk_core_is_idle(server->core)
+                    && (server->writer == NULL || !lk_writer_is_busy(server->writer));
+
+    for (size_t i = 0; i < server->listener_count; i++) {
+        is_quiet = is_quiet && server->listeners[i]->ops->is_quiet(server->listeners[i]);
+    }
+    return server->is_shutting_down
+           && (is_quiet || lk_clock_now_us() >= server->shutdown_deadline_us);
+}
+
+/* false: the other thread has taken the loop over. */
+static bool run_loop(struct lk_server *server) {
+    while (end_turn(server)) {
+        if (is_shut_down(server)) {
+            return true;
+        }
+        /* Blocks until a descriptor or a timer is ready, and handles all that are. */
+        if (event_base_loop(server->loop, EVLOOP_ONCE) < 0) {
+            server->has_failed = true;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Stands by and runs the loop by turns, until the loop has ended in either thread. */
+static void stand_by(void *context) {
+    struct lk_server *server = context;
+
+    while (lk_writer_stand_by(server->writer)) {
+        if (run_loop(server)) {
+            lk_writer_end(server->writer);
+            return;
+        }
+    }
+}
+
 /* ---- startup --------------------------------------------------------------------------------- */
+
+void lk_server_change(struct lk_server *server, const struct lk_server_options *options) {
+    struct lk_core_bounds bounds;
+
+    server->options = lk_server_defaults_change(&server->options, options, server->files);
+    server->is_default = options->connections_max == 0;
+    bounds = lk_server_core_bounds(&server->options);
+    lk_core_bound(server->core, &bounds);
+    lk_log_change(&server->options.log);
+    for (size_t i = 0; i < server->listener_count; i++) {
+        server->listeners[i]->ops->take_bounds(server->listeners[i]);
+    }
+    lk_server_defaults_tell(&server->options, server->is_default, server->files);
+}
 
 static void on_signal(evutil_socket_t number, short what, void *context) {
     struct lk_server *server = context;
@@ -268,8 +262,9 @@ static void on_signal(evutil_socket_t number, short what, void *context) {
     (void)what;
     if (number == SIGHUP) {
         if (server->options.reload != NULL) {
-            server->options.reload(server->options.context);
+            server->options.reload(server->options.context, server);
         }
+        lk_login_events_reload(&server->login_events, server);
     } else if (!server->is_shutting_down) {
         struct lk_times times = lk_server_times(server);
 
@@ -305,82 +300,37 @@ static bool make_alive(struct lk_server *server) {
     return server->alive != NULL && event_add(server->alive, &every) == 0;
 }
 
-/*
- * After a peak: returns the memory of many clients' buffers to the system. free() alone does so
- * only at the end of the heap.
- */
-static void on_trim(evutil_socket_t descriptor, short what, void *context) {
-    enum { FLOOD_CLIENTS = 64 };
-    struct lk_server *server = context;
-    uint64_t count = lk_server_count_clients(server);
-
-    (void)descriptor;
-    (void)what;
-    if (server->clients_peak >= count + FLOOD_CLIENTS) {
-        (void)malloc_trim(0);
-    }
-    server->clients_peak = count;
-}
-
-static bool make_trim(struct lk_server *server) {
-    const struct timeval every = {.tv_sec =
-                                      lk_min(TRIM_SECONDS, server->options.request_seconds_max)};
-
-    server->trim = event_new(server->loop, -1, EV_PERSIST, on_trim, server);
-    return server->trim != NULL && event_add(server->trim, &every) == 0;
-}
-
-/*
- * A change list tells the kernel only what is left, at the end of a turn, of what evhttp turns on
- * and off. It does not bear duplicates of descriptors, of which there are none.
- */
-static struct event_base *make_event_base(void) {
-    struct event_config *config = event_config_new();
-    struct event_base *base = NULL;
-
-    if (config != NULL) {
-        (void)event_config_set_flag(config, EVENT_BASE_FLAG_EPOLL_USE_CHANGELIST);
-        base = event_base_new_with_config(config);
-        event_config_free(config);
-    }
-    return base;
-}
-
 static lk_outcome make_loop(struct lk_server *server, lk_error *error) {
-    static const int numbers[SIGNALS_MAX] = {SIGTERM, SIGINT, SIGHUP};
+    static const int numbers[LK_SIGNALS_MAX] = {SIGTERM, SIGINT, SIGHUP};
     bool is_complete;
 
-    server->loop = make_event_base();
+    server->loop = lk_loop_new();
     if (server->loop == NULL) {
         return lk_error_set(error, LK_INTERNAL, "the event loop cannot be made");
     }
     server->timer = event_new(server->loop, -1, 0, on_timer, server);
-    is_complete = server->timer != NULL && make_alive(server) && make_trim(server);
-    for (size_t i = 0; is_complete && i < SIGNALS_MAX; i++) {
+    is_complete = server->timer != NULL && make_alive(server)
+                  && lk_trim_begin(&server->trim, server,
+                                   lk_min(TRIM_SECONDS, server->options.request_seconds_max));
+    for (size_t i = 0; is_complete && i < LK_SIGNALS_MAX; i++) {
         server->signals[i] = evsignal_new(server->loop, numbers[i], on_signal, server);
         is_complete = server->signals[i] != NULL && event_add(server->signals[i], NULL) == 0;
     }
     return is_complete ? LK_OK : lk_error_set(error, LK_INTERNAL, "memory is exhausted");
 }
 
-/* Listeners bound their connections; besides, each listener has a session or two of its own. */
-static uint32_t sessions_max(const struct lk_server_options *options) {
-    int64_t count =
-        (int64_t)LISTENERS_MAX * ((int64_t)options->connections_max + options->strangers_max + 2);
-
-    return (uint32_t)lk_min(count, UINT32_MAX);
-}
-
 static lk_outcome make_core(struct lk_server *server, lk_error *error) {
     char epoch[LK_CORE_EPOCH_BYTES_MAX + 1];
+    const struct lk_core_bounds bounds = lk_server_core_bounds(&server->options);
     const struct lk_core_config config = {
-        .quotas = server->options.quotas,
+        .quotas = bounds.quotas,
         .hash_seed = lk_random_draw(),
         .epoch = epoch,
+        .users = server->options.users,
         .is_ephemeral = server->options.is_ephemeral,
-        .value_bytes_max = server->options.value_bytes_max,
-        .event_bytes_max = server->options.event_bytes_max,
-        .sessions_max = sessions_max(&server->options),
+        .value_bytes_max = bounds.value_bytes_max,
+        .event_bytes_max = bounds.event_bytes_max,
+        .sessions_max = bounds.sessions_max,
     };
 
     (void)snprintf(epoch, sizeof epoch, "%" PRIx64, lk_random_draw());
@@ -390,8 +340,8 @@ static lk_outcome make_core(struct lk_server *server, lk_error *error) {
 
 /* Loads the store, before the first connection is accepted. */
 static lk_outcome load(struct lk_server *server, struct lk_storage *storage, lk_error *error) {
-    const struct lk_model_config config = lk_core_model_config(server->core);
     struct lk_times times = lk_server_times(server);
+    const struct lk_model_config config = lk_core_model_config(server->core, &times);
     struct lk_core_snapshot *snapshot;
     lk_outcome outcome = storage->ops->load(storage, &config, &times, &snapshot, error);
 
@@ -400,11 +350,12 @@ static lk_outcome load(struct lk_server *server, struct lk_storage *storage, lk_
 
 static lk_outcome open_listeners(struct lk_server *server, char addresses[][LK_ADDRESS_BYTES_MAX],
                                  lk_error *error) {
-    const char *const listen[LISTENERS_MAX] = {
+    static const char *const names[LK_LISTENERS_MAX] = {"resp", "unix", "http"};
+    const char *const listen[LK_LISTENERS_MAX] = {
         server->options.resp_listen, server->options.unix_listen, server->options.http_listen};
     lk_outcome outcome = LK_OK;
 
-    for (size_t i = 0; i < LISTENERS_MAX && outcome == LK_OK; i++) {
+    for (size_t i = 0; i < LK_LISTENERS_MAX && outcome == LK_OK; i++) {
         struct lk_listener **listener = &server->listeners[server->listener_count];
         struct lk_listen_socket listen_socket;
 
@@ -419,44 +370,25 @@ static lk_outcome open_listeners(struct lk_server *server, char addresses[][LK_A
                           ? lk_listener_http_open(server, &listen_socket, listener, error)
                           : lk_listener_resp_open(server, &listen_socket, listener, error);
         }
-        server->listener_count += outcome == LK_OK;
+        if (outcome == LK_OK) {
+            server->listeners[server->listener_count++]->name = names[i];
+        }
     }
     return outcome;
 }
 
 /* Records the service's address for programs that open the store directly and are refused. */
-static lk_outcome announce(struct lk_storage *storage, char addresses[][LK_ADDRESS_BYTES_MAX],
-                           lk_error *error) {
-    char url[LK_ADDRESS_BYTES_MAX + sizeof "http://"];
-    struct lk_text text = lk_text_in(url, sizeof url);
+static lk_outcome announce(const struct lk_server *server, struct lk_storage *storage,
+                           char addresses[][LK_ADDRESS_BYTES_MAX], lk_error *error) {
+    char url[LK_ADDRESS_BYTES_MAX + sizeof "https://"];
     const char *address = addresses[LISTENER_HTTP];
-    const char *scheme;
 
     for (size_t i = 0; i < LISTENER_HTTP && address == addresses[LISTENER_HTTP]; i++) {
         address = addresses[i][0] != '\0' ? addresses[i] : address;
     }
-    scheme = address == addresses[LISTENER_HTTP] ? "http://"
-             : strncmp(address, "unix:", 5) == 0 ? "lk+"
-                                                 : "lk://";
-
-    lk_text_add(&text, lk_slice_of(scheme));
-    lk_text_add(&text, lk_slice_of(address));
+    lk_listen_url_write(address, address == addresses[LISTENER_HTTP], server->options.tls != NULL,
+                        url, sizeof url);
     return storage->ops->announce(storage, url, error);
-}
-
-static lk_outcome start_writer(struct lk_server *server, struct lk_storage *storage,
-                               lk_error *error) {
-    lk_outcome outcome = lk_writer_start(storage, &server->writer, error);
-
-    if (outcome != LK_OK) {
-        return outcome;
-    }
-    server->written = event_new(server->loop, lk_writer_descriptor(server->writer),
-                                EV_READ | EV_PERSIST, on_written, server);
-    if (server->written == NULL || event_add(server->written, NULL) != 0) {
-        return lk_error_set(error, LK_INTERNAL, "memory is exhausted");
-    }
-    return LK_OK;
 }
 
 /* Everything up to the first turn. */
@@ -465,15 +397,22 @@ static lk_outcome begin(struct lk_server *server, char addresses[][LK_ADDRESS_BY
     const struct lk_store_sqlite_options store = {
         .directory = server->options.directory,
         .is_relaxed = server->options.is_relaxed,
+        .has_users = server->options.users != NULL,
     };
     struct lk_storage *storage = NULL;
     lk_outcome outcome = make_loop(server, error);
 
     if (outcome == LK_OK) {
+        outcome = lk_login_events_begin(&server->login_events, server, error);
+    }
+    if (outcome == LK_OK) {
         outcome = make_core(server, error);
     }
     if (outcome == LK_OK && !server->options.is_ephemeral) {
         outcome = lk_store_sqlite_open(&store, &storage, error);
+    }
+    if (outcome == LK_OK) {
+        outcome = lk_copies_begin(&server->copies, server, error);
     }
     if (outcome == LK_OK && storage != NULL) {
         outcome = load(server, storage, error);
@@ -486,10 +425,10 @@ static lk_outcome begin(struct lk_server *server, char addresses[][LK_ADDRESS_BY
         lk_server_defaults_tell(&server->options, server->is_default, server->files);
     }
     if (outcome == LK_OK && storage != NULL) {
-        outcome = announce(storage, addresses, error);
+        outcome = announce(server, storage, addresses, error);
     }
     if (outcome == LK_OK && storage != NULL) {
-        return start_writer(server, storage, error);
+        return lk_commits_begin(server, storage, stand_by, error);
     }
     if (storage != NULL) {
         storage->ops->close(storage);
@@ -499,59 +438,25 @@ static lk_outcome begin(struct lk_server *server, char addresses[][LK_ADDRESS_BY
 
 /* ---- shutdown -------------------------------------------------------------------------------- */
 
-/* Whether every answer has been sent, or the time for it is over. */
-static bool is_shut_down(struct lk_server *server) {
-    bool is_quiet = lk_core_is_idle(server->core)
-                    && (server->writer == NULL || !lk_writer_is_busy(server->writer));
-
-    for (size_t i = 0; i < server->listener_count; i++) {
-        is_quiet = is_quiet && server->listeners[i]->ops->is_quiet(server->listeners[i]);
-    }
-    return server->is_shutting_down
-           && (is_quiet || lk_clock_now_us() >= server->shutdown_deadline_us);
-}
-
-/* Also writes what the closing of connections has changed (R18). */
-static void flush(struct lk_server *server) {
-    while (server->writer != NULL) {
-        struct lk_job_result result;
-
-        start_writer_job(server);
-        if (!lk_writer_is_busy(server->writer)) {
-            return;
-        }
-        result = lk_writer_fetch(server->writer, true);
-        if (result.job != LK_JOB_WRITE || result.outcome != LK_OK) {
-            lk_core_snapshot_free(result.snapshot);
-            lk_server_log("the last batch was not written", "%s", result.error.text);
-            return;
-        }
-        lk_core_batch_durable(server->core, &server->times);
-    }
-}
-
-static void free_event(struct event *event) {
-    if (event != NULL) {
-        event_free(event);
-    }
-}
-
 static void end(struct lk_server *server) {
     for (size_t i = 0; i < server->listener_count; i++) {
         server->listeners[i]->ops->close(server->listeners[i]);
     }
-    if (server->core != NULL) {
-        flush(server);
+    if (server->writer != NULL) {
+        lk_writer_end(server->writer);
+        lk_commits_flush(server);
     }
     lk_writer_stop(server->writer);
     lk_core_free(server->core);
-    for (size_t i = 0; i < SIGNALS_MAX; i++) {
-        free_event(server->signals[i]);
+    for (size_t i = 0; i < LK_SIGNALS_MAX; i++) {
+        lk_loop_free_event(server->signals[i]);
     }
-    free_event(server->written);
-    free_event(server->trim);
-    free_event(server->alive);
-    free_event(server->timer);
+    lk_loop_free_event(server->written);
+    lk_login_events_end(&server->login_events);
+    lk_copies_end(&server->copies);
+    lk_trim_end(&server->trim);
+    lk_loop_free_event(server->alive);
+    lk_loop_free_event(server->timer);
     if (server->loop != NULL) {
         event_base_free(server->loop);
     }
@@ -568,7 +473,7 @@ lk_outcome lk_server_run(const struct lk_server_options *options, lk_error *erro
                                .files = files,
                                .is_default = options->connections_max == 0,
                                .armed_us = LK_NEVER};
-    char addresses[LISTENERS_MAX][LK_ADDRESS_BYTES_MAX] = {"", "", ""};
+    char addresses[LK_LISTENERS_MAX][LK_ADDRESS_BYTES_MAX] = {"", "", ""};
     struct sigaction ignore = {.sa_handler = SIG_IGN};
     struct sigaction former[2];
     lk_outcome outcome;
@@ -576,7 +481,8 @@ lk_outcome lk_server_run(const struct lk_server_options *options, lk_error *erro
     (void)sigaction(SIGPIPE, &ignore, &former[0]);
     (void)sigaction(SIGXFSZ, &ignore, &former[1]); /* a write beyond the file size limit (ulimit
                                                     * -f) fails with an error */
-    lk_server_log_begin();
+    lk_log_begin(&options->log);
+    lk_monitor_begin(&server.monitor, lk_clock_wall_us());
     outcome = begin(&server, addresses, error);
     if (outcome == LK_OK) {
         if (options->ready != NULL) {
@@ -584,15 +490,15 @@ lk_outcome lk_server_run(const struct lk_server_options *options, lk_error *erro
                            address_of_listener(addresses, LISTENER_UNIX),
                            address_of_listener(addresses, LISTENER_HTTP));
         }
-        end_turn(&server);
-        while (outcome == LK_OK && !is_shut_down(&server)) {
-            if (!turn(&server)) {
-                outcome = lk_error_set(error, LK_INTERNAL, "the event loop has failed");
-            }
+        if (!run_loop(&server)) {
+            stand_by(&server);
+        }
+        if (server.has_failed) {
+            outcome = lk_error_set(error, LK_INTERNAL, "the event loop has failed");
         }
     }
     end(&server);
-    lk_server_log_end();
+    lk_log_end();
     (void)sigaction(SIGPIPE, &former[0], NULL);
     (void)sigaction(SIGXFSZ, &former[1], NULL);
     return outcome;

@@ -12,9 +12,16 @@
 
 #include "base/buffer.h"
 #include "server/core/core.h"
+#include "server/log/log.h"
 
 struct event_base;
+struct lk_copies; /* server/copies.h */
+struct lk_listener;
+struct lk_login_events; /* server/login_events.h */
+struct lk_logins;       /* server/access/logins.h */
+struct lk_monitor;      /* server/monitor.h */
 struct lk_server;
+struct lk_tls_context; /* tls/tls.h */
 
 struct lk_server_options {
     const char *directory;    /* the folder of the store's file; NULL only with is_ephemeral */
@@ -38,13 +45,21 @@ struct lk_server_options {
     /* Host names that HTTP accepts, NAME or NAME:PORT, besides addresses, localhost and its own. */
     const char *const *hosts;
     size_t host_count;
-    const char *password; /* required first, at either listener; NULL: none */
+    bool has_grab;              /* HTTP serves /grab/ */
+    const char *password;       /* required first, at either listener; NULL: none */
+    struct lk_tls_context *tls; /* of the ports; NULL: they are plain */
+    /* Only these users may call, each by its rules; borrowed, and not with a password. NULL: there
+     * are none. */
+    struct lk_users *users;
+    struct lk_log_options log;
+    int64_t slow_us; /* calls and commits that take as long are logged; 0: none */
     /* Called once the listeners are open, with their addresses (NULL: no such listener). May be
      * NULL. */
     void (*ready)(void *context, const char *resp_address, const char *unix_address,
                   const char *http_address);
-    /* Called by the loop on SIGHUP: may change what `password` points to. NULL: ignored. */
-    void (*reload)(void *context);
+    /* Called by the loop on SIGHUP: may change what `password` points to, the users, reload `tls`,
+     * and call lk_server_change(). NULL: ignored. */
+    void (*reload)(void *context, struct lk_server *server);
     /* Called after SIGTERM or SIGINT. May be NULL. */
     void (*stopping)(void *context);
     /* Called by the loop at this interval, as long as it turns. May be NULL. */
@@ -69,12 +84,28 @@ enum {
  */
 lk_outcome lk_server_run(const struct lk_server_options *options, lk_error *error);
 
+/*
+ * For reload(): takes from these options what can change while the service runs, which is quotas,
+ * the bounds of connections, values, events and buffers, hosts, log and slow_us. Hosts are
+ * borrowed, as at the start.
+ */
+void lk_server_change(struct lk_server *server, const struct lk_server_options *options);
+
 /* ---- for the listeners ----------------------------------------------------------------------- */
 
 /* The same reading throughout a turn. */
 struct lk_times lk_server_times(struct lk_server *server);
 struct event_base *lk_server_loop(const struct lk_server *server);
 struct lk_core *lk_server_core(const struct lk_server *server);
+struct lk_logins *lk_server_logins(const struct lk_server *server); /* NULL: there are no users */
+struct lk_copies *lk_server_copies(struct lk_server *server);
+struct lk_login_events *lk_server_login_events(struct lk_server *server);
+
+/* Whether a client has to authenticate first. */
+static inline bool lk_server_wants_login(const struct lk_server_options *options) {
+    return options->password != NULL || options->users != NULL;
+}
+
 const struct lk_server_options *lk_server_options_of(const struct lk_server *server);
 
 /*
@@ -86,13 +117,20 @@ void lk_server_charge(struct lk_server *server, size_t *charged, size_t bytes);
 bool lk_server_is_full(const struct lk_server *server);
 uint64_t lk_server_buffered(const struct lk_server *server);
 
+/* For monitoring: the program's counters; and its listeners from 0 on, NULL: there are no more. */
+struct lk_monitor *lk_server_monitor(struct lk_server *server);
+struct lk_listener *lk_server_listener(const struct lk_server *server, size_t index);
+
 /* The connections at all listeners. */
 uint64_t lk_server_count_clients(const struct lk_server *server);
-void lk_server_list_clients(const struct lk_server *server, struct lk_buffer *out);
+/* ... those of this user; NULL: all of them. */
+void lk_server_list_clients(const struct lk_server *server, const struct lk_user *user,
+                            struct lk_buffer *out);
 
 /* A listener; embedded in the struct of its protocol. */
 struct lk_listener {
     const struct lk_listener_ops *ops;
+    const char *name; /* for monitoring: resp, unix or http; static */
 };
 
 struct lk_listener_ops {
@@ -114,8 +152,15 @@ struct lk_listener_ops {
     void (*close)(struct lk_listener *listener);
 
     uint64_t (*count_clients)(const struct lk_listener *listener);
-    void (*list_clients)(const struct lk_listener *listener,
-                         struct lk_buffer *out); /* one line per connection */
+    /* One line per connection of this user; NULL: of every connection. */
+    void (*list_clients)(const struct lk_listener *listener, const struct lk_user *user,
+                         struct lk_buffer *out);
+
+    /* The options have other bounds of connections. Open connections stay. */
+    void (*take_bounds)(struct lk_listener *listener);
+
+    /* The users may have changed: ends what is not allowed any more. */
+    void (*check_grants)(struct lk_listener *listener);
 };
 
 /*

@@ -30,10 +30,10 @@ enum { EXACT_BELOW = 1024 };
 static const char begin_counting[] =
     "CREATE TABLE IF NOT EXISTS lk_request_count (requests INTEGER NOT NULL);"
     "DELETE FROM lk_request_count;"
-    "INSERT INTO lk_request_count SELECT count(*) FROM requests;"
-    "CREATE TRIGGER IF NOT EXISTS lk_request_came AFTER INSERT ON requests"
+    "INSERT INTO lk_request_count SELECT count(*) FROM lk_request;"
+    "CREATE TRIGGER IF NOT EXISTS lk_request_came AFTER INSERT ON lk_request"
     " BEGIN UPDATE lk_request_count SET requests = requests + 1; END;"
-    "CREATE TRIGGER IF NOT EXISTS lk_request_went AFTER DELETE ON requests"
+    "CREATE TRIGGER IF NOT EXISTS lk_request_went AFTER DELETE ON lk_request"
     " BEGIN UPDATE lk_request_count SET requests = requests - 1; END;";
 
 static const char end_counting[] = "DROP TRIGGER IF EXISTS lk_request_came;"
@@ -110,8 +110,8 @@ int lk_sql_count_rooted(struct lk_sql *sql, struct lk_slice root, int64_t now_us
     return count(statement, now_us, max, ret_count);
 }
 
-const char lk_sql_make_owner_index[] = "CREATE INDEX IF NOT EXISTS requests_by_owner"
-                                       " ON requests (owner, deadline_us)";
+const char lk_sql_make_owner_index[] = "CREATE INDEX IF NOT EXISTS lk_request_by_owner"
+                                       " ON lk_request (owner, deadline_us)";
 
 /* ---- setting --------------------------------------------------------------------------------- */
 
@@ -128,13 +128,16 @@ int lk_sql_quotas_save(struct lk_sql *sql, const struct lk_quotas *quotas, uint6
     (void)lk_sql_bind_integer(statement, 4, (int64_t)quotas->waiters_per_path_max);
     (void)lk_sql_bind_integer(statement, 5, (int64_t)events_max);
     code = lk_sql_run(statement);
-    if (code == SQLITE_OK) {
-        code = lk_sql_execute(sql, quotas->live_max != 0 ? begin_counting : end_counting);
-    }
+    return code == SQLITE_OK ? lk_sql_quotas_count(sql, quotas) : code;
+}
+
+int lk_sql_quotas_count(struct lk_sql *sql, const struct lk_quotas *quotas) {
+    int code = lk_sql_execute(sql, quotas->live_max != 0 ? begin_counting : end_counting);
+
     if (code != SQLITE_OK) {
         return code;
     }
     return lk_sql_execute(sql, quotas->live_per_owner_max != 0
                                    ? lk_sql_make_owner_index
-                                   : "DROP INDEX IF EXISTS requests_by_owner");
+                                   : "DROP INDEX IF EXISTS lk_request_by_owner");
 }

@@ -24,8 +24,11 @@ int lk_sql_count_owned(struct lk_sql *sql, struct lk_slice owner, int64_t now_us
 int lk_sql_count_rooted(struct lk_sql *sql, struct lk_slice root, int64_t now_us, uint64_t max,
                         uint64_t *ret_count);
 
-/* Sets the bounds, and creates or drops the triggers that count for them. */
+/* Sets the bounds, and creates or drops what they need. */
 int lk_sql_quotas_save(struct lk_sql *sql, const struct lk_quotas *quotas, uint64_t events_max);
+
+/* Creates or drops the triggers and the index that these bounds need. */
+int lk_sql_quotas_count(struct lk_sql *sql, const struct lk_quotas *quotas);
 
 /* Makes the index of requests by owner, which not every store has. */
 extern const char lk_sql_make_owner_index[];

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 
 #include "base/critical.h"
 #include "base/error.h"
@@ -226,6 +227,21 @@ static lk_outcome explain_cannot_open(const struct lk_sql *sql, int system_error
                         system_error != 0 ? strerror(system_error) : "no reason given", sql->path);
 }
 
+static lk_outcome explain_no_write(const struct lk_sql *sql, lk_error *error) {
+    struct statvfs system;
+
+    if (statvfs(sql->path, &system) == 0 && (system.f_flag & ST_RDONLY) != 0) {
+        return lk_error_set(error, LK_DENIED,
+                            "the store's file system can only be read; mount it for writing, or "
+                            "name another store: %s",
+                            sql->path);
+    }
+    return lk_error_set(error, LK_DENIED,
+                        "the store cannot be written by this user; give the right to write its "
+                        "file and its directory: %s",
+                        sql->path);
+}
+
 lk_outcome lk_sql_explain(const struct lk_sql *sql, int code, lk_error *error) {
     int system_error = sql->handle != NULL ? sqlite3_system_errno(sql->handle) : sql->system_error;
 
@@ -246,10 +262,7 @@ lk_outcome lk_sql_explain(const struct lk_sql *sql, int code, lk_error *error) {
     case SQLITE_READONLY:
     case SQLITE_PERM:
     case SQLITE_AUTH:
-        return lk_error_set(error, LK_DENIED,
-                            "the store cannot be written by this user; give the right to write "
-                            "its file and its directory: %s",
-                            sql->path);
+        return explain_no_write(sql, error);
     case SQLITE_CANTOPEN:
         return explain_cannot_open(sql, system_error, error);
     case SQLITE_CORRUPT:

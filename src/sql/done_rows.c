@@ -47,10 +47,10 @@ int lk_sql_done_row_find(struct lk_sql *sql, struct lk_slice queue, struct lk_sl
     return lk_sql_done(statement, code);
 }
 
-int lk_sql_done_rows_each(struct lk_sql *sql, struct lk_slice queue, int64_t after, int max,
-                          lk_sql_visit_done_row *visit, void *context) {
+static int each(struct lk_sql *sql, enum lk_sql_statement which, struct lk_slice queue,
+                int64_t after, int max, lk_sql_visit_row *visit, void *context) {
     sqlite3_stmt *statement;
-    int code = prepare(sql, LK_SQL_DONE_ROWS_FROM, queue, &statement);
+    int code = prepare(sql, which, queue, &statement);
 
     if (code != SQLITE_OK) {
         return code;
@@ -64,6 +64,16 @@ int lk_sql_done_rows_each(struct lk_sql *sql, struct lk_slice queue, int64_t aft
         }
     }
     return lk_sql_done(statement, code);
+}
+
+int lk_sql_done_rows_each(struct lk_sql *sql, struct lk_slice queue, int64_t after, int max,
+                          lk_sql_visit_row *visit, void *context) {
+    return each(sql, LK_SQL_DONE_ROWS_FROM, queue, after, max, visit, context);
+}
+
+int lk_sql_parked_each(struct lk_sql *sql, struct lk_slice queue, int64_t after, int max,
+                       lk_sql_visit_row *visit, void *context) {
+    return each(sql, LK_SQL_PARKED_FROM, queue, after, max, visit, context);
 }
 
 int lk_sql_ready_count(struct lk_sql *sql, struct lk_slice queue, int max, int64_t *ret_count) {

@@ -18,6 +18,8 @@ enum {
     COLUMN_ATTEMPT,
     COLUMN_IS_OF_ITEM,
     COLUMN_IS_DELETION,
+    COLUMN_BROKEN_BY,
+    COLUMN_REASON,
 };
 
 int lk_sql_event_add(struct lk_sql *sql, const struct lk_sql_event *event) {
@@ -39,6 +41,8 @@ int lk_sql_event_add(struct lk_sql *sql, const struct lk_sql_event *event) {
     (void)lk_sql_bind_integer(statement, COLUMN_ATTEMPT + 1, event->attempt);
     (void)lk_sql_bind_integer(statement, COLUMN_IS_OF_ITEM + 1, event->is_of_item);
     (void)lk_sql_bind_integer(statement, COLUMN_IS_DELETION + 1, event->is_deletion);
+    (void)lk_sql_bind_text(statement, COLUMN_BROKEN_BY + 1, event->by);
+    (void)lk_sql_bind_text(statement, COLUMN_REASON + 1, event->reason);
     return lk_sql_run(statement);
 }
 
@@ -61,12 +65,17 @@ static const char *decode(sqlite3_stmt *statement, struct lk_sql_event *event) {
         .attempt = (uint32_t)attempt,
         .is_of_item = sqlite3_column_int(statement, COLUMN_IS_OF_ITEM) != 0,
         .is_deletion = sqlite3_column_int(statement, COLUMN_IS_DELETION) != 0,
+        .by = lk_sql_column_text(statement, COLUMN_BROKEN_BY),
+        .reason = lk_sql_column_text(statement, COLUMN_REASON),
     };
     if (ticket < 0 || token < 0 || attempt < 0 || attempt > UINT32_MAX) {
         return "a number is out of range";
     }
     if (event->owner.size > LK_OWNER_BYTES_MAX || event->note.size > LK_NOTE_BYTES_MAX) {
         return "its owner or note is too long";
+    }
+    if (event->by.size > LK_BREAKER_BYTES_MAX || event->reason.size > LK_REASON_BYTES_MAX) {
+        return "the name or the reason of its break is too long";
     }
     return event->parts.size > LK_SQL_EVENT_PARTS_MAX ? "it has too many parts" : NULL;
 }

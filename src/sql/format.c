@@ -9,6 +9,7 @@
 #include "format_4.sql.h"
 #include "format_5.sql.h"
 #include "format_6.sql.h"
+#include "format_7.sql.h"
 #include "sql/schema.h"
 
 enum {
@@ -21,7 +22,7 @@ static const unsigned char application_id[4] = {'L', 'K', 'p', 'r'};
 
 /* There is no format 0. */
 const char *const lk_sql_format_steps[LK_SQL_FORMAT] = {
-    NULL, format_2_text, format_3_text, format_4_text, format_5_text, format_6_text};
+    NULL, format_2_text, format_3_text, format_4_text, format_5_text, format_6_text, format_7_text};
 
 int lk_sql_identify(struct lk_sql *sql, enum lk_sql_identity *ret_identity) {
     sqlite3_file *file = NULL;
@@ -61,6 +62,42 @@ int lk_sql_identify(struct lk_sql *sql, enum lk_sql_identity *ret_identity) {
         *ret_identity = LK_SQL_IS_STORE;
     }
     return SQLITE_OK;
+}
+
+/* Whether the file has a table or view of that name. */
+static int has(struct lk_sql *sql, const char *name, bool *ret_has) {
+    char query[128];
+    int64_t count = 0;
+    int code;
+
+    (void)sqlite3_snprintf((int)sizeof query, query,
+                           "SELECT count(*) FROM sqlite_schema WHERE name = %Q", name);
+    code = lk_sql_integer(sql, query, &count);
+    *ret_has = count > 0;
+    return code;
+}
+
+int lk_sql_format_read(struct lk_sql *sql, int64_t *ret_format, int64_t *ret_writable_from) {
+    bool is_present = false;
+    bool is_former = false;
+    int code = has(sql, "lk_meta", &is_present);
+
+    *ret_format = *ret_writable_from = 0;
+    if (code == SQLITE_OK && !is_present) {
+        /* A table called meta may be any program's; the view is in all formats. */
+        code = has(sql, "lk_locks", &is_former);
+    }
+    if (code != SQLITE_OK || (!is_present && !is_former)) {
+        return code;
+    }
+    code = lk_sql_integer(
+        sql, is_present ? "SELECT format FROM lk_meta" : "SELECT format FROM meta", ret_format);
+    if (code != SQLITE_OK) {
+        return code;
+    }
+    return lk_sql_integer(
+        sql, is_present ? "SELECT writable_from FROM lk_meta" : "SELECT writable_from FROM meta",
+        ret_writable_from);
 }
 
 int lk_sql_format_each_name(lk_sql_visit_name *visit, void *context) {
@@ -132,10 +169,11 @@ int lk_sql_format_create(struct lk_sql *sql, const char *boot_id) {
     if (code != SQLITE_OK) {
         return code;
     }
-    (void)sqlite3_snprintf((int)sizeof insert, insert,
-                           "INSERT INTO meta (only_row, format, writable_from, boot_id, draw_floor,"
-                           " sweep_root) VALUES (1, %d, %d, %Q, 0, '')",
-                           LK_SQL_FORMAT, LK_SQL_FORMAT_WRITABLE_FROM, boot_id);
+    (void)sqlite3_snprintf(
+        (int)sizeof insert, insert,
+        "INSERT INTO lk_meta (only_row, format, writable_from, boot_id, draw_floor,"
+        " sweep_root) VALUES (1, %d, %d, %Q, 0, '')",
+        LK_SQL_FORMAT, LK_SQL_FORMAT_WRITABLE_FROM, boot_id);
     return lk_sql_execute(sql, insert);
 }
 
@@ -148,6 +186,6 @@ int lk_sql_format_migrate(struct lk_sql *sql, const char *const *steps, int from
             return code;
         }
     }
-    (void)snprintf(update, sizeof update, "UPDATE meta SET format = %d", to);
+    (void)snprintf(update, sizeof update, "UPDATE lk_meta SET format = %d", to);
     return lk_sql_execute(sql, update);
 }

@@ -9,11 +9,8 @@
 #include "sql/database.h"
 
 enum {
-    LK_SQL_FORMAT = 6,               /* this program reads, writes and creates it */
-    LK_SQL_FORMAT_WRITABLE_FROM = 1, /* programs of this format may write what this one creates */
-    LK_SQL_FORMAT_OF_WORK = 2,       /* ... once items exist, or leases that asked for values */
-    LK_SQL_FORMAT_OF_SERVICE = 3,    /* ... once a service has kept it */
-    LK_SQL_FORMAT_OF_EVENTS = 4,     /* ... once events are to be kept at all times */
+    LK_SQL_FORMAT = 7,               /* this program reads, writes and creates it */
+    LK_SQL_FORMAT_WRITABLE_FROM = 7, /* programs of this format may write what this one creates */
     LK_SQL_BOOT_ID_MAX = 64,         /* bytes of a boot's id */
     LK_SQL_NAME_MAX = 64,            /* room for a name of the schema */
 };
@@ -30,6 +27,12 @@ enum lk_sql_identity {
  * one that is not a store.
  */
 int lk_sql_identify(struct lk_sql *sql, enum lk_sql_identity *ret_identity);
+
+/*
+ * The format of the file's tables, and the oldest format whose programs may write them. 0 and 0:
+ * there are none. Inside a transaction.
+ */
+int lk_sql_format_read(struct lk_sql *sql, int64_t *ret_format, int64_t *ret_writable_from);
 
 /* Visits the name of everything that the schema makes. Returns the first code that is not OK. */
 typedef int lk_sql_visit_name(void *context, struct lk_slice name);

@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "sql/requests.h"
 
-/* The columns of LK_SQL_ITEM_LOAD, LK_SQL_ITEMS_READY, LK_SQL_ITEMS_OF and LK_SQL_ITEMS_LOAD. */
+/* The columns of every statement that loads items. */
 enum {
     COLUMN_ID,
     COLUMN_SEQUENCE,
@@ -16,8 +16,11 @@ enum {
     COLUMN_ATTEMPTS,
     COLUMN_WAS_LOST,
     COLUMN_NEEDS,
-    COLUMN_BYTES, /* the last two only */
-    COLUMN_QUEUE, /* the last one only */
+    COLUMN_PRIORITY,
+    COLUMN_LAST_EXIT,
+    COLUMN_LAST_ERROR,
+    COLUMN_BYTES, /* LK_SQL_ITEMS_OF and LK_SQL_ITEMS_LOAD only */
+    COLUMN_QUEUE, /* LK_SQL_ITEMS_LOAD only */
 };
 
 static const char *const state_texts[] = {
@@ -62,6 +65,22 @@ static bool decode_queue(struct lk_slice queue, struct lk_item_record *record) {
            && record->queue.size == queue.size;
 }
 
+static bool decode_failure(sqlite3_stmt *statement, struct lk_sql_item *item) {
+    struct lk_item_failure *failure = &item->record.last_failure;
+    struct lk_slice text = lk_sql_column_bytes(statement, COLUMN_LAST_ERROR);
+
+    failure->has_exit = sqlite3_column_type(statement, COLUMN_LAST_EXIT) != SQLITE_NULL;
+    failure->exit_code = sqlite3_column_int(statement, COLUMN_LAST_EXIT);
+    failure->text = (struct lk_slice){item->failure_text, text.size};
+    if (text.size > sizeof item->failure_text) {
+        return false;
+    }
+    if (text.size > 0) {
+        memcpy(item->failure_text, text.bytes, text.size);
+    }
+    return true;
+}
+
 /* Returns what is wrong with the row, or NULL. */
 static const char *decode_item(sqlite3_stmt *statement, struct lk_slice queue,
                                struct lk_sql_item *item) {
@@ -69,6 +88,7 @@ static const char *decode_item(sqlite3_stmt *statement, struct lk_slice queue,
     struct lk_slice id = lk_sql_column_text(statement, COLUMN_ID);
     struct lk_slice needs = lk_sql_column_text(statement, COLUMN_NEEDS);
     int64_t attempts = sqlite3_column_int64(statement, COLUMN_ATTEMPTS);
+    int64_t priority = sqlite3_column_int64(statement, COLUMN_PRIORITY);
 
     if (!decode_queue(queue, record)) {
         return "its queue is no path";
@@ -84,6 +104,12 @@ static const char *decode_item(sqlite3_stmt *statement, struct lk_slice queue,
     if (attempts < 0 || attempts > UINT32_MAX) {
         return "its attempts are out of range";
     }
+    if (priority < LK_PRIORITY_MIN || priority > LK_PRIORITY_MAX) {
+        return "its priority is out of range";
+    }
+    if (!decode_failure(statement, item)) {
+        return "the text of its failure is too long";
+    }
     if (needs.size > sizeof item->needs_text) {
         return "it needs too much";
     }
@@ -94,6 +120,7 @@ static const char *decode_item(sqlite3_stmt *statement, struct lk_slice queue,
     if (!lk_sql_needs_parse(item->needs, record->needs, &record->need_count)) {
         return "what it needs are no parts";
     }
+    record->priority = (int32_t)priority;
     record->sequence = (uint64_t)sqlite3_column_int64(statement, COLUMN_SEQUENCE);
     record->due_us = sqlite3_column_int64(statement, COLUMN_DUE);
     record->attempts = (uint32_t)attempts;
@@ -174,6 +201,7 @@ int lk_sql_item_add(struct lk_sql *sql, const struct lk_item_record *record, int
         text.size = lk_parts_write(record->needs, record->need_count, needs);
     }
     (void)lk_sql_bind_text(statement, 9, text);
+    (void)lk_sql_bind_integer(statement, 10, record->priority);
     code = lk_sql_run(statement);
     if (code == SQLITE_OK && record->value.size > 0) {
         code = prepare_item(sql, LK_SQL_ITEM_VALUE_ADD, queue_of(record), record->id, &statement);
@@ -187,9 +215,19 @@ int lk_sql_item_add(struct lk_sql *sql, const struct lk_item_record *record, int
 
 int lk_sql_item_save(struct lk_sql *sql, const struct lk_item_record *record, int64_t due_unix_us) {
     sqlite3_stmt *statement;
+    const struct lk_item_failure *failure = &record->last_failure;
     int code = prepare_change(sql, LK_SQL_ITEM_SAVE, record, due_unix_us, &statement);
 
-    return code == SQLITE_OK ? lk_sql_run(statement) : code;
+    if (code != SQLITE_OK) {
+        return code;
+    }
+    if (failure->has_exit) {
+        (void)lk_sql_bind_integer(statement, 8, failure->exit_code);
+    }
+    if (failure->text.size > 0) {
+        (void)lk_sql_bind_bytes(statement, 9, failure->text);
+    }
+    return lk_sql_run(statement);
 }
 
 int lk_sql_item_delete(struct lk_sql *sql, const struct lk_item_record *record) {
@@ -255,7 +293,7 @@ static int walk(struct lk_sql *sql, sqlite3_stmt *statement, struct lk_slice que
     return lk_sql_done(statement, code);
 }
 
-int lk_sql_items_each_ready(struct lk_sql *sql, struct lk_slice queue, uint64_t sequence,
+int lk_sql_items_each_ready(struct lk_sql *sql, struct lk_slice queue, struct lk_sql_place after,
                             struct lk_sql_item *item, lk_sql_visit_item *visit, void *context) {
     sqlite3_stmt *statement;
     int code = lk_sql_statement(sql, LK_SQL_ITEMS_READY, &statement);
@@ -264,7 +302,21 @@ int lk_sql_items_each_ready(struct lk_sql *sql, struct lk_slice queue, uint64_t 
         return code;
     }
     (void)lk_sql_bind_text(statement, 1, queue);
-    (void)lk_sql_bind_integer(statement, 2, (int64_t)sequence);
+    (void)lk_sql_bind_integer(statement, 2, after.priority);
+    (void)lk_sql_bind_integer(statement, 3, (int64_t)after.sequence);
+    return walk(sql, statement, queue, item, visit, context);
+}
+
+int lk_sql_items_each_parked(struct lk_sql *sql, struct lk_slice queue, uint64_t behind,
+                             struct lk_sql_item *item, lk_sql_visit_item *visit, void *context) {
+    sqlite3_stmt *statement;
+    int code = lk_sql_statement(sql, LK_SQL_ITEMS_PARKED, &statement);
+
+    if (code != SQLITE_OK) {
+        return code;
+    }
+    (void)lk_sql_bind_text(statement, 1, queue);
+    (void)lk_sql_bind_integer(statement, 2, behind < INT64_MAX ? (int64_t)behind : INT64_MAX);
     return walk(sql, statement, queue, item, visit, context);
 }
 
@@ -349,13 +401,10 @@ static struct lk_queue_counts decode_counts(sqlite3_stmt *statement) {
     };
 }
 
-int lk_sql_queues_each(struct lk_sql *sql, lk_sql_visit_queue *visit, void *context) {
-    sqlite3_stmt *statement;
-    int code = lk_sql_statement(sql, LK_SQL_QUEUES_LOAD, &statement);
+/* Visits the queues that a bound statement selects. */
+static int walk_queues(sqlite3_stmt *statement, lk_sql_visit_queue *visit, void *context) {
+    int code;
 
-    if (code != SQLITE_OK) {
-        return code;
-    }
     while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
         struct lk_queue_counts counts = decode_counts(statement);
         code = visit(context, lk_sql_column_text(statement, 7), &counts);
@@ -364,6 +413,32 @@ int lk_sql_queues_each(struct lk_sql *sql, lk_sql_visit_queue *visit, void *cont
         }
     }
     return lk_sql_done(statement, code);
+}
+
+int lk_sql_queues_each(struct lk_sql *sql, lk_sql_visit_queue *visit, void *context) {
+    sqlite3_stmt *statement;
+    int code = lk_sql_statement(sql, LK_SQL_QUEUES_LOAD, &statement);
+
+    return code == SQLITE_OK ? walk_queues(statement, visit, context) : code;
+}
+
+int lk_sql_queues_each_from(struct lk_sql *sql, struct lk_slice prefix, struct lk_slice behind,
+                            lk_sql_visit_queue *visit, void *context) {
+    /* No path has such a byte, which is greater than any. */
+    struct lk_sql_range range = {.size = 1, .low = "", .high = "\xff"};
+    sqlite3_stmt *statement;
+    int code = lk_sql_statement(sql, LK_SQL_QUEUES_FROM, &statement);
+
+    if (code != SQLITE_OK) {
+        return code;
+    }
+    if (prefix.size > 0) {
+        lk_sql_range_below(prefix, &range);
+    }
+    (void)lk_sql_bind_text(statement, 1, prefix);
+    lk_sql_bind_range(statement, 2, &range);
+    (void)lk_sql_bind_text(statement, 4, behind);
+    return walk_queues(statement, visit, context);
 }
 
 int lk_sql_queue_load(struct lk_sql *sql, struct lk_slice queue,

@@ -21,6 +21,7 @@ struct lk_sql_item {
     struct lk_slice needs;        /* as text: the same text, the same needs */
     char id[LK_SEGMENT_BYTES_MAX];
     char needs_text[LK_SQL_NEEDS_TEXT_MAX];
+    char failure_text[LK_FAILURE_BYTES_MAX];
 };
 
 /* Parses the text of an item's needs, which is borrowed. false: it does not contain parts. */
@@ -36,7 +37,7 @@ int lk_sql_item_load(struct lk_sql *sql, struct lk_slice queue, struct lk_slice 
 /* Adds an item with its value. `due_unix_us` is its due_us by the wall clock. */
 int lk_sql_item_add(struct lk_sql *sql, const struct lk_item_record *record, int64_t due_unix_us);
 
-/* Saves what can change: state, due, attempts, was_lost. */
+/* Saves what can change: state, due, attempts, was_lost, last_failure. */
 int lk_sql_item_save(struct lk_sql *sql, const struct lk_item_record *record, int64_t due_unix_us);
 int lk_sql_item_delete(struct lk_sql *sql, const struct lk_item_record *record);
 
@@ -52,12 +53,20 @@ int lk_sql_item_value_load(struct lk_sql *sql, struct lk_slice queue, struct lk_
 /* Called for an item; SQLITE_DONE ends the walk, and so does an error, which is its result. */
 typedef int lk_sql_visit_item(void *context, const struct lk_sql_item *item);
 
-/*
- * The ready items with sequences greater than `sequence`, in order, without values. `item` is the
- * buffer.
- */
-int lk_sql_items_each_ready(struct lk_sql *sql, struct lk_slice queue, uint64_t sequence,
+/* The position of a ready item in its queue: the greatest priority first, then the oldest. */
+struct lk_sql_place {
+    int64_t priority;
+    uint64_t sequence;
+};
+#define LK_SQL_PLACE_BEFORE_ALL ((struct lk_sql_place){.priority = INT64_MAX})
+
+/* The ready items after a place, in order, without values. `item` is the buffer. */
+int lk_sql_items_each_ready(struct lk_sql *sql, struct lk_slice queue, struct lk_sql_place after,
                             struct lk_sql_item *item, lk_sql_visit_item *visit, void *context);
+
+/* The parked items with greater sequences than `behind`, the oldest first, without values. */
+int lk_sql_items_each_parked(struct lk_sql *sql, struct lk_slice queue, uint64_t behind,
+                             struct lk_sql_item *item, lk_sql_visit_item *visit, void *context);
 
 /* All items of a queue, in no particular order, with their values. */
 int lk_sql_items_each(struct lk_sql *sql, struct lk_slice queue, struct lk_sql_item *item,
@@ -87,6 +96,13 @@ int lk_sql_queue_delete(struct lk_sql *sql, struct lk_slice queue);
 typedef int lk_sql_visit_queue(void *context, struct lk_slice queue,
                                const struct lk_queue_counts *counts);
 int lk_sql_queues_each(struct lk_sql *sql, lk_sql_visit_queue *visit, void *context);
+
+/*
+ * The queues at or below `prefix` (empty: all) whose paths are greater than `behind`, by path.
+ * SQLITE_DONE of the visit ends the walk, too.
+ */
+int lk_sql_queues_each_from(struct lk_sql *sql, struct lk_slice prefix, struct lk_slice behind,
+                            lk_sql_visit_queue *visit, void *context);
 
 /* Counts the rows into the four counts of states. Items that are due count as ready. */
 int lk_sql_queue_count(struct lk_sql *sql, struct lk_slice queue, int64_t now_us,

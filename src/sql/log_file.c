@@ -79,7 +79,7 @@ static int write_log(sqlite3_file *file, const void *bytes, int size, sqlite3_in
     return log->log.real->pMethods->xWrite(log->log.real, bytes, size, offset);
 }
 
-/* The last to close the file empties the log, and nobody else has it open. */
+/* The last to close the file empties the log, and no other process has it open. */
 static int truncate_log(sqlite3_file *file, sqlite3_int64 size) {
     struct log_file *log = log_of(file);
     int code;

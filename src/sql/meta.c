@@ -34,16 +34,16 @@ static int decode_meta(struct lk_sql *sql, sqlite3_stmt *statement, struct lk_sq
     struct lk_slice served = lk_sql_column_text(statement, 9);
 
     if (boot_id.size > LK_SQL_BOOT_ID_MAX) {
-        return complain(sql, "boot_id in table meta is too long");
+        return complain(sql, "boot_id in lk_meta is too long");
     }
     if (sweep_root.size > LK_SEGMENT_BYTES_MAX) {
-        return complain(sql, "sweep_root in table meta is too long");
+        return complain(sql, "sweep_root in lk_meta is too long");
     }
     if (served.size > LK_SQL_SERVED_MAX) {
-        return complain(sql, "served in table meta is too long");
+        return complain(sql, "served in lk_meta is too long");
     }
     if (!draw_column(statement, 3, &meta->draw_floor)) {
-        return complain(sql, "draw_floor in table meta is out of range");
+        return complain(sql, "draw_floor in lk_meta is out of range");
     }
     meta->format = sqlite3_column_int64(statement, 0);
     meta->writable_from = sqlite3_column_int64(statement, 1);
@@ -100,17 +100,6 @@ int lk_sql_meta_set_served(struct lk_sql *sql, const char *address) {
     return set_text(sql, LK_SQL_META_SET_SERVED, address);
 }
 
-int lk_sql_meta_raise_writable(struct lk_sql *sql, int format) {
-    sqlite3_stmt *statement;
-    int code = lk_sql_statement(sql, LK_SQL_META_RAISE_WRITABLE, &statement);
-
-    if (code != SQLITE_OK) {
-        return code;
-    }
-    (void)lk_sql_bind_integer(statement, 1, format);
-    return lk_sql_run(statement);
-}
-
 /* ---- R4 -------------------------------------------------------------------------------------- */
 
 int lk_sql_root_load(struct lk_sql *sql, struct lk_slice root, uint64_t *ret_last_draw) {
@@ -124,7 +113,7 @@ int lk_sql_root_load(struct lk_sql *sql, struct lk_slice root, uint64_t *ret_las
     (void)lk_sql_bind_text(statement, 1, root);
     code = sqlite3_step(statement);
     if (code == SQLITE_ROW && !draw_column(statement, 0, &last_draw)) {
-        code = complain(sql, "a last_draw in table roots is out of range");
+        code = complain(sql, "a last_draw in lk_root is out of range");
     }
     code = lk_sql_done(statement, code);
     if (code == SQLITE_OK) {
@@ -182,7 +171,7 @@ int lk_sql_roots_greatest(struct lk_sql *sql, const struct lk_sql_meta *meta, ui
     }
     code = sqlite3_step(statement);
     if (code == SQLITE_ROW && !draw_column(statement, 0, &draw)) {
-        code = complain(sql, "a last_draw in table roots is out of range");
+        code = complain(sql, "a last_draw in lk_root is out of range");
     }
     code = lk_sql_done(statement, code);
     if (code == SQLITE_OK) {
@@ -211,11 +200,11 @@ int lk_sql_roots_sweep(struct lk_sql *sql, const struct lk_sql_meta *meta, uint6
         struct lk_slice root = lk_sql_column_text(statement, 0);
         uint64_t last_draw = 0;
         if (root.size > sizeof last) {
-            code = complain(sql, "a root in table roots is too long");
+            code = complain(sql, "a root in lk_root is too long");
             break;
         }
         if (!draw_column(statement, 1, &last_draw)) {
-            code = complain(sql, "a last_draw in table roots is out of range");
+            code = complain(sql, "a last_draw in lk_root is out of range");
             break;
         }
         memcpy(last, root.bytes != NULL ? root.bytes : "", root.size);
@@ -302,7 +291,7 @@ int lk_sql_ended_each(struct lk_sql *sql, lk_sql_visit_ended *visit, void *conte
         };
         code = parse_paths(lk_sql_column_text(statement, 2), parts, &target.part_count)
                    ? visit(context, &target, sqlite3_column_int64(statement, 3))
-                   : complain(sql, "the paths of a row in table ended are none");
+                   : complain(sql, "the paths of a row in lk_ended are none");
         if (code != SQLITE_OK) {
             break;
         }

@@ -32,9 +32,6 @@ int lk_sql_meta_set_boot(struct lk_sql *sql, const char *boot_id);
 
 int lk_sql_meta_set_served(struct lk_sql *sql, const char *address);
 
-/* Rejects writes by programs that know only formats older than this one from now on. */
-int lk_sql_meta_raise_writable(struct lk_sql *sql, int format);
-
 /* ---- R4 -------------------------------------------------------------------------------------- */
 
 /* 0: the root is not known. */

@@ -29,11 +29,14 @@ static struct lk_row row_of_value(const struct lk_model *model, const struct lk_
 
 static struct lk_row row_of_item(const struct lk_model *model, const struct lk_change *change,
                                  const struct lk_times *times, struct lk_item_record *room) {
-    struct lk_row row = {.kind = change->kind == LK_CHANGE_ITEM_PUSHED ? LK_ROW_ITEM_NEW
-                                 : change->kind == LK_CHANGE_ITEM_DONE ? LK_ROW_ITEM_GONE
-                                                                       : LK_ROW_ITEM};
+    struct lk_row row = {.kind = LK_ROW_ITEM};
 
     lk_model_item_record(model, change->item, room);
+    if (change->kind == LK_CHANGE_ITEM_PUSHED) {
+        row.kind = LK_ROW_ITEM_NEW;
+    } else if (room->state == LK_ITEM_GONE) { /* by this change, or by a later one of the step */
+        row.kind = LK_ROW_ITEM_GONE;
+    }
     if (row.kind != LK_ROW_ITEM_NEW) { /* they never change, and are not copied again */
         room->value = (struct lk_slice){NULL, 0};
         room->need_count = 0;
@@ -84,18 +87,6 @@ static int write_request(struct lk_sql *sql, const struct lk_row *row) {
     return code == SQLITE_OK && row->request.has_parts ? lk_sql_parts_save(sql, record) : code;
 }
 
-/*
- * Events that are to be kept at all times are a promise that programs of former formats would
- * break: they must not write any more.
- */
-static int write_limits(struct lk_sql *sql, const struct lk_row *row) {
-    int code = row->limits.events_max > 0 ? lk_sql_meta_raise_writable(sql, LK_SQL_FORMAT_OF_EVENTS)
-                                          : SQLITE_OK;
-
-    return code == SQLITE_OK ? lk_sql_quotas_save(sql, &row->limits.quotas, row->limits.events_max)
-                             : code;
-}
-
 int lk_sql_row_write(struct lk_sql *sql, const struct lk_row *row) {
     switch (row->kind) {
     case LK_ROW_REQUEST:
@@ -125,10 +116,10 @@ int lk_sql_row_write(struct lk_sql *sql, const struct lk_row *row) {
     case LK_ROW_EVENT:
         return lk_sql_event_add(sql, &row->event);
     case LK_ROW_LIMITS:
-        return write_limits(sql, row);
+        return lk_sql_quotas_save(sql, &row->limits.quotas, row->limits.events_max);
     case LK_ROW_PROBE:
         break;
     }
     /* SQLite does not write a page whose bytes do not change. */
-    return lk_sql_execute(sql, "UPDATE meta SET draw_floor = draw_floor + 1");
+    return lk_sql_execute(sql, "UPDATE lk_meta SET draw_floor = draw_floor + 1");
 }

@@ -30,6 +30,8 @@ struct lk_sql_event {
     uint32_t attempt;
     bool is_of_item;
     bool is_deletion;
+    struct lk_slice by; /* of a break; else empty */
+    struct lk_slice reason;
 };
 
 enum lk_row_kind {
@@ -39,7 +41,7 @@ enum lk_row_kind {
     LK_ROW_VALUE_DOUBT,  /* .value.path */
     LK_ROW_VALUE_GONE,   /* .value.path */
     LK_ROW_ITEM_NEW,     /* .item, with its value and needs */
-    LK_ROW_ITEM,         /* .item: state, due_us, attempts, was_lost */
+    LK_ROW_ITEM,         /* .item: state, due_us, attempts, was_lost, last_failure */
     LK_ROW_ITEM_GONE,    /* .item: queue and id */
     LK_ROW_QUEUE,        /* .queue */
     LK_ROW_QUEUE_GONE,   /* .queue.path */
@@ -61,6 +63,7 @@ struct lk_row {
             int64_t expires_unix_us; /* its deadline by the wall clock */
             bool has_parts;          /* the parts may have changed: write them, too */
             bool bound;              /* R18 */
+            struct lk_slice user;    /* of a service, that it belongs to; empty: none */
         } request;
         uint64_t gone;
         struct {

@@ -1,7 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The tables of a Lockkeeper store in SQLite, format 6. (format_N.sql leads from N - 1 to N.)
+-- The tables of a Lockkeeper store in SQLite, format 7. (format_N.sql leads from N - 1 to N.)
 --
 -- People can read it too:  sqlite3 FILE 'SELECT * FROM lk_locks'  (lk_items, lk_events)
+-- All names begin with lk_, so that the store can be in a database with tables of its owner's
+-- (`?share=yes`). A table has the name of one row, a view for people that of several.
 -- Written by liblockkeeper only: every row is the outcome of a rule (docs/rules.md), and a hand
 -- that changes one breaks what an owner was promised.
 --
@@ -13,7 +15,7 @@
 PRAGMA application_id = 1280012402;
 
 -- One row about the store itself.
-CREATE TABLE meta (
+CREATE TABLE lk_meta (
     only_row       INTEGER PRIMARY KEY CHECK (only_row = 1),
     format         INTEGER NOT NULL, -- of these tables
     writable_from  INTEGER NOT NULL, -- the oldest format whose programs may still write here
@@ -31,7 +33,7 @@ CREATE TABLE meta (
 );
 
 -- Every live request: leases and waiting requests.
-CREATE TABLE requests (
+CREATE TABLE lk_request (
     id              INTEGER PRIMARY KEY,
     owner           TEXT    NOT NULL,
     note            TEXT    NOT NULL,
@@ -45,19 +47,19 @@ CREATE TABLE requests (
     ttl_ms          INTEGER NOT NULL,
     deadline_us     INTEGER NOT NULL,
     expires_unix_us INTEGER NOT NULL, -- the deadline, as the wall clock was when it was set
-    wants_value     INTEGER NOT NULL DEFAULT 0, -- R15: the value is in doubt when it perishes
+    wants_value     INTEGER NOT NULL DEFAULT 0, -- R15: its values are in doubt when it perishes
     is_claim        INTEGER NOT NULL DEFAULT 0, -- R16: of the item at its first path
     ask_number      INTEGER NOT NULL DEFAULT 0, -- R3, of a claim; 0: none
     max_attempts    INTEGER NOT NULL DEFAULT 0, -- R16, of a claim; 0: no maximum
     bound           INTEGER NOT NULL DEFAULT 0  -- R18: it ends with a connection to the service
 );
-CREATE INDEX requests_by_deadline ON requests (deadline_us);
-CREATE INDEX requests_waiting_by_owner ON requests (owner) WHERE state = 'waiting';
-CREATE INDEX requests_claims_by_ask ON requests (owner, ask_number) WHERE ask_number <> 0;
+CREATE INDEX lk_request_by_deadline ON lk_request (deadline_us);
+CREATE INDEX lk_request_waiting_by_owner ON lk_request (owner) WHERE state = 'waiting';
+CREATE INDEX lk_request_claims_by_ask ON lk_request (owner, ask_number) WHERE ask_number <> 0;
 
 -- The paths of each request, in the order in which they were asked for.
-CREATE TABLE parts (
-    request    INTEGER NOT NULL REFERENCES requests (id),
+CREATE TABLE lk_part (
+    request    INTEGER NOT NULL REFERENCES lk_request (id),
     position   INTEGER NOT NULL,
     path       TEXT    NOT NULL,
     mode       TEXT    NOT NULL CHECK (mode IN ('exclusive', 'shared')),
@@ -66,32 +68,32 @@ CREATE TABLE parts (
     turn       INTEGER NOT NULL DEFAULT 0, -- R7: the ticket of a waiting request; 0: it is held
     PRIMARY KEY (request, position)
 ) WITHOUT ROWID;
-CREATE INDEX parts_by_path ON parts (path, turn);
-CREATE INDEX parts_waiting ON parts (path, turn) WHERE turn <> 0;
+CREATE INDEX lk_part_by_path ON lk_part (path, turn);
+CREATE INDEX lk_part_waiting ON lk_part (path, turn) WHERE turn <> 0;
 
 -- The turns follow the requests, whatever program writes them.
-CREATE TRIGGER parts_came AFTER INSERT ON parts
-WHEN EXISTS (SELECT 1 FROM requests WHERE id = NEW.request AND state = 'waiting')
+CREATE TRIGGER lk_part_came AFTER INSERT ON lk_part
+WHEN EXISTS (SELECT 1 FROM lk_request WHERE id = NEW.request AND state = 'waiting')
 BEGIN
-    UPDATE parts SET turn = (SELECT ticket FROM requests WHERE id = NEW.request)
+    UPDATE lk_part SET turn = (SELECT ticket FROM lk_request WHERE id = NEW.request)
     WHERE request = NEW.request AND position = NEW.position;
 END;
-CREATE TRIGGER requests_turned AFTER UPDATE OF state, ticket ON requests
+CREATE TRIGGER lk_request_turned AFTER UPDATE OF state, ticket ON lk_request
 WHEN NEW.state <> OLD.state OR NEW.ticket <> OLD.ticket
 BEGIN
-    UPDATE parts SET turn = CASE NEW.state WHEN 'waiting' THEN NEW.ticket ELSE 0 END
+    UPDATE lk_part SET turn = CASE NEW.state WHEN 'waiting' THEN NEW.ticket ELSE 0 END
     WHERE request = NEW.id;
 END;
 
 -- R15: the value kept at a path.
-CREATE TABLE path_values (
+CREATE TABLE lk_value (
     path     TEXT    PRIMARY KEY,
     in_doubt INTEGER NOT NULL, -- its last holder perished; what it describes may be half done
     bytes    BLOB    NOT NULL
 );
 
 -- R16: the queues that have had items, and the counters of each.
-CREATE TABLE queues (
+CREATE TABLE lk_queue (
     path       TEXT PRIMARY KEY,
     pushed     INTEGER NOT NULL,
     duplicates INTEGER NOT NULL, -- pushes of items that existed
@@ -103,7 +105,7 @@ CREATE TABLE queues (
 ) WITHOUT ROWID;
 
 -- R16: work. A claimed item has a request at queue/id.
-CREATE TABLE items (
+CREATE TABLE lk_item (
     number      INTEGER PRIMARY KEY,
     queue       TEXT    NOT NULL,
     id          TEXT    NOT NULL,
@@ -114,19 +116,23 @@ CREATE TABLE items (
     attempts    INTEGER NOT NULL, -- claims so far
     was_lost    INTEGER NOT NULL, -- the last claim perished: the next one is a steal
     needs       TEXT    NOT NULL, -- parts that a claim takes along (R2), with a space between
+    priority    INTEGER NOT NULL DEFAULT 0, -- the greatest is claimed first
+    last_exit   INTEGER, -- of the last retry that told one: the exit code
+    last_error  BLOB,    -- ... and its error text
     UNIQUE (queue, id)
 );
-CREATE INDEX items_by_state ON items (queue, state, sequence);
-CREATE INDEX items_by_due ON items (queue, due_us) WHERE state = 'delayed';
+CREATE INDEX lk_item_by_state ON lk_item (queue, state, priority DESC, sequence);
+CREATE INDEX lk_item_by_due ON lk_item (queue, due_us) WHERE state = 'delayed';
+CREATE INDEX lk_item_parked ON lk_item (queue, sequence) WHERE state = 'parked';
 
 -- The items' values, where they have one; apart, so that a claim does not rewrite them.
-CREATE TABLE item_values (
-    item  INTEGER PRIMARY KEY REFERENCES items (number),
+CREATE TABLE lk_item_value (
+    item  INTEGER PRIMARY KEY REFERENCES lk_item (number),
     bytes BLOB    NOT NULL
 );
 
 -- R17: rows of a table that are done and still fit its query: they are not announced again.
-CREATE TABLE done_rows (
+CREATE TABLE lk_done_row (
     number INTEGER PRIMARY KEY,
     queue  TEXT NOT NULL,
     id     TEXT NOT NULL, -- as in paths
@@ -134,13 +140,13 @@ CREATE TABLE done_rows (
 );
 
 -- R4: the last ticket or token drawn in each root.
-CREATE TABLE roots (
+CREATE TABLE lk_root (
     root      TEXT PRIMARY KEY,
     last_draw INTEGER NOT NULL
 ) WITHOUT ROWID;
 
 -- R3: tokens that a release has ended, for a caller that lost the answer; kept five minutes.
-CREATE TABLE ended (
+CREATE TABLE lk_ended (
     token    INTEGER NOT NULL,
     owner    TEXT    NOT NULL,
     paths    TEXT    NOT NULL, -- in byte order, with a space between
@@ -149,7 +155,7 @@ CREATE TABLE ended (
 ) WITHOUT ROWID;
 
 -- R12: what administrators have broken, and why.
-CREATE TABLE audit (
+CREATE TABLE lk_audit (
     id         INTEGER PRIMARY KEY,
     at_unix_us INTEGER NOT NULL,
     broken_by  TEXT    NOT NULL,
@@ -163,7 +169,7 @@ CREATE TABLE audit (
 );
 
 -- R21: the latest events, kept while the store is watched or up to events_max.
-CREATE TABLE events (
+CREATE TABLE lk_event (
     sequence    INTEGER PRIMARY KEY,
     at_unix_us  INTEGER NOT NULL,
     event       TEXT    NOT NULL,
@@ -175,48 +181,55 @@ CREATE TABLE events (
     token       INTEGER NOT NULL,
     attempt     INTEGER NOT NULL, -- of an item
     is_of_item  INTEGER NOT NULL, -- the first path is QUEUE/ID
-    is_deletion INTEGER NOT NULL  -- the value is gone
+    is_deletion INTEGER NOT NULL, -- the value is gone
+    broken_by   TEXT    NOT NULL DEFAULT '', -- R12: of a break: by whom, and why; else empty
+    reason      TEXT    NOT NULL DEFAULT ''
 );
 
 -- Holders and waiters, since when and for how long. Times are UTC. A row past its deadline is shown
 -- as expired until a later transaction removes it; it excludes no other request.
 CREATE VIEW lk_locks AS
-SELECT parts.path,
-       CASE WHEN requests.expires_unix_us
+SELECT part.path,
+       CASE WHEN request.expires_unix_us
                  <= (julianday('now') - julianday('1970-01-01')) * 86400e6 THEN 'expired'
-            WHEN requests.revoked THEN 'revoked'
-            ELSE requests.state END AS state,
-       parts.mode,
-       nullif(parts.unit_limit, 0) AS unit_limit,
-       nullif(parts.units, 0) AS units,
-       requests.owner,
-       requests.note,
-       strftime('%Y-%m-%d %H:%M:%f', requests.ticket / 1e6, 'unixepoch') AS since,
-       strftime('%Y-%m-%d %H:%M:%f', requests.expires_unix_us / 1e6, 'unixepoch') AS expires,
-       requests.ticket,
-       nullif(requests.token, 0) AS token,
-       requests.id AS request
-FROM parts
-JOIN requests ON requests.id = parts.request
-ORDER BY parts.path, requests.state, requests.ticket;
+            WHEN request.revoked THEN 'revoked'
+            ELSE request.state END AS state,
+       part.mode,
+       nullif(part.unit_limit, 0) AS unit_limit,
+       nullif(part.units, 0) AS units,
+       request.owner,
+       request.note,
+       strftime('%Y-%m-%d %H:%M:%f', request.ticket / 1e6, 'unixepoch') AS since,
+       strftime('%Y-%m-%d %H:%M:%f', request.expires_unix_us / 1e6, 'unixepoch') AS expires,
+       request.ticket,
+       nullif(request.token, 0) AS token,
+       request.id AS request
+FROM lk_part AS part
+JOIN lk_request AS request ON request.id = part.request
+ORDER BY part.path, request.state, request.ticket;
 
 -- The items, in the order of arrival. Times are UTC.
 CREATE VIEW lk_items AS
-SELECT items.queue,
-       items.id,
-       CASE WHEN items.state = 'delayed'
-                 AND items.due_unix_us <= (julianday('now') - julianday('1970-01-01')) * 86400e6
-            THEN 'ready' ELSE items.state END AS state,
-       items.attempts,
-       (SELECT requests.owner FROM parts JOIN requests ON requests.id = parts.request
-        WHERE parts.path = items.queue || '/' || items.id AND requests.is_claim) AS claimed_by,
-       strftime('%Y-%m-%d %H:%M:%f', items.sequence / 1e6, 'unixepoch') AS since,
-       strftime('%Y-%m-%d %H:%M:%f', nullif(items.due_unix_us, 0) / 1e6, 'unixepoch') AS due,
-       items.needs,
-       item_values.bytes AS value
-FROM items
-LEFT JOIN item_values ON item_values.item = items.number
-ORDER BY items.queue, items.sequence;
+SELECT item.queue,
+       item.id,
+       CASE WHEN item.state = 'delayed'
+                 AND item.due_unix_us <= (julianday('now') - julianday('1970-01-01')) * 86400e6
+            THEN 'ready' ELSE item.state END AS state,
+       item.priority,
+       item.attempts,
+       (SELECT request.owner
+        FROM lk_part AS part
+        JOIN lk_request AS request ON request.id = part.request
+        WHERE part.path = item.queue || '/' || item.id AND request.is_claim) AS claimed_by,
+       strftime('%Y-%m-%d %H:%M:%f', item.sequence / 1e6, 'unixepoch') AS since,
+       strftime('%Y-%m-%d %H:%M:%f', nullif(item.due_unix_us, 0) / 1e6, 'unixepoch') AS due,
+       item.needs,
+       item.last_exit,
+       CAST(item.last_error AS TEXT) AS last_error,
+       value.bytes AS value
+FROM lk_item AS item
+LEFT JOIN lk_item_value AS value ON value.item = item.number
+ORDER BY item.queue, item.sequence;
 
 -- The events, for people. Times are UTC.
 CREATE VIEW lk_events AS
@@ -229,6 +242,8 @@ SELECT sequence,
        nullif(note, '') AS note,
        nullif(ticket, 0) AS ticket,
        nullif(token, 0) AS token,
-       nullif(attempt, 0) AS attempt
-FROM events
+       nullif(attempt, 0) AS attempt,
+       nullif(broken_by, '') AS broken_by,
+       nullif(reason, '') AS reason
+FROM lk_event
 ORDER BY sequence;

@@ -18,6 +18,12 @@ sys.path.insert(0, str(ROOT / "bench"))
 import report  # noqa: E402  (it is in bench/)
 
 
+def last_words(lines):
+    """What each program that failed said last: a summary of many tests shows but these lines."""
+    return [f"# {lines[at]}" for number, line in enumerate(lines) if "] FAILED (" in line
+            for at in range(max(0, number - 3), number + 1)]
+
+
 def main(run, words):
     work = pathlib.Path(tempfile.mkdtemp(prefix="lk-test-bench-"))
     os.chmod(work, 0o755)  # the servers' users get there
@@ -29,7 +35,8 @@ def main(run, words):
             [run, "--results", work / "results", "--page", page, *words], check=False, text=True,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             env=dict(os.environ, LK_BENCH="smoke", TMPDIR=str(work)))
-        for line in done.stdout.splitlines():
+        lines = done.stdout.splitlines()
+        for line in lines:
             print(f"# {line}")
         cases.append((done.returncode == 0, f"the benchmarks of {engine} run to their end"))
         try:
@@ -60,6 +67,8 @@ def main(run, words):
         shutil.rmtree(work, ignore_errors=True)
     for number, (is_good, title) in enumerate(cases, start=1):
         print(f"{'ok' if is_good else 'not ok'} {number} - {title}")
+        if number == 1:
+            print("\n".join(last_words(lines)) or "# each program ended well")
     print(f"1..{len(cases)}")
     return 0 if all(is_good for is_good, _ in cases) else 1
 

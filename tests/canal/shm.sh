@@ -9,7 +9,7 @@ lk=$1
 name=test.shm.$$
 LK_STORE=shm:$name
 export LK_STORE
-trap 'rm -rf "$work" "/dev/shm/canal.$name"' EXIT
+trap 'rm -rf "$work" "/dev/shm/canal.$name" "/dev/shm/canal.$name.none"' EXIT
 
 expect() { # CODE WHAT COMMAND...
     wanted=$1 what=$2
@@ -92,6 +92,9 @@ expect 0 "the waiter goes to the new region" wait "$waiter"
 echo >"$work/go"
 wait "$holder"
 
+expect 79 "what would be refused makes no region" "$lk" -S "shm:$name.none" acquire --limit 2 pool
+says 'lk run'
+ok "it is not there" test ! -e "/dev/shm/canal.$name.none"
 for call in "acquire --limit 2 pool" "release pool" "renew pool"; do
     # shellcheck disable=SC2086 # words
     expect 79 "$call" "$lk" $call
@@ -101,6 +104,12 @@ for call in "run pool --try -- true" "run --limit 1 a --limit 1 b -- true" "get 
     "put pool x" "break pool --reason x" "push q 1" "claim q" "acquire --queue --limit 1 pool"; do
     # shellcheck disable=SC2086
     expect 79 "$call" "$lk" $call
+done
+for call in "acquire --limit 2 pool" "hold --limit 2 pool" "put pool x" "push q 1" "break pool --reason x"; do
+    # shellcheck disable=SC2086
+    expect 79 "$call where there is no region" "$lk" -S "shm:$name.none" $call
+    says "lk run"
+    expect 1 "makes none" test -e "/dev/shm/canal.$name.none"
 done
 expect 64 "a name is needed" "$lk" -S shm: ls
 expect 64 "an option that is none" "$lk" -S "shm:$name?colour=red" ls

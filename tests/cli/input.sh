@@ -15,7 +15,7 @@ for part in '' / // 'a//b' a/. a/.. . .. 'a b' 'a{b' 'a}b' "$control" "$latin1" 
     'a?limit=2&units=0' 'a?limit=2&limit=3' 'a?limit=2&' 'a?shared=1' '?shared'; do
     for command in acquire renew release; do
         lk "$command" "$part"
-        failure 64 'lk: INVALID: part 1, *: R[12]: *'
+        failure 64 'lk: INVALID: part 1, "*": *(R[12])'
     done
     lk acquire --json good "$part"
     expect_code 64
@@ -27,6 +27,14 @@ for part in '' / // 'a//b' a/. a/.. . .. 'a b' 'a{b' 'a}b' "$control" "$latin1" 
     expect_code 64
 done
 [ ! -e "$work/ran" ] || complain 'a command was run'
+
+scenario 'the number of a rule comes last in a sentence within a sentence too'
+lk acquire a//b
+failure 64 'lk: INVALID: part 1, "a//b": a segment has at least one byte, at byte 3 of the path (R1)'
+lk push mails 1 --needs a//b
+failure 64 'lk: INVALID: a segment has at least one byte, at byte 3 of the path (R1)'
+lk acquire a//b --json
+expect .error '"part 1, \"a//b\": R1: a segment has at least one byte, at byte 3 of the path"'
 
 scenario 'bad paths and prefixes are INVALID everywhere'
 for path in '' 'a//b' 'a b' a/.. 'a?shared' "$control" "$long"; do
@@ -56,7 +64,7 @@ expect_code 0
 
 scenario 'the same path twice'
 lk acquire db 'db?shared'
-failure 64 'lk: INVALID: *R2*db*'
+failure 64 'lk: INVALID: *db*(R2)'
 lk acquire db /db/ --json
 expect_code 64
 
@@ -224,6 +232,30 @@ as_other_user "$work/lk" acquire db >"$work/out" 2>"$work/err"
 code=$?
 failure 77 'lk: DENIED: *'
 
+scenario 'a bound request needs a connection that stays: what keeps one is named'
+why='lk: INVALID: --bound: *lk run --bound *lk hold --bound *docs/cli.md (R18)'
+for words in '--bound' '--bound b' '--bound=yes'; do
+    # shellcheck disable=SC2086 # words
+    lk acquire a $words
+    failure 64 "$why"
+done
+lk run a --bound=yes -- touch "$work/ran"
+failure 64 'lk: INVALID: --bound takes no value, not "yes"'
+lk run --bound a --bound pool?limit=3 -- touch "$work/ran"
+failure 79 'lk: UNSUPPORTED: *'
+lk hold --bound a
+failure 79 'lk: UNSUPPORTED: *'
+[ ! -e "$work/ran" ] || complain 'a command was run'
+lk acquire --json a --bound
+expect_code 64
+expect '.error | startswith("--bound: ")' true
+lk ls
+expect_out ''
+lk serve --bound
+failure 64 'lk: INVALID: --bound needs a value: NAME=N'
+lk renew a --bound x
+failure 64 'lk: INVALID: renew does not take --bound; *'
+
 scenario 'what stdout does not take is no success'
 if "$LK_PROGRAM" acquire db --owner ana >/dev/full 2>"$work/err"; then complain 'a full disk'; fi
 grep -q '^lk: INTERNAL: ' "$work/err" || complain 'a full disk, said'
@@ -250,8 +282,16 @@ for pair in timeout=5:wait nonblock:try; do
     lk acquire db "--${pair%:*}"
     failure 64 "lk: INVALID: unknown option --*; did you mean --${pair#*:}?"
 done
+lk help unlock
+failure 64 'lk: INVALID: unknown command "unlock"; did you mean "release"?'
+lk help nonsense
+failure 64 'lk: INVALID: unknown command "nonsense"; see: lk help'
 lk -S sqlite3:db ls
 failure 79 'lk: UNSUPPORTED: *; did you mean sqlite:?'
+lk -S "$work/locks.db" ls
+failure 64 "lk: INVALID: *; did you mean sqlite:$work/locks.db?"
+lk -S localhost:7420 ls
+failure 79 'lk: UNSUPPORTED: *; did you mean lk://localhost:7420?'
 
 scenario 'a closed stdout is not the store'
 "$LK_PROGRAM" acquire db --owner ana >&- 2>/dev/null

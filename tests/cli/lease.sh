@@ -35,13 +35,13 @@ expect_code 78
 lk release db --owner me --token "$(cat "$work/token")"
 expect_code 0
 
-scenario 'two commands of one program are one owner, which is said'
+scenario 'two commands of one shell are one owner, which is said'
 lk acquire -n job
 expect_err ''
 lk acquire -n job
 expect_code 0
 expect_number
-expect_err 'lk: job was held or asked for already by the program that started this: *--owner*'
+expect_err 'lk: job was held or asked for already by this shell: *--owner*'
 lk acquire -n job -q
 expect_err ''
 lk acquire -n job --json
@@ -303,6 +303,34 @@ expect_code 78
 lk release db --owner ana --token "$token"
 expect_code 0
 
+scenario 'without --owner the right token is enough'
+lk acquire db --owner ana --json
+token=$(field .token)
+lk renew db --token $((token + 1))
+failure 78 'lk: LOST: no lease at db has this token*'
+lk renew db --token "$token" --ttl 2h --json
+expect_code 0
+expect '[.status, .owner, .token, .ttl_ms]' "[\"ok\",\"ana\",$token,7200000]"
+export LK_OWNER=ben
+lk release db --token "$token" --put finished --json
+expect_code 0
+expect '[.status, .owner]' '["ok","ana"]'
+unset LK_OWNER
+lk get db
+expect_out finished
+lk release db --token "$token" --json
+expect_code 78
+expect .status '"lost"'
+
+scenario 'a shell that holds another lease there releases the one that the token names'
+lk acquire 'db?shared' --owner ana --json
+token=$(field .token)
+lk acquire 'db?shared'
+lk release db --token "$token"
+expect_code 0
+lk release db
+expect_code 0
+
 scenario 'a release can be repeated with its token'
 lk acquire db --owner ana --json
 token=$(field .token)
@@ -314,6 +342,12 @@ lk release db --owner ana --token "$token"
 expect_code 0
 lk release db --owner ana
 expect_code 78
+lk acquire db --json
+token=$(field .token)
+lk release db --token "$token"
+expect_code 0
+lk release db --token "$token"
+expect_code 0
 
 scenario 'renew and release compare paths and ignore modes'
 lk acquire 'a?limit=3' b --owner ana
@@ -364,7 +398,7 @@ scenario 'the greatest request that there may be, and one part more'
 lk acquire p1 p2 p3 p4 p5 p6 p7 p8 p9 p10 p11 p12 p13 p14 p15 p16 --owner a
 expect_code 0
 lk acquire p1 p2 p3 p4 p5 p6 p7 p8 p9 p10 p11 p12 p13 p14 p15 p16 p17 --owner b
-failure 64 'lk: INVALID: R2: *16*17*'
+failure 64 'lk: INVALID: *16*17*(R2)'
 
 scenario 'run cannot be left in the queue: the next run would be another owner'
 lk acquire g --owner first

@@ -38,6 +38,37 @@ expect_code 124
 "$LK_PROGRAM" -S shm:lk-test-absent ls >/dev/null 2>&1 || complain 'ls of no shared memory'
 [ ! -e /dev/shm/canal.lk-test-absent ] || complain 'ls has made shared memory'
 
+scenario 'a URL that can name no store is INVALID where there is no file, too'
+for url in "sqlite:$absent?durabilty=full" "sqlite:$absent?share=maybe" 'shm:lk-test-absent?kyes=3'; do
+    for words in ls 'get x' watch doctor 'doctor --json'; do
+        # shellcheck disable=SC2086 # words are parted at blanks
+        lk -S "$url" $words
+        expect_code 64
+    done
+    LK_STORE=$url lk ls
+    failure 64 'lk: INVALID: *'
+done
+[ ! -e "$absent" ] || complain 'a store was made'
+
+scenario 'an empty answer on a terminal names what there is not, and the store; elsewhere nothing is said'
+none() { # WORDS TEXT
+    TERM=xterm script -qec "\"\$LK_PROGRAM\" $1" /dev/null </dev/null >"$work/out"
+    tr -d '\r' <"$work/out" | grep -qx "lk: $2 in $LK_STORE$3" || complain "$1: $(cat "$work/out")"
+}
+none ls 'nothing is held and nothing waits' ', which does not exist yet'
+lk put here yes
+none ls 'nothing is held and nothing waits' ''
+none queues 'there is no queue' ''
+none 'items jobs' 'there is no item in the queue jobs' ''
+none 'stats jobs' 'there is no queue jobs' ''
+none audit 'no break is on record' ''
+for words in ls queues 'items jobs' audit 'stats jobs'; do
+    # shellcheck disable=SC2086 # words are parted at blanks
+    lk $words
+    expect_code 0
+    expect_err ''
+done
+
 scenario 'ls --json: one object a part, in queue order'
 three_requests
 lk ls --json
@@ -159,6 +190,29 @@ lk show x
 sed -n 's/^waiting \(#[0-9]*\) .*, behind /\1 /p' "$work/out" >"$work/behind"
 printf '#1 a\n#2 a\n#3 c\n#4 d\n' | cmp -s - "$work/behind" || complain "$(cat "$work/behind")"
 
+scenario 'in a queue the limit of the waiter alone decides, and only where it is reached'
+lk acquire 'x?shared' --owner a
+lk acquire 'x?limit=9' --owner b
+lk acquire --queue 'x?limit=2' --owner c
+lk acquire --queue x --owner d
+lk acquire --queue 'x?limit=5' --owner e
+lk acquire --queue 'x?limit=4' --owner f
+lk acquire --queue 'x?shared' --owner g
+lk show x
+sed -n 's/^waiting \(#[0-9]*\) .*, behind /\1 /p' "$work/out" >"$work/behind"
+printf '#1 b\n#2 c\n#3 d\n#4 e\n#5 d\n' | cmp -s - "$work/behind" || complain "$(cat "$work/behind")"
+
+scenario 'a queue whose holder names no limit blocks one that does'
+lk acquire 'x?shared' --owner a
+lk acquire --queue 'x?limit=1' --owner b
+lk acquire --queue 'x?shared' --owner c
+expect_code 0
+lk show x
+grep -qE '^waiting #1 +b .* x shared 1/1, behind a$' "$work/out" || complain 'the waiter'
+lk release x --owner a
+lk show x
+grep -qE '^waiting #1 +b .* x shared 1/1, behind c$' "$work/out" || complain 'a later holder counts'
+
 scenario 'show draws the chain of waiters down to the holders'
 lk acquire x --owner a
 lk acquire --queue x y --owner b
@@ -274,6 +328,7 @@ expect_code 0
 expect_err ''
 grep -q "^store: $LK_STORE" "$work/out" || complain 'which store'
 grep -qE '^round trip: [0-9]+ us$' "$work/out" || complain 'the round trip'
+[ "$(tail -1 "$work/out")" = 'all is well' ] || complain 'the last line'
 lk doctor --json
 expect_code 0
 expect '[.status, (.report | type), (.warnings | type)]' '["ok","object","array"]'
@@ -288,6 +343,19 @@ expect_code 69
 expect_err ''
 expect_keys 'status error'
 expect .status '"unavailable"'
+
+scenario 'doctor finds damage that no other command has met'
+lk acquire x --owner ana
+lk break x --reason test --now
+lk ls
+expect_code 0
+page=$(sqlite3 "$store" "SELECT rootpage FROM sqlite_schema WHERE name = 'lk_audit'")
+sqlite3 "$store" 'PRAGMA wal_checkpoint(TRUNCATE)' >"$work/checkpoint"
+printf 'not a page' | dd of="$store" bs=4096 seek=$((page - 1)) conv=notrunc 2>"$work/dd"
+lk acquire y --owner ana
+expect_code 0
+lk doctor
+failure 69 'lk: UNAVAILABLE: *damaged*lk_audit*'
 
 scenario 'schema prints SQL that SQLite takes'
 lk schema
@@ -304,6 +372,22 @@ lk schema mariadb
 cmp -s "$work/sql" "$work/out" || complain 'mariadb is another word for mysql'
 lk -S mysql://user@nowhere/none schema
 cmp -s "$work/sql" "$work/out" || complain 'the dialect is that of the store'
+lk -S 'mysql://user@nowhere/none?socket=/x&prefix=app_' schema
+expect_code 0
+grep -q 'CREATE PROCEDURE app_ask' "$work/out" || complain 'the prefix is that of the URL'
+! grep -qw 'lk_[a-z_]*' "$work/out" || complain 'no other prefix is left'
+lk -S 'mysql://user@nowhere/none?prefix=app_' schema mariadb
+grep -q 'CREATE PROCEDURE app_ask' "$work/out" || complain 'also where the dialect is named'
+lk -S 'mysql://user@nowhere/none?prefix=app_' schema postgresql
+grep -q 'CREATE SCHEMA.* lockkeeper' "$work/out" || complain 'not in another dialect'
+lk -S 'postgresql://user@nowhere/none?schema=app' schema
+expect_code 0
+grep -q 'FUNCTION app\.' "$work/out" || complain 'the schema is that of the URL'
+! grep -q 'lockkeeper\.' "$work/out" || complain 'no other schema is left'
+lk -S 'mysql://user@nowhere/none?prefix=x;DROP' schema
+failure 64 'lk: INVALID: prefix= is *'
+lk -S 'postgresql://user@nowhere/none?schema=pg_x' schema
+failure 64 'lk: INVALID: schema= is *'
 lk -S redis://nowhere schema
 failure 79 'lk: UNSUPPORTED: *redis*'
 lk schema oracle
@@ -362,6 +446,7 @@ lk ls
 owner=$(sed -n 's/^x .* \([^ ]*@[^ ]*\) .*/\1/p' "$work/out")
 lk break x --owner none@here/1 --now --reason test
 expect_out 'broken 0'
+expect_err 'lk: there is no request of this owner at x'
 lk break x --owner "$owner" --now --reason test
 expect_out 'broken 1'
 lk acquire x --owner "$owner:1:2:3" --shared

@@ -90,7 +90,7 @@ expect .value_base64 '"/wA="'
 
 scenario 'nothing to claim'
 lk claim q
-failure 75 'lk: BUSY: R16: *'
+failure 75 'lk: BUSY: *(R16)'
 lk claim q -n --json
 expect_code 75
 expect_err ''
@@ -321,7 +321,7 @@ expect .id '"2"'
 
 scenario 'needs are checked when they are pushed'
 lk push q 1 --needs 'pool?limit=0'
-failure 64 'lk: INVALID: R2: *'
+failure 64 'lk: INVALID: *(R2)'
 lk push q 1 --needs q/1
 failure 64 'lk: INVALID: *'
 lk push q 1 --needs a --needs 'a?shared'
@@ -430,15 +430,15 @@ expect_err ''
 
 scenario 'what is wrong is said with its rule'
 lk push 'q//' 1
-failure 64 'lk: INVALID: R1: *'
+failure 64 'lk: INVALID: *(R1)'
 lk push q a/b
-failure 64 'lk: INVALID: R16: *'
+failure 64 'lk: INVALID: *(R16)'
 lk push q ..
 failure 64 'lk: INVALID: *R1*'
 lk claim 'q?shared'
-failure 64 'lk: INVALID: R1: *'
+failure 64 'lk: INVALID: *(R1)'
 lk items 'a b'
-failure 64 'lk: INVALID: R1: *'
+failure 64 'lk: INVALID: *(R1)'
 lk stats 'a b' --json
 expect_code 64
 expect .status '"invalid"'
@@ -458,7 +458,7 @@ lk claim q --max-attempts x
 failure 64 'lk: INVALID: --max-attempts: *'
 input '%065537d' 7
 lk push q 1 -
-failure 64 'lk: INVALID: R15: *'
+failure 64 'lk: INVALID: *(R15)'
 
 scenario 'work in a store that cannot be reached'
 damage_store

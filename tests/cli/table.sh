@@ -4,7 +4,8 @@
 # (tests/table/rows.sh), and what SQLite has of its own.
 . "${0%/*}/harness.sh"
 
-own='' counts=queues rows=200 ttl=500ms taken='*UNIQUE*' # for rows.sh
+items=lk_item done_rows=lk_done_row queues=lk_queue counts=lk_queue
+rows=200 ttl=500ms taken='*UNIQUE*' # for rows.sh
 
 # A scenario in a database of the user's own: $app, to be shared as $LK_STORE.
 app() {
@@ -50,11 +51,21 @@ lk release x --owner me
 expect_code 0
 
 app 'a name that is taken is a clear refusal'
-sql 'CREATE TABLE Items (x)'
+sql 'CREATE TABLE Lk_Item (x)'
 before=$(sql .schema)
 lk ls
-failure 64 'lk: INVALID: *'\''items'\''*nothing was changed*'
+failure 64 'lk: INVALID: *'\''lk_item'\''*nothing was changed*'
 [ "$(sql .schema)" = "$before" ] || complain 'the schema is another'
+
+app 'tables called items and events stay the owner'\''s, and may be work'
+sql 'CREATE TABLE items (id INTEGER PRIMARY KEY, sent); CREATE TABLE events (item);
+     INSERT INTO items VALUES (1, 0), (2, 0)'
+lk work --table items --where 'sent = 0' --drain \
+    --done 'UPDATE items SET sent = 1 WHERE id = :id' -- true
+expect_code 0
+expect_sql 'SELECT sum(sent) FROM items' 2
+lk limits events=10
+expect_sql 'SELECT count(*) FROM events' 0
 
 app 'ids that are no segments, and texts that look like SQL'
 sql "CREATE TABLE t (\"the \"\"id\" TEXT UNIQUE, d);
@@ -77,12 +88,12 @@ lk unpark orders 1
 lk work --table orders --where 'sent = 0' --max-attempts 1 --drain \
     --done 'INSERT INTO child VALUES (:id)' -- true
 expect_parked '*FOREIGN KEY*'
-expect_sql 'SELECT state FROM items' parked
+expect_sql 'SELECT state FROM lk_item' parked
 
 app 'so is what is wrong in SQLite'
 orders 1
-refused 'DELETE FROM items' '*must not write to the store'\''s own table items'
-refused 'UPDATE META SET format = 1' '*own table*'
+refused 'DELETE FROM lk_item' '*must not write to the store'\''s own table lk_item'
+refused 'UPDATE LK_META SET format = 1' '*own table*'
 refused 'UPDATE orders SET sent = ?' '*:id, :token, :owner and :attempt alone'
 refused 'UPDATE nix SET sent = 1' '*no such table: nix'
 refused 'COMMIT' '*must not begin or end transactions'
@@ -90,8 +101,8 @@ refused "ATTACH 'x.db' AS x" '*must not attach*'
 refused 'DROP TABLE orders' '*must not change the schema'
 refused 'PRAGMA journal_mode = DELETE' '*must not use PRAGMA journal_mode'
 refused 'UPDATE' '*incomplete input'
-sql 'CREATE TRIGGER sly AFTER UPDATE ON orders BEGIN DELETE FROM requests; END'
-refused "$done" '*own table requests'
+sql 'CREATE TRIGGER sly AFTER UPDATE ON orders BEGIN DELETE FROM lk_request; END'
+refused "$done" '*own table lk_request'
 sql 'DROP TRIGGER sly'
 expect_sql 'SELECT count(*) FROM orders' 1
 [ ! -s "$log" ] || complain 'it ran'
@@ -114,6 +125,17 @@ TERM=xterm script -qec '"$LK_PROGRAM" work --table orders --where "sent = 0" --d
     "UPDATE orders SET sent = 1 WHERE id = :id" -- sh -c "sleep 0.3" >/dev/null' /dev/null >"$work/out"
 tr '\r' '\n' <"$work/out" | grep -q 'orders: .* 4 announced, .* claimed, .* done, .* left' \
     || complain 'no progress'
+
+scenario 'a table in a database that does not exist makes no store'
+LK_STORE="$LK_STORE?share=yes"
+missing="lk: INVALID: the table is in the store's own database, which does not exist: *"
+lk work --table orders --drain -- true
+failure 64 "$missing"
+lk claim orders --table orders
+failure 64 "$missing"
+lk 'done' orders 1 --token 5 --table orders
+failure 64 "$missing"
+[ ! -e "$store" ] || complain 'a store was made'
 
 scenario 'a store that has no tables'
 LK_STORE=mem:

@@ -55,7 +55,9 @@ static void a_bad_number_is_refused_with_its_position(void **state) {
     } bad[] = {
         {"", "byte 1"},
         {"x", "byte 1"},
-        {"-1", "byte 1"},
+        {"-1", "less than 1"},
+        {"-", "byte 1"},
+        {"-1x", "byte 1"},
         {"+1", "byte 1"},
         {" 1", "byte 1"},
         {"1 ", "byte 2"},

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/likeness.h"
 #include "cli/help.h"
 #include "cli/note.h"
-#include "cli/parse/likeness.h"
 #include "cli/parse/owner.h"
 #include "cli/print/human.h"
 #include "cli/print/table.h"
@@ -35,6 +35,32 @@ static void durations_have_two_units_at_most(void **state) {
     char text[LK_HUMAN_DURATION_SIZE];
     lk_human_duration(INT64_MAX, text);
     assert_string_equal(text, "106751991167d7h");
+}
+
+static void rules_come_last_in_a_sentence(void **state) {
+    static const struct {
+        const char *text, *sentence;
+    } pairs[] = {
+        {"", ""},
+        {"R16: there is no such parked item", "there is no such parked item (R16)"},
+        {"part 1, \"a//b\": R1: a segment", "part 1, \"a//b\": a segment (R1)"},
+        {"R16: what the work needs: R1: a segment", "what the work needs: a segment (R16, R1)"},
+        {"line 3: R2: part 2: a is named twice; more",
+         "line 3: part 2: a is named twice; more (R2)"},
+        {"part 1, \"R1: a: R2: \": R1: white space", "part 1, \"R1: a: R2: \": white space (R1)"},
+        {"R: none", "R: none"},
+        {"R1 is held", "R1 is held"},
+        {"the key XR1: none", "the key XR1: none"},
+        {"R1: ", " (R1)"},
+    };
+    (void)state;
+
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+        char *sentence = lk_human_sentence(pairs[i].text);
+        assert_non_null(sentence);
+        assert_string_equal(sentence, pairs[i].sentence);
+        free(sentence);
+    }
 }
 
 static void foreign_text_cannot_move_the_cursor(void **state) {
@@ -122,7 +148,8 @@ static void every_command_has_a_help_text(void **state) {
     char *overview = help_of(NULL);
     (void)state;
 
-    for (const struct lk_cli_command *command = lk_cli_commands; command->name != NULL; command++) {
+    for (size_t i = 0; lk_cli_command_at(i) != NULL; i++) {
+        const struct lk_cli_command *command = lk_cli_command_at(i);
         char line[64];
         char *text = help_of(command);
 
@@ -143,10 +170,18 @@ static void every_command_has_a_help_text(void **state) {
     free(overview);
 }
 
+/* Whether the text has these words, and not only as the beginning of longer ones. */
+static bool has_whole(const char *text, const char *words) {
+    const char *at = strstr(text, words);
+
+    return at != NULL && strchr(" \n", at[strlen(words)]) != NULL;
+}
+
 static void help_lists_exactly_the_options_of_the_command(void **state) {
     (void)state;
 
-    for (const struct lk_cli_command *command = lk_cli_commands; command->name != NULL; command++) {
+    for (size_t i = 0; lk_cli_command_at(i) != NULL; i++) {
+        const struct lk_cli_command *command = lk_cli_command_at(i);
         char *text = help_of(command);
         char *options = strstr(text, "\nOptions:\n");
         char *examples = strstr(text, "\nExamples:\n");
@@ -161,17 +196,46 @@ static void help_lists_exactly_the_options_of_the_command(void **state) {
                            option->letter != 0 ? ',' : ' ', option->name,
                            option->value != NULL ? " " : "",
                            option->value != NULL ? option->value : "");
-            bool known = (command->options & LK_OPTION_BIT(id)) != 0;
-            assert_true((strstr(options, line) != NULL) == known);
+            bool is_listed = (command->options & ~command->idle & LK_OPTION_BIT(id)) != 0;
+            /* One without a value looks as the beginning of its namesake that has one. */
+            if (lk_option_by_name(option->name, strlen(option->name), command->options)
+                == (enum lk_option_id)id) {
+                assert_true(has_whole(options, line) == is_listed);
+            }
         }
         free(text);
     }
 }
 
+static void expect_in_help(const char *name, const char *words, bool is_there) {
+    char *text = help_of(lk_cli_command_by_name(name));
+
+    assert_true((strstr(text, words) != NULL) == is_there);
+    free(text);
+}
+
+/* An option that means something else to one command has a text of its own there. */
+static void help_says_what_an_option_means_to_the_command(void **state) {
+    (void)state;
+
+    expect_in_help("claim", "(default: --try)", true);
+    expect_in_help("claim", "wait for ever", false);
+    expect_in_help("claim", "75  busy: nothing to claim", true);
+    expect_in_help("acquire", "wait for ever", true);
+    expect_in_help("acquire", "renew", true); /* the command, not the option's text */
+    expect_in_help("acquire", "as before", false);
+    expect_in_help("renew", "(as before)", true);
+    expect_in_help("renew", "--limit", false);
+    expect_in_help("break", "only the requests of this owner", true);
+    expect_in_help("done", "only the claim with this token", true);
+    expect_in_help("serve", "--store", false);
+}
+
 static void help_fits_a_terminal(void **state) {
     (void)state;
 
-    for (const struct lk_cli_command *command = lk_cli_commands; command->name != NULL; command++) {
+    for (size_t i = 0; lk_cli_command_at(i) != NULL; i++) {
+        const struct lk_cli_command *command = lk_cli_command_at(i);
         char *text = help_of(command);
         for (char *rest = text, *line; (line = strsep(&rest, "\n")) != NULL;) {
             assert_true(strlen(line) <= 80);
@@ -180,16 +244,17 @@ static void help_fits_a_terminal(void **state) {
     }
 }
 
-static void the_shell_s_owner_is_stable_and_fits(void **state) {
+static void the_caller_s_owner_fits(void **state) {
     char owner[LK_OWNER_TEXT_SIZE];
     char again[LK_OWNER_TEXT_SIZE];
     char user[LK_OWNER_TEXT_SIZE];
     (void)state;
 
-    lk_shell_owner(owner);
-    lk_shell_owner(again);
-    lk_shell_user(user);
+    lk_caller_claimant(owner);
+    lk_caller_claimant(again);
     assert_string_equal(owner, again);
+    lk_caller_owner(owner);
+    lk_shell_user(user);
     assert_true(strlen(owner) <= 128);
     assert_non_null(strchr(user, '@'));
     assert_memory_equal(owner, user, strlen(user));
@@ -212,7 +277,7 @@ static void people_see_the_first_part_of_a_made_owner(void **state) {
     assert_int_equal(lk_human_owner_size("a@b/61:86a5c6fe:4026531836:60879"), strlen("a@b/61"));
     lk_owner_make(made);
     assert_int_equal(made[lk_human_owner_size(made)], ':');
-    lk_shell_owner(made);
+    lk_caller_owner(made);
     assert_int_equal(made[lk_human_owner_size(made)], ':');
 }
 
@@ -243,13 +308,15 @@ static void a_command_is_a_note_of_sixty_bytes(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(durations_have_two_units_at_most),
+        cmocka_unit_test(rules_come_last_in_a_sentence),
         cmocka_unit_test(foreign_text_cannot_move_the_cursor),
         cmocka_unit_test(columns_are_aligned_by_characters),
         cmocka_unit_test(similar_words_are_suggested),
         cmocka_unit_test(every_command_has_a_help_text),
         cmocka_unit_test(help_lists_exactly_the_options_of_the_command),
+        cmocka_unit_test(help_says_what_an_option_means_to_the_command),
         cmocka_unit_test(help_fits_a_terminal),
-        cmocka_unit_test(the_shell_s_owner_is_stable_and_fits),
+        cmocka_unit_test(the_caller_s_owner_fits),
         cmocka_unit_test(people_see_the_first_part_of_a_made_owner),
         cmocka_unit_test(a_command_is_a_note_of_sixty_bytes),
     };

@@ -86,7 +86,7 @@ lk get config
 [ "$(tr -d '\n' <"$work/out" | wc -c)" -eq 65536 ] || complain 'another size'
 input '%065537d' 7
 lk put config -
-failure 64 'lk: INVALID: R15: *65536*'
+failure 64 'lk: INVALID: *65536*(R15)'
 lk get config --json
 expect '.value | length' 65536
 
@@ -181,6 +181,67 @@ expect_code 0
 lk get job
 expect_out three
 
+scenario 'a batch gets the values of all its paths, in their order'
+lk put a one
+lk put c three
+lk acquire c b a --owner ana --value --json
+expect_code 0
+expect '[.paths, .value, .in_doubt, .values]' \
+    '[["c","b","a"],"three",false,[{"value":"three","in_doubt":false},{},{"value":"one","in_doubt":false}]]'
+lk acquire c b a --owner ana --value
+[ "$(sed -n 2p "$work/out")" = three ] || complain "the second line is not the first path's value"
+[ "$(wc -l <"$work/out")" -eq 2 ] || complain 'expected two lines'
+lk acquire c b a --owner ana --json
+expect 'has("values")' false
+
+scenario 'several values are those of the paths, in their order'
+lk acquire a b c --owner ana
+lk release b a c --owner ana --put 'of b' --put=-
+expect_code 0
+lk get a
+expect_out -
+lk get b
+expect_out 'of b'
+lk get c
+expect_code 1
+lk acquire a b --owner ana
+printf 'of a file' >"$work/value"
+input 'of stdin'
+lk release a b --owner ana --put-file "$work/value" --put-file -
+expect_code 0
+lk get a
+expect_out 'of a file'
+lk get b
+expect_out 'of stdin'
+
+scenario 'several values are written all or none'
+lk acquire a 'b?shared' --owner ana
+lk release a b --owner ana --put 1 --put 2
+failure 78 'lk: LOST: *(R15)'
+lk release a b --owner ana --put 1 --put 2 --put 3
+failure 64 'lk: INVALID: more values than PARTs: *(R15)'
+lk release a b --owner ana --put-file - --put-file -
+failure 64 'lk: INVALID: --put-file: stdin can only be one of the values'
+lk get a
+expect_code 1
+lk release a b --owner ana --put 1
+expect_code 0
+lk get a
+expect_out 1
+
+scenario 'all values of a batch are in doubt when it is broken now'
+lk put a one
+lk put b two
+lk put c three
+lk acquire a 'b?shared' c --owner ana --value
+lk break a --reason gone --now
+lk acquire c b a --owner ben --value --json
+expect '[.in_doubt, (.values[] | .in_doubt)]' '[true,true,false,true]'
+lk acquire c b a --owner ben --value
+expect_code 0
+[ "$(grep -c '^lk: in doubt: .* put the value of [ac]$' "$work/err")" -eq 2 ] \
+    || complain 'expected a line for each of the two'
+
 scenario 'a put with the release is what it says, also a dash'
 lk acquire job
 lk release job --put -
@@ -216,7 +277,7 @@ scenario 'put with a release that is LOST writes nothing and ends nothing'
 lk put t old
 lk acquire 't?shared' --owner ana
 lk release t --owner ana --put new
-failure 78 'lk: LOST: R15: *'
+failure 78 'lk: LOST: *(R15)'
 lk release t --owner ben --put new
 expect_code 78
 lk acquire u --owner ana --json
@@ -282,9 +343,9 @@ done
 
 scenario 'paths are checked before anything else'
 lk get 'a//b'
-failure 64 'lk: INVALID: R1: *'
+failure 64 'lk: INVALID: *(R1)'
 lk put 'a?shared' x
-failure 64 'lk: INVALID: R1: *'
+failure 64 'lk: INVALID: *(R1)'
 lk del 'a b' --json
 expect_code 64
 expect .status '"invalid"'

@@ -78,6 +78,33 @@ expect 'map(.event)' '["pushed","claimed","retried","claimed","done"]'
 expect 'map([.queue, .id, .path]) | unique' '[["q","1","q/1"]]'
 expect '.[1:] | map([.attempt, .owner])' '[[1,"ann"],[1,"ann"],[2,"ann"],[2,"ann"]]'
 
+scenario 'a break says by whom, and why'
+begin_watch --json
+lk acquire x --owner ana --note nightly --ttl 60s
+lk "break" x --reason 'stuck since noon'
+lk release x --owner ana
+end_watch 3
+jq -s . "$work/out" >"$work/all" && mv "$work/all" "$work/out"
+expect 'map(.event)' '["granted","broken","released"]'
+expect '.[1] | keys_unsorted | join(" ")' \
+    '"event at_ms sequence path paths parts owner note ticket token by reason"'
+expect '.[1] | [.owner, .reason]' '["ana","stuck since noon"]'
+expect '.[1] | .by | length > 0' true
+expect '.[] | select(.event != "broken") | [has("by"), has("reason")] | any' 'false
+false'
+by=$(jq -r '.[1].by' "$work/out")
+lk audit --json
+expect .by "\"$by\""
+
+scenario 'a break says by whom, and why, to people'
+begin_watch
+lk acquire x --owner ana --note nightly
+lk "break" x --now --reason "burnt
+down"
+end_watch 2
+grep -qE "  broken         x  by ana  token [0-9]+  broken by $by: burnt\\\\x0adown  # nightly\$" \
+    "$work/out" || complain 'stdout: not such a line'
+
 scenario 'a line for people'
 begin_watch
 lk acquire 'db?shared' --owner "an
@@ -129,7 +156,7 @@ expect .event '"granted"'
 
 scenario 'a watch of no path'
 lk watch 'a b'
-failure 64 'lk: INVALID: R1*'
+failure 64 'lk: INVALID: *(R1)'
 lk watch --after 0
 failure 64 'lk: INVALID: *'
 lk watch a b
@@ -169,7 +196,7 @@ scenario 'past a bound the answer is FULL'
 lk limits live=2 live-per-owner=1
 lk acquire x --owner ana
 lk acquire y --owner ana -n
-failure 73 'lk: FULL: R22: the store'\''s bound on live requests of one owner is reached'
+failure 73 'lk: FULL: the store'\''s bound on live requests of one owner is reached (R22)'
 lk acquire y --owner ben
 lk acquire z --owner cia -n --json
 expect_code 73

@@ -148,6 +148,47 @@ lk unpark q 1
 lk work q --drain --max-attempts 1 -q -- false
 failure 1 ''
 
+scenario 'what a command writes to stderr is passed on as it comes, before the line of its failure'
+push 1
+rm -f "$log.go"
+begin_work q --drain --max-attempts 1 -- \
+    sh -c 'printf half >&2; until [ -e "$log.go" ]; do sleep 0.05; done; echo " line" >&2; exit 3'
+until_true grep -qx half "$work/err"
+: >"$log.go"
+end_work
+expect_code 1
+[ "$(head -n 2 "$work/err")" = 'half line
+lk: FAILED: q/1: exit 3; attempt 1 of 1; parked' ] || complain 'other lines'
+rm -f "$log.go"
+
+scenario 'a megabyte on stderr, and a reader that leaves'
+push 1 2
+lk work q --drain -- sh -c 'yes "$LK_ITEM_ID" | head -c 1000000 >&2'
+expect_code 0
+[ "$(grep -c '^[12]$' "$work/err")" = 1000000 ] || complain "lines: $(wc -l <"$work/err")"
+push 3
+: >"$log"
+"$LK_PROGRAM" work q --drain -- sh -c 'yes >&2; echo "$?" >>"$log"' 2>&1 >"$work/out" \
+    | head -c 1 >/dev/null
+until_true grep -qx 141 "$log"
+
+scenario 'what a command leaves running keeps its stderr, and does not hold the pool'
+push 1 2
+rm -f "$log.go"
+begin_work q --drain -- sh -c 'echo "$LK_ITEM_ID" >>"$log"
+    if [ "$LK_ITEM_ID" = 1 ]; then
+        { until [ -e "$log.go" ]; do sleep 0.05; done; echo late >&2; } &
+    else
+        until [ -e "$log.end" ]; do sleep 0.05; done
+    fi'
+await 2 # the first has ended
+: >"$log.go"
+until_true grep -qx late "$work/err"
+: >"$log.end"
+end_work
+expect_code 0
+rm -f "$log.go" "$log.end"
+
 scenario 'an item that is parked by the death of its last worker counts too'
 push 1
 begin_work q --drain --max-attempts 1 --ttl 2s -- sh -c 'echo "begin $$" >>"$log"; sleep 1000'
@@ -359,7 +400,7 @@ failure 64 'lk: INVALID: --workers: *'
 lk work q --workers 257 -- true
 failure 64 'lk: INVALID: --workers: *'
 lk work 'q?shared' -- true
-failure 64 'lk: INVALID: R1: *'
+failure 64 'lk: INVALID: *(R1)'
 
 scenario 'a store that is not there'
 damage_store

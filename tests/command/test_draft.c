@@ -125,6 +125,7 @@ static void test_refused_words(void **state) {
          "ALSO m ALSO n ALSO o ALSO p ALSO q",
          "R2"},
         {"RENEW a TOKEN 0", "TOKEN must be from 1 to"},
+        {"RELEASE a ALSO b PUT 1 PUT 2 PUT 3", "R15: 3 values for 2 paths"},
         {"RENEW a WAIT 5", "RENEW does not know the word"},
         {"BREAK a", "R12"},
         {"CLAIM q QUEUE", "CLAIM does not know the word"},
@@ -195,9 +196,22 @@ static void test_json(void **state) {
 
     body =
         understand_json("RELEASE", "{\"parts\":[\"a\"],\"owner\":\"o\",\"put_base64\":\"AAH/\"}");
-    assert_true(call->command.release.puts);
-    assert_int_equal(call->command.release.put.size, 3);
-    assert_memory_equal(call->command.release.put.bytes, "\0\1\377", 3);
+    assert_int_equal(call->command.release.put_count, 1);
+    assert_int_equal(call->command.release.puts[0].bytes.size, 3);
+    assert_memory_equal(call->command.release.puts[0].bytes.bytes, "\0\1\377", 3);
+    lk_draft_body_free(body);
+
+    body = understand_json("RELEASE", "{\"parts\":[\"a\",\"b\",\"c\"],\"puts\":[\"one\",\"\"]}");
+    assert_int_equal(call->command.release.put_count, 2);
+    assert_int_equal(call->command.release.puts[0].bytes.size, 3);
+    assert_int_equal(call->command.release.puts[1].part, 1);
+    assert_int_equal(call->command.release.puts[1].bytes.size, 0);
+    lk_draft_body_free(body);
+
+    body =
+        understand_json("RELEASE", "{\"parts\":[\"a\",\"b\"],\"put_base64\":[\"AAH/\",\"/w==\"]}");
+    assert_int_equal(call->command.release.put_count, 2);
+    assert_memory_equal(call->command.release.puts[1].bytes.bytes, "\377", 1);
     lk_draft_body_free(body);
 
     body = understand_json("PUSH", "{\"queue\":\"q\",\"id\":\"1\",\"value\":\"a\\u0000b\","
@@ -231,6 +245,10 @@ static void test_refused_json(void **state) {
         {"ACQUIRE", "{\"parts\":[\"a\"],\"value\":1}", "true or false"},
         {"RELEASE", "{\"parts\":[\"a\"],\"put_base64\":\"A\"}", "must be a text in base64"},
         {"RELEASE", "{\"parts\":[\"a\"],\"put\":\"x\",\"put_base64\":\"AAH/\"}", "given twice"},
+        {"RELEASE", "{\"parts\":[\"a\"],\"put\":\"x\",\"puts\":[\"y\"]}", "given twice"},
+        {"RELEASE", "{\"parts\":[\"a\"],\"puts\":[\"x\",\"y\"]}", "R15: 2 values for 1 paths"},
+        {"RELEASE", "{\"parts\":[\"a\"],\"puts\":[5]}", "must be an array of texts"},
+        {"RELEASE", "{\"parts\":[\"a\"],\"puts_base64\":[\"A\"]}", "must be a text in base64"},
         {"CLAIM", "{\"queue\":\"q\",\"mode\":\"queue\"}", "R10"},
         {"CLAIM", "{}", "\"queue\" is missing"},
         {"DONE", "{\"queue\":\"q\"}", "\"id\" is missing"},

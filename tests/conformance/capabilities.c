@@ -17,6 +17,7 @@ const struct capability_name capability_names[] = {
     {"retry", LK_CAN_RETRY, "waits without a line"},
     {"events", LK_CAN_EVENTS, "events can be followed"},
     {"limits", LK_CAN_LIMITS, "bounds kept in the store"},
+    {"batches", LK_CAN_BATCHES, "several items in one decision"},
     {NULL, 0, NULL},
 };
 
@@ -44,6 +45,14 @@ static bool has_limits_only(const struct step *step) {
     return true;
 }
 
+/* Whether the step of work is more than one plain command. */
+static bool is_batch(const struct step *step) {
+    const struct step_options *options = &step->options;
+    return step->kind == STEP_DROP || step->kind == STEP_QUEUES || step->part_count > 1
+           || options->priority != 0 || options->most != 0 || options->all || options->exit_said
+           || options->error != NULL;
+}
+
 unsigned step_needs(const struct step *step) {
     unsigned needs = step->outcome == LK_DEADLOCK ? LK_CAN_DEADLOCK : 0;
     needs |= step->options.value ? LK_CAN_VALUES : 0;
@@ -67,10 +76,12 @@ unsigned step_needs(const struct step *step) {
     case STEP_DONE:
     case STEP_RETRY:
     case STEP_UNPARK:
+    case STEP_DROP:
     case STEP_CLAIM:
     case STEP_ITEMS:
     case STEP_COUNTS:
-        return LK_CAN_WORK;
+    case STEP_QUEUES:
+        return LK_CAN_WORK | (is_batch(step) ? (unsigned)LK_CAN_BATCHES : 0u);
     case STEP_WATCH:
     case STEP_EVENTS:
         return LK_CAN_EVENTS;

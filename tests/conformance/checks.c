@@ -170,8 +170,9 @@ static bool keep_read(struct words *words, struct check *check, struct complaint
 
 /* What is counted of a queue (R16). */
 static bool is_counted(const char *word) {
-    static const char *const counts[] = {"pushed", "duplicates", "claims", "steals",
-                                         "done",   "retried",    "parked"};
+    static const char *const counts[] = {"pushed",      "duplicates",  "claims",    "steals",
+                                         "done",        "retried",     "parked",    "ready-now",
+                                         "delayed-now", "claimed-now", "parked-now"};
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
         if (strcmp(word, counts[i]) == 0) {
             return true;
@@ -195,6 +196,7 @@ static bool simple_check_read(struct words *words, const char *word, struct chec
         {"reason", CHECK_REASON, TEXT},      {"added", CHECK_ADDED, YES_OR_NO},
         {"item", CHECK_ITEM, TEXT},          {"attempt", CHECK_ATTEMPT, COUNT},
         {"stolen", CHECK_STOLEN, YES_OR_NO}, {"attempts", CHECK_ATTEMPTS, COUNT},
+        {"priority", CHECK_PRIORITY, COUNT},
     };
     for (size_t i = 0; i < sizeof simple / sizeof simple[0]; i++) {
         if (strcmp(word, simple[i].word) != 0) {
@@ -244,6 +246,23 @@ static bool needs_read(struct arena *arena, struct words *words, struct check *c
     return words_accept(words, "nothing") || names_read(arena, words, "a part", check, complaint);
 }
 
+/* exit N | exit none */
+static bool exit_read(struct words *words, struct check *check, struct complaint *complaint) {
+    check->kind = CHECK_EXIT;
+    check->relation = DRAW_NONE;
+    if (words_accept(words, "none")) {
+        return true;
+    }
+    check->relation = DRAW_SAME;
+    return number_read(words, &check->number, complaint);
+}
+
+/* error TEXT | error none */
+static bool error_read(struct words *words, struct check *check, struct complaint *complaint) {
+    check->kind = CHECK_ERROR;
+    return words_accept(words, "none") || name_read(words, "an error", &check->text, complaint);
+}
+
 static bool check_read(struct arena *arena, struct words *words, struct check *ret_check,
                        struct complaint *complaint) {
     memset(ret_check, 0, sizeof *ret_check);
@@ -251,6 +270,11 @@ static bool check_read(struct arena *arena, struct words *words, struct check *r
         ret_check->kind = CHECK_BLOCKED_BY;
         return words_accept(words, "by") ? blockers_read(arena, words, ret_check, complaint)
                                          : complain(complaint, "'blocked by' needs an owner");
+    }
+    if (words_accept(words, "broken")) {
+        ret_check->kind = CHECK_BROKEN_BY;
+        return words_accept(words, "by") ? name_read(words, "a name", &ret_check->text, complaint)
+                                         : complain(complaint, "'broken by' needs a name");
     }
     if (words_accept(words, "names")) {
         ret_check->kind = CHECK_NAMES;
@@ -263,8 +287,26 @@ static bool check_read(struct arena *arena, struct words *words, struct check *r
     if (words_accept(words, "value")) {
         return value_read(words, ret_check, complaint);
     }
+    if (words_accept(words, "values")) {
+        ret_check->kind = CHECK_VALUES;
+        return names_read(arena, words, "a value", ret_check, complaint);
+    }
+    if (words_accept(words, "doubts")) {
+        ret_check->kind = CHECK_DOUBTS;
+        return names_read(arena, words, "yes or no", ret_check, complaint);
+    }
     if (words_accept(words, "needs")) {
         return needs_read(arena, words, ret_check, complaint);
+    }
+    if (words_accept(words, "items")) {
+        ret_check->kind = CHECK_ITEMS;
+        return names_read(arena, words, "an id", ret_check, complaint);
+    }
+    if (words_accept(words, "exit")) {
+        return exit_read(words, ret_check, complaint);
+    }
+    if (words_accept(words, "error")) {
+        return error_read(words, ret_check, complaint);
     }
     if (words_accept(words, "due")) {
         ret_check->kind = CHECK_DUE_WITHIN;
@@ -400,6 +442,7 @@ bool entry_read(struct arena *arena, struct words *words, enum step_kind kind,
     struct entry_check entry = {0};
     bool is_read = kind == STEP_AUDIT    ? audit_entry_read(words, &entry, complaint)
                    : kind == STEP_ITEMS  ? item_entry_read(words, &entry, complaint)
+                   : kind == STEP_QUEUES ? name_read(words, "the queue", &entry.part, complaint)
                    : kind == STEP_EVENTS ? event_entry_read(arena, words, &entry, complaint)
                                          : request_entry_read(words, &entry, complaint);
     if (!is_read || !checks_read(arena, words, &entry.checks, &entry.check_count, complaint)) {

@@ -7,10 +7,12 @@
 #include <stdio.h>
 #include <string.h>
 
+bool is_stretched(int64_t duration_ms) {
+    return duration_ms >= STRETCHED_FROM_MS && duration_ms <= STRETCHED_TO_MS;
+}
+
 int64_t stretched(int64_t duration_ms, int64_t stretch) {
-    return duration_ms >= STRETCHED_FROM_MS && duration_ms <= STRETCHED_TO_MS
-               ? duration_ms * stretch
-               : duration_ms;
+    return is_stretched(duration_ms) ? duration_ms * stretch : duration_ms;
 }
 
 /* ---- words for reports ----------------------------------------------------------------------- */
@@ -236,6 +238,27 @@ static bool compare_value(const struct check *check, const struct observation *o
                              (int64_t)observation->value_size, complaint);
 }
 
+/* R15: of every part. */
+static bool compare_values(const struct check *check, const struct observation *observation,
+                           struct complaint *complaint) {
+    if (check->count != observation->value_count) {
+        return complain(complaint, "values: expected %zu, got %zu", check->count,
+                        observation->value_count);
+    }
+    for (size_t i = 0; i < check->count; i++) {
+        const lk_part_value *value = &observation->values[i];
+        const char *got = check->kind == CHECK_DOUBTS ? (value->in_doubt ? "yes" : "no")
+                          : value->value != NULL      ? value->value
+                                                      : "none";
+
+        if (!compare_text(check->kind == CHECK_DOUBTS ? "doubts" : "values", check->owners[i], got,
+                          complaint)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static bool compare_needs(const struct check *check, const struct observation *observation,
                           struct complaint *complaint) {
     if (check->count != observation->need_count) {
@@ -250,6 +273,42 @@ static bool compare_needs(const struct check *check, const struct observation *o
     return true;
 }
 
+static bool compare_items(const struct check *check, const struct observation *observation,
+                          struct complaint *complaint) {
+    if (check->count != observation->claim_count) {
+        return complain(complaint, "items: expected %zu, got %zu", check->count,
+                        observation->claim_count);
+    }
+    for (size_t i = 0; i < check->count; i++) {
+        if (!compare_text("items", check->owners[i], observation->claims[i]->id, complaint)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool compare_exit(const struct check *check, const struct observation *observation,
+                         struct complaint *complaint) {
+    bool is_expected = check->relation != DRAW_NONE;
+
+    if (is_expected != observation->has_exit) {
+        return complain(complaint, "exit: expected %s, got %s", is_expected ? "one" : "none",
+                        observation->has_exit ? "one" : "none");
+    }
+    return !is_expected || compare_number("exit", check->number, observation->exit_code, complaint);
+}
+
+static bool compare_error(const struct check *check, const struct observation *observation,
+                          struct complaint *complaint) {
+    if ((check->text == NULL) != (observation->last_error == NULL)) {
+        return complain(complaint, "error: expected %.100s, got %.100s",
+                        check->text != NULL ? check->text : "none",
+                        observation->last_error != NULL ? observation->last_error : "none");
+    }
+    return check->text == NULL
+           || compare_text("error", check->text, observation->last_error, complaint);
+}
+
 static bool compare_counted(const struct check *check, const struct observation *observation,
                             struct complaint *complaint) {
     const lk_queue_stats *stats = observation->stats;
@@ -260,10 +319,17 @@ static bool compare_counted(const struct check *check, const struct observation 
         const char *name;
         uint64_t count;
     } counts[] = {
-        {"pushed", stats->pushed}, {"duplicates", stats->duplicates},
-        {"claims", stats->claims}, {"steals", stats->steals},
-        {"done", stats->done},     {"retried", stats->retried},
+        {"pushed", stats->pushed},
+        {"duplicates", stats->duplicates},
+        {"claims", stats->claims},
+        {"steals", stats->steals},
+        {"done", stats->done},
+        {"retried", stats->retried},
         {"parked", stats->parked},
+        {"ready-now", stats->ready_now},
+        {"delayed-now", stats->delayed_now},
+        {"claimed-now", stats->claimed_now},
+        {"parked-now", stats->parked_now},
     };
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
         if (strcmp(check->text, counts[i].name) == 0) {
@@ -287,6 +353,9 @@ static bool compare_work(const struct comparison *comparison, const struct obser
     switch (check->kind) {
     case CHECK_VALUE:
         return compare_value(check, observation, complaint);
+    case CHECK_VALUES:
+    case CHECK_DOUBTS:
+        return compare_values(check, observation, complaint);
     case CHECK_IN_DOUBT:
         return compare_number("in doubt", check->number, observation->in_doubt, complaint);
     case CHECK_ADDED:
@@ -298,6 +367,14 @@ static bool compare_work(const struct comparison *comparison, const struct obser
         return compare_number("attempts", check->number, observation->attempt, complaint);
     case CHECK_STOLEN:
         return compare_number("stolen", check->number, observation->stolen, complaint);
+    case CHECK_ITEMS:
+        return compare_items(check, observation, complaint);
+    case CHECK_PRIORITY:
+        return compare_number("priority", check->number, observation->priority, complaint);
+    case CHECK_EXIT:
+        return compare_exit(check, observation, complaint);
+    case CHECK_ERROR:
+        return compare_error(check, observation, complaint);
     case CHECK_NEEDS:
         return compare_needs(check, observation, complaint);
     case CHECK_DUE_WITHIN:
@@ -342,6 +419,8 @@ static bool compare_one(const struct comparison *comparison, const struct observ
         return compare_text("note", check->text, observation->note, complaint);
     case CHECK_REASON:
         return compare_text("reason", check->text, observation->reason, complaint);
+    case CHECK_BROKEN_BY:
+        return compare_text("administrator", check->text, observation->breaker, complaint);
     case CHECK_SAYS:
         return (observation->error != NULL && strstr(observation->error, check->text) != NULL)
                || complain(complaint, "expected a text with \"%s\", got \"%s\"", check->text,

@@ -29,6 +29,7 @@ const char *entry_part(const lk_entry *entry, char *buffer, size_t size);
  * ones are about the bounds of R11, longer ones are nothing that a scenario waits for.
  */
 enum { STRETCHED_FROM_MS = 100, STRETCHED_TO_MS = 10000 };
+bool is_stretched(int64_t duration_ms);
 int64_t stretched(int64_t duration_ms, int64_t stretch);
 
 #endif

@@ -258,7 +258,7 @@ static enum verdict play_patiently(const struct run *run, size_t played, FILE *r
         }
         enum verdict verdict = play_served(run, mine->scenario, url, persistent, stretch, attempt);
         fclose(attempt);
-        if (verdict == VERDICT_FAILED) {
+        if (verdict == VERDICT_FAILED || stretch == STRETCH_MAX) {
             fwrite(text, 1, size, report);
         }
         free(text);

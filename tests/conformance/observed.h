@@ -41,18 +41,27 @@ struct observation {
     size_t blocker_count;
     char *const *cycle;
     size_t cycle_count;
-    size_t count;       /* break */
-    const char *reason; /* audit */
-    const char *value;  /* NULL: none */
+    size_t count;        /* break; calls about several items */
+    const char *reason;  /* audit, an event */
+    const char *breaker; /* an event */
+    const char *value;   /* NULL: none */
     size_t value_size;
     bool in_doubt;
-    bool added;       /* push */
-    const char *item; /* claim */
+    const lk_part_value *values;
+    size_t value_count;
+    bool added;                   /* push */
+    const char *item;             /* claim */
+    lk_claim_info *const *claims; /* claim, of several */
+    size_t claim_count;
     uint32_t attempt; /* claim; of an item: how many there were */
     bool stolen;
     char *const *needs; /* item */
     size_t need_count;
     int64_t due_in_ms;
+    int32_t priority; /* item */
+    bool has_exit;
+    int32_t exit_code;
+    const char *last_error;      /* NULL: none */
     const lk_queue_stats *stats; /* NULL: none */
 };
 

@@ -67,6 +67,41 @@ static bool need_option_read(struct arena *arena, struct words *words, struct st
     return name_read(words, "a part", &needs[options->need_count++], complaint);
 }
 
+/* What belongs to priorities, failures, and several items at once. */
+static bool several_option_read(struct words *words, struct step_options *options,
+                                struct complaint *complaint) {
+    if (words_accept(words, "priority")) {
+        return number_read(words, &options->priority, complaint);
+    }
+    if (words_accept(words, "max")) {
+        return count_option_read(words, &options->most, complaint);
+    }
+    if (words_accept(words, "all") || words_accept(words, "parked")) {
+        options->all = true;
+        return true;
+    }
+    if (words_accept(words, "exit")) {
+        options->exit_said = true;
+        return number_read(words, &options->exit_code, complaint);
+    }
+    if (words_accept(words, "error")) {
+        return name_read(words, "an error", &options->error, complaint);
+    }
+    return complain(complaint, "unknown option '%.40s'", words_peek(words)->text);
+}
+
+/* R15: the n-th one is the value of the n-th path. */
+static bool with_option_read(struct words *words, struct step_options *options,
+                             struct complaint *complaint) {
+    if (options->with == NULL) {
+        return name_read(words, "a value", &options->with, complaint);
+    }
+    if (options->more_count == STEP_PARTS_MAX - 1) {
+        return complain(complaint, "more values than a request has parts");
+    }
+    return name_read(words, "a value", &options->more[options->more_count++], complaint);
+}
+
 /* What only steps of values and work know. */
 static bool work_option_read(struct arena *arena, struct words *words, struct step_options *options,
                              struct complaint *complaint) {
@@ -75,7 +110,7 @@ static bool work_option_read(struct arena *arena, struct words *words, struct st
         return true;
     }
     if (words_accept(words, "with")) {
-        return name_read(words, "a value", &options->with, complaint);
+        return with_option_read(words, options, complaint);
     }
     if (words_accept(words, "delay")) {
         return duration_read(words, &options->delay_ms, complaint);
@@ -86,7 +121,7 @@ static bool work_option_read(struct arena *arena, struct words *words, struct st
     if (words_accept(words, "attempts")) {
         return count_option_read(words, &options->max_attempts, complaint);
     }
-    return complain(complaint, "unknown option '%.40s'", words_peek(words)->text);
+    return several_option_read(words, options, complaint);
 }
 
 static bool option_read(struct arena *arena, struct words *words, struct step_options *options,
@@ -183,7 +218,7 @@ static bool call_read(struct arena *arena, struct words *words, struct step *ste
         {"deletes", STEP_DELETE, NULL}, {"reads", STEP_READ, NULL},
         {"pushes", STEP_PUSH, NULL},    {"claims", STEP_CLAIM, NULL},
         {"finishes", STEP_DONE, NULL},  {"retries", STEP_RETRY, NULL},
-        {"unparks", STEP_UNPARK, NULL},
+        {"unparks", STEP_UNPARK, NULL}, {"drops", STEP_DROP, NULL},
     };
     if (!name_read(words, "an owner", &step->owner, complaint)) {
         return false;
@@ -236,7 +271,7 @@ static bool expect_read(struct arena *arena, struct words *words, struct step *s
            && checks_read(arena, words, &step->checks, &step->check_count, complaint);
 }
 
-/* list [PREFIX] | show PATH | audit [PREFIX] | items QUEUE, each with [-> OUTCOME] */
+/* list|audit|queues [PREFIX] | show PATH | items QUEUE, each with [-> OUTCOME] */
 static bool listing_read(struct arena *arena, struct words *words, struct step *step,
                          struct complaint *complaint) {
     step->outcome = LK_OK;
@@ -316,7 +351,9 @@ static bool step_read(struct arena *arena, struct words *words, struct step *ste
         const char *word;
         enum step_kind kind;
     } looks[] = {
-        {"list", STEP_LIST}, {"show", STEP_SHOW}, {"audit", STEP_AUDIT}, {"items", STEP_ITEMS}};
+        {"list", STEP_LIST},   {"show", STEP_SHOW},     {"audit", STEP_AUDIT},
+        {"items", STEP_ITEMS}, {"queues", STEP_QUEUES},
+    };
     for (size_t i = 0; i < sizeof looks / sizeof looks[0]; i++) {
         if (words_accept(words, looks[i].word)) {
             step->kind = looks[i].kind;
@@ -326,7 +363,7 @@ static bool step_read(struct arena *arena, struct words *words, struct step *ste
     return call_read(arena, words, step, complaint);
 }
 
-/* | ENTRY, one more line of the list, show, audit or items above it. */
+/* | ENTRY, one more line of the list, show, audit, items or queues above it. */
 static bool entry_line_read(struct reader *reader, struct words *words,
                             struct complaint *complaint) {
     struct scenario *scenario = present_scenario(reader);
@@ -335,7 +372,7 @@ static bool entry_line_read(struct reader *reader, struct words *words,
                             : NULL;
     if (step == NULL || step->entries == NULL) {
         return complain(complaint,
-                        "a line with '|' must follow list, show, audit, items or events");
+                        "a line with '|' must follow list, show, audit, items, queues or events");
     }
     if (step->entry_count == STEP_ENTRIES_MAX) {
         return complain(complaint, "more than %d lines with '|'", STEP_ENTRIES_MAX);

@@ -17,6 +17,7 @@ struct playback {
     struct observed observed;
     int64_t stretch;
     int64_t now_ms;      /* the scenario's clock, already stretched */
+    bool keeps_alive;    /* a wait in the background has renewed a request with a short ttl */
     lk_watch *watch;     /* NULL: none */
     uint64_t watched_to; /* by the one before */
     FILE *report;

@@ -53,16 +53,23 @@ enum check_kind {
     CHECK_REVOKED,
     CHECK_SAYS, /* the error's text contains this */
     CHECK_COUNT,
-    CHECK_REASON, /* audit */
-    CHECK_VALUE,  /* text; NULL: there is none */
+    CHECK_REASON,    /* audit, an event */
+    CHECK_BROKEN_BY, /* an event: the administrator */
+    CHECK_VALUE,     /* text; NULL: there is none */
+    CHECK_VALUES,    /* of all parts, in order; "none": there is none */
+    CHECK_DOUBTS,    /* whether they are in doubt, in order: "yes" or "no" */
     CHECK_IN_DOUBT,
     CHECK_ADDED,   /* a push */
     CHECK_ITEM,    /* the id of what was claimed */
+    CHECK_ITEMS,   /* the ids of what was claimed, in order */
     CHECK_ATTEMPT, /* of a claim */
     CHECK_STOLEN,
     CHECK_ATTEMPTS,   /* of an item */
     CHECK_NEEDS,      /* of an item, in order; none: "nothing" */
     CHECK_DUE_WITHIN, /* of an item */
+    CHECK_PRIORITY,   /* of an item */
+    CHECK_EXIT,       /* of an item; relation DRAW_NONE: there is none */
+    CHECK_ERROR,      /* of an item; NULL: there is none */
     CHECK_COUNTED,    /* a count of a queue, by its name */
     CHECK_KEEP_TOKEN,
     CHECK_KEEP_OWNER,
@@ -87,10 +94,11 @@ struct check {
     size_t count;              /* of blockers, owners or needs */
 };
 
-/* One line of what list, show, audit or items must give. */
+/* One line of what list, show, audit, items or queues must give. */
 struct entry_check {
     const char *owner; /* NULL: an unclaimed item, or an event without an owner */
-    const char *part;  /* with its mode, as README.md spells it; an item's id; an event's parts */
+    const char *part;  /* with its mode, as README.md spells it; an item's id; an event's parts; a
+                          queue */
     const char *by;    /* audit; of an event, how something was refused */
     const char *state; /* of an item; an event's name */
     bool held;         /* of an event: a deletion */
@@ -123,10 +131,12 @@ enum step_kind {
     STEP_PUSH, /* from here on a part is QUEUE/ID, */
     STEP_DONE,
     STEP_RETRY,
-    STEP_UNPARK,
-    STEP_CLAIM, /* or QUEUE */
+    STEP_UNPARK, /* or, with `all`, QUEUE */
+    STEP_DROP,   /* likewise */
+    STEP_CLAIM,  /* or QUEUE */
     STEP_ITEMS,
     STEP_COUNTS,
+    STEP_QUEUES, /* queues [PREFIX] */
     STEP_WATCH,  /* watch [again] [PREFIX] */
     STEP_EVENTS, /* what has happened since */
     STEP_BOUND,  /* bound NAME=N..., each a part */
@@ -147,13 +157,21 @@ struct step_options {
     const char *reason;
     const char *of_owner;
     bool at_once;
-    bool value;       /* ask for the first part's value */
-    const char *with; /* a value that is put or pushed; NULL: unsaid */
+    bool value;                           /* ask for the parts' values */
+    const char *with;                     /* a value that is put or pushed; NULL: unsaid */
+    const char *more[STEP_PARTS_MAX - 1]; /* a release: those of the paths behind the first one */
+    size_t more_count;
     int64_t delay_ms; /* 0: unsaid */
     const char *const *needs;
     size_t need_count;
     uint32_t max_attempts; /* 0: unsaid */
-    bool again;            /* watch: from where it was */
+    int64_t priority;
+    uint32_t most;     /* claims: up to so many at once; 0: unsaid */
+    bool all;          /* unparks, drops: all that are parked */
+    bool exit_said;    /* retries */
+    int64_t exit_code; /* retries */
+    const char *error; /* retries; NULL: unsaid */
+    bool again;        /* watch: from where it was */
 };
 
 struct step {
@@ -167,7 +185,7 @@ struct step {
     lk_outcome outcome; /* what must come of it */
     const struct check *checks;
     size_t check_count;
-    struct entry_check *entries; /* list, show, audit, items */
+    struct entry_check *entries; /* list, show, audit, items, queues */
     size_t entry_count;
 };
 
@@ -224,7 +242,8 @@ bool line_end_read(struct words *words, struct complaint *complaint);
 
 /*
  * What follows '|' below a step of this kind: OWNER holds PART | OWNER waits for PART; ADMIN
- * broke PART held|awaited by OWNER; ID STATE [by OWNER]; EVENT [OUTCOME] [PARTS] [by OWNER].
+ * broke PART held|awaited by OWNER; ID STATE [by OWNER]; QUEUE; EVENT [OUTCOME] [PARTS] [by
+ * OWNER].
  */
 bool entry_read(struct arena *arena, struct words *words, enum step_kind kind,
                 struct entry_check *ret_entry, struct complaint *complaint);

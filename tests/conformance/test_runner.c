@@ -226,6 +226,30 @@ static void wrong_expectations_of_events_fail(void **state) {
     }
 }
 
+static void wrong_expectations_of_breaks_fail(void **state) {
+    (void)state;
+    static const char *const begin = HEAD "watch -> ok\n"
+                                          "A asks x -> granted\n"
+                                          "Admin breaks x now reason \"r\" -> ok, count 1\n"
+                                          "events\n"
+                                          "| granted x by A\n";
+    static const char *const wrong[] = {
+        "",
+        "| broken x by A, broken by Root",
+        "| broken x by A, reason \"s\"",
+        "| broken x by A, broken by Root, reason \"r\"",
+        "| broken x by A, broken by Admin, reason \"s\"",
+    };
+    char text[512];
+    char report[4096];
+
+    snprintf(text, sizeof text, "%s| broken x by A, broken by Admin, reason \"r\"\n", begin);
+    assert_int_equal(play_text(text, report, sizeof report), VERDICT_PASSED);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        must_fail(begin, wrong[i], "test.scenario:7: ");
+    }
+}
+
 static void a_passed_deadline_is_too_slow_not_failed(void **state) {
     (void)state;
     char report[2048];
@@ -259,6 +283,25 @@ static void an_answer_does_not_hide_a_passed_deadline(void **state) {
     assert_int_equal(play_text(text, report, sizeof report), VERDICT_TOO_SLOW);
     assert_int_equal(ask_count, ask_late);
     ask_late = 0;
+}
+
+/* A thread that is not run in time loses what it renews; no deadline that is known has passed. */
+static void a_failure_beside_a_short_wait_is_too_slow(void **state) {
+    (void)state;
+    char report[2048];
+    const char *lost = "Admin breaks x of B reason \"r\" -> ok, count 1\n"
+                       "expect B waits for x\n";
+    static const struct {
+        const char *ttl;
+        enum verdict verdict;
+    } waits[] = {{"", VERDICT_FAILED}, {" ttl 2s", VERDICT_TOO_SLOW}};
+    for (size_t i = 0; i < sizeof waits / sizeof waits[0]; i++) {
+        char text[512];
+        snprintf(text, sizeof text, HEAD "A asks x -> granted\nB begins waiting for x%s\n%s",
+                 waits[i].ttl, lost);
+        assert_int_equal(play_text(text, report, sizeof report), waits[i].verdict);
+        assert_non_null(strstr(report, "there is no such request"));
+    }
 }
 
 static void bad_files_are_reported(void **state) {
@@ -350,7 +393,9 @@ int main(void) {
         cmocka_unit_test(wrong_expectations_fail),
         cmocka_unit_test(wrong_expectations_of_work_fail),
         cmocka_unit_test(wrong_expectations_of_events_fail),
+        cmocka_unit_test(wrong_expectations_of_breaks_fail),
         cmocka_unit_test(a_passed_deadline_is_too_slow_not_failed),
+        cmocka_unit_test(a_failure_beside_a_short_wait_is_too_slow),
         cmocka_unit_test(an_answer_does_not_hide_a_passed_deadline),
         cmocka_unit_test(bad_files_are_reported),
         cmocka_unit_test(missing_capabilities_are_in_the_matrix),

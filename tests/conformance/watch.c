@@ -94,6 +94,8 @@ static bool compare_event(struct playback *playback, const lk_watch_event *event
         .token = event->token,
         .note = event->note,
         .attempt = event->attempt,
+        .reason = event->reason,
+        .breaker = event->by,
         .expires_in_ms = -1,
     };
 
@@ -104,6 +106,11 @@ static bool compare_event(struct playback *playback, const lk_watch_event *event
         || event->is_deletion != expected->held) {
         return complain(complaint, "got %.280s%s", describe(event, text),
                         event->is_deletion ? ", a deletion" : "");
+    }
+    if ((event->kind == LK_WATCH_BROKEN) != (event->by != NULL && event->reason != NULL)) {
+        return complain(complaint, "got %.280s, broken by %.40s: %.40s", describe(event, text),
+                        event->by != NULL ? event->by : "an unknown user",
+                        event->reason != NULL ? event->reason : "no reason");
     }
     if (event->part_count > 0 && event->owner != NULL && event->ticket != 0) {
         comparison.greatest_before =

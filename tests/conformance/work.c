@@ -10,17 +10,7 @@
 
 #include "compare.h"
 
-enum { ITEM_TEXT_MAX = 1024 };
-
-/* QUEUE and ID of a path; a path of one segment is an id without a queue. */
-struct item_name {
-    char queue[ITEM_TEXT_MAX];
-    const char *id;
-};
-
-static bool item_name_of(const struct step *step, struct item_name *ret_name,
-                         struct complaint *complaint) {
-    const char *path = step->parts[0];
+bool item_name_of(const char *path, struct item_name *ret_name, struct complaint *complaint) {
     const char *slash = strrchr(path, '/');
     if (slash == NULL || (size_t)(slash - path) >= sizeof ret_name->queue) {
         return complain(complaint, "an item is named QUEUE/ID, not '%.40s'", path);
@@ -47,12 +37,21 @@ static void promise(struct playback *playback, struct observed_record *record, i
     }
 }
 
-/* When an item's delay is over; no owner has this name. */
-static void promise_due(struct playback *playback, const struct step *step, int64_t called_us) {
+void item_promise_due(struct playback *playback, const struct step *step, const char *path,
+                      int64_t called_us) {
     int64_t delay_ms = stretched(step->options.delay_ms, playback->stretch);
     if (delay_ms > 0) {
-        promise(playback, record_of(playback, "", step->parts[0]), delay_ms, called_us);
+        promise(playback, record_of(playback, "", path), delay_ms, called_us);
     }
+}
+
+void claim_promise(struct playback *playback, const lk_claim_info *claim, const char *path,
+                   int64_t called_us) {
+    promise(playback, record_of(playback, claim->owner, path), claim->ttl_ms, called_us);
+}
+
+void claim_forget_promise(struct playback *playback, const char *owner, const char *path) {
+    observed_forget_promise(record_of(playback, owner, path));
 }
 
 /* ---- values ---------------------------------------------------------------------------------- */
@@ -90,35 +89,41 @@ static bool play_value(struct playback *playback, const struct step *step, lk_st
 
 /* ---- work ------------------------------------------------------------------------------------ */
 
-static bool play_push(struct playback *playback, const struct step *step, lk_store *store,
-                      struct complaint *complaint) {
+lk_push_request push_request_of(const struct playback *playback, const struct step *step,
+                                const struct item_name *name) {
     const struct step_options *options = &step->options;
-    struct item_name name;
-    lk_error error = {0};
-    struct observation observation = {.error = error.text, .expires_in_ms = -1};
-    int64_t called_us = playback_now_us();
-
-    if (!item_name_of(step, &name, complaint)) {
-        return false;
-    }
-    lk_push_request request = {
-        .size = sizeof request,
-        .queue = name.queue,
-        .id = name.id,
+    return (lk_push_request){
+        .size = sizeof(lk_push_request),
+        .queue = name->queue,
+        .id = name->id,
         .value = options->with,
         .value_size = options->with != NULL ? strlen(options->with) : 0,
         .delay_ms = stretched(options->delay_ms, playback->stretch),
         .needs = options->needs,
         .need_count = options->need_count,
+        .priority = (int32_t)options->priority,
     };
+}
+
+static bool play_push(struct playback *playback, const struct step *step, lk_store *store,
+                      struct complaint *complaint) {
+    struct item_name name;
+    lk_error error = {0};
+    struct observation observation = {.error = error.text, .expires_in_ms = -1};
+    int64_t called_us = playback_now_us();
+
+    if (!item_name_of(step->parts[0], &name, complaint)) {
+        return false;
+    }
+    lk_push_request request = push_request_of(playback, step, &name);
     observation.outcome = lk_push(store, &request, &observation.added, &error);
     if (observation.outcome == LK_OK && observation.added) {
-        promise_due(playback, step, called_us);
+        item_promise_due(playback, step, step->parts[0], called_us);
     }
     return playback_compare(playback, step, &observation, complaint);
 }
 
-static lk_claim_request claim_request_of(const struct playback *playback, const struct step *step) {
+lk_claim_request claim_request_of(const struct playback *playback, const struct step *step) {
     const struct step_options *options = &step->options;
     return (lk_claim_request){
         .size = sizeof(lk_claim_request),
@@ -131,8 +136,7 @@ static lk_claim_request claim_request_of(const struct playback *playback, const 
     };
 }
 
-/* A claim is a lease on `*path`: its draws rise, and it expires, like any other. */
-static void see_claim(struct observation *observation, const lk_claim_info *claim, char **path) {
+void claim_see(struct observation *observation, const lk_claim_info *claim, char **path) {
     observation->owner = claim->owner;
     observation->paths = path;
     observation->path_count = 1;
@@ -167,12 +171,30 @@ static bool play_claim(struct playback *playback, const struct step *step, lk_st
     }
     if (claim != NULL) {
         (void)snprintf(text, sizeof text, "%s/%s", claim->queue, claim->id);
-        see_claim(&observation, claim, &path);
-        promise(playback, record_of(playback, claim->owner, path), claim->ttl_ms, called_us);
+        claim_see(&observation, claim, &path);
+        claim_promise(playback, claim, path, called_us);
     }
     bool as_expected = playback_compare(playback, step, &observation, complaint);
     lk_claim_free(claim);
     return as_expected;
+}
+
+static lk_outcome retry(const struct playback *playback, const struct step *step, lk_store *store,
+                        const struct item_name *name, uint64_t token, lk_error *error) {
+    const struct step_options *options = &step->options;
+    const lk_retry_request request = {
+        .size = sizeof request,
+        .queue = name->queue,
+        .id = name->id,
+        .owner = playback_owner(playback, step->owner),
+        .token = token,
+        .delay_ms = stretched(options->delay_ms, playback->stretch),
+        .has_exit = options->exit_said,
+        .exit_code = (int32_t)options->exit_code,
+        .error = options->error,
+        .error_size = options->error != NULL ? strlen(options->error) : 0,
+    };
+    return lk_retry_failed(store, &request, error);
 }
 
 /* done, retry, unpark */
@@ -185,7 +207,7 @@ static bool play_finish(struct playback *playback, const struct step *step, lk_s
     struct observation observation = {.error = error.text, .expires_in_ms = -1};
     int64_t called_us = playback_now_us();
 
-    if (!item_name_of(step, &name, complaint)
+    if (!item_name_of(step->parts[0], &name, complaint)
         || !playback_token(playback, step->options.token, &token, complaint)) {
         return false;
     }
@@ -194,17 +216,15 @@ static bool play_finish(struct playback *playback, const struct step *step, lk_s
         observation.outcome = lk_done(store, name.queue, name.id, owner, token, &error);
         break;
     case STEP_RETRY:
-        observation.outcome =
-            lk_retry(store, name.queue, name.id, owner, token,
-                     stretched(step->options.delay_ms, playback->stretch), &error);
+        observation.outcome = retry(playback, step, store, &name, token, &error);
         break;
     default:
         observation.outcome = lk_unpark(store, name.queue, name.id, &error);
         break;
     }
     if (observation.outcome == LK_OK && step->kind != STEP_UNPARK) {
-        observed_forget_promise(record_of(playback, owner, step->parts[0]));
-        promise_due(playback, step, called_us);
+        claim_forget_promise(playback, owner, step->parts[0]);
+        item_promise_due(playback, step, step->parts[0], called_us);
     }
     return playback_compare(playback, step, &observation, complaint);
 }
@@ -223,7 +243,11 @@ static bool compare_item(struct playback *playback, const lk_item_info *item,
                                       .due_in_ms = item->due_in_ms,
                                       .expires_in_ms = item->expires_in_ms,
                                       .needs = item->needs,
-                                      .need_count = item->need_count};
+                                      .need_count = item->need_count,
+                                      .priority = item->priority,
+                                      .has_exit = item->has_last_exit,
+                                      .exit_code = item->last_exit,
+                                      .last_error = item->last_error};
     if (strcmp(item->id, expected->part) != 0 || strcmp(item->state, expected->state) != 0
         || strcmp(owner, expected_owner != NULL ? expected_owner : "no owner") != 0) {
         return complain(complaint, "expected %s %s, got %s %s by %s", expected->part,
@@ -274,6 +298,9 @@ bool work_play(struct playback *playback, const struct step *step, struct compla
     lk_store *store = handles_store(&playback->handles, step->owner, complaint);
     if (store == NULL) {
         return false;
+    }
+    if (is_about_several(step)) {
+        return series_play(playback, step, store, complaint);
     }
     switch (step->kind) {
     case STEP_PUT:

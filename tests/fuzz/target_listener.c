@@ -21,8 +21,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "server/copies.h"
 #include "server/core/batch.h"
 #include "server/core/core_snapshot.h"
+#include "server/monitor.h"
 #include "server/resp/resp.h"
 #include "target.h"
 
@@ -45,6 +47,8 @@ struct lk_server {
     struct lk_server_options options;
     struct lk_times times;
     struct lk_listener *listener;
+    struct lk_monitor monitor;
+    struct lk_copies copies; /* none */
     char address[LK_ADDRESS_BYTES_MAX];
     uint64_t buffered;
     unsigned disk_turns; /* that a batch takes */
@@ -81,12 +85,30 @@ uint64_t lk_server_buffered(const struct lk_server *server) {
     return server->buffered;
 }
 
+struct lk_monitor *lk_server_monitor(struct lk_server *server) {
+    return &server->monitor;
+}
+
+struct lk_logins *lk_server_logins(const struct lk_server *server) {
+    (void)server;
+    return NULL;
+}
+
+struct lk_copies *lk_server_copies(struct lk_server *server) {
+    return &server->copies;
+}
+
+struct lk_listener *lk_server_listener(const struct lk_server *server, size_t index) {
+    return index == 0 ? server->listener : NULL;
+}
+
 uint64_t lk_server_count_clients(const struct lk_server *server) {
     return server->listener->ops->count_clients(server->listener);
 }
 
-void lk_server_list_clients(const struct lk_server *server, struct lk_buffer *out) {
-    server->listener->ops->list_clients(server->listener, out);
+void lk_server_list_clients(const struct lk_server *server, const struct lk_user *user,
+                            struct lk_buffer *out) {
+    server->listener->ops->list_clients(server->listener, user, out);
 }
 
 static void write_batches(struct lk_server *server) {
@@ -122,7 +144,7 @@ static void begin(struct lk_server *server, const char *listen, unsigned disk_tu
         .disk_turns = disk_turns,
     };
     FUZZ_DEMAND(server->loop != NULL && server->core != NULL);
-    model = lk_core_model_config(server->core);
+    model = lk_core_model_config(server->core, &server->times);
     FUZZ_DEMAND(lk_core_restore(server->core, lk_core_snapshot_new(&model), &server->times, &error)
                 == LK_OK);
     FUZZ_DEMAND(lk_listen_socket_open(&server->options, listen, &socket, server->address, &error)

@@ -34,10 +34,6 @@ struct answer answer_of(struct lk_engine *engine, const struct lk_command *comma
     if (command->kind == LK_COMMAND_TAKE && sent.take.ttl_ms == 0) {
         sent.take.ttl_ms = LK_TTL_DEFAULT_MS;
     }
-    if (command->kind == LK_COMMAND_BREAK) {
-        sent.broken.by = lk_slice_of("root");
-        sent.broken.reason = lk_slice_of("for a test");
-    }
     (void)call_decide(engine, &sent, &patience, &decision);
     answer.result = decision.result;
     answer.result.outcome = decision.error.outcome;
@@ -70,7 +66,7 @@ static const char *result_differs(struct history *history, const struct lk_effec
         (void)snprintf(path, sizeof path, "%.*s", (int)history->parts.parts[0].path.size,
                        history->parts.parts[0].path.bytes);
         history_learn(history, history->moves[history->step].owner, path, expected.token,
-                      result->token);
+                      result->token, true);
     }
     difference = compare_results(history->is_lazy, result, &expected);
     if (difference != NULL) {
@@ -104,7 +100,7 @@ static const char *claim_differs(struct history *history, const struct lk_effect
     if (expected != NULL && answer->claim != NULL) {
         char path[LK_PATH_BYTES_MAX + 1];
         (void)snprintf(path, sizeof path, "%s/%s", expected->queue, expected->id);
-        history_learn(history, expected->owner, path, expected->token, answer->claim->token);
+        history_learn(history, expected->owner, path, expected->token, answer->claim->token, true);
     }
     difference = compare_errors(&answer->error, &error);
     if (difference == NULL) {
@@ -186,7 +182,7 @@ static const char *listings_differ(struct history *history, lk_listing *listing,
     }
     for (size_t i = 0; difference == NULL && i < listing->count; i++) {
         history_learn(history, expected->entries[i].owner, expected->entries[i].path,
-                      expected->entries[i].token, listing->entries[i].token);
+                      expected->entries[i].token, listing->entries[i].token, !history->is_lazy);
     }
     lk_listing_free(listing);
     lk_listing_free(expected);

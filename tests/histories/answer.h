@@ -29,4 +29,7 @@ const char *look_at_all(struct history *history, struct lk_engine *engine);
 const char *look_at_path(struct history *history, struct lk_engine *engine, const char *path);
 const char *look_at_queue(struct history *history, struct lk_engine *engine, const char *queue);
 
+/* Its parked items, and all queues, page by page. Of an engine with `batches`. */
+const char *look_at_pages(struct history *history, struct lk_engine *engine, const char *queue);
+
 #endif

@@ -7,7 +7,7 @@
 /* ---- tokens ---------------------------------------------------------------------------------- */
 
 void history_learn(struct history *history, const char *owner, const char *path, uint64_t model,
-                   uint64_t store) {
+                   uint64_t store, bool is_drawn) {
     struct token_pair *pair = &history->tokens[history->token_count % HISTORY_TOKENS];
     size_t known = history->token_count < HISTORY_TOKENS ? history->token_count : HISTORY_TOKENS;
 
@@ -19,6 +19,7 @@ void history_learn(struct history *history, const char *owner, const char *path,
         if (other->model == model && strcmp(other->owner, owner) == 0
             && strcmp(other->path, path) == 0) {
             other->store = store; /* a look that writes nothing may have drawn another one */
+            other->is_drawn = is_drawn;
             return;
         }
     }
@@ -26,6 +27,7 @@ void history_learn(struct history *history, const char *owner, const char *path,
     (void)snprintf(pair->path, sizeof pair->path, "%s", path);
     pair->model = model;
     pair->store = store;
+    pair->is_drawn = is_drawn;
     history->token_count++;
 }
 
@@ -49,6 +51,19 @@ static bool is_under_one_root(const struct token_pair *pair, const char *path) {
     return strcspn(pair->path, "/") == size && strncmp(pair->path, path, size) == 0;
 }
 
+/* Whether it is the token of something of its own, too: claims of one decision share one (R16). */
+static bool is_own_token(const struct history *history, const struct token_pair *pair,
+                         const struct move *move, const char *path) {
+    for (size_t i = 0; i < history->token_count && i < HISTORY_TOKENS; i++) {
+        const struct token_pair *other = &history->tokens[i];
+        if (is_own(other, move, path)
+            && (other->model == pair->model || other->store == pair->store)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /*
  * One that nothing is known of is a token that no lease has. A foreign one is drawn under the root
  * of the path: one of another root may be the own one in the model alone, or in the store alone.
@@ -63,7 +78,8 @@ static struct token_pair choose(const struct history *history, const struct move
     for (size_t i = history->token_count; i > oldest; i--) {
         const struct token_pair *pair = &history->tokens[(i - 1) % HISTORY_TOKENS];
         if (move->token == TOKEN_FOREIGN) {
-            if (!is_own(pair, move, path) && is_under_one_root(pair, path)) {
+            if (!is_own(pair, move, path) && is_under_one_root(pair, path)
+                && !is_own_token(history, pair, move, path)) {
                 return *pair;
             }
         } else if (is_own(pair, move, path) && skipped-- == 0) {
@@ -100,7 +116,7 @@ static void build_take(const struct history *history, const struct move *move,
         .owner = lk_slice_of(move->owner),
         .ttl_ms = move->ttl_ms,
         .max_attempts = move->max_attempts,
-        .ask_number = move->ask_number,
+        .ask_number = lk_take_number(move->ask_number, 0),
         .note_given = move->note_given,
         .note = lk_slice_of(move->note),
     };
@@ -116,6 +132,7 @@ static void build_work(const struct history *history, const struct move *move, u
             .delay_ms = move->delay_ms,
             .needs = history->parts.parts,
             .need_count = history->parts.count,
+            .priority = move->priority,
         };
     } else if (move->kind == LK_COMMAND_TAKE) {
         build_take(history, move, &command->take);
@@ -127,13 +144,38 @@ static void build_work(const struct history *history, const struct move *move, u
             .token = token,
             .kind = move->finish,
             .delay_ms = move->delay_ms,
+            .failure = {.has_exit = move->has_exit,
+                        .exit_code = move->exit_code,
+                        .text = lk_slice_of(move->failure)},
         };
+    } else if (move->kind == LK_COMMAND_DROP) {
+        command->drop = (struct lk_drop){
+            .queue = history->queue, .id = lk_slice_of(move->id), .only_parked = move->only_parked};
     } else {
         command->unpark = (struct lk_unpark){.queue = history->queue, .id = lk_slice_of(move->id)};
     }
 }
 
-static void build_lock(const struct history *history, const struct move *move, uint64_t token,
+/* R15: each part gets another value. */
+static struct lk_release build_release(struct history *history, const struct move *move,
+                                       const struct lk_target *target) {
+    size_t count = 0;
+
+    for (size_t i = 0; i < target->part_count; i++) {
+        char *text = history->put_texts[i];
+
+        if ((move->puts >> i & 1) != 0) {
+            size_t size = strnlen(move->value, sizeof move->value - 1);
+            memset(text, 0, sizeof history->put_texts[i]);
+            memcpy(text, move->value, size);
+            memset(text + size, '+', i);
+            history->puts[count++] = (struct lk_release_put){.part = i, .bytes = lk_slice_of(text)};
+        }
+    }
+    return (struct lk_release){.target = *target, .puts = history->puts, .put_count = count};
+}
+
+static void build_lock(struct history *history, const struct move *move, uint64_t token,
                        struct lk_command *command) {
     const struct lk_target target = {
         .owner = lk_slice_of(move->owner),
@@ -147,8 +189,7 @@ static void build_lock(const struct history *history, const struct move *move, u
     } else if (move->kind == LK_COMMAND_RENEW) {
         command->renew = (struct lk_renew){.target = target, .ttl_ms = move->ttl_ms};
     } else if (move->kind == LK_COMMAND_RELEASE) {
-        command->release = (struct lk_release){
-            .target = target, .puts = move->puts, .put = lk_slice_of(move->value)};
+        command->release = build_release(history, move, &target);
     } else if (move->kind == LK_COMMAND_PUT) {
         command->put = (struct lk_put){
             .path = history->parts.parts[0].path,
@@ -162,13 +203,15 @@ static void build_lock(const struct history *history, const struct move *move, u
             .path = history->parts.parts[0].path,
             .owner = lk_slice_of(move->names_owner ? move->owner : ""),
             .at_once = move->at_once,
+            .by = lk_slice_of(move->owner[0] != '\0' ? move->owner : "root"),
+            .reason = lk_slice_of(move->at_once ? "at once" : "for a test"),
         };
     }
 }
 
 static bool is_work(enum lk_command_kind kind) {
     return kind == LK_COMMAND_PUSH || kind == LK_COMMAND_TAKE || kind == LK_COMMAND_FINISH
-           || kind == LK_COMMAND_UNPARK;
+           || kind == LK_COMMAND_UNPARK || kind == LK_COMMAND_DROP;
 }
 
 void history_build_command(struct history *history, const struct move *move) {

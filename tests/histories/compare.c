@@ -32,6 +32,18 @@ static const char *compare_blockers(bool is_lazy, const lk_blocker_info *a, size
     return NULL;
 }
 
+/* R15. */
+static bool are_same_part_values(const lk_result *a, const lk_result *b) {
+    bool are_same = a->value_count == b->value_count;
+
+    for (size_t i = 0; are_same && i < a->value_count; i++) {
+        are_same = is_same_bytes(a->values[i].value, a->values[i].value_size, b->values[i].value,
+                                 b->values[i].value_size)
+                   && a->values[i].in_doubt == b->values[i].in_doubt;
+    }
+    return are_same;
+}
+
 const char *compare_results(bool is_lazy, const lk_result *a, const lk_result *b) {
     if (a->outcome != b->outcome) {
         return "the outcome";
@@ -53,6 +65,9 @@ const char *compare_results(bool is_lazy, const lk_result *a, const lk_result *b
     if (!is_same_bytes(a->value, a->value_size, b->value, b->value_size)
         || a->in_doubt != b->in_doubt) {
         return "the value";
+    }
+    if (!are_same_part_values(a, b)) {
+        return "the values of the parts";
     }
     /* Where an ask closes several cycles, any of them may be named. */
     if ((a->cycle_count == 0) != (b->cycle_count == 0)
@@ -134,6 +149,13 @@ static const char *compare_item(const lk_item_info *a, const lk_item_info *b) {
     if (!is_same_bytes(a->value, a->value_size, b->value, b->value_size)) {
         return "an item's value";
     }
+    if (a->priority != b->priority) {
+        return "an item's priority";
+    }
+    if (a->has_last_exit != b->has_last_exit || a->last_exit != b->last_exit
+        || !is_same_bytes(a->last_error, a->last_error_size, b->last_error, b->last_error_size)) {
+        return "an item's last failure";
+    }
     if (a->need_count != b->need_count) {
         return "an item's needs";
     }
@@ -180,7 +202,8 @@ static bool is_same_event(bool is_lazy, const lk_watch_event *a, const lk_watch_
                    && is_same_draw(is_lazy, a->ticket, b->ticket)
                    && is_same_draw(is_lazy, a->token, b->token) && is_same_text(a->queue, b->queue)
                    && is_same_text(a->id, b->id) && a->attempt == b->attempt
-                   && a->is_deletion == b->is_deletion;
+                   && a->is_deletion == b->is_deletion && is_same_text(a->by, b->by)
+                   && is_same_text(a->reason, b->reason);
 
     for (size_t i = 0; is_same && i < a->part_count; i++) {
         is_same = is_same_text(a->paths[i], b->paths[i]) && is_same_text(a->parts[i], b->parts[i]);

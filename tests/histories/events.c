@@ -129,9 +129,11 @@ static void show(const char *side, const struct lk_event_page *page) {
         for (size_t part = 0; part < command->part_count; part++) {
             (void)printf(" %s", command->parts[part]);
         }
-        (void)printf(" of %s (%s), ticket %" PRIu64 ", token %" PRIu64 "\n",
+        (void)printf(" of %s (%s), ticket %" PRIu64 ", token %" PRIu64,
                      command->owner != NULL ? command->owner : "no owner",
                      command->note != NULL ? command->note : "", command->ticket, command->token);
+        (void)printf(", broken by %s (%s)\n", command->by != NULL ? command->by : "no user",
+                     command->reason != NULL ? command->reason : "");
     }
 }
 

@@ -163,6 +163,11 @@ static enum token_choice some_token(struct generator *generator) {
                         : TOKEN_FOREIGN;
 }
 
+/* Whether the store knows priorities, failures, drops and series (R16). */
+static bool has_batches(const struct generator *generator) {
+    return generator->history->ops->engine->batches != NULL;
+}
+
 /* Some bytes, unlike any other step's. */
 static void make_value(struct generator *generator) {
     struct move *move = generator->move;
@@ -224,7 +229,7 @@ static void make_lock_move(struct generator *generator) {
         move->ttl_ms = chance(generator, 50) ? 0 : between(generator, 50, 2000);
     } else if (dice <= 88) {
         make_target(generator, LK_COMMAND_RELEASE);
-        move->puts = chance(generator, 25);
+        move->puts = chance(generator, 25) ? (unsigned)between(generator, 1, 7) : 0;
         make_value(generator);
     } else if (dice <= 96) {
         make_put(generator);
@@ -275,6 +280,9 @@ static void make_push(struct generator *generator) {
     }
     make_value(generator);
     move->delay_ms = chance(generator, 70) ? 0 : between(generator, 1, 1000);
+    if (has_batches(generator) && chance(generator, 40)) {
+        move->priority = (int32_t)between(generator, -2, 2);
+    }
 }
 
 static void make_take(struct generator *generator) {
@@ -300,6 +308,32 @@ static void make_finish(struct generator *generator) {
     move->finish = chance(generator, 60) ? LK_FINISH_DONE : LK_FINISH_RETRY;
     move->delay_ms =
         move->finish == LK_FINISH_DONE || chance(generator, 50) ? 0 : between(generator, 1, 1000);
+    if (has_batches(generator) && move->finish == LK_FINISH_RETRY) {
+        move->has_exit = chance(generator, 40);
+        move->exit_code = move->has_exit ? (int32_t)between(generator, -1, 2) : 0;
+        COPY(move->failure, chance(generator, 40) ? "it \xff\n failed" : "");
+    }
+}
+
+/*
+ * Several of them in one decision, of different ids. Events are compared command by command, so
+ * that a series has one there.
+ */
+static void make_series(struct generator *generator) {
+    struct move *move = generator->move;
+    int64_t count = generator->history->variant->keeps_events ? 1 : between(generator, 1, IDS);
+    int64_t first = between(generator, 0, IDS - 1);
+
+    if (move->kind == LK_COMMAND_FINISH && move->finish != LK_FINISH_DONE) {
+        return;
+    }
+    move->series[0] = '\0';
+    for (int64_t i = 0; i < count; i++) {
+        size_t used = strlen(move->series);
+
+        (void)snprintf(move->series + used, sizeof move->series - used, "%s%s", i > 0 ? " " : "",
+                       ids[(first + i) % IDS]);
+    }
 }
 
 static void make_work(struct generator *generator) {
@@ -312,10 +346,16 @@ static void make_work(struct generator *generator) {
         make_push(generator);
     } else if (dice <= 65) {
         make_take(generator);
-    } else if (dice <= 95) {
+    } else if (dice <= 93) {
         make_finish(generator);
+    } else if (dice <= 96 && has_batches(generator)) {
+        move->kind = LK_COMMAND_DROP;
+        move->only_parked = chance(generator, 40);
     } else {
         move->kind = LK_COMMAND_UNPARK;
+    }
+    if (has_batches(generator) && chance(generator, 25)) {
+        make_series(generator);
     }
 }
 

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "build_command.h"
 #include "events.h"
+#include "series.h"
 
 enum { PATIENCE_US = 20000000 };
 
@@ -172,6 +173,9 @@ static const char *look_around(struct history *history, const struct move *move)
     }
     if (difference == NULL && move->look_queue[0] != '\0') {
         difference = look_at_queue(history, engine, move->look_queue);
+        if (difference == NULL && engine->ops->batches != NULL) {
+            difference = look_at_pages(history, engine, move->look_queue);
+        }
     }
     return difference;
 }
@@ -183,6 +187,9 @@ static const char *act(struct history *history, struct lk_engine *engine) {
     const char *difference;
     lk_outcome outcome;
 
+    if (history->moves[history->step].series[0] != '\0') {
+        return series_differ(history, engine);
+    }
     if (history->asked.kind != LK_COMMAND_TICK) {
         answer = answer_of(engine, &history->asked);
     }

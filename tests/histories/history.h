@@ -19,7 +19,12 @@
 #include "../support.h"
 #include "engine/reply/reply.h"
 
-enum { HISTORY_ENGINES = 3, HISTORY_STEPS_MAX = 250, HISTORY_TOKENS = 4096 };
+enum {
+    HISTORY_ENGINES = 3,
+    HISTORY_STEPS_MAX = 250,
+    HISTORY_TOKENS = 4096,
+    HISTORY_SERIES_MAX = 6,
+};
 
 /* What a history varies. */
 struct variant {
@@ -40,6 +45,8 @@ struct store_ops {
     const char *name;
     const struct lk_engine_ops *engine;
     enum store_laziness laziness;
+    bool decides_one_root;   /* in one decision: plays histories below one root only */
+    bool takes_have_one_ttl; /* in a series, as the client library asks for them */
     bool blocks; /* a wait is a call that blocks, and not an ask (R10): asked in queue style */
 
     /* A fresh store, opened HISTORY_ENGINES times. */
@@ -76,6 +83,7 @@ struct move {
     char parts[120]; /* of an ask, a target, the needs of a push; or the path of a put, a break */
     char queue[32];
     char id[16];
+    char series[32]; /* ids with a space between: a series of commands, one for each; or empty */
     enum token_choice token;
     bool names_owner; /* LK_COMMAND_BREAK: only that owner's; LK_COMMAND_PUT: for that owner */
 
@@ -88,12 +96,17 @@ struct move {
     bool wants_value;
 
     char value[32];
-    bool puts;    /* LK_COMMAND_RELEASE */
-    bool deletes; /* LK_COMMAND_PUT */
-    bool at_once; /* LK_COMMAND_BREAK */
+    unsigned puts; /* LK_COMMAND_RELEASE: which of its parts, 1 << n the n-th */
+    bool deletes;  /* LK_COMMAND_PUT */
+    bool at_once;  /* LK_COMMAND_BREAK */
 
     enum lk_finish_kind finish;
     int64_t delay_ms;
+    int32_t priority;
+    bool has_exit; /* LK_FINISH_RETRY */
+    int32_t exit_code;
+    char failure[16]; /* the same: its text */
+    bool only_parked; /* LK_COMMAND_DROP */
     unsigned max_attempts;
     unsigned ask_number;
 
@@ -114,6 +127,7 @@ struct token_pair {
     char path[LK_PATH_BYTES_MAX + 1]; /* of one of its parts */
     uint64_t model;
     uint64_t store;
+    bool is_drawn; /* the store keeps it; what a lazy one only shows may never be drawn */
 };
 
 struct history {
@@ -126,7 +140,7 @@ struct history {
     struct lk_times times; /* of the present step */
     struct move moves[HISTORY_STEPS_MAX];
     size_t step;   /* the move that is played */
-    bool is_over;  /* it came to a hidden cycle */
+    bool is_over;  /* it came to a hidden cycle, or to a token that only the store shares */
     bool is_quiet; /* what differs is not printed */
     uint64_t last_event;
 
@@ -134,6 +148,8 @@ struct history {
     struct lk_command command;
     struct lk_command asked;
     struct test_parts parts;
+    struct lk_release_put puts[LK_PARTS_MAX];
+    char put_texts[LK_PARTS_MAX][64];
     struct lk_path queue;
     char item[64]; /* QUEUE/ID */
 
@@ -151,9 +167,9 @@ void history_generate(struct history *history, struct lk_random *random);
 const char *history_play(struct history *history, const struct move *moves, size_t count,
                          struct lk_random *random);
 
-/* Learns that the model's token of a grant is the store's. */
+/* Learns that the model's token of a grant is the store's. `is_drawn` as in struct token_pair. */
 void history_learn(struct history *history, const char *owner, const char *path, uint64_t model,
-                   uint64_t store);
+                   uint64_t store, bool is_drawn);
 
 /* Leaves out moves of a history that differs, as long as the rest does. Returns how many remain. */
 size_t history_shrink(struct history *history, size_t count);

@@ -105,6 +105,79 @@ static const struct move same_number[] = {
      .looks_at_all = true},
 };
 
+/* The claim perishes at its last attempt and the item goes, in one step. */
+static const struct move parked_and_dropped[] = {
+    {.kind = LK_COMMAND_PUSH, .owner = "Dee", .queue = "jobs", .id = "p"},
+    {.kind = LK_COMMAND_TAKE, .owner = "Dee", .queue = "jobs", .ttl_ms = 900, .max_attempts = 1},
+    {.kind = LK_COMMAND_DROP,
+     .pause_us = 1000000,
+     .owner = "Eve",
+     .queue = "jobs",
+     .id = "p",
+     .only_parked = true,
+     .looks_at_all = true,
+     .look_queue = "jobs"},
+};
+
+/*
+ * A repeated ask for several items gives the next one the token that it has got before, although
+ * another root has drawn a greater one since (R4, R16): a store may have forgotten whose it was.
+ */
+static const struct move shared_later[] = {
+    {.kind = LK_COMMAND_PUSH, .queue = "jobs", .id = "1"},
+    {.kind = LK_COMMAND_PUSH, .parts = "pool?limit=3&units=2", .queue = "jobs", .id = "2"},
+    {.kind = LK_COMMAND_TAKE, .owner = "Cy", .queue = "jobs", .ask_number = 1},
+    {.kind = LK_COMMAND_ASK, .pause_us = 1000000, .owner = "Bob", .parts = "b", .style = LK_TRY},
+    {.kind = LK_COMMAND_RELEASE, .owner = "Bob", .parts = "b"},
+    {.kind = LK_COMMAND_TAKE,
+     .pause_us = 1000000,
+     .owner = "Cy",
+     .queue = "jobs",
+     .series = "1 2",
+     .ask_number = 1,
+     .looks_at_all = true},
+};
+
+/* The same, where it is a root of the next item's: no store shares the token. */
+static const struct move drawn_since[] = {
+    {.kind = LK_COMMAND_PUSH, .queue = "jobs", .id = "1"},
+    {.kind = LK_COMMAND_PUSH, .parts = "pool?limit=3&units=2", .queue = "jobs", .id = "2"},
+    {.kind = LK_COMMAND_TAKE, .owner = "Cy", .queue = "jobs", .ask_number = 1},
+    {.kind = LK_COMMAND_ASK, .pause_us = 1000000, .owner = "Bob", .parts = "pool", .style = LK_TRY},
+    {.kind = LK_COMMAND_RELEASE, .owner = "Bob", .parts = "pool"},
+    {.kind = LK_COMMAND_TAKE,
+     .pause_us = 1000000,
+     .owner = "Cy",
+     .queue = "jobs",
+     .series = "1 2",
+     .ask_number = 1,
+     .looks_at_all = true},
+    {.kind = LK_COMMAND_TAKE,
+     .owner = "Cy",
+     .queue = "jobs",
+     .series = "1 2",
+     .ask_number = 3,
+     .looks_at_all = true},
+};
+
+/* The same so long ago that every store has forgotten the root: its draw counts all the same. */
+static const struct move drawn_long_ago[] = {
+    {.kind = LK_COMMAND_PUSH, .queue = "jobs", .id = "1"},
+    {.kind = LK_COMMAND_PUSH, .parts = "pool?limit=3&units=2", .queue = "jobs", .id = "2"},
+    {.kind = LK_COMMAND_TAKE, .owner = "Cy", .queue = "jobs", .ttl_ms = 36000000, .ask_number = 1},
+    {.kind = LK_COMMAND_ASK, .pause_us = 1000000, .owner = "Bob", .parts = "pool", .style = LK_TRY},
+    {.kind = LK_COMMAND_RELEASE, .owner = "Bob", .parts = "pool"},
+    {.kind = LK_COMMAND_PUSH, .pause_us = 1800000000, .queue = "c", .id = "1"},
+    {.kind = LK_COMMAND_TAKE,
+     .pause_us = 1800000000,
+     .owner = "Cy",
+     .queue = "jobs",
+     .series = "1 2",
+     .ttl_ms = 36000000,
+     .ask_number = 1,
+     .looks_at_all = true},
+};
+
 #define KEPT(name, moves)                                                                          \
     { name, sizeof(moves) / sizeof((moves)[0]), moves }
 
@@ -117,5 +190,9 @@ const struct kept histories_kept[] = {
     KEPT("two deadlines in two roots", two_deadlines),
     KEPT("an end after a deadline in another root", end_after_deadline),
     KEPT("one number in two roots", same_number),
+    KEPT("an item that is parked and dropped in one step", parked_and_dropped),
+    KEPT("a token that is shared past another root's", shared_later),
+    KEPT("a token that is not shared, as the root has drawn since", drawn_since),
+    KEPT("a token that is not shared, as the root drew long ago", drawn_long_ago),
 };
 const size_t histories_kept_count = sizeof histories_kept / sizeof histories_kept[0];

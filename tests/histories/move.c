@@ -24,8 +24,8 @@ static void print_flag(const char *field, bool flag) {
 }
 
 void move_print(const struct move *move) {
-    static const char *const kinds[] = {"ASK", "RENEW", "RELEASE", "BREAK",  "TICK",
-                                        "PUT", "PUSH",  "TAKE",    "FINISH", "UNPARK"};
+    static const char *const kinds[] = {"ASK",  "RENEW", "RELEASE", "BREAK",  "TICK", "PUT",
+                                        "PUSH", "TAKE",  "FINISH",  "UNPARK", "DROP"};
     static const char *const tokens[] = {"NONE", "LATEST", "FORMER", "FOREIGN"};
     static const char *const styles[] = {"LK_TRY", "LK_QUEUE", "LK_WAIT"};
 
@@ -36,6 +36,7 @@ void move_print(const struct move *move) {
     print_text("parts", move->parts);
     print_text("queue", move->queue);
     print_text("id", move->id);
+    print_text("series", move->series);
     if (move->token != TOKEN_NONE) {
         (void)printf(", .token = TOKEN_%s", tokens[move->token]);
     }
@@ -50,13 +51,18 @@ void move_print(const struct move *move) {
     print_number("blockers_max", move->blockers_max);
     print_flag("wants_value", move->wants_value);
     print_text("value", move->value);
-    print_flag("puts", move->puts);
+    print_number("puts", move->puts);
     print_flag("deletes", move->deletes);
     print_flag("at_once", move->at_once);
     if (move->finish == LK_FINISH_RETRY) {
         (void)printf(", .finish = LK_FINISH_RETRY");
     }
     print_number("delay_ms", move->delay_ms);
+    print_number("priority", move->priority);
+    print_flag("has_exit", move->has_exit);
+    print_number("exit_code", move->exit_code);
+    print_text("failure", move->failure);
+    print_flag("only_parked", move->only_parked);
     print_number("max_attempts", move->max_attempts);
     print_number("ask_number", move->ask_number);
     print_flag("looks_at_all", move->looks_at_all);

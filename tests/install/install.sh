@@ -27,7 +27,7 @@ is_there() { # NAME: a file below the staged installation
 ok "meson install" meson install -C "$build" --no-rebuild --quiet --destdir "$work/root"
 for file in lk liblockkeeper.so liblockkeeper.a lockkeeper.h terms.h watch.h work.h \
     canal.h liblockkeeper-canal.so liblockkeeper-canal.a lockkeeper-canal.pc \
-    lockkeeper.pc lk.1 lk-run.1 liblockkeeper.3 lockkeeper-rules.7 lk.bash _lk lk.fish \
+    lockkeeper.pc lk.1 lk-run.1 liblockkeeper.3 lockkeeper-rules.7 lockkeeper.conf.5 lk.bash _lk lk.fish \
     lockkeeper.service; do
     ok "$file is installed" is_there "$file"
 done
@@ -52,8 +52,7 @@ compile_shared() {
 compile_static() {
     # shellcheck disable=SC2046 # lists of options
     cc -Wall -Wextra -Werror "$source/examples/mutex.c" -o "$work/static" \
-        $(pkg-config --cflags lockkeeper) -L"$libraries" -l:liblockkeeper.a \
-        $(pkg-config --libs $(pkg-config --print-requires-private lockkeeper)) -pthread
+        $(pkg-config --cflags --static --libs lockkeeper | sed 's/-llockkeeper/-l:liblockkeeper.a/')
 }
 
 ok "the version is the header's" test \

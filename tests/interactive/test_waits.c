@@ -127,7 +127,7 @@ static void branches_are_drawn_once(void **state) {
                  "|     |- 0 holds x, 1m left\n"
                  "|     `- 1 holds x, 1m left\n"
                  "`- 4 waits ahead for x, 1m left\n"
-                 "   `- 2 waits ahead for x, 1m left; for whom, see above\n");
+                 "   `- 2 waits ahead for x, 1m left; its blockers are above\n");
     char *text = chain_of(given, 2, true);
     assert_string_equal(text, "\u251C\u2500 0 holds x, 1m left\n\u2514\u2500 1 holds x, 1m left\n");
     free(text);
@@ -171,7 +171,7 @@ static void contradictory_listings_do_not_loop(void **state) {
     behind(given, second, 0);
     expect_chain(given, 0,
                  "`- 1 waits ahead for x, 1m left\n"
-                 "   `- 0 waits ahead for x, 1m left; for whom, see above\n");
+                 "   `- 0 waits ahead for x, 1m left; its blockers are above\n");
     free(given);
 }
 

@@ -112,6 +112,27 @@ ok 'q quits' code_is 0
 ok 'the terminal is put back' within_bound is_put_back
 stop
 
+"$LK_PROGRAM" serve --unix "$work/socket" --http none --ephemeral >"$work/served" 2>&1 &
+service=$!
+# shellcheck disable=SC2317 # called by within_bound
+has_served() { "$LK_PROGRAM" -S "lk+unix:$work/socket" acquire by/service --ttl 1h --owner ana >/dev/null 2>&1; }
+SERVICE=lk+unix:$work/socket
+export SERVICE
+ok 'a service' within_bound has_served
+start 100 24 '"$LK_PROGRAM" -S "$SERVICE" top'
+ok 'its lock is shown' shows 'service +held'
+kill -STOP "$service"
+ok 'while it does not answer, the screen says so, and how old it is' \
+    shows '^as it was [0-9]+s ago: unavailable: the store has not answered yet'
+ok 'what was there is still shown' shows 'service +held'
+kill -CONT "$service"
+ok 'until it answers' shows '^lk top '
+keys q
+ok 'q ends it then' code_is 0
+stop
+kill "$service"
+wait "$service"
+
 start 80 24 '"$LK_PROGRAM" top db'
 ok 'a prefix' shows '^db/t|^.. t2'
 keys C-c

@@ -87,8 +87,12 @@ static lk_outcome decide(struct lk_engine *engine, const struct lk_command *comm
                          const struct lk_patience *patience, struct lk_decision *ret_decision) {
     struct faulty *faulty = of(engine);
     bool is_exempt = command->kind == LK_COMMAND_BREAK || command->kind == LK_COMMAND_PUSH;
-    lk_outcome outcome = is_exempt ? LK_OK : before(faulty, patience);
+    lk_outcome outcome;
 
+    if (command->kind == LK_COMMAND_RELEASE) {
+        atomic_store(&faulty->release_us, patience->until_us - lk_clock_now_us());
+    }
+    outcome = is_exempt ? LK_OK : before(faulty, patience);
     if (outcome == LK_OK && command->kind == LK_COMMAND_RENEW) {
         outcome = before_renewal(faulty, &command->renew, patience);
     }
@@ -99,6 +103,23 @@ static lk_outcome decide(struct lk_engine *engine, const struct lk_command *comm
     outcome = faulty->inner->ops->decide(faulty->inner, command, patience, ret_decision);
     atomic_fetch_add(&faulty->renewals, command->kind == LK_COMMAND_RENEW && outcome == LK_OK);
     return is_exempt ? outcome : after(faulty, ret_decision);
+}
+
+static lk_outcome decide_many(struct lk_engine *engine, const struct lk_command *commands,
+                              size_t count, const struct lk_patience *patience,
+                              struct lk_series *series) {
+    struct faulty *faulty = of(engine);
+    lk_outcome outcome = before(faulty, patience);
+
+    if (outcome != LK_OK) {
+        lk_series_begin(series, commands, count);
+        return lk_error_set(&series->error, outcome, "away");
+    }
+    outcome =
+        faulty->inner->ops->batches->decide_many(faulty->inner, commands, count, patience, series);
+    return atomic_load(&faulty->fault) == ANSWER_LOST
+               ? lk_series_fail(series, LK_UNAVAILABLE, "the answer is lost")
+               : outcome;
 }
 
 static lk_outcome await(struct lk_engine *engine, const struct lk_wait_cursor *cursor,
@@ -139,6 +160,8 @@ static void close_faulty(struct lk_engine *engine) {
     free(engine);
 }
 
+static const struct lk_batch_ops faulty_batches = {.decide_many = decide_many};
+
 static const struct lk_engine_ops faulty_ops = {
     .scheme = "faulty",
     .title = "for tests",
@@ -149,6 +172,7 @@ static const struct lk_engine_ops faulty_ops = {
     .list = list,
     .audit = audit,
     .stats = stats,
+    .batches = &faulty_batches,
 };
 
 lk_store *open_faulty(struct faulty **ret_faulty) {
@@ -163,7 +187,7 @@ lk_store *open_faulty(struct faulty **ret_faulty) {
     store->engine = &faulty->engine;
     store->url = lk_text_copy(lk_slice_of("faulty:"));
     store->opened_by = getpid();
-    store->keepalive = lk_keepalive_new(store->engine);
+    store->keepalive = lk_keepalive_new(store->engine, &store->contact);
     assert_non_null(store->keepalive);
     *ret_faulty = faulty;
     return store;

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "client/default_store.h"
 #include "client/url.h"
 #include "engine/engine.h"
 #include "support.h"
@@ -40,11 +41,52 @@ static void test_refused_urls(void **state) {
     assert_refused(long_url, LK_INVALID, "255 bytes");
 }
 
+/* `end` is what the sentence ends with. */
+static void assert_ends(const char *url, const char *end) {
+    lk_store *store;
+    lk_error error;
+    size_t size;
+
+    assert_int_not_equal(lk_open(url, &store, &error), LK_OK);
+    size = strlen(error.text);
+    if (size < strlen(end) || strcmp(error.text + size - strlen(end), end) != 0) {
+        fail_msg("%s: \"%s\" does not end with \"%s\"", url, error.text, end);
+    }
+}
+
+static void test_what_may_have_been_meant(void **state) {
+    char long_path[300];
+
+    (void)state;
+    assert_ends("/var/lib/locks.db", "; did you mean sqlite:/var/lib/locks.db?");
+    assert_ends("locks.db", "; did you mean sqlite:locks.db?");
+    assert_ends("~/x?share=yes", "; did you mean sqlite:~/x?share=yes?");
+    assert_ends("127.0.0.1:7420", "; did you mean lk://127.0.0.1:7420?");
+    assert_ends("locks:7420", "; did you mean lk://locks:7420?");
+    assert_ends("[::1]:7420", "; did you mean lk://[::1]:7420?");
+    assert_ends("mem", "; did you mean mem:?");
+    assert_ends("sqlite3:/a", "; did you mean sqlite:?");
+    assert_ends("file:/a", "; did you mean sqlite:?");
+    assert_ends("postgressql://a/b", "; did you mean postgresql:?");
+    assert_ends("http://locks:7421", ", not that of HTTP");
+    assert_ends("etcd://locks", ")");
+    assert_ends("", "sqlite:PATH");
+    memset(long_path, '/', sizeof long_path - 1);
+    long_path[sizeof long_path - 1] = '\0';
+    assert_ends(long_path, "sqlite:PATH");
+    /* What may be a password is not repeated. */
+    assert_ends("/ana:secret@locks", "sqlite:PATH");
+    assert_ends("ana:secret@locks:7420", ")");
+}
+
 static void test_the_refusal_names_the_known_schemes(void **state) {
     (void)state;
     for (size_t i = 0; lk_engines[i] != NULL; i++) {
         char scheme[32];
 
+        if (lk_engines[i]->is_stub) {
+            continue;
+        }
         (void)snprintf(scheme, sizeof scheme, "%s:", lk_engines[i]->scheme);
         assert_refused("x-db://localhost", LK_UNSUPPORTED, scheme);
         if (lk_engines[i]->alias != NULL) {
@@ -138,6 +180,7 @@ static void test_urls_for_every_directory(void **state) {
         {"lk+unix:%2Frun?password-file=pw&user=me", "lk+unix:%2Frun?password-file=^/pw&user=me"},
         {"lk://host:1?password-file=p%20w", "lk://host:1?password-file=^/p%20w"},
         {"lk://host?password-file=/pw", "lk://host?password-file=/pw"},
+        {"lks://host?ca=a&cert=/b&key=c%20d", "lks://host?ca=^/a&cert=/b&key=^/c%20d"},
         {"mem:name", "mem:name"},
         {"postgresql://h/d?sslrootcert=ca.pem&sslkey=pkcs11:x&schema=s",
          "postgresql://h/d?sslrootcert=^/ca.pem&sslkey=pkcs11:x&schema=s"},
@@ -213,7 +256,7 @@ static void test_the_environment_names_a_store(void **state) {
 static void test_the_default_is_in_the_state_directory(void **state) {
     char base[] = "/tmp/lk-default-XXXXXX";
     char path[256];
-    char *url = NULL;
+    struct lk_default_store store;
     struct stat status;
 
     (void)state;
@@ -221,11 +264,15 @@ static void test_the_default_is_in_the_state_directory(void **state) {
     assert_int_equal(setenv("LK_STORE", "", 1), 0); /* says nothing */
     assert_int_equal(setenv("HOME", base, 1), 0);
     assert_int_equal(setenv("XDG_STATE_HOME", "relative", 1), 0); /* ignored, as XDG asks */
-    assert_int_equal(lk_url_default(&url, NULL), LK_OK);
+    assert_int_equal(unsetenv("XDG_CONFIG_HOME"), 0);
+    assert_int_equal(lk_default_store_find(&store, NULL), LK_OK);
     (void)snprintf(path, sizeof path, "sqlite:%s/.local/state/lockkeeper/locks.db", base);
-    assert_string_equal(url, path);
-    free(url);
+    assert_string_equal(store.url, path);
+    assert_null(store.named_by);
     (void)snprintf(path, sizeof path, "%s/.local/state/lockkeeper", base);
+    assert_int_equal(stat(path, &status), -1);
+    assert_int_equal(lk_default_store_prepare(&store, NULL), LK_OK);
+    lk_default_store_done(&store);
     assert_int_equal(stat(path, &status), 0);
     assert_true(S_ISDIR(status.st_mode));
     assert_int_equal(status.st_mode & 07777, 0700);
@@ -233,9 +280,9 @@ static void test_the_default_is_in_the_state_directory(void **state) {
 
     (void)snprintf(path, sizeof path, "%s/.local/state", base);
     assert_int_equal(setenv("XDG_STATE_HOME", path, 1), 0);
-    assert_int_equal(lk_url_default(&url, NULL), LK_OK);
-    assert_non_null(strstr(url, "/.local/state/lockkeeper/locks.db"));
-    free(url);
+    assert_int_equal(lk_default_store_find(&store, NULL), LK_OK);
+    assert_non_null(strstr(store.url, "/.local/state/lockkeeper/locks.db"));
+    lk_default_store_done(&store);
     (void)snprintf(path, sizeof path, "rm -r '%s'", base);
     assert_int_equal(system(path), 0);
 }
@@ -278,6 +325,7 @@ static void test_version(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_refused_urls),
+        cmocka_unit_test(test_what_may_have_been_meant),
         cmocka_unit_test(test_the_refusal_names_the_known_schemes),
         cmocka_unit_test(test_passwords_are_hidden),
         cmocka_unit_test(test_urls_for_every_directory),

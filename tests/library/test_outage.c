@@ -120,6 +120,27 @@ static void test_a_wait_can_be_cancelled_in_an_outage(void **state) {
     }
 }
 
+/* A store that has gone while the wait slept must not detain what cancels it for ten seconds. */
+static void test_a_cancelled_wait_has_a_short_time_to_withdraw(void **state) {
+    struct setup *setup = *state;
+    lk_lease *lease = acquire(setup, "x", 60000);
+    lk_cancel *cancel = lk_cancel_new();
+    struct waiter waiter;
+
+    assert_non_null(cancel);
+    waiter_prepare(&waiter, setup->store, "a", "x");
+    waiter.request.cancel = cancel;
+    waiter_start(&waiter);
+    wait_until_waiting(setup->store, 1);
+    lk_cancel_now(cancel);
+    assert_int_equal(waiter_join(&waiter), LK_CANCELLED);
+    assert_in_range(atomic_load(&setup->faulty->release_us), 1, 3000000);
+    assert_int_equal(count_live(setup->store), 1);
+    waiter_done(&waiter);
+    lk_cancel_free(cancel);
+    assert_int_equal(lk_lease_release(lease, NULL), LK_OK);
+}
+
 /* A grant that took long to arrive may be about to expire: the library asks again. */
 static void test_a_slow_grant_is_asked_for_again(void **state) {
     struct setup *setup = *state;
@@ -304,6 +325,7 @@ int main(void) {
         TEST(test_a_wait_outlasts_an_outage),
         TEST(test_a_wait_with_a_time_budget_ends_in_an_outage),
         TEST(test_a_wait_can_be_cancelled_in_an_outage),
+        TEST(test_a_cancelled_wait_has_a_short_time_to_withdraw),
         TEST(test_a_slow_grant_is_asked_for_again),
         TEST(test_a_short_outage_loses_no_lease),
         TEST(test_a_long_outage_loses_the_lease_at_its_deadline),

@@ -82,6 +82,71 @@ static void test_a_claim_is_found_after_a_lost_answer(void **state) {
     lk_claim_free(claimant.claim);
 }
 
+struct claimant_of_several {
+    struct setup *setup;
+    lk_claim_request request;
+    lk_outcome outcome;
+    lk_claim_list *list;
+    pthread_t thread;
+};
+
+static void *claim_several_in_thread(void *context) {
+    struct claimant_of_several *claimant = context;
+
+    claimant->outcome =
+        lk_claim_many(claimant->setup->store, &claimant->request, 2, &claimant->list, NULL);
+    return NULL;
+}
+
+/* The same for several: a repeated ask gives the same items. */
+static void test_several_claims_are_found_after_a_lost_answer(void **state) {
+    struct setup *setup = *state;
+    struct claimant_of_several claimant = {
+        .setup = setup, .request = {.size = sizeof(lk_claim_request), .queue = "q"}};
+
+    push(setup, "1");
+    push(setup, "2");
+    push(setup, "3");
+    set_fault(setup->faulty, ANSWER_LOST);
+    assert_int_equal(pthread_create(&claimant.thread, NULL, claim_several_in_thread, &claimant), 0);
+    wait_for_calls(setup->faulty, 3);
+    set_fault(setup->faulty, NO_FAULT);
+    assert_int_equal(pthread_join(claimant.thread, NULL), 0);
+    assert_int_equal(claimant.outcome, LK_GRANTED);
+    assert_int_equal(claimant.list->count, 2);
+    assert_string_equal(claimant.list->claims[0]->id, "1");
+    assert_string_equal(claimant.list->claims[1]->id, "2");
+    assert_int_equal(claimant.list->claims[1]->token, claimant.list->claims[0]->token);
+    assert_int_equal(stats_of(setup).claims, 2);
+    assert_int_equal(stats_of(setup).ready_now, 1);
+    lk_claim_list_free(claimant.list);
+}
+
+/* After a cancellation nothing stays claimed that the claimant does not know of. */
+static void test_several_claims_are_returned_after_a_cancellation(void **state) {
+    struct setup *setup = *state;
+    struct claimant_of_several claimant = {
+        .setup = setup,
+        .request = {.size = sizeof(lk_claim_request), .queue = "q", .cancel = lk_cancel_new()}};
+
+    push(setup, "1");
+    push(setup, "2");
+    set_fault(setup->faulty, ANSWER_LOST);
+    assert_int_equal(pthread_create(&claimant.thread, NULL, claim_several_in_thread, &claimant), 0);
+    wait_for_calls(setup->faulty, 1);
+    set_fault(setup->faulty, NO_FAULT);
+    lk_cancel_now(claimant.request.cancel);
+    assert_int_equal(pthread_join(claimant.thread, NULL), 0);
+    lk_cancel_free(claimant.request.cancel);
+    if (claimant.outcome == LK_GRANTED) { /* the repetition came before the cancellation */
+        assert_int_equal(stats_of(setup).claimed_now, 2);
+        lk_claim_list_free(claimant.list);
+    } else {
+        assert_int_equal(claimant.outcome, LK_CANCELLED);
+        assert_int_equal(stats_of(setup).ready_now, 2);
+    }
+}
+
 static void test_a_claim_ends_with_its_time_budget(void **state) {
     static const enum fault faults[] = {REFUSING, HANGING};
     struct setup *setup = *state;
@@ -232,6 +297,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_setup, close_setup)
         TEST(test_a_claim_is_found_after_a_lost_answer),
+        TEST(test_several_claims_are_found_after_a_lost_answer),
+        TEST(test_several_claims_are_returned_after_a_cancellation),
         TEST(test_a_claim_ends_with_its_time_budget),
         TEST(test_a_claim_can_be_cancelled_in_an_outage),
         TEST(test_a_slow_claim_is_asked_for_again),

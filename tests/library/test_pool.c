@@ -222,6 +222,50 @@ static void test_an_item_that_always_fails_is_parked(void **state) {
     assert_int_equal(count_items(setup.store), 2);
 }
 
+/* Whether the store keeps failures; if so, it has an item `first` of a greater priority. */
+static bool keeps_failures(lk_store *store) {
+    const lk_push_request first = {
+        .size = sizeof first, .queue = "other", .id = "first", .priority = 1};
+    lk_outcome outcome = lk_push(store, &first, NULL, NULL);
+
+    assert_true(outcome == LK_OK || outcome == LK_UNSUPPORTED);
+    return outcome == LK_OK;
+}
+
+static void explain(void *context, const lk_claim_info *claim, lk_work_failure *ret_failure) {
+    (void)context;
+    assert_int_equal(ret_failure->size, sizeof *ret_failure);
+    assert_int_equal(ret_failure->has_exit, false);
+    ret_failure->has_exit = true;
+    ret_failure->exit_code = (int32_t)claim->attempt;
+    ret_failure->text = "no paper";
+    ret_failure->text_size = 8;
+}
+
+static void test_why_an_item_failed_is_kept_with_it(void **state) {
+    struct setup setup = setup_of(state);
+    lk_work_options options = options_of(&setup);
+    lk_item_list *list = NULL;
+
+    setup.failures = 100;
+    options.max_attempts = 2;
+    options.retry_min_ms = 1;
+    options.explain = explain;
+    push_numbers(setup.store, 1);
+    assert_int_equal(lk_work(setup.store, &options, NULL, NULL), LK_OK);
+    assert_int_equal(lk_items(setup.store, "q", &list, NULL), LK_OK);
+    assert_int_equal(list->count, 1);
+    if (keeps_failures(setup.store)) {
+        assert_true(list->items[0].has_last_exit);
+        assert_int_equal(list->items[0].last_exit, 2);
+        assert_string_equal(list->items[0].last_error, "no paper");
+    } else {
+        assert_false(list->items[0].has_last_exit);
+        assert_null(list->items[0].last_error);
+    }
+    lk_item_list_free(list);
+}
+
 /* The claim is broken under its handler: it is notified, and what it then returns changes
  * nothing. */
 static void *break_claim(void *context) {
@@ -390,6 +434,62 @@ static void test_wrong_options(void **state) {
     assert_int_equal(setup.handled[0], 0);
 }
 
+/* ---- batches --------------------------------------------------------------------------------- */
+
+/* The first item of each batch fails at its first attempt. */
+static void handle_batch(void *context, lk_work_item *items, size_t count) {
+    struct setup *setup = context;
+
+    assert_in_range(count, 1, 4);
+    note_maximum(&setup->at_once_max, (int)count);
+    for (size_t i = 0; i < count; i++) {
+        int number = 0;
+
+        assert_int_equal(sscanf(items[i].claim->id, "%d", &number), 1);
+        assert_int_equal(lk_lease_token(items[i].lease), items[0].claim->token);
+        assert_false(lk_lease_is_lost(items[i].lease));
+        assert_int_equal(items[i].status, 0);
+        items[i].status = atomic_fetch_add(&setup->handled[number], 1) == 0 && i == 0 ? 1 : 0;
+    }
+}
+
+static void test_a_batch_is_handled_in_one_call(void **state) {
+    struct setup setup = setup_of(state);
+    lk_work_options options = options_of(&setup);
+    lk_work_counts counts;
+    lk_outcome outcome;
+
+    options.handle = NULL;
+    options.handle_batch = handle_batch;
+    options.batch = 4;
+    options.retry_min_ms = 1;
+    options.retry_max_ms = 1;
+    push_numbers(setup.store, 8);
+    outcome = lk_work(setup.store, &options, &counts, NULL);
+    if (outcome == LK_UNSUPPORTED) {
+        skip();
+    }
+    assert_int_equal(outcome, LK_OK);
+    assert_int_equal(atomic_load(&setup.at_once_max), 4);
+    assert_int_equal(counts.done, 8);
+    assert_true(counts.retried >= 2);
+    assert_int_equal(counts.claims, counts.done + counts.retried);
+    assert_int_equal(counts.lost + counts.unknown, 0);
+    assert_int_equal(setup.steps[LK_WORK_DONE], 8);
+    assert_int_equal(count_live(setup.store), 0);
+}
+
+static void test_a_batch_has_bounds(void **state) {
+    struct setup setup = setup_of(state);
+    lk_work_options options = options_of(&setup);
+
+    options.batch = 2; /* without a handler for it */
+    assert_int_equal(lk_work(setup.store, &options, NULL, NULL), LK_INVALID);
+    options.handle_batch = handle_batch;
+    options.batch = LK_CLAIMS_MAX + 1;
+    assert_int_equal(lk_work(setup.store, &options, NULL, NULL), LK_INVALID);
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_fixture, close_fixture)
@@ -398,12 +498,15 @@ int main(int argc, char **argv) {
         TEST(test_a_claim_is_kept_alive),
         TEST(test_retries_with_growing_delays),
         TEST(test_an_item_that_always_fails_is_parked),
+        TEST(test_why_an_item_failed_is_kept_with_it),
         TEST(test_a_lost_claim_is_reported_and_counted),
         TEST(test_a_steal_is_counted),
         TEST(test_an_idle_pool_can_be_cancelled),
         TEST(test_a_cancelled_pool_finishes_its_items),
         TEST(test_draining_waits_for_items_of_other_workers),
         TEST(test_wrong_options),
+        TEST(test_a_batch_is_handled_in_one_call),
+        TEST(test_a_batch_has_bounds),
     };
 
     choose_scheme(argc, argv);

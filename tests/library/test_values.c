@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Values (R15) on each engine: with a grant, with a release, by themselves, and in doubt. */
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -235,6 +236,133 @@ static void test_a_renewed_lease_can_put(void **state) {
     free(large);
 }
 
+/* ---- of several parts ------------------------------------------------------------------------ */
+
+static lk_request batch_of(const char *owner, const char *const *parts, size_t count) {
+    lk_request request = request_of(owner, parts);
+
+    request.part_count = count;
+    request.value = true;
+    return request;
+}
+
+static void test_a_batch_gives_all_values(void **state) {
+    lk_store *store = store_of(state);
+    const char *parts[] = {"r/b", "r/none", "r/a"};
+    lk_request request = batch_of("a", parts, 3);
+    lk_result *result = NULL;
+
+    assert_int_equal(put_text(store, "r/a", "of a"), LK_OK);
+    assert_int_equal(put_text(store, "r/b", ""), LK_OK);
+    assert_int_equal(lk_ask(store, &request, &result, NULL), LK_GRANTED);
+    assert_int_equal(result->value_count, 3);
+    assert_string_equal(result->value, "");
+    assert_string_equal(result->values[0].value, "");
+    assert_null(result->values[1].value);
+    assert_int_equal(result->values[2].value_size, 4);
+    assert_string_equal(result->values[2].value, "of a");
+    assert_false(result->values[2].in_doubt);
+    lk_result_free(result);
+    request.value = false;
+    assert_int_equal(lk_ask(store, &request, &result, NULL), LK_GRANTED);
+    assert_null(result->values);
+    assert_int_equal(result->value_count, 0);
+    lk_result_free(result);
+}
+
+static void test_a_release_puts_several_values(void **state) {
+    lk_store *store = store_of(state);
+    const char *parts[] = {"r/a", "r/b", "r/c"};
+    lk_request request = batch_of("a", parts, 3);
+    const lk_part_put puts[] = {{.path = "r/c", .value = "of c", .value_size = 4},
+                                {.value = "of a", .value_size = 4}};
+
+    assert_int_equal(lk_ask(store, &request, NULL, NULL), LK_GRANTED);
+    assert_int_equal(lk_release_put_all(store, &request, 0, puts, 2, NULL, NULL), LK_OK);
+    expect_kept(store, "r/a", "of a", false);
+    expect_none(store, "r/b");
+    expect_kept(store, "r/c", "of c", false);
+    assert_int_equal(count_live(store), 0);
+    assert_int_equal(lk_release_put_all(store, &request, 0, puts, 2, NULL, NULL), LK_LOST);
+}
+
+static void test_wrong_puts_do_nothing(void **state) {
+    lk_store *store = store_of(state);
+    const char *parts[] = {"r/a", "r/b?shared"};
+    lk_request request = batch_of("a", parts, 2);
+    lk_part_put puts[] = {{.path = "r/a", .value = "v", .value_size = 1},
+                          {.path = "/r/a/", .value = "w", .value_size = 1}};
+    lk_error error;
+
+    assert_int_equal(lk_ask(store, &request, NULL, NULL), LK_GRANTED);
+    assert_int_equal(lk_release_put_all(store, &request, 0, puts, 2, NULL, &error), LK_INVALID);
+    assert_non_null(strstr(error.text, "r/a"));
+    puts[1].path = "r/x";
+    assert_int_equal(lk_release_put_all(store, &request, 0, puts, 2, NULL, &error), LK_INVALID);
+    assert_non_null(strstr(error.text, "r/x"));
+    puts[1].path = "r//x";
+    assert_int_equal(lk_release_put_all(store, &request, 0, puts, 2, NULL, NULL), LK_INVALID);
+    assert_int_equal(lk_release_put_all(store, &request, 0, NULL, 1, NULL, NULL), LK_INVALID);
+    puts[1] = (lk_part_put){.path = "r/b", .value_size = 3};
+    assert_int_equal(lk_release_put_all(store, &request, 0, puts, 2, NULL, NULL), LK_INVALID);
+    puts[1].value = "no!"; /* shared: all values or none */
+    assert_int_equal(lk_release_put_all(store, &request, 0, puts, 2, NULL, NULL), LK_LOST);
+    expect_none(store, "r/a");
+    assert_int_equal(count_live(store), 1);
+    assert_int_equal(lk_release_put_all(store, &request, 0, puts, 1, NULL, NULL), LK_OK);
+    expect_kept(store, "r/a", "v", false);
+}
+
+static void test_a_lease_of_a_batch_puts_several_values(void **state) {
+    lk_store *store = store_of(state);
+    const char *parts[] = {"r/a", "r/b", "r/c?shared"};
+    lk_request request = batch_of(NULL, parts, 3);
+    lk_part_put puts[] = {{.path = "r/b", .value = "of b", .value_size = 4},
+                          {.path = "r/c", .value = "of c", .value_size = 4}};
+    lk_lease *lease = NULL;
+    lk_error error;
+
+    assert_int_equal(lk_acquire(store, &request, &lease, NULL, NULL), LK_GRANTED);
+    assert_int_equal(lk_lease_release_put_all(lease, puts, 2, &error), LK_INVALID);
+    assert_non_null(strstr(error.text, "r/c"));
+    assert_false(lk_lease_is_lost(lease)); /* as before */
+    puts[1].path = "r/a";
+    assert_int_equal(lk_lease_release_put_all(lease, puts, 2, NULL), LK_OK);
+    expect_kept(store, "r/a", "of c", false);
+    expect_kept(store, "r/b", "of b", false);
+    expect_none(store, "r/c");
+    assert_int_equal(count_live(store), 0);
+}
+
+static void test_the_largest_values_of_the_largest_batch(void **state) {
+    lk_store *store = store_of(state);
+    char texts[16][16];
+    const char *parts[16];
+    lk_part_put puts[16];
+    lk_request request;
+    lk_result *result = NULL;
+    char *large = malloc(LK_VALUE_MAX);
+
+    assert_non_null(large);
+    memset(large, 0xFF, LK_VALUE_MAX);
+    for (size_t i = 0; i < 16; i++) {
+        (void)snprintf(texts[i], sizeof texts[i], "r/%zu", i);
+        parts[i] = texts[i];
+        puts[i] = (lk_part_put){.path = parts[i], .value = large, .value_size = LK_VALUE_MAX - i};
+    }
+    request = batch_of("a", parts, 16);
+    assert_int_equal(lk_ask(store, &request, NULL, NULL), LK_GRANTED);
+    assert_int_equal(lk_release_put_all(store, &request, 0, puts, 16, NULL, NULL), LK_OK);
+    assert_int_equal(lk_ask(store, &request, &result, NULL), LK_GRANTED);
+    assert_int_equal(result->value_count, 16);
+    for (size_t i = 0; i < 16; i++) {
+        assert_int_equal(result->values[i].value_size, LK_VALUE_MAX - i);
+        assert_memory_equal(result->values[i].value, large, LK_VALUE_MAX - i);
+    }
+    lk_result_free(result);
+    free(large);
+}
+
 /* ---- in doubt -------------------------------------------------------------------------------- */
 
 static void test_in_doubt_after_a_lost_lease(void **state) {
@@ -251,6 +379,28 @@ static void test_in_doubt_after_a_lost_lease(void **state) {
     assert_int_equal(release_put(store, "b", "x", 0, "mended"), LK_OK);
     expect_kept(store, "x", "mended", false);
     lk_result_free(next);
+}
+
+/* R15: every value that the batch could have written. */
+static void test_in_doubt_are_all_values_of_a_batch(void **state) {
+    lk_store *store = store_of(state);
+    const char *parts[] = {"r/a", "r/b?shared", "r/c"};
+    lk_request request = batch_of("a", parts, 3);
+    lk_result *result = NULL;
+
+    assert_int_equal(put_text(store, "r/a", "v"), LK_OK);
+    assert_int_equal(put_text(store, "r/b", "v"), LK_OK);
+    assert_int_equal(put_text(store, "r/c", "v"), LK_OK);
+    assert_int_equal(lk_ask(store, &request, NULL, NULL), LK_GRANTED);
+    assert_int_equal(break_path(store, "r/b", true), 1);
+    expect_kept(store, "r/a", "v", true);
+    expect_kept(store, "r/b", "v", false);
+    expect_kept(store, "r/c", "v", true);
+    request.owner = "b";
+    assert_int_equal(lk_ask(store, &request, &result, NULL), LK_GRANTED);
+    assert_true(result->in_doubt && result->values[0].in_doubt && result->values[2].in_doubt);
+    assert_false(result->values[1].in_doubt);
+    lk_result_free(result);
 }
 
 static void test_in_doubt_after_a_break(void **state) {
@@ -293,8 +443,14 @@ int main(int argc, char **argv) {
         TEST(test_put_and_release_are_atomic),
         TEST(test_a_holder_past_its_deadline_cannot_put),
         TEST(test_a_renewed_lease_can_put),
+        TEST(test_a_batch_gives_all_values),
+        TEST(test_a_release_puts_several_values),
+        TEST(test_wrong_puts_do_nothing),
+        TEST(test_a_lease_of_a_batch_puts_several_values),
+        TEST(test_the_largest_values_of_the_largest_batch),
         TEST(test_in_doubt_after_a_lost_lease),
         TEST(test_in_doubt_after_a_break),
+        TEST(test_in_doubt_are_all_values_of_a_batch),
         TEST(test_a_value_released_in_order_is_not_in_doubt),
     };
 

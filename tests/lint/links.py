@@ -1,12 +1,12 @@
 #!/usr/bin/env -S python3 -B
 # SPDX-License-Identifier: Apache-2.0
-"""The Markdown files: what they link to in this repository is there, headings included."""
+"""The Markdown files: what they link to in this repository is there, headings and pictures included."""
 
 import re
 
 import tap
 
-LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)|<img src=\"([^\"]+)\"")
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 
 
@@ -28,7 +28,7 @@ def anchors(path):
 def broken():
     for page in pages():
         text = re.sub(r"`[^`\n]*`", "", FENCE.sub("", page.read_text(encoding="utf-8")))
-        for link in LINK.findall(text):
+        for link in (markdown or html for markdown, html in LINK.findall(text)):
             if re.match(r"[a-z]+:", link):
                 continue
             target, _, anchor = link.partition("#")

@@ -17,10 +17,11 @@ FUNCTION = re.compile(r"^(?!struct |enum |union |typedef |extern |#)[A-Za-z_].*\
 
 C_SOURCES = tap.files("*.c", "*.h")
 SCRIPTS = [path for path in tap.files("*", rooms=["tests", "tools", ".ci", "bench"])
-           if path.suffix in (".sh", ".py", ".awk", ".sql") or
+           if path.suffix in (".sh", ".py", ".awk", ".sql", ".js") or
            (path.suffix == "" and path.read_bytes()[:2] == b"#!")]
+PAGE = tap.files("*.mjs", "*.css", "*.html", rooms=["src"])
 BUILD_FILES = ([tap.ROOT / "meson.build", tap.ROOT / "Makefile"] + tap.files("meson.build"))
-TEXTS = C_SOURCES + SCRIPTS + BUILD_FILES + tap.files("*.sql", rooms=["src"]) + sorted(
+TEXTS = C_SOURCES + SCRIPTS + BUILD_FILES + tap.files("*.sql", rooms=["src"]) + PAGE + sorted(
     list(tap.ROOT.glob("*.md")) + list((tap.ROOT / "docs").rglob("*.md")))
 
 
@@ -32,7 +33,7 @@ def without_spdx():
     for path in C_SOURCES:
         if lines_of(path)[0] != f"/* {SPDX} */":
             yield f"{tap.name(path)}:1: not /* {SPDX} */"
-    for path in SCRIPTS + BUILD_FILES:
+    for path in SCRIPTS + BUILD_FILES + PAGE:
         if not any(SPDX in line for line in lines_of(path)[:2]):
             yield f"{tap.name(path)}: no {SPDX} in its first two lines"
 
@@ -53,7 +54,7 @@ def without_guard():
 
 
 def long_files():
-    for path in tap.files("*.c", "*.h"):
+    for path in tap.files("*.c", "*.h", "*.js") + PAGE:
         count = len(lines_of(path)) - 1
         if count > FILE_LINES_MAX:
             yield f"{tap.name(path)}: {count} lines: look for two ideas"

@@ -62,6 +62,8 @@ def pages():
     yield from sorted((tap.ROOT / "docs").rglob("*.md"))
     yield from sorted((tap.ROOT / "include").rglob("*.h"))
     yield from sorted((tap.ROOT / "src").rglob("*.md"))
+    yield from tap.files("*.html", "*.mjs", rooms=["src"])
+    yield from tap.files("*.js", rooms=["tests"])
 
 
 def odd_words():

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The HTTP listener (docs/wire.md), through plain sockets: routes, statuses, waits, events."""
 
+import base64
 import json
 import sys
 
@@ -49,6 +50,21 @@ def requests(service):
     assert status == 410 and body["status"] == "lost" and body["error"], body
 
 
+def by_token(service):
+    """the right token renews and releases without an owner; a wrong one is lost"""
+    token = post(service, "/v1/acquire", parts=["by/1"], owner="me")[2]["token"]
+    assert post(service, "/v1/renew", parts=["by/1"])[0] == 400
+    assert post(service, "/v1/renew", parts=["by/1"], token=token + 1)[0] == 410
+    assert post(service, "/v1/release", parts=["by/1"], token=token, owner="you")[0] == 410
+    status, _, renewed = post(service, "/v1/renew", parts=["by/1"], token=token, ttl="90s")
+    assert status == 200 and renewed["owner"] == "me" and renewed["ttl_ms"] == 90000, renewed
+    status, _, released = post(service, "/v1/release", parts=["by/1"], token=token, put="v")
+    assert status == 200 and released["status"] == "ok", released
+    assert ask(service, "GET", "/v1/values/by/1")[2] == b"v"
+    status, _, lost = post(service, "/v1/release", parts=["by/1"], token=token)
+    assert status == 410 and lost["status"] == "lost" and "token" in lost["error"], lost
+
+
 def values(service):
     """values are raw bytes, with a header if they are in doubt"""
     data = bytes(range(256))
@@ -67,6 +83,22 @@ def values(service):
     assert post(service, "/v1/acquire", parts=["v/b"], owner="o")[0] == 200
     assert post(service, "/v1/release", parts=["v/b"], owner="o", put_base64="AAH/")[0] == 200
     assert ask(service, "GET", "/v1/values/v/b")[2] == b"\0\1\xff"
+    batch = {"parts": ["v/c", "v/d?shared", "v/b"], "owner": "o"}
+    granted = post(service, "/v1/acquire", value=True, **batch)[2]
+    assert granted["values"] == [{}, {}, {"value_base64": "AAH/", "in_doubt": False}], granted
+    assert "value" not in granted
+    refused = post(service, "/v1/release", puts=["1", "2", "3", "4"], **batch)
+    assert refused[0] == 400 and "R15" in refused[2]["error"], refused
+    assert post(service, "/v1/release", puts=["1", "2"], **batch)[0] == 410
+    batch["parts"] = ["v/b", "v/c", "v/d"]
+    assert post(service, "/v1/release", puts=["of b", "of c"], **batch)[0] == 200
+    granted = post(service, "/v1/acquire", value=True, **batch)[2]
+    assert [each.get("value") for each in granted["values"]] == ["of b", "of c", None], granted
+    large = base64.b64encode(b"\xff" * 65536).decode()
+    batch["parts"] = [f"v/{i}" for i in range(16)]
+    assert post(service, "/v1/acquire", **batch)[0] == 200
+    assert post(service, "/v1/release", puts_base64=[large] * 16, **batch)[0] == 200
+    assert ask(service, "GET", "/v1/values/v/15")[2] == b"\xff" * 65536
 
 
 def work(service):
@@ -84,6 +116,40 @@ def work(service):
     assert post(service, "/v1/done", queue="q", id="1", owner="w")[0] == 200
     assert ask(service, "GET", "/v1/stats/q")[2]["done"] == 1
     assert post(service, "/v1/unpark", queue="q", id="1")[0] == 410
+
+
+def several_items(service):
+    """items of one decision are claimed and done together; others are dropped; queues are listed"""
+    for name, priority in ("low", -1), ("high", 1):
+        assert post(service, "/v1/push", queue="s/q", id=name, priority=priority)[2]["added"] is True
+    status, _, claims = post(service, "/v1/claim", queue="s/q", owner="w", count=9)
+    assert status == 200 and [claim["id"] for claim in claims["items"]] == ["high", "low"], claims
+    assert claims["status"] == "granted" and "status" not in claims["items"][0], claims
+    status, _, busy = post(service, "/v1/claim", queue="s/q", owner="w", count=9)
+    assert status == 409 and busy["status"] == "busy", busy
+    token = claims["items"][0]["token"]
+    assert post(service, "/v1/retry", queue="s/q", id="high", owner="w", exit=3, error="it broke")[0] == 200
+    item = ask(service, "GET", "/v1/items/s/q")[2]["items"][1]
+    assert (item["priority"], item["last_exit"], item["last_error"]) == (1, 3, "it broke"), item
+    status, _, lost = post(service, "/v1/done", queue="s/q", ids=["low", "high"], owner="w", token=token)
+    assert status == 410 and lost["status"] == "lost", lost
+    assert post(service, "/v1/claim", queue="s/q", owner="w")[2]["id"] == "high"
+    status, _, done = post(service, "/v1/done", queue="s/q", ids=["high"], owner="w")
+    assert status == 200 and done["status"] == "ok", done
+    assert post(service, "/v1/done", queue="s/q", ids=[], owner="w")[0] == 400
+    assert post(service, "/v1/done", queue="s/q", ids=["1"] * 257, owner="w")[0] == 400
+    assert post(service, "/v1/push", queue="s/q", id="5")[0] == 200
+    assert ask(service, "DELETE", "/v1/items/s/q/5")[2]["dropped"] == 1
+    assert ask(service, "DELETE", "/v1/items/s%2Fq/5")[0] == 410
+    assert ask(service, "DELETE", "/v1/items/s")[0] == 400
+    status, _, body = ask(service, "GET", "/v1/queues?prefix=s")
+    assert status == 200 and body["queues"][0]["queue"] == "s/q" and body["cursor"] == "0", body
+    assert body["queues"][0]["done"] == 2, body
+    assert ask(service, "PUT", "/v1/values/s/v", b"four", ("Content-Type: text/plain",))[0] == 200
+    assert post(service, "/v1/acquire", parts=["s/v"], owner="w", value=True)[0] == 200
+    assert post(service, "/v1/break", path="s/v", owner="w", now=True, reason="test")[0] == 200
+    status, _, body = ask(service, "GET", "/v1/doubts?prefix=s&count=1")
+    assert (status, body["values"], body["cursor"]) == (200, [{"path": "s/v", "size": 4}], "0"), body
 
 
 def refusals(service):
@@ -307,5 +373,5 @@ def both_listeners(service):
     assert post(service, "/v1/release", parts=["both"], owner="r")[0] == 200
 
 
-run([requests, values, work, refusals, foreign_pages, allowed_hosts, bad_methods, long_poll, pipelined,
+run([requests, by_token, values, work, several_items, refusals, foreign_pages, allowed_hosts, bad_methods, long_poll, pipelined,
      cut_off, heads, ambiguous, events, health, both_listeners])

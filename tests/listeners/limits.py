@@ -4,8 +4,10 @@
 
 import os
 import resource
+import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 from service import PATIENCE_S, Closed, Http, Refused, Resp, Service, Wire, run, until
@@ -29,6 +31,15 @@ def is_well(service):
     reply = wire.call("GET", "/healthz")[2]
     wire.close()
     return reply == b"ok\n" and Resp(service.resp).call("PING") == "PONG"
+
+
+def refused(service, reason):
+    """How many connections were refused, as monitoring counts them."""
+    wire = Http(service.http)
+    lines = wire.call("GET", "/metrics")[2].decode().splitlines()
+    wire.close()
+    start = f'lockkeeper_connections_refused_total{{reason="{reason}"}} '
+    return next(int(line.removeprefix(start)) for line in lines if line.startswith(start))
 
 
 def processor_s(service):
@@ -65,7 +76,7 @@ def too_many(service):
 
 
 def flood(service):
-    """a flood of further connections does not disturb others, and metrics are still served"""
+    """a flood of further connections does not disturb others"""
     guests = [Following(service) for _ in range(CONNECTIONS)]
     before = service.sockets()
     silent = [Wire(service.http) for _ in range(SURPLUS + 20)]
@@ -77,6 +88,7 @@ def flood(service):
     for wire in guests:
         wire.close()
     until(lambda: is_well(service))
+    assert refused(service, "evicted") >= 20
 
 
 def no_files(service):
@@ -99,6 +111,7 @@ def no_files(service):
     resource.prlimit(service.process.pid, resource.RLIMIT_NOFILE, limits)
     assert all(wire.reply()[2] == b"ok\n" for wire in late)
     guest.close()
+    assert refused(service, "files") > 0
 
 
 def slow_requests(service):
@@ -123,6 +136,7 @@ def slow_requests(service):
             except (Closed, ConnectionError):
                 break
     assert is_well(service)
+    assert refused(service, "slow") >= 6
 
 
 def stream_requests(service):
@@ -209,6 +223,47 @@ def few_files(_):
     assert own.end() == 0
 
 
+def changed(_):
+    """SIGHUP changes the bound of connections at both listeners, and open ones stay"""
+    with tempfile.NamedTemporaryFile("w", suffix=".conf") as config:
+        def write(count):
+            config.seek(0)
+            config.truncate()
+            config.write(f"log-level = info\nbound = connections={count}\n")
+            config.flush()
+
+        write(2)
+        own = Service(sys.argv[1], "--config", config.name, stderr=subprocess.PIPE)
+        assert "ready" in own.process.stderr.readline()
+
+        def change(count):
+            write(count)
+            own.process.send_signal(signal.SIGHUP)
+            while "the settings were read again" not in own.process.stderr.readline():
+                pass
+
+        guests = [Following(own) for _ in range(2)]
+        locals_ = [Resp(own.resp) for _ in range(2)]
+        assert [wire.call("PING") for wire in locals_] == ["PONG"] * 2
+        assert Http(own.http).call("GET", "/v1/limits")[0] == 429
+        assert b"-FULL" in Wire(own.resp).line()
+        surplus = [Wire(own.http) for _ in range(2 + 2 * SURPLUS)]  # until no more are accepted
+        change(200)
+        guests += [Following(own) for _ in range(20)]
+        locals_ += [Resp(own.resp) for _ in range(20)]
+        change(2)
+        assert [wire.call("PING") for wire in locals_] == ["PONG"] * 22
+        assert b"-FULL" in Wire(own.resp).line()
+        for wire in surplus:
+            wire.close()
+        until(lambda: Http(own.http).call("GET", "/v1/limits")[0] == 429)
+        for wire in guests + locals_[:21]:
+            wire.close()
+        until(lambda: Http(own.http).call("GET", "/v1/limits")[0] == 200)
+        until(lambda: isinstance(Resp(own.resp).call("PING"), str))
+        assert own.end() == 0
+
+
 run([too_many, flood, no_files, slow_requests, pipelines, idle_connections, too_large,
-     few_files],
+     few_files, changed],
     "--bound", f"connections={CONNECTIONS}", "--bound", f"request-seconds={REQUEST_S}")

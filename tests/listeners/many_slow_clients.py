@@ -12,7 +12,7 @@ SPARE_KB = 32 * 1024  # the model's items, and what a turn may go beyond the bou
 VALUE_BYTES = 8 * 1024 * 1024
 GREEDY = 40
 ASKS = 12  # a MiB each: more than the kernel keeps of a connection
-HALF_BYTES = 200000  # of a request that could have 262144
+HALF_BYTES = 200000  # of a request that could have more
 HALVES = 160
 
 
@@ -59,6 +59,7 @@ def together(service):
         assert honest.call("RELEASE", "honest", "OWNER", "h") == "OK"
         assert buffered(service) <= BOUND
         assert service.has_shadow() or service.resident_kb() - before_kb < BOUND / 1024 + SPARE_KB
+    assert metric(service, 'connections_refused_total{reason="unread"}') > 0
     for wire in wires:
         wire.close()
 
@@ -118,11 +119,11 @@ def waiters(service):
         body = f'{{"parts": ["wanted"], "owner": "w{number}", "mode": "wait"}}'.encode()
         wire.ask("POST", "/v1/acquire", body + b" " * HALF_BYTES,
                  headers=("Content-Type: application/json",))
-    until(lambda: metric(service, "calls_blocked") == len(wires))
+    until(lambda: metric(service, 'calls_blocked{for="grant"}') == len(wires))
     assert buffered(service) < HALF_BYTES
     for wire in wires:
         wire.close()
-    until(lambda: metric(service, "calls_blocked") == 0)
+    until(lambda: metric(service, 'calls_blocked{for="grant"}') == 0)
     assert honest.call("RELEASE", "wanted", "OWNER", "h") == "OK"
 
 

@@ -117,6 +117,47 @@ def own_owner(service):
     assert other.call("RELEASE", "own/2", "OWNER", "me", "TOKEN", kept["token"]) == "OK"
 
 
+def as_long_as_the_connection(service):
+    """a bound request without a TTL has the longest there is; with a TTL it has that one"""
+    wire, other = Resp(service.resp, 3), Resp(service.resp, 3)
+    longest_ms = 366 * 24 * 3600 * 1000
+    assert wire.call("ACQUIRE", "long/1")["ttl_ms"] == longest_ms
+    assert wire.call("ACQUIRE", "long/2", "OWNER", "me", "BOUND")["ttl_ms"] == longest_ms
+    assert wire.call("ACQUIRE", "long/3", "OWNER", "me")["ttl_ms"] == 60000
+    assert wire.call("ACQUIRE", "long/4", "TTL", 70000)["ttl_ms"] == 70000
+    assert wire.call("ACQUIRE", "long/5", "OWNER", "me", "TTL", 70000, "BOUND")["ttl_ms"] == 70000
+    waiting = other.call("ACQUIRE", "long/1", "QUEUE")
+    assert waiting["status"] == "waiting" and waiting["ttl_ms"] == longest_ms, waiting
+    assert "ttl_ms" not in wire.call("ACQUIRE", "long/6", "UNTIL", int(time.time() * 1000) + 90000)
+    wire.call("PUSH", "long/q", "i")
+    assert wire.call("CLAIM", "long/q")["expires_in_ms"] > longest_ms - 3600 * 1000
+    wire.close()
+    until(lambda: [entry["path"] for entry in other.call("LIST", "long")[1]] == ["long/3", "long/1"])
+    assert other.call("LIST", "long")[1][1]["state"] == "held"
+
+
+def by_token(service):
+    """the right token renews and releases without OWNER, on any connection; a wrong one is LOST"""
+    holder, other = Resp(service.resp, 3), Resp(service.resp, 3)
+    token = holder.call("ACQUIRE", "by/1", "ALSO", "by/2", "OWNER", "me")["token"]
+    refusal(other.call("RENEW", "by/1", "ALSO", "by/2"), "LOST")
+    refusal(other.call("RENEW", "by/1", "ALSO", "by/2", "TOKEN", token + 1), "LOST")
+    refusal(other.call("RELEASE", "by/1", "TOKEN", token), "LOST")
+    refusal(other.call("RELEASE", "by/1", "ALSO", "by/2", "OWNER", "you", "TOKEN", token), "LOST")
+    renewed = other.call("RENEW", "by/1", "ALSO", "by/2", "TOKEN", token, "TTL", 90000, "META")
+    assert renewed["owner"] == "me" and renewed["ttl_ms"] == 90000, renewed
+    assert other.call("RELEASE", "by/2", "ALSO", "by/1", "TOKEN", token, "PUT", "v") == "OK"
+    assert holder.call("GET", "by/2") == "v" and holder.call("LIST", "by")[1] == []
+    refusal(other.call("RELEASE", "by/2", "ALSO", "by/1", "TOKEN", token), "LOST")
+    bound = holder.call("ACQUIRE", "by/3")["token"]
+    assert other.call("RELEASE", "by/3", "TOKEN", bound) == "OK"
+    own = other.call("ACQUIRE", "by/3")["token"]
+    assert other.call("RELEASE", "by/3", "TOKEN", own) == "OK"
+    assert other.call("RELEASE", "by/3", "TOKEN", own) == "OK"  # its own is repeated, R3
+    holder.close()
+    assert other.call("LIST", "by")[1] == []
+
+
 def blocked(service):
     """a blocked WAIT delays its own connection only, and later replies keep their order"""
     holder, waiter = Resp(service.resp, 3), Resp(service.resp, 3)
@@ -217,6 +258,22 @@ def values(service):
     assert got["value"] == data
     assert wire.call("RELEASE", "val/1", "OWNER", "a", "PUT", "new") == "OK"
     assert wire.call("GET", "val/1") == "new"
+    batch = ("val/1", "ALSO", "val/2", "OWNER", "a")
+    got = wire.call("ACQUIRE", *batch, "VALUE")
+    assert got["value"] == "new" and got["values"] == [{"value": "new", "in_doubt": False}, {}], got
+    refusal(wire.call("RELEASE", *batch, "PUT", "1", "PUT", "2", "PUT", "3"), "INVALID")
+    assert wire.call("RELEASE", *batch, "PUT", data, "PUT", "two") == "OK"
+    assert wire.call("GET", "val/1") == data and wire.call("GET", "val/2") == "two"
+    wire.call("ACQUIRE", *batch)
+    waiter, other = Resp(service.resp, 3), Resp(service.resp, 3)
+    wire.call("ACQUIRE", "val/1", "ALSO", "val/2", "OWNER", "b", "QUEUE")
+    waiter.put("ACQUIRE", "val/2", "ALSO", "val/1", "OWNER", "b", "VALUE", "WAIT", "60000")
+    other.put("ACQUIRE", "val/1", "ALSO", "val/2", "OWNER", "b", "VALUE", "WAIT", "60000")
+    until(lambda: "blocked_clients:2" in wire.call("INFO"))
+    wire.call("RELEASE", *batch, "PUT", data, "PUT", "twice")
+    assert [each["value"] for each in waiter.value()["values"]] == ["twice", data]
+    assert [each["value"] for each in other.value()["values"]] == [data, "twice"]
+    assert wire.call("RELEASE", "val/1", "ALSO", "val/2", "OWNER", "b") == "OK"
     assert wire.call("DEL", "val/1") == 1 and wire.call("GET", "val/1") is None
     assert wire.call("DEL", "val/1") == 0
 
@@ -303,6 +360,111 @@ def subscribing(service):
     assert sorted([two.value()[1], two.value()[1]]) == ["/s/1", "s/2"]
     assert two.call("UNSUBSCRIBE") == ["unsubscribe", None, 0]
     assert two.call("ECHO", "free") == "free"
+
+
+def several_items(service):
+    """items of one decision are claimed and done together; others are dropped"""
+    wire = Resp(service.resp, 3)
+    for name, priority in ("low", -1), ("high", 2), ("middle", 0):
+        assert wire.call("PUSH", "sev/q", name, "PRIORITY", priority) == 1
+    refusal(wire.call("PUSH", "sev/q", "x", "PRIORITY", 32768), "INVALID")
+    claims = wire.call("CLAIM", "sev/q", "OWNER", "w", "COUNT", 2, "ASK", 9)
+    assert [claim["id"] for claim in claims] == ["high", "middle"], claims
+    assert claims[0]["token"] == claims[1]["token"] and "status" not in claims[0], claims
+    again = wire.call("CLAIM", "sev/q", "OWNER", "w", "COUNT", 2, "ASK", 9)
+    assert [claim["id"] for claim in again] == ["high", "middle"], again
+    assert [claim["id"] for claim in wire.call("CLAIM", "sev/q", "COUNT", 9)] == ["low"]
+    assert wire.call("CLAIM", "sev/q", "COUNT", 9)["status"] == "busy"
+    for count in 0, 257:
+        refusal(wire.call("CLAIM", "sev/q", "COUNT", count), "INVALID")
+    token = claims[0]["token"]
+    refusal(wire.call("DONE", "sev/q", "high", "a/b", "OWNER", "w", "TOKEN", token), "INVALID")
+    assert wire.call("DONE", "sev/q", "high", "middle", "OWNER", "w", "TOKEN", token) == 2
+    refusal(wire.call("DONE", "sev/q", "high", "low", "OWNER", "none"), "LOST")
+    assert wire.call("RETRY", "sev/q", "low", "EXIT", -3, "ERROR", b"bad \xff") == "OK"
+    item = wire.call("ITEMS", "sev/q")[1][0]
+    assert item["priority"] == -1 and item["last_exit"] == -3, item
+    assert wire.call("DROP", "sev/q", "low") == 1
+    refusal(wire.call("DROP", "sev/q", "low"), "LOST")
+
+
+def parked_items(service):
+    """parked items are listed and dropped on their own"""
+    wire = Resp(service.resp, 3)
+    for name in "1", "2", "3", "free":
+        wire.call("PUSH", "park/q", name)
+    for name in "1", "2", "3":
+        wire.call("CLAIM", "park/q", "MAXATTEMPTS", 1)
+        wire.call("RETRY", "park/q", name)
+    cursor, items = wire.call("ITEMS", "park/q", "PARKED", "COUNT", 2)
+    assert [item["id"] for item in items] == ["1", "2"], items
+    cursor, items = wire.call("ITEMS", "park/q", "PARKED", "COUNT", 2, "CURSOR", cursor)
+    assert [item["id"] for item in items] == ["3"] and cursor == "0", (items, cursor)
+    refusal(wire.call("DROP", "park/q", "1", "free", "2", "PARKED"), "LOST")
+    assert [item["id"] for item in wire.call("ITEMS", "park/q")[1]] == ["3", "free"]
+    assert wire.call("DROP", "park/q", "3", "free") == 2
+
+
+def waiting_for_several(service):
+    """a claim of several that waits is answered with what there is when it is woken"""
+    wire, other = Resp(service.resp, 3), Resp(service.resp, 3)
+    other.call("ACQUIRE", "ws/q", "OWNER", "pause")
+    for name in "1", "2", "3":
+        other.call("PUSH", "ws/q", name)
+    wire.put("CLAIM", "ws/q", "COUNT", 2, "WAIT", 60000)
+    until(lambda: "blocked_clients:1" in other.call("INFO"))
+    assert other.call("RELEASE", "ws/q", "OWNER", "pause") == "OK"
+    claims = wire.value()
+    assert [claim["id"] for claim in claims] == ["1", "2"], claims
+    assert claims[0]["token"] == claims[1]["token"]
+    wire.close()  # both are bound, and come back, before the next claim or while it waits
+    left = []
+    while len(left) < 3:
+        left += [claim["id"] for claim in other.call("CLAIM", "ws/q", "COUNT", 9, "WAIT", 60000)]
+    assert sorted(left) == ["1", "2", "3"], left
+
+
+def queues(service):
+    """queues are listed with their counts, in pages, at or below a path"""
+    wire = Resp(service.resp, 3)
+    for queue in "lq/b", "lq/a", "lq/a/c", "lqx":
+        wire.call("PUSH", queue, "1")
+    cursor, listed = wire.call("QUEUES", "lq")
+    assert [one["queue"] for one in listed] == ["lq/a", "lq/a/c", "lq/b"] and cursor == "0", listed
+    assert listed[0]["pushed"] == 1 and listed[0]["ready_now"] == 1, listed
+    names, cursor = [], None
+    while cursor != "0":
+        page = ("CURSOR", cursor) if cursor is not None else ()
+        cursor, listed = wire.call("QUEUES", "lq", "COUNT", 2, *page)
+        names += [one["queue"] for one in listed]
+    assert names == ["lq/a", "lq/a/c", "lq/b"], names
+    refusal(wire.call("QUEUES", "CURSOR", "x"), "INVALID")
+
+
+def doubts(service):
+    """the values in doubt are listed, in pages, at or below a path, until they are written again"""
+    wire = Resp(service.resp, 3)
+    paths = "do/b", "do/a", "do/a/c", "do-x", "dox"
+    assert wire.call("DOUBTS") == ["0", []]
+    for path in paths:
+        wire.call("PUT", path, "text")
+        assert wire.call("ACQUIRE", path, "OWNER", path, "VALUE")["status"] == "granted"
+        assert wire.call("BREAK", path, "REASON", "test", "NOW") == 1
+    assert wire.call("DOUBTS", "do") == ["0", [{"path": path, "size": 4} for path in
+                                               ("do/a", "do/a/c", "do/b")]]
+    names, cursor = [], None
+    while cursor != "0":
+        page = ("CURSOR", cursor) if cursor is not None else ()
+        cursor, listed = wire.call("DOUBTS", "COUNT", 2, *page)
+        names += [one["path"] for one in listed]
+    assert names == sorted(paths), names
+    wire.call("PUT", "do/a", "new")
+    wire.call("DEL", "dox")
+    assert [one["path"] for one in wire.call("DOUBTS")[1]] == ["do-x", "do/a/c", "do/b"]
+    # One that perishes; no other call has seen that it was overdue.
+    assert wire.call("ACQUIRE", "do/a", "OWNER", "o", "TTL", 50, "VALUE")["status"] == "granted"
+    until(lambda: "do/a" in [one["path"] for one in wire.call("DOUBTS", "do/a")[1]])
+    refusal(wire.call("DOUBTS", "CURSOR", "x"), "INVALID")
 
 
 def texts(service):
@@ -425,7 +587,9 @@ def hangup(service):
     assert waiter.value()["status"] == "granted"
 
 
-run([versions, pieces, unknown, broken_protocol, http_request, another_protocol, own_owner, blocked,
-     disconnected_waiter, disconnected_grant, deadlock, listing, values, work, texts, gap, asking, watching,
+run([versions, pieces, unknown, broken_protocol, http_request, another_protocol, own_owner,
+     as_long_as_the_connection, by_token, blocked,
+     disconnected_waiter, disconnected_grant, deadlock, listing, values, work,
+     several_items, parked_items, waiting_for_several, queues, doubts, texts, gap, asking, watching,
      only_watching, subscribing, slow_reader, introductions,
      hangup])

@@ -27,20 +27,25 @@ def measure_memory():
 
 
 class Service:
-    """`lk serve` as a child process; its files are removed with it."""
+    """`lk serve` as a child process; its files are removed with it, unless they are in a place of the
+    caller's."""
 
-    def __init__(self, program, *options, durable=False, stderr=None, starter=()):
-        self.place = tempfile.mkdtemp(prefix="lk-listeners-")
+    def __init__(self, program, *options, durable=False, stderr=None, starter=(), place=None):
+        self.place = place or tempfile.mkdtemp(prefix="lk-listeners-")
+        self.is_temporary = place is None
         where = ["--dir", self.place] if durable else ["--ephemeral"]
         self.process = subprocess.Popen(
             [*starter, program, "serve", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", *where,
              *options], stdout=subprocess.PIPE, stderr=stderr, text=True)
         atexit.register(self.process.kill)  # also when a case has failed
-        self.resp = self.address("lk://")
-        self.http = self.address("http://")
+        is_tls = "--tls-cert" in options
+        self.resp = self.address("lks://" if is_tls else "lk://")
+        self.http = self.address("https://" if is_tls else "http://")
 
     def address(self, scheme):
         line = self.process.stdout.readline().strip()
+        if line.startswith("lk+unix:"):  # its address is the caller's
+            line = self.process.stdout.readline().strip()
         if not line.startswith(scheme):
             raise AssertionError(f"the service said {line!r} instead of {scheme}...")
         host, port = line[len(scheme):].rsplit(":", 1)
@@ -70,7 +75,8 @@ class Service:
         self.process.send_signal(number)
         code = self.process.wait(PATIENCE_S)
         self.process.stdout.close()
-        shutil.rmtree(self.place, ignore_errors=True)
+        if self.is_temporary:
+            shutil.rmtree(self.place, ignore_errors=True)
         return code
 
 
@@ -81,9 +87,11 @@ class Closed(Exception):
 class Wire:
     """A connection that is read byte by byte."""
 
-    def __init__(self, address, source=None):
+    def __init__(self, address, source=None, tls=None):
         self.socket = socket.create_connection(address, PATIENCE_S, source)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if tls is not None:
+            self.socket = tls.wrap_socket(self.socket, server_hostname=address[0])
         self.bytes = b""
 
     def close(self):
@@ -135,8 +143,8 @@ class Refused(Exception):
 
 
 class Resp(Wire):
-    def __init__(self, address, version=2):
-        super().__init__(address)
+    def __init__(self, address, version=2, tls=None):
+        super().__init__(address, tls=tls)
         if version == 3:
             self.call("HELLO", 3)
 

@@ -299,8 +299,12 @@ void generator_line(struct generator *generator, const struct lk_reference *refe
         }
     } else if (kind < 85) {
         put_target(generator, &line, "release", reference);
-        if (generator->has_work && chance(generator, 40)) {
-            put(&line, " put=%" PRIu64, generator_below(generator, 1000));
+        for (unsigned n = 0; generator->has_work && chance(generator, n == 0 ? 40 : 20); n++) {
+            if (chance(generator, 80)) {
+                put(&line, " put=%" PRIu64, generator_below(generator, 1000));
+            } else {
+                put(&line, " put-nothing=");
+            }
         }
     } else if (kind < 88) {
         put_target(generator, &line, "leave", reference);

@@ -9,6 +9,8 @@ static const char *const ids[] = {"1",  "2", "3", "4", "5", "an-id-of-more-than-
                                   "a/b"};
 static const char *const needs[] = {"p?limit=1", "p?limit=2", "p",   "p?shared",         "p/x",
                                     "o",         "q/2",       "s/t", "o?limit=3&units=2"};
+static const char *const priorities[] = {"-32768", "-1", "0",     "1",     "1",
+                                         "2",      "3",  "32767", "32768", "-32769"};
 static const char *const delays[] = {"0", "1", "50", "50", "100", "1000"};
 
 #define SOME(generator, list) (list)[generator_below(generator, sizeof(list) / sizeof *(list))]
@@ -31,6 +33,9 @@ static void put_push(struct generator *generator, struct line *line) {
     if (chance(generator, 25)) {
         put(line, " delay=%s", SOME(generator, delays));
     }
+    if (chance(generator, 30)) {
+        put(line, " priority=%s", SOME(generator, priorities));
+    }
     if (chance(generator, 2)) {
         put(line, "%s%s", all_needs, chance(generator, 30) ? ",n/16" : "");
     } else if (chance(generator, 30)) {
@@ -41,11 +46,45 @@ static void put_push(struct generator *generator, struct line *line) {
     }
 }
 
-static void put_claim(struct generator *generator, struct line *line) {
-    static const char *const ttls[] = {"50", "50", "100", "200", "1000", "49"};
+/*
+ * The claim that the step before has made; NULL: it made none. No draw is greater than its token:
+ * what a root of the model that is forgotten has drawn is not known exactly.
+ */
+static const struct lk_reference_request *claim_just_made(const struct generator *generator,
+                                                          const struct lk_reference *reference,
+                                                          struct lk_times times) {
+    size_t count;
+    const struct lk_reference_request *live = lk_reference_live(reference, &count);
 
-    put_owner(generator, line);
-    put(line, " claim %s", SOME(generator, queues));
+    for (size_t i = 0; i < count && !generator->has_odd_clock; i++) {
+        if (live[i].is_claim && live[i].token == (uint64_t)times.wall_us) {
+            return &live[i];
+        }
+    }
+    return NULL;
+}
+
+/* Another claim of the same decision. */
+static void put_further_claim(struct generator *generator, struct line *line,
+                              const struct lk_reference_request *first) {
+    const struct lk_path *item = &first->parts[0].path;
+    uint16_t size = item->ends[item->depth - 2];
+
+    put(line, "%.*s claim %.*s share=%" PRIu64, (int)first->owner.size, first->owner.bytes,
+        (int)size, item->bytes, chance(generator, 95) ? first->token : 1);
+}
+
+static void put_claim(struct generator *generator, struct line *line,
+                      const struct lk_reference *reference, struct lk_times times) {
+    static const char *const ttls[] = {"50", "50", "100", "200", "1000", "49"};
+    const struct lk_reference_request *first = claim_just_made(generator, reference, times);
+
+    if (first != NULL && chance(generator, 70)) {
+        put_further_claim(generator, line, first);
+    } else {
+        put_owner(generator, line);
+        put(line, " claim %s", SOME(generator, queues));
+    }
     if (chance(generator, generator->is_hasty ? 60 : 10)) {
         put(line, " ttl=%s", SOME(generator, ttls));
     }
@@ -103,6 +142,18 @@ static void put_token(struct generator *generator, struct line *line, uint64_t t
     }
 }
 
+static void put_retry(struct generator *generator, struct line *line) {
+    if (chance(generator, 40)) {
+        put(line, " delay=%s", SOME(generator, delays));
+    }
+    if (chance(generator, 30)) {
+        put(line, " exit=%d", (int)generator_below(generator, 256) - 128);
+    }
+    if (chance(generator, 30)) {
+        put(line, " error=%.*s", (int)generator_below(generator, 12), "it-did-fail-");
+    }
+}
+
 /* Of a claim that is there, of one that was, or of nothing. */
 static void put_finish(struct generator *generator, struct line *line,
                        const struct lk_reference *reference) {
@@ -128,8 +179,8 @@ static void put_finish(struct generator *generator, struct line *line,
         put_owner(generator, line);
         put(line, " %s %s %s", verb, SOME(generator, queues), SOME(generator, ids));
     }
-    if (verb[0] == 'r' && chance(generator, 40)) {
-        put(line, " delay=%s", SOME(generator, delays));
+    if (verb[0] == 'r') {
+        put_retry(generator, line);
     }
 }
 
@@ -146,6 +197,20 @@ static void put_unpark(struct generator *generator, struct line *line,
         }
     }
     put(line, "%s %s", SOME(generator, queues), SOME(generator, ids));
+}
+
+/* Of something that is there, or of nothing. */
+static void put_drop(struct generator *generator, struct line *line,
+                     const struct lk_reference *reference) {
+    const struct lk_reference_item *item = some_item(generator, reference);
+
+    put(line, "drop ");
+    if (item != NULL && chance(generator, 80)) {
+        put_item(line, item);
+    } else {
+        put(line, "%s %s", SOME(generator, queues), SOME(generator, ids));
+    }
+    put(line, "%s", chance(generator, 50) ? " parked" : "");
 }
 
 /* A put or a delete: of no owner, of any owner, of one that holds a lease, with or without
@@ -199,15 +264,17 @@ bool put_work(struct generator *generator, struct line *line, const struct lk_re
     if (kind < 15) {
         put_push(generator, line);
     } else if (kind < 34) {
-        put_claim(generator, line);
+        put_claim(generator, line, reference, times);
     } else if (kind < 45) {
         put_finish(generator, line, reference);
     } else if (kind < 48) {
         put_unpark(generator, line, reference);
     } else if (kind < 56) {
         put_value(generator, line, reference, kind == 55);
+    } else if (kind < 58) {
+        put_drop(generator, line, reference);
     } else {
-        return kind < 60 && put_pass_until_due(generator, line, reference, times);
+        return kind < 62 && put_pass_until_due(generator, line, reference, times);
     }
     return true;
 }

@@ -88,6 +88,15 @@ bool history_number(struct lk_slice word, const char *name, const struct history
     return read_number(value, ret_number);
 }
 
+bool history_signed(struct lk_slice word, const char *name, int64_t *ret_number) {
+    struct lk_slice value;
+
+    if (!history_starts_with(word, name, &value) || value.size < 2 || value.bytes[0] != '=') {
+        return false;
+    }
+    return read_signed((struct lk_slice){value.bytes + 1, value.size - 1}, ret_number);
+}
+
 /* ---- reading ---- */
 
 struct lk_times history_start(void) {
@@ -201,15 +210,21 @@ static const char *read_release(struct lk_slice owner, struct lk_slice text,
                                 const struct history_tokens *tokens,
                                 struct history_command *ret_event) {
     struct lk_release *release = &ret_event->command.release;
+    struct lk_slice bytes;
+    size_t part = 0; /* the n-th word is about the n-th part */
     const char *wrong;
 
     ret_event->command.kind = LK_COMMAND_RELEASE;
-    *release = (struct lk_release){.target = {.owner = owner, .parts = ret_event->parts}};
+    *release = (struct lk_release){.target = {.owner = owner, .parts = ret_event->parts},
+                                   .puts = ret_event->puts};
     wrong = read_parts(&text, ret_event, &release->target.part_count);
     for (struct lk_slice word = history_word(&text); wrong == NULL && word.size > 0;
          word = history_word(&text)) {
-        if (history_starts_with(word, "put=", &release->put)) {
-            release->puts = true;
+        if (history_is(word, "put-nothing=")) {
+            part++;
+        } else if (part < LK_PARTS_MAX && history_starts_with(word, "put=", &bytes)) {
+            ret_event->puts[release->put_count++] =
+                (struct lk_release_put){.part = part++, .bytes = bytes};
         } else if (!history_number(word, "token", tokens, &release->target.token)) {
             wrong = "a release has no such word";
         }
@@ -300,8 +315,8 @@ static const char *read_of_owner(struct lk_slice owner, struct lk_slice text,
 
 /* Commands on values and items that name no owner. */
 static bool is_of_nobody(struct lk_slice word) {
-    return history_is(word, "push") || history_is(word, "unpark") || history_is(word, "put")
-           || history_is(word, "del");
+    return history_is(word, "push") || history_is(word, "unpark") || history_is(word, "drop")
+           || history_is(word, "put") || history_is(word, "del");
 }
 
 const char *history_read(const char *line, size_t size, const struct history_tokens *tokens,

@@ -9,11 +9,12 @@
  *   break PATH [owner=OWNER] [now]
  *   [OWNER] put PATH value=TEXT [token=N]
  *   [OWNER] del PATH [token=N]
- *   push QUEUE ID [value=TEXT] [delay=MS] [needs=PART[,PART...]]
- *   OWNER claim QUEUE [ttl=MS] [attempts=N] [ask=N] [note=TEXT]
+ *   push QUEUE ID [value=TEXT] [delay=MS] [needs=PART[,PART...]] [priority=N]
+ *   OWNER claim QUEUE [ttl=MS] [attempts=N] [ask=N] [note=TEXT] [share=TOKEN]
  *   OWNER done QUEUE ID [token=N]
- *   OWNER retry QUEUE ID [token=N] [delay=MS]
+ *   OWNER retry QUEUE ID [token=N] [delay=MS] [exit=N] [error=TEXT]
  *   unpark QUEUE ID
+ *   drop QUEUE ID [parked]
  *   pass [MS]
  *
  * A line may begin with `+NOW/WALL`: by how many microseconds both clocks move before it; else
@@ -37,6 +38,7 @@ enum { HISTORY_LINE_MAX = 4096 };
 struct history_command {
     struct lk_command command;
     struct lk_part parts[LK_PARTS_MAX];
+    struct lk_release_put puts[LK_PARTS_MAX];
 };
 
 struct history_tokens {
@@ -56,6 +58,9 @@ const char *history_read(const char *line, size_t size, const struct history_tok
 /* Whether the word is `name=NUMBER` or `name=$x`; then its number. */
 bool history_number(struct lk_slice word, const char *name, const struct history_tokens *tokens,
                     uint64_t *ret_number);
+
+/* The same for a number that may be negative. */
+bool history_signed(struct lk_slice word, const char *name, int64_t *ret_number);
 
 /* Whether the word starts with `name`; then what is behind it. */
 bool history_starts_with(struct lk_slice word, const char *name, struct lk_slice *ret_rest);

@@ -46,6 +46,7 @@ static const char *read_push(struct lk_slice text, struct history_command *ret_e
     struct lk_push *push = &ret_event->command.push;
     struct lk_slice needs;
     uint64_t delay_ms = 0;
+    int64_t priority = 0;
     const char *wrong = NULL;
 
     ret_event->command.kind = LK_COMMAND_PUSH;
@@ -59,15 +60,18 @@ static const char *read_push(struct lk_slice text, struct history_command *ret_e
         if (history_starts_with(word, "needs=", &needs)) {
             wrong = read_needs(needs, ret_event, &push->need_count);
         } else if (!history_starts_with(word, "value=", &push->value)
+                   && !history_signed(word, "priority", &priority)
                    && !history_number(word, "delay", NULL, &delay_ms)) {
             wrong = "a push has no such word";
         }
     }
     push->delay_ms = (int64_t)delay_ms;
+    push->priority = (int32_t)priority;
     return wrong;
 }
 
 static const char *read_claim(struct lk_slice owner, struct lk_slice text,
+                              const struct history_tokens *tokens,
                               struct history_command *ret_event) {
     struct lk_take *take = &ret_event->command.take;
     uint64_t ttl_ms = 0;
@@ -83,6 +87,7 @@ static const char *read_claim(struct lk_slice owner, struct lk_slice text,
             take->note_given = true;
         } else if (!history_number(word, "ttl", NULL, &ttl_ms)
                    && !history_number(word, "attempts", NULL, &max_attempts)
+                   && !history_number(word, "share", tokens, &take->share_token)
                    && !history_number(word, "ask", NULL, &take->ask_number)) {
             return "a claim has no such word";
         }
@@ -92,11 +97,26 @@ static const char *read_claim(struct lk_slice owner, struct lk_slice text,
     return NULL;
 }
 
+/* What only the item that is given back has. */
+static bool read_retry(struct lk_slice word, struct lk_finish *finish) {
+    uint64_t delay_ms;
+    int64_t exit_code;
+
+    if (history_number(word, "delay", NULL, &delay_ms)) {
+        finish->delay_ms = (int64_t)delay_ms;
+    } else if (history_signed(word, "exit", &exit_code)) {
+        finish->failure.has_exit = true;
+        finish->failure.exit_code = (int32_t)exit_code;
+    } else {
+        return history_starts_with(word, "error=", &finish->failure.text);
+    }
+    return true;
+}
+
 static const char *read_finish(struct lk_slice owner, enum lk_finish_kind kind,
                                struct lk_slice text, const struct history_tokens *tokens,
                                struct history_command *ret_event) {
     struct lk_finish *finish = &ret_event->command.finish;
-    uint64_t delay_ms = 0;
 
     ret_event->command.kind = LK_COMMAND_FINISH;
     *finish = (struct lk_finish){.owner = owner, .kind = kind};
@@ -106,11 +126,10 @@ static const char *read_finish(struct lk_slice owner, enum lk_finish_kind kind,
     finish->id = history_word(&text);
     for (struct lk_slice word = history_word(&text); word.size > 0; word = history_word(&text)) {
         if (!history_number(word, "token", tokens, &finish->token)
-            && !(kind == LK_FINISH_RETRY && history_number(word, "delay", NULL, &delay_ms))) {
+            && !(kind == LK_FINISH_RETRY && read_retry(word, finish))) {
             return "the end of a claim has no such word";
         }
     }
-    finish->delay_ms = (int64_t)delay_ms;
     return NULL;
 }
 
@@ -125,6 +144,20 @@ static const char *read_unpark(struct lk_slice text, struct history_command *ret
     return NULL;
 }
 
+static const char *read_drop(struct lk_slice text, struct history_command *ret_event) {
+    struct lk_drop *drop = &ret_event->command.drop;
+    struct lk_slice word;
+
+    ret_event->command.kind = LK_COMMAND_DROP;
+    if (lk_path_parse(history_word(&text), &drop->queue, NULL) != LK_OK) {
+        return "not a queue";
+    }
+    drop->id = history_word(&text);
+    word = history_word(&text);
+    drop->only_parked = history_is(word, "parked");
+    return word.size == 0 || drop->only_parked ? NULL : "a drop has no such word";
+}
+
 const char *history_read_work(struct lk_slice owner, struct lk_slice verb, struct lk_slice text,
                               const struct history_tokens *tokens,
                               struct history_command *ret_event) {
@@ -137,8 +170,11 @@ const char *history_read_work(struct lk_slice owner, struct lk_slice verb, struc
     if (history_is(verb, "unpark")) {
         return read_unpark(text, ret_event);
     }
+    if (history_is(verb, "drop")) {
+        return read_drop(text, ret_event);
+    }
     if (history_is(verb, "claim")) {
-        return read_claim(owner, text, ret_event);
+        return read_claim(owner, text, tokens, ret_event);
     }
     if (history_is(verb, "done")) {
         return read_finish(owner, LK_FINISH_DONE, text, tokens, ret_event);

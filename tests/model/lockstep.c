@@ -281,6 +281,7 @@ const char *lockstep_compare(struct lockstep *lockstep) {
     wrong = wrong != NULL ? wrong : lk_reference_check(lockstep->reference);
     wrong = wrong != NULL ? wrong : lockstep_explain_compare(lockstep);
     wrong = wrong != NULL ? wrong : lockstep_pages_compare(lockstep);
+    wrong = wrong != NULL ? wrong : lockstep_queues_compare(lockstep);
     return wrong != NULL ? wrong : lockstep_work_compare(lockstep);
 }
 
@@ -511,7 +512,8 @@ bool lockstep_rises(struct lockstep *lockstep, const struct lk_path *path, uint6
 }
 
 /* Each number that this step has drawn is greater than all that were seen in its roots before. */
-static const char *check_numbers(struct lockstep *lockstep) {
+static const char *check_numbers(struct lockstep *lockstep, const struct lk_command *command) {
+    uint64_t shared = command->kind == LK_COMMAND_TAKE ? command->take.share_token : 0;
     struct lk_record record;
     const char *wrong = NULL;
 
@@ -520,7 +522,8 @@ static const char *check_numbers(struct lockstep *lockstep) {
         if (change->kind == LK_CHANGE_GRANTED) {
             lk_model_record(lockstep->model, change->request, &record);
             for (size_t p = 0; p < record.part_count; p++) {
-                if (record.token <= root_of(lockstep, &record.parts[p].path)->greatest) {
+                uint64_t greatest = root_of(lockstep, &record.parts[p].path)->greatest;
+                if (record.token < greatest || (record.token == greatest && greatest != shared)) {
                     wrong = "R4: a token that is not greater than all before";
                 }
             }
@@ -586,15 +589,9 @@ const char *lockstep_follow(struct lockstep *lockstep, const struct lk_command *
     if (wrong == NULL) {
         wrong = compare_answer(lockstep, command, &lockstep->effects->answer, expected);
     }
-    if (wrong == NULL) {
-        wrong = check_changes(lockstep, matches, match_count);
-    }
-    if (wrong == NULL) {
-        wrong = check_numbers(lockstep);
-    }
-    if (wrong == NULL) {
-        wrong = lockstep_work_check_changes(lockstep);
-    }
+    wrong = wrong != NULL ? wrong : check_changes(lockstep, matches, match_count);
+    wrong = wrong != NULL ? wrong : check_numbers(lockstep, command);
+    wrong = wrong != NULL ? wrong : lockstep_work_check_changes(lockstep);
     free(matches);
     return wrong;
 }

@@ -115,6 +115,22 @@ const char *lockstep_work_check_changes(struct lockstep *lockstep);
 /* Everything is on exactly one page, in order, whatever the size and the bound of the walks. */
 const char *lockstep_pages_compare(const struct lockstep *lockstep);
 
+/* ---- lockstep_values.c ---- */
+
+/* NULL, or what differs: the value at a path, those of an answer, the changes of the step. */
+const char *lockstep_values_compare(const struct lockstep *lockstep, const struct lk_path *path);
+const char *lockstep_values_compare_doubts(const struct lockstep *lockstep,
+                                           const struct lk_path *prefix);
+const char *lockstep_values_compare_answer(const struct lockstep *lockstep,
+                                           const struct lk_answer *answer,
+                                           const struct lk_reference_answer *expected);
+const char *lockstep_values_check_changes(const struct lockstep *lockstep);
+
+/* ---- lockstep_queues.c ---- */
+
+/* The listings of queues, at every prefix and from every one on, and of parked items. */
+const char *lockstep_queues_compare(const struct lockstep *lockstep);
+
 /* ---- lockstep_explain.c ---- */
 
 const char *lockstep_explain_compare(const struct lockstep *lockstep);

@@ -23,12 +23,18 @@ static void note_path(struct lockstep *lockstep, const struct lk_path *path) {
     lockstep->paths[lockstep->path_count++] = noted;
 }
 
+static void note_puts(struct lockstep *lockstep, const struct lk_release *release) {
+    for (size_t i = 0; i < release->put_count; i++) {
+        if (release->puts[i].part < release->target.part_count) {
+            note_path(lockstep, &release->target.parts[release->puts[i].part].path);
+        }
+    }
+}
+
 static void note_paths(struct lockstep *lockstep, const struct lk_command *command) {
     switch (command->kind) {
     case LK_COMMAND_RELEASE:
-        if (command->release.puts && command->release.target.part_count > 0) {
-            note_path(lockstep, &command->release.target.parts[0].path);
-        }
+        note_puts(lockstep, &command->release);
         break;
     case LK_COMMAND_PUT:
         note_path(lockstep, &command->put.path);
@@ -84,16 +90,6 @@ void lockstep_work_done(struct lockstep *lockstep) {
 
 /* ---- lists ---- */
 
-static const struct lk_reference_value *value_in(const struct lk_reference_value *values,
-                                                 size_t count, const struct lk_path *path) {
-    for (size_t i = 0; i < count; i++) {
-        if (lk_path_equal(&values[i].path, path)) {
-            return &values[i];
-        }
-    }
-    return NULL;
-}
-
 static const struct lk_reference_item *item_in(const struct lk_reference_item *items, size_t count,
                                                const struct lk_path *queue, struct lk_slice id) {
     for (size_t i = 0; i < count; i++) {
@@ -115,29 +111,6 @@ static const struct lk_reference_queue *queue_in(const struct lk_reference_queue
 }
 
 /* ---- states ---- */
-
-static const char *compare_value(const struct lockstep *lockstep, lk_value_ref value,
-                                 const struct lk_reference_value *expected) {
-    struct lk_value_record record;
-
-    if ((value != 0) != (expected != NULL)) {
-        return "whether there is a value";
-    }
-    if (value != 0) {
-        lk_model_value_record(lockstep->model, value, &record);
-        if (!lk_slice_equal(lk_slice_of(record.path),
-                            (struct lk_slice){expected->path.bytes, expected->path.size})) {
-            return "path of a value";
-        }
-        if (!lk_slice_equal(record.bytes, expected->bytes)) {
-            return "value";
-        }
-        if (record.in_doubt != expected->in_doubt) {
-            return "doubt of a value";
-        }
-    }
-    return NULL;
-}
 
 static bool has_same_needs(const struct lk_item_record *record,
                            const struct lk_reference_item *expected) {
@@ -166,6 +139,11 @@ static bool has_become_due(const struct lockstep *lockstep, const struct lk_refe
     return item->state == LK_ITEM_DELAYED && item->due_us <= lockstep->seen_us;
 }
 
+static bool is_same_failure(const struct lk_item_failure *a, const struct lk_item_failure *b) {
+    return a->has_exit == b->has_exit && a->exit_code == b->exit_code
+           && lk_slice_equal(a->text, b->text);
+}
+
 static const char *compare_item(const struct lockstep *lockstep,
                                 const struct lk_item_record *record,
                                 const struct lk_reference_item *expected) {
@@ -189,6 +167,12 @@ static const char *compare_item(const struct lockstep *lockstep,
     }
     if (!lk_slice_equal(record->value, expected->value)) {
         return "value of an item";
+    }
+    if (record->priority != expected->priority) {
+        return "priority of an item";
+    }
+    if (!is_same_failure(&record->last_failure, &expected->last_failure)) {
+        return "last failure of an item";
     }
     if (lockstep->is_exact && record->sequence != expected->sequence) {
         return "sequence of an item";
@@ -306,14 +290,12 @@ static const char *compare_queue(const struct lockstep *lockstep, const struct l
 }
 
 const char *lockstep_work_compare(struct lockstep *lockstep) {
-    const char *wrong = NULL;
+    const char *wrong = lockstep_values_compare_doubts(lockstep, NULL);
 
     for (size_t i = 0; i < lockstep->path_count && wrong == NULL; i++) {
         const struct lk_path *path = &lockstep->paths[i]->path;
-        size_t count;
-        const struct lk_reference_value *values = lk_reference_values(lockstep->reference, &count);
-        wrong = compare_value(lockstep, lk_model_value(lockstep->model, path),
-                              value_in(values, count, path));
+        wrong = lockstep_values_compare(lockstep, path);
+        wrong = wrong != NULL ? wrong : lockstep_values_compare_doubts(lockstep, path);
         if (wrong == NULL) {
             wrong = compare_queue(lockstep, path);
         }
@@ -348,35 +330,13 @@ const char *lockstep_work_compare_answer(const struct lockstep *lockstep,
     if (command->kind >= LK_COMMAND_PUT && needs_text(answer->outcome) && answer->text[0] == '\0') {
         return "no text that says why";
     }
-    return compare_value(lockstep, answer->value, expected->has_value ? &expected->value : NULL);
+    return lockstep_values_compare_answer(lockstep, answer, expected);
 }
 
 /* ---- changes ---- */
 
-static bool is_of_value(enum lk_change_kind kind) {
-    return kind == LK_CHANGE_VALUE_PUT || kind == LK_CHANGE_VALUE_DELETED
-           || kind == LK_CHANGE_VALUE_DOUBTED;
-}
-
 static bool is_of_item(enum lk_change_kind kind) {
-    return kind >= LK_CHANGE_ITEM_PUSHED && kind <= LK_CHANGE_ITEM_UNPARKED;
-}
-
-/* The last change that names the value at this path; NULL: none does. */
-static const struct lk_change *change_of_value(const struct lockstep *lockstep,
-                                               const struct lk_path *path) {
-    for (size_t i = lockstep->effects->change_count; i-- > 0;) {
-        const struct lk_change *change = &lockstep->effects->changes[i];
-        struct lk_value_record record;
-        if (is_of_value(change->kind)) {
-            lk_model_value_record(lockstep->model, change->value, &record);
-            if (lk_slice_equal(lk_slice_of(record.path),
-                               (struct lk_slice){path->bytes, path->size})) {
-                return change;
-            }
-        }
-    }
-    return NULL;
+    return kind >= LK_CHANGE_ITEM_PUSHED && kind <= LK_CHANGE_ITEM_DROPPED;
 }
 
 static const struct lk_change *change_of_item(const struct lockstep *lockstep,
@@ -411,26 +371,6 @@ static size_t changes_of_queue(const struct lockstep *lockstep, enum lk_change_k
     return changes;
 }
 
-/* What the last change says of a value that is other now: `after`, NULL where it is gone. */
-static const char *check_value(const struct lockstep *lockstep, const struct lk_path *path,
-                               const struct lk_reference_value *before,
-                               const struct lk_reference_value *after) {
-    const struct lk_change *change = change_of_value(lockstep, path);
-
-    if (before != NULL && after != NULL && before->in_doubt == after->in_doubt
-        && lk_slice_equal(before->bytes, after->bytes)) {
-        return NULL;
-    }
-    if (change == NULL) {
-        return "no change names a value that is different now";
-    }
-    if ((after == NULL) != (change->kind == LK_CHANGE_VALUE_DELETED)
-        || (after != NULL && after->in_doubt != (change->kind == LK_CHANGE_VALUE_DOUBTED))) {
-        return "a change of a value that says something else";
-    }
-    return NULL;
-}
-
 static bool is_item_unchanged(const struct lk_reference_item *a,
                               const struct lk_reference_item *b) {
     return a->state == b->state && a->due_us == b->due_us && a->attempts == b->attempts
@@ -444,6 +384,7 @@ static bool fits(enum lk_change_kind kind, const struct lk_reference_item *after
     case LK_CHANGE_ITEM_STOLEN:
         return after != NULL && after->state == LK_ITEM_CLAIMED;
     case LK_CHANGE_ITEM_DONE:
+    case LK_CHANGE_ITEM_DROPPED:
         return after == NULL;
     case LK_CHANGE_ITEM_PARKED:
         return after != NULL && after->state == LK_ITEM_PARKED;
@@ -489,23 +430,6 @@ static const char *check_item(const struct lockstep *lockstep,
         }
     }
     return NULL;
-}
-
-static const char *check_values(const struct lockstep *lockstep) {
-    const struct lockstep_work *work = &lockstep->work;
-    size_t count;
-    const struct lk_reference_value *values = lk_reference_values(lockstep->reference, &count);
-    const char *wrong = NULL;
-
-    for (size_t i = 0; i < lockstep->path_count && wrong == NULL; i++) {
-        const struct lk_path *path = &lockstep->paths[i]->path;
-        const struct lk_reference_value *before = value_in(work->values, work->value_count, path);
-        const struct lk_reference_value *after = value_in(values, count, path);
-        if (before != NULL || after != NULL) {
-            wrong = check_value(lockstep, path, before, after);
-        }
-    }
-    return wrong;
 }
 
 static const char *check_items(const struct lockstep *lockstep) {
@@ -568,7 +492,7 @@ static const char *check_sequences(struct lockstep *lockstep) {
 }
 
 const char *lockstep_work_check_changes(struct lockstep *lockstep) {
-    const char *wrong = check_values(lockstep);
+    const char *wrong = lockstep_values_check_changes(lockstep);
 
     wrong = wrong != NULL ? wrong : check_items(lockstep);
     wrong = wrong != NULL ? wrong : check_queues(lockstep);

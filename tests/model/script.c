@@ -95,8 +95,10 @@ static bool expect_of_request(struct script *script, struct lk_slice word) {
 
 /* What can be expected of an item. false: no such word. */
 static bool expect_of_item(struct script *script, struct lk_slice word) {
+    const struct lk_item_failure *failure = &script->item.last_failure;
     struct lk_slice text;
     uint64_t number;
+    int64_t value;
 
     if (history_starts_with(word, "item=", &text)) {
         expect(script, lk_slice_equal(script->item.id, text), word);
@@ -107,6 +109,14 @@ static bool expect_of_item(struct script *script, struct lk_slice word) {
                script->item.state == LK_ITEM_DELAYED
                    && script->item.due_us - script->times.now_us == (int64_t)number * 1000,
                word);
+    } else if (history_signed(word, "priority", &value)) {
+        expect(script, script->item.priority == value, word);
+    } else if (history_signed(word, "exit", &value)) {
+        expect(script, failure->has_exit && failure->exit_code == value, word);
+    } else if (history_is(word, "noexit")) {
+        expect(script, !failure->has_exit, word);
+    } else if (history_starts_with(word, "error=", &text)) {
+        expect(script, lk_slice_equal(failure->text, text), word);
     } else {
         return false;
     }
@@ -122,16 +132,38 @@ static bool has_change(const struct script *script, enum lk_change_kind kind) {
     return false;
 }
 
-/* The value that came with a grant. false: no such word. */
+/* The values of all parts: "one,two!,-", with ! where one is in doubt, - where there is none. */
+static bool are_values(const struct script *script, struct lk_slice text) {
+    const struct lk_answer *answer = &script->lockstep.effects->answer;
+    char said[HISTORY_LINE_MAX] = "";
+    size_t size = 0;
+
+    for (size_t i = 0; i < answer->value_count; i++) {
+        struct lk_value_record record = {.bytes = {"-", 1}};
+
+        if (answer->values[i] != 0) {
+            lk_model_value_record(script->lockstep.model, answer->values[i], &record);
+        }
+        size += (size_t)snprintf(said + size, sizeof said - size, "%s%.*s%s", i > 0 ? "," : "",
+                                 (int)record.bytes.size, record.bytes.bytes,
+                                 record.in_doubt ? "!" : "");
+    }
+    return lk_slice_equal(lk_slice_of(said), text);
+}
+
+/* What came with a grant; of one value, the first part's. false: no such word. */
 static bool expect_of_value(struct script *script, struct lk_slice word) {
-    lk_value_ref value = script->lockstep.effects->answer.value;
+    const struct lk_answer *answer = &script->lockstep.effects->answer;
+    lk_value_ref value = answer->value_count > 0 ? answer->values[0] : 0;
     struct lk_value_record record = {.in_doubt = false};
     struct lk_slice text;
 
     if (value != 0) {
         lk_model_value_record(script->lockstep.model, value, &record);
     }
-    if (history_starts_with(word, "value=", &text)) {
+    if (history_starts_with(word, "values=", &text)) {
+        expect(script, are_values(script, text), word);
+    } else if (history_starts_with(word, "value=", &text)) {
         expect(script, value != 0 && lk_slice_equal(record.bytes, text), word);
     } else if (history_is(word, "novalue")) {
         expect(script, value == 0, word);
@@ -165,6 +197,8 @@ static void expect_of_answer(struct script *script, struct lk_slice word) {
         expect(script, has_change(script, LK_CHANGE_ITEM_STOLEN), word);
     } else if (history_is(word, "parked")) {
         expect(script, has_change(script, LK_CHANGE_ITEM_PARKED), word);
+    } else if (history_is(word, "dropped")) {
+        expect(script, has_change(script, LK_CHANGE_ITEM_DROPPED), word);
     } else if (!expect_of_item(script, word) && !expect_of_value(script, word)
                && !expect_of_request(script, word)) {
         expect(script, false, word);

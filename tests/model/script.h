@@ -8,8 +8,9 @@
  *       cycle=A,B    the owners of a deadlock
  *       in_use=N  broken=N
  *       created, again                       whether this ask put the request there
- *       item=ID      which item it was about; attempts=N, due=MS: how that is now
- *       stolen, parked                       a change says so
+ *       item=ID      which item it was about; attempts=N, due=MS, priority=N, exit=N, error=TEXT,
+ *       noexit: how that is now
+ *       stolen, parked, dropped              a change says so
  *       value=TEXT, sure, doubted            the value that came with a grant; novalue: none came
  *       keep=x       keeps its token as $x   token=$x, token>$x: compared with one kept
  *   ? OWNER PATH... STATE [EXPECTATION...]   the state of a request: held, waiting, gone

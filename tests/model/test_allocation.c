@@ -232,6 +232,7 @@ static lk_outcome restore_an_item(struct lk_model *model) {
     record.id = lk_slice_of("an-id-that-needs-memory-of-its-own");
     record.sequence = 5;
     record.value = lk_slice_of("some bytes");
+    record.last_failure.text = lk_slice_of("it failed");
     record.need_count = 1;
     record.needs[0] = part_of("what/it/needs?limit=3");
     return lk_model_restore_item(model, &record);

@@ -164,8 +164,8 @@ static void steps_are_linear(void **state) {
     }
 }
 
-/* How many are in the way of an ask for "line" among these, by its answer, which names 16. */
-static size_t in_the_way(world *next, size_t size) {
+/* How many are in the way of an ask for "line" among these, by its answer, which names so many. */
+static size_t in_the_way(world *next, size_t size, size_t named) {
     const struct lk_model_config config = {.hash_seed = 1};
     struct lk_model *model = lk_model_new(&config);
     struct lk_part parts[LK_PARTS_MAX];
@@ -188,10 +188,10 @@ static size_t in_the_way(world *next, size_t size) {
                                   .part_count = 1,
                                   .style = LK_TRY,
                                   .ttl_ms = 60000,
-                                  .blockers_max = 16};
+                                  .blockers_max = named};
     answer = &lk_model_step(model, &command)->answer;
     assert_int_equal(answer->outcome, LK_BUSY);
-    assert_int_equal(answer->blocker_count, 16);
+    assert_int_equal(answer->blocker_count, named);
     found = answer->in_the_way;
     lk_model_free(model);
     return found;
@@ -200,10 +200,15 @@ static size_t in_the_way(world *next, size_t size) {
 /* R20: what is beyond the bound is neither counted nor visited. */
 static void an_answer_counts_up_to_a_bound(void **state) {
     (void)state;
-    assert_int_equal(in_the_way(line, LK_COUNTED_MAX - 1), LK_COUNTED_MAX - 1);
-    assert_int_equal(in_the_way(line, LK_COUNTED_MAX * 3), LK_COUNTED_MAX);
-    assert_int_equal(in_the_way(children, LK_COUNTED_MAX - 1), LK_COUNTED_MAX - 1);
-    assert_int_equal(in_the_way(children, LK_COUNTED_MAX * 3), LK_COUNTED_MAX);
+    for (size_t i = 0; i < 2; i++) {
+        world *next = i == 0 ? line : children;
+
+        assert_int_equal(in_the_way(next, LK_COUNTED_MIN - 1, 16), LK_COUNTED_MIN - 1);
+        assert_int_equal(in_the_way(next, LK_COUNTED_MIN * 3, 0), 0);
+        assert_int_equal(in_the_way(next, LK_COUNTED_MIN * 3, 16), LK_COUNTED_MIN);
+        assert_int_equal(in_the_way(next, 1000, 300), 600);
+        assert_int_equal(in_the_way(next, 2000, LK_BLOCKERS_MAX), LK_COUNTED_MAX);
+    }
 }
 
 int main(void) {

@@ -23,11 +23,43 @@ static void the_value_is_that_of_the_first_part(void **state) {
     SCRIPT("put x value=of-x -> ok", "put y value=of-y -> ok",
            "A queue y x get=yes -> granted value=of-y", "A release x y put=new -> ok",
            "? value x new sure", "? value y of-y sure");
-    /* The one that was asked for is the one that may be half done. */
-    SCRIPT("put x value=of-x -> ok", "put y value=of-y -> ok",
-           "A queue x y get=yes ttl=100 -> granted value=of-x",
-           "A queue y x get=yes ttl=100 -> granted again value=of-y", "pass 100 -> ok",
-           "? value x of-x sure", "? value y of-y doubted");
+}
+
+static void a_batch_returns_the_values_of_all_its_parts(void **state) {
+    (void)state;
+    SCRIPT("put x value=of-x -> ok", "put z value=of-z -> ok",
+           "A queue z y x?shared get=yes -> granted values=of-z,-,of-x",
+           "A queue x?shared y z get=yes -> granted again values=of-x,-,of-z",
+           "A queue x?shared y z -> granted again values=", "B queue y get=yes -> waiting values=",
+           "A release x y z -> ok", "B queue y get=yes -> granted values=-");
+}
+
+static void a_release_puts_the_values_of_several_parts(void **state) {
+    (void)state;
+    SCRIPT("A queue x y z -> granted", "A release x y z put=one put=two put=three -> ok",
+           "? value x one sure", "? value y two sure", "? value z three sure",
+           "A queue x y z get=yes -> granted values=one,two,three",
+           "A release z x y put=new put-nothing= put=other -> ok", "? value x one sure",
+           "? value y other sure", "? value z new sure");
+    /* All or none. */
+    SCRIPT("A queue x y?shared z -> granted", "A release x y z put=no put=no -> lost",
+           "A release z y put=no -> lost", "? value x none", "? value y none",
+           "A release x y z put=one put-nothing= put=three -> ok", "? value x one sure",
+           "? value y none", "? value z three sure");
+    SCRIPT("A queue x y -> granted", "A release x y put=one put=two put=three -> invalid",
+           "? A x y held", "? value x none");
+}
+
+static void a_dead_batch_leaves_what_it_could_write_in_doubt(void **state) {
+    (void)state;
+    SCRIPT("put x value=of-x -> ok", "put y value=of-y -> ok", "put z value=of-z -> ok",
+           "A queue x y?shared z get=yes ttl=100 -> granted", "pass 100 -> ok",
+           "? value x of-x doubted", "? value y of-y sure", "? value z of-z doubted",
+           "B queue y z x get=yes -> granted values=of-y,of-z!,of-x!",
+           "B release x y z put=new put-nothing= put-nothing= -> ok",
+           "C queue x y z get=yes -> granted values=new,of-y,of-z!");
+    SCRIPT("put x value=of-x -> ok", "put y value=of-y -> ok", "A queue x y get=yes -> granted",
+           "break y now -> ok broken=1", "? value x of-x doubted", "? value y of-y doubted");
 }
 
 static void a_release_can_put_a_value(void **state) {
@@ -149,6 +181,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_grant_returns_the_value),
         cmocka_unit_test(the_value_is_that_of_the_first_part),
+        cmocka_unit_test(a_batch_returns_the_values_of_all_its_parts),
+        cmocka_unit_test(a_release_puts_the_values_of_several_parts),
+        cmocka_unit_test(a_dead_batch_leaves_what_it_could_write_in_doubt),
         cmocka_unit_test(a_release_can_put_a_value),
         cmocka_unit_test(only_an_exclusive_lease_can_put),
         cmocka_unit_test(only_a_held_lease_can_put),

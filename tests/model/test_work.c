@@ -340,11 +340,120 @@ static void the_size_of_values_is_limited(void **state) {
         command.kind = LK_COMMAND_RELEASE;
         command.release = (struct lk_release){
             .target = {.owner = lk_slice_of("A"), .parts = &part, .part_count = 1},
-            .puts = true,
-            .put = value};
+            .puts = &(const struct lk_release_put){.part = 0, .bytes = value},
+            .put_count = 1};
         assert_null(lockstep_step(&lockstep, &command));
         assert_int_equal(lockstep.effects->answer.outcome, expected);
     }
+    lockstep_close(&lockstep);
+}
+
+/* ---- priorities ------------------------------------------------------------------------------ */
+
+static void the_greatest_priority_is_claimed_first(void **state) {
+    (void)state;
+    SCRIPT("push q low priority=-1 -> ok priority=-1", "push q 1 -> ok priority=0",
+           "push q high priority=5 -> ok", "push q 2 -> ok", "push q top priority=32767 -> ok",
+           "push q high2 priority=5 -> ok", "push q 1 priority=9 -> ok again priority=0",
+           "A claim q -> granted item=top", "A claim q -> granted item=high",
+           "A claim q -> granted item=high2", "A claim q -> granted item=1",
+           "A claim q -> granted item=2", "A retry q 2 -> ok", "A retry q high2 -> ok",
+           "A claim q -> granted item=high2 priority=5", "A claim q -> granted item=2",
+           "A claim q -> granted item=low", "A claim q -> busy");
+    SCRIPT("push q 1 priority=32768 -> invalid", "push q 1 priority=-32769 -> invalid",
+           "push q 1 priority=-32768 -> ok", "? item q 1 ready priority=-32768");
+}
+
+/* What is not due, or not free, is passed over, whatever its priority. */
+static void a_priority_counts_among_what_can_be_claimed(void **state) {
+    (void)state;
+    SCRIPT("push q late priority=9 delay=100 -> ok", "push q locked priority=8 -> ok",
+           "push q 1 -> ok", "push q 2 -> ok", "O try q/locked -> granted",
+           "A claim q -> granted item=1", "pass 100 -> ok", "A claim q -> granted item=late",
+           "O release q/locked -> ok", "A claim q -> granted item=locked",
+           "A claim q -> granted item=2");
+}
+
+/* ---- failures -------------------------------------------------------------------------------- */
+
+static void the_last_failure_is_kept_with_the_item(void **state) {
+    (void)state;
+    SCRIPT("push q 1 -> ok noexit error=", "A claim q attempts=4 -> granted",
+           "A retry q 1 exit=-3 error=disk-full -> ok exit=-3 error=disk-full",
+           "A claim q attempts=4 -> granted exit=-3 error=disk-full", "A retry q 1 -> ok",
+           "? item q 1 ready exit=-3 error=disk-full", "A claim q attempts=4 ttl=50 -> granted",
+           "pass 50 -> ok", "? item q 1 ready exit=-3 error=disk-full",
+           "A claim q attempts=4 -> granted",
+           "A retry q 1 exit=0 -> ok parked exit=0 error=", "unpark q 1 -> ok exit=0",
+           "A claim q -> granted", "A retry q 1 error=again token=1 -> lost",
+           "? item q 1 claimed exit=0 error=", "A retry q 1 error=again -> ok noexit error=again");
+}
+
+/* ---- dropping -------------------------------------------------------------------------------- */
+
+static void an_unclaimed_item_can_be_dropped(void **state) {
+    (void)state;
+    SCRIPT("push q 1 -> ok", "push q 2 delay=50 -> ok", "push q 3 -> ok",
+           "drop q 1 -> ok item=1 dropped", "drop q 2 -> ok", "drop q 1 -> lost",
+           "drop q a/b -> invalid", "drop u 1 -> lost", "A claim q attempts=1 -> granted item=3",
+           "drop q 3 -> lost", "drop q 3 parked -> lost", "A retry q 3 -> ok parked",
+           "? queue q pushed=3 ready=0 delayed=0 claimed=0 parked_now=1", "drop q 3 parked -> ok",
+           "? item q 3 gone", "? queue q pushed=3 done=0 parked=1 parked_now=0",
+           "push q 1 -> ok created", "drop q 1 parked -> lost", "? item q 1 ready");
+}
+
+/* ---- several in one decision ----------------------------------------------------------------- */
+
+static void claims_of_one_decision_share_a_token(void **state) {
+    (void)state;
+    SCRIPT("push q 1 -> ok", "push q 2 -> ok", "push q 3 -> ok",
+           "A claim q ask=256 -> granted item=1 keep=a",
+           "A claim q ask=257 share=$a -> granted item=2 token=$a created",
+           "A claim q ask=258 share=$a -> granted item=3 token=$a",
+           "A claim q ask=259 share=$a -> busy",
+           "A claim q ask=257 share=$a -> granted again item=2 token=$a",
+           "A done q 2 token=$a -> ok", "? item q 3 claimed token=$a", "A done q 2 token=$a -> ok",
+           "A done q 1 token=$a -> ok", "B try q -> busy for=A", "A retry q 3 token=$a -> ok");
+}
+
+/* R4: not where the token would not be greater than all that were drawn before. */
+static void a_token_that_is_overtaken_is_not_shared(void **state) {
+    (void)state;
+    SCRIPT("push q 1 -> ok", "push q 2 needs=p?limit=2 -> ok", "push q 3 -> ok",
+           "A claim q -> granted keep=a", "O try p?limit=2 -> granted token>$a",
+           "A claim q share=$a -> busy", "? item q 2 ready", "O release p -> ok",
+           "A claim q share=$a -> busy", "A claim q -> granted item=2 token>$a keep=b",
+           "A claim q share=$a -> busy", "A claim q share=$b -> granted item=3 token=$b");
+}
+
+/* The size of the text of a failure is bounded. */
+static void the_size_of_failures_is_limited(void **state) {
+    static char bytes[LK_FAILURE_BYTES_MAX + 1];
+    struct lk_command push = {.kind = LK_COMMAND_PUSH, .times = {.now_us = 1, .wall_us = 1000}};
+    struct lk_command take = {.kind = LK_COMMAND_TAKE, .times = {.now_us = 2, .wall_us = 2000}};
+    struct lk_command retry = {.kind = LK_COMMAND_FINISH, .times = {.now_us = 3, .wall_us = 3000}};
+    struct lk_path queue;
+    struct lockstep lockstep;
+
+    (void)state;
+    assert_int_equal(lk_path_parse(lk_slice_of("q"), &queue, NULL), LK_OK);
+    push.push = (struct lk_push){.queue = queue, .id = lk_slice_of("1")};
+    take.take = (struct lk_take){.queue = queue, .owner = lk_slice_of("A")};
+    retry.finish = (struct lk_finish){.queue = queue,
+                                      .id = lk_slice_of("1"),
+                                      .owner = lk_slice_of("A"),
+                                      .kind = LK_FINISH_RETRY,
+                                      .failure.text = {bytes, sizeof bytes}};
+    lockstep_open(&lockstep, NULL, 0, NULL);
+    assert_null(lockstep_step(&lockstep, &push));
+    assert_null(lockstep_step(&lockstep, &take));
+    assert_null(lockstep_step(&lockstep, &retry));
+    assert_int_equal(lockstep.effects->answer.outcome, LK_INVALID);
+    retry.finish.failure.text.size--;
+    assert_null(lockstep_step(&lockstep, &retry));
+    assert_int_equal(lockstep.effects->answer.outcome, LK_OK);
+    assert_int_equal(lk_model_kept_bytes(lockstep.model),
+                     LK_KEPT_COST_BYTES + LK_FAILURE_BYTES_MAX);
     lockstep_close(&lockstep);
 }
 
@@ -376,6 +485,13 @@ int main(void) {
         cmocka_unit_test(a_claim_is_a_request_among_others),
         cmocka_unit_test(a_claim_has_bounds),
         cmocka_unit_test(the_size_of_values_is_limited),
+        cmocka_unit_test(the_greatest_priority_is_claimed_first),
+        cmocka_unit_test(a_priority_counts_among_what_can_be_claimed),
+        cmocka_unit_test(the_last_failure_is_kept_with_the_item),
+        cmocka_unit_test(an_unclaimed_item_can_be_dropped),
+        cmocka_unit_test(claims_of_one_decision_share_a_token),
+        cmocka_unit_test(a_token_that_is_overtaken_is_not_shared),
+        cmocka_unit_test(the_size_of_failures_is_limited),
     };
 
     return cmocka_run_group_tests_name("work", tests, NULL, NULL);

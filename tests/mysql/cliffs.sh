@@ -66,6 +66,45 @@ ok 'nor does the release that lets the next one in' as_many grant
 ok 'nor does its own ask for what it holds' as_many granted
 ok 'nor its release' as_many end
 
+# A queue of items in this state, with seven priorities: the highest is 3.
+work() { # PATH LENGTH STATE
+    sql "INSERT INTO lk_items (queue, id, arrival, state, due_us, needs, need_limits, need_units,
+             need_roots, has_value, priority)
+         SELECT '$1', d.n, d.n, '$3', 0, '', '', '', '', FALSE, d.n MOD 7 - 3
+         FROM (SELECT a.n + 1000 * (b.n - 1) AS n
+               FROM lk_numbers AS a JOIN lk_numbers AS b ON b.n <= 10) AS d WHERE d.n <= $2;
+         INSERT INTO lk_queues (path) VALUES ('$1')"
+}
+
+claims() { # QUEUE: by the long way, for a root that is new, and by the short one
+    counted claim-long 0 claim --owner "eve-$1" "$1" && grep -q '^6	' "$work/out" &&
+        counted claim 0 claim --owner "eve-$1" "$1" && grep -q '^13	' "$work/out"
+}
+
+counted_call() { # NAME CALL
+    before=$(read_so_far)
+    sql "$2" >"$work/out" || return 1
+    echo $(($(read_so_far) - before)) >>"$work/read-$1"
+}
+
+work less/q 2000 ready
+work more/q 10000 ready
+ok 'of 2,000 items the oldest of the highest priority are claimed' claims less/q
+ok 'and of 10,000' claims more/q
+ok 'which reads no more' as_many claim
+ok 'nor by the long way' as_many claim-long
+work less/parked 2000 parked
+work more/parked 10000 parked
+ok 'a page of 2,000 parked items' counted_call parked "CALL lk_parked_of('less/parked', 1000, 5)"
+ok 'and of 10,000' counted_call parked "CALL lk_parked_of('more/parked', 1000, 5)"
+ok 'reads no more' as_many parked
+ok 'and has the oldest ones' [ "$(cut -f 1 "$work/out" | tr '\n' ' ')" = '1001 1002 1003 1004 1005 ' ]
+sql "INSERT INTO lk_queues (path) SELECT CONCAT('less/x/', n) FROM lk_numbers WHERE n <= 100;
+     INSERT INTO lk_queues (path) SELECT CONCAT('more/x/', n) FROM lk_numbers"
+ok 'a page of 100 queues' counted_call queues "CALL lk_queues('less/x', 'less/x/5', 5)"
+ok 'and of 1000' counted_call queues "CALL lk_queues('more/x', 'more/x/5', 5)"
+ok 'reads no more' as_many queues
+
 # The answer itself is as long.
 ok 'a parent of 2,000 is shown' counted shown 0 show few
 ok 'and one of 10,000' counted shown 0 show many

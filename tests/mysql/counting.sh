@@ -5,7 +5,8 @@
 
 LK_STORE="mysql://root@/test?$server"
 export LK_STORE
-"$lk" ls >"$work/out" 2>"$work/err" # makes the store
+make_store
+"$lk" ls >"$work/out" 2>"$work/err" # the first call there records which run of the server it is
 
 fill() { # HELD FIRST LAST PATH...: at PATH1, PATH2, ... locks that are held, or requests that wait
     is_held=$1 first=$2 last=$3
@@ -26,8 +27,12 @@ fill() { # HELD FIRST LAST PATH...: at PATH1, PATH2, ... locks that are held, or
     done
 }
 
-# What sessions have asked of the tables, which both kinds of server count.
+# What sessions have asked of the tables, which both kinds of server count. A session that is just
+# ending may be missing from the sum, so the sessions of earlier calls must have ended.
 read_so_far() {
+    until [ "$(sql "SHOW GLOBAL STATUS LIKE 'Threads_connected'" | cut -f 2)" = 1 ]; do
+        sleep 0.02
+    done
     sql "SHOW GLOBAL STATUS LIKE 'Handler_read%'" | awk '{ sum += $2 } END { print sum }'
 }
 
@@ -54,5 +59,5 @@ as_many() { # NAME
     # shellcheck disable=SC2046 # two numbers
     set -- $(cat "$work/read-$1")
     echo "$1 rows beside few, $2 beside many"
-    [ $# -eq 2 ] && [ $(($2 - $1)) -le 30 ] && [ $(($1 - $2)) -le 30 ]
+    [ $# -eq 2 ] && [ $(($2 - $1)) -le 100 ] && [ $(($1 - $2)) -le 100 ]
 }

@@ -13,6 +13,8 @@ import subprocess
 import sys
 import time
 
+from session import SOCKET, Session
+
 ROUNDS = 60
 ASKS_MAX = 20  # the second one finds the cycle at the latest
 
@@ -20,30 +22,6 @@ APART_MAX_S = 0.004
 
 seed = int(os.environ.get("LK_TEST_SEED") or secrets.randbits(32))
 rng = random.Random(seed)
-SOCKET = os.environ["LK_TEST_SERVER"] + "/socket"
-
-
-class Session:
-    """A client of the server whose statements are sent without waiting for their answers."""
-
-    def __init__(self):
-        self.client = subprocess.Popen(
-            ["mariadb", "--no-defaults", "-u", "root", "-S", SOCKET, "-N", "-B", "-n", "test"],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-    def send(self, sql):
-        self.client.stdin.write(sql + ";\n")
-        self.client.stdin.flush()
-
-    def answer(self):
-        line = self.client.stdout.readline()
-        if not line:
-            raise SystemExit("Bail out! the client of the server has ended")
-        return line.rstrip("\n").split("\t")
-
-    def run(self, sql):
-        self.send(sql)
-        return self.answer()
 
 
 def ask(owner, path, style):
@@ -89,7 +67,7 @@ def duel(sessions, number):
 
 def main():
     url = f"mysql://root@/test?socket={SOCKET}"
-    subprocess.run([sys.argv[1], "-S", url, "ls"], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([sys.argv[1], "-S", url, "put", "made", "yes"], check=True, stdout=subprocess.DEVNULL)
     sessions = [Session(), Session()]
     print(f"# LK_TEST_SEED={seed}")
     wrong = 0

@@ -85,7 +85,7 @@ sql "CREATE DATABASE barn; CREATE USER almost;
      ON barn.* TO almost"
 set_up "GRANT CREATE, UPDATE ON barn.lk_roots TO almost; GRANT CREATE, UPDATE ON barn.lk_queues TO almost"
 ok 'a creation that fails at its last step is reported' fails 77 '*DENIED*lk_meta*' "mysql://almost@/barn?$server"
-ok 'and leaves what others may use already' is 'SELECT format FROM lk_meta' 4 barn
+ok 'and leaves what others may use already' is 'SELECT format FROM lk_meta' 6 barn
 ok 'the next client finds a complete store' works "mysql://root@/barn?$server"
 sql "REVOKE ALL ON shop.* FROM app; GRANT SELECT ON shop.* TO app"
 "$lk" schema mysql >"$work/schema.sql"
@@ -114,7 +114,26 @@ sql "$routines 'shop' ORDER BY 1" >"$work/shop"
 sql "$routines 'auto' ORDER BY 1" >"$work/auto"
 ok 'word for word' cmp -s "$work/shop" "$work/auto"
 
+ok 'for a prefix of its own the message names the prefix' \
+    fails 77 "*DENIED*lk -S 'mysql:?prefix=own_' schema*" "mysql://app@/desk?$server&prefix=own_"
+"$lk" -S 'mysql:?prefix=own_' schema >"$work/own.sql"
+ok 'a DBA makes that, too' run_file "$work/own.sql" shop
+ok 'beside the other one' [ "$(objects shop)" = $((2 * made_by_hand)) ]
+ok 'it works' works "$app&prefix=own_"
+ok 'in its own tables' is 'SELECT COUNT(*) FROM own_roots' 1 shop
+
 # ---- servers that are set up otherwise ----
+
+set_up 'SET GLOBAL max_allowed_packet = 65536'
+head -c 60000 /dev/urandom >"$work/large"
+large_push() {
+    "$lk" -S "mysql://root@/test?$server&prefix=a_" push mail large - <"$work/large"
+}
+large_push >"$work/out" 2>"$work/err"
+ok 'a call that is larger than the server takes is INVALID' [ $? -eq 64 ]
+ok 'and the message names the setting' grep -q max_allowed_packet "$work/err"
+set_up 'SET GLOBAL max_allowed_packet = 16777216'
+ok 'with a greater one it is done' large_push
 
 set_up "CREATE USER reader; GRANT ALL ON test.* TO reader; SET GLOBAL read_only = 1"
 ok 'a server that can only be read is UNAVAILABLE' \

@@ -9,7 +9,8 @@
 
 LK_STORE="mysql://root@/test?$server"
 export LK_STORE
-"$lk" ls >"$work/out" 2>"$work/err" # makes the store
+make_store
+"$lk" ls >"$work/out" 2>"$work/err" # the first call there records which run of the server it is
 
 sql "INSERT INTO lk_requests (part, path, unit_limit, units, root, owner, note, held, attended, fixed,
          wants_value, ticket, token, ttl_ms, deadline_us, identity, roots, part_count)

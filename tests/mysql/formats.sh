@@ -27,12 +27,18 @@ shape() { # DATABASE
          WHERE ROUTINE_SCHEMA = '$1' ORDER BY 1" "$1"
 }
 
+# The calls of programs of format 4.
+run_calls() { # DATABASE
+    [ "$(sql "CALL lk_push('q', 'three', 'q', NULL, 0, '', '', '', '');
+              CALL lk_finish('q', 'one', 'q', 'w', 0, NULL)" "$1" | tr '\n\t' ' |')" = '1 ok|NULL ' ]
+}
+
 # ---- by clients that open it, several at once ----
 
 old_store shop
 ok 'an old store exists' is 'SELECT format FROM lk_meta' 1 shop
 ok 'five at once bring it to the present format, and work' five_ask "$(store root shop)"
-ok 'the format is recorded' is 'SELECT format, writable_from FROM lk_meta' '4|1' shop
+ok 'the format is recorded' is 'SELECT format, writable_from FROM lk_meta' '6|1' shop
 ok 'held leases are still held' says 0 '*db/t1*alice*' -S "$(store root shop)" ls db
 ok 'and keeps others out' says 75 '*alice*' -S "$(store root shop)" acquire --try --owner bob db/t1
 ok 'the token is the same' \
@@ -47,7 +53,7 @@ ok 'running the text again changes nothing' run_file "$work/schema.sql" shop
 ok 'not even the counters' says 0 '*12*' -S "$(store root shop)" stats mail
 ok 'nor a bound' says 0 '*100*' -S "$(store root shop)" limits
 sql 'CREATE DATABASE fresh'
-"$lk" -S "$(store root fresh)" ls >"$work/out" 2>"$work/err"
+"$lk" -S "$(store root fresh)" limits >"$work/out" 2>"$work/err"
 shape fresh >"$work/fresh"
 shape shop >"$work/shop"
 ok 'it is identical to a new store' cmp -s "$work/fresh" "$work/shop"
@@ -62,6 +68,38 @@ ok 'a store of format 2 is brought to the present one' \
     says 75 '*alice*' -S "$(store root second)" acquire --try --owner bob db/t1
 shape second >"$work/second"
 ok 'and it is identical to a new store' cmp -s "$work/fresh" "$work/second"
+
+# ---- from format 4, whose items have no priority ----
+
+sql 'CREATE DATABASE fourth'
+"$lk" -S "$(store root fourth)" push q one first >"$work/out" 2>"$work/err"
+"$lk" -S "$(store root fourth)" push q two >"$work/out" 2>"$work/err"
+sql 'ALTER TABLE lk_items DROP KEY items_by_state, DROP COLUMN place, DROP COLUMN last_error,
+         DROP COLUMN last_exit, DROP COLUMN priority,
+         ADD KEY items_by_state (queue, state, due_us, arrival);
+     ALTER TABLE lk_happenings DROP COLUMN broken_by, DROP COLUMN reason;
+     DROP PROCEDURE lk_take_next; UPDATE lk_meta SET format = 4' fourth
+ok 'a store of format 4 is brought to the present one' \
+    says 0 '*one*first*' -S "$(store root fourth)" claim --owner w q
+ok 'its items are of priority 0' is 'SELECT COUNT(*), MIN(priority), MAX(priority) FROM lk_items' '2|0|0' fourth
+shape fourth >"$work/fourth"
+ok 'and it is identical to a new store' cmp -s "$work/fresh" "$work/fourth"
+ok 'programs of format 4 push and finish as before' run_calls fourth
+ok 'in the order of the claims' says 0 '*two*' -S "$(store root fourth)" claim --owner w q
+"$lk" -S "$(store root fourth)" limits events=100 >"$work/out" 2>"$work/err"
+"$lk" -S "$(store root fourth)" "break" q/two --reason 'of old' >"$work/out" 2>"$work/err"
+ok 'and the event of a break has its reason' \
+    is "SELECT event, parts, reason FROM lk_events WHERE broken_by <> ''" 'broken|q/two|of old' fourth
+
+# ---- from format 5, whose tables are the same ----
+
+sql 'CREATE DATABASE fifth'
+"$lk" -S "$(store root fifth)" acquire --try --owner alice db/t1 >"$work/out" 2>"$work/err"
+sql 'DROP PROCEDURE lk_hand_on; UPDATE lk_meta SET format = 5' fifth
+ok 'a store of format 5 is brought to the present one' \
+    says 75 '*alice*' -S "$(store root fifth)" acquire --try --owner bob db/t1
+shape fifth >"$work/fifth"
+ok 'and it is identical to a new store' cmp -s "$work/fresh" "$work/fifth"
 
 # ---- after a client that was killed during a migration ----
 

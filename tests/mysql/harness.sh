@@ -6,11 +6,14 @@
 #   client                    runs the statements on its stdin, each as it comes
 #   lock_root ROOT            prints SQL: a transaction that locks a root and answers its name
 #   $requests                 the table of requests
+#   $count_made               SQL that counts what there is of the store
 . "${0%/*}/../procedures/harness.sh"
 
 unset MYSQL_PWD
 server="socket=$LK_TEST_SERVER/socket" # in a URL
 requests=lk_requests
+count_made="SELECT (SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'test')
+    + (SELECT COUNT(*) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = 'test')"
 
 sql() {
     mariadb --no-defaults -u root -S "$LK_TEST_SERVER/socket" -N -B -e "$1" "${2:-test}" 2>"$work/err"

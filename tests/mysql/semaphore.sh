@@ -57,7 +57,7 @@ until_at_work() { # COUNT
 
 : >"$work/work"
 : >"$work/out"
-"$lk" ls >"$work/out" 2>&1
+make_store
 for number in $(seq 19); do
     begin "$number"
 done

@@ -25,7 +25,7 @@ asked_beside() { # ROOT
         "$lk" -S "$url" release --owner beside "$1/beside"
 }
 
-"$lk" -S "$url" ls >"$work/out" 2>&1
+"$lk" -S "$url" limits >"$work/out" 2>&1
 report $? 'a store exists'
 
 # Stops clients that are in the middle of something, wherever that is, and asks beside each. Their

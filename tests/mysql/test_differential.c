@@ -114,6 +114,7 @@ int main(void) {
         .name = "mysql",
         .engine = &lk_engine_mysql,
         .laziness = LAZY_ALWAYS,
+        .takes_have_one_ttl = true,
         .open = open_database,
         .close = close_database,
         .set_clock = set_clock,

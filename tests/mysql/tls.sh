@@ -39,7 +39,7 @@ ours=$LK_TEST_CERTIFICATES/ours.pem
 theirs=$LK_TEST_CERTIFICATES/theirs.pem
 
 asks() { # CODE URL
-    "$lk" -S "$2" ls >"$work/out" 2>&1
+    "$lk" -S "$2" limits >"$work/out" 2>&1
     [ $? -eq "$1" ]
 }
 

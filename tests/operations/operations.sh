@@ -56,8 +56,8 @@ acquire() { # the token goes into $token
 
 is_whole() { # COPY
     says ok "$1" 'PRAGMA integrity_check'
-    says 0 "$1" 'SELECT count(*) FROM requests WHERE id NOT IN (SELECT request FROM parts)'
-    says 0 "$1" 'SELECT count(*) FROM parts WHERE request NOT IN (SELECT id FROM requests)'
+    says 0 "$1" 'SELECT count(*) FROM lk_request WHERE id NOT IN (SELECT request FROM lk_part)'
+    says 0 "$1" 'SELECT count(*) FROM lk_part WHERE request NOT IN (SELECT id FROM lk_request)'
     lk -S "sqlite:$1" doctor --json
     expect_code 0
     expect '.warnings' '[]'
@@ -65,7 +65,7 @@ is_whole() { # COPY
 
 # ---- backup ----
 
-for way in backup vacuum; do
+for way in lk backup vacuum; do
     scenario "backup by $way while it is in use is one moment of the store"
     acquire long/lease --owner ana --ttl 1d
     : >"$store.busy"
@@ -80,6 +80,7 @@ for way in backup vacuum; do
     load=$!
     for copy in 1 2 3 4 5; do
         case $way in
+        lk) demand "$LK_PROGRAM" backup "$store.copy$copy" ;;
         backup) demand sql "$store" ".backup '$store.copy$copy'" ;;
         vacuum) demand sql "$store" "VACUUM INTO '$store.copy$copy'" ;;
         esac
@@ -92,6 +93,36 @@ for way in backup vacuum; do
     lk ls long --json
     expect '.token' "$token"
 done
+
+scenario 'lk backup writes a new file for this user alone, or nothing'
+acquire db --owner ana
+lk backup "$work/copy.db"
+expect_out "$work/copy.db: $(stat -c %s "$work/copy.db") bytes"
+[ "$(stat -c %a "$work/copy.db")" = 600 ] || complain 'others can read it'
+lk backup "$work/copy.db"
+failure 64 "lk: INVALID: $work/copy.db is there already; name a new file"
+lk backup "$work/no/copy.db" --json
+expect_code 69
+expect .status '"unavailable"'
+lk -S "sqlite:$work/none.db" backup "$work/other.db"
+failure 69 'lk: UNAVAILABLE: there is nothing to copy; *'
+[ ! -e "$work/none.db" ] || complain 'it made the store'
+lk -S mem: backup "$work/other.db"
+failure 79 'lk: UNSUPPORTED: *'
+ls "$work" >"$work/left"
+! grep -q 'other\.db\|copy\.db\.' "$work/left" || complain 'a part of a copy is left'
+
+scenario 'a disk that is full leaves nothing of a copy'
+acquire db --owner ana
+head -c 60000 /dev/zero | tr '\0' v | "$LK_PROGRAM" put large -
+command='lk backup'
+(
+    trap '' XFSZ # so that a write which is too long fails, as on a disk that is full
+    exec prlimit --fsize=50000:unlimited "$LK_PROGRAM" backup "$work/cut.db"
+) >"$work/out" 2>"$work/err"
+code=$?
+failure 69 "lk: UNAVAILABLE: the copy $work/cut.db*"
+! ls "$work"/cut.db* 2>/dev/null || complain 'a part of it is left'
 
 scenario 'a plain cp of a store in use misses what is in the log; with the log it is a copy'
 hold held
@@ -219,7 +250,7 @@ scenario 'on another boot, what lived lives on for a minute or its ttl; a fixed 
 acquire long --owner ana --ttl 1h
 acquire short --owner ana --ttl 50s
 acquire fixed --owner ana --until "$(date -u -d '+10 days' +%Y-%m-%dT%H:%M:%SZ)"
-demand sql "$store" "UPDATE meta SET boot_id = 'another'"
+demand sql "$store" "UPDATE lk_meta SET boot_id = 'another'"
 lk ls --json
 expect_code 0
 expect '[.path, .expires_in_ms > 0, .expires_in_ms <= (if .path == "fixed" then 864000 else 3600 end) * 1000]' \
@@ -253,22 +284,22 @@ grep -q moved "$work/err" || complain 'expected a message that it was moved'
 scenario 'breaks: the last 65,536 stay on record'
 acquire a --owner ana
 demand sql "$store" "WITH RECURSIVE n(n) AS (VALUES(1) UNION ALL SELECT n + 1 FROM n WHERE n < 65600)
-    INSERT INTO audit SELECT n, n, 'ops', 'made', 'p', 'o', '', 1, 1, 1 FROM n"
+    INSERT INTO lk_audit SELECT n, n, 'ops', 'made', 'p', 'o', '', 1, 1, 1 FROM n"
 lk break a --reason full
 expect_code 0
-says 65536 "$store" 'SELECT count(*) FROM audit'
-says full "$store" 'SELECT reason FROM audit ORDER BY id DESC LIMIT 1'
+says 65536 "$store" 'SELECT count(*) FROM lk_audit'
+says full "$store" 'SELECT reason FROM lk_audit ORDER BY id DESC LIMIT 1'
 
 scenario 'breaks can be kept elsewhere, and forgotten here'
 acquire a --owner ana
 lk break a --reason old
 acquire b --owner ana
-demand sql "$store" "UPDATE audit SET at_unix_us = at_unix_us - 100 * 86400e6"
+demand sql "$store" "UPDATE lk_audit SET at_unix_us = at_unix_us - 100 * 86400e6"
 lk break b --reason new
 lk audit --json
 expect '.reason' '"old"
 "new"'
-demand sql "$store" "DELETE FROM audit WHERE at_unix_us < 1e6 * unixepoch('now', '-90 days')"
+demand sql "$store" "DELETE FROM lk_audit WHERE at_unix_us < 1e6 * unixepoch('now', '-90 days')"
 lk audit --json
 expect_code 0
 expect '.reason' '"new"'
@@ -276,15 +307,15 @@ expect '.reason' '"new"'
 scenario 'ended tokens: swept when their five minutes are over'
 demand sh -c "'$LK_PROGRAM' acquire a --owner ana && '$LK_PROGRAM' release a --owner ana"
 demand sql "$store" "WITH RECURSIVE n(n) AS (VALUES(1) UNION ALL SELECT n + 1 FROM n WHERE n < 100)
-    INSERT INTO ended SELECT n, 'o', 'p', -300000000 FROM n"
+    INSERT INTO lk_ended SELECT n, 'o', 'p', -300000000 FROM n"
 calls=0
-while [ "$(sql "$store" 'SELECT count(*) FROM ended WHERE ended_us < 0')" != 0 ] &&
+while [ "$(sql "$store" 'SELECT count(*) FROM lk_ended WHERE ended_us < 0')" != 0 ] &&
     [ "$calls" -lt 2000 ]; do
     calls=$((calls + 2))
     lk acquire a --owner ana
     lk release a --owner ana
 done
-says 0 "$store" 'SELECT count(*) FROM ended WHERE ended_us < 0'
+says 0 "$store" 'SELECT count(*) FROM lk_ended WHERE ended_us < 0'
 
 scenario 'expired requests are removed by later calls'
 number=0
@@ -294,13 +325,13 @@ while [ "$number" -lt 20 ]; do
 done
 lk acquire dead --owner ben --wait 60s
 expect_code 0
-says 1 "$store" 'SELECT count(*) FROM requests'
+says 1 "$store" 'SELECT count(*) FROM lk_request'
 
 # ---- upgrade and downgrade ----
 
 scenario 'a file that only newer programs may write is refused, and not a byte is changed'
 acquire a --owner ana
-demand sql "$store" 'UPDATE meta SET format = 99, writable_from = 99; PRAGMA journal_mode = DELETE'
+demand sql "$store" 'UPDATE lk_meta SET format = 99, writable_from = 99; PRAGMA journal_mode = DELETE'
 before=$(md5sum <"$store")
 lk acquire b --owner ana
 failure 79 'lk: UNSUPPORTED: *format 99*'
@@ -310,7 +341,7 @@ expect_code 79
 
 scenario 'a newer file that older programs may write is used, with a warning'
 acquire a --owner ana
-demand sql "$store" 'UPDATE meta SET format = 99'
+demand sql "$store" 'UPDATE lk_meta SET format = 99'
 lk renew a --owner ana --token "$token"
 expect_code 0
 lk doctor --json
@@ -345,7 +376,7 @@ failure 69 'lk: UNAVAILABLE: *'
 code=$?
 failure 69 'lk: UNAVAILABLE: *' # not TIMEOUT: nothing was judged
 is_whole "$store"
-says "$number" "$store" 'SELECT count(*) FROM requests'
+says "$number" "$store" 'SELECT count(*) FROM lk_request'
 lk renew held --owner ana --token "$token"
 expect_code 0
 lk acquire more --owner ana
@@ -377,7 +408,7 @@ acquire a --owner ana
 lk acquire a --owner ben --queue
 lk ls --json
 expect 'select(.state == "waiting" and .age_ms > 600000) | .path + " " + .owner' ''
-demand sql "$store" "UPDATE requests SET ticket = ticket - 700 * 1000000"
+demand sql "$store" "UPDATE lk_request SET ticket = ticket - 700 * 1000000"
 lk ls --json
 expect 'select(.state == "waiting" and .age_ms > 600000) | .path + " " + .owner' '"a ben"'
 

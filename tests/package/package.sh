@@ -28,12 +28,16 @@ is_same_again() {
 }
 
 in_root() { # dpkg's options and arguments
-    dpkg --root="$root" --force-not-root --force-depends --log="$work/dpkg.log" "$@"
+    dpkg --root="$root" --force-not-root --force-depends --force-script-chrootless \
+        --log="$work/dpkg.log" "$@"
 }
 
 install_it() {
     mkdir -p "$root/var/lib/dpkg/updates" "$root/var/lib/dpkg/info"
     : >"$root/var/lib/dpkg/status"
+    # The only group that a user can give a file to is their own.
+    mkdir -p "$root/etc"
+    [ "$(id -u)" -eq 0 ] || echo "lockkeeper:x:$(id -g):" >"$root/etc/group"
     in_root --install "$package"
 }
 
@@ -52,12 +56,26 @@ belongs_to_root() {
 has_files() {
     for pattern in '/usr/bin/lk$' '/liblockkeeper\.so\.[0-9]+$' '/liblockkeeper\.a$' \
         '/usr/include/lockkeeper/lockkeeper\.h$' '/pkgconfig/lockkeeper\.pc$' '/man1/lk-run\.1\.gz$' \
-        '/bash-completion/completions/lk' '/doc/lockkeeper/copyright$' '/doc/lockkeeper/rules\.md$'; do
+        '/man5/lockkeeper\.conf\.5\.gz$' '/etc/lockkeeper\.conf$' \
+        '/bash-completion/completions/lk' '/zsh/vendor-completions/_lk$' '/doc/lockkeeper/copyright$' \
+        '/doc/lockkeeper/README\.md$' '/doc/lockkeeper/docs/rules\.md$' \
+        '/doc/lockkeeper/docs/pictures/show\.svg$' '/doc/lockkeeper/examples/mutex\.c$'; do
         in_root --listfiles lockkeeper | grep -qE -- "$pattern" || {
             echo "no $pattern"
             return 1
         }
     done
+}
+
+# What the pages of the package link to is in the package.
+has_no_broken_links() {
+    (cd "$root/usr/share/doc/lockkeeper" && find . -name '*.md' | while read -r page; do
+        grep -o '\](\([^):]*\))' "$page" | sed 's/^](//; s/)$//; s/#.*//' | grep . |
+            while read -r target; do
+                [ -e "${page%/*}/$target" ] || echo "$page: $target"
+            done
+    done) >"$work/broken"
+    ! grep . "$work/broken"
 }
 
 locks() {
@@ -68,16 +86,17 @@ locks() {
 }
 
 compiles() {
-    PKG_CONFIG_PATH=$(dirname "$(find "$root/usr/lib" -name lockkeeper.pc)")
+    # Nothing but this package: no development package of a library beneath it is asked for.
+    PKG_CONFIG_LIBDIR=$(dirname "$(find "$root/usr/lib" -name lockkeeper.pc)")
     PKG_CONFIG_SYSROOT_DIR=$root
     PKG_CONFIG_ALLOW_SYSTEM_CFLAGS=1
     PKG_CONFIG_ALLOW_SYSTEM_LIBS=1
-    export PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR PKG_CONFIG_ALLOW_SYSTEM_CFLAGS
+    export PKG_CONFIG_LIBDIR PKG_CONFIG_SYSROOT_DIR PKG_CONFIG_ALLOW_SYSTEM_CFLAGS
     export PKG_CONFIG_ALLOW_SYSTEM_LIBS
     # shellcheck disable=SC2046 # a list of options
     cc -Wall -Wextra -Werror "$source/examples/mutex.c" -o "$work/mutex" \
         $(pkg-config --cflags --libs lockkeeper) &&
-        LD_LIBRARY_PATH=$(dirname "$PKG_CONFIG_PATH") "$work/mutex"
+        LD_LIBRARY_PATH=$(dirname "$PKG_CONFIG_LIBDIR") "$work/mutex"
 }
 
 # A link that is broken, or leads to a soname that the package does not have, is found by following.
@@ -89,6 +108,34 @@ has_soname() {
 
 says_nothing_of_here() { # what is installed does not name the directories that it was made in
     ! grep -rlF -e "$source" -e "$build" "$root/usr"
+}
+
+has_shared_store() {
+    group=$(sed -n 's/^lockkeeper:[^:]*:\([0-9]*\):.*/\1/p' "$root/etc/group")
+    [ "$(stat -c '%a %g' "$root/var/lib/lockkeeper")" = "2770 $group" ] &&
+        [ "$(stat -c '%a %g %s' "$root/var/lib/lockkeeper/locks.db")" = "660 $group 0" ]
+}
+
+# Without a line that names a store: an installation changes nothing for its users.
+names_no_store() {
+    grep -q '^#store = sqlite:/var/lib/lockkeeper/locks.db$' "$root/etc/lockkeeper.conf" &&
+        ! grep -v '^#' "$root/etc/lockkeeper.conf" | grep . &&
+        dpkg-deb --ctrl-tarfile "$package" | tar -xO ./conffiles | grep -x /etc/lockkeeper.conf
+}
+
+is_used_by_the_group() { # with a umask that would keep the group out
+    (
+        umask 077
+        LK_STORE=$(sed -n 's/^#store = sqlite:/sqlite:/p' "$root/etc/lockkeeper.conf")
+        LK_STORE=sqlite:$root${LK_STORE#sqlite:}
+        export LK_STORE
+        "$root/usr/bin/lk" run x -- sh -c 'stat -c "%a %g" "${LK_STORE#sqlite:}"*' >"$work/modes" &&
+            [ "$(wc -l <"$work/modes")" -eq 3 ] && ! grep -vx "660 $group" "$work/modes"
+    )
+}
+
+purge_it() {
+    in_root --purge lockkeeper && ! ls -d "$root/var/lib/lockkeeper" "$root/etc/lockkeeper.conf"
 }
 
 remove_it() {
@@ -110,7 +157,12 @@ ok "what belongs to it is there" has_files
 ok "its files are as they were packed" in_root --verify lockkeeper
 ok "its library is the one that programs will ask for" has_soname
 ok "it names no directory of the machine that made it" says_nothing_of_here
+ok "its pages link to what is there" has_no_broken_links
 ok "its lk takes and gives locks" locks
 ok "a program compiles against it and runs" compiles
+ok "the store of the group is there, empty" has_shared_store
+ok "the configuration file names it in a comment" names_no_store
+ok "the files of that store are the group's" is_used_by_the_group
 ok "dpkg removes it without a trace" remove_it
+ok "purging removes the store and its configuration" purge_it
 finish

@@ -9,7 +9,7 @@
 
 LK_STORE="postgresql://postgres@/postgres?$server"
 export LK_STORE
-"$lk" ls >"$work/out" 2>"$work/err" # makes the store
+make_store
 
 few=10 many=10000
 
@@ -94,5 +94,18 @@ sql "TRUNCATE lockkeeper.ended;
      INSERT INTO lockkeeper.ended (token, identity, ended_us)
      SELECT n, sha256(n::text::bytea), n FROM generate_series(1, $many) AS n"
 ok 'a sweep reads the ended tokens that it removes, once' swept 128
+
+# Items are worked through in portions, in the order of their claims: by priority, then by age.
+for id in a b c d e; do
+    "$lk" push portions "$id" >"$work/out" 2>"$work/err"
+done
+sql "UPDATE lockkeeper.items SET priority = CASE id WHEN 'b' THEN -2 WHEN 'c' THEN 7 WHEN 'e' THEN 7 ELSE 0 END"
+sql "WITH RECURSIVE walk AS (
+        SELECT 1 AS n, r.id, r.at FROM lockkeeper.ready_items('portions', '0', 1) AS r
+        UNION ALL
+        SELECT w.n + 1, r.id, r.at FROM walk AS w
+        CROSS JOIN LATERAL lockkeeper.ready_items('portions', w.at, 1) AS r)
+     SELECT string_agg(id, '' ORDER BY n) FROM walk" >"$work/out"
+ok 'portions of one item follow each other by priority and age' [ "$(cat "$work/out")" = ceadb ]
 
 finish

@@ -10,7 +10,7 @@
 
 LK_STORE="postgresql://postgres@/postgres?$server"
 export LK_STORE
-"$lk" ls >"$work/out" 2>"$work/err" # makes the store
+make_store
 
 # OWNERS, each waiting in both of two queues; UNRELATED, waiting in a third one.
 fill() {

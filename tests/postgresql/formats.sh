@@ -25,7 +25,7 @@ store() { # USER DATABASE
 old_store shop
 ok 'five at once bring an old store to the present format, and work' \
     five_ask "$(store postgres shop)"
-ok 'the format is recorded' is 'SELECT format, writable_from FROM lockkeeper.meta' '5|1' shop
+ok 'the format is recorded' is 'SELECT format, writable_from FROM lockkeeper.meta' '7|1' shop
 ok 'held leases are still held' says 0 '*db/t1*alice*' -S "$(store postgres shop)" ls db
 ok 'and keeps others out' says 75 '*alice*' -S "$(store postgres shop)" acquire --try --owner bob db/t1
 ok 'the token is the same' \
@@ -44,9 +44,24 @@ ok 'not even the counters' says 0 '*12*' -S "$(store postgres shop)" stats mail
 
 # ---- from formats 2 and 3, whose tables are the same, and 4 ----
 
+# What format 6 has added.
+without_priorities="
+     DROP VIEW lockkeeper.lk_items;
+     DROP INDEX lockkeeper.items_ready, lockkeeper.items_parked;
+     ALTER TABLE lockkeeper.items DROP COLUMN priority, DROP COLUMN last_exit, DROP COLUMN last_error;
+     DROP VIEW lockkeeper.lk_events;
+     ALTER TABLE lockkeeper.events DROP COLUMN broken_by, DROP COLUMN reason;
+     CREATE INDEX items_ready ON lockkeeper.items (queue, sequence) WHERE state = 'ready'"
+breaks_are_told() { # DATABASE: in events as they are in a store of the present format
+    "$lk" -S "$(store postgres "$1")" limits events=100 >"$work/out" 2>"$work/err"
+    says 0 'broken 1*' -S "$(store postgres "$1")" "break" db/t2 --owner carol --reason 'of old' &&
+        is "SELECT event, owner, reason FROM lockkeeper.lk_events WHERE broken_by <> ''" \
+            'broken|carol|of old' "$1"
+}
+
 # A lease that a restart is yet to give time, of a server that is not this one.
 older() { # FORMAT
-    sql "UPDATE lockkeeper.meta SET format = $1;
+    sql "UPDATE lockkeeper.meta SET format = $1; $without_priorities;
          DROP TABLE lockkeeper.awake;
          DROP INDEX lockkeeper.requests_waiting_by_owner;
          ALTER TABLE lockkeeper.requests DROP COLUMN grace_us;
@@ -62,24 +77,39 @@ without_its_functions() {
 older 2
 ok 'a store of format 2 opens' says 0 '*' -S "$(store postgres shop)" \
     acquire --try --owner carol --ttl 60s db/t2
-ok 'and has the present one' is 'SELECT format FROM lockkeeper.meta' '5' shop
+ok 'and has the present one' is 'SELECT format FROM lockkeeper.meta' '7' shop
 ok 'without the functions that it had' without_its_functions
 older 3
 ok 'a store of format 3 opens' says 75 '*carol*' -S "$(store postgres shop)" acquire --try --owner bob db/t2
-ok 'and has the present one, too' is 'SELECT format FROM lockkeeper.meta' '5' shop
+ok 'and has the present one, too' is 'SELECT format FROM lockkeeper.meta' '7' shop
 ok 'without its functions' without_its_functions
 ok 'a server that it does not know is a restart: what lives is given time' \
     is "SELECT r.deadline_us = r.grace_us FROM lockkeeper.requests AS r WHERE r.owner = 'carol'" t shop
 
-sql "UPDATE lockkeeper.meta SET format = 4;
+sql "UPDATE lockkeeper.meta SET format = 4; $without_priorities;
      ALTER TABLE lockkeeper.parts DROP COLUMN held, DROP COLUMN ticket;
      CREATE INDEX parts_by_path ON lockkeeper.parts (path)" shop
 ok 'a store of format 4 opens' says 75 '*carol*' -S "$(store postgres shop)" acquire --queue --owner bob db/t2
-ok 'and has the present one, as they have' is 'SELECT format FROM lockkeeper.meta' '5' shop
+ok 'and has the present one, as they have' is 'SELECT format FROM lockkeeper.meta' '7' shop
 ok 'its parts say what is held' is \
     "SELECT string_agg(r.owner || ' ' || p.held, ', ' ORDER BY p.ticket) FROM lockkeeper.parts AS p
      JOIN lockkeeper.requests AS r ON r.id = p.request AND r.held = p.held AND r.ticket = p.ticket
      WHERE p.path = 'db/t2'" 'carol true, bob false' shop
+
+"$lk" -S "$(store postgres shop)" push mail five >"$work/out"
+sql "UPDATE lockkeeper.meta SET format = 5; $without_priorities" shop
+ok 'items of a store of format 5 are claimed' says 0 'five*' -S "$(store postgres shop)" claim --owner x mail
+ok 'and have no priority' is 'SELECT DISTINCT priority FROM lockkeeper.items' '0' shop
+ok 'as the format says' is 'SELECT format FROM lockkeeper.meta' '7' shop
+ok 'the event of a break has its reason' breaks_are_told shop
+
+# Format 7 has other functions on the same tables.
+sql "UPDATE lockkeeper.meta SET format = 6;
+     CREATE FUNCTION lockkeeper.of_older() RETURNS integer LANGUAGE sql AS 'SELECT 6'" shop
+ok 'a store of format 6 opens' says 0 '*five*' -S "$(store postgres shop)" items mail
+ok 'and a call brings it to the present one' says 0 '*' -S "$(store postgres shop)" push mail six
+ok 'as it says' is 'SELECT format FROM lockkeeper.meta' '7' shop
+ok 'without the functions that were there' without_its_functions
 
 # ---- by a DBA ----
 

@@ -6,6 +6,7 @@
 #   client                    runs the statements on its stdin, each as it comes
 #   lock_root ROOT            prints SQL: a transaction that locks a root and answers its name
 #   $requests                 the table of requests
+#   $count_made               SQL that counts what there is of the store
 . "${0%/*}/../procedures/harness.sh"
 
 unset PGPASSWORD
@@ -13,6 +14,7 @@ PGPASSFILE=$work/none
 export PGPASSFILE
 server="host=$LK_TEST_SERVER" # in a URL
 requests=lockkeeper.requests
+count_made="SELECT count(*) FROM pg_namespace WHERE nspname = 'lockkeeper'"
 
 sql() {
     psql -h "$LK_TEST_SERVER" -U postgres -Atqc "$1" "${2:-postgres}" 2>"$work/err"

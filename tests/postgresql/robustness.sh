@@ -21,7 +21,7 @@ stop() {
 trap stop EXIT
 LK_STORE="postgresql://postgres@/postgres?$server"
 export LK_STORE
-"$lk" ls >"$work/out" 2>"$work/err" # makes the store
+make_store
 
 # ---- clients that are stopped ----
 
@@ -64,7 +64,7 @@ refused() {
 }
 ok 'an ask inside a transaction is refused' refused \
     "lk_ask('me', '{t/1}', '{0}', '{0}', 't/1', '{t}', 'try', 60000, 0, NULL, 0, false, '{t/1,t}')"
-ok 'so is a release' refused "lk_release('me', 't/1', 't/1', '{t}', 0, NULL)"
+ok 'so is a release' refused "lk_release('me', '{}', 't/1', '{t}', 0, '{}', NULL)"
 ok 'so is a push' refused "lk_push('t/q', '1', 't', NULL, 0, '{}', '{}', '{}', '{}')"
 ok 'so is a claim' refused "lk_take('t/q', '{t/q,t}', 't', 'me', 60000, 0, 0, '')"
 ok 'and nothing is done' is "SELECT (SELECT count(*) FROM mine) + (SELECT count(*)
@@ -97,6 +97,19 @@ are_short() { # no call has reached ask(), which decides what is not simple
             WHERE schemaname = 'lockkeeper' AND funcname = 'ask'" 0
 }
 ok 'are asked for by the short way, as all others are' are_short
+line_is_short() { # nor release(), which settles what is not simple
+    "$lk" acquire --try --owner one line/1 >"$work/token" &&
+        says 75 '*one*' acquire --queue --owner two line/1 &&
+        says 75 '*one*1 more*' acquire --queue --owner three line/1 &&
+        says 0 '*' release --token "$(cat "$work/token")" --owner one line/1 &&
+        says 0 '*' release --owner two line/1 &&
+        says 0 '*' acquire --try --owner three line/1 || return 1
+    comes_to "SELECT sum(calls) FROM pg_stat_user_functions
+              WHERE schemaname = 'lockkeeper' AND funcname IN ('join_line', 'pass_on')" 4 &&
+        is "SELECT string_agg(funcname || ' ' || calls, ' ') FROM pg_stat_user_functions
+            WHERE schemaname = 'lockkeeper' AND funcname IN ('ask', 'release')" 'ask 1'
+}
+ok 'a line is joined and passed on by the short ways, too' line_is_short
 sql 'ALTER SYSTEM RESET track_functions'
 sql 'SELECT pg_reload_conf()' >"$work/out"
 

@@ -106,6 +106,7 @@ int main(void) {
         .name = "postgresql",
         .engine = &lk_engine_postgresql,
         .laziness = LAZY_ALWAYS,
+        .takes_have_one_ttl = true,
         .open = open_schema,
         .close = close_schema,
         .set_clock = set_clock,

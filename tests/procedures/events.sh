@@ -43,6 +43,7 @@ says() { # JQ TITLE: true of the events, as an array
 
 # ---- events ----
 
+"$lk" limits >"$work/out" 2>&1 # makes the store: a watch would wait for it
 "$lk" watch --json >"$work/events" 2>"$work/out" &
 watcher=$!
 children=$watcher

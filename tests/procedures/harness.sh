@@ -7,6 +7,7 @@
 #   is SQL ANSWER [DATABASE]       it answers so, columns parted by |
 #   comes_to SQL ANSWER [DATABASE] it does within a minute
 #   says CODE PATTERN ARGUMENT...  lk ends with this code, and what it says fits
+#   make_store                     makes the store $LK_STORE; a command that only reads would not
 #   fails CODE PATTERN URL         an ask of this store fails so: in one line that tells no secret
 #   works URL                      an ask and a release of this store succeed
 #   keep_root ROOT                another transaction has this root, until let_go
@@ -43,6 +44,10 @@ says() {
     $pattern) return 0 ;;
     esac
     return 1
+}
+
+make_store() {
+    "$lk" limits >"$work/out" 2>"$work/err"
 }
 
 fails() {

@@ -196,6 +196,35 @@ def batches_cross_slots(cluster):
     return None
 
 
+def batches_have_values_across_slots(cluster):
+    """R15: each slot gives and writes the values of its own parts, the answer those of all."""
+    parts = ("with/x", "second?shared", "with/y", "third")
+    for wait in ("--try", "--wait=9s"):
+        got = cluster.lk("acquire", wait, *parts, "--owner", "a", "--value")
+        if got.get("values") != [{}, {}, {}, {}] or len(got.get("tokens", [])) != 4:
+            return f"an empty batch: {got}"
+        got = cluster.lk("release", "third", "with/y", "with/x", "second", "--owner", "a",
+                         "--put", "of third", "--put", "of y")
+        if got["status"] != "ok":
+            return f"its release: {got}"
+        got = cluster.lk("acquire", wait, *parts, "--owner", "a", "--value")
+        if [each.get("value") for each in got["values"]] != [None, None, "of y", "of third"]:
+            return f"values in another order: {got}"
+        if "value" in got or cluster.lk("get", "with/y")["value"] != "of y":
+            return f"a value elsewhere: {got}"
+        cluster.lk("break", "third", "--now", "--reason", "gone", "--owner", "a")
+        cluster.lk("release", *parts, "--owner", "a")
+        got = cluster.lk("acquire", wait, "third", "with/y", "--owner", "b", "--value")
+        if [each["in_doubt"] for each in got["values"]] != [True, False]:
+            return f"another doubt: {got}"
+        if got["value"] != "of third" or not got["in_doubt"]:
+            return f"another first value: {got}"
+        cluster.lk("release", "third", "with/y", "--owner", "b")
+        for path in ("third", "with/y"):
+            cluster.lk("del", path)
+    return None
+
+
 def replicas_are_waited_for(cluster):
     url = cluster.url + "?replicas=1"
     got = cluster.lk("acquire", "--try", "replicated", url=url, owner="me")
@@ -553,6 +582,7 @@ def main():
     cases = [
         ("lock and value live in one slot, in one call each", lock_and_value_live_together),
         ("batches cross slots", batches_cross_slots),
+        ("batches have values across slots", batches_have_values_across_slots),
         ("replicas are waited for", replicas_are_waited_for),
         ("waiters are notified in their own slot", waiters_are_notified_in_their_slot),
         ("waiters are notified plainly where there are no shards",

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Databases of one Redis server beside the model (tests/histories): test_differential URL CLOCK
+ * Databases of one Redis server, or a cluster that the program FLUSH empties, beside the model
+ * (tests/histories): test_differential URL CLOCK [FLUSH]
  *
- * The server's clock is the file CLOCK (clock.c). Under one root the script decides at the moments
- * at which the model does; of several it sweeps those that an ask is about (R11).
+ * The servers' clock is the file CLOCK (clock.c). Under one root the script decides at the moments
+ * at which the model does; of several it sweeps those that an ask is about (R11). A cluster decides
+ * about one slot.
  */
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -17,7 +19,8 @@
 
 enum { HISTORIES = 10, STEPS = 150, DATABASES = 16384 };
 
-static const char *store_rest; /* of its URL */
+static const char *store_rest;    /* of its URL */
+static const char *flush_program; /* NULL: a history has a database of its own */
 static _Atomic int64_t *server_clock;
 
 static struct lk_engine *open_store(unsigned database) {
@@ -26,7 +29,8 @@ static struct lk_engine *open_store(unsigned database) {
     lk_error error = {.text = ""};
     char rest[512];
 
-    (void)snprintf(rest, sizeof rest, "%s?database=%u", store_rest, database);
+    (void)snprintf(rest, sizeof rest, "%s?database=%u", store_rest,
+                   flush_program == NULL ? database : 0);
     if (lk_engine_redis.open(lk_slice_of(rest), &patience, &engine, &error) != LK_OK) {
         test_die("%s", error.text);
     }
@@ -37,6 +41,9 @@ static void *open_database(const struct variant *variant, struct lk_engine **ret
     static unsigned opened;
 
     (void)variant;
+    if (flush_program != NULL && system(flush_program) != 0) {
+        test_die("the cluster cannot be emptied");
+    }
     for (size_t i = 0; i < HISTORY_ENGINES; i++) {
         ret_engines[i] = open_store(opened % DATABASES);
     }
@@ -81,7 +88,7 @@ static _Atomic int64_t *map_clock(const char *path) {
 }
 
 int main(int argc, char **argv) {
-    static const struct store_ops redis = {
+    struct store_ops redis = {
         .name = "redis",
         .engine = &lk_engine_redis,
         .laziness = LAZY_ACROSS_ROOTS,
@@ -91,11 +98,13 @@ int main(int argc, char **argv) {
         .tick = tick,
     };
 
-    if (argc != 3 || strncmp(argv[1], "redis:", 6) != 0) {
-        test_die("usage: test_differential redis:URL CLOCK");
+    if (argc < 3 || argc > 4 || strncmp(argv[1], "redis:", 6) != 0) {
+        test_die("usage: test_differential redis:URL CLOCK [FLUSH]");
     }
     store_rest = argv[1] + 6;
     server_clock = map_clock(argv[2]);
+    flush_program = argc == 4 ? argv[3] : NULL;
+    redis.decides_one_root = flush_program != NULL;
     histories_run(&redis, HISTORIES, STEPS);
     return histories_end();
 }

@@ -97,12 +97,27 @@ def passwords(t):
     server = t.single_with_port()
     t.redis("CONFIG", "SET", "requirepass", "right-one")
     try_it = ("acquire", "--try", "x")
-    t.answers("denied", *try_it, says="NOAUTH")
-    answer = t.answers("denied", *try_it, url=f"redis://:wrong-one@{server}", says="WRONGPASS")
+    t.answers("denied", *try_it, says="wants a password: redis://:PASSWORD@HOST")
+    t.answers("denied", "ls", url=f"redis://default@{server}", says="?password-file=FILE")
+    answer = t.answers("denied", *try_it, url=f"redis://:wrong-one@{server}",
+                       says="refuses the URL's password")
     expect("wrong-one" not in json.dumps(answer), "the password is shown")
-    t.answers("denied", *try_it, url=f"redis://unknown:right-one@{server}", says="WRONGPASS")
+    t.answers("denied", *try_it, url=f"redis://unknown:right-one@{server}",
+              says="does not know its user")
     t.answers("granted", *try_it, url=f"redis://:right-one@{server}")
     t.answers("granted", *try_it, url=f"redis://default:right-one@{server}")
+    file = os.path.join(t.folder, "password")
+    with open(file, "w", encoding="utf-8") as out:
+        out.write("right-one\n")
+    for url in (f"redis://{server}?password-file={file}",
+                f"redis://default@{server}?password-file={file}"):
+        t.answers("granted", *try_it, url=url)
+        inner = subprocess.run([t.program, "-S", url, "run", "outer", "--", t.program, "get", "x"],
+                               capture_output=True, text=True, check=False, cwd="/")
+        expect(inner.returncode == EXITS["none"], f"a store inside a run: {inner}")
+    t.answers("invalid", *try_it, url=f"redis://{server}?password-file=/nowhere", says="/nowhere")
+    t.redis("--no-auth-warning", "-a", "right-one", "CONFIG", "SET", "requirepass", "")
+    t.answers("denied", *try_it, url=f"redis://:right-one@{server}", says="has no password")
 
 
 def rights(t):
@@ -128,6 +143,58 @@ def rights(t):
     weak(*RIGHTS, "-script|load")
     t.redis("SCRIPT", "FLUSH")
     t.answers("denied", "acquire", "--try", "z", url=url, says="script")
+
+
+# ---- replicas ----
+
+
+def missing_replicas(t):
+    """?replicas=1 without a replica: nothing waits for ever, and nothing stays held."""
+    t.single()
+    url = t.url + "?replicas=1"
+    says = "too few replicas have confirmed the grant in time (?replicas=1)"
+    for words in (("acquire", "--try", "x"), ("acquire", "--wait", "60s", "x"),
+                  ("acquire", "--try", "x", "y", "--value")):
+        t.answers("unavailable", *words, url=url, says=says)
+        expect(t.lk_lines("ls") == [], f"{words}: something is held")
+    run = subprocess.run([t.program, "-S", url, "run", "x", "--", "true"], capture_output=True,
+                         text=True, check=False, timeout=60)
+    expect(run.returncode == EXITS["unavailable"] and says in run.stderr, f"{run}")
+    expect(t.lk_lines("ls") == [], "a run left something held")
+    # One that waits in the queue when it is granted goes on until its time is up.
+    t.answers("granted", "acquire", "x", owner="holder")
+    waiting = subprocess.Popen([t.program, "-S", url, "acquire", "--wait", "3s", "x"],
+                               stderr=subprocess.PIPE, text=True)
+    t.wait("the queue", lambda: any(each["state"] == "waiting" for each in t.lk_lines("ls")))
+    t.answers("ok", "release", "x", owner="holder")
+    _, said = waiting.communicate(timeout=60)
+    expect(waiting.returncode == EXITS["unavailable"] and says in said, said)
+    expect("releases its request" in said, said)
+    expect(t.lk_lines("ls") == [], "a wait left something held")
+    # Without a limit it goes on, and says why; ended, it releases what it has.
+    t.answers("granted", "acquire", "x", owner="holder")
+    log = os.path.join(t.folder, "waiting.log")
+    with open(log, "wb") as stderr:
+        waiting = subprocess.Popen([t.program, "-S", url, "run", "x", "--", "true"], stderr=stderr)
+    t.wait("the queue", lambda: any(each["state"] == "waiting" for each in t.lk_lines("ls")))
+    t.answers("ok", "release", "x", owner="holder")
+    t.wait("the reason", lambda: any(line.startswith("lk: AWAY: for ") and says in line for line in open(log)))
+    waiting.terminate()
+    expect(waiting.wait(60) == 128 + signal.SIGTERM, f"{waiting}")
+    expect(t.lk_lines("ls") == [], "a wait that was ended left something held")
+
+
+# ---- what a store cannot ----
+
+
+def unsupported(t):
+    t.single()
+    stores = "sqlite:, postgresql:, mysql: and services (lk://)"
+    t.answers("unsupported", "watch", "x", says=f"events are kept by {stores}")
+    for words in (("limits",), ("limits", "live=5"), ("limits", "events=100")):
+        t.answers("unsupported", *words, says=f"cannot keep bounds of its own, as {stores} do")
+    t.answers("unsupported", "done", "queue", "1", "--table", "work", "--token", "1",
+              says="Name the store in whose database the table is")
 
 
 # ---- what a server cannot ----
@@ -455,6 +522,8 @@ def doctor_of_a_cluster(t):
 CASES = [
     ("passwords", passwords),
     ("rights", rights),
+    ("replicas that are missing", missing_replicas),
+    ("what a store cannot", unsupported),
     ("memory that is full: releases and renewals go on", memory_is_full),
     ("a server that loads", loading),
     ("a replica", a_replica),

@@ -150,6 +150,67 @@ def an_expiry_stays(t):
     expect(t.redis("TTL", "new") == "-1", "a new value has no expiry")
 
 
+# A path, and the key of its value (R1, R15): %XX stands for what no path has.
+ESCAPED = [
+    ("most%20recent%20news", "most recent news"),
+    ("user:%7B42%7D:cart", "user:{42}:cart"),
+    ("%7B42%7D%20cart", "{42} cart"),
+    ("a%2Fb%3Fc%7Bd", "a/b?c{d"),
+    ("tab%09%7F", "tab\t\x7f"),
+    ("news/most%20recent/%7Ball%7D", "{news}/most recent/{all}"),
+    ("all%20news/of%20today", "{all news}/of today"),
+    ("user:%7B42%7D/cart%201", "{42}user:%7B42%7D/cart 1"),
+    # What stands for itself.
+    ("%41%2f%C2%A0%00%", "%41%2f%C2%A0%00%"),
+    ("open%7D%20close", "open%7D%20close"),
+    ("%7Br%7D:lk:h", "%7Br%7D:lk:h"),
+    ("%7Br%7D%2Fx", "%7Br%7D%2Fx"),
+]
+
+
+def lock_beside(t, cli):
+    """Each path locks beside its key, in the key's slot, and is listed under its own name."""
+    for i, (path, key) in enumerate(ESCAPED):
+        cli(key, "SET", key, f"value {i}")
+        answer = t.answers("granted", "acquire", "--try", path, "--value")
+        expect(answer["value"] == f"value {i}", f"{path}: {answer}")
+        t.answers("busy", "acquire", "--try", path, owner="you")
+        held = [each["path"] for each in t.lk_lines("ls")]
+        expect(held == [path], f"{path} is listed as {held}")
+        t.answers("waiting", "acquire", "--queue", path, owner="you")
+        t.answers("ok", "release", path, "--put", f"new {i}")
+        expect(cli(key, "GET", key) == f"new {i}", f"{key} is not what was put")
+        t.answers("granted", "acquire", "--try", path, owner="you")
+        t.answers("ok", "break", path, "--now", "--reason", "a test")
+        expect(any(each["path"] == path for each in t.lk_lines("audit")), f"{path}: no record")
+        t.answers("ok", "put", path, "third")
+        expect(t.answers("ok", "get", path)["value"] == "third", f"{path}: no value")
+        expect(cli(key, "GET", key) == "third", f"{key}: its value")
+
+
+def escapes(t):
+    t.single()
+    lock_beside(t, lambda _, *words: t.redis(*words))
+    t.answers("granted", "acquire", "--try", "a%20b", "a%20b/c", "x", owner="a b")
+    t.answers("ok", "push", "my%20queue", "1", "--needs", "a%20b")
+    t.answers("busy", "claim", "my%20queue")
+    t.answers("ok", "release", "a%20b", "a%20b/c", "x", owner="a b")
+    t.answers("granted", "claim", "my%20queue")
+
+
+def escapes_in_a_cluster(t):
+    t.cluster()
+    ports = [url.split(":")[-1] for url in t.url.removeprefix("redis://").split(",")]
+    lock_beside(t, lambda _, *words: t.cli("-c", "-p", ports[0], *words).strip())
+    names = ["most%20recent%20news", "all%20news"]
+    t.answers("granted", "acquire", "--try", *names)
+    waiting = subprocess.Popen([t.program, "-S", t.url, "acquire", "--wait", "60s", names[0]],
+                               stdout=subprocess.DEVNULL, env={**os.environ, "LK_OWNER": "you"})
+    t.wait("the queue", lambda: any(each["state"] == "waiting" for each in t.lk_lines("ls")))
+    t.answers("ok", "release", *names)
+    expect(waiting.wait(60) == 0, "a waiter is not granted")
+
+
 SCENE = (("acquire", "--try", "r/one", "--value"), ("acquire", "--try", "r/two"),
          ("push", "r/queue", "1"), ("claim", "r/queue"), ("push", "r/queue", "2", "value"),
          ("put", "r/one", "value", "--owner", "me"))
@@ -223,6 +284,8 @@ CASES = [
     ("a value beside a waiting owner", values_beside_waits),
     ("hostile names", hostile_names),
     ("an expiry stays", an_expiry_stays),
+    ("escapes", escapes),
+    ("escapes in a cluster", escapes_in_a_cluster),
     ("another type", another_type),
     ("rights of some keys", rights_of_some_keys),
 ]

@@ -49,7 +49,9 @@ class Servers:
         self.folder = folder or tempfile.mkdtemp(prefix="lk-redis-")
         self.environment = dict(os.environ)
         self.clock = os.path.join(self.folder, "clock")
+        self.node_timeout_ms = NODE_TIMEOUT_MS
         if clock:
+            self.node_timeout_ms = 1000000000  # the clock leaps
             with open(self.clock, "wb") as file:
                 file.write(bytes(8))
             self.environment.update(LD_PRELOAD=clock, LK_TEST_CLOCK=self.clock)
@@ -89,7 +91,7 @@ class Servers:
     def start_node(self, port):
         self.start(str(port), "--port", str(port), "--bind", "127.0.0.1",
                    "--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf",
-                   "--cluster-node-timeout", str(NODE_TIMEOUT_MS),
+                   "--cluster-node-timeout", str(self.node_timeout_ms),
                    "--cluster-replica-validity-factor", "0", "--repl-diskless-sync-delay", "0",
                    "--appendonly", "no")
 

@@ -134,7 +134,7 @@ bool is_full(const struct lk_reference *reference, const struct lk_reference_req
 const struct lk_reference_value *value_at(const struct lk_reference *reference,
                                           const struct lk_path *path);
 void write_value(struct lk_reference *reference, const struct lk_path *path, struct lk_slice bytes);
-void doubt_value(struct lk_reference *reference, const struct lk_reference_request *request);
+void doubt_values(struct lk_reference *reference, const struct lk_reference_request *request);
 void step_put(struct lk_reference *reference, const struct lk_put *put);
 
 /* ---- work.c: R16 ---- */
@@ -148,6 +148,7 @@ void step_take(struct lk_reference *reference, const struct lk_take *take, struc
 void step_finish(struct lk_reference *reference, const struct lk_finish *finish,
                  struct lk_times times);
 void step_unpark(struct lk_reference *reference, const struct lk_unpark *unpark);
+void step_drop(struct lk_reference *reference, const struct lk_drop *drop);
 
 /* ---- reference.c ---- */
 

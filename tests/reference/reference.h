@@ -30,7 +30,7 @@ struct lk_reference_request {
     int64_t ttl_ms;
     int64_t deadline_us;
     struct lk_slice note;
-    bool wants_value;      /* R15: some ask of it wanted the first part's value */
+    bool wants_value;      /* R15: some ask of it wanted the values */
     bool is_claim;         /* R16: of the item at its first part's path */
     uint64_t ask_number;   /* of a claim; 0: none */
     uint32_t max_attempts; /* of a claim; 0: no maximum */
@@ -49,6 +49,8 @@ struct lk_reference_item {
     struct lk_slice id;
     struct lk_path path; /* QUEUE/ID */
     struct lk_slice value;
+    int32_t priority;
+    struct lk_item_failure last_failure;
     struct lk_part needs[LK_NEEDS_MAX];
     size_t need_count;
     uint64_t sequence; /* drawn at its push (R4) */
@@ -74,8 +76,9 @@ struct lk_reference_answer {
     size_t broken;
     const struct lk_reference_request *blockers; /* all of them (D8): holders, then by ticket */
     size_t blocker_count;
-    bool has_value; /* an ask that wants the value, was granted it, and there is one */
-    struct lk_reference_value value;
+    /* R15: of an ask that wants them and was granted: of each part; NULL: there is none. */
+    const struct lk_reference_value *values[LK_PARTS_MAX];
+    size_t value_count;
     bool has_item; /* what a push, take, finish or unpark was about; as it is, or was at its end */
     struct lk_reference_item item;
 };

@@ -115,7 +115,7 @@ void promote(struct lk_reference *reference, struct lk_times times) {
 
 /* It ends, and its holder has not said how far it had come (R15, R16). */
 static void lose(struct lk_reference *reference, uint64_t arrival) {
-    doubt_value(reference, find_arrival(reference, arrival));
+    doubt_values(reference, find_arrival(reference, arrival));
     free_item(reference, arrival);
     end_request(reference, arrival);
 }
@@ -162,11 +162,10 @@ static void answer_as_it_stands(struct lk_reference *reference, const struct lk_
     const struct lk_reference_request *request = find_arrival(reference, arrival);
 
     if (request->state == LK_STATE_HELD) {
-        const struct lk_reference_value *value = value_at(reference, &ask->parts[0].path);
         give_answer(reference, LK_GRANTED, arrival);
-        if (ask->wants_value && value != NULL) { /* R15: it comes with the grant */
-            reference->answer.has_value = true;
-            reference->answer.value = *value;
+        for (size_t i = 0; ask->wants_value && i < ask->part_count; i++) { /* R15 */
+            reference->answer.values[i] = value_at(reference, &ask->parts[i].path);
+            reference->answer.value_count++;
         }
     } else {
         give_answer(reference, ask->style == LK_TRY ? LK_BUSY : LK_WAITING, arrival); /* R10 */
@@ -176,25 +175,10 @@ static void answer_as_it_stands(struct lk_reference *reference, const struct lk_
 
 /* ---- the ask ---- */
 
-/* R15: whose value is wanted is the first part from now on. */
-static void put_first(struct lk_reference_request *request, const struct lk_path *path) {
-    struct lk_part first = *part_at(request, path);
-    size_t at = 0;
-
-    while (!is_same_path(&request->parts[at].path, path)) {
-        at++;
-    }
-    memmove(request->parts + 1, request->parts, at * sizeof *request->parts);
-    request->parts[0] = first;
-}
-
 /* R11: now + ttl, or a fixed instant, which nothing moves from then on. */
 static void refresh(struct lk_reference_request *request, const struct lk_ask *ask,
                     struct lk_times times) {
-    if (ask->wants_value) {
-        request->wants_value = true;
-        put_first(request, &ask->parts[0].path);
-    }
+    request->wants_value = request->wants_value || ask->wants_value;
     request->attended = ask->style == LK_WAIT;
     if (ask->note_given) {
         request->note = ask->note; /* R19 */
@@ -437,9 +421,27 @@ bool recalls(const struct lk_reference *reference, const struct lk_target *targe
     return false;
 }
 
-/* R15: an exclusive lease of the path whose value is to be written. */
-static bool may_put(const struct lk_reference_request *lease, const struct lk_path *path) {
-    return lease->state == LK_STATE_HELD && part_at(lease, path)->mode == LK_EXCLUSIVE;
+/* R15: an exclusive lease of every path whose value is to be written. */
+static bool may_put(const struct lk_reference_request *lease, const struct lk_release *release) {
+    for (size_t i = 0; i < release->put_count; i++) {
+        const struct lk_path *path = &release->target.parts[release->puts[i].part].path;
+        if (lease->state != LK_STATE_HELD || part_at(lease, path)->mode != LK_EXCLUSIVE) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* One value at most for each part, in their order, of a size that a value may have. */
+static bool are_valid_puts(const struct lk_release *release) {
+    for (size_t i = 0; i < release->put_count; i++) {
+        if (release->puts[i].part >= release->target.part_count
+            || (i > 0 && release->puts[i].part <= release->puts[i - 1].part)
+            || release->puts[i].bytes.size > LK_VALUE_BYTES_MAX) {
+            return false;
+        }
+    }
+    return true;
 }
 
 /* R12: release of a lease, withdrawal of a waiting request. */
@@ -449,7 +451,7 @@ static void step_release(struct lk_reference *reference, const struct lk_release
     struct lk_reference_request *request;
 
     if (!are_valid_names(target->owner, target->parts, target->part_count)
-        || (release->puts && release->put.size > LK_VALUE_BYTES_MAX)) {
+        || !are_valid_puts(release)) {
         give_answer(reference, LK_INVALID, 0);
         return;
     }
@@ -459,12 +461,12 @@ static void step_release(struct lk_reference *reference, const struct lk_release
         give_answer(reference, repeated ? LK_OK : LK_LOST, 0);
         return;
     }
-    if (release->puts && !may_put(request, &target->parts[0].path)) {
+    if (!may_put(request, release)) {
         give_answer(reference, LK_LOST, 0); /* R15: nothing is written, nothing ends */
         return;
     }
-    if (release->puts) {
-        write_value(reference, &target->parts[0].path, release->put);
+    for (size_t i = 0; i < release->put_count; i++) {
+        write_value(reference, &target->parts[release->puts[i].part].path, release->puts[i].bytes);
     }
     if (target->token != 0) {
         remember(reference, target, times.now_us);
@@ -576,6 +578,9 @@ const struct lk_reference_answer *lk_reference_step(struct lk_reference *referen
         break;
     case LK_COMMAND_UNPARK:
         step_unpark(reference, &command->unpark);
+        break;
+    case LK_COMMAND_DROP:
+        step_drop(reference, &command->drop);
         break;
     case LK_COMMAND_LEAVE:
         step_leave(reference, &command->leave, command->times);

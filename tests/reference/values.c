@@ -39,13 +39,14 @@ static void delete_value(struct lk_reference *reference, const struct lk_path *p
     }
 }
 
-/* An exclusive lease that asked for the value ends, and its holder did not end it. */
-void doubt_value(struct lk_reference *reference, const struct lk_reference_request *request) {
-    size_t at = place_of(reference, &request->parts[0].path);
-
-    if (request->state == LK_STATE_HELD && request->parts[0].mode == LK_EXCLUSIVE
-        && request->wants_value && at < reference->value_count) {
-        reference->values[at].in_doubt = true;
+/* A lease that asked for values ends, and its holder did not end it: what it could have written. */
+void doubt_values(struct lk_reference *reference, const struct lk_reference_request *request) {
+    for (size_t i = 0; i < request->part_count; i++) {
+        size_t at = place_of(reference, &request->parts[i].path);
+        if (request->state == LK_STATE_HELD && request->parts[i].mode == LK_EXCLUSIVE
+            && request->wants_value && at < reference->value_count) {
+            reference->values[at].in_doubt = true;
+        }
     }
 }
 

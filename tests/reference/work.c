@@ -134,12 +134,14 @@ static bool is_valid_push(struct lk_reference *reference, const struct lk_push *
     struct lk_part parts[LK_PARTS_MAX];
 
     return push->value.size <= LK_VALUE_BYTES_MAX && is_valid_delay(push->delay_ms)
+           && push->priority >= LK_PRIORITY_MIN && push->priority <= LK_PRIORITY_MAX
            && push->need_count <= LK_NEEDS_MAX && join(reference, &push->queue, push->id, ret_path)
            && are_valid_parts(parts, list_parts(ret_path, push->needs, push->need_count, parts));
 }
 
 void step_push(struct lk_reference *reference, const struct lk_push *push, struct lk_times times) {
-    struct lk_reference_item item = {.queue = push->queue, .id = push->id, .value = push->value};
+    struct lk_reference_item item = {
+        .queue = push->queue, .id = push->id, .value = push->value, .priority = push->priority};
     struct lk_part queue = {.path = push->queue, .mode = LK_EXCLUSIVE};
     const struct lk_reference_item *present;
 
@@ -218,7 +220,13 @@ static void count_claim(struct lk_reference *reference, struct lk_reference_item
     reference->answer.created = true;
 }
 
-/* Whether this is the item that the take gets; or FULL, where it would be. */
+/* R4: whether one of the roots has drawn a number after this one. */
+static bool has_drawn_after(struct lk_reference *reference,
+                            const struct lk_reference_request *claim, uint64_t token) {
+    return next_draw(reference, claim->parts, claim->part_count, 0) > token + 1;
+}
+
+/* Whether the take ends here: this is the item that it gets, or would get. */
 static bool take_item(struct lk_reference *reference, const struct lk_take *take,
                       struct lk_reference_item *item, struct lk_times times) {
     struct lk_reference_request claim = make_claim(take, item, times.now_us);
@@ -230,8 +238,14 @@ static bool take_item(struct lk_reference *reference, const struct lk_take *take
         give_answer(reference, LK_FULL, 0);
         return true;
     }
+    if (take->share_token != 0 && has_drawn_after(reference, &claim, take->share_token)) {
+        give_answer(reference, LK_BUSY, 0);
+        return true;
+    }
     claim.arrival = ++reference->arrivals;
-    claim.ticket = next_draw(reference, claim.parts, claim.part_count, times.wall_us);
+    claim.ticket = take->share_token != 0
+                       ? take->share_token
+                       : next_draw(reference, claim.parts, claim.part_count, times.wall_us);
     claim.token = claim.ticket;
     add_request(reference, &claim);
     if (closes_a_cycle(reference, &claim)) {
@@ -241,6 +255,28 @@ static bool take_item(struct lk_reference *reference, const struct lk_take *take
     keep_draw(reference, claim.parts, claim.part_count, claim.ticket);
     count_claim(reference, item, &claim);
     return true;
+}
+
+/* Whether `a` is claimed before `b`: by priority, and then by age. */
+static bool comes_first(const struct lk_reference_item *a, const struct lk_reference_item *b) {
+    return a->priority != b->priority ? a->priority > b->priority : a < b;
+}
+
+/* The first item of the queue that is due and comes after this one, NULL: after none. */
+static struct lk_reference_item *next_due(const struct lk_reference *reference,
+                                          const struct lk_path *queue,
+                                          const struct lk_reference_item *after) {
+    struct lk_reference_item *first = NULL;
+
+    for (size_t i = 0; i < reference->item_count; i++) {
+        struct lk_reference_item *item = &reference->items[i];
+        if (is_same_path(&item->queue, queue) && lk_reference_is_due(reference, item)
+            && (after == NULL || comes_first(after, item))
+            && (first == NULL || comes_first(item, first))) {
+            first = item;
+        }
+    }
+    return first;
 }
 
 void step_take(struct lk_reference *reference, const struct lk_take *take, struct lk_times times) {
@@ -260,10 +296,9 @@ void step_take(struct lk_reference *reference, const struct lk_take *take, struc
         answer_about(reference, LK_GRANTED, repeated->arrival, item);
         return;
     }
-    for (size_t i = 0; i < reference->item_count; i++) {
-        item = &reference->items[i];
-        if (is_same_path(&item->queue, &take->queue) && lk_reference_is_due(reference, item)
-            && take_item(reference, take, item, times)) {
+    for (item = next_due(reference, &take->queue, NULL); item != NULL;
+         item = next_due(reference, &take->queue, item)) {
+        if (take_item(reference, take, item, times)) {
             return;
         }
     }
@@ -321,6 +356,9 @@ static void finish_item(struct lk_reference *reference, struct lk_reference_item
         remove_item(reference, item);
     } else {
         counts_of(reference, &item->queue)->retried++;
+        if (finish->failure.has_exit || finish->failure.text.size > 0) {
+            item->last_failure = finish->failure;
+        }
         give_back(reference, item, finish->delay_ms, times.now_us);
         answer_about(reference, LK_OK, 0, item);
     }
@@ -336,7 +374,8 @@ void step_finish(struct lk_reference *reference, const struct lk_finish *finish,
     struct lk_reference_item *item;
 
     if (!join(reference, &finish->queue, finish->id, &part.path)
-        || !are_valid_names(finish->owner, &part, 1) || !is_valid_delay(finish->delay_ms)) {
+        || !are_valid_names(finish->owner, &part, 1) || !is_valid_delay(finish->delay_ms)
+        || finish->failure.text.size > LK_FAILURE_BYTES_MAX) {
         give_answer(reference, LK_INVALID, 0);
         return;
     }
@@ -352,7 +391,7 @@ void step_finish(struct lk_reference *reference, const struct lk_finish *finish,
     finish_item(reference, item, finish, times);
 }
 
-/* ---- unpark ---- */
+/* ---- unpark and drop ---- */
 
 void step_unpark(struct lk_reference *reference, const struct lk_unpark *unpark) {
     struct lk_path path;
@@ -371,4 +410,23 @@ void step_unpark(struct lk_reference *reference, const struct lk_unpark *unpark)
     item->attempts = 0;
     item->was_lost = false;
     answer_about(reference, LK_OK, 0, item);
+}
+
+void step_drop(struct lk_reference *reference, const struct lk_drop *drop) {
+    struct lk_path path;
+    struct lk_reference_item *item;
+
+    if (!join(reference, &drop->queue, drop->id, &path)) {
+        give_answer(reference, LK_INVALID, 0);
+        return;
+    }
+    item = find_item(reference, &path);
+    if (item == NULL || item->state == LK_ITEM_CLAIMED
+        || (drop->only_parked && item->state != LK_ITEM_PARKED)) {
+        give_answer(reference, LK_LOST, 0);
+        return;
+    }
+    item->state = LK_ITEM_GONE;
+    answer_about(reference, LK_OK, 0, item);
+    remove_item(reference, item);
 }

@@ -35,7 +35,8 @@ static int count_requests(sqlite3 *database) {
     int count = 0;
 
     assert_int_equal(
-        sqlite3_prepare_v2(database, "SELECT count(*) FROM requests", -1, &query, NULL), SQLITE_OK);
+        sqlite3_prepare_v2(database, "SELECT count(*) FROM lk_request", -1, &query, NULL),
+        SQLITE_OK);
     if (sqlite3_step(query) == SQLITE_ROW) {
         count = sqlite3_column_int(query, 0);
     }

@@ -132,11 +132,43 @@ static void a_run_that_waits_for_its_own_outer_lease_is_a_deadlock(void **state)
     assert_false(fixture_exists(never));
 }
 
+static void so_is_one_that_waits_for_a_lease_further_out(void **state) {
+    struct fixture *fixture = *state;
+    const char *never = fixture_path(fixture, "never");
+    static const char *const inner[] = {
+        "$lk run other -- $lk run db",
+        "$lk run other -- $lk run more third -- $lk run -w 600 db/t1",
+        "$lk run other -- $lk run --inherit other -- $lk run db",
+        /* Two leases that leave no room together, each of which would alone (R7c). */
+        "$lk run 'sem?limit=2' -- $lk run 'sem?limit=2' -- $lk run 'sem?limit=2'",
+        "$lk run sem?shared -- $lk run 'sem?limit=9&units=2' -- $lk run 'sem?limit=3'"};
+
+    for (size_t i = 0; i < sizeof inner / sizeof inner[0]; i++) {
+        assert_int_equal(
+            run_inside(fixture, "db",
+                       fixture_text(fixture, "%s -- touch %s; exit $?", inner[i], never)),
+            76);
+    }
+    assert_int_equal(run_inside(fixture, "db", "$lk run other -- $lk run -n db -- true; exit $?"),
+                     75);
+    assert_int_equal(
+        run_inside(fixture, "db?shared", "$lk run other -- $lk run db?shared -- true; exit $?"), 0);
+    /* The variables outlive the lease. */
+    assert_int_equal(run_inside(fixture, "db",
+                                "o=$LK_OWNER; $lk run other -- sh -c \"$lk release db --owner $o; "
+                                "$lk run db -- true\"; exit $?"),
+                     78);
+    assert_false(fixture_exists(never));
+}
+
 static void a_run_that_its_outer_lease_does_not_exclude_is_granted(void **state) {
     struct fixture *fixture = *state;
 
     assert_int_equal(run_inside(fixture, "db?shared", "$lk run 'db?shared' -- true"), 0);
     assert_int_equal(run_inside(fixture, "pool?limit=2", "$lk run 'pool?limit=2' -- true"), 0);
+    /* R7c: each request is checked against its own limit. */
+    assert_int_equal(run_inside(fixture, "pool?limit=1", "$lk run 'pool?limit=2' -- true"), 0);
+    assert_int_equal(run_inside(fixture, "pool?limit=1", "$lk run pool?shared -- true"), 0);
     /* A try waits for nothing. */
     assert_int_equal(run_inside(fixture, "db", "$lk run -n db -- true"), 75);
     /* The variables outlive the lease. */
@@ -174,6 +206,7 @@ int main(void) {
         TEST(inheriting_neither_takes_nor_ends_a_lease),
         TEST(an_inherited_run_has_its_own_max_time_and_clean_up),
         TEST(a_run_that_waits_for_its_own_outer_lease_is_a_deadlock),
+        TEST(so_is_one_that_waits_for_a_lease_further_out),
         TEST(a_run_that_its_outer_lease_does_not_exclude_is_granted),
         TEST(a_run_in_the_name_of_its_outer_lease_ends_nothing),
     };

@@ -76,6 +76,7 @@ static uint64_t sum_of(const lk_watch_event *event) {
         sum = add_to_sum(sum, event->parts[i]);
     }
     sum = add_to_sum(add_to_sum(sum, event->owner), event->note);
+    sum = add_to_sum(add_to_sum(sum, event->by), event->reason);
     return sum != 0 ? sum : 1;
 }
 
@@ -256,6 +257,14 @@ static struct sim_lease *some_lease(struct sim *sim, const struct sim_client *cl
     return NULL;
 }
 
+/* R12: the call names no owner: over HTTP there is none, over RESP it is the connection's. */
+static void leave_out_owner(struct sim *sim, struct sim_client *client, struct lk_target *target) {
+    struct lk_slice own = lk_session_owner(client->connection.session);
+
+    target->owner = sim_chance(sim, 50) ? own : (struct lk_slice){NULL, 0};
+    client->call.is_by_token = true;
+}
+
 static void say_of_lease(struct sim *sim, struct sim_client *client, const struct sim_lease *lease,
                          bool ends) {
     struct lk_finish *finish;
@@ -270,6 +279,9 @@ static void say_of_lease(struct sim *sim, struct sim_client *client, const struc
         .part_count = lease->part_count,
         .token = sim_chance(sim, 50) ? lease->token : 0,
     };
+    if (target.token != 0 && !(ends && lease->is_claim) && sim_chance(sim, 40)) {
+        leave_out_owner(sim, client, &target);
+    }
     if (ends && lease->is_claim) {
         sim_write(client->id, "%s", lease->parts[0] + 2);
         begin_command(client, LK_COMMAND_FINISH);

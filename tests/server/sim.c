@@ -207,6 +207,28 @@ static void crash(struct sim *sim) {
     start_core(sim);
 }
 
+static uint64_t count_waiting(const struct lk_core *core) {
+    struct lk_model_stats stats = {.waiting = 0};
+
+    if (core->model != NULL) {
+        lk_model_stats(core->model, &stats);
+    }
+    return stats.waiting;
+}
+
+/* The waiting requests, as monitoring counts them by root. */
+static uint64_t count_contended(const struct lk_core *core) {
+    struct lk_contention_top top;
+    uint64_t count;
+
+    lk_core_contention(core, &top);
+    count = top.rest.count;
+    for (size_t i = 0; i < top.row_count; i++) {
+        count += top.rows[i].count;
+    }
+    return count;
+}
+
 /* What a loop does at the end of a turn. */
 static void end_turn(struct sim *sim) {
     const char *broken;
@@ -229,6 +251,10 @@ static void end_turn(struct sim *sim) {
         sim->core->model != NULL && sim->steps % 16 == 0 ? lk_model_check(sim->core->model) : NULL;
     if (broken != NULL) {
         sim_fail(sim, "the model: %s", broken);
+    }
+    if (count_contended(sim->core) != count_waiting(sim->core)) {
+        sim_fail(sim, "%" PRIu64 " requests wait, and monitoring sees %" PRIu64,
+                 count_waiting(sim->core), count_contended(sim->core));
     }
 }
 

@@ -73,9 +73,10 @@ static void give_up(const char *what, const char *why) {
 /* One file for all worlds, which begin with nothing in it. */
 static void clear(const char *directory) {
     static const char *const statements =
-        "BEGIN; DELETE FROM requests; DELETE FROM parts; DELETE FROM path_values;"
-        " DELETE FROM queues; DELETE FROM items; DELETE FROM item_values; DELETE FROM roots;"
-        " DELETE FROM ended; DELETE FROM audit; DELETE FROM events; UPDATE meta SET"
+        "BEGIN; DELETE FROM lk_request; DELETE FROM lk_part; DELETE FROM lk_value;"
+        " DELETE FROM lk_queue; DELETE FROM lk_item; DELETE FROM lk_item_value;"
+        " DELETE FROM lk_root;"
+        " DELETE FROM lk_ended; DELETE FROM lk_audit; DELETE FROM lk_event; UPDATE lk_meta SET"
         " draw_floor = 0, last_event = 0, watched_until_us = 0; COMMIT";
     char path[256];
     sqlite3 *database;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a batch costs the service's store: steps of SQLite's machine, and system calls. */
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
 #include <setjmp.h>
 #include <sqlite3.h>
 #include <stdarg.h>
@@ -14,6 +16,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "../support.h"
 #include "server/core/core.h"
 #include "server/store/store.h"
 
@@ -29,6 +32,7 @@ static struct {
     unsigned writes;
     unsigned flushes;
     unsigned not_flushed; /* writes since the last flush */
+    unsigned times;       /* queries of the times of the log */
 } counts;
 
 static unsigned writes_until_full; /* 0: the disk has room */
@@ -38,6 +42,13 @@ __attribute__((visibility("default"))) int fdatasync(int descriptor) {
     counts.flushes++;
     counts.not_flushed = 0;
     return (int)syscall(SYS_fdatasync, descriptor);
+}
+
+__attribute__((visibility("default"))) int stat(const char *path, struct stat *ret_status) {
+    size_t size = strlen(path);
+
+    counts.times += size >= 4 && strcmp(path + size - 4, "-wal") == 0;
+    return fstatat(AT_FDCWD, path, ret_status, 0);
 }
 
 static ssize_t count_write(int descriptor, const void *bytes, size_t size, off_t offset) {
@@ -185,8 +196,9 @@ static int64_t count_ended(const struct fixture *fixture) {
 
     (void)snprintf(path, sizeof path, "%s/locks.db", fixture->directory);
     assert_int_equal(sqlite3_open(path, &handle), SQLITE_OK);
-    assert_int_equal(sqlite3_prepare_v2(handle, "SELECT count(*) FROM ended", -1, &statement, NULL),
-                     SQLITE_OK);
+    assert_int_equal(
+        sqlite3_prepare_v2(handle, "SELECT count(*) FROM lk_ended", -1, &statement, NULL),
+        SQLITE_OK);
     assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
     count = sqlite3_column_int64(statement, 0);
     (void)sqlite3_finalize(statement);
@@ -235,7 +247,7 @@ static int64_t log_bytes(const struct fixture *fixture) {
     char path[200];
 
     (void)snprintf(path, sizeof path, "%s/locks.db-wal", fixture->directory);
-    assert_int_equal(stat(path, &status), 0);
+    assert_int_equal(fstatat(AT_FDCWD, path, &status, 0), 0);
     return status.st_size;
 }
 
@@ -256,9 +268,148 @@ static void a_batch_is_one_write_and_one_flush(void **state) {
         length = log_bytes(fixture);
     }
     assert_int_equal(counts.flushes, 100);
+    assert_int_equal(counts.times, 0);
     assert_in_range(lengths, 1, 10);
     assert_in_range(counts.writes, 100, 100 + 10 * lengths);
     assert_int_equal(count_ended(fixture), 3000);
+}
+
+static void copy_file(const struct fixture *fixture, const char *name, const char *copy) {
+    static char bytes[1 << 16];
+    char path[200];
+    FILE *from;
+    FILE *to;
+    size_t size;
+
+    (void)snprintf(path, sizeof path, "%s/%s", fixture->directory, name);
+    from = fopen(path, "rbe");
+    (void)snprintf(path, sizeof path, "%s/%s", fixture->directory, copy);
+    to = fopen(path, "wbe");
+    assert_true(from != NULL && to != NULL);
+    while ((size = fread(bytes, 1, sizeof bytes, from)) > 0) {
+        assert_int_equal(fwrite(bytes, 1, size, to), size);
+    }
+    (void)fclose(from);
+    assert_int_equal(fclose(to), 0);
+}
+
+static sqlite3 *open_by_name(const struct fixture *fixture, const char *name) {
+    sqlite3 *handle;
+    char path[200];
+
+    (void)snprintf(path, sizeof path, "%s/%s", fixture->directory, name);
+    assert_int_equal(sqlite3_open(path, &handle), SQLITE_OK);
+    return handle;
+}
+
+/* The first column of the first row. */
+static void assert_answer(sqlite3 *handle, const char *question, const char *expected) {
+    sqlite3_stmt *statement;
+
+    assert_int_equal(sqlite3_prepare_v2(handle, question, -1, &statement, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
+    assert_string_equal((const char *)sqlite3_column_text(statement, 0), expected);
+    (void)sqlite3_finalize(statement);
+}
+
+/* The files as other processes read them have so many ended tokens. */
+static void assert_copy(const struct fixture *fixture, const char *ended_count) {
+    static const char *const names[] = {"copy.db", "copy.db-wal", "copy.db-shm"};
+    sqlite3 *copy;
+    char path[200];
+
+    copy_file(fixture, "locks.db", names[0]);
+    copy_file(fixture, "locks.db-wal", names[1]);
+    copy = open_by_name(fixture, names[0]);
+    assert_answer(copy, "SELECT count(*) FROM lk_ended", ended_count);
+    assert_answer(copy, "PRAGMA integrity_check", "ok");
+    (void)sqlite3_close(copy);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        (void)snprintf(path, sizeof path, "%s/%s", fixture->directory, names[i]);
+        (void)unlink(path);
+    }
+}
+
+/* What a crash leaves after each batch. */
+static void each_batch_is_in_a_copy_of_the_files(void **state) {
+    struct fixture *fixture = *state;
+    struct lk_random random = test_random();
+    uint64_t count = 0;
+    char expected[24];
+
+    for (int i = 0; i < 40; i++) {
+        bool is_large = lk_random_between(&random, 1, 6) == 1;
+        uint64_t more = (uint64_t)lk_random_between(&random, 1, is_large ? 2000 : 50);
+        sqlite3 *other = open_by_name(fixture, "locks.db");
+
+        write_ended(fixture, count + 1, more);
+        count += more;
+        (void)snprintf(expected, sizeof expected, "%" PRIu64, count);
+        assert_copy(fixture, expected);
+        if (lk_random_between(&random, 1, 4) == 1) { /* the log begins again */
+            assert_answer(other, "PRAGMA wal_checkpoint(PASSIVE)", "0");
+        }
+        (void)sqlite3_close(other);
+    }
+}
+
+static int frames_in_log(sqlite3 *handle) {
+    sqlite3_stmt *statement;
+    int frames;
+
+    assert_int_equal(sqlite3_prepare_v2(handle, "PRAGMA wal_checkpoint", -1, &statement, NULL),
+                     SQLITE_OK);
+    assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
+    frames = sqlite3_column_int(statement, 1);
+    (void)sqlite3_finalize(statement);
+    return frames;
+}
+
+static void load_again(const struct fixture *fixture) {
+    const struct lk_model_config config = {.hash_seed = 1};
+    struct lk_core_snapshot *snapshot = NULL;
+
+    assert_int_equal(
+        fixture->storage->ops->load(fixture->storage, &config, &fixture->times, &snapshot, NULL),
+        LK_OK);
+    lk_core_snapshot_free(snapshot);
+}
+
+/*
+ * No other process should write the file, but if one does, its changes and those of the store are
+ * all there; also if the log begins again, and if it then ends where it ended before.
+ */
+static void a_log_that_another_process_has_written_goes_on(void **state) {
+    struct fixture *fixture = *state;
+    struct lk_random random = test_random();
+    uint64_t count = 0;
+    char expected[24];
+
+    for (int i = 0; i < 60; i++) {
+        uint64_t more = (uint64_t)lk_random_between(&random, 1, 60);
+        sqlite3 *other = open_by_name(fixture, "locks.db");
+        int64_t changes = lk_random_between(&random, 0, 4);
+
+        if (lk_random_between(&random, 1, 3) == 1) {
+            changes = lk_random_between(&random, 0, 1) == 0 ? changes : frames_in_log(other);
+            assert_answer(other, "PRAGMA wal_checkpoint(RESTART)", "0");
+        }
+        for (int64_t j = 0; j < changes; j++) {
+            assert_int_equal(sqlite3_exec(other,
+                                          "UPDATE lk_meta SET live_max = 1 - min(live_max, 1)",
+                                          NULL, NULL, NULL),
+                             SQLITE_OK);
+        }
+        if (lk_random_between(&random, 1, 3) == 1) {
+            load_again(fixture);
+        }
+        write_ended(fixture, count + 1, more);
+        count += more;
+        (void)snprintf(expected, sizeof expected, "%" PRIu64, count);
+        assert_copy(fixture, expected);
+        assert_answer(other, "SELECT count(*) FROM lk_ended", expected);
+        (void)sqlite3_close(other);
+    }
 }
 
 /* More than is collected. */
@@ -301,6 +452,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(the_floor_is_the_greatest_draw, begin, end),
         cmocka_unit_test_setup_teardown(a_batch_is_one_write_and_one_flush, begin, end),
         cmocka_unit_test_setup_teardown(a_large_batch_is_written_whole, begin, end),
+        cmocka_unit_test_setup_teardown(each_batch_is_in_a_copy_of_the_files, begin, end),
+        cmocka_unit_test_setup_teardown(a_log_that_another_process_has_written_goes_on, begin, end),
         cmocka_unit_test_setup_teardown(a_batch_that_finds_no_room_fails, begin, end),
     };
 

@@ -82,7 +82,7 @@ static void start(struct fixture *fixture) {
     assert_int_equal(lk_store_sqlite_open(&options, &fixture->storage, NULL), LK_OK);
     fixture->core = lk_core_new(&(struct lk_core_config){.hash_seed = 1, .epoch = "e"});
     assert_non_null(fixture->core);
-    config = lk_core_model_config(fixture->core);
+    config = lk_core_model_config(fixture->core, &fixture->times);
     assert_int_equal(
         fixture->storage->ops->load(fixture->storage, &config, &fixture->times, &snapshot, NULL),
         LK_OK);

@@ -211,7 +211,7 @@ static void limits_of_the_file_apply(void **state) {
 
     (void)snprintf(path, sizeof path, "%s/locks.db", fixture->directory);
     assert_int_equal(sqlite3_open(path, &database), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(database, "UPDATE meta SET live_max = 1", NULL, NULL, NULL),
+    assert_int_equal(sqlite3_exec(database, "UPDATE lk_meta SET live_max = 1", NULL, NULL, NULL),
                      SQLITE_OK);
     assert_int_equal(sqlite3_close(database), SQLITE_OK);
     write_lease(fixture, times, 10000);

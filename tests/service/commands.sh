@@ -53,10 +53,15 @@ walk() {
     step acquire db/t1 --owner ben --try --json
     step acquire db/t1 --owner ben --queue --json
     step acquire db/t1 --owner cem --wait 50ms
+    step hold db/t1 --owner dora --try
     step acquire pool?limit=3 --owner ana --units 2
     step acquire pool --limit 3 --units 2 --owner ben -n
     step acquire 'no//path'
+    step hold h --owner ana --ttl 30s --for-pid "$$" --json
+    step hold h --owner ben -n
+    step release h --owner ana --json
     step acquire y --owner ben --ttl 10m
+    step hold y --wait 50ms
     step acquire y --owner ana --queue
     step acquire pool --limit 1 --owner ben --queue --json
     step renew db/t1 db/t2 --owner ana --ttl 20m --json
@@ -108,6 +113,10 @@ walk() {
     step items q --json
     step unpark q three --json
     step unpark q three
+    step unpark q --all three
+    step drop q
+    step drop q three --parked
+    step queues q r
     step stats q --json
     step stats q
     step push drained one
@@ -129,7 +138,9 @@ walk() {
     step bench --clients 1 --seconds 0.2 --json
     step help ls
     step doctor
+    step backup '' # elsewhere: tests/operations, and serve.sh
     step schema
+    step passwd users ana --allow nothing:db # elsewhere: users.sh
     step serve --listen none --http none
     step version
 }

@@ -117,6 +117,19 @@ ends
 expect_printed 'gap -' 'value_written v5' 'value_written v6' 'value_written v7'
 stop
 
+scenario 'who broke a lease, and why, outlives the service'
+serve_at broken
+lk limits events=9
+lk acquire x --owner ana --ttl 60s
+lk "break" x --now --reason 'stuck since noon'
+restart
+follow --after 1
+until_true has_printed 'broken x'
+ends
+jq -c 'select(.event == "broken") | [.owner, .reason, (.by | length > 0)]' "$work/events" >"$work/out"
+expect_out '["ana","stuck since noon",true]'
+stop
+
 scenario 'events that were not retained, without a watch, are a gap'
 serve_at d4
 follow
@@ -125,7 +138,7 @@ ends
 last=$(tail -1 "$work/events" | jq .sequence)
 stop
 # The service is down for longer than the mark lasts; another program changes the file meanwhile.
-sqlite3 "$work/d4/locks.db" 'UPDATE meta SET watched_until_us = 1'
+sqlite3 "$work/d4/locks.db" 'UPDATE lk_meta SET watched_until_us = 1'
 lk -S "sqlite:$work/d4/locks.db" acquire a --owner ana
 serve_at d4
 follow --after "$last"
@@ -140,7 +153,7 @@ until_true begun 1
 ends
 last=$(tail -1 "$work/events" | jq .sequence)
 stop KILL
-sqlite3 "$work/d5/locks.db" 'UPDATE meta SET watched_until_us = 1'
+sqlite3 "$work/d5/locks.db" 'UPDATE lk_meta SET watched_until_us = 1'
 lk -S "sqlite:$work/d5/locks.db" acquire a --owner ana
 serve_at d5
 follow --after "$last"

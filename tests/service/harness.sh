@@ -9,6 +9,7 @@
 
 served='' served_with=''
 trap 'stop KILL; rm -rf "$work"' EXIT
+export XDG_STATE_HOME="$work/state" # where a service without --dir keeps its file
 
 serve() {
     served_with=$*

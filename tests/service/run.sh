@@ -91,4 +91,29 @@ wait_for_nothing() { [ -z "$("$LK_PROGRAM" ls)" ]; }
 until_true wait_for_nothing
 stop
 
+scenario 'a password reaches lk inside the command, and no environment or command line shows it'
+echo 'open sesame' >"$work/password"
+serve --listen 127.0.0.1:0 --http none --ephemeral --password-file "$work/password"
+address=$(cat "$work/served")
+LK_STORE="lk://:open%20sesame@${address#lk://}"
+export LK_STORE
+lk run a -- sh -c 'env >"$0/env"; tr "\0" "\n" </proc/$PPID/cmdline >"$0/cmdline"
+    "$LK_PROGRAM" run b -- sh -c "env >>\$0/env; \$LK_PROGRAM ls" "$0"' "$work"
+expect_code 0
+grep -q '^a *held' "$work/out" && grep -q '^b *held' "$work/out" || complain 'it does not reach it'
+! grep -E 'sesame' "$work/env" "$work/cmdline" || complain 'it is shown'
+lk push q 1
+lk work q --drain -q -- sh -c '"$LK_PROGRAM" items q; env >>"$0/env"' "$work"
+grep -q '^1 *claimed' "$work/out" || complain 'it does not reach a command of lk work'
+! grep -E 'sesame' "$work/env" || complain 'it is shown to a command of lk work'
+unset LK_STORE
+lk run -S "lk://:open%20sesame@${address#lk://}" a -- python3 -B -c '
+import os, subprocess
+subprocess.run([os.environ["LK_PROGRAM"], "ls"], check=True)'
+expect_code 0
+grep -q '^a *held' "$work/out" || complain 'it does not reach it without descriptors'
+lk run -S "lk://:open%20sesame@${address#lk://}" a -- sh -c 'LK_STORE='"$address"' "$LK_PROGRAM" ls'
+failure 77 'lk: DENIED: *'
+stop
+
 finish

@@ -130,9 +130,23 @@ stop
 lk -S "sqlite:$work/d2/locks.db" ls --json
 expect .owner '"ana"'
 
+scenario 'its file is copied while it runs'
+serve --unix "$work/s" --http none --dir "$work/d4"
+LK_STORE=lk+unix:$work/s
+lk acquire a --owner ana
+lk -S "sqlite:$work/d4/locks.db" backup "$work/copy.db"
+expect_code 0
+lk backup "$work/other.db"
+expect_code 0
+stop
+for copy in copy other; do
+    lk -S "sqlite:$work/$copy.db" ls --json
+    expect .owner '"ana"'
+done
+
 scenario 'others are let in only if that is meant'
 lk serve --listen 0.0.0.0:0 --http none --ephemeral
-failure 77 'lk: DENIED: *'
+failure 77 'lk: DENIED: *--password-file FILE*--tls-cert FILE*--insecure *'
 lk serve --http 0.0.0.0:0 --listen none --ephemeral --json
 expect_code 77
 expect_err ''
@@ -142,10 +156,12 @@ stop
 
 scenario 'a password'
 echo secret >"$work/password"
-serve --listen 0.0.0.0:0 --http none --ephemeral --password-file "$work/password"
+serve --listen 0.0.0.0:0 --http none --ephemeral --password-file "$work/password" --insecure
 port=$(sed 's/.*://' "$work/served")
 lk -S "lk://127.0.0.1:$port" ls
-failure 77 'lk: DENIED: *'
+failure 77 'lk: DENIED: the service wants a password: lk://HOST:PORT?password-file=FILE*'
+lk -S "lk://:other@127.0.0.1:$port" ls
+failure 77 'lk: DENIED: the service refuses the password of the URL*'
 lk -S "lk://127.0.0.1:$port?password-file=$work/password" acquire a
 expect_code 0
 lk -S "lk://:secret@127.0.0.1:$port" ls

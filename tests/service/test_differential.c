@@ -171,6 +171,7 @@ int main(int argc, char **argv) {
     static const struct store_ops service = {
         .name = "service",
         .engine = &lk_engine_service_unix,
+        .takes_have_one_ttl = true,
         .laziness = LAZY_NEVER,
         .blocks = true,
         .open = open_service,

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 #include <cmocka.h>
 
 #include "lockkeeper/watch.h"
@@ -93,10 +94,65 @@ static void test_an_event_has_as_many_parts_as_paths(void **state) {
     }
 }
 
+#define WELL                                                                                       \
+    "# Server\r\nlockkeeper_version:" LK_VERSION                                                   \
+    "\r\ndurability:full\r\nloading:0\r\ncan_write:1\r\n"
+
+/* What needs an operator is a warning; a service of another version may say less. */
+static void test_an_examination_warns_an_operator(void **state) {
+    static const struct {
+        const char *info;
+        const char *warning; /* NULL: none */
+    } known[] = {
+        {WELL, NULL},
+        {"", NULL},
+        {"connected_clients:1\r\n", NULL},
+        {WELL "connected_clients:79\r\nconnections_max:100\r\n", NULL},
+        {WELL "disk_free_bytes:99999999999\r\n", NULL},
+        {WELL "connected_clients:80\r\nconnections_max:100\r\n", "80 connections are open"},
+        {WELL "refused_full:7\r\n", "7 connections were refused"},
+        {WELL "refused_files:2\r\n", "connections had to wait 2 times"},
+        {WELL "commit_running_ms:1000\r\n", "under way for 1000 ms"},
+        {WELL "commit_p99_us:100000\r\n", "the disk is slow"},
+        {WELL "log_bytes:67108865\r\n", "the write-ahead log is large"},
+        {WELL "disk_free_bytes:5242880\r\n", "only 5 MiB are left"},
+        {"lockkeeper_version:99.0\r\n", "the service is of version 99.0"},
+        {"durability:none\r\n", "in memory only"},
+        {"loading:1\r\n", "the store is not loaded"},
+        {"can_write:0\r\n", "the last write failed"},
+        {WELL "refused_full:99999999999999999999999999\r\nconnections_max\r\n:\r\n", NULL},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(known); i++) {
+        char reply[512];
+        const struct step steps[] = {
+            {.expects = "INFO", .replies = reply, .cut_at = PEER_WHOLE},
+        };
+        struct peer peer;
+        lk_store *store;
+        lk_report *report;
+
+        (void)snprintf(reply, sizeof reply, "$%zu\r\n%s\r\n", strlen(known[i].info), known[i].info);
+        peer_start(&peer, peer_hello_3, steps, COUNT(steps));
+        store = open_peer(&peer);
+        assert_int_equal(lk_examine(store, &report, NULL), LK_OK);
+        if (known[i].warning == NULL) {
+            assert_string_equal(report->warnings, "");
+        } else {
+            assert_non_null(strstr(report->warnings, known[i].warning));
+        }
+        lk_report_free(report);
+        lk_close(store);
+        peer_end(&peer);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_record_without_a_required_field_is_refused),
         cmocka_unit_test(test_an_event_has_as_many_parts_as_paths),
+        cmocka_unit_test(test_an_examination_warns_an_operator),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,24 +3,39 @@
 # The tour of docs/service.md, word for word; and the messages of lk serve when it is started wrongly.
 . "${0%/*}/harness.sh"
 
-scenario 'a minute with the service, as it is documented'
 sed -n '/^## In a minute/,/^## Listeners/p' "${0%/*}/../../docs/service.md" |
     sed -n '/^```sh$/,/^```$/{/^```/!p}' >"$work/tour.sh"
-[ "$(wc -l <"$work/tour.sh")" -gt 15 ] || complain 'the tour is not found'
-mkdir "$work/bin" "$work/here"
+mkdir "$work/bin"
 ln -s "$LK_PROGRAM" "$work/bin/lk"
-unset LK_STORE
-(cd "$work/here" && PATH=$work/bin:$PATH timeout 120 sh -e "$work/tour.sh") \
-    >"$work/out" 2>"$work/err"
-code=$?
-command='the tour'
-expect_code 0
-for said in 'under the lease' 'the first is done' '- ana holds mydatabase/mytest, .*by hand' \
-    '^mydatabase *held *exclusive *ben'; do
-    grep -q -e "$said" "$work/out" || complain "it did not say: $said"
+
+# The processes that still run in $here.
+left_behind() {
+    find /proc -mindepth 2 -maxdepth 2 -name cwd -lname "$here" 2>"$work/ignored" | cut -d/ -f3
+}
+
+for shell in sh bash; do
+    scenario "a minute with the service, as it is documented, in $shell"
+    [ "$(wc -l <"$work/tour.sh")" -gt 15 ] || complain 'the tour is not found'
+    mkdir "$work/$shell"
+    here=$(cd "$work/$shell" && pwd -P)
+    unset LK_STORE
+    (cd "$here" && PATH=$work/bin:$PATH timeout 120 "$shell" -e "$work/tour.sh") \
+        >"$work/out" 2>"$work/err"
+    code=$?
+    command='the tour'
+    expect_code 0
+    for process in $(left_behind); do
+        complain "it left a process behind: $(ps -o args= -p "$process")"
+        kill -KILL "$process"
+    done
+    for said in 'under the lease' 'the first is done' '- ana holds mydatabase/mytest, .*by hand' \
+        '^mydatabase *held *exclusive *ben'; do
+        grep -q -e "$said" "$work/out" || complain "it did not say: $said"
+    done
+    # ben waits, and holds the lease after the release, in the file too: the last two lists are
+    # equal.
+    [ "$(grep -c '^mydatabase .*held .*ben' "$work/out")" -eq 2 ] || complain "ben's turn"
 done
-# ben waits, and holds the lease after the release, in the file too: the last two lists are equal.
-[ "$(grep -c '^mydatabase .*held .*ben' "$work/out")" -eq 2 ] || complain "ben's turn"
 
 scenario 'a port that is taken'
 serve --listen 127.0.0.1:0 --http none --ephemeral
@@ -43,7 +58,7 @@ serve --unix "$work/s" --http none --dir "$work/d"
 lk serve --unix "$work/s2" --http none --dir "$work/d"
 failure 77 'lk: DENIED: another service keeps this store: */d/locks.db'
 stop
-sqlite3 "$work/d/locks.db" 'UPDATE meta SET format = 99, writable_from = 99'
+sqlite3 "$work/d/locks.db" 'UPDATE lk_meta SET format = 99, writable_from = 99'
 lk serve --unix "$work/s2" --http none --dir "$work/d"
 failure 79 'lk: UNSUPPORTED: *format 99*newer program*'
 

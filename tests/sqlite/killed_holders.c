@@ -237,16 +237,16 @@ static unsigned check_file(const struct group *group) {
     ask.part_count = parts.count;
 
     wrong += fixture_sql(file, "SELECT integrity_check = 'ok' FROM pragma_integrity_check") != 1;
-    wrong += fixture_sql(file, "SELECT count(*) FROM parts WHERE NOT EXISTS"
-                               " (SELECT 1 FROM requests WHERE id = request)")
+    wrong += fixture_sql(file, "SELECT count(*) FROM lk_part WHERE NOT EXISTS"
+                               " (SELECT 1 FROM lk_request WHERE id = request)")
              != 0;
-    wrong += fixture_sql(file, "SELECT count(*) FROM requests WHERE NOT EXISTS"
-                               " (SELECT 1 FROM parts WHERE id = request)")
+    wrong += fixture_sql(file, "SELECT count(*) FROM lk_request WHERE NOT EXISTS"
+                               " (SELECT 1 FROM lk_part WHERE id = request)")
              != 0;
     while (obtain(&worker, &ask, &result, &sent_us) == LK_WAITING) {
     }
     wrong += result.outcome != LK_GRANTED;
-    wrong += fixture_sql(file, "SELECT count(*) FROM requests") != 1;
+    wrong += fixture_sql(file, "SELECT count(*) FROM lk_request") != 1;
     lk_result_clear(&result);
     fixture_close(worker.engine);
     return wrong;

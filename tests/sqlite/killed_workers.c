@@ -230,10 +230,11 @@ static unsigned check_file(const char *file) {
     unsigned wrong = 0;
 
     wrong += fixture_sql(file, "SELECT integrity_check = 'ok' FROM pragma_integrity_check") != 1;
-    wrong += fixture_sql(file, "SELECT count(*) FROM items") != 0;
-    wrong += fixture_sql(file, "SELECT count(*) FROM item_values") != 0;
-    wrong += fixture_sql(file, "SELECT count(*) FROM requests WHERE is_claim") != 0;
-    wrong += fixture_sql(file, "SELECT pushed <> done OR claims < done + retried FROM queues") != 0;
+    wrong += fixture_sql(file, "SELECT count(*) FROM lk_item") != 0;
+    wrong += fixture_sql(file, "SELECT count(*) FROM lk_item_value") != 0;
+    wrong += fixture_sql(file, "SELECT count(*) FROM lk_request WHERE is_claim") != 0;
+    wrong +=
+        fixture_sql(file, "SELECT pushed <> done OR claims < done + retried FROM lk_queue") != 0;
     return wrong;
 }
 
@@ -245,12 +246,12 @@ static unsigned check(const struct group *group, unsigned items) {
     for (unsigned item = 0; item < items; item++) {
         wrong += check_item(group->log, count, (int)item);
     }
-    (void)snprintf(query, sizeof query, "SELECT done <> %u FROM queues", items);
+    (void)snprintf(query, sizeof query, "SELECT done <> %u FROM lk_queue", items);
     wrong += fixture_sql(group->fixture.file, query) != 0;
     (void)printf(
         "%s 1 - workers killed at one queue: %u items, %zu claims, %lld stolen, %u wrong\n",
         wrong == 0 ? "ok" : "not ok", items, count,
-        (long long)fixture_sql(group->fixture.file, "SELECT steals FROM queues"), wrong);
+        (long long)fixture_sql(group->fixture.file, "SELECT steals FROM lk_queue"), wrong);
     return wrong;
 }
 

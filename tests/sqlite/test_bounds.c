@@ -54,7 +54,7 @@ static int64_t sql(const struct testcase *testcase, const char *text) {
 }
 
 static void expect_counted(const struct testcase *testcase, int64_t count) {
-    assert_int_equal(sql(testcase, "SELECT count(*) FROM requests"), count);
+    assert_int_equal(sql(testcase, "SELECT count(*) FROM lk_request"), count);
     assert_int_equal(sql(testcase, "SELECT requests FROM lk_request_count"), count);
 }
 
@@ -93,7 +93,7 @@ static void expired_requests_do_not_count(void **state) {
     assert_int_equal(ask(testcase, "B", "b", 60000), LK_GRANTED);
     assert_int_equal(ask(testcase, "C", "c", 60000), LK_GRANTED);
     assert_int_equal(ask(testcase, "D", "d", 60000), LK_FULL);
-    assert_true(sql(testcase, "SELECT count(*) FROM requests") > OVERDUE / 2);
+    assert_true(sql(testcase, "SELECT count(*) FROM lk_request") > OVERDUE / 2);
 }
 
 /* A program that knows of no count sets the bound, or writes, or has spoilt the count. */
@@ -101,12 +101,12 @@ static void the_file_counts_requests_of_other_writers(void **state) {
     struct testcase *testcase = *state;
 
     assert_int_equal(ask(testcase, "A", "a", 60000), LK_GRANTED);
-    (void)sql(testcase, "UPDATE meta SET live_max = 2");
+    (void)sql(testcase, "UPDATE lk_meta SET live_max = 2");
     assert_int_equal(ask(testcase, "B", "b", 60000), LK_GRANTED);
     expect_counted(testcase, 2);
     assert_int_equal(ask(testcase, "C", "c", 60000), LK_FULL);
-    (void)sql(testcase, "DELETE FROM parts WHERE path = 'a'");
-    (void)sql(testcase, "DELETE FROM requests WHERE owner = 'A'");
+    (void)sql(testcase, "DELETE FROM lk_part WHERE path = 'a'");
+    (void)sql(testcase, "DELETE FROM lk_request WHERE owner = 'A'");
     expect_counted(testcase, 1);
     assert_int_equal(ask(testcase, "C", "c", 60000), LK_GRANTED);
     (void)sql(testcase, "DELETE FROM lk_request_count");
@@ -118,7 +118,8 @@ static void the_file_counts_requests_of_other_writers(void **state) {
 
 /* Nothing is counted without a bound. */
 static void without_the_limit_nothing_is_counted(void **state) {
-    static const char find[] = "SELECT count(*) FROM sqlite_schema WHERE name LIKE 'lk_request_%'";
+    static const char find[] = "SELECT count(*) FROM sqlite_schema WHERE name IN"
+                               " ('lk_request_count', 'lk_request_came', 'lk_request_went')";
     struct testcase *testcase = *state;
 
     assert_int_equal(sql(testcase, find), 0);

@@ -58,7 +58,7 @@ static void close_file(void *store, struct lk_engine **engines) {
     }
     if (file->is_bounded /* the first ask began to count */
         && fixture_sql(file->fixture.file, "SELECT requests FROM lk_request_count")
-               != fixture_sql(file->fixture.file, "SELECT count(*) FROM requests")) {
+               != fixture_sql(file->fixture.file, "SELECT count(*) FROM lk_request")) {
         test_die("the count of requests is wrong");
     }
     fixture_remove(&file->fixture);

@@ -44,7 +44,7 @@ static void do_something(struct testcase *testcase) {
 }
 
 static int64_t count_rows(struct testcase *testcase) {
-    return fixture_sql(testcase->fixture.file, "SELECT count(*) FROM events");
+    return fixture_sql(testcase->fixture.file, "SELECT count(*) FROM lk_event");
 }
 
 static void bound_events(struct testcase *testcase, uint64_t events) {
@@ -62,7 +62,7 @@ static void without_a_watch_no_event_is_written(void **state) {
 
     do_something(testcase);
     assert_int_equal(count_rows(testcase), 0);
-    assert_int_equal(fixture_sql(testcase->fixture.file, "SELECT last_event FROM meta"), 0);
+    assert_int_equal(fixture_sql(testcase->fixture.file, "SELECT last_event FROM lk_meta"), 0);
 }
 
 static void a_watch_mark_lasts_half_a_minute(void **state) {
@@ -117,7 +117,7 @@ static void a_mark_of_another_boot_is_ignored(void **state) {
 static void a_mark_too_far_in_the_future_is_ignored(void **state) {
     struct testcase *testcase = *state;
 
-    (void)fixture_sql(testcase->fixture.file, "UPDATE meta SET watched_until_us = 1 << 60");
+    (void)fixture_sql(testcase->fixture.file, "UPDATE lk_meta SET watched_until_us = 1 << 60");
     do_something(testcase);
     assert_int_equal(count_rows(testcase), 0);
 }
@@ -163,11 +163,11 @@ static void a_limit_retains_events_without_a_watch(void **state) {
     fixture_clock_advance(&testcase->clock, INT64_C(3600000000));
     do_something(testcase);
     assert_int_equal(count_rows(testcase), 2);
-    last = (uint64_t)fixture_sql(testcase->fixture.file, "SELECT last_event FROM meta");
+    last = (uint64_t)fixture_sql(testcase->fixture.file, "SELECT last_event FROM lk_meta");
     bound_events(testcase, 0);
     do_something(testcase);
     assert_true(count_rows(testcase) <= 2); /* now and then a call sweeps what is not kept */
-    assert_int_equal(fixture_sql(testcase->fixture.file, "SELECT last_event FROM meta"), last);
+    assert_int_equal(fixture_sql(testcase->fixture.file, "SELECT last_event FROM lk_meta"), last);
     assert_int_equal(present(testcase),
                      last + 1); /* a watcher that has seen the last finds a hole */
 }
@@ -186,17 +186,19 @@ static void events_are_removed_without_a_watch(void **state) {
 
 static void damaged_event_rows_are_refused(void **state) {
     static const char *const rows[] = {
-        "UPDATE events SET event = 'exploded'",
-        "UPDATE events SET event = ''",
-        "UPDATE events SET refusal = 'maybe'",
-        "UPDATE events SET parts = ''",
-        "UPDATE events SET parts = 'a//b'",
-        "UPDATE events SET parts = 'a b c d e f g h i j k l m n o p q'",
-        "UPDATE events SET parts = hex(zeroblob(30000))",
-        "UPDATE events SET owner = hex(zeroblob(100))",
-        "UPDATE events SET note = hex(zeroblob(200))",
-        "UPDATE events SET ticket = -1",
-        "UPDATE events SET attempt = 1 << 40",
+        "UPDATE lk_event SET event = 'exploded'",
+        "UPDATE lk_event SET event = ''",
+        "UPDATE lk_event SET refusal = 'maybe'",
+        "UPDATE lk_event SET parts = ''",
+        "UPDATE lk_event SET parts = 'a//b'",
+        "UPDATE lk_event SET parts = 'a b c d e f g h i j k l m n o p q'",
+        "UPDATE lk_event SET parts = hex(zeroblob(30000))",
+        "UPDATE lk_event SET owner = hex(zeroblob(100))",
+        "UPDATE lk_event SET note = hex(zeroblob(200))",
+        "UPDATE lk_event SET broken_by = hex(zeroblob(128))",
+        "UPDATE lk_event SET reason = hex(zeroblob(513))",
+        "UPDATE lk_event SET ticket = -1",
+        "UPDATE lk_event SET attempt = 1 << 40",
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -226,8 +228,9 @@ static void huge_event_numbers_do_no_harm(void **state) {
     (void)present(testcase);
     do_something(testcase);
     (void)fixture_sql(testcase->fixture.file,
-                      "UPDATE events SET sequence = -sequence, at_unix_us = -1 << 62");
-    (void)fixture_sql(testcase->fixture.file, "UPDATE meta SET last_event = -5, events_max = -1");
+                      "UPDATE lk_event SET sequence = -sequence, at_unix_us = -1 << 62");
+    (void)fixture_sql(testcase->fixture.file,
+                      "UPDATE lk_meta SET last_event = -5, events_max = -1");
     lk_event_page_free(ask_events(testcase, 1));
     do_something(testcase);
 }

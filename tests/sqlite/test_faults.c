@@ -65,7 +65,7 @@ static void a_file_that_may_not_be_written_is_denied(void **state) {
     in_unprivileged_child(fixture, expect_denied);
     assert_int_equal(chmod(fixture->file, 0000), 0);
     in_unprivileged_child(fixture, expect_denied);
-    assert_int_equal(fixture_sql(fixture->file, "SELECT count(*) FROM requests"), 0);
+    assert_int_equal(fixture_sql(fixture->file, "SELECT count(*) FROM lk_request"), 0);
 }
 
 static void a_directory_that_may_not_be_written_is_denied(void **state) {
@@ -105,6 +105,36 @@ static int fill(struct lk_engine *engine, lk_outcome *ret_outcome) {
     return granted;
 }
 
+/* A try that follows a refused one is refused without the file's write lock. */
+static void a_refused_try_does_not_wait_for_a_writer(void **state) {
+    struct fixture *fixture = *state;
+    struct lk_sqlite_options options = {.overdue_max = 64, .crowd_max = 24};
+    struct lk_engine *engine = fixture_open(fixture->file, &options);
+    struct lk_patience patience = test_patience(300000);
+    struct test_parts parts;
+    struct lk_ask ask = {.owner = lk_slice_of("B"), .style = LK_TRY, .ttl_ms = 60000};
+    lk_result result = {.outcome = LK_OK};
+    sqlite3 *writer = NULL;
+
+    test_parts_parse(&parts, "x");
+    ask.parts = parts.parts;
+    ask.part_count = parts.count;
+    assert_int_equal(fixture_ask(engine, "A", "x", LK_TRY, 0, &result), LK_GRANTED);
+    assert_int_equal(fixture_ask(engine, "B", "x", LK_TRY, 0, &result), LK_BUSY);
+    assert_int_equal(sqlite3_open(fixture->file, &writer), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(writer, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+    lk_result_clear(&result);
+    assert_int_equal(call_ask(engine, &ask, &patience, &result), LK_BUSY);
+    assert_int_equal(sqlite3_exec(writer, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
+    (void)sqlite3_close(writer);
+    /* What is granted is written, as ever. */
+    assert_int_equal(fixture_release(engine, "A", "x", 0, &result), LK_OK);
+    assert_int_equal(fixture_ask(engine, "B", "x", LK_TRY, 0, &result), LK_GRANTED);
+    assert_int_equal(fixture_sql(fixture->file, "SELECT count(*) FROM lk_request"), 1);
+    lk_result_clear(&result);
+    fixture_close(engine);
+}
+
 static void a_full_file_is_unavailable_and_keeps_its_leases(void **state) {
     struct fixture *fixture = *state;
     struct lk_sqlite_options options = {.overdue_max = 64, .page_max = 40};
@@ -116,7 +146,7 @@ static void a_full_file_is_unavailable_and_keeps_its_leases(void **state) {
 
     assert_true(granted > 0);
     assert_int_equal(outcome, LK_UNAVAILABLE);
-    assert_int_equal(fixture_sql(fixture->file, "SELECT count(*) FROM requests"), granted);
+    assert_int_equal(fixture_sql(fixture->file, "SELECT count(*) FROM lk_request"), granted);
     assert_int_equal(fixture_sql(fixture->file, "SELECT integrity_check = 'ok'"
                                                 " FROM pragma_integrity_check"),
                      1);
@@ -146,7 +176,7 @@ static int fill_limited(const struct fixture *fixture) {
         return 2;
     }
     /* Another look at the file, by a connection without that bound in its way. */
-    if (fixture_sql(fixture->file, "SELECT count(*) FROM requests") != granted) {
+    if (fixture_sql(fixture->file, "SELECT count(*) FROM lk_request") != granted) {
         return 3;
     }
     /* The log is moved to the file and begun again: what is there can be ended without room. */
@@ -230,9 +260,9 @@ static void a_running_service_is_detected_from_any_directory(void **state) {
     engine = fixture_open("link", &lk_sqlite_options_default);
     assert_int_equal(chdir("/"), 0);
     assert_int_equal(lk_sqlite_service_lock_take(link_path, &lock), 0);
-    (void)fixture_sql(fixture->file, "UPDATE meta SET served = 'lk://here'");
+    (void)fixture_sql(fixture->file, "UPDATE lk_meta SET served = 'lk://here'");
     assert_int_equal(fixture_ask(engine, "A", "x", LK_TRY, 0, &result), LK_DENIED);
-    assert_int_equal(fixture_sql(fixture->file, "SELECT served = 'lk://here' FROM meta"), 1);
+    assert_int_equal(fixture_sql(fixture->file, "SELECT served = 'lk://here' FROM lk_meta"), 1);
     assert_int_equal(close(lock), 0);
     assert_int_equal(fixture_ask(engine, "A", "x", LK_TRY, 0, &result), LK_GRANTED);
     lk_result_clear(&result);
@@ -316,6 +346,8 @@ static void a_forked_child_can_open_its_own_handle(void **state) {
     }
 }
 
+/* The other thread may lock AddressSanitizer's allocator at the fork: it stays locked (GCC 12). */
+#ifndef __SANITIZE_ADDRESS__
 struct busy {
     struct lk_engine *engine;
     atomic_bool is_over;
@@ -356,11 +388,14 @@ static void a_forked_child_inherits_no_transaction(void **state) {
     assert_int_equal(pthread_join(thread, NULL), 0);
     fixture_close(busy.engine);
 }
+#endif
 
 #define IN_A_DIRECTORY(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_refused_try_does_not_wait_for_a_writer, fixture_setup,
+                                        fixture_teardown),
         IN_A_DIRECTORY(a_file_that_may_not_be_written_is_denied),
         IN_A_DIRECTORY(a_directory_that_may_not_be_written_is_denied),
         IN_A_DIRECTORY(a_full_file_is_unavailable_and_keeps_its_leases),
@@ -370,7 +405,9 @@ int main(void) {
         IN_A_DIRECTORY(a_running_service_is_detected_from_any_directory),
         IN_A_DIRECTORY(an_inherited_handle_is_refused_in_a_forked_child),
         IN_A_DIRECTORY(a_forked_child_can_open_its_own_handle),
+#ifndef __SANITIZE_ADDRESS__
         IN_A_DIRECTORY(a_forked_child_inherits_no_transaction),
+#endif
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

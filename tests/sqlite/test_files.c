@@ -256,8 +256,8 @@ static void concurrent_creators_share_one_store(void **state) {
     for (int i = 0; i < RACERS; i++) {
         assert_int_equal(test_exit_status(-1), 0);
     }
-    assert_int_equal(fixture_sql(fixture->file, "SELECT count(*) FROM requests"), RACERS);
-    assert_int_equal(fixture_sql(fixture->file, "SELECT count(*) FROM meta"), 1);
+    assert_int_equal(fixture_sql(fixture->file, "SELECT count(*) FROM lk_request"), RACERS);
+    assert_int_equal(fixture_sql(fixture->file, "SELECT count(*) FROM lk_meta"), 1);
 }
 
 /*
@@ -284,7 +284,7 @@ static void a_creation_that_was_killed_is_completed(void **state) {
     write_file(path, journal, sizeof journal);
 
     assert_int_equal(try_open(fixture->file), LK_OK);
-    assert_int_equal(fixture_sql(fixture->file, "SELECT format FROM meta"), LK_SQL_FORMAT);
+    assert_int_equal(fixture_sql(fixture->file, "SELECT format FROM lk_meta"), LK_SQL_FORMAT);
     assert_int_equal(access(path, F_OK), -1);
 }
 
@@ -313,6 +313,15 @@ static void a_foreign_database_is_refused(void **state) {
     assert_refused_untouched(fixture, LK_INVALID);
     (void)fixture_sql(fixture->file, "PRAGMA application_id = 7");
     (void)fixture_sql(fixture->file, "PRAGMA journal_mode = WAL");
+    assert_refused_untouched(fixture, LK_INVALID);
+}
+
+/* Its owner has dropped the tables, or has made others in an empty store. */
+static void a_marked_file_without_a_store_is_foreign(void **state) {
+    struct fixture *fixture = *state;
+
+    (void)fixture_sql(fixture->file, "CREATE TABLE orders (id INTEGER PRIMARY KEY)");
+    (void)fixture_sql(fixture->file, "PRAGMA application_id = 1280012402");
     assert_refused_untouched(fixture, LK_INVALID);
 }
 
@@ -380,6 +389,29 @@ static int expect_mount_refused(const struct fixture *fixture) {
                : 1;
 }
 
+static int expect_read_only_mount_named(const struct fixture *fixture) {
+    const char *directory = fixture->directory;
+    unsigned long flags = MS_BIND | MS_REMOUNT | MS_RDONLY;
+    lk_error error;
+
+    if (unshare(CLONE_NEWNS) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) {
+        return NO_RIGHT;
+    }
+    if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0
+        || mount(directory, directory, NULL, MS_BIND, NULL) != 0) {
+        return NO_RIGHT;
+    }
+    /* In a user namespace these flags of the directory's own mount must stay. */
+    if (mount(NULL, directory, NULL, flags, NULL) != 0
+        && mount(NULL, directory, NULL, flags | MS_NOSUID | MS_NODEV, NULL) != 0) {
+        return NO_RIGHT;
+    }
+    return fixture_try_open(fixture->file, &lk_sqlite_options_default, &error) == LK_DENIED
+                   && strstr(error.text, "mount it for writing") != NULL
+               ? 0
+               : 1;
+}
+
 static int expect_shifted_clock_refused(const struct fixture *fixture) {
     static const char shift[] = "boottime 1000 0";
     lk_error error;
@@ -426,6 +458,10 @@ static void a_time_namespace_is_refused(void **state) {
     in_namespace(*state, expect_shifted_clock_refused);
 }
 
+static void a_file_system_that_can_only_be_read_is_named(void **state) {
+    in_namespace(*state, expect_read_only_mount_named);
+}
+
 /* As a container may be given it. */
 static void a_file_mounted_by_itself_is_refused(void **state) {
     in_namespace(*state, expect_mount_refused);
@@ -436,13 +472,13 @@ static void a_newer_format_is_refused_unless_it_allows_this_version(void **state
     lk_error error;
 
     assert_int_equal(try_open(fixture->file), LK_OK);
-    (void)fixture_sql(fixture->file, "UPDATE meta SET format = 9, writable_from = 9");
+    (void)fixture_sql(fixture->file, "UPDATE lk_meta SET format = 9, writable_from = 9");
     assert_int_equal(fixture_try_open(fixture->file, &lk_sqlite_options_default, &error),
                      LK_UNSUPPORTED);
     assert_non_null(strstr(error.text, "format 9"));
-    (void)fixture_sql(fixture->file, "UPDATE meta SET writable_from = 1");
+    (void)fixture_sql(fixture->file, "UPDATE lk_meta SET writable_from = 1");
     assert_int_equal(try_open(fixture->file), LK_OK);
-    assert_int_equal(fixture_sql(fixture->file, "SELECT format FROM meta"), 9);
+    assert_int_equal(fixture_sql(fixture->file, "SELECT format FROM lk_meta"), 9);
 }
 
 /* A newer program migrates the file while we have it open. */
@@ -452,7 +488,7 @@ static void a_newer_format_is_noticed_while_open(void **state) {
     lk_result result = {.outcome = LK_OK};
 
     assert_int_equal(fixture_ask(engine, "A", "x", LK_TRY, 0, &result), LK_GRANTED);
-    (void)fixture_sql(fixture->file, "UPDATE meta SET format = 9, writable_from = 9");
+    (void)fixture_sql(fixture->file, "UPDATE lk_meta SET format = 9, writable_from = 9");
     assert_int_equal(fixture_ask(engine, "A", "x", LK_TRY, 0, &result), LK_UNSUPPORTED);
     lk_result_clear(&result);
     fixture_close(engine);
@@ -460,8 +496,8 @@ static void a_newer_format_is_noticed_while_open(void **state) {
 
 static void an_older_format_is_migrated_step_by_step(void **state) {
     static const char *const steps[] = {
-        NULL, "ALTER TABLE audit ADD COLUMN one INTEGER NOT NULL DEFAULT 1",
-        "ALTER TABLE audit ADD COLUMN two INTEGER NOT NULL DEFAULT 2"};
+        NULL, "ALTER TABLE lk_audit ADD COLUMN one INTEGER NOT NULL DEFAULT 1",
+        "ALTER TABLE lk_audit ADD COLUMN two INTEGER NOT NULL DEFAULT 2"};
     struct fixture *fixture = *state;
     struct lk_sql sql;
 
@@ -471,19 +507,19 @@ static void an_older_format_is_migrated_step_by_step(void **state) {
     assert_int_equal(lk_sql_format_migrate(&sql, steps, 1, 3), SQLITE_OK);
     assert_int_equal(lk_sql_commit(&sql), SQLITE_OK);
     lk_sql_close(&sql);
-    assert_int_equal(fixture_sql(fixture->file, "SELECT format FROM meta"), 3);
-    assert_int_equal(fixture_sql(fixture->file, "SELECT count(one) + count(two) FROM audit"), 0);
+    assert_int_equal(fixture_sql(fixture->file, "SELECT format FROM lk_meta"), 3);
+    assert_int_equal(fixture_sql(fixture->file, "SELECT count(one) + count(two) FROM lk_audit"), 0);
 }
 
 static void impossible_rows_are_reported(void **state) {
     static const char *const damages[] = {
-        "UPDATE requests SET ttl_ms = -1",
-        "UPDATE requests SET deadline_us = 9223372036854775807",
-        "UPDATE requests SET owner = ''",
-        "UPDATE requests SET token = 0",
-        "UPDATE parts SET path = '/x'",
-        "UPDATE parts SET path = 'x', units = 9999999999",
-        "UPDATE parts SET request = request + 1",
+        "UPDATE lk_request SET ttl_ms = -1",
+        "UPDATE lk_request SET deadline_us = 9223372036854775807",
+        "UPDATE lk_request SET owner = ''",
+        "UPDATE lk_request SET token = 0",
+        "UPDATE lk_part SET path = '/x'",
+        "UPDATE lk_part SET path = 'x', units = 9999999999",
+        "UPDATE lk_part SET request = request + 1",
     };
     struct fixture *fixture = *state;
     lk_result result = {.outcome = LK_OK};
@@ -499,8 +535,8 @@ static void impossible_rows_are_reported(void **state) {
                          LK_UNAVAILABLE);
         assert_non_null(strstr(error.text, "request "));
         fixture_close(engine);
-        (void)fixture_sql(fixture->file, "DELETE FROM requests");
-        (void)fixture_sql(fixture->file, "DELETE FROM parts");
+        (void)fixture_sql(fixture->file, "DELETE FROM lk_request");
+        (void)fixture_sql(fixture->file, "DELETE FROM lk_part");
     }
     lk_result_clear(&result);
 }
@@ -543,9 +579,11 @@ int main(void) {
         IN_A_DIRECTORY(a_creation_that_was_killed_is_completed),
         IN_A_DIRECTORY(garbage_is_refused),
         IN_A_DIRECTORY(a_foreign_database_is_refused),
+        IN_A_DIRECTORY(a_marked_file_without_a_store_is_foreign),
         IN_A_DIRECTORY(a_foreign_database_with_a_hot_journal_is_not_touched),
         IN_A_DIRECTORY(a_second_hard_link_is_refused),
         IN_A_DIRECTORY(a_file_mounted_by_itself_is_refused),
+        IN_A_DIRECTORY(a_file_system_that_can_only_be_read_is_named),
         IN_A_DIRECTORY(a_time_namespace_is_refused),
         IN_A_DIRECTORY(a_newer_format_is_refused_unless_it_allows_this_version),
         IN_A_DIRECTORY(a_newer_format_is_noticed_while_open),

@@ -282,7 +282,7 @@ static void the_file_alone_is_all_of_it(void **state) {
     fixture_close(engine);
     path_beside(fixture, "-wal", path);
     assert_int_equal(unlink(path), 0);
-    assert_int_equal(fixture_sql(fixture->file, "SELECT count(*) FROM requests"), 1);
+    assert_int_equal(fixture_sql(fixture->file, "SELECT count(*) FROM lk_request"), 1);
 }
 
 /* Durable and relaxed stores on one file, opened and closed in any order. */

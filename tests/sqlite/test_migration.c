@@ -4,13 +4,16 @@
  * when it is opened: nothing of it is lost, and it becomes what a new file would be.
  */
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 
 #include "engine/event.h"
+#include "engine/sqlite/service_lock.h"
 #include "fixture.h"
 #include "format_1.sql.h"
 #include "format_2.sql.h"
@@ -18,6 +21,7 @@
 #include "sql/format.h"
 #include "store_2.sql.h"
 #include "store_4.sql.h"
+#include "store_6.sql.h"
 
 enum { RACERS = 12 };
 
@@ -104,22 +108,26 @@ static int set_up_format_3(void **state) {
 }
 
 /* Stores that programs of those formats have made and written, two minutes ago. */
-static int set_up_store(void **state, const char *content) {
+static int set_up_store(void **state, const char *content, int64_t written_unix_us) {
     int failed = set_up(state, content, "");
 
     if (failed == 0) {
         struct testcase *testcase = *state;
-        testcase->clock.wall_us = INT64_C(1795261884000000) + INT64_C(120000000);
+        testcase->clock.wall_us = written_unix_us + INT64_C(120000000);
     }
     return failed;
 }
 
 static int set_up_store_2(void **state) {
-    return set_up_store(state, store_2_text);
+    return set_up_store(state, store_2_text, INT64_C(1795261884000000));
 }
 
 static int set_up_store_4(void **state) {
-    return set_up_store(state, store_4_text);
+    return set_up_store(state, store_4_text, INT64_C(1795261884000000));
+}
+
+static int set_up_store_6(void **state) {
+    return set_up_store(state, store_6_text, INT64_C(1795447811000000));
 }
 
 static int teardown(void **state) {
@@ -139,8 +147,8 @@ static void a_migration_loses_nothing(void **state) {
     lk_audit *audit = NULL;
     lk_error error;
 
-    assert_int_equal(fixture_sql(file, "SELECT format FROM meta"), LK_SQL_FORMAT);
-    assert_int_equal(fixture_sql(file, "SELECT draw_floor FROM meta"), 77);
+    assert_int_equal(fixture_sql(file, "SELECT format FROM lk_meta"), LK_SQL_FORMAT);
+    assert_int_equal(fixture_sql(file, "SELECT draw_floor FROM lk_meta"), 77);
     assert_int_equal(fixture_ask(engine, "E", "x", LK_TRY, 0, &result), LK_BUSY);
     assert_int_equal(result.position, 2);
     assert_int_equal(fixture_renew(engine, "A", "x", 1699999999000000, &result), LK_OK);
@@ -162,11 +170,10 @@ static void what_is_new_works(void **state) {
     const char *file = testcase->fixture.file;
     lk_claim_info *claim = NULL;
 
-    /* A program of format 1 may write to the file until there is what it would leave behind. */
-    assert_int_equal(fixture_sql(file, "SELECT writable_from FROM meta"), 1);
+    /* A program of a former format finds no table under the name that it knows. */
+    assert_int_equal(fixture_sql(file, "SELECT writable_from FROM lk_meta"), LK_SQL_FORMAT);
     assert_int_equal(fixture_put(engine, "y", lk_slice_of("value")), LK_OK);
     assert_int_equal(fixture_push(engine, "q", "1", lk_slice_of("work"), 0, ""), LK_OK);
-    assert_int_equal(fixture_sql(file, "SELECT writable_from FROM meta"), 2);
     assert_int_equal(fixture_take(engine, "q", "w", 0, &claim, NULL), LK_GRANTED);
     assert_int_equal(fixture_finish(engine, claim, LK_FINISH_DONE, 0), LK_OK);
     lk_claim_free(claim);
@@ -181,7 +188,8 @@ static void values_and_work_go_on(void **state) {
     lk_value *value = fixture_get(engine, "x");
     lk_result result = {.outcome = LK_OK};
 
-    assert_int_equal(fixture_sql(testcase->fixture.file, "SELECT format FROM meta"), LK_SQL_FORMAT);
+    assert_int_equal(fixture_sql(testcase->fixture.file, "SELECT format FROM lk_meta"),
+                     LK_SQL_FORMAT);
     assert_non_null(value);
     assert_string_equal(value->bytes, "a value");
     assert_true(value->in_doubt);
@@ -196,17 +204,17 @@ static void values_and_work_go_on(void **state) {
 static void a_former_programs_store_goes_on(void **state) {
     struct testcase *testcase = *state;
     const char *file = testcase->fixture.file;
-    int64_t live_max = fixture_sql(file, "SELECT format FROM meta") == 4 ? 50 : 0;
+    int64_t live_max = fixture_sql(file, "SELECT format FROM meta") >= 4 ? 50 : 0;
     struct lk_engine *engine = fixture_open(file, &testcase->options);
     struct lk_patience patience = test_patience(1000000);
-    int64_t draw = fixture_sql(file, "SELECT max(last_draw) FROM roots");
+    int64_t draw = fixture_sql(file, "SELECT max(last_draw) FROM lk_root");
     lk_result result = {.outcome = LK_OK};
     lk_audit *audit = NULL;
     lk_value *value;
     lk_error error;
 
-    assert_int_equal(fixture_sql(file, "SELECT format FROM meta"), LK_SQL_FORMAT);
-    assert_int_equal(fixture_sql(file, "SELECT live_max FROM meta"), live_max);
+    assert_int_equal(fixture_sql(file, "SELECT format FROM lk_meta"), LK_SQL_FORMAT);
+    assert_int_equal(fixture_sql(file, "SELECT live_max FROM lk_meta"), live_max);
     assert_int_equal(fixture_ask(engine, "E", "x", LK_TRY, 0, &result), LK_BUSY);
     assert_int_equal(result.position, 2);
     assert_int_equal(fixture_release(engine, "A", "x", 0, &result), LK_OK);
@@ -217,7 +225,7 @@ static void a_former_programs_store_goes_on(void **state) {
     assert_non_null(value);
     assert_int_equal(value->size, strlen("a value"));
     lk_value_free(value);
-    assert_int_equal(fixture_sql(file, "SELECT count(*) FROM items WHERE state = 'claimed'"), 1);
+    assert_int_equal(fixture_sql(file, "SELECT count(*) FROM lk_item WHERE state = 'claimed'"), 1);
     assert_int_equal(fixture_ask(engine, "E", "pool?limit=3&units=2", LK_TRY, 0, &result), LK_BUSY);
     assert_int_equal(fixture_ask(engine, "E", "q/1", LK_TRY, 0, &result), LK_BUSY);
     assert_int_equal(engine->ops->audit(engine, NULL, &patience, &audit, &error), LK_OK);
@@ -227,14 +235,11 @@ static void a_former_programs_store_goes_on(void **state) {
     fixture_close(engine);
 }
 
-/* A watch alone does not lock the programs of former formats out; a promise to keep events does. */
 static void a_migrated_store_records_events(void **state) {
     struct testcase *testcase = *state;
     struct lk_engine *engine = fixture_open(testcase->fixture.file, &testcase->options);
     struct lk_patience patience = test_patience(1000000);
     const struct lk_event_query query = {.after = 1, .max = 10};
-    lk_limits limits = {sizeof limits,  LK_LIMIT_AS_IS, LK_LIMIT_AS_IS,
-                        LK_LIMIT_AS_IS, LK_LIMIT_AS_IS, 5};
     struct lk_event_page *page = NULL;
     lk_result result = {.outcome = LK_OK};
     lk_error error;
@@ -247,24 +252,12 @@ static void a_migrated_store_records_events(void **state) {
     assert_int_equal(page->count, 1);
     assert_int_equal(page->events[0].kind, LK_WATCH_RELEASED);
     lk_event_page_free(page);
-    assert_int_equal(fixture_sql(testcase->fixture.file, "SELECT writable_from FROM meta"), 2);
-    assert_int_equal(engine->ops->limits->set(engine, &limits, &patience, &error), LK_OK);
-    assert_int_equal(fixture_sql(testcase->fixture.file, "SELECT writable_from FROM meta"),
-                     LK_SQL_FORMAT_OF_EVENTS);
     lk_result_clear(&result);
     fixture_close(engine);
 }
 
-/* Names and columns of all there is; how the text is laid out may differ. */
-static char *describe(const char *file) {
-    static const char query[] =
-        "SELECT group_concat(line, char(10)) FROM ("
-        " SELECT schema.type || ' ' || schema.name || ' ' || ifnull(info.name || ' ' || info.type"
-        "  || ' ' || info.\"notnull\" || ' ' || ifnull(info.dflt_value, '-') || ' ' || info.pk,"
-        "  schema.sql) AS line"
-        " FROM sqlite_schema AS schema LEFT JOIN pragma_table_info(schema.name) AS info"
-        "  ON schema.type <> 'index'"
-        " ORDER BY schema.type, schema.name, info.cid)";
+/* The text that a query gives. */
+static char *ask_text(const char *file, const char *query) {
     sqlite3 *handle = NULL;
     sqlite3_stmt *statement = NULL;
     char *text;
@@ -279,14 +272,37 @@ static char *describe(const char *file) {
     return text;
 }
 
+/* Names and columns of all there is; how the text is laid out may differ. */
+static char *describe(const char *file) {
+    return ask_text(
+        file,
+        "SELECT group_concat(line, char(10)) FROM ("
+        " SELECT schema.type || ' ' || schema.name || ' ' || ifnull(info.name || ' ' || info.type"
+        "  || ' ' || info.\"notnull\" || ' ' || ifnull(info.dflt_value, '-') || ' ' || info.pk,"
+        "  schema.sql) AS line"
+        " FROM sqlite_schema AS schema LEFT JOIN pragma_table_info(schema.name) AS info"
+        "  ON schema.type <> 'index'"
+        " ORDER BY schema.type, schema.name, info.cid)");
+}
+
+/* A new store with the bounds of the migrated one, which may need triggers and an index. */
 static void a_migrated_file_equals_a_new_one(void **state) {
     struct testcase *testcase = *state;
     struct fixture fresh = fixture_make();
+    struct lk_engine *migrated_engine = fixture_open(testcase->fixture.file, &testcase->options);
+    struct lk_engine *fresh_engine = fixture_open(fresh.file, &testcase->options);
+    struct lk_patience patience = test_patience(1000000);
+    lk_limits limits = {.size = sizeof limits};
     char *migrated_text;
     char *fresh_text;
+    lk_error error;
 
-    fixture_close(fixture_open(testcase->fixture.file, &testcase->options));
-    fixture_close(fixture_open(fresh.file, &testcase->options));
+    assert_int_equal(migrated_engine->ops->limits->get(migrated_engine, &patience, &limits, &error),
+                     LK_OK);
+    assert_int_equal(fresh_engine->ops->limits->set(fresh_engine, &limits, &patience, &error),
+                     LK_OK);
+    fixture_close(migrated_engine);
+    fixture_close(fresh_engine);
     migrated_text = describe(testcase->fixture.file);
     fresh_text = describe(fresh.file);
     assert_non_null(strstr(fresh_text, "lk_items"));
@@ -294,6 +310,111 @@ static void a_migrated_file_equals_a_new_one(void **state) {
     free(migrated_text);
     free(fresh_text);
     fixture_remove(&fresh);
+}
+
+/* The items of a former format have no priority and no cause of failure. */
+static void a_migration_adds_columns(void **state) {
+    struct testcase *testcase = *state;
+    const char *file = testcase->fixture.file;
+
+    fixture_close(fixture_open(file, &testcase->options));
+    assert_int_equal(fixture_sql(file, "SELECT count(*) FROM lk_item WHERE priority = 0"
+                                       " AND last_exit IS NULL AND last_error IS NULL"),
+                     3);
+    assert_int_equal(fixture_sql(file, "SELECT count(*) FROM pragma_foreign_key_list('lk_part')"
+                                       " WHERE \"table\" = 'lk_request'"),
+                     1);
+    assert_int_equal(fixture_sql(file, "SELECT requests FROM lk_request_count"),
+                     fixture_sql(file, "SELECT count(*) FROM lk_request"));
+    assert_int_equal(fixture_sql(file, "SELECT count(*) FROM lk_event"), 7);
+    assert_int_equal(fixture_sql(file, "SELECT last_event FROM lk_meta"), 15);
+}
+
+static void views_of_the_owner_go_on(void **state) {
+    struct testcase *testcase = *state;
+    const char *file = testcase->fixture.file;
+
+    run(file, "CREATE VIEW holders AS SELECT path, owner FROM lk_locks WHERE state = 'held'");
+    run(file, "CREATE VIEW owners AS SELECT owner FROM requests WHERE state = 'held'");
+    fixture_close(fixture_open(file, &testcase->options));
+    assert_int_equal(fixture_sql(file, "SELECT count(*) FROM holders WHERE owner = 'A'"), 1);
+    assert_int_equal(fixture_sql(file, "SELECT count(*) FROM owners WHERE owner = 'A'"), 1);
+}
+
+static char *schema_of(const char *file) {
+    return ask_text(file, "SELECT group_concat(name || sql, char(10)) FROM sqlite_schema");
+}
+
+/* Runs `hindrance`, and expects that nothing is migrated until `help` is run. */
+static void expect_hindered(struct testcase *testcase, const char *hindrance, const char *name,
+                            const char *help) {
+    const char *file = testcase->fixture.file;
+    char *before;
+    char *after;
+    lk_error error;
+
+    run(file, hindrance);
+    before = schema_of(file);
+    assert_int_equal(fixture_try_open(file, &testcase->options, &error), LK_INVALID);
+    assert_non_null(strstr(error.text, name));
+    assert_non_null(strstr(error.text, "nothing was changed"));
+    after = schema_of(file);
+    assert_string_equal(before, after);
+    free(before);
+    free(after);
+    run(file, help);
+    assert_int_equal(fixture_try_open(file, &testcase->options, &error), LK_OK);
+}
+
+static void a_name_that_is_taken_leaves_the_old_format(void **state) {
+    expect_hindered(*state, "CREATE TABLE lk_item (x)", "lk_item", "DROP TABLE lk_item");
+}
+
+static void a_view_of_nothing_leaves_the_old_format(void **state) {
+    expect_hindered(*state, "CREATE VIEW lost AS SELECT * FROM nowhere", "lost", "DROP VIEW lost");
+}
+
+static void a_running_service_keeps_the_old_format(void **state) {
+    struct testcase *testcase = *state;
+    const char *file = testcase->fixture.file;
+    int lock = -1;
+    lk_error error;
+
+    assert_int_equal(lk_sqlite_service_lock_take(file, &lock), 0);
+    assert_int_equal(fixture_try_open(file, &testcase->options, &error), LK_DENIED);
+    assert_int_equal(fixture_sql(file, "SELECT format FROM meta"), 6);
+    (void)close(lock);
+    assert_int_equal(fixture_try_open(file, &testcase->options, &error), LK_OK);
+    assert_int_equal(fixture_sql(file, "SELECT format FROM lk_meta"), LK_SQL_FORMAT);
+}
+
+static void a_kill_in_the_middle_leaves_the_old_format(void **state) {
+    struct testcase *testcase = *state;
+    const char *file = testcase->fixture.file;
+    char *before = schema_of(file);
+    char *after;
+    int status;
+    pid_t child = test_fork();
+
+    if (child == 0) {
+        struct lk_sql sql;
+        (void)lk_sql_open(&sql, file, SQLITE_OPEN_READWRITE, NULL);
+        (void)lk_sql_execute(&sql,
+                             "PRAGMA cache_size = 1"); /* pages go to the log before the end */
+        if (lk_sql_begin_write(&sql) != SQLITE_OK
+            || lk_sql_format_migrate(&sql, lk_sql_format_steps, 6, LK_SQL_FORMAT) != SQLITE_OK) {
+            _exit(1);
+        }
+        (void)raise(SIGKILL);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status));
+    after = schema_of(file);
+    assert_string_equal(before, after);
+    assert_int_equal(fixture_sql(file, "SELECT count(*) FROM items"), 3);
+    free(before);
+    free(after);
+    a_former_programs_store_goes_on(state);
 }
 
 static void a_full_disk_leaves_the_old_format(void **state) {
@@ -304,11 +425,12 @@ static void a_full_disk_leaves_the_old_format(void **state) {
     testcase->options.page_max = (int)fixture_sql(file, "PRAGMA page_count");
     assert_int_equal(fixture_try_open(file, &testcase->options, &error), LK_UNAVAILABLE);
     assert_int_equal(fixture_sql(file, "SELECT format FROM meta"), 1);
-    assert_int_equal(fixture_sql(file, "SELECT count(*) FROM sqlite_schema WHERE name = 'items'"),
-                     0);
+    assert_int_equal(
+        fixture_sql(file, "SELECT count(*) FROM sqlite_schema WHERE name IN ('items', 'lk_item')"),
+        0);
     testcase->options.page_max = 0;
     assert_int_equal(fixture_try_open(file, &testcase->options, &error), LK_OK);
-    assert_int_equal(fixture_sql(file, "SELECT format FROM meta"), LK_SQL_FORMAT);
+    assert_int_equal(fixture_sql(file, "SELECT format FROM lk_meta"), LK_SQL_FORMAT);
 }
 
 static void concurrent_openers_migrate_once(void **state) {
@@ -326,7 +448,8 @@ static void concurrent_openers_migrate_once(void **state) {
     for (int i = 0; i < RACERS; i++) {
         assert_int_equal(test_exit_status(-1), 0);
     }
-    assert_int_equal(fixture_sql(testcase->fixture.file, "SELECT format FROM meta"), LK_SQL_FORMAT);
+    assert_int_equal(fixture_sql(testcase->fixture.file, "SELECT format FROM lk_meta"),
+                     LK_SQL_FORMAT);
 }
 
 #define OF_FORMAT_1(test) cmocka_unit_test_setup_teardown(test, set_up_format_1, teardown)
@@ -335,6 +458,7 @@ static void concurrent_openers_migrate_once(void **state) {
 
 #define OF_STORE_2(test) cmocka_unit_test_setup_teardown(test, set_up_store_2, teardown)
 #define OF_STORE_4(test) cmocka_unit_test_setup_teardown(test, set_up_store_4, teardown)
+#define OF_STORE_6(test) cmocka_unit_test_setup_teardown(test, set_up_store_6, teardown)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
@@ -351,6 +475,14 @@ int main(void) {
         OF_STORE_2(a_migrated_file_equals_a_new_one),
         OF_STORE_4(a_former_programs_store_goes_on),
         OF_STORE_4(a_migrated_file_equals_a_new_one),
+        OF_STORE_6(a_former_programs_store_goes_on),
+        OF_STORE_6(a_migrated_file_equals_a_new_one),
+        OF_STORE_6(a_migration_adds_columns),
+        OF_STORE_6(views_of_the_owner_go_on),
+        OF_STORE_6(a_name_that_is_taken_leaves_the_old_format),
+        OF_STORE_6(a_view_of_nothing_leaves_the_old_format),
+        OF_STORE_6(a_running_service_keeps_the_old_format),
+        OF_STORE_6(a_kill_in_the_middle_leaves_the_old_format),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

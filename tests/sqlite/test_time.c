@@ -92,7 +92,7 @@ static void expired_leases_stay_expired(void **state) {
     testcase->options.overdue_max = 0;
     testcase_reopen(testcase);
     assert_int_equal(ask(testcase, "A", "alive", LK_TRY, 1000), LK_GRANTED);
-    assert_int_equal(fixture_sql(testcase->fixture.file, "SELECT count(*) FROM requests"), 2);
+    assert_int_equal(fixture_sql(testcase->fixture.file, "SELECT count(*) FROM lk_request"), 2);
     testcase_restart(testcase, "second", 5 * SECOND_US);
     assert_int_equal(left_ms(testcase, "dead"), -1);
     assert_int_equal(left_ms(testcase, "alive"), 1000);
@@ -244,7 +244,7 @@ static void ended_tokens_are_swept(void **state) {
     upkeep(testcase);
     upkeep(testcase);
     /* Five minutes are ten rounds, the last of them 30 s ago. */
-    assert_int_equal(fixture_sql(testcase->fixture.file, "SELECT count(*) FROM ended"), 9);
+    assert_int_equal(fixture_sql(testcase->fixture.file, "SELECT count(*) FROM lk_ended"), 9);
 }
 
 static void ended_tokens_are_bounded(void **state) {
@@ -252,13 +252,13 @@ static void ended_tokens_are_bounded(void **state) {
     struct lk_sqlite *store = (struct lk_sqlite *)testcase->engine;
 
     (void)fixture_sql(testcase->fixture.file,
-                      "INSERT INTO ended SELECT value, 'A', 'x', value FROM"
+                      "INSERT INTO lk_ended SELECT value, 'A', 'x', value FROM"
                       " (WITH RECURSIVE n (value) AS"
                       "  (SELECT 1 UNION ALL SELECT value + 1 FROM n WHERE value < 1000)"
                       "  SELECT value FROM n)");
     assert_int_equal(lk_sql_ended_bound(&store->sql, 400), SQLITE_OK);
-    assert_int_equal(fixture_sql(testcase->fixture.file, "SELECT count(*) FROM ended"), 400);
-    assert_int_equal(fixture_sql(testcase->fixture.file, "SELECT min(token) FROM ended"), 601);
+    assert_int_equal(fixture_sql(testcase->fixture.file, "SELECT count(*) FROM lk_ended"), 400);
+    assert_int_equal(fixture_sql(testcase->fixture.file, "SELECT min(token) FROM lk_ended"), 601);
 }
 
 /* ---- R4: draws and forgotten roots ----------------------------------------------------------- */
@@ -303,13 +303,14 @@ static void unused_roots_are_removed_and_tickets_still_rise(void **state) {
         assert_int_equal(fixture_release(testcase->engine, "A", path, 0, &testcase->result), LK_OK);
     }
     upkeep(testcase);
-    assert_int_equal(fixture_sql(testcase->fixture.file, "SELECT count(*) FROM roots"), ROOTS + 1);
+    assert_int_equal(fixture_sql(testcase->fixture.file, "SELECT count(*) FROM lk_root"),
+                     ROOTS + 1);
     fixture_clock_advance(&testcase->clock, 61 * SECOND_US);
     for (int i = 0; i < 2 * ROOTS / LK_SQLITE_UPKEEP_ROOTS; i++) {
         upkeep(testcase);
     }
-    assert_int_equal(fixture_sql(testcase->fixture.file, "SELECT count(*) FROM roots"), 1);
-    assert_int_equal(fixture_sql(testcase->fixture.file, "SELECT count(*) FROM roots"
+    assert_int_equal(fixture_sql(testcase->fixture.file, "SELECT count(*) FROM lk_root"), 1);
+    assert_int_equal(fixture_sql(testcase->fixture.file, "SELECT count(*) FROM lk_root"
                                                          " WHERE root = 'kept'"),
                      1);
 
@@ -375,8 +376,8 @@ static void the_audit_is_bounded(void **state) {
     for (int i = 0; i < 20; i++) {
         assert_int_equal(lk_sql_audit_save(&store->sql, &audit, 7), SQLITE_OK);
     }
-    assert_int_equal(fixture_sql(testcase->fixture.file, "SELECT count(*) FROM audit"), 7);
-    assert_int_equal(fixture_sql(testcase->fixture.file, "SELECT max(id) FROM audit"), 20);
+    assert_int_equal(fixture_sql(testcase->fixture.file, "SELECT count(*) FROM lk_audit"), 7);
+    assert_int_equal(fixture_sql(testcase->fixture.file, "SELECT max(id) FROM lk_audit"), 20);
 }
 
 /* ---- copies ---------------------------------------------------------------------------------- */

@@ -63,7 +63,7 @@ static pid_t start_stopped_writer(const char *file) {
     if (child == 0) {
         sqlite3 *handle = NULL;
         if (sqlite3_open(file, &handle) != SQLITE_OK
-            || sqlite3_exec(handle, "BEGIN IMMEDIATE; UPDATE meta SET sweep_root = 'half'", NULL,
+            || sqlite3_exec(handle, "BEGIN IMMEDIATE; UPDATE lk_meta SET sweep_root = 'half'", NULL,
                             NULL, NULL)
                    != SQLITE_OK) {
             _exit(1);
@@ -119,7 +119,7 @@ static void a_stopped_writer_makes_calls_unavailable_in_time(void **state) {
     kill_writer(writer);
     patience = test_patience(20 * SECOND_US);
     assert_int_equal(ask_with(testcase, "A", &patience), LK_GRANTED);
-    assert_int_equal(fixture_sql(testcase->fixture.file, "SELECT count(*) FROM meta"
+    assert_int_equal(fixture_sql(testcase->fixture.file, "SELECT count(*) FROM lk_meta"
                                                          " WHERE sweep_root = 'half'"),
                      0);
 }

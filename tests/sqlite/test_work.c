@@ -65,7 +65,7 @@ static void large_values_are_stored(void **state) {
     assert_int_equal(testcase->claim->value_size, large.size);
     assert_memory_equal(testcase->claim->value, large.bytes, large.size);
     assert_int_equal(fixture_finish(testcase->engine, testcase->claim, LK_FINISH_DONE, 0), LK_OK);
-    assert_int_equal(fixture_sql(testcase->fixture.file, "SELECT count(*) FROM item_values"), 0);
+    assert_int_equal(fixture_sql(testcase->fixture.file, "SELECT count(*) FROM lk_item_value"), 0);
 }
 
 static void a_value_too_large_for_a_row_is_reported(void **state) {
@@ -76,7 +76,7 @@ static void a_value_too_large_for_a_row_is_reported(void **state) {
     lk_error error;
 
     (void)fixture_sql(testcase->fixture.file,
-                      "INSERT INTO path_values VALUES ('a', 0, zeroblob(65537))");
+                      "INSERT INTO lk_value VALUES ('a', 0, zeroblob(65537))");
     assert_int_equal(lk_path_parse(lk_slice_of("a"), &path, NULL), LK_OK);
     assert_int_equal(
         testcase->engine->ops->value_get(testcase->engine, &path, &patience, &value, &error),
@@ -130,14 +130,14 @@ static void a_killed_holder_leaves_the_value_in_doubt(void **state) {
         lk_value_free(value);
     }
     assert_true(in_doubt);
-    assert_int_equal(fixture_sql(testcase->fixture.file, "SELECT in_doubt FROM path_values"), 0);
+    assert_int_equal(fixture_sql(testcase->fixture.file, "SELECT in_doubt FROM lk_value"), 0);
     assert_int_equal(fixture_ask(testcase->engine, "next", "state", LK_TRY, 0, &testcase->result),
                      LK_GRANTED);
-    assert_int_equal(fixture_sql(testcase->fixture.file, "SELECT in_doubt FROM path_values"), 1);
+    assert_int_equal(fixture_sql(testcase->fixture.file, "SELECT in_doubt FROM lk_value"), 1);
     assert_int_equal(fixture_release(testcase->engine, "next", "state", 0, &testcase->result),
                      LK_OK);
     assert_int_equal(fixture_put(testcase->engine, "state", lk_slice_of("after")), LK_OK);
-    assert_int_equal(fixture_sql(testcase->fixture.file, "SELECT in_doubt FROM path_values"), 0);
+    assert_int_equal(fixture_sql(testcase->fixture.file, "SELECT in_doubt FROM lk_value"), 0);
 }
 
 /* ---- long queues ----------------------------------------------------------------------------- */
@@ -200,7 +200,7 @@ static void a_claim_from_a_long_queue_costs_no_more(void **state) {
     fill(testcase, "many", "", LONG_QUEUE + ROUNDS, "");
     assert_no_dearer(testcase, "claim and done", LK_GRANTED);
     assert_int_equal(
-        fixture_sql(testcase->fixture.file, "SELECT count(*) FROM items WHERE queue = 'many'"),
+        fixture_sql(testcase->fixture.file, "SELECT count(*) FROM lk_item WHERE queue = 'many'"),
         LONG_QUEUE);
 
     assert_int_equal(
@@ -413,38 +413,7 @@ static void a_wait_for_work_ends_at_its_time_limit(void **state) {
     lk_waker_done(&waker);
 }
 
-/* ---- the format's mark ----------------------------------------------------------------------- */
-
-static int64_t writable_from(const struct testcase *testcase) {
-    return fixture_sql(testcase->fixture.file, "SELECT writable_from FROM meta");
-}
-
-/* Older programs know nothing of claims and doubts: they may write until there are such. */
-static void a_store_with_items_refuses_older_programs(void **state) {
-    struct testcase *testcase = *state;
-
-    assert_int_equal(fixture_ask(testcase->engine, "A", "x", LK_TRY, 0, &testcase->result),
-                     LK_GRANTED);
-    assert_int_equal(fixture_put(testcase->engine, "y", lk_slice_of("v")), LK_OK);
-    assert_int_equal(take(testcase, "q", "w", 0), LK_BUSY);
-    assert_int_equal(writable_from(testcase), LK_SQL_FORMAT_WRITABLE_FROM);
-    assert_int_equal(push(testcase, "q", "1", 0, ""), LK_OK);
-    assert_int_equal(writable_from(testcase), LK_SQL_FORMAT_OF_WORK);
-}
-
-static void a_store_with_values_refuses_older_programs(void **state) {
-    struct testcase *testcase = *state;
-    struct lk_patience patience = test_patience(SECOND_US);
-    struct test_parts parts;
-    struct lk_ask ask = {.owner = lk_slice_of("A"), .wants_value = true};
-
-    test_parts_parse(&parts, "x");
-    ask.parts = parts.parts;
-    ask.part_count = parts.count;
-    assert_int_equal(call_ask(testcase->engine, &ask, &patience, &testcase->result), LK_GRANTED);
-    assert_null(testcase->result.value);
-    assert_int_equal(writable_from(testcase), LK_SQL_FORMAT_OF_WORK);
-}
+/* ---- for people ------------------------------------------------------------------------------ */
 
 static void the_views_are_readable(void **state) {
     struct testcase *testcase = *state;
@@ -481,8 +450,6 @@ int main(void) {
         IN_A_SCENE(a_push_wakes_a_worker),
         IN_A_SCENE(an_ended_claim_wakes_a_worker),
         IN_A_SCENE(a_wait_for_work_ends_at_its_time_limit),
-        IN_A_SCENE(a_store_with_items_refuses_older_programs),
-        IN_A_SCENE(a_store_with_values_refuses_older_programs),
         IN_A_SCENE(the_views_are_readable),
     };
 

@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "engine/sqlite/store.h"
+
 static struct testcase *make_scene(void) {
     struct testcase *testcase = calloc(1, sizeof *testcase);
 
@@ -48,6 +50,17 @@ int testcase_teardown(void **state) {
 void testcase_reopen(struct testcase *testcase) {
     fixture_close(testcase->engine);
     testcase->engine = fixture_open(testcase->fixture.file, &testcase->options);
+}
+
+int64_t testcase_steps(const struct testcase *testcase) {
+    const struct lk_sqlite *store = lk_sqlite_of(testcase->engine);
+    int64_t count = 0;
+
+    for (sqlite3_stmt *statement = sqlite3_next_stmt(store->sql.handle, NULL); statement != NULL;
+         statement = sqlite3_next_stmt(store->sql.handle, statement)) {
+        count += sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_VM_STEP, 1);
+    }
+    return count;
 }
 
 void testcase_restart(struct testcase *testcase, const char *boot_id, int64_t down_us) {

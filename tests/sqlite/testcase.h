@@ -22,6 +22,9 @@ int testcase_teardown(void **state);
 /* Closes the store and opens it again, with the options as they are now. */
 void testcase_reopen(struct testcase *testcase);
 
+/* The steps that SQLite's machine has made for all statements of the store since the last call. */
+int64_t testcase_steps(const struct testcase *testcase);
+
 /* The machine is down for `down_us`, and comes up with a clock that starts again. */
 void testcase_restart(struct testcase *testcase, const char *boot_id, int64_t down_us);
 

@@ -73,13 +73,13 @@ const char *database_url(const struct database *database) {
     return database->url;
 }
 
-/* The store's tables, by the names that other stores have for them. */
+/* The store's tables, by the names that SQLite's have. */
 static void name_tables(const struct database *database) {
-    static const char *const names[] = {"items", "queues", "done_rows"};
+    static const char *const names[] = {"item", "queue", "done_row"};
     char text[96];
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        (void)snprintf(text, sizeof text, "CREATE OR REPLACE VIEW %s AS SELECT * FROM lk_%s",
+        (void)snprintf(text, sizeof text, "CREATE OR REPLACE VIEW lk_%s AS SELECT * FROM lk_%ss",
                        names[i], names[i]);
         mysql_free_result(run(database->mysql, text));
     }

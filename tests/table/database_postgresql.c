@@ -67,7 +67,16 @@ const char *database_url(const struct database *database) {
     return database->url;
 }
 
+/* The store's tables, by the names that SQLite's have. */
+static void name_tables(const struct database *database) {
+    PQclear(run(database->connection,
+                "CREATE OR REPLACE VIEW public.lk_item AS SELECT * FROM lockkeeper.items;"
+                "CREATE OR REPLACE VIEW public.lk_queue AS SELECT * FROM lockkeeper.queues;"
+                "CREATE OR REPLACE VIEW public.lk_done_row AS SELECT * FROM lockkeeper.done_rows"));
+}
+
 int64_t database_number(const struct database *database, const char *query) {
+    name_tables(database);
     PGresult *result = run(database->connection, query);
     int64_t number = PQntuples(result) > 0 ? strtoll(PQgetvalue(result, 0, 0), NULL, 10) : 0;
 

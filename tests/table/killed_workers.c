@@ -191,9 +191,9 @@ static void check(const struct run *run) {
     expect(run, "SELECT count(*) FROM \"jobs to do\" WHERE state <> 'done'", 0);
     expect(run, "SELECT count(DISTINCT job) FROM log", run->rows);
     expect(run, "SELECT count(*) FROM log", run->rows);
-    expect(run, "SELECT count(*) FROM items", 0);
-    expect(run, "SELECT count(*) FROM done_rows", 0);
-    expect(run, "SELECT done FROM queues WHERE path = 'jobs%20to%20do'", run->rows);
+    expect(run, "SELECT count(*) FROM lk_item", 0);
+    expect(run, "SELECT count(*) FROM lk_done_row", 0);
+    expect(run, "SELECT done FROM lk_queue WHERE path = 'jobs%20to%20do'", run->rows);
     database_each_line(run->database, check_line, run->record);
     if (run->record->failures != 0) {
         test_die("%llu failures", (unsigned long long)run->record->failures);
@@ -224,7 +224,7 @@ int main(int argc, char **argv) {
     check(&run);
     (void)printf("%d rows, %llu claims, %u killed, %lld duplicates, %lld ms\n", run.rows,
                  (unsigned long long)run.record->claims, killed,
-                 (long long)database_number(run.database, "SELECT duplicates FROM queues"),
+                 (long long)database_number(run.database, "SELECT duplicates FROM lk_queue"),
                  (long long)((lk_clock_now_us() - begun_us) / 1000));
     database_remove(run.database);
     return 0;

@@ -5,7 +5,7 @@
 #
 #   app TITLE        a scenario in a database of the user's own, $log empty
 #   sql SQL          in that database
-#   own, counts      what the names of the store's tables begin with, and where it counts claims
+#   items, done_rows, queues, counts   names of the store's tables; counts: where it counts claims
 #   rows, ttl        how many rows workers that are killed are to do, with leases how long
 #   taken            what the store says of a value that is there already, a pattern
 
@@ -27,7 +27,7 @@ expect_parked() { # PATTERN
     sed -n 1p "$work/err" >"$work/first"
     # shellcheck disable=SC2254 # the pattern is meant to be one
     case $(cat "$work/first") in
-    "lk: NOT DONE: orders/1: "$1"; attempt 1 of 1; parked") ;;
+    "lk: NOT DONE: orders/1: "$1"; attempt 1 of 1; parked (R17)") ;;
     *) complain "stderr: expected $1" ;;
     esac
 }
@@ -47,8 +47,8 @@ expect_code 0
 expect_err 'lk: ENDED: orders: 30 announced, 30 claimed, 30 done'
 [ "$(tr '\n' ' ' <"$log")" = "$(seq 30 -1 1 | tr '\n' ' ')" ] || complain "order: $(cat "$log")"
 expect_sql 'SELECT count(*) FROM orders WHERE sent < 1000000000000000' 0
-expect_sql "SELECT count(*) FROM ${own}done_rows" 0
-expect_sql "SELECT count(*) FROM ${own}items" 0
+expect_sql "SELECT count(*) FROM $done_rows" 0
+expect_sql "SELECT count(*) FROM $items" 0
 
 app "$rows rows, by workers that are killed"
 orders "$rows"
@@ -64,10 +64,10 @@ wait "$pool"
 expect_sql 'SELECT count(*) - count(DISTINCT id) FROM journal' 0
 expect_sql 'SELECT count(*) FROM journal' "$rows"
 expect_sql 'SELECT count(*) FROM journal WHERE owner IS NULL OR attempt < 1' 0
-expect_sql "SELECT count(*) FROM ${own}done_rows" "$rows"
+expect_sql "SELECT count(*) FROM $done_rows" "$rows"
 lk work --table orders --where 'sent = 0' --drain -- false
 expect_code 0
-expect_sql "SELECT done FROM ${own}queues" "$rows"
+expect_sql "SELECT done FROM $queues" "$rows"
 
 app 'what is done is remembered until its row fits no more'
 orders 3
@@ -76,9 +76,9 @@ expect_code 0
 sql 'UPDATE orders SET sent = 1 WHERE id = 2'
 lk work --table orders --where 'sent = 0' --announce-only --drain
 expect_code 0
-expect_sql "SELECT min(id) FROM ${own}done_rows" 1
-expect_sql "SELECT max(id) FROM ${own}done_rows" 3
-expect_sql "SELECT count(*) FROM ${own}done_rows" 2
+expect_sql "SELECT min(id) FROM $done_rows" 1
+expect_sql "SELECT max(id) FROM $done_rows" 3
+expect_sql "SELECT count(*) FROM $done_rows" 2
 sql 'UPDATE orders SET sent = 0 WHERE id = 2'
 lk work --table orders --where 'sent = 0' --drain -- sh -c 'echo "$LK_ITEM_ID" >>"$log"'
 [ "$(cat "$log")" = 2 ] || complain "again: $(cat "$log")"
@@ -86,7 +86,7 @@ lk work --table orders --where 'sent = 0' --drain -- sh -c 'echo "$LK_ITEM_ID" >
 app 'items whose rows fit no more are dropped, however many'
 orders 150
 lk work --table orders --where 'sent = 0' --order id --announce-only --drain
-expect_sql "SELECT count(*) FROM ${own}items" 150
+expect_sql "SELECT count(*) FROM $items" 150
 lk items orders --json
 expect 'select(.id | tonumber <= 3) | .id' '"1"
 "2"
@@ -97,14 +97,93 @@ lk work --table orders --where 'sent = 0' --no-announce --drain --done "$done" -
     sh -c 'echo "$LK_ITEM_ID" >>"$log"'
 expect_code 0
 [ "$(cat "$log")" = 140 ] || complain "worked on: $(cat "$log")"
-expect_sql "SELECT count(*) FROM ${own}items" 0
+expect_sql "SELECT count(*) FROM $items" 0
+
+app 'a parked row that is repaired is worked on again, and one that is gone goes away'
+orders 2
+lk work --table orders --where 'sent = 0' --max-attempts 1 --drain -- false
+expect_code 1
+expect_sql "SELECT count(*) FROM $items WHERE state = 'parked'" 2
+sql 'UPDATE orders SET sent = 9 WHERE id = 1'
+sql 'DELETE FROM orders WHERE id = 2'
+lk work --table orders --where 'sent = 0' --drain -- false
+expect_code 0
+expect_sql "SELECT count(*) FROM $items" 0
+sql 'UPDATE orders SET sent = 0 WHERE id = 1'
+sql 'INSERT INTO orders (id) VALUES (2)'
+lk work --table orders --where 'sent = 0' --order id --drain --done "$done" -- \
+    sh -c 'echo "$LK_ITEM_ID" >>"$log"'
+expect_code 0
+[ "$(tr '\n' ' ' <"$log")" = '1 2 ' ] || complain "worked on: $(cat "$log")"
+
+app 'parked rows that fit stay parked, and a finder drops the others, however many'
+orders 300
+lk work --table orders --where 'sent = 0' --announce-only --drain
+sql "UPDATE $items SET state = 'parked', attempts = 1"
+sql 'UPDATE orders SET sent = 9 WHERE id <> 290'
+lk work --table orders --where 'sent = 0' --announce-only --drain
+expect_code 0
+expect_sql "SELECT id FROM $items" 290
+sql 'UPDATE orders SET sent = 0 WHERE id <= 2'
+"$LK_PROGRAM" work --table orders --where 'sent = 0' --announce-only &
+finder=$!
+has_items() { [ "$(sql "SELECT count(*) FROM $items WHERE state = '$1'")" = "$2" ]; }
+until_true has_items ready 2
+sql 'UPDATE orders SET sent = 9 WHERE id = 290'
+until_true has_items parked 0
+kill "$finder"
+wait "$finder"
+[ $? -eq 0 ] || complain 'the finder failed'
+expect_sql "SELECT count(*) FROM $items WHERE state = 'ready'" 2
+
+app 'a row that is done and fits no more is forgotten by the next drain, however many'
+orders 600
+lk work --table orders --where 'sent = 0' --announce-only --drain
+sql "INSERT INTO $done_rows (queue, id) SELECT queue, id FROM $items"
+sql "DELETE FROM $items"
+sql 'UPDATE orders SET sent = 9 WHERE id <> 1'
+lk work --table orders --where 'sent = 0' --drain -- false
+expect_code 0
+expect_sql "SELECT id FROM $done_rows" 1
+
+app 'a row whose id cannot be an item is skipped, and that is said'
+long=$(printf 'x%.0s' $(seq 300))
+sql 'CREATE TABLE t (id varchar(400), d integer DEFAULT 0)'
+sql "INSERT INTO t (id) VALUES ('a'), (''), ('$long'), (NULL)"
+lk work --table t --where 'd = 0' --done 'UPDATE t SET d = 1 WHERE id = :id' --drain -- true
+expect_code 0
+[ "$(sort "$work/err")" = "lk: ENDED: t: 1 announced, 1 claimed, 1 done, 3 skipped
+lk: SKIPPED: t: an id is NULL
+lk: SKIPPED: t: an id is empty
+lk: SKIPPED: t: the id '$(echo "$long" | cut -c1-64)...' of 300 bytes cannot be an item's (R17)" ] ||
+    complain "stderr: $(cat "$work/err")"
+lk work --table t --where 'd = 0' --announce-only --drain
+expect_code 0
+grep -c SKIPPED "$work/err" >"$work/out"
+[ "$(cat "$work/out")" = 3 ] || complain "stderr: $(cat "$work/err")"
+lk work --table t --where 'd = 0' --drain -q -- true
+expect_code 0
+[ ! -s "$work/err" ] || complain "stderr: $(cat "$work/err")"
+
+app 'a row whose item would have too long a path is skipped, too'
+long=$(printf 'x%.0s' $(seq 200))
+sql 'CREATE TABLE t (id varchar(200), d integer DEFAULT 0)'
+sql "INSERT INTO t (id) VALUES ('a'), ('$long')"
+lk work "$long/$long" --table t --where 'd = 0' --drain --done 'UPDATE t SET d = 1 WHERE id = :id' \
+    -- sh -c 'echo "$LK_ITEM_ID" >>"$log"'
+expect_code 0
+[ "$(cat "$log")" = a ] || complain "worked on: $(cat "$log")"
+grep -q "^lk: SKIPPED: .*: the id 'xx.*' of 200 bytes cannot be an item's" "$work/err" ||
+    complain "stderr: $(cat "$work/err")"
+lk work "$(printf 'x/%.0s' $(seq 31))x" --table t --drain -- true
+failure 64 'lk: INVALID: *(R16, R1)'
 
 app 'an item that is locked by hand, or whose needs are not free, is passed over'
 orders 3
 lk work --table orders --where 'sent = 0' --order id --announce-only --drain
 lk acquire orders/1 --owner other
 lk acquire pool --owner other
-sql "DELETE FROM ${own}items WHERE id = '2'"
+sql "DELETE FROM $items WHERE id = '2'"
 lk push orders 2 --needs pool
 "$LK_PROGRAM" work --table orders --where 'sent = 0' --no-announce --drain --done "$done" -- \
     sh -c 'echo "$LK_ITEM_ID" >>"$log"' &
@@ -125,8 +204,8 @@ lk work --table orders --where 'sent = 0' --max-attempts 1 --drain \
     --done 'INSERT INTO one VALUES (:id)' -- true
 expect_parked "$taken"
 expect_sql 'SELECT count(*) FROM one' 1
-expect_sql "SELECT state FROM ${own}items" parked
-expect_sql "SELECT attempts FROM ${own}items" 1
+expect_sql "SELECT state FROM $items" parked
+expect_sql "SELECT attempts FROM $items" 1
 
 app 'by hand: a claim checks its row again, and the end runs the statement'
 orders 2
@@ -138,16 +217,16 @@ expect_code 0
 expect '[.queue, .id, .row_id]' '["orders","2","2"]'
 token=$(field .token)
 lk done orders 2 --table orders --where 'sent = 0' --done "$done"
-failure 64 "lk: INVALID: R17: the claim's token must be named"
+failure 64 "lk: INVALID: the claim's token must be named (R17)"
 lk done orders 2 --table orders --where 'sent = 0' --done 'INSERT INTO journal (nix) VALUES (1)'
-failure 64 'lk: INVALID: R17: *nix*'
+failure 64 'lk: INVALID: *nix*(R17)'
 lk done orders 2 --table orders --where 'sent = 0' --done "$done" --token "$token" --owner other
 failure 78 'lk: LOST: *'
 expect_sql 'SELECT count(*) FROM orders WHERE sent > 1' 0
 lk done orders 2 --table orders --where 'sent = 0' --done "$done" --token "$token"
 expect_code 0
 expect_sql 'SELECT count(*) FROM orders WHERE sent > 1' 1
-expect_sql "SELECT count(*) FROM ${own}items" 0
+expect_sql "SELECT count(*) FROM $items" 0
 lk claim --table orders --where 'sent = 0'
 expect_code 75
 lk claim orders --where 'sent = 0'
@@ -158,7 +237,7 @@ app 'what is wrong is said at once'
 orders 1
 refused() { # STATEMENT PATTERN
     lk work --table orders --drain --done "$1" -- sh -c 'echo ran >>"$log"'
-    failure 64 "lk: INVALID: R17: $2"
+    failure 64 "lk: INVALID: $2 (R17)"
 }
 refused 'UPDATE orders SET sent = 1; DELETE FROM orders' '*more than one statement'
 refused 'UPDATE orders SET sent = :x' '*:id, :token, :owner and :attempt alone'
@@ -166,12 +245,12 @@ refused 'UPDATE nix SET sent = 1' '*nix*'
 refused 'UPDATE orders SET nix = 1' '*nix*'
 for where in 'sent = ' 'x = 1' 'sent = :id' '1); DELETE FROM orders; SELECT (1'; do
     lk work --table orders --where "$where" --drain -- true
-    failure 64 'lk: INVALID: R17: *'
+    failure 64 'lk: INVALID: *(R17)'
 done
 lk work --table nix --drain -- true
-failure 64 'lk: INVALID: R17: *no such table: nix'
+failure 64 'lk: INVALID: *no such table: nix (R17)'
 lk work --table orders --id nix --drain -- true
-failure 64 'lk: INVALID: R17: *no such column: orders.nix'
+failure 64 'lk: INVALID: *no such column: orders.nix (R17)'
 expect_sql 'SELECT count(*) FROM orders' 1
 [ ! -s "$log" ] || complain 'it ran'
 
@@ -195,7 +274,7 @@ app 'more workers than the work needs are announced'
 orders 1
 sql "UPDATE orders SET sent = 0"
 lk work --table orders --where 'sent = 0' --announce-only --drain
-sql "UPDATE ${own}$counts SET claims = 100, steals = 50"
+sql "UPDATE $counts SET claims = 100, steals = 50"
 lk work --table orders --where 'sent = 0' --drain --done "$done" -- true
 expect_code 0
 grep -q '^lk: HINT: .*stolen' "$work/err" || complain 'no hint'

@@ -11,8 +11,8 @@ dialect=${1:?postgresql or mysql}
 : "${LK_TEST_SERVER:?is set by with_server.sh}"
 rows=100 ttl=2s taken='*one*' # for rows.sh
 case $dialect in
-postgresql) own='' counts=queue_counts ;;
-mysql) own=lk_ counts=queues ;;
+postgresql) items=items done_rows=done_rows queues=queues counts=queue_counts ;;
+mysql) items=lk_items done_rows=lk_done_rows queues=lk_queues counts=lk_queues ;;
 esac
 
 # A scenario in a database of the user's own, where the store is, too.
@@ -59,7 +59,7 @@ orders 1
 for word in COMMIT ROLLBACK 'BEGIN' 'DROP TABLE orders' 'SET x = 1' 'SAVEPOINT x'; do
     refused "$word" '*neither transactions, nor the schema, nor the session*'
 done
-refused 'UPDATE' '*statement for what is done*'
+refused 'UPDATE' '*--done statement*'
 refused ' -- nothing' '*it is empty'
 expect_sql 'SELECT count(*) FROM orders' 1
 [ ! -s "$log" ] || complain 'it ran'

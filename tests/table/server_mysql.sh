@@ -35,7 +35,7 @@ for type in 'char(5)' 'varchar(9) CHARACTER SET latin1' smallint 'int unsigned' 
 done
 sql 'CREATE TABLE t (id datetime)'
 lk work --table t --drain -- true
-failure 64 'lk: INVALID: R17: *datetime*whole numbers or texts'
+failure 64 'lk: INVALID: *datetime*whole numbers or texts (R17)'
 
 app 'a procedure that ends the transaction, and one that does not'
 orders 1
@@ -52,18 +52,18 @@ expect_sql 'SELECT sent FROM orders' 2
 app 'the store'\''s own tables are kept out of it'
 orders 1
 lk work --table orders --drain --done 'DELETE FROM lk_items' -- true
-failure 64 'lk: INVALID: R17: *must not touch the store'\''s own tables'
+failure 64 'lk: INVALID: *must not touch the store'\''s own tables (R17)'
 
 app 'rights'
 orders 1
-lk ls
+lk limits # makes the store
 sql "CREATE USER clerk@localhost; GRANT EXECUTE ON $place.* TO clerk@localhost"
 for table in meta roots requests values queues items item_values done_rows ended audits numbers; do
     sql "GRANT SELECT, INSERT, UPDATE, DELETE ON lk_$table TO clerk@localhost"
 done
 LK_STORE=$(echo "$LK_STORE" | sed 's/root@/clerk@/')
 lk work --table orders --where 'sent = 0' --done "$done" --drain -- true
-failure 77 'lk: DENIED: R17: *denied*'
+failure 77 'lk: DENIED: *denied*(R17)'
 sql 'GRANT SELECT, UPDATE ON orders TO clerk@localhost'
 lk work --table orders --where 'sent = 0' --done "$done" --drain -- true
 expect_code 0

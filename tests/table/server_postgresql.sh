@@ -37,7 +37,7 @@ for type in 'character(5)' 'varchar(9)' numeric smallint bigint name; do
 done
 sql 'CREATE TABLE t (id timestamp)'
 lk work --table t --drain -- true
-failure 64 'lk: INVALID: R17: *timestamp*whole numbers, texts or uuids'
+failure 64 'lk: INVALID: *timestamp*whole numbers, texts or uuids (R17)'
 
 app 'a view whose rows cannot be locked'
 orders 5
@@ -105,21 +105,21 @@ orders 1
 for statement in 'DELETE FROM lk11.items' 'WITH x AS (UPDATE lk11.meta SET format = 9) SELECT 1'; do
     lk work --table orders --drain \
         --done "$(echo "$statement" | sed "s/lk11/lk$scenarios/")" -- true
-    failure 64 'lk: INVALID: R17: *must not touch the store'\''s own tables'
+    failure 64 'lk: INVALID: *must not touch the store'\''s own tables (R17)'
 done
 
 app 'rights'
 orders 1
 sql "CREATE ROLE clerk LOGIN; GRANT USAGE ON SCHEMA $place TO clerk"
-lk ls
+lk limits # makes the store
 sql "GRANT USAGE ON SCHEMA lk$scenarios TO clerk;
      GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA lk$scenarios TO clerk"
 LK_STORE=$(echo "$LK_STORE" | sed 's/postgres@/clerk@/')
 lk work --table orders --where 'sent = 0' --done "$done" --drain -- true
-failure 77 'lk: DENIED: R17: *permission denied for table orders*'
+failure 77 'lk: DENIED: *permission denied for table orders*(R17)'
 sql 'GRANT SELECT ON orders TO clerk'
 lk work --table orders --where 'sent = 0' --done "$done" --drain -- true
-failure 77 'lk: DENIED: R17: *what is done: permission denied for table orders*'
+failure 77 'lk: DENIED: *--done statement: permission denied for table orders*(R17)'
 lk work --table orders --where 'sent = 0' --drain -- true # and rows that it may not lock
 expect_code 0
 sql 'GRANT UPDATE (sent) ON orders TO clerk'

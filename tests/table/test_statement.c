@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The named parameters of the statement for what is done (R17), for servers that know none. */
+/* The named parameters of the --done statement (R17), for servers that know none. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -45,6 +45,22 @@ static lk_outcome find_shown_owner(lk_store *store, const char *path, const char
     return outcome;
 }
 
+static int say_broken(const struct lk_cli *cli, const lk_break_request *request, size_t count) {
+    if (cli->json) {
+        struct lk_object object;
+        lk_form_write_broken(lk_object_begin(&object), count);
+        return lk_say_object(cli, LK_OK, &object);
+    }
+    if (!cli->quiet) {
+        (void)fprintf(cli->out, "broken %zu\n", count);
+    }
+    if (!cli->quiet && count == 0) {
+        (void)fprintf(cli->err, "lk: there is no request%s at %s\n",
+                      request->owner != NULL ? " of this owner" : "", request->path);
+    }
+    return 0;
+}
+
 int lk_cli_break(const struct lk_cli *cli, const struct lk_command_line *line) {
     char by[LK_OWNER_TEXT_SIZE];
     char owner[LK_OWNER_TEXT_SIZE];
@@ -79,15 +95,7 @@ int lk_cli_break(const struct lk_cli *cli, const struct lk_command_line *line) {
     if (outcome != LK_OK) {
         return lk_say_failure(cli, outcome, error.text);
     }
-    if (cli->json) {
-        struct lk_object object;
-        lk_form_write_broken(lk_object_begin(&object), count);
-        return lk_say_object(cli, LK_OK, &object);
-    }
-    if (!cli->quiet) {
-        (void)fprintf(cli->out, "broken %zu\n", count);
-    }
-    return 0;
+    return say_broken(cli, &request, count);
 }
 
 /* One break as a paragraph; false when memory is exhausted. */
@@ -142,6 +150,9 @@ int lk_cli_audit(const struct lk_cli *cli, const struct lk_command_line *line, l
         return lk_say_failure(cli, error.outcome, error.text);
     }
     exit_code = say_audit(cli, audit);
+    if (audit->count == 0) {
+        lk_cli_say_empty(cli, line, store, "no break is on record");
+    }
     lk_audit_free(audit);
     return exit_code;
 }

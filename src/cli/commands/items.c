@@ -2,9 +2,13 @@
 /* lk items and lk stats: the state of queues (R16). */
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/text.h"
 #include "cli/print/say.h"
 #include "form/form.h"
+
+enum { FAILURE_SIZE = 80 };
 
 static int say_items(const struct lk_cli *cli, const char *queue, const lk_item_list *list) {
     for (size_t i = 0; i < list->count; i++) {
@@ -29,14 +33,47 @@ static void add_time(struct lk_table *table, const lk_item_info *item) {
     }
 }
 
+/* "exit 3: no such file", of the last line of what is kept. */
+static void add_failure(struct lk_table *table, const lk_item_info *item) {
+    const char *error = item->last_error != NULL ? item->last_error : "";
+    const char *line = strrchr(error, '\n');
+    char text[FAILURE_SIZE];
+    int used = 0;
+
+    line = line != NULL ? line + 1 : error;
+    if (item->has_last_exit) {
+        used = snprintf(text, sizeof text, "exit %" PRId32 "%s", item->last_exit,
+                        line[0] != '\0' ? ": " : "");
+    }
+    (void)snprintf(text + used, sizeof text - (size_t)used, "%s", line);
+    lk_table_add(table, text);
+}
+
+static bool has_failed(const lk_item_info *item) {
+    return item->has_last_exit || item->last_error != NULL;
+}
+
+/* The column of failures is there only if an item has one. */
+static size_t count_columns(const lk_item_list *list, size_t all) {
+    for (size_t i = 0; i < list->count; i++) {
+        if (has_failed(&list->items[i])) {
+            return all;
+        }
+    }
+    return all - 1;
+}
+
 static int write_items(const struct lk_cli *cli, const lk_item_list *list) {
-    static const char *const titles[] = {"ID", "STATE", "ATTEMPTS", "DUE/LEFT", "CLAIMANT"};
+    static const char *const titles[] = {"ID",       "STATE",    "ATTEMPTS",
+                                         "DUE/LEFT", "CLAIMANT", "LAST FAILURE"};
     struct lk_table table;
 
     if (list->count == 0) {
         return 0;
     }
-    lk_table_open(&table, titles, sizeof titles / sizeof titles[0]);
+    const size_t all = sizeof titles / sizeof titles[0];
+    const size_t columns = count_columns(list, all);
+    lk_table_open(&table, titles, columns);
     for (size_t i = 0; i < list->count; i++) {
         const lk_item_info *item = &list->items[i];
         lk_table_add(&table, item->id);
@@ -44,8 +81,22 @@ static int write_items(const struct lk_cli *cli, const lk_item_list *list) {
         lk_table_add_number(&table, item->attempts);
         add_time(&table, item);
         lk_table_add_owner(&table, item->owner != NULL ? item->owner : "");
+        if (columns == all) {
+            add_failure(&table, item);
+        }
     }
     return lk_say_table(cli, &table);
+}
+
+/* On a terminal: "there is WHAT QUEUE in STORE". */
+static void say_none(const struct lk_cli *cli, const struct lk_command_line *line,
+                     const lk_store *store, const char *what, const char *queue) {
+    char *text = lk_text_make("there is %s %s", what, queue);
+
+    if (text != NULL) {
+        lk_cli_say_empty(cli, line, store, text);
+    }
+    free(text);
 }
 
 int lk_cli_items(const struct lk_cli *cli, const struct lk_command_line *line) {
@@ -63,6 +114,9 @@ int lk_cli_items(const struct lk_cli *cli, const struct lk_command_line *line) {
         exit_code = lk_say_failure(cli, outcome, error.text);
     } else {
         exit_code = cli->json ? say_items(cli, queue, list) : write_items(cli, list);
+        if (list->count == 0) {
+            say_none(cli, line, store, "no item in the queue", queue);
+        }
     }
     lk_item_list_free(list);
     lk_close(store);
@@ -87,6 +141,12 @@ static void write_stats(const struct lk_cli *cli, const lk_queue_stats *stats) {
     }
 }
 
+/* Nothing was pushed there, or the counts are no longer kept. */
+static bool is_unused(const lk_queue_stats *stats) {
+    return stats->pushed + stats->claims + stats->done == 0
+           && stats->ready_now + stats->delayed_now + stats->claimed_now + stats->parked_now == 0;
+}
+
 int lk_cli_stats(const struct lk_cli *cli, const struct lk_command_line *line) {
     char *queue;
     lk_store *store;
@@ -98,7 +158,6 @@ int lk_cli_stats(const struct lk_cli *cli, const struct lk_command_line *line) {
         return exit_code;
     }
     lk_outcome outcome = lk_stats(store, queue, &stats, &error);
-    lk_close(store);
     if (outcome != LK_OK) {
         exit_code = lk_say_failure(cli, outcome, error.text);
     } else if (cli->json) {
@@ -107,7 +166,11 @@ int lk_cli_stats(const struct lk_cli *cli, const struct lk_command_line *line) {
         exit_code = lk_say_object(cli, LK_OK, &object);
     } else {
         write_stats(cli, &stats);
+        if (is_unused(&stats)) {
+            say_none(cli, line, store, "no queue", queue);
+        }
     }
+    lk_close(store);
     free(queue);
     return exit_code;
 }

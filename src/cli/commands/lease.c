@@ -1,50 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lk acquire, renew, release: one lease by hand. */
-#include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/error.h"
+#include "cli/commands/lease_call.h"
 #include "cli/interrupt.h"
-#include "cli/parse/ask.h"
 #include "cli/parse/input.h"
-#include "cli/parse/owner.h"
 #include "cli/print/say.h"
-
-/* What the three have in common: an open store and a checked request with its owner. */
-struct lease_call {
-    lk_store *store;
-    lk_request request;
-    char made_owner[LK_OWNER_TEXT_SIZE];
-};
+#include "model/part.h"
 
 /* LK_OK; else the failure is printed, *ret_exit_code is set and nothing needs closing. */
 static lk_outcome open_call(const struct lk_cli *cli, const struct lk_command_line *line,
-                            struct lease_call *call, int *ret_exit_code) {
-    lk_error error;
+                            struct lk_lease_call *call, int *ret_exit_code) {
+    lk_outcome outcome = lk_lease_call_init(cli, line, call, ret_exit_code);
 
-    if (lk_ask_check_parts(line, &error) != LK_OK) {
-        *ret_exit_code = lk_say_failure(cli, LK_INVALID, error.text);
-        return LK_INVALID;
-    }
-    call->request = lk_ask_from_line(line);
     call->request.outlives = true; /* this process ends with the call */
-    call->request.owner = lk_ask_owner(line, call->made_owner);
-    return lk_cli_open(cli, line, &call->store, ret_exit_code);
-}
-
-/* Prints the outcome. `result` is NULL only when memory is exhausted. */
-static int say_answer(const struct lk_cli *cli, const struct lease_call *call, lk_result *result,
-                      const lk_error *error) {
-    if (result == NULL) {
-        return lk_say_failure(cli, error->outcome, error->text);
-    }
-    if (!cli->json && result->outcome == LK_LOST && call->request.owner == call->made_owner) {
-        return lk_say_lost_by_shell(cli, call->request.owner, result->error);
-    }
-    return lk_say_result(cli, result);
+    return outcome == LK_OK ? lk_cli_open(cli, line, &call->store, ret_exit_code) : outcome;
 }
 
 /* Ends the call after a signal. If the grant was faster, this call's request is withdrawn. */
-static int end_by_signal(const struct lk_cli *cli, const struct lease_call *call,
+static int end_by_signal(const struct lk_cli *cli, const struct lk_lease_call *call,
                          const lk_result *result, int signal_number) {
     if (result != NULL && result->outcome == LK_GRANTED && result->created) {
         lk_request request = call->request;
@@ -55,35 +31,11 @@ static int end_by_signal(const struct lk_cli *cli, const struct lease_call *call
     return LK_EXIT_SIGNAL + signal_number;
 }
 
-/*
- * Every command that one program starts has the same owner, unless it names one. So two of its
- * threads that request one lock are granted one lease (R3), and do not exclude each other.
- */
-static void say_shared(const struct lk_cli *cli, const struct lease_call *call,
-                       const lk_result *result) {
-    if (!result->created && call->request.owner == call->made_owner && !cli->quiet) {
-        (void)fprintf(cli->err,
-                      "lk: %s was held or asked for already by the program that started this: it "
-                      "is the same lease. What has to exclude it names an --owner of its own\n",
-                      result->path_count > 0 ? result->paths[0] : "this");
-    }
-}
-
-/* The second line of --value: empty if there is no value. */
-static void write_value(const struct lk_cli *cli, const lk_result *result) {
-    if (result->value != NULL) {
-        (void)fwrite(result->value, 1, result->value_size, cli->out);
-    }
-    (void)fputc('\n', cli->out);
-    if (result->in_doubt && !cli->quiet) {
-        (void)fputs("lk: in doubt: a holder died before it put this value\n", cli->err);
-    }
-}
-
-static int ask(const struct lk_cli *cli, struct lease_call *call) {
+static int ask(const struct lk_cli *cli, struct lk_lease_call *call) {
     lk_result *result = NULL;
     lk_error error;
-    struct lk_interrupt *interrupt = lk_interrupt_open();
+    struct lk_interrupt *interrupt =
+        lk_interrupt_open(cli->quiet || cli->json ? NULL : call->store);
     int exit_code;
 
     if (interrupt == NULL) {
@@ -95,36 +47,63 @@ static int ask(const struct lk_cli *cli, struct lease_call *call) {
     if (signal_number != 0) {
         exit_code = end_by_signal(cli, call, result, signal_number);
     } else {
-        exit_code = say_answer(cli, call, result, &error);
-        if (!cli->json && result != NULL && result->outcome == LK_GRANTED) {
-            lk_say_requeued(cli, result);
-            say_shared(cli, call, result);
-            (void)fprintf(cli->out, "%" PRIu64 "\n", result->token);
-            if (call->request.value) {
-                write_value(cli, result);
-            }
-        }
+        exit_code = lk_lease_call_say_asked(cli, call, result, &error);
     }
     lk_result_free(result);
     return exit_code;
 }
 
 int lk_cli_acquire(const struct lk_cli *cli, const struct lk_command_line *line) {
-    struct lease_call call;
+    struct lk_lease_call call;
     int exit_code;
 
     if (open_call(cli, line, &call, &exit_code) == LK_OK) {
-        exit_code = ask(cli, &call);
+        lk_error error;
+        exit_code = lk_lease_call_is_of_run(line) && lk_lease_call_join_run(&call, &error) != LK_OK
+                        ? lk_say_failure(cli, error.outcome, error.text)
+                        : ask(cli, &call);
+        lk_lease_call_leave_run(&call);
         lk_close(call.store);
     }
     return exit_code;
 }
 
-/* A renewal; or a release, which writes `put` if that has bytes. */
+/* R15: the values to write, in the order of the parts. */
+struct values {
+    struct lk_input inputs[LK_PARTS_MAX];
+    size_t count;
+};
+
+/* A renewal; or a release, which writes the values. */
+static lk_outcome change_once(const struct lk_lease_call *call, uint64_t token, bool renews,
+                              const struct values *values, lk_result **ret_result,
+                              lk_error *error) {
+    lk_part_put puts[LK_PARTS_MAX];
+
+    if (renews) {
+        return lk_renew(call->store, &call->request, token, ret_result, error);
+    }
+    if (values->count == 0) {
+        return lk_release(call->store, &call->request, token, ret_result, error);
+    }
+    for (size_t i = 0; i < values->count; i++) {
+        puts[i] = (lk_part_put){.path = call->request.parts[i],
+                                .value = values->inputs[i].bytes,
+                                .value_size = values->inputs[i].size};
+    }
+    return lk_release_put_all(call->store, &call->request, token, puts, values->count, ret_result,
+                              error);
+}
+
+/*
+ * Without --owner the token is enough (R12): if this shell has no such lease, it is that of any
+ * owner. This shell's own comes first, so that a repeated release is answered as before (R3).
+ */
 static int change(const struct lk_cli *cli, const struct lk_command_line *line, bool renews,
-                  const struct lk_input *put) {
+                  const struct values *values) {
     uint64_t token = (uint64_t)lk_command_line_number(line, LK_OPTION_TOKEN, 0);
-    struct lease_call call;
+    bool is_by_token = token != 0 && !lk_command_line_has(line, LK_OPTION_OWNER);
+    struct lk_lease_call call;
     lk_result *result = NULL;
     lk_error error;
     int exit_code;
@@ -132,15 +111,12 @@ static int change(const struct lk_cli *cli, const struct lk_command_line *line, 
     if (open_call(cli, line, &call, &exit_code) != LK_OK) {
         return exit_code;
     }
-    if (renews) {
-        (void)lk_renew(call.store, &call.request, token, &result, &error);
-    } else if (put->bytes == NULL) {
-        (void)lk_release(call.store, &call.request, token, &result, &error);
-    } else {
-        (void)lk_release_put(call.store, &call.request, token, put->bytes, put->size, &result,
-                             &error);
+    if (change_once(&call, token, renews, values, &result, &error) == LK_LOST && is_by_token) {
+        lk_result_free(result);
+        call.request.owner = NULL;
+        (void)change_once(&call, token, renews, values, &result, &error);
     }
-    exit_code = say_answer(cli, &call, result, &error);
+    exit_code = lk_lease_call_say(cli, &call, result, &error);
     lk_result_free(result);
     lk_close(call.store);
     return exit_code;
@@ -150,27 +126,68 @@ int lk_cli_renew(const struct lk_cli *cli, const struct lk_command_line *line) {
     return change(cli, line, true, NULL);
 }
 
-/* The value of --put or --put-file, if one of them is given. */
-static lk_outcome read_put(const struct lk_command_line *line, struct lk_input *ret_input,
-                           lk_error *error) {
-    const char *text = lk_command_line_text(line, LK_OPTION_PUT);
-    const char *file = lk_command_line_text(line, LK_OPTION_PUT_FILE);
+/* Adds what one --put or --put-file names. */
+static lk_outcome read_value(const struct lk_command_line *line, size_t at, struct values *values,
+                             bool *is_stdin_read, lk_error *error) {
+    bool is_file = line->listed_ids[at] == LK_OPTION_PUT_FILE;
+    const char *text = line->listed[at];
+    bool is_stdin = is_file && strcmp(text, "-") == 0;
+    struct lk_input *input = &values->inputs[values->count];
+    lk_outcome outcome;
 
-    if (text != NULL) {
-        return lk_input_word(text, ret_input, error);
+    if (values->count == LK_PARTS_MAX || values->count == line->word_count) {
+        return lk_error_set(error, LK_INVALID,
+                            "R15: more values than PARTs: give at most one --put or --put-file for "
+                            "each PART, in their order");
     }
-    return file != NULL ? lk_input_file(file, ret_input, error) : LK_OK;
+    if (is_stdin && *is_stdin_read) {
+        return lk_error_set(error, LK_INVALID, "--put-file: stdin can only be one of the values");
+    }
+    outcome = is_file ? lk_input_file(text, input, error) : lk_input_word(text, input, error);
+    *is_stdin_read = *is_stdin_read || is_stdin;
+    values->count += outcome == LK_OK;
+    return outcome;
+}
+
+/* The values of --put or --put-file: the n-th is that of the n-th part. */
+static lk_outcome read_values(const struct lk_command_line *line, struct values *values,
+                              lk_error *error) {
+    bool is_stdin_read = false;
+    lk_outcome outcome = LK_OK;
+
+    for (size_t i = 0; i < line->listed_count && outcome == LK_OK; i++) {
+        if (line->listed_ids[i] == LK_OPTION_PUT || line->listed_ids[i] == LK_OPTION_PUT_FILE) {
+            outcome = read_value(line, i, values, &is_stdin_read, error);
+        }
+    }
+    return outcome;
+}
+
+/* A script that takes and releases what it needs may run under a lease of just that. */
+static int say_kept(const struct lk_cli *cli, const struct lk_command_line *line) {
+    if (!cli->json && !cli->quiet) {
+        (void)fprintf(cli->err,
+                      "lk: %s stays held: it is the lease of the lk run around this, which "
+                      "releases it (--owner \"$LK_OWNER\" ends it now)\n",
+                      line->words[0]);
+    }
+    return lk_say_done(cli, LK_OK, NULL);
 }
 
 int lk_cli_release(const struct lk_cli *cli, const struct lk_command_line *line) {
-    struct lk_input input = {NULL, 0};
+    struct values values = {.count = 0};
     lk_error error;
     int exit_code;
 
-    if (read_put(line, &input, &error) != LK_OK) {
-        return lk_say_failure(cli, error.outcome, error.text);
+    if (read_values(line, &values, &error) != LK_OK) {
+        exit_code = lk_say_failure(cli, error.outcome, error.text);
+    } else if (values.count == 0 && lk_lease_call_is_of_run(line)) {
+        exit_code = say_kept(cli, line);
+    } else {
+        exit_code = change(cli, line, false, &values);
     }
-    exit_code = change(cli, line, false, &input);
-    free(input.bytes);
+    for (size_t i = 0; i < values.count; i++) {
+        free(values.inputs[i].bytes);
+    }
     return exit_code;
 }

@@ -142,18 +142,38 @@ static bool is_exclusive(const lk_entry *entry) {
     return entry->limit == 0 && !entry->shared;
 }
 
-/* Whether one of two requests for the same path may have to wait for the other (R7, R8). */
-static bool excludes(const lk_entry *one, const lk_entry *other) {
-    bool both_count = one->limit != 0 && other->limit != 0;
-
-    return both_count || is_exclusive(one) || is_exclusive(other);
+/* The units that a request takes of the limit of another one for the same path (R7). */
+static uint64_t units_of(const lk_entry *entry) {
+    return is_exclusive(entry) ? 0 : entry->units;
 }
 
-/* The owner of the last request before this one that it has to wait for. NULL: none. */
-static const char *owner_ahead(const lk_listing *listing, size_t index) {
-    for (size_t i = index; i > 0; i--) {
-        if (excludes(&listing->entries[i - 1], &listing->entries[index])) {
-            return listing->entries[i - 1].owner;
+/* Of all held requests: one that was granted after another began to wait counts for that, too. */
+static uint64_t units_held(const lk_listing *listing) {
+    uint64_t units = 0;
+
+    for (size_t i = 0; i < listing->count; i++) {
+        units += listing->entries[i].held ? units_of(&listing->entries[i]) : 0;
+    }
+    return units;
+}
+
+/*
+ * The owner of the request that this one is behind: the last before it of those that block it, or
+ * else the last holder after it. A request blocks it if both conflict or, where the units in use
+ * leave too few of its limit, if it counts for that (R20). The limit of the other one does not
+ * matter. NULL: none.
+ */
+static const char *owner_ahead(const lk_listing *listing, size_t index, uint64_t units_in_use) {
+    const lk_entry *entry = &listing->entries[index];
+    bool is_full = entry->limit != 0 && units_in_use + entry->units > entry->limit;
+
+    for (size_t i = 1; i < listing->count; i++) {
+        size_t at =
+            (index + listing->count - i) % listing->count; /* down to 0, then from the end */
+        const lk_entry *other = &listing->entries[at];
+        if ((at < index || other->held)
+            && (is_full || is_exclusive(entry) || is_exclusive(other))) {
+            return other->owner;
         }
     }
     return NULL;
@@ -162,6 +182,7 @@ static const char *owner_ahead(const lk_listing *listing, size_t index) {
 static int write_queue(const struct lk_cli *cli, struct lk_table *table,
                        const lk_listing *listing) {
     size_t place = 0;
+    uint64_t units_in_use = units_held(listing); /* and those of the waiting requests ahead */
 
     for (size_t i = 0; i < listing->count; i++) {
         const lk_entry *entry = &listing->entries[i];
@@ -170,7 +191,9 @@ static int write_queue(const struct lk_cli *cli, struct lk_table *table,
             add_row(table, lk_entry_state_text(entry), entry, parts_text(entry, 1, NULL));
         } else {
             (void)snprintf(state, sizeof state, "%s #%zu", lk_entry_state_text(entry), ++place);
-            add_row(table, state, entry, parts_text(entry, 1, owner_ahead(listing, i)));
+            add_row(table, state, entry,
+                    parts_text(entry, 1, owner_ahead(listing, i, units_in_use)));
+            units_in_use += units_of(entry);
         }
     }
     return lk_say_table(cli, table);

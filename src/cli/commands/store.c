@@ -1,59 +1,105 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The store: opening it for every command, lk doctor, lk schema. */
+/* The store: opening it for every command, lk doctor. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "cli/parse/ask.h"
 #include "cli/print/say.h"
-#include "cli/store_is_there.h"
+#include "cli/store/own_store.h"
+#include "cli/store/store_is_there.h"
+#include "client/default_store.h"
 #include "client/url.h"
 #include "form/form.h"
-#include "sql/schema.h"
 
 /* In place of a store that is not there, for a command that only reads: nothing is in it. */
 static const char nothing[] = "mem:";
 
+lk_outcome lk_cli_check_table_store(const struct lk_command_line *line, lk_error *error) {
+    if (!lk_command_line_has(line, LK_OPTION_TABLE)
+        || lk_store_is_there(lk_command_line_text(line, LK_OPTION_STORE))) {
+        return LK_OK;
+    }
+    char *name = lk_cli_store_name(line);
+    (void)lk_error_set(error, LK_INVALID,
+                       "R17: the table is in the store's own database, which does not exist: %.*s",
+                       LK_ERROR_TEXT_MAX / 2, name != NULL ? name : "");
+    free(name);
+    return LK_INVALID;
+}
+
+/* Makes it if it is not there, unless the command only reads or could not use it. */
+static lk_outcome open_store(const struct lk_command_line *line, const char *url,
+                             lk_store **ret_store, lk_error *error) {
+    bool only_reads = line->command->only_reads;
+    lk_outcome outcome = lk_cli_check_table_store(line, error);
+
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    if (!only_reads && !lk_store_binds_to_process(url)) {
+        return lk_open(url, ret_store, error);
+    }
+    outcome = lk_open_if_there(url, ret_store, error);
+    if (outcome != LK_NONE) {
+        return outcome;
+    }
+    return only_reads ? lk_open(nothing, ret_store, error)
+                      : lk_error_set(error, LK_UNSUPPORTED,
+                                     "in this store a lease ends with the process that took it: lk "
+                                     "run holds one while a command runs, and makes the store");
+}
+
 lk_outcome lk_cli_open(const struct lk_cli *cli, const struct lk_command_line *line,
                        lk_store **ret_store, int *ret_exit_code) {
     const char *url = lk_command_line_text(line, LK_OPTION_STORE);
-    bool is_missing = line->command->only_reads && !lk_store_is_there(url);
+    bool is_told =
+        !cli->json && !cli->quiet && !line->command->only_reads && isatty(fileno(cli->err)) == 1;
+    struct lk_own_store own = lk_own_store_find(is_told ? url : nothing);
     lk_error error;
-    lk_outcome outcome = lk_open(is_missing ? nothing : url, ret_store, &error);
+    lk_outcome outcome = open_store(line, url, ret_store, &error);
 
     if (outcome != LK_OK) {
         *ret_exit_code = lk_say_failure(cli, outcome, error.text);
+    } else {
+        lk_own_store_say_new(&own, cli->err);
     }
+    lk_own_store_done(&own);
     return outcome;
 }
 
-/* As lk_store_url(), of a store that need not be there; for free(). NULL: memory, a bad URL. */
-static char *store_name(const struct lk_command_line *line) {
+char *lk_cli_store_name(const struct lk_command_line *line) {
     const char *url = lk_command_line_text(line, LK_OPTION_STORE);
-    char *made = NULL;
+    struct lk_default_store standard = {.url = NULL};
     char *name = NULL;
 
-    if (url != NULL || lk_url_default(&made, NULL) == LK_OK) {
-        name = lk_url_without_password(url != NULL ? url : made);
+    if (url != NULL || lk_default_store_find(&standard, NULL) == LK_OK) {
+        name = lk_url_without_password(url != NULL ? url : standard.url);
     }
-    free(made);
+    lk_default_store_done(&standard);
     return name;
 }
 
+/* Whether lk_cli_open() has opened `nothing` in the place of a store that is not there. */
+static bool is_missing(const struct lk_command_line *line, const lk_store *store) {
+    const char *url = lk_command_line_text(line, LK_OPTION_STORE);
+
+    return strcmp(lk_store_url(store), nothing) == 0 && (url == NULL || strcmp(url, nothing) != 0);
+}
+
 void lk_cli_say_empty(const struct lk_cli *cli, const struct lk_command_line *line,
-                      const char *what) {
+                      const lk_store *store, const char *what) {
     char *name = NULL;
 
     if (!cli->json && !cli->quiet && isatty(fileno(cli->out)) == 1) {
-        name = store_name(line);
+        name = lk_cli_store_name(line);
     }
     if (name != NULL) {
         (void)fprintf(cli->err, "lk: %s in %s%s\n", what, name,
-                      lk_store_is_there(lk_command_line_text(line, LK_OPTION_STORE))
-                          ? ""
-                          : ", which does not exist yet");
+                      is_missing(line, store) ? ", which does not exist yet" : "");
     }
     free(name);
 }
@@ -88,6 +134,29 @@ lk_outcome lk_cli_check_shared(const lk_store *store, lk_error *error) {
 
 /* ---- doctor ---------------------------------------------------------------------------------- */
 
+/*
+ * What names the store: an option, a variable, or a line of a configuration file. Before the line
+ * with its URL, so that it is a field of the report with --json.
+ */
+static const char *named_by(const struct lk_command_line *line,
+                            const struct lk_default_store *standard) {
+    if (lk_command_line_has(line, LK_OPTION_STORE)) {
+        return "-S";
+    }
+    return standard->named_by != NULL ? standard->named_by
+                                      : "nothing; it is the store of this user alone";
+}
+
+/* The report with that line before it, for free(); NULL: memory is exhausted. */
+static char *with_origin(const struct lk_command_line *line, const char *text) {
+    struct lk_default_store standard = {.url = NULL};
+
+    (void)lk_default_store_find(&standard, NULL);
+    char *made = lk_text_make("named by: %s\n%s", named_by(line, &standard), text);
+    lk_default_store_done(&standard);
+    return made;
+}
+
 static void write_report(const struct lk_cli *cli, const lk_report *report) {
     if (cli->quiet) {
         return;
@@ -105,31 +174,45 @@ static void write_report(const struct lk_cli *cli, const lk_report *report) {
         warning += length;
         warning += *warning == '\n' ? 1 : 0;
     }
+    if (report->warnings[0] == '\0') {
+        (void)fputs("all is well\n", cli->out);
+    }
 }
 
-static int say_report(const struct lk_cli *cli, const lk_report *report) {
+static int say_report(const struct lk_cli *cli, const struct lk_command_line *line,
+                      const lk_report *report) {
+    char *text = with_origin(line, report->text);
+    lk_report whole = *report;
     struct lk_object object;
 
-    if (!cli->json) {
-        write_report(cli, report);
-        return 0;
+    if (text == NULL) {
+        return lk_say_failure(cli, LK_INTERNAL, "memory is exhausted");
     }
-    lk_form_write_report(lk_object_begin(&object), report);
-    return lk_say_object(cli, LK_OK, &object);
+    whole.text = text;
+    if (cli->json) {
+        lk_form_write_report(lk_object_begin(&object), &whole);
+        free(text);
+        return lk_say_object(cli, LK_OK, &object);
+    }
+    write_report(cli, &whole);
+    free(text);
+    return 0;
 }
 
 static int say_missing(const struct lk_cli *cli, const struct lk_command_line *line) {
     char bytes[LK_ERROR_TEXT_MAX];
-    char *name = store_name(line);
+    char *name = lk_cli_store_name(line);
     lk_report report = {.text = bytes, .warnings = (char[]){""}};
 
     (void)snprintf(bytes, sizeof bytes, "store: %s\nstate: not there; the first lock makes it\n",
                    name != NULL ? name : "");
     free(name);
     if (cli->json) {
-        return say_report(cli, &report);
+        return say_report(cli, line, &report);
     }
-    (void)fputs(cli->quiet ? "" : bytes, cli->out);
+    char *text = with_origin(line, bytes);
+    (void)fputs(cli->quiet || text == NULL ? "" : text, cli->out);
+    free(text);
     return 0;
 }
 
@@ -138,100 +221,21 @@ int lk_cli_doctor(const struct lk_cli *cli, const struct lk_command_line *line) 
     lk_report *report;
     lk_error error;
     int exit_code;
+    lk_outcome outcome =
+        lk_open_if_there(lk_command_line_text(line, LK_OPTION_STORE), &store, &error);
 
-    if (!lk_store_is_there(lk_command_line_text(line, LK_OPTION_STORE))) {
+    if (outcome == LK_NONE) {
         return say_missing(cli, line);
     }
-    if (lk_cli_open(cli, line, &store, &exit_code) != LK_OK) {
-        return exit_code;
+    if (outcome != LK_OK) {
+        return lk_say_failure(cli, outcome, error.text);
     }
     if (lk_examine(store, &report, &error) == LK_OK) {
-        exit_code = say_report(cli, report);
+        exit_code = say_report(cli, line, report);
         lk_report_free(report);
     } else {
         exit_code = lk_say_failure(cli, error.outcome, error.text);
     }
     lk_close(store);
     return exit_code;
-}
-
-/* ---- schema ---------------------------------------------------------------------------------- */
-
-struct dialect {
-    const char *name;
-    const char *(*text)(void);
-};
-
-/* By the schemes of the stores' URLs. */
-static const struct dialect dialects[] = {{"sqlite", lk_sql_schema_sqlite},
-                                          {"postgresql", lk_sql_schema_postgresql},
-                                          {"postgres", lk_sql_schema_postgresql},
-                                          {"mysql", lk_sql_schema_mysql},
-                                          {"mariadb", lk_sql_schema_mysql}};
-
-static const struct dialect *find_dialect(struct lk_slice name) {
-    for (size_t i = 0; i < sizeof dialects / sizeof dialects[0]; i++) {
-        if (lk_slice_equal(lk_slice_of(dialects[i].name), name)) {
-            return &dialects[i];
-        }
-    }
-    return NULL;
-}
-
-static bool is_service(struct lk_slice scheme) {
-    return lk_slice_equal(scheme, lk_slice_of("lk"))
-           || lk_slice_equal(scheme, lk_slice_of("lk+unix"))
-           || lk_slice_equal(scheme, lk_slice_of("lks"));
-}
-
-/* That of the store, which need not be there yet. A service keeps its own in a SQLite file. */
-static lk_outcome dialect_of_store(const struct lk_command_line *line,
-                                   const struct dialect **ret_dialect, lk_error *error) {
-    const char *url = lk_command_line_text(line, LK_OPTION_STORE);
-    const struct dialect *dialect;
-    struct lk_url split;
-    lk_outcome outcome;
-
-    url = url != NULL ? url : secure_getenv("LK_STORE");
-    outcome = lk_url_split(url != NULL && url[0] != '\0' ? url : "sqlite:", &split, error);
-    if (outcome != LK_OK) {
-        return outcome;
-    }
-    dialect = find_dialect(is_service(split.scheme) ? lk_slice_of("sqlite") : split.scheme);
-    if (dialect == NULL) {
-        return lk_error_set(error, LK_UNSUPPORTED, "a store of %.*s: is not made of SQL",
-                            split.scheme.size < 32 ? (int)split.scheme.size : 32,
-                            split.scheme.bytes);
-    }
-    *ret_dialect = dialect;
-    return LK_OK;
-}
-
-int lk_cli_schema(const struct lk_cli *cli, const struct lk_command_line *line) {
-    const char *name = line->words[0];
-    const struct dialect *dialect = NULL;
-    lk_outcome outcome = LK_OK;
-    lk_error error;
-
-    if (name == NULL) {
-        outcome = dialect_of_store(line, &dialect, &error);
-    } else if ((dialect = find_dialect(lk_slice_of(name))) == NULL) {
-        outcome =
-            lk_error_set(&error, LK_INVALID,
-                         "\"%s\" is no dialect; there are sqlite, postgresql and mysql", name);
-    }
-    if (outcome != LK_OK) {
-        return lk_say_failure(cli, outcome, error.text);
-    }
-    if (cli->json) {
-        struct lk_object object;
-        struct lk_form_writer *form = lk_object_begin(&object);
-        lk_form_open_answer(form, LK_OK);
-        lk_form_add_text(form, "dialect", dialect->name);
-        lk_form_add_text(form, "sql", dialect->text());
-        lk_form_close(form);
-        return lk_say_object(cli, LK_OK, &object);
-    }
-    (void)fputs(dialect->text(), cli->out);
-    return 0;
 }

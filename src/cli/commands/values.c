@@ -9,6 +9,7 @@
 #include "cli/parse/input.h"
 #include "cli/parse/owner.h"
 #include "cli/print/say.h"
+#include "cli/process.h"
 #include "form/form.h"
 #include "model/utf8.h"
 
@@ -112,9 +113,13 @@ static int put(const struct lk_cli *cli, const struct lk_command_line *line, con
         return exit_code;
     }
     uint64_t token = (uint64_t)lk_command_line_number(line, LK_OPTION_TOKEN, 0);
-    lk_outcome outcome = lk_value_put(store, line->words[0], lk_ask_owner(line, made_owner), token,
-                                      bytes, size, &error);
+    const char *owner = lk_ask_owner(line, 1, made_owner);
+    lk_outcome outcome = lk_value_put(store, line->words[0], owner, token, bytes, size, &error);
     lk_close(store);
+    if (outcome == LK_LOST && owner == made_owner && !lk_process_has_shell()) {
+        return lk_say_lost_by_caller(cli, owner, "--owner or LK_OWNER names another one",
+                                     error.text);
+    }
     return outcome == LK_LOST && token != 0 ? say_lost(cli, line->words[0], token, &error)
                                             : lk_say_done(cli, outcome, &error);
 }

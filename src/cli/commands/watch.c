@@ -16,12 +16,13 @@
 #include "cli/parse/ask.h"
 #include "cli/print/human.h"
 #include "cli/print/say.h"
-#include "cli/store_is_there.h"
+#include "cli/store/store_is_there.h"
 #include "form/form.h"
 
 enum {
-    CHECK_MS = 1000,             /* between two checks of stdout */
-    ABSENT_PAUSE_NS = 100000000, /* between two looks for a store that does not exist yet */
+    CHECK_MS = 1000,        /* between two checks of stdout */
+    FILE_PAUSE_MS = 100,    /* between two looks for a file that does not exist yet... */
+    SERVER_PAUSE_MS = 1000, /* ...and two connections to a server that has no store yet */
     WHEN_SIZE = 40,
 };
 
@@ -87,7 +88,8 @@ static bool write_event(FILE *out, const lk_watch_event *event) {
     } else if (event->ticket != 0) {
         (void)fprintf(out, "  ticket %" PRIu64, event->ticket);
     }
-    whole = whole && write_word(out, "  # ", event->note);
+    whole = whole && write_word(out, "  broken by ", event->by)
+            && write_word(out, ": ", event->reason) && write_word(out, "  # ", event->note);
     (void)fputc('\n', out);
     return whole;
 }
@@ -168,7 +170,7 @@ static int watch_store(const struct lk_cli *cli, const struct lk_command_line *l
     if (lk_cli_check_shared(store, &error) != LK_OK) {
         return lk_say_failure(cli, LK_UNSUPPORTED, error.text);
     }
-    interrupt = lk_interrupt_open();
+    interrupt = lk_interrupt_open(NULL);
     if (interrupt == NULL) {
         return lk_say_failure(cli, LK_INTERNAL, "the system has no room for one more thread");
     }
@@ -184,16 +186,18 @@ static int watch_store(const struct lk_cli *cli, const struct lk_command_line *l
 }
 
 /* Waits for a store that does not exist yet; a signal ends lk meanwhile. */
-static void await_store(const struct lk_cli *cli, const char *url) {
-    struct timespec pause = {.tv_nsec = ABSENT_PAUSE_NS};
+static lk_outcome await_store(const struct lk_cli *cli, const char *url, lk_store **ret_store,
+                              lk_error *error) {
     bool is_late = false;
+    lk_outcome outcome;
 
-    for (; !lk_store_is_there(url); is_late = true) {
-        (void)nanosleep(&pause, NULL);
+    for (; (outcome = lk_open_if_there(url, ret_store, error)) == LK_NONE; is_late = true) {
+        (void)poll(NULL, 0, lk_store_is_there(url) ? SERVER_PAUSE_MS : FILE_PAUSE_MS);
     }
-    if (is_late && !cli->quiet && !cli->json) {
+    if (outcome == LK_OK && is_late && !cli->quiet && !cli->json) {
         (void)fputs("lk: NOTE: the store exists now; its first events may be missing\n", cli->err);
     }
+    return outcome;
 }
 
 int lk_cli_watch(const struct lk_cli *cli, const struct lk_command_line *line) {
@@ -201,15 +205,17 @@ int lk_cli_watch(const struct lk_cli *cli, const struct lk_command_line *line) {
     char *prefix = NULL;
     lk_error error;
     int exit_code;
+    lk_outcome outcome;
 
     if (line->words[0] != NULL && lk_ask_path(line->words[0], &prefix, &error) != LK_OK) {
         return lk_say_failure(cli, error.outcome, error.text);
     }
     free(prefix);
-    await_store(cli, lk_command_line_text(line, LK_OPTION_STORE));
-    if (lk_cli_open(cli, line, &store, &exit_code) == LK_OK) {
-        exit_code = watch_store(cli, line, store);
-        lk_close(store);
+    outcome = await_store(cli, lk_command_line_text(line, LK_OPTION_STORE), &store, &error);
+    if (outcome != LK_OK) {
+        return lk_say_failure(cli, outcome, error.text);
     }
+    exit_code = watch_store(cli, line, store);
+    lk_close(store);
     return exit_code;
 }

@@ -1,58 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lk push, claim, done, retry and unpark: one piece of work by hand (R16). */
+/* lk claim, done and retry: one piece of work by hand (R16). */
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "cli/interrupt.h"
 #include "cli/parse/ask.h"
-#include "cli/parse/input.h"
 #include "cli/parse/owner.h"
 #include "cli/print/say.h"
 #include "form/form.h"
-
-/* ---- push ------------------------------------------------------------------------------------ */
-
-static int say_pushed(const struct lk_cli *cli, const char *queue, const char *id, bool added) {
-    if (cli->json) {
-        struct lk_object object;
-        lk_form_write_pushed(lk_object_begin(&object), added);
-        return lk_say_object(cli, LK_OK, &object);
-    }
-    if (!added && !cli->quiet) {
-        (void)fprintf(cli->err, "lk: %s/%s was there already; nothing was added\n", queue, id);
-    }
-    return 0;
-}
-
-int lk_cli_push(const struct lk_cli *cli, const struct lk_command_line *line) {
-    struct lk_input input = {NULL, 0};
-    lk_store *store;
-    lk_error error;
-    bool added = false;
-    int exit_code;
-
-    if (line->word_count > 2 && lk_input_text(line->words[2], &input, &error) != LK_OK) {
-        return lk_say_failure(cli, error.outcome, error.text);
-    }
-    if (lk_cli_open(cli, line, &store, &exit_code) == LK_OK) {
-        lk_push_request request = {
-            .size = sizeof request,
-            .queue = line->words[0],
-            .id = line->words[1],
-            .value = input.bytes,
-            .value_size = input.size,
-            .delay_ms = lk_command_line_number(line, LK_OPTION_DELAY, 0),
-            .needs = (const char *const *)line->listed,
-            .need_count = line->listed_count,
-        };
-        lk_outcome outcome = lk_push(store, &request, &added, &error);
-        exit_code = outcome == LK_OK ? say_pushed(cli, line->words[0], line->words[1], added)
-                                     : lk_say_failure(cli, outcome, error.text);
-        lk_close(store);
-    }
-    free(input.bytes);
-    return exit_code;
-}
 
 /* ---- claim ----------------------------------------------------------------------------------- */
 
@@ -72,7 +26,7 @@ static int say_claim(const struct lk_cli *cli, const lk_claim_info *claim) {
 
 int lk_cli_claim(const struct lk_cli *cli, const struct lk_command_line *line, lk_store *store) {
     char made_owner[LK_OWNER_TEXT_SIZE];
-    struct lk_interrupt *interrupt = lk_interrupt_open();
+    struct lk_interrupt *interrupt = lk_interrupt_open(cli->quiet || cli->json ? NULL : store);
     lk_claim_info *info = NULL;
     lk_work_table table;
     lk_error error;
@@ -89,7 +43,7 @@ int lk_cli_claim(const struct lk_cli *cli, const struct lk_command_line *line, l
     lk_claim_request request = {
         .size = sizeof request,
         .queue = line->words[0],
-        .owner = lk_ask_owner(line, made_owner),
+        .owner = lk_ask_claimant(line, made_owner),
         .wait_ms = lk_command_line_number(line, LK_OPTION_WAIT, 0),
         .ttl_ms = lk_command_line_number(line, LK_OPTION_TTL, 0),
         .max_attempts = (uint32_t)lk_command_line_number(line, LK_OPTION_MAX_ATTEMPTS, 0),
@@ -120,7 +74,7 @@ int lk_cli_claim(const struct lk_cli *cli, const struct lk_command_line *line, l
 static int finish(const struct lk_cli *cli, const struct lk_command_line *line, lk_store *store,
                   const int64_t *delay_ms) {
     char made_owner[LK_OWNER_TEXT_SIZE];
-    const char *owner = lk_ask_owner(line, made_owner);
+    const char *owner = lk_ask_claimant(line, made_owner);
     uint64_t token = (uint64_t)lk_command_line_number(line, LK_OPTION_TOKEN, 0);
     lk_work_table table;
     lk_error error;
@@ -136,7 +90,8 @@ static int finish(const struct lk_cli *cli, const struct lk_command_line *line, 
     } else {
         outcome = lk_retry(store, line->words[0], line->words[1], owner, token, *delay_ms, &error);
     }
-    return outcome == LK_LOST && owner == made_owner ? lk_say_lost_by_shell(cli, owner, error.text)
+    return outcome == LK_LOST && owner == made_owner ? lk_say_lost_by_caller(
+               cli, owner, "--owner or LK_OWNER names another one", error.text)
                                                      : lk_say_done(cli, outcome, &error);
 }
 
@@ -148,11 +103,4 @@ int lk_cli_retry(const struct lk_cli *cli, const struct lk_command_line *line, l
     int64_t delay_ms = lk_command_line_number(line, LK_OPTION_DELAY, 0);
 
     return finish(cli, line, store, &delay_ms);
-}
-
-int lk_cli_unpark(const struct lk_cli *cli, const struct lk_command_line *line, lk_store *store) {
-    lk_error error;
-    lk_outcome outcome = lk_unpark(store, line->words[0], line->words[1], &error);
-
-    return lk_say_done(cli, outcome, &error);
 }

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "cli/parse/ask.h"
 #include "cli/print/say.h"
+#include "cli/work/item.h"
 #include "cli/work/pool.h"
 
 static lk_outcome check(const struct lk_command_line *line, lk_error *error) {
@@ -12,6 +13,12 @@ static lk_outcome check(const struct lk_command_line *line, lk_error *error) {
         && line->tail[0] != NULL) {
         return lk_error_set(error, LK_INVALID,
                             "work: --announce-only runs no command; see: lk help work");
+    }
+    if (lk_command_line_number(line, LK_OPTION_BATCH, 1) > 1 && line->tail != NULL
+        && lk_pool_command_names_id(line->tail)) {
+        return lk_error_set(error, LK_INVALID,
+                            "work: {id} is the id of one item, and with --batch there are "
+                            "several: CMD finds their ids in LK_ITEMS");
     }
     return LK_OK;
 }
@@ -32,6 +39,9 @@ int lk_cli_work(const struct lk_cli *cli, const struct lk_command_line *line) {
     if (outcome == LK_OK) {
         outcome = check(line, &error);
     }
+    if (outcome == LK_OK) {
+        outcome = lk_cli_check_table_store(line, &error);
+    }
     if (outcome == LK_OK && line->word_count > 0) {
         outcome = lk_ask_path(line->words[0], &queue, &error);
     }
@@ -45,6 +55,7 @@ int lk_cli_work(const struct lk_cli *cli, const struct lk_command_line *line) {
         .loops = loops_of(line),
         .command = line->tail,
         .workers = (size_t)lk_command_line_number(line, LK_OPTION_WORKERS, 1),
+        .batch = (size_t)lk_command_line_number(line, LK_OPTION_BATCH, 0),
         .ttl_ms = lk_command_line_number(line, LK_OPTION_TTL, 0),
         .max_attempts = (uint32_t)lk_command_line_number(line, LK_OPTION_MAX_ATTEMPTS, 0),
         .max_time_ms = lk_command_line_number(line, LK_OPTION_MAX_TIME, 0),

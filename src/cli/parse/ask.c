@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "cli/parse/owner.h"
+#include "cli/parse/run_lease.h"
 #include "model/part.h"
 
 static struct lk_part_defaults part_defaults(const struct lk_command_line *line) {
@@ -53,6 +54,7 @@ lk_request lk_ask_from_line(const struct lk_command_line *line) {
     request.units = defaults.units;
     request.note = lk_command_line_text(line, LK_OPTION_NOTE);
     request.value = lk_command_line_has(line, LK_OPTION_VALUE);
+    request.bound = lk_command_line_has(line, LK_OPTION_BIND);
     return request;
 }
 
@@ -71,13 +73,35 @@ lk_outcome lk_ask_path(const char *text, char **ret_path, lk_error *error) {
     return LK_OK;
 }
 
-const char *lk_ask_owner(const struct lk_command_line *line, char made[129]) {
+/* NULL: none is named, and one has to be made. */
+static const char *named_owner(const struct lk_command_line *line) {
     const char *owner = lk_command_line_text(line, LK_OPTION_OWNER);
-    if (owner == NULL) {
-        owner = getenv("LK_OWNER");
+
+    if (owner != NULL) {
+        return owner;
     }
-    if (owner == NULL || (owner[0] == '\0' && !lk_command_line_has(line, LK_OPTION_OWNER))) {
-        lk_shell_owner(made);
+    owner = getenv("LK_OWNER");
+    return owner != NULL && owner[0] != '\0' ? owner : NULL;
+}
+
+const char *lk_ask_owner(const struct lk_command_line *line, size_t path_count, char made[129]) {
+    const char *owner = named_owner(line);
+    const struct lk_part_defaults defaults = part_defaults(line);
+
+    if (owner == NULL
+        || (lk_run_lease_owns(line)
+            && !lk_run_lease_is_near((const char *const *)line->words, path_count, &defaults))) {
+        lk_caller_owner(made);
+        owner = made;
+    }
+    return owner;
+}
+
+const char *lk_ask_claimant(const struct lk_command_line *line, char made[129]) {
+    const char *owner = named_owner(line);
+
+    if (owner == NULL) {
+        lk_caller_claimant(made);
         owner = made;
     }
     return owner;

@@ -24,10 +24,17 @@ lk_request lk_ask_from_line(const struct lk_command_line *line);
 lk_outcome lk_ask_path(const char *text, char **ret_path, lk_error *error);
 
 /*
- * The owner of a plain command: --owner, else $LK_OWNER, else one made for the calling shell in
- * `made`, where room is. Returns which.
+ * The owner of a plain command about the first `path_count` words: --owner, else $LK_OWNER, else
+ * one made for the caller (owner.h) in `made`, where room is. Returns which.
+ *
+ * An LK_OWNER that lk run has set for its CMD counts only if one of the paths is related (R5) to
+ * those of its lease, which would otherwise be in the way. CMD may have threads and jobs, which
+ * must exclude each other: for all other paths the owner is the same as outside of the run.
  */
-const char *lk_ask_owner(const struct lk_command_line *line, char made[129]);
+const char *lk_ask_owner(const struct lk_command_line *line, size_t path_count, char made[129]);
+
+/* The same for a command about a claim, for which all commands of a program have one owner. */
+const char *lk_ask_claimant(const struct lk_command_line *line, char made[129]);
 
 /*
  * R17: the table of --table, which borrows from the line; its name is NULL where none was given.

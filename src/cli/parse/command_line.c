@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "cli/parse/value.h"
+#include "cli/parse/option_value.h"
 
 /* The state of the first pass. */
 struct reader {
@@ -31,60 +31,6 @@ static lk_error *mistake(struct reader *reader) {
     return error;
 }
 
-static lk_outcome parse_choice(const struct lk_option *option, const char *text, int64_t *ret_index,
-                               lk_error *error) {
-    for (int i = 0; option->choices[i] != NULL; i++) {
-        if (strcmp(text, option->choices[i]) == 0) {
-            *ret_index = i;
-            return LK_OK;
-        }
-    }
-    char known[LK_ERROR_TEXT_MAX] = "";
-    for (int i = 0; option->choices[i] != NULL; i++) {
-        strncat(known, i > 0 ? " or " : "", sizeof known - strlen(known) - 1);
-        strncat(known, option->choices[i], sizeof known - strlen(known) - 1);
-    }
-    return lk_error_set(error, LK_INVALID, "\"%s\" is not %s", text, known);
-}
-
-static lk_outcome parse_duration(const struct lk_option *option, const char *text, int64_t *ret_ms,
-                                 lk_error *error) {
-    int64_t duration_ms;
-
-    if (lk_duration_parse(text, &duration_ms, error) != LK_OK) {
-        return LK_INVALID;
-    }
-    if (duration_ms < option->min) {
-        return lk_error_set(error, LK_INVALID, "\"%s\" is shorter than %lld ms", text,
-                            (long long)option->min);
-    }
-    if (duration_ms > option->max) {
-        return lk_error_set(error, LK_INVALID, "\"%s\" is longer than %lld d", text,
-                            (long long)(option->max / 86400000));
-    }
-    *ret_ms = duration_ms;
-    return LK_OK;
-}
-
-static lk_outcome parse_value(const struct lk_option *option, const char *text, int64_t now_unix_ms,
-                              int64_t *ret_number, lk_error *error) {
-    switch (option->kind) {
-    case LK_KIND_FLAG:
-    case LK_KIND_TEXT:
-    case LK_KIND_LIST:
-        return LK_OK;
-    case LK_KIND_CHOICE:
-        return parse_choice(option, text, ret_number, error);
-    case LK_KIND_NUMBER:
-        return lk_number_parse(text, option->min, option->max, ret_number, error);
-    case LK_KIND_DURATION:
-        return parse_duration(option, text, ret_number, error);
-    case LK_KIND_TIME:
-        return lk_time_parse(text, now_unix_ms, ret_number, error);
-    }
-    return LK_INVALID;
-}
-
 /* Records an option. `as_given` is how the user wrote it, for messages. */
 static void take_option(struct reader *reader, enum lk_option_id id, const char *as_given,
                         const char *text) {
@@ -93,7 +39,7 @@ static void take_option(struct reader *reader, enum lk_option_id id, const char 
 
     reader->line->given |= LK_OPTION_BIT(id);
     if (text != NULL
-        && parse_value(lk_option_at(id), text, reader->now_unix_ms, &value.number, &why) != LK_OK) {
+        && lk_option_value_parse(id, text, reader->now_unix_ms, &value.number, &why) != LK_OK) {
         lk_error_set(mistake(reader), LK_INVALID, "%s: %s", as_given, why.text);
         return;
     }
@@ -112,9 +58,18 @@ static void take_option_with_value(struct reader *reader, enum lk_option_id id,
     } else if (reader->at < reader->argc) {
         take_option(reader, id, as_given, reader->argv[reader->at++]);
     } else {
+        reader->line->given |= LK_OPTION_BIT(id);
         lk_error_set(mistake(reader), LK_INVALID, "%s needs a value: %s", as_given,
                      lk_option_at(id)->value);
     }
+}
+
+/* The options of the command, if it stands before the option; no others have names in common. */
+static lk_option_set options_so_far(const struct lk_command_line *line) {
+    const struct lk_cli_command *command =
+        line->word_count > 0 ? lk_cli_command_by_name(line->words[0]) : NULL;
+
+    return command != NULL ? command->options : 0;
 }
 
 /* `--name`, `--name value` or `--name=value`. */
@@ -122,7 +77,7 @@ static void read_long_option(struct reader *reader, const char *argument) {
     const char *name = argument + 2;
     size_t size = strcspn(name, "=");
     const char *attached = name[size] == '=' ? name + size + 1 : NULL;
-    enum lk_option_id id = lk_option_by_name(name, size);
+    enum lk_option_id id = lk_option_by_name(name, size, options_so_far(reader->line));
     char as_given[64];
 
     if (id == LK_OPTION_COUNT) {
@@ -202,14 +157,26 @@ static void take_command(struct reader *reader) {
         line->tail = NULL;
     }
     if (line->command == NULL) {
-        const struct lk_cli_command *like = lk_cli_command_like(name);
-        lk_error_set(mistake(reader), LK_INVALID, "unknown command \"%s\"%s%s%s", name,
-                     like != NULL ? "; did you mean \"" : "; see: lk help",
-                     like != NULL ? like->name : "", like != NULL ? "\"?" : "");
+        (void)lk_cli_command_unknown(name, mistake(reader));
         return;
     }
     memmove(line->words, line->words + 1, line->word_count * sizeof line->words[0]);
     line->word_count--;
+}
+
+/*
+ * Replaces the first mistake if the command refuses an option for a reason of its own: the value
+ * that such an option lacks, or has taken from the words behind it, then helps no reader.
+ */
+static lk_outcome check_refused(const struct lk_command_line *line, lk_error *error) {
+    const struct lk_refused_option *refused =
+        line->command != NULL ? &line->command->refused : NULL;
+
+    if (refused == NULL || refused->why == NULL || !lk_command_line_has(line, refused->option)) {
+        return LK_OK;
+    }
+    return lk_error_set(error, LK_INVALID, "--%s: %s", lk_option_at(refused->option)->name,
+                        refused->why);
 }
 
 /* Every option given must be one of the command's, and contradict none of the others. */
@@ -276,7 +243,7 @@ lk_outcome lk_command_line_parse(int argc, char *const *argv, int64_t now_unix_m
     if (lk_command_line_has(line, LK_OPTION_HELP) || lk_command_line_has(line, LK_OPTION_VERSION)) {
         return line->command != NULL || line->word_count == 0 ? LK_OK : LK_INVALID;
     }
-    if (reader.failed) {
+    if (check_refused(line, error) != LK_OK || reader.failed) {
         return LK_INVALID;
     }
     if (line->command == NULL) {

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
+#include "base/likeness.h"
 #include "cli/bench/bench.h"
-#include "cli/parse/likeness.h"
 #include "cli/parse/other_words.h"
 #include "cli/parse/value.h"
 #include "lockkeeper/lockkeeper.h"
@@ -13,6 +13,8 @@
 
 #define BIT(name) LK_OPTION_BIT(LK_OPTION_##name)
 
+static const char *const log_levels[] = {"error", "warning", "info", "debug", NULL};
+static const char *const log_formats[] = {"text", "json", NULL};
 static const char *const on_lost_choices[] = {"kill", "warn", NULL};
 
 /* The fields of struct lk_option; below, those that an option of each kind has. */
@@ -45,11 +47,12 @@ static const struct lk_option options[] = {
            "how many units of the limit to take (1); for\n"
            "every PART that names no units"),
     DURATION(TTL, 0, "ttl", "D", LK_TTL_MIN_MS, LK_TTL_MAX_MS, BIT(UNTIL),
-             "how long it lives unless it is refreshed,\n"
-             "50ms to 366d (60s; renew: as before)"),
+             "time to live: it ends this long after its last\n"
+             "renewal, 50ms to 366d (60s)"),
     ROW(UNTIL, 0, "until", TIME, "TIME", 0, 0, NULL, BIT(TTL),
         "a fixed end that no renewal moves: 17:00, or\n"
-        "a day of the next 366, 2030-01-31T17:00:00Z"),
+        "2030-01-31, or 2030-01-31T17:00:00Z, within 366\n"
+        "days"),
     FLAG(TRY, 'n', "try", BIT(WAIT) | BIT(QUEUE), "be granted now, or fail with BUSY"),
     DURATION(WAIT, 'w', "wait", "D", 0, LK_DURATION_MAX_MS, BIT(TRY) | BIT(QUEUE),
              "wait at most this long, then TIMEOUT; 0: --try\n"
@@ -57,27 +60,37 @@ static const struct lk_option options[] = {
     FLAG(QUEUE, 0, "queue", BIT(TRY) | BIT(WAIT),
          "be granted now, or WAITING: stays in the queue\n"
          "until its ttl ends; repeat to stay longer"),
-    TEXT(NOTE, 0, "note", "TEXT", 0, "up to 255 bytes, shown in listings (run: CMD)"),
+    TEXT(NOTE, 0, "note", "TEXT", 0, "up to 255 bytes, shown in listings"),
     NUMBER(CONFLICT_EXIT_CODE, 'E', "conflict-exit-code", "N", 0, 255, 0,
            "exit code for BUSY and TIMEOUT in place of 75"),
     NUMBER(TOKEN, 0, "token", "N", 1, INT64_MAX, 0, "only the lease with this token; else LOST"),
     FLAG(VALUE, 0, "value", 0,
-         "ask for the first PART's value, which comes with\n"
-         "the grant, on a second line"),
-    TEXT(PUT, 0, "put", "TEXT", BIT(PUT_FILE),
-         "write this value to the first PART's path, if the\n"
-         "lease is an exclusive one and still held"),
-    TEXT(PUT_FILE, 0, "put-file", "FILE", BIT(PUT), "the same with what is in FILE (- is stdin)"),
+         "ask for the PARTs' values, which come with the\n"
+         "grant: the first one's on a second line, all of\n"
+         "them with --json"),
+    LIST(PUT, 0, "put", "TEXT", BIT(PUT_FILE),
+         "write this value to the first PART's path, a\n"
+         "second one to that of the second PART, and so on,\n"
+         "if the lease is exclusive there and still held"),
+    LIST(PUT_FILE, 0, "put-file", "FILE", BIT(PUT), "the same with what is in FILE (- is stdin)"),
     DURATION(DELAY, 0, "delay", "D", 0, LK_TTL_MAX_MS, 0,
              "not to be claimed before this time has passed"),
     LIST(NEEDS, 0, "needs", "PART", 0,
          "a lock that each claim takes too, such as\n"
          "'pool?limit=3'; up to 15 times"),
+    NUMBER(PRIORITY, 0, "priority", "N", INT16_MIN, INT16_MAX, 0,
+           "from -32768 to 32767 (0): the greatest is claimed\n"
+           "first, and the oldest of one priority"),
+    FLAG(PARKED, 0, "parked", 0, "all parked items, in place of an ID"),
+    FLAG(ALL, 0, "all", 0, "all parked items, in place of an ID"),
     NUMBER(MAX_ATTEMPTS, 0, "max-attempts", "N", 0, LK_ATTEMPTS_MAX, 0,
            "park an item whose Nth claim fails (0: never)"),
     DURATION(BACKOFF, 0, "backoff", "D", 1, LK_TTL_MAX_MS, 0,
              "how long after its first failure an item is\n"
              "claimed again (1s); doubles up to 5m"),
+    NUMBER(BATCH, 0, "batch", "N", 1, LK_CLAIMS_MAX, BIT(TABLE),
+           "claim up to N items at once, and run CMD once for\n"
+           "all of them: ids in $LK_ITEMS, JSON lines on stdin"),
     NUMBER(WORKERS, 0, "workers", "N", 1, LK_WORKERS_MAX, 0,
            "how many items to work on at once (1)"),
     FLAG(DRAIN, 0, "drain", 0, "end when no item is ready, delayed or claimed"),
@@ -113,6 +126,12 @@ static const struct lk_option options[] = {
     TEXT(CLEANUP, 0, "cleanup", "CMD2", 0,
          "run this by /bin/sh once CMD has ended, before\n"
          "the release; $LK_EXIT is the exit code of CMD"),
+    NUMBER(FOR_PID, 0, "for-pid", "N", 1, INT32_MAX, 0,
+           "hold it as long as this process lives (default:\n"
+           "the shell, or other program, that calls lk)"),
+    TEXT(CONFIG, 0, "config", "FILE", 0,
+         "read these options from FILE: lines NAME = VALUE;\n"
+         "flags: NAME = yes"),
     TEXT(LISTEN, 0, "listen", "ADDR:PORT", 0,
          "the address of the Redis protocol, or none; port\n"
          "0: any free port (127.0.0.1:7420; with --unix:\n"
@@ -125,12 +144,35 @@ static const struct lk_option options[] = {
          "the directory of its file (lockkeeper/service in\n"
          "${XDG_STATE_HOME:-~/.local/state})"),
     FLAG(EPHEMERAL, 0, "ephemeral", BIT(DIR), "keep everything in memory only"),
-    TEXT(PASSWORD_FILE, 0, "password-file", "FILE", 0,
+    TEXT(PASSWORD_FILE, 0, "password-file", "FILE", BIT(USERS),
          "its first line is the password that clients send"),
-    FLAG(INSECURE, 0, "insecure", 0, "accept other machines without a password"),
+    TEXT(USERS, 0, "users", "FILE", BIT(PASSWORD_FILE) | BIT(GRAB),
+         "only these users may come in, each by its rules:\n"
+         "one a line (lk passwd; read again on SIGHUP)"),
+    FLAG(NEW_TOKEN, 0, "token", 0,
+         "make a token, which is printed once, and keep its\n"
+         "digest; with --remove: remove the user's tokens"),
+    FLAG(CERTIFICATE, 0, "certificate", BIT(NEW_TOKEN),
+         "let in clients whose certificate has the name of\n"
+         "USER (lk serve --tls-ca); with --remove: do not"),
+    LIST(ALLOW, 0, "allow", "RULE", BIT(REMOVE),
+         "RIGHT,RIGHT:PREFIX, as in lock,read:db; may be\n"
+         "repeated; the rules given are all of the user's.\n"
+         "Rights: lock, read, put, break, watch, push,\n"
+         "claim, admin, all. PREFIX /: every path"),
+    FLAG(REMOVE, 0, "remove", BIT(ALLOW), "remove the user"),
+    TEXT(TLS_CERT, 0, "tls-cert", "FILE", 0,
+         "TLS at both ports: the certificate, in PEM, with\n"
+         "the intermediate ones behind it"),
+    TEXT(TLS_KEY, 0, "tls-key", "FILE", 0, "its key, which other users may not read"),
+    TEXT(TLS_CA, 0, "tls-ca", "FILE", 0, "clients need a certificate signed by one of these"),
+    FLAG(INSECURE, 0, "insecure", 0,
+         "accept other machines without a password or\n"
+         "without TLS"),
     LIST(ALLOW_HOST, 0, "allow-host", "NAME", 0,
          "accept HTTP requests to this name, as in\n"
          "http://NAME/ or https://NAME/; may be repeated"),
+    FLAG(GRAB, 0, "grab", BIT(USERS), "serve the interface of \"grab\" over HTTP, at /grab/"),
     LIST(BOUND, 0, "bound", "NAME=N", 0,
          "may be repeated: buffer-bytes,\n"
          "connections, event-bytes, live,\n"
@@ -140,24 +182,35 @@ static const struct lk_option options[] = {
              "close connections whose peer cannot be reached,\n"
              "or has read nothing of what it was sent, for\n"
              "this long: 2s to 8h (30s); 0: never"),
+    CHOICE(LOG_LEVEL, 0, "log-level", "LEVEL", log_levels,
+           "log on stderr up to this level: error, warning\n"
+           "(the default), info, or debug"),
+    CHOICE(LOG_FORMAT, 0, "log-format", "FORMAT", log_formats,
+           "text (the default), or json: an object a line"),
+    DURATION(SLOW_LOG, 0, "slow-log", "D", 0, LK_DURATION_MAX_MS, 0,
+             "log calls that hold up others, and transactions,\n"
+             "that take at least this long (0: none)"),
     CHOICE(PATTERN, 0, "pattern", "P", lk_bench_patterns,
            "many (a key for each client, the default), one\n"
            "(clients take turns), shared, or limit (half of\n"
            "the clients at once)"),
     NUMBER(CLIENTS, 0, "clients", "N", 1, LK_BENCH_CLIENTS_MAX, 0, "the number of clients (1)"),
     DURATION(SECONDS, 0, "seconds", "S", 1, INT64_C(24) * 60 * 60 * 1000, 0, "for how long (5)"),
+    FLAG(BIND, 0, "bound", 0,
+         "bind the lease to the connection to a service:\n"
+         "it ends when that does, at once"),
     FLAG(VERBOSE, 'v', "verbose", BIT(QUIET), "print the blockers while waiting"),
     FLAG(QUIET, 'q', "quiet", BIT(VERBOSE), "no messages, only the exit code"),
     FLAG(JSON, 0, "json", 0, "one JSON object a line, whatever the outcome"),
     TEXT(STORE, 'S', "store", "URL", 0,
          "the store, as in sqlite:PATH (default: $LK_STORE,\n"
-         "else a file of this user)"),
+         "lockkeeper.conf, else a file of this user alone)"),
     FLAG(HELP, 'h', "help", 0, "this text"),
     FLAG(VERSION, 'V', "version", 0, "the version of lk"),
 };
 
 _Static_assert(sizeof options / sizeof options[0] == LK_OPTION_COUNT, "every option is described");
-_Static_assert(LK_OPTION_COUNT <= 64, "a set of options is 64 bits");
+_Static_assert(LK_OPTION_COUNT <= 128, "a set of options is 128 bits");
 
 const struct lk_option *lk_option_at(enum lk_option_id id) {
     return &options[id];
@@ -172,13 +225,18 @@ enum lk_option_id lk_option_by_letter(char letter) {
     return LK_OPTION_COUNT;
 }
 
-enum lk_option_id lk_option_by_name(const char *name, size_t size) {
+enum lk_option_id lk_option_by_name(const char *name, size_t size, lk_option_set taken) {
+    enum lk_option_id first = LK_OPTION_COUNT;
+
     for (int id = 0; id < LK_OPTION_COUNT; id++) {
         if (strlen(options[id].name) == size && memcmp(options[id].name, name, size) == 0) {
-            return (enum lk_option_id)id;
+            if ((taken & LK_OPTION_BIT(id)) != 0) {
+                return (enum lk_option_id)id;
+            }
+            first = first == LK_OPTION_COUNT ? (enum lk_option_id)id : first;
         }
     }
-    return LK_OPTION_COUNT;
+    return first;
 }
 
 enum lk_option_id lk_option_like(const char *name, size_t size) {
@@ -187,7 +245,7 @@ enum lk_option_id lk_option_like(const char *name, size_t size) {
     const char *own = lk_other_option(name, size);
 
     if (own != NULL) {
-        return lk_option_by_name(own, strlen(own));
+        return lk_option_by_name(own, strlen(own), 0);
     }
     for (int id = 0; id < LK_OPTION_COUNT; id++) {
         size_t distance = lk_likeness(name, size, options[id].name);

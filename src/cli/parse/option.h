@@ -31,8 +31,12 @@ enum lk_option_id {
     LK_OPTION_PUT_FILE,
     LK_OPTION_DELAY,
     LK_OPTION_NEEDS,
+    LK_OPTION_PRIORITY,
+    LK_OPTION_PARKED,
+    LK_OPTION_ALL,
     LK_OPTION_MAX_ATTEMPTS,
     LK_OPTION_BACKOFF,
+    LK_OPTION_BATCH,
     LK_OPTION_WORKERS,
     LK_OPTION_DRAIN,
     LK_OPTION_TABLE,
@@ -49,19 +53,34 @@ enum lk_option_id {
     LK_OPTION_ON_LOST,
     LK_OPTION_MAX_TIME,
     LK_OPTION_CLEANUP,
+    LK_OPTION_FOR_PID,
+    LK_OPTION_CONFIG,
     LK_OPTION_LISTEN,
     LK_OPTION_UNIX,
     LK_OPTION_HTTP,
     LK_OPTION_DIR,
     LK_OPTION_EPHEMERAL,
     LK_OPTION_PASSWORD_FILE,
+    LK_OPTION_TLS_CERT,
+    LK_OPTION_TLS_KEY,
+    LK_OPTION_TLS_CA,
+    LK_OPTION_USERS,
+    LK_OPTION_NEW_TOKEN,
+    LK_OPTION_CERTIFICATE,
+    LK_OPTION_ALLOW,
+    LK_OPTION_REMOVE,
     LK_OPTION_INSECURE,
     LK_OPTION_ALLOW_HOST,
+    LK_OPTION_GRAB,
     LK_OPTION_BOUND,
     LK_OPTION_TCP_KEEPALIVE,
+    LK_OPTION_LOG_LEVEL,
+    LK_OPTION_LOG_FORMAT,
+    LK_OPTION_SLOW_LOG,
     LK_OPTION_PATTERN,
     LK_OPTION_CLIENTS,
     LK_OPTION_SECONDS,
+    LK_OPTION_BIND,
     LK_OPTION_VERBOSE,
     LK_OPTION_QUIET,
     LK_OPTION_JSON,
@@ -71,8 +90,8 @@ enum lk_option_id {
     LK_OPTION_COUNT
 };
 
-typedef uint64_t lk_option_set;
-#define LK_OPTION_BIT(id) (UINT64_C(1) << (id))
+__extension__ typedef unsigned __int128 lk_option_set;
+#define LK_OPTION_BIT(id) ((lk_option_set)1 << (id))
 
 enum lk_option_kind {
     LK_KIND_FLAG,     /* takes no value */
@@ -97,9 +116,12 @@ struct lk_option {
 
 const struct lk_option *lk_option_at(enum lk_option_id id);
 
-/* By the letter behind one dash, or by the name behind two. LK_OPTION_COUNT if there is none. */
+/*
+ * By the letter behind one dash, or by the name behind two; of two options with one name, the one
+ * that is among `taken`. LK_OPTION_COUNT if there is none.
+ */
 enum lk_option_id lk_option_by_letter(char letter);
-enum lk_option_id lk_option_by_name(const char *name, size_t size);
+enum lk_option_id lk_option_by_name(const char *name, size_t size, lk_option_set taken);
 
 /* The option whose name is most like `name`; LK_OPTION_COUNT if none is like it. */
 enum lk_option_id lk_option_like(const char *name, size_t size);

@@ -12,7 +12,7 @@
 #include "form/duration.h"
 #include "lockkeeper/terms.h"
 
-/* A whole decimal number from `min` to `max`, neither negative. */
+/* A whole decimal number from `min` to `max`; `max` is not negative, `min` not INT64_MIN. */
 lk_outcome lk_number_parse(const char *text, int64_t min, int64_t max, int64_t *ret_number,
                            lk_error *error);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Durations with at most two units, and owners, notes and paths made safe to print. */
+/* Durations with at most two units; messages; owners, notes and paths made safe to print. */
 #include "cli/print/human.h"
 
 #include <inttypes.h>
@@ -88,6 +88,43 @@ static char *make_visible(const char *text, size_t size) {
 
 char *lk_human_visible(const char *text) {
     return make_visible(text, strlen(text));
+}
+
+/* The size of `R16: ` where `text` begins with a rule, else 0. */
+static size_t rule_size(const char *text) {
+    size_t digits = text[0] == 'R' ? strspn(text + 1, "0123456789") : 0;
+
+    return digits > 0 && strncmp(text + 1 + digits, ": ", 2) == 0 ? 1 + digits + 2 : 0;
+}
+
+/* The last rule that is named within the text; what was quoted before it may look like one. */
+static const char *find_inner_rule(const char *text) {
+    const char *found = NULL;
+
+    for (const char *at = strstr(text, ": "); at != NULL; at = strstr(at + 2, ": ")) {
+        found = rule_size(at + 2) > 0 ? at + 2 : found;
+    }
+    return found;
+}
+
+char *lk_human_sentence(const char *text) {
+    size_t first = rule_size(text);
+    const char *inner = find_inner_rule(text + first);
+    size_t inner_size = inner != NULL ? rule_size(inner) : 0;
+    const char *rest = inner != NULL ? inner + inner_size : "";
+    size_t before = inner != NULL ? (size_t)(inner - text) - first : strlen(text + first);
+    char *sentence = NULL;
+
+    if (first + inner_size == 0) {
+        return lk_human_visible(text);
+    }
+    int size =
+        asprintf(&sentence, "%.*s%s (%.*s%s%.*s)", (int)before, text + first, rest,
+                 first > 0 ? (int)first - 2 : 0, text, first > 0 && inner_size > 0 ? ", " : "",
+                 inner_size > 0 ? (int)inner_size - 2 : 0, inner_size > 0 ? inner : "");
+    char *visible = size >= 0 ? make_visible(sentence, (size_t)size) : NULL;
+    free(size >= 0 ? sentence : NULL);
+    return visible;
 }
 
 int lk_human_owner_size(const char *owner) {

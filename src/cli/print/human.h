@@ -18,6 +18,13 @@ void lk_human_duration(int64_t duration_ms, char ret_text[LK_HUMAN_DURATION_SIZE
 char *lk_human_visible(const char *text);
 
 /*
+ * The same of a message of the library, which names the rule that it follows from before its
+ * sentence, or within it where it repeats another one: "part 1, \"a//b\": R1: a segment ...". Here
+ * the rules come last: "part 1, \"a//b\": a segment ... (R1)".
+ */
+char *lk_human_sentence(const char *text);
+
+/*
  * How many bytes of an owner are printed for people, for "%.*s": `user@host/pid` of one that lk
  * made, all of one that the user named. --json has all of both.
  */

@@ -3,8 +3,10 @@
 #include "cli/print/say.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/print/human.h"
+#include "cli/process.h"
 
 int lk_say_exit_code(const struct lk_cli *cli, lk_outcome outcome) {
     if (outcome == LK_BUSY || outcome == LK_TIMEOUT) {
@@ -22,9 +24,9 @@ static void say_line(const struct lk_cli *cli, lk_outcome outcome, const char *t
     for (const char *name = lk_outcome_name(outcome); *name != '\0'; name++) {
         (void)fputc(*name >= 'a' && *name <= 'z' ? *name - 'a' + 'A' : *name, cli->err);
     }
-    char *visible = lk_human_visible(text);
-    (void)fprintf(cli->err, ": %s\n", visible != NULL ? visible : lk_outcome_text(outcome));
-    free(visible);
+    char *sentence = lk_human_sentence(text);
+    (void)fprintf(cli->err, ": %s\n", sentence != NULL ? sentence : lk_outcome_text(outcome));
+    free(sentence);
 }
 
 struct lk_form_writer *lk_object_begin(struct lk_object *object) {
@@ -77,18 +79,18 @@ int lk_say_done(const struct lk_cli *cli, lk_outcome outcome, const lk_error *er
     return lk_say_object(cli, LK_OK, &object);
 }
 
-int lk_say_lost_by_shell(const struct lk_cli *cli, const char *owner, const char *text) {
-    char hint[LK_ERROR_TEXT_MAX];
+int lk_say_lost_by_caller(const struct lk_cli *cli, const char *owner, const char *hint,
+                          const char *text) {
+    char sentence[LK_ERROR_TEXT_MAX];
 
     if (cli->json) {
         return lk_say_failure(cli, LK_LOST, text);
     }
-    (void)snprintf(hint, sizeof hint,
-                   "%s (by %.*s, the owner made for this shell; another one is named by --owner or "
-                   "LK_OWNER)",
+    (void)snprintf(sentence, sizeof sentence, "%s (by %.*s, the owner made for this %s; %s)",
                    text != NULL && text[0] != '\0' ? text : lk_outcome_text(LK_LOST),
-                   lk_human_owner_size(owner), owner);
-    return lk_say_failure(cli, LK_LOST, hint);
+                   lk_human_owner_size(owner), owner,
+                   lk_process_has_shell() ? "shell" : "command, which no shell has started", hint);
+    return lk_say_failure(cli, LK_LOST, sentence);
 }
 
 /* A hint for the next step; `lead` separates it from the text before. */

@@ -34,10 +34,11 @@ int lk_say_table(const struct lk_cli *cli, struct lk_table *table);
 int lk_say_done(const struct lk_cli *cli, lk_outcome outcome, const lk_error *error);
 
 /*
- * LOST under the owner that was made for the calling shell. The lease may exist under another
- * owner; the message hints at that.
+ * LOST under the owner that was made for the caller. The lease may exist under another owner; the
+ * message says whose the one that was made is, and `hint` how to name the other.
  */
-int lk_say_lost_by_shell(const struct lk_cli *cli, const char *owner, const char *text);
+int lk_say_lost_by_caller(const struct lk_cli *cli, const char *owner, const char *hint,
+                          const char *text);
 
 /*
  * The result of a request, a renewal or a release. A success prints only its object; a failure

@@ -316,5 +316,5 @@ void lk_chain_write(FILE *out, const struct lk_chain *chain, size_t index, bool 
         write_visible(out, lk_human_visible(link->blocker->note));
         (void)fputc(')', out);
     }
-    (void)fputs(link->is_again ? "; for whom, see above" : "", out);
+    (void)fputs(link->is_again ? "; its blockers are above" : "", out);
 }

@@ -69,6 +69,9 @@ static _Noreturn void become_command(const struct lk_run_start *start, const str
     if (start->input != STDIN_FILENO) {
         dup2(start->input, STDIN_FILENO); /* both are open: it does not fail */
     }
+    if (start->errors != 0) {
+        dup2(start->errors, STDERR_FILENO);
+    }
     execvpe(start->command[0], start->command, ties->environment);
     int error = errno;
     ssize_t written = write(ties->report[1], &error, sizeof error);

@@ -21,7 +21,8 @@ struct lk_run_start {
     const struct lk_run_signals *signals;
     struct lk_run_terminal *terminal;
     struct lk_run_guard *guard;
-    int input; /* becomes its stdin; STDIN_FILENO: lk's own does */
+    int input;  /* becomes its stdin; STDIN_FILENO: lk's own does */
+    int errors; /* becomes its stderr; 0: lk's own does */
 };
 
 /*

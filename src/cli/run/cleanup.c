@@ -15,20 +15,25 @@ static const char shell[] = "/bin/sh";
 
 enum { NOT_STARTED = 127 };
 
+_Noreturn void lk_run_become_shell(const char *command, char *const *environment,
+                                   const struct lk_run_signals *signals) {
+    /* exec takes writable words, but does not write to them. */
+    char *const words[] = {(char *)shell, (char *)"-c", (char *)command, NULL};
+
+    lk_run_signals_restore(signals);
+    execve(shell, words, environment);
+    _exit(NOT_STARTED);
+}
+
 pid_t lk_run_cleanup_start(const struct lk_run_cleanup *cleanup, struct lk_run_guard *guard,
                            int exit_code) {
     lk_run_environment_set_exit(cleanup->environment, exit_code);
     pid_t pid = fork();
     if (pid == 0) {
-        /* exec takes writable words, but does not write to them. */
-        char *const words[] = {(char *)shell, (char *)"-c", (char *)cleanup->command, NULL};
-
         if (guard != NULL) {
             lk_run_guard_cleanup_taken(guard);
         }
-        lk_run_signals_restore(cleanup->signals);
-        execve(shell, words, cleanup->environment->cleanup);
-        _exit(NOT_STARTED);
+        lk_run_become_shell(cleanup->command, cleanup->environment->cleanup, cleanup->signals);
     }
     return pid;
 }

@@ -15,6 +15,11 @@ struct lk_run_cleanup {
     const struct lk_run_signals *signals;
 };
 
+/* In a fresh child: becomes /bin/sh with this command, mask and dispositions as lk found them. Safe
+ * between fork and exec. */
+_Noreturn void lk_run_become_shell(const char *command, char *const *environment,
+                                   const struct lk_run_signals *signals);
+
 /* Starts it in a child of this process, with standard descriptors, mask and dispositions as lk
  * found them; tells `guard` (NULL: this is the guard) not to start it. Returns its process, -1
  * with errno on failure. Safe in a forked child. */

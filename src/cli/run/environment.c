@@ -3,16 +3,19 @@
 #include "cli/run/environment.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/text.h"
+#include "cli/store/secret_url.h"
 #include "client/url.h"
 
-static const char *const lease_names[] = {
-    "LK_STORE=", "LK_PATH=", "LK_OWNER=", "LK_TOKEN=", "LK_TOKENS=", "LK_TTL_MS="};
-enum { LEASE_NAME_COUNT = sizeof lease_names / sizeof lease_names[0], LK_TOKEN_DIGITS_MAX = 20 };
+static const char *const lease_names[LK_RUN_LEASE_VARIABLES] = {
+    "LK_STORE=",  "LK_PATH=",  "LK_OWNER=",     "LK_TOKEN=",         "LK_TOKENS=",
+    "LK_TTL_MS=", "LK_OUTER=", "LK_RUN_OWNER=", "LK_STORE_URL_FILE="};
+enum { LK_TOKEN_DIGITS_MAX = 20, ALWAYS_SET = LK_RUN_LEASE_VARIABLES - 1 };
 
 static const char exit_name[] = "LK_EXIT=";
 
@@ -21,7 +24,7 @@ static bool begins_with(const char *text, const char *name) {
 }
 
 static bool is_of_lease(const char *variable) {
-    for (size_t i = 0; i < LEASE_NAME_COUNT; i++) {
+    for (size_t i = 0; i < LK_RUN_LEASE_VARIABLES; i++) {
         if (begins_with(variable, lease_names[i])) {
             return true;
         }
@@ -68,27 +71,59 @@ static char *joined_tokens(const char *name, const lk_result *granted) {
     return text;
 }
 
-/* The store in every directory. */
-static char *describe_store(const char *store_url) {
-    char *url = lk_url_absolute(store_url);
-    char *text = url != NULL ? lk_text_make("%s%s", lease_names[0], url) : NULL;
+/*
+ * "NAME=" and the leases around this one: those that this process found around its own, and its
+ * own, which LK_PATH and LK_TOKENS name. A word for each path: TOKEN:PATH.
+ */
+static char *outer_leases(const char *name) {
+    const char *outer = getenv("LK_OUTER");
+    const char *paths = getenv("LK_PATH");
+    const char *tokens = getenv("LK_TOKENS");
+    char *text = NULL;
+    size_t size = 0;
+    FILE *words = open_memstream(&text, &size);
 
+    if (words == NULL) {
+        return NULL;
+    }
+    (void)fprintf(words, "%s%s", name, outer != NULL ? outer : "");
+    while (paths != NULL && *paths != '\0' && tokens != NULL && *tokens != '\0') {
+        int path_size = (int)strcspn(paths, " ");
+        int token_size = (int)strcspn(tokens, " ");
+        (void)fprintf(words, " %.*s:%.*s", token_size, tokens, path_size, paths);
+        paths += path_size + (paths[path_size] == ' ');
+        tokens += token_size + (tokens[token_size] == ' ');
+    }
+    return fclose(words) == 0 ? text : NULL;
+}
+
+/* The store in every directory, and the file with its password, if it has one. */
+static void describe_store(char **owned, const char *store_url) {
+    char *url = lk_url_absolute(store_url);
+    char *shown = url != NULL ? lk_url_without_password(url) : NULL;
+    char *file = url != NULL ? lk_secret_url_offer(url) : NULL;
+
+    owned[0] = shown != NULL ? lk_text_make("%s%s", lease_names[0], shown) : NULL;
+    owned[ALWAYS_SET] = file != NULL ? lk_text_make("%s%s", lease_names[ALWAYS_SET], file) : NULL;
+    free(file);
+    free(shown);
     free(url);
-    return text;
 }
 
 static bool describe_lease(struct lk_run_environment *environment, const char *store_url,
                            const lk_result *granted) {
     char **owned = environment->owned;
 
-    owned[0] = describe_store(store_url);
+    describe_store(owned, store_url);
     owned[1] = joined_paths(lease_names[1], granted->paths, granted->path_count);
     owned[2] = lk_text_make("%s%s", lease_names[2], granted->owner);
     owned[3] = lk_text_make("%s%" PRIu64, lease_names[3], granted->token);
     owned[4] = joined_tokens(lease_names[4], granted);
     owned[5] = lk_text_make("%s%" PRId64, lease_names[5],
                             granted->fixed ? granted->expires_in_ms : granted->ttl_ms);
-    for (size_t i = 0; i < LEASE_NAME_COUNT; i++) {
+    owned[6] = outer_leases(lease_names[6]);
+    owned[7] = lk_text_make("%s%s", lease_names[7], granted->owner);
+    for (size_t i = 0; i < ALWAYS_SET; i++) {
         if (owned[i] == NULL) {
             return false;
         }
@@ -104,7 +139,7 @@ bool lk_run_environment_init(struct lk_run_environment *environment, const char 
     for (char **variable = environ; *variable != NULL; variable++) {
         count++;
     }
-    size_t room = count + LEASE_NAME_COUNT + 2;
+    size_t room = count + LK_RUN_LEASE_VARIABLES + 2;
     environment->command = calloc(room, sizeof *environment->command);
     environment->cleanup = calloc(room, sizeof *environment->cleanup);
     if (environment->command == NULL || environment->cleanup == NULL
@@ -124,9 +159,11 @@ bool lk_run_environment_init(struct lk_run_environment *environment, const char 
             environment->cleanup[cleanups++] = *variable;
         }
     }
-    for (size_t i = 0; granted != NULL && i < LEASE_NAME_COUNT; i++) {
-        environment->command[commands++] = environment->owned[i];
-        environment->cleanup[cleanups++] = environment->owned[i];
+    for (size_t i = 0; i < LK_RUN_LEASE_VARIABLES; i++) {
+        if (environment->owned[i] != NULL) {
+            environment->command[commands++] = environment->owned[i];
+            environment->cleanup[cleanups++] = environment->owned[i];
+        }
     }
     environment->cleanup[cleanups] = environment->exit_text;
     lk_run_environment_set_exit(environment, 0);
@@ -134,7 +171,7 @@ bool lk_run_environment_init(struct lk_run_environment *environment, const char 
 }
 
 void lk_run_environment_done(struct lk_run_environment *environment) {
-    for (size_t i = 0; i < LEASE_NAME_COUNT; i++) {
+    for (size_t i = 0; i < LK_RUN_LEASE_VARIABLES; i++) {
         free(environment->owned[i]);
         environment->owned[i] = NULL;
     }

@@ -10,17 +10,21 @@
 /* Bytes of "LK_EXIT=255" and the end. */
 enum { LK_RUN_EXIT_TEXT_MAX = 16 };
 
+enum { LK_RUN_LEASE_VARIABLES = 9 };
+
 struct lk_run_environment {
-    char **command; /* for CMD */
-    char **cleanup; /* the same and LK_EXIT */
-    char *owned[6]; /* the LK_ variables; NULL: inherited as they are */
+    char **command;                      /* for CMD */
+    char **cleanup;                      /* the same and LK_EXIT */
+    char *owned[LK_RUN_LEASE_VARIABLES]; /* the LK_ variables; all NULL: inherited as they are */
     char exit_text[LK_RUN_EXIT_TEXT_MAX];
 };
 
 /*
- * This process's environment with LK_STORE (of lk_store_url(), which has no password, with absolute
- * paths: CMD may change directory), LK_PATH, LK_OWNER, LK_TOKEN, LK_TOKENS and LK_TTL_MS of
- * `granted`; with granted NULL (--inherit) as it is.
+ * This process's environment with LK_STORE (`store_url` without its password, with absolute paths:
+ * CMD may change directory), LK_STORE_URL_FILE if it has one (secret_url.h), LK_PATH, LK_OWNER,
+ * LK_TOKEN, LK_TOKENS and LK_TTL_MS of `granted`, LK_OUTER, the leases around it, and LK_RUN_OWNER,
+ * by which an LK_OWNER that CMD names itself is told from that of the lease (parse/ask.h); with
+ * granted NULL (--inherit) as it is.
  * Borrows the rest of the environment. False when memory is exhausted. End with
  * lk_run_environment_done().
  */

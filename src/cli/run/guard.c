@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -37,6 +38,7 @@ struct watch {
     const struct lk_run_mark *mark;
     pid_t lk; /* the pid may be reused once getppid() differs */
     int pipe;
+    int connection; /* of a bound lease; -1: none */
     int timer;
     int64_t kill_us;        /* when CMD must be dead */
     pid_t command;          /* 0: none, or it has ended */
@@ -129,15 +131,6 @@ static bool has_command_ended(const struct watch *watch) {
     return watch->command_descriptor >= 0 && poll(&end, 1, 0) > 0;
 }
 
-/* lk is stopped at the deadline. If CMD ended by itself, the processes that it left behind are left
- * alone; if lk had begun to end it, all of them are killed. */
-static void come_to_deadline(struct watch *watch) {
-    lk_run_timer_set(watch->timer, LK_RUN_NEVER_US);
-    if (watch->is_ending || !has_command_ended(watch)) {
-        kill_command(watch);
-    }
-}
-
 /* A killed process may still run: the clean-up must not run beside CMD. */
 static void wait_for_command(const struct watch *watch) {
     struct pollfd end = {.fd = watch->command_descriptor, .events = POLLIN};
@@ -145,6 +138,21 @@ static void wait_for_command(const struct watch *watch) {
     if (watch->command > 0 && watch->command_descriptor >= 0) {
         while (poll(&end, 1, -1) < 0 && errno == EINTR) {
         }
+    }
+}
+
+/*
+ * lk is stopped at the deadline. If CMD ended by itself, the processes that it left behind are left
+ * alone; if lk had begun to end it, all of them are killed. A bound lease ends here.
+ */
+static void come_to_deadline(struct watch *watch) {
+    lk_run_timer_set(watch->timer, LK_RUN_NEVER_US);
+    if (watch->is_ending || !has_command_ended(watch)) {
+        kill_command(watch);
+    }
+    if (watch->connection >= 0) {
+        wait_for_command(watch);
+        shutdown(watch->connection, SHUT_RDWR);
     }
 }
 
@@ -166,11 +174,18 @@ static void watch_until_alone(struct watch *watch) {
     }
 }
 
-static void close_others(int kept) {
-    if (kept > STDERR_FILENO + 1) {
-        close_range(STDERR_FILENO + 1, (unsigned)kept - 1, 0);
+/* Closes all but the standard descriptors and these two; -1: none. */
+static void close_others(int kept, int kept_too) {
+    const unsigned kept_last = (unsigned)(kept > kept_too ? kept : kept_too);
+    const unsigned kept_first = (unsigned)(kept_too < 0 || kept < kept_too ? kept : kept_too);
+
+    if (kept_first > STDERR_FILENO + 1) {
+        close_range(STDERR_FILENO + 1, kept_first - 1, 0);
     }
-    close_range((unsigned)kept + 1, UINT_MAX, 0);
+    if (kept_last > kept_first + 1) {
+        close_range(kept_first + 1, kept_last - 1, 0);
+    }
+    close_range(kept_last + 1, UINT_MAX, 0);
 }
 
 /* The state of the guard before this one comes with the fork: lk may die before it sends any. */
@@ -187,6 +202,7 @@ static _Noreturn void be_guard(const struct lk_run_guard *guard, pid_t lk, int p
                           .mark = &guard->mark,
                           .lk = lk,
                           .pipe = pipe,
+                          .connection = guard->connection,
                           .command_descriptor = -1,
                           .exit_code = LK_RUN_EXIT_SIGNAL + SIGKILL,
                           .has_cleanup = guard->cleanup->command != NULL};
@@ -196,7 +212,7 @@ static _Noreturn void be_guard(const struct lk_run_guard *guard, pid_t lk, int p
     pthread_sigmask(SIG_SETMASK, &all, NULL);
     prctl(PR_SET_NAME, "lk-guard");
     setsid();
-    close_others(pipe);
+    close_others(pipe, guard->connection);
     watch.timer = lk_run_timer_open();
     take_over(&watch, guard);
     watch_until_alone(&watch);
@@ -248,8 +264,10 @@ static bool start(struct lk_run_guard *guard) {
     return true;
 }
 
-bool lk_run_guard_start(struct lk_run_guard *guard, const struct lk_run_cleanup *cleanup) {
-    *guard = (struct lk_run_guard){.cleanup = cleanup, .pipe = -1, .kill_us = LK_RUN_NEVER_US};
+bool lk_run_guard_start(struct lk_run_guard *guard, const struct lk_run_cleanup *cleanup,
+                        int connection) {
+    *guard = (struct lk_run_guard){
+        .cleanup = cleanup, .pipe = -1, .connection = connection, .kill_us = LK_RUN_NEVER_US};
     lk_run_mark_make(&guard->mark);
     return start(guard);
 }

@@ -10,7 +10,8 @@
  *
  * The guard is made by fork without exec, from a process with threads: between fork and _exit it
  * calls nothing but what is safe there, and closes every descriptor but the standard ones and its
- * own, so that it keeps no connection to a store open. It leads a session of its own, so that
+ * own, so that it keeps no connection to a store open but that of a bound lease (R18): if lk is
+ * killed, that one ends with the guard, when CMD is dead. It leads a session of its own, so that
  * a signal that ends lk's job does not end the guard.
  */
 #ifndef LK_CLI_RUN_GUARD_H
@@ -27,6 +28,7 @@ struct lk_run_guard {
     const struct lk_run_cleanup *cleanup; /* borrowed */
     pid_t pid;
     int pipe;                /* the writing end */
+    int connection;          /* of a bound lease; -1: none */
     struct lk_run_mark mark; /* of all that CMD starts; put on by child.h */
     /* The state sent to it; a successor inherits it by fork. */
     pid_t command;
@@ -34,8 +36,12 @@ struct lk_run_guard {
     bool is_ending;
 };
 
-/* Starts it, before CMD. False, with errno, when the system has no process or descriptor left. */
-bool lk_run_guard_start(struct lk_run_guard *guard, const struct lk_run_cleanup *cleanup);
+/*
+ * Starts it, before CMD. `connection` is that of a bound lease, open until the guard is dismissed;
+ * -1: none. False, with errno, when the system has no process or descriptor left.
+ */
+bool lk_run_guard_start(struct lk_run_guard *guard, const struct lk_run_cleanup *cleanup,
+                        int connection);
 
 /* The guard was killed (and has been reaped): starts another one. */
 bool lk_run_guard_replace(struct lk_run_guard *guard);

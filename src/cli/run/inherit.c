@@ -10,11 +10,12 @@
 
 #include "model/rules.h"
 
-/* The lease of the environment. */
+/* The lease of the environment, and those around it. */
 struct outer {
     const char *owner;
     uint64_t tokens[LK_PARTS_MAX]; /* of a batch over several nodes there are several (R14) */
     size_t count;
+    const char *others; /* LK_OUTER: words TOKEN:PATH of the runs around that one; NULL: none */
 };
 
 static lk_outcome refuse(lk_error *error, const char *format, const char *what) {
@@ -38,7 +39,7 @@ static bool read_token(const char **text, uint64_t *ret_token) {
 
 /* LK_TOKENS counts when it begins with LK_TOKEN: else it is of another lease. */
 static bool read_outer(struct outer *ret_outer) {
-    struct outer outer = {.owner = getenv("LK_OWNER"), .count = 1};
+    struct outer outer = {.owner = getenv("LK_OWNER"), .count = 1, .others = getenv("LK_OUTER")};
     const char *token = getenv("LK_TOKEN");
     const char *tokens = getenv("LK_TOKENS");
     uint64_t first;
@@ -62,6 +63,28 @@ static bool read_outer(struct outer *ret_outer) {
 static bool has_token(const struct outer *outer, uint64_t token) {
     for (size_t i = 0; i < outer->count; i++) {
         if (outer->tokens[i] == token) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The next word of a list that is separated by spaces, which *list is moved behind. */
+static struct lk_slice next_word(const char **list) {
+    struct lk_slice word;
+
+    *list += strspn(*list, " ");
+    word = (struct lk_slice){*list, strcspn(*list, " ")};
+    *list += word.size;
+    return word;
+}
+
+/* Whether a run around that lease has the token. Tokens are unique: no owner is needed. */
+static bool others_have_token(const struct outer *outer, uint64_t token) {
+    const char *list = outer->others != NULL ? outer->others : "";
+
+    for (struct lk_slice word = next_word(&list); word.size > 0; word = next_word(&list)) {
+        if (strtoumax(word.bytes, NULL, 10) == token) {
             return true;
         }
     }
@@ -143,15 +166,18 @@ lk_outcome lk_run_inherit_check(const struct lk_run_options *options, lk_error *
 
 /* ---- without --inherit ----------------------------------------------------------------------- */
 
-/* Whether a path of LK_PATH is related to one of the request. */
-static bool is_near(const lk_request *request, const struct lk_part_defaults *defaults) {
-    const char *word = getenv("LK_PATH");
+/* Whether a path of a list is related to one of the request; of words TOKEN:PATH if has_tokens. */
+static bool is_near(const char *list, bool has_tokens, const lk_request *request,
+                    const struct lk_part_defaults *defaults) {
     struct lk_path held;
     struct lk_part asked;
 
-    while (word != NULL && *word != '\0') {
-        size_t size = strcspn(word, " ");
-        bool is_path = lk_path_parse((struct lk_slice){word, size}, &held, NULL) == LK_OK;
+    list = list != NULL ? list : "";
+    for (struct lk_slice word = next_word(&list); word.size > 0; word = next_word(&list)) {
+        const char *colon = has_tokens ? memchr(word.bytes, ':', word.size) : NULL;
+        size_t lead = colon != NULL ? (size_t)(colon + 1 - word.bytes) : 0;
+        const struct lk_slice path = {word.bytes + lead, word.size - lead};
+        bool is_path = lk_path_parse(path, &held, NULL) == LK_OK;
 
         for (size_t i = 0; is_path && i < request->part_count; i++) {
             if (lk_part_parse(lk_slice_of(request->parts[i]), defaults, &asked, NULL) == LK_OK
@@ -159,35 +185,32 @@ static bool is_near(const lk_request *request, const struct lk_part_defaults *de
                 return true;
             }
         }
-        word += size;
-        word += strspn(word, " ");
     }
     return false;
 }
 
-/* R6, R7: whether a part that is held excludes another owner's. */
-static bool excludes(const struct lk_part *held, const struct lk_part *asked) {
-    if (!lk_path_related(&held->path, &asked->path)) {
-        return false;
-    }
-    if (lk_modes_conflict(held->mode, asked->mode)) {
-        return true;
-    }
-    uint32_t limit = held->limit != 0 && (asked->limit == 0 || held->limit < asked->limit)
-                         ? held->limit
-                         : asked->limit;
-    return limit != 0 && lk_path_equal(&held->path, &asked->path)
-           && (uint64_t)held->units + asked->units > limit;
-}
-
 struct nearness {
-    bool is_in_the_way; /* a part of the outer lease excludes the one asked for */
-    bool is_same_path;
+    bool is_in_the_way; /* the outer leases, alone or together, exclude the part asked for */
+    bool is_same_path;  /* of the innermost one */
+    uint64_t units;     /* that they hold at exactly its path (R7c) */
 };
+
+/* One of the outer leases. R7c: only the limit of the part asked for counts. */
+static void add_outer(struct nearness *near, const struct lk_part *held,
+                      const struct lk_part *asked) {
+    if (lk_path_equal(&held->path, &asked->path) && held->mode == LK_SHARED) {
+        near->units += held->units != 0 ? held->units : 1;
+    }
+    near->is_in_the_way =
+        near->is_in_the_way
+        || (lk_path_related(&held->path, &asked->path)
+            && lk_modes_conflict(held->mode, asked->mode))
+        || (asked->limit != 0 && near->units > 0 && near->units + asked->units > asked->limit);
+}
 
 static struct nearness nearness_of(const lk_listing *listing, const struct outer *outer,
                                    const struct lk_part *asked) {
-    struct nearness found = {false, false};
+    struct nearness found = {.units = 0};
 
     for (size_t i = 0; i < listing->count; i++) {
         const lk_entry *entry = &listing->entries[i];
@@ -195,10 +218,13 @@ static struct nearness nearness_of(const lk_listing *listing, const struct outer
                                .limit = entry->limit,
                                .units = entry->units};
 
-        if (entry->held && has_token(outer, entry->token) && strcmp(entry->owner, outer->owner) == 0
+        bool is_own = has_token(outer, entry->token) && strcmp(entry->owner, outer->owner) == 0;
+
+        if (entry->held && (is_own || others_have_token(outer, entry->token))
             && lk_path_parse(lk_slice_of(entry->path), &held.path, NULL) == LK_OK) {
-            found.is_in_the_way = found.is_in_the_way || excludes(&held, asked);
-            found.is_same_path = found.is_same_path || lk_path_equal(&held.path, &asked->path);
+            add_outer(&found, &held, asked);
+            found.is_same_path =
+                found.is_same_path || (is_own && lk_path_equal(&held.path, &asked->path));
         }
     }
     return found;
@@ -226,8 +252,8 @@ static lk_outcome check_nested_part(lk_store *store, const struct outer *outer,
     if (is_own ? near.is_same_path : near.is_in_the_way && request->style == LK_WAIT) {
         error->outcome = LK_DEADLOCK;
         (void)snprintf(error->text, sizeof error->text,
-                       "%.*s is held by the lease that this runs under, which ends only after "
-                       "this: --inherit runs under that lease",
+                       "%.*s is held by a lease that this runs under, which ends only after "
+                       "this: --inherit runs under the innermost one",
                        LK_ERROR_TEXT_MAX / 2, path);
         return LK_DEADLOCK;
     }
@@ -252,7 +278,9 @@ lk_outcome lk_run_nested_check(const struct lk_run_options *options, lk_error *e
     lk_store *store;
     lk_outcome outcome = LK_OK;
 
-    if (!read_outer(&outer) || !is_near(request, &defaults)
+    if (!read_outer(&outer)
+        || (!is_near(getenv("LK_PATH"), false, request, &defaults)
+            && !is_near(outer.others, true, request, &defaults))
         || lk_open(options->store_url, &store, NULL) != LK_OK) {
         return LK_OK;
     }

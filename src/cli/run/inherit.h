@@ -14,10 +14,12 @@ lk_outcome lk_run_inherit_check(const struct lk_run_options *options, lk_error *
 
 /*
  * Without --inherit. LK_DEADLOCK: the request would wait for the lease that LK_OWNER and LK_TOKEN
- * name, which is not released before this process ends; or it is that very lease in another mode.
+ * name, or one around it (LK_OUTER), which is not released before this process ends; or it is that
+ * very lease in another mode.
  * LK_GRANTED: the request names the owner of that lease, which covers it: to be run under, as with
  * --inherit, because a release would end it for the run around this one. LK_OK: neither, or it
- * cannot be said. Reads the store only if a path of LK_PATH is related (R5) to one of the request.
+ * cannot be said. Reads the store only if a path of these leases is related (R5) to one of the
+ * request.
  */
 lk_outcome lk_run_nested_check(const struct lk_run_options *options, lk_error *error);
 

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
@@ -24,6 +25,8 @@
 #include "cli/run/supervise.h"
 #include "cli/run/timer.h"
 #include "cli/run/wait.h"
+#include "cli/store/secret_url.h"
+#include "client/lease.h"
 
 enum {
     DEFAULT_TTL_MS = 60000, /* bounds the time that CMD gets to end, if the lease has no ttl */
@@ -120,12 +123,12 @@ static void note_lost(void *context, lk_lease *lease) {
 /*
  * A lost lease may still block other requests until its deadline: if it was broken without "now",
  * or CMD was ended before the deadline because the store did not answer. It is released, if that
- * succeeds before the deadline.
+ * succeeds before the deadline. A bound lease ends with its connection, which is closed here.
  */
 static void give_back_lost(struct run *run, int64_t deadline_us) {
     int64_t left_ms = (deadline_us - lk_clock_now_us()) / 1000;
 
-    if (left_ms > 0) {
+    if (left_ms > 0 && !run->request.bound) {
         lk_request release = run->request;
         release.patience_ms = left_ms;
         lk_release(run->wait.store, &release, run->wait.result->token, NULL, NULL);
@@ -168,19 +171,21 @@ static struct lk_run_end say_not_started(const struct run *run, int error) {
 }
 
 /* The ttl by which the lease is renewed, even if the store promises more (shm:); with a fixed end,
- * the time that is left. */
+ * the time that is left; of a bound lease, the time that is promised. */
 static int64_t ttl_of(const struct run *run) {
     int64_t asked_ms = run->request.ttl_ms > 0 ? run->request.ttl_ms : DEFAULT_TTL_MS;
 
     if (run->wait.lease == NULL) {
         return DEFAULT_TTL_MS;
     }
-    return run->wait.result->fixed || run->wait.result->ttl_ms <= 0
+    return run->request.bound || run->wait.result->fixed || run->wait.result->ttl_ms <= 0
                ? lk_lease_remaining_ms(run->wait.lease)
                : lk_min(run->wait.result->ttl_ms, asked_ms);
 }
 
 static struct lk_run_end run_command(struct run *run) {
+    struct lk_run_outage_log outage_log = {.next_ms = 0};
+    bool tells_outages = !run->options->quiet && run->wait.store != NULL;
     struct lk_run_child child;
     const struct lk_run_start start = {.command = run->options->command,
                                        .environment = run->environment.command,
@@ -188,7 +193,9 @@ static struct lk_run_end run_command(struct run *run) {
                                        .terminal = &run->terminal,
                                        .guard = &run->guard};
     const struct lk_run_job job = {.options = run->options,
-                                   .lease = run->wait.lease,
+                                   .store = run->wait.store,
+                                   .outage_log = tells_outages ? &outage_log : NULL,
+                                   .leases = {&run->wait.lease, run->wait.lease != NULL ? 1 : 0},
                                    .ttl_ms = ttl_of(run),
                                    .lost_descriptor = run->lost_descriptor,
                                    .timer = run->timer,
@@ -212,9 +219,12 @@ static void clean_up(struct run *run, int exit_code) {
 
 /* What CMD needs beside the lease. Returns 0, or the exit code of lk after printing the reason. */
 static int prepare(struct run *run) {
-    const char *url = run->wait.store != NULL ? lk_store_url(run->wait.store) : NULL;
+    char *url = run->wait.store != NULL ? lk_secret_url_of(run->options->store_url) : NULL;
+    bool is_described = (run->wait.store == NULL || url != NULL)
+                        && lk_run_environment_init(&run->environment, url, run->wait.result);
 
-    if (!lk_run_environment_init(&run->environment, url, run->wait.result)) {
+    free(url);
+    if (!is_described) {
         return fail(run, "no memory for the environment");
     }
     run->cleanup = (struct lk_run_cleanup){.command = run->options->cleanup,
@@ -226,7 +236,8 @@ static int prepare(struct run *run) {
         return fail(run, "no descriptor to watch the command with");
     }
     lk_run_terminal_open(&run->terminal);
-    if (!lk_run_guard_start(&run->guard, &run->cleanup)) {
+    int connection = run->wait.lease != NULL ? lk_lease_connection(run->wait.lease) : -1;
+    if (!lk_run_guard_start(&run->guard, &run->cleanup, connection)) {
         return fail(run, "the guard cannot be started");
     }
     if (run->wait.lease != NULL) {

@@ -11,6 +11,10 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+/* A signal that comes sooner after another one has the same cause: a terminal that is closed and
+ * its shell both send SIGHUP. */
+#define LK_SAME_SIGNAL_US INT64_C(250000)
+
 struct lk_run_signals {
     sigset_t found_mask;
     struct sigaction found_child_action;

@@ -37,7 +37,7 @@ void lk_run_status(const char *word, const char *format, ...) {
     va_start(arguments, format);
     (void)vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    char *visible = lk_human_visible(text);
+    char *visible = lk_human_sentence(text);
     (void)snprintf(line, sizeof line - 1, "%slk: %s: %s", line_prefix, word,
                    visible != NULL ? visible : "");
     free(visible);

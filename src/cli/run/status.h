@@ -9,7 +9,7 @@
 enum { LK_RUN_STATUS_MAX = 1024 };
 
 /*
- * Prints `lk: WORD: text`, with the text made visible (lk_human_visible()). If stderr stays
+ * Prints `lk: WORD: text`, with the text made visible (lk_human_sentence()). If stderr stays
  * unwritable for a second (a full pipe, a terminal held by ^S), the line is dropped: a slow reader
  * must not delay lk.
  */

@@ -32,7 +32,7 @@ struct supervision {
     pid_t command;
     int64_t now_us;
     int64_t deadline_us;         /* last promised */
-    struct lk_run_plan promised; /* what the lease asks for */
+    struct lk_run_plan promised; /* what the leases ask for */
     struct lk_run_plan allowed;  /* what --max-time asks for */
     enum lk_run_step step;       /* how far CMD's end has gone; never goes back */
     bool is_lease_gone;          /* the store has answered so, or the deadline has passed */
@@ -86,15 +86,16 @@ static void say_news(struct supervision *supervision, bool may_wait) {
     say("LOST", &supervision->loss_news, may_wait);
 }
 
-/* Updates the deadline from the lease, or notes that the lease is lost. */
+/* Updates the deadline from the weakest lease, or notes that it is lost. */
 static void look_at_promise(struct supervision *supervision) {
     const struct lk_run_job *job = supervision->job;
 
-    if (job->lease == NULL || supervision->is_lease_gone) {
+    if (job->leases.count == 0 || supervision->is_lease_gone) {
         return;
     }
-    int64_t remaining_ms = lk_lease_remaining_ms(job->lease);
-    if (lk_lease_is_lost(job->lease)) {
+    const lk_lease *lease = lk_run_leases_weakest(&job->leases);
+    int64_t remaining_ms = lk_lease_remaining_ms(lease);
+    if (lk_lease_is_lost(lease)) {
         struct lk_run_plan lost =
             lk_run_plan_lost(job->ttl_ms, supervision->deadline_us, supervision->now_us);
         /* If CMD is being ended already, it gets no more time. */
@@ -383,8 +384,9 @@ static bool is_over(const struct supervision *supervision) {
 
 static int64_t next_look_us(const struct supervision *supervision) {
     struct lk_run_plan plan = plan_of(supervision);
-    int64_t next_us = lk_run_plan_look_us(
-        plan, supervision->job->lease != NULL ? supervision->job->ttl_ms : 0, supervision->now_us);
+    int64_t next_us =
+        lk_run_plan_look_us(plan, supervision->job->leases.count > 0 ? supervision->job->ttl_ms : 0,
+                            supervision->now_us);
 
     if (supervision->step == LK_RUN_KILL) {
         next_us = supervision->sweep_due_us;
@@ -392,7 +394,7 @@ static int64_t next_look_us(const struct supervision *supervision) {
     return lk_min(next_us, supervision->stop_due_us);
 }
 
-static void wait_for_news(const struct supervision *supervision) {
+static void wait_for_news(struct supervision *supervision) {
     struct pollfd turn[] = {
         {.fd = supervision->job->signals->descriptor, .events = POLLIN},
         {.fd = supervision->job->timer, .events = POLLIN},
@@ -403,8 +405,14 @@ static void wait_for_news(const struct supervision *supervision) {
          .events = POLLIN},
     };
 
+    struct lk_run_outage_log *log =
+        supervision->is_lease_gone ? NULL : supervision->job->outage_log;
+
     lk_run_timer_set(supervision->job->timer, next_look_us(supervision));
-    poll(turn, sizeof turn / sizeof turn[0], -1);
+    if (poll(turn, sizeof turn / sizeof turn[0], log != NULL ? LK_RUN_OUTAGE_LOOK_MS : -1) == 0) {
+        lk_run_outage_log_look(log, supervision->job->store,
+                               lk_run_leases_weakest(&supervision->job->leases));
+    }
 }
 
 static void take_turn(struct supervision *supervision) {
@@ -437,9 +445,10 @@ static struct lk_run_end conclude(const struct supervision *supervision) {
 }
 
 void lk_run_supervise_begin(const struct lk_run_job *job) {
-    if (job->lease != NULL && job->options->on_lost != LK_RUN_ON_LOST_WARN) {
+    if (job->leases.count > 0 && job->options->on_lost != LK_RUN_ON_LOST_WARN) {
         int64_t now_us = lk_clock_now_us();
-        int64_t deadline_us = now_us + lk_lease_remaining_ms(job->lease) * 1000;
+        int64_t deadline_us =
+            now_us + lk_lease_remaining_ms(lk_run_leases_weakest(&job->leases)) * 1000;
         lk_run_guard_kill_at(job->guard, lk_run_plan_deadline(job->ttl_ms, deadline_us).kill_us);
     }
 }
@@ -448,7 +457,7 @@ struct lk_run_end lk_run_supervise(const struct lk_run_job *job) {
     struct supervision supervision = {.job = job,
                                       .command = job->child->pid,
                                       /* There is no confirmed deadline before the first check. */
-                                      .deadline_us = job->lease != NULL ? 0 : LK_RUN_NEVER_US,
+                                      .deadline_us = job->leases.count > 0 ? 0 : LK_RUN_NEVER_US,
                                       .promised = lk_run_plan_none(),
                                       .allowed = lk_run_plan_none(),
                                       .own_end = -1,

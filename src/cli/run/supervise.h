@@ -7,6 +7,8 @@
 #include <stdint.h>
 
 #include "cli/run/child.h"
+#include "cli/run/leases.h"
+#include "cli/run/outage_log.h"
 #include "cli/run/run.h"
 
 /* What to do with a signal that may be meant for CMD, or for lk. */
@@ -19,9 +21,11 @@ enum lk_run_signal_use {
 /* What is supervised; everything is borrowed. */
 struct lk_run_job {
     const struct lk_run_options *options;
-    const lk_lease *lease; /* NULL with --inherit: nothing of ours can be lost */
-    int64_t ttl_ms;
-    int lost_descriptor; /* eventfd: readable when the lease is found lost; -1 without a lease */
+    lk_store *store;                      /* of the leases */
+    struct lk_run_outage_log *outage_log; /* what is said of it; NULL: nothing */
+    struct lk_run_leases leases;          /* none with --inherit: nothing of ours can be lost */
+    int64_t ttl_ms;                       /* of each lease */
+    int lost_descriptor; /* eventfd: readable when a lease is found lost; -1 without leases */
     int timer;           /* lk_run_timer_open() */
     bool is_quiet;       /* the caller says why CMD was ended */
     const struct lk_run_signals *signals;
@@ -35,7 +39,7 @@ struct lk_run_job {
 
 struct lk_run_end {
     int exit_code;       /* of lk; LOST and --max-time considered */
-    bool is_lost;        /* the lease was lost, or so near its deadline that CMD was ended */
+    bool is_lost;        /* a lease was lost, or so near its deadline that CMD was ended */
     bool is_over_time;   /* CMD was ended because --max-time was up */
     int signal;          /* that CMD died of; 0: it exited */
     int64_t deadline_us; /* last confirmed, on lk_clock_now_us() */
@@ -46,8 +50,8 @@ void lk_run_supervise_begin(const struct lk_run_job *job);
 
 /*
  * Passes signals on, stops and continues with CMD, sends the guard each new deadline, and ends CMD
- * when its lease or its time is over. Returns when CMD has ended, is reaped and the guard is
- * notified; if lk ended it, only when no descendant is left either.
+ * when any of its leases or its time is over. Returns when CMD has ended, is reaped and the guard
+ * is notified; if lk ended it, only when no descendant is left either.
  */
 struct lk_run_end lk_run_supervise(const struct lk_run_job *job);
 

@@ -14,29 +14,36 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-
-enum { SAME_SIGNAL_US = 1000000 };
+#include "cli/run/outage_log.h"
 
 /* The thread's task. The main thread reads the outcome only after joining it. */
 struct task {
     struct lk_run_wait *wait;
     const struct lk_run_options *options;
-    const lk_request *asked;   /* names the cancel that ends with the thread */
-    const lk_request *request; /* the caller's, which outlives the wait log */
-    int done_descriptor;       /* eventfd: readable when all is done */
-    int64_t signalled_us;      /* when the first signal came that ends the wait */
+    const lk_request *asked;    /* names the cancel that ends with the thread */
+    const lk_request *request;  /* the caller's, which outlives the wait log */
+    int done_descriptor;        /* eventfd: readable when all is done */
+    int64_t signalled_us;       /* when the first signal came that ends the wait */
+    _Atomic(lk_store *) opened; /* wait->store, for the main thread */
 };
 
 static void ask(struct task *task) {
     struct lk_run_wait *wait = task->wait;
     const struct lk_run_options *options = task->options;
 
+    bool is_told = options->verbose || (!options->quiet && isatty(STDERR_FILENO));
+
+    if (is_told) {
+        wait->own_store = lk_own_store_find(options->store_url);
+    }
     wait->outcome = lk_open(options->store_url, &wait->store, &wait->error);
     if (wait->outcome != LK_OK) {
         return;
     }
-    if (options->verbose || (!options->quiet && isatty(STDERR_FILENO))) {
-        wait->wait_log = lk_run_wait_log_start(wait->store, task->request);
+    task->opened = wait->store;
+    if (is_told) {
+        lk_own_store_say_new(&wait->own_store, stderr);
+        wait->wait_log = lk_run_wait_log_start(wait->store, task->request, wait->own_store.url);
     }
     wait->outcome = lk_acquire(wait->store, task->asked, &wait->lease, &wait->result, &wait->error);
     lk_run_wait_log_silence(wait->wait_log);
@@ -62,7 +69,7 @@ static void handle_end_signal(struct task *task, int signal, lk_cancel *cancel) 
         task->wait->signal = signal;
         task->signalled_us = now_us;
         lk_cancel_now(cancel);
-    } else if (now_us - task->signalled_us >= SAME_SIGNAL_US) {
+    } else if (now_us - task->signalled_us >= LK_SAME_SIGNAL_US) {
         _exit(LK_RUN_EXIT_SIGNAL + signal);
     }
 }
@@ -85,8 +92,13 @@ static void wait_for_task(struct task *task, const struct lk_run_signals *signal
     struct pollfd turn[] = {{.fd = task->done_descriptor, .events = POLLIN},
                             {.fd = signals->descriptor, .events = POLLIN}};
 
+    struct lk_run_outage_log outage_log = {.next_ms = 0};
+
     while (turn[0].revents == 0) {
-        poll(turn, 2, -1);
+        if (poll(turn, 2, task->options->quiet ? -1 : LK_RUN_OUTAGE_LOOK_MS) == 0
+            && task->opened != NULL) {
+            lk_run_outage_log_look(&outage_log, task->opened, NULL);
+        }
         if (turn[1].revents != 0) {
             handle_signals(task, signals, cancel);
         }
@@ -127,7 +139,11 @@ void lk_run_wait(struct lk_run_wait *wait, const struct lk_run_options *options,
 }
 
 void lk_run_wait_done(struct lk_run_wait *wait) {
-    lk_run_wait_log_end(wait->wait_log);
+    bool is_reading = !lk_run_wait_log_end(wait->wait_log);
+
     lk_result_free(wait->result);
-    lk_close(wait->store);
+    if (!is_reading) { /* else the store does not answer: what the thread uses stays */
+        lk_own_store_done(&wait->own_store);
+        lk_close(wait->store);
+    }
 }

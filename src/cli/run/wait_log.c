@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "base/waker.h"
@@ -22,11 +23,13 @@ enum {
     FIRST_LOOK_US = 300000, /* a sooner grant is not reported as a wait */
     POLL_INTERVAL_US = 1000000,
     REPEAT_AFTER_US = 30000000,
+    READ_PATIENCE_S = 1, /* for a read under way when the wait has ended */
 };
 
 struct lk_run_wait_log {
     lk_store *store;
     const lk_request *request;
+    const char *own_url; /* not said yet; NULL: it was, or the store is not the user's own */
     struct lk_waker waker;
     pthread_t thread;
     char path[LK_PATH_BYTES_MAX + 1]; /* the first part's: listed with all it is related to */
@@ -34,7 +37,7 @@ struct lk_run_wait_log {
     int64_t said_us;
 };
 
-static void say_blocker(const lk_entry *entry) {
+static void say_blocker(struct lk_run_wait_log *wait_log, const lk_entry *entry) {
     const lk_blocker_info *first = &entry->blockers[0];
     bool has_note = first->note != NULL && first->note[0] != '\0';
     char left[LK_HUMAN_DURATION_SIZE];
@@ -45,10 +48,13 @@ static void say_blocker(const lk_entry *entry) {
         (void)snprintf(more, sizeof more, "; %s%zu more in the way",
                        entry->position > LK_POSITION_EXACT ? "at least " : "", entry->position - 1);
     }
-    lk_run_status("WAITING", "%s is %s %.*s%s%s%s, %s left unless renewed%s", first->path,
+    lk_run_status("WAITING", "%s is %s %.*s%s%s%s, %s left unless renewed%s%s%s", first->path,
                   first->held ? "held by" : "waited for by", lk_human_owner_size(first->owner),
                   first->owner, has_note ? " (" : "", has_note ? first->note : "",
-                  has_note ? ")" : "", left, more);
+                  has_note ? ")" : "", left, more,
+                  wait_log->own_url != NULL ? "; in the store of this user alone, " : "",
+                  wait_log->own_url != NULL ? wait_log->own_url : "");
+    wait_log->own_url = NULL;
 }
 
 /* This process's request in the listing, while it has blockers. NULL: none, or not yet. */
@@ -75,7 +81,7 @@ static void look(struct lk_run_wait_log *wait_log) {
             || now_us - wait_log->said_us >= REPEAT_AFTER_US)) {
         wait_log->said_ticket = own->blockers[0].ticket;
         wait_log->said_us = now_us;
-        say_blocker(own);
+        say_blocker(wait_log, own);
     }
     lk_listing_free(listing);
 }
@@ -91,7 +97,8 @@ static void *run_log(void *context) {
     return NULL;
 }
 
-struct lk_run_wait_log *lk_run_wait_log_start(lk_store *store, const lk_request *request) {
+struct lk_run_wait_log *lk_run_wait_log_start(lk_store *store, const lk_request *request,
+                                              const char *own_url) {
     struct lk_part first;
 
     if (request->part_count == 0
@@ -105,6 +112,7 @@ struct lk_run_wait_log *lk_run_wait_log_start(lk_store *store, const lk_request 
     }
     wait_log->store = store;
     wait_log->request = request;
+    wait_log->own_url = own_url;
     memcpy(wait_log->path, first.path.bytes, first.path.size);
     if (pthread_create(&wait_log->thread, NULL, run_log, wait_log) != 0) {
         lk_waker_done(&wait_log->waker);
@@ -120,12 +128,19 @@ void lk_run_wait_log_silence(struct lk_run_wait_log *wait_log) {
     }
 }
 
-void lk_run_wait_log_end(struct lk_run_wait_log *wait_log) {
+bool lk_run_wait_log_end(struct lk_run_wait_log *wait_log) {
+    struct timespec end;
+
     if (wait_log == NULL) {
-        return;
+        return true;
     }
     lk_waker_throw(&wait_log->waker);
-    pthread_join(wait_log->thread, NULL);
+    (void)clock_gettime(CLOCK_MONOTONIC, &end);
+    end.tv_sec += READ_PATIENCE_S;
+    if (pthread_clockjoin_np(wait_log->thread, NULL, CLOCK_MONOTONIC, &end) != 0) {
+        return false;
+    }
     lk_waker_done(&wait_log->waker);
     free(wait_log);
+    return true;
 }

@@ -3,21 +3,28 @@
 #ifndef LK_CLI_RUN_WAIT_LOG_H
 #define LK_CLI_RUN_WAIT_LOG_H
 
+#include <stdbool.h>
+
 #include "lockkeeper/lockkeeper.h"
 
 struct lk_run_wait_log;
 
 /*
  * Starts a thread that prints this on stderr, soon after the start and whenever it changes. Borrows
- * the request, which names its owner, and the store. NULL when the system lacks resources: then
+ * the request, which names its owner, and the store. `own_url` is the store's if it is this user's
+ * alone, which the first line says; NULL: it is not. NULL when the system lacks resources: then
  * nothing is printed.
  */
-struct lk_run_wait_log *lk_run_wait_log_start(lk_store *store, const lk_request *request);
+struct lk_run_wait_log *lk_run_wait_log_start(lk_store *store, const lk_request *request,
+                                              const char *own_url);
 
 /* From here on it prints nothing. Does not block; accepts NULL. */
 void lk_run_wait_log_silence(struct lk_run_wait_log *wait_log);
 
-/* Ends it. Blocks while it reads the store. Accepts NULL. */
-void lk_run_wait_log_end(struct lk_run_wait_log *wait_log);
+/*
+ * Ends it; accepts NULL. Returns whether it has ended: not, if it reads the store at the moment and
+ * gets no answer. Then it goes on using the store and what it borrows.
+ */
+bool lk_run_wait_log_end(struct lk_run_wait_log *wait_log);
 
 #endif

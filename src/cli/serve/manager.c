@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "cli/parse/value.h"
-#include "server/log.h"
+#include "server/log/log.h"
 
 enum { TEXT_BYTES = 64 };
 
@@ -62,8 +62,9 @@ static bool send_text(const char *text) {
 static bool send_kept(void) {
     for (size_t i = 0; i < LK_SERVE_STATE_COUNT; i++) {
         if (kept[i][0] != '\0' && !send_text(kept[i])) {
-            lk_server_log("service manager", "$NOTIFY_SOCKET is full; %.*s is sent again later",
-                          (int)strcspn(kept[i], "\n"), kept[i]);
+            lk_log(LK_LOG_WARNING, "service manager",
+                   "$NOTIFY_SOCKET is full; %.*s is sent again later", (int)strcspn(kept[i], "\n"),
+                   kept[i]);
             return false;
         }
         kept[i][0] = '\0';
@@ -119,6 +120,7 @@ int64_t lk_serve_manager_beat_every_us(void) {
 /* A WATCHDOG=1 without room is not kept: the next one is due soon. */
 void lk_serve_manager_beat(void) {
     if (send_kept() && watchdog_us() > 0 && !send_text("WATCHDOG=1\n")) {
-        lk_server_log("service manager", "$NOTIFY_SOCKET is full; WATCHDOG=1 was not sent");
+        lk_log(LK_LOG_WARNING, "service manager",
+               "$NOTIFY_SOCKET is full; WATCHDOG=1 was not sent");
     }
 }

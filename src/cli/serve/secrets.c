@@ -86,14 +86,14 @@ lk_outcome lk_serve_directory_make(const char *directory, char **ret_directory, 
  * Only a warning: secrets that are mounted into a container are readable by all of its users, and
  * the service is its only user.
  */
-void lk_serve_password_warn(const char *path) {
+void lk_serve_secrets_warn(const char *path, const char *what) {
     struct stat status;
 
     if (stat(path, &status) == 0 && S_ISREG(status.st_mode) && (status.st_mode & S_IROTH) != 0) {
         (void)fprintf(stderr,
-                      "lk: WARNING: every user of this machine can read the password file "
-                      "%.200s: chmod 600\n",
-                      path);
+                      "lk: WARNING: every user of this machine can read the %s file %.200s: "
+                      "chmod 600\n",
+                      what, path);
     }
 }
 

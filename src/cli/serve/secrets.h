@@ -19,7 +19,7 @@ lk_outcome lk_serve_directory_make(const char *directory, char **ret_directory, 
 lk_outcome lk_serve_password_read(const char *path, char ret_password[LK_SERVE_PASSWORD_BYTES],
                                   lk_error *error);
 
-/* Warns on stderr if every user of the machine can read the file. May block on stderr. */
-void lk_serve_password_warn(const char *path);
+/* Warns on stderr if every user of the machine can read the file of `what`. May block on stderr. */
+void lk_serve_secrets_warn(const char *path, const char *what);
 
 #endif

@@ -12,17 +12,15 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/print/say.h"
-#include "cli/serve/bounds.h"
 #include "cli/serve/manager.h"
-#include "cli/serve/secrets.h"
+#include "cli/serve/options.h"
+#include "cli/serve/reload.h"
+#include "cli/serve/settings.h"
+#include "cli/serve/sockets.h"
+#include "cli/serve/tls.h"
 #include "client/url.h"
 #include "form/form.h"
-#include "server/log.h"
-
-#define RESP_DEFAULT "127.0.0.1:7420"
-#define HTTP_DEFAULT "127.0.0.1:7421"
-
-enum { UNIX_BYTES = 256, HOSTS_MAX = 64 };
+#include "server/log/log.h"
 
 /* ---- being ready ----------------------------------------------------------------------------- */
 
@@ -38,10 +36,13 @@ static void say_door(const struct lk_cli *cli, struct lk_form_writer *form, cons
 /* What the server calls back with. */
 struct serving {
     const struct lk_cli *cli;
-    const char *directory;     /* NULL: it keeps everything in memory */
-    const char *password_file; /* NULL: none */
-    char password[LK_SERVE_PASSWORD_BYTES];
+    const char *directory; /* NULL: it keeps everything in memory */
+    struct lk_serve_reloadable reloadable;
 };
+
+static const char *resp_scheme(const struct serving *serving) {
+    return serving->reloadable.tls != NULL ? "lks" : "lk";
+}
 
 /* For a user at a terminal; a script needs only the addresses of the listeners. */
 static void say_more(const struct serving *serving, const char *resp_address,
@@ -57,8 +58,9 @@ static void say_more(const struct serving *serving, const char *resp_address,
         (void)fputs("lk: keeps everything in memory only; Ctrl-C ends it\n", cli->err);
     }
     if (unix_address != NULL || resp_address != NULL) {
-        char *url = unix_address != NULL ? lk_text_make("lk+%s", unix_address)
-                                         : lk_text_make("lk://%s", resp_address);
+        char *url = unix_address != NULL
+                        ? lk_text_make("lk+%s", unix_address)
+                        : lk_text_make("%s://%s", resp_scheme(serving), resp_address);
         char *absolute = url != NULL ? lk_url_absolute(url) : NULL; /* that shell may be anywhere */
 
         (void)fprintf(cli->err, "lk: in another shell: export LK_STORE=%s; lk ls\n",
@@ -66,6 +68,28 @@ static void say_more(const struct serving *serving, const char *resp_address,
         free(absolute);
         free(url);
     }
+}
+
+static void log_ready(const char *resp_address, const char *unix_address,
+                      const char *http_address) {
+    struct lk_log_field fields[3];
+    size_t count = 0;
+
+    if (resp_address != NULL) {
+        fields[count++] = (struct lk_log_field){"resp", resp_address};
+    }
+    if (unix_address != NULL) {
+        fields[count++] = (struct lk_log_field){"unix", unix_address};
+    }
+    if (http_address != NULL) {
+        fields[count++] = (struct lk_log_field){"http", http_address};
+    }
+    lk_log_fields(LK_LOG_INFO, "ready", fields, count, "version %s", lk_version());
+}
+
+/* A socket in the file system stays plain. */
+static bool is_encrypted(const struct serving *serving, const char *address) {
+    return serving->reloadable.tls != NULL && address != NULL && strncmp(address, "unix:", 5) != 0;
 }
 
 static void ready(void *context, const char *resp_address, const char *unix_address,
@@ -76,9 +100,11 @@ static void ready(void *context, const char *resp_address, const char *unix_addr
     struct lk_form_writer *form = lk_object_begin(&object);
 
     lk_form_open_answer(form, LK_OK);
-    say_door(cli, form, "resp", "lk://", resp_address);
+    say_door(cli, form, "resp", is_encrypted(serving, resp_address) ? "lks://" : "lk://",
+             resp_address);
     say_door(cli, form, "unix", "lk+", unix_address);
-    say_door(cli, form, "http", "http://", http_address);
+    say_door(cli, form, "http", is_encrypted(serving, http_address) ? "https://" : "http://",
+             http_address);
     lk_form_close(form);
     if (cli->json) {
         (void)lk_say_object(cli, LK_OK, &object);
@@ -86,6 +112,7 @@ static void ready(void *context, const char *resp_address, const char *unix_addr
     lk_buffer_done(&object.bytes);
     (void)fflush(cli->out);
     say_more(serving, resp_address, unix_address);
+    log_ready(resp_address, unix_address, http_address);
     lk_serve_manager_tell(LK_SERVE_READY);
 }
 
@@ -96,138 +123,111 @@ static void alive(void *context) {
 
 static void stopping(void *context) {
     (void)context;
+    lk_log(LK_LOG_INFO, "stopping", "clients get their last answers");
     lk_serve_manager_tell(LK_SERVE_STOPPING);
 }
 
-/* SIGHUP: a password may be another one now. Without it the service goes on with what it has. */
-static void read_password_again(struct serving *serving) {
-    char password[LK_SERVE_PASSWORD_BYTES];
-    lk_error error;
-
-    if (serving->password_file == NULL) {
-        return;
-    }
-    if (lk_serve_password_read(serving->password_file, password, &error) == LK_OK) {
-        memcpy(serving->password, password, sizeof password);
-    } else {
-        lk_server_log("the former password stays", "%s", error.text);
-    }
-    explicit_bzero(password, sizeof password);
+static void reload(void *context, struct lk_server *server) {
+    lk_serve_reload(&((struct serving *)context)->reloadable, server);
 }
 
-static void reload(void *context) {
-    lk_serve_manager_tell(LK_SERVE_RELOADING);
-    read_password_again(context);
-    lk_serve_manager_tell(LK_SERVE_RELOADED);
+/* ---- the command ----------------------------------------------------------------------------- */
+
+/* What --insecure does without, where it may matter. */
+static void warn_insecure(const struct lk_cli *cli, const struct lk_server_options *server) {
+    if (!lk_server_wants_login(server)) {
+        (void)fputs("lk: WARNING: --insecure: every client that can reach this service can take, "
+                    "break and read every lock\n",
+                    cli->err);
+    }
+    if (server->tls == NULL) {
+        (void)fputs("lk: WARNING: --insecure: without TLS, passwords and values can be read and "
+                    "changed on their way\n",
+                    cli->err);
+    }
 }
 
-/* ---- the command line ------------------------------------------------------------------------ */
+/* The files that SIGHUP reads again. */
+static lk_outcome read_files(const struct lk_command_line *line,
+                             struct lk_serve_reloadable *reloadable,
+                             struct lk_server_options *server, lk_error *error) {
+    const char *password_file = lk_command_line_text(line, LK_OPTION_PASSWORD_FILE);
+    const char *users_file = lk_command_line_text(line, LK_OPTION_USERS);
+    lk_outcome outcome = LK_OK;
 
-/* An address as given, `otherwise` if not; NULL for `none`. */
-static const char *address_of(const struct lk_command_line *line, enum lk_option_id id,
-                              const char *otherwise) {
-    const char *address = lk_command_line_text(line, id);
-
-    if (address == NULL) {
-        return otherwise;
+    if (password_file != NULL) {
+        lk_serve_secrets_warn(password_file, "password");
+        outcome = lk_serve_password_read(password_file, reloadable->password, error);
+        server->password = reloadable->password;
     }
-    return strcmp(address, "none") == 0 ? NULL : address;
-}
-
-/* Whole seconds; the fraction that is cut off does not matter. */
-static lk_outcome set_keepalive(const struct lk_command_line *line,
-                                struct lk_server_options *options, lk_error *error) {
-    int64_t keepalive_ms = lk_command_line_number(line, LK_OPTION_TCP_KEEPALIVE,
-                                                  INT64_C(1000) * LK_TCP_KEEPALIVE_DEFAULT_S);
-
-    if (keepalive_ms != 0 && keepalive_ms < INT64_C(1000) * LK_TCP_KEEPALIVE_MIN_S) {
-        return lk_error_set(error, LK_INVALID, "--tcp-keepalive is 0, or %ds at least",
-                            LK_TCP_KEEPALIVE_MIN_S);
+    if (outcome == LK_OK && users_file != NULL) {
+        lk_serve_secrets_warn(users_file, "users");
+        outcome = lk_serve_reloadable_read_users(reloadable, error);
+        server->users = reloadable->users;
     }
-    options->tcp_keepalive_s =
-        keepalive_ms == 0 ? LK_TCP_KEEPALIVE_NEVER : (uint32_t)(keepalive_ms / 1000);
-    return LK_OK;
-}
-
-static lk_outcome add_host(struct lk_server_options *options, const char *hosts[HOSTS_MAX],
-                           const char *name, lk_error *error) {
-    if (name[0] == '\0' || strpbrk(name, "/@ \t") != NULL) {
-        return lk_error_set(error, LK_INVALID, "--allow-host %.64s: NAME, or NAME:PORT", name);
-    }
-    if (options->host_count == HOSTS_MAX) {
-        return lk_error_set(error, LK_INVALID, "--allow-host: %d names at most", HOSTS_MAX);
-    }
-    hosts[options->host_count++] = name;
-    options->hosts = hosts;
-    return LK_OK;
-}
-
-static lk_outcome fill_options(const struct lk_command_line *line, char unix_address[UNIX_BYTES],
-                               const char *hosts[HOSTS_MAX], struct lk_server_options *options,
-                               lk_error *error) {
-    const char *path = lk_command_line_text(line, LK_OPTION_UNIX);
-    lk_outcome outcome = set_keepalive(line, options, error);
-
-    /* A socket in the file system replaces both ports, unless they are named as well: a socket that
-     * only this user may open is no use beside a port that is open to all users. */
-    options->resp_listen = address_of(line, LK_OPTION_LISTEN, path != NULL ? NULL : RESP_DEFAULT);
-    if (path != NULL) {
-        (void)snprintf(unix_address, UNIX_BYTES, "unix:%s", path); /* what is cut is refused */
-        options->unix_listen = unix_address;
-    }
-    options->http_listen = address_of(line, LK_OPTION_HTTP, path != NULL ? NULL : HTTP_DEFAULT);
-    options->is_ephemeral = lk_command_line_has(line, LK_OPTION_EPHEMERAL);
-    options->is_insecure = lk_command_line_has(line, LK_OPTION_INSECURE);
-    for (size_t i = 0; outcome == LK_OK && i < line->listed_count; i++) {
-        outcome = line->listed_ids[i] == LK_OPTION_BOUND
-                      ? lk_serve_bound_set(options, line->listed[i], error)
-                      : add_host(options, hosts, line->listed[i], error);
-    }
-    if (outcome == LK_OK && options->resp_listen == NULL && path == NULL
-        && options->http_listen == NULL) {
-        outcome = lk_error_set(error, LK_INVALID, "no listener: name --listen, --unix or --http");
+    if (outcome == LK_OK) {
+        outcome = lk_serve_tls_open(line, &reloadable->tls, error);
+        server->tls = reloadable->tls;
     }
     return outcome;
 }
 
-int lk_cli_serve(const struct lk_cli *cli, const struct lk_command_line *line) {
-    struct serving serving = {.cli = cli,
-                              .password_file = lk_command_line_text(line, LK_OPTION_PASSWORD_FILE)};
-    struct lk_server_options options = {
-        .ready = ready, .reload = reload, .stopping = stopping, .context = &serving};
-    char unix_address[UNIX_BYTES];
-    const char *hosts[HOSTS_MAX];
+/* Runs until it is told to end. `given` is the command line alone. The exit code. */
+static int serve(const struct lk_cli *cli, const struct lk_command_line *given,
+                 const struct lk_command_line *line) {
+    struct serving serving = {.cli = cli, .reloadable = {.given = given, .started = line}};
+    struct lk_serve_options options = {
+        .server = {.ready = ready, .reload = reload, .stopping = stopping, .context = &serving}};
+    struct lk_server_options *server = &options.server;
     char *directory = NULL;
     lk_error error = {.outcome = LK_OK};
     lk_outcome outcome;
+
+    server->alive_every_us = lk_serve_manager_beat_every_us();
+    server->alive = server->alive_every_us > 0 ? alive : NULL;
+    outcome = lk_serve_options_fill(line, &options, &error);
+    if (outcome == LK_OK) {
+        outcome = lk_serve_sockets_take(line, &options, &error);
+    }
+    if (outcome == LK_OK && server->has_grab && server->http_listen == NULL) {
+        outcome = lk_error_set(&error, LK_INVALID, "--grab is served over HTTP: name --http");
+    }
+    if (outcome == LK_OK) {
+        outcome = read_files(line, &serving.reloadable, server, &error);
+    }
+    if (outcome == LK_OK && !server->is_ephemeral) {
+        outcome =
+            lk_serve_directory_make(lk_command_line_text(line, LK_OPTION_DIR), &directory, &error);
+        server->directory = directory;
+        serving.directory = directory;
+    }
+    if (outcome == LK_OK && server->is_insecure) {
+        warn_insecure(cli, server);
+    }
+    if (outcome == LK_OK) {
+        outcome = lk_server_run(server, &error);
+    }
+    lk_serve_reloadable_free(&serving.reloadable);
+    free(directory);
+    return outcome == LK_OK ? 0 : lk_say_failure(cli, outcome, error.text);
+}
+
+int lk_cli_serve(const struct lk_cli *cli, const struct lk_command_line *line) {
+    struct lk_cli own = *cli;
+    struct lk_serve_settings settings;
+    lk_error error = {.outcome = LK_OK};
+    lk_outcome outcome;
+    int code;
 
     if (lk_command_line_has(line, LK_OPTION_STORE)) {
         return lk_say_failure(cli, LK_UNSUPPORTED,
                               "a service of this version keeps a file of its own: --dir DIR");
     }
-    options.alive_every_us = lk_serve_manager_beat_every_us();
-    options.alive = options.alive_every_us > 0 ? alive : NULL;
-    outcome = fill_options(line, unix_address, hosts, &options, &error);
-    if (outcome == LK_OK && serving.password_file != NULL) {
-        lk_serve_password_warn(serving.password_file);
-        outcome = lk_serve_password_read(serving.password_file, serving.password, &error);
-        options.password = serving.password;
-    }
-    if (outcome == LK_OK && !options.is_ephemeral) {
-        outcome =
-            lk_serve_directory_make(lk_command_line_text(line, LK_OPTION_DIR), &directory, &error);
-        options.directory = directory;
-        serving.directory = directory;
-    }
-    if (outcome == LK_OK && options.is_insecure && options.password == NULL) {
-        (void)fputs("lk: WARNING: --insecure: every client that can reach this service can take, "
-                    "break and read every lock\n",
-                    cli->err);
-    }
-    if (outcome == LK_OK) {
-        outcome = lk_server_run(&options, &error);
-    }
-    explicit_bzero(serving.password, sizeof serving.password);
-    free(directory);
-    return outcome == LK_OK ? 0 : lk_say_failure(cli, outcome, error.text);
+    outcome = lk_serve_settings_read(line, &settings, &error);
+    own.quiet = lk_command_line_has(&settings.line, LK_OPTION_QUIET);
+    own.json = lk_command_line_has(&settings.line, LK_OPTION_JSON);
+    code = outcome == LK_OK ? serve(&own, line, &settings.line)
+                            : lk_say_failure(&own, outcome, error.text);
+    lk_serve_settings_free(&settings);
+    return code;
 }

@@ -18,7 +18,7 @@
 #include "base/error.h"
 #include "base/slice.h"
 #include "base/text.h"
-#include "cli/store_is_there.h"
+#include "cli/store/store_is_there.h"
 
 enum {
     PERIOD_US = 1000000,
@@ -33,14 +33,15 @@ struct wanted_break {
 };
 
 struct lk_feed {
-    lk_store *store; /* the thread's; NULL: has to be opened again */
+    lk_store *store; /* the thread's; NULL: has to be opened */
+    bool was_there;  /* the thread's: it has been open */
     const char *url;
     const char *prefix;
-    int64_t read_us; /* the last reading that went well */
 
     pthread_t thread;
     pthread_mutex_t mutex;
     pthread_cond_t changed;
+    int64_t read_us; /* the last reading that went well */
     int descriptor;
     bool is_asked; /* to read at once */
     bool is_ending;
@@ -69,10 +70,24 @@ static lk_outcome ready_store(struct lk_feed *feed, lk_error *error) {
     if (feed->store != NULL) {
         return LK_OK;
     }
-    if (!lk_store_is_there(feed->url)) {
+    return lk_open_if_there(feed->url, &feed->store, error);
+}
+
+/* What is read of a store that does not exist. */
+static lk_outcome read_nothing(const struct lk_feed *feed, struct lk_snapshot **ret_snapshot,
+                               lk_error *error) {
+    lk_store *nothing = NULL;
+    lk_outcome outcome;
+
+    if (feed->was_there) {
         return lk_error_set(error, LK_UNAVAILABLE, "the store is not there any more");
     }
-    return lk_open(feed->url, &feed->store, error);
+    outcome = lk_open("mem:", &nothing, error);
+    if (outcome == LK_OK) {
+        outcome = lk_snapshot_read(nothing, feed->prefix, NULL, ret_snapshot, error);
+        lk_close(nothing);
+    }
+    return outcome;
 }
 
 static void do_break(struct lk_feed *feed, struct wanted_break *wanted) {
@@ -105,15 +120,18 @@ static void do_read(struct lk_feed *feed, const char *path) {
     lk_outcome outcome = ready_store(feed, &error);
 
     if (outcome == LK_OK) {
+        feed->was_there = true;
         outcome = lk_snapshot_read(feed->store, feed->prefix, path[0] != '\0' ? path : NULL,
                                    &snapshot, &error);
         if (outcome != LK_OK) {
             lk_close(feed->store);
             feed->store = NULL;
         }
+    } else if (outcome == LK_NONE) {
+        outcome = read_nothing(feed, &snapshot, &error);
     }
-    feed->read_us = outcome == LK_OK ? lk_clock_now_us() : feed->read_us;
     (void)pthread_mutex_lock(&feed->mutex);
+    feed->read_us = outcome == LK_OK ? lk_clock_now_us() : feed->read_us;
     feed->news.has_failed = outcome != LK_OK;
     feed->news.failure = error;
     feed->news.failure.outcome = outcome;
@@ -239,6 +257,13 @@ void lk_feed_take(struct lk_feed *feed, struct lk_feed_news *ret_news) {
     feed->news.snapshot = NULL;
     feed->news.has_broken = false;
     (void)pthread_mutex_unlock(&feed->mutex);
+}
+
+int64_t lk_feed_stale_ms(struct lk_feed *feed) {
+    (void)pthread_mutex_lock(&feed->mutex);
+    int64_t stale_ms = (lk_clock_now_us() - feed->read_us) / 1000;
+    (void)pthread_mutex_unlock(&feed->mutex);
+    return stale_ms;
 }
 
 void lk_feed_refresh(struct lk_feed *feed, const char *path) {

@@ -24,7 +24,8 @@ struct lk_feed_news {
 
 /*
  * Begins to read everything at or below `prefix` (NULL: everything). Takes over the store on
- * success. `url` and `prefix` are borrowed until it is closed. NULL: the system has no room for it.
+ * success; NULL: it does not exist yet, and is empty until it does. `url` and `prefix` are borrowed
+ * until it is closed. NULL: the system has no room for it.
  */
 struct lk_feed *lk_feed_open(lk_store *store, const char *url, const char *prefix);
 
@@ -37,6 +38,9 @@ void lk_feed_close(struct lk_feed *feed);
 /* Readable while there are news. */
 int lk_feed_descriptor(const struct lk_feed *feed);
 void lk_feed_take(struct lk_feed *feed, struct lk_feed_news *ret_news);
+
+/* Since the last reading that went well; one that is under way has not been answered yet. */
+int64_t lk_feed_stale_ms(struct lk_feed *feed);
 
 /* Reads at once; `path` (NULL: none) is the selected path. */
 void lk_feed_refresh(struct lk_feed *feed, const char *path);

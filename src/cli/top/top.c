@@ -12,13 +12,15 @@
 #include <unistd.h>
 
 #include "base/slice.h"
-#include "base/text.h"
 #include "cli/parse/owner.h"
 #include "cli/print/say.h"
+#include "cli/store/store_is_there.h"
 #include "cli/top/feed.h"
 #include "cli/top/terminal.h"
 #include "cli/top/view.h"
 #include "model/path.h"
+
+enum { PULSE_MS = 1000 }; /* how often the age of what is shown is looked at */
 
 struct top {
     struct lk_terminal *terminal;
@@ -122,10 +124,11 @@ static bool watch(struct top *top) {
     };
 
     while (!top->is_over) {
+        lk_view_age(&top->view, lk_feed_stale_ms(top->feed));
         if (!draw(top)) {
             return false;
         }
-        if (poll(events, sizeof events / sizeof events[0], -1) < 0) {
+        if (poll(events, sizeof events / sizeof events[0], PULSE_MS) < 0) {
             continue; /* signals are read from the signalfd */
         }
         if (events[1].revents != 0) {
@@ -161,14 +164,14 @@ static int open_signals(sigset_t *ret_former) {
     return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/* With the store open and the signals blocked. Takes over the store. */
-static int run(const struct lk_cli *cli, lk_store *store, const char *url, const char *prefix,
+/* With the store open and the signals blocked. Takes over the store; NULL: it is not there yet. */
+static int run(const struct lk_cli *cli, const struct lk_command_line *line, lk_store *store,
                int signals) {
     struct top top = {.signals = signals};
     lk_error error;
     bool went_well = false;
 
-    char *shown_url = lk_text_copy(lk_slice_of(lk_store_url(store)));
+    char *shown_url = lk_cli_store_name(line);
     lk_view_init(&top.view, shown_url != NULL ? shown_url : "");
     lk_outcome outcome = lk_terminal_open(cli->colour, &top.terminal, &error);
     if (outcome != LK_OK) {
@@ -177,7 +180,7 @@ static int run(const struct lk_cli *cli, lk_store *store, const char *url, const
         return lk_say_failure(cli, outcome, error.text);
     }
     top.canvas.drawn = lk_terminal_draws_utf8(top.terminal);
-    top.feed = lk_feed_open(store, url, prefix);
+    top.feed = lk_feed_open(store, lk_command_line_text(line, LK_OPTION_STORE), line->words[0]);
     if (top.feed != NULL) {
         went_well = watch(&top);
     }
@@ -208,12 +211,11 @@ static lk_outcome check(const char *prefix, lk_error *error) {
 }
 
 int lk_cli_top(const struct lk_cli *cli, const struct lk_command_line *line) {
-    const char *prefix = line->words[0];
-    lk_store *store;
+    lk_store *store = NULL;
     lk_error error;
     sigset_t former;
     int exit_code;
-    lk_outcome outcome = check(prefix, &error);
+    lk_outcome outcome = check(line->words[0], &error);
 
     if (outcome != LK_OK) {
         return lk_say_failure(cli, outcome, error.text);
@@ -222,10 +224,10 @@ int lk_cli_top(const struct lk_cli *cli, const struct lk_command_line *line) {
     if (signals < 0) {
         exit_code = lk_say_failure(cli, LK_INTERNAL, strerror(errno));
     } else {
-        if (lk_cli_open(cli, line, &store, &exit_code) == LK_OK) {
-            exit_code =
-                run(cli, store, lk_command_line_text(line, LK_OPTION_STORE), prefix, signals);
-        }
+        outcome = lk_open_if_there(lk_command_line_text(line, LK_OPTION_STORE), &store, &error);
+        exit_code = outcome == LK_OK || outcome == LK_NONE
+                        ? run(cli, line, store, signals)
+                        : lk_say_failure(cli, outcome, error.text);
         (void)close(signals);
     }
     (void)pthread_sigmask(SIG_SETMASK, &former, NULL);

@@ -9,8 +9,9 @@
 
 #include "base/slice.h"
 #include "base/text.h"
+#include "cli/print/human.h"
 
-enum { ROWS_FIRST = 64 };
+enum { ROWS_FIRST = 64, STALE_MS = 3000 };
 
 void lk_view_init(struct lk_view *view, const char *url) {
     *view = (struct lk_view){.url = url, .failure = LK_OK};
@@ -219,13 +220,29 @@ void lk_view_take(struct lk_view *view, struct lk_snapshot *snapshot) {
 void lk_view_fail(struct lk_view *view, const lk_error *error, int64_t stale_ms) {
     view->failure = error->outcome;
     view->stale_ms = stale_ms;
+    char *sentence = error->text[0] != '\0' ? lk_human_sentence(error->text) : NULL;
     (void)snprintf(view->failure_text, sizeof view->failure_text, "%s",
-                   error->text[0] != '\0' ? error->text : lk_outcome_text(error->outcome));
+                   sentence != NULL ? sentence : lk_outcome_text(error->outcome));
+    free(sentence);
+}
+
+void lk_view_age(struct lk_view *view, int64_t stale_ms) {
+    if (stale_ms < STALE_MS) {
+        return;
+    }
+    if (view->failure == LK_OK) {
+        lk_error silence = {.outcome = LK_UNAVAILABLE, .text = "the store has not answered yet"};
+        lk_view_fail(view, &silence, stale_ms);
+    }
+    view->stale_ms = stale_ms;
 }
 
 void lk_view_broken(struct lk_view *view, lk_outcome outcome, size_t count, const char *text) {
     if (outcome != LK_OK) {
-        lk_view_say(view, "not broken: %s: %s", lk_outcome_name(outcome), text);
+        char *sentence = lk_human_sentence(text);
+        lk_view_say(view, "not broken: %s: %s", lk_outcome_name(outcome),
+                    sentence != NULL ? sentence : "");
+        free(sentence);
     } else if (count == 0) {
         lk_view_say(view, "there was nothing to break any more");
     } else {

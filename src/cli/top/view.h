@@ -117,6 +117,9 @@ void lk_view_take(struct lk_view *view, struct lk_snapshot *snapshot);
 /* The store could not be read; what was read last has this age. */
 void lk_view_fail(struct lk_view *view, const lk_error *error, int64_t stale_ms);
 
+/* Nothing was read for stale_ms. After a few seconds that is shown as a failure, with its age. */
+void lk_view_age(struct lk_view *view, int64_t stale_ms);
+
 /* The result of a break. */
 void lk_view_broken(struct lk_view *view, lk_outcome outcome, size_t count, const char *text);
 

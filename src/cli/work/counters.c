@@ -42,7 +42,10 @@ void lk_pool_counters_count(struct lk_pool_counters *counters, size_t index,
     case LK_WORK_ANNOUNCED:
         atomic_store(&counters->announced, progress->counts.announced);
         atomic_store(&counters->left, progress->counts.left);
+        atomic_store(&counters->skipped, progress->counts.skipped);
         atomic_store(&counters->is_announcing, true);
+        return;
+    case LK_WORK_SKIPPED:
         return;
     }
     atomic_store(&counters->is_running[index], progress->step == LK_WORK_CLAIMED);
@@ -50,10 +53,20 @@ void lk_pool_counters_count(struct lk_pool_counters *counters, size_t index,
 
 void lk_pool_counters_clear(struct lk_pool_counters *counters, size_t index) {
     atomic_store(&counters->is_running[index], false);
+    (void)lk_pool_counters_may_say_outage(counters, index, false); /* another one has to say it */
 }
 
 bool lk_pool_counters_may_say_failure(struct lk_pool_counters *counters) {
     return !atomic_exchange(&counters->is_failure_said, true);
+}
+
+bool lk_pool_counters_may_say_outage(struct lk_pool_counters *counters, size_t index,
+                                     bool is_away) {
+    size_t teller = is_away ? 0 : index + 1;
+
+    return atomic_compare_exchange_strong(&counters->outage_teller, &teller,
+                                          is_away ? index + 1 : 0)
+           || (is_away && teller == index + 1);
 }
 
 /*
@@ -75,6 +88,7 @@ static void add_counts(struct lk_pool_counters *counters, char *text, size_t use
         {atomic_load(&counters->parked), "parked", false},
         {atomic_load(&counters->lost), "lost", false},
         {atomic_load(&counters->steals), "stolen from the dead", false},
+        {atomic_load(&counters->skipped), "skipped", false},
     };
 
     for (size_t i = 0; i < sizeof words / sizeof words[0] && used < size; i++) {

@@ -19,7 +19,9 @@ struct lk_pool_counters {
     atomic_uint_least64_t parked;
     atomic_uint_least64_t lost; /* or unknown */
     atomic_bool is_failure_said;
+    atomic_size_t outage_teller; /* the worker that tells of it: its slot + 1; 0: none */
     atomic_uint_least64_t announced;
+    atomic_uint_least64_t skipped;             /* rows, when last announced */
     atomic_uint_least64_t left;                /* in the queue, when last announced */
     atomic_bool is_announcing;                 /* the two are told */
     atomic_bool is_running[LK_POOL_SLOTS_MAX]; /* the worker in this slot works on an item */
@@ -38,6 +40,12 @@ void lk_pool_counters_clear(struct lk_pool_counters *counters, size_t index);
 
 /* Whether this caller is the first to report the pool's failure, and so must print it. */
 bool lk_pool_counters_may_say_failure(struct lk_pool_counters *counters);
+
+/*
+ * Whether the worker of slot `index`, which finds the store away or back, must print that: the
+ * first one to find it away does, until it is back.
+ */
+bool lk_pool_counters_may_say_outage(struct lk_pool_counters *counters, size_t index, bool is_away);
 
 /* A line of text: "3 running, 12 done, 1 given back". Fills `text`, ended by 0. */
 void lk_pool_counters_describe(struct lk_pool_counters *counters, char *text, size_t size);

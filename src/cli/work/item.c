@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Everything that is created for one item is freed with it: its words, its environment, its stdin
- * (a file in memory, so that no process has to write while CMD reads) and its guard.
+ * Everything that is created for one item, or for one batch, is freed with it: the words, the
+ * environment, stdin (input.h) and the guard. Stderr ends with the last process that has it open
+ * (relay.h).
  */
 #include "cli/work/item.h"
 
@@ -9,26 +10,35 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/buffer.h"
 #include "base/text.h"
+#include "cli/work/input.h"
+#include "cli/work/relay.h"
 
 static const char id_mark[] = "{id}";
+
+/* What this sets for CMD: the queue, and either of the others. */
 static const char queue_name[] = "LK_QUEUE=";
 static const char item_name[] = "LK_ITEM_ID=";
+static const char items_name[] = "LK_ITEMS=";
 
 enum { ITEM_NAMES = 2, MARK_SIZE = sizeof id_mark - 1 };
 
-/* What an item is run with; NULL and -1 where it is not there yet. */
+/* What CMD is run with; NULL and -1 where it is not there yet. */
 struct setup {
-    char *path; /* QUEUE/ID */
+    size_t count;      /* of items */
+    lk_lease **leases; /* of each; borrowed */
+    uint64_t *tokens;
+    char **paths; /* QUEUE/ID */
     char **words;
     struct lk_run_environment environment;
     char *variables[ITEM_NAMES];
     char **variables_and_rest;
     int input;
     int lost_descriptor;
+    struct lk_pool_relay *relay; /* of its stderr; NULL: that is lk's own */
 };
 
 /* ---- words ----------------------------------------------------------------------------------- */
@@ -76,6 +86,15 @@ char **lk_pool_item_words(char *const *command, const char *id) {
     return words;
 }
 
+bool lk_pool_command_names_id(char *const *command) {
+    for (size_t i = 1; command[0] != NULL && command[i] != NULL; i++) {
+        if (strstr(command[i], id_mark) != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* The id as it was pushed, or as its table has it; not percent-encoded as in paths. */
 static const char *id_of(const lk_claim_info *claim) {
     return claim->row_id != NULL ? claim->row_id : claim->id;
@@ -87,23 +106,55 @@ static bool begins_with(const char *text, const char *name) {
     return strncmp(text, name, strlen(name)) == 0;
 }
 
+static bool is_of_items(const char *variable) {
+    return begins_with(variable, queue_name) || begins_with(variable, item_name)
+           || begins_with(variable, items_name);
+}
+
+/* LK_ITEMS: the ids, joined by spaces (R1: none has a space in it). NULL: no memory. */
+static char *ids_variable(const lk_work_item *items, size_t count) {
+    struct lk_buffer text = {.max = 0};
+
+    lk_buffer_add_text(&text, items_name);
+    for (size_t i = 0; i < count; i++) {
+        lk_buffer_add_text(&text, i > 0 ? " " : "");
+        lk_buffer_add_text(&text, items[i].claim->id);
+    }
+    lk_buffer_add(&text, "", 1);
+    if (text.failed) {
+        lk_buffer_done(&text);
+        return NULL;
+    }
+    return text.bytes;
+}
+
+/* LK_QUEUE, and LK_ITEM_ID or LK_ITEMS. */
+static bool make_variables(struct setup *setup, const struct lk_pool_cooldown *cooldown,
+                           const lk_work_item *items) {
+    const lk_claim_info *first = items[0].claim;
+
+    setup->variables[0] = lk_text_make("%s%s", queue_name, first->queue);
+    setup->variables[1] = cooldown->has_batches ? ids_variable(items, setup->count)
+                                                : lk_text_make("%s%s", item_name, id_of(first));
+    return setup->variables[0] != NULL && setup->variables[1] != NULL;
+}
+
 /* For commands that run below it, a claim is a lease on QUEUE/ID, and also an item. */
 static bool make_environment(struct setup *setup, const struct lk_pool_cooldown *cooldown,
-                             const lk_claim_info *claim) {
-    const lk_result granted = {.paths = &setup->path,
-                               .path_count = 1,
-                               .owner = claim->owner,
-                               .token = claim->token,
-                               .ttl_ms = claim->ttl_ms};
+                             const lk_work_item *items) {
+    const lk_claim_info *first = items[0].claim;
+    const lk_result granted = {.paths = setup->paths,
+                               .path_count = setup->count,
+                               .owner = first->owner,
+                               .token = first->token,
+                               .tokens = setup->tokens,
+                               .token_count = setup->count,
+                               .ttl_ms = first->ttl_ms};
     size_t count = 0;
     size_t used = 0;
 
-    if (!lk_run_environment_init(&setup->environment, cooldown->store_url, &granted)) {
-        return false;
-    }
-    setup->variables[0] = lk_text_make("%s%s", queue_name, claim->queue);
-    setup->variables[1] = lk_text_make("%s%s", item_name, id_of(claim));
-    if (setup->variables[0] == NULL || setup->variables[1] == NULL) {
+    if (!lk_run_environment_init(&setup->environment, cooldown->store_url, &granted)
+        || !make_variables(setup, cooldown, items)) {
         return false;
     }
     while (setup->environment.command[count] != NULL) {
@@ -115,7 +166,7 @@ static bool make_environment(struct setup *setup, const struct lk_pool_cooldown 
     }
     for (size_t i = 0; i < count; i++) {
         char *variable = setup->environment.command[i];
-        if (!begins_with(variable, queue_name) && !begins_with(variable, item_name)) {
+        if (!is_of_items(variable)) {
             all[used++] = variable;
         }
     }
@@ -124,35 +175,15 @@ static bool make_environment(struct setup *setup, const struct lk_pool_cooldown 
     return true;
 }
 
-/* ---- stdin ----------------------------------------------------------------------------------- */
-
-/* A file in memory with the value in it, at its beginning; -1 with errno. */
-static int make_input(const lk_claim_info *claim) {
-    int file = memfd_create("lk-value", MFD_CLOEXEC);
-    const char *bytes = claim->value;
-    size_t left = claim->value_size;
-
-    while (file >= 0 && left > 0) {
-        ssize_t written = write(file, bytes, left);
-        if (written < 0 && errno != EINTR) {
-            int error = errno;
-            close(file);
-            errno = error;
-            return -1;
-        }
-        bytes += written > 0 ? written : 0;
-        left -= written > 0 ? (size_t)written : 0;
-    }
-    if (file >= 0) {
-        lseek(file, 0, SEEK_SET);
-    }
-    return file;
-}
-
 /* ---- all together ---------------------------------------------------------------------------- */
 
 static void free_setup(struct setup *setup) {
-    free(setup->path);
+    for (size_t i = 0; setup->paths != NULL && i < setup->count; i++) {
+        free(setup->paths[i]);
+    }
+    free(setup->paths);
+    free(setup->tokens);
+    free(setup->leases);
     free(setup->words);
     free(setup->variables_and_rest);
     for (size_t i = 0; i < ITEM_NAMES; i++) {
@@ -167,16 +198,39 @@ static void free_setup(struct setup *setup) {
     }
 }
 
-/* False with errno. To be ended with free_setup() in both cases. */
-static bool make_setup(struct setup *setup, const struct lk_pool_cooldown *cooldown,
-                       const lk_claim_info *claim) {
-    errno = ENOMEM; /* the allocations below may not set it */
-    setup->path = lk_text_make("%s/%s", claim->queue, claim->id);
-    setup->words = lk_pool_item_words(cooldown->command, id_of(claim));
-    if (setup->path == NULL || setup->words == NULL || !make_environment(setup, cooldown, claim)) {
+static bool make_claims(struct setup *setup, const lk_work_item *items) {
+    setup->leases = calloc(setup->count, sizeof *setup->leases);
+    setup->tokens = calloc(setup->count, sizeof *setup->tokens);
+    setup->paths = calloc(setup->count, sizeof *setup->paths);
+    if (setup->leases == NULL || setup->tokens == NULL || setup->paths == NULL) {
         return false;
     }
-    setup->input = make_input(claim);
+    for (size_t i = 0; i < setup->count; i++) {
+        const lk_claim_info *claim = items[i].claim;
+
+        setup->leases[i] = items[i].lease;
+        setup->tokens[i] = claim->token;
+        setup->paths[i] = lk_text_make("%s/%s", claim->queue, claim->id);
+        if (setup->paths[i] == NULL) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* False with errno. To be ended with free_setup() in both cases. */
+static bool make_setup(struct setup *setup, const struct lk_pool_cooldown *cooldown,
+                       const lk_work_item *items) {
+    const lk_claim_info *first = items[0].claim;
+
+    errno = ENOMEM; /* the allocations below may not set it */
+    setup->words = lk_pool_item_words(cooldown->command, id_of(first));
+    if (setup->words == NULL || !make_claims(setup, items)
+        || !make_environment(setup, cooldown, items)) {
+        return false;
+    }
+    setup->input = cooldown->has_batches ? lk_pool_input_lines(items, setup->count)
+                                         : lk_pool_input_value(first);
     setup->lost_descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     return setup->input >= 0 && setup->lost_descriptor >= 0;
 }
@@ -188,24 +242,31 @@ static void note_lost(void *context, lk_lease *lease) {
     eventfd_write(setup->lost_descriptor, 1);
 }
 
-static struct lk_pool_item_end run(const struct lk_pool_cooldown *cooldown,
-                                   const struct setup *setup, const lk_claim_info *claim,
-                                   const lk_lease *lease) {
+static void watch_leases(struct setup *setup, void (*callback)(void *context, lk_lease *lease)) {
+    for (size_t i = 0; i < setup->count; i++) {
+        lk_lease_on_lost(setup->leases[i], callback, setup);
+    }
+}
+
+static struct lk_pool_item_end run(const struct lk_pool_cooldown *cooldown, struct setup *setup,
+                                   int64_t ttl_ms) {
     const struct lk_run_options usual = {.on_lost = LK_RUN_ON_LOST_KILL,
                                          .max_time_ms = cooldown->max_time_ms};
     const struct lk_run_cleanup no_cleanup = {.command = NULL};
     struct lk_run_terminal no_terminal = {.descriptor = -1};
     struct lk_run_guard guard;
     struct lk_run_child child;
-    const struct lk_run_start start = {.command = setup->words,
-                                       .environment = setup->variables_and_rest,
-                                       .signals = cooldown->signals,
-                                       .terminal = &no_terminal,
-                                       .guard = &guard,
-                                       .input = setup->input};
+    struct lk_run_start start = {.command = setup->words,
+                                 .environment = setup->variables_and_rest,
+                                 .signals = cooldown->signals,
+                                 .terminal = &no_terminal,
+                                 .guard = &guard,
+                                 .input = setup->input};
     const struct lk_run_job job = {.options = &usual,
-                                   .lease = lease,
-                                   .ttl_ms = claim->ttl_ms,
+                                   .store = cooldown->store,
+                                   .outage_log = cooldown->outage_log,
+                                   .leases = {setup->leases, setup->count},
+                                   .ttl_ms = ttl_ms,
                                    .lost_descriptor = setup->lost_descriptor,
                                    .timer = cooldown->timer,
                                    .is_quiet = true,
@@ -216,11 +277,15 @@ static struct lk_pool_item_end run(const struct lk_pool_cooldown *cooldown,
                                    .signal_use = cooldown->signal_use,
                                    .context = cooldown->context};
 
-    if (!lk_run_guard_start(&guard, &no_cleanup)) {
+    if (!lk_run_guard_start(&guard, &no_cleanup, -1)) {
         return (struct lk_pool_item_end){.start_error = errno};
     }
+    setup->relay = lk_pool_relay_start(&start.errors);
     lk_run_supervise_begin(&job);
     int error = lk_run_child_start(&start, &child);
+    if (setup->relay != NULL) {
+        close(start.errors); /* the command has it */
+    }
     struct lk_run_end end = {.exit_code = 0};
     if (error == 0) {
         end = lk_run_supervise(&job);
@@ -234,14 +299,17 @@ static struct lk_pool_item_end run(const struct lk_pool_cooldown *cooldown,
 }
 
 struct lk_pool_item_end lk_pool_item_run(const struct lk_pool_cooldown *cooldown,
-                                         const lk_claim_info *claim, lk_lease *lease) {
-    struct setup setup = {.input = -1, .lost_descriptor = -1};
+                                         const lk_work_item *items, size_t count) {
+    struct setup setup = {.count = count, .input = -1, .lost_descriptor = -1};
     struct lk_pool_item_end end;
 
-    if (make_setup(&setup, cooldown, claim)) {
-        lk_lease_on_lost(lease, note_lost, &setup);
-        end = run(cooldown, &setup, claim, lease);
-        lk_lease_on_lost(lease, NULL, NULL);
+    if (make_setup(&setup, cooldown, items)) {
+        watch_leases(&setup, note_lost);
+        end = run(cooldown, &setup, items[0].claim->ttl_ms);
+        if (setup.relay != NULL) {
+            lk_pool_relay_end(setup.relay, &end.errors);
+        }
+        watch_leases(&setup, NULL);
     } else {
         end = (struct lk_pool_item_end){.start_error = errno};
     }

@@ -28,6 +28,7 @@
 
 enum {
     PROGRESS_INTERVAL_MS = 200,
+    FINDER_INTERVAL_MS = 10,
     PROGRESS_TEXT_MAX = 160,
     PROGRESS_LINE_MAX = PROGRESS_TEXT_MAX + LK_QUEUE_TEXT_MAX + 16,
     DEATHS_IN_A_ROW_MAX = 16, /* workers killed without a claim in between: something is wrong */
@@ -308,14 +309,28 @@ static lk_outcome find_queue(struct pool *pool, lk_error *error) {
     return outcome;
 }
 
-/* R17: beside workers, the finder ends with the last of them. */
-static void dismiss_finder(const struct pool *pool) {
-    pid_t finder = pool->workers[pool->options->workers];
+/* R17: whether the finder is left alone. */
+static bool has_only_finder(const struct pool *pool) {
+    return pool->first == 0 && pool->slot_count > pool->options->workers && pool->living == 1
+           && pool->workers[pool->options->workers] > 0;
+}
 
-    if (pool->first == 0 && pool->slot_count > pool->options->workers && pool->living == 1
-        && finder > 0) {
-        kill(finder, LK_POOL_ORDER_STOP);
+/*
+ * R17: beside workers, the finder ends with the last of them. They may have found the queue drained
+ * before the finder has looked at it: its first round is awaited.
+ */
+static void dismiss_finder(const struct pool *pool) {
+    if (has_only_finder(pool) && atomic_load(&pool->counters->is_announcing)) {
+        kill(pool->workers[pool->options->workers], LK_POOL_ORDER_STOP);
     }
+}
+
+/* How long until the progress is to be shown, or the finder may be dismissed; -1: neither. */
+static int pause_ms(const struct pool *pool) {
+    if (has_only_finder(pool)) {
+        return FINDER_INTERVAL_MS;
+    }
+    return pool->shows_progress ? PROGRESS_INTERVAL_MS : -1;
 }
 
 /*
@@ -347,7 +362,7 @@ static void run_workers(struct pool *pool) {
         }
     }
     while (pool->living > 0) {
-        (void)poll(&news, 1, pool->shows_progress ? PROGRESS_INTERVAL_MS : -1);
+        (void)poll(&news, 1, pause_ms(pool));
         handle_signals(pool);
         dismiss_finder(pool);
         show_progress(pool);

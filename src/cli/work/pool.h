@@ -29,6 +29,7 @@ struct lk_pool_options {
     char *const *command; /* argv of CMD, ended by NULL; {id} in a word but the first is replaced;
                              NULL where nothing is worked on */
     size_t workers;
+    size_t batch;          /* CMD gets up to so many items at once; 0: one, in another form */
     int64_t ttl_ms;        /* of a claim; 0: 60 s */
     uint32_t max_attempts; /* 0: no maximum */
     int64_t max_time_ms;   /* of CMD for one item; 0: none */

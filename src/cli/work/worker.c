@@ -2,8 +2,9 @@
 /*
  * Two threads. The library's loop (lk_work()) claims, keeps the claim alive and ends it in a thread
  * of its own. CMD is started and watched by the main thread, which owns the signals and the
- * children as it does in `lk run`. One hands each item to the other and waits; the mutex guards
- * what they hand over, and an eventfd wakes the main thread, which waits for signals as well.
+ * children as it does in `lk run`. One hands each item, or each batch, to the other and waits; the
+ * mutex guards what they hand over, and an eventfd wakes the main thread, which waits for signals
+ * as well.
  */
 #include "cli/work/worker.h"
 
@@ -11,6 +12,7 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
@@ -21,6 +23,7 @@
 #include "cli/print/say.h"
 #include "cli/run/status.h"
 #include "cli/run/timer.h"
+#include "cli/store/secret_url.h"
 #include "cli/work/item.h"
 
 enum { FAILED = 1 }; /* the handler's result for an item whose CMD has failed */
@@ -36,34 +39,44 @@ struct worker {
     bool is_stopping;
     bool is_ending;
     int failure_code; /* why it gives up by itself; 0: it does not */
+    struct lk_run_outage_log outage_log;
 
     pthread_mutex_t mutex;
     pthread_cond_t answered;
-    const lk_claim_info *claim; /* to be run; NULL: none */
-    lk_lease *lease;
+    const lk_work_item *items; /* to be run; NULL: none */
+    size_t count;              /* of these, or of those run last */
     bool is_answered;
-    int status;                  /* for lk_work(), when answered */
-    struct lk_pool_item_end end; /* how CMD ended, when answered; zero: it did not run */
+    int status;                        /* of each, for lk_work(), when answered */
+    struct lk_pool_item_end end;       /* how CMD ended, when answered; zero: it did not run */
+    char reason[LK_POOL_TAIL_MAX + 1]; /* the end of CMD's stderr, or how it ended */
     bool is_over;
     lk_error result; /* of lk_work(), when over */
 };
 
 /* ---- in the loop's thread -------------------------------------------------------------------- */
 
-static int handle(void *context, const lk_claim_info *claim, lk_lease *lease) {
+static void handle_batch(void *context, lk_work_item *items, size_t count) {
     struct worker *worker = context;
 
     pthread_mutex_lock(&worker->mutex);
-    worker->claim = claim;
-    worker->lease = lease;
+    worker->items = items;
+    worker->count = count;
     worker->is_answered = false;
     eventfd_write(worker->wake_descriptor, 1);
     while (!worker->is_answered) {
         pthread_cond_wait(&worker->answered, &worker->mutex);
     }
-    int status = worker->status;
+    for (size_t i = 0; i < count; i++) {
+        items[i].status = worker->status;
+    }
     pthread_mutex_unlock(&worker->mutex);
-    return status;
+}
+
+static int handle(void *context, const lk_claim_info *claim, lk_lease *lease) {
+    lk_work_item item = {.claim = claim, .lease = lease};
+
+    handle_batch(context, &item, 1);
+    return item.status;
 }
 
 enum { WHAT_SIZE = 64 };
@@ -92,6 +105,22 @@ static void describe_end(const struct lk_pool_item_end *end, char text[WHAT_SIZE
     }
 }
 
+/* Kept with the item: CMD's exit code, and the end of its stderr. */
+static void explain(void *context, const lk_claim_info *claim, lk_work_failure *ret_failure) {
+    struct worker *worker = context;
+    const struct lk_pool_item_end *end = &worker->end;
+
+    (void)claim;
+    ret_failure->has_exit = true;
+    ret_failure->exit_code = end->exit_code;
+    ret_failure->text = worker->reason;
+    ret_failure->text_size = lk_pool_tail_text(&end->errors, worker->reason);
+    if (ret_failure->text_size == 0 && (end->is_over_time || end->signal != 0)) {
+        describe_end(end, worker->reason);
+        ret_failure->text_size = strlen(worker->reason);
+    }
+}
+
 /* The item goes back to the queue, or is parked. */
 static void say_returned(const struct worker *worker, const lk_work_progress *progress,
                          const char *attempt) {
@@ -107,11 +136,14 @@ static void say_returned(const struct worker *worker, const lk_work_progress *pr
                   progress->step == LK_WORK_PARKED ? "" : due);
 }
 
-/* One line for an item whose attempt has failed. */
+/* One line for an item whose attempt has failed, or for a row that is skipped. */
 static void say_failure(const struct worker *worker, const lk_work_progress *progress) {
     const lk_claim_info *claim = progress->claim;
     char attempt[WHAT_SIZE];
 
+    if (progress->step == LK_WORK_SKIPPED) {
+        lk_run_status("SKIPPED", "%s: %s", worker->slot->queue, progress->text);
+    }
     if (claim == NULL) {
         return;
     }
@@ -126,7 +158,8 @@ static void say_failure(const struct worker *worker, const lk_work_progress *pro
         say_returned(worker, progress, attempt);
         break;
     case LK_WORK_LOST:
-        if (!worker->end.is_lost) { /* else it was said when the command was ended */
+        /* Of a single item it was said when the command was ended. */
+        if (!worker->end.is_lost || worker->count > 1) {
             lk_run_status("LOST", "%s/%s: the claim was lost before its end; %s", claim->queue,
                           claim->id, attempt);
         }
@@ -157,7 +190,10 @@ static void *loop(void *context) {
         .size = sizeof work,
         .queue = worker->slot->queue,
         .handle = handle,
+        .batch = options->batch,
+        .handle_batch = handle_batch,
         .progress = progress,
+        .explain = explain,
         .context = worker,
         .workers = 1,
         .ttl_ms = options->ttl_ms,
@@ -245,17 +281,26 @@ static void give_up(struct worker *worker, int error) {
     stop(worker);
 }
 
-/* Returns the handler's result for lk_work(). */
-static int run_item(struct worker *worker, const lk_claim_info *claim, lk_lease *lease) {
+static void say_ended(const lk_claim_info *first, size_t count) {
+    if (count == 1) {
+        lk_run_status("LOST", "%s/%s: the claim was lost: the command is ended", first->queue,
+                      first->id);
+    } else {
+        lk_run_status("LOST", "%s: a claim of %zu was lost: the command is ended", first->queue,
+                      count);
+    }
+}
+
+/* Returns the handler's result for lk_work(), the same for each item. */
+static int run_items(struct worker *worker, const lk_work_item *items, size_t count) {
     worker->end = (struct lk_pool_item_end){.exit_code = 0};
     if (worker->is_stopping) {
         return LK_WORK_GIVE_BACK; /* claimed just before that */
     }
-    struct lk_pool_item_end end = lk_pool_item_run(&worker->cooldown, claim, lease);
+    struct lk_pool_item_end end = lk_pool_item_run(&worker->cooldown, items, count);
     worker->end = end;
     if (end.is_lost && !worker->slot->cli->quiet) {
-        lk_run_status("LOST", "%s/%s: the claim was lost: the command is ended", claim->queue,
-                      claim->id);
+        say_ended(items[0].claim, count);
     }
     if (end.start_error != 0) {
         give_up(worker, end.start_error);
@@ -269,31 +314,48 @@ static int run_item(struct worker *worker, const lk_claim_info *claim, lk_lease 
 
 static void answer(struct worker *worker, int status) {
     pthread_mutex_lock(&worker->mutex);
-    worker->claim = NULL;
+    worker->items = NULL;
     worker->status = status;
     worker->is_answered = true;
     pthread_cond_signal(&worker->answered);
     pthread_mutex_unlock(&worker->mutex);
 }
 
+/* One worker speaks for the pool. */
+static bool may_say_outage(void *context, enum lk_run_outage_news news) {
+    const struct worker *worker = context;
+
+    return lk_pool_counters_may_say_outage(worker->slot->counters, worker->slot->index,
+                                           news == LK_RUN_OUTAGE_AWAY);
+}
+
+/* While commands run, their supervision looks at the store. */
+static void look_at_store(struct worker *worker) {
+    if (!worker->slot->cli->quiet) {
+        lk_run_outage_log_look(&worker->outage_log, worker->store, NULL);
+    }
+}
+
 static void serve(struct worker *worker) {
+    int pause_ms = worker->slot->cli->quiet ? -1 : LK_RUN_OUTAGE_LOOK_MS;
     struct pollfd turn[] = {{.fd = worker->slot->signals->descriptor, .events = POLLIN},
                             {.fd = worker->wake_descriptor, .events = POLLIN}};
     bool is_over = false;
 
     while (!is_over) {
-        eventfd_t count;
+        eventfd_t wakes;
 
-        (void)poll(turn, sizeof turn / sizeof turn[0], -1);
+        (void)poll(turn, sizeof turn / sizeof turn[0], pause_ms);
         handle_signals(worker);
-        (void)eventfd_read(worker->wake_descriptor, &count);
+        look_at_store(worker);
+        (void)eventfd_read(worker->wake_descriptor, &wakes);
         pthread_mutex_lock(&worker->mutex);
-        const lk_claim_info *claim = worker->claim;
-        lk_lease *lease = worker->lease;
+        const lk_work_item *items = worker->items;
+        size_t count = worker->count;
         is_over = worker->is_over;
         pthread_mutex_unlock(&worker->mutex);
-        if (claim != NULL) {
-            answer(worker, run_item(worker, claim, lease));
+        if (items != NULL) {
+            answer(worker, run_items(worker, items, count));
         }
     }
 }
@@ -336,23 +398,30 @@ int lk_pool_worker(const struct lk_pool_slot *slot) {
                             .mutex = PTHREAD_MUTEX_INITIALIZER,
                             .answered = PTHREAD_COND_INITIALIZER};
     int timer = lk_run_timer_open();
+    char *store_url = lk_secret_url_of(slot->options->store_url);
     lk_error error;
 
     prctl(PR_SET_CHILD_SUBREAPER, 1);
-    if (worker.cancel == NULL || worker.wake_descriptor < 0 || timer < 0) {
+    if (worker.cancel == NULL || worker.wake_descriptor < 0 || timer < 0 || store_url == NULL) {
         return fail(slot, LK_INTERNAL, "a worker has no memory or descriptor to begin with");
     }
     if (lk_open(slot->options->store_url, &worker.store, &error) != LK_OK) {
         return fail(slot, error.outcome, error.text);
     }
-    worker.cooldown = (struct lk_pool_cooldown){.store_url = lk_store_url(worker.store),
-                                                .command = slot->options->command,
-                                                .signals = slot->signals,
-                                                .max_time_ms = slot->options->max_time_ms,
-                                                .timer = timer,
-                                                .signal_use = handle_signal,
-                                                .context = &worker};
+    worker.outage_log = (struct lk_run_outage_log){.may_say = may_say_outage, .context = &worker};
+    worker.cooldown =
+        (struct lk_pool_cooldown){.store_url = store_url,
+                                  .store = worker.store,
+                                  .outage_log = slot->cli->quiet ? NULL : &worker.outage_log,
+                                  .command = slot->options->command,
+                                  .signals = slot->signals,
+                                  .has_batches = slot->options->batch > 0,
+                                  .max_time_ms = slot->options->max_time_ms,
+                                  .timer = timer,
+                                  .signal_use = handle_signal,
+                                  .context = &worker};
     int exit_code = run_loop(&worker);
+    free(store_url);
     lk_close(worker.store);
     lk_cancel_free(worker.cancel);
     return exit_code;

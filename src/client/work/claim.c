@@ -8,6 +8,8 @@
  */
 #include "client/work/claim.h"
 
+#include <stdlib.h>
+
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/minmax.h"
@@ -26,8 +28,9 @@
 #define PAUSE_US INT64_C(50000)  /* when the engine cannot wait */
 #define PATIENCE_MIN_US INT64_C(1000000)
 
+/* So short that the numbers of all takes of the ask are below 2^53, as every number is (R4). */
 static uint64_t draw_ask_number(struct lk_random *random) {
-    uint64_t number = lk_random_next(random);
+    uint64_t number = lk_random_next(random) >> 19;
 
     return number != 0 ? number : 1; /* 0 would mean: none */
 }
@@ -38,7 +41,10 @@ static struct lk_patience patience_of(const struct lk_claiming *claiming) {
     if (claiming->patience_ms != 0 || until_us == LK_NEVER) {
         until_us = lk_min(until_us, lk_wait_patience_until(claiming->patience_ms));
     }
-    return (struct lk_patience){.until_us = until_us, .waker = claiming->waker};
+    return (struct lk_patience){.until_us = until_us,
+                                .waker = claiming->waker,
+                                .on_failure = lk_contact_fail,
+                                .context = &claiming->store->contact};
 }
 
 /* R17: whether there are rows that are not announced yet. */
@@ -106,6 +112,13 @@ lk_outcome lk_claim_decide(const struct lk_claiming *claiming, const struct lk_c
                                     : engine->ops->decide(engine, command, patience, ret_decision);
 }
 
+static lk_outcome decide_take(struct lk_claiming *claiming, const struct lk_patience *patience,
+                              struct lk_decision *ret_decision) {
+    return claiming->series != NULL
+               ? lk_claim_take_series(claiming, patience, ret_decision)
+               : lk_claim_decide(claiming, &claiming->command, patience, ret_decision);
+}
+
 /*
  * Takes an item. If the answer was so slow that the claim's deadline may be near, the take is
  * repeated once, which refreshes the claim (R3).
@@ -122,7 +135,9 @@ static lk_outcome take(struct lk_claiming *claiming, int64_t *ret_sent_us,
 
         lk_decision_done(ret_decision);
         *ret_sent_us = lk_clock_now_us();
-        outcome = lk_claim_decide(claiming, &claiming->command, &patience, ret_decision);
+        lk_contact_begin(&claiming->store->contact, *ret_sent_us);
+        outcome = decide_take(claiming, &patience, ret_decision);
+        lk_contact_end(&claiming->store->contact, *ret_sent_us, &ret_decision->error);
         claim = ret_decision->claim;
         if (outcome == LK_GRANTED) {
             is_stolen =
@@ -140,6 +155,23 @@ static lk_outcome take(struct lk_claiming *claiming, int64_t *ret_sent_us,
     return outcome;
 }
 
+static void return_item(const struct lk_claiming *claiming, const lk_claim_info *claim,
+                        const struct lk_patience *patience) {
+    struct lk_engine *engine = claiming->store->engine;
+    struct lk_decision ignored;
+    const struct lk_command command = {
+        .kind = LK_COMMAND_FINISH,
+        .finish = {.queue = claiming->command.take.queue,
+                   .id = lk_slice_of(claim->id),
+                   .owner = claiming->command.take.owner,
+                   .token = claim->token,
+                   .kind = LK_FINISH_RETRY},
+    };
+
+    (void)engine->ops->decide(engine, &command, patience, &ignored);
+    lk_decision_done(&ignored);
+}
+
 /*
  * After a cancellation: the last take may have got an item. If so, its ask number finds it (R3),
  * and the item is returned to the queue, so that no other client has to wait for the ttl.
@@ -147,24 +179,17 @@ static lk_outcome take(struct lk_claiming *claiming, int64_t *ret_sent_us,
 static void give_back(struct lk_claiming *claiming) {
     const struct lk_patience patience = {.until_us = lk_clock_now_us() + LK_CLOSE_BUDGET_US};
     struct lk_decision taken;
-    struct lk_decision ignored;
 
     if (!claiming->is_unknown) {
         return;
     }
-    if (lk_claim_decide(claiming, &claiming->command, &patience, &taken) == LK_GRANTED) {
-        const struct lk_command command = {
-            .kind = LK_COMMAND_FINISH,
-            .finish = {.queue = claiming->command.take.queue,
-                       .id = lk_slice_of(taken.claim->id),
-                       .owner = claiming->command.take.owner,
-                       .token = taken.claim->token,
-                       .kind = LK_FINISH_RETRY},
-        };
-
-        (void)claiming->store->engine->ops->decide(claiming->store->engine, &command, &patience,
-                                                   &ignored);
-        lk_decision_done(&ignored);
+    if (decide_take(claiming, &patience, &taken) == LK_GRANTED) {
+        return_item(claiming, taken.claim, &patience);
+        for (size_t i = 1; claiming->series != NULL && i < claiming->series->count; i++) {
+            if (claiming->series->answers[i].claim != NULL) {
+                return_item(claiming, claiming->series->answers[i].claim, &patience);
+            }
+        }
     }
     lk_decision_done(&taken);
 }
@@ -186,7 +211,7 @@ static bool is_final(struct lk_claiming *claiming, lk_outcome outcome, lk_outcom
 /* Draws a new ask number, unless the last take is to be repeated (R3). */
 static void number_ask(struct lk_claiming *claiming) {
     if (!claiming->is_unknown && !claiming->keeps_number) {
-        claiming->command.take.ask_number = draw_ask_number(&claiming->random);
+        claiming->command.take.ask_number = lk_take_number(draw_ask_number(&claiming->random), 0);
     }
 }
 
@@ -273,7 +298,7 @@ lk_outcome lk_claim_await(struct lk_claiming *claiming, lk_claim_info **ret_clai
     return lk_error_clear(error, LK_CANCELLED);
 }
 
-/* ---- one claim ------------------------------------------------------------------------------- */
+/* ---- claims by themselves -------------------------------------------------------------------- */
 
 /* *ret_table only where the request names a table. */
 static lk_outcome check(lk_store *store, const lk_claim_request *request,
@@ -312,40 +337,143 @@ static int64_t away_end_us(const lk_claim_request *request) {
     return lk_max(lk_wait_instant_after(request->wait_ms), lk_clock_now_us() + PATIENCE_MIN_US);
 }
 
-lk_outcome lk_claim_next(lk_store *store, const lk_claim_request *request,
-                         lk_claim_info **ret_claim, lk_error *error) {
-    char made[LK_OWNER_BYTES_MAX + 1];
-    lk_claim_request known;
-    struct lk_claiming claiming = {.store = store,
-                                   .command = {.kind = LK_COMMAND_TAKE},
-                                   .outage = lk_outage_new(store->engine),
-                                   .random = {lk_random_draw()}};
-    struct lk_cancel_link link;
-    int64_t sent_us;
+/* One call that claims. It must not move. */
+struct call {
+    lk_claim_request request; /* of the size that this version knows */
+    char owner[LK_OWNER_BYTES_MAX + 1];
     struct lk_table_text table;
-    lk_outcome outcome = check(store, request, &known, &claiming.command.take.queue, &table, error);
+    struct lk_claiming claiming;
+    struct lk_cancel_link link; /* of the claiming, for lk_cancel_leave() */
+};
 
+static lk_outcome begin(struct call *call, lk_store *store, const lk_claim_request *request,
+                        lk_error *error) {
+    lk_claim_request *known = &call->request;
+    struct lk_claiming *claiming = &call->claiming;
+    struct lk_take *take = &claiming->command.take;
+    lk_outcome outcome;
+
+    *claiming = (struct lk_claiming){.store = store,
+                                     .command = {.kind = LK_COMMAND_TAKE},
+                                     .outage = lk_outage_new(store->engine),
+                                     .random = {lk_random_draw()}};
+    outcome = check(store, request, known, &take->queue, &call->table, error);
     if (outcome != LK_OK) {
         return outcome;
     }
-    claiming.source = known.table != NULL ? &table.source : NULL;
-    if (known.owner == NULL) {
-        lk_owner_make(made);
-        known.owner = made;
+    claiming->source = known->table != NULL ? &call->table.source : NULL;
+    if (known->owner == NULL) {
+        lk_owner_make(call->owner);
+        known->owner = call->owner;
     }
-    claiming.command.take.owner = lk_slice_of(known.owner);
-    claiming.command.take.ttl_ms = known.ttl_ms;
-    claiming.command.take.max_attempts = known.max_attempts;
-    claiming.command.take.note_given = known.note != NULL;
-    claiming.command.take.note = lk_slice_of(known.note);
-    claiming.waker = &link.waker;
-    claiming.end_us = known.wait_ms != 0 ? lk_wait_instant_after(known.wait_ms) : 0;
-    claiming.away_end_us = away_end_us(&known);
-    claiming.patience_ms = known.patience_ms;
-    outcome = lk_cancel_join(known.cancel, &link, error);
+    take->owner = lk_slice_of(known->owner);
+    take->ttl_ms = known->ttl_ms;
+    take->max_attempts = known->max_attempts;
+    take->note_given = known->note != NULL;
+    take->note = lk_slice_of(known->note);
+    claiming->waker = &call->link.waker;
+    claiming->end_us = known->wait_ms != 0 ? lk_wait_instant_after(known->wait_ms) : 0;
+    claiming->away_end_us = away_end_us(known);
+    claiming->patience_ms = known->patience_ms;
+    return lk_cancel_join(known->cancel, &call->link, error);
+}
+
+lk_outcome lk_claim_next(lk_store *store, const lk_claim_request *request,
+                         lk_claim_info **ret_claim, lk_error *error) {
+    struct call call;
+    int64_t sent_us;
+    lk_outcome outcome = begin(&call, store, request, error);
+
     if (outcome == LK_OK) {
-        outcome = lk_claim_await(&claiming, ret_claim, &sent_us, error);
-        lk_cancel_leave(&link);
+        outcome = lk_claim_await(&call.claiming, ret_claim, &sent_us, error);
+        lk_cancel_leave(&call.link);
+    }
+    return outcome;
+}
+
+void lk_claim_list_free(lk_claim_list *list) {
+    if (list != NULL) {
+        for (size_t i = 0; i < list->count; i++) {
+            lk_claim_free(list->claims[i]);
+        }
+        free(list->claims);
+        free(list);
+    }
+}
+
+static lk_claim_list *list_new(size_t max) {
+    lk_claim_list *list = calloc(1, sizeof *list);
+
+    if (list != NULL) {
+        list->claims = calloc(max, sizeof *list->claims);
+    }
+    if (list != NULL && list->claims == NULL) {
+        free(list);
+        list = NULL;
+    }
+    return list;
+}
+
+/* Waits for the claims of a series, into a list with room for all of them. */
+static lk_outcome await_many(struct lk_claiming *claiming, lk_claim_list *list, lk_error *error) {
+    int64_t sent_us;
+    lk_outcome outcome = lk_claim_await(claiming, &list->claims[0], &sent_us, error);
+
+    if (outcome != LK_GRANTED) {
+        return outcome;
+    }
+    list->count = 1;
+    for (size_t i = 1; i < claiming->series->count; i++) {
+        struct lk_series_answer *answer = &claiming->series->answers[i];
+
+        if (answer->claim != NULL) {
+            list->claims[list->count++] = answer->claim;
+            answer->claim = NULL;
+        }
+    }
+    return outcome;
+}
+
+/* What a claim of several has to be beside what one claim has to be. */
+static lk_outcome check_many(const struct call *call, size_t max, lk_error *error) {
+    if (call->request.table != NULL) {
+        return lk_error_set(error, LK_UNSUPPORTED,
+                            "R17: items of a table are claimed one at a time");
+    }
+    if (max < 1 || max > LK_CLAIMS_MAX) {
+        return lk_error_set(error, LK_INVALID, "R16: 1 to %d items can be claimed at once, not %zu",
+                            LK_CLAIMS_MAX, max);
+    }
+    return LK_OK;
+}
+
+_Static_assert(LK_CLAIMS_MAX == LK_TAKES_MAX, "as the model numbers them");
+
+lk_outcome lk_claim_many(lk_store *store, const lk_claim_request *request, size_t max,
+                         lk_claim_list **ret_list, lk_error *error) {
+    struct call call;
+    lk_claim_list *list = NULL;
+    lk_outcome outcome = lk_store_check_can(store, LK_CAN_BATCHES, error);
+
+    if (outcome == LK_OK) {
+        outcome = begin(&call, store, request, error);
+    }
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    outcome = check_many(&call, max, error);
+    if (outcome == LK_OK) {
+        list = list_new(max);
+        outcome = list != NULL && lk_claim_begin_series(&call.claiming, max)
+                      ? await_many(&call.claiming, list, error)
+                      : lk_error_set(error, LK_INTERNAL, "no memory for the claims");
+    }
+    lk_claim_end_series(&call.claiming);
+    lk_cancel_leave(&call.link);
+    if (outcome == LK_GRANTED) {
+        *ret_list = list;
+    } else {
+        lk_claim_list_free(list);
     }
     return outcome;
 }

@@ -11,6 +11,9 @@
 struct lk_claiming {
     lk_store *store;
     struct lk_command command;      /* a take; its ask number is drawn for each claim */
+    struct lk_series *series;       /* several claims in one decision; NULL: one at a time */
+    struct lk_command *commands;    /* of the series: room for... */
+    size_t max;                     /* ...so many takes */
     const struct lk_source *source; /* R17; NULL: the queue is no table */
     struct lk_waker *waker;
     struct lk_outage outage;
@@ -37,10 +40,19 @@ lk_outcome lk_claim_decide(const struct lk_claiming *claiming, const struct lk_c
 lk_outcome lk_claim_follow(struct lk_claiming *claiming, const struct lk_finish *finish,
                            int64_t until_us, lk_error *error);
 
+/* Makes the claimant one for up to `max` items at once. false: memory is exhausted. */
+bool lk_claim_begin_series(struct lk_claiming *claiming, size_t max);
+void lk_claim_end_series(struct lk_claiming *claiming); /* also where there is none */
+
+/* lk_claim_decide() of the claimant's takes. The decision is that of the first one. */
+lk_outcome lk_claim_take_series(struct lk_claiming *claiming, const struct lk_patience *patience,
+                                struct lk_decision *ret_decision);
+
 /*
  * LK_GRANTED with *ret_claim and *ret_sent_us, when the ask that brought it was sent: the claim
  * lives at least until then + expires_in_ms. LK_BUSY: a try found nothing, or nothing is left;
  * LK_TIMEOUT; LK_CANCELLED: the waker was thrown; or any other outcome of the engine.
+ * With a series, the claims behind the first one are in its answers.
  */
 lk_outcome lk_claim_await(struct lk_claiming *claiming, lk_claim_info **ret_claim,
                           int64_t *ret_sent_us, lk_error *error);

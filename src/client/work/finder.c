@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/minmax.h"
 #include "client/checked.h"
 #include "client/wait.h"
@@ -38,7 +39,7 @@ static lk_outcome check_texts(const lk_work_table *table, lk_error *error) {
                  {"R17: the name of the id column", table->id},
                  {"R17: the condition", table->where},
                  {"R17: the order", table->order},
-                 {"R17: the statement for what is done", table->done}};
+                 {"R17: the --done statement", table->done}};
     lk_outcome outcome = LK_OK;
 
     if (table->name == NULL) {
@@ -69,6 +70,13 @@ static lk_outcome make_queue(const char *queue, const lk_work_table *table,
     return outcome;
 }
 
+/* Whether the queue can have items at all: its path may be too deep, or too long. */
+static lk_outcome check_queue(const struct lk_path *queue, lk_error *error) {
+    struct lk_item_path item;
+
+    return lk_item_path_make(queue, lk_slice_of("1"), &item, error);
+}
+
 lk_outcome lk_table_text_make(lk_store *store, const char *queue, const lk_work_table *table,
                               struct lk_table_text *ret_text, lk_error *error) {
     const struct lk_patience patience = {.until_us = lk_wait_patience_until(0)};
@@ -83,6 +91,9 @@ lk_outcome lk_table_text_make(lk_store *store, const char *queue, const lk_work_
     }
     if (outcome == LK_OK) {
         outcome = make_queue(queue, &known, ret_text, error);
+    }
+    if (outcome == LK_OK) {
+        outcome = check_queue(&ret_text->source.queue, error);
     }
     if (outcome != LK_OK) {
         return outcome;
@@ -129,9 +140,40 @@ lk_outcome lk_announce(lk_store *store, const char *queue, const lk_work_table *
             .pushed = announcement.pushed,
             .duplicates = announcement.duplicates,
             .has_more = announcement.has_enough || announcement.found == ROUND_MAX,
+            .skipped = announcement.skipped.count,
         };
     }
     return outcome;
+}
+
+/* ---- skipped rows ---------------------------------------------------------------------------- */
+
+/* Whether it was told before, or too many were; remembers it. */
+static bool is_told(struct lk_finder *finder, const struct lk_skipped_row *row) {
+    uint64_t hash = lk_hash_bytes((uint64_t)row->size, (struct lk_slice){row->id, row->shown});
+
+    for (size_t i = 0; i < finder->told_count; i++) {
+        if (finder->told[i] == hash) {
+            return true;
+        }
+    }
+    if (finder->told_count == LK_FINDER_TOLD_MAX) {
+        return true;
+    }
+    finder->told[finder->told_count++] = hash;
+    return false;
+}
+
+static void tell_skipped(struct lk_finder *finder, const struct lk_skipped_rows *skipped) {
+    for (size_t i = 0; i < skipped->count && i < LK_SKIPPED_ROWS_MAX; i++) {
+        const struct lk_skipped_row *row = &skipped->first[i];
+        char text[LK_SKIPPED_TEXT_MAX];
+
+        if (!is_told(finder, row)) {
+            lk_skipped_row_describe(row, text);
+            finder->tell_skipped(finder->context, text);
+        }
+    }
 }
 
 /* ---- the loop -------------------------------------------------------------------------------- */
@@ -154,24 +196,31 @@ static void rest(struct lk_finder *finder, const struct lk_announcement *announc
     (void)lk_waker_sleep(finder->waker, *rest_us);
 }
 
-static lk_outcome announce(struct lk_finder *finder, struct lk_announcement *ret_announcement,
-                           lk_error *error) {
+/* A round. The first one purges all that there is to purge; each of the others some of it. */
+static lk_outcome announce(struct lk_finder *finder, bool is_first,
+                           struct lk_announcement *ret_announcement, lk_error *error) {
     struct lk_engine *engine = finder->store->engine;
     const struct lk_patience patience = {.until_us = lk_wait_patience_until(finder->patience_ms),
                                          .waker = finder->waker};
+    lk_outcome outcome =
+        is_first ? engine->ops->table->purge(engine, finder->source, &patience, error) : LK_OK;
 
-    return engine->ops->table->announce(engine, finder->source, ROUND_MAX, &patience,
-                                        ret_announcement, error);
+    return outcome == LK_OK ? engine->ops->table->announce(engine, finder->source, ROUND_MAX,
+                                                           &patience, ret_announcement, error)
+                            : outcome;
 }
 
 lk_outcome lk_finder_run(struct lk_finder *finder, lk_error *error) {
     int64_t rest_us = 0;
+    bool is_first = true;
 
     while (!lk_waker_is_thrown(finder->waker)) {
         struct lk_announcement round = {.found = 0};
         int64_t sent_us = lk_clock_now_us();
-        lk_outcome outcome = announce(finder, &round, error);
 
+        lk_contact_begin(&finder->store->contact, sent_us);
+        lk_outcome outcome = announce(finder, is_first, &round, error);
+        lk_contact_end(&finder->store->contact, sent_us, error);
         if (outcome == LK_UNAVAILABLE) {
             if (!lk_outage_outlast(&finder->outage, sent_us, LK_NEVER, finder->patience_ms,
                                    finder->waker)) {
@@ -182,7 +231,9 @@ lk_outcome lk_finder_run(struct lk_finder *finder, lk_error *error) {
         if (outcome != LK_OK) {
             return outcome;
         }
+        is_first = false;
         lk_outage_end(&finder->outage);
+        tell_skipped(finder, &round.skipped);
         finder->tell(finder->context, &round);
         if (finder->drains && round.found == 0 && !round.has_enough) {
             return LK_BUSY;

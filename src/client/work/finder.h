@@ -19,6 +19,8 @@ struct lk_table_text {
 lk_outcome lk_table_text_make(lk_store *store, const char *queue, const lk_work_table *table,
                               struct lk_table_text *ret_text, lk_error *error);
 
+enum { LK_FINDER_TOLD_MAX = LK_SKIPPED_ROWS_MAX };
+
 struct lk_finder {
     lk_store *store;
     const struct lk_source *source;
@@ -27,7 +29,13 @@ struct lk_finder {
     int64_t patience_ms; /* for how long a store that does not answer is retried; 0: no limit */
     bool drains;         /* ends when there is nothing to announce */
     void (*tell)(void *context, const struct lk_announcement *announcement);
+    /* A row is skipped, and why. Once for each row, and for LK_FINDER_TOLD_MAX of them. */
+    void (*tell_skipped)(void *context, const char *text);
     void *context;
+
+    /* The finder's own. */
+    uint64_t told[LK_FINDER_TOLD_MAX]; /* hashes of ids */
+    size_t told_count;
 };
 
 /* Blocks. LK_BUSY: nothing is left to announce; LK_CANCELLED: the waker; or the store's outcome. */

@@ -6,6 +6,7 @@
 #include "client/wait.h"
 #include "client/work/claim.h"
 #include "client/work/finder.h"
+#include "client/work/push.h"
 
 /* From which counters on lk_stats_hint() has a hint. */
 enum {
@@ -23,47 +24,14 @@ static lk_outcome check_item(const lk_store *store, const char *queue, const cha
 
 /* ---- adding ---------------------------------------------------------------------------------- */
 
-static lk_outcome parse_needs(const lk_push_request *request, struct lk_part needs[LK_NEEDS_MAX],
-                              lk_error *error) {
-    lk_outcome outcome = LK_OK;
-
-    if (request->need_count > LK_NEEDS_MAX || (request->need_count > 0 && request->needs == NULL)) {
-        return lk_error_set(error, LK_INVALID, "R16: work needs at most %d parts, not %zu",
-                            LK_NEEDS_MAX, request->need_count);
-    }
-    for (size_t i = 0; outcome == LK_OK && i < request->need_count; i++) {
-        outcome = lk_part_parse(lk_slice_of(request->needs[i]), NULL, &needs[i], error);
-    }
-    return outcome;
-}
-
 lk_outcome lk_push(lk_store *store, const lk_push_request *request, bool *ret_added,
                    lk_error *error) {
     const struct lk_patience patience = {.until_us = lk_wait_patience_until(0)};
     struct lk_part needs[LK_NEEDS_MAX];
-    struct lk_command command = {.kind = LK_COMMAND_PUSH};
-    struct lk_push *push = &command.push;
-    struct lk_item_path item;
-    lk_push_request known;
+    struct lk_command command;
     struct lk_decision decision;
-    lk_outcome outcome = lk_checked_copy(&known, sizeof known, request, error);
+    lk_outcome outcome = lk_push_command(store, request, needs, &command, error);
 
-    if (outcome == LK_OK) {
-        outcome = check_item(store, known.queue, known.id, &push->queue, &push->id, error);
-    }
-    if (outcome == LK_OK) {
-        outcome = lk_checked_value(known.value, known.value_size, error);
-    }
-    if (outcome == LK_OK) {
-        outcome = parse_needs(&known, needs, error);
-    }
-    if (outcome == LK_OK) {
-        push->value = (struct lk_slice){.bytes = known.value, .size = known.value_size};
-        push->delay_ms = known.delay_ms;
-        push->needs = needs;
-        push->need_count = known.need_count;
-        outcome = lk_push_check(push, &item, error);
-    }
     if (outcome != LK_OK) {
         return outcome;
     }
@@ -133,6 +101,27 @@ lk_outcome lk_retry(lk_store *store, const char *queue, const char *id, const ch
     const struct lk_finish retry = {.kind = LK_FINISH_RETRY, .token = token, .delay_ms = delay_ms};
 
     return finish(store, NULL, queue, id, owner, &retry, error);
+}
+
+lk_outcome lk_retry_failed(lk_store *store, const lk_retry_request *request, lk_error *error) {
+    lk_retry_request known;
+    struct lk_finish retry = {.kind = LK_FINISH_RETRY};
+    lk_outcome outcome = lk_checked_copy(&known, sizeof known, request, error);
+
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    retry.token = known.token;
+    retry.delay_ms = known.delay_ms;
+    retry.failure =
+        (struct lk_item_failure){.has_exit = known.has_exit,
+                                 .exit_code = known.exit_code,
+                                 .text = {known.error, known.error != NULL ? known.error_size : 0}};
+    if (lk_item_failure_is_given(&retry.failure)) {
+        outcome = lk_store_check_can(store, LK_CAN_BATCHES, error);
+    }
+    return outcome == LK_OK ? finish(store, NULL, known.queue, known.id, known.owner, &retry, error)
+                            : outcome;
 }
 
 lk_outcome lk_unpark(lk_store *store, const char *queue, const char *id, lk_error *error) {

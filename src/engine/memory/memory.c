@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "engine/memory/batches.h"
 #include "engine/memory/store.h"
 #include "engine/memory/work.h"
 #include "engine/reply/reply.h"
@@ -108,6 +109,7 @@ static void complete(struct lk_memory_store *store, const struct lk_effects *eff
     case LK_COMMAND_PUSH:
     case LK_COMMAND_FINISH:
     case LK_COMMAND_UNPARK:
+    case LK_COMMAND_DROP:
     case LK_COMMAND_LEAVE:
         break;
     }
@@ -269,5 +271,6 @@ const struct lk_engine_ops lk_engine_memory = {
     .stats = lk_memory_stats,
     .events = &lk_memory_event_ops,
     .limits = &lk_memory_limit_ops,
+    .batches = &lk_memory_batch_ops,
     .examine = examine,
 };

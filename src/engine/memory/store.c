@@ -197,18 +197,27 @@ static void on_change(struct lk_memory_store *store, const struct lk_change *cha
     case LK_CHANGE_ITEM_STOLEN:
     case LK_CHANGE_ITEM_DONE: /* its claim was released just before */
     case LK_CHANGE_ITEM_PARKED:
+    case LK_CHANGE_ITEM_DROPPED:
     case LK_CHANGE_QUEUE_COUNTED:
     case LK_CHANGE_QUEUE_FORGOTTEN:
         break;
     }
 }
 
-const struct lk_effects *lk_memory_step(struct lk_memory_store *store, struct lk_command *command) {
-    const struct lk_effects *effects;
+struct lk_times lk_memory_now(const struct lk_memory_store *store) {
+    return (struct lk_times){.now_us = store->time->now_us(store->time->context),
+                             .wall_us = store->time->wall_us(store->time->context)};
+}
 
-    command->times.now_us = store->time->now_us(store->time->context);
-    command->times.wall_us = store->time->wall_us(store->time->context);
-    effects = lk_model_step(store->model, command);
+const struct lk_effects *lk_memory_step(struct lk_memory_store *store, struct lk_command *command) {
+    command->times = lk_memory_now(store);
+    return lk_memory_step_at(store, command);
+}
+
+const struct lk_effects *lk_memory_step_at(struct lk_memory_store *store,
+                                           const struct lk_command *command) {
+    const struct lk_effects *effects = lk_model_step(store->model, command);
+
     for (size_t i = 0; i < effects->change_count; i++) {
         on_change(store, &effects->changes[i]);
     }

@@ -58,6 +58,13 @@ void lk_memory_store_leave(struct lk_memory_store *store);
  */
 const struct lk_effects *lk_memory_step(struct lk_memory_store *store, struct lk_command *command);
 
+/* One step at the command's times, which are this store's and not earlier than the last step's. */
+const struct lk_effects *lk_memory_step_at(struct lk_memory_store *store,
+                                           const struct lk_command *command);
+
+/* The store's present time. */
+struct lk_times lk_memory_now(const struct lk_memory_store *store);
+
 /* Expires what is overdue and leaves the mutex held, so that what follows sees only the living. */
 struct lk_times lk_memory_lock(struct lk_memory_store *store);
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "engine/procedures/options.h"
+#include "base/url_option.h"
 
 static lk_outcome refuse(lk_error *error) {
     return lk_error_set(error, LK_INVALID,
@@ -30,17 +30,10 @@ static lk_outcome set_text(struct lk_mysql_address *address, enum lk_mysql_text 
 
 static lk_outcome set_prefix(struct lk_mysql_address *address, struct lk_slice value,
                              lk_error *error) {
-    bool is_name = value.size > 0 && value.size <= LK_MYSQL_PREFIX_MAX;
+    lk_outcome outcome = lk_sql_check_prefix(value, error);
 
-    for (size_t i = 0; i < value.size && is_name; i++) {
-        char byte = value.bytes[i];
-        is_name =
-            (byte >= 'a' && byte <= 'z') || byte == '_' || (i > 0 && byte >= '0' && byte <= '9');
-    }
-    if (!is_name) {
-        return lk_error_set(error, LK_INVALID,
-                            "prefix= is 1 to %d characters of a-z, 0-9 and _, the first no digit",
-                            LK_MYSQL_PREFIX_MAX);
+    if (outcome != LK_OK) {
+        return outcome;
     }
     memcpy(address->prefix, value.bytes, value.size);
     address->prefix[value.size] = '\0';

@@ -8,8 +8,9 @@
 
 #include "base/slice.h"
 #include "lockkeeper/terms.h"
+#include "sql/store_name.h"
 
-enum { LK_MYSQL_PREFIX_MAX = 32, LK_MYSQL_URL_TEXTS = 9 };
+enum { LK_MYSQL_PREFIX_MAX = LK_SQL_PREFIX_MAX, LK_MYSQL_URL_TEXTS = 9 };
 
 /* Texts of the URL, with %XX decoded; NULL: not given. */
 enum lk_mysql_text {

@@ -82,14 +82,22 @@ enum lk_fate lk_mysql_fate_of(MYSQL *mysql) {
     return is_one_of(mysql_errno(mysql), interruptions) ? LK_FATE_UNKNOWN : LK_FATE_ANSWERED;
 }
 
-static lk_outcome explain_denial(MYSQL *mysql, const char *prefix, lk_error *error) {
-    char advice[200];
+void lk_mysql_schema_command(const char *prefix, char ret_command[LK_MYSQL_COMMAND_SIZE]) {
+    bool is_default = strcmp(prefix, "lk_") == 0 || prefix[0] == '\0';
 
-    (void)snprintf(
-        advice, sizeof advice,
-        "; a DBA makes the tables and procedures %s... with `lk schema mysql`, which says "
-        "what to grant",
-        prefix);
+    (void)snprintf(ret_command, LK_MYSQL_COMMAND_SIZE,
+                   is_default ? "lk schema mysql" : "lk -S 'mysql:?prefix=%s' schema", prefix);
+}
+
+static lk_outcome explain_denial(MYSQL *mysql, const char *prefix, lk_error *error) {
+    char command[LK_MYSQL_COMMAND_SIZE];
+    char advice[240];
+
+    lk_mysql_schema_command(prefix, command);
+    (void)snprintf(advice, sizeof advice,
+                   "; a DBA makes the tables and procedures %s... with `%s`, which says what to "
+                   "grant",
+                   prefix, command);
     return say(mysql, LK_DENIED, advice, error);
 }
 
@@ -99,6 +107,12 @@ bool lk_mysql_is_hole(unsigned code) {
         ER_TABLE_EXISTS_ERROR, ER_SP_ALREADY_EXISTS, ER_VIEW_INVALID,    0};
 
     return is_one_of(code, holes);
+}
+
+lk_outcome lk_mysql_explain_size(lk_error *error) {
+    return lk_error_set(error, LK_INVALID,
+                        "MySQL: the call is larger than the server's max_allowed_packet; send less "
+                        "at once, or raise it there");
 }
 
 lk_outcome lk_mysql_explain(MYSQL *mysql, const char *prefix, lk_error *error) {
@@ -121,6 +135,9 @@ lk_outcome lk_mysql_explain(MYSQL *mysql, const char *prefix, lk_error *error) {
     if (lk_mysql_is_hole(code)) {
         return say(mysql, LK_UNAVAILABLE,
                    "; the store is missing or incomplete: open it again, or restore it", error);
+    }
+    if (code == ER_NET_PACKET_TOO_LARGE) {
+        return lk_mysql_explain_size(error);
     }
     if (code == ER_BINLOG_STMT_MODE_AND_ROW_ENGINE) {
         return lk_error_set(error, LK_UNAVAILABLE,

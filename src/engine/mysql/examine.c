@@ -5,8 +5,8 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "engine/mysql/store.h"
-#include "engine/procedures/rename.h"
 #include "engine/reply/reply.h"
+#include "sql/rename.h"
 
 enum { REPORT_BYTES_MAX = 2048 };
 

@@ -15,6 +15,11 @@
 #include "base/error.h"
 #include "engine/mysql/store.h"
 
+enum {
+    SMALL_BYTES_MAX = 16384, /* of a call: no server is meant to take less (net_buffer_length) */
+    PACKET_BYTES = 16,       /* of a packet, beside the text of the call */
+};
+
 /* ---- what is sent ---------------------------------------------------------------------------- */
 
 static bool is_plain(struct lk_slice text) {
@@ -169,6 +174,43 @@ static enum lk_fate refuse(struct lk_mysql *store, struct lk_mysql_link *link,
     return lk_mysql_undo(link, fate, code, patience);
 }
 
+/* Asked once on a connection, which keeps the setting that it began with. */
+static lk_outcome ask_packet_max(struct lk_mysql_link *link, const struct lk_patience *patience,
+                                 lk_error *error) {
+    MYSQL_RES *result = NULL;
+    MYSQL_ROW row;
+    lk_outcome outcome =
+        lk_mysql_query(link, lk_slice_of("SELECT @@max_allowed_packet"), patience, &result, error);
+
+    row = outcome == LK_OK && result != NULL ? mysql_fetch_row(result) : NULL;
+    if (row != NULL && row[0] != NULL) {
+        link->packet_max = strtoull(row[0], NULL, 10);
+    }
+    mysql_free_result(result);
+    return outcome;
+}
+
+/*
+ * A server that finds a call too large while it is being sent closes the connection, and its
+ * reason is lost as often as not. So its limit is known before a call that is not small is sent.
+ * LK_INVALID: the call is too large.
+ */
+static lk_outcome check_size(struct lk_mysql_link *link, size_t size,
+                             const struct lk_patience *patience, lk_error *error) {
+    lk_outcome outcome = LK_OK;
+
+    if (size < SMALL_BYTES_MAX) {
+        return LK_OK;
+    }
+    if (link->packet_max == 0) {
+        outcome = ask_packet_max(link, patience, error);
+    }
+    if (link->packet_max != 0 && link->packet_max < size + PACKET_BYTES) {
+        outcome = lk_mysql_explain_size(error);
+    }
+    return outcome;
+}
+
 static enum lk_fate exchange(struct lk_procedures *common, void *connection,
                              const struct lk_procedure_call *call,
                              const struct lk_patience *patience, struct lk_rows **ret_rows,
@@ -187,8 +229,15 @@ static enum lk_fate exchange(struct lk_procedures *common, void *connection,
         *ret_outcome = lk_error_set(error, LK_INTERNAL, "no memory for a call");
         return LK_FATE_ANSWERED;
     }
-    outcome = lk_mysql_query(connection, sql, patience, &result, error);
+    outcome = check_size(connection, sql.size, patience, error);
+    if (outcome == LK_OK) {
+        outcome = lk_mysql_query(connection, sql, patience, &result, error);
+    }
     free(made);
+    if (outcome == LK_INVALID) {
+        *ret_outcome = outcome;
+        return LK_FATE_ANSWERED;
+    }
     if (outcome == LK_OK) {
         atomic_store(&common->is_read_only, false);
     }

@@ -15,8 +15,9 @@ static void free_store(struct lk_mysql *store) {
     free(store);
 }
 
-static lk_outcome open_by_url(struct lk_slice rest, const struct lk_patience *patience,
-                              struct lk_engine **ret_engine, struct lk_error *error) {
+static lk_outcome open_store(struct lk_slice rest, bool must_exist,
+                             const struct lk_patience *patience, struct lk_engine **ret_engine,
+                             struct lk_error *error) {
     struct lk_mysql *store = calloc(1, sizeof *store);
     lk_outcome outcome;
 
@@ -30,7 +31,7 @@ static lk_outcome open_by_url(struct lk_slice rest, const struct lk_patience *pa
         outcome = lk_mysql_address_parse(rest, &store->address, error);
     }
     if (outcome == LK_OK) {
-        outcome = lk_mysql_prepare(store, patience, error);
+        outcome = lk_mysql_prepare(store, must_exist, patience, error);
     }
     if (outcome != LK_OK) {
         free_store(store);
@@ -38,6 +39,16 @@ static lk_outcome open_by_url(struct lk_slice rest, const struct lk_patience *pa
     }
     *ret_engine = &store->common.engine;
     return LK_OK;
+}
+
+static lk_outcome open_by_url(struct lk_slice rest, const struct lk_patience *patience,
+                              struct lk_engine **ret_engine, struct lk_error *error) {
+    return open_store(rest, false, patience, ret_engine, error);
+}
+
+static lk_outcome open_existing(struct lk_slice rest, const struct lk_patience *patience,
+                                struct lk_engine **ret_engine, struct lk_error *error) {
+    return open_store(rest, true, patience, ret_engine, error);
 }
 
 static void close_engine(struct lk_engine *engine) {
@@ -69,6 +80,7 @@ const struct lk_engine_ops lk_engine_mysql = {
     .title = "a MySQL or MariaDB database",
     LK_PROCEDURES_OPERATIONS,
     .open = open_by_url,
+    .open_existing = open_existing,
     .close = close_engine,
     .await = lk_mysql_await,
     .examine = lk_mysql_examine,

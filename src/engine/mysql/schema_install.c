@@ -15,8 +15,6 @@
 #include "base/minmax.h"
 #include "engine/mysql/script.h"
 #include "engine/mysql/store.h"
-#include "engine/procedures/rename.h"
-#include "sql/schema.h"
 
 enum { SQL_BYTES_MAX = 256 };
 
@@ -160,7 +158,7 @@ static lk_outcome run_script(const struct lk_mysql *store, struct lk_mysql_link 
  */
 static lk_outcome make(const struct lk_mysql *store, struct lk_mysql_link *link,
                        const struct lk_patience *patience, lk_error *error) {
-    char *script = lk_sql_rename(lk_sql_schema_mysql(), "lk_", store->address.prefix);
+    char *script = lk_sql_schema_with_prefix(store->address.prefix);
     char sql[SQL_BYTES_MAX];
     struct present present = {.has_meta = false};
     MYSQL_RES *result = NULL;
@@ -207,14 +205,17 @@ bool lk_mysql_is_in_the_making(const struct lk_mysql *store, struct lk_mysql_lin
 /* If the user may not upgrade the store, the sentence names the user that may. */
 static lk_outcome explain_step(const struct lk_mysql *store, const struct present *present,
                                lk_outcome outcome, lk_error *error) {
+    char command[LK_MYSQL_COMMAND_SIZE];
+
     if (outcome != LK_DENIED || !present->has_meta) {
         return outcome;
     }
+    lk_mysql_schema_command(store->address.prefix, command);
     return lk_error_set(error, LK_DENIED,
                         "the store %s... has format %ld, and this user may not bring it to format "
-                        "%d; the user that created it runs `lk schema mysql`, or opens the store "
-                        "with this program",
-                        store->address.prefix, present->format, LK_MYSQL_FORMAT);
+                        "%d; the user that created it runs `%s`, or opens the store with this "
+                        "program",
+                        store->address.prefix, present->format, LK_MYSQL_FORMAT, command);
 }
 
 /* A call's time budget is for one exchange; an installation takes one flush for each table. */
@@ -226,11 +227,16 @@ static struct lk_patience making_patience(const struct lk_patience *patience) {
 }
 
 /* The installation uses settings of its own, so its connection is not used for calls. */
-static lk_outcome prepare_on(const struct lk_mysql *store, struct lk_mysql_link *link,
-                             const struct lk_patience *patience, bool *ret_made, lk_error *error) {
+static lk_outcome prepare_on(const struct lk_mysql *store, bool must_exist,
+                             struct lk_mysql_link *link, const struct lk_patience *patience,
+                             bool *ret_made, lk_error *error) {
     struct present present;
     lk_outcome outcome = query_present(store, link, patience, &present, error);
 
+    if (outcome == LK_OK && must_exist && !present.has_meta) {
+        return lk_error_set(error, LK_NONE, "there is no store with the prefix %s",
+                            store->address.prefix);
+    }
     *ret_made = outcome == LK_OK && is_to_be_made(&present);
     if (*ret_made) {
         const struct lk_patience longer = making_patience(patience);
@@ -244,8 +250,8 @@ static lk_outcome prepare_on(const struct lk_mysql *store, struct lk_mysql_link 
 }
 
 /* A refused login is reported at once; a lost connection is replaced. */
-lk_outcome lk_mysql_prepare(struct lk_mysql *store, const struct lk_patience *patience,
-                            lk_error *error) {
+lk_outcome lk_mysql_prepare(struct lk_mysql *store, bool must_exist,
+                            const struct lk_patience *patience, lk_error *error) {
     uint32_t retries = 0;
 
     for (;;) {
@@ -257,7 +263,7 @@ lk_outcome lk_mysql_prepare(struct lk_mysql *store, const struct lk_patience *pa
         if (outcome != LK_OK) {
             return outcome;
         }
-        outcome = prepare_on(store, link, patience, &is_made, error);
+        outcome = prepare_on(store, must_exist, link, patience, &is_made, error);
         if (outcome == LK_OK && !is_made) {
             store->common.idle[store->common.idle_count++] = link;
             return LK_OK;

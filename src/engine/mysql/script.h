@@ -10,7 +10,7 @@
 
 #include "base/slice.h"
 
-enum { LK_MYSQL_FORMAT = 4 };
+enum { LK_MYSQL_FORMAT = 6 };
 
 /*
  * Removes the next statement from the script, without the comments before it. Returns false at the

@@ -10,7 +10,7 @@
 #include "engine/mysql/store.h"
 
 #define SLEEP_MIN_US INT64_C(1000)
-#define ANSWER_US INT64_C(2000000) /* the server has this long to answer after the sleep */
+#define ANSWER_US INT64_C(1000000) /* the server has this long to answer after the sleep */
 
 static struct lk_mysql_link *take_idle(struct lk_mysql *store) {
     struct lk_mysql_link *link = NULL;

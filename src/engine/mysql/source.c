@@ -7,16 +7,21 @@
 #include "base/text.h"
 #include "engine/mysql/table.h"
 
+/* The place of the item after which to go on: "0" in the argument is before all. */
+#define BEHIND(argument)                                                                           \
+    "IF(" argument " = '0', -99999999999999999999999, CAST(" argument " AS DECIMAL(24, 0)))"
+
 /* The pieces of all texts. */
 struct making {
     const char *prefix;
     const struct lk_mysql_table_info *info;
     struct lk_slice where;
     struct lk_slice order;
-    char *own;  /* the row's id as a segment */
-    char *item; /* `FROM table WHERE` for the row of lk_item.id, if it matches */
-    char *row;  /* locks the row of the current item */
-    char *fits; /* checks whether the row of a claim still matches */
+    size_t id_max; /* bytes of a segment */
+    char *own;     /* the row's id as a segment */
+    char *item;    /* `FROM table WHERE` for the row of lk_item.id, if it matches */
+    char *row;     /* locks the row of the current item */
+    char *fits;    /* checks whether the row of a claim still matches */
 };
 
 /* The row of the current item, by its id in a variable. */
@@ -61,7 +66,7 @@ static bool make_parts(struct making *making) {
 }
 
 static char *find_text(const struct making *making) {
-    static const char find[] = "SELECT %s FROM %s WHERE (\n%.*s\n) AND %s IS NOT NULL"
+    static const char find[] = "SELECT %s FROM %s WHERE (\n%.*s\n) AND LENGTH(%s) <= %d"
                                " AND NOT EXISTS (SELECT 1 FROM %sitems AS lk_item"
                                "  WHERE lk_item.queue = \1A AND lk_item.id = %s)"
                                " AND NOT EXISTS (SELECT 1 FROM %sdone_rows AS lk_done"
@@ -69,16 +74,38 @@ static char *find_text(const struct making *making) {
                                " %s\n%.*s\n LIMIT \1B";
 
     return lk_text_make(find, making->own, making->info->table, (int)making->where.size,
-                        making->where.bytes, making->own, making->prefix, making->own,
-                        making->prefix, making->own, making->order.size > 0 ? "ORDER BY" : "",
-                        (int)making->order.size, making->order.size > 0 ? making->order.bytes : "");
+                        making->where.bytes, making->own, (int)making->id_max, making->prefix,
+                        making->own, making->prefix, making->own,
+                        making->order.size > 0 ? "ORDER BY" : "", (int)making->order.size,
+                        making->order.size > 0 ? making->order.bytes : "");
+}
+
+static char *skipped_text(const struct making *making) {
+    const char *column = making->info->column;
+
+    return lk_text_make("SELECT LEFT(CONVERT(%s USING utf8mb4), %d),"
+                        " LENGTH(CONVERT(%s USING utf8mb4)) FROM %s WHERE (\n%.*s\n)"
+                        " AND (LENGTH(%s) <= %d) IS NOT TRUE LIMIT %d",
+                        column, LK_SKIPPED_ID_BYTES, column, making->info->table,
+                        (int)making->where.size, making->where.bytes, making->own,
+                        (int)making->id_max, LK_SKIPPED_MAX);
 }
 
 static char *marks_text(const struct making *making) {
+    return lk_text_make("SELECT lk_item.id, (SELECT COUNT(*) %s) > 0, lk_item.id"
+                        " FROM (SELECT d.id FROM %sdone_rows AS d"
+                        "  WHERE d.queue = \1A AND d.id > \1B ORDER BY d.id LIMIT \1C) AS lk_item"
+                        " ORDER BY lk_item.id",
+                        making->item, making->prefix);
+}
+
+static char *parked_text(const struct making *making) {
     return lk_text_make(
-        "SELECT lk_item.id, (SELECT COUNT(*) %s) > 0 FROM (SELECT d.id FROM %sdone_rows"
-        " AS d WHERE d.queue = \1A AND d.id > \1B ORDER BY d.id LIMIT \1C) AS lk_item"
-        " ORDER BY lk_item.id",
+        "SELECT lk_item.id, (SELECT COUNT(*) %s) > 0, lk_item.arrival"
+        " FROM (SELECT i.id, i.arrival FROM %sitems AS i FORCE INDEX (items_by_state)"
+        "  WHERE i.queue = \1A AND i.state = 'parked' AND i.due_us = 0"
+        "   AND i.arrival > CAST(COALESCE(NULLIF(\1B, ''), '0') AS SIGNED)"
+        "  ORDER BY i.arrival LIMIT \1C) AS lk_item ORDER BY lk_item.arrival",
         making->item, making->prefix);
 }
 
@@ -89,12 +116,13 @@ static char *marks_text(const struct making *making) {
 static char *take_text(const struct making *making) {
     static const char take[] =
         "SET @%sfound = NULL, @%sitem = NULL, @%srow = NULL\2"
-        "SELECT lk_item.arrival, lk_item.id INTO @%sfound, @%sitem FROM %sitems AS lk_item"
+        "SELECT lk_item.place, lk_item.id INTO @%sfound, @%sitem FROM %sitems AS lk_item"
         " FORCE INDEX (items_by_state) WHERE lk_item.queue = \1A AND lk_item.state = 'ready'"
-        " AND lk_item.due_us = 0 AND lk_item.arrival > \1H AND (SELECT COUNT(*) %s) > 0"
-        " ORDER BY lk_item.arrival LIMIT 1 FOR UPDATE SKIP LOCKED\2"
-        "%s\2"
-        "CALL %stake_row(\1A, \1B, \1C, \1D, \1E, \1F, \1G, \1H, @%sfound, @%srow)";
+        " AND lk_item.due_us = 0 AND lk_item.place > " BEHIND(
+            "\1H") " AND (SELECT COUNT(*) %s) > 0"
+                   " ORDER BY lk_item.place LIMIT 1 FOR UPDATE SKIP LOCKED\2"
+                   "%s\2"
+                   "CALL %stake_row(\1A, \1B, \1C, \1D, \1E, \1F, \1G, \1H, @%sfound, @%srow)";
     const char *prefix = making->prefix;
 
     return lk_text_make(take, prefix, prefix, prefix, prefix, prefix, prefix, making->item,
@@ -109,12 +137,12 @@ static char *take_short_text(const struct making *making) {
 
 static char *drop_text(const struct making *making) {
     return lk_text_make(
-        "SELECT GROUP_CONCAT(lk_item.arrival SEPARATOR ' ') INTO @%sdrop"
-        " FROM (SELECT i.id, i.arrival FROM %sitems AS i FORCE INDEX (items_by_state)"
+        "SELECT GROUP_CONCAT(lk_item.place SEPARATOR ' ') INTO @%sdrop"
+        " FROM (SELECT i.id, i.place FROM %sitems AS i FORCE INDEX (items_by_state)"
         "  WHERE i.queue = \1A AND i.state = 'ready' AND i.due_us = 0"
-        "   AND i.arrival > \1C ORDER BY i.arrival LIMIT \1D) AS lk_item"
-        " WHERE (SELECT COUNT(*) %s) = 0\2"
-        "CALL %sdrop_items(\1A, \1B, COALESCE(@%sdrop, ''))",
+        "   AND i.place > " BEHIND("\1C") " ORDER BY i.place LIMIT \1D) AS lk_item"
+                                          " WHERE (SELECT COUNT(*) %s) = 0\2"
+                                          "CALL %sdrop_items(\1A, \1B, COALESCE(@%sdrop, ''))",
         making->prefix, making->prefix, making->item, making->prefix, making->prefix);
 }
 
@@ -161,7 +189,9 @@ lk_outcome lk_mysql_done_make(const struct lk_mysql *store, const struct lk_sour
 
 static void make_texts(const struct making *making, struct lk_source_sql *table) {
     table->texts[LK_TABLE_FIND] = find_text(making);
+    table->texts[LK_TABLE_SKIPPED] = skipped_text(making);
     table->texts[LK_TABLE_MARKS] = marks_text(making);
+    table->texts[LK_TABLE_PARKED] = parked_text(making);
     table->texts[LK_TABLE_RIPEN] = lk_text_make("CALL %stable_ripen(\1A, \1B)", making->prefix);
     table->texts[LK_TABLE_TAKE] = take_text(making);
     table->texts[LK_TABLE_DROP] = drop_text(making);
@@ -186,6 +216,7 @@ lk_outcome lk_mysql_table_open(struct lk_procedures *common, const struct lk_sou
         .info = &info,
         .where = source->where.size > 0 ? source->where : lk_slice_of("TRUE"),
         .order = source->order,
+        .id_max = lk_source_id_max(source),
     };
     lk_outcome outcome = lk_mysql_table_info_get(store, source, patience, &info, error);
 

@@ -19,6 +19,7 @@ struct lk_mysql_known;
 struct lk_mysql_link {
     MYSQL *mysql;
     bool is_lost; /* broken, or interrupted in mid-exchange: it can only be closed */
+    unsigned long long packet_max; /* bytes of a call that the server takes; 0: not asked yet */
 };
 
 enum { LK_MYSQL_POLL_LINKS_MAX = 8 };
@@ -63,6 +64,11 @@ lk_outcome lk_mysql_query(struct lk_mysql_link *link, struct lk_slice sql,
  */
 lk_outcome lk_mysql_explain(MYSQL *mysql, const char *prefix, lk_error *error);
 lk_outcome lk_mysql_explain_connection(MYSQL *mysql, lk_error *error);
+lk_outcome lk_mysql_explain_size(lk_error *error); /* of a call that is too large */
+
+/* The command whose text a DBA runs to make the store with this prefix, or to upgrade it. */
+enum { LK_MYSQL_COMMAND_SIZE = LK_MYSQL_PREFIX_MAX + 40 };
+void lk_mysql_schema_command(const char *prefix, char ret_command[LK_MYSQL_COMMAND_SIZE]);
 
 /* The fate of a call that the server has refused. */
 enum lk_fate lk_mysql_fate_of(MYSQL *mysql);
@@ -122,9 +128,12 @@ void lk_mysql_poll_links_done(struct lk_mysql *store);
 
 /* ---- schema_install.c ------------------------------------------------------------------------ */
 
-/* Installs the store if it is missing; refuses a newer one. */
-lk_outcome lk_mysql_prepare(struct lk_mysql *store, const struct lk_patience *patience,
-                            lk_error *error);
+/*
+ * Installs the store if it is missing, or returns LK_NONE if it must exist; upgrades an older one,
+ * refuses a newer one.
+ */
+lk_outcome lk_mysql_prepare(struct lk_mysql *store, bool must_exist,
+                            const struct lk_patience *patience, lk_error *error);
 
 /* Whether an installation or an upgrade of the store is running. */
 bool lk_mysql_is_in_the_making(const struct lk_mysql *store, struct lk_mysql_link *link,

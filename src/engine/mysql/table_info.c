@@ -255,7 +255,7 @@ static bool touches_store(const struct lk_mysql *store, const char *sql) {
 
 static lk_outcome check_done(struct lk_mysql *store, const struct lk_source *source,
                              const struct lk_patience *patience, lk_error *error) {
-    static const char what[] = "the statement for what is done";
+    static const char what[] = "the --done statement";
     struct lk_statement done = {.text = NULL};
     struct lk_rows *plan = NULL;
     char *sql = NULL;

@@ -6,24 +6,16 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "engine/procedures/options.h"
+#include "base/url_option.h"
 
 enum { URL_BYTES_MAX = 8192 };
 
 static lk_outcome set_schema(struct lk_postgresql_address *address, struct lk_slice value,
                              lk_error *error) {
-    bool is_name = value.size > 0 && value.size <= LK_POSTGRESQL_SCHEMA_MAX;
+    lk_outcome outcome = lk_sql_check_schema(value, error);
 
-    for (size_t i = 0; i < value.size && is_name; i++) {
-        char byte = value.bytes[i];
-        is_name =
-            (byte >= 'a' && byte <= 'z') || byte == '_' || (i > 0 && byte >= '0' && byte <= '9');
-    }
-    if (!is_name || (value.size >= 3 && memcmp(value.bytes, "pg_", 3) == 0)) {
-        return lk_error_set(error, LK_INVALID,
-                            "schema= is a name of a-z, 0-9 and _, up to %d bytes, that begins with "
-                            "neither a digit nor pg_",
-                            LK_POSTGRESQL_SCHEMA_MAX);
+    if (outcome != LK_OK) {
+        return outcome;
     }
     memcpy(address->schema, value.bytes, value.size);
     address->schema[value.size] = '\0';
@@ -119,7 +111,7 @@ static lk_outcome keep(struct lk_postgresql_address *address, const char *url, l
 
 lk_outcome lk_postgresql_address_parse(struct lk_slice rest,
                                        struct lk_postgresql_address *ret_address, lk_error *error) {
-    struct lk_postgresql_address address = {.schema = "lockkeeper"};
+    struct lk_postgresql_address address = {.schema = LK_POSTGRESQL_SCHEMA_DEFAULT};
     const char *mark = rest.size > 0 ? memchr(rest.bytes, '?', rest.size) : NULL;
     size_t size = mark != NULL ? (size_t)(mark - rest.bytes) : rest.size;
     struct lk_slice options = {mark, 0};

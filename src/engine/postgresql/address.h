@@ -9,8 +9,11 @@
 
 #include "base/slice.h"
 #include "lockkeeper/terms.h"
+#include "sql/store_name.h"
 
-enum { LK_POSTGRESQL_SCHEMA_MAX = 48 };
+#define LK_POSTGRESQL_SCHEMA_DEFAULT "lockkeeper"
+
+enum { LK_POSTGRESQL_SCHEMA_MAX = LK_SQL_SCHEMA_MAX };
 
 struct lk_postgresql_address {
     char *url;        /* for libpq */

@@ -114,6 +114,15 @@ bool lk_postgresql_is_read_only(const PGresult *result) {
     return lk_postgresql_has_code(result, "25006");
 }
 
+void lk_postgresql_schema_command(const char *schema,
+                                  char ret_command[LK_POSTGRESQL_COMMAND_SIZE]) {
+    (void)snprintf(ret_command, LK_POSTGRESQL_COMMAND_SIZE,
+                   strcmp(schema, LK_POSTGRESQL_SCHEMA_DEFAULT) == 0
+                       ? "lk schema postgresql"
+                       : "lk -S 'postgresql:?schema=%s' schema",
+                   schema);
+}
+
 lk_outcome lk_postgresql_explain(const PGresult *result, const char *schema, lk_error *error) {
     const char *primary = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
     const char *message = primary != NULL ? primary : PQresultErrorMessage(result);
@@ -124,11 +133,14 @@ lk_outcome lk_postgresql_explain(const PGresult *result, const char *schema, lk_
                             "primary, for instance with target_session_attrs=read-write");
     }
     if (lk_postgresql_has_code(result, "42501")) {
-        char advice[160];
+        char command[LK_POSTGRESQL_COMMAND_SIZE];
+        char advice[LK_POSTGRESQL_SCHEMA_MAX + LK_POSTGRESQL_COMMAND_SIZE + 100];
+
+        lk_postgresql_schema_command(schema, command);
         (void)snprintf(advice, sizeof advice,
-                       "; a DBA makes the schema %s with `lk schema postgresql`, which says what "
-                       "to grant",
-                       schema);
+                       "; a DBA makes the schema %s with `%s`, unless it is there, and grants the "
+                       "rights that this lists",
+                       schema, command);
         return say(error, LK_DENIED, message, advice);
     }
     if (lk_postgresql_has_code(result, "3F000 42P01 42883 42703 42704")) {

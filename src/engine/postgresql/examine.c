@@ -6,8 +6,8 @@
 #include "base/text.h"
 #include "engine/postgresql/schema.h"
 #include "engine/postgresql/store.h"
-#include "engine/procedures/rename.h"
 #include "engine/reply/reply.h"
+#include "sql/rename.h"
 
 enum { REPORT_BYTES_MAX = 2048 };
 

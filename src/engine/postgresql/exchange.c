@@ -14,13 +14,16 @@ enum { SQL_BYTES_MAX = 512 };
 
 /* ---- what is sent ---------------------------------------------------------------------------- */
 
-/* A procedure decides and commits; a function only reads. */
+/*
+ * A procedure decides and commits; a function only reads, or decides a series of commands inside a
+ * transaction: a procedure cannot answer several rows.
+ */
 static void write_call(char sql[SQL_BYTES_MAX], const char *schema,
                        const struct lk_procedure_call *call) {
+    bool is_function = call->repeat == LK_READING || call->is_series;
     struct lk_text text = lk_text_in(sql, SQL_BYTES_MAX);
 
-    lk_text_format(&text, "%s %s.%s(", call->repeat == LK_READING ? "SELECT * FROM" : "CALL",
-                   schema, call->name);
+    lk_text_format(&text, "%s %s.%s(", is_function ? "SELECT * FROM" : "CALL", schema, call->name);
     for (int i = 1; i <= call->arguments->count; i++) {
         lk_text_format(&text, "%s$%d", i > 1 ? "," : "", i);
     }
@@ -153,6 +156,23 @@ static lk_outcome perform_text(PGconn *connection, const char *sql,
     return lk_postgresql_receive(connection, patience, ret_result, error);
 }
 
+static enum lk_fate decide_series(struct lk_procedures *common, void *connection,
+                                  const struct lk_procedure_call *call,
+                                  const struct lk_patience *patience, struct lk_rows **ret_rows,
+                                  lk_outcome *ret_outcome, lk_error *error) {
+    char sql[SQL_BYTES_MAX];
+    struct lk_transaction transaction = {.steps = {{sql, 0, call->arguments->count}},
+                                         .step_count = 1,
+                                         .repeat = call->repeat,
+                                         .arguments = *call->arguments};
+    enum lk_fate fate;
+
+    write_call(sql, lk_postgresql_of(&common->engine)->address.schema, call);
+    fate = lk_postgresql_transact(common, connection, &transaction, patience, ret_outcome, error);
+    *ret_rows = transaction.rows[0];
+    return fate;
+}
+
 static enum lk_fate exchange(struct lk_procedures *common, void *connection,
                              const struct lk_procedure_call *call,
                              const struct lk_patience *patience, struct lk_rows **ret_rows,
@@ -162,6 +182,9 @@ static enum lk_fate exchange(struct lk_procedures *common, void *connection,
     bool is_conflict;
     bool is_sent;
 
+    if (call->is_series) {
+        return decide_series(common, connection, call, patience, ret_rows, ret_outcome, error);
+    }
     *ret_outcome = call->sql != NULL
                        ? perform_text(connection, call->sql, patience, &is_sent, &result, error)
                        : perform_call(store, connection, call, patience, &is_sent, &result, error);
@@ -200,7 +223,7 @@ static void disconnect(void *connection) {
 }
 
 static uint64_t version(struct lk_procedures *common) {
-    return lk_postgresql_listener_version(&lk_postgresql_of(&common->engine)->listener);
+    return lk_postgresql_listener_version(lk_postgresql_of(&common->engine)->listener);
 }
 
 const struct lk_database lk_postgresql_database = {

@@ -12,6 +12,8 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/text.h"
+#include "base/thread.h"
 #include "engine/postgresql/store.h"
 
 enum { AGAIN_MS = 1000 /* after a connection has failed */, CONNECT_S = 10 };
@@ -48,7 +50,20 @@ static bool is_ending(struct lk_postgresql_listener *listener) {
     return ending;
 }
 
-/* Waits for the connection, for the end of the listener, or for a time (-1: without limit). */
+/* Ends a wait of the thread, or its next one. A full pipe does so, too. */
+static void poke(const struct lk_postgresql_listener *listener) {
+    while (write(listener->pipe[1], "", 1) < 0 && errno == EINTR) {
+    }
+}
+
+static void drain(const struct lk_postgresql_listener *listener) {
+    char ignored[64];
+
+    while (read(listener->pipe[0], ignored, sizeof ignored) > 0) {
+    }
+}
+
+/* Waits for the connection, for poke(), or for a time (-1: without limit). */
 static void wait_on(const struct lk_postgresql_listener *listener, int socket, short events,
                     int timeout_ms) {
     struct pollfd polled[2] = {{.fd = listener->pipe[0], .events = POLLIN},
@@ -59,7 +74,7 @@ static void wait_on(const struct lk_postgresql_listener *listener, int socket, s
 
 /* Connects without blocking, so that a host that does not answer cannot delay the end. */
 static PGconn *connect_to(struct lk_postgresql_listener *listener) {
-    PGconn *connection = lk_postgresql_begin(listener->address->listen_url);
+    PGconn *connection = lk_postgresql_begin(listener->url);
     int64_t end_us = lk_clock_now_us() + CONNECT_S * INT64_C(1000000);
     PostgresPollingStatusType status = PGRES_POLLING_WRITING;
 
@@ -75,15 +90,32 @@ static PGconn *connect_to(struct lk_postgresql_listener *listener) {
     return connection;
 }
 
-static bool begin_listening(const struct lk_postgresql_listener *listener, PGconn *connection) {
-    char command[LK_POSTGRESQL_SCHEMA_MAX + 16];
+/* The channels that waiters need and that the connection does not listen on. */
+static uint32_t missing_channels(struct lk_postgresql_listener *listener, uint32_t listened) {
+    uint32_t channels;
+
+    pthread_mutex_lock(&listener->mutex);
+    channels = listener->wanted & ~listened;
+    pthread_mutex_unlock(&listener->mutex);
+    return channels;
+}
+
+/* In one exchange, also on the channel of all if `is_first`. Names: 25_events.sql. */
+static bool listen_to(const struct lk_postgresql_listener *listener, PGconn *connection,
+                      uint32_t channels, bool is_first) {
+    char command[(LK_POSTGRESQL_CHANNELS + 1) * (LK_POSTGRESQL_SCHEMA_MAX + 16)];
+    struct lk_text text = lk_text_in(command, sizeof command);
     PGresult *result;
     bool is_done;
 
-    if (connection == NULL || PQstatus(connection) != CONNECTION_OK) {
-        return false;
+    if (is_first) {
+        lk_text_format(&text, "LISTEN %s;", listener->schema);
     }
-    (void)snprintf(command, sizeof command, "LISTEN %s", listener->address->schema);
+    for (unsigned i = 0; i < LK_POSTGRESQL_CHANNELS; i++) {
+        if ((channels >> i & 1) != 0) {
+            lk_text_format(&text, "LISTEN \"%s.%u\";", listener->schema, i);
+        }
+    }
     result = PQexec(connection, command);
     is_done = PQresultStatus(result) == PGRES_COMMAND_OK;
     PQclear(result);
@@ -92,14 +124,28 @@ static bool begin_listening(const struct lk_postgresql_listener *listener, PGcon
 
 /* Reads notifications until the connection is lost or the listener ends. */
 static void listen_on(struct lk_postgresql_listener *listener, PGconn *connection) {
+    uint32_t listened = 0;
+    bool is_first = true;
+
     while (PQstatus(connection) == CONNECTION_OK && !is_ending(listener)) {
+        uint32_t channels = missing_channels(listener, listened);
         PGnotify *notification;
 
+        if (is_first || channels != 0) {
+            if (!listen_to(listener, connection, channels, is_first)) {
+                return;
+            }
+            listened |= channels;
+            is_first = false;
+            reset(listener, true);
+            continue; /* looks again: one more may have been wanted meanwhile */
+        }
         while ((notification = PQnotifies(connection)) != NULL) {
             record_wake_up(listener, lk_slice_of(notification->extra));
             PQfreemem(notification);
         }
         wait_on(listener, PQsocket(connection), POLLIN, -1);
+        drain(listener);
         (void)PQconsumeInput(connection);
     }
 }
@@ -110,8 +156,7 @@ static void *run(void *context) {
     while (!is_ending(listener)) {
         PGconn *connection = connect_to(listener);
 
-        if (begin_listening(listener, connection)) {
-            reset(listener, true);
+        if (connection != NULL) {
             listen_on(listener, connection);
         }
         reset(listener, false);
@@ -123,48 +168,60 @@ static void *run(void *context) {
     return NULL;
 }
 
-/* The mutex is held. The thread blocks all signals; they are for the application's threads. */
+/* The mutex is held. */
 static void begin(struct lk_postgresql_listener *listener) {
-    sigset_t all;
-    sigset_t former;
-
-    if (listener->is_begun || listener->address->listen_url == NULL) {
-        return;
+    if (!listener->is_begun && listener->url != NULL) {
+        listener->is_begun = lk_thread_start(&listener->thread, run, listener);
     }
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &former);
-    listener->is_begun = pthread_create(&listener->thread, NULL, run, listener) == 0;
-    (void)pthread_sigmask(SIG_SETMASK, &former, NULL);
 }
 
 /* ---- from outside ---------------------------------------------------------------------------- */
 
-bool lk_postgresql_listener_init(struct lk_postgresql_listener *listener,
-                                 const struct lk_postgresql_address *address) {
-    listener->address = address;
+struct lk_postgresql_listener *
+lk_postgresql_listener_new(const struct lk_postgresql_address *address) {
+    struct lk_postgresql_listener *listener = calloc(1, sizeof *listener);
+
+    if (listener == NULL) {
+        return NULL;
+    }
+    memcpy(listener->schema, address->schema, sizeof listener->schema);
+    if (address->listen_url != NULL) {
+        listener->url = lk_text_copy(lk_slice_of(address->listen_url));
+        if (listener->url == NULL) {
+            goto no_url;
+        }
+    }
     if (pipe2(listener->pipe, O_CLOEXEC | O_NONBLOCK) != 0) {
-        return false;
+        goto no_pipe;
     }
     if (pthread_mutex_init(&listener->mutex, NULL) != 0) {
-        (void)close(listener->pipe[0]);
-        (void)close(listener->pipe[1]);
-        return false;
+        goto no_mutex;
     }
-    return true;
+    return listener;
+
+no_mutex:
+    (void)close(listener->pipe[0]);
+    (void)close(listener->pipe[1]);
+no_pipe:
+    free(listener->url);
+no_url:
+    free(listener);
+    return NULL;
 }
 
-void lk_postgresql_listener_done(struct lk_postgresql_listener *listener) {
+void lk_postgresql_listener_free(struct lk_postgresql_listener *listener) {
     pthread_mutex_lock(&listener->mutex);
     listener->is_ending = true;
     pthread_mutex_unlock(&listener->mutex);
     if (listener->is_begun) {
-        while (write(listener->pipe[1], "", 1) < 0 && errno == EINTR) {
-        }
+        poke(listener);
         (void)pthread_join(listener->thread, NULL);
     }
     (void)close(listener->pipe[0]);
     (void)close(listener->pipe[1]);
     (void)pthread_mutex_destroy(&listener->mutex);
+    free(listener->url);
+    free(listener);
 }
 
 uint64_t lk_postgresql_listener_version(struct lk_postgresql_listener *listener) {
@@ -176,12 +233,27 @@ uint64_t lk_postgresql_listener_version(struct lk_postgresql_listener *listener)
     return version;
 }
 
+/* The bit of the channel of a waiter; 0: the channel of all. As channel_of() in 25_events.sql. */
+static uint32_t channel_of(struct lk_slice owner) {
+    return owner.size > 0 ? UINT32_C(1) << ((unsigned char)owner.bytes[owner.size - 1]
+                                            % LK_POSTGRESQL_CHANNELS)
+                          : 0;
+}
+
 lk_outcome lk_postgresql_listener_sleep(struct lk_postgresql_listener *listener,
-                                        struct lk_slice text, uint64_t version, int64_t until_us,
+                                        struct lk_slice owner, struct lk_slice text,
+                                        uint64_t version, int64_t until_us,
                                         struct lk_waker *waker) {
+    uint32_t channel = channel_of(owner);
     lk_outcome outcome;
 
     pthread_mutex_lock(&listener->mutex);
+    if ((listener->wanted & channel) != channel) { /* all wake as soon as it is listened on */
+        listener->wanted |= channel;
+        if (listener->is_listening) {
+            poke(listener);
+        }
+    }
     begin(listener);
     if (!listener->is_listening) {
         version = listener->sleepers.version; /* no wake-ups arrive: only time ends the sleep */

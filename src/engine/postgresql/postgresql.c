@@ -14,8 +14,9 @@ static void free_store(struct lk_postgresql *store) {
     free(store);
 }
 
-static lk_outcome open_by_url(struct lk_slice rest, const struct lk_patience *patience,
-                              struct lk_engine **ret_engine, struct lk_error *error) {
+static lk_outcome open_store(struct lk_slice rest, bool must_exist,
+                             const struct lk_patience *patience, struct lk_engine **ret_engine,
+                             struct lk_error *error) {
     struct lk_postgresql *store = calloc(1, sizeof *store);
     lk_outcome outcome;
 
@@ -29,10 +30,13 @@ static lk_outcome open_by_url(struct lk_slice rest, const struct lk_patience *pa
         outcome = lk_postgresql_address_parse(rest, &store->address, error);
     }
     if (outcome == LK_OK) {
-        outcome = lk_postgresql_prepare(store, patience, error);
+        outcome = lk_postgresql_prepare(store, must_exist, patience, error);
     }
-    if (outcome == LK_OK && !lk_postgresql_listener_init(&store->listener, &store->address)) {
-        outcome = lk_error_set(error, LK_INTERNAL, "the system has no more mutexes or pipes");
+    if (outcome == LK_OK) {
+        store->listener = lk_postgresql_listener_join(&store->address);
+        if (store->listener == NULL) {
+            outcome = lk_error_set(error, LK_INTERNAL, "the system has no more mutexes or pipes");
+        }
     }
     if (outcome != LK_OK) {
         free_store(store);
@@ -42,11 +46,21 @@ static lk_outcome open_by_url(struct lk_slice rest, const struct lk_patience *pa
     return LK_OK;
 }
 
+static lk_outcome open_by_url(struct lk_slice rest, const struct lk_patience *patience,
+                              struct lk_engine **ret_engine, struct lk_error *error) {
+    return open_store(rest, false, patience, ret_engine, error);
+}
+
+static lk_outcome open_existing(struct lk_slice rest, const struct lk_patience *patience,
+                                struct lk_engine **ret_engine, struct lk_error *error) {
+    return open_store(rest, true, patience, ret_engine, error);
+}
+
 static void close_engine(struct lk_engine *engine) {
     struct lk_postgresql *store = lk_postgresql_of(engine);
 
     if (!lk_procedures_is_forked(&store->common, NULL)) {
-        lk_postgresql_listener_done(&store->listener);
+        lk_postgresql_listener_leave(store->listener);
         free_store(store);
     }
 }
@@ -72,6 +86,7 @@ const struct lk_engine_ops lk_engine_postgresql = {
     .title = "a PostgreSQL database",
     LK_PROCEDURES_OPERATIONS,
     .open = open_by_url,
+    .open_existing = open_existing,
     .close = close_engine,
     .await = lk_postgresql_await,
     .examine = lk_postgresql_examine,

@@ -16,7 +16,8 @@
 
 #include "base/error.h"
 
-static const char *const often[] = {"lk_ask", "lk_release", "lk_renew", "lk_take", "lk_finish"};
+static const char *const often[] = {"lk_ask", "lk_release", "lk_renew", "lk_take",
+                                    "lk_finish_claim"};
 
 enum { OFTEN = sizeof often / sizeof often[0] };
 

@@ -10,8 +10,6 @@
 #include "base/error.h"
 #include "engine/postgresql/schema.h"
 #include "engine/postgresql/store.h"
-#include "engine/procedures/rename.h"
-#include "sql/schema.h"
 
 enum { SQL_BYTES_MAX = 512 };
 
@@ -77,20 +75,21 @@ static lk_outcome explain_step(const struct lk_postgresql *store, const struct p
     if (outcome != LK_DENIED || !present->has_meta) {
         return outcome;
     }
-    return lk_error_set(
-        error, LK_DENIED,
-        "the store in schema %s has format %ld, and this user may not bring it to "
-        "format %d; the user that created it runs `lk schema postgresql | psql`, or "
-        "opens the store with this program",
-        store->address.schema, present->format, LK_POSTGRESQL_FORMAT);
+    char command[LK_POSTGRESQL_COMMAND_SIZE];
+
+    lk_postgresql_schema_command(store->address.schema, command);
+    return lk_error_set(error, LK_DENIED,
+                        "the store in schema %s has format %ld, and this user may not bring it to "
+                        "format %d; the user that created it runs `%s | psql`, or opens the store "
+                        "with this program",
+                        store->address.schema, present->format, LK_POSTGRESQL_FORMAT, command);
 }
 
 /* Concurrent installers wait for the lock that the text takes first, and then find the schema. */
 static lk_outcome make(struct lk_postgresql *store, PGconn *connection,
                        const struct present *present, const struct lk_patience *patience,
                        lk_error *error) {
-    char *sql =
-        lk_sql_rename(lk_sql_schema_postgresql(), LK_POSTGRESQL_WRITTEN_FOR, store->address.schema);
+    char *sql = lk_sql_schema_in(store->address.schema);
     PGresult *result = NULL;
     lk_outcome outcome;
 
@@ -107,12 +106,16 @@ static lk_outcome make(struct lk_postgresql *store, PGconn *connection,
     return LK_OK;
 }
 
-static lk_outcome prepare_on(struct lk_postgresql *store, PGconn *connection,
+static lk_outcome prepare_on(struct lk_postgresql *store, bool must_exist, PGconn *connection,
                              const struct lk_patience *patience, lk_error *error) {
     struct present present;
     lk_outcome outcome = query_present(store, connection, patience, &present, error);
     bool is_old = present.has_meta && present.format >= 1 && present.format < LK_POSTGRESQL_FORMAT;
 
+    if (outcome == LK_OK && !present.has_meta && must_exist) {
+        return lk_error_set(error, LK_NONE, "there is no store in schema %s",
+                            store->address.schema);
+    }
     if (outcome == LK_OK && (!present.has_meta || is_old)) {
         outcome = make(store, connection, &present, patience, error);
         if (outcome == LK_OK) {
@@ -123,8 +126,8 @@ static lk_outcome prepare_on(struct lk_postgresql *store, PGconn *connection,
 }
 
 /* A refused login is reported at once; a lost connection is replaced. */
-lk_outcome lk_postgresql_prepare(struct lk_postgresql *store, const struct lk_patience *patience,
-                                 lk_error *error) {
+lk_outcome lk_postgresql_prepare(struct lk_postgresql *store, bool must_exist,
+                                 const struct lk_patience *patience, lk_error *error) {
     uint32_t retries = 0;
 
     for (;;) {
@@ -136,7 +139,7 @@ lk_outcome lk_postgresql_prepare(struct lk_postgresql *store, const struct lk_pa
         if (outcome != LK_OK) {
             return outcome;
         }
-        outcome = prepare_on(store, connection, patience, error);
+        outcome = prepare_on(store, must_exist, connection, patience, error);
         if (outcome == LK_OK) {
             store->common.idle[store->common.idle_count++] = connection;
             return LK_OK;

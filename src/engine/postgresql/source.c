@@ -51,7 +51,7 @@ static char *find_text(const struct lk_postgresql *store,
                        const struct lk_postgresql_table_info *info,
                        const struct lk_source *source) {
     static const char find[] =
-        "SELECT %s FROM %s WHERE (\n%.*s\n) AND %s IS NOT NULL"
+        "SELECT %s FROM %s WHERE (\n%.*s\n) AND pg_catalog.octet_length(%s) <= %d"
         " AND NOT EXISTS (SELECT FROM %s.items AS lk_item"
         "  WHERE lk_item.queue = $1 AND lk_item.id = %s)"
         " AND NOT EXISTS (SELECT FROM %s.done_rows AS lk_done"
@@ -63,21 +63,42 @@ static char *find_text(const struct lk_postgresql *store,
     char *text = own == NULL
                      ? NULL
                      : lk_text_make(find, own, info->table, size_of(where), where.bytes, own,
-                                    schema, own, schema, own, is_ordered ? "ORDER BY" : "",
-                                    size_of(source->order), is_ordered ? source->order.bytes : "");
+                                    (int)lk_source_id_max(source), schema, own, schema, own,
+                                    is_ordered ? "ORDER BY" : "", size_of(source->order),
+                                    is_ordered ? source->order.bytes : "");
 
     free(own);
     return text;
 }
 
-static char *marks_text(const struct lk_postgresql *store,
-                        const struct lk_postgresql_table_info *info,
-                        const struct lk_source *source) {
-    char *row = row_of(store, info, source, "lk_mark.id");
+static char *skipped_text(const struct lk_postgresql *store,
+                          const struct lk_postgresql_table_info *info,
+                          const struct lk_source *source) {
+    static const char skipped[] =
+        "SELECT pg_catalog.\"left\"(t.id, %d), pg_catalog.octet_length(t.id)"
+        " FROM (SELECT %s::pg_catalog.text AS id, %s AS own FROM %s WHERE (\n%.*s\n) OFFSET 0) AS t"
+        " WHERE (pg_catalog.octet_length(t.own) <= %d) IS NOT TRUE LIMIT %d";
+    struct lk_slice where = where_of(source);
+    char *own = segment_of(store, info);
+    char *text = own == NULL ? NULL
+                             : lk_text_make(skipped, LK_SKIPPED_ID_BYTES, info->column, own,
+                                            info->table, size_of(where), where.bytes,
+                                            (int)lk_source_id_max(source), LK_SKIPPED_MAX);
+
+    free(own);
+    return text;
+}
+
+/* `function`: marks_after or parked_after; `position`: its column. */
+static char *purged_text(const struct lk_postgresql *store,
+                         const struct lk_postgresql_table_info *info,
+                         const struct lk_source *source, const char *function,
+                         const char *position) {
+    char *row = row_of(store, info, source, "lk_known.id");
     char *text = row == NULL ? NULL
-                             : lk_text_make("SELECT lk_mark.id, EXISTS (SELECT %s)"
-                                            " FROM %s.marks_after($1, $2, $3) AS lk_mark",
-                                            row, store->address.schema);
+                             : lk_text_make("SELECT lk_known.id, EXISTS (SELECT %s), lk_known.%s"
+                                            " FROM %s.%s($1, $2, $3) AS lk_known",
+                                            row, position, store->address.schema, function);
 
     free(row);
     return text;
@@ -218,7 +239,9 @@ lk_outcome lk_postgresql_table_open(struct lk_procedures *common, const struct l
     }
     outcome = lk_postgresql_done_make(store, &info, source, &table.done, error);
     table.texts[LK_TABLE_FIND] = find_text(store, &info, source);
-    table.texts[LK_TABLE_MARKS] = marks_text(store, &info, source);
+    table.texts[LK_TABLE_SKIPPED] = skipped_text(store, &info, source);
+    table.texts[LK_TABLE_MARKS] = purged_text(store, &info, source, "marks_after", "id");
+    table.texts[LK_TABLE_PARKED] = purged_text(store, &info, source, "parked_after", "sequence");
     table.texts[LK_TABLE_RIPEN] = plain_text(store, "table_ripen($1, $2)");
     table.texts[LK_TABLE_TAKE] = take_text(store, &info, source);
     table.texts[LK_TABLE_DROP] = drop_text(store, &info, source);

@@ -27,7 +27,7 @@ struct lk_postgresql_known {
 struct lk_postgresql {
     struct lk_procedures common;
     struct lk_postgresql_address address;
-    struct lk_postgresql_listener listener;
+    struct lk_postgresql_listener *listener;                   /* shared */
     struct lk_postgresql_known known[LK_POSTGRESQL_KNOWN_MAX]; /* guarded by the mutex */
     size_t known_next;
     atomic_bool is_nameless; /* prepared.c: prepared statements cannot be used here */
@@ -71,6 +71,10 @@ lk_outcome lk_postgresql_execute(PGconn *connection, const char *sql, const char
                                  const struct lk_patience *patience, PGresult **ret_result,
                                  lk_error *error);
 
+/* The command that prints what a DBA runs for a schema, and grants. */
+enum { LK_POSTGRESQL_COMMAND_SIZE = LK_POSTGRESQL_SCHEMA_MAX + 40 };
+void lk_postgresql_schema_command(const char *schema, char ret_command[LK_POSTGRESQL_COMMAND_SIZE]);
+
 /* Returns the outcome for a server's error, with a sentence that says what to do. */
 lk_outcome lk_postgresql_explain(const PGresult *result, const char *schema, lk_error *error);
 
@@ -98,9 +102,12 @@ struct lk_rows *lk_postgresql_rows(PGresult *result);
 
 /* ---- schema_install.c ------------------------------------------------------------------------ */
 
-/* Creates the schema if it is missing, upgrades an older one, refuses a newer one. */
-lk_outcome lk_postgresql_prepare(struct lk_postgresql *store, const struct lk_patience *patience,
-                                 lk_error *error);
+/*
+ * Creates the schema if it is missing, or returns LK_NONE if it must exist; upgrades an older one,
+ * refuses a newer one.
+ */
+lk_outcome lk_postgresql_prepare(struct lk_postgresql *store, bool must_exist,
+                                 const struct lk_patience *patience, lk_error *error);
 
 /* ---- table_info.c ---------------------------------------------------------------------------- */
 

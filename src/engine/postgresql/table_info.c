@@ -160,7 +160,7 @@ static bool touches_store(const struct lk_postgresql *store, const struct lk_row
 
 static lk_outcome check_plan(struct lk_postgresql *store, const char *done,
                              const struct lk_patience *patience, lk_error *error) {
-    static const char what[] = "the statement for what is done";
+    static const char what[] = "the --done statement";
     struct lk_rows *plan = NULL;
     char *sql = lk_text_make("EXPLAIN (VERBOSE, COSTS OFF, FORMAT JSON) %s", done);
     lk_outcome outcome;

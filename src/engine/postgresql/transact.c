@@ -193,6 +193,7 @@ enum lk_fate lk_postgresql_transact(struct lk_procedures *common, void *connecti
         lk_transaction_done(transaction);
         return *ret_outcome == LK_CANCELLED ? LK_FATE_CANCELLED : LK_FATE_UNKNOWN;
     }
+    atomic_store(&common->is_read_only, failure != NULL && lk_postgresql_is_read_only(failure));
     if (failure != NULL) {
         lk_transaction_done(transaction);
         *ret_outcome = lk_postgresql_explain(failure, store->address.schema, error);

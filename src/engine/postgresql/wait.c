@@ -13,14 +13,16 @@
 #include "engine/postgresql/store.h"
 #include "engine/procedures/polling.h"
 
+static const struct lk_slice all = {.bytes = "", .size = 0}; /* the channel */
+
 static lk_outcome await_grant(struct lk_postgresql *store, const struct lk_wait_cursor *cursor,
                               int64_t until_us, struct lk_waker *waker) {
     char text[24];
 
     (void)snprintf(text, sizeof text, "%" PRIu64, cursor->id);
-    return lk_postgresql_listener_sleep(&store->listener, lk_slice_of(text), cursor->version,
-                                        lk_min(until_us, lk_procedures_grant_poll_us(cursor)),
-                                        waker);
+    return lk_postgresql_listener_sleep(
+        store->listener, cursor->command->ask.owner, lk_slice_of(text), cursor->version,
+        lk_min(until_us, lk_procedures_grant_poll_us(cursor)), waker);
 }
 
 static lk_outcome await_work(struct lk_postgresql *store, const struct lk_wait_cursor *cursor,
@@ -29,7 +31,7 @@ static lk_outcome await_work(struct lk_postgresql *store, const struct lk_wait_c
     char text[LK_SEGMENT_BYTES_MAX + 2];
 
     (void)snprintf(text, sizeof text, "/%.*s", (int)root.size, root.bytes);
-    return lk_postgresql_listener_sleep(&store->listener, lk_slice_of(text), cursor->version,
+    return lk_postgresql_listener_sleep(store->listener, all, lk_slice_of(text), cursor->version,
                                         lk_min(until_us, lk_procedures_claim_poll_us(cursor)),
                                         waker);
 }
@@ -54,7 +56,7 @@ lk_outcome lk_postgresql_await_events(struct lk_engine *engine, uint64_t after, 
     int64_t begun_us = lk_clock_now_us();
 
     for (;;) {
-        uint64_t version = lk_postgresql_listener_version(&store->listener);
+        uint64_t version = lk_postgresql_listener_version(store->listener);
         uint64_t last = 0;
         int64_t next_us = LK_NEVER;
         int64_t now_us;
@@ -66,7 +68,7 @@ lk_outcome lk_postgresql_await_events(struct lk_engine *engine, uint64_t after, 
             return outcome;
         }
         outcome = lk_postgresql_listener_sleep(
-            &store->listener, lk_slice_of("!"), version,
+            store->listener, all, lk_slice_of("!"), version,
             lk_min(lk_min(until_us, next_us), now_us + LK_PROCEDURES_POLL_MAX_US), waker);
         if (outcome != LK_OK) {
             return outcome;

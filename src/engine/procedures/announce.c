@@ -8,19 +8,13 @@
  * condition, the next take that meets it drops its item. If another process has pushed it, the push
  * is a duplicate.
  */
-#include <stdio.h>
-
 #include "base/error.h"
 #include "engine/procedures/table.h"
 
 enum {
     PUSHED_TOGETHER = 128, /* in one transaction: their ids fit into one call */
     READY_ENOUGH = 4096,   /* with so many ready items, no further rows are looked for */
-    MARKS_LOOKED = 256,    /* marks checked in a round */
 };
-
-_Static_assert(MARKS_LOOKED *(LK_SEGMENT_BYTES_MAX + 3) < LK_ARGUMENTS_BYTES - 2048,
-               "ids fit; bytes that a list would escape are rare in segments");
 
 struct round {
     struct lk_procedures *store;
@@ -86,64 +80,27 @@ static lk_outcome push_some(struct round *round, const struct lk_rows *rows, int
     return outcome;
 }
 
-/* ---- marks ----------------------------------------------------------------------------------- */
+/* ---- skipped rows ---------------------------------------------------------------------------- */
 
-/* Checks some marks in each round, so that all are checked over several rounds. */
-static lk_outcome read_marks(struct round *round, struct lk_rows **ret_rows, lk_error *error) {
-    struct lk_procedures *store = round->store;
-    struct lk_arguments arguments;
-
-    begin_arguments(round, &arguments);
-    pthread_mutex_lock(&store->mutex);
-    lk_arguments_add_text(&arguments, lk_slice_of(store->mark_looked));
-    pthread_mutex_unlock(&store->mutex);
-    lk_arguments_add_integer(&arguments, MARKS_LOOKED);
-    return read_rows(round, LK_TABLE_MARKS, &arguments, "checking a row again failed", ret_rows,
-                     error);
-}
-
-/* Starts again from the first mark next time, if these were the last. */
-static void remember_mark(struct lk_procedures *store, const struct lk_rows *rows) {
-    struct lk_slice last = {"", 0};
-
-    if (rows->count == MARKS_LOOKED) {
-        last = lk_row_text(rows, rows->count - 1, 0);
-    }
-    pthread_mutex_lock(&store->mutex);
-    (void)snprintf(store->mark_looked, sizeof store->mark_looked, "%.*s", (int)last.size,
-                   last.bytes);
-    pthread_mutex_unlock(&store->mutex);
-}
-
-static lk_outcome forget_marks(struct round *round, lk_error *error) {
-    struct lk_slice ids[MARKS_LOOKED];
+static lk_outcome count_skipped(struct round *round, lk_error *error) {
     struct lk_arguments arguments;
     struct lk_rows *rows = NULL;
-    struct lk_rows *answer = NULL;
-    size_t count = 0;
-    lk_outcome outcome = read_marks(round, &rows, error);
+    lk_outcome outcome;
 
+    lk_arguments_init(&arguments, round->store->database->lists);
+    outcome =
+        read_rows(round, LK_TABLE_SKIPPED, &arguments, "looking for rows failed", &rows, error);
     if (outcome != LK_OK) {
         return outcome;
     }
-    for (int row = 0; row < rows->count && count < MARKS_LOOKED; row++) {
-        if (!lk_row_boolean(rows, row, 1)) {
-            ids[count++] = lk_row_text(rows, row, 0);
-        }
-    }
-    if (count > 0) {
-        begin_arguments(round, &arguments);
-        lk_arguments_add_texts(&arguments, ids, count);
-        outcome = lk_procedures_call(round->store, "lk_forget", LK_REPEATABLE, &arguments,
-                                     round->patience, &answer, error);
-        lk_rows_free(answer);
-    }
-    if (outcome == LK_OK) {
-        remember_mark(round->store, rows);
-        round->result.forgotten = count;
+    for (int row = 0; row < rows->count; row++) {
+        bool is_null = lk_row_is_null(rows, row, 1);
+
+        lk_skipped_rows_add(&round->result.skipped, lk_row_text(rows, row, 0),
+                            is_null ? -1 : lk_row_integer(rows, row, 1));
     }
     lk_rows_free(rows);
-    return outcome;
+    return LK_OK;
 }
 
 /* ---- all together ---------------------------------------------------------------------------- */
@@ -172,6 +129,7 @@ static lk_outcome push_all(struct round *round, size_t max, lk_error *error) {
         return outcome;
     }
     round->result.found = (size_t)rows->count;
+    round->result.is_whole = round->result.found < max;
     for (int from = 0; max > 0 && from < rows->count && outcome == LK_OK; from += PUSHED_TOGETHER) {
         outcome = push_some(round, rows, from, error);
     }
@@ -189,7 +147,12 @@ static lk_outcome perform(struct round *round, size_t max, lk_error *error) {
     if (outcome == LK_OK && !round->result.has_enough) {
         outcome = push_all(round, max, error);
     }
-    return max > 0 && outcome == LK_OK ? forget_marks(round, error) : outcome;
+    if (outcome == LK_OK && round->result.is_whole) {
+        outcome = count_skipped(round, error);
+    }
+    return max > 0 && outcome == LK_OK ? lk_procedures_purge_some(
+               round->store, round->source, &round->table, round->patience, error)
+                                       : outcome;
 }
 
 lk_outcome lk_procedures_table_announce(struct lk_engine *engine, const struct lk_source *source,

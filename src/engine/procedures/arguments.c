@@ -18,6 +18,11 @@ void lk_arguments_done(struct lk_arguments *arguments) {
     free(arguments->block);
 }
 
+void lk_arguments_clear(struct lk_arguments *arguments) {
+    arguments->used = 0;
+    arguments->count = 0;
+}
+
 /* ---- writing --------------------------------------------------------------------------------- */
 
 static void put(struct lk_arguments *arguments, struct lk_slice piece) {
@@ -166,6 +171,61 @@ void lk_arguments_add_parts(struct lk_arguments *arguments, const struct lk_part
         put_number(arguments, i == 0, parts[i].units);
     }
     end_list(arguments);
+}
+
+void lk_arguments_add_put_paths(struct lk_arguments *arguments, const struct lk_release *release) {
+    begin_list(arguments);
+    for (size_t i = 0; i < release->put_count; i++) {
+        put_element(arguments, i == 0, path_of(&release->target.parts[release->puts[i].part]));
+    }
+    end_list(arguments);
+}
+
+static char *join_puts(const struct lk_release *release, size_t *ret_size) {
+    size_t size = 0;
+    char *joined;
+
+    for (size_t i = 0; i < release->put_count; i++) {
+        size += release->puts[i].bytes.size;
+    }
+    joined = malloc(size + 1);
+    *ret_size = 0;
+    for (size_t i = 0; joined != NULL && i < release->put_count; i++) {
+        const struct lk_slice *bytes = &release->puts[i].bytes;
+
+        if (bytes->size > 0) {
+            memcpy(joined + *ret_size, bytes->bytes, bytes->size);
+            *ret_size += bytes->size;
+        }
+    }
+    return joined;
+}
+
+bool lk_arguments_add_puts(struct lk_arguments *arguments, const struct lk_release *release,
+                           char **ret_joined) {
+    struct lk_slice bytes = {NULL, 0};
+
+    *ret_joined = NULL;
+    if (release->put_count == 1) {
+        bytes = release->puts[0].bytes;
+    } else if (release->put_count > 1) {
+        *ret_joined = join_puts(release, &bytes.size);
+        bytes.bytes = *ret_joined;
+        if (bytes.bytes == NULL) {
+            return false;
+        }
+    }
+    begin_list(arguments);
+    for (size_t i = 0; i < release->put_count; i++) {
+        put_number(arguments, i == 0, (uint32_t)release->puts[i].bytes.size);
+    }
+    end_list(arguments);
+    if (release->put_count > 0) {
+        lk_arguments_add_bytes(arguments, bytes);
+    } else {
+        lk_arguments_add_null(arguments);
+    }
+    return true;
 }
 
 static int compare_bytes(const void *a, const void *b) {

@@ -34,6 +34,9 @@ struct lk_arguments {
 void lk_arguments_init(struct lk_arguments *arguments, enum lk_list_form lists);
 void lk_arguments_done(struct lk_arguments *arguments);
 
+/* Removes all arguments, to begin again with the same block. */
+void lk_arguments_clear(struct lk_arguments *arguments);
+
 void lk_arguments_add_null(struct lk_arguments *arguments);
 void lk_arguments_add_text(struct lk_arguments *arguments, struct lk_slice text);
 void lk_arguments_add_path(struct lk_arguments *arguments, const struct lk_path *path);
@@ -52,6 +55,14 @@ void lk_arguments_add_identity(struct lk_arguments *arguments, const struct lk_p
 /* Adds their roots, each once, in byte order, which is the order in which they are locked. */
 void lk_arguments_add_roots(struct lk_arguments *arguments, const struct lk_part *parts,
                             size_t count);
+/*
+ * R15: what a release puts: the paths as a list; and the sizes as a list and all the bytes, one
+ * value behind the other, NULL if it puts none. *ret_joined is for free() after the call. false:
+ * memory is exhausted.
+ */
+void lk_arguments_add_put_paths(struct lk_arguments *arguments, const struct lk_release *release);
+bool lk_arguments_add_puts(struct lk_arguments *arguments, const struct lk_release *release,
+                           char **ret_joined);
 /* Adds texts as a list. */
 void lk_arguments_add_texts(struct lk_arguments *arguments, const struct lk_slice *texts,
                             size_t count);

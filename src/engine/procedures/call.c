@@ -175,15 +175,18 @@ static lk_outcome perform(struct lk_procedures *store, const struct sending *sen
     }
     do {
         fate = try_once(store, sending, patience, &outcome, error);
+        if (outcome == LK_UNAVAILABLE) {
+            lk_patience_note_failure(patience, error);
+        }
     } while (is_tried_again(fate, sending->repeat) && lk_procedures_back_off(patience, &retries));
     return outcome;
 }
 
-lk_outcome lk_procedures_call(struct lk_procedures *store, const char *name, enum lk_repeat repeat,
-                              struct lk_arguments *arguments, const struct lk_patience *patience,
-                              struct lk_rows **ret_rows, lk_error *error) {
-    const struct lk_procedure_call call = {.name = name, .repeat = repeat, .arguments = arguments};
-    const struct sending sending = {.call = &call, .ret_rows = ret_rows, .repeat = repeat};
+/* Ends the arguments. */
+static lk_outcome perform_call(struct lk_procedures *store, const struct lk_procedure_call *call,
+                               struct lk_arguments *arguments, const struct lk_patience *patience,
+                               struct lk_rows **ret_rows, lk_error *error) {
+    const struct sending sending = {.call = call, .ret_rows = ret_rows, .repeat = call->repeat};
     lk_outcome outcome;
 
     if (arguments->is_broken) {
@@ -193,6 +196,24 @@ lk_outcome lk_procedures_call(struct lk_procedures *store, const char *name, enu
     }
     lk_arguments_done(arguments);
     return outcome;
+}
+
+lk_outcome lk_procedures_call(struct lk_procedures *store, const char *name, enum lk_repeat repeat,
+                              struct lk_arguments *arguments, const struct lk_patience *patience,
+                              struct lk_rows **ret_rows, lk_error *error) {
+    const struct lk_procedure_call call = {.name = name, .repeat = repeat, .arguments = arguments};
+
+    return perform_call(store, &call, arguments, patience, ret_rows, error);
+}
+
+lk_outcome lk_procedures_call_series(struct lk_procedures *store, const char *name,
+                                     enum lk_repeat repeat, struct lk_arguments *arguments,
+                                     const struct lk_patience *patience, struct lk_rows **ret_rows,
+                                     lk_error *error) {
+    const struct lk_procedure_call call = {
+        .name = name, .repeat = repeat, .is_series = true, .arguments = arguments};
+
+    return perform_call(store, &call, arguments, patience, ret_rows, error);
 }
 
 lk_outcome lk_procedures_ask_sql(struct lk_procedures *store, const char *sql,

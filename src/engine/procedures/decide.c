@@ -28,8 +28,8 @@ enum {
     ASK_IN_THE_WAY,
     ASK_CREATED,
     ASK_FIXED,
-    ASK_VALUE,
-    ASK_IN_DOUBT,
+    ASK_BYTES,
+    ASK_SIZES,
     ASK_BLOCKERS,
     ASK_CYCLE,
     ASK_LOOK_US,
@@ -43,10 +43,10 @@ static const char *const style_names[] = {
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
-/* Copies the row's outcome and sentence into the decision; returns the outcome. */
-static lk_outcome read_outcome(const struct lk_rows *rows, struct lk_decision *decision) {
-    return lk_error_set(&decision->error, lk_row_outcome(rows, 0, END_OUTCOME), "%s",
-                        lk_row_text(rows, 0, END_SENTENCE).bytes);
+lk_outcome lk_procedures_answered(const struct lk_rows *rows, int row,
+                                  struct lk_decision *decision) {
+    return lk_error_set(&decision->error, lk_row_outcome(rows, row, END_OUTCOME), "%s",
+                        lk_row_text(rows, row, END_SENTENCE).bytes);
 }
 
 static bool fill_blocker(const struct lk_slice fields[BLOCKER_FIELDS], lk_blocker_info *info) {
@@ -112,13 +112,52 @@ static bool fill_cycle(const struct lk_rows *rows, lk_result *result) {
     return is_whole;
 }
 
-static bool fill_value(const struct lk_rows *rows, lk_result *result) {
-    if (lk_row_is_null(rows, 0, ASK_VALUE)) {
+/*
+ * R15: the values of all parts, one behind the other, as their sizes tell: of each -1 if there is
+ * none, else twice its size, and 1 more if it is in doubt.
+ */
+static bool split_values(struct lk_slice bytes, const struct lk_slice *sizes, size_t count,
+                         lk_result *result) {
+    size_t at = 0;
+
+    if (!lk_result_hold_values(result, count)) {
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        int64_t told = strtoll(sizes[i].bytes, NULL, 10);
+        size_t size = told > 0 ? (size_t)told / 2 : 0;
+        const struct lk_slice value = {.bytes = bytes.bytes + at, .size = size};
+
+        if (size > bytes.size - at
+            || (told >= 0 && !lk_result_set_value(result, i, value, told % 2 != 0))) {
+            return false;
+        }
+        at += size;
+    }
+    return true;
+}
+
+static bool fill_values(const struct lk_rows *rows, lk_result *result) {
+    struct lk_slice sizes[LK_PARTS_MAX];
+    struct lk_slice bytes = {.bytes = "", .size = 0};
+    char *text = NULL;
+    void *copy = NULL;
+    size_t count = 0;
+    bool is_whole;
+
+    if (lk_row_is_null(rows, 0, ASK_SIZES)) {
         return true;
     }
-    result->value = lk_row_bytes(rows, 0, ASK_VALUE, &result->value_size);
-    result->in_doubt = lk_row_boolean(rows, 0, ASK_IN_DOUBT);
-    return result->value != NULL;
+    if (!lk_row_is_null(rows, 0, ASK_BYTES)) {
+        copy = lk_row_bytes(rows, 0, ASK_BYTES, &bytes.size);
+        bytes.bytes = copy;
+    }
+    is_whole = bytes.bytes != NULL
+               && lk_row_list(rows, 0, ASK_SIZES, sizes, LK_PARTS_MAX, &count, &text)
+               && split_values(bytes, sizes, count, result);
+    free(text);
+    free(copy);
+    return is_whole;
 }
 
 static void fill_state(const struct lk_rows *rows, int first, lk_result *result) {
@@ -137,7 +176,7 @@ static bool fill_asked(const struct lk_rows *rows, lk_result *result) {
     result->created = lk_row_boolean(rows, 0, ASK_CREATED);
     result->in_use = (uint64_t)lk_row_integer(rows, 0, ASK_IN_USE);
     result->position = (size_t)lk_row_integer(rows, 0, ASK_IN_THE_WAY);
-    return fill_blockers(rows, result) && fill_cycle(rows, result) && fill_value(rows, result);
+    return fill_blockers(rows, result) && fill_cycle(rows, result) && fill_values(rows, result);
 }
 
 lk_outcome lk_procedures_perform(struct lk_procedures *store, const char *name,
@@ -148,7 +187,7 @@ lk_outcome lk_procedures_perform(struct lk_procedures *store, const char *name,
         lk_procedures_call(store, name, repeat, arguments, patience, &rows, &decision->error);
 
     if (outcome == LK_OK) {
-        outcome = read_outcome(rows, decision);
+        outcome = lk_procedures_answered(rows, 0, decision);
         lk_rows_free(rows);
     }
     return outcome;
@@ -189,7 +228,7 @@ static lk_outcome ask_for(struct lk_procedures *store, const struct lk_ask *ask,
     if (outcome != LK_OK) {
         return outcome;
     }
-    outcome = read_outcome(rows, decision);
+    outcome = lk_procedures_answered(rows, 0, decision);
     is_whole = fill_asked(rows, &decision->result);
     if (outcome == LK_WAITING) {
         decision->cursor.id = (uint64_t)lk_row_integer(rows, 0, ASK_REQUEST);
@@ -226,7 +265,7 @@ static lk_outcome renew(struct lk_procedures *store, const struct lk_renew *rene
     }
     fill_state(rows, END_TICKET, &decision->result);
     decision->result.fixed = lk_row_boolean(rows, 0, END_FIXED);
-    outcome = read_outcome(rows, decision);
+    outcome = lk_procedures_answered(rows, 0, decision);
     lk_rows_free(rows);
     return outcome;
 }
@@ -235,22 +274,23 @@ static lk_outcome release(struct lk_procedures *store, const struct lk_release *
                           const struct lk_patience *patience, struct lk_decision *decision) {
     const struct lk_target *target = &release->target;
     struct lk_arguments arguments;
+    char *joined = NULL;
     lk_outcome outcome;
 
     lk_arguments_init(&arguments, store->database->lists);
     lk_arguments_add_text(&arguments, target->owner);
-    lk_arguments_add_path(&arguments, &target->parts[0].path);
+    lk_arguments_add_put_paths(&arguments, release);
     lk_arguments_add_identity(&arguments, target->parts, target->part_count);
     lk_arguments_add_roots(&arguments, target->parts, target->part_count);
     lk_arguments_add_integer(&arguments, (int64_t)target->token);
-    if (release->puts) {
-        lk_arguments_add_bytes(&arguments, release->put);
-    } else {
-        lk_arguments_add_null(&arguments);
+    if (!lk_arguments_add_puts(&arguments, release, &joined)) {
+        lk_arguments_done(&arguments);
+        return lk_decision_fail(decision, LK_INTERNAL, "memory is exhausted");
     }
     outcome =
         lk_procedures_perform(store, "lk_release", target->token != 0 ? LK_REPEATABLE : LK_ONCE,
                               &arguments, patience, decision);
+    free(joined);
     if (outcome == LK_OK || outcome == LK_LOST) {
         lk_procedures_sweep_sometimes(store);
     }
@@ -327,6 +367,8 @@ static lk_outcome decide(struct lk_procedures *store, const struct lk_command *c
         return lk_procedures_finish(store, &command->finish, patience, decision);
     case LK_COMMAND_UNPARK:
         return lk_procedures_unpark(store, &command->unpark, patience, decision);
+    case LK_COMMAND_DROP:
+        return lk_procedures_drop(store, &command->drop, patience, decision);
     case LK_COMMAND_TICK:
     case LK_COMMAND_LEAVE:
         break;

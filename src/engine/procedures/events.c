@@ -25,6 +25,8 @@ enum {
     EVENT_ATTEMPT,
     EVENT_IS_OF_ITEM,
     EVENT_IS_DELETION,
+    EVENT_BROKEN_BY,
+    EVENT_REASON,
 };
 
 /* Columns of lk_events_due(). */
@@ -50,6 +52,8 @@ static bool decode(const struct lk_rows *rows, int row, struct lk_part parts[LK_
         .parts = parts,
         .owner = lk_row_text(rows, row, EVENT_OWNER),
         .note = lk_row_text(rows, row, EVENT_NOTE),
+        .by = lk_row_text(rows, row, EVENT_BROKEN_BY),
+        .reason = lk_row_text(rows, row, EVENT_REASON),
         .ticket = (uint64_t)lk_row_integer(rows, row, EVENT_TICKET),
         .token = (uint64_t)lk_row_integer(rows, row, EVENT_TOKEN),
         .attempt = (uint32_t)lk_row_integer(rows, row, EVENT_ATTEMPT),

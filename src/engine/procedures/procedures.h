@@ -42,6 +42,7 @@ struct lk_procedure_call {
     const char *name; /* of the procedure */
     const char *sql;  /* run in its place, without arguments; else NULL */
     enum lk_repeat repeat;
+    bool is_series; /* it answers a row for each of several commands */
     const struct lk_arguments *arguments;
 };
 
@@ -79,6 +80,12 @@ struct lk_database {
                              lk_outcome *ret_outcome, lk_error *error);
 };
 
+/* R17: how far a purge has come: the position of the last row that was checked, or nothing. */
+struct lk_purge_position {
+    char text[LK_SEGMENT_BYTES_MAX + 1];
+};
+enum { LK_PROCEDURES_PURGED = 2 }; /* marks of done rows, and parked items */
+
 /* An open store. The first member of the store of each kind of database. */
 struct lk_procedures {
     struct lk_engine engine;
@@ -87,10 +94,11 @@ struct lk_procedures {
     pthread_mutex_t mutex;
     void *idle[LK_PROCEDURES_IDLE_MAX];
     size_t idle_count;
-    uint64_t calls;                             /* releases and finishes, from all threads */
-    _Atomic uint64_t interruptions;             /* connections that broke or could not be made */
-    atomic_bool is_read_only;                   /* as the last call found; set by exchange() */
-    char mark_looked[LK_SEGMENT_BYTES_MAX + 1]; /* R17: last mark checked; under the mutex */
+    uint64_t calls;                 /* releases and finishes, from all threads */
+    _Atomic uint64_t interruptions; /* connections that broke or could not be made */
+    atomic_bool is_read_only;       /* as the last call found; set by exchange() */
+    struct lk_purge_position purged[LK_PROCEDURES_PURGED]; /* by rounds of announcing; under the
+                                                              mutex */
 };
 
 static inline struct lk_procedures *lk_procedures_of(struct lk_engine *engine) {
@@ -124,6 +132,12 @@ lk_outcome lk_procedures_call(struct lk_procedures *store, const char *name, enu
                               struct lk_arguments *arguments, const struct lk_patience *patience,
                               struct lk_rows **ret_rows, lk_error *error);
 
+/* The same, of a procedure that decides a series of commands and answers several rows. */
+lk_outcome lk_procedures_call_series(struct lk_procedures *store, const char *name,
+                                     enum lk_repeat repeat, struct lk_arguments *arguments,
+                                     const struct lk_patience *patience, struct lk_rows **ret_rows,
+                                     lk_error *error);
+
 /* Runs a statement that only reads, with the same results. */
 lk_outcome lk_procedures_ask_sql(struct lk_procedures *store, const char *sql,
                                  const struct lk_patience *patience, struct lk_rows **ret_rows,
@@ -148,6 +162,10 @@ void lk_procedures_sweep_sometimes(struct lk_procedures *store);
 
 /* ---- decide.c, work.c ------------------------------------------------------------------------ */
 
+/* Copies the outcome and the sentence that a row begins with; returns the outcome. */
+lk_outcome lk_procedures_answered(const struct lk_rows *rows, int row,
+                                  struct lk_decision *decision);
+
 /* Calls a procedure whose row begins with an outcome and a sentence. */
 lk_outcome lk_procedures_perform(struct lk_procedures *store, const char *name,
                                  enum lk_repeat repeat, struct lk_arguments *arguments,
@@ -162,19 +180,25 @@ lk_outcome lk_procedures_finish(struct lk_procedures *store, const struct lk_fin
                                 const struct lk_patience *patience, struct lk_decision *decision);
 lk_outcome lk_procedures_unpark(struct lk_procedures *store, const struct lk_unpark *unpark,
                                 const struct lk_patience *patience, struct lk_decision *decision);
+lk_outcome lk_procedures_drop(struct lk_procedures *store, const struct lk_drop *drop,
+                              const struct lk_patience *patience, struct lk_decision *decision);
 
 /*
- * Decodes the answer of lk_take(), or one that begins like it. `version` is kept in the wait
- * cursor.
+ * Decodes a row of the answer of lk_take(), or of one that begins like it. `version` is kept in the
+ * wait cursor.
  */
-lk_outcome lk_procedures_taken(const struct lk_rows *rows, const struct lk_take *take,
+lk_outcome lk_procedures_taken(const struct lk_rows *rows, int row, const struct lk_take *take,
                                uint64_t version, struct lk_decision *decision);
 
 /*
  * ---- queries.c ----------------------------------------------------------------------------------
  */
 
-/* Applies what is overdue; then calls a procedure that reads about `path` (NULL: everything). */
+/* Applies what is overdue at the root of `path` (NULL: everywhere). */
+lk_outcome lk_procedures_tick(struct lk_procedures *store, const struct lk_path *path,
+                              const struct lk_patience *patience, lk_error *error);
+
+/* Does so; then calls a procedure that reads about `path` (NULL: everything). */
 lk_outcome lk_procedures_read(struct lk_procedures *store, const char *name,
                               const struct lk_path *path, const struct lk_patience *patience,
                               struct lk_rows **ret_rows, lk_error *error);
@@ -231,6 +255,8 @@ lk_outcome lk_procedures_items(struct lk_engine *engine, const struct lk_path *q
 lk_outcome lk_procedures_table_announce(struct lk_engine *engine, const struct lk_source *source,
                                         size_t max, const struct lk_patience *patience,
                                         struct lk_announcement *ret_announcement, lk_error *error);
+lk_outcome lk_procedures_table_purge(struct lk_engine *engine, const struct lk_source *source,
+                                     const struct lk_patience *patience, lk_error *error);
 lk_outcome lk_procedures_table_decide(struct lk_engine *engine, const struct lk_source *source,
                                       const struct lk_command *command,
                                       const struct lk_patience *patience,
@@ -250,6 +276,15 @@ lk_outcome lk_procedures_stats(struct lk_engine *engine, const struct lk_path *q
                                enum lk_stats_depth depth, const struct lk_patience *patience,
                                lk_queue_stats *ret_stats, lk_error *error);
 
+/* R16: several commands in one decision, and the queries that go with them. */
+lk_outcome lk_procedures_parked(struct lk_engine *engine, const struct lk_parked_query *query,
+                                const struct lk_patience *patience, lk_item_list **ret_list,
+                                uint64_t *ret_reached, lk_error *error);
+lk_outcome lk_procedures_queues(struct lk_engine *engine, const struct lk_queue_query *query,
+                                const struct lk_patience *patience, lk_queue_list **ret_list,
+                                bool *ret_has_more, lk_error *error);
+extern const struct lk_batch_ops lk_procedures_batch_ops;
+
 /* For an engine's struct lk_engine_ops: the operations of all kinds that need only calls. */
 #define LK_PROCEDURES_OPERATIONS                                                                   \
     .capabilities =                                                                                \
@@ -257,11 +292,12 @@ lk_outcome lk_procedures_stats(struct lk_engine *engine, const struct lk_path *q
     .status = lk_procedures_status, .decide = lk_procedures_decide, .list = lk_procedures_list,    \
     .show = lk_procedures_show, .audit = lk_procedures_audit,                                      \
     .value_get = lk_procedures_value_get, .items = lk_procedures_items,                            \
-    .stats = lk_procedures_stats, .limits = &lk_procedures_limit_ops
+    .stats = lk_procedures_stats, .limits = &lk_procedures_limit_ops,                              \
+    .batches = &lk_procedures_batch_ops
 
 /* For an engine's operations on a table of the owner's. */
 #define LK_PROCEDURES_TABLE_OPERATIONS                                                             \
-    .announce = lk_procedures_table_announce, .decide = lk_procedures_table_decide,                \
-    .finish_and_take = lk_procedures_table_finish_and_take
+    .announce = lk_procedures_table_announce, .purge = lk_procedures_table_purge,                  \
+    .decide = lk_procedures_table_decide, .finish_and_take = lk_procedures_table_finish_and_take
 
 #endif

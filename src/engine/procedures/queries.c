@@ -118,8 +118,8 @@ static lk_outcome restore(struct lk_model *model, const struct lk_rows *rows,
 }
 
 /* Applies what is overdue below `path`, or everywhere. */
-static lk_outcome tick(struct lk_procedures *store, const struct lk_path *path,
-                       const struct lk_patience *patience, lk_error *error) {
+lk_outcome lk_procedures_tick(struct lk_procedures *store, const struct lk_path *path,
+                              const struct lk_patience *patience, lk_error *error) {
     struct lk_arguments arguments;
     struct lk_rows *rows = NULL;
     lk_outcome outcome;
@@ -140,7 +140,7 @@ lk_outcome lk_procedures_read(struct lk_procedures *store, const char *name,
                               const struct lk_path *path, const struct lk_patience *patience,
                               struct lk_rows **ret_rows, lk_error *error) {
     struct lk_arguments arguments;
-    lk_outcome outcome = tick(store, path, patience, error);
+    lk_outcome outcome = lk_procedures_tick(store, path, patience, error);
 
     if (outcome != LK_OK) {
         return outcome;

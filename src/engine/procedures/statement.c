@@ -12,7 +12,7 @@
 
 enum { REPLACEMENT_BYTES_MAX = 128 };
 
-static const char what[] = "R17: the statement for what is done";
+static const char what[] = "R17: the --done statement";
 
 static const char *const names[LK_PARAMETER_COUNT] = {"id", "token", "owner", "attempt"};
 

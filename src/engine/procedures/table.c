@@ -12,6 +12,7 @@
  */
 #include "engine/procedures/table.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -21,6 +22,7 @@
 
 enum {
     PORTION = 64,       /* items checked in one transaction */
+    POSITION_MAX = 47,  /* bytes of the position of an item in its queue */
     SHORT_ARGUMENTS = 8 /* of a take: up to the note */
 };
 
@@ -36,10 +38,11 @@ struct taking {
     const struct lk_take *take;
     const struct lk_patience *patience;
     struct lk_source_sql table;
-    int64_t behind;      /* items up to this one have been checked */
-    int64_t wanted;      /* rows locked at a time */
-    int64_t looked;      /* items checked, as of the last answer */
-    int64_t portion_end; /* of the last answer, too; 0: there were no items to check */
+    int64_t wanted; /* rows locked at a time */
+    int64_t looked; /* items checked, as of the last answer */
+    /* Positions are the database's own. */
+    char behind[POSITION_MAX + 1];      /* items up to this one have been checked; "0": none */
+    char portion_end[POSITION_MAX + 1]; /* of the last answer; empty: no items to check */
 };
 
 /* Adds the arguments of a take. */
@@ -59,7 +62,7 @@ static void add_arguments(const struct taking *taking, struct lk_arguments *argu
     lk_arguments_add_above(arguments, &take->queue);
     lk_arguments_add_text(arguments, take->owner);
     add_terms(take, arguments);
-    lk_arguments_add_integer(arguments, taking->behind);
+    lk_arguments_add_text(arguments, lk_slice_of(taking->behind));
     lk_arguments_add_integer(arguments, PORTION);
     lk_arguments_add_integer(arguments, taking->wanted);
 }
@@ -80,9 +83,10 @@ static lk_outcome take_once(struct taking *taking, struct lk_decision *decision)
     if (outcome == LK_OK) {
         const struct lk_rows *rows = transaction.rows[1];
 
-        outcome = lk_procedures_taken(rows, taking->take, version, decision);
+        outcome = lk_procedures_taken(rows, 0, taking->take, version, decision);
         taking->looked = lk_row_integer(rows, 0, TAKEN_LOOKED);
-        taking->portion_end = lk_row_integer(rows, 0, TAKEN_PORTION_END);
+        (void)snprintf(taking->portion_end, sizeof taking->portion_end, "%s",
+                       lk_row_text(rows, 0, TAKEN_PORTION_END).bytes);
     } else {
         outcome = lk_transaction_blame(&transaction, recheck_failed, outcome, &decision->error);
     }
@@ -105,7 +109,7 @@ static lk_outcome drop(struct taking *taking, int64_t items, lk_error *error) {
     lk_arguments_init(&transaction.arguments, taking->store->database->lists);
     lk_arguments_add_path(&transaction.arguments, &taking->take->queue);
     lk_arguments_add_root(&transaction.arguments, &taking->take->queue);
-    lk_arguments_add_integer(&transaction.arguments, taking->behind);
+    lk_arguments_add_text(&transaction.arguments, lk_slice_of(taking->behind));
     lk_arguments_add_integer(&transaction.arguments, items);
     outcome = lk_procedures_transact(taking->store, &transaction, taking->patience, error);
     if (outcome != LK_OK) {
@@ -138,7 +142,7 @@ static lk_outcome take_shortly(struct taking *taking, struct lk_decision *decisi
     } else if (lk_row_is_null(transaction.rows[0], 0, 0)) {
         is_unfit = !lk_row_is_null(transaction.rows[0], 0, TAKEN_LOOKED);
     } else {
-        outcome = lk_procedures_taken(transaction.rows[0], taking->take, version, decision);
+        outcome = lk_procedures_taken(transaction.rows[0], 0, taking->take, version, decision);
     }
     lk_transaction_done(&transaction);
     return outcome == LK_OK && is_unfit ? drop(taking, 1, &decision->error) : outcome;
@@ -156,7 +160,7 @@ static lk_outcome take_any(struct taking *taking, struct lk_decision *decision) 
     outcome = take_shortly(taking, decision);
     while (outcome == LK_OK) {
         outcome = take_once(taking, decision);
-        if (outcome != LK_BUSY || taking->portion_end == 0) {
+        if (outcome != LK_BUSY || taking->portion_end[0] == '\0') {
             return outcome;
         }
         outcome = LK_OK;
@@ -167,7 +171,7 @@ static lk_outcome take_any(struct taking *taking, struct lk_decision *decision) 
         if (taking->looked == 0) {
             outcome = drop(taking, PORTION, &decision->error);
         }
-        taking->behind = taking->portion_end;
+        memcpy(taking->behind, taking->portion_end, sizeof taking->behind);
         taking->wanted = 1;
     }
     return outcome;
@@ -186,7 +190,7 @@ static bool add_row_id(lk_claim_info *claim) {
 static lk_outcome take(struct lk_procedures *store, const struct lk_source *source,
                        const struct lk_take *take, const struct lk_patience *patience,
                        struct lk_decision *decision) {
-    struct taking taking = {.store = store, .take = take, .patience = patience};
+    struct taking taking = {.store = store, .take = take, .patience = patience, .behind = "0"};
     lk_outcome outcome =
         store->database->table_open(store, source, patience, &taking.table, &decision->error);
 
@@ -280,8 +284,7 @@ static lk_outcome explain(struct lk_transaction *transaction, lk_outcome outcome
     default:
         break;
     }
-    return lk_transaction_blame(transaction, "the statement for what is done failed", outcome,
-                                error);
+    return lk_transaction_blame(transaction, "the --done statement failed", outcome, error);
 }
 
 /* How the end is performed. */
@@ -297,7 +300,7 @@ static void keep_claim(struct finishing *finishing, const struct lk_rows *rows) 
         return;
     }
     lk_decision_begin(&taken, NULL);
-    if (lk_procedures_taken(rows, finishing->take, 0, &taken) == LK_GRANTED
+    if (lk_procedures_taken(rows, 0, finishing->take, 0, &taken) == LK_GRANTED
         && add_row_id(taken.claim)) {
         finishing->claim = taken.claim;
         taken.claim = NULL;
@@ -417,6 +420,7 @@ static lk_outcome decide(struct lk_procedures *store, const struct lk_source *so
     case LK_COMMAND_PUT:
     case LK_COMMAND_PUSH:
     case LK_COMMAND_UNPARK:
+    case LK_COMMAND_DROP:
     case LK_COMMAND_LEAVE:
         break;
     }

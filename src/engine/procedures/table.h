@@ -15,17 +15,21 @@
 /*
  * The statements of a source, with their arguments. Segments are ids of rows as they appear in
  * paths (engine/row_id.h). A take answers, after the columns of lk_take(), the number of rows it
- * has locked and the number of the last item that it checked.
+ * has locked and the position of the last item that it checked: a text of the database's own, which
+ * "after which item" is, too.
  */
 enum lk_source_text {
-    LK_TABLE_FIND,  /* rows to announce, as segments: queue, how many */
-    LK_TABLE_MARKS, /* marks, and whether their rows match: queue, after which one, how many */
-    LK_TABLE_RIPEN, /* makes due items ready: queue, root */
-    LK_TABLE_TAKE,  /* claims: queue, root, above, owner, ttl_ms, max_attempts, ask number, note,
-                       after which item, items to check, rows to lock */
-    LK_TABLE_DROP,  /* items whose rows do not match: queue, root, after which item, items */
-    LK_TABLE_BEGIN, /* before the owner's statement: queue, id, root, owner, token */
-    LK_TABLE_END,   /* after it: the same, and the row's id */
+    LK_TABLE_FIND,    /* rows to announce, as segments: queue, how many */
+    LK_TABLE_SKIPPED, /* rows that match but cannot be items: the beginnings and the sizes of ids */
+    LK_TABLE_MARKS,   /* marks: id, whether its row matches, position; arguments: queue, behind
+                         which position (a text, empty at first), how many */
+    LK_TABLE_PARKED,  /* the same of parked items */
+    LK_TABLE_RIPEN,   /* makes due items ready: queue, root */
+    LK_TABLE_TAKE,    /* claims: queue, root, above, owner, ttl_ms, max_attempts, ask number, note,
+                         after which item, items to check, rows to lock */
+    LK_TABLE_DROP,    /* items whose rows do not match: queue, root, after which item, items */
+    LK_TABLE_BEGIN,   /* before the owner's statement: queue, id, root, owner, token */
+    LK_TABLE_END,     /* after it: the same, and the row's id */
 
     /* Short ways, for simple cases. */
     LK_TABLE_TAKE_SHORT, /* the arguments of a take up to the note; the same answer, with NULL as
@@ -47,6 +51,11 @@ void lk_source_sql_done(struct lk_source_sql *table);
 
 /* Whether all texts have been made; if not, memory is exhausted. */
 bool lk_source_sql_is_whole(const struct lk_source_sql *table);
+
+/* A portion of lk_procedures_table_purge(), behind the one that this store purged last. */
+lk_outcome lk_procedures_purge_some(struct lk_procedures *store, const struct lk_source *source,
+                                    const struct lk_source_sql *table,
+                                    const struct lk_patience *patience, lk_error *error);
 
 /* ---- transactions ---------------------------------------------------------------------------- */
 

@@ -37,7 +37,7 @@ lk_outcome lk_transaction_blame(const struct lk_transaction *transaction, const 
     case LK_FAILURE_DENIED:
         return lk_error_set(error, LK_DENIED,
                             "R17: %s: %.300s; the table's owner grants SELECT, and what the "
-                            "statement for what is done needs",
+                            "--done statement needs",
                             what, transaction->words);
     default:
         return outcome;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Items pushed, taken, finished, unparked (R16): one CALL each. */
+/* Items pushed, taken, finished, unparked, dropped (R16): one CALL each. */
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -48,7 +48,9 @@ lk_outcome lk_procedures_push(struct lk_procedures *store, const struct lk_push 
     lk_arguments_add_integer(&arguments, push->delay_ms);
     lk_arguments_add_parts(&arguments, push->needs, push->need_count);
     lk_arguments_add_roots(&arguments, push->needs, push->need_count);
-    outcome = lk_procedures_call(store, "lk_push", LK_ONCE, &arguments, patience, &rows, error);
+    lk_arguments_add_integer(&arguments, push->priority);
+    outcome =
+        lk_procedures_call(store, "lk_push_item", LK_ONCE, &arguments, patience, &rows, error);
     if (outcome == LK_OK) {
         decision->is_added = lk_row_boolean(rows, 0, 0);
         lk_rows_free(rows);
@@ -59,20 +61,20 @@ lk_outcome lk_procedures_push(struct lk_procedures *store, const struct lk_push 
 
 /* ---- taking ---------------------------------------------------------------------------------- */
 
-static bool fill_claim(const struct lk_rows *rows, const struct lk_take *take,
+static bool fill_claim(const struct lk_rows *rows, int row, const struct lk_take *take,
                        lk_claim_info *claim) {
-    int64_t left_us = lk_row_integer(rows, 0, TAKE_LEFT_US);
+    int64_t left_us = lk_row_integer(rows, row, TAKE_LEFT_US);
 
     claim->queue = lk_text_copy((struct lk_slice){take->queue.bytes, take->queue.size});
-    claim->id = lk_text_copy(lk_row_text(rows, 0, TAKE_ID));
+    claim->id = lk_text_copy(lk_row_text(rows, row, TAKE_ID));
     claim->owner = lk_text_copy(take->owner);
-    claim->token = (uint64_t)lk_row_integer(rows, 0, TAKE_TOKEN);
-    claim->attempt = (uint32_t)lk_row_integer(rows, 0, TAKE_ATTEMPT);
-    claim->is_stolen = lk_row_boolean(rows, 0, TAKE_STOLEN);
-    claim->ttl_ms = lk_row_integer(rows, 0, TAKE_TTL_MS);
+    claim->token = (uint64_t)lk_row_integer(rows, row, TAKE_TOKEN);
+    claim->attempt = (uint32_t)lk_row_integer(rows, row, TAKE_ATTEMPT);
+    claim->is_stolen = lk_row_boolean(rows, row, TAKE_STOLEN);
+    claim->ttl_ms = lk_row_integer(rows, row, TAKE_TTL_MS);
     claim->expires_in_ms = left_us > 0 ? left_us / 1000 : 0;
-    if (!lk_row_is_null(rows, 0, TAKE_VALUE)) {
-        claim->value = lk_row_bytes(rows, 0, TAKE_VALUE, &claim->value_size);
+    if (!lk_row_is_null(rows, row, TAKE_VALUE)) {
+        claim->value = lk_row_bytes(rows, row, TAKE_VALUE, &claim->value_size);
         if (claim->value == NULL) {
             return false;
         }
@@ -80,24 +82,24 @@ static bool fill_claim(const struct lk_rows *rows, const struct lk_take *take,
     return claim->queue != NULL && claim->id != NULL && claim->owner != NULL;
 }
 
-lk_outcome lk_procedures_taken(const struct lk_rows *rows, const struct lk_take *take,
+lk_outcome lk_procedures_taken(const struct lk_rows *rows, int row, const struct lk_take *take,
                                uint64_t version, struct lk_decision *decision) {
-    lk_outcome outcome = lk_row_outcome(rows, 0, TAKE_OUTCOME);
+    lk_outcome outcome = lk_row_outcome(rows, row, TAKE_OUTCOME);
     lk_claim_info *claim;
 
     if (outcome == LK_BUSY) {
         decision->cursor.version = version;
-        decision->cursor.in_the_way = lk_row_boolean(rows, 0, TAKE_HAS_HELD);
-        decision->cursor.due_us = lk_row_is_null(rows, 0, TAKE_LOOK_US)
+        decision->cursor.in_the_way = lk_row_boolean(rows, row, TAKE_HAS_HELD);
+        decision->cursor.due_us = lk_row_is_null(rows, row, TAKE_LOOK_US)
                                       ? LK_NEVER
-                                      : lk_clock_now_us() + lk_row_integer(rows, 0, TAKE_LOOK_US);
+                                      : lk_clock_now_us() + lk_row_integer(rows, row, TAKE_LOOK_US);
     }
     if (outcome != LK_GRANTED) {
         return lk_error_set(&decision->error, outcome, "%s",
-                            lk_row_text(rows, 0, TAKE_SENTENCE).bytes);
+                            lk_row_text(rows, row, TAKE_SENTENCE).bytes);
     }
     claim = calloc(1, sizeof *claim);
-    if (claim == NULL || !fill_claim(rows, take, claim)) {
+    if (claim == NULL || !fill_claim(rows, row, take, claim)) {
         lk_claim_free(claim);
         return lk_decision_fail(decision, LK_INTERNAL, "no memory for the claim");
     }
@@ -129,12 +131,26 @@ lk_outcome lk_procedures_take(struct lk_procedures *store, const struct lk_take 
     if (outcome != LK_OK) {
         return outcome;
     }
-    outcome = lk_procedures_taken(rows, take, version, decision);
+    outcome = lk_procedures_taken(rows, 0, take, version, decision);
     lk_rows_free(rows);
     return outcome;
 }
 
 /* ---- finishing ------------------------------------------------------------------------------- */
+
+/* Adds the exit code and the text of a failure, each NULL where it is not given. */
+static void add_failure(struct lk_arguments *arguments, const struct lk_item_failure *failure) {
+    if (failure->has_exit) {
+        lk_arguments_add_integer(arguments, failure->exit_code);
+    } else {
+        lk_arguments_add_null(arguments);
+    }
+    if (failure->text.size > 0) {
+        lk_arguments_add_bytes(arguments, failure->text);
+    } else {
+        lk_arguments_add_null(arguments);
+    }
+}
 
 lk_outcome lk_procedures_finish(struct lk_procedures *store, const struct lk_finish *finish,
                                 const struct lk_patience *patience, struct lk_decision *decision) {
@@ -157,9 +173,10 @@ lk_outcome lk_procedures_finish(struct lk_procedures *store, const struct lk_fin
     } else {
         lk_arguments_add_integer(&arguments, finish->delay_ms);
     }
-    outcome =
-        lk_procedures_perform(store, "lk_finish", finish->token != 0 ? LK_REPEATABLE : LK_ONCE,
-                              &arguments, patience, decision);
+    add_failure(&arguments, &finish->failure);
+    outcome = lk_procedures_perform(store, "lk_finish_claim",
+                                    finish->token != 0 ? LK_REPEATABLE : LK_ONCE, &arguments,
+                                    patience, decision);
     if (outcome == LK_OK) {
         lk_procedures_sweep_sometimes(store);
     }
@@ -181,4 +198,21 @@ lk_outcome lk_procedures_unpark(struct lk_procedures *store, const struct lk_unp
     lk_arguments_add_text(&arguments, unpark->id);
     lk_arguments_add_root(&arguments, &unpark->queue);
     return lk_procedures_perform(store, "lk_unpark", LK_ONCE, &arguments, patience, decision);
+}
+
+lk_outcome lk_procedures_drop(struct lk_procedures *store, const struct lk_drop *drop,
+                              const struct lk_patience *patience, struct lk_decision *decision) {
+    struct lk_arguments arguments;
+    struct lk_item_path item;
+    lk_outcome outcome = lk_item_path_make(&drop->queue, drop->id, &item, &decision->error);
+
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    lk_arguments_init(&arguments, store->database->lists);
+    lk_arguments_add_path(&arguments, &drop->queue);
+    lk_arguments_add_text(&arguments, drop->id);
+    lk_arguments_add_root(&arguments, &drop->queue);
+    lk_arguments_add_boolean(&arguments, drop->only_parked);
+    return lk_procedures_perform(store, "lk_drop", LK_ONCE, &arguments, patience, decision);
 }

@@ -57,7 +57,16 @@ enum {
     ITEM_NEED_UNITS,
     ITEM_OWNER,
     ITEM_DEADLINE_US,
+    ITEM_PRIORITY,
+    ITEM_LAST_EXIT,
+    ITEM_LAST_ERROR,
 };
+
+/* Columns of lk_parked_of(). */
+enum { PARKED_ID, PARKED_SEQUENCE };
+
+/* Columns of lk_queues(), before those of lk_stats(). */
+enum { QUEUE_PATH, QUEUE_COUNTS };
 
 static enum lk_item_state state_of(struct lk_slice name) {
     if (lk_slice_equal(name, lk_slice_of("ready"))) {
@@ -95,12 +104,27 @@ static bool read_needs(const struct lk_rows *rows, int row, struct lk_item_recor
     return true;
 }
 
+/* A copy of a cell with bytes, for free() in every case. false: memory is exhausted. */
+static bool read_bytes(const struct lk_rows *rows, int row, int column, struct lk_slice *ret_bytes,
+                       void **ret_copy) {
+    size_t size = 0;
+
+    *ret_copy = NULL;
+    *ret_bytes = (struct lk_slice){NULL, 0};
+    if (lk_row_is_null(rows, row, column)) {
+        return true;
+    }
+    *ret_copy = lk_row_bytes(rows, row, column, &size);
+    *ret_bytes = (struct lk_slice){*ret_copy, size};
+    return *ret_copy != NULL;
+}
+
 static bool add_item(lk_item_list *list, const struct lk_rows *rows, int row,
                      struct lk_record *claim, struct lk_item_record *item) {
     const struct lk_times times = {.now_us = lk_row_integer(rows, row, ITEM_NOW_US)};
     char *texts[3] = {NULL, NULL, NULL};
-    size_t size = 0;
-    void *value = NULL;
+    void *value;
+    void *words;
     bool is_claimed = !lk_row_is_null(rows, row, ITEM_OWNER);
     bool is_whole;
 
@@ -108,19 +132,20 @@ static bool add_item(lk_item_list *list, const struct lk_rows *rows, int row,
     item->state = state_of(lk_row_text(rows, row, ITEM_STATE));
     item->due_us = lk_row_integer(rows, row, ITEM_DUE_US);
     item->attempts = (uint32_t)lk_row_integer(rows, row, ITEM_ATTEMPTS);
-    if (!lk_row_is_null(rows, row, ITEM_VALUE)) {
-        value = lk_row_bytes(rows, row, ITEM_VALUE, &size);
-    }
-    item->value = (struct lk_slice){value, size};
+    item->priority = (int32_t)lk_row_integer(rows, row, ITEM_PRIORITY);
+    item->last_failure.has_exit = !lk_row_is_null(rows, row, ITEM_LAST_EXIT);
+    item->last_failure.exit_code = (int32_t)lk_row_integer(rows, row, ITEM_LAST_EXIT);
+    is_whole = read_bytes(rows, row, ITEM_VALUE, &item->value, &value);
+    is_whole = read_bytes(rows, row, ITEM_LAST_ERROR, &item->last_failure.text, &words) && is_whole;
     claim->owner = lk_row_text(rows, row, ITEM_OWNER);
     claim->deadline_us = lk_row_integer(rows, row, ITEM_DEADLINE_US);
-    is_whole = (value != NULL || lk_row_is_null(rows, row, ITEM_VALUE))
-               && read_needs(rows, row, item, texts)
+    is_whole = is_whole && read_needs(rows, row, item, texts)
                && lk_item_list_add(list, item, is_claimed ? claim : NULL, &times);
     for (int i = 0; i < 3; i++) {
         free(texts[i]);
     }
     free(value);
+    free(words);
     return is_whole;
 }
 
@@ -179,14 +204,23 @@ static lk_outcome query_whether_left(struct lk_procedures *store, const struct l
     return outcome;
 }
 
-lk_outcome lk_procedures_stats(struct lk_engine *engine, const struct lk_path *queue,
-                               enum lk_stats_depth depth, const struct lk_patience *patience,
-                               lk_queue_stats *ret_stats, lk_error *error) {
+/* Reads the columns of lk_stats(), which begin at `first`; zeros if there is no such row. */
+static void read_counts(const struct lk_rows *rows, int row, int first, lk_queue_stats *ret_stats) {
     struct lk_queue_counts counts = {.pushed = 0};
     uint64_t *const columns[] = {&counts.pushed,  &counts.duplicates, &counts.claims,
                                  &counts.steals,  &counts.done,       &counts.retried,
                                  &counts.parked,  &counts.ready,      &counts.delayed,
                                  &counts.claimed, &counts.parked_now};
+
+    for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++) {
+        *columns[i] = (uint64_t)lk_row_integer(rows, row, first + (int)i);
+    }
+    lk_stats_from_counts(&counts, ret_stats);
+}
+
+lk_outcome lk_procedures_stats(struct lk_engine *engine, const struct lk_path *queue,
+                               enum lk_stats_depth depth, const struct lk_patience *patience,
+                               lk_queue_stats *ret_stats, lk_error *error) {
     struct lk_procedures *store = lk_procedures_of(engine);
     struct lk_rows *rows = NULL;
     lk_outcome outcome;
@@ -198,10 +232,109 @@ lk_outcome lk_procedures_stats(struct lk_engine *engine, const struct lk_path *q
     if (outcome != LK_OK) {
         return outcome;
     }
-    for (size_t i = 0; i < sizeof columns / sizeof columns[0] && rows->count > 0; i++) {
-        *columns[i] = (uint64_t)lk_row_integer(rows, 0, (int)i);
-    }
+    read_counts(rows, 0, 0, ret_stats);
     lk_rows_free(rows);
-    lk_stats_from_counts(&counts, ret_stats);
+    return lk_error_clear(error, LK_OK);
+}
+
+/* ---- pages ----------------------------------------------------------------------------------- */
+
+/* Each page asks for one row more than it shows, which tells whether another page follows. */
+static int page_size(const struct lk_rows *rows, size_t max) {
+    return (size_t)rows->count > max ? (int)max : rows->count;
+}
+
+static bool add_parked(lk_item_list *list, const struct lk_rows *rows, int count) {
+    struct lk_item_record *item = calloc(1, sizeof *item);
+    const struct lk_times times = {.now_us = 0};
+    bool is_whole = list != NULL && item != NULL;
+
+    for (int row = 0; row < count && is_whole; row++) {
+        item->id = lk_row_text(rows, row, PARKED_ID);
+        item->state = LK_ITEM_PARKED;
+        is_whole = lk_item_list_add(list, item, NULL, &times);
+    }
+    free(item);
+    return is_whole;
+}
+
+lk_outcome lk_procedures_parked(struct lk_engine *engine, const struct lk_parked_query *query,
+                                const struct lk_patience *patience, lk_item_list **ret_list,
+                                uint64_t *ret_reached, lk_error *error) {
+    struct lk_procedures *store = lk_procedures_of(engine);
+    struct lk_arguments arguments;
+    struct lk_rows *rows = NULL;
+    lk_item_list *list;
+    bool is_whole;
+    int count;
+    lk_outcome outcome = lk_procedures_tick(store, query->queue, patience, error);
+
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    lk_arguments_init(&arguments, store->database->lists);
+    lk_arguments_add_path(&arguments, query->queue);
+    lk_arguments_add_integer(&arguments, (int64_t)query->behind);
+    lk_arguments_add_integer(&arguments, (int64_t)query->max + 1);
+    outcome =
+        lk_procedures_call(store, "lk_parked_of", LK_READING, &arguments, patience, &rows, error);
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    count = page_size(rows, query->max);
+    *ret_reached =
+        count < rows->count ? (uint64_t)lk_row_integer(rows, count - 1, PARKED_SEQUENCE) : 0;
+    list = lk_item_list_new();
+    is_whole = add_parked(list, rows, count);
+    lk_rows_free(rows);
+    if (!is_whole) {
+        lk_item_list_free(list);
+        return lk_error_set(error, LK_INTERNAL, "memory is exhausted");
+    }
+    *ret_list = list;
+    return lk_error_clear(error, LK_OK);
+}
+
+lk_outcome lk_procedures_queues(struct lk_engine *engine, const struct lk_queue_query *query,
+                                const struct lk_patience *patience, lk_queue_list **ret_list,
+                                bool *ret_has_more, lk_error *error) {
+    struct lk_procedures *store = lk_procedures_of(engine);
+    lk_queue_list *list;
+    struct lk_arguments arguments;
+    struct lk_rows *rows = NULL;
+    bool is_whole;
+    lk_outcome outcome = lk_procedures_tick(store, query->prefix, patience, error);
+
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    lk_arguments_init(&arguments, store->database->lists);
+    if (query->prefix != NULL) {
+        lk_arguments_add_path(&arguments, query->prefix);
+    } else {
+        lk_arguments_add_null(&arguments);
+    }
+    lk_arguments_add_text(&arguments, query->behind);
+    lk_arguments_add_integer(&arguments, (int64_t)query->max + 1);
+    outcome =
+        lk_procedures_call(store, "lk_queues", LK_READING, &arguments, patience, &rows, error);
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    list = lk_queue_list_new();
+    is_whole = list != NULL;
+    for (int row = 0; row < page_size(rows, query->max) && is_whole; row++) {
+        lk_queue_stats stats;
+
+        read_counts(rows, row, QUEUE_COUNTS, &stats);
+        is_whole = lk_queue_list_add(list, lk_row_text(rows, row, QUEUE_PATH), &stats);
+    }
+    *ret_has_more = (size_t)rows->count > query->max;
+    lk_rows_free(rows);
+    if (!is_whole) {
+        lk_queue_list_free(list);
+        return lk_error_set(error, LK_INTERNAL, "memory is exhausted");
+    }
+    *ret_list = list;
     return lk_error_clear(error, LK_OK);
 }

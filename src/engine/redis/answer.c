@@ -10,7 +10,13 @@
 #include "engine/reply/blockers.h"
 #include "engine/reply/reply.h"
 
-enum { WORDS_PER_BLOCKER = 6, SHORTEST_GRANT = 3, SHORT_GRANT = 4, SHORT_RENEWAL = 4 };
+enum {
+    WORDS_PER_BLOCKER = 6,
+    WORDS_PER_VALUE = 2,
+    SHORTEST_GRANT = 3,
+    SHORT_GRANT = 4,
+    SHORT_RENEWAL = 4
+};
 
 static int64_t left_ms(int64_t deadline_us, int64_t now_us) {
     return deadline_us > now_us ? (deadline_us - now_us) / 1000 : 0;
@@ -100,15 +106,25 @@ static bool read_cycle(const redisReply *array, lk_result *result) {
     return true;
 }
 
-static bool read_value(const redisReply *reply, lk_result *result) {
-    if (LK_REDIS_VALUE >= reply->elements
-        || reply->element[LK_REDIS_VALUE]->type != REDIS_REPLY_STRING) {
+static bool read_values(const redisReply *array, lk_result *result) {
+    size_t count = array->elements / WORDS_PER_VALUE;
+
+    if (count == 0) {
         return true;
     }
-    result->value = lk_text_copy(lk_redis_text_at(reply, LK_REDIS_VALUE));
-    result->value_size = lk_redis_text_at(reply, LK_REDIS_VALUE).size;
-    result->in_doubt = (lk_redis_integer_at(reply, LK_REDIS_FLAGS) & 4) != 0;
-    return result->value != NULL;
+    if (!lk_result_hold_values(result, count)) {
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        size_t at = i * WORDS_PER_VALUE;
+
+        if (array->element[at]->type == REDIS_REPLY_STRING
+            && !lk_result_set_value(result, i, lk_redis_text_at(array, at),
+                                    lk_redis_integer_at(array, at + 1) != 0)) {
+            return false;
+        }
+    }
+    return true;
 }
 
 static bool read_whole(const redisReply *reply, lk_result *result) {
@@ -128,7 +144,7 @@ static bool read_whole(const redisReply *reply, lk_result *result) {
     return lk_redis_blockers_read(lk_redis_array_at(reply, LK_REDIS_BLOCKERS), now_us,
                                   &result->blockers, &result->blocker_count)
            && read_cycle(lk_redis_array_at(reply, LK_REDIS_CYCLE), result)
-           && read_value(reply, result);
+           && read_values(lk_redis_array_at(reply, LK_REDIS_VALUES), result);
 }
 
 lk_outcome lk_redis_outcome_read(const redisReply *reply, lk_error *error) {

@@ -6,12 +6,14 @@
 #include "engine/engine.h"
 #include "engine/redis/client/library.h"
 
+enum { LK_REDIS_HEAD = 2 }; /* outcome and time, before a list in an answer */
+
 /* The elements of the answer to an ask, a renewal or a release, in the order of ask.lua. */
 enum lk_redis_element {
     LK_REDIS_OUTCOME,
     LK_REDIS_NOW,
     LK_REDIS_TEXT,
-    LK_REDIS_FLAGS, /* 1 created, 2 fixed, 4 the value is in doubt */
+    LK_REDIS_FLAGS, /* 1 created, 2 fixed */
     LK_REDIS_TICKET,
     LK_REDIS_TOKEN,
     LK_REDIS_TTL,
@@ -19,8 +21,8 @@ enum lk_redis_element {
     LK_REDIS_IN_USE,
     LK_REDIS_POSITION,
     LK_REDIS_ID,
-    LK_REDIS_DUE, /* when a blocker expires, unless it is renewed */
-    LK_REDIS_VALUE,
+    LK_REDIS_DUE,    /* when a blocker expires, unless it is renewed */
+    LK_REDIS_VALUES, /* of each part: the value, or nil; 1 if it is in doubt */
     LK_REDIS_BLOCKERS,
     LK_REDIS_CYCLE,
 };
@@ -43,5 +45,8 @@ lk_outcome lk_redis_grant_read(const redisReply *reply, const struct lk_ask *ask
  */
 bool lk_redis_blockers_read(const redisReply *array, int64_t now_us, lk_blocker_info **ret_infos,
                             size_t *ret_count);
+
+/* The counts of a queue, in the order of work_queries.lua, from the element `at` on. */
+lk_queue_stats lk_redis_counts_read(const redisReply *reply, size_t at);
 
 #endif

@@ -30,10 +30,10 @@ void lk_redis_call_add_number(struct lk_redis_call *call, int64_t number) {
     lk_redis_words_add(&call->words, lk_slice_of(room));
 }
 
-static void add_key(struct lk_redis_call *call, const char *suffix, char *room) {
-    room[0] = '{';
-    memcpy(room + 1, call->root.bytes, call->root.size);
-    memcpy(room + 1 + call->root.size, suffix, strlen(suffix) + 1);
+static void add_key(struct lk_redis_call *call, const struct lk_redis_prefix *prefix,
+                    const char *suffix, char *room) {
+    memcpy(room, prefix->bytes, prefix->size);
+    memcpy(room + prefix->size, suffix, strlen(suffix) + 1);
     lk_redis_call_add(call, lk_slice_of(room));
 }
 
@@ -54,13 +54,15 @@ static unsigned tag_in(struct lk_redis *store, unsigned slot) {
 /* Adds the keys: {root}:lk:h; in a cluster also {root}:lk:- and the slot's floor (opening.lua). */
 static void add_keys(struct lk_redis *store, struct lk_redis_call *call) {
     bool is_cluster = store->topology.is_cluster;
+    struct lk_redis_prefix prefix;
 
+    lk_redis_prefix_make(call->root, &prefix);
     lk_redis_call_add(call, lk_slice_of(is_cluster ? "3" : "1"));
-    add_key(call, "}:lk:h", call->key);
+    add_key(call, &prefix, ":lk:h", call->key);
     if (is_cluster) {
         unsigned slot = lk_redis_slot_of(call->root);
 
-        add_key(call, "}:lk:-", call->absent);
+        add_key(call, &prefix, ":lk:-", call->absent);
         (void)snprintf(call->floor, sizeof call->floor, "{%u}:lk:f", tag_in(store, slot));
         lk_redis_call_add(call, lk_slice_of(call->floor));
     }
@@ -72,6 +74,7 @@ static void begin(struct lk_redis *store, const char *operation, const struct lk
     call->words.count = 0;
     call->is_repeatable = false;
     call->grants = false;
+    call->is_unconfirmed = false;
     call->root = lk_path_root(path);
     lk_redis_call_add(call, lk_slice_of("EVALSHA"));
     lk_redis_call_add(call, lk_slice_of(lk_redis_script_sha));
@@ -272,18 +275,18 @@ static lk_outcome load_script(struct attempt *attempt, struct lk_redis_link *lin
     return outcome;
 }
 
-/* ?replicas=N: a grant is answered only after N replicas have it. */
+/* ?replicas=N: waits until N replicas have the grant, for a second at most. */
 static lk_outcome await_replicas(struct attempt *attempt, struct lk_redis_link *link,
                                  lk_error *error) {
-    int64_t left_us = attempt->patience->until_us - lk_clock_now_us();
-    int64_t wait_us = left_us < REPLICAS_US_MAX ? left_us : REPLICAS_US_MAX;
+    int64_t half_us =
+        (attempt->patience->until_us - lk_clock_now_us()) / 2; /* the answer takes time */
+    int64_t wait_us = half_us < REPLICAS_US_MAX ? half_us : REPLICAS_US_MAX;
     int replicas = attempt->store->topology.target.replicas;
     char count[16];
     char time_ms[24];
     const char *const words[] = {"WAIT", count, time_ms};
     redisReply *reply = NULL;
     lk_outcome outcome;
-    int64_t reached;
 
     (void)snprintf(count, sizeof count, "%d", replicas);
     (void)snprintf(time_ms, sizeof time_ms, "%" PRId64, wait_us > 1000 ? wait_us / 1000 : 1);
@@ -291,13 +294,9 @@ static lk_outcome await_replicas(struct attempt *attempt, struct lk_redis_link *
     if (outcome != LK_OK) {
         return outcome;
     }
-    reached = reply->type == REDIS_REPLY_INTEGER ? reply->integer : 0;
+    attempt->call->is_unconfirmed = reply->type != REDIS_REPLY_INTEGER || reply->integer < replicas;
     freeReplyObject(reply);
-    return reached >= replicas
-               ? LK_OK
-               : lk_error_set(error, LK_UNAVAILABLE,
-                              "?replicas: only %" PRId64 " of %d replicas have the grant", reached,
-                              replicas);
+    return LK_OK;
 }
 
 static lk_outcome say_asking(struct attempt *attempt, struct lk_redis_link *link, lk_error *error) {
@@ -381,6 +380,7 @@ static lk_outcome react(struct attempt *attempt, enum verdict verdict, struct lk
         (void)lk_error_set(error, LK_UNAVAILABLE, "the Redis server says: %.200s", text);
         attempt->said = *error;
         attempt->has_said = true;
+        lk_patience_note_failure(attempt->patience, error);
         return pause(attempt) ? LK_OK : LK_UNAVAILABLE;
     default:
         if (failed == LK_INTERNAL) {
@@ -404,6 +404,7 @@ static lk_outcome try_call(struct attempt *attempt, redisReply **ret_reply, lk_e
 
     if (outcome == LK_UNAVAILABLE) { /* nothing was sent */
         attempt->asked_node = LK_REDIS_NO_NODE;
+        lk_patience_note_failure(attempt->patience, error);
         return pause(attempt) ? LK_WAITING : LK_UNAVAILABLE;
     }
     if (outcome != LK_OK) {
@@ -412,6 +413,7 @@ static lk_outcome try_call(struct attempt *attempt, redisReply **ret_reply, lk_e
     outcome = send_call(attempt, link, &reply, error);
     if (outcome == LK_UNAVAILABLE && attempt->call->is_repeatable) {
         attempt->asked_node = LK_REDIS_NO_NODE;
+        lk_patience_note_failure(attempt->patience, error);
         return pause(attempt) ? LK_WAITING : LK_UNAVAILABLE;
     }
     if (outcome != LK_OK) {
@@ -445,10 +447,21 @@ lk_outcome lk_redis_call_make(struct lk_redis *store, struct lk_redis_call *call
     if (outcome == LK_UNAVAILABLE && lk_waker_is_thrown(patience->waker)) {
         outcome = lk_error_set(error, LK_CANCELLED, "the wait was cancelled");
     }
+    if (call->grants) {
+        store->lacks_replicas = call->is_unconfirmed;
+    }
     if (outcome == LK_OK) {
         store->last_now_us = (*ret_reply)->type == REDIS_REPLY_INTEGER
                                  ? (*ret_reply)->integer
                                  : lk_redis_integer_at(*ret_reply, 1);
     }
     return outcome;
+}
+
+lk_outcome lk_redis_call_refuse(const struct lk_redis *store, const char *what_became,
+                                lk_error *error) {
+    return lk_error_set(
+        error, LK_UNAVAILABLE,
+        "too few replicas have confirmed the grant in time (?replicas=%d), see lk doctor; %s",
+        store->topology.target.replicas, what_became);
 }

@@ -6,6 +6,7 @@
 #ifndef LK_ENGINE_REDIS_CALL_H
 #define LK_ENGINE_REDIS_CALL_H
 
+#include "engine/redis/client/keys.h"
 #include "engine/redis/store.h"
 
 /* A call under construction. Numbers are written into `room`. */
@@ -14,9 +15,10 @@ struct lk_redis_call {
     struct lk_slice root; /* the call goes to its slot */
     bool is_repeatable;   /* R3: sent again if the answer was lost */
     bool grants;          /* ?replicas: waits until the replicas have its grant */
-    int boot_at;          /* index of the argument with the server's run id, which the link knows */
-    char key[LK_PATH_BYTES_MAX + 16];
-    char absent[LK_PATH_BYTES_MAX + 16];
+    bool is_unconfirmed; /* out: it was granted, but too few replicas have said that they have it */
+    int boot_at;         /* index of the argument with the server's run id, which the link knows */
+    char key[LK_REDIS_PREFIX_BYTES_MAX + 8];
+    char absent[LK_REDIS_PREFIX_BYTES_MAX + 8];
     char floor[32];
     char channel[LK_REDIS_CHANNEL_BYTES_MAX + 1];
     char said[LK_REDIS_CHANNEL_BYTES_MAX + 32];
@@ -52,6 +54,13 @@ void lk_redis_call_add_number(struct lk_redis_call *call, int64_t number);
 lk_outcome lk_redis_call_make(struct lk_redis *store, struct lk_redis_call *call,
                               const struct lk_patience *patience, redisReply **ret_reply,
                               lk_error *error);
+
+/*
+ * The outcome of a grant that is unconfirmed: LK_UNAVAILABLE. The sentence ends with what became of
+ * the lease.
+ */
+lk_outcome lk_redis_call_refuse(const struct lk_redis *store, const char *what_became,
+                                lk_error *error);
 
 /* Elements of a reply; 0 and empty where they are missing. */
 int64_t lk_redis_integer_at(const redisReply *reply, size_t index);

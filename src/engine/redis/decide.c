@@ -11,6 +11,7 @@
 #include "engine/reply/reply.h"
 
 #define DUE_SLACK_US INT64_C(1000)     /* so that a deadline has passed when it is checked */
+#define UNDO_US INT64_C(2000000)       /* for the release of a lease that must not stay */
 #define DUE_PER_PLACE_US INT64_C(5000) /* waiters further back leave it to those in front */
 enum { DUE_PLACES_MAX = 20 };
 
@@ -92,6 +93,38 @@ static int64_t due_here(const redisReply *reply, size_t places) {
            + DUE_SLACK_US;
 }
 
+static lk_outcome release(struct lk_redis *store, const struct lk_release *release,
+                          const struct lk_patience *patience, struct lk_decision *decision);
+
+/*
+ * ?replicas: too few have the grant. A new lease is released again, so that nothing is held by a
+ * client that was told UNAVAILABLE. A lease that was there before, or was granted to a waiting
+ * request, stays: asking again confirms it.
+ */
+static lk_outcome refuse_unconfirmed(struct lk_redis *store, const struct lk_ask *ask,
+                                     struct lk_decision *decision) {
+    const struct lk_patience patience = {.until_us = lk_clock_now_us() + UNDO_US};
+    const struct lk_release undo = {.target = {.owner = ask->owner,
+                                               .parts = ask->parts,
+                                               .part_count = ask->part_count,
+                                               .token = decision->result.token,
+                                               .batch = ask->batch}};
+    const char *what_became = ask->style == LK_WAIT
+                                  ? "a wait that ends without them releases its request"
+                                  : "the lease is held until its deadline";
+    struct lk_decision undone;
+
+    if (decision->result.created) {
+        lk_decision_begin(&undone, NULL);
+        if (release(store, &undo, &patience, &undone) == LK_OK) {
+            what_became = "the lease was released again";
+        }
+        lk_decision_done(&undone);
+    }
+    lk_result_clear(&decision->result);
+    return lk_redis_call_refuse(store, what_became, &decision->error);
+}
+
 static lk_outcome ask_for(struct lk_redis *store, const struct lk_ask *ask,
                           const struct lk_patience *patience, struct lk_decision *decision) {
     bool is_attended = ask->style == LK_WAIT;
@@ -121,7 +154,9 @@ static lk_outcome ask_for(struct lk_redis *store, const struct lk_ask *ask,
         return outcome;
     }
     outcome = lk_redis_grant_read(reply, ask, decision);
-    if (outcome == LK_WAITING) {
+    if (outcome == LK_GRANTED && call.is_unconfirmed) {
+        outcome = refuse_unconfirmed(store, ask, decision);
+    } else if (outcome == LK_WAITING) {
         size_t position = decision->result.position;
 
         cursor->id = (uint64_t)lk_redis_integer_at(reply, LK_REDIS_ID);
@@ -213,7 +248,7 @@ static lk_outcome release(struct lk_redis *store, const struct lk_release *relea
     if (!is_one_slot(store, target->parts, target->part_count)) {
         return refuse_slots(decision);
     }
-    if (is_plain_target(target) && !release->puts) {
+    if (is_plain_target(target) && release->put_count == 0) {
         lk_redis_call_begin_plain(store, "r", &target->parts[0].path, NULL, &call);
         lk_redis_call_add_number(&call, (int64_t)target->token);
         lk_redis_call_add_identity(&call, target->owner, &target->parts[0].path);
@@ -221,9 +256,12 @@ static lk_outcome release(struct lk_redis *store, const struct lk_release *relea
         lk_redis_call_begin(store, "release", &target->parts[0].path, false, &call);
         lk_redis_call_add(&call, target->owner);
         lk_redis_call_add_number(&call, (int64_t)target->token);
-        lk_redis_call_add_number(&call, release->puts);
-        lk_redis_call_add(&call, release->puts ? release->put : (struct lk_slice){NULL, 0});
+        lk_redis_call_add_number(&call, (int64_t)release->put_count);
         add_paths(&call, target);
+        for (size_t i = 0; i < release->put_count; i++) {
+            lk_redis_call_add_number(&call, (int64_t)release->puts[i].part);
+            lk_redis_call_add(&call, release->puts[i].bytes);
+        }
     }
     call.is_repeatable = target->token != 0; /* without a token, a second release answers LOST */
     return answer(store, &call, patience, decision);
@@ -268,13 +306,11 @@ static lk_outcome decide(struct lk_redis *store, const struct lk_command *comman
     case LK_COMMAND_PUT:
         return lk_redis_put(store, &command->put, patience, decision);
     case LK_COMMAND_PUSH:
-        return lk_redis_push(store, &command->push, patience, decision);
     case LK_COMMAND_TAKE:
-        return lk_redis_take(store, &command->take, patience, decision);
     case LK_COMMAND_FINISH:
-        return lk_redis_finish(store, &command->finish, patience, decision);
     case LK_COMMAND_UNPARK:
-        return lk_redis_unpark(store, &command->unpark, patience, decision);
+    case LK_COMMAND_DROP:
+        return lk_redis_work(store, command, patience, decision);
     case LK_COMMAND_TICK:
     case LK_COMMAND_LEAVE:
         break;

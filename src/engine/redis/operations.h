@@ -40,14 +40,12 @@ lk_outcome lk_redis_put(struct lk_redis *store, const struct lk_put *put,
 
 /* ---- work.c: likewise ---- */
 
-lk_outcome lk_redis_push(struct lk_redis *store, const struct lk_push *push,
+/* A push, a take, or another command about items. */
+lk_outcome lk_redis_work(struct lk_redis *store, const struct lk_command *command,
                          const struct lk_patience *patience, struct lk_decision *decision);
-lk_outcome lk_redis_take(struct lk_redis *store, const struct lk_take *take,
-                         const struct lk_patience *patience, struct lk_decision *decision);
-lk_outcome lk_redis_finish(struct lk_redis *store, const struct lk_finish *finish,
-                           const struct lk_patience *patience, struct lk_decision *decision);
-lk_outcome lk_redis_unpark(struct lk_redis *store, const struct lk_unpark *unpark,
-                           const struct lk_patience *patience, struct lk_decision *decision);
+lk_outcome lk_redis_decide_many(struct lk_engine *engine, const struct lk_command *commands,
+                                size_t count, const struct lk_patience *patience,
+                                struct lk_series *series);
 
 /* When to query for work again after this take, even without a message. Subscribes. */
 int64_t lk_redis_work_query_us(struct lk_redis *store, const struct lk_wait_cursor *cursor);
@@ -60,6 +58,16 @@ lk_outcome lk_redis_items(struct lk_engine *engine, const struct lk_path *queue,
 lk_outcome lk_redis_stats(struct lk_engine *engine, const struct lk_path *queue,
                           enum lk_stats_depth depth, const struct lk_patience *patience,
                           lk_queue_stats *ret_stats, lk_error *error);
+
+lk_outcome lk_redis_parked(struct lk_engine *engine, const struct lk_parked_query *query,
+                           const struct lk_patience *patience, lk_item_list **ret_list,
+                           uint64_t *ret_reached, lk_error *error);
+
+/* ---- queue_queries.c ---- */
+
+lk_outcome lk_redis_queues(struct lk_engine *engine, const struct lk_queue_query *query,
+                           const struct lk_patience *patience, lk_queue_list **ret_list,
+                           bool *ret_has_more, lk_error *error);
 
 /* ---- examine.c ---- */
 

@@ -12,6 +12,7 @@
 #include "engine/redis/answer.h"
 #include "engine/redis/call.h"
 #include "engine/redis/operations.h"
+#include "engine/redis/roots.h"
 #include "engine/reply/reply.h"
 
 enum { CURSOR = 2, HEAD = 3 }; /* before the elements of a reply */
@@ -30,7 +31,8 @@ enum element {
     DEADLINE,
     PARTS,
     POSITION,
-    BLOCKERS
+    BLOCKERS,
+    ID
 };
 
 static void read_record(const redisReply *reply, struct lk_record *record) {
@@ -110,38 +112,39 @@ static bool gather(struct gathering *gathering, redisReply *reply) {
     return true;
 }
 
-static int compare_identity(struct lk_slice a, struct lk_slice b) {
-    size_t shared = a.size < b.size ? a.size : b.size;
-    int order = shared > 0 ? memcmp(a.bytes, b.bytes, shared) : 0;
+static int compare_integer(const redisReply *a, const redisReply *b, size_t element) {
+    int64_t x = lk_redis_integer_at(a, element);
+    int64_t y = lk_redis_integer_at(b, element);
 
-    return order != 0 ? order : (a.size > b.size) - (a.size < b.size);
+    return (x > y) - (x < y);
 }
 
 /* Those of one identity in the order of being met. */
 static int compare_met(const void *a, const void *b) {
     const struct found *left = a;
     const struct found *right = b;
-    int order = compare_identity(lk_redis_text_at(left->request, IDENTITY),
+    int order = lk_slice_compare(lk_redis_text_at(left->request, IDENTITY),
                                  lk_redis_text_at(right->request, IDENTITY));
 
     return order != 0 ? order : (left->order > right->order) - (left->order < right->order);
 }
 
-/* By ticket; what another page has comes last. */
+/* By ticket, and by id those that share theirs; what another page has comes last. */
 static int compare_found(const void *a, const void *b) {
     const redisReply *left = ((const struct found *)a)->request;
     const redisReply *right = ((const struct found *)b)->request;
-    int64_t x;
-    int64_t y;
+    int order;
 
     if (left == NULL || right == NULL) {
         return (left == NULL) - (right == NULL);
     }
-    x = lk_redis_integer_at(left, TICKET);
-    y = lk_redis_integer_at(right, TICKET);
-    return x != y ? (x > y) - (x < y)
-                  : compare_identity(lk_redis_text_at(left, IDENTITY),
-                                     lk_redis_text_at(right, IDENTITY));
+    order = compare_integer(left, right, TICKET);
+    if (order == 0) {
+        order = compare_integer(left, right, ID);
+    }
+    return order != 0 ? order
+                      : lk_slice_compare(lk_redis_text_at(left, IDENTITY),
+                                         lk_redis_text_at(right, IDENTITY));
 }
 
 /*
@@ -264,84 +267,6 @@ static lk_outcome query(struct lk_redis *store, const char *operation, const str
     return LK_OK;
 }
 
-/* ---- all roots ------------------------------------------------------------------------------- */
-
-/* Called for the key {root}:lk:KIND of each root; an outcome other than LK_OK ends the walk. */
-typedef lk_outcome visit_root(void *context, const struct lk_path *root, lk_error *error);
-
-struct walk {
-    struct lk_redis *store;
-    const char *pattern;
-    size_t suffix; /* bytes after the root in a key */
-    const struct lk_patience *patience;
-    visit_root *visit;
-    void *context;
-};
-
-static lk_outcome visit_keys(const struct walk *walk, const redisReply *keys, lk_error *error) {
-    lk_outcome outcome = LK_OK;
-
-    for (size_t i = 0; i < keys->elements && outcome == LK_OK; i++) {
-        struct lk_slice key = lk_redis_text_at(keys, i);
-        struct lk_path root;
-
-        if (key.size > walk->suffix + 1
-            && lk_path_parse((struct lk_slice){key.bytes + 1, key.size - walk->suffix - 1}, &root,
-                             NULL)
-                   == LK_OK
-            && root.depth == 1) {
-            outcome = walk->visit(walk->context, &root, error);
-        }
-    }
-    return outcome;
-}
-
-/* One step of SCAN on a node; updates the cursor. */
-static lk_outcome scan_step(const struct walk *walk, int node, char cursor[24], lk_error *error) {
-    const char *const words[] = {"SCAN", cursor, "MATCH", walk->pattern, "COUNT", "1000"};
-    struct lk_redis_link *link;
-    redisReply *reply = NULL;
-    lk_outcome outcome =
-        lk_redis_topology_take_node(&walk->store->topology, node, walk->patience, &link, error);
-
-    if (outcome != LK_OK) {
-        return outcome;
-    }
-    outcome = lk_redis_exchange_text(link, words, 6, walk->patience, &reply, error);
-    if (outcome != LK_OK) {
-        lk_redis_topology_drop(&walk->store->topology, link);
-        return outcome;
-    }
-    lk_redis_topology_give(&walk->store->topology, link);
-    if (reply->type != REDIS_REPLY_ARRAY || lk_redis_text_at(reply, 0).size >= 24) {
-        outcome = lk_error_set(error, LK_UNAVAILABLE, "the Redis server says: %.200s",
-                               reply->str != NULL ? reply->str : "something strange");
-    } else {
-        struct lk_slice next = lk_redis_text_at(reply, 0);
-
-        memcpy(cursor, next.bytes != NULL ? next.bytes : "0", next.size > 0 ? next.size : 1);
-        cursor[next.size > 0 ? next.size : 1] = '\0';
-        outcome = visit_keys(walk, lk_redis_array_at(reply, 1), error);
-    }
-    freeReplyObject(reply);
-    return outcome;
-}
-
-static lk_outcome walk_roots(const struct walk *walk, lk_error *error) {
-    int nodes[LK_REDIS_NODES_MAX];
-    lk_outcome outcome = lk_redis_topology_discover(&walk->store->topology, walk->patience, error);
-    int count = lk_redis_topology_masters(&walk->store->topology, nodes);
-
-    for (int i = 0; i < count && outcome == LK_OK; i++) {
-        char cursor[24] = "0";
-
-        do {
-            outcome = scan_step(walk, nodes[i], cursor, error);
-        } while (outcome == LK_OK && strcmp(cursor, "0") != 0);
-    }
-    return outcome;
-}
-
 /* ---- listings -------------------------------------------------------------------------------- */
 
 struct listing_walk {
@@ -360,14 +285,13 @@ lk_outcome lk_redis_list(struct lk_engine *engine, const struct lk_path *prefix,
                          const struct lk_patience *patience, lk_listing **ret_listing,
                          lk_error *error) {
     struct listing_walk listing = {.store = lk_redis_of(engine), .patience = patience};
-    const struct walk walk = {.store = listing.store,
-                              .pattern = "{*}:lk:h",
-                              .suffix = strlen("}:lk:h"),
-                              .patience = patience,
-                              .visit = query_root,
-                              .context = &listing};
+    const struct lk_redis_walk walk = {.store = listing.store,
+                                       .suffix = ":lk:h",
+                                       .patience = patience,
+                                       .visit = query_root,
+                                       .context = &listing};
     lk_outcome outcome =
-        prefix != NULL ? query_root(&listing, prefix, error) : walk_roots(&walk, error);
+        prefix != NULL ? query_root(&listing, prefix, error) : lk_redis_walk_roots(&walk, error);
 
     if (outcome == LK_OK) {
         outcome = conclude(&listing.gathering, prefix, ret_listing, error);
@@ -408,10 +332,8 @@ static lk_outcome query_audit(void *context, const struct lk_path *root, lk_erro
 }
 
 static int compare_instant(const void *a, const void *b) {
-    int64_t x = lk_redis_integer_at(((const struct found *)a)->request, AT);
-    int64_t y = lk_redis_integer_at(((const struct found *)b)->request, AT);
-
-    return (x > y) - (x < y);
+    return compare_integer(((const struct found *)a)->request, ((const struct found *)b)->request,
+                           AT);
 }
 
 static bool add_entry(const redisReply *entry, const struct lk_path *prefix, lk_audit *audit) {
@@ -458,12 +380,11 @@ lk_outcome lk_redis_audit(struct lk_engine *engine, const struct lk_path *prefix
                           lk_error *error) {
     struct audit_walk audit = {
         .store = lk_redis_of(engine), .patience = patience, .prefix = prefix};
-    const struct walk walk = {.store = audit.store,
-                              .pattern = "{*}:lk:a",
-                              .suffix = strlen("}:lk:a"),
-                              .patience = patience,
-                              .visit = query_audit,
-                              .context = &audit};
+    const struct lk_redis_walk walk = {.store = audit.store,
+                                       .suffix = ":lk:a",
+                                       .patience = patience,
+                                       .visit = query_audit,
+                                       .context = &audit};
     struct lk_path root;
     lk_outcome outcome;
 
@@ -471,7 +392,7 @@ lk_outcome lk_redis_audit(struct lk_engine *engine, const struct lk_path *prefix
         (void)lk_path_parse(lk_path_root(prefix), &root, NULL);
         outcome = query_audit(&audit, &root, error);
     } else {
-        outcome = walk_roots(&walk, error);
+        outcome = lk_redis_walk_roots(&walk, error);
     }
     if (outcome == LK_OK) {
         outcome = conclude_audit(&audit, ret_audit, error);

@@ -75,6 +75,7 @@ static void tell_status(struct lk_engine *engine, struct lk_engine_status *statu
     struct lk_redis *store = lk_redis_of(engine);
 
     status->interruptions = atomic_load(&store->topology.interruptions);
+    status->is_read_only = atomic_load(&store->lacks_replicas);
     if (store->topology.is_cluster) {
         status->capabilities &= ~(unsigned)LK_CAN_ROOTS;
     }
@@ -88,7 +89,17 @@ int64_t lk_redis_last_now_us(const struct lk_engine *engine) {
     return ((const struct lk_redis *)engine)->last_now_us;
 }
 
+static const struct lk_batch_ops batches = {
+    .decide_many = lk_redis_decide_many,
+    .parked = lk_redis_parked,
+    .queues = lk_redis_queues,
+};
+
+static const char *const file_options[] = {"password-file", NULL};
+static const struct lk_url_files files = {.options = file_options};
+
 const struct lk_engine_ops lk_engine_redis = {
+    .files = &files,
     .scheme = "redis",
     .title = "a Redis server or cluster",
     .capabilities =
@@ -107,6 +118,7 @@ const struct lk_engine_ops lk_engine_redis = {
     .items = lk_redis_items,
     .stats = lk_redis_stats,
     .examine = lk_redis_examine,
+    .batches = &batches,
 };
 
 static lk_outcome refuse_tls(struct lk_slice rest, const struct lk_patience *patience,
@@ -122,5 +134,6 @@ static lk_outcome refuse_tls(struct lk_slice rest, const struct lk_patience *pat
 const struct lk_engine_ops lk_engine_rediss = {
     .scheme = "rediss",
     .title = "Redis over TLS: not in this build",
+    .is_stub = true,
     .open = refuse_tls,
 };

@@ -3,6 +3,8 @@
 #ifndef LK_ENGINE_REDIS_STORE_H
 #define LK_ENGINE_REDIS_STORE_H
 
+#include <stdatomic.h>
+
 #include "engine/redis/client/subscriber.h"
 #include "engine/redis/client/topology.h"
 
@@ -12,6 +14,7 @@ struct lk_redis {
     struct lk_redis_subscriber subscriber;
     char name[LK_REDIS_NAME_BYTES_MAX + 1]; /* prefix of this process's channels */
     _Atomic uint32_t tags[LK_REDIS_SLOTS];  /* of floors, + 1 (call.c); 0: not computed */
+    atomic_bool lacks_replicas;             /* the last call's grant is unconfirmed: call.h */
     _Atomic int64_t shift_us;               /* tests: added to the servers' clock */
     _Atomic int64_t last_now_us;            /* the servers' time at the last answer */
 };

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Work (R16): one call of the script each. */
+/*
+ * Work (R16): one call of the script for one command, or for several of one kind and for one queue.
+ */
+#include <endian.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/buffer.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/minmax.h"
@@ -30,57 +34,56 @@ static lk_outcome check_slots(const struct lk_redis *store, const struct lk_push
     return LK_OK;
 }
 
-static void add_path(struct lk_redis_call *call, const struct lk_path *path) {
-    lk_redis_call_add(call, (struct lk_slice){path->bytes, path->size});
+/* ---- commands as words ----------------------------------------------------------------------- */
+
+/* A word is its bytes behind their number, in 32 bits (word() of work.lua). */
+static void add_word(struct lk_buffer *words, struct lk_slice word) {
+    uint32_t size = htole32((uint32_t)word.size);
+
+    lk_buffer_add(words, &size, sizeof size);
+    lk_buffer_add_slice(words, word);
 }
 
-/* Makes a call that is answered with an outcome and a sentence. */
-static lk_outcome make_plain(struct lk_redis *store, struct lk_redis_call *call,
-                             const struct lk_patience *patience, lk_error *error) {
-    redisReply *reply;
-    lk_outcome outcome = lk_redis_call_make(store, call, patience, &reply, error);
+static void add_path(struct lk_buffer *words, const struct lk_path *path) {
+    add_word(words, (struct lk_slice){path->bytes, path->size});
+}
 
-    if (outcome == LK_OK) {
-        outcome = lk_redis_outcome_read(reply, error);
-        freeReplyObject(reply);
-    }
-    return outcome;
+static void add_number(struct lk_buffer *words, int64_t number) {
+    char text[LK_NUMBER_BYTES_MAX];
+
+    add_word(words, (struct lk_slice){text, lk_number_write(text, number)});
 }
 
 /* ---- push ------------------------------------------------------------------------------------ */
 
-lk_outcome lk_redis_push(struct lk_redis *store, const struct lk_push *push,
-                         const struct lk_patience *patience, struct lk_decision *decision) {
-    lk_error *error = &decision->error;
-    struct lk_redis_call call;
+static lk_outcome check_push(const struct lk_redis *store, const struct lk_command *command,
+                             lk_error *error) {
     struct lk_item_path item;
-    redisReply *reply;
-    lk_outcome outcome = lk_push_check(push, &item, error);
+    lk_outcome outcome = lk_push_check(&command->push, &item, error);
 
-    if (outcome == LK_OK) {
-        outcome = check_slots(store, push, error);
-    }
-    if (outcome != LK_OK) {
-        return outcome;
-    }
-    lk_redis_call_begin(store, "push", &push->queue, false, &call);
-    add_path(&call, &push->queue);
-    lk_redis_call_add(&call, push->id);
-    lk_redis_call_add(&call, push->value);
-    lk_redis_call_add_number(&call, push->delay_ms);
-    lk_redis_call_add_number(&call, (int64_t)push->need_count);
+    return outcome == LK_OK ? check_slots(store, &command->push, error) : outcome;
+}
+
+static void add_push(const struct lk_command *command, struct lk_buffer *words) {
+    const struct lk_push *push = &command->push;
+
+    add_word(words, push->id);
+    add_word(words, push->value);
+    add_number(words, push->delay_ms);
+    add_number(words, push->priority);
+    add_number(words, (int64_t)push->need_count);
     for (size_t i = 0; i < push->need_count; i++) {
-        add_path(&call, &push->needs[i].path);
-        lk_redis_call_add_number(&call, push->needs[i].limit);
-        lk_redis_call_add_number(&call, push->needs[i].units);
+        add_path(words, &push->needs[i].path);
+        add_number(words, push->needs[i].limit);
+        add_number(words, push->needs[i].units);
     }
-    outcome = lk_redis_call_make(store, &call, patience, &reply, error);
-    if (outcome == LK_OK) {
-        decision->is_added = lk_redis_integer_at(reply, 3) != 0;
-        outcome = lk_redis_outcome_read(reply, error);
-        freeReplyObject(reply);
-    }
-    return outcome;
+}
+
+static lk_outcome read_pushed(const struct lk_command *command, const redisReply *reply,
+                              struct lk_decision *decision) {
+    (void)command;
+    decision->is_added = lk_redis_integer_at(reply, 3) != 0;
+    return lk_redis_outcome_read(reply, &decision->error);
 }
 
 /* ---- take ------------------------------------------------------------------------------------ */
@@ -95,6 +98,25 @@ enum taken {
     TAKEN_TTL,
     TAKEN_DEADLINE
 };
+
+static lk_outcome check_take(const struct lk_redis *store, const struct lk_command *command,
+                             lk_error *error) {
+    (void)store;
+    return lk_take_check(&command->take, error);
+}
+
+static void add_take(const struct lk_command *command, struct lk_buffer *words) {
+    const struct lk_take *take = &command->take;
+    char number[24];
+
+    (void)snprintf(number, sizeof number, "%" PRIu64, take->ask_number);
+    add_word(words, take->owner);
+    add_number(words, take->ttl_ms);
+    add_number(words, take->max_attempts);
+    add_word(words, lk_slice_of(number));
+    add_word(words, take->note_given ? take->note : (struct lk_slice){NULL, 0});
+    add_number(words, (int64_t)take->share_token);
+}
 
 static bool fill_claim(const struct lk_take *take, const redisReply *reply, lk_claim_info *claim) {
     struct lk_slice value = lk_redis_text_at(reply, TAKEN_VALUE);
@@ -116,7 +138,7 @@ static bool fill_claim(const struct lk_take *take, const redisReply *reply, lk_c
            && (value.size == 0 || claim->value != NULL);
 }
 
-static lk_outcome read_taken(const struct lk_take *take, const redisReply *reply,
+static lk_outcome read_taken(const struct lk_command *command, const redisReply *reply,
                              struct lk_decision *decision) {
     lk_claim_info *claim;
 
@@ -126,43 +148,12 @@ static lk_outcome read_taken(const struct lk_take *take, const redisReply *reply
         return lk_redis_outcome_read(reply, &decision->error);
     }
     claim = calloc(1, sizeof *claim);
-    if (claim == NULL || !fill_claim(take, reply, claim)) {
+    if (claim == NULL || !fill_claim(&command->take, reply, claim)) {
         lk_claim_free(claim);
         return lk_decision_fail(decision, LK_INTERNAL, "no memory for the claim");
     }
     decision->claim = claim;
     return lk_error_clear(&decision->error, LK_GRANTED);
-}
-
-lk_outcome lk_redis_take(struct lk_redis *store, const struct lk_take *take,
-                         const struct lk_patience *patience, struct lk_decision *decision) {
-    struct lk_wait_cursor *cursor = &decision->cursor;
-    char number[24];
-    struct lk_redis_call call;
-    redisReply *reply;
-    lk_outcome outcome = lk_take_check(take, &decision->error);
-
-    if (outcome != LK_OK) {
-        return outcome;
-    }
-    cursor->id = lk_redis_queue_id((struct lk_slice){take->queue.bytes, take->queue.size});
-    cursor->version = lk_redis_subscriber_version(&store->subscriber);
-    (void)snprintf(number, sizeof number, "%" PRIu64, take->ask_number);
-    lk_redis_call_begin(store, "take", &take->queue, true, &call);
-    add_path(&call, &take->queue);
-    lk_redis_call_add(&call, take->owner);
-    lk_redis_call_add_number(&call, take->ttl_ms);
-    lk_redis_call_add_number(&call, take->max_attempts);
-    lk_redis_call_add(&call, lk_slice_of(number));
-    lk_redis_call_add(&call, take->note_given ? take->note : (struct lk_slice){NULL, 0});
-    call.is_repeatable = take->ask_number != 0;
-    call.grants = true;
-    outcome = lk_redis_call_make(store, &call, patience, &reply, &decision->error);
-    if (outcome == LK_OK) {
-        outcome = read_taken(take, reply, decision);
-        freeReplyObject(reply);
-    }
-    return outcome;
 }
 
 int64_t lk_redis_work_query_us(struct lk_redis *store, const struct lk_wait_cursor *cursor) {
@@ -174,39 +165,175 @@ int64_t lk_redis_work_query_us(struct lk_redis *store, const struct lk_wait_curs
 
 /* ---- the end of a claim ---------------------------------------------------------------------- */
 
-lk_outcome lk_redis_finish(struct lk_redis *store, const struct lk_finish *finish,
-                           const struct lk_patience *patience, struct lk_decision *decision) {
-    lk_error *error = &decision->error;
-    struct lk_redis_call call;
+static lk_outcome check_finish(const struct lk_redis *store, const struct lk_command *command,
+                               lk_error *error) {
     struct lk_item_path item;
-    lk_outcome outcome = lk_finish_check(finish, &item, error);
 
-    if (outcome != LK_OK) {
-        return outcome;
-    }
-    lk_redis_call_begin(store, "finish", &finish->queue, false, &call);
-    add_path(&call, &finish->queue);
-    lk_redis_call_add(&call, finish->id);
-    lk_redis_call_add(&call, finish->owner);
-    lk_redis_call_add_number(&call, (int64_t)finish->token);
-    lk_redis_call_add(&call, lk_slice_of(finish->kind == LK_FINISH_DONE ? "done" : "retry"));
-    lk_redis_call_add_number(&call, finish->delay_ms);
-    call.is_repeatable = finish->token != 0;
-    return make_plain(store, &call, patience, error);
+    (void)store;
+    return lk_finish_check(&command->finish, &item, error);
 }
 
-lk_outcome lk_redis_unpark(struct lk_redis *store, const struct lk_unpark *unpark,
-                           const struct lk_patience *patience, struct lk_decision *decision) {
-    lk_error *error = &decision->error;
-    struct lk_redis_call call;
-    struct lk_item_path item;
-    lk_outcome outcome = lk_item_path_make(&unpark->queue, unpark->id, &item, error);
+static void add_finish(const struct lk_command *command, struct lk_buffer *words) {
+    const struct lk_finish *finish = &command->finish;
 
-    if (outcome != LK_OK) {
-        return outcome;
+    add_word(words, finish->id);
+    add_word(words, finish->owner);
+    add_number(words, (int64_t)finish->token);
+    add_word(words, lk_slice_of(finish->kind == LK_FINISH_DONE ? "done" : "retry"));
+    add_number(words, finish->delay_ms);
+    add_number(words, finish->failure.has_exit);
+    add_number(words, finish->failure.exit_code);
+    add_word(words, finish->failure.text);
+}
+
+static lk_outcome read_ended(const struct lk_command *command, const redisReply *reply,
+                             struct lk_decision *decision) {
+    (void)command;
+    return lk_redis_outcome_read(reply, &decision->error);
+}
+
+/* ---- without a claim ------------------------------------------------------------------------- */
+
+static lk_outcome check_unpark(const struct lk_redis *store, const struct lk_command *command,
+                               lk_error *error) {
+    struct lk_item_path item;
+
+    (void)store;
+    return lk_item_path_make(&command->unpark.queue, command->unpark.id, &item, error);
+}
+
+static void add_unpark(const struct lk_command *command, struct lk_buffer *words) {
+    add_word(words, command->unpark.id);
+}
+
+static lk_outcome check_drop(const struct lk_redis *store, const struct lk_command *command,
+                             lk_error *error) {
+    struct lk_item_path item;
+
+    (void)store;
+    return lk_item_path_make(&command->drop.queue, command->drop.id, &item, error);
+}
+
+static void add_drop(const struct lk_command *command, struct lk_buffer *words) {
+    add_word(words, command->drop.id);
+    add_number(words, command->drop.only_parked);
+}
+
+/* ---- one or several commands ----------------------------------------------------------------- */
+
+struct kind {
+    const char *operation;
+    lk_outcome (*check)(const struct lk_redis *store, const struct lk_command *command,
+                        lk_error *error);
+    void (*add)(const struct lk_command *command, struct lk_buffer *words);
+    lk_outcome (*read)(const struct lk_command *command, const redisReply *reply,
+                       struct lk_decision *decision);
+};
+
+static const struct kind kinds[] = {
+    [LK_COMMAND_PUSH] = {"push", check_push, add_push, read_pushed},
+    [LK_COMMAND_TAKE] = {"take", check_take, add_take, read_taken},
+    [LK_COMMAND_FINISH] = {"finish", check_finish, add_finish, read_ended},
+    [LK_COMMAND_UNPARK] = {"unpark", check_unpark, add_unpark, read_ended},
+    [LK_COMMAND_DROP] = {"drop", check_drop, add_drop, read_ended},
+};
+
+/* Whether the call can be made again after a lost answer (R3). */
+static bool is_repeatable(const struct lk_command *commands, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        if (commands[i].kind == LK_COMMAND_TAKE     ? commands[i].take.ask_number == 0
+            : commands[i].kind == LK_COMMAND_FINISH ? commands[i].finish.token == 0
+                                                    : true) {
+            return false;
+        }
     }
-    lk_redis_call_begin(store, "unpark", &unpark->queue, false, &call);
-    add_path(&call, &unpark->queue);
-    lk_redis_call_add(&call, unpark->id);
-    return make_plain(store, &call, patience, error);
+    return true;
+}
+
+/* Commands of one kind and for one queue, in one call; the reply has an answer to each. */
+static lk_outcome make(struct lk_redis *store, const struct lk_command *commands, size_t count,
+                       const struct lk_patience *patience, redisReply **ret_reply,
+                       lk_error *error) {
+    const struct kind *kind = &kinds[commands[0].kind];
+    const struct lk_path *queue = lk_command_queue(&commands[0]);
+    bool is_take = commands[0].kind == LK_COMMAND_TAKE;
+    struct lk_buffer words = {.max = 0};
+    struct lk_redis_call call;
+    lk_outcome outcome = LK_OK;
+
+    for (size_t i = 0; i < count && outcome == LK_OK; i++) {
+        outcome = kind->check(store, &commands[i], error);
+        if (outcome == LK_OK) {
+            kind->add(&commands[i], &words);
+        }
+    }
+    if (outcome == LK_OK && words.failed) {
+        outcome = lk_error_set(error, LK_INTERNAL, "no memory for the call");
+    }
+    if (outcome == LK_OK) {
+        lk_redis_call_begin(store, kind->operation, queue, is_take, &call);
+        lk_redis_call_add(&call, (struct lk_slice){queue->bytes, queue->size});
+        lk_redis_call_add(&call, (struct lk_slice){words.bytes, words.size});
+        call.is_repeatable = is_repeatable(commands, count);
+        call.grants = is_take;
+        outcome = lk_redis_call_make(store, &call, patience, ret_reply, error);
+    }
+    if (outcome == LK_OK && call.is_unconfirmed) {
+        freeReplyObject(*ret_reply);
+        outcome = lk_redis_call_refuse(store, "claims are held until their deadlines", error);
+    }
+    lk_buffer_done(&words);
+    return outcome;
+}
+
+/* What a take that finds nothing waits for, as of before the call. */
+static struct lk_wait_cursor cursor_of(struct lk_redis *store, const struct lk_command *command) {
+    const struct lk_path *queue = lk_command_queue(command);
+
+    return (struct lk_wait_cursor){
+        .command = command,
+        .id = lk_redis_queue_id((struct lk_slice){queue->bytes, queue->size}),
+        .version = lk_redis_subscriber_version(&store->subscriber)};
+}
+
+lk_outcome lk_redis_work(struct lk_redis *store, const struct lk_command *command,
+                         const struct lk_patience *patience, struct lk_decision *decision) {
+    redisReply *reply;
+    lk_outcome outcome;
+
+    decision->cursor = cursor_of(store, command);
+    outcome = make(store, command, 1, patience, &reply, &decision->error);
+    if (outcome == LK_OK) {
+        outcome =
+            kinds[command->kind].read(command, lk_redis_array_at(reply, LK_REDIS_HEAD), decision);
+        freeReplyObject(reply);
+    }
+    return outcome;
+}
+
+lk_outcome lk_redis_decide_many(struct lk_engine *engine, const struct lk_command *commands,
+                                size_t count, const struct lk_patience *patience,
+                                struct lk_series *series) {
+    struct lk_redis *store = lk_redis_of(engine);
+    const struct lk_wait_cursor cursor = cursor_of(store, &commands[0]);
+    redisReply *reply;
+    lk_outcome outcome;
+    lk_error error;
+
+    lk_series_begin(series, commands, count);
+    outcome = make(store, commands, count, patience, &reply, &error);
+    if (outcome != LK_OK) {
+        return lk_series_fail(series, outcome, "%s", error.text);
+    }
+    for (size_t i = 0; series->error.outcome == LK_OK && i + LK_REDIS_HEAD < reply->elements; i++) {
+        struct lk_decision decision;
+
+        lk_decision_begin(&decision, &commands[i]);
+        decision.cursor = cursor;
+        (void)kinds[commands[i].kind].read(&commands[i],
+                                           lk_redis_array_at(reply, i + LK_REDIS_HEAD), &decision);
+        lk_series_add(series, &decision);
+    }
+    freeReplyObject(reply);
+    return series->error.outcome;
 }

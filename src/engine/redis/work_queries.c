@@ -3,12 +3,27 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "engine/redis/answer.h"
 #include "engine/redis/call.h"
 #include "engine/redis/operations.h"
 #include "engine/reply/reply.h"
 
 /* The elements of an item, in the order of work.lua. */
-enum element { ID, STATE, SEQUENCE, DUE, ATTEMPTS, VALUE, OWNER, DEADLINE, NEEDS };
+enum element {
+    ID,
+    STATE,
+    SEQUENCE,
+    DUE,
+    ATTEMPTS,
+    VALUE,
+    OWNER,
+    DEADLINE,
+    NEEDS,
+    PRIORITY,
+    HAS_EXIT,
+    EXIT_CODE,
+    FAILURE
+};
 
 static int compare_age(const void *a, const void *b) {
     const redisReply *const *left = a;
@@ -50,6 +65,10 @@ static bool add_item(const redisReply *reply, const struct lk_times *times, lk_i
         .due_us = lk_redis_integer_at(reply, DUE),
         .attempts = (uint32_t)lk_redis_integer_at(reply, ATTEMPTS),
         .value = lk_redis_text_at(reply, VALUE),
+        .priority = (int32_t)lk_redis_integer_at(reply, PRIORITY),
+        .last_failure = {.has_exit = lk_redis_integer_at(reply, HAS_EXIT) != 0,
+                         .exit_code = (int32_t)lk_redis_integer_at(reply, EXIT_CODE),
+                         .text = lk_redis_text_at(reply, FAILURE)},
     };
     struct lk_record claim = {
         .owner = lk_redis_text_at(reply, OWNER),
@@ -65,8 +84,9 @@ static lk_outcome read_items(redisReply *reply, lk_item_list **ret_list, lk_erro
     lk_item_list *list = lk_item_list_new();
     bool is_complete = list != NULL;
 
-    qsort(reply->element + 2, reply->elements - 2, sizeof(redisReply *), compare_age);
-    for (size_t i = 2; is_complete && i < reply->elements; i++) {
+    qsort(reply->element + LK_REDIS_HEAD, reply->elements - LK_REDIS_HEAD, sizeof(redisReply *),
+          compare_age);
+    for (size_t i = LK_REDIS_HEAD; is_complete && i < reply->elements; i++) {
         is_complete = add_item(lk_redis_array_at(reply, i), &times, list);
     }
     if (!is_complete) {
@@ -96,13 +116,62 @@ lk_outcome lk_redis_items(struct lk_engine *engine, const struct lk_path *queue,
     return outcome;
 }
 
+lk_outcome lk_redis_parked(struct lk_engine *engine, const struct lk_parked_query *query,
+                           const struct lk_patience *patience, lk_item_list **ret_list,
+                           uint64_t *ret_reached, lk_error *error) {
+    struct lk_redis_call call;
+    redisReply *reply;
+    lk_outcome outcome;
+
+    lk_redis_call_begin(lk_redis_of(engine), "parked", query->queue, false, &call);
+    lk_redis_call_add(&call, (struct lk_slice){query->queue->bytes, query->queue->size});
+    lk_redis_call_add_number(&call, (int64_t)query->behind);
+    lk_redis_call_add_number(&call, (int64_t)query->max);
+    call.is_repeatable = true;
+    outcome = lk_redis_call_make(lk_redis_of(engine), &call, patience, &reply, error);
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    outcome = read_items(reply, ret_list, error);
+    if (outcome == LK_OK) {
+        const redisReply *last = lk_redis_array_at(reply, reply->elements - 1);
+
+        *ret_reached = reply->elements - LK_REDIS_HEAD == query->max
+                           ? (uint64_t)lk_redis_integer_at(last, SEQUENCE)
+                           : 0;
+    }
+    freeReplyObject(reply);
+    return outcome;
+}
+
+/* ---- counts ---------------------------------------------------------------------------------- */
+
+lk_queue_stats lk_redis_counts_read(const redisReply *reply, size_t at) {
+    const struct lk_queue_counts counts = {
+        .pushed = (uint64_t)lk_redis_integer_at(reply, at),
+        .duplicates = (uint64_t)lk_redis_integer_at(reply, at + 1),
+        .claims = (uint64_t)lk_redis_integer_at(reply, at + 2),
+        .steals = (uint64_t)lk_redis_integer_at(reply, at + 3),
+        .done = (uint64_t)lk_redis_integer_at(reply, at + 4),
+        .retried = (uint64_t)lk_redis_integer_at(reply, at + 5),
+        .parked = (uint64_t)lk_redis_integer_at(reply, at + 6),
+        .ready = (uint64_t)lk_redis_integer_at(reply, at + 7),
+        .delayed = (uint64_t)lk_redis_integer_at(reply, at + 8),
+        .claimed = (uint64_t)lk_redis_integer_at(reply, at + 9),
+        .parked_now = (uint64_t)lk_redis_integer_at(reply, at + 10),
+    };
+    lk_queue_stats stats;
+
+    lk_stats_from_counts(&counts, &stats);
+    return stats;
+}
+
 lk_outcome lk_redis_stats(struct lk_engine *engine, const struct lk_path *queue,
                           enum lk_stats_depth depth, const struct lk_patience *patience,
                           lk_queue_stats *ret_stats, lk_error *error) {
     struct lk_redis *store = lk_redis_of(engine);
     struct lk_redis_call call;
     redisReply *reply;
-    uint64_t counts[11];
     lk_outcome outcome;
 
     (void)depth; /* a count costs no more */
@@ -113,21 +182,7 @@ lk_outcome lk_redis_stats(struct lk_engine *engine, const struct lk_path *queue,
     if (outcome != LK_OK) {
         return outcome;
     }
-    for (size_t i = 0; i < 11; i++) {
-        counts[i] = (uint64_t)lk_redis_integer_at(reply, i + 2);
-    }
+    *ret_stats = lk_redis_counts_read(reply, LK_REDIS_HEAD);
     freeReplyObject(reply);
-    lk_stats_from_counts(&(struct lk_queue_counts){.pushed = counts[0],
-                                                   .duplicates = counts[1],
-                                                   .claims = counts[2],
-                                                   .steals = counts[3],
-                                                   .done = counts[4],
-                                                   .retried = counts[5],
-                                                   .parked = counts[6],
-                                                   .ready = counts[7],
-                                                   .delayed = counts[8],
-                                                   .claimed = counts[9],
-                                                   .parked_now = counts[10]},
-                         ret_stats);
     return lk_error_clear(error, LK_OK);
 }

@@ -68,6 +68,7 @@ static bool fill(const struct lk_model *model, const struct lk_effects *effects,
     case LK_COMMAND_PUT:
     case LK_COMMAND_FINISH:
     case LK_COMMAND_UNPARK:
+    case LK_COMMAND_DROP:
     case LK_COMMAND_LEAVE:
         break;
     }

@@ -16,6 +16,7 @@ static void item_done(lk_item_info *item) {
     free(item->id);
     free(item->owner);
     free(item->value);
+    free(item->last_error);
 }
 
 void lk_item_list_free(lk_item_list *list) {
@@ -74,11 +75,22 @@ static const char *state_name(enum lk_item_state state) {
     return names[state];
 }
 
+static bool fill_failure(const struct lk_item_failure *failure, lk_item_info *item) {
+    item->has_last_exit = failure->has_exit;
+    item->last_exit = failure->exit_code;
+    if (failure->text.size > 0) {
+        item->last_error = lk_text_copy(failure->text);
+        item->last_error_size = failure->text.size;
+    }
+    return failure->text.size == 0 || item->last_error != NULL;
+}
+
 static bool fill_item(const struct lk_item_record *record, const struct lk_record *claim,
                       const struct lk_times *times, lk_item_info *item) {
     item->id = lk_text_copy(record->id);
     item->state = state_name(record->state);
     item->attempts = record->attempts;
+    item->priority = record->priority;
     item->due_in_ms = -1;
     item->expires_in_ms = -1;
     if (record->state == LK_ITEM_DELAYED) {
@@ -93,7 +105,8 @@ static bool fill_item(const struct lk_item_record *record, const struct lk_recor
         item->value_size = record->value.size;
     }
     return item->id != NULL && (claim == NULL || item->owner != NULL)
-           && (record->value.size == 0 || item->value != NULL) && fill_needs(record, item);
+           && (record->value.size == 0 || item->value != NULL) && fill_needs(record, item)
+           && fill_failure(&record->last_failure, item);
 }
 
 bool lk_item_list_add(lk_item_list *list, const struct lk_item_record *record,
@@ -114,6 +127,9 @@ struct telling {
     const struct lk_model *model;
     const struct lk_times *times;
     lk_item_list *list;
+    size_t max;
+    uint64_t last;    /* the sequence of the last one of a page... */
+    uint64_t reached; /* ...where there is another behind it; else 0 */
     bool is_complete;
 };
 
@@ -145,6 +161,36 @@ lk_outcome lk_items_from_model(const struct lk_model *model, const struct lk_tim
         return LK_INTERNAL;
     }
     *ret_list = telling.list;
+    return LK_OK;
+}
+
+static bool tell_parked(void *context, lk_item_ref ref) {
+    struct telling *telling = context;
+
+    if (telling->list->count == telling->max) {
+        telling->reached = telling->last;
+        return false;
+    }
+    telling->last = lk_model_item_sequence(telling->model, ref);
+    return tell(telling, ref);
+}
+
+lk_outcome lk_parked_from_model(const struct lk_model *model, const struct lk_times *times,
+                                const struct lk_path *queue, uint64_t behind, size_t max,
+                                lk_item_list **ret_list, uint64_t *ret_reached) {
+    struct telling telling = {.model = model, .times = times, .max = max, .is_complete = true};
+
+    telling.list = lk_item_list_new();
+    if (telling.list == NULL) {
+        return LK_INTERNAL;
+    }
+    lk_model_each_parked(model, queue, behind, tell_parked, &telling);
+    if (!telling.is_complete) {
+        lk_item_list_free(telling.list);
+        return LK_INTERNAL;
+    }
+    *ret_list = telling.list;
+    *ret_reached = telling.reached;
     return LK_OK;
 }
 

@@ -35,6 +35,15 @@ bool lk_result_from_answer(const struct lk_model *model, const struct lk_answer 
 bool lk_result_fill(const struct lk_model *model, const struct lk_answer *answer,
                     const struct lk_times *times, lk_result *result);
 
+/*
+ * R15: a place for the value of each part (the result has none yet), the value of one part (of the
+ * first also as the result's own `value`), and none again. false: memory is exhausted, and the
+ * result is still to be cleared.
+ */
+bool lk_result_hold_values(lk_result *result, size_t count);
+bool lk_result_set_value(lk_result *result, size_t part, struct lk_slice bytes, bool in_doubt);
+void lk_result_drop_values(lk_result *result);
+
 /* ---- decisions ------------------------------------------------------------------------------- */
 
 struct lk_decision; /* engine/engine.h */
@@ -62,6 +71,32 @@ lk_outcome lk_decision_refuse(struct lk_decision *decision);
  */
 bool lk_decision_from_effects(const struct lk_model *model, const struct lk_effects *effects,
                               const struct lk_command *command, struct lk_decision *decision);
+
+/* ---- series of commands ---------------------------------------------------------------------- */
+
+struct lk_series; /* engine/engine.h */
+
+/* The queue of a command that a series may have. It belongs to the command. */
+const struct lk_path *lk_command_queue(const struct lk_command *command);
+
+/* Makes it empty, whatever is there but the room for answers: how every decide_many() begins. */
+void lk_series_begin(struct lk_series *series, const struct lk_command *commands, size_t count);
+
+/*
+ * The next command to decide, with the token that it shares. false: the series is complete, ended
+ * by a take, or has failed.
+ */
+bool lk_series_next(const struct lk_series *series, struct lk_command *ret_command);
+
+/*
+ * Adds the decision of that command, and leaves it empty. An outcome that is not one command's own
+ * becomes the outcome of all.
+ */
+void lk_series_add(struct lk_series *series, struct lk_decision *decision);
+
+/* Frees the answers, leaves the outcome and a sentence, and returns the outcome. */
+lk_outcome lk_series_fail(struct lk_series *series, lk_outcome outcome, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* ---- listings -------------------------------------------------------------------------------- */
 
@@ -117,6 +152,20 @@ lk_outcome lk_items_from_model(const struct lk_model *model, const struct lk_tim
 lk_item_list *lk_item_list_new(void); /* NULL when memory is exhausted */
 bool lk_item_list_add(lk_item_list *list, const struct lk_item_record *item,
                       const struct lk_record *claim, const struct lk_times *times);
+
+/* Up to `max` parked items. *ret_reached: the last one's sequence; 0: there are no more. */
+lk_outcome lk_parked_from_model(const struct lk_model *model, const struct lk_times *times,
+                                const struct lk_path *queue, uint64_t behind, size_t max,
+                                lk_item_list **ret_list, uint64_t *ret_reached);
+
+/* Up to `max` queues. */
+lk_outcome lk_queues_from_model(const struct lk_model *model, const struct lk_path *prefix,
+                                struct lk_slice behind, size_t max, lk_queue_list **ret_list,
+                                bool *ret_has_more);
+
+/* The same by hand: appends one queue. Returns false when memory is exhausted. */
+lk_queue_list *lk_queue_list_new(void); /* NULL when memory is exhausted */
+bool lk_queue_list_add(lk_queue_list *list, struct lk_slice path, const lk_queue_stats *counts);
 
 void lk_stats_from_counts(const struct lk_queue_counts *counts, lk_queue_stats *ret_stats);
 

@@ -7,6 +7,38 @@
 #include "engine/reply/blockers.h"
 #include "engine/reply/reply.h"
 
+bool lk_result_hold_values(lk_result *result, size_t count) {
+    result->values = calloc(count, sizeof *result->values);
+    result->value_count = result->values != NULL ? count : 0;
+    return result->values != NULL;
+}
+
+bool lk_result_set_value(lk_result *result, size_t part, struct lk_slice bytes, bool in_doubt) {
+    lk_part_value *value = &result->values[part];
+
+    *value = (lk_part_value){
+        .value = lk_text_copy(bytes), .value_size = bytes.size, .in_doubt = in_doubt};
+    if (part == 0) {
+        result->value = lk_text_copy(bytes);
+        result->value_size = bytes.size;
+        result->in_doubt = in_doubt;
+    }
+    return value->value != NULL && (part > 0 || result->value != NULL);
+}
+
+void lk_result_drop_values(lk_result *result) {
+    for (size_t i = 0; i < result->value_count; i++) {
+        free(result->values[i].value);
+    }
+    free(result->values);
+    free(result->value);
+    result->values = NULL;
+    result->value_count = 0;
+    result->value = NULL;
+    result->value_size = 0;
+    result->in_doubt = false;
+}
+
 void lk_result_clear(lk_result *result) {
     for (size_t i = 0; i < result->path_count; i++) {
         free(result->paths[i]);
@@ -19,7 +51,7 @@ void lk_result_clear(lk_result *result) {
     free(result->cycle);
     free(result->owner);
     free(result->error);
-    free(result->value);
+    lk_result_drop_values(result);
     free(result->tokens);
     *result = (lk_result){.outcome = LK_OK, .expires_in_ms = -1};
 }
@@ -47,18 +79,19 @@ static void fill_state(const struct lk_model *model, lk_ref request, const struc
     result->expires_in_ms = lk_time_left_ms(&record, times);
 }
 
-static bool fill_value(const struct lk_model *model, const struct lk_answer *answer,
-                       lk_result *result) {
-    struct lk_value_record record;
+static bool fill_values(const struct lk_model *model, const struct lk_answer *answer,
+                        lk_result *result) {
+    bool is_whole = answer->value_count == 0 || lk_result_hold_values(result, answer->value_count);
 
-    if (answer->value == 0) {
-        return true;
+    for (size_t i = 0; i < answer->value_count && is_whole; i++) {
+        if (answer->values[i] != 0) {
+            struct lk_value_record record;
+
+            lk_model_value_record(model, answer->values[i], &record);
+            is_whole = lk_result_set_value(result, i, record.bytes, record.in_doubt);
+        }
     }
-    lk_model_value_record(model, answer->value, &record);
-    result->value = lk_text_copy(record.bytes);
-    result->value_size = record.bytes.size;
-    result->in_doubt = record.in_doubt;
-    return result->value != NULL;
+    return is_whole;
 }
 
 static bool fill_cycle(const struct lk_answer *answer, lk_result *result) {
@@ -90,7 +123,7 @@ bool lk_result_fill(const struct lk_model *model, const struct lk_answer *answer
     }
     return lk_blocker_infos_make(model, times, answer->blockers, answer->blocker_count,
                                  &result->blockers, &result->blocker_count)
-           && fill_cycle(answer, result) && fill_value(model, answer, result);
+           && fill_cycle(answer, result) && fill_values(model, answer, result);
 }
 
 bool lk_result_from_answer(const struct lk_model *model, const struct lk_answer *answer,

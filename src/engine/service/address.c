@@ -2,13 +2,13 @@
 /* Parses the URLs of services strictly: unknown options and malformed parts are errors. */
 #include "engine/service/address.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/un.h>
 
 #include "base/error.h"
 #include "base/percent.h"
+#include "base/secret.h"
 
 enum { PORT_MAX = 65535 };
 
@@ -105,35 +105,30 @@ void lk_service_address_write(const struct lk_service_address *address,
 
 /* ---- user and password ----------------------------------------------------------------------- */
 
-/* The first line of a file. */
-static lk_outcome read_password(const char *path, char *ret_password, lk_error *error) {
-    char line[LK_SERVICE_LOGIN_BYTES_MAX + 2];
-    FILE *file = fopen(path, "re");
-    bool is_read;
+/* An option of lks://, a file. */
+static lk_outcome read_file_option(struct lk_slice name, struct lk_slice value,
+                                   struct lk_service_files *files, lk_error *error) {
+    const struct {
+        const char *name;
+        char *path;
+    } options[] = {{"ca", files->authorities}, {"cert", files->certificate}, {"key", files->key}};
 
-    if (file == NULL) {
-        return lk_error_set(error, errno == EACCES ? LK_DENIED : LK_INVALID,
-                            "the password file %s: %s", path, strerror(errno));
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
+        if (lk_slice_equal(name, lk_slice_of(options[i].name))) {
+            return value.size > 0
+                           && lk_percent_decode(value, options[i].path, LK_SERVICE_FILE_BYTES)
+                       ? LK_OK
+                       : lk_error_set(error, LK_INVALID, "%s: invalid path", options[i].name);
+        }
     }
-    is_read = fgets(line, sizeof line, file) != NULL;
-    (void)fclose(file);
-    if (is_read) {
-        line[strcspn(line, "\r\n")] = '\0';
-    }
-    if (!is_read || line[0] == '\0' || strlen(line) > LK_SERVICE_LOGIN_BYTES_MAX) {
-        return lk_error_set(error, LK_INVALID,
-                            "the password file %s: its first line has 1 to %d "
-                            "bytes",
-                            path, LK_SERVICE_LOGIN_BYTES_MAX);
-    }
-    (void)snprintf(ret_password, LK_SERVICE_LOGIN_BYTES_MAX + 1, "%s", line);
-    explicit_bzero(line, sizeof line);
-    return LK_OK;
+    return lk_error_set(error, LK_INVALID,
+                        "unknown option: a service over TLS has the options user, password, "
+                        "password-file, ca, cert and key");
 }
 
 static lk_outcome read_option(struct lk_slice option, struct lk_service_login *login,
-                              lk_error *error) {
-    char path[4096];
+                              struct lk_service_files *files, lk_error *error) {
+    char path[LK_SERVICE_FILE_BYTES];
     struct lk_slice value = cut_at(&option, '=');
     bool is_read = false;
 
@@ -143,8 +138,10 @@ static lk_outcome read_option(struct lk_slice option, struct lk_service_login *l
         is_read = lk_percent_decode(value, login->password, sizeof login->password);
     } else if (lk_slice_equal(option, lk_slice_of("password-file"))) {
         is_read = lk_percent_decode(value, path, sizeof path);
-        return is_read ? read_password(path, login->password, error)
+        return is_read ? lk_secret_read(path, login->password, sizeof login->password, error)
                        : lk_error_set(error, LK_INVALID, "password-file: invalid path");
+    } else if (files != NULL) {
+        return read_file_option(option, value, files, error);
     } else {
         return lk_error_set(
             error, LK_INVALID,
@@ -183,7 +180,8 @@ static lk_outcome cut_login(struct lk_slice *authority, struct lk_service_login 
 
 lk_outcome lk_service_url_parse(struct lk_slice rest, bool is_local,
                                 struct lk_service_address *ret_address,
-                                struct lk_service_login *ret_login, lk_error *error) {
+                                struct lk_service_login *ret_login,
+                                struct lk_service_files *ret_files, lk_error *error) {
     struct lk_service_login login = {.user = ""};
     struct lk_slice options = cut_at(&rest, '?');
     lk_outcome outcome = LK_OK;
@@ -192,7 +190,9 @@ lk_outcome lk_service_url_parse(struct lk_slice rest, bool is_local,
         rest.bytes += is_local ? 1 : 2; /* lk+unix://run/x is the path /run/x */
         rest.size -= is_local ? 1 : 2;
     } else if (!is_local) {
-        return lk_error_set(error, LK_INVALID, "a service is named by lk://HOST:PORT");
+        return lk_error_set(error, LK_INVALID,
+                            ret_files != NULL ? "a service is named by lks://HOST:PORT"
+                                              : "a service is named by lk://HOST:PORT");
     }
     if (!is_local) {
         if (rest.size > 0 && rest.bytes[rest.size - 1] == '/') {
@@ -202,12 +202,16 @@ lk_outcome lk_service_url_parse(struct lk_slice rest, bool is_local,
     }
     while (outcome == LK_OK && options.size > 0) {
         struct lk_slice others = cut_at(&options, '&');
-        outcome = read_option(options, &login, error);
+        outcome = read_option(options, &login, ret_files, error);
         options = others;
     }
     if (outcome == LK_OK) {
         outcome = is_local ? parse_path(rest, ret_address, error)
                            : lk_service_address_parse(rest, ret_address, error);
+    }
+    if (outcome == LK_OK && ret_files != NULL
+        && (ret_files->certificate[0] == '\0') != (ret_files->key[0] == '\0')) {
+        outcome = lk_error_set(error, LK_INVALID, "cert=FILE and key=FILE belong together");
     }
     if (outcome == LK_OK) {
         *ret_login = login;

@@ -26,6 +26,11 @@ static const struct lk_field result_fields[] = {
      .kind = LK_FIELD_VALUE,
      .at = offsetof(lk_result, value),
      .count_at = offsetof(lk_result, value_size)},
+    {.name = "values",
+     .kind = LK_FIELD_RECORDS,
+     .at = offsetof(lk_result, values),
+     .count_at = offsetof(lk_result, value_count),
+     .of = &lk_form_of_part_value},
     {.name = "cycle",
      .kind = LK_FIELD_TEXTS,
      .at = offsetof(lk_result, cycle),
@@ -52,7 +57,7 @@ static lk_outcome take_outcome(struct lk_decision *decision) {
 }
 
 /* Reads the answer's map into an empty decision. A live request without a ttl has a fixed end. */
-static lk_outcome read_result(struct lk_service_answer *answer, struct lk_decision *decision) {
+lk_outcome lk_service_read_result(struct lk_service_answer *answer, struct lk_decision *decision) {
     struct lk_reader *reader = &answer->reader;
     lk_result *result = &decision->result;
     lk_error error;
@@ -77,7 +82,7 @@ static lk_outcome call_for_result(struct lk_service *service, struct lk_builder 
         lk_service_call(service, builder, repeat, patience, &answer, &decision->error);
 
     if (outcome == LK_OK) {
-        outcome = read_result(&answer, decision);
+        outcome = lk_service_read_result(&answer, decision);
     }
     lk_service_answer_done(&answer);
     return outcome;
@@ -116,13 +121,19 @@ static void trim_blockers(lk_result *result, size_t max) {
 }
 
 /* LK_WAIT only queues the request; lk_service_await() blocks. */
-static lk_outcome ask_once(struct lk_service *service, const struct lk_ask *ask,
-                           const struct lk_patience *patience, struct lk_decision *decision) {
+lk_outcome lk_service_ask(struct lk_service *service, const struct lk_ask *ask,
+                          struct lk_service_link **own, const struct lk_patience *patience,
+                          struct lk_decision *decision) {
     struct lk_builder builder = {.count = 0};
     lk_outcome outcome;
 
     add_ask(&builder, ask, ask->blockers_max);
     lk_builder_add_text(&builder, ask->style == LK_TRY ? "TRY" : "QUEUE");
+    if (ask->is_bound) { /* a blocking wait for it is not: it uses any connection */
+        lk_builder_add_text(&builder, "BOUND");
+        builder.is_bound = true;
+        builder.own = own;
+    }
     outcome = call_for_result(service, &builder, LK_SERVICE_AGAIN, patience, decision);
     trim_blockers(&decision->result, ask->blockers_max);
     decision->cursor.id = decision->result.ticket;
@@ -140,13 +151,17 @@ static void add_target(struct lk_builder *builder, const char *name,
     lk_builder_add_number_if_any(builder, "TOKEN", (int64_t)target->token);
 }
 
+void lk_service_add_renew(struct lk_builder *builder, const struct lk_renew *renew) {
+    add_target(builder, "RENEW", &renew->target);
+    lk_builder_add_number_if_any(builder, "TTL", renew->ttl_ms);
+    lk_builder_add_text(builder, "META");
+}
+
 static lk_outcome renew(struct lk_service *service, const struct lk_renew *renew,
                         const struct lk_patience *patience, struct lk_decision *decision) {
     struct lk_builder builder = {.count = 0};
 
-    add_target(&builder, "RENEW", &renew->target);
-    lk_builder_add_number_if_any(&builder, "TTL", renew->ttl_ms);
-    lk_builder_add_text(&builder, "META");
+    lk_service_add_renew(&builder, renew);
     return call_for_result(service, &builder, LK_SERVICE_AGAIN, patience, decision);
 }
 
@@ -155,16 +170,36 @@ static enum lk_service_repeat repeat_of(const struct lk_release *release) {
     if (release->target.token != 0) {
         return LK_SERVICE_AGAIN;
     }
-    return release->puts ? LK_SERVICE_ONCE : LK_SERVICE_AGAIN_UNLESS_LOST;
+    return release->put_count > 0 ? LK_SERVICE_ONCE : LK_SERVICE_AGAIN_UNLESS_LOST;
+}
+
+/*
+ * R15: the n-th PUT is for the n-th path, so the parts that are put to come first. The order of the
+ * paths means nothing else.
+ */
+static const struct lk_part *put_first(const struct lk_release *release,
+                                       struct lk_part ret_parts[LK_PARTS_MAX]) {
+    size_t first = 0;
+    size_t behind = release->put_count;
+
+    for (size_t i = 0; i < release->target.part_count; i++) {
+        bool is_put = first < release->put_count && release->puts[first].part == i;
+
+        ret_parts[is_put ? first++ : behind++] = release->target.parts[i];
+    }
+    return ret_parts;
 }
 
 static lk_outcome release(struct lk_service *service, const struct lk_release *release,
                           const struct lk_patience *patience, struct lk_decision *decision) {
     struct lk_builder builder = {.count = 0};
+    struct lk_part parts[LK_PARTS_MAX];
+    struct lk_target target = release->target;
 
-    add_target(&builder, "RELEASE", &release->target);
-    if (release->puts) {
-        lk_builder_add_pair(&builder, "PUT", release->put);
+    target.parts = put_first(release, parts);
+    add_target(&builder, "RELEASE", &target);
+    for (size_t i = 0; i < release->put_count; i++) {
+        lk_builder_add_pair(&builder, "PUT", release->puts[i].bytes);
     }
     return call_for_result(service, &builder, repeat_of(release), patience, decision);
 }
@@ -175,7 +210,7 @@ static lk_outcome decide(struct lk_service *service, const struct lk_command *co
                          const struct lk_patience *patience, struct lk_decision *decision) {
     switch (command->kind) {
     case LK_COMMAND_ASK:
-        return ask_once(service, &command->ask, patience, decision);
+        return lk_service_ask(service, &command->ask, NULL, patience, decision);
     case LK_COMMAND_RENEW:
         return renew(service, &command->renew, patience, decision);
     case LK_COMMAND_RELEASE:
@@ -192,6 +227,8 @@ static lk_outcome decide(struct lk_service *service, const struct lk_command *co
         return lk_service_finish(service, &command->finish, patience, decision);
     case LK_COMMAND_UNPARK:
         return lk_service_unpark(service, &command->unpark, patience, decision);
+    case LK_COMMAND_DROP:
+        return lk_service_drop(service, &command->drop, patience, decision);
     case LK_COMMAND_TICK:
     case LK_COMMAND_LEAVE:
         break;

@@ -21,21 +21,37 @@ void lk_service_status(struct lk_engine *engine, struct lk_engine_status *status
     status->interruptions = atomic_load(&lk_service_of(engine)->interruptions);
 }
 
+static struct lk_service_pool *pool_of(struct lk_service *service, bool is_bound) {
+    return is_bound ? &service->bound : &service->idle;
+}
+
+/* Takes a connection out of the request's own place, or of a pool; NULL: there is none. */
+static struct lk_service_link *take_first(struct lk_service_pool *pool,
+                                          struct lk_service_link **own) {
+    struct lk_service_link *link = own != NULL ? *own : pool->first;
+
+    if (own != NULL) {
+        *own = NULL;
+    } else if (link != NULL) {
+        pool->first = link->next;
+        pool->count--;
+    }
+    return link;
+}
+
 /* An idle connection that is still usable; NULL: none. Sets the address for a new one. */
 static struct lk_service_link *take_idle(struct lk_service *service,
+                                         const struct lk_builder *builder,
                                          struct lk_service_address *ret_address,
                                          uint64_t *ret_generation) {
+    struct lk_service_pool *pool = pool_of(service, builder->is_bound);
     struct lk_service_link *link = NULL;
     bool is_good = false;
 
     while (!is_good) {
         lk_service_link_close(link);
         pthread_mutex_lock(&service->mutex);
-        link = service->idle;
-        if (link != NULL) {
-            service->idle = link->next;
-            service->idle_count--;
-        }
+        link = take_first(pool, builder->own);
         *ret_address = service->address;
         *ret_generation = service->generation;
         pthread_mutex_unlock(&service->mutex);
@@ -46,19 +62,23 @@ static struct lk_service_link *take_idle(struct lk_service *service,
     return link;
 }
 
-static lk_outcome acquire_link(struct lk_service *service, const struct lk_patience *patience,
+static lk_outcome acquire_link(struct lk_service *service, const struct lk_builder *builder,
+                               const struct lk_patience *patience,
                                struct lk_service_link **ret_link, lk_error *error) {
     struct lk_service_address address;
     uint64_t generation;
     lk_outcome outcome;
 
-    *ret_link = take_idle(service, &address, &generation);
+    *ret_link = take_idle(service, builder, &address, &generation);
     if (*ret_link != NULL) {
         return LK_OK;
     }
-    outcome = lk_service_link_open(&address, &service->login, patience, ret_link, error);
+    outcome =
+        lk_service_link_open(&address, &service->login, service->tls, patience, ret_link, error);
     if (outcome == LK_OK) {
         (*ret_link)->generation = generation;
+        (*ret_link)->is_bound = builder->is_bound;
+        (*ret_link)->own = builder->own;
     } else if (outcome == LK_UNAVAILABLE) {
         atomic_fetch_add(&service->interruptions, 1);
         pthread_mutex_lock(&service->mutex);
@@ -72,11 +92,17 @@ static lk_outcome acquire_link(struct lk_service *service, const struct lk_patie
 }
 
 static void release_link(struct lk_service *service, struct lk_service_link *link) {
+    struct lk_service_pool *pool = pool_of(service, link->is_bound);
+
+    if (link->own != NULL) {
+        *link->own = link;
+        return;
+    }
     pthread_mutex_lock(&service->mutex);
-    if (service->idle_count < LK_SERVICE_IDLE_MAX) {
-        link->next = service->idle;
-        service->idle = link;
-        service->idle_count++;
+    if (link->is_bound || pool->count < LK_SERVICE_IDLE_MAX) {
+        link->next = pool->first;
+        pool->first = link;
+        pool->count++;
         link = NULL;
     }
     pthread_mutex_unlock(&service->mutex);
@@ -87,11 +113,11 @@ static void release_link(struct lk_service *service, struct lk_service_link *lin
 
 /* LK_OK: *answer has a reply of any kind. *is_sent: the service may have seen the command. */
 static lk_outcome attempt(struct lk_service *service, struct lk_slice request,
-                          const struct lk_patience *patience, struct lk_service_answer *answer,
-                          bool *is_sent, lk_error *error) {
+                          const struct lk_builder *builder, const struct lk_patience *patience,
+                          struct lk_service_answer *answer, bool *is_sent, lk_error *error) {
     struct lk_service_link *link;
     struct lk_slice reply;
-    lk_outcome outcome = acquire_link(service, patience, &link, error);
+    lk_outcome outcome = acquire_link(service, builder, patience, &link, error);
 
     *is_sent = outcome == LK_OK;
     if (outcome != LK_OK) {
@@ -248,7 +274,7 @@ lk_outcome lk_service_call(struct lk_service *service, struct lk_builder *builde
     }
     do {
         lk_service_answer_done(ret_answer);
-        outcome = attempt(service, request, patience, ret_answer, &is_sent, error);
+        outcome = attempt(service, request, builder, patience, ret_answer, &is_sent, error);
         if (outcome == LK_OK && ret_answer->head.kind == LK_RESP_ERROR) {
             if (retrying.redirects_left-- > 0 && follow(service, ret_answer->head.text)) {
                 is_sent = false; /* a redirecting service has done nothing */
@@ -257,6 +283,9 @@ lk_outcome lk_service_call(struct lk_service *service, struct lk_builder *builde
                 continue;
             }
             outcome = read_error(ret_answer->head.text, error);
+        }
+        if (outcome == LK_UNAVAILABLE) {
+            lk_patience_note_failure(patience, error);
         }
     } while (may_retry(&retrying, is_sent, &outcome));
     lk_builder_done(builder);
@@ -267,6 +296,20 @@ lk_outcome lk_service_call(struct lk_service *service, struct lk_builder *builde
     return outcome == LK_OK ? lk_error_clear(error, LK_OK) : outcome;
 }
 
+lk_outcome lk_service_exchange(struct lk_service *service, struct lk_slice request,
+                               const struct lk_patience *patience,
+                               struct lk_service_answer *ret_answer, lk_error *error) {
+    const struct lk_builder unbound = {.is_bound = false};
+    bool is_sent;
+
+    return attempt(service, request, &unbound, patience, ret_answer, &is_sent, error);
+}
+
+lk_outcome lk_service_answer_outcome(const struct lk_service_answer *answer, lk_error *error) {
+    return answer->head.kind == LK_RESP_ERROR ? read_error(answer->head.text, error)
+                                              : lk_error_clear(error, LK_OK);
+}
+
 lk_outcome lk_service_call_blocking(struct lk_service *service, struct lk_builder *builder,
                                     const struct lk_patience *patience) {
     struct lk_service_answer answer = {.link = NULL};
@@ -275,7 +318,7 @@ lk_outcome lk_service_call_blocking(struct lk_service *service, struct lk_builde
     lk_outcome outcome = lk_builder_end(builder, &request) ? LK_OK : LK_INTERNAL;
 
     if (outcome == LK_OK) {
-        outcome = attempt(service, request, patience, &answer, &is_sent, NULL);
+        outcome = attempt(service, request, builder, patience, &answer, &is_sent, NULL);
     }
     if (outcome == LK_OK && answer.head.kind == LK_RESP_ERROR) {
         outcome = read_error(answer.head.text, NULL);
@@ -308,22 +351,28 @@ static const struct lk_field plain_fields[] = {
 };
 static const struct lk_form plain_form = {.fields = plain_fields};
 
+static lk_outcome read_outcome(struct lk_service_answer *answer, lk_error *error) {
+    struct plain plain = {.outcome = LK_OK};
+    lk_outcome outcome;
+
+    lk_reader_read_map(&answer->reader, &answer->head, &plain_form, &plain);
+    outcome = lk_service_read_end(&answer->reader, error);
+    if (outcome == LK_OK) {
+        outcome = lk_error_set(error, plain.outcome, "%s", plain.text != NULL ? plain.text : "");
+    }
+    free(plain.text);
+    return outcome;
+}
+
 lk_outcome lk_service_call_for_outcome(struct lk_service *service, struct lk_builder *builder,
                                        enum lk_service_repeat repeat,
                                        const struct lk_patience *patience, lk_error *error) {
-    struct plain plain = {.outcome = LK_OK};
     struct lk_service_answer answer;
     lk_outcome outcome = lk_service_call(service, builder, repeat, patience, &answer, error);
 
     if (outcome == LK_OK
         && (answer.head.kind == LK_RESP_MAP || answer.head.kind == LK_RESP_ARRAY)) {
-        lk_reader_read_map(&answer.reader, &answer.head, &plain_form, &plain);
-        outcome = lk_service_read_end(&answer.reader, error);
-        if (outcome == LK_OK) {
-            outcome =
-                lk_error_set(error, plain.outcome, "%s", plain.text != NULL ? plain.text : "");
-        }
-        free(plain.text);
+        outcome = read_outcome(&answer, error);
     }
     lk_service_answer_done(&answer);
     return outcome;

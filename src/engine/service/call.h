@@ -2,9 +2,11 @@
 /*
  * Calls to a service: sends a command over a pooled connection, and receives its answer.
  *
- * Idle connections are used again, the last one first; there is one for each thread that calls. A
- * call over a broken connection is retried over a new one within the caller's patience, if the
- * command may be repeated (R3). A redirect (`-MOVED`) to the leader is followed.
+ * Idle connections are used again, the last one first; there is one for each thread that calls.
+ * Asks that are bound (R18) go over connections of their own: of a pool that stays open until the
+ * engine is closed, as closing one would end its requests, or of a tie (ties.c). A call over a
+ * broken connection is retried over a new one within the caller's patience, if the command may be
+ * repeated (R3). A redirect (`-MOVED`) to the leader is followed.
  */
 #ifndef LK_ENGINE_SERVICE_CALL_H
 #define LK_ENGINE_SERVICE_CALL_H
@@ -18,16 +20,22 @@
 
 enum { LK_SERVICE_IDLE_MAX = 64 }; /* idle connections that are kept */
 
+struct lk_service_pool {
+    struct lk_service_link *first;
+    size_t count;
+};
+
 struct lk_service {
     struct lk_engine engine;
     struct lk_service_address home; /* from the URL */
     struct lk_service_login login;
+    struct lk_tls_context *tls;        /* of lks://; NULL: plain */
     _Atomic uint64_t interruptions;    /* connections that broke or could not be made */
     pthread_mutex_t mutex;             /* guards the fields below */
     struct lk_service_address address; /* the last known leader */
     uint64_t generation;               /* of `address`: links of earlier ones are not used again */
-    struct lk_service_link *idle;
-    size_t idle_count;
+    struct lk_service_pool idle;
+    struct lk_service_pool bound; /* idle ones that requests end with */
 };
 
 static inline struct lk_service *lk_service_of(struct lk_engine *engine) {
@@ -58,6 +66,14 @@ lk_outcome lk_service_call(struct lk_service *service, struct lk_builder *builde
                            enum lk_service_repeat repeat, const struct lk_patience *patience,
                            struct lk_service_answer *ret_answer, lk_error *error);
 void lk_service_answer_done(struct lk_service_answer *answer);
+
+/* Sends bytes once, and receives the first answer to them, of any kind. */
+lk_outcome lk_service_exchange(struct lk_service *service, struct lk_slice request,
+                               const struct lk_patience *patience,
+                               struct lk_service_answer *ret_answer, lk_error *error);
+
+/* LK_OK, or the outcome that the answer names as an error, with its text. */
+lk_outcome lk_service_answer_outcome(const struct lk_service_answer *answer, lk_error *error);
 
 /*
  * A call that blocks in the service until it has an answer, or until the patience ends. It is not

@@ -6,11 +6,15 @@
 #include "base/buffer.h"
 #include "model/model.h"
 
+struct lk_service_link; /* link.h */
+
 /* Zeroed: empty. Freed by lk_builder_done(). */
 struct lk_builder {
     struct lk_buffer bytes;
     size_t count;
     bool is_ended;
+    bool is_bound;                /* R18: for a connection that its request may end with */
+    struct lk_service_link **own; /* that one, if it is the request's own; NULL: one of a pool */
 };
 
 void lk_builder_done(struct lk_builder *builder);

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "engine/service/command_builder.h"
+#include "engine/service/tls_link.h"
 
 #define NAP_US_MAX INT64_C(1000000) /* the clock counts suspended time and poll() does not */
 
@@ -22,15 +23,15 @@ enum { RECEIVE_BYTES = 16 * 1024 };
 
 /* ---- waiting --------------------------------------------------------------------------------- */
 
-/* Blocks until the descriptor (-1: none) is ready. LK_OK, LK_CANCELLED, LK_UNAVAILABLE: timeout. */
-static lk_outcome await(int descriptor, short events, int64_t until_us, struct lk_waker *waker) {
+lk_outcome lk_service_link_await(int descriptor, short events, const struct lk_patience *patience) {
+    struct lk_waker *waker = patience->waker;
     struct pollfd polled[2] = {
         {.fd = descriptor, .events = events},
         {.fd = waker != NULL ? lk_waker_thrown_descriptor(waker) : -1, .events = POLLIN},
     };
 
     for (;;) {
-        int64_t left_us = until_us - lk_clock_now_us();
+        int64_t left_us = patience->until_us - lk_clock_now_us();
         int64_t nap_us = left_us < NAP_US_MAX ? left_us : NAP_US_MAX;
         const struct timespec nap = {.tv_nsec = nap_us % 1000000 * 1000,
                                      .tv_sec = nap_us / 1000000};
@@ -57,14 +58,16 @@ static lk_outcome await(int descriptor, short events, int64_t until_us, struct l
 lk_outcome lk_service_link_send(struct lk_service_link *link, struct lk_slice bytes,
                                 const struct lk_patience *patience) {
     while (bytes.size > 0) {
-        ssize_t count = send(link->descriptor, bytes.bytes, bytes.size, MSG_NOSIGNAL);
+        short events = POLLOUT;
+        ssize_t count = link->tls == NULL
+                            ? send(link->descriptor, bytes.bytes, bytes.size, MSG_NOSIGNAL)
+                            : lk_service_tls_send(link, bytes, &events);
 
         if (count > 0) {
             bytes.bytes += count;
             bytes.size -= (size_t)count;
         } else if (count < 0 && errno == EAGAIN) {
-            lk_outcome outcome =
-                await(link->descriptor, POLLOUT, patience->until_us, patience->waker);
+            lk_outcome outcome = lk_service_link_await(link->descriptor, events, patience);
             if (outcome != LK_OK) {
                 return outcome;
             }
@@ -79,13 +82,16 @@ lk_outcome lk_service_link_send(struct lk_service_link *link, struct lk_slice by
 static lk_outcome receive_more(struct lk_service_link *link, const struct lk_patience *patience) {
     for (;;) {
         char *room = lk_buffer_reserve(&link->received, RECEIVE_BYTES);
+        size_t size = link->received.capacity - link->received.size;
+        short events = POLLIN;
         ssize_t count;
         lk_outcome outcome;
 
         if (room == NULL) {
             return LK_INTERNAL;
         }
-        count = recv(link->descriptor, room, link->received.capacity - link->received.size, 0);
+        count = link->tls == NULL ? recv(link->descriptor, room, size, 0)
+                                  : lk_service_tls_receive(link, room, size, &events);
         if (count > 0) {
             link->received.size += (size_t)count;
             return LK_OK;
@@ -93,7 +99,7 @@ static lk_outcome receive_more(struct lk_service_link *link, const struct lk_pat
         if (count == 0 || (errno != EAGAIN && errno != EINTR)) {
             return LK_UNAVAILABLE;
         }
-        outcome = await(link->descriptor, POLLIN, patience->until_us, patience->waker);
+        outcome = lk_service_link_await(link->descriptor, events, patience);
         if (outcome != LK_OK) {
             return outcome;
         }
@@ -143,7 +149,17 @@ lk_outcome lk_service_link_receive(struct lk_service_link *link, const struct lk
 bool lk_service_link_is_quiet(const struct lk_service_link *link) {
     struct pollfd polled = {.fd = link->descriptor, .events = POLLIN};
 
-    return link->received.size == link->reply_size && poll(&polled, 1, 0) == 0;
+    if (link->received.size != link->reply_size) {
+        return false;
+    }
+    /* Over TLS what has arrived need not be an answer: the server may have sent a ticket. */
+    return link->tls == NULL ? poll(&polled, 1, 0) == 0 : !lk_tls_session_is_readable(link->tls);
+}
+
+bool lk_service_link_is_over(const struct lk_service_link *link) {
+    struct pollfd polled = {.fd = link->descriptor, .events = POLLRDHUP};
+
+    return poll(&polled, 1, 0) != 0;
 }
 
 /* ---- connecting ------------------------------------------------------------------------------ */
@@ -163,7 +179,7 @@ static int connect_to(int descriptor, const struct sockaddr *socket_address, soc
     if (errno != EINPROGRESS) {
         return errno;
     }
-    *ret_outcome = await(descriptor, POLLOUT, patience->until_us, patience->waker);
+    *ret_outcome = lk_service_link_await(descriptor, POLLOUT, patience);
     if (*ret_outcome != LK_OK) {
         return ETIMEDOUT;
     }
@@ -284,9 +300,29 @@ static bool begins_with(struct lk_slice text, const char *word) {
     return text.size >= size && memcmp(text.bytes, word, size) == 0;
 }
 
-static lk_outcome explain_refusal(struct lk_slice text, lk_error *error) {
+static lk_outcome refuse_plain(lk_error *error) {
+    return lk_error_set(error, LK_UNSUPPORTED, "this port is TLS: use lks:// in place of lk://");
+}
+
+static lk_outcome explain_refusal(const struct lk_service_link *link, struct lk_slice text,
+                                  lk_error *error) {
+    const char *scheme = link->tls != NULL ? "lks" : "lk";
     bool is_away = begins_with(text, "UNAVAILABLE") || begins_with(text, "FULL");
 
+    if (begins_with(text, "NOAUTH")) {
+        return lk_error_set(error, LK_DENIED,
+                            "the service wants a password: %s://HOST:PORT?password-file=FILE, or "
+                            "%s://:PASSWORD@HOST:PORT, of a user %s://USER:PASSWORD@HOST:PORT",
+                            scheme, scheme, scheme);
+    }
+    if (begins_with(text, "ERR this port is TLS")) {
+        return refuse_plain(error);
+    }
+    if (begins_with(text, "WRONGPASS")) {
+        return lk_error_set(error, LK_DENIED,
+                            "the service refuses the password of the URL (special characters are "
+                            "written as %%XX)");
+    }
     return lk_error_set(error, is_away ? LK_UNAVAILABLE : LK_DENIED, "%.*s", (int)text.size,
                         text.bytes);
 }
@@ -308,7 +344,7 @@ static lk_outcome handshake_resp2(struct lk_service_link *link,
     lk_builder_add_text(&builder, login->password);
     outcome = exchange(link, &builder, patience, &cursor, &head);
     if (outcome == LK_OK && head.kind == LK_RESP_ERROR) {
-        return explain_refusal(head.text, error);
+        return explain_refusal(link, head.text, error);
     }
     return outcome;
 }
@@ -334,7 +370,7 @@ static lk_outcome handshake(struct lk_service_link *link, const struct lk_servic
     if (head.kind == LK_RESP_ERROR) {
         return begins_with(head.text, "NOPROTO") || begins_with(head.text, "ERR unknown")
                    ? handshake_resp2(link, login, patience, error)
-                   : explain_refusal(head.text, error);
+                   : explain_refusal(link, head.text, error);
     }
     return is_service(&cursor, &head)
                ? LK_OK
@@ -342,12 +378,35 @@ static lk_outcome handshake(struct lk_service_link *link, const struct lk_servic
                               "the server at this address is not a Lockkeeper service");
 }
 
+/* The outcome of the handshake as it is, or what is known of its failure. */
+static lk_outcome explain_silence(const struct lk_service_link *link,
+                                  const struct lk_service_address *address, lk_outcome outcome,
+                                  lk_error *error) {
+    enum { TLS_RECORD_OF_ALERT = 0x15 };
+    char name[LK_SERVICE_ADDRESS_TEXT_BYTES];
+
+    if (outcome != LK_UNAVAILABLE && outcome != LK_INTERNAL) {
+        return outcome;
+    }
+    if (lk_service_tls_explain(link, address, error)) {
+        return error->outcome;
+    }
+    if (link->tls == NULL && link->received.size > 0
+        && link->received.bytes[0] == TLS_RECORD_OF_ALERT) {
+        return refuse_plain(error);
+    }
+    lk_service_address_write(address, name);
+    return lk_error_set(error, outcome, "%s: %s", name,
+                        outcome == LK_UNAVAILABLE
+                            ? "connected, but the server did not answer"
+                            : "the server at this address is not a Lockkeeper service");
+}
+
 lk_outcome lk_service_link_open(const struct lk_service_address *address,
-                                const struct lk_service_login *login,
+                                const struct lk_service_login *login, struct lk_tls_context *tls,
                                 const struct lk_patience *patience,
                                 struct lk_service_link **ret_link, lk_error *error) {
     struct lk_service_link *link = calloc(1, sizeof *link);
-    char name[LK_SERVICE_ADDRESS_TEXT_BYTES];
     lk_outcome outcome;
 
     if (link == NULL) {
@@ -356,15 +415,11 @@ lk_outcome lk_service_link_open(const struct lk_service_address *address,
     link->descriptor = -1;
     lk_error_clear(error, LK_OK);
     outcome = dial(address, patience, &link->descriptor, error);
+    if (outcome == LK_OK && tls != NULL) {
+        outcome = lk_service_tls_begin(link, address, tls, patience, error);
+    }
     if (outcome == LK_OK) {
-        lk_service_address_write(address, name);
-        outcome = handshake(link, login, patience, error);
-        if (outcome == LK_UNAVAILABLE || outcome == LK_INTERNAL) {
-            lk_error_set(error, outcome, "%s: %s", name,
-                         outcome == LK_UNAVAILABLE
-                             ? "connected, but the server did not answer"
-                             : "the server at this address is not a Lockkeeper service");
-        }
+        outcome = explain_silence(link, address, handshake(link, login, patience, error), error);
     }
     if (outcome != LK_OK) {
         lk_service_link_close(link);
@@ -376,6 +431,7 @@ lk_outcome lk_service_link_open(const struct lk_service_address *address,
 
 void lk_service_link_close(struct lk_service_link *link) {
     if (link != NULL) {
+        lk_tls_session_free(link->tls);
         if (link->descriptor >= 0) {
             (void)close(link->descriptor);
         }

@@ -4,7 +4,7 @@
  * patience. Their content is up to the caller.
  *
  * Used by one thread at a time. After any outcome but LK_OK the connection can only be closed: its
- * position in the stream is unknown.
+ * position in the stream is unknown. But what could not be received in time can be received later.
  */
 #ifndef LK_ENGINE_SERVICE_LINK_H
 #define LK_ENGINE_SERVICE_LINK_H
@@ -12,30 +12,38 @@
 #include "base/buffer.h"
 #include "engine/engine.h"
 #include "engine/service/address.h"
+#include "tls/tls.h"
 #include "wire/resp.h"
 
 #define LK_SERVICE_REPLY_BYTES_MAX ((size_t)256 << 20)
 
 struct lk_service_link {
     int descriptor;
-    struct lk_buffer received; /* received and not consumed */
-    size_t reply_size;         /* ... of these, the reply that was returned last */
-    uint64_t generation;       /* set by the caller: of its address */
+    struct lk_tls_session *tls;   /* NULL: plain */
+    struct lk_buffer received;    /* received and not consumed */
+    size_t reply_size;            /* ... of these, the reply that was returned last */
+    uint64_t generation;          /* these two are set by the caller: of its address, */
+    bool is_bound;                /* and whether requests end with it (R18), */
+    struct lk_service_link **own; /* ... one alone, which has its place here; NULL: any */
     struct lk_service_link *next;
 };
 
 /*
- * Connects and logs in. LK_OK with *ret_link; LK_UNAVAILABLE: no server, or no answer in time;
- * LK_CANCELLED; LK_DENIED: the login; LK_UNSUPPORTED: not a Lockkeeper service.
+ * Connects and logs in, over TLS with `tls` (NULL: none). LK_OK with *ret_link; LK_UNAVAILABLE: no
+ * server, or no answer in time; LK_CANCELLED; LK_DENIED: the login, or a certificate;
+ * LK_UNSUPPORTED: not a Lockkeeper service, or TLS on one side only.
  */
 lk_outcome lk_service_link_open(const struct lk_service_address *address,
-                                const struct lk_service_login *login,
+                                const struct lk_service_login *login, struct lk_tls_context *tls,
                                 const struct lk_patience *patience,
                                 struct lk_service_link **ret_link, lk_error *error);
 void lk_service_link_close(struct lk_service_link *link); /* accepts NULL */
 
 /* Whether nothing is readable. Otherwise the peer has closed it, or replies are out of step. */
 bool lk_service_link_is_quiet(const struct lk_service_link *link);
+
+/* Whether the peer has closed it, or the network has. */
+bool lk_service_link_is_over(const struct lk_service_link *link);
 
 /* LK_OK: passed to the kernel; LK_UNAVAILABLE, LK_CANCELLED. */
 lk_outcome lk_service_link_send(struct lk_service_link *link, struct lk_slice bytes,

@@ -44,6 +44,9 @@ static lk_outcome request(struct lk_service *service, const struct lk_paged *pag
 
     lk_builder_add_text(&builder, paged->command);
     paged->add_path(&builder, path);
+    if (paged->keyword != NULL) {
+        lk_builder_add_text(&builder, paged->keyword);
+    }
     if (is_paged) {
         lk_builder_add_number(&builder, "COUNT", paged->count);
     }
@@ -66,6 +69,12 @@ static lk_outcome request(struct lk_service *service, const struct lk_paged *pag
     }
     lk_service_answer_done(&answer);
     return outcome;
+}
+
+lk_outcome lk_service_read_page(struct lk_service *service, const struct lk_paged *paged,
+                                const struct lk_path *path, const struct lk_patience *patience,
+                                struct lk_records *records, char **cursor, lk_error *error) {
+    return request(service, paged, true, path, patience, records, cursor, error);
 }
 
 lk_outcome lk_service_read_pages(struct lk_service *service, const struct lk_paged *paged,

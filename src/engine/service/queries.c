@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Queries and administration: list, show, break, audit, examine (R12, R20). */
+/* Queries and administration: list, show, break, audit (R12, R20). */
 #include <stdlib.h>
 
-#include "base/clock.h"
 #include "base/error.h"
-#include "base/text.h"
 #include "engine/reply/reply.h"
 #include "engine/service/pages.h"
 #include "engine/service/service.h"
 
-enum {
-    PAGE_RECORDS = 1000,
-    REPORT_BYTES_MAX = 4096,
-};
+enum { PAGE_RECORDS = 1000 };
 
 /* ---- listings -------------------------------------------------------------------------------- */
 
@@ -120,82 +115,4 @@ lk_outcome lk_service_audit(struct lk_engine *engine, const struct lk_path *pref
         lk_audit_free(audit);
     }
     return outcome;
-}
-
-/* ---- examining ------------------------------------------------------------------------------- */
-
-/* Fields for clients of Redis, and the one that clocks are compared by, are left out of reports. */
-static bool is_reported(struct lk_slice name) {
-    static const char *const others[] = {"redis_version", "redis_mode", "role", "time_us"};
-
-    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
-        if (lk_slice_equal(name, lk_slice_of(others[i]))) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* Lines of `name:value`, between headings and empty lines, become `name: value`. */
-static void write_report(struct lk_slice info, struct lk_text *report) {
-    while (info.size > 0) {
-        const char *end = memchr(info.bytes, '\n', info.size);
-        size_t size = end != NULL ? (size_t)(end - info.bytes) : info.size;
-        size_t line = size > 0 && info.bytes[size - 1] == '\r' ? size - 1 : size;
-        const char *colon = line > 0 ? memchr(info.bytes, ':', line) : NULL;
-
-        int name_size = colon != NULL ? (int)(colon - info.bytes) : 0;
-
-        if (name_size > 0 && info.bytes[0] != '#'
-            && is_reported((struct lk_slice){info.bytes, (size_t)name_size})) {
-            lk_text_format(report, "%.*s: %.*s\n", name_size, info.bytes, (int)line - name_size - 1,
-                           colon + 1);
-        }
-        info.bytes += size + (end != NULL);
-        info.size -= size + (end != NULL);
-    }
-}
-
-/* `\ntime_us:N`: the service's wall clock; 0: there is no such line. */
-static int64_t find_time_us(struct lk_slice info) {
-    static const char name[] = "\ntime_us:";
-    const char *at = memmem(info.bytes, info.size, name, strlen(name));
-
-    return at != NULL ? strtoll(at + strlen(name), NULL, 10) : 0; /* a line end ends it */
-}
-
-lk_outcome lk_service_examine(struct lk_engine *engine, const struct lk_patience *patience,
-                              lk_report **ret_report, struct lk_error *error) {
-    char bytes[REPORT_BYTES_MAX];
-    struct lk_text text = lk_text_in(bytes, sizeof bytes);
-    struct lk_builder builder = {.count = 0};
-    struct lk_service_answer answer;
-    lk_report *report;
-    int64_t begun_us = lk_clock_wall_us();
-    int64_t round_trip_us;
-    int64_t clock_offset_us = 0;
-    lk_outcome outcome;
-
-    lk_builder_add_text(&builder, "INFO");
-    outcome = lk_service_call(lk_service_of(engine), &builder, LK_SERVICE_AGAIN, patience, &answer,
-                              error);
-    round_trip_us = lk_clock_wall_us() - begun_us;
-    if (outcome == LK_OK && answer.head.kind == LK_RESP_BULK) {
-        int64_t time_us = find_time_us(answer.head.text);
-
-        write_report(answer.head.text, &text);
-        clock_offset_us = time_us != 0 ? time_us - begun_us - round_trip_us / 2 : 0;
-    }
-    lk_service_answer_done(&answer);
-    if (outcome != LK_OK) {
-        return outcome;
-    }
-    report = lk_report_make(bytes, "");
-    if (report == NULL) {
-        return lk_error_set(error, LK_INTERNAL, "no memory for the report");
-    }
-    report->round_trip_us = round_trip_us;
-    report->clock_offset_us = clock_offset_us;
-    *ret_report = report;
-    return LK_OK;
 }

@@ -158,6 +158,9 @@ static void read_single(struct lk_reader *reader, const struct lk_resp_value *va
     case LK_FIELD_SMALL:
         *(uint32_t *)at = (uint32_t)read_count(reader, value, UINT32_MAX);
         break;
+    case LK_FIELD_SIGNED:
+        *(int32_t *)at = (int32_t)lk_reader_number(reader, value);
+        break;
     case LK_FIELD_SIZE:
         *(size_t *)at = (size_t)read_count(reader, value, INT64_MAX);
         break;
@@ -194,6 +197,9 @@ static void read_field(struct lk_reader *reader, const struct lk_resp_value *val
     void *at = (char *)record + field->at;
     size_t *count = (size_t *)(void *)((char *)record + field->count_at);
 
+    if (field->kind == LK_FIELD_SIGNED && field->count_at != 0) {
+        *((bool *)record + field->count_at) = true;
+    }
     if (field->kind == LK_FIELD_TEXTS) {
         read_texts(reader, value, at, count);
     } else if (field->kind == LK_FIELD_RECORDS) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opens and closes services: lk://HOST:PORT, lk+unix:PATH; lks:// is only recognised. */
+/* Opens and closes services: lk://HOST:PORT, lk+unix:PATH, lks://HOST:PORT. */
 #include "engine/service/service.h"
 
 #include <stdlib.h>
@@ -7,21 +7,53 @@
 #include "base/error.h"
 #include "engine/service/call.h"
 
-static void service_free(struct lk_service *service) {
-    while (service->idle != NULL) {
-        struct lk_service_link *link = service->idle;
-        service->idle = link->next;
+static void close_all(struct lk_service_pool *pool) {
+    while (pool->first != NULL) {
+        struct lk_service_link *link = pool->first;
+        pool->first = link->next;
         lk_service_link_close(link);
     }
+}
+
+static void service_free(struct lk_service *service) {
+    close_all(&service->idle);
+    close_all(&service->bound);
     (void)pthread_mutex_destroy(&service->mutex);
     explicit_bzero(&service->login, sizeof service->login);
+    lk_tls_context_free(service->tls);
     free(service);
 }
 
+static const char *file_of(const char *path) {
+    return path[0] != '\0' ? path : NULL;
+}
+
+/* lks://: reads the URL and the files that it names. */
+static lk_outcome prepare_tls(struct lk_service *service, struct lk_slice rest, lk_error *error) {
+    struct lk_service_files *paths = calloc(1, sizeof *paths);
+    lk_outcome outcome;
+
+    if (paths == NULL) {
+        return lk_error_set(error, LK_INTERNAL, "no memory for an engine");
+    }
+    outcome = lk_service_url_parse(rest, false, &service->home, &service->login, paths, error);
+    if (outcome == LK_OK) {
+        const struct lk_tls_files files = {
+            .certificate = file_of(paths->certificate),
+            .key = file_of(paths->key),
+            .authorities = file_of(paths->authorities),
+        };
+        outcome = lk_tls_client_new(&files, &service->tls, error);
+    }
+    free(paths);
+    return outcome;
+}
+
 /* Connects at once, so that opening fails if there is no service. */
-static lk_outcome open_service(const struct lk_engine_ops *ops, struct lk_slice rest, bool is_local,
+static lk_outcome open_service(const struct lk_engine_ops *ops, struct lk_slice rest,
                                const struct lk_patience *patience, struct lk_engine **ret_engine,
                                struct lk_error *error) {
+    bool is_local = ops == &lk_engine_service_unix;
     struct lk_service *service = calloc(1, sizeof *service);
     lk_outcome outcome;
 
@@ -30,40 +62,36 @@ static lk_outcome open_service(const struct lk_engine_ops *ops, struct lk_slice 
         return lk_error_set(error, LK_INTERNAL, "no memory for an engine");
     }
     service->engine.ops = ops;
-    outcome = lk_service_url_parse(rest, is_local, &service->home, &service->login, error);
+    outcome = ops == &lk_engine_service_tls ? prepare_tls(service, rest, error)
+                                            : lk_service_url_parse(rest, is_local, &service->home,
+                                                                   &service->login, NULL, error);
     if (outcome == LK_OK) {
         service->address = service->home;
-        outcome =
-            lk_service_link_open(&service->home, &service->login, patience, &service->idle, error);
+        outcome = lk_service_link_open(&service->home, &service->login, service->tls, patience,
+                                       &service->idle.first, error);
     }
     if (outcome != LK_OK) {
         service_free(service);
         return outcome;
     }
-    service->idle_count = 1;
+    service->idle.count = 1;
     *ret_engine = &service->engine;
     return LK_OK;
 }
 
 static lk_outcome open_by_name(struct lk_slice rest, const struct lk_patience *patience,
                                struct lk_engine **ret_engine, struct lk_error *error) {
-    return open_service(&lk_engine_service, rest, false, patience, ret_engine, error);
+    return open_service(&lk_engine_service, rest, patience, ret_engine, error);
 }
 
 static lk_outcome open_by_path(struct lk_slice rest, const struct lk_patience *patience,
                                struct lk_engine **ret_engine, struct lk_error *error) {
-    return open_service(&lk_engine_service_unix, rest, true, patience, ret_engine, error);
+    return open_service(&lk_engine_service_unix, rest, patience, ret_engine, error);
 }
 
 static lk_outcome open_over_tls(struct lk_slice rest, const struct lk_patience *patience,
                                 struct lk_engine **ret_engine, struct lk_error *error) {
-    (void)rest;
-    (void)patience;
-    (void)ret_engine;
-    return lk_error_set(
-        error, LK_UNSUPPORTED,
-        "this version does not support TLS: use lk://HOST:PORT through a tunnel, or "
-        "lk+unix:PATH");
+    return open_service(&lk_engine_service_tls, rest, patience, ret_engine, error);
 }
 
 static void close_service(struct lk_engine *engine) {
@@ -80,9 +108,12 @@ static void close_service(struct lk_engine *engine) {
     .decide = lk_service_decide, .await = lk_service_await, .list = lk_service_list,               \
     .show = lk_service_show, .audit = lk_service_audit, .value_get = lk_service_value_get,         \
     .items = lk_service_items, .stats = lk_service_stats, .examine = lk_service_examine,           \
-    .events = &lk_service_event_ops, .limits = &lk_service_limit_ops
+    .events = &lk_service_event_ops, .limits = &lk_service_limit_ops, .backup = lk_service_backup, \
+    .batches = &lk_service_batch_ops, .ties = &lk_service_tie_ops
 
 static const char *const file_options[] = {"password-file", NULL};
+static const char *const tls_file_options[] = {"password-file", "ca", "cert", "key", NULL};
+static const struct lk_url_files tls_files = {.options = tls_file_options};
 static const struct lk_url_files named_files = {.options = file_options};
 static const struct lk_url_files socket_files = {
     .is_path = true, .is_encoded = true, .options = file_options};
@@ -104,6 +135,7 @@ const struct lk_engine_ops lk_engine_service_unix = {
 };
 
 const struct lk_engine_ops lk_engine_service_tls = {
+    .files = &tls_files,
     .scheme = "lks",
     .title = "a Lockkeeper service, over TLS",
     .open = open_over_tls,

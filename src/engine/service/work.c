@@ -58,23 +58,28 @@ lk_outcome lk_service_put(struct lk_service *service, const struct lk_put *put,
 
 /* ---- adding and taking work ------------------------------------------------------------------ */
 
+void lk_service_add_push(struct lk_builder *builder, const struct lk_push *push) {
+    lk_builder_add_text(builder, "PUSH");
+    lk_builder_add_path(builder, &push->queue);
+    lk_builder_add(builder, push->id);
+    if (push->value.bytes != NULL) {
+        lk_builder_add_pair(builder, "VALUE", push->value);
+    }
+    lk_builder_add_number_if_any(builder, "DELAY", push->delay_ms);
+    lk_builder_add_number_if_any(builder, "PRIORITY", push->priority);
+    for (size_t i = 0; i < push->need_count; i++) {
+        lk_builder_add_text(builder, "NEEDS");
+        lk_builder_add_part(builder, &push->needs[i]);
+    }
+}
+
 lk_outcome lk_service_push(struct lk_service *service, const struct lk_push *push,
                            const struct lk_patience *patience, struct lk_decision *decision) {
     struct lk_builder builder = {.count = 0};
     int64_t count = 0;
     lk_outcome outcome;
 
-    lk_builder_add_text(&builder, "PUSH");
-    lk_builder_add_path(&builder, &push->queue);
-    lk_builder_add(&builder, push->id);
-    if (push->value.bytes != NULL) {
-        lk_builder_add_pair(&builder, "VALUE", push->value);
-    }
-    lk_builder_add_number_if_any(&builder, "DELAY", push->delay_ms);
-    for (size_t i = 0; i < push->need_count; i++) {
-        lk_builder_add_text(&builder, "NEEDS");
-        lk_builder_add_part(&builder, &push->needs[i]);
-    }
+    lk_service_add_push(&builder, push);
     outcome = lk_service_call_for_number(service, &builder, patience, &count, &decision->error);
     decision->is_added = outcome == LK_OK && count != 0;
     return outcome;
@@ -133,10 +138,8 @@ void lk_service_add_take(struct lk_builder *builder, const struct lk_take *take)
     lk_builder_add_pair(builder, "OWNER", take->owner);
     lk_builder_add_number_if_any(builder, "TTL", take->ttl_ms);
     lk_builder_add_number_if_any(builder, "MAXATTEMPTS", take->max_attempts);
-    if (take->ask_number != 0) {
-        /* Sent as a signed number: any bits that do not repeat are enough. */
-        lk_builder_add_number(builder, "ASK", (int64_t)(take->ask_number & INT64_MAX) | 1);
-    }
+    /* The service numbers the takes of an ask as the library does: lk_take_number(). */
+    lk_builder_add_number_if_any(builder, "ASK", (int64_t)(take->ask_number / LK_TAKES_MAX));
     if (take->note_given) {
         lk_builder_add_pair(builder, "NOTE", take->note);
     }
@@ -163,28 +166,60 @@ lk_outcome lk_service_take(struct lk_service *service, const struct lk_take *tak
 
 /* ---- ending claims --------------------------------------------------------------------------- */
 
+void lk_service_add_finish(struct lk_builder *builder, const struct lk_finish *finish) {
+    lk_builder_add_text(builder, finish->kind == LK_FINISH_DONE ? "DONE" : "RETRY");
+    lk_builder_add_path(builder, &finish->queue);
+    lk_builder_add(builder, finish->id);
+    lk_builder_add_pair(builder, "OWNER", finish->owner);
+    lk_builder_add_number_if_any(builder, "TOKEN", (int64_t)finish->token);
+    lk_builder_add_number_if_any(builder, "DELAY", finish->delay_ms);
+    if (finish->failure.has_exit) {
+        lk_builder_add_number(builder, "EXIT", finish->failure.exit_code);
+    }
+    if (finish->failure.text.size > 0) {
+        lk_builder_add_pair(builder, "ERROR", finish->failure.text);
+    }
+}
+
 lk_outcome lk_service_finish(struct lk_service *service, const struct lk_finish *finish,
                              const struct lk_patience *patience, struct lk_decision *decision) {
     struct lk_builder builder = {.count = 0};
 
-    lk_builder_add_text(&builder, finish->kind == LK_FINISH_DONE ? "DONE" : "RETRY");
-    lk_builder_add_path(&builder, &finish->queue);
-    lk_builder_add(&builder, finish->id);
-    lk_builder_add_pair(&builder, "OWNER", finish->owner);
-    lk_builder_add_number_if_any(&builder, "TOKEN", (int64_t)finish->token);
-    lk_builder_add_number_if_any(&builder, "DELAY", finish->delay_ms);
+    lk_service_add_finish(&builder, finish);
     return lk_service_call_for_outcome(
         service, &builder, finish->token != 0 ? LK_SERVICE_AGAIN : LK_SERVICE_AGAIN_UNLESS_LOST,
         patience, &decision->error);
+}
+
+void lk_service_add_unpark(struct lk_builder *builder, const struct lk_unpark *unpark) {
+    lk_builder_add_text(builder, "UNPARK");
+    lk_builder_add_path(builder, &unpark->queue);
+    lk_builder_add(builder, unpark->id);
+}
+
+void lk_service_add_drop(struct lk_builder *builder, const struct lk_drop *drop) {
+    lk_builder_add_text(builder, "DROP");
+    lk_builder_add_path(builder, &drop->queue);
+    lk_builder_add(builder, drop->id);
+    if (drop->only_parked) {
+        lk_builder_add_text(builder, "PARKED");
+    }
+}
+
+lk_outcome lk_service_drop(struct lk_service *service, const struct lk_drop *drop,
+                           const struct lk_patience *patience, struct lk_decision *decision) {
+    struct lk_builder builder = {.count = 0};
+    int64_t count;
+
+    lk_service_add_drop(&builder, drop);
+    return lk_service_call_for_number(service, &builder, patience, &count, &decision->error);
 }
 
 lk_outcome lk_service_unpark(struct lk_service *service, const struct lk_unpark *unpark,
                              const struct lk_patience *patience, struct lk_decision *decision) {
     struct lk_builder builder = {.count = 0};
 
-    lk_builder_add_text(&builder, "UNPARK");
-    lk_builder_add_path(&builder, &unpark->queue);
-    lk_builder_add(&builder, unpark->id);
+    lk_service_add_unpark(&builder, unpark);
     return lk_service_call_for_outcome(service, &builder, LK_SERVICE_ONCE, patience,
                                        &decision->error);
 }

@@ -101,32 +101,47 @@ lk_outcome lk_shm_open_again(struct lk_shm_engine *shm, struct lk_error *error) 
     return outcome;
 }
 
-lk_outcome lk_shm_open(struct lk_slice rest, const struct lk_patience *patience,
-                       struct lk_engine **ret_engine, struct lk_error *error) {
+/* LK_OK; LK_INVALID. *ret_name is borrowed from `rest`. */
+static lk_outcome parse(struct lk_slice rest, struct lk_slice *ret_name,
+                        lk_canal_options *ret_options, struct lk_error *error) {
     const char *question = rest.size > 0 ? memchr(rest.bytes, '?', rest.size) : NULL;
     size_t size = question != NULL ? (size_t)(question - rest.bytes) : rest.size;
-    lk_canal_options options = {.size = sizeof options};
-    struct lk_shm_engine *shm;
-    lk_outcome outcome;
 
-    (void)patience; /* nothing here is waited for */
     if (size == 0 || size > LK_CANAL_NAME_BYTES_MAX) {
         return lk_error_set(error, LK_INVALID,
                             "a store of shm: has a name of 1 to %d bytes, or the path of a file",
                             LK_CANAL_NAME_BYTES_MAX);
     }
-    if (question != NULL) {
-        struct lk_slice asked = {question + 1, rest.size - size - 1};
+    *ret_name = (struct lk_slice){rest.bytes, size};
+    if (question == NULL) {
+        return LK_OK;
+    }
+    return read_options((struct lk_slice){question + 1, rest.size - size - 1}, ret_options, error);
+}
 
-        if (read_options(asked, &options, error) != LK_OK) {
-            return LK_INVALID;
-        }
+lk_outcome lk_shm_check_url(struct lk_slice rest, struct lk_error *error) {
+    lk_canal_options options = {.size = sizeof options};
+    struct lk_slice name;
+
+    return parse(rest, &name, &options, error);
+}
+
+lk_outcome lk_shm_open(struct lk_slice rest, const struct lk_patience *patience,
+                       struct lk_engine **ret_engine, struct lk_error *error) {
+    lk_canal_options options = {.size = sizeof options};
+    struct lk_shm_engine *shm;
+    struct lk_slice name;
+    lk_outcome outcome = parse(rest, &name, &options, error);
+
+    (void)patience; /* nothing here is waited for */
+    if (outcome != LK_OK) {
+        return outcome;
     }
     shm = calloc(1, sizeof *shm);
     if (shm == NULL) {
         return lk_error_set(error, LK_INTERNAL, "no memory for an engine");
     }
-    memcpy(shm->name, rest.bytes, size);
+    memcpy(shm->name, name.bytes, name.size);
     shm->options = options;
     outcome = open_region(shm, &shm->canal, error);
     if (outcome != LK_OK) {

@@ -270,6 +270,7 @@ static lk_outcome decide(struct lk_shm_engine *shm, const struct lk_command *com
     case LK_COMMAND_TAKE:
     case LK_COMMAND_FINISH:
     case LK_COMMAND_UNPARK:
+    case LK_COMMAND_DROP:
     case LK_COMMAND_LEAVE:
         break; /* what this engine cannot is not asked for */
     }

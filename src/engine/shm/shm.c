@@ -27,6 +27,7 @@ const struct lk_engine_ops lk_engine_shm = {
     .title = "limits in this machine's memory",
     .capabilities = LK_CAN_RETRY | LK_BINDS_TO_PROCESS,
     .open = lk_shm_open,
+    .check_url = lk_shm_check_url,
     .close = lk_shm_close,
     .decide = lk_shm_decide,
     .await = await,

@@ -48,6 +48,9 @@ static inline struct lk_shm_engine *lk_shm_of(struct lk_engine *engine) {
  * ---- address.c ---------------------------------------------------------------------------------
  */
 
+/* LK_OK, or LK_INVALID: a URL with this rest names no region. */
+lk_outcome lk_shm_check_url(struct lk_slice rest, struct lk_error *error);
+
 /* Opens what the URL's rest names. */
 lk_outcome lk_shm_open(struct lk_slice rest, const struct lk_patience *patience,
                        struct lk_engine **ret_engine, struct lk_error *error);

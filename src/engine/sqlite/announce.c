@@ -16,7 +16,6 @@
 enum {
     PUSHED_TOGETHER = 64, /* in one transaction */
     READY_ENOUGH = 4096,  /* ready items: no more rows are searched for */
-    MARKS_CHECKED = 256,  /* marks checked in a round */
 };
 #define PAUSE_US INT64_C(10000)
 
@@ -26,7 +25,6 @@ struct round {
     const struct lk_patience *patience;
     struct lk_sqlite_source *source;
     struct lk_set found;
-    struct lk_set unfit; /* ids of done rows that do not fit any more */
     struct lk_announcement result;
 };
 
@@ -35,32 +33,6 @@ static struct lk_slice queue_of(const struct round *round) {
 }
 
 /* ---- finding --------------------------------------------------------------------------------- */
-
-static int check_mark(void *context, int64_t number, struct lk_slice id) {
-    struct round *round = context;
-    bool fits = false;
-    bool is_new;
-    int code = lk_sqlite_source_fits(round->store, round->source, id, &fits);
-
-    round->store->done_checked = number;
-    if (code == SQLITE_OK && !fits && !lk_set_add(&round->unfit, id, &is_new)) {
-        code = SQLITE_NOMEM;
-    }
-    return code;
-}
-
-/* Each round checks some marks of done rows; after some rounds all are checked. */
-static int check_marks(struct round *round) {
-    struct lk_sqlite *store = round->store;
-    int64_t before = store->done_checked;
-    int code = lk_sql_done_rows_each(&store->sql, queue_of(round), before, MARKS_CHECKED,
-                                     check_mark, round);
-
-    if (code == SQLITE_OK && store->done_checked == before) {
-        store->done_checked = 0; /* from the beginning, next time */
-    }
-    return code;
-}
 
 static int find_rows(struct round *round, size_t max) {
     struct lk_sqlite *store = round->store;
@@ -94,10 +66,11 @@ static lk_outcome find(struct round *round, size_t max, lk_error *error) {
     if (code == SQLITE_OK) {
         code = find_rows(round, max);
     }
-    if (code == SQLITE_OK && max > 0) {
-        code = check_marks(round);
-    }
     round->result.found = round->found.item_count;
+    round->result.is_whole = !round->result.has_enough && round->result.found < max;
+    if (code == SQLITE_OK && round->result.is_whole) {
+        code = lk_sqlite_source_skipped(store, round->source, &round->result.skipped);
+    }
     return lk_sqlite_source_end(&transaction, round->source, code, error);
 }
 
@@ -132,21 +105,9 @@ static int announce_row(struct round *round, struct lk_sqlite_transaction *trans
     return code == SQLITE_OK && fits && !is_done ? push_row(round, transaction, id) : code;
 }
 
-static int forget_mark(struct round *round, struct lk_slice id) {
-    bool fits = false;
-    int code = lk_sqlite_source_fits(round->store, round->source, id, &fits);
-
-    if (code == SQLITE_OK && !fits) {
-        code = lk_sql_done_row_delete(&round->store->sql, queue_of(round), id);
-        round->result.forgotten++;
-    }
-    return code;
-}
-
-/* Writes PUSHED_TOGETHER rows and marks from `from` on; rows come first. */
-static lk_outcome write_some(struct round *round, size_t from, lk_error *error) {
-    size_t rows = round->found.item_count;
-    size_t all = rows + round->unfit.item_count;
+/* Pushes PUSHED_TOGETHER rows from `from` on. */
+static lk_outcome push_some(struct round *round, size_t from, lk_error *error) {
+    size_t all = round->found.item_count;
     size_t end = all - from < PUSHED_TOGETHER ? all : from + PUSHED_TOGETHER;
     struct lk_sqlite_transaction transaction;
     lk_outcome outcome = lk_sqlite_transaction_begin(round->store, LK_SQLITE_WRITE, round->patience,
@@ -159,20 +120,21 @@ static lk_outcome write_some(struct round *round, size_t from, lk_error *error) 
     /* Another thread may have prepared other tables meanwhile. */
     code = lk_sqlite_source_get(round->store, round->text, &round->source);
     for (size_t i = from; i < end && code == SQLITE_OK; i++) {
-        code = i < rows ? announce_row(round, &transaction, lk_set_at(&round->found, i))
-                        : forget_mark(round, lk_set_at(&round->unfit, i - rows));
+        code = announce_row(round, &transaction, lk_set_at(&round->found, i));
     }
     return lk_sqlite_source_end(&transaction, round->source, code, error);
 }
 
 static lk_outcome perform(struct round *round, size_t max, lk_error *error) {
     lk_outcome outcome = find(round, max, error);
-    size_t all = round->found.item_count + round->unfit.item_count;
 
-    for (size_t from = 0; max > 0 && from < all && outcome == LK_OK; from += PUSHED_TOGETHER) {
-        outcome = write_some(round, from, error);
+    for (size_t from = 0; max > 0 && from < round->found.item_count && outcome == LK_OK;
+         from += PUSHED_TOGETHER) {
+        outcome = push_some(round, from, error);
     }
-    return outcome;
+    return max > 0 && outcome == LK_OK
+               ? lk_sqlite_purge_some(round->store, round->text, round->patience, error)
+               : outcome;
 }
 
 lk_outcome lk_sqlite_table_announce(struct lk_engine *engine, const struct lk_source *source,
@@ -185,7 +147,6 @@ lk_outcome lk_sqlite_table_announce(struct lk_engine *engine, const struct lk_so
         *ret_announcement = round.result;
     }
     lk_set_done(&round.found);
-    lk_set_done(&round.unfit);
     return outcome;
 }
 

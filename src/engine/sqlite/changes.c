@@ -109,17 +109,6 @@ int lk_changes_write(const struct lk_closure *closure, const struct lk_effects *
     return code;
 }
 
-int lk_changes_mark_format(const struct lk_sqlite_transaction *transaction,
-                           const struct lk_command *command) {
-    bool is_news = command->kind == LK_COMMAND_PUSH
-                   || (command->kind == LK_COMMAND_ASK && command->ask.wants_value);
-
-    if (!is_news || transaction->meta.writable_from >= LK_SQL_FORMAT_OF_WORK) {
-        return SQLITE_OK;
-    }
-    return lk_sql_meta_raise_writable(&transaction->store->sql, LK_SQL_FORMAT_OF_WORK);
-}
-
 int lk_changes_record(const struct lk_closure *closure, const struct lk_effects *effects,
                       const struct lk_command *command) {
     struct lk_record *record = &closure->store->request.record;

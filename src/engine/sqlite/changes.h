@@ -12,13 +12,6 @@
 int lk_changes_write(const struct lk_closure *closure, const struct lk_effects *effects,
                      const struct lk_times *times);
 
-/*
- * Records in the file that programs of formats without values and work must not write to it any
- * more, if this command is the first to write a row that they do not know.
- */
-int lk_changes_mark_format(const struct lk_sqlite_transaction *transaction,
-                           const struct lk_command *command);
-
 /* R12: records what this break ended or revoked. */
 int lk_changes_record(const struct lk_closure *closure, const struct lk_effects *effects,
                       const struct lk_command *command);

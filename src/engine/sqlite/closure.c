@@ -110,8 +110,8 @@ static int want_own(struct lk_closure *closure, const struct lk_target *target) 
 static int want_ask(struct lk_closure *closure, const struct lk_ask *ask) {
     int code = want_parts(closure, ask->parts, ask->part_count);
 
-    if (code == SQLITE_OK && ask->wants_value && ask->part_count > 0) {
-        code = lk_closure_fetch_value(closure, &ask->parts[0].path);
+    if (code == SQLITE_OK && ask->wants_value) {
+        code = lk_closure_fetch_values(closure, ask->parts, ask->part_count);
     }
     return code == SQLITE_OK ? lk_closure_fetch_owner(closure, ask->owner) : code;
 }
@@ -186,6 +186,8 @@ static int want_event(struct lk_closure *closure, const struct lk_command *comma
         return want_claimed(closure, &command->finish.queue, command->finish.id, true);
     case LK_COMMAND_UNPARK:
         return want_claimed(closure, &command->unpark.queue, command->unpark.id, false);
+    case LK_COMMAND_DROP:
+        return want_claimed(closure, &command->drop.queue, command->drop.id, false);
     case LK_COMMAND_LEAVE: /* never asked of a store without connections (R18) */
     case LK_COMMAND_TICK:
         break;
@@ -220,6 +222,7 @@ static int begin(struct lk_closure *closure, struct lk_sqlite_transaction *trans
     *closure = (struct lk_closure){.store = transaction->store,
                                    .model = lk_model_new(&config),
                                    .now_us = command->times.now_us,
+                                   .is_reading = transaction->access == LK_SQLITE_READ,
                                    .bounds_waiters = config.quotas.waiters_per_path_max != 0};
     if (closure->model == NULL) {
         return SQLITE_NOMEM;
@@ -246,6 +249,9 @@ static int begin_event(struct lk_closure *closure, struct lk_sqlite_transaction 
     }
     if (code == SQLITE_OK && is_crowd) {
         code = lk_crowd_load(closure, command, &is_enough);
+        if (code == SQLITE_OK && !is_enough && closure->is_reading) {
+            return SQLITE_READONLY;
+        }
         if (code == SQLITE_OK && !is_enough) {
             lk_closure_done(closure);
             code = begin(closure, transaction, command);
@@ -273,7 +279,12 @@ int lk_closure_load(struct lk_closure *closure, struct lk_sqlite_transaction *tr
         /* A read leaves sweeping to writers; a take has swept before. */
         code = load_overdue(closure, transaction->store->options.overdue_max);
     }
-    return code == SQLITE_OK ? lk_closure_follow(closure) : code;
+    if (code == SQLITE_OK) {
+        code = lk_closure_follow(closure);
+    }
+    return code == SQLITE_OK && closure->in_crowd && command->kind == LK_COMMAND_ASK
+               ? lk_crowd_count_units(closure, &command->ask.parts[0].path)
+               : code;
 }
 
 int lk_closure_load_overdue(struct lk_closure *closure, struct lk_sqlite_transaction *transaction,

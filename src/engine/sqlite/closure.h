@@ -17,10 +17,14 @@ struct lk_closure {
     const struct lk_path *ending; /* requests at exactly this path may end; NULL: none */
     bool with_owners;             /* asks and takes: follows owners, for R13 */
     bool with_all;                /* everything is loaded: nothing to follow */
+    bool is_reading;              /* nothing can be written. Of a crowd: SQLITE_READONLY if all of
+                                     it would have to be loaded */
+    bool has_overdue;             /* one of those that are loaded is */
     bool in_crowd;                /* only what decides is loaded (crowd.c); then: */
     bool with_owners_of_waiting;  /* all waiting requests of each waiting owner, for R8 */
     bool bounds_waiters;          /* the store bounds the waiters of a path (R22) */
     uint64_t leaving;             /* the request that a release ends; 0: none */
+    uint64_t units_elsewhere;     /* in use at the first path of an ask, and not loaded */
     struct lk_set waiting;        /* loaded, and to be judged; keys are references */
     size_t waiting_done;
     struct lk_set held;     /* paths at which all leases are loaded; with a slash: below which */

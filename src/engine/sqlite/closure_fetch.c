@@ -103,6 +103,15 @@ int lk_closure_fetch_value(struct lk_closure *closure, const struct lk_path *pat
     return code == SQLITE_EMPTY ? SQLITE_OK : code;
 }
 
+int lk_closure_fetch_values(struct lk_closure *closure, const struct lk_part *parts, size_t count) {
+    int code = SQLITE_OK;
+
+    for (size_t i = 0; i < count && code == SQLITE_OK; i++) {
+        code = lk_closure_fetch_value(closure, &parts[i].path);
+    }
+    return code;
+}
+
 /* S7: what was counted, and the root's last draw, which a push goes on from. */
 int lk_closure_fetch_queue(struct lk_closure *closure, const struct lk_path *queue) {
     struct lk_queue_counts counts;
@@ -195,12 +204,13 @@ static int want_around(struct lk_closure *closure, const struct lk_record *recor
     bool needs_grant_pass = may_go || (record->state == LK_STATE_WAITING && !is_judged);
     int code = closure->with_owners ? lk_closure_fetch_owner(closure, record->owner) : SQLITE_OK;
 
+    closure->has_overdue = closure->has_overdue || record->deadline_us <= closure->now_us;
     if (code == SQLITE_OK && is_judged) {
         code = want_judgement(closure, record);
     }
 
     if (code == SQLITE_OK && may_go && record->wants_value) {
-        code = lk_closure_fetch_value(closure, &record->parts[0].path);
+        code = lk_closure_fetch_values(closure, record->parts, record->part_count);
     }
     for (size_t i = 0; i < record->part_count && code == SQLITE_OK; i++) {
         code = lk_closure_fetch_draw(closure, &record->parts[i].path);

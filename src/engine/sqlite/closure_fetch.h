@@ -19,8 +19,9 @@ int lk_closure_fetch_once(struct lk_set *set, struct lk_slice key, bool *ret_is_
 /* Whether a part of the request is at exactly this path. */
 bool lk_closure_fetch_has_part_at(const struct lk_record *record, const struct lk_path *path);
 
-int lk_closure_fetch_draw(struct lk_closure *closure, const struct lk_path *path);   /* S5 */
-int lk_closure_fetch_value(struct lk_closure *closure, const struct lk_path *path);  /* S6 */
+int lk_closure_fetch_draw(struct lk_closure *closure, const struct lk_path *path);  /* S5 */
+int lk_closure_fetch_value(struct lk_closure *closure, const struct lk_path *path); /* S6 */
+int lk_closure_fetch_values(struct lk_closure *closure, const struct lk_part *parts, size_t count);
 int lk_closure_fetch_queue(struct lk_closure *closure, const struct lk_path *queue); /* S7 */
 
 /* S7: the item at this path. SQLITE_EMPTY: there is none. */

@@ -1,51 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The closure of an ask or a release in a crowd.
+ * The closure of an ask or a release in a crowd. That of a release is in crowd_release.c. What
+ * follows from a waiting request that is loaded is in crowd_judge.c; it says what an obstacle is.
  *
- * An *obstacle* of a request is a lease of another owner that conflicts with it, is not overdue and
- * does not end by this event. One is enough to keep a request waiting through the whole step,
- * whatever else ends or is granted: R8 does not help, because a lease that would cover the request
- * would conflict with the obstacle too, and leases that its owner has had before cover no waiting
- * request without a limit, or it would have been granted.
+ * A new request with an obstacle is refused or waits, and one without is granted. So does a request
+ * stay in line that has an obstacle, if the ask changes nothing of it. Besides the obstacle, those
+ * in the way are loaded up to the bound of an explanation. A lease that is asked for again,
+ * unchanged, needs nothing but itself. The units in use at the first path that are not loaded are
+ * counted.
  *
- * So of a loaded request that waits, has no limit and has a loaded obstacle nothing follows.
- * Otherwise it has to be decided from all that R7 names: what is held at, above and below its
- * paths, and what waits there with a smaller turn. (What is behind it does not matter to it. A
- * grant lets in only requests of the same owner, and the waiting requests of its owner are loaded.)
- * Where parts are shared or limited, everything related is loaded, as for any other event (S2).
- *
- *   ask      A new request with an obstacle is refused or waits. So does one that is in line, if
- *            the ask changes nothing of it. Besides the obstacle, those in the way are loaded up to
- *            the bound of an explanation. A lease that is asked for again, unchanged, needs
- *            nothing but itself. A cycle of owners (R13) must lead back to the asker: if no other
- *            owner's request waits at, above or below what the asker holds, or behind its own
- *            place, there is none. In all other cases everything is loaded: a limit, a conversion,
- *            coverage by the asker's own leases, no obstacle, OWN_MAX.
- *
- *   release  What ends can let in only waiting requests that are related to it and, if it waited
- *            itself, are behind it. At each of its paths these are loaded up to the first exclusive
- *            one at or above the path, which keeps all behind it waiting, as in the model's pass
- *            (model/grant.c). Not its owner's: they are loaded, as are those of the releaser, and
- *            of an owner who holds the path exclusively and may wait for a limit.
- *
- * For both, units in use at the first path are counted from all leases there.
+ * A cycle of owners (R13) must lead back to the asker: if no other owner's request waits at, above
+ * or below what the asker holds, there is none. If the asker is in line already, and asks for the
+ * same again, requests behind it may lead back, too; but then a cycle has formed without an ask,
+ * which the store notes (sql/hidden_cycle.h). In all other cases everything is loaded: a
+ * conversion, coverage by the asker's own leases, OWN_MAX.
  */
 #include "engine/sqlite/crowd.h"
 
-#include "sql/lines.h"
+#include "engine/sqlite/crowd_release.h"
+#include "engine/sqlite/crowd_search.h"
+#include "sql/hidden_cycle.h"
 
-enum {
-    OWN_MAX = 16,       /* an asker with more requests has everything loaded */
-    MODEL_PIN_MAX = 64, /* so many are checked by the model before rows are read */
-};
-
-/* The end of the prefix of a path behind the one that ends at `end`; 0 begins. */
-static size_t next_end(struct lk_slice path, size_t end) {
-    do {
-        end++;
-    } while (end < path.size && path.bytes[end] != '/');
-    return end;
-}
+enum { OWN_MAX = 16 }; /* an asker with more requests has everything loaded */
 
 /* ---- how many -------------------------------------------------------------------------------- */
 
@@ -57,7 +33,7 @@ static int count_related(struct lk_closure *closure, struct lk_slice path, int m
 
     *count += found;
     for (size_t end = 0; code == SQLITE_OK && *count < max && end < path.size;) {
-        end = next_end(path, end);
+        end = lk_crowd_next_end(path, end);
         code = lk_sql_count_at(sql, (struct lk_slice){path.bytes, end}, max, &found);
         *count += found;
     }
@@ -86,74 +62,10 @@ int lk_crowd_is_met(struct lk_closure *closure, const struct lk_command *command
     return code;
 }
 
-/* ---- obstacles ------------------------------------------------------------------------------- */
-
-/* A search for what is in the way, up to `left` requests. */
-struct search {
-    struct lk_closure *closure;
-    struct lk_sql_obstacles wanted;
-    size_t left;
-    size_t found; /* rows */
-    bool loads;   /* them */
-};
-
-static int note_obstacle(void *context, uint64_t id) {
-    struct search *search = context;
-    size_t before = search->closure->requests.item_count;
-    int code = SQLITE_OK;
-
-    if (search->left == 0) {
-        return SQLITE_DONE;
-    }
-    search->found++;
-    if (search->loads) {
-        code = lk_closure_fetch_request(search->closure, id);
-    }
-    search->left -= !search->loads || search->closure->requests.item_count > before;
-    return code == SQLITE_OK && search->left == 0 ? SQLITE_DONE : code;
-}
-
-/* In the way of one part: at its path, above it and below it. */
-static int search_around(struct search *search, const struct lk_part *part) {
-    struct lk_slice path = lk_closure_fetch_slice(&part->path);
-    struct lk_sql *sql = &search->closure->store->sql;
-    int code = SQLITE_OK;
-
-    search->wanted.exclusive_only = part->mode != LK_EXCLUSIVE;
-    for (size_t end = 0; code == SQLITE_OK && search->left > 0 && end < path.size;) {
-        end = next_end(path, end);
-        code = lk_sql_each_obstacle_at(sql, (struct lk_slice){path.bytes, end}, &search->wanted,
-                                       note_obstacle, search);
-    }
-    if (code == SQLITE_OK && search->left > 0) {
-        code = lk_sql_each_obstacle_below(sql, path, &search->wanted, note_obstacle, search);
-    }
-    return code;
-}
-
-static int search_parts(struct search *search, const struct lk_part *parts, size_t count) {
-    int code = SQLITE_OK;
-
-    for (size_t i = 0; i < count && code == SQLITE_OK && search->left > 0; i++) {
-        code = search_around(search, &parts[i]);
-    }
-    return code;
-}
-
-/* For leases that are obstacles to an owner's request. */
-static struct search search_of_held(struct lk_closure *closure, struct lk_slice owner, size_t max) {
-    return (struct search){
-        .closure = closure,
-        .wanted = {.owner = owner, .after_us = closure->now_us, .request = closure->leaving},
-        .left = max,
-        .loads = true,
-    };
-}
-
 /* Whether others wait around these parts, of whatever mode, with a turn from `from` on. */
 static int has_waiters(struct lk_closure *closure, struct lk_slice owner,
                        const struct lk_part *parts, size_t count, uint64_t from, bool *ret_has) {
-    struct search search = {
+    struct lk_crowd_search search = {
         .closure = closure,
         .wanted = {.turns = {from, LK_SQL_TURN_LAST}, .owner = owner, .after_us = INT64_MIN},
         .left = 1,
@@ -162,126 +74,10 @@ static int has_waiters(struct lk_closure *closure, struct lk_slice owner,
 
     for (size_t i = 0; i < count && code == SQLITE_OK && search.left > 0; i++) {
         const struct lk_part any = {.path = parts[i].path, .mode = LK_EXCLUSIVE};
-        code = search_around(&search, &any);
+        code = lk_crowd_search_parts(&search, &any, 1);
     }
     *ret_has = search.left == 0;
     return code;
-}
-
-/* ---- one that waits -------------------------------------------------------------------------- */
-
-/* Whether the first in the way, of what is loaded, is an obstacle. It has no limit. */
-static bool has_loaded_obstacle(const struct lk_closure *closure, lk_ref request) {
-    struct lk_record *record = &closure->store->request.record;
-    struct lk_blocker blocker;
-
-    if (lk_model_blockers(closure->model, request, &blocker, 1) == 0) {
-        return false;
-    }
-    lk_model_record_head(closure->model, blocker.request, record);
-    return record->state == LK_STATE_HELD && record->deadline_us > closure->now_us
-           && record->id != closure->leaving;
-}
-
-static int find_obstacle(struct lk_closure *closure, const struct lk_record *record,
-                         bool *ret_is_found) {
-    struct search search = search_of_held(closure, record->owner, 1);
-    int code = SQLITE_OK;
-
-    for (size_t i = 0; i < record->part_count && code == SQLITE_OK && search.found == 0; i++) {
-        code = search_around(&search, &record->parts[i]);
-    }
-    *ret_is_found = search.found > 0;
-    return code;
-}
-
-/* What is held at a path, and below it if it ends in a slash; once. */
-static int load_held(struct lk_closure *closure, struct lk_slice path) {
-    struct lk_sql *sql = &closure->store->sql;
-    bool is_new;
-    int code = lk_closure_fetch_once(&closure->held, path, &is_new);
-
-    if (!is_new) {
-        return code;
-    }
-    if (path.bytes[path.size - 1] != '/') {
-        return lk_sql_each_held_at(sql, path, lk_closure_fetch_request, closure);
-    }
-    path.size--;
-    return lk_sql_each_held_below(sql, path, lk_closure_fetch_request, closure);
-}
-
-/* All that is held around a path. */
-static int load_held_around(struct lk_closure *closure, struct lk_slice path) {
-    char below[LK_PATH_BYTES_MAX + 1];
-    int code = SQLITE_OK;
-
-    for (size_t end = 0; code == SQLITE_OK && end < path.size;) {
-        end = next_end(path, end);
-        code = load_held(closure, (struct lk_slice){path.bytes, end});
-    }
-    memcpy(below, path.bytes, path.size);
-    below[path.size] = '/';
-    return code == SQLITE_OK ? load_held(closure, (struct lk_slice){below, path.size + 1}) : code;
-}
-
-/* All that waits around a path with one of these turns. */
-static int load_waiting_around(struct lk_closure *closure, struct lk_slice path,
-                               struct lk_sql_turns turns) {
-    struct lk_sql *sql = &closure->store->sql;
-    int code = lk_sql_each_waiting_below(sql, path, turns, lk_closure_fetch_request, closure);
-
-    for (size_t end = 0; code == SQLITE_OK && end < path.size;) {
-        end = next_end(path, end);
-        code = lk_sql_each_waiting_at(sql, (struct lk_slice){path.bytes, end}, turns,
-                                      lk_closure_fetch_request, closure);
-    }
-    return code;
-}
-
-/* R7 from the rows; everything related if there are shared parts, of which many may wait. */
-static int load_around(struct lk_closure *closure, const struct lk_record *record) {
-    const struct lk_sql_turns ahead = {1, record->ticket - 1};
-    bool is_exclusive = true;
-    int code = lk_closure_fetch_owner(closure, record->owner);
-
-    for (size_t i = 0; i < record->part_count; i++) {
-        is_exclusive = is_exclusive && record->parts[i].mode == LK_EXCLUSIVE;
-    }
-    for (size_t i = 0; i < record->part_count && code == SQLITE_OK; i++) {
-        struct lk_slice path = lk_closure_fetch_slice(&record->parts[i].path);
-        if (!is_exclusive) {
-            code = lk_closure_fetch_path(closure, &record->parts[i].path);
-            continue;
-        }
-        code = load_held_around(closure, path);
-        if (code == SQLITE_OK) {
-            code = load_waiting_around(closure, path, ahead);
-        }
-    }
-    return code;
-}
-
-int lk_crowd_judge(struct lk_closure *closure, lk_ref request) {
-    struct lk_record *record = &closure->store->judged;
-    bool has_limit = false;
-    bool is_found = false;
-    int code = SQLITE_OK;
-
-    lk_model_record(closure->model, request, record);
-    for (size_t i = 0; i < record->part_count; i++) {
-        has_limit = has_limit || record->parts[i].limit != 0;
-    }
-    if (closure->with_owners_of_waiting) {
-        code = lk_closure_fetch_owner(closure, record->owner);
-    }
-    if (code == SQLITE_OK && !has_limit) {
-        if (closure->waiting.item_count <= MODEL_PIN_MAX && has_loaded_obstacle(closure, request)) {
-            return SQLITE_OK;
-        }
-        code = find_obstacle(closure, record, &is_found);
-    }
-    return code == SQLITE_OK && !is_found ? load_around(closure, record) : code;
 }
 
 /* ---- an ask ---------------------------------------------------------------------------------- */
@@ -296,32 +92,6 @@ struct own {
     bool is_held;      /* the request asked for is there, as it is asked for; and held, or... */
     uint64_t turn;     /* ... waiting since then; 0: it is not there, or held */
 };
-
-static const struct lk_part *find_part(const struct lk_part *parts, size_t count,
-                                       const struct lk_path *path) {
-    for (size_t i = 0; i < count; i++) {
-        if (lk_path_equal(&parts[i].path, path)) {
-            return &parts[i];
-        }
-    }
-    return NULL;
-}
-
-/* R3: whether the request has exactly these paths; *ret_is_same: and the same parts. */
-static bool has_paths(const struct lk_record *record, const struct lk_part *parts, size_t count,
-                      bool *ret_is_same) {
-    *ret_is_same = true;
-    for (size_t i = 0; i < record->part_count; i++) {
-        const struct lk_part *own = &record->parts[i];
-        const struct lk_part *part = find_part(parts, count, &own->path);
-        if (part == NULL) {
-            return false;
-        }
-        *ret_is_same = *ret_is_same && part->mode == own->mode && part->limit == own->limit
-                       && part->units == own->units;
-    }
-    return record->part_count == count && !record->is_claim;
-}
 
 /* R8: whether one of its parts is at or above one that is asked for. */
 static bool may_cover(const struct lk_record *record, const struct lk_ask *ask) {
@@ -343,7 +113,7 @@ static int note_own(struct own *own, const struct lk_record *record) {
 
     if (record->deadline_us <= own->closure->now_us) {
         own->is_complex = true;
-    } else if (has_paths(record, own->ask->parts, own->ask->part_count, &is_same)) {
+    } else if (lk_crowd_has_paths(record, own->ask->parts, own->ask->part_count, &is_same)) {
         own->is_complex = own->is_complex || !is_same;
         own->is_held = record->state == LK_STATE_HELD;
         own->turn = own->is_held ? 0 : record->ticket;
@@ -383,7 +153,7 @@ static int load_own_near(struct own *own) {
     for (size_t i = 0; i < ask->part_count; i++) {
         struct lk_slice path = lk_closure_fetch_slice(&ask->parts[i].path);
         for (size_t end = 0; code == SQLITE_OK && end < path.size;) {
-            end = next_end(path, end);
+            end = lk_crowd_next_end(path, end);
             code = lk_sql_each_held_at_of(sql, (struct lk_slice){path.bytes, end}, ask->owner,
                                           load_own, own);
         }
@@ -392,7 +162,7 @@ static int load_own_near(struct own *own) {
     return code;
 }
 
-static int note_that_one_waits(void *context, uint64_t id) {
+static int note_that_there_is_one(void *context, uint64_t id) {
     (void)id;
     *(bool *)context = true;
     return SQLITE_OK;
@@ -405,59 +175,78 @@ static int load_own_elsewhere(struct own *own) {
     int code = SQLITE_OK;
 
     if (own->ask->style != LK_TRY || own->turn != 0) {
-        code = lk_sql_each_waiting_of_others(sql, own->ask->owner, note_that_one_waits, &one_waits);
+        code =
+            lk_sql_each_waiting_of_others(sql, own->ask->owner, note_that_there_is_one, &one_waits);
     }
     return code == SQLITE_OK && one_waits
                ? lk_sql_each_of_owner(sql, own->ask->owner, OWN_MAX + 1, load_own, own)
                : code;
 }
 
-static bool has_limits(const struct lk_ask *ask) {
-    for (size_t i = 0; i < ask->part_count; i++) {
-        if (ask->parts[i].limit != 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* An obstacle, and what else an explanation has to name or count. */
+/* What keeps an ask from being granted, and what else an explanation has to name or count. */
 static int load_in_the_way(struct lk_closure *closure, const struct lk_ask *ask, uint64_t turn,
-                           bool *ret_is_enough) {
-    size_t max = ask->blockers_max < LK_BLOCKERS_MAX ? ask->blockers_max : LK_BLOCKERS_MAX;
-    struct search search;
+                           bool *ret_is_refused) {
+    const uint64_t end = turn != 0 ? turn : LK_SQL_TURN_LAST;
+    size_t named = ask->blockers_max;
+    size_t max = named == 0                     ? 1
+                 : named <= LK_SQLITE_CROWD_MAX ? LK_SQLITE_CROWD_MAX
+                                                : lk_counted_max(named);
+    struct lk_crowd_search search = lk_crowd_search_held(closure, ask->owner, max);
     int code;
 
-    max = max == 0 ? 1 : max < LK_SQLITE_CROWD_MAX ? LK_SQLITE_CROWD_MAX : max;
-    search = search_of_held(closure, ask->owner, max);
-    code = search_parts(&search, ask->parts, ask->part_count);
-    *ret_is_enough = search.found > 0;
-    if (code == SQLITE_OK && search.found > 0 && ask->blockers_max > 0) {
-        search.wanted.turns = (struct lk_sql_turns){1, turn != 0 ? turn - 1 : LK_SQL_TURN_LAST};
-        code = search_parts(&search, ask->parts, ask->part_count);
+    code = lk_crowd_search_parts(&search, ask->parts, ask->part_count);
+    if (code == SQLITE_OK && (search.found == 0 || named > 0)) {
+        search.wanted.turns = (struct lk_sql_turns){1, end - 1};
+        code = lk_crowd_search_parts(&search, ask->parts, ask->part_count);
+    }
+    *ret_is_refused = search.found > 0;
+    for (size_t i = 0; i < ask->part_count && code == SQLITE_OK; i++) {
+        bool is_short = false;
+        if (ask->parts[i].limit != 0) {
+            code = lk_crowd_find_shortage(closure, &ask->parts[i], end, max, &is_short);
+        }
+        *ret_is_refused = *ret_is_refused || is_short;
     }
     return code;
 }
 
-/* What every answer has: units in use, the root's last draw, a value. */
+/* What every answer has: the root's last draw, values. */
 static int load_for_answer(struct lk_closure *closure, const struct lk_ask *ask) {
-    int code = load_held(closure, lk_closure_fetch_slice(&ask->parts[0].path));
+    int code = SQLITE_OK;
 
     for (size_t i = 0; i < ask->part_count && code == SQLITE_OK; i++) {
         code = lk_closure_fetch_draw(closure, &ask->parts[i].path);
     }
     return code == SQLITE_OK && ask->wants_value
-               ? lk_closure_fetch_value(closure, &ask->parts[0].path)
+               ? lk_closure_fetch_values(closure, ask->parts, ask->part_count)
                : code;
+}
+
+/* Whether a request in line, which is asked for again, may be on a cycle that no ask has found. */
+static int may_close_cycle(struct lk_closure *closure, const struct lk_ask *ask, uint64_t turn,
+                           bool *ret_may) {
+    struct lk_sql *sql = &closure->store->sql;
+    bool is_overdue = false;
+    int code = has_waiters(closure, ask->owner, ask->parts, ask->part_count, turn + 1, ret_may);
+
+    if (code == SQLITE_OK && *ret_may) { /* what is overdue ends in this very step, unseen as yet */
+        code = lk_sql_each_overdue(sql, closure->now_us, 1, note_that_there_is_one, &is_overdue);
+    }
+    return code == SQLITE_OK && *ret_may && !is_overdue ? lk_sql_may_hide_cycle(sql, ret_may)
+                                                        : code;
 }
 
 static int load_ask(struct lk_closure *closure, const struct lk_ask *ask, bool bounds_waiters,
                     bool *ret_is_enough) {
     struct own own = {.closure = closure, .ask = ask};
     bool has_more = false;
+    bool is_refused = false;
     int code = load_own_near(&own);
 
     *ret_is_enough = false;
+    if (own.turn != 0 && closure->is_reading) {
+        return code; /* it will be written again */
+    }
     if (code == SQLITE_OK && !own.is_complex && !own.is_held && !own.is_entangled) {
         code = load_own_elsewhere(&own);
     }
@@ -465,17 +254,18 @@ static int load_ask(struct lk_closure *closure, const struct lk_ask *ask, bool b
         return code;
     }
     if (!own.is_held) {
-        if (own.is_entangled || has_limits(ask) || bounds_waiters) {
+        if (own.is_entangled || bounds_waiters) {
             return SQLITE_OK;
         }
-        if (own.turn != 0) {
-            code = has_waiters(closure, ask->owner, ask->parts, ask->part_count, own.turn + 1,
-                               &has_more);
+        if (own.turn == 0 && ask->style != LK_TRY) {
+            code = lk_sql_make_line_indexes(&closure->store->sql);
+        } else if (own.turn != 0) {
+            code = may_close_cycle(closure, ask, own.turn, &has_more);
         }
         if (code == SQLITE_OK && !has_more) {
-            code = load_in_the_way(closure, ask, own.turn, ret_is_enough);
+            code = load_in_the_way(closure, ask, own.turn, &is_refused);
         }
-        if (code != SQLITE_OK || !*ret_is_enough) {
+        if (code != SQLITE_OK || has_more || (own.turn != 0 && !is_refused)) {
             return code;
         }
     }
@@ -483,76 +273,20 @@ static int load_ask(struct lk_closure *closure, const struct lk_ask *ask, bool b
     return load_for_answer(closure, ask);
 }
 
-/* ---- a release ------------------------------------------------------------------------------- */
+/* ---- units ----------------------------------------------------------------------------------- */
 
-struct ending {
-    struct lk_closure *closure;
-    const struct lk_target *target;
-    uint64_t turn; /* of what ends */
-};
-
-/* One of the releaser's requests. If it is the one, it ends. */
-static int load_target(void *context, uint64_t id) {
-    struct ending *ending = context;
-    struct lk_closure *closure = ending->closure;
-    const struct lk_record *record = &closure->store->request.record;
-    size_t before = closure->requests.item_count;
-    bool is_same;
-    int code = lk_closure_fetch_request(closure, id);
-
-    if (code == SQLITE_OK && closure->requests.item_count > before
-        && has_paths(record, ending->target->parts, ending->target->part_count, &is_same)) {
-        closure->leaving = id;
-        ending->turn = record->state == LK_STATE_WAITING ? record->ticket : 0;
-    }
-    return code;
-}
-
-static int load_exclusive_holder(void *context, uint64_t id) {
+static int note_units(void *context, uint64_t id, uint32_t units) {
     struct lk_closure *closure = context;
-    size_t before = closure->requests.item_count;
-    int code = lk_closure_fetch_request(closure, id);
 
-    if (code == SQLITE_OK && closure->requests.item_count > before) {
-        code = lk_closure_fetch_owner(closure, closure->store->request.record.owner);
-    }
-    return code;
+    closure->units_elsewhere += lk_closure_has(closure, id) ? 0 : units;
+    return SQLITE_OK;
 }
 
-/* Those that the end of this part may let in. */
-static int load_let_in(const struct ending *ending, struct lk_slice path) {
-    struct lk_closure *closure = ending->closure;
-    struct lk_sql *sql = &closure->store->sql;
-    struct lk_sql_turns turns = {ending->turn + 1, LK_SQL_TURN_LAST};
-    int code = SQLITE_OK;
+int lk_crowd_count_units(struct lk_closure *closure, const struct lk_path *path) {
+    const struct lk_sql_turns held = {0, 0};
 
-    for (size_t end = 0; code == SQLITE_OK && end < path.size;) {
-        struct lk_slice prefix = {path.bytes, end = next_end(path, end)};
-        uint64_t first = LK_SQL_TURN_LAST;
-
-        code = lk_sql_first_exclusive(sql, prefix, turns.from, closure->now_us, &first);
-        turns.to = first < turns.to ? first : turns.to;
-        if (code == SQLITE_OK) {
-            code = lk_sql_each_held_exclusively(sql, prefix, load_exclusive_holder, closure);
-        }
-    }
-    return code == SQLITE_OK ? load_waiting_around(closure, path, turns) : code;
-}
-
-static int load_release(struct lk_closure *closure, const struct lk_target *target) {
-    struct ending ending = {.closure = closure, .target = target};
-    struct lk_sql *sql = &closure->store->sql;
-    int code = lk_sql_each_held_at_of(sql, lk_closure_fetch_slice(&target->parts[0].path),
-                                      target->owner, load_target, &ending);
-
-    closure->with_owners_of_waiting = true;
-    if (code == SQLITE_OK) {
-        code = lk_sql_each_waiting_of(sql, target->owner, load_target, &ending);
-    }
-    for (size_t i = 0; i < target->part_count && code == SQLITE_OK && closure->leaving != 0; i++) {
-        code = load_let_in(&ending, lk_closure_fetch_slice(&target->parts[i].path));
-    }
-    return code;
+    return lk_sql_each_counted_at(&closure->store->sql, lk_closure_fetch_slice(path), held,
+                                  closure->now_us, 0, note_units, closure);
 }
 
 /* ---- both ------------------------------------------------------------------------------------ */
@@ -567,5 +301,5 @@ int lk_crowd_load(struct lk_closure *closure, const struct lk_command *command,
         return load_ask(closure, &command->ask, bounds_waiters, ret_is_enough);
     }
     *ret_is_enough = true;
-    return load_release(closure, &command->release.target);
+    return lk_crowd_load_release(closure, &command->release.target);
 }

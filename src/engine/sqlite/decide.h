@@ -25,6 +25,13 @@ int lk_sqlite_sweep(struct lk_sqlite_transaction *transaction, const struct lk_p
 struct lk_sqlite_source;
 
 /*
+ * Decides any command but a take, in a transaction of the caller's, and fills the decision, which
+ * is empty. `source` may be NULL. Returns SQLite's code.
+ */
+int lk_sqlite_decide_in(struct lk_sqlite_transaction *transaction, struct lk_sqlite_source *source,
+                        const struct lk_command *command, struct lk_decision *decision);
+
+/*
  * Ends the transaction and returns the decision's outcome. If it was not committed, the decision
  * becomes the failure. `source` may be NULL.
  */
@@ -36,5 +43,9 @@ lk_outcome lk_sqlite_conclude(struct lk_sqlite_transaction *transaction,
 lk_outcome lk_sqlite_take(struct lk_sqlite *store, const struct lk_source *text,
                           const struct lk_command *command, const struct lk_patience *patience,
                           struct lk_decision *decision);
+
+/* The same in a transaction of the caller's, and for no table. Returns SQLite's code. */
+int lk_sqlite_take_in(struct lk_sqlite_transaction *transaction, const struct lk_command *command,
+                      struct lk_decision *decision);
 
 #endif

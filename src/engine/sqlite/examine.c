@@ -9,11 +9,13 @@
 #include "base/text.h"
 #include "engine/reply/reply.h"
 #include "engine/sqlite/events.h"
+#include "sql/integrity.h"
 
 enum {
     REPORT_BYTES_MAX = PATH_MAX + 1024,
     WARNINGS_BYTES_MAX = 1024,
-    WAL_BYTES_LARGE = 64 * 1024 * 1024, /* a checkpoint is being kept from its work */
+    WAL_BYTES_LARGE = 64 * 1024 * 1024,    /* a checkpoint is being kept from its work */
+    CHECKED_BYTES_MAX = 256 * 1024 * 1024, /* about a second, if the disk has to read them */
 };
 
 struct findings {
@@ -25,6 +27,7 @@ struct findings {
     int64_t events; /* kept */
     bool is_watched;
     int64_t wal_bytes;
+    bool is_checked; /* all pages, and they are sound */
     char journal_mode[16];
 };
 
@@ -103,6 +106,10 @@ static void write_report(const struct lk_sqlite *store, const struct findings *f
                                              : "full (what is answered survives a power cut)");
     lk_text_format(text, "file size: %lld bytes, write-ahead log %lld\n",
                    (long long)size_beside(store, "", &mode), (long long)findings->wal_bytes);
+    lk_text_format(text, "integrity: %s\n",
+                   findings->is_checked
+                       ? "all pages are sound"
+                       : "not checked, the file is large; PRAGMA quick_check does it");
     lk_text_format(text, "live requests: %lld\n", (long long)findings->live);
     lk_text_format(text, "queues: %lld\nitems: %lld\nvalues: %lld\nevents kept: %lld\n",
                    (long long)findings->queues, (long long)findings->items,
@@ -164,6 +171,21 @@ static lk_report *make_report(const struct lk_sqlite *store, const struct findin
     return lk_report_make(report_bytes, warnings_bytes);
 }
 
+/* In a reading transaction, which keeps no process from writing meanwhile. */
+static lk_outcome check_integrity(struct lk_sqlite *store, const struct lk_patience *patience,
+                                  struct findings *findings, lk_error *error) {
+    struct lk_sqlite_transaction transaction;
+    int code;
+    lk_outcome outcome =
+        lk_sqlite_transaction_begin(store, LK_SQLITE_READ, patience, &transaction, error);
+
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    code = lk_sql_integrity_check(&store->sql, CHECKED_BYTES_MAX, &findings->is_checked);
+    return lk_sqlite_transaction_end(&transaction, code, error);
+}
+
 lk_outcome lk_sqlite_examine(struct lk_engine *engine, const struct lk_patience *patience,
                              lk_report **ret_report, struct lk_error *error) {
     struct lk_sqlite *store = lk_sqlite_of(engine);
@@ -171,6 +193,7 @@ lk_outcome lk_sqlite_examine(struct lk_engine *engine, const struct lk_patience 
     struct lk_sqlite_transaction transaction;
     lk_report *report;
     int64_t begun_us = lk_clock_now_us();
+    int64_t round_trip_us;
     int code;
     /* A writing transaction, so that the round trip is that of an ask; nothing is written in it. */
     lk_outcome outcome =
@@ -184,11 +207,16 @@ lk_outcome lk_sqlite_examine(struct lk_engine *engine, const struct lk_patience 
     if (outcome != LK_OK) {
         return outcome;
     }
+    round_trip_us = lk_clock_now_us() - begun_us;
+    outcome = check_integrity(store, patience, &findings, error);
+    if (outcome != LK_OK) {
+        return outcome;
+    }
     report = make_report(store, &findings);
     if (report == NULL) {
         return lk_error_set(error, LK_INTERNAL, "memory is exhausted");
     }
-    report->round_trip_us = lk_clock_now_us() - begun_us;
+    report->round_trip_us = round_trip_us;
     report->clock_offset_us = 0; /* one machine, one clock */
     *ret_report = report;
     return LK_OK;

@@ -2,19 +2,28 @@
 /* Names and inodes. */
 #include "engine/sqlite/file_identity.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 
+/*
+ * Does not ask for the times of the file. After a query of its times, Linux 6.13 and later give the
+ * next write a time of its own, and on some file systems each flush of the log then writes the
+ * inode as well.
+ */
 static bool find(const char *database, const char *suffix, struct lk_sqlite_beside *ret_file) {
     char path[PATH_MAX];
-    struct stat status;
+    struct statx status;
     int size = snprintf(path, sizeof path, "%s%s", database, suffix);
 
-    if (size < 0 || (size_t)size >= sizeof path || stat(path, &status) != 0) {
+    if (size < 0 || (size_t)size >= sizeof path
+        || statx(AT_FDCWD, path, 0, STATX_INO, &status) != 0) {
         return false;
     }
-    *ret_file = (struct lk_sqlite_beside){.device = status.st_dev, .inode = status.st_ino};
+    *ret_file = (struct lk_sqlite_beside){
+        .device = makedev(status.stx_dev_major, status.stx_dev_minor), .inode = status.stx_ino};
     return true;
 }
 

@@ -76,7 +76,7 @@ static int authorize(void *context, int action, const char *first, const char *s
     }
 }
 
-/* lk_row_id(ID): the id as a segment; NULL where it cannot be one. */
+/* lk_row_id(ID, MAX): the id as a segment; NULL where it cannot be one of MAX bytes at most. */
 static void row_id(sqlite3_context *context, int count, sqlite3_value **values) {
     struct lk_row_id segment;
     int type = sqlite3_value_type(values[0]);
@@ -92,7 +92,7 @@ static void row_id(sqlite3_context *context, int count, sqlite3_value **values) 
         return;
     }
     struct lk_slice id = {bytes, (size_t)sqlite3_value_bytes(values[0])};
-    if (lk_row_id_encode(id, &segment)) {
+    if (lk_row_id_encode(id, &segment) && (int64_t)segment.size <= sqlite3_value_int64(values[1])) {
         sqlite3_result_text(context, segment.bytes, (int)segment.size, SQLITE_TRANSIENT);
     } else {
         sqlite3_result_null(context);
@@ -115,7 +115,7 @@ static int set_guard(struct lk_sqlite *store) {
     }
     code = lk_sql_format_each_name(add_own_name, &sources->own);
     if (code == SQLITE_OK) {
-        code = sqlite3_create_function(store->sql.handle, "lk_row_id", 1,
+        code = sqlite3_create_function(store->sql.handle, "lk_row_id", 2,
                                        SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_DIRECTONLY, NULL,
                                        row_id, NULL, NULL);
     }
@@ -255,23 +255,33 @@ static int try_query(struct lk_sqlite *store, struct lk_sqlite_source *source) {
 
 static int prepare_find(struct lk_sqlite *store, struct lk_sqlite_source *source) {
     static const char find[] =
-        "SELECT lk_row_id(\"%w\".\"%w\") FROM \"%w\" WHERE (\n%s\n)"
-        " AND lk_row_id(\"%w\".\"%w\") IS NOT NULL"
-        " AND NOT EXISTS (SELECT 1 FROM items AS lk_item WHERE lk_item.queue = ?1"
-        "  AND lk_item.id = lk_row_id(\"%w\".\"%w\"))"
-        " AND NOT EXISTS (SELECT 1 FROM done_rows AS lk_done WHERE lk_done.queue = ?1"
-        "  AND lk_done.id = lk_row_id(\"%w\".\"%w\"))"
+        "SELECT lk_row_id(\"%w\".\"%w\", %d) FROM \"%w\" WHERE (\n%s\n)"
+        " AND lk_row_id(\"%w\".\"%w\", %d) IS NOT NULL"
+        " AND NOT EXISTS (SELECT 1 FROM lk_item WHERE lk_item.queue = ?1"
+        "  AND lk_item.id = lk_row_id(\"%w\".\"%w\", %d))"
+        " AND NOT EXISTS (SELECT 1 FROM lk_done_row WHERE lk_done_row.queue = ?1"
+        "  AND lk_done_row.id = lk_row_id(\"%w\".\"%w\", %d))"
         " %s\n%s\n LIMIT ?2";
+    static const char skipped[] = "SELECT substr(CAST(\"%w\".\"%w\" AS TEXT), 1, %d),"
+                                  " length(CAST(\"%w\".\"%w\" AS BLOB)) FROM \"%w\" WHERE (\n%s\n)"
+                                  " AND lk_row_id(\"%w\".\"%w\", %d) IS NULL LIMIT ?1";
     const char *table = source->text.table.bytes;
     const char *column = source->text.id_column.bytes;
+    int max = (int)lk_source_id_max(&source->text);
     bool is_ordered = source->text.order.size > 0;
+    int code = prepare_format(store, source, "looking for rows",
+                              sqlite3_mprintf(find, table, column, max, table, where_of(source),
+                                              table, column, max, table, column, max, table, column,
+                                              max, is_ordered ? "ORDER BY" : "",
+                                              is_ordered ? source->text.order.bytes : ""),
+                              &source->find);
 
-    return prepare_format(store, source, "looking for rows",
-                          sqlite3_mprintf(find, table, column, table, where_of(source), table,
-                                          column, table, column, table, column,
-                                          is_ordered ? "ORDER BY" : "",
-                                          is_ordered ? source->text.order.bytes : ""),
-                          &source->find);
+    return code == SQLITE_OK ? prepare_format(
+               store, source, "looking for rows",
+               sqlite3_mprintf(skipped, table, column, LK_SKIPPED_ID_BYTES, table, column, table,
+                               where_of(source), table, column, max),
+               &source->skipped)
+                             : code;
 }
 
 static int prepare_rows(struct lk_sqlite *store, struct lk_sqlite_source *source) {
@@ -292,7 +302,7 @@ static int prepare_rows(struct lk_sqlite *store, struct lk_sqlite_source *source
 
 static int prepare_done(struct lk_sqlite *store, struct lk_sqlite_source *source) {
     static const char *const known[] = {":id", ":token", ":owner", ":attempt"};
-    static const char what[] = "the statement for what is done";
+    static const char what[] = "the --done statement";
     int found = 0;
     int code;
 
@@ -317,6 +327,7 @@ static int prepare_done(struct lk_sqlite *store, struct lk_sqlite_source *source
 static void source_free(struct lk_sqlite_source *source) {
     if (source != NULL) {
         (void)sqlite3_finalize(source->find);
+        (void)sqlite3_finalize(source->skipped);
         (void)sqlite3_finalize(source->fits);
         (void)sqlite3_finalize(source->row);
         (void)sqlite3_finalize(source->done);

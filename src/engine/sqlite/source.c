@@ -96,6 +96,24 @@ int lk_sqlite_source_find(struct lk_sqlite *store, struct lk_sqlite_source *sour
     return finish(source->find, code);
 }
 
+int lk_sqlite_source_skipped(struct lk_sqlite *store, struct lk_sqlite_source *source,
+                             struct lk_skipped_rows *skipped_rows) {
+    sqlite3_stmt *skipped = source->skipped;
+    int code;
+
+    (void)lk_sql_bind_integer(skipped, 1, LK_SKIPPED_MAX);
+    while ((code = step(store, skipped, LK_SQLITE_GUARD_READ)) == SQLITE_ROW) {
+        bool is_null = sqlite3_column_type(skipped, 1) == SQLITE_NULL;
+
+        lk_skipped_rows_add(skipped_rows, lk_sql_column_text(skipped, 0),
+                            is_null ? -1 : sqlite3_column_int64(skipped, 1));
+    }
+    if (code != SQLITE_DONE) {
+        (void)lk_sqlite_source_blame(store, source, "looking for rows failed", code);
+    }
+    return finish(skipped, code);
+}
+
 int lk_sqlite_source_fits(struct lk_sqlite *store, struct lk_sqlite_source *source,
                           struct lk_slice id, bool *ret_fits) {
     struct lk_row_id row_id;
@@ -174,7 +192,7 @@ int lk_sqlite_source_complete(struct lk_sqlite *store, struct lk_sqlite_source *
         code = step(store, source->done, LK_SQLITE_GUARD_WRITE);
     } while (code == SQLITE_ROW);
     if (code != SQLITE_DONE) {
-        (void)lk_sqlite_source_blame(store, source, "the statement for what is done failed", code);
+        (void)lk_sqlite_source_blame(store, source, "the --done statement failed", code);
     }
     return finish(source->done, code);
 }

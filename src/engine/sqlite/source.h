@@ -3,7 +3,7 @@
  * A table of the owner's as a source of work (R17): the statements that its SQL makes, and what
  * that SQL may do.
  *
- * The owner's SQL is prepared and run under a guard. Only the statement for what is done may write,
+ * The owner's SQL is prepared and run under a guard. Only the --done statement may write,
  * and not to the store's own tables. No statement may change the schema, the transaction or the
  * connection. This guards against accidents: a caller that can pass SQL here can open the file.
  *
@@ -29,10 +29,11 @@ enum { LK_SQLITE_SOURCES_MAX = 4 }; /* prepared at a time; a new one replaces th
 struct lk_sqlite_source {
     struct lk_source text; /* borrowed from `bytes` */
     char *bytes;
-    sqlite3_stmt *find; /* rows to announce: ?1 queue, ?2 how many */
-    sqlite3_stmt *fits; /* whether a row fits: ?1, ?2 its id in two types */
-    sqlite3_stmt *row;  /* the row, fitting or not: likewise */
-    sqlite3_stmt *done; /* NULL: none */
+    sqlite3_stmt *find;    /* rows to announce: ?1 queue, ?2 how many */
+    sqlite3_stmt *skipped; /* rows that cannot be items: ?1 how many */
+    sqlite3_stmt *fits;    /* whether a row fits: ?1, ?2 its id in two types */
+    sqlite3_stmt *row;     /* the row, fitting or not: likewise */
+    sqlite3_stmt *done;    /* NULL: none */
     char complaint[LK_ERROR_TEXT_MAX];
 };
 
@@ -61,11 +62,19 @@ void lk_sqlite_sources_done(struct lk_sqlite_sources *sources);
 int lk_sqlite_source_find(struct lk_sqlite *store, struct lk_sqlite_source *source, size_t max,
                           struct lk_set *ids);
 
+/* Adds the rows that fit, but cannot be items. */
+int lk_sqlite_source_skipped(struct lk_sqlite *store, struct lk_sqlite_source *source,
+                             struct lk_skipped_rows *skipped_rows);
+
 /* Whether the row of this id, a segment, fits the query now. */
 int lk_sqlite_source_fits(struct lk_sqlite *store, struct lk_sqlite_source *source,
                           struct lk_slice id, bool *ret_fits);
 
-/* The parameters of the statement for what is done. */
+/* A portion of lk_sqlite_table_purge(), behind the one that this store purged last. */
+lk_outcome lk_sqlite_purge_some(struct lk_sqlite *store, const struct lk_source *source,
+                                const struct lk_patience *patience, lk_error *error);
+
+/* The parameters of the --done statement. */
 struct lk_sqlite_completion {
     struct lk_slice id; /* a segment */
     struct lk_slice owner;

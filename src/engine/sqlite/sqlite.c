@@ -10,8 +10,10 @@
 #include "base/critical.h"
 #include "base/error.h"
 #include "engine/sqlite/fork_guard.h"
+#include "engine/sqlite/service_lock.h"
 #include "engine/sqlite/source.h"
 #include "engine/sqlite/store.h"
+#include "sql/counts.h"
 #include "sql/log_file.h"
 
 const struct lk_sqlite_options lk_sqlite_options_default = {
@@ -82,67 +84,108 @@ static lk_outcome set_boot_id(struct lk_sqlite *store, lk_error *error) {
 
 /* ---- the tables ------------------------------------------------------------------------------ */
 
-/* A name that the store needs and something else of the file has. */
-static lk_outcome refuse_name(const struct lk_sqlite *store, const char *name, lk_error *error) {
-    return lk_error_set(error, LK_INVALID,
-                        "this database has a table, view or index '%s' of its own, which is a name "
-                        "that a store needs; nothing was changed: %s",
-                        name, store->address.path);
+/* Whether the tables can be made beside what there is. *ret_code as in try_set_up(). */
+static lk_outcome check_room(struct lk_sqlite *store, int *ret_code, lk_error *error) {
+    char name[LK_SQL_NAME_MAX] = "";
+    int64_t count = 0;
+
+    if (store->address.is_shared) {
+        *ret_code = lk_sql_format_clash(&store->sql, name);
+    } else {
+        *ret_code = lk_sql_integer(&store->sql, "SELECT count(*) FROM sqlite_schema", &count);
+    }
+    if (*ret_code == SQLITE_OK && name[0] != '\0') {
+        return lk_error_set(
+            error, LK_INVALID,
+            "this database has a table, view or index '%s' of its own, which is a name "
+            "that a store needs; nothing was changed: %s",
+            name, store->address.path);
+    }
+    if (*ret_code == SQLITE_OK && count > 0) {
+        return lk_error_set(error, LK_INVALID,
+                            "this database has no store's tables, only another application's; "
+                            "nothing was changed (its owner may share it: ?share=yes): %s",
+                            store->address.path);
+    }
+    return LK_OK;
 }
 
 /*
- * Makes the tables if the file is still empty, in a rollback journal, so that the application id is
- * in the file itself and not in a log beside it from the first moment on; or, in a database that
- * its owner shares, beside what there is. *ret_code as in try_set_up().
+ * Makes the tables, unless another process has done so meanwhile: in a rollback journal, so that
+ * the application id is in the file itself and not in a log beside it from the first moment on; or,
+ * in a database that its owner shares, beside what there is. *ret_code as in try_set_up().
  */
 static lk_outcome make_tables(struct lk_sqlite *store, int *ret_code, lk_error *error) {
     struct lk_sql *sql = &store->sql;
-    char name[LK_SQL_NAME_MAX] = "";
-    int64_t count = 0;
+    int64_t format = 0;
+    int64_t writable_from = 0;
+    lk_outcome outcome;
     int code = lk_sql_begin_write(sql);
 
     if (code == SQLITE_OK) {
-        code = lk_sql_integer(sql,
-                              store->address.is_shared
-                                  ? "SELECT count(*) FROM sqlite_schema WHERE name = 'lk_locks'"
-                                  : "SELECT count(*) FROM sqlite_schema",
-                              &count);
+        code = lk_sql_format_read(sql, &format, &writable_from);
     }
-    if (code == SQLITE_OK && count == 0 && store->address.is_shared) {
-        code = lk_sql_format_clash(sql, name);
-        if (code == SQLITE_OK && name[0] != '\0') {
-            *ret_code = SQLITE_OK;
-            return refuse_name(store, name, error);
+    if (code == SQLITE_OK && format == 0) {
+        outcome = check_room(store, &code, error);
+        if (outcome != LK_OK) {
+            *ret_code = code;
+            return outcome;
         }
-    }
-    if (code == SQLITE_OK && count == 0) {
-        code = lk_sql_format_create(sql, store->boot_id);
+        code = code == SQLITE_OK ? lk_sql_format_create(sql, store->boot_id) : code;
     }
     *ret_code = code == SQLITE_OK ? lk_sql_commit(sql) : code;
     return *ret_code == SQLITE_OK ? LK_OK : LK_UNAVAILABLE;
 }
 
-/* Whether there are a store's tables in the file. */
-static int count_tables(struct lk_sqlite *store, int64_t *ret_count) {
-    /* In a database that is shared, a table of such a common name may be any program's. */
-    return lk_sql_integer(&store->sql,
-                          store->address.is_shared
-                              ? "SELECT count(*) FROM sqlite_schema WHERE name = 'lk_locks'"
-                              : "SELECT count(*) FROM sqlite_schema WHERE name = 'meta'",
-                          ret_count);
+/* The bounds may need triggers and an index, whose names are not those of the former format. */
+static int migrate_tables(struct lk_sql *sql, int64_t format) {
+    struct lk_sql_meta meta;
+    int code = lk_sql_format_migrate(sql, lk_sql_format_steps, (int)format, LK_SQL_FORMAT);
+
+    if (code == SQLITE_OK) {
+        code = lk_sql_meta_load(sql, &meta);
+    }
+    return code == SQLITE_OK ? lk_sql_quotas_count(sql, &meta.quotas) : code;
 }
 
-/* Brings an older format up to date. Another process may have done so meanwhile. */
-static int migrate(struct lk_sqlite *store) {
+/*
+ * Brings an older format up to date, unless another process has done so meanwhile. A service of the
+ * former format would find its tables gone. *ret_code as in try_set_up().
+ */
+static lk_outcome migrate(struct lk_sqlite *store, int *ret_code, lk_error *error) {
     struct lk_sql *sql = &store->sql;
     int64_t format = 0;
+    int64_t writable_from = 0;
     int code = lk_sql_begin_write(sql);
 
     if (code == SQLITE_OK) {
-        code = lk_sql_integer(sql, "SELECT format FROM meta", &format);
+        code = lk_sql_format_read(sql, &format, &writable_from);
     }
     if (code == SQLITE_OK && format >= 1 && format < LK_SQL_FORMAT) {
-        code = lk_sql_format_migrate(sql, lk_sql_format_steps, (int)format, LK_SQL_FORMAT);
+        if (lk_sqlite_service_lock_is_held(sqlite3_db_filename(sql->handle, "main"))) {
+            return lk_error_set(error, LK_DENIED,
+                                "a running service of an older version keeps this store, whose "
+                                "tables must be brought up to date first; end it: %s",
+                                store->address.path);
+        }
+        code = migrate_tables(sql, format);
+    }
+    if (code == SQLITE_ERROR) { /* a name of the owner's, or a view that shows what is not there */
+        return lk_error_set(error, LK_INVALID,
+                            "the store's tables cannot be brought up to date (%s); nothing was "
+                            "changed: %s",
+                            sqlite3_errmsg(sql->handle), store->address.path);
+    }
+    *ret_code = code == SQLITE_OK ? lk_sql_commit(sql) : code;
+    return *ret_code == SQLITE_OK ? LK_OK : LK_UNAVAILABLE;
+}
+
+/* In one transaction: another process may migrate the file meanwhile. */
+static int read_format(struct lk_sql *sql, int64_t *ret_format, int64_t *ret_writable_from) {
+    int code = lk_sql_begin_read(sql);
+
+    if (code == SQLITE_OK) {
+        code = lk_sql_format_read(sql, ret_format, ret_writable_from);
     }
     return code == SQLITE_OK ? lk_sql_commit(sql) : code;
 }
@@ -173,42 +216,34 @@ static int set_up_connection(struct lk_sqlite *store) {
     return code;
 }
 
-/* One attempt at everything. *ret_code is SQLite's where the outcome is LK_UNAVAILABLE. */
+/*
+ * One attempt at everything. *ret_code is SQLite's where the outcome is LK_UNAVAILABLE, and else
+ * SQLITE_OK.
+ */
 static lk_outcome try_set_up(struct lk_sqlite *store, int *ret_code, lk_error *error) {
     struct lk_sql *sql = &store->sql;
-    int64_t has_tables = 0;
     int64_t format = 0;
     int64_t writable_from = 0;
-    lk_outcome outcome = LK_UNAVAILABLE;
-    int code = count_tables(store, &has_tables);
+    lk_outcome outcome = LK_OK;
+    int code = read_format(sql, &format, &writable_from);
 
-    if (code == SQLITE_OK && has_tables == 0) {
+    if (code == SQLITE_OK && format == 0) {
         outcome = make_tables(store, &code, error);
-        if (outcome != LK_OK) {
-            *ret_code = code;
-            return outcome;
+        if (outcome == LK_OK) {
+            code = read_format(sql, &format, &writable_from);
         }
-        outcome = LK_UNAVAILABLE;
     }
-    if (code == SQLITE_OK) {
-        code = lk_sql_integer(sql, "SELECT format FROM meta", &format);
-    }
-    if (code == SQLITE_OK) {
-        code = lk_sql_integer(sql, "SELECT writable_from FROM meta", &writable_from);
-    }
-    if (code == SQLITE_OK) {
+    if (code == SQLITE_OK && outcome == LK_OK) {
         outcome = lk_sqlite_check_format(store, format, writable_from, error);
-        if (outcome != LK_OK) {
-            *ret_code = SQLITE_OK;
-            return outcome;
-        }
+    }
+    if (code == SQLITE_OK && outcome == LK_OK) {
         code = set_up_connection(store);
     }
-    if (code == SQLITE_OK && format < LK_SQL_FORMAT) {
-        code = migrate(store);
+    if (code == SQLITE_OK && outcome == LK_OK && format < LK_SQL_FORMAT) {
+        outcome = migrate(store, &code, error);
     }
     *ret_code = code;
-    return code == SQLITE_OK ? LK_OK : LK_UNAVAILABLE;
+    return code == SQLITE_OK ? outcome : LK_UNAVAILABLE;
 }
 
 static lk_outcome set_up(struct lk_sqlite *store, const struct lk_patience *patience,
@@ -348,9 +383,22 @@ static const struct lk_url_files files = {.is_path = true};
 static const struct lk_table_ops table_ops = {
     .check = lk_sqlite_table_check,
     .announce = lk_sqlite_table_announce,
+    .purge = lk_sqlite_table_purge,
     .decide = lk_sqlite_table_decide,
     .await = lk_sqlite_table_await,
 };
+
+static const struct lk_batch_ops batch_ops = {
+    .decide_many = lk_sqlite_decide_many,
+    .parked = lk_sqlite_parked,
+    .queues = lk_sqlite_queues,
+};
+
+static lk_outcome check_url(struct lk_slice rest, lk_error *error) {
+    struct lk_sqlite_address ignored;
+
+    return lk_sqlite_address_parse(rest, &ignored, error);
+}
 
 const struct lk_engine_ops lk_engine_sqlite = {
     .files = &files,
@@ -359,6 +407,7 @@ const struct lk_engine_ops lk_engine_sqlite = {
     .capabilities =
         LK_CAN_QUEUE | LK_CAN_ROOTS | LK_CAN_DEADLOCK | LK_CAN_EXCLUSIVE | LK_CAN_PERSIST,
     .open = open_by_url,
+    .check_url = check_url,
     .close = close_engine,
     .status = tell_status,
     .decide = lk_sqlite_decide,
@@ -370,7 +419,9 @@ const struct lk_engine_ops lk_engine_sqlite = {
     .items = lk_sqlite_items,
     .stats = lk_sqlite_stats,
     .examine = lk_sqlite_examine,
+    .backup = lk_sqlite_backup,
     .events = &lk_sqlite_event_ops,
     .limits = &lk_sqlite_limit_ops,
     .table = &table_ops,
+    .batches = &batch_ops,
 };

@@ -25,6 +25,13 @@ struct lk_sqlite_options {
     int page_max;     /* the file's greatest size in pages; 0: the disk's */
 };
 
+/*
+ * Copies the whole store, as it is at one moment, into the empty file at `path`, without a flush.
+ * The outcomes of lk_engine_ops.backup; on failure the file has no meaning.
+ */
+lk_outcome lk_sqlite_copy(struct lk_engine *engine, const char *path,
+                          const struct lk_patience *patience, lk_error *error);
+
 /* What `lk_engine_sqlite` opens with. */
 extern const struct lk_sqlite_options lk_sqlite_options_default;
 

@@ -42,6 +42,12 @@ struct lk_sqlite_wakes {
     size_t capacity;
 };
 
+/* How far a purge has come: the last number or sequence that was checked. */
+struct lk_sqlite_purged {
+    atomic_int_least64_t mark;
+    atomic_int_least64_t parked;
+};
+
 struct lk_sqlite {
     struct lk_engine engine; /* first: the client library's handle */
     struct lk_sqlite_address address;
@@ -49,9 +55,12 @@ struct lk_sqlite {
     char boot_id[LK_SQL_BOOT_ID_MAX + 1];
     pid_t process; /* that opened it: a child of fork() must not touch it */
 
-    atomic_bool is_gone;    /* its files are not those that others find */
-    struct lk_sqlite *next; /* fork_guard.h */
-    bool is_held;           /* by a fork() under way */
+    atomic_bool is_gone;     /* its files are not those that others find */
+    atomic_bool has_refused; /* the last ask: the next may be refused without a write lock */
+    struct lk_sqlite *next;  /* fork_guard.h */
+    bool is_held;            /* by a fork() under way */
+
+    struct lk_sqlite_purged purged; /* R17: by rounds of announcing */
 
     pthread_mutex_t mutex; /* guards what follows, and is held whenever SQLite is called */
     struct lk_sql sql;
@@ -65,7 +74,6 @@ struct lk_sqlite {
     struct lk_sql_item item;       /* likewise */
     struct lk_record judged;       /* likewise: a waiting request that crowd.c decides about */
     struct lk_sqlite_sources *sources; /* tables of the owner's (R17); NULL: none yet */
-    int64_t done_checked;              /* the last done row that a round of announcing checked */
 };
 
 enum lk_sqlite_access { LK_SQLITE_READ, LK_SQLITE_WRITE };
@@ -123,7 +131,7 @@ lk_outcome lk_sqlite_check_format(const struct lk_sqlite *store, int64_t format,
 bool lk_sqlite_is_forked(const struct lk_sqlite *store, lk_error *error);
 
 /* Operations of the engine: decide.c, await.c, queries.c, work_queries.c, follow.c, limits.c,
- * announce.c, examine.c. */
+ * announce.c, examine.c, backup.c. */
 lk_outcome lk_sqlite_decide(struct lk_engine *engine, const struct lk_command *command,
                             const struct lk_patience *patience, struct lk_decision *ret_decision);
 lk_outcome lk_sqlite_await(struct lk_engine *engine, const struct lk_wait_cursor *cursor,
@@ -146,6 +154,15 @@ lk_outcome lk_sqlite_items(struct lk_engine *engine, const struct lk_path *queue
 lk_outcome lk_sqlite_stats(struct lk_engine *engine, const struct lk_path *queue,
                            enum lk_stats_depth depth, const struct lk_patience *patience,
                            lk_queue_stats *ret_stats, lk_error *error);
+lk_outcome lk_sqlite_decide_many(struct lk_engine *engine, const struct lk_command *commands,
+                                 size_t count, const struct lk_patience *patience,
+                                 struct lk_series *series);
+lk_outcome lk_sqlite_parked(struct lk_engine *engine, const struct lk_parked_query *query,
+                            const struct lk_patience *patience, lk_item_list **ret_list,
+                            uint64_t *ret_reached, lk_error *error);
+lk_outcome lk_sqlite_queues(struct lk_engine *engine, const struct lk_queue_query *query,
+                            const struct lk_patience *patience, lk_queue_list **ret_list,
+                            bool *ret_has_more, lk_error *error);
 extern const struct lk_event_ops lk_sqlite_event_ops;
 extern const struct lk_limit_ops lk_sqlite_limit_ops;
 lk_outcome lk_sqlite_table_check(struct lk_engine *engine, const struct lk_source *source,
@@ -153,6 +170,8 @@ lk_outcome lk_sqlite_table_check(struct lk_engine *engine, const struct lk_sourc
 lk_outcome lk_sqlite_table_announce(struct lk_engine *engine, const struct lk_source *source,
                                     size_t max, const struct lk_patience *patience,
                                     struct lk_announcement *ret_announcement, lk_error *error);
+lk_outcome lk_sqlite_table_purge(struct lk_engine *engine, const struct lk_source *source,
+                                 const struct lk_patience *patience, lk_error *error);
 lk_outcome lk_sqlite_table_decide(struct lk_engine *engine, const struct lk_source *source,
                                   const struct lk_command *command,
                                   const struct lk_patience *patience,
@@ -161,6 +180,8 @@ lk_outcome lk_sqlite_table_await(struct lk_engine *engine, uint64_t version, int
                                  struct lk_waker *waker);
 lk_outcome lk_sqlite_examine(struct lk_engine *engine, const struct lk_patience *patience,
                              lk_report **ret_report, struct lk_error *error);
+lk_outcome lk_sqlite_backup(struct lk_engine *engine, const char *path,
+                            const struct lk_patience *patience, struct lk_error *error);
 
 /* The store behind the client library's handle. */
 static inline struct lk_sqlite *lk_sqlite_of(struct lk_engine *engine) {

@@ -7,8 +7,8 @@
  * and the last three again, while nothing can be claimed and there are more candidates.
  *
  * A queue may have any number of ready items, of which mostly the first can be claimed. So they
- * are loaded by age in portions, each twice as large as the one before, and the model decides
- * after each. That is as good as loading all of them:
+ * are loaded in their order, in portions, each twice as large as the one before, and the model
+ * decides after each. That is as good as loading all of them:
  *
  *   - Overdue claims of the queue are swept before, by a step of their own at the same instant, so
  *     that every item that they free is at its position in the queue.
@@ -38,7 +38,7 @@ struct taking {
     struct lk_command command;
     struct lk_closure closure;
     const struct lk_effects *effects; /* of the last step */
-    uint64_t sequence;                /* of the last item that was read */
+    struct lk_sql_place place;        /* of the last item that was read */
     size_t room;                      /* for candidates in this portion */
     bool has_more;                    /* there are candidates after it */
     struct lk_set needs;              /* of the candidates, as text */
@@ -97,7 +97,7 @@ static int add_candidate(void *context, const struct lk_sql_item *item) {
         taking->has_more = true;
         return SQLITE_DONE;
     }
-    taking->sequence = item->record.sequence;
+    taking->place = (struct lk_sql_place){item->record.priority, item->record.sequence};
     if (lk_set_has(&taking->refused, item->needs)) {
         return SQLITE_OK;
     }
@@ -118,7 +118,7 @@ static int load_portion(struct taking *taking, size_t size) {
 
     taking->room = size;
     taking->has_more = false;
-    code = lk_sql_items_each_ready(&store->sql, queue_of(taking), taking->sequence, &store->item,
+    code = lk_sql_items_each_ready(&store->sql, queue_of(taking), taking->place, &store->item,
                                    add_candidate, taking);
     return code == SQLITE_OK ? lk_closure_follow(&taking->closure) : code;
 }
@@ -331,12 +331,27 @@ static int perform(struct taking *taking, const struct lk_source *text,
     return code;
 }
 
+static struct taking begin(struct lk_sqlite_transaction *transaction,
+                           const struct lk_command *command) {
+    return (struct taking){
+        .transaction = transaction, .command = *command, .place = LK_SQL_PLACE_BEFORE_ALL};
+}
+
+int lk_sqlite_take_in(struct lk_sqlite_transaction *transaction, const struct lk_command *command,
+                      struct lk_decision *decision) {
+    struct taking taking = begin(transaction, command);
+    int code = perform(&taking, NULL, decision);
+
+    done(&taking);
+    return code;
+}
+
 /* One transaction. *ret_again: many items were dropped, nothing was claimed, and there are more. */
 static lk_outcome take_once(struct lk_sqlite *store, const struct lk_source *text,
                             const struct lk_command *command, const struct lk_patience *patience,
                             struct lk_decision *decision, bool *ret_again) {
     struct lk_sqlite_transaction transaction;
-    struct taking taking = {.transaction = &transaction, .command = *command};
+    struct taking taking = begin(&transaction, command);
     int code;
     lk_outcome outcome = lk_sqlite_transaction_begin(store, LK_SQLITE_WRITE, patience, &transaction,
                                                      &decision->error);

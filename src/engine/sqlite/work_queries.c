@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "engine/reply/reply.h"
 #include "engine/sqlite/closure.h"
+#include "engine/sqlite/decide.h"
 #include "sql/values.h"
 
 /* ---- values ---------------------------------------------------------------------------------- */
@@ -181,4 +182,111 @@ lk_outcome lk_sqlite_stats(struct lk_engine *engine, const struct lk_path *queue
         (void)lk_error_clear(error, LK_OK);
     }
     return outcome;
+}
+
+/* A page of a list: what fits in it, and whether there is more. */
+struct page {
+    struct lk_sqlite_transaction *transaction;
+    lk_queue_list *queues;
+    lk_item_list *items;
+    size_t max;
+    uint64_t reached; /* the sequence of the last item */
+    bool has_more;
+};
+
+static int add_queue(void *context, struct lk_slice text, const struct lk_queue_counts *row) {
+    struct page *page = context;
+    struct lk_queue_counts counts = *row;
+    struct lk_path path;
+    lk_queue_stats stats;
+    int code;
+
+    page->has_more = page->queues->count == page->max;
+    if (page->has_more) {
+        return SQLITE_DONE;
+    }
+    if (lk_path_parse(text, &path, NULL) != LK_OK) {
+        return SQLITE_CORRUPT;
+    }
+    code = count(page->transaction, &path, &counts);
+    if (code != SQLITE_OK) {
+        return code;
+    }
+    lk_stats_from_counts(&counts, &stats);
+    return lk_queue_list_add(page->queues, text, &stats) ? SQLITE_OK : SQLITE_NOMEM;
+}
+
+lk_outcome lk_sqlite_queues(struct lk_engine *engine, const struct lk_queue_query *query,
+                            const struct lk_patience *patience, lk_queue_list **ret_list,
+                            bool *ret_has_more, lk_error *error) {
+    struct lk_sqlite *store = lk_sqlite_of(engine);
+    const struct lk_path *prefix = query->prefix;
+    struct lk_sqlite_transaction transaction;
+    struct page page = {.transaction = &transaction, .max = query->max};
+    int code = SQLITE_NOMEM;
+    lk_outcome outcome =
+        lk_sqlite_transaction_begin(store, LK_SQLITE_READ, patience, &transaction, error);
+
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    page.queues = lk_queue_list_new();
+    if (page.queues != NULL) {
+        code = lk_sql_queues_each_from(
+            &store->sql,
+            prefix != NULL ? (struct lk_slice){prefix->bytes, prefix->size} : lk_slice_of(""),
+            query->behind, add_queue, &page);
+    }
+    outcome = lk_sqlite_transaction_end(&transaction, code, error);
+    if (outcome != LK_OK) {
+        lk_queue_list_free(page.queues);
+        return outcome;
+    }
+    *ret_list = page.queues;
+    *ret_has_more = page.has_more;
+    return lk_error_clear(error, LK_OK);
+}
+
+static int add_parked(void *context, const struct lk_sql_item *item) {
+    struct page *page = context;
+
+    page->has_more = page->items->count == page->max;
+    if (page->has_more) {
+        return SQLITE_DONE;
+    }
+    page->reached = item->record.sequence;
+    return lk_item_list_add(page->items, &item->record, NULL, &page->transaction->times)
+               ? SQLITE_OK
+               : SQLITE_NOMEM;
+}
+
+/* Claims that are overdue may be parked by it, so that the list has them. */
+lk_outcome lk_sqlite_parked(struct lk_engine *engine, const struct lk_parked_query *query,
+                            const struct lk_patience *patience, lk_item_list **ret_list,
+                            uint64_t *ret_reached, lk_error *error) {
+    struct lk_sqlite *store = lk_sqlite_of(engine);
+    const struct lk_slice queue = {query->queue->bytes, query->queue->size};
+    struct lk_sqlite_transaction transaction;
+    struct page page = {.transaction = &transaction, .max = query->max};
+    int code;
+    lk_outcome outcome =
+        lk_sqlite_transaction_begin(store, LK_SQLITE_WRITE, patience, &transaction, error);
+
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    page.items = lk_item_list_new();
+    code = page.items != NULL ? lk_sqlite_sweep(&transaction, query->queue) : SQLITE_NOMEM;
+    if (code == SQLITE_OK) {
+        code = lk_sql_items_each_parked(&store->sql, queue, query->behind, &store->item, add_parked,
+                                        &page);
+    }
+    outcome = lk_sqlite_transaction_end(&transaction, code, error);
+    if (outcome != LK_OK) {
+        lk_item_list_free(page.items);
+        return outcome;
+    }
+    *ret_list = page.items;
+    *ret_reached = page.has_more ? page.reached : 0;
+    return lk_error_clear(error, LK_OK);
 }

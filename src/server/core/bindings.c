@@ -65,6 +65,21 @@ void lk_binding_unbind(struct lk_core *core, struct lk_binding *binding) {
     }
 }
 
+void lk_bindings_describe(void *context, lk_ref request, struct lk_row *row) {
+    const struct lk_binding *binding = lk_binding_find(context, request);
+
+    row->request.bound = binding != NULL && binding->session != NULL;
+    row->request.user = lk_belongings_user(context, request);
+}
+
+void lk_binding_set_ttl(struct lk_command *command) {
+    if (command->kind == LK_COMMAND_ASK && command->ask.ttl_ms == 0 && command->ask.until_us == 0) {
+        command->ask.ttl_ms = LK_TTL_MAX_MS;
+    } else if (command->kind == LK_COMMAND_TAKE && command->take.ttl_ms == 0) {
+        command->take.ttl_ms = LK_TTL_MAX_MS;
+    }
+}
+
 void lk_binding_drop(struct lk_core *core, struct lk_binding *binding) {
     if (binding->session != NULL || !lk_link_is_alone(&binding->blocked)) {
         return;
@@ -91,6 +106,23 @@ struct lk_target lk_core_target(struct lk_core *core, lk_ref request,
         .parts = record->parts,
         .part_count = record->part_count,
     };
+}
+
+bool lk_core_name_holder(struct lk_core *core, struct lk_command *command,
+                         char ret_owner[LK_OWNER_BYTES_MAX]) {
+    struct lk_target *target =
+        command->kind == LK_COMMAND_RENEW ? &command->renew.target : &command->release.target;
+    lk_ref lease = 0;
+
+    if (target->part_count > 0) {
+        lease = lk_model_holder(core->model, &target->parts[0].path, target->token);
+    }
+    if (lease != 0) {
+        lk_model_record_head(core->model, lease, &core->record);
+        memcpy(ret_owner, core->record.owner.bytes, core->record.owner.size);
+        target->owner = (struct lk_slice){ret_owner, core->record.owner.size};
+    }
+    return target->owner.size > 0;
 }
 
 void lk_bindings_end_session(struct lk_core *core, struct lk_session *session) {

@@ -49,8 +49,12 @@ struct lk_blocked *lk_blocked_new(struct lk_core *core, struct lk_session *sessi
     *blocked = (struct lk_blocked){
         .timer = {.due_us = LK_NEVER},
         .session = session,
+        .user = call->user,
         .tag = call->tag,
         .until_us = instant_after(core, call->wait_ms),
+        .blocked_for = call->kind == LK_CALL_EVENTS        ? LK_BLOCKED_FOR_EVENT
+                       : lk_call_is(call, LK_COMMAND_TAKE) ? LK_BLOCKED_FOR_ITEM
+                                                           : LK_BLOCKED_FOR_GRANT,
         .ends_withdrawn = call->ends_withdrawn,
         .is_bound = call->is_bound,
     };
@@ -59,6 +63,7 @@ struct lk_blocked *lk_blocked_new(struct lk_core *core, struct lk_session *sessi
     lk_link_append(&session->blocked, &blocked->in_session);
     session->blocked_count++;
     core->stats.blocked++;
+    core->stats.blocked_for[blocked->blocked_for]++;
     return blocked;
 }
 
@@ -68,6 +73,7 @@ void lk_blocked_free(struct lk_core *core, struct lk_blocked *blocked) {
     lk_link_remove(&blocked->in_session);
     blocked->session->blocked_count--;
     core->stats.blocked--;
+    core->stats.blocked_for[blocked->blocked_for]--;
     if (blocked->binding != NULL) {
         lk_binding_drop(core, blocked->binding);
     }
@@ -98,12 +104,31 @@ static void set_due(struct lk_core *core, struct lk_blocked *blocked) {
     lk_timer_set(core, &blocked->timer, lk_min(blocked->until_us, refresh_us));
 }
 
+/* R15: the values come in the order of this ask, which need not be that of the request (R3). */
+static void note_places(struct lk_core *core, const struct lk_ask *ask, lk_ref request,
+                        struct lk_blocked *blocked) {
+    const struct lk_record *record = &core->record;
+
+    lk_model_record(core->model, request, &core->record);
+    for (size_t i = 0; i < ask->part_count; i++) {
+        uint8_t at = 0;
+
+        while (!lk_path_equal(&record->parts[at].path, &ask->parts[i].path)) {
+            at++;
+        }
+        blocked->places[i] = at;
+    }
+}
+
 void lk_blocked_ask(struct lk_core *core, struct lk_session *session, const struct lk_call *call,
                     const struct lk_answer *answer) {
     struct lk_blocked *blocked = lk_blocked_new(core, session, call);
 
     blocked->created = answer->created;
     blocked->wants_value = call->command.ask.wants_value;
+    if (blocked->wants_value) {
+        note_places(core, &call->command.ask, answer->request, blocked);
+    }
     blocked->blockers_max = call->command.ask.blockers_max;
     blocked->binding = lk_binding_make(core, answer->request);
     lk_link_append(&blocked->binding->blocked, &blocked->in_waiters);
@@ -122,17 +147,21 @@ static void conclude(struct lk_core *core, struct lk_blocked *blocked,
 
 static struct lk_answer granted_answer(struct lk_core *core, const struct lk_blocked *blocked) {
     lk_ref request = blocked->binding->request;
-    const struct lk_path *path = &core->record.parts[0].path;
-
-    lk_model_record(core->model, request, &core->record);
-    return (struct lk_answer){
+    const struct lk_record *record = &core->record;
+    struct lk_answer answer = {
         .outcome = LK_GRANTED,
         .request = request,
         .created = blocked->created,
-        .in_use = lk_model_units_held(core->model, path),
-        .value = blocked->wants_value ? lk_model_value(core->model, path) : 0,
         .text = "",
     };
+
+    lk_model_record(core->model, request, &core->record);
+    answer.in_use = lk_model_units_held(core->model, &record->parts[0].path);
+    answer.value_count = blocked->wants_value ? record->part_count : 0;
+    for (size_t i = 0; i < answer.value_count; i++) {
+        answer.values[i] = lk_model_value(core->model, &record->parts[blocked->places[i]].path);
+    }
+    return answer;
 }
 
 static struct lk_answer ended_answer(struct lk_core *core, const struct lk_effects *effects,

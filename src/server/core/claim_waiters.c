@@ -87,6 +87,7 @@ bool lk_claim_waiters_block(struct lk_core *core, struct lk_session *session,
     }
     blocked = lk_blocked_new(core, session, call);
     blocked->take = *take;
+    blocked->claims = call->claims;
     at = keep(&blocked->take.owner, blocked->text);
     (void)keep(&blocked->take.note, at);
     blocked->take.queue = queue->path;
@@ -194,29 +195,56 @@ void lk_claim_waiters_due(struct lk_core *core, struct lk_waiting_queue *queue) 
 
 /* ---- claiming -------------------------------------------------------------------------------- */
 
+/* The waiter leaves first: further claims of its call may answer others, or lose the model. */
+static void answer_first(struct lk_core *core, struct lk_blocked *blocked,
+                         const struct lk_answer *answer) {
+    char text[LK_OWNER_BYTES_MAX + LK_NOTE_BYTES_MAX];
+    const struct lk_taker taker = {
+        .session = blocked->session,
+        .user = blocked->user,
+        .tag = blocked->tag,
+        .claims = blocked->claims,
+        .is_bound = blocked->is_bound,
+    };
+    struct lk_take take = blocked->take;
+
+    (void)keep(&take.note, keep(&take.owner, text));
+    lk_blocked_free(core, blocked);
+    if (answer->outcome == LK_GRANTED) {
+        lk_core_answer_take(core, &taker, &take, answer);
+    } else {
+        lk_core_answer(core, taker.session, taker.tag, answer);
+    }
+}
+
 /* Tries the claim of the first waiter. Returns whether the next waiter may succeed, too. */
 static bool try_first(struct lk_core *core, struct lk_waiting_queue *queue) {
     struct lk_blocked *blocked = LK_LINK_ITEM(queue->blocked.next, struct lk_blocked, in_waiters);
-    struct lk_session *session = blocked->session;
     struct lk_command command = {.kind = LK_COMMAND_TAKE, .take = blocked->take};
+    static const struct lk_answer denied = {
+        .outcome = LK_DENIED, .text = "the owner of this claim belongs to another user now"};
+    uint64_t generation = core->generation;
     const struct lk_effects *effects;
-    uint64_t tag = blocked->tag;
+    const struct lk_answer *answer = &denied;
 
-    if (blocked->is_bound && !lk_bindings_reserve(core)) {
+    if (!lk_belongings_reserve(core) || (blocked->is_bound && !lk_bindings_reserve(core))) {
         return false;
     }
-    effects = lk_core_step(core, &command);
-    if (effects == NULL || effects->answer.outcome == LK_BUSY) {
-        return false;
-    }
-    if (effects->answer.outcome == LK_GRANTED && blocked->is_bound) {
-        lk_core_bind(core, session, effects->answer.request);
+    if (lk_core_may_use_owner(core, blocked->user, blocked->take.owner)) {
+        effects = lk_core_step(core, &command);
+        if (effects == NULL || effects->answer.outcome == LK_BUSY) {
+            return false;
+        }
+        answer = &effects->answer;
     }
     /* Marked as ready meanwhile, so that freeing the last waiter does not free the queue. */
     queue->is_ready = true;
-    lk_blocked_free(core, blocked);
+    answer_first(core, blocked, answer);
     queue->is_ready = false;
-    lk_core_answer(core, session, tag, &effects->answer);
+    if (core->generation != generation) { /* there are no waiters any more */
+        queue_free(core, queue);
+        return false;
+    }
     return true;
 }
 

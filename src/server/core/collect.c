@@ -109,6 +109,7 @@ static const struct lk_item_record *copy_item(struct lk_collection *collection,
         copy_path(collection, &made->queue);
         copy(collection, &made->id);
         copy(collection, &made->value);
+        copy(collection, &made->last_failure.text);
         copy_parts(collection, made->needs, record->needs, record->need_count);
     }
     return made;
@@ -130,6 +131,7 @@ static void copy_content(struct lk_collection *collection, struct lk_row *row) {
     switch (row->kind) {
     case LK_ROW_REQUEST:
         row->request.record = copy_request(collection, row->request.record);
+        copy(collection, &row->request.user);
         break;
     case LK_ROW_VALUE:
     case LK_ROW_VALUE_DOUBT:
@@ -160,6 +162,8 @@ static void copy_content(struct lk_collection *collection, struct lk_row *row) {
         copy(collection, &row->event.parts);
         copy(collection, &row->event.owner);
         copy(collection, &row->event.note);
+        copy(collection, &row->event.by);
+        copy(collection, &row->event.reason);
         break;
     case LK_ROW_REQUEST_GONE:
     case LK_ROW_LIMITS:
@@ -323,6 +327,8 @@ void lk_collect_event(struct lk_collection *collection, const struct lk_stored_e
         .parts = lk_stored_event_parts(kept),
         .owner = lk_stored_event_owner(kept),
         .note = lk_stored_event_note(kept),
+        .by = lk_stored_event_by(kept),
+        .reason = lk_stored_event_reason(kept),
         .ticket = kept->ticket,
         .token = kept->token,
         .attempt = kept->attempt,
@@ -381,7 +387,8 @@ size_t lk_collection_bytes(const struct lk_collection *collection) {
 }
 
 static void close_request(struct lk_collection *collection, const struct lk_model *model,
-                          const struct lk_dirty *dirty, const struct lk_times *times, bool bound) {
+                          const struct lk_dirty *dirty, const struct lk_times *times,
+                          lk_describe_request *describe, void *context) {
     struct lk_row row = {.kind = LK_ROW_REQUEST_GONE, .gone = dirty->id};
 
     if (dirty->request != 0) {
@@ -391,8 +398,8 @@ static void close_request(struct lk_collection *collection, const struct lk_mode
             .request.record = &collection->record,
             .request.expires_unix_us = lk_times_unix_us(times, collection->record.deadline_us),
             .request.has_parts = dirty->has_parts,
-            .request.bound = bound,
         };
+        describe(context, dirty->request, &row);
     } else if (dirty->id >= collection->first_new_id) {
         return;
     }
@@ -424,13 +431,11 @@ static void close_queues(struct lk_collection *collection, const struct lk_model
 
 struct lk_batch *lk_collection_close(struct lk_collection *collection, const struct lk_model *model,
                                      uint64_t number, const struct lk_times *times,
-                                     lk_is_bound *is_bound, void *context) {
+                                     lk_describe_request *describe, void *context) {
     struct lk_batch *batch = collection->open;
 
     for (size_t i = 0; i < collection->dirty_count; i++) {
-        const struct lk_dirty *dirty = &collection->dirty[i];
-        close_request(collection, model, dirty, times,
-                      dirty->request != 0 && is_bound(context, dirty->request));
+        close_request(collection, model, &collection->dirty[i], times, describe, context);
     }
     close_queues(collection, model, times);
     if (collection->is_incomplete) {

@@ -74,8 +74,9 @@ void lk_collect_request(struct lk_collection *collection, const struct lk_model 
 bool lk_collection_is_empty(const struct lk_collection *collection);
 size_t lk_collection_bytes(const struct lk_collection *collection);
 
-/* Whether the request ends with a connection (R18). */
-typedef bool lk_is_bound(void *context, lk_ref request);
+/* Fills in what the row has of the request besides its record: whether it is bound (R18), its user.
+ */
+typedef void lk_describe_request(void *context, lk_ref request, struct lk_row *row);
 
 /*
  * Closes the open batch. It belongs to the collection and does not change until the next close.
@@ -83,6 +84,6 @@ typedef bool lk_is_bound(void *context, lk_ref request);
  */
 struct lk_batch *lk_collection_close(struct lk_collection *collection, const struct lk_model *model,
                                      uint64_t number, const struct lk_times *times,
-                                     lk_is_bound *is_bound, void *context);
+                                     lk_describe_request *describe, void *context);
 
 #endif

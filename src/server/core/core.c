@@ -17,19 +17,14 @@ static uint32_t or_default(uint32_t value, uint32_t otherwise) {
 
 static void configure(struct lk_core *core, const struct lk_core_config *config) {
     core->config = *config;
-    core->config.sessions_max = or_default(config->sessions_max, LK_CORE_SESSIONS_MAX_DEFAULT);
     core->config.blocked_max = or_default(config->blocked_max, LK_CORE_BLOCKED_MAX_DEFAULT);
     core->config.blocked_per_session_max =
         or_default(config->blocked_per_session_max, LK_CORE_BLOCKED_PER_SESSION_MAX_DEFAULT);
     if (config->batch_bytes_max == 0) {
         core->config.batch_bytes_max = LK_CORE_BATCH_BYTES_MAX_DEFAULT;
     }
-    if (config->value_bytes_max == 0) {
-        core->config.value_bytes_max = LK_CORE_VALUE_BYTES_MAX_DEFAULT;
-    }
-    if (config->event_bytes_max == 0) {
-        core->config.event_bytes_max = LK_CORE_EVENT_BYTES_MAX_DEFAULT;
-    }
+    lk_core_bound(core, &(struct lk_core_bounds){config->quotas, config->value_bytes_max,
+                                                 config->event_bytes_max, config->sessions_max});
     (void)strncpy(core->epoch, config->epoch, LK_CORE_EPOCH_BYTES_MAX);
     core->config.epoch = core->epoch;
 }
@@ -45,12 +40,13 @@ struct lk_core *lk_core_new(const struct lk_core_config *config) {
     core->collecting = 1;
     core->audit_first = 1;
     core->event_log.has_missed = true;
+    lk_tally_begin(&core->tally);
     if (!lk_collection_init(&core->collection)) {
         lk_core_free(core);
         return NULL;
     }
     if (config->is_ephemeral) {
-        struct lk_model_config model_config = lk_core_model_config(core);
+        struct lk_model_config model_config = lk_core_model_config(core, &core->times);
         core->model = lk_model_new(&model_config);
         core->audit = lk_audit_new();
         if (core->model == NULL || core->audit == NULL) {
@@ -61,10 +57,12 @@ struct lk_core *lk_core_new(const struct lk_core_config *config) {
     return core;
 }
 
-struct lk_model_config lk_core_model_config(const struct lk_core *core) {
+struct lk_model_config lk_core_model_config(const struct lk_core *core,
+                                            const struct lk_times *times) {
     return (struct lk_model_config){
         .quotas = core->config.quotas,
         .hash_seed = core->config.hash_seed,
+        .wall_ahead_us = times->wall_us - times->now_us,
     };
 }
 
@@ -84,10 +82,12 @@ void lk_core_free(struct lk_core *core) {
     }
     assert(core->stats.sessions == 0);
     free_bindings(core);
+    free(core->request_users);
     lk_event_log_done(&core->event_log);
     free(core->spare_blocked);
     free(core->timers);
     lk_collection_done(&core->collection);
+    lk_contention_clear(&core->contention);
     lk_model_free(core->model);
     lk_audit_free(core->audit);
     free(core);
@@ -121,6 +121,7 @@ static void send(struct lk_core *core, struct lk_session *session, uint64_t tag,
     reply->times = &core->times;
     reply->audit = core->audit;
     reply->audit_first = core->audit_first;
+    core->tally.answers[reply->answer->outcome]++;
     lk_core_hold_back(core, session, batch);
     session->ops->answer(session->peer, tag, batch, reply);
 }
@@ -152,6 +153,7 @@ const struct lk_effects *lk_core_step(struct lk_core *core, struct lk_command *c
 
     command->times = core->times;
     effects = lk_model_step(core->model, command);
+    lk_tally_step(core, effects);
     if (!core->config.is_ephemeral) {
         lk_collect_step(&core->collection, core->model, command, effects);
     }
@@ -167,6 +169,7 @@ const struct lk_effects *lk_core_step(struct lk_core *core, struct lk_command *c
         const struct lk_change *change = &effects->changes[i];
 
         if (change->kind <= LK_CHANGE_BROKEN) {
+            lk_belongings_on_change(core, change);
             lk_blocked_on_change(core, effects, change);
         }
         if (core->waiting_queues > 0) {
@@ -204,9 +207,8 @@ void lk_core_bind(struct lk_core *core, struct lk_session *session, lk_ref reque
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
-static void refuse_unwritten(struct lk_core *core, struct lk_session *session,
-                             const struct lk_call *call) {
-    lk_core_refuse(core, session, call->tag, LK_UNAVAILABLE,
+void lk_core_refuse_unwritten(struct lk_core *core, struct lk_session *session, uint64_t tag) {
+    lk_core_refuse(core, session, tag, LK_UNAVAILABLE,
                    "the decision could not be written, or it is unknown whether it was written; "
                    "ask again");
 }
@@ -235,6 +237,10 @@ static bool reserve(struct lk_core *core, struct lk_session *session, const stru
     if (waits(call) && !lk_blocked_reserve(core, session, call)) {
         return false;
     }
+    if (!lk_belongings_reserve(core)) {
+        refuse_exhausted(core, session, call);
+        return false;
+    }
     if ((waits(call) || call->is_bound) && !lk_bindings_reserve(core)) {
         refuse_exhausted(core, session, call);
         return false;
@@ -247,6 +253,16 @@ static void conclude(struct lk_core *core, struct lk_session *session, const str
                      const struct lk_answer *answer) {
     bool is_take = call->command.kind == LK_COMMAND_TAKE;
 
+    if (is_take && answer->outcome == LK_GRANTED) {
+        const struct lk_taker taker = {session, call->user, call->tag, call->claims,
+                                       call->is_bound};
+        lk_core_answer_take(core, &taker, &call->command.take, answer);
+        return;
+    }
+    if (answer->outcome == LK_GRANTED || answer->outcome == LK_WAITING
+        || (answer->outcome == LK_OK && call->command.kind == LK_COMMAND_RENEW)) {
+        lk_belongings_add(core, call->user, answer->request);
+    }
     if (call->is_bound && (answer->outcome == LK_GRANTED || answer->outcome == LK_WAITING)) {
         lk_core_bind(core, session, answer->request);
     }
@@ -261,12 +277,33 @@ static void conclude(struct lk_core *core, struct lk_session *session, const str
     }
 }
 
+/* R12: makes the holder of the token the owner that the call did not name, or answers the call. */
+static bool name_holder(struct lk_core *core, struct lk_session *session, struct lk_call *call,
+                        char holder[LK_OWNER_BYTES_MAX]) {
+    if (!lk_core_apply_deadlines(core)) {
+        lk_core_refuse_unwritten(core, session, call->tag);
+        return false;
+    }
+    if (!lk_core_name_holder(core, &call->command, holder)) {
+        lk_core_refuse(core, session, call->tag, LK_LOST,
+                       "no lease there has this token: it has ended, or never was");
+        return false;
+    }
+    return true;
+}
+
 static void call_command(struct lk_core *core, struct lk_session *session, struct lk_call *call) {
     struct lk_command *command = &call->command;
+    char holder[LK_OWNER_BYTES_MAX];
     const struct lk_effects *effects;
 
-    if (!reserve(core, session, call)) {
+    if (lk_core_refuses_new(core, session, call) || !reserve(core, session, call)
+        || (call->is_by_token && !name_holder(core, session, call, holder))
+        || !lk_core_check_owner(core, session, call)) {
         return;
+    }
+    if (call->is_bound) {
+        lk_binding_set_ttl(command);
     }
     if (call->ticket != 0
         && (!lk_core_apply_deadlines(core)
@@ -277,7 +314,7 @@ static void call_command(struct lk_core *core, struct lk_session *session, struc
     }
     effects = lk_core_step(core, command);
     if (effects == NULL) {
-        refuse_unwritten(core, session, call);
+        lk_core_refuse_unwritten(core, session, call->tag);
     } else {
         conclude(core, session, call, &effects->answer);
     }
@@ -303,7 +340,7 @@ static void call_read(struct lk_core *core, struct lk_session *session, const st
     if (is_current) {
         lk_core_answer(core, session, call->tag, &answer);
     } else {
-        refuse_unwritten(core, session, call);
+        lk_core_refuse_unwritten(core, session, call->tag);
     }
 }
 
@@ -311,11 +348,10 @@ static void call_get(struct lk_core *core, struct lk_session *session, const str
     struct lk_answer answer = {.outcome = LK_NONE, .text = ""};
 
     if (!lk_core_apply_deadlines(core)) {
-        refuse_unwritten(core, session, call);
+        lk_core_refuse_unwritten(core, session, call->tag);
         return;
     }
-    answer.value = lk_model_value(core->model, &call->selection.path);
-    if (answer.value != 0) {
+    if (lk_model_value(core->model, &call->selection.path) != 0) {
         answer.outcome = LK_OK;
     }
     lk_core_answer(core, session, call->tag, &answer);
@@ -333,7 +369,7 @@ static void report(struct lk_core *core, struct lk_session *session, uint64_t ta
 static void call_info(struct lk_core *core, struct lk_session *session,
                       const struct lk_call *call) {
     if (!lk_core_apply_deadlines(core)) {
-        refuse_unwritten(core, session, call);
+        lk_core_refuse_unwritten(core, session, call->tag);
         return;
     }
     report(core, session, call->tag, LK_OK, "");
@@ -343,7 +379,11 @@ static void call_info(struct lk_core *core, struct lk_session *session,
 static void run(struct lk_core *core, struct lk_session *session, struct lk_call *call) {
     switch (call->kind) {
     case LK_CALL_COMMAND:
-        call_command(core, session, call);
+        if (call->id_count > 0) {
+            lk_core_end_items(core, session, call);
+        } else {
+            call_command(core, session, call);
+        }
         break;
     case LK_CALL_LIMITS:
         lk_core_limits(core, session, call);
@@ -352,11 +392,13 @@ static void run(struct lk_core *core, struct lk_session *session, struct lk_call
         call_get(core, session, call);
         break;
     case LK_CALL_ITEMS:
-    case LK_CALL_STATS: /* an item's delay is no deadline */
+    case LK_CALL_STATS:
+    case LK_CALL_QUEUES: /* an item's delay is no deadline */
         call_read(core, session, call, lk_core_tick_model(core));
         break;
     case LK_CALL_LIST:
     case LK_CALL_SHOW:
+    case LK_CALL_DOUBTS: /* a deadline puts values in doubt */
     case LK_CALL_AUDIT:
         call_read(core, session, call, lk_core_apply_deadlines(core));
         break;
@@ -378,6 +420,9 @@ void lk_core_call(struct lk_core *core, struct lk_session *session, struct lk_ca
 
     core->times = *times;
     core->stats.calls++;
+    if (!lk_core_permit(core, session, call)) {
+        return;
+    }
     if (unavailable == NULL) {
         run(core, session, call);
         lk_core_serve_waiters(core);
@@ -417,12 +462,6 @@ void lk_core_tick(struct lk_core *core, const struct lk_times *times) {
 
 /* ---- batches --------------------------------------------------------------------------------- */
 
-static bool is_bound(void *context, lk_ref request) {
-    const struct lk_binding *binding = lk_binding_find(context, request);
-
-    return binding != NULL && binding->session != NULL;
-}
-
 const struct lk_batch *lk_core_take_batch(struct lk_core *core) {
     struct lk_batch *batch;
 
@@ -431,12 +470,13 @@ const struct lk_batch *lk_core_take_batch(struct lk_core *core) {
         return NULL;
     }
     batch = lk_collection_close(&core->collection, core->model, core->collecting, &core->times,
-                                is_bound, core);
+                                lk_bindings_describe, core);
     if (batch == NULL) {
         lk_core_drop_model(core, "memory is exhausted");
         return NULL;
     }
     lk_event_log_fill(core, &batch->events);
+    lk_tally_batch_taken(&core->tally);
     core->writing = core->collecting++;
     return batch;
 }
@@ -453,6 +493,7 @@ void lk_core_batch_durable(struct lk_core *core, const struct lk_times *times) {
     }
     core->stats.batches++;
     core->stats.cannot_write = false;
+    lk_tally_batch_durable(core);
     lk_event_log_durable(core, batch);
     while (at != &core->undurable) {
         struct lk_session *session = LK_LINK_ITEM(at, struct lk_session, undurable);
@@ -488,6 +529,7 @@ void lk_core_drop_model(struct lk_core *core, const char *why) {
         session->ops->failed(session->peer, why);
     }
     lk_event_log_void(core);
+    lk_tally_void(core);
     core->model = NULL; /* from here on, answers depend on no batch */
     core->generation++;
     core->is_void = core->writing != 0;
@@ -496,6 +538,7 @@ void lk_core_drop_model(struct lk_core *core, const char *why) {
                           "the service's store could not be written; ask again");
     lk_claim_waiters_clear(core);
     lk_bindings_suspend(core);
+    lk_belongings_clear(core);
     lk_collection_reset(&core->collection, 1);
     lk_model_free(model);
     lk_audit_free(core->audit);
@@ -524,7 +567,10 @@ lk_outcome lk_core_restore(struct lk_core *core, struct lk_core_snapshot *snapsh
     snapshot->audit = NULL;
     lk_collection_reset(&core->collection, lk_model_next_id(core->model));
     core->quotas = snapshot->quotas;
-    has_memory = lk_bindings_resume(core, snapshot->bound, snapshot->bound_count);
+    lk_core_apply_quotas(core); /* the configured ones may have changed since the load began */
+    lk_tally_restore(core);
+    has_memory = lk_belongings_restore(core, snapshot)
+                 && lk_bindings_resume(core, snapshot->bound, snapshot->bound_count);
     lk_event_log_restore(core, &snapshot->event_log);
     lk_core_snapshot_free(snapshot);
     if (!has_memory) {
@@ -549,20 +595,4 @@ void lk_core_stop(struct lk_core *core, const struct lk_times *times) {
 
 bool lk_core_is_idle(const struct lk_core *core) {
     return core->writing == 0 && (core->model == NULL || lk_collection_is_empty(&core->collection));
-}
-
-void lk_core_stats(const struct lk_core *core, struct lk_core_stats *ret_stats) {
-    *ret_stats = core->stats;
-    ret_stats->followers = core->event_log.followed;
-    ret_stats->events = core->event_log.ring.count;
-    ret_stats->events_max = core->event_log.kept_max;
-    ret_stats->quotas = lk_quotas_over(&core->config.quotas, &core->quotas);
-    ret_stats->bytes = sizeof *core + core->binding_capacity * sizeof(*core->bindings)
-                       + core->collection.dirty_at_capacity * sizeof *core->collection.dirty_at
-                       + core->timer_capacity * sizeof(*core->timers);
-    if (core->model != NULL) {
-        struct lk_model_stats stats;
-        lk_model_stats(core->model, &stats);
-        ret_stats->bytes += stats.bytes;
-    }
 }

@@ -32,8 +32,10 @@
 
 struct lk_core;
 struct lk_session;
-struct lk_batch;         /* server/core/batch.h: the rows to write */
-struct lk_core_snapshot; /* server/core/core_snapshot.h: what a store has kept, loaded */
+struct lk_tally;          /* server/core/tally.h: counters */
+struct lk_contention_top; /* server/core/contention.h: where requests wait */
+struct lk_batch;          /* server/core/batch.h: the rows to write */
+struct lk_core_snapshot;  /* server/core/core_snapshot.h: what a store has kept, loaded */
 
 /* ---- sessions -------------------------------------------------------------------------------- */
 
@@ -90,9 +92,12 @@ void lk_core_cancel(struct lk_core *core, struct lk_session *session, uint64_t t
 /* ---- making, loading, stopping --------------------------------------------------------------- */
 
 struct lk_core_config {
-    struct lk_quotas quotas;  /* R22: fields that are not 0 override the store and every call */
-    uint64_t hash_seed;       /* random where clients that are not trusted choose names */
-    const char *epoch;        /* of `conn:EPOCH.N`: new at every start; copied */
+    struct lk_quotas quotas; /* R22: fields that are not 0 override the store and every call */
+    uint64_t hash_seed;      /* random where clients that are not trusted choose names */
+    const char *epoch;       /* of `conn:EPOCH.N`: new at every start; copied */
+    /* Only their users may call, each by its rules, and an owner with live requests belongs to the
+     * user who first used it. Borrowed. NULL: there are no users, and every call is allowed. */
+    struct lk_users *users;
     bool is_ephemeral;        /* no store: every change is durable at once */
     bool is_fenced;           /* answers that only read wait for a commit as well: in a store that
                               * several services share, the commit proves that this one still
@@ -124,8 +129,18 @@ struct lk_core *lk_core_new(const struct lk_core_config *config);
 /* Every session must have been closed. Accepts NULL. */
 void lk_core_free(struct lk_core *core);
 
-/* The configuration for the model of a snapshot. */
-struct lk_model_config lk_core_model_config(const struct lk_core *core);
+/* The bounds of the configuration that may change while the core runs; 0 as there. */
+struct lk_core_bounds {
+    struct lk_quotas quotas;
+    uint64_t value_bytes_max;
+    uint64_t event_bytes_max;
+    uint32_t sessions_max;
+};
+void lk_core_bound(struct lk_core *core, const struct lk_core_bounds *bounds);
+
+/* The configuration for the model of a snapshot that is loaded at this time. */
+struct lk_model_config lk_core_model_config(const struct lk_core *core,
+                                            const struct lk_times *times);
 
 /*
  * Whether the store is to be loaded: at the start, and after a batch that failed. The storage then
@@ -141,6 +156,13 @@ lk_outcome lk_core_restore(struct lk_core *core, struct lk_core_snapshot *snapsh
  * new ones are refused. Once lk_core_is_idle(), nothing is left to be written.
  */
 void lk_core_stop(struct lk_core *core, const struct lk_times *times);
+
+/*
+ * From now on no new request is taken, whichever session asks for it: UNAVAILABLE, so that clients
+ * ask again and reach the service that is started next. Requests that live are served as before.
+ */
+void lk_core_drain(struct lk_core *core);
+bool lk_core_is_draining(const struct lk_core *core);
 bool lk_core_is_idle(const struct lk_core *core);
 
 /* ---- time and batches ------------------------------------------------------------------------ */
@@ -160,12 +182,18 @@ void lk_core_batch_failed(struct lk_core *core, const char *why, const struct lk
 /* Backpressure: whether so much waits to be written that the listeners should stop reading. */
 bool lk_core_has_backpressure(const struct lk_core *core);
 
+/* What a call blocks for. */
+enum lk_blocked_for { LK_BLOCKED_FOR_GRANT, LK_BLOCKED_FOR_ITEM, LK_BLOCKED_FOR_EVENT };
+enum { LK_BLOCKED_FOR_COUNT = LK_BLOCKED_FOR_EVENT + 1 };
+
 struct lk_core_stats {
     uint64_t sessions;
-    uint64_t blocked;   /* calls that block now */
+    uint64_t blocked; /* calls that block now */
+    uint64_t blocked_for[LK_BLOCKED_FOR_COUNT];
     uint64_t bound;     /* live requests that end with their session */
     uint64_t followers; /* followers of events */
     uint64_t events;    /* events kept */
+    uint64_t event_bytes;
     uint64_t events_max;
     struct lk_quotas quotas; /* R22: the bounds in force */
     uint64_t calls;          /* since the start */
@@ -177,5 +205,10 @@ struct lk_core_stats {
     uint64_t bytes;          /* memory, the model's included */
 };
 void lk_core_stats(const struct lk_core *core, struct lk_core_stats *ret_stats);
+
+/* For monitoring; both take a time that does not depend on how much is kept. What the tally has
+ * counted, valid as long as the core; and where requests wait now. */
+const struct lk_tally *lk_core_tally(const struct lk_core *core);
+void lk_core_contention(const struct lk_core *core, struct lk_contention_top *ret_top);
 
 #endif

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The state of the core, for the files that implement it: core.c (calls and batches), sessions.c,
- * blocked.c (requests that wait), claim_waiters.c (claims that wait), bindings.c (requests bound to
- * sessions), event_log.c (events), follow.c (calls about events and bounds).
+ * The state of the core, for the files that implement it: core.c (calls and batches), drain.c (no
+ * new requests), sessions.c, blocked.c (requests that wait), claim_waiters.c (claims that wait),
+ * bindings.c (requests bound to sessions, and what commands name them by), series.c (several items
+ * in one call), event_log.c (events), follow.c (calls about events and bounds), tally.c (counters),
+ * contention.c (which roots have waiting requests).
  *
  *   session         one connection: its bindings, its blocked calls
  *   binding         a live request that a session is bound to, or a blocked call waits for, or both
@@ -20,6 +22,7 @@
 #include "server/core/core.h"
 #include "server/core/core_snapshot.h"
 #include "server/core/event_log.h"
+#include "server/core/tally.h"
 
 enum {
     LK_BLOCKERS_NAMED_MAX = 16, /* named in the answer to a wait that has timer out */
@@ -49,21 +52,25 @@ struct lk_binding {
 struct lk_blocked {
     struct lk_timer timer; /* first */
     struct lk_session *session;
+    const struct lk_user *user; /* whose call it is; NULL: the service has no users */
     struct lk_link in_session;
     struct lk_link in_waiters; /* of the binding, of the waiting queue, or of core->following */
     uint64_t tag;
     int64_t until_us;
+    enum lk_blocked_for blocked_for;
 
     /* A request that waits: */
     struct lk_binding *binding;
     bool created; /* this call created the request, and withdraws it when it ends without a grant */
     bool ends_withdrawn;
     bool wants_value;
+    uint8_t places[LK_PARTS_MAX]; /* R15: of the ask's parts among those of the request */
     size_t blockers_max;
 
     /* A claim: */
     struct lk_waiting_queue *queue;
     bool is_bound;
+    size_t claims;       /* as in the call */
     struct lk_take take; /* its slices point into `text` */
 
     /* A call for events: */
@@ -111,6 +118,7 @@ struct lk_core {
     uint64_t generation;   /* how many models were given up */
     struct lk_times times; /* of the current call */
     bool is_stopping;
+    bool is_draining;
 
     struct lk_link sessions; /* rings */
     struct lk_link undurable;
@@ -121,6 +129,9 @@ struct lk_core {
 
     struct lk_binding **bindings; /* by reference */
     size_t binding_capacity;
+    const struct lk_user **request_users; /* by reference: to which user the request belongs. NULL:
+                                           * to none; only with users */
+    size_t request_user_capacity;
     struct lk_binding *spare_binding; /* allocated before the step that may need them */
     struct lk_blocked *spare_blocked;
     struct lk_timer **timers; /* a heap, the earliest first */
@@ -138,7 +149,10 @@ struct lk_core {
     int64_t try_write_after_us; /* no probe write before this time */
 
     struct lk_core_stats stats;
-    struct lk_record record; /* scratch space; too large for the stack */
+    struct lk_tally tally;
+    struct lk_contention contention;
+    struct lk_record record;               /* scratch space; too large for the stack */
+    struct lk_answer claims[LK_TAKES_MAX]; /* of the call that claims several items */
 };
 
 /* ---- rings ----------------------------------------------------------------------------------- */
@@ -180,6 +194,9 @@ const struct lk_effects *lk_core_step(struct lk_core *core, struct lk_command *c
 /* Whether the request that is asked for again still lives under that ticket. */
 bool lk_core_has_ticket(const struct lk_core *core, const struct lk_ask *ask, uint64_t ticket);
 
+/* Answers a call whose decisions were lost with the model. */
+void lk_core_refuse_unwritten(struct lk_core *core, struct lk_session *session, uint64_t tag);
+
 /* Answers a session's call. Without a model: an outcome and its message. */
 void lk_core_answer(struct lk_core *core, struct lk_session *session, uint64_t tag,
                     const struct lk_answer *answer);
@@ -210,6 +227,12 @@ void lk_core_hold_back(struct lk_core *core, struct lk_session *session, uint64_
 /* The decisions cannot be written: returns to the last durable state. Frees the model. */
 void lk_core_drop_model(struct lk_core *core, const char *why);
 
+/* ---- drain.c --------------------------------------------------------------------------------- */
+
+/* Whether the core drains and the call would make a new request: the call is then answered. */
+bool lk_core_refuses_new(struct lk_core *core, struct lk_session *session,
+                         const struct lk_call *call);
+
 /* ---- sessions.c ------------------------------------------------------------------------------ */
 
 void lk_sessions_init(struct lk_core *core);
@@ -225,6 +248,12 @@ struct lk_binding *lk_binding_make(struct lk_core *core, lk_ref request);
 void lk_binding_bind(struct lk_core *core, struct lk_binding *binding, struct lk_session *session);
 void lk_binding_unbind(struct lk_core *core, struct lk_binding *binding);
 
+/* Fills in what the core keeps of a request besides its record: an lk_describe_request. */
+void lk_bindings_describe(void *core, lk_ref request, struct lk_row *row);
+
+/* R18: a bound request that names no ttl lives as long as its session: sets the longest ttl. */
+void lk_binding_set_ttl(struct lk_command *command);
+
 /* Frees the binding if no session is bound to it and no call waits for it. */
 void lk_binding_drop(struct lk_core *core, struct lk_binding *binding);
 
@@ -236,6 +265,14 @@ void lk_binding_drop(struct lk_core *core, struct lk_binding *binding);
 struct lk_target lk_core_target(struct lk_core *core, lk_ref request,
                                 char ret_owner[LK_OWNER_BYTES_MAX]);
 
+/*
+ * R12: a renewal or release by its token alone becomes one by the owner of the lease with that
+ * token, whose name is copied to ret_owner. Without such a lease the owner stays as it is: the
+ * connection's, which may repeat a release of its own (R3), or none, and then this is false.
+ */
+bool lk_core_name_holder(struct lk_core *core, struct lk_command *command,
+                         char ret_owner[LK_OWNER_BYTES_MAX]);
+
 /* The requests bound to the session perish (R18). */
 void lk_bindings_end_session(struct lk_core *core, struct lk_session *session);
 
@@ -244,6 +281,37 @@ void lk_bindings_suspend(struct lk_core *core);
 
 /* There is a model: binds these requests. false: memory is exhausted. */
 bool lk_bindings_resume(struct lk_core *core, uint64_t *bound, size_t count);
+
+/* ---- belongings.c ---------------------------------------------------------------------------- */
+
+/*
+ * With users: whether the call is allowed by the rules of its user; else it is answered DENIED. A
+ * break is recorded under the name of its user.
+ */
+bool lk_core_permit(struct lk_core *core, struct lk_session *session, struct lk_call *call);
+
+/* Whether the owner may be used by the user: it belongs to no other one. */
+bool lk_core_may_use_owner(struct lk_core *core, const struct lk_user *user, struct lk_slice owner);
+
+/* The same for the owner of a call; else the call is answered. */
+bool lk_core_check_owner(struct lk_core *core, struct lk_session *session,
+                         const struct lk_call *call);
+
+/* Makes room for the user of whatever request the next step names. false: memory is exhausted. */
+bool lk_belongings_reserve(struct lk_core *core);
+
+/* The live requests of the request's owner, which are now at least this one, belong to the user. */
+void lk_belongings_add(struct lk_core *core, const struct lk_user *user, lk_ref request);
+
+/* After a step: a request that has ended belongs to no user. */
+void lk_belongings_on_change(struct lk_core *core, const struct lk_change *change);
+
+/* The name of the user that a request belongs to; empty: none. */
+struct lk_slice lk_belongings_user(const struct lk_core *core, lk_ref request);
+
+/* There is no model; and there is one, with these users by request. false: memory is exhausted. */
+void lk_belongings_clear(struct lk_core *core);
+bool lk_belongings_restore(struct lk_core *core, struct lk_core_snapshot *snapshot);
 
 /* ---- heap.c ---------------------------------------------------------------------------------- */
 
@@ -300,6 +368,26 @@ void lk_claim_waiters_leave(struct lk_core *core, struct lk_waiting_queue *queue
 /* No claim waits any more: frees the ready queues. */
 void lk_claim_waiters_clear(struct lk_core *core);
 
+/* ---- series.c -------------------------------------------------------------------------------- */
+
+/*
+ * Answers a take that was granted: with its claim, or with those of several items, which are
+ * claimed here, at the same time and in the same batch. Binds them to the session if `is_bound`.
+ */
+struct lk_taker {
+    struct lk_session *session;
+    const struct lk_user *user;
+    uint64_t tag; /* these three as in the call */
+    size_t claims;
+    bool is_bound;
+};
+void lk_core_answer_take(struct lk_core *core, const struct lk_taker *taker,
+                         const struct lk_take *take, const struct lk_answer *first);
+
+/* Ends or drops several items, and answers the call. */
+void lk_core_end_items(struct lk_core *core, struct lk_session *session,
+                       const struct lk_call *call);
+
 /* ---- event_log.c ----------------------------------------------------------------------------- */
 
 /* Adds the events of a step, if events are kept. */
@@ -315,6 +403,9 @@ void lk_event_log_follow(struct lk_core *core, bool stays);
 void lk_event_log_unfollow(struct lk_core *core);
 
 /* So many events are kept at all times; 0: only for followers. */
+/* R22: the configured bounds over the kept ones become those of the model, which is there. */
+void lk_core_apply_quotas(struct lk_core *core);
+
 void lk_event_log_bound(struct lk_core *core, size_t kept_max);
 
 /* Fills in the position of the event log for a batch. */

@@ -10,12 +10,21 @@
 #include "model/model.h"
 #include "server/core/event_log.h"
 
+/* The user that a request belongs to. */
+struct lk_core_belonging {
+    uint64_t id; /* of the request */
+    char *user;
+};
+
 struct lk_core_snapshot {
     struct lk_model *model;
     lk_audit *audit;
     uint64_t *bound; /* ids of requests */
     size_t bound_count;
     size_t bound_capacity;
+    struct lk_core_belonging *belongings; /* in the order of the ids */
+    size_t belonging_count;
+    size_t belonging_capacity;
     struct lk_quotas quotas; /* R22: as stored; the model's own may override them */
     struct lk_event_log_snapshot event_log;
 };
@@ -29,5 +38,9 @@ struct lk_quotas lk_quotas_over(const struct lk_quotas *configured, const struct
 
 /* false: memory is exhausted. */
 bool lk_core_snapshot_add_bound(struct lk_core_snapshot *snapshot, uint64_t id);
+
+/* The same of a user, in the order of the ids. */
+bool lk_core_snapshot_add_belonging(struct lk_core_snapshot *snapshot, uint64_t id,
+                                    struct lk_slice user);
 
 #endif

@@ -71,13 +71,20 @@ static void miss(struct lk_core *core) {
     }
 }
 
+static void drop_oldest(struct lk_core *core, size_t kept_max) {
+    struct lk_event_ring *ring = &core->event_log.ring;
+    size_t count = ring->count;
+
+    lk_event_ring_drop_oldest(ring, kept_max, core->config.event_bytes_max);
+    core->tally.events_dropped += count - ring->count;
+}
+
 void lk_event_log_bound(struct lk_core *core, size_t kept_max) {
     core->event_log.kept_max = kept_max;
     if (kept_max > 0) {
         begin(core);
     }
-    lk_event_ring_drop_oldest(&core->event_log.ring, bound_of(&core->event_log),
-                              core->config.event_bytes_max);
+    drop_oldest(core, bound_of(&core->event_log));
 }
 
 /* ---- keeping --------------------------------------------------------------------------------- */
@@ -88,14 +95,16 @@ static bool keep(void *context, const struct lk_event *step_event) {
     struct lk_stored_event *kept =
         lk_stored_event_make(step_event, ++event_log->last, core->times.wall_us);
 
-    lk_event_ring_drop_oldest(&event_log->ring, bound_of(event_log) - 1,
-                              core->config.event_bytes_max);
+    drop_oldest(core, bound_of(event_log) - 1);
     if (kept != NULL && !core->config.is_ephemeral) {
         kept->batch = core->collecting;
         lk_collect_event(&core->collection, kept);
     }
     /* Without memory the number stays unused, and followers are told of a gap. */
-    event_log->is_ready = lk_event_ring_add(&event_log->ring, kept) || event_log->is_ready;
+    if (lk_event_ring_add(&event_log->ring, kept)) {
+        event_log->is_ready = true;
+        core->tally.events++;
+    }
     return true;
 }
 
@@ -236,8 +245,11 @@ void lk_watcher_end(struct lk_core *core, struct lk_watcher *watcher,
     lk_event_log_unfollow(core);
 }
 
-static const lk_watch_event *return_gap(struct lk_event_log *event_log, struct lk_watcher *watcher,
+static const lk_watch_event *return_gap(struct lk_core *core, struct lk_watcher *watcher,
                                         uint64_t sequence, const struct lk_times *times) {
+    struct lk_event_log *event_log = &core->event_log;
+
+    core->tally.event_gaps++;
     watcher->after = sequence;
     event_log->returned = (lk_watch_event){
         .kind = LK_WATCH_GAP, .sequence = sequence, .at_unix_ms = times->wall_us / 1000};
@@ -253,7 +265,7 @@ const lk_watch_event *lk_watcher_next(struct lk_core *core, struct lk_watcher *w
         return NULL;
     }
     if (watcher->after > event_log->last) {
-        return return_gap(event_log, watcher, event_log->last, times);
+        return return_gap(core, watcher, event_log->last, times);
     }
     for (size_t i = lk_event_ring_first_after(&event_log->ring, watcher->after);
          i < event_log->ring.count; i++) {
@@ -262,7 +274,7 @@ const lk_watch_event *lk_watcher_next(struct lk_core *core, struct lk_watcher *w
             return NULL;
         }
         if (kept->sequence != watcher->after + 1) {
-            return return_gap(event_log, watcher, kept->sequence - 1, times);
+            return return_gap(core, watcher, kept->sequence - 1, times);
         }
         watcher->after = kept->sequence;
         if (lk_stored_event_is_below(kept, &watcher->prefix)
@@ -270,7 +282,6 @@ const lk_watch_event *lk_watcher_next(struct lk_core *core, struct lk_watcher *w
             return &event_log->returned;
         }
     }
-    return watcher->after != event_log->last
-               ? return_gap(event_log, watcher, event_log->last, times)
-               : NULL;
+    return watcher->after != event_log->last ? return_gap(core, watcher, event_log->last, times)
+                                             : NULL;
 }

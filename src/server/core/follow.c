@@ -110,12 +110,30 @@ static bool changes_any(const lk_limits *limits) {
            || limits->events != LK_LIMIT_AS_IS;
 }
 
-static void set_limits(struct lk_core *core, const lk_limits *limits) {
-    struct lk_quotas quotas;
+void lk_core_apply_quotas(struct lk_core *core) {
+    const struct lk_quotas quotas = lk_quotas_over(&core->config.quotas, &core->quotas);
 
-    lk_limits_into_quotas(limits, &core->quotas);
-    quotas = lk_quotas_over(&core->config.quotas, &core->quotas);
     lk_model_set_quotas(core->model, &quotas);
+}
+
+void lk_core_bound(struct lk_core *core, const struct lk_core_bounds *bounds) {
+    struct lk_core_config *config = &core->config;
+
+    config->quotas = bounds->quotas;
+    config->value_bytes_max =
+        bounds->value_bytes_max != 0 ? bounds->value_bytes_max : LK_CORE_VALUE_BYTES_MAX_DEFAULT;
+    config->event_bytes_max =
+        bounds->event_bytes_max != 0 ? bounds->event_bytes_max : LK_CORE_EVENT_BYTES_MAX_DEFAULT;
+    config->sessions_max =
+        bounds->sessions_max != 0 ? bounds->sessions_max : LK_CORE_SESSIONS_MAX_DEFAULT;
+    if (core->model != NULL) {
+        lk_core_apply_quotas(core);
+    }
+}
+
+static void set_limits(struct lk_core *core, const lk_limits *limits) {
+    lk_limits_into_quotas(limits, &core->quotas);
+    lk_core_apply_quotas(core);
     if (limits->events != LK_LIMIT_AS_IS) {
         lk_event_log_bound(core, (size_t)limits->events);
     }

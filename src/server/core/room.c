@@ -2,6 +2,16 @@
 /* The bound on the total size of values and items. */
 #include "server/core/core_internal.h"
 
+/* The bytes that a release stores, with the room of each value beyond the first; as below. */
+static int64_t bytes_of_puts(const struct lk_release *release) {
+    int64_t bytes = 0;
+
+    for (size_t i = 0; i < release->put_count; i++) {
+        bytes += (int64_t)release->puts[i].bytes.size + (i > 0 ? LK_KEPT_COST_BYTES : 0);
+    }
+    return release->put_count > 0 ? bytes : LK_NEVER;
+}
+
 /* The bytes that a command stores; LK_NEVER: it stores none. */
 static int64_t bytes_of(const struct lk_command *command) {
     switch (command->kind) {
@@ -10,7 +20,7 @@ static int64_t bytes_of(const struct lk_command *command) {
     case LK_COMMAND_PUSH:
         return (int64_t)command->push.value.size;
     case LK_COMMAND_RELEASE:
-        return command->release.puts ? (int64_t)command->release.put.size : LK_NEVER;
+        return bytes_of_puts(&command->release);
     default:
         return LK_NEVER;
     }

@@ -17,17 +17,24 @@
 #include <sys/queue.h>
 
 #include "command/answer.h"
+#include "server/access/logins.h"
 #include "server/admission.h"
+#include "server/handshakes.h"
 #include "server/listen.h"
+#include "server/refusal.h"
 
+struct evbuffer;
+struct evbuffer_cb_info;
 struct evhttp;
 struct evhttp_bound_socket;
 struct evhttp_request;
 
 enum {
-    LK_HTTP_BODY_BYTES_MAX = 256 * 1024,
+    /* A value for each part of a request (R15), in base64, and all the rest. */
+    LK_HTTP_BODY_BYTES_MAX = LK_PARTS_MAX * LK_VALUE_BYTES_MAX * 4 / 3 + 256 * 1024,
     LK_HTTP_HEADER_BYTES_MAX = 16 * 1024,
     LK_HTTP_REPLY_SECONDS_MAX = 600, /* for the client to read a reply */
+    LK_HTTP_FAREWELL_SECONDS = 1,    /* ... that says that its request did not arrive in time */
     LK_HTTP_SURPLUS_MAX = 64,        /* connections beyond the bound: each gets an error, or the
                                       * answer of a health check */
     LK_HTTP_REPLY_BYTES_MAX = 64 * 1024 * 1024,
@@ -37,8 +44,10 @@ enum {
 enum {
     LK_HTTP_UNAUTHORIZED = 401,
     LK_HTTP_FORBIDDEN = 403,
+    LK_HTTP_REQUEST_TIMEOUT = 408,
     LK_HTTP_TOO_LARGE = 413,
     LK_HTTP_UNSUPPORTED_TYPE = 415,
+    LK_HTTP_EXPECTATION_FAILED = 417,
     LK_HTTP_TOO_MANY = 429,
 };
 
@@ -81,13 +90,19 @@ struct lk_http_client {
     struct lk_http_listener *listener;
     struct bufferevent *buffers;          /* NULL once `connection` is set: */
     struct evhttp_connection *connection; /* set once evhttp has made it */
+    struct lk_handshake handshake; /* its `session` is the connection's TLS; NULL: it is plain */
+    struct event ready;            /* ... the socket, while the handshake is under way */
     int socket;
     size_t request_bytes; /* bytes received of its request, and after it */
     size_t reply_bytes;   /* ... bytes of its reply that have not been read */
     size_t charged;       /* both, as accounted by the server */
+    bool is_replacing;    /* a page of evhttp by an error of the listener's form */
     bool is_admitted;     /* counts towards the bound of connections; else it is pending */
     struct lk_pending pending;
-    struct lk_http_penalty *penalty;     /* after a wrong password; NULL: none */
+    struct lk_login_grant grant;     /* with users: that of the sender */
+    struct lk_login login;           /* is pending: */
+    struct evhttp_request *waiting;  /* ... this request goes on when it is decided; NULL: none */
+    struct lk_http_penalty *penalty; /* after a wrong password; NULL: none */
     struct lk_http_client_list *in_list; /* the list that it is in */
     int64_t due_us;                /* when `reading` or `writing`: the connection is closed then */
     struct lk_http_stream *stream; /* the events that it follows; NULL: none */
@@ -98,6 +113,7 @@ struct lk_http_client {
 struct lk_http_clients {
     struct lk_http_listener *listener;
     struct lk_http_client_list accepted; /* accepted in this turn */
+    struct lk_http_client_list shaking;  /* TLS: their handshake is awaited */
     struct lk_http_client_list reading;  /* their next request is awaited */
     struct lk_http_client_list writing;  /* their reply is being sent */
     struct lk_http_client_list busy;     /* neither: with the core, held back, or following */
@@ -107,10 +123,14 @@ struct lk_http_clients {
     uint32_t admitted_max;
     struct lk_admission admission; /* the others: not authenticated, or beyond the bound */
     bool has_password;
-    uint32_t request_s;            /* for a request to arrive, and between two requests */
-    struct event timer;            /* for the first client that is overdue */
-    struct event exhausted;        /* no connection can be accepted now */
-    struct event retry;            /* accepts again */
+    bool has_strangers;     /* clients are pending until they have authenticated, or over TLS until
+                         * their handshake is done; else only those beyond the bound are */
+    uint32_t request_s;     /* for a request to arrive, and between two requests */
+    bool is_local;          /* on a Unix socket */
+    struct event timer;     /* for the first client that is overdue, */
+    int64_t armed_us;       /* ... at this time */
+    struct event exhausted; /* no connection can be accepted now */
+    struct event retry;     /* accepts again */
     struct lk_http_client **slots; /* by socket number */
     size_t slot_count;
 };
@@ -121,6 +141,7 @@ struct lk_http_listener {
     struct lk_listen_socket listen_socket; /* its path; evhttp owns the socket */
     struct evhttp *http;
     struct evhttp_bound_socket *bound;
+    struct lk_handshakes handshakes;
     struct lk_session *session;
     struct lk_http_exchanges blocked; /* the core has them */
     struct lk_http_exchanges held;    /* answered; in the order of their batches */
@@ -131,7 +152,9 @@ struct lk_http_listener {
     struct event heartbeat; /* of streams */
     uint64_t last_tag;
     uint64_t durable;
-    bool is_checking_host; /* against DNS rebinding, where there is no password */
+    const struct lk_user *user; /* of the request that is handled now; NULL: none, or no users */
+    bool is_checking_host;      /* against DNS rebinding, where there is no password */
+    struct lk_http_grab *grab;  /* http/grab/grab.h; NULL: /grab/ is not served */
     /* Of the current call: */
     struct evhttp_request *calling; /* NULL: there is no current call, or it has been answered */
     struct lk_draft draft;
@@ -145,9 +168,12 @@ void lk_http_clients_begin(struct lk_http_listener *listener,
                            const struct lk_server_options *options, bool is_local);
 
 /* Begin and end accepting connections. */
+void lk_http_clients_take_bounds(struct lk_http_clients *clients,
+                                 const struct lk_server_options *options);
 void lk_http_clients_start_accepting(struct lk_http_clients *clients);
 void lk_http_clients_stop_accepting(struct lk_http_clients *clients);
-void lk_http_clients_list(const struct lk_http_clients *clients, struct lk_buffer *out);
+void lk_http_clients_list(const struct lk_http_clients *clients, const struct lk_user *user,
+                          struct lk_buffer *out);
 
 /* Shutdown: replies must be read soon. */
 void lk_http_clients_shorten_timeouts(struct lk_http_clients *clients);
@@ -163,9 +189,6 @@ struct lk_http_client *lk_http_client_of(struct lk_http_listener *listener,
 /* Admits the client, as every request but a health check needs; false: the bound is reached. */
 bool lk_http_client_admit(struct lk_http_client *client);
 
-/* A wrong password was sent: the refusal is delayed. false: no memory. */
-bool lk_http_client_penalize(struct lk_http_client *client, struct evhttp_request *request);
-
 /* The whole request has arrived; its reply is about to be sent. */
 void lk_http_client_request_received(struct lk_http_client *client);
 void lk_http_client_reply_begun(struct lk_http_client *client, struct evhttp_request *request,
@@ -177,20 +200,89 @@ void lk_http_client_free_request(struct lk_http_client *client, struct evhttp_re
 /* The size of the largest request or reply that is buffered; `ends`: closes its connection. */
 size_t lk_http_clients_shed(struct lk_http_clients *clients, bool ends);
 
+/* The TLS handshake is done: the client's request is awaited. */
+void lk_http_client_greet(struct lk_http_client *client);
+
+/* Closes the client's connection at the end of the turn. */
+void lk_http_client_end(struct lk_http_client *client);
+
+/* ---- http_penalty.c -------------------------------------------------------------------------- */
+
+/* A wrong password was sent: the refusal is delayed. false: no memory. */
+bool lk_http_client_penalize(struct lk_http_client *client, struct evhttp_request *request);
+
+/* The client has closed: the refusal that it may await is not sent. */
+void lk_http_penalty_client_closed(struct lk_http_client *client);
+
+/* ---- http_live_check.c ----------------------------------------------------------------------- */
+
 /* Calls on_gone() once when the request's client has closed or was cut off. */
 void lk_http_live_check_begin(struct lk_http_live_check *live_check, struct evhttp_request *request,
                               void (*on_gone)(void *context), void *context);
 void lk_http_live_check_end(struct lk_http_live_check *live_check);
 
+/* ---- http_tls.c ------------------------------------------------------------------------------ */
+
+/* libevent's part of TLS, loaded when it is used. LK_OK, or LK_UNSUPPORTED. */
+lk_outcome lk_http_tls_load(lk_error *error);
+
+/* The buffers of a new client with TLS. NULL: no memory. */
+struct bufferevent *lk_http_tls_begin(struct lk_http_client *client);
+
+/* Begins the handshake, once the socket is known. */
+void lk_http_tls_await(struct lk_http_client *client);
+
+/* The connection closes. No effect on a client without TLS. */
+void lk_http_tls_end(struct lk_http_client *client);
+
 /* ---- http_listener.c ------------------------------------------------------------------------- */
+
+/* Counts and logs why a connection is refused something, or closed; and, for debugging, both. */
+void lk_http_refused(struct lk_http_listener *listener, int socket, enum lk_refusal why);
+void lk_http_trace(const struct lk_http_listener *listener, int socket, const char *what);
 
 /* Makes listener->call for the request, which is answered now or later. */
 void lk_http_call(struct lk_http_listener *listener, struct evhttp_request *request);
+
+/* ---- http_errors.c --------------------------------------------------------------------------- */
+
+/* A callback of the buffer of what is to be sent to a client: errors of evhttp become JSON. */
+void lk_http_errors_on_output(struct evbuffer *output, const struct evbuffer_cb_info *info,
+                              void *client);
+
+/*
+ * The request of the client has not arrived in time: sends a 408, and takes no more input. The
+ * caller closes the connection soon, at once if false is returned: nothing was sent.
+ */
+bool lk_http_errors_time_out(struct lk_http_client *client);
 
 /* ---- http_request.c -------------------------------------------------------------------------- */
 
 /* The callback of evhttp for every request. */
 void lk_http_handle(struct evhttp_request *request, void *listener);
+
+/* The same once its client is known: admits the client, and runs its route. */
+void lk_http_run(struct lk_http_listener *listener, struct evhttp_request *request,
+                 struct lk_http_client *client);
+
+/*
+ * Health checks are answered even when the service is full: a supervisor would restart a service
+ * that does not answer.
+ */
+bool lk_http_is_health_check(const char *path);
+const char *lk_http_path(struct evhttp_request *request); /* NULL: it has none */
+
+/* ---- http_login.c ---------------------------------------------------------------------------- */
+
+/*
+ * Whether the request may go on: no login is wanted, or it has one, whose user is listener->user
+ * then. Else it was answered, or goes on later.
+ */
+bool lk_http_authenticate(struct lk_http_listener *listener, struct evhttp_request *request,
+                          struct lk_http_client *client);
+
+/* The client closes: its login is not decided any more. */
+void lk_http_end_login(struct lk_http_client *client);
 
 /* ---- http_events.c --------------------------------------------------------------------------- */
 
@@ -201,6 +293,9 @@ void lk_http_stream_closed(struct lk_http_stream *stream); /* its connection clo
 void lk_http_events_begin(struct lk_http_listener *listener, uint32_t request_s);
 void lk_http_events_end_turn(struct lk_http_listener *listener);
 void lk_http_events_close(struct lk_http_listener *listener);
+
+/* Ends the streams of users that are not there any more. */
+void lk_http_events_check_grants(struct lk_http_listener *listener);
 
 /* ---- http_reply.c ---------------------------------------------------------------------------- */
 
@@ -223,6 +318,7 @@ void lk_http_refuse_without_password(struct lk_http_listener *listener,
 
 /* Routes about the service itself, answered from LK_CALL_INFO. */
 extern const struct lk_command_spec lk_http_metrics;
+extern const struct lk_command_spec lk_http_open_metrics;
 extern const struct lk_command_spec lk_http_ready;
 
 #endif

@@ -11,15 +11,15 @@
  * too many connections. The oldest pending client is evicted for a new one. When no more files can
  * be opened, connections wait to be accepted.
  *
- * A client is in one list at a time: those accepted in this turn; those whose request is awaited
- * and those whose reply is being read, each ordered by deadline; the others.
+ * A client is in one list at a time: those accepted in this turn; those whose TLS handshake or
+ * whose request is awaited, and those whose reply is being read, each ordered by deadline; the
+ * others.
  */
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
 #include <event2/event.h>
 #include <event2/http.h>
 #include <event2/listener.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 
@@ -33,6 +33,11 @@ enum { SLOTS_MIN = 64, RETRY_MS = 100 };
 
 static int64_t now_us(const struct lk_http_listener *listener) {
     return lk_server_times(listener->server).now_us;
+}
+
+static void charge(struct lk_http_client *client) {
+    lk_server_charge(client->listener->server, &client->charged,
+                     client->request_bytes + client->reply_bytes);
 }
 
 /* ---- lists ----------------------------------------------------------------------------------- */
@@ -50,14 +55,17 @@ static void move(struct lk_http_client *client, struct lk_http_client_list *in_l
  * timer fires early and is set again.
  */
 static void arm(struct lk_http_clients *clients) {
+    const struct lk_http_client *shaking = TAILQ_FIRST(&clients->shaking);
     const struct lk_http_client *reading = TAILQ_FIRST(&clients->reading);
     const struct lk_http_client *writing = TAILQ_FIRST(&clients->writing);
     int64_t due_us = lk_min(reading != NULL ? reading->due_us : LK_NEVER,
                             writing != NULL ? writing->due_us : LK_NEVER);
 
-    if (evtimer_pending(&clients->timer, NULL)) {
+    due_us = shaking != NULL ? lk_min(due_us, shaking->due_us) : due_us;
+    if (evtimer_pending(&clients->timer, NULL) && clients->armed_us <= due_us) {
         return;
     }
+    clients->armed_us = due_us;
     if (due_us != LK_NEVER) {
         int64_t left_us = lk_max(due_us - now_us(clients->listener), 0);
         struct timeval delay = {.tv_sec = left_us / US_PER_S, .tv_usec = left_us % US_PER_S};
@@ -66,9 +74,32 @@ static void arm(struct lk_http_clients *clients) {
     }
 }
 
+/* The client is told that its request is overdue. It is due before all others in its new list. */
+static bool bid_farewell(struct lk_http_client *client) {
+    struct lk_http_clients *clients = &client->listener->clients;
+
+    if (client->in_list != &clients->reading || !lk_http_errors_time_out(client)) {
+        return false;
+    }
+    client->request_bytes = 0;
+    charge(client);
+    move(client, &clients->writing, LK_HTTP_FAREWELL_SECONDS);
+    TAILQ_REMOVE(&clients->writing, client, list);
+    TAILQ_INSERT_HEAD(&clients->writing, client, list);
+    return true;
+}
+
 static void end_overdue(struct lk_http_client_list *in_list, int64_t now) {
     while (!TAILQ_EMPTY(in_list) && TAILQ_FIRST(in_list)->due_us <= now) {
-        evhttp_connection_free(TAILQ_FIRST(in_list)->connection);
+        struct lk_http_client *client = TAILQ_FIRST(in_list);
+        if (client->handshake.is_underway) {
+            lk_handshakes_time_out(&client->listener->handshakes, client->socket);
+        } else if (client->request_bytes > 0) {
+            lk_http_refused(client->listener, client->socket, LK_REFUSED_SLOW);
+        }
+        if (client->request_bytes == 0 || !bid_farewell(client)) {
+            evhttp_connection_free(client->connection);
+        }
     }
 }
 
@@ -78,97 +109,10 @@ static void on_timer(evutil_socket_t socket, short what, void *context) {
 
     (void)socket;
     (void)what;
+    end_overdue(&clients->shaking, now);
     end_overdue(&clients->reading, now);
     end_overdue(&clients->writing, now);
     arm(clients);
-}
-
-/* ---- detecting closed connections ------------------------------------------------------------ */
-
-/*
- * Input or an end of file has arrived. Input that a client sends before it is answered is read
- * later, and its socket stays readable until then, so the end of file is looked for at intervals.
- * Waiting for EV_CLOSED alone is not enough: libevent does not report it for a connection that was
- * reset (RST), and would wake up for the socket again and again.
- */
-static void on_socket_event(evutil_socket_t socket, short what, void *context) {
-    static const struct timeval later = {.tv_sec = 1};
-    struct lk_http_live_check *live_check = context;
-    struct pollfd place = {.fd = live_check->socket, .events = POLLRDHUP};
-
-    (void)socket;
-    (void)what;
-    if (poll(&place, 1, 0) > 0) {
-        live_check->on_gone(live_check->context);
-    } else {
-        (void)evtimer_assign(&live_check->event, event_get_base(&live_check->event),
-                             on_socket_event, live_check);
-        (void)event_add(&live_check->event, &later);
-    }
-}
-
-void lk_http_live_check_begin(struct lk_http_live_check *live_check, struct evhttp_request *request,
-                              void (*on_gone)(void *context), void *context) {
-    struct evhttp_connection *connection = evhttp_request_get_connection(request);
-
-    live_check->socket = bufferevent_getfd(evhttp_connection_get_bufferevent(connection));
-    live_check->on_gone = on_gone;
-    live_check->context = context;
-    (void)event_assign(&live_check->event, evhttp_connection_get_base(connection),
-                       live_check->socket, EV_READ | EV_CLOSED, on_socket_event, live_check);
-    (void)event_add(&live_check->event, NULL);
-}
-
-void lk_http_live_check_end(struct lk_http_live_check *live_check) {
-    (void)event_del(&live_check->event);
-}
-
-/* ---- penalties ------------------------------------------------------------------------------- */
-
-/*
- * A refusal that is held back. The listener does not detect that its client closes meanwhile: the
- * connection stays pending, protected, and counts towards the bound of its address.
- */
-struct lk_http_penalty {
-    struct event timer;
-    struct lk_http_client *client;
-    struct evhttp_request *request;
-};
-
-static void end_penalty(struct lk_http_client *client) {
-    (void)event_del(&client->penalty->timer);
-    free(client->penalty);
-    client->penalty = NULL;
-}
-
-static void on_penalty_over(evutil_socket_t socket, short what, void *context) {
-    struct lk_http_penalty *penalty = context;
-    struct lk_http_client *client = penalty->client;
-    struct evhttp_request *request = penalty->request;
-
-    (void)socket;
-    (void)what;
-    end_penalty(client);
-    lk_http_refuse_without_password(client->listener, request);
-}
-
-bool lk_http_client_penalize(struct lk_http_client *client, struct evhttp_request *request) {
-    struct lk_http_clients *clients = &client->listener->clients;
-    int64_t delay_us =
-        lk_admission_penalty_us(&clients->admission, client->socket, now_us(client->listener));
-    const struct timeval delay = {.tv_sec = delay_us / US_PER_S, .tv_usec = delay_us % US_PER_S};
-    struct lk_http_penalty *penalty = calloc(1, sizeof *penalty);
-
-    if (penalty == NULL) {
-        return false;
-    }
-    *penalty = (struct lk_http_penalty){.client = client, .request = request};
-    lk_http_client_free_request(client, request);
-    client->penalty = penalty;
-    (void)evtimer_assign(&penalty->timer, lk_server_loop(client->listener->server), on_penalty_over,
-                         penalty);
-    (void)event_add(&penalty->timer, &delay);
-    return true;
 }
 
 /* ---- accepting, and pausing ------------------------------------------------------------------ */
@@ -201,6 +145,7 @@ static void rest(evutil_socket_t socket, short what, void *context) {
     (void)socket;
     (void)what;
     lk_files_log_exhausted();
+    lk_refusal_count(clients->listener->server, LK_REFUSED_FILES);
     (void)event_add(&clients->retry, &later);
 }
 
@@ -224,8 +169,9 @@ static void free_client(struct lk_http_client *client) {
     lk_server_charge(client->listener->server, &client->charged, 0);
     lk_admission_remove(&clients->admission, &client->pending);
     clients->admitted -= client->is_admitted;
+    lk_http_tls_end(client);
     free(client);
-    if (clients->count-- == count_max(clients)) {
+    if (clients->count-- >= count_max(clients)) {
         resume_accepting(-1, 0, clients);
     }
 }
@@ -235,13 +181,10 @@ static void on_closed(struct evhttp_connection *connection, void *context) {
     struct lk_http_client *client = context;
 
     (void)connection;
+    lk_http_trace(client->listener, client->socket, "closed");
     client->listener->clients.slots[client->socket] = NULL;
-    if (client->penalty != NULL) {
-        if (evhttp_request_get_connection(client->penalty->request) == NULL) {
-            evhttp_request_free(client->penalty->request);
-        }
-        end_penalty(client);
-    }
+    lk_http_penalty_client_closed(client);
+    lk_http_end_login(client);
     if (client->stream != NULL) {
         lk_http_stream_closed(client->stream);
     }
@@ -252,22 +195,24 @@ static void on_closed(struct evhttp_connection *connection, void *context) {
 static struct bufferevent *on_accepted(struct event_base *loop, void *context) {
     struct lk_http_listener *listener = context;
     struct lk_http_clients *clients = &listener->clients;
-    struct bufferevent *buffers = bufferevent_socket_new(loop, -1, 0);
-    struct lk_http_client *client = buffers != NULL ? calloc(1, sizeof *client) : NULL;
+    struct lk_http_client *client = calloc(1, sizeof *client);
+    struct bufferevent *buffers = NULL;
 
-    if (client == NULL) {
-        if (buffers != NULL) {
-            bufferevent_free(buffers);
-        }
+    if (client != NULL) {
+        client->listener = listener;
+        buffers = listener->handshakes.context != NULL ? lk_http_tls_begin(client)
+                                                       : bufferevent_socket_new(loop, -1, 0);
+    }
+    if (buffers == NULL) {
+        free(client);
         return NULL; /* evhttp then makes its own buffers, and a connection without a client is
                       * closed */
     }
     bufferevent_incref(buffers); /* keeps them valid even if evhttp closes the connection */
-    client->listener = listener;
     client->buffers = buffers;
     client->in_list = &clients->accepted;
     TAILQ_INSERT_TAIL(&clients->accepted, client, list);
-    if (++clients->count == count_max(clients) && evlistener_of(listener) != NULL) {
+    if (++clients->count >= count_max(clients) && evlistener_of(listener) != NULL) {
         (void)evconnlistener_disable(evlistener_of(listener));
     }
     return buffers;
@@ -309,16 +254,41 @@ static bool admit(struct lk_http_client *client) {
  */
 static void admit_or_hold(struct lk_http_client *client) {
     struct lk_http_clients *clients = &client->listener->clients;
-    bool is_let_in = (!clients->has_password && admit(client))
+    bool is_shaking = client->handshake.is_underway;
+    bool is_let_in = (!clients->has_password && !is_shaking && admit(client))
                      || lk_admission_add(&clients->admission, &client->pending, client->socket);
 
-    move(client, is_let_in ? &clients->reading : &clients->closing, clients->request_s);
+    if (!is_let_in) {
+        lk_http_refused(client->listener, client->socket, LK_REFUSED_FULL);
+    }
+    if (is_let_in && is_shaking) {
+        move(client, &clients->shaking, lk_min(clients->request_s, LK_HANDSHAKE_SECONDS_MAX));
+        lk_http_tls_await(client);
+    } else {
+        move(client, is_let_in ? &clients->reading : &clients->closing, clients->request_s);
+    }
+}
+
+void lk_http_client_greet(struct lk_http_client *client) {
+    struct lk_http_clients *clients = &client->listener->clients;
+
+    if (!clients->has_password) {
+        (void)admit(client); /* beyond the bound it stays pending */
+    }
+    move(client, &clients->reading, clients->request_s);
+    arm(clients);
+}
+
+void lk_http_client_end(struct lk_http_client *client) {
+    lk_admission_remove(&client->listener->clients.admission, &client->pending);
+    move(client, &client->listener->clients.closing, 0);
 }
 
 static void evict(struct lk_pending *pending) {
     struct lk_http_client *client =
         (struct lk_http_client *)((char *)pending - offsetof(struct lk_http_client, pending));
 
+    lk_http_refused(client->listener, client->socket, LK_REFUSED_EVICTED);
     move(client, &client->listener->clients.closing, 0);
 }
 
@@ -339,15 +309,10 @@ static void on_first_byte(struct evbuffer *input, const struct evbuffer_cb_info 
     }
     (void)evbuffer_remove_cb(input, on_first_byte, client);
     if (evbuffer_copyout(input, &first, 1) == 1 && first == TLS_HANDSHAKE) {
+        lk_http_refused(client->listener, client->socket, LK_REFUSED_PROTOCOL);
         (void)send(client->socket, refusal, sizeof refusal - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
-        lk_admission_remove(&client->listener->clients.admission, &client->pending);
-        move(client, &client->listener->clients.closing, 0);
+        lk_http_client_end(client);
     }
-}
-
-static void charge(struct lk_http_client *client) {
-    lk_server_charge(client->listener->server, &client->charged,
-                     client->request_bytes + client->reply_bytes);
 }
 
 /*
@@ -388,8 +353,12 @@ static void attach(struct lk_http_client *client) {
     client->connection = connection;
     bufferevent_set_timeouts(client->buffers, NULL, &silence); /* for a client that does not read */
     client->socket = bufferevent_getfd(client->buffers);
-    (void)evbuffer_add_cb(bufferevent_get_input(client->buffers), on_first_byte, client);
+    if (client->handshake.session == NULL) {
+        (void)evbuffer_add_cb(bufferevent_get_input(client->buffers), on_first_byte, client);
+    }
     (void)evbuffer_add_cb(bufferevent_get_input(client->buffers), on_input, client);
+    (void)evbuffer_add_cb(bufferevent_get_output(client->buffers), lk_http_errors_on_output,
+                          client);
     (void)bufferevent_decref(client->buffers);
     client->buffers = NULL;
     if (connection == NULL) {
@@ -399,6 +368,7 @@ static void attach(struct lk_http_client *client) {
         free_client(client);
     } else {
         clients->slots[client->socket] = client;
+        lk_http_trace(client->listener, client->socket, "opened");
         evhttp_connection_set_closecb(connection, on_closed, client);
         admit_or_hold(client);
     }
@@ -510,21 +480,28 @@ size_t lk_http_clients_shed(struct lk_http_clients *clients, bool ends) {
     return most;
 }
 
+static uint32_t pending_max(const struct lk_http_clients *clients,
+                            const struct lk_server_options *options) {
+    return clients->has_strangers ? options->strangers_max : LK_HTTP_SURPLUS_MAX;
+}
+
 /*
- * Beyond the bound, all pending connections share one bound; those without the password are counted
- * per address.
+ * Beyond the bound, all pending connections share one bound; those without the password, or with an
+ * unfinished handshake, are counted per address.
  */
 void lk_http_clients_begin(struct lk_http_listener *listener,
                            const struct lk_server_options *options, bool is_local) {
     struct lk_http_clients *clients = &listener->clients;
 
     clients->listener = listener;
-    clients->has_password = options->password != NULL;
+    clients->has_password = lk_server_wants_login(options);
+    clients->has_strangers = clients->has_password || listener->handshakes.context != NULL;
     clients->admitted_max = options->connections_max;
     clients->request_s = options->request_seconds_max;
-    lk_admission_begin(&clients->admission,
-                       clients->has_password ? options->strangers_max : LK_HTTP_SURPLUS_MAX,
-                       is_local || !clients->has_password, evict);
+    clients->is_local = is_local;
+    lk_admission_begin(&clients->admission, pending_max(clients, options),
+                       is_local || !clients->has_strangers, evict);
+    TAILQ_INIT(&clients->shaking);
     TAILQ_INIT(&clients->accepted);
     TAILQ_INIT(&clients->reading);
     TAILQ_INIT(&clients->writing);
@@ -533,6 +510,20 @@ void lk_http_clients_begin(struct lk_http_listener *listener,
     (void)evtimer_assign(&clients->timer, lk_server_loop(listener->server), on_timer, clients);
     (void)evtimer_assign(&clients->retry, lk_server_loop(listener->server), resume_accepting,
                          clients);
+}
+
+void lk_http_clients_take_bounds(struct lk_http_clients *clients,
+                                 const struct lk_server_options *options) {
+    struct evconnlistener *evlistener = evlistener_of(clients->listener);
+
+    clients->admitted_max = options->connections_max;
+    lk_admission_bound(&clients->admission, pending_max(clients, options),
+                       clients->is_local || !clients->has_strangers);
+    if (evlistener != NULL && clients->count >= count_max(clients)) {
+        (void)evconnlistener_disable(evlistener);
+    } else {
+        resume_accepting(-1, 0, clients);
+    }
 }
 
 void lk_http_clients_start_accepting(struct lk_http_clients *clients) {
@@ -552,23 +543,35 @@ void lk_http_clients_stop_accepting(struct lk_http_clients *clients) {
 }
 
 static void add_list(const struct lk_http_clients *clients,
-                     const struct lk_http_client_list *in_list, struct lk_buffer *out) {
+                     const struct lk_http_client_list *in_list, const struct lk_user *user,
+                     struct lk_buffer *out) {
     const struct lk_http_client *client;
 
     TAILQ_FOREACH(client, in_list, list) {
         char address[LK_ADDRESS_BYTES_MAX];
+
+        if (user != NULL && client->grant.user != user) {
+            continue;
+        }
         lk_listen_socket_name_peer(&clients->listener->listen_socket, client->socket, address);
         lk_buffer_add_text(out, "id=0 addr=");
         lk_buffer_add_text(out, address);
-        lk_buffer_add_text(out, " name=http owner= resp=0 flags=N\n");
+        lk_buffer_add_text(out, " name=http owner= resp=0 flags=N");
+        if (client->grant.user != NULL) {
+            lk_buffer_add_text(out, " user=");
+            lk_buffer_add_text(out, client->grant.user->name);
+        }
+        lk_buffer_add_text(out, "\n");
     }
 }
 
 /* In the format of CLIENT LIST. */
-void lk_http_clients_list(const struct lk_http_clients *clients, struct lk_buffer *out) {
-    add_list(clients, &clients->reading, out);
-    add_list(clients, &clients->writing, out);
-    add_list(clients, &clients->busy, out);
+void lk_http_clients_list(const struct lk_http_clients *clients, const struct lk_user *user,
+                          struct lk_buffer *out) {
+    add_list(clients, &clients->shaking, user, out);
+    add_list(clients, &clients->reading, user, out);
+    add_list(clients, &clients->writing, user, out);
+    add_list(clients, &clients->busy, user, out);
 }
 
 void lk_http_clients_shorten_timeouts(struct lk_http_clients *clients) {

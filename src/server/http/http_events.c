@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "command/visible.h"
 #include "form/form.h"
 #include "server/core/event_log.h"
 #include "server/http/http.h"
@@ -31,6 +32,7 @@ struct lk_http_stream {
     struct lk_http_listener *listener;
     struct evhttp_request *request;
     struct lk_http_live_check live_check;
+    struct lk_login_grant grant; /* with users: that of the reader */
     TAILQ_ENTRY(lk_http_stream) list;
     TAILQ_ENTRY(lk_http_stream) ready;
     bool is_ready;
@@ -112,12 +114,16 @@ static void send_piece(struct lk_http_stream *stream, const struct lk_buffer *pi
 static void send_events(struct lk_http_stream *stream) {
     struct lk_buffer piece = {.max = 0};
     const lk_watch_event *event = NULL;
+    struct lk_visible_event room;
     struct lk_core *core = lk_server_core(stream->listener->server);
     struct lk_times times = lk_server_times(stream->listener->server);
 
     while (!stream->is_sending && piece.size < PIECE_BYTES_MAX
            && (event = lk_watcher_next(core, &stream->watcher, &times)) != NULL) {
-        write_event(&piece, event);
+        event = lk_visible_event(stream->grant.user, event, &room);
+        if (event != NULL) {
+            write_event(&piece, event);
+        }
     }
     if (piece.failed) {
         on_gone(stream);
@@ -171,6 +177,20 @@ void lk_http_events_end_turn(struct lk_http_listener *listener) {
     }
 }
 
+void lk_http_events_check_grants(struct lk_http_listener *listener) {
+    struct lk_logins *logins = lk_server_logins(listener->server);
+    int64_t wall_us = lk_server_times(listener->server).wall_us;
+    struct lk_http_stream *next;
+
+    for (struct lk_http_stream *stream = TAILQ_FIRST(&listener->streams); stream != NULL;
+         stream = next) {
+        next = TAILQ_NEXT(stream, list);
+        if (!lk_grant_is_valid(logins, &stream->grant, wall_us)) {
+            on_gone(stream);
+        }
+    }
+}
+
 void lk_http_events_close(struct lk_http_listener *listener) {
     (void)event_del(&listener->heartbeat);
     while (!TAILQ_EMPTY(&listener->streams)) {
@@ -204,6 +224,11 @@ static lk_outcome open_stream(struct lk_http_listener *listener, struct evhttp_r
     struct lk_http_client *client = lk_http_client_of(listener, request);
     struct lk_http_stream *stream;
 
+    if (listener->user != NULL && prefix != NULL
+        && !lk_rules_allow(lk_user_rules(listener->user), LK_RIGHT_WATCH, prefix)) {
+        return lk_error_set(error, LK_DENIED, "the user %s has no right to watch: %.*s",
+                            listener->user->name, (int)prefix->size, prefix->bytes);
+    }
     if (listener->stream_count == STREAMS_MAX || client == NULL) {
         return lk_error_set(error, LK_FULL, "too many clients follow events");
     }
@@ -213,6 +238,7 @@ static lk_outcome open_stream(struct lk_http_listener *listener, struct evhttp_r
     }
     stream->listener = listener;
     stream->request = request;
+    stream->grant = client->grant;
     stream->watcher.ready = on_events;
     lk_watcher_begin(lk_server_core(listener->server), &stream->watcher, prefix, after, &times);
     TAILQ_INSERT_TAIL(&listener->streams, stream, list);

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "server/http/http.h"
+#include "server/http/grab/grab.h"
+#include "server/slow.h"
 
 static struct lk_http_listener *http_listener(struct lk_listener *listener) {
     return (struct lk_http_listener *)(void *)listener;
@@ -145,17 +146,30 @@ static const struct lk_session_ops session_ops = {
     .failed = failed,
 };
 
+/* ---- messages -------------------------------------------------------------------------------- */
+
+void lk_http_refused(struct lk_http_listener *listener, int socket, enum lk_refusal why) {
+    lk_refusal_note(listener->server, &listener->base, &listener->listen_socket, socket, why);
+}
+
+void lk_http_trace(const struct lk_http_listener *listener, int socket, const char *what) {
+    lk_connection_trace(&listener->base, &listener->listen_socket, socket, what);
+}
+
 /* ---- to the core ----------------------------------------------------------------------------- */
 
 void lk_http_call(struct lk_http_listener *listener, struct evhttp_request *request) {
     struct lk_core *core = lk_server_core(listener->server);
     struct lk_times times = lk_server_times(listener->server);
+    int64_t begun_us = lk_slow_begin(listener->server);
     struct lk_http_exchange *exchange;
 
     listener->call.tag = ++listener->last_tag;
     listener->call.ends_withdrawn = true;
     listener->calling = request;
     lk_core_call(core, listener->session, &listener->call, &times);
+    lk_slow_end(listener->server, &listener->base, listener->context.command, &listener->draft,
+                begun_us);
     if (listener->calling == NULL) {
         return;
     }
@@ -180,6 +194,7 @@ void lk_http_call(struct lk_http_listener *listener, struct evhttp_request *requ
 
 /* Replies are written by evhttp's own events. */
 static bool turn_end(struct lk_listener *of) {
+    lk_handshakes_end_turn(&http_listener(of)->handshakes);
     lk_http_clients_end_turn(&http_listener(of)->clients);
     lk_http_events_end_turn(http_listener(of));
     return false;
@@ -226,6 +241,7 @@ static void close_listener(struct lk_listener *of) {
     while (!TAILQ_EMPTY(&listener->held)) {
         free_exchange(TAILQ_FIRST(&listener->held));
     }
+    lk_http_grab_close(listener);
     if (listener->session != NULL) {
         lk_core_session_close(lk_server_core(listener->server), listener->session, &times);
     }
@@ -241,13 +257,59 @@ static uint64_t count_clients(const struct lk_listener *of) {
     return ((const struct lk_http_listener *)(const void *)of)->clients.count;
 }
 
-static void list_clients(const struct lk_listener *of, struct lk_buffer *out) {
-    lk_http_clients_list(&((const struct lk_http_listener *)(const void *)of)->clients, out);
+static void list_clients(const struct lk_listener *of, const struct lk_user *user,
+                         struct lk_buffer *out) {
+    lk_http_clients_list(&((const struct lk_http_listener *)(const void *)of)->clients, user, out);
+}
+
+/* The users may have changed: a blocked request of a user with other rights is withdrawn. */
+static void check_grant(struct lk_http_exchange *exchange) {
+    struct lk_http_listener *listener = exchange->listener;
+    struct evhttp_request *request = exchange->request;
+    struct lk_http_client *client = lk_http_client_of(listener, request);
+    struct lk_times times = lk_server_times(listener->server);
+    bool is_valid =
+        client != NULL
+        && lk_grant_is_valid(lk_server_logins(listener->server), &client->grant, times.wall_us);
+
+    if (client == NULL || (is_valid && !lk_grant_has_other_rules(&client->grant))) {
+        return;
+    }
+    lk_core_cancel(lk_server_core(listener->server), listener->session, exchange->tag, &times);
+    free_exchange(exchange);
+    if (is_valid) {
+        lk_http_refuse(listener, request, LK_HTTP_FORBIDDEN, LK_DENIED,
+                       "the rights of the user have changed; ask again");
+    } else {
+        lk_http_refuse_without_password(listener, request);
+    }
+}
+
+static void check_grants(struct lk_listener *of) {
+    struct lk_http_listener *listener = http_listener(of);
+    struct lk_http_exchange *next;
+
+    for (struct lk_http_exchange *each = TAILQ_FIRST(&listener->blocked); each != NULL;
+         each = next) {
+        next = TAILQ_NEXT(each, list);
+        if (each->context != NULL && each->context->user != NULL) {
+            check_grant(each);
+        }
+    }
+    lk_http_events_check_grants(listener);
+}
+
+static void take_bounds(struct lk_listener *of) {
+    struct lk_http_listener *listener = (struct lk_http_listener *)(void *)of;
+
+    lk_http_clients_take_bounds(&listener->clients, lk_server_options_of(listener->server));
 }
 
 static const struct lk_listener_ops ops = {
+    .take_bounds = take_bounds,
     .count_clients = count_clients,
     .list_clients = list_clients,
+    .check_grants = check_grants,
     .turn_end = turn_end,
     .set_backpressure = set_backpressure,
     .shed = shed,
@@ -295,7 +357,12 @@ lk_outcome lk_listener_http_open(struct lk_server *server, struct lk_listen_sock
     listener->base.ops = &ops;
     listener->server = server;
     listener->listen_socket = *listen_socket;
-    listener->is_checking_host = listen_socket->path == NULL && options->password == NULL;
+    lk_handshakes_begin(&listener->handshakes, server, &listener->base, &listener->listen_socket,
+                        "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n"
+                        "Content-Type: application/json\r\n\r\n"
+                        "{\"status\":\"invalid\",\"error\":\"" LK_HANDSHAKE_WANTED
+                        ": https://HOST:PORT\"}\n");
+    listener->is_checking_host = listen_socket->path == NULL && !lk_server_wants_login(options);
     TAILQ_INIT(&listener->blocked);
     TAILQ_INIT(&listener->held);
     TAILQ_INIT(&listener->streams);
@@ -304,6 +371,12 @@ lk_outcome lk_listener_http_open(struct lk_server *server, struct lk_listen_sock
     lk_http_clients_begin(listener, options, listen_socket->path != NULL);
     outcome = lk_core_session_open(lk_server_core(server), &session_ops, listener,
                                    &listener->session, error);
+    if (outcome == LK_OK) {
+        outcome = lk_http_grab_open(listener, error);
+    }
+    if (outcome == LK_OK && listener->handshakes.context != NULL) {
+        outcome = lk_http_tls_load(error);
+    }
     if (outcome == LK_OK && !begin_http(listener)) {
         outcome = lk_error_set(error, LK_INTERNAL, "libevent cannot start an HTTP server");
     }

@@ -2,23 +2,24 @@
 /* Replies of HTTP: status, headers, body. */
 #include <event2/buffer.h>
 #include <event2/http.h>
-#include <inttypes.h>
 #include <stdio.h>
 
 #include "base/error.h"
-#include "base/text.h"
 #include "engine/reply/reply.h"
-#include "server/http/http.h"
+#include "server/http/grab/grab.h"
+#include "server/http/http_metrics.h"
 
 static const char of_json[] = "application/json";
 static const char of_text[] = "text/plain; charset=utf-8";
-static const char of_metrics[] = "text/plain; version=0.0.4; charset=utf-8";
 static const char of_bytes[] = "application/octet-stream";
 
-enum { METRICS_BYTES_MAX = 4096 };
-
-const struct lk_command_spec lk_http_metrics = {.name = "metrics", .kind = LK_CALL_INFO};
-const struct lk_command_spec lk_http_ready = {.name = "readyz", .kind = LK_CALL_INFO};
+/* The metrics count over all paths. */
+const struct lk_command_spec lk_http_metrics = {
+    .name = "metrics", .kind = LK_CALL_INFO, .right = LK_RIGHT_WATCH};
+const struct lk_command_spec lk_http_open_metrics = {
+    .name = "metrics", .kind = LK_CALL_INFO, .right = LK_RIGHT_WATCH};
+const struct lk_command_spec lk_http_ready = {
+    .name = "readyz", .kind = LK_CALL_INFO, .right = LK_RIGHT_OPEN};
 
 /* ---- sending --------------------------------------------------------------------------------- */
 
@@ -91,54 +92,12 @@ void lk_http_refuse(struct lk_http_listener *listener, struct evhttp_request *re
 
 void lk_http_refuse_without_password(struct lk_http_listener *listener,
                                      struct evhttp_request *request) {
-    lk_http_refuse(listener, request, LK_HTTP_UNAUTHORIZED, LK_DENIED, "a password is needed");
+    lk_http_refuse(listener, request, LK_HTTP_UNAUTHORIZED, LK_DENIED,
+                   lk_server_logins(listener->server) != NULL ? "a user and its secret are needed"
+                                                              : "a password is needed");
 }
 
 /* ---- replies of the core --------------------------------------------------------------------- */
-
-static void add_metric(struct lk_text *text, const char *name, const char *kind, const char *help,
-                       uint64_t value) {
-    lk_text_format(text, "# HELP lockkeeper_%s %s\n# TYPE lockkeeper_%s %s\n", name, help, name,
-                   kind);
-    lk_text_format(text, "lockkeeper_%s %" PRIu64 "\n", name, value);
-}
-
-static void fill_metrics(const struct lk_http_listener *listener, const struct lk_reply *core_reply,
-                         struct lk_http_reply *reply) {
-    char bytes[METRICS_BYTES_MAX];
-    struct lk_text text = lk_text_in(bytes, sizeof bytes);
-    struct lk_model_stats model = {.live = 0};
-    struct lk_core_stats core;
-
-    if (core_reply->model != NULL) {
-        lk_model_stats(core_reply->model, &model);
-    }
-    lk_core_stats(lk_server_core(listener->server), &core);
-    add_metric(&text, "ready", "gauge", "1 if the store is loaded and can be written, else 0.",
-               core_reply->model != NULL && !core.cannot_write);
-    add_metric(&text, "requests_live", "gauge", "Live requests, held and waiting.", model.live);
-    add_metric(&text, "requests_waiting", "gauge", "Requests waiting in a queue.", model.waiting);
-    add_metric(&text, "requests_bound", "gauge", "Live requests bound to a connection.",
-               core.bound);
-    add_metric(&text, "owners", "gauge", "Owners with a live request.", model.owners);
-    add_metric(&text, "sessions", "gauge", "RESP connections, plus one if HTTP is served.",
-               core.sessions);
-    add_metric(&text, "calls_blocked", "gauge", "Calls blocked until a grant, an item or an event.",
-               core.blocked);
-    add_metric(&text, "followers", "gauge", "Clients following events.", core.followers);
-    add_metric(&text, "calls_total", "counter", "Calls since the service started.", core.calls);
-    add_metric(&text, "batches_total", "counter",
-               "Write transactions committed since the service started.", core.batches);
-    add_metric(&text, "batches_failed_total", "counter",
-               "Write transactions that failed or whose outcome is unknown.", core.batches_failed);
-    add_metric(&text, "memory_bytes", "gauge", "Memory used by the core, the lock table included.",
-               core.bytes);
-    add_metric(&text, "buffered_bytes", "gauge", "Bytes of incomplete requests and unsent replies.",
-               lk_server_buffered(listener->server));
-    reply->status = HTTP_OK;
-    reply->type = of_metrics;
-    lk_buffer_add(&reply->body, bytes, text.size);
-}
 
 static void fill_ready(const struct lk_http_listener *listener, const struct lk_reply *core_reply,
                        struct lk_http_reply *reply) {
@@ -194,10 +153,18 @@ void lk_http_reply_fill(const struct lk_http_listener *listener,
                         struct lk_http_reply *reply) {
     struct lk_form_writer writer = lk_form_writer_json(&reply->body);
 
-    if (context->command == &lk_http_metrics) {
-        fill_metrics(listener, core_reply, reply);
+    if (context->command->kind == LK_CALL_INFO && core_reply->answer->outcome == LK_DENIED) {
+        reply->status = lk_answer_http_status(LK_DENIED);
+        reply->type = of_json;
+        lk_answer_write_failure(&writer, LK_DENIED, core_reply->answer->text);
+        lk_buffer_add(&reply->body, "\n", 1);
+    } else if (context->command == &lk_http_metrics || context->command == &lk_http_open_metrics) {
+        lk_http_metrics_fill(listener, core_reply, context->command == &lk_http_open_metrics,
+                             reply);
     } else if (context->command == &lk_http_ready) {
         fill_ready(listener, core_reply, reply);
+    } else if (context->command == &lk_http_grab_command) {
+        lk_http_grab_fill(listener, core_reply, reply);
     } else if (context->command->shape != LK_SHAPE_VALUE
                || !fill_value(context, core_reply, reply)) {
         reply->status = lk_answer_http_status(lk_answer_write(context, core_reply, &writer));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Access checks, routing and parsing of HTTP requests. */
 #include <event2/buffer.h>
+#include <event2/bufferevent.h>
 #include <event2/http.h>
 #include <event2/http_struct.h>
 #include <event2/keyvalq_struct.h>
@@ -13,14 +14,14 @@
 #include "base/error.h"
 #include "base/percent.h"
 #include "base/random.h"
-#include "base/secret.h"
 #include "base/text.h"
-#include "form/text.h"
+#include "server/http/grab/grab.h"
 #include "server/http/http.h"
+#include "server/http/http_metrics.h"
+#include "server/http/http_page.h"
 
 enum {
     OWNER_BYTES_MAX = 64,
-    CREDENTIAL_BYTES_MAX = 1024,
 };
 
 static const char *header_of(struct evhttp_request *request, const char *name) {
@@ -134,7 +135,7 @@ static const char *origin_host(const char *origin, bool *ret_is_plain) {
  * Rejects DNS rebinding and cross-site requests. A page whose own name resolves to this service
  * sends that name as its Host, and a page that merely sends a request here sends its own name as
  * the Origin. An https origin means a proxy that the service does not know, unless its name was
- * configured.
+ * configured, or the listener itself has TLS.
  */
 static bool is_from_here(const struct lk_http_listener *listener, struct evhttp_request *request) {
     const char *host = header_of(request, "Host");
@@ -154,36 +155,9 @@ static bool is_from_here(const struct lk_http_listener *listener, struct evhttp_
     }
     origin = origin_host(origin, &is_plain);
     return origin != NULL
-           && ((is_plain && host != NULL && strcasecmp(origin, host) == 0)
+           && ((is_plain == (listener->handshakes.context == NULL) && host != NULL
+                && strcasecmp(origin, host) == 0)
                || is_allowed(listener, lk_slice_of(origin), true));
-}
-
-/* `Bearer PASSWORD`, or `Basic` with any user and that password. */
-static bool is_authorized(const char *password, const char *authorization) {
-    static const char bearer[] = "Bearer ";
-    static const char basic[] = "Basic ";
-    char text[CREDENTIAL_BYTES_MAX];
-    const char *colon;
-    size_t size;
-
-    if (authorization == NULL || strlen(authorization) >= sizeof text) {
-        return false;
-    }
-    if (strncasecmp(authorization, bearer, strlen(bearer)) == 0) {
-        return lk_secret_equal(password, lk_slice_of(authorization + strlen(bearer)));
-    }
-    if (strncasecmp(authorization, basic, strlen(basic)) != 0) {
-        return false;
-    }
-    size = strlen(authorization) - strlen(basic);
-    memcpy(text, authorization + strlen(basic), size);
-    if (!lk_form_read_base64(text, size, &size)) {
-        return false;
-    }
-    colon = size > 0 ? memchr(text, ':', size) : NULL;
-    return colon != NULL
-           && lk_secret_equal(password,
-                              (struct lk_slice){colon + 1, size - (size_t)(colon + 1 - text)});
 }
 
 /* ---- parsing --------------------------------------------------------------------------------- */
@@ -265,6 +239,22 @@ static bool is_encoded(struct lk_slice text) {
     return true;
 }
 
+/* `QUEUE/ID`: an id is one segment. */
+static bool split_id(struct lk_draft *draft) {
+    struct lk_slice whole = draft->path;
+    size_t at = whole.size;
+
+    while (at > 0 && whole.bytes[at - 1] != '/') {
+        at--;
+    }
+    if (at < 2 || at == whole.size) {
+        return false;
+    }
+    draft->path.size = at - 1;
+    return lk_draft_add_id(draft, (struct lk_slice){whole.bytes + at, whole.size - at}, NULL)
+           == LK_OK;
+}
+
 /* Reads the path after the route, the query, and the body where it is the value. */
 static lk_outcome read_url(struct lk_draft *draft, struct evhttp_request *request,
                            struct lk_slice rest, struct sources *sources, lk_error *error) {
@@ -284,6 +274,9 @@ static lk_outcome read_url(struct lk_draft *draft, struct evhttp_request *reques
         }
         draft->has_path = true;
         draft->path = (struct lk_slice){.bytes = sources->path, .size = size};
+    }
+    if (lk_command_has_id(draft->command) && !split_id(draft)) {
+        return lk_error_set(error, LK_INVALID, "the path must be QUEUE/ID");
     }
     if (draft->command->operands == LK_OPERANDS_PATH_VALUE) {
         draft->value = body_of(request);
@@ -320,6 +313,7 @@ static lk_outcome read_draft(struct lk_http_listener *listener, struct evhttp_re
     fill_in_defaults(draft, sources);
     outcome = lk_draft_parse(draft, &listener->call, error);
     if (outcome == LK_OK) {
+        listener->call.user = listener->user;
         lk_reply_context_fill(&listener->context, draft, &listener->call);
     }
     return outcome;
@@ -418,8 +412,17 @@ static bool run_service_route(struct lk_http_listener *listener, struct evhttp_r
         lk_buffer_add_text(&reply.body, "ok\n");
         lk_http_reply_send(listener, request, &reply);
     } else {
-        listener->context.command = is_ready ? &lk_http_ready : &lk_http_metrics;
-        listener->call = (struct lk_call){.kind = LK_CALL_INFO};
+        bool is_open = lk_http_prefers_open_metrics(header_of(request, "Accept"));
+
+        listener->context.command = is_ready  ? &lk_http_ready
+                                    : is_open ? &lk_http_open_metrics
+                                              : &lk_http_metrics;
+        listener->context.user = listener->user;
+        listener->call = (struct lk_call){
+            .kind = LK_CALL_INFO,
+            .right = listener->context.command->right,
+            .user = listener->user,
+        };
         lk_http_call(listener, request);
     }
     return true;
@@ -437,7 +440,9 @@ static void run_route(struct lk_http_listener *listener, struct evhttp_request *
     if (run_service_route(listener, request, path, method)) {
         return;
     }
-    if (!is_known) {
+    if (lk_http_grab_is_route(listener, path)) {
+        lk_http_grab_handle(listener, request, path);
+    } else if (!is_known) {
         lk_http_refuse(listener, request, HTTP_NOTFOUND, LK_INVALID, "unknown route");
     } else if (command == NULL || type == EVHTTP_REQ_HEAD) {
         refuse_method_of_command(listener, request, path);
@@ -452,33 +457,63 @@ static void run_route(struct lk_http_listener *listener, struct evhttp_request *
     }
 }
 
+static int socket_of(struct evhttp_request *request) {
+    return bufferevent_getfd(
+        evhttp_connection_get_bufferevent(evhttp_request_get_connection(request)));
+}
+
 static void refuse_surplus(struct lk_http_listener *listener, struct evhttp_request *request) {
+    lk_http_refused(listener, socket_of(request), LK_REFUSED_FULL);
     lk_http_refuse(listener, request, LK_HTTP_TOO_MANY, LK_FULL, "too many connections");
 }
 
-/* A missing password is refused at once, a wrong one after a delay. */
-static void refuse_unauthenticated(struct lk_http_listener *listener,
-                                   struct evhttp_request *request, struct lk_http_client *client) {
-    if (header_of(request, "Authorization") == NULL || !lk_http_client_penalize(client, request)) {
-        lk_http_refuse_without_password(listener, request);
+static void refuse_full(struct lk_http_listener *listener, struct evhttp_request *request) {
+    lk_http_refuse(listener, request, LK_HTTP_TOO_MANY, LK_FULL,
+                   "too many reply bytes are unread; try again later");
+}
+
+bool lk_http_is_health_check(const char *path) {
+    return strcmp(path, "/healthz") == 0 || strcmp(path, "/readyz") == 0;
+}
+
+const char *lk_http_path(struct evhttp_request *request) {
+    const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(request);
+
+    return uri != NULL ? evhttp_uri_get_path(uri) : NULL;
+}
+
+void lk_http_run(struct lk_http_listener *listener, struct evhttp_request *request,
+                 struct lk_http_client *client) {
+    const char *path = lk_http_path(request);
+
+    if (!lk_http_is_health_check(path) && !lk_http_client_admit(client)) {
+        refuse_surplus(listener, request);
+    } else if (!lk_http_is_health_check(path) && lk_server_is_full(listener->server)) {
+        refuse_full(listener, request);
+    } else {
+        run_route(listener, request, path);
     }
 }
 
-/*
- * Health checks are answered even when the service is full: a supervisor would restart a service
- * that does not answer.
- */
-static bool is_health_check(const char *path) {
-    return strcmp(path, "/healthz") == 0 || strcmp(path, "/readyz") == 0;
+/* The page needs no password, because it is what asks for it; else what any request needs. */
+static void answer_page(struct lk_http_listener *listener, struct evhttp_request *request,
+                        struct lk_http_client *client, const struct lk_http_page_file *file) {
+    if (!listener->clients.has_password && !lk_http_client_admit(client)) {
+        refuse_surplus(listener, request);
+    } else if (lk_server_is_full(listener->server)) {
+        refuse_full(listener, request);
+    } else {
+        lk_http_page_send(listener, request, file);
+    }
 }
 
 void lk_http_handle(struct evhttp_request *request, void *context) {
     struct lk_http_listener *listener = context;
-    const char *password = lk_server_options_of(listener->server)->password;
-    const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(request);
-    const char *path = uri != NULL ? evhttp_uri_get_path(uri) : NULL;
     struct lk_http_client *client = lk_http_client_of(listener, request);
+    const char *path = lk_http_path(request);
+    const struct lk_http_page_file *page = path != NULL ? lk_http_page_find(path) : NULL;
 
+    listener->user = NULL;
     if (client == NULL) {
         refuse_surplus(listener, request);
         return;
@@ -489,17 +524,12 @@ void lk_http_handle(struct evhttp_request *request, void *context) {
     } else if (path == NULL) {
         lk_http_refuse(listener, request, HTTP_BADREQUEST, LK_INVALID, "the request has no path");
     } else if (!is_from_here(listener, request)) {
+        lk_http_refused(listener, client->socket, LK_REFUSED_ORIGIN);
         lk_http_refuse(listener, request, LK_HTTP_FORBIDDEN, LK_DENIED,
                        "cross-site request: see Host and Origin");
-    } else if (password != NULL && strcmp(path, "/healthz") != 0
-               && !is_authorized(password, header_of(request, "Authorization"))) {
-        refuse_unauthenticated(listener, request, client);
-    } else if (!is_health_check(path) && !lk_http_client_admit(client)) {
-        refuse_surplus(listener, request);
-    } else if (!is_health_check(path) && lk_server_is_full(listener->server)) {
-        lk_http_refuse(listener, request, LK_HTTP_TOO_MANY, LK_FULL,
-                       "too many reply bytes are unread; try again later");
-    } else {
-        run_route(listener, request, path);
+    } else if (page != NULL) {
+        answer_page(listener, request, client, page);
+    } else if (lk_http_authenticate(listener, request, client)) {
+        lk_http_run(listener, request, client);
     }
 }

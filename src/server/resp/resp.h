@@ -18,20 +18,32 @@
 #include <sys/queue.h>
 
 #include "command/answer.h"
+#include "server/access/logins.h"
 #include "server/admission.h"
+#include "server/copies.h"
+#include "server/handshakes.h"
 #include "server/listen.h"
+#include "server/refusal.h"
 #include "server/reply_buffer.h"
 #include "wire/resp.h"
 
 enum {
-    LK_RESP_INPUT_BYTES = 64 * 1024,             /* read at a time */
-    LK_RESP_REQUEST_BYTES_MAX = 256 * 1024,      /* of one request */
+    LK_RESP_INPUT_BYTES = 64 * 1024, /* read at a time */
+    /* Of one request: a value for each of its parts (R15), and all the rest. */
+    LK_RESP_REQUEST_BYTES_MAX = LK_PARTS_MAX * LK_VALUE_BYTES_MAX + 256 * 1024,
     LK_RESP_STRANGER_BYTES_MAX = 512,            /* ... before authentication */
     LK_RESP_STRANGER_COMMANDS_MAX = 16,          /* ... and so many commands */
     LK_RESP_OUTPUT_PAUSE_BYTES = 1024 * 1024,    /* unsent answers at which no more input is
                                                   * taken */
     LK_RESP_OUTPUT_BYTES_MAX = 64 * 1024 * 1024, /* ... and a further answer becomes -FULL */
     LK_RESP_NAME_BYTES_MAX = 64,
+};
+
+/* What AUTH or HELLO still has to do once its user is known. */
+struct lk_resp_greeting {
+    int version; /* of HELLO; 0: it is AUTH */
+    bool has_name;
+    char name[LK_RESP_NAME_BYTES_MAX + 1];
 };
 
 struct lk_resp_connection {
@@ -42,6 +54,11 @@ struct lk_resp_connection {
     struct event writable;
     struct event penalty; /* a wrong password was sent; it is answered when this timer fires */
     struct lk_pending pending;
+    struct lk_handshake handshake; /* its `session` is the connection's TLS; NULL: it is plain */
+    struct lk_login_grant grant;   /* with users: whose connection it is */
+    struct lk_login login;         /* is pending: nothing is read or executed */
+    struct lk_resp_greeting greeting;
+    struct lk_copy copy; /* of BACKUP; is pending: nothing is executed */
     TAILQ_ENTRY(lk_resp_connection) all;
     TAILQ_ENTRY(lk_resp_connection) ready;
     struct lk_buffer input; /* read and not yet parsed */
@@ -60,6 +77,7 @@ struct lk_resp_connection {
     bool is_ready;    /* in the list of connections to handle at the end of the turn */
     bool is_reading;  /* `readable` is pending */
     bool is_writing;  /* `writable` is pending */
+    bool is_stalled;  /* TLS: reads only after it has written */
     bool is_calling;  /* within lk_core_call() */
     bool is_answered; /* ... which has answered */
     bool is_whole;    /* a request was completed since `begun_us` was checked */
@@ -81,7 +99,8 @@ struct lk_resp_listener {
     uint32_t count; /* admitted connections */
     uint32_t count_max;
     struct lk_admission admission; /* the others: not authenticated yet */
-    uint32_t request_s;            /* from a request's first byte to its last, at most */
+    struct lk_handshakes handshakes;
+    uint32_t request_s; /* from a request's first byte to its last, at most */
     bool has_backpressure;
     bool is_stopping;
     /* One of each is enough: a call that blocks keeps a copy. */
@@ -99,6 +118,9 @@ bool lk_resp_connection_open(struct lk_resp_listener *listener, int socket);
 
 /* Admits a client that has authenticated. false: the bound of connections is reached. */
 bool lk_resp_connection_admit(struct lk_resp_connection *connection);
+
+/* Counts and logs why the connection is refused something, or closed. */
+void lk_resp_connection_refused(const struct lk_resp_connection *connection, enum lk_refusal why);
 
 /* A wrong password was sent: the connection pauses for a while. */
 void lk_resp_connection_penalize(struct lk_resp_connection *connection);
@@ -125,6 +147,31 @@ void lk_resp_connection_charge(struct lk_resp_connection *connection);
 /* Starts or stops reading, depending on the connection's state. */
 void lk_resp_connection_update(struct lk_resp_connection *connection);
 
+/* Opens its session, once it may send commands. */
+void lk_resp_connection_begin_session(struct lk_resp_connection *connection);
+
+/* Its only answer is an error, and then it ends. */
+void lk_resp_connection_refuse(struct lk_resp_connection *connection, const char *word,
+                               const char *why);
+
+/* ---- resp_tls.c ------------------------------------------------------------------------------ */
+
+/* If the listener has TLS: the handshake is awaited. false: no memory. */
+bool lk_resp_tls_begin(struct lk_resp_connection *connection);
+
+/* The socket is ready during the handshake. */
+void lk_resp_tls_shake(struct lk_resp_connection *connection);
+
+/* As recv() and send(); EAGAIN may also mean that the other direction is awaited (`is_stalled`). */
+ssize_t lk_resp_tls_receive(struct lk_resp_connection *connection, void *bytes, size_t size);
+ssize_t lk_resp_tls_send(struct lk_resp_connection *connection, struct lk_slice bytes);
+
+/* The socket is writable: goes on with what could only be read after something was written. */
+void lk_resp_tls_end_stall(struct lk_resp_connection *connection);
+
+/* Reads what has left the socket, in the next turn, if there is any. */
+void lk_resp_tls_read_on(struct lk_resp_connection *connection);
+
 /* ---- resp_command.c -------------------------------------------------------------------------- */
 
 /* Executes one request, its arguments in listener->request. At least one. */
@@ -134,6 +181,25 @@ extern const struct lk_session_ops lk_resp_session_ops;
 
 /* Ends an answer that lk_reply_buffer_begin() began: whole, or -FULL in its place. */
 void lk_resp_end_answer(struct lk_resp_connection *connection, uint64_t batch);
+
+/* The blocked command is not answered, and what it queued is withdrawn. */
+void lk_resp_cancel(struct lk_resp_connection *connection, const struct lk_times *times);
+
+/* ---- resp_login.c ---------------------------------------------------------------------------- */
+
+/* The client has shown a certificate of a user who comes in by it: sets its grant. */
+bool lk_resp_log_in_by_certificate(struct lk_resp_connection *connection);
+
+bool lk_resp_set_name(struct lk_resp_connection *connection, struct lk_slice name);
+
+/* Whether the user of the connection, if there are users, is still there. */
+bool lk_resp_is_granted(struct lk_resp_connection *connection);
+
+/* Tells the client that it is not, and ends the connection. */
+void lk_resp_end_grant(struct lk_resp_connection *connection);
+
+/* The users may have changed: ends what is not allowed any more. */
+void lk_resp_check_grant(struct lk_resp_connection *connection);
 
 /* ---- resp_connection_commands.c -------------------------------------------------------------- */
 
@@ -162,6 +228,11 @@ extern const struct lk_command_spec lk_resp_info;
 /* Writes an error to the reply buffer, between its begin and end: `-WORD text`. */
 void lk_resp_refuse(struct lk_resp_connection *connection, const char *word, const char *format,
                     ...) __attribute__((format(printf, 3, 4)));
+
+/* ---- resp_backup.c --------------------------------------------------------------------------- */
+
+/* Shutdown: a BACKUP that is under way is answered UNAVAILABLE. */
+void lk_resp_backup_stop(struct lk_resp_connection *connection);
 
 /* ---- resp_watch.c ---------------------------------------------------------------------------- */
 
@@ -196,6 +267,11 @@ void lk_resp_introspect(struct lk_resp_connection *connection, const struct lk_s
 typedef void lk_resp_handler(struct lk_resp_connection *connection,
                              const struct lk_slice *arguments, size_t count);
 
+lk_resp_handler lk_resp_auth; /* resp_login.c */
+lk_resp_handler lk_resp_hello;
+lk_resp_handler lk_resp_acl;
+lk_resp_handler lk_resp_backup; /* resp_backup.c */
+
 /* The commands of resp_connection_commands.c; the name of the last entry is NULL. */
 struct lk_resp_connection_command {
     const char *name;
@@ -204,6 +280,7 @@ struct lk_resp_connection_command {
     lk_resp_handler *run; /* NULL: INFO, which the core answers */
     bool is_before_auth;  /* allowed before authentication */
     bool is_for_watching; /* allowed in version 2 while the connection watches */
+    enum lk_right right;  /* that a user needs */
 };
 extern const struct lk_resp_connection_command lk_resp_connection_commands[];
 

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/minmax.h"
 #include "server/resp/resp.h"
+#include "server/slow.h"
 
 enum { SHOWN_NAME_BYTES_MAX = 64, ERROR_BYTES_MAX = 512 };
 
@@ -46,7 +47,9 @@ static void answer(void *peer, uint64_t tag, uint64_t batch, const struct lk_rep
 
     (void)tag;
     lk_reply_buffer_begin(&connection->replies);
-    if (context->command->kind == LK_CALL_INFO) {
+    if (context->command->kind == LK_CALL_INFO && reply->answer->outcome == LK_DENIED) {
+        lk_answer_write_failure(&writer, LK_DENIED, reply->answer->text);
+    } else if (context->command->kind == LK_CALL_INFO) {
         lk_resp_write_info(connection, reply);
     } else {
         (void)lk_answer_write(context, reply, &writer);
@@ -112,11 +115,14 @@ static void call(struct lk_resp_connection *connection) {
     struct lk_resp_listener *listener = connection->listener;
     struct lk_core *core = lk_server_core(listener->server);
     struct lk_times times = lk_server_times(listener->server);
+    int64_t begun_us = lk_slow_begin(listener->server);
 
     listener->call.tag = the_tag;
     connection->is_calling = true;
     connection->is_answered = false;
     lk_core_call(core, connection->session, &listener->call, &times);
+    lk_slow_end(listener->server, &listener->base, listener->context.command, &listener->draft,
+                begun_us);
     connection->is_calling = false;
     if (connection->is_answered) {
         return;
@@ -145,13 +151,25 @@ static void execute(struct lk_resp_connection *connection, const struct lk_comma
         refuse_draft(connection, &error);
         return;
     }
+    listener->call.user = connection->grant.user;
     lk_reply_context_fill(&listener->context, &listener->draft, &listener->call);
     call(connection);
 }
 
+void lk_resp_cancel(struct lk_resp_connection *connection, const struct lk_times *times) {
+    lk_core_cancel(lk_server_core(connection->listener->server), connection->session, the_tag,
+                   times);
+    free(connection->blocked);
+    connection->blocked = NULL;
+}
+
 static void ask_info(struct lk_resp_connection *connection) {
-    connection->listener->context.command = &lk_resp_info;
-    connection->listener->call = (struct lk_call){.kind = LK_CALL_INFO};
+    struct lk_resp_listener *listener = connection->listener;
+
+    listener->context.command = &lk_resp_info;
+    listener->context.user = connection->grant.user;
+    listener->call = (struct lk_call){
+        .kind = LK_CALL_INFO, .right = lk_resp_info.right, .user = connection->grant.user};
     call(connection);
 }
 
@@ -210,8 +228,13 @@ void lk_resp_execute(struct lk_resp_connection *connection) {
     bool is_allowed =
         connection->is_authenticated && !lk_resp_is_denied_while_watching(connection, arguments[0]);
 
-    if (is_of_http(request) || is_stranger_at_end(connection)) {
+    if (is_of_http(request)) {
+        lk_resp_connection_refused(connection, LK_REFUSED_PROTOCOL);
         connection->is_ending = true;
+    } else if (is_stranger_at_end(connection)) {
+        connection->is_ending = true;
+    } else if (connection->is_authenticated && !lk_resp_is_granted(connection)) {
+        lk_resp_end_grant(connection); /* a token has ended */
     } else if (is_allowed && lk_word_is(arguments[0], lk_resp_info.name)) {
         ask_info(connection);
     } else if (is_allowed && command != NULL && count - 1 >= lk_command_operand_count(command)) {

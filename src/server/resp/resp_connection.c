@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "server/log.h"
+#include "server/log/log.h"
 #include "server/resp/resp.h"
 
 /* ---- opening and closing --------------------------------------------------------------------- */
@@ -24,13 +24,17 @@ void lk_resp_connection_close(struct lk_resp_connection *connection) {
     struct lk_resp_listener *listener = connection->listener;
     struct lk_times times = lk_server_times(listener->server);
 
+    lk_connection_trace(&listener->base, &listener->listen_socket, connection->socket, "closed");
     (void)event_del(&connection->readable);
     (void)event_del(&connection->writable);
     (void)event_del(&connection->penalty);
+    lk_login_cancel(&connection->login);
+    lk_copy_end(&connection->copy);
     lk_resp_unwatch_all(connection);
     if (connection->session != NULL) {
         lk_core_session_close(lk_server_core(listener->server), connection->session, &times);
     }
+    lk_tls_session_free(connection->handshake.session);
     (void)close(connection->socket);
     TAILQ_REMOVE(&listener->all, connection, all);
     if (connection->is_ready) {
@@ -59,15 +63,9 @@ void lk_resp_connection_charge(struct lk_resp_connection *connection) {
 static bool may_execute(const struct lk_resp_connection *connection) {
     return connection->blocked == NULL && !connection->is_ending && !connection->is_dead
            && !lk_server_is_full(connection->listener->server) && !connection->is_penalized
+           && !lk_login_is_pending(&connection->login) && !connection->copy.is_pending
            && !connection->listener->has_backpressure && !connection->replies.bytes.failed
            && unsent_bytes(connection) < LK_RESP_OUTPUT_PAUSE_BYTES;
-}
-
-static void refuse_bytes(struct lk_resp_connection *connection, const char *why) {
-    lk_reply_buffer_begin(&connection->replies);
-    lk_resp_put_error(&connection->replies.bytes, "ERR", lk_slice_of(why));
-    lk_resp_end_answer(connection, 0);
-    connection->is_ending = true;
 }
 
 /* Executes the complete requests; returns how many bytes they took. */
@@ -88,7 +86,7 @@ static size_t execute_requests(struct lk_resp_connection *connection, struct lk_
             connection->needed = request->size;
             return taken;
         case LK_RESP_BAD:
-            refuse_bytes(connection, request->error);
+            lk_resp_connection_refuse(connection, "ERR", request->error);
             return input.size;
         case LK_RESP_DONE:
             taken += request->size;
@@ -135,11 +133,38 @@ static void add_input(struct lk_resp_connection *connection, struct lk_slice inp
     lk_resp_connection_charge(connection);
 }
 
+/* ---- messages -------------------------------------------------------------------------------- */
+
+void lk_resp_connection_refused(const struct lk_resp_connection *connection, enum lk_refusal why) {
+    struct lk_resp_listener *listener = connection->listener;
+
+    lk_refusal_note(listener->server, &listener->base, &listener->listen_socket, connection->socket,
+                    why);
+}
+
 /* ---- reading --------------------------------------------------------------------------------- */
+
+/* For a request to arrive, or a handshake to be done. */
+static uint32_t patience_s(const struct lk_resp_connection *connection) {
+    uint32_t request_s = connection->listener->request_s;
+
+    return connection->handshake.is_underway && request_s > LK_HANDSHAKE_SECONDS_MAX
+               ? LK_HANDSHAKE_SECONDS_MAX
+               : request_s;
+}
 
 static bool is_overdue(const struct lk_resp_connection *connection, int64_t now_us) {
     return connection->begun_us != 0
-           && now_us - connection->begun_us >= connection->listener->request_s * INT64_C(1000000);
+           && now_us - connection->begun_us >= patience_s(connection) * INT64_C(1000000);
+}
+
+static void end_overdue(struct lk_resp_connection *connection) {
+    connection->is_dead = true;
+    if (connection->handshake.is_underway) {
+        lk_handshakes_time_out(&connection->listener->handshakes, connection->socket);
+    } else {
+        lk_resp_connection_refused(connection, LK_REFUSED_SLOW);
+    }
 }
 
 /*
@@ -149,7 +174,7 @@ static bool is_overdue(const struct lk_resp_connection *connection, int64_t now_
  * that know the password.
  */
 static void bound_request_time(struct lk_resp_connection *connection) {
-    const struct timeval patience = {.tv_sec = connection->listener->request_s};
+    const struct timeval patience = {.tv_sec = patience_s(connection)};
     bool is_begun =
         (connection->input.size > 0 || !connection->is_authenticated) && may_execute(connection);
     bool was_begun = connection->begun_us != 0;
@@ -164,7 +189,7 @@ static void bound_request_time(struct lk_resp_connection *connection) {
         connection->begun_us = lk_server_times(connection->listener->server).now_us;
         (void)event_add(&connection->readable, &patience);
     } else if (is_overdue(connection, lk_server_times(connection->listener->server).now_us)) {
-        connection->is_dead = true;
+        end_overdue(connection);
     }
     connection->is_whole = false;
 }
@@ -182,7 +207,13 @@ static void on_readable(evutil_socket_t socket, short what, void *context) {
 
     (void)what;
     lk_resp_connection_schedule(connection);
-    size = recv(socket, listener->input, sizeof listener->input, 0);
+    if (connection->handshake.is_underway) {
+        lk_resp_tls_shake(connection);
+        return;
+    }
+    size = connection->handshake.session == NULL
+               ? recv(socket, listener->input, sizeof listener->input, 0)
+               : lk_resp_tls_receive(connection, listener->input, sizeof listener->input);
     if (size > 0) {
         add_input(connection, (struct lk_slice){.bytes = listener->input, .size = (size_t)size});
     } else if (size == 0 || (errno != EAGAIN && errno != EINTR)) {
@@ -192,7 +223,8 @@ static void on_readable(evutil_socket_t socket, short what, void *context) {
 
 void lk_resp_connection_update(struct lk_resp_connection *connection) {
     bool wants = !connection->is_ending && !connection->listener->has_backpressure
-                 && !connection->is_penalized
+                 && !connection->is_penalized && !connection->is_stalled
+                 && !lk_login_is_pending(&connection->login) && !connection->copy.is_pending
                  && unsent_bytes(connection) < LK_RESP_OUTPUT_PAUSE_BYTES
                  && connection->input.size < LK_RESP_REQUEST_BYTES_MAX + 2;
 
@@ -222,12 +254,12 @@ static void on_writable(evutil_socket_t socket, short what, void *context) {
 
     (void)socket;
     connection->is_writing = false;
+    lk_resp_tls_end_stall(connection);
     if ((what & EV_TIMEOUT) != 0) { /* the reason cannot be sent: the client does not read */
-        lk_server_log("a client that does not read",
-                      "number %" PRIu64
-                      " has read none of its replies for %ld s and is disconnected",
-                      connection->session != NULL ? lk_session_number(connection->session) : 0,
-                      (long)write_timeout_of(connection).tv_sec);
+        lk_log(LK_LOG_WARNING, "a client that does not read",
+               "number %" PRIu64 " has read none of its replies for %ld s and is disconnected",
+               connection->session != NULL ? lk_session_number(connection->session) : 0,
+               (long)write_timeout_of(connection).tv_sec);
         connection->is_dead = true;
     }
     lk_resp_connection_schedule(connection);
@@ -250,7 +282,9 @@ static void write_out(struct lk_resp_connection *connection) {
     if (connection->is_writing || connection->is_penalized || leaving.size == 0) {
         return;
     }
-    size = send(connection->socket, leaving.bytes, leaving.size, MSG_NOSIGNAL);
+    size = connection->handshake.session == NULL
+               ? send(connection->socket, leaving.bytes, leaving.size, MSG_NOSIGNAL)
+               : lk_resp_tls_send(connection, leaving);
     if (size < 0 && errno != EAGAIN && errno != EINTR) {
         connection->is_dead = true;
         return;
@@ -266,8 +300,8 @@ static void write_out(struct lk_resp_connection *connection) {
 
 /* An answer is missing, so the answers after it would make no sense. */
 static void log_no_memory(const struct lk_resp_connection *connection) {
-    lk_server_log("no memory for an answer", "client number %" PRIu64 " is disconnected",
-                  connection->session != NULL ? lk_session_number(connection->session) : 0);
+    lk_log(LK_LOG_ERROR, "no memory for an answer", "client number %" PRIu64 " is disconnected",
+           connection->session != NULL ? lk_session_number(connection->session) : 0);
 }
 
 bool lk_resp_connection_end_turn(struct lk_resp_connection *connection) {
@@ -290,6 +324,7 @@ bool lk_resp_connection_end_turn(struct lk_resp_connection *connection) {
         return true;
     }
     lk_resp_connection_update(connection);
+    lk_resp_tls_read_on(connection);
     if (has_called
         || (connection->input.size > 0 && connection->input.size >= connection->needed
             && may_execute(connection))) {
@@ -322,6 +357,7 @@ void lk_resp_connection_evict(struct lk_pending *pending) {
         (struct lk_resp_connection *)((char *)pending
                                       - offsetof(struct lk_resp_connection, pending));
 
+    lk_resp_connection_refused(connection, LK_REFUSED_EVICTED);
     connection->is_dead = true;
     lk_resp_connection_schedule(connection);
 }
@@ -337,6 +373,7 @@ void lk_resp_connection_penalize(struct lk_resp_connection *connection) {
     int64_t delay_us = lk_admission_penalty_us(admission, connection->socket, now_us);
     const struct timeval delay = {.tv_sec = delay_us / 1000000, .tv_usec = delay_us % 1000000};
 
+    lk_resp_connection_refused(connection, LK_REFUSED_PASSWORD);
     connection->is_penalized = true;
     lk_admission_protect(admission, &connection->pending, true);
     (void)event_add(&connection->penalty, &delay);
@@ -357,11 +394,14 @@ static void on_penalty_over(evutil_socket_t socket, short what, void *context) {
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-/* If no password is required, every client counts as authenticated. */
+/*
+ * If no login is required, every client counts as authenticated, over TLS after its handshake.
+ */
 static bool admit_or_hold(struct lk_resp_connection *connection) {
     struct lk_resp_listener *listener = connection->listener;
 
-    return lk_server_options_of(listener->server)->password == NULL
+    return !lk_server_wants_login(lk_server_options_of(listener->server))
+                   && connection->handshake.session == NULL
                ? lk_resp_connection_admit(connection)
                : lk_admission_add(&listener->admission, &connection->pending, connection->socket);
 }
@@ -376,16 +416,36 @@ static void begin_events(struct lk_resp_connection *connection) {
     (void)evtimer_assign(&connection->penalty, loop, on_penalty_over, connection);
 }
 
+void lk_resp_connection_refuse(struct lk_resp_connection *connection, const char *word,
+                               const char *why) {
+    lk_reply_buffer_begin(&connection->replies);
+    lk_resp_refuse(connection, word, "%s", why);
+    lk_resp_end_answer(connection, 0);
+    connection->is_ending = true;
+}
+
+void lk_resp_connection_begin_session(struct lk_resp_connection *connection) {
+    struct lk_core *core = lk_server_core(connection->listener->server);
+    lk_error error;
+
+    if (lk_core_session_open(core, &lk_resp_session_ops, connection, &connection->session, &error)
+        != LK_OK) {
+        connection->session = NULL;
+        lk_resp_connection_refuse(connection, error.outcome == LK_FULL ? "FULL" : "UNAVAILABLE",
+                                  error.text);
+    }
+}
+
 bool lk_resp_connection_open(struct lk_resp_listener *listener, int socket) {
     struct lk_resp_connection *connection = calloc(1, sizeof *connection);
-    lk_error error;
 
     if (connection == NULL) {
         return false;
     }
     connection->listener = listener;
     connection->socket = socket;
-    if (!admit_or_hold(connection)) {
+    if (!lk_resp_tls_begin(connection) || !admit_or_hold(connection)) {
+        lk_tls_session_free(connection->handshake.session);
         free(connection);
         return false;
     }
@@ -393,15 +453,9 @@ bool lk_resp_connection_open(struct lk_resp_listener *listener, int socket) {
     connection->replies.bytes.max = LK_RESP_OUTPUT_BYTES_MAX;
     begin_events(connection);
     TAILQ_INSERT_TAIL(&listener->all, connection, all);
-    if (lk_core_session_open(lk_server_core(listener->server), &lk_resp_session_ops, connection,
-                             &connection->session, &error)
-        != LK_OK) {
-        connection->session = NULL;
-        lk_reply_buffer_begin(&connection->replies);
-        lk_resp_refuse(connection, error.outcome == LK_FULL ? "FULL" : "UNAVAILABLE", "%s",
-                       error.text);
-        lk_resp_end_answer(connection, 0);
-        connection->is_ending = true;
+    lk_connection_trace(&listener->base, &listener->listen_socket, socket, "opened");
+    if (!connection->handshake.is_underway) {
+        lk_resp_connection_begin_session(connection);
     }
     lk_resp_connection_schedule(connection);
     return true;

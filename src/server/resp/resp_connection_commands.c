@@ -7,125 +7,17 @@
 #include <stdio.h>
 
 #include "base/error.h"
-#include "base/secret.h"
 #include "base/text.h"
+#include "command/visible.h"
 #include "engine/reply/reply.h"
+#include "server/operation.h"
 #include "server/resp/resp.h"
 #include "wire/line.h"
 
-enum { INFO_BYTES_MAX = 2048, LIST_LINE_BYTES_MAX = 768 };
+enum { INFO_BYTES_MAX = 4096, LIST_LINE_BYTES_MAX = 768 };
 
 static struct lk_buffer *out_of(struct lk_resp_connection *connection) {
     return &connection->replies.bytes;
-}
-
-static const char *password_of(const struct lk_resp_connection *connection) {
-    return lk_server_options_of(connection->listener->server)->password;
-}
-
-/* ---- identification -------------------------------------------------------------------------- */
-
-/* AUTH [user] password. There is one user, named as the default user of Redis. */
-static bool authenticate(struct lk_resp_connection *connection, const struct lk_slice *user,
-                         struct lk_slice password) {
-    const char *expected = password_of(connection);
-
-    if (expected == NULL) {
-        lk_resp_refuse(connection, "ERR",
-                       "AUTH <password> called without any password configured.");
-        return false;
-    }
-    if ((user != NULL && !lk_word_is(*user, "default")) || !lk_secret_equal(expected, password)) {
-        lk_resp_refuse(connection, "WRONGPASS", "invalid username-password pair");
-        lk_resp_connection_penalize(connection);
-        return false;
-    }
-    if (!lk_resp_connection_admit(connection)) {
-        lk_resp_refuse(connection, "FULL", "too many connections");
-        connection->is_ending = true;
-        return false;
-    }
-    return true;
-}
-
-static void run_auth(struct lk_resp_connection *connection, const struct lk_slice *arguments,
-                     size_t count) {
-    const struct lk_slice *user = count == 3 ? &arguments[1] : NULL;
-
-    if (count > 3) {
-        lk_resp_refuse(connection, "ERR", "syntax error");
-    } else if (authenticate(connection, user, arguments[count - 1])) {
-        lk_resp_put_simple(out_of(connection), "OK");
-    }
-}
-
-/* A name for listings: printable, without blanks. */
-static bool set_name(struct lk_resp_connection *connection, struct lk_slice name) {
-    for (size_t i = 0; i < name.size; i++) {
-        if (name.bytes[i] < '!' || name.bytes[i] > '~') {
-            lk_resp_refuse(connection, "ERR",
-                           "Client names cannot contain spaces, newlines or special characters.");
-            return false;
-        }
-    }
-    if (name.size > LK_RESP_NAME_BYTES_MAX) {
-        lk_resp_refuse(connection, "ERR", "Client names have at most %d bytes.",
-                       LK_RESP_NAME_BYTES_MAX);
-        return false;
-    }
-    memcpy(connection->name, name.bytes, name.size);
-    connection->name[name.size] = '\0';
-    return true;
-}
-
-static void write_hello(struct lk_resp_connection *connection) {
-    struct lk_form_writer writer = lk_form_writer_resp(out_of(connection), connection->version);
-
-    lk_form_open_map(&writer, NULL);
-    lk_form_add_text(&writer, "server", "lockkeeper");
-    lk_form_add_text(&writer, "version", LK_VERSION);
-    lk_form_add_number(&writer, "proto", connection->version);
-    lk_form_add_count(&writer, "id", lk_session_number(connection->session));
-    lk_form_add_text(&writer, "mode", "standalone");
-    lk_form_add_text(&writer, "role", "master");
-    lk_form_add_texts(&writer, "modules", NULL, 0);
-    lk_form_close(&writer);
-}
-
-/* HELLO [version [AUTH user password] [SETNAME name]] */
-static void run_hello(struct lk_resp_connection *connection, const struct lk_slice *arguments,
-                      size_t count) {
-    int64_t version = connection->version;
-    size_t at = 2;
-
-    if (count > 1
-        && (!lk_resp_number_parse(arguments[1], &version) || version < 2 || version > 3)) {
-        lk_resp_refuse(connection, "NOPROTO", "unsupported protocol version");
-        return;
-    }
-    while (at < count) {
-        bool is_done;
-        if (lk_word_is(arguments[at], "AUTH") && at + 2 < count) {
-            is_done = authenticate(connection, &arguments[at + 1], arguments[at + 2]);
-            at += 3;
-        } else if (lk_word_is(arguments[at], "SETNAME") && at + 1 < count) {
-            is_done = set_name(connection, arguments[at + 1]);
-            at += 2;
-        } else {
-            lk_resp_refuse(connection, "ERR", "Syntax error in HELLO");
-            return;
-        }
-        if (!is_done) {
-            return;
-        }
-    }
-    if (!connection->is_authenticated) {
-        lk_resp_refuse(connection, "NOAUTH",
-                       "HELLO must be called with the client already authenticated, or with AUTH");
-        return;
-    }
-    connection->version = (int)version;
-    write_hello(connection);
 }
 
 /* ---- CLIENT ---------------------------------------------------------------------------------- */
@@ -138,19 +30,25 @@ void lk_resp_describe(const struct lk_resp_connection *connection, struct lk_buf
         connection->session != NULL ? lk_session_owner(connection->session) : lk_slice_of("");
 
     lk_listen_socket_name_peer(&connection->listener->listen_socket, connection->socket, address);
-    lk_text_format(&line, "id=%" PRIu64 " addr=%s name=%s owner=%.*s resp=%d flags=%s\n",
+    lk_text_format(&line, "id=%" PRIu64 " addr=%s name=%s owner=%.*s resp=%d flags=%s",
                    connection->session != NULL ? lk_session_number(connection->session) : 0,
                    address, connection->name, (int)owner.size, owner.bytes, connection->version,
                    connection->blocked != NULL ? "b" : "N");
+    if (connection->grant.user != NULL) {
+        lk_text_format(&line, " user=%s", connection->grant.user->name);
+    }
+    lk_text_format(&line, "\n");
     lk_buffer_add(list, bytes, line.size);
 }
 
-/* The connections at every listener, or this one alone. */
+/* The connections at every listener, or this one alone; to a user, its own. */
 static void write_clients(struct lk_resp_connection *connection, bool is_all) {
     struct lk_buffer list = {.max = LK_RESP_OUTPUT_PAUSE_BYTES};
+    const struct lk_user *user = connection->grant.user;
 
     if (is_all) {
-        lk_server_list_clients(connection->listener->server, &list);
+        lk_server_list_clients(connection->listener->server,
+                               lk_visible_all(user, LK_RIGHT_ADMIN) ? NULL : user, &list);
     } else {
         lk_resp_describe(connection, &list);
     }
@@ -196,7 +94,7 @@ static void run_client(struct lk_resp_connection *connection, const struct lk_sl
             lk_resp_put_null(out_of(connection), connection->version);
         }
     } else if (lk_word_is(what, "SETNAME") && count == 3) {
-        if (set_name(connection, arguments[2])) {
+        if (lk_resp_set_name(connection, arguments[2])) {
             lk_resp_put_simple(out_of(connection), "OK");
         }
     } else if (lk_word_is(what, "SETINFO") && count == 4) {
@@ -265,9 +163,13 @@ static void run_reset(struct lk_resp_connection *connection, const struct lk_sli
     (void)arguments;
     (void)count;
     lk_resp_unwatch_all(connection);
+    lk_copy_end(&connection->copy);
     connection->version = 2;
     connection->name[0] = '\0';
-    connection->is_authenticated = password_of(connection) == NULL;
+    connection->grant = (struct lk_login_grant){.user = NULL};
+    connection->is_authenticated =
+        !lk_server_wants_login(lk_server_options_of(connection->listener->server))
+        || lk_resp_log_in_by_certificate(connection);
     lk_resp_put_simple(out_of(connection), "RESET");
 }
 
@@ -323,7 +225,8 @@ static void run_punsubscribe(struct lk_resp_connection *connection,
 
 /* ---- INFO ------------------------------------------------------------------------------------ */
 
-const struct lk_command_spec lk_resp_info = {.name = "INFO", .kind = LK_CALL_INFO};
+const struct lk_command_spec lk_resp_info = {
+    .name = "INFO", .kind = LK_CALL_INFO, .right = LK_RIGHT_USER};
 
 /* Lines of `name: text` as in INFO. */
 static void add_limits(struct lk_text *text, const struct lk_core_stats *core) {
@@ -339,17 +242,40 @@ static void add_limits(struct lk_text *text, const struct lk_core_stats *core) {
     lk_text_format(text, "events_kept:%" PRIu64 "\r\n", core->events);
 }
 
+static void add_writes_and_clients(struct lk_text *text,
+                                   const struct lk_resp_connection *connection,
+                                   const struct lk_core_stats *core) {
+    lk_text_format(text, "batches:%" PRIu64 "\r\nbatches_failed:%" PRIu64 "\r\n", core->batches,
+                   core->batches_failed);
+    lk_text_format(text, "\r\n# Clients\r\nconnected_clients:%" PRIu64 "\r\n",
+                   lk_server_count_clients(connection->listener->server));
+    lk_text_format(text, "blocked_clients:%" PRIu64 "\r\n", core->blocked);
+}
+
+static void add_locks(struct lk_text *text, const struct lk_core_stats *core,
+                      const struct lk_model *of) {
+    struct lk_model_stats model = {.live = 0};
+
+    if (of != NULL) {
+        lk_model_stats(of, &model);
+    }
+    lk_text_format(text, "\r\n# Locks\r\nlive:%" PRIu64 "\r\nwaiting:%" PRIu64 "\r\n", model.live,
+                   model.waiting);
+    lk_text_format(text, "owners:%" PRIu64 "\r\nbound:%" PRIu64 "\r\n", model.owners, core->bound);
+    lk_text_format(text, "calls:%" PRIu64 "\r\nmemory_bytes:%" PRIu64 "\r\n", core->calls,
+                   core->bytes);
+    add_limits(text, core);
+}
+
+/* Only a user who may watch every path is told how much there is in all. */
 void lk_resp_write_info(struct lk_resp_connection *connection, const struct lk_reply *reply) {
     char bytes[INFO_BYTES_MAX];
     struct lk_text text = lk_text_in(bytes, sizeof bytes);
     const struct lk_server_options *options = lk_server_options_of(connection->listener->server);
-    struct lk_model_stats model = {.live = 0};
+    bool sees_all = lk_visible_all(connection->grant.user, LK_RIGHT_WATCH);
     struct lk_core_stats core;
 
     lk_core_stats(lk_server_core(connection->listener->server), &core);
-    if (reply->model != NULL) {
-        lk_model_stats(reply->model, &model);
-    }
     /* The fields that clients of Redis look for at their start. */
     lk_text_format(&text, "# Server\r\nredis_version:7.0.0\r\nredis_mode:standalone\r\n");
     lk_text_format(&text, "lockkeeper_version:%s\r\n", LK_VERSION);
@@ -359,48 +285,55 @@ void lk_resp_write_info(struct lk_resp_connection *connection, const struct lk_r
                    : options->is_relaxed ? "relaxed"
                                          : "full");
     lk_text_format(&text, "\r\n# Persistence\r\nloading:%d\r\n", reply->model == NULL);
-    lk_text_format(&text, "batches:%" PRIu64 "\r\nbatches_failed:%" PRIu64 "\r\n", core.batches,
-                   core.batches_failed);
-    lk_text_format(&text, "\r\n# Clients\r\nconnected_clients:%" PRIu64 "\r\n",
-                   lk_server_count_clients(connection->listener->server));
-    lk_text_format(&text, "blocked_clients:%" PRIu64 "\r\n", core.blocked);
+    if (sees_all) {
+        add_writes_and_clients(&text, connection, &core);
+    }
     lk_text_format(&text, "\r\n# Replication\r\nrole:master\r\n");
-    lk_text_format(&text, "\r\n# Locks\r\nlive:%" PRIu64 "\r\nwaiting:%" PRIu64 "\r\n", model.live,
-                   model.waiting);
-    lk_text_format(&text, "owners:%" PRIu64 "\r\nbound:%" PRIu64 "\r\n", model.owners, core.bound);
-    lk_text_format(&text, "calls:%" PRIu64 "\r\nmemory_bytes:%" PRIu64 "\r\n", core.calls,
-                   core.bytes);
-    add_limits(&text, &core);
+    if (sees_all) {
+        add_locks(&text, &core, reply->model);
+        lk_text_format(&text, "\r\n# Operation\r\n");
+        lk_operation_write(connection->listener->server, &core, reply->model, reply->times, &text);
+    }
     lk_resp_put_bulk(out_of(connection), (struct lk_slice){bytes, text.size});
 }
 
 /* ---- all of them ----------------------------------------------------------------------------- */
 
 const struct lk_resp_connection_command lk_resp_connection_commands[] = {
-    {"PING", -1, "Replies PONG, or with the argument", run_ping, .is_for_watching = true},
-    {"ECHO", 2, "Replies with the argument", run_echo},
-    {"HELLO", -1, "Sets the protocol version, authenticates, names the connection", run_hello,
-     .is_before_auth = true},
-    {"AUTH", -2, "Authenticates the connection", run_auth, .is_before_auth = true},
-    {"CLIENT", -2, "ID, INFO, SETNAME, GETNAME, SETINFO and LIST of connections", run_client},
-    {"CLUSTER", -1, "Not a cluster: always an error", run_cluster},
-    {"SENTINEL", -1, "Not a sentinel: always an error", run_cluster},
-    {"COMMAND", -1, "COUNT, DOCS, INFO and LIST of the commands", lk_resp_introspect},
-    {"INFO", -1, "Returns the state of the service", NULL},
-    {"SELECT", 2, "Selects a database; there is only 0", run_select},
+    {"PING", -1, "Replies PONG, or with the argument", run_ping, .is_for_watching = true,
+     .right = LK_RIGHT_USER},
+    {"ECHO", 2, "Replies with the argument", run_echo, .right = LK_RIGHT_USER},
+    {"HELLO", -1, "Sets the protocol version, authenticates, names the connection", lk_resp_hello,
+     .is_before_auth = true, .right = LK_RIGHT_OPEN},
+    {"AUTH", -2, "Authenticates the connection", lk_resp_auth, .is_before_auth = true,
+     .right = LK_RIGHT_OPEN},
+    {"ACL", -2, "WHOAMI: the name of the user", lk_resp_acl, .right = LK_RIGHT_USER},
+    {"CLIENT", -2, "ID, INFO, SETNAME, GETNAME, SETINFO and LIST of connections", run_client,
+     .right = LK_RIGHT_USER},
+    {"CLUSTER", -1, "Not a cluster: always an error", run_cluster, .right = LK_RIGHT_USER},
+    {"SENTINEL", -1, "Not a sentinel: always an error", run_cluster, .right = LK_RIGHT_USER},
+    {"COMMAND", -1, "COUNT, DOCS, INFO and LIST of the commands", lk_resp_introspect,
+     .right = LK_RIGHT_USER},
+    {"INFO", -1, "Returns the state of the service", NULL, .right = LK_RIGHT_USER},
+    {"BACKUP", -1, "Copies the file of the store, or returns a piece of the copy: FROM offset",
+     lk_resp_backup, .right = LK_RIGHT_ADMIN},
+    {"SELECT", 2, "Selects a database; there is only 0", run_select, .right = LK_RIGHT_USER},
     {"WATCH", -1, "Pushes events at or below a prefix, until UNWATCH", run_watch,
-     .is_for_watching = true},
-    {"UNWATCH", 1, "Ends every WATCH of the connection", run_unwatch, .is_for_watching = true},
-    {"SUBSCRIBE", -2, "WATCH for each path, as a channel", run_subscribe, .is_for_watching = true},
+     .is_for_watching = true, .right = LK_RIGHT_WATCH},
+    {"UNWATCH", 1, "Ends every WATCH of the connection", run_unwatch, .is_for_watching = true,
+     .right = LK_RIGHT_USER},
+    {"SUBSCRIBE", -2, "WATCH for each path, as a channel", run_subscribe, .is_for_watching = true,
+     .right = LK_RIGHT_WATCH},
     {"PSUBSCRIBE", -2, "WATCH for each PREFIX/*, or * for everything", run_psubscribe,
-     .is_for_watching = true},
+     .is_for_watching = true, .right = LK_RIGHT_WATCH},
     {"UNSUBSCRIBE", -1, "Ends these subscriptions, or all", run_unsubscribe,
-     .is_for_watching = true},
-    {"PUNSUBSCRIBE", -1, "Ends these patterns, or all", run_punsubscribe, .is_for_watching = true},
+     .is_for_watching = true, .right = LK_RIGHT_USER},
+    {"PUNSUBSCRIBE", -1, "Ends these patterns, or all", run_punsubscribe, .is_for_watching = true,
+     .right = LK_RIGHT_USER},
     {"RESET", 1, "Resets the connection to its initial state", run_reset, .is_before_auth = true,
-     .is_for_watching = true},
-    {"QUIT", -1, "Closes the connection", run_quit, .is_before_auth = true,
-     .is_for_watching = true},
+     .is_for_watching = true, .right = LK_RIGHT_OPEN},
+    {"QUIT", -1, "Closes the connection", run_quit, .is_before_auth = true, .is_for_watching = true,
+     .right = LK_RIGHT_OPEN},
     {NULL, 0, NULL, NULL},
 };
 
@@ -429,6 +362,8 @@ bool lk_resp_run_connection_command(struct lk_resp_connection *connection,
         lk_resp_refuse(connection, "NOAUTH", "Authentication required.");
     } else if (command->name == NULL) {
         return false;
+    } else if (command->right == LK_RIGHT_UNDECLARED) {
+        lk_resp_refuse(connection, "DENIED", "no user may do this");
     } else if (count < needed || (command->arity > 0 && count != needed)) {
         lk_resp_refuse(connection, "ERR", "wrong number of arguments for '%s' command",
                        command->name);

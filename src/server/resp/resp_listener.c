@@ -16,10 +16,14 @@ static struct lk_resp_listener *resp_listener(struct lk_listener *listener) {
 
 /* ---- accepting ------------------------------------------------------------------------------- */
 
-static void refuse(int socket) {
+static void refuse(struct lk_resp_listener *listener, int socket) {
     static const char reason[] = "-FULL too many connections\r\n";
 
-    (void)!write(socket, reason, sizeof reason - 1);
+    lk_refusal_note(listener->server, &listener->base, &listener->listen_socket, socket,
+                    LK_REFUSED_FULL);
+    if (listener->handshakes.context == NULL) {
+        (void)!write(socket, reason, sizeof reason - 1);
+    }
     (void)close(socket);
 }
 
@@ -36,11 +40,12 @@ static void on_acceptable(evutil_socket_t socket, short what, void *context) {
             break;
         }
         if (!lk_resp_connection_open(listener, peer)) {
-            refuse(peer);
+            refuse(listener, peer);
         }
     }
     if (is_exhausted) {
         lk_files_log_exhausted();
+        lk_refusal_count(listener->server, LK_REFUSED_FILES);
         (void)event_del(&listener->acceptable);
         (void)event_add(&listener->retry, &later);
     }
@@ -61,6 +66,7 @@ static bool turn_end(struct lk_listener *of) {
     struct lk_resp_connections ready = TAILQ_HEAD_INITIALIZER(ready);
     bool has_called = false;
 
+    lk_handshakes_end_turn(&listener->handshakes);
     TAILQ_CONCAT(&ready, &listener->ready, ready);
     while (!TAILQ_EMPTY(&ready)) {
         struct lk_resp_connection *connection = TAILQ_FIRST(&ready);
@@ -114,6 +120,8 @@ static void stop(struct lk_listener *of) {
     lk_listen_socket_close(&listener->listen_socket);
     TAILQ_FOREACH(connection, &listener->all, all) {
         connection->is_ending = true;
+        lk_login_cancel(&connection->login);
+        lk_resp_backup_stop(connection);
         lk_resp_connection_shorten_timeout(connection);
         lk_resp_connection_end_penalty(connection);
     }
@@ -145,18 +153,40 @@ static uint64_t count_clients(const struct lk_listener *of) {
     return (uint64_t)listener->count + listener->admission.count;
 }
 
-static void list_clients(const struct lk_listener *of, struct lk_buffer *out) {
+static void list_clients(const struct lk_listener *of, const struct lk_user *user,
+                         struct lk_buffer *out) {
     const struct lk_resp_listener *listener = (const struct lk_resp_listener *)(const void *)of;
     const struct lk_resp_connection *each;
 
     TAILQ_FOREACH(each, &listener->all, all) {
-        lk_resp_describe(each, out);
+        if (user == NULL || each->grant.user == user) {
+            lk_resp_describe(each, out);
+        }
     }
 }
 
+static void check_grants(struct lk_listener *of) {
+    struct lk_resp_connection *each;
+
+    TAILQ_FOREACH(each, &resp_listener(of)->all, all) {
+        lk_resp_check_grant(each);
+    }
+}
+
+static void take_bounds(struct lk_listener *of) {
+    struct lk_resp_listener *listener = resp_listener(of);
+    const struct lk_server_options *options = lk_server_options_of(listener->server);
+
+    listener->count_max = options->connections_max;
+    lk_admission_bound(&listener->admission, options->strangers_max,
+                       listener->listen_socket.path != NULL);
+}
+
 static const struct lk_listener_ops ops = {
+    .take_bounds = take_bounds,
     .count_clients = count_clients,
     .list_clients = list_clients,
+    .check_grants = check_grants,
     .turn_end = turn_end,
     .set_backpressure = set_backpressure,
     .shed = shed,
@@ -177,6 +207,8 @@ lk_outcome lk_listener_resp_open(struct lk_server *server, struct lk_listen_sock
     listener->base.ops = &ops;
     listener->server = server;
     listener->listen_socket = *listen_socket;
+    lk_handshakes_begin(&listener->handshakes, server, &listener->base, &listener->listen_socket,
+                        "-ERR " LK_HANDSHAKE_WANTED ": lks://HOST:PORT\r\n");
     listener->count_max = options->connections_max;
     listener->request_s = options->request_seconds_max;
     lk_admission_begin(&listener->admission, options->strangers_max, listen_socket->path != NULL,

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "command/visible.h"
 #include "form/form.h"
 #include "server/core/event_log.h"
 #include "server/resp/resp.h"
@@ -72,6 +73,18 @@ void lk_resp_unwatch_all(struct lk_resp_connection *connection) {
     }
 }
 
+/* Without a prefix, the user gets the events that it may see. */
+static lk_outcome check_right(const struct lk_resp_connection *connection,
+                              const struct lk_path *prefix, lk_error *error) {
+    const struct lk_user *user = connection->grant.user;
+
+    return user == NULL || prefix == NULL
+                   || lk_rules_allow(lk_user_rules(user), LK_RIGHT_WATCH, prefix)
+               ? LK_OK
+               : lk_error_set(error, LK_DENIED, "the user %s has no right to watch: %.*s",
+                              user->name, (int)prefix->size, prefix->bytes);
+}
+
 static lk_outcome watch(struct lk_resp_connection *connection, enum lk_resp_watch_kind kind,
                         struct lk_slice channel, const struct lk_path *prefix, uint64_t after,
                         lk_error *error) {
@@ -107,6 +120,9 @@ lk_outcome lk_resp_watch(struct lk_resp_connection *connection, const struct lk_
     int64_t after = 0;
     lk_outcome outcome = is_all ? LK_OK : lk_path_parse(arguments[1], &prefix, error);
 
+    if (outcome == LK_OK) {
+        outcome = check_right(connection, is_all ? NULL : &prefix, error);
+    }
     if (outcome != LK_OK) {
         return outcome;
     }
@@ -195,6 +211,9 @@ lk_outcome lk_resp_subscribe(struct lk_resp_connection *connection, enum lk_resp
 
     for (size_t i = 0; i < count && outcome == LK_OK; i++) {
         outcome = parse_channel(kind, channels[i], &prefix, &is_all, error);
+        if (outcome == LK_OK) {
+            outcome = check_right(connection, is_all ? NULL : &prefix, error);
+        }
     }
     if (outcome == LK_OK && connection->watch_count + count > WATCHES_MAX) {
         outcome =
@@ -300,13 +319,17 @@ static void write_event(struct lk_resp_connection *connection, const struct lk_r
 void lk_resp_write_events(struct lk_resp_connection *connection) {
     struct lk_core *core = lk_server_core(connection->listener->server);
     struct lk_times times = lk_server_times(connection->listener->server);
+    struct lk_visible_event room;
     struct lk_resp_watch *each;
 
     SLIST_FOREACH(each, &connection->watches, list) {
         const lk_watch_event *event = NULL;
         while (connection->replies.bytes.size < LK_RESP_OUTPUT_PAUSE_BYTES
                && (event = lk_watcher_next(core, &each->watcher, &times)) != NULL) {
-            write_event(connection, each, event);
+            event = lk_visible_event(connection->grant.user, event, &room);
+            if (event != NULL) {
+                write_event(connection, each, event);
+            }
         }
     }
 }

@@ -38,6 +38,7 @@ struct lk_storage {
 struct lk_store_sqlite_options {
     const char *directory; /* created if it does not exist */
     bool is_relaxed;
+    bool has_users; /* keeps which request belongs to which user */
 };
 
 /*

@@ -24,6 +24,7 @@
 #include "server/core/core.h"
 #include "server/store/commit_log.h"
 #include "server/store/store.h"
+#include "server/store/user_rows.h"
 #include "sql/load.h"
 #include "sql/restart.h"
 
@@ -50,7 +51,8 @@ struct store {
     int64_t ended_count;
     int64_t sweep_after_us; /* ended tokens are swept no earlier */
     uint64_t forgotten;     /* the file has no event up to this number */
-    bool is_ours;           /* only services have changed the file since its mark was set */
+    bool has_users;
+    bool is_ours; /* only services have changed the file since its mark was set */
     char boot_id[LK_SQL_BOOT_ID_MAX + 1];
     char path[PATH_MAX];
     struct lk_sql_load_room room;
@@ -127,6 +129,9 @@ static int write_batch(struct store *store, const struct lk_batch *batch) {
     for (const struct lk_row *row = batch->first; row != NULL && code == SQLITE_OK;
          row = row->next) {
         code = lk_sql_row_write(&store->sql, row);
+        if (code == SQLITE_OK && store->has_users) {
+            code = lk_user_rows_write(&store->sql, row);
+        }
         store->ended_count += row->kind == LK_ROW_ENDED;
     }
     if (code == SQLITE_OK) {
@@ -189,6 +194,19 @@ static int visit_request(void *context, const struct lk_sql_request *request) {
     return !request->bound || lk_core_snapshot_add_bound(context, request->record.id)
                ? SQLITE_OK
                : SQLITE_NOMEM;
+}
+
+static int visit_user(void *context, uint64_t request, struct lk_slice user) {
+    return lk_core_snapshot_add_belonging(context, request, user) ? SQLITE_OK : SQLITE_NOMEM;
+}
+
+/* To which users the requests belong. */
+static int load_users(struct store *store, struct lk_core_snapshot *snapshot) {
+    int code = lk_user_rows_begin(&store->sql, store->has_users);
+
+    return code == SQLITE_OK && store->has_users
+               ? lk_user_rows_each(&store->sql, visit_user, snapshot)
+               : code;
 }
 
 static int visit_audit(void *context, const struct lk_audit_row *audit) {
@@ -260,6 +278,9 @@ static int load(struct store *store, const struct lk_times *times,
             lk_sql_load(sql, &store->meta, snapshot->model, &store->room, visit_request, snapshot);
     }
     if (code == SQLITE_OK) {
+        code = load_users(store, snapshot);
+    }
+    if (code == SQLITE_OK) {
         code = lk_sql_audit_each(sql, (struct lk_slice){NULL, 0}, visit_audit, snapshot);
     }
     if (code == SQLITE_OK) {
@@ -269,7 +290,7 @@ static int load(struct store *store, const struct lk_times *times,
         code = lk_sql_commit(sql);
     }
     return code == SQLITE_OK
-               ? lk_sql_integer(sql, "SELECT count(*) FROM ended", &store->ended_count)
+               ? lk_sql_integer(sql, "SELECT count(*) FROM lk_ended", &store->ended_count)
                : code;
 }
 
@@ -406,9 +427,6 @@ static int set_up(struct store *store, const struct lk_store_sqlite_options *opt
         code = find_mark(store);
     }
     if (code == SQLITE_OK) {
-        code = lk_sql_meta_raise_writable(sql, LK_SQL_FORMAT_OF_SERVICE);
-    }
-    if (code == SQLITE_OK) {
         code = lk_sql_meta_set_served(sql, "lk:// (it is only starting)");
     }
     return code == SQLITE_OK ? lk_sql_commit(sql) : code;
@@ -442,6 +460,7 @@ lk_outcome lk_store_sqlite_open(const struct lk_store_sqlite_options *options,
     }
     store->storage.ops = &store_ops;
     store->lock = -1;
+    store->has_users = options->has_users;
     size = snprintf(store->path, sizeof store->path, "%s/locks.db", options->directory);
     if (size < 0 || (size_t)size >= sizeof store->path) {
         free(store);

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The thread that loads and writes, so that the loop goes on while the disk works. It runs one job
- * at a time; the result is fetched when the descriptor is readable.
+ * Two threads that share a loop and a store, so that the loop goes on while the disk works. One of
+ * them runs the loop. The other one stands by: it does the jobs that are handed to it, one at a
+ * time, and the result is fetched when the descriptor is readable.
+ *
+ * A change of threads takes longer than a small write. So the thread that runs the loop may write
+ * by itself. If that takes longer than LK_WRITER_TAKE_OVER_US, the thread that stands by takes the
+ * loop over, and the former one stands by when it has written.
  */
 #ifndef LK_SERVER_STORE_WRITER_H
 #define LK_SERVER_STORE_WRITER_H
@@ -16,15 +21,32 @@ struct lk_job_result {
     enum lk_job job;
     lk_outcome outcome;
     struct lk_core_snapshot *snapshot; /* of a load that succeeded */
+    int64_t took_us;
     lk_error error;
 };
 
-/* Takes ownership of the storage, whatever it returns. LK_OK with *ret_writer, or LK_INTERNAL. */
-lk_outcome lk_writer_start(struct lk_storage *storage, struct lk_writer **ret_writer,
-                           lk_error *error);
+/* A write of the loop's thread is looked at once in each such period. */
+#define LK_WRITER_TAKE_OVER_US INT64_C(5000)
 
-/* Stops the thread after its current job, and closes the storage. */
-void lk_writer_stop(struct lk_writer *writer); /* accepts NULL */
+/*
+ * Starts the other thread, which calls `stand_by`, and ends when that returns. It is set before.
+ * Takes ownership of the storage, whatever it returns. LK_OK with *ret_writer, or LK_INTERNAL.
+ */
+lk_outcome lk_writer_start(struct lk_storage *storage, void (*stand_by)(void *context),
+                           void *context, struct lk_writer **ret_writer, lk_error *error);
+
+/*
+ * Does jobs. true: the loop has been taken over, and this thread runs it from now on; the write of
+ * the former one counts as a job that is under way. false: lk_writer_end() was called, and no job
+ * is left.
+ */
+bool lk_writer_stand_by(struct lk_writer *writer);
+
+/* The loop has ended: no thread is to stand by any more. */
+void lk_writer_end(struct lk_writer *writer);
+
+/* After lk_writer_end(): waits for the other thread, and closes the storage. Accepts NULL. */
+void lk_writer_stop(struct lk_writer *writer);
 
 /* An eventfd: readable when there is a result. */
 int lk_writer_descriptor(const struct lk_writer *writer);
@@ -33,6 +55,14 @@ int lk_writer_descriptor(const struct lk_writer *writer);
 void lk_writer_write(struct lk_writer *writer, const struct lk_batch *batch);
 void lk_writer_load(struct lk_writer *writer, const struct lk_model_config *config,
                     const struct lk_times *times);
+
+/*
+ * Writes in the calling thread, which runs the loop. true: with *ret_result; no result is to be
+ * fetched. false: the loop has been taken over meanwhile. The caller must stand by, and not touch
+ * anything that belongs to the loop.
+ */
+bool lk_writer_write_here(struct lk_writer *writer, const struct lk_batch *batch,
+                          struct lk_job_result *ret_result);
 
 /* Whether a job is under way, or its result not fetched. */
 bool lk_writer_is_busy(const struct lk_writer *writer);

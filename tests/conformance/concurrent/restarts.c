@@ -66,6 +66,11 @@ static void cross(struct evidence *evidence, struct restart_cursor *cursor, cons
         followed_put_presence(evidence, call, followed, EVIDENCE_NEVER);
         *followed = cursor->baseline;
         followed->from_us = restart->gone_us;
+    } else if (restart_forgets(restart) && followed->held
+               && followed->deadline_us <= restart->gone_us) {
+        /* It may have perished, and be live again in the state from which the store goes on. */
+        followed_put_hold(evidence, call, followed, least(followed->deadline_us, end_us));
+        followed->from_us = restart->back_us;
     }
     give_grace(evidence, cursor->next, was_live, followed);
     cursor->is_crossed = true;

@@ -7,6 +7,23 @@
 #include "engine/reply/reply.h"
 #include "http.h"
 
+/* R15: a map for each part. */
+static void read_values(struct http_reader *reader, const json_t *array, lk_result *result) {
+    size_t count = json_array_size(array);
+
+    if (array != NULL && (count == 0 || !lk_result_hold_values(result, count))) {
+        reader->is_damaged = true;
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const json_t *map = json_array_get(array, i);
+        lk_part_value *value = &result->values[i];
+
+        value->value = http_read_value(reader, map, &value->value_size);
+        value->in_doubt = http_read_flag(reader, map, "in_doubt");
+    }
+}
+
 static void read_result(struct http_reader *reader, const json_t *json, lk_result *result) {
     result->ticket = http_read_count(reader, json, "ticket");
     result->token = http_read_count(reader, json, "token");
@@ -18,6 +35,7 @@ static void read_result(struct http_reader *reader, const json_t *json, lk_resul
     result->created = http_read_flag(reader, json, "created");
     result->value = http_read_value(reader, json, &result->value_size);
     result->in_doubt = http_read_flag(reader, json, "in_doubt");
+    read_values(reader, json_object_get(json, "values"), result);
     result->cycle = http_read_texts(reader, json, "cycle", &result->cycle_count);
     result->blockers = http_read_blockers(reader, json, &result->blocker_count);
 }
@@ -105,12 +123,31 @@ static lk_outcome renew(struct lk_engine *engine, const struct lk_renew *renew,
     return call_for_result(engine, "/v1/renew", body, patience, decision);
 }
 
+/* R15: the n-th value is for the n-th path. */
+static const struct lk_part *put_first(const struct lk_release *release, struct lk_part *parts) {
+    size_t first = 0;
+    size_t behind = release->put_count;
+
+    for (size_t i = 0; i < release->target.part_count; i++) {
+        bool is_put = first < release->put_count && release->puts[first].part == i;
+
+        parts[is_put ? first++ : behind++] = release->target.parts[i];
+    }
+    return parts;
+}
+
 static lk_outcome release(struct lk_engine *engine, const struct lk_release *release,
                           const struct lk_patience *patience, struct lk_decision *decision) {
-    json_t *body = body_of_target(&release->target);
+    struct lk_part parts[LK_PARTS_MAX];
+    struct lk_target target = release->target;
+    json_t *body;
 
-    if (release->puts) {
-        http_add_value(body, "put", release->put);
+    target.parts = put_first(release, parts);
+    body = body_of_target(&target);
+    if (release->put_count == 1) {
+        http_add_value(body, "put", release->puts[0].bytes);
+    } else if (release->put_count > 1) {
+        http_add_values(body, "puts", release->puts, release->put_count);
     }
     return call_for_result(engine, "/v1/release", body, patience, decision);
 }
@@ -137,6 +174,7 @@ lk_outcome http_decide(struct lk_engine *engine, const struct lk_command *comman
         return http_finish(engine, &command->finish, patience, ret_decision);
     case LK_COMMAND_UNPARK:
         return http_unpark(engine, &command->unpark, patience, ret_decision);
+    case LK_COMMAND_DROP:
     case LK_COMMAND_TICK:
     case LK_COMMAND_LEAVE:
         break;

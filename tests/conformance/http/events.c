@@ -157,6 +157,8 @@ static lk_watch_event read_json(struct http_reader *reader, const json_t *json) 
         .id = http_read_text(reader, json, "id"),
         .attempt = (uint32_t)http_read_count(reader, json, "attempt"),
         .is_deletion = http_read_flag(reader, json, "deleted"),
+        .by = http_read_text(reader, json, "by"),
+        .reason = http_read_text(reader, json, "reason"),
     };
 
     event.parts = http_read_texts(reader, json, "parts", &event.part_count);

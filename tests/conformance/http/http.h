@@ -122,6 +122,10 @@ void http_add_number(json_t *body, const char *name, int64_t number); /* unless 
 /* As `name`, or in base64 as `name`_base64. */
 void http_add_value(json_t *body, const char *name, struct lk_slice bytes);
 
+/* The same of an array of values. */
+void http_add_values(json_t *body, const char *name, const struct lk_release_put *puts,
+                     size_t count);
+
 /* ---- the operations ---- */
 
 lk_outcome http_decide(struct lk_engine *engine, const struct lk_command *command,

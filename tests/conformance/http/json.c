@@ -169,3 +169,25 @@ void http_add_value(json_t *body, const char *name, struct lk_slice bytes) {
     http_add(body, name, text);
     lk_buffer_done(&encoded);
 }
+
+void http_add_values(json_t *body, const char *name, const struct lk_release_put *puts,
+                     size_t count) {
+    json_t *texts = json_array();
+    json_t *encoded = json_array();
+    char encoded_name[64];
+    struct lk_text whole = lk_text_in(encoded_name, sizeof encoded_name);
+    bool is_text = true;
+
+    for (size_t i = 0; i < count; i++) {
+        struct lk_buffer base64 = {.max = 0};
+
+        is_text = json_array_append_new(texts, http_text(puts[i].bytes)) == 0 && is_text;
+        lk_form_put_base64(&base64, puts[i].bytes);
+        (void)json_array_append_new(encoded,
+                                    http_text((struct lk_slice){base64.bytes, base64.size}));
+        lk_buffer_done(&base64);
+    }
+    lk_text_format(&whole, "%s_base64", name);
+    http_add(body, is_text ? name : encoded_name, is_text ? texts : encoded);
+    json_decref(is_text ? encoded : texts);
+}

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The tables of a Lockkeeper store in MySQL or MariaDB, format 4.
+-- The tables of a Lockkeeper store in MySQL or MariaDB, format 6.
 --
 -- People can read it, too:  SELECT * FROM lk_locks  (lk_work, lk_events)
 -- Only the procedures lk_... write here: every row is the outcome of a rule (docs/rules.md), and a
@@ -86,7 +86,7 @@ CREATE TABLE IF NOT EXISTS lk_requests (
     revoked      BOOLEAN NOT NULL DEFAULT 0, -- R12: held to its deadline, not renewable
     attended     BOOLEAN NOT NULL,          -- R10: its client was blocked when it last asked
     fixed        BOOLEAN NOT NULL,          -- R11: the deadline came from `until`
-    wants_value  BOOLEAN NOT NULL,          -- R15: the value is in doubt when it perishes
+    wants_value  BOOLEAN NOT NULL,          -- R15: its values are in doubt when it perishes
     is_claim     BOOLEAN NOT NULL DEFAULT 0, -- R16: of the item at its first path
     ticket       BIGINT  NOT NULL,          -- R4
     token        BIGINT  NOT NULL,          -- R4; 0 while waiting
@@ -145,8 +145,14 @@ CREATE TABLE IF NOT EXISTS lk_items (
     need_limits  VARBINARY(255)  NOT NULL, -- as many numbers
     need_units   VARBINARY(255)  NOT NULL,
     need_roots   VARBINARY(4095) NOT NULL, -- their roots, in byte order
+    priority     SMALLINT NOT NULL DEFAULT 0, -- the greater, the earlier it is claimed
+    last_exit    INT NULL,             -- of its last retry that gave a failure
+    last_error   VARBINARY(1024) NULL, -- likewise
+    -- Its place among the items of its state: the ready ones in the order of their claims.
+    place DECIMAL(24, 0) AS (CAST(IF(state = 'ready', -priority, 0) AS DECIMAL(5, 0))
+                             * 1000000000000000000 + arrival) STORED,
     PRIMARY KEY (queue, id),
-    KEY items_by_state (queue, state, due_us, arrival)
+    KEY items_by_state (queue, state, due_us, place)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARSET = utf8mb4
   STATS_PERSISTENT = 1 STATS_AUTO_RECALC = 0
 //
@@ -206,7 +212,9 @@ CREATE TABLE IF NOT EXISTS lk_happenings (
     token       BIGINT NOT NULL,
     attempt     INT UNSIGNED NOT NULL, -- of an item
     is_of_item  BOOLEAN NOT NULL,      -- the first path is QUEUE/ID
-    is_deletion BOOLEAN NOT NULL       -- the value is gone
+    is_deletion BOOLEAN NOT NULL,      -- the value is gone
+    broken_by   VARBINARY(1024) NOT NULL DEFAULT '', -- R12: of a break: by whom, and why
+    reason      VARBINARY(1024) NOT NULL DEFAULT ''
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARSET = utf8mb4
   STATS_PERSISTENT = 1 STATS_AUTO_RECALC = 0
 //

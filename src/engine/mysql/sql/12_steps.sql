@@ -18,8 +18,8 @@ BEGIN
     DECLARE is_there BOOLEAN;
     DECLARE why VARCHAR(128) CHARACTER SET utf8mb4;
     SELECT MAX(m.format) INTO found FROM lk_meta AS m;
-    IF found > 4 THEN
-        SET why = CONCAT('the store has format ', found, ', which is newer than 4: ',
+    IF found > 6 THEN
+        SET why = CONCAT('the store has format ', found, ', which is newer than 6: ',
                          'use the newer program that has made it');
         SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = why;
     END IF;
@@ -83,6 +83,34 @@ BEGIN
             DROP KEY requests_by_path,
             ADD KEY requests_by_path (path, held, ticket, deadline_us, unit_limit);
     END IF;
+
+    -- From 4 to 5: priorities of items, and why they were given back. Procedures of older formats
+    -- find the right items by the new index, too.
+    SELECT COUNT(*) INTO is_there FROM information_schema.COLUMNS AS c
+    WHERE c.TABLE_SCHEMA = DATABASE() AND c.TABLE_NAME = 'lk_items' AND c.COLUMN_NAME = 'place';
+    IF NOT is_there THEN
+        ALTER TABLE lk_items
+            ADD COLUMN priority SMALLINT NOT NULL DEFAULT 0,
+            ADD COLUMN last_exit INT NULL,
+            ADD COLUMN last_error VARBINARY(1024) NULL,
+            ADD COLUMN place DECIMAL(24, 0)
+                AS (CAST(IF(state = 'ready', -priority, 0) AS DECIMAL(5, 0))
+                    * 1000000000000000000 + arrival) STORED,
+            DROP KEY items_by_state,
+            ADD KEY items_by_state (queue, state, due_us, place);
+    END IF;
+
+    -- From 4 to 5: events of breaks say by whom, and why. Procedures of older formats leave it out.
+    SELECT COUNT(*) INTO is_there FROM information_schema.COLUMNS AS c
+    WHERE c.TABLE_SCHEMA = DATABASE() AND c.TABLE_NAME = 'lk_happenings'
+      AND c.COLUMN_NAME = 'reason';
+    IF NOT is_there THEN
+        ALTER TABLE lk_happenings
+            ADD COLUMN broken_by VARBINARY(1024) NOT NULL DEFAULT '',
+            ADD COLUMN reason VARBINARY(1024) NOT NULL DEFAULT '';
+    END IF;
+
+    -- From 5 to 6: only procedures, which decide beside those of format 5.
 END
 //
 CALL lk_step()

@@ -37,6 +37,9 @@ SELECT CONVERT(i.queue USING utf8mb4) AS queue,
                  AND i.due_us <= TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
             THEN 'ready' ELSE i.state END AS state,
        i.attempts,
+       i.priority,
+       i.last_exit,
+       i.last_error,
        CONVERT(r.owner USING utf8mb4) AS claimed_by,
        FROM_UNIXTIME(i.arrival / 1000000) AS since,
        FROM_UNIXTIME(NULLIF(i.due_us, 0) / 1000000) AS due,
@@ -61,7 +64,9 @@ SELECT h.sequence,
        CONVERT(NULLIF(h.note, '') USING utf8mb4) AS note,
        NULLIF(h.ticket, 0) AS ticket,
        NULLIF(h.token, 0) AS token,
-       NULLIF(h.attempt, 0) AS attempt
+       NULLIF(h.attempt, 0) AS attempt,
+       CONVERT(NULLIF(h.broken_by, '') USING utf8mb4) AS broken_by,
+       CONVERT(NULLIF(h.reason, '') USING utf8mb4) AS reason
 FROM lk_happenings AS h
 ORDER BY h.sequence
 //

@@ -82,7 +82,7 @@ END
 DROP PROCEDURE IF EXISTS lk_turn_begin
 //
 CREATE PROCEDURE lk_turn_begin(
-    IN the_roots VARBINARY(20000), OUT locked VARBINARY(20000), OUT now_us BIGINT,
+    IN the_roots BLOB, OUT locked BLOB, OUT now_us BIGINT,
     OUT is_due BOOLEAN, OUT has_waiting BOOLEAN)
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
@@ -128,7 +128,7 @@ END
 DROP PROCEDURE IF EXISTS lk_turn_widen
 //
 CREATE PROCEDURE lk_turn_widen(
-    IN wanted VARBINARY(4095), INOUT locked VARBINARY(20000), INOUT has_waiting BOOLEAN,
+    IN wanted BLOB, INOUT locked BLOB, INOUT has_waiting BOOLEAN,
     OUT has_all BOOLEAN)
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
@@ -166,7 +166,7 @@ END
 -- R4: a unique number for a request with these roots, recorded by each of them.
 DROP PROCEDURE IF EXISTS lk_turn_draw
 //
-CREATE PROCEDURE lk_turn_draw(IN the_roots VARBINARY(4095), OUT drawn BIGINT)
+CREATE PROCEDURE lk_turn_draw(IN the_roots BLOB, OUT drawn BIGINT)
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE count INT DEFAULT 1 + LENGTH(the_roots) - LENGTH(REPLACE(the_roots, ' ', ''));
@@ -189,13 +189,43 @@ BEGIN
 END
 //
 
+-- R4: a number drawn by the same decision before, if none of these roots has drawn a greater one;
+-- else a new one.
+DROP PROCEDURE IF EXISTS lk_turn_share
+//
+CREATE PROCEDURE lk_turn_share(IN the_roots BLOB, IN shared BIGINT, OUT drawn BIGINT)
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    DECLARE count INT DEFAULT 1 + LENGTH(the_roots) - LENGTH(REPLACE(the_roots, ' ', ''));
+    DECLARE i INT DEFAULT 1;
+    DECLARE the_root VARBINARY(255);
+    DECLARE last BIGINT DEFAULT 0;
+    WHILE i <= count AND last <= shared DO
+        SET the_root = SUBSTRING_INDEX(SUBSTRING_INDEX(the_roots, ' ', i), ' ', -1);
+        SELECT r.last_draw INTO last FROM lk_roots AS r WHERE r.root = the_root;
+        SET i = i + 1;
+    END WHILE;
+    IF last > shared THEN
+        CALL lk_turn_draw(the_roots, drawn);
+    ELSE
+        SET drawn = shared;
+        WHILE i > 1 DO
+            SET i = i - 1;
+            SET the_root = SUBSTRING_INDEX(SUBSTRING_INDEX(the_roots, ' ', i), ' ', -1);
+            UPDATE lk_roots AS r FORCE INDEX (PRIMARY) SET r.last_draw = shared
+            WHERE r.root = the_root AND r.last_draw < shared;
+        END WHILE;
+    END IF;
+END
+//
+
 -- Records at these roots a request with these paths, whose deadline is `the_due_us`, and may become
 -- `end_us` when it is granted.
 DROP PROCEDURE IF EXISTS lk_turn_due
 //
 CREATE PROCEDURE lk_turn_due(
-    IN the_roots VARBINARY(4095), IN the_due_us BIGINT, IN end_us BIGINT,
-    IN its_paths VARBINARY(8207), IN its_claim BOOLEAN)
+    IN the_roots BLOB, IN the_due_us BIGINT, IN end_us BIGINT,
+    IN its_paths BLOB, IN its_claim BOOLEAN)
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE its_kind TINYINT DEFAULT IF(LOCATE(' ', its_paths) > 0, 0,

@@ -6,7 +6,7 @@
 --
 -- @lk_tells, which lk_turn_begin() sets, says whether a turn writes events. Callers check it first,
 -- so that an unwatched store pays nothing. Every turn locks the roots first, and then the row of
--- the store.
+-- the store. @lk_broken_by and @lk_reason, which lk_decide_break() sets, are who breaks and why.
 
 DELIMITER //
 
@@ -15,7 +15,7 @@ DELIMITER //
 DROP PROCEDURE IF EXISTS lk_tell
 //
 CREATE PROCEDURE lk_tell(
-    IN its_event VARBINARY(16), IN its_parts VARBINARY(9215), IN its_owner VARBINARY(128),
+    IN its_event VARBINARY(16), IN its_parts BLOB, IN its_owner VARBINARY(128),
     IN its_note VARBINARY(255), IN its_ticket BIGINT, IN its_token BIGINT,
     IN its_attempt INT UNSIGNED, IN is_of_item BOOLEAN, IN its_refusal VARBINARY(16),
     IN is_deletion BOOLEAN)
@@ -28,10 +28,11 @@ BEGIN
         SELECT m.last_event, IF(m.events_max > 0, m.events_max, 10000) INTO number, kept_max
         FROM lk_meta AS m WHERE m.only_row = 1;
         INSERT INTO lk_happenings (sequence, at_us, event, refusal, parts, owner, note, ticket,
-            token, attempt, is_of_item, is_deletion)
+            token, attempt, is_of_item, is_deletion, broken_by, reason)
         VALUES (number, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), its_event,
             its_refusal, its_parts, its_owner, its_note, its_ticket, its_token, its_attempt,
-            is_of_item, is_deletion);
+            is_of_item, is_deletion, IF(its_event = 'broken', @lk_broken_by, ''),
+            IF(its_event = 'broken', @lk_reason, ''));
         DELETE FROM lk_happenings WHERE sequence <= number - kept_max ORDER BY sequence LIMIT 2;
     END IF;
 END
@@ -44,7 +45,7 @@ CREATE PROCEDURE lk_tell_request(
     IN its_event VARBINARY(16), IN self BIGINT, IN its_attempt INT UNSIGNED)
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
-    DECLARE its_parts VARBINARY(9215);
+    DECLARE its_parts BLOB;
     DECLARE its_owner VARBINARY(128);
     DECLARE its_note VARBINARY(255);
     DECLARE its_ticket BIGINT;
@@ -112,12 +113,12 @@ END
 DROP PROCEDURE IF EXISTS lk_tell_refusal
 //
 CREATE PROCEDURE lk_tell_refusal(
-    IN outcome VARCHAR(16) CHARACTER SET utf8mb4, IN paths VARBINARY(8207),
+    IN outcome VARCHAR(16) CHARACTER SET utf8mb4, IN paths BLOB,
     IN limits VARBINARY(255), IN counts VARBINARY(255), IN asker VARBINARY(128),
     IN the_note VARBINARY(255))
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
-    DECLARE its_parts VARBINARY(9215);
+    DECLARE its_parts BLOB;
     IF outcome IN ('busy', 'deadlock', 'full') THEN
         SET SESSION group_concat_max_len = 4194304;
         SELECT GROUP_CONCAT(CONCAT(a.path, CASE WHEN a.units = '0' THEN ''
@@ -172,7 +173,7 @@ SQL SECURITY INVOKER READS SQL DATA
 BEGIN
     SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS now_us, m.last_event,
            e.sequence, e.at_us, e.event, e.refusal, e.parts, e.owner, e.note, e.ticket, e.token,
-           e.attempt, e.is_of_item, e.is_deletion
+           e.attempt, e.is_of_item, e.is_deletion, e.broken_by, e.reason
     FROM lk_meta AS m
     LEFT JOIN (SELECT x.* FROM lk_happenings AS x FORCE INDEX (PRIMARY) WHERE x.sequence > behind
                ORDER BY x.sequence LIMIT most) AS e ON TRUE

@@ -143,9 +143,9 @@ END
 -- microseconds until the first of them is due; and ID:PART of the first `blockers_max`, PART being
 -- the first part that it blocks. `shorts`: the parts so far whose limit has no room.
 --
--- At most 1024 are read of each kind: held ones at the path and above it, waiting ones there, which
--- come from the index in the order of the queue, and those below. So the count is a lower bound
--- then.
+-- At most 1024 are read of those that wait at the path and above it, which come from the index in the
+-- order of the queue, and 64, or as many as are named, of those held there and of those below. So the
+-- count is a lower bound then.
 --
 -- The asked path is a variable here, and each part has a statement of its own: see the README on
 -- ranges.
@@ -162,6 +162,7 @@ BEGIN
     DECLARE at_1 VARBINARY(512) DEFAULT SUBSTRING_INDEX(my_path, '/', GREATEST(1, depth - 1));
     DECLARE at_2 VARBINARY(512) DEFAULT SUBSTRING_INDEX(my_path, '/', GREATEST(1, depth - 2));
     DECLARE at_3 VARBINARY(512) DEFAULT SUBSTRING_INDEX(my_path, '/', GREATEST(1, depth - 3));
+    DECLARE most INT DEFAULT GREATEST(64, blockers_max);
     DECLARE taken BIGINT;
     DECLARE is_short BOOLEAN DEFAULT FALSE;
     IF my_limit > 0 THEN
@@ -176,7 +177,7 @@ BEGIN
            AND p.deadline_us > the_now_us AND p.id <> self
            AND ((NOT is_covered AND p.owner <> asker AND (p.units = 0 OR my_units = 0))
                 OR (is_short AND p.path = my_path AND p.units > 0))
-         LIMIT 1024)
+         LIMIT most)
         UNION ALL
         (SELECT p.id, p.part, p.path, p.owner, p.units, p.held, p.ticket, p.deadline_us
          FROM lk_requests AS p FORCE INDEX (requests_by_path)
@@ -201,7 +202,7 @@ BEGIN
            AND p.deadline_us > the_now_us AND p.id <> self AND NOT is_covered
            AND p.owner <> asker AND (p.units = 0 OR my_units = 0)
            AND (p.held OR p.ticket < the_ticket)
-         LIMIT 1024)
+         LIMIT most)
     ), met AS (
         SELECT y.id, y.held, y.ticket, y.deadline_us, MIN(y.is_room * 32 + y.part) % 32 AS part
         FROM (SELECT x.*, is_covered OR x.owner = asker

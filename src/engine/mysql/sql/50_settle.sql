@@ -8,7 +8,7 @@ DELIMITER //
 DROP PROCEDURE IF EXISTS lk_grant_waiting
 //
 CREATE PROCEDURE lk_grant_waiting(
-    IN waiting BIGINT, IN its_roots VARBINARY(4095), IN moment_us BIGINT)
+    IN waiting BIGINT, IN its_roots BLOB, IN moment_us BIGINT)
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE drawn BIGINT;
@@ -27,7 +27,7 @@ END
 -- Which of the locked roots still have a request that waits.
 DROP PROCEDURE IF EXISTS lk_check_waiting
 //
-CREATE PROCEDURE lk_check_waiting(IN locked VARBINARY(20000), INOUT has_waiting BOOLEAN)
+CREATE PROCEDURE lk_check_waiting(IN locked BLOB, INOUT has_waiting BOOLEAN)
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE i INT DEFAULT LENGTH(locked) - LENGTH(REPLACE(locked, '/', '')) - 1;
@@ -63,7 +63,7 @@ END
 DROP PROCEDURE IF EXISTS lk_next_waiting
 //
 CREATE PROCEDURE lk_next_waiting(
-    IN locked VARBINARY(20000), IN near MEDIUMBLOB, IN below MEDIUMBLOB, IN owners MEDIUMBLOB,
+    IN locked BLOB, IN near MEDIUMBLOB, IN below MEDIUMBLOB, IN owners MEDIUMBLOB,
     IN closed VARBINARY(512), IN short_path VARBINARY(512), IN short_limit INT,
     IN moment_us BIGINT, INOUT waiting BIGINT, INOUT its_ticket BIGINT, OUT its_part TINYINT)
 SQL SECURITY INVOKER READS SQL DATA
@@ -174,7 +174,7 @@ END
 DROP PROCEDURE IF EXISTS lk_settle
 //
 CREATE PROCEDURE lk_settle(
-    INOUT locked VARBINARY(20000), INOUT has_waiting BOOLEAN, IN touched MEDIUMBLOB,
+    INOUT locked BLOB, INOUT has_waiting BOOLEAN, IN touched MEDIUMBLOB,
     IN the_owner VARBINARY(128), IN moment_us BIGINT)
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
@@ -186,7 +186,7 @@ BEGIN
     DECLARE waiter VARBINARY(128);
     DECLARE its_ticket BIGINT DEFAULT -1;
     DECLARE its_part TINYINT;
-    DECLARE its_roots VARBINARY(4095);
+    DECLARE its_roots BLOB;
     DECLARE its_path VARBINARY(512);
     DECLARE its_limit INT;
     DECLARE its_units INT;
@@ -254,13 +254,92 @@ BEGIN
 END
 //
 
+-- Locks the root of `its_paths`, whose lease has been deleted, and grants what can be granted, where no
+-- events are written: at once if only the queue at its path can have got room, because all requests
+-- below the root have its depth and one part (kind). A request of the same depth covers no other
+-- (R8). `is_done` false: something there is overdue, and comes first. @lk_crowded: requests wait.
+DROP PROCEDURE IF EXISTS lk_hand_on
+//
+CREATE PROCEDURE lk_hand_on(
+    IN the_root VARBINARY(255), IN its_paths BLOB, OUT is_done BOOLEAN)
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    DECLARE moment_us BIGINT;
+    DECLARE locked BLOB DEFAULT CONCAT('/', the_root, '/');
+    DECLARE has_waiting BOOLEAN DEFAULT FALSE;
+    DECLARE is_due BOOLEAN DEFAULT FALSE;
+    DECLARE waiting BIGINT DEFAULT NULL;
+    DECLARE its_ticket BIGINT DEFAULT -1;
+    DECLARE its_limit BIGINT;
+    DECLARE its_units BIGINT;
+    DECLARE is_closed BOOLEAN; -- an exclusive request is held there
+    DECLARE in_use BIGINT;
+    DECLARE drawn BIGINT;
+    DECLARE first_us BIGINT;
+    DECLARE is_plain BOOLEAN DEFAULT FALSE;
+    DECLARE is_over BOOLEAN;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
+    SELECT r.has_waiting,
+           r.due_us <= TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)),
+           LOCATE(' ', its_paths) = 0
+           AND r.mixed_until_us <= TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
+           AND r.kind = 2 + 2 * (LENGTH(its_paths) - LENGTH(REPLACE(its_paths, '/', '')))
+    INTO has_waiting, is_due, is_plain
+    FROM lk_roots AS r WHERE r.root = the_root FOR UPDATE;
+    SET moment_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)),
+        is_done = NOT (has_waiting AND is_due), is_over = NOT (has_waiting AND is_done AND is_plain),
+        @lk_tells = FALSE, @lk_crowded = has_waiting;
+    WHILE NOT is_over DO
+        SET waiting = NULL;
+        SELECT w.id, w.ticket, w.unit_limit, w.units INTO waiting, its_ticket, its_limit, its_units
+        FROM lk_requests AS w FORCE INDEX (requests_by_path)
+        WHERE w.path = its_paths AND w.held = 0 AND w.ticket > its_ticket
+          AND w.deadline_us > moment_us
+        ORDER BY w.ticket LIMIT 1;
+        IF waiting IS NOT NULL THEN
+            SELECT MAX(r.units = 0), SUM(r.units) INTO is_closed, in_use
+            FROM lk_requests AS r FORCE INDEX (requests_by_path)
+            WHERE r.path = its_paths AND r.held = 1 AND r.deadline_us > moment_us;
+        END IF;
+        IF waiting IS NULL OR is_closed OR (its_units = 0 AND in_use > 0) THEN
+            SET is_over = TRUE;
+        ELSEIF its_limit > 0 AND its_units + COALESCE(in_use, 0) > its_limit THEN
+            SET is_plain = FALSE, is_over = TRUE; -- one with a wider limit may pass it
+        ELSE
+            UPDATE lk_roots AS r FORCE INDEX (PRIMARY)
+            SET r.last_draw = LAST_INSERT_ID(GREATEST(r.last_draw + 1, moment_us))
+            WHERE r.root = the_root;
+            SET drawn = LAST_INSERT_ID(), is_over = its_units = 0;
+            UPDATE lk_requests AS r FORCE INDEX (PRIMARY)
+            SET r.held = TRUE, r.token = drawn,
+                r.deadline_us = IF(r.attended AND NOT r.fixed, -- R10
+                                   GREATEST(moment_us + r.ttl_ms * 1000, r.deadline_us),
+                                   r.deadline_us)
+            WHERE r.id = waiting AND r.part = 1;
+        END IF;
+    END WHILE;
+    IF NOT has_waiting OR NOT is_done THEN
+        SET is_over = TRUE;
+    ELSEIF is_plain THEN
+        SELECT MIN(w.deadline_us) INTO first_us FROM lk_requests AS w FORCE INDEX (requests_by_root)
+        WHERE w.root = the_root AND w.held = 0;
+        IF first_us IS NULL THEN
+            UPDATE lk_roots AS r FORCE INDEX (PRIMARY) SET r.has_waiting = FALSE
+            WHERE r.root = the_root;
+        END IF;
+    ELSE
+        CALL lk_settle(locked, has_waiting, its_paths, NULL, moment_us);
+    END IF;
+END
+//
+
 -- Ends a request. `event`: how; NULL: the event has been written. `touched`: its paths. If it has
 -- perished or was broken, its holder's work may be half done (R15), and its item is ready again, or
 -- parked after too many attempts (R16).
 DROP PROCEDURE IF EXISTS lk_remove_request
 //
 CREATE PROCEDURE lk_remove_request(
-    IN gone BIGINT, IN event VARBINARY(16), OUT touched VARBINARY(8207))
+    IN gone BIGINT, IN event VARBINARY(16), OUT touched BLOB)
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE its_path VARBINARY(512);
@@ -271,14 +350,16 @@ BEGIN
     DECLARE the_id VARBINARY(255);
     DECLARE is_lost BOOLEAN DEFAULT COALESCE(event IN ('perished', 'broken'), FALSE);
     DECLARE last_attempt INT UNSIGNED;
-    SELECT r.path, r.part_count, r.held AND r.wants_value AND r.units = 0, r.is_claim
+    SELECT r.path, r.part_count, r.held AND r.wants_value, r.is_claim
     INTO its_path, its_parts, puts_in_doubt, its_claim
     FROM lk_requests AS r WHERE r.id = gone AND r.part = 1;
     IF event IS NOT NULL AND @lk_tells THEN
         CALL lk_tell_request(event, gone, 0);
     END IF;
     IF is_lost AND puts_in_doubt THEN
-        UPDATE lk_values AS v FORCE INDEX (PRIMARY) SET v.in_doubt = TRUE WHERE v.path = its_path;
+        UPDATE lk_requests AS r FORCE INDEX (PRIMARY)
+        STRAIGHT_JOIN lk_values AS v FORCE INDEX (PRIMARY) ON v.path = r.path
+        SET v.in_doubt = TRUE WHERE r.id = gone AND r.units = 0;
     END IF;
     IF is_lost AND its_claim THEN
         SET the_id = SUBSTRING_INDEX(its_path, '/', -1);
@@ -338,7 +419,7 @@ END
 -- R16: makes the delayed items below these roots ready whose time has come.
 DROP PROCEDURE IF EXISTS lk_ripen
 //
-CREATE PROCEDURE lk_ripen(IN locked VARBINARY(20000), IN now_us BIGINT)
+CREATE PROCEDURE lk_ripen(IN locked BLOB, IN now_us BIGINT)
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE i INT DEFAULT LENGTH(locked) - LENGTH(REPLACE(locked, '/', '')) - 1;
@@ -406,16 +487,16 @@ END
 DROP PROCEDURE IF EXISTS lk_perish
 //
 CREATE PROCEDURE lk_perish(
-    INOUT locked VARBINARY(20000), INOUT has_waiting BOOLEAN, IN now_us BIGINT, IN few INT)
+    INOUT locked BLOB, INOUT has_waiting BOOLEAN, IN now_us BIGINT, IN few INT)
 SQL SECURITY INVOKER MODIFIES SQL DATA
 perish: BEGIN
     DECLARE kept MEDIUMBLOB DEFAULT '';
     DECLARE lost BIGINT;
     DECLARE its_deadline_us BIGINT;
     DECLARE its_ticket BIGINT;
-    DECLARE its_roots VARBINARY(4095);
+    DECLARE its_roots BLOB;
     DECLARE has_all BOOLEAN;
-    DECLARE touched VARBINARY(8207);
+    DECLARE touched BLOB;
     DECLARE the_root VARBINARY(255);
     DECLARE first_us BIGINT;
     DECLARE ripe_us BIGINT;

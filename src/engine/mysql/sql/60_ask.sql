@@ -53,8 +53,8 @@ END
 DROP PROCEDURE IF EXISTS lk_add_request
 //
 CREATE PROCEDURE lk_add_request(
-    IN the_identity BINARY(32), IN asker VARBINARY(128), IN paths VARBINARY(8207),
-    IN limits VARBINARY(255), IN counts VARBINARY(255), IN the_roots VARBINARY(4095),
+    IN the_identity BINARY(32), IN asker VARBINARY(128), IN paths BLOB,
+    IN limits VARBINARY(255), IN counts VARBINARY(255), IN the_roots BLOB,
     IN the_note VARBINARY(255), IN is_attended BOOLEAN, IN is_fixed BOOLEAN,
     IN asks_value BOOLEAN, IN is_item BOOLEAN, IN its_ticket BIGINT, IN its_ttl_ms BIGINT,
     IN its_deadline_us BIGINT, OUT self BIGINT)
@@ -86,11 +86,11 @@ END
 DROP PROCEDURE IF EXISTS lk_ask_new
 //
 CREATE PROCEDURE lk_ask_new(
-    IN the_identity BINARY(32), IN asker VARBINARY(128), IN paths VARBINARY(8207),
-    IN limits VARBINARY(255), IN counts VARBINARY(255), IN the_roots VARBINARY(4095),
+    IN the_identity BINARY(32), IN asker VARBINARY(128), IN paths BLOB,
+    IN limits VARBINARY(255), IN counts VARBINARY(255), IN the_roots BLOB,
     IN style VARBINARY(8), IN the_ttl_ms BIGINT, IN until_us BIGINT, IN the_note VARBINARY(255),
     IN blockers_max INT, IN asks_value BOOLEAN, IN now_us BIGINT,
-    INOUT locked VARBINARY(20000), INOUT has_waiting BOOLEAN,
+    INOUT locked BLOB, INOUT has_waiting BOOLEAN,
     OUT outcome VARCHAR(16) CHARACTER SET utf8mb4, OUT sentence VARCHAR(255) CHARACTER SET utf8mb4,
     OUT self BIGINT, OUT in_use BIGINT, OUT in_the_way INT, OUT look_us BIGINT,
     OUT blockers MEDIUMTEXT CHARACTER SET utf8mb4, OUT cycle MEDIUMTEXT CHARACTER SET utf8mb4)
@@ -169,12 +169,11 @@ END
 DROP PROCEDURE IF EXISTS lk_refresh
 //
 CREATE PROCEDURE lk_refresh(
-    IN self BIGINT, IN paths VARBINARY(8207), IN the_roots VARBINARY(4095), IN style VARBINARY(8),
+    IN self BIGINT, IN paths BLOB, IN the_roots BLOB, IN style VARBINARY(8),
     IN the_ttl_ms BIGINT, IN until_us BIGINT, IN the_note VARBINARY(255), IN asks_value BOOLEAN,
     IN now_us BIGINT)
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
-    DECLARE first INT DEFAULT 1;
     UPDATE lk_requests AS r FORCE INDEX (PRIMARY)
     SET r.attended = style = 'wait',
         r.note = COALESCE(the_note, r.note),
@@ -188,19 +187,6 @@ BEGIN
     CALL lk_turn_due(the_roots, IF(until_us > 0, until_us, now_us + the_ttl_ms * 1000),
                      IF(until_us > 0, until_us, now_us + the_ttl_ms * 1000)
                      + IF(style = 'wait', the_ttl_ms * 1000, 0), paths, FALSE);
-    IF asks_value THEN -- R15: of the path named first, which is the first part then
-        SELECT r.part INTO first FROM lk_requests AS r
-        WHERE r.id = self AND r.path = SUBSTRING_INDEX(paths, ' ', 1);
-        IF first > 1 THEN
-            UPDATE lk_requests AS r FORCE INDEX (PRIMARY) SET r.part = 0
-            WHERE r.id = self AND r.part = first;
-            UPDATE lk_requests AS r FORCE INDEX (PRIMARY) SET r.part = r.part + 1
-            WHERE r.id = self AND r.part < first ORDER BY r.part DESC;
-            IF @lk_tells THEN
-                CALL lk_tell_request('converted', self, 0);
-            END IF;
-        END IF;
-    END IF;
 END
 //
 
@@ -208,7 +194,7 @@ END
 DROP PROCEDURE IF EXISTS lk_convert
 //
 CREATE PROCEDURE lk_convert(
-    IN self BIGINT, IN paths VARBINARY(8207), IN limits VARBINARY(255), IN counts VARBINARY(255))
+    IN self BIGINT, IN paths BLOB, IN limits VARBINARY(255), IN counts VARBINARY(255))
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE i INT DEFAULT 1 + LENGTH(paths) - LENGTH(REPLACE(paths, ' ', ''));
@@ -226,7 +212,7 @@ END
 DROP PROCEDURE IF EXISTS lk_compare
 //
 CREATE PROCEDURE lk_compare(
-    IN self BIGINT, IN paths VARBINARY(8207), IN limits VARBINARY(255), IN counts VARBINARY(255),
+    IN self BIGINT, IN paths BLOB, IN limits VARBINARY(255), IN counts VARBINARY(255),
     OUT difference VARBINARY(8))
 SQL SECURITY INVOKER READS SQL DATA
 BEGIN
@@ -250,10 +236,10 @@ END
 DROP PROCEDURE IF EXISTS lk_ask_held
 //
 CREATE PROCEDURE lk_ask_held(
-    IN self BIGINT, IN asker VARBINARY(128), IN paths VARBINARY(8207), IN limits VARBINARY(255),
-    IN counts VARBINARY(255), IN the_roots VARBINARY(4095), IN style VARBINARY(8),
+    IN self BIGINT, IN asker VARBINARY(128), IN paths BLOB, IN limits VARBINARY(255),
+    IN counts VARBINARY(255), IN the_roots BLOB, IN style VARBINARY(8),
     IN the_ttl_ms BIGINT, IN until_us BIGINT, IN the_note VARBINARY(255), IN blockers_max INT,
-    IN asks_value BOOLEAN, IN now_us BIGINT, INOUT locked VARBINARY(20000),
+    IN asks_value BOOLEAN, IN now_us BIGINT, INOUT locked BLOB,
     INOUT has_waiting BOOLEAN, OUT outcome VARCHAR(16) CHARACTER SET utf8mb4,
     OUT in_the_way INT, OUT look_us BIGINT, OUT blockers MEDIUMTEXT CHARACTER SET utf8mb4,
     OUT cycle MEDIUMTEXT CHARACTER SET utf8mb4)
@@ -306,10 +292,10 @@ END
 DROP PROCEDURE IF EXISTS lk_ask_waiting
 //
 CREATE PROCEDURE lk_ask_waiting(
-    IN self BIGINT, IN asker VARBINARY(128), IN paths VARBINARY(8207), IN limits VARBINARY(255),
-    IN counts VARBINARY(255), IN the_roots VARBINARY(4095), IN style VARBINARY(8),
+    IN self BIGINT, IN asker VARBINARY(128), IN paths BLOB, IN limits VARBINARY(255),
+    IN counts VARBINARY(255), IN the_roots BLOB, IN style VARBINARY(8),
     IN the_ttl_ms BIGINT, IN until_us BIGINT, IN the_note VARBINARY(255), IN asks_value BOOLEAN,
-    IN its_ticket BIGINT, IN now_us BIGINT, INOUT locked VARBINARY(20000),
+    IN its_ticket BIGINT, IN now_us BIGINT, INOUT locked BLOB,
     INOUT has_waiting BOOLEAN, OUT outcome VARCHAR(16) CHARACTER SET utf8mb4,
     OUT cycle MEDIUMTEXT CHARACTER SET utf8mb4)
 SQL SECURITY INVOKER MODIFIES SQL DATA
@@ -322,7 +308,7 @@ BEGIN
     DECLARE closes_cycle BOOLEAN DEFAULT FALSE;
     DECLARE has_others BOOLEAN;
     DECLARE told BIGINT;
-    DECLARE touched VARBINARY(8207) DEFAULT paths;
+    DECLARE touched BLOB DEFAULT paths;
     IF @lk_tells THEN
         SELECT m.last_event INTO told FROM lk_meta AS m WHERE m.only_row = 1;
     END IF;
@@ -391,8 +377,8 @@ END
 DROP PROCEDURE IF EXISTS lk_grant_late
 //
 CREATE PROCEDURE lk_grant_late(
-    IN self BIGINT, IN asker VARBINARY(128), IN paths VARBINARY(8207), IN its_ticket BIGINT,
-    IN now_us BIGINT, INOUT locked VARBINARY(20000), INOUT has_waiting BOOLEAN,
+    IN self BIGINT, IN asker VARBINARY(128), IN paths BLOB, IN its_ticket BIGINT,
+    IN now_us BIGINT, INOUT locked BLOB, INOUT has_waiting BOOLEAN,
     OUT is_held BOOLEAN)
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
@@ -411,8 +397,8 @@ END
 DROP PROCEDURE IF EXISTS lk_decide_ask
 //
 CREATE PROCEDURE lk_decide_ask(
-    IN the_identity BINARY(32), IN asker VARBINARY(128), IN paths VARBINARY(8207),
-    IN limits VARBINARY(255), IN counts VARBINARY(255), IN the_roots VARBINARY(4095),
+    IN the_identity BINARY(32), IN asker VARBINARY(128), IN paths BLOB,
+    IN limits VARBINARY(255), IN counts VARBINARY(255), IN the_roots BLOB,
     IN style VARBINARY(8), IN the_ttl_ms BIGINT, IN until_us BIGINT, IN the_note VARBINARY(255),
     IN blockers_max INT, IN asks_value BOOLEAN, OUT now_us BIGINT,
     OUT outcome VARCHAR(16) CHARACTER SET utf8mb4, OUT sentence VARCHAR(255) CHARACTER SET utf8mb4,
@@ -421,14 +407,14 @@ CREATE PROCEDURE lk_decide_ask(
     OUT cycle MEDIUMTEXT CHARACTER SET utf8mb4)
 SQL SECURITY INVOKER MODIFIES SQL DATA
 decide: BEGIN
-    DECLARE locked VARBINARY(20000);
+    DECLARE locked BLOB;
     DECLARE has_waiting BOOLEAN;
     DECLARE is_due BOOLEAN;
     DECLARE is_held BOOLEAN;
     DECLARE is_revoked BOOLEAN;
     DECLARE its_ticket BIGINT;
     DECLARE its_deadline_us BIGINT;
-    DECLARE touched VARBINARY(8207);
+    DECLARE touched BLOB;
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
     SET now_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), created = FALSE;
     IF until_us > 0 AND (until_us <= now_us OR until_us - now_us > 366 * 86400000000) THEN
@@ -439,6 +425,9 @@ decide: BEGIN
     CALL lk_turn_begin(the_roots, locked, now_us, is_due, has_waiting);
     IF is_due THEN
         CALL lk_perish(locked, has_waiting, now_us, 4);
+        IF asks_value THEN
+            CALL lk_lose_writers(paths, now_us, locked, has_waiting);
+        END IF;
     END IF;
     SELECT r.id, r.held, r.revoked, r.ticket, r.deadline_us
     INTO self, is_held, is_revoked, its_ticket, its_deadline_us

@@ -7,7 +7,7 @@ DELIMITER //
 DROP PROCEDURE IF EXISTS lk_find_claim
 //
 CREATE PROCEDURE lk_find_claim(
-    IN asker VARBINARY(128), IN sorted_paths VARBINARY(8207), IN the_token BIGINT,
+    IN asker VARBINARY(128), IN sorted_paths BLOB, IN the_token BIGINT,
     IN now_us BIGINT, OUT self BIGINT)
 SQL SECURITY INVOKER READS SQL DATA
 BEGIN
@@ -29,14 +29,14 @@ END
 DROP PROCEDURE IF EXISTS lk_decide_renew
 //
 CREATE PROCEDURE lk_decide_renew(
-    IN the_identity BINARY(32), IN asker VARBINARY(128), IN sorted_paths VARBINARY(8207),
-    IN the_roots VARBINARY(4095), IN the_token BIGINT, IN the_ttl_ms BIGINT,
+    IN the_identity BINARY(32), IN asker VARBINARY(128), IN sorted_paths BLOB,
+    IN the_roots BLOB, IN the_token BIGINT, IN the_ttl_ms BIGINT,
     OUT outcome VARCHAR(16) CHARACTER SET utf8mb4, OUT sentence VARCHAR(255) CHARACTER SET utf8mb4,
     OUT its_ticket BIGINT, OUT its_token BIGINT, OUT its_ttl_ms BIGINT, OUT left_us BIGINT,
     OUT is_fixed BOOLEAN)
 SQL SECURITY INVOKER MODIFIES SQL DATA
 renew: BEGIN
-    DECLARE locked VARBINARY(20000);
+    DECLARE locked BLOB;
     DECLARE has_waiting BOOLEAN;
     DECLARE is_due BOOLEAN;
     DECLARE now_us BIGINT;
@@ -45,7 +45,7 @@ renew: BEGIN
     DECLARE is_held BOOLEAN;
     DECLARE is_revoked BOOLEAN;
     DECLARE its_deadline_us BIGINT;
-    DECLARE its_roots VARBINARY(4095);
+    DECLARE its_roots BLOB;
     DECLARE its_paths VARBINARY(512);
     DECLARE its_claim BOOLEAN;
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
@@ -88,28 +88,34 @@ renew: BEGIN
 END
 //
 
--- R15: marks a value in doubt if its holder is dead, before another owner writes it.
+-- R15: what is dead and has asked for the values of these paths perishes, before one of them is read
+-- or written: it may have left them in doubt.
 DROP PROCEDURE IF EXISTS lk_lose_writers
 //
 CREATE PROCEDURE lk_lose_writers(
-    IN the_path VARBINARY(512), IN now_us BIGINT, INOUT locked VARBINARY(20000),
+    IN the_paths BLOB, IN now_us BIGINT, INOUT locked BLOB,
     INOUT has_waiting BOOLEAN)
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
+    DECLARE left_paths INT DEFAULT 1 + LENGTH(the_paths) - LENGTH(REPLACE(the_paths, ' ', ''));
+    DECLARE the_path VARBINARY(512) DEFAULT SUBSTRING_INDEX(the_paths, ' ', 1);
     DECLARE lost BIGINT DEFAULT 0;
     DECLARE its_deadline_us BIGINT DEFAULT 0;
-    DECLARE its_roots VARBINARY(4095);
+    DECLARE its_roots BLOB;
     DECLARE has_all BOOLEAN;
-    DECLARE touched VARBINARY(8207);
+    DECLARE touched BLOB;
     DECLARE CONTINUE HANDLER FOR NOT FOUND SET lost = NULL;
-    WHILE lost IS NOT NULL DO
+    WHILE left_paths > 0 DO
         SELECT r.id, r.deadline_us, r.roots INTO lost, its_deadline_us, its_roots
         FROM lk_requests AS r FORCE INDEX (requests_by_path)
-        WHERE r.path = the_path AND r.deadline_us <= now_us AND r.wants_value AND r.part = 1
+        WHERE r.path = the_path AND r.deadline_us <= now_us AND r.wants_value
           AND (r.deadline_us > its_deadline_us
                OR (r.deadline_us = its_deadline_us AND r.id > lost))
         ORDER BY r.deadline_us, r.id LIMIT 1;
-        IF lost IS NOT NULL THEN
+        IF lost IS NULL THEN
+            SET left_paths = left_paths - 1, lost = 0, its_deadline_us = 0,
+                the_path = SUBSTRING_INDEX(SUBSTRING_INDEX(the_paths, ' ', -left_paths), ' ', 1);
+        ELSE
             CALL lk_turn_widen(its_roots, locked, has_waiting, has_all);
             IF has_all THEN
                 CALL lk_remove_request(lost, 'perished', touched);
@@ -120,25 +126,33 @@ BEGIN
 END
 //
 
--- Release or withdraw. `the_value` NULL: none is put.
+-- Release or withdraw. R15: `put_bytes` are the values of `put_paths`, one behind the other; NULL:
+-- none.
 DROP PROCEDURE IF EXISTS lk_decide_release
 //
 CREATE PROCEDURE lk_decide_release(
-    IN the_identity BINARY(32), IN asker VARBINARY(128), IN the_path VARBINARY(512),
-    IN the_roots VARBINARY(4095), IN the_token BIGINT, IN the_value MEDIUMBLOB,
-    OUT outcome VARCHAR(16) CHARACTER SET utf8mb4, OUT sentence VARCHAR(255) CHARACTER SET utf8mb4)
+    IN the_identity BINARY(32), IN asker VARBINARY(128), IN put_paths BLOB,
+    IN the_roots BLOB, IN the_token BIGINT, IN put_sizes VARBINARY(255),
+    IN put_bytes MEDIUMBLOB, OUT outcome VARCHAR(16) CHARACTER SET utf8mb4,
+    OUT sentence VARCHAR(255) CHARACTER SET utf8mb4)
 SQL SECURITY INVOKER MODIFIES SQL DATA
 release_it: BEGIN
-    DECLARE locked VARBINARY(20000);
+    DECLARE locked BLOB;
     DECLARE has_waiting BOOLEAN;
     DECLARE is_due BOOLEAN;
     DECLARE now_us BIGINT;
     DECLARE self BIGINT;
     DECLARE is_held BOOLEAN;
-    DECLARE is_exclusive BOOLEAN;
+    DECLARE puts INT DEFAULT 1 + LENGTH(put_paths) - LENGTH(REPLACE(put_paths, ' ', ''));
+    DECLARE writable INT;
+    DECLARE i INT DEFAULT 1;
+    DECLARE at INT DEFAULT 1; -- where the next value begins
+    DECLARE size INT;
+    DECLARE the_path VARBINARY(512);
+    DECLARE the_value MEDIUMBLOB;
     DECLARE has_ended BOOLEAN;
     DECLARE its_token BIGINT;
-    DECLARE touched VARBINARY(8207);
+    DECLARE touched BLOB;
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
     CALL lk_turn_begin(the_roots, locked, now_us, is_due, has_waiting);
     IF is_due THEN
@@ -160,22 +174,29 @@ release_it: BEGIN
         END IF;
         LEAVE release_it;
     END IF;
-    IF the_value IS NOT NULL THEN
-        SELECT COUNT(*) INTO is_exclusive FROM lk_requests AS r
-        WHERE r.id = self AND r.path = the_path AND r.units = 0;
-        IF NOT is_held OR NOT is_exclusive THEN
+    IF put_bytes IS NOT NULL THEN
+        SELECT COUNT(*) INTO writable FROM lk_requests AS r
+        WHERE r.id = self AND r.units = 0
+          AND LOCATE(CONCAT(' ', r.path, ' '), CONCAT(' ', put_paths, ' ')) > 0;
+        IF NOT is_held OR writable < puts THEN
             SET outcome = 'lost',
                 sentence = 'R15: only an exclusive lease that is held can put a value';
             LEAVE release_it;
         END IF;
         IF is_due THEN
-            CALL lk_lose_writers(the_path, now_us, locked, has_waiting);
+            CALL lk_lose_writers(put_paths, now_us, locked, has_waiting);
         END IF;
-        INSERT INTO lk_values (path, in_doubt, bytes) VALUES (the_path, FALSE, the_value)
-        ON DUPLICATE KEY UPDATE in_doubt = FALSE, bytes = the_value;
-        IF @lk_tells THEN
-            CALL lk_tell('value_written', the_path, asker, '', 0, 0, 0, FALSE, '', FALSE);
-        END IF;
+        WHILE i <= puts DO
+            SET the_path = SUBSTRING_INDEX(SUBSTRING_INDEX(put_paths, ' ', i), ' ', -1),
+                size = SUBSTRING_INDEX(SUBSTRING_INDEX(put_sizes, ' ', i), ' ', -1);
+            SET the_value = SUBSTRING(put_bytes, at, size);
+            INSERT INTO lk_values (path, in_doubt, bytes) VALUES (the_path, FALSE, the_value)
+            ON DUPLICATE KEY UPDATE in_doubt = FALSE, bytes = the_value;
+            IF @lk_tells THEN
+                CALL lk_tell('value_written', the_path, asker, '', 0, 0, 0, FALSE, '', FALSE);
+            END IF;
+            SET at = at + size, i = i + 1;
+        END WHILE;
     END IF;
     IF the_token <> 0 THEN
         INSERT INTO lk_ended (token, identity, ended_us) VALUES (the_token, the_identity, now_us)
@@ -196,12 +217,12 @@ CREATE PROCEDURE lk_decide_break(
     IN at_once BOOLEAN, IN broken_by VARBINARY(1024), IN why VARBINARY(1024), OUT broken BIGINT)
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
-    DECLARE locked VARBINARY(20000);
+    DECLARE locked BLOB;
     DECLARE has_waiting BOOLEAN;
     DECLARE is_due BOOLEAN;
     DECLARE now_us BIGINT;
-    DECLARE all_roots VARBINARY(20000);
-    DECLARE its_roots VARBINARY(4095);
+    DECLARE all_roots BLOB;
+    DECLARE its_roots BLOB;
     DECLARE self BIGINT DEFAULT 0;
     DECLARE its_owner VARBINARY(128);
     DECLARE its_note VARBINARY(255);
@@ -210,10 +231,10 @@ BEGIN
     DECLARE is_held BOOLEAN;
     DECLARE is_revoked BOOLEAN;
     DECLARE has_all BOOLEAN;
-    DECLARE its_paths VARBINARY(8207);
+    DECLARE its_paths BLOB;
     DECLARE touched MEDIUMBLOB DEFAULT the_path;
     DECLARE CONTINUE HANDLER FOR NOT FOUND SET self = NULL;
-    SET broken = 0;
+    SET broken = 0, @lk_broken_by = broken_by, @lk_reason = why; -- for the events
     SET SESSION group_concat_max_len = 4194304;
     SELECT GROUP_CONCAT(DISTINCT x.root ORDER BY x.root SEPARATOR ' ') INTO all_roots
     FROM (SELECT the_root AS root
@@ -268,7 +289,7 @@ CREATE PROCEDURE lk_decide_put(
     OUT sentence VARCHAR(255) CHARACTER SET utf8mb4)
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
-    DECLARE locked VARBINARY(20000);
+    DECLARE locked BLOB;
     DECLARE has_waiting BOOLEAN;
     DECLARE is_due BOOLEAN;
     DECLARE now_us BIGINT;

@@ -4,30 +4,26 @@
 
 DELIMITER //
 
-DROP PROCEDURE IF EXISTS lk_decide_push
+-- Adds an item, unless there is one with this id. The root is locked.
+DROP PROCEDURE IF EXISTS lk_add_item
 //
-CREATE PROCEDURE lk_decide_push(
+CREATE PROCEDURE lk_add_item(
     IN the_queue VARBINARY(512), IN the_id VARBINARY(255), IN the_root VARBINARY(255),
-    IN the_value MEDIUMBLOB, IN delay_ms BIGINT, IN the_needs VARBINARY(8207),
-    IN the_limits VARBINARY(255), IN the_counts VARBINARY(255), IN the_roots VARBINARY(4095),
-    OUT added BOOLEAN)
+    IN the_value MEDIUMBLOB, IN delay_ms BIGINT, IN the_needs BLOB,
+    IN the_limits VARBINARY(255), IN the_counts VARBINARY(255), IN the_roots BLOB,
+    IN the_priority SMALLINT, IN now_us BIGINT, OUT added BOOLEAN)
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
-    DECLARE locked VARBINARY(20000);
-    DECLARE has_waiting BOOLEAN;
-    DECLARE is_due BOOLEAN;
-    DECLARE now_us BIGINT;
     DECLARE drawn BIGINT;
-    CALL lk_turn_begin(the_root, locked, now_us, is_due, has_waiting);
     SELECT COUNT(*) = 0 INTO added FROM lk_items AS i
     WHERE i.queue = the_queue AND i.id = the_id;
     IF added THEN
         CALL lk_turn_draw(the_root, drawn);
         INSERT INTO lk_items (queue, id, arrival, state, due_us, needs, need_limits, need_units,
-            need_roots, has_value)
+            need_roots, has_value, priority)
         VALUES (the_queue, the_id, drawn, IF(delay_ms > 0, 'delayed', 'ready'),
             IF(delay_ms > 0, now_us + delay_ms * 1000, 0), the_needs, the_limits, the_counts,
-            the_roots, the_value IS NOT NULL);
+            the_roots, the_value IS NOT NULL, the_priority);
         IF delay_ms > 0 THEN
             UPDATE lk_roots AS r FORCE INDEX (PRIMARY)
             SET r.due_us = LEAST(r.due_us, now_us + delay_ms * 1000) WHERE r.root = the_root;
@@ -39,8 +35,38 @@ BEGIN
             CALL lk_tell_item('pushed', the_queue, the_id);
         END IF;
     END IF;
-    INSERT INTO lk_queues (path, pushed, duplicates) VALUES (the_queue, added, added = 0)
-    ON DUPLICATE KEY UPDATE pushed = pushed + added, duplicates = duplicates + (added = 0);
+END
+//
+
+-- Counts pushes that have added items, and those that have found them there.
+DROP PROCEDURE IF EXISTS lk_count_pushes
+//
+CREATE PROCEDURE lk_count_pushes(
+    IN the_queue VARBINARY(512), IN added BIGINT, IN existed BIGINT)
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    INSERT INTO lk_queues (path, pushed, duplicates) VALUES (the_queue, added, existed)
+    ON DUPLICATE KEY UPDATE pushed = pushed + added, duplicates = duplicates + existed;
+END
+//
+
+DROP PROCEDURE IF EXISTS lk_decide_push
+//
+CREATE PROCEDURE lk_decide_push(
+    IN the_queue VARBINARY(512), IN the_id VARBINARY(255), IN the_root VARBINARY(255),
+    IN the_value MEDIUMBLOB, IN delay_ms BIGINT, IN the_needs BLOB,
+    IN the_limits VARBINARY(255), IN the_counts VARBINARY(255), IN the_roots BLOB,
+    IN the_priority SMALLINT, OUT added BOOLEAN)
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    DECLARE locked BLOB;
+    DECLARE has_waiting BOOLEAN;
+    DECLARE is_due BOOLEAN;
+    DECLARE now_us BIGINT;
+    CALL lk_turn_begin(the_root, locked, now_us, is_due, has_waiting);
+    CALL lk_add_item(the_queue, the_id, the_root, the_value, delay_ms, the_needs, the_limits,
+                     the_counts, the_roots, the_priority, now_us, added);
+    CALL lk_count_pushes(the_queue, added, NOT added);
 END
 //
 
@@ -53,7 +79,7 @@ CREATE PROCEDURE lk_take_again(
     IN new_ttl_ms BIGINT, IN now_us BIGINT, OUT self BIGINT, OUT taken VARBINARY(255))
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
-    DECLARE its_roots VARBINARY(4095);
+    DECLARE its_roots BLOB;
     DECLARE its_paths VARBINARY(512);
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
     SELECT STRAIGHT_JOIN i.id, r.id, r.roots, IF(r.part_count = 1, r.path, ' ')
@@ -75,14 +101,16 @@ END
 //
 
 -- Leases one item with its needs, if all parts are free. refused_part: the last part that is not;
--- self NULL: not leased.
+-- self NULL: not leased. `shared`: the token of another claim of this decision, which this one gets,
+-- too; 0: it draws one. Where it cannot share (R4), it is not leased, and `sentence` says so.
 DROP PROCEDURE IF EXISTS lk_take_item
 //
 CREATE PROCEDURE lk_take_item(
     IN the_queue VARBINARY(512), IN the_id VARBINARY(255), IN the_root VARBINARY(255),
-    IN the_needs VARBINARY(8207), IN the_limits VARBINARY(255), IN the_counts VARBINARY(255),
-    IN need_roots VARBINARY(4095), IN asker VARBINARY(128), IN the_note VARBINARY(255),
-    IN the_ttl_ms BIGINT, IN now_us BIGINT, OUT self BIGINT, OUT refused_part INT,
+    IN the_needs BLOB, IN the_limits VARBINARY(255), IN the_counts VARBINARY(255),
+    IN need_roots BLOB, IN asker VARBINARY(128), IN the_note VARBINARY(255),
+    IN the_ttl_ms BIGINT, IN shared BIGINT, IN now_us BIGINT, OUT self BIGINT,
+    OUT refused_part INT, OUT outcome VARCHAR(16) CHARACTER SET utf8mb4,
     OUT sentence VARCHAR(255) CHARACTER SET utf8mb4)
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
@@ -91,7 +119,7 @@ BEGIN
     DECLARE cycle MEDIUMTEXT CHARACTER SET utf8mb4;
     DECLARE owner_waits BOOLEAN;
     DECLARE ignored BIGINT;
-    DECLARE all_roots VARBINARY(4095) DEFAULT the_root;
+    DECLARE all_roots BLOB DEFAULT the_root;
     IF need_roots <> '' THEN
         SELECT GROUP_CONCAT(DISTINCT x.root ORDER BY x.root SEPARATOR ' ') INTO all_roots
         FROM (SELECT SUBSTRING_INDEX(SUBSTRING_INDEX(CONCAT(the_root, ' ', need_roots), ' ', n.n),
@@ -100,7 +128,12 @@ BEGIN
               WHERE n.n <= 2 + LENGTH(need_roots) - LENGTH(REPLACE(need_roots, ' ', ''))) AS x;
     END IF;
     SAVEPOINT lk_not_taken;
-    CALL lk_turn_draw(all_roots, drawn);
+    SET outcome = 'busy';
+    IF shared = 0 THEN
+        CALL lk_turn_draw(all_roots, drawn);
+    ELSE
+        CALL lk_turn_share(all_roots, shared, drawn);
+    END IF;
     CALL lk_add_request(NULL, asker, CONCAT_WS(' ', CONCAT(the_queue, '/', the_id),
                                                NULLIF(the_needs, '')),
                         CONCAT_WS(' ', 0, NULLIF(the_limits, '')),
@@ -110,6 +143,12 @@ BEGIN
     IF verdict = 'grant' THEN
         IF @lk_bounded THEN
             CALL lk_check_bounds(self, asker, FALSE, now_us, sentence);
+            IF sentence IS NOT NULL THEN
+                SET outcome = 'full';
+            END IF;
+        END IF;
+        IF sentence IS NULL AND shared NOT IN (0, drawn) THEN
+            SET sentence = 'R4: the next item needs a token of its own';
         END IF;
         UPDATE lk_requests AS r FORCE INDEX (PRIMARY)
         SET r.held = TRUE, r.token = drawn WHERE r.id = self;
@@ -130,64 +169,61 @@ BEGIN
 END
 //
 
--- Leases the oldest item that is due, not claimed and free to be locked. Locks the roots of the
--- queue and of the needs of its next items, as far as they are known before they are locked. `self`
--- NULL: none; then `saw_items` says whether there are any, and `look_us` when one may become free.
-DROP PROCEDURE IF EXISTS lk_decide_take
+-- The roots of a queue and of the needs of its next items, in byte order, as far as they are known
+-- before they are locked.
+DROP PROCEDURE IF EXISTS lk_roots_to_take
 //
-CREATE PROCEDURE lk_decide_take(
-    IN the_queue VARBINARY(512), IN the_root VARBINARY(255), IN asker VARBINARY(128),
-    IN the_ttl_ms BIGINT, IN the_max_attempts INT UNSIGNED, IN the_ask_number BIGINT,
-    IN the_note VARBINARY(255), OUT now_us BIGINT, OUT self BIGINT, OUT taken VARBINARY(255),
-    OUT stolen BOOLEAN, OUT outcome VARCHAR(16) CHARACTER SET utf8mb4,
-    OUT sentence VARCHAR(255) CHARACTER SET utf8mb4, OUT look_us BIGINT, OUT saw_items BOOLEAN)
-SQL SECURITY INVOKER MODIFIES SQL DATA
-take: BEGIN
-    DECLARE locked VARBINARY(20000);
-    DECLARE has_waiting BOOLEAN;
-    DECLARE is_due BOOLEAN;
-    DECLARE all_roots VARBINARY(20000);
-    DECLARE its_id VARBINARY(255);
-    DECLARE its_arrival BIGINT DEFAULT -1;
-    DECLARE its_needs VARBINARY(8207);
-    DECLARE its_limits VARBINARY(255);
-    DECLARE its_counts VARBINARY(255);
-    DECLARE its_roots VARBINARY(4095);
-    DECLARE its_hash VARBINARY(64);
-    DECLARE has_all BOOLEAN;
-    DECLARE is_paused BOOLEAN;
-    DECLARE is_known BOOLEAN;
-    DECLARE refused_part INT;
-    DECLARE refused MEDIUMBLOB DEFAULT ''; -- hashes of needs that are not free
-    DECLARE first_us BIGINT;
-    DECLARE roots_left INT;
-    DECLARE CONTINUE HANDLER FOR NOT FOUND SET its_id = NULL;
-    SET saw_items = FALSE, stolen = FALSE;
+CREATE PROCEDURE lk_roots_to_take(
+    IN the_queue VARBINARY(512), IN the_root VARBINARY(255), OUT all_roots BLOB)
+SQL SECURITY INVOKER READS SQL DATA
+BEGIN
     SET SESSION group_concat_max_len = 4194304;
     SELECT GROUP_CONCAT(x.need_roots SEPARATOR ' ') INTO all_roots
     FROM (SELECT i.need_roots FROM lk_items AS i FORCE INDEX (items_by_state)
           WHERE i.queue = the_queue AND i.state = 'ready' AND i.due_us = 0
-          ORDER BY i.arrival LIMIT 16) AS x
+          ORDER BY i.place LIMIT 16) AS x
     WHERE x.need_roots <> '';
-    IF all_roots IS NOT NULL THEN
+    IF all_roots IS NULL THEN
+        SET all_roots = the_root;
+    ELSE
         SELECT GROUP_CONCAT(DISTINCT x.root ORDER BY x.root SEPARATOR ' ') INTO all_roots
         FROM (SELECT SUBSTRING_INDEX(SUBSTRING_INDEX(CONCAT(the_root, ' ', all_roots), ' ', n.n),
                                      ' ', -1) AS root
               FROM lk_numbers AS n
               WHERE n.n <= 2 + LENGTH(all_roots) - LENGTH(REPLACE(all_roots, ' ', ''))) AS x;
     END IF;
-    CALL lk_turn_begin(COALESCE(all_roots, the_root), locked, now_us, is_due, has_waiting);
-    IF is_due THEN
-        CALL lk_perish(locked, has_waiting, now_us, 256);
-    END IF;
-    IF the_ask_number <> 0 THEN
-        CALL lk_take_again(the_queue, asker, the_ask_number, the_ttl_ms, now_us, self, taken);
-        IF taken IS NOT NULL THEN
-            SET outcome = 'granted';
-            LEAVE take;
-        END IF;
-    END IF;
-    SET outcome = 'busy', its_id = '';
+END
+//
+
+-- Leases the first item, by priority and then by age, that is due, not claimed and free to be
+-- locked. The roots in `locked` are. `self` NULL: none; then `saw_items` says whether there are any.
+-- `shared` as in lk_take_item().
+DROP PROCEDURE IF EXISTS lk_take_next
+//
+CREATE PROCEDURE lk_take_next(
+    IN the_queue VARBINARY(512), IN the_root VARBINARY(255), IN asker VARBINARY(128),
+    IN the_ttl_ms BIGINT, IN the_max_attempts INT UNSIGNED, IN the_ask_number BIGINT,
+    IN the_note VARBINARY(255), IN shared BIGINT, IN now_us BIGINT,
+    INOUT locked BLOB, INOUT has_waiting BOOLEAN, OUT self BIGINT,
+    OUT taken VARBINARY(255), OUT stolen BOOLEAN, OUT outcome VARCHAR(16) CHARACTER SET utf8mb4,
+    OUT sentence VARCHAR(255) CHARACTER SET utf8mb4, OUT saw_items BOOLEAN)
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    DECLARE its_id VARBINARY(255);
+    DECLARE its_place DECIMAL(24, 0) DEFAULT -99999999999999999999999;
+    DECLARE its_needs BLOB;
+    DECLARE its_limits VARBINARY(255);
+    DECLARE its_counts VARBINARY(255);
+    DECLARE its_roots BLOB;
+    DECLARE its_hash VARBINARY(64);
+    DECLARE has_all BOOLEAN;
+    DECLARE is_paused BOOLEAN;
+    DECLARE is_known BOOLEAN;
+    DECLARE was_lost BOOLEAN;
+    DECLARE refused_part INT;
+    DECLARE refused MEDIUMBLOB DEFAULT ''; -- hashes of needs that are not free
+    DECLARE CONTINUE HANDLER FOR NOT FOUND SET its_id = NULL;
+    SET saw_items = FALSE, stolen = FALSE, outcome = 'busy';
     SELECT EXISTS (SELECT 1 FROM lk_numbers AS n
                    STRAIGHT_JOIN lk_requests AS p FORCE INDEX (requests_by_path)
                    WHERE n.n <= 1 + LENGTH(the_queue) - LENGTH(REPLACE(the_queue, '/', ''))
@@ -195,19 +231,20 @@ take: BEGIN
                      AND p.owner <> asker) INTO is_paused;
     IF is_paused THEN
         SET sentence = 'R16: a lock on the queue, held or waiting, pauses all claiming',
-            saw_items = TRUE, its_id = NULL;
+            saw_items = TRUE;
     END IF;
+    SET its_id = '';
     WHILE its_id IS NOT NULL AND self IS NULL AND sentence IS NULL DO
-        SELECT i.id, i.arrival, i.needs, i.need_limits, i.need_units, i.need_roots, i.was_lost,
+        SELECT i.id, i.place, i.needs, i.need_limits, i.need_units, i.need_roots, i.was_lost,
                SHA2(CONCAT(i.needs, '|', i.need_limits, '|', i.need_units), 256)
-        INTO its_id, its_arrival, its_needs, its_limits, its_counts, its_roots, stolen, its_hash
+        INTO its_id, its_place, its_needs, its_limits, its_counts, its_roots, was_lost, its_hash
         FROM lk_items AS i FORCE INDEX (items_by_state)
         WHERE i.queue = the_queue AND i.state = 'ready' AND i.due_us = 0
-          AND i.arrival > its_arrival
+          AND i.place > its_place
           AND (refused = ''
                OR LOCATE(SHA2(CONCAT(i.needs, '|', i.need_limits, '|', i.need_units), 256),
                          refused) = 0)
-        ORDER BY i.arrival LIMIT 1;
+        ORDER BY i.place LIMIT 1;
         IF its_id IS NOT NULL THEN
             SET saw_items = TRUE, has_all = TRUE;
             IF its_roots <> '' THEN
@@ -215,8 +252,8 @@ take: BEGIN
             END IF;
             IF has_all THEN
                 CALL lk_take_item(the_queue, its_id, the_root, its_needs, its_limits, its_counts,
-                                  its_roots, asker, the_note, the_ttl_ms, now_us, self,
-                                  refused_part, sentence);
+                                  its_roots, asker, the_note, the_ttl_ms, shared, now_us, self,
+                                  refused_part, outcome, sentence);
                 IF refused_part > 1 THEN
                     SET refused = CONCAT(refused, ' ', its_hash);
                 END IF;
@@ -224,7 +261,7 @@ take: BEGIN
         END IF;
     END WHILE;
     IF self IS NOT NULL THEN
-        SET outcome = 'granted', taken = its_id;
+        SET outcome = 'granted', taken = its_id, stolen = was_lost;
         UPDATE lk_items AS i FORCE INDEX (PRIMARY)
         SET i.state = 'claimed', i.claim = self, i.attempts = i.attempts + 1, i.was_lost = FALSE,
             i.ask_number = the_ask_number, i.max_attempts = the_max_attempts,
@@ -233,23 +270,29 @@ take: BEGIN
         IF @lk_tells THEN
             CALL lk_tell_claim(IF(stolen, 'stolen', 'claimed'), self, the_queue, taken);
         END IF;
-        LEAVE take;
-    END IF;
-    IF its_id IS NOT NULL AND sentence IS NOT NULL THEN
-        SET outcome = 'full';
+    ELSEIF outcome = 'full' THEN
         IF @lk_tells THEN
             CALL lk_tell_refusal(outcome, the_queue, '0', '0', asker, '');
         END IF;
-        LEAVE take;
+    ELSE
+        SELECT COUNT(*) INTO is_known FROM lk_queues AS q WHERE q.path = the_queue;
+        SET sentence = COALESCE(IF(is_known, sentence, 'R16: there is no item in this queue'),
+                                'R16: there is nothing to claim now');
     END IF;
-    SELECT COUNT(*) INTO is_known FROM lk_queues AS q WHERE q.path = the_queue;
-    IF NOT is_known THEN
-        SET sentence = 'R16: there is no item in this queue';
-    END IF;
-    SET sentence = COALESCE(sentence, 'R16: there is nothing to claim now');
+END
+//
+
+-- For a take that has found nothing: the microseconds until something may become free.
+DROP PROCEDURE IF EXISTS lk_look_again
+//
+CREATE PROCEDURE lk_look_again(
+    IN the_queue VARBINARY(512), IN locked BLOB, IN now_us BIGINT, OUT look_us BIGINT)
+SQL SECURITY INVOKER READS SQL DATA
+BEGIN
+    DECLARE first_us BIGINT;
+    DECLARE roots_left INT DEFAULT LENGTH(locked) - LENGTH(REPLACE(locked, '/', '')) - 1;
     SELECT MIN(i.due_us) INTO look_us FROM lk_items AS i FORCE INDEX (items_by_state)
     WHERE i.queue = the_queue AND i.state = 'delayed';
-    SET roots_left = LENGTH(locked) - LENGTH(REPLACE(locked, '/', '')) - 1;
     WHILE roots_left > 0 DO
         CALL lk_first_deadline(SUBSTRING_INDEX(SUBSTRING_INDEX(locked, '/', roots_left + 1), '/', -1),
                                now_us, first_us);
@@ -259,35 +302,62 @@ take: BEGIN
 END
 //
 
--- Ends a claim that is still held: the item is removed (delay_ms NULL), or given back.
-DROP PROCEDURE IF EXISTS lk_decide_finish
+DROP PROCEDURE IF EXISTS lk_decide_take
 //
-CREATE PROCEDURE lk_decide_finish(
+CREATE PROCEDURE lk_decide_take(
+    IN the_queue VARBINARY(512), IN the_root VARBINARY(255), IN asker VARBINARY(128),
+    IN the_ttl_ms BIGINT, IN the_max_attempts INT UNSIGNED, IN the_ask_number BIGINT,
+    IN the_note VARBINARY(255), OUT now_us BIGINT, OUT self BIGINT, OUT taken VARBINARY(255),
+    OUT stolen BOOLEAN, OUT outcome VARCHAR(16) CHARACTER SET utf8mb4,
+    OUT sentence VARCHAR(255) CHARACTER SET utf8mb4, OUT look_us BIGINT, OUT saw_items BOOLEAN)
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    DECLARE locked BLOB;
+    DECLARE has_waiting BOOLEAN;
+    DECLARE is_due BOOLEAN;
+    DECLARE all_roots BLOB;
+    CALL lk_roots_to_take(the_queue, the_root, all_roots);
+    CALL lk_turn_begin(all_roots, locked, now_us, is_due, has_waiting);
+    IF is_due THEN
+        CALL lk_perish(locked, has_waiting, now_us, 256);
+    END IF;
+    IF the_ask_number <> 0 THEN
+        CALL lk_take_again(the_queue, asker, the_ask_number, the_ttl_ms, now_us, self, taken);
+    END IF;
+    IF taken IS NOT NULL THEN
+        SET outcome = 'granted', stolen = FALSE, saw_items = TRUE;
+    ELSE
+        CALL lk_take_next(the_queue, the_root, asker, the_ttl_ms, the_max_attempts,
+                          the_ask_number, the_note, 0, now_us, locked, has_waiting, self, taken,
+                          stolen, outcome, sentence, saw_items);
+    END IF;
+    IF outcome = 'busy' THEN
+        CALL lk_look_again(the_queue, locked, now_us, look_us);
+    END IF;
+END
+//
+
+-- Ends a claim that is still held: the item is removed (delay_ms NULL), or given back, with the exit
+-- code and the text of its failure; both NULL: the former ones stay. The roots in `locked` are.
+DROP PROCEDURE IF EXISTS lk_finish_item
+//
+CREATE PROCEDURE lk_finish_item(
     IN the_queue VARBINARY(512), IN the_id VARBINARY(255), IN the_root VARBINARY(255),
     IN asker VARBINARY(128), IN the_identity BINARY(32), IN the_token BIGINT, IN delay_ms BIGINT,
+    IN its_exit INT, IN its_error VARBINARY(1024), IN now_us BIGINT,
+    INOUT locked BLOB, INOUT has_waiting BOOLEAN,
     OUT outcome VARCHAR(16) CHARACTER SET utf8mb4, OUT sentence VARCHAR(255) CHARACTER SET utf8mb4)
 SQL SECURITY INVOKER MODIFIES SQL DATA
 finish: BEGIN
-    DECLARE locked VARBINARY(20000);
-    DECLARE has_waiting BOOLEAN;
-    DECLARE is_due BOOLEAN;
-    DECLARE now_us BIGINT;
     DECLARE self BIGINT;
-    DECLARE its_roots VARBINARY(4095);
+    DECLARE its_roots BLOB;
     DECLARE has_all BOOLEAN;
     DECLARE has_ended BOOLEAN;
     DECLARE parks BOOLEAN;
     DECLARE its_claims BIGINT;
     DECLARE its_steals BIGINT;
-    DECLARE touched VARBINARY(8207);
+    DECLARE touched BLOB;
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
-    SELECT r.roots INTO its_roots
-    FROM lk_items AS i JOIN lk_requests AS r ON r.id = i.claim AND r.part = 1
-    WHERE i.queue = the_queue AND i.id = the_id;
-    CALL lk_turn_begin(COALESCE(its_roots, the_root), locked, now_us, is_due, has_waiting);
-    IF is_due THEN
-        CALL lk_perish(locked, has_waiting, now_us, 4);
-    END IF;
     SELECT r.id, r.roots, i.max_attempts > 0 AND i.attempts >= i.max_attempts, i.claims, i.steals
     INTO self, its_roots, parks, its_claims, its_steals
     FROM lk_items AS i JOIN lk_requests AS r ON r.id = i.claim AND r.part = 1
@@ -325,7 +395,9 @@ finish: BEGIN
         WHERE q.path = the_queue;
     ELSE
         UPDATE lk_items AS i FORCE INDEX (PRIMARY)
-        SET i.claim = 0, i.ask_number = 0, i.was_lost = FALSE,
+        SET i.last_exit = IF(its_exit IS NULL AND its_error IS NULL, i.last_exit, its_exit),
+            i.last_error = IF(its_exit IS NULL AND its_error IS NULL, i.last_error, its_error),
+            i.claim = 0, i.ask_number = 0, i.was_lost = FALSE,
             i.due_us = IF(delay_ms > 0 AND NOT parks, now_us + delay_ms * 1000, 0),
             i.state = CASE WHEN parks THEN 'parked' WHEN delay_ms > 0 THEN 'delayed'
                            ELSE 'ready' END
@@ -343,22 +415,46 @@ finish: BEGIN
 END
 //
 
-DROP PROCEDURE IF EXISTS lk_decide_unpark
+DROP PROCEDURE IF EXISTS lk_decide_finish
 //
-CREATE PROCEDURE lk_decide_unpark(
+CREATE PROCEDURE lk_decide_finish(
     IN the_queue VARBINARY(512), IN the_id VARBINARY(255), IN the_root VARBINARY(255),
+    IN asker VARBINARY(128), IN the_identity BINARY(32), IN the_token BIGINT, IN delay_ms BIGINT,
+    IN its_exit INT, IN its_error VARBINARY(1024),
     OUT outcome VARCHAR(16) CHARACTER SET utf8mb4, OUT sentence VARCHAR(255) CHARACTER SET utf8mb4)
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
-    DECLARE locked VARBINARY(20000);
+    DECLARE locked BLOB;
     DECLARE has_waiting BOOLEAN;
     DECLARE is_due BOOLEAN;
     DECLARE now_us BIGINT;
-    DECLARE is_parked BOOLEAN;
-    CALL lk_turn_begin(the_root, locked, now_us, is_due, has_waiting);
+    DECLARE its_roots BLOB;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
+    SELECT r.roots INTO its_roots
+    FROM lk_items AS i JOIN lk_requests AS r ON r.id = i.claim AND r.part = 1
+    WHERE i.queue = the_queue AND i.id = the_id;
+    CALL lk_turn_begin(COALESCE(its_roots, the_root), locked, now_us, is_due, has_waiting);
     IF is_due THEN
-        CALL lk_perish(locked, has_waiting, now_us, 256);
+        CALL lk_perish(locked, has_waiting, now_us, 4);
     END IF;
+    CALL lk_finish_item(the_queue, the_id, the_root, asker, the_identity, the_token, delay_ms,
+                        its_exit, its_error, now_us, locked, has_waiting, outcome, sentence);
+END
+//
+
+-- Of format 4 and before.
+DROP PROCEDURE IF EXISTS lk_decide_unpark
+//
+
+-- Makes a parked item ready again. The root is locked.
+DROP PROCEDURE IF EXISTS lk_unpark_item
+//
+CREATE PROCEDURE lk_unpark_item(
+    IN the_queue VARBINARY(512), IN the_id VARBINARY(255),
+    OUT outcome VARCHAR(16) CHARACTER SET utf8mb4, OUT sentence VARCHAR(255) CHARACTER SET utf8mb4)
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    DECLARE is_parked BOOLEAN;
     SELECT COUNT(*) INTO is_parked FROM lk_items AS i
     WHERE i.queue = the_queue AND i.id = the_id AND i.state = 'parked';
     IF is_parked THEN
@@ -374,4 +470,46 @@ BEGIN
     END IF;
 END
 //
+
+-- Removes an item that is not claimed, or only one that is parked. Its claims so far are counted
+-- with its queue's. The root is locked.
+DROP PROCEDURE IF EXISTS lk_remove_item
+//
+CREATE PROCEDURE lk_remove_item(
+    IN the_queue VARBINARY(512), IN the_id VARBINARY(255), IN only_parked BOOLEAN,
+    OUT outcome VARCHAR(16) CHARACTER SET utf8mb4, OUT sentence VARCHAR(255) CHARACTER SET utf8mb4)
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    DECLARE its_state VARBINARY(8);
+    DECLARE its_attempts INT UNSIGNED;
+    DECLARE its_claims BIGINT;
+    DECLARE its_steals BIGINT;
+    DECLARE has_value BOOLEAN;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
+    SELECT i.state, i.attempts, i.claims, i.steals, i.has_value
+    INTO its_state, its_attempts, its_claims, its_steals, has_value
+    FROM lk_items AS i WHERE i.queue = the_queue AND i.id = the_id;
+    IF its_state = 'parked' OR (its_state IN ('ready', 'delayed') AND NOT only_parked) THEN
+        DELETE i FROM lk_items AS i FORCE INDEX (PRIMARY)
+        WHERE i.queue = the_queue AND i.id = the_id;
+        IF has_value THEN
+            DELETE v FROM lk_item_values AS v FORCE INDEX (PRIMARY)
+            WHERE v.queue = the_queue AND v.id = the_id;
+        END IF;
+        UPDATE lk_queues AS q FORCE INDEX (PRIMARY)
+        SET q.claims = q.claims + its_claims, q.steals = q.steals + its_steals
+        WHERE q.path = the_queue AND its_claims > 0;
+        IF @lk_tells THEN
+            CALL lk_tell('dropped', CONCAT(the_queue, '/', the_id), '', '', 0, 0, its_attempts, TRUE,
+                         '', FALSE);
+        END IF;
+        SET outcome = 'ok';
+    ELSE
+        SET outcome = 'lost',
+            sentence = IF(only_parked, 'R16: there is no such parked item',
+                          'R16: there is no such item, or it is claimed');
+    END IF;
+END
+//
+
 DELIMITER ;

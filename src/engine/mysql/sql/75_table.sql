@@ -17,7 +17,7 @@ CREATE PROCEDURE lk_announce(
     IN the_queue VARBINARY(512), IN the_root VARBINARY(255), IN ids MEDIUMBLOB)
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
-    DECLARE locked VARBINARY(20000);
+    DECLARE locked BLOB;
     DECLARE has_waiting BOOLEAN;
     DECLARE is_due BOOLEAN;
     DECLARE now_us BIGINT;
@@ -117,7 +117,7 @@ DROP PROCEDURE IF EXISTS lk_table_ripen
 CREATE PROCEDURE lk_table_ripen(IN the_queue VARBINARY(512), IN the_root VARBINARY(255))
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
-    DECLARE locked VARBINARY(20000);
+    DECLARE locked BLOB;
     DECLARE has_waiting BOOLEAN;
     DECLARE is_due BOOLEAN;
     DECLARE now_us BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
@@ -135,17 +135,19 @@ END
 //
 
 -- lk_take(), of this item only (NULL: none): its row matches, and is locked by this transaction. If
--- not `is_locked`, another transaction is changing the row, and the item is skipped. The arrival
--- identifies an item, too: one that is pushed again has another, and has not been checked.
+-- not `is_locked`, another transaction is changing the row, and the item is skipped. The place
+-- identifies an item, too: one that is pushed again has another, and has not been checked. `behind`
+-- 0: no item has been checked.
 DROP PROCEDURE IF EXISTS lk_take_row
 //
 CREATE PROCEDURE lk_take_row(
     IN the_queue VARBINARY(512), IN the_root VARBINARY(255), IN asker VARBINARY(128),
     IN the_ttl_ms BIGINT, IN the_max_attempts INT UNSIGNED, IN the_ask_number BIGINT,
-    IN the_note VARBINARY(255), IN behind BIGINT, IN the_arrival BIGINT, IN is_locked BOOLEAN)
+    IN the_note VARBINARY(255), IN behind DECIMAL(24, 0), IN the_place DECIMAL(24, 0),
+    IN is_locked BOOLEAN)
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
-    DECLARE locked VARBINARY(20000);
+    DECLARE locked BLOB;
     DECLARE has_waiting BOOLEAN;
     DECLARE is_due BOOLEAN;
     DECLARE now_us BIGINT;
@@ -153,10 +155,10 @@ BEGIN
     DECLARE sentence VARCHAR(255) CHARACTER SET utf8mb4;
     DECLARE self BIGINT;
     DECLARE taken VARBINARY(255);
-    DECLARE its_needs VARBINARY(8207);
+    DECLARE its_needs BLOB;
     DECLARE its_limits VARBINARY(255);
     DECLARE its_counts VARBINARY(255);
-    DECLARE its_roots VARBINARY(4095);
+    DECLARE its_roots BLOB;
     DECLARE has_all BOOLEAN DEFAULT TRUE;
     DECLARE is_paused BOOLEAN;
     DECLARE refused_part INT;
@@ -167,7 +169,7 @@ BEGIN
     DECLARE attempt INT UNSIGNED;
     DECLARE its_value MEDIUMBLOB;
     DECLARE look_us BIGINT;
-    DECLARE portion_end BIGINT;
+    DECLARE portion_end DECIMAL(24, 0);
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
     CALL lk_turn_begin(the_root, locked, now_us, is_due, has_waiting);
     IF is_due THEN
@@ -181,19 +183,19 @@ BEGIN
                    WHERE n.n <= 1 + LENGTH(the_queue) - LENGTH(REPLACE(the_queue, '/', ''))
                      AND p.path = SUBSTRING_INDEX(the_queue, '/', n.n) AND p.deadline_us > now_us
                      AND p.owner <> asker) INTO is_paused;
-    IF self IS NULL AND NOT is_paused AND the_arrival IS NOT NULL AND is_locked THEN
+    IF self IS NULL AND NOT is_paused AND the_place IS NOT NULL AND is_locked THEN
         SELECT i.id, i.needs, i.need_limits, i.need_units, i.need_roots, i.was_lost
         INTO taken, its_needs, its_limits, its_counts, its_roots, stolen
         FROM lk_items AS i FORCE INDEX (items_by_state)
         WHERE i.queue = the_queue AND i.state = 'ready' AND i.due_us = 0
-          AND i.arrival = the_arrival LIMIT 1;
+          AND i.place = the_place LIMIT 1;
         IF taken IS NOT NULL AND its_roots <> '' THEN
             CALL lk_turn_widen(its_roots, locked, has_waiting, has_all);
         END IF;
         IF taken IS NOT NULL AND has_all THEN
             CALL lk_take_item(the_queue, taken, the_root, its_needs, its_limits, its_counts,
-                              its_roots, asker, the_note, the_ttl_ms, now_us, self, refused_part,
-                              sentence);
+                              its_roots, asker, the_note, the_ttl_ms, 0, now_us, self,
+                              refused_part, outcome, sentence);
         END IF;
         IF self IS NOT NULL THEN
             UPDATE lk_items AS i FORCE INDEX (PRIMARY)
@@ -205,11 +207,8 @@ BEGIN
             IF @lk_tells THEN
                 CALL lk_tell_claim(IF(stolen, 'stolen', 'claimed'), self, the_queue, taken);
             END IF;
-        ELSEIF sentence IS NOT NULL THEN
-            SET outcome = 'full';
-            IF @lk_tells THEN
-                CALL lk_tell_refusal(outcome, the_queue, '0', '0', asker, '');
-            END IF;
+        ELSEIF outcome = 'full' AND @lk_tells THEN
+            CALL lk_tell_refusal(outcome, the_queue, '0', '0', asker, '');
         END IF;
     END IF;
     IF self IS NOT NULL THEN
@@ -222,13 +221,14 @@ BEGIN
         WHERE r.id = self AND r.part = 1;
     ELSEIF outcome = 'busy' THEN
         SET taken = NULL, stolen = NULL;
-        IF NOT is_paused AND the_arrival IS NOT NULL THEN
-            SET portion_end = the_arrival; -- those after it have not been checked
+        IF NOT is_paused AND the_place IS NOT NULL THEN
+            SET portion_end = the_place; -- those after it have not been checked
         ELSEIF NOT is_paused THEN
-            SELECT MAX(x.arrival) INTO portion_end
-            FROM (SELECT i.arrival FROM lk_items AS i FORCE INDEX (items_by_state)
+            SELECT MAX(x.place) INTO portion_end
+            FROM (SELECT i.place FROM lk_items AS i FORCE INDEX (items_by_state)
                   WHERE i.queue = the_queue AND i.state = 'ready' AND i.due_us = 0
-                    AND i.arrival > behind ORDER BY i.arrival LIMIT 64) AS x;
+                    AND i.place > IF(behind = 0, -99999999999999999999999, behind)
+                  ORDER BY i.place LIMIT 64) AS x;
         END IF;
         SET sentence = IF(is_paused,
             'R16: a lock on the queue, held or waiting, pauses all claiming',
@@ -242,37 +242,37 @@ BEGIN
     SELECT outcome, sentence, taken AS id, its_token AS token, attempt, stolen,
            its_ttl_ms AS new_ttl_ms, left_us, its_value AS value,
            IF(look_us > 9000000000000000000, NULL, look_us) AS look_us,
-           is_paused OR behind > 0 OR portion_end IS NOT NULL AS has_held,
-           the_arrival IS NOT NULL AS looked, portion_end;
+           is_paused OR behind <> 0 OR portion_end IS NOT NULL AS has_held,
+           the_place IS NOT NULL AS looked, portion_end;
 END
 //
 
--- Drops ready items, by their arrivals with a space between, whose rows no longer match.
+-- Drops ready items, by their places with a space between, whose rows no longer match.
 DROP PROCEDURE IF EXISTS lk_drop_items
 //
 CREATE PROCEDURE lk_drop_items(
-    IN the_queue VARBINARY(512), IN the_root VARBINARY(255), IN arrivals MEDIUMBLOB)
+    IN the_queue VARBINARY(512), IN the_root VARBINARY(255), IN places MEDIUMBLOB)
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
-    DECLARE locked VARBINARY(20000);
+    DECLARE locked BLOB;
     DECLARE has_waiting BOOLEAN;
     DECLARE is_due BOOLEAN;
     DECLARE now_us BIGINT;
-    DECLARE first VARBINARY(20);
+    DECLARE first VARBINARY(25);
     DECLARE its_id VARBINARY(255);
     DECLARE its_claims BIGINT;
     DECLARE its_steals BIGINT;
     DECLARE CONTINUE HANDLER FOR NOT FOUND SET its_id = NULL;
-    IF arrivals <> '' THEN
+    IF places <> '' THEN
         CALL lk_turn_begin(the_root, locked, now_us, is_due, has_waiting);
     END IF;
-    WHILE arrivals <> '' DO
-        SET first = SUBSTRING_INDEX(arrivals, ' ', 1),
-            arrivals = SUBSTRING(arrivals, LENGTH(first) + 2);
+    WHILE places <> '' DO
+        SET first = SUBSTRING_INDEX(places, ' ', 1),
+            places = SUBSTRING(places, LENGTH(first) + 2);
         SELECT i.id, i.claims, i.steals INTO its_id, its_claims, its_steals
         FROM lk_items AS i FORCE INDEX (items_by_state)
         WHERE i.queue = the_queue AND i.state = 'ready' AND i.due_us = 0
-          AND i.arrival = CAST(first AS SIGNED) LIMIT 1;
+          AND i.place = CAST(first AS DECIMAL(24, 0)) LIMIT 1;
         IF its_id IS NOT NULL THEN
             UPDATE lk_queues AS q FORCE INDEX (PRIMARY)
             SET q.claims = q.claims + its_claims, q.steals = q.steals + its_steals
@@ -329,13 +329,13 @@ CREATE PROCEDURE lk_finish_row(
     IN asker VARBINARY(128), IN the_token BIGINT, IN still_fits BOOLEAN)
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
-    DECLARE locked VARBINARY(20000);
+    DECLARE locked BLOB;
     DECLARE has_waiting BOOLEAN;
     DECLARE is_due BOOLEAN;
     DECLARE now_us BIGINT;
     DECLARE outcome VARCHAR(16) CHARACTER SET utf8mb4;
     DECLARE sentence VARCHAR(255) CHARACTER SET utf8mb4;
-    DECLARE its_roots VARBINARY(4095);
+    DECLARE its_roots BLOB;
     BEGIN
         DECLARE EXIT HANDLER FOR 1305
             SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'it must not begin or end transactions';
@@ -351,7 +351,7 @@ BEGIN
     CALL lk_begin_finish(the_queue, the_id, the_root, asker, the_token);
     CALL lk_decide_finish(the_queue, the_id, the_root, asker,
                           UNHEX(SHA2(CONCAT(the_queue, '/', the_id, '\n', asker), 256)),
-                          the_token, NULL, outcome, sentence);
+                          the_token, NULL, NULL, NULL, outcome, sentence);
     IF outcome <> 'ok' THEN
         SIGNAL SQLSTATE 'LK002' SET MESSAGE_TEXT = sentence;
     END IF;

@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The short ways of work in a table (75_table), for simple cases: the oldest item that no other
+-- The short ways of work in a table (75_table), for simple cases: the first item that no other
 -- transaction is taking needs nothing, no request waits below the root, and nothing is overdue. A
 -- row that is done and the next one's claim are one transaction.
 --
 -- The engine calls a procedure that begins, sends the owner's statements, and calls one that ends
--- and commits. @lk_found and @lk_item are the next item's arrival and id; @lk_row says whether its
+-- and commits. @lk_found and @lk_item are the next item's place and id; @lk_row says whether its
 -- row matches and is locked. SQLSTATE LK004: it is not simple, and nothing is done.
 
 DELIMITER //
@@ -17,10 +17,10 @@ SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
     SET @lk_found = NULL, @lk_item = NULL, @lk_row = NULL;
-    SELECT i.arrival, i.id INTO @lk_found, @lk_item
+    SELECT i.place, i.id INTO @lk_found, @lk_item
     FROM lk_items AS i FORCE INDEX (items_by_state)
     WHERE i.queue = the_queue AND i.state = 'ready' AND i.due_us = 0
-    ORDER BY i.arrival LIMIT 1 FOR UPDATE SKIP LOCKED;
+    ORDER BY i.place LIMIT 1 FOR UPDATE SKIP LOCKED;
 END
 //
 
@@ -82,7 +82,7 @@ BEGIN
             END IF;
             SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), i.attempts + 1,
                    i.was_lost, i.has_value,
-                   i.needs = '' AND i.state = 'ready' AND i.due_us = 0 AND i.arrival = @lk_found
+                   i.needs = '' AND i.state = 'ready' AND i.due_us = 0 AND i.place = @lk_found
                    AND earlier IS NULL AND NOT m.is_bounded AND m.told_until_us <= now_us
             INTO now_us, attempt, stolen, has_value, is_free
             FROM lk_meta AS m JOIN lk_items AS i FORCE INDEX (PRIMARY)

@@ -13,7 +13,7 @@ BEGIN
     DECLARE now_us BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
     SELECT v.bytes, v.in_doubt OR EXISTS ( -- R15: its holder is dead and unswept
                SELECT 1 FROM lk_requests AS r FORCE INDEX (requests_by_path)
-               WHERE r.path = the_path AND r.deadline_us <= now_us AND r.part = 1 AND r.units = 0
+               WHERE r.path = the_path AND r.deadline_us <= now_us AND r.units = 0
                  AND r.held AND r.wants_value) AS in_doubt
     FROM lk_values AS v WHERE v.path = the_path;
 END
@@ -130,7 +130,7 @@ BEGIN
            CONCAT('[', REPLACE(CONVERT(i.need_limits USING utf8mb4), ' ', ','), ']')
                AS need_limits,
            CONCAT('[', REPLACE(CONVERT(i.need_units USING utf8mb4), ' ', ','), ']') AS need_units,
-           r.owner, r.deadline_us
+           r.owner, r.deadline_us, i.priority, i.last_exit, i.last_error
     FROM lk_items AS i
     LEFT JOIN lk_item_values AS v ON v.queue = i.queue AND v.id = i.id
     LEFT JOIN lk_requests AS r FORCE INDEX (PRIMARY) ON r.id = i.claim AND r.part = 1
@@ -155,6 +155,49 @@ BEGIN
     FROM lk_queues AS q LEFT JOIN lk_items AS i ON i.queue = q.path
     WHERE q.path = the_queue
     GROUP BY q.path;
+END
+//
+
+-- Queues at or below `prefix` (NULL: all) whose paths are greater than `behind`, in the order of
+-- their bytes, each with the columns of lk_stats(). Reads only these queues' items.
+DROP PROCEDURE IF EXISTS lk_queues
+//
+CREATE PROCEDURE lk_queues(
+    IN prefix VARBINARY(512), IN behind VARBINARY(512), IN most BIGINT)
+SQL SECURITY INVOKER READS SQL DATA
+BEGIN
+    DECLARE now_us BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
+    DECLARE first VARBINARY(514) DEFAULT GREATEST(behind, COALESCE(CONCAT(prefix, '/'), ''));
+    DECLARE beyond VARBINARY(514) DEFAULT COALESCE(CONCAT(prefix, '0'), x'FF');
+    SELECT STRAIGHT_JOIN q.path, q.pushed, q.duplicates,
+           q.claims + COALESCE(SUM(i.claims), 0) AS claims,
+           q.steals + COALESCE(SUM(i.steals), 0) AS steals, q.done, q.retried, q.parked,
+           COALESCE(SUM(i.state = 'ready' OR (i.state = 'delayed' AND i.due_us <= now_us)), 0)
+               AS ready,
+           COALESCE(SUM(i.state = 'delayed' AND i.due_us > now_us), 0) AS is_delayed,
+           COALESCE(SUM(i.state = 'claimed'), 0) AS claimed,
+           COALESCE(SUM(i.state = 'parked'), 0) AS parked_now
+    FROM (SELECT p.* FROM ((SELECT o.* FROM lk_queues AS o FORCE INDEX (PRIMARY)
+                            WHERE o.path = prefix AND o.path > behind)
+                           UNION ALL
+                           (SELECT o.* FROM lk_queues AS o FORCE INDEX (PRIMARY)
+                            WHERE o.path > first AND o.path < beyond ORDER BY o.path LIMIT most))
+              AS p ORDER BY p.path LIMIT most) AS q
+    LEFT JOIN lk_items AS i FORCE INDEX (PRIMARY) ON i.queue = q.path
+    GROUP BY q.path, q.pushed, q.duplicates, q.claims, q.steals, q.done, q.retried, q.parked
+    ORDER BY q.path;
+END
+//
+
+-- Parked items with an arrival greater than `behind`, the oldest first.
+DROP PROCEDURE IF EXISTS lk_parked_of
+//
+CREATE PROCEDURE lk_parked_of(IN the_queue VARBINARY(512), IN behind BIGINT, IN most BIGINT)
+SQL SECURITY INVOKER READS SQL DATA
+BEGIN
+    SELECT i.id, i.arrival FROM lk_items AS i FORCE INDEX (items_by_state)
+    WHERE i.queue = the_queue AND i.state = 'parked' AND i.due_us = 0 AND i.place > behind
+    ORDER BY i.place LIMIT most;
 END
 //
 DELIMITER ;

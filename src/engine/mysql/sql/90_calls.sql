@@ -17,12 +17,33 @@
 
 DELIMITER //
 
+-- R15: the values at these paths, one behind the other, and as a list of each -1 if there is none,
+-- else twice its size, plus 1 if it is in doubt.
+DROP PROCEDURE IF EXISTS lk_read_values
+//
+CREATE PROCEDURE lk_read_values(
+    IN paths BLOB, OUT its_bytes MEDIUMBLOB,
+    OUT its_sizes MEDIUMTEXT CHARACTER SET utf8mb4)
+SQL SECURITY INVOKER READS SQL DATA
+BEGIN
+    SET SESSION group_concat_max_len = 4194304;
+    SELECT GROUP_CONCAT(v.bytes ORDER BY n.n SEPARATOR ''),
+           CONCAT('[', GROUP_CONCAT(COALESCE(2 * LENGTH(v.bytes) + v.in_doubt, -1) ORDER BY n.n),
+                  ']')
+    INTO its_bytes, its_sizes
+    FROM lk_numbers AS n
+    LEFT JOIN lk_values AS v
+    ON v.path = SUBSTRING_INDEX(SUBSTRING_INDEX(paths, ' ', n.n), ' ', -1)
+    WHERE n.n <= 1 + LENGTH(paths) - LENGTH(REPLACE(paths, ' ', ''));
+END
+//
+
 -- The long way of lk_ask(), in its transaction, which it commits before it answers.
 DROP PROCEDURE IF EXISTS lk_ask_long
 //
 CREATE PROCEDURE lk_ask_long(
-    IN asker VARBINARY(128), IN paths VARBINARY(8207), IN limits VARBINARY(255),
-    IN counts VARBINARY(255), IN its_identity BINARY(32), IN the_roots VARBINARY(4095),
+    IN asker VARBINARY(128), IN paths BLOB, IN limits VARBINARY(255),
+    IN counts VARBINARY(255), IN its_identity BINARY(32), IN the_roots BLOB,
     IN style VARBINARY(8), IN the_ttl_ms BIGINT, IN until_us BIGINT, IN the_note VARBINARY(255),
     IN blockers_max INT, IN asks_value BOOLEAN)
 SQL SECURITY INVOKER MODIFIES SQL DATA
@@ -39,8 +60,8 @@ BEGIN
     DECLARE in_the_way INT;
     DECLARE created BOOLEAN;
     DECLARE is_fixed BOOLEAN;
-    DECLARE its_value MEDIUMBLOB;
-    DECLARE in_doubt BOOLEAN;
+    DECLARE its_bytes MEDIUMBLOB;
+    DECLARE its_sizes MEDIUMTEXT CHARACTER SET utf8mb4;
     DECLARE blockers MEDIUMTEXT CHARACTER SET utf8mb4;
     DECLARE cycle MEDIUMTEXT CHARACTER SET utf8mb4;
     DECLARE look_us BIGINT;
@@ -63,8 +84,7 @@ BEGIN
                             blockers);
         END IF;
         IF outcome = 'granted' AND asks_value THEN
-            SELECT v.bytes, v.in_doubt INTO its_value, in_doubt
-            FROM lk_values AS v WHERE v.path = SUBSTRING_INDEX(paths, ' ', 1);
+            CALL lk_read_values(paths, its_bytes, its_sizes);
         END IF;
     END IF;
     IF @lk_tells THEN
@@ -73,7 +93,7 @@ BEGIN
     COMMIT;
     SELECT outcome, sentence, self AS request, its_ticket AS ticket, its_token AS token,
            its_ttl_ms AS new_ttl_ms, left_us, in_use, in_the_way, created, is_fixed AS fixed,
-           its_value AS value, in_doubt, blockers, cycle, look_us;
+           its_bytes AS bytes, its_sizes AS sizes, blockers, cycle, look_us;
 END
 //
 
@@ -83,18 +103,20 @@ DROP PROCEDURE IF EXISTS lk_collect
 //
 CREATE PROCEDURE lk_collect(
     IN self BIGINT, IN the_path VARBINARY(512), IN the_limit BIGINT, IN the_units BIGINT,
-    IN the_root VARBINARY(255), IN the_ttl_ms BIGINT, IN the_note VARBINARY(255),
-    OUT is_done BOOLEAN)
+    IN the_root VARBINARY(255), IN its_kind TINYINT, IN the_ttl_ms BIGINT,
+    IN the_note VARBINARY(255), OUT is_done BOOLEAN)
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE now_us BIGINT;
     DECLARE first_due_us BIGINT DEFAULT 0;
+    DECLARE is_plain BOOLEAN DEFAULT FALSE;
     DECLARE its_ticket BIGINT;
     DECLARE its_token BIGINT;
-    DECLARE in_use BIGINT;
+    DECLARE in_use BIGINT DEFAULT 0;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     START TRANSACTION;
-    SELECT k.due_us INTO first_due_us
+    SELECT k.due_us, k.kind = its_kind INTO first_due_us, is_plain
     FROM lk_roots AS k WHERE k.root = the_root FOR UPDATE;
     SET now_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
     UPDATE lk_requests AS r FORCE INDEX (PRIMARY)
@@ -105,44 +127,41 @@ BEGIN
       AND r.units = the_units AND r.deadline_us > now_us AND first_due_us > now_us;
     SET is_done = ROW_COUNT() > 0;
     IF is_done THEN
-        CALL lk_turn_due(the_root, now_us + the_ttl_ms * 1000, now_us + 2 * the_ttl_ms * 1000,
-                         the_path, FALSE);
+        IF NOT is_plain OR first_due_us > now_us + the_ttl_ms * 1000 THEN
+            CALL lk_turn_due(the_root, now_us + the_ttl_ms * 1000, now_us + 2 * the_ttl_ms * 1000,
+                             the_path, FALSE);
+        END IF;
         SELECT r.ticket, r.token INTO its_ticket, its_token
         FROM lk_requests AS r WHERE r.id = self AND r.part = 1;
-        SELECT SUM(r.units) INTO in_use FROM lk_requests AS r FORCE INDEX (requests_by_path)
-        WHERE r.path = the_path AND r.held = 1 AND r.deadline_us > now_us;
+        IF the_units > 0 OR NOT is_plain THEN
+            SELECT SUM(r.units) INTO in_use FROM lk_requests AS r FORCE INDEX (requests_by_path)
+            WHERE r.path = the_path AND r.held = 1 AND r.deadline_us > now_us;
+        END IF;
         COMMIT;
         SELECT 'granted' AS outcome, NULL AS sentence, self AS request, its_ticket AS ticket,
                its_token AS token, the_ttl_ms AS new_ttl_ms, the_ttl_ms * 1000 AS left_us, in_use,
-               NULL AS in_the_way, FALSE AS created, FALSE AS fixed, NULL AS value,
-               NULL AS in_doubt, NULL AS blockers, NULL AS cycle, NULL AS look_us;
+               NULL AS in_the_way, FALSE AS created, FALSE AS fixed, NULL AS bytes,
+               NULL AS sizes, NULL AS blockers, NULL AS cycle, NULL AS look_us;
     ELSE
         ROLLBACK;
     END IF;
 END
 //
 
--- R3, R7-R10, R13. `sorted_paths`: in byte order; `the_roots` in byte order; `until_us` 0: none;
--- `the_note` NULL: as it is. Answers: outcome, sentence, request, ticket, token, new_ttl_ms,
--- left_us, in_use, in_the_way, created, fixed, value, in_doubt, blockers (six fields each), cycle,
--- look_us.
---
--- First a look, which locks nothing: a client that waited finds its grant, a try is refused. Then
--- the short way, for the common case: one part that is free, below a root where no request waits; so
--- a grant can close no cycle (R13) and cover no waiting request (R8). Dead requests are ignored, and
--- left to a sweep. In every other case the decision starts again: the short way has then at most
--- drawn a number that is not used.
-DROP PROCEDURE IF EXISTS lk_ask
+-- The short way of lk_ask() behind the lock, and the long way. The short way is for one part
+-- (`its_kind`, else 0) that is free, below a root where no request waits; so a grant can close no cycle
+-- (R13) and cover no waiting request (R8). Dead requests are ignored, and left to a sweep. In every
+-- other case the decision starts again: the short way has then at most drawn a number that is not
+-- used. `has_looked`: a try has been found neither free nor refused.
+DROP PROCEDURE IF EXISTS lk_ask_behind
 //
-CREATE PROCEDURE lk_ask(
-    IN asker VARBINARY(128), IN paths VARBINARY(8207), IN limits VARBINARY(255),
-    IN counts VARBINARY(255), IN sorted_paths VARBINARY(8207), IN the_roots VARBINARY(4095),
-    IN style VARBINARY(8), IN the_ttl_ms BIGINT, IN until_us BIGINT, IN the_note VARBINARY(255),
-    IN blockers_max INT, IN asks_value BOOLEAN)
+CREATE PROCEDURE lk_ask_behind(
+    IN asker VARBINARY(128), IN paths BLOB, IN limits VARBINARY(255), IN counts VARBINARY(255),
+    IN its_identity BINARY(32), IN the_roots BLOB, IN style VARBINARY(8), IN the_ttl_ms BIGINT,
+    IN until_us BIGINT, IN the_note VARBINARY(255), IN blockers_max INT, IN asks_value BOOLEAN,
+    IN its_kind TINYINT, IN has_looked BOOLEAN)
 SQL SECURITY INVOKER MODIFIES SQL DATA
-ask: BEGIN
-    DECLARE its_identity BINARY(32) DEFAULT UNHEX(SHA2(CONCAT(sorted_paths, '\n', asker), 256));
-    DECLARE its_kind TINYINT DEFAULT 2 + 2 * (LENGTH(paths) - LENGTH(REPLACE(paths, '/', '')));
+BEGIN
     DECLARE now_us BIGINT;
     DECLARE its_ticket BIGINT;
     DECLARE fit INT;
@@ -151,129 +170,227 @@ ask: BEGIN
     DECLARE is_hard BOOLEAN;
     DECLARE is_free BOOLEAN DEFAULT FALSE;
     DECLARE in_use BIGINT;
-    DECLARE is_simple BOOLEAN DEFAULT LOCATE(' ', paths) = 0 AND until_us = 0;
     DECLARE is_done BOOLEAN DEFAULT FALSE;
-    DECLARE has_looked BOOLEAN DEFAULT FALSE;
-    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-    IF @lk_server_start IS NULL THEN
-        CALL lk_awake();
-        SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-    END IF;
-    IF is_simple AND style = 'try' THEN
-        SELECT MIN(p.ticket) INTO is_there FROM lk_requests AS p FORCE INDEX (requests_by_path)
-        WHERE p.path = paths AND p.held = 1;
-        SET has_looked = is_there IS NOT NULL, is_there = NULL;
-        IF has_looked THEN
-            CALL lk_look_busy(asker, paths, limits, counts, the_roots, its_kind,
-                              blockers_max, is_done);
-        END IF;
-    END IF;
-    IF is_simple AND style = 'wait' AND NOT asks_value THEN
-        SELECT r.id INTO is_there FROM lk_requests AS r FORCE INDEX (requests_by_owner)
-        WHERE r.owner = asker AND r.held = 1 AND r.identity = its_identity AND r.part = 1;
-        IF is_there IS NOT NULL THEN
-            SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-            CALL lk_collect(is_there, paths, limits, counts, the_roots, the_ttl_ms, the_note,
-                            is_done);
-            SET is_there = NULL;
-        END IF;
-    END IF;
-    IF is_done THEN
-        LEAVE ask;
-    END IF;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     START TRANSACTION;
-    BEGIN
-        DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
-        IF is_simple AND NOT asks_value AND its_kind <= 10 THEN
-            SET now_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
-            UPDATE lk_roots AS r FORCE INDEX (PRIMARY)
-            SET r.last_draw = LAST_INSERT_ID(4 * GREATEST(r.last_draw + 1, now_us)
-                                             + 2 * (r.kind IN (0, its_kind))
-                                             + (r.mixed_until_us <= now_us)) DIV 4,
-                r.due_us = LEAST(r.due_us, now_us + the_ttl_ms * 1000),
-                r.kind = IF(r.kind = 0, its_kind, r.kind)
-            WHERE r.root = the_roots AND NOT r.has_waiting;
-            IF ROW_COUNT() > 0 THEN
-                SET its_ticket = LAST_INSERT_ID() DIV 4, fit = LAST_INSERT_ID() & 3;
-                SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)),
-                       m.is_bounded OR m.told_until_us > now_us
-                INTO now_us, is_hard FROM lk_meta AS m WHERE m.only_row = 1;
-                IF is_hard THEN
-                    SET is_free = FALSE;
-                ELSEIF fit = 3 AND counts = '0' THEN -- all live requests here have the same depth
-                    SELECT MIN(p.held) INTO is_there
-                    FROM lk_requests AS p FORCE INDEX (requests_by_path) WHERE p.path = paths;
-                    IF is_there IS NOT NULL THEN -- it may be dead
-                        SELECT EXISTS (SELECT 1 FROM lk_requests AS p FORCE INDEX (requests_by_path)
-                                       WHERE p.path = paths AND p.deadline_us > now_us)
-                        INTO is_hard;
-                    END IF;
-                    SET is_free = NOT is_hard, in_use = 0;
-                ELSEIF fit = 3 THEN
-                    SELECT MAX(p.units = 0 OR p.owner = asker), SUM(p.units)
-                    INTO is_hard, in_use
+    IF its_kind BETWEEN 1 AND 10 AND NOT asks_value THEN
+        SET now_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
+        UPDATE lk_roots AS r FORCE INDEX (PRIMARY)
+        SET r.last_draw = LAST_INSERT_ID(4 * GREATEST(r.last_draw + 1, now_us)
+                                         + 2 * (r.kind IN (0, its_kind))
+                                         + (r.mixed_until_us <= now_us)) DIV 4,
+            r.due_us = LEAST(r.due_us, now_us + the_ttl_ms * 1000),
+            r.kind = IF(r.kind = 0, its_kind, r.kind)
+        WHERE r.root = the_roots AND NOT r.has_waiting;
+        IF ROW_COUNT() > 0 THEN
+            SET its_ticket = LAST_INSERT_ID() DIV 4, fit = LAST_INSERT_ID() & 3;
+            SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)),
+                   m.is_bounded OR m.told_until_us > now_us
+            INTO now_us, is_hard FROM lk_meta AS m WHERE m.only_row = 1;
+            IF is_hard THEN
+                SET is_free = FALSE;
+            ELSEIF fit = 3 AND counts = '0' THEN -- all live requests here have the same depth
+                SELECT MIN(p.held) INTO is_there
+                FROM lk_requests AS p FORCE INDEX (requests_by_path) WHERE p.path = paths;
+                IF is_there IS NOT NULL THEN -- it may be dead
+                    SELECT EXISTS (SELECT 1 FROM lk_requests AS p FORCE INDEX (requests_by_path)
+                                   WHERE p.path = paths AND p.deadline_us > now_us)
+                    INTO is_hard;
+                END IF;
+                SET is_free = NOT is_hard, in_use = 0;
+            ELSEIF fit = 3 THEN
+                SELECT MAX(p.units = 0 OR p.owner = asker), SUM(p.units)
+                INTO is_hard, in_use
+                FROM lk_requests AS p FORCE INDEX (requests_by_path)
+                WHERE p.path = paths AND p.deadline_us > now_us;
+                SET in_use = COALESCE(in_use, 0) + counts;
+                SET is_free = NOT COALESCE(is_hard, FALSE)
+                              AND (limits = '0' OR in_use <= limits);
+            ELSE
+                IF its_kind > 2 THEN
+                    SET above_1 = SUBSTRING_INDEX(paths, '/', 1),
+                        above_2 = SUBSTRING_INDEX(paths, '/', 2),
+                        above_3 = SUBSTRING_INDEX(paths, '/', 3),
+                        above_4 = SUBSTRING_INDEX(paths, '/', 4);
+                END IF;
+                SELECT EXISTS (
+                    SELECT 1 FROM lk_requests AS p FORCE INDEX (requests_by_path)
+                    WHERE (p.path IN (paths, above_1, above_2, above_3, above_4)
+                           OR (p.path > CONCAT(paths, '/') AND p.path < CONCAT(paths, '0')))
+                      AND p.deadline_us > now_us
+                      AND IF(p.owner = asker, p.path = paths, p.units = 0 OR counts = '0'))
+                INTO is_hard;
+                IF NOT is_hard THEN
+                    SELECT COALESCE(SUM(p.units), 0) + counts INTO in_use
                     FROM lk_requests AS p FORCE INDEX (requests_by_path)
                     WHERE p.path = paths AND p.deadline_us > now_us;
-                    SET in_use = COALESCE(in_use, 0) + counts;
-                    SET is_free = NOT COALESCE(is_hard, FALSE)
-                                  AND (limits = '0' OR in_use <= limits);
-                ELSE
-                    IF its_kind > 2 THEN
-                        SET above_1 = SUBSTRING_INDEX(paths, '/', 1),
-                            above_2 = SUBSTRING_INDEX(paths, '/', 2),
-                            above_3 = SUBSTRING_INDEX(paths, '/', 3),
-                            above_4 = SUBSTRING_INDEX(paths, '/', 4);
-                    END IF;
-                    SELECT EXISTS (
-                        SELECT 1 FROM lk_requests AS p FORCE INDEX (requests_by_path)
-                        WHERE (p.path IN (paths, above_1, above_2, above_3, above_4)
-                               OR (p.path > CONCAT(paths, '/') AND p.path < CONCAT(paths, '0')))
-                          AND p.deadline_us > now_us
-                          AND IF(p.owner = asker, p.path = paths, p.units = 0 OR counts = '0'))
-                    INTO is_hard;
-                    IF NOT is_hard THEN
-                        SELECT COALESCE(SUM(p.units), 0) + counts INTO in_use
-                        FROM lk_requests AS p FORCE INDEX (requests_by_path)
-                        WHERE p.path = paths AND p.deadline_us > now_us;
-                    END IF;
-                    SET is_free = NOT is_hard AND (limits = '0' OR in_use <= limits);
                 END IF;
+                SET is_free = NOT is_hard AND (limits = '0' OR in_use <= limits);
             END IF;
         END IF;
-        IF is_free AND fit < 2 THEN
-            CALL lk_turn_due(the_roots, now_us + the_ttl_ms * 1000, now_us + the_ttl_ms * 1000,
-                             paths, FALSE);
+    END IF;
+    IF is_free AND fit < 2 THEN
+        CALL lk_turn_due(the_roots, now_us + the_ttl_ms * 1000, now_us + the_ttl_ms * 1000,
+                         paths, FALSE);
+    END IF;
+    IF is_free THEN
+        INSERT INTO lk_requests (part, path, unit_limit, units, root, owner, note, held, attended,
+            fixed, wants_value, ticket, token, ttl_ms, deadline_us, identity, roots, part_count)
+        VALUES (1, paths, limits, counts, the_roots, asker, COALESCE(the_note, ''), TRUE,
+            style = 'wait', FALSE, FALSE, its_ticket, its_ticket, the_ttl_ms,
+            now_us + the_ttl_ms * 1000, its_identity, the_roots, 1);
+        COMMIT;
+        SELECT 'granted' AS outcome, NULL AS sentence, LAST_INSERT_ID() AS request,
+               its_ticket AS ticket, its_ticket AS token, the_ttl_ms AS new_ttl_ms,
+               the_ttl_ms * 1000 AS left_us, in_use, NULL AS in_the_way, TRUE AS created,
+               FALSE AS fixed, NULL AS bytes, NULL AS sizes, NULL AS blockers, NULL AS cycle,
+               NULL AS look_us;
+    ELSE
+        IF its_kind > 0 AND style = 'try' AND NOT has_looked THEN -- above or below the path
+            ROLLBACK;
+            CALL lk_look_busy(asker, paths, limits, counts, the_roots, its_kind, blockers_max,
+                              is_done);
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+            START TRANSACTION;
         END IF;
-        IF is_free THEN
-            INSERT INTO lk_requests (part, path, unit_limit, units, root, owner, note, held,
-                attended, fixed, wants_value, ticket, token, ttl_ms, deadline_us, identity, roots,
-                part_count)
-            VALUES (1, paths, limits, counts, the_roots, asker, COALESCE(the_note, ''), TRUE,
-                style = 'wait', FALSE, FALSE, its_ticket, its_ticket, the_ttl_ms,
-                now_us + the_ttl_ms * 1000, its_identity, the_roots, 1);
+        IF is_done THEN
             COMMIT;
-            SELECT 'granted' AS outcome, NULL AS sentence, LAST_INSERT_ID() AS request,
-                   its_ticket AS ticket, its_ticket AS token, the_ttl_ms AS new_ttl_ms,
-                   the_ttl_ms * 1000 AS left_us, in_use, NULL AS in_the_way, TRUE AS created,
-                   FALSE AS fixed, NULL AS value, NULL AS in_doubt, NULL AS blockers,
-                   NULL AS cycle, NULL AS look_us;
         ELSE
-            IF is_simple AND style = 'try' AND NOT has_looked THEN -- above or below the path
-                ROLLBACK;
-                CALL lk_look_busy(asker, paths, limits, counts, the_roots, its_kind,
-                              blockers_max, is_done);
-                SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-                START TRANSACTION;
-            END IF;
-            IF is_done THEN
-                COMMIT;
-            ELSE
-                CALL lk_ask_long(asker, paths, limits, counts, its_identity, the_roots, style,
-                                 the_ttl_ms, until_us, the_note, blockers_max, asks_value);
+            CALL lk_ask_long(asker, paths, limits, counts, its_identity, the_roots, style,
+                             the_ttl_ms, until_us, the_note, blockers_max, asks_value);
+        END IF;
+    END IF;
+END
+//
+
+-- R3, R7-R10, R13. `sorted_paths`: in byte order; `the_roots` in byte order; `until_us` 0: none;
+-- `the_note` NULL: as it is. Answers: outcome, sentence, request, ticket, token, new_ttl_ms,
+-- left_us, in_use, in_the_way, created, fixed, bytes, sizes, blockers (six fields each), cycle,
+-- look_us.
+--
+-- First a look, which locks nothing: a client that waited finds its grant, a try is refused, and a
+-- request of one part may find room below a root where no request waits and all have its depth. Then
+-- its row is inserted before the root is locked, so that others wait for one statement and the
+-- commit. The look still holds if the root has drawn no number since (R4): what ends makes room, and
+-- what is added draws. Else the path is read once more. A dead request there counts as one that
+-- lives, because a renewal that was in time may be about to commit.
+--
+-- A variable costs about as much as an expression, and a long VARBINARY its whole length: hence few
+-- of them here, and BLOB.
+DROP PROCEDURE IF EXISTS lk_ask
+//
+CREATE PROCEDURE lk_ask(
+    IN asker VARBINARY(128), IN paths BLOB, IN limits VARBINARY(255), IN counts VARBINARY(255),
+    IN sorted_paths BLOB, IN the_roots BLOB, IN style VARBINARY(8), IN the_ttl_ms BIGINT,
+    IN until_us BIGINT, IN the_note VARBINARY(255), IN blockers_max INT, IN asks_value BOOLEAN)
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    DECLARE its_identity BINARY(32) DEFAULT UNHEX(SHA2(CONCAT(sorted_paths, '\n', asker), 256));
+    -- Twice the depth of the only part; 0: there are several, or a fixed end.
+    DECLARE its_kind TINYINT DEFAULT IF(LOCATE(' ', paths) > 0 OR until_us > 0, 0,
+        2 + 2 * (LENGTH(paths) - LENGTH(REPLACE(paths, '/', ''))));
+    DECLARE now_us BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
+    DECLARE self BIGINT;
+    DECLARE its_ticket BIGINT;
+    DECLARE seen_draw BIGINT;
+    DECLARE taken BIGINT; -- at the path; from 2^32 on: by what leaves no room; NULL: nothing
+    DECLARE is_plain BOOLEAN DEFAULT FALSE;
+    DECLARE is_done BOOLEAN DEFAULT FALSE;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+    IF @lk_server_start IS NULL THEN
+        CALL lk_awake();
+    END IF;
+    IF style = 'wait' AND its_kind > 0 AND NOT asks_value THEN
+        SELECT r.id INTO self FROM lk_requests AS r FORCE INDEX (requests_by_owner)
+        WHERE r.owner = asker AND r.held = 1 AND r.part = 1
+          AND r.identity = its_identity;
+        IF self IS NOT NULL THEN
+            CALL lk_collect(self, paths, limits, counts, the_roots, its_kind, the_ttl_ms,
+                            the_note, is_done);
+        END IF;
+    END IF;
+    IF is_done OR its_kind = 0 THEN
+        SET is_plain = FALSE;
+    ELSEIF counts = '0' THEN
+        SELECT r.last_draw, NOT r.has_waiting AND r.kind = its_kind AND r.mixed_until_us <= now_us
+                            AND NOT m.is_bounded AND m.told_until_us <= now_us,
+               (SELECT MIN(p.ticket) + 4294967296
+                FROM lk_requests AS p FORCE INDEX (requests_by_path)
+                WHERE p.path = paths AND p.held = 1)
+        INTO seen_draw, is_plain, taken
+        FROM lk_roots AS r STRAIGHT_JOIN lk_meta AS m
+        WHERE r.root = the_roots AND m.only_row = 1;
+        SET is_plain = is_plain AND taken IS NULL;
+    ELSE
+        SELECT r.last_draw, NOT r.has_waiting AND r.kind = its_kind AND r.mixed_until_us <= now_us
+                            AND NOT m.is_bounded AND m.told_until_us <= now_us,
+               SUM(IF(p.units = 0 OR p.owner = asker OR p.deadline_us <= now_us, 4294967296,
+                      p.units))
+        INTO seen_draw, is_plain, taken
+        FROM lk_roots AS r STRAIGHT_JOIN lk_meta AS m
+        LEFT JOIN lk_requests AS p FORCE INDEX (requests_by_path) ON p.path = paths AND p.held = 1
+        WHERE r.root = the_roots AND m.only_row = 1;
+        SET is_plain = is_plain
+                       AND COALESCE(taken, 0) + counts <= IF(limits = '0', 4294967295, limits);
+    END IF;
+    IF is_plain AND NOT asks_value AND its_kind <= 10 THEN
+        SET now_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)),
+            its_ticket = GREATEST(now_us, seen_draw + 1);
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+        START TRANSACTION;
+        INSERT INTO lk_requests (part, path, unit_limit, units, root, owner, note, held, attended,
+            fixed, wants_value, ticket, token, ttl_ms, deadline_us, identity, roots, part_count)
+        VALUES (1, paths, limits, counts, the_roots, asker, COALESCE(the_note, ''), TRUE,
+            style = 'wait', FALSE, FALSE, its_ticket, its_ticket, the_ttl_ms,
+            now_us + the_ttl_ms * 1000, its_identity,
+            the_roots, 1);
+        SET self = LAST_INSERT_ID();
+        UPDATE lk_roots AS r FORCE INDEX (PRIMARY)
+        SET r.last_draw = LAST_INSERT_ID(2 * GREATEST(r.last_draw + 1, its_ticket)
+                                         + (r.last_draw <> seen_draw)) DIV 2,
+            r.due_us = LEAST(r.due_us, now_us + the_ttl_ms * 1000)
+        WHERE r.root = the_roots AND NOT r.has_waiting AND r.kind = its_kind
+          AND r.mixed_until_us <= now_us;
+        IF ROW_COUNT() = 0 THEN
+            SET is_plain = FALSE;
+        ELSEIF LAST_INSERT_ID() & 1 THEN -- it has drawn since the look
+            SET its_ticket = LAST_INSERT_ID() DIV 2;
+            SELECT SUM(IF(p.id <> self AND (p.units = 0 OR counts = '0' OR p.owner = asker),
+                          4294967296, p.units)) - counts
+            INTO taken
+            FROM lk_requests AS p FORCE INDEX (requests_by_path)
+            WHERE p.path = paths AND p.held = 1 AND p.deadline_us > now_us;
+            SET is_plain = taken + counts <= IF(limits = '0', 4294967295, limits);
+            IF is_plain THEN
+                UPDATE lk_requests AS r FORCE INDEX (PRIMARY)
+                SET r.ticket = its_ticket, r.token = its_ticket
+                WHERE r.id = self AND r.part = 1 AND r.token <> its_ticket;
             END IF;
         END IF;
-    END;
+        IF is_plain THEN
+            COMMIT;
+            SET is_done = TRUE;
+            SELECT 'granted' AS outcome, NULL AS sentence, self AS request, its_ticket AS ticket,
+                   its_ticket AS token, the_ttl_ms AS new_ttl_ms, the_ttl_ms * 1000 AS left_us,
+                   COALESCE(taken, 0) + counts AS in_use, NULL AS in_the_way, TRUE AS created,
+                   FALSE AS fixed, NULL AS bytes, NULL AS sizes, NULL AS blockers, NULL AS cycle,
+                   NULL AS look_us;
+        ELSE
+            ROLLBACK;
+            SET taken = 4294967296;
+        END IF;
+    END IF;
+    IF NOT is_done AND style = 'try' AND taken IS NOT NULL THEN
+        CALL lk_look_busy(asker, paths, limits, counts, the_roots, its_kind, blockers_max, is_done);
+    END IF;
+    IF NOT COALESCE(is_done, FALSE) THEN
+        CALL lk_ask_behind(asker, paths, limits, counts,
+                           its_identity, the_roots, style,
+                           the_ttl_ms, until_us, the_note, blockers_max, asks_value,
+                           its_kind, taken IS NOT NULL);
+    END IF;
 END
 //
 
@@ -282,8 +399,8 @@ END
 DROP PROCEDURE IF EXISTS lk_renew
 //
 CREATE PROCEDURE lk_renew(
-    IN asker VARBINARY(128), IN paths VARBINARY(8207), IN sorted_paths VARBINARY(8207),
-    IN the_roots VARBINARY(4095), IN the_token BIGINT, IN the_ttl_ms BIGINT)
+    IN asker VARBINARY(128), IN paths BLOB, IN sorted_paths BLOB,
+    IN the_roots BLOB, IN the_token BIGINT, IN the_ttl_ms BIGINT)
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE outcome VARCHAR(16) CHARACTER SET utf8mb4;
@@ -311,57 +428,91 @@ BEGIN
 END
 //
 
--- R12, R15. `the_value` NULL: none is put at `the_path`, the first one. Answers: outcome, sentence.
+-- The long way of lk_release(), in its transaction, which it commits before it answers.
+DROP PROCEDURE IF EXISTS lk_release_long
+//
+CREATE PROCEDURE lk_release_long(
+    IN asker VARBINARY(128), IN put_paths BLOB, IN its_identity BINARY(32), IN the_roots BLOB,
+    IN the_token BIGINT, IN put_sizes VARBINARY(255), IN put_bytes MEDIUMBLOB)
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    DECLARE outcome VARCHAR(16) CHARACTER SET utf8mb4;
+    DECLARE sentence VARCHAR(255) CHARACTER SET utf8mb4;
+    CALL lk_decide_release(its_identity, asker, put_paths, the_roots, the_token, put_sizes,
+                           put_bytes, outcome, sentence);
+    COMMIT;
+    SELECT outcome, sentence;
+END
+//
+
+-- R12, R15. `put_bytes` NULL: no values are put at `put_paths`. Answers: outcome, sentence.
+--
+-- The short way, for a lease below one root: its rows are deleted before the root is locked. This lock
+-- is shared, so that releases do not wait for each other; it makes the request that is being queued see
+-- the end of the lease, or the release see that request. Where requests waited at the last release on
+-- this connection (@lk_crowded), it is exclusive, and the next ones are granted at once.
 DROP PROCEDURE IF EXISTS lk_release
 //
 CREATE PROCEDURE lk_release(
-    IN asker VARBINARY(128), IN the_path VARBINARY(512), IN sorted_paths VARBINARY(8207),
-    IN the_roots VARBINARY(4095), IN the_token BIGINT, IN the_value MEDIUMBLOB)
+    IN asker VARBINARY(128), IN put_paths BLOB, IN sorted_paths BLOB, IN the_roots BLOB,
+    IN the_token BIGINT, IN put_sizes VARBINARY(255), IN put_bytes MEDIUMBLOB)
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE its_identity BINARY(32) DEFAULT UNHEX(SHA2(CONCAT(sorted_paths, '\n', asker), 256));
-    DECLARE outcome VARCHAR(16) CHARACTER SET utf8mb4;
-    DECLARE sentence VARCHAR(255) CHARACTER SET utf8mb4;
-    DECLARE has_waiting BOOLEAN;
     DECLARE now_us BIGINT;
-    DECLARE told_until_us BIGINT;
     DECLARE self BIGINT;
+    DECLARE is_done BOOLEAN DEFAULT FALSE;
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
-    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
     IF @lk_server_start IS NULL THEN
         CALL lk_awake();
-        SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     END IF;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     START TRANSACTION;
-    BEGIN
-        DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
-        IF the_token <> 0 AND the_value IS NULL AND LOCATE(' ', the_roots) = 0 THEN
-            SELECT r.has_waiting INTO has_waiting FROM lk_roots AS r
-            WHERE r.root = the_roots FOR UPDATE;
-            SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), m.told_until_us
-            INTO now_us, told_until_us FROM lk_meta AS m WHERE m.only_row = 1;
-            IF NOT has_waiting AND told_until_us <= now_us THEN
-                SELECT MIN(r.id) INTO self
-                FROM lk_requests AS r FORCE INDEX (requests_by_owner)
-                WHERE r.owner = asker AND r.held = 1 AND r.identity = its_identity
-                  AND r.token = the_token;
-                DELETE r FROM lk_requests AS r FORCE INDEX (PRIMARY)
-                WHERE r.id = self AND r.deadline_us > now_us;
-                IF ROW_COUNT() > 0 THEN
-                    INSERT INTO lk_ended (token, identity, ended_us)
-                    VALUES (the_token, its_identity, now_us)
-                    ON DUPLICATE KEY UPDATE ended_us = now_us;
-                    SET outcome = 'ok';
-                END IF;
-            END IF;
+    IF put_bytes IS NULL AND LOCATE(' ', the_roots) = 0 THEN
+        SET now_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
+        IF the_token <> 0 THEN
+            SELECT MIN(q.id) INTO self
+            FROM lk_meta AS m STRAIGHT_JOIN lk_requests AS q FORCE INDEX (requests_by_owner)
+            WHERE m.only_row = 1 AND m.told_until_us <= now_us AND q.owner = asker AND q.held = 1
+              AND q.identity = its_identity AND q.token = the_token;
+        ELSE
+            SELECT MIN(q.id) INTO self
+            FROM lk_meta AS m STRAIGHT_JOIN lk_requests AS q FORCE INDEX (requests_by_owner)
+            WHERE m.only_row = 1 AND m.told_until_us <= now_us AND q.owner = asker AND q.held = 1
+              AND q.identity = its_identity;
         END IF;
-        IF outcome IS NULL THEN
-            CALL lk_decide_release(its_identity, asker, the_path, the_roots, the_token, the_value,
-                                   outcome, sentence);
+    END IF;
+    IF self IS NOT NULL THEN
+        DELETE r FROM lk_requests AS r FORCE INDEX (PRIMARY)
+        WHERE r.id = self AND r.deadline_us > now_us;
+        SET is_done = ROW_COUNT() > 0;
+        IF is_done AND the_token <> 0 THEN
+            INSERT INTO lk_ended (token, identity, ended_us)
+            VALUES (the_token, its_identity, now_us)
+            ON DUPLICATE KEY UPDATE ended_us = now_us;
         END IF;
-        COMMIT;
-    END;
-    SELECT outcome, sentence;
+        IF is_done AND @lk_crowded THEN
+            CALL lk_hand_on(the_roots, sorted_paths, is_done);
+        ELSEIF is_done THEN
+            SELECT NOT r.has_waiting INTO is_done
+            FROM lk_roots AS r WHERE r.root = the_roots LOCK IN SHARE MODE;
+            SET @lk_crowded = NOT is_done;
+        END IF;
+        IF is_done THEN
+            COMMIT;
+            SELECT 'ok' AS outcome, NULL AS sentence;
+        ELSE
+            ROLLBACK;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+            START TRANSACTION;
+        END IF;
+    END IF;
+    IF NOT is_done THEN
+        CALL lk_release_long(asker, put_paths,
+                             its_identity, the_roots,
+                             the_token, put_sizes, put_bytes);
+    END IF;
 END
 //
 
@@ -415,12 +566,13 @@ END
 //
 
 -- R16. The needs as parts, and their roots. Answers: added.
-DROP PROCEDURE IF EXISTS lk_push
+DROP PROCEDURE IF EXISTS lk_push_item
 //
-CREATE PROCEDURE lk_push(
+CREATE PROCEDURE lk_push_item(
     IN the_queue VARBINARY(512), IN the_id VARBINARY(255), IN the_root VARBINARY(255),
-    IN the_value MEDIUMBLOB, IN delay_ms BIGINT, IN the_needs VARBINARY(8207),
-    IN the_limits VARBINARY(255), IN the_counts VARBINARY(255), IN the_roots VARBINARY(4095))
+    IN the_value MEDIUMBLOB, IN delay_ms BIGINT, IN the_needs BLOB,
+    IN the_limits VARBINARY(255), IN the_counts VARBINARY(255), IN the_roots BLOB,
+    IN the_priority SMALLINT)
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE added BOOLEAN;
@@ -433,10 +585,24 @@ BEGIN
     BEGIN
         DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
         CALL lk_decide_push(the_queue, the_id, the_root, the_value, delay_ms, the_needs,
-                            the_limits, the_counts, the_roots, added);
+                            the_limits, the_counts, the_roots, the_priority, added);
         COMMIT;
     END;
     SELECT added;
+END
+//
+
+-- The same for programs of format 4 and before, which know no priorities.
+DROP PROCEDURE IF EXISTS lk_push
+//
+CREATE PROCEDURE lk_push(
+    IN the_queue VARBINARY(512), IN the_id VARBINARY(255), IN the_root VARBINARY(255),
+    IN the_value MEDIUMBLOB, IN delay_ms BIGINT, IN the_needs BLOB,
+    IN the_limits VARBINARY(255), IN the_counts VARBINARY(255), IN the_roots BLOB)
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    CALL lk_push_item(the_queue, the_id, the_root, the_value, delay_ms, the_needs, the_limits,
+                      the_counts, the_roots, 0);
 END
 //
 
@@ -482,7 +648,7 @@ END
 -- R16. Answers: outcome, sentence, id, token, attempt, stolen, new_ttl_ms, left_us, value, look_us,
 -- has_held (there are items, but locks block them).
 --
--- First the short way, for the common case: the oldest item needs nothing, no live request is at
+-- First the short way, for the common case: the first item needs nothing, no live request is at
 -- its path or blocks it, no deadline is due and no request waits.
 DROP PROCEDURE IF EXISTS lk_take
 //
@@ -497,7 +663,7 @@ BEGIN
     DECLARE now_us BIGINT;
     DECLARE its_token BIGINT;
     DECLARE earlier BIGINT;
-    DECLARE its_arrival BIGINT;
+    DECLARE its_place DECIMAL(24, 0);
     DECLARE its_id VARBINARY(255);
     DECLARE its_value MEDIUMBLOB;
     DECLARE attempt INT UNSIGNED;
@@ -528,13 +694,13 @@ BEGIN
             END IF;
         END IF;
         IF its_token IS NOT NULL AND earlier IS NULL THEN
-            SELECT MIN(i.arrival) INTO its_arrival
+            SELECT MIN(i.place) INTO its_place
             FROM lk_items AS i FORCE INDEX (items_by_state)
             WHERE i.queue = the_queue AND i.state = 'ready' AND i.due_us = 0;
             SELECT MIN(i.id) INTO its_id
             FROM lk_items AS i FORCE INDEX (items_by_state)
             WHERE i.queue = the_queue AND i.state = 'ready' AND i.due_us = 0
-              AND i.arrival = its_arrival;
+              AND i.place = its_place;
             SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), i.attempts + 1,
                    i.was_lost, i.has_value,
                    i.needs = '' AND NOT m.is_bounded AND m.told_until_us <= now_us
@@ -570,14 +736,16 @@ BEGIN
 END
 //
 
--- R16. `delay_ms` NULL: done; else given back. Answers: outcome, sentence.
+-- R16. `delay_ms` NULL: done; else given back, with the exit code and the text of its failure, if
+-- one of them is not NULL. Answers: outcome, sentence.
 --
 -- First the short way: the item is done, has needed nothing, and no request waits for it.
-DROP PROCEDURE IF EXISTS lk_finish
+DROP PROCEDURE IF EXISTS lk_finish_claim
 //
-CREATE PROCEDURE lk_finish(
+CREATE PROCEDURE lk_finish_claim(
     IN the_queue VARBINARY(512), IN the_id VARBINARY(255), IN the_root VARBINARY(255),
-    IN asker VARBINARY(128), IN the_token BIGINT, IN delay_ms BIGINT)
+    IN asker VARBINARY(128), IN the_token BIGINT, IN delay_ms BIGINT, IN its_exit INT,
+    IN its_error VARBINARY(1024))
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE its_identity BINARY(32)
@@ -636,11 +804,23 @@ BEGIN
         END IF;
         IF outcome IS NULL THEN
             CALL lk_decide_finish(the_queue, the_id, the_root, asker, its_identity, the_token,
-                                  delay_ms, outcome, sentence);
+                                  delay_ms, its_exit, its_error, outcome, sentence);
         END IF;
         COMMIT;
     END;
     SELECT outcome, sentence;
+END
+//
+
+-- The same for programs of format 4 and before, which tell no failures.
+DROP PROCEDURE IF EXISTS lk_finish
+//
+CREATE PROCEDURE lk_finish(
+    IN the_queue VARBINARY(512), IN the_id VARBINARY(255), IN the_root VARBINARY(255),
+    IN asker VARBINARY(128), IN the_token BIGINT, IN delay_ms BIGINT)
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    CALL lk_finish_claim(the_queue, the_id, the_root, asker, the_token, delay_ms, NULL, NULL);
 END
 //
 
@@ -651,17 +831,48 @@ CREATE PROCEDURE lk_unpark(
     IN the_queue VARBINARY(512), IN the_id VARBINARY(255), IN the_root VARBINARY(255))
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
+    DECLARE locked BLOB;
+    DECLARE has_waiting BOOLEAN;
+    DECLARE is_due BOOLEAN;
+    DECLARE now_us BIGINT;
     DECLARE outcome VARCHAR(16) CHARACTER SET utf8mb4;
     DECLARE sentence VARCHAR(255) CHARACTER SET utf8mb4;
-    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-    IF @lk_server_start IS NULL THEN
-        CALL lk_awake();
-        SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-    END IF;
-    START TRANSACTION;
+    CALL lk_begin();
     BEGIN
         DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
-        CALL lk_decide_unpark(the_queue, the_id, the_root, outcome, sentence);
+        CALL lk_turn_begin(the_root, locked, now_us, is_due, has_waiting);
+        IF is_due THEN
+            CALL lk_perish(locked, has_waiting, now_us, 256);
+        END IF;
+        CALL lk_unpark_item(the_queue, the_id, outcome, sentence);
+        COMMIT;
+    END;
+    SELECT outcome, sentence;
+END
+//
+
+-- R16. `only_parked`: an item in another state stays. Answers: outcome, sentence.
+DROP PROCEDURE IF EXISTS lk_drop
+//
+CREATE PROCEDURE lk_drop(
+    IN the_queue VARBINARY(512), IN the_id VARBINARY(255), IN the_root VARBINARY(255),
+    IN only_parked BOOLEAN)
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    DECLARE locked BLOB;
+    DECLARE has_waiting BOOLEAN;
+    DECLARE is_due BOOLEAN;
+    DECLARE now_us BIGINT;
+    DECLARE outcome VARCHAR(16) CHARACTER SET utf8mb4;
+    DECLARE sentence VARCHAR(255) CHARACTER SET utf8mb4;
+    CALL lk_begin();
+    BEGIN
+        DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+        CALL lk_turn_begin(the_root, locked, now_us, is_due, has_waiting);
+        IF is_due THEN
+            CALL lk_perish(locked, has_waiting, now_us, 256);
+        END IF;
+        CALL lk_remove_item(the_queue, the_id, only_parked, outcome, sentence);
         COMMIT;
     END;
     SELECT outcome, sentence;

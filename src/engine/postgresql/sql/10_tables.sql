@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The tables of a Lockkeeper store in PostgreSQL, format 5.
+-- The tables of a Lockkeeper store in PostgreSQL, format 7.
 --
 -- People can read it, too:  SELECT * FROM lockkeeper.lk_locks  (lk_items, lk_events)
 -- Only the procedures lk_... write here: every row is the outcome of a rule (docs/rules.md), and a
@@ -81,7 +81,7 @@ CREATE TABLE lockkeeper.requests (
     token        bigint  NOT NULL,  -- R4; 0 while waiting
     ttl_ms       bigint  NOT NULL,
     deadline_us  bigint  NOT NULL,
-    wants_value  boolean NOT NULL,  -- R15: the value is in doubt when it perishes
+    wants_value  boolean NOT NULL,  -- R15: its values are in doubt when it perishes
     is_claim     boolean NOT NULL DEFAULT false, -- R16: of the item at its first path
     grace_us     bigint  NOT NULL DEFAULT 0, -- R11: the deadline that a restart has set; while it
                                              -- is the deadline still, no other restart sets one
@@ -136,6 +136,7 @@ CREATE TABLE lockkeeper.items (
     queue        text COLLATE "C" NOT NULL,
     id           text COLLATE "C" NOT NULL,
     sequence     bigint  NOT NULL, -- in its queue: the smaller, the older
+    priority     smallint NOT NULL DEFAULT 0, -- the greater, the earlier it is claimed
     state        text    NOT NULL CHECK (state IN ('ready', 'delayed', 'claimed', 'parked')),
     due_us       bigint  NOT NULL, -- of a delayed item; else 0
     attempts     integer NOT NULL DEFAULT 0, -- claims so far
@@ -148,11 +149,14 @@ CREATE TABLE lockkeeper.items (
     need_units   integer[] NOT NULL,
     need_roots   text[] COLLATE "C" NOT NULL,
     claims       integer NOT NULL DEFAULT 0, -- counted
-    steals       integer NOT NULL DEFAULT 0  -- counted
+    steals       integer NOT NULL DEFAULT 0, -- counted
+    last_exit    integer, -- of the last retry that gave a reason; NULL: it gave no code
+    last_error   bytea    -- the same: its text, of any bytes; NULL: it gave none
 ) WITH (fillfactor = 80);
 CREATE UNIQUE INDEX items_by_id ON lockkeeper.items (queue, id);
-CREATE INDEX items_ready ON lockkeeper.items (queue, sequence) WHERE state = 'ready';
+CREATE INDEX items_ready ON lockkeeper.items (queue, priority DESC, sequence) WHERE state = 'ready';
 CREATE INDEX items_delayed ON lockkeeper.items (queue, due_us) WHERE state = 'delayed';
+CREATE INDEX items_parked ON lockkeeper.items (queue, sequence) WHERE state = 'parked';
 
 -- The values of items that have one; in a table of their own, so that a claim does not rewrite
 -- them.
@@ -171,7 +175,7 @@ CREATE TABLE lockkeeper.done_rows (
 -- R3: tokens that a release has ended, for a repeated call whose answer was lost; five minutes.
 CREATE TABLE lockkeeper.ended (
     token    bigint NOT NULL,
-    identity bytea  NOT NULL, -- of the call that named it; empty: it was not named
+    identity bytea  NOT NULL, -- of the call that named it; of another, the number of its item
     ended_us bigint NOT NULL,
     queue    text COLLATE "C", -- R16: of an item that is done, and its counters
     claims   integer,
@@ -206,10 +210,12 @@ CREATE TABLE lockkeeper.events (
     token       bigint  NOT NULL,
     attempt     integer NOT NULL, -- of an item
     is_of_item  boolean NOT NULL, -- the first path is QUEUE/ID
-    is_deletion boolean NOT NULL  -- the value is gone
+    is_deletion boolean NOT NULL, -- the value is gone
+    broken_by   text    NOT NULL DEFAULT '', -- R12: of a break: by whom, and why; else empty
+    reason      text    NOT NULL DEFAULT ''
 );
 
-INSERT INTO lockkeeper.meta (format, writable_from) VALUES (5, 1);
+INSERT INTO lockkeeper.meta (format, writable_from) VALUES (7, 1);
 INSERT INTO lockkeeper.awake (server_start) VALUES (pg_postmaster_start_time());
 
 END $do$;

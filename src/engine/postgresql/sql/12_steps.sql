@@ -11,12 +11,12 @@ DECLARE
     old record;
 BEGIN
     SELECT m.format INTO found FROM lockkeeper.meta AS m;
-    IF found > 5 THEN
-        RAISE EXCEPTION 'the store in schema lockkeeper has format %, which is newer than 5', found
+    IF found > 7 THEN
+        RAISE EXCEPTION 'the store in schema lockkeeper has format %, which is newer than 7', found
             USING ERRCODE = 'feature_not_supported',
                   HINT = 'Use the newer program that has made it.';
     END IF;
-    IF found = 5 THEN
+    IF found = 7 THEN
         RETURN;
     END IF;
     LOCK TABLE lockkeeper.roots, lockkeeper.requests, lockkeeper.parts, lockkeeper.items,
@@ -103,6 +103,20 @@ BEGIN
         DROP INDEX lockkeeper.parts_by_path;
         CREATE INDEX parts_by_path ON lockkeeper.parts (path, held, ticket, units, unit_limit);
         found := 5;
+    END IF;
+    IF found = 5 THEN
+        ALTER TABLE lockkeeper.items ADD COLUMN priority smallint NOT NULL DEFAULT 0,
+            ADD COLUMN last_exit integer, ADD COLUMN last_error bytea;
+        DROP INDEX lockkeeper.items_ready;
+        CREATE INDEX items_ready ON lockkeeper.items (queue, priority DESC, sequence)
+            WHERE state = 'ready';
+        CREATE INDEX items_parked ON lockkeeper.items (queue, sequence) WHERE state = 'parked';
+        ALTER TABLE lockkeeper.events ADD COLUMN broken_by text NOT NULL DEFAULT '',
+            ADD COLUMN reason text NOT NULL DEFAULT '';
+        found := 6;
+    END IF;
+    IF found = 6 THEN
+        found := 7; -- only functions: they notify on other channels
     END IF;
     UPDATE lockkeeper.meta SET format = found;
 END $do$;

@@ -36,7 +36,10 @@ SELECT items.queue,
        to_timestamp(items.sequence / 1e6) AS since,
        to_timestamp(nullif(items.due_us, 0) / 1e6) AS due,
        items.need_paths AS needs,
-       item_values.bytes AS value
+       item_values.bytes AS value,
+       items.priority,
+       items.last_exit,
+       encode(items.last_error, 'escape') AS last_error
 FROM lockkeeper.items
 LEFT JOIN lockkeeper.item_values ON item_values.item = items.number
 ORDER BY items.queue, items.sequence;
@@ -66,6 +69,8 @@ SELECT events.sequence,
        nullif(events.note, '') AS note,
        nullif(events.ticket, 0) AS ticket,
        nullif(events.token, 0) AS token,
-       nullif(events.attempt, 0) AS attempt
+       nullif(events.attempt, 0) AS attempt,
+       nullif(events.broken_by, '') AS broken_by,
+       nullif(events.reason, '') AS reason
 FROM lockkeeper.events
 ORDER BY events.sequence;

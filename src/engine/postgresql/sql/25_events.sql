@@ -11,6 +11,19 @@ CREATE OR REPLACE FUNCTION lockkeeper.notify(payload text) RETURNS void
 LANGUAGE sql AS
 $$ SELECT pg_notify('lockkeeper', payload) WHERE pg_notification_queue_usage() < 0.5 $$;
 
+-- The channel of the waiters of this owner, one of 32: most sessions that wait for other owners are
+-- not sent what does not concern them. By the last character, in which names that a program numbers
+-- differ; in UTF-8 its last byte gives the same number (listener.c).
+CREATE OR REPLACE FUNCTION lockkeeper.channel_of(owner text) RETURNS text
+LANGUAGE sql IMMUTABLE AS
+$$ SELECT 'lockkeeper.' || ascii(right(owner, 1)) % 32 $$;
+
+-- Notifies the client that is blocked on this request.
+CREATE OR REPLACE FUNCTION lockkeeper.wake(request bigint, owner text) RETURNS void
+LANGUAGE sql AS
+$$ SELECT pg_notify(lockkeeper.channel_of(owner), request::text)
+   WHERE pg_notification_queue_usage() < 0.5 $$;
+
 -- A part as R2 writes it.
 CREATE OR REPLACE FUNCTION lockkeeper.part_text(path text, unit_limit integer, units integer)
 RETURNS text
@@ -22,7 +35,7 @@ $$ SELECT CASE WHEN units = 0 THEN path
 CREATE OR REPLACE FUNCTION lockkeeper.tell(
     event text, parts text, owner text, note text, ticket bigint, token bigint,
     attempt integer DEFAULT 0, is_of_item boolean DEFAULT false, refusal text DEFAULT '',
-    is_deletion boolean DEFAULT false) RETURNS void
+    is_deletion boolean DEFAULT false, by text DEFAULT '', why text DEFAULT '') RETURNS void
 LANGUAGE plpgsql AS $$
 #variable_conflict use_variable
 DECLARE
@@ -38,16 +51,17 @@ BEGIN
     END IF;
     INSERT INTO lockkeeper.events AS e
     VALUES (number, lockkeeper.now_us(), event, refusal, parts, owner, note, ticket, token, attempt,
-        is_of_item, is_deletion);
+        is_of_item, is_deletion, by, why);
     DELETE FROM lockkeeper.events AS e -- two for one, so that their number falls
     WHERE e.sequence IN (SELECT o.sequence FROM lockkeeper.events AS o
                          WHERE o.sequence <= number - kept_max ORDER BY o.sequence LIMIT 2);
     PERFORM lockkeeper.notify('!');
 END $$;
 
--- An event of a request in its present state.
+-- An event of a request in its present state. `by` and `why`: of a break (R12).
 CREATE OR REPLACE FUNCTION lockkeeper.tell_request(
-    event text, self bigint, attempt integer DEFAULT 0) RETURNS void
+    event text, self bigint, attempt integer DEFAULT 0, by text DEFAULT '', why text DEFAULT '')
+RETURNS void
 LANGUAGE plpgsql AS $$
 #variable_conflict use_variable
 BEGIN
@@ -57,7 +71,7 @@ BEGIN
                 SELECT string_agg(lockkeeper.part_text(p.path, p.unit_limit, p.units), ' '
                                   ORDER BY p.position)
                 FROM lockkeeper.parts AS p WHERE p.request = self),
-            r.owner, r.note, r.ticket, r.token, attempt, r.is_claim)
+            r.owner, r.note, r.ticket, r.token, attempt, r.is_claim, by => by, why => why)
         FROM lockkeeper.requests AS r WHERE r.id = self;
     END IF;
 END $$;
@@ -105,7 +119,7 @@ END $$;
 CREATE OR REPLACE FUNCTION lockkeeper.lk_events_after(after bigint, most bigint)
 RETURNS TABLE (now_us bigint, last_event bigint, sequence bigint, at_us bigint, event text,
     refusal text, parts text, owner text, note text, ticket bigint, token bigint,
-    attempt integer, is_of_item boolean, is_deletion boolean)
+    attempt integer, is_of_item boolean, is_deletion boolean, broken_by text, reason text)
 LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
 SET enable_bitmapscan = off

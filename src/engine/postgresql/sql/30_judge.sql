@@ -180,7 +180,8 @@ RETURNS TABLE (request bigint, path text)
 LANGUAGE plpgsql STABLE AS $$
 #variable_conflict use_column
 DECLARE
-    covered boolean := lockkeeper.is_covered(asker, self, paths, limits, counts, now_us);
+    covered boolean := EXISTS (SELECT FROM lockkeeper.requests AS r WHERE r.owner = asker AND r.held)
+        AND lockkeeper.is_covered(asker, self, paths, limits, counts, now_us);
 BEGIN
     RETURN QUERY
     WITH asked AS (

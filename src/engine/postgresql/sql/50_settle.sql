@@ -3,11 +3,6 @@
 -- tickets, until none can be granted (R7, R8). Ends requests, with the consequences of a death
 -- (R11).
 
--- Notifies the client that is blocked on this request.
-CREATE OR REPLACE FUNCTION lockkeeper.wake(request bigint) RETURNS void
-LANGUAGE sql AS
-$$ SELECT lockkeeper.notify(request::text) $$;
-
 -- Notifies the workers that may be waiting below these roots.
 CREATE OR REPLACE FUNCTION lockkeeper.wake_workers(turn lockkeeper.turn) RETURNS void
 LANGUAGE plpgsql AS $$
@@ -21,7 +16,7 @@ END $$;
 CREATE OR REPLACE FUNCTION lockkeeper.grant_waiting(waiting bigint, moment_us bigint) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
-    is_attended boolean;
+    granted record;
 BEGIN
     UPDATE lockkeeper.requests AS r
     SET held = true, token = lockkeeper.draw(),
@@ -29,11 +24,11 @@ BEGIN
                            THEN greatest(moment_us + r.ttl_ms * 1000, r.deadline_us)
                            ELSE r.deadline_us END
     WHERE r.id = waiting
-    RETURNING r.attended INTO is_attended;
+    RETURNING r.attended, r.owner INTO granted;
     UPDATE lockkeeper.parts AS p SET held = true WHERE p.request = waiting;
     PERFORM lockkeeper.tell_request('granted', waiting);
-    IF is_attended THEN
-        PERFORM lockkeeper.wake(waiting);
+    IF granted.attended THEN
+        PERFORM lockkeeper.wake(waiting, granted.owner);
     END IF;
 END $$;
 
@@ -205,7 +200,8 @@ BEGIN
         IF NOT waiter.roots <@ turn.roots THEN
             turn := lockkeeper.widen_turn(turn, waiter.roots);
             IF NOT waiter.roots <@ turn.roots THEN
-                PERFORM lockkeeper.wake(waiter.id); -- other roots are busy: its client asks again
+                -- other roots are busy: its client asks again
+                PERFORM lockkeeper.wake(waiter.id, waiter.owner);
                 CONTINUE;
             END IF;
         END IF;
@@ -268,7 +264,7 @@ BEGIN
          request AS (DELETE FROM lockkeeper.requests AS r WHERE r.id = gone.id)
     SELECT array_agg(parts.path ORDER BY parts.position) INTO paths FROM parts;
     IF is_told AND NOT gone.held AND gone.attended THEN
-        PERFORM lockkeeper.wake(gone.id);
+        PERFORM lockkeeper.wake(gone.id, gone.owner);
     END IF;
     RETURN paths;
 END $$;
@@ -295,22 +291,42 @@ BEGIN
 END $$;
 
 -- Ends a request that was not released: its holder's work may be half done (R15, R16). `event`:
--- perished or broken.
-CREATE OR REPLACE FUNCTION lockkeeper.lose_request(lost lockkeeper.requests, event text)
+-- perished, or broken `by` an administrator who said `why`.
+CREATE OR REPLACE FUNCTION lockkeeper.lose_request(
+    lost lockkeeper.requests, event text, by text DEFAULT '', why text DEFAULT '')
 RETURNS text[]
 LANGUAGE plpgsql AS $$
 BEGIN
-    PERFORM lockkeeper.tell_request(event, lost.id);
+    PERFORM lockkeeper.tell_request(event, lost.id, by => by, why => why);
     IF lost.held AND lost.wants_value THEN
         UPDATE lockkeeper."values" AS v SET in_doubt = true
         FROM lockkeeper.parts AS p
-        WHERE p.request = lost.id AND p.position = 1 AND p.units = 0 AND v.path = p.path
-          AND NOT v.in_doubt;
+        WHERE p.request = lost.id AND p.units = 0 AND v.path = p.path AND NOT v.in_doubt;
     END IF;
     IF lost.is_claim THEN
         PERFORM lockkeeper.lose_item(lost);
     END IF;
     RETURN lockkeeper.remove_request(lost, true);
+END $$;
+
+-- R15: what is dead and has asked for the values of these paths perishes, before one of them is
+-- read or written: it may have left them in doubt.
+CREATE OR REPLACE FUNCTION lockkeeper.lose_writers(INOUT turn lockkeeper.turn, the_paths text[])
+LANGUAGE plpgsql AS $$
+DECLARE
+    lost lockkeeper.requests;
+    paths text[];
+BEGIN
+    FOR lost IN
+        SELECT r.* FROM lockkeeper.requests AS r
+        WHERE r.id = ANY (ARRAY(SELECT p.request FROM lockkeeper.parts AS p
+                                WHERE p.path = ANY (the_paths)))
+          AND r.wants_value AND r.deadline_us <= turn.now_us AND r.roots <@ turn.roots
+        ORDER BY r.deadline_us
+    LOOP
+        paths := lockkeeper.lose_request(lost, 'perished');
+        turn := lockkeeper.settle(turn, paths, NULL, lost.deadline_us);
+    END LOOP;
 END $$;
 
 -- R11: overdue deadlines take effect, in their order, each with the grants that follow at that

@@ -14,8 +14,8 @@ DO $do$ BEGIN
         in_the_way integer, -- the number of blockers
         created    boolean,
         fixed      boolean,
-        value      bytea,
-        in_doubt   boolean,
+        bytes      bytea,   -- R15: the values of all parts, one behind the other
+        sizes      text[],  -- of each: -1: there is none; else twice its size, plus 1: in doubt
         blockers   text[],  -- of each: path, owner, note, ticket, held, microseconds left
         cycle      text[],
         look_us    bigint   -- microseconds until the first blocker is due
@@ -94,16 +94,18 @@ BEGIN
         RETURN;
     END IF;
     WITH found AS MATERIALIZED (
-        SELECT o.path, r.owner, r.note, r.ticket, r.held, r.deadline_us - now_us AS left_us
+        SELECT o.request, o.path, r.owner, r.note, r.ticket, r.held,
+               r.deadline_us - now_us AS left_us
         FROM lockkeeper.obstacles(asked.owner, self, ticket, asked.paths, asked.limits,
                                   asked.counts, now_us,
                                   greatest(128, 2 * asked.blockers_max)) AS o
         JOIN lockkeeper.requests AS r ON r.id = o.request
     ), named AS (
-        SELECT f.* FROM found AS f ORDER BY f.held DESC, f.ticket LIMIT asked.blockers_max
+        SELECT f.* FROM found AS f -- claims of one decision share a ticket (R16)
+        ORDER BY f.held DESC, f.ticket, f.request LIMIT asked.blockers_max
     )
     SELECT (SELECT count(*) FROM found), (SELECT min(f.left_us) FROM found AS f),
-           (SELECT array_agg(x.field ORDER BY n.held DESC, n.ticket, x.place)
+           (SELECT array_agg(x.field ORDER BY n.held DESC, n.ticket, n.request, x.place)
             FROM named AS n CROSS JOIN LATERAL (
                 VALUES (1, n.path), (2, n.owner), (3, n.note), (4, n.ticket::text),
                        (5, n.held::text), (6, n.left_us::text)) AS x (place, field))
@@ -130,8 +132,12 @@ BEGIN
     IF self.held THEN
         answer.outcome := 'granted';
         IF asked.wants_value THEN
-            SELECT v.bytes, v.in_doubt INTO answer.value, answer.in_doubt
-            FROM lockkeeper."values" AS v WHERE v.path = asked.paths[1];
+            SELECT string_agg(v.bytes, ''::bytea ORDER BY a.n),
+                   array_agg(coalesce(2 * octet_length(v.bytes) + v.in_doubt::integer, -1)::text
+                             ORDER BY a.n)
+            INTO answer.bytes, answer.sizes
+            FROM unnest(asked.paths) WITH ORDINALITY AS a (path, n)
+            LEFT JOIN lockkeeper."values" AS v ON v.path = a.path;
         END IF;
     ELSE
         answer.outcome := CASE WHEN asked.style = 'try' THEN 'busy' ELSE 'waiting' END;
@@ -257,21 +263,6 @@ BEGIN
         deadline_us = CASE WHEN r.fixed THEN r.deadline_us
                            ELSE lockkeeper.deadline_of(asked, now_us) END
     WHERE r.id = self.id;
-    IF asked.wants_value THEN -- R15: of the path named first, which is the first part then
-        UPDATE lockkeeper.parts AS p SET position = -p.position
-        WHERE p.request = self.id AND EXISTS (
-            SELECT FROM lockkeeper.parts AS f
-            WHERE f.request = self.id AND f.position = 1 AND f.path <> asked.paths[1]);
-        UPDATE lockkeeper.parts AS p
-        SET position = CASE WHEN p.path = asked.paths[1] THEN 1
-                            ELSE 1 + (SELECT count(*) FROM lockkeeper.parts AS b
-                                      WHERE b.request = self.id AND b.position >= p.position
-                                        AND b.path <> asked.paths[1]) END
-        WHERE p.request = self.id AND p.position < 0;
-        IF FOUND THEN
-            PERFORM lockkeeper.tell_request('converted', self.id);
-        END IF;
-    END IF;
 END $$;
 
 -- R9: gives the request the parts of the ask.
@@ -317,7 +308,7 @@ BEGIN
         PERFORM lockkeeper.refresh(asked, self, turn.now_us);
         answer := lockkeeper.state_of(asked, self.id, turn.now_us);
         answer.outcome := 'busy';
-        answer.value := NULL;
+        answer.sizes := NULL;
         RETURN lockkeeper.explain(answer, asked, self.id, 0, turn.now_us);
     END IF;
     SELECT array_agg(p.path), array_agg(p.unit_limit), array_agg(p.units)
@@ -330,7 +321,7 @@ BEGIN
         PERFORM lockkeeper.convert(former, self.id, self.ticket, self.token);
         answer := lockkeeper.state_of(asked, self.id, turn.now_us);
         answer.outcome := 'deadlock';
-        answer.value := NULL;
+        answer.sizes := NULL;
         answer.cycle := found.cycle;
         answer.in_use := 0;
         RETURN answer;
@@ -470,6 +461,9 @@ BEGIN
     turn := lockkeeper.begin_turn(asked.roots, lockkeeper.deadline_of(asked, now_us));
     IF turn.is_due THEN
         turn := lockkeeper.perish(turn, 4);
+        IF asked.wants_value THEN
+            turn := lockkeeper.lose_writers(turn, asked.paths);
+        END IF;
     END IF;
     SELECT r.* INTO self FROM lockkeeper.requests AS r WHERE r.identity = asked.identity;
     IF self.id IS NOT NULL AND self.deadline_us <= turn.now_us THEN
@@ -485,7 +479,7 @@ BEGIN
         answer.outcome := 'lost';
         answer.sentence :=
             'R12: an administrator has broken this lease; it ends at its deadline';
-        answer.value := NULL;
+        answer.sizes := NULL;
         answer.in_use := 0;
         RETURN answer;
     END IF;

@@ -89,9 +89,11 @@ $$ SELECT EXISTS (SELECT FROM lockkeeper.ended AS e
                   WHERE e.token = the_token AND e.identity = the_identity
                     AND e.ended_us > now_us - 300000000) $$;
 
--- Release or withdraw. `the_value` NULL: none is put.
+-- Release or withdraw. R15: `the_paths` are those that are put, `the_bytes` their values, one behind
+-- the other; NULL: none.
 CREATE OR REPLACE FUNCTION lockkeeper.release(
-    the_identity bytea, the_path text, the_roots text[], the_token bigint, the_value bytea)
+    the_identity bytea, the_paths text[], the_roots text[], the_token bigint,
+    the_sizes integer[], the_bytes bytea)
 RETURNS lockkeeper.answer
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
@@ -102,6 +104,7 @@ DECLARE
     turn lockkeeper.turn := lockkeeper.begin_turn(the_roots, 9223372036854775807);
     self lockkeeper.requests;
     paths text[];
+    at integer := 1; -- where the next value begins
 BEGIN
     IF turn.is_due THEN
         turn := lockkeeper.perish(turn, 4);
@@ -117,16 +120,22 @@ BEGIN
             THEN 'there is no such request: it has ended, or never was'
             ELSE 'the request there has another token: this one has ended' END);
     END IF;
-    IF the_value IS NOT NULL THEN
-        IF NOT self.held OR NOT EXISTS (
-            SELECT FROM lockkeeper.parts AS p
-            WHERE p.request = self.id AND p.path = the_path AND p.units = 0) THEN
+    IF the_bytes IS NOT NULL THEN
+        IF NOT self.held OR cardinality(the_paths) > (
+            SELECT count(*) FROM lockkeeper.parts AS p
+            WHERE p.request = self.id AND p.path = ANY (the_paths) AND p.units = 0) THEN
             RETURN lockkeeper.lost('R15: only an exclusive lease that is held can put a value');
         END IF;
-        INSERT INTO lockkeeper."values" AS v (path, in_doubt, bytes)
-        VALUES (the_path, false, the_value)
-        ON CONFLICT (path) DO UPDATE SET in_doubt = false, bytes = excluded.bytes;
-        PERFORM lockkeeper.tell('value_written', the_path, self.owner, '', 0, 0);
+        IF turn.is_due THEN
+            turn := lockkeeper.lose_writers(turn, the_paths);
+        END IF;
+        FOR i IN 1 .. cardinality(the_paths) LOOP
+            INSERT INTO lockkeeper."values" AS v (path, in_doubt, bytes)
+            VALUES (the_paths[i], false, substring(the_bytes FROM at FOR the_sizes[i]))
+            ON CONFLICT (path) DO UPDATE SET in_doubt = false, bytes = excluded.bytes;
+            PERFORM lockkeeper.tell('value_written', the_paths[i], self.owner, '', 0, 0);
+            at := at + the_sizes[i];
+        END LOOP;
     END IF;
     IF the_token <> 0 THEN
         INSERT INTO lockkeeper.ended AS e (token, identity, ended_us)
@@ -180,12 +189,12 @@ BEGIN
         ORDER BY r.ticket, r.id
     LOOP
         IF NOT found.held OR at_once THEN
-            touched := touched || lockkeeper.lose_request(found, 'broken');
+            touched := touched || lockkeeper.lose_request(found, 'broken', by, why);
         ELSIF found.revoked THEN
             CONTINUE;
         ELSE
             UPDATE lockkeeper.requests AS r SET revoked = true WHERE r.id = found.id;
-            PERFORM lockkeeper.tell_request('broken', found.id);
+            PERFORM lockkeeper.tell_request('broken', found.id, 0, by, why);
         END IF;
         broken := broken + 1;
         INSERT INTO lockkeeper.audit (at_us, broken_by, reason, path, owner, note, ticket, token)
@@ -212,19 +221,9 @@ AS $$
 DECLARE
     answer lockkeeper.answer;
     turn lockkeeper.turn := lockkeeper.begin_turn(ARRAY[the_root], 9223372036854775807);
-    lost lockkeeper.requests;
-    paths text[];
 BEGIN
     IF turn.is_due THEN
-        FOR lost IN
-            SELECT r.* FROM lockkeeper.parts AS p JOIN lockkeeper.requests AS r ON r.id = p.request
-            WHERE p.path = the_path AND p.position = 1 AND r.wants_value
-              AND r.deadline_us <= turn.now_us AND r.roots <@ turn.roots
-            ORDER BY r.deadline_us
-        LOOP
-            paths := lockkeeper.lose_request(lost, 'perished');
-            turn := lockkeeper.settle(turn, paths, NULL, lost.deadline_us);
-        END LOOP;
+        turn := lockkeeper.lose_writers(turn, ARRAY[the_path]);
         turn := lockkeeper.perish(turn, 4);
     END IF;
     IF EXISTS (

@@ -2,39 +2,63 @@
 -- Work (R16): items are pushed into queues, claimed by a lease, and done, given back, or lost with
 -- their claim.
 
--- `the_path` is queue/id. Returns whether the item was added.
+-- Adds an item, unless there is one with this id. Returns whether it was added.
+CREATE OR REPLACE FUNCTION lockkeeper.push_item(
+    the_queue text, the_id text, the_value bytea, delay_ms bigint, the_needs text[],
+    the_limits integer[], the_counts integer[], the_roots text[], the_priority integer,
+    turn lockkeeper.turn) RETURNS boolean
+LANGUAGE plpgsql AS $$
+DECLARE
+    new_number bigint;
+BEGIN
+    INSERT INTO lockkeeper.items AS i (queue, id, sequence, priority, state, due_us, need_paths,
+        need_limits, need_units, need_roots)
+    VALUES (the_queue, the_id, lockkeeper.draw(), the_priority,
+        CASE WHEN delay_ms > 0 THEN 'delayed' ELSE 'ready' END,
+        CASE WHEN delay_ms > 0 THEN turn.now_us + delay_ms * 1000 ELSE 0 END,
+        the_needs, the_limits, the_counts, the_roots)
+    ON CONFLICT (queue, id) DO NOTHING
+    RETURNING i.number INTO new_number;
+    IF new_number IS NULL THEN
+        RETURN false;
+    END IF;
+    IF the_value IS NOT NULL THEN
+        INSERT INTO lockkeeper.item_values (item, bytes) VALUES (new_number, the_value);
+    END IF;
+    PERFORM lockkeeper.tell('pushed', the_queue || '/' || the_id, '', '', 0, 0, is_of_item => true);
+    RETURN true;
+END $$;
+
+-- Counts pushes, and wakes workers if some have added items.
+CREATE OR REPLACE FUNCTION lockkeeper.count_pushes(
+    the_queue text, added bigint, existed bigint, turn lockkeeper.turn) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO lockkeeper.queue_counts AS q (path, pushed, duplicates)
+    VALUES (the_queue, added, existed)
+    ON CONFLICT (path) DO UPDATE
+    SET pushed = q.pushed + excluded.pushed, duplicates = q.duplicates + excluded.duplicates;
+    IF added > 0 THEN
+        PERFORM lockkeeper.wake_workers(turn);
+    END IF;
+END $$;
+
 CREATE OR REPLACE FUNCTION lockkeeper.push(
     the_queue text, the_id text, the_root text, the_value bytea, delay_ms bigint,
-    the_needs text[], the_limits integer[], the_counts integer[], the_roots text[])
-RETURNS boolean
+    the_needs text[], the_limits integer[], the_counts integer[], the_roots text[],
+    the_priority integer) RETURNS boolean
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
 SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
     turn lockkeeper.turn := lockkeeper.begin_turn(ARRAY[the_root], 9223372036854775807);
-    new_number bigint;
+    is_added boolean;
 BEGIN
-    INSERT INTO lockkeeper.items AS i (queue, id, sequence, state, due_us, need_paths, need_limits,
-        need_units, need_roots)
-    VALUES (the_queue, the_id, lockkeeper.draw(), CASE WHEN delay_ms > 0 THEN 'delayed' ELSE 'ready' END,
-        CASE WHEN delay_ms > 0 THEN turn.now_us + delay_ms * 1000 ELSE 0 END,
-        the_needs, the_limits, the_counts, the_roots)
-    ON CONFLICT (queue, id) DO NOTHING
-    RETURNING i.number INTO new_number;
-    IF new_number IS NOT NULL AND the_value IS NOT NULL THEN
-        INSERT INTO lockkeeper.item_values (item, bytes) VALUES (new_number, the_value);
-    END IF;
-    INSERT INTO lockkeeper.queue_counts AS q (path, pushed, duplicates)
-    VALUES (the_queue, (new_number IS NOT NULL)::integer, (new_number IS NULL)::integer)
-    ON CONFLICT (path) DO UPDATE
-    SET pushed = q.pushed + excluded.pushed, duplicates = q.duplicates + excluded.duplicates;
-    IF new_number IS NOT NULL THEN
-        PERFORM lockkeeper.tell('pushed', the_queue || '/' || the_id, '', '', 0, 0,
-                                is_of_item => true);
-        PERFORM lockkeeper.wake_workers(turn);
-    END IF;
-    RETURN new_number IS NOT NULL;
+    is_added := lockkeeper.push_item(the_queue, the_id, the_value, delay_ms, the_needs, the_limits,
+                                     the_counts, the_roots, the_priority, turn);
+    PERFORM lockkeeper.count_pushes(the_queue, is_added::integer, (NOT is_added)::integer, turn);
+    RETURN is_added;
 END $$;
 
 DO $do$ BEGIN
@@ -108,15 +132,16 @@ SELECT EXISTS (SELECT FROM lockkeeper.parts AS p
                WHERE p.path = ANY (the_above) AND r.owner <> the_owner
                  AND r.deadline_us > now_us) $$;
 
--- Makes the claim of an item whose parts are free; NULL: it would close a cycle (R13).
+-- Makes the claim of an item whose parts are free; NULL: it would close a cycle (R13). `shared`: the
+-- token of another claim of this decision, which this one gets, too; 0: it draws one.
 CREATE OR REPLACE FUNCTION lockkeeper.make_claim(
     item lockkeeper.items, paths text[], limits integer[], counts integer[], the_roots text[],
-    the_owner text, the_note text, the_ttl_ms bigint, turn lockkeeper.turn)
+    the_owner text, the_note text, the_ttl_ms bigint, turn lockkeeper.turn, shared bigint)
 RETURNS lockkeeper.requests
 LANGUAGE plpgsql AS $$
 DECLARE
     claim lockkeeper.requests;
-    drawn bigint := lockkeeper.draw();
+    drawn bigint := CASE WHEN shared = 0 THEN lockkeeper.draw() ELSE shared END;
     found record;
 BEGIN
     INSERT INTO lockkeeper.requests AS r (owner, note, held, attended, fixed, ticket, token, ttl_ms,
@@ -141,7 +166,8 @@ END $$;
 
 -- The roots of the queue and of the needs of its next items, in byte order, as far as they are
 -- known before they are locked.
-CREATE OR REPLACE FUNCTION lockkeeper.roots_to_take(the_queue text, the_root text) RETURNS text[]
+CREATE OR REPLACE FUNCTION lockkeeper.roots_to_take(the_queue text, the_root text, items integer)
+RETURNS text[]
 LANGUAGE sql AS $$
 SELECT array_agg(DISTINCT t.root COLLATE "C" ORDER BY t.root COLLATE "C")
 FROM (SELECT the_root AS root
@@ -149,7 +175,7 @@ FROM (SELECT the_root AS root
       SELECT unnest(n.need_roots)
       FROM (SELECT i.need_roots FROM lockkeeper.items AS i
             WHERE i.queue = the_queue AND i.state = 'ready'
-            ORDER BY i.sequence LIMIT 16) AS n) AS t $$;
+            ORDER BY i.priority DESC, i.sequence LIMIT items) AS n) AS t $$;
 
 -- The answer to a take that finds nothing: when to try again.
 CREATE OR REPLACE FUNCTION lockkeeper.nothing_to_take(
@@ -173,19 +199,15 @@ BEGIN
     RETURN taken;
 END $$;
 
--- Leases the oldest item that is due, not claimed and free to be locked.
-CREATE OR REPLACE FUNCTION lockkeeper.take(
+-- Claims the next item, by priority and then by age, that is due and free to be locked. `shared` as
+-- in make_claim(); -1: there is a token to share, but greater ones may have been drawn since.
+CREATE OR REPLACE FUNCTION lockkeeper.take_next(
     the_queue text, the_above text[], the_root text, the_owner text, the_ttl_ms bigint,
-    the_max_attempts integer, the_ask_number bigint, the_note text) RETURNS lockkeeper.taken
-LANGUAGE plpgsql
-SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
-SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
-AS $$
+    the_max_attempts integer, the_ask_number bigint, the_note text, shared bigint,
+    turn lockkeeper.turn) RETURNS lockkeeper.taken
+LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
-    turn lockkeeper.turn := lockkeeper.begin_turn(
-        lockkeeper.roots_to_take(the_queue, the_root),
-        lockkeeper.now_us() + the_ttl_ms * 1000);
     taken lockkeeper.taken;
     item lockkeeper.items;
     claim lockkeeper.requests;
@@ -198,16 +220,6 @@ DECLARE
     refused text[] := '{}'; -- needs, as text, that are not free
     saw_items boolean := false;
 BEGIN
-    IF turn.is_due THEN
-        turn := lockkeeper.perish(turn, 256);
-    END IF;
-    IF the_ask_number <> 0 THEN
-        taken := lockkeeper.take_again(the_queue, the_owner, the_ask_number, the_ttl_ms,
-                                       turn.now_us);
-        IF taken.outcome IS NOT NULL THEN
-            RETURN taken;
-        END IF;
-    END IF;
     UPDATE lockkeeper.items AS i SET state = 'ready', due_us = 0
     WHERE i.queue = the_queue AND i.state = 'delayed' AND i.due_us <= turn.now_us;
     IF lockkeeper.is_paused(the_owner, the_above, turn.now_us) THEN
@@ -216,13 +228,17 @@ BEGIN
     END IF;
     FOR item IN
         SELECT i.* FROM lockkeeper.items AS i WHERE i.queue = the_queue AND i.state = 'ready'
-        ORDER BY i.sequence
+        ORDER BY i.priority DESC, i.sequence
     LOOP
         saw_items := true;
         CONTINUE WHEN item.need_paths <> '{}'
             AND row_to_json((item.need_paths, item.need_limits, item.need_units))::text
                 = ANY (refused);
         IF NOT item.need_roots <@ turn.roots THEN
+            IF shared <> 0 THEN -- a greater number may have been drawn there since
+                RETURN lockkeeper.nothing_to_take(the_queue,
+                    'R4: the next item needs a token of its own', true, turn);
+            END IF;
             turn := lockkeeper.widen_turn(turn, item.need_roots);
             CONTINUE WHEN NOT item.need_roots <@ turn.roots;
         END IF;
@@ -258,8 +274,12 @@ BEGIN
                 RETURN taken;
             END IF;
         END IF;
+        IF shared < 0 THEN
+            RETURN lockkeeper.nothing_to_take(the_queue,
+                'R4: the next item needs a token of its own', true, turn);
+        END IF;
         claim := lockkeeper.make_claim(item, paths, limits, counts, all_roots, the_owner,
-                                       the_note, the_ttl_ms, turn);
+                                       the_note, the_ttl_ms, turn, shared);
         CONTINUE WHEN claim.id IS NULL;
         stolen := item.was_lost;
         UPDATE lockkeeper.items AS i
@@ -276,30 +296,47 @@ BEGIN
                                       turn);
 END $$;
 
--- Ends a claim that is still held: the item is removed (delay_ms NULL), or given back.
-CREATE OR REPLACE FUNCTION lockkeeper.finish(
-    the_queue text, the_id text, the_root text, the_owner text, the_identity bytea,
-    the_token bigint, delay_ms bigint) RETURNS lockkeeper.answer
+CREATE OR REPLACE FUNCTION lockkeeper.take(
+    the_queue text, the_above text[], the_root text, the_owner text, the_ttl_ms bigint,
+    the_max_attempts integer, the_ask_number bigint, the_note text) RETURNS lockkeeper.taken
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
 SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
 AS $$
+DECLARE
+    turn lockkeeper.turn := lockkeeper.begin_turn(
+        lockkeeper.roots_to_take(the_queue, the_root, 16),
+        lockkeeper.now_us() + the_ttl_ms * 1000);
+    taken lockkeeper.taken;
+BEGIN
+    IF turn.is_due THEN
+        turn := lockkeeper.perish(turn, 256);
+    END IF;
+    IF the_ask_number <> 0 THEN
+        taken := lockkeeper.take_again(the_queue, the_owner, the_ask_number, the_ttl_ms,
+                                       turn.now_us);
+        IF taken.outcome IS NOT NULL THEN
+            RETURN taken;
+        END IF;
+    END IF;
+    RETURN lockkeeper.take_next(the_queue, the_above, the_root, the_owner, the_ttl_ms,
+        the_max_attempts, the_ask_number, the_note, 0, turn);
+END $$;
+
+-- Ends a claim that is still held: the item is removed (delay_ms NULL), or given back. Then `code`
+-- and `words` are the reason; both NULL: the former one stays.
+CREATE OR REPLACE FUNCTION lockkeeper.finish_item(
+    the_queue text, the_id text, the_owner text, the_identity bytea, the_token bigint,
+    delay_ms bigint, code integer, words bytea, turn lockkeeper.turn) RETURNS lockkeeper.answer
+LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
     answer lockkeeper.answer;
-    turn lockkeeper.turn := lockkeeper.begin_turn(
-        coalesce((SELECT r.roots FROM lockkeeper.items AS i
-                  JOIN lockkeeper.requests AS r ON r.id = i.claim
-                  WHERE i.queue = the_queue AND i.id = the_id), ARRAY[the_root]),
-        9223372036854775807);
     item lockkeeper.items;
     self lockkeeper.requests;
     paths text[];
     parks boolean;
 BEGIN
-    IF turn.is_due THEN
-        turn := lockkeeper.perish(turn, 4);
-    END IF;
     SELECT i.* INTO item FROM lockkeeper.items AS i WHERE i.queue = the_queue AND i.id = the_id;
     SELECT r.* INTO self FROM lockkeeper.requests AS r
     WHERE r.id = item.claim AND r.deadline_us > turn.now_us AND r.owner = the_owner
@@ -316,8 +353,9 @@ BEGIN
     END IF;
     IF the_token <> 0 OR delay_ms IS NULL THEN -- without a token only for its counters
         INSERT INTO lockkeeper.ended AS e (token, identity, ended_us, queue, claims, steals)
-        VALUES (self.token, CASE WHEN the_token <> 0 THEN the_identity ELSE '' END, turn.now_us,
-            CASE WHEN delay_ms IS NULL THEN the_queue END, item.claims, item.steals);
+        VALUES (self.token, CASE WHEN the_token <> 0 THEN the_identity
+                                 ELSE convert_to(item.number::text, 'UTF8') END,
+            turn.now_us, CASE WHEN delay_ms IS NULL THEN the_queue END, item.claims, item.steals);
     END IF;
     parks := delay_ms IS NOT NULL AND item.max_attempts > 0 AND item.attempts >= item.max_attempts;
     PERFORM lockkeeper.tell_request(
@@ -333,12 +371,62 @@ BEGIN
             due_us = CASE WHEN delay_ms > 0 AND NOT parks
                           THEN turn.now_us + delay_ms * 1000 ELSE 0 END,
             state = CASE WHEN parks THEN 'parked' WHEN delay_ms > 0 THEN 'delayed'
-                         ELSE 'ready' END
+                         ELSE 'ready' END,
+            last_exit = CASE WHEN num_nonnulls(code, words) = 0 THEN i.last_exit ELSE code END,
+            last_error = CASE WHEN num_nonnulls(code, words) = 0 THEN i.last_error ELSE words END
         WHERE i.number = item.number;
         UPDATE lockkeeper.queue_counts AS q
         SET retried = q.retried + 1, parked = q.parked + parks::integer WHERE q.path = the_queue;
     END IF;
-    turn := lockkeeper.settle(turn, paths, NULL, turn.now_us);
+    PERFORM lockkeeper.settle(turn, paths, NULL, turn.now_us);
+    answer.outcome := 'ok';
+    RETURN answer;
+END $$;
+
+-- The roots of the queue and of the claims of these items, in byte order.
+CREATE OR REPLACE FUNCTION lockkeeper.roots_to_finish(the_queue text, ids text[], the_root text)
+RETURNS text[]
+LANGUAGE sql AS $$
+SELECT array_agg(DISTINCT t.root COLLATE "C" ORDER BY t.root COLLATE "C")
+FROM (SELECT the_root AS root
+      UNION ALL
+      SELECT unnest(r.roots) FROM lockkeeper.items AS i
+      CROSS JOIN LATERAL (SELECT x.roots FROM lockkeeper.requests AS x
+                          WHERE x.id = i.claim OFFSET 0) AS r
+      WHERE i.queue = the_queue AND i.id = ANY (ids)) AS t $$;
+
+CREATE OR REPLACE FUNCTION lockkeeper.finish(
+    the_queue text, the_id text, the_root text, the_owner text, the_identity bytea,
+    the_token bigint, delay_ms bigint, code integer, words bytea) RETURNS lockkeeper.answer
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
+SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
+AS $$
+DECLARE
+    turn lockkeeper.turn := lockkeeper.begin_turn(
+        lockkeeper.roots_to_finish(the_queue, ARRAY[the_id], the_root), 9223372036854775807);
+BEGIN
+    IF turn.is_due THEN
+        turn := lockkeeper.perish(turn, 4);
+    END IF;
+    RETURN lockkeeper.finish_item(the_queue, the_id, the_owner, the_identity, the_token, delay_ms,
+                                  code, words, turn);
+END $$;
+
+-- Makes a parked item ready again.
+CREATE OR REPLACE FUNCTION lockkeeper.unpark_item(the_queue text, the_id text)
+RETURNS lockkeeper.answer
+LANGUAGE plpgsql AS $$
+DECLARE
+    answer lockkeeper.answer;
+BEGIN
+    UPDATE lockkeeper.items AS i SET state = 'ready', attempts = 0, was_lost = false
+    WHERE i.queue = the_queue AND i.id = the_id AND i.state = 'parked';
+    IF NOT FOUND THEN
+        RETURN lockkeeper.lost('R16: there is no such parked item');
+    END IF;
+    PERFORM lockkeeper.tell('unparked', the_queue || '/' || the_id, '', '', 0, 0,
+                            is_of_item => true);
     answer.outcome := 'ok';
     RETURN answer;
 END $$;
@@ -356,14 +444,52 @@ BEGIN
     IF turn.is_due THEN
         turn := lockkeeper.perish(turn, 256);
     END IF;
-    UPDATE lockkeeper.items AS i SET state = 'ready', attempts = 0, was_lost = false
-    WHERE i.queue = the_queue AND i.id = the_id AND i.state = 'parked';
-    IF NOT FOUND THEN
-        RETURN lockkeeper.lost('R16: there is no such parked item');
+    answer := lockkeeper.unpark_item(the_queue, the_id);
+    IF answer.outcome = 'ok' THEN
+        PERFORM lockkeeper.wake_workers(turn);
     END IF;
-    PERFORM lockkeeper.tell('unparked', the_queue || '/' || the_id, '', '', 0, 0,
+    RETURN answer;
+END $$;
+
+-- Removes an item that is not claimed. Its claims so far stay counted.
+CREATE OR REPLACE FUNCTION lockkeeper.drop_item(the_queue text, the_id text, only_parked boolean)
+RETURNS lockkeeper.answer
+LANGUAGE plpgsql AS $$
+DECLARE
+    answer lockkeeper.answer;
+    item lockkeeper.items;
+BEGIN
+    DELETE FROM lockkeeper.items AS i
+    WHERE i.queue = the_queue AND i.id = the_id
+      AND CASE WHEN only_parked THEN i.state = 'parked' ELSE i.state <> 'claimed' END
+    RETURNING i.* INTO item;
+    IF NOT FOUND THEN
+        RETURN lockkeeper.lost(CASE WHEN only_parked THEN 'R16: there is no such parked item'
+                                    ELSE 'R16: there is no such item, or it is claimed' END);
+    END IF;
+    DELETE FROM lockkeeper.item_values AS v WHERE v.item = item.number;
+    IF item.claims > 0 THEN
+        UPDATE lockkeeper.queue_counts AS q
+        SET claims = q.claims + item.claims, steals = q.steals + item.steals
+        WHERE q.path = the_queue;
+    END IF;
+    PERFORM lockkeeper.tell('dropped', the_queue || '/' || the_id, '', '', 0, 0, item.attempts,
                             is_of_item => true);
-    PERFORM lockkeeper.wake_workers(turn);
     answer.outcome := 'ok';
     RETURN answer;
+END $$;
+
+CREATE OR REPLACE FUNCTION lockkeeper.drop(
+    the_queue text, the_id text, the_root text, only_parked boolean) RETURNS lockkeeper.answer
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
+SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
+AS $$
+DECLARE
+    turn lockkeeper.turn := lockkeeper.begin_turn(ARRAY[the_root], 9223372036854775807);
+BEGIN
+    IF turn.is_due THEN
+        turn := lockkeeper.perish(turn, 256);
+    END IF;
+    RETURN lockkeeper.drop_item(the_queue, the_id, only_parked);
 END $$;

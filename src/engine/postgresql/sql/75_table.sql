@@ -196,21 +196,37 @@ BEGIN
     WHERE i.queue = the_queue AND i.state = 'delayed' AND i.due_us <= turn.now_us;
 END $$;
 
--- The oldest ready items behind one of them.
-CREATE OR REPLACE FUNCTION lockkeeper.ready_items(the_queue text, behind bigint, most bigint)
-RETURNS TABLE (number bigint, id text, sequence bigint)
-LANGUAGE sql STABLE ROWS 8
+-- The next ready items behind the position of one of them: '0', from the first; else its sequence
+-- and, after a comma, its priority, if it has one.
+CREATE OR REPLACE FUNCTION lockkeeper.ready_items(the_queue text, behind text, most bigint)
+RETURNS TABLE (number bigint, id text, at text)
+LANGUAGE plpgsql STABLE ROWS 8
 SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
 AS $$
-SELECT i.number, i.id, i.sequence FROM lockkeeper.items AS i
-WHERE i.queue = the_queue AND i.state = 'ready' AND i.sequence > behind
-ORDER BY i.sequence LIMIT most $$;
+#variable_conflict use_column
+DECLARE
+    last_sequence bigint := split_part(behind, ',', 1)::bigint;
+    last_priority integer := CASE WHEN behind = '0' THEN 32767
+        ELSE coalesce(nullif(split_part(behind, ',', 2), '')::integer, 0) END;
+BEGIN
+    RETURN QUERY
+    SELECT n.number, n.id, n.sequence || coalesce(',' || nullif(n.priority, 0), '') FROM (
+        (SELECT i.* FROM lockkeeper.items AS i
+         WHERE i.queue = the_queue AND i.state = 'ready' AND i.priority = last_priority
+           AND i.sequence > last_sequence
+         ORDER BY i.priority DESC, i.sequence LIMIT most)
+        UNION ALL
+        (SELECT i.* FROM lockkeeper.items AS i
+         WHERE i.queue = the_queue AND i.state = 'ready' AND i.priority < last_priority
+         ORDER BY i.priority DESC, i.sequence LIMIT most)) AS n
+    ORDER BY n.priority DESC, n.sequence LIMIT most;
+END $$;
 
 DO $do$ BEGIN
     CREATE TYPE lockkeeper.taken_row AS (
         taken       lockkeeper.taken,
         looked      integer, -- busy: candidates
-        portion_end bigint   -- busy: the last item that was checked; NULL: none
+        portion_end text     -- busy: the position of the last item that was checked; NULL: none
     );
 EXCEPTION WHEN duplicate_object THEN NULL;
 END $do$;
@@ -219,7 +235,7 @@ END $do$;
 -- identifies an item: one that is pushed again meanwhile has another, and has not been checked.
 CREATE OR REPLACE FUNCTION lockkeeper.take_row(
     the_queue text, the_above text[], the_root text, the_owner text, the_ttl_ms bigint,
-    the_max_attempts integer, the_ask_number bigint, the_note text, behind bigint, most bigint,
+    the_max_attempts integer, the_ask_number bigint, the_note text, behind text, most bigint,
     candidates bigint[]) RETURNS lockkeeper.taken_row
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
@@ -250,7 +266,8 @@ BEGIN
     END IF;
     FOR item IN
         SELECT i.* FROM lockkeeper.items AS i
-        WHERE i.number = ANY (candidates) AND i.state = 'ready' ORDER BY i.sequence
+        WHERE i.number = ANY (candidates) AND i.state = 'ready'
+        ORDER BY i.priority DESC, i.sequence
     LOOP
         result.taken := lockkeeper.take_item(item, the_root, the_owner, the_ttl_ms,
             the_max_attempts, the_ask_number, the_note, turn);
@@ -259,11 +276,12 @@ BEGIN
             RETURN result;
         END IF;
     END LOOP;
-    SELECT max(r.sequence) INTO result.portion_end
-    FROM lockkeeper.ready_items(the_queue, behind, most) AS r;
+    SELECT r.at INTO result.portion_end
+    FROM lockkeeper.ready_items(the_queue, behind, most) WITH ORDINALITY AS r (number, id, at, n)
+    ORDER BY r.n DESC LIMIT 1;
     result.looked := cardinality(candidates);
     result.taken := lockkeeper.nothing_to_take(the_queue,
-        'R16: there is nothing to claim now', behind > 0 OR result.portion_end IS NOT NULL, turn);
+        'R16: there is nothing to claim now', behind <> '0' OR result.portion_end IS NOT NULL, turn);
     RETURN result;
 END $$;
 
@@ -308,7 +326,7 @@ BEGIN
         END IF;
     END IF;
     claim := lockkeeper.make_claim(item, paths, limits, counts, all_roots, the_owner, the_note,
-                                   the_ttl_ms, turn);
+                                   the_ttl_ms, turn, 0);
     IF claim.id IS NULL THEN
         RETURN NULL;
     END IF;
@@ -397,7 +415,7 @@ BEGIN
         RAISE EXCEPTION 'it must not begin or end transactions' USING ERRCODE = 'LK003';
     END IF;
     answer := lockkeeper.finish(the_queue, the_id, the_root, the_owner, the_identity, the_token,
-                                NULL);
+                                NULL, NULL, NULL);
     IF answer.outcome <> 'ok' THEN
         RAISE EXCEPTION '%', answer.sentence USING ERRCODE = 'LK002';
     END IF;

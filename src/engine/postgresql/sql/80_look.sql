@@ -10,7 +10,7 @@ SET enable_bitmapscan = off
 AS $$
 SELECT v.bytes, v.in_doubt OR EXISTS ( -- R15: its holder is dead and unswept
     SELECT FROM lockkeeper.parts AS p JOIN lockkeeper.requests AS r ON r.id = p.request
-    WHERE p.path = the_path AND p.position = 1 AND p.units = 0 AND r.held AND r.wants_value
+    WHERE p.path = the_path AND p.units = 0 AND r.held AND r.wants_value
       AND r.deadline_us <= lockkeeper.now_us())
 FROM lockkeeper."values" AS v WHERE v.path = the_path $$;
 
@@ -92,7 +92,7 @@ ORDER BY a.id $$;
 CREATE OR REPLACE FUNCTION lockkeeper.lk_items_of(the_queue text)
 RETURNS TABLE (now_us bigint, id text, state text, due_us bigint, attempts integer, value bytea,
     need_paths text[], need_limits integer[], need_units integer[], owner text,
-    deadline_us bigint)
+    deadline_us bigint, priority smallint, last_exit integer, last_error bytea)
 LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
 SET enable_bitmapscan = off
@@ -101,7 +101,7 @@ WITH clock AS MATERIALIZED (SELECT lockkeeper.now_us() AS now_us)
 SELECT clock.now_us, i.id,
        CASE WHEN i.state = 'delayed' AND i.due_us <= clock.now_us THEN 'ready' ELSE i.state END,
        i.due_us, i.attempts, v.bytes, i.need_paths, i.need_limits, i.need_units, r.owner,
-       r.deadline_us
+       r.deadline_us, i.priority, i.last_exit, i.last_error
 FROM clock
 CROSS JOIN lockkeeper.items AS i
 LEFT JOIN lockkeeper.item_values AS v ON v.item = i.number
@@ -126,3 +126,57 @@ FROM lockkeeper.queues AS q CROSS JOIN LATERAL (
     FROM (SELECT x.state, x.due_us <= lockkeeper.now_us() AS is_due
           FROM lockkeeper.items AS x WHERE x.queue = q.path) AS i) AS n
 WHERE q.path = the_queue $$;
+
+-- Queues at or below `prefix` (NULL: all) whose paths are greater than `behind`, in the order of
+-- their bytes, each with the columns of lk_stats(). Reads only these queues' items, and what was
+-- done in the last minutes once.
+CREATE OR REPLACE FUNCTION lockkeeper.lk_queues(prefix text, behind text, most bigint)
+RETURNS TABLE (path text, pushed bigint, duplicates bigint, claims bigint, steals bigint,
+    done bigint, retried bigint, parked bigint, ready bigint, delayed bigint, claimed bigint,
+    parked_now bigint)
+LANGUAGE sql STABLE
+SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
+SET enable_bitmapscan = off
+AS $$
+WITH page AS MATERIALIZED (
+    (SELECT q.* FROM lockkeeper.queue_counts AS q
+     WHERE q.path = prefix AND q.path > behind)
+    UNION ALL
+    (SELECT q.* FROM lockkeeper.queue_counts AS q
+     WHERE q.path > greatest(behind COLLATE "C", prefix || '/') AND q.path < prefix || '0'
+     ORDER BY q.path LIMIT most)
+    UNION ALL
+    (SELECT q.* FROM lockkeeper.queue_counts AS q
+     WHERE prefix IS NULL AND q.path > behind
+     ORDER BY q.path LIMIT most)
+    LIMIT most),
+ended AS MATERIALIZED (
+    SELECT e.queue, sum(e.claims)::bigint AS claims, sum(e.steals)::bigint AS steals,
+           count(*) AS done
+    FROM lockkeeper.ended AS e WHERE e.queue IS NOT NULL GROUP BY e.queue)
+SELECT q.path, q.pushed, q.duplicates, q.claims + i.claims + coalesce(e.claims, 0),
+       q.steals + i.steals + coalesce(e.steals, 0), q.done + coalesce(e.done, 0), q.retried,
+       q.parked, i.ready, i.delayed, i.claimed, i.parked
+FROM page AS q
+LEFT JOIN ended AS e ON e.queue = q.path
+CROSS JOIN LATERAL (
+    SELECT coalesce(sum(x.claims), 0)::bigint AS claims,
+           coalesce(sum(x.steals), 0)::bigint AS steals,
+           count(*) FILTER (WHERE x.state = 'ready' OR (x.state = 'delayed' AND x.is_due)) AS ready,
+           count(*) FILTER (WHERE x.state = 'delayed' AND NOT x.is_due) AS delayed,
+           count(*) FILTER (WHERE x.state = 'claimed') AS claimed,
+           count(*) FILTER (WHERE x.state = 'parked') AS parked
+    FROM (SELECT y.*, y.due_us <= lockkeeper.now_us() AS is_due
+          FROM lockkeeper.items AS y WHERE y.queue = q.path) AS x) AS i
+ORDER BY q.path $$;
+
+-- Parked items with a sequence greater than `behind`, the oldest first.
+CREATE OR REPLACE FUNCTION lockkeeper.lk_parked_of(the_queue text, behind bigint, most bigint)
+RETURNS TABLE (id text, sequence bigint)
+LANGUAGE sql STABLE
+SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
+SET enable_bitmapscan = off
+AS $$
+SELECT i.id, i.sequence FROM lockkeeper.items AS i
+WHERE i.queue = the_queue AND i.state = 'parked' AND i.sequence > behind
+ORDER BY i.sequence LIMIT most $$;

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The procedures that the engine calls most, here and in 86_short_work, and their short ways: in
--- common cases one statement decides and writes, as ask(), release(), take() and finish() would.
+-- common cases a few statements decide and write, as ask(), release(), take() and finish() would.
 -- Every other case is left to these functions, which start again: the short way has then at most
 -- drawn a number that is not used, and inserted the row of a new root.
 --
@@ -44,15 +44,18 @@ BEGIN
     SET deadline_us = moment_us + the_ttl_ms * 1000, ttl_ms = the_ttl_ms,
         note = coalesce(the_note, r.note)
     WHERE r.identity = the_identity AND r.held AND r.attended AND NOT r.revoked AND NOT r.fixed
-      AND r.deadline_us > moment_us AND lockkeeper.is_awake()
+      AND r.deadline_us > moment_us
+      AND EXISTS (SELECT FROM lockkeeper.awake AS w
+                  WHERE w.server_start = pg_postmaster_start_time())
       AND EXISTS (SELECT FROM lockkeeper.parts AS p
                   WHERE p.request = r.id AND p.path = the_path AND p.unit_limit = the_limit
                     AND p.units = the_units)
       AND EXISTS (SELECT FROM lockkeeper.roots AS k
                   WHERE k.root = the_root AND k.due_us > moment_us
                     AND k.due_us <= moment_us + the_ttl_ms * 1000)
-    RETURNING r.id, r.ticket, r.token, the_ttl_ms * 1000,
-              lockkeeper.units_held(the_path, 0, moment_us)
+    RETURNING r.id, r.ticket, r.token, the_ttl_ms * 1000, -- none of the root's requests is dead
+              (SELECT coalesce(sum(p.units), 0) FROM lockkeeper.parts AS p
+               WHERE p.path = the_path AND p.held AND p.units >= 1)
     INTO request, ticket, token, left_us, in_use;
 END $$;
 
@@ -67,8 +70,8 @@ CREATE OR REPLACE PROCEDURE lockkeeper.lk_ask(
     INOUT token bigint DEFAULT NULL, INOUT new_ttl_ms bigint DEFAULT NULL,
     INOUT left_us bigint DEFAULT NULL, INOUT in_use bigint DEFAULT NULL,
     INOUT in_the_way integer DEFAULT NULL, INOUT created boolean DEFAULT NULL,
-    INOUT fixed boolean DEFAULT NULL, INOUT value bytea DEFAULT NULL,
-    INOUT in_doubt boolean DEFAULT NULL, INOUT blockers text[] DEFAULT NULL,
+    INOUT fixed boolean DEFAULT NULL, INOUT bytes bytea DEFAULT NULL,
+    INOUT sizes text[] DEFAULT NULL, INOUT blockers text[] DEFAULT NULL,
     INOUT cycle text[] DEFAULT NULL, INOUT look_us bigint DEFAULT NULL)
 LANGUAGE plpgsql AS $$
 #variable_conflict use_variable
@@ -77,7 +80,13 @@ DECLARE
     identity bytea;
     moment_us bigint;
     has_waited boolean := false;
-    is_hurried boolean; -- NULL: not decided yet
+    is_hurried boolean := false;
+    is_free boolean := false; -- it is granted by the short way
+    is_simple boolean; -- neither restart nor bounds nor events concern the root, nor a line
+    all_live boolean; -- no deadline below it has passed
+    has_line boolean; -- a request waits below it
+    may_join boolean; -- this one may
+    has_joined boolean;
     lanes integer; -- 0: the root's lock alone
     the_path text := paths[1];
     the_root text := roots[1];
@@ -93,6 +102,7 @@ BEGIN
     setting := pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
     identity := sha256(convert_to(sorted_paths || E'\n' || asker, 'UTF8'));
     IF style = 'wait' AND cardinality(paths) = 1 AND until_us = 0 AND NOT wants_value
+       AND NOT pg_is_in_recovery() -- which has no table `awake`
        AND EXISTS (SELECT FROM lockkeeper.requests AS r WHERE r.identity = identity AND r.held) THEN
         PERFORM pg_advisory_xact_lock(hashtextextended('lockkeeper/' || the_root, 0));
         SELECT 'granted', c.request, c.ticket, c.token, ttl_ms, c.left_us, c.in_use, false, false
@@ -131,43 +141,80 @@ BEGIN
             ticket := lockkeeper.catch_up(); -- NULL: for the long way
         END IF;
         LOOP
-            SELECT k.hurried_us > moment_us, here.units + the_count INTO is_hurried, in_use
-            FROM lockkeeper.roots AS k CROSS JOIN lockkeeper.meta AS m
-            CROSS JOIN LATERAL (
-                SELECT coalesce(sum(p.units), 0) AS units
-                FROM lockkeeper.parts AS p
-                CROSS JOIN LATERAL (SELECT x.deadline_us FROM lockkeeper.requests AS x
-                                    WHERE x.id = p.request OFFSET 0) AS r
-                WHERE p.path = the_path AND p.held AND p.units >= 1
-                  AND r.deadline_us > moment_us) AS here
-            WHERE k.root = the_root AND ticket IS NOT NULL
-              AND (k.due_us > moment_us OR NOT k.has_waiting)
-              AND (the_limit = 0 OR NOT k.has_waiting)
-              AND k.due_us <= moment_us + ttl_ms * 1000
-              AND lockkeeper.is_awake() AND NOT m.is_bounded
-              AND m.events_max = 0 AND m.watched_until_us <= moment_us
-              AND NOT EXISTS (SELECT FROM lockkeeper.parts_near(the_path, above) AS p
-                              CROSS JOIN LATERAL (
-                                  SELECT x.deadline_us FROM lockkeeper.requests AS x
-                                  WHERE x.id = p.request OFFSET 0) AS r
-                              WHERE p.units <= units_max AND r.deadline_us > moment_us)
-              AND (the_limit = 0 OR here.units + greatest(the_count, lanes) <= the_limit)
-              AND (lanes = 0 OR NOT (k.has_waiting OR EXISTS (
-                    SELECT FROM lockkeeper.queue_counts AS q
-                    WHERE q.path >= the_root AND q.path < the_root || '0'
-                      AND (q.path = ANY (above)
-                           OR (q.path > the_path || '/' AND q.path < the_path || '0')))))
-              AND NOT EXISTS (SELECT FROM lockkeeper.requests AS o WHERE o.owner = asker);
+            SELECT k.due_us > moment_us, k.has_waiting, k.hurried_us > moment_us,
+                   ticket IS NOT NULL AND k.due_us <= moment_us + ttl_ms * 1000
+                   AND NOT (k.has_waiting AND (the_limit > 0 OR k.due_us <= moment_us))
+                   AND NOT m.is_bounded AND m.events_max = 0 AND m.watched_until_us <= moment_us
+                   AND EXISTS (SELECT FROM lockkeeper.awake AS w
+                               WHERE w.server_start = pg_postmaster_start_time())
+            INTO all_live, has_line, is_hurried, is_simple
+            FROM lockkeeper.roots AS k CROSS JOIN lockkeeper.meta AS m WHERE k.root = the_root;
             EXIT WHEN FOUND;
-            EXIT WHEN EXISTS (SELECT FROM lockkeeper.roots AS k WHERE k.root = the_root);
             INSERT INTO lockkeeper.roots (root, due_us) VALUES (the_root, moment_us + ttl_ms * 1000)
             ON CONFLICT (root) DO NOTHING; -- a transaction in another lane may be doing the same
         END LOOP;
-        EXIT WHEN is_hurried IS NOT NULL OR lanes = 0;
+        may_join := is_simple AND all_live AND lanes = 0 AND style <> 'try';
+        has_joined := may_join AND has_line AND lockkeeper.join_line(
+            identity, asker, the_path, above, the_root, the_limit, the_count, style, ttl_ms, note,
+            ticket, moment_us, true);
+        IF has_joined THEN
+            is_free := false;
+        ELSIF is_simple AND all_live THEN
+            SELECT here.units + the_count,
+                   NOT EXISTS (SELECT FROM lockkeeper.parts AS p
+                               WHERE p.path = ANY (above) AND p.units <= units_max)
+                   AND NOT EXISTS (SELECT FROM lockkeeper.parts AS p
+                                   WHERE p.path > the_path || '/' AND p.path < the_path || '0'
+                                     AND p.units <= units_max)
+                   AND (the_limit = 0 OR here.units + greatest(the_count, lanes) <= the_limit)
+                   AND NOT EXISTS (SELECT FROM lockkeeper.requests AS o WHERE o.owner = asker)
+            INTO in_use, is_free
+            FROM (SELECT coalesce(sum(p.units), 0) AS units FROM lockkeeper.parts AS p
+                  WHERE p.path = the_path AND p.held AND p.units >= 1) AS here;
+        ELSIF is_simple THEN -- dead requests do not count
+            SELECT here.units + the_count,
+                   NOT EXISTS (SELECT FROM lockkeeper.parts_near(the_path, above) AS p
+                               CROSS JOIN LATERAL (
+                                   SELECT x.deadline_us FROM lockkeeper.requests AS x
+                                   WHERE x.id = p.request OFFSET 0) AS r
+                               WHERE p.units <= units_max AND r.deadline_us > moment_us)
+                   AND (the_limit = 0 OR here.units + greatest(the_count, lanes) <= the_limit)
+                   AND NOT EXISTS (SELECT FROM lockkeeper.requests AS o WHERE o.owner = asker)
+            INTO in_use, is_free
+            FROM (SELECT coalesce(sum(p.units), 0) AS units
+                  FROM lockkeeper.parts AS p
+                  CROSS JOIN LATERAL (SELECT x.deadline_us FROM lockkeeper.requests AS x
+                                      WHERE x.id = p.request OFFSET 0) AS r
+                  WHERE p.path = the_path AND p.held AND p.units >= 1
+                    AND r.deadline_us > moment_us) AS here;
+        END IF;
+        IF may_join AND NOT has_line AND NOT is_free THEN
+            has_joined := lockkeeper.join_line(
+                identity, asker, the_path, above, the_root, the_limit, the_count, style, ttl_ms, note,
+                ticket, moment_us, false);
+        END IF;
+        IF has_joined THEN
+            CALL lockkeeper.let_go();
+            SELECT 'waiting', ticket, 0, ttl_ms, ttl_ms * 1000, e.in_use, e.in_the_way, true, false,
+                   e.blockers, e.look_us
+            INTO outcome, request, token, new_ttl_ms, left_us, in_use, in_the_way, created, fixed,
+                blockers, look_us
+            FROM lockkeeper.explain_line(asker, ticket, the_path, the_limit, the_count,
+                                         blockers_max) AS e;
+            RETURN;
+        END IF;
+        IF is_free AND lanes > 0 THEN
+            is_free := NOT EXISTS (
+                SELECT FROM lockkeeper.queue_counts AS q
+                WHERE q.path >= the_root AND q.path < the_root || '0'
+                  AND (q.path = ANY (above)
+                       OR (q.path > the_path || '/' AND q.path < the_path || '0')));
+        END IF;
+        EXIT WHEN is_free OR lanes = 0;
         ROLLBACK AND CHAIN;
         lanes := 0;
     END LOOP;
-    IF is_hurried IS NOT NULL THEN
+    IF is_free THEN
         WITH part AS (
             INSERT INTO lockkeeper.parts (request, position, path, held, ticket, unit_limit, units)
             VALUES (ticket, 1, the_path, true, ticket, the_limit, the_count)
@@ -180,12 +227,13 @@ BEGIN
         RETURNING 'granted', r.id, r.token, r.ttl_ms, r.ttl_ms * 1000, true, false
         INTO outcome, request, token, new_ttl_ms, left_us, created, fixed;
         IF has_waited AND NOT is_hurried THEN
-            UPDATE lockkeeper.roots AS k SET hurried_us = moment_us + 3000000
+            UPDATE lockkeeper.roots AS k -- a lane's is for a quarter of the owners only
+            SET hurried_us = moment_us + CASE WHEN lanes > 0 THEN 300000 ELSE 3000000 END
             WHERE k.root = the_root AND k.hurried_us < moment_us;
         END IF;
     ELSE
         SELECT a.* INTO outcome, sentence, request, ticket, token, new_ttl_ms, left_us, in_use,
-            in_the_way, created, fixed, value, in_doubt, blockers, cycle, look_us
+            in_the_way, created, fixed, bytes, sizes, blockers, cycle, look_us
         FROM lockkeeper.ask((identity, asker, paths, limits,
             counts, roots, style, ttl_ms, until_us, note, blockers_max, wants_value)) AS a;
         has_waited := has_waited OR pg_catalog.clock_timestamp()
@@ -198,9 +246,10 @@ BEGIN
     END IF;
 END $$;
 
--- R12, R15. `value` NULL: none is put at `path`, the first one.
+-- R12, R15. `paths` are those that are put, `bytes` their values, one behind the other; NULL: none.
 CREATE OR REPLACE PROCEDURE lockkeeper.lk_release(
-    asker text, path text, sorted_paths text, roots text[], the_token bigint, value bytea,
+    asker text, paths text[], sorted_paths text, roots text[], the_token bigint,
+    sizes integer[], bytes bytea,
     INOUT outcome text DEFAULT NULL, INOUT sentence text DEFAULT NULL)
 LANGUAGE plpgsql AS $$
 #variable_conflict use_variable
@@ -210,6 +259,7 @@ DECLARE
     moment_us bigint;
     has_waited boolean := false;
     is_hurried boolean := false;
+    is_told boolean;
     the_root text := roots[1];
 BEGIN
     COMMIT;
@@ -222,19 +272,17 @@ BEGIN
         || set_config('enable_bitmapscan', 'off', true)
         || set_config('plan_cache_mode', 'force_generic_plan', true);
     the_identity := sha256(convert_to(sorted_paths || E'\n' || asker, 'UTF8'));
-    IF value IS NULL AND the_token <> 0 AND cardinality(roots) = 1 THEN
-        has_waited := NOT pg_try_advisory_xact_lock_shared(
-            hashtextextended('lockkeeper/' || the_root, 0));
-        IF has_waited THEN
-            PERFORM pg_advisory_xact_lock_shared(hashtextextended('lockkeeper/' || the_root, 0));
-        END IF;
+    IF bytes IS NULL AND the_token <> 0 AND cardinality(roots) = 1
+       AND NOT pg_is_in_recovery()
+       AND pg_try_advisory_xact_lock_shared(hashtextextended('lockkeeper/' || the_root, 0)) THEN
         moment_us := lockkeeper.now_us();
         WITH gone AS (
             DELETE FROM lockkeeper.requests AS r USING lockkeeper.roots AS k, lockkeeper.meta AS m
             WHERE r.id = the_token AND r.token = the_token AND r.identity = the_identity
               AND r.held AND r.deadline_us > moment_us
               AND k.root = the_root AND NOT k.has_waiting AND k.awaited_us <= moment_us
-              AND lockkeeper.is_awake()
+              AND EXISTS (SELECT FROM lockkeeper.awake AS w
+                          WHERE w.server_start = pg_postmaster_start_time())
               AND m.events_max = 0 AND m.watched_until_us <= moment_us
             RETURNING k.hurried_us
         ), parts AS (
@@ -246,11 +294,24 @@ BEGIN
         SELECT 'ok', gone.hurried_us > moment_us INTO outcome, is_hurried FROM gone;
         IF outcome IS NULL THEN
             ROLLBACK AND CHAIN;
+            setting := pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+        END IF;
+    END IF;
+    IF outcome IS NULL AND bytes IS NULL AND cardinality(roots) = 1
+       AND position(' ' IN sorted_paths) = 0 AND NOT pg_is_in_recovery() THEN
+        has_waited := NOT pg_try_advisory_xact_lock(hashtextextended('lockkeeper/' || the_root, 0));
+        IF has_waited THEN
+            PERFORM pg_advisory_xact_lock(hashtextextended('lockkeeper/' || the_root, 0));
+        END IF;
+        is_told := lockkeeper.pass_on(the_identity, sorted_paths, the_root, the_token);
+        IF is_told IS NOT NULL THEN
+            outcome := 'ok';
+            has_waited := has_waited OR is_told; -- the next holder is not to wait for the disk
         END IF;
     END IF;
     IF outcome IS NULL THEN
         SELECT a.outcome, a.sentence INTO outcome, sentence
-        FROM lockkeeper.release(the_identity, path, roots, the_token, value) AS a;
+        FROM lockkeeper.release(the_identity, paths, roots, the_token, sizes, bytes) AS a;
         has_waited := has_waited OR pg_catalog.clock_timestamp()
                                     > pg_catalog.statement_timestamp() + interval '1 ms';
     END IF;

@@ -24,7 +24,7 @@ BEGIN
     taken.outcome := 'busy';
     taken.sentence := 'R16: there is nothing to claim now';
     PERFORM FROM lockkeeper.items AS i WHERE i.queue = queue AND i.state = 'ready'
-    ORDER BY i.sequence LIMIT 1;
+    ORDER BY i.priority DESC, i.sequence LIMIT 1;
     taken.has_held := FOUND;
     SELECT i.due_us INTO delayed_us FROM lockkeeper.items AS i
     WHERE i.queue = queue AND i.state = 'delayed' ORDER BY i.due_us LIMIT 1;
@@ -34,7 +34,7 @@ BEGIN
     RETURN taken;
 END $$;
 
--- Claims the oldest ready item, or this one (0: there is none), if nothing blocks it. NULL: left to
+-- Claims the next ready item, or this one (0: there is none), if nothing blocks it. NULL: left to
 -- take(), and nothing has been done. A part near it may be dead: take() checks that.
 CREATE OR REPLACE FUNCTION lockkeeper.claim_shared(
     queue text, above text[], root text, asker text, ttl_ms bigint, max_attempts integer,
@@ -89,7 +89,7 @@ BEGIN
         SELECT i.number, i.id, i.was_lost, i.need_paths <> '{}'
         INTO the_number, taken.id, taken.stolen, has_needs
         FROM lockkeeper.items AS i WHERE i.queue = queue AND i.state = 'ready'
-        ORDER BY i.sequence LIMIT 1 FOR UPDATE SKIP LOCKED;
+        ORDER BY i.priority DESC, i.sequence LIMIT 1 FOR UPDATE SKIP LOCKED;
     ELSE
         SELECT i.number, i.id, i.was_lost, i.need_paths <> '{}'
         INTO the_number, taken.id, taken.stolen, has_needs
@@ -161,8 +161,9 @@ BEGIN
     DELETE FROM lockkeeper.items AS i WHERE i.number = item.number;
     DELETE FROM lockkeeper.item_values AS v WHERE v.item = item.number;
     INSERT INTO lockkeeper.ended (token, identity, ended_us, queue, claims, steals)
-    VALUES (ended, CASE WHEN the_token <> 0 THEN identity ELSE '' END, moment_us, queue,
-        item.claims, item.steals);
+    VALUES (ended, CASE WHEN the_token <> 0 THEN identity
+                        ELSE convert_to(item.number::text, 'UTF8') END,
+        moment_us, queue, item.claims, item.steals);
     RETURN ended;
 END $$;
 
@@ -224,10 +225,10 @@ BEGIN
     has_held := taken.has_held;
 END $$;
 
--- R16. `delay_ms` NULL: done; else given back.
-CREATE OR REPLACE PROCEDURE lockkeeper.lk_finish(
-    queue text, id text, root text, asker text, the_token bigint, delay_ms bigint,
-    INOUT outcome text DEFAULT NULL, INOUT sentence text DEFAULT NULL)
+-- R16. `delay_ms` NULL: done; else given back, because of `code` or `words`, if one is not NULL.
+CREATE OR REPLACE PROCEDURE lockkeeper.lk_finish_claim(
+    queue text, id text, root text, asker text, the_token bigint, delay_ms bigint, code integer,
+    words bytea, INOUT outcome text DEFAULT NULL, INOUT sentence text DEFAULT NULL)
 LANGUAGE plpgsql AS $$
 #variable_conflict use_variable
 DECLARE
@@ -253,8 +254,19 @@ BEGIN
         ROLLBACK AND CHAIN;
     END IF;
     SELECT a.outcome, a.sentence INTO outcome, sentence
-    FROM lockkeeper.finish(queue, id, root, asker, identity, the_token, delay_ms) AS a;
+    FROM lockkeeper.finish(queue, id, root, asker, identity, the_token, delay_ms, code, words) AS a;
     IF pg_catalog.clock_timestamp() > pg_catalog.statement_timestamp() + interval '1 ms' THEN
         CALL lockkeeper.let_go();
     END IF;
+END $$;
+
+-- For programs of older formats.
+CREATE OR REPLACE PROCEDURE lockkeeper.lk_finish(
+    queue text, id text, root text, asker text, the_token bigint, delay_ms bigint,
+    INOUT outcome text DEFAULT NULL, INOUT sentence text DEFAULT NULL)
+LANGUAGE plpgsql AS $$
+#variable_conflict use_variable
+BEGIN
+    CALL lockkeeper.lk_finish_claim(queue, id, root, asker, the_token, delay_ms, NULL, NULL,
+                                    outcome, sentence);
 END $$;

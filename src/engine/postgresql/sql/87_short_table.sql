@@ -97,7 +97,7 @@ BEGIN
     END IF;
 END $$;
 
--- The oldest ready item that no other transaction is taking, in one row; NULLs if there is none.
+-- The next ready item that no other transaction is taking, in one row; NULLs if there is none.
 -- The item is reserved until this transaction ends: the others do not wait for it, but take the
 -- next.
 CREATE OR REPLACE FUNCTION lockkeeper.next_item(
@@ -110,7 +110,8 @@ AS $$
 BEGIN
     FOR number, id IN
         SELECT i.number, i.id FROM lockkeeper.items AS i
-        WHERE i.queue = the_queue AND i.state = 'ready' ORDER BY i.sequence LIMIT 64
+        WHERE i.queue = the_queue AND i.state = 'ready'
+        ORDER BY i.priority DESC, i.sequence LIMIT 64
     LOOP
         CONTINUE WHEN NOT pg_try_advisory_xact_lock(
             hashtextextended('lockkeeper/' || next_item.number, 5));

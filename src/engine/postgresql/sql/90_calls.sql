@@ -63,9 +63,9 @@ BEGIN
 END $$;
 
 -- R16. The needs as parts, and their roots.
-CREATE OR REPLACE PROCEDURE lockkeeper.lk_push(
+CREATE OR REPLACE PROCEDURE lockkeeper.lk_push_item(
     queue text, id text, root text, value bytea, delay_ms bigint, needs text[], limits integer[],
-    counts integer[], roots text[], INOUT added boolean DEFAULT NULL)
+    counts integer[], roots text[], priority integer, INOUT added boolean DEFAULT NULL)
 LANGUAGE plpgsql AS $$
 #variable_conflict use_variable
 BEGIN
@@ -74,10 +74,22 @@ BEGIN
         COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     END IF;
-    added := lockkeeper.push(queue, id, root, value, delay_ms, needs, limits, counts, roots);
+    added := lockkeeper.push(queue, id, root, value, delay_ms, needs, limits, counts, roots,
+                             priority);
     IF clock_timestamp() > statement_timestamp() + interval '1 ms' THEN
         CALL lockkeeper.let_go();
     END IF;
+END $$;
+
+-- For programs of older formats.
+CREATE OR REPLACE PROCEDURE lockkeeper.lk_push(
+    queue text, id text, root text, value bytea, delay_ms bigint, needs text[], limits integer[],
+    counts integer[], roots text[], INOUT added boolean DEFAULT NULL)
+LANGUAGE plpgsql AS $$
+#variable_conflict use_variable
+BEGIN
+    CALL lockkeeper.lk_push_item(queue, id, root, value, delay_ms, needs, limits, counts, roots, 0,
+                                 added);
 END $$;
 
 -- R16.
@@ -94,6 +106,25 @@ BEGIN
     END IF;
     SELECT a.outcome, a.sentence INTO outcome, sentence
     FROM lockkeeper.unpark(queue, id, root) AS a;
+    IF clock_timestamp() > statement_timestamp() + interval '1 ms' THEN
+        CALL lockkeeper.let_go();
+    END IF;
+END $$;
+
+-- R16.
+CREATE OR REPLACE PROCEDURE lockkeeper.lk_drop(
+    queue text, id text, root text, only_parked boolean, INOUT outcome text DEFAULT NULL,
+    INOUT sentence text DEFAULT NULL)
+LANGUAGE plpgsql AS $$
+#variable_conflict use_variable
+BEGIN
+    COMMIT;
+    IF current_setting('transaction_isolation') <> 'read committed' THEN
+        COMMIT;
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    END IF;
+    SELECT a.outcome, a.sentence INTO outcome, sentence
+    FROM lockkeeper.drop(queue, id, root, only_parked) AS a;
     IF clock_timestamp() > statement_timestamp() + interval '1 ms' THEN
         CALL lockkeeper.let_go();
     END IF;

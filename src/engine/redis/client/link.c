@@ -177,10 +177,23 @@ static lk_outcome judge_refusal(const redisReply *reply, lk_error *error) {
     if (reply->type != REDIS_REPLY_ERROR) {
         return LK_OK;
     }
-    if (strncmp(reply->str, "WRONGPASS", 9) == 0 || strncmp(reply->str, "NOAUTH", 6) == 0
-        || strncmp(reply->str, "NOPERM", 6) == 0
-        || strstr(reply->str, "without any password") != NULL
+    if (strncmp(reply->str, "NOAUTH", 6) == 0) {
+        return lk_error_set(error, LK_DENIED,
+                            "the Redis server wants a password: redis://:PASSWORD@HOST, "
+                            "redis://USER:PASSWORD@HOST, or ?password-file=FILE at the end of the "
+                            "URL");
+    }
+    if (strncmp(reply->str, "WRONGPASS", 9) == 0
         || strstr(reply->str, "invalid password") != NULL) {
+        return lk_error_set(error, LK_DENIED,
+                            "the Redis server refuses the URL's password, or does not know its "
+                            "user (redis://USER:PASSWORD@HOST, special characters as %%XX)");
+    }
+    if (strstr(reply->str, "without any password") != NULL) {
+        return lk_error_set(error, LK_DENIED,
+                            "the Redis server has no password: the URL must not have one either");
+    }
+    if (strncmp(reply->str, "NOPERM", 6) == 0) {
         outcome = LK_DENIED;
     } else if (strstr(reply->str, "DB index") != NULL
                || strstr(reply->str, "not allowed in cluster mode") != NULL) {

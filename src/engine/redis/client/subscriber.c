@@ -15,6 +15,7 @@
 #include "base/hash.h"
 #include "base/minmax.h"
 #include "base/random.h"
+#include "engine/redis/client/keys.h"
 
 #define START_US_MAX INT64_C(500000) /* for the first connection */
 #define POLL_US INT64_C(2000000)     /* about how often sleepers query by themselves... */
@@ -168,8 +169,11 @@ static bool is_ready(const struct lk_redis_subscriber *subscriber,
 
 void lk_redis_subscriber_start(struct lk_redis_subscriber *subscriber, struct lk_slice root) {
     const struct lk_redis_subscription *subscription;
+    struct lk_redis_prefix prefix;
     bool is_new;
 
+    lk_redis_prefix_make(root, &prefix);
+    root = lk_redis_prefix_tag(&prefix); /* one channel for all roots of a tag */
     pthread_mutex_lock(&subscriber->mutex);
     is_new = subscriber->manner == LK_REDIS_MANNER_UNKNOWN
              || (subscriber->manner == LK_REDIS_SHARDED && find_root(subscriber, root) == NULL);
@@ -190,14 +194,16 @@ void lk_redis_subscriber_start(struct lk_redis_subscriber *subscriber, struct lk
 
 void lk_redis_subscriber_channel(struct lk_redis_subscriber *subscriber, struct lk_slice root,
                                  char ret_channel[LK_REDIS_CHANNEL_BYTES_MAX + 1]) {
+    struct lk_redis_prefix prefix;
     bool is_sharded;
 
     pthread_mutex_lock(&subscriber->mutex);
     is_sharded = subscriber->manner == LK_REDIS_SHARDED;
     pthread_mutex_unlock(&subscriber->mutex);
     if (is_sharded) { /* in the root's slot; the script recognizes it by the brace */
+        lk_redis_prefix_make(root, &prefix);
         (void)snprintf(ret_channel, LK_REDIS_CHANNEL_BYTES_MAX + 1, "%s:{%.*s}", subscriber->name,
-                       (int)root.size, root.bytes);
+                       (int)prefix.tag_size, lk_redis_prefix_tag(&prefix).bytes);
     } else {
         (void)snprintf(ret_channel, LK_REDIS_CHANNEL_BYTES_MAX + 1, "%s", subscriber->name);
     }

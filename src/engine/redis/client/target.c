@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/percent.h"
+#include "base/secret.h"
 
 /* ---- pieces ---------------------------------------------------------------------------------- */
 
@@ -110,6 +111,15 @@ static lk_outcome read_secrets(struct lk_slice secrets, struct lk_redis_target *
     return LK_OK;
 }
 
+static lk_outcome read_password_file(struct lk_slice encoded, struct lk_redis_target *target,
+                                     lk_error *error) {
+    char path[4096];
+
+    return lk_percent_decode(encoded, path, sizeof path)
+               ? lk_secret_read(path, target->password, sizeof target->password, error)
+               : lk_error_set(error, LK_INVALID, "?password-file= is a percent-encoded path");
+}
+
 static lk_outcome read_option(struct lk_slice option, struct lk_redis_target *target,
                               lk_error *error) {
     struct lk_slice value = option;
@@ -130,6 +140,9 @@ static lk_outcome read_option(struct lk_slice option, struct lk_redis_target *ta
         return lk_percent_decode(value, target->password, sizeof target->password)
                    ? LK_OK
                    : lk_error_set(error, LK_INVALID, "?password= is percent-encoded");
+    }
+    if (lk_slice_equal(name, lk_slice_of("password-file"))) {
+        return read_password_file(value, target, error);
     }
     return lk_error_set(error, LK_INVALID, "a redis: URL has no option \"%.*s\"",
                         (int)(name.size < 32 ? name.size : 32), name.bytes);

@@ -5,7 +5,8 @@
  *     redis://[USER[:PASSWORD]@]HOST[:PORT][,HOST[:PORT]...][/DATABASE][?OPTION=VALUE&...]
  *     redis:///PATH/OF/SOCKET[?database=N&...]
  *
- * USER and PASSWORD are percent-encoded. A password without a user is `redis://:PASSWORD@HOST`.
+ * USER and PASSWORD are percent-encoded. A password without a user is `redis://:PASSWORD@HOST`. The
+ * password may be the first line of a file: `?password-file=PATH`.
  */
 #ifndef LK_ENGINE_REDIS_TARGET_H
 #define LK_ENGINE_REDIS_TARGET_H
@@ -36,7 +37,10 @@ struct lk_redis_target {
     int replicas; /* how many must have each grant */
 };
 
-/* `rest` is the URL after "redis:". LK_OK, or LK_INVALID; the sentence contains no secret. */
+/*
+ * `rest` is the URL after "redis:". LK_OK; LK_INVALID; LK_DENIED: the password file must not be
+ * read. The sentence contains no secret.
+ */
 lk_outcome lk_redis_target_parse(struct lk_slice rest, struct lk_redis_target *ret_target,
                                  lk_error *error);
 

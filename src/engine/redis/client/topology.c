@@ -8,15 +8,20 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "engine/redis/client/keys.h"
 
 /* ---- slots ----------------------------------------------------------------------------------- */
 
 /* CRC16 of the Redis Cluster specification (XMODEM), bit by bit: roots are short. */
 unsigned lk_redis_slot_of(struct lk_slice root) {
+    struct lk_redis_prefix prefix;
+    struct lk_slice tag;
     unsigned sum = 0;
 
-    for (size_t i = 0; i < root.size; i++) {
-        sum ^= (unsigned)(unsigned char)root.bytes[i] << 8;
+    lk_redis_prefix_make(root, &prefix);
+    tag = lk_redis_prefix_tag(&prefix);
+    for (size_t i = 0; i < tag.size; i++) {
+        sum ^= (unsigned)(unsigned char)tag.bytes[i] << 8;
         for (int bit = 0; bit < 8; bit++) {
             sum = (sum & 0x8000) != 0 ? (sum << 1) ^ 0x1021 : sum << 1;
         }

@@ -26,13 +26,13 @@ end
 
 -- ---- answers ----
 
--- outcome, now, text, flags (1 created, 2 fixed, 4 in doubt), ticket, token, ttl, deadline, in use,
--- position, id, due, value, blockers, cycle
+-- outcome, now, text, flags (1 created, 2 fixed), ticket, token, ttl, deadline, in use,
+-- position, id, due, values, blockers, cycle
 local function reply(outcome, text, r)
     local alive = r and not r.ended
     return {outcome, now, text or '', alive and r.fixed and 2 or 0, alive and r.ticket or 0,
         alive and r.token or 0, alive and r.ttl or 0, alive and r.deadline or -1, 0, 0,
-        r and r.id or 0, 0, false, {}, {}}
+        r and r.id or 0, 0, {}, {}, {}}
 end
 
 local function refuse(ask, outcome, r, probe)
@@ -52,12 +52,10 @@ local function state(ask, r)
     end
     local answer = reply(GRANTED, nil, r)
     answer[9] = units_in_use(ask)
-    if ask.wants then
-        local path = ask.parts[1].path
-        answer[13] = call('GET', L.value_key(path))
-        if answer[13] and call('HEXISTS', ask.parts[1].root.base .. 'd', path) == 1 then
-            answer[4] = answer[4] + 4
-        end
+    for i, part in ipairs(ask.wants and ask.parts or {}) do -- R15, in the order of the ask
+        local value = call('GET', L.value_key(part.path))
+        answer[13][2 * i - 1] = value
+        answer[13][2 * i] = value and call('HEXISTS', part.root.base .. 'd', part.path) or 0
     end
     return answer
 end
@@ -84,19 +82,9 @@ local function set_ttl(ask, r)
     return now + r.ttl * 1000
 end
 
--- R15: the wanted value is that of the path named first. Makes that the first part.
-local function want_value(ask, r)
-    local part, at = L.part_at(r, ask.parts[1].path)
-    L.want_value(r)
-    if at ~= 1 then
-        table.remove(r.parts, at)
-        table.insert(r.parts, 1, part)
-    end
-end
-
 local function refresh(ask, r)
     if ask.wants then
-        want_value(ask, r)
+        L.want_value(r)
     end
     if r.fixed then
         r.attended = ask.style == WAIT
@@ -258,7 +246,7 @@ function L.operations.ask()
     end
     ask.parts = read_parts(15, tonumber(ARGV[14]))
     ask.roots = L.roots_of(ask.parts)
-    if ask.wants and L.is_foreign_key(ask.parts[1].path) then
+    if ask.wants and L.has_foreign_key(paths_of(ask.parts)) then
         return reply(INVALID, L.foreign_text)
     end
     if not L.sweep() then

@@ -228,6 +228,11 @@ local function collect(probe, max)
     return found, is_cut and count_blockers(probe, all, found) or #found
 end
 
+local function id_of(blocker)
+    local r = L.request(blocker.root, blocker.identity)
+    return r and r.id or 0
+end
+
 -- R20: the number of blockers (at least, where batches are among many), the first `max` of them
 -- (holders first, then by ticket; of many holders, those whose paths come first), and the earliest
 -- deadline among those named.
@@ -237,8 +242,10 @@ function L.explain(probe, max)
     table.sort(found, function(a, b)
         if a.held ~= b.held then
             return a.held
+        elseif a.ticket ~= b.ticket then
+            return a.ticket < b.ticket
         end
-        return a.ticket < b.ticket
+        return id_of(a) < id_of(b) -- claims of one call (R16)
     end)
     for i = 1, math.min(#found, math.max(max, 8)) do
         local blocker = found[i]

@@ -33,7 +33,7 @@ local function lives_where_others_wait(r)
             is_own = is_own or R.name == name
         end
         -- Not allowed to look there: the search says so, if it has to.
-        if not is_own and redis.pcall('HEXISTS', '{' .. name .. '}:lk:h', owner) ~= 0 then
+        if not is_own and redis.pcall('HEXISTS', L.prefix_of(name) .. ':lk:h', owner) ~= 0 then
             return true
         end
     end

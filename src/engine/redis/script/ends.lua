@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Renewals, and ends by the owner or by an administrator (R11, R12); src/model/end.c.
 
--- R3: remembers the token that an ending call named for five minutes (opening.lua).
+-- R3: remembers for five minutes (opening.lua) the token that an ending call named. The field is the
+-- token; for further claims of one call, which share their token, it is token and identity.
 local function remember_ended(R, token, identity)
     local block = R.ended % COUNTED
     local filled = (R.ended - block) / COUNTED
@@ -12,8 +13,12 @@ local function remember_ended(R, token, identity)
         block, filled = block % BLOCKS == BLOCKS - 1 and block - BLOCKS + 1 or block + 1, 0
         call('DEL', R.H .. span .. '.' .. block % BLOCKS)
     end
-    local key = R.H .. span .. '.' .. block % BLOCKS
-    if redis.pcall('HSET', key, string.format('%.0f', token), identity) == 1 then
+    local key, written = R.H .. span .. '.' .. block % BLOCKS, string.format('%.0f', token)
+    local added = redis.pcall('HSETNX', key, written, identity)
+    if added == 0 then
+        added = redis.pcall('HSETNX', key, written .. ' ' .. identity, identity)
+    end
+    if added == 1 then
         R.ended = block + (filled + 1) * COUNTED
         R.dirty = true
         if filled == 0 then
@@ -26,7 +31,9 @@ local function recalls_ended(R, token, identity)
     local written = string.format('%.0f', token)
     for back = 0, token ~= 0 and 3 or -1 do
         for block = 0, BLOCKS - 1 do
-            if call('HGET', R.H .. span - back .. '.' .. block, written) == identity then
+            local found = call('HMGET', R.H .. span - back .. '.' .. block, written,
+                written .. ' ' .. identity)
+            if found[1] == identity or found[2] == identity then
                 return true
             end
         end
@@ -105,9 +112,19 @@ end
 
 -- ---- releasing ----
 
+-- R15: what ARGV has from `at` on: for each value the index of its part, from 0, and the bytes.
+local function read_puts(target, at, count)
+    local puts = {}
+    for i = 1, count do
+        puts[i] = {path = target.paths[tonumber(ARGV[at]) + 1], bytes = ARGV[at + 1]}
+        at = at + 2
+    end
+    return puts
+end
+
 function L.operations.release()
-    local target = read_target(11, tonumber(ARGV[10]))
-    local puts = ARGV[8] == '1'
+    local target = read_target(10, tonumber(ARGV[9]))
+    local puts = read_puts(target, 11 + #target.paths, tonumber(ARGV[8]))
     if not L.sweep() then
         return nil
     end
@@ -119,14 +136,18 @@ function L.operations.release()
         return reply(LOST, r and 'the request there has another token: this one has ended'
             or 'there is no such request: it has ended, or never was')
     end
-    if puts then
-        if not r.held or L.part_at(r, target.paths[1]).units ~= 0 then
-            return reply(LOST, 'R15: only an exclusive lease that is held can put a value')
+    if #puts > 0 then
+        for _, put in ipairs(puts) do
+            if not r.held or L.part_at(r, put.path).units ~= 0 then
+                return reply(LOST, 'R15: only an exclusive lease that is held can put a value')
+            end
         end
-        if L.is_foreign_key(target.paths[1]) then
-            return reply(INVALID, L.foreign_text)
+        for _, put in ipairs(puts) do
+            if L.is_foreign_key(put.path) then
+                return reply(INVALID, L.foreign_text)
+            end
         end
-        L.put = {path = target.paths[1], bytes = ARGV[9]}
+        L.puts = puts
     end
     if target.token ~= 0 then
         remember_ended(R, target.token, target.identity)

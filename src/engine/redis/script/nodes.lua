@@ -11,7 +11,7 @@ if plain then
         ARGV = {'ask', boot, ARGV[3], channel, alone, owner, style, ttl, 0, notes, ARGV[7],
             blockers, '0', 1, path, limit, units, ''}
     elseif plain == 'r' then
-        ARGV = {'release', boot, ARGV[3], '', alone, owner, ARGV[5], '0', '', 1, path, ''}
+        ARGV = {'release', boot, ARGV[3], '', alone, owner, ARGV[5], '0', 1, path, ''}
     else
         ARGV = {'renew', boot, ARGV[3], '', alone, owner, ARGV[5], ARGV[7], 1, path, ''}
     end
@@ -21,6 +21,31 @@ end
 
 local NEWEST, PASSES = math.huge, 0 -- tickets: after all waiting requests, and before them
 
+-- ---- keys ----
+
+-- R1: %XX stands in a path for a byte that no path has, if that is ASCII. So the key of a value may
+-- have it.
+function L.unescape(text)
+    return (text:gsub('%%([0-7][0-9A-F])', function(hex)
+        local byte = string.char(tonumber(hex, 16))
+        return byte:find('^[\1-\32\127/?{}]') and byte or nil
+    end))
+end
+
+-- How the keys of a root begin, and the key of the root's own value, which is in the same slot;
+-- client/keys.h has the forms.
+function L.prefix_of(name)
+    local key = name:find('%', 1, true) and L.unescape(name) or name
+    if key == name or key:find('^{.*/') or key:find('^{.*:lk:') then
+        return '{' .. name .. '}', name
+    end
+    if not key:find('}', 1, true) then
+        return '{' .. key .. '}', key
+    end
+    local tag = key:match('^[^{]*{([^}]+)}')
+    return tag and '{' .. tag .. '}' .. name or '{' .. name .. '}', tag and key or name
+end
+
 -- ---- roots ----
 
 function L.root(name)
@@ -28,7 +53,7 @@ function L.root(name)
     if R then
         return R
     end
-    local base = '{' .. name .. '}:lk:'
+    local base = L.prefix_of(name) .. ':lk:'
     R = {name = name, base = base, H = base .. 'h', T = base .. 't', P = base .. 'p', nodes = {},
         owners = {}, written = {}}
     R.latest = 0 -- the last deadline that this call sets
@@ -210,12 +235,12 @@ end
 
 -- ---- writing back ----
 
-local function write_fields(R, fields, gone)
+function L.write_fields(key, fields, gone)
     for from = 1, #fields, 1000 do
-        call('HSET', R.H, unpack(fields, from, math.min(from + 999, #fields)))
+        call('HSET', key, unpack(fields, from, math.min(from + 999, #fields)))
     end
     for from = 1, #gone, 1000 do
-        call('HDEL', R.H, unpack(gone, from, math.min(from + 999, #gone)))
+        call('HDEL', key, unpack(gone, from, math.min(from + 999, #gone)))
     end
 end
 
@@ -284,7 +309,7 @@ local function changes_of(R)
 end
 
 local function write_root(R, fields, gone)
-    write_fields(R, fields, gone)
+    L.write_fields(R.H, fields, gone)
     set_expiry(R)
     call('HSET', R.H, 'x', write(ROOT, ROOT_MARK, R.draw, R.first, R.expiry, R.kept, R.live,
         R.sleepers, R.crowded, R.ended, R.boot))
@@ -337,8 +362,9 @@ function L.flush()
             call('HDEL', change.root.H, '')
         end
     end
-    if L.put then -- R15: with the release or not at all
-        L.write_value(L.put.path, L.put.bytes)
+    L.write_items()
+    if L.puts then -- R15: with the release or not at all
+        L.write_values(L.puts)
     elseif L.records then
         L.write_records()
     end

@@ -10,6 +10,7 @@
 --
 -- Keys. The value of a path is the plain string key `root` or `{root}/rest`. All other keys begin
 -- with `{root}:` or `{}:`. A path has no braces (R1), so the key of a value is never one of these.
+-- If a root has escapes, L.prefix_of() tells what is in place of `{root}`, with the same promise.
 -- The keys of a root are in one slot:
 --     {root}:lk:h       hash: x, the root itself; g, the first draw of this life of the root
 --                       (loss.lua); r, a request by its identity; o, how many live requests an
@@ -20,7 +21,8 @@
 --     {root}:lk:hN.N    hashes of ended tokens, by span of time and block (below)
 --     {root}:lk:d       hash: values in doubt
 --     {root}:lk:a       list: what was broken, and why
---     {root}:lk:i       hash: items           {root}:lk:q     sorted set: items by queue and age
+--     {root}:lk:i       hash: items and queues (items.lua)
+--     {root}:lk:q       sorted set: their index
 --     {root}:lk:s       sorted set: sleepers on the root's locks
 --     {root}:lk:s:PATH  sorted set: sleepers on a queue
 --     {root}:lk:-       never exists. Named in calls on a cluster, so that the server refuses them

@@ -5,17 +5,18 @@
 local PERISH_MAX = 500
 local perish_left = PERISH_MAX
 
--- R15: a value may be half written if its exclusive holder asked for it and died.
 function L.value_key(path)
     local root, rest = path:match('^([^/]+)(.*)$')
-    return rest == '' and root or '{' .. root .. '}' .. rest
+    local prefix, key = L.prefix_of(root)
+    return rest == '' and key or prefix .. L.unescape(rest)
 end
 
+-- R15: the values that its holder asked for and could write may be half written when it dies.
 local function mark_in_doubt(r)
-    local first = (r.whole or r.parts)[1]
-    if r.held and r.wants and first.units == 0
-        and call('EXISTS', L.value_key(first.path)) == 1 then
-        call('HSET', first.root.base .. 'd', first.path, '1')
+    for _, part in ipairs(r.held and r.wants and (r.whole or r.parts) or {}) do
+        if part.units == 0 and call('EXISTS', L.value_key(part.path)) == 1 then
+            call('HSET', part.root.base .. 'd', part.path, '1')
+        end
     end
 end
 

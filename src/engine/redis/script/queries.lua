@@ -13,7 +13,7 @@ local function describe(r, blockers_max)
         position, named = L.explain(L.probe_of(r), blockers_max)
     end
     return {r.identity, r.owner, r.note, (r.held and 1 or 0) + (r.revoked and 2 or 0)
-        + (r.fixed and 4 or 0), r.ticket, r.token, r.ttl, r.deadline, parts, position, named}
+        + (r.fixed and 4 or 0), r.ticket, r.token, r.ttl, r.deadline, parts, position, named, r.id}
 end
 
 -- ---- pages ----
@@ -147,13 +147,14 @@ function L.operations.list()
     return query(false, 0, 250)
 end
 
+-- Each request that waits is explained, so that a page of them takes as long as a larger one of list.
 function L.operations.show()
-    return query(true, 16, 100)
+    return query(true, 16, 25)
 end
 
 function L.operations.audit()
     local answer = {OK, now, ''}
-    for _, entry in ipairs(call('LRANGE', '{' .. ARGV[6] .. '}:lk:a', 0, -1)) do
+    for _, entry in ipairs(call('LRANGE', L.prefix_of(ARGV[6]) .. ':lk:a', 0, -1)) do
         answer[#answer + 1] = {open(entry)}
     end
     return answer

@@ -142,9 +142,13 @@ function L.set_deadline(r, deadline)
     end
 end
 
+local function read_floor()
+    floor = floor or tonumber(call('GET', F) or 0) or 0
+end
+
 -- R4: a new root, or one that had expired, draws from the floor on (opening.lua).
 function L.next_draw(roots)
-    floor = floor or tonumber(call('GET', F) or 0) or 0
+    read_floor()
     local minimum = floor < NEVER and (floor > second_end or floor % SECOND ~= 0) and floor or 0
     local draw = now
     for _, R in ipairs(roots) do
@@ -167,6 +171,7 @@ end
 -- Raises the floor above every draw of this call.
 function L.keep_floor()
     if max_draw > 0 then
+        read_floor() -- claims that share a token draw none
         local minimum = max_draw > now and max_draw + 1 or second_end
         if floor < minimum then
             call('SET', F, string.format('%.0f', minimum))
@@ -191,7 +196,7 @@ end
 -- Every ticket is smaller than the floor.
 function L.keep_hidden_cycle()
     if hides_cycle and call('EXISTS', ROOTS_WAITING) == 1 then
-        floor = floor or tonumber(call('GET', F) or 0) or 0
+        read_floor()
         call('ZADD', ROOTS_WAITING, 'GT', floor, '')
         keep_roots_waiting(now)
     end
@@ -218,7 +223,7 @@ local function count_live(r, by)
     end
 end
 
--- R15: marks the request, because its death puts the value in doubt.
+-- R15: marks the request, because its death puts its values in doubt.
 function L.want_value(r)
     if not r.wants then
         if not is_kept(r) then

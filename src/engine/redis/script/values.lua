@@ -8,13 +8,39 @@ function L.is_foreign_key(path)
     return kind ~= 'none' and kind ~= 'string'
 end
 
--- Keeps the key's expiry, which is the user's own.
+-- R15: whether one of the paths has such a key.
+function L.has_foreign_key(paths)
+    for _, path in ipairs(paths) do
+        if L.is_foreign_key(path) then
+            return true
+        end
+    end
+    return false
+end
+
+-- Keeps the key's expiry, which is the user's own. Returns whether the value was in doubt.
 function L.write_value(path, bytes)
     local doubts = L.root_of(path).base .. 'd'
     local was_in_doubt = call('HEXISTS', doubts, path) == 1 -- another type fails here, before SET
     call('SET', L.value_key(path), bytes, 'KEEPTTL')
     if was_in_doubt then
         call('HDEL', doubts, path)
+    end
+    return was_in_doubt
+end
+
+-- All or none: if a later write fails, L.roll_back() undoes those before it.
+function L.write_values(puts)
+    for i, put in ipairs(puts) do
+        local key, is_last = L.value_key(put.path), i == #puts
+        local former = not is_last and call('GET', key)
+        local was_in_doubt = L.write_value(put.path, put.bytes)
+        if not is_last then
+            L.undo[#L.undo + 1] = former and {'SET', key, former, 'KEEPTTL'} or {'DEL', key}
+            if was_in_doubt then
+                L.undo[#L.undo + 1] = {'HSET', L.root_of(put.path).base .. 'd', put.path, '1'}
+            end
+        end
     end
 end
 

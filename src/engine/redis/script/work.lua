@@ -1,71 +1,46 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Work (R16): items are pushed into queues, claimed by a lease, and done, given back, or lost with
--- their claim; src/model/work.c. {root}:lk:i has the fields i, an item by its path; v, its value;
--- c, the counts of a queue; n, the item that an ask number got. {root}:lk:q has the items by age:
---     r queue 0 sequence 0 id    ready
---     y queue 0 due 0 id         delayed
---     z queue 0 sequence 0 id    claimed or parked
+-- Work (R16): items are pushed into queues, claimed by a lease, and done, given back, dropped, or
+-- lost with their claim; src/model/work.c. A call carries one or several commands of one kind for one
+-- queue, which are carried out in their order, at the same time.
 
 local TAKE_CHECKS_MAX = 10000 -- items that one take checks
 
-local function item_keys(R)
-    return R.base .. 'i', R.base .. 'q'
+-- The words of the commands, each with its size before it.
+local words_at = 1
+
+local function word()
+    local next_word
+    next_word, words_at = read('<I4c0', ARGV[7], words_at)
+    return next_word
 end
 
-local function member_of_item(item)
-    if item.state == 'delayed' then
-        return 'y' .. item.queue .. '\0' .. digits(item.due) .. '\0' .. item.id
-    end
-    return (item.state == 'ready' and 'r' or 'z') .. item.queue .. '\0' .. digits(item.sequence)
-        .. '\0' .. item.id
+local function number()
+    return tonumber(word())
 end
 
-local function save_item(item)
-    local I, Q = item_keys(item.root)
-    local f = {item.sequence, item.state, item.due, item.attempts, item.was_lost, item.max_attempts,
-        item.ask_number, item.owner, #item.needs}
-    for i, need in ipairs(item.needs) do
-        f[7 + 3 * i], f[8 + 3 * i], f[9 + 3 * i] = need.path, need.limit, need.units
+-- An operation: `parse` makes a command of the next words, and loads what it is about; `step`
+-- carries it out. A step without an answer has found more overdue than one call handles. It ends the
+-- series, as one that answers BUSY does.
+local function series(parse, step)
+    return function()
+        local queue = ARGV[6]
+        local R = L.root_of(queue)
+        local commands, answer = {}, {}
+        while words_at <= #ARGV[7] do
+            commands[#commands + 1] = parse(R, queue)
+        end
+        if not L.sweep() then
+            return nil
+        end
+        for i, command in ipairs(commands) do
+            answer[i] = step(R, queue, command)
+            if not answer[i] or answer[i][1] == BUSY then
+                break
+            end
+        end
+        return answer[1] and {answer[1][1], now, unpack(answer)}
     end
-    call('ZADD', Q, 0, member_of_item(item)) -- may fail (another type): comes first
-    call('HSET', I, 'i' .. item.path, pack(unpack(f)))
 end
-
-local function load_item(R, queue, id)
-    local path = queue .. '/' .. id
-    local packed = call('HGET', R.base .. 'i', 'i' .. path)
-    if not packed then
-        return nil
-    end
-    local f = {open(packed)}
-    local item = {root = R, queue = queue, id = id, path = path, sequence = f[1], state = f[2],
-        due = f[3], attempts = f[4], was_lost = f[5], max_attempts = f[6], ask_number = f[7],
-        owner = f[8], needs = {}}
-    for i = 1, f[9] do
-        item.needs[i] = {path = f[7 + 3 * i], limit = f[8 + 3 * i], units = f[9 + 3 * i]}
-    end
-    return item
-end
-
-local function change_state(item, state, due)
-    call('ZREM', item.root.base .. 'q', member_of_item(item))
-    item.state, item.due = state, due or 0
-    save_item(item)
-end
-
--- pushed, duplicates, claims, steals, done, retried, parked
-local function add_count(R, queue, ...)
-    local I, counts = R.base .. 'i', {0, 0, 0, 0, 0, 0, 0}
-    local packed = call('HGET', I, 'c' .. queue)
-    if packed then
-        counts = {open(packed)}
-    end
-    for _, which in ipairs({...}) do
-        counts[which] = counts[which] + 1
-    end
-    call('HSET', I, 'c' .. queue, pack(unpack(counts)))
-end
-local PUSHED, DUPLICATES, CLAIMS, STEALS, DONE, RETRIED, PARKED = 1, 2, 3, 4, 5, 6, 7
 
 -- ---- workers that sleep until there is work ----
 
@@ -107,47 +82,84 @@ end
 
 -- ---- push ----
 
-function L.operations.push()
-    local queue, id, delay = ARGV[6], ARGV[7], tonumber(ARGV[9])
-    local R = L.root_of(queue)
-    if not L.sweep() then
-        return nil
+local function parse_push()
+    local push = {id = word(), value = word(), delay = number(), priority = number(), needs = {}}
+    for i = 1, number() do
+        push.needs[i] = {path = word(), limit = number(), units = number()}
     end
-    if load_item(R, queue, id) then
+    return push
+end
+
+L.operations.push = series(parse_push, function(R, queue, push)
+    if load_item(R, queue, push.id) then
         add_count(R, queue, DUPLICATES)
         return {OK, now, '', 0}
     end
-    local item = {root = R, queue = queue, id = id, path = queue .. '/' .. id,
-        sequence = L.draw({R}), state = delay > 0 and 'delayed' or 'ready',
-        due = delay > 0 and now + delay * 1000 or 0, attempts = 0, was_lost = 0, max_attempts = 0,
-        ask_number = '0', owner = '', needs = {}}
-    for i = 1, tonumber(ARGV[10]) do
-        item.needs[i] = {path = ARGV[8 + 3 * i], limit = tonumber(ARGV[9 + 3 * i]),
-            units = tonumber(ARGV[10 + 3 * i])}
-    end
-    save_item(item)
-    if ARGV[8] ~= '' then
-        call('HSET', R.base .. 'i', 'v' .. item.path, ARGV[8])
+    local is_delayed = push.delay > 0
+    local item = {root = R, queue = queue, id = push.id, path = queue .. '/' .. push.id,
+        sequence = L.draw({R}), state = is_delayed and 'delayed' or 'ready',
+        due = is_delayed and now + push.delay * 1000 or 0, attempts = 0, was_lost = 0,
+        max_attempts = 0, ask_number = '0', owner = '', needs = push.needs,
+        priority = push.priority}
+    add_item(item)
+    if push.value ~= '' then
+        set_item_field(R, 'v' .. item.path, push.value)
     end
     add_count(R, queue, PUSHED)
     notify_worker(R, queue)
     return {OK, now, '', 1}
-end
+end)
 
 -- ---- take ----
 
-local function claimed_answer(item, r, stolen)
-    return {GRANTED, now, item.id, call('HGET', item.root.base .. 'i', 'v' .. item.path) or '',
-        r.token, item.attempts, stolen, r.ttl, r.deadline}
+local function parse_take()
+    return {owner = word(), ttl = number(), max_attempts = number(), ask_number = word(),
+        note = word(), share_token = number()}
 end
 
-local function number_field(take)
-    return 'n' .. take.queue .. '\0' .. take.owner .. '\0' .. take.ask_number
+-- The ticket of a claim, which is its token: a draw, or the token of the first claim that this call
+-- has given, if no root of the item's parts has drawn more (R4). And the claim's id, which rises with
+-- the time: claims of one ticket are listed in its order.
+local shared_token, shared_by
+
+-- Whether a root may have drawn more than this token. One whose keys have expired has drawn nothing
+-- for MARGIN, unless the clock was set back, which its next draw tells: it is above the floor.
+local function may_have_drawn_more(root, token)
+    if root.draw > 0 or not root.is_new then
+        return root.draw > token
+    end
+    return token < now - MARGIN or L.next_draw({root}) > math.max(token, now)
+end
+
+local function draw_of_claim(roots)
+    if not shared_token then
+        local ticket = L.next_draw(roots)
+        return ticket, ticket
+    end
+    for _, root in ipairs(roots) do
+        if may_have_drawn_more(root, shared_token) then
+            return nil
+        end
+    end
+    shared_by = shared_by + 1
+    return shared_token, math.max(shared_token, now) + shared_by
+end
+
+local function share_token(token)
+    if not shared_token then
+        shared_token, shared_by = token, 0
+    end
+end
+
+local function answer_claimed(item, r, stolen)
+    share_token(r.token)
+    return {GRANTED, now, item.id, item_field(item.root, 'v' .. item.path) or '', r.token,
+        item.attempts, stolen, r.ttl, r.deadline}
 end
 
 -- R3: the claim that this ask has already got; extends its deadline.
 local function take_again(R, take)
-    local id = take.ask_number ~= '0' and call('HGET', R.base .. 'i', number_field(take))
+    local id = take.ask_number ~= '0' and item_field(R, number_field(take))
     local item = id and load_item(R, take.queue, id)
     local r = item and item.state == 'claimed' and L.find({R}, '\1' .. item.path)
     if not r then
@@ -157,7 +169,7 @@ local function take_again(R, take)
         r.ttl = take.ttl
         L.set_deadline(r, now + r.ttl * 1000)
     end
-    return claimed_answer(item, r, 0)
+    return answer_claimed(item, r, 0)
 end
 
 -- Makes delayed items ready whose time has come.
@@ -169,15 +181,18 @@ local function ready_due_items(R, queue)
         if not first then
             return
         end
-        change_state(load_item(R, queue, first:match('^y%Z*%z%Z*%z(.*)$')), 'ready')
+        change_state(load_item(R, queue, id_of_entry(first)), 'ready')
     end
 end
 
-local function claim_item(R, take, item, parts)
+local function claim_item(take, item, parts)
     local roots = L.roots_of(parts)
-    local ticket = L.next_draw(roots)
+    local ticket, id = draw_of_claim(roots)
+    if not ticket then
+        return {BUSY, now, 'R4: the next item needs a token of its own', now}
+    end
     local r = {identity = '\1' .. item.path, owner = take.owner, ticket = ticket, token = ticket,
-        ttl = take.ttl, note = take.note, id = ticket, channel = '', parts = parts, roots = roots,
+        ttl = take.ttl, note = take.note, id = id, channel = '', parts = parts, roots = roots,
         claim = true}
     L.enter(r, true, now + take.ttl * 1000)
     if L.has_other_requests(r) and L.find_cycle(r) then
@@ -191,14 +206,14 @@ local function claim_item(R, take, item, parts)
     item.owner = take.owner
     change_state(item, 'claimed')
     if take.ask_number ~= '0' then
-        call('HSET', R.base .. 'i', number_field(take), item.id)
+        set_item_field(item.root, number_field(take), item.id)
     end
     if stolen == 1 then
-        add_count(R, take.queue, CLAIMS, STEALS)
+        add_count(item.root, take.queue, CLAIMS, STEALS)
     else
-        add_count(R, take.queue, CLAIMS)
+        add_count(item.root, take.queue, CLAIMS)
     end
-    return claimed_answer(item, r, stolen)
+    return answer_claimed(item, r, stolen)
 end
 
 -- The answer, or nil if the item cannot be claimed now; and whether more is overdue, under roots
@@ -215,7 +230,7 @@ local function try_item(R, take, id)
     if L.check({owner = take.owner, ticket = NEWEST, parts = parts, is_item = true}) then
         return nil
     end
-    return claim_item(R, take, item, parts)
+    return claim_item(take, item, parts)
 end
 
 -- Nothing to claim: answers when something may become free, and registers the worker.
@@ -236,45 +251,61 @@ local function take_nothing(R, take, text, by_locks)
     return {BUSY, now, text, due}
 end
 
-function L.operations.take()
-    local take = {queue = ARGV[6], owner = ARGV[7], ttl = tonumber(ARGV[8]),
-        max_attempts = tonumber(ARGV[9]), ask_number = ARGV[10], note = ARGV[11]}
-    local R = L.root_of(take.queue)
-    if not L.sweep() then
-        return nil
+-- How far the takes of each owner in this call have come: what was passed over stays so.
+local take_from = {}
+
+-- The answer to the first ready item that can be claimed. Or nil, and whether any was checked; or
+-- nil and nil: more is overdue than one call handles.
+local function take_first(R, take)
+    local Q, checked = R.base .. 'q', 0
+    local from = take_from[take.owner] or '[r' .. take.queue .. '\0'
+    while checked < TAKE_CHECKS_MAX do
+        local found = call('ZRANGEBYLEX', Q, from, '(r' .. take.queue .. '\1', 'LIMIT', 0,
+            checked == 0 and 1 or 50)
+        for _, entry in ipairs(found) do
+            checked = checked + 1
+            local answer, is_more_due = try_item(R, take, id_of_entry(entry))
+            if is_more_due then
+                return nil, nil
+            end
+            from = '(' .. entry
+            take_from[take.owner] = from
+            if answer then
+                return answer
+            end
+        end
+        if #found == 0 then
+            break
+        end
     end
-    if call('HEXISTS', R.base .. 'i', 'c' .. take.queue) == 0 then
+    return nil, checked > 0
+end
+
+L.operations.take = series(parse_take, function(R, queue, take)
+    take.queue = queue
+    if not has_queue(R, queue) then
         return take_nothing(R, take, 'R16: there is no item in this queue', false)
     end
     local again = take_again(R, take)
     if again then
         return again
     end
-    ready_due_items(R, take.queue)
+    ready_due_items(R, queue)
     -- What blocks one new item blocks all of them.
-    local any = L.make_part(take.queue .. '/\127', 0, 0)
+    local any = L.make_part(queue .. '/\127', 0, 0)
     if L.check({owner = take.owner, ticket = NEWEST, parts = {any}, is_item = true}) then
         return take_nothing(R, take,
             'R16: a lock on the queue, held or waiting, pauses all claiming', true)
     end
-    local from, checked = '[r' .. take.queue .. '\0', 0
-    while checked < TAKE_CHECKS_MAX do
-        local found = call('ZRANGEBYLEX', R.base .. 'q', from, '(r' .. take.queue .. '\1',
-            'LIMIT', 0, checked == 0 and 1 or 50)
-        for _, member in ipairs(found) do
-            checked = checked + 1
-            local answer, is_more_due = try_item(R, take, member:match('^r%Z*%z%Z*%z(.*)$'))
-            if answer or is_more_due then
-                return answer
-            end
-            from = '(' .. member
-        end
-        if #found == 0 then
-            break
-        end
+    if take.share_token > 0 then
+        share_token(take.share_token)
     end
-    return take_nothing(R, take, 'R16: there is nothing to claim now', checked > 0)
-end
+    local answer, has_checked = take_first(R, take)
+    if not answer and has_checked ~= nil then
+        return take_nothing(R, take, 'R16: there is nothing to claim now', has_checked)
+    end
+    return answer
+end)
 
 -- ---- the end of a claim ----
 
@@ -285,7 +316,7 @@ local function give_back(item, due)
     change_state(item, is_parked and 'parked' or is_delayed and 'delayed' or 'ready',
         is_delayed and due or 0)
     if item.ask_number ~= '0' then
-        call('HDEL', item.root.base .. 'i', number_field(item))
+        set_item_field(item.root, number_field(item), false)
     end
     if not is_parked and not is_delayed then
         notify_worker(item.root, item.queue)
@@ -305,57 +336,61 @@ function L.lose_claim(r)
     end
 end
 
-local function finish_done(item)
-    local I, Q = item_keys(item.root)
-    call('ZREM', Q, member_of_item(item))
-    call('HDEL', I, 'i' .. item.path, 'v' .. item.path, number_field(item))
-    add_count(item.root, item.queue, DONE)
+local function find_claim_of(item)
+    return item and item.state == 'claimed' and L.request(item.root, '\1' .. item.path) or nil
 end
 
-function L.operations.finish()
-    local queue, id, owner, token = ARGV[6], ARGV[7], ARGV[8], tonumber(ARGV[9])
-    local R = L.root_of(queue)
-    local identity = owner .. '\0' .. queue .. '/' .. id
-    if not L.sweep() then
-        return nil
+local function parse_finish(R, queue)
+    local finish = {id = word(), owner = word(), token = number(), is_done = word() == 'done',
+        delay = number(), has_exit = word() == '1', exit = number(), text = word()}
+    find_claim_of(load_item(R, queue, finish.id)) -- loads the roots of its needs
+    return finish
+end
+
+local function end_claim(item, finish)
+    if finish.is_done then
+        remove_item(item)
+        add_count(item.root, item.queue, DONE)
+        return
     end
-    local item = load_item(R, queue, id)
-    local r = item and item.state == 'claimed' and L.request(R, '\1' .. item.path)
-    if not L.sweep() then -- the roots of its needs
-        return nil
+    if finish.has_exit or finish.text ~= '' then
+        set_item_field(item.root, 'e' .. item.path,
+            pack(finish.has_exit and finish.exit, finish.text))
     end
-    if not r or r.owner ~= owner or token ~= 0 and r.token ~= token then
-        if recalls_ended(R, token, identity) then
+    item.was_lost = 0
+    if give_back(item, now + finish.delay * 1000) then
+        add_count(item.root, item.queue, RETRIED, PARKED)
+    else
+        add_count(item.root, item.queue, RETRIED)
+    end
+end
+
+L.operations.finish = series(parse_finish, function(R, queue, finish)
+    local item = load_item(R, queue, finish.id)
+    local r = find_claim_of(item)
+    local identity = finish.owner .. '\0' .. queue .. '/' .. finish.id
+    if not r or r.owner ~= finish.owner or finish.token ~= 0 and r.token ~= finish.token then
+        if recalls_ended(R, finish.token, identity) then
             return {OK, now, ''}
         end
         return {LOST, now, 'R16: the item is not claimed by this owner (any more)'}
     end
-    if token ~= 0 then
-        remember_ended(R, token, identity)
+    if finish.token ~= 0 then
+        remember_ended(R, finish.token, identity)
     end
     L.leave(r)
-    if ARGV[10] == 'done' then
-        finish_done(item)
-    else
-        item.was_lost = 0
-        if give_back(item, now + tonumber(ARGV[11]) * 1000) then
-            add_count(R, queue, RETRIED, PARKED)
-        else
-            add_count(R, queue, RETRIED)
-        end
-    end
+    end_claim(item, finish)
     L.notify_workers(r)
     L.grant_waiters(r.parts, nil, now)
     return {OK, now, ''}
-end
+end)
 
-function L.operations.unpark()
-    local queue, id = ARGV[6], ARGV[7]
-    local R = L.root_of(queue)
-    if not L.sweep() then
-        return nil
-    end
-    local item = load_item(R, queue, id)
+-- ---- without a claim ----
+
+L.operations.unpark = series(function()
+    return {id = word()}
+end, function(R, queue, unpark)
+    local item = load_item(R, queue, unpark.id)
     if not item or item.state ~= 'parked' then
         return {LOST, now, 'R16: there is no such parked item'}
     end
@@ -363,60 +398,16 @@ function L.operations.unpark()
     change_state(item, 'ready')
     notify_worker(R, queue)
     return {OK, now, ''}
-end
+end)
 
--- ---- queries ----
-
-function L.operations.items()
-    local queue = ARGV[6]
-    local R = L.root_of(queue)
-    local answer = {OK, now}
-    if not L.sweep() then
-        return nil
+L.operations.drop = series(function()
+    return {id = word(), only_parked = word() == '1'}
+end, function(R, queue, drop)
+    local item = load_item(R, queue, drop.id)
+    if not item or item.state == 'claimed' or drop.only_parked and item.state ~= 'parked' then
+        return {LOST, now, drop.only_parked and 'R16: there is no such parked item'
+            or 'R16: there is no such item, or it is claimed'}
     end
-    for _, kind in ipairs({'r', 'y', 'z'}) do
-        local found = call('ZRANGEBYLEX', R.base .. 'q', '[' .. kind .. queue .. '\0',
-            '(' .. kind .. queue .. '\1')
-        for _, member in ipairs(found) do
-            local item = load_item(R, queue, member:match('^.%Z*%z%Z*%z(.*)$'))
-            local r = item.state == 'claimed' and L.request(R, '\1' .. item.path)
-            local needs = {}
-            for i, need in ipairs(item.needs) do
-                needs[3 * i - 2], needs[3 * i - 1], needs[3 * i] = need.path, need.limit, need.units
-            end
-            if item.state == 'delayed' and item.due <= now then
-                item.state = 'ready' -- no take has noticed yet
-            end
-            answer[#answer + 1] = {item.id, item.state, item.sequence, item.due, item.attempts,
-                call('HGET', R.base .. 'i', 'v' .. item.path) or '', r and r.owner or false,
-                r and r.deadline or 0, needs}
-        end
-    end
-    return answer
-end
-
-function L.operations.stats()
-    local queue = ARGV[6]
-    local R = L.root_of(queue)
-    local answer = {OK, now, 0, 0, 0, 0, 0, 0, 0}
-    if not L.sweep() then
-        return nil
-    end
-    local packed = call('HGET', R.base .. 'i', 'c' .. queue)
-    if packed then
-        answer = {OK, now, open(packed)}
-    end
-    local Q, delayed = R.base .. 'q', 'y' .. queue .. '\0'
-    local due = call('ZLEXCOUNT', Q, '[' .. delayed, '(' .. delayed .. digits(now + 1))
-    answer[10] = due + call('ZLEXCOUNT', Q, '[r' .. queue .. '\0', '(r' .. queue .. '\1')
-    answer[11] = call('ZLEXCOUNT', Q, '[' .. delayed, '(y' .. queue .. '\1') - due
-    local claimed, parked = 0, 0
-    for _, member in ipairs(call('ZRANGEBYLEX', R.base .. 'q', '[z' .. queue .. '\0',
-        '(z' .. queue .. '\1')) do
-        local state = load_item(R, queue, member:match('^.%Z*%z%Z*%z(.*)$')).state
-        claimed = claimed + (state == 'claimed' and 1 or 0)
-        parked = parked + (state == 'parked' and 1 or 0)
-    end
-    answer[12], answer[13] = claimed, parked
-    return answer
-end
+    remove_item(item)
+    return {OK, now, ''}
+end)

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The rules of a user: which rights it has at which paths. Pure functions over rules that were
+ * parsed before.
+ */
+#ifndef LK_ACCESS_RULES_H
+#define LK_ACCESS_RULES_H
+
+#include "access/right.h"
+#include "model/path.h"
+
+/* Rights at and below a path. */
+struct lk_rule {
+    unsigned rights;    /* bits LK_RIGHT_BIT() */
+    bool is_everywhere; /* else: */
+    struct lk_path prefix;
+};
+
+struct lk_rules {
+    const struct lk_rule *rules; /* borrowed */
+    size_t count;
+};
+
+/*
+ * Parses `RIGHT[,RIGHT]...:PREFIX`, as in `lock,read:db/prod`. The prefix borrows from the text;
+ * `/` is every path, and `all` every right. LK_OK, or LK_INVALID with its message.
+ */
+lk_outcome lk_rule_parse(struct lk_slice text, struct lk_rule *ret_rule, lk_error *error);
+
+/* Whether one of the rules gives the right at a path (NULL: at every path). NULL: no rules. */
+bool lk_rules_allow(const struct lk_rules *rules, enum lk_right right, const struct lk_path *path);
+
+/* The same of a path that is not parsed yet; false if it is none. */
+bool lk_rules_allow_text(const struct lk_rules *rules, enum lk_right right, const char *path);
+
+/* Whether they give any right at the path, as text (NULL: at every path): the owner and the note of
+ * requests there are shown. */
+bool lk_rules_show(const struct lk_rules *rules, const char *path);
+
+#endif

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lk push: one item of the command line, or many that come as lines of JSON (R16). */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "cli/parse/input.h"
+#include "cli/parse/item_line.h"
+#include "cli/print/say.h"
+#include "form/form.h"
+#include "model/part.h"
+
+/* What the options say of every item. */
+static lk_push_request usual_of(const struct lk_command_line *line) {
+    return (lk_push_request){
+        .size = sizeof(lk_push_request),
+        .queue = line->words[0],
+        .delay_ms = lk_command_line_number(line, LK_OPTION_DELAY, 0),
+        .needs = (const char *const *)line->listed,
+        .need_count = line->listed_count,
+        .priority = (int32_t)lk_command_line_number(line, LK_OPTION_PRIORITY, 0),
+    };
+}
+
+/* ---- one item -------------------------------------------------------------------------------- */
+
+static int say_pushed(const struct lk_cli *cli, const char *queue, const char *id, bool added) {
+    if (cli->json) {
+        struct lk_object object;
+        lk_form_write_pushed(lk_object_begin(&object), added);
+        return lk_say_object(cli, LK_OK, &object);
+    }
+    if (!added && !cli->quiet) {
+        (void)fprintf(cli->err, "lk: %s/%s was there already; nothing was added\n", queue, id);
+    }
+    return 0;
+}
+
+static int push_one(const struct lk_cli *cli, const struct lk_command_line *line) {
+    struct lk_input input = {NULL, 0};
+    lk_store *store;
+    lk_error error;
+    bool added = false;
+    int exit_code;
+
+    if (line->word_count > 2 && lk_input_text(line->words[2], &input, &error) != LK_OK) {
+        return lk_say_failure(cli, error.outcome, error.text);
+    }
+    if (lk_cli_open(cli, line, &store, &exit_code) == LK_OK) {
+        lk_push_request request = usual_of(line);
+        request.id = line->words[1];
+        request.value = input.bytes;
+        request.value_size = input.size;
+        lk_outcome outcome = lk_push(store, &request, &added, &error);
+        exit_code = outcome == LK_OK ? say_pushed(cli, line->words[0], line->words[1], added)
+                                     : lk_say_failure(cli, outcome, error.text);
+        lk_close(store);
+    }
+    free(input.bytes);
+    return exit_code;
+}
+
+/* ---- many items ------------------------------------------------------------------------------ */
+
+enum {
+    SERIES_BYTES_MAX = 1 << 20, /* of lines in one transaction */
+};
+#define PROGRESS_INTERVAL_US INT64_C(200000)
+
+struct bulk {
+    const struct lk_cli *cli;
+    lk_store *store;
+    lk_push_request usual;
+    struct lk_item_line *lines; /* LK_MANY_MAX: of the next transaction */
+    lk_push_request *requests;
+    uint64_t *numbers; /* of the lines, by which a message names them */
+    size_t count;
+    size_t bytes;
+    uint64_t number; /* of the line that was read last */
+    lk_push_counts counts;
+    bool shows_progress;
+    int64_t shown_us;
+};
+
+static void show_progress(struct bulk *bulk) {
+    int64_t now_us = lk_clock_now_us();
+
+    if (bulk->shows_progress && now_us - bulk->shown_us >= PROGRESS_INTERVAL_US) {
+        bulk->shown_us = now_us;
+        (void)fprintf(bulk->cli->err, "\r\033[K%s: %" PRIu64 " added, %" PRIu64 " there already",
+                      bulk->usual.queue, bulk->counts.added, bulk->counts.duplicates);
+        (void)fflush(bulk->cli->err);
+    }
+}
+
+static void end_progress(const struct bulk *bulk) {
+    if (bulk->shown_us > 0) {
+        (void)fputs("\r\033[K", bulk->cli->err);
+        (void)fflush(bulk->cli->err);
+    }
+}
+
+/* *error becomes the message that names a line which cannot be pushed. */
+static lk_outcome refuse(lk_error *error, lk_outcome outcome, uint64_t number) {
+    char why[LK_ERROR_TEXT_MAX];
+
+    memcpy(why, error->text, sizeof why);
+    return lk_error_set(error, outcome, "line %" PRIu64 ": %.300s; the lines before it are pushed",
+                        number, why);
+}
+
+static lk_outcome push_each(struct bulk *bulk, lk_error *error) {
+    lk_outcome outcome = LK_OK;
+
+    for (size_t i = 0; i < bulk->count && outcome == LK_OK; i++) {
+        bool added = false;
+
+        outcome = lk_push(bulk->store, &bulk->requests[i], &added, error);
+        bulk->counts.added += added;
+        bulk->counts.duplicates += outcome == LK_OK && !added;
+        if (outcome != LK_OK && outcome != LK_UNAVAILABLE) {
+            (void)refuse(error, outcome, bulk->numbers[i]);
+        }
+    }
+    return outcome;
+}
+
+/*
+ * Pushes the lines that have been collected; in one transaction, if the store can and all of them
+ * are right. One by one otherwise, which finds the line that is wrong.
+ */
+static lk_outcome flush(struct bulk *bulk, lk_error *error) {
+    lk_push_counts counts = {.added = 0};
+    lk_outcome outcome = LK_OK;
+
+    if (bulk->count > 0) {
+        outcome = lk_push_many(bulk->store, bulk->requests, bulk->count, &counts, error);
+        bulk->counts.added += counts.added;
+        bulk->counts.duplicates += counts.duplicates;
+    }
+    if (outcome == LK_UNSUPPORTED || outcome == LK_INVALID) {
+        outcome = push_each(bulk, error);
+    }
+    for (size_t i = 0; i < bulk->count; i++) {
+        lk_item_line_done(&bulk->lines[i]);
+    }
+    bulk->count = 0;
+    bulk->bytes = 0;
+    show_progress(bulk);
+    return outcome;
+}
+
+/* A line that is wrong ends the call; what was before it is pushed. */
+static lk_outcome refuse_line(struct bulk *bulk, lk_error *error) {
+    lk_error why = *error;
+    lk_outcome outcome = flush(bulk, error);
+
+    if (outcome == LK_OK) {
+        *error = why;
+        outcome = refuse(error, LK_INVALID, bulk->number);
+    }
+    return outcome;
+}
+
+static bool is_blank(const char *text, size_t size) {
+    return strspn(text, " \t\r\n") >= size;
+}
+
+static lk_outcome add_line(struct bulk *bulk, const char *text, size_t size, lk_error *error) {
+    struct lk_item_line *line = &bulk->lines[bulk->count];
+
+    bulk->number++;
+    if (is_blank(text, size)) {
+        return LK_OK;
+    }
+    if (lk_item_line_parse(text, size, &bulk->usual, line, error) != LK_OK) {
+        return refuse_line(bulk, error);
+    }
+    bulk->numbers[bulk->count] = bulk->number;
+    bulk->requests[bulk->count++] = line->request;
+    bulk->bytes += size;
+    return bulk->count == LK_MANY_MAX || bulk->bytes >= SERIES_BYTES_MAX ? flush(bulk, error)
+                                                                         : LK_OK;
+}
+
+static lk_outcome push_lines(struct bulk *bulk, lk_error *error) {
+    char *text = NULL;
+    size_t capacity = 0;
+    ssize_t size;
+    lk_outcome outcome = LK_OK;
+
+    errno = 0;
+    while (outcome == LK_OK && (size = getline(&text, &capacity, stdin)) >= 0) {
+        outcome = add_line(bulk, text, (size_t)size, error);
+    }
+    if (outcome == LK_OK && ferror(stdin) != 0) {
+        outcome = lk_error_set(error, LK_INVALID, "cannot read stdin: %s", strerror(errno));
+    }
+    free(text);
+    return outcome == LK_OK ? flush(bulk, error) : outcome;
+}
+
+static int say_counts(const struct bulk *bulk) {
+    const struct lk_cli *cli = bulk->cli;
+
+    if (cli->json) {
+        struct lk_object object;
+        struct lk_form_writer *writer = lk_object_begin(&object);
+        lk_form_open_answer(writer, LK_OK);
+        lk_form_add_count(writer, "added", bulk->counts.added);
+        lk_form_add_count(writer, "duplicates", bulk->counts.duplicates);
+        lk_form_close(writer);
+        return lk_say_object(cli, LK_OK, &object);
+    }
+    if (!cli->quiet) {
+        (void)fprintf(cli->out, "added %" PRIu64 "\nduplicates %" PRIu64 "\n", bulk->counts.added,
+                      bulk->counts.duplicates);
+    }
+    return 0;
+}
+
+static int push_many(const struct lk_cli *cli, const struct lk_command_line *line) {
+    struct bulk bulk = {.cli = cli,
+                        .usual = usual_of(line),
+                        .lines = calloc(LK_MANY_MAX, sizeof *bulk.lines),
+                        .requests = calloc(LK_MANY_MAX, sizeof *bulk.requests),
+                        .numbers = calloc(LK_MANY_MAX, sizeof *bulk.numbers),
+                        .shows_progress =
+                            !cli->quiet && !cli->json && isatty(fileno(cli->err)) == 1};
+    lk_error error;
+    int exit_code;
+
+    if (bulk.lines == NULL || bulk.requests == NULL || bulk.numbers == NULL) {
+        exit_code = lk_say_failure(cli, LK_INTERNAL, "memory is exhausted");
+    } else if (lk_cli_open(cli, line, &bulk.store, &exit_code) == LK_OK) {
+        lk_outcome outcome = push_lines(&bulk, &error);
+
+        end_progress(&bulk);
+        exit_code = outcome == LK_OK ? say_counts(&bulk) : lk_say_failure(cli, outcome, error.text);
+        lk_close(bulk.store);
+    }
+    free(bulk.lines);
+    free(bulk.requests);
+    free(bulk.numbers);
+    return exit_code;
+}
+
+/* What the command line says of every item, so that no line of the input is blamed for it. */
+static lk_outcome check_usual(const struct lk_command_line *line, lk_error *error) {
+    struct lk_path queue;
+    struct lk_part part;
+    lk_error why;
+
+    for (size_t i = 0; i < line->listed_count; i++) {
+        if (lk_part_parse(lk_slice_of(line->listed[i]), NULL, &part, &why) != LK_OK) {
+            return lk_error_set(error, LK_INVALID, "--needs: \"%.*s\": %s", LK_ERROR_TEXT_MAX / 2,
+                                line->listed[i], why.text);
+        }
+    }
+    return lk_path_parse(lk_slice_of(line->words[0]), &queue, error);
+}
+
+int lk_cli_push(const struct lk_cli *cli, const struct lk_command_line *line) {
+    bool is_bulk = line->word_count == 2 && strcmp(line->words[1], "-") == 0;
+    lk_error error;
+
+    if (is_bulk && check_usual(line, &error) != LK_OK) {
+        return lk_say_failure(cli, LK_INVALID, error.text);
+    }
+    return is_bulk ? push_many(cli, line) : push_one(cli, line);
+}

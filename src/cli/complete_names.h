@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Names out of a store for completion, sorted, each once. `url` is that of -S, or NULL. A store
+ * that is not there is not made; one that cannot be read has no names. The caller ends what is
+ * returned with lk_names_done().
+ */
+#ifndef LK_CLI_COMPLETE_NAMES_H
+#define LK_CLI_COMPLETE_NAMES_H
+
+#include "client/names.h"
+
+/* The owners of live requests. */
+struct lk_names lk_complete_owners(const char *url);
+
+/* The paths of live requests below the complete segments of `word`, and the paths above them. */
+struct lk_names lk_complete_paths(const char *url, const char *word);
+
+/* The queues whose paths may begin with `word`. */
+struct lk_names lk_complete_queues(const char *url, const char *word);
+
+/* The same, and the paths above them. */
+struct lk_names lk_complete_queue_prefixes(const char *url, const char *word);
+
+struct lk_names lk_complete_items(const char *url, const char *queue, enum lk_names_of_items which);
+
+#endif

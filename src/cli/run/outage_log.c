@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lines at growing intervals, so that a long outage does not fill a log. */
+#include "cli/run/outage_log.h"
+
+#include "cli/print/human.h"
+#include "cli/run/status.h"
+
+enum { FIRST_LINE_MS = 1000 };
+
+/* A store that answers, but not what it was asked for, is among the reasons. */
+static void say(int64_t away_ms, const char *why, const lk_lease *lease) {
+    char away[LK_HUMAN_DURATION_SIZE];
+    char left[LK_HUMAN_DURATION_SIZE] = "";
+    const char *what = why[0] != '\0' ? "for " : "the store has not answered for ";
+
+    lk_human_duration(away_ms, away);
+    if (lease != NULL) {
+        lk_human_duration(lk_lease_remaining_ms(lease), left);
+    }
+    lk_run_status("AWAY", "%s%s%s%s; %s%s%s", what, away, why[0] != '\0' ? ": " : "", why,
+                  lease != NULL ? "the lease is promised for " : "the wait goes on", left,
+                  lease != NULL ? " more" : "");
+}
+
+enum lk_run_outage_news lk_run_outage_log_next(struct lk_run_outage_log *log, int64_t away_ms,
+                                               bool knows_why) {
+    if (away_ms < FIRST_LINE_MS) {
+        bool has_said = log->has_said;
+
+        log->next_ms = 0;
+        log->has_said = false;
+        log->has_said_why = false;
+        return has_said ? LK_RUN_OUTAGE_BACK : LK_RUN_OUTAGE_NOTHING;
+    }
+    if (away_ms < log->next_ms && (log->has_said_why || !knows_why)) {
+        return LK_RUN_OUTAGE_NOTHING;
+    }
+    log->next_ms = 2 * away_ms;
+    log->has_said = true;
+    log->has_said_why = knows_why;
+    return LK_RUN_OUTAGE_AWAY;
+}
+
+void lk_run_outage_log_look(struct lk_run_outage_log *log, lk_store *store, const lk_lease *lease) {
+    lk_error error;
+    int64_t away_ms = lk_away_ms(store, &error);
+
+    if (away_ms >= FIRST_LINE_MS && !lk_run_status_has_room()) {
+        return; /* a line must not block */
+    }
+    enum lk_run_outage_news news = lk_run_outage_log_next(log, away_ms, error.text[0] != '\0');
+    if (news == LK_RUN_OUTAGE_NOTHING
+        || (log->may_say != NULL && !log->may_say(log->context, news))) {
+        return;
+    }
+    switch (news) {
+    case LK_RUN_OUTAGE_AWAY:
+        say(away_ms, error.text, lease);
+        break;
+    case LK_RUN_OUTAGE_BACK:
+        lk_run_status("BACK", "the store answers again");
+        break;
+    case LK_RUN_OUTAGE_NOTHING:
+        break;
+    }
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From the options of lk serve to those of the server. */
+#include "cli/serve/options.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "cli/serve/bounds.h"
+
+#define RESP_DEFAULT "127.0.0.1:7420"
+#define HTTP_DEFAULT "127.0.0.1:7421"
+
+/* An address as given, `otherwise` if not; NULL for `none`. */
+static const char *address_of(const struct lk_command_line *line, enum lk_option_id id,
+                              const char *otherwise) {
+    const char *address = lk_command_line_text(line, id);
+
+    if (address == NULL) {
+        return otherwise;
+    }
+    return strcmp(address, "none") == 0 ? NULL : address;
+}
+
+/* Whole seconds; the fraction that is cut off does not matter. */
+static lk_outcome set_keepalive(const struct lk_command_line *line,
+                                struct lk_server_options *options, lk_error *error) {
+    int64_t keepalive_ms = lk_command_line_number(line, LK_OPTION_TCP_KEEPALIVE,
+                                                  INT64_C(1000) * LK_TCP_KEEPALIVE_DEFAULT_S);
+
+    if (keepalive_ms != 0 && keepalive_ms < INT64_C(1000) * LK_TCP_KEEPALIVE_MIN_S) {
+        return lk_error_set(error, LK_INVALID, "--tcp-keepalive is 0, or %ds at least",
+                            LK_TCP_KEEPALIVE_MIN_S);
+    }
+    options->tcp_keepalive_s =
+        keepalive_ms == 0 ? LK_TCP_KEEPALIVE_NEVER : (uint32_t)(keepalive_ms / 1000);
+    return LK_OK;
+}
+
+static lk_outcome add_host(struct lk_serve_options *options, const char *name, lk_error *error) {
+    if (name[0] == '\0' || strpbrk(name, "/@ \t") != NULL) {
+        return lk_error_set(error, LK_INVALID, "--allow-host %.64s: NAME, or NAME:PORT", name);
+    }
+    if (options->server.host_count == LK_SERVE_HOSTS_MAX) {
+        return lk_error_set(error, LK_INVALID, "--allow-host: %d names at most",
+                            LK_SERVE_HOSTS_MAX);
+    }
+    options->hosts[options->server.host_count++] = name;
+    options->server.hosts = options->hosts;
+    return LK_OK;
+}
+
+lk_outcome lk_serve_options_fill(const struct lk_command_line *line,
+                                 struct lk_serve_options *options, lk_error *error) {
+    struct lk_server_options *server = &options->server;
+    const char *path = lk_command_line_text(line, LK_OPTION_UNIX);
+    lk_outcome outcome = set_keepalive(line, server, error);
+
+    /* A socket in the file system replaces both ports, unless they are named as well: a socket that
+     * only this user may open is no use beside a port that is open to all users. */
+    server->resp_listen = address_of(line, LK_OPTION_LISTEN, path != NULL ? NULL : RESP_DEFAULT);
+    if (path != NULL) {
+        (void)snprintf(options->unix_address, sizeof options->unix_address, "unix:%s",
+                       path); /* what is cut is refused */
+        server->unix_listen = options->unix_address;
+    }
+    server->http_listen = address_of(line, LK_OPTION_HTTP, path != NULL ? NULL : HTTP_DEFAULT);
+    server->is_ephemeral = lk_command_line_has(line, LK_OPTION_EPHEMERAL);
+    server->log = (struct lk_log_options){
+        .level =
+            (enum lk_log_level)lk_command_line_number(line, LK_OPTION_LOG_LEVEL, LK_LOG_WARNING),
+        .is_json = lk_command_line_number(line, LK_OPTION_LOG_FORMAT, 0) == 1};
+    server->slow_us = 1000 * lk_command_line_number(line, LK_OPTION_SLOW_LOG, 0);
+    server->is_insecure = lk_command_line_has(line, LK_OPTION_INSECURE);
+    server->has_grab = lk_command_line_has(line, LK_OPTION_GRAB);
+    for (size_t i = 0; outcome == LK_OK && i < line->listed_count; i++) {
+        outcome = line->listed_ids[i] == LK_OPTION_BOUND
+                      ? lk_serve_bound_set(server, line->listed[i], error)
+                      : add_host(options, line->listed[i], error);
+    }
+    if (outcome == LK_OK && server->resp_listen == NULL && path == NULL
+        && server->http_listen == NULL) {
+        outcome = lk_error_set(error, LK_INVALID, "no listener: name --listen, --unix or --http");
+    }
+    return outcome;
+}

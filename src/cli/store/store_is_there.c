@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Of the stores that opening makes, those that are files: sqlite:PATH[?...], shm:NAME[?...]. */
+#include "cli/store/store_is_there.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/slice.h"
+#include "client/default_store.h"
+#include "client/store.h"
+#include "client/url.h"
+
+struct kind {
+    const char *scheme;
+    const char *folder; /* of names without a slash; NULL: the working directory */
+};
+
+static const struct kind kinds[] = {{"sqlite:", NULL}, {"shm:", "/dev/shm/canal."}};
+
+static bool path_is_there(const struct kind *kind, struct lk_slice rest) {
+    bool is_name = memchr(rest.bytes, '/', rest.size) == NULL;
+    char path[PATH_MAX];
+    int size =
+        snprintf(path, sizeof path, "%s%.*s", is_name && kind->folder != NULL ? kind->folder : "",
+                 (int)rest.size, rest.bytes);
+
+    return size <= 0 || (size_t)size >= sizeof path || rest.size == 0 || access(path, F_OK) == 0
+           || errno != ENOENT;
+}
+
+static bool file_is_there(const char *url) {
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        size_t size = strlen(kinds[i].scheme);
+        if (strncmp(url, kinds[i].scheme, size) == 0) {
+            const char *rest = url + size;
+            return path_is_there(&kinds[i],
+                                 (struct lk_slice){.bytes = rest, .size = strcspn(rest, "?")});
+        }
+    }
+    return true;
+}
+
+/* LK_NONE: there is no such file. LK_INVALID: nor can there be one. Else LK_OK. */
+static lk_outcome find(const char *url, lk_error *error) {
+    struct lk_default_store standard = {.url = NULL};
+    lk_outcome outcome = LK_OK;
+
+    if (url == NULL && lk_default_store_find(&standard, NULL) != LK_OK) {
+        return LK_OK;
+    }
+    url = url != NULL ? url : standard.url;
+    if (!file_is_there(url)) {
+        outcome = lk_store_check_url(url, error);
+        outcome =
+            outcome == LK_OK ? lk_error_set(error, LK_NONE, "there is no such store") : outcome;
+    }
+    lk_default_store_done(&standard);
+    return outcome;
+}
+
+bool lk_store_is_there(const char *url) {
+    return find(url, NULL) != LK_NONE;
+}
+
+bool lk_store_binds_to_process(const char *url) {
+    struct lk_default_store standard = {.url = NULL};
+    const struct lk_engine_ops *ops;
+    struct lk_slice rest;
+    bool binds = false;
+
+    if (url != NULL || lk_default_store_find(&standard, NULL) == LK_OK) {
+        binds = lk_store_engine_of(url != NULL ? url : standard.url, &ops, &rest, NULL) == LK_OK
+                && (ops->capabilities & (unsigned)LK_BINDS_TO_PROCESS) != 0;
+    }
+    lk_default_store_done(&standard);
+    return binds;
+}
+
+lk_outcome lk_open_if_there(const char *url, lk_store **ret_store, lk_error *error) {
+    lk_outcome outcome = find(url, error);
+
+    return outcome == LK_OK ? lk_store_open_existing(url, ret_store, error) : outcome;
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One line after the other. A line that is not understood is refused rather than skipped: a store
+ * that is named with a slip of the pen would otherwise be another store, which excludes no one.
+ */
+#include "client/configuration.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/setting.h"
+#include "base/text.h"
+#include "client/store.h"
+#include "client/url.h"
+
+struct reading {
+    const char *path;
+    unsigned line;
+    struct lk_configured_store *store;
+    lk_error *error;
+};
+
+static lk_outcome refuse(const struct reading *reading, lk_outcome outcome, const char *what) {
+    return lk_error_set(reading->error, outcome, "%s:%u: %s", reading->path, reading->line, what);
+}
+
+/* Each program that reads the file has another working directory: a relative path means nothing. */
+static lk_outcome check_url(const struct reading *reading, const char *url) {
+    const struct lk_engine_ops *ops;
+    struct lk_slice rest;
+    lk_error why;
+    lk_outcome outcome = lk_store_engine_of(url, &ops, &rest, &why);
+
+    if (outcome != LK_OK) {
+        return refuse(reading, outcome, why.text);
+    }
+    char *absolute = lk_url_absolute(url);
+    bool is_absolute = absolute != NULL && strcmp(absolute, url) == 0;
+    free(absolute);
+    return is_absolute ? LK_OK
+                       : refuse(reading, LK_INVALID,
+                                "the store has a path that is relative to the working directory; "
+                                "begin it with /");
+}
+
+static lk_outcome read_store(struct reading *reading, struct lk_slice value) {
+    char *url = lk_text_copy(value);
+    char *at = lk_text_make("%s:%u", reading->path, reading->line);
+    lk_outcome outcome = url != NULL && at != NULL
+                             ? check_url(reading, url)
+                             : lk_error_set(reading->error, LK_INTERNAL, "no memory for a URL");
+
+    if (outcome != LK_OK) {
+        free(url);
+        free(at);
+        return outcome;
+    }
+    free(reading->store->url);
+    free(reading->store->at);
+    *reading->store = (struct lk_configured_store){.url = url, .at = at};
+    return LK_OK;
+}
+
+static lk_outcome read_line(struct reading *reading, struct lk_slice line) {
+    struct lk_slice name;
+    struct lk_slice value;
+
+    switch (lk_setting_parse(line, &name, &value)) {
+    case LK_SETTING_NONE:
+        return LK_OK;
+    case LK_SETTING_NO_TEXT:
+        return refuse(reading, LK_INVALID, "a byte 0; this is no text");
+    case LK_SETTING_NO_EQUALS:
+        return refuse(reading, LK_INVALID, "no \"=\"; write: store = URL");
+    case LK_SETTING_FOUND:
+        break;
+    }
+    if (!lk_slice_equal(name, lk_slice_of("store"))) {
+        return refuse(reading, LK_INVALID,
+                      "an unknown name before \"=\"; the only one is store, as in: store = URL");
+    }
+    if (value.size == 0) {
+        return refuse(reading, LK_INVALID, "no URL; write: store = URL, or remove the line");
+    }
+    return read_store(reading, value);
+}
+
+static lk_outcome read_lines(struct reading *reading, FILE *file) {
+    char *bytes = NULL;
+    size_t capacity = 0;
+    ssize_t size;
+    lk_outcome outcome = LK_OK;
+
+    errno = 0;
+    while (outcome == LK_OK && (size = getline(&bytes, &capacity, file)) >= 0) {
+        reading->line++;
+        outcome = read_line(reading, (struct lk_slice){bytes, (size_t)size});
+    }
+    if (outcome == LK_OK && ferror(file) != 0) {
+        outcome = lk_error_set(reading->error, LK_UNAVAILABLE, "the configuration file %s: %s",
+                               reading->path, strerror(errno));
+    }
+    free(bytes);
+    return outcome;
+}
+
+lk_outcome lk_configuration_read(const char *path, struct lk_configured_store *ret_store,
+                                 lk_error *error) {
+    struct lk_configured_store store = {.url = NULL};
+    struct reading reading = {.path = path, .store = &store, .error = error};
+    FILE *file = fopen(path, "re");
+    lk_outcome outcome;
+
+    *ret_store = store;
+    if (file == NULL) {
+        if (errno == ENOENT || errno == ENOTDIR) {
+            return LK_OK;
+        }
+        return lk_error_set(error, errno == EACCES || errno == EPERM ? LK_DENIED : LK_UNAVAILABLE,
+                            "the configuration file %s: %s", path, strerror(errno));
+    }
+    outcome = read_lines(&reading, file);
+    (void)fclose(file);
+    if (outcome != LK_OK) {
+        free(store.url);
+        free(store.at);
+        return outcome;
+    }
+    *ret_store = store;
+    return LK_OK;
+}

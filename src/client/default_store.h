@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The store that is meant when none is named. */
+#ifndef LK_CLIENT_DEFAULT_STORE_H
+#define LK_CLIENT_DEFAULT_STORE_H
+
+#include "lockkeeper/lockkeeper.h"
+
+/* The configuration file of the machine; the package has it. */
+#define LK_CONFIGURATION_FILE "/etc/lockkeeper.conf"
+
+/* Both texts are for lk_default_store_done(). */
+struct lk_default_store {
+    char *url;
+    char *named_by; /* "LK_STORE", or a line of a configuration file, FILE:LINE; NULL: neither */
+};
+
+/*
+ * $LK_STORE, with a password if $LK_STORE_URL_FILE names a file that has the same URL with one
+ * (`lk run` makes it for its command); else what the configuration file of the user names,
+ * lockkeeper.conf in ${XDG_CONFIG_HOME:-~/.config}, else that of the machine; else the user's own,
+ * a SQLite file in the state directory. LK_OK, or as lk_configuration_read(), or LK_INVALID: no
+ * variable says where the user's directories are. A program with rights that its user does not
+ * have reads the machine's file alone.
+ */
+lk_outcome lk_default_store_find(struct lk_default_store *ret_store, lk_error *error);
+
+/* Makes the directories of the user's own store (0700). LK_OK; LK_DENIED or LK_UNAVAILABLE. */
+lk_outcome lk_default_store_prepare(const struct lk_default_store *store, lk_error *error);
+
+void lk_default_store_done(struct lk_default_store *store);
+
+#endif

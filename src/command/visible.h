@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a user of a service is shown. A request, a break, a queue or an event outside of its rights
+ * is left out. What it must be told of, because it is in its way, has no owner (an empty text) and
+ * no note. `user` NULL: the service has no users, and everything is shown.
+ */
+#ifndef LK_COMMAND_VISIBLE_H
+#define LK_COMMAND_VISIBLE_H
+
+#include "command/call.h"
+
+/* Whether the user has the right at the path. */
+bool lk_visible_path(const struct lk_user *user, enum lk_right right, const char *path);
+
+/* The same at every path: what is counted over all paths is shown. */
+bool lk_visible_all(const struct lk_user *user, enum lk_right right);
+
+/* Hides the owners and notes of blockers, and the other owners of a deadlock. */
+void lk_visible_result(const struct lk_user *user, lk_result *result);
+
+/* Hides what the user may not see of an entry; false: the whole entry. */
+bool lk_visible_entry(const struct lk_user *user, const struct lk_selection *selection,
+                      lk_entry *entry);
+
+/* Room for an event with fewer paths. */
+struct lk_visible_event {
+    lk_watch_event event;
+    char *paths[LK_PARTS_MAX];
+    char *parts[LK_PARTS_MAX];
+};
+
+/*
+ * The event with those of its paths that the user may watch; NULL: it has none of them. A gap,
+ * which has no path, is shown. The result borrows from the event, or is it.
+ */
+const lk_watch_event *lk_visible_event(const struct lk_user *user, const lk_watch_event *event,
+                                       struct lk_visible_event *room);
+
+#endif

@@ -1,0 +1,155 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Several commands of one kind about one queue, in one decision (R16): each as if it were alone, at
+-- the same moment and in their order. The engine calls these functions in a transaction of its own
+-- (series.c). Each answers a row for each command.
+--
+-- `commands` is a JSON array of objects. Lists in them are texts in PostgreSQL's form.
+
+-- R16. Needs as parts, and their roots. `value`: hexadecimal digits; absent: none.
+CREATE OR REPLACE FUNCTION lockkeeper.lk_push_many(the_queue text, the_root text, commands text)
+RETURNS TABLE (added boolean)
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
+SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
+AS $$
+DECLARE
+    begun timestamptz := clock_timestamp();
+    turn lockkeeper.turn := lockkeeper.begin_turn(ARRAY[the_root], 9223372036854775807);
+    push record;
+    count_added bigint := 0;
+    count_existed bigint := 0;
+BEGIN
+    FOR push IN
+        SELECT c.* FROM json_to_recordset(commands::json) AS c (id text, value text,
+            delay_ms bigint, needs text[], limits integer[], counts integer[], roots text[],
+            priority integer)
+    LOOP
+        added := lockkeeper.push_item(the_queue, push.id, decode(push.value, 'hex'), push.delay_ms,
+            push.needs, push.limits, push.counts, push.roots, push.priority, turn);
+        count_added := count_added + added::integer;
+        count_existed := count_existed + (NOT added)::integer;
+        RETURN NEXT;
+    END LOOP;
+    PERFORM lockkeeper.count_pushes(the_queue, count_added, count_existed, turn);
+    PERFORM lockkeeper.let_go_soon(begun);
+END $$;
+
+-- Claims as many items as there are ask numbers, all with one token (R4). The first that finds
+-- nothing is the last row. Where the first ones are claimed already (R3), the next get that token
+-- if the whole store has drawn no other since.
+CREATE OR REPLACE FUNCTION lockkeeper.lk_take_many(
+    the_queue text, the_above text, the_root text, the_owner text, the_ttl_ms bigint,
+    the_max_attempts bigint, the_note text, commands text)
+RETURNS SETOF lockkeeper.taken
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
+SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
+AS $$
+DECLARE
+    begun timestamptz := clock_timestamp();
+    turn lockkeeper.turn := lockkeeper.begin_turn(
+        lockkeeper.roots_to_take(the_queue, the_root, 16 + json_array_length(commands::json)),
+        lockkeeper.now_us() + the_ttl_ms * 1000);
+    shared bigint := 0;
+    number bigint;
+    taken lockkeeper.taken;
+BEGIN
+    IF turn.is_due THEN
+        turn := lockkeeper.perish(turn, 256);
+    END IF;
+    FOR number IN
+        SELECT c.ask_number FROM json_to_recordset(commands::json) AS c (ask_number bigint)
+    LOOP
+        taken := NULL;
+        IF number <> 0 THEN
+            taken := lockkeeper.take_again(the_queue, the_owner, number, the_ttl_ms, turn.now_us);
+        END IF;
+        IF taken.outcome IS NULL THEN
+            taken := lockkeeper.take_next(the_queue, the_above::text[], the_root, the_owner,
+                the_ttl_ms, the_max_attempts::integer, number, the_note, shared, turn);
+            shared := CASE WHEN shared = 0 THEN taken.token ELSE shared END;
+        ELSIF shared = 0 THEN
+            shared := CASE WHEN taken.token = (SELECT s.last_value FROM lockkeeper.draws AS s)
+                           THEN taken.token ELSE -1 END;
+        END IF;
+        RETURN NEXT taken;
+        EXIT WHEN taken.outcome <> 'granted';
+    END LOOP;
+    PERFORM lockkeeper.let_go_soon(begun);
+END $$;
+
+-- Ends claims whose items are done.
+CREATE OR REPLACE FUNCTION lockkeeper.lk_finish_many(the_queue text, the_root text, commands text)
+RETURNS TABLE (outcome text, sentence text)
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
+SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
+AS $$
+DECLARE
+    begun timestamptz := clock_timestamp();
+    turn lockkeeper.turn := lockkeeper.begin_turn(lockkeeper.roots_to_finish(the_queue,
+        ARRAY(SELECT c.id FROM json_to_recordset(commands::json) AS c (id text)), the_root),
+        9223372036854775807);
+    finish record;
+BEGIN
+    IF turn.is_due THEN
+        turn := lockkeeper.perish(turn, 4);
+    END IF;
+    FOR finish IN
+        SELECT c.* FROM json_to_recordset(commands::json) AS c (id text, owner text, token bigint)
+    LOOP
+        RETURN QUERY
+        SELECT a.outcome, a.sentence
+        FROM lockkeeper.finish_item(the_queue, finish.id, finish.owner,
+            lockkeeper.identity(finish.owner, the_queue || '/' || finish.id), finish.token, NULL,
+            NULL, NULL, turn) AS a;
+    END LOOP;
+    PERFORM lockkeeper.let_go_soon(begun);
+END $$;
+
+CREATE OR REPLACE FUNCTION lockkeeper.lk_unpark_many(the_queue text, the_root text, commands text)
+RETURNS TABLE (outcome text, sentence text)
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
+SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
+AS $$
+DECLARE
+    begun timestamptz := clock_timestamp();
+    turn lockkeeper.turn := lockkeeper.begin_turn(ARRAY[the_root], 9223372036854775807);
+    is_any boolean := false;
+    the_id text;
+BEGIN
+    IF turn.is_due THEN
+        turn := lockkeeper.perish(turn, 256);
+    END IF;
+    FOR the_id IN SELECT c.id FROM json_to_recordset(commands::json) AS c (id text) LOOP
+        SELECT a.outcome, a.sentence INTO outcome, sentence
+        FROM lockkeeper.unpark_item(the_queue, the_id) AS a;
+        is_any := is_any OR outcome = 'ok';
+        RETURN NEXT;
+    END LOOP;
+    IF is_any THEN
+        PERFORM lockkeeper.wake_workers(turn);
+    END IF;
+    PERFORM lockkeeper.let_go_soon(begun);
+END $$;
+
+CREATE OR REPLACE FUNCTION lockkeeper.lk_drop_many(the_queue text, the_root text, commands text)
+RETURNS TABLE (outcome text, sentence text)
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
+SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
+AS $$
+DECLARE
+    begun timestamptz := clock_timestamp();
+    turn lockkeeper.turn := lockkeeper.begin_turn(ARRAY[the_root], 9223372036854775807);
+BEGIN
+    IF turn.is_due THEN
+        turn := lockkeeper.perish(turn, 256);
+    END IF;
+    RETURN QUERY
+    SELECT a.outcome, a.sentence
+    FROM json_to_recordset(commands::json) AS c (id text, only_parked boolean)
+    CROSS JOIN LATERAL lockkeeper.drop_item(the_queue, c.id, c.only_parked) AS a;
+    PERFORM lockkeeper.let_go_soon(begun);
+END $$;

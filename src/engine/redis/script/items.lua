@@ -1,0 +1,223 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- How items and queues (R16) are kept. {root}:lk:i, a hash, is the record:
+--     i path                     an item: state, claim, needs, priority
+--     v path, e path             its value; why it was given back: exit code or false, and a text
+--     c queue                    the counts of a queue
+--     n queue 0 owner 0 number   the item that an ask number got
+--     u                          how far L.complete_index() has come
+-- Its fields are read once, and written by L.flush(). {root}:lk:q, a sorted set, is the index, in
+-- byte order. It is written at once, so that it can be searched, and undone if the call fails:
+--     r queue 0 rank sequence 0 id    ready, in the order of claims: by priority, then by age
+--     y queue 0 due 0 id              delayed
+--     z queue 0 sequence 0 id         claimed
+--     p queue 0 sequence 0 id         parked
+--     c queue                         a queue
+--     c                               the index is complete
+-- Older versions kept no entries of queues, and those of parked items among the claimed ones.
+
+-- ---- the record ----
+
+local records = {} -- by root: what was read, and which of it was set
+
+local function record_of(R)
+    records[R] = records[R] or {fields = {}, set = {}}
+    return records[R]
+end
+
+local function item_field(R, field)
+    local fields = record_of(R).fields
+    if fields[field] == nil then
+        fields[field] = call('HGET', R.base .. 'i', field)
+    end
+    return fields[field]
+end
+
+-- false removes the field.
+local function set_item_field(R, field, value)
+    local record = record_of(R)
+    record.fields[field], record.set[field] = value, true
+end
+
+-- Writes what was set. A write that changes nothing checks the permissions first.
+function L.write_items()
+    for R, record in pairs(records) do
+        if next(record.set) then
+            call('HDEL', R.base .. 'i', '')
+        end
+    end
+    for R, record in pairs(records) do
+        local fields, gone = {}, {}
+        for field in pairs(record.set) do
+            if record.fields[field] then
+                fields[#fields + 1] = field
+                fields[#fields + 1] = record.fields[field]
+            else
+                gone[#gone + 1] = field
+            end
+        end
+        L.write_fields(R.base .. 'i', fields, gone)
+    end
+end
+
+-- ---- the index ----
+
+local function add_to_index(R, entry)
+    call('ZADD', R.base .. 'q', 0, entry)
+    L.undo[#L.undo + 1] = {'ZREM', R.base .. 'q', entry}
+end
+
+local function remove_from_index(R, entry)
+    local removed = call('ZREM', R.base .. 'q', entry) == 1
+    if removed then
+        L.undo[#L.undo + 1] = {'ZADD', R.base .. 'q', 0, entry}
+    end
+    return removed
+end
+
+-- Higher priorities come first: + precedes all digits, and : follows them. Items of priority 0 have
+-- no rank, as in older versions.
+local function rank_of(priority)
+    if priority == 0 then
+        return ''
+    end
+    return priority > 0 and string.format('+%05d', 32767 - priority)
+        or string.format(':%05d', -priority)
+end
+
+local KIND_OF_ENTRY = {ready = 'r', delayed = 'y', claimed = 'z', parked = 'p'}
+
+local function entry_of(item)
+    local at = digits(item.state == 'delayed' and item.due or item.sequence)
+    if item.state == 'ready' then
+        at = rank_of(item.priority) .. at
+    end
+    return KIND_OF_ENTRY[item.state] .. item.queue .. '\0' .. at .. '\0' .. item.id
+end
+
+local function id_of_entry(entry)
+    return entry:match('^.%Z*%z%Z*%z(.*)$')
+end
+
+local function remove_entry_of(item)
+    local entry = entry_of(item)
+    if not remove_from_index(item.root, entry) and item.state == 'parked' then
+        remove_from_index(item.root, 'z' .. entry:sub(2)) -- of an older version
+    end
+end
+
+-- ---- items ----
+
+local function save_item(item)
+    local f = {item.sequence, item.state, item.due, item.attempts, item.was_lost, item.max_attempts,
+        item.ask_number, item.owner, #item.needs}
+    for _, need in ipairs(item.needs) do
+        f[#f + 1], f[#f + 2], f[#f + 3] = need.path, need.limit, need.units
+    end
+    f[#f + 1] = item.priority -- older versions wrote none
+    set_item_field(item.root, 'i' .. item.path, pack(unpack(f)))
+end
+
+local function load_item(R, queue, id)
+    local path = queue .. '/' .. id
+    local packed = item_field(R, 'i' .. path)
+    if not packed then
+        return nil
+    end
+    local f = {open(packed)}
+    local item = {root = R, queue = queue, id = id, path = path, sequence = f[1], state = f[2],
+        due = f[3], attempts = f[4], was_lost = f[5], max_attempts = f[6], ask_number = f[7],
+        owner = f[8], needs = {}, priority = f[10 + 3 * f[9]] or 0}
+    for i = 1, f[9] do
+        item.needs[i] = {path = f[7 + 3 * i], limit = f[8 + 3 * i], units = f[9 + 3 * i]}
+    end
+    return item
+end
+
+local function add_item(item)
+    add_to_index(item.root, entry_of(item)) -- may fail (another type): comes first
+    save_item(item)
+end
+
+local function change_state(item, state, due)
+    remove_entry_of(item)
+    item.state, item.due = state, due or 0
+    add_item(item)
+end
+
+local function number_field(take)
+    return 'n' .. take.queue .. '\0' .. take.owner .. '\0' .. take.ask_number
+end
+
+local function remove_item(item)
+    remove_entry_of(item)
+    for _, kind in ipairs({'i', 'v', 'e'}) do
+        set_item_field(item.root, kind .. item.path, false)
+    end
+    if item.state == 'claimed' then
+        set_item_field(item.root, number_field(item), false)
+    end
+end
+
+-- ---- queues ----
+
+local PUSHED, DUPLICATES, CLAIMS, STEALS, DONE, RETRIED, PARKED = 1, 2, 3, 4, 5, 6, 7
+
+local function counts_of(R, queue)
+    local packed = item_field(R, 'c' .. queue)
+    return packed and {open(packed)} or {0, 0, 0, 0, 0, 0, 0}
+end
+
+local function has_queue(R, queue)
+    return item_field(R, 'c' .. queue) ~= false
+end
+
+local function add_count(R, queue, ...)
+    local counts = counts_of(R, queue)
+    if not has_queue(R, queue) then
+        add_to_index(R, 'c' .. queue)
+        if call('EXISTS', R.base .. 'i') == 0 then
+            add_to_index(R, 'c')
+        end
+    end
+    for _, which in ipairs({...}) do
+        counts[which] = counts[which] + 1
+    end
+    set_item_field(R, 'c' .. queue, pack(unpack(counts)))
+end
+
+-- ---- indexes of older versions ----
+
+local function complete_entry(R, field, packed)
+    local kind, path = field:sub(1, 1), field:sub(2)
+    if kind == 'c' then
+        add_to_index(R, field)
+    elseif kind == 'i' and select(2, open(packed)) == 'parked' then
+        local item = load_item(R, path:match('^(.*)/([^/]*)$'))
+        remove_entry_of(item)
+        add_to_index(R, entry_of(item))
+    end
+end
+
+-- Completes the index that an older version has left, some of it in each call, once in the life of a
+-- root. false: the caller has to call again.
+local COMPLETED_MAX = 1000
+
+function L.complete_index(R)
+    local Q, I = R.base .. 'q', R.base .. 'i'
+    if call('ZSCORE', Q, 'c') or call('EXISTS', I) == 0 then
+        return true
+    end
+    local cursor, left = item_field(R, 'u') or '0', COMPLETED_MAX
+    repeat
+        local found = call('HSCAN', I, cursor, 'COUNT', 100)
+        cursor, left = found[1], left - #found[2] / 2
+        for at = 1, #found[2], 2 do
+            complete_entry(R, found[2][at], found[2][at + 1])
+        end
+    until cursor == '0' or left <= 0
+    set_item_field(R, 'u', cursor ~= '0' and cursor)
+    if cursor == '0' then
+        add_to_index(R, 'c')
+    end
+    return cursor == '0'
+end

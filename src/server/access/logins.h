@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Logins: from a name and a secret to a user. A token is decided at once; so is a password that was
+ * right a while ago, because HTTP sends it with each request. Any other password is verified by a
+ * thread (verifier.h). A name that does not exist takes as long as one that does.
+ */
+#ifndef LK_SERVER_ACCESS_LOGINS_H
+#define LK_SERVER_ACCESS_LOGINS_H
+
+#include "access/users.h"
+#include "server/access/verifier.h"
+
+struct lk_logins;
+
+/* By what a connection is a user's. Zeroed: it is none's. */
+struct lk_login_grant {
+    const struct lk_user *user;
+    uint64_t secret;        /* of the user, that was given: a number */
+    int64_t until_s;        /* Unix time; 0: without an end */
+    uint64_t rules_version; /* of the user, when it was last looked at */
+};
+
+enum lk_login_state {
+    LK_LOGIN_GRANTED,
+    LK_LOGIN_REFUSED, /* no such user, or another secret */
+    LK_LOGIN_PENDING, /* is being verified: login->done() is called */
+    LK_LOGIN_FULL,    /* too many are being verified */
+};
+
+/* A login that is pending; embedded in a connection. Zeroed: there is none. */
+struct lk_login {
+    void (*done)(struct lk_login *login, enum lk_login_state state,
+                 const struct lk_login_grant *grant);
+    uint64_t origin;                      /* of the connection (admission.h); 0: none */
+    struct lk_logins *logins;             /* these are set by lk_login_begin() */
+    struct lk_verification *verification; /* NULL: it is not pending */
+    char name[LK_USER_BYTES_MAX + 1];
+    unsigned char digest[LK_DIGEST_BYTES];
+    uint64_t secrets[LK_USER_SECRETS_MAX];
+};
+
+/* LK_OK; LK_INTERNAL. `users` is borrowed. */
+lk_outcome lk_logins_start(struct lk_users *users, struct lk_logins **ret_logins, lk_error *error);
+void lk_logins_stop(struct lk_logins *logins); /* every login has been cancelled; accepts NULL */
+
+/* Readable when a login is decided; lk_logins_fetch() then calls login->done(). */
+int lk_logins_descriptor(const struct lk_logins *logins);
+void lk_logins_fetch(struct lk_logins *logins, int64_t wall_us);
+
+/* The file has been read again: forgets which passwords were right. */
+void lk_logins_reset(struct lk_logins *logins);
+
+/* `name` empty: the secret is a token, which says whose it is. LK_LOGIN_GRANTED with *ret_grant. */
+enum lk_login_state lk_login_begin(struct lk_logins *logins, struct lk_slice name,
+                                   struct lk_slice secret, int64_t wall_us, struct lk_login *login,
+                                   struct lk_login_grant *ret_grant);
+
+/* A client has shown a certificate of this name, which TLS has verified. false: there is no such
+ * user, or it does not come in by a certificate. */
+bool lk_login_by_certificate(const struct lk_logins *logins, const char *name,
+                             struct lk_login_grant *ret_grant);
+void lk_login_cancel(struct lk_login *login); /* also one that is not pending */
+bool lk_login_is_pending(const struct lk_login *login);
+
+/* Whether the user is still in the file with this secret, which has not ended. */
+bool lk_grant_is_valid(const struct lk_logins *logins, const struct lk_login_grant *grant,
+                       int64_t wall_us);
+
+/* Whether the rules of the user have changed since this was last asked. */
+bool lk_grant_has_other_rules(struct lk_login_grant *grant);
+
+#endif

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * When and where a batch is written. The loop's thread writes small ones by itself, because to wake
+ * another thread and to be woken by it takes longer. A large one, and every one while the disk is
+ * slow, goes to the other thread; meanwhile the next batch collects.
+ */
+#include <event2/event.h>
+
+#include "base/error.h"
+#include "server/core/batch.h"
+#include "server/log/log.h"
+#include "server/slow.h"
+#include "server/state.h"
+
+enum {
+    ROWS_HERE_MAX = 128,
+    BYTES_HERE_MAX = 256 * 1024,
+};
+
+#define SLOW_US (LK_WRITER_TAKE_OVER_US / 2)
+#define LOAD_RETRY_US INT64_C(1000000) /* after a load that failed */
+
+static void take_result(struct lk_server *server, const struct lk_job_result *result) {
+    struct lk_times times = lk_server_times(server);
+    lk_error error;
+
+    if (result->job == LK_JOB_WRITE) {
+        server->monitor.committing_since_us = 0;
+        server->is_disk_slow = result->took_us >= SLOW_US;
+    }
+    if (result->job == LK_JOB_WRITE && result->outcome == LK_OK) {
+        lk_buckets_add(&server->monitor.commits, result->took_us, 1);
+        lk_slow_commit(server, result->took_us);
+        lk_core_batch_durable(server->core, &times);
+    } else if (result->job == LK_JOB_WRITE) {
+        lk_log(LK_LOG_ERROR, "a batch was not written", "%s", result->error.text);
+        lk_core_batch_failed(server->core, result->error.text, &times);
+    } else if (result->job == LK_JOB_LOAD) {
+        error = result->error;
+        if (result->outcome != LK_OK
+            || lk_core_restore(server->core, result->snapshot, &server->times, &error) != LK_OK) {
+            lk_log(LK_LOG_ERROR, "the store could not be loaded", "%s", error.text);
+            server->load_after_us = times.now_us + LOAD_RETRY_US;
+        }
+    }
+}
+
+static void on_written(evutil_socket_t descriptor, short what, void *context) {
+    struct lk_server *server = context;
+    struct lk_job_result result = lk_writer_fetch(server->writer, false);
+
+    (void)descriptor;
+    (void)what;
+    take_result(server, &result);
+}
+
+static bool is_idle(const struct lk_server *server) {
+    return server->writer != NULL && !lk_writer_is_busy(server->writer);
+}
+
+/* The batch to write, if the store is idle. */
+static const struct lk_batch *take_batch(struct lk_server *server) {
+    const struct lk_batch *batch = is_idle(server) ? lk_core_take_batch(server->core) : NULL;
+
+    if (batch != NULL) {
+        server->monitor.committing_since_us = lk_server_times(server).now_us;
+    }
+    return batch;
+}
+
+enum lk_commit lk_commits_write(struct lk_server *server) {
+    const struct lk_batch *batch = take_batch(server);
+    struct lk_job_result result;
+
+    if (batch == NULL) {
+        return LK_COMMIT_NONE;
+    }
+    if (batch->row_count > ROWS_HERE_MAX || batch->arena.bytes > BYTES_HERE_MAX
+        || server->is_disk_slow) {
+        lk_writer_write(server->writer, batch);
+        return LK_COMMIT_NONE;
+    }
+    if (!lk_writer_write_here(server->writer, batch, &result)) {
+        return LK_COMMIT_LOST;
+    }
+    server->is_turning = false; /* the clocks are read again */
+    take_result(server, &result);
+    return LK_COMMIT_DONE;
+}
+
+void lk_commits_hand_over(struct lk_server *server) {
+    struct lk_times times = lk_server_times(server);
+    const struct lk_batch *batch = take_batch(server);
+    struct lk_model_config config;
+
+    if (batch != NULL) {
+        lk_writer_write(server->writer, batch);
+    } else if (is_idle(server) && lk_core_wants_snapshot(server->core)
+               && server->load_after_us <= times.now_us) {
+        config = lk_core_model_config(server->core, &times);
+        lk_writer_load(server->writer, &config, &times);
+    }
+}
+
+lk_outcome lk_commits_begin(struct lk_server *server, struct lk_storage *storage,
+                            void (*stand_by)(void *server), lk_error *error) {
+    lk_outcome outcome = lk_writer_start(storage, stand_by, server, &server->writer, error);
+
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    server->written = event_new(server->loop, lk_writer_descriptor(server->writer),
+                                EV_READ | EV_PERSIST, on_written, server);
+    if (server->written == NULL || event_add(server->written, NULL) != 0) {
+        return lk_error_set(error, LK_INTERNAL, "memory is exhausted");
+    }
+    return LK_OK;
+}
+
+/* Also what the closing of connections has changed (R18). */
+void lk_commits_flush(struct lk_server *server) {
+    struct lk_job_result result;
+
+    while (server->writer != NULL) {
+        if (lk_writer_is_busy(server->writer)) {
+            result = lk_writer_fetch(server->writer, true);
+        } else {
+            const struct lk_batch *batch = take_batch(server);
+            if (batch == NULL) {
+                return;
+            }
+            (void)lk_writer_write_here(server->writer, batch, &result);
+        }
+        if (result.job != LK_JOB_WRITE || result.outcome != LK_OK) {
+            lk_core_snapshot_free(result.snapshot);
+            lk_log(LK_LOG_ERROR, "the last batch was not written", "%s", result.error.text);
+            return;
+        }
+        lk_core_batch_durable(server->core, &server->times);
+    }
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Returns the memory of many clients' buffers to the system after a peak. */
+#ifndef LK_SERVER_TRIM_H
+#define LK_SERVER_TRIM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct event;
+struct lk_server;
+
+struct lk_trim {
+    struct lk_server *server;
+    struct event *timer;
+    uint64_t clients_peak; /* the most since the timer last fired */
+};
+
+/* false: memory is exhausted. The timer fires every `seconds`. */
+bool lk_trim_begin(struct lk_trim *trim, struct lk_server *server, int64_t seconds);
+void lk_trim_end(struct lk_trim *trim); /* accepts one that did not begin */
+
+/* At the end of each turn. */
+void lk_trim_note(struct lk_trim *trim);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of src/tls share. */
+#ifndef LK_TLS_INTERNAL_H
+#define LK_TLS_INTERNAL_H
+
+#include "tls/library.h"
+#include "tls/tls.h"
+
+struct lk_tls_context {
+    SSL_CTX *ssl;
+    bool is_server;
+    char *certificate; /* paths; NULL: none */
+    char *key;
+    char *authorities;
+};
+
+struct lk_tls_session {
+    SSL *ssl;
+    bool has_certificate; /* to show to the peer */
+    bool is_open;         /* the handshake is done */
+    bool is_failed;
+    bool is_drained; /* the last read found the socket empty */
+    enum lk_tls_problem problem;
+    char reason[LK_TLS_REASON_BYTES];
+};
+
+/* When a certificate ends, in seconds of Unix time; false: it does not say so. */
+bool lk_tls_certificate_end(const X509 *certificate, int64_t *ret_end_s);
+
+/* Notes what OpenSSL's queue of errors says, and empties it. */
+void lk_tls_session_note(struct lk_tls_session *session);
+
+#endif

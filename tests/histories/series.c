@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A series of commands: the store decides them together, the model one by one. */
+#include "series.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "answer.h"
+#include "build_command.h"
+#include "events.h"
+
+enum { PATIENCE_US = 20000000 };
+
+/*
+ * As the client library makes the takes of one ask, but each ends at a time of its own, where the
+ * store can: those of one time end in no order (R11).
+ */
+static void complete(const struct store_ops *ops, struct lk_take *take, size_t index) {
+    take->ttl_ms = take->ttl_ms != 0 ? take->ttl_ms : LK_TTL_DEFAULT_MS;
+    take->ttl_ms += ops->takes_have_one_ttl ? 0 : (int64_t)index;
+    take->ask_number += take->ask_number != 0 ? index : 0; /* lk_take_number() */
+}
+
+/* The commands of the move, one for each of its ids. */
+static size_t build(struct history *history, const struct move *move,
+                    struct lk_command commands[HISTORY_SERIES_MAX],
+                    struct lk_command asked[HISTORY_SERIES_MAX],
+                    struct move moves[HISTORY_SERIES_MAX]) {
+    const char *id = move->series;
+    size_t count = 0;
+
+    while (*id != '\0' && count < HISTORY_SERIES_MAX) {
+        size_t size = strcspn(id, " ");
+
+        moves[count] = *move;
+        (void)snprintf(moves[count].id, sizeof moves[count].id, "%.*s", (int)size, id);
+        history_build_command(history, &moves[count]);
+        commands[count] = history->command;
+        asked[count] = history->asked;
+        if (move->kind == LK_COMMAND_TAKE) {
+            complete(history->ops, &commands[count].take, count);
+            complete(history->ops, &asked[count].take, count);
+        }
+        count++;
+        id += size + strspn(id + size, " ");
+    }
+    return count;
+}
+
+/* R4: it gives the next item no token of its own. */
+static bool does_not_share(const struct lk_series *series, size_t i) {
+    return series->answers[i].outcome == LK_BUSY && strncmp(series->error.text, "R4:", 3) == 0;
+}
+
+static bool is_refusal_to_share(const struct lk_effects *effects) {
+    return effects->answer.outcome == LK_BUSY && strncmp(effects->answer.text, "R4:", 3) == 0;
+}
+
+/* What the claims of a series share. */
+struct shared {
+    uint64_t model; /* the token of the first claim; 0: none yet */
+    uint64_t store;
+};
+
+static uint64_t token_of(const struct history *history, lk_ref request) {
+    struct lk_record *record = calloc(1, sizeof *record);
+    uint64_t token;
+
+    if (record == NULL) {
+        test_die("no memory for a record");
+    }
+    lk_model_record(history->model, request, record);
+    token = record->token;
+    free(record);
+    return token;
+}
+
+/* Whether two paths, or parts, have one root. */
+static bool have_one_root(const char *a, const char *b) {
+    size_t size = strcspn(a, "/?");
+
+    return size == strcspn(b, "/?") && strncmp(a, b, size) == 0;
+}
+
+/* Whether the store has drawn a greater number under the root of this part, as far as is known. */
+static bool has_drawn_more(const struct history *history, const char *part, uint64_t token) {
+    size_t known = history->token_count < HISTORY_TOKENS ? history->token_count : HISTORY_TOKENS;
+
+    for (size_t i = 0; i < known; i++) {
+        const struct token_pair *pair = &history->tokens[i];
+        if (pair->is_drawn && pair->store > token && have_one_root(pair->path, part)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/*
+ * The store shares the token where the model does not: it remembers for longer what a root has
+ * drawn, or has drawn less in the meantime. It may, unless one of the roots has drawn more (R4).
+ * The model cannot follow: the history is over.
+ */
+static const char *end_where_shared(struct history *history, const lk_claim_info *claim) {
+    lk_item_list *items = NULL;
+    bool has_drawn = has_drawn_more(history, claim->queue, claim->token);
+
+    (void)lk_items_from_model(history->model, &history->times, &history->queue, &items);
+    for (size_t i = 0; i < items->count; i++) {
+        const lk_item_info *item = &items->items[i];
+        for (size_t k = 0; strcmp(item->id, claim->id) == 0 && k < item->need_count; k++) {
+            has_drawn = has_drawn || has_drawn_more(history, item->needs[k], claim->token);
+        }
+    }
+    lk_item_list_free(items);
+    history->is_over = true;
+    return has_drawn ? "a token that is shared after a greater one" : NULL;
+}
+
+/* Whether the store may refuse to share: an eager one has drawn a greater number somewhere. */
+static bool may_refuse(const struct history *history, const struct shared *shared) {
+    return shared->model != 0
+           && (history->is_lazy || lk_model_greatest_draw(history->model) > shared->model);
+}
+
+/* The store's answer to this command, beside the model's step. */
+static const char *step_differs(struct history *history, struct lk_engine *engine,
+                                const struct lk_series *series, size_t i, struct shared *shared) {
+    const struct lk_series_answer *given = &series->answers[i];
+    struct answer answer = {.claim = given->claim, .added = given->is_added};
+    const struct lk_effects *effects;
+    const char *difference;
+    bool is_refusal = given->outcome != LK_OK && given->outcome != LK_GRANTED;
+
+    if (history->command.kind == LK_COMMAND_TAKE) {
+        history->command.take.share_token = shared->model;
+    }
+    effects = lk_model_step(history->model, &history->command);
+    if (given->claim != NULL && shared->model != 0 && is_refusal_to_share(effects)) {
+        return given->claim->token == shared->store ? end_where_shared(history, given->claim)
+                                                    : "whether the claims share a token";
+    }
+    answer.error.outcome = given->outcome;
+    if (is_refusal) { /* only the last sentence is kept */
+        (void)snprintf(answer.error.text, sizeof answer.error.text, "%s",
+                       i + 1 == series->count ? series->error.text : effects->answer.text);
+    }
+    if (effects->answer.outcome == LK_GRANTED && given->claim != NULL) {
+        if (shared->model == 0) {
+            *shared = (struct shared){.model = token_of(history, effects->answer.request),
+                                      .store = given->claim->token};
+        } else if (effects->answer.created && given->claim->token != shared->store) {
+            return "whether the claims share a token";
+        }
+    }
+    difference = answer_differs(history, effects, &answer);
+    return difference == NULL && history->variant->keeps_events
+               ? events_differ(history, engine, effects)
+               : difference;
+}
+
+static const char *beside_model(struct history *history, struct lk_engine *engine,
+                                const struct lk_command *commands, const struct lk_series *series) {
+    const char *difference = NULL;
+    struct shared shared = {.model = 0};
+
+    for (size_t i = 0; i < series->count && difference == NULL && !history->is_over; i++) {
+        if (does_not_share(series, i) && may_refuse(history, &shared)) {
+            break;
+        }
+        history->command = commands[i];
+        difference = step_differs(history, engine, series, i, &shared);
+    }
+    return difference != NULL ? difference : lk_model_check(history->model);
+}
+
+const char *series_differ(struct history *history, struct lk_engine *engine) {
+    struct lk_patience patience = test_patience(PATIENCE_US);
+    struct lk_command commands[HISTORY_SERIES_MAX];
+    struct lk_command asked[HISTORY_SERIES_MAX];
+    struct move moves[HISTORY_SERIES_MAX]; /* what the commands borrow */
+    struct lk_series_answer answers[HISTORY_SERIES_MAX];
+    struct lk_series series = {.answers = answers};
+    size_t count = build(history, &history->moves[history->step], commands, asked, moves);
+    const char *difference;
+
+    if (engine->ops->batches->decide_many(engine, asked, count, &patience, &series) != LK_OK) {
+        (void)printf("# store: %s (%s)\n", lk_outcome_name(series.error.outcome),
+                     series.error.text);
+        return "whether a series is decided";
+    }
+    difference = beside_model(history, engine, commands, &series);
+    if (difference == NULL && series.count < count
+        && (series.count == 0 || answers[series.count - 1].outcome == LK_GRANTED)) {
+        difference = "the number of answers";
+    }
+    lk_series_done(&series);
+    return difference;
+}

@@ -1,0 +1,40 @@
+#!/usr/bin/env -S python3 -B
+# SPDX-License-Identifier: Apache-2.0
+"""Scripts in JavaScript: Node.js can parse each, and the page has no way to make markup of a text."""
+
+import re
+import subprocess
+
+import tap
+
+# What parses a text as markup or as a script. The service's policy for the page forbids most of it, too.
+MARKUP = re.compile(r"\b(innerHTML|outerHTML|insertAdjacentHTML|document\.write|createContextualFragment"
+                    r"|DOMParser|srcdoc|eval|new Function|setTimeout\(\"|localStorage|sessionStorage)\b")
+
+
+def unparsed():
+    for path in tap.files("*.js", "*.mjs"):
+        parsed = subprocess.run(["node", "--check", path], stderr=subprocess.PIPE, text=True)
+        if parsed.returncode != 0:
+            yield f"{tap.name(path)}: {' '.join(parsed.stderr.split())[:300]}"
+
+
+def markup():
+    for path in tap.files("*.mjs", rooms=["src"]):
+        for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), start=1):
+            if MARKUP.search(line):
+                yield f"{tap.name(path)}:{number}: {line.strip()}"
+
+
+def inline():
+    for path in tap.files("*.html", rooms=["src"]):
+        for found in re.findall(r"<style|<script(?! type=\"module\" src=)|\s(?:on\w+|style)=|https?://(?!www\.w3\.org)",
+                                path.read_text(encoding="utf-8")):
+            yield f"{tap.name(path)}: {found.strip()}"
+
+
+report = tap.Report()
+report.case("Node.js parses every script", unparsed())
+report.case("the page puts no text in as markup, and stores nothing", markup())
+report.case("the page's HTML has no inline script or style, and names no other site", inline())
+report.finish()

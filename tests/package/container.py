@@ -1,0 +1,176 @@
+#!/usr/bin/env -S python3 -B
+# SPDX-License-Identifier: Apache-2.0
+"""usage: container.py SOURCE_ROOT LK
+
+The container's image and its example. What the Dockerfile sets is tried with a real service on this machine:
+its environment, its health check, its end. Where a builder of images is at work, the image is built and run too.
+Prints TAP.
+"""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import yaml
+
+ROOT = pathlib.Path(sys.argv[1])
+LK = os.path.abspath(sys.argv[2])
+PATIENCE_S = 60
+
+
+def instructions():
+    """The Dockerfile's instructions, as pairs of a word and its arguments."""
+    text = (ROOT / "container/Dockerfile").read_text()
+    text = re.sub(r"^#.*\n", "", text, flags=re.MULTILINE).replace("\\\n", " ")
+    return [tuple(line.split(None, 1)) for line in text.splitlines() if line.strip()]
+
+
+def of(word):
+    return [arguments for name, arguments in instructions() if name == word]
+
+
+def environment():
+    return dict(pair.split("=", 1) for line in of("ENV") for pair in line.split())
+
+
+def composed():
+    return yaml.safe_load((ROOT / "container/compose.yaml").read_text())
+
+
+class Container:
+    """lk serve with the image's environment, its places moved below a directory, its ports to free ones."""
+
+    def __init__(self, place, extra):
+        moved = {"/var/lib/lockkeeper-service": f"{place}/dir", "/run/lockkeeper": f"{place}",
+                 "0.0.0.0:7420": "0.0.0.0:0", "0.0.0.0:7421": "0.0.0.0:0"}
+        self.environment = {"PATH": f"{place}:/usr/bin:/bin"}
+        os.symlink(LK, f"{place}/lk")
+        for name, value in {**environment(), **extra}.items():
+            for former, now in moved.items():
+                value = value.replace(former, now)
+            self.environment[name] = value
+        command = json.loads(of("ENTRYPOINT")[0]) + json.loads(of("CMD")[0])
+        self.process = subprocess.Popen(command, env=self.environment, text=True,
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def is_healthy(self):
+        check = of("HEALTHCHECK")[0]
+        command = json.loads(check[check.index("["):])
+        return subprocess.run(command, env=self.environment, check=False).returncode == 0
+
+    def end(self):
+        self.process.send_signal(getattr(signal, of("STOPSIGNAL")[0]))
+        said = self.process.communicate(timeout=PATIENCE_S)
+        return self.process.returncode, said
+
+
+def password_in(place):
+    file = pathlib.Path(place) / "password"
+    file.write_text("sesame\n")
+    file.chmod(0o600)
+    return str(file)
+
+
+def starts_and_ends():
+    """the environment of the image starts a service, which is healthy, keeps its locks, and ends"""
+    with tempfile.TemporaryDirectory() as place:
+        service = composed()["services"]["lockkeeper"]["environment"]
+        extra = {**service, "LK_SERVE_PASSWORD_FILE": password_in(place)}
+        container = Container(place, extra)
+        assert len([container.process.stdout.readline() for _ in range(3)]) == 3
+        assert container.is_healthy()
+        url = f"lk+unix:{place}/socket?password-file={place}/password"
+        subprocess.run([LK, "-S", url, "acquire", "kept", "--owner", "ana", "--ttl", "1h"],
+                       check=True, stdout=subprocess.DEVNULL)
+        code, (_, said) = container.end()
+        assert code == 0, said
+        assert "no such option" not in said, said
+        assert not container.is_healthy()
+        listed = subprocess.run([LK, "-S", f"sqlite:{place}/dir/locks.db", "ls"], check=True,
+                                capture_output=True, text=True).stdout
+        assert "kept" in listed, listed
+
+
+def refuses():
+    """without a password it does not start, and says what to do"""
+    with tempfile.TemporaryDirectory() as place:
+        container = Container(place, {})
+        _, said = container.process.communicate(timeout=PATIENCE_S)
+        assert container.process.returncode != 0
+        assert "password" in said, said
+
+
+def is_modest():
+    """the image has a user of its own, no build tools, and fixed bases; what is copied is there"""
+    assert of("USER")[-1] not in ("root", "0")
+    assert all(re.match(r"debian:\d+-slim( AS \w+)?$", base) for base in of("FROM")), of("FROM")
+    for sources in of("COPY"):
+        for source in sources.split()[:-1]:
+            assert (ROOT / source).exists(), source
+    last = [name for name, _ in instructions()].index("FROM", 1)
+    assert all("install-deps" not in arguments for name, arguments in instructions()[last:])
+    ignored = (ROOT / ".dockerignore").read_text().split()
+    assert "/.git" in ignored and "/build*" in ignored
+
+
+def example_is_closed():
+    """the example publishes its ports on this machine alone, and gives up what it does not need"""
+    service = composed()["services"]["lockkeeper"]
+    assert all(port.startswith("127.0.0.1:") for port in service["ports"])
+    assert service["read_only"] and service["cap_drop"] == ["ALL"]
+    assert {volume.split(":")[1] for volume in service["volumes"]} == set(of("VOLUME"))
+    assert composed()["secrets"].keys() == set(service["secrets"])
+
+
+def builder():
+    for program in ("docker", "podman"):
+        if shutil.which(program) and subprocess.run([program, "info"], check=False,
+                                                    capture_output=True).returncode == 0:
+            return program
+    return None
+
+
+def is_built():
+    """the image is built, is healthy as a container, and ends"""
+    program = builder()
+    with tempfile.TemporaryDirectory() as place:
+        subprocess.run([program, "build", "-q", "-t", "lockkeeper-test", "-f", "container/Dockerfile", "."],
+                       cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+        secret = password_in(place)
+        os.chmod(secret, 0o644)
+        name = subprocess.run([program, "run", "-d", "--rm", "-v", f"{secret}:/password:ro",
+                               "-e", "LK_SERVE_PASSWORD_FILE=/password", "-e",
+                               "LK_SERVE_INSECURE=yes", "lockkeeper-test"],
+                              check=True, capture_output=True, text=True).stdout.strip()
+        check = json.loads(of("HEALTHCHECK")[0][of("HEALTHCHECK")[0].index("["):])
+        end = time.monotonic() + PATIENCE_S
+        while subprocess.run([program, "exec", name, *check], check=False).returncode != 0:
+            assert time.monotonic() < end, "it is not healthy"
+            time.sleep(0.2)
+        subprocess.run([program, "stop", name], check=True, stdout=subprocess.DEVNULL)
+
+
+def main():
+    cases = [is_modest, example_is_closed, starts_and_ends, refuses]
+    cases += [is_built] if builder() else []
+    failed = 0
+    for number, case in enumerate(cases, 1):
+        try:
+            case()
+            print(f"ok {number} - {case.__doc__}")
+        except (AssertionError, OSError, subprocess.SubprocessError) as error:
+            failed += 1
+            print(f"not ok {number} - {case.__doc__}")
+            print("# " + repr(error).replace("\n", "\n# "))
+    print(f"1..{len(cases)}")
+    return failed > 0
+
+
+sys.exit(main())
