@@ -16,7 +16,7 @@ UNFINISHED = re.compile(r"\b(TO" r"DO|FIX" r"ME|X" r"XX|HA" r"CK)\b")
 FUNCTION = re.compile(r"^(?!struct |enum |union |typedef |extern |#)[A-Za-z_].*\)\s*\{$")
 
 C_SOURCES = tap.files("*.c", "*.h")
-SCRIPTS = [path for path in tap.files("*", rooms=["tests", "tools", ".ci", "bench"])
+SCRIPTS = [path for path in tap.files("*", rooms=["tests", "tools", ".ci", "bench", "bindings"])
            if path.suffix in (".sh", ".py", ".awk", ".sql", ".js") or
            (path.suffix == "" and path.read_bytes()[:2] == b"#!")]
 PAGE = tap.files("*.mjs", "*.css", "*.html", rooms=["src"])

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-ROOMS = ["include", "src", "tests", "bench", "examples", "tools", ".ci"]
+ROOMS = ["include", "src", "bindings", "tests", "bench", "examples", "tools", ".ci"]
 
 
 class Report:

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Locks, semaphores and batches with leases, for processes and machines.
+
+    import lockkeeper
+
+    with lockkeeper.open() as store:
+        with store.lock("mydatabase/mytest", wait=10) as lease:
+            write_somewhere(lease.token)  # the resource refuses smaller tokens
+
+A thin layer over liblockkeeper (include/lockkeeper/lockkeeper.h), whose rules, promises and caveats
+are those of this package. README.md beside it has examples.
+"""
+
+from ._errors import (
+    Busy, Cancelled, Deadlock, Denied, Error, Full, Internal, Invalid, LeaseLost, NoValue, Timeout,
+    Unavailable, Unsupported)
+from ._lease import Lease
+from ._records import (
+    Answer, Blocker, Entry, Event, ItemInfo, Limits, Outcome, PushCounts, QueueStats, Report, Value,
+    WorkCounts)
+from ._store import Store, open
+from ._version import VERSION as __version__
+
+__all__ = [
+    "Answer", "Blocker", "Busy", "Cancelled", "Deadlock", "Denied", "Entry", "Error", "Event",
+    "Full", "Internal", "Invalid", "ItemInfo", "Lease", "LeaseLost", "Limits", "NoValue", "Outcome",
+    "PushCounts", "QueueStats", "Report", "Store", "Timeout", "Unavailable", "Unsupported", "Value",
+    "WorkCounts", "__version__", "open"]

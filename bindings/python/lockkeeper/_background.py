@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Threads, and the ends of a process.
+
+- Calls that wait run in a thread of their own: a C call in the main thread could not be interrupted,
+  and one in the thread of an event loop would stop it.
+- What the library's threads report, and what the garbage collector finds, goes to one dispatcher
+  thread: neither may run code that blocks or that calls the library.
+- fork() leaves locks in any state: a child gets new ones. What C says of the parent's handles then
+  stands. Before the interpreter ends, all stores are closed, so that no thread of the library calls
+  into it any more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import concurrent.futures
+import os
+import queue
+import sys
+import threading
+import weakref
+from typing import Any, Callable, Generic, Optional, Set, Tuple, TypeVar
+
+from ._abi import LIBRARY
+
+T = TypeVar("T")
+
+SHORT_CALLS_MAX = 8  # of event loops, at once; others wait for a thread
+EXIT_SECONDS = 10  # how long the end of the interpreter waits for calls of daemon threads
+
+
+class Cancel:
+    """A lk_cancel. now() may come at any time, also after free()."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self.handle: Optional[int] = LIBRARY.lk_cancel_new()
+        if self.handle is None:
+            raise MemoryError("no memory for a cancellation")
+
+    def now(self) -> None:
+        with self._lock:
+            if self.handle is not None:
+                LIBRARY.lk_cancel_now(self.handle)
+
+    def free(self) -> None:
+        """No wait is using it any more."""
+        with self._lock:
+            handle, self.handle = self.handle, None
+        LIBRARY.lk_cancel_free(handle)
+
+
+class Gate:
+    """Counts the calls inside a store. Closing it ends waits, and returns when no call is inside."""
+
+    def __init__(self) -> None:
+        self.renew()
+        _gates.add(self)
+
+    def renew(self) -> None:
+        """No call is inside: a child of fork() has none of its parent's threads."""
+        self._changed = threading.Condition()
+        self._inside = 0
+        self._cancels: Set[Cancel] = set()
+        self.is_closed = False
+
+    def __enter__(self) -> None:
+        with self._changed:
+            if self.is_closed:
+                raise ValueError("the store is closed")
+            self._inside += 1
+
+    def __exit__(self, *_: Any) -> None:
+        with self._changed:
+            self._inside -= 1
+            self._changed.notify_all()
+
+    def waiting(self, cancel: Cancel) -> None:
+        """The wait of a call that is inside."""
+        with self._changed:
+            self._cancels.add(cancel)
+            if self.is_closed:
+                cancel.now()
+
+    def waited(self, cancel: Cancel) -> None:
+        with self._changed:
+            self._cancels.discard(cancel)
+        cancel.free()
+
+    def close(self, timeout: Optional[float] = None) -> bool:
+        """Whether this call has closed it, and no call is inside any more."""
+        with self._changed:
+            is_first, self.is_closed = not self.is_closed, True
+            for cancel in self._cancels:
+                cancel.now()
+            # Less than 0: a thread that was inside has forked.
+            return self._changed.wait_for(lambda: self._inside <= 0, timeout) and is_first
+
+
+class Job(Generic[T]):
+    """A call in a thread of its own. One that is abandoned is undone when it has ended."""
+
+    def __init__(self, call: Callable[[], T], done: Callable[[], None] = lambda: None) -> None:
+        self.ended = threading.Event()
+        self._call, self._done = call, done
+        self._lock = threading.Lock()
+        self._is_over = False
+        self._undo: Optional[Callable[[T], None]] = None
+        self._value: Optional[T] = None
+        self._error: Optional[BaseException] = None
+        threading.Thread(target=self._run, name="lockkeeper call", daemon=True).start()
+
+    def _run(self) -> None:
+        try:
+            self._value = self._call()
+        except BaseException as error:  # goes to the caller, whatever it is
+            self._error = error
+        with self._lock:
+            self._is_over = True
+            undo = self._undo
+        if undo is not None and self._error is None:
+            undo(self._value)  # type: ignore[arg-type]  # there is one: no error
+        self.ended.set()
+        self._done()
+
+    def abandon(self, undo: Callable[[T], None]) -> None:
+        with self._lock:
+            if not self._is_over:
+                self._undo = undo
+                return
+        if self._error is None:
+            value = self._value
+            Job(lambda: undo(value))  # type: ignore[arg-type]  # as above
+
+    def result(self) -> T:
+        if self._error is not None:
+            try:
+                raise self._error
+            finally:
+                self._error = None  # no cycle of the exception and this frame
+        return self._value  # type: ignore[return-value]  # T may be None
+
+
+def interruptible(call: Callable[[], T], cancel: Callable[[], None],
+                  undo: Callable[[T], None]) -> T:
+    """A call that may wait. In the main thread, where signal handlers run, they can end it."""
+    if threading.current_thread() is not threading.main_thread():
+        return call()
+    job = Job(call)
+    try:
+        job.ended.wait()
+    except BaseException:
+        cancel()
+        job.abandon(undo)
+        job.ended.wait()  # what it had queued is withdrawn then
+        raise
+    return job.result()
+
+
+async def awaited(call: Callable[[], T], cancel: Callable[[], None],
+                  undo: Callable[[T], None]) -> T:
+    """The same for an event loop, where the cancellation of a task can end it."""
+    loop = asyncio.get_running_loop()
+    ended: asyncio.Future[None] = loop.create_future()
+
+    def wake() -> None:
+        if not ended.done():
+            ended.set_result(None)
+
+    def done() -> None:
+        try:
+            loop.call_soon_threadsafe(wake)
+        except RuntimeError:  # the loop is closed: its tasks are gone
+            job.abandon(undo)
+
+    job = Job(call, done)
+    try:
+        await asyncio.shield(ended)
+    except asyncio.CancelledError:
+        cancel()
+        job.abandon(undo)
+        await asyncio.shield(ended)
+        raise
+    except BaseException:  # the coroutine is thrown away
+        cancel()
+        job.abandon(undo)
+        raise
+    return job.result()
+
+
+_executor: Optional[concurrent.futures.ThreadPoolExecutor] = None
+
+
+async def short(call: Callable[..., T], *arguments: Any) -> T:
+    """A call that does not wait, in a thread of the binding's. It runs to its end in every case."""
+    global _executor
+    if _executor is None:
+        _executor = concurrent.futures.ThreadPoolExecutor(SHORT_CALLS_MAX, "lockkeeper")
+    loop = asyncio.get_running_loop()
+    return await asyncio.shield(loop.run_in_executor(_executor, lambda: call(*arguments)))
+
+
+# ---- the dispatcher --------------------------------------------------------------------------------
+
+_messages: "queue.SimpleQueue[Tuple[Callable[..., None], Tuple[Any, ...]]]" = queue.SimpleQueue()
+_dispatcher: Optional[threading.Thread] = None
+_starting = threading.Lock()
+is_exiting = False
+
+
+def post(function: Callable[..., None], *arguments: Any) -> None:
+    """Has the dispatcher call the function. Neither blocks nor fails, whatever is interrupted."""
+    _messages.put((function, arguments))
+
+
+def _dispatch() -> None:
+    while True:
+        function, arguments = _messages.get()
+        try:
+            function(*arguments)
+        except BaseException:  # of a callback of the user's; the next message is not to blame
+            sys.excepthook(*sys.exc_info())
+        del function, arguments
+
+
+def start_dispatcher() -> None:
+    global _dispatcher
+    with _starting:
+        if _dispatcher is None:
+            _dispatcher = threading.Thread(target=_dispatch, name="lockkeeper events", daemon=True)
+            _dispatcher.start()
+
+
+# ---- fork() and the end of the interpreter ---------------------------------------------------------
+
+_gates: "weakref.WeakSet[Gate]" = weakref.WeakSet()
+_open: "weakref.WeakSet[Any]" = weakref.WeakSet()  # of what is closed at the end of the interpreter
+_locks: "weakref.WeakSet[Any]" = weakref.WeakSet()  # of what has a renew_lock()
+
+
+def close_at_exit(closable: Any) -> None:
+    _open.add(closable)
+
+
+def renew_at_fork(holder: Any) -> None:
+    _locks.add(holder)
+
+
+def _after_fork() -> None:
+    global _messages, _dispatcher, _starting, _executor
+    _messages, _dispatcher, _starting = queue.SimpleQueue(), None, threading.Lock()
+    _executor = None
+    for gate in list(_gates):
+        gate.renew()
+    for holder in list(_locks):
+        holder.renew_lock()
+
+
+def _at_exit() -> None:
+    global is_exiting
+    for closable in list(_open):
+        closable.close(EXIT_SECONDS)
+    is_exiting = True
+
+
+os.register_at_fork(after_in_child=_after_fork)
+atexit.register(_at_exit)

@@ -1,0 +1,316 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Leases that the library keeps alive."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import threading
+import warnings
+import weakref
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, NoReturn, Optional, Sequence, Tuple, Type
+
+from . import _abi, _arguments, _background, _records, _request
+from ._abi import LIBRARY
+from ._arguments import Bytes, Duration
+from ._errors import Busy, Error, LeaseLost, attempt, exception
+from ._records import Outcome, Value
+from ._request import Put
+
+if TYPE_CHECKING:
+    from ._store import Store
+
+# ---- the library's report of a loss ----------------------------------------------------------------
+
+_keys = itertools.count(1)
+_watched: "Dict[int, weakref.ref[Held]]" = {}
+
+
+def _tell(key: int) -> None:
+    held = _watched.get(key, lambda: None)()
+    if held is not None:
+        held._tell_lost(key)
+
+
+# Called by a thread of the library, which must neither block nor call the library.
+_ON_LOST = _abi.ON_LOST(lambda key, _: _background.post(_tell, key))
+
+
+class Held:
+    """A lk_lease, as long as it is one; what Lease and Item share.
+
+    Invariant: the handle is used under the lock, and is taken out under it before it is freed.
+    """
+
+    def __init__(self, handle: ctypes.c_void_p) -> None:
+        self._lock = threading.Lock()
+        self._handle: Optional[int] = None
+        self._is_lost = False
+        self._lost = threading.Event()
+        self._callbacks: List[Callable[[Any], None]] = []
+        self._key = 0
+        _background.renew_at_fork(self)
+        self._hold(handle)
+
+    def renew_lock(self) -> None:
+        """In a child of fork()."""
+        self._lock = threading.Lock()
+
+    def __reduce_ex__(self, _: Any) -> NoReturn:
+        raise TypeError(f"a {type(self).__name__} cannot be copied or pickled")
+
+    def _hold(self, handle: ctypes.c_void_p) -> None:
+        """Takes the handle out of the variable: it always has one owner, also if a signal's handler
+        raises here."""
+        key = next(_keys)
+        _watched[key] = weakref.ref(self)
+        with self._lock:
+            self._key = key
+            self._handle, handle.value = handle.value, None
+            LIBRARY.lk_lease_on_lost(self._handle, _ON_LOST, key)
+
+    def _ignore_loss(self) -> int:
+        """Until another key is set. Returns the present one."""
+        with self._lock:
+            key, self._key = self._key, 0
+        return key
+
+    def _take(self) -> Optional[int]:
+        """The handle, which the caller ends; None: it has been."""
+        with self._lock:
+            handle, self._handle = self._handle, None
+            if handle is not None:
+                self._is_lost = LIBRARY.lk_lease_is_lost(handle)
+        return handle
+
+    def _tell_lost(self, key: int) -> None:
+        """In the dispatcher. The loss of a former handle means nothing: it was converted."""
+        with self._lock:
+            if key != self._key or self._lost.is_set():
+                return
+            callbacks = list(self._callbacks)
+            self._lost.set()
+        for callback in callbacks:
+            callback(self)
+
+    @property
+    def lost(self) -> bool:
+        """Whether the lease is lost, or must be taken as lost. Never blocks. Once true it stays true."""
+        with self._lock:
+            if self._handle is not None:
+                self._is_lost = LIBRARY.lk_lease_is_lost(self._handle)
+            return self._is_lost
+
+    @property
+    def lost_event(self) -> threading.Event:
+        """Is set when the lease is found lost, until which a thread can wait."""
+        return self._lost
+
+    @property
+    def remaining(self) -> float:
+        """Seconds for which the lease is held for certain; 0 when it is lost or has ended."""
+        with self._lock:
+            left = 0 if self._handle is None else LIBRARY.lk_lease_remaining_ms(self._handle)
+        return int(left) / 1000
+
+    def on_lost(self, callback: Callable[[Any], None]) -> None:
+        """Calls it with this object, once, in a thread of the binding's, when the lease is found
+        lost; at once if it is."""
+        with self._lock:
+            is_told = self._lost.is_set()
+            if not is_told:
+                self._callbacks.append(callback)
+        if is_told:
+            _background.post(callback, self)
+
+    def check(self) -> None:
+        """Raises LeaseLost unless the lease is held."""
+        if self.lost:
+            raise exception(Outcome.LOST, "the lease is lost")
+        if self._handle is None:
+            raise exception(Outcome.LOST, "the lease has ended")
+
+
+def acquire(store: Store, request: _abi.Request, cancel: Optional[_background.Cancel]) -> Lease:
+    """lk_acquire(). The caller's request may wait until `cancel` ends that."""
+    handle, result = ctypes.c_void_p(), ctypes.POINTER(_abi.Result)()
+    error = _abi.Error()
+    if cancel is not None:
+        request.cancel = cancel.handle
+    try:
+        outcome = LIBRARY.lk_acquire(store._handle, request, ctypes.byref(handle),
+                                     ctypes.byref(result), error)
+        answer = _records.answer(result.contents) if result else None
+        if outcome == Outcome.GRANTED and answer is not None:
+            return Lease(store, request, handle, answer)
+    finally:
+        LIBRARY.lk_result_free(result)
+        if handle.value is not None:  # no Lease has taken it
+            LIBRARY.lk_lease_abandon(handle)
+    raise exception(outcome, _records.text(error.text), answer.blockers if answer else (),
+                    answer.cycle if answer else ())
+
+
+class Lease(Held):
+    """A held request, which the library renews until it is released or lost.
+
+    As a context manager it is released at the end of the block, where LeaseLost says that it was not
+    held all the time. A lease that is thrown away without a release is renewed no more, and ends at
+    its deadline.
+    """
+
+    def __init__(self, store: Store, request: _abi.Request, handle: ctypes.c_void_p,
+                 answer: _records.Answer) -> None:
+        self._store = store  # the store is not collected before its leases
+        self._request = request
+        self._answer = answer
+        super().__init__(handle)
+
+    def __repr__(self) -> str:
+        state = "lost" if self.lost else "held" if self._handle is not None else "ended"
+        return f"<lockkeeper.Lease {' '.join(self.paths)} token={self.token} {state}>"
+
+    def __del__(self) -> None:
+        # At the end of the interpreter the names of modules are gone.
+        if getattr(_background, "is_exiting", None) is not False:
+            return
+        handle = getattr(self, "_handle", None)
+        _watched.pop(getattr(self, "_key", 0), None)
+        if handle is not None:
+            self._handle = None
+            # It may wait for the library; not where the garbage collector has interrupted.
+            _background.post(LIBRARY.lk_lease_abandon, handle)
+            warnings.warn(f"lease of {' '.join(self.paths)} was not released", ResourceWarning,
+                          source=self)
+
+    @property
+    def token(self) -> int:
+        """The fencing token. Pass it to the resource, and let that refuse smaller ones."""
+        return self._answer.token
+
+    @property
+    def tokens(self) -> Tuple[int, ...]:
+        """A token for each part, where they lie on several nodes (rule R14); else one for all."""
+        return self._answer.tokens or (self.token,)
+
+    @property
+    def owner(self) -> str:
+        return self._answer.owner
+
+    @property
+    def paths(self) -> Tuple[str, ...]:
+        return self._answer.paths
+
+    @property
+    def values(self) -> Tuple[Value, ...]:
+        """The values of all parts at the grant, if they were asked for (value=True)."""
+        return self._answer.values
+
+    @property
+    def value(self) -> Optional[bytes]:
+        """The first part's value at the grant, if it was asked for; None: there was none."""
+        return self._answer.values[0].data if self._answer.values else None
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether the last holder perished after `value` was written."""
+        return bool(self._answer.values) and self._answer.values[0].in_doubt
+
+    def put(self, value: Bytes, path: Optional[str] = None) -> None:
+        """Writes a value at a path that the lease covers (the first part's), only while it is held."""
+        self.check()
+        self._store._put(self.paths[0] if path is None else path, _arguments.payload(value),
+                         self.owner, self.token)
+
+    def convert(self, *parts: str, shared: bool = False, limit: Optional[int] = None,
+                units: Optional[int] = None, ttl: Optional[Duration] = None) -> None:
+        """Changes modes, limits or units in place (rule R9); parts default to the lease's paths.
+
+        Does not wait: raises Busy if another owner is in the way, and the lease stays as it was. What
+        is stronger draws a new token.
+        """
+        self.check()
+        former = self._request
+        request = _request.make(
+            parts or self.paths, style=_abi.TRY, shared=shared, limit=limit, units=units, ttl=ttl,
+            owner=self.owner, value=former.value, bound=former.bound)
+        if ttl is None:
+            request.ttl_ms, request.until_unix_ms = former.ttl_ms, former.until_unix_ms
+        key = self._ignore_loss()  # the new token ends the former handle
+        try:
+            with self._store._gate:
+                other = acquire(self._store, request, None)
+        except BaseException as error:
+            self._key = key
+            if self.lost:
+                _background.post(_tell, key)
+                if isinstance(error, Busy):
+                    raise exception(Outcome.LOST, "the lease is lost") from None
+            raise
+        self._become(other)
+
+    def _become(self, other: Lease) -> None:
+        """Takes the place of this lease's handle, which ends."""
+        handle = ctypes.c_void_p(other._take())
+        former = ctypes.c_void_p(self._take())
+        if former.value is None or other._answer.created:
+            # The lease had ended before it was converted, so the other one is not it.
+            LIBRARY.lk_lease_abandon(former)
+            attempt(LIBRARY.lk_lease_release, handle)
+            self._is_lost = True
+            self._lost.set()
+            raise exception(Outcome.LOST, "the lease had ended before it was converted")
+        self._request, self._answer = other._request, other._answer
+        self._hold(handle)
+        LIBRARY.lk_lease_abandon(former)
+
+    def release(self, put: Optional[Put] = None) -> None:
+        """Ends the lease; `put` is written in the same step: bytes to the first path, or a dict of
+        paths. Raises LeaseLost if it was not held any more, and nothing was written then. A second
+        release does nothing."""
+        array, count = (None, 0) if put is None else _request.puts(put)
+        handle = self._take()
+        if handle is None:
+            if put is not None:
+                raise exception(Outcome.LOST, "the lease has ended")
+            return
+        if array is None:
+            outcome, text = attempt(LIBRARY.lk_lease_release, handle)
+        else:
+            outcome, text = attempt(LIBRARY.lk_lease_release_put_all, handle, array, count)
+            if outcome in (Outcome.INVALID, Outcome.UNSUPPORTED):  # nothing is done
+                with self._lock:
+                    self._handle = handle
+                raise exception(outcome, text)
+        _watched.pop(self._key, None)
+        if outcome == Outcome.LOST:
+            self._is_lost = True
+            self._lost.set()
+        if outcome != Outcome.OK:
+            raise exception(outcome, text)
+
+    def abandon(self) -> None:
+        """Stops the renewals. The lease stays held until its deadline."""
+        handle = self._take()
+        if handle is not None:
+            LIBRARY.lk_lease_abandon(handle)
+
+    def __enter__(self) -> Lease:
+        return self
+
+    def __exit__(self, kind: Optional[Type[BaseException]], error: Optional[BaseException],
+                 traceback: Optional[TracebackType]) -> None:
+        try:
+            self.release()
+        except Error:
+            if kind is None:
+                raise  # else what the block has raised says more
+
+
+def release_quietly(lease: Lease) -> None:
+    """Of a grant that nothing waits for any more."""
+    try:
+        lease.release()
+    except Error:
+        lease.abandon()

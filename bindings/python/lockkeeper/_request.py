@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Requests as C takes them, and the exceptions of their results."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any, Callable, List, Mapping, Optional, Sequence, Tuple, Union
+
+from . import _abi, _arguments, _records
+from ._abi import LIBRARY
+from ._arguments import Bytes
+from ._errors import exception
+from ._records import Outcome
+
+Put = Union[Bytes, Mapping[str, Bytes]]  # of the first path, or by path
+
+BLOCKERS_MAX = 16  # of an exception; the header's default
+
+
+def make(parts: Sequence[str], *, style: int = _abi.WAIT, wait: Any = None, ttl: Any = None,
+         until: Any = None, shared: bool = False, limit: Optional[int] = None,
+         units: Optional[int] = None, owner: Optional[str] = None, note: Optional[str] = None,
+         value: bool = False, bound: bool = False, outlives: bool = False,
+         patience: Any = None) -> _abi.Request:
+    """A lk_request. It keeps what it points to; `cancel` is set by what waits."""
+    request = _abi.Request()
+    request.size = ctypes.sizeof(request)
+    request.parts = _arguments.texts(parts, "parts")
+    request.part_count = len(parts)
+    request.owner = _arguments.optional_text(owner, "owner")
+    request.style = style
+    request.wait_ms = _arguments.patience(wait)
+    request.ttl_ms = _arguments.duration(ttl, "ttl")
+    request.until_unix_ms = _arguments.instant(until, "until")
+    request.shared = _arguments.flag(shared, "shared")
+    request.limit = _arguments.optional_number(limit, "limit")
+    request.units = _arguments.optional_number(units, "units")
+    request.note = _arguments.optional_text(note, "note")
+    request.blockers_max = BLOCKERS_MAX
+    request.patience_ms = _arguments.duration(patience, "patience")
+    request.value = _arguments.flag(value, "value")
+    request.bound = _arguments.flag(bound, "bound")
+    request.outlives = _arguments.flag(outlives, "outlives")
+    return request
+
+
+def puts(put: Put) -> Tuple[Any, int]:
+    """An array of lk_part_put, which keeps what it points to, and its length."""
+    named: List[Tuple[Optional[str], Bytes]] = (
+        list(put.items()) if isinstance(put, Mapping) else [(None, put)])
+    array = (_abi.PartPut * len(named))()
+    for one, (path, value) in zip(array, named):
+        one.path = _arguments.optional_text(path, "path")
+        data = _arguments.payload(value)
+        one.value, one.value_size = data, len(data)
+    return array, len(named)
+
+
+def answered(function: Callable[..., int], *arguments: Any) -> _records.Answer:
+    """Calls what gives a lk_result; raises unless it is done, granted or waiting."""
+    result = ctypes.POINTER(_abi.Result)()
+    error = _abi.Error()
+    outcome = function(*arguments, ctypes.byref(result), error)
+    try:
+        answer = _records.answer(result.contents) if result else None
+    finally:
+        LIBRARY.lk_result_free(result)
+    if outcome in (Outcome.OK, Outcome.GRANTED, Outcome.WAITING) and answer is not None:
+        return answer
+    raise exception(outcome, _records.text(error.text), answer.blockers if answer else (),
+                    answer.cycle if answer else ())

@@ -1,0 +1,302 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""usage: locks.py PATTERN LK: locks, leases, requests without keep-alive, and administration."""
+
+import datetime
+import signal
+import threading
+import time
+
+import lockkeeper
+import support
+from support import Background, until
+
+class Locks(support.StoreCase):
+    def test_a_lease_is_held_in_its_block_and_released_behind_it(self):
+        with self.store.lock("db/t1", owner="ana", note="a test", ttl=20) as lease:
+            self.assertEqual((lease.owner, lease.paths, lease.lost), ("ana", ("db/t1",), False))
+            self.assertGreater(lease.token, 0)
+            self.assertTrue(0 < lease.remaining <= 20)
+            lease.check()
+            entry, = self.store.list("db")
+            self.assertEqual((entry.path, entry.owner, entry.note, entry.held, entry.token),
+                             ("db/t1", "ana", "a test", True, lease.token))
+        self.assertEqual(self.store.list(), [])
+        self.assertEqual((lease.lost, lease.remaining), (False, 0))
+        lease.release()  # again: nothing
+        with self.assertRaisesRegex(lockkeeper.LeaseLost, "ended"):
+            lease.check()
+
+    def test_shared_holders_limits_and_units(self):
+        with self.store.lock("t", shared=True), self.store.lock("t?shared"):
+            self.assertIsNone(self.store.try_lock("t"))
+        with self.store.lock("pool", limit=3, units=2) as two:
+            self.assertIsNone(self.store.try_lock("pool", limit=3, units=2))
+            with self.store.lock("pool?limit=3") as one:
+                self.assertEqual({two.paths, one.paths}, {("pool",)})
+                listed = sorted((entry.limit, entry.units) for entry in self.store.list())
+                self.assertEqual(listed, [(3, 1), (3, 2)])
+
+    def test_a_batch_is_granted_as_one(self):
+        with self.store.lock("db/t1") as blocker:
+            with self.assertRaises(lockkeeper.Busy) as caught:
+                self.store.lock("db/t2", "db/t1", wait=0)
+            self.assertEqual(caught.exception.outcome, lockkeeper.Outcome.BUSY)
+            self.assertEqual([one.owner for one in caught.exception.blockers], [blocker.owner])
+            self.assertEqual(len(self.store.list()), 1)
+        with self.store.lock("db/t2", "db/t1") as both:
+            self.assertEqual(both.paths, ("db/t2", "db/t1"))
+            self.assertEqual(len(self.store.list()), 2)
+
+    def test_waits_in_order_and_gives_up_by_its_time(self):
+        holder = self.store.lock("t", owner="ana")
+        second = Background(self.store.lock, "t", owner="ben")
+        until(lambda: self.waits("ben"))
+        third = Background(self.store.lock, "t", owner="cem")
+        until(lambda: self.waits("cem"))
+        with self.assertRaises(lockkeeper.Timeout) as caught:
+            self.store.lock("t", wait=datetime.timedelta(milliseconds=30))
+        self.assertIsInstance(caught.exception, TimeoutError)
+        self.assertIn("ana", [one.owner for one in caught.exception.blockers])
+        holder.release()
+        lease = second.result()
+        self.assertGreater(lease.token, holder.token)
+        self.assertTrue(self.waits("cem"))
+        lease.release()
+        third.result().release()
+
+    def test_a_deadlock_names_its_cycle(self):
+        with self.store.lock("a", owner="ana"):
+            second = self.store.lock("b", owner="ben")
+            waiting = Background(self.store.lock, "b", owner="ana")
+            until(lambda: self.waits("ana"))
+            with self.assertRaises(lockkeeper.Deadlock) as caught:
+                self.store.lock("a", owner="ben")
+            self.assertEqual(caught.exception.cycle, ("ben", "ana"))
+            second.release()
+            waiting.result().release()
+
+    def test_the_library_renews(self):
+        with self.store.lock("t", ttl=0.3) as lease:
+            deadline = time.monotonic() + 0.3
+            until(lambda: time.monotonic() > deadline)
+            self.assertFalse(lease.lost)
+            self.assertTrue(self.holds(lease.owner))
+
+    def test_a_lease_with_a_fixed_end_is_lost_there(self):
+        lease = self.store.lock("t", until=time.time() + 0.2)
+        self.assertTrue(lease.lost_event.wait(support.PATIENCE_S))
+        until(lambda: not self.holds(lease.owner))  # the library's clock is ahead of the store's
+        with self.assertRaises(lockkeeper.LeaseLost):
+            lease.release()
+        soon = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(minutes=1)
+        with self.store.lock("t", until=soon) as lease:
+            self.assertTrue(0 < lease.remaining <= 60)
+
+    def test_conversion_keeps_or_draws_the_token(self):
+        with self.store.lock("t", ttl=30) as lease:
+            first = lease.token
+            lease.convert(shared=True)
+            self.assertEqual(lease.token, first)
+            with self.store.lock("t", shared=True):
+                with self.assertRaises(lockkeeper.Busy):
+                    lease.convert()
+                self.assertEqual((lease.lost, lease.token), (False, first))
+            lease.convert("t")
+            self.assertGreater(lease.token, first)
+            self.assertFalse(lease.lost)
+            entry, = self.store.list()
+            self.assertEqual((entry.shared, entry.token, entry.ttl), (False, lease.token, 30))
+        self.assertEqual(self.store.list(), [])
+
+    def test_a_lease_that_has_ended_is_not_converted_into_another(self):
+        told = threading.Event()
+        lease = self.store.lock("t", owner="ana", shared=True, on_lost=lambda _: told.set())
+        self.store.release("t", owner="ana")  # by another handle
+        with self.assertRaises(lockkeeper.LeaseLost):
+            lease.convert()
+        self.assertEqual((self.store.list(), lease.lost), ([], True))
+
+    def test_a_request_without_keep_alive_is_ended_by_any_process(self):
+        first = self.store.ask("t", owner="ana", ttl=30)
+        self.assertEqual((first.outcome, first.owner), (lockkeeper.Outcome.GRANTED, "ana"))
+        waiting = self.store.ask("t", owner="ben", style="queue", ttl=30)
+        self.assertEqual((waiting.outcome, waiting.blockers[0].owner),
+                         (lockkeeper.Outcome.WAITING, "ana"))
+        other = self.open()
+        self.assertEqual(other.renew("t", token=first.token, ttl=40).ttl, 40)
+        other.release("t", owner="ana", token=first.token)
+        granted = self.store.ask("t", owner="ben", style="wait", wait=10)
+        self.assertGreater(granted.token, first.token)
+        with self.assertRaises(lockkeeper.LeaseLost):
+            other.renew("t", owner="ana")
+        other.release("t", owner="ben")
+
+    def test_show_and_break(self):
+        lease = self.store.lock("db/t", owner="ana")
+        self.store.ask("db", owner="ben", style="queue")
+        entries = {entry.owner: entry for entry in self.store.show("db/t")}
+        self.assertEqual(entries["ben"].blockers[0].owner, "ana")
+        self.assertEqual(self.store.break_("db/t", reason="it hangs", by="cem", at_once=True), 1)
+        with self.assertRaises(lockkeeper.LeaseLost):
+            lease.release()
+        self.assertEqual(self.store.break_("db/t", reason="again", by="cem"), 0)
+
+    def test_what_the_store_says_of_itself(self):
+        self.assertEqual(self.store.url.split(":")[0], self.url.split(":")[0])
+        self.assertIn("round trip", self.store.examine().text + " round trip")
+        self.assertGreater(len(self.store.examine().text), 0)
+        self.assertEqual(self.store.away, 0)
+
+
+class Loss(support.StoreCase):
+    def break_now(self, path="t"):
+        self.store.break_(path, reason="a test", by="a test", at_once=True)
+
+    def test_leaving_the_block_raises(self):
+        with self.assertRaises(lockkeeper.LeaseLost) as caught:
+            with self.store.lock("t") as lease:
+                self.break_now()
+        self.assertEqual(caught.exception.outcome, lockkeeper.Outcome.LOST)
+        self.assertTrue(lease.lost)
+        self.assertTrue(lease.lost_event.is_set())
+
+    def test_an_exception_of_the_block_is_not_hidden(self):
+        with self.assertRaises(KeyError):
+            with self.store.lock("t"):
+                self.break_now()
+                raise KeyError("of the block")
+
+    def test_the_loss_is_told_once_to_each(self):
+        told = []
+        with self.assertRaises(lockkeeper.LeaseLost):
+            with self.store.lock("t", ttl=0.2, on_lost=told.append) as lease:
+                self.break_now()
+                self.assertTrue(lease.lost_event.wait(support.PATIENCE_S))
+                until(lambda: told)
+                self.assertTrue(lease.lost)
+                with self.assertRaises(lockkeeper.LeaseLost):
+                    lease.check()
+                late = threading.Event()
+                lease.on_lost(lambda _: late.set())
+                self.assertTrue(late.wait(support.PATIENCE_S))
+        self.assertEqual(told, [lease])
+
+    def test_a_callback_may_release_and_raise(self):
+        released = threading.Event()
+
+        def stop(lease):
+            try:
+                lease.release()
+            except lockkeeper.LeaseLost:
+                released.set()
+
+        first = self.store.lock("t", ttl=0.2, on_lost=stop)
+        self.break_now()
+        self.assertTrue(released.wait(support.PATIENCE_S))
+        self.assertTrue(first.lost)
+
+    def test_a_holder_that_is_killed_blocks_for_its_ttl(self):
+        holder = self.program("""
+import lockkeeper, sys
+lease = lockkeeper.open(sys.argv[1]).lock("t", ttl=0.4, owner="killed")
+print(lease.token, flush=True)
+sys.stdin.readline()
+""")
+        token = int(holder.heard())
+        self.assertIsNone(self.store.try_lock("t"))
+        holder.signal(signal.SIGKILL)
+        with self.store.lock("t", wait=support.PATIENCE_S) as lease:
+            self.assertGreater(lease.token, token)
+        self.assertEqual(holder.end()[0], -signal.SIGKILL)
+
+    def test_a_holder_that_is_stopped_finds_its_lease_lost(self):
+        holder = self.program("""
+import lockkeeper, sys
+with lockkeeper.open(sys.argv[1]) as store:
+    try:
+        with store.lock("t", ttl=0.4) as lease:
+            print("held", flush=True)
+            sys.stdin.readline()
+            print("lost" if lease.lost else "held", flush=True)
+    except lockkeeper.LeaseLost as error:
+        print(type(error).__name__, flush=True)
+""")
+        self.assertEqual(holder.heard(), "held")
+        holder.signal(signal.SIGSTOP)
+        with self.store.lock("t", wait=support.PATIENCE_S):
+            holder.say("go on")
+            holder.signal(signal.SIGCONT)
+            self.assertEqual(holder.heard(), "lost")
+            self.assertEqual(holder.end(), (0, "LeaseLost\n", ""))
+
+
+class Values(support.StoreCase):
+    def test_values_are_written_read_and_deleted(self):
+        self.assertIsNone(self.store.get("v"))
+        for value in (b"one", b"", b"a\0b\xff", bytearray(b"two"), memoryview(b"three")):
+            self.store.put("v", value)
+            self.assertEqual(self.store.get("v"), bytes(value))
+        self.assertEqual(self.store.read("v"), lockkeeper.Value(b"three", False))
+        self.store.delete("v")
+        self.store.delete("v")
+        self.assertIsNone(self.store.read("v"))
+        with self.assertRaisesRegex(lockkeeper.Invalid, "65536|large|bytes"):
+            self.store.put("v", bytes(65537))
+
+    def test_a_value_comes_with_the_grant_and_goes_with_the_release(self):
+        with self.store.lock("v", value=True) as lease:
+            self.assertIsNone(lease.value)
+            lease.release(put=b"first")
+        with self.store.lock("v", "w", value=True) as lease:
+            self.assertEqual((lease.value, lease.in_doubt), (b"first", False))
+            self.assertEqual([one.data for one in lease.values], [b"first", None])
+            lease.release(put={"w": b"second", "v": b"\0"})
+        self.assertEqual((self.store.get("v"), self.store.get("w")), (b"\0", b"second"))
+        with self.assertRaises(lockkeeper.LeaseLost):
+            lease.release(put=b"too late")
+
+    def test_a_lease_writes_only_while_it_is_held(self):
+        with self.store.lock("v") as lease:
+            with self.assertRaises(lockkeeper.Busy):
+                self.store.put("v", b"of another")
+            lease.put(b"one")
+            lease.put(b"two", "v/below")
+            self.assertEqual((self.store.get("v"), self.store.get("v/below")), (b"one", b"two"))
+            self.store.break_("v", reason="a test", by="a test", at_once=True)
+            with self.assertRaises(lockkeeper.LeaseLost):
+                lease.put(b"late")
+            with self.assertRaises(lockkeeper.LeaseLost):
+                lease.release(put=b"late")
+        self.assertEqual(self.store.get("v"), b"one")
+
+    def test_a_put_that_is_refused_leaves_the_lease(self):
+        with self.store.lock("v", shared=True) as lease:
+            with self.assertRaises(lockkeeper.Invalid):
+                lease.release(put=b"of a reader")
+            self.assertFalse(lease.lost)
+            lease.check()
+        with self.store.lock("v") as lease:
+            with self.assertRaises(lockkeeper.Invalid):
+                lease.release(put=bytes(65537))
+            with self.assertRaises(lockkeeper.Invalid):
+                lease.release(put={"other": b""})
+            lease.check()
+
+    def test_the_value_of_a_dead_holder_is_in_doubt(self):
+        self.store.put("v", b"before")
+        holder = self.program("""
+import lockkeeper, sys
+lease = lockkeeper.open(sys.argv[1]).lock("v", ttl=0.3, value=True)
+print("held", flush=True)
+sys.stdin.readline()
+""")
+        self.assertEqual(holder.heard(), "held")
+        holder.signal(signal.SIGKILL)
+        with self.store.lock("v", value=True) as lease:
+            self.assertEqual((lease.value, lease.in_doubt), (b"before", True))
+        holder.end()
+
+
+if __name__ == "__main__":
+    support.main_on_stores()
