@@ -19,10 +19,12 @@ from ._records import (
     Answer, Blocker, Entry, Event, ItemInfo, Limits, Outcome, PushCounts, QueueStats, Report, Value,
     WorkCounts)
 from ._store import Store, open
+from ._watch import Watch
+from ._work import Item, Table, Work
 from ._version import VERSION as __version__
 
 __all__ = [
     "Answer", "Blocker", "Busy", "Cancelled", "Deadlock", "Denied", "Entry", "Error", "Event",
-    "Full", "Internal", "Invalid", "ItemInfo", "Lease", "LeaseLost", "Limits", "NoValue", "Outcome",
-    "PushCounts", "QueueStats", "Report", "Store", "Timeout", "Unavailable", "Unsupported", "Value",
-    "WorkCounts", "__version__", "open"]
+    "Full", "Internal", "Invalid", "Item", "ItemInfo", "Lease", "LeaseLost", "Limits", "NoValue", "Outcome",
+    "PushCounts", "QueueStats", "Report", "Store", "Table", "Timeout", "Unavailable", "Unsupported", "Value",
+    "Watch", "Work", "WorkCounts", "__version__", "open"]

@@ -51,6 +51,9 @@ class Cancel:
         LIBRARY.lk_cancel_free(handle)
 
 
+handled = threading.local()  # .gate: of the store for which a handler runs in this thread
+
+
 class Gate:
     """Counts the calls inside a store. Closing it ends waits, and returns when no call is inside."""
 
@@ -87,6 +90,10 @@ class Gate:
         with self._changed:
             self._cancels.discard(cancel)
         cancel.free()
+
+    def check_may_close(self) -> None:
+        if getattr(handled, "gate", None) is self:
+            raise RuntimeError("a handler cannot close the store that it works for")
 
     def close(self, timeout: Optional[float] = None) -> bool:
         """Whether this call has closed it, and no call is inside any more."""

@@ -8,13 +8,14 @@ import os
 import weakref
 from types import TracebackType
 from typing import (
-    Any, Callable, List, Mapping, NoReturn, Optional, Sequence, Tuple, Type, TypeVar, Union)
+    Any, Callable, List, NoReturn, Optional, Sequence, Set, Type, TypeVar, Union)
 
 from . import _abi, _arguments, _background, _lease, _records, _request
 from ._abi import LIBRARY
 from ._arguments import Bytes, Duration, Instant
 from ._errors import Busy, attempt, check, exception
 from ._lease import Lease
+from ._queues import Handle, Queues
 from ._records import Answer, Entry, Limits, Outcome, Report, Value
 from ._request import Put
 
@@ -29,7 +30,13 @@ def _open(url: Optional[bytes]) -> ctypes.c_void_p:
     return handle
 
 
-class Store:
+def _close(handle: Optional[int], watches: Set[Handle]) -> None:
+    for watch in list(watches):
+        watch.close()
+    LIBRARY.lk_close(handle)
+
+
+class Store(Queues):
     """An open store. Every method may be called from any thread at any time.
 
     close() ends waits of other threads (they raise Cancelled), and returns when no call is inside
@@ -43,7 +50,8 @@ class Store:
         self._handle: Optional[int] = _background.interruptible(
             lambda: _open(wanted), lambda: None, LIBRARY.lk_close).value
         self._gate = _background.Gate()
-        self._parts: "weakref.WeakSet[Any]" = weakref.WeakSet()  # pools and watches: end first
+        self._parts: "weakref.WeakSet[Any]" = weakref.WeakSet()  # feeds of work, to be ended first
+        self._watches: Set[Handle] = set()
         self._url = _records.text(LIBRARY.lk_store_url(self._handle))
         _background.close_at_exit(self)
 
@@ -63,15 +71,16 @@ class Store:
     def __del__(self) -> None:
         handle = getattr(self, "_handle", None)
         if handle is not None and getattr(_background, "is_exiting", None) is False:
-            _background.post(LIBRARY.lk_close, handle)  # it may wait
+            _background.post(_close, handle, self._watches)  # it may wait
 
     def close(self, timeout: Optional[float] = None) -> None:
         """`timeout`: seconds after which it gives up waiting for calls of other threads."""
+        self._gate.check_may_close()
         for part in list(self._parts):
             part._end()
         if self._gate.close(timeout):
             handle, self._handle = self._handle, None
-            LIBRARY.lk_close(handle)
+            _close(handle, self._watches)
 
     @property
     def closed(self) -> bool:

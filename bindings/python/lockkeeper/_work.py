@@ -1,0 +1,363 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pools of workers: lk_work() runs in a thread, and its items are handed to a loop or a function.
+
+The library claims, renews, finishes and retries. What is decided here is only the verdict on an item.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import queue
+import sys
+import threading
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Callable, Dict, Optional, Tuple, Type, Union
+
+from . import _abi, _arguments, _background, _records
+from ._abi import LIBRARY
+from ._arguments import Duration
+from ._errors import attempt, exception
+from ._lease import Held
+from ._records import Outcome, WorkCounts
+
+if TYPE_CHECKING:
+    from ._store import Store
+
+# Verdicts, as lk_work_handle() returns them.
+DONE, FAILED, GIVE_BACK = 0, 1, _abi.GIVE_BACK
+
+# Steps of lk_work_step that end an item.
+_CLAIMED, _STEP_LOST, _STEP_UNKNOWN = 0, 4, 5
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table or view in the store's database as the source of a queue (rule R17). `where`, `order`
+    and `done` are SQL of your own, and run unchanged."""
+
+    name: str
+    id: Optional[str] = None
+    where: Optional[str] = None
+    order: Optional[str] = None
+    done: Optional[str] = None
+
+
+def _table(table: Table) -> _abi.WorkTable:
+    return _abi.WorkTable(
+        ctypes.sizeof(_abi.WorkTable), _arguments.text(table.name, "table.name"),
+        _arguments.optional_text(table.id, "table.id"),
+        _arguments.optional_text(table.where, "table.where"),
+        _arguments.optional_text(table.order, "table.order"),
+        _arguments.optional_text(table.done, "table.done"))
+
+
+class Item(Held):
+    """A claimed item. Its claim is a lease, which the library renews until the item is decided on.
+
+    `token` is the claim's fencing token. Properties of a lease (lost, lost_event, remaining, on_lost,
+    check) are those of the claim.
+    """
+
+    def __init__(self, claim: Any, handle: ctypes.c_void_p) -> None:
+        self.queue = _records.text(claim.queue)
+        self.id = _records.text(claim.id)
+        self.value = _records.octets(claim.value, claim.value_size)
+        self.owner = _records.text(claim.owner)
+        self.token = int(claim.token)
+        self.attempt = int(claim.attempt)
+        self.is_stolen = bool(claim.is_stolen)
+        self.row_id = _records.optional_text(claim.row_id)
+        self._verdicts: "queue.SimpleQueue[int]" = queue.SimpleQueue()
+        self._steps: "queue.SimpleQueue[int]" = queue.SimpleQueue()
+        self._is_decided = False
+        self._worker = threading.get_ident()  # the claim ends when its handler has returned
+        self._error: Optional[bytes] = None
+        self._exit_code: Optional[int] = None
+        super().__init__(handle)
+
+    def __repr__(self) -> str:
+        return f"<lockkeeper.Item {self.queue}/{self.id} attempt={self.attempt} token={self.token}>"
+
+    def _decide(self, verdict: int) -> bool:
+        """Whether this call has decided; the first one counts."""
+        with self._lock:
+            if self._is_decided:
+                return False
+            self._is_decided = True
+        self._verdicts.put(verdict)
+        return True
+
+    def _decide_and_wait(self, verdict: int) -> None:
+        if not self._decide(verdict):
+            raise ValueError("the item has been decided on")
+        if threading.get_ident() == self._worker:
+            return
+        step = self._steps.get()
+        if step == _STEP_LOST:
+            raise exception(Outcome.LOST, "the claim was lost; the item is left to its next claim")
+        if step == _STEP_UNKNOWN:
+            raise exception(Outcome.UNAVAILABLE, "unknown whether the claim has been ended")
+
+    def done(self) -> None:
+        """The item is done and removed. LeaseLost: the claim was lost, and the item stays.
+
+        In a function of run_workers() this and the next two only decide: the item ends when the
+        function returns."""
+        self._decide_and_wait(DONE)
+
+    def retry(self, error: Optional[Union[str, bytes, BaseException]] = None,
+              exit_code: Optional[int] = None) -> None:
+        """The item has failed: it is claimed again after a delay that grows with its attempts, or
+        parked. `error` and `exit_code` are kept with it."""
+        self._explain(error, exit_code)
+        self._decide_and_wait(FAILED)
+
+    def give_back(self) -> None:
+        """The item has not failed: it can be claimed again at once."""
+        self._decide_and_wait(GIVE_BACK)
+
+    def _explain(self, error: Optional[Union[str, bytes, BaseException]],
+                 exit_code: Optional[int]) -> None:
+        if isinstance(error, BaseException):
+            error = f"{type(error).__name__}: {error}"
+        if isinstance(error, str):
+            error = error.encode("utf-8", "replace")
+        self._error = None if error is None else _arguments.payload(error, "error")
+        if exit_code is not None:
+            self._exit_code = _arguments.number(exit_code, "exit_code", -2**31, 2**31 - 1)
+
+    def _fail(self, error: BaseException) -> None:
+        self._explain(error, None)
+        self._decide(FAILED)
+
+
+class Ended:
+    """The last message of a pool."""
+
+    def __init__(self, outcome: int, text: str) -> None:
+        self.outcome, self.text = outcome, text
+
+    def check(self) -> None:
+        if self.outcome != Outcome.OK:
+            raise exception(self.outcome, self.text)
+
+
+class Pool:
+    """One lk_work(). Each item goes to `work_on`, in the thread of its worker, which decides on it."""
+
+    def __init__(self, store: Store, work_on: Callable[[Item], None], queue: Optional[str], *,
+                 table: Optional[Table] = None, workers: int = 1, ttl: Optional[Duration] = None,
+                 max_attempts: Optional[int] = None, note: Optional[str] = None,
+                 retry_min: Optional[Duration] = None, retry_max: Optional[Duration] = None,
+                 drain: bool = False, patience: Optional[Duration] = None) -> None:
+        self.counts = WorkCounts(*[0] * len(WorkCounts.__dataclass_fields__))
+        self._store, self._work_on = store, work_on
+        self._cancel = _background.Cancel()
+        self._items: Dict[int, Item] = {}  # by the address of the claim
+        self._options = _abi.WorkOptions()
+        options = self._options
+        options.size = ctypes.sizeof(options)
+        options.queue = _arguments.optional_text(queue, "queue")
+        options.handle = _abi.HANDLE(self._handle)
+        options.progress = _abi.PROGRESS(self._progress)
+        options.explain = _abi.EXPLAIN(self._explain)
+        options.workers = _arguments.number(workers, "workers", 1, 2**31)
+        options.ttl_ms = _arguments.duration(ttl, "ttl")
+        options.max_attempts = _arguments.optional_number(max_attempts, "max_attempts")
+        options.note = _arguments.optional_text(note, "note")
+        options.retry_min_ms = _arguments.duration(retry_min, "retry_min")
+        options.retry_max_ms = _arguments.duration(retry_max, "retry_max")
+        options.drain = _arguments.flag(drain, "drain")
+        options.cancel = self._cancel.handle
+        options.patience_ms = _arguments.duration(patience, "patience")
+        if table is not None:
+            options.table = ctypes.pointer(_table(table))
+
+    def cancel(self) -> None:
+        self._cancel.now()
+
+    def run(self) -> Ended:
+        counts = _abi.WorkCounts()
+        try:
+            with self._store._gate:
+                self._store._gate.waiting(self._cancel)
+                try:
+                    outcome, text = attempt(LIBRARY.lk_work, self._store._handle, self._options,
+                                            counts)
+                finally:
+                    self._store._gate.waited(self._cancel)
+            self.counts = _records.counts(WorkCounts, counts)
+            return Ended(outcome, text)
+        finally:
+            self._options = _abi.WorkOptions()  # its callbacks refer to this object
+
+    # Called by the library. An exception here would count as "done".
+
+    def _handle(self, _: Any, claim: Any, lease: int) -> int:
+        try:
+            item = Item(claim.contents, ctypes.c_void_p(lease))
+            self._items[ctypes.addressof(claim.contents)] = item
+            _background.handled.gate = self._store._gate
+            try:
+                self._work_on(item)
+            except BaseException as error:
+                item._fail(error)
+            finally:
+                _background.handled.gate = None
+            verdict = item._verdicts.get()
+            item._take()
+            return verdict
+        except BaseException:
+            sys.excepthook(*sys.exc_info())
+            return FAILED
+
+    def _explain(self, _: Any, claim: Any, failure: Any) -> None:
+        item = self._items.get(ctypes.addressof(claim.contents))
+        if item is not None and item._error is not None:
+            failure.contents.text = item._error
+            failure.contents.text_size = len(item._error)
+        if item is not None and item._exit_code is not None:
+            failure.contents.has_exit = True
+            failure.contents.exit_code = item._exit_code
+
+    def _progress(self, _: Any, progress: Any) -> None:
+        step = progress.contents
+        self.counts = _records.counts(WorkCounts, step.counts)
+        if step.claim and step.step != _CLAIMED:
+            item = self._items.pop(ctypes.addressof(step.claim.contents), None)
+            if item is not None:
+                item._steps.put(step.step)
+
+
+class Feed:
+    """Hands the items of a pool to one consumer by `deliver`; behind them, an Ended."""
+
+    def __init__(self, store: Store, queue: Optional[str], options: Dict[str, Any],
+                 deliver: Callable[[Union[Item, Ended]], None]) -> None:
+        self._deliver = deliver
+        self._process = os.getpid()
+        self.pool = Pool(store, self._work_on, queue, **options)
+        self._started = threading.Lock()
+        self._item: Optional[Item] = None  # the last one, whether the consumer has it or not
+        self._is_closing = False
+        store._parts.add(self)
+
+    def _work_on(self, item: Item) -> None:
+        self._item = item
+        if self._is_closing:
+            item._decide(GIVE_BACK)
+        else:
+            self._deliver(item)
+
+    def start(self) -> None:
+        if os.getpid() != self._process:
+            raise exception(Outcome.INTERNAL,
+                            "the work began before fork(): a child begins its own")
+        if self._started.acquire(blocking=False):
+            threading.Thread(target=self._run, name="lockkeeper work", daemon=True).start()
+
+    def _run(self) -> None:
+        try:
+            ended = self.pool.run()
+        except ValueError as error:  # the store is closed
+            ended = Ended(Outcome.CANCELLED, str(error))
+        except BaseException as error:
+            ended = Ended(Outcome.INTERNAL, str(error))
+        try:
+            self._deliver(ended)
+        except RuntimeError:
+            pass  # the event loop is closed: nothing takes it
+
+    def close(self) -> bool:
+        """Claims no more, and gives back what is not decided on. Whether an Ended comes."""
+        self._is_closing = True
+        self.pool.cancel()
+        item = self._item
+        if item is not None:
+            item._decide(GIVE_BACK)
+        return not self._started.acquire(blocking=False)
+
+    def _end(self) -> None:
+        """The store is being closed."""
+        self.close()
+
+
+class Work:
+    """An iterator over claimed items, for one thread.
+
+    To ask for the next item says that the present one is done. As a context manager it also says so
+    at the end of the block; an exception there gives the item back as failed. Without one, an item
+    that was not decided on when the iterator is thrown away is given back as failed.
+    """
+
+    def __init__(self, store: Store, queue_: Optional[str], options: Dict[str, Any]) -> None:
+        self._messages: "queue.SimpleQueue[Union[Item, Ended]]" = queue.SimpleQueue()
+        self._feed = Feed(store, queue_, options, self._messages.put)
+        self._item: Optional[Item] = None  # the present one
+        self._is_over = False
+
+    @property
+    def counts(self) -> WorkCounts:
+        """What has become of the items so far."""
+        return self._feed.pool.counts
+
+    def __iter__(self) -> Work:
+        return self
+
+    def __next__(self) -> Item:
+        if self._item is not None:
+            self._item._decide(DONE)
+            self._item = None
+        if self._is_over:
+            raise StopIteration
+        self._feed.start()
+        message = self._messages.get()
+        if isinstance(message, Item):
+            self._item = message
+            return message
+        self._is_over = True
+        message.check()
+        raise StopIteration
+
+    def close(self) -> None:
+        """Gives the present item back, and returns when nothing of this iterator is claimed."""
+        is_running = self._feed.close()
+        while is_running and not self._is_over:
+            self._is_over = isinstance(self._messages.get(), Ended)
+        self._is_over = True
+
+    def __enter__(self) -> Work:
+        return self
+
+    def __exit__(self, kind: Optional[Type[BaseException]], error: Optional[BaseException],
+                 traceback: Optional[TracebackType]) -> None:
+        leave(self._item, error)
+        self.close()
+
+    def __del__(self) -> None:
+        if getattr(_background, "is_exiting", None) is False and not getattr(self, "_is_over", True):
+            _background.post(_throw_away, self._feed, self._item)
+
+
+def leave(item: Optional[Item], error: Optional[BaseException]) -> None:
+    """At the end of a block."""
+    if item is not None and error is not None:
+        item._fail(error)
+    elif item is not None:
+        item._decide(DONE)
+
+
+def _throw_away(feed: Feed, item: Optional[Item]) -> None:
+    if item is not None:
+        item._decide(FAILED)
+    feed.close()
+
+
+def handling(handle: Callable[[Item], Any]) -> Callable[[Item], None]:
+    """What a function decides by returning."""
+    def work_on(item: Item) -> None:
+        handle(item)
+        item._decide(DONE)  # unless it has decided itself
+    return work_on

@@ -1,0 +1,346 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""usage: work.py PATTERN LK: queues of work, and events."""
+
+import gc
+import os
+import signal
+import sqlite3
+import threading
+
+import lockkeeper
+import support
+from support import Background, until
+
+FAST = {"retry_min": 0.001, "retry_max": 0.002}
+
+
+class Queues(support.StoreCase):
+    def states(self, queue="mails"):
+        return [(item.id, item.state) for item in self.store.items(queue)]
+
+    def test_an_item_is_pushed_once(self):
+        self.assertTrue(self.store.push("mails", "1", b"to: ana"))
+        self.assertFalse(self.store.push("mails", "1", b"other"))
+        self.store.push("mails", "2", b"a\0b", delay=60, priority=7, needs=["smtp?limit=2"])
+        first, second = self.store.items("mails")
+        self.assertEqual((first.id, first.value, first.state), ("1", b"to: ana", "ready"))
+        self.assertEqual((second.value, second.state, second.priority, second.needs),
+                         (b"a\0b", "delayed", 7, ("smtp?limit=2",)))
+        self.assertTrue(0 < second.due_in <= 60)
+        stats = self.store.stats("mails")
+        self.assertEqual((stats.pushed, stats.duplicates, stats.ready_now, stats.delayed_now),
+                         (2, 1, 1, 1))
+
+    def test_many_are_pushed_and_some_dropped(self):
+        counts = self.store.push_many("mails", ((str(i), None) for i in range(1001)))
+        self.assertEqual((counts.added, counts.duplicates), (1001, 0))
+        counts = self.store.push_many("mails", [("1", b""), ("new", b"x")])
+        self.assertEqual((counts.added, counts.duplicates), (1, 1))
+        self.assertEqual(self.store.drop("mails", "1", "2", "absent"), 2)
+        self.assertEqual(self.store.stats("mails").ready_now, 1000)
+
+    def test_a_loop_finishes_what_it_goes_on_from(self):
+        self.store.push_many("mails", [("1", b"one"), ("2", b"two"), ("3", None)])
+        seen = []
+        work = self.store.work("mails", drain=True, ttl=20, note="a test")
+        for item in work:
+            seen.append((item.id, item.value, item.attempt))
+            entry, = self.store.list("mails")
+            self.assertEqual((entry.token, entry.note), (item.token, "a test"))
+            self.assertFalse(item.lost)
+            item.check()
+        self.assertEqual(seen, [("1", b"one", 1), ("2", b"two", 1), ("3", None, 1)])
+        self.assertEqual((work.counts.claims, work.counts.done), (3, 3))
+        self.assertEqual(self.states(), [])
+        self.assertEqual(list(work), [])
+
+    def test_an_item_is_decided_on_by_its_methods(self):
+        self.store.push("mails", "1")
+        seen = []
+        with self.store.work("mails", drain=True, **FAST) as work:
+            for item in work:
+                seen.append(item.attempt)
+                if item.attempt == 1:
+                    item.retry("no route", exit_code=3)
+                    kept, = self.store.items("mails")
+                    self.assertEqual((kept.last_error, kept.last_exit), (b"no route", 3))
+                elif item.attempt == 2:
+                    item.give_back()
+                else:
+                    item.done()
+                    self.assertEqual(self.states(), [])
+                with self.assertRaises(ValueError):
+                    item.done()
+        self.assertEqual(seen, [1, 2, 3])
+        self.assertEqual((work.counts.done, work.counts.retried), (1, 2))
+
+    def test_an_exception_in_the_block_gives_the_item_back(self):
+        self.store.push("mails", "1")
+        with self.assertRaises(KeyError):
+            with self.store.work("mails", **FAST) as work:
+                for item in work:
+                    raise KeyError("no address")
+        kept, = self.store.items("mails")
+        self.assertEqual((kept.attempts, kept.last_error), (1, b"KeyError: 'no address'"))
+        with self.store.work("mails") as work:
+            next(work)
+        self.assertEqual(self.states(), [])  # done at the end of the block
+
+    def test_a_loop_without_a_block(self):
+        self.store.push("mails", "1")
+        with self.assertRaises(KeyError):
+            for item in self.store.work("mails", **FAST):
+                raise KeyError("no address")
+        until(lambda: self.store.stats("mails").retried == 1)
+        for item in self.store.work("mails"):
+            break
+        del item
+        until(lambda: self.store.stats("mails").retried == 2)
+        self.assertEqual(self.store.stats("mails").done, 0)
+
+    def test_an_item_that_fails_is_parked(self):
+        self.store.push("mails", "1")
+        with self.store.work("mails", drain=True, max_attempts=2, **FAST) as work:
+            for item in work:
+                item.retry()
+        self.assertEqual((self.states(), work.counts.parked), ([("1", "parked")], 1))
+        self.assertEqual(self.store.unpark("mails", "1"), 1)
+        with self.assertRaises(lockkeeper.LeaseLost):
+            self.store.unpark("mails", "1")
+        self.assertEqual((self.states(), self.store.unpark("mails")), ([("1", "ready")], 0))
+        self.assertEqual(self.store.drop("mails"), 0)
+
+    def test_a_claim_that_is_lost(self):
+        self.store.push("mails", "1")
+        told = threading.Event()
+        with self.store.work("mails", ttl=0.3) as work:
+            item = next(work)
+            item.on_lost(lambda lost: lost is item and told.set())
+            self.store.break_("mails/1", reason="a test", by="a test", at_once=True)
+            self.assertTrue(told.wait(support.PATIENCE_S))
+            self.assertTrue(item.lost and item.lost_event.is_set())
+            with self.assertRaises(lockkeeper.LeaseLost):
+                item.check()
+            with self.assertRaises(lockkeeper.LeaseLost):
+                item.done()
+        self.assertEqual((work.counts.lost, self.states()), (1, [("1", "ready")]))
+
+    def test_the_item_of_a_worker_that_is_killed_is_stolen(self):
+        self.store.push("mails", "1")
+        worker = self.program("""
+import lockkeeper, sys
+for item in lockkeeper.open(sys.argv[1]).work("mails", ttl=0.4):
+    print(item.id, flush=True)
+    sys.stdin.readline()
+""")
+        self.assertEqual(worker.heard(), "1")
+        self.assertEqual(self.states(), [("1", "claimed")])
+        worker.signal(signal.SIGKILL)
+        until(lambda: self.states() == [("1", "ready")])
+        with self.store.work("mails") as work:
+            item = next(work)
+            self.assertEqual((item.id, item.attempt, item.is_stolen), ("1", 2, True))
+        self.assertEqual(worker.end()[0], -signal.SIGKILL)
+
+    def test_workers_call_a_function(self):
+        self.store.push_many("mails", ((str(i), b"%d" % i) for i in range(40)))
+        seen, failed = [], set()
+
+        def send(item):
+            if int(item.id) % 10 == 0 and item.id not in failed:
+                failed.add(item.id)
+                raise OSError("no route")
+            if item.id == "7" and item.attempt == 1:
+                item.retry("not yet")
+            else:
+                seen.append(item.id)
+
+        counts = self.store.run_workers("mails", send, workers=4, drain=True, **FAST)
+        self.assertEqual(sorted(seen, key=int), [str(i) for i in range(40)])
+        self.assertEqual((counts.done, counts.retried), (40, 5))
+
+    def test_a_handler_cannot_close_its_store(self):
+        self.store.push("mails", "1")
+        caught = []
+
+        def send(_):
+            try:
+                self.store.close()
+            except RuntimeError as error:
+                caught.append(error)
+
+        self.store.run_workers("mails", send, drain=True)
+        self.assertEqual(len(caught), 1)
+
+    def test_closing_the_store_ends_the_work(self):
+        self.store.push_many("mails", [("1", None), ("2", None)])
+        other = self.open()
+        work = other.work("mails")
+        next(work)
+        idle = Background(next, other.work("nothing"))
+        until(lambda: idle.thread.is_alive())
+        other.close()
+        with self.assertRaises(lockkeeper.Cancelled):
+            idle.result()
+        with self.assertRaises(lockkeeper.Cancelled):
+            next(work)
+        self.assertEqual(self.states(), [("1", "ready"), ("2", "ready")])
+
+    def test_the_interpreter_interrupts_a_loop_and_a_pool(self):
+        for work in ("for item in store.work('mails'): print(item.id, flush=True)",
+                     "store.run_workers('mails', lambda item: print(item.id, flush=True))"):
+            worker = self.program(f"""
+import lockkeeper, sys
+with lockkeeper.open(sys.argv[1]) as store:
+    try:
+        {work}
+    except KeyboardInterrupt:
+        print("interrupted", flush=True)
+""")
+            self.store.push("mails", "1")
+            self.assertEqual(worker.heard(), "1")
+            until(lambda: self.states() == [])
+            worker.signal(signal.SIGINT)
+            self.assertEqual(worker.end(), (0, "interrupted\n", ""))
+
+    def test_exits_and_forks_with_work_in_hand(self):
+        self.store.push_many("mails", [("1", None), ("2", None)])
+        begin = ("import lockkeeper, os, sys\nstore = lockkeeper.open(sys.argv[1])\n"
+                 "work = store.work('mails', ttl=30)\nitem = next(work)\n")
+        for end in ("", "work.self = work; del work", "raise SystemExit(0)"):
+            self.assertEqual(self.program(begin + end).end(), (0, "", ""))
+        program = self.program(begin + """
+child = os.fork()
+if child == 0:
+    code = 1
+    try:
+        next(work)
+    except lockkeeper.Internal:
+        code = 0
+    os._exit(code)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+work.close()
+""")
+        self.assertEqual(program.end(), (0, "0\n", ""))
+        self.assertEqual(len(self.states()), 2)
+
+    def test_wrong_arguments(self):
+        for kind, call in [
+                (TypeError, lambda: self.store.push("mails", 1)),
+                (TypeError, lambda: self.store.push("mails", "1", "text")),
+                (ValueError, lambda: self.store.push("mails", "1\0")),
+                (ValueError, lambda: self.store.push("mails", "1", priority=2**40)),
+                (lockkeeper.Invalid, lambda: self.store.push("mails", "1", priority=40000)),
+                (lockkeeper.Invalid, lambda: self.store.push("mails", "a/b")),
+                (lockkeeper.Invalid, lambda: self.store.push("mails", "1", bytes(65537))),
+                (TypeError, lambda: self.store.push("mails", "1", needs="smtp")),
+                (ValueError, lambda: self.store.work("mails", retry_min=-1)),
+                (TypeError, lambda: self.store.work(b"mails")),
+                (ValueError, lambda: self.store.run_workers("mails", print, workers=0)),
+                (lockkeeper.Invalid, lambda: self.store.run_workers("mails", print, workers=1000)),
+                (lockkeeper.Invalid, lambda: next(self.store.work())),
+                (lockkeeper.Invalid, lambda: next(self.store.work("q" * 600)))]:
+            with self.assertRaises(kind) as caught:
+                call()
+            self.assertIs(type(caught.exception), kind)
+        self.assertEqual(self.states(), [])
+
+
+class Rows(support.StoreCase):
+    def setUp(self):
+        super().setUp()
+        if self.url.startswith("sqlite:"):
+            self.path = os.path.join(support.STORES.place, "orders.db")
+            self.addCleanup(os.unlink, self.path)
+            with sqlite3.connect(self.path) as rows:
+                rows.execute("CREATE TABLE orders (id INTEGER PRIMARY KEY, sent INTEGER)")
+                rows.execute("INSERT INTO orders VALUES (1, 0), (2, 1), (3, 0)")
+            rows.close()
+
+    def test_rows_of_a_table(self):
+        table = lockkeeper.Table("orders", where="sent = 0",
+                                 done="UPDATE orders SET sent = 1 WHERE id = :id")
+        if not self.url.startswith("sqlite:"):
+            with self.assertRaises(lockkeeper.Unsupported):
+                next(self.store.work(table=table))
+            return
+        with lockkeeper.open(f"sqlite:{self.path}?share=yes") as store:
+            with store.work(table=table, drain=True) as work:
+                self.assertEqual([item.row_id for item in work], ["1", "3"])
+            with self.assertRaises(lockkeeper.Invalid):
+                next(store.work(table=lockkeeper.Table("absent")))
+        rows = sqlite3.connect(self.path)
+        self.assertEqual(rows.execute("SELECT sum(sent) FROM orders").fetchone(), (3,))
+        rows.close()
+
+
+class Events(support.StoreCase):
+    def test_events_come_in_order_and_can_be_resumed(self):
+        with self.store.watch("db") as watch:
+            with self.store.lock("db/t?shared", owner="ana", note="a test") as lease:
+                self.store.put("db/v", b"x", owner="ana")
+            self.store.lock("other").release()
+            self.store.push("db/mails", "1")
+            granted, written, released, pushed = (next(watch) for _ in range(4))
+            position = watch.position
+            self.assertIsNone(watch.next(wait=0))
+        self.assertEqual([one.kind for one in (granted, written, released, pushed)],
+                         ["granted", "value_written", "released", "pushed"])
+        self.assertEqual((granted.paths, granted.parts, granted.owner, granted.token, granted.note),
+                         (("db/t",), ("db/t?shared",), "ana", lease.token, "a test"))
+        self.assertEqual((pushed.queue, pushed.id), ("db/mails", "1"))
+        self.assertGreaterEqual(position, pushed.sequence)
+        self.assertEqual(next(watch, None), None)
+        self.store.delete("db/v")
+        with self.store.watch("db", after=granted.sequence) as watch:
+            self.assertEqual([next(watch).kind for _ in range(4)],
+                             ["value_written", "released", "pushed", "value_written"])
+
+    def test_waiting_for_an_event(self):
+        with self.store.watch() as watch:
+            self.assertIsNone(watch.next(wait=0.02))
+            other = self.open()
+            waiting = Background(next, watch)
+            other.lock("t").release()
+            self.assertEqual(waiting.result().kind, "granted")
+            self.assertEqual(next(watch).kind, "released")
+            waiting = Background(next, watch, "closed")
+            until(lambda: watch._handle._cancel is not None)
+            watch.close()
+            self.assertEqual(waiting.result(), "closed")
+
+    def test_watches_in_any_order_of_the_ends(self):
+        watch = self.store.watch()
+        self.store.close()
+        with self.assertRaises(ValueError):
+            next(watch)
+        watch.close()
+        for _ in range(10):
+            store = lockkeeper.open(self.url)
+            watch = store.watch()
+            store.cycle = watch
+            del store, watch
+            gc.collect()
+
+    def test_the_interpreter_interrupts_a_watch(self):
+        program = self.program("""
+import lockkeeper, sys
+with lockkeeper.open(sys.argv[1]) as store:
+    watch = store.watch()
+    print("watching", flush=True)
+    try:
+        for event in watch:
+            print(event.kind, flush=True)
+    except KeyboardInterrupt:
+        print(watch.position == event.sequence, flush=True)
+""")
+        self.assertEqual(program.heard(), "watching")
+        self.store.put("v", b"")
+        self.assertEqual(program.heard(), "value_written")
+        program.signal(signal.SIGINT)
+        self.assertEqual(program.end(), (0, "True\n", ""))
+
+
+if __name__ == "__main__":
+    support.main_on_stores()
