@@ -11,6 +11,7 @@ A thin layer over liblockkeeper (include/lockkeeper/lockkeeper.h), whose rules, 
 are those of this package. README.md beside it has examples.
 """
 
+from ._aio import AsyncItem, AsyncLease, AsyncWatch, AsyncWork
 from ._errors import (
     Busy, Cancelled, Deadlock, Denied, Error, Full, Internal, Invalid, LeaseLost, NoValue, Timeout,
     Unavailable, Unsupported)
@@ -18,13 +19,13 @@ from ._lease import Lease
 from ._records import (
     Answer, Blocker, Entry, Event, ItemInfo, Limits, Outcome, PushCounts, QueueStats, Report, Value,
     WorkCounts)
-from ._store import Store, open
+from ._store import Store, aopen, open
 from ._watch import Watch
 from ._work import Item, Table, Work
 from ._version import VERSION as __version__
 
 __all__ = [
-    "Answer", "Blocker", "Busy", "Cancelled", "Deadlock", "Denied", "Entry", "Error", "Event",
+    "Answer", "AsyncItem", "AsyncLease", "AsyncWatch", "AsyncWork", "Blocker", "Busy", "Cancelled", "Deadlock", "Denied", "Entry", "Error", "Event",
     "Full", "Internal", "Invalid", "Item", "ItemInfo", "Lease", "LeaseLost", "Limits", "NoValue", "Outcome",
     "PushCounts", "QueueStats", "Report", "Store", "Table", "Timeout", "Unavailable", "Unsupported", "Value",
-    "Watch", "Work", "WorkCounts", "__version__", "open"]
+    "Watch", "Work", "WorkCounts", "__version__", "aopen", "open"]

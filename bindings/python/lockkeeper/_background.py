@@ -50,6 +50,10 @@ class Cancel:
             handle, self.handle = self.handle, None
         LIBRARY.lk_cancel_free(handle)
 
+    def __del__(self) -> None:
+        if LIBRARY is not None and getattr(self, "handle", None) is not None:
+            self.free()
+
 
 handled = threading.local()  # .gate: of the store for which a handler runs in this thread
 

@@ -12,6 +12,7 @@ from typing import (
 
 from . import _abi, _arguments, _background, _lease, _records, _request
 from ._abi import LIBRARY
+from ._aio import AsyncCalls, Opening
 from ._arguments import Bytes, Duration, Instant
 from ._errors import Busy, attempt, check, exception
 from ._lease import Lease
@@ -36,7 +37,7 @@ def _close(handle: Optional[int], watches: Set[Handle]) -> None:
     LIBRARY.lk_close(handle)
 
 
-class Store(Queues):
+class Store(Queues, AsyncCalls):
     """An open store. Every method may be called from any thread at any time.
 
     close() ends waits of other threads (they raise Cancelled), and returns when no call is inside
@@ -84,6 +85,7 @@ class Store(Queues):
 
     @property
     def closed(self) -> bool:
+        """Whether close() has been called."""
         return self._gate.is_closed
 
     @property
@@ -315,3 +317,11 @@ def open(url: Optional[str] = None) -> Store:  # the module's name for it: lockk
     """Opens a store: sqlite:PATH, lk://HOST, postgresql://HOST/DATABASE, ... (lockkeeper.h lists
     them). None: the store that the program lk uses."""
     return Store(url)
+
+
+def aopen(url: Optional[str] = None) -> Opening[Store]:
+    """open() for asyncio: `async with lockkeeper.aopen(...) as store`."""
+    async def opening() -> Store:
+        return await _background.awaited(lambda: Store(url), lambda: None, Store.close)
+
+    return Opening(opening)

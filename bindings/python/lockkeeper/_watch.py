@@ -94,17 +94,18 @@ class Watch:
         """The next event; None: none within `wait` seconds (None: without limit), or closed."""
         wait_ms = _arguments.patience(wait)
         # An event that is there needs no thread.
-        event = self._next(0)
+        event = self._next(0, _background.Cancel())
         if event is not None or wait_ms == 0 or self._handle.is_closed:
             return event
         cancel = _background.Cancel()
         return _background.interruptible(
-            lambda: self._handle.next(wait_ms, cancel), cancel.now, self._put_back)
+            lambda: self._next(wait_ms, cancel), cancel.now, self._put_back)
 
-    def _next(self, wait_ms: int) -> Optional[Event]:
+    def _next(self, wait_ms: int, cancel: _background.Cancel) -> Optional[Event]:
         if self._returned:
+            cancel.free()
             return self._returned.popleft()
-        return self._handle.next(wait_ms, _background.Cancel())
+        return self._handle.next(wait_ms, cancel)
 
     def _put_back(self, event: Optional[Event]) -> None:
         if event is not None:

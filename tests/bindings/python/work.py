@@ -130,7 +130,7 @@ class Queues(support.StoreCase):
         self.store.push("mails", "1")
         worker = self.program("""
 import lockkeeper, sys
-for item in lockkeeper.open(sys.argv[1]).work("mails", ttl=0.4):
+for item in lockkeeper.open(sys.argv[1]).work("mails", ttl=2):
     print(item.id, flush=True)
     sys.stdin.readline()
 """)
