@@ -10,31 +10,40 @@
 
 enum { TTL_MS = 24 * 3600 * 1000, PATIENCE_MS = 60000 };
 
-static struct peer service;
+enum { SERVICES_MAX = 2 };
+
+static struct peer services[SERVICES_MAX];
+static size_t service_count;
+
+bool bench_store_is_service(const char *given) {
+    return strcmp(given, "service") == 0;
+}
 
 const char *bench_store_url(const char *given, const char *lk) {
-    static char url[64];
-    static char listen[48];
+    static char urls[SERVICES_MAX][64];
+    char listen[48];
     char *words[] = {(char *)(uintptr_t)lk, "serve", "--listen", listen, "--http", "none",
                      "--ephemeral",         NULL};
+    char *url;
     int port;
 
-    if (strcmp(given, "service") != 0) {
+    if (!bench_store_is_service(given)) {
         return given;
     }
-    if (lk == NULL) {
-        bench_give_up("a service needs the program lk");
+    if (lk == NULL || service_count == SERVICES_MAX) {
+        bench_give_up("a service needs the program lk, and there are two at most");
     }
     port = peer_port();
+    url = urls[service_count];
     (void)snprintf(listen, sizeof listen, "127.0.0.1:%d", port);
-    (void)snprintf(url, sizeof url, "lk://%s", listen);
-    service = peer_start(words, port, "/dev/null");
+    (void)snprintf(url, sizeof urls[0], "lk://%s", listen);
+    services[service_count++] = peer_start(words, port, "/dev/null");
     return url;
 }
 
 void bench_store_end(void) {
-    if (service.pid > 0) {
-        peer_stop(&service);
+    while (service_count > 0) {
+        peer_stop(&services[--service_count]);
     }
 }
 

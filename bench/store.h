@@ -6,13 +6,16 @@
 #include "lockkeeper/lockkeeper.h"
 #include "service/peers.h"
 
+/* Whether it is the word "service" and not a URL. */
+bool bench_store_is_service(const char *given);
+
 /*
  * The URL that was given, or, if it is the word "service", that of a service which is started for
- * the run, in memory, and ends with the program. `lk` is the program for that.
+ * the run, in memory, and ends with the program; at most two. `lk` is the program for that.
  */
 const char *bench_store_url(const char *given, const char *lk);
 
-/* Ends that service. */
+/* Ends these services. */
 void bench_store_end(void);
 
 lk_store *bench_store_open(const char *url);

@@ -186,10 +186,12 @@ int lk_sqlite_decide_in(struct lk_sqlite_transaction *transaction, struct lk_sql
 /* ---- a look first ---------------------------------------------------------------------------- */
 
 /*
- * A try that is refused writes nothing, mostly. So one that follows a refused one is looked at in a
- * reading transaction first, and ends there if it is refused again: tries without pause must not
- * keep the write lock from the holder's renewals. What has to be written after all goes the other
- * way: what is overdue, an event, the refreshed request of the asker, the end of a service.
+ * A try that is refused writes nothing, mostly. So the first try of a handle, and one that follows
+ * a refused one, is looked at in a reading transaction first, and ends there if it is refused:
+ * tries without pause must not keep the write lock from the holder's renewals, whether one process
+ * makes them or a process each. The look is left out after a grant, where the next try is likely
+ * granted too. What has to be written after all goes the other way: what is overdue, an event, the
+ * refreshed request of the asker, the end of a service.
  */
 static int refuse_reading(struct lk_sqlite_transaction *transaction,
                           const struct lk_command *command, struct lk_decision *decision,
@@ -214,7 +216,7 @@ static int refuse_reading(struct lk_sqlite_transaction *transaction,
 
 static bool may_look(const struct lk_sqlite *store, const struct lk_command *command) {
     return command->kind == LK_COMMAND_ASK && command->ask.style == LK_TRY
-           && atomic_load(&store->has_refused);
+           && !atomic_load(&store->has_got);
 }
 
 /* *ret_is_refused false: nothing has been decided. */
@@ -268,7 +270,7 @@ static lk_outcome decide(struct lk_sqlite *store, const struct lk_source *text,
     }
     outcome = lk_sqlite_conclude(&transaction, source, code, decision);
     if (command->kind == LK_COMMAND_ASK) {
-        atomic_store(&store->has_refused, outcome == LK_BUSY);
+        atomic_store(&store->has_got, outcome != LK_BUSY);
     }
     return outcome;
 }

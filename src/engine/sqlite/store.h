@@ -55,10 +55,10 @@ struct lk_sqlite {
     char boot_id[LK_SQL_BOOT_ID_MAX + 1];
     pid_t process; /* that opened it: a child of fork() must not touch it */
 
-    atomic_bool is_gone;     /* its files are not those that others find */
-    atomic_bool has_refused; /* the last ask: the next may be refused without a write lock */
-    struct lk_sqlite *next;  /* fork_guard.h */
-    bool is_held;            /* by a fork() under way */
+    atomic_bool is_gone;    /* its files are not those that others find */
+    atomic_bool has_got;    /* by the last ask: the next try is not looked at first */
+    struct lk_sqlite *next; /* fork_guard.h */
+    bool is_held;           /* by a fork() under way */
 
     struct lk_sqlite_purged purged; /* R17: by rounds of announcing */
 
