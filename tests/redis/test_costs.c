@@ -111,6 +111,10 @@ enum cost {
     ASK_AGAIN_AMIDST,
     TRY_ABOVE,
     PAIR_BESIDE,
+    PAIR_ELSEWHERE,
+    PAIR_BESIDE_DEAD,
+    PAIR_AFTER_DEAD,
+    END_OF_DEAD,
     SLOT,
     READER_AMIDST,
     WORK,
@@ -129,6 +133,10 @@ static const char *const cost_names[COSTS] = {
     [ASK_AGAIN_AMIDST] = "ask again in the midst of a line",
     [TRY_ABOVE] = "a refused try above held locks",
     [PAIR_BESIDE] = "a lock is taken and given back beside others under its root",
+    [PAIR_ELSEWHERE] = "the same beside other roots",
+    [PAIR_BESIDE_DEAD] = "the same beside leases that have run out under other roots",
+    [PAIR_AFTER_DEAD] = "the same once those under its root have been ended",
+    [END_OF_DEAD] = "to end them, for each",
     [SLOT] = "a slot is given on in a line, and a try for one is refused",
     [READER_AMIDST] = "a reader withdraws from the midst of others, and joins again",
     [HAND_ON] = "release to a line, and the next asks",
@@ -145,6 +153,13 @@ static long long queue_and_withdraw(const struct fixture *f, struct lock *lock, 
     if (found != position) {
         lock_give_up(lock->text, "is not in this position");
     }
+    return end_count(f->server).commands;
+}
+
+static long long take_and_give_back(const struct fixture *f, struct lock *lock) {
+    begin_count(f->server);
+    lock_ask(f->engine, lock, LK_TRY, TTL_MS, LK_GRANTED);
+    lock_release(f->engine, lock);
     return end_count(f->server).commands;
 }
 
@@ -165,10 +180,7 @@ static void measure_above(const struct fixture *f, unsigned count, long long *co
     costs[TRY_ABOVE] = end_count(f->server).commands;
 
     lock_init(&beside, "tree%u/beside/it", count, 0);
-    begin_count(f->server);
-    lock_ask(f->engine, &beside, LK_TRY, TTL_MS, LK_GRANTED);
-    lock_release(f->engine, &beside);
-    costs[PAIR_BESIDE] = end_count(f->server).commands;
+    costs[PAIR_BESIDE] = take_and_give_back(f, &beside);
 
     lock_init(&waited, "waited%u", count, 0);
     lock_ask(f->engine, &waited, LK_TRY, TTL_MS, LK_GRANTED);
@@ -279,6 +291,28 @@ static void measure_line(const struct fixture *f, unsigned count, long long *cos
     costs[HAND_ON] = end_count(f->server).commands;
 }
 
+/* Leases under `count` roots of their own, and as many under one, which all run out. */
+static void measure_dead(const struct fixture *f, unsigned count, long long *costs) {
+    struct lock dead;
+    struct lock lock;
+
+    for (unsigned i = 0; i < count; i++) {
+        lock_init(&dead, "root%u-%u/leaf", count, i);
+        lock_ask(f->engine, &dead, LK_TRY, TTL_MS, LK_GRANTED);
+        lock_init(&dead, "dead%u/leaf%u", count, i);
+        lock_ask(f->engine, &dead, LK_TRY, TTL_MS, LK_GRANTED);
+    }
+    lock_init(&lock, "elsewhere%u/lock", count, 0);
+    costs[PAIR_ELSEWHERE] = take_and_give_back(f, &lock);
+    lk_redis_shift_clock(f->engine, 2 * TTL_MS * 1000);
+    lock_init(&lock, "later%u/lock", count, 0);
+    costs[PAIR_BESIDE_DEAD] = take_and_give_back(f, &lock);
+    lock_init(&lock, "dead%u/lock", count, 0);
+    costs[END_OF_DEAD] = take_and_give_back(f, &lock) / count;
+    lock_init(&lock, "dead%u/next", count, 0);
+    costs[PAIR_AFTER_DEAD] = take_and_give_back(f, &lock);
+}
+
 /* ---- work ------------------------------------------------------------------------------------ */
 
 static void push(const struct fixture *f, const struct lk_path *queue, unsigned number) {
@@ -361,8 +395,13 @@ static bool check(bool is_right, const char *what) {
     return is_right;
 }
 
-static bool check_listing(const struct fixture *f) {
-    static const char root[] = "tree10000";
+typedef lk_outcome read_pages(struct lk_engine *engine, const struct lk_path *path,
+                              const struct lk_patience *patience, lk_listing **ret_listing,
+                              lk_error *error);
+
+/* `count` requests are told about `text`, by calls that make a bounded number of commands each. */
+static bool check_pages(const struct fixture *f, read_pages *read, const char *text, size_t count,
+                        const char *what) {
     const struct lk_patience until = lock_patience();
     lk_listing *listing = NULL;
     struct counted counted;
@@ -370,41 +409,18 @@ static bool check_listing(const struct fixture *f) {
     bool is_right;
     lk_error error;
 
-    (void)lk_path_parse(lk_slice_of(root), &path, NULL);
+    (void)lk_path_parse(lk_slice_of(text), &path, NULL);
     begin_count(f->server);
-    if (f->engine->ops->list(f->engine, &path, &until, &listing, &error) != LK_OK) {
-        lock_give_up("list", error.text);
+    if (read(f->engine, &path, &until, &listing, &error) != LK_OK) {
+        lock_give_up(text, error.text);
     }
     counted = end_count(f->server);
-    (void)printf("# %zu listed by %lld calls of %lld commands each\n", listing->count,
-                 counted.calls, counted.commands / counted.calls);
-    is_right = listing->count == MANY && counted.commands / counted.calls <= COMMANDS_OF_A_PAGE_MAX;
-    lk_listing_free(listing);
-    return check(is_right, "a listing comes in pages");
-}
-
-/* Also what stands at one path, and in line there. */
-static bool check_show(const struct fixture *f) {
-    static const char path_text[] = "line10000";
-    const struct lk_patience until = lock_patience();
-    lk_listing *listing = NULL;
-    struct counted counted;
-    struct lk_path path;
-    bool is_right;
-    lk_error error;
-
-    (void)lk_path_parse(lk_slice_of(path_text), &path, NULL);
-    begin_count(f->server);
-    if (f->engine->ops->show(f->engine, &path, &until, &listing, &error) != LK_OK) {
-        lock_give_up("show", error.text);
-    }
-    counted = end_count(f->server);
-    (void)printf("# %zu shown by %lld calls of %lld commands each\n", listing->count, counted.calls,
+    (void)printf("# %zu by %lld calls of %lld commands each\n", listing->count, counted.calls,
                  counted.commands / counted.calls);
     is_right =
-        listing->count == MANY - 1 && counted.commands / counted.calls <= COMMANDS_OF_A_PAGE_MAX;
+        listing->count == count && counted.commands / counted.calls <= COMMANDS_OF_A_PAGE_MAX;
     lk_listing_free(listing);
-    return check(is_right, "a long line is shown in pages");
+    return check(is_right, what);
 }
 
 int main(int argc, char **argv) {
@@ -427,6 +443,7 @@ int main(int argc, char **argv) {
         lock_give_up(argv[1], "no connection");
     }
     (void)printf("1..%d\n", COSTS + 2);
+    measure_dead(&f, FEW, few); /* in an empty store; the clock goes ahead */
     measure_above(&f, FEW, few);
     measure_line(&f, FEW, few);
     measure_readers(&f, FEW, few);
@@ -439,12 +456,16 @@ int main(int argc, char **argv) {
     measure_units(&f, READERS, many);
     measure_slots(&f, MANY, many);
     measure_work(&f, READERS, many);
+    is_right = check_pages(&f, f.engine->ops->list, "tree10000", MANY, "a listing comes in pages")
+               && is_right;
+    is_right =
+        check_pages(&f, f.engine->ops->show, "line10000", MANY - 1, "a long line is shown in pages")
+        && is_right;
+    measure_dead(&f, MANY, many);
     for (int i = 0; i < COSTS; i++) {
         (void)printf("# %lld commands beside %d, %lld beside many\n", few[i], FEW, many[i]);
         is_right = check(many[i] <= TIMES_MAX * few[i], cost_names[i]) && is_right;
     }
-    is_right = check_listing(&f) && is_right;
-    is_right = check_show(&f) && is_right;
     redisFree(f.server);
     f.engine->ops->close(f.engine);
     return is_right ? 0 : 1;
