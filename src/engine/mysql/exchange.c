@@ -277,6 +277,7 @@ const struct lk_database lk_mysql_database = {
     .is_alive = lk_mysql_is_alive,
     .disconnect = disconnect,
     .exchange = exchange,
+    .write_look = lk_mysql_write_look,
     .table_open = lk_mysql_table_open,
     .transact = lk_mysql_transact,
 };

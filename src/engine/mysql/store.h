@@ -115,6 +115,11 @@ enum lk_fate lk_mysql_transact(struct lk_procedures *store, void *connection,
                                const struct lk_patience *patience, lk_outcome *ret_outcome,
                                lk_error *error);
 
+/* ---- look.c ---------------------------------------------------------------------------------- */
+
+/* For lk_mysql_database. */
+char *lk_mysql_write_look(struct lk_procedures *common, const struct lk_ask *ask, int max);
+
 /* ---- server_poll.c --------------------------------------------------------------------------- */
 
 /*

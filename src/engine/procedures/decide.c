@@ -10,10 +10,7 @@
 #include "engine/reply/reply.h"
 #include "model/command_check.h"
 
-enum {
-    CYCLE_MAX = 1024,
-    BLOCKER_FIELDS = 6, /* path, owner, note, ticket, held, microseconds left */
-};
+enum { CYCLE_MAX = 1024, BLOCKER_FIELDS = LK_PROCEDURES_BLOCKER_FIELDS };
 
 /* Columns of lk_ask(). */
 enum {
@@ -49,7 +46,8 @@ lk_outcome lk_procedures_answered(const struct lk_rows *rows, int row,
                         lk_row_text(rows, row, END_SENTENCE).bytes);
 }
 
-static bool fill_blocker(const struct lk_slice fields[BLOCKER_FIELDS], lk_blocker_info *info) {
+bool lk_procedures_fill_blocker(const struct lk_slice fields[BLOCKER_FIELDS],
+                                lk_blocker_info *info) {
     int64_t left_us = strtoll(fields[5].bytes, NULL, 10);
 
     info->path = lk_text_copy(fields[0]);
@@ -82,7 +80,7 @@ static bool fill_blockers(const struct lk_rows *rows, lk_result *result) {
     is_whole = count == 0 || result->blockers != NULL;
     for (size_t i = 0; i < count && is_whole; i++) {
         result->blocker_count++;
-        is_whole = fill_blocker(&fields[i * BLOCKER_FIELDS], &result->blockers[i]);
+        is_whole = lk_procedures_fill_blocker(&fields[i * BLOCKER_FIELDS], &result->blockers[i]);
     }
     free(text);
     free(fields);
@@ -221,6 +219,9 @@ static lk_outcome ask_for(struct lk_procedures *store, const struct lk_ask *ask,
     bool is_whole;
     lk_outcome outcome;
 
+    if (lk_procedures_look(store, ask, patience, decision)) {
+        return lk_error_set(&decision->error, LK_BUSY, "%s", "");
+    }
     lk_arguments_init(&arguments, store->database->lists);
     add_ask(&arguments, ask);
     outcome = lk_procedures_call(store, "lk_ask", LK_REPEATABLE, &arguments, patience, &rows,
@@ -229,6 +230,7 @@ static lk_outcome ask_for(struct lk_procedures *store, const struct lk_ask *ask,
         return outcome;
     }
     outcome = lk_procedures_answered(rows, 0, decision);
+    atomic_store(&store->has_refused, outcome == LK_BUSY);
     is_whole = fill_asked(rows, &decision->result);
     if (outcome == LK_WAITING) {
         decision->cursor.id = (uint64_t)lk_row_integer(rows, 0, ASK_REQUEST);

@@ -67,6 +67,11 @@ struct lk_database {
 
     uint64_t (*version)(struct lk_procedures *store); /* for wait cursors; NULL: none */
 
+    /* The statement of lk_procedures_look() (its columns: look.c), with up to `max` rows in the
+     * order of their tickets, for free(). NULL: memory is exhausted. As a member NULL: it has none.
+     */
+    char *(*write_look)(struct lk_procedures *store, const struct lk_ask *ask, int max);
+
     /* R17, table.h. NULL where LK_CAN_TABLE is missing. */
     lk_outcome (*table_open)(struct lk_procedures *store, const struct lk_source *source,
                              const struct lk_patience *patience, struct lk_source_sql *ret_table,
@@ -97,6 +102,7 @@ struct lk_procedures {
     uint64_t calls;                 /* releases and finishes, from all threads */
     _Atomic uint64_t interruptions; /* connections that broke or could not be made */
     atomic_bool is_read_only;       /* as the last call found; set by exchange() */
+    atomic_bool has_refused;        /* the last ask: a try after it is looked at first */
     struct lk_purge_position purged[LK_PROCEDURES_PURGED]; /* by rounds of announcing; under the
                                                               mutex */
 };
@@ -182,6 +188,22 @@ lk_outcome lk_procedures_unpark(struct lk_procedures *store, const struct lk_unp
                                 const struct lk_patience *patience, struct lk_decision *decision);
 lk_outcome lk_procedures_drop(struct lk_procedures *store, const struct lk_drop *drop,
                               const struct lk_patience *patience, struct lk_decision *decision);
+
+/* The fields of a blocker: path, owner, note, ticket, held, microseconds left. */
+enum { LK_PROCEDURES_BLOCKER_FIELDS = 6 };
+
+/* false: memory is exhausted, and *info may be partly filled. */
+bool lk_procedures_fill_blocker(const struct lk_slice fields[LK_PROCEDURES_BLOCKER_FIELDS],
+                                lk_blocker_info *info);
+
+enum { LK_PROCEDURES_LOOK_MAX = 64 }; /* leases at a path that a look reads */
+
+/*
+ * Whether a read alone refuses the ask: a try of one part, after a refused one, by what is held at
+ * its path. If so, fills the result of an empty decision, without its outcome, which is LK_BUSY.
+ */
+bool lk_procedures_look(struct lk_procedures *store, const struct lk_ask *ask,
+                        const struct lk_patience *patience, struct lk_decision *decision);
 
 /*
  * Decodes a row of the answer of lk_take(), or of one that begins like it. `version` is kept in the
