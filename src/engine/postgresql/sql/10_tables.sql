@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The tables of a Lockkeeper store in PostgreSQL, format 7.
+-- The tables of a Lockkeeper store in PostgreSQL, format 8.
 --
 -- People can read it, too:  SELECT * FROM lockkeeper.lk_locks  (lk_items, lk_events)
 -- Only the procedures lk_... write here: every row is the outcome of a rule (docs/rules.md), and a
@@ -215,7 +215,7 @@ CREATE TABLE lockkeeper.events (
     reason      text    NOT NULL DEFAULT ''
 );
 
-INSERT INTO lockkeeper.meta (format, writable_from) VALUES (7, 1);
+INSERT INTO lockkeeper.meta (format, writable_from) VALUES (8, 1);
 INSERT INTO lockkeeper.awake (server_start) VALUES (pg_postmaster_start_time());
 
 END $do$;

@@ -11,12 +11,12 @@ DECLARE
     old record;
 BEGIN
     SELECT m.format INTO found FROM lockkeeper.meta AS m;
-    IF found > 7 THEN
-        RAISE EXCEPTION 'the store in schema lockkeeper has format %, which is newer than 7', found
+    IF found > 8 THEN
+        RAISE EXCEPTION 'the store in schema lockkeeper has format %, which is newer than 8', found
             USING ERRCODE = 'feature_not_supported',
                   HINT = 'Use the newer program that has made it.';
     END IF;
-    IF found = 7 THEN
+    IF found = 8 THEN
         RETURN;
     END IF;
     LOCK TABLE lockkeeper.roots, lockkeeper.requests, lockkeeper.parts, lockkeeper.items,
@@ -117,6 +117,9 @@ BEGIN
     END IF;
     IF found = 6 THEN
         found := 7; -- only functions: they notify on other channels
+    END IF;
+    IF found = 7 THEN
+        found := 8; -- only functions: a refused try looks before it locks
     END IF;
     UPDATE lockkeeper.meta SET format = found;
 END $do$;

@@ -148,7 +148,7 @@ CREATE OR REPLACE FUNCTION lockkeeper.judge(
     asker text, self bigint, ticket bigint, is_item boolean,
     paths text[], limits integer[], counts integer[], now_us bigint,
     OUT verdict text, OUT in_use bigint)
-LANGUAGE plpgsql AS $$
+LANGUAGE plpgsql STABLE AS $$
 DECLARE
     is_any_blocked boolean := false;
     is_any_short boolean := false;

@@ -87,7 +87,7 @@ END $$;
 CREATE OR REPLACE FUNCTION lockkeeper.explain(
     INOUT answer lockkeeper.answer, asked lockkeeper.asked, self bigint, ticket bigint,
     now_us bigint)
-LANGUAGE plpgsql AS $$
+LANGUAGE plpgsql STABLE AS $$
 #variable_conflict use_variable
 BEGIN
     IF asked.blockers_max = 0 THEN

@@ -10,6 +10,10 @@
 -- procedure is chained to it, or it would have the default again. Only long ways sweep overdue
 -- requests: if no request waits, they block nothing.
 --
+-- A try looks before it locks (look_busy) if its session's last one was refused, or if the lock is not
+-- free: so one that is granted at once does not pay for a look. The session remembers that in the
+-- setting lk.refused, which chooses the way that comes first and nothing else.
+--
 -- A short ask takes its root's lock exclusively. The other short ways share it: README.md says why
 -- they may. They release it before they go the long way, because two that wait for each other's
 -- share would wait for ever.
@@ -82,6 +86,9 @@ DECLARE
     has_waited boolean := false;
     is_hurried boolean := false;
     is_free boolean := false; -- it is granted by the short way
+    was_refused boolean := coalesce(pg_catalog.current_setting('lk.refused', true), '') = 'yes';
+    may_look boolean := style = 'try' AND until_us = 0; -- before it locks the root
+    must_look boolean := style = 'try' AND until_us = 0 AND was_refused;
     is_simple boolean; -- neither restart nor bounds nor events concern the root, nor a line
     all_live boolean; -- no deadline below it has passed
     has_line boolean; -- a request waits below it
@@ -117,7 +124,25 @@ BEGIN
         ROLLBACK AND CHAIN; -- a lane's lock is taken before the root's
     END IF;
     lanes := CASE WHEN the_limit > 4 AND the_count = 1 THEN 4 ELSE 0 END;
-    WHILE cardinality(paths) = 1 AND until_us = 0 AND NOT wants_value LOOP
+    LOOP
+        IF must_look THEN
+            SELECT b.outcome, b.in_use, b.in_the_way, b.blockers, b.look_us
+            INTO outcome, in_use, in_the_way, blockers, look_us
+            FROM lockkeeper.look_busy((identity, asker, paths, limits, counts, roots, style, ttl_ms,
+                                       until_us, note, blockers_max, wants_value)) AS b;
+            IF outcome IS NOT NULL THEN
+                setting := pg_catalog.set_config('lk.refused', 'yes', false);
+                RETURN;
+            END IF;
+            may_look := false;
+            must_look := false;
+        END IF;
+        IF cardinality(paths) > 1 OR until_us > 0 OR wants_value THEN -- not short
+            must_look := may_look AND NOT pg_try_advisory_xact_lock(
+                hashtextextended('lockkeeper/' || the_root, 0));
+            CONTINUE WHEN must_look;
+            EXIT;
+        END IF;
         setting := set_config('search_path', 'pg_catalog, pg_temp', true)
             || set_config('jit', 'off', true) || set_config('enable_seqscan', 'off', true)
             || set_config('enable_bitmapscan', 'off', true)
@@ -128,6 +153,8 @@ BEGIN
                                                1 + (hashtextextended(asker, 0) & 3)))
                  AND pg_try_advisory_xact_lock_shared(
                          hashtextextended('lockkeeper/' || the_root, 0)) END;
+        must_look := has_waited AND may_look;
+        CONTINUE WHEN must_look;
         IF has_waited AND lanes > 0 THEN
             PERFORM pg_advisory_xact_lock(hashtextextended('lockkeeper/' || the_path,
                                               1 + (hashtextextended(asker, 0) & 3)));
@@ -238,6 +265,10 @@ BEGIN
             counts, roots, style, ttl_ms, until_us, note, blockers_max, wants_value)) AS a;
         has_waited := has_waited OR pg_catalog.clock_timestamp()
                                     > pg_catalog.statement_timestamp() + interval '1 ms';
+    END IF;
+    IF style = 'try' AND (outcome = 'busy') <> was_refused THEN
+        setting := pg_catalog.set_config('lk.refused',
+                                         CASE outcome WHEN 'busy' THEN 'yes' ELSE '' END, false);
     END IF;
     IF has_waited OR is_hurried THEN
         setting := pg_catalog.set_config('synchronous_commit', 'off', true);
