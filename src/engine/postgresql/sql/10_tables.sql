@@ -1,9 +1,11 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The tables of a Lockkeeper store in PostgreSQL, format 8.
 --
--- People can read it, too:  SELECT * FROM lockkeeper.lk_locks  (lk_items, lk_events)
--- Only the procedures lk_... write here: every row is the outcome of a rule (docs/rules.md), and a
--- change by hand breaks a promise that a client relies on.
+-- People can use it, too:  SELECT * FROM lockkeeper.acquire('foo', shared_limit => 20)  (91_people_locks
+-- and the next files: functions with a comment, which stay; all others are internal, and change), and
+-- read it:  SELECT * FROM lockkeeper.lk_locks  (lk_items, lk_events)
+-- Only functions write here: every row is the outcome of a rule (docs/rules.md), and a change by hand
+-- breaks a promise that a client relies on.
 --
 -- If a DBA creates the store, a role needs these rights to use it (here the role app):
 -- GRANT USAGE ON SCHEMA lockkeeper TO app;

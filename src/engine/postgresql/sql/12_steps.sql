@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Steps from one format of the tables to the next, for stores of older programs.
 --
--- The functions of the older format are dropped; the following files create them again. Programs
+-- The functions of the older format are dropped, but for those for people, on which views and
+-- triggers of theirs may depend; the following files create them again. Programs
 -- that run meanwhile wait, and find the new ones under the same names. An old function that is
 -- already running fails for want of a column, having done nothing.
 
@@ -24,12 +25,14 @@ BEGIN
         IN ACCESS EXCLUSIVE MODE; -- waits for running decisions
     FOR old IN SELECT p.oid::regprocedure AS name FROM pg_catalog.pg_proc AS p
                WHERE p.pronamespace = 'lockkeeper'::regnamespace
+                 AND pg_catalog.obj_description(p.oid, 'pg_proc') IS NULL -- not those for people
     LOOP
         EXECUTE 'DROP ROUTINE ' || old.name || ' CASCADE';
     END LOOP;
     FOR old IN SELECT t.oid::regtype AS name FROM pg_catalog.pg_type AS t
                JOIN pg_catalog.pg_class AS c ON c.oid = t.typrelid
                WHERE t.typnamespace = 'lockkeeper'::regnamespace AND c.relkind = 'c'
+                 AND pg_catalog.obj_description(t.oid, 'pg_type') IS NULL
     LOOP
         EXECUTE 'DROP TYPE ' || old.name || ' CASCADE';
     END LOOP;
@@ -119,7 +122,7 @@ BEGIN
         found := 7; -- only functions: they notify on other channels
     END IF;
     IF found = 7 THEN
-        found := 8; -- only functions: a refused try looks before it locks
+        found := 8; -- functions for people, and constraints (13_checks); a refused try looks first
     END IF;
     UPDATE lockkeeper.meta SET format = found;
 END $do$;

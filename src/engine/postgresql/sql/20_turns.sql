@@ -154,8 +154,11 @@ DECLARE
     found_awaited_us bigint := 0;
     known record;
 BEGIN
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
-        RAISE EXCEPTION 'a turn does not see what others have just done'; -- nor may it go on
+    IF current_setting('transaction_isolation') NOT IN ('read committed', 'read uncommitted') THEN
+        RAISE EXCEPTION USING ERRCODE = 'LK079', -- it does not see what others have just done
+            MESSAGE = format('a lock is decided at READ COMMITTED, and this transaction is %s',
+                             upper(current_setting('transaction_isolation'))),
+            HINT = 'SET TRANSACTION ISOLATION LEVEL READ COMMITTED, or use another connection.';
     END IF;
     turn.has_waiting := false;
     FOREACH the_root IN ARRAY the_roots LOOP

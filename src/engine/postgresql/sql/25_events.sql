@@ -49,6 +49,9 @@ BEGIN
     IF NOT FOUND THEN
         RETURN;
     END IF;
+    IF NOT lockkeeper.are_parts(parts) THEN -- of a refused ask: nothing else has checked them
+        RAISE EXCEPTION USING ERRCODE = 'LK064', MESSAGE = 'R1: these are no paths: ' || parts;
+    END IF;
     INSERT INTO lockkeeper.events AS e
     VALUES (number, lockkeeper.now_us(), event, refusal, parts, owner, note, ticket, token, attempt,
         is_of_item, is_deletion, by, why);

@@ -27,7 +27,7 @@ WHERE p.path = ANY (the_paths) AND p.position = 1 AND r.is_claim AND r.owner = t
              FROM unnest(the_paths) AS t (path)))
 LIMIT 1 $$;
 
-CREATE OR REPLACE FUNCTION lockkeeper.renew(
+CREATE OR REPLACE FUNCTION lockkeeper.renew_request(
     the_identity bytea, the_owner text, the_paths text[], the_roots text[], the_token bigint,
     the_ttl_ms bigint) RETURNS lockkeeper.answer
 LANGUAGE plpgsql
@@ -91,7 +91,7 @@ $$ SELECT EXISTS (SELECT FROM lockkeeper.ended AS e
 
 -- Release or withdraw. R15: `the_paths` are those that are put, `the_bytes` their values, one behind
 -- the other; NULL: none.
-CREATE OR REPLACE FUNCTION lockkeeper.release(
+CREATE OR REPLACE FUNCTION lockkeeper.release_request(
     the_identity bytea, the_paths text[], the_roots text[], the_token bigint,
     the_sizes integer[], the_bytes bytea)
 RETURNS lockkeeper.answer
@@ -164,7 +164,7 @@ FROM (SELECT the_root AS root
       WHERE p.path = the_path AND cardinality(r.roots) > 1) AS t $$;
 
 -- R12: all requests with a part at exactly the path; of `the_owner`, unless it is empty.
-CREATE OR REPLACE FUNCTION lockkeeper.break(
+CREATE OR REPLACE FUNCTION lockkeeper.break_requests(
     the_path text, the_root text, the_owner text, at_once boolean, by text, why text)
 RETURNS bigint -- how many
 LANGUAGE plpgsql
@@ -211,7 +211,7 @@ END $$;
 
 -- R15: writes or deletes (`the_value` NULL) a value, after marking it in doubt if its holder is
 -- dead.
-CREATE OR REPLACE FUNCTION lockkeeper.put(
+CREATE OR REPLACE FUNCTION lockkeeper.put_value(
     the_path text, the_above text[], the_root text, the_owner text, the_token bigint,
     the_value bytea) RETURNS lockkeeper.answer
 LANGUAGE plpgsql

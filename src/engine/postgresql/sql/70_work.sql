@@ -43,7 +43,7 @@ BEGIN
     END IF;
 END $$;
 
-CREATE OR REPLACE FUNCTION lockkeeper.push(
+CREATE OR REPLACE FUNCTION lockkeeper.push_one(
     the_queue text, the_id text, the_root text, the_value bytea, delay_ms bigint,
     the_needs text[], the_limits integer[], the_counts integer[], the_roots text[],
     the_priority integer) RETURNS boolean
@@ -431,7 +431,7 @@ BEGIN
     RETURN answer;
 END $$;
 
-CREATE OR REPLACE FUNCTION lockkeeper.unpark(the_queue text, the_id text, the_root text)
+CREATE OR REPLACE FUNCTION lockkeeper.unpark_one(the_queue text, the_id text, the_root text)
 RETURNS lockkeeper.answer
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
@@ -479,7 +479,7 @@ BEGIN
     RETURN answer;
 END $$;
 
-CREATE OR REPLACE FUNCTION lockkeeper.drop(
+CREATE OR REPLACE FUNCTION lockkeeper.drop_one(
     the_queue text, the_id text, the_root text, only_parked boolean) RETURNS lockkeeper.answer
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off

@@ -37,18 +37,17 @@ END $$;
 -- Claims as many items as there are ask numbers, all with one token (R4). The first that finds
 -- nothing is the last row. Where the first ones are claimed already (R3), the next get that token
 -- if the whole store has drawn no other since.
-CREATE OR REPLACE FUNCTION lockkeeper.lk_take_many(
-    the_queue text, the_above text, the_root text, the_owner text, the_ttl_ms bigint,
-    the_max_attempts bigint, the_note text, commands text)
+CREATE OR REPLACE FUNCTION lockkeeper.take_several(
+    the_queue text, the_above text[], the_root text, the_owner text, the_ttl_ms bigint,
+    the_max_attempts integer, the_note text, numbers bigint[])
 RETURNS SETOF lockkeeper.taken
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
 SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
-    begun timestamptz := clock_timestamp();
     turn lockkeeper.turn := lockkeeper.begin_turn(
-        lockkeeper.roots_to_take(the_queue, the_root, 16 + json_array_length(commands::json)),
+        lockkeeper.roots_to_take(the_queue, the_root, 16 + cardinality(numbers)),
         lockkeeper.now_us() + the_ttl_ms * 1000);
     shared bigint := 0;
     number bigint;
@@ -57,16 +56,14 @@ BEGIN
     IF turn.is_due THEN
         turn := lockkeeper.perish(turn, 256);
     END IF;
-    FOR number IN
-        SELECT c.ask_number FROM json_to_recordset(commands::json) AS c (ask_number bigint)
-    LOOP
+    FOREACH number IN ARRAY numbers LOOP
         taken := NULL;
         IF number <> 0 THEN
             taken := lockkeeper.take_again(the_queue, the_owner, number, the_ttl_ms, turn.now_us);
         END IF;
         IF taken.outcome IS NULL THEN
-            taken := lockkeeper.take_next(the_queue, the_above::text[], the_root, the_owner,
-                the_ttl_ms, the_max_attempts::integer, number, the_note, shared, turn);
+            taken := lockkeeper.take_next(the_queue, the_above, the_root, the_owner,
+                the_ttl_ms, the_max_attempts, number, the_note, shared, turn);
             shared := CASE WHEN shared = 0 THEN taken.token ELSE shared END;
         ELSIF shared = 0 THEN
             shared := CASE WHEN taken.token = (SELECT s.last_value FROM lockkeeper.draws AS s)
@@ -75,6 +72,23 @@ BEGIN
         RETURN NEXT taken;
         EXIT WHEN taken.outcome <> 'granted';
     END LOOP;
+END $$;
+
+CREATE OR REPLACE FUNCTION lockkeeper.lk_take_many(
+    the_queue text, the_above text, the_root text, the_owner text, the_ttl_ms bigint,
+    the_max_attempts bigint, the_note text, commands text)
+RETURNS SETOF lockkeeper.taken
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    begun timestamptz := clock_timestamp();
+BEGIN
+    RETURN QUERY
+    SELECT t.* FROM lockkeeper.take_several(the_queue, the_above::text[], the_root, the_owner,
+        the_ttl_ms, the_max_attempts::integer, the_note, ARRAY(
+            SELECT c.ask_number FROM json_to_recordset(commands::json) AS c (ask_number bigint)
+        )) AS t;
     PERFORM lockkeeper.let_go_soon(begun);
 END $$;
 

@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The short ways in a line: requests that wait for an exclusive lock at one path, with nothing else
 -- at paths near it. A new one joins the end, and a release passes the lock on to the first, by a few
--- small statements each, as ask() and release() would decide. The root's lock is held, exclusively;
--- a line in which a deadline has passed, or that anything else concerns, is left to these.
+-- small statements each, as ask() and release_request() would decide. The root's lock is held,
+-- exclusively; a line in which a deadline has passed, or that anything else concerns, is left to these.
 
 -- R7, R10, R13: a new request of an owner that has no other, where a part at or above its path
 -- conflicts: it has to wait, and can close no cycle. False: left to ask(), and nothing has been done.
@@ -68,8 +68,8 @@ END $$;
 -- R7, R11, R12: ends a lease with one part, and grants the lock to the first that waits at its path,
 -- if nothing else is near: no other lease, no request at a path above or below, and no further
 -- request of the first one's owner, which might be covered then (R8). The first is exclusive, so what
--- is behind it goes on waiting. NULL: left to release(), and nothing has been done; else whether
--- there is a line.
+-- is behind it goes on waiting. NULL: left to release_request(), and nothing has been done; else
+-- whether there is a line.
 CREATE OR REPLACE FUNCTION lockkeeper.pass_on(
     the_identity bytea, the_path text, the_root text, the_token bigint) RETURNS boolean
 LANGUAGE plpgsql

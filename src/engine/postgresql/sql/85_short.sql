@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The procedures that the engine calls most, here and in 86_short_work, and their short ways: in
--- common cases a few statements decide and write, as ask(), release(), take() and finish() would.
--- Every other case is left to these functions, which start again: the short way has then at most
+-- common cases a few statements decide and write, as ask(), release_request(), take() and finish()
+-- would. Every other case is left to these functions, which start again: the short way has then at most
 -- drawn a number that is not used, and inserted the row of a new root.
 --
 -- Each procedure is one decision, which it commits itself. It begins with a COMMIT, so none can be
@@ -107,6 +107,12 @@ BEGIN
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     END IF;
     setting := pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+    IF (CASE WHEN cardinality(paths) = 1
+             THEN sorted_paths <> the_path OR the_root <> split_part(the_path, '/', 1)
+             ELSE NOT lockkeeper.are_sorted(paths, sorted_paths, roots) END) THEN
+        RAISE EXCEPTION USING ERRCODE = 'LK064', MESSAGE = 'R3: the paths are not those that are '
+            'sorted'; -- a request of the same owner and paths would not be found
+    END IF;
     identity := sha256(convert_to(sorted_paths || E'\n' || asker, 'UTF8'));
     IF style = 'wait' AND cardinality(paths) = 1 AND until_us = 0 AND NOT wants_value
        AND NOT pg_is_in_recovery() -- which has no table `awake`
@@ -342,7 +348,7 @@ BEGIN
     END IF;
     IF outcome IS NULL THEN
         SELECT a.outcome, a.sentence INTO outcome, sentence
-        FROM lockkeeper.release(the_identity, paths, roots, the_token, sizes, bytes) AS a;
+        FROM lockkeeper.release_request(the_identity, paths, roots, the_token, sizes, bytes) AS a;
         has_waited := has_waited OR pg_catalog.clock_timestamp()
                                     > pg_catalog.statement_timestamp() + interval '1 ms';
     END IF;

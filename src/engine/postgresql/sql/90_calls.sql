@@ -18,7 +18,7 @@ BEGIN
     END IF;
     SELECT a.outcome, a.sentence, a.ticket, a.token, a.ttl_ms, a.left_us, a.fixed
     INTO outcome, sentence, ticket, token, new_ttl_ms, left_us, fixed
-    FROM lockkeeper.renew(lockkeeper.identity(asker, sorted_paths), asker, paths, roots, the_token,
+    FROM lockkeeper.renew_request(lockkeeper.identity(asker, sorted_paths), asker, paths, roots, the_token,
         ttl_ms) AS a;
     IF clock_timestamp() > statement_timestamp() + interval '1 ms' THEN
         CALL lockkeeper.let_go();
@@ -37,7 +37,7 @@ BEGIN
         COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     END IF;
-    broken := lockkeeper.break(path, root, asker, at_once, by, why);
+    broken := lockkeeper.break_requests(path, root, asker, at_once, by, why);
     IF clock_timestamp() > statement_timestamp() + interval '1 ms' THEN
         CALL lockkeeper.let_go();
     END IF;
@@ -56,7 +56,7 @@ BEGIN
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     END IF;
     SELECT a.outcome, a.sentence INTO outcome, sentence
-    FROM lockkeeper.put(path, above, root, asker, the_token, value) AS a;
+    FROM lockkeeper.put_value(path, above, root, asker, the_token, value) AS a;
     IF clock_timestamp() > statement_timestamp() + interval '1 ms' THEN
         CALL lockkeeper.let_go();
     END IF;
@@ -74,7 +74,7 @@ BEGIN
         COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     END IF;
-    added := lockkeeper.push(queue, id, root, value, delay_ms, needs, limits, counts, roots,
+    added := lockkeeper.push_one(queue, id, root, value, delay_ms, needs, limits, counts, roots,
                              priority);
     IF clock_timestamp() > statement_timestamp() + interval '1 ms' THEN
         CALL lockkeeper.let_go();
@@ -105,7 +105,7 @@ BEGIN
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     END IF;
     SELECT a.outcome, a.sentence INTO outcome, sentence
-    FROM lockkeeper.unpark(queue, id, root) AS a;
+    FROM lockkeeper.unpark_one(queue, id, root) AS a;
     IF clock_timestamp() > statement_timestamp() + interval '1 ms' THEN
         CALL lockkeeper.let_go();
     END IF;
@@ -124,7 +124,7 @@ BEGIN
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     END IF;
     SELECT a.outcome, a.sentence INTO outcome, sentence
-    FROM lockkeeper.drop(queue, id, root, only_parked) AS a;
+    FROM lockkeeper.drop_one(queue, id, root, only_parked) AS a;
     IF clock_timestamp() > statement_timestamp() + interval '1 ms' THEN
         CALL lockkeeper.let_go();
     END IF;

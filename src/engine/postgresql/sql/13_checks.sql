@@ -1,0 +1,118 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- What no row may be, however it is written: a row that the library cannot read would make every listing
+-- fail. The functions for people (91_people_checks) say what is wrong; these constraints hold for the
+-- internal procedures too, which take what they are given.
+--
+-- Expressions and no functions where a row is written at each decision: a function is looked up and
+-- parsed again by each statement.
+
+-- R1, as an expression; %1$s is the path.
+CREATE OR REPLACE FUNCTION lockkeeper.path_rule() RETURNS text
+LANGUAGE sql IMMUTABLE AS
+$$ SELECT $rule$(octet_length(%1$s) BETWEEN 1 AND 512
+AND ('/' || %1$s || '/') COLLATE "C" !~ '/[.]?[.]?/|[?{}\u0001-\u0020\u007f-\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]'
+AND (octet_length(%1$s) <= 64 OR octet_length(%1$s) - octet_length(replace(%1$s, '/', '')) <= 31)
+AND (octet_length(%1$s) <= 255
+     OR convert_from(convert_to(%1$s, 'UTF8'), 'LATIN1') COLLATE "C" !~ '[^/]{255}[^/]'))$rule$ $$;
+
+-- R1: whether it is a path as the store keeps it, without a slash at either end.
+DO $do$ BEGIN
+    EXECUTE format('CREATE OR REPLACE FUNCTION lockkeeper.is_path(path text) RETURNS boolean
+        LANGUAGE plpgsql IMMUTABLE STRICT AS %L',
+        'BEGIN RETURN ' || format(lockkeeper.path_rule(), 'path') || '; END');
+END $do$;
+
+-- R16: what an item's work needs.
+CREATE OR REPLACE FUNCTION lockkeeper.are_needs(
+    paths text[], limits integer[], counts integer[], roots text[]) RETURNS boolean
+LANGUAGE plpgsql IMMUTABLE
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN cardinality(paths) <= 15 AND cardinality(limits) = cardinality(paths)
+       AND cardinality(counts) = cardinality(paths)
+       AND NOT EXISTS (
+           SELECT FROM unnest(paths, limits, counts) AS n (path, unit_limit, units)
+           WHERE NOT coalesce(lockkeeper.is_path(n.path)
+               AND CASE WHEN n.unit_limit = 0 THEN n.units IN (0, 1)
+                        ELSE n.units BETWEEN 1 AND n.unit_limit END, false))
+       AND cardinality(paths) = (SELECT count(DISTINCT n.path COLLATE "C")
+                                 FROM unnest(paths) AS n (path))
+       AND roots = lockkeeper.roots_of(paths);
+END $$;
+
+-- R2, R3: whether these are all paths, each once, and all roots, in byte order.
+CREATE OR REPLACE FUNCTION lockkeeper.are_sorted(paths text[], sorted_paths text, roots text[])
+RETURNS boolean
+LANGUAGE plpgsql IMMUTABLE
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN cardinality(paths) BETWEEN 1 AND 16
+       AND array_position(paths, NULL) IS NULL
+       AND cardinality(paths) = (SELECT count(DISTINCT p.path COLLATE "C")
+                                 FROM unnest(paths) AS p (path))
+       AND sorted_paths = (SELECT string_agg(p.path, ' ' ORDER BY p.path COLLATE "C")
+                           FROM unnest(paths) AS p (path))
+       AND roots = lockkeeper.roots_of(paths);
+END $$;
+
+-- The roots of paths, in byte order.
+CREATE OR REPLACE FUNCTION lockkeeper.roots_of(paths text[]) RETURNS text[]
+LANGUAGE plpgsql IMMUTABLE
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN ARRAY(SELECT DISTINCT split_part(p.path, '/', 1) COLLATE "C"
+                 FROM unnest(paths) AS p (path) ORDER BY 1);
+END $$;
+
+-- R2: whether the parts of an event can be read.
+CREATE OR REPLACE FUNCTION lockkeeper.are_parts(parts text) RETURNS boolean
+LANGUAGE plpgsql IMMUTABLE
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN NOT EXISTS (
+        SELECT FROM unnest(string_to_array(parts, ' ')) AS p (part)
+        WHERE NOT (lockkeeper.is_path(split_part(p.part, '?', 1))
+                   AND p.part ~ '^[^?]*([?](shared|limit=[0-9]{1,10}(&units=[0-9]{1,10})?))?$'));
+END $$;
+
+-- A store that a former version has made may have such rows. They go: nothing can have used them.
+DO $do$
+DECLARE
+    rule record;
+BEGIN
+    FOR rule IN
+        SELECT r.name, r.sound, format('lockkeeper.%I', r.name) AS place
+        FROM (VALUES
+            ('requests', 'octet_length(owner) BETWEEN 1 AND 128 AND octet_length(note) <= 255
+                AND ticket > 0 AND held = (token > 0) AND token >= 0
+                AND ttl_ms BETWEEN 1 AND 31622400000 AND (held OR NOT is_claim)'),
+            ('parts', format(lockkeeper.path_rule(), 'path') || ' AND position BETWEEN 1 AND 16
+                AND CASE WHEN unit_limit = 0 THEN units IN (0, 1)
+                         ELSE units BETWEEN 1 AND unit_limit END'),
+            ('values', format(lockkeeper.path_rule(), 'path') || '
+                AND octet_length(bytes) <= 65536'),
+            ('queue_counts', format(lockkeeper.path_rule(), 'path')),
+            ('items', format(lockkeeper.path_rule(), '(queue || ''/'' || id)') || '
+                AND octet_length(id) BETWEEN 1 AND 255 AND position(''/'' IN id) = 0
+                AND octet_length(last_error) <= 1024 AND max_attempts >= 0
+                AND (need_paths = ''{}'' AND need_roots = ''{}''
+                     OR lockkeeper.are_needs(need_paths, need_limits, need_units, need_roots))'),
+            ('item_values', 'octet_length(bytes) <= 65536')) AS r (name, sound)
+    LOOP
+        CONTINUE WHEN EXISTS (SELECT FROM pg_catalog.pg_constraint AS c
+                              WHERE c.conrelid = rule.place::regclass
+                                AND c.conname = rule.name || '_are_sound');
+        IF rule.name = 'parts' THEN
+            EXECUTE format('DELETE FROM lockkeeper.requests AS r WHERE r.id IN (
+                SELECT p.request FROM lockkeeper.parts AS p WHERE NOT (%s))', rule.sound);
+        END IF;
+        EXECUTE format('DELETE FROM %s WHERE NOT (%s)', rule.place, rule.sound);
+        EXECUTE format('ALTER TABLE %s ADD CONSTRAINT %I CHECK (%s)', rule.place,
+                       rule.name || '_are_sound', rule.sound);
+        DELETE FROM lockkeeper.parts AS p
+        WHERE NOT EXISTS (SELECT FROM lockkeeper.requests AS r WHERE r.id = p.request);
+        UPDATE lockkeeper.items AS i SET state = 'ready', claim = 0
+        WHERE i.claim <> 0
+          AND NOT EXISTS (SELECT FROM lockkeeper.requests AS r WHERE r.id = i.claim);
+    END LOOP;
+END $do$;

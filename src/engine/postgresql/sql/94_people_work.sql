@@ -1,0 +1,272 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Work for people (R16, docs/sql.md), as 92_people_locks.
+
+-- Adds items of one queue in one decision. Answers of each whether it was added.
+CREATE OR REPLACE FUNCTION lockkeeper.push_all(
+    queue text, ids text[], vals bytea[], delay interval, priority integer, needs text[])
+RETURNS boolean[]
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
+SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
+AS $$
+#variable_conflict use_variable
+DECLARE
+    the_queue text := lockkeeper.path_of(queue);
+    delay_ms bigint;
+    items text[] := '{}';
+    needed lockkeeper.parts_read;
+    turn lockkeeper.turn;
+    added boolean[] := '{}';
+BEGIN
+    IF coalesce(cardinality(ids), 0) NOT BETWEEN 1 AND 1000 THEN
+        PERFORM lockkeeper.refuse('invalid', format('R16: one decision adds 1 to 1000 items, not %s',
+                                                    coalesce(cardinality(ids), 0)));
+    END IF;
+    IF vals IS NOT NULL AND cardinality(vals) <> cardinality(ids) THEN
+        PERFORM lockkeeper.refuse('invalid', format('R16: %s values for %s items',
+                                                    cardinality(vals), cardinality(ids)));
+    END IF;
+    FOR i IN 1 .. cardinality(ids) LOOP
+        items := items || lockkeeper.item_path_of(the_queue, ids[i]);
+        PERFORM lockkeeper.check_value(vals[i]);
+    END LOOP;
+    delay_ms := lockkeeper.delay_ms_of(delay);
+    PERFORM lockkeeper.check_priority(priority);
+    FOR i IN 1 .. CASE WHEN needs = '{}' THEN 1 ELSE cardinality(ids) END LOOP
+        needed := lockkeeper.needs_of(needs, items[i]);
+    END LOOP;
+    turn := lockkeeper.begin_turn(ARRAY[split_part(the_queue, '/', 1)], 9223372036854775807);
+    FOR i IN 1 .. cardinality(ids) LOOP
+        added := added || lockkeeper.push_item(the_queue, ids[i], vals[i], delay_ms,
+            needed.paths, needed.limits, needed.counts, needed.roots, priority, turn);
+    END LOOP;
+    PERFORM lockkeeper.count_pushes(the_queue, cardinality(array_positions(added, true)),
+                                    cardinality(array_positions(added, false)), turn);
+    RETURN added;
+END $$;
+
+CREATE OR REPLACE FUNCTION lockkeeper.push(
+    queue text, ids text[], vals bytea[] DEFAULT NULL, delay interval DEFAULT '0',
+    priority integer DEFAULT 0, needs text[] DEFAULT '{}') RETURNS boolean[]
+LANGUAGE plpgsql AS $$
+#variable_conflict use_variable
+BEGIN
+    RETURN lockkeeper.push_all(queue, ids, vals, delay, priority, needs);
+END $$;
+COMMENT ON FUNCTION lockkeeper.push(text, text[], bytea[], interval, integer, text[])
+    IS 'Adds items, all with the same delay, priority and needs; answers of each whether it was added.';
+
+CREATE OR REPLACE FUNCTION lockkeeper.push(
+    queue text, id text, value text DEFAULT NULL, delay interval DEFAULT '0',
+    priority integer DEFAULT 0, needs text[] DEFAULT '{}') RETURNS boolean
+LANGUAGE plpgsql AS $$
+#variable_conflict use_variable
+BEGIN
+    RETURN (lockkeeper.push_all(queue, ARRAY[id], ARRAY[pg_catalog.convert_to(value, 'UTF8')], delay,
+                                priority, needs))[1];
+END $$;
+COMMENT ON FUNCTION lockkeeper.push(text, text, text, interval, integer, text[])
+    IS 'Adds an item to a queue, unless there is one with this id; answers whether it was added.';
+
+CREATE OR REPLACE FUNCTION lockkeeper.push(
+    queue text, id text, value bytea, delay interval DEFAULT '0', priority integer DEFAULT 0,
+    needs text[] DEFAULT '{}') RETURNS boolean
+LANGUAGE plpgsql AS $$
+#variable_conflict use_variable
+BEGIN
+    RETURN (lockkeeper.push_all(queue, ARRAY[id], ARRAY[value], delay, priority, needs))[1];
+END $$;
+COMMENT ON FUNCTION lockkeeper.push(text, text, bytea, interval, integer, text[])
+    IS 'Adds an item to a queue, unless there is one with this id; answers whether it was added.';
+
+DO $do$ BEGIN
+    CREATE TYPE lockkeeper.claimed AS (
+        id        text,
+        value     bytea,
+        token     bigint,      -- R4; the items of one claim share it
+        owner     text,
+        expires   timestamptz,
+        attempt   integer,
+        is_stolen boolean      -- its former claim has perished
+    );
+EXCEPTION WHEN duplicate_object THEN NULL;
+END $do$;
+COMMENT ON TYPE lockkeeper.claimed IS 'A row of what lockkeeper.claim() answers.';
+
+-- `ask`: a number that is repeated with the call if its answer was lost (R3).
+CREATE OR REPLACE FUNCTION lockkeeper.claim(
+    queue text, n integer DEFAULT 1, owner text DEFAULT NULL, ttl interval DEFAULT NULL,
+    max_attempts integer DEFAULT 0, note text DEFAULT NULL, ask bigint DEFAULT NULL)
+RETURNS SETOF lockkeeper.claimed
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_variable
+DECLARE
+    the_queue text := lockkeeper.path_of(queue);
+    the_owner text := lockkeeper.owner_or_new(owner);
+    ttl_ms bigint := coalesce(nullif(lockkeeper.ttl_ms_of(ttl), 0), 60000);
+    taken lockkeeper.taken;
+    is_any boolean := false;
+BEGIN
+    IF max_attempts IS NULL OR max_attempts NOT BETWEEN 0 AND 1000000
+       OR octet_length(note) > 255 THEN
+        PERFORM lockkeeper.refuse('invalid', 'R16: at most 1000000 attempts, R19: a note of at most'
+                                             ' 255 bytes');
+    END IF;
+    IF n IS NULL OR n NOT BETWEEN 1 AND 256 THEN
+        PERFORM lockkeeper.refuse('invalid', format('R16: one decision claims 1 to 256 items, not %s',
+                                                    coalesce(n::text, 'NULL')));
+    END IF;
+    IF ask NOT BETWEEN 1 AND 9007199254740991 THEN
+        PERFORM lockkeeper.refuse('invalid', 'R3: the number of an ask is 1 to 9007199254740991');
+    END IF;
+    FOR taken IN
+        SELECT t.* FROM lockkeeper.take_several(the_queue, lockkeeper.path_and_above(the_queue),
+            split_part(the_queue, '/', 1), the_owner, ttl_ms, max_attempts, coalesce(note, ''),
+            ARRAY(SELECT coalesce(ask * 256 + i, 0) FROM generate_series(0, n - 1) AS i)) AS t
+    LOOP
+        IF taken.outcome = 'full' AND NOT is_any THEN
+            PERFORM lockkeeper.refuse(taken.outcome, taken.sentence);
+        END IF;
+        CONTINUE WHEN taken.outcome <> 'granted';
+        is_any := true;
+        RETURN NEXT (taken.id, taken.value, taken.token, the_owner,
+            lockkeeper.deadline_at(the_queue || '/' || taken.id, taken.token), taken.attempt,
+            taken.stolen)::lockkeeper.claimed;
+    END LOOP;
+END $$;
+COMMENT ON FUNCTION lockkeeper.claim(text, integer, text, interval, integer, text, bigint)
+    IS 'Claims up to n items that are due and free: a row for each.';
+
+-- Ends claims whose items are done (delay_ms NULL), or given back. All of them or, with or_fail, none.
+CREATE OR REPLACE FUNCTION lockkeeper.finish_all(
+    queue text, ids text[], owner text, token bigint, delay_ms bigint, code integer, words bytea,
+    or_fail boolean) RETURNS text[]
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
+SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
+AS $$
+#variable_conflict use_variable
+DECLARE
+    the_queue text := lockkeeper.path_of(queue);
+    item text;
+    items text[] := '{}';
+    turn lockkeeper.turn;
+    the_owner text;
+    answer lockkeeper.answer;
+    outcomes text[] := '{}';
+BEGIN
+    IF coalesce(cardinality(ids), 0) NOT BETWEEN 1 AND 1000 THEN
+        PERFORM lockkeeper.refuse('invalid', format('R16: one decision ends 1 to 1000 claims, not %s',
+                                                    coalesce(cardinality(ids), 0)));
+    END IF;
+    FOR i IN 1 .. cardinality(ids) LOOP
+        items := items || lockkeeper.item_path_of(the_queue, ids[i]);
+    END LOOP;
+    PERFORM lockkeeper.check_owner(owner);
+    turn := lockkeeper.begin_turn(lockkeeper.roots_to_finish(the_queue, ids,
+                                      split_part(the_queue, '/', 1)), 9223372036854775807);
+    IF turn.is_due THEN
+        turn := lockkeeper.perish(turn, 4);
+    END IF;
+    FOR i IN 1 .. cardinality(ids) LOOP
+        the_owner := lockkeeper.owner_or_found(owner, ARRAY[items[i]], token, turn.now_us);
+        answer := lockkeeper.finish_item(the_queue, ids[i], the_owner,
+            lockkeeper.identity(the_owner, items[i]), coalesce(token, 0), delay_ms, code, words,
+            turn);
+        IF or_fail AND answer.outcome <> 'ok' THEN
+            PERFORM lockkeeper.refuse(answer.outcome, answer.sentence);
+        END IF;
+        outcomes := outcomes || answer.outcome;
+    END LOOP;
+    RETURN outcomes;
+END $$;
+
+CREATE OR REPLACE FUNCTION lockkeeper.done(
+    queue text, ids text[], owner text DEFAULT NULL, token bigint DEFAULT NULL,
+    or_fail boolean DEFAULT true) RETURNS text[]
+LANGUAGE plpgsql AS $$
+#variable_conflict use_variable
+BEGIN
+    RETURN lockkeeper.finish_all(queue, ids, owner, token, NULL, NULL, NULL, or_fail);
+END $$;
+COMMENT ON FUNCTION lockkeeper.done(text, text[], text, bigint, boolean)
+    IS 'Removes claimed items; answers of each ok, or lost.';
+
+CREATE OR REPLACE FUNCTION lockkeeper.done(
+    queue text, id text, owner text DEFAULT NULL, token bigint DEFAULT NULL,
+    or_fail boolean DEFAULT true) RETURNS text
+LANGUAGE plpgsql AS $$
+#variable_conflict use_variable
+BEGIN
+    RETURN (lockkeeper.finish_all(queue, ARRAY[id], owner, token, NULL, NULL, NULL, or_fail))[1];
+END $$;
+COMMENT ON FUNCTION lockkeeper.done(text, text, text, bigint, boolean)
+    IS 'Removes a claimed item; answers ok, or lost.';
+
+CREATE OR REPLACE FUNCTION lockkeeper.retry(
+    queue text, id text, owner text DEFAULT NULL, token bigint DEFAULT NULL,
+    delay interval DEFAULT '0', exit_code integer DEFAULT NULL, error text DEFAULT NULL,
+    or_fail boolean DEFAULT true) RETURNS text
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_variable
+DECLARE
+    delay_ms bigint;
+BEGIN
+    PERFORM lockkeeper.item_path_of(lockkeeper.path_of(queue), id);
+    PERFORM lockkeeper.check_owner(owner);
+    delay_ms := lockkeeper.delay_ms_of(delay);
+    IF octet_length(error) > 1024 THEN
+        PERFORM lockkeeper.refuse('invalid', format(
+            'R16: the text of a failure has at most 1024 bytes, not %s', octet_length(error)));
+    END IF;
+    RETURN (lockkeeper.finish_all(queue, ARRAY[id], owner, token, delay_ms, exit_code,
+                                  convert_to(nullif(error, ''), 'UTF8'), or_fail))[1];
+END $$;
+COMMENT ON FUNCTION lockkeeper.retry(text, text, text, bigint, interval, integer, text, boolean)
+    IS 'Gives a claimed item back, and keeps why; answers ok, or lost.';
+
+CREATE OR REPLACE FUNCTION lockkeeper.unpark(
+    queue text, id text, or_fail boolean DEFAULT true) RETURNS text
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_variable
+DECLARE
+    the_queue text := lockkeeper.path_of(queue);
+    answer lockkeeper.answer;
+BEGIN
+    PERFORM lockkeeper.item_path_of(the_queue, id);
+    answer := lockkeeper.unpark_one(the_queue, id, split_part(the_queue, '/', 1));
+    IF or_fail AND answer.outcome <> 'ok' THEN
+        PERFORM lockkeeper.refuse(answer.outcome, answer.sentence);
+    END IF;
+    RETURN answer.outcome;
+END $$;
+COMMENT ON FUNCTION lockkeeper.unpark(text, text, boolean)
+    IS 'Makes a parked item ready again; answers ok, or lost.';
+
+CREATE OR REPLACE FUNCTION lockkeeper.drop(
+    queue text, id text, only_parked boolean DEFAULT false, or_fail boolean DEFAULT true)
+RETURNS text
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_variable
+DECLARE
+    the_queue text := lockkeeper.path_of(queue);
+    answer lockkeeper.answer;
+BEGIN
+    PERFORM lockkeeper.item_path_of(the_queue, id);
+    answer := lockkeeper.drop_one(the_queue, id, split_part(the_queue, '/', 1),
+                                  coalesce(only_parked, false));
+    IF or_fail AND answer.outcome <> 'ok' THEN
+        PERFORM lockkeeper.refuse(answer.outcome, answer.sentence);
+    END IF;
+    RETURN answer.outcome;
+END $$;
+COMMENT ON FUNCTION lockkeeper.drop(text, text, boolean, boolean)
+    IS 'Removes an item that is not claimed; answers ok, or lost.';
