@@ -2,6 +2,10 @@
 /*
  * Stores in the private PostgreSQL server beside the model (tests/histories), each a schema. The
  * clock is a table of one row that the schema's function now_us() reads instead.
+ *
+ * usage: postgresql_differential [people]
+ *
+ * `people`: by the functions for people (people_engine.h) instead of the library's procedures.
  */
 #include <inttypes.h>
 #include <libpq-fe.h>
@@ -11,13 +15,20 @@
 
 #include "../histories/history.h"
 #include "engine/postgresql/postgresql.h"
+#include "people_engine.h"
 
 enum { HISTORIES = 3, STEPS = 120 };
 
 struct schema {
     char name[32];
     PGconn *connection;
+    struct people people;
 };
+
+static bool plays_people;
+static unsigned counts[sizeof((struct people *)NULL)->counts / sizeof(unsigned)];
+
+static struct lk_random decoys;
 
 static void run_sql(const struct schema *schema, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -64,8 +75,16 @@ static void *open_schema(const struct variant *variant, struct lk_engine **ret_e
     (void)snprintf(url, sizeof url, "postgresql://postgres@/postgres?host=%s",
                    getenv("LK_TEST_SERVER"));
     schema->connection = PQconnectdb(url);
+    if (plays_people) {
+        schema->people = (struct people){
+            .connection = PQconnectdb(url), .schema = schema->name, .random = decoys};
+        decoys.state++;
+    }
     for (size_t i = 0; i < HISTORY_ENGINES; i++) {
         ret_engines[i] = open_store(schema);
+        if (plays_people) {
+            ret_engines[i] = people_engine_open(&schema->people, ret_engines[i]);
+        }
     }
     run_sql(schema, "CREATE TABLE %s.test_clock (now_us bigint)", schema->name);
     run_sql(schema, "INSERT INTO %s.test_clock VALUES (0)", schema->name);
@@ -84,6 +103,10 @@ static void close_schema(void *store, struct lk_engine **engines) {
     }
     run_sql(schema, "SET client_min_messages = error; DROP SCHEMA %s CASCADE", schema->name);
     PQfinish(schema->connection);
+    PQfinish(schema->people.connection);
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        counts[i] += schema->people.counts[i];
+    }
     free(schema);
 }
 
@@ -95,13 +118,14 @@ static void set_clock(void *store, struct lk_engine **engines, const struct lk_t
 }
 
 static void tick(void *store, struct lk_engine **engines) {
-    const struct schema *schema = store;
+    struct schema *schema = store;
 
     (void)engines;
+    people_commit(&schema->people);
     run_sql(schema, "CALL %s.lk_tick(NULL)", schema->name);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
     static const struct store_ops postgresql = {
         .name = "postgresql",
         .engine = &lk_engine_postgresql,
@@ -113,6 +137,18 @@ int main(void) {
         .tick = tick,
     };
 
-    histories_run(&postgresql, HISTORIES, STEPS);
+    struct store_ops people = postgresql;
+
+    plays_people = argc > 1 && strcmp(argv[1], "people") == 0;
+    people.name = "people";
+    people.blocks = true; /* nothing waits in a transaction */
+    decoys = plays_people ? test_random() : decoys;
+    histories_run(plays_people ? &people : &postgresql, HISTORIES, STEPS);
+    if (plays_people) {
+        (void)printf(
+            "# %u decisions and their commit, %u and others before it; %u decoys rolled back;"
+            " %u left to the library\n",
+            counts[0], counts[1], counts[2], counts[3]);
+    }
     return histories_end();
 }
