@@ -176,6 +176,21 @@ tell "BEGIN; SELECT lockkeeper.release('p', 'ann'); SAVEPOINT s;
     SELECT lockkeeper.done('mails', 'none', 'w'); ROLLBACK TO s; COMMIT;"
 ok 'an error undoes as much as its savepoint' is "SELECT count(*) FROM lockkeeper.lk_locks WHERE path = 'p'" 0
 
+# What sweeps does not wait for counters that an open transaction has written.
+sql_user=postgres sql 'UPDATE lockkeeper.ended SET ended_us = ended_us - 400000000'
+ended() { # QUEUE
+    sql "SELECT count(*) > 0 FROM lockkeeper.ended WHERE coalesce(queue, '') = '$1'"
+}
+ok 'there is something to sweep' [ "$(ended mails)$(ended orders)" = tt ]
+tell "BEGIN; SELECT lockkeeper.push('mails', 'z');"
+ok 'a sweep passes by a queue that is being pushed to' \
+    env PGOPTIONS='-c lock_timeout=1000' psql -h "$LK_TEST_SERVER" -U app -qc 'CALL lockkeeper.sweep()' shop
+ok 'and takes the rest' [ "$(ended mails)$(ended orders)" = tf ]
+tell 'ROLLBACK;'
+ok 'which the next one takes' is 'CALL lockkeeper.sweep()' ''
+ok 'with its counts' is "SELECT (SELECT count(*) FROM lockkeeper.ended WHERE queue = 'mails'), done
+    FROM lockkeeper.queues WHERE path = 'mails'" '0|3'
+
 # Waiters learn of nothing before the commit.
 sql "SELECT lockkeeper.acquire('w', 'ann', ttl => '1 hour')" >"$work/out"
 "$lk" acquire --owner waiter --wait 60s w >"$work/waiter" 2>&1 &
@@ -254,7 +269,7 @@ ok 'and keeps views of the functions for people' is 'SELECT outcome FROM mine' g
 ok 'which are told by their comments' is "SELECT string_agg(DISTINCT p.proname, ' ' ORDER BY p.proname)
     FROM pg_proc AS p WHERE p.pronamespace = 'lockkeeper'::regnamespace
     AND obj_description(p.oid, 'pg_proc') IS NOT NULL" \
-    'acquire break claim del done drop get push put release renew retry unpark'
+    'acquire break claim del done drop get push put release renew retry sweep unpark'
 exec 3>&-
 
 finish

@@ -185,16 +185,24 @@ END $$;
 
 -- Removes old ended tokens (R3), and adds their counters to those of the queues (R16). By their place
 -- in the table (ctid), which holds because they are locked: a join by their key takes 40 times as long.
+-- Those of a queue whose counters another transaction has written stay: it may be open for long.
 CREATE OR REPLACE FUNCTION lockkeeper.sweep_ended(few integer, now_us bigint) RETURNS void
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
 SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
 AS $$
 BEGIN
-    WITH old AS (
+    WITH free AS MATERIALIZED (
+        SELECT q.path FROM lockkeeper.queue_counts AS q
+        WHERE q.path = ANY (ARRAY(
+            SELECT o.queue FROM lockkeeper.ended AS o
+            WHERE o.ended_us <= now_us - 300000000 ORDER BY o.ended_us LIMIT few))
+        ORDER BY q.path FOR NO KEY UPDATE SKIP LOCKED
+    ), old AS (
         DELETE FROM lockkeeper.ended AS e WHERE e.ctid = ANY (ARRAY(
             SELECT o.ctid FROM lockkeeper.ended AS o
             WHERE o.ended_us <= now_us - 300000000
+              AND (o.queue IS NULL OR o.queue IN (SELECT f.path FROM free AS f))
             ORDER BY o.ended_us LIMIT few FOR UPDATE SKIP LOCKED))
         RETURNING e.queue, e.claims, e.steals
     ), counted AS (

@@ -236,6 +236,16 @@ END $$;
 COMMENT ON FUNCTION lockkeeper.release(text, bytea, text, bigint, boolean)
     IS 'Ends a lease and writes the value of its path; answers ok, or lost.';
 
+-- Removes what no call asks about any more: dead requests, tokens that have ended. The library does it
+-- along with its own calls.
+CREATE OR REPLACE PROCEDURE lockkeeper.sweep()
+LANGUAGE plpgsql AS $$
+BEGIN
+    CALL lockkeeper.lk_sweep();
+END $$;
+COMMENT ON PROCEDURE lockkeeper.sweep()
+    IS 'Removes some of what is over; for a store that the library does not use.';
+
 -- R12.
 CREATE OR REPLACE FUNCTION lockkeeper.break(
     path text, reason text, by text DEFAULT session_user, now boolean DEFAULT false,
