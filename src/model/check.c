@@ -239,15 +239,17 @@ static bool are_claims_found(const struct lk_model *model) {
     return count == model->claim_index.count;
 }
 
-/* Each value in doubt is in the tree of those, and no other. */
-static bool are_doubts_in_order(const struct lk_model *model) {
+/* Each value is in the tree of all, and each in doubt is in that of those; no other is. */
+static bool are_values_in_order(const struct lk_model *model) {
     uint32_t doubts = 0;
 
     for (uint32_t i = 0; i < model->value_index.slot_count; i++) {
         lk_id id = model->value_index.slots[i].id;
         doubts += id != 0 && lk_kept_value_at(model, id)->in_doubt;
     }
-    return lk_order_check(model, LK_ORDER_DOUBTS, &model->doubts_by_path) == doubts;
+    return lk_order_check(model, LK_ORDER_VALUES, &model->values_by_path)
+               == model->value_index.count
+           && lk_order_check(model, LK_ORDER_DOUBTS, &model->doubts_by_path) == doubts;
 }
 
 /* The bytes of values and items match their counter. */
@@ -294,8 +296,8 @@ const char *lk_model_check(const struct lk_model *model) {
                != model->work_index.count) {
         wrong = "queues are not in the order of their paths";
     }
-    if (wrong == NULL && !are_doubts_in_order(model)) {
-        wrong = "values in doubt are not in the order of their paths";
+    if (wrong == NULL && !are_values_in_order(model)) {
+        wrong = "values are not in the order of their paths";
     }
     wrong = wrong != NULL ? wrong : check_queues(model);
     return wrong != NULL ? wrong : check_nodes(model);

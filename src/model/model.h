@@ -246,9 +246,13 @@ lk_outcome lk_model_restore_value(struct lk_model *model, const struct lk_path *
 typedef bool lk_visit_value(void *context, lk_value_ref value);
 
 /*
- * The values in doubt at or below `prefix` (NULL: all) whose paths are greater than `behind`, in
- * the order of their bytes. Values without a doubt are not read.
+ * The values at or below `prefix` (NULL: all) whose paths are greater than `behind`, in the order
+ * of their bytes. Others are not read.
  */
+void lk_model_each_value(const struct lk_model *model, const struct lk_path *prefix,
+                         struct lk_slice behind, lk_visit_value *visit, void *context);
+
+/* The same of the values in doubt. Values without a doubt are not read. */
 void lk_model_each_doubt(const struct lk_model *model, const struct lk_path *prefix,
                          struct lk_slice behind, lk_visit_value *visit, void *context);
 

@@ -14,8 +14,10 @@ static struct lk_order_links *links_of(const struct lk_model *model, enum lk_ord
         return &lk_item_at(model, id)->by_age;
     case LK_ORDER_QUEUES:
         return &lk_work_at(model, id)->by_path;
-    case LK_ORDER_DOUBTS:
+    case LK_ORDER_VALUES:
         return &lk_kept_value_at(model, id)->by_path;
+    case LK_ORDER_DOUBTS:
+        return &lk_kept_value_at(model, id)->doubt_by_path;
     case LK_ORDER_READY:
         return &lk_item_at(model, id)->by_ready;
     case LK_ORDER_ROOTS:
@@ -26,8 +28,8 @@ static struct lk_order_links *links_of(const struct lk_model *model, enum lk_ord
 }
 
 /*
- * Values do not keep their paths, since few of them are ever in doubt: the bytes of such a key are
- * in `room`. It is not touched otherwise.
+ * Values do not keep their paths: their nodes have them, and a value that is there already is
+ * written without a comparison. The bytes of such a key are in `room`. It is not touched otherwise.
  */
 struct room {
     char path[LK_PATH_BYTES_MAX + 1];
@@ -46,6 +48,7 @@ static struct lk_order_key key_of(const struct lk_model *model, enum lk_order or
         const struct lk_work *work = lk_work_at(model, id);
         return (struct lk_order_key){.bytes = {work->path, work->path_size}};
     }
+    case LK_ORDER_VALUES:
     case LK_ORDER_DOUBTS: {
         size_t size = lk_node_path(model, lk_kept_value_at(model, id)->node, room->path);
         return (struct lk_order_key){.bytes = {room->path, size}};

@@ -182,7 +182,8 @@ struct lk_kept_value {
     lk_id node;
     lk_id next_gone; /* deleted by the last step, still readable */
     uint32_t size;
-    struct lk_order_links by_path; /* of the values in doubt */
+    struct lk_order_links by_path;       /* of all values */
+    struct lk_order_links doubt_by_path; /* of those in doubt */
     bool in_doubt;
     char *bytes; /* NULL where size is 0 */
 };
@@ -265,6 +266,7 @@ struct lk_model {
     lk_id first_root;                        /* siblings, as the children of a node are */
     struct lk_order_tree requests_by_ticket; /* the live ones */
     struct lk_order_tree queues_by_path;
+    struct lk_order_tree values_by_path;
     struct lk_order_tree doubts_by_path; /* the values in doubt */
     struct lk_order_tree roots_by_ready; /* those with items that are ready or delayed */
     lk_id first_idle;                    /* queues, the one that has been idle longest first */

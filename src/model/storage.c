@@ -99,6 +99,7 @@ lk_id lk_value_make(struct lk_model *model, const struct lk_path *path) {
     lk_kept_value_at(model, id)->node = node;
     model->kept_bytes += LK_KEPT_COST_BYTES;
     lk_index_add(&model->value_index, id, node_hash(model, node));
+    (void)lk_order_add(model, LK_ORDER_VALUES, &model->values_by_path, id);
     return id;
 }
 
@@ -122,6 +123,7 @@ void lk_value_remove(struct lk_model *model, lk_id id) {
     lk_value_set_doubt(model, id, false);
     model->kept_bytes -= value->size + (uint64_t)LK_KEPT_COST_BYTES;
     lk_index_remove(&model->value_index, id, node_hash(model, value->node));
+    (void)lk_order_remove(model, LK_ORDER_VALUES, &model->values_by_path, id);
     value->next_gone = model->value_gone_first;
     model->value_gone_first = id;
 }

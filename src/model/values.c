@@ -216,6 +216,12 @@ lk_outcome lk_model_restore_value(struct lk_model *model, const struct lk_path *
     return LK_OK;
 }
 
+void lk_model_each_value(const struct lk_model *model, const struct lk_path *prefix,
+                         struct lk_slice behind, lk_visit_value *visit, void *context) {
+    lk_order_walk_below(model, LK_ORDER_VALUES, &model->values_by_path, prefix,
+                        prefix != NULL ? lk_model_value(model, prefix) : 0, behind, visit, context);
+}
+
 void lk_model_each_doubt(const struct lk_model *model, const struct lk_path *prefix,
                          struct lk_slice behind, lk_visit_value *visit, void *context) {
     lk_id exact = prefix != NULL ? lk_model_value(model, prefix) : 0;

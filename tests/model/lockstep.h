@@ -119,8 +119,8 @@ const char *lockstep_pages_compare(const struct lockstep *lockstep);
 
 /* NULL, or what differs: the value at a path, those of an answer, the changes of the step. */
 const char *lockstep_values_compare(const struct lockstep *lockstep, const struct lk_path *path);
-const char *lockstep_values_compare_doubts(const struct lockstep *lockstep,
-                                           const struct lk_path *prefix);
+const char *lockstep_values_compare_lists(const struct lockstep *lockstep,
+                                          const struct lk_path *prefix);
 const char *lockstep_values_compare_answer(const struct lockstep *lockstep,
                                            const struct lk_answer *answer,
                                            const struct lk_reference_answer *expected);

@@ -45,61 +45,67 @@ const char *lockstep_values_compare(const struct lockstep *lockstep, const struc
                          value_in(values, count, path));
 }
 
-/* ---- the list of those in doubt ---- */
+/* ---- the lists of all, and of those in doubt ---- */
 
-struct doubts {
+struct listed {
     const struct lockstep *lockstep;
     const struct lk_path *prefix; /* NULL: all */
+    bool are_doubts;              /* those in doubt only */
     size_t left;                  /* to be listed yet */
     size_t until_end;             /* the walk is ended after so many, and goes on behind it */
     char last[LK_PATH_BYTES_MAX + 1];
     const char *wrong;
 };
 
-static bool is_wanted(const struct doubts *doubts, const struct lk_reference_value *value) {
-    return value->in_doubt
-           && (doubts->prefix == NULL || lk_path_contains(doubts->prefix, &value->path));
+static bool is_wanted(const struct listed *listed, const struct lk_reference_value *value) {
+    return (value->in_doubt || !listed->are_doubts)
+           && (listed->prefix == NULL || lk_path_contains(listed->prefix, &value->path));
 }
 
-static bool check_doubt(void *context, lk_value_ref ref) {
-    struct doubts *doubts = context;
+static bool check_listed(void *context, lk_value_ref ref) {
+    struct listed *listed = context;
     struct lk_value_record record;
     struct lk_path path;
     size_t count;
     const struct lk_reference_value *values =
-        lk_reference_values(doubts->lockstep->reference, &count);
+        lk_reference_values(listed->lockstep->reference, &count);
     const struct lk_reference_value *value;
 
-    lk_model_value_record(doubts->lockstep->model, ref, &record);
+    lk_model_value_record(listed->lockstep->model, ref, &record);
     (void)lk_path_parse(lk_slice_of(record.path), &path, NULL);
     value = value_in(values, count, &path);
-    if (value == NULL || !is_wanted(doubts, value)) {
-        doubts->wrong = "a listed value that is not in doubt, or elsewhere";
-    } else if (strcmp(record.path, doubts->last) <= 0) {
-        doubts->wrong = "the order of values in doubt";
+    if (value == NULL || !is_wanted(listed, value)) {
+        listed->wrong = "a listed value that is not there, not in doubt, or elsewhere";
+    } else if (strcmp(record.path, listed->last) <= 0) {
+        listed->wrong = "the order of listed values";
     }
-    strcpy(doubts->last, record.path);
-    doubts->left--;
-    return doubts->wrong == NULL && --doubts->until_end > 0;
+    strcpy(listed->last, record.path);
+    listed->left--;
+    return listed->wrong == NULL && --listed->until_end > 0;
 }
 
-const char *lockstep_values_compare_doubts(const struct lockstep *lockstep,
-                                           const struct lk_path *prefix) {
-    struct doubts doubts = {.lockstep = lockstep, .prefix = prefix};
+static const char *compare_list(const struct lockstep *lockstep, const struct lk_path *prefix,
+                                bool are_doubts) {
+    struct listed listed = {.lockstep = lockstep, .prefix = prefix, .are_doubts = are_doubts};
     size_t count;
     const struct lk_reference_value *values = lk_reference_values(lockstep->reference, &count);
 
     for (size_t i = 0; i < count; i++) {
-        doubts.left += is_wanted(&doubts, &values[i]);
+        listed.left += is_wanted(&listed, &values[i]);
     }
     do { /* page by page */
-        doubts.until_end = 2;
-        lk_model_each_doubt(lockstep->model, prefix, lk_slice_of(doubts.last), check_doubt,
-                            &doubts);
-    } while (doubts.wrong == NULL && doubts.until_end == 0);
-    return doubts.wrong != NULL ? doubts.wrong
-           : doubts.left != 0   ? "a value in doubt is not listed"
-                                : NULL;
+        listed.until_end = 2;
+        (are_doubts ? lk_model_each_doubt : lk_model_each_value)(
+            lockstep->model, prefix, lk_slice_of(listed.last), check_listed, &listed);
+    } while (listed.wrong == NULL && listed.until_end == 0);
+    return listed.wrong != NULL ? listed.wrong : listed.left != 0 ? "a value is not listed" : NULL;
+}
+
+const char *lockstep_values_compare_lists(const struct lockstep *lockstep,
+                                          const struct lk_path *prefix) {
+    const char *wrong = compare_list(lockstep, prefix, false);
+
+    return wrong != NULL ? wrong : compare_list(lockstep, prefix, true);
 }
 
 const char *lockstep_values_compare_answer(const struct lockstep *lockstep,

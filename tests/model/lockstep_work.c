@@ -290,12 +290,12 @@ static const char *compare_queue(const struct lockstep *lockstep, const struct l
 }
 
 const char *lockstep_work_compare(struct lockstep *lockstep) {
-    const char *wrong = lockstep_values_compare_doubts(lockstep, NULL);
+    const char *wrong = lockstep_values_compare_lists(lockstep, NULL);
 
     for (size_t i = 0; i < lockstep->path_count && wrong == NULL; i++) {
         const struct lk_path *path = &lockstep->paths[i]->path;
         wrong = lockstep_values_compare(lockstep, path);
-        wrong = wrong != NULL ? wrong : lockstep_values_compare_doubts(lockstep, path);
+        wrong = wrong != NULL ? wrong : lockstep_values_compare_lists(lockstep, path);
         if (wrong == NULL) {
             wrong = compare_queue(lockstep, path);
         }

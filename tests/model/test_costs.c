@@ -20,6 +20,8 @@
 
 enum {
     FEW = 10,
+    HUNDRED = 100,
+    PAGE = 20,
     MANY = 10000,
     SLOTS = 10,
     TEXT_MAX = 64,
@@ -81,6 +83,14 @@ static void release(struct world *world, const char *owner, const char *text) {
     must(world, &command, LK_OK);
 }
 
+static void put(struct world *world, const char *path, const char *value) {
+    struct lk_command command = {.kind = LK_COMMAND_PUT};
+
+    command.put = (struct lk_put){
+        .path = part_of(path).path, .bytes = lk_slice_of(value), .deletes = value == NULL};
+    must(world, &command, LK_OK);
+}
+
 /* ---- worlds ---------------------------------------------------------------------------------- */
 
 static void children(struct world *world) {
@@ -125,6 +135,17 @@ static void others(struct world *world) {
         (void)snprintf(owner, sizeof owner, "o%d", i);
         (void)snprintf(path, sizeof path, "other%d/%d", i / 64, i);
         ask(world, owner, path, LK_TRY, LK_GRANTED);
+    }
+}
+
+/* In the order of paths: as many before `kept` as at it and behind it, of other roots. */
+static void values(struct world *world) {
+    static const char *const roots[] = {"before", "kept", "then"};
+    char path[TEXT_MAX];
+
+    for (int i = 0; i < 3 * world->size; i++) {
+        (void)snprintf(path, sizeof path, "%s/%d/%d", roots[i % 3], i % 64, i);
+        put(world, path, "value");
     }
 }
 
@@ -189,6 +210,28 @@ static void pair_there(struct world *world) {
     release(world, "me", "pool?limit=10");
 }
 
+static void put_and_delete(struct world *world) {
+    put(world, "kept/32/new", "value");
+    put(world, "kept/32/new", NULL);
+}
+
+static bool visit_page(void *context, lk_value_ref value) {
+    int *left = context;
+
+    (void)value;
+    return --*left > 0;
+}
+
+static void page(struct world *world) {
+    struct lk_path path = part_of("kept").path;
+    int left = PAGE;
+
+    lk_model_each_value(world->model, &path, lk_slice_of("kept/3"), visit_page, &left);
+    if (left != 0) {
+        abort();
+    }
+}
+
 static const struct scene {
     const char *name;
     void (*fill)(struct world *world);
@@ -206,6 +249,8 @@ static const struct scene {
     {"a reader leaves the midst of others, and joins", readers, leave_amidst, FEW, TIMES_END, true},
     {"a pair beside unrelated locks", others, pair, FEW, TIMES_END, true},
     {"a pair beside what has died", dead, pair, FEW, TIMES_END, true},
+    {"a new value, and its deletion", values, put_and_delete, HUNDRED, TIMES_END, true},
+    {"a page of values", values, page, HUNDRED, TIMES_END, true},
     {"a pair where others have died", dead, pair_there, FEW, TIMES_END, true},
 };
 
