@@ -312,6 +312,32 @@ LK_PUBLIC lk_outcome lk_value_get(lk_store *store, const char *path, lk_value **
 LK_PUBLIC lk_outcome lk_value_put(lk_store *store, const char *path, const char *owner,
                                   uint64_t token, const void *bytes, size_t size, lk_error *error);
 
+/* A value of a list, without its bytes. */
+typedef struct lk_value_info {
+    char *path;
+    size_t size; /* in bytes */
+    bool in_doubt;
+} lk_value_info;
+
+typedef struct lk_value_list {
+    lk_value_info *values; /* ordered by the bytes of their paths */
+    size_t count;
+    char *reached; /* the page ends here: `behind` for the next one; NULL: it was the last */
+} lk_value_list;
+
+LK_PUBLIC void lk_value_list_free(lk_value_list *list); /* accepts NULL */
+
+/*
+ * Lists values at or below `prefix` (NULL: all) whose paths are greater than `behind`, byte by
+ * byte (NULL: from the first): a page of up to 1000. What it costs depends on the page alone.
+ * Returns LK_OK with *ret_list, to be freed with lk_value_list_free(); LK_INVALID; LK_UNSUPPORTED:
+ * the store cannot list values (redis:) or keeps none; LK_DENIED, LK_UNAVAILABLE or LK_INTERNAL.
+ * Each page shows one moment: of several pages, a value that is written or deleted meanwhile may
+ * be missing or be gone.
+ */
+LK_PUBLIC lk_outcome lk_values(lk_store *store, const char *prefix, const char *behind,
+                               lk_value_list **ret_list, lk_error *error);
+
 /* ---- leases that are kept alive -------------------------------------------------------------- */
 
 typedef struct lk_lease lk_lease;

@@ -76,6 +76,7 @@ int lk_cli_release(const struct lk_cli *cli, const struct lk_command_line *line)
 int lk_cli_get(const struct lk_cli *cli, const struct lk_command_line *line);
 int lk_cli_put(const struct lk_cli *cli, const struct lk_command_line *line);
 int lk_cli_del(const struct lk_cli *cli, const struct lk_command_line *line);
+int lk_cli_values(const struct lk_cli *cli, const struct lk_command_line *line, lk_store *store);
 int lk_cli_push(const struct lk_cli *cli, const struct lk_command_line *line);
 int lk_cli_claim(const struct lk_cli *cli, const struct lk_command_line *line, lk_store *store);
 int lk_cli_done(const struct lk_cli *cli, const struct lk_command_line *line, lk_store *store);

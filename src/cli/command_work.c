@@ -57,6 +57,21 @@ const struct lk_cli_command lk_cli_work_commands[] = {
         .handle = lk_cli_del,
     },
     {
+        .name = "values",
+        .arguments = "[PREFIX]",
+        .summary = "list the paths that keep values",
+        .text = "Lists every value at or below PREFIX by path, with its size in bytes and whether\n"
+                "it is in doubt, not the value itself. A long list is read and printed in pages.\n"
+                "UNSUPPORTED in a store of redis:.",
+        .options = COMMON_OPTIONS,
+        .words = {0, 1},
+        .outcomes = ENDS_COMMON | ENDS(LK_OK),
+        .examples = {{"lk values", "all of them"},
+                     {"lk values config --json", "those below config, one object each"}},
+        .only_reads = true,
+        .at_store = lk_cli_values,
+    },
+    {
         .name = "push",
         .arguments = "QUEUE ID [VALUE]",
         .summary = "add work to a queue",

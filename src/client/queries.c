@@ -117,7 +117,7 @@ static void add_capabilities(struct lk_text *text, unsigned capabilities) {
         {LK_CAN_EVENTS, "events"},       {LK_CAN_LIMITS, "limits"},
         {LK_CAN_PERSIST, "persistent"},  {LK_CAN_RETRY, "retry"},
         {LK_BINDS_TO_PROCESS, "bound"},  {LK_CAN_BIND, "binds"},
-        {LK_CAN_BATCHES, "batches"},
+        {LK_CAN_BATCHES, "batches"},     {LK_CAN_LIST_VALUES, "value-lists"},
     };
 
     lk_text_format(text, "capabilities:");

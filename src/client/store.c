@@ -168,6 +168,8 @@ static const char *name_of(enum lk_capability capability) {
         return "lock without a limit";
     case LK_CAN_VALUES:
         return "keep values";
+    case LK_CAN_LIST_VALUES:
+        return "list values";
     case LK_CAN_WORK:
         return "keep work";
     case LK_CAN_BATCHES:

@@ -5,6 +5,8 @@
 #include "client/checked.h"
 #include "client/wait.h"
 
+enum { PAGE_MAX = 1000 }; /* as the header says */
+
 lk_outcome lk_value_get(lk_store *store, const char *path, lk_value **ret_value, lk_error *error) {
     const struct lk_patience patience = {.until_us = lk_wait_patience_until(0)};
     struct lk_path parsed;
@@ -12,6 +14,23 @@ lk_outcome lk_value_get(lk_store *store, const char *path, lk_value **ret_value,
 
     return outcome == LK_OK
                ? store->engine->ops->value_get(store->engine, &parsed, &patience, ret_value, error)
+               : outcome;
+}
+
+lk_outcome lk_values(lk_store *store, const char *prefix, const char *behind,
+                     lk_value_list **ret_list, lk_error *error) {
+    const struct lk_patience patience = {.until_us = lk_wait_patience_until(0)};
+    struct lk_value_query query = {.behind = lk_slice_of(behind), .max = PAGE_MAX};
+    struct lk_path path;
+    lk_outcome outcome =
+        lk_checked_prefix(store, LK_CAN_LIST_VALUES, prefix, &path, &query.prefix, error);
+
+    if (outcome == LK_OK && behind != NULL) {
+        outcome = lk_checked_text("the path behind which a list goes on", behind, 0,
+                                  LK_PATH_BYTES_MAX, error);
+    }
+    return outcome == LK_OK
+               ? store->engine->ops->values(store->engine, &query, &patience, ret_list, error)
                : outcome;
 }
 

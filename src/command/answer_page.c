@@ -79,50 +79,64 @@ lk_outcome lk_answer_write_queues(const struct lk_reply_context *context,
     return LK_OK;
 }
 
-struct doubts_writer {
+struct values_writer {
     const struct lk_reply_context *context;
     const struct lk_model *model;
     struct lk_form_writer *writer;
     struct lk_form_mark begin;
+    bool are_doubts; /* all of them, so that it need not be said of each */
     size_t count;
     bool has_more;
     char cursor[LK_PATH_BYTES_MAX + 2];
 };
 
-static bool write_doubt(void *context, lk_value_ref value) {
-    struct doubts_writer *doubts = context;
-    struct lk_form_mark behind = lk_form_mark_here(doubts->writer);
+static void write_value(const struct values_writer *values, struct lk_value_record *record) {
+    const lk_value_info info = {
+        .path = record->path, .size = record->bytes.size, .in_doubt = record->in_doubt};
+
+    if (!values->are_doubts) {
+        lk_form_write_value_info(values->writer, &info);
+        return;
+    }
+    lk_form_open_map(values->writer, NULL);
+    lk_form_add_text(values->writer, "path", info.path);
+    lk_form_add_number(values->writer, "size", (int64_t)info.size);
+    lk_form_close(values->writer);
+}
+
+static bool visit_value(void *context, lk_value_ref value) {
+    struct values_writer *values = context;
+    struct lk_form_mark behind = lk_form_mark_here(values->writer);
     struct lk_value_record record;
 
-    lk_model_value_record(doubts->model, value, &record);
-    doubts->has_more = doubts->count == doubts->context->selection.count;
-    if (!doubts->has_more && lk_visible_path(doubts->context->user, LK_RIGHT_READ, record.path)) {
-        lk_form_open_map(doubts->writer, NULL);
-        lk_form_add_text(doubts->writer, "path", record.path);
-        lk_form_add_number(doubts->writer, "size", (int64_t)record.bytes.size);
-        lk_form_close(doubts->writer);
-        doubts->has_more = doubts->count > 0 && lk_answer_is_over(doubts->writer, doubts->begin);
+    lk_model_value_record(values->model, value, &record);
+    values->has_more = values->count == values->context->selection.count;
+    if (!values->has_more && lk_visible_path(values->context->user, LK_RIGHT_READ, record.path)) {
+        write_value(values, &record);
+        values->has_more = values->count > 0 && lk_answer_is_over(values->writer, values->begin);
     }
-    if (doubts->has_more) {
-        lk_form_rewind(doubts->writer, behind);
+    if (values->has_more) {
+        lk_form_rewind(values->writer, behind);
         return false;
     }
-    doubts->count++;
-    (void)snprintf(doubts->cursor, sizeof doubts->cursor, "/%s", record.path);
+    values->count++;
+    (void)snprintf(values->cursor, sizeof values->cursor, "/%s", record.path);
     return true;
 }
 
-lk_outcome lk_answer_write_doubts(const struct lk_reply_context *context,
+lk_outcome lk_answer_write_values(const struct lk_reply_context *context,
                                   const struct lk_reply *reply, struct lk_form_writer *writer) {
     const struct lk_selection *selection = &context->selection;
-    struct doubts_writer doubts = {.context = context,
+    struct values_writer values = {.context = context,
                                    .model = reply->model,
                                    .writer = writer,
-                                   .begin = lk_form_mark_here(writer)};
+                                   .begin = lk_form_mark_here(writer),
+                                   .are_doubts = context->command->shape == LK_SHAPE_DOUBTS};
     struct lk_form_mark mark = lk_answer_open_page(writer, "values", true);
 
-    lk_model_each_doubt(reply->model, selection->has_path ? &selection->path : NULL,
-                        selection->behind_path, write_doubt, &doubts);
-    lk_answer_close_page(writer, mark, doubts.has_more ? doubts.cursor : "0");
+    (values.are_doubts ? lk_model_each_doubt : lk_model_each_value)(
+        reply->model, selection->has_path ? &selection->path : NULL, selection->behind_path,
+        visit_value, &values);
+    lk_answer_close_page(writer, mark, values.has_more ? values.cursor : "0");
     return LK_OK;
 }

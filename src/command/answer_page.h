@@ -21,12 +21,12 @@ void lk_answer_close_page(struct lk_form_writer *writer, struct lk_form_mark mar
 bool lk_answer_is_over(const struct lk_form_writer *writer, struct lk_form_mark mark);
 
 /*
- * A page of queues or of values in doubt. Its cursor is the last path with a slash in front of it,
- * which no other cursor has; "0": this was the last page.
+ * A page of queues, of values, or of values in doubt. Its cursor is the last path with a slash in
+ * front of it, which no other cursor has; "0": this was the last page.
  */
 lk_outcome lk_answer_write_queues(const struct lk_reply_context *context,
                                   const struct lk_reply *reply, struct lk_form_writer *writer);
-lk_outcome lk_answer_write_doubts(const struct lk_reply_context *context,
+lk_outcome lk_answer_write_values(const struct lk_reply_context *context,
                                   const struct lk_reply *reply, struct lk_form_writer *writer);
 
 #endif

@@ -22,6 +22,7 @@ enum lk_call_kind {
     LK_CALL_ITEMS,  /* .selection: a queue */
     LK_CALL_STATS,  /* .selection: a queue */
     LK_CALL_QUEUES, /* .selection: queues at or below a path, or everywhere */
+    LK_CALL_VALUES, /* .selection: values at or below a path, or everywhere */
     LK_CALL_DOUBTS, /* .selection: values in doubt at or below a path, or everywhere */
     LK_CALL_AUDIT,  /* .selection: a path, or everything; from the reply's audit */
     LK_CALL_INFO,   /* the reply's model, and lk_core_stats() */
@@ -40,7 +41,7 @@ struct lk_selection {
     struct lk_standing behind;   /* the page begins after it */
     uint64_t after;              /* EVENTS: after this number; 0: from now on */
     bool is_parked;              /* ITEMS: parked ones only */
-    struct lk_slice behind_path; /* QUEUES, DOUBTS: in place of `behind`; the draft's */
+    struct lk_slice behind_path; /* QUEUES, VALUES, DOUBTS: in place of `behind`; the draft's */
 };
 
 struct lk_call {

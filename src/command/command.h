@@ -80,7 +80,8 @@ enum lk_shape {
     LK_SHAPE_ITEMS,   /* a cursor and items */
     LK_SHAPE_STATS,   /* a map */
     LK_SHAPE_QUEUES,  /* a cursor and queues */
-    LK_SHAPE_DOUBTS,  /* a cursor and values in doubt, without their bytes */
+    LK_SHAPE_VALUES,  /* a cursor and values, without their bytes */
+    LK_SHAPE_DOUBTS,  /* the same of values in doubt */
     LK_SHAPE_AUDIT,   /* entries */
     LK_SHAPE_EVENTS,  /* the number after which to go on, and events */
     LK_SHAPE_LIMITS,  /* a map */

@@ -322,7 +322,8 @@ static lk_outcome parse_selection(const struct lk_draft *draft, const struct lk_
         .is_parked = draft->is_parked,
     };
 
-    if (draft->command->kind == LK_CALL_QUEUES || draft->command->kind == LK_CALL_DOUBTS) {
+    if (draft->command->kind == LK_CALL_QUEUES || draft->command->kind == LK_CALL_VALUES
+        || draft->command->kind == LK_CALL_DOUBTS) {
         return parse_path_cursor(draft->cursor, &selection, ret_selection, error);
     }
     if (draft->cursor.size > 0 && !parse_cursor(draft->cursor, &selection.behind)) {
@@ -369,6 +370,7 @@ lk_outcome lk_draft_parse(struct lk_draft *draft, struct lk_call *ret_call, lk_e
     case LK_CALL_ITEMS:
     case LK_CALL_STATS:
     case LK_CALL_QUEUES:
+    case LK_CALL_VALUES:
     case LK_CALL_DOUBTS:
     case LK_CALL_AUDIT:
     case LK_CALL_INFO:

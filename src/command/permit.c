@@ -102,6 +102,7 @@ static bool may_call(const struct permitting *permitting, const struct lk_call *
     case LK_CALL_ITEMS:
     case LK_CALL_STATS:
     case LK_CALL_QUEUES:
+    case LK_CALL_VALUES:
     case LK_CALL_DOUBTS:
     case LK_CALL_AUDIT:
     case LK_CALL_EVENTS:

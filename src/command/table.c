@@ -246,6 +246,18 @@ const struct lk_command_spec lk_command_table[] = {
         .summary = "Lists queues with their counters",
     },
     {
+        .name = "VALUES",
+        .kind = LK_CALL_VALUES,
+        .operands = LK_OPERANDS_PREFIX,
+        .keywords = W(COUNT) | W(CURSOR),
+        .shape = LK_SHAPE_VALUES,
+        .right = LK_RIGHT_READ,
+        .method = "GET",
+        .route = "/v1/values",
+        .usage = "[prefix] [COUNT n] [CURSOR c]",
+        .summary = "Lists values, without their bytes",
+    },
+    {
         .name = "DOUBTS",
         .kind = LK_CALL_DOUBTS,
         .operands = LK_OPERANDS_PREFIX,

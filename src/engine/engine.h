@@ -5,7 +5,7 @@
  *     decide   takes a command of the model, returns a decision: every change of requests, values
  *              and items. Each engine has the switch on the command's kind.
  *     await    sleeps until what a decision left open may have changed
- *     reads    list, show, audit, value_get, items, stats, examine: each with its own type
+ *     reads    list, show, audit, value_get, values, items, stats, examine: each with its own type
  *     events, limits, table, batches   optional, in tables of their own
  *
  * An engine decides one command at a time, atomically, by the rules of src/model (R1-R23), and
@@ -54,7 +54,8 @@ enum lk_capability {
     /* batches: R16, several commands in one decision, priorities, failures of items, drops */
     LK_CAN_BATCHES = 1u << 14,
 
-    LK_CAN_BIND = 1u << 15, /* ties: R18, a request can end with its connection */
+    LK_CAN_BIND = 1u << 15,        /* ties: R18, a request can end with its connection */
+    LK_CAN_LIST_VALUES = 1u << 16, /* values: R15, those at or below a path can be listed */
 };
 
 /* How long a call may wait for the store itself (file lock, network), and what ends that. */
@@ -307,6 +308,13 @@ struct lk_table_ops {
                         struct lk_waker *waker);
 };
 
+/* R15: which values. */
+struct lk_value_query {
+    const struct lk_path *prefix; /* at or below it; NULL: all */
+    struct lk_slice behind;       /* with greater paths than this text; empty: from the first */
+    size_t max;                   /* values in one answer, at least 1 */
+};
+
 /* R16: which parked items. */
 struct lk_parked_query {
     const struct lk_path *queue;
@@ -490,6 +498,15 @@ struct lk_engine_ops {
                             const struct lk_patience *patience, lk_value **ret_value,
                             lk_error *error);
 
+    /*
+     * R15: values without their bytes, in the order of the bytes of their paths. Reads only those
+     * of the page. LK_OK with *ret_list, whose `reached` is set if there may be more: a page may
+     * have less than `max`. NULL: it cannot list them.
+     */
+    lk_outcome (*values)(struct lk_engine *engine, const struct lk_value_query *query,
+                         const struct lk_patience *patience, lk_value_list **ret_list,
+                         lk_error *error);
+
     /* R16. Both NULL: it keeps no work. */
     lk_outcome (*items)(struct lk_engine *engine, const struct lk_path *queue,
                         const struct lk_patience *patience, lk_item_list **ret_list,
@@ -520,7 +537,8 @@ static inline unsigned lk_engine_capabilities(const struct lk_engine_ops *ops) {
            | (ops->value_get != NULL ? LK_CAN_VALUES : 0u) | (ops->stats != NULL ? LK_CAN_WORK : 0u)
            | (ops->events != NULL ? LK_CAN_EVENTS : 0u) | (ops->limits != NULL ? LK_CAN_LIMITS : 0u)
            | (ops->table != NULL ? LK_CAN_TABLE : 0u) | (ops->batches != NULL ? LK_CAN_BATCHES : 0u)
-           | (ops->ties != NULL ? LK_CAN_BIND : 0u);
+           | (ops->ties != NULL ? LK_CAN_BIND : 0u)
+           | (ops->values != NULL ? LK_CAN_LIST_VALUES : 0u);
 }
 
 static inline struct lk_engine_status lk_engine_status(struct lk_engine *engine) {

@@ -147,6 +147,10 @@ void lk_form_write_event(struct lk_form_writer *writer, const lk_watch_event *ev
     write_record(writer, &lk_form_of_event, event);
 }
 
+void lk_form_write_value_info(struct lk_form_writer *writer, const lk_value_info *value) {
+    write_record(writer, &lk_form_of_value_info, value);
+}
+
 /* Writes the rest of an answer whose map is open. */
 static void end_answer(struct lk_form_writer *writer, const struct lk_form *form,
                        const void *record) {

@@ -55,6 +55,9 @@ void lk_form_write_broken(struct lk_form_writer *writer, size_t count);
  */
 void lk_form_write_value(struct lk_form_writer *writer, const char *path, const lk_value *value);
 
+/* One value of a listing: its path, its size, whether it is in doubt. */
+void lk_form_write_value_info(struct lk_form_writer *writer, const lk_value_info *value);
+
 /* The result of a push: `added` is false when the item already existed. */
 void lk_form_write_pushed(struct lk_form_writer *writer, bool added);
 

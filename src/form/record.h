@@ -66,6 +66,7 @@ extern const struct lk_form lk_form_of_entry;           /* lk_entry */
 extern const struct lk_form lk_form_of_explained_entry; /* ... with its blockers */
 extern const struct lk_form lk_form_of_audit_entry;     /* lk_audit_entry */
 extern const struct lk_form lk_form_of_value;           /* lk_value */
+extern const struct lk_form lk_form_of_value_info;      /* lk_value_info */
 extern const struct lk_form lk_form_of_part_value;      /* lk_part_value */
 extern const struct lk_form lk_form_of_claim;           /* lk_claim_info */
 extern const struct lk_form lk_form_of_item;            /* lk_item_info */

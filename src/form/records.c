@@ -91,6 +91,14 @@ static const struct lk_field value_fields[] = {
 };
 FORM(value, lk_value, value_fields, .bytes = NULL);
 
+static const struct lk_field value_info_fields[] = {
+    {FIELD(lk_value_info, path, TEXT, NEEDED)},
+    {FIELD(lk_value_info, size, SIZE, ALWAYS)},
+    {FIELD(lk_value_info, in_doubt, FLAG, ALWAYS)},
+    {.name = NULL},
+};
+FORM(value_info, lk_value_info, value_info_fields, .path = NULL);
+
 static bool is_there(const void *record) {
     const lk_part_value *value = record;
 

@@ -424,17 +424,14 @@ int lk_sql_queues_each(struct lk_sql *sql, lk_sql_visit_queue *visit, void *cont
 
 int lk_sql_queues_each_from(struct lk_sql *sql, struct lk_slice prefix, struct lk_slice behind,
                             lk_sql_visit_queue *visit, void *context) {
-    /* No path has such a byte, which is greater than any. */
-    struct lk_sql_range range = {.size = 1, .low = "", .high = "\xff"};
+    struct lk_sql_range range;
     sqlite3_stmt *statement;
     int code = lk_sql_statement(sql, LK_SQL_QUEUES_FROM, &statement);
 
     if (code != SQLITE_OK) {
         return code;
     }
-    if (prefix.size > 0) {
-        lk_sql_range_below(prefix, &range);
-    }
+    lk_sql_range_from(prefix, &range);
     (void)lk_sql_bind_text(statement, 1, prefix);
     lk_sql_bind_range(statement, 2, &range);
     (void)lk_sql_bind_text(statement, 4, behind);

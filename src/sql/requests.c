@@ -385,6 +385,14 @@ void lk_sql_range_below(struct lk_slice path, struct lk_sql_range *ret_range) {
     ret_range->size = path.size + 1;
 }
 
+void lk_sql_range_from(struct lk_slice prefix, struct lk_sql_range *ret_range) {
+    if (prefix.size > 0) {
+        lk_sql_range_below(prefix, ret_range);
+    } else { /* no path has such a byte, which is greater than any */
+        *ret_range = (struct lk_sql_range){.size = 1, .low = "", .high = "\xff"};
+    }
+}
+
 void lk_sql_bind_range(sqlite3_stmt *statement, int index, const struct lk_sql_range *range) {
     (void)lk_sql_bind_text(statement, index, (struct lk_slice){range->low, range->size});
     (void)lk_sql_bind_text(statement, index + 1, (struct lk_slice){range->high, range->size});

@@ -91,6 +91,9 @@ struct lk_sql_range {
 };
 void lk_sql_range_below(struct lk_slice path, struct lk_sql_range *ret_range);
 
+/* The same; of every path where `prefix` is empty. */
+void lk_sql_range_from(struct lk_slice prefix, struct lk_sql_range *ret_range);
+
 /*
  * Binds both bounds, at `index` and the next. The range must stay valid until the statement is
  * done.

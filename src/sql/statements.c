@@ -224,6 +224,11 @@ static const char *const texts[] = {
         " CROSS JOIN lk_request ON lk_request.id = request WHERE deadline_us > ?1 LIMIT ?2)",
 
     [LK_SQL_VALUES_LOAD] = "SELECT path, in_doubt, bytes FROM lk_value",
+    /* One path, and a range behind it. length() reads no more of a value than its first page. */
+    [LK_SQL_VALUES_FROM] = "SELECT path, in_doubt, length(bytes) FROM lk_value"
+                           " WHERE path = ?1 AND path > ?4"
+                           " UNION ALL SELECT path, in_doubt, length(bytes) FROM lk_value"
+                           " WHERE path > max(?2, ?4) AND path < ?3 ORDER BY path",
     [LK_SQL_VALUE_LOAD] = "SELECT in_doubt, bytes FROM lk_value WHERE path = ?1",
     [LK_SQL_VALUE_SAVE] = "INSERT INTO lk_value (path, in_doubt, bytes) VALUES (?1, 0, ?2)"
                           " ON CONFLICT (path) DO UPDATE SET in_doubt = 0, bytes = excluded.bytes",

@@ -78,6 +78,7 @@ enum lk_sql_statement {
     LK_SQL_COUNT_ROOTED_TO,
 
     LK_SQL_VALUES_LOAD,
+    LK_SQL_VALUES_FROM,
     LK_SQL_VALUE_LOAD,
     LK_SQL_VALUE_SAVE,
     LK_SQL_VALUE_DOUBT,

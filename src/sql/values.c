@@ -4,6 +4,8 @@
 
 #include <stdio.h>
 
+#include "sql/requests.h"
+
 static int complain_large(struct lk_sql *sql) {
     (void)snprintf(sql->complaint, sizeof sql->complaint,
                    "table path_values: a value has more than %d bytes", LK_VALUE_BYTES_MAX);
@@ -45,6 +47,30 @@ int lk_sql_values_each(struct lk_sql *sql, lk_sql_visit_path_value *visit, void 
         code = bytes.size > LK_VALUE_BYTES_MAX
                    ? complain_large(sql)
                    : visit(context, path, bytes, sqlite3_column_int(statement, 1) != 0);
+        if (code != SQLITE_OK) {
+            break;
+        }
+    }
+    return lk_sql_done(statement, code);
+}
+
+int lk_sql_values_each_from(struct lk_sql *sql, struct lk_slice prefix, struct lk_slice behind,
+                            lk_sql_visit_value_size *visit, void *context) {
+    struct lk_sql_range range;
+    sqlite3_stmt *statement;
+    int code = lk_sql_statement(sql, LK_SQL_VALUES_FROM, &statement);
+
+    if (code != SQLITE_OK) {
+        return code;
+    }
+    lk_sql_range_from(prefix, &range);
+    (void)lk_sql_bind_text(statement, 1, prefix);
+    lk_sql_bind_range(statement, 2, &range);
+    (void)lk_sql_bind_text(statement, 4, behind);
+    while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
+        code = visit(context, lk_sql_column_text(statement, 0),
+                     (size_t)sqlite3_column_int64(statement, 2),
+                     sqlite3_column_int(statement, 1) != 0);
         if (code != SQLITE_OK) {
             break;
         }

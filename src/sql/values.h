@@ -18,6 +18,15 @@ typedef int lk_sql_visit_path_value(void *context, struct lk_slice path, struct 
                                     bool in_doubt);
 int lk_sql_values_each(struct lk_sql *sql, lk_sql_visit_path_value *visit, void *context);
 
+/*
+ * The values at or below `prefix` (empty: all) whose paths are greater than `behind`, by path,
+ * without their bytes. SQLITE_DONE of the visit ends the walk, too.
+ */
+typedef int lk_sql_visit_value_size(void *context, struct lk_slice path, size_t size,
+                                    bool in_doubt);
+int lk_sql_values_each_from(struct lk_sql *sql, struct lk_slice prefix, struct lk_slice behind,
+                            lk_sql_visit_value_size *visit, void *context);
+
 int lk_sql_value_save(struct lk_sql *sql, struct lk_slice path, struct lk_slice bytes);
 int lk_sql_value_doubt(struct lk_sql *sql, struct lk_slice path);
 int lk_sql_value_delete(struct lk_sql *sql, struct lk_slice path);

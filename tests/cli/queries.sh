@@ -59,10 +59,12 @@ none ls 'nothing is held and nothing waits' ', which does not exist yet'
 lk put here yes
 none ls 'nothing is held and nothing waits' ''
 none queues 'there is no queue' ''
+lk del here
+none values 'there is no value' ''
 none 'items jobs' 'there is no item in the queue jobs' ''
 none 'stats jobs' 'there is no queue jobs' ''
 none audit 'no break is on record' ''
-for words in ls queues 'items jobs' audit 'stats jobs'; do
+for words in ls values queues 'items jobs' audit 'stats jobs'; do
     # shellcheck disable=SC2086 # words are parted at blanks
     lk $words
     expect_code 0

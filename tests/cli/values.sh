@@ -376,4 +376,51 @@ scenario 'so may the command of a worker'
     "$LK_PROGRAM" stats q) >"$work/seen"
 grep -q '"state":"claimed"' "$work/seen" || complain "$(cat "$work/seen")"
 
+scenario 'values: all, or those at or below a path'
+lk put b 1
+lk put a/b 12
+lk put a-b 123
+lk put a ''
+lk acquire a/b --value --owner dead
+lk break a/b --now --reason test
+lk values
+expect_code 0
+expect_err ''
+expect_out 'BYTES  PATH
+    0  a
+    3  a-b
+    2  a/b  (in doubt)
+    1  b'
+lk values a --json
+expect_code 0
+expect '[.path, .size, .in_doubt]' '["a",0,false]
+["a/b",2,true]'
+lk values /a/b/ --json
+expect_keys 'path size in_doubt'
+expect .path '"a/b"'
+lk values none
+expect_code 0
+expect_out ''
+lk values a//b
+failure 64 'lk: INVALID: *'
+lk values a//b --json
+expect_code 64
+expect .status '"invalid"'
+lk -S mem: values
+expect_code 0
+expect_out ''
+
+scenario 'values: a long list comes in pages, with one title'
+lk put few 1
+sqlite3 "${LK_STORE#sqlite:}" "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 2500)
+    INSERT INTO lk_value SELECT printf('many/%04d', n), 0, 'v' FROM n"
+lk values many
+expect_code 0
+[ "$(wc -l <"$work/out")" -eq 2501 ] || complain 'expected 2500 lines below a title'
+[ "$(grep -c PATH "$work/out")" -eq 1 ] || complain 'expected one title'
+sed 1d "$work/out" | sort -c || complain 'the order'
+lk values many --json
+expect_code 0
+[ "$(jq -r .path "$work/out" | sort -u | wc -l)" -eq 2500 ] || complain 'expected 2500 paths'
+
 finish

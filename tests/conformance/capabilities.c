@@ -13,6 +13,7 @@ const struct capability_name capability_names[] = {
     {"break", LK_CAN_BREAK, "break and audit"},
     {"persist", LK_CAN_PERSIST, "survives the death of every process"},
     {"values", LK_CAN_VALUES, "values at paths"},
+    {"value-lists", LK_CAN_LIST_VALUES, "lists of values"},
     {"work", LK_CAN_WORK, "queues of work"},
     {"retry", LK_CAN_RETRY, "waits without a line"},
     {"events", LK_CAN_EVENTS, "events can be followed"},
@@ -72,6 +73,8 @@ unsigned step_needs(const struct step *step) {
     case STEP_DELETE:
     case STEP_READ:
         return LK_CAN_VALUES;
+    case STEP_VALUES:
+        return LK_CAN_LIST_VALUES;
     case STEP_PUSH:
     case STEP_DONE:
     case STEP_RETRY:

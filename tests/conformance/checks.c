@@ -196,7 +196,7 @@ static bool simple_check_read(struct words *words, const char *word, struct chec
         {"reason", CHECK_REASON, TEXT},      {"added", CHECK_ADDED, YES_OR_NO},
         {"item", CHECK_ITEM, TEXT},          {"attempt", CHECK_ATTEMPT, COUNT},
         {"stolen", CHECK_STOLEN, YES_OR_NO}, {"attempts", CHECK_ATTEMPTS, COUNT},
-        {"priority", CHECK_PRIORITY, COUNT},
+        {"priority", CHECK_PRIORITY, COUNT}, {"size", CHECK_SIZE, COUNT},
     };
     for (size_t i = 0; i < sizeof simple / sizeof simple[0]; i++) {
         if (strcmp(word, simple[i].word) != 0) {
@@ -443,6 +443,7 @@ bool entry_read(struct arena *arena, struct words *words, enum step_kind kind,
     bool is_read = kind == STEP_AUDIT    ? audit_entry_read(words, &entry, complaint)
                    : kind == STEP_ITEMS  ? item_entry_read(words, &entry, complaint)
                    : kind == STEP_QUEUES ? name_read(words, "the queue", &entry.part, complaint)
+                   : kind == STEP_VALUES ? name_read(words, "the path", &entry.part, complaint)
                    : kind == STEP_EVENTS ? event_entry_read(arena, words, &entry, complaint)
                                          : request_entry_read(words, &entry, complaint);
     if (!is_read || !checks_read(arena, words, &entry.checks, &entry.check_count, complaint)) {

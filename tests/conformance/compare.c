@@ -413,6 +413,8 @@ static bool compare_one(const struct comparison *comparison, const struct observ
         return compare_number("fixed", check->number, observation->fixed, complaint);
     case CHECK_REVOKED:
         return compare_number("revoked", check->number, observation->revoked, complaint);
+    case CHECK_SIZE:
+        return compare_number("size", check->number, (int64_t)observation->value_size, complaint);
     case CHECK_COUNT:
         return compare_number("count", check->number, (int64_t)observation->count, complaint);
     case CHECK_NOTE:

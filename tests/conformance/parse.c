@@ -271,7 +271,7 @@ static bool expect_read(struct arena *arena, struct words *words, struct step *s
            && checks_read(arena, words, &step->checks, &step->check_count, complaint);
 }
 
-/* list|audit|queues [PREFIX] | show PATH | items QUEUE, each with [-> OUTCOME] */
+/* list|audit|values|queues [PREFIX] | show PATH | items QUEUE, each with [-> OUTCOME] */
 static bool listing_read(struct arena *arena, struct words *words, struct step *step,
                          struct complaint *complaint) {
     step->outcome = LK_OK;
@@ -352,7 +352,7 @@ static bool step_read(struct arena *arena, struct words *words, struct step *ste
         enum step_kind kind;
     } looks[] = {
         {"list", STEP_LIST},   {"show", STEP_SHOW},     {"audit", STEP_AUDIT},
-        {"items", STEP_ITEMS}, {"queues", STEP_QUEUES},
+        {"items", STEP_ITEMS}, {"queues", STEP_QUEUES}, {"values", STEP_VALUES},
     };
     for (size_t i = 0; i < sizeof looks / sizeof looks[0]; i++) {
         if (words_accept(words, looks[i].word)) {
@@ -363,7 +363,7 @@ static bool step_read(struct arena *arena, struct words *words, struct step *ste
     return call_read(arena, words, step, complaint);
 }
 
-/* | ENTRY, one more line of the list, show, audit, items or queues above it. */
+/* | ENTRY, one more line of the list, show, audit, values, items or queues above it. */
 static bool entry_line_read(struct reader *reader, struct words *words,
                             struct complaint *complaint) {
     struct scenario *scenario = present_scenario(reader);
@@ -372,7 +372,8 @@ static bool entry_line_read(struct reader *reader, struct words *words,
                             : NULL;
     if (step == NULL || step->entries == NULL) {
         return complain(complaint,
-                        "a line with '|' must follow list, show, audit, items, queues or events");
+                        "a line with '|' must follow list, show, audit, values, items, queues or "
+                        "events");
     }
     if (step->entry_count == STEP_ENTRIES_MAX) {
         return complain(complaint, "more than %d lines with '|'", STEP_ENTRIES_MAX);

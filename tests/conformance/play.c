@@ -408,6 +408,7 @@ static bool play_step(struct playback *playback, const struct step *step,
     case STEP_PUT:
     case STEP_DELETE:
     case STEP_READ:
+    case STEP_VALUES:
     case STEP_PUSH:
     case STEP_DONE:
     case STEP_RETRY:

@@ -53,6 +53,7 @@ enum check_kind {
     CHECK_REVOKED,
     CHECK_SAYS, /* the error's text contains this */
     CHECK_COUNT,
+    CHECK_SIZE,      /* of a listed value */
     CHECK_REASON,    /* audit, an event */
     CHECK_BROKEN_BY, /* an event: the administrator */
     CHECK_VALUE,     /* text; NULL: there is none */
@@ -94,7 +95,7 @@ struct check {
     size_t count;              /* of blockers, owners or needs */
 };
 
-/* One line of what list, show, audit, items or queues must give. */
+/* One line of what list, show, audit, values, items or queues must give. */
 struct entry_check {
     const char *owner; /* NULL: an unclaimed item, or an event without an owner */
     const char *part;  /* with its mode, as README.md spells it; an item's id; an event's parts; a
@@ -128,7 +129,8 @@ enum step_kind {
     STEP_PUT,
     STEP_DELETE,
     STEP_READ,
-    STEP_PUSH, /* from here on a part is QUEUE/ID, */
+    STEP_VALUES, /* values [PREFIX] */
+    STEP_PUSH,   /* from here on a part is QUEUE/ID, */
     STEP_DONE,
     STEP_RETRY,
     STEP_UNPARK, /* or, with `all`, QUEUE */
@@ -185,7 +187,7 @@ struct step {
     lk_outcome outcome; /* what must come of it */
     const struct check *checks;
     size_t check_count;
-    struct entry_check *entries; /* list, show, audit, items, queues */
+    struct entry_check *entries; /* list, show, audit, values, items, queues */
     size_t entry_count;
 };
 

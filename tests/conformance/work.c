@@ -307,6 +307,8 @@ bool work_play(struct playback *playback, const struct step *step, struct compla
     case STEP_DELETE:
     case STEP_READ:
         return play_value(playback, step, store, complaint);
+    case STEP_VALUES:
+        return value_list_play(playback, step, store, complaint);
     case STEP_PUSH:
         return play_push(playback, step, store, complaint);
     case STEP_CLAIM:

@@ -9,6 +9,10 @@ enum { ITEM_TEXT_MAX = 1024 };
 
 bool work_play(struct playback *playback, const struct step *step, struct complaint *complaint);
 
+/* values [PREFIX] */
+bool value_list_play(struct playback *playback, const struct step *step, lk_store *store,
+                     struct complaint *complaint);
+
 /* ---- shared by the two ----------------------------------------------------------------------- */
 
 bool is_about_several(const struct step *step);

@@ -29,6 +29,10 @@ const char *look_at_all(struct history *history, struct lk_engine *engine);
 const char *look_at_path(struct history *history, struct lk_engine *engine, const char *path);
 const char *look_at_queue(struct history *history, struct lk_engine *engine, const char *queue);
 
+/* All values page by page, those at or below the path, and of its root. Of an engine that lists
+ * them. */
+const char *look_at_values(struct history *history, struct lk_engine *engine, const char *path);
+
 /* Its parked items, and all queues, page by page. Of an engine with `batches`. */
 const char *look_at_pages(struct history *history, struct lk_engine *engine, const char *queue);
 

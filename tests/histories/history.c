@@ -170,6 +170,9 @@ static const char *look_around(struct history *history, const struct move *move)
     }
     if (difference == NULL && move->look_path[0] != '\0') {
         difference = look_at_path(history, engine, move->look_path);
+        if (difference == NULL && engine->ops->values != NULL) {
+            difference = look_at_values(history, engine, move->look_path);
+        }
     }
     if (difference == NULL && move->look_queue[0] != '\0') {
         difference = look_at_queue(history, engine, move->look_queue);

@@ -108,6 +108,71 @@ static const char *queues_differ(const struct history *history, struct lk_engine
     return difference;
 }
 
+/* ---- values ---------------------------------------------------------------------------------- */
+
+static const char *compare_lists(const lk_value_list *a, const lk_value_list *b) {
+    if (a->count != b->count) {
+        return "the number of listed values";
+    }
+    for (size_t i = 0; i < a->count; i++) {
+        if (strcmp(a->values[i].path, b->values[i].path) != 0) {
+            return "which values are listed";
+        }
+        if (a->values[i].size != b->values[i].size) {
+            return "the size of a listed value";
+        }
+        if (a->values[i].in_doubt != b->values[i].in_doubt) {
+            return "the doubt of a listed value";
+        }
+    }
+    return b->reached != NULL && a->reached == NULL ? "whether there are more values" : NULL;
+}
+
+/* At or below the prefix; NULL: all. */
+static const char *values_differ(const struct history *history, struct lk_engine *engine,
+                                 const struct lk_path *prefix) {
+    struct lk_patience patience = test_patience(PATIENCE_US);
+    struct lk_value_query query = {.prefix = prefix, .max = PAGE};
+    lk_value_list *former = NULL;
+    const char *difference = NULL;
+
+    do {
+        lk_value_list *page = NULL;
+        lk_value_list *expected = NULL;
+        lk_error error;
+
+        query.behind = lk_slice_of(former != NULL ? former->reached : NULL);
+        (void)lk_values_from_model(history->model, prefix, query.behind, query.max, &expected);
+        difference = engine->ops->values(engine, &query, &patience, &page, &error) == LK_OK
+                         ? compare_lists(page, expected)
+                         : "whether values are listed";
+        lk_value_list_free(expected);
+        lk_value_list_free(former);
+        former = page;
+    } while (difference == NULL && former->reached != NULL);
+    lk_value_list_free(former);
+    return difference;
+}
+
+const char *look_at_values(struct history *history, struct lk_engine *engine, const char *text) {
+    const char *difference = values_differ(history, engine, NULL);
+    struct lk_path path;
+
+    (void)lk_path_parse(lk_slice_of(text), &path, NULL);
+    if (difference == NULL) {
+        difference = values_differ(history, engine, &path);
+    }
+    if (difference == NULL) {
+        struct lk_path root;
+
+        (void)lk_path_parse(lk_path_root(&path), &root, NULL);
+        difference = values_differ(history, engine, &root);
+    }
+    return difference;
+}
+
+/* ---- all of a queue -------------------------------------------------------------------------- */
+
 const char *look_at_pages(struct history *history, struct lk_engine *engine, const char *text) {
     struct lk_path queue;
     const char *difference;

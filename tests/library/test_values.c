@@ -7,6 +7,8 @@
 
 #include "support.h"
 
+enum { PAGE = 1000 }; /* as lk_values() has it */
+
 static lk_store *store_of(void **state) {
     return ((struct fixture *)*state)->store;
 }
@@ -430,6 +432,76 @@ static void test_a_value_released_in_order_is_not_in_doubt(void **state) {
     expect_kept(store, "x", "v", false);
 }
 
+/* ---- lists ----------------------------------------------------------------------------------- */
+
+/* The paths of the only page, each with its size, and a question mark if it is in doubt. */
+static void expect_page(lk_store *store, const char *prefix, const char *behind,
+                        const char *expected) {
+    lk_value_list *list = NULL;
+    char text[256] = "";
+
+    assert_int_equal(lk_values(store, prefix, behind, &list, NULL), LK_OK);
+    for (size_t i = 0; i < list->count; i++) {
+        size_t size = strlen(text);
+        (void)snprintf(text + size, sizeof text - size, "%s:%zu%s ", list->values[i].path,
+                       list->values[i].size, list->values[i].in_doubt ? "?" : "");
+    }
+    assert_string_equal(text, expected);
+    assert_null(list->reached);
+    lk_value_list_free(list);
+}
+
+static void test_values_are_listed_by_path(void **state) {
+    lk_store *store = store_of(state);
+    lk_value_list *list = NULL;
+    lk_error error;
+
+    expect_page(store, NULL, NULL, "");
+    assert_int_equal(put_text(store, "b", "1"), LK_OK);
+    assert_int_equal(put_text(store, "a/b", "12"), LK_OK);
+    assert_int_equal(put_text(store, "a-b", "123"), LK_OK);
+    assert_int_equal(put_text(store, "a", ""), LK_OK);
+    lk_result_free(ask_value(store, "o", "a/b", 60000, LK_GRANTED));
+    assert_int_equal(break_path(store, "a/b", true), 1);
+    expect_page(store, NULL, NULL, "a:0 a-b:3 a/b:2? b:1 ");
+    expect_page(store, "a", NULL, "a:0 a/b:2? ");
+    expect_page(store, "a", "a", "a/b:2? ");
+    expect_page(store, "a", "a-z", "a/b:2? ");
+    expect_page(store, "a", "a/b", "");
+    expect_page(store, NULL, "a/a\xf4\x8f\xbf\xbf", "a/b:2? b:1 ");
+    assert_int_equal(lk_values(store, "a//b", NULL, &list, &error), LK_INVALID);
+    assert_int_equal(lk_values(store, NULL, "\xff", &list, &error), LK_INVALID);
+    assert_null(list);
+    lk_value_list_free(NULL);
+}
+
+static void test_values_come_by_pages(void **state) {
+    lk_store *store = store_of(state);
+    lk_value_list *list = NULL;
+    lk_value_list *next = NULL;
+    char path[32];
+
+    for (int i = 0; i <= PAGE; i++) {
+        (void)snprintf(path, sizeof path, "many/%04d", i);
+        assert_int_equal(put_text(store, path, "v"), LK_OK);
+    }
+    assert_int_equal(put_text(store, "few/1", "v"), LK_OK);
+    assert_int_equal(lk_values(store, "many", NULL, &list, NULL), LK_OK);
+    assert_int_equal(list->count, PAGE);
+    assert_string_equal(list->values[PAGE - 1].path, "many/0999");
+    assert_non_null(list->reached);
+    assert_int_equal(lk_values(store, "many", list->reached, &next, NULL), LK_OK);
+    assert_int_equal(next->count, 1);
+    assert_string_equal(next->values[0].path, "many/1000");
+    assert_null(next->reached);
+    lk_value_list_free(list);
+    lk_value_list_free(next);
+    assert_int_equal(lk_values(store, NULL, NULL, &list, NULL), LK_OK);
+    assert_string_equal(list->values[0].path, "few/1");
+    assert_non_null(list->reached);
+    lk_value_list_free(list);
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_fixture, close_fixture)
@@ -452,6 +524,8 @@ int main(int argc, char **argv) {
         TEST(test_in_doubt_after_a_break),
         TEST(test_in_doubt_are_all_values_of_a_batch),
         TEST(test_a_value_released_in_order_is_not_in_doubt),
+        TEST(test_values_are_listed_by_path),
+        TEST(test_values_come_by_pages),
     };
 
     choose_scheme(argc, argv);

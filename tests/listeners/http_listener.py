@@ -150,6 +150,14 @@ def several_items(service):
     assert post(service, "/v1/break", path="s/v", owner="w", now=True, reason="test")[0] == 200
     status, _, body = ask(service, "GET", "/v1/doubts?prefix=s&count=1")
     assert (status, body["values"], body["cursor"]) == (200, [{"path": "s/v", "size": 4}], "0"), body
+    assert ask(service, "PUT", "/v1/values/s/w", b"", ("Content-Type: text/plain",))[0] == 200
+    status, _, body = ask(service, "GET", "/v1/values?prefix=s&count=1")
+    assert (status, body["values"]) == (200, [{"path": "s/v", "size": 4, "in_doubt": True}]), body
+    body = ask(service, "GET", "/v1/values?prefix=s&cursor=" + body["cursor"])[2]
+    assert (body["status"], body["values"], body["cursor"]) == (
+        "ok", [{"path": "s/w", "size": 0, "in_doubt": False}], "0"), body
+    assert ask(service, "GET", "/v1/values?prefix=a//b")[0] == 400
+    assert ask(service, "POST", "/v1/values", b"{}")[0] == 405
 
 
 def refusals(service):

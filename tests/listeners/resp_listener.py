@@ -441,6 +441,33 @@ def queues(service):
     refusal(wire.call("QUEUES", "CURSOR", "x"), "INVALID")
 
 
+def values(service):
+    """values are listed by path, in pages, at or below a path, without their bytes"""
+    wire = Resp(service.resp, 3)
+    for path, text in ("va/b", "two"), ("va/a", ""), ("va/a/c", b"\xff\x00"), ("va-x", "x"), ("vax", "x"):
+        wire.call("PUT", path, text)
+    assert wire.call("VALUES", "va") == ["0", [
+        {"path": "va/a", "size": 0, "in_doubt": False}, {"path": "va/a/c", "size": 2, "in_doubt": False},
+        {"path": "va/b", "size": 3, "in_doubt": False}]]
+    assert wire.call("VALUES", "va/a/c/d") == ["0", []] == wire.call("VALUES", "v")
+    names, cursor = [], None
+    while cursor != "0":
+        page = ("CURSOR", cursor) if cursor is not None else ()
+        cursor, listed = wire.call("VALUES", "COUNT", 2, *page)
+        names += [one["path"] for one in listed]
+    assert [name for name in names if name.startswith("va")] == [
+        "va-x", "va/a", "va/a/c", "va/b", "vax"] and names == sorted(names), names
+    # One that perishes; no other call has seen that it was overdue.
+    assert wire.call("ACQUIRE", "va/a", "OWNER", "o", "TTL", 50, "VALUE")["status"] == "granted"
+    until(lambda: wire.call("VALUES", "va/a")[1][0]["in_doubt"])
+    wire.call("DEL", "va/a")
+    assert [one["path"] for one in wire.call("VALUES", "va/a")[1]] == ["va/a/c"]
+    refusal(wire.call("VALUES", "CURSOR", "x"), "INVALID")
+    refusal(wire.call("VALUES", "a//b"), "INVALID")
+    for path in "va/b", "va/a/c", "va-x", "vax":
+        wire.call("DEL", path)
+
+
 def doubts(service):
     """the values in doubt are listed, in pages, at or below a path, until they are written again"""
     wire = Resp(service.resp, 3)
@@ -590,6 +617,6 @@ def hangup(service):
 run([versions, pieces, unknown, broken_protocol, http_request, another_protocol, own_owner,
      as_long_as_the_connection, by_token, blocked,
      disconnected_waiter, disconnected_grant, deadlock, listing, values, work,
-     several_items, parked_items, waiting_for_several, queues, doubts, texts, gap, asking, watching,
+     several_items, parked_items, waiting_for_several, queues, values, doubts, texts, gap, asking, watching,
      only_watching, subscribing, slow_reader, introductions,
      hangup])

@@ -59,7 +59,7 @@ COMMANDS = [
     ("PUSH", "b/own/q", "i", "NEEDS", "a/x"), ("CLAIM", "a/q", "OWNER", "t"),
     ("DONE", "a/q", "i", "OWNER", "t"), ("DONE", "a/q", "i", "j", "OWNER", "t", "TOKEN", "1"),
     ("RETRY", "a/q", "i", "OWNER", "t"), ("UNPARK", "a/q", "i"), ("DROP", "a/q", "i"),
-    ("ITEMS", "a/q"), ("QUEUES", "a"), ("DOUBTS", "a"), ("STATS", "a/q"), ("EVENTS", "a"),
+    ("ITEMS", "a/q"), ("QUEUES", "a"), ("VALUES", "a"), ("DOUBTS", "a"), ("STATS", "a/q"), ("EVENTS", "a"),
     ("LIMIT", "LIVE", "9"), ("BACKUP",), ("BACKUP", "FROM", "0"), ("WATCH", "a"),
     ("SUBSCRIBE", "a/x"), ("PSUBSCRIBE", "a/*"),
     ("ACQUIRE", "a/shared", "VALUE", "OWNER", "t"), ("RELEASE", "a/shared", "OWNER", "t", "PUT", "v"),
@@ -80,7 +80,7 @@ REQUESTS = [
     ("POST", "/v1/unpark", {"queue": "a/q", "id": "i"}), ("DELETE", "/v1/items/a/q/i", b""),
     ("GET", "/v1/items/a/q", b""), ("GET", "/v1/queues?prefix=a", b""),
     ("GET", "/v1/stats/a/q", b""), ("GET", "/v1/events?prefix=a", b""),
-    ("GET", "/v1/doubts?prefix=a", b""),
+    ("GET", "/v1/doubts?prefix=a", b""), ("GET", "/v1/values?prefix=a", b""),
     ("POST", "/v1/limits", {"live": 9}), ("GET", "/metrics", b""),
 ]
 
@@ -126,6 +126,8 @@ def hidden(service):
         assert user.call("ACQUIRE", path, "OWNER", path, "VALUE")["status"] == "granted"
         assert ops.call("BREAK", path, "REASON", "test", "OWNER", path, "NOW") == 1
     assert [row["path"] for row in ben.call("DOUBTS")[1]] == ["b/own/v"]
+    assert "a/other/v" not in [row["path"] for row in ben.call("VALUES")[1]]
+    assert "b/own/v" in [row["path"] for row in ben.call("VALUES")[1]]
     assert [row["path"] for row in ops.call("DOUBTS")[1]] == ["a/other/v", "b/own/v"]
     assert ana.call("ACQUIRE", "a/shared/in", "OWNER", "anas", "NOTE", "private")["status"] == "granted"
     assert ana.call("ACQUIRE", "a/deep", "OWNER", "anas", "NOTE", "private")["status"] == "granted"

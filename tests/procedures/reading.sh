@@ -21,7 +21,7 @@ top_is_left() {
 }
 
 ok 'there is no store' is "$count_made" 0
-for command in ls audit queues 'items q'; do
+for command in ls audit values queues 'items q'; do
     # shellcheck disable=SC2086 # words
     ok "lk $command prints nothing, and makes no store" nothing $command
 done

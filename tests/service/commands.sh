@@ -116,6 +116,8 @@ walk() {
     step unpark q --all three
     step drop q
     step drop q three --parked
+    step values
+    step values db --json
     step queues q r
     step stats q --json
     step stats q

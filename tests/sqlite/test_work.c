@@ -84,6 +84,45 @@ static void a_value_too_large_for_a_row_is_reported(void **state) {
     assert_non_null(strstr(error.text, "path_values"));
 }
 
+/* The steps of a page of five values below `root`, amid all that are there. */
+static int64_t steps_of_page(struct testcase *testcase, const char *root, const char *behind) {
+    struct lk_patience patience = test_patience(10 * SECOND_US);
+    struct lk_value_query query = {.behind = lk_slice_of(behind), .max = 5};
+    struct lk_path prefix;
+    lk_value_list *list = NULL;
+    lk_error error;
+
+    assert_int_equal(lk_path_parse(lk_slice_of(root), &prefix, NULL), LK_OK);
+    query.prefix = &prefix;
+    (void)testcase_steps(testcase);
+    assert_int_equal(
+        testcase->engine->ops->values(testcase->engine, &query, &patience, &list, &error), LK_OK);
+    assert_int_equal(list->count, 5);
+    assert_int_equal(list->values[4].size, 100);
+    assert_non_null(list->reached);
+    lk_value_list_free(list);
+    return testcase_steps(testcase);
+}
+
+static void a_page_of_values_reads_its_own_alone(void **state) {
+    struct testcase *testcase = *state;
+    int64_t few;
+    int64_t many;
+
+    (void)fixture_sql(
+        testcase->fixture.file,
+        "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 5000)"
+        " INSERT INTO lk_value SELECT r.r || '/' || n.n, 0, zeroblob(100)"
+        " FROM n JOIN (SELECT 'few' AS r, 20 AS most"
+        " UNION ALL SELECT 'many', 5000) AS r ON n.n < r.most");
+    (void)steps_of_page(testcase, "few", "");
+    few = steps_of_page(testcase, "few", "few/1");
+    many = steps_of_page(testcase, "many", "many/1000000");
+    (void)printf("# a page of five values: %lld steps of 19, %lld of 4999\n", (long long)few,
+                 (long long)many);
+    assert_int_equal(few, many);
+}
+
 /* A process that takes the lock and its value, says so, and is killed. */
 static void die_holding(struct testcase *testcase, int64_t ttl_ms) {
     int news[2];
@@ -442,6 +481,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         IN_A_SCENE(large_values_are_stored),
         IN_A_SCENE(a_value_too_large_for_a_row_is_reported),
+        IN_A_SCENE(a_page_of_values_reads_its_own_alone),
         IN_A_SCENE(a_killed_holder_leaves_the_value_in_doubt),
         IN_A_SCENE(a_claim_from_a_long_queue_costs_no_more),
         IN_A_SCENE(a_claim_skips_items_that_are_not_free),

@@ -267,6 +267,7 @@ const struct lk_engine_ops lk_engine_memory = {
     .show = show,
     .audit = audit,
     .value_get = lk_memory_value_get,
+    .values = lk_memory_values,
     .items = lk_memory_items,
     .stats = lk_memory_stats,
     .events = &lk_memory_event_ops,

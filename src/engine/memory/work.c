@@ -21,6 +21,21 @@ lk_outcome lk_memory_value_get(struct lk_engine *engine, const struct lk_path *p
                                   : lk_error_clear(error, outcome);
 }
 
+lk_outcome lk_memory_values(struct lk_engine *engine, const struct lk_value_query *query,
+                            const struct lk_patience *patience, lk_value_list **ret_list,
+                            lk_error *error) {
+    struct lk_memory_store *store = lk_memory_store_of(engine);
+    lk_outcome outcome;
+
+    (void)patience;
+    (void)lk_memory_lock(store);
+    outcome =
+        lk_values_from_model(store->model, query->prefix, query->behind, query->max, ret_list);
+    pthread_mutex_unlock(&store->mutex);
+    return outcome == LK_OK ? lk_error_clear(error, LK_OK)
+                            : lk_error_set(error, outcome, "no memory for the values");
+}
+
 /* ---- work ------------------------------------------------------------------------------------ */
 
 lk_outcome lk_memory_items(struct lk_engine *engine, const struct lk_path *queue,

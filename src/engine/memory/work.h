@@ -8,6 +8,9 @@
 lk_outcome lk_memory_value_get(struct lk_engine *engine, const struct lk_path *path,
                                const struct lk_patience *patience, lk_value **ret_value,
                                lk_error *error);
+lk_outcome lk_memory_values(struct lk_engine *engine, const struct lk_value_query *query,
+                            const struct lk_patience *patience, lk_value_list **ret_list,
+                            lk_error *error);
 lk_outcome lk_memory_items(struct lk_engine *engine, const struct lk_path *queue,
                            const struct lk_patience *patience, lk_item_list **ret_list,
                            lk_error *error);

@@ -278,6 +278,7 @@ const struct lk_database lk_mysql_database = {
     .disconnect = disconnect,
     .exchange = exchange,
     .write_look = lk_mysql_write_look,
+    .values_sql = lk_mysql_values_sql,
     .table_open = lk_mysql_table_open,
     .transact = lk_mysql_transact,
 };

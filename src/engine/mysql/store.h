@@ -114,6 +114,7 @@ enum lk_fate lk_mysql_transact(struct lk_procedures *store, void *connection,
                                struct lk_transaction *transaction,
                                const struct lk_patience *patience, lk_outcome *ret_outcome,
                                lk_error *error);
+char *lk_mysql_values_sql(const struct lk_procedures *store);
 
 /* ---- look.c ---------------------------------------------------------------------------------- */
 

@@ -234,6 +234,8 @@ const struct lk_database lk_postgresql_database = {
     .disconnect = disconnect,
     .exchange = exchange,
     .version = version,
+    .values_sql = lk_postgresql_values_sql,
+    .plan_sql = lk_postgresql_plan_sql,
     .table_open = lk_postgresql_table_open,
     .transact = lk_postgresql_transact,
 };

@@ -124,6 +124,8 @@ enum lk_fate lk_postgresql_transact(struct lk_procedures *store, void *connectio
                                     struct lk_transaction *transaction,
                                     const struct lk_patience *patience, lk_outcome *ret_outcome,
                                     lk_error *error);
+extern const char lk_postgresql_plan_sql[];
+char *lk_postgresql_values_sql(const struct lk_procedures *store);
 
 /* ---- operations of the table ----------------------------------------------------------------- */
 

@@ -72,6 +72,15 @@ struct lk_database {
      */
     char *(*write_look)(struct lk_procedures *store, const struct lk_ask *ask, int max);
 
+    /*
+     * R15: the text of a page of values, by path, for free(): path, size, whether it is in doubt.
+     * Arguments: the path that is one of them, or NULL; behind which path; the bounds of all
+     * others, the upper one NULL: none; how many. NULL: memory is exhausted. It runs in a
+     * transaction of its own, behind `plan_sql` if there is one, which has no arguments.
+     */
+    char *(*values_sql)(const struct lk_procedures *store);
+    const char *plan_sql;
+
     /* R17, table.h. NULL where LK_CAN_TABLE is missing. */
     lk_outcome (*table_open)(struct lk_procedures *store, const struct lk_source *source,
                              const struct lk_patience *patience, struct lk_source_sql *ret_table,
@@ -271,6 +280,9 @@ lk_outcome lk_procedures_audit(struct lk_engine *engine, const struct lk_path *p
 lk_outcome lk_procedures_value_get(struct lk_engine *engine, const struct lk_path *path,
                                    const struct lk_patience *patience, lk_value **ret_value,
                                    lk_error *error);
+lk_outcome lk_procedures_values(struct lk_engine *engine, const struct lk_value_query *query,
+                                const struct lk_patience *patience, lk_value_list **ret_list,
+                                lk_error *error);
 lk_outcome lk_procedures_items(struct lk_engine *engine, const struct lk_path *queue,
                                const struct lk_patience *patience, lk_item_list **ret_list,
                                lk_error *error);
@@ -313,9 +325,9 @@ extern const struct lk_batch_ops lk_procedures_batch_ops;
         LK_CAN_QUEUE | LK_CAN_ROOTS | LK_CAN_DEADLOCK | LK_CAN_EXCLUSIVE | LK_CAN_PERSIST,         \
     .status = lk_procedures_status, .decide = lk_procedures_decide, .list = lk_procedures_list,    \
     .show = lk_procedures_show, .audit = lk_procedures_audit,                                      \
-    .value_get = lk_procedures_value_get, .items = lk_procedures_items,                            \
-    .stats = lk_procedures_stats, .limits = &lk_procedures_limit_ops,                              \
-    .batches = &lk_procedures_batch_ops
+    .value_get = lk_procedures_value_get, .values = lk_procedures_values,                          \
+    .items = lk_procedures_items, .stats = lk_procedures_stats,                                    \
+    .limits = &lk_procedures_limit_ops, .batches = &lk_procedures_batch_ops
 
 /* For an engine's operations on a table of the owner's. */
 #define LK_PROCEDURES_TABLE_OPERATIONS                                                             \

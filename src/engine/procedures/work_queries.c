@@ -1,46 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Queries about values and queues. */
+/* Queries about queues. */
 #include <stdlib.h>
 
 #include "base/error.h"
 #include "engine/procedures/procedures.h"
 #include "engine/procedures/rows.h"
 #include "engine/reply/reply.h"
-
-/* ---- values ---------------------------------------------------------------------------------- */
-
-lk_outcome lk_procedures_value_get(struct lk_engine *engine, const struct lk_path *path,
-                                   const struct lk_patience *patience, lk_value **ret_value,
-                                   lk_error *error) {
-    struct lk_arguments arguments;
-    struct lk_rows *rows = NULL;
-    lk_value *value = NULL;
-    lk_outcome outcome;
-
-    lk_arguments_init(&arguments, lk_procedures_lists(engine));
-    lk_arguments_add_path(&arguments, path);
-    outcome = lk_procedures_call(lk_procedures_of(engine), "lk_value", LK_READING, &arguments,
-                                 patience, &rows, error);
-    if (outcome != LK_OK) {
-        return outcome;
-    }
-    if (rows->count == 0 || lk_row_is_null(rows, 0, 0)) {
-        lk_rows_free(rows);
-        return lk_error_clear(error, LK_NONE);
-    }
-    value = calloc(1, sizeof *value);
-    if (value != NULL) {
-        value->bytes = lk_row_bytes(rows, 0, 0, &value->size);
-        value->in_doubt = lk_row_boolean(rows, 0, 1);
-    }
-    lk_rows_free(rows);
-    if (value == NULL || value->bytes == NULL) {
-        lk_value_free(value);
-        return lk_error_set(error, LK_INTERNAL, "no memory for a value");
-    }
-    *ret_value = value;
-    return lk_error_clear(error, LK_OK);
-}
 
 /* ---- items ----------------------------------------------------------------------------------- */
 

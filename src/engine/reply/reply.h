@@ -133,6 +133,17 @@ bool lk_listing_add_explained(lk_listing *listing, const struct lk_model *model,
 lk_outcome lk_value_from_model(const struct lk_model *model, const struct lk_path *path,
                                lk_value **ret_value);
 
+/* A page of up to `max` values. */
+lk_outcome lk_values_from_model(const struct lk_model *model, const struct lk_path *prefix,
+                                struct lk_slice behind, size_t max, lk_value_list **ret_list);
+
+/* The same by hand: appends one value. Returns false when memory is exhausted. */
+lk_value_list *lk_value_list_new(void); /* NULL when memory is exhausted */
+bool lk_value_list_add(lk_value_list *list, struct lk_slice path, size_t size, bool in_doubt);
+
+/* Marks that there are more behind the last one. Returns false when memory is exhausted. */
+bool lk_value_list_cut(lk_value_list *list);
+
 /*
  * The result of a take: LK_GRANTED with *ret_claim, else its outcome and sentence in *error. To be
  * called before what the step changed is made durable, as it can fail for memory (LK_INTERNAL).

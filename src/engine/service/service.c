@@ -107,8 +107,9 @@ static void close_service(struct lk_engine *engine) {
     .capabilities = SERVICE_CAPABILITIES, .close = close_service, .status = lk_service_status,     \
     .decide = lk_service_decide, .await = lk_service_await, .list = lk_service_list,               \
     .show = lk_service_show, .audit = lk_service_audit, .value_get = lk_service_value_get,         \
-    .items = lk_service_items, .stats = lk_service_stats, .examine = lk_service_examine,           \
-    .events = &lk_service_event_ops, .limits = &lk_service_limit_ops, .backup = lk_service_backup, \
+    .values = lk_service_values, .items = lk_service_items, .stats = lk_service_stats,             \
+    .examine = lk_service_examine, .events = &lk_service_event_ops,                                \
+    .limits = &lk_service_limit_ops, .backup = lk_service_backup,                                  \
     .batches = &lk_service_batch_ops, .ties = &lk_service_tie_ops
 
 static const char *const file_options[] = {"password-file", NULL};

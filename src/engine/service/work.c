@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "engine/reply/reply.h"
 #include "engine/service/pages.h"
 #include "engine/service/service.h"
@@ -33,6 +34,44 @@ lk_outcome lk_service_value_get(struct lk_engine *engine, const struct lk_path *
         *ret_value = value;
     } else {
         lk_value_free(value);
+    }
+    return outcome;
+}
+
+lk_outcome lk_service_values(struct lk_engine *engine, const struct lk_value_query *query,
+                             const struct lk_patience *patience, lk_value_list **ret_list,
+                             lk_error *error) {
+    const struct lk_paged paged = {.command = "VALUES",
+                                   .add_path = lk_builder_add_prefix,
+                                   .form = &lk_form_of_value_info,
+                                   .count = (int64_t)query->max};
+    lk_value_list *list = lk_value_list_new();
+    struct lk_records records = {.items = NULL};
+    char *cursor = NULL;
+    lk_outcome outcome;
+
+    if (list != NULL && query->behind.size > 0) {
+        cursor = lk_text_make("/%.*s", (int)query->behind.size, query->behind.bytes);
+    }
+    if (list == NULL || (query->behind.size > 0 && cursor == NULL)) {
+        lk_value_list_free(list);
+        return lk_error_set(error, LK_INTERNAL, "no memory for the values");
+    }
+    outcome = lk_service_read_page(lk_service_of(engine), &paged, query->prefix, patience, &records,
+                                   &cursor, error);
+    list->values = records.items;
+    list->count = records.count;
+    if (outcome == LK_OK && cursor[0] == '/') {
+        list->reached = lk_text_copy(lk_slice_of(cursor + 1));
+        if (list->reached == NULL) {
+            outcome = lk_error_set(error, LK_INTERNAL, "no memory for the values");
+        }
+    }
+    free(cursor);
+    if (outcome == LK_OK) {
+        *ret_list = list;
+    } else {
+        lk_value_list_free(list);
     }
     return outcome;
 }

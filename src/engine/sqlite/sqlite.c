@@ -416,6 +416,7 @@ const struct lk_engine_ops lk_engine_sqlite = {
     .show = lk_sqlite_show,
     .audit = lk_sqlite_audit,
     .value_get = lk_sqlite_value_get,
+    .values = lk_sqlite_values,
     .items = lk_sqlite_items,
     .stats = lk_sqlite_stats,
     .examine = lk_sqlite_examine,

@@ -96,6 +96,71 @@ lk_outcome lk_sqlite_value_get(struct lk_engine *engine, const struct lk_path *p
     return lk_error_clear(error, LK_OK);
 }
 
+struct value_page {
+    struct lk_sqlite_transaction *transaction;
+    lk_value_list *list;
+    size_t max;
+};
+
+static int add_value(void *context, struct lk_slice text, size_t size, bool in_doubt) {
+    struct value_page *page = context;
+    struct lk_sqlite_transaction *transaction = page->transaction;
+    lk_value *value = NULL;
+    bool may_be_lost = false;
+    struct lk_path path;
+    int code = SQLITE_OK;
+
+    if (page->list->count == page->max) {
+        return lk_value_list_cut(page->list) ? SQLITE_DONE : SQLITE_NOMEM;
+    }
+    if (lk_path_parse(text, &path, NULL) != LK_OK) {
+        return SQLITE_CORRUPT;
+    }
+    if (!in_doubt) {
+        code = lk_sql_value_may_be_lost(&transaction->store->sql, text, transaction->times.now_us,
+                                        &may_be_lost);
+    }
+    if (code == SQLITE_OK && may_be_lost) {
+        code = find_doubt(transaction, &path, &value);
+        in_doubt = value != NULL && value->in_doubt;
+        lk_value_free(value);
+    }
+    if (code != SQLITE_OK) {
+        return code;
+    }
+    return lk_value_list_add(page->list, text, size, in_doubt) ? SQLITE_OK : SQLITE_NOMEM;
+}
+
+lk_outcome lk_sqlite_values(struct lk_engine *engine, const struct lk_value_query *query,
+                            const struct lk_patience *patience, lk_value_list **ret_list,
+                            lk_error *error) {
+    struct lk_sqlite *store = lk_sqlite_of(engine);
+    struct lk_slice prefix = lk_slice_of("");
+    struct lk_sqlite_transaction transaction;
+    struct value_page page = {.transaction = &transaction, .max = query->max};
+    int code = SQLITE_NOMEM;
+    lk_outcome outcome =
+        lk_sqlite_transaction_begin(store, LK_SQLITE_READ, patience, &transaction, error);
+
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    if (query->prefix != NULL) {
+        prefix = (struct lk_slice){query->prefix->bytes, query->prefix->size};
+    }
+    page.list = lk_value_list_new();
+    if (page.list != NULL) {
+        code = lk_sql_values_each_from(&store->sql, prefix, query->behind, add_value, &page);
+    }
+    outcome = lk_sqlite_transaction_end(&transaction, code, error);
+    if (outcome != LK_OK) {
+        lk_value_list_free(page.list);
+        return outcome;
+    }
+    *ret_list = page.list;
+    return lk_error_clear(error, LK_OK);
+}
+
 /* ---- queues ---------------------------------------------------------------------------------- */
 
 lk_outcome lk_sqlite_items(struct lk_engine *engine, const struct lk_path *queue,

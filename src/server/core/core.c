@@ -398,7 +398,8 @@ static void run(struct lk_core *core, struct lk_session *session, struct lk_call
         break;
     case LK_CALL_LIST:
     case LK_CALL_SHOW:
-    case LK_CALL_DOUBTS: /* a deadline puts values in doubt */
+    case LK_CALL_VALUES: /* a deadline puts values in doubt */
+    case LK_CALL_DOUBTS:
     case LK_CALL_AUDIT:
         call_read(core, session, call, lk_core_apply_deadlines(core));
         break;

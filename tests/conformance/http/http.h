@@ -157,6 +157,9 @@ lk_outcome http_audit(struct lk_engine *engine, const struct lk_path *prefix,
 lk_outcome http_value_get(struct lk_engine *engine, const struct lk_path *path,
                           const struct lk_patience *patience, lk_value **ret_value,
                           lk_error *error);
+lk_outcome http_values(struct lk_engine *engine, const struct lk_value_query *query,
+                       const struct lk_patience *patience, lk_value_list **ret_list,
+                       lk_error *error);
 lk_outcome http_items(struct lk_engine *engine, const struct lk_path *queue,
                       const struct lk_patience *patience, lk_item_list **ret_list, lk_error *error);
 lk_outcome http_stats(struct lk_engine *engine, const struct lk_path *queue,

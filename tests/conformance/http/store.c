@@ -47,6 +47,7 @@ static const struct lk_engine_ops lk_engine_http = {
     .show = http_show,
     .audit = http_audit,
     .value_get = http_value_get,
+    .values = http_values,
     .items = http_items,
     .stats = http_stats,
     .events = &event_ops,

@@ -39,6 +39,63 @@ lk_outcome http_value_get(struct lk_engine *engine, const struct lk_path *path,
     return outcome;
 }
 
+/* A page, however many are wanted, so that pages are turned. */
+static lk_outcome read_values(const json_t *json, lk_value_list *list, lk_error *error) {
+    struct http_reader reader = {.is_damaged = false};
+    const json_t *array = json_object_get(json, "values");
+
+    for (size_t i = 0; i < json_array_size(array); i++) {
+        const json_t *value = json_array_get(array, i);
+        char *path = http_read_text(&reader, value, "path");
+
+        if (path == NULL
+            || !lk_value_list_add(list, lk_slice_of(path), http_read_count(&reader, value, "size"),
+                                  http_read_flag(&reader, value, "in_doubt"))) {
+            reader.is_damaged = true;
+        }
+        free(path);
+    }
+    list->reached = http_read_text(&reader, json, "cursor");
+    if (list->reached != NULL && strcmp(list->reached, "0") == 0) {
+        free(list->reached);
+        list->reached = NULL;
+    } else if (list->reached != NULL) {
+        (void)memmove(list->reached, list->reached + 1, strlen(list->reached));
+    }
+    return http_read_end(&reader, error);
+}
+
+lk_outcome http_values(struct lk_engine *engine, const struct lk_value_query *query,
+                       const struct lk_patience *patience, lk_value_list **ret_list,
+                       lk_error *error) {
+    char *behind = curl_easy_escape(NULL, query->behind.bytes != NULL ? query->behind.bytes : "",
+                                    (int)query->behind.size);
+    struct http_call call = {.method = "GET"};
+    char *below = http_target("/v1/values?prefix=", query->prefix, "");
+    lk_value_list *list = lk_value_list_new();
+    struct http_answer answer;
+    lk_outcome outcome;
+
+    if (asprintf(&call.target, "%s&count=%d%s%s", below, PAGE_COUNT,
+                 query->behind.size > 0 ? "&cursor=/" : "", query->behind.size > 0 ? behind : "")
+        < 0) {
+        call.target = NULL;
+    }
+    free(below);
+    curl_free(behind);
+    outcome = http_exchange(engine, &call, patience, &answer, error);
+    if (outcome == LK_OK) {
+        outcome = read_values(answer.json, list, error);
+    }
+    http_answer_done(&answer);
+    if (outcome == LK_OK) {
+        *ret_list = list;
+    } else {
+        lk_value_list_free(list);
+    }
+    return outcome;
+}
+
 lk_outcome http_put(struct lk_engine *engine, const struct lk_put *put,
                     const struct lk_patience *patience, struct lk_decision *decision) {
     struct http_call call = {.method = put->deletes ? "DELETE" : "PUT", .bytes = put->bytes};
