@@ -168,8 +168,17 @@ static void offer_names(const struct place *place, const char *prefix, struct lk
     lk_names_done(&names);
 }
 
+static bool is_of(const struct place *place, const char *command) {
+    return strcmp(place->command->name, command) == 0;
+}
+
+/* Of values, where the command is about them; of requests. */
 static void offer_paths(const struct place *place) {
-    offer_names(place, "", lk_complete_paths(place->store, place->current));
+    bool is_of_values = is_of(place, "get") || is_of(place, "put") || is_of(place, "del");
+
+    offer_names(place, "",
+                is_of_values ? lk_complete_values_and_paths(place->store, place->current)
+                             : lk_complete_paths(place->store, place->current));
 }
 
 static void offer_queues(const struct place *place) {
@@ -215,7 +224,7 @@ static void offer_items(const struct place *place) {
                 {"drop", LK_NAMES_NOT_CLAIMED}};
 
     for (size_t i = 0; i < sizeof uses / sizeof uses[0]; i++) {
-        if (strcmp(uses[i].command, place->command->name) == 0) {
+        if (is_of(place, uses[i].command)) {
             offer_names(place, "",
                         lk_complete_items(place->store, place->first_word, uses[i].items));
         }
@@ -364,11 +373,12 @@ static struct lk_slice argument_at(const struct lk_cli_command *command, size_t 
 }
 
 static void offer_prefixes(const struct place *place) {
-    bool is_of_queues = strcmp(place->command->name, "queues") == 0;
+    struct lk_names (*names)(const char *url, const char *word) =
+        is_of(place, "queues")   ? lk_complete_queue_prefixes
+        : is_of(place, "values") ? lk_complete_value_prefixes
+                                 : lk_complete_paths;
 
-    offer_names(place, "",
-                is_of_queues ? lk_complete_queue_prefixes(place->store, place->current)
-                             : lk_complete_paths(place->store, place->current));
+    offer_names(place, "", names(place->store, place->current));
 }
 
 static void offer_file_words(const struct place *place) {

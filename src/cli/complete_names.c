@@ -2,6 +2,7 @@
 /* Each list is cut where it has LK_NAMES_MAX names: a longer one is of no use. */
 #include "cli/complete_names.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,10 +54,23 @@ static void add(struct lk_names *names, const char *text, size_t size) {
     }
 }
 
-/* A path, and every path above it. */
-static void add_with_parents(struct lk_names *names, const char *path) {
+static bool is_slash_or_end(char byte) {
+    return byte == '/' || byte == '\0';
+}
+
+/*
+ * A path, and every path above it, if it begins with `word`: what does not would take the place of
+ * what does. `former` is the path that was added before, with its own: what the two share is there.
+ */
+static void add_with_parents(struct lk_names *names, const char *path, const char *former,
+                             const char *word) {
+    if (strncmp(path, word, strlen(word)) != 0) {
+        return;
+    }
     for (size_t size = strcspn(path, "/");; size += 1 + strcspn(path + size + 1, "/")) {
-        add(names, path, size);
+        if (strncmp(path, former, size) != 0 || !is_slash_or_end(former[size])) {
+            add(names, path, size);
+        }
         if (path[size] == '\0') {
             return;
         }
@@ -65,65 +79,133 @@ static void add_with_parents(struct lk_names *names, const char *path) {
 
 /* ---- of requests ----------------------------------------------------------------------------- */
 
-/* NULL when the store cannot be read. */
-static lk_listing *read_requests(const char *url, const char *prefix) {
+/* NULL when the store (NULL: none) cannot be read. */
+static lk_listing *read_requests(lk_store *store, const char *prefix) {
     lk_listing *listing = NULL;
-    lk_store *store = open_store(url);
 
-    if (store != NULL && lk_list(store, prefix, &listing, NULL) != LK_OK) {
-        listing = NULL;
+    return store != NULL && lk_list(store, prefix, &listing, NULL) == LK_OK ? listing : NULL;
+}
+
+/* The complete segments of a word, for free(); NULL: there are none. */
+static char *prefix_of(const char *word) {
+    const char *end = strrchr(word, '/');
+
+    return end != NULL ? strndup(word, (size_t)(end - word)) : NULL;
+}
+
+static void add_paths(struct lk_names *names, lk_store *store, const char *word) {
+    char *prefix = prefix_of(word);
+    lk_listing *listing = read_requests(store, prefix);
+
+    for (size_t i = 0; listing != NULL && i < listing->count; i++) {
+        add_with_parents(names, listing->entries[i].path, i > 0 ? listing->entries[i - 1].path : "",
+                         word);
     }
-    lk_close(store);
-    return listing;
+    lk_listing_free(listing);
+    free(prefix);
 }
 
 struct lk_names lk_complete_owners(const char *url) {
     struct lk_names names = {.texts = NULL};
-    lk_listing *listing = read_requests(url, NULL);
+    lk_store *store = open_store(url);
+    lk_listing *listing = read_requests(store, NULL);
 
     for (size_t i = 0; listing != NULL && i < listing->count; i++) {
         add(&names, listing->entries[i].owner, strlen(listing->entries[i].owner));
     }
     lk_listing_free(listing);
+    lk_close(store);
     sort(&names);
     return names;
 }
 
 struct lk_names lk_complete_paths(const char *url, const char *word) {
-    const char *end = strrchr(word, '/');
-    char *prefix = end != NULL ? strndup(word, (size_t)(end - word)) : NULL;
     struct lk_names names = {.texts = NULL};
-    lk_listing *listing = read_requests(url, prefix);
+    lk_store *store = open_store(url);
 
-    for (size_t i = 0; listing != NULL && i < listing->count; i++) {
-        add_with_parents(&names, listing->entries[i].path);
+    add_paths(&names, store, word);
+    lk_close(store);
+    sort(&names);
+    return names;
+}
+
+/* ---- in the order of paths ------------------------------------------------------------------- */
+
+/*
+ * A text that is smaller than `word` and all paths that begin with it, and that hardly a path lies
+ * between: the last character is one less, and the greatest one follows. So what a store reads
+ * behind it begins with the word. NULL: there is none, or memory is exhausted.
+ */
+static char *text_before(const char *word) {
+    static const char greatest[] = "\xf4\x8f\xbf\xbf";
+    size_t size = strlen(word);
+    char *text = malloc(size + sizeof greatest);
+
+    if (text == NULL) {
+        return NULL;
     }
-    lk_listing_free(listing);
+    (void)memcpy(text, word, size + 1);
+    while (size > 0 && ((unsigned char)word[size - 1] & 0xc0) == 0x80) {
+        size--;
+    }
+    if (size > 0 && (unsigned char)word[size - 1] < 0x80) {
+        text[size - 1]--; /* no path has such a small character that this becomes none */
+        (void)memcpy(text + size, greatest, sizeof greatest);
+    } else if (size > 0) {
+        text[size - 1] = '\0'; /* the part before it will do */
+    }
+    return text;
+}
+
+/* ---- of values ------------------------------------------------------------------------------- */
+
+/* Those that begin with the word, and perhaps the paths above them. */
+static void add_values(struct lk_names *all, lk_store *store, const char *word, bool with_parents) {
+    char *prefix = prefix_of(word);
+    char *behind = text_before(word);
+    struct lk_names names = {.texts = NULL};
+
+    if (store != NULL && behind != NULL) {
+        names = lk_names_values(store, prefix, behind);
+    }
+    for (size_t i = 0; i < names.count && strncmp(names.texts[i], word, strlen(word)) == 0; i++) {
+        if (with_parents) {
+            add_with_parents(all, names.texts[i], i > 0 ? names.texts[i - 1] : "", word);
+        } else {
+            add(all, names.texts[i], strlen(names.texts[i]));
+        }
+    }
+    lk_names_done(&names);
+    free(behind);
     free(prefix);
+}
+
+struct lk_names lk_complete_values_and_paths(const char *url, const char *word) {
+    struct lk_names names = {.texts = NULL};
+    lk_store *store = open_store(url);
+
+    add_values(&names, store, word, false);
+    add_paths(&names, store, word);
+    lk_close(store);
+    sort(&names);
+    return names;
+}
+
+struct lk_names lk_complete_value_prefixes(const char *url, const char *word) {
+    struct lk_names names = {.texts = NULL};
+    lk_store *store = open_store(url);
+
+    add_values(&names, store, word, true);
+    lk_close(store);
     sort(&names);
     return names;
 }
 
 /* ---- of queues ------------------------------------------------------------------------------- */
 
-/*
- * The greatest path that is certainly smaller than one that begins with `word`: all but its last
- * character, and no slash at its end. NULL when memory is exhausted.
- */
-static char *path_before(const char *word) {
-    size_t size = strlen(word);
-
-    while (size > 0 && ((unsigned char)word[size - 1] & 0xc0) == 0x80) {
-        size--;
-    }
-    size -= size > 0 ? 1 : 0;
-    size -= size > 0 && word[size - 1] == '/' ? 1 : 0;
-    return strndup(word, size);
-}
-
 struct lk_names lk_complete_queues(const char *url, const char *word) {
     struct lk_names names = {.texts = NULL};
-    char *behind = path_before(word);
+    char *behind = text_before(word);
     lk_store *store = behind != NULL ? open_store(url) : NULL;
 
     if (store != NULL) {
@@ -140,7 +222,7 @@ struct lk_names lk_complete_queue_prefixes(const char *url, const char *word) {
     struct lk_names names = {.texts = NULL};
 
     for (size_t i = 0; i < queues.count; i++) {
-        add_with_parents(&names, queues.texts[i]);
+        add_with_parents(&names, queues.texts[i], i > 0 ? queues.texts[i - 1] : "", word);
     }
     lk_names_done(&queues);
     sort(&names);

@@ -21,6 +21,12 @@ struct lk_names lk_complete_queues(const char *url, const char *word);
 /* The same, and the paths above them. */
 struct lk_names lk_complete_queue_prefixes(const char *url, const char *word);
 
+/* Values whose paths may begin with `word`, or what lk_complete_paths() gives. */
+struct lk_names lk_complete_values_and_paths(const char *url, const char *word);
+
+/* Values whose paths may begin with `word`, and the paths above them. */
+struct lk_names lk_complete_value_prefixes(const char *url, const char *word);
+
 struct lk_names lk_complete_items(const char *url, const char *queue, enum lk_names_of_items which);
 
 #endif

@@ -58,6 +58,26 @@ struct lk_names lk_names_queues(lk_store *store, const char *behind) {
     return names;
 }
 
+/* ---- values ---------------------------------------------------------------------------------- */
+
+struct lk_names lk_names_values(lk_store *store, const char *prefix, const char *behind) {
+    const struct lk_patience patience = patience_of_names();
+    struct lk_value_query query = {.behind = lk_slice_of(behind), .max = LK_NAMES_MAX};
+    struct lk_names names = names_new();
+    lk_value_list *list = NULL;
+    struct lk_path path;
+
+    if (lk_checked_prefix(store, LK_CAN_LIST_VALUES, prefix, &path, &query.prefix, NULL) != LK_OK
+        || store->engine->ops->values(store->engine, &query, &patience, &list, NULL) != LK_OK) {
+        return names;
+    }
+    for (size_t i = 0; i < list->count; i++) {
+        add(&names, list->values[i].path);
+    }
+    lk_value_list_free(list);
+    return names;
+}
+
 /* ---- items ----------------------------------------------------------------------------------- */
 
 /* Of items in any state. */

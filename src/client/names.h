@@ -22,6 +22,9 @@ struct lk_names {
  * (empty: of all). The caller ends what all of these return with lk_names_done(). */
 struct lk_names lk_names_queues(lk_store *store, const char *behind);
 
+/* Paths that keep values (R15), the same: at or below `prefix`, a path, or NULL. */
+struct lk_names lk_names_values(lk_store *store, const char *prefix, const char *behind);
+
 /* Which items of a queue. */
 enum lk_names_of_items {
     LK_NAMES_CLAIMED,

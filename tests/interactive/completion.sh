@@ -86,6 +86,26 @@ ok 'commands for help' offers 'show\nstats\nserve\nschema\n' help s
 ok 'nothing behind the dashes' offers '' run db -- l
 ok 'nothing for an unknown command' offers '' nonsense --ttl ''
 
+"$LK_PROGRAM" put conf/web on
+"$LK_PROGRAM" put conf/db/main on
+"$LK_PROGRAM" put 'odd/$(v)' on
+"$LK_PROGRAM" put db on
+for command in get put del; do
+    ok "$command: paths that keep a value, held or not" offers 'conf/db/main\nconf/web\n' "$command" conf/
+    ok "$command: values and what is held" offers 'db\ndb/t1\n' "$command" d
+done
+ok 'prefixes of values' offers 'conf\nconf/db\nconf/db/main\nconf/web\n' values c
+ok 'no values that nothing holds for a command about locks' offers '' show conf
+ok 'no value of what is no path' offers '' get 'a//b'
+ok 'no value of a store that was named' offers '' -S "sqlite:$work/none.db" get conf
+ok 'which is not made' test ! -e "$work/none.db"
+many_values() { # more than are read: those that begin with the word are, wherever they are
+    sqlite3 "${LK_STORE#sqlite:}" "WITH RECURSIVE n (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM n WHERE n < 4999)
+        INSERT INTO lk_value SELECT printf('many/%04d', n), 0, 'v' FROM n"
+    offers 'many/4711\n' get many/4711 && offers "$(printf 'many/4%03d\\n' $(seq 0 999))" get many/4
+}
+ok 'of very many values those that begin so' many_values
+
 "$LK_PROGRAM" push mails 4711
 "$LK_PROGRAM" push mails 'wi{th' 2>/dev/null
 "$LK_PROGRAM" push mails 48
@@ -145,6 +165,8 @@ ok 'bash: the file of a store' bash_offers "$work/files/a.db\n" "lk -S sqlite:$w
 ok 'bash: a store with a colon, and then a path' bash_offers 'db\ndb/t1\n' \
     "lk -S sqlite:$work/locks.db show d"
 ok 'bash: what a shell could run is quoted' bash_offers 'odd/\\$\\(x\\)\n' 'lk show odd/'
+ok 'bash: a value' bash_offers 'conf/db/main\nconf/web\n' 'lk get conf/'
+ok 'bash: what a shell could run is quoted there, too' bash_offers 'odd/\\$\\(v\\)\nodd/\\$\\(x\\)\n' 'lk del odd/'
 ok 'bash: a queue' bash_offers 'mailing/lists\nmails\n' 'lk claim mail'
 ok 'bash: an item' bash_offers '4711\n' 'lk done mails '
 ok 'bash: a command behind the dashes' bash_offers 'mktemp\n' 'lk run db -- mktemp'
@@ -176,6 +198,7 @@ ok 'zsh: starts' zsh_shows '^ready>' ''
 ok 'zsh: a command is completed' zsh_shows '^ready> lk acquire $|^ready> lk acquire$' 'lk acq' Tab
 ok 'zsh: commands are listed with what they do' zsh_shows '^audit +-- list past breaks' 'lk a' Tab Tab
 ok 'zsh: a path' zsh_shows '^ready> lk show db/t1' 'lk show db/' Tab
+ok 'zsh: a value' zsh_shows '^ready> lk put conf/web' 'lk put conf/w' Tab
 ok 'zsh: a queue' zsh_shows '^ready> lk items mailing/lists' 'lk items maili' Tab
 ok 'zsh: an item' zsh_shows '^ready> lk unpark mails 48' 'lk unpark mails ' Tab
 ok 'zsh: what a shell could run is quoted' zsh_shows '^ready> lk show odd/\\\$\\\(x\\\)' 'lk show odd/' Tab
@@ -185,6 +208,7 @@ fish_offers() { # EXPECTED LINE
 }
 ok 'fish: a command' fish_offers 'acquire\naudit\n' 'lk a'
 ok 'fish: paths' fish_offers 'db\ndb/t1\n' 'lk run --ttl 10m d'
+ok 'fish: values' fish_offers 'conf/db/main\nconf/web\n' 'lk del conf/'
 ok 'fish: a queue' fish_offers 'mailing/lists\nmails\n' 'lk work mail'
 ok 'fish: items' fish_offers '48\n49\n' 'lk drop mails '
 ok 'fish: an option' fish_offers '--note\n' 'lk run --no'

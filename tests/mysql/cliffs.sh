@@ -105,6 +105,22 @@ ok 'a page of 100 queues' counted_call queues "CALL lk_queues('less/x', 'less/x/
 ok 'and of 1000' counted_call queues "CALL lk_queues('more/x', 'more/x/5', 5)"
 ok 'reads no more' as_many queues
 
+# Nor does a page of values, with their doubts: a shell that completes a path reads one.
+values() { # ROOT COUNT: and as many in other roots
+    sql "INSERT INTO lk_values (path, in_doubt, bytes)
+         SELECT CONCAT(r.root, d.n), FALSE, 'value'
+         FROM (SELECT a.n + 1000 * (b.n - 1) AS n
+               FROM lk_numbers AS a JOIN lk_numbers AS b ON b.n <= 10) AS d
+         JOIN (SELECT '$1/v/' AS root UNION ALL SELECT 'before-$1/' UNION ALL SELECT 'then-$1/') AS r
+         WHERE d.n <= $2"
+}
+values less 2000
+values more 10000
+ok 'a page of 2,000 values' counted values 0 __complete values less/v/
+ok 'and of 10,000' counted values 0 __complete values more/v/
+ok 'reads no more' as_many values
+ok 'and has the first thousand' [ "$(grep -c '^more/v/' "$work/out")" -ge 990 ]
+
 # The answer itself is as long.
 ok 'a parent of 2,000 is shown' counted shown 0 show few
 ok 'and one of 10,000' counted shown 0 show many

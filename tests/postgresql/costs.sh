@@ -36,7 +36,7 @@ fill() {
 
 rows_read() {
     sql "SELECT sum(seq_tup_read + idx_tup_fetch) FROM pg_stat_user_tables
-         WHERE schemaname = 'lockkeeper' AND relname IN ('requests', 'parts')"
+         WHERE schemaname = 'lockkeeper' AND relname IN ('requests', 'parts', 'values')"
 }
 
 reads() { # AT_MOST CODE ARGUMENT...: lk ends so, having read no more rows than that
@@ -76,6 +76,21 @@ for size in "$few" "$many"; do
     ok "$size: a release to the first that waits for a limit" reads 800 0 release --owner waiter-0 line
     ok "$size: which it is given" says 0 '*' acquire --try --limit 1 --owner waiter-1 line
 done
+
+# A page of values reads its own rows, with their doubts, whatever the statistics say: a shell that
+# completes a path reads one.
+page_of_values() { # COUNT: of values below `kept`, and as many in other roots
+    sql "TRUNCATE lockkeeper.\"values\";
+         INSERT INTO lockkeeper.\"values\" (path, in_doubt, bytes)
+         SELECT r || n, false, 'value' FROM generate_series(1, $1) AS n,
+             unnest(ARRAY['before/', 'kept/v/', 'then/']) AS r"
+    reads 1100 0 __complete values kept/v/ &&
+        [ "$("$lk" __complete values kept/v/ | grep -c '^kept/v/')" -ge 990 ]
+}
+ok 'a page of 2,000 values reads its own rows' page_of_values 2000
+ok 'and one of 20,000' page_of_values 20000
+sql 'ANALYZE lockkeeper."values", lockkeeper.parts, lockkeeper.requests'
+ok 'also with statistics' page_of_values 20000
 
 # Ended tokens are swept by where they are: each is looked up once.
 swept() { # FEW: as many are gone, and as many rows were read
