@@ -123,3 +123,39 @@ bool lk_rules_show(const struct lk_rules *rules, const char *path) {
     }
     return lk_path_parse(lk_slice_of(path), &parsed, NULL) == LK_OK && has_any(rules, ~0u, &parsed);
 }
+
+/* ---- lists by path --------------------------------------------------------------------------- */
+
+/* Whether the text is behind `path`, and before all that were found, which it then takes the place
+ * of. */
+static void note_beginning(struct lk_slice path, struct lk_slice text, char *first, size_t *size) {
+    if (lk_slice_compare(text, path) > 0
+        && (*size == 0 || lk_slice_compare(text, (struct lk_slice){first, *size}) < 0)) {
+        memcpy(first, text.bytes, text.size);
+        *size = text.size;
+    }
+}
+
+/* What a rule covers is in two parts: its prefix, and what begins with that and a slash. */
+size_t lk_rules_next(const struct lk_rules *rules, enum lk_right right, struct lk_slice path,
+                     char ret_behind[LK_RULES_BEHIND_MAX]) {
+    char text[LK_PATH_BYTES_MAX + 1];
+    size_t size = 0;
+
+    for (size_t i = 0; rules != NULL && i < rules->count; i++) {
+        const struct lk_rule *rule = &rules->rules[i];
+
+        if ((rule->rights & LK_RIGHT_BIT(right)) != 0 && !rule->is_everywhere) {
+            memcpy(text, rule->prefix.bytes, rule->prefix.size);
+            text[rule->prefix.size] = '/';
+            note_beginning(path, (struct lk_slice){text, rule->prefix.size}, ret_behind, &size);
+            note_beginning(path, (struct lk_slice){text, rule->prefix.size + (size_t)1}, ret_behind,
+                           &size);
+        }
+    }
+    if (size > 0) { /* no path has such a byte as the last one here */
+        ret_behind[size - 1] = (char)((unsigned char)ret_behind[size - 1] - 1);
+        ret_behind[size++] = '\xff';
+    }
+    return size;
+}

@@ -33,6 +33,15 @@ bool lk_rules_allow(const struct lk_rules *rules, enum lk_right right, const str
 /* The same of a path that is not parsed yet; false if it is none. */
 bool lk_rules_allow_text(const struct lk_rules *rules, enum lk_right right, const char *path);
 
+/*
+ * For a list by path that has come to a path without the right: where the next part begins that may
+ * have paths with it. Writes a text that is smaller than all of those and greater than all paths
+ * before them, and returns its size; 0: there is no such part.
+ */
+enum { LK_RULES_BEHIND_MAX = LK_PATH_BYTES_MAX + 2 };
+size_t lk_rules_next(const struct lk_rules *rules, enum lk_right right, struct lk_slice path,
+                     char ret_behind[LK_RULES_BEHIND_MAX]);
+
 /* Whether they give any right at the path, as text (NULL: at every path): the owner and the note of
  * requests there are shown. */
 bool lk_rules_show(const struct lk_rules *rules, const char *path);

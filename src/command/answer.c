@@ -460,10 +460,9 @@ static lk_outcome write_success(const struct lk_reply_context *context,
         write_stats(context, reply, writer);
         return LK_OK;
     case LK_SHAPE_QUEUES:
-        return lk_answer_write_queues(context, reply, writer);
     case LK_SHAPE_VALUES:
     case LK_SHAPE_DOUBTS:
-        return lk_answer_write_values(context, reply, writer);
+        return lk_answer_write_by_path(context, reply, writer);
     case LK_SHAPE_ENDED:
     case LK_SHAPE_DROPPED:
         write_ended(context, reply, writer);

@@ -45,98 +45,120 @@ bool lk_answer_is_over(const struct lk_form_writer *writer, struct lk_form_mark 
 
 /* ---- in the order of paths ------------------------------------------------------------------- */
 
-lk_outcome lk_answer_write_queues(const struct lk_reply_context *context,
-                                  const struct lk_reply *reply, struct lk_form_writer *writer) {
-    const struct lk_selection *selection = &context->selection;
-    struct lk_form_mark begin = lk_form_mark_here(writer);
-    char cursor[LK_PATH_BYTES_MAX + 2] = "0";
-    struct lk_form_mark mark;
-    lk_queue_list *list;
-    bool has_more;
-
-    if (lk_queues_from_model(reply->model, selection->has_path ? &selection->path : NULL,
-                             selection->behind_path, selection->count, &list, &has_more)
-        != LK_OK) {
-        lk_answer_write_failure(writer, LK_INTERNAL, "no memory for the list");
-        return LK_INTERNAL;
-    }
-    mark = lk_answer_open_page(writer, "queues", true);
-    for (size_t i = 0; i < list->count; i++) {
-        struct lk_form_mark behind = lk_form_mark_here(writer);
-
-        if (lk_visible_path(context->user, LK_RIGHT_READ, list->queues[i].queue)) {
-            lk_form_write_queue(writer, &list->queues[i]);
-        }
-        if (i > 0 && lk_answer_is_over(writer, begin)) {
-            lk_form_rewind(writer, behind);
-            has_more = true;
-            break;
-        }
-        (void)snprintf(cursor, sizeof cursor, "/%s", list->queues[i].queue);
-    }
-    lk_answer_close_page(writer, mark, has_more ? cursor : "0");
-    lk_queue_list_free(list);
-    return LK_OK;
-}
-
-struct values_writer {
+/* A page that is being written, of records by path. */
+struct path_page {
     const struct lk_reply_context *context;
     const struct lk_model *model;
     struct lk_form_writer *writer;
     struct lk_form_mark begin;
-    bool are_doubts; /* all of them, so that it need not be said of each */
     size_t count;
     bool has_more;
+    bool is_hidden; /* the walk has ended at a path that is not shown: behind which it goes on */
+    char behind[LK_RULES_BEHIND_MAX];
+    size_t behind_size;
     char cursor[LK_PATH_BYTES_MAX + 2];
 };
 
-static void write_value(const struct values_writer *values, struct lk_value_record *record) {
-    const lk_value_info info = {
-        .path = record->path, .size = record->bytes.size, .in_doubt = record->in_doubt};
+/* Whether the record at the path is written. If not, the walk ends here. */
+static bool belongs(struct path_page *page, const char *path) {
+    const struct lk_user *user = page->context->user;
 
-    if (!values->are_doubts) {
-        lk_form_write_value_info(values->writer, &info);
-        return;
+    page->is_hidden = !lk_visible_path(user, LK_RIGHT_READ, path);
+    if (page->is_hidden) {
+        page->behind_size = lk_visible_next(user, LK_RIGHT_READ, path, page->behind);
+    } else {
+        page->has_more = page->count == page->context->selection.count;
     }
-    lk_form_open_map(values->writer, NULL);
-    lk_form_add_text(values->writer, "path", info.path);
-    lk_form_add_number(values->writer, "size", (int64_t)info.size);
-    lk_form_close(values->writer);
+    return !page->is_hidden && !page->has_more;
 }
 
-static bool visit_value(void *context, lk_value_ref value) {
-    struct values_writer *values = context;
-    struct lk_form_mark behind = lk_form_mark_here(values->writer);
-    struct lk_value_record record;
-
-    lk_model_value_record(values->model, value, &record);
-    values->has_more = values->count == values->context->selection.count;
-    if (!values->has_more && lk_visible_path(values->context->user, LK_RIGHT_READ, record.path)) {
-        write_value(values, &record);
-        values->has_more = values->count > 0 && lk_answer_is_over(values->writer, values->begin);
-    }
-    if (values->has_more) {
-        lk_form_rewind(values->writer, behind);
+/* Whether the record that was written since `before` stays on the page. If not, the walk ends. */
+static bool stays(struct path_page *page, const char *path, struct lk_form_mark before) {
+    page->has_more = page->count > 0 && lk_answer_is_over(page->writer, page->begin);
+    if (page->has_more) {
+        lk_form_rewind(page->writer, before);
         return false;
     }
-    values->count++;
-    (void)snprintf(values->cursor, sizeof values->cursor, "/%s", record.path);
+    page->count++;
+    (void)snprintf(page->cursor, sizeof page->cursor, "/%s", path);
     return true;
 }
 
-lk_outcome lk_answer_write_values(const struct lk_reply_context *context,
-                                  const struct lk_reply *reply, struct lk_form_writer *writer) {
-    const struct lk_selection *selection = &context->selection;
-    struct values_writer values = {.context = context,
-                                   .model = reply->model,
-                                   .writer = writer,
-                                   .begin = lk_form_mark_here(writer),
-                                   .are_doubts = context->command->shape == LK_SHAPE_DOUBTS};
-    struct lk_form_mark mark = lk_answer_open_page(writer, "values", true);
+static bool write_queue(void *context, lk_queue_ref queue) {
+    struct path_page *page = context;
+    struct lk_form_mark before = lk_form_mark_here(page->writer);
+    char path[LK_PATH_BYTES_MAX + 1];
+    lk_queue_info info = {.queue = path};
+    struct lk_queue_counts counts;
 
-    (values.are_doubts ? lk_model_each_doubt : lk_model_each_value)(
-        reply->model, selection->has_path ? &selection->path : NULL, selection->behind_path,
-        visit_value, &values);
-    lk_answer_close_page(writer, mark, values.has_more ? values.cursor : "0");
+    lk_model_queue_record(page->model, queue, path, &counts);
+    if (!belongs(page, path)) {
+        return false;
+    }
+    lk_stats_from_counts(&counts, &info.counts);
+    lk_form_write_queue(page->writer, &info);
+    return stays(page, path, before);
+}
+
+static bool write_value(void *context, lk_value_ref value) {
+    struct path_page *page = context;
+    struct lk_form_mark before = lk_form_mark_here(page->writer);
+    struct lk_value_record record;
+    lk_value_info info;
+
+    lk_model_value_record(page->model, value, &record);
+    if (!belongs(page, record.path)) {
+        return false;
+    }
+    info = (lk_value_info){
+        .path = record.path, .size = record.bytes.size, .in_doubt = record.in_doubt};
+    if (page->context->command->shape == LK_SHAPE_VALUES) {
+        lk_form_write_value_info(page->writer, &info);
+    } else { /* all are in doubt, so that it need not be said of each */
+        lk_form_open_map(page->writer, NULL);
+        lk_form_add_text(page->writer, "path", info.path);
+        lk_form_add_number(page->writer, "size", (int64_t)info.size);
+        lk_form_close(page->writer);
+    }
+    return stays(page, record.path, before);
+}
+
+static void walk(struct path_page *page, struct lk_slice behind) {
+    const struct lk_selection *selection = &page->context->selection;
+    const struct lk_path *prefix = selection->has_path ? &selection->path : NULL;
+
+    switch (page->context->command->shape) {
+    case LK_SHAPE_QUEUES:
+        lk_model_each_queue(page->model, prefix, behind, write_queue, page);
+        break;
+    case LK_SHAPE_VALUES:
+        lk_model_each_value(page->model, prefix, behind, write_value, page);
+        break;
+    default:
+        lk_model_each_doubt(page->model, prefix, behind, write_value, page);
+        break;
+    }
+}
+
+/*
+ * What is not shown is passed over, by one step for all that is between two rules. So it neither
+ * takes a place on the page nor becomes its cursor, which would name it.
+ */
+lk_outcome lk_answer_write_by_path(const struct lk_reply_context *context,
+                                   const struct lk_reply *reply, struct lk_form_writer *writer) {
+    struct path_page page = {.context = context,
+                             .model = reply->model,
+                             .writer = writer,
+                             .begin = lk_form_mark_here(writer)};
+    struct lk_form_mark mark = lk_answer_open_page(
+        writer, context->command->shape == LK_SHAPE_QUEUES ? "queues" : "values", true);
+    struct lk_slice behind = context->selection.behind_path;
+
+    do {
+        page.is_hidden = false;
+        walk(&page, behind);
+        behind = (struct lk_slice){page.behind, page.behind_size};
+    } while (page.is_hidden && page.behind_size > 0);
+    lk_answer_close_page(writer, mark, page.has_more ? page.cursor : "0");
     return LK_OK;
 }

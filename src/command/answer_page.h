@@ -24,9 +24,7 @@ bool lk_answer_is_over(const struct lk_form_writer *writer, struct lk_form_mark 
  * A page of queues, of values, or of values in doubt. Its cursor is the last path with a slash in
  * front of it, which no other cursor has; "0": this was the last page.
  */
-lk_outcome lk_answer_write_queues(const struct lk_reply_context *context,
-                                  const struct lk_reply *reply, struct lk_form_writer *writer);
-lk_outcome lk_answer_write_values(const struct lk_reply_context *context,
-                                  const struct lk_reply *reply, struct lk_form_writer *writer);
+lk_outcome lk_answer_write_by_path(const struct lk_reply_context *context,
+                                   const struct lk_reply *reply, struct lk_form_writer *writer);
 
 #endif

@@ -8,6 +8,11 @@ bool lk_visible_path(const struct lk_user *user, enum lk_right right, const char
     return user == NULL || lk_rules_allow_text(lk_user_rules(user), right, path);
 }
 
+size_t lk_visible_next(const struct lk_user *user, enum lk_right right, const char *path,
+                       char ret_behind[LK_RULES_BEHIND_MAX]) {
+    return lk_rules_next(lk_user_rules(user), right, lk_slice_of(path), ret_behind);
+}
+
 bool lk_visible_all(const struct lk_user *user, enum lk_right right) {
     return user == NULL || lk_rules_allow(lk_user_rules(user), right, NULL);
 }

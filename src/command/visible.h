@@ -12,6 +12,10 @@
 /* Whether the user has the right at the path. */
 bool lk_visible_path(const struct lk_user *user, enum lk_right right, const char *path);
 
+/* For a list by path that has come to a path that is not shown: lk_rules_next(). */
+size_t lk_visible_next(const struct lk_user *user, enum lk_right right, const char *path,
+                       char ret_behind[LK_RULES_BEHIND_MAX]);
+
 /* The same at every path: what is counted over all paths is shown. */
 bool lk_visible_all(const struct lk_user *user, enum lk_right right);
 

@@ -64,6 +64,36 @@ static void rules_cover_whole_segments(void **state) {
     lk_users_file_free(file);
 }
 
+/* Paths without the right are passed over by as many steps as there are rules, in their order. */
+static void a_list_passes_over_what_is_not_allowed(void **state) {
+    static const char *const paths[] = {"a", "a-b", "a-c", "a/b", "a/b/c", "b", "b-x", "b/c", "c"};
+    struct lk_users_file *file = parse("ana - read:b read:a/b put:c read:a-b\n");
+    const struct lk_rules *rules = &file->entries[0].rules;
+    char behind[LK_RULES_BEHIND_MAX];
+    char shown[64] = "";
+    size_t size = 0;
+    int steps = 0;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        struct lk_slice path = lk_slice_of(paths[i]);
+
+        if (size > 0 && lk_slice_compare(path, (struct lk_slice){behind, size}) <= 0) {
+            assert_false(lk_rules_allow_text(rules, LK_RIGHT_READ, paths[i]));
+        } else if (lk_rules_allow_text(rules, LK_RIGHT_READ, paths[i])) {
+            (void)strcat(strcat(shown, paths[i]), " ");
+        } else {
+            steps++;
+            size = lk_rules_next(rules, LK_RIGHT_READ, path, behind);
+        }
+    }
+    assert_string_equal(shown, "a-b a/b a/b/c b b/c ");
+    assert_int_equal(steps, 4);
+    assert_int_equal(size, 0); /* behind all of them */
+    assert_int_equal(lk_rules_next(NULL, LK_RIGHT_READ, lk_slice_of("a"), behind), 0);
+    lk_users_file_free(file);
+}
+
 static void files_are_read_with_their_lines(void **state) {
     struct lk_users_file *file =
         parse("# users\r\n\n  ana\t$y$j9T$a/b.c$D;token:" DIGEST ":2027-01-31T00:00:00Z  lock:a\r\n"
@@ -234,6 +264,7 @@ static void secrets_are_hashed_and_verified(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rules_cover_whole_segments),
+        cmocka_unit_test(a_list_passes_over_what_is_not_allowed),
         cmocka_unit_test(files_are_read_with_their_lines),
         cmocka_unit_test(mistakes_are_named_without_secrets),
         cmocka_unit_test(a_change_leaves_other_lines_alone),
