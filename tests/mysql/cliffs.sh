@@ -4,7 +4,7 @@
 # usage: with_server.sh cliffs.sh LK
 #
 # What a call reads does not grow with the locks below its path, nor with the queue at it: a decision
-# ends at the first blocker, an explanation at 1024 of each kind (R20), a grant at the head of the
+# ends at the first blocker, an explanation at 64 of each kind (R20), a grant at the head of the
 # queue. Only an answer that is as long reads as much. Prints TAP.
 . "${0%/*}/counting.sh"
 
@@ -49,9 +49,9 @@ ok 'nor does one that is queued' as_many below
 ok 'nor does one that is repeated' as_many again
 ok 'nor its withdrawal' as_many withdraw
 
-queue short 2000
+queue short 100
 queue long 10000
-ok 'a queue of 2,000 is joined' in_line short
+ok 'a queue of a hundred is joined' in_line short
 ok 'and one of 10,000' in_line long
 ok 'a try that is refused there reads no more' as_many refused
 ok 'nor does the last one in the queue' as_many last
@@ -65,6 +65,36 @@ ok 'to leave it reads no more' as_many leave
 ok 'nor does the release that lets the next one in' as_many grant
 ok 'nor does its own ask for what it holds' as_many granted
 ok 'nor its release' as_many end
+
+# Ten slots that are held, and a line of this length for them.
+slots() { # PATH LENGTH
+    queue "$1" $(($2 + 10))
+    sql "UPDATE lk_requests
+         SET unit_limit = 10, units = 1, held = ticket <= 1000010, token = IF(held, ticket, 0)
+         WHERE path = '$1'"
+}
+
+slot() { # PATH
+    counted slot-try 75 acquire --try --limit 10 --owner "eve-$1" "$1" &&
+        counted slot-last 75 acquire --queue --ttl 1h --limit 10 --owner "eve-$1" "$1" &&
+        counted slot-later 75 acquire --queue --ttl 1h --limit 10 --owner "eve-$1" "$1" &&
+        counted slot-leave 0 release --owner "eve-$1" "$1" &&
+        counted slot-grant 0 release --owner "other-$1-1" "$1" &&
+        counted slot-granted 0 acquire --queue --ttl 1h --limit 10 --owner "other-$1-11" "$1" &&
+        counted slot-end 0 release --owner "other-$1-11" "$1"
+}
+
+slots few-slots 100
+slots many-slots 10000
+ok 'a slot of ten is tried for, queued for and given on in a line of a hundred' slot few-slots
+ok 'and in one of 10,000' slot many-slots
+ok 'a try that is refused reads no more' as_many slot-try
+ok 'nor does the last one in the line' as_many slot-last
+ok 'nor when it asks again' as_many slot-later
+ok 'nor when it leaves' as_many slot-leave
+ok 'nor the release that lets the next one in' as_many slot-grant
+ok 'nor its own ask for what it holds' as_many slot-granted
+ok 'nor its release' as_many slot-end
 
 # A queue of items in this state, with seven priorities: the highest is 3.
 work() { # PATH LENGTH STATE

@@ -32,7 +32,8 @@ struct refusal {
     const char *sql;     /* before the tries; NULL: nothing */
     const char *tried;
     int holders;
-    bool is_looked; /* else it is called */
+    bool is_looked;  /* else it is called */
+    bool is_unnamed; /* no blockers are to be named */
 };
 
 static MYSQL *connect_to_server(void) {
@@ -69,7 +70,7 @@ static long long calls(const struct fixture *fixture) {
 }
 
 static lk_result *ask(const struct fixture *fixture, const char *owner, const char *part,
-                      lk_style style, lk_outcome expected) {
+                      lk_style style, size_t named, lk_outcome expected) {
     const char *const parts[] = {part};
     lk_request request = lk_request_init(parts, 1);
     lk_result *result = NULL;
@@ -79,7 +80,7 @@ static lk_result *ask(const struct fixture *fixture, const char *owner, const ch
     request.note = "it's \"so\" \\ \xc3\xbc";
     request.ttl_ms = TTL_MS;
     request.style = style;
-    request.blockers_max = NAMED;
+    request.blockers_max = named;
     if (lk_ask(fixture->store, &request, &result, &error) != expected) {
         test_die("%s: %s: %s", part, lk_outcome_name(result->outcome), error.text);
     }
@@ -112,25 +113,26 @@ static void refuse_twice(void **state, const struct refusal *refusal) {
     const struct fixture *fixture = *state;
     lk_result *called;
     lk_result *looked;
+    size_t named = refusal->is_unnamed ? 0 : NAMED;
     long long before;
     char owner[32];
 
     for (int i = 0; i < refusal->holders; i++) {
         (void)snprintf(owner, sizeof owner, "holder %d", i);
-        lk_result_free(ask(fixture, owner, refusal->held, LK_TRY, LK_GRANTED));
+        lk_result_free(ask(fixture, owner, refusal->held, LK_TRY, NAMED, LK_GRANTED));
     }
     if (refusal->waiting != NULL) {
-        lk_result_free(ask(fixture, "waiter", refusal->waiting, LK_QUEUE, LK_WAITING));
+        lk_result_free(ask(fixture, "waiter", refusal->waiting, LK_QUEUE, NAMED, LK_WAITING));
     }
     if (refusal->others != NULL) {
-        lk_result_free(ask(fixture, "eve", refusal->others, LK_TRY, LK_GRANTED));
+        lk_result_free(ask(fixture, "eve", refusal->others, LK_TRY, NAMED, LK_GRANTED));
     }
     if (refusal->sql != NULL) {
         (void)run(fixture->server, refusal->sql);
     }
-    called = ask(fixture, "eve", refusal->tried, LK_TRY, LK_BUSY);
+    called = ask(fixture, "eve", refusal->tried, LK_TRY, named, LK_BUSY);
     before = calls(fixture);
-    looked = ask(fixture, "eve", refusal->tried, LK_TRY, LK_BUSY);
+    looked = ask(fixture, "eve", refusal->tried, LK_TRY, named, LK_BUSY);
     assert_int_equal(calls(fixture) == before, refusal->is_looked);
     expect_same(called, looked);
     lk_result_free(called);
@@ -152,6 +154,8 @@ REFUSAL(and_readers_in_the_way_of_a_writer, .held = "d?shared", .holders = 3, .t
         .is_looked = true)
 REFUSAL(and_a_writer_in_the_way_of_a_reader, .held = "e/it", .holders = 1, .tried = "e/it?shared",
         .is_looked = true)
+REFUSAL(and_leases_that_are_not_to_be_named, .held = "m/it?limit=2", .holders = 2,
+        .tried = "m/it?limit=2", .is_looked = true, .is_unnamed = true)
 REFUSAL(what_is_held_above_is_not, .held = "f", .holders = 1, .tried = "f/it")
 REFUSAL(nor_is_what_is_held_below, .held = "g/it", .holders = 1, .tried = "g")
 REFUSAL(nor_is_a_root_where_one_waits, .held = "h/it", .holders = 1, .waiting = "h/it",
@@ -196,6 +200,7 @@ int main(void) {
         cmocka_unit_test(and_units_by_the_limit_that_is_named_now),
         cmocka_unit_test(and_readers_in_the_way_of_a_writer),
         cmocka_unit_test(and_a_writer_in_the_way_of_a_reader),
+        cmocka_unit_test(and_leases_that_are_not_to_be_named),
         cmocka_unit_test(what_is_held_above_is_not),
         cmocka_unit_test(nor_is_what_is_held_below),
         cmocka_unit_test(nor_is_a_root_where_one_waits),

@@ -34,15 +34,16 @@ static bool is_refused(const struct lk_rows *rows, const struct lk_part *part,
     return part->limit > 0 && in_use + part->units > part->limit;
 }
 
+/* R20: they are counted only if any are to be named. */
 static bool name_blockers(const struct lk_rows *rows, const struct lk_ask *ask, lk_result *result) {
     const struct lk_path *path = &ask->parts[0].path;
     size_t held = (size_t)rows->count;
     size_t count = held < ask->blockers_max ? held : ask->blockers_max;
 
-    result->position = held;
     if (count == 0) {
         return true;
     }
+    result->position = held;
     result->blockers = calloc(count, sizeof *result->blockers);
     for (size_t i = 0; i < count && result->blockers != NULL; i++) {
         const struct lk_slice fields[LK_PROCEDURES_BLOCKER_FIELDS] = {
@@ -65,6 +66,7 @@ bool lk_procedures_look(struct lk_procedures *store, const struct lk_ask *ask,
     struct lk_rows *rows = NULL;
     lk_error ignored;
     char *sql;
+    uint64_t in_use = 0;
     bool is_done = false;
 
     if (store->database->write_look == NULL || ask->style != LK_TRY || ask->part_count != 1
@@ -73,13 +75,14 @@ bool lk_procedures_look(struct lk_procedures *store, const struct lk_ask *ask,
     }
     sql = store->database->write_look(store, ask, LK_PROCEDURES_LOOK_MAX + 1);
     if (sql != NULL && lk_procedures_ask_sql(store, sql, patience, &rows, &ignored) == LK_OK) {
-        lk_result *result = &decision->result;
         is_done = rows->count > 0 && rows->count <= LK_PROCEDURES_LOOK_MAX
-                  && is_refused(rows, &ask->parts[0], &result->in_use);
-        if (is_done && !name_blockers(rows, ask, result)) {
-            lk_result_clear(result);
-            is_done = false;
-        }
+                  && is_refused(rows, &ask->parts[0], &in_use);
+    }
+    if (is_done && name_blockers(rows, ask, &decision->result)) {
+        decision->result.in_use = in_use;
+    } else {
+        lk_result_clear(&decision->result);
+        is_done = false;
     }
     lk_rows_free(rows);
     free(sql);

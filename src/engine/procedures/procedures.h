@@ -67,8 +67,10 @@ struct lk_database {
 
     uint64_t (*version)(struct lk_procedures *store); /* for wait cursors; NULL: none */
 
-    /* The statement of lk_procedures_look() (its columns: look.c), with up to `max` rows in the
-     * order of their tickets, for free(). NULL: memory is exhausted. As a member NULL: it has none.
+    /*
+     * Writes the statement of lk_procedures_look(), whose columns look.c has: up to `max` rows in
+     * the order of their tickets. For free(); NULL when memory is exhausted. A database that does
+     * not look has NULL here.
      */
     char *(*write_look)(struct lk_procedures *store, const struct lk_ask *ask, int max);
 

@@ -90,9 +90,9 @@ BEGIN
 END
 //
 
--- verdict: 'grant', 'conflict' (R7a, R7b) or 'limit' (R7c); refused_part: the last one that is not
--- free; in_use: units held at the first path, without its own. `is_item`: a claim of an item, which
--- no lease covers (R16).
+-- verdict: 'grant', 'conflict' (R7a, R7b), or 'limit' (R7c, also if both); refused_part: the last
+-- one that is not free; in_use: units held at the first path, without its own. `is_item`: a claim of
+-- an item, which no lease covers (R16).
 DROP PROCEDURE IF EXISTS lk_judge
 //
 CREATE PROCEDURE lk_judge(
@@ -114,20 +114,22 @@ BEGIN
     WHILE i <= count DO
         SELECT m.path, m.unit_limit, m.units, m.part_count INTO my_path, my_limit, my_units, count
         FROM lk_requests AS m WHERE m.id = self AND m.part = i;
-        CALL lk_is_blocked(self, asker, my_path, my_units, the_ticket, now_us, is_blocked);
         IF i = 1 THEN
             SELECT COALESCE(SUM(p.units), 0) INTO in_use
             FROM lk_requests AS p FORCE INDEX (requests_by_path)
             WHERE p.path = my_path AND p.held = 1 AND p.deadline_us > now_us AND p.id <> self;
         END IF;
+        SET taken = 0;
         IF my_limit > 0 THEN
             CALL lk_count_taken(self, my_path, my_limit, the_ticket, now_us, taken);
-            IF taken + my_units > my_limit THEN
-                SET is_any_short = TRUE, refused_part = i;
-            END IF;
         END IF;
-        IF is_blocked THEN
-            SET is_any_blocked = TRUE, refused_part = i;
+        IF my_limit > 0 AND taken + my_units > my_limit THEN
+            SET is_any_short = TRUE, refused_part = i;
+        ELSE -- a whole line for a limit is never searched for a conflict: there is no room then
+            CALL lk_is_blocked(self, asker, my_path, my_units, the_ticket, now_us, is_blocked);
+            IF is_blocked THEN
+                SET is_any_blocked = TRUE, refused_part = i;
+            END IF;
         END IF;
         SET i = i + 1;
     END WHILE;
@@ -143,9 +145,9 @@ END
 -- microseconds until the first of them is due; and ID:PART of the first `blockers_max`, PART being
 -- the first part that it blocks. `shorts`: the parts so far whose limit has no room.
 --
--- At most 1024 are read of those that wait at the path and above it, which come from the index in the
--- order of the queue, and 64, or as many as are named, of those held there and of those below. So the
--- count is a lower bound then.
+-- At most 64, or as many as are named, are read of those that wait at the path and above it, which come
+-- from the index in the order of the queue, of those held there, and of those below. So the count is a
+-- lower bound then.
 --
 -- The asked path is a variable here, and each part has a statement of its own: see the README on
 -- ranges.
@@ -185,7 +187,7 @@ BEGIN
            AND p.deadline_us > the_now_us AND p.id <> self
            AND ((NOT is_covered AND p.owner <> asker AND (p.units = 0 OR my_units = 0))
                 OR (is_short AND p.path = my_path AND p.units > 0))
-         LIMIT 1024)
+         LIMIT most)
         UNION ALL
         (SELECT STRAIGHT_JOIN p.id, p.part, p.path, p.owner, p.units, p.held, p.ticket,
                 p.deadline_us
@@ -194,7 +196,7 @@ BEGIN
            AND p.deadline_us > the_now_us AND p.id <> self AND NOT is_covered
            AND p.owner <> asker AND (p.units = 0 OR my_units = 0)
            AND (p.held OR p.ticket < the_ticket)
-         LIMIT 1024)
+         LIMIT most)
         UNION ALL
         (SELECT p.id, p.part, p.path, p.owner, p.units, p.held, p.ticket, p.deadline_us
          FROM lk_requests AS p FORCE INDEX (requests_by_path)
