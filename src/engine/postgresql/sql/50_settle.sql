@@ -40,11 +40,12 @@ BEGIN
     RETURN EXISTS (SELECT FROM unnest(the_roots) AS t (root)
                    CROSS JOIN LATERAL (
                        SELECT FROM lockkeeper.requests AS w
-                       WHERE w.root = t.root AND NOT w.held AND w.deadline_us > moment_us
+                       WHERE w.root = t.root AND NOT w.held AND w.deadline_us - moment_us > 0
                        ORDER BY w.ticket LIMIT 1) AS one)
-        OR EXISTS (SELECT FROM lockkeeper.requests AS w
-                   WHERE cardinality(w.roots) > 1 AND w.roots && the_roots AND NOT w.held
-                     AND w.deadline_us > moment_us);
+        OR EXISTS (SELECT FROM (SELECT x.* FROM lockkeeper.requests AS x
+                                WHERE cardinality(x.roots) > 1 AND x.deadline_us > moment_us
+                                ORDER BY x.deadline_us OFFSET 0) AS w
+                   WHERE w.roots && the_roots AND NOT w.held);
 END $$;
 
 -- The lines that a pass goes along: of each path that has been touched, the line at that path and
@@ -112,11 +113,10 @@ BEGIN
         SELECT w.id, w.ticket
         FROM unnest(lines.owners) AS o (owner)
         CROSS JOIN LATERAL (
-            SELECT r.id, r.ticket FROM lockkeeper.requests AS r
+            SELECT r.id, r.ticket, r.roots FROM lockkeeper.requests AS r
             WHERE r.owner >= o.owner AND r.owner <= o.owner AND NOT r.held
             ORDER BY r.owner OFFSET 0) AS w
-        WHERE w.ticket > after AND EXISTS (
-            SELECT FROM lockkeeper.requests AS r WHERE r.id = w.id AND r.roots && next_in_lines.roots)
+        WHERE w.ticket > after AND w.roots && next_in_lines.roots
     ) AS n
     ORDER BY n.ticket LIMIT 1;
 END $$;
@@ -195,7 +195,7 @@ BEGIN
             SELECT array_agg(p.path) AS paths, array_agg(p.unit_limit) AS limits,
                    array_agg(p.units) AS counts
             FROM lockkeeper.parts AS p WHERE p.request = r.id) AS q
-        WHERE r.id = next.request AND r.deadline_us > moment_us;
+        WHERE r.id = next.request AND r.deadline_us - moment_us > 0;
         CONTINUE WHEN NOT FOUND;
         IF NOT waiter.roots <@ turn.roots THEN
             turn := lockkeeper.widen_turn(turn, waiter.roots);
@@ -235,11 +235,12 @@ BEGIN
     IF turn.has_waiting AND NOT lockkeeper.does_one_wait(turn.roots, moment_us) THEN
         UPDATE lockkeeper.roots AS r SET has_waiting = false
         WHERE r.root = ANY (turn.roots) AND r.has_waiting
-          AND NOT EXISTS (SELECT FROM lockkeeper.requests AS q
-                          WHERE q.root = r.root AND NOT q.held)
-          AND NOT EXISTS (SELECT FROM lockkeeper.requests AS q
-                          WHERE cardinality(q.roots) > 1 AND r.root = ANY (q.roots)
-                            AND NOT q.held);
+          AND (SELECT true FROM lockkeeper.requests AS q
+               WHERE q.root = r.root AND NOT q.held ORDER BY q.ticket LIMIT 1) IS NULL
+          AND NOT EXISTS (SELECT FROM (SELECT x.* FROM lockkeeper.requests AS x
+                                       WHERE cardinality(x.roots) > 1
+                                       ORDER BY x.deadline_us OFFSET 0) AS q
+                          WHERE r.root = ANY (q.roots) AND NOT q.held);
         turn.has_waiting := false;
     END IF;
     WHILE turn.has_waiting LOOP
@@ -321,7 +322,7 @@ BEGIN
         SELECT r.* FROM lockkeeper.requests AS r
         WHERE r.id = ANY (ARRAY(SELECT p.request FROM lockkeeper.parts AS p
                                 WHERE p.path = ANY (the_paths)))
-          AND r.wants_value AND r.deadline_us <= turn.now_us AND r.roots <@ turn.roots
+          AND r.wants_value AND r.deadline_us - turn.now_us <= 0 AND r.roots <@ turn.roots
         ORDER BY r.deadline_us
     LOOP
         paths := lockkeeper.lose_request(lost, 'perished');

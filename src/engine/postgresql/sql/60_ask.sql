@@ -73,8 +73,9 @@ BEGIN
         END IF;
         IF waits AND bounds.waiters_per_path_max > 0 AND bounds.waiters_per_path_max <= (
             SELECT count(*) FROM lockkeeper.parts AS p
-            JOIN lockkeeper.requests AS r ON r.id = p.request
-            WHERE p.path = the_path AND NOT r.held AND r.deadline_us > now_us) THEN
+            CROSS JOIN LATERAL (SELECT x.* FROM lockkeeper.requests AS x
+                                WHERE x.id = p.request OFFSET 0) AS r
+            WHERE p.path = the_path AND NOT p.held AND r.deadline_us > now_us) THEN
             RETURN 'requests waiting at one path';
         END IF;
     END LOOP;
@@ -99,7 +100,8 @@ BEGIN
         FROM lockkeeper.obstacles(asked.owner, self, ticket, asked.paths, asked.limits,
                                   asked.counts, now_us,
                                   greatest(128, 2 * asked.blockers_max)) AS o
-        JOIN lockkeeper.requests AS r ON r.id = o.request
+        CROSS JOIN LATERAL (SELECT x.* FROM lockkeeper.requests AS x
+                            WHERE x.id = o.request OFFSET 0) AS r
     ), named AS (
         SELECT f.* FROM found AS f -- claims of one decision share a ticket (R16)
         ORDER BY f.held DESC, f.ticket, f.request LIMIT asked.blockers_max
@@ -275,7 +277,7 @@ BEGIN
     UPDATE lockkeeper.parts AS p
     SET unit_limit = a.unit_limit, units = a.units, ticket = new_ticket
     FROM unnest(asked.paths, asked.limits, asked.counts) AS a (path, unit_limit, units)
-    WHERE p.request = id AND p.path = a.path;
+    WHERE p.request = id AND p.path || '' = a.path; -- by its key
 END $$;
 
 -- R9: 'same', 'weaker' (no stronger) or 'stronger'.
@@ -284,10 +286,9 @@ LANGUAGE sql AS $$
 SELECT CASE WHEN bool_or(p.units > 0 AND (a.units = 0 OR a.units > p.units)) THEN 'stronger'
             WHEN bool_or(p.units <> a.units OR p.unit_limit <> a.unit_limit) THEN 'weaker'
             ELSE 'same' END
-FROM lockkeeper.parts AS p
+FROM (SELECT x.* FROM lockkeeper.parts AS x WHERE x.request = id OFFSET 0) AS p
 JOIN unnest(asked.paths, asked.limits, asked.counts) AS a (path, unit_limit, units)
-  ON a.path = p.path
-WHERE p.request = id $$;
+  ON a.path = p.path $$;
 
 -- R9: shared to exclusive, or more units, of a lease. Never waits.
 CREATE OR REPLACE FUNCTION lockkeeper.strengthen_held(

@@ -17,8 +17,8 @@ CREATE OR REPLACE FUNCTION lockkeeper.find_claim(
 RETURNS lockkeeper.requests
 LANGUAGE sql AS $$
 SELECT r.* FROM lockkeeper.parts AS p
-JOIN lockkeeper.requests AS r ON r.id = p.request
-WHERE p.path = ANY (the_paths) AND p.position = 1 AND r.is_claim AND r.owner = the_owner
+CROSS JOIN LATERAL (SELECT x.* FROM lockkeeper.requests AS x WHERE x.id = p.request OFFSET 0) AS r
+WHERE p.path = ANY (the_paths) AND p.held AND p.position = 1 AND r.is_claim AND r.owner = the_owner
   AND r.deadline_us > now_us AND (the_token = 0 OR r.token = the_token)
   AND (cardinality(the_paths) = 1
        OR (SELECT array_agg(q.path ORDER BY q.path) FROM lockkeeper.parts AS q
@@ -44,7 +44,7 @@ BEGIN
         turn := lockkeeper.perish(turn, 4);
     END IF;
     SELECT r.* INTO self FROM lockkeeper.requests AS r
-    WHERE r.identity = the_identity AND r.deadline_us > turn.now_us;
+    WHERE r.identity = the_identity AND r.deadline_us - turn.now_us > 0;
     IF self.id IS NULL OR NOT self.held OR self.revoked
        OR (the_token <> 0 AND self.token <> the_token) THEN
         SELECT c.* INTO claim
@@ -70,7 +70,7 @@ BEGIN
         WHERE r.id = self.id
         RETURNING r.* INTO self;
         UPDATE lockkeeper.roots AS k SET due_us = self.deadline_us -- a shorter ttl than before
-        WHERE k.root = ANY (self.roots) AND k.due_us > self.deadline_us;
+        WHERE k.root = ANY (self.roots) AND k.due_us - self.deadline_us > 0;
     END IF;
     answer.outcome := 'ok';
     answer.ticket := self.ticket;
@@ -110,7 +110,7 @@ BEGIN
         turn := lockkeeper.perish(turn, 4);
     END IF;
     SELECT r.* INTO self FROM lockkeeper.requests AS r
-    WHERE r.identity = the_identity AND r.deadline_us > turn.now_us;
+    WHERE r.identity = the_identity AND r.deadline_us - turn.now_us > 0;
     IF self.id IS NULL OR (the_token <> 0 AND NOT (self.held AND self.token = the_token)) THEN
         IF the_token <> 0 AND lockkeeper.has_ended(the_identity, the_token, turn.now_us) THEN
             answer.outcome := 'ok'; -- R3: the reply was lost, not the release
@@ -160,7 +160,8 @@ SELECT array_agg(DISTINCT t.root COLLATE "C" ORDER BY t.root COLLATE "C")
 FROM (SELECT the_root AS root
       UNION ALL
       SELECT unnest(r.roots) FROM lockkeeper.parts AS p
-      JOIN lockkeeper.requests AS r ON r.id = p.request
+      CROSS JOIN LATERAL (SELECT x.* FROM lockkeeper.requests AS x
+                          WHERE x.id = p.request OFFSET 0) AS r
       WHERE p.path = the_path AND cardinality(r.roots) > 1) AS t $$;
 
 -- R12: all requests with a part at exactly the path; of `the_owner`, unless it is empty.
@@ -183,7 +184,9 @@ BEGIN
         turn := lockkeeper.perish(turn, 256);
     END IF;
     FOR found IN
-        SELECT r.* FROM lockkeeper.parts AS p JOIN lockkeeper.requests AS r ON r.id = p.request
+        SELECT r.* FROM lockkeeper.parts AS p
+        CROSS JOIN LATERAL (SELECT x.* FROM lockkeeper.requests AS x
+                            WHERE x.id = p.request OFFSET 0) AS r
         WHERE p.path = the_path AND r.deadline_us > turn.now_us
           AND (the_owner = '' OR r.owner = the_owner)
         ORDER BY r.ticket, r.id
@@ -227,8 +230,10 @@ BEGIN
         turn := lockkeeper.perish(turn, 4);
     END IF;
     IF EXISTS (
-        SELECT FROM lockkeeper.parts AS p JOIN lockkeeper.requests AS r ON r.id = p.request
-        WHERE p.path = ANY (the_above) AND p.units = 0 AND r.held AND r.deadline_us > turn.now_us
+        SELECT FROM lockkeeper.parts AS p
+        CROSS JOIN LATERAL (SELECT x.* FROM lockkeeper.requests AS x
+                            WHERE x.id = p.request OFFSET 0) AS r
+        WHERE p.path = ANY (the_above) AND p.units = 0 AND p.held AND r.deadline_us > turn.now_us
           AND CASE WHEN the_token <> 0 THEN r.owner = the_owner AND r.token = the_token
                    ELSE r.owner <> the_owner END) <> (the_token <> 0) THEN
         answer.outcome := CASE WHEN the_token <> 0 THEN 'lost' ELSE 'busy' END;

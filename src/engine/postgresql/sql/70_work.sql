@@ -106,12 +106,14 @@ DECLARE
     claim lockkeeper.requests;
 BEGIN
     SELECT i.* INTO item
-    FROM lockkeeper.requests AS r
-    JOIN lockkeeper.parts AS p ON p.request = r.id AND p.position = 1
-    JOIN lockkeeper.items AS i ON i.queue = the_queue AND p.path = i.queue || '/' || i.id
-    WHERE r.owner = the_owner AND r.is_claim AND r.deadline_us > now_us
-      AND i.id = substring(p.path FROM '[^/]*$') AND i.claim = r.id
-      AND i.ask_number = the_ask_number;
+    FROM (SELECT x.* FROM lockkeeper.requests AS x WHERE x.owner = the_owner OFFSET 0) AS r
+    CROSS JOIN LATERAL (SELECT x.* FROM lockkeeper.parts AS x
+                        WHERE x.request = r.id AND x.position = 1 OFFSET 0) AS p
+    CROSS JOIN LATERAL (SELECT x.* FROM lockkeeper.items AS x
+                        WHERE x.queue = the_queue AND x.id = substring(p.path FROM '[^/]*$')
+                        OFFSET 0) AS i
+    WHERE r.is_claim AND r.deadline_us > now_us AND p.path = i.queue || '/' || i.id
+      AND i.claim = r.id AND i.ask_number = the_ask_number;
     IF NOT FOUND THEN
         RETURN NULL;
     END IF;
@@ -128,7 +130,8 @@ CREATE OR REPLACE FUNCTION lockkeeper.is_paused(
     the_owner text, the_above text[], now_us bigint) RETURNS boolean
 LANGUAGE sql AS $$
 SELECT EXISTS (SELECT FROM lockkeeper.parts AS p
-               JOIN lockkeeper.requests AS r ON r.id = p.request
+               CROSS JOIN LATERAL (SELECT x.* FROM lockkeeper.requests AS x
+                                   WHERE x.id = p.request OFFSET 0) AS r
                WHERE p.path = ANY (the_above) AND r.owner <> the_owner
                  AND r.deadline_us > now_us) $$;
 
@@ -160,7 +163,7 @@ BEGIN
         END IF;
     END IF;
     UPDATE lockkeeper.roots AS k SET due_us = claim.deadline_us
-    WHERE k.root = ANY (the_roots) AND k.due_us > claim.deadline_us;
+    WHERE k.root = ANY (the_roots) AND k.due_us - claim.deadline_us > 0;
     RETURN claim;
 END $$;
 
@@ -194,8 +197,11 @@ BEGIN
     SELECT least(
         (SELECT min(i.due_us) FROM lockkeeper.items AS i
          WHERE i.queue = the_queue AND i.state = 'delayed'),
-        (SELECT min(q.deadline_us) FROM lockkeeper.requests AS q WHERE q.root = ANY (turn.roots)
-           AND q.deadline_us > turn.now_us)) - turn.now_us INTO taken.look_us;
+        (SELECT min(q.deadline_us) FROM unnest(turn.roots) AS t (root)
+         CROSS JOIN LATERAL (SELECT x.deadline_us FROM lockkeeper.requests AS x
+                             WHERE x.root = t.root AND x.deadline_us > turn.now_us
+                             ORDER BY x.deadline_us LIMIT 1) AS q)) - turn.now_us
+    INTO taken.look_us;
     RETURN taken;
 END $$;
 
@@ -339,7 +345,7 @@ DECLARE
 BEGIN
     SELECT i.* INTO item FROM lockkeeper.items AS i WHERE i.queue = the_queue AND i.id = the_id;
     SELECT r.* INTO self FROM lockkeeper.requests AS r
-    WHERE r.id = item.claim AND r.deadline_us > turn.now_us AND r.owner = the_owner
+    WHERE r.id = item.claim AND r.deadline_us - turn.now_us > 0 AND r.owner = the_owner
       AND (the_token = 0 OR r.token = the_token);
     IF self.id IS NULL THEN
         IF the_token <> 0 AND lockkeeper.has_ended(the_identity, the_token, turn.now_us) THEN

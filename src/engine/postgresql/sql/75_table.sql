@@ -182,7 +182,7 @@ DECLARE
     now_us bigint := lockkeeper.now_us();
 BEGIN
     IF NOT EXISTS (SELECT FROM lockkeeper.roots AS r
-                   WHERE r.root = the_root AND r.due_us <= now_us)
+                   WHERE r.root = the_root AND r.due_us - now_us <= 0)
        AND NOT EXISTS (SELECT FROM lockkeeper.items AS i
                        WHERE i.queue = the_queue AND i.state = 'delayed' AND i.due_us <= now_us)
     THEN
@@ -380,7 +380,8 @@ DECLARE
     the_attempt integer;
 BEGIN
     SELECT i.attempts INTO the_attempt
-    FROM lockkeeper.items AS i JOIN lockkeeper.requests AS r ON r.id = i.claim
+    FROM lockkeeper.items AS i
+    CROSS JOIN LATERAL (SELECT x.* FROM lockkeeper.requests AS x WHERE x.id = i.claim OFFSET 0) AS r
     WHERE i.queue = the_queue AND i.id = the_id AND r.owner = the_owner AND r.token = the_token
       AND r.deadline_us > lockkeeper.now_us();
     IF NOT FOUND THEN

@@ -9,8 +9,9 @@ SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
 SET enable_bitmapscan = off
 AS $$
 SELECT v.bytes, v.in_doubt OR EXISTS ( -- R15: its holder is dead and unswept
-    SELECT FROM lockkeeper.parts AS p JOIN lockkeeper.requests AS r ON r.id = p.request
-    WHERE p.path = the_path AND p.units = 0 AND r.held AND r.wants_value
+    SELECT FROM lockkeeper.parts AS p
+    CROSS JOIN LATERAL (SELECT x.* FROM lockkeeper.requests AS x WHERE x.id = p.request OFFSET 0) AS r
+    WHERE p.path = the_path AND p.units = 0 AND p.held AND r.wants_value
       AND r.deadline_us <= lockkeeper.now_us())
 FROM lockkeeper."values" AS v WHERE v.path = the_path $$;
 
@@ -22,8 +23,9 @@ RETURNS TABLE (now_us bigint, id bigint, owner text, note text, held boolean, re
 LANGUAGE sql STABLE AS $$
 SELECT the_now_us, r.id, r.owner, r.note, r.held, r.revoked, r.fixed, r.ticket, r.token, r.ttl_ms,
        r.deadline_us, r.is_claim, p.path, p.unit_limit, p.units
-FROM lockkeeper.requests AS r JOIN lockkeeper.parts AS p ON p.request = r.id
-WHERE r.id = ANY (requests)
+FROM (SELECT x.* FROM lockkeeper.requests AS x WHERE x.id = ANY (requests) OFFSET 0) AS r
+CROSS JOIN LATERAL (SELECT x.* FROM lockkeeper.parts AS x
+                    WHERE x.request = r.id ORDER BY x.request, x.position OFFSET 0) AS p
 ORDER BY r.ticket, r.id, p.position $$;
 
 -- Requests with a part at or below `prefix` (NULL: everything).
@@ -59,7 +61,9 @@ near AS MATERIALIZED (
     SELECT DISTINCT p.request
     FROM lockkeeper.parts_near(the_path, lockkeeper.path_and_above(the_path)) AS p),
 paths AS MATERIALIZED ( -- each once, however many wait there
-    SELECT DISTINCT p.path FROM near AS n JOIN lockkeeper.parts AS p ON p.request = n.request),
+    SELECT DISTINCT p.path FROM near AS n
+    CROSS JOIN LATERAL (SELECT x.path FROM lockkeeper.parts AS x
+                        WHERE x.request = n.request OFFSET 0) AS p),
 chains AS MATERIALIZED (
     SELECT x.path, a.path AS upper_path
     FROM paths AS x CROSS JOIN LATERAL unnest(lockkeeper.path_and_above(x.path)) AS a (path)),
@@ -70,12 +74,15 @@ tops AS ( -- below which all others are
     WHERE c.path <> c.upper_path),
 around AS (
     SELECT p.request FROM (SELECT DISTINCT c.upper_path AS path FROM chains AS c) AS a
-    JOIN lockkeeper.parts AS p ON p.path = a.path
+    CROSS JOIN LATERAL (SELECT x.request FROM lockkeeper.parts AS x
+                        WHERE x.path = a.path OFFSET 0) AS p
     UNION
     SELECT p.request FROM tops AS t
-    JOIN lockkeeper.parts AS p ON p.path > t.path || '/' AND p.path < t.path || '0')
+    CROSS JOIN LATERAL (SELECT x.request FROM lockkeeper.parts AS x
+                        WHERE x.path > t.path || '/' AND x.path < t.path || '0' OFFSET 0) AS p)
 SELECT x.* FROM clock CROSS JOIN LATERAL lockkeeper.rows_of(ARRAY(
-    SELECT r.id FROM around AS a JOIN lockkeeper.requests AS r ON r.id = a.request
+    SELECT r.id FROM around AS a
+    CROSS JOIN LATERAL (SELECT x.* FROM lockkeeper.requests AS x WHERE x.id = a.request OFFSET 0) AS r
     WHERE r.deadline_us > clock.now_us), clock.now_us) AS x $$;
 
 CREATE OR REPLACE FUNCTION lockkeeper.lk_audit(prefix text)
@@ -105,7 +112,8 @@ SELECT clock.now_us, i.id,
 FROM clock
 CROSS JOIN lockkeeper.items AS i
 LEFT JOIN lockkeeper.item_values AS v ON v.item = i.number
-LEFT JOIN lockkeeper.requests AS r ON r.id = i.claim
+LEFT JOIN LATERAL (SELECT x.* FROM lockkeeper.requests AS x WHERE x.id = i.claim OFFSET 0) AS r
+    ON true
 WHERE i.queue = the_queue
 ORDER BY i.sequence $$;
 

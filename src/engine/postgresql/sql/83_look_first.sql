@@ -90,7 +90,7 @@ BEGIN
                   WHERE w.server_start = pg_postmaster_start_time())
       AND NOT EXISTS (SELECT FROM lockkeeper.requests AS o WHERE o.owner = asked.owner)
       AND NOT EXISTS (SELECT FROM lockkeeper.roots AS k
-                      WHERE k.root = ANY (asked.roots) AND k.due_us <= moment_us
+                      WHERE k.root = ANY (asked.roots) AND k.due_us - moment_us <= 0
                         AND (k.has_waiting OR asked.wants_value));
     IF NOT FOUND THEN
         RETURN answer;

@@ -84,9 +84,9 @@ DECLARE
 BEGIN
     SELECT r.id, k.has_waiting INTO self
     FROM lockkeeper.requests AS r CROSS JOIN lockkeeper.roots AS k CROSS JOIN lockkeeper.meta AS m
-    WHERE r.identity = the_identity AND r.held AND r.deadline_us > moment_us
+    WHERE r.identity = the_identity AND r.held AND r.deadline_us - moment_us > 0
       AND (the_token = 0 OR r.token = the_token)
-      AND k.root = the_root AND k.due_us > moment_us AND k.awaited_us <= moment_us
+      AND k.root = the_root AND k.due_us - moment_us > 0 AND k.awaited_us <= moment_us
       AND EXISTS (SELECT FROM lockkeeper.awake AS w
                   WHERE w.server_start = pg_postmaster_start_time())
       AND m.events_max = 0 AND m.watched_until_us <= moment_us;

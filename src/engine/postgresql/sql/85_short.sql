@@ -48,15 +48,15 @@ BEGIN
     SET deadline_us = moment_us + the_ttl_ms * 1000, ttl_ms = the_ttl_ms,
         note = coalesce(the_note, r.note)
     WHERE r.identity = the_identity AND r.held AND r.attended AND NOT r.revoked AND NOT r.fixed
-      AND r.deadline_us > moment_us
+      AND r.deadline_us - moment_us > 0
       AND EXISTS (SELECT FROM lockkeeper.awake AS w
                   WHERE w.server_start = pg_postmaster_start_time())
       AND EXISTS (SELECT FROM lockkeeper.parts AS p
-                  WHERE p.request = r.id AND p.path = the_path AND p.unit_limit = the_limit
-                    AND p.units = the_units)
+                  WHERE p.request = r.id AND p.position = 1 AND p.path || '' = the_path
+                    AND p.unit_limit = the_limit AND p.units = the_units)
       AND EXISTS (SELECT FROM lockkeeper.roots AS k
-                  WHERE k.root = the_root AND k.due_us > moment_us
-                    AND k.due_us <= moment_us + the_ttl_ms * 1000)
+                  WHERE k.root = the_root AND k.due_us - moment_us > 0
+                    AND k.due_us - moment_us <= the_ttl_ms * 1000)
     RETURNING r.id, r.ticket, r.token, the_ttl_ms * 1000, -- none of the root's requests is dead
               (SELECT coalesce(sum(p.units), 0) FROM lockkeeper.parts AS p
                WHERE p.path = the_path AND p.held AND p.units >= 1)
@@ -316,7 +316,7 @@ BEGIN
         WITH gone AS (
             DELETE FROM lockkeeper.requests AS r USING lockkeeper.roots AS k, lockkeeper.meta AS m
             WHERE r.id = the_token AND r.token = the_token AND r.identity = the_identity
-              AND r.held AND r.deadline_us > moment_us
+              AND r.held AND r.deadline_us - moment_us > 0
               AND k.root = the_root AND NOT k.has_waiting AND k.awaited_us <= moment_us
               AND EXISTS (SELECT FROM lockkeeper.awake AS w
                           WHERE w.server_start = pg_postmaster_start_time())

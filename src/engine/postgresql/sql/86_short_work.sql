@@ -58,7 +58,7 @@ BEGIN
     END IF;
     SELECT k.due_us, k.awaited_us INTO known
     FROM lockkeeper.roots AS k CROSS JOIN lockkeeper.meta AS m
-    WHERE k.root = root AND k.due_us > moment_us
+    WHERE k.root = root AND k.due_us - moment_us > 0
       AND lockkeeper.is_awake() AND NOT m.is_bounded
       AND m.events_max = 0 AND m.watched_until_us <= moment_us
       AND (SELECT true FROM lockkeeper.requests AS o WHERE o.owner = asker -- R3: the same claim?
@@ -151,7 +151,7 @@ BEGIN
     SELECT i.number, i.claim, i.claims, i.steals INTO item FROM lockkeeper.items AS i
     WHERE i.queue = queue AND i.id = id AND i.need_paths = '{}';
     DELETE FROM lockkeeper.requests AS r
-    WHERE r.id = item.claim AND r.deadline_us > moment_us AND r.owner = asker
+    WHERE r.id = item.claim AND r.deadline_us - moment_us > 0 AND r.owner = asker
       AND (the_token = 0 OR r.token = the_token)
     RETURNING r.token INTO ended;
     IF ended IS NULL THEN

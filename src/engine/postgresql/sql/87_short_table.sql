@@ -172,7 +172,7 @@ BEGIN
         WHERE i.queue = the_queue AND i.id = the_id AND i.need_paths = '{}';
         PERFORM FROM lockkeeper.requests AS r
         WHERE r.id = item.claim AND r.owner = the_owner AND r.token = the_token
-          AND r.deadline_us > now_us;
+          AND r.deadline_us - now_us > 0;
     END IF;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'this is for begin_finish()' USING ERRCODE = 'LK004';

@@ -130,6 +130,33 @@ BEGIN
     END IF;
 END $$;
 
+-- For the rest of the transaction: each table is read by an index, and plans are kept. A procedure
+-- that commits cannot have these settings of its own.
+CREATE OR REPLACE FUNCTION lockkeeper.read_by_index() RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+    setting text := pg_catalog.set_config('jit', 'off', true)
+        || pg_catalog.set_config('enable_seqscan', 'off', true)
+        || pg_catalog.set_config('enable_bitmapscan', 'off', true)
+        || pg_catalog.set_config('plan_cache_mode', 'force_generic_plan', true);
+BEGIN
+END $$;
+
+-- The roots with a deadline that may have passed, the earliest first; only this one, unless it is
+-- NULL.
+CREATE OR REPLACE FUNCTION lockkeeper.due_roots(the_root text, now_us bigint, most integer)
+RETURNS SETOF text
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    IF the_root IS NULL THEN
+        RETURN QUERY SELECT r.root FROM lockkeeper.roots AS r
+                     WHERE r.due_us <= now_us ORDER BY r.due_us LIMIT most;
+    ELSE
+        RETURN QUERY SELECT r.root FROM lockkeeper.roots AS r
+                     WHERE r.root = the_root AND r.due_us - now_us <= 0;
+    END IF;
+END $$;
+
 -- R11: overdue deadlines below a root (NULL: anywhere) take effect. Writes nothing if there is
 -- none.
 CREATE OR REPLACE PROCEDURE lockkeeper.lk_tick(the_root text)
@@ -143,10 +170,10 @@ BEGIN
         COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     END IF;
-    FOR due IN SELECT r.root FROM lockkeeper.roots AS r
-               WHERE r.due_us <= lockkeeper.now_us() AND (the_root IS NULL OR r.root = the_root)
-               ORDER BY r.due_us LIMIT 1024
+    PERFORM lockkeeper.read_by_index();
+    FOR due IN SELECT d.* FROM lockkeeper.due_roots(the_root, lockkeeper.now_us(), 1024) AS d
     LOOP
+        PERFORM lockkeeper.read_by_index();
         turn := lockkeeper.begin_turn(ARRAY[due], 9223372036854775807);
         turn := lockkeeper.perish(turn, 256);
         COMMIT AND CHAIN;
@@ -231,14 +258,15 @@ BEGIN
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     END IF;
     SET LOCAL synchronous_commit = off;
-    SELECT r.root INTO due FROM lockkeeper.roots AS r
-    WHERE r.due_us <= now_us ORDER BY r.due_us LIMIT 1;
+    PERFORM lockkeeper.read_by_index();
+    SELECT d.* INTO due FROM lockkeeper.due_roots(NULL, now_us, 1) AS d;
     IF due IS NOT NULL
        AND pg_try_advisory_xact_lock_shared(hashtextextended('lockkeeper/' || due, 0)) THEN
         swept := lockkeeper.sweep_dead(due, few, now_us);
     END IF;
     COMMIT AND CHAIN; -- and releases the share of the lock
     SET LOCAL synchronous_commit = off;
+    PERFORM lockkeeper.read_by_index();
     IF due IS NOT NULL AND swept < few -- the rest has consequences
        AND pg_try_advisory_xact_lock(hashtextextended('lockkeeper/' || due, 0)) THEN
         turn := lockkeeper.begin_turn(ARRAY[due], 9223372036854775807);
@@ -249,6 +277,7 @@ BEGIN
     PERFORM lockkeeper.sweep_ended(few, now_us);
     COMMIT AND CHAIN;
     SET LOCAL synchronous_commit = off;
+    PERFORM lockkeeper.read_by_index();
     DELETE FROM lockkeeper.events AS e -- not watched for five minutes
     WHERE e.sequence IN (
         SELECT o.sequence FROM lockkeeper.meta AS m CROSS JOIN lockkeeper.events AS o
