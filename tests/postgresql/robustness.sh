@@ -110,6 +110,15 @@ line_is_short() { # nor release(), which settles what is not simple
             WHERE schemaname = 'lockkeeper' AND funcname IN ('ask', 'release')" 'ask 1'
 }
 ok 'a line is joined and passed on by the short ways, too' line_is_short
+renewal_is_short() {
+    says 0 '*' acquire --try --owner one newly-3 && says 0 '*' renew --owner one --ttl 1h newly-3 &&
+        says 0 '*' renew --owner one newly-3 && says 78 '*' renew --owner two newly-3 || return 1
+    comes_to "SELECT sum(calls) FROM pg_stat_user_functions
+              WHERE schemaname = 'lockkeeper' AND funcname = 'renew_alone'" 3 &&
+        is "SELECT calls FROM pg_stat_user_functions
+            WHERE schemaname = 'lockkeeper' AND funcname = 'renew'" 1
+}
+ok 'a renewal is one statement, and only one that is lost reaches renew()' renewal_is_short
 sql 'ALTER SYSTEM RESET track_functions'
 sql 'SELECT pg_reload_conf()' >"$work/out"
 

@@ -1,6 +1,33 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The other procedures that the engine calls; see 85_short and 86_short_work.
 
+-- R11: the renewal of a lease in one root, as renew() decides it, where nothing else is due: one row
+-- is written. The root's lock is held, exclusively: a transaction that shares it may be ignoring this
+-- request, as one that is dead. `left_us` is NULL in all other cases.
+CREATE OR REPLACE FUNCTION lockkeeper.renew_alone(
+    the_identity bytea, the_root text, the_token bigint, the_ttl_ms bigint,
+    OUT ticket bigint, OUT token bigint, OUT ttl_ms bigint, OUT left_us bigint)
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
+SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
+AS $$
+DECLARE
+    moment_us bigint := lockkeeper.now_us();
+BEGIN
+    UPDATE lockkeeper.requests AS r
+    SET deadline_us = moment_us + coalesce(nullif(the_ttl_ms, 0), r.ttl_ms) * 1000,
+        ttl_ms = coalesce(nullif(the_ttl_ms, 0), r.ttl_ms)
+    WHERE r.identity = the_identity AND r.held AND NOT r.revoked AND NOT r.fixed
+      AND r.deadline_us - moment_us > 0 AND (the_token = 0 OR r.token = the_token)
+      AND EXISTS (SELECT FROM lockkeeper.awake AS w
+                  WHERE w.server_start = pg_postmaster_start_time())
+      AND EXISTS (SELECT FROM lockkeeper.roots AS k
+                  WHERE k.root = the_root AND (k.due_us - moment_us > 0 OR NOT k.has_waiting)
+                    AND k.due_us - moment_us
+                        <= coalesce(nullif(the_ttl_ms, 0), r.ttl_ms) * 1000)
+    RETURNING r.ticket, r.token, r.ttl_ms, r.ttl_ms * 1000 INTO ticket, token, ttl_ms, left_us;
+END $$;
+
 -- R11. `token` 0: not named; `ttl_ms` 0: as before.
 CREATE OR REPLACE PROCEDURE lockkeeper.lk_renew(
     asker text, paths text[], sorted_paths text, roots text[], the_token bigint, ttl_ms bigint,
@@ -10,16 +37,27 @@ CREATE OR REPLACE PROCEDURE lockkeeper.lk_renew(
     INOUT fixed boolean DEFAULT NULL)
 LANGUAGE plpgsql AS $$
 #variable_conflict use_variable
+DECLARE
+    identity bytea;
 BEGIN
     COMMIT;
     IF current_setting('transaction_isolation') <> 'read committed' THEN
         COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     END IF;
-    SELECT a.outcome, a.sentence, a.ticket, a.token, a.ttl_ms, a.left_us, a.fixed
-    INTO outcome, sentence, ticket, token, new_ttl_ms, left_us, fixed
-    FROM lockkeeper.renew_request(lockkeeper.identity(asker, sorted_paths), asker, paths, roots, the_token,
-        ttl_ms) AS a;
+    identity := lockkeeper.identity(asker, sorted_paths);
+    IF cardinality(roots) = 1 AND NOT pg_is_in_recovery() THEN -- which has no table `awake`
+        PERFORM pg_advisory_xact_lock(hashtextextended('lockkeeper/' || roots[1], 0));
+        SELECT 'ok', a.ticket, a.token, a.ttl_ms, a.left_us, false
+        INTO outcome, ticket, token, new_ttl_ms, left_us, fixed
+        FROM lockkeeper.renew_alone(identity, roots[1], the_token, ttl_ms) AS a
+        WHERE a.left_us IS NOT NULL;
+    END IF;
+    IF outcome IS NULL THEN
+        SELECT a.outcome, a.sentence, a.ticket, a.token, a.ttl_ms, a.left_us, a.fixed
+        INTO outcome, sentence, ticket, token, new_ttl_ms, left_us, fixed
+        FROM lockkeeper.renew_request(identity, asker, paths, roots, the_token, ttl_ms) AS a;
+    END IF;
     IF clock_timestamp() > statement_timestamp() + interval '1 ms' THEN
         CALL lockkeeper.let_go();
     END IF;
