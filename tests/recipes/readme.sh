@@ -91,6 +91,12 @@ jq -rs 'map(.event + " " + .path) | join(", ")' "$work/out" >"$here/events"
 [ "$(cat "$here/events")" = 'granted mydatabase/mytest, released mydatabase/mytest' ] ||
     complain "events: $(cat "$here/events")"
 
+recipe 'from Python'
+block 'What it does' python >"$here/page.py"
+play env PYTHONPATH="${page%/*}/bindings/python" PYTHONDONTWRITEBYTECODE=1 python3 page.py
+expect_code 0
+grep -Eqx 'token [0-9]+' "$work/out" || complain 'no token'
+
 recipe 'the table of stores says what lk doctor says'
 serve --listen 127.0.0.1:0 --http none --ephemeral
 for url in "$LK_STORE?share=yes" "$(cat "$work/served")" mem: "shm:lk-test-table-$$"; do

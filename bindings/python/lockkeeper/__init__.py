@@ -25,7 +25,8 @@ from ._work import Item, Table, Work
 from ._version import VERSION as __version__
 
 __all__ = [
-    "Answer", "AsyncItem", "AsyncLease", "AsyncWatch", "AsyncWork", "Blocker", "Busy", "Cancelled", "Deadlock", "Denied", "Entry", "Error", "Event",
-    "Full", "Internal", "Invalid", "Item", "ItemInfo", "Lease", "LeaseLost", "Limits", "NoValue", "Outcome",
-    "PushCounts", "QueueStats", "Report", "Store", "Table", "Timeout", "Unavailable", "Unsupported", "Value",
+    "Answer", "AsyncItem", "AsyncLease", "AsyncWatch", "AsyncWork", "Blocker", "Busy",
+    "Cancelled", "Deadlock", "Denied", "Entry", "Error", "Event", "Full", "Internal", "Invalid",
+    "Item", "ItemInfo", "Lease", "LeaseLost", "Limits", "NoValue", "Outcome", "PushCounts",
+    "QueueStats", "Report", "Store", "Table", "Timeout", "Unavailable", "Unsupported", "Value",
     "Watch", "Work", "WorkCounts", "__version__", "aopen", "open"]

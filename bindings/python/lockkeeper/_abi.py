@@ -19,7 +19,7 @@ from ._version import VERSION
 
 SONAME = "liblockkeeper.so.0"
 
-# ---- constants -------------------------------------------------------------------------------------
+# ---- constants ----
 
 CONSTANTS: Dict[str, int] = {
     "LK_TRY": 0, "LK_QUEUE": 1, "LK_WAIT": 2,
@@ -37,7 +37,7 @@ GIVE_BACK = CONSTANTS["LK_WORK_GIVE_BACK"]
 MANY_MAX = CONSTANTS["LK_MANY_MAX"]
 PARTS_MAX = CONSTANTS.pop("LK_PARTS_MAX")  # of the model's header, which is not installed
 
-# ---- structs ---------------------------------------------------------------------------------------
+# ---- structs ----
 
 
 class Error(Structure):
@@ -210,7 +210,7 @@ STRUCTS: Dict[str, Any] = {
     "lk_work_failure": WorkFailure, "lk_work_options": WorkOptions, "lk_watch_event": WatchEvent,
     "lk_watch_options": WatchOptions}
 
-# ---- functions -------------------------------------------------------------------------------------
+# ---- functions ----
 
 _ERROR = POINTER(Error)
 _RESULT = POINTER(POINTER(Result))

@@ -3,8 +3,8 @@
 
 - Calls that wait run in a thread of their own: a C call in the main thread could not be interrupted,
   and one in the thread of an event loop would stop it.
-- What the library's threads report, and what the garbage collector finds, goes to one dispatcher
-  thread: neither may run code that blocks or that calls the library.
+- What the library's threads report, and what the garbage collector finds, is left to other threads:
+  neither may run code that blocks or that calls the library.
 - fork() leaves locks in any state: a child gets new ones. What C says of the parent's handles then
   stands. Before the interpreter ends, all stores are closed, so that no thread of the library calls
   into it any more.
@@ -19,6 +19,7 @@ import os
 import queue
 import sys
 import threading
+import time
 import weakref
 from typing import Any, Callable, Generic, Optional, Set, Tuple, TypeVar
 
@@ -27,6 +28,7 @@ from ._abi import LIBRARY
 T = TypeVar("T")
 
 SHORT_CALLS_MAX = 8  # of event loops, at once; others wait for a thread
+SIGNAL_SECONDS = 1
 EXIT_SECONDS = 10  # how long the end of the interpreter waits for calls of daemon threads
 
 
@@ -110,19 +112,26 @@ class Gate:
 
 
 class Job(Generic[T]):
-    """A call in a thread of its own. One that is abandoned is undone when it has ended."""
+    """A call in a thread of its own. One that is abandoned is not begun, or undone when it has ended."""
 
     def __init__(self, call: Callable[[], T], done: Callable[[], None] = lambda: None) -> None:
         self.ended = threading.Event()
         self._call, self._done = call, done
         self._lock = threading.Lock()
-        self._is_over = False
+        self._has_begun = self._is_over = False
         self._undo: Optional[Callable[[T], None]] = None
         self._value: Optional[T] = None
         self._error: Optional[BaseException] = None
-        threading.Thread(target=self._run, name="lockkeeper call", daemon=True).start()
+
+    def start(self) -> None:
+        start_dispatcher()  # a child of fork() has none
+        post(self._run)
 
     def _run(self) -> None:
+        with self._lock:
+            if self._undo is not None:
+                return
+            self._has_begun = True
         try:
             self._value = self._call()
         except BaseException as error:  # goes to the caller, whatever it is
@@ -131,18 +140,20 @@ class Job(Generic[T]):
             self._is_over = True
             undo = self._undo
         if undo is not None and self._error is None:
-            undo(self._value)  # type: ignore[arg-type]  # there is one: no error
+            undo(self._value)
         self.ended.set()
         self._done()
 
-    def abandon(self, undo: Callable[[T], None]) -> None:
+    def abandon(self, undo: Callable[[T], None]) -> bool:
+        """Whether the call has begun, so that `ended` will be set."""
         with self._lock:
             if not self._is_over:
                 self._undo = undo
-                return
+                return self._has_begun
         if self._error is None:
             value = self._value
-            Job(lambda: undo(value))  # type: ignore[arg-type]  # as above
+            Job(lambda: undo(value)).start()  # type: ignore[arg-type]  # as above
+        return True
 
     def result(self) -> T:
         if self._error is not None:
@@ -153,6 +164,21 @@ class Job(Generic[T]):
         return self._value  # type: ignore[return-value]  # T may be None
 
 
+def wait_for(ended: threading.Event) -> None:
+    """A signal that comes just before a thread sleeps does not wake it: it looks once a second."""
+    while not ended.wait(SIGNAL_SECONDS):
+        pass
+
+
+def take(messages: "queue.SimpleQueue[T]") -> T:
+    """The next message; the same for it."""
+    while True:
+        try:
+            return messages.get(timeout=SIGNAL_SECONDS)
+        except queue.Empty:
+            pass
+
+
 def interruptible(call: Callable[[], T], cancel: Callable[[], None],
                   undo: Callable[[T], None]) -> T:
     """A call that may wait. In the main thread, where signal handlers run, they can end it."""
@@ -160,11 +186,12 @@ def interruptible(call: Callable[[], T], cancel: Callable[[], None],
         return call()
     job = Job(call)
     try:
-        job.ended.wait()
+        job.start()
+        wait_for(job.ended)
     except BaseException:
         cancel()
-        job.abandon(undo)
-        job.ended.wait()  # what it had queued is withdrawn then
+        if job.abandon(undo):
+            wait_for(job.ended)  # what it had queued is withdrawn then
         raise
     return job.result()
 
@@ -187,11 +214,12 @@ async def awaited(call: Callable[[], T], cancel: Callable[[], None],
 
     job = Job(call, done)
     try:
+        job.start()
         await asyncio.shield(ended)
     except asyncio.CancelledError:
         cancel()
-        job.abandon(undo)
-        await asyncio.shield(ended)
+        if job.abandon(undo):
+            await asyncio.shield(ended)
         raise
     except BaseException:  # the coroutine is thrown away
         cancel()
@@ -214,33 +242,55 @@ async def short(call: Callable[..., T], *arguments: Any) -> T:
 
 # ---- the dispatcher --------------------------------------------------------------------------------
 
-_messages: "queue.SimpleQueue[Tuple[Callable[..., None], Tuple[Any, ...]]]" = queue.SimpleQueue()
+# Starts threads, and nothing else, so it is always ready. A thread that starts another one itself could
+# be interrupted by a signal's handler, with the new one in an unknown state; and an interpreter that
+# ends while a thread is at its very begin may crash.
+
+_Message = Optional[Tuple[Callable[..., Any], Tuple[Any, ...]]]  # None: the end
+_messages: "queue.SimpleQueue[_Message]" = queue.SimpleQueue()
 _dispatcher: Optional[threading.Thread] = None
 _starting = threading.Lock()
+_threads: Set[threading.Thread] = set()  # that it has started, and that still run
 is_exiting = False
 
 
-def post(function: Callable[..., None], *arguments: Any) -> None:
-    """Has the dispatcher call the function. Neither blocks nor fails, whatever is interrupted."""
+def post(function: Callable[..., Any], *arguments: Any) -> None:
+    """Has the function called by a thread of its own. Neither blocks nor fails, whatever is
+    interrupted."""
     _messages.put((function, arguments))
+
+
+def _apart(function: Callable[..., Any], arguments: Tuple[Any, ...]) -> None:
+    try:
+        function(*arguments)
+    except BaseException:  # of a callback of the user's
+        sys.excepthook(*sys.exc_info())
+    finally:
+        _threads.discard(threading.current_thread())
 
 
 def _dispatch() -> None:
     while True:
-        function, arguments = _messages.get()
+        message = _messages.get()
+        if message is None:
+            return
+        thread = threading.Thread(target=_apart, args=message, name="lockkeeper", daemon=True)
+        _threads.add(thread)
         try:
-            function(*arguments)
-        except BaseException:  # of a callback of the user's; the next message is not to blame
-            sys.excepthook(*sys.exc_info())
-        del function, arguments
+            thread.start()
+        except RuntimeError:  # the system has no more threads
+            _threads.discard(thread)
+            _apart(*message)
+        del thread, message
 
 
 def start_dispatcher() -> None:
     global _dispatcher
     with _starting:
         if _dispatcher is None:
-            _dispatcher = threading.Thread(target=_dispatch, name="lockkeeper events", daemon=True)
-            _dispatcher.start()
+            dispatcher = threading.Thread(target=_dispatch, name="lockkeeper starter", daemon=True)
+            dispatcher.start()
+            _dispatcher = dispatcher
 
 
 # ---- fork() and the end of the interpreter ---------------------------------------------------------
@@ -262,6 +312,7 @@ def _after_fork() -> None:
     global _messages, _dispatcher, _starting, _executor
     _messages, _dispatcher, _starting = queue.SimpleQueue(), None, threading.Lock()
     _executor = None
+    _threads.clear()
     for gate in list(_gates):
         gate.renew()
     for holder in list(_locks):
@@ -270,9 +321,15 @@ def _after_fork() -> None:
 
 def _at_exit() -> None:
     global is_exiting
+    end = time.monotonic() + EXIT_SECONDS
     for closable in list(_open):
         closable.close(EXIT_SECONDS)
     is_exiting = True
+    _messages.put(None)
+    if _dispatcher is not None:
+        _dispatcher.join(max(0.0, end - time.monotonic()))
+    for thread in list(_threads):
+        thread.join(max(0.0, end - time.monotonic()))
 
 
 os.register_at_fork(after_in_child=_after_fork)

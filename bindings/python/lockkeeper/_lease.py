@@ -85,7 +85,7 @@ class Held:
         return handle
 
     def _tell_lost(self, key: int) -> None:
-        """In the dispatcher. The loss of a former handle means nothing: it was converted."""
+        """In a thread of its own. The loss of a former handle means nothing: it was converted."""
         with self._lock:
             if key != self._key or self._lost.is_set():
                 return

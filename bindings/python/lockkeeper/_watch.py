@@ -33,6 +33,7 @@ class Handle:
         with self._gate:
             check(LIBRARY.lk_watch_open, store._handle, options, ctypes.byref(handle))
             self._handle = handle.value
+            self.position = int(LIBRARY.lk_watch_position(handle))
             self._watches.add(self)
         self.is_closed = False
         _background.renew_at_fork(self)
@@ -57,24 +58,21 @@ class Handle:
                     kind = LIBRARY.lk_watch_kind_name(event.contents.kind)
                     return _records.event(event.contents, _records.text(kind))
             finally:
+                self.position = int(LIBRARY.lk_watch_position(self._handle))
                 self._cancel = None
                 self._gate.waited(cancel)
         if outcome == Outcome.TIMEOUT or (outcome == Outcome.CANCELLED and self.is_closed):
             return None
         raise exception(outcome, text)
 
-    def position(self) -> int:
-        with self._lock:
-            return 0 if self._handle is None else int(LIBRARY.lk_watch_position(self._handle))
-
     def close(self) -> None:
         self.is_closed = True
         cancel = self._cancel
         if cancel is not None:
             cancel.now()
-        with self._lock:
+        with self._lock:  # also while it closes: the store waits for that
             handle, self._handle = self._handle, None
-        LIBRARY.lk_watch_close(handle)
+            LIBRARY.lk_watch_close(handle)
         self._watches.discard(self)
 
 
@@ -116,7 +114,7 @@ class Watch:
         """The sequence to continue after, by another watch."""
         if self._returned:
             return self._returned[0].sequence - 1
-        return self._handle.position()
+        return self._handle.position
 
     def __iter__(self) -> Watch:
         return self

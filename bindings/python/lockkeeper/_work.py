@@ -94,7 +94,7 @@ class Item(Held):
             raise ValueError("the item has been decided on")
         if threading.get_ident() == self._worker:
             return
-        step = self._steps.get()
+        step = _background.take(self._steps)
         if step == _STEP_LOST:
             raise exception(Outcome.LOST, "the claim was lost; the item is left to its next claim")
         if step == _STEP_UNKNOWN:
@@ -256,7 +256,7 @@ class Feed:
             raise exception(Outcome.INTERNAL,
                             "the work began before fork(): a child begins its own")
         if self._started.acquire(blocking=False):
-            threading.Thread(target=self._run, name="lockkeeper work", daemon=True).start()
+            _background.post(self._run)
 
     def _run(self) -> None:
         try:
@@ -313,7 +313,7 @@ class Work:
         if self._is_over:
             raise StopIteration
         self._feed.start()
-        message = self._messages.get()
+        message = _background.take(self._messages)
         if isinstance(message, Item):
             self._item = message
             return message
@@ -325,7 +325,7 @@ class Work:
         """Gives the present item back, and returns when nothing of this iterator is claimed."""
         is_running = self._feed.close()
         while is_running and not self._is_over:
-            self._is_over = isinstance(self._messages.get(), Ended)
+            self._is_over = isinstance(_background.take(self._messages), Ended)
         self._is_over = True
 
     def __enter__(self) -> Work:
