@@ -13,5 +13,6 @@ BEGIN
     RETURN NULL;
 END $$;
 
-CREATE OR REPLACE TRIGGER announce_order AFTER INSERT ON orders
+DROP TRIGGER IF EXISTS announce_order ON orders;
+CREATE TRIGGER announce_order AFTER INSERT ON orders
     FOR EACH ROW EXECUTE FUNCTION announce_order();

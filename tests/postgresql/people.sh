@@ -235,6 +235,16 @@ both() {
 ok 'of two that take roots in turn, one is rolled back' both '1|2'
 ok 'with the code of a deadlock' [ "$(cat "$work/from-a" "$work/from-d" | grep -c 'ERROR:  40P01')" -eq 1 ]
 
+# The same with the program: it repeats its call, if it is the one.
+tell "BEGIN; SELECT (lockkeeper.acquire('k2', 'ann')).outcome;"
+"$lk" acquire --owner program --wait 60s k1 k2 >"$work/program" 2>&1 &
+program=$!
+ok 'the program waits for a root' comes_to \
+    "SELECT count(*) > 0 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted" t
+tell "SELECT (lockkeeper.acquire('k1', 'ann')).outcome; COMMIT;"
+tell "SELECT lockkeeper.release(p, 'ann', or_fail => false) FROM unnest(ARRAY['k1', 'k2']) AS p;"
+ok 'and gets both, whichever of the two was ended' wait "$program"
+
 # ---- isolation levels ----
 
 for level in 'REPEATABLE READ' SERIALIZABLE; do
