@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "command/keywords.h"
+#include "command/members.h"
 #include "form/duration.h"
 #include "form/text.h"
 
@@ -77,41 +78,6 @@ static lk_outcome add_texts(struct lk_draft *draft, enum lk_keyword keyword, con
     return LK_OK;
 }
 
-/* Sets a keyword's value according to its kind. */
-static lk_outcome set_field(struct lk_draft *draft, enum lk_keyword keyword, const char *name,
-                            const json_t *value, lk_error *error) {
-    int64_t number = json_integer_value(value);
-    lk_outcome outcome = LK_OK;
-
-    switch (lk_keyword_forms[keyword].kind) {
-    case LK_KEYWORD_FLAG:
-        if (!json_is_boolean(value)) {
-            return refuse(name, "true or false", error);
-        }
-        lk_keyword_set_flag(draft, keyword, json_is_true(value));
-        return LK_OK;
-    case LK_KEYWORD_TEXT:
-        if (!json_is_string(value)) {
-            return refuse(name, "a text", error);
-        }
-        lk_keyword_set_text(draft, keyword, slice_of(value));
-        return LK_OK;
-    case LK_KEYWORD_LIST:
-        return keyword == LK_WORD_PUT && json_is_string(value)
-                   ? lk_keyword_add_text(draft, keyword, slice_of(value), error)
-                   : add_texts(draft, keyword, name, value, error);
-    case LK_KEYWORD_NUMBER:
-        outcome = json_is_integer(value) ? LK_OK : refuse(name, "a whole number", error);
-        break;
-    default:
-        outcome = read_duration(name, value, &number, error);
-        break;
-    }
-    return outcome == LK_OK ? lk_keyword_set_number(draft, keyword, name, number, error) : outcome;
-}
-
-/* ---- names ----------------------------------------------------------------------------------- */
-
 /* Sets the mode of an ask. A `wait` without a mode means WAIT. */
 static lk_outcome set_mode(struct lk_draft *draft, const json_t *value, lk_error *error) {
     static const enum lk_keyword styles[] = {LK_WORD_TRY, LK_WORD_QUEUE, LK_WORD_WAIT};
@@ -128,59 +94,10 @@ static lk_outcome set_mode(struct lk_draft *draft, const json_t *value, lk_error
                         (draft->command->keywords >> LK_WORD_QUEUE & 1) != 0 ? "queue, " : "");
 }
 
-/* What may follow the name of a keyword in JSON: "wait_ms", "puts". */
-static const char *suffix_of(enum lk_keyword keyword) {
-    enum lk_keyword_kind kind = lk_keyword_forms[keyword].kind;
-
-    if (keyword == LK_WORD_PUT) {
-        return "s";
-    }
-    return kind == LK_KEYWORD_DURATION || kind == LK_KEYWORD_STYLE ? "_ms" : "";
-}
-
-/* `name`, or `name` and `suffix`. */
-static bool is_called(const char *name, const char *json_name, const char *suffix) {
-    size_t size = strlen(json_name);
-
-    return strncmp(name, json_name, size) == 0
-           && (name[size] == '\0' || strcmp(name + size, suffix) == 0);
-}
-
-static enum lk_keyword find_field(const struct lk_command_spec *command, const char *name) {
-    for (unsigned i = 0; i < LK_WORDS_COUNT; i++) {
-        const struct lk_keyword_form *form = &lk_keyword_forms[i];
-        if ((command->keywords >> i & 1) != 0 && form->json_name != NULL
-            && is_called(name, form->json_name, suffix_of((enum lk_keyword)i))) {
-            return (enum lk_keyword)i;
-        }
-    }
-    return LK_WORDS_COUNT;
-}
-
-/* Where a text operand is stored; NULL: the command has no operand of this name. */
-static struct lk_slice *find_operand(struct lk_draft *draft, const char *name) {
-    bool is_queue =
-        lk_command_has_id(draft->command) || lk_command_decides(draft->command, LK_COMMAND_TAKE);
-
-    if (draft->command->operands == LK_OPERANDS_PARTS) {
-        return NULL;
-    }
-    if (strcmp(name, is_queue ? "queue" : "path") == 0) {
-        draft->has_path = true;
-        return &draft->path;
-    }
-    return NULL;
-}
-
-/* `id`, or `ids` of a command that takes several. */
-static bool names_ids(const struct lk_draft *draft, const char *name) {
-    return (lk_command_has_id(draft->command) && strcmp(name, "id") == 0)
-           || (draft->command->operands == LK_OPERANDS_QUEUE_IDS && strcmp(name, "ids") == 0);
-}
-
-static lk_outcome add_ids(struct lk_draft *draft, const char *name, const json_t *value,
-                          lk_error *error) {
-    bool is_array = strcmp(name, "ids") == 0;
+static lk_outcome add_ids(struct lk_draft *draft, const struct lk_member *member,
+                          const json_t *value, lk_error *error) {
+    bool is_array = member->kind == LK_MEMBER_IDS;
+    const char *name = member->name;
     size_t count = is_array ? json_array_size(value) : 1;
     lk_outcome outcome = LK_OK;
 
@@ -240,50 +157,95 @@ static lk_outcome set_base64(struct lk_draft *draft, enum lk_keyword keyword, co
     return outcome;
 }
 
-/* The keyword whose value in base64 has this name; LK_WORDS_COUNT: none. */
-static enum lk_keyword find_base64(const struct lk_command_spec *command, const char *name) {
-    bool puts = (command->keywords >> LK_WORD_PUT & 1) != 0;
-    bool has_value = (command->keywords >> LK_WORD_VALUE & 1) != 0;
-
-    if (puts && (strcmp(name, "put_base64") == 0 || strcmp(name, "puts_base64") == 0)) {
-        return LK_WORD_PUT;
+static lk_outcome set_text(struct lk_draft *draft, const struct lk_member *member,
+                           const json_t *value, lk_error *error) {
+    if (!json_is_string(value)) {
+        return refuse(member->name, "a text", error);
     }
-    return has_value && strcmp(name, "value_base64") == 0 ? LK_WORD_VALUE : LK_WORDS_COUNT;
+    if (member->kind == LK_MEMBER_PATH) {
+        draft->has_path = true;
+        draft->path = slice_of(value);
+    } else {
+        lk_keyword_set_text(draft, member->keyword, slice_of(value));
+    }
+    return LK_OK;
+}
+
+static lk_outcome set_number(struct lk_draft *draft, const struct lk_member *member,
+                             const json_t *value, lk_error *error) {
+    int64_t number = json_integer_value(value);
+    lk_outcome outcome = LK_OK;
+
+    if (member->kind == LK_MEMBER_DURATION) {
+        outcome = read_duration(member->name, value, &number, error);
+    } else if (!json_is_integer(value)) {
+        outcome = refuse(member->name, "a whole number", error);
+    }
+    return outcome == LK_OK
+               ? lk_keyword_set_number(draft, member->keyword, member->name, number, error)
+               : outcome;
+}
+
+static lk_outcome set_flag(struct lk_draft *draft, const struct lk_member *member,
+                           const json_t *value, lk_error *error) {
+    if (!json_is_boolean(value)) {
+        return refuse(member->name, "true or false", error);
+    }
+    lk_keyword_set_flag(draft, member->keyword, json_is_true(value));
+    return LK_OK;
+}
+
+/* ---- members --------------------------------------------------------------------------------- */
+
+static lk_outcome set_value(struct lk_draft *draft, const struct lk_member *member,
+                            const json_t *value, struct lk_draft_body *body, lk_error *error) {
+    switch (member->kind) {
+    case LK_MEMBER_PARTS:
+        return add_texts(draft, LK_WORD_ALSO, member->name, value, error);
+    case LK_MEMBER_PATH:
+    case LK_MEMBER_TEXT:
+        return set_text(draft, member, value, error);
+    case LK_MEMBER_ID:
+    case LK_MEMBER_IDS:
+        return add_ids(draft, member, value, error);
+    case LK_MEMBER_TEXT_OR_TEXTS:
+        if (json_is_string(value)) {
+            return lk_keyword_add_text(draft, member->keyword, slice_of(value), error);
+        }
+        break;
+    case LK_MEMBER_TEXTS:
+        break;
+    case LK_MEMBER_BASE64:
+    case LK_MEMBER_BASE64_OR_TEXTS:
+        return set_base64(draft, member->keyword, member->name, value, body, error);
+    case LK_MEMBER_NUMBER:
+    case LK_MEMBER_DURATION:
+        return set_number(draft, member, value, error);
+    case LK_MEMBER_FLAG:
+        return set_flag(draft, member, value, error);
+    case LK_MEMBER_MODE:
+        return set_mode(draft, value, error);
+    }
+    return add_texts(draft, member->keyword, member->name, value, error);
 }
 
 static lk_outcome set_member(struct lk_draft *draft, const char *name, const json_t *value,
                              struct lk_draft_body *body, lk_error *error) {
-    enum lk_keyword base64 = find_base64(draft->command, name);
-    enum lk_keyword keyword = base64 != LK_WORDS_COUNT ? base64 : find_field(draft->command, name);
-    bool has_parts = draft->command->operands == LK_OPERANDS_PARTS;
-    struct lk_slice *operand = find_operand(draft, name);
-    lk_outcome outcome;
+    const struct lk_member *member =
+        lk_member_find(draft->command, lk_slice_of(name), LK_MEMBER_IN_BODY);
+    uint64_t bit;
 
-    if (names_ids(draft, name)) {
-        return add_ids(draft, name, value, error);
-    }
-    if (operand != NULL) {
-        *operand = slice_of(value);
-        return json_is_string(value) ? LK_OK : refuse(name, "a text", error);
-    }
-    if (has_parts && (strcmp(name, "parts") == 0 || strcmp(name, "paths") == 0)) {
-        return add_texts(draft, LK_WORD_ALSO, name, value, error);
-    }
-    if (strcmp(name, "mode") == 0 && (draft->command->keywords >> LK_WORD_TRY & 1) != 0) {
-        return set_mode(draft, value, error);
-    }
-    if (keyword == LK_WORDS_COUNT) {
+    if (member == NULL) {
         return lk_error_set(error, LK_INVALID, "%s has no field \"%.*s\"", draft->command->route,
                             SHOWN_NAME_BYTES_MAX, name);
     }
-    if ((draft->given >> keyword & 1) != 0) {
+    bit = member->keyword != LK_WORDS_COUNT ? UINT64_C(1) << member->keyword : 0;
+    if ((draft->given & bit) != 0) {
         return lk_error_set(error, LK_INVALID, "\"%.*s\" is given twice", SHOWN_NAME_BYTES_MAX,
                             name);
     }
-    draft->given |= UINT64_C(1) << keyword;
-    outcome = base64 != LK_WORDS_COUNT ? set_base64(draft, keyword, name, value, body, error)
-                                       : set_field(draft, keyword, name, value, error);
-    return outcome;
+    draft->given |= bit;
+    return set_value(draft, member, value, body, error);
 }
 
 /* Interprets `wait` once all members are known. */
@@ -306,29 +268,31 @@ static lk_outcome resolve_mode(struct lk_draft *draft, lk_error *error) {
     return LK_OK;
 }
 
-/* Checks that the required operands are given. */
-static lk_outcome require_operands(const struct lk_draft *draft, lk_error *error) {
-    switch (draft->command->operands) {
-    case LK_OPERANDS_PARTS:
-        return draft->part_count > 0
-                   ? LK_OK
-                   : lk_error_set(error, LK_INVALID, "R2: \"parts\" names at least one part");
-    case LK_OPERANDS_NONE:
-        return LK_OK;
-    case LK_OPERANDS_QUEUE_ID:
-    case LK_OPERANDS_QUEUE_IDS:
-        if (draft->id_count == 0) {
-            return lk_error_set(error, LK_INVALID, "\"id\" is missing");
-        }
-        break;
-    default:
-        break;
+static bool is_there(const struct lk_draft *draft, const struct lk_member *member) {
+    switch (member->kind) {
+    case LK_MEMBER_PARTS:
+        return draft->part_count > 0;
+    case LK_MEMBER_PATH:
+        return draft->has_path;
+    case LK_MEMBER_ID:
+        return draft->id_count > 0;
+    default: /* that a keyword is missing is found where its text is checked */
+        return true;
     }
-    return draft->has_path
-               ? LK_OK
-               : lk_error_set(error, LK_INVALID, "\"%s\" is missing",
-                              lk_command_decides(draft->command, LK_COMMAND_BREAK) ? "path"
-                                                                                   : "queue");
+}
+
+/* Checks that the required operands are given, under one of their names. */
+static lk_outcome require_operands(const struct lk_draft *draft, lk_error *error) {
+    const struct lk_member *member = NULL;
+
+    while ((member = lk_member_next(draft->command, LK_MEMBER_IN_BODY, member)) != NULL) {
+        if (member->is_required && !is_there(draft, member)) {
+            return member->kind == LK_MEMBER_PARTS
+                       ? lk_error_set(error, LK_INVALID, "R2: \"parts\" names at least one part")
+                       : lk_error_set(error, LK_INVALID, "\"%s\" is missing", member->name);
+        }
+    }
+    return LK_OK;
 }
 
 lk_outcome lk_draft_read_json(struct lk_draft *draft, struct lk_slice json,

@@ -56,11 +56,13 @@ enum lk_keyword {
 enum lk_operands {
     LK_OPERANDS_NONE,
     LK_OPERANDS_PARTS,      /* a part; more of them by ALSO */
-    LK_OPERANDS_PATH,       /* a path or a queue */
+    LK_OPERANDS_PATH,       /* a path */
+    LK_OPERANDS_QUEUE,      /* a queue */
     LK_OPERANDS_PREFIX,     /* an optional path; without one: all paths */
     LK_OPERANDS_PATH_VALUE, /* a path and a value */
     LK_OPERANDS_QUEUE_ID,   /* a queue and the id of an item */
     LK_OPERANDS_QUEUE_IDS,  /* a queue and the ids of items, one at least */
+    LK_OPERANDS_COUNT,
 };
 
 /* The form of the answer. */

@@ -15,12 +15,11 @@ enum lk_keyword_kind {
 };
 
 struct lk_keyword_form {
-    const char *name;      /* RESP; NULL: only over HTTP */
-    const char *json_name; /* NULL: only in RESP */
+    const char *name; /* RESP; NULL: only over HTTP, whose names are in members.c */
     enum lk_keyword_kind kind;
     size_t at; /* offset in struct lk_draft */
     int64_t min;
-    int64_t max;
+    int64_t max; /* of a text: its bytes, which the model checks; 0: it has no bound of its own */
     lk_style style;
 };
 

@@ -156,7 +156,7 @@ const struct lk_command_spec lk_command_table[] = {
         .name = "CLAIM",
         .kind = LK_CALL_COMMAND,
         .decides = LK_COMMAND_TAKE,
-        .operands = LK_OPERANDS_PATH,
+        .operands = LK_OPERANDS_QUEUE,
         .keywords = W(OWNER) | W(TTL) | W(TRY) | W(WAIT) | W(MAXATTEMPTS) | W(ASK) | W(NOTE)
                     | W(BOUND) | W(CLAIMS) | W(META),
         .shape = LK_SHAPE_CLAIM,
@@ -224,7 +224,7 @@ const struct lk_command_spec lk_command_table[] = {
     {
         .name = "ITEMS",
         .kind = LK_CALL_ITEMS,
-        .operands = LK_OPERANDS_PATH,
+        .operands = LK_OPERANDS_QUEUE,
         .keywords = W(COUNT) | W(CURSOR) | W(PARKED),
         .shape = LK_SHAPE_ITEMS,
         .right = LK_RIGHT_READ,
@@ -272,7 +272,7 @@ const struct lk_command_spec lk_command_table[] = {
     {
         .name = "STATS",
         .kind = LK_CALL_STATS,
-        .operands = LK_OPERANDS_PATH,
+        .operands = LK_OPERANDS_QUEUE,
         .shape = LK_SHAPE_STATS,
         .right = LK_RIGHT_READ,
         .method = "GET",
@@ -381,6 +381,7 @@ size_t lk_command_operand_count(const struct lk_command_spec *command) {
         return 0;
     case LK_OPERANDS_PARTS:
     case LK_OPERANDS_PATH:
+    case LK_OPERANDS_QUEUE:
         return 1;
     default:
         return 2;

@@ -2,6 +2,7 @@
 /* Reads drafts from words: operands first, then keywords in any order. */
 #include "base/error.h"
 #include "command/keywords.h"
+#include "command/members.h"
 
 void lk_draft_begin(struct lk_draft *draft, const struct lk_command_spec *command) {
     *draft = (struct lk_draft){
@@ -44,6 +45,7 @@ static size_t read_operands(struct lk_draft *draft, const struct lk_slice *words
         draft->path = words[0];
         return 1;
     case LK_OPERANDS_PATH:
+    case LK_OPERANDS_QUEUE:
     case LK_OPERANDS_PATH_VALUE:
     case LK_OPERANDS_QUEUE_ID:
     case LK_OPERANDS_QUEUE_IDS:
@@ -123,36 +125,20 @@ lk_outcome lk_draft_read_words(struct lk_draft *draft, const struct lk_slice *wo
     return LK_OK;
 }
 
-/* The keyword that has this name in JSON and in queries. */
-static enum lk_keyword find_by_json_name(const struct lk_command_spec *command,
-                                         struct lk_slice name) {
-    for (unsigned i = 0; i < LK_WORDS_COUNT; i++) {
-        const char *json_name = lk_keyword_forms[i].json_name;
-        if ((command->keywords >> i & 1) != 0 && json_name != NULL
-            && lk_slice_equal(name, lk_slice_of(json_name))) {
-            return (enum lk_keyword)i;
-        }
-    }
-    return LK_WORDS_COUNT;
-}
-
 lk_outcome lk_draft_set_text(struct lk_draft *draft, struct lk_slice name, struct lk_slice text,
                              lk_error *error) {
-    enum lk_keyword keyword = find_by_json_name(draft->command, name);
+    const struct lk_member *member = lk_member_find(draft->command, name, LK_MEMBER_IN_QUERY);
     lk_outcome outcome;
 
-    if (draft->command->operands == LK_OPERANDS_PREFIX
-        && lk_slice_equal(name, lk_slice_of("prefix"))) {
+    if (member == NULL) {
+        return lk_error_set(error, LK_INVALID, "unknown field \"%.*s\"",
+                            (int)(name.size < 64 ? name.size : 64), name.bytes);
+    }
+    if (member->kind == LK_MEMBER_PATH) {
         draft->has_path = text.size > 0;
         draft->path = text;
         return LK_OK;
     }
-    if (keyword == LK_WORDS_COUNT || !is_followed(keyword)) {
-        return lk_error_set(error, LK_INVALID, "unknown field \"%.*s\"",
-                            (int)(name.size < 64 ? name.size : 64), name.bytes);
-    }
-    outcome = lk_keyword_mark_given(draft, keyword, error);
-    return outcome == LK_OK
-               ? set_word(draft, keyword, lk_keyword_forms[keyword].json_name, text, error)
-               : outcome;
+    outcome = lk_keyword_mark_given(draft, member->keyword, error);
+    return outcome == LK_OK ? set_word(draft, member->keyword, member->name, text, error) : outcome;
 }
