@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "command/answer_form.h"
 #include "command/answer_page.h"
 #include "command/page.h"
 #include "command/visible.h"
@@ -163,15 +164,18 @@ static lk_outcome write_claim(const struct lk_reply *reply, struct lk_form_write
 static void add_claims(const struct lk_reply_context *context, const struct lk_reply *reply,
                        const lk_claim_info *const *claims, size_t count,
                        struct lk_form_writer *writer) {
+    const struct lk_answer_form *form = &lk_answer_forms[context->command->shape];
+
     if (is_resp(writer) && !context->is_meta) {
         lk_form_add_claims(writer, NULL, claims, count);
         return;
     }
     lk_form_open_answer(writer, LK_GRANTED);
-    lk_form_add_claims(writer, "items", claims, count);
+    lk_form_add_claims(writer, form->list, claims, count);
     if (reply->refusal != NULL) {
-        lk_form_add_text(writer, "ended_by", lk_outcome_name(reply->refusal->outcome));
-        lk_form_add_text(writer, "error", reply->refusal->text);
+        const struct lk_series_end end = {reply->refusal->outcome, reply->refusal->text};
+
+        lk_form_add_fields(writer, form->at_end, &end);
     }
     lk_form_close(writer);
 }
@@ -220,7 +224,7 @@ static void write_ended(const struct lk_reply_context *context, const struct lk_
         lk_resp_put_number(writer->out, (int64_t)count);
     } else {
         lk_form_open_answer(writer, LK_OK);
-        lk_form_add_count(writer, is_done ? "done" : "dropped", count);
+        lk_form_add_fields(writer, lk_answer_forms[context->command->shape].fields, &count);
         lk_form_close(writer);
     }
 }
@@ -361,7 +365,7 @@ static lk_outcome replace_by_failure(struct lk_form_writer *writer, struct lk_fo
  * entries, or FULL.
  */
 static lk_outcome write_page(const struct lk_reply_context *context, const struct lk_reply *reply,
-                             struct lk_form_writer *writer, const char *name, bool has_cursor) {
+                             struct lk_form_writer *writer, bool has_cursor) {
     struct page_writer page_writer = {.context = context, .reply = reply, .writer = writer};
     struct lk_form_writer begun = *writer;
     struct lk_form_mark begin = lk_form_mark_here(writer);
@@ -375,7 +379,7 @@ static lk_outcome write_page(const struct lk_reply_context *context, const struc
         is_complete = page_writer.explaining != NULL;
     }
     if (is_complete && lk_page_find(context, reply, !has_cursor, &page)) {
-        mark = lk_answer_open_page(writer, name, has_cursor);
+        mark = lk_answer_open_page(writer, context->command->shape, has_cursor);
         lk_page_cursor(&page, write_rows(&page_writer, &page, begin, &is_complete), cursor);
         lk_answer_close_page(writer, mark, has_cursor ? cursor : NULL);
     } else {
@@ -409,7 +413,7 @@ static void write_events(const struct lk_reply_context *context, const struct lk
                          struct lk_form_writer *writer) {
     const struct lk_event_page *page = reply->page;
     struct lk_form_mark begin = lk_form_mark_here(writer);
-    struct lk_form_mark mark = lk_answer_open_page(writer, "events", true);
+    struct lk_form_mark mark = lk_answer_open_page(writer, context->command->shape, true);
     char cursor[LK_NUMBER_BYTES_MAX + 1];
     uint64_t last = page->last;
 
@@ -449,13 +453,13 @@ static lk_outcome write_success(const struct lk_reply_context *context,
     case LK_SHAPE_VALUE:
         return write_value(context, reply, writer);
     case LK_SHAPE_LIST:
-        return write_page(context, reply, writer, "requests", true);
+        return write_page(context, reply, writer, true);
     case LK_SHAPE_SHOW:
-        return write_page(context, reply, writer, "requests", context->selection.is_paged);
+        return write_page(context, reply, writer, context->selection.is_paged);
     case LK_SHAPE_ITEMS:
-        return write_page(context, reply, writer, "items", true);
+        return write_page(context, reply, writer, true);
     case LK_SHAPE_AUDIT:
-        return write_page(context, reply, writer, "audit", context->selection.is_paged);
+        return write_page(context, reply, writer, context->selection.is_paged);
     case LK_SHAPE_STATS:
         write_stats(context, reply, writer);
         return LK_OK;

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "command/answer_form.h"
 #include "command/page.h"
 #include "command/visible.h"
 #include "engine/reply/reply.h"
@@ -13,7 +14,7 @@ static bool is_resp(const struct lk_form_writer *writer) {
     return writer->kind == LK_FORM_RESP;
 }
 
-struct lk_form_mark lk_answer_open_page(struct lk_form_writer *writer, const char *name,
+struct lk_form_mark lk_answer_open_page(struct lk_form_writer *writer, enum lk_shape shape,
                                         bool has_cursor) {
     struct lk_form_mark mark;
 
@@ -24,7 +25,7 @@ struct lk_form_mark lk_answer_open_page(struct lk_form_writer *writer, const cha
         lk_form_open_array(writer, NULL);
     }
     mark = lk_form_mark_here(writer);
-    lk_form_open_array(writer, is_resp(writer) ? NULL : name);
+    lk_form_open_array(writer, is_resp(writer) ? NULL : lk_answer_forms[shape].list);
     return mark;
 }
 
@@ -115,9 +116,10 @@ static bool write_value(void *context, lk_value_ref value) {
     if (page->context->command->shape == LK_SHAPE_VALUES) {
         lk_form_write_value_info(page->writer, &info);
     } else { /* all are in doubt, so that it need not be said of each */
+        const struct lk_doubt doubt = {.path = info.path, .size = info.size};
+
         lk_form_open_map(page->writer, NULL);
-        lk_form_add_text(page->writer, "path", info.path);
-        lk_form_add_number(page->writer, "size", (int64_t)info.size);
+        lk_form_add_fields(page->writer, &lk_form_of_doubt, &doubt);
         lk_form_close(page->writer);
     }
     return stays(page, record.path, before);
@@ -150,8 +152,7 @@ lk_outcome lk_answer_write_by_path(const struct lk_reply_context *context,
                              .model = reply->model,
                              .writer = writer,
                              .begin = lk_form_mark_here(writer)};
-    struct lk_form_mark mark = lk_answer_open_page(
-        writer, context->command->shape == LK_SHAPE_QUEUES ? "queues" : "values", true);
+    struct lk_form_mark mark = lk_answer_open_page(writer, context->command->shape, true);
     struct lk_slice behind = context->selection.behind_path;
 
     do {

@@ -10,7 +10,7 @@
  * RESP, or the array alone without a cursor. The cursor is known only at the end; returns its
  * mark.
  */
-struct lk_form_mark lk_answer_open_page(struct lk_form_writer *writer, const char *name,
+struct lk_form_mark lk_answer_open_page(struct lk_form_writer *writer, enum lk_shape shape,
                                         bool has_cursor);
 
 /* `cursor` is NULL if there is none. */

@@ -42,6 +42,7 @@ bool lk_field_is_empty(const struct lk_field *field, const void *record) {
     case LK_FIELD_VALUE:
         return *(void *const *)at == NULL;
     case LK_FIELD_TEXTS:
+    case LK_FIELD_NUMBERS:
     case LK_FIELD_FIRST:
     case LK_FIELD_RECORDS:
         return count_of(field, record) == 0;
@@ -74,6 +75,15 @@ static void add_records(struct lk_form_writer *writer, const struct lk_field *fi
         lk_form_open_map(writer, NULL);
         lk_form_add_fields(writer, field->of, records + i * field->of->size);
         lk_form_close(writer);
+    }
+    lk_form_close(writer);
+}
+
+static void add_numbers(struct lk_form_writer *writer, const struct lk_field *field,
+                        const uint64_t *numbers, size_t count) {
+    lk_form_open_array(writer, field->name);
+    for (size_t i = 0; i < count; i++) {
+        lk_form_add_count(writer, NULL, numbers[i]);
     }
     lk_form_close(writer);
 }
@@ -121,6 +131,9 @@ static void add_field(struct lk_form_writer *writer, const struct lk_field *fiel
         break;
     case LK_FIELD_TEXTS:
         lk_form_add_texts(writer, field->name, *(char **const *)at, count_of(field, record));
+        break;
+    case LK_FIELD_NUMBERS:
+        add_numbers(writer, field, *(const uint64_t *const *)at, count_of(field, record));
         break;
     case LK_FIELD_FIRST:
         lk_form_add_text(writer, field->name, (*(char **const *)at)[0]);

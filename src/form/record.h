@@ -27,6 +27,7 @@ enum lk_field_kind {
     LK_FIELD_WATCH_KIND, /* lk_watch_kind, by its name */
     LK_FIELD_VALUE,      /* a pointer to bytes and a size: any bytes, lk_form_add_value() */
     LK_FIELD_TEXTS,      /* char ** and their count, which several lists may share */
+    LK_FIELD_NUMBERS,    /* uint64_t * and their count; not read */
     LK_FIELD_FIRST,      /* the first of these, as a field of its own; not read, since the list
                           * has it */
     LK_FIELD_RECORDS,    /* an array of records of the form `of`, and their count */
@@ -49,7 +50,7 @@ struct lk_field {
     enum lk_field_kind kind;
     enum lk_field_when when;
     size_t at;
-    size_t count_at; /* VALUE, TEXTS, FIRST, RECORDS: a size_t; SIGNED: a bool, or 0 */
+    size_t count_at; /* VALUE, TEXTS, NUMBERS, FIRST, RECORDS: a size_t; SIGNED: a bool, or 0 */
     const char *const *names;
     const struct lk_form *of;
     bool (*is_shown)(const void *record);
@@ -74,6 +75,27 @@ extern const struct lk_form lk_form_of_stats;           /* lk_queue_stats */
 extern const struct lk_form lk_form_of_queue;           /* lk_queue_info */
 extern const struct lk_form lk_form_of_event;           /* lk_watch_event */
 extern const struct lk_form lk_form_of_limits;          /* lk_limits */
+extern const struct lk_form lk_form_of_result;          /* lk_result */
+extern const struct lk_form lk_form_of_series_end;      /* struct lk_series_end */
+extern const struct lk_form lk_form_of_doubt;           /* struct lk_doubt */
+
+/* Answers that are one number, a size_t, or a bool, by the name of what they tell. */
+extern const struct lk_form lk_form_of_broken;
+extern const struct lk_form lk_form_of_done;
+extern const struct lk_form lk_form_of_dropped;
+extern const struct lk_form lk_form_of_added;
+
+/* Why the claims of one decision are not more. */
+struct lk_series_end {
+    lk_outcome outcome;
+    const char *text;
+};
+
+/* A value in doubt (R15) in a listing, without its bytes. */
+struct lk_doubt {
+    const char *path;
+    size_t size;
+};
 
 /* Adds the record's fields to the open map. */
 void lk_form_add_fields(struct lk_form_writer *writer, const struct lk_form *form,

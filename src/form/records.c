@@ -59,10 +59,16 @@ static const struct lk_field entry_fields[] = {
 };
 FORM(entry, lk_entry, entry_fields, .path = NULL);
 
+static bool is_waiting(const void *record) {
+    const lk_entry *entry = record;
+
+    return !entry->held;
+}
+
 static const struct lk_field explained_entry_fields[] = {
     {.name = "", .kind = LK_FIELD_INLINE, .of = &lk_form_of_entry},
-    {FIELD(lk_entry, position, SIZE, ALWAYS)},
-    {LIST("blockers", lk_entry, blockers, blocker_count, RECORDS, ALWAYS),
+    {FIELD(lk_entry, position, SIZE, IF_SHOWN), .is_shown = is_waiting},
+    {LIST("blockers", lk_entry, blockers, blocker_count, RECORDS, IF_SHOWN), .is_shown = is_waiting,
      .of = &lk_form_of_blocker},
     {.name = NULL},
 };
@@ -81,6 +87,100 @@ static const struct lk_field audit_entry_fields[] = {
     {.name = NULL},
 };
 FORM(audit_entry, lk_audit_entry, audit_entry_fields, .by = NULL);
+
+/* ---- results --------------------------------------------------------------------------------- */
+
+static bool lives(const void *record) {
+    const lk_result *result = record;
+
+    return result->expires_in_ms >= 0;
+}
+
+static bool has_ttl(const void *record) {
+    const lk_result *result = record;
+
+    return lives(result) && !result->fixed && result->ttl_ms > 0;
+}
+
+/* The outcomes of an ask that was decided, which report the state of its paths. */
+static bool is_decided(const void *record) {
+    const lk_result *result = record;
+
+    return result->outcome == LK_GRANTED || result->outcome == LK_WAITING
+           || result->outcome == LK_BUSY || result->outcome == LK_TIMEOUT
+           || result->outcome == LK_DEADLOCK;
+}
+
+static bool has_position(const void *record) {
+    const lk_result *result = record;
+
+    return is_decided(result) && result->outcome != LK_DEADLOCK;
+}
+
+static bool is_of_live_ask(const void *record) {
+    return is_decided(record) && lives(record);
+}
+
+static bool has_value(const void *record) {
+    const lk_result *result = record;
+
+    return result->value != NULL;
+}
+
+static bool is_failure(const void *record) {
+    const lk_result *result = record;
+
+    return result->outcome != LK_OK && result->outcome != LK_GRANTED
+           && result->outcome != LK_WAITING;
+}
+
+static const struct lk_field result_fields[] = {
+    {LIST("paths", lk_result, paths, path_count, TEXTS, IF_ANY)},
+    {FIELD(lk_result, owner, TEXT, IF_ANY)},
+    {FIELD(lk_result, ticket, COUNT, IF_ANY)},
+    {FIELD(lk_result, token, COUNT, IF_ANY)},
+    {LIST("tokens", lk_result, tokens, token_count, NUMBERS, IF_ANY)}, /* R14 */
+    {FIELD(lk_result, ttl_ms, NUMBER, IF_SHOWN), .is_shown = has_ttl},
+    {FIELD(lk_result, expires_in_ms, NUMBER, IF_KNOWN)},
+    {FIELD(lk_result, in_use, COUNT, IF_SHOWN), .is_shown = is_decided},
+    {FIELD(lk_result, position, SIZE, IF_SHOWN), .is_shown = has_position},
+    {LIST("cycle", lk_result, cycle, cycle_count, TEXTS, IF_ANY)},
+    {FIELD(lk_result, created, FLAG, IF_SHOWN), .is_shown = is_of_live_ask},
+    {LIST("blockers", lk_result, blockers, blocker_count, RECORDS, IF_ANY),
+     .of = &lk_form_of_blocker},
+    {LIST("value", lk_result, value, value_size, VALUE, IF_ANY)}, /* R15: of the first part */
+    {FIELD(lk_result, in_doubt, FLAG, IF_SHOWN), .is_shown = has_value},
+    {LIST("values", lk_result, values, value_count, RECORDS, IF_ANY),
+     .of = &lk_form_of_part_value}, /* of each part, in the order of the paths */
+    {FIELD(lk_result, error, TEXT, IF_SHOWN), .is_shown = is_failure},
+    {.name = NULL},
+};
+FORM(result, lk_result, result_fields, .expires_in_ms = -1);
+
+static const struct lk_field series_end_fields[] = {
+    {FIELD_AS("ended_by", struct lk_series_end, outcome, OUTCOME, IF_ANY)},
+    {FIELD_AS("error", struct lk_series_end, text, TEXT, IF_ANY)},
+    {.name = NULL},
+};
+FORM(series_end, struct lk_series_end, series_end_fields, .outcome = LK_OK);
+
+static const struct lk_field doubt_fields[] = {
+    {FIELD(struct lk_doubt, path, TEXT, ALWAYS)},
+    {FIELD(struct lk_doubt, size, SIZE, ALWAYS)},
+    {.name = NULL},
+};
+FORM(doubt, struct lk_doubt, doubt_fields, .path = NULL);
+
+/* An answer that is one value. */
+#define SINGLE(as, is, type)                                                                       \
+    static const struct lk_field as##_fields[] = {                                                 \
+        {.name = #as, .kind = LK_FIELD_##is, .when = LK_FIELD_ALWAYS}, {.name = NULL}};            \
+    FORM(as, type, as##_fields, 0)
+
+SINGLE(broken, SIZE, size_t);
+SINGLE(done, SIZE, size_t);
+SINGLE(dropped, SIZE, size_t);
+SINGLE(added, FLAG, bool);
 
 /* ---- values and work (R15, R16) -------------------------------------------------------------- */
 

@@ -10,7 +10,7 @@
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
-/* The fields that form/form.c writes by hand, because their presence depends on the outcome. */
+/* The fields of a result that its client does not know already. */
 static const struct lk_field result_fields[] = {
     {.name = "status", .kind = LK_FIELD_OUTCOME, .at = offsetof(lk_result, outcome)},
     {.name = "ticket", .kind = LK_FIELD_COUNT, .at = offsetof(lk_result, ticket)},

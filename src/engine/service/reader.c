@@ -186,6 +186,7 @@ static void read_single(struct lk_reader *reader, const struct lk_resp_value *va
         break;
     case LK_FIELD_TEXTS:
     case LK_FIELD_RECORDS:
+    case LK_FIELD_NUMBERS:
     case LK_FIELD_FIRST:
     case LK_FIELD_INLINE:
         break;
