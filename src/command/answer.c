@@ -365,8 +365,10 @@ static lk_outcome replace_by_failure(struct lk_form_writer *writer, struct lk_fo
  * entries, or FULL.
  */
 static lk_outcome write_page(const struct lk_reply_context *context, const struct lk_reply *reply,
-                             struct lk_form_writer *writer, bool has_cursor) {
+                             struct lk_form_writer *writer) {
     struct page_writer page_writer = {.context = context, .reply = reply, .writer = writer};
+    bool has_cursor =
+        lk_answer_forms[context->command->shape].is_paged || context->selection.is_paged;
     struct lk_form_writer begun = *writer;
     struct lk_form_mark begin = lk_form_mark_here(writer);
     struct lk_form_mark mark;
@@ -453,13 +455,10 @@ static lk_outcome write_success(const struct lk_reply_context *context,
     case LK_SHAPE_VALUE:
         return write_value(context, reply, writer);
     case LK_SHAPE_LIST:
-        return write_page(context, reply, writer, true);
     case LK_SHAPE_SHOW:
-        return write_page(context, reply, writer, context->selection.is_paged);
     case LK_SHAPE_ITEMS:
-        return write_page(context, reply, writer, true);
     case LK_SHAPE_AUDIT:
-        return write_page(context, reply, writer, context->selection.is_paged);
+        return write_page(context, reply, writer);
     case LK_SHAPE_STATS:
         write_stats(context, reply, writer);
         return LK_OK;
@@ -481,6 +480,7 @@ static lk_outcome write_success(const struct lk_reply_context *context,
     case LK_SHAPE_RESULT: /* these three are written elsewhere */
     case LK_SHAPE_DONE:
     case LK_SHAPE_CLAIM:
+    case LK_SHAPES_COUNT:
         break;
     }
     write_ok(writer);

@@ -231,8 +231,7 @@ static lk_outcome set_value(struct lk_draft *draft, const struct lk_member *memb
 
 static lk_outcome set_member(struct lk_draft *draft, const char *name, const json_t *value,
                              struct lk_draft_body *body, lk_error *error) {
-    const struct lk_member *member =
-        lk_member_find(draft->command, lk_slice_of(name), LK_MEMBER_IN_BODY);
+    const struct lk_member *member = lk_member_find(draft->command, lk_slice_of(name));
     uint64_t bit;
 
     if (member == NULL) {
@@ -285,7 +284,7 @@ static bool is_there(const struct lk_draft *draft, const struct lk_member *membe
 static lk_outcome require_operands(const struct lk_draft *draft, lk_error *error) {
     const struct lk_member *member = NULL;
 
-    while ((member = lk_member_next(draft->command, LK_MEMBER_IN_BODY, member)) != NULL) {
+    while ((member = lk_member_next(draft->command, member)) != NULL) {
         if (member->is_required && !is_there(draft, member)) {
             return member->kind == LK_MEMBER_PARTS
                        ? lk_error_set(error, LK_INVALID, "R2: \"parts\" names at least one part")

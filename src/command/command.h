@@ -87,6 +87,7 @@ enum lk_shape {
     LK_SHAPE_AUDIT,   /* entries */
     LK_SHAPE_EVENTS,  /* the number after which to go on, and events */
     LK_SHAPE_LIMITS,  /* a map */
+    LK_SHAPES_COUNT,
 };
 
 struct lk_command_spec {
@@ -96,6 +97,8 @@ struct lk_command_spec {
     enum lk_operands operands;
     uint64_t keywords; /* bits of enum lk_keyword */
     enum lk_shape shape;
+    uint32_t outcomes;   /* bits of lk_outcome: what it may answer beside success and what every
+                        * command may, for its description */
     enum lk_right right; /* that a user needs at each path that it names */
     bool has_owner;      /* without an owner: the connection's own, or over HTTP a fresh one */
     const char *method;  /* HTTP; NULL: no route */

@@ -158,6 +158,10 @@ static lk_outcome parse_break(const struct lk_draft *draft, const struct lk_path
                             "R12: the user of a break has at most %d bytes, not %zu",
                             LK_BREAKER_BYTES_MAX, draft->by.size);
     }
+    if (draft->owner.size > LK_OWNER_BYTES_MAX) {
+        return lk_error_set(error, LK_INVALID, "R3: an owner has at most %d bytes, not %zu",
+                            LK_OWNER_BYTES_MAX, draft->owner.size);
+    }
     *broken = (struct lk_break){
         .path = *path,
         .owner = draft->owner,

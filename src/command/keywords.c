@@ -14,7 +14,7 @@
 const struct lk_keyword_form lk_keyword_forms[LK_WORDS_COUNT] = {
     [LK_WORD_ALSO] = {"ALSO", LK_KEYWORD_LIST, 0, 0, 0, 0},
     [LK_WORD_OWNER] = {"OWNER", LK_KEYWORD_TEXT, AT(owner), 0, LK_OWNER_BYTES_MAX, 0},
-    [LK_WORD_TTL] = {"TTL", LK_KEYWORD_DURATION, AT(ttl_ms), 1, LK_DURATION_MAX_MS, 0},
+    [LK_WORD_TTL] = {"TTL", LK_KEYWORD_DURATION, AT(ttl_ms), LK_TTL_MIN_MS, LK_TTL_MAX_MS, 0, true},
     [LK_WORD_UNTIL] = {"UNTIL", LK_KEYWORD_NUMBER, AT(until_ms), 1, TOKEN_MAX, 0},
     [LK_WORD_TRY] = {"TRY", LK_KEYWORD_STYLE, 0, 0, 0, LK_TRY},
     [LK_WORD_QUEUE] = {"QUEUE", LK_KEYWORD_STYLE, 0, 0, 0, LK_QUEUE},
@@ -30,7 +30,7 @@ const struct lk_keyword_form lk_keyword_forms[LK_WORDS_COUNT] = {
     [LK_WORD_NOW] = {"NOW", LK_KEYWORD_FLAG, AT(is_now), 0, 0, 0},
     [LK_WORD_COUNT] = {"COUNT", LK_KEYWORD_NUMBER, AT(count), 1, LK_PAGE_MAX, 0},
     [LK_WORD_CURSOR] = {"CURSOR", LK_KEYWORD_TEXT, AT(cursor), 0, 0, 0},
-    [LK_WORD_DELAY] = {"DELAY", LK_KEYWORD_DURATION, AT(delay_ms), 0, LK_DURATION_MAX_MS, 0},
+    [LK_WORD_DELAY] = {"DELAY", LK_KEYWORD_DURATION, AT(delay_ms), 0, LK_TTL_MAX_MS, 0, true},
     [LK_WORD_NEEDS] = {"NEEDS", LK_KEYWORD_LIST, 0, 0, 0, 0},
     [LK_WORD_MAXATTEMPTS] = {"MAXATTEMPTS", LK_KEYWORD_NUMBER, AT(max_attempts), 0, LK_ATTEMPTS_MAX,
                              0},
@@ -90,10 +90,13 @@ lk_outcome lk_keyword_mark_given(struct lk_draft *draft, enum lk_keyword keyword
 lk_outcome lk_keyword_set_number(struct lk_draft *draft, enum lk_keyword keyword, const char *name,
                                  int64_t number, lk_error *error) {
     const struct lk_keyword_form *form = &lk_keyword_forms[keyword];
+    /* To the model 0 is no ttl at all. */
+    int64_t min = form->is_of_model && form->min > 0 ? 1 : form->min;
+    int64_t max = form->is_of_model ? LK_DURATION_MAX_MS : form->max;
 
-    if (number < form->min || number > form->max) {
-        return lk_error_set(error, LK_INVALID, "%s must be from %" PRId64 " to %" PRId64, name,
-                            form->min, form->max);
+    if (number < min || number > max) {
+        return lk_error_set(error, LK_INVALID, "%s must be from %" PRId64 " to %" PRId64, name, min,
+                            max);
     }
     memcpy((char *)draft + form->at, &number, sizeof number);
     return LK_OK;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keywords: the value of each, its bounds, and its field. Within src/command. */
+/*
+ * Keywords: the value of each, its bounds, and its field. Within src/command, but for the table, by
+ * which the interface is described.
+ */
 #ifndef LK_COMMAND_KEYWORDS_H
 #define LK_COMMAND_KEYWORDS_H
 
@@ -19,8 +22,9 @@ struct lk_keyword_form {
     enum lk_keyword_kind kind;
     size_t at; /* offset in struct lk_draft */
     int64_t min;
-    int64_t max; /* of a text: its bytes, which the model checks; 0: it has no bound of its own */
+    int64_t max; /* of a text: its bytes; 0: it has no bound of its own */
     lk_style style;
+    bool is_of_model; /* the model checks the bounds, and names their rule; so it does of texts */
 };
 
 /* Indexed by enum lk_keyword. */

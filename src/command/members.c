@@ -87,6 +87,9 @@ static const struct lk_member members[] = {
     {SETS("count", NUMBER, QUERY, COUNT), .text = "How many entries a page has at most."},
     {SETS("cursor", TEXT, QUERY, CURSOR),
      .text = "The cursor that the page before has named. Without it: the first page."},
+    {SETS("after", NUMBER, QUERY, AFTER),
+     .text = "Begins after the event with this sequence. 1: with the oldest that is kept; 0 or "
+             "nothing: with the next one."},
     {SETS("exit", NUMBER, BODY, EXIT), .text = "The exit code of the work, kept with the item."},
     {SETS("error", TEXT, BODY, ERROR), .text = "What went wrong, kept with the item."},
     {SETS("live", NUMBER, BODY, LIVE), .text = "Live requests of the store at most. 0: no limit."},
@@ -100,31 +103,35 @@ static const struct lk_member members[] = {
      .text = "So many of the last events are kept at all times. 0: only while a client follows."},
 };
 
-static bool is_of(const struct lk_member *member, const struct lk_command_spec *command,
-                  enum lk_member_place place) {
+enum lk_member_place lk_member_place_of(const struct lk_command_spec *command) {
+    return command->method != NULL && strcmp(command->method, "POST") == 0 ? LK_MEMBER_IN_BODY
+                                                                           : LK_MEMBER_IN_QUERY;
+}
+
+static bool is_of(const struct lk_member *member, const struct lk_command_spec *command) {
     bool has_it = member->keyword != LK_WORDS_COUNT
                       ? (command->keywords >> member->keyword & 1) != 0
                       : (member->operands >> command->operands & 1) != 0;
 
-    return has_it && (member->places & place) != 0;
+    return has_it && (member->places & lk_member_place_of(command)) != 0;
 }
 
 const struct lk_member *lk_member_next(const struct lk_command_spec *command,
-                                       enum lk_member_place place, const struct lk_member *last) {
+                                       const struct lk_member *last) {
     for (size_t i = last != NULL ? (size_t)(last - members) + 1 : 0;
          i < sizeof members / sizeof members[0]; i++) {
-        if (is_of(&members[i], command, place)) {
+        if (is_of(&members[i], command)) {
             return &members[i];
         }
     }
     return NULL;
 }
 
-const struct lk_member *lk_member_find(const struct lk_command_spec *command, struct lk_slice name,
-                                       enum lk_member_place place) {
+const struct lk_member *lk_member_find(const struct lk_command_spec *command,
+                                       struct lk_slice name) {
     const struct lk_member *member = NULL;
 
-    while ((member = lk_member_next(command, place, member)) != NULL
+    while ((member = lk_member_next(command, member)) != NULL
            && !lk_slice_equal(name, lk_slice_of(member->name))) {
     }
     return member;

@@ -25,7 +25,7 @@ enum lk_member_kind {
     LK_MEMBER_MODE,            /* the style of an ask, by its name */
 };
 
-/* Where a member may be. */
+/* Where a member may be: in the body of a POST, in the query of any other method. */
 enum lk_member_place {
     LK_MEMBER_IN_BODY = 1,
     LK_MEMBER_IN_QUERY = 2,
@@ -42,12 +42,14 @@ struct lk_member {
     const char *text; /* what it means, in a sentence */
 };
 
+/* Where the members of the command's route are. */
+enum lk_member_place lk_member_place_of(const struct lk_command_spec *command);
+
 /* The member of the command that has this name; NULL: there is none. */
-const struct lk_member *lk_member_find(const struct lk_command_spec *command, struct lk_slice name,
-                                       enum lk_member_place place);
+const struct lk_member *lk_member_find(const struct lk_command_spec *command, struct lk_slice name);
 
 /* The command's members in their order: the one after `last`, or the first; NULL: no more. */
 const struct lk_member *lk_member_next(const struct lk_command_spec *command,
-                                       enum lk_member_place place, const struct lk_member *last);
+                                       const struct lk_member *last);
 
 #endif

@@ -3,6 +3,7 @@
 #include "command/command.h"
 
 #define W(name) (UINT64_C(1) << LK_WORD_##name)
+#define O(name) (UINT32_C(1) << LK_##name)
 
 _Static_assert(LK_WORDS_COUNT <= 64, "every keyword has its bit");
 
@@ -16,6 +17,7 @@ const struct lk_command_spec lk_command_table[] = {
                     | W(WITH_VALUE) | W(BOUND) | W(META) | W(BLOCKERS) | W(TICKET) | W(SHARED)
                     | W(LIMIT) | W(UNITS),
         .shape = LK_SHAPE_RESULT,
+        .outcomes = O(WAITING) | O(BUSY) | O(TIMEOUT) | O(DEADLOCK) | O(LOST),
         .right = LK_RIGHT_LOCK,
         .has_owner = true,
         .method = "POST",
@@ -31,6 +33,7 @@ const struct lk_command_spec lk_command_table[] = {
         .operands = LK_OPERANDS_PARTS,
         .keywords = W(ALSO) | W(OWNER) | W(TTL) | W(TOKEN) | W(META),
         .shape = LK_SHAPE_DONE,
+        .outcomes = O(LOST),
         .right = LK_RIGHT_LOCK,
         .has_owner = true,
         .method = "POST",
@@ -45,6 +48,7 @@ const struct lk_command_spec lk_command_table[] = {
         .operands = LK_OPERANDS_PARTS,
         .keywords = W(ALSO) | W(OWNER) | W(TOKEN) | W(PUT) | W(META),
         .shape = LK_SHAPE_DONE,
+        .outcomes = O(LOST),
         .right = LK_RIGHT_LOCK,
         .has_owner = true,
         .method = "POST",
@@ -107,6 +111,7 @@ const struct lk_command_spec lk_command_table[] = {
         .operands = LK_OPERANDS_PATH,
         .keywords = W(META),
         .shape = LK_SHAPE_VALUE,
+        .outcomes = O(NONE),
         .right = LK_RIGHT_READ,
         .method = "GET",
         .route = "/v1/values/",
@@ -120,6 +125,7 @@ const struct lk_command_spec lk_command_table[] = {
         .operands = LK_OPERANDS_PATH_VALUE,
         .keywords = W(OWNER) | W(TOKEN),
         .shape = LK_SHAPE_OK,
+        .outcomes = O(BUSY) | O(LOST),
         .right = LK_RIGHT_PUT,
         .method = "PUT",
         .route = "/v1/values/",
@@ -133,6 +139,7 @@ const struct lk_command_spec lk_command_table[] = {
         .operands = LK_OPERANDS_PATH,
         .keywords = W(OWNER) | W(TOKEN),
         .shape = LK_SHAPE_DELETED,
+        .outcomes = O(BUSY) | O(LOST),
         .right = LK_RIGHT_PUT,
         .method = "DELETE",
         .route = "/v1/values/",
@@ -160,6 +167,7 @@ const struct lk_command_spec lk_command_table[] = {
         .keywords = W(OWNER) | W(TTL) | W(TRY) | W(WAIT) | W(MAXATTEMPTS) | W(ASK) | W(NOTE)
                     | W(BOUND) | W(CLAIMS) | W(META),
         .shape = LK_SHAPE_CLAIM,
+        .outcomes = O(BUSY) | O(TIMEOUT) | O(DEADLOCK),
         .right = LK_RIGHT_CLAIM,
         .has_owner = true,
         .method = "POST",
@@ -175,6 +183,7 @@ const struct lk_command_spec lk_command_table[] = {
         .operands = LK_OPERANDS_QUEUE_IDS,
         .keywords = W(OWNER) | W(TOKEN),
         .shape = LK_SHAPE_ENDED,
+        .outcomes = O(LOST),
         .right = LK_RIGHT_CLAIM,
         .has_owner = true,
         .method = "POST",
@@ -189,6 +198,7 @@ const struct lk_command_spec lk_command_table[] = {
         .operands = LK_OPERANDS_QUEUE_ID,
         .keywords = W(OWNER) | W(TOKEN) | W(DELAY) | W(EXIT) | W(ERROR),
         .shape = LK_SHAPE_OK,
+        .outcomes = O(LOST),
         .right = LK_RIGHT_CLAIM,
         .has_owner = true,
         .method = "POST",
@@ -202,6 +212,7 @@ const struct lk_command_spec lk_command_table[] = {
         .decides = LK_COMMAND_UNPARK,
         .operands = LK_OPERANDS_QUEUE_ID,
         .shape = LK_SHAPE_OK,
+        .outcomes = O(LOST),
         .right = LK_RIGHT_PUSH,
         .method = "POST",
         .route = "/v1/unpark",
@@ -215,6 +226,7 @@ const struct lk_command_spec lk_command_table[] = {
         .operands = LK_OPERANDS_QUEUE_IDS,
         .keywords = W(PARKED),
         .shape = LK_SHAPE_DROPPED,
+        .outcomes = O(LOST),
         .right = LK_RIGHT_PUSH,
         .method = "DELETE",
         .route = "/v1/items/",

@@ -127,7 +127,7 @@ lk_outcome lk_draft_read_words(struct lk_draft *draft, const struct lk_slice *wo
 
 lk_outcome lk_draft_set_text(struct lk_draft *draft, struct lk_slice name, struct lk_slice text,
                              lk_error *error) {
-    const struct lk_member *member = lk_member_find(draft->command, name, LK_MEMBER_IN_QUERY);
+    const struct lk_member *member = lk_member_find(draft->command, name);
     lk_outcome outcome;
 
     if (member == NULL) {

@@ -12,7 +12,7 @@
 
 #include "base/buffer.h"
 
-enum { LK_FORM_DEPTH_MAX = 6 };
+enum { LK_FORM_DEPTH_MAX = 16 };
 
 enum lk_form_kind { LK_FORM_RESP, LK_FORM_JSON };
 

@@ -58,7 +58,7 @@ has_files() {
         '/usr/include/lockkeeper/lockkeeper\.h$' '/pkgconfig/lockkeeper\.pc$' '/man1/lk-run\.1\.gz$' \
         '/man5/lockkeeper\.conf\.5\.gz$' '/etc/lockkeeper\.conf$' \
         '/bash-completion/completions/lk' '/zsh/vendor-completions/_lk$' '/doc/lockkeeper/copyright$' \
-        '/doc/lockkeeper/README\.md$' '/doc/lockkeeper/docs/rules\.md$' \
+        '/doc/lockkeeper/README\.md$' '/doc/lockkeeper/docs/rules\.md$' '/doc/lockkeeper/docs/openapi\.json$' \
         '/doc/lockkeeper/docs/pictures/show\.svg$' '/doc/lockkeeper/examples/mutex\.c$'; do
         in_root --listfiles lockkeeper | grep -qE -- "$pattern" || {
             echo "no $pattern"

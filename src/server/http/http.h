@@ -28,6 +28,7 @@ struct evbuffer_cb_info;
 struct evhttp;
 struct evhttp_bound_socket;
 struct evhttp_request;
+struct evkeyvalq;
 
 enum {
     /* A value for each part of a request (R15), in base64, and all the rest. */
@@ -271,6 +272,13 @@ void lk_http_run(struct lk_http_listener *listener, struct evhttp_request *reque
                  struct lk_http_client *client);
 
 /*
+ * Reads the fields of the query into the draft, which borrows their texts: *ret_fields, which is
+ * empty before, is cleared by evhttp_clear_headers(). LK_INVALID: the command has no such field.
+ */
+lk_outcome lk_http_read_query(struct lk_draft *draft, struct evhttp_request *request,
+                              struct evkeyvalq *ret_fields, lk_error *error);
+
+/*
  * Health checks are answered even when the service is full: a supervisor would restart a service
  * that does not answer.
  */
@@ -293,7 +301,7 @@ void lk_http_end_login(struct lk_http_client *client);
 
 /* GET /v1/events. LK_OK: the reply has begun; else an outcome with its message. */
 lk_outcome lk_http_events_open(struct lk_http_listener *listener, struct evhttp_request *request,
-                               const char *prefix, const char *after, lk_error *error);
+                               const struct lk_selection *selection, lk_error *error);
 void lk_http_stream_closed(struct lk_http_stream *stream); /* its connection closes */
 void lk_http_events_begin(struct lk_http_listener *listener, uint32_t request_s);
 void lk_http_events_end_turn(struct lk_http_listener *listener);

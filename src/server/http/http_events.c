@@ -217,8 +217,9 @@ static void begin_stream(struct evhttp_request *request, uint64_t position) {
     }
 }
 
-static lk_outcome open_stream(struct lk_http_listener *listener, struct evhttp_request *request,
-                              const struct lk_path *prefix, uint64_t after, lk_error *error) {
+lk_outcome lk_http_events_open(struct lk_http_listener *listener, struct evhttp_request *request,
+                               const struct lk_selection *selection, lk_error *error) {
+    const struct lk_path *prefix = selection->has_path ? &selection->path : NULL;
     struct evhttp_connection *connection = evhttp_request_get_connection(request);
     struct lk_times times = lk_server_times(listener->server);
     struct lk_http_client *client = lk_http_client_of(listener, request);
@@ -240,7 +241,8 @@ static lk_outcome open_stream(struct lk_http_listener *listener, struct evhttp_r
     stream->request = request;
     stream->grant = client->grant;
     stream->watcher.ready = on_events;
-    lk_watcher_begin(lk_server_core(listener->server), &stream->watcher, prefix, after, &times);
+    lk_watcher_begin(lk_server_core(listener->server), &stream->watcher, prefix, selection->after,
+                     &times);
     TAILQ_INSERT_TAIL(&listener->streams, stream, list);
     listener->stream_count++;
     lk_http_live_check_begin(&stream->live_check, request, on_gone, stream);
@@ -251,21 +253,4 @@ static lk_outcome open_stream(struct lk_http_listener *listener, struct evhttp_r
     begin_stream(request, stream->watcher.after);
     on_events(&stream->watcher);
     return LK_OK;
-}
-
-lk_outcome lk_http_events_open(struct lk_http_listener *listener, struct evhttp_request *request,
-                               const char *prefix, const char *after, lk_error *error) {
-    struct lk_path path;
-    bool is_all = prefix == NULL || prefix[0] == '\0';
-    lk_outcome outcome = is_all ? LK_OK : lk_path_parse(lk_slice_of(prefix), &path, error);
-    char *end = NULL;
-    unsigned long long sequence = after != NULL ? strtoull(after, &end, 10) : 0;
-
-    if (outcome != LK_OK) {
-        return outcome;
-    }
-    if (after != NULL && (after[0] < '0' || after[0] > '9' || *end != '\0')) {
-        return lk_error_set(error, LK_INVALID, "Last-Event-ID must be a number");
-    }
-    return open_stream(listener, request, is_all ? NULL : &path, sequence, error);
 }

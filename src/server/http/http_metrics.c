@@ -14,9 +14,6 @@
 #include "server/http/exposition.h"
 #include "server/monitor.h"
 
-static const char of_prometheus[] = "text/plain; version=0.0.4; charset=utf-8";
-static const char of_open_metrics[] = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-
 /* No root has this name: a path has no white space (R1). */
 static const char other_roots[] = "other roots";
 
@@ -400,5 +397,5 @@ void lk_http_metrics_fill(const struct lk_http_listener *listener,
     put_store(&metrics);
     lk_exposition_end(&metrics.to);
     reply->status = HTTP_OK;
-    reply->type = is_open_metrics ? of_open_metrics : of_prometheus;
+    reply->type = is_open_metrics ? LK_HTTP_OPEN_METRICS_TYPE : LK_HTTP_METRICS_TYPE;
 }

@@ -5,6 +5,9 @@
 
 #include "server/http/http.h"
 
+#define LK_HTTP_METRICS_TYPE "text/plain; version=0.0.4; charset=utf-8"
+#define LK_HTTP_OPEN_METRICS_TYPE "application/openmetrics-text; version=1.0.0; charset=utf-8"
+
 /* Whether a client with this header Accept (NULL: none) prefers OpenMetrics to other text. */
 bool lk_http_prefers_open_metrics(const char *accept);
 

@@ -14,12 +14,20 @@ static const char of_text[] = "text/plain; charset=utf-8";
 static const char of_bytes[] = "application/octet-stream";
 
 /* The metrics count over all paths. */
-const struct lk_command_spec lk_http_metrics = {
-    .name = "metrics", .kind = LK_CALL_INFO, .right = LK_RIGHT_WATCH};
-const struct lk_command_spec lk_http_open_metrics = {
-    .name = "metrics", .kind = LK_CALL_INFO, .right = LK_RIGHT_WATCH};
+#define METRICS                                                                                    \
+    .name = "metrics", .kind = LK_CALL_INFO, .right = LK_RIGHT_WATCH, .method = "GET",             \
+    .route = "/metrics",                                                                           \
+    .summary = "Returns metrics, as OpenMetrics where Accept prefers it, else for Prometheus"
+const struct lk_command_spec lk_http_metrics = {METRICS};
+const struct lk_command_spec lk_http_open_metrics = {METRICS};
 const struct lk_command_spec lk_http_ready = {
-    .name = "readyz", .kind = LK_CALL_INFO, .right = LK_RIGHT_OPEN};
+    .name = "readyz",
+    .kind = LK_CALL_INFO,
+    .right = LK_RIGHT_OPEN,
+    .method = "GET",
+    .route = "/readyz",
+    .summary = "Tells whether the store is loaded and can be written",
+};
 
 /* ---- sending --------------------------------------------------------------------------------- */
 

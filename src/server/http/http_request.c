@@ -15,10 +15,11 @@
 #include "base/percent.h"
 #include "base/random.h"
 #include "base/text.h"
+#include "command/members.h"
 #include "server/http/grab/grab.h"
 #include "server/http/http.h"
-#include "server/http/http_metrics.h"
 #include "server/http/http_page.h"
+#include "server/http/http_routes.h"
 
 enum {
     OWNER_BYTES_MAX = 64,
@@ -200,15 +201,20 @@ static lk_outcome parse_query(struct evhttp_request *request, struct evkeyvalq *
     return LK_OK;
 }
 
-static lk_outcome read_query(struct lk_draft *draft, struct evhttp_request *request,
-                             struct sources *sources, lk_error *error) {
+lk_outcome lk_http_read_query(struct lk_draft *draft, struct evhttp_request *request,
+                              struct evkeyvalq *ret_fields, lk_error *error) {
     const struct evkeyval *field;
-    lk_outcome outcome = parse_query(request, &sources->query, error);
+    lk_outcome outcome = parse_query(request, ret_fields, error);
 
     if (outcome != LK_OK) {
         return outcome;
     }
-    TAILQ_FOREACH(field, &sources->query, next) {
+    TAILQ_FOREACH(field, ret_fields, next) {
+        if (lk_member_place_of(draft->command) != LK_MEMBER_IN_QUERY) {
+            return lk_error_set(error, LK_INVALID,
+                                "%s has its fields in its body, and none in its query",
+                                draft->command->route);
+        }
         outcome =
             lk_draft_set_text(draft, lk_slice_of(field->key), lk_slice_of(field->value), error);
         if (outcome != LK_OK) {
@@ -255,7 +261,7 @@ static bool split_id(struct lk_draft *draft) {
            == LK_OK;
 }
 
-/* Reads the path after the route, the query, and the body where it is the value. */
+/* Reads the path after the route, and the body where it is the value. */
 static lk_outcome read_url(struct lk_draft *draft, struct evhttp_request *request,
                            struct lk_slice rest, struct sources *sources, lk_error *error) {
     char *encoded;
@@ -281,7 +287,7 @@ static lk_outcome read_url(struct lk_draft *draft, struct evhttp_request *reques
     if (draft->command->operands == LK_OPERANDS_PATH_VALUE) {
         draft->value = body_of(request);
     }
-    return read_query(draft, request, sources, error);
+    return LK_OK;
 }
 
 /* A request without an owner gets a fresh one, which the answer names. */
@@ -307,6 +313,9 @@ static lk_outcome read_draft(struct lk_http_listener *listener, struct evhttp_re
                              ? lk_draft_read_json(draft, body_of(request), &sources->body, error)
                              : read_url(draft, request, rest, sources, error);
 
+    if (outcome == LK_OK) {
+        outcome = lk_http_read_query(draft, request, &sources->query, error);
+    }
     if (outcome != LK_OK) {
         return outcome;
     }
@@ -348,33 +357,7 @@ static bool is_json(const char *type) {
            && (type[size] == '\0' || type[size] == ';' || type[size] == ' ');
 }
 
-static void follow(struct lk_http_listener *listener, struct evhttp_request *request) {
-    const char *after = header_of(request, "Last-Event-ID");
-    struct evkeyvalq fields;
-    lk_error error;
-    lk_outcome outcome;
-
-    TAILQ_INIT(&fields);
-    outcome = parse_query(request, &fields, &error);
-    if (outcome == LK_OK) {
-        after = after != NULL ? after : evhttp_find_header(&fields, "after");
-        outcome = lk_http_events_open(listener, request, evhttp_find_header(&fields, "prefix"),
-                                      after, &error);
-    }
-    if (outcome != LK_OK) {
-        lk_http_refuse(listener, request, lk_answer_http_status(outcome), outcome, error.text);
-    }
-    evhttp_clear_headers(&fields);
-}
-
-/* The route has no such method: Allow lists those that it has. */
-static void refuse_method(struct lk_http_listener *listener, struct evhttp_request *request,
-                          const char *allowed) {
-    (void)evhttp_add_header(evhttp_request_get_output_headers(request), "Allow", allowed);
-    lk_http_refuse(listener, request, HTTP_BADMETHOD, LK_INVALID,
-                   "method not allowed for this route");
-}
-
+/* The route has no such method. */
 static void refuse_method_of_command(struct lk_http_listener *listener,
                                      struct evhttp_request *request, const char *path) {
     static const char *const methods[] = {"GET", "POST", "PUT", "DELETE"};
@@ -389,58 +372,22 @@ static void refuse_method_of_command(struct lk_http_listener *listener,
             lk_text_format(&text, "%s%s", text.size > 0 ? ", " : "", methods[i]);
         }
     }
-    refuse_method(listener, request, allowed);
-}
-
-/* Whether it was one of the routes about the service itself. */
-static bool run_service_route(struct lk_http_listener *listener, struct evhttp_request *request,
-                              const char *path, const char *method) {
-    bool is_health = strcmp(path, "/healthz") == 0;
-    bool is_ready = strcmp(path, "/readyz") == 0;
-    bool is_events = strcmp(path, "/v1/events") == 0;
-
-    if (!is_health && !is_ready && !is_events && strcmp(path, "/metrics") != 0) {
-        return false;
-    }
-    if (strcmp(method, "GET") != 0
-        || (is_events && evhttp_request_get_command(request) == EVHTTP_REQ_HEAD)) {
-        refuse_method(listener, request, is_events ? "GET" : "GET, HEAD");
-    } else if (is_events) {
-        follow(listener, request);
-    } else if (is_health) {
-        struct lk_http_reply reply = {.status = HTTP_OK, .type = "text/plain; charset=utf-8"};
-        lk_buffer_add_text(&reply.body, "ok\n");
-        lk_http_reply_send(listener, request, &reply);
-    } else {
-        bool is_open = lk_http_prefers_open_metrics(header_of(request, "Accept"));
-
-        listener->context.command = is_ready  ? &lk_http_ready
-                                    : is_open ? &lk_http_open_metrics
-                                              : &lk_http_metrics;
-        listener->context.user = listener->user;
-        listener->call = (struct lk_call){
-            .kind = LK_CALL_INFO,
-            .right = listener->context.command->right,
-            .user = listener->user,
-        };
-        lk_http_call(listener, request);
-    }
-    return true;
+    lk_http_refuse_method(listener, request, allowed);
 }
 
 static void run_route(struct lk_http_listener *listener, struct evhttp_request *request,
                       const char *path) {
     enum evhttp_cmd_type type = evhttp_request_get_command(request);
     const char *method = method_name(type);
+    const struct lk_http_route *route = lk_http_route_find(path);
     struct lk_slice rest;
     bool is_known;
     const struct lk_command_spec *command =
         lk_command_find_route(lk_slice_of(method), lk_slice_of(path), &rest, &is_known);
 
-    if (run_service_route(listener, request, path, method)) {
-        return;
-    }
-    if (lk_http_grab_is_route(listener, path)) {
+    if (route != NULL) {
+        lk_http_route_run(listener, request, route);
+    } else if (lk_http_grab_is_route(listener, path)) {
         lk_http_grab_handle(listener, request, path);
     } else if (!is_known) {
         lk_http_refuse(listener, request, HTTP_NOTFOUND, LK_INVALID, "unknown route");

@@ -1,0 +1,317 @@
+#!/usr/bin/env -S python3 -B
+# SPDX-License-Identifier: Apache-2.0
+"""The description of the HTTP interface beside a running service: what it says of answers holds for
+real ones, what it names is taken, and what it does not name is refused. LK ROOT DESCRIPTION"""
+
+import itertools
+import json
+import pathlib
+import sys
+import urllib.parse
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "listeners"))
+from description import Description, beyond, samples  # noqa: E402
+from service import Http, run  # noqa: E402
+
+ROOT, BUILT = pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3])
+DESCRIPTION = Description(BUILT.read_text(encoding="utf-8"))
+TEXTS = {"metrics", "healthz", "readyz", "events"}  # not answered in JSON
+
+# A body that is as small as can be, and what is in the path.
+BODIES = {
+    "acquire": {"parts": ["a"]},
+    "renew": {"parts": ["a"], "owner": "o"},
+    "release": {"parts": ["a"], "owner": "o"},
+    "break": {"path": "a", "reason": "r"},
+    "push": {"queue": "q", "id": "i"},
+    "claim": {"queue": "q"},
+    "done": {"queue": "q", "id": "i", "owner": "o"},
+    "retry": {"queue": "q", "id": "i", "owner": "o"},
+    "unpark": {"queue": "q", "id": "i"},
+    "limit": {},
+}
+PLACES = {"path": "a%2Fb", "queue": "q", "id": "i"}
+# A member that says the same as one of the smallest body, or contradicts it.
+INSTEAD_OF = {"paths": "parts", "ids": "id"}
+# What a member needs beside it.
+BESIDE = {"mode": {"owner": "o"}, "units": {"limit": 2147483647, "shared": True}}
+
+
+class Player:
+    """Sends requests by the names of operations, and judges every answer."""
+
+    def __init__(self, service):
+        self.http = Http(service.http)
+
+    def call(self, name, body=b"", values=(), query=(), judges_body=True):
+        operation = DESCRIPTION.operations[name]
+        if isinstance(body, dict) and judges_body:
+            DESCRIPTION.judge_body(name, body)
+        query = [(key, urllib.parse.quote(str(value))) for key, value in dict(query).items()]
+        reply = self.http.call(operation.method, operation.target(values, query), body=body)
+        DESCRIPTION.judge_answer(name, *reply)
+        return reply
+
+    def expect(self, status, name, body=b"", values=(), query=()):
+        found, _, answer = self.call(name, body, values, query)
+        assert found == status, f"{name} {body} {values} {query}: {found} {answer}"
+        return answer
+
+
+def is_the_file(service):
+    """What a service describes is docs/openapi.json"""
+    status, _, served = Http(service.http).call("GET", "/v1/openapi.json")
+    assert status == 200
+    built = BUILT.read_text(encoding="utf-8")
+    assert served == json.loads(built)
+    kept = (ROOT / "docs/openapi.json").read_text(encoding="utf-8")
+    assert kept == built, "docs/openapi.json is another: docs/openapi/meson.build says how to renew it"
+
+
+def explains_everything(_):
+    """Everything that it names has a sentence, and every segment of a path is a parameter"""
+    for operation in DESCRIPTION.operations.values():
+        segments = {one["name"] for one in operation.parameters if one["in"] == "path"}
+        assert segments == set(operation.target({name: "{" + name + "}" for name in PLACES})
+                               .replace("}", "{").split("{")[1::2]), operation.route
+        for one in operation.parameters:
+            assert one["description"].endswith("."), one
+        for name, schema in operation.members().items():
+            assert schema["description"].endswith("."), (operation.name, name)
+    for name, schema in DESCRIPTION.whole["components"]["schemas"].items():
+        for one in schema.get("oneOf", [schema]):
+            for field, inner in one.get("properties", {}).items():
+                assert "$ref" in inner or inner["description"].endswith("."), (name, field)
+
+
+def play_locks(player):
+    held = player.expect(200, "acquire", {
+        "parts": ["db/t1", "db/t2"], "owner": "ana", "ttl": "60s", "note": "n"})
+    player.expect(200, "acquire", {"paths": ["pool?limit=3&units=2", "read?shared"], "owner": "ana"})
+    player.expect(409, "acquire", {"parts": ["db"]})
+    player.expect(202, "acquire", {"parts": ["db"], "owner": "ben", "mode": "queue"})
+    player.expect(410, "acquire", {"parts": ["db"], "owner": "ben", "mode": "queue", "ticket": 1})
+    player.expect(200, "show", values={"path": "db"})
+    player.expect(200, "show", values={"path": "db%2Ft1"}, query={"count": 1})
+    player.expect(200, "list", query={"prefix": "db", "count": 2})
+    player.expect(200, "list")
+    player.expect(200, "renew", {"parts": ["db/t1", "db/t2"], "token": held["token"]})
+    player.expect(410, "renew", {"parts": ["db/t1"], "owner": "eva"})
+    player.expect(410, "release", {"parts": ["db/t1"], "owner": "eva"})
+    player.expect(200, "release", {"parts": ["db/t1", "db/t2"], "owner": "ana",
+                                   "puts": ["one", "two"]})
+    player.expect(200, "release", {"parts": ["db"], "owner": "ben"})
+    valued = player.expect(200, "acquire", {"parts": ["db/t1", "db/t3"], "owner": "ana", "value": True})
+    assert valued["values"][0]["value"] == "one" and valued["values"][1] == {}
+    # A deadlock: each waits for what the other one holds.
+    player.expect(200, "acquire", {"parts": ["x"], "owner": "ana"})
+    player.expect(200, "acquire", {"parts": ["y"], "owner": "ben"})
+    player.expect(202, "acquire", {"parts": ["y"], "owner": "ana", "mode": "queue"})
+    assert "cycle" in player.expect(409, "acquire", {"parts": ["x"], "owner": "ben", "mode": "queue"})
+    assert player.expect(409, "acquire", {"parts": ["y"], "owner": "eva", "wait": 1})[
+        "status"] == "timeout"
+    assert player.expect(200, "break", {"path": "x", "reason": "r", "now": True})["broken"] == 1
+    player.expect(200, "audit")
+    player.expect(200, "audit", query={"prefix": "x", "count": 1})
+    player.expect(400, "acquire", {"parts": ["a//b"]})
+
+
+def play_values(player):
+    player.expect(200, "put", b"\xff\x00", {"path": "v/1"})
+    assert player.expect(200, "get", values={"path": "v/1"}) == b"\xff\x00"
+    player.expect(404, "get", values={"path": "v/2"})
+    # R15: a lease that asked for the value and is broken leaves it in doubt.
+    player.expect(200, "acquire", {"parts": ["v/1"], "owner": "ana", "value": True})
+    player.expect(409, "put", b"other", {"path": "v/1"})
+    player.expect(409, "del", values={"path": "v/1"})
+    player.expect(410, "put", b"other", {"path": "v/1"}, {"owner": "ana", "token": 1})
+    player.expect(410, "del", values={"path": "v/1"}, query={"owner": "ana", "token": 1})
+    player.expect(200, "break", {"path": "v/1", "reason": "r", "now": True})
+    doubts = player.expect(200, "doubts", query={"prefix": "v"})
+    assert doubts["values"] == [{"path": "v/1", "size": 2}], doubts
+    player.expect(200, "acquire", {"parts": ["v/1"], "owner": "ben", "value": True})
+    player.expect(200, "release", {"parts": ["v/1"], "owner": "ben"})
+    player.expect(200, "del", values={"path": "v/1"})
+
+
+def play_work(player):
+    player.expect(200, "push", {"queue": "q", "id": "1", "value_base64": "/w==", "priority": -1})
+    player.expect(200, "push", {"queue": "q", "id": "2", "value": "v", "needs": ["db/n"]})
+    player.expect(200, "push", {"queue": "q", "id": "3", "delay": "1h"})
+    assert player.expect(200, "push", {"queue": "q", "id": "1"})["added"] is False
+    player.expect(200, "queues", query={"prefix": "q"})
+    claim = player.expect(200, "claim", {"queue": "q", "owner": "w", "note": "n"})
+    player.expect(200, "items", values={"queue": "q"}, query={"count": 2})
+    player.expect(200, "retry", {"queue": "q", "id": claim["id"], "owner": "w", "exit": 3,
+                                 "error": "broken", "token": claim["token"]})
+    player.expect(410, "retry", {"queue": "q", "id": "2", "owner": "w"})
+    several = player.expect(200, "claim", {"queue": "q", "owner": "w", "count": 5})
+    assert several["ended_by"] == "busy" and len(several["items"]) == 2
+    player.expect(200, "items", values={"queue": "q"})
+    assert player.expect(200, "done", {"queue": "q", "ids": ["1", "2"], "owner": "w"})["done"] == 2
+    player.expect(410, "done", {"queue": "q", "id": "1", "owner": "x"})
+    player.expect(409, "claim", {"queue": "q", "wait": "1ms"})
+    player.expect(409, "claim", {"queue": "q"})
+    player.expect(200, "stats", values={"queue": "q"})
+    player.expect(200, "drop", values={"queue": "q", "id": "3"})
+    player.expect(410, "drop", values={"queue": "q", "id": "3"})
+    # One attempt, and no more: the second claim parks it.
+    player.expect(200, "push", {"queue": "p", "id": "1"})
+    player.expect(200, "claim", {"queue": "p", "owner": "w", "max_attempts": 1})
+    player.expect(200, "retry", {"queue": "p", "id": "1", "owner": "w"})
+    player.expect(409, "claim", {"queue": "p", "owner": "w", "max_attempts": 1})
+    player.expect(200, "unpark", {"queue": "p", "id": "1"})
+    player.expect(410, "unpark", {"queue": "p", "id": "1"})
+    # One item, answered by its state alone.
+    player.expect(200, "claim", {"queue": "p", "owner": "w"})
+    assert player.expect(200, "done", {"queue": "p", "id": "1", "owner": "w"}) == {"status": "ok"}
+
+
+def play_service(player):
+    player.expect(200, "limits")
+    player.expect(200, "limit", {"events": 1000})
+    for name in ("openapi", "metrics", "healthz", "readyz"):
+        player.expect(200, name)
+
+
+def read_events(service, prefix):
+    """The events that are kept, as they are sent to a client that begins with the oldest."""
+    follower = Http(service.http)
+    follower.ask("GET", f"/v1/events?prefix={prefix}&after=1")
+    status, headers = follower.head()
+    DESCRIPTION.judge_answer("events", status, headers, None)
+    text = b""
+    while b"event: released" not in text or not text.endswith(b"\n\n"):
+        text += follower.exactly(int(follower.line(), 16))
+        follower.line()
+    follower.close()
+    return [json.loads(line[6:]) for line in text.split(b"\n") if line.startswith(b"data: ")]
+
+
+def fits_answers(service):
+    """Every answer fits what is said of it, and every status that it names was answered"""
+    player = Player(service)
+    play_service(player)
+    play_locks(player)
+    play_values(player)
+    play_work(player)
+    player.expect(200, "acquire", {"parts": ["ev/1"], "owner": "ana"})
+    player.expect(200, "release", {"parts": ["ev/1"], "owner": "ana"})
+    events = read_events(service, "ev")
+    assert len(events) >= 2
+    for event in events:
+        DESCRIPTION.judge({"$ref": "#/components/schemas/Event"}, event)
+    by_any = {"400", "401", "403", "429", "503", "default"}
+    named = {(operation.name, status) for operation in DESCRIPTION.operations.values()
+             for status in operation.responses if status not in by_any}
+    assert not named - DESCRIPTION.judged, sorted(named - DESCRIPTION.judged)
+
+
+def judges_strictly(_):
+    """The judge is strict: a field that is missing, is another, or is one more is refused"""
+    for wrong in ({"status": "ok"}, {"status": "fine", "broken": 1}, {"status": "ok", "broken": -1},
+                  {"status": "ok", "broken": 1, "more": 1}):
+        try:
+            DESCRIPTION.judge_answer("break", 200, {"content-type": "application/json"}, wrong)
+        except Exception:  # the validator's
+            continue
+        raise AssertionError(f"it was not refused: {wrong}")
+
+
+def with_member(operation, name, value):
+    body = {**BODIES[operation.name], **BESIDE.get(name, {}), name: value}
+    body.pop(INSTEAD_OF.get(name), None)
+    return body
+
+
+def takes_what_it_names(service):
+    """Each member and each field of a query that it names is taken, at its bounds too"""
+    player = Player(service)
+    numbers = itertools.count()
+    for operation in DESCRIPTION.operations.values():
+        for name, schema in operation.members().items():
+            for value in samples(name, schema):
+                body = with_member(operation, name, value)
+                if operation.name == "acquire" and name not in ("parts", "paths"):
+                    body["parts"] = [f"free/{next(numbers)}"]  # granted at once, so no mode waits
+                if operation.name == "claim":
+                    item = "i" if name == "queue" else str(next(numbers))
+                    player.expect(200, "push", {"queue": body["queue"], "id": item})
+                status, _, answer = player.call(operation.name, body)
+                assert status != 400, (operation.name, str(body)[:200], answer)
+        for name, schema in operation.query().items():
+            for value in samples(name, schema) if operation.name not in TEXTS else ():
+                query = {name: value, **({"owner": "o"} if name == "token" else {})}
+                status, _, answer = player.call(operation.name, b"", PLACES, query)
+                assert status != 400, (operation.name, name, str(value)[:200], answer)
+
+
+def refuses_what_is_beyond(service):
+    """What is beyond a bound that it names is refused: 400"""
+    player = Player(service)
+    for operation in DESCRIPTION.operations.values():
+        for name, schema in operation.members().items():
+            for value in beyond(schema):
+                body = with_member(operation, name, value)
+                status, _, answer = player.call(operation.name, body, judges_body=False)
+                assert status == 400, (operation.name, str(body)[:200], status, answer)
+        for name, schema in operation.query().items():
+            for value in beyond(schema):
+                if not isinstance(value, dict):
+                    status, _, answer = player.call(operation.name, b"", PLACES, {name: value})
+                    assert status == 400, (operation.name, name, str(value)[:200], status, answer)
+
+
+def refuses_what_it_does_not_name(service):
+    """A member or a field of a query that it does not name is refused: 400"""
+    player = Player(service)
+    of_all = {name for operation in DESCRIPTION.operations.values() for name in operation.members()}
+    of_queries = {name for operation in DESCRIPTION.operations.values() for name in operation.query()}
+    for operation in DESCRIPTION.operations.values():
+        if operation.schema() is not None:
+            for name in sorted(of_all - set(operation.members()) | {"nonsense"}):
+                body = {**BODIES[operation.name], name: "1"}
+                status, _, answer = player.call(operation.name, body, judges_body=False)
+                assert status == 400 and "no field" in answer["error"], (operation.name, name, answer)
+        for name in sorted(of_queries - set(operation.query()) | {"nonsense"}):
+            if operation.name not in TEXTS - {"events"}:
+                body = BODIES.get(operation.name, b"")
+                status, _, answer = player.call(operation.name, body, PLACES, {name: "1"})
+                assert status == 400, (operation.name, name, status, answer)
+
+
+def misses_what_it_requires(service):
+    """What it requires is required: without it the answer is 400"""
+    player = Player(service)
+    for operation in DESCRIPTION.operations.values():
+        schema = operation.schema() or {}
+        required = schema.get("required", []) + [one["required"][0] for one in schema.get("anyOf", [])]
+        for name in required:
+            body = {key: value for key, value in BODIES[operation.name].items() if key != name}
+            if name in BODIES[operation.name]:
+                status, _, answer = player.call(operation.name, body, judges_body=False)
+                assert status == 400, (operation.name, name, status, answer)
+        if schema.get("additionalProperties") is False and operation.name != "limit":
+            assert required, operation.name
+
+
+def has_every_route(service):
+    """Each route of it exists, and takes the methods that it names and no others"""
+    player = Player(service)
+    by_route = {}
+    for operation in DESCRIPTION.operations.values():
+        by_route.setdefault(operation.target(PLACES), set()).add(operation.method)
+    for route, methods in by_route.items():
+        for method in {"GET", "POST", "PUT", "DELETE"} - methods:
+            status, headers, answer = player.http.call(method, route, body={} if method == "POST" else b"")
+            # A queue and an item are told apart by the method: both are paths.
+            if route.startswith("/v1/items/") and method in ("GET", "DELETE"):
+                assert status != 404
+                continue
+            assert status == 405, (method, route, status, answer)
+            assert methods <= set(headers["allow"].split(", ")), (route, headers["allow"])
+
+
+run([is_the_file, explains_everything, fits_answers, judges_strictly, has_every_route,
+     takes_what_it_names, refuses_what_is_beyond, refuses_what_it_does_not_name,
+     misses_what_it_requires])
