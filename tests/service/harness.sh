@@ -19,9 +19,10 @@ serve() {
     # shellcheck disable=SC2086 # arguments without blanks
     "$LK_PROGRAM" serve $served_with >"$work/ready" 2>"$work/served.err" &
     served=$!
-    # The first line comes when the listeners are open; without one, the end of the file does.
-    head -n "$(printf '%s\n' "$@" | grep -c -e '^--listen$' -e '^--unix$')" <"$work/ready" \
-        >"$work/served"
+    # The first line comes when the listeners are open; without one, the end of the file does. A script
+    # that wants the address of HTTP beside another one sets served_lines.
+    lines=$(printf '%s\n' "$@" | grep -c -e '^--listen$' -e '^--unix$')
+    head -n "${served_lines:-$lines}" <"$work/ready" >"$work/served"
     rm -f "$work/ready"
     [ -s "$work/served" ] || complain "it did not start: $(cat "$work/served.err")"
 }
