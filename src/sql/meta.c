@@ -180,8 +180,7 @@ int lk_sql_roots_greatest(struct lk_sql *sql, const struct lk_sql_meta *meta, ui
     return code;
 }
 
-int lk_sql_roots_sweep(struct lk_sql *sql, const struct lk_sql_meta *meta, uint64_t before,
-                       int max) {
+int lk_sql_roots_sweep(struct lk_sql *sql, struct lk_sql_meta *meta, uint64_t before, int max) {
     char last[LK_SEGMENT_BYTES_MAX]; /* the last root visited, copied */
     struct lk_slice reached = {last, 0};
     uint64_t floor = meta->draw_floor;
@@ -225,6 +224,9 @@ int lk_sql_roots_sweep(struct lk_sql *sql, const struct lk_sql_meta *meta, uint6
     if (seen < max) {
         reached.size = 0; /* no more roots: the next call starts over */
     }
+    meta->draw_floor = floor;
+    memcpy(meta->sweep_root, last, reached.size);
+    meta->sweep_root_size = reached.size;
     return raise_floor(sql, floor, reached);
 }
 

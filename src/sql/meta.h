@@ -51,10 +51,10 @@ int lk_sql_root_save(struct lk_sql *sql, struct lk_slice root, uint64_t last_dra
 
 /*
  * Visits the next `max` roots. Forgets those that have no live request and a last draw smaller than
- * `before`, after raising the floor to at least their draws. The next call continues after them.
+ * `before`, after raising the floor to at least their draws: also in `meta`, since later steps of
+ * the same transaction no longer find the roots. The next call continues after them.
  */
-int lk_sql_roots_sweep(struct lk_sql *sql, const struct lk_sql_meta *meta, uint64_t before,
-                       int max);
+int lk_sql_roots_sweep(struct lk_sql *sql, struct lk_sql_meta *meta, uint64_t before, int max);
 
 /* ---- R3 -------------------------------------------------------------------------------------- */
 

@@ -258,6 +258,14 @@ static lk_outcome value_get(struct lk_engine *engine, const struct lk_path *path
     return real->ops->value_get(real, path, patience, ret_value, error);
 }
 
+static lk_outcome values(struct lk_engine *engine, const struct lk_value_query *query,
+                         const struct lk_patience *patience, lk_value_list **ret_list,
+                         lk_error *error) {
+    struct lk_engine *real = committed(engine);
+
+    return real->ops->values(real, query, patience, ret_list, error);
+}
+
 static lk_outcome items(struct lk_engine *engine, const struct lk_path *queue,
                         const struct lk_patience *patience, lk_item_list **ret_list,
                         lk_error *error) {
@@ -328,6 +336,7 @@ struct lk_engine *people_engine_open(struct people *people, struct lk_engine *re
     ops.list = list;
     ops.show = show;
     ops.value_get = value_get;
+    ops.values = values;
     ops.items = items;
     ops.stats = stats;
     ops.events = &events;

@@ -19,7 +19,7 @@ struct file {
 };
 
 static void *open_file(const struct variant *variant, struct lk_engine **ret_engines,
-                       int overdue_max, int crowd_max) {
+                       int overdue_max, int crowd_max, bool tidies_always) {
     struct file *file = calloc(1, sizeof *file);
 
     if (file == NULL) {
@@ -31,6 +31,7 @@ static void *open_file(const struct variant *variant, struct lk_engine **ret_eng
     file->options = (struct lk_sqlite_options){.time = &file->clock.source,
                                                .boot_id = "boot",
                                                .overdue_max = overdue_max,
+                                               .tidies_always = tidies_always,
                                                .crowd_max = crowd_max};
     for (size_t i = 0; i < HISTORY_ENGINES; i++) {
         ret_engines[i] = fixture_open(file->fixture.file, &file->options);
@@ -39,15 +40,15 @@ static void *open_file(const struct variant *variant, struct lk_engine **ret_eng
 }
 
 static void *open_eager(const struct variant *variant, struct lk_engine **ret_engines) {
-    return open_file(variant, ret_engines, OVERDUE_MAX, CROWD_MAX);
+    return open_file(variant, ret_engines, OVERDUE_MAX, CROWD_MAX, false);
 }
 
 static void *open_crowded(const struct variant *variant, struct lk_engine **ret_engines) {
-    return open_file(variant, ret_engines, OVERDUE_MAX, 0);
+    return open_file(variant, ret_engines, OVERDUE_MAX, 0, true);
 }
 
 static void *open_lazy(const struct variant *variant, struct lk_engine **ret_engines) {
-    return open_file(variant, ret_engines, 0, CROWD_MAX);
+    return open_file(variant, ret_engines, 0, CROWD_MAX, true);
 }
 
 static void close_file(void *store, struct lk_engine **engines) {
@@ -90,7 +91,10 @@ static const struct store_ops eager = {
     .reopen = reopen,
 };
 
-/* Every row is a crowd: no ask or release loads more than what decides (crowd.c). */
+/*
+ * Every row is a crowd: no ask or release loads more than what decides (crowd.c). Each transaction
+ * tidies up, also those of several steps, which must not lose what it forgets.
+ */
 static const struct store_ops crowded = {
     .name = "sqlite in a crowd",
     .engine = &lk_engine_sqlite,

@@ -39,7 +39,8 @@ int lk_sqlite_write(struct lk_sqlite_transaction *transaction, const struct lk_c
         code = lk_sqlite_events_keep(transaction, closure->model, effects, command);
     }
     if (code == SQLITE_OK && effects->change_count > 0) {
-        code = lk_changes_upkeep(transaction, lk_random_next(&transaction->store->random));
+        uint64_t draw = lk_random_next(&transaction->store->random);
+        code = lk_changes_upkeep(transaction, transaction->store->options.tidies_always ? 0 : draw);
     }
     return code;
 }

@@ -20,9 +20,10 @@ struct lk_sqlite_options {
     const char *boot_id;               /* NULL: the machine's */
     int overdue_max;                   /* overdue requests elsewhere that a call ends, too */
     int crowd_max;                     /* related rows that an ask or a release loads in any case */
-    int64_t pause_us; /* between the looks of a waiter that can be woken; 0: see await.c */
-    bool wakes_none;  /* no wake-ups, as by a program that has none: waiters look by themselves */
-    int page_max;     /* the file's greatest size in pages; 0: the disk's */
+    int64_t pause_us;   /* between the looks of a waiter that can be woken; 0: see await.c */
+    bool wakes_none;    /* no wake-ups, as by a program that has none: waiters look by themselves */
+    int page_max;       /* the file's greatest size in pages; 0: the disk's */
+    bool tidies_always; /* every writing transaction does the upkeep, not one in so many */
 };
 
 /*

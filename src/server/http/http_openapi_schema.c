@@ -266,6 +266,7 @@ static const struct {
     {&lk_form_of_item, "Item"},
     {&lk_form_of_queue, "Queue"},
     {&lk_form_of_event, "Event"},
+    {&lk_form_of_value_info, "ValueInfo"},
     {&lk_form_of_doubt, "Doubt"},
 };
 enum { RECORD_COUNT = sizeof records / sizeof records[0] };

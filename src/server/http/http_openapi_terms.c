@@ -75,7 +75,7 @@ static const struct {
     {"ttl_ms", "How long the lease lives unless it is renewed."},
     {"units", "The units that the part takes."},
     {"value", "The value. One that is not UTF-8 is value_base64."},
-    {"values", "The values of the paths, in their order; or the values in doubt."},
+    {"values", "The values of the paths, in their order; or a page of values by path."},
     {"waiters_per_path", "Requests that wait at one path at most; 0: no limit."},
 };
 
