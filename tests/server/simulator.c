@@ -6,11 +6,10 @@
  * failure is printed with the command that replays it, event for event.
  */
 #include <inttypes.h>
-#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
+#include "scratch_store.h"
 #include "sim.h"
 
 enum { WORLDS = 500 };
@@ -54,46 +53,8 @@ static struct options read_options(int argc, char **argv) {
     return options;
 }
 
-static void empty(const char *directory) {
-    static const char *const names[] = {"locks.db", "locks.db-wal", "locks.db-shm",
-                                        "locks.db-served"};
-    char path[256];
-
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        (void)snprintf(path, sizeof path, "%s/%s", directory, names[i]);
-        (void)unlink(path);
-    }
-}
-
-static void give_up(const char *what, const char *why) {
-    (void)fprintf(stderr, "simulator: %s: %s\n", what, why);
-    exit(1);
-}
-
-/* One file for all worlds, which begin with nothing in it. */
-static void clear(const char *directory) {
-    static const char *const statements =
-        "BEGIN; DELETE FROM lk_request; DELETE FROM lk_part; DELETE FROM lk_value;"
-        " DELETE FROM lk_queue; DELETE FROM lk_item; DELETE FROM lk_item_value;"
-        " DELETE FROM lk_root;"
-        " DELETE FROM lk_ended; DELETE FROM lk_audit; DELETE FROM lk_event; UPDATE lk_meta SET"
-        " draw_floor = 0, last_event = 0, watched_until_us = 0; COMMIT";
-    char path[256];
-    sqlite3 *database;
-    char *message = NULL;
-
-    (void)snprintf(path, sizeof path, "%s/locks.db", directory);
-    if (sqlite3_open(path, &database) != SQLITE_OK
-        || sqlite3_exec(database, "PRAGMA synchronous = OFF", NULL, NULL, NULL) != SQLITE_OK
-        || sqlite3_exec(database, statements, NULL, NULL, &message) != SQLITE_OK) {
-        give_up("the store cannot be cleared", message != NULL ? message : "no reason given");
-    }
-    (void)sqlite3_close(database);
-}
-
 int main(int argc, char **argv) {
     const struct options options = read_options(argc, argv);
-    const char *temporary = getenv("TMPDIR");
     struct sim *sim = calloc(1, sizeof *sim);
     uint64_t steps = 0;
     uint64_t crashes = 0;
@@ -102,28 +63,20 @@ int main(int argc, char **argv) {
     uint64_t events = 0;
     uint64_t gaps = 0;
     uint64_t wrong_count = 0;
-    char directory[200];
-    const struct lk_store_sqlite_options store_options = {.directory = directory,
-                                                          .is_relaxed = true};
-    struct lk_storage *store;
-    lk_error error;
+    struct scratch_store scratch;
 
-    (void)snprintf(directory, sizeof directory, "%s/lk-sim-XXXXXX",
-                   temporary != NULL ? temporary : "/tmp");
-    if (sim == NULL || mkdtemp(directory) == NULL) {
+    if (sim == NULL) {
         return 1;
     }
     sim->talks = options.talks;
-    if (lk_store_sqlite_open(&store_options, &store, &error) != LK_OK) {
-        give_up("the store cannot be opened", error.text);
-    }
+    scratch_store_open(&scratch);
     (void)printf("# worlds %" PRIu64 " to %" PRIu64 "\n", options.from,
                  options.from + options.worlds - 1);
     for (uint64_t i = 0; i < options.worlds && wrong_count < 3; i++) {
         const char *wrong;
 
-        clear(directory);
-        wrong = sim_run(sim, options.from + i, options.flaw, store);
+        scratch_store_clear(&scratch);
+        wrong = sim_run(sim, options.from + i, options.flaw, scratch.storage);
         steps += sim->steps;
         crashes += sim->crashes;
         failures += sim->failures;
@@ -139,9 +92,7 @@ int main(int argc, char **argv) {
     (void)printf("# %" PRIu64 " steps, %" PRIu64 " crashes, %" PRIu64 " failed writes, %" PRIu64
                  " grants answered, %" PRIu64 " events, %" PRIu64 " gaps\n",
                  steps, crashes, failures, grants, events, gaps);
-    store->ops->close(store);
-    empty(directory);
-    (void)rmdir(directory);
+    scratch_store_close(&scratch);
     sim_done(sim);
     free(sim);
     if (options.flaw == SIM_SOUND) {

@@ -157,6 +157,16 @@ void lk_bindings_suspend(struct lk_core *core) {
     }
 }
 
+void lk_bindings_forget(struct lk_core *core) {
+    for (struct lk_link *at = core->sessions.next; at != &core->sessions; at = at->next) {
+        struct lk_session *session = LK_LINK_ITEM(at, struct lk_session, all);
+
+        while (!lk_link_is_alone(&session->bindings)) {
+            forget(core, LK_LINK_ITEM(session->bindings.next, struct lk_binding, in_session));
+        }
+    }
+}
+
 static int compare_ids(const void *a, const void *b) {
     uint64_t first = *(const uint64_t *)a;
     uint64_t second = *(const uint64_t *)b;

@@ -95,25 +95,6 @@ void lk_core_free(struct lk_core *core) {
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
-uint64_t lk_core_depends_on(struct lk_core *core) {
-    if (core->config.is_ephemeral || core->model == NULL) {
-        return 0;
-    }
-    if (core->config.is_fenced) {
-        core->collection.is_wanted = true;
-    }
-    return lk_collection_is_empty(&core->collection) ? core->writing : core->collecting;
-}
-
-void lk_core_hold_back(struct lk_core *core, struct lk_session *session, uint64_t batch) {
-    if (batch != 0) {
-        session->last_batch = batch;
-        if (lk_link_is_alone(&session->undurable)) {
-            lk_link_append(&core->undurable, &session->undurable);
-        }
-    }
-}
-
 /* Fills in the fields common to all replies, and hands the reply to the listener. */
 static void send(struct lk_core *core, struct lk_session *session, uint64_t tag, uint64_t batch,
                  struct lk_reply *reply) {
@@ -440,7 +421,8 @@ int64_t lk_core_next_due(const struct lk_core *core) {
     const struct lk_timer *timer = lk_timer_first(core);
     int64_t due_us = core->model != NULL ? lk_model_next_deadline(core->model) : LK_NEVER;
 
-    return timer != NULL && timer->due_us < due_us ? timer->due_us : due_us;
+    due_us = timer != NULL && timer->due_us < due_us ? timer->due_us : due_us;
+    return lk_fence_due(core) < due_us ? lk_fence_due(core) : due_us;
 }
 
 void lk_core_tick(struct lk_core *core, const struct lk_times *times) {
@@ -458,6 +440,7 @@ void lk_core_tick(struct lk_core *core, const struct lk_times *times) {
     if (core->model != NULL) {
         (void)lk_core_apply_deadlines(core);
         lk_core_serve_waiters(core);
+        lk_fence_tick(core);
     }
 }
 
@@ -478,6 +461,7 @@ const struct lk_batch *lk_core_take_batch(struct lk_core *core) {
     }
     lk_event_log_fill(core, &batch->events);
     lk_tally_batch_taken(&core->tally);
+    lk_fence_taken(core);
     core->writing = core->collecting++;
     return batch;
 }
@@ -570,6 +554,7 @@ lk_outcome lk_core_restore(struct lk_core *core, struct lk_core_snapshot *snapsh
     core->quotas = snapshot->quotas;
     lk_core_apply_quotas(core); /* the configured ones may have changed since the load began */
     lk_tally_restore(core);
+    lk_fence_restore(core, snapshot);
     has_memory = lk_belongings_restore(core, snapshot)
                  && lk_bindings_resume(core, snapshot->bound, snapshot->bound_count);
     lk_event_log_restore(core, &snapshot->event_log);

@@ -102,6 +102,9 @@ struct lk_core_config {
     bool is_fenced;           /* answers that only read wait for a commit as well: in a store that
                               * several services share, the commit proves that this one still
                               * leads */
+    int64_t renew_us;         /* is_fenced: a batch is written at least this often, if only an empty
+                              * one, so that the one that leads keeps its lease; 0: only when an
+                              * answer waits for it */
     uint64_t value_bytes_max; /* of values and items; 0: the default, as for all that follow */
     uint64_t event_bytes_max; /* of the events that are kept */
     uint32_t sessions_max;

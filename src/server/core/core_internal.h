@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The state of the core, for the files that implement it: core.c (calls and batches), drain.c (no
- * new requests), sessions.c, blocked.c (requests that wait), claim_waiters.c (claims that wait),
- * bindings.c (requests bound to sessions, and what commands name them by), series.c (several items
- * in one call), event_log.c (events), follow.c (calls about events and bounds), tally.c (counters),
- * contention.c (which roots have waiting requests).
+ * The state of the core, for the files that implement it: core.c (calls and batches), fence.c
+ * (which batch an answer depends on), drain.c (no new requests), sessions.c, blocked.c (requests
+ * that wait), claim_waiters.c (claims that wait), bindings.c (requests bound to sessions, and what
+ * commands name them by), series.c (several items in one call), event_log.c (events), follow.c
+ * (calls about events and bounds), tally.c (counters), contention.c (which roots have waiting
+ * requests).
  *
  *   session         one connection: its bindings, its blocked calls
  *   binding         a live request that a session is bound to, or a blocked call waits for, or both
@@ -147,6 +148,7 @@ struct lk_core {
     uint64_t writing;           /* number of the batch that is being written; 0: none */
     bool is_void;               /* the batch being written belongs to a model that was given up */
     int64_t try_write_after_us; /* no probe write before this time */
+    int64_t renew_due_us;       /* fenced: a batch is due by then, changes or not */
 
     struct lk_core_stats stats;
     struct lk_tally tally;
@@ -220,12 +222,23 @@ void lk_core_serve_waiters(struct lk_core *core);
 /* R18: binds the request to the session. Room for the binding is reserved. */
 void lk_core_bind(struct lk_core *core, struct lk_session *session, lk_ref request);
 
+/* The decisions cannot be written: returns to the last durable state. Frees the model. */
+void lk_core_drop_model(struct lk_core *core, const char *why);
+
+/* ---- fence.c --------------------------------------------------------------------------------- */
+
 /* The batch that an answer given now depends on; 0: none. */
 uint64_t lk_core_depends_on(struct lk_core *core);
 void lk_core_hold_back(struct lk_core *core, struct lk_session *session, uint64_t batch);
 
-/* The decisions cannot be written: returns to the last durable state. Frees the model. */
-void lk_core_drop_model(struct lk_core *core, const char *why);
+/* When the next commit is due to renew the lease of the one that leads; LK_NEVER: at no time. */
+int64_t lk_fence_due(const struct lk_core *core);
+void lk_fence_tick(struct lk_core *core);
+void lk_fence_taken(struct lk_core *core); /* a batch was taken: its commit renews the lease */
+
+/* There is a model. If another service has led since the last one, the requests that sessions of
+ * this one were bound to have ended. */
+void lk_fence_restore(struct lk_core *core, const struct lk_core_snapshot *snapshot);
 
 /* ---- drain.c --------------------------------------------------------------------------------- */
 
@@ -278,6 +291,9 @@ void lk_bindings_end_session(struct lk_core *core, struct lk_session *session);
 
 /* There is no model: the bindings keep the ids of their requests for the next one. */
 void lk_bindings_suspend(struct lk_core *core);
+
+/* Every request that a session is bound to has ended without it. */
+void lk_bindings_forget(struct lk_core *core);
 
 /* There is a model: binds these requests. false: memory is exhausted. */
 bool lk_bindings_resume(struct lk_core *core, uint64_t *bound, size_t count);

@@ -27,6 +27,8 @@ struct lk_core_snapshot {
     size_t belonging_capacity;
     struct lk_quotas quotas; /* R22: as stored; the model's own may override them */
     struct lk_event_log_snapshot event_log;
+    bool is_foreign; /* another service has led the store since this one did, and ended all that
+                      * was bound to connections of this one; ids may have been used again */
 };
 
 /* NULL: memory is exhausted. */

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A client: one call at a time, and notes of when it called and was answered. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "world.h"
+
+static const char *const paths[] = {"a", "b"};
+
+void client_init(struct world *world, int index) {
+    struct client *client = &world->clients[index];
+
+    *client = (struct client){.says = index < READERS ? SAYS_GET : SAYS_ASK};
+    text_write(client->name, "c%d", index);
+    /* Always the same: so a call that arrives late shortens no lease. */
+    client->ttl_us = (world->has_long_leases ? 20000 : world_between(world, 400, 3000)) * 1000;
+    client->service = (int)world_between(world, 0, SERVICES - 1);
+}
+
+static void choose_path(struct world *world, struct client *client) {
+    text_write(client->path, "%s", paths[world_between(world, 0, 1)]);
+}
+
+/* ---- calls ----------------------------------------------------------------------------------- */
+
+static void fill_put(struct world *world, struct client *client, struct message *message) {
+    struct lk_command *command = &message->call.command;
+
+    assert(world->put_count < PUTS_MAX);
+    client->put = &world->puts[world->put_count++];
+    *client->put =
+        (struct put){.value = ++world->values, .call_us = world->now_us, .return_us = LK_NEVER};
+    memcpy(client->put->path, client->path, sizeof client->path);
+    text_write(message->value, "%" PRIu64 "x", client->put->value);
+    command->kind = LK_COMMAND_PUT;
+    command->put = (struct lk_put){.path = message->part.path,
+                                   .owner = lk_slice_of(message->owner),
+                                   .token = client->grant->token,
+                                   .bytes = lk_slice_of(message->value)};
+}
+
+static void fill(struct world *world, struct client *client, struct message *message) {
+    struct lk_call *call = &message->call;
+    const struct lk_target target = {.owner = lk_slice_of(message->owner),
+                                     .parts = &message->part,
+                                     .part_count = 1,
+                                     .token = client->grant != NULL ? client->grant->token : 0};
+
+    (void)lk_part_parse(lk_slice_of(message->path), NULL, &message->part, NULL);
+    call->kind = client->says == SAYS_GET ? LK_CALL_GET : LK_CALL_COMMAND;
+    switch (client->says) {
+    case SAYS_ASK:
+        call->command.kind = LK_COMMAND_ASK;
+        call->command.ask = (struct lk_ask){.owner = target.owner,
+                                            .parts = &message->part,
+                                            .part_count = 1,
+                                            .style = world_chance(world, 50) ? LK_TRY : LK_WAIT,
+                                            .ttl_ms = client->ttl_us / 1000};
+        call->wait_ms = world_between(world, 10, 2000);
+        break;
+    case SAYS_RENEW:
+        call->command.kind = LK_COMMAND_RENEW;
+        call->command.renew.target = target;
+        break;
+    case SAYS_PUT:
+        fill_put(world, client, message);
+        break;
+    case SAYS_RELEASE:
+        call->command.kind = LK_COMMAND_RELEASE;
+        call->command.release.target = target;
+        break;
+    case SAYS_GET:
+        call->selection = (struct lk_selection){.has_path = true, .path = message->part.path};
+        break;
+    }
+}
+
+static void send_call(struct world *world, struct client *client) {
+    struct message *message = calloc(1, sizeof *message);
+    struct connection *connection = client->connection;
+
+    message->connection = connection;
+    message->says = client->says;
+    memcpy(message->owner, client->name, sizeof message->owner);
+    memcpy(message->path, client->path, sizeof message->path);
+    fill(world, client, message);
+    message->call.tag = ++client->tag;
+    client->is_waiting = true;
+    client->call_us = world->now_us;
+    client->patience_us =
+        world->now_us + world_between(world, 500000, client->says == SAYS_GET ? 2000000 : 4000000);
+    if (client->says == SAYS_RELEASE && client->grant->until_us > world->now_us) {
+        client->grant->until_us = world->now_us;
+    }
+    world_schedule(world, world_between(world, 50, 5000),
+                   &(struct event){.kind = EVENT_CALL,
+                                   .service = connection->service,
+                                   .life = world->services[connection->service].life,
+                                   .message = message});
+}
+
+static void next_service(struct client *client) {
+    client->service = (client->service + 1) % SERVICES;
+}
+
+/* Goes on at another service. What it has asked may still arrive there. */
+static void go_away(struct world *world, struct client *client) {
+    struct connection *connection = client->connection;
+
+    if (connection != NULL) {
+        connection->is_left = true;
+        world_schedule(world, 5001, /* behind its last call */
+                       &(struct event){.kind = EVENT_HANG_UP,
+                                       .service = connection->service,
+                                       .life = world->services[connection->service].life,
+                                       .connection = connection});
+    }
+    client->connection = NULL;
+    client->is_waiting = false;
+    client->put = NULL;
+    next_service(client);
+}
+
+void client_reset(struct world *world, int index) {
+    struct client *client = &world->clients[index];
+
+    (void)world;
+    client->connection = NULL;
+    client->is_waiting = false;
+    client->put = NULL;
+    next_service(client);
+}
+
+/* ---- what it does next ----------------------------------------------------------------------- */
+
+static void forget_grant(struct client *client) {
+    client->grant = NULL;
+    client->says = SAYS_ASK;
+    client->asked_us = 0;
+}
+
+static void choose_next(struct world *world, struct client *client) {
+    if (client->says == SAYS_RELEASE) {
+        return; /* again */
+    }
+    if (client->grant->until_us <= world->now_us) {
+        forget_grant(client);
+    } else if (client->steps == 0) {
+        client->says = SAYS_RELEASE;
+    } else {
+        client->steps--;
+        client->says = (enum says)world_between(world, SAYS_RENEW, SAYS_PUT);
+    }
+}
+
+void client_act(struct world *world, int index) {
+    struct client *client = &world->clients[index];
+
+    if (client->is_waiting && client->patience_us < world->now_us) {
+        go_away(world, client);
+    }
+    if (client->connection == NULL) {
+        client->connection = service_connect(world, client->service, index);
+        if (client->connection == NULL) {
+            next_service(client);
+        }
+    }
+    if (!client->is_waiting && client->connection != NULL) {
+        if (client->grant != NULL) {
+            choose_next(world, client);
+        }
+        if (client->grant == NULL && client->asked_us == 0) {
+            choose_path(world, client);
+            client->asked_us = world->now_us;
+        }
+        send_call(world, client);
+    }
+    world_schedule(world, world_between(world, 500, world->pace_us),
+                   &(struct event){.kind = EVENT_ACT, .service = -1, .client = index});
+}
+
+/* ---- answers --------------------------------------------------------------------------------- */
+
+static void note_grant(struct world *world, struct client *client, const struct answer *answer) {
+    assert(world->grant_count < GRANTS_MAX);
+    client->grant = &world->grants[world->grant_count++];
+    *client->grant = (struct grant){.client = (int)(client - world->clients),
+                                    .token = answer->token,
+                                    .asked_us = client->asked_us,
+                                    .return_us = world->now_us,
+                                    .until_us = client->call_us + client->ttl_us};
+    memcpy(client->grant->path, client->path, sizeof client->path);
+    client->steps = (unsigned)world_between(world, 0, 6);
+}
+
+static void note_get(struct world *world, const struct client *client,
+                     const struct answer *answer) {
+    struct get *get = &world->gets[world->get_count++];
+
+    assert(world->get_count < GETS_MAX);
+    *get = (struct get){
+        .value = answer->value, .call_us = client->call_us, .return_us = world->now_us};
+    memcpy(get->path, client->path, sizeof client->path);
+}
+
+/* Readers try every service now and then, also one that has been replaced and does not know. */
+static void read_elsewhere(struct world *world, struct client *client) {
+    if (world_chance(world, 20)) {
+        go_away(world, client);
+        client->service = (int)world_between(world, 0, SERVICES - 1);
+    }
+}
+
+static void renewed(struct world *world, struct client *client, lk_outcome outcome) {
+    if (outcome == LK_OK) {
+        client->grant->until_us = client->call_us + client->ttl_us;
+    } else if (world->now_us < client->grant->until_us) {
+        world_fail(world, "%s was answered that it holds %s, and its renewal is %s", client->name,
+                   client->path, lk_outcome_name(outcome));
+    }
+}
+
+/* Any outcome but UNAVAILABLE: the call was decided. */
+static void decided(struct world *world, struct client *client, const struct answer *answer) {
+    switch (answer->says) {
+    case SAYS_ASK:
+        if (answer->outcome == LK_GRANTED) {
+            note_grant(world, client, answer);
+        } else {
+            client->asked_us = 0;
+        }
+        break;
+    case SAYS_RENEW:
+        renewed(world, client, answer->outcome);
+        break;
+    case SAYS_GET:
+        note_get(world, client, answer);
+        if (client->grant == NULL) {
+            client->asked_us = 0;
+            read_elsewhere(world, client);
+        }
+        break;
+    case SAYS_PUT:
+        if (answer->outcome == LK_OK) {
+            client->put->return_us = world->now_us;
+        } else if (world->now_us < client->grant->until_us) {
+            world_fail(world, "%s was answered that it holds %s, and its put is %s", client->name,
+                       client->path, lk_outcome_name(answer->outcome));
+        }
+        break;
+    case SAYS_RELEASE:
+        client->cycles++;
+        forget_grant(client);
+        break;
+    }
+}
+
+void client_reply(struct world *world, int index, const struct answer *answer) {
+    struct client *client = &world->clients[index];
+
+    if (!client->is_waiting || answer->tag != client->tag) {
+        world_fail(world, "%s was answered twice", client->name);
+        return;
+    }
+    client->is_waiting = false;
+    world_say(world, "%s: %d %s is %s, token %" PRIu64 " value %" PRIu64, client->name,
+              (int)answer->says, client->path, lk_outcome_name(answer->outcome), answer->token,
+              answer->value);
+    if (answer->outcome == LK_UNAVAILABLE) {
+        go_away(world, client);
+    } else {
+        decided(world, client, answer);
+    }
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A core whose store is shared: what its answers wait for, and what it writes without changes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "server/core/core.h"
+#include "server/core/core_snapshot.h"
+
+#define RENEW_US INT64_C(1000000)
+
+struct fixture {
+    struct lk_core *core;
+    struct lk_session *session;
+    struct lk_times times;
+    lk_outcome outcome; /* of the last answer */
+    uint64_t batch;     /* that it depends on */
+    uint64_t durable;   /* the last one that was told */
+};
+
+static void answer(void *peer, uint64_t tag, uint64_t batch, const struct lk_reply *reply) {
+    struct fixture *fixture = peer;
+
+    (void)tag;
+    fixture->outcome = reply->answer->outcome;
+    fixture->batch = batch;
+}
+
+static void durable(void *peer, uint64_t batch) {
+    ((struct fixture *)peer)->durable = batch;
+}
+
+static void failed(void *peer, const char *why) {
+    (void)peer;
+    (void)why;
+}
+
+static struct lk_core_snapshot *empty_snapshot(struct fixture *fixture) {
+    const struct lk_model_config config = lk_core_model_config(fixture->core, &fixture->times);
+    struct lk_core_snapshot *snapshot = lk_core_snapshot_new(&config);
+
+    assert_non_null(snapshot);
+    return snapshot;
+}
+
+/* What the core has taken is written, if there is something. Whether there was. */
+static bool write_batch(struct fixture *fixture) {
+    if (lk_core_take_batch(fixture->core) == NULL) {
+        return false;
+    }
+    lk_core_batch_durable(fixture->core, &fixture->times);
+    return true;
+}
+
+static int set_up(void **state) {
+    static const struct lk_session_ops ops = {
+        .answer = answer, .durable = durable, .failed = failed};
+    const struct lk_core_config config = {.epoch = "test", .is_fenced = true, .renew_us = RENEW_US};
+    struct fixture *fixture = calloc(1, sizeof *fixture);
+
+    assert_non_null(fixture);
+    fixture->times = (struct lk_times){.now_us = 1, .wall_us = INT64_C(1700000000000000)};
+    fixture->core = lk_core_new(&config);
+    assert_non_null(fixture->core);
+    assert_int_equal(lk_core_session_open(fixture->core, &ops, fixture, &fixture->session, NULL),
+                     LK_OK);
+    assert_int_equal(lk_core_restore(fixture->core, empty_snapshot(fixture), &fixture->times, NULL),
+                     LK_OK);
+    *state = fixture;
+    return 0;
+}
+
+static int tear_down(void **state) {
+    struct fixture *fixture = *state;
+
+    lk_core_session_close(fixture->core, fixture->session, &fixture->times);
+    lk_core_free(fixture->core);
+    free(fixture);
+    return 0;
+}
+
+static void read_value(struct fixture *fixture) {
+    struct lk_call call = {.kind = LK_CALL_GET, .selection.has_path = true};
+
+    assert_int_equal(lk_path_parse(lk_slice_of("a"), &call.selection.path, NULL), LK_OK);
+    lk_core_call(fixture->core, fixture->session, &call, &fixture->times);
+}
+
+/* The batch that is being written may have been under way when another service took over. */
+static void a_read_waits_for_a_batch_closed_after_it(void **state) {
+    struct fixture *fixture = *state;
+
+    read_value(fixture);
+    assert_int_equal(fixture->outcome, LK_NONE);
+    assert_int_equal(fixture->batch, 1);
+    assert_non_null(lk_core_take_batch(fixture->core));
+    read_value(fixture);
+    assert_int_equal(fixture->batch, 2);
+    lk_core_batch_durable(fixture->core, &fixture->times);
+    assert_int_equal(fixture->durable, 1);
+    assert_true(write_batch(fixture));
+    assert_int_equal(fixture->durable, 2);
+    assert_false(write_batch(fixture));
+}
+
+static void an_idle_leader_renews_its_lease(void **state) {
+    struct fixture *fixture = *state;
+
+    assert_int_equal(lk_core_next_due(fixture->core), fixture->times.now_us); /* it has loaded */
+    lk_core_tick(fixture->core, &fixture->times);
+    assert_true(write_batch(fixture));
+    assert_int_equal(lk_core_next_due(fixture->core), fixture->times.now_us + RENEW_US);
+    fixture->times.now_us += RENEW_US - 1;
+    lk_core_tick(fixture->core, &fixture->times);
+    assert_false(write_batch(fixture));
+    fixture->times.now_us++;
+    lk_core_tick(fixture->core, &fixture->times);
+    assert_true(write_batch(fixture));
+    assert_int_equal(lk_core_next_due(fixture->core), fixture->times.now_us + RENEW_US);
+}
+
+/* Any other batch renews it as well. */
+static void a_busy_leader_writes_no_batch_more(void **state) {
+    struct fixture *fixture = *state;
+
+    fixture->times.now_us += RENEW_US / 2;
+    read_value(fixture);
+    assert_true(write_batch(fixture));
+    fixture->times.now_us += RENEW_US / 2 + 1;
+    assert_true(lk_core_next_due(fixture->core) > fixture->times.now_us);
+}
+
+static uint64_t count_bound(struct fixture *fixture) {
+    struct lk_core_stats stats;
+
+    lk_core_stats(fixture->core, &stats);
+    return stats.bound;
+}
+
+static struct lk_part make_part(void) {
+    struct lk_part part = {.mode = LK_EXCLUSIVE};
+
+    assert_int_equal(lk_path_parse(lk_slice_of("a"), &part.path, NULL), LK_OK);
+    return part;
+}
+
+static void bind_request(struct fixture *fixture) {
+    struct lk_part part = make_part();
+    struct lk_call call = {
+        .kind = LK_CALL_COMMAND, .is_bound = true, .command.kind = LK_COMMAND_ASK};
+
+    call.command.ask = (struct lk_ask){.owner = lk_session_owner(fixture->session),
+                                       .parts = &part,
+                                       .part_count = 1,
+                                       .style = LK_TRY};
+    lk_core_call(fixture->core, fixture->session, &call, &fixture->times);
+    assert_int_equal(fixture->outcome, LK_GRANTED);
+    assert_true(write_batch(fixture));
+    assert_int_equal(count_bound(fixture), 1);
+}
+
+/* A request of the same id, bound to a connection of the service that has led since. */
+static struct lk_core_snapshot *snapshot_with_bound(struct fixture *fixture) {
+    struct lk_core_snapshot *snapshot = empty_snapshot(fixture);
+    static struct lk_record record;
+
+    record = (struct lk_record){.id = 1,
+                                .owner = lk_slice_of("conn:other.1"),
+                                .state = LK_STATE_HELD,
+                                .ticket = 1,
+                                .token = 1,
+                                .ttl_ms = 10000,
+                                .deadline_us = fixture->times.now_us + 10000000,
+                                .part_count = 1};
+    record.parts[0] = make_part();
+    assert_int_equal(lk_model_restore(snapshot->model, &record), LK_OK);
+    assert_true(lk_core_snapshot_add_bound(snapshot, record.id));
+    return snapshot;
+}
+
+/* Else this connection would keep what belongs to another one, until it ends. */
+static void a_service_that_was_replaced_is_bound_to_nothing(void **state) {
+    struct fixture *fixture = *state;
+    struct lk_core_snapshot *snapshot;
+
+    bind_request(fixture);
+    read_value(fixture);
+    assert_non_null(lk_core_take_batch(fixture->core));
+    lk_core_batch_failed(fixture->core, "another service leads", &fixture->times);
+    snapshot = snapshot_with_bound(fixture);
+    snapshot->is_foreign = true;
+    assert_int_equal(lk_core_restore(fixture->core, snapshot, &fixture->times, NULL), LK_OK);
+    assert_int_equal(count_bound(fixture), 0);
+    lk_core_tick(fixture->core, &fixture->times);
+    assert_int_equal(count_bound(fixture), 0);
+}
+
+static void a_service_that_leads_again_keeps_what_is_bound(void **state) {
+    struct fixture *fixture = *state;
+
+    bind_request(fixture);
+    read_value(fixture);
+    assert_non_null(lk_core_take_batch(fixture->core));
+    lk_core_batch_failed(fixture->core, "no answer", &fixture->times);
+    assert_int_equal(
+        lk_core_restore(fixture->core, snapshot_with_bound(fixture), &fixture->times, NULL), LK_OK);
+    assert_int_equal(count_bound(fixture), 1);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_read_waits_for_a_batch_closed_after_it, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(an_idle_leader_renews_its_lease, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_busy_leader_writes_no_batch_more, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_service_that_was_replaced_is_bound_to_nothing, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_service_that_leads_again_keeps_what_is_bound, set_up,
+                                        tear_down),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
