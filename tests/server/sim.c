@@ -397,6 +397,7 @@ const char *sim_run(struct sim *sim, uint64_t number, enum sim_flaw flaw,
     struct sim_lease *leases = sim->leases;
     uint64_t *known = sim->events_known;
     bool talks = sim->talks;
+    int64_t slack_us = sim->slack_us;
     int64_t end_us;
 
     memset(sim, 0, sizeof *sim);
@@ -404,6 +405,7 @@ const char *sim_run(struct sim *sim, uint64_t number, enum sim_flaw flaw,
     sim->events_known = known != NULL ? known : malloc(SIM_EVENTS_KNOWN * sizeof *known);
     memset(sim->events_known, 0, SIM_EVENTS_KNOWN * sizeof *known);
     sim->talks = talks;
+    sim->slack_us = slack_us;
     sim->number = number;
     sim->flaw = flaw;
     sim->store = store;

@@ -154,6 +154,7 @@ struct sim {
     unsigned crash_per_10000;
     bool is_dying; /* what is answered now reaches no client */
     int64_t disk_us_max;
+    int64_t slack_us; /* by how much a load may lengthen deadlines */
 
     struct lk_core *core;
     struct lk_storage *store;

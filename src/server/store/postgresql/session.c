@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The connection: always in pipeline mode, so that a whole transaction is one round trip. It keeps
+ * prepared statements, so it must lead to the server itself and not to a pooler.
+ */
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "engine/procedures/socket.h"
+#include "server/store/postgresql/pages.h"
+#include "server/store/postgresql/store.h"
+#include "service_postgresql.sql.h"
+
+enum { FORMAT = 1, STATEMENTS_OTHER = 8 };
+
+#define S "lockkeeper_service."
+
+static const struct {
+    const char *name;
+    const char *sql;
+} others[STATEMENTS_OTHER] = {
+    /* The database's own defaults do not matter. */
+    {"lk_begin", "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"},
+    {"lk_renew", "SELECT " S "renew($1::bigint, $2::bigint, $3::bigint, $4::bigint)"},
+    {"lk_commit", "COMMIT"},
+    {"lk_lead", "SELECT leads, epoch, address, left_us, at_us"
+                " FROM " S "lead($1::text, $2::text, $3::bigint)"},
+    {"lk_resign", "UPDATE " S "leader SET is_free = true WHERE epoch = $1::bigint"},
+    {"lk_forget", "DELETE FROM " S "event WHERE sequence <= $1::bigint"},
+    {"lk_ended_bound",
+     "DELETE FROM " S "ended WHERE token < (SELECT token FROM " S "ended ORDER BY token DESC"
+     " OFFSET 65536 LIMIT 1)"},
+    {"lk_ended_sweep",
+     "DELETE FROM " S "ended WHERE ended_us <= (SELECT " S "now_us() - 300000000 OFFSET 0)"},
+};
+
+struct lk_patience lk_pg_patience(const struct lk_store_pg *store) {
+    return (struct lk_patience){.until_us = lk_clock_now_us() + store->lease_us};
+}
+
+void lk_pg_disconnect(struct lk_store_pg *store) {
+    if (store->connection != NULL) {
+        PQfinish(store->connection);
+        store->connection = NULL;
+    }
+}
+
+static lk_outcome explain(const PGresult *result, lk_error *error) {
+    if (lk_postgresql_has_code(result, "42501")) {
+        return lk_error_set(error, LK_DENIED,
+                            "PostgreSQL: %.200s; the service's user needs the right to make the "
+                            "schema lockkeeper_service (CREATE on the database), or to use it",
+                            PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY));
+    }
+    return lk_postgresql_explain(result, "lockkeeper_service", error);
+}
+
+/* ---- sending and receiving ------------------------------------------------------------------- */
+
+bool lk_pg_send(struct lk_store_pg *store, const char *name, int count, const char *const *values,
+                const int *lengths, const int *formats) {
+    return PQsendQueryPrepared(store->connection, name, count, values, lengths, formats, 1) == 1;
+}
+
+/* All that is buffered; the server may already answer meanwhile. */
+static lk_outcome push(PGconn *connection, const struct lk_patience *patience, lk_error *error) {
+    int left = PQflush(connection);
+
+    while (left > 0) {
+        lk_outcome outcome =
+            lk_socket_wait(PQsocket(connection), POLLIN | POLLOUT, patience, error);
+
+        if (outcome != LK_OK) {
+            return outcome;
+        }
+        if (PQconsumeInput(connection) == 0) {
+            return lk_postgresql_lose(connection, error);
+        }
+        left = PQflush(connection);
+    }
+    return left == 0 ? LK_OK : lk_postgresql_lose(connection, error);
+}
+
+/* Of several errors the first one is the cause. LK_LOST: another service leads. */
+static lk_outcome judge(const PGresult *result, lk_outcome outcome, lk_error *error) {
+    if (outcome != LK_OK || result == NULL || PQresultStatus(result) != PGRES_FATAL_ERROR) {
+        return outcome;
+    }
+    if (lk_postgresql_has_code(result, "LK001")) {
+        return lk_error_set(error, LK_LOST, "another service leads this store");
+    }
+    return explain(result, error);
+}
+
+/* Until the server has done all. Keeps the last rows in *ret_rows. */
+static lk_outcome receive(struct lk_store_pg *store, const struct lk_patience *patience,
+                          PGresult **ret_rows, lk_error *error) {
+    lk_outcome outcome = LK_OK;
+    bool is_done = false;
+    PGresult *result;
+
+    *ret_rows = NULL;
+    while (!is_done) {
+        lk_outcome next = lk_postgresql_next(store->connection, patience, &result, error);
+
+        if (next == LK_OK && result == NULL && PQstatus(store->connection) != CONNECTION_OK) {
+            next = lk_postgresql_lose(store->connection, error);
+        }
+        if (next != LK_OK) {
+            PQclear(*ret_rows);
+            *ret_rows = NULL;
+            return next;
+        }
+        outcome = judge(result, outcome, error);
+        is_done = result != NULL && PQresultStatus(result) == PGRES_PIPELINE_SYNC;
+        if (result != NULL && PQresultStatus(result) == PGRES_TUPLES_OK) {
+            PQclear(*ret_rows);
+            *ret_rows = result;
+        } else {
+            PQclear(result);
+        }
+    }
+    return outcome;
+}
+
+/* Ends what was sent, and awaits all of it. */
+static lk_outcome exchange(struct lk_store_pg *store, bool is_sent,
+                           const struct lk_patience *patience, PGresult **ret_rows,
+                           lk_error *error) {
+    PGresult *rows = NULL;
+    lk_outcome outcome;
+
+    if (!is_sent || PQpipelineSync(store->connection) != 1) {
+        outcome = PQstatus(store->connection) == CONNECTION_OK
+                      ? lk_error_set(error, LK_INTERNAL, "memory is exhausted")
+                      : lk_postgresql_lose(store->connection, error);
+    } else {
+        outcome = push(store->connection, patience, error);
+    }
+    if (outcome == LK_OK) {
+        outcome = receive(store, patience, &rows, error);
+    }
+    if (outcome != LK_OK || ret_rows == NULL) {
+        PQclear(rows);
+        rows = NULL;
+    }
+    if (ret_rows != NULL) {
+        *ret_rows = rows;
+    }
+    if (outcome != LK_OK) {
+        lk_pg_disconnect(store); /* what is under way may still be done, or not */
+    }
+    return outcome;
+}
+
+bool lk_pg_begin(struct lk_store_pg *store, const char *const renew[LK_PG_RENEW_PARAMETERS]) {
+    return lk_pg_send(store, "lk_begin", 0, NULL, NULL, NULL)
+           && lk_pg_send(store, "lk_renew", LK_PG_RENEW_PARAMETERS, renew, NULL, NULL);
+}
+
+lk_outcome lk_pg_commit(struct lk_store_pg *store, bool is_sent, const struct lk_patience *patience,
+                        PGresult **ret_rows, lk_error *error) {
+    is_sent = is_sent && lk_pg_send(store, "lk_commit", 0, NULL, NULL, NULL);
+    return exchange(store, is_sent, patience, ret_rows, error);
+}
+
+lk_outcome lk_pg_ask(struct lk_store_pg *store, const char *name, int count,
+                     const char *const *values, const struct lk_patience *patience,
+                     PGresult **ret_rows, lk_error *error) {
+    return exchange(store, lk_pg_send(store, name, count, values, NULL, NULL), patience, ret_rows,
+                    error);
+}
+
+void lk_pg_renew_only(uint64_t epoch, char ret_epoch[LK_PG_NUMBER_BYTES],
+                      const char *ret_parameters[LK_PG_RENEW_PARAMETERS]) {
+    (void)snprintf(ret_epoch, LK_PG_NUMBER_BYTES, "%" PRIu64, epoch);
+    ret_parameters[0] = ret_epoch;
+    ret_parameters[1] = "0";
+    ret_parameters[2] = "0";
+    ret_parameters[3] = NULL;
+}
+
+/* ---- connecting ------------------------------------------------------------------------------ */
+
+/* Runs SQL that gives nothing. */
+static lk_outcome run(struct lk_store_pg *store, const char *sql,
+                      const struct lk_patience *patience, lk_error *error) {
+    PGresult *result = NULL;
+    lk_outcome outcome;
+
+    if (PQsendQuery(store->connection, sql) == 0) {
+        return lk_postgresql_lose(store->connection, error);
+    }
+    outcome = lk_postgresql_receive(store->connection, patience, &result, error);
+    if (outcome == LK_OK && PQresultStatus(result) == PGRES_FATAL_ERROR) {
+        /* Another service has made the tables at the same time. */
+        outcome = lk_postgresql_has_code(result, "42P06 23505") ? LK_OK : explain(result, error);
+    }
+    PQclear(result);
+    return outcome;
+}
+
+/* The number that a query gives, or -1: it gives NULL. */
+static lk_outcome query(struct lk_store_pg *store, const char *sql,
+                        const struct lk_patience *patience, int64_t *ret_number, lk_error *error) {
+    PGresult *result = NULL;
+    lk_outcome outcome = lk_postgresql_execute(store->connection, sql, "lockkeeper_service",
+                                               patience, &result, error);
+
+    if (outcome == LK_OK) {
+        *ret_number = PQntuples(result) == 1 && !PQgetisnull(result, 0, 0)
+                          ? strtoll(PQgetvalue(result, 0, 0), NULL, 10)
+                          : -1;
+        PQclear(result);
+    }
+    return outcome;
+}
+
+/* Makes the tables if they are missing; refuses those of another version. */
+static lk_outcome prepare_tables(struct lk_store_pg *store, const struct lk_patience *patience,
+                                 lk_error *error) {
+    int64_t table = -1;
+    int64_t format = -1;
+    lk_outcome outcome =
+        query(store, "SELECT to_regclass('" S "leader')::oid::bigint", patience, &table, error);
+
+    if (outcome == LK_OK && table < 0) {
+        outcome = run(store, service_postgresql_text, patience, error);
+    }
+    if (outcome == LK_OK) {
+        outcome = query(store, "SELECT format FROM " S "leader", patience, &format, error);
+    }
+    if (outcome == LK_OK && format != FORMAT) {
+        return lk_error_set(error, LK_UNSUPPORTED,
+                            "the tables in lockkeeper_service are of format %" PRId64
+                            ", and this program knows format %d; run the same version everywhere",
+                            format, FORMAT);
+    }
+    return outcome;
+}
+
+static lk_outcome prepare_statements(struct lk_store_pg *store, const struct lk_patience *patience,
+                                     lk_error *error) {
+    bool is_sent = true;
+
+    for (int i = 0; i < STATEMENTS_OTHER && is_sent; i++) {
+        is_sent = PQsendPrepare(store->connection, others[i].name, others[i].sql, 0, NULL) == 1;
+    }
+    for (int i = 0; i < LK_PG_KINDS && is_sent; i++) {
+        const struct lk_pg_statement *statement = &lk_pg_statements[i];
+        is_sent = PQsendPrepare(store->connection, statement->name, statement->sql, 0, NULL) == 1;
+    }
+    for (int i = 0; i < LK_PG_PAGES && is_sent; i++) {
+        const struct lk_pg_page *page = &lk_pg_pages[i];
+        is_sent = PQsendPrepare(store->connection, page->name, page->sql, 0, NULL) == 1;
+    }
+    return exchange(store, is_sent, patience, NULL, error);
+}
+
+/* An acknowledged batch must survive the server. A stronger setting than `on` stays. */
+static const char settings[] =
+    "SELECT set_config('synchronous_commit', 'on', false)"
+    " WHERE current_setting('synchronous_commit') IN ('off', 'local', 'remote_write')";
+
+lk_outcome lk_pg_connect(struct lk_store_pg *store, const struct lk_patience *patience,
+                         lk_error *error) {
+    lk_outcome outcome;
+
+    if (store->connection != NULL && PQstatus(store->connection) == CONNECTION_OK) {
+        return LK_OK;
+    }
+    lk_pg_disconnect(store);
+    outcome = lk_postgresql_connect(store->address.url, patience, &store->connection, error);
+    if (outcome != LK_OK) {
+        store->connection = NULL;
+        return outcome;
+    }
+    outcome = run(store, settings, patience, error);
+    if (outcome == LK_OK) {
+        outcome = prepare_tables(store, patience, error);
+    }
+    if (outcome == LK_OK
+        && (PQsetnonblocking(store->connection, 1) != 0
+            || PQenterPipelineMode(store->connection) != 1)) {
+        outcome = lk_postgresql_lose(store->connection, error);
+    }
+    if (outcome == LK_OK) {
+        outcome = prepare_statements(store, patience, error);
+    }
+    if (outcome != LK_OK) {
+        lk_pg_disconnect(store);
+    }
+    return outcome;
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A store that several services share, in PostgreSQL: leading, loading, writing, handing over. */
+#include "server/store/postgresql/store_postgresql.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/random.h"
+#include "server/core/core.h"
+#include "server/store/postgresql/store.h"
+
+/* ---- leading --------------------------------------------------------------------------------- */
+
+enum { LEAD_LEADS, LEAD_EPOCH, LEAD_ADDRESS, LEAD_LEFT, LEAD_AT, LEAD_COLUMNS };
+
+/* Begins the next epoch. *ret_at_us: the instant, on the clock of the database. */
+static lk_outcome lead(struct lk_store_pg *store, uint64_t *ret_epoch, int64_t *ret_at_us,
+                       lk_error *error) {
+    const struct lk_patience patience = lk_pg_patience(store);
+    struct lk_leader *leader = &store->storage.leader;
+    char lease[LK_PG_NUMBER_BYTES];
+    const char *const parameters[] = {store->process, store->advertised, lease};
+    PGresult *rows = NULL;
+    lk_outcome outcome;
+    bool leads;
+
+    (void)snprintf(lease, sizeof lease, "%" PRId64, store->lease_us);
+    outcome = lk_pg_ask(store, "lk_lead", 3, parameters, &patience, &rows, error);
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    leads = PQgetvalue(rows, 0, LEAD_LEADS)[0] != 0;
+    *ret_epoch = (uint64_t)lk_array_get64(PQgetvalue(rows, 0, LEAD_EPOCH));
+    *ret_at_us = lk_array_get64(PQgetvalue(rows, 0, LEAD_AT));
+    *leader = (struct lk_leader){.epoch = *ret_epoch,
+                                 .left_us = lk_array_get64(PQgetvalue(rows, 0, LEAD_LEFT))};
+    if (!leads) {
+        (void)snprintf(leader->address, sizeof leader->address, "%.*s",
+                       PQgetlength(rows, 0, LEAD_ADDRESS), PQgetvalue(rows, 0, LEAD_ADDRESS));
+        outcome =
+            lk_error_set(error, LK_BUSY, "another service leads this store: %s", leader->address);
+    }
+    PQclear(rows);
+    return outcome;
+}
+
+static lk_outcome load_snapshot(struct lk_store_pg *store, const struct lk_model_config *config,
+                                int64_t here_us, struct lk_core_snapshot **ret_snapshot,
+                                lk_error *error) {
+    struct lk_core_snapshot *snapshot = lk_core_snapshot_new(config);
+    struct lk_quotas quotas;
+    lk_outcome outcome;
+
+    if (snapshot == NULL) {
+        return lk_error_set(error, LK_INTERNAL, "memory is exhausted");
+    }
+    outcome = lk_pg_load_pages(store, snapshot, here_us, error);
+    if (outcome != LK_OK) {
+        lk_core_snapshot_free(snapshot);
+        return outcome;
+    }
+    quotas = lk_quotas_over(&config->quotas, &snapshot->quotas);
+    lk_model_set_quotas(snapshot->model, &quotas);
+    *ret_snapshot = snapshot;
+    return LK_OK;
+}
+
+/*
+ * An instant of the database is one of `times` plus the time since: the longer the call took, the
+ * later a deadline is reckoned here, never the earlier.
+ */
+static lk_outcome store_load(struct lk_storage *storage, const struct lk_model_config *config,
+                             const struct lk_times *times, struct lk_core_snapshot **ret_snapshot,
+                             lk_error *error) {
+    struct lk_store_pg *store = lk_store_pg_of(storage);
+    const struct lk_patience patience = lk_pg_patience(store);
+    int64_t begun_us = lk_clock_now_us();
+    lk_outcome outcome = lk_pg_connect(store, &patience, error);
+    uint64_t epoch = 0;
+    bool is_foreign;
+    int64_t at_us = 0;
+    int64_t now_us;
+
+    if (outcome == LK_OK) {
+        outcome = lead(store, &epoch, &at_us, error);
+    }
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    now_us = times->now_us + lk_clock_now_us() - begun_us;
+    is_foreign = store->is_foreign || epoch != store->epoch + 1;
+    store->epoch = epoch;
+    store->is_foreign = is_foreign; /* also when this load fails */
+    store->forgotten = 0;
+    store->sweep_after_us = 0;
+    outcome = load_snapshot(store, config, now_us - at_us, ret_snapshot, error);
+    if (outcome == LK_OK) {
+        (*ret_snapshot)->is_foreign = is_foreign;
+        store->is_foreign = false;
+    }
+    return outcome;
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+static lk_outcome store_write(struct lk_storage *storage, const struct lk_batch *batch,
+                              lk_error *error) {
+    struct lk_store_pg *store = lk_store_pg_of(storage);
+    const struct lk_patience patience = lk_pg_patience(store);
+    const struct lk_batch_events *events = &batch->events;
+    char numbers[LK_PG_RENEW_PARAMETERS][LK_PG_NUMBER_BYTES];
+    const char *renew[LK_PG_RENEW_PARAMETERS] = {numbers[0], numbers[1], numbers[2],
+                                                 events->has_mark ? numbers[3] : NULL};
+    int64_t watch_us =
+        events->watched_until_us != 0 ? events->watched_until_us - batch->times.now_us : 0;
+
+    if (store->connection == NULL) {
+        return lk_error_set(error, LK_UNAVAILABLE, "the connection to the database was lost");
+    }
+    (void)snprintf(numbers[0], sizeof numbers[0], "%" PRIu64, store->epoch);
+    (void)snprintf(numbers[1], sizeof numbers[1], "%" PRIu64, batch->draw_floor);
+    (void)snprintf(numbers[2], sizeof numbers[2], "%" PRIu64, events->last);
+    (void)snprintf(numbers[3], sizeof numbers[3], "%" PRId64, watch_us);
+    return lk_pg_commit(store, lk_pg_begin(store, renew) && lk_pg_send_rows(store, batch),
+                        &patience, NULL, error);
+}
+
+/* ---- opening and closing --------------------------------------------------------------------- */
+
+/* The address that clients find is told when it begins to lead. */
+static lk_outcome store_announce(struct lk_storage *storage, const char *address, lk_error *error) {
+    (void)storage;
+    (void)address;
+    (void)error;
+    return LK_OK;
+}
+
+static lk_outcome store_resign(struct lk_storage *storage, lk_error *error) {
+    struct lk_store_pg *store = lk_store_pg_of(storage);
+    const struct lk_patience patience = lk_pg_patience(store);
+    char epoch[LK_PG_NUMBER_BYTES];
+    const char *const parameters[] = {epoch};
+
+    if (store->connection == NULL || store->epoch == 0) {
+        return LK_OK;
+    }
+    (void)snprintf(epoch, sizeof epoch, "%" PRIu64, store->epoch);
+    return lk_pg_ask(store, "lk_resign", 1, parameters, &patience, NULL, error);
+}
+
+static void store_close(struct lk_storage *storage) {
+    struct lk_store_pg *store = lk_store_pg_of(storage);
+
+    lk_pg_disconnect(store);
+    lk_pg_rows_done(store);
+    lk_postgresql_address_done(&store->address);
+    free(store);
+}
+
+static const struct lk_storage_ops store_ops = {
+    .load = store_load,
+    .write = store_write,
+    .announce = store_announce,
+    .resign = store_resign,
+    .close = store_close,
+};
+
+lk_outcome lk_store_postgresql_open(const struct lk_store_postgresql_options *options,
+                                    struct lk_storage **ret_storage, lk_error *error) {
+    const struct lk_patience patience = {.until_us = lk_clock_now_us() + options->lease_us};
+    struct lk_store_pg *store;
+    lk_outcome outcome = lk_libpq_load(error);
+
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    if (strncmp(options->url, "postgresql:", sizeof "postgresql:" - 1) != 0) {
+        return lk_error_set(error, LK_INVALID, "a shared store is postgresql://...");
+    }
+    store = calloc(1, sizeof *store);
+    if (store == NULL) {
+        return lk_error_set(error, LK_INTERNAL, "memory is exhausted");
+    }
+    store->storage.ops = &store_ops;
+    store->lease_us = options->lease_us;
+    store->has_users = options->has_users;
+    (void)snprintf(store->advertised, sizeof store->advertised, "%s", options->address);
+    (void)snprintf(store->process, sizeof store->process, "%016" PRIx64 "%016" PRIx64,
+                   lk_random_draw(), lk_random_draw());
+    outcome = lk_postgresql_address_parse(lk_slice_of(options->url + sizeof "postgresql:" - 1),
+                                          &store->address, error);
+    if (outcome == LK_OK) {
+        outcome = lk_pg_connect(store, &patience, error);
+    }
+    if (outcome != LK_OK) {
+        store_close(&store->storage);
+        return outcome;
+    }
+    *ret_storage = &store->storage;
+    return LK_OK;
+}

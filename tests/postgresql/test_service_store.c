@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The store of services that share a database: which of two services leads, what the one that was
+ * replaced can still do, and what is loaded. No test waits for a lease: its end is written.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "engine/postgresql/store.h"
+#include "server/core/core.h"
+#include "server/store/postgresql/store_postgresql.h"
+
+#define LEASE_US INT64_C(60000000)
+
+struct fixture {
+    char url[300];
+    PGconn *connection; /* of an operator */
+    struct lk_storage *first;
+    struct lk_storage *second;
+};
+
+static void run(PGconn *connection, const char *sql) {
+    const struct lk_patience patience = {.until_us = lk_clock_now_us() + LEASE_US};
+    PGresult *result = NULL;
+    lk_error error;
+
+    if (lk_postgresql_execute(connection, sql, "", &patience, &result, &error) != LK_OK) {
+        fail_msg("%s: %s", sql, error.text);
+    }
+    PQclear(result);
+}
+
+static int64_t number(PGconn *connection, const char *sql) {
+    const struct lk_patience patience = {.until_us = lk_clock_now_us() + LEASE_US};
+    PGresult *result = NULL;
+    int64_t value;
+
+    assert_int_equal(lk_postgresql_execute(connection, sql, "", &patience, &result, NULL), LK_OK);
+    value = strtoll(PQgetvalue(result, 0, 0), NULL, 10);
+    PQclear(result);
+    return value;
+}
+
+static lk_outcome open_store(const struct fixture *fixture, const char *address,
+                             struct lk_storage **ret_storage, lk_error *error) {
+    const struct lk_store_postgresql_options options = {
+        .url = fixture->url, .address = address, .lease_us = LEASE_US};
+
+    return lk_store_postgresql_open(&options, ret_storage, error);
+}
+
+static PGconn *connect_operator(const struct fixture *fixture) {
+    const struct lk_patience patience = {.until_us = lk_clock_now_us() + LEASE_US};
+    PGconn *connection = NULL;
+
+    assert_int_equal(lk_postgresql_connect(fixture->url, &patience, &connection, NULL), LK_OK);
+    return connection;
+}
+
+static int begin(void **state) {
+    struct fixture *fixture = calloc(1, sizeof *fixture);
+
+    (void)snprintf(fixture->url, sizeof fixture->url, "postgresql://postgres@/postgres?host=%s",
+                   getenv("LK_TEST_SERVER"));
+    *state = fixture;
+    assert_int_equal(lk_libpq_load(NULL), LK_OK);
+    fixture->connection = connect_operator(fixture);
+    run(fixture->connection, "SET client_min_messages = error;"
+                             " DROP SCHEMA IF EXISTS lockkeeper_service CASCADE");
+    assert_int_equal(open_store(fixture, "one:7420", &fixture->first, NULL), LK_OK);
+    assert_int_equal(open_store(fixture, "two:7420", &fixture->second, NULL), LK_OK);
+    return 0;
+}
+
+static void close_store(struct lk_storage **storage) {
+    if (*storage != NULL) {
+        (*storage)->ops->close(*storage);
+    }
+    *storage = NULL;
+}
+
+static int end(void **state) {
+    struct fixture *fixture = *state;
+
+    close_store(&fixture->first);
+    close_store(&fixture->second);
+    PQfinish(fixture->connection);
+    free(fixture);
+    return 0;
+}
+
+static struct lk_times times_now(void) {
+    return (struct lk_times){.now_us = lk_clock_now_us(), .wall_us = lk_clock_wall_us()};
+}
+
+/* NULL: the outcome is not LK_OK. */
+static struct lk_core_snapshot *load(struct lk_storage *storage, lk_outcome expected) {
+    const struct lk_model_config config = {.hash_seed = 1};
+    const struct lk_times times = times_now();
+    struct lk_core_snapshot *snapshot = NULL;
+    lk_error error = {.text = ""};
+    lk_outcome outcome = storage->ops->load(storage, &config, &times, &snapshot, &error);
+
+    if (outcome != expected) {
+        fail_msg("%s instead of %s: %s", lk_outcome_name(outcome), lk_outcome_name(expected),
+                 error.text);
+    }
+    return snapshot;
+}
+
+static void load_only(struct lk_storage *storage, lk_outcome expected) {
+    lk_core_snapshot_free(load(storage, expected));
+}
+
+static lk_outcome write_lease(struct lk_storage *storage, uint64_t id, const char *path,
+                              int64_t ttl_ms) {
+    static struct lk_record record;
+    struct lk_row row = {.kind = LK_ROW_REQUEST};
+    struct lk_batch batch = {.number = 1, .times = times_now(), .first = &row, .row_count = 1};
+
+    record = (struct lk_record){.id = id,
+                                .owner = lk_slice_of("owner"),
+                                .state = LK_STATE_HELD,
+                                .ticket = id,
+                                .token = id,
+                                .ttl_ms = ttl_ms,
+                                .deadline_us = batch.times.now_us + ttl_ms * 1000,
+                                .part_count = 1};
+    (void)lk_path_parse(lk_slice_of(path), &record.parts[0].path, NULL);
+    row.request.record = &record;
+    row.request.has_parts = true;
+    batch.draw_floor = id;
+    return storage->ops->write(storage, &batch, NULL);
+}
+
+static lk_outcome write_nothing(struct lk_storage *storage) {
+    const struct lk_batch batch = {.number = 1, .times = times_now()};
+
+    return storage->ops->write(storage, &batch, NULL);
+}
+
+static void end_lease(const struct fixture *fixture) {
+    run(fixture->connection, "UPDATE lockkeeper_service.leader SET renewed_us = renewed_us -"
+                             " lease_us - 1");
+}
+
+static int64_t count_requests(const struct fixture *fixture) {
+    return number(fixture->connection, "SELECT count(*) FROM lockkeeper_service.request");
+}
+
+/* ---- which one leads ------------------------------------------------------------------------- */
+
+static void the_second_is_told_who_leads(void **state) {
+    struct fixture *fixture = *state;
+
+    load_only(fixture->first, LK_OK);
+    assert_int_equal(fixture->first->leader.epoch, 1);
+    load_only(fixture->second, LK_BUSY);
+    assert_string_equal(fixture->second->leader.address, "one:7420");
+    assert_int_equal(fixture->second->leader.epoch, 1);
+    assert_true(fixture->second->leader.left_us > 0);
+    assert_true(fixture->second->leader.left_us <= LEASE_US);
+}
+
+/* Each commit renews the lease, also one of nothing. */
+static void a_leader_that_writes_stays(void **state) {
+    struct fixture *fixture = *state;
+
+    load_only(fixture->first, LK_OK);
+    end_lease(fixture);
+    assert_int_equal(write_nothing(fixture->first), LK_OK);
+    load_only(fixture->second, LK_BUSY);
+}
+
+static void a_replaced_leader_writes_nothing(void **state) {
+    struct fixture *fixture = *state;
+
+    load_only(fixture->first, LK_OK);
+    assert_int_equal(write_lease(fixture->first, 1, "a", 10000), LK_OK);
+    end_lease(fixture);
+    load_only(fixture->second, LK_OK);
+    assert_int_equal(fixture->second->leader.epoch, 2);
+    assert_int_equal(write_lease(fixture->first, 2, "b", 10000), LK_LOST);
+    assert_int_equal(count_requests(fixture), 1);
+    assert_int_equal(write_lease(fixture->second, 3, "c", 10000), LK_OK);
+    assert_int_equal(count_requests(fixture), 2);
+    load_only(fixture->first, LK_BUSY);
+    assert_string_equal(fixture->first->leader.address, "two:7420");
+}
+
+static void what_is_handed_over_is_taken_at_once(void **state) {
+    struct fixture *fixture = *state;
+
+    load_only(fixture->first, LK_OK);
+    assert_int_equal(fixture->first->ops->resign(fixture->first, NULL), LK_OK);
+    load_only(fixture->second, LK_OK);
+}
+
+/* One that was replaced must not hand over what is another's. */
+static void only_the_leader_hands_over(void **state) {
+    struct fixture *fixture = *state;
+
+    load_only(fixture->first, LK_OK);
+    end_lease(fixture);
+    load_only(fixture->second, LK_OK);
+    assert_int_equal(fixture->first->ops->resign(fixture->first, NULL), LK_OK);
+    load_only(fixture->first, LK_BUSY);
+}
+
+/* A batch of it that is still on its way must not arrive after the load. */
+static void a_leader_that_loads_again_begins_an_epoch(void **state) {
+    struct fixture *fixture = *state;
+    struct lk_core_snapshot *snapshot;
+
+    load_only(fixture->first, LK_OK);
+    snapshot = load(fixture->first, LK_OK);
+    assert_int_equal(fixture->first->leader.epoch, 2);
+    assert_false(snapshot->is_foreign);
+    lk_core_snapshot_free(snapshot);
+}
+
+static void it_is_known_whether_another_has_led(void **state) {
+    struct fixture *fixture = *state;
+    struct lk_core_snapshot *snapshot;
+
+    load_only(fixture->first, LK_OK);
+    end_lease(fixture);
+    snapshot = load(fixture->second, LK_OK);
+    assert_true(snapshot->is_foreign);
+    lk_core_snapshot_free(snapshot);
+    end_lease(fixture);
+    snapshot = load(fixture->first, LK_OK);
+    assert_true(snapshot->is_foreign);
+    lk_core_snapshot_free(snapshot);
+}
+
+/* ---- at the same time ------------------------------------------------------------------------ */
+
+/*
+ * A transaction of the leader has checked its epoch and is not committed yet. The other service
+ * waits for it, and is told that the leader still leads.
+ */
+static void a_takeover_waits_for_a_commit(void **state) {
+    struct fixture *fixture = *state;
+    PGconn *slow = connect_operator(fixture);
+
+    load_only(fixture->first, LK_OK);
+    end_lease(fixture);
+    run(slow, "BEGIN; SELECT lockkeeper_service.renew(1, 0, 0, NULL)");
+    run(fixture->connection, "SET lock_timeout = '200ms'");
+    {
+        const struct lk_patience patience = {.until_us = lk_clock_now_us() + LEASE_US};
+        PGresult *result = NULL;
+
+        assert_int_equal(lk_postgresql_execute(fixture->connection,
+                                               "SELECT * FROM lockkeeper_service.lead('x', 'x', 1)",
+                                               "", &patience, &result, NULL),
+                         LK_UNAVAILABLE); /* it waited, as long as it may */
+    }
+    run(slow, "COMMIT");
+    load_only(fixture->second, LK_BUSY);
+    PQfinish(slow);
+}
+
+static void a_commit_behind_a_takeover_fails(void **state) {
+    struct fixture *fixture = *state;
+
+    load_only(fixture->first, LK_OK);
+    run(fixture->connection, "UPDATE lockkeeper_service.leader SET epoch = epoch + 1");
+    assert_int_equal(write_nothing(fixture->first), LK_LOST);
+}
+
+/* ---- faults ---------------------------------------------------------------------------------- */
+
+static void a_lost_connection_is_made_again(void **state) {
+    struct fixture *fixture = *state;
+
+    load_only(fixture->first, LK_OK);
+    run(fixture->connection, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                             " WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'");
+    assert_int_equal(write_lease(fixture->first, 1, "a", 10000), LK_UNAVAILABLE);
+    assert_int_equal(write_lease(fixture->first, 1, "a", 10000), LK_UNAVAILABLE);
+    load_only(fixture->first, LK_OK);
+    assert_int_equal(write_lease(fixture->first, 1, "a", 10000), LK_OK);
+    assert_int_equal(count_requests(fixture), 1);
+}
+
+static void tables_of_another_version_are_refused(void **state) {
+    struct fixture *fixture = *state;
+    struct lk_storage *third = NULL;
+    lk_error error;
+
+    run(fixture->connection, "UPDATE lockkeeper_service.leader SET format = 99");
+    assert_int_equal(open_store(fixture, "three:7420", &third, &error), LK_UNSUPPORTED);
+    assert_non_null(strstr(error.text, "99"));
+}
+
+static void a_user_without_rights_is_told_which(void **state) {
+    struct fixture *fixture = *state;
+    struct lk_storage *third = NULL;
+    char url[300];
+    lk_error error;
+
+    run(fixture->connection, "DROP ROLE IF EXISTS stranger; CREATE ROLE stranger LOGIN");
+    memcpy(url, fixture->url, sizeof url);
+    (void)snprintf(fixture->url, sizeof fixture->url, "postgresql://stranger@/postgres?host=%s",
+                   getenv("LK_TEST_SERVER"));
+    assert_int_equal(open_store(fixture, "three:7420", &third, &error), LK_DENIED);
+    assert_non_null(strstr(error.text, "lockkeeper_service"));
+    memcpy(fixture->url, url, sizeof url);
+}
+
+/* ---- deadlines ------------------------------------------------------------------------------- */
+
+static int64_t left_after_load(struct lk_storage *storage) {
+    struct lk_core_snapshot *snapshot = load(storage, LK_OK);
+    int64_t left_us = lk_model_next_deadline(snapshot->model) - lk_clock_now_us();
+
+    lk_core_snapshot_free(snapshot);
+    return left_us;
+}
+
+/* So much of the lease has passed, as if it had been written earlier. */
+static void let_pass(const struct fixture *fixture, int64_t by_ms) {
+    char sql[200];
+
+    (void)snprintf(
+        sql, sizeof sql,
+        "UPDATE lockkeeper_service.request SET expires_us = expires_us - %lld::bigint * 1000;"
+        " UPDATE lockkeeper_service.leader SET renewed_us = renewed_us - %lld::bigint * 1000",
+        (long long)by_ms, (long long)by_ms);
+    run(fixture->connection, sql);
+}
+
+/* R11, of hours, so that a slow machine does not matter: the grace is a minute. */
+static void a_takeover_gives_a_grace_period_once(void **state) {
+    struct fixture *fixture = *state;
+    const int64_t hour_us = INT64_C(3600000000);
+
+    load_only(fixture->first, LK_OK);
+    assert_int_equal(write_lease(fixture->first, 1, "a", 7200000), LK_OK);
+    let_pass(fixture, 7200000 - 1000); /* a second is left */
+    assert_true(left_after_load(fixture->second) > 30000000);
+    assert_int_equal(
+        number(fixture->connection, "SELECT count(*) FROM lockkeeper_service.request WHERE graced"),
+        1);
+    let_pass(fixture, 3600000);
+    assert_true(left_after_load(fixture->first) < 0);
+    assert_int_equal(write_lease(fixture->first, 1, "a", 7200000), LK_OK); /* renewed */
+    end_lease(fixture);
+    assert_true(left_after_load(fixture->second) > hour_us);
+}
+
+/* The leader saw it end, or would have if it had looked: no grace revives it. */
+static void what_was_dead_stays_dead(void **state) {
+    struct fixture *fixture = *state;
+
+    load_only(fixture->first, LK_OK);
+    assert_int_equal(write_lease(fixture->first, 1, "a", 7200000), LK_OK);
+    run(fixture->connection, "UPDATE lockkeeper_service.request SET expires_us = 1");
+    end_lease(fixture);
+    assert_true(left_after_load(fixture->second) < 0);
+}
+
+static void no_draw_is_made_again(void **state) {
+    struct fixture *fixture = *state;
+    struct lk_core_snapshot *snapshot;
+
+    load_only(fixture->first, LK_OK);
+    assert_int_equal(write_lease(fixture->first, 1234567, "a", 10000), LK_OK);
+    end_lease(fixture);
+    snapshot = load(fixture->second, LK_OK);
+    assert_true(lk_model_greatest_draw(snapshot->model) >= 1234567);
+    lk_core_snapshot_free(snapshot);
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+    const struct CMUnitTest tests[] = {
+        TEST(the_second_is_told_who_leads),
+        TEST(a_leader_that_writes_stays),
+        TEST(a_replaced_leader_writes_nothing),
+        TEST(what_is_handed_over_is_taken_at_once),
+        TEST(only_the_leader_hands_over),
+        TEST(a_leader_that_loads_again_begins_an_epoch),
+        TEST(it_is_known_whether_another_has_led),
+        TEST(a_takeover_waits_for_a_commit),
+        TEST(a_commit_behind_a_takeover_fails),
+        TEST(a_lost_connection_is_made_again),
+        TEST(tables_of_another_version_are_refused),
+        TEST(a_user_without_rights_is_told_which),
+        TEST(a_takeover_gives_a_grace_period_once),
+        TEST(what_was_dead_stays_dead),
+        TEST(no_draw_is_made_again),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
