@@ -91,6 +91,8 @@ struct lk_reply {
     const struct lk_answer *claims;   /* a take of several: each that is granted; `answer` is the
                                        * first, or says why there is none */
     size_t claim_count;
+    const char *leader; /* UNAVAILABLE, because another service leads: where it is, as the store has
+                         * it; NULL: for another reason */
     const struct lk_answer *refusal; /* ... and why there are not more; NULL: as many as asked */
     size_t ended; /* a finish or drop of several: how many were; `answer` is LOST if one was not */
 };

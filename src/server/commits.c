@@ -5,6 +5,7 @@
  * slow, goes to the other thread; meanwhile the next batch collects.
  */
 #include <event2/event.h>
+#include <inttypes.h>
 
 #include "base/error.h"
 #include "server/core/batch.h"
@@ -19,29 +20,65 @@ enum {
 
 #define SLOW_US (LK_WRITER_TAKE_OVER_US / 2)
 #define LOAD_RETRY_US INT64_C(1000000) /* after a load that failed */
+#define FOLLOW_US INT64_C(100000)      /* how often a service that does not lead looks again */
+
+/* ---- what has become of a job ---------------------------------------------------------------- */
+
+static void take_written(struct lk_server *server, const struct lk_job_result *result,
+                         const struct lk_times *times) {
+    server->monitor.committing_since_us = 0;
+    server->is_disk_slow = result->took_us >= SLOW_US;
+    if (result->outcome == LK_OK) {
+        lk_buckets_add(&server->monitor.commits, result->took_us, 1);
+        lk_slow_commit(server, result->took_us);
+        lk_core_batch_durable(server->core, times);
+        return;
+    }
+    lk_log(LK_LOG_ERROR, "a batch was not written", "%s", result->error.text);
+    lk_core_batch_failed(server->core, result->error.text, times);
+}
+
+/* Said once for each service that leads. */
+static void follow(struct lk_server *server, const struct lk_times *times) {
+    const struct lk_leader *leader = lk_writer_leader(server->writer);
+
+    if (leader->epoch != server->followed_epoch) {
+        server->followed_epoch = leader->epoch;
+        lk_log(LK_LOG_INFO, "another service leads", "%s, epoch %" PRIu64, leader->address,
+               leader->epoch);
+    }
+    lk_core_follow(server->core, leader->address);
+    server->load_after_us = times->now_us + FOLLOW_US;
+}
+
+static void take_loaded(struct lk_server *server, const struct lk_job_result *result,
+                        const struct lk_times *times) {
+    lk_error error = result->error;
+
+    if (result->outcome == LK_BUSY) {
+        follow(server, times);
+        return;
+    }
+    if (result->outcome == LK_OK
+        && lk_core_restore(server->core, result->snapshot, &server->times, &error) == LK_OK) {
+        if (lk_server_is_shared(&server->options)) {
+            lk_log(LK_LOG_INFO, "this service leads", "epoch %" PRIu64,
+                   lk_writer_leader(server->writer)->epoch);
+        }
+        return;
+    }
+    lk_log(LK_LOG_ERROR, "the store could not be loaded", "%s", error.text);
+    lk_core_follow(server->core, NULL);
+    server->load_after_us = times->now_us + LOAD_RETRY_US;
+}
 
 static void take_result(struct lk_server *server, const struct lk_job_result *result) {
     struct lk_times times = lk_server_times(server);
-    lk_error error;
 
     if (result->job == LK_JOB_WRITE) {
-        server->monitor.committing_since_us = 0;
-        server->is_disk_slow = result->took_us >= SLOW_US;
-    }
-    if (result->job == LK_JOB_WRITE && result->outcome == LK_OK) {
-        lk_buckets_add(&server->monitor.commits, result->took_us, 1);
-        lk_slow_commit(server, result->took_us);
-        lk_core_batch_durable(server->core, &times);
-    } else if (result->job == LK_JOB_WRITE) {
-        lk_log(LK_LOG_ERROR, "a batch was not written", "%s", result->error.text);
-        lk_core_batch_failed(server->core, result->error.text, &times);
+        take_written(server, result, &times);
     } else if (result->job == LK_JOB_LOAD) {
-        error = result->error;
-        if (result->outcome != LK_OK
-            || lk_core_restore(server->core, result->snapshot, &server->times, &error) != LK_OK) {
-            lk_log(LK_LOG_ERROR, "the store could not be loaded", "%s", error.text);
-            server->load_after_us = times.now_us + LOAD_RETRY_US;
-        }
+        take_loaded(server, result, &times);
     }
 }
 
@@ -88,6 +125,13 @@ enum lk_commit lk_commits_write(struct lk_server *server) {
     return LK_COMMIT_DONE;
 }
 
+bool lk_commits_wants_load(const struct lk_server *server) {
+    /* One that is about to end must not begin to lead. */
+    bool may_lead = !server->is_shutting_down || !lk_server_is_shared(&server->options);
+
+    return is_idle(server) && lk_core_wants_snapshot(server->core) && may_lead;
+}
+
 void lk_commits_hand_over(struct lk_server *server) {
     struct lk_times times = lk_server_times(server);
     const struct lk_batch *batch = take_batch(server);
@@ -95,8 +139,7 @@ void lk_commits_hand_over(struct lk_server *server) {
 
     if (batch != NULL) {
         lk_writer_write(server->writer, batch);
-    } else if (is_idle(server) && lk_core_wants_snapshot(server->core)
-               && server->load_after_us <= times.now_us) {
+    } else if (lk_commits_wants_load(server) && server->load_after_us <= times.now_us) {
         config = lk_core_model_config(server->core, &times);
         lk_writer_load(server->writer, &config, &times);
     }
@@ -130,6 +173,10 @@ void lk_commits_flush(struct lk_server *server) {
                 return;
             }
             (void)lk_writer_write_here(server->writer, batch, &result);
+        }
+        if (result.job == LK_JOB_LOAD && lk_server_is_shared(&server->options)) {
+            lk_core_snapshot_free(result.snapshot);
+            return;
         }
         if (result.job != LK_JOB_WRITE || result.outcome != LK_OK) {
             lk_core_snapshot_free(result.snapshot);

@@ -38,7 +38,7 @@ lk_outcome lk_copies_begin(struct lk_copies *copies, struct lk_server *server, l
     char path[PATH_MAX];
     lk_outcome outcome;
 
-    if (options->is_ephemeral) {
+    if (options->is_ephemeral || lk_server_is_shared(options)) {
         return LK_OK;
     }
     (void)snprintf(path, sizeof path, "%s/locks.db", options->directory);

@@ -65,6 +65,9 @@ struct lk_server_options lk_server_defaults_fill(const struct lk_server_options 
     if (completed.connections_max == 0) {
         completed.connections_max = connections_default(&completed, files);
     }
+    if (completed.failover_us == 0) {
+        completed.failover_us = LK_FAILOVER_DEFAULT_US;
+    }
     if (completed.tcp_keepalive_s == 0) {
         completed.tcp_keepalive_s = LK_TCP_KEEPALIVE_DEFAULT_S;
     }

@@ -17,6 +17,7 @@
 #include "server/listen.h"
 #include "server/log/log.h"
 #include "server/loop.h"
+#include "server/shared.h"
 #include "server/state.h"
 
 enum { LISTENER_RESP, LISTENER_UNIX, LISTENER_HTTP };
@@ -99,8 +100,7 @@ static void set_backpressure(struct lk_server *server) {
 static void arm_timer(struct lk_server *server) {
     int64_t due_us = lk_core_next_due(server->core);
 
-    if (server->writer != NULL && lk_core_wants_snapshot(server->core)
-        && !lk_writer_is_busy(server->writer)) {
+    if (lk_commits_wants_load(server)) {
         due_us = lk_min(due_us, server->load_after_us);
     }
     if (server->is_shutting_down) {
@@ -339,6 +339,8 @@ static lk_outcome make_core(struct lk_server *server, lk_error *error) {
         .epoch = epoch,
         .users = server->options.users,
         .is_ephemeral = server->options.is_ephemeral,
+        .is_fenced = lk_server_is_shared(&server->options),
+        .renew_us = lk_server_is_shared(&server->options) ? server->options.failover_us / 3 : 0,
         .value_bytes_max = bounds.value_bytes_max,
         .event_bytes_max = bounds.event_bytes_max,
         .sessions_max = bounds.sessions_max,
@@ -391,9 +393,14 @@ static lk_outcome open_listeners(struct lk_server *server, char addresses[][LK_A
 /* Records the service's address for programs that open the store directly and are refused. */
 static lk_outcome announce(const struct lk_server *server, struct lk_storage *storage,
                            char addresses[][LK_ADDRESS_BYTES_MAX], lk_error *error) {
-    char url[LK_ADDRESS_BYTES_MAX + sizeof "https://"];
+    char url[LK_LEADER_BYTES_MAX + 1];
     const char *address = addresses[LISTENER_HTTP];
 
+    if (lk_server_is_shared(&server->options)) {
+        lk_shared_write(&server->options, addresses[LISTENER_RESP], addresses[LISTENER_HTTP], url,
+                        sizeof url);
+        return storage->ops->announce(storage, url, error);
+    }
     for (size_t i = 0; i < LISTENER_HTTP && address == addresses[LISTENER_HTTP]; i++) {
         address = addresses[i][0] != '\0' ? addresses[i] : address;
     }
@@ -402,14 +409,26 @@ static lk_outcome announce(const struct lk_server *server, struct lk_storage *st
     return storage->ops->announce(storage, url, error);
 }
 
+/* No storage: LK_OK with NULL. */
+static lk_outcome open_storage(const struct lk_server_options *options,
+                               struct lk_storage **ret_storage, lk_error *error) {
+    const struct lk_store_sqlite_options store = {
+        .directory = options->directory,
+        .is_relaxed = options->is_relaxed,
+        .has_users = options->users != NULL,
+    };
+
+    *ret_storage = NULL;
+    if (options->is_ephemeral) {
+        return LK_OK;
+    }
+    return lk_server_is_shared(options) ? lk_shared_open(options, ret_storage, error)
+                                        : lk_store_sqlite_open(&store, ret_storage, error);
+}
+
 /* Everything up to the first turn. */
 static lk_outcome begin(struct lk_server *server, char addresses[][LK_ADDRESS_BYTES_MAX],
                         lk_error *error) {
-    const struct lk_store_sqlite_options store = {
-        .directory = server->options.directory,
-        .is_relaxed = server->options.is_relaxed,
-        .has_users = server->options.users != NULL,
-    };
     struct lk_storage *storage = NULL;
     lk_outcome outcome = make_loop(server, error);
 
@@ -419,14 +438,14 @@ static lk_outcome begin(struct lk_server *server, char addresses[][LK_ADDRESS_BY
     if (outcome == LK_OK) {
         outcome = make_core(server, error);
     }
-    if (outcome == LK_OK && !server->options.is_ephemeral) {
-        outcome = lk_store_sqlite_open(&store, &storage, error);
+    if (outcome == LK_OK) {
+        outcome = open_storage(&server->options, &storage, error);
     }
     if (outcome == LK_OK) {
         outcome = lk_copies_begin(&server->copies, server, error);
     }
-    if (outcome == LK_OK && storage != NULL) {
-        outcome = load(server, storage, error);
+    if (outcome == LK_OK && storage != NULL && !lk_server_is_shared(&server->options)) {
+        outcome = load(server, storage, error); /* else the loop does, which also follows */
     }
     server->is_turning = false; /* loading may take long: the clocks are read again */
     if (outcome == LK_OK) {

@@ -24,14 +24,19 @@ struct lk_server;
 struct lk_tls_context; /* tls/tls.h */
 
 struct lk_server_options {
-    const char *directory;    /* the folder of the store's file; NULL only with is_ephemeral */
-    bool is_ephemeral;        /* memory only */
-    bool is_relaxed;          /* commits are not flushed: a power cut may lose the last of them */
-    const char *resp_listen;  /* HOST:PORT or unix:PATH; NULL: no such listener; port 0: any free
+    const char *directory; /* the folder of the store's file; NULL only with is_ephemeral */
+    bool is_ephemeral;     /* memory only */
+    /* A store that several services share, in place of a directory (shared.h); NULL: none. */
+    const char *store_url;
+    const char *advertised;  /* HOST:PORT where clients find this service; NULL: where it listens */
+    int64_t failover_us;     /* after its last commit no other service leads for so long; 0: the
+                             * default */
+    bool is_relaxed;         /* commits are not flushed: a power cut may lose the last of them */
+    const char *resp_listen; /* HOST:PORT or unix:PATH; NULL: no such listener; port 0: any free
                                * one */
-    const char *unix_listen;  /* unix:PATH, a second RESP listener; NULL: none */
-    const char *http_listen;  /* HOST:PORT or unix:PATH; NULL: no such listener */
-    struct lk_quotas quotas;  /* R22 */
+    const char *unix_listen; /* unix:PATH, a second RESP listener; NULL: none */
+    const char *http_listen; /* HOST:PORT or unix:PATH; NULL: no such listener */
+    struct lk_quotas quotas; /* R22 */
     uint32_t connections_max; /* at each listener; 0: the default */
     uint32_t strangers_max;   /* besides, connections that have not authenticated; 0: the default */
     uint32_t request_seconds_max; /* for a request to arrive; 0: the default */
@@ -76,6 +81,7 @@ enum {
     LK_TCP_KEEPALIVE_DEFAULT_S = 30,
     LK_TCP_KEEPALIVE_MIN_S = 2,
 };
+#define LK_FAILOVER_DEFAULT_US INT64_C(3000000)
 #define LK_TCP_KEEPALIVE_NEVER UINT32_MAX
 
 /*
@@ -104,6 +110,11 @@ struct lk_login_events *lk_server_login_events(struct lk_server *server);
 /* Whether a client has to authenticate first. */
 static inline bool lk_server_wants_login(const struct lk_server_options *options) {
     return options->password != NULL || options->users != NULL;
+}
+
+/* Whether other services may lead the same store. */
+static inline bool lk_server_is_shared(const struct lk_server_options *options) {
+    return options->store_url != NULL;
 }
 
 const struct lk_server_options *lk_server_options_of(const struct lk_server *server);

@@ -42,10 +42,11 @@ struct lk_server {
     bool was_full;     /* since the listeners were last told that there is room */
     bool is_shutting_down;
     int64_t shutdown_deadline_us;
-    int64_t load_after_us; /* no load before this time */
-    uint64_t files;        /* how many may be open */
-    bool is_default;       /* the bound of connections is the default */
-    int64_t armed_us;      /* when the timer fires; LK_NEVER: it is not set */
+    int64_t load_after_us;   /* no load before this time */
+    uint64_t followed_epoch; /* of the service that leads, as was logged */
+    uint64_t files;          /* how many may be open */
+    bool is_default;         /* the bound of connections is the default */
+    int64_t armed_us;        /* when the timer fires; LK_NEVER: it is not set */
 };
 
 /* ---- commits.c ------------------------------------------------------------------------------- */
@@ -62,6 +63,9 @@ enum lk_commit {
 
 /* Writes the batch that is pending, or has it written. */
 enum lk_commit lk_commits_write(struct lk_server *server);
+
+/* Whether the store is to be loaded, and no job is under way. */
+bool lk_commits_wants_load(const struct lk_server *server);
 
 /* What is pending goes to the other thread, if that has no job: a batch, or a load. */
 void lk_commits_hand_over(struct lk_server *server);

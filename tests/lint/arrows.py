@@ -44,7 +44,7 @@ ARROWS = {
                          "server/log"],
     "server/log": ["base", "form"],
     "server": ["base", "access", "command", "server/access", "server/core", "server/log", "server/store",
-               "tls"],
+               "server/store/postgresql", "tls"],
     "cli/parse": ["base", "model", "form", "cli", "cli/bench"],
     "cli/print": ["base", "model", "form", "cli"],
     "cli/store": ["base", "client"],

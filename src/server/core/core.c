@@ -102,6 +102,7 @@ static void send(struct lk_core *core, struct lk_session *session, uint64_t tag,
     reply->times = &core->times;
     reply->audit = core->audit;
     reply->audit_first = core->audit_first;
+    reply->leader = lk_core_leader(core);
     core->tally.answers[reply->answer->outcome]++;
     lk_core_hold_back(core, session, batch);
     session->ops->answer(session->peer, tag, batch, reply);
@@ -395,7 +396,9 @@ static void run(struct lk_core *core, struct lk_session *session, struct lk_call
 
 void lk_core_call(struct lk_core *core, struct lk_session *session, struct lk_call *call,
                   const struct lk_times *times) {
-    const char *unavailable = core->is_stopping     ? "the service is stopping"
+    const char *unavailable = core->is_stopping ? "the service is stopping"
+                              : lk_core_leader(core) != NULL
+                                  ? "another service leads; it is to be asked"
                               : core->model == NULL ? "the service's store cannot be reached; ask "
                                                       "again"
                                                     : NULL;

@@ -120,6 +120,7 @@ enum {
     LK_CORE_EVENT_BYTES_MAX_DEFAULT = 256 << 20,
     LK_CORE_VALUE_BYTES_MAX_DEFAULT = 1 << 30,
     LK_CORE_EPOCH_BYTES_MAX = 32,
+    LK_CORE_LEADER_BYTES_MAX = 255,
     LK_CORE_AUDIT_SPARE = 4096, /* ... and so many more before the oldest are dropped together */
 };
 
@@ -153,6 +154,15 @@ struct lk_model_config lk_core_model_config(const struct lk_core *core,
 bool lk_core_wants_snapshot(const struct lk_core *core);
 lk_outcome lk_core_restore(struct lk_core *core, struct lk_core_snapshot *snapshot,
                            const struct lk_times *times, lk_error *error);
+
+/*
+ * Another service leads the store: until the next restore, calls are answered UNAVAILABLE, with the
+ * place of that service (lk_reply). Copied; NULL or empty: none is known.
+ */
+void lk_core_follow(struct lk_core *core, const char *leader);
+
+/* That service; NULL: none is known, or this one has the model. */
+const char *lk_core_leader(const struct lk_core *core);
 
 /*
  * Takes no more calls: blocked ones are answered UNAVAILABLE and their requests stay in the queue;

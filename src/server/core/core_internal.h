@@ -148,7 +148,8 @@ struct lk_core {
     uint64_t writing;           /* number of the batch that is being written; 0: none */
     bool is_void;               /* the batch being written belongs to a model that was given up */
     int64_t try_write_after_us; /* no probe write before this time */
-    int64_t renew_due_us;       /* fenced: a batch is due by then, changes or not */
+    char leader[LK_CORE_LEADER_BYTES_MAX + 1]; /* another service that leads; empty: none */
+    int64_t renew_due_us;                      /* fenced: a batch is due by then, changes or not */
 
     struct lk_core_stats stats;
     struct lk_tally tally;

@@ -5,6 +5,8 @@
  * batch proves that no other service has led in between; and batches are written for that alone,
  * to keep the lease of the one that leads.
  */
+#include <stdio.h>
+
 #include "server/core/core_internal.h"
 
 uint64_t lk_core_depends_on(struct lk_core *core) {
@@ -24,6 +26,16 @@ void lk_core_hold_back(struct lk_core *core, struct lk_session *session, uint64_
             lk_link_append(&core->undurable, &session->undurable);
         }
     }
+}
+
+/* ---- another one leads ----------------------------------------------------------------------- */
+
+void lk_core_follow(struct lk_core *core, const char *leader) {
+    (void)snprintf(core->leader, sizeof core->leader, "%s", leader != NULL ? leader : "");
+}
+
+const char *lk_core_leader(const struct lk_core *core) {
+    return core->model == NULL && core->leader[0] != '\0' ? core->leader : NULL;
 }
 
 /* ---- the lease of the one that leads --------------------------------------------------------- */
@@ -48,6 +60,7 @@ void lk_fence_taken(struct lk_core *core) {
 }
 
 void lk_fence_restore(struct lk_core *core, const struct lk_core_snapshot *snapshot) {
+    core->leader[0] = '\0';
     core->renew_due_us = core->times.now_us; /* the load may have taken long */
     if (snapshot->is_foreign) {
         lk_bindings_forget(core);

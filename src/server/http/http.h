@@ -43,6 +43,7 @@ enum {
 
 /* Statuses that libevent has no names for. */
 enum {
+    LK_HTTP_TEMPORARY_REDIRECT = 307,
     LK_HTTP_UNAUTHORIZED = 401,
     LK_HTTP_FORBIDDEN = 403,
     LK_HTTP_REQUEST_TIMEOUT = 408,
@@ -55,8 +56,9 @@ enum {
 /* A reply as it will be sent. */
 struct lk_http_reply {
     int status;
-    const char *type; /* of the body; static */
-    bool is_in_doubt; /* R15 */
+    const char *type;  /* of the body; static */
+    bool is_in_doubt;  /* R15 */
+    bool is_elsewhere; /* the client is sent on to the service that leads */
     struct lk_buffer body;
 };
 

@@ -43,9 +43,29 @@ static void add_length(struct evhttp_request *request, size_t size) {
     add_header(request, "Content-Length", digits);
 }
 
+/* The same request at the service that leads. */
+static void add_location(const struct lk_http_listener *listener, struct evhttp_request *request) {
+    const char *leader = lk_core_leader(lk_server_core(listener->server));
+    const char *authority = leader != NULL ? strchr(leader, ' ') : NULL;
+    const char *scheme = lk_server_options_of(listener->server)->tls != NULL ? "https" : "http";
+    struct lk_buffer url = {.max = 0};
+
+    lk_buffer_add_text(&url, scheme);
+    lk_buffer_add_text(&url, "://");
+    lk_buffer_add_text(&url, authority != NULL ? authority + 1 : "");
+    lk_buffer_add_text(&url, evhttp_request_get_uri(request));
+    lk_buffer_add(&url, "", 1);
+    if (!url.failed && authority != NULL) {
+        add_header(request, "Location", url.bytes);
+    }
+    lk_buffer_done(&url);
+}
+
 /* The reason phrase where libevent has none; NULL: libevent's own. */
 static const char *reason_of(int status) {
-    return status == LK_HTTP_TOO_MANY ? "Too Many Requests" : NULL;
+    return status == LK_HTTP_TOO_MANY             ? "Too Many Requests"
+           : status == LK_HTTP_TEMPORARY_REDIRECT ? "Temporary Redirect"
+                                                  : NULL;
 }
 
 void lk_http_reply_send(struct lk_http_listener *listener, struct evhttp_request *request,
@@ -61,6 +81,9 @@ void lk_http_reply_send(struct lk_http_listener *listener, struct evhttp_request
     } else if (body != NULL && !reply->body.failed) {
         (void)evbuffer_add(body, reply->body.bytes, reply->body.size);
         add_header(request, "Content-Type", reply->type);
+    }
+    if (reply->is_elsewhere) {
+        add_location(listener, request);
     }
     if (reply->is_in_doubt) {
         add_header(request, "Lockkeeper-In-Doubt", "1");
@@ -117,6 +140,11 @@ static void fill_ready(const struct lk_http_listener *listener, const struct lk_
     reply->status = is_ready ? HTTP_OK : HTTP_SERVUNAVAIL;
     reply->type = of_text;
     lk_buffer_add_text(&reply->body, is_ready ? "ready\n" : "not ready\n");
+    if (core_reply->leader != NULL) {
+        lk_buffer_add_text(&reply->body, "another service leads: ");
+        lk_buffer_add(&reply->body, core_reply->leader, strcspn(core_reply->leader, " "));
+        lk_buffer_add_text(&reply->body, "\n");
+    }
 }
 
 /*
@@ -173,6 +201,12 @@ void lk_http_reply_fill(const struct lk_http_listener *listener,
         fill_ready(listener, core_reply, reply);
     } else if (context->command == &lk_http_grab_command) {
         lk_http_grab_fill(listener, core_reply, reply);
+    } else if (core_reply->leader != NULL && strchr(core_reply->leader, ' ') != NULL) {
+        reply->status = LK_HTTP_TEMPORARY_REDIRECT;
+        reply->type = of_json;
+        reply->is_elsewhere = true;
+        lk_answer_write_failure(&writer, LK_UNAVAILABLE, core_reply->answer->text);
+        lk_buffer_add(&reply->body, "\n", 1);
     } else if (context->command->shape != LK_SHAPE_VALUE
                || !fill_value(context, core_reply, reply)) {
         reply->status = lk_answer_http_status(lk_answer_write(context, core_reply, &writer));

@@ -71,6 +71,10 @@ static lk_outcome begin(struct lk_resp_connection *connection, lk_error *error) 
     struct lk_copies *copies = lk_server_copies(connection->listener->server);
 
     connection->copy.done = on_done;
+    if (lk_server_is_shared(lk_server_options_of(connection->listener->server))) {
+        return lk_error_set(error, LK_UNSUPPORTED,
+                            "the service keeps everything in a database: copy that (pg_dump)");
+    }
     return copies->copier != NULL
                ? lk_copy_begin(copies->copier, &connection->copy, error)
                : lk_error_set(error, LK_UNSUPPORTED,

@@ -51,6 +51,12 @@ static void answer(void *peer, uint64_t tag, uint64_t batch, const struct lk_rep
         lk_answer_write_failure(&writer, LK_DENIED, reply->answer->text);
     } else if (context->command->kind == LK_CALL_INFO) {
         lk_resp_write_info(connection, reply);
+    } else if (reply->leader != NULL) {
+        char moved[LK_CORE_LEADER_BYTES_MAX + 3];
+
+        (void)snprintf(moved, sizeof moved, "0 %.*s", (int)strcspn(reply->leader, " "),
+                       reply->leader);
+        lk_resp_put_error(writer.out, "MOVED", lk_slice_of(moved));
     } else {
         (void)lk_answer_write(context, reply, &writer);
     }

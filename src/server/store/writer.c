@@ -173,6 +173,9 @@ void lk_writer_stop(struct lk_writer *writer) {
     (void)pthread_join(writer->thread, NULL);
     (void)pthread_cond_destroy(&writer->changed);
     (void)pthread_mutex_destroy(&writer->mutex);
+    if (writer->storage->ops->resign != NULL) {
+        (void)writer->storage->ops->resign(writer->storage, NULL); /* else its lease will end */
+    }
     writer->storage->ops->close(writer->storage);
     lk_core_snapshot_free(writer->result.snapshot);
     (void)close(writer->descriptor);
@@ -183,6 +186,10 @@ void lk_writer_stop(struct lk_writer *writer) {
 
 int lk_writer_descriptor(const struct lk_writer *writer) {
     return writer->descriptor;
+}
+
+const struct lk_leader *lk_writer_leader(const struct lk_writer *writer) {
+    return &writer->storage->leader;
 }
 
 static void submit(struct lk_writer *writer, enum lk_job job) {

@@ -45,11 +45,15 @@ bool lk_writer_stand_by(struct lk_writer *writer);
 /* The loop has ended: no thread is to stand by any more. */
 void lk_writer_end(struct lk_writer *writer);
 
-/* After lk_writer_end(): waits for the other thread, and closes the storage. Accepts NULL. */
+/* After lk_writer_end(): waits for the other thread, hands a shared storage over, and closes it.
+ * Accepts NULL. */
 void lk_writer_stop(struct lk_writer *writer);
 
 /* An eventfd: readable when there is a result. */
 int lk_writer_descriptor(const struct lk_writer *writer);
+
+/* Of a store that is shared: who leads, as the last load that was fetched found it. */
+const struct lk_leader *lk_writer_leader(const struct lk_writer *writer);
 
 /* No job may be under way. The batch must not change until the result has been fetched. */
 void lk_writer_write(struct lk_writer *writer, const struct lk_batch *batch);

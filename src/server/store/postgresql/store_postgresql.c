@@ -130,11 +130,12 @@ static lk_outcome store_write(struct lk_storage *storage, const struct lk_batch 
 
 /* ---- opening and closing --------------------------------------------------------------------- */
 
-/* The address that clients find is told when it begins to lead. */
+/* The address is told to the others when this service begins to lead. */
 static lk_outcome store_announce(struct lk_storage *storage, const char *address, lk_error *error) {
-    (void)storage;
-    (void)address;
+    struct lk_store_pg *store = lk_store_pg_of(storage);
+
     (void)error;
+    (void)snprintf(store->advertised, sizeof store->advertised, "%s", address);
     return LK_OK;
 }
 

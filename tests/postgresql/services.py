@@ -1,0 +1,368 @@
+#!/usr/bin/env -S python3 -B
+# SPDX-License-Identifier: Apache-2.0
+"""Three services on one PostgreSQL (shared_service.c): where the others send their clients, and what
+clients note while the one that leads is killed, stopped and continued, or terminated. PROGRAM SERVER
+
+LK_TEST_SEED: which fault comes when. LK_TEST_SCALE: percent of the faults."""
+
+import os
+import pathlib
+import random
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import traceback
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "listeners"))
+from service import Closed, Http, Refused, Resp, as_map, until  # noqa: E402
+
+FAILOVER_MS = 1000
+NEVER_MS = 3600000
+CLIENTS = 6
+PATHS = ["a", "b"]
+FAULTS = 8
+TTL_MS = 15000  # longer than any fault
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Member:
+    """One of the services, which is started again at the same addresses."""
+
+    def __init__(self, program, url):
+        self.command = [program, url]
+        self.resp = ("127.0.0.1", free_port())
+        self.http = ("127.0.0.1", free_port())
+        self.process = None
+
+    def start(self, failover_ms=FAILOVER_MS):
+        addresses = [f"{host}:{port}" for host, port in (self.resp, self.http)]
+        self.process = subprocess.Popen([*self.command, *addresses, str(failover_ms)],
+                                        stdout=subprocess.PIPE, text=True)
+        assert self.process.stdout.readline().split() == addresses
+
+    def end(self, number=signal.SIGTERM):
+        self.process.send_signal(number)
+        code = self.process.wait(60)
+        self.process.stdout.close()
+        self.process = None
+        return code
+
+    def ready(self):
+        """The status of /readyz, and what it says."""
+        wire = Http(self.http)
+        status, _, body = wire.call("GET", "/readyz")
+        wire.close()
+        return status, body.decode()
+
+
+class Services:
+    def __init__(self, program, server):
+        url = f"postgresql://postgres@/postgres?host={server}"
+        self.members = [Member(program, url) for _ in range(3)]
+        for member in self.members:
+            member.start()
+        self.leader()
+
+    def restart(self, failover_ms=FAILOVER_MS):
+        """All of them; those that do not lead end first, so none of them leads in between."""
+        leader = self.leader()
+        for member in sorted(self.members, key=lambda member: member is leader):
+            assert member.end() == 0
+        for member in self.members:
+            member.start(failover_ms)
+
+    def leader(self):
+        """The one that leads, once one does."""
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
+            for member in self.members:
+                if member.ready()[0] == 200:
+                    return member
+            time.sleep(0.02)
+        raise AssertionError("none of the services leads")
+
+    def followers(self):
+        leader = self.leader()
+        others = [member for member in self.members if member is not leader]
+        until(lambda: all("another service leads" in member.ready()[1] for member in others))
+        return leader, others
+
+
+# ---- clients and their notes ----------------------------------------------------------------------
+
+
+class Notes:
+    """What clients know: when they called and were answered, and with what."""
+
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.grants = []  # [path, client, token, asked, returned, held until]
+        self.puts = []  # [path, number, called, returned or None]
+        self.reads = []  # (path, number, called, returned)
+        self.wrong = []
+
+    def complain(self, text):
+        with self.lock:
+            self.wrong.append(text)
+
+    def check(self):
+        for one in self.grants:
+            for other in self.grants:
+                if one is not other and one[0] == other[0]:
+                    self.check_pair(one, other)
+        for path, number, called, returned in self.reads:
+            self.check_read(path, number, called, returned)
+        return self.wrong
+
+    def check_pair(self, one, other):
+        if one[1] != other[1]:
+            if one[2] == other[2]:
+                self.complain(f"two clients have one token: {one} {other}")
+            if one[4] < other[5] and other[4] < one[5]:
+                self.complain(f"granted twice: {one} {other}")
+        if one[4] < other[3] and one[2] > other[2]:
+            self.complain(f"a later grant has a smaller token: {one} {other}")
+
+    def check_read(self, path, number, called, returned):
+        """Nothing is read that was overwritten before the call, or written after it."""
+        put = next((put for put in self.puts if put[1] == number), None)
+        since = -1.0 if put is None else put[3]
+        if put is not None and put[2] > returned:
+            self.complain(f"{number} was read before it was put")
+        for other in self.puts:
+            if (other[0] == path and other[3] is not None and other[3] < called
+                    and since is not None and other[2] > since):
+                self.complain(f"{number} was read at {path} after {other[1]} was put")
+                return
+
+
+class Unknown(Exception):
+    """No answer, or one that leaves the outcome open."""
+
+
+class Client(threading.Thread):
+    def __init__(self, services, notes, number, seed):
+        super().__init__()
+        self.services, self.notes = services, notes
+        self.name_ = f"c{number}"
+        self.random = random.Random(seed)
+        self.is_over = False
+        self.cycles = 0
+        self.puts = 0
+        self.wire = None
+        self.address = None
+
+    def say(self, *words):
+        """One call, at whichever service answers it."""
+        try:
+            if self.wire is None:
+                address = self.address or self.random.choice(self.services.members).resp
+                self.address = None
+                self.wire = Resp(address)
+                self.wire.socket.settimeout(4)
+            answer = self.wire.call(*words)
+        except (OSError, Closed) as error:
+            self.leave()
+            raise Unknown() from error
+        if isinstance(answer, Refused) and str(answer).startswith(("MOVED", "UNAVAILABLE")):
+            self.leave()
+            if str(answer).startswith("MOVED"):
+                _, slot, leader = str(answer).split()
+                host, port = leader.rsplit(":", 1)
+                assert slot == "0"
+                self.address = (host, int(port))
+            raise Unknown()
+        return answer
+
+    def leave(self):
+        if self.wire is not None:
+            self.wire.close()
+        self.wire = None
+        time.sleep(0.01)
+
+    def insist(self, *words):
+        """The same call until it is answered; the last call's time, and the answer."""
+        while True:
+            called = time.monotonic()
+            try:
+                return called, self.say(*words)
+            except Unknown:
+                if self.is_over:
+                    raise
+
+    def run(self):
+        try:
+            while not self.is_over:
+                self.cycle(self.random.choice(PATHS))
+        except Unknown:
+            pass
+        except Exception:
+            self.notes.complain(traceback.format_exc())
+        self.leave()
+
+    def read(self, path):
+        called, value = self.insist("GET", path)
+        if not isinstance(value, Refused):
+            self.notes.reads.append((path, value, called, time.monotonic()))
+
+    def cycle(self, path):
+        self.read(path)
+        asked = time.monotonic()
+        called, answer = self.insist("ACQUIRE", path, "OWNER", self.name_, "TTL", TTL_MS)
+        answer = as_map(answer) if isinstance(answer, list) else {}
+        if answer.get("status") != "granted":
+            time.sleep(0.01)
+            return
+        token = answer["token"]
+        grant = [path, self.name_, token, asked, time.monotonic(), called + TTL_MS / 1000]
+        self.notes.grants.append(grant)
+        for _ in range(self.random.randrange(4)):
+            self.put(path, token, grant)
+            self.read(path)
+        grant[5] = min(grant[5], time.monotonic())
+        self.insist("RELEASE", path, "OWNER", self.name_, "TOKEN", token)
+        self.cycles += 1
+
+    def put(self, path, token, grant):
+        self.puts += 1
+        note = [path, f"{self.name_}.{self.puts}", time.monotonic(), None]
+        self.notes.puts.append(note)
+        _, answer = self.insist("PUT", path, note[1], "OWNER", self.name_, "TOKEN", token)
+        if answer == "OK":
+            note[3] = time.monotonic()
+        elif time.monotonic() < grant[5]:
+            self.notes.complain(f"{self.name_} holds {path}, and its put is {answer}")
+
+
+# ---- the cases ------------------------------------------------------------------------------------
+
+
+def others_name_the_leader(services):
+    """a service that does not lead sends its clients to the one that does"""
+    leader, others = services.followers()
+    address = "%s:%d" % leader.resp
+    for member in others:
+        wire = Resp(member.resp)
+        for words in (["ACQUIRE", "x"], ["GET", "x"], ["LIST"], ["PUSH", "q", "1"]):
+            assert str(wire.call(*words)) == f"MOVED 0 {address}", wire.call(*words)
+        assert wire.call("PING") == "PONG"
+        wire.close()
+        status, text = member.ready()
+        assert status == 503 and address in text, (status, text)
+        wire = Http(member.http)
+        status, headers, body = wire.call("GET", "/v1/requests?prefix=x")
+        assert status == 307 and body["status"] == "unavailable", (status, body)
+        assert headers["location"] == "http://%s:%d/v1/requests?prefix=x" % leader.http, headers
+        wire.close()
+
+
+def what_is_acknowledged_stays(services):
+    """a lease, a value and an item outlive the service that granted them"""
+    leader = services.leader()
+    wire = Resp(leader.resp)
+    granted = as_map(wire.call("ACQUIRE", "kept", "OWNER", "one", "TTL", 600000))
+    assert granted["status"] == "granted"
+    assert wire.call("PUT", "kept", "text", "OWNER", "one") == "OK"
+    assert wire.call("PUSH", "work", "7", "VALUE", "do") == 1
+    wire.close()
+    assert leader.end(signal.SIGKILL) == -signal.SIGKILL
+    members, services.members = services.members, [m for m in services.members if m is not leader]
+    wire = Resp(services.leader().resp)
+    again = as_map(wire.call("ACQUIRE", "kept", "OWNER", "one", "TTL", 600000))
+    assert again["token"] == granted["token"], (granted, again)
+    assert as_map(wire.call("ACQUIRE", "kept", "OWNER", "two"))["status"] == "busy"
+    assert wire.call("GET", "kept") == "text"
+    assert as_map(wire.call("CLAIM", "work"))["id"] == "7"
+    wire.close()
+    services.members = members
+    leader.start()
+
+
+def hand_over_waits_for_no_lease(services):
+    """one that is terminated hands over at once, and ends with 0"""
+    services.restart(NEVER_MS)
+    leader = services.leader()
+    members, services.members = services.members, [m for m in services.members if m is not leader]
+    assert leader.end() == 0
+    services.leader()
+    services.members = members
+    leader.start()
+    services.restart()
+
+
+def hurt(services, fault):
+    leader = services.leader()
+    if fault == "stop":
+        os.kill(leader.process.pid, signal.SIGSTOP)
+        time.sleep(2.5 * FAILOVER_MS / 1000)
+        os.kill(leader.process.pid, signal.SIGCONT)
+    else:
+        code = leader.end(signal.SIGKILL if fault == "kill" else signal.SIGTERM)
+        assert code == (0 if fault == "terminate" else -signal.SIGKILL), (fault, code)
+        leader.start()
+    time.sleep(0.5)
+
+
+def clients_see_nothing_false(services):
+    """while the one that leads is killed, stopped or terminated, no client sees what must not be"""
+    seed = int(os.environ.get("LK_TEST_SEED", random.randrange(1 << 30)))
+    count = max(3, FAULTS * int(os.environ.get("LK_TEST_SCALE", 100)) // 100)
+    print(f"# LK_TEST_SEED={seed}")
+    choice = random.Random(seed)
+    faults = ["kill", "stop", "terminate"] + [choice.choice(["kill", "stop", "terminate"])
+                                              for _ in range(count - 3)]
+    choice.shuffle(faults)
+    notes = Notes()
+    clients = [Client(services, notes, i, seed + i) for i in range(CLIENTS)]
+    for client in clients:
+        client.start()
+    try:
+        for fault in faults:
+            hurt(services, fault)
+        before = [client.cycles for client in clients]
+        until(lambda: all(c.cycles > b for c, b in zip(clients, before)) or notes.wrong)
+    finally:
+        for client in clients:
+            client.is_over = True
+        for client in clients:
+            client.join(60)
+    wrong = notes.check()
+    print(f"# {len(faults)} faults, {len(notes.grants)} grants, {len(notes.puts)} puts, "
+          f"{len(notes.reads)} reads")
+    assert not wrong, "\n".join(wrong[:5])
+
+
+CASES = [others_name_the_leader, what_is_acknowledged_stays, hand_over_waits_for_no_lease,
+         clients_see_nothing_false]
+
+
+def main():
+    services = Services(sys.argv[1], sys.argv[2])
+    is_good = True
+    print(f"1..{len(CASES)}", flush=True)
+    try:
+        for number, case in enumerate(CASES, 1):
+            word = "ok"
+            try:
+                case(services)
+            except Exception:
+                word, is_good = "not ok", False
+                for line in traceback.format_exc().splitlines():
+                    print(f"# {line}")
+            print(f"{word} {number} - {case.__doc__.strip()}", flush=True)
+    finally:
+        for member in services.members:
+            if member.process is not None:
+                member.process.kill()
+    sys.exit(0 if is_good else 1)
+
+
+main()
