@@ -162,7 +162,6 @@ static bool evict(struct lk_admission *admission, struct lk_pending *pending) {
         return false;
     }
     lk_admission_remove(admission, pending);
-    admission->has_evicted = true;
     admission->evict(pending);
     return true;
 }

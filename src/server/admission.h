@@ -28,14 +28,7 @@ struct lk_pending {
 TAILQ_HEAD(lk_pending_list, lk_pending);
 SLIST_HEAD(lk_admission_bucket, lk_admission_address);
 
-enum {
-    LK_ADMISSION_BUCKETS = 256,
-    LK_ACCEPTED_PER_TURN_MAX = 4, /* at a listener */
-    /* While pending connections are evicted for new ones and there are calls, a listener rests
-     * between two portions: so many turns, or so long. */
-    LK_REST_TURNS = 4,
-    LK_REST_US = 1000,
-};
+enum { LK_ADMISSION_BUCKETS = 256 };
 
 struct lk_admission {
     struct lk_pending_list all;
@@ -44,7 +37,6 @@ struct lk_admission {
     uint32_t address_max; /* of one address */
     uint32_t address_count;
     uint64_t seed;
-    bool has_evicted; /* for its owner to reset */
     struct lk_admission_bucket buckets[LK_ADMISSION_BUCKETS];
     /* Closes an evicted connection, after its removal. */
     void (*evict)(struct lk_pending *pending);

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "server/refusal.h"
 
-#define TURN_US INT64_C(50) /* of each turn for handshakes: one step, and more if there is time */
+#define TURN_US INT64_C(500) /* of each turn for handshakes: one step, and more if there is time */
 
 enum { TLS_RECORD_OF_HANDSHAKE = 0x16, SURPLUS_BYTES = 4096 };
 

@@ -173,16 +173,6 @@ static void send_answers(struct lk_server *server) {
     }
 }
 
-static void accept_connections(struct lk_server *server) {
-    uint64_t calls = lk_core_calls(server->core);
-    bool is_busy = calls != server->calls;
-
-    server->calls = calls;
-    for (size_t i = 0; i < server->listener_count; i++) {
-        server->listeners[i]->ops->accept(server->listeners[i], is_busy);
-    }
-}
-
 /*
  * Acts on what the turn's events have led to. false: the other thread has taken the loop over, and
  * ends this turn.
@@ -205,7 +195,6 @@ static bool end_turn(struct lk_server *server) {
         break;
     }
     lk_commits_hand_over(server);
-    accept_connections(server);
     set_backpressure(server);
     arm_timer(server);
     server->is_turning = false;

@@ -150,10 +150,6 @@ struct lk_listener_ops {
      * false. */
     bool (*turn_end)(struct lk_listener *listener);
 
-    /* After the answers of a turn have left: accepts a few of the connections that wait. `is_busy`:
-     * there were calls in this turn. */
-    void (*accept)(struct lk_listener *listener, bool is_busy);
-
     /* Backpressure: lk_core_has_backpressure() has changed; stop reading or go on. */
     void (*set_backpressure)(struct lk_listener *listener, bool has_backpressure);
 

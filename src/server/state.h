@@ -37,7 +37,6 @@ struct lk_server {
     struct lk_times times;
     bool is_turning; /* `times` are those of the current turn */
     bool has_backpressure;
-    uint64_t calls;    /* of the core, up to the turn before */
     uint64_t buffered; /* bytes, of all connections */
     bool was_full;     /* since the listeners were last told that there is room */
     bool is_shutting_down;

@@ -44,12 +44,12 @@ def drip(address, first, piece):
     wires = []
     while True:
         while len(wires) < 20:
+            wire = Elsewhere(address)
+            wire.socket.setblocking(False)
             try:
-                wire = Elsewhere(address)
-                wire.socket.setblocking(False)
                 wire.send(first)
             except OSError:
-                continue
+                pass
             wires.append(wire)
         for wire in list(wires):
             try:

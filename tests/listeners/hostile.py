@@ -144,24 +144,6 @@ def nothing_left(service):
     honest.pair()
 
 
-def waiting_ports():
-    """The ports of peers whose closed connections the system still remembers (TIME_WAIT)."""
-    rows = [line.split() for line in pathlib.Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()[1:]]
-    return {int(row[2].split(":")[1], 16) for row in rows if row[3] == "06"}
-
-
-def nothing_remembered(service):
-    """an evicted connection is reset, so that a flood leaves nothing with the system"""
-    for address in (service.resp, service.http):
-        wires = [attacks.Elsewhere(address) for _ in range(60)]
-        ports = {wire.socket.getsockname()[1] for wire in wires[:20]}  # 25 of an address may be pending
-        for wire in wires[:20]:
-            attacks.until_ended(wire)
-        assert not ports & waiting_ports()
-        for wire in wires:
-            wire.close()
-
-
 def percentile(times, share):
     return sorted(times)[int(len(times) * share)] * 1e6
 
@@ -213,4 +195,4 @@ with tempfile.TemporaryDirectory() as directory:
         measure_both(options, float(sys.argv[sys.argv.index("--measure") + 1]))
         sys.exit(0)
     measure_memory()
-    run([all_at_once, told_why, nothing_left, nothing_remembered, handshakes_and_logins], *options)
+    run([all_at_once, told_why, nothing_left, handshakes_and_logins], *options)

@@ -217,7 +217,6 @@ struct lk_core_stats {
                               * possible again */
     uint64_t bytes;          /* memory, the model's included */
 };
-uint64_t lk_core_calls(const struct lk_core *core); /* since the start */
 void lk_core_stats(const struct lk_core *core, struct lk_core_stats *ret_stats);
 
 /* For monitoring; both take a time that does not depend on how much is kept. What the tally has

@@ -150,10 +150,6 @@ void lk_core_contention(const struct lk_core *core, struct lk_contention_top *re
     lk_contention_read(&core->contention, ret_top);
 }
 
-uint64_t lk_core_calls(const struct lk_core *core) {
-    return core->stats.calls;
-}
-
 void lk_core_stats(const struct lk_core *core, struct lk_core_stats *ret_stats) {
     *ret_stats = core->stats;
     ret_stats->followers = core->event_log.followed;

@@ -122,8 +122,6 @@ struct lk_http_clients {
     struct lk_http_client_list busy;     /* neither: with the core, held back, or following */
     struct lk_http_client_list closing;  /* evicted: closed at the end of the turn */
     uint32_t count;                      /* of all clients */
-    uint32_t arrived;                    /* accepted in this turn */
-    unsigned rest_turns;                 /* none is accepted for so many turns, nor until `retry` */
     uint32_t admitted;                   /* ... of those that are admitted */
     uint32_t admitted_max;
     struct lk_admission admission; /* the others: not authenticated, or beyond the bound */
@@ -186,9 +184,6 @@ void lk_http_clients_end(struct lk_http_clients *clients); /* after the last cli
 
 /* At the end of each turn: handles the clients accepted in it and those that were evicted. */
 void lk_http_clients_end_turn(struct lk_http_clients *clients);
-
-/* After the answers of a turn: evhttp accepts more from the next turn on, or after a rest. */
-void lk_http_clients_accept(struct lk_http_clients *clients, bool is_busy);
 
 /* The client of a request; NULL: its connection is about to be closed. */
 struct lk_http_client *lk_http_client_of(struct lk_http_listener *listener,

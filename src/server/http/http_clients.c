@@ -126,22 +126,15 @@ static uint32_t count_max(const struct lk_http_clients *clients) {
     return clients->admitted_max + clients->admission.count_max;
 }
 
-static void resume_accepting(struct lk_http_clients *clients) {
-    struct evconnlistener *evlistener = evlistener_of(clients->listener);
-
-    if (evlistener != NULL && clients->count < count_max(clients) && clients->rest_turns == 0) {
-        (void)evconnlistener_enable(evlistener);
-    }
-}
-
-static void on_retry(evutil_socket_t socket, short what, void *context) {
+static void resume_accepting(evutil_socket_t socket, short what, void *context) {
     struct lk_http_clients *clients = context;
+    struct evconnlistener *evlistener = evlistener_of(clients->listener);
 
     (void)socket;
     (void)what;
-    clients->rest_turns = 0;
-    (void)event_del(&clients->retry);
-    resume_accepting(clients);
+    if (evlistener != NULL && clients->count < count_max(clients)) {
+        (void)evconnlistener_enable(evlistener);
+    }
 }
 
 /* No files are left, or no memory: stops accepting for a while. Connections wait in the backlog. */
@@ -179,7 +172,7 @@ static void free_client(struct lk_http_client *client) {
     lk_http_tls_end(client);
     free(client);
     if (clients->count-- >= count_max(clients)) {
-        resume_accepting(clients);
+        resume_accepting(-1, 0, clients);
     }
 }
 
@@ -219,10 +212,7 @@ static struct bufferevent *on_accepted(struct event_base *loop, void *context) {
     client->buffers = buffers;
     client->in_list = &clients->accepted;
     TAILQ_INSERT_TAIL(&clients->accepted, client, list);
-    clients->count++;
-    clients->arrived++;
-    if ((clients->arrived >= LK_ACCEPTED_PER_TURN_MAX || clients->count >= count_max(clients))
-        && evlistener_of(listener) != NULL) {
+    if (++clients->count >= count_max(clients) && evlistener_of(listener) != NULL) {
         (void)evconnlistener_disable(evlistener_of(listener));
     }
     return buffers;
@@ -299,7 +289,6 @@ static void evict(struct lk_pending *pending) {
         (struct lk_http_client *)((char *)pending - offsetof(struct lk_http_client, pending));
 
     lk_http_refused(client->listener, client->socket, LK_REFUSED_EVICTED);
-    lk_listen_socket_forget(client->socket);
     move(client, &client->listener->clients.closing, 0);
 }
 
@@ -419,23 +408,6 @@ void lk_http_clients_end_turn(struct lk_http_clients *clients) {
     close_evicted(clients);
 }
 
-void lk_http_clients_accept(struct lk_http_clients *clients, bool is_busy) {
-    static const struct timeval rest_time = {.tv_usec = LK_REST_US};
-    bool was_paused = clients->arrived >= LK_ACCEPTED_PER_TURN_MAX;
-
-    clients->arrived = 0;
-    if (clients->rest_turns > 0 && --clients->rest_turns == 0) {
-        on_retry(-1, 0, clients);
-    } else if (clients->admission.has_evicted && is_busy && evlistener_of(clients->listener)) {
-        clients->rest_turns = LK_REST_TURNS;
-        (void)evconnlistener_disable(evlistener_of(clients->listener));
-        (void)event_add(&clients->retry, &rest_time);
-    } else if (was_paused) {
-        resume_accepting(clients);
-    }
-    clients->admission.has_evicted = false;
-}
-
 /* ---- for the listener ------------------------------------------------------------------------ */
 
 struct lk_http_client *lk_http_client_of(struct lk_http_listener *listener,
@@ -536,7 +508,8 @@ void lk_http_clients_begin(struct lk_http_listener *listener,
     TAILQ_INIT(&clients->busy);
     TAILQ_INIT(&clients->closing);
     (void)evtimer_assign(&clients->timer, lk_server_loop(listener->server), on_timer, clients);
-    (void)evtimer_assign(&clients->retry, lk_server_loop(listener->server), on_retry, clients);
+    (void)evtimer_assign(&clients->retry, lk_server_loop(listener->server), resume_accepting,
+                         clients);
 }
 
 void lk_http_clients_take_bounds(struct lk_http_clients *clients,
@@ -549,7 +522,7 @@ void lk_http_clients_take_bounds(struct lk_http_clients *clients,
     if (evlistener != NULL && clients->count >= count_max(clients)) {
         (void)evconnlistener_disable(evlistener);
     } else {
-        resume_accepting(clients);
+        resume_accepting(-1, 0, clients);
     }
 }
 
@@ -567,6 +540,38 @@ void lk_http_clients_start_accepting(struct lk_http_clients *clients) {
 void lk_http_clients_stop_accepting(struct lk_http_clients *clients) {
     (void)event_del(&clients->exhausted);
     (void)event_del(&clients->retry);
+}
+
+static void add_list(const struct lk_http_clients *clients,
+                     const struct lk_http_client_list *in_list, const struct lk_user *user,
+                     struct lk_buffer *out) {
+    const struct lk_http_client *client;
+
+    TAILQ_FOREACH(client, in_list, list) {
+        char address[LK_ADDRESS_BYTES_MAX];
+
+        if (user != NULL && client->grant.user != user) {
+            continue;
+        }
+        lk_listen_socket_name_peer(&clients->listener->listen_socket, client->socket, address);
+        lk_buffer_add_text(out, "id=0 addr=");
+        lk_buffer_add_text(out, address);
+        lk_buffer_add_text(out, " name=http owner= resp=0 flags=N");
+        if (client->grant.user != NULL) {
+            lk_buffer_add_text(out, " user=");
+            lk_buffer_add_text(out, client->grant.user->name);
+        }
+        lk_buffer_add_text(out, "\n");
+    }
+}
+
+/* In the format of CLIENT LIST. */
+void lk_http_clients_list(const struct lk_http_clients *clients, const struct lk_user *user,
+                          struct lk_buffer *out) {
+    add_list(clients, &clients->shaking, user, out);
+    add_list(clients, &clients->reading, user, out);
+    add_list(clients, &clients->writing, user, out);
+    add_list(clients, &clients->busy, user, out);
 }
 
 void lk_http_clients_shorten_timeouts(struct lk_http_clients *clients) {

@@ -200,10 +200,6 @@ static bool turn_end(struct lk_listener *of) {
     return false;
 }
 
-static void accept_arrivals(struct lk_listener *of, bool is_busy) {
-    lk_http_clients_accept(&http_listener(of)->clients, is_busy);
-}
-
 static void set_backpressure(struct lk_listener *of, bool has_backpressure) {
     (void)of;
     (void)
@@ -315,7 +311,6 @@ static const struct lk_listener_ops ops = {
     .list_clients = list_clients,
     .check_grants = check_grants,
     .turn_end = turn_end,
-    .accept = accept_arrivals,
     .set_backpressure = set_backpressure,
     .shed = shed,
     .stop = stop,

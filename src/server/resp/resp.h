@@ -93,7 +93,7 @@ struct lk_resp_listener {
     struct lk_server *server;
     struct lk_listen_socket listen_socket;
     struct event acceptable;
-    struct event retry; /* accepts again, after a rest or when no more files could be opened */
+    struct event retry; /* accepts again, after no more files could be opened */
     struct lk_resp_connections all;
     struct lk_resp_connections ready;
     uint32_t count; /* admitted connections */
@@ -102,8 +102,6 @@ struct lk_resp_listener {
     struct lk_handshakes handshakes;
     uint32_t request_s; /* from a request's first byte to its last, at most */
     bool has_backpressure;
-    bool has_arrivals;   /* connections wait to be accepted */
-    unsigned rest_turns; /* none is accepted for so many turns, nor until `retry` */
     bool is_stopping;
     /* One of each is enough: a call that blocks keeps a copy. */
     struct lk_resp_request request;

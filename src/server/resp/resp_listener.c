@@ -8,7 +8,7 @@
 #include "server/files.h"
 #include "server/resp/resp.h"
 
-enum { RETRY_MS = 100 };
+enum { ACCEPTED_PER_TURN_MAX = 64, RETRY_MS = 100 };
 
 static struct lk_resp_listener *resp_listener(struct lk_listener *listener) {
     return (struct lk_resp_listener *)(void *)listener;
@@ -28,35 +28,13 @@ static void refuse(struct lk_resp_listener *listener, int socket) {
 }
 
 static void on_acceptable(evutil_socket_t socket, short what, void *context) {
+    static const struct timeval later = {.tv_usec = RETRY_MS * 1000};
     struct lk_resp_listener *listener = context;
-
-    (void)socket;
-    (void)what;
-    listener->has_arrivals = true;
-}
-
-static void pause_accepting(struct lk_resp_listener *listener, int64_t delay_us) {
-    const struct timeval delay = {.tv_usec = delay_us};
-
-    (void)event_del(&listener->acceptable);
-    (void)event_add(&listener->retry, &delay);
-}
-
-static void on_retry(evutil_socket_t socket, short what, void *context) {
-    struct lk_resp_listener *listener = context;
-
-    (void)socket;
-    (void)what;
-    listener->rest_turns = 0;
-    (void)event_del(&listener->retry);
-    (void)event_add(&listener->acceptable, NULL);
-}
-
-/* Accepts until one has to be evicted for another, or there are no more. */
-static void accept_some(struct lk_resp_listener *listener) {
     bool is_exhausted = false;
 
-    for (int i = 0; i < LK_ACCEPTED_PER_TURN_MAX && !listener->admission.has_evicted; i++) {
+    (void)socket;
+    (void)what;
+    for (int i = 0; i < ACCEPTED_PER_TURN_MAX; i++) {
         int peer = lk_listen_socket_accept(&listener->listen_socket, &is_exhausted);
         if (peer < 0) {
             break;
@@ -68,8 +46,17 @@ static void accept_some(struct lk_resp_listener *listener) {
     if (is_exhausted) {
         lk_files_log_exhausted();
         lk_refusal_count(listener->server, LK_REFUSED_FILES);
-        pause_accepting(listener, RETRY_MS * INT64_C(1000));
+        (void)event_del(&listener->acceptable);
+        (void)event_add(&listener->retry, &later);
     }
+}
+
+static void on_retry(evutil_socket_t socket, short what, void *context) {
+    struct lk_resp_listener *listener = context;
+
+    (void)socket;
+    (void)what;
+    (void)event_add(&listener->acceptable, NULL);
 }
 
 /* ---- turns ----------------------------------------------------------------------------------- */
@@ -88,28 +75,6 @@ static bool turn_end(struct lk_listener *of) {
         has_called = lk_resp_connection_end_turn(connection) || has_called;
     }
     return has_called;
-}
-
-static void accept_arrivals(struct lk_listener *of, bool is_busy) {
-    struct lk_resp_listener *listener = resp_listener(of);
-
-    if (listener->is_stopping) {
-        return;
-    }
-    if (listener->rest_turns > 0 && --listener->rest_turns == 0) {
-        on_retry(-1, 0, listener);
-    }
-    if (!listener->has_arrivals) {
-        return;
-    }
-    listener->has_arrivals = false;
-    accept_some(listener);
-    if (listener->admission.has_evicted && is_busy) {
-        listener->rest_turns = LK_REST_TURNS;
-        pause_accepting(listener, LK_REST_US);
-    }
-    listener->admission.has_evicted = false;
-    (void)turn_end(of);
 }
 
 static void set_backpressure(struct lk_listener *of, bool has_backpressure) {
@@ -223,7 +188,6 @@ static const struct lk_listener_ops ops = {
     .list_clients = list_clients,
     .check_grants = check_grants,
     .turn_end = turn_end,
-    .accept = accept_arrivals,
     .set_backpressure = set_backpressure,
     .shed = shed,
     .stop = stop,
