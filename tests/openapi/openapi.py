@@ -127,6 +127,8 @@ def play_values(player):
     player.expect(410, "put", b"other", {"path": "v/1"}, {"owner": "ana", "token": 1})
     player.expect(410, "del", values={"path": "v/1"}, query={"owner": "ana", "token": 1})
     player.expect(200, "break", {"path": "v/1", "reason": "r", "now": True})
+    values = player.expect(200, "values", query={"prefix": "v"})
+    assert {"path": "v/1", "size": 2, "in_doubt": True} in values["values"], values
     doubts = player.expect(200, "doubts", query={"prefix": "v"})
     assert doubts["values"] == [{"path": "v/1", "size": 2}], doubts
     player.expect(200, "acquire", {"parts": ["v/1"], "owner": "ben", "value": True})

@@ -116,9 +116,9 @@ renewal_is_short() {
     comes_to "SELECT sum(calls) FROM pg_stat_user_functions
               WHERE schemaname = 'lockkeeper' AND funcname = 'renew_alone'" 3 &&
         is "SELECT calls FROM pg_stat_user_functions
-            WHERE schemaname = 'lockkeeper' AND funcname = 'renew'" 1
+            WHERE schemaname = 'lockkeeper' AND funcname = 'renew_request'" 1
 }
-ok 'a renewal is one statement, and only one that is lost reaches renew()' renewal_is_short
+ok 'a renewal is one statement, and only one that is lost reaches renew_request()' renewal_is_short
 sql 'ALTER SYSTEM RESET track_functions'
 sql 'SELECT pg_reload_conf()' >"$work/out"
 
