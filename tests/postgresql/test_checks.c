@@ -169,8 +169,7 @@ static void test_hostile_parts(void **state) {
         "a?shared/b",
         "a? shared",
         "a?limit=\xd9\xa3",
-        "\xef\xbb\xbf"
-        "a",
+        "\xef\xbb\xbf.a",
         "a\\b",
         "a'b",
         "a\"b",
