@@ -10,7 +10,10 @@
 #include "engine/reply/reply.h"
 #include "model/command_check.h"
 
-enum { CYCLE_MAX = 1024, BLOCKER_FIELDS = LK_PROCEDURES_BLOCKER_FIELDS };
+enum {
+    CYCLE_MAX = 1024,
+    BLOCKER_FIELDS = 6, /* path, owner, note, ticket, held, microseconds left */
+};
 
 /* Columns of lk_ask(). */
 enum {
@@ -46,8 +49,7 @@ lk_outcome lk_procedures_answered(const struct lk_rows *rows, int row,
                         lk_row_text(rows, row, END_SENTENCE).bytes);
 }
 
-bool lk_procedures_fill_blocker(const struct lk_slice fields[BLOCKER_FIELDS],
-                                lk_blocker_info *info) {
+static bool fill_blocker(const struct lk_slice fields[BLOCKER_FIELDS], lk_blocker_info *info) {
     int64_t left_us = strtoll(fields[5].bytes, NULL, 10);
 
     info->path = lk_text_copy(fields[0]);
@@ -80,7 +82,7 @@ static bool fill_blockers(const struct lk_rows *rows, lk_result *result) {
     is_whole = count == 0 || result->blockers != NULL;
     for (size_t i = 0; i < count && is_whole; i++) {
         result->blocker_count++;
-        is_whole = lk_procedures_fill_blocker(&fields[i * BLOCKER_FIELDS], &result->blockers[i]);
+        is_whole = fill_blocker(&fields[i * BLOCKER_FIELDS], &result->blockers[i]);
     }
     free(text);
     free(fields);
@@ -220,7 +222,7 @@ static lk_outcome ask_for(struct lk_procedures *store, const struct lk_ask *ask,
     lk_outcome outcome;
 
     if (lk_procedures_look(store, ask, patience, decision)) {
-        return lk_error_set(&decision->error, LK_BUSY, "%s", "");
+        return LK_BUSY;
     }
     lk_arguments_init(&arguments, store->database->lists);
     add_ask(&arguments, ask);

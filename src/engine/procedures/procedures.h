@@ -200,18 +200,9 @@ lk_outcome lk_procedures_unpark(struct lk_procedures *store, const struct lk_unp
 lk_outcome lk_procedures_drop(struct lk_procedures *store, const struct lk_drop *drop,
                               const struct lk_patience *patience, struct lk_decision *decision);
 
-/* The fields of a blocker: path, owner, note, ticket, held, microseconds left. */
-enum { LK_PROCEDURES_BLOCKER_FIELDS = 6 };
-
-/* false: memory is exhausted, and *info may be partly filled. */
-bool lk_procedures_fill_blocker(const struct lk_slice fields[LK_PROCEDURES_BLOCKER_FIELDS],
-                                lk_blocker_info *info);
-
-enum { LK_PROCEDURES_LOOK_MAX = 64 }; /* leases at a path that a look reads */
-
 /*
  * Whether a read alone refuses the ask: a try of one part, after a refused one, by what is held at
- * its path. If so, fills the result of an empty decision, without its outcome, which is LK_BUSY.
+ * its path. If so, the decision is LK_BUSY; else it is still empty.
  */
 bool lk_procedures_look(struct lk_procedures *store, const struct lk_ask *ask,
                         const struct lk_patience *patience, struct lk_decision *decision);
