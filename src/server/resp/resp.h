@@ -187,7 +187,7 @@ void lk_resp_cancel(struct lk_resp_connection *connection, const struct lk_times
 
 /* ---- resp_login.c ---------------------------------------------------------------------------- */
 
-/* The client has shown a certificate of a user who comes in by it: sets its grant. */
+/* The certificate that the client has shown names a user: sets the grant to that of the user. */
 bool lk_resp_log_in_by_certificate(struct lk_resp_connection *connection);
 
 bool lk_resp_set_name(struct lk_resp_connection *connection, struct lk_slice name);
