@@ -426,16 +426,9 @@ int lk_sql_queues_each_from(struct lk_sql *sql, struct lk_slice prefix, struct l
                             lk_sql_visit_queue *visit, void *context) {
     struct lk_sql_range range;
     sqlite3_stmt *statement;
-    int code = lk_sql_statement(sql, LK_SQL_QUEUES_FROM, &statement);
+    int code = lk_sql_page_from(sql, LK_SQL_QUEUES_FROM, prefix, behind, &range, &statement);
 
-    if (code != SQLITE_OK) {
-        return code;
-    }
-    lk_sql_range_from(prefix, &range);
-    (void)lk_sql_bind_text(statement, 1, prefix);
-    lk_sql_bind_range(statement, 2, &range);
-    (void)lk_sql_bind_text(statement, 4, behind);
-    return walk_queues(statement, visit, context);
+    return code == SQLITE_OK ? walk_queues(statement, visit, context) : code;
 }
 
 int lk_sql_queue_load(struct lk_sql *sql, struct lk_slice queue,

@@ -385,7 +385,8 @@ void lk_sql_range_below(struct lk_slice path, struct lk_sql_range *ret_range) {
     ret_range->size = path.size + 1;
 }
 
-void lk_sql_range_from(struct lk_slice prefix, struct lk_sql_range *ret_range) {
+/* Of every path where `prefix` is empty. */
+static void range_from(struct lk_slice prefix, struct lk_sql_range *ret_range) {
     if (prefix.size > 0) {
         lk_sql_range_below(prefix, ret_range);
     } else { /* no path has such a byte, which is greater than any */
@@ -396,6 +397,20 @@ void lk_sql_range_from(struct lk_slice prefix, struct lk_sql_range *ret_range) {
 void lk_sql_bind_range(sqlite3_stmt *statement, int index, const struct lk_sql_range *range) {
     (void)lk_sql_bind_text(statement, index, (struct lk_slice){range->low, range->size});
     (void)lk_sql_bind_text(statement, index + 1, (struct lk_slice){range->high, range->size});
+}
+
+int lk_sql_page_from(struct lk_sql *sql, enum lk_sql_statement which, struct lk_slice prefix,
+                     struct lk_slice behind, struct lk_sql_range *room,
+                     sqlite3_stmt **ret_statement) {
+    int code = lk_sql_statement(sql, which, ret_statement);
+
+    if (code == SQLITE_OK) {
+        range_from(prefix, room);
+        (void)lk_sql_bind_text(*ret_statement, 1, prefix);
+        lk_sql_bind_range(*ret_statement, 2, room);
+        (void)lk_sql_bind_text(*ret_statement, 4, behind);
+    }
+    return code;
 }
 
 int lk_sql_walk_below(struct lk_sql *sql, enum lk_sql_statement which, struct lk_slice path,

@@ -91,13 +91,19 @@ struct lk_sql_range {
 };
 void lk_sql_range_below(struct lk_slice path, struct lk_sql_range *ret_range);
 
-/* The same; of every path where `prefix` is empty. */
-void lk_sql_range_from(struct lk_slice prefix, struct lk_sql_range *ret_range);
-
 /*
  * Binds both bounds, at `index` and the next. The range must stay valid until the statement is
  * done.
  */
 void lk_sql_bind_range(sqlite3_stmt *statement, int index, const struct lk_sql_range *range);
+
+/*
+ * The statement of a page by path, with its arguments: the prefix (empty: every path), the bounds
+ * of what is below it, and behind which path. The slices, and *room, which is filled, must stay
+ * valid until it is done.
+ */
+int lk_sql_page_from(struct lk_sql *sql, enum lk_sql_statement which, struct lk_slice prefix,
+                     struct lk_slice behind, struct lk_sql_range *room,
+                     sqlite3_stmt **ret_statement);
 
 #endif

@@ -58,15 +58,11 @@ int lk_sql_values_each_from(struct lk_sql *sql, struct lk_slice prefix, struct l
                             lk_sql_visit_value_size *visit, void *context) {
     struct lk_sql_range range;
     sqlite3_stmt *statement;
-    int code = lk_sql_statement(sql, LK_SQL_VALUES_FROM, &statement);
+    int code = lk_sql_page_from(sql, LK_SQL_VALUES_FROM, prefix, behind, &range, &statement);
 
     if (code != SQLITE_OK) {
         return code;
     }
-    lk_sql_range_from(prefix, &range);
-    (void)lk_sql_bind_text(statement, 1, prefix);
-    lk_sql_bind_range(statement, 2, &range);
-    (void)lk_sql_bind_text(statement, 4, behind);
     while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
         code = visit(context, lk_sql_column_text(statement, 0),
                      (size_t)sqlite3_column_int64(statement, 2),
