@@ -11,11 +11,12 @@
 #include <stdlib.h>
 
 #include "../server/sim.h"
+#include "../server/worlds.h"
 #include "base/clock.h"
 #include "engine/postgresql/store.h"
 #include "server/store/postgresql/store_postgresql.h"
 
-enum { WORLDS = 25, WRONG_MAX = 3 };
+enum { WORLDS = 30 };
 
 #define LEASE_US INT64_C(10000000)
 #define SLACK_US INT64_C(5000000) /* the real time that a load may take on a slow machine */
@@ -99,38 +100,28 @@ static void clear(const struct clocked *clocked) {
 }
 
 int main(int argc, char **argv) {
-    const char *said = getenv("LK_TEST_SEED");
-    const char *scale = getenv("LK_TEST_SCALE");
-    uint64_t from = said != NULL ? strtoull(said, NULL, 10) : lk_random_draw() >> 24;
-    uint64_t worlds = WORLDS * (scale != NULL ? strtoull(scale, NULL, 10) : 100) / 100 + 1;
+    const struct worlds worlds = worlds_read(argc, argv, WORLDS);
     struct sim *sim = calloc(1, sizeof *sim);
     struct clocked clocked = {.real = NULL};
     uint64_t crashes = 0;
     uint64_t grants = 0;
     uint64_t wrong_count = 0;
 
-    for (int i = 1; i + 1 < argc && sim != NULL; i += 2) {
-        uint64_t number = strtoull(argv[i + 1], NULL, 10);
-        worlds = strcmp(argv[i], "--worlds") == 0 ? number : worlds;
-        from = strcmp(argv[i], "--worlds") == 0 ? from : number;
-        sim->talks = strcmp(argv[i], "--replay") == 0;
-        worlds = sim->talks ? 1 : worlds;
-    }
     if (sim == NULL) {
         return 1;
     }
+    sim->talks = worlds.talks;
     sim->slack_us = SLACK_US;
     begin(&clocked);
-    (void)printf("# worlds %" PRIu64 " to %" PRIu64 "\n", from, from + worlds - 1);
-    for (uint64_t i = 0; i < worlds && wrong_count < WRONG_MAX; i++) {
+    for (uint64_t i = 0; i < worlds.count && wrong_count < WORLDS_WRONG_MAX; i++) {
         const char *wrong;
 
         clear(&clocked);
-        wrong = sim_run(sim, from + i, SIM_SOUND, &clocked.storage);
+        wrong = sim_run(sim, worlds.from + i, SIM_SOUND, &clocked.storage);
         crashes += sim->crashes;
         grants += sim->grants;
         if (wrong != NULL) {
-            (void)printf("# world %" PRIu64 ": %s\n", from + i, wrong);
+            worlds_complain(&worlds, argv[0], worlds.from + i, wrong);
             wrong_count++;
         }
     }
@@ -139,7 +130,5 @@ int main(int argc, char **argv) {
     PQfinish(clocked.connection);
     sim_done(sim);
     free(sim);
-    (void)printf("%s 1 - what is loaded is what was written\n1..1\n",
-                 wrong_count == 0 ? "ok" : "not ok");
-    return wrong_count == 0 ? 0 : 1;
+    return worlds_end(&worlds, wrong_count, "what is loaded is what was written");
 }
