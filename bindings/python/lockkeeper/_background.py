@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import atexit
 import concurrent.futures
+import contextlib
 import os
 import queue
 import sys
@@ -196,6 +197,13 @@ def interruptible(call: Callable[[], T], cancel: Callable[[], None],
     return job.result()
 
 
+async def _to_the_end(ended: "asyncio.Future[None]") -> None:
+    """In a task that is cancelled, and may be cancelled again: asyncio.run() does so when it ends."""
+    while not ended.done():
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.shield(ended)
+
+
 async def awaited(call: Callable[[], T], cancel: Callable[[], None],
                   undo: Callable[[T], None]) -> T:
     """The same for an event loop, where the cancellation of a task can end it."""
@@ -219,7 +227,7 @@ async def awaited(call: Callable[[], T], cancel: Callable[[], None],
     except asyncio.CancelledError:
         cancel()
         if job.abandon(undo):
-            await asyncio.shield(ended)
+            await _to_the_end(ended)
         raise
     except BaseException:  # the coroutine is thrown away
         cancel()

@@ -85,6 +85,21 @@ class Locks(AsyncCase):
                     await self.store.alock("t", wait=0.02)
         self.run_async(main)
 
+    def test_a_second_cancellation_does_not_cut_the_withdrawal_short(self):
+        async def main():
+            async with self.store.alock("t", owner="ana"):
+                for _ in range(20):
+                    waiting = asyncio.create_task(
+                        self.store.alock("t", owner="ben").__aenter__())
+                    await until_true(lambda: self.waits("ben"))
+                    waiting.cancel()
+                    await asyncio.sleep(0)
+                    waiting.cancel()
+                    with self.assertRaises(asyncio.CancelledError):
+                        await waiting
+                    self.assertFalse(self.waits("ben"))
+        self.run_async(main)
+
     def test_a_grant_that_comes_with_the_cancellation_is_released(self):
         """Whenever the cancellation comes: before, with or after the grant."""
         async def main():
