@@ -110,11 +110,15 @@ static const char *decode_request(sqlite3_stmt *statement, uint64_t id,
     request->graced = sqlite3_column_int(statement, COLUMN_GRACED) != 0;
     request->expires_unix_us = sqlite3_column_int64(statement, COLUMN_EXPIRES);
     request->bound = sqlite3_column_int(statement, COLUMN_BOUND) != 0;
-    if (record->ttl_ms < 0 || record->ttl_ms > LK_TTL_MAX_MS) {
+    if (record->ttl_ms <= 0 || record->ttl_ms > LK_TTL_MAX_MS) {
         return "its ttl is out of range";
     }
-    if (!is_draw((int64_t)record->ticket) || !is_draw((int64_t)record->token)) {
+    if (!is_draw((int64_t)record->ticket) || !is_draw((int64_t)record->token)
+        || record->ticket == 0) {
         return "its ticket or its token is out of range";
+    }
+    if ((record->state == LK_STATE_HELD) != (record->token != 0)) {
+        return "it is held without a token, or waits with one";
     }
     if (!is_instant(record->deadline_us) || !is_instant(request->expires_unix_us)) {
         return "its deadline is out of range";

@@ -83,7 +83,9 @@ static void note_result(struct visit *visit, lk_outcome outcome, const lk_result
     write_down(visit->transcript, "%" PRIu64 " %" PRIu64 " %" PRId64 " %" PRIu64 " %zu\n",
                result->ticket, result->token, result->expires_in_ms, result->in_use,
                result->position);
-    FUZZ_DEMAND((outcome == LK_GRANTED) == (result->token != 0) || outcome == LK_OK);
+    /* R12: the owner of a broken lease is told its token. */
+    FUZZ_DEMAND(outcome == LK_OK || outcome == LK_LOST
+                || (outcome == LK_GRANTED) == (result->token != 0));
 }
 
 static void note_listing(struct visit *visit, lk_outcome outcome, lk_listing *listing,
@@ -95,7 +97,8 @@ static void note_listing(struct visit *visit, lk_outcome outcome, lk_listing *li
         FUZZ_DEMAND(lk_path_parse(lk_slice_of(entry->path), &path, NULL) == LK_OK);
         FUZZ_DEMAND(strlen(entry->owner) <= LK_OWNER_BYTES_MAX);
         FUZZ_DEMAND(entry->note == NULL || strlen(entry->note) <= LK_NOTE_BYTES_MAX);
-        FUZZ_DEMAND(entry->held == (entry->token != 0) && entry->age_ms >= 0);
+        /* A grant that the listing itself has found, and could not write, has no token yet. */
+        FUZZ_DEMAND((entry->held || entry->token == 0) && entry->age_ms >= 0);
         write_down(visit->transcript,
                    "%s %s %" PRIu64 " %" PRIu64 " %d %u %u %" PRId64 " %zu %zu\n", entry->path,
                    entry->owner, entry->ticket, entry->token, entry->shared, entry->limit,
