@@ -240,15 +240,15 @@ def run(cases, *options):
     print(f"1..{len(cases)}", flush=True)
     service = Service(program, *options, durable="durable" in sys.argv[2:])
     for number, case in enumerate(cases, 1):
-        word = "ok"
+        word, trouble = "ok", ""
         try:
             case(service)
         except Exception:
-            word = "not ok"
+            word, trouble = "not ok", traceback.format_exc()
             is_good = False
-            for line in traceback.format_exc().splitlines():
-                print(f"# {line}")
         print(f"{word} {number} - {case.__doc__.strip()}", flush=True)
+        for line in trouble.splitlines():
+            print(f"# {line}", flush=True)
     code = service.end()
     if code != 0:
         print(f"# the service ended with {code}")

@@ -210,14 +210,23 @@ class Farm:
             self.leave(owner)
             assert is_killed or self.call(owner, resource, "release") == "ok"
 
-    def command(self, owner, choice):
-        for _ in range(6):
-            resource = choice.choice(TREE)
+    def run_command(self, owner, resource):
+        """`lk run`, its command inside; started as often as it finds no service to wait at."""
+        while True:
             lk_run = subprocess.Popen(
                 [sys.argv[1], "-S", self.store, "run", resource, "--owner", owner, "--ttl", "20s", "--",
                  "sh", "-c", "echo inside; cat"],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-            assert lk_run.stdout.readline() == "inside\n", lk_run.communicate()
+            if lk_run.stdout.readline() == "inside\n":
+                return lk_run
+            _, messages = lk_run.communicate()
+            assert messages.startswith("lk: UNAVAILABLE"), messages
+            time.sleep(0.01)
+
+    def command(self, owner, choice):
+        for _ in range(6):
+            resource = choice.choice(TREE)
+            lk_run = self.run_command(owner, resource)
             self.enter(owner, resource)
             self.leave(owner)
             _, messages = lk_run.communicate()

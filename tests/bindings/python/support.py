@@ -25,10 +25,10 @@ class TapResult(unittest.TestResult):
 
     def report(self, test, is_good, trouble=""):
         self.count += 1
-        for line in trouble.splitlines():
-            print(f"# {line}")
         title = test.id().split(".", 1)[-1].replace(".test_", " ").replace("_", " ")
         print(f"{'ok' if is_good else 'not ok'} {self.count} - {title}", flush=True)
+        for line in trouble.splitlines():
+            print(f"# {line}", flush=True)
 
     def addSuccess(self, test):
         super().addSuccess(test)
