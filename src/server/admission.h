@@ -28,7 +28,11 @@ struct lk_pending {
 TAILQ_HEAD(lk_pending_list, lk_pending);
 SLIST_HEAD(lk_admission_bucket, lk_admission_address);
 
-enum { LK_ADMISSION_BUCKETS = 256 };
+enum {
+    LK_ADMISSION_BUCKETS = 256,
+    LK_ACCEPTED_PER_TURN_MAX =
+        1, /* at a listener: answers do not wait for a flood of connections */
+};
 
 struct lk_admission {
     struct lk_pending_list all;

@@ -372,6 +372,12 @@ int lk_listen_socket_accept(const struct lk_listen_socket *listen_socket, bool *
     return peer;
 }
 
+void lk_listen_socket_forget(int socket) {
+    static const struct linger at_once = {.l_onoff = 1, .l_linger = 0};
+
+    (void)setsockopt(socket, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+}
+
 /* ---- URLs ------------------------------------------------------------------------------------ */
 
 void lk_listen_url_write(const char *address, bool is_http, bool has_tls, char *ret_url,

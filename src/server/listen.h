@@ -41,6 +41,12 @@ void lk_listen_socket_name_peer(const struct lk_listen_socket *listen_socket, in
                                 char ret_address[LK_ADDRESS_BYTES_MAX]);
 
 /*
+ * Closing the socket will reset its connection: nothing is sent any more, and the system keeps
+ * nothing of it, for a minute as it would otherwise (TIME_WAIT).
+ */
+void lk_listen_socket_forget(int socket);
+
+/*
  * Writes the URL of a listener's address. A socket in the file system stays plain, also where the
  * ports have TLS.
  */

@@ -44,12 +44,12 @@ def drip(address, first, piece):
     wires = []
     while True:
         while len(wires) < 20:
-            wire = Elsewhere(address)
-            wire.socket.setblocking(False)
             try:
+                wire = Elsewhere(address)
+                wire.socket.setblocking(False)
                 wire.send(first)
             except OSError:
-                pass
+                continue
             wires.append(wire)
         for wire in list(wires):
             try:
@@ -243,16 +243,18 @@ ATTACKS = [slow_resp, slow_http, slow_bodies, endless_bulk, million_arguments, e
            guesses_over_http, connections, handshakes, unread_pipelines, unread_events]
 
 
-def run_one(attack, service, secret):
+def run_one(attack, service, secret, processors):
     os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+    if processors is not None:
+        os.sched_setaffinity(0, processors)
     attack(service, secret)
 
 
-def begin(service, secret, attacks=tuple(ATTACKS)):
-    """All of them at once; the processes, to be ended by end()."""
+def begin(service, secret, attacks=tuple(ATTACKS), processors=None):
+    """All of them at once, on these processors or any; the processes, to be ended by end()."""
     forked = multiprocessing.get_context("fork")
-    processes = [forked.Process(target=run_one, args=(attack, service, secret), name=attack.__name__,
-                                daemon=True) for attack in attacks]
+    processes = [forked.Process(target=run_one, args=(attack, service, secret, processors),
+                                name=attack.__name__, daemon=True) for attack in attacks]
     for process in processes:
         process.start()
     return processes

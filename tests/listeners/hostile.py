@@ -1,61 +1,23 @@
 #!/usr/bin/env -S python3 -B
 # SPDX-License-Identifier: Apache-2.0
-"""usage: hostile.py LK [--measure SECONDS]
+"""usage: hostile.py LK
 
 Twelve kinds of hostile clients at once, beside honest ones: these are served, memory stays bounded, each kind
 is refused or ended with its reason, and nothing is left of them. The same of floods of handshakes and of logins,
-on a service with users and TLS. With --measure: how long a pair of an honest client takes without them and beside
-them, and no test.
+on a service with users and TLS. What they cost honest clients is in bench/service/hostile.py.
 """
 
-import contextlib
-import os
 import pathlib
-import signal
-import ssl
-import subprocess
+import socket
 import sys
-import tempfile
 import time
 
 import attacks
-from certificates import Authority
-from service import PATIENCE_S, Http, Resp, Service, measure_memory, run, until
+from besieged import BOUND, Honest, PASSWORD, guarded, with_password
+from service import Http, Resp, measure_memory, run, until
 
-PASSWORD = "open sesame"
 LASTS_S = 3
-BOUND = 16 * 1024 * 1024
 SPARE_KB = 64 * 1024  # events that are kept, connections, and what the allocator keeps
-BOUNDS = ["--bound", f"buffer-bytes={BOUND}", "--bound", "event-bytes=8000000", "--bound", "request-seconds=1",
-          "--bound", "strangers=200", "--tcp-keepalive", "2s"]
-
-
-class Honest:
-    """A client of each protocol that has authenticated, as before an attack."""
-
-    def __init__(self, service, tls=None, login=(PASSWORD,)):
-        self.resp = Resp(service.resp, tls=tls)
-        assert self.resp.call("AUTH", *login) == "OK"
-        self.service = service
-
-    def pair(self):
-        granted = self.resp.call("ACQUIRE", "honest", "OWNER", "h", "TTL", "60000")
-        assert "granted" in granted, granted
-        released = self.resp.call("RELEASE", "honest", "OWNER", "h")
-        assert released == "OK", released
-
-    def over_http(self):
-        """A new connection: it gets in beside all that are refused."""
-        wire = Http(self.service.http)
-        status, _, body = wire.call("GET", "/v1/limits", headers=(attacks.authorization(PASSWORD),))
-        wire.close()
-        return status, body
-
-    def over_resp(self):
-        wire = Resp(self.service.resp)
-        answer = wire.call("AUTH", PASSWORD)
-        wire.close()
-        return answer
 
 
 def refused(service):
@@ -93,24 +55,9 @@ def check_memory(service, before_kb):
         service.resident_kb() - before_kb < BOUND / 1024 + SPARE_KB, service.resident_kb()
 
 
-@contextlib.contextmanager
-def guarded():
-    """A service with users and TLS, and what its clients trust."""
-    with tempfile.TemporaryDirectory() as place:
-        ours = Authority(place, "ours")
-        certificate, key = ours.sign("locks")
-        users = pathlib.Path(place) / "users"
-        subprocess.run([sys.argv[1], "passwd", users, "ana", "--allow", "all:/"], input=PASSWORD + "\n",
-                       text=True, check=True, timeout=PATIENCE_S)
-        own = Service(sys.argv[1], "--users", str(users), "--tls-cert", certificate, "--tls-key", key, *BOUNDS,
-                      "--log-level", "error")
-        yield own, ssl.create_default_context(cafile=ours.file)
-        assert own.end() == 0
-
-
 def handshakes_and_logins(_):
     """floods of handshakes, half done or whole, and of logins hold up no honest client, and memory is bounded"""
-    with guarded() as (own, trust):
+    with guarded(sys.argv[1]) as (own, trust):
         honest = Honest(own, trust, ("ana", PASSWORD))
         before_kb = own.resident_kb()
         processes = attacks.begin(own, PASSWORD, attacks.TLS_ATTACKS)
@@ -144,55 +91,30 @@ def nothing_left(service):
     honest.pair()
 
 
-def percentile(times, share):
-    return sorted(times)[int(len(times) * share)] * 1e6
+def remembered(address):
+    """The peers of closed connections to this port that the system still remembers (TIME_WAIT)."""
+    rows = [line.split() for line in pathlib.Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()[1:]]
+    return {row[2] for row in rows if row[3] == "06" and row[1].endswith(f":{address[1]:04X}")}
 
 
-def sample(honest, seconds):
-    times = []
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        begin = time.monotonic()
-        honest.pair()
-        times.append((time.monotonic() - begin) / 2)
-    return times
+def in_table(wire):
+    """The wire's own address, as that table has it."""
+    host, port = wire.socket.getsockname()
+    return f"{int.from_bytes(socket.inet_aton(host), sys.byteorder):08X}:{port:04X}"
 
 
-def measure(what, honest, kinds, seconds):
-    """In turns of half a second, so that what else the machine does slows down both alike."""
-    processes = attacks.begin(honest.service, PASSWORD, kinds)
-    quiet, beside = [], []
-    for _ in range(int(seconds)):
-        for number, times in ((signal.SIGSTOP, quiet), (signal.SIGCONT, beside)):
-            for process in processes:
-                os.kill(process.pid, number)
-            time.sleep(0.1)
-            times += sample(honest, 0.5)
-    attacks.end(processes)
-    print(what)
-    for name, times in (("alone", quiet), ("beside hostile clients", beside)):
-        print(f"{name}: {len(times)} pairs, a call {percentile(times, 0.5):.0f} us, "
-              f"p99 {percentile(times, 0.99):.0f} us")
-    print(f"p99: {percentile(beside, 0.99) / percentile(quiet, 0.99):.2f} times")
+def nothing_remembered(service):
+    """an evicted connection is reset, so that a flood leaves nothing with the system"""
+    for address in (service.resp, service.http):
+        wires = [attacks.Elsewhere(address) for _ in range(60)]
+        peers = {in_table(wire) for wire in wires[:20]}  # 25 of an address may be pending
+        for wire in wires[:20]:
+            attacks.until_ended(wire)
+        assert not peers & remembered(address)
+        for wire in wires:
+            wire.close()
 
 
-def measure_both(options, seconds):
-    own = Service(sys.argv[1], *options)
-    honest = Honest(own)
-    assert honest.resp.call("PUT", "large", b"v" * 60000) == "OK"
-    measure("one password, no TLS:", honest, attacks.ATTACKS, seconds)
-    assert own.end() == 0
-    with guarded() as (service, trust):
-        measure("users and TLS:", Honest(service, trust, ("ana", PASSWORD)), attacks.TLS_ATTACKS, seconds)
-
-
-with tempfile.TemporaryDirectory() as directory:
-    file = pathlib.Path(directory) / "password"
-    file.touch(0o600)
-    file.write_text(PASSWORD + "\n")
-    options = ["--password-file", str(file), *BOUNDS, "--log-level", "error"]
-    if "--measure" in sys.argv:
-        measure_both(options, float(sys.argv[sys.argv.index("--measure") + 1]))
-        sys.exit(0)
+with with_password() as options:
     measure_memory()
-    run([all_at_once, told_why, nothing_left, handshakes_and_logins], *options)
+    run([all_at_once, told_why, nothing_left, nothing_remembered, handshakes_and_logins], *options)

@@ -251,6 +251,7 @@ def changed(_):
         change(200)
         guests += [Following(own) for _ in range(20)]
         locals_ += [Resp(own.resp) for _ in range(20)]
+        assert [wire.call("PING") for wire in locals_] == ["PONG"] * 22  # all are accepted
         change(2)
         assert [wire.call("PING") for wire in locals_] == ["PONG"] * 22
         assert b"-FULL" in Wire(own.resp).line()

@@ -122,6 +122,7 @@ struct lk_http_clients {
     struct lk_http_client_list busy;     /* neither: with the core, held back, or following */
     struct lk_http_client_list closing;  /* evicted: closed at the end of the turn */
     uint32_t count;                      /* of all clients */
+    uint32_t arrived;                    /* accepted in this turn */
     uint32_t admitted;                   /* ... of those that are admitted */
     uint32_t admitted_max;
     struct lk_admission admission; /* the others: not authenticated, or beyond the bound */

@@ -212,7 +212,10 @@ static struct bufferevent *on_accepted(struct event_base *loop, void *context) {
     client->buffers = buffers;
     client->in_list = &clients->accepted;
     TAILQ_INSERT_TAIL(&clients->accepted, client, list);
-    if (++clients->count >= count_max(clients) && evlistener_of(listener) != NULL) {
+    clients->count++;
+    clients->arrived++;
+    if ((clients->arrived >= LK_ACCEPTED_PER_TURN_MAX || clients->count >= count_max(clients))
+        && evlistener_of(listener) != NULL) {
         (void)evconnlistener_disable(evlistener_of(listener));
     }
     return buffers;
@@ -289,6 +292,7 @@ static void evict(struct lk_pending *pending) {
         (struct lk_http_client *)((char *)pending - offsetof(struct lk_http_client, pending));
 
     lk_http_refused(client->listener, client->socket, LK_REFUSED_EVICTED);
+    lk_listen_socket_forget(client->socket);
     move(client, &client->listener->clients.closing, 0);
 }
 
@@ -406,6 +410,10 @@ void lk_http_clients_end_turn(struct lk_http_clients *clients) {
         clients); /* pending connections evicted for their address have made room already */
     evict_surplus(clients);
     close_evicted(clients);
+    if (clients->arrived > 0) {
+        clients->arrived = 0;
+        resume_accepting(-1, 0, clients);
+    }
 }
 
 /* ---- for the listener ------------------------------------------------------------------------ */

@@ -358,6 +358,7 @@ void lk_resp_connection_evict(struct lk_pending *pending) {
                                       - offsetof(struct lk_resp_connection, pending));
 
     lk_resp_connection_refused(connection, LK_REFUSED_EVICTED);
+    lk_listen_socket_forget(connection->socket);
     connection->is_dead = true;
     lk_resp_connection_schedule(connection);
 }

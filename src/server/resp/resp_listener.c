@@ -8,7 +8,7 @@
 #include "server/files.h"
 #include "server/resp/resp.h"
 
-enum { ACCEPTED_PER_TURN_MAX = 64, RETRY_MS = 100 };
+enum { RETRY_MS = 100 };
 
 static struct lk_resp_listener *resp_listener(struct lk_listener *listener) {
     return (struct lk_resp_listener *)(void *)listener;
@@ -34,7 +34,7 @@ static void on_acceptable(evutil_socket_t socket, short what, void *context) {
 
     (void)socket;
     (void)what;
-    for (int i = 0; i < ACCEPTED_PER_TURN_MAX; i++) {
+    for (int i = 0; i < LK_ACCEPTED_PER_TURN_MAX; i++) {
         int peer = lk_listen_socket_accept(&listener->listen_socket, &is_exhausted);
         if (peer < 0) {
             break;
