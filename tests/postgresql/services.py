@@ -8,6 +8,7 @@ LK_TEST_SEED: which fault comes when. LK_TEST_SCALE: percent of the faults."""
 import os
 import pathlib
 import random
+import re
 import signal
 import socket
 import subprocess
@@ -251,17 +252,83 @@ def others_name_the_leader(services):
     address = "%s:%d" % leader.resp
     for member in others:
         wire = Resp(member.resp)
-        for words in (["ACQUIRE", "x"], ["GET", "x"], ["LIST"], ["PUSH", "q", "1"]):
+        for words in (["ACQUIRE", "x"], ["GET", "x"], ["LIST"], ["PUSH", "q", "1"], ["EVENTS"],
+                      ["WATCH"], ["WATCH", "x", "AFTER", 1], ["SUBSCRIBE", "x"], ["PSUBSCRIBE", "*"]):
             assert str(wire.call(*words)) == f"MOVED 0 {address}", wire.call(*words)
         assert wire.call("PING") == "PONG"
         wire.close()
         status, text = member.ready()
         assert status == 503 and address in text, (status, text)
         wire = Http(member.http)
-        status, headers, body = wire.call("GET", "/v1/requests?prefix=x")
-        assert status == 307 and body["status"] == "unavailable", (status, body)
-        assert headers["location"] == "http://%s:%d/v1/requests?prefix=x" % leader.http, headers
+        for path in ("/v1/requests?prefix=x", "/v1/events?prefix=x&after=7", "/"):
+            status, headers, body = wire.call("GET", path)
+            assert status == 307 and body["status"] == "unavailable", (path, status, body)
+            assert headers["location"] == "http://%s:%d%s" % (*leader.http, path), headers
         wire.close()
+
+
+class Stream(Http):
+    """Server-sent events."""
+
+    def __init__(self, address, after=0):
+        super().__init__(address)
+        self.ask("GET", f"/v1/events?prefix=w&after={after}")
+        assert self.head()[0] == 200
+
+    def event(self):
+        """The number and the kind of the next event; Closed: the stream has ended."""
+        while (found := re.search(rb"id: (\d+)\nevent: (\w+)\ndata: .*\n\n", self.bytes)) is None:
+            self.fill()
+        self.bytes = self.bytes[found.end():]
+        return int(found[1]), found[2].decode()
+
+
+def watch(member, after=0):
+    """A connection that gets events as pushes."""
+    wire = Resp(member.resp, version=3)
+    assert wire.call("WATCH", "w", "AFTER", after) == "OK"
+    return wire
+
+
+def is_closed(wire):
+    try:
+        while True:
+            wire.fill()
+    except Closed:
+        return True
+
+
+def watchers_find_the_next_leader(services):
+    """one that was replaced ends its watches and waits, and watchers go on behind what they saw"""
+    leader = services.leader()
+    wire = Resp(leader.resp)
+    watches = [watch(leader), Stream(leader.http)]
+    wire.call("ACQUIRE", "w", "OWNER", "one", "TTL", 600000)
+    push = watches[0].value()
+    assert push[:2] == ("push", "event") and push[3]["event"] == "granted", push
+    assert watches[1].event() == (push[3]["sequence"], "granted")
+    wire.put("ACQUIRE", "w", "OWNER", "two", "WAIT", 600000)
+    assert watches[0].value()[3]["event"] == "queued"
+    number, kind = watches[1].event()
+    assert kind == "queued"
+    os.kill(leader.process.pid, signal.SIGSTOP)
+    members, services.members = services.members, [m for m in services.members if m is not leader]
+    new = services.leader()
+    services.members = members
+    other = Resp(new.resp)
+    assert other.call("RELEASE", "w", "OWNER", "one") == "OK"
+    os.kill(leader.process.pid, signal.SIGCONT)
+    assert str(wire.value()).startswith("UNAVAILABLE")
+    until(lambda: str(wire.call("WATCH", "w")) == "MOVED 0 %s:%d" % new.resp)
+    assert all(is_closed(each) for each in watches)
+    for each in watches:
+        each.close()
+    watches = [watch(new, number), Stream(new.http, number)]
+    push = watches[0].value()[3]
+    assert (push["sequence"], push["event"]) == (number + 1, "released"), push
+    assert watches[1].event() == (number + 1, "released")
+    for each in (wire, other, *watches):
+        each.close()
 
 
 def what_is_acknowledged_stays(services):
@@ -340,8 +407,8 @@ def clients_see_nothing_false(services):
     assert not wrong, "\n".join(wrong[:5])
 
 
-CASES = [others_name_the_leader, what_is_acknowledged_stays, hand_over_waits_for_no_lease,
-         clients_see_nothing_false]
+CASES = [others_name_the_leader, watchers_find_the_next_leader, what_is_acknowledged_stays,
+         hand_over_waits_for_no_lease, clients_see_nothing_false]
 
 
 def main():

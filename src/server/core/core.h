@@ -156,10 +156,15 @@ lk_outcome lk_core_restore(struct lk_core *core, struct lk_core_snapshot *snapsh
                            const struct lk_times *times, lk_error *error);
 
 /*
- * Another service leads the store: until the next restore, calls are answered UNAVAILABLE, with the
- * place of that service (lk_reply). Copied; NULL or empty: none is known.
+ * Another service leads the store, or may: until the next restore, calls are answered UNAVAILABLE,
+ * with the place of that service (lk_reply), and watchers end. Copied; NULL or empty: none is
+ * known.
  */
 void lk_core_follow(struct lk_core *core, const char *leader);
+
+/* Whether watchers may begin: a service that does not lead has no events. */
+bool lk_core_can_watch(const struct lk_core *core);
+#define LK_CORE_LEADS_NOT "this service does not lead its store now; ask again, or another one"
 
 /* That service; NULL: none is known, or this one has the model. */
 const char *lk_core_leader(const struct lk_core *core);

@@ -432,6 +432,9 @@ void lk_event_log_durable(struct lk_core *core, uint64_t batch);
 /* Drops the events that are not durable. */
 void lk_event_log_void(struct lk_core *core);
 
+/* This service does not lead: there will be no events here. */
+void lk_event_log_end_watchers(struct lk_core *core);
+
 /* Takes over the loaded events. */
 void lk_event_log_restore(struct lk_core *core, struct lk_event_log_snapshot *snapshot);
 

@@ -245,6 +245,14 @@ void lk_watcher_end(struct lk_core *core, struct lk_watcher *watcher,
     lk_event_log_unfollow(core);
 }
 
+void lk_event_log_end_watchers(struct lk_core *core) {
+    struct lk_watcher *watcher;
+
+    LIST_FOREACH(watcher, &core->event_log.watchers, list) {
+        watcher->ended(watcher);
+    }
+}
+
 static const lk_watch_event *return_gap(struct lk_core *core, struct lk_watcher *watcher,
                                         uint64_t sequence, const struct lk_times *times) {
     struct lk_event_log *event_log = &core->event_log;

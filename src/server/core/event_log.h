@@ -27,6 +27,8 @@ struct lk_watcher {
     uint64_t after;                            /* the number of the last event that it has read */
     void (*ready)(struct lk_watcher *watcher); /* there may be more events; must not call the
                                                 * core */
+    void (*ended)(struct lk_watcher *watcher); /* this service does not lead, so there will be none;
+                                                * must not call the core */
     char text[LK_PATH_BYTES_MAX + 1];
 };
 

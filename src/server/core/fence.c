@@ -32,6 +32,13 @@ void lk_core_hold_back(struct lk_core *core, struct lk_session *session, uint64_
 
 void lk_core_follow(struct lk_core *core, const char *leader) {
     (void)snprintf(core->leader, sizeof core->leader, "%s", leader != NULL ? leader : "");
+    if (core->config.is_fenced) {
+        lk_event_log_end_watchers(core);
+    }
+}
+
+bool lk_core_can_watch(const struct lk_core *core) {
+    return !core->config.is_fenced || core->model != NULL;
 }
 
 const char *lk_core_leader(const struct lk_core *core) {

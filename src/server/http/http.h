@@ -323,6 +323,9 @@ void lk_http_reply_send(struct lk_http_listener *listener, struct evhttp_request
 void lk_http_refuse(struct lk_http_listener *listener, struct evhttp_request *request, int status,
                     lk_outcome outcome, const char *text);
 
+/* 307: the request is for the service that leads; `false`: none is known that has HTTP. */
+bool lk_http_move(struct lk_http_listener *listener, struct evhttp_request *request);
+
 /* 401: the password is wrong or missing. */
 void lk_http_refuse_without_password(struct lk_http_listener *listener,
                                      struct evhttp_request *request);

@@ -37,6 +37,7 @@ struct lk_http_stream {
     TAILQ_ENTRY(lk_http_stream) ready;
     bool is_ready;
     bool is_sending;
+    bool is_over;  /* this service does not lead any more */
     bool has_sent; /* an event was sent since the last heartbeat */
 };
 
@@ -47,6 +48,11 @@ static void on_events(struct lk_watcher *watcher) {
         stream->is_ready = true;
         TAILQ_INSERT_TAIL(&stream->listener->ready, stream, ready);
     }
+}
+
+static void on_ended(struct lk_watcher *watcher) {
+    ((struct lk_http_stream *)(void *)watcher)->is_over = true;
+    on_events(watcher);
 }
 
 /*
@@ -118,6 +124,10 @@ static void send_events(struct lk_http_stream *stream) {
     struct lk_core *core = lk_server_core(stream->listener->server);
     struct lk_times times = lk_server_times(stream->listener->server);
 
+    if (stream->is_over) {
+        on_gone(stream);
+        return;
+    }
     while (!stream->is_sending && piece.size < PIECE_BYTES_MAX
            && (event = lk_watcher_next(core, &stream->watcher, &times)) != NULL) {
         event = lk_visible_event(stream->grant.user, event, &room);
@@ -241,6 +251,7 @@ lk_outcome lk_http_events_open(struct lk_http_listener *listener, struct evhttp_
     stream->request = request;
     stream->grant = client->grant;
     stream->watcher.ready = on_events;
+    stream->watcher.ended = on_ended;
     lk_watcher_begin(lk_server_core(listener->server), &stream->watcher, prefix, selection->after,
                      &times);
     TAILQ_INSERT_TAIL(&listener->streams, stream, list);

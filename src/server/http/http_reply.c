@@ -121,6 +121,21 @@ void lk_http_refuse(struct lk_http_listener *listener, struct evhttp_request *re
     lk_http_reply_send(listener, request, &reply);
 }
 
+bool lk_http_move(struct lk_http_listener *listener, struct evhttp_request *request) {
+    const char *leader = lk_core_leader(lk_server_core(listener->server));
+    struct lk_http_reply reply = {
+        .status = LK_HTTP_TEMPORARY_REDIRECT, .type = of_json, .is_elsewhere = true};
+    struct lk_form_writer writer = lk_form_writer_json(&reply.body);
+
+    if (leader == NULL || strchr(leader, ' ') == NULL) {
+        return false;
+    }
+    lk_answer_write_failure(&writer, LK_UNAVAILABLE, "another service leads this store");
+    lk_buffer_add(&reply.body, "\n", 1);
+    lk_http_reply_send(listener, request, &reply);
+    return true;
+}
+
 void lk_http_refuse_without_password(struct lk_http_listener *listener,
                                      struct evhttp_request *request) {
     lk_http_refuse(listener, request, LK_HTTP_UNAUTHORIZED, LK_DENIED,
@@ -199,14 +214,14 @@ void lk_http_reply_fill(const struct lk_http_listener *listener,
                              reply);
     } else if (context->command == &lk_http_ready) {
         fill_ready(listener, core_reply, reply);
-    } else if (context->command == &lk_http_grab_command) {
-        lk_http_grab_fill(listener, core_reply, reply);
     } else if (core_reply->leader != NULL && strchr(core_reply->leader, ' ') != NULL) {
         reply->status = LK_HTTP_TEMPORARY_REDIRECT;
         reply->type = of_json;
         reply->is_elsewhere = true;
         lk_answer_write_failure(&writer, LK_UNAVAILABLE, core_reply->answer->text);
         lk_buffer_add(&reply->body, "\n", 1);
+    } else if (context->command == &lk_http_grab_command) {
+        lk_http_grab_fill(listener, core_reply, reply);
     } else if (context->command->shape != LK_SHAPE_VALUE
                || !fill_value(context, core_reply, reply)) {
         reply->status = lk_answer_http_status(lk_answer_write(context, core_reply, &writer));

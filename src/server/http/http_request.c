@@ -449,7 +449,7 @@ static void answer_page(struct lk_http_listener *listener, struct evhttp_request
         refuse_surplus(listener, request);
     } else if (lk_server_is_full(listener->server)) {
         refuse_full(listener, request);
-    } else {
+    } else if (strcmp(file->path, "/") != 0 || !lk_http_move(listener, request)) {
         lk_http_page_send(listener, request, file);
     }
 }

@@ -48,6 +48,13 @@ static void follow(struct lk_http_listener *listener, struct evhttp_request *req
     if (outcome == LK_OK) {
         outcome = lk_draft_parse(&listener->draft, &listener->call, &error);
     }
+    if (outcome == LK_OK && !lk_core_can_watch(lk_server_core(listener->server))) {
+        if (lk_http_move(listener, request)) {
+            evhttp_clear_headers(&fields);
+            return;
+        }
+        outcome = lk_error_set(&error, LK_UNAVAILABLE, LK_CORE_LEADS_NOT);
+    }
     if (outcome == LK_OK) {
         outcome = lk_http_events_open(listener, request, &listener->call.selection, &error);
     }

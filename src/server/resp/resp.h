@@ -229,6 +229,9 @@ extern const struct lk_command_spec lk_resp_info;
 void lk_resp_refuse(struct lk_resp_connection *connection, const char *word, const char *format,
                     ...) __attribute__((format(printf, 3, 4)));
 
+/* The same, naming the service that leads: `-MOVED 0 HOST:PORT`. */
+void lk_resp_move(struct lk_resp_connection *connection, const char *leader);
+
 /* ---- resp_backup.c --------------------------------------------------------------------------- */
 
 /* Shutdown: a BACKUP that is under way is answered UNAVAILABLE. */

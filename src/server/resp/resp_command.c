@@ -37,6 +37,10 @@ void lk_resp_end_answer(struct lk_resp_connection *connection, uint64_t batch) {
     lk_resp_connection_charge(connection);
 }
 
+void lk_resp_move(struct lk_resp_connection *connection, const char *leader) {
+    lk_resp_refuse(connection, "MOVED", "0 %.*s", (int)strcspn(leader, " "), leader);
+}
+
 /* ---- from the core --------------------------------------------------------------------------- */
 
 static void answer(void *peer, uint64_t tag, uint64_t batch, const struct lk_reply *reply) {
@@ -52,11 +56,7 @@ static void answer(void *peer, uint64_t tag, uint64_t batch, const struct lk_rep
     } else if (context->command->kind == LK_CALL_INFO) {
         lk_resp_write_info(connection, reply);
     } else if (reply->leader != NULL) {
-        char moved[LK_CORE_LEADER_BYTES_MAX + 3];
-
-        (void)snprintf(moved, sizeof moved, "0 %.*s", (int)strcspn(reply->leader, " "),
-                       reply->leader);
-        lk_resp_put_error(writer.out, "MOVED", lk_slice_of(moved));
+        lk_resp_move(connection, reply->leader);
     } else {
         (void)lk_answer_write(context, reply, &writer);
     }

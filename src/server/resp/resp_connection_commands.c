@@ -173,11 +173,30 @@ static void run_reset(struct lk_resp_connection *connection, const struct lk_sli
     lk_resp_put_simple(out_of(connection), "RESET");
 }
 
+/* A service that does not lead has no events; else refuses. */
+static bool may_watch(struct lk_resp_connection *connection) {
+    const struct lk_core *core = lk_server_core(connection->listener->server);
+    const char *leader = lk_core_leader(core);
+
+    if (lk_core_can_watch(core)) {
+        return true;
+    }
+    if (leader != NULL) {
+        lk_resp_move(connection, leader);
+    } else {
+        lk_resp_refuse(connection, "UNAVAILABLE", LK_CORE_LEADS_NOT);
+    }
+    return false;
+}
+
 static void run_watch(struct lk_resp_connection *connection, const struct lk_slice *arguments,
                       size_t count) {
     struct lk_form_writer writer = lk_form_writer_resp(out_of(connection), connection->version);
     lk_error error;
 
+    if (!may_watch(connection)) {
+        return;
+    }
     if (lk_resp_watch(connection, arguments, count, &error) == LK_OK) {
         lk_resp_put_simple(out_of(connection), "OK");
     } else {
@@ -198,7 +217,8 @@ static void subscribe(struct lk_resp_connection *connection, enum lk_resp_watch_
     struct lk_form_writer writer = lk_form_writer_resp(out_of(connection), connection->version);
     lk_error error;
 
-    if (lk_resp_subscribe(connection, kind, arguments + 1, count - 1, &error) != LK_OK) {
+    if (may_watch(connection)
+        && lk_resp_subscribe(connection, kind, arguments + 1, count - 1, &error) != LK_OK) {
         lk_answer_write_failure(&writer, error.outcome, error.text);
     }
 }

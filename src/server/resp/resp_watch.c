@@ -37,6 +37,14 @@ static void on_events(struct lk_watcher *watcher) {
     lk_resp_connection_schedule(watch->connection);
 }
 
+/* Without a word: what is written now would be taken for the answer of a call. */
+static void on_ended(struct lk_watcher *watcher) {
+    struct lk_resp_watch *watch = (struct lk_resp_watch *)(void *)watcher;
+
+    watch->connection->is_ending = true;
+    lk_resp_connection_schedule(watch->connection);
+}
+
 static void end_watch(struct lk_resp_connection *connection, struct lk_resp_watch *watch) {
     struct lk_server *server = connection->listener->server;
     struct lk_times times = lk_server_times(server);
@@ -104,6 +112,7 @@ static lk_outcome watch(struct lk_resp_connection *connection, enum lk_resp_watc
     added->kind = kind;
     (void)snprintf(added->channel, sizeof added->channel, "%.*s", (int)channel.size, channel.bytes);
     added->watcher.ready = on_events;
+    added->watcher.ended = on_ended;
     lk_watcher_begin(lk_server_core(server), &added->watcher, prefix, after, &times);
     SLIST_INSERT_HEAD(&connection->watches, added, list);
     connection->watch_count++;

@@ -277,7 +277,8 @@ static void run(struct lk_http_listener *listener, struct evhttp_request *reques
     }
     if (grab->asked.op == LK_GRAB_RELEASE) {
         lk_core_call(core, grab->reading, &read, &times);
-    } else if (grab->asked.op == LK_GRAB_SHUTDOWN && !lk_core_is_draining(core)) {
+    } else if (grab->asked.op == LK_GRAB_SHUTDOWN && lk_core_leader(core) == NULL
+               && !lk_core_is_draining(core)) {
         lk_core_drain(core);
         lk_log(LK_LOG_WARNING, "grab", "a shutdown was asked for: no new requests are taken");
     }
