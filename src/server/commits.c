@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "server/core/batch.h"
+#include "server/core/core_snapshot.h"
 #include "server/log/log.h"
 #include "server/slow.h"
 #include "server/state.h"
@@ -42,8 +43,8 @@ static void take_written(struct lk_server *server, const struct lk_job_result *r
 static void follow(struct lk_server *server, const struct lk_times *times) {
     const struct lk_leader *leader = lk_writer_leader(server->writer);
 
-    if (leader->epoch != server->followed_epoch) {
-        server->followed_epoch = leader->epoch;
+    if (leader->epoch != server->leadership.epoch) {
+        server->leadership.epoch = leader->epoch;
         lk_log(LK_LOG_INFO, "another service leads", "%s, epoch %" PRIu64, leader->address,
                leader->epoch);
     }
@@ -51,9 +52,20 @@ static void follow(struct lk_server *server, const struct lk_times *times) {
     server->load_after_us = times->now_us + FOLLOW_US;
 }
 
+/* Also a service that leads already begins a new epoch when it loads: that is no takeover. */
+static void lead(struct lk_server *server, bool is_takeover) {
+    const struct lk_leader *leader = lk_writer_leader(server->writer);
+
+    server->leadership.epoch = leader->epoch;
+    server->leadership.takeovers += is_takeover;
+    lk_log(LK_LOG_INFO, "this service leads", "epoch %" PRIu64, leader->epoch);
+}
+
 static void take_loaded(struct lk_server *server, const struct lk_job_result *result,
                         const struct lk_times *times) {
     lk_error error = result->error;
+    bool is_takeover = result->outcome == LK_OK
+                       && (result->snapshot->is_foreign || server->leadership.takeovers == 0);
 
     if (result->outcome == LK_BUSY) {
         follow(server, times);
@@ -62,8 +74,7 @@ static void take_loaded(struct lk_server *server, const struct lk_job_result *re
     if (result->outcome == LK_OK
         && lk_core_restore(server->core, result->snapshot, &server->times, &error) == LK_OK) {
         if (lk_server_is_shared(&server->options)) {
-            lk_log(LK_LOG_INFO, "this service leads", "epoch %" PRIu64,
-                   lk_writer_leader(server->writer)->epoch);
+            lead(server, is_takeover);
         }
         return;
     }

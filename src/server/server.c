@@ -83,6 +83,10 @@ struct lk_listener *lk_server_listener(const struct lk_server *server, size_t in
     return index < server->listener_count ? server->listeners[index] : NULL;
 }
 
+const struct lk_leadership *lk_server_leadership(const struct lk_server *server) {
+    return lk_server_is_shared(&server->options) ? &server->leadership : NULL;
+}
+
 /* ---- turns ----------------------------------------------------------------------------------- */
 
 static void set_backpressure(struct lk_server *server) {
@@ -380,15 +384,17 @@ static lk_outcome open_listeners(struct lk_server *server, char addresses[][LK_A
 }
 
 /* Records the service's address for programs that open the store directly and are refused. */
-static lk_outcome announce(const struct lk_server *server, struct lk_storage *storage,
+static lk_outcome announce(struct lk_server *server, struct lk_storage *storage,
                            char addresses[][LK_ADDRESS_BYTES_MAX], lk_error *error) {
     char url[LK_LEADER_BYTES_MAX + 1];
     const char *address = addresses[LISTENER_HTTP];
 
     if (lk_server_is_shared(&server->options)) {
-        lk_shared_write(&server->options, addresses[LISTENER_RESP], addresses[LISTENER_HTTP], url,
-                        sizeof url);
-        return storage->ops->announce(storage, url, error);
+        char *own = server->leadership.address;
+
+        lk_shared_write(&server->options, addresses[LISTENER_RESP], addresses[LISTENER_HTTP], own,
+                        sizeof server->leadership.address);
+        return storage->ops->announce(storage, own, error);
     }
     for (size_t i = 0; i < LISTENER_HTTP && address == addresses[LISTENER_HTTP]; i++) {
         address = addresses[i][0] != '\0' ? addresses[i] : address;

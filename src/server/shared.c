@@ -29,6 +29,19 @@ lk_outcome lk_shared_open(const struct lk_server_options *options, struct lk_sto
 }
 #endif
 
+bool lk_server_leader(const struct lk_server *server, char ret_address[LK_LEADER_BYTES_MAX + 1]) {
+    const struct lk_core *core = lk_server_core(server);
+    const char *address =
+        lk_core_leads(core) ? lk_server_leadership(server)->address : lk_core_leader(core);
+
+    if (address == NULL) {
+        return false;
+    }
+    (void)snprintf(ret_address, LK_LEADER_BYTES_MAX + 1, "%.*s", (int)strcspn(address, " "),
+                   address);
+    return true;
+}
+
 /* The host of an address, with what stands before the port. */
 static int host_size(const char *address) {
     const char *colon = strrchr(address, ':');

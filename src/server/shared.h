@@ -13,6 +13,20 @@
 lk_outcome lk_shared_open(const struct lk_server_options *options, struct lk_storage **ret_storage,
                           lk_error *error);
 
+/* What the program keeps of it for monitoring. */
+struct lk_leadership {
+    char address[LK_LEADER_BYTES_MAX + 1]; /* where clients find this service */
+    uint64_t epoch;     /* of the service that leads, as the last load found it; 0: none has led */
+    uint64_t takeovers; /* how often this service has begun to lead */
+};
+
+/* NULL: the store is not shared. */
+const struct lk_leadership *lk_server_leadership(const struct lk_server *server);
+
+/* The service that leads, this one or another: HOST:PORT for RESP, in *ret_address. false: none is
+ * known. */
+bool lk_server_leader(const struct lk_server *server, char ret_address[LK_LEADER_BYTES_MAX + 1]);
+
 /* Where clients find this service, whose listeners have these addresses ("": none). */
 void lk_shared_write(const struct lk_server_options *options, const char *resp_address,
                      const char *http_address, char *ret_text, size_t bytes);

@@ -10,6 +10,7 @@
 #include "server/login_events.h"
 #include "server/monitor.h"
 #include "server/server.h"
+#include "server/shared.h"
 #include "server/store/writer.h"
 #include "server/trim.h"
 
@@ -41,11 +42,11 @@ struct lk_server {
     bool was_full;     /* since the listeners were last told that there is room */
     bool is_shutting_down;
     int64_t shutdown_deadline_us;
-    int64_t load_after_us;   /* no load before this time */
-    uint64_t followed_epoch; /* of the service that leads, as was logged */
-    uint64_t files;          /* how many may be open */
-    bool is_default;         /* the bound of connections is the default */
-    int64_t armed_us;        /* when the timer fires; LK_NEVER: it is not set */
+    int64_t load_after_us;           /* no load before this time */
+    struct lk_leadership leadership; /* of a store that is shared */
+    uint64_t files;                  /* how many may be open */
+    bool is_default;                 /* the bound of connections is the default */
+    int64_t armed_us;                /* when the timer fires; LK_NEVER: it is not set */
 };
 
 /* ---- commits.c ------------------------------------------------------------------------------- */

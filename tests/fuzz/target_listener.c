@@ -26,6 +26,7 @@
 #include "server/core/core_snapshot.h"
 #include "server/monitor.h"
 #include "server/resp/resp.h"
+#include "server/shared.h"
 #include "target.h"
 
 enum {
@@ -87,6 +88,11 @@ uint64_t lk_server_buffered(const struct lk_server *server) {
 
 struct lk_monitor *lk_server_monitor(struct lk_server *server) {
     return &server->monitor;
+}
+
+const struct lk_leadership *lk_server_leadership(const struct lk_server *server) {
+    (void)server;
+    return NULL;
 }
 
 struct lk_logins *lk_server_logins(const struct lk_server *server) {

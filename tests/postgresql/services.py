@@ -1,7 +1,7 @@
 #!/usr/bin/env -S python3 -B
 # SPDX-License-Identifier: Apache-2.0
 """Three services on one PostgreSQL (shared_service.c): where the others send their clients, and what
-clients note while the one that leads is killed, stopped and continued, or terminated. PROGRAM SERVER
+clients note while the one that leads is killed, stopped and continued, or terminated. PROGRAM SERVER LK
 
 LK_TEST_SEED: which fault comes when. LK_TEST_SCALE: percent of the faults."""
 
@@ -55,6 +55,23 @@ class Member:
         self.process.stdout.close()
         self.process = None
         return code
+
+    def info(self):
+        """The fields of INFO, and the metrics of those names."""
+        wire = Resp(self.resp)
+        fields = dict(line.split(":", 1) for line in wire.call("INFO").split("\r\n") if ":" in line)
+        wire.close()
+        wire = Http(self.http)
+        lines = wire.call("GET", "/metrics")[2].decode().splitlines()
+        wire.close()
+        metrics = dict(line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
+        leader = next((re.search('address="(.*)"', name)[1] for name in metrics
+                       if name.startswith("lockkeeper_leader_info")), None)
+        assert leader == fields.get("leader"), (leader, fields)
+        for field, metric in (("is_leader", "is_leader"), ("epoch", "leader_epoch"),
+                              ("takeovers", "takeovers_total")):
+            assert fields[field] == metrics[f"lockkeeper_{metric}"], (fields, metrics)
+        return fields
 
     def ready(self):
         """The status of /readyz, and what it says."""
@@ -267,6 +284,26 @@ def others_name_the_leader(services):
         wire.close()
 
 
+def each_says_who_leads(services):
+    """INFO, the metrics and lk doctor say of each service whether it leads, and who does"""
+    leader, others = services.followers()
+    address = "%s:%d" % leader.resp
+    info = leader.info()
+    assert (info["role"], info["is_leader"], info["leader"]) == ("master", "1", address), info
+    assert int(info["takeovers"]) > 0, info
+    for member in others:
+        told = member.info()
+        assert (told["role"], told["is_leader"], told["leader"]) == ("slave", "0", address), told
+        assert (told["epoch"], told["loading"]) == (info["epoch"], "0"), (told, info)
+    for member in services.members:
+        doctor = subprocess.run([sys.argv[3], "-S", "lk://%s:%d" % member.resp, "doctor"],
+                                capture_output=True, text=True, check=False).stdout
+        lines = [" ".join(line.split()) for line in doctor.splitlines()]
+        for line in (f"is_leader: {int(member is leader)}", f"leader: {address}",
+                     f"epoch: {info['epoch']}"):
+            assert line in lines, (line, doctor)
+
+
 class Stream(Http):
     """Server-sent events."""
 
@@ -334,6 +371,7 @@ def watchers_find_the_next_leader(services):
 def what_is_acknowledged_stays(services):
     """a lease, a value and an item outlive the service that granted them"""
     leader = services.leader()
+    epoch = int(leader.info()["epoch"])
     wire = Resp(leader.resp)
     granted = as_map(wire.call("ACQUIRE", "kept", "OWNER", "one", "TTL", 600000))
     assert granted["status"] == "granted"
@@ -342,7 +380,9 @@ def what_is_acknowledged_stays(services):
     wire.close()
     assert leader.end(signal.SIGKILL) == -signal.SIGKILL
     members, services.members = services.members, [m for m in services.members if m is not leader]
-    wire = Resp(services.leader().resp)
+    new = services.leader()
+    assert int(new.info()["epoch"]) > epoch and int(new.info()["takeovers"]) > 0
+    wire = Resp(new.resp)
     again = as_map(wire.call("ACQUIRE", "kept", "OWNER", "one", "TTL", 600000))
     assert again["token"] == granted["token"], (granted, again)
     assert as_map(wire.call("ACQUIRE", "kept", "OWNER", "two"))["status"] == "busy"
@@ -407,8 +447,8 @@ def clients_see_nothing_false(services):
     assert not wrong, "\n".join(wrong[:5])
 
 
-CASES = [others_name_the_leader, watchers_find_the_next_leader, what_is_acknowledged_stays,
-         hand_over_waits_for_no_lease, clients_see_nothing_false]
+CASES = [others_name_the_leader, each_says_who_leads, watchers_find_the_next_leader,
+         what_is_acknowledged_stays, hand_over_waits_for_no_lease, clients_see_nothing_false]
 
 
 def main():

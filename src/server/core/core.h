@@ -162,8 +162,9 @@ lk_outcome lk_core_restore(struct lk_core *core, struct lk_core_snapshot *snapsh
  */
 void lk_core_follow(struct lk_core *core, const char *leader);
 
-/* Whether watchers may begin: a service that does not lead has no events. */
-bool lk_core_can_watch(const struct lk_core *core);
+/* Whether decisions are made here, as always where the store is not shared. Else no watcher may
+ * begin. */
+bool lk_core_leads(const struct lk_core *core);
 #define LK_CORE_LEADS_NOT "this service does not lead its store now; ask again, or another one"
 
 /* That service; NULL: none is known, or this one has the model. */

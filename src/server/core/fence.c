@@ -37,7 +37,7 @@ void lk_core_follow(struct lk_core *core, const char *leader) {
     }
 }
 
-bool lk_core_can_watch(const struct lk_core *core) {
+bool lk_core_leads(const struct lk_core *core) {
     return !core->config.is_fenced || core->model != NULL;
 }
 

@@ -13,6 +13,7 @@
 #include "server/core/tally.h"
 #include "server/http/exposition.h"
 #include "server/monitor.h"
+#include "server/shared.h"
 
 /* No root has this name: a path has no white space (R1). */
 static const char other_roots[] = "other roots";
@@ -147,6 +148,27 @@ static void put_service(struct metrics *metrics) {
     put_gauge(metrics, "lockkeeper_ready", NULL,
               metrics->model != NULL && !metrics->core.cannot_write,
               "Whether the store is loaded and can be written: 1, else 0.");
+}
+
+/* Only in a store that several services share. */
+static void put_leadership(struct metrics *metrics) {
+    const struct lk_leadership *leadership = lk_server_leadership(metrics->server);
+    char leader[LK_LEADER_BYTES_MAX + 1];
+
+    if (leadership == NULL) {
+        return;
+    }
+    put_gauge(metrics, "lockkeeper_is_leader", NULL, metrics->model != NULL,
+              "Whether this service leads its store: 1, else 0.");
+    put_gauge(metrics, "lockkeeper_leader_epoch", NULL, leadership->epoch,
+              "The epoch of the service that leads; it grows with every change.");
+    put_counter(metrics, "lockkeeper_takeovers", leadership->takeovers,
+                "How often this service has begun to lead.");
+    if (lk_server_leader(metrics->server, leader)) {
+        lk_exposition_family(&metrics->to, "lockkeeper_leader", LK_METRIC_INFO, NULL,
+                             "The service that leads.");
+        put_sample(metrics, "address", leader, 1);
+    }
 }
 
 /* Only with TLS. */
@@ -363,7 +385,8 @@ static void put_store(struct metrics *metrics) {
                     ? metrics->times->now_us - monitor->committing_since_us
                     : 0,
                 "How long the write transaction of this moment has taken; 0: there is none.");
-    if (!options->is_ephemeral && lk_monitor_files(options->directory, &file_bytes, &log_bytes)) {
+    if (options->directory != NULL
+        && lk_monitor_files(options->directory, &file_bytes, &log_bytes)) {
         lk_exposition_family(&metrics->to, "lockkeeper_store_bytes", LK_METRIC_GAUGE, "bytes",
                              "Sizes of the store's file and of its write-ahead log.");
         put_sample(metrics, "file", "database", file_bytes);
@@ -388,6 +411,7 @@ void lk_http_metrics_fill(const struct lk_http_listener *listener,
     }
     lk_core_stats(core, &metrics.core);
     put_service(&metrics);
+    put_leadership(&metrics);
     put_certificate(&metrics);
     put_connections(&metrics);
     put_requests(&metrics);

@@ -48,7 +48,7 @@ static void follow(struct lk_http_listener *listener, struct evhttp_request *req
     if (outcome == LK_OK) {
         outcome = lk_draft_parse(&listener->draft, &listener->call, &error);
     }
-    if (outcome == LK_OK && !lk_core_can_watch(lk_server_core(listener->server))) {
+    if (outcome == LK_OK && !lk_core_leads(lk_server_core(listener->server))) {
         if (lk_http_move(listener, request)) {
             evhttp_clear_headers(&fields);
             return;

@@ -12,6 +12,7 @@
 #include "engine/reply/reply.h"
 #include "server/operation.h"
 #include "server/resp/resp.h"
+#include "server/shared.h"
 #include "wire/line.h"
 
 enum { INFO_BYTES_MAX = 4096, LIST_LINE_BYTES_MAX = 768 };
@@ -178,7 +179,7 @@ static bool may_watch(struct lk_resp_connection *connection) {
     const struct lk_core *core = lk_server_core(connection->listener->server);
     const char *leader = lk_core_leader(core);
 
-    if (lk_core_can_watch(core)) {
+    if (lk_core_leads(core)) {
         return true;
     }
     if (leader != NULL) {
@@ -287,6 +288,23 @@ static void add_locks(struct lk_text *text, const struct lk_core_stats *core,
     add_limits(text, core);
 }
 
+/* A client of Redis that finds `loading` waits, and one that is told a master goes there. */
+static void add_leadership(struct lk_text *text, const struct lk_server *server) {
+    const struct lk_leadership *leadership = lk_server_leadership(server);
+    bool leads = lk_core_leads(lk_server_core(server));
+    char leader[LK_LEADER_BYTES_MAX + 1];
+
+    lk_text_format(text, "\r\n# Replication\r\nrole:%s\r\n", leads ? "master" : "slave");
+    if (leadership == NULL) {
+        return;
+    }
+    lk_text_format(text, "is_leader:%d\r\nepoch:%" PRIu64 "\r\ntakeovers:%" PRIu64 "\r\n", leads,
+                   leadership->epoch, leadership->takeovers);
+    if (lk_server_leader(server, leader)) {
+        lk_text_format(text, "leader:%s\r\n", leader);
+    }
+}
+
 /* Only a user who may watch every path is told how much there is in all. */
 void lk_resp_write_info(struct lk_resp_connection *connection, const struct lk_reply *reply) {
     char bytes[INFO_BYTES_MAX];
@@ -304,11 +322,12 @@ void lk_resp_write_info(struct lk_resp_connection *connection, const struct lk_r
                    options->is_ephemeral ? "none"
                    : options->is_relaxed ? "relaxed"
                                          : "full");
-    lk_text_format(&text, "\r\n# Persistence\r\nloading:%d\r\n", reply->model == NULL);
+    lk_text_format(&text, "\r\n# Persistence\r\nloading:%d\r\n",
+                   reply->model == NULL && reply->leader == NULL);
     if (sees_all) {
         add_writes_and_clients(&text, connection, &core);
     }
-    lk_text_format(&text, "\r\n# Replication\r\nrole:master\r\n");
+    add_leadership(&text, connection->listener->server);
     if (sees_all) {
         add_locks(&text, &core, reply->model);
         lk_text_format(&text, "\r\n# Operation\r\n");
