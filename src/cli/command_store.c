@@ -100,20 +100,25 @@ const struct lk_cli_command lk_cli_store_commands[] = {
                 "Listens on this machine only, unless it has users or a password,\n"
                 "and TLS (--insecure: without). SIGHUP reads the files of all of them again,\n"
                 "and that of --config: what can change does, and the log names the rest.\n"
+                "With --store several services share a PostgreSQL database. One of them leads,\n"
+                "and sends the clients of the others to itself; if it ends, another one leads.\n"
                 "An option that is not given is taken from the environment, as in\n"
                 "LK_SERVE_PASSWORD_FILE, or else from the file of --config.",
         .options = COMMON_OPTIONS | BIT(CONFIG) | BIT(LISTEN) | BIT(UNIX) | BIT(HTTP) | BIT(DIR)
-                   | BIT(EPHEMERAL) | BIT(PASSWORD_FILE) | BIT(USERS) | BIT(TLS_CERT) | BIT(TLS_KEY)
-                   | BIT(TLS_CA) | BIT(INSECURE) | BIT(ALLOW_HOST) | BIT(GRAB) | BIT(BOUND)
-                   | BIT(TCP_KEEPALIVE) | BIT(LOG_LEVEL) | BIT(LOG_FORMAT) | BIT(SLOW_LOG),
+                   | BIT(EPHEMERAL) | BIT(FAILOVER) | BIT(ADVERTISE) | BIT(PASSWORD_FILE)
+                   | BIT(USERS) | BIT(TLS_CERT) | BIT(TLS_KEY) | BIT(TLS_CA) | BIT(INSECURE)
+                   | BIT(ALLOW_HOST) | BIT(GRAB) | BIT(BOUND) | BIT(TCP_KEEPALIVE) | BIT(LOG_LEVEL)
+                   | BIT(LOG_FORMAT) | BIT(SLOW_LOG),
         .has_own_stop = true,
-        .idle = BIT(STORE),
+        .own_help = {{LK_OPTION_STORE, "keep everything in this database, which several\n"
+                                       "services share: postgresql://HOST/DATABASE"}},
         .outcomes = ENDS_COMMON | ENDS(LK_OK),
         .examples = {{"lk serve", "on loopback, ports 7420 and 7421"},
                      {"lk serve --unix /run/lk.sock --dir /var/lib/lk",
                       "for programs on this machine"},
                      {"lk serve --grab", "also for clients of \"grab\""},
                      {"lk serve --config /etc/lockkeeper-service.conf", "as a file says"},
+                     {"lk serve --store postgresql://db/locks", "one of several on a database"},
                      {"lk serve --listen 127.0.0.1:0 --ephemeral", "for a test"}},
         .handle = lk_cli_serve,
     },

@@ -391,10 +391,11 @@ static lk_outcome announce(struct lk_server *server, struct lk_storage *storage,
 
     if (lk_server_is_shared(&server->options)) {
         char *own = server->leadership.address;
+        lk_outcome outcome =
+            lk_shared_write(&server->options, addresses[LISTENER_RESP], addresses[LISTENER_HTTP],
+                            own, sizeof server->leadership.address, error);
 
-        lk_shared_write(&server->options, addresses[LISTENER_RESP], addresses[LISTENER_HTTP], own,
-                        sizeof server->leadership.address);
-        return storage->ops->announce(storage, own, error);
+        return outcome == LK_OK ? storage->ops->announce(storage, own, error) : outcome;
     }
     for (size_t i = 0; i < LISTENER_HTTP && address == addresses[LISTENER_HTTP]; i++) {
         address = addresses[i][0] != '\0' ? addresses[i] : address;

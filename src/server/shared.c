@@ -5,6 +5,12 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "base/slice.h"
+
+bool lk_shared_is_url(const char *url) {
+    return strncmp(url, "postgresql://", strlen("postgresql://")) == 0
+           || strncmp(url, "postgres://", strlen("postgres://")) == 0;
+}
 
 #ifdef LK_HAS_POSTGRESQL
 #include "server/store/postgresql/store_postgresql.h"
@@ -42,23 +48,55 @@ bool lk_server_leader(const struct lk_server *server, char ret_address[LK_LEADER
     return true;
 }
 
-/* The host of an address, with what stands before the port. */
-static int host_size(const char *address) {
+/* The host of an address: what stands before the port. */
+static struct lk_slice host_of(const char *address) {
     const char *colon = strrchr(address, ':');
 
-    return (int)(colon != NULL ? (size_t)(colon - address) : strlen(address));
+    return (struct lk_slice){address, colon != NULL ? (size_t)(colon - address) : strlen(address)};
 }
 
-void lk_shared_write(const struct lk_server_options *options, const char *resp_address,
-                     const char *http_address, char *ret_text, size_t bytes) {
-    const char *resp = options->advertised != NULL ? options->advertised : resp_address;
-    const char *port = strrchr(http_address, ':');
+static bool is_host(const char *address, const char *host) {
+    return lk_slice_equal(host_of(address), lk_slice_of(host));
+}
 
-    if (port == NULL) {
-        (void)snprintf(ret_text, bytes, "%s", resp);
-    } else if (options->advertised != NULL) {
-        (void)snprintf(ret_text, bytes, "%s %.*s%s", resp, host_size(resp), resp, port);
-    } else {
-        (void)snprintf(ret_text, bytes, "%s %s", resp, http_address);
+bool lk_shared_is_any_address(const char *address) {
+    return is_host(address, "0.0.0.0") || is_host(address, "[::]") || is_host(address, "");
+}
+
+static bool is_loopback(const char *address) {
+    return strncmp(address, "127.", strlen("127.")) == 0 || is_host(address, "[::1]")
+           || is_host(address, "localhost");
+}
+
+/*
+ * With --advertise HTTP is at the same host, unless it can only be reached from this machine and
+ * that host from others; then no address of HTTP is told.
+ */
+static bool has_http(const struct lk_server_options *options, const char *address) {
+    if (address[0] == '\0' || strncmp(address, "unix:", strlen("unix:")) == 0) {
+        return false;
     }
+    return options->advertised != NULL ? !is_loopback(address) || is_loopback(options->advertised)
+                                       : !lk_shared_is_any_address(address);
+}
+
+lk_outcome lk_shared_write(const struct lk_server_options *options, const char *resp_address,
+                           const char *http_address, char *ret_text, size_t bytes,
+                           lk_error *error) {
+    const char *resp = options->advertised != NULL ? options->advertised : resp_address;
+    struct lk_slice host = host_of(options->advertised != NULL ? resp : http_address);
+
+    if (lk_shared_is_any_address(resp)) {
+        return lk_error_set(error, LK_INVALID,
+                            "the other services cannot send clients to %.64s: name this one by "
+                            "--advertise HOST:PORT",
+                            resp);
+    }
+    if (has_http(options, http_address)) {
+        (void)snprintf(ret_text, bytes, "%s %.*s%s", resp, (int)host.size, host.bytes,
+                       strrchr(http_address, ':'));
+    } else {
+        (void)snprintf(ret_text, bytes, "%s", resp);
+    }
+    return LK_OK;
 }

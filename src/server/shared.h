@@ -9,6 +9,9 @@
 #include "server/server.h"
 #include "server/store/store.h"
 
+/* Whether the URL is that of a store that services can share, whatever is behind its scheme. */
+bool lk_shared_is_url(const char *url);
+
 /* Opens the store of the URL. The outcomes are those of store/postgresql/store_postgresql.h. */
 lk_outcome lk_shared_open(const struct lk_server_options *options, struct lk_storage **ret_storage,
                           lk_error *error);
@@ -27,8 +30,14 @@ const struct lk_leadership *lk_server_leadership(const struct lk_server *server)
  * known. */
 bool lk_server_leader(const struct lk_server *server, char ret_address[LK_LEADER_BYTES_MAX + 1]);
 
-/* Where clients find this service, whose listeners have these addresses ("": none). */
-void lk_shared_write(const struct lk_server_options *options, const char *resp_address,
-                     const char *http_address, char *ret_text, size_t bytes);
+/* Whether the address is that of every interface, such as 0.0.0.0:7420: clients cannot use it. */
+bool lk_shared_is_any_address(const char *address);
+
+/*
+ * Where clients find this service, whose listeners have these addresses ("": none). LK_INVALID:
+ * they cannot, because --advertise is missing.
+ */
+lk_outcome lk_shared_write(const struct lk_server_options *options, const char *resp_address,
+                           const char *http_address, char *ret_text, size_t bytes, lk_error *error);
 
 #endif

@@ -228,7 +228,8 @@ static void help_says_what_an_option_means_to_the_command(void **state) {
     expect_in_help("renew", "--limit", false);
     expect_in_help("break", "only the requests of this owner", true);
     expect_in_help("done", "only the claim with this token", true);
-    expect_in_help("serve", "--store", false);
+    expect_in_help("serve", "services share: postgresql://", true);
+    expect_in_help("serve", "sqlite:PATH", false);
 }
 
 static void help_fits_a_terminal(void **state) {

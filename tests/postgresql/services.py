@@ -1,7 +1,7 @@
 #!/usr/bin/env -S python3 -B
 # SPDX-License-Identifier: Apache-2.0
-"""Three services on one PostgreSQL (shared_service.c): where the others send their clients, and what
-clients note while the one that leads is killed, stopped and continued, or terminated. PROGRAM SERVER LK
+"""Three services on one PostgreSQL (lk serve --store): where the others send their clients, and what
+clients note while the one that leads is killed, stopped and continued, or terminated. LK SERVER
 
 LK_TEST_SEED: which fault comes when. LK_TEST_SCALE: percent of the faults."""
 
@@ -38,16 +38,19 @@ class Member:
     """One of the services, which is started again at the same addresses."""
 
     def __init__(self, program, url):
-        self.command = [program, url]
+        self.program, self.url = program, url
         self.resp = ("127.0.0.1", free_port())
         self.http = ("127.0.0.1", free_port())
         self.process = None
 
     def start(self, failover_ms=FAILOVER_MS):
         addresses = [f"{host}:{port}" for host, port in (self.resp, self.http)]
-        self.process = subprocess.Popen([*self.command, *addresses, str(failover_ms)],
-                                        stdout=subprocess.PIPE, text=True)
-        assert self.process.stdout.readline().split() == addresses
+        self.process = subprocess.Popen(
+            [self.program, "serve", "--store", self.url, "--listen", addresses[0], "--http", addresses[1],
+             "--failover", f"{failover_ms}ms", "--log-level", "info"],
+            stdout=subprocess.PIPE, text=True)
+        for scheme, address in zip(("lk", "http"), addresses):
+            assert self.process.stdout.readline().strip() == f"{scheme}://{address}"
 
     def end(self, number=signal.SIGTERM):
         self.process.send_signal(number)
@@ -296,7 +299,7 @@ def each_says_who_leads(services):
         assert (told["role"], told["is_leader"], told["leader"]) == ("slave", "0", address), told
         assert (told["epoch"], told["loading"]) == (info["epoch"], "0"), (told, info)
     for member in services.members:
-        doctor = subprocess.run([sys.argv[3], "-S", "lk://%s:%d" % member.resp, "doctor"],
+        doctor = subprocess.run([sys.argv[1], "-S", "lk://%s:%d" % member.resp, "doctor"],
                                 capture_output=True, text=True, check=False).stdout
         lines = [" ".join(line.split()) for line in doctor.splitlines()]
         for line in (f"is_leader: {int(member is leader)}", f"leader: {address}",
@@ -394,12 +397,36 @@ def what_is_acknowledged_stays(services):
 
 
 def hand_over_waits_for_no_lease(services):
-    """one that is terminated hands over at once, and ends with 0"""
+    """one that is terminated hands over at once, whatever its clients do, and ends with 0"""
     services.restart(NEVER_MS)
     leader = services.leader()
+    wire = Resp(leader.resp)
+    assert as_map(wire.call("ACQUIRE", "x", "OWNER", "one", "TTL", 600000))["status"] == "granted"
+    assert as_map(wire.call("ACQUIRE", "bound", "OWNER", "b", "BOUND"))["status"] == "granted"
+    wire.put("ACQUIRE", "x", "OWNER", "two", "WAIT", 600000)
+    idle = Http(leader.http)
+    assert idle.call("GET", "/healthz")[0] == 200
+    deaf = Resp(leader.resp)  # never reads what it asked for
+    deaf.socket.settimeout(0.5)
+    try:
+        while True:
+            deaf.send(Resp.request("PING", "x" * 100000))
+    except TimeoutError:
+        pass
+    others = [wire, idle, deaf, watch(leader), Stream(leader.http)]
     members, services.members = services.members, [m for m in services.members if m is not leader]
+    begun = time.monotonic()
+    leader.process.send_signal(signal.SIGTERM)
+    new = services.leader()
+    print(f"# handed over in {(time.monotonic() - begun) * 1000:.0f} ms")
     assert leader.end() == 0
-    services.leader()
+    assert str(wire.value()).startswith("UNAVAILABLE") and is_closed(others[3]) and is_closed(others[4])
+    for each in others:
+        each.close()
+    wire = Resp(new.resp)
+    assert as_map(wire.call("ACQUIRE", "bound", "OWNER", "other"))["status"] == "granted"
+    assert as_map(wire.call("ACQUIRE", "x", "OWNER", "one"))["status"] == "granted"
+    wire.close()
     services.members = members
     leader.start()
     services.restart()

@@ -206,6 +206,6 @@ for wrong in '--listen nonsense' '--listen 127.0.0.1:0 --bound live' '--listen n
     failure 64 'lk: INVALID: *'
 done
 lk -S mem: serve
-failure 79 'lk: UNSUPPORTED: *'
+failure 64 'lk: INVALID: --store: *postgresql://*'
 
 finish

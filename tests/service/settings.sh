@@ -82,7 +82,7 @@ scenario 'what a file gets wrong is refused, with its line'
 printf '\n# a comment\nephemral = yes\n' >"$conf"
 refused_as "$conf:3: lk serve has no setting \"ephemral\"; did you mean ephemeral?"
 echo 'store = sqlite:/srv/x' >"$conf"
-refused_as "$conf:1: lk serve has no setting \"store\"*"
+refused_as "$conf:1: --store: *postgresql://*"
 echo "config = $conf" >"$conf"
 refused_as "$conf:1: lk serve has no setting \"config\"*"
 echo 'ephemeral' >"$conf"

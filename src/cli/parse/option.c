@@ -140,10 +140,16 @@ static const struct lk_option options[] = {
     TEXT(HTTP, 0, "http", "ADDR:PORT", 0,
          "the address of HTTP, or unix:PATH, or none\n"
          "(127.0.0.1:7421; with --unix: none)"),
-    TEXT(DIR, 0, "dir", "DIR", BIT(EPHEMERAL),
+    TEXT(DIR, 0, "dir", "DIR", BIT(EPHEMERAL) | BIT(STORE),
          "the directory of its file (lockkeeper/service in\n"
          "${XDG_STATE_HOME:-~/.local/state})"),
-    FLAG(EPHEMERAL, 0, "ephemeral", BIT(DIR), "keep everything in memory only"),
+    FLAG(EPHEMERAL, 0, "ephemeral", BIT(DIR) | BIT(STORE), "keep everything in memory only"),
+    DURATION(FAILOVER, 0, "failover", "D", 500, INT64_C(60) * 60 * 1000, 0,
+             "with --store: another service takes over from one\n"
+             "that has been silent for so long: 500ms to 1h (3s)"),
+    TEXT(ADVERTISE, 0, "advertise", "HOST:PORT", 0,
+         "with --store: where clients reach this service\n"
+         "(the address of --listen)"),
     TEXT(PASSWORD_FILE, 0, "password-file", "FILE", BIT(USERS),
          "its first line is the password that clients send"),
     TEXT(USERS, 0, "users", "FILE", BIT(PASSWORD_FILE) | BIT(GRAB),
@@ -202,7 +208,7 @@ static const struct lk_option options[] = {
     FLAG(VERBOSE, 'v', "verbose", BIT(QUIET), "print the blockers while waiting"),
     FLAG(QUIET, 'q', "quiet", BIT(VERBOSE), "no messages, only the exit code"),
     FLAG(JSON, 0, "json", 0, "one JSON object a line, whatever the outcome"),
-    TEXT(STORE, 'S', "store", "URL", 0,
+    TEXT(STORE, 'S', "store", "URL", BIT(DIR) | BIT(EPHEMERAL),
          "the store, as in sqlite:PATH (default: $LK_STORE,\n"
          "lockkeeper.conf, else a file of this user alone)"),
     FLAG(HELP, 'h', "help", 0, "this text"),

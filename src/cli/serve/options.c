@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "cli/parse/value.h"
 #include "cli/serve/bounds.h"
+#include "server/shared.h"
 
 #define RESP_DEFAULT "127.0.0.1:7420"
 #define HTTP_DEFAULT "127.0.0.1:7421"
@@ -50,11 +52,89 @@ static lk_outcome add_host(struct lk_serve_options *options, const char *name, l
     return LK_OK;
 }
 
+/* ---- a store that several services share ----------------------------------------------------- */
+
+/* No part of the URL is shown: it may have a password. */
+static lk_outcome set_store(struct lk_server_options *options, const char *url, lk_error *error) {
+    if (!lk_shared_is_url(url)) {
+        return lk_error_set(error, LK_INVALID,
+                            "--store: services can only share a PostgreSQL database: "
+                            "postgresql://HOST/DATABASE");
+    }
+    options->store_url = url;
+    return LK_OK;
+}
+
+/* HOST:PORT as clients can use it: a name, an IPv4 address, or an IPv6 address in brackets. */
+static lk_outcome set_advertised(struct lk_server_options *options, const char *address,
+                                 lk_error *error) {
+    const char *colon = strrchr(address, ':');
+    size_t host_size = colon != NULL ? (size_t)(colon - address) : 0;
+    bool is_bracketed = host_size > 2 && address[0] == '[' && colon[-1] == ']';
+    int64_t port = 0;
+
+    if (host_size == 0 || host_size > LK_SERVE_HOST_BYTES_MAX
+        || (!is_bracketed && memchr(address, ':', host_size) != NULL)
+        || strpbrk(address, "/@?# \t") != NULL
+        || lk_number_parse(colon + 1, 1, UINT16_MAX, &port, error) != LK_OK) {
+        return lk_error_set(error, LK_INVALID,
+                            "--advertise %.64s: HOST:PORT, as clients reach this service", address);
+    }
+    options->advertised = address;
+    return LK_OK;
+}
+
+static lk_outcome set_shared(const struct lk_command_line *line, struct lk_server_options *options,
+                             lk_error *error) {
+    const char *url = lk_command_line_text(line, LK_OPTION_STORE);
+    const char *address = lk_command_line_text(line, LK_OPTION_ADVERTISE);
+    lk_outcome outcome = url != NULL ? set_store(options, url, error) : LK_OK;
+
+    if (outcome == LK_OK && address != NULL) {
+        outcome = set_advertised(options, address, error);
+    }
+    options->failover_us = 1000 * lk_command_line_number(line, LK_OPTION_FAILOVER, 0);
+    return outcome;
+}
+
+lk_outcome lk_serve_options_check(const struct lk_command_line *line,
+                                  const struct lk_server_options *options, lk_error *error) {
+    const char *listen = options->resp_listen;
+
+    if (options->has_grab && options->http_listen == NULL) {
+        return lk_error_set(error, LK_INVALID, "--grab is served over HTTP: name --http");
+    }
+    if (options->store_url == NULL) {
+        return lk_command_line_has(line, LK_OPTION_FAILOVER) || options->advertised != NULL
+                   ? lk_error_set(error, LK_INVALID,
+                                  "--failover and --advertise are for services that share a "
+                                  "database: name it by --store URL")
+                   : LK_OK;
+    }
+    if (listen == NULL || strncmp(listen, "unix:", strlen("unix:")) == 0) {
+        return lk_error_set(error, LK_INVALID,
+                            "--store: the services send clients to the one that leads: name an "
+                            "address by --listen ADDR:PORT");
+    }
+    return options->advertised == NULL && lk_shared_is_any_address(listen)
+               ? lk_error_set(error, LK_INVALID,
+                              "--store: the other services cannot send clients to %.64s: name this "
+                              "one by --advertise HOST:PORT",
+                              listen)
+               : LK_OK;
+}
+
+/* ---- all of them ----------------------------------------------------------------------------- */
+
 lk_outcome lk_serve_options_fill(const struct lk_command_line *line,
                                  struct lk_serve_options *options, lk_error *error) {
     struct lk_server_options *server = &options->server;
     const char *path = lk_command_line_text(line, LK_OPTION_UNIX);
     lk_outcome outcome = set_keepalive(line, server, error);
+
+    if (outcome == LK_OK) {
+        outcome = set_shared(line, server, error);
+    }
 
     /* A socket in the file system replaces both ports, unless they are named as well: a socket that
      * only this user may open is no use beside a port that is open to all users. */

@@ -9,7 +9,8 @@
 enum {
     LK_SERVE_UNIX_BYTES = 256,
     LK_SERVE_HOSTS_MAX = 64,
-    LK_SERVE_SOCKETS_MAX = 3, /* that another process can pass: resp, unix, http */
+    LK_SERVE_HOST_BYTES_MAX = 100, /* that is advertised */
+    LK_SERVE_SOCKETS_MAX = 3,      /* that another process can pass: resp, unix, http */
     LK_SERVE_SOCKET_BYTES = 32,
 };
 
@@ -27,5 +28,9 @@ struct lk_serve_options {
  */
 lk_outcome lk_serve_options_fill(const struct lk_command_line *line,
                                  struct lk_serve_options *options, lk_error *error);
+
+/* What single options cannot say: LK_INVALID where one needs another one. */
+lk_outcome lk_serve_options_check(const struct lk_command_line *line,
+                                  const struct lk_server_options *options, lk_error *error);
 
 #endif

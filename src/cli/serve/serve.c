@@ -36,7 +36,8 @@ static void say_door(const struct lk_cli *cli, struct lk_form_writer *form, cons
 /* What the server calls back with. */
 struct serving {
     const struct lk_cli *cli;
-    const char *directory; /* NULL: it keeps everything in memory */
+    const char *directory; /* NULL: it has no file */
+    bool is_shared;        /* it is one of several on a database */
     struct lk_serve_reloadable reloadable;
 };
 
@@ -55,7 +56,8 @@ static void say_more(const struct serving *serving, const char *resp_address,
     if (serving->directory != NULL) {
         (void)fprintf(cli->err, "lk: keeps %s/locks.db; Ctrl-C ends it\n", serving->directory);
     } else {
-        (void)fputs("lk: keeps everything in memory only; Ctrl-C ends it\n", cli->err);
+        (void)fprintf(cli->err, "lk: keeps everything in %s; Ctrl-C ends it\n",
+                      serving->is_shared ? "the database of --store" : "memory only");
     }
     if (unix_address != NULL || resp_address != NULL) {
         char *url = unix_address != NULL
@@ -189,18 +191,19 @@ static int serve(const struct lk_cli *cli, const struct lk_command_line *given,
     if (outcome == LK_OK) {
         outcome = lk_serve_sockets_take(line, &options, &error);
     }
-    if (outcome == LK_OK && server->has_grab && server->http_listen == NULL) {
-        outcome = lk_error_set(&error, LK_INVALID, "--grab is served over HTTP: name --http");
+    if (outcome == LK_OK) {
+        outcome = lk_serve_options_check(line, server, &error);
     }
     if (outcome == LK_OK) {
         outcome = read_files(line, &serving.reloadable, server, &error);
     }
-    if (outcome == LK_OK && !server->is_ephemeral) {
+    if (outcome == LK_OK && !server->is_ephemeral && server->store_url == NULL) {
         outcome =
             lk_serve_directory_make(lk_command_line_text(line, LK_OPTION_DIR), &directory, &error);
         server->directory = directory;
         serving.directory = directory;
     }
+    serving.is_shared = server->store_url != NULL;
     if (outcome == LK_OK && server->is_insecure) {
         warn_insecure(cli, server);
     }
@@ -219,10 +222,6 @@ int lk_cli_serve(const struct lk_cli *cli, const struct lk_command_line *line) {
     lk_outcome outcome;
     int code;
 
-    if (lk_command_line_has(line, LK_OPTION_STORE)) {
-        return lk_say_failure(cli, LK_UNSUPPORTED,
-                              "a service of this version keeps a file of its own: --dir DIR");
-    }
     outcome = lk_serve_settings_read(line, &settings, &error);
     own.quiet = lk_command_line_has(&settings.line, LK_OPTION_QUIET);
     own.json = lk_command_line_has(&settings.line, LK_OPTION_JSON);

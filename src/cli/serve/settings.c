@@ -21,7 +21,7 @@
 #define PREFIX "LK_SERVE_"
 #define BIT(name) LK_OPTION_BIT(LK_OPTION_##name)
 /* Options that make no sense in a file or in the environment of a service. */
-#define ELSEWHERE (BIT(HELP) | BIT(VERSION) | BIT(STORE))
+#define ELSEWHERE (BIT(HELP) | BIT(VERSION))
 
 enum { FILE_BYTES_MAX = 64 * 1024, NAME_BYTES_MAX = 64 };
 

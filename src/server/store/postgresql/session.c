@@ -49,12 +49,16 @@ void lk_pg_disconnect(struct lk_store_pg *store) {
     }
 }
 
+static lk_outcome explain_rights(lk_error *error) {
+    return lk_error_set(error, LK_DENIED,
+                        "PostgreSQL: the user of the service may not make or use the schema "
+                        "lockkeeper_service; grant it CREATE on the database, or make it the owner "
+                        "of that schema and all in it");
+}
+
 static lk_outcome explain(const PGresult *result, lk_error *error) {
     if (lk_postgresql_has_code(result, "42501")) {
-        return lk_error_set(error, LK_DENIED,
-                            "PostgreSQL: %.200s; the service's user needs the right to make the "
-                            "schema lockkeeper_service (CREATE on the database), or to use it",
-                            PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY));
+        return explain_rights(error);
     }
     return lk_postgresql_explain(result, "lockkeeper_service", error);
 }
@@ -217,7 +221,7 @@ static lk_outcome query(struct lk_store_pg *store, const char *sql,
                           : -1;
         PQclear(result);
     }
-    return outcome;
+    return outcome == LK_DENIED ? explain_rights(error) : outcome;
 }
 
 /* Makes the tables if they are missing; refuses those of another version. */

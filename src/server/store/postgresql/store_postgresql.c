@@ -8,9 +8,12 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/minmax.h"
 #include "base/random.h"
 #include "server/core/core.h"
 #include "server/store/postgresql/store.h"
+
+#define OPEN_US_MIN INT64_C(5000000) /* to connect for the first time */
 
 /* ---- leading --------------------------------------------------------------------------------- */
 
@@ -171,14 +174,16 @@ static const struct lk_storage_ops store_ops = {
 
 lk_outcome lk_store_postgresql_open(const struct lk_store_postgresql_options *options,
                                     struct lk_storage **ret_storage, lk_error *error) {
-    const struct lk_patience patience = {.until_us = lk_clock_now_us() + options->lease_us};
+    const struct lk_patience patience = {.until_us = lk_clock_now_us()
+                                                     + lk_max(options->lease_us, OPEN_US_MIN)};
+    const char *place = strstr(options->url, "//"); /* behind `postgresql:` or `postgres:` */
     struct lk_store_pg *store;
     lk_outcome outcome = lk_libpq_load(error);
 
     if (outcome != LK_OK) {
         return outcome;
     }
-    if (strncmp(options->url, "postgresql:", sizeof "postgresql:" - 1) != 0) {
+    if (place == NULL) {
         return lk_error_set(error, LK_INVALID, "a shared store is postgresql://...");
     }
     store = calloc(1, sizeof *store);
@@ -191,8 +196,12 @@ lk_outcome lk_store_postgresql_open(const struct lk_store_postgresql_options *op
     (void)snprintf(store->advertised, sizeof store->advertised, "%s", options->address);
     (void)snprintf(store->process, sizeof store->process, "%016" PRIx64 "%016" PRIx64,
                    lk_random_draw(), lk_random_draw());
-    outcome = lk_postgresql_address_parse(lk_slice_of(options->url + sizeof "postgresql:" - 1),
-                                          &store->address, error);
+    outcome = lk_postgresql_address_parse(lk_slice_of(place), &store->address, error);
+    if (outcome == LK_OK && strcmp(store->address.schema, LK_POSTGRESQL_SCHEMA_DEFAULT) != 0) {
+        outcome = lk_error_set(error, LK_INVALID,
+                               "the services of a database share the schema lockkeeper_service: "
+                               "remove schema= from the URL, or name another database");
+    }
     if (outcome == LK_OK) {
         outcome = lk_pg_connect(store, &patience, error);
     }
