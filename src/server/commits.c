@@ -156,6 +156,18 @@ void lk_commits_hand_over(struct lk_server *server) {
     }
 }
 
+/*
+ * What has been answered is durable, so the next service need not wait until the clients have read
+ * it. Nothing is decided here any more; what was bound to connections ends at the next load.
+ */
+void lk_commits_resign(struct lk_server *server) {
+    if (server->is_shutting_down && lk_server_is_shared(&server->options) && is_idle(server)
+        && lk_core_leads(server->core) && lk_core_is_idle(server->core)) {
+        lk_core_resign(server->core);
+        lk_writer_resign(server->writer);
+    }
+}
+
 lk_outcome lk_commits_begin(struct lk_server *server, struct lk_storage *storage,
                             void (*stand_by)(void *server), lk_error *error) {
     lk_outcome outcome = lk_writer_start(storage, stand_by, server, &server->writer, error);

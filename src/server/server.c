@@ -199,6 +199,7 @@ static bool end_turn(struct lk_server *server) {
         break;
     }
     lk_commits_hand_over(server);
+    lk_commits_resign(server);
     set_backpressure(server);
     arm_timer(server);
     server->is_turning = false;

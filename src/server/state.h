@@ -67,6 +67,9 @@ enum lk_commit lk_commits_write(struct lk_server *server);
 /* Whether the store is to be loaded, and no job is under way. */
 bool lk_commits_wants_load(const struct lk_server *server);
 
+/* A service that leads a shared store, and is shut down, hands it over once all is written. */
+void lk_commits_resign(struct lk_server *server);
+
 /* What is pending goes to the other thread, if that has no job: a batch, or a load. */
 void lk_commits_hand_over(struct lk_server *server);
 

@@ -177,6 +177,12 @@ const char *lk_core_leader(const struct lk_core *core);
 void lk_core_stop(struct lk_core *core, const struct lk_times *times);
 
 /*
+ * After lk_core_stop(), once the core is idle, where the store is shared: the model is given up, so
+ * that another service may lead. Requests that are bound to sessions end when that one loads.
+ */
+void lk_core_resign(struct lk_core *core);
+
+/*
  * From now on no new request is taken, whichever session asks for it: UNAVAILABLE, so that clients
  * ask again and reach the service that is started next. Requests that live are served as before.
  */

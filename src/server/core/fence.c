@@ -45,6 +45,10 @@ const char *lk_core_leader(const struct lk_core *core) {
     return core->model == NULL && core->leader[0] != '\0' ? core->leader : NULL;
 }
 
+void lk_core_resign(struct lk_core *core) {
+    lk_core_drop_model(core, "the service is stopping");
+}
+
 /* ---- the lease of the one that leads --------------------------------------------------------- */
 
 static bool renews(const struct lk_core *core) {

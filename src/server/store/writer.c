@@ -165,6 +165,12 @@ void lk_writer_end(struct lk_writer *writer) {
     pthread_mutex_unlock(&writer->mutex);
 }
 
+void lk_writer_resign(struct lk_writer *writer) {
+    if (writer->storage->ops->resign != NULL) {
+        (void)writer->storage->ops->resign(writer->storage, NULL); /* else its lease will end */
+    }
+}
+
 void lk_writer_stop(struct lk_writer *writer) {
     if (writer == NULL) {
         return;
@@ -173,9 +179,7 @@ void lk_writer_stop(struct lk_writer *writer) {
     (void)pthread_join(writer->thread, NULL);
     (void)pthread_cond_destroy(&writer->changed);
     (void)pthread_mutex_destroy(&writer->mutex);
-    if (writer->storage->ops->resign != NULL) {
-        (void)writer->storage->ops->resign(writer->storage, NULL); /* else its lease will end */
-    }
+    lk_writer_resign(writer);
     writer->storage->ops->close(writer->storage);
     lk_core_snapshot_free(writer->result.snapshot);
     (void)close(writer->descriptor);

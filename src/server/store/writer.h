@@ -49,6 +49,9 @@ void lk_writer_end(struct lk_writer *writer);
  * Accepts NULL. */
 void lk_writer_stop(struct lk_writer *writer);
 
+/* Hands a shared storage over; nothing is to be written any more. No job may be under way. */
+void lk_writer_resign(struct lk_writer *writer);
+
 /* An eventfd: readable when there is a result. */
 int lk_writer_descriptor(const struct lk_writer *writer);
 
