@@ -72,7 +72,8 @@ ok 'nothing is made' untouched
 
 start() { # OPTION...
     rm -f "$work/address"
-    "$lk" serve --http none --listen 127.0.0.1:0 --log-level debug "$@" >"$work/address" 2>"$work/log" &
+    "$lk" serve --http "${http-none}" --listen 127.0.0.1:0 --log-level debug "$@" \
+        >"$work/address" 2>"$work/log" &
     service=$!
     tries=0
     until [ -s "$work/address" ]; do
@@ -90,7 +91,7 @@ secretless() {
     ! grep -q secret "$work/title" "$work/log" "$work/address"
 }
 leads() {
-    address=$(cat "$work/address")
+    address=$(sed -n 1p "$work/address")
     tries=0
     until "$lk" -S "$address" doctor 2>&1 | grep -q 'is_leader: *1'; do
         tries=$((tries + 1))
@@ -110,6 +111,18 @@ ok 'it leads as well' leads
 ok 'its address is the one that it advertises' \
     test "$(sql 'SELECT address, lease_us FROM lockkeeper_service.leader')" = 'here:7420|2000000'
 ok 'it ends as well' stop
+http=127.0.0.1:0
+ok 'a service with HTTP on loopback alone' start --store "$url" --advertise here:7420
+ok 'leads too' leads
+ok 'does not send clients of HTTP there from other machines' \
+    test "$(sql 'SELECT address FROM lockkeeper_service.leader')" = 'here:7420'
+ok 'ends' stop
+ok 'a service that is advertised on loopback' start --store "$url" --advertise 127.0.0.1:7420
+ok 'leads there' leads
+ok 'sends clients of HTTP to its port' \
+    test "$(sql 'SELECT address FROM lockkeeper_service.leader')" = \
+    "127.0.0.1:7420 $(sed -n 's,^http://,,p' "$work/address")"
+ok 'ends, too' stop
 ok 'tables of another user are DENIED' \
     refuses 77 '*DENIED*owner*' --store "postgresql://app@/postgres?$server"
 sql 'UPDATE lockkeeper_service.leader SET format = 2'
