@@ -25,7 +25,7 @@ PATIENT_MS = 3000  # else: a busy machine must not change who leads
 NEVER_MS = 3600000
 CLIENTS = 6
 PATHS = ["a", "b"]
-FAULTS = 8
+FAULTS = 6
 TTL_MS = 15000  # longer than any fault
 
 

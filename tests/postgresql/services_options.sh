@@ -123,6 +123,20 @@ ok 'sends clients of HTTP to its port' \
     test "$(sql 'SELECT address FROM lockkeeper_service.leader')" = \
     "127.0.0.1:7420 $(sed -n 's,^http://,,p' "$work/address")"
 ok 'ends, too' stop
+python3 -c 'import socket, time
+silent = socket.create_server(("127.0.0.1", 0))
+print(silent.getsockname()[1], flush=True)
+time.sleep(600)' >"$work/port" &
+silent=$!
+until [ -s "$work/port" ]; do
+    sleep 0.02
+done
+http=none
+ok 'a host of the URL that does not answer does not keep it from the next one' \
+    start --store "postgresql://postgres@/postgres?host=127.0.0.1,$LK_TEST_SERVER&port=$(cat "$work/port"),5432"
+ok 'and leads at last' leads
+ok 'ends as all' stop
+kill "$silent"
 ok 'tables of another user are DENIED' \
     refuses 77 '*DENIED*owner*' --store "postgresql://app@/postgres?$server"
 sql 'UPDATE lockkeeper_service.leader SET format = 2'

@@ -273,14 +273,21 @@ static const char settings[] =
 lk_outcome lk_pg_connect(struct lk_store_pg *store, const struct lk_patience *patience,
                          lk_error *error) {
     lk_outcome outcome;
+    char *url;
 
     if (store->connection != NULL && PQstatus(store->connection) == CONNECTION_OK) {
         return LK_OK;
     }
     lk_pg_disconnect(store);
-    outcome = lk_postgresql_connect(store->address.url, patience, &store->connection, error);
+    url = lk_pg_hosts_turn(store->address.url, store->first_host);
+    if (url == NULL) {
+        return lk_error_set(error, LK_INTERNAL, "memory is exhausted");
+    }
+    outcome = lk_postgresql_connect(url, patience, &store->connection, error);
+    free(url);
     if (outcome != LK_OK) {
         store->connection = NULL;
+        store->first_host++;
         return outcome;
     }
     outcome = run(store, settings, patience, error);

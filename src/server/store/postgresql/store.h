@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The store of a service in PostgreSQL, for the files that implement it: store_postgresql.c
- * (opening, loading, leading), session.c (the connection), rows.c (rows to statements), pages.c
- * (rows to a model). One connection, used by one thread at a time.
+ * (opening, loading, leading), session.c (the connection), hosts.c (where it leads), rows.c (rows
+ * to statements), pages.c (rows to a model). One connection, used by one thread at a time.
  */
 #ifndef LK_SERVER_STORE_POSTGRESQL_STORE_H
 #define LK_SERVER_STORE_POSTGRESQL_STORE_H
@@ -36,6 +36,7 @@ struct lk_store_pg {
     char process[LK_PG_PROCESS_BYTES];
     int64_t lease_us;
     bool has_users;
+    size_t first_host;  /* of those of the URL: the next attempt to connect begins with it */
     PGconn *connection; /* NULL: there is none */
     uint64_t epoch;     /* that this service has begun last; 0: none */
     bool is_foreign;    /* before it another service has led, and no load has succeeded since */
@@ -50,6 +51,13 @@ struct lk_store_pg {
 static inline struct lk_store_pg *lk_store_pg_of(struct lk_storage *storage) {
     return (struct lk_store_pg *)storage;
 }
+
+/* ---- hosts.c --------------------------------------------------------------------------------- */
+
+/* How many hosts a URL has; and the URL with them in turn, from another first one. For free();
+ * NULL: no memory. */
+size_t lk_pg_hosts_count(const char *url);
+char *lk_pg_hosts_turn(const char *url, size_t first);
 
 /* ---- session.c ------------------------------------------------------------------------------- */
 

@@ -172,10 +172,22 @@ static const struct lk_storage_ops store_ops = {
     .close = store_close,
 };
 
+/* Each host may be the one that is waited for in vain. */
+static lk_outcome connect_first(struct lk_store_pg *store, lk_error *error) {
+    lk_outcome outcome = LK_UNAVAILABLE;
+
+    for (size_t i = lk_pg_hosts_count(store->address.url); i > 0 && outcome == LK_UNAVAILABLE;
+         i--) {
+        const struct lk_patience patience = {.until_us = lk_clock_now_us()
+                                                         + lk_max(store->lease_us, OPEN_US_MIN)};
+
+        outcome = lk_pg_connect(store, &patience, error);
+    }
+    return outcome;
+}
+
 lk_outcome lk_store_postgresql_open(const struct lk_store_postgresql_options *options,
                                     struct lk_storage **ret_storage, lk_error *error) {
-    const struct lk_patience patience = {.until_us = lk_clock_now_us()
-                                                     + lk_max(options->lease_us, OPEN_US_MIN)};
     const char *place = strstr(options->url, "//"); /* behind `postgresql:` or `postgres:` */
     struct lk_store_pg *store;
     lk_outcome outcome = lk_libpq_load(error);
@@ -203,7 +215,7 @@ lk_outcome lk_store_postgresql_open(const struct lk_store_postgresql_options *op
                                "remove schema= from the URL, or name another database");
     }
     if (outcome == LK_OK) {
-        outcome = lk_pg_connect(store, &patience, error);
+        outcome = connect_first(store, error);
     }
     if (outcome != LK_OK) {
         store_close(&store->storage);
