@@ -3,8 +3,9 @@
 -- fail. The functions for people (91_people_checks) say what is wrong; these constraints hold for the
 -- internal procedures too, which take what they are given.
 --
--- Expressions and no functions where a row is written at each decision: a function is looked up and
--- parsed again by each statement.
+-- A constraint calls one function. The server reads a constraint's expression again in each statement
+-- that writes to the table, which takes longer than to call what a session has compiled: with the rule
+-- of paths as an expression, an insert took 17 us more, with the function 3 (pgbench -M prepared).
 
 -- R1, as an expression; %1$s is the path.
 CREATE OR REPLACE FUNCTION lockkeeper.path_rule() RETURNS text
@@ -81,34 +82,46 @@ DECLARE
     rule record;
 BEGIN
     FOR rule IN
-        SELECT r.name, r.sound, format('lockkeeper.%I', r.name) AS place
+        SELECT r.name, r.arguments, r.sound, format('lockkeeper.%I', r.name) AS place,
+               format('lockkeeper.%s_are_sound(%s)', r.name,
+                      regexp_replace(r.arguments, '("?\w+"?) [a-z]+(\[\])?', '\1', 'g'))
+                   AS call
         FROM (VALUES
-            ('requests', 'octet_length(owner) BETWEEN 1 AND 128 AND octet_length(note) <= 255
+            ('requests', 'owner text, note text, ticket bigint, held boolean, token bigint,
+                          ttl_ms bigint, is_claim boolean',
+             'octet_length(owner) BETWEEN 1 AND 128 AND octet_length(note) <= 255
                 AND ticket > 0 AND held = (token > 0) AND token >= 0
                 AND ttl_ms BETWEEN 1 AND 31622400000 AND (held OR NOT is_claim)'),
-            ('parts', format(lockkeeper.path_rule(), 'path') || ' AND position BETWEEN 1 AND 16
+            ('parts', 'path text, "position" integer, unit_limit integer, units integer',
+             format(lockkeeper.path_rule(), 'path') || ' AND "position" BETWEEN 1 AND 16
                 AND CASE WHEN unit_limit = 0 THEN units IN (0, 1)
                          ELSE units BETWEEN 1 AND unit_limit END'),
-            ('values', format(lockkeeper.path_rule(), 'path') || '
+            ('values', 'path text, bytes bytea', format(lockkeeper.path_rule(), 'path') || '
                 AND octet_length(bytes) <= 65536'),
-            ('queue_counts', format(lockkeeper.path_rule(), 'path')),
-            ('items', format(lockkeeper.path_rule(), '(queue || ''/'' || id)') || '
-                AND octet_length(id) BETWEEN 1 AND 255 AND position(''/'' IN id) = 0
+            ('queue_counts', 'path text', format(lockkeeper.path_rule(), 'path')),
+            ('items', 'queue text, id text, last_error bytea, max_attempts integer, need_paths text[],
+                       need_limits integer[], need_units integer[], need_roots text[]',
+             format(lockkeeper.path_rule(), '(queue || ''/'' || id)') || '
+                AND octet_length(id) BETWEEN 1 AND 255 AND pg_catalog.strpos(id, ''/'') = 0
                 AND octet_length(last_error) <= 1024 AND max_attempts >= 0
                 AND (need_paths = ''{}'' AND need_roots = ''{}''
                      OR lockkeeper.are_needs(need_paths, need_limits, need_units, need_roots))'),
-            ('item_values', 'octet_length(bytes) <= 65536')) AS r (name, sound)
+            ('item_values', 'bytes bytea', 'octet_length(bytes) <= 65536'))
+            AS r (name, arguments, sound)
     LOOP
+        EXECUTE format('CREATE OR REPLACE FUNCTION lockkeeper.%s_are_sound(%s) RETURNS boolean
+            LANGUAGE plpgsql IMMUTABLE AS %L', rule.name, rule.arguments,
+            'BEGIN RETURN ' || rule.sound || '; END');
         CONTINUE WHEN EXISTS (SELECT FROM pg_catalog.pg_constraint AS c
                               WHERE c.conrelid = rule.place::regclass
                                 AND c.conname = rule.name || '_are_sound');
         IF rule.name = 'parts' THEN
             EXECUTE format('DELETE FROM lockkeeper.requests AS r WHERE r.id IN (
-                SELECT p.request FROM lockkeeper.parts AS p WHERE NOT (%s))', rule.sound);
+                SELECT p.request FROM lockkeeper.parts AS p WHERE NOT %s)', rule.call);
         END IF;
-        EXECUTE format('DELETE FROM %s WHERE NOT (%s)', rule.place, rule.sound);
+        EXECUTE format('DELETE FROM %s WHERE NOT %s', rule.place, rule.call);
         EXECUTE format('ALTER TABLE %s ADD CONSTRAINT %I CHECK (%s)', rule.place,
-                       rule.name || '_are_sound', rule.sound);
+                       rule.name || '_are_sound', rule.call);
         DELETE FROM lockkeeper.parts AS p
         WHERE NOT EXISTS (SELECT FROM lockkeeper.requests AS r WHERE r.id = p.request);
         UPDATE lockkeeper.items AS i SET state = 'ready', claim = 0
