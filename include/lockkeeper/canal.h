@@ -215,6 +215,15 @@ LK_PUBLIC lk_canal_status lk_canal_count(lk_canal *canal, const char *key, size_
 /* Looks for dead holders and gives back their permits. Returns how many dead holders were found. */
 LK_PUBLIC uint32_t lk_canal_look(lk_canal *canal);
 
+/*
+ * For event loops and schedulers that no call may hold up. lk_canal_look(), and an acquire of a key
+ * that is full, give back what dead holders held, which takes longer the more they held. This call
+ * gives back nothing, and takes a system call for each other process and each holder that is bound
+ * to a thread. Returns false if no holder is dead; true if one is, or if more than `checks_max`
+ * processes and holders would have to be checked.
+ */
+LK_PUBLIC bool lk_canal_may_have_dead(lk_canal *canal, uint32_t checks_max);
+
 /* One permit, as it was at some moment of the listing. Valid during the visit only. */
 typedef struct lk_canal_entry {
     const char *key; /* key_size bytes and a terminating 0 */

@@ -39,6 +39,10 @@ uint32_t lk_canal_look(lk_canal *canal) {
     return canal->seal == HANDLE_SEAL ? lk_canal_look_for_dead(canal) : 0;
 }
 
+bool lk_canal_may_have_dead(lk_canal *canal, uint32_t checks_max) {
+    return canal->seal == HANDLE_SEAL && lk_canal_dead_are_possible(canal, checks_max);
+}
+
 /* ---- listing --------------------------------------------------------------------------------- */
 
 /* A listed entry and what it points to. */

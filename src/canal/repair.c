@@ -160,6 +160,16 @@ static uint32_t repair_process(const lk_canal *canal, uint32_t process, uint64_t
     return dead;
 }
 
+static bool has_dead_thread(const lk_canal *canal, uint32_t holder, struct lk_canal_pair word) {
+    const struct lk_canal_region *region = &canal->region;
+    uint32_t process = (uint32_t)word.state - 1;
+    int32_t thread = (int32_t)(word.state >> 32);
+
+    return thread != 0 && process < region->holder_count
+           && lk_canal_thread_is_dead(canal, process, thread)
+           && lk_canal_word_is_still(&region->holders[holder].word, word);
+}
+
 /* Threads of live processes that ended without running their destructors. */
 static uint32_t repair_threads(const lk_canal *canal) {
     const struct lk_canal_region *region = &canal->region;
@@ -168,12 +178,8 @@ static uint32_t repair_threads(const lk_canal *canal) {
 
     for (uint32_t holder = 0; holder < top; holder++) {
         struct lk_canal_pair word = lk_canal_word_read(&region->holders[holder].word);
-        uint32_t process = (uint32_t)word.state - 1;
-        int32_t thread = (int32_t)(word.state >> 32);
 
-        if (thread != 0 && process < region->holder_count
-            && lk_canal_thread_is_dead(canal, process, thread)
-            && lk_canal_word_is_still(&region->holders[holder].word, word)) {
+        if (has_dead_thread(canal, holder, word)) {
             lk_canal_repair_holder(region, holder, word);
             dead++;
         }
@@ -195,4 +201,28 @@ uint32_t lk_canal_look_for_dead(const lk_canal *canal) {
         }
     }
     return dead + repair_threads(canal);
+}
+
+bool lk_canal_dead_are_possible(const lk_canal *canal, uint32_t checks_max) {
+    const struct lk_canal_region *region = &canal->region;
+    uint32_t processes = lk_canal_top(&region->head->process_top, region->holder_count);
+    uint32_t holders = lk_canal_top(&region->head->holder_top, region->holder_count);
+
+    if (processes + holders > checks_max) {
+        return true;
+    }
+    for (uint32_t process = 0; process < processes; process++) {
+        uint64_t word =
+            atomic_load_explicit(&region->processes[process].word, memory_order_acquire);
+
+        if (lk_canal_is_owned(word) && lk_canal_process_is_dead(canal, process, word)) {
+            return true;
+        }
+    }
+    for (uint32_t holder = 0; holder < holders; holder++) {
+        if (has_dead_thread(canal, holder, lk_canal_word_read(&region->holders[holder].word))) {
+            return true;
+        }
+    }
+    return false;
 }

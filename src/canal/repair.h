@@ -45,6 +45,9 @@ void lk_canal_repair_holder(const struct lk_canal_region *region, uint32_t holde
 /* Repairs all dead holders. Returns how many were dead. */
 uint32_t lk_canal_look_for_dead(const lk_canal *canal);
 
+/* False: no holder is dead. True: one is, or more than checks_max records have been used. */
+bool lk_canal_dead_are_possible(const lk_canal *canal, uint32_t checks_max);
+
 void lk_canal_slot_wake_all(struct lk_canal_slot *slot);
 
 /* Wakes all calls that sleep on the slot's key. */

@@ -52,6 +52,21 @@ static void a_killed_process_loses_its_permits(void **state) {
     expect_given_back(fixture);
 }
 
+/* The question whether there are any repairs nothing. */
+static void dead_holders_are_told_without_repair(void **state) {
+    struct fixture *fixture = *state;
+    pid_t child = start_child(fixture->name, hold_some);
+
+    assert_false(lk_canal_may_have_dead(fixture->canal, 100));
+    assert_true(lk_canal_may_have_dead(fixture->canal, 1)); /* too many to be checked */
+    end_child(child, SIGKILL);
+    assert_true(lk_canal_may_have_dead(fixture->canal, 100));
+    assert_int_equal(count(fixture->canal, "k"), HELD);
+    assert_true(lk_canal_look(fixture->canal) > 0);
+    assert_false(lk_canal_may_have_dead(fixture->canal, 100));
+    assert_int_equal(count(fixture->canal, "k"), 0);
+}
+
 /* A zombie holds nothing. */
 static void a_zombie_holds_no_permits(void **state) {
     struct fixture *fixture = *state;
@@ -198,6 +213,9 @@ static void a_thread_that_ends_by_system_call_loses_its_permits(void **state) {
     pthread_t thread;
 
     assert_int_equal(pthread_create(&thread, NULL, leave_without_destructors, fixture->canal), 0);
+    while (!lk_canal_may_have_dead(fixture->canal, 100)) {
+        assert_true(now_us() < until_us);
+    }
     while (lk_canal_look(fixture->canal) == 0 || count(fixture->canal, "k") != 0) {
         assert_true(now_us() < until_us);
     }
@@ -311,6 +329,8 @@ static int tell(const char *descriptor) {
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_killed_process_loses_its_permits, open_fixture,
+                                        close_fixture),
+        cmocka_unit_test_setup_teardown(dead_holders_are_told_without_repair, open_fixture,
                                         close_fixture),
         cmocka_unit_test_setup_teardown(a_zombie_holds_no_permits, open_fixture, close_fixture),
         cmocka_unit_test_setup_teardown(a_living_child_does_not_retain_permits, open_fixture,

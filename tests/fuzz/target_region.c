@@ -89,6 +89,7 @@ static void use(lk_canal *canal) {
                     || status == LK_CANAL_DAMAGED);
         FUZZ_DEMAND(status != LK_CANAL_OK || permits[i].ordinal <= 2);
     }
+    (void)lk_canal_may_have_dead(canal, 1000);
     (void)lk_canal_look(canal);
     for (size_t i = 0; i < ASKS; i++) {
         (void)lk_canal_release(holder, &permits[i]);
