@@ -331,39 +331,66 @@ static double middle_of(const double turns[TURNS]) {
 
 /* ---- Erlang ---------------------------------------------------------------------------------- */
 
-/* Compiles the program to a folder of its own, and runs it from there. */
-static void print_erlang(const char *source, size_t processes, size_t key_count,
-                         const double own_ns[BLOCKS]) {
-    static const char what[] = "acquire + release";
-    static const char name[] = "Erlang: counters and a manager";
-    char command[1024];
+/* Compiles the program, and for "canal" the binding, to a folder of its own, and runs it there. */
+static bool play_erlang(const char *source, const char *counters, size_t processes,
+                        size_t key_count, double ret_ns[BLOCKS], char why[BENCH_TEXT_BYTES]) {
+    static const char binding[] = SOURCE_ROOT "/bindings/erlang";
+    char command[2048];
     const char *const words[] = {"sh", "-c", command, NULL};
-    double peer_ns[BLOCKS];
     struct companion peer;
-    char why[BENCH_TEXT_BYTES];
 
-    (void)snprintf(command, sizeof command,
-                   "command -v erlc >/dev/null || { echo 'no: Erlang is not installed'; exit; }; "
-                   "d=$(mktemp -d) && erlc -o \"$d\" '%s' >&2 && ERL_CRASH_DUMP=/dev/null "
-                   "erl -noshell -pa \"$d\" -s limit_counters main %zu %zu %zu; rm -rf \"$d\"",
-                   source, processes, key_count, bench_amount(ERLANG_PAIRS, PAIRS_SMOKE));
+    (void)snprintf(
+        command, sizeof command,
+        "command -v erlc >/dev/null || { echo 'no: Erlang is not installed'; exit; }; "
+        "d=$(mktemp -d) && trap 'rm -rf \"$d\"' EXIT && trap 'exit 0' TERM && mkdir \"$d/ebin\" && "
+        "{ erlc -o \"$d/ebin\" '%s' '%s/src/canal.erl' && { [ %s = ets ] || "
+        "make -C '%s/c_src' OUT=\"$d/priv\" INCLUDES='-I%s/include' LIBS='%s'; }; } >&2 || "
+        "{ echo 'no: it was not compiled (erlang-dev?)'; exit; }; ERL_CRASH_DUMP=/dev/null "
+        "erl -noshell -pa \"$d/ebin\" -s limit_counters main %s %zu %zu %zu",
+        source, binding, counters, binding, SOURCE_ROOT, CANAL_ARCHIVE, counters, processes,
+        key_count, bench_amount(ERLANG_PAIRS, PAIRS_SMOKE));
     if (!companion_start(&peer, words, why)) {
-        bench_missing_print(what, name, why);
-        return;
+        return false;
     }
     (void)companion_round(&peer, "warm up");
     for (size_t i = 0; i < BLOCKS; i++) {
-        peer_ns[i] = companion_round(&peer, "go");
+        ret_ns[i] = companion_round(&peer, "go");
     }
     companion_stop(&peer);
+    return true;
+}
+
+static void print_beside_erlang(const char *what, double bar, const double own_ns[BLOCKS],
+                                const double peer_ns[BLOCKS]) {
     bench_comparison_print(&(struct bench_comparison){.what = what,
-                                                      .peer = name,
+                                                      .peer = "Erlang: counters and a manager",
                                                       .unit = "ns",
                                                       .is_cost = true,
-                                                      .bar = 50,
+                                                      .bar = bar,
                                                       .ours = own_ns,
                                                       .theirs = peer_ns,
                                                       .count = BLOCKS});
+}
+
+/* canal.h, and its binding for Erlang, beside counters in an ETS table. */
+static void print_erlang(const char *source, size_t processes, size_t key_count,
+                         const double own_ns[BLOCKS]) {
+    static const char from_c[] = "acquire + release";
+    static const char from_erlang[] = "acquire + release, from Erlang";
+    double peer_ns[BLOCKS];
+    double binding_ns[BLOCKS];
+    char why[BENCH_TEXT_BYTES];
+
+    if (!play_erlang(source, "ets", processes, key_count, peer_ns, why)) {
+        bench_missing_print(from_c, "Erlang: counters and a manager", why);
+        return;
+    }
+    print_beside_erlang(from_c, 50, own_ns, peer_ns);
+    if (!play_erlang(source, "canal", processes, key_count, binding_ns, why)) {
+        bench_missing_print(from_erlang, "Erlang: counters and a manager", why);
+        return;
+    }
+    print_beside_erlang(from_erlang, 0, binding_ns, peer_ns);
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */

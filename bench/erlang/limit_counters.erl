@@ -5,41 +5,58 @@
 %% Acquiring counts up the buckets from the first on, up to a limit that shows an overflow, and then
 %% tells the manager. Releasing goes through the manager, which counts the last bucket in use down.
 %%
+%% Instead of these counters (ets) it can play the binding (canal), in a region of its own.
+%%
 %% It is asked for rounds by lines (bench/companion.h):
 %%
-%%     erl -noshell -pa DIR -s limit_counters main PROCESSES KEYS ROUNDS
+%%     erl -noshell -pa DIR -s limit_counters main ets|canal PROCESSES KEYS ROUNDS
 -module(limit_counters).
 -export([main/1]).
 
 -define(TABLE, counters).
 -define(TRIES, 10).
 
-main([Processes, Keys, Rounds]) ->
+main([Counters, Processes, Keys, Rounds]) ->
     N = atom_to_integer(Processes),
     K = atom_to_integer(Keys),
     R = atom_to_integer(Rounds),
+    Work = prepare(Counters, N * K),
+    [Work(Key, 100) || Key <- lists:seq(0, N * K - 1)],
+    io:format("ready~n"),
+    serve(Work, N, K, R),
+    Counters =:= canal andalso canal:remove(region()),
+    halt(0).
+
+prepare(ets, _) ->
     ets:new(?TABLE, [named_table, public, set, {write_concurrency, true}]),
     Manager = spawn_link(fun() -> manage(#{}) end),
     register(manager, Manager),
-    [work(Key, 100) || Key <- lists:seq(0, N * K - 1)],
-    io:format("ready~n"),
-    serve(N, K, R).
+    fun work/2;
+prepare(canal, Keys) ->
+    ok = canal:start(region(), #{keys => max(Keys, 4096)}),
+    fun(Key, MaxPer) ->
+        {acquired, _} = canal:acquire(Key, MaxPer, 1),
+        ok = canal:release(Key)
+    end.
+
+region() ->
+    "bench.erlang." ++ os:getpid().
 
 %% A round for each line of input.
-serve(N, K, R) ->
+serve(Work, N, K, R) ->
     case io:get_line("") of
         eof ->
-            halt(0);
+            ok;
         _ ->
-            io:format("~w~n", [play(N, K, R)]),
-            serve(N, K, R)
+            io:format("~w~n", [play(Work, N, K, R)]),
+            serve(Work, N, K, R)
     end.
 
 %% Nanoseconds for each acquire and release of one process.
-play(N, K, R) ->
+play(Work, N, K, R) ->
     Self = self(),
     Began = erlang:monotonic_time(nanosecond),
-    Workers = [spawn_link(fun() -> work(W, K, R), Self ! {done, self()} end)
+    Workers = [spawn_link(fun() -> go_over(Work, W, K, R), Self ! {done, self()} end)
                || W <- lists:seq(0, N - 1)],
     [receive {done, Worker} -> ok end || Worker <- Workers],
     (erlang:monotonic_time(nanosecond) - Began) / R.
@@ -48,11 +65,11 @@ atom_to_integer(Atom) ->
     list_to_integer(atom_to_list(Atom)).
 
 %% Each worker goes over keys of its own.
-work(_, _, 0) ->
+go_over(_, _, _, 0) ->
     ok;
-work(Worker, Keys, Rounds) ->
-    work(Worker * Keys + (Rounds * 7919) rem Keys, 100),
-    work(Worker, Keys, Rounds - 1).
+go_over(Work, Worker, Keys, Rounds) ->
+    Work(Worker * Keys + (Rounds * 7919) rem Keys, 100),
+    go_over(Work, Worker, Keys, Rounds - 1).
 
 work(Key, MaxPer) ->
     {acquired, _} = acquire(Key, MaxPer, 1),
