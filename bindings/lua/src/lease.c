@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Leases that the library keeps alive.
+ *
+ * A lease is released by __close, at the end of its scope. One that is only collected is abandoned:
+ * it is renewed no more, and ends at its deadline.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "module.h"
+
+struct lease {
+    lk_lease *handle; /* NULL: ended */
+    bool is_lost;
+    uint64_t token;
+    int64_t ttl_ms, until_unix_ms; /* of its request, for conversions */
+    bool value, bound;
+};
+
+static struct lease *lease_at(lua_State *L, int arg) {
+    return luaL_checkudata(L, arg, LK_LUA_LEASE);
+}
+
+static bool lease_is_lost(struct lease *lease) {
+    if (lease->handle != NULL && lk_lease_is_lost(lease->handle)) {
+        lease->is_lost = true;
+    }
+    return lease->is_lost;
+}
+
+/* The handle, which the caller ends. */
+static lk_lease *lease_take(struct lease *lease) {
+    lk_lease *handle = lease->handle;
+
+    (void)lease_is_lost(lease);
+    lease->handle = NULL;
+    return handle;
+}
+
+/* Pushes a field of the lease at 1. */
+static int push_field(lua_State *L, const char *name) {
+    (void)lua_getiuservalue(L, 1, 1);
+    (void)lua_getfield(L, -1, name);
+    lua_remove(L, -2);
+    return 1;
+}
+
+static struct lease *lease_held(lua_State *L) {
+    struct lease *lease = lease_at(L, 1);
+
+    if (lease_is_lost(lease)) {
+        (void)lk_lua_raise(L, LK_LOST, "the lease is lost");
+    }
+    if (lease->handle == NULL) {
+        (void)lk_lua_raise(L, LK_LOST, "the lease has ended");
+    }
+    return lease;
+}
+
+/* The store of the lease at 1, which is pushed. */
+static struct lk_lua_store *store_of(lua_State *L) {
+    (void)lua_getiuservalue(L, 1, 2);
+    return lk_lua_store(L, lua_gettop(L));
+}
+
+/* ---- acquiring ------------------------------------------------------------------------------- */
+
+struct acquire {
+    struct lk_lua_job job;
+    lk_store *store;
+    struct lk_lua_request made;
+    lk_lease *lease;
+    lk_result *result;
+    lk_outcome outcome;
+    lk_error error;
+};
+
+static void acquire_run(struct lk_lua_job *job) {
+    struct acquire *acquire = (struct acquire *)job;
+
+    acquire->outcome = lk_acquire(acquire->store, &acquire->made.request, &acquire->lease,
+                                  &acquire->result, &acquire->error);
+}
+
+static void acquire_destroy(struct lk_lua_job *job) {
+    struct acquire *acquire = (struct acquire *)job;
+
+    lk_lease_abandon(acquire->lease);
+    lk_result_free(acquire->result);
+    lk_lua_request_free(&acquire->made);
+    free(acquire);
+}
+
+/* Pushes a guard of the job. */
+static struct acquire *acquire_make(lua_State *L, struct lk_lua_store *store,
+                                    const char *const *parts, size_t count, lk_style style,
+                                    const struct lk_lua_options *options) {
+    struct lk_lua_guard *guard = lk_lua_guard(L, lk_lua_job_free);
+    struct acquire *acquire = calloc(1, sizeof *acquire);
+    bool is_made;
+
+    if (acquire == NULL) {
+        (void)lk_lua_raise(L, LK_INTERNAL, "no memory for a request");
+        return NULL;
+    }
+    acquire->job.run = acquire_run;
+    acquire->job.destroy = acquire_destroy;
+    is_made = lk_lua_job_init(&acquire->job);
+    guard->thing = acquire;
+    if (!is_made || !lk_lua_request_make(&acquire->made, parts, count, options)) {
+        (void)lk_lua_raise(L, LK_INTERNAL, "no memory for a request");
+    }
+    acquire->store = store->handle;
+    acquire->made.request.style = style;
+    acquire->made.request.cancel = acquire->job.cancel;
+    return acquire;
+}
+
+/* Sets the fields of a lease; in a protected call, because the lease is held already. */
+static int fill(lua_State *L) {
+    const lk_result *result = lua_touserdata(L, 2);
+
+    (void)lua_getiuservalue(L, 1, 1);
+    lk_lua_set_integer(L, "token", result->token);
+    lk_lua_set_text(L, "owner", result->owner);
+    lk_lua_set_texts(L, "paths", result->paths, result->path_count);
+    lua_createtable(L, (int)result->token_count + 1, 0);
+    for (size_t i = 0; i < result->token_count || i == 0; i++) {
+        lua_pushinteger(L,
+                        (lua_Integer)(result->token_count > 0 ? result->tokens[i] : result->token));
+        lua_rawseti(L, -2, (lua_Integer)i + 1);
+    }
+    lua_setfield(L, -2, "tokens");
+    lk_lua_request_values(L, result);
+    return 0;
+}
+
+/* Makes the lease at `arg` the owner of what was granted. */
+static void take_grant(lua_State *L, int arg, struct acquire *acquire) {
+    struct lease *lease = lease_at(L, arg);
+
+    lease->handle = acquire->lease;
+    acquire->lease = NULL;
+    lease->token = acquire->result->token;
+    lease->ttl_ms = acquire->made.request.ttl_ms;
+    lease->until_unix_ms = acquire->made.request.until_unix_ms;
+    lease->value = acquire->made.request.value;
+    lease->bound = acquire->made.request.bound;
+    lua_pushcfunction(L, fill);
+    lua_pushvalue(L, arg);
+    lua_pushlightuserdata(L, acquire->result);
+    if (lua_pcall(L, 2, 0, 0) != LUA_OK) {
+        (void)lk_lease_release(lease_take(lease), NULL);
+        (void)lua_error(L);
+    }
+}
+
+/* Releases what nothing takes any more. */
+static void acquire_undo(struct acquire *acquire) {
+    lk_lease *lease = acquire->lease;
+
+    acquire->lease = NULL;
+    if (lease != NULL) {
+        (void)lk_lease_release(lease, NULL);
+    }
+}
+
+static int lock(lua_State *L, lk_style style, const char *allowed) {
+    struct lk_lua_store *store = lk_lua_store(L, 1);
+    const char *parts[LK_LUA_PARTS_MAX];
+    size_t count = lk_lua_texts(L, 2, parts);
+    struct lk_lua_options options;
+    struct acquire *acquire;
+
+    lk_lua_options(L, 3, allowed, &options);
+    lua_settop(L, 3);
+    luaL_checkstack(L, LUA_MINSTACK, NULL);
+    (void)lk_lua_object(L, LK_LUA_LEASE, sizeof(struct lease), 1);
+    acquire = acquire_make(L, store, parts, count, style, &options);
+    if (style == LK_TRY || options.wait_ms == 0) {
+        acquire_run(&acquire->job);
+    } else if (!lk_lua_job_run(L, store, &acquire->job)) {
+        acquire_undo(acquire);
+        return lua_error(L);
+    }
+    if (acquire->outcome == LK_GRANTED && acquire->result != NULL) {
+        take_grant(L, 4, acquire);
+        lua_pushvalue(L, 4);
+        return 1;
+    }
+    acquire_undo(acquire);
+    if (acquire->outcome == LK_BUSY && style == LK_TRY) {
+        lua_pushnil(L);
+    }
+    lk_lua_push_error(L, acquire->outcome, acquire->error.text, acquire->result);
+    return acquire->outcome == LK_BUSY && style == LK_TRY ? 2 : lua_error(L);
+}
+
+static int store_lock(lua_State *L) {
+    return lock(L, LK_WAIT, LK_LUA_REQUEST_OPTIONS);
+}
+
+static int store_try_lock(lua_State *L) {
+    return lock(L, LK_TRY, " ttl until shared limit units owner note value bound patience ");
+}
+
+const luaL_Reg lk_lua_lease_methods[] = {
+    {"lock", store_lock},
+    {"try_lock", store_try_lock},
+    {NULL, NULL},
+};
+
+/* ---- methods --------------------------------------------------------------------------------- */
+
+static int lease_lost(lua_State *L) {
+    lua_pushboolean(L, lease_is_lost(lease_at(L, 1)));
+    return 1;
+}
+
+static int lease_check(lua_State *L) {
+    (void)lease_held(L);
+    return 0;
+}
+
+static int lease_remaining(lua_State *L) {
+    struct lease *lease = lease_at(L, 1);
+    int64_t ms = lease->handle == NULL ? 0 : lk_lease_remaining_ms(lease->handle);
+
+    lua_pushnumber(L, (lua_Number)ms / 1000);
+    return 1;
+}
+
+static int lease_release(lua_State *L) {
+    struct lease *lease = lease_at(L, 1);
+    struct lk_lua_options options;
+    const lk_part_put *puts;
+    lk_lease *handle;
+    lk_outcome outcome;
+    lk_error error;
+    size_t count;
+
+    lk_lua_options(L, 2, " put ", &options);
+    puts = lk_lua_puts(L, 2, &count);
+    handle = lease_take(lease);
+    if (handle == NULL) {
+        return puts == NULL ? 0 : lk_lua_raise(L, LK_LOST, "the lease has ended");
+    }
+    if (puts == NULL) {
+        outcome = lk_lease_release(handle, &error);
+    } else {
+        outcome = lk_lease_release_put_all(handle, puts, count, &error);
+        if (outcome == LK_INVALID || outcome == LK_UNSUPPORTED) { /* nothing is done */
+            lease->handle = handle;
+        }
+    }
+    lease->is_lost = lease->is_lost || outcome == LK_LOST;
+    lk_lua_check(L, outcome, &error);
+    return 0;
+}
+
+/* At the end of a scope, with the error that has ended it. */
+static int lease_close(lua_State *L) {
+    struct lease *lease = lease_at(L, 1);
+    lk_lease *handle = lease_take(lease);
+    lk_outcome outcome;
+    lk_error error;
+
+    if (handle != NULL) {
+        outcome = lk_lease_release(handle, &error);
+        lease->is_lost = lease->is_lost || outcome == LK_LOST;
+        if (lua_isnoneornil(L, 2)) { /* else the error of the scope says more */
+            lk_lua_check(L, outcome, &error);
+        }
+    }
+    return 0;
+}
+
+static int lease_abandon(lua_State *L) {
+    lk_lease_abandon(lease_take(lease_at(L, 1)));
+    return 0;
+}
+
+static void abandon(void *lease) {
+    lk_lease_abandon(lease);
+}
+
+static int lease_gc(lua_State *L) {
+    lk_lease *handle = lease_take(lease_at(L, 1));
+
+    if (handle != NULL) {
+        lk_lua_dispose(abandon, handle);
+    }
+    return 0;
+}
+
+static int lease_put(lua_State *L) {
+    struct lease *lease = lease_held(L);
+    size_t size;
+    const char *bytes = lk_lua_bytes(L, 2, &size);
+    const char *path = lk_lua_optional_text(L, 3);
+    struct lk_lua_options options = {.token = lease->token};
+    struct lk_lua_store *store = store_of(L);
+
+    (void)push_field(L, "owner");
+    options.owner = lua_tostring(L, -1);
+    if (path == NULL) {
+        (void)push_field(L, "paths");
+        (void)lua_rawgeti(L, -1, 1);
+        path = lua_tostring(L, -1);
+    }
+    (void)lk_lua_value_put(L, store, path, &options, bytes, size);
+    return 0;
+}
+
+/* ---- conversion (rule R9) -------------------------------------------------------------------- */
+
+/* lease:convert([parts,] options): parts default to the paths of the lease. */
+static void convert_arguments(lua_State *L) {
+    if (lua_gettop(L) == 2 && lua_istable(L, 2) && lua_rawlen(L, 2) == 0) {
+        lua_pushnil(L);
+        lua_insert(L, 2);
+    }
+    lua_settop(L, 3);
+    if (lua_isnil(L, 2)) {
+        (void)push_field(L, "paths");
+        lua_replace(L, 2);
+    }
+}
+
+static int lease_convert(lua_State *L) {
+    struct lease *lease = lease_held(L);
+    const char *parts[LK_LUA_PARTS_MAX];
+    struct lk_lua_options options;
+    struct lk_lua_store *store;
+    struct acquire *acquire;
+    lk_lease *former;
+    size_t count;
+
+    convert_arguments(L);
+    count = lk_lua_texts(L, 2, parts);
+    lk_lua_options(L, 3, " shared limit units ttl ", &options);
+    store = store_of(L);
+    (void)push_field(L, "owner");
+    options.owner = lua_tostring(L, -1);
+    options.value = lease->value;
+    options.bound = lease->bound;
+    if (options.ttl_ms == 0) {
+        options.ttl_ms = lease->ttl_ms;
+        options.until_unix_ms = lease->until_unix_ms;
+    }
+    acquire = acquire_make(L, store, parts, count, LK_TRY, &options);
+    acquire_run(&acquire->job);
+    if (acquire->outcome != LK_GRANTED || acquire->result == NULL) {
+        acquire_undo(acquire);
+        if (acquire->outcome == LK_BUSY && lease_is_lost(lease)) {
+            return lk_lua_raise(L, LK_LOST, "the lease is lost");
+        }
+        lk_lua_push_error(L, acquire->outcome, acquire->error.text, acquire->result);
+        return lua_error(L);
+    }
+    if (acquire->result->created) { /* the lease had ended, so the other one is not it */
+        acquire_undo(acquire);
+        lease->is_lost = true;
+        lk_lease_abandon(lease_take(lease));
+        return lk_lua_raise(L, LK_LOST, "the lease had ended before it was converted");
+    }
+    former = lease->handle; /* which a new token has ended */
+    lease->handle = NULL;
+    lk_lease_abandon(former);
+    take_grant(L, 1, acquire);
+    return 0;
+}
+
+static int lease_text(lua_State *L) {
+    struct lease *lease = lease_at(L, 1);
+    const char *state = lease_is_lost(lease) ? "lost" : lease->handle != NULL ? "held" : "ended";
+
+    (void)push_field(L, "paths");
+    lua_pushliteral(L, "");
+    for (lua_Integer i = 1; lua_rawgeti(L, -2, i) == LUA_TSTRING; i++) {
+        lua_pushliteral(L, " ");
+        lua_insert(L, -2);
+        lua_concat(L, 3);
+    }
+    lua_pop(L, 1);
+    (void)lua_pushfstring(L, "lockkeeper.lease%s token=%I %s", lua_tostring(L, -1),
+                          (LUAI_UACINT)lease->token, state);
+    return 1;
+}
+
+void lk_lua_lease_open(lua_State *L) {
+    static const luaL_Reg methods[] = {
+        {"lost", lease_lost},       {"check", lease_check},
+        {"release", lease_release}, {"remaining", lease_remaining},
+        {"abandon", lease_abandon}, {"put", lease_put},
+        {"convert", lease_convert}, {NULL, NULL},
+    };
+    static const luaL_Reg metamethods[] = {
+        {"__close", lease_close},
+        {"__gc", lease_gc},
+        {"__tostring", lease_text},
+        {NULL, NULL},
+    };
+
+    lk_lua_class(L, LK_LUA_LEASE, methods, metamethods);
+}

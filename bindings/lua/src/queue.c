@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Items of queues (rule R16), but for the work on them. */
+#include "module.h"
+
+/* store:push(queue, id [, value [, {delay, priority, needs}]]): whether it is new. */
+static int store_push(lua_State *L) {
+    struct lk_lua_store *store = lk_lua_store(L, 1);
+    lk_push_request request = {.size = sizeof request};
+    const char *needs[LK_LUA_PARTS_MAX];
+    struct lk_lua_options options;
+    bool is_added = false;
+    lk_error error;
+
+    request.queue = lk_lua_text(L, 2);
+    request.id = lk_lua_text(L, 3);
+    if (!lua_isnoneornil(L, 4)) {
+        request.value = lk_lua_bytes(L, 4, &request.value_size);
+    }
+    lk_lua_options(L, 5, " delay priority needs ", &options);
+    request.delay_ms = options.delay_ms;
+    request.priority = options.priority;
+    request.need_count = lk_lua_field_texts(L, 5, "needs", needs);
+    request.needs = needs;
+    lk_lua_check(L, lk_push(store->handle, &request, &is_added, &error), &error);
+    lua_pushboolean(L, is_added);
+    return 1;
+}
+
+static void items_free(void *list) {
+    lk_item_list_free(list);
+}
+
+static void push_item(lua_State *L, const lk_item_info *item) {
+    lua_createtable(L, 0, 12);
+    lk_lua_set_text(L, "id", item->id);
+    lk_lua_set_text(L, "owner", item->owner);
+    lk_lua_set_bytes(L, "value", item->value, item->value_size);
+    lk_lua_set_text(L, "state", item->state);
+    lk_lua_set_integer(L, "attempts", item->attempts);
+    lk_lua_set_seconds(L, "due_in", item->due_in_ms);
+    lk_lua_set_seconds(L, "expires_in", item->expires_in_ms);
+    lk_lua_set_texts(L, "needs", item->needs, item->need_count);
+    lk_lua_set_integer(L, "priority", (uint64_t)(int64_t)item->priority);
+    if (item->has_last_exit) {
+        lk_lua_set_integer(L, "last_exit", (uint64_t)(int64_t)item->last_exit);
+    }
+    lk_lua_set_bytes(L, "last_error", item->last_error, item->last_error_size);
+}
+
+static int store_items(lua_State *L) {
+    struct lk_lua_store *store = lk_lua_store(L, 1);
+    const char *queue = lk_lua_text(L, 2);
+    struct lk_lua_guard *guard = lk_lua_guard(L, items_free);
+    lk_item_list *list = NULL;
+    lk_error error;
+    lk_outcome outcome = lk_items(store->handle, queue, &list, &error);
+
+    guard->thing = list;
+    lk_lua_check(L, outcome, &error);
+    lua_createtable(L, (int)list->count, 0);
+    for (size_t i = 0; i < list->count; i++) {
+        push_item(L, &list->items[i]);
+        lua_rawseti(L, -2, (lua_Integer)i + 1);
+    }
+    lk_lua_guard_end(guard);
+    return 1;
+}
+
+static void push_stats(lua_State *L, const lk_queue_stats *stats) {
+    lua_createtable(L, 0, 12);
+    lk_lua_set_integer(L, "pushed", stats->pushed);
+    lk_lua_set_integer(L, "duplicates", stats->duplicates);
+    lk_lua_set_integer(L, "claims", stats->claims);
+    lk_lua_set_integer(L, "steals", stats->steals);
+    lk_lua_set_integer(L, "done", stats->done);
+    lk_lua_set_integer(L, "retried", stats->retried);
+    lk_lua_set_integer(L, "parked", stats->parked);
+    lk_lua_set_integer(L, "ready_now", stats->ready_now);
+    lk_lua_set_integer(L, "delayed_now", stats->delayed_now);
+    lk_lua_set_integer(L, "claimed_now", stats->claimed_now);
+    lk_lua_set_integer(L, "parked_now", stats->parked_now);
+}
+
+static int store_stats(lua_State *L) {
+    struct lk_lua_store *store = lk_lua_store(L, 1);
+    lk_queue_stats stats;
+    lk_error error;
+
+    lk_lua_check(L, lk_stats(store->handle, lk_lua_text(L, 2), &stats, &error), &error);
+    push_stats(L, &stats);
+    lk_lua_set_text(L, "hint", lk_stats_hint(&stats));
+    return 1;
+}
+
+static void queues_free(void *list) {
+    lk_queue_list_free(list);
+}
+
+/* store:queues([prefix]): the counts of each queue, by its path. */
+static int store_queues(lua_State *L) {
+    struct lk_lua_store *store = lk_lua_store(L, 1);
+    const char *prefix = lk_lua_optional_text(L, 2);
+    struct lk_lua_guard *guard = lk_lua_guard(L, queues_free);
+    lk_queue_list *list = NULL;
+    lk_error error;
+    lk_outcome outcome = lk_queues(store->handle, prefix, &list, &error);
+
+    guard->thing = list;
+    lk_lua_check(L, outcome, &error);
+    lua_createtable(L, 0, (int)list->count);
+    for (size_t i = 0; i < list->count; i++) {
+        push_stats(L, &list->queues[i].counts);
+        lua_setfield(L, -2, list->queues[i].queue);
+    }
+    lk_lua_guard_end(guard);
+    return 1;
+}
+
+/* store:unpark(queue [, id]): how many; without an id all of them. */
+static int store_unpark(lua_State *L) {
+    struct lk_lua_store *store = lk_lua_store(L, 1);
+    const char *queue = lk_lua_text(L, 2);
+    const char *id = lk_lua_optional_text(L, 3);
+    uint64_t count = 1;
+    lk_error error;
+
+    lk_lua_check(L,
+                 id != NULL ? lk_unpark(store->handle, queue, id, &error)
+                            : lk_unpark_all(store->handle, queue, &count, &error),
+                 &error);
+    lua_pushinteger(L, (lua_Integer)count);
+    return 1;
+}
+
+/* store:drop(queue [, id]): the same; without an id all that are parked. */
+static int store_drop(lua_State *L) {
+    struct lk_lua_store *store = lk_lua_store(L, 1);
+    const char *queue = lk_lua_text(L, 2);
+    const char *id = lk_lua_optional_text(L, 3);
+    uint64_t count = 0;
+    lk_error error;
+
+    lk_lua_check(L,
+                 id != NULL ? lk_drop(store->handle, queue, &id, 1, &count, &error)
+                            : lk_drop_parked(store->handle, queue, &count, &error),
+                 &error);
+    lua_pushinteger(L, (lua_Integer)count);
+    return 1;
+}
+
+const luaL_Reg lk_lua_queue_methods[] = {
+    {"push", store_push},
+    {"items", store_items},
+    {"stats", store_stats},
+    {"queues", store_queues},
+    {"unpark", store_unpark},
+    {"drop", store_drop},
+    {NULL, NULL},
+};

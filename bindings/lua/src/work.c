@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Loops over claimed items: `for item in store:work("mails") do ... end`.
+ *
+ * To ask for the next item says that the present one is done. An error that leaves the loop gives
+ * the present item back as failed. Whatever else leaves the loop (break, return, a coroutine that
+ * is closed) cannot be told apart, so it gives the item back as not failed: work that is repeated
+ * does less harm than work that is forgotten.
+ */
+#include <string.h>
+#include <unistd.h>
+
+#include "feed.h"
+
+struct work {
+    struct lk_lua_feed *feed; /* NULL: it has ended */
+    uint64_t taken;           /* the number of the last item that was handed out */
+    lk_work_counts counts;    /* once it has ended */
+};
+
+struct item {
+    struct lk_lua_feed *feed; /* counted */
+    uint64_t number;
+    bool is_lost;
+};
+
+static struct work *work_at(lua_State *L, int arg) {
+    return luaL_checkudata(L, arg, LK_LUA_WORK);
+}
+
+static void process_check(lua_State *L, const struct lk_lua_feed *feed) {
+    if (feed->process != getpid()) {
+        (void)lk_lua_raise(L, LK_INTERNAL, "the work began before fork(): a child begins its own");
+    }
+}
+
+/* ---- beginning ------------------------------------------------------------------------------- */
+
+/* The text of a field of the table at `arg`; it belongs to that. */
+static const char *table_text(lua_State *L, int arg, const char *name) {
+    const char *text = NULL;
+
+    (void)lua_pushstring(L, name);
+    if (lua_rawget(L, arg) != LUA_TNIL) {
+        text = lk_lua_top_text(L, name);
+    }
+    lua_pop(L, 1);
+    return text;
+}
+
+/* Reads the option "table": a name, or a table of texts. Pushes it. */
+static void table_read(lua_State *L, int arg, lk_work_table *table) {
+    enum { NAMES = 5 };
+    static const char *const names[NAMES] = {"name", "id", "where", "order", "done"};
+    const char **const members[NAMES] = {&table->name, &table->id, &table->where, &table->order,
+                                         &table->done};
+    size_t count;
+
+    lua_pushnil(L);
+    if (!lua_istable(L, arg)) {
+        return;
+    }
+    lua_pushliteral(L, "table");
+    (void)lua_rawget(L, arg);
+    lua_replace(L, -2);
+    if (lua_isnil(L, -1)) {
+        return;
+    }
+    luaL_argcheck(L, lua_istable(L, -1), arg, "table must be a table of names and SQL");
+    for (lua_pushnil(L); lua_next(L, -2) != 0; lua_pop(L, 1)) {
+        const char *name = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "";
+
+        for (count = 0; count < NAMES && strcmp(names[count], name) != 0; count++) {
+        }
+        luaL_argcheck(L, count < NAMES, arg, "table has name, id, where, order and done");
+    }
+    for (size_t i = 0; i < NAMES; i++) {
+        *members[i] = table_text(L, lua_gettop(L), names[i]);
+    }
+    luaL_argcheck(L, table->name != NULL, arg, "table needs a name");
+    table->size = sizeof *table;
+}
+
+/* Forgets those of the store's feeds that have ended. */
+static void feeds_prune(struct lk_lua_store *store) {
+    struct lk_lua_feed **link = &store->feeds;
+
+    while (*link != NULL) {
+        struct lk_lua_feed *feed = *link;
+        bool is_over;
+
+        (void)pthread_mutex_lock(&feed->mutex);
+        is_over = feed->is_over;
+        (void)pthread_mutex_unlock(&feed->mutex);
+        if (is_over) {
+            *link = feed->next;
+            lk_lua_feed_free(feed);
+        } else {
+            link = &feed->next;
+        }
+    }
+}
+
+static bool feed_fill(struct lk_lua_feed *feed, const char *queue,
+                      const struct lk_lua_options *options, const lk_work_table *table) {
+    bool is_made = true;
+
+    feed->options.queue = lk_lua_feed_text(feed, queue, &is_made);
+    feed->options.note = lk_lua_feed_text(feed, options->note, &is_made);
+    feed->options.ttl_ms = options->ttl_ms;
+    feed->options.max_attempts = options->max_attempts;
+    feed->options.retry_min_ms = options->retry_min_ms;
+    feed->options.retry_max_ms = options->retry_max_ms;
+    feed->options.patience_ms = options->patience_ms;
+    feed->options.drain = options->drain;
+    if (table->name != NULL) {
+        feed->table = *table;
+        feed->table.name = lk_lua_feed_text(feed, table->name, &is_made);
+        feed->table.id = lk_lua_feed_text(feed, table->id, &is_made);
+        feed->table.where = lk_lua_feed_text(feed, table->where, &is_made);
+        feed->table.order = lk_lua_feed_text(feed, table->order, &is_made);
+        feed->table.done = lk_lua_feed_text(feed, table->done, &is_made);
+        feed->options.table = &feed->table;
+    }
+    return is_made;
+}
+
+/* store:work(queue [, options]), or store:work(nil, {table = {name = ...}}). As a `for` needs it:
+ * the iterator, two values that it does not use, and what the loop closes. */
+static int store_work(lua_State *L) {
+    struct lk_lua_store *store = lk_lua_store(L, 1);
+    const char *queue = lk_lua_optional_text(L, 2);
+    struct lk_lua_options options;
+    lk_work_table table = {0};
+    struct work *work;
+
+    lk_lua_options(L, 3, " table ttl max_attempts note retry_min retry_max drain patience ",
+                   &options);
+    lua_settop(L, 3);
+    table_read(L, 3, &table);
+    luaL_argcheck(L, queue != NULL || table.name != NULL, 2, "a queue or a table is needed");
+    work = lk_lua_object(L, LK_LUA_WORK, sizeof *work, 1);
+    work->feed = lk_lua_feed_new(store->handle);
+    if (work->feed == NULL || !feed_fill(work->feed, queue, &options, &table)) {
+        return lk_lua_raise(L, LK_INTERNAL, "no memory for a pool of work");
+    }
+    lua_pushnil(L);
+    lua_pushnil(L);
+    lua_pushvalue(L, 5);
+    return 4;
+}
+
+const luaL_Reg lk_lua_work_methods[] = {
+    {"work", store_work},
+    {NULL, NULL},
+};
+
+/* ---- the loop -------------------------------------------------------------------------------- */
+
+/* Fills the fields of the item on top of the stack from its claim, which the verdict ends. */
+static void item_fill(lua_State *L, const lk_claim_info *claim) {
+    (void)lua_getiuservalue(L, -1, 1);
+    lk_lua_set_text(L, "queue", claim->queue);
+    lk_lua_set_text(L, "id", claim->id);
+    lk_lua_set_text(L, "owner", claim->owner);
+    lk_lua_set_bytes(L, "value", claim->value, claim->value_size);
+    lk_lua_set_integer(L, "token", claim->token);
+    lk_lua_set_integer(L, "attempt", claim->attempt);
+    lk_lua_set_bool(L, "is_stolen", claim->is_stolen);
+    lk_lua_set_text(L, "row_id", claim->row_id);
+    lua_pop(L, 1);
+}
+
+enum news { NEWS_NONE, NEWS_ITEM, NEWS_END };
+
+static enum news news_of(struct lk_lua_feed *feed, uint64_t taken, const lk_claim_info **claim) {
+    enum news news = NEWS_NONE;
+
+    (void)pthread_mutex_lock(&feed->mutex);
+    *claim = feed->claim;
+    if (feed->claim != NULL && feed->number != taken && !feed->is_decided) {
+        news = NEWS_ITEM;
+    } else if (feed->is_over) {
+        news = NEWS_END;
+    }
+    (void)pthread_mutex_unlock(&feed->mutex);
+    return news;
+}
+
+static void work_begin(lua_State *L, struct work *work) {
+    struct lk_lua_store *store;
+
+    process_check(L, work->feed);
+    if (work->feed->is_started) {
+        return;
+    }
+    (void)lua_getiuservalue(L, 1, 2);
+    store = lk_lua_store(L, lua_gettop(L));
+    feeds_prune(store);
+    if (!lk_lua_feed_start(work->feed)) {
+        (void)lk_lua_raise(L, LK_INTERNAL, "the system has no thread for the work");
+    }
+    (void)atomic_fetch_add(&work->feed->count, 1);
+    work->feed->next = store->feeds;
+    store->feeds = work->feed;
+    lua_pop(L, 1);
+}
+
+/* The work has no feed any more; its outcome is raised unless it was drained or closed. */
+static int work_over(lua_State *L, struct work *work) {
+    struct lk_lua_feed *feed = work->feed;
+    lk_outcome outcome = feed->outcome;
+    bool is_closing = feed->is_closing;
+    lk_error error = feed->error;
+
+    work->counts = feed->counts;
+    work->feed = NULL;
+    lk_lua_feed_free(feed);
+    if (outcome != LK_OK && !(is_closing && outcome == LK_CANCELLED)) {
+        return lk_lua_raise(L, outcome, error.text);
+    }
+    lua_pushnil(L);
+    return 1;
+}
+
+static int work_next(lua_State *L) {
+    struct work *work = work_at(L, 1);
+    const lk_claim_info *claim;
+    struct item *item;
+    enum news news;
+
+    lua_settop(L, 1);
+    if (work->feed == NULL) {
+        lua_pushnil(L);
+        return 1;
+    }
+    work_begin(L, work);
+    (void)lk_lua_feed_decide(work->feed, work->taken,
+                             &(struct lk_lua_verdict){.verdict = LK_LUA_DONE});
+    item = lk_lua_object(L, LK_LUA_ITEM, sizeof *item, 0);
+    item->feed = work->feed;
+    (void)atomic_fetch_add(&item->feed->count, 1);
+    while ((news = news_of(item->feed, work->taken, &claim)) == NEWS_NONE) {
+        if (!lk_lua_sleep(L, &item->feed->news)) {
+            return lua_error(L);
+        }
+        if (work->feed == NULL) { /* a hook has closed it */
+            lua_pushnil(L);
+            return 1;
+        }
+    }
+    if (news == NEWS_END) {
+        return work_over(L, work);
+    }
+    item_fill(L, claim);
+    item->number = ++work->taken;
+    return 1;
+}
+
+static int work_call(lua_State *L) {
+    return work_next(L);
+}
+
+/* Gives the present item back, and returns when nothing of this work is claimed. */
+static int work_close(lua_State *L) {
+    struct work *work = work_at(L, 1);
+    struct lk_lua_feed *feed = work->feed;
+
+    if (feed == NULL) {
+        return 0;
+    }
+    if (!lua_isnoneornil(L, 2)) {
+        size_t size = 0;
+        const char *text = luaL_tolstring(L, 2, &size);
+
+        (void)lk_lua_feed_decide(feed, work->taken,
+                                 &(struct lk_lua_verdict){.verdict = LK_LUA_FAILED,
+                                                          .failure = text,
+                                                          .failure_size = size});
+    }
+    work->feed = NULL;
+    lk_lua_feed_cancel(feed);
+    lk_lua_feed_await(feed);
+    work->counts = feed->counts;
+    lk_lua_feed_free(feed);
+    return 0;
+}
+
+/* The store waits for its end, when it is closed. */
+static int work_gc(lua_State *L) {
+    struct work *work = work_at(L, 1);
+    struct lk_lua_feed *feed = work->feed;
+
+    work->feed = NULL;
+    if (feed != NULL) {
+        lk_lua_feed_cancel(feed);
+        lk_lua_feed_free(feed);
+    }
+    return 0;
+}
+
+/* What has become of the items so far. */
+static int work_counts(lua_State *L) {
+    struct work *work = work_at(L, 1);
+    lk_work_counts counts = work->counts;
+
+    if (work->feed != NULL) {
+        process_check(L, work->feed);
+        (void)pthread_mutex_lock(&work->feed->mutex);
+        counts = work->feed->counts;
+        (void)pthread_mutex_unlock(&work->feed->mutex);
+    }
+    lua_createtable(L, 0, 12);
+    lk_lua_set_integer(L, "claims", counts.claims);
+    lk_lua_set_integer(L, "steals", counts.steals);
+    lk_lua_set_integer(L, "done", counts.done);
+    lk_lua_set_integer(L, "retried", counts.retried);
+    lk_lua_set_integer(L, "parked", counts.parked);
+    lk_lua_set_integer(L, "lost", counts.lost);
+    lk_lua_set_integer(L, "unknown", counts.unknown);
+    lk_lua_set_integer(L, "announced", counts.announced);
+    lk_lua_set_integer(L, "duplicates", counts.duplicates);
+    lk_lua_set_integer(L, "left", counts.left);
+    lk_lua_set_integer(L, "skipped", counts.skipped);
+    return 1;
+}
+
+/* ---- items ----------------------------------------------------------------------------------- */
+
+static struct item *item_at(lua_State *L, int arg) {
+    struct item *item = luaL_checkudata(L, arg, LK_LUA_ITEM);
+
+    process_check(L, item->feed);
+    return item;
+}
+
+static int item_gc(lua_State *L) {
+    struct item *item = luaL_checkudata(L, 1, LK_LUA_ITEM);
+    struct lk_lua_feed *feed = item->feed;
+
+    item->feed = NULL;
+    if (feed != NULL) {
+        lk_lua_feed_free(feed);
+    }
+    return 0;
+}
+
+/* Whether the claim is lost. Of an item that is decided on: whether it was then. */
+static int item_lost(lua_State *L) {
+    struct item *item = item_at(L, 1);
+    struct lk_lua_feed *feed = item->feed;
+
+    (void)pthread_mutex_lock(&feed->mutex);
+    if (feed->number == item->number) {
+        if (feed->lease != NULL && !feed->is_decided && lk_lease_is_lost(feed->lease)) {
+            feed->is_lost = true;
+        }
+        item->is_lost = item->is_lost || feed->is_lost;
+    }
+    (void)pthread_mutex_unlock(&feed->mutex);
+    lua_pushboolean(L, item->is_lost);
+    return 1;
+}
+
+static int item_remaining(lua_State *L) {
+    struct item *item = item_at(L, 1);
+    struct lk_lua_feed *feed = item->feed;
+    int64_t ms = 0;
+
+    (void)pthread_mutex_lock(&feed->mutex);
+    if (feed->number == item->number && feed->lease != NULL && !feed->is_decided) {
+        ms = lk_lease_remaining_ms(feed->lease);
+    }
+    (void)pthread_mutex_unlock(&feed->mutex);
+    lua_pushnumber(L, (lua_Number)ms / 1000);
+    return 1;
+}
+
+static bool has_stepped(struct lk_lua_feed *feed, uint64_t number) {
+    bool has_stepped;
+
+    (void)pthread_mutex_lock(&feed->mutex);
+    has_stepped = feed->stepped >= number || feed->number > number || feed->is_over;
+    (void)pthread_mutex_unlock(&feed->mutex);
+    return has_stepped;
+}
+
+/* Decides, and waits for what comes of it. */
+static int decide(lua_State *L, const struct lk_lua_verdict *verdict) {
+    struct item *item = item_at(L, 1);
+    struct lk_lua_feed *feed = item->feed;
+    lk_work_step step;
+
+    if (!lk_lua_feed_decide(feed, item->number, verdict)) {
+        return luaL_error(L, "the item has been decided on");
+    }
+    while (!has_stepped(feed, item->number)) {
+        if (!lk_lua_sleep(L, &feed->news)) {
+            return lua_error(L);
+        }
+    }
+    (void)pthread_mutex_lock(&feed->mutex);
+    step = feed->stepped == item->number ? feed->step : LK_WORK_DONE;
+    (void)pthread_mutex_unlock(&feed->mutex);
+    if (step == LK_WORK_LOST) {
+        item->is_lost = true;
+        return lk_lua_raise(L, LK_LOST, "the claim was lost; the item is left to its next claim");
+    }
+    if (step == LK_WORK_UNKNOWN) {
+        return lk_lua_raise(L, LK_UNAVAILABLE, "unknown whether the claim has been ended");
+    }
+    return 0;
+}
+
+static int item_done(lua_State *L) {
+    return decide(L, &(struct lk_lua_verdict){.verdict = LK_LUA_DONE});
+}
+
+static int item_give_back(lua_State *L) {
+    return decide(L, &(struct lk_lua_verdict){.verdict = LK_WORK_GIVE_BACK});
+}
+
+/* item:retry([error [, {exit_code = N}]]): it has failed, and why. */
+static int item_retry(lua_State *L) {
+    struct lk_lua_verdict verdict = {.verdict = LK_LUA_FAILED};
+    struct lk_lua_options options;
+
+    lk_lua_options(L, 3, " exit_code ", &options);
+    verdict.has_exit = options.has_exit;
+    verdict.exit_code = options.exit_code;
+    if (!lua_isnoneornil(L, 2)) {
+        verdict.failure = luaL_tolstring(L, 2, &verdict.failure_size);
+    }
+    return decide(L, &verdict);
+}
+
+static int item_check(lua_State *L) {
+    (void)item_lost(L);
+    if (lua_toboolean(L, -1) != 0) {
+        return lk_lua_raise(L, LK_LOST, "the claim is lost");
+    }
+    return 0;
+}
+
+void lk_lua_work_open(lua_State *L) {
+    static const luaL_Reg work_methods[] = {
+        {"next", work_next},
+        {"close", work_close},
+        {"counts", work_counts},
+        {NULL, NULL},
+    };
+    static const luaL_Reg work_metamethods[] = {
+        {"__call", work_call},
+        {"__close", work_close},
+        {"__gc", work_gc},
+        {NULL, NULL},
+    };
+    static const luaL_Reg item_methods[] = {
+        {"done", item_done}, {"retry", item_retry}, {"give_back", item_give_back},
+        {"lost", item_lost}, {"check", item_check}, {"remaining", item_remaining},
+        {NULL, NULL},
+    };
+    static const luaL_Reg item_metamethods[] = {
+        {"__gc", item_gc},
+        {NULL, NULL},
+    };
+
+    lk_lua_class(L, LK_LUA_WORK, work_methods, work_metamethods);
+    lk_lua_class(L, LK_LUA_ITEM, item_methods, item_metamethods);
+}

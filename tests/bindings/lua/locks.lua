@@ -1,0 +1,267 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- usage: locks.lua PATTERN LK: locks, leases, requests without keep-alive, values, wrong arguments.
+local lk, system = require "lockkeeper", require "system"
+local support = assert(loadfile(package.searchpath("support", package.path)))(...)
+local case, equal, raises, refuses, until_ =
+    support.case, support.equal, support.raises, support.refuses, support.until_
+local YEAR_S = 366 * 86400
+
+case("a lease is held in its scope and free behind it", function(store)
+    local kept
+    do
+        local lease <close> = store:lock("db/t1", {owner = "ana", note = "a test", ttl = 20})
+        kept = lease
+        equal({lease.owner, lease.paths, lease:lost()}, {"ana", {"db/t1"}, false})
+        assert(lease.token > 0 and lease:remaining() > 0 and lease:remaining() <= 20)
+        lease:check()
+        local entry = store:list("db")[1]
+        equal({entry.path, entry.note, entry.held, entry.token}, {"db/t1", "a test", true, lease.token})
+        equal(store:try_lock("db/t1"), nil)
+    end
+    equal({store:list(), kept:lost(), kept:remaining()}, {{}, false, 0})
+    kept:release() -- again: nothing
+    raises("lost", kept.check, kept)
+    assert(tostring(kept):find("db/t1 .*ended"))
+end)
+
+case("with() releases also behind an error, and returns what the body does", function(store)
+    equal({store:with("t", function(lease) return lease.token > 0, 5 end)}, {true, 5})
+    refuses("of the body", store.with, store, {"t", "u"}, {wait = 1}, function(lease)
+        equal(lease.paths, {"t", "u"})
+        error("of the body")
+    end)
+    equal(store:list(), {})
+end)
+
+case("shared holders, limits, units and batches", function(store)
+    do
+        local one <close> = store:lock("t", {shared = true})
+        local other <close> = store:lock("t?shared")
+        local lease, why = store:try_lock("t")
+        equal({lease, why.outcome, #why.blockers}, {nil, "busy", 2})
+        local two <close> = store:lock("pool", {limit = 3, units = 2})
+        equal(store:try_lock("pool", {limit = 3, units = 2}), nil)
+        local third <close> = store:lock("pool?limit=3")
+        local blocked = raises("busy", store.lock, store, {"db/t2", "t"}, {wait = 0})
+        equal(#blocked.blockers, 2)
+    end
+    local both <close> = store:lock{"db/t2", "db/t1"}
+    equal({both.paths, #store:list()}, {{"db/t2", "db/t1"}, 2})
+end)
+
+case("a wait ends by its time, and is granted in order", function(store, url)
+    local holder = store:lock("t", {owner = "ana"})
+    local late = raises("timeout", store.lock, store, "t", {wait = 0.03})
+    equal({late.blockers[1].owner, late.blockers[1].held}, {"ana", true})
+    local source = 'local lease = store:lock("t", {owner = "%s"}) print(lease.token) '
+        .. "io.read() lease:release()"
+    local second <close> = support.program(url, source:format("ben"))
+    until_(function() return support.waits(store, "ben") end)
+    local third <close> = support.program(url, source:format("cem"))
+    until_(function() return support.waits(store, "cem") end)
+    holder:release()
+    assert(tonumber(second:heard()) > holder.token)
+    assert(support.waits(store, "cem"))
+    equal(second:ends(), 0)
+    equal(third:ends(), 0)
+end)
+
+case("a deadlock names its cycle", function(store, url)
+    local mine <close> = store:lock("b", {owner = "ben"})
+    local other <close> = support.program(url, [[
+        local a = store:lock("a", {owner = "ana"})
+        print("held")
+        local b = store:lock("b", {owner = "ana"})]])
+    equal(other:heard(), "held")
+    until_(function() return support.waits(store, "ana") end)
+    equal(raises("deadlock", store.lock, store, "a", {owner = "ben"}).cycle, {"ben", "ana"})
+    mine:release()
+    equal(other:ends(), 0)
+end)
+
+case("the library renews; a fixed end is a loss", function(store)
+    local lease = store:lock("fixed", {["until"] = os.time() + 2})
+    do
+        local kept <close> = store:lock("t", {ttl = 1})
+        system.sleep(1200)
+        equal({kept:lost(), support.holds(store, kept.owner)}, {false, true})
+    end
+    until_(function() return lease:lost() end)
+    until_(function() return #store:list() == 0 end) -- the library's clock is ahead of the store's
+    raises("lost", lease.release, lease)
+end)
+
+case("conversion keeps or draws the token", function(store)
+    local lease <close> = store:lock("t", {ttl = 30, owner = "ana"})
+    local first = lease.token
+    lease:convert{shared = true}
+    equal(lease.token, first)
+    do
+        local other <close> = store:lock("t", {shared = true})
+        raises("busy", lease.convert, lease)
+        equal({lease:lost(), lease.token}, {false, first})
+    end
+    lease:convert("t")
+    assert(lease.token > first and not lease:lost())
+    local entry = store:list()[1]
+    equal({entry.shared, entry.token, entry.ttl}, {false, lease.token, 30.0})
+    lease:convert{shared = true}
+    store:release("t", {owner = "ana"}) -- by another handle
+    raises("lost", lease.convert, lease)
+    equal({store:list(), lease:lost()}, {{}, true})
+    raises("lost", lease.put, lease, "x")
+end)
+
+case("requests without keep-alive", function(store, url)
+    local first = store:ask("t", {owner = "ana", ttl = 30})
+    equal({first.outcome, first.owner}, {"granted", "ana"})
+    local waiting = store:ask("t", {owner = "ben", style = "queue", ttl = 30})
+    equal({waiting.outcome, waiting.blockers[1].owner}, {"waiting", "ana"})
+    local other <close> = lk.open(url)
+    equal(other:renew("t", {token = first.token, ttl = 40}).ttl, 40.0)
+    other:release("t", {owner = "ana", token = first.token})
+    assert(store:ask("t", {owner = "ben", style = "wait", wait = 10}).token > first.token)
+    raises("lost", other.renew, other, "t", {owner = "ana"})
+    other:release("t", {owner = "ben", put = "v"})
+    equal({store:get("t")}, {"v", false})
+end)
+
+case("a loss ends the scope with an error", function(store)
+    local function break_now() store:break_("t", {reason = "a test", by = "a test", at_once = true}) end
+    raises("lost", function()
+        local lease <close> = store:lock("t", {ttl = 0.2})
+        break_now()
+        until_(function() return lease:lost() end)
+        raises("lost", lease.check, lease)
+    end)
+    refuses("of the scope", function() -- an error of the scope is not hidden
+        local lease <close> = store:lock("t")
+        break_now()
+        error("of the scope")
+    end)
+    equal(store:break_("t", {reason = "again", by = "cem"}), 0)
+end)
+
+case("holders that are killed or stopped", function(store, url)
+    local source = [[
+        local is_good, why = pcall(function()
+            local lease <close> = store:lock("%s", {ttl = 1, value = true})
+            print("held")
+            io.read()
+            print(lease:lost())
+        end)
+        print(is_good or why.outcome)]]
+    store:put("v", "before")
+    local killed <close> = support.program(url, source:format("v"))
+    local stopped <close> = support.program(url, source:format("t"))
+    equal({killed:heard(), stopped:heard()}, {"held", "held"})
+    killed:signal(9)
+    support.stopped(stopped)
+    equal(store:try_lock("v"), nil)
+    do
+        local lease <close> = store:lock("v", {value = true, wait = 60})
+        equal({lease.value, lease.in_doubt}, {"before", true})
+        local other <close> = store:lock("t", {wait = 60})
+        stopped:say("go on")
+        stopped:signal(18)
+        equal({stopped:ends()}, {0, "true\nlost"})
+    end
+    equal(killed:ends(), -9)
+end)
+
+case("values", function(store)
+    equal(store:get("v"), nil)
+    for _, value in ipairs{"one", "", "a\0b\255"} do
+        store:put("v", value)
+        equal(store:get("v"), value)
+    end
+    store:delete("v")
+    store:delete("v")
+    equal(store:get("v"), nil)
+    raises("invalid", store.put, store, "v", ("x"):rep(65537))
+    store:lock("v", {value = true}):release{put = "first"}
+    local lease = store:lock({"v", "w"}, {value = true})
+    equal({lease.value, lease.in_doubt, lease.values}, {"first", false, {v = "first"}})
+    raises("busy", store.put, store, "v", "of another")
+    lease:put("two", "v/below")
+    for _, wrong in ipairs{("x"):rep(65537), {other = ""}} do
+        raises("invalid", lease.release, lease, {put = wrong})
+        lease:check()
+    end
+    refuses("put must be a string", lease.release, lease, {put = 1})
+    refuses("put must be a string", lease.release, lease, {put = {v = 1}})
+    lease:release{put = {w = "second", v = "\0"}}
+    equal({(store:get("v")), (store:get("w")), (store:get("v/below"))}, {"\0", "second", "two"})
+    raises("lost", lease.release, lease, {put = "too late"})
+end)
+
+case("wrong arguments are errors, and nothing is done", function(store, url)
+    for _, path in ipairs{"", ("a"):rep(600), "a//b", "a?nonsense", "a?limit=0"} do
+        raises("invalid", store.lock, store, path, {wait = 0})
+    end
+    local many = {}
+    for i = 1, 17 do many[i] = "a" .. i end
+    raises("invalid", store.lock, store, many, {wait = 0})
+    raises("invalid", store.lock, store, {}, {wait = 0})
+    for _, name in ipairs{"lock", "try_lock", "ask", "get", "show", "list", "push", "work", "watch"} do
+        refuses("NUL", store[name], store, "a\0b", "x")
+        refuses("string", store[name], store, 1)
+        refuses("lockkeeper.store", store[name], {}, "a")
+        refuses("lockkeeper.store", store[name])
+    end
+    for _, wrong in ipairs{-1, -0.001, 0 / 0, 1e300, "1", true, {}} do
+        refuses("wait", store.lock, store, "a", {wait = wrong})
+        refuses("ttl", store.lock, store, "a", {ttl = wrong, wait = 0})
+    end
+    for _, wrong in ipairs{0, -1, 2 ^ 32, 1.5, "1", true} do
+        refuses("limit", store.lock, store, "a", {limit = wrong, wait = 0})
+    end
+    refuses("ttl", store.lock, store, "a", {ttl = 0, wait = 0})
+    refuses("no option 'shraed'", store.lock, store, "a", {shraed = true})
+    refuses("no option '1'", store.lock, store, "a", {"b"})
+    refuses("no option 'wait'", store.try_lock, store, "a", {wait = 1})
+    refuses("owner must not contain a NUL", store.lock, store, "a", {owner = "x\0", wait = 0})
+    refuses("shared must be a boolean", store.lock, store, "a", {shared = 1, wait = 0})
+    refuses("style", store.ask, store, "a", {style = "hurry"})
+    raises("invalid", store.lock, store, "a", {note = ("n"):rep(256), wait = 0})
+    raises("invalid", store.lock, store, "a", {ttl = 1.5 * YEAR_S, wait = 0})
+    raises("invalid", store.lock, store, "a", {limit = 2, units = 3, wait = 0})
+    raises("invalid", store.renew, store, "a")
+    refuses("string expected", store.put, store, "v", 1)
+    refuses("reason", store.break_, store, "a", {})
+    refuses("bound", store.set_limits, store, {live = -1})
+    refuses("bound", store.set_limits, store, {other = 1})
+    raises("invalid", lk.open, "nonsense")
+    raises("unsupported", lk.open, "ftp://host/x")
+    raises("unavailable", lk.open, "lk+unix:/nonexistent/lk.sock")
+    equal(store:list(), {})
+    do
+        local lease <close> = store:lock("a", {ttl = YEAR_S, wait = math.huge})
+        assert(lease:remaining() > 0.99 * YEAR_S)
+        refuses("attempt to index", function() lease.token = 1 end)
+        assert(getmetatable(lease) ~= nil and type(getmetatable(lease)) == "string")
+    end
+    store:set_limits{live = 1}
+    local first <close> = store:lock("a")
+    equal(store:limits().live, 1)
+    raises("full", store.lock, store, "b", {wait = 0})
+end)
+
+case("a closed store refuses", function(store, url)
+    local lease = store:lock("t")
+    local watch = store:watch()
+    assert(#store:examine() > 0 and store:away() == 0)
+    store:close()
+    store:close()
+    assert(store:closed() and tostring(store):find("closed"))
+    for _, name in ipairs{"lock", "get", "list", "examine", "away", "work", "push", "watch"} do
+        refuses("closed", store[name], store, "a", "b")
+    end
+    refuses("closed", lease.put, lease, "")
+    refuses("closed", lease.convert, lease)
+    equal(watch:next(), nil)
+    raises("unavailable", lease.release, lease)
+    equal(lease:remaining(), 0)
+end)
+
+support.main()

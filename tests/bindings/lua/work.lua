@@ -1,0 +1,188 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- usage: work.lua PATTERN LK: queues of work, work over a table, and events.
+local lk, system = require "lockkeeper", require "system"
+local support = assert(loadfile(package.searchpath("support", package.path)))(...)
+local case, equal, raises, refuses, until_ =
+    support.case, support.equal, support.raises, support.refuses, support.until_
+local pattern = ...
+
+local function fast(options)
+    options = options or {}
+    options.retry_min, options.retry_max = 0.001, 0.002
+    return options
+end
+
+local function states(store)
+    local found = {}
+    for _, item in ipairs(store:items("mails")) do found[item.id] = item.state end
+    return found
+end
+
+case("an item is pushed once", function(store)
+    equal({store:push("mails", "1", "to: ana"), store:push("mails", "1", "other")}, {true, false})
+    store:push("mails", "2", "a\0b", {delay = 60, priority = -7, needs = {"smtp?limit=2", "x"}})
+    local items = store:items("mails")
+    equal({items[1].id, items[1].value, items[1].state}, {"1", "to: ana", "ready"})
+    equal({items[2].value, items[2].state, items[2].priority, items[2].needs},
+          {"a\0b", "delayed", -7, {"smtp?limit=2", "x"}})
+    local stats = store:stats("mails")
+    equal({stats.pushed, stats.duplicates, stats.ready_now, stats.delayed_now}, {2, 1, 1, 1})
+    equal({store:drop("mails", "2"), store:queues()["mails"].ready_now}, {1, 1})
+    refuses("priority", store.push, store, "mails", "3", nil, {priority = 2 ^ 40})
+    raises("invalid", store.push, store, "mails", "3", nil, {priority = 40000})
+    refuses("string", store.push, store, "mails", "3", 5)
+    refuses("needs", store.push, store, "mails", "3", nil, {needs = {5}})
+end)
+
+case("a loop finishes what it goes on from", function(store)
+    store:push("mails", "1", "one")
+    store:push("mails", "2")
+    local seen, work = {}, store:work("mails", {drain = true, ttl = 20, note = "a test"})
+    for item in work do
+        seen[#seen + 1] = {item.id, item.value, item.attempt}
+        local entry = store:list("mails")[1]
+        equal({entry.token, entry.note, item:lost()}, {item.token, "a test", false})
+        assert(item:remaining() > 0)
+        item:check()
+    end
+    equal({seen, work:counts().claims, work:counts().done}, {{{"1", "one", 1}, {"2", nil, 1}}, 2, 2})
+    equal({states(store), work:next()}, {{}, nil})
+end)
+
+case("an item is decided on by its methods", function(store)
+    store:push("mails", "1")
+    local attempts, work = {}, store:work("mails", fast{drain = true})
+    for item in work do
+        attempts[#attempts + 1] = item.attempt
+        if item.attempt == 1 then
+            item:retry("no route", {exit_code = 3})
+            local kept = store:items("mails")[1]
+            equal({kept.last_error, kept.last_exit}, {"no route", 3})
+        elseif item.attempt == 2 then
+            item:give_back()
+        else
+            item:done()
+            equal(states(store), {})
+        end
+        refuses("decided", item.done, item)
+    end
+    equal({attempts, work:counts().done, work:counts().retried}, {{1, 2, 3}, 1, 2})
+end)
+
+case("what leaves a loop gives the item back", function(store)
+    store:push("mails", "1")
+    raises("busy", function()
+        for item in store:work("mails", fast()) do
+            local lease <close> = store:lock("t")
+            store:lock("t", {wait = 0})
+        end
+    end)
+    local kept = store:items("mails")[1]
+    equal({kept.attempts, kept.state ~= "claimed"}, {1, true})
+    assert(kept.last_error:find("not granted"))
+    for item in store:work("mails", fast()) do break end
+    equal(states(store), {["1"] = "ready"})
+    local thread = coroutine.wrap(function()
+        for item in store:work("mails") do coroutine.yield(item) end
+    end)
+    local item = thread()
+    equal(states(store), {["1"] = "claimed"})
+    thread = nil -- with the loop inside
+    collectgarbage()
+    until_(function() return states(store)["1"] == "ready" end)
+    refuses("decided", item.done, item)
+    equal(store:stats("mails").done, 0)
+end)
+
+case("an item that fails is parked", function(store)
+    store:push("mails", "1")
+    local work = store:work("mails", fast{drain = true, max_attempts = 2})
+    for item in work do item:retry() end
+    equal({states(store), work:counts().parked}, {{["1"] = "parked"}, 1})
+    equal(store:unpark("mails", "1"), 1)
+    raises("lost", store.unpark, store, "mails", "1")
+    equal({states(store), store:unpark("mails"), store:drop("mails")}, {{["1"] = "ready"}, 0, 0})
+end)
+
+case("a claim that is lost, or stolen", function(store, url)
+    store:push("mails", "1")
+    do
+        local work <close> = store:work("mails", {ttl = 0.3})
+        local item = work:next()
+        store:break_("mails/1", {reason = "a test", by = "a test", at_once = true})
+        until_(function() return item:lost() end)
+        raises("lost", item.check, item)
+        raises("lost", item.done, item)
+        equal(item:lost(), true)
+    end
+    equal(states(store), {["1"] = "ready"})
+    local worker <close> = support.program(url, [[
+        for item in store:work("mails", {ttl = 1}) do print(item.id) io.read() end]])
+    equal(worker:heard(), "1")
+    worker:signal(9)
+    equal(worker:ends(), -9)
+    until_(function() return states(store)["1"] == "ready" end)
+    for item in store:work("mails", {drain = true}) do
+        equal({item.id, item.attempt > 2, item.is_stolen}, {"1", true, true})
+    end
+end)
+
+case("a pool over a table", function(store, url, path)
+    local table_ = {name = "orders", where = "sent = 0", order = "id DESC",
+                    done = "UPDATE orders SET sent = :attempt WHERE id = :id"}
+    refuses("queue or a table", store.work, store)
+    refuses("table needs a name", store.work, store, nil, {table = {}})
+    refuses("where must be a string", store.work, store, nil, {table = {name = "a", where = 1}})
+    refuses("table has name", store.work, store, nil, {table = {name = "a", wehre = ""}})
+    if pattern:sub(1, 7) ~= "sqlite:" then
+        local work = store:work(nil, {table = table_})
+        raises("unsupported", work.next, work)
+        return
+    end
+    local function sql(statement)
+        local pipe <close> = io.popen(("sqlite3 '%s.app' '%s'"):format(path, statement))
+        return pipe:read("l")
+    end
+    sql("CREATE TABLE orders (id INTEGER PRIMARY KEY, sent INTEGER); "
+        .. "INSERT INTO orders VALUES (1, 0), (2, 1), (3, 0)")
+    local application <close> = lk.open("sqlite:" .. path .. ".app?share=yes")
+    local seen = {}
+    for item in application:work(nil, {table = table_, drain = true}) do
+        seen[#seen + 1] = item.row_id
+    end
+    equal({seen, sql("SELECT sum(sent) FROM orders")}, {{"3", "1"}, "3"})
+    local absent = application:work(nil, {table = {name = "absent"}})
+    raises("invalid", absent.next, absent)
+end)
+
+case("events come in order and can be resumed", function(store, url)
+    local first
+    do
+        local watch <close> = store:watch("db")
+        store:lock("db/t?shared", {owner = "ana", note = "a test"}):release()
+        store:lock("other"):release()
+        store:push("db/mails", "1")
+        first = watch:next()
+        equal({first.kind, first.paths, first.parts, first.owner, first.note},
+              {"granted", {"db/t"}, {"db/t?shared"}, "ana", "a test"})
+        local released, pushed = watch:next(), watch:next()
+        equal({released.kind, pushed.kind, pushed.queue, pushed.id},
+              {"released", "pushed", "db/mails", "1"})
+        equal({watch:next(0), watch:next(0.02)}, {nil, nil})
+        assert(watch:position() >= pushed.sequence)
+    end
+    local kinds = {}
+    for event in store:watch("db", {after = first.sequence}) do
+        kinds[#kinds + 1] = event.kind
+        if #kinds == 2 then break end
+    end
+    equal(kinds, {"released", "pushed"})
+    local watch <close> = store:watch("late")
+    local other <close> = support.program(url, 'system.sleep(50) store:lock("late")')
+    equal(watch:next(60).kind, "granted")
+    watch:close()
+    equal(watch:next(), nil)
+    refuses("wait", watch.next, watch, -1)
+end)
+
+support.main()
