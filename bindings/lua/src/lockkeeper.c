@@ -194,6 +194,7 @@ LK_PUBLIC int luaopen_lockkeeper(lua_State *L) {
     version_check(L);
     stay_loaded();
     state_open(L);
+    lk_lua_guards_open(L);
     lk_lua_errors_open(L);
     store_open(L);
     with_open(L);

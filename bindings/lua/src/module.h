@@ -56,6 +56,7 @@ struct lk_lua_guard {
 };
 struct lk_lua_guard *lk_lua_guard(lua_State *L, void (*release)(void *thing));
 void lk_lua_guard_end(struct lk_lua_guard *guard); /* frees it now */
+void lk_lua_guards_open(lua_State *L);
 
 /* Creates the metatable of a kind of objects. Objects have a table of fields as their first user
  * value, and what must outlive them as the second one. */

@@ -25,12 +25,16 @@ struct lk_lua_guard *lk_lua_guard(lua_State *L, void (*release)(void *thing)) {
 
     guard->thing = NULL;
     guard->release = release;
+    luaL_setmetatable(L, GUARD);
+    return guard;
+}
+
+void lk_lua_guards_open(lua_State *L) {
     if (luaL_newmetatable(L, GUARD) != 0) {
         lua_pushcfunction(L, guard_gc);
         lua_setfield(L, -2, "__gc");
     }
-    (void)lua_setmetatable(L, -2);
-    return guard;
+    lua_pop(L, 1);
 }
 
 /* A method, else a field. Objects cannot be written to. */

@@ -87,11 +87,13 @@ static void feeds_prune(struct lk_lua_store *store) {
 
     while (*link != NULL) {
         struct lk_lua_feed *feed = *link;
-        bool is_over;
+        bool is_over = feed->process != getpid(); /* its mutex may be locked for ever */
 
-        (void)pthread_mutex_lock(&feed->mutex);
-        is_over = feed->is_over;
-        (void)pthread_mutex_unlock(&feed->mutex);
+        if (!is_over) {
+            (void)pthread_mutex_lock(&feed->mutex);
+            is_over = feed->is_over;
+            (void)pthread_mutex_unlock(&feed->mutex);
+        }
         if (is_over) {
             *link = feed->next;
             lk_lua_feed_free(feed);

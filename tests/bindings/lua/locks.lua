@@ -247,6 +247,30 @@ case("wrong arguments are errors, and nothing is done", function(store, url)
     raises("full", store.lock, store, "b", {wait = 0})
 end)
 
+case("memory that is used up leaves no lock", function(store)
+    store:put("t", "a value")
+    local function lock() return store:lock("t", {wait = 5, value = true}) end
+    local function convert(lease) lease:convert{shared = true} return true end
+    local granted, converted = 0, 0
+    for n = 0, 60 do
+        local lease = system.call_short(n, lock)
+        if lease then
+            granted = granted + 1
+            lease:release()
+        end
+        equal(store:list(), {})
+        lease = store:lock("t", {value = true})
+        converted = converted + (system.call_short(n, convert, lease) and 1 or 0)
+        pcall(lease.release, lease)
+        equal(store:list(), {})
+    end
+    assert(granted > 0 and granted < 60 and converted > 0 and converted < 60)
+    for n = 0, 40 do
+        system.call_short(n, store.list, store)
+        system.call_short(n, store.get, store, "t")
+    end
+end)
+
 case("a closed store refuses", function(store, url)
     local lease = store:lock("t")
     local watch = store:watch()
