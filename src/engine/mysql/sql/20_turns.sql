@@ -27,16 +27,12 @@ DELIMITER //
 -- The start time and the server_id identify a server's run: a primary and its replica often start
 -- in the same second, but never have the same server_id. The difference between the clock and
 -- Uptime is exact, because both are taken when the statement begins.
-DROP PROCEDURE IF EXISTS lk_awake
+DROP PROCEDURE IF EXISTS lk_read_start
 //
-CREATE PROCEDURE lk_awake()
-SQL SECURITY INVOKER MODIFIES SQL DATA
+CREATE PROCEDURE lk_read_start(OUT present BIGINT)
+SQL SECURITY INVOKER READS SQL DATA
 BEGIN
-    DECLARE present BIGINT DEFAULT 0;
-    DECLARE known BIGINT DEFAULT 0;
-    DECLARE alive_us BIGINT DEFAULT 0;
-    DECLARE start_us BIGINT;
-    DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+    SET present = 0;
     BEGIN -- it may be unreadable
         DECLARE EXIT HANDLER FOR SQLEXCEPTION SET present = NULL;
         -- As text, because each of the two servers rejects a table that only the other one has.
@@ -53,28 +49,70 @@ BEGIN
         DEALLOCATE PREPARE lk_asking;
         SET present = @lk_present;
     END;
+END
+//
+
+-- The grace of this run of the server, in the transaction that is open.
+DROP PROCEDURE IF EXISTS lk_give_grace
+//
+CREATE PROCEDURE lk_give_grace(IN present BIGINT)
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    DECLARE known BIGINT DEFAULT 0;
+    DECLARE alive_us BIGINT DEFAULT 0;
+    DECLARE start_us BIGINT;
+    SELECT m.server_start INTO known FROM lk_meta AS m FOR UPDATE;
+    IF known <> present THEN -- else another connection was first
+        SET start_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
+        SELECT GREATEST((SELECT COALESCE(MAX(r.last_draw), 0) FROM lk_roots AS r),
+                        (SELECT COALESCE(MAX(q.deadline_us - q.ttl_ms * 1000), 0)
+                         FROM lk_requests AS q WHERE NOT q.fixed)) INTO alive_us;
+        UPDATE lk_requests AS q
+        SET q.deadline_us = start_us + LEAST(q.ttl_ms, 60000) * 1000,
+            q.grace_us = start_us + LEAST(q.ttl_ms, 60000) * 1000
+        WHERE NOT q.fixed AND q.deadline_us > alive_us AND q.deadline_us <> q.grace_us
+          AND q.deadline_us < start_us + LEAST(q.ttl_ms, 60000) * 1000;
+        UPDATE lk_roots AS r SET r.mixed_until_us = start_us + 60000000
+        WHERE r.mixed_until_us > alive_us AND r.mixed_until_us < start_us + 60000000;
+        UPDATE lk_meta AS m SET m.server_start = present;
+    END IF;
+END
+//
+
+-- In a transaction of its own.
+DROP PROCEDURE IF EXISTS lk_awake
+//
+CREATE PROCEDURE lk_awake()
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    DECLARE present BIGINT;
+    DECLARE known BIGINT DEFAULT 0;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+    CALL lk_read_start(present);
     SELECT m.server_start INTO known FROM lk_meta AS m;
     IF known <> present THEN
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
         START TRANSACTION;
-        SELECT m.server_start INTO known FROM lk_meta AS m FOR UPDATE;
-        IF known <> present THEN -- else another connection was first
-            SET start_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
-            SELECT GREATEST((SELECT COALESCE(MAX(r.last_draw), 0) FROM lk_roots AS r),
-                            (SELECT COALESCE(MAX(q.deadline_us - q.ttl_ms * 1000), 0)
-                             FROM lk_requests AS q WHERE NOT q.fixed)) INTO alive_us;
-            UPDATE lk_requests AS q
-            SET q.deadline_us = start_us + LEAST(q.ttl_ms, 60000) * 1000,
-                q.grace_us = start_us + LEAST(q.ttl_ms, 60000) * 1000
-            WHERE NOT q.fixed AND q.deadline_us > alive_us AND q.deadline_us <> q.grace_us
-              AND q.deadline_us < start_us + LEAST(q.ttl_ms, 60000) * 1000;
-            UPDATE lk_roots AS r SET r.mixed_until_us = start_us + 60000000
-            WHERE r.mixed_until_us > alive_us AND r.mixed_until_us < start_us + 60000000;
-            UPDATE lk_meta AS m SET m.server_start = present;
-        END IF;
+        CALL lk_give_grace(present);
         COMMIT;
     END IF;
     SET @lk_server_start = COALESCE(present, 0);
+END
+//
+
+-- In the transaction that is open. `has_changed`: the caller's rollback would undo it.
+DROP PROCEDURE IF EXISTS lk_awake_within
+//
+CREATE PROCEDURE lk_awake_within(OUT present BIGINT, OUT has_changed BOOLEAN)
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    DECLARE known BIGINT DEFAULT 0;
+    CALL lk_read_start(present);
+    SELECT m.server_start INTO known FROM lk_meta AS m;
+    SET has_changed = COALESCE(known <> present, FALSE);
+    IF has_changed THEN
+        CALL lk_give_grace(present);
+    END IF;
 END
 //
 

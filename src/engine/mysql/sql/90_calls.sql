@@ -38,6 +38,51 @@ BEGIN
 END
 //
 
+-- The long way of an ask, with all that is answered, in the transaction that is open.
+DROP PROCEDURE IF EXISTS lk_answer_ask
+//
+CREATE PROCEDURE lk_answer_ask(
+    IN asker VARBINARY(128), IN paths BLOB, IN limits VARBINARY(255),
+    IN counts VARBINARY(255), IN its_identity BINARY(32), IN the_roots BLOB,
+    IN style VARBINARY(8), IN the_ttl_ms BIGINT, IN until_us BIGINT, IN the_note VARBINARY(255),
+    IN blockers_max INT, IN asks_value BOOLEAN, OUT now_us BIGINT,
+    OUT outcome VARCHAR(16) CHARACTER SET utf8mb4, OUT sentence VARCHAR(255) CHARACTER SET utf8mb4,
+    OUT self BIGINT, OUT its_ticket BIGINT, OUT its_token BIGINT, OUT its_ttl_ms BIGINT,
+    OUT left_us BIGINT, OUT in_use BIGINT, OUT in_the_way INT, OUT created BOOLEAN,
+    OUT is_fixed BOOLEAN, OUT its_bytes MEDIUMBLOB,
+    OUT its_sizes MEDIUMTEXT CHARACTER SET utf8mb4,
+    OUT blockers MEDIUMTEXT CHARACTER SET utf8mb4, OUT cycle MEDIUMTEXT CHARACTER SET utf8mb4,
+    OUT look_us BIGINT)
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
+    CALL lk_decide_ask(its_identity, asker, paths, limits, counts, the_roots, style, the_ttl_ms,
+                       until_us, the_note, blockers_max, asks_value, now_us, outcome, sentence,
+                       self, created, in_use, in_the_way, look_us, blockers, cycle);
+    IF self IS NOT NULL THEN
+        SELECT r.ticket, r.token, r.ttl_ms, r.deadline_us - now_us, r.fixed
+        INTO its_ticket, its_token, its_ttl_ms, left_us, is_fixed
+        FROM lk_requests AS r WHERE r.id = self AND r.part = 1;
+        IF outcome IN ('granted', 'waiting', 'busy') THEN
+            SELECT COALESCE(SUM(r.units), 0) INTO in_use
+            FROM lk_requests AS r FORCE INDEX (requests_by_path)
+            WHERE r.path = SUBSTRING_INDEX(paths, ' ', 1) AND r.held = 1
+              AND r.deadline_us > now_us;
+        END IF;
+        IF outcome IN ('waiting', 'busy') AND in_the_way IS NULL THEN
+            CALL lk_explain(self, asker, its_ticket, blockers_max, now_us, in_the_way, look_us,
+                            blockers);
+        END IF;
+        IF outcome = 'granted' AND asks_value THEN
+            CALL lk_read_values(paths, its_bytes, its_sizes);
+        END IF;
+    END IF;
+    IF @lk_tells THEN
+        CALL lk_tell_refusal(outcome, paths, limits, counts, asker, the_note);
+    END IF;
+END
+//
+
 -- The long way of lk_ask(), in its transaction, which it commits before it answers.
 DROP PROCEDURE IF EXISTS lk_ask_long
 //
@@ -65,31 +110,10 @@ BEGIN
     DECLARE blockers MEDIUMTEXT CHARACTER SET utf8mb4;
     DECLARE cycle MEDIUMTEXT CHARACTER SET utf8mb4;
     DECLARE look_us BIGINT;
-    DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
-    CALL lk_decide_ask(its_identity, asker, paths, limits, counts, the_roots, style, the_ttl_ms,
+    CALL lk_answer_ask(asker, paths, limits, counts, its_identity, the_roots, style, the_ttl_ms,
                        until_us, the_note, blockers_max, asks_value, now_us, outcome, sentence,
-                       self, created, in_use, in_the_way, look_us, blockers, cycle);
-    IF self IS NOT NULL THEN
-        SELECT r.ticket, r.token, r.ttl_ms, r.deadline_us - now_us, r.fixed
-        INTO its_ticket, its_token, its_ttl_ms, left_us, is_fixed
-        FROM lk_requests AS r WHERE r.id = self AND r.part = 1;
-        IF outcome IN ('granted', 'waiting', 'busy') THEN
-            SELECT COALESCE(SUM(r.units), 0) INTO in_use
-            FROM lk_requests AS r FORCE INDEX (requests_by_path)
-            WHERE r.path = SUBSTRING_INDEX(paths, ' ', 1) AND r.held = 1
-              AND r.deadline_us > now_us;
-        END IF;
-        IF outcome IN ('waiting', 'busy') AND in_the_way IS NULL THEN
-            CALL lk_explain(self, asker, its_ticket, blockers_max, now_us, in_the_way, look_us,
-                            blockers);
-        END IF;
-        IF outcome = 'granted' AND asks_value THEN
-            CALL lk_read_values(paths, its_bytes, its_sizes);
-        END IF;
-    END IF;
-    IF @lk_tells THEN
-        CALL lk_tell_refusal(outcome, paths, limits, counts, asker, the_note);
-    END IF;
+                       self, its_ticket, its_token, its_ttl_ms, left_us, in_use, in_the_way,
+                       created, is_fixed, its_bytes, its_sizes, blockers, cycle, look_us);
     COMMIT;
     SELECT outcome, sentence, self AS request, its_ticket AS ticket, its_token AS token,
            its_ttl_ms AS new_ttl_ms, left_us, in_use, in_the_way, created, is_fixed AS fixed,

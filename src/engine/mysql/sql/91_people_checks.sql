@@ -1,0 +1,364 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Checks of what people pass to the procedures of 92_people_locks and 93_people_values: the library's
+-- checks once more (src/model/path.c, part.c, command_check.c), with their sentences.
+--
+-- An error of these procedures has the SQLSTATE LK0nn and the number 30000 + nn, which is below 32768
+-- because PyMySQL reads 16 bits with a sign; nn is the exit code of lk for the same outcome
+-- (src/model/outcome.c). Its sentence has at most 128 characters, because SIGNAL takes no more.
+
+DELIMITER //
+
+DROP PROCEDURE IF EXISTS lk_refuse
+//
+CREATE PROCEDURE lk_refuse(
+    IN outcome VARCHAR(16) CHARACTER SET utf8mb4, IN sentence TEXT CHARACTER SET utf8mb4)
+SQL SECURITY INVOKER NO SQL
+BEGIN
+    DECLARE words VARCHAR(128) CHARACTER SET utf8mb4 DEFAULT LEFT(sentence, 128);
+    CASE outcome
+        WHEN 'invalid' THEN SIGNAL SQLSTATE 'LK064' SET MESSAGE_TEXT = words, MYSQL_ERRNO = 30064;
+        WHEN 'full' THEN SIGNAL SQLSTATE 'LK073' SET MESSAGE_TEXT = words, MYSQL_ERRNO = 30073;
+        WHEN 'busy' THEN SIGNAL SQLSTATE 'LK075' SET MESSAGE_TEXT = words, MYSQL_ERRNO = 30075;
+        WHEN 'deadlock' THEN SIGNAL SQLSTATE 'LK076' SET MESSAGE_TEXT = words, MYSQL_ERRNO = 30076;
+        WHEN 'lost' THEN SIGNAL SQLSTATE 'LK078' SET MESSAGE_TEXT = words, MYSQL_ERRNO = 30078;
+        WHEN 'unsupported' THEN
+            SIGNAL SQLSTATE 'LK079' SET MESSAGE_TEXT = words, MYSQL_ERRNO = 30079;
+        ELSE SIGNAL SQLSTATE 'LK070' SET MESSAGE_TEXT = words, MYSQL_ERRNO = 30070;
+    END CASE;
+END
+//
+
+-- ---- R1 ----
+
+-- What is wrong with a path, which has no slash at either end, and whose place in what was passed is
+-- `at`, from 0. Raises it.
+DROP PROCEDURE IF EXISTS lk_object_to_path
+//
+CREATE PROCEDURE lk_object_to_path(
+    IN path MEDIUMTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, IN at INT)
+SQL SECURITY INVOKER NO SQL
+BEGIN
+    DECLARE rule VARCHAR(128) CHARACTER SET utf8mb4;
+    DECLARE segment MEDIUMTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    -- What precedes the first letter that is not allowed.
+    DECLARE allowed MEDIUMTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE letter VARCHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE depth INT DEFAULT 0;
+    DECLARE segments INT DEFAULT 1 + LENGTH(path) - LENGTH(REPLACE(path, '/', ''));
+    IF path = '' THEN
+        SET rule = 'a path has at least one segment';
+    ELSEIF LENGTH(path) > 512 THEN
+        SET at = at + 512, rule = 'a path has at most 512 bytes';
+    END IF;
+    WHILE rule IS NULL AND depth < segments DO
+        SET segment = SUBSTRING_INDEX(SUBSTRING_INDEX(path, '/', depth + 1), '/', -1);
+        SET allowed = COALESCE(REGEXP_SUBSTR(segment, CONCAT('^[^?{}\\x{00}-\\x{20}\\x{7f}-\\x{a0}',
+            '\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}]*')), '');
+        SET letter = SUBSTRING(segment, CHAR_LENGTH(allowed) + 1, 1);
+        SET rule = CASE
+            WHEN depth = 32 THEN 'a path has at most 32 segments'
+            WHEN letter = '?' AND LENGTH(letter) > 0 THEN '''?'' is not allowed in a path'
+            WHEN letter IN ('{', '}') THEN '''{'' and ''}'' are not allowed in a path'
+            WHEN letter REGEXP CONCAT('[\\x{09}-\\x{0d}\\x{20}\\x{85}\\x{a0}\\x{1680}\\x{2000}-',
+                                      '\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}]')
+                THEN 'white space is not allowed in a path'
+            WHEN LENGTH(letter) > 0 THEN 'control characters are not allowed in a path'
+            WHEN LENGTH(segment) = 0 THEN 'a segment has at least one byte'
+            WHEN LENGTH(segment) > 255 THEN 'a segment has at most 255 bytes'
+            WHEN segment IN ('.', '..') THEN '''.'' and ''..'' are no segments' END;
+        IF rule IS NULL THEN
+            SET at = at + LENGTH(segment) + 1, depth = depth + 1;
+        ELSEIF depth < 32 AND LENGTH(letter) > 0 THEN
+            SET at = at + LENGTH(allowed);
+        END IF;
+    END WHILE;
+    IF rule IS NOT NULL THEN
+        CALL lk_refuse('invalid', CONCAT('R1: ', rule, ', at byte ', at + 1, ' of the path'));
+    END IF;
+END
+//
+
+-- The path as the store keeps it, without a slash at either end.
+DROP PROCEDURE IF EXISTS lk_path_of
+//
+CREATE PROCEDURE lk_path_of(
+    IN said MEDIUMTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, OUT path VARBINARY(512))
+SQL SECURITY INVOKER NO SQL
+BEGIN
+    DECLARE at INT DEFAULT 0;
+    SET said = COALESCE(said, '');
+    IF LEFT(said, 1) = '/' THEN
+        SET said = SUBSTRING(said, 2), at = 1;
+    END IF;
+    IF RIGHT(said, 1) = '/' THEN
+        SET said = LEFT(said, CHAR_LENGTH(said) - 1);
+    END IF;
+    -- Most paths are plain, and short.
+    IF LENGTH(said) > 64 OR said NOT REGEXP '^[A-Za-z0-9_:@+-]+(/[A-Za-z0-9_:@+-]+)*\\z' THEN
+        CALL lk_object_to_path(said, at);
+    END IF;
+    SET path = CAST(said AS BINARY);
+END
+//
+
+-- ---- R2 ----
+
+-- A part, PATH[?shared][?limit=N[&units=U]]. `units` 0: it is exclusive.
+DROP PROCEDURE IF EXISTS lk_part_of
+//
+CREATE PROCEDURE lk_part_of(
+    IN part MEDIUMTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, OUT path VARBINARY(512),
+    OUT unit_limit INT, OUT units INT)
+SQL SECURITY INVOKER NO SQL
+BEGIN
+    DECLARE words MEDIUMTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE word MEDIUMTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE rule VARCHAR(128) CHARACTER SET utf8mb4;
+    DECLARE number DECIMAL(10, 0);
+    DECLARE at INT;
+    DECLARE is_shared BOOLEAN DEFAULT FALSE;
+    SET unit_limit = NULL, units = NULL;
+    CALL lk_path_of(SUBSTRING_INDEX(part, '?', 1), path);
+    SET at = LENGTH(SUBSTRING_INDEX(part, '?', 1));
+    SET words = IF(LOCATE('?', part) > 0,
+                   REPLACE(SUBSTRING(part, LOCATE('?', part) + 1), '?', '&'), NULL);
+    WHILE words IS NOT NULL AND rule IS NULL DO
+        SET word = SUBSTRING_INDEX(words, '&', 1), at = at + 1, number = NULL;
+        SET words = IF(LOCATE('&', words) > 0, SUBSTRING(words, LOCATE('&', words) + 1), NULL);
+        IF word = 'shared' AND LENGTH(word) = 6 THEN
+            SET rule = IF(is_shared, '''shared'' is said once', NULL), is_shared = TRUE;
+        ELSEIF LEFT(word, 6) NOT IN ('limit=', 'units=') THEN
+            SET rule = 'behind ''?'' only shared, limit=N and units=N can stand';
+        ELSEIF IF(LEFT(word, 6) = 'limit=', unit_limit, units) IS NOT NULL THEN
+            SET rule = '''limit'' and ''units'' are said once';
+        ELSE
+            IF SUBSTRING(word, 7) REGEXP '^[0-9]{1,10}\\z' THEN
+                SET number = SUBSTRING(word, 7);
+            END IF;
+            IF number IS NULL OR number NOT BETWEEN 1 AND 2147483647 THEN
+                SET rule = 'a number from 1 to 2147483647 is needed', at = at + 6;
+            ELSEIF LEFT(word, 6) = 'limit=' THEN
+                SET unit_limit = number;
+            ELSE
+                SET units = number;
+            END IF;
+        END IF;
+        IF rule IS NULL THEN
+            SET at = at + LENGTH(word);
+        END IF;
+    END WHILE;
+    IF rule IS NULL AND units IS NOT NULL AND unit_limit IS NULL THEN
+        SET rule = 'units need a limit', at = at - 1;
+    END IF;
+    IF rule IS NOT NULL THEN
+        CALL lk_refuse('invalid', CONCAT('R2: ', rule, ', at byte ', at + 1, ' of the part'));
+    END IF;
+    IF units > unit_limit THEN
+        CALL lk_refuse('invalid', CONCAT('R2: ', units, ' units can never fit into a limit of ',
+                                         unit_limit));
+    END IF;
+    SET units = IF(is_shared OR unit_limit IS NOT NULL, COALESCE(units, 1), 0),
+        unit_limit = COALESCE(unit_limit, 0);
+END
+//
+
+-- The parts of a request, with a space between. `sorted` and `roots` are in byte order.
+DROP PROCEDURE IF EXISTS lk_parts_of
+//
+CREATE PROCEDURE lk_parts_of(
+    IN parts MEDIUMTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, OUT paths BLOB,
+    OUT limits VARBINARY(255), OUT counts VARBINARY(255), OUT sorted BLOB, OUT roots BLOB)
+SQL SECURITY INVOKER READS SQL DATA
+BEGIN
+    DECLARE count INT DEFAULT 1 + LENGTH(parts) - LENGTH(REPLACE(parts, ' ', ''));
+    DECLARE i INT DEFAULT 1;
+    DECLARE path VARBINARY(512);
+    DECLARE unit_limit INT;
+    DECLARE units INT;
+    IF COALESCE(parts, '') = '' OR count > 16 THEN
+        CALL lk_refuse('invalid', CONCAT('R2: a request has 1 to 16 parts, not ',
+                                         IF(COALESCE(parts, '') = '', 0, count)));
+    END IF;
+    WHILE i <= count DO
+        CALL lk_part_of(SUBSTRING_INDEX(SUBSTRING_INDEX(parts, ' ', i), ' ', -1), path,
+                        unit_limit, units);
+        IF i > 1 AND LOCATE(CONCAT(' ', path, ' '), CONCAT(' ', paths, ' ')) > 0 THEN
+            CALL lk_refuse('invalid', CONCAT('R2: part ', i, ': ', CONVERT(path USING utf8mb4),
+                                             ' is named twice'));
+        END IF;
+        SET paths = IF(i = 1, path, CONCAT(paths, ' ', path)),
+            limits = IF(i = 1, unit_limit, CONCAT(limits, ' ', unit_limit)),
+            counts = IF(i = 1, units, CONCAT(counts, ' ', units)), i = i + 1;
+    END WHILE;
+    SET sorted = paths, roots = SUBSTRING_INDEX(paths, '/', 1);
+    IF count > 1 THEN
+        SET SESSION group_concat_max_len = 4194304;
+        SELECT GROUP_CONCAT(x.path ORDER BY x.path SEPARATOR ' '),
+               GROUP_CONCAT(DISTINCT x.root ORDER BY x.root SEPARATOR ' ')
+        INTO sorted, roots
+        FROM (SELECT SUBSTRING_INDEX(SUBSTRING_INDEX(paths, ' ', n.n), ' ', -1) AS path,
+                     SUBSTRING_INDEX(SUBSTRING_INDEX(SUBSTRING_INDEX(paths, ' ', n.n), ' ', -1),
+                                     '/', 1) AS root
+              FROM lk_numbers AS n WHERE n.n <= count) AS x;
+    END IF;
+END
+//
+
+-- ---- options ----
+
+-- A JSON object with no other names than those that are known, each between two spaces.
+DROP PROCEDURE IF EXISTS lk_check_options
+//
+CREATE PROCEDURE lk_check_options(
+    IN options MEDIUMTEXT CHARACTER SET utf8mb4, IN known VARCHAR(128) CHARACTER SET utf8mb4)
+SQL SECURITY INVOKER NO SQL
+BEGIN
+    DECLARE keys_there MEDIUMTEXT CHARACTER SET utf8mb4;
+    DECLARE name MEDIUMTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE i INT DEFAULT 0;
+    DECLARE is_object BOOLEAN DEFAULT JSON_VALID(options);
+    IF is_object THEN
+        SET is_object = JSON_TYPE(options) = 'OBJECT';
+    END IF;
+    IF NOT is_object THEN
+        CALL lk_refuse('invalid', 'options are one JSON object, or NULL');
+    END IF;
+    SET keys_there = JSON_KEYS(options);
+    WHILE i < JSON_LENGTH(keys_there) DO
+        SET name = JSON_UNQUOTE(JSON_EXTRACT(keys_there, CONCAT('$[', i, ']'))), i = i + 1;
+        IF name = '' OR LOCATE(CONCAT(' ', name, ' '), known) = 0 THEN
+            CALL lk_refuse('invalid', CONCAT('there is no option ', LEFT(name, 32),
+                                             '; there are:', known));
+        END IF;
+    END WHILE;
+END
+//
+
+-- One of them as text; NULL: it is not there, or null.
+DROP PROCEDURE IF EXISTS lk_option
+//
+CREATE PROCEDURE lk_option(
+    IN options MEDIUMTEXT CHARACTER SET utf8mb4, IN name VARCHAR(16) CHARACTER SET utf8mb4,
+    OUT its_text MEDIUMTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin)
+SQL SECURITY INVOKER NO SQL
+BEGIN
+    DECLARE found MEDIUMTEXT CHARACTER SET utf8mb4 DEFAULT JSON_EXTRACT(options,
+                                                                        CONCAT('$.', name));
+    SET its_text = IF(JSON_TYPE(found) = 'NULL', NULL, JSON_UNQUOTE(found));
+END
+//
+
+DROP PROCEDURE IF EXISTS lk_flag
+//
+CREATE PROCEDURE lk_flag(
+    IN options MEDIUMTEXT CHARACTER SET utf8mb4, IN name VARCHAR(16) CHARACTER SET utf8mb4,
+    IN otherwise BOOLEAN, OUT flag BOOLEAN)
+SQL SECURITY INVOKER NO SQL
+BEGIN
+    DECLARE word MEDIUMTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    CALL lk_option(options, name, word);
+    IF word NOT IN ('true', 'false') THEN
+        CALL lk_refuse('invalid', CONCAT(name, ' is true or false, not ', LEFT(word, 32)));
+    END IF;
+    SET flag = COALESCE(word = 'true', otherwise);
+END
+//
+
+-- R11: seconds, as milliseconds; 0: none are named.
+DROP PROCEDURE IF EXISTS lk_ttl_of
+//
+CREATE PROCEDURE lk_ttl_of(
+    IN options MEDIUMTEXT CHARACTER SET utf8mb4, OUT ttl_ms BIGINT)
+SQL SECURITY INVOKER NO SQL
+BEGIN
+    DECLARE seconds MEDIUMTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    CALL lk_option(options, 'ttl', seconds);
+    SET ttl_ms = 0;
+    IF seconds IS NOT NULL THEN
+        IF seconds REGEXP '^[0-9]{1,9}([.][0-9]{1,9})?\\z' THEN
+            SET ttl_ms = ROUND(CAST(seconds AS DECIMAL(20, 9)) * 1000);
+        END IF;
+        IF ttl_ms NOT BETWEEN 50 AND 31622400000 THEN
+            CALL lk_refuse('invalid', CONCAT('R11: a ttl is 0.05 to 31622400 seconds ',
+                                             '(366 days), not ', LEFT(seconds, 32)));
+        END IF;
+    END IF;
+END
+//
+
+-- R11: a date and time of the session's zone, in microseconds of Unix time; 0: none is named.
+DROP PROCEDURE IF EXISTS lk_until_of
+//
+CREATE PROCEDURE lk_until_of(
+    IN options MEDIUMTEXT CHARACTER SET utf8mb4, IN ttl_ms BIGINT, OUT until_us BIGINT)
+SQL SECURITY INVOKER NO SQL
+BEGIN
+    DECLARE moment MEDIUMTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    CALL lk_option(options, 'until', moment);
+    SET until_us = 0;
+    IF moment IS NOT NULL AND ttl_ms > 0 THEN
+        CALL lk_refuse('invalid', 'R11: a request has a ttl or a fixed end, not both');
+    ELSEIF moment IS NOT NULL THEN
+        BEGIN
+            DECLARE CONTINUE HANDLER FOR SQLEXCEPTION SET until_us = 0;
+            SET until_us = CAST(UNIX_TIMESTAMP(CAST(moment AS DATETIME(6))) * 1000000 AS SIGNED);
+        END;
+        IF COALESCE(until_us, 0) <= 1000000 THEN
+            CALL lk_refuse('invalid', 'R11: a fixed end is a date and time within 366 days');
+        END IF;
+    END IF;
+END
+//
+
+-- ---- owners, texts, values ----
+
+DROP PROCEDURE IF EXISTS lk_check_text
+//
+CREATE PROCEDURE lk_check_text(
+    IN name VARCHAR(64) CHARACTER SET utf8mb4, IN words MEDIUMTEXT CHARACTER SET utf8mb4,
+    IN bytes_min INT, IN bytes_max INT)
+SQL SECURITY INVOKER NO SQL
+BEGIN
+    IF LENGTH(words) NOT BETWEEN bytes_min AND bytes_max THEN
+        CALL lk_refuse('invalid', CONCAT(name, ' has ', bytes_min, ' to ', bytes_max, ' bytes'));
+    END IF;
+END
+//
+
+DROP PROCEDURE IF EXISTS lk_check_owner
+//
+CREATE PROCEDURE lk_check_owner(IN owner MEDIUMTEXT CHARACTER SET utf8mb4)
+SQL SECURITY INVOKER NO SQL
+BEGIN
+    IF LENGTH(owner) NOT BETWEEN 1 AND 128 THEN
+        CALL lk_refuse('invalid', CONCAT('R3: an owner has 1 to 128 bytes, not ', LENGTH(owner)));
+    END IF;
+END
+//
+
+DROP PROCEDURE IF EXISTS lk_check_value
+//
+CREATE PROCEDURE lk_check_value(IN bytes LONGBLOB)
+SQL SECURITY INVOKER NO SQL
+BEGIN
+    IF LENGTH(bytes) > 65536 THEN
+        CALL lk_refuse('invalid', CONCAT('R15: a value has at most 65536 bytes, not ',
+                                         LENGTH(bytes)));
+    END IF;
+END
+//
+
+-- R12: what ends or moves a lease names one of the two.
+DROP PROCEDURE IF EXISTS lk_check_end
+//
+CREATE PROCEDURE lk_check_end(
+    IN owner MEDIUMTEXT CHARACTER SET utf8mb4, IN token BIGINT)
+SQL SECURITY INVOKER NO SQL
+BEGIN
+    CALL lk_check_owner(owner);
+    IF owner IS NULL AND token IS NULL THEN
+        CALL lk_refuse('invalid', 'R12: what ends or moves a lease names its owner or its token');
+    END IF;
+END
+//
+DELIMITER ;

@@ -1,0 +1,63 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# usage: with_server.sh sql_page.sh LK
+#
+# What docs/sql-mysql.md shows, carried out: its blocks of SQL, and the examples. Prints TAP.
+. "${0%/*}/harness.sh"
+
+here=$(realpath "${0%/*}")
+page=$here/../../docs/sql-mysql.md
+"$lk" -S "mysql://root@/test?$server" limits >"$work/out"
+
+play() { # NUMBER: of a block of SQL
+    awk -v number="$1" '
+        $0 == "```" { inside = 0 }
+        inside { print }
+        $0 == "```sql" && ++count == number { inside = 1 }' "$page" >"$work/block.sql"
+    [ -s "$work/block.sql" ] && mariadb --no-defaults -u root -S "$LK_TEST_SERVER/socket" -N -B test \
+        <"$work/block.sql" >"$work/out" 2>"$work/err"
+}
+
+ok 'the first block' play 1
+ok 'has locked' grep -q '^foo	held	shared	20	1	' "$work/out"
+ok 'the second' play 2
+ok 'has locked, released and written' [ "$(cut -f 1 "$work/out" | tr '\n' ' ')" = 'granted ok ok granted ok 42 ' ]
+ok 'the third: transactions' play 3
+ok 'has paid the bill' is "SELECT paid, (SELECT bytes FROM lk_values WHERE path = 'bills/1') FROM bills" '1|paid'
+ok 'and has not written what it rolled back' is "SELECT COUNT(*) FROM lk_values WHERE path = 'invoice/7'" 0
+ok 'but has locked' is "SELECT owner FROM lk_locks WHERE path = 'invoice/7'" me
+ok 'there are no more' [ "$(grep -c '^```sql' "$page")" -eq 3 ]
+
+# ---- the examples ----
+
+cd "$here/../.." || exit 1
+deploy() {
+    mariadb --no-defaults -u root -S "$LK_TEST_SERVER/socket" test <examples/sql/deploy-mariadb.sql \
+        >"$work/out" 2>"$work/err"
+}
+draw() { # with the Python of the packages
+    /usr/bin/python3 "${1-examples/sql/counter.py}" "$LK_TEST_SERVER/socket" test >"$work/out" 2>"$work/err"
+}
+ok 'the script for mariadb' deploy
+ok 'has its release' is 'SELECT version FROM releases' 2.0
+ok 'and has let the lock go' is "SELECT COUNT(*) FROM lk_requests WHERE path = 'deploy'" 0
+sql "DELETE FROM releases; CALL lk_lock_acquire('deploy', 'another', NULL)" >"$work/out"
+deploy
+ok 'it ends with 1 where another one deploys' [ $? -eq 1 ]
+ok 'and says why' grep -q 'LK075.*not granted: another holds deploy' "$work/err"
+ok 'and has done nothing more' is 'SELECT COUNT(*) FROM releases' 0
+
+ok 'by PyMySQL a number is drawn' draw
+ok 'which is the first' [ "$(cat "$work/out")" = 1 ]
+ok 'and the next one' draw
+ok 'is the second' [ "$(cat "$work/out")" = 2 ]
+sql "CALL lk_lock_acquire('bills/number', 'another', NULL)" >"$work/out"
+ok 'where another one draws' [ "$(draw; grep -c 'not granted: another holds bills/number' "$work/err")" = 1 ]
+sql "CALL lk_lock_release('bills/number', 'another', NULL, NULL, NULL)" >"$work/out"
+# It loses its lease while it counts: it is broken.
+sed "s|^        try:|        call(cursor, 'lk_lock_break', path, 'a test', '{\"now\": true}')\n&|" \
+    examples/sql/counter.py >"$work/loser.py"
+ok 'a lease that is lost' [ "$(draw "$work/loser.py"; grep -c 'the lease was lost' "$work/err")" = 1 ]
+ok 'writes nothing' is "SELECT bytes FROM lk_values WHERE path = 'bills/number'" 2
+finish
