@@ -134,13 +134,14 @@ BEGIN
     DECLARE now_us BIGINT;
     DECLARE first_due_us BIGINT DEFAULT 0;
     DECLARE is_plain BOOLEAN DEFAULT FALSE;
+    DECLARE mixed_us BIGINT DEFAULT 0;
     DECLARE its_ticket BIGINT;
     DECLARE its_token BIGINT;
     DECLARE in_use BIGINT DEFAULT 0;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     START TRANSACTION;
-    SELECT k.due_us, k.kind = its_kind INTO first_due_us, is_plain
+    SELECT k.due_us, k.kind = its_kind, k.mixed_until_us INTO first_due_us, is_plain, mixed_us
     FROM lk_roots AS k WHERE k.root = the_root FOR UPDATE;
     SET now_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
     UPDATE lk_requests AS r FORCE INDEX (PRIMARY)
@@ -157,7 +158,7 @@ BEGIN
         END IF;
         SELECT r.ticket, r.token INTO its_ticket, its_token
         FROM lk_requests AS r WHERE r.id = self AND r.part = 1;
-        IF the_units > 0 OR NOT is_plain THEN
+        IF the_units > 0 OR NOT is_plain OR mixed_us > now_us THEN
             SELECT SUM(r.units) INTO in_use FROM lk_requests AS r FORCE INDEX (requests_by_path)
             WHERE r.path = the_path AND r.held = 1 AND r.deadline_us > now_us;
         END IF;
