@@ -3,23 +3,34 @@
  * Stores in the private MariaDB server beside the model (tests/histories), each a database. The
  * clock is that of each session, set on the one connection that each engine has while nothing else
  * uses it.
+ *
+ * usage: mysql_differential [people]
+ *
+ * `people`: locks and values by the procedures for people (people_engine.h).
  */
 #include <inttypes.h>
 #include <mysql.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "../histories/history.h"
 #include "engine/mysql/mysql.h"
 #include "engine/procedures/procedures.h"
+#include "people_engine.h"
 
 enum { HISTORIES = 2, STEPS = 100 };
 
 struct database {
     char name[32];
     MYSQL *connection;
+    struct people people;
 };
+
+static bool plays_people;
+static unsigned counts[sizeof((struct people *)NULL)->counts / sizeof(unsigned)];
+static struct lk_random decoys;
 
 static void run_sql(const struct database *database, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -35,6 +46,20 @@ static void run_sql(const struct database *database, const char *format, ...) {
         test_die("%s: %s", sql, mysql_error(database->connection));
     }
     mysql_free_result(mysql_store_result(database->connection));
+}
+
+static MYSQL *connect_to(const char *socket, const char *name) {
+    MYSQL *connection = mysql_init(NULL);
+
+    (void)mysql_options(connection, MYSQL_SET_CHARSET_NAME, "utf8mb4");
+    if (mysql_real_connect(connection, NULL, "root", NULL, name, 0, socket, CLIENT_MULTI_RESULTS)
+        == NULL) {
+        test_die("%s", mysql_error(connection));
+    }
+    if (mysql_query(connection, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED") != 0) {
+        test_die("%s", mysql_error(connection));
+    }
+    return connection;
 }
 
 static struct lk_engine *open_store(const struct database *database) {
@@ -62,15 +87,19 @@ static void *open_database(const struct variant *variant, struct lk_engine **ret
     }
     (void)snprintf(database->name, sizeof database->name, "d%u", opened++);
     (void)snprintf(socket, sizeof socket, "%s/socket", getenv("LK_TEST_SERVER"));
-    database->connection = mysql_init(NULL);
-    if (mysql_real_connect(database->connection, NULL, "root", NULL, NULL, 0, socket, 0) == NULL) {
-        test_die("%s", mysql_error(database->connection));
-    }
+    database->connection = connect_to(socket, NULL);
     run_sql(database, "CREATE DATABASE %s", database->name);
     run_sql(database, "USE %s", database->name);
-    run_sql(database, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED");
+    if (plays_people) {
+        database->people =
+            (struct people){.connection = connect_to(socket, database->name), .random = decoys};
+        decoys.state++;
+    }
     for (size_t i = 0; i < HISTORY_ENGINES; i++) {
         ret_engines[i] = open_store(database);
+        if (plays_people) {
+            people_engine_turn(&database->people, ret_engines[i]);
+        }
     }
     return database;
 }
@@ -83,6 +112,12 @@ static void close_database(void *store, struct lk_engine **engines) {
     }
     run_sql(database, "DROP DATABASE %s", database->name);
     mysql_close(database->connection);
+    if (plays_people) {
+        mysql_close(database->people.connection);
+    }
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        counts[i] += database->people.counts[i];
+    }
     free(database);
 }
 
@@ -102,6 +137,9 @@ static void set_clock(void *store, struct lk_engine **engines, const struct lk_t
         lk_rows_free(rows);
     }
     run_sql(store, "%s", sql);
+    if (plays_people && mysql_query(((struct database *)store)->people.connection, sql) != 0) {
+        test_die("%s", sql);
+    }
 }
 
 static void tick(void *store, struct lk_engine **engines) {
@@ -109,7 +147,7 @@ static void tick(void *store, struct lk_engine **engines) {
     run_sql(store, "CALL lk_tick(NULL)");
 }
 
-int main(void) {
+int main(int argc, char **argv) {
     static const struct store_ops mysql = {
         .name = "mysql",
         .engine = &lk_engine_mysql,
@@ -121,6 +159,18 @@ int main(void) {
         .tick = tick,
     };
 
-    histories_run(&mysql, HISTORIES, STEPS);
+    struct store_ops people = mysql;
+
+    plays_people = argc > 1 && strcmp(argv[1], "people") == 0;
+    people.name = "people";
+    people.blocks = true; /* nothing waits in a transaction */
+    decoys = plays_people ? test_random() : decoys;
+    histories_run(plays_people ? &people : &mysql, plays_people ? 1 : HISTORIES, STEPS);
+    if (plays_people) {
+        (void)printf(
+            "# %u decisions by autocommit, %u in transactions; %u decoys rolled back; %u left"
+            " to the library\n",
+            counts[0], counts[1], counts[2], counts[3]);
+    }
     return histories_end();
 }

@@ -131,8 +131,9 @@ BEGIN
             'ticket', CAST(JSON_UNQUOTE(JSON_EXTRACT(fields, CONCAT('$[', i + 3, ']'))) AS SIGNED),
             'state', IF(JSON_UNQUOTE(JSON_EXTRACT(fields, CONCAT('$[', i + 4, ']'))) = '1',
                         'held', 'waiting'),
-            'expires', CONCAT('', FROM_UNIXTIME((now_us
-                + JSON_UNQUOTE(JSON_EXTRACT(fields, CONCAT('$[', i + 5, ']')))) / 1000000)))),
+            'expires', CONCAT('', FROM_UNIXTIME((now_us + CAST(
+                JSON_UNQUOTE(JSON_EXTRACT(fields, CONCAT('$[', i + 5, ']'))) AS SIGNED))
+                * 0.000001)))),
             i = i + 6;
     END WHILE;
     SET blockers = CONCAT(blockers, ']');
