@@ -109,6 +109,14 @@ SELECT id FROM orders WHERE id = 3;
 CALL lk_value_get('kept');
 SQL
 )" = 'ok 3 1 ' ]
+sql "CALL lk_lock_acquire('k?shared', 'ann', NULL); CALL lk_lock_acquire('k?shared', 'bob', NULL)" >"$work/out"
+mariadb --no-defaults -f -u app -S "$LK_TEST_SERVER/socket" test >"$work/out" 2>"$work/err" <<SQL
+$in_transaction;
+CALL lk_lock_acquire('k', 'ann', '{"ttl": 7200, "or_fail": true}');
+COMMIT;
+SQL
+ok 'a conversion that is refused by an error' grep -q LK075 "$work/err"
+ok 'has not moved the deadline' is "SELECT MAX(ttl_ms) FROM lk_requests WHERE path = 'k'" 60000
 ok 'what is rolled back to a savepoint is not asked for' has "$in_transaction;
     CALL lk_lock_acquire('p', 'ann', NULL); SAVEPOINT s; CALL lk_lock_acquire('q', 'ann', NULL);
     CALL lk_value_put('q', 'x', 'ann', NULL, NULL); ROLLBACK TO s; CALL lk_lock_acquire('t', 'ann', NULL); COMMIT" \
