@@ -75,7 +75,7 @@ typedef struct lk_store lk_store;
  *   postgresql://HOST/DATABASE  a PostgreSQL database
  *   mysql://HOST/DATABASE       a MySQL or MariaDB database; mariadb: is the same
  *   redis://HOST                a Redis server or cluster; rediss: (TLS) is LK_UNSUPPORTED so far
- *   lk://HOST                   a service, lk-serve(1); lks://HOST: over TLS
+ *   lk://HOST[,HOST...]         a service, lk-serve(1); lks://HOST: over TLS
  *   lk+unix:PATH                a service, by its socket on this machine
  *   shm:NAME                    shared memory of this machine; limits only
  *   mem:                        the memory of this process, for tests

@@ -29,7 +29,7 @@ void lk_help_overview(FILE *out) {
                 "user alone, lockkeeper/locks.db under ${XDG_STATE_HOME:-~/.local/state}, made on\n"
                 "first use: it does not exclude other users, sudo or containers.\n"
                 "  sqlite:PATH   a file on this machine, no server\n"
-                "  lk://HOST     a Lockkeeper service (lk serve); lk+unix:PATH\n"
+                "  lk://HOST     a Lockkeeper service (lk serve), or several; lk+unix:PATH\n"
                 "  redis://HOST  a Redis server or cluster\n"
                 "  postgresql://HOST/DATABASE\n"
                 "  mysql://HOST/DATABASE (or mariadb:)\n"

@@ -123,6 +123,8 @@ static void test_passwords_are_hidden(void **state) {
          "x://host?listen=x://me%253A@host%26b"},
         {"x://host?listen=x://me:sec%ret@host&a=1", "x://host?listen=&a=1"},
         {"x://host?listen=no", "x://host?listen=no"},
+        {"x://me:se,cret@h1:1,h2,[::1]:2", "x://me@h1:1,h2,[::1]:2"},
+        {"x://me:a@h1:1,me:b@h2:2", "x://me@h2:2"},
     };
 
     (void)state;

@@ -79,6 +79,28 @@ lk_outcome lk_service_address_parse(struct lk_slice text, struct lk_service_addr
     return LK_OK;
 }
 
+/* `HOST[:PORT],HOST[:PORT]...` */
+static lk_outcome parse_list(struct lk_slice text, struct lk_service_addresses *ret_addresses,
+                             lk_error *error) {
+    size_t commas = 0;
+    lk_outcome outcome = LK_OK;
+
+    for (size_t i = 0; i < text.size; i++) {
+        commas += text.bytes[i] == ',';
+    }
+    if (commas >= LK_SERVICE_HOSTS_MAX) {
+        return lk_error_set(error, LK_INVALID, "a URL names at most %d services",
+                            LK_SERVICE_HOSTS_MAX);
+    }
+    for (size_t i = 0; i <= commas && outcome == LK_OK; i++) {
+        struct lk_slice others = cut_at(&text, ',');
+        outcome = lk_service_address_parse(text, &ret_addresses->each[i], error);
+        text = others;
+    }
+    ret_addresses->count = commas + 1;
+    return outcome;
+}
+
 static lk_outcome parse_path(struct lk_slice text, struct lk_service_address *ret_address,
                              lk_error *error) {
     struct lk_service_address address = {.is_local = true};
@@ -90,6 +112,12 @@ static lk_outcome parse_path(struct lk_slice text, struct lk_service_address *re
     }
     *ret_address = address;
     return LK_OK;
+}
+
+bool lk_service_address_equal(const struct lk_service_address *one,
+                              const struct lk_service_address *other) {
+    return one->is_local == other->is_local && strcmp(one->host, other->host) == 0
+           && strcmp(one->port, other->port) == 0;
 }
 
 void lk_service_address_write(const struct lk_service_address *address,
@@ -179,9 +207,10 @@ static lk_outcome cut_login(struct lk_slice *authority, struct lk_service_login 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
 lk_outcome lk_service_url_parse(struct lk_slice rest, bool is_local,
-                                struct lk_service_address *ret_address,
+                                struct lk_service_addresses *ret_addresses,
                                 struct lk_service_login *ret_login,
                                 struct lk_service_files *ret_files, lk_error *error) {
+    struct lk_service_addresses addresses = {.count = 1};
     struct lk_service_login login = {.user = ""};
     struct lk_slice options = cut_at(&rest, '?');
     lk_outcome outcome = LK_OK;
@@ -206,14 +235,15 @@ lk_outcome lk_service_url_parse(struct lk_slice rest, bool is_local,
         options = others;
     }
     if (outcome == LK_OK) {
-        outcome = is_local ? parse_path(rest, ret_address, error)
-                           : lk_service_address_parse(rest, ret_address, error);
+        outcome = is_local ? parse_path(rest, &addresses.each[0], error)
+                           : parse_list(rest, &addresses, error);
     }
     if (outcome == LK_OK && ret_files != NULL
         && (ret_files->certificate[0] == '\0') != (ret_files->key[0] == '\0')) {
         outcome = lk_error_set(error, LK_INVALID, "cert=FILE and key=FILE belong together");
     }
     if (outcome == LK_OK) {
+        *ret_addresses = addresses;
         *ret_login = login;
     }
     explicit_bzero(&login, sizeof login);

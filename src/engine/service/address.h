@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The address of a service and the login for it, as given in the URL of a store. */
+/* The addresses of a service and the login for it, as given in the URL of a store. */
 #ifndef LK_ENGINE_SERVICE_ADDRESS_H
 #define LK_ENGINE_SERVICE_ADDRESS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "base/slice.h"
 #include "lockkeeper/terms.h"
@@ -13,6 +14,7 @@
 enum {
     LK_SERVICE_HOST_BYTES_MAX = 255, /* a DNS name; the path of a socket is shorter */
     LK_SERVICE_LOGIN_BYTES_MAX = 255,
+    LK_SERVICE_HOSTS_MAX = 16, /* services that a URL names */
     LK_SERVICE_FILE_BYTES = 4096,
     LK_SERVICE_ADDRESS_TEXT_BYTES = LK_SERVICE_HOST_BYTES_MAX + 16,
 };
@@ -21,6 +23,12 @@ struct lk_service_address {
     bool is_local; /* `host` is the path of a Unix socket, and there is no port */
     char host[LK_SERVICE_HOST_BYTES_MAX + 1];
     char port[6];
+};
+
+/* Services that share a store, of which one leads; a single one leads itself. */
+struct lk_service_addresses {
+    size_t count;
+    struct lk_service_address each[LK_SERVICE_HOSTS_MAX];
 };
 
 /* Both empty: no login. */
@@ -37,19 +45,22 @@ struct lk_service_files {
 };
 
 /*
- * The URL after its scheme: `//[USER[:PASSWORD]@]HOST[:PORT]` or, if is_local, `PATH`; then
- * `?user=`, `?password=` or `?password-file=`, and with ret_files `?ca=`, `?cert=` and `?key=`,
- * joined by `&`. LK_OK; LK_INVALID; LK_DENIED: no permission to read the password file. *error
- * never contains a password. ret_files is NULL without TLS.
+ * The URL after its scheme: `//[USER[:PASSWORD]@]HOST[:PORT][,HOST[:PORT]...]` or, if is_local,
+ * `PATH`; then `?user=`, `?password=` or `?password-file=`, and with ret_files `?ca=`, `?cert=` and
+ * `?key=`, joined by `&`. LK_OK; LK_INVALID; LK_DENIED: no permission to read the password file.
+ * *error never contains a password. ret_files is NULL without TLS.
  */
 lk_outcome lk_service_url_parse(struct lk_slice rest, bool is_local,
-                                struct lk_service_address *ret_address,
+                                struct lk_service_addresses *ret_addresses,
                                 struct lk_service_login *ret_login,
                                 struct lk_service_files *ret_files, lk_error *error);
 
 /* `HOST[:PORT]`, an IPv6 address in brackets. LK_OK or LK_INVALID. */
 lk_outcome lk_service_address_parse(struct lk_slice text, struct lk_service_address *ret_address,
                                     lk_error *error);
+
+bool lk_service_address_equal(const struct lk_service_address *one,
+                              const struct lk_service_address *other);
 
 /* For messages: `host:port`, or the path. */
 void lk_service_address_write(const struct lk_service_address *address,

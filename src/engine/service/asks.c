@@ -77,12 +77,16 @@ lk_outcome lk_service_read_result(struct lk_service_answer *answer, struct lk_de
 static lk_outcome call_for_result(struct lk_service *service, struct lk_builder *builder,
                                   enum lk_service_repeat repeat, const struct lk_patience *patience,
                                   struct lk_decision *decision) {
+    bool is_bound = builder->is_bound;
     struct lk_service_answer answer;
     lk_outcome outcome =
         lk_service_call(service, builder, repeat, patience, &answer, &decision->error);
 
     if (outcome == LK_OK) {
         outcome = lk_service_read_result(&answer, decision);
+        if (outcome == LK_UNAVAILABLE && !is_bound) {
+            lk_service_answer_give_up(&answer); /* the caller asks again */
+        }
     }
     lk_service_answer_done(&answer);
     return outcome;

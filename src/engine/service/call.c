@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pool of idle connections to a service, and calls that are retried over new ones. */
+/* Calls that are retried over new connections, and to the service that leads. */
 #include "engine/service/call.h"
 
 #include <stdlib.h>
@@ -9,115 +9,31 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/minmax.h"
+#include "engine/service/connections.h"
 
 #define BACKOFF_MIN_US INT64_C(10000)
 #define BACKOFF_MAX_US INT64_C(250000)
 
-enum { REDIRECTS_MAX = 8 };
-
-/* ---- connections ----------------------------------------------------------------------------- */
+/* Redirects that are followed without a pause; then the next service of the URL is tried. */
+enum { HOPS_MAX = 4 };
 
 void lk_service_status(struct lk_engine *engine, struct lk_engine_status *status) {
     status->interruptions = atomic_load(&lk_service_of(engine)->interruptions);
 }
 
-static struct lk_service_pool *pool_of(struct lk_service *service, bool is_bound) {
-    return is_bound ? &service->bound : &service->idle;
-}
-
-/* Takes a connection out of the request's own place, or of a pool; NULL: there is none. */
-static struct lk_service_link *take_first(struct lk_service_pool *pool,
-                                          struct lk_service_link **own) {
-    struct lk_service_link *link = own != NULL ? *own : pool->first;
-
-    if (own != NULL) {
-        *own = NULL;
-    } else if (link != NULL) {
-        pool->first = link->next;
-        pool->count--;
-    }
-    return link;
-}
-
-/* An idle connection that is still usable; NULL: none. Sets the address for a new one. */
-static struct lk_service_link *take_idle(struct lk_service *service,
-                                         const struct lk_builder *builder,
-                                         struct lk_service_address *ret_address,
-                                         uint64_t *ret_generation) {
-    struct lk_service_pool *pool = pool_of(service, builder->is_bound);
-    struct lk_service_link *link = NULL;
-    bool is_good = false;
-
-    while (!is_good) {
-        lk_service_link_close(link);
-        pthread_mutex_lock(&service->mutex);
-        link = take_first(pool, builder->own);
-        *ret_address = service->address;
-        *ret_generation = service->generation;
-        pthread_mutex_unlock(&service->mutex);
-        is_good =
-            link == NULL || (link->generation == *ret_generation && lk_service_link_is_quiet(link));
-        atomic_fetch_add(&service->interruptions, !is_good);
-    }
-    return link;
-}
-
-static lk_outcome acquire_link(struct lk_service *service, const struct lk_builder *builder,
-                               const struct lk_patience *patience,
-                               struct lk_service_link **ret_link, lk_error *error) {
-    struct lk_service_address address;
-    uint64_t generation;
-    lk_outcome outcome;
-
-    *ret_link = take_idle(service, builder, &address, &generation);
-    if (*ret_link != NULL) {
-        return LK_OK;
-    }
-    outcome =
-        lk_service_link_open(&address, &service->login, service->tls, patience, ret_link, error);
-    if (outcome == LK_OK) {
-        (*ret_link)->generation = generation;
-        (*ret_link)->is_bound = builder->is_bound;
-        (*ret_link)->own = builder->own;
-    } else if (outcome == LK_UNAVAILABLE) {
-        atomic_fetch_add(&service->interruptions, 1);
-        pthread_mutex_lock(&service->mutex);
-        if (service->generation == generation) {
-            service->address =
-                service->home; /* the leader is gone; the URL's address finds the new one */
-        }
-        pthread_mutex_unlock(&service->mutex);
-    }
-    return outcome;
-}
-
-static void release_link(struct lk_service *service, struct lk_service_link *link) {
-    struct lk_service_pool *pool = pool_of(service, link->is_bound);
-
-    if (link->own != NULL) {
-        *link->own = link;
-        return;
-    }
-    pthread_mutex_lock(&service->mutex);
-    if (link->is_bound || pool->count < LK_SERVICE_IDLE_MAX) {
-        link->next = pool->first;
-        pool->first = link;
-        pool->count++;
-        link = NULL;
-    }
-    pthread_mutex_unlock(&service->mutex);
-    lk_service_link_close(link);
-}
-
 /* ---- one attempt ----------------------------------------------------------------------------- */
 
-/* LK_OK: *answer has a reply of any kind. *is_sent: the service may have seen the command. */
+/*
+ * LK_OK: *answer has a reply of any kind. *is_sent: the service may have seen the command.
+ * may_leave: for another service, before the patience ends.
+ */
 static lk_outcome attempt(struct lk_service *service, struct lk_slice request,
-                          const struct lk_builder *builder, const struct lk_patience *patience,
-                          struct lk_service_answer *answer, bool *is_sent, lk_error *error) {
+                          const struct lk_builder *builder, bool may_leave,
+                          const struct lk_patience *patience, struct lk_service_answer *answer,
+                          bool *is_sent, lk_error *error) {
     struct lk_service_link *link;
     struct lk_slice reply;
-    lk_outcome outcome = acquire_link(service, builder, patience, &link, error);
+    lk_outcome outcome = lk_service_link_take(service, builder, patience, &link, error);
 
     *is_sent = outcome == LK_OK;
     if (outcome != LK_OK) {
@@ -125,10 +41,12 @@ static lk_outcome attempt(struct lk_service *service, struct lk_slice request,
     }
     outcome = lk_service_link_send(link, request, patience);
     if (outcome == LK_OK) {
-        outcome = lk_service_link_receive(link, patience, &reply);
+        outcome = may_leave ? lk_service_link_hear(service, link, patience, &reply)
+                            : lk_service_link_receive(link, patience, &reply);
     }
     if (outcome != LK_OK) {
-        lk_service_link_close(link);
+        outcome == LK_UNAVAILABLE ? lk_service_link_give_up(service, link)
+                                  : lk_service_link_close(link);
         atomic_fetch_add(&service->interruptions, outcome == LK_UNAVAILABLE);
         return lk_error_set(error, outcome, "%s",
                             outcome == LK_UNAVAILABLE ? "the service did not answer"
@@ -145,9 +63,17 @@ static lk_outcome attempt(struct lk_service *service, struct lk_slice request,
 
 void lk_service_answer_done(struct lk_service_answer *answer) {
     if (answer->link != NULL) {
-        release_link(answer->service, answer->link);
+        lk_service_link_return(answer->service, answer->link);
     }
     *answer = (struct lk_service_answer){.link = NULL};
+}
+
+void lk_service_answer_give_up(struct lk_service_answer *answer) {
+    if (answer->link != NULL && lk_service_has_several(answer->service)) {
+        lk_service_link_give_up(answer->service, answer->link);
+        answer->link = NULL;
+    }
+    lk_service_answer_done(answer);
 }
 
 /* ---- errors ---------------------------------------------------------------------------------- */
@@ -186,7 +112,14 @@ static lk_outcome outcome_of_word(struct lk_slice word) {
 static lk_outcome read_error(struct lk_slice text, lk_error *error) {
     static const char unknown[] = "ERR unknown command";
     struct lk_slice rest = text;
-    lk_outcome outcome = outcome_of_word(first_word(&rest));
+    struct lk_slice word = first_word(&rest);
+    lk_outcome outcome = outcome_of_word(word);
+
+    if (lk_slice_equal(word, lk_slice_of("MOVED"))) {
+        (void)first_word(&rest);
+        return lk_error_set(error, LK_UNAVAILABLE, "another service leads: %.*s", (int)rest.size,
+                            rest.bytes);
+    }
 
     if (text.size >= strlen(unknown) && memcmp(text.bytes, unknown, strlen(unknown)) == 0) {
         outcome = LK_UNSUPPORTED; /* the service is of an older version */
@@ -198,21 +131,34 @@ static lk_outcome read_error(struct lk_slice text, lk_error *error) {
     return lk_error_set(error, outcome, "%.*s", (int)rest.size, rest.bytes);
 }
 
-/* Sets the address from an error `MOVED 0 host:port`. false: it is another error. */
-static bool follow(struct lk_service *service, struct lk_slice text) {
-    struct lk_service_address address;
-
+/* The address of an error `MOVED 0 host:port`. false: it is another error. */
+static bool read_redirect(struct lk_slice text, struct lk_service_address *ret_leader) {
     if (!lk_slice_equal(first_word(&text), lk_slice_of("MOVED"))) {
         return false;
     }
     (void)first_word(&text);
-    if (lk_service_address_parse(text, &address, NULL) != LK_OK) {
+    return lk_service_address_parse(text, ret_leader, NULL) == LK_OK;
+}
+
+/* The password of a socket's URL was not meant for the network, so it does not go there. */
+static bool may_follow(const struct lk_service *service) {
+    return !service->hosts.all.each[0].is_local || service->login.password[0] == '\0';
+}
+
+bool lk_service_answer_follow(struct lk_service_answer *answer) {
+    struct lk_service *service = answer->service;
+    struct lk_service_address leader;
+
+    if (answer->head.kind != LK_RESP_ERROR || !read_redirect(answer->head.text, &leader)
+        || !may_follow(service)) {
         return false;
     }
     pthread_mutex_lock(&service->mutex);
-    service->address = address;
-    service->generation++;
+    lk_service_hosts_redirect(&service->hosts, &leader);
     pthread_mutex_unlock(&service->mutex);
+    atomic_fetch_add(&service->interruptions, 1); /* it may have led until now */
+    lk_service_link_close(answer->link);
+    *answer = (struct lk_service_answer){.link = NULL};
     return true;
 }
 
@@ -222,7 +168,8 @@ static bool follow(struct lk_service *service, struct lk_slice text) {
 struct retrying {
     const struct lk_patience *patience;
     uint32_t pauses;
-    int redirects_left;
+    int hops;      /* redirects since the last pause */
+    bool is_moved; /* the last attempt was redirected */
     bool may_repeat;
     bool is_repeated; /* an earlier attempt may have taken effect */
     bool is_new;      /* nothing has failed yet */
@@ -240,6 +187,9 @@ static bool may_retry(struct retrying *retrying, bool is_sent, lk_outcome *outco
         return false;
     }
     retrying->is_repeated = retrying->is_repeated || is_sent;
+    if (retrying->is_moved && retrying->hops < HOPS_MAX) {
+        return lk_clock_now_us() < retrying->patience->until_us;
+    }
     if (retrying->is_new && is_sent) {
         retrying->is_new =
             false; /* most likely the service was restarted and is up again: no pause */
@@ -247,6 +197,7 @@ static bool may_retry(struct retrying *retrying, bool is_sent, lk_outcome *outco
     }
     left_us = retrying->patience->until_us - lk_clock_now_us();
     pause_us = lk_backoff_delay(BACKOFF_MIN_US, BACKOFF_MAX_US, retrying->pauses++);
+    retrying->hops = 0;
     if (lk_waker_sleep(retrying->patience->waker, lk_min(pause_us, left_us))) {
         *outcome = LK_CANCELLED;
         return false;
@@ -259,7 +210,6 @@ lk_outcome lk_service_call(struct lk_service *service, struct lk_builder *builde
                            struct lk_service_answer *ret_answer, lk_error *error) {
     struct retrying retrying = {
         .patience = patience,
-        .redirects_left = REDIRECTS_MAX,
         .may_repeat = repeat != LK_SERVICE_ONCE,
         .is_new = true,
     };
@@ -274,15 +224,19 @@ lk_outcome lk_service_call(struct lk_service *service, struct lk_builder *builde
     }
     do {
         lk_service_answer_done(ret_answer);
-        outcome = attempt(service, request, builder, patience, ret_answer, &is_sent, error);
-        if (outcome == LK_OK && ret_answer->head.kind == LK_RESP_ERROR) {
-            if (retrying.redirects_left-- > 0 && follow(service, ret_answer->head.text)) {
-                is_sent = false; /* a redirecting service has done nothing */
-                outcome = lk_error_set(error, LK_UNAVAILABLE, "the service keeps redirecting");
-                retrying.pauses = 0;
-                continue;
-            }
+        retrying.is_moved = false;
+        outcome = attempt(service, request, builder, retrying.may_repeat, patience, ret_answer,
+                          &is_sent, error);
+        if (outcome == LK_OK && lk_service_answer_follow(ret_answer)) {
+            is_sent = false; /* a redirecting service has done nothing */
+            retrying.is_moved = true;
+            retrying.hops++;
+            outcome = lk_error_set(error, LK_UNAVAILABLE, "each service says that another leads");
+        } else if (outcome == LK_OK && ret_answer->head.kind == LK_RESP_ERROR) {
             outcome = read_error(ret_answer->head.text, error);
+            if (outcome == LK_UNAVAILABLE && !builder->is_bound) {
+                lk_service_answer_give_up(ret_answer);
+            }
         }
         if (outcome == LK_UNAVAILABLE) {
             lk_patience_note_failure(patience, error);
@@ -297,12 +251,21 @@ lk_outcome lk_service_call(struct lk_service *service, struct lk_builder *builde
 }
 
 lk_outcome lk_service_exchange(struct lk_service *service, struct lk_slice request,
-                               const struct lk_patience *patience,
+                               enum lk_service_repeat repeat, const struct lk_patience *patience,
                                struct lk_service_answer *ret_answer, lk_error *error) {
     const struct lk_builder unbound = {.is_bound = false};
+    lk_outcome outcome;
     bool is_sent;
+    int hops = 0;
 
-    return attempt(service, request, &unbound, patience, ret_answer, &is_sent, error);
+    do {
+        outcome = attempt(service, request, &unbound, repeat != LK_SERVICE_ONCE, patience,
+                          ret_answer, &is_sent, error);
+        if (outcome != LK_OK || !lk_service_answer_follow(ret_answer)) {
+            return outcome;
+        }
+    } while (++hops < HOPS_MAX);
+    return lk_error_set(error, LK_UNAVAILABLE, "each service says that another leads");
 }
 
 lk_outcome lk_service_answer_outcome(const struct lk_service_answer *answer, lk_error *error) {
@@ -318,9 +281,10 @@ lk_outcome lk_service_call_blocking(struct lk_service *service, struct lk_builde
     lk_outcome outcome = lk_builder_end(builder, &request) ? LK_OK : LK_INTERNAL;
 
     if (outcome == LK_OK) {
-        outcome = attempt(service, request, builder, patience, &answer, &is_sent, NULL);
+        outcome = attempt(service, request, builder, true, patience, &answer, &is_sent, NULL);
     }
-    if (outcome == LK_OK && answer.head.kind == LK_RESP_ERROR) {
+    if (outcome == LK_OK && !lk_service_answer_follow(&answer)
+        && answer.head.kind == LK_RESP_ERROR) {
         outcome = read_error(answer.head.text, NULL);
     }
     lk_service_answer_done(&answer);

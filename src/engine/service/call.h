@@ -6,7 +6,8 @@
  * Asks that are bound (R18) go over connections of their own: of a pool that stays open until the
  * engine is closed, as closing one would end its requests, or of a tie (ties.c). A call over a
  * broken connection is retried over a new one within the caller's patience, if the command may be
- * repeated (R3). A redirect (`-MOVED`) to the leader is followed.
+ * repeated (R3). A redirect (`-MOVED`) to the leader is followed. connections.h makes and keeps the
+ * connections, hosts.h says to which service.
  */
 #ifndef LK_ENGINE_SERVICE_CALL_H
 #define LK_ENGINE_SERVICE_CALL_H
@@ -15,6 +16,7 @@
 #include <stdatomic.h>
 
 #include "engine/service/command_builder.h"
+#include "engine/service/hosts.h"
 #include "engine/service/link.h"
 #include "engine/service/reader.h"
 
@@ -27,13 +29,11 @@ struct lk_service_pool {
 
 struct lk_service {
     struct lk_engine engine;
-    struct lk_service_address home; /* from the URL */
     struct lk_service_login login;
-    struct lk_tls_context *tls;        /* of lks://; NULL: plain */
-    _Atomic uint64_t interruptions;    /* connections that broke or could not be made */
-    pthread_mutex_t mutex;             /* guards the fields below */
-    struct lk_service_address address; /* the last known leader */
-    uint64_t generation;               /* of `address`: links of earlier ones are not used again */
+    struct lk_tls_context *tls;     /* of lks://; NULL: plain */
+    _Atomic uint64_t interruptions; /* connections that broke or could not be made */
+    pthread_mutex_t mutex;          /* guards the fields below, except hosts.all, a constant */
+    struct lk_service_hosts hosts;
     struct lk_service_pool idle;
     struct lk_service_pool bound; /* idle ones that requests end with */
 };
@@ -67,9 +67,18 @@ lk_outcome lk_service_call(struct lk_service *service, struct lk_builder *builde
                            struct lk_service_answer *ret_answer, lk_error *error);
 void lk_service_answer_done(struct lk_service_answer *answer);
 
-/* Sends bytes once, and receives the first answer to them, of any kind. */
+/* A service that answered LK_UNAVAILABLE: of several services the next one is tried. */
+void lk_service_answer_give_up(struct lk_service_answer *answer);
+
+/*
+ * Whether the answer, an error or none, says that another service leads (`MOVED 0 host:port`). Then
+ * the next call goes there, and the answer is done.
+ */
+bool lk_service_answer_follow(struct lk_service_answer *answer);
+
+/* Sends bytes once, and receives the first answer to them, of any kind but a redirect. */
 lk_outcome lk_service_exchange(struct lk_service *service, struct lk_slice request,
-                               const struct lk_patience *patience,
+                               enum lk_service_repeat repeat, const struct lk_patience *patience,
                                struct lk_service_answer *ret_answer, lk_error *error);
 
 /* LK_OK, or the outcome that the answer names as an error, with its text. */

@@ -413,6 +413,7 @@ lk_outcome lk_service_link_open(const struct lk_service_address *address,
         return lk_error_set(error, LK_INTERNAL, "no memory for a connection");
     }
     link->descriptor = -1;
+    link->address = *address;
     lk_error_clear(error, LK_OK);
     outcome = dial(address, patience, &link->descriptor, error);
     if (outcome == LK_OK && tls != NULL) {

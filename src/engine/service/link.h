@@ -18,6 +18,7 @@
 #define LK_SERVICE_REPLY_BYTES_MAX ((size_t)256 << 20)
 
 struct lk_service_link {
+    struct lk_service_address address; /* which it was opened to */
     int descriptor;
     struct lk_tls_session *tls;   /* NULL: plain */
     struct lk_buffer received;    /* received and not consumed */

@@ -80,7 +80,7 @@ lk_outcome lk_service_call_pipeline(struct lk_service *service, const struct lk_
     }
     do {
         first = (struct lk_service_answer){.link = NULL};
-        outcome = lk_service_exchange(service, request, patience, &first, error);
+        outcome = lk_service_exchange(service, request, repeat, patience, &first, error);
         if (outcome == LK_OK) {
             outcome = receive_all(&first, pipeline->count, patience, answer, context, error);
         }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opens and closes services: lk://HOST:PORT, lk+unix:PATH, lks://HOST:PORT. */
+/* Opens and closes services: lk://HOST:PORT[,HOST:PORT...], lks://, lk+unix:PATH. */
 #include "engine/service/service.h"
 
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "engine/service/call.h"
+#include "engine/service/connections.h"
 
 static void close_all(struct lk_service_pool *pool) {
     while (pool->first != NULL) {
@@ -29,14 +29,15 @@ static const char *file_of(const char *path) {
 }
 
 /* lks://: reads the URL and the files that it names. */
-static lk_outcome prepare_tls(struct lk_service *service, struct lk_slice rest, lk_error *error) {
+static lk_outcome prepare_tls(struct lk_service *service, struct lk_slice rest,
+                              struct lk_service_addresses *ret_addresses, lk_error *error) {
     struct lk_service_files *paths = calloc(1, sizeof *paths);
     lk_outcome outcome;
 
     if (paths == NULL) {
         return lk_error_set(error, LK_INTERNAL, "no memory for an engine");
     }
-    outcome = lk_service_url_parse(rest, false, &service->home, &service->login, paths, error);
+    outcome = lk_service_url_parse(rest, false, ret_addresses, &service->login, paths, error);
     if (outcome == LK_OK) {
         const struct lk_tls_files files = {
             .certificate = file_of(paths->certificate),
@@ -49,12 +50,13 @@ static lk_outcome prepare_tls(struct lk_service *service, struct lk_slice rest, 
     return outcome;
 }
 
-/* Connects at once, so that opening fails if there is no service. */
+/* Connects at once, so that opening fails if there is no service, or none of several. */
 static lk_outcome open_service(const struct lk_engine_ops *ops, struct lk_slice rest,
                                const struct lk_patience *patience, struct lk_engine **ret_engine,
                                struct lk_error *error) {
     bool is_local = ops == &lk_engine_service_unix;
     struct lk_service *service = calloc(1, sizeof *service);
+    struct lk_service_addresses addresses;
     lk_outcome outcome;
 
     if (service == NULL || pthread_mutex_init(&service->mutex, NULL) != 0) {
@@ -62,13 +64,12 @@ static lk_outcome open_service(const struct lk_engine_ops *ops, struct lk_slice 
         return lk_error_set(error, LK_INTERNAL, "no memory for an engine");
     }
     service->engine.ops = ops;
-    outcome = ops == &lk_engine_service_tls ? prepare_tls(service, rest, error)
-                                            : lk_service_url_parse(rest, is_local, &service->home,
-                                                                   &service->login, NULL, error);
+    outcome = ops == &lk_engine_service_tls
+                  ? prepare_tls(service, rest, &addresses, error)
+                  : lk_service_url_parse(rest, is_local, &addresses, &service->login, NULL, error);
     if (outcome == LK_OK) {
-        service->address = service->home;
-        outcome = lk_service_link_open(&service->home, &service->login, service->tls, patience,
-                                       &service->idle.first, error);
+        lk_service_hosts_begin(&service->hosts, &addresses);
+        outcome = lk_service_connect(service, patience, &service->idle.first, error);
     }
     if (outcome != LK_OK) {
         service_free(service);

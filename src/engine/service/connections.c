@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pools of idle connections, and how a service that does not answer is left for another. */
+#include "engine/service/connections.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/minmax.h"
+
+/* With several services: after how long one that says nothing is doubted, and left. */
+#define SILENCE_US_MIN INT64_C(100000)
+#define SILENCE_US_MAX INT64_C(2000000)
+
+enum { SLOWER_MAX = 2 }; /* how often the time to connect is doubled, while no service answers */
+
+bool lk_service_has_several(const struct lk_service *service) {
+    return service->hosts.all.count > 1;
+}
+
+/* A part of the patience, which leaves enough of it for another service. */
+static struct lk_patience part_of(const struct lk_patience *patience, int64_t max_us) {
+    int64_t now_us = lk_clock_now_us();
+    int64_t third_us = (patience->until_us - now_us) / 3;
+    int64_t part_us = lk_min(lk_max(third_us, SILENCE_US_MIN), max_us);
+    struct lk_patience part = *patience;
+
+    part.until_us = lk_min(patience->until_us, now_us + part_us);
+    return part;
+}
+
+/* ---- pools ----------------------------------------------------------------------------------- */
+
+static struct lk_service_pool *pool_of(struct lk_service *service, bool is_bound) {
+    return is_bound ? &service->bound : &service->idle;
+}
+
+/* Takes a connection out of the request's own place, or of a pool; NULL: there is none. */
+static struct lk_service_link *take_first(struct lk_service_pool *pool,
+                                          struct lk_service_link **own) {
+    struct lk_service_link *link = own != NULL ? *own : pool->first;
+
+    if (own != NULL) {
+        *own = NULL;
+    } else if (link != NULL) {
+        pool->first = link->next;
+        pool->count--;
+    }
+    return link;
+}
+
+/* An idle connection that is still usable; NULL: none. */
+static struct lk_service_link *take_idle(struct lk_service *service,
+                                         const struct lk_builder *builder) {
+    struct lk_service_pool *pool = pool_of(service, builder->is_bound);
+    struct lk_service_link *link = NULL;
+    uint64_t generation;
+    bool is_good = false;
+
+    while (!is_good) {
+        lk_service_link_close(link);
+        pthread_mutex_lock(&service->mutex);
+        link = take_first(pool, builder->own);
+        generation = service->hosts.generation;
+        pthread_mutex_unlock(&service->mutex);
+        is_good =
+            link == NULL || (link->generation == generation && lk_service_link_is_quiet(link));
+        atomic_fetch_add(&service->interruptions, !is_good);
+    }
+    return link;
+}
+
+void lk_service_link_return(struct lk_service *service, struct lk_service_link *link) {
+    struct lk_service_pool *pool = pool_of(service, link->is_bound);
+
+    if (link->own != NULL) {
+        *link->own = link;
+        return;
+    }
+    pthread_mutex_lock(&service->mutex);
+    if (link->is_bound || pool->count < LK_SERVICE_IDLE_MAX) {
+        link->next = pool->first;
+        pool->first = link;
+        pool->count++;
+        link = NULL;
+    }
+    pthread_mutex_unlock(&service->mutex);
+    lk_service_link_close(link);
+}
+
+/* ---- new connections ------------------------------------------------------------------------- */
+
+/* One attempt, at the address whose turn it is. */
+static lk_outcome connect_once(struct lk_service *service, const struct lk_patience *patience,
+                               struct lk_service_link **ret_link, lk_error *error) {
+    size_t count = service->hosts.all.count;
+    struct lk_service_address address;
+    struct lk_patience part = *patience;
+    uint64_t generation;
+    uint32_t failures;
+    lk_outcome outcome;
+
+    pthread_mutex_lock(&service->mutex);
+    address = service->hosts.address;
+    generation = service->hosts.generation;
+    failures = service->hosts.failures;
+    pthread_mutex_unlock(&service->mutex);
+    if (count > 1) {
+        int64_t slower = lk_min((int64_t)(failures / count), SLOWER_MAX);
+        part = part_of(patience, SILENCE_US_MAX << slower);
+    }
+    outcome = lk_service_link_open(&address, &service->login, service->tls, &part, ret_link, error);
+    atomic_fetch_add(&service->interruptions, outcome == LK_UNAVAILABLE);
+    pthread_mutex_lock(&service->mutex);
+    if (outcome == LK_OK) {
+        (*ret_link)->generation = generation;
+        service->hosts.failures = 0;
+    } else if (outcome == LK_UNAVAILABLE || (count > 1 && outcome != LK_CANCELLED)) {
+        service->hosts.failures += service->hosts.failures < UINT32_MAX;
+        lk_service_hosts_advance(&service->hosts, &address);
+    }
+    pthread_mutex_unlock(&service->mutex);
+    return outcome;
+}
+
+/*
+ * One service with a certificate that has ended, say, must not stop those that use another one. So
+ * what a service refuses counts only when none of them is merely away.
+ */
+lk_outcome lk_service_connect(struct lk_service *service, const struct lk_patience *patience,
+                              struct lk_service_link **ret_link, lk_error *error) {
+    size_t count = service->hosts.all.count;
+    bool is_away = false;
+    lk_error cause;
+    lk_outcome outcome;
+
+    if (count == 1) {
+        return connect_once(service, patience, ret_link, error);
+    }
+    for (size_t i = 0; i <= count; i++) { /* the leader may be outside of the list */
+        outcome = connect_once(service, patience, ret_link, &cause);
+        if (outcome == LK_OK || outcome == LK_CANCELLED) {
+            return lk_error_clear(error, outcome);
+        }
+        is_away = is_away || outcome == LK_UNAVAILABLE;
+        if (lk_clock_now_us() >= patience->until_us) {
+            break;
+        }
+    }
+    return lk_error_set(error, is_away ? LK_UNAVAILABLE : outcome,
+                        "none of the %zu services can be used; the last one: %s", count,
+                        cause.text);
+}
+
+lk_outcome lk_service_link_take(struct lk_service *service, const struct lk_builder *builder,
+                                const struct lk_patience *patience,
+                                struct lk_service_link **ret_link, lk_error *error) {
+    lk_outcome outcome = LK_OK;
+
+    *ret_link = take_idle(service, builder);
+    if (*ret_link == NULL) {
+        outcome = lk_service_connect(service, patience, ret_link, error);
+        if (outcome == LK_OK) {
+            (*ret_link)->is_bound = builder->is_bound;
+            (*ret_link)->own = builder->own;
+        }
+    }
+    return outcome;
+}
+
+/* ---- services that do not answer ------------------------------------------------------------- */
+
+/* Idle connections are closed with it: they most likely lead to the same service. */
+void lk_service_link_give_up(struct lk_service *service, struct lk_service_link *link) {
+    struct lk_service_link *idle = NULL;
+
+    pthread_mutex_lock(&service->mutex);
+    if (lk_service_has_several(service)) {
+        lk_service_hosts_advance(&service->hosts, &link->address);
+        idle = service->idle.first;
+        service->idle = (struct lk_service_pool){.first = NULL};
+    }
+    pthread_mutex_unlock(&service->mutex);
+    while (idle != NULL) {
+        struct lk_service_link *next = idle->next;
+        lk_service_link_close(idle);
+        idle = next;
+    }
+    lk_service_link_close(link);
+}
+
+/* Whether the service answers over another connection: PING waits for no write. */
+static bool is_alive(struct lk_service *service, const struct lk_service_address *address,
+                     const struct lk_patience *patience) {
+    static const struct lk_slice ping = {.bytes = "*1\r\n$4\r\nPING\r\n", .size = 14};
+    const struct lk_builder unbound = {.is_bound = false};
+    struct lk_patience part = part_of(patience, SILENCE_US_MAX);
+    struct lk_service_link *link = take_idle(service, &unbound);
+    struct lk_slice reply;
+
+    if (link != NULL && !lk_service_address_equal(&link->address, address)) {
+        lk_service_link_return(service, link);
+        link = NULL;
+    }
+    if (link == NULL
+        && lk_service_link_open(address, &service->login, service->tls, &part, &link, NULL)
+               != LK_OK) {
+        return false;
+    }
+    if (lk_service_link_send(link, ping, &part) != LK_OK
+        || lk_service_link_receive(link, &part, &reply) != LK_OK) {
+        lk_service_link_close(link);
+        return false;
+    }
+    pthread_mutex_lock(&service->mutex);
+    link->generation = service->hosts.generation;
+    pthread_mutex_unlock(&service->mutex);
+    lk_service_link_return(service, link);
+    return true;
+}
+
+/* Whether another service has been found to lead meanwhile. */
+static bool is_replaced(struct lk_service *service, const struct lk_service_link *link) {
+    bool is_other;
+
+    pthread_mutex_lock(&service->mutex);
+    is_other = service->hosts.generation != link->generation;
+    pthread_mutex_unlock(&service->mutex);
+    return is_other;
+}
+
+lk_outcome lk_service_link_hear(struct lk_service *service, struct lk_service_link *link,
+                                const struct lk_patience *patience, struct lk_slice *ret_reply) {
+    struct lk_patience part;
+    lk_outcome outcome;
+
+    if (!lk_service_has_several(service)) {
+        return lk_service_link_receive(link, patience, ret_reply);
+    }
+    for (;;) {
+        part = part_of(patience, SILENCE_US_MAX);
+        outcome = lk_service_link_receive(link, &part, ret_reply);
+        if (outcome != LK_UNAVAILABLE || lk_clock_now_us() < part.until_us
+            || lk_clock_now_us() >= patience->until_us) {
+            return outcome;
+        }
+        if (is_replaced(service, link) || !is_alive(service, &link->address, patience)) {
+            return lk_waker_is_thrown(patience->waker) ? LK_CANCELLED : LK_UNAVAILABLE;
+        }
+    }
+}
