@@ -17,7 +17,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from services import FAILOVER_MS, Services, until  # noqa: E402
 
 WORKERS = 3
-TTL = "30s"  # longer than any fault
+TTL = "10m"  # waiters repeat their asks each third of it: after the limit
 LIMIT_S = 120
 ALONE = 'mkdir "$0" || exit 9; echo "$1" >>"$2"; sleep 0.05; rmdir "$0"'
 
@@ -122,9 +122,19 @@ def kill(commands, services):
 
 
 def stop(commands, services):
+    """Connections to the leader stay, without a word: a waiter has to find out that it is gone."""
     leader = services.leader()
+    holder = commands.begin("run", "--ttl", TTL, "handed", "--", "sh", "-c",
+                            "until [ -e hand ]; do sleep 0.05; done")
+    until(lambda: commands.count("handed") == 1)
+    waiter = commands.begin(*commands.run_alone("handed", "next", "handed-log"))
+    until(lambda: commands.count("handed") == 2)
     os.kill(leader.process.pid, signal.SIGSTOP)
     try:
+        pathlib.Path(commands.directory, "hand").touch()
+        for process in (holder, waiter):
+            _, errors = process.communicate(timeout=LIMIT_S)
+            assert process.returncode == 0, (process.args, process.returncode, errors)
         commands.call("run", "mark/stop", "--", "true")
     finally:
         os.kill(leader.process.pid, signal.SIGCONT)
@@ -140,7 +150,17 @@ def terminate(commands, services):
 FAULTS = [kill, stop, terminate]
 
 
+def report_on_the_leader(commands, services):
+    """`lk doctor` examines the one that leads, whichever is named first."""
+    _, others = services.followers()
+    for member in others:
+        url = commands.words[2].replace("lk://", "lk://%s:%d," % member.resp)
+        report = commands.call("-S", url, "doctor")
+        assert "\nloading: 0\n" in report, report
+
+
 def play(commands, services):
+    report_on_the_leader(commands, services)
     watcher = Watcher(commands)
     holder = commands.begin("run", "--ttl", TTL, "long", "--", "sh", "-c",
                             "mkdir in-long || exit 9; until [ -e end ]; do sleep 0.05; done; "

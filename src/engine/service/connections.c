@@ -130,7 +130,7 @@ lk_outcome lk_service_connect(struct lk_service *service, const struct lk_patien
     size_t count = service->hosts.all.count;
     bool is_away = false;
     lk_error cause;
-    lk_outcome outcome;
+    lk_outcome outcome = LK_UNAVAILABLE;
 
     if (count == 1) {
         return connect_once(service, patience, ret_link, error);

@@ -9,6 +9,7 @@
 #include "engine/reply/reply.h"
 #include "engine/service/call.h"
 #include "engine/service/command_builder.h"
+#include "engine/service/connections.h"
 #include "engine/service/service.h"
 #include "engine/service/tls_link.h"
 
@@ -179,6 +180,16 @@ static lk_report *make_report(const struct lk_service_link *link, struct lk_slic
     return lk_report_make(bytes, warning_bytes);
 }
 
+/* INFO is answered by any service. Other commands are sent to the one that leads. */
+static void find_leader(struct lk_service *service, const struct lk_patience *patience) {
+    struct lk_builder builder = {.count = 0};
+    struct lk_service_answer answer;
+
+    lk_builder_add_text(&builder, "LIMITS");
+    (void)lk_service_call(service, &builder, LK_SERVICE_AGAIN, patience, &answer, NULL);
+    lk_service_answer_done(&answer);
+}
+
 lk_outcome lk_service_examine(struct lk_engine *engine, const struct lk_patience *patience,
                               lk_report **ret_report, struct lk_error *error) {
     struct lk_builder builder = {.count = 0};
@@ -190,6 +201,10 @@ lk_outcome lk_service_examine(struct lk_engine *engine, const struct lk_patience
     int64_t time_us;
     lk_outcome outcome;
 
+    if (lk_service_has_several(lk_service_of(engine))) {
+        find_leader(lk_service_of(engine), patience);
+        begun_us = lk_clock_wall_us();
+    }
     lk_builder_add_text(&builder, "INFO");
     outcome = lk_service_call(lk_service_of(engine), &builder, LK_SERVICE_AGAIN, patience, &answer,
                               error);
