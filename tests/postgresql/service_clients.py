@@ -195,7 +195,7 @@ def play(commands, services):
 
 
 def main():
-    is_good = True
+    trouble = ""
     services = Services(sys.argv[1], sys.argv[2])
     services.restart(FAILOVER_MS)
     print("1..1", flush=True)
@@ -204,17 +204,17 @@ def main():
         try:
             play(commands, services)
         except Exception:
-            is_good = False
-            for line in traceback.format_exc().splitlines():
-                print(f"# {line}")
+            trouble = traceback.format_exc()
         finally:
             commands.end()
             for member in services.members:
                 if member.process is not None:
                     member.process.kill()
-    print(f"{'ok' if is_good else 'not ok'} 1 - runs, waiters and watchers go on while the service "
+    print(f"{'not ok' if trouble else 'ok'} 1 - runs, waiters and watchers go on while the service "
           "that leads is killed, stopped or terminated", flush=True)
-    sys.exit(0 if is_good else 1)
+    for line in trouble.splitlines():
+        print(f"# {line}", flush=True)
+    sys.exit(1 if trouble else 0)
 
 
 main()

@@ -485,14 +485,14 @@ def main():
     print(f"1..{len(CASES)}", flush=True)
     try:
         for number, case in enumerate(CASES, 1):
-            word = "ok"
+            word, trouble = "ok", ""
             try:
                 case(services)
             except Exception:
-                word, is_good = "not ok", False
-                for line in traceback.format_exc().splitlines():
-                    print(f"# {line}")
+                word, is_good, trouble = "not ok", False, traceback.format_exc()
             print(f"{word} {number} - {case.__doc__.strip()}", flush=True)
+            for line in trouble.splitlines():
+                print(f"# {line}", flush=True)
     finally:
         for member in services.members:
             if member.process is not None:
