@@ -82,7 +82,7 @@ BEGIN
     RETURN NULL;
 END $$;
 
--- Adds the blockers of the ask to the answer (R20). Twice as many are read as are named, and 128 at
+-- Adds the blockers of the ask to the answer (R20). Twice as many are read as are named, and 64 at
 -- least: up to that their number is exact, and beyond it the least that there are. A waiter
 -- looks again when the first of these is due, and each second in any case.
 CREATE OR REPLACE FUNCTION lockkeeper.explain(
@@ -99,7 +99,7 @@ BEGIN
                r.deadline_us - now_us AS left_us
         FROM lockkeeper.obstacles(asked.owner, self, ticket, asked.paths, asked.limits,
                                   asked.counts, now_us,
-                                  greatest(128, 2 * asked.blockers_max)) AS o
+                                  greatest(64, 2 * asked.blockers_max)) AS o
         CROSS JOIN LATERAL (SELECT x.* FROM lockkeeper.requests AS x
                             WHERE x.id = o.request OFFSET 0) AS r
     ), named AS (

@@ -8,8 +8,9 @@
 
 -- R7, R20: what refuses a try of one part where no request waits below its root, and its owner has
 -- none: conflicting leases at, above and below the path, and if there is no room in the limit, what
--- counts at the path (R7c). NULL in_the_way: left to explain(), as there are many, or one has several
--- parts. The same answer, by two short statements.
+-- counts at the path (R7c). At most 64 are read, which is as many as explain() counts where no more than
+-- 32 are named. NULL in_the_way: left to explain(), as more are named, or one has several parts. The
+-- same answer, by two short statements.
 CREATE OR REPLACE FUNCTION lockkeeper.holders_in_the_way(
     the_path text, the_limit integer, the_units integer, most integer, moment_us bigint,
     OUT in_the_way integer, OUT in_use bigint, OUT look_us bigint, OUT blockers text[])
@@ -44,7 +45,7 @@ BEGIN
         ORDER BY n.ticket, n.request
     LOOP
         found := found + 1;
-        IF found = 64 OR holder.position > 1 THEN
+        IF (found = 64 AND most > 32) OR holder.position > 1 THEN
             RETURN;
         END IF;
         look_us := least(look_us, holder.left_us);
