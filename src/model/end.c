@@ -284,6 +284,7 @@ void lk_step_break(struct lk_model *model, struct lk_times times, const struct l
         return;
     }
     count = collect_at(model, node);
+    lk_sort_by_ticket(model, model->scratch, count); /* what happens does not depend on the ring */
     for (size_t i = 0; i < count; i++) {
         if (owner == 0 || lk_request_at(model, model->scratch[i])->owner == owner) {
             done += break_one(model, model->scratch[i], broken->at_once);

@@ -392,8 +392,12 @@ static size_t collect_waiting(struct lk_model *model) {
     return count;
 }
 
+/* Claims of one decision share a ticket (R16). */
 static bool goes_before(const struct lk_model *model, lk_ref a, lk_ref b) {
-    return lk_request_at(model, a)->ticket < lk_request_at(model, b)->ticket;
+    const struct lk_model_request *one = lk_request_at(model, a);
+    const struct lk_model_request *other = lk_request_at(model, b);
+
+    return one->ticket != other->ticket ? one->ticket < other->ticket : one->id < other->id;
 }
 
 /* A heap sort: no recursion, no memory, no context argument that qsort() lacks. */
@@ -413,7 +417,7 @@ static void sift(const struct lk_model *model, lk_ref *refs, size_t at, size_t c
     }
 }
 
-static void sort_by_ticket(const struct lk_model *model, lk_ref *refs, size_t count) {
+void lk_sort_by_ticket(const struct lk_model *model, lk_ref *refs, size_t count) {
     for (size_t i = count / 2; i-- > 0;) {
         sift(model, refs, i, count);
     }
@@ -430,7 +434,7 @@ void lk_grant_all_waiters(struct lk_model *model, struct lk_times times) {
     size_t at = 0;
     struct pass pass = {.model = model, .times = times, .mark = ++model->mark};
 
-    sort_by_ticket(model, model->scratch, count);
+    lk_sort_by_ticket(model, model->scratch, count);
     for (;;) {
         lk_id again = next_candidate(&pass);
         lk_id id;

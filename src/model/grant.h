@@ -25,6 +25,9 @@ void lk_released_nodes_of(const struct lk_model *model, lk_id request,
 void lk_grant_waiters(struct lk_model *model, const struct lk_released_nodes *released,
                       struct lk_times times);
 
+/* By ticket, and by id where claims share one (R16). */
+void lk_sort_by_ticket(const struct lk_model *model, lk_ref *refs, size_t count);
+
 /* The same for all waiting requests. lk_grant_reserve() must have succeeded. */
 void lk_grant_all_waiters(struct lk_model *model, struct lk_times times);
 bool lk_grant_reserve(struct lk_model *model, size_t extra); /* room for that many more */

@@ -186,6 +186,7 @@ struct kept {
     const char *name;
     size_t count;
     const struct move *moves;
+    bool keeps_events; /* and compares them, where the store can */
 };
 extern const struct kept histories_kept[];
 extern const size_t histories_kept_count;

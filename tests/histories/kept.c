@@ -178,8 +178,23 @@ static const struct move drawn_long_ago[] = {
      .looks_at_all = true},
 };
 
+/* What a break ends, it ends by ticket, also where the newer request was held first (R12, R21). */
+static const struct move broken_by_ticket[] = {
+    {.kind = LK_COMMAND_PUSH, .parts = "d", .queue = "jobs", .id = "1"},
+    {.kind = LK_COMMAND_ASK, .owner = "Bob", .parts = "b", .style = LK_TRY},
+    {.kind = LK_COMMAND_ASK, .pause_us = 1000, .owner = "Eve", .parts = "b d", .style = LK_QUEUE},
+    {.kind = LK_COMMAND_TAKE, .pause_us = 1000, .owner = "Eve", .queue = "jobs", .max_attempts = 1},
+    {.kind = LK_COMMAND_RELEASE, .pause_us = 1000, .owner = "Bob", .parts = "b"},
+    {.kind = LK_COMMAND_BREAK,
+     .pause_us = 1000,
+     .owner = "Eve",
+     .parts = "d",
+     .at_once = true,
+     .looks_at_all = true},
+};
+
 #define KEPT(name, moves)                                                                          \
-    { name, sizeof(moves) / sizeof((moves)[0]), moves }
+    { name, sizeof(moves) / sizeof((moves)[0]), moves, false }
 
 const struct kept histories_kept[] = {
     KEPT("a cycle through a lease of the asker", own_lease),
@@ -194,5 +209,7 @@ const struct kept histories_kept[] = {
     KEPT("a token that is shared past another root's", shared_later),
     KEPT("a token that is not shared, as the root has drawn since", drawn_since),
     KEPT("a token that is not shared, as the root drew long ago", drawn_long_ago),
+    {"a break of what was not granted by ticket",
+     sizeof broken_by_ticket / sizeof broken_by_ticket[0], broken_by_ticket, true},
 };
 const size_t histories_kept_count = sizeof histories_kept / sizeof histories_kept[0];

@@ -90,10 +90,21 @@ static void report(const struct store_ops *ops, const char *name, bool is_good) 
     failures += !is_good;
 }
 
+/* What happens late cannot be compared event by event, unless it is made to happen in time. */
+static bool can_play(const struct store_ops *ops, const struct variant *variant) {
+    unsigned capabilities = lk_engine_capabilities(ops->engine);
+    bool is_prompt = ops->laziness != LAZY_ALWAYS || ops->tick != NULL;
+
+    return (!ops->decides_one_root || variant->root != NULL)
+           && (variant->quotas.live_max == 0 || (capabilities & LK_CAN_LIMITS) != 0)
+           && (!variant->keeps_events || ((capabilities & LK_CAN_EVENTS) != 0 && is_prompt));
+}
+
 static void run_kept(struct history *history, const struct kept *kept) {
-    const struct variant variant = {.name = kept->name};
+    struct variant variant = {.name = kept->name, .keeps_events = kept->keeps_events};
     const char *difference;
 
+    variant.keeps_events = variant.keeps_events && can_play(history->ops, &variant);
     history->variant = &variant;
     difference = history_play(history, kept->moves, kept->count, NULL);
     report(history->ops, kept->name, difference == NULL);
@@ -148,16 +159,6 @@ static const struct variant variants[] = {
      .root = "r/",
      .keeps_events = true},
 };
-
-/* What happens late cannot be compared event by event, unless it is made to happen in time. */
-static bool can_play(const struct store_ops *ops, const struct variant *variant) {
-    unsigned capabilities = lk_engine_capabilities(ops->engine);
-    bool is_prompt = ops->laziness != LAZY_ALWAYS || ops->tick != NULL;
-
-    return (!ops->decides_one_root || variant->root != NULL)
-           && (variant->quotas.live_max == 0 || (capabilities & LK_CAN_LIMITS) != 0)
-           && (!variant->keeps_events || ((capabilities & LK_CAN_EVENTS) != 0 && is_prompt));
-}
 
 void histories_run(const struct store_ops *ops, unsigned histories, unsigned steps) {
     struct history *history = calloc(1, sizeof *history);

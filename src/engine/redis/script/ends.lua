@@ -214,6 +214,12 @@ local function requests_at(R, path)
             note(identity)
         end)
     end
+    table.sort(found, function(a, b)
+        if a.ticket ~= b.ticket then
+            return a.ticket < b.ticket
+        end
+        return a.id < b.id -- claims of one call (R16)
+    end)
     return found
 end
 
