@@ -16,11 +16,11 @@
 #include "engine/reply/reply.h"
 #include "lockkeeper/lockkeeper.h"
 #include "peer.h"
+#include "try_a.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 #define LONG_US INT64_C(20000000)
 
-#define TRY_A "ACQUIRE a OWNER ana TTL 60000 BLOCKERS 0 META TRY"
 #define GRANTED_A                                                                                  \
     "%7\r\n$6\r\nstatus\r\n$7\r\ngranted\r\n$6\r\nticket\r\n:41\r\n$5\r\ntoken\r\n:42\r\n"         \
     "$6\r\nttl_ms\r\n:60000\r\n$13\r\nexpires_in_ms\r\n:59999\r\n$7\r\ncreated\r\n#t\r\n"          \
@@ -34,18 +34,6 @@ static lk_store *open_peer(const struct peer *peer) {
         fail_msg("%s: %s", peer->url, error.text);
     }
     return store;
-}
-
-/* ana tries `a` within so long. */
-static lk_outcome try_a(lk_store *store, int64_t patience_ms, lk_result **ret_result) {
-    const char *parts[] = {"a"};
-    lk_request request = lk_request_init(parts, 1);
-
-    request.owner = "ana";
-    request.style = LK_TRY;
-    request.blockers_max = 0;
-    request.patience_ms = patience_ms;
-    return lk_ask(store, &request, ret_result, NULL);
 }
 
 /* ---- introductions --------------------------------------------------------------------------- */

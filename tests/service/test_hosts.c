@@ -10,28 +10,16 @@
 
 #include "lockkeeper/lockkeeper.h"
 #include "peer.h"
+#include "try_a.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
-#define TRY_A "ACQUIRE a OWNER ana TTL 60000 BLOCKERS 0 META TRY"
 #define GRANTED_A "%2\r\n$6\r\nstatus\r\n$7\r\ngranted\r\n$5\r\ntoken\r\n:42\r\n"
 
 /* Nothing listens there. */
 #define ABSENT "127.0.0.1:1"
 
 enum { STEPS = 64, BRIEF_MS = 200 };
-
-/* ana tries `a` within so long; 0: the default. */
-static lk_outcome try_a(lk_store *store, int64_t patience_ms) {
-    const char *parts[] = {"a"};
-    lk_request request = lk_request_init(parts, 1);
-
-    request.owner = "ana";
-    request.style = LK_TRY;
-    request.blockers_max = 0;
-    request.patience_ms = patience_ms;
-    return lk_ask(store, &request, NULL, NULL);
-}
 
 /* The leader that is named is away, so the list goes on behind the service that has named it. */
 static void test_other_services_of_the_url_are_tried(void **state) {
@@ -52,8 +40,8 @@ static void test_other_services_of_the_url_are_tried(void **state) {
                    leader.port);
     assert_int_equal(lk_open(url, &store, NULL), LK_OK);
     assert_string_equal(lk_store_url(store), url);
-    assert_int_equal(try_a(store, 0), LK_GRANTED);
-    assert_int_equal(try_a(store, 0), LK_GRANTED); /* it is remembered */
+    assert_int_equal(try_a(store, 0, NULL), LK_GRANTED);
+    assert_int_equal(try_a(store, 0, NULL), LK_GRANTED); /* it is remembered */
     lk_close(store);
     peer_end(&follower);
     peer_end(&leader);
@@ -104,7 +92,7 @@ static void test_redirects_without_end_are_unavailable(void **state) {
     peer_start_on_loopback(&peer, peer_hello_3, steps, STEPS);
     (void)snprintf(moved, sizeof moved, "-MOVED 0 127.0.0.1:%d\r\n", peer.port);
     assert_int_equal(lk_open(peer.url, &store, NULL), LK_OK);
-    assert_int_equal(try_a(store, BRIEF_MS), LK_UNAVAILABLE);
+    assert_int_equal(try_a(store, BRIEF_MS, NULL), LK_UNAVAILABLE);
     lk_close(store);
     assert_true(peer.step < STEPS);
     peer_end_whatever_came(&peer);
@@ -128,7 +116,7 @@ static void test_the_password_of_a_socket_stays_here(void **state) {
     peer_start(&peer, peer_hello_3, steps, STEPS);
     (void)snprintf(url, sizeof url, "%s?password=secret", peer.url);
     assert_int_equal(lk_open(url, &store, NULL), LK_OK);
-    assert_int_equal(try_a(store, BRIEF_MS), LK_UNAVAILABLE);
+    assert_int_equal(try_a(store, BRIEF_MS, NULL), LK_UNAVAILABLE);
     lk_close(store);
     peer_end_whatever_came(&peer);
     assert_int_equal(leader.connections, 0);
