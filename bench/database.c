@@ -13,6 +13,8 @@ enum {
     DEAD_ROUNDS = 3,
     CLIENTS_MAX = 25,
     WARM_UP = 16, /* what a client does before the clock starts: more than it takes to keep plans */
+    WARM_UP_BATCHES = 4,
+    BATCH_SMOKE = 5,
 };
 
 enum { ROUND_MS = 1000 };
@@ -90,6 +92,37 @@ static void queue_by_library(struct database_client *client) {
         }
         lk_claim_free(claim);
         client->done++;
+    }
+    lk_close(store);
+}
+
+/* Claims and ends many items in two calls. */
+static void queue_in_batches(struct database_client *client) {
+    lk_store *store = open_store(client->bench->url);
+    size_t max = bench_count(DATABASE_BATCH, BATCH_SMOKE);
+    const char *ids[DATABASE_BATCH];
+    char who[32];
+
+    client->warmed_up = WARM_UP - WARM_UP_BATCHES;
+    (void)snprintf(who, sizeof who, "worker-%u", client->number);
+    while (database_is_time(client)) {
+        lk_claim_request request = {.size = sizeof request, .queue = "work", .owner = who};
+        lk_claim_list *list = NULL;
+        uint64_t done = 0;
+        lk_error error;
+        if (lk_claim_many(store, &request, max, &list, &error) != LK_GRANTED) {
+            bench_give_up("%s", error.text);
+        }
+        for (size_t i = 0; i < list->count; i++) {
+            ids[i] = list->claims[i]->id;
+        }
+        if (lk_done_many(store, "work", ids, list->count, who, list->claims[0]->token, &done,
+                         &error)
+            != LK_OK) {
+            bench_give_up("%s", error.text);
+        }
+        lk_claim_list_free(list);
+        client->done += done;
     }
     lk_close(store);
 }
@@ -196,12 +229,24 @@ void database_queues(const struct database_bench *bench, const struct database_r
 }
 
 void database_queues_beside(const struct database_bench *bench, const struct companion *peer,
-                            const char *name, const struct database_round *rounds, size_t count) {
+                            const char *name, const struct database_round *rounds, size_t count,
+                            double batch_bar) {
+    char in_batches[64];
+
+    (void)snprintf(in_batches, sizeof in_batches, "1 queue, in batches of %d", DATABASE_BATCH);
     for (size_t i = 0; i < count; i++) {
         struct database_bench other = *bench;
 
         other.companion = peer;
         compare(&other, "1 queue", name, NULL, queue_by_library, &rounds[i]);
+    }
+    for (size_t i = 0; batch_bar > 0 && i < count; i++) {
+        struct database_round round = rounds[i];
+        struct database_bench other = *bench;
+
+        round.bar = batch_bar;
+        other.companion = peer;
+        compare(&other, in_batches, name, NULL, queue_in_batches, &round);
     }
 }
 

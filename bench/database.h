@@ -14,7 +14,11 @@
 
 #include "companion.h"
 
-enum { DATABASE_SLOTS = 30 /* permits of each key */, DATABASE_KEYS = 100 };
+enum {
+    DATABASE_SLOTS = 30, /* permits of each key */
+    DATABASE_KEYS = 100,
+    DATABASE_BATCH = 100, /* items that are claimed, and ended, in one call */
+};
 
 struct database_client;
 typedef void
@@ -58,9 +62,11 @@ void database_queues(const struct database_bench *bench, const struct database_r
 /*
  * The library's queue beside that of another library, which runs in a process of its own. It is
  * told the number of its workers and the milliseconds, and answers what it has done in a second.
+ * The same again with the library's items in batches, unless `batch_bar` is 0.
  */
 void database_queues_beside(const struct database_bench *bench, const struct companion *peer,
-                            const char *name, const struct database_round *rounds, size_t count);
+                            const char *name, const struct database_round *rounds, size_t count,
+                            double batch_bar);
 
 /* How much expired requests of others slow down a user of a key, by the library alone. */
 void database_dead(const struct database_bench *bench, void (*leave_dead)(void));

@@ -27,7 +27,7 @@
 #include "database.h"
 #include "lockkeeper/lockkeeper.h"
 
-enum { ITEMS = 1000000, ITEMS_SMOKE = 3000 };
+enum { ITEMS = 2000000, ITEMS_SMOKE = 10000 };
 
 /* ---- by hand --------------------------------------------------------------------------------- */
 
@@ -155,21 +155,23 @@ static void semaphores(const struct database_bench *bench, int flush_us, double 
 }
 
 /* Beside a library for Node.js, if it is installed (tools/install-deps). */
-static void beside_node(const struct database_bench *bench, const char *library, double bar) {
+static void beside_node(const struct database_bench *bench, const char *library, double bar,
+                        double batch_bar) {
     const struct database_round rounds[] = {{1, 1, bar}, {4, 1, bar}, {16, 1, bar}};
     const char *const words[] = {"node", NODE_PEERS "/work.mjs", library, getenv("LK_TEST_SERVER"),
                                  NULL};
     struct companion peer;
     char why[BENCH_TEXT_BYTES];
 
-    if (strstr("1 queue", bench->only) == NULL) {
+    if (strstr("1 queue, in batches", bench->only) == NULL) {
         return;
     }
     if (!companion_start(&peer, words, why)) {
         bench_missing_print("1 queue", library, why);
         return;
     }
-    database_queues_beside(bench, &peer, library, rounds, sizeof rounds / sizeof rounds[0]);
+    database_queues_beside(bench, &peer, library, rounds, sizeof rounds / sizeof rounds[0],
+                           batch_bar);
     companion_stop(&peer);
 }
 
@@ -190,8 +192,8 @@ int main(int argc, char **argv) {
     by_hand_execute("SELECT pg_reload_conf()");
     bench_title_print("Claim + completion of an item");
     database_queues(&bench, by_hand_queues, sizeof by_hand_queues / sizeof by_hand_queues[0]);
-    beside_node(&bench, "graphile-worker", 1.0);
-    beside_node(&bench, "pg-boss", 1.0);
+    beside_node(&bench, "graphile-worker", 1.0, 5.0);
+    beside_node(&bench, "pg-boss", 1.0, 0);
     bench_title_print("Acquire + release among 100,000 expired requests");
     database_dead(&bench, leave_dead);
     return 0;

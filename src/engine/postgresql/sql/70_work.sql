@@ -396,10 +396,8 @@ LANGUAGE sql AS $$
 SELECT array_agg(DISTINCT t.root COLLATE "C" ORDER BY t.root COLLATE "C")
 FROM (SELECT the_root AS root
       UNION ALL
-      SELECT unnest(r.roots) FROM lockkeeper.items AS i
-      CROSS JOIN LATERAL (SELECT x.roots FROM lockkeeper.requests AS x
-                          WHERE x.id = i.claim OFFSET 0) AS r
-      WHERE i.queue = the_queue AND i.id = ANY (ids)) AS t $$;
+      SELECT unnest(i.need_roots) FROM lockkeeper.items AS i
+      WHERE i.queue = the_queue AND i.id = ANY (ids) AND i.claim <> 0) AS t $$;
 
 CREATE OR REPLACE FUNCTION lockkeeper.finish(
     the_queue text, the_id text, the_root text, the_owner text, the_identity bytea,

@@ -3,7 +3,8 @@
 -- the same moment and in their order. The engine calls these functions in a transaction of its own
 -- (series.c). Each answers a row for each command.
 --
--- `commands` is a JSON array of objects. Lists in them are texts in PostgreSQL's form.
+-- `commands` is a JSON array of objects. Lists in them are texts in PostgreSQL's form. What needs
+-- no judging is done by a statement for all of it (73_short_series), the rest one after the other.
 
 -- R16. Needs as parts, and their roots. `value`: hexadecimal digits; absent: none.
 CREATE OR REPLACE FUNCTION lockkeeper.lk_push_many(the_queue text, the_root text, commands text)
@@ -52,11 +53,20 @@ DECLARE
     shared bigint := 0;
     number bigint;
     taken lockkeeper.taken;
+    count_plain integer := 0;
 BEGIN
     IF turn.is_due THEN
         turn := lockkeeper.perish(turn, 256);
     END IF;
-    FOREACH number IN ARRAY numbers LOOP
+    IF lockkeeper.is_plain_to_take(the_queue, the_above, the_owner, numbers, turn) THEN
+        shared := lockkeeper.draw();
+        RETURN QUERY
+        SELECT t.* FROM lockkeeper.take_plain(the_queue, the_root, the_owner, the_ttl_ms,
+            the_max_attempts, the_note, numbers, shared, turn.now_us) AS t;
+        GET DIAGNOSTICS count_plain = ROW_COUNT;
+        shared := CASE WHEN count_plain > 0 THEN shared ELSE 0 END;
+    END IF;
+    FOREACH number IN ARRAY numbers[count_plain + 1:] LOOP
         taken := NULL;
         IF number <> 0 THEN
             taken := lockkeeper.take_again(the_queue, the_owner, number, the_ttl_ms, turn.now_us);
@@ -104,19 +114,28 @@ DECLARE
     turn lockkeeper.turn := lockkeeper.begin_turn(lockkeeper.roots_to_finish(the_queue,
         ARRAY(SELECT c.id FROM json_to_recordset(commands::json) AS c (id text)), the_root),
         9223372036854775807);
-    finish record;
+    ids text[];
+    owners text[];
+    tokens bigint[];
+    are_done boolean[];
 BEGIN
     IF turn.is_due THEN
         turn := lockkeeper.perish(turn, 4);
     END IF;
-    FOR finish IN
-        SELECT c.* FROM json_to_recordset(commands::json) AS c (id text, owner text, token bigint)
-    LOOP
-        RETURN QUERY
-        SELECT a.outcome, a.sentence
-        FROM lockkeeper.finish_item(the_queue, finish.id, finish.owner,
-            lockkeeper.identity(finish.owner, the_queue || '/' || finish.id), finish.token, NULL,
-            NULL, NULL, turn) AS a;
+    SELECT array_agg(c.id), array_agg(c.owner), array_agg(c.token) INTO ids, owners, tokens
+    FROM json_to_recordset(commands::json) AS c (id text, owner text, token bigint);
+    are_done := lockkeeper.finish_plain(the_queue, ids, owners, tokens, turn);
+    FOR n IN 1 .. cardinality(ids) LOOP
+        IF are_done[n] THEN
+            outcome := 'ok';
+            sentence := NULL;
+        ELSE
+            SELECT a.outcome, a.sentence INTO outcome, sentence
+            FROM lockkeeper.finish_item(the_queue, ids[n], owners[n],
+                lockkeeper.identity(owners[n], the_queue || '/' || ids[n]), tokens[n], NULL, NULL,
+                NULL, turn) AS a;
+        END IF;
+        RETURN NEXT;
     END LOOP;
     PERFORM lockkeeper.let_go_soon(begun);
 END $$;
