@@ -25,6 +25,18 @@ enum {
 
 /* ---- what has become of a job ---------------------------------------------------------------- */
 
+/* Said once for each time that this service begins to lead, or when such a standby comes. */
+static void note_standbys(struct lk_server *server) {
+    bool may_lose = lk_writer_may_lose(server->writer);
+
+    if (may_lose && !server->leadership.may_lose) {
+        lk_log(LK_LOG_WARNING, "commits are not waited for on a standby of the database",
+               "a fail-over of the database may lose the last ones, which were acknowledged; name "
+               "the standby in its synchronous_standby_names");
+    }
+    server->leadership.may_lose = may_lose;
+}
+
 static void take_written(struct lk_server *server, const struct lk_job_result *result,
                          const struct lk_times *times) {
     server->monitor.committing_since_us = 0;
@@ -32,6 +44,7 @@ static void take_written(struct lk_server *server, const struct lk_job_result *r
     if (result->outcome == LK_OK) {
         lk_buckets_add(&server->monitor.commits, result->took_us, 1);
         lk_slow_commit(server, result->took_us);
+        note_standbys(server);
         lk_core_batch_durable(server->core, times);
         return;
     }
@@ -48,6 +61,7 @@ static void follow(struct lk_server *server, const struct lk_times *times) {
         lk_log(LK_LOG_INFO, "another service leads", "%s, epoch %" PRIu64, leader->address,
                leader->epoch);
     }
+    server->leadership.may_lose = false;
     lk_core_follow(server->core, leader->address);
     server->load_after_us = times->now_us + FOLLOW_US;
 }
@@ -59,6 +73,8 @@ static void lead(struct lk_server *server, bool is_takeover) {
     server->leadership.epoch = leader->epoch;
     server->leadership.takeovers += is_takeover;
     lk_log(LK_LOG_INFO, "this service leads", "epoch %" PRIu64, leader->epoch);
+    server->leadership.may_lose = false;
+    note_standbys(server);
 }
 
 static void take_loaded(struct lk_server *server, const struct lk_job_result *result,

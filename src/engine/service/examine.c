@@ -151,6 +151,15 @@ static void warn_of_store(struct lk_slice info, struct lk_text *warnings) {
     }
 }
 
+static void warn_of_standby(struct lk_slice info, struct lk_text *warnings) {
+    if (find_number(info, "may_lose_commits", 0) != 0) {
+        lk_text_format(warnings,
+                       "commits are not waited for on a standby of the database: a fail-over of "
+                       "the database may lose the last ones, which were acknowledged; name the "
+                       "standby in its synchronous_standby_names\n");
+    }
+}
+
 static void warn_of_version(struct lk_slice info, struct lk_text *warnings) {
     struct lk_slice version = find_text(info, "lockkeeper_version");
 
@@ -175,6 +184,7 @@ static lk_report *make_report(const struct lk_service_link *link, struct lk_slic
     write_report(info, &text);
     lk_service_tls_report(link, &text, &warnings);
     warn_of_store(info, &warnings);
+    warn_of_standby(info, &warnings);
     warn_of_connections(info, &warnings);
     warn_of_version(info, &warnings);
     return lk_report_make(bytes, warning_bytes);

@@ -303,6 +303,9 @@ static void add_leadership(struct lk_text *text, const struct lk_server *server)
     if (lk_server_leader(server, leader)) {
         lk_text_format(text, "leader:%s\r\n", leader);
     }
+    if (leads) {
+        lk_text_format(text, "may_lose_commits:%d\r\n", leadership->may_lose);
+    }
 }
 
 /* Only a user who may watch every path is told how much there is in all. */

@@ -16,6 +16,8 @@
 #ifndef LK_SERVER_STORE_H
 #define LK_SERVER_STORE_H
 
+#include <stdatomic.h>
+
 #include "lockkeeper/lockkeeper.h"
 #include "server/core/batch.h"
 #include "server/core/core_snapshot.h"
@@ -58,6 +60,10 @@ struct lk_leader {
 struct lk_storage {
     const struct lk_storage_ops *ops;
     struct lk_leader leader; /* of a shared store; changed by load() alone */
+
+    /* A shared store that this service leads is copied elsewhere, and commits do not wait for the
+     * copy: where it takes over, the last ones may be lost. Changed by load() and write(). */
+    atomic_bool may_lose;
 };
 
 struct lk_store_sqlite_options {

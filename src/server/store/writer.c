@@ -196,6 +196,10 @@ const struct lk_leader *lk_writer_leader(const struct lk_writer *writer) {
     return &writer->storage->leader;
 }
 
+bool lk_writer_may_lose(const struct lk_writer *writer) {
+    return atomic_load(&writer->storage->may_lose);
+}
+
 static void submit(struct lk_writer *writer, enum lk_job job) {
     writer->is_busy = true;
     writer->job = job;

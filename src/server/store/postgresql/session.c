@@ -10,14 +10,26 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/minmax.h"
 #include "engine/procedures/socket.h"
 #include "server/store/postgresql/pages.h"
 #include "server/store/postgresql/store.h"
 #include "service_postgresql.sql.h"
 
-enum { FORMAT = 1, STATEMENTS_OTHER = 8 };
+enum { FORMAT = 1, STATEMENTS_OTHER = 9 };
 
 #define S "lockkeeper_service."
+
+/*
+ * Whether there are standbys, and none is waited for. A subscriber of logical replication is none,
+ * nor is a backup. A user without pg_monitor sees only that there are connections of standbys.
+ */
+static const char has_async_standby[] =
+    "SELECT current_setting('synchronous_standby_names') = '' AND EXISTS ("
+    "SELECT FROM pg_stat_replication AS r WHERE r.state IS DISTINCT FROM 'backup'"
+    " AND coalesce(r.application_name, '') NOT IN ('pg_basebackup', 'pg_receivewal')"
+    " AND NOT EXISTS (SELECT FROM pg_replication_slots AS s"
+    " WHERE s.active_pid = r.pid AND s.slot_type = 'logical'))";
 
 static const struct {
     const char *name;
@@ -36,6 +48,7 @@ static const struct {
      " OFFSET 65536 LIMIT 1)"},
     {"lk_ended_sweep",
      "DELETE FROM " S "ended WHERE ended_us <= (SELECT " S "now_us() - 300000000 OFFSET 0)"},
+    {"lk_standbys", has_async_standby},
 };
 
 struct lk_patience lk_pg_patience(const struct lk_store_pg *store) {
@@ -148,6 +161,11 @@ static lk_outcome exchange(struct lk_store_pg *store, bool is_sent,
     if (outcome == LK_OK) {
         outcome = receive(store, patience, &rows, error);
     }
+    if (outcome == LK_OK && store->is_unconfirmed) {
+        outcome = lk_error_set(error, LK_UNAVAILABLE,
+                               "PostgreSQL: a commit that waited for the synchronous standby was "
+                               "told to wait no more, so the standby may lack it");
+    }
     if (outcome != LK_OK || ret_rows == NULL) {
         PQclear(rows);
         rows = NULL;
@@ -156,6 +174,8 @@ static lk_outcome exchange(struct lk_store_pg *store, bool is_sent,
         *ret_rows = rows;
     }
     if (outcome != LK_OK) {
+        store->first_host +=
+            outcome == LK_UNAVAILABLE && PQstatus(store->connection) == CONNECTION_OK;
         lk_pg_disconnect(store); /* what is under way may still be done, or not */
     }
     return outcome;
@@ -265,10 +285,44 @@ static lk_outcome prepare_statements(struct lk_store_pg *store, const struct lk_
     return exchange(store, is_sent, patience, NULL, error);
 }
 
-/* An acknowledged batch must survive the server. A stronger setting than `on` stays. */
-static const char settings[] =
-    "SELECT set_config('synchronous_commit', 'on', false)"
-    " WHERE current_setting('synchronous_commit') IN ('off', 'local', 'remote_write')";
+/*
+ * An acknowledged batch must survive the server; a stronger setting than `on` stays. A process of
+ * the server does not notice that this one is gone while it waits for the row of the leader, which
+ * a commit may hold as long as the standby is away. So it does not wait longer than this one does.
+ */
+static lk_outcome set_up(struct lk_store_pg *store, const struct lk_patience *patience,
+                         lk_error *error) {
+    char sql[256];
+
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT set_config('synchronous_commit', 'on', false)"
+                   " WHERE current_setting('synchronous_commit') IN ('off', 'local', "
+                   "'remote_write'); SELECT set_config('lock_timeout', '%" PRId64 "', false)",
+                   lk_max(store->lease_us / 1000, 1));
+    return run(store, sql, patience, error);
+}
+
+/*
+ * A commit that waits for a synchronous standby succeeds when an operator or statement_timeout
+ * cancels the wait: with a warning, which has no code of its own.
+ */
+static void hear_notice(void *context, const PGresult *notice) {
+    struct lk_store_pg *store = context;
+    const char *function = PQresultErrorField(notice, PG_DIAG_SOURCE_FUNCTION);
+
+    store->is_unconfirmed =
+        store->is_unconfirmed || (function != NULL && strcmp(function, "SyncRepWaitForLSN") == 0);
+}
+
+/* That the user may not look at standbys is no reason to refuse. */
+static lk_outcome look(struct lk_store_pg *store, const struct lk_patience *patience,
+                       lk_error *error) {
+    int64_t has_async;
+    lk_outcome outcome = query(store, has_async_standby, patience, &has_async, error);
+
+    store->can_look = outcome == LK_OK;
+    return outcome == LK_UNAVAILABLE ? outcome : LK_OK;
+}
 
 lk_outcome lk_pg_connect(struct lk_store_pg *store, const struct lk_patience *patience,
                          lk_error *error) {
@@ -290,9 +344,14 @@ lk_outcome lk_pg_connect(struct lk_store_pg *store, const struct lk_patience *pa
         store->first_host++;
         return outcome;
     }
-    outcome = run(store, settings, patience, error);
+    store->is_unconfirmed = false;
+    (void)PQsetNoticeReceiver(store->connection, hear_notice, store);
+    outcome = set_up(store, patience, error);
     if (outcome == LK_OK) {
         outcome = prepare_tables(store, patience, error);
+    }
+    if (outcome == LK_OK) {
+        outcome = look(store, patience, error);
     }
     if (outcome == LK_OK
         && (PQsetnonblocking(store->connection, 1) != 0

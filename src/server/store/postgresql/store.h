@@ -36,11 +36,15 @@ struct lk_store_pg {
     char process[LK_PG_PROCESS_BYTES];
     int64_t lease_us;
     bool has_users;
-    size_t first_host;  /* of those of the URL: the next attempt to connect begins with it */
-    PGconn *connection; /* NULL: there is none */
-    uint64_t epoch;     /* that this service has begun last; 0: none */
-    bool is_foreign;    /* before it another service has led, and no load has succeeded since */
-    uint64_t forgotten; /* there is no event up to this number */
+    size_t first_host;     /* of those of the URL: the next attempt to connect begins with it; one
+                         * that was silent, or could not do a commit, is not the first again */
+    PGconn *connection;    /* NULL: there is none */
+    bool is_unconfirmed;   /* a commit on it was not waited for until the standby had it */
+    bool can_look;         /* at the server's standbys: the user may lack the right */
+    int64_t look_after_us; /* the next look; each has a statement `lk_standbys` */
+    uint64_t epoch;        /* that this service has begun last; 0: none */
+    bool is_foreign;       /* before it another service has led, and no load has succeeded since */
+    uint64_t forgotten;    /* there is no event up to this number */
     int64_t ended_count;
     int64_t sweep_after_us;
     struct lk_pg_group groups[LK_PG_KINDS];

@@ -14,6 +14,7 @@
 #include "server/store/postgresql/store.h"
 
 #define OPEN_US_MIN INT64_C(5000000) /* to connect for the first time */
+#define LOOK_US INT64_C(5000000)     /* how often the one that leads looks at the standbys */
 
 /* ---- leading --------------------------------------------------------------------------------- */
 
@@ -49,6 +50,31 @@ static lk_outcome lead(struct lk_store_pg *store, uint64_t *ret_epoch, int64_t *
     PQclear(rows);
     return outcome;
 }
+
+/* ---- standbys -------------------------------------------------------------------------------- */
+
+static void note_standbys(struct lk_store_pg *store, const PGresult *rows) {
+    if (rows != NULL) {
+        store->look_after_us = lk_clock_now_us() + LOOK_US;
+        atomic_store(&store->storage.may_lose, PQgetvalue(rows, 0, 0)[0] != 0);
+    }
+}
+
+static lk_outcome look_at_standbys(struct lk_store_pg *store, lk_error *error) {
+    const struct lk_patience patience = lk_pg_patience(store);
+    PGresult *rows = NULL;
+    lk_outcome outcome = LK_OK;
+
+    atomic_store(&store->storage.may_lose, false);
+    if (store->can_look) {
+        outcome = lk_pg_ask(store, "lk_standbys", 0, NULL, &patience, &rows, error);
+        note_standbys(store, rows);
+        PQclear(rows);
+    }
+    return outcome;
+}
+
+/* ---- loading --------------------------------------------------------------------------------- */
 
 static lk_outcome load_snapshot(struct lk_store_pg *store, const struct lk_model_config *config,
                                 int64_t here_us, struct lk_core_snapshot **ret_snapshot,
@@ -99,7 +125,10 @@ static lk_outcome store_load(struct lk_storage *storage, const struct lk_model_c
     store->is_foreign = is_foreign; /* also when this load fails */
     store->forgotten = 0;
     store->sweep_after_us = 0;
-    outcome = load_snapshot(store, config, now_us - at_us, ret_snapshot, error);
+    outcome = look_at_standbys(store, error);
+    if (outcome == LK_OK) {
+        outcome = load_snapshot(store, config, now_us - at_us, ret_snapshot, error);
+    }
     if (outcome == LK_OK) {
         (*ret_snapshot)->is_foreign = is_foreign;
         store->is_foreign = false;
@@ -119,6 +148,10 @@ static lk_outcome store_write(struct lk_storage *storage, const struct lk_batch 
                                                  events->has_mark ? numbers[3] : NULL};
     int64_t watch_us =
         events->watched_until_us != 0 ? events->watched_until_us - batch->times.now_us : 0;
+    bool looks = store->can_look && lk_clock_now_us() >= store->look_after_us;
+    PGresult *rows = NULL;
+    lk_outcome outcome;
+    bool is_sent;
 
     if (store->connection == NULL) {
         return lk_error_set(error, LK_UNAVAILABLE, "the connection to the database was lost");
@@ -127,8 +160,12 @@ static lk_outcome store_write(struct lk_storage *storage, const struct lk_batch 
     (void)snprintf(numbers[1], sizeof numbers[1], "%" PRIu64, batch->draw_floor);
     (void)snprintf(numbers[2], sizeof numbers[2], "%" PRIu64, events->last);
     (void)snprintf(numbers[3], sizeof numbers[3], "%" PRId64, watch_us);
-    return lk_pg_commit(store, lk_pg_begin(store, renew) && lk_pg_send_rows(store, batch),
-                        &patience, NULL, error);
+    is_sent = lk_pg_begin(store, renew) && lk_pg_send_rows(store, batch)
+              && (!looks || lk_pg_send(store, "lk_standbys", 0, NULL, NULL, NULL));
+    outcome = lk_pg_commit(store, is_sent, &patience, &rows, error);
+    note_standbys(store, looks ? rows : NULL);
+    PQclear(rows);
+    return outcome;
 }
 
 /* ---- opening and closing --------------------------------------------------------------------- */
