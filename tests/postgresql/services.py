@@ -38,6 +38,10 @@ def free_port():
 class Member:
     """One of the services, which is started again at the same addresses."""
 
+    schemes = ("lk", "http")
+    options = ()
+    tls = None
+
     def __init__(self, program, url):
         self.program, self.url = program, url
         self.resp = ("127.0.0.1", free_port())
@@ -48,9 +52,9 @@ class Member:
         addresses = [f"{host}:{port}" for host, port in (self.resp, self.http)]
         self.process = subprocess.Popen(
             [self.program, "serve", "--store", self.url, "--listen", addresses[0], "--http", addresses[1],
-             "--failover", f"{failover_ms}ms", "--log-level", "info"],
+             "--failover", f"{failover_ms}ms", "--log-level", "info", *self.options],
             stdout=subprocess.PIPE, text=True)
-        for scheme, address in zip(("lk", "http"), addresses):
+        for scheme, address in zip(self.schemes, addresses):
             assert self.process.stdout.readline().strip() == f"{scheme}://{address}"
 
     def end(self, number=signal.SIGTERM):
@@ -79,7 +83,7 @@ class Member:
 
     def ready(self):
         """The status of /readyz, and what it says."""
-        wire = Http(self.http)
+        wire = Http(self.http, tls=self.tls)
         status, _, body = wire.call("GET", "/readyz")
         wire.close()
         return status, body.decode()

@@ -181,6 +181,16 @@ static lk_outcome read_option(struct lk_slice option, struct lk_service_login *l
                               (int)option.size, option.bytes, LK_SERVICE_LOGIN_BYTES_MAX);
 }
 
+/* A login in front of another host than the first: a name has no comma, and a password that has an
+ * `@` before one is more likely a list of logins. */
+static bool is_repeated(struct lk_slice user, struct lk_slice password) {
+    const char *at = password.size > 0 ? memchr(password.bytes, '@', password.size) : NULL;
+
+    return (user.size > 0 && memchr(user.bytes, ',', user.size) != NULL)
+           || (at != NULL
+               && memchr(at, ',', password.size - (size_t)(at - password.bytes)) != NULL);
+}
+
 /* `USER[:PASSWORD]@` in front of the host; the last `@` ends it. */
 static lk_outcome cut_login(struct lk_slice *authority, struct lk_service_login *login,
                             lk_error *error) {
@@ -195,6 +205,13 @@ static lk_outcome cut_login(struct lk_slice *authority, struct lk_service_login 
     authority->size -= user.size + 1;
     authority->bytes = at + 1;
     password = cut_at(&user, ':');
+    if (is_repeated(user, password)) {
+        return lk_error_set(
+            error, LK_INVALID,
+            "the login is the same for all services of a URL and stands once, before "
+            "the first of them: USER:PASSWORD@HOST,HOST; in a password %%40 stands "
+            "for @");
+    }
     if (!lk_percent_decode(user, login->user, sizeof login->user)
         || !lk_percent_decode(password, login->password, sizeof login->password)) {
         return lk_error_set(error, LK_INVALID,

@@ -123,12 +123,15 @@ static lk_outcome connect_once(struct lk_service *service, const struct lk_patie
 
 /*
  * One service with a certificate that has ended, say, must not stop those that use another one. So
- * what a service refuses counts only when none of them is merely away.
+ * what a service refuses counts only when none of them is merely away. It is told in any case: a
+ * wrong password stays wrong.
  */
 lk_outcome lk_service_connect(struct lk_service *service, const struct lk_patience *patience,
                               struct lk_service_link **ret_link, lk_error *error) {
     size_t count = service->hosts.all.count;
     bool is_away = false;
+    bool is_refused = false;
+    lk_error next;
     lk_error cause;
     lk_outcome outcome = LK_UNAVAILABLE;
 
@@ -136,18 +139,19 @@ lk_outcome lk_service_connect(struct lk_service *service, const struct lk_patien
         return connect_once(service, patience, ret_link, error);
     }
     for (size_t i = 0; i <= count; i++) { /* the leader may be outside of the list */
-        outcome = connect_once(service, patience, ret_link, &cause);
+        outcome = connect_once(service, patience, ret_link, &next);
         if (outcome == LK_OK || outcome == LK_CANCELLED) {
             return lk_error_clear(error, outcome);
         }
+        cause = is_refused ? cause : next;
+        is_refused = is_refused || outcome != LK_UNAVAILABLE;
         is_away = is_away || outcome == LK_UNAVAILABLE;
         if (lk_clock_now_us() >= patience->until_us) {
             break;
         }
     }
     return lk_error_set(error, is_away ? LK_UNAVAILABLE : outcome,
-                        "none of the %zu services can be used; the last one: %s", count,
-                        cause.text);
+                        "none of the %zu services can be used; one of them: %s", count, cause.text);
 }
 
 lk_outcome lk_service_link_take(struct lk_service *service, const struct lk_builder *builder,
