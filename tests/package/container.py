@@ -1,8 +1,8 @@
 #!/usr/bin/env -S python3 -B
 # SPDX-License-Identifier: Apache-2.0
-"""usage: container.py SOURCE_ROOT LK
+"""usage: container.py SOURCE_ROOT LK [SERVER]
 
-The container's image and its example. What the Dockerfile sets is tried with a real service on this machine:
+The container's image and its examples: on a PostgreSQL server the one of services that share a database. What the Dockerfile sets is tried with a real service on this machine:
 its environment, its health check, its end. Where a builder of images is at work, the image is built and run too.
 Prints TAP.
 """
@@ -40,8 +40,14 @@ def environment():
     return dict(pair.split("=", 1) for line in of("ENV") for pair in line.split())
 
 
-def composed():
-    return yaml.safe_load((ROOT / "container/compose.yaml").read_text())
+def composed(name="compose.yaml"):
+    return yaml.safe_load((ROOT / "container" / name).read_text())
+
+
+def shared():
+    """The services of the example that shares a database, by their names."""
+    return {name: service for name, service in composed("compose.ha.yaml")["services"].items()
+            if name != "database"}
 
 
 class Container:
@@ -52,7 +58,7 @@ class Container:
                  "0.0.0.0:7420": "0.0.0.0:0", "0.0.0.0:7421": "0.0.0.0:0"}
         self.environment = {"PATH": f"{place}:/usr/bin:/bin"}
         os.symlink(LK, f"{place}/lk")
-        for name, value in {**environment(), **extra}.items():
+        for name, value in {**environment(), **extra}.items():  # an empty one counts as none
             for former, now in moved.items():
                 value = value.replace(former, now)
             self.environment[name] = value
@@ -129,6 +135,61 @@ def example_is_closed():
     assert composed()["secrets"].keys() == set(service["secrets"])
 
 
+def shared_example_is_closed():
+    """the example with a database publishes nothing, keeps its secrets in files, and names each service"""
+    whole = composed("compose.ha.yaml")
+    single = composed()["services"]["lockkeeper"]
+    assert len(shared()) == 3
+    for name, service in whole["services"].items():
+        assert "ports" not in service, name
+        assert set(service["secrets"]) <= whole["secrets"].keys()
+        assert "depends_on" not in service or service["depends_on"].keys() <= whole["services"].keys()
+    for name, service in shared().items():
+        assert service["environment"]["LK_SERVE_ADVERTISE"] == f"{name}:7420"
+        for key in ("image", "build", "read_only", "cap_drop", "security_opt", "stop_grace_period"):
+            assert service[key] == single[key], key
+        places = {place.split(":")[0] for place in service["tmpfs"]}
+        assert set(of("VOLUME")) <= places, places  # else each start leaves a volume behind
+
+
+def shared_example_starts():
+    """the services of the example share a database: one leads, and another takes over from it"""
+    with tempfile.TemporaryDirectory() as place:
+        containers, urls = {}, {}
+        for name, service in shared().items():
+            own = pathlib.Path(place) / name
+            own.mkdir()
+            extra = {**service["environment"], "LK_SERVE_PASSWORD_FILE": password_in(own),
+                     "LK_SERVE_STORE": f"postgresql://postgres@/postgres?host={sys.argv[3]}"}
+            containers[name] = Container(str(own), extra)
+            assert len([containers[name].process.stdout.readline() for _ in range(3)]) == 3
+            assert containers[name].is_healthy()
+            urls[name] = f"lk+unix:{own}/socket?password-file={own}/password"
+        former = leader_of(urls)
+        assert not (pathlib.Path(place) / former / "dir").exists()
+        code, (_, said) = containers.pop(former).end()
+        assert code == 0, said
+        del urls[former]
+        assert leader_of(urls) in containers
+        for container in containers.values():
+            assert container.is_healthy()
+            assert container.end()[0] == 0
+
+
+def leader_of(urls):
+    """The service that leads; all of them must name the same one."""
+    end = time.monotonic() + PATIENCE_S
+    while time.monotonic() < end:
+        reports = [subprocess.run([LK, "-S", url, "doctor"], capture_output=True, text=True,
+                                  check=False).stdout for url in urls.values()]
+        named = {found[1] for report in reports
+                 if (found := re.search(r"^leader: *(\S+):7420$", report, re.MULTILINE))}
+        if len(named) == 1 and named <= urls.keys():
+            return named.pop()
+        time.sleep(0.1)
+    raise AssertionError(f"none of the services leads: {reports}")
+
+
 def builder():
     for program in ("docker", "podman"):
         if shutil.which(program) and subprocess.run([program, "info"], check=False,
@@ -158,8 +219,9 @@ def is_built():
 
 
 def main():
-    cases = [is_modest, example_is_closed, starts_and_ends, refuses]
+    cases = [is_modest, example_is_closed, shared_example_is_closed, starts_and_ends, refuses]
     cases += [is_built] if builder() else []
+    cases = [shared_example_starts] if len(sys.argv) > 3 else cases
     failed = 0
     for number, case in enumerate(cases, 1):
         try:

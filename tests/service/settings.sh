@@ -83,6 +83,14 @@ printf '\n# a comment\nephemral = yes\n' >"$conf"
 refused_as "$conf:3: lk serve has no setting \"ephemral\"; did you mean ephemeral?"
 echo 'store = sqlite:/srv/x' >"$conf"
 refused_as "$conf:1: --store: *postgresql://*"
+echo 'store = postgresql://ann:hidden@db/locks' >"$conf"
+lk serve --config "$conf" --unix "$work/s" --dir "$work/elsewhere"
+failure 64 "lk: INVALID: $conf:1: --dir or --ephemeral, * keep the locks elsewhere: remove that *"
+LK_SERVE_EPHEMERAL=yes
+export LK_SERVE_EPHEMERAL
+lk serve --config "$conf" --unix "$work/s"
+failure 64 "lk: INVALID: $conf:1: --dir or --ephemeral, *"
+unset LK_SERVE_EPHEMERAL
 echo "config = $conf" >"$conf"
 refused_as "$conf:1: lk serve has no setting \"config\"*"
 echo 'ephemeral' >"$conf"

@@ -143,6 +143,21 @@ static bool is_settled(const struct source *source, enum lk_option_id id) {
            || (source->settled & line->given & lk_option_at(id)->excludes) != 0;
 }
 
+/*
+ * A service that is to share a store, and keeps its locks in a folder because a unit or an image
+ * says so, grants what the others have granted. So a stronger source does not just have its way.
+ */
+static lk_outcome check_store(const struct source *source, enum lk_option_id id) {
+    const struct lk_command_line *line = &source->settings->line;
+    bool is_elsewhere = (source->settled & line->given & (BIT(DIR) | BIT(EPHEMERAL))) != 0;
+
+    return id == LK_OPTION_STORE && is_elsewhere
+               ? refuse(source, "--dir or --ephemeral, of the command line or the environment, "
+                                "would keep the locks elsewhere: remove that (in a systemd unit: "
+                                "ExecStart=; in a container: LK_SERVE_DIR=), or this setting")
+               : LK_OK;
+}
+
 static lk_outcome set(struct source *source, enum lk_option_id id, struct lk_slice value) {
     const struct lk_option *option = lk_option_at(id);
     struct lk_command_line *line = &source->settings->line;
@@ -165,6 +180,7 @@ static lk_outcome set(struct source *source, enum lk_option_id id, struct lk_sli
                       ? check_alone(source, id, text, number)
                       : refuse(source, why.text);
     }
+    outcome = outcome == LK_OK ? check_store(source, id) : outcome;
     if (outcome != LK_OK || (is_settled(source, id) && option->kind != LK_KIND_LIST)) {
         return outcome;
     }
