@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
@@ -124,6 +125,24 @@ double peer_resident_bytes(const struct peer *peer) {
     }
     (void)fclose(file);
     return (double)pages * (double)sysconf(_SC_PAGESIZE);
+}
+
+void peer_folder_make(const char *place, char *ret_folder, size_t bytes) {
+    (void)snprintf(ret_folder, bytes, "%s/lk-bench-XXXXXX", place);
+    if (mkdtemp(ret_folder) == NULL) {
+        bench_give_up("%s cannot be made", ret_folder);
+    }
+}
+
+static int remove_one(const char *path, const struct stat *status, int type, struct FTW *place) {
+    (void)status;
+    (void)type;
+    (void)place;
+    return remove(path);
+}
+
+void peer_folder_remove(const char *folder) {
+    (void)nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
 bool peer_is_installed(const char *program) {

@@ -4,6 +4,7 @@
 #define LK_BENCH_PEERS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/types.h>
 
 struct peer {
@@ -27,6 +28,10 @@ void peer_stop(struct peer *peer);
 /* Processor time of the process and all its threads, in seconds; resident memory in bytes. */
 double peer_processor_seconds(const struct peer *peer);
 double peer_resident_bytes(const struct peer *peer);
+
+/* A fresh folder below `place` for the files of servers; its end, with all that is in it. */
+void peer_folder_make(const char *place, char *ret_folder, size_t bytes);
+void peer_folder_remove(const char *folder);
 
 /* Whether such a program is installed. */
 bool peer_is_installed(const char *program);
