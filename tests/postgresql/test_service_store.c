@@ -18,6 +18,8 @@
 
 #define LEASE_US INT64_C(60000000)
 
+enum { WRITES = 50 };
+
 struct fixture {
     char url[300];
     PGconn *connection; /* of an operator */
@@ -380,6 +382,36 @@ static void no_draw_is_made_again(void **state) {
     lk_core_snapshot_free(snapshot);
 }
 
+/* ---- what a write costs ---------------------------------------------------------------------- */
+
+static lk_outcome end_of(struct lk_storage *storage, uint64_t id) {
+    struct lk_row row = {.kind = LK_ROW_REQUEST_GONE, .gone = id};
+    const struct lk_batch batch = {
+        .number = 1, .times = times_now(), .first = &row, .row_count = 1};
+
+    return storage->ops->write(storage, &batch, NULL);
+}
+
+/* A statement is planned when the tables are empty; each row that ends stays for a while. */
+static void no_write_reads_all_rows(void **state) {
+    static const char scans[] = "SELECT seq_scan FROM pg_stat_user_tables"
+                                " WHERE schemaname = 'lockkeeper_service' AND relname = 'request'";
+    static const char others[] = "SELECT coalesce(idx_scan, 0) FROM pg_stat_user_tables"
+                                 " WHERE schemaname = 'lockkeeper_service' AND relname = 'request'";
+    struct fixture *fixture = *state;
+
+    load_only(fixture->first, LK_OK);
+    for (uint64_t id = 1; id <= WRITES; id++) {
+        assert_int_equal(write_lease(fixture->first, id, "a", 10000), LK_OK);
+        assert_int_equal(end_of(fixture->first, id), LK_OK);
+    }
+    close_store(&fixture->first); /* the server counts the process's at its end */
+    while (number(fixture->connection, others) + number(fixture->connection, scans) < WRITES) {
+        run(fixture->connection, "SELECT pg_sleep(0.01)");
+    }
+    assert_in_range(number(fixture->connection, scans), 0, WRITES / 10);
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
     const struct CMUnitTest tests[] = {
@@ -398,6 +430,7 @@ int main(void) {
         TEST(a_takeover_gives_a_grace_period_once),
         TEST(what_was_dead_stays_dead),
         TEST(no_draw_is_made_again),
+        TEST(no_write_reads_all_rows),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
