@@ -8,6 +8,7 @@ LK_TEST_SEED: what the clients do."""
 import os
 import pathlib
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -62,18 +63,25 @@ class Server:
         until(lambda: self.ask(f"SHOW {name}") == value)
 
     def kill(self):
-        """As if the machine had lost its power: all of its processes at once."""
+        """As if the machine had lost its power: all of its processes at once, and its memory."""
         with open(os.path.join(self.data, "postmaster.pid"), encoding="ascii") as file:
-            first = int(file.readline())
+            lines = file.read().splitlines()
+        first, segment = int(lines[0]), lines[6].split()[1]
         tasks = pathlib.Path(f"/proc/{first}/task/{first}/children")
         os.kill(first, signal.SIGSTOP)  # it starts no others
-        processes = [int(word) for word in tasks.read_text().split()]
-        for process in [*processes, first]:
+        processes = [*(int(word) for word in tasks.read_text().split()), first]
+        memory = set()
+        for process in processes:
             try:
+                memory |= set(re.findall(r"/dev/shm/PostgreSQL\.\d+",
+                                         pathlib.Path(f"/proc/{process}/maps").read_text()))
                 os.kill(process, signal.SIGKILL)
-            except ProcessLookupError:
+            except (ProcessLookupError, FileNotFoundError):
                 pass
         until(lambda: not any(os.path.exists(f"/proc/{process}") for process in processes))
+        for file in memory:
+            pathlib.Path(file).unlink(missing_ok=True)
+        subprocess.run(["ipcrm", "-m", segment], check=True)
 
 
 class Cluster(Services):
