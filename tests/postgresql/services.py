@@ -5,6 +5,7 @@ clients note while the one that leads is killed, stopped and continued, or termi
 
 LK_TEST_SEED: which fault comes when. LK_TEST_SCALE: percent of the faults."""
 
+import atexit
 import os
 import pathlib
 import random
@@ -54,6 +55,7 @@ class Member:
             [self.program, "serve", "--store", self.url, "--listen", addresses[0], "--http", addresses[1],
              "--failover", f"{failover_ms}ms", "--log-level", "info", *self.options],
             stdout=subprocess.PIPE, text=True)
+        atexit.register(self.process.kill)  # also when others do not start
         for scheme, address in zip(self.schemes, addresses):
             assert self.process.stdout.readline().strip() == f"{scheme}://{address}"
 
