@@ -6,10 +6,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "base/clock.h"
 #include "server/refusal.h"
-
-#define TURN_US INT64_C(500) /* of each turn for handshakes: one step, and more if there is time */
 
 enum { TLS_RECORD_OF_HANDSHAKE = 0x16, SURPLUS_BYTES = 4096 };
 
@@ -23,10 +20,6 @@ void lk_handshakes_begin(struct lk_handshakes *handshakes, struct lk_server *ser
         .listen_socket = listen_socket,
         .refusal = refusal,
     };
-}
-
-void lk_handshakes_end_turn(struct lk_handshakes *handshakes) {
-    handshakes->spent_us = 0;
 }
 
 static void refuse(struct lk_handshakes *handshakes, int socket, const char *why) {
@@ -69,26 +62,42 @@ static enum lk_tls_step look(struct lk_handshakes *handshakes, struct lk_handsha
     return LK_TLS_DONE;
 }
 
-enum lk_tls_step lk_handshakes_step(struct lk_handshakes *handshakes,
-                                    struct lk_handshake *handshake, int socket) {
-    enum lk_tls_step step = LK_TLS_DONE;
-    int64_t begun_us;
+static void note(struct lk_handshakes *handshakes, struct lk_handshake *handshake, int socket,
+                 enum lk_tls_step step) {
+    handshake->is_underway = step != LK_TLS_DONE;
+    if (step == LK_TLS_CLOSED || step == LK_TLS_FAILED) {
+        refuse(handshakes, socket, lk_tls_session_reason(handshake->session));
+    }
+}
 
-    if (handshakes->spent_us >= TURN_US) {
-        return handshake->is_writing ? LK_TLS_WANTS_WRITE : LK_TLS_WANTS_READ;
+static void on_computed(void *context, enum lk_tls_step step) {
+    struct lk_handshake *handshake = context;
+
+    handshake->is_computed = false;
+    note(handshake->handshakes, handshake, handshake->socket, step);
+    handshake->stepped(handshake->context, step);
+}
+
+void lk_handshakes_step(struct lk_handshakes *handshakes, struct lk_handshake *handshake,
+                        int socket, lk_handshake_stepped *stepped, void *context) {
+    enum lk_tls_step step = handshake->is_begun ? LK_TLS_DONE : look(handshakes, handshake, socket);
+
+    if (step != LK_TLS_DONE) {
+        stepped(context, step);
+        return;
     }
-    begun_us = lk_clock_now_us();
-    if (!handshake->is_begun) {
-        step = look(handshakes, handshake, socket);
-    }
-    if (step == LK_TLS_DONE) {
-        step = lk_tls_session_handshake(handshake->session);
-        handshake->is_underway = step != LK_TLS_DONE;
-        handshake->is_writing = step == LK_TLS_WANTS_WRITE;
-        if (step == LK_TLS_CLOSED || step == LK_TLS_FAILED) {
-            refuse(handshakes, socket, lk_tls_session_reason(handshake->session));
-        }
-    }
-    handshakes->spent_us += lk_clock_now_us() - begun_us;
-    return step;
+    handshake->is_computed = true;
+    handshake->handshakes = handshakes;
+    handshake->socket = socket;
+    handshake->stepped = stepped;
+    handshake->context = context;
+    lk_handshake_thread_submit(lk_server_handshake_thread(handshakes->server), &handshake->job,
+                               handshake->session, on_computed, handshake);
+}
+
+void lk_handshakes_end(struct lk_handshakes *handshakes, struct lk_handshake *handshake) {
+    lk_handshake_thread_cancel(lk_server_handshake_thread(handshakes->server), &handshake->job);
+    handshake->is_computed = false;
+    lk_tls_session_free(handshake->session);
+    handshake->session = NULL;
 }

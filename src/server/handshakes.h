@@ -2,16 +2,16 @@
 /*
  * TLS handshakes of one listener. A handshake computes for up to a millisecond, and a peer may
  * begin one and not go on. So its time is bounded, its connection is pending until it is done
- * (server/admission.h), and all handshakes of a listener get a small part of each turn: a flood of
- * them makes new connections slow, and leaves those that are open alone.
+ * (server/admission.h), and a thread of its own computes (handshake_thread.h): a flood of
+ * handshakes makes new connections slow, and leaves those that are open alone.
  *
  * Within src/server.
  */
 #ifndef LK_SERVER_HANDSHAKES_H
 #define LK_SERVER_HANDSHAKES_H
 
+#include "server/handshake_thread.h"
 #include "server/listen.h"
-#include "tls/tls.h"
 
 enum { LK_HANDSHAKE_SECONDS_MAX = 10 };
 
@@ -24,7 +24,6 @@ struct lk_handshakes {
     struct lk_tls_context *context; /* NULL: the listener is plain */
     const struct lk_listen_socket *listen_socket;
     const char *refusal; /* of a peer that speaks no TLS, in its own protocol; static */
-    int64_t spent_us;    /* in this turn */
 };
 
 /* A connection's; zeroed: it is plain. */
@@ -32,22 +31,31 @@ struct lk_handshake {
     struct lk_tls_session *session;
     bool is_begun;    /* its first byte has arrived */
     bool is_underway; /* it is not done */
-    bool is_writing;  /* ... and waits until the socket is writable */
+    bool is_computed; /* ... a step of it waits for the thread, or is being computed: then the
+                       * session must not be used, and the socket not be read */
+    struct lk_handshake_job job;
+    struct lk_handshakes *handshakes; /* ... and these are what `job` needs to go on: */
+    int socket;
+    lk_handshake_stepped *stepped;
+    void *context;
 };
 
 /* TLS is for ports: a Unix socket stays plain. */
 void lk_handshakes_begin(struct lk_handshakes *handshakes, struct lk_server *server,
                          const struct lk_listener *listener,
                          const struct lk_listen_socket *listen_socket, const char *refusal);
-void lk_handshakes_end_turn(struct lk_handshakes *handshakes);
 
 /*
- * A step of the handshake, when the socket is ready. LK_TLS_WANTS_READ and LK_TLS_WANTS_WRITE:
- * again when it is, which it may be already. LK_TLS_CLOSED or LK_TLS_FAILED: the connection is to
- * be closed; this was logged and counted.
+ * A step of the handshake, when the socket is ready. `stepped` is called with its result, at once
+ * or later by the loop. LK_TLS_WANTS_READ and LK_TLS_WANTS_WRITE: again when the socket is ready
+ * for that, which it may be already. LK_TLS_CLOSED or LK_TLS_FAILED: the connection is to be
+ * closed; this was logged and counted.
  */
-enum lk_tls_step lk_handshakes_step(struct lk_handshakes *handshakes,
-                                    struct lk_handshake *handshake, int socket);
+void lk_handshakes_step(struct lk_handshakes *handshakes, struct lk_handshake *handshake,
+                        int socket, lk_handshake_stepped *stepped, void *context);
+
+/* Before the connection closes: no step of it is computed any more. Frees the session. */
+void lk_handshakes_end(struct lk_handshakes *handshakes, struct lk_handshake *handshake);
 
 /* The time for it is over: logs and counts it. */
 void lk_handshakes_time_out(struct lk_handshakes *handshakes, int socket);

@@ -52,6 +52,10 @@ struct lk_login_events *lk_server_login_events(struct lk_server *server) {
     return &server->login_events;
 }
 
+struct lk_handshake_thread *lk_server_handshake_thread(const struct lk_server *server) {
+    return server->handshake_events.thread;
+}
+
 struct lk_copies *lk_server_copies(struct lk_server *server) {
     return &server->copies;
 }
@@ -433,6 +437,9 @@ static lk_outcome begin(struct lk_server *server, char addresses[][LK_ADDRESS_BY
         outcome = lk_login_events_begin(&server->login_events, server, error);
     }
     if (outcome == LK_OK) {
+        outcome = lk_handshake_events_begin(&server->handshake_events, server, error);
+    }
+    if (outcome == LK_OK) {
         outcome = make_core(server, error);
     }
     if (outcome == LK_OK) {
@@ -480,6 +487,7 @@ static void end(struct lk_server *server) {
     }
     lk_loop_free_event(server->written);
     lk_login_events_end(&server->login_events);
+    lk_handshake_events_end(&server->handshake_events);
     lk_copies_end(&server->copies);
     lk_trim_end(&server->trim);
     lk_loop_free_event(server->alive);

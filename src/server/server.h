@@ -15,7 +15,8 @@
 #include "server/log/log.h"
 
 struct event_base;
-struct lk_copies; /* server/copies.h */
+struct lk_copies;           /* server/copies.h */
+struct lk_handshake_thread; /* server/handshake_thread.h */
 struct lk_listener;
 struct lk_login_events; /* server/login_events.h */
 struct lk_logins;       /* server/access/logins.h */
@@ -106,6 +107,8 @@ struct lk_core *lk_server_core(const struct lk_server *server);
 struct lk_logins *lk_server_logins(const struct lk_server *server); /* NULL: there are no users */
 struct lk_copies *lk_server_copies(struct lk_server *server);
 struct lk_login_events *lk_server_login_events(struct lk_server *server);
+struct lk_handshake_thread *
+lk_server_handshake_thread(const struct lk_server *server); /* NULL: there is no TLS */
 
 /* Whether a client has to authenticate first. */
 static inline bool lk_server_wants_login(const struct lk_server_options *options) {

@@ -7,6 +7,7 @@
 #define LK_SERVER_STATE_H
 
 #include "server/copies.h"
+#include "server/handshake_events.h"
 #include "server/login_events.h"
 #include "server/monitor.h"
 #include "server/server.h"
@@ -28,6 +29,7 @@ struct lk_server {
     bool is_disk_slow; /* by the last write: then the other thread does the next one */
     bool has_failed;   /* the event loop */
     struct lk_login_events login_events;
+    struct lk_handshake_events handshake_events;
     struct lk_copies copies;
     struct event *alive; /* NULL: no callback is set */
     struct lk_trim trim;

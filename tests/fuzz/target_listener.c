@@ -72,6 +72,11 @@ const struct lk_server_options *lk_server_options_of(const struct lk_server *ser
     return &server->options;
 }
 
+struct lk_handshake_thread *lk_server_handshake_thread(const struct lk_server *server) {
+    (void)server;
+    return NULL;
+}
+
 void lk_server_charge(struct lk_server *server, size_t *charged, size_t bytes) {
     server->buffered += bytes;
     server->buffered -= *charged;

@@ -194,7 +194,6 @@ void lk_http_call(struct lk_http_listener *listener, struct evhttp_request *requ
 
 /* Replies are written by evhttp's own events. */
 static bool turn_end(struct lk_listener *of) {
-    lk_handshakes_end_turn(&http_listener(of)->handshakes);
     lk_http_clients_end_turn(&http_listener(of)->clients);
     lk_http_events_end_turn(http_listener(of));
     return false;

@@ -67,27 +67,35 @@ static void end_handshake(struct lk_http_client *client, enum lk_tls_step step) 
     }
 }
 
+static void await(struct lk_http_client *client, short awaited);
+
+static void on_stepped(void *context, enum lk_tls_step step) {
+    struct lk_http_client *client = context;
+
+    if (step == LK_TLS_WANTS_READ || step == LK_TLS_WANTS_WRITE) {
+        await(client, step == LK_TLS_WANTS_WRITE ? EV_WRITE : EV_READ);
+    } else {
+        end_handshake(client, step);
+    }
+}
+
 static void on_ready(evutil_socket_t socket, short what, void *context) {
     struct lk_http_client *client = context;
-    enum lk_tls_step step =
-        lk_handshakes_step(&client->listener->handshakes, &client->handshake, (int)socket);
-    short awaited = step == LK_TLS_WANTS_WRITE ? EV_WRITE : EV_READ;
 
     (void)what;
-    if (step != LK_TLS_WANTS_READ && step != LK_TLS_WANTS_WRITE) {
-        end_handshake(client, step);
-        return;
-    }
-    (void)event_assign(&client->ready, lk_server_loop(client->listener->server), socket, awaited,
-                       on_ready, client);
+    lk_handshakes_step(&client->listener->handshakes, &client->handshake, (int)socket, on_stepped,
+                       client);
+}
+
+static void await(struct lk_http_client *client, short awaited) {
+    (void)event_assign(&client->ready, lk_server_loop(client->listener->server), client->socket,
+                       awaited, on_ready, client);
     (void)event_add(&client->ready, NULL);
 }
 
 void lk_http_tls_await(struct lk_http_client *client) {
     (void)bufferevent_disable(evhttp_connection_get_bufferevent(client->connection), EV_READ);
-    (void)event_assign(&client->ready, lk_server_loop(client->listener->server), client->socket,
-                       EV_READ, on_ready, client);
-    (void)event_add(&client->ready, NULL);
+    await(client, EV_READ);
 }
 
 void lk_http_tls_end(struct lk_http_client *client) {
@@ -95,7 +103,6 @@ void lk_http_tls_end(struct lk_http_client *client) {
         if (event_initialized(&client->ready)) {
             (void)event_del(&client->ready);
         }
-        lk_tls_session_free(client->handshake.session);
-        client->handshake.session = NULL;
+        lk_handshakes_end(&client->listener->handshakes, &client->handshake);
     }
 }

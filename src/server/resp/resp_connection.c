@@ -34,7 +34,7 @@ void lk_resp_connection_close(struct lk_resp_connection *connection) {
     if (connection->session != NULL) {
         lk_core_session_close(lk_server_core(listener->server), connection->session, &times);
     }
-    lk_tls_session_free(connection->handshake.session);
+    lk_handshakes_end(&listener->handshakes, &connection->handshake);
     (void)close(connection->socket);
     TAILQ_REMOVE(&listener->all, connection, all);
     if (connection->is_ready) {
@@ -190,6 +190,8 @@ static void bound_request_time(struct lk_resp_connection *connection) {
         (void)event_add(&connection->readable, &patience);
     } else if (is_overdue(connection, lk_server_times(connection->listener->server).now_us)) {
         end_overdue(connection);
+    } else if (connection->handshake.is_underway) {
+        (void)event_add(&connection->readable, &patience);
     }
     connection->is_whole = false;
 }
@@ -224,7 +226,8 @@ static void on_readable(evutil_socket_t socket, short what, void *context) {
 void lk_resp_connection_update(struct lk_resp_connection *connection) {
     bool wants = !connection->is_ending && !connection->listener->has_backpressure
                  && !connection->is_penalized && !connection->is_stalled
-                 && !lk_login_is_pending(&connection->login) && !connection->copy.is_pending
+                 && !connection->handshake.is_computed && !lk_login_is_pending(&connection->login)
+                 && !connection->copy.is_pending
                  && unsent_bytes(connection) < LK_RESP_OUTPUT_PAUSE_BYTES
                  && connection->input.size < LK_RESP_REQUEST_BYTES_MAX + 2;
 
@@ -232,7 +235,9 @@ void lk_resp_connection_update(struct lk_resp_connection *connection) {
         return;
     }
     connection->is_reading = wants;
-    connection->begun_us = 0;
+    if (!connection->handshake.is_underway) { /* which stops reading for each of its steps */
+        connection->begun_us = 0;
+    }
     if (wants) {
         (void)event_add(&connection->readable, NULL);
         bound_request_time(connection);

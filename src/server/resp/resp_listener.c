@@ -66,7 +66,6 @@ static bool turn_end(struct lk_listener *of) {
     struct lk_resp_connections ready = TAILQ_HEAD_INITIALIZER(ready);
     bool has_called = false;
 
-    lk_handshakes_end_turn(&listener->handshakes);
     TAILQ_CONCAT(&ready, &listener->ready, ready);
     while (!TAILQ_EMPTY(&ready)) {
         struct lk_resp_connection *connection = TAILQ_FIRST(&ready);

@@ -55,9 +55,11 @@ static void greet(struct lk_resp_connection *connection) {
     }
 }
 
-void lk_resp_tls_shake(struct lk_resp_connection *connection) {
-    switch (lk_handshakes_step(&connection->listener->handshakes, &connection->handshake,
-                               connection->socket)) {
+static void on_stepped(void *context, enum lk_tls_step step) {
+    struct lk_resp_connection *connection = context;
+
+    lk_resp_connection_schedule(connection);
+    switch (step) {
     case LK_TLS_DONE:
         greet(connection);
         break;
@@ -70,6 +72,13 @@ void lk_resp_tls_shake(struct lk_resp_connection *connection) {
     case LK_TLS_FAILED:
         connection->is_dead = true;
         break;
+    }
+}
+
+void lk_resp_tls_shake(struct lk_resp_connection *connection) {
+    if (!connection->handshake.is_computed) {
+        lk_handshakes_step(&connection->listener->handshakes, &connection->handshake,
+                           connection->socket, on_stepped, connection);
     }
 }
 
