@@ -53,7 +53,7 @@ struct lk_cli_command {
     bool has_own_stop;             /* what SIGTSTP does to it is its own matter (stop.h) */
     unsigned outcomes;             /* what it can end in: bits of lk_outcome */
     const char *more_codes;        /* lines for exit codes that are no outcome's; NULL: none */
-    struct lk_example examples[7]; /* ended by one without a line */
+    struct lk_example examples[8]; /* ended by one without a line */
 
     /*
      * Does it. Returns the exit code. One of the two: `at_store` is called with the store of the

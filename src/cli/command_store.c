@@ -100,8 +100,9 @@ const struct lk_cli_command lk_cli_store_commands[] = {
                 "Listens on this machine only, unless it has users or a password,\n"
                 "and TLS (--insecure: without). SIGHUP reads the files of all of them again,\n"
                 "and that of --config: what can change does, and the log names the rest.\n"
-                "With --store several services share a PostgreSQL database. One of them leads,\n"
-                "and sends the clients of the others to itself; if it ends, another one leads.\n"
+                "With --store several services share a PostgreSQL database, or etcd. One of them\n"
+                "leads, and sends the clients of the others to itself; if it ends, another one\n"
+                "leads.\n"
                 "An option that is not given is taken from the environment, as in\n"
                 "LK_SERVE_PASSWORD_FILE, or else from the file of --config.",
         .options = COMMON_OPTIONS | BIT(CONFIG) | BIT(LISTEN) | BIT(UNIX) | BIT(HTTP) | BIT(DIR)
@@ -111,7 +112,8 @@ const struct lk_cli_command lk_cli_store_commands[] = {
                    | BIT(LOG_FORMAT) | BIT(SLOW_LOG),
         .has_own_stop = true,
         .own_help = {{LK_OPTION_STORE, "keep everything in this database, which several\n"
-                                       "services share: postgresql://HOST/DATABASE"}},
+                                       "services share: postgresql://HOST/DATABASE or\n"
+                                       "etcd://HOST,HOST,HOST"}},
         .outcomes = ENDS_COMMON | ENDS(LK_OK),
         .examples = {{"lk serve", "on loopback, ports 7420 and 7421"},
                      {"lk serve --unix /run/lk.sock --dir /var/lib/lk",
@@ -119,6 +121,7 @@ const struct lk_cli_command lk_cli_store_commands[] = {
                      {"lk serve --grab", "also for clients of \"grab\""},
                      {"lk serve --config /etc/lockkeeper-service.conf", "as a file says"},
                      {"lk serve --store postgresql://db/locks", "one of several on a database"},
+                     {"lk serve --store etcd://e1,e2,e3", "one of several on an etcd cluster"},
                      {"lk serve --listen 127.0.0.1:0 --ephemeral", "for a test"}},
         .handle = lk_cli_serve,
     },

@@ -7,16 +7,47 @@
 #include "base/error.h"
 #include "base/slice.h"
 
+static lk_outcome open_postgresql(const struct lk_server_options *options,
+                                  struct lk_storage **ret_storage, lk_error *error);
+static lk_outcome open_etcd(const struct lk_server_options *options,
+                            struct lk_storage **ret_storage, lk_error *error);
+
+static const struct {
+    const char *start; /* of a URL */
+    lk_outcome (*open)(const struct lk_server_options *options, struct lk_storage **ret_storage,
+                       lk_error *error);
+} kinds[] = {
+    {"postgresql://", open_postgresql},
+    {"postgres://", open_postgresql},
+    {"etcd://", open_etcd},
+    {"etcds://", open_etcd},
+};
+enum { KINDS = sizeof kinds / sizeof kinds[0] };
+
+/* KINDS: none of them. */
+static size_t kind_of(const char *url) {
+    size_t kind = 0;
+
+    while (kind < KINDS && strncmp(url, kinds[kind].start, strlen(kinds[kind].start)) != 0) {
+        kind++;
+    }
+    return kind;
+}
+
 bool lk_shared_is_url(const char *url) {
-    return strncmp(url, "postgresql://", strlen("postgresql://")) == 0
-           || strncmp(url, "postgres://", strlen("postgres://")) == 0;
+    return kind_of(url) < KINDS;
+}
+
+lk_outcome lk_shared_open(const struct lk_server_options *options, struct lk_storage **ret_storage,
+                          lk_error *error) {
+    return kinds[kind_of(options->store_url)].open(options, ret_storage, error);
 }
 
 #ifdef LK_HAS_POSTGRESQL
 #include "server/store/postgresql/store_postgresql.h"
 
-lk_outcome lk_shared_open(const struct lk_server_options *options, struct lk_storage **ret_storage,
-                          lk_error *error) {
+static lk_outcome open_postgresql(const struct lk_server_options *options,
+                                  struct lk_storage **ret_storage, lk_error *error) {
     const struct lk_store_postgresql_options store = {
         .url = options->store_url,
         .address = "",
@@ -27,11 +58,34 @@ lk_outcome lk_shared_open(const struct lk_server_options *options, struct lk_sto
     return lk_store_postgresql_open(&store, ret_storage, error);
 }
 #else
-lk_outcome lk_shared_open(const struct lk_server_options *options, struct lk_storage **ret_storage,
-                          lk_error *error) {
+static lk_outcome open_postgresql(const struct lk_server_options *options,
+                                  struct lk_storage **ret_storage, lk_error *error) {
     (void)options;
     (void)ret_storage;
     return lk_error_set(error, LK_UNSUPPORTED, "this program was built without PostgreSQL");
+}
+#endif
+
+#ifdef LK_HAS_ETCD
+#include "server/store/etcd/store_etcd.h"
+
+static lk_outcome open_etcd(const struct lk_server_options *options,
+                            struct lk_storage **ret_storage, lk_error *error) {
+    const struct lk_store_etcd_options store = {
+        .url = options->store_url,
+        .address = "",
+        .lease_us = options->failover_us,
+        .has_users = options->users != NULL,
+    };
+
+    return lk_store_etcd_open(&store, ret_storage, error);
+}
+#else
+static lk_outcome open_etcd(const struct lk_server_options *options,
+                            struct lk_storage **ret_storage, lk_error *error) {
+    (void)options;
+    (void)ret_storage;
+    return lk_error_set(error, LK_UNSUPPORTED, "this program was built without etcd");
 }
 #endif
 

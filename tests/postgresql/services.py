@@ -180,7 +180,7 @@ class Client(threading.Thread):
     def __init__(self, services, notes, number, seed):
         super().__init__()
         self.services, self.notes = services, notes
-        self.name_ = f"c{number}"
+        self.name_ = f"c{seed}-{number}"  # the store keeps what clients of former cases have put
         self.random = random.Random(seed)
         self.is_over = False
         self.cycles = 0
@@ -460,6 +460,11 @@ def clients_see_nothing_false(services):
     faults = ["kill", "stop", "terminate"] + [choice.choice(["kill", "stop", "terminate"])
                                               for _ in range(count - 3)]
     choice.shuffle(faults)
+    watch_clients(services, seed, faults, hurt)
+
+
+def watch_clients(services, seed, faults, hurt):
+    """Clients note what they see while hurt(services, fault) is called for one fault after the other."""
     services.restart(FAILOVER_MS)
     notes = Notes()
     clients = [Client(services, notes, i, seed + i) for i in range(CLIENTS)]
@@ -485,12 +490,12 @@ CASES = [others_name_the_leader, each_says_who_leads, watchers_find_the_next_lea
          what_is_acknowledged_stays, hand_over_waits_for_no_lease, clients_see_nothing_false]
 
 
-def main():
-    services = Services(sys.argv[1], sys.argv[2])
+def run(services, cases):
+    """Each case is a function of the services; its first line says what it shows."""
     is_good = True
-    print(f"1..{len(CASES)}", flush=True)
+    print(f"1..{len(cases)}", flush=True)
     try:
-        for number, case in enumerate(CASES, 1):
+        for number, case in enumerate(cases, 1):
             word, trouble = "ok", ""
             try:
                 case(services)
@@ -507,4 +512,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    run(Services(sys.argv[1], sys.argv[2]), CASES)

@@ -29,7 +29,7 @@ untouched() {
 
 # ---- options ----
 
-for other in mysql://ann:secret@db/locks etcd://db:2379 sqlite:locks.db postgresql:locks secret; do
+for other in mysql://ann:secret@db/locks redis://db:6379 sqlite:locks.db postgresql:locks secret; do
     ok "no other store can be shared: ${other%%:*}" \
         refuses 64 '*INVALID: --store*PostgreSQL*postgresql://HOST/DATABASE' --store "$other"
 done
@@ -49,7 +49,7 @@ ok 'nor to a socket of this machine' refuses 64 '*--listen ADDR:PORT' --store "$
 ok 'the schema cannot be chosen' refuses 64 '*remove schema=*' --store "$url&schema=app"
 printf 'listen = 127.0.0.1:0\nstore = mysql://ann:secret@db/locks\n' >"$work/conf"
 ok 'a file is told with its line' refuses 64 "*$work/conf:2: --store*" --config "$work/conf"
-LK_SERVE_STORE=etcd://ann:secret@db
+LK_SERVE_STORE=redis://ann:secret@db
 export LK_SERVE_STORE
 ok 'a variable with its name' refuses 64 '*LK_SERVE_STORE: --store*'
 unset LK_SERVE_STORE

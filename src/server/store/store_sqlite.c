@@ -23,9 +23,9 @@
 #include "engine/sqlite/sqlite.h"
 #include "server/core/core.h"
 #include "server/store/commit_log.h"
+#include "server/store/sql_snapshot.h"
 #include "server/store/store.h"
 #include "server/store/user_rows.h"
-#include "sql/load.h"
 #include "sql/restart.h"
 
 enum {
@@ -190,75 +190,24 @@ static lk_outcome store_write(struct lk_storage *storage, const struct lk_batch 
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
-static int visit_request(void *context, const struct lk_sql_request *request) {
-    return !request->bound || lk_core_snapshot_add_bound(context, request->record.id)
-               ? SQLITE_OK
-               : SQLITE_NOMEM;
-}
-
-static int visit_user(void *context, uint64_t request, struct lk_slice user) {
-    return lk_core_snapshot_add_belonging(context, request, user) ? SQLITE_OK : SQLITE_NOMEM;
-}
-
-/* To which users the requests belong. */
-static int load_users(struct store *store, struct lk_core_snapshot *snapshot) {
-    int code = lk_user_rows_begin(&store->sql, store->has_users);
-
-    return code == SQLITE_OK && store->has_users
-               ? lk_user_rows_each(&store->sql, visit_user, snapshot)
-               : code;
-}
-
-static int visit_audit(void *context, const struct lk_audit_row *audit) {
-    const struct lk_core_snapshot *snapshot = context;
-
-    return lk_audit_add(snapshot->audit, audit) ? SQLITE_OK : SQLITE_NOMEM;
-}
-
-static int visit_event(void *context, const struct lk_sql_event *row) {
-    struct lk_core_snapshot *snapshot = context;
-    struct lk_part parts[LK_PARTS_MAX];
-    struct lk_event step_event;
-
-    if (!lk_sqlite_event_read(row, parts, &step_event)) {
-        return SQLITE_OK; /* another program's change: its number stays unused, and followers get
-                           * a gap event */
-    }
-    return lk_event_ring_add(&snapshot->event_log.ring,
-                             lk_stored_event_make(&step_event, row->sequence, row->at_unix_us))
-               ? SQLITE_OK
-               : SQLITE_NOMEM;
-}
-
 /*
- * Loads the last events, and whether they include all that has happened since. That is so if a
- * bound keeps them, or if they were followed until now: the former service has left a mark, and any
- * program that changed the file since would have recorded events as well.
+ * Whether the events that are kept include all that has happened since. That is so if a bound keeps
+ * them, or if they were followed until now: the former service has left a mark, and any program
+ * that changed the file since would have recorded events as well.
  */
-static int load_events(struct store *store, const struct lk_times *times,
-                       struct lk_core_snapshot *snapshot) {
-    struct lk_event_log_snapshot *event_log = &snapshot->event_log;
+static bool is_continuous(const struct store *store, const struct lk_times *times) {
     const struct lk_sql_meta *meta = &store->meta;
     int64_t left_us = meta->watched_until_us - times->now_us;
-    uint64_t max = meta->events_max > 0 ? meta->events_max : (uint64_t)LK_WATCHED_EVENTS_MAX;
-    int code = SQLITE_OK;
 
-    event_log->last = meta->last_event;
-    event_log->kept_max = (size_t)meta->events_max;
-    event_log->is_continuous = meta->events_max > 0
-                               || (store->is_ours && meta->watched_until_us != 0)
-                               || (left_us > 0 && left_us <= LK_WATCHED_US);
-    if (!event_log->is_continuous && meta->watched_until_us != 0) {
-        code = lk_sql_events_set_watched(&store->sql, 0);
-    }
-    store->is_ours = true;
-    store->sweep_after_us = 0;
-    store->forgotten = 0;
-    return code == SQLITE_OK
-               ? lk_sql_events_each(&store->sql,
-                                    meta->last_event > max ? meta->last_event - max : 0,
-                                    visit_event, snapshot)
-               : code;
+    return meta->events_max > 0 || (store->is_ours && meta->watched_until_us != 0)
+           || (left_us > 0 && left_us <= LK_WATCHED_US);
+}
+
+/* Nobody follows events that are not all there. */
+static int end_watch(struct store *store, bool has_all_events) {
+    return has_all_events || store->meta.watched_until_us == 0
+               ? SQLITE_OK
+               : lk_sql_events_set_watched(&store->sql, 0);
 }
 
 /* Restarts (R11) and loads in one transaction: the loaded state is the state in the file. */
@@ -274,17 +223,19 @@ static int load(struct store *store, const struct lk_times *times,
         code = lk_sql_restart(sql, &store->meta, store->boot_id, times);
     }
     if (code == SQLITE_OK) {
-        code =
-            lk_sql_load(sql, &store->meta, snapshot->model, &store->room, visit_request, snapshot);
+        code = lk_user_rows_begin(sql, store->has_users);
     }
     if (code == SQLITE_OK) {
-        code = load_users(store, snapshot);
-    }
-    if (code == SQLITE_OK) {
-        code = lk_sql_audit_each(sql, (struct lk_slice){NULL, 0}, visit_audit, snapshot);
-    }
-    if (code == SQLITE_OK) {
-        code = load_events(store, times, snapshot);
+        bool has_all_events = is_continuous(store, times);
+
+        code = end_watch(store, has_all_events);
+        if (code == SQLITE_OK) {
+            code = lk_sql_snapshot_fill(sql, &store->meta, &store->room, store->has_users,
+                                        has_all_events, snapshot);
+        }
+        store->is_ours = true;
+        store->sweep_after_us = 0;
+        store->forgotten = 0;
     }
     if (code == SQLITE_OK) {
         code = lk_sql_commit(sql);
@@ -310,9 +261,7 @@ static lk_outcome store_load(struct lk_storage *storage, const struct lk_model_c
         code = load(store, times, snapshot);
     }
     if (code == SQLITE_OK) {
-        struct lk_quotas quotas = lk_quotas_over(&config->quotas, &store->meta.quotas);
-        lk_model_set_quotas(snapshot->model, &quotas);
-        snapshot->quotas = store->meta.quotas;
+        lk_sql_snapshot_bound(&store->meta, config, snapshot);
         *ret_snapshot = snapshot;
         return LK_OK;
     }

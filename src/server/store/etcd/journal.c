@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Writing: transactions under the present epoch, entries of the log, snapshots beside them.
+ *
+ * While a snapshot is due, each entry takes the next piece of the image along in its transaction.
+ * The last one makes the snapshot valid. Then what it replaces is deleted, some keys with each
+ * entry, and etcd is asked to forget their former revisions.
+ */
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/minmax.h"
+#include "server/store/etcd/store.h"
+
+enum {
+    PIECE_BYTES_MIN = 64 * 1024, /* taken along with one entry */
+    DELETE_ENTRIES = 256,        /* with one entry */
+    DELETE_PIECES = 64,
+    /* etcd refuses requests of 1.5 MiB, unless it is told otherwise. Parts take 1 MiB. */
+    REQUEST_BYTES_MAX = 1400 * 1024,
+};
+
+/* ---- transactions ---------------------------------------------------------------------------- */
+
+struct lk_etcd_leader lk_etcd_next(const struct lk_store_etcd *store) {
+    struct lk_etcd_leader next = store->leader;
+
+    next.commit++;
+    return next;
+}
+
+static void add_compare(struct lk_buffer *body, const char *key, uint64_t revision) {
+    lk_buffer_add_text(body, "{\"compare\":[{\"target\":\"MOD\",");
+    lk_etcd_add_text(body, "key", key);
+    lk_buffer_add_text(body, ",\"mod_revision\":\"");
+    lk_buffer_add_number(body, (int64_t)revision);
+    lk_buffer_add_text(body, "\"}],");
+}
+
+/* The whole transaction: the leader's key first, then the operations, which have commas. */
+static void add_transaction(struct lk_store_etcd *store, const struct lk_etcd_leader *next,
+                            struct lk_buffer *body) {
+    char key[LK_ETCD_KEY_BYTES];
+
+    lk_etcd_key_leader(store, key);
+    lk_buffer_cut(&store->scratch, 0);
+    lk_etcd_leader_write(next, &store->scratch);
+    add_compare(body, key, store->revision);
+    lk_buffer_add_text(body, "\"success\":[{\"request_put\":{");
+    lk_etcd_add_text(body, "key", key);
+    lk_buffer_add_text(body, ",");
+    lk_etcd_add_bytes(body, "value", (struct lk_slice){store->scratch.bytes, store->scratch.size});
+    lk_buffer_add_text(body, "}}");
+    lk_buffer_add(body, store->operations.bytes, store->operations.size);
+    lk_buffer_add_text(body, "],\"failure\":[{\"request_range\":{");
+    lk_etcd_add_text(body, "key", key);
+    lk_buffer_add_text(body, "}}]}");
+    body->failed = body->failed || store->operations.failed || store->scratch.failed;
+}
+
+/*
+ * The leader's key is not as this service wrote it last. Either another service leads; or the
+ * transaction itself had arrived before, at a node whose answer was lost.
+ */
+static bool was_done_before(struct lk_store_etcd *store, const struct lk_etcd_leader *next,
+                            const json_t *answer, uint64_t *ret_revision) {
+    const json_t *range =
+        json_object_get(json_array_get(json_object_get(answer, "responses"), 0), "response_range");
+    const json_t *row = json_array_get(json_object_get(range, "kvs"), 0);
+    struct lk_etcd_leader found;
+
+    if (!lk_etcd_read(row, "value", &store->scratch)
+        || lk_etcd_leader_read((struct lk_slice){store->scratch.bytes, store->scratch.size}, &found,
+                               NULL)
+               != LK_OK) {
+        return false;
+    }
+    *ret_revision = lk_etcd_number(row, "mod_revision");
+    return lk_etcd_leader_is(&found, next);
+}
+
+static lk_outcome judge(struct lk_store_etcd *store, const struct lk_etcd_leader *next,
+                        const json_t *answer, int64_t begun_us, lk_error *error) {
+    uint64_t revision = lk_etcd_number(json_object_get(answer, "header"), "revision");
+
+    if (!json_is_true(json_object_get(answer, "succeeded"))
+        && !was_done_before(store, next, answer, &revision)) {
+        return lk_error_set(error, LK_LOST, "another service leads this store");
+    }
+    store->leader = *next;
+    store->revision = revision;
+    store->renewed_us = begun_us;
+    return LK_OK;
+}
+
+lk_outcome lk_etcd_commit(struct lk_store_etcd *store, const struct lk_etcd_leader *next,
+                          const struct lk_etcd_meanwhile *meanwhile, lk_error *error) {
+    struct lk_buffer body = {.max = 0};
+    int64_t begun_us = lk_clock_now_us();
+    json_t *answer = NULL;
+    lk_outcome outcome;
+
+    add_transaction(store, next, &body);
+    outcome = body.failed ? lk_error_set(error, LK_INTERNAL, "memory is exhausted")
+                          : lk_etcd_call(store->client, "/v3/kv/txn",
+                                         (struct lk_slice){body.bytes, body.size}, meanwhile,
+                                         &answer, error);
+    if (outcome == LK_OK) {
+        outcome = judge(store, next, answer, begun_us, error);
+    }
+    json_decref(answer);
+    lk_buffer_done(&body);
+    lk_buffer_done(&store->operations);
+    return outcome;
+}
+
+/* ---- the log --------------------------------------------------------------------------------- */
+
+/*
+ * Behind the parts, the last one makes the entry valid. Before it stands how many others there are.
+ * The parts of an entry that was never finished are written over by the next one of that number.
+ */
+lk_outcome lk_etcd_append(struct lk_store_etcd *store, struct lk_etcd_leader *next,
+                          const struct lk_etcd_meanwhile *meanwhile, lk_error *error) {
+    struct lk_slice rest = {store->entry.bytes, store->entry.size};
+    struct lk_buffer last = {.max = 0};
+    struct lk_etcd_codec codec = {.out = &last};
+    uint64_t number = store->leader.last + 1;
+    uint64_t parts = 0;
+    lk_outcome outcome = LK_OK;
+    char key[LK_ETCD_KEY_BYTES];
+
+    if (store->entry.failed) {
+        return lk_error_set(error, LK_INTERNAL, "memory is exhausted");
+    }
+    if (rest.size > store->part_bytes) {
+        struct lk_buffer operations = store->operations; /* they belong to the last transaction */
+
+        store->operations = (struct lk_buffer){.max = 0};
+        for (; rest.size > store->part_bytes && outcome == LK_OK; parts++) {
+            struct lk_etcd_leader renewed = lk_etcd_next(store);
+
+            lk_etcd_key_part(store, number, parts, key);
+            lk_etcd_add_put(&store->operations, key,
+                            (struct lk_slice){rest.bytes, store->part_bytes});
+            rest.bytes += store->part_bytes;
+            rest.size -= store->part_bytes;
+            outcome = lk_etcd_commit(store, &renewed, NULL, error);
+        }
+        store->operations = operations;
+        next->commit = store->leader.commit + 1;
+    }
+    lk_etcd_code_number(&codec, &parts);
+    lk_buffer_add_slice(&last, rest);
+    lk_etcd_key_log(store, number, key);
+    lk_etcd_add_put(&store->operations, key, (struct lk_slice){last.bytes, last.size});
+    store->operations.failed = store->operations.failed || last.failed;
+    next->last = number;
+    if (outcome == LK_OK) {
+        outcome = lk_etcd_commit(store, next, meanwhile, error);
+    }
+    lk_buffer_done(&last);
+    return outcome;
+}
+
+/* ---- snapshots ------------------------------------------------------------------------------- */
+
+void lk_etcd_journal_reset(struct lk_store_etcd *store) {
+    lk_etcd_progress_clear(&store->progress);
+    store->log_bytes = 0;
+    store->snapshot_bytes = 0;
+    store->next_snapshot = 0;
+    store->old_first = store->leader.first;
+    store->old_snapshot = 0;
+    store->old_pieces = 0;
+    store->compactable = 0;
+    store->draw_floor = 0;
+    lk_buffer_done(&store->operations);
+}
+
+/* What is there to be read grows to twice of what is needed at most, and to a little. */
+static bool is_due(const struct lk_store_etcd *store) {
+    return store->next_snapshot == 0 && store->old_first == store->leader.first
+           && store->old_pieces == 0
+           && store->log_bytes >= (uint64_t)lk_max((int64_t)store->snapshot_bytes,
+                                                   (int64_t)store->snapshot_bytes_min);
+}
+
+/* The image is as of the entry before `number`: that is the first one to be applied to it. */
+static void begin_snapshot(struct lk_store_etcd *store, uint64_t number) {
+    lk_etcd_progress_clear(&store->progress);
+    store->next_snapshot = number;
+    store->next_first = number;
+    store->next_pieces = 0;
+    store->next_bytes = 0;
+    store->log_bytes = 0;
+}
+
+/* Adds the next piece to the operations; *next says that the snapshot is valid if it is the last.
+ */
+static lk_outcome take_piece(struct lk_store_etcd *store, struct lk_etcd_leader *next,
+                             lk_error *error) {
+    int64_t entry = (int64_t)store->entry.size;
+    int64_t part = (int64_t)store->part_bytes;
+    /* The last row may go beyond it: by its value, its names and a text or two. */
+    int64_t room = REQUEST_BYTES_MAX - lk_min(entry, part) - 2 * LK_VALUE_BYTES_MAX;
+    int64_t wanted = lk_min(lk_min(part, room), lk_max(PIECE_BYTES_MIN, entry));
+    struct lk_buffer piece = {.max = 0};
+    char key[LK_ETCD_KEY_BYTES];
+    int code = lk_etcd_image_write_piece(store->image, &store->progress, (size_t)wanted, &piece);
+
+    if (code == SQLITE_OK && piece.size > 0) {
+        lk_etcd_key_piece(store, store->next_snapshot, store->next_pieces, key);
+        lk_etcd_add_put(&store->operations, key, (struct lk_slice){piece.bytes, piece.size});
+        store->next_pieces++;
+        store->next_bytes += piece.size;
+    }
+    lk_buffer_done(&piece);
+    if (code != SQLITE_OK) {
+        return lk_etcd_image_explain(store->image, code, error);
+    }
+    if (store->progress.is_done) {
+        next->first = store->next_first;
+        next->snapshot = store->next_snapshot;
+        next->pieces = store->next_pieces;
+    }
+    return LK_OK;
+}
+
+/* The transaction that made it valid is done. */
+static void end_snapshot(struct lk_store_etcd *store, const struct lk_etcd_leader *former) {
+    store->old_first = former->first;
+    store->old_snapshot = former->snapshot;
+    store->old_pieces = former->pieces;
+    store->snapshot_bytes = store->next_bytes;
+    store->next_snapshot = 0;
+    lk_etcd_progress_clear(&store->progress);
+}
+
+/* Some of what the last snapshot has replaced. */
+static void take_deletions(struct lk_store_etcd *store) {
+    uint64_t first = store->leader.first;
+    char from[LK_ETCD_KEY_BYTES];
+    char to[LK_ETCD_KEY_BYTES];
+
+    if (store->old_first < first) {
+        uint64_t until =
+            (uint64_t)lk_min((int64_t)first, (int64_t)store->old_first + DELETE_ENTRIES);
+
+        lk_etcd_key_log(store, store->old_first, from);
+        lk_etcd_key_log(store, until, to);
+        lk_etcd_add_delete(&store->operations, from, to);
+        lk_etcd_key_part(store, store->old_first, 0, from);
+        lk_etcd_key_part(store, until, 0, to);
+        lk_etcd_add_delete(&store->operations, from, to);
+        store->old_first = until;
+    }
+    if (store->old_pieces > 0) {
+        uint64_t left = store->old_pieces > DELETE_PIECES ? store->old_pieces - DELETE_PIECES : 0;
+
+        lk_etcd_key_piece(store, store->old_snapshot, left, from);
+        lk_etcd_key_piece(store, store->old_snapshot, store->old_pieces, to);
+        lk_etcd_add_delete(&store->operations, from, to);
+        store->old_pieces = left;
+    }
+}
+
+/*
+ * Asks etcd to forget revisions, which it keeps for readers of the past: those before the snapshot
+ * that was replaced, so that others on the cluster keep a while of theirs. An answer is of no use.
+ */
+static void compact(struct lk_store_etcd *store) {
+    struct lk_buffer body = {.max = 0};
+    json_t *answer = NULL;
+
+    if (store->compactable > 0) {
+        lk_buffer_add_text(&body, "{\"revision\":\"");
+        lk_buffer_add_number(&body, (int64_t)store->compactable);
+        lk_buffer_add_text(&body, "\"}");
+        (void)lk_etcd_call(store->client, "/v3/kv/compaction",
+                           (struct lk_slice){body.bytes, body.size}, NULL, &answer, NULL);
+        json_decref(answer);
+        lk_buffer_done(&body);
+    }
+    store->compactable = store->revision;
+}
+
+/* ---- batches --------------------------------------------------------------------------------- */
+
+struct applying {
+    struct lk_store_etcd *store;
+    lk_outcome outcome;
+    lk_error error;
+};
+
+/* While etcd makes the entry durable. If it fails there, the image is given up anyway. */
+static void apply(void *context) {
+    struct applying *applying = context;
+    const struct lk_buffer *entry = &applying->store->entry;
+
+    applying->outcome = lk_etcd_image_apply(
+        applying->store->image, (struct lk_slice){entry->bytes, entry->size}, &applying->error);
+}
+
+static lk_outcome write_entry(struct lk_store_etcd *store, struct lk_etcd_leader *next,
+                              lk_error *error) {
+    struct applying applying = {.store = store, .outcome = LK_OK};
+    const struct lk_etcd_meanwhile meanwhile = {.run = apply, .context = &applying};
+    const struct lk_etcd_leader former = store->leader;
+    bool has_deletions = store->old_first < former.first || store->old_pieces > 0;
+    lk_outcome outcome = LK_OK;
+
+    if (has_deletions) {
+        take_deletions(store);
+    }
+    if (is_due(store) && !has_deletions) {
+        begin_snapshot(store, store->leader.last + 1);
+    }
+    if (store->next_snapshot != 0) {
+        outcome = take_piece(store, next, error);
+    }
+    if (outcome == LK_OK) {
+        outcome = lk_etcd_append(store, next, &meanwhile, error);
+    }
+    if (outcome == LK_OK && applying.outcome != LK_OK) {
+        return lk_error_set(error, LK_INTERNAL, "%s", applying.error.text);
+    }
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    store->log_bytes += store->entry.size;
+    if (next->snapshot != former.snapshot) {
+        end_snapshot(store, &former);
+    } else if (has_deletions && store->old_first == store->leader.first && store->old_pieces == 0) {
+        compact(store);
+    }
+    return LK_OK;
+}
+
+/* Whether there is anything but the time to be written. */
+static bool has_content(const struct lk_store_etcd *store, const struct lk_batch *batch) {
+    for (const struct lk_row *row = batch->first; row != NULL; row = row->next) {
+        if (row->kind != LK_ROW_PROBE) {
+            return true;
+        }
+    }
+    return batch->events.has_mark || batch->draw_floor > store->draw_floor;
+}
+
+lk_outcome lk_etcd_write(struct lk_store_etcd *store, const struct lk_batch *batch,
+                         lk_error *error) {
+    struct lk_etcd_leader next = lk_etcd_next(store);
+
+    next.now_us = batch->times.now_us;
+    if (!has_content(store, batch)) {
+        return lk_etcd_commit(store, &next, NULL, error);
+    }
+    lk_buffer_cut(&store->entry, 0);
+    lk_etcd_image_encode(store->image, batch, &store->entry);
+    store->draw_floor = batch->draw_floor;
+    return write_entry(store, &next, error);
+}

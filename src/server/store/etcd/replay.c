@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Loading: the pieces of the snapshot, then the entries of the log behind it, into an image. The
+ * service leads already, so nothing is added meanwhile; it renews its lease between two reads.
+ *
+ * A service that was replaced while it reads may miss keys that its successor has deleted. So what
+ * looks like damage is believed only if this service still leads.
+ */
+#include "base/clock.h"
+#include "base/error.h"
+#include "server/store/etcd/store.h"
+
+enum {
+    ROWS_FIRST = 16, /* of one answer; more if they are small */
+    ROWS_MAX = 1024,
+    ANSWER_BYTES_WANTED = 4 * 1024 * 1024,
+    RENEWALS = 3, /* in the time of a lease */
+};
+
+/* ---- the leader's key ------------------------------------------------------------------------ */
+
+/* Keys without a leader are of services that ran, and it was deleted: nothing must be lost. */
+static lk_outcome check_empty(struct lk_store_etcd *store, lk_error *error) {
+    char from[LK_ETCD_KEY_BYTES];
+    char to[LK_ETCD_KEY_BYTES];
+    json_t *rows = NULL;
+    lk_outcome outcome;
+
+    lk_etcd_key_log(store, 0, from);
+    lk_etcd_key_piece(store, UINT64_MAX, UINT32_MAX, to);
+    outcome = lk_etcd_range(store->client, from, to, 1, &rows, error);
+    if (outcome == LK_OK && json_array_size(rows) > 0) {
+        outcome = lk_error_set(error, LK_INVALID,
+                               "the key %sleader is missing in etcd, and others of the services "
+                               "are there; restore it, delete all below that prefix, or name "
+                               "another one",
+                               lk_etcd_client_prefix(store->client));
+    }
+    json_decref(rows);
+    return outcome;
+}
+
+lk_outcome lk_etcd_look(struct lk_store_etcd *store, struct lk_etcd_leader *ret_leader,
+                        uint64_t *ret_revision, lk_error *error) {
+    char key[LK_ETCD_KEY_BYTES];
+    json_t *rows = NULL;
+    const json_t *row;
+    lk_outcome outcome;
+
+    lk_etcd_key_leader(store, key);
+    outcome = lk_etcd_range(store->client, key, NULL, 1, &rows, error);
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    row = json_array_get(rows, 0);
+    if (row == NULL) {
+        *ret_revision = 0;
+        outcome = check_empty(store, error);
+    } else {
+        (void)lk_etcd_read(row, "value", &store->scratch);
+        *ret_revision = lk_etcd_number(row, "mod_revision");
+        outcome = lk_etcd_leader_read((struct lk_slice){store->scratch.bytes, store->scratch.size},
+                                      ret_leader, error);
+    }
+    json_decref(rows);
+    return outcome;
+}
+
+/* ---- reading many keys ----------------------------------------------------------------------- */
+
+/* What is done with the value of a row; its number was found to be the next one. */
+typedef lk_outcome visit_row(struct lk_store_etcd *store, uint64_t number, struct lk_slice value,
+                             lk_error *error);
+
+struct walk {
+    void (*key)(const struct lk_store_etcd *store, uint64_t number, char *ret_key);
+    visit_row *visit;
+    uint64_t next;
+    uint64_t end;
+};
+
+static lk_outcome renew(struct lk_store_etcd *store, lk_error *error) {
+    const struct lk_etcd_leader next = lk_etcd_next(store);
+
+    return lk_etcd_commit(store, &next, NULL, error);
+}
+
+static lk_outcome complain(lk_error *error) {
+    return lk_error_set(error, LK_INVALID,
+                        "what is kept in etcd is damaged (a key is missing); name another prefix, "
+                        "or restore etcd from a copy");
+}
+
+static lk_outcome visit_page(struct lk_store_etcd *store, struct walk *walk, const json_t *rows,
+                             size_t *ret_bytes, lk_error *error) {
+    struct lk_buffer value = {.max = 0};
+    lk_outcome outcome = LK_OK;
+    char key[LK_ETCD_KEY_BYTES];
+
+    *ret_bytes = 0;
+    for (size_t i = 0; i < json_array_size(rows) && outcome == LK_OK; i++) {
+        const json_t *row = json_array_get(rows, i);
+
+        walk->key(store, walk->next, key);
+        if (!lk_etcd_read(row, "key", &value)
+            || !lk_slice_equal((struct lk_slice){value.bytes, value.size}, lk_slice_of(key))
+            || !lk_etcd_read(row, "value", &value)) {
+            outcome = complain(error);
+            break;
+        }
+        *ret_bytes += value.size;
+        outcome = walk->visit(store, walk->next, (struct lk_slice){value.bytes, value.size}, error);
+        walk->next++;
+    }
+    lk_buffer_done(&value);
+    return outcome;
+}
+
+/* Answers are to have a few MiB: so the next page has as many rows as that makes. */
+static unsigned rows_of(size_t rows, size_t bytes) {
+    size_t wanted = ANSWER_BYTES_WANTED / (bytes / rows + 1);
+
+    return wanted < 1 ? 1 : wanted > ROWS_MAX ? ROWS_MAX : (unsigned)wanted;
+}
+
+/* All rows from walk->next to before walk->end, none of which may be missing. */
+static lk_outcome walk_rows(struct lk_store_etcd *store, struct walk *walk, lk_error *error) {
+    unsigned limit = ROWS_FIRST;
+    lk_outcome outcome = LK_OK;
+    char from[LK_ETCD_KEY_BYTES];
+    char to[LK_ETCD_KEY_BYTES];
+
+    while (walk->next < walk->end && outcome == LK_OK) {
+        json_t *rows = NULL;
+        size_t bytes;
+
+        walk->key(store, walk->next, from);
+        walk->key(store, walk->end, to);
+        outcome = lk_etcd_range(store->client, from, to, limit, &rows, error);
+        if (outcome == LK_OK && json_array_size(rows) == 0) {
+            outcome = complain(error);
+        } else if (outcome == LK_OK) {
+            outcome = visit_page(store, walk, rows, &bytes, error);
+            limit = rows_of(json_array_size(rows), bytes);
+        }
+        json_decref(rows);
+        if (outcome == LK_OK
+            && lk_clock_now_us() - store->renewed_us > store->lease_us / RENEWALS) {
+            outcome = renew(store, error);
+        }
+    }
+    return outcome;
+}
+
+/* ---- pieces and entries ---------------------------------------------------------------------- */
+
+static void key_piece(const struct lk_store_etcd *store, uint64_t number, char *ret_key) {
+    lk_etcd_key_piece(store, store->leader.snapshot, number, ret_key);
+}
+
+static lk_outcome visit_piece(struct lk_store_etcd *store, uint64_t number, struct lk_slice value,
+                              lk_error *error) {
+    (void)number;
+    store->snapshot_bytes += value.size;
+    return lk_etcd_image_read_piece(store->image, value, error);
+}
+
+/* The parts of the entry that is being read. */
+static void key_part(const struct lk_store_etcd *store, uint64_t number, char *ret_key) {
+    lk_etcd_key_part(store, store->parts_of, number, ret_key);
+}
+
+static lk_outcome visit_part(struct lk_store_etcd *store, uint64_t number, struct lk_slice value,
+                             lk_error *error) {
+    (void)number;
+    (void)error;
+    lk_buffer_add_slice(&store->entry, value);
+    return LK_OK;
+}
+
+static void key_log(const struct lk_store_etcd *store, uint64_t number, char *ret_key) {
+    lk_etcd_key_log(store, number, ret_key);
+}
+
+static lk_outcome visit_entry(struct lk_store_etcd *store, uint64_t number, struct lk_slice value,
+                              lk_error *error) {
+    struct lk_etcd_codec codec = lk_etcd_reader(value);
+    struct walk walk = {.key = key_part, .visit = visit_part};
+    struct lk_slice rest;
+    lk_outcome outcome;
+
+    lk_etcd_code_number(&codec, &walk.end);
+    rest = (struct lk_slice){codec.at, (size_t)(codec.end - codec.at)};
+    store->log_bytes += value.size;
+    if (codec.failed) {
+        return complain(error);
+    }
+    if (walk.end == 0) {
+        return lk_etcd_image_apply(store->image, rest, error);
+    }
+    store->parts_of = number;
+    lk_buffer_cut(&store->entry, 0);
+    outcome = walk_rows(store, &walk, error);
+    lk_buffer_add_slice(&store->entry, rest);
+    store->log_bytes += store->entry.size;
+    if (outcome == LK_OK && store->entry.failed) {
+        outcome = lk_error_set(error, LK_INTERNAL, "memory is exhausted");
+    }
+    return outcome == LK_OK ? lk_etcd_image_apply(
+               store->image, (struct lk_slice){store->entry.bytes, store->entry.size}, error)
+                            : outcome;
+}
+
+lk_outcome lk_etcd_replay(struct lk_store_etcd *store, lk_error *error) {
+    struct walk pieces = {.key = key_piece, .visit = visit_piece, .end = store->leader.pieces};
+    struct walk entries = {.key = key_log,
+                           .visit = visit_entry,
+                           .next = store->leader.first,
+                           .end = store->leader.last + 1};
+    lk_outcome outcome;
+
+    lk_etcd_image_close(store->image);
+    store->image = NULL;
+    lk_etcd_journal_reset(store);
+    outcome = lk_etcd_image_open(&store->image, error);
+    if (outcome == LK_OK) {
+        outcome = walk_rows(store, &pieces, error);
+    }
+    if (outcome == LK_OK) {
+        outcome = lk_etcd_image_finish(store->image, error);
+    }
+    if (outcome == LK_OK) {
+        outcome = walk_rows(store, &entries, error);
+    }
+    if (outcome == LK_INVALID) {
+        lk_error lost;
+
+        return renew(store, &lost) == LK_LOST ? lk_error_set(error, LK_LOST, "%s", lost.text)
+                                              : LK_INVALID;
+    }
+    return outcome;
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The store of services in etcd, for the files that implement it: store_etcd.c (opening, leading,
+ * handing over), journal.c (writing), replay.c (loading). Used by one thread at a time.
+ *
+ *   PREFIX/leader            which service leads, and which of the other keys count (leader.h)
+ *   PREFIX/log/N             entry N: a batch, or the beginning of an epoch
+ *   PREFIX/part/N/I          what of entry N comes before what is in log/N, if it is large
+ *   PREFIX/snapshot/S/I      piece I of the snapshot S
+ */
+#ifndef LK_SERVER_STORE_ETCD_STORE_H
+#define LK_SERVER_STORE_ETCD_STORE_H
+
+#include "server/store/etcd/client.h"
+#include "server/store/etcd/image.h"
+#include "server/store/etcd/leader.h"
+#include "server/store/store.h"
+
+enum { LK_ETCD_KEY_BYTES = LK_ETCD_PREFIX_BYTES_MAX + 64 };
+
+/* What a follower has seen of the leader. */
+struct lk_etcd_sight {
+    uint64_t revision;  /* of the leader's key; 0: nothing yet */
+    int64_t first_us;   /* when it was seen first */
+    int64_t last_us;    /* when it was seen last */
+    int64_t counted_us; /* of the time in between, without what etcd was away */
+    bool is_blind;      /* the last look has failed */
+};
+
+struct lk_store_etcd {
+    struct lk_storage storage; /* first */
+    struct lk_etcd_client *client;
+    char advertised[LK_LEADER_BYTES_MAX + 1];
+    char process[LK_ETCD_PROCESS_BYTES];
+    int64_t lease_us;
+    bool has_users;
+    size_t part_bytes;           /* of an entry in one request */
+    uint64_t snapshot_bytes_min; /* of the log, before a snapshot is begun */
+    struct lk_etcd_sight sight;
+
+    /* Of the service that leads. */
+    struct lk_etcd_leader leader; /* as it was written last */
+    uint64_t revision;            /* ... and when */
+    int64_t renewed_us;
+    uint64_t epoch;              /* that this service has begun last; 0: none */
+    uint64_t parts_of;           /* the entry whose parts are being read */
+    bool is_foreign;             /* before it another service has led, and no load has succeeded */
+    struct lk_etcd_image *image; /* NULL: this service does not lead */
+    uint64_t draw_floor;         /* that the log has; 0: not known */
+    struct lk_buffer entry;
+    struct lk_buffer operations;
+    struct lk_buffer scratch;
+
+    /* Snapshots. */
+    uint64_t log_bytes;      /* since the last one was begun */
+    uint64_t snapshot_bytes; /* of the last one */
+    uint64_t next_snapshot;  /* the one that is being written; 0: none is */
+    uint64_t next_first;     /* the entry behind which it is valid */
+    uint64_t next_pieces;
+    uint64_t next_bytes;
+    struct lk_etcd_progress progress;
+    uint64_t old_first; /* entries from here to leader.first are still to be deleted */
+    uint64_t old_snapshot;
+    uint64_t old_pieces;
+    uint64_t compactable; /* a revision before which nothing is needed; 0: none */
+};
+
+static inline struct lk_store_etcd *lk_store_etcd_of(struct lk_storage *storage) {
+    return (struct lk_store_etcd *)storage;
+}
+
+/* ---- keys.c ---------------------------------------------------------------------------------- */
+
+void lk_etcd_key_leader(const struct lk_store_etcd *store, char ret_key[LK_ETCD_KEY_BYTES]);
+void lk_etcd_key_log(const struct lk_store_etcd *store, uint64_t number,
+                     char ret_key[LK_ETCD_KEY_BYTES]);
+void lk_etcd_key_part(const struct lk_store_etcd *store, uint64_t number, uint64_t part,
+                      char ret_key[LK_ETCD_KEY_BYTES]);
+void lk_etcd_key_piece(const struct lk_store_etcd *store, uint64_t snapshot, uint64_t piece,
+                       char ret_key[LK_ETCD_KEY_BYTES]);
+
+/* ---- journal.c ------------------------------------------------------------------------------- */
+
+/*
+ * One transaction: if the leader's key is as it was written last, `next` replaces it, and the
+ * operations of the store are done. LK_OK. LK_LOST: another service leads; nothing was done. Else
+ * it was not done, or that is unknown. Clears the operations.
+ */
+lk_outcome lk_etcd_commit(struct lk_store_etcd *store, const struct lk_etcd_leader *next,
+                          const struct lk_etcd_meanwhile *meanwhile, lk_error *error);
+
+/* The leader's key as the next transaction would write it. */
+struct lk_etcd_leader lk_etcd_next(const struct lk_store_etcd *store);
+
+/* Writes store->entry to the log, with `next` (its `last` is set here). As lk_etcd_commit(). */
+lk_outcome lk_etcd_append(struct lk_store_etcd *store, struct lk_etcd_leader *next,
+                          const struct lk_etcd_meanwhile *meanwhile, lk_error *error);
+
+lk_outcome lk_etcd_write(struct lk_store_etcd *store, const struct lk_batch *batch,
+                         lk_error *error);
+
+/* No snapshot is being written, and nothing is to be deleted. */
+void lk_etcd_journal_reset(struct lk_store_etcd *store);
+
+/* ---- replay.c -------------------------------------------------------------------------------- */
+
+/*
+ * Reads the leader's key. *ret_revision 0: there is none, nor any other key of services.
+ */
+lk_outcome lk_etcd_look(struct lk_store_etcd *store, struct lk_etcd_leader *ret_leader,
+                        uint64_t *ret_revision, lk_error *error);
+
+/* Makes the image of what the leader's key says. LK_LOST: another service leads. */
+lk_outcome lk_etcd_replay(struct lk_store_etcd *store, lk_error *error);
+
+#endif

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A store that several services share, in etcd: opening, leading, handing over.
+ *
+ * No two clocks are compared. A follower takes over when it has seen the leader's key unchanged for
+ * the time of the lease, on its own clock; what etcd was away does not count. Taking over too early
+ * costs an interruption and nothing else: the former leader's transactions fail from then on.
+ *
+ * Instants are on the clock of the service that leads. When another one begins to lead, they are
+ * moved: the last batch was there at the latest when this service saw the leader's key as it is.
+ * So deadlines may become later, and never earlier.
+ */
+#include "server/store/etcd/store_etcd.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/minmax.h"
+#include "base/random.h"
+#include "server/core/core.h"
+#include "server/store/etcd/store.h"
+
+enum { PART_BYTES = 1024 * 1024, SNAPSHOT_BYTES_MIN = 8 * 1024 * 1024 };
+
+#define OPEN_US_MIN INT64_C(5000000) /* for the first call */
+
+/* ---- looking --------------------------------------------------------------------------------- */
+
+/* Keeps what was seen of the leader's key. */
+static void see(struct lk_etcd_sight *sight, uint64_t revision, int64_t now_us) {
+    if (revision != sight->revision) {
+        *sight = (struct lk_etcd_sight){.revision = revision, .first_us = now_us};
+    } else if (!sight->is_blind) {
+        sight->counted_us += now_us - sight->last_us;
+    }
+    sight->last_us = now_us;
+    sight->is_blind = false;
+}
+
+static bool may_lead(const struct lk_store_etcd *store, const struct lk_etcd_leader *leader,
+                     uint64_t revision) {
+    return revision == 0 || leader->is_free || strcmp(leader->process, store->process) == 0
+           || store->sight.counted_us >= leader->lease_us;
+}
+
+static void tell_leader(struct lk_store_etcd *store, const struct lk_etcd_leader *leader) {
+    store->storage.leader = (struct lk_leader){
+        .epoch = leader->epoch, .left_us = leader->lease_us - store->sight.counted_us};
+    (void)snprintf(store->storage.leader.address, sizeof store->storage.leader.address, "%s",
+                   leader->address);
+}
+
+/* ---- leading --------------------------------------------------------------------------------- */
+
+/* From here on no transaction of the former leader's is done. Its clock stays that of the log. */
+static lk_outcome take_over(struct lk_store_etcd *store, const struct lk_etcd_leader *found,
+                            uint64_t revision, lk_error *error) {
+    struct lk_etcd_leader next = *found;
+    lk_outcome outcome;
+
+    if (revision == 0) {
+        next = (struct lk_etcd_leader){.first = 1};
+        (void)snprintf(next.clock, sizeof next.clock, "%s", store->process);
+    }
+    next.epoch++;
+    next.commit = 0;
+    next.is_free = false;
+    next.lease_us = store->lease_us;
+    (void)snprintf(next.process, sizeof next.process, "%s", store->process);
+    (void)snprintf(next.address, sizeof next.address, "%s", store->advertised);
+    store->revision = revision;
+    lk_buffer_done(&store->operations);
+    outcome = lk_etcd_commit(store, &next, NULL, error);
+    if (outcome == LK_LOST) {
+        tell_leader(store, found);
+        return lk_error_set(error, LK_BUSY, "another service begins to lead this store");
+    }
+    return outcome;
+}
+
+/* What former leaders have left behind: half a snapshot, entries that are in one. */
+static void delete_rest(struct lk_store_etcd *store) {
+    const struct lk_etcd_leader *leader = &store->leader;
+    char from[LK_ETCD_KEY_BYTES];
+    char to[LK_ETCD_KEY_BYTES];
+
+    lk_etcd_key_log(store, 0, from);
+    lk_etcd_key_log(store, leader->first, to);
+    lk_etcd_add_delete(&store->operations, from, to);
+    lk_etcd_key_part(store, 0, 0, from);
+    lk_etcd_key_part(store, leader->first, 0, to);
+    lk_etcd_add_delete(&store->operations, from, to);
+    if (leader->snapshot > 0) {
+        lk_etcd_key_piece(store, 0, 0, from);
+        lk_etcd_key_piece(store, leader->snapshot, 0, to);
+        lk_etcd_add_delete(&store->operations, from, to);
+    }
+    lk_etcd_key_piece(store, leader->snapshot, leader->pieces, from);
+    lk_etcd_key_piece(store, UINT64_MAX, UINT32_MAX, to);
+    lk_etcd_add_delete(&store->operations, from, to);
+}
+
+/* The entry that begins the epoch in the log: another clock, and the grace of R11. */
+static lk_outcome begin_epoch(struct lk_store_etcd *store, const struct lk_times *times,
+                              int64_t delta_us, lk_error *error) {
+    struct lk_etcd_codec codec = {.out = &store->entry};
+    struct lk_etcd_leader next = lk_etcd_next(store);
+    struct lk_etcd_entry entry = {
+        .kind = LK_ETCD_BEGIN,
+        .now_us = times->now_us,
+        .wall_us = times->wall_us,
+        .delta_us = delta_us,
+        .known_us = store->leader.now_us + delta_us,
+        .has_users = store->has_users,
+    };
+    lk_outcome outcome;
+
+    lk_buffer_cut(&store->entry, 0);
+    lk_etcd_code_entry(&codec, &entry);
+    next.now_us = times->now_us;
+    (void)snprintf(next.clock, sizeof next.clock, "%s", store->process);
+    outcome = lk_etcd_image_apply(store->image,
+                                  (struct lk_slice){store->entry.bytes, store->entry.size}, error);
+    if (outcome == LK_OK) {
+        delete_rest(store);
+        outcome = lk_etcd_append(store, &next, NULL, error);
+    }
+    return outcome;
+}
+
+/* ---- loading --------------------------------------------------------------------------------- */
+
+static lk_outcome make_snapshot(struct lk_store_etcd *store, const struct lk_model_config *config,
+                                struct lk_core_snapshot **ret_snapshot, lk_error *error) {
+    struct lk_core_snapshot *snapshot = lk_core_snapshot_new(config);
+    lk_outcome outcome;
+
+    if (snapshot == NULL) {
+        return lk_error_set(error, LK_INTERNAL, "memory is exhausted");
+    }
+    outcome = lk_etcd_image_load(store->image, config, store->has_users, snapshot, error);
+    if (outcome != LK_OK) {
+        lk_core_snapshot_free(snapshot);
+        return outcome;
+    }
+    *ret_snapshot = snapshot;
+    return LK_OK;
+}
+
+static void give_up(struct lk_store_etcd *store) {
+    lk_etcd_image_close(store->image);
+    store->image = NULL;
+    lk_etcd_progress_clear(&store->progress);
+}
+
+/* After the takeover: everything is read, moved to the clock of `times`, and kept so. */
+static lk_outcome load_state(struct lk_store_etcd *store, const struct lk_model_config *config,
+                             const struct lk_times *times, int64_t begun_us,
+                             struct lk_core_snapshot **ret_snapshot, lk_error *error) {
+    bool is_own_clock = strcmp(store->leader.clock, store->process) == 0;
+    int64_t delta_us = is_own_clock ? 0 : store->sight.first_us - store->leader.now_us;
+    lk_outcome outcome = lk_etcd_replay(store, error);
+    struct lk_times now = *times;
+
+    if (outcome == LK_OK) {
+        now.now_us += lk_clock_now_us() - begun_us;
+        now.wall_us += lk_clock_now_us() - begun_us;
+        outcome = begin_epoch(store, &now, delta_us, error);
+    }
+    return outcome == LK_OK ? make_snapshot(store, config, ret_snapshot, error) : outcome;
+}
+
+static lk_outcome store_load(struct lk_storage *storage, const struct lk_model_config *config,
+                             const struct lk_times *times, struct lk_core_snapshot **ret_snapshot,
+                             lk_error *error) {
+    struct lk_store_etcd *store = lk_store_etcd_of(storage);
+    struct lk_etcd_leader found = {.epoch = 0};
+    int64_t begun_us = lk_clock_now_us();
+    uint64_t revision = 0;
+    bool is_foreign;
+    lk_outcome outcome = lk_etcd_look(store, &found, &revision, error);
+
+    give_up(store);
+    if (outcome != LK_OK) {
+        store->sight.is_blind = true;
+        return outcome;
+    }
+    see(&store->sight, revision, times->now_us + lk_clock_now_us() - begun_us);
+    if (!may_lead(store, &found, revision)) {
+        tell_leader(store, &found);
+        return lk_error_set(error, LK_BUSY, "another service leads this store: %s", found.address);
+    }
+    outcome = take_over(store, &found, revision, error);
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    is_foreign = store->is_foreign || store->leader.epoch != store->epoch + 1;
+    store->epoch = store->leader.epoch;
+    store->is_foreign = is_foreign; /* also when this load fails */
+    storage->leader = (struct lk_leader){.epoch = store->epoch, .left_us = store->lease_us};
+    outcome = load_state(store, config, times, begun_us, ret_snapshot, error);
+    if (outcome != LK_OK) {
+        give_up(store);
+        return outcome == LK_LOST ? lk_error_set(error, LK_BUSY, "another service begins to lead")
+                                  : outcome;
+    }
+    (*ret_snapshot)->is_foreign = is_foreign;
+    store->is_foreign = false;
+    return LK_OK;
+}
+
+/* ---- writing and handing over ---------------------------------------------------------------- */
+
+static lk_outcome store_write(struct lk_storage *storage, const struct lk_batch *batch,
+                              lk_error *error) {
+    struct lk_store_etcd *store = lk_store_etcd_of(storage);
+    lk_outcome outcome;
+
+    if (store->image == NULL) {
+        return lk_error_set(error, LK_UNAVAILABLE, "the store in etcd has to be loaded again");
+    }
+    outcome = lk_etcd_write(store, batch, error);
+    if (outcome != LK_OK) {
+        give_up(store);
+    }
+    return outcome;
+}
+
+/* The address is told to the others when this service begins to lead. */
+static lk_outcome store_announce(struct lk_storage *storage, const char *address, lk_error *error) {
+    struct lk_store_etcd *store = lk_store_etcd_of(storage);
+
+    (void)error;
+    (void)snprintf(store->advertised, sizeof store->advertised, "%s", address);
+    return LK_OK;
+}
+
+static lk_outcome store_resign(struct lk_storage *storage, lk_error *error) {
+    struct lk_store_etcd *store = lk_store_etcd_of(storage);
+    struct lk_etcd_leader next = lk_etcd_next(store);
+
+    if (store->image == NULL) {
+        return LK_OK;
+    }
+    next.is_free = true;
+    give_up(store);
+    lk_buffer_done(&store->operations);
+    return lk_etcd_commit(store, &next, NULL, error);
+}
+
+/* ---- opening and closing --------------------------------------------------------------------- */
+
+static void store_close(struct lk_storage *storage) {
+    struct lk_store_etcd *store = lk_store_etcd_of(storage);
+
+    give_up(store);
+    lk_etcd_client_free(store->client);
+    lk_buffer_done(&store->entry);
+    lk_buffer_done(&store->operations);
+    lk_buffer_done(&store->scratch);
+    free(store);
+}
+
+static const struct lk_storage_ops store_ops = {
+    .load = store_load,
+    .write = store_write,
+    .announce = store_announce,
+    .resign = store_resign,
+    .close = store_close,
+};
+
+/*
+ * Rights are checked by a transaction that cannot succeed: etcd looks at all that it might do. The
+ * last key of those that are written has the greatest name.
+ */
+static lk_outcome check_rights(struct lk_store_etcd *store, lk_error *error) {
+    struct lk_etcd_leader nobody = {.first = 1};
+    char key[LK_ETCD_KEY_BYTES];
+    lk_outcome outcome;
+
+    lk_etcd_key_piece(store, UINT64_MAX, UINT32_MAX, key);
+    lk_etcd_add_put(&store->operations, key, lk_slice_of("-"));
+    store->revision = INT64_MAX;
+    outcome = lk_etcd_commit(store, &nobody, NULL, error);
+    store->revision = 0;
+    return outcome == LK_LOST ? LK_OK : outcome;
+}
+
+static lk_outcome open_client(struct lk_store_etcd *store,
+                              const struct lk_store_etcd_options *options, lk_error *error) {
+    struct lk_etcd_leader found;
+    uint64_t revision;
+    lk_outcome outcome = lk_etcd_client_new(options->url, lk_max(options->lease_us, OPEN_US_MIN),
+                                            &store->client, error);
+
+    if (outcome == LK_OK) {
+        outcome = lk_etcd_check_version(store->client, error);
+    }
+    if (outcome == LK_OK) {
+        outcome = lk_etcd_look(store, &found, &revision, error);
+    }
+    if (outcome == LK_OK) {
+        outcome = check_rights(store, error);
+    }
+    if (outcome == LK_OK) {
+        lk_etcd_client_set_lease(store->client, options->lease_us);
+    }
+    return outcome;
+}
+
+lk_outcome lk_store_etcd_open(const struct lk_store_etcd_options *options,
+                              struct lk_storage **ret_storage, lk_error *error) {
+    struct lk_store_etcd *store = calloc(1, sizeof *store);
+    lk_outcome outcome;
+
+    if (store == NULL) {
+        return lk_error_set(error, LK_INTERNAL, "memory is exhausted");
+    }
+    store->storage.ops = &store_ops;
+    store->lease_us = options->lease_us;
+    store->has_users = options->has_users;
+    store->part_bytes = options->part_bytes > 0 ? options->part_bytes : (size_t)PART_BYTES;
+    store->snapshot_bytes_min =
+        options->snapshot_bytes_min > 0 ? options->snapshot_bytes_min : SNAPSHOT_BYTES_MIN;
+    (void)snprintf(store->advertised, sizeof store->advertised, "%s", options->address);
+    (void)snprintf(store->process, sizeof store->process, "%016" PRIx64 "%016" PRIx64,
+                   lk_random_draw(), lk_random_draw());
+    outcome = open_client(store, options, error);
+    if (outcome != LK_OK) {
+        store_close(&store->storage);
+        return outcome;
+    }
+    *ret_storage = &store->storage;
+    return LK_OK;
+}
