@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "../bench.h"
 #include "handoffs.h"
@@ -135,6 +136,36 @@ static void measure_durable(const struct programs *programs) {
     peer_stop(&ours.peer);
 }
 
+/* Services that share a store (docs/ha.md): one on etcd, beside the locks of that very etcd. */
+static void measure_shared(const struct programs *programs) {
+    static const struct bars etcd[BARS] = {{1, 0, 0}, {50, 5, 0}, {500, 5, 0}};
+    char folder[PATH_BYTES];
+    char store[64];
+    char why[BENCH_TEXT_BYTES];
+    const char *words[] = {"--store", store, NULL};
+    struct side ours;
+    struct side theirs;
+
+    if (!lock_service_is_there(&lock_service_etcd, why)) {
+        bench_missing_print("acquire + release", lock_service_etcd.name, why);
+        return;
+    }
+    (void)snprintf(folder, sizeof folder, "%s/shared", programs->folder);
+    if (mkdir(folder, 0700) != 0) {
+        bench_give_up("%s cannot be made", folder);
+    }
+    bench_title_print("On etcd: acquire + release, each connection its own lock");
+    theirs = side_of_lock_service(&lock_service_etcd, folder);
+    (void)snprintf(store, sizeof store, "etcd://127.0.0.1:%d", theirs.peer.port);
+    ours = side_of("lk serve --store etcd://",
+                   side_start_service(programs->lk, programs->folder, words),
+                   &side_service_protocol);
+    (void)load_run(&ours.load); /* it begins to lead meanwhile */
+    side_compare_all(&ours, &theirs, etcd, BARS);
+    peer_stop(&ours.peer);
+    peer_stop(&theirs.peer);
+}
+
 /* ---- hand-off -------------------------------------------------------------------------------- */
 
 static void measure_handoff(const struct programs *programs) {
@@ -185,6 +216,7 @@ int main(int argc, char **argv) {
     bench_begin("bench-service", "The service, beside bare servers and others'");
     measure_in_memory(&programs);
     measure_durable(&programs);
+    measure_shared(&programs);
     measure_handoff(&programs);
     measure_start(&programs);
     peer_folder_remove(folder);

@@ -33,8 +33,8 @@ class Node:
 
     def __init__(self, directory, name, ports, extra):
         self.directory, self.name, self.extra = directory, name, extra
-        self.client, self.peer = (f"127.0.0.1:{port}" for port in ports)
-        self.scheme = "https" if any("cert-file" in word for word in extra) else "http"
+        self.client, self.peer, self.health = (f"127.0.0.1:{port}" for port in ports)
+        self.scheme = "https" if "--cert-file" in extra else "http"
         self.process = None
 
     def start(self, cluster):
@@ -43,7 +43,7 @@ class Node:
         self.process = subprocess.Popen(
             ["etcd", "--name", self.name, "--data-dir", os.path.join(self.directory, self.name),
              "--listen-client-urls", client, "--advertise-client-urls", client,
-             "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
+             "--listen-metrics-urls", f"http://{self.health}", "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
              "--initial-cluster", cluster, "--unsafe-no-fsync", "--heartbeat-interval", "100",
              "--election-timeout", "1000", "--log-level", "error", "--logger", "zap", *self.extra],
             stdin=subprocess.DEVNULL, stdout=log, stderr=log)
@@ -59,8 +59,8 @@ class Node:
 class Cluster:
     def __init__(self, count, extra=()):
         self.directory = tempfile.mkdtemp(prefix="lk-etcd-")
-        ports = free_ports(2 * count)
-        self.nodes = [Node(self.directory, f"n{i}", ports[2 * i:2 * i + 2], list(extra))
+        ports = free_ports(3 * count)
+        self.nodes = [Node(self.directory, f"n{i}", ports[3 * i:3 * i + 3], list(extra))
                       for i in range(count)]
         self.members = ",".join(f"{node.name}=http://{node.peer}" for node in self.nodes)
         for node in self.nodes:
@@ -70,9 +70,10 @@ class Cluster:
     def addresses(self):
         return ",".join(node.client for node in self.nodes)
 
-    def is_healthy(self, node):
+    @staticmethod
+    def is_healthy(node):
         try:
-            with urllib.request.urlopen(f"http://{node.client}/health", timeout=2) as answer:
+            with urllib.request.urlopen(f"http://{node.health}/health", timeout=2) as answer:
                 return b'"true"' in answer.read()
         except (OSError, urllib.error.URLError, ValueError):
             return False

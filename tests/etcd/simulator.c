@@ -3,8 +3,8 @@
  * usage: simulator [--worlds N] [--from N] [--replay N]
  *
  * The service's core in generated worlds (tests/server/sim.h) on its store in etcd: after every
- * crash and every write that failed, what is loaded is what was written. Entries are divided and
- * snapshots begun as soon as there is anything to be divided or replaced.
+ * crash and every write that failed, what is loaded is what was written. Entries are divided
+ * and snapshots begun as soon as there is anything to be divided or replaced.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 #include "../server/worlds.h"
 #include "server/store/etcd/store_etcd.h"
 
-enum { WORLDS = 15, PART_BYTES = 300, SNAPSHOT_BYTES_MIN = 2000, URL_BYTES = 200 };
+enum { WORLDS = 15, PART_BYTES = 1000, SNAPSHOT_BYTES_MIN = 1, URL_BYTES = 200 };
 
 #define LEASE_US INT64_C(10000000)
 #define SLACK_US INT64_C(5000000) /* the real time that a load may take on a slow machine */

@@ -17,7 +17,8 @@
 #include "server/store/etcd/client.h"
 #include "server/store/etcd/store_etcd.h"
 
-enum { URL_BYTES = 200, PART_BYTES = 2048, SNAPSHOT_BYTES_MIN = 4096, PREFIX_BYTES = 32 };
+enum { URL_BYTES = 200, PART_BYTES = 8192, SNAPSHOT_BYTES_MIN = 4096, PREFIX_BYTES = 32 };
+enum { LIVE = 40, ITEMS = 50, TURNS_MAX = 60, VALUE_BYTES = 16, PART_BYTES_SMALL = 300 };
 
 #define LEASE_US INT64_C(60000000)
 #define HOUR_US INT64_C(3600000000)
@@ -29,6 +30,7 @@ struct service {
 };
 
 struct fixture {
+    size_t part_bytes; /* of the services that are opened next */
     char url[URL_BYTES];
     char prefix[PREFIX_BYTES];
     struct lk_etcd_client *operator;
@@ -100,7 +102,7 @@ static lk_outcome open_store(const struct fixture *fixture, const char *address,
     const struct lk_store_etcd_options options = {.url = fixture->url,
                                                   .address = address,
                                                   .lease_us = LEASE_US,
-                                                  .part_bytes = PART_BYTES,
+                                                  .part_bytes = fixture->part_bytes,
                                                   .snapshot_bytes_min = SNAPSHOT_BYTES_MIN};
 
     return lk_store_etcd_open(&options, ret_storage, error);
@@ -111,6 +113,7 @@ static int begin(void **state) {
     static unsigned count;
     struct fixture *fixture = calloc(1, sizeof *fixture);
 
+    fixture->part_bytes = PART_BYTES;
     (void)snprintf(fixture->prefix, sizeof fixture->prefix, "test%u/", ++count);
     (void)snprintf(fixture->url, sizeof fixture->url, "etcd://%s/test%u", getenv("LK_TEST_ETCD"),
                    count);
@@ -167,7 +170,22 @@ static void only_take_over(struct service *service) {
     lk_core_snapshot_free(take_over(service));
 }
 
-/* `count` leases, at PATH/ID each. */
+/* A lease at PATH/ID. */
+static void fill_record(struct lk_record *record, uint64_t id, const char *path,
+                        int64_t deadline_us) {
+    *record = (struct lk_record){.id = id,
+                                 .owner = lk_slice_of("owner"),
+                                 .state = LK_STATE_HELD,
+                                 .ticket = id,
+                                 .token = id,
+                                 .ttl_ms = 2 * HOUR_US / 1000,
+                                 .deadline_us = deadline_us,
+                                 .part_count = 1};
+    (void)snprintf(record->text, sizeof record->text, "%s/%u", path, (unsigned)id);
+    (void)lk_path_parse(lk_slice_of(record->text), &record->parts[0].path, NULL);
+}
+
+/* `count` leases. */
 static lk_outcome write_leases(const struct service *service, uint64_t id, size_t count,
                                const char *path, int64_t left_ms) {
     struct lk_record *records = calloc(count, sizeof *records);
@@ -176,21 +194,10 @@ static lk_outcome write_leases(const struct service *service, uint64_t id, size_
     lk_outcome outcome;
 
     for (size_t i = 0; i < count; i++) {
-        struct lk_record *record = &records[i];
-
-        *record = (struct lk_record){.id = id + i,
-                                     .owner = lk_slice_of("owner"),
-                                     .state = LK_STATE_HELD,
-                                     .ticket = id + i,
-                                     .token = id + i,
-                                     .ttl_ms = 2 * HOUR_US / 1000,
-                                     .deadline_us = batch.times.now_us + left_ms * 1000,
-                                     .part_count = 1};
-        (void)snprintf(record->text, sizeof record->text, "%s/%u", path, (unsigned)(id + i));
-        (void)lk_path_parse(lk_slice_of(record->text), &record->parts[0].path, NULL);
+        fill_record(&records[i], id + i, path, batch.times.now_us + left_ms * 1000);
         rows[i] = (struct lk_row){.kind = LK_ROW_REQUEST,
                                   .next = i + 1 < count ? &rows[i + 1] : NULL,
-                                  .request = {.record = record, .has_parts = true}};
+                                  .request = {.record = &records[i], .has_parts = true}};
     }
     batch.draw_floor = id + count - 1;
     outcome = service->storage->ops->write(service->storage, &batch, NULL);
@@ -279,7 +286,7 @@ static void a_replaced_leader_writes_no_part(void **state) {
 
     load_only(&fixture->first, LK_OK);
     only_take_over(&fixture->second);
-    assert_int_equal(write_leases(&fixture->first, 1, 100, "a", 1000), LK_LOST);
+    assert_int_equal(write_leases(&fixture->first, 1, 500, "a", 1000), LK_LOST);
     assert_int_equal(count_keys(fixture, "part"), 0);
 }
 
@@ -333,38 +340,113 @@ static void a_large_batch_is_divided(void **state) {
     struct fixture *fixture = *state;
 
     load_only(&fixture->first, LK_OK);
-    assert_int_equal(write_leases(&fixture->first, 1, 500, "a", 100000), LK_OK);
+    assert_int_equal(write_leases(&fixture->first, 1, 2000, "a", 100000), LK_OK);
     assert_true(count_keys(fixture, "part") > 5);
-    assert_int_equal(count_of(take_over(&fixture->second)), 500);
+    assert_int_equal(count_of(take_over(&fixture->second)), 2000);
 }
 
-/* Entries are dropped once a snapshot has what they said, and rows are lost at no moment of it. */
+/* The item of a turn: of some that come again and again. */
+static void fill_item(struct lk_item_record *item, uint64_t turn, char id[VALUE_BYTES]) {
+    (void)snprintf(id, VALUE_BYTES, "i%u", (unsigned)(turn % ITEMS));
+    *item = (struct lk_item_record){.id = lk_slice_of(id), .sequence = turn};
+    (void)lk_path_parse(lk_slice_of("q"), &item->queue, NULL);
+}
+
+/*
+ * A new lease, the end of an older one, another value, an item that goes and one that comes: each
+ * entry adds, removes and changes.
+ */
+static void write_turn(const struct service *service, uint64_t id) {
+    static struct lk_record record;
+    static struct lk_item_record items[2];
+    struct lk_row rows[] = {
+        {.kind = LK_ROW_REQUEST, .request = {.record = &record, .has_parts = true}},
+        {.kind = LK_ROW_VALUE, .value = {{"v", 1}, {NULL, 0}}},
+        {.kind = LK_ROW_ITEM_NEW, .item.record = &items[0]},
+        {.kind = LK_ROW_REQUEST_GONE, .gone = id - LIVE},
+        {.kind = LK_ROW_ITEM_GONE, .item.record = &items[1]},
+    };
+    const struct lk_batch batch = {
+        .times = times_of(service), .first = rows, .row_count = 5, .draw_floor = id};
+    char ids[2][VALUE_BYTES];
+    char value[VALUE_BYTES];
+
+    (void)snprintf(value, sizeof value, "%u", (unsigned)id);
+    fill_record(&record, id, "a", batch.times.now_us + 2 * HOUR_US);
+    fill_item(&items[0], id, ids[0]);
+    items[0].value = rows[1].value.bytes = lk_slice_of(value);
+    for (size_t i = 0; i + 1 < (id > LIVE ? 5 : 3); i++) {
+        rows[i].next = &rows[i + 1];
+    }
+    if (id > LIVE) {
+        fill_item(&items[1], id - LIVE, ids[1]);
+    }
+    assert_int_equal(service->storage->ops->write(service->storage, &batch, NULL), LK_OK);
+}
+
+static void check_item(const struct lk_model *model, uint64_t turn) {
+    static struct lk_item_record expected;
+    static struct lk_item_record found;
+    char id[VALUE_BYTES];
+    char value[VALUE_BYTES];
+
+    fill_item(&expected, turn, id);
+    (void)snprintf(value, sizeof value, "%u", (unsigned)turn);
+    lk_model_item_record(model, lk_model_item(model, &expected.queue, expected.id), &found);
+    assert_int_equal(found.sequence, turn);
+    assert_true(lk_slice_equal(found.value, lk_slice_of(value)));
+}
+
+/* What the last turns up to this one have left. */
+static void check_state(struct lk_core_snapshot *snapshot, uint64_t last) {
+    const struct lk_model *model = snapshot->model;
+    struct lk_model_stats stats;
+    struct lk_value_record value;
+    char expected[VALUE_BYTES];
+    struct lk_path path;
+    uint64_t first = last > LIVE ? last - LIVE + 1 : 1;
+
+    (void)snprintf(expected, sizeof expected, "%u", (unsigned)last);
+    assert_int_equal(lk_path_parse(lk_slice_of("v"), &path, NULL), LK_OK);
+    lk_model_value_record(model, lk_model_value(model, &path), &value);
+    assert_true(lk_slice_equal(value.bytes, lk_slice_of(expected)));
+    assert_int_equal(lk_model_next_id(model), last + 1);
+    lk_model_stats(model, &stats);
+    assert_int_equal(stats.live, last - first + 1);
+    assert_int_equal(stats.items, last - first + 1);
+    for (uint64_t turn = first; turn <= last; turn++) {
+        check_item(model, turn);
+    }
+    lk_core_snapshot_free(snapshot);
+}
+
+/*
+ * Entries are dropped once a snapshot has what they said, and nothing is lost or comes back at any
+ * moment of it: the service is loaded after each number of entries up to many snapshots.
+ */
 static void snapshots_replace_entries(void **state) {
     struct fixture *fixture = *state;
     uint64_t id = 0;
-    uint64_t gone = 0;
 
     load_only(&fixture->first, LK_OK);
-    for (int i = 0; i < 200; i++) {
-        struct service *now = i % 2 == 0 ? &fixture->first : &fixture->second;
-        struct service *then = i % 2 == 0 ? &fixture->second : &fixture->first;
-
-        for (int j = 0; j < (i % 20 == 0 ? 40 : 4); j++) {
-            assert_int_equal(write_lease(now, ++id), LK_OK);
-            if (id % 3 == 0) {
-                assert_int_equal(write_end(now, ++gone), LK_OK);
-            }
+    for (uint64_t turns = 1; turns <= TURNS_MAX; turns++) {
+        for (uint64_t i = 0; i < turns; i++) {
+            write_turn(&fixture->first, ++id);
         }
-        if (i % 10 == 9) {
-            assert_int_equal(resign(now), LK_OK);
-            assert_int_equal(count_of(load(then, LK_OK)), id - gone);
-        } else {
-            assert_int_equal(resign(now), LK_OK);
-            load_only(then, LK_OK);
-        }
+        check_state(load(&fixture->first, LK_OK), id);
     }
-    assert_true(count_keys(fixture, "log") < 300); /* of 1,500 */
+    assert_true(count_keys(fixture, "log") < 300); /* of 1,900 */
     assert_true(count_keys(fixture, "snapshot") > 0);
+}
+
+/* The same with many pieces, each of another age. */
+static void snapshots_are_of_many_ages(void **state) {
+    struct fixture *fixture = *state;
+
+    fixture->part_bytes = PART_BYTES_SMALL;
+    fixture->first.storage->ops->close(fixture->first.storage);
+    assert_int_equal(open_store(fixture, "one:7420", &fixture->first.storage, NULL), LK_OK);
+    snapshots_replace_entries(state);
 }
 
 static void what_is_missing_is_told(void **state) {
@@ -491,6 +573,7 @@ int main(void) {
         TEST(it_is_known_whether_another_has_led),
         TEST(a_large_batch_is_divided),
         TEST(snapshots_replace_entries),
+        TEST(snapshots_are_of_many_ages),
         TEST(what_is_missing_is_told),
         TEST(what_is_damaged_is_told),
         TEST(a_missing_leader_is_told),

@@ -35,6 +35,7 @@ struct lk_etcd_client {
     struct lk_etcd_url url;
     struct lk_etcd_http *http;
     int64_t lease_us;
+    bool is_hasty;               /* each node is tried once */
     size_t endpoint;             /* the one that has answered last */
     char token[TOKEN_BYTES_MAX]; /* of authentication; empty: none yet */
 };
@@ -52,6 +53,7 @@ lk_outcome lk_etcd_client_new(const char *url, int64_t lease_us, struct lk_etcd_
         return lk_error_set(error, LK_INTERNAL, "memory is exhausted");
     }
     client->lease_us = lease_us;
+    client->is_hasty = true;
     outcome = lk_etcd_url_parse(url, &client->url, error);
     if (outcome == LK_OK) {
         client->http = lk_etcd_http_new(&client->url);
@@ -73,8 +75,9 @@ void lk_etcd_client_free(struct lk_etcd_client *client) {
     }
 }
 
-void lk_etcd_client_set_lease(struct lk_etcd_client *client, int64_t lease_us) {
+void lk_etcd_client_insist(struct lk_etcd_client *client, int64_t lease_us) {
     client->lease_us = lease_us;
+    client->is_hasty = false;
 }
 
 const char *lk_etcd_client_prefix(const struct lk_etcd_client *client) {
@@ -256,6 +259,9 @@ lk_outcome lk_etcd_call(struct lk_etcd_client *client, const char *path, struct 
             return error->outcome;
         }
         if (i % client->url.endpoint_count == 0) {
+            if (client->is_hasty) {
+                return error->outcome;
+            }
             pause_for(PAUSE_US);
         }
     }

@@ -23,8 +23,8 @@ lk_outcome lk_etcd_client_new(const char *url, int64_t lease_us, struct lk_etcd_
                               lk_error *error);
 void lk_etcd_client_free(struct lk_etcd_client *client); /* accepts NULL */
 
-/* Another one for the calls that follow. */
-void lk_etcd_client_set_lease(struct lk_etcd_client *client, int64_t lease_us);
+/* Until now each call tries each node once; from now on, until its time is over. */
+void lk_etcd_client_insist(struct lk_etcd_client *client, int64_t lease_us);
 
 const char *lk_etcd_client_prefix(const struct lk_etcd_client *client);
 

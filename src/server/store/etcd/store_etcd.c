@@ -306,7 +306,7 @@ static lk_outcome open_client(struct lk_store_etcd *store,
         outcome = check_rights(store, error);
     }
     if (outcome == LK_OK) {
-        lk_etcd_client_set_lease(store->client, options->lease_us);
+        lk_etcd_client_insist(store->client, options->lease_us);
     }
     return outcome;
 }

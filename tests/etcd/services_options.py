@@ -1,0 +1,256 @@
+#!/usr/bin/env -S python3 -B
+# SPDX-License-Identifier: Apache-2.0
+"""lk serve --store etcd://...: what it refuses, each with its exit code and a sentence that says what to
+do, and nothing changed in etcd; users, TLS, and an etcd that has no space. LK
+
+Passwords have "secret" in them, and are shown nowhere."""
+
+import http.server
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+import traceback
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "listeners")]
+from cluster import Cluster, free_ports  # noqa: E402
+from service import Refused, Resp, until  # noqa: E402
+
+LIMIT_S = 60
+QUOTA = 8 * 1024 * 1024
+
+
+class Etcd:
+    """A cluster of one node, and its command line."""
+
+    def __init__(self, extra=(), options=()):
+        self.cluster = Cluster(1, extra)
+        self.options = list(options)
+        self.cluster.wait()
+
+    @property
+    def address(self):
+        return self.cluster.addresses
+
+    def ctl(self, *words, data=None):
+        scheme = self.cluster.nodes[0].scheme
+        ended = subprocess.run(["etcdctl", "--endpoints", f"{scheme}://{self.address}", *self.options, *words],
+                               env={**os.environ, "ETCDCTL_API": "3"}, input=data, text=True,
+                               capture_output=True, timeout=LIMIT_S)
+        return ended.stdout + ended.stderr
+
+    def keys(self, prefix="lockkeeper/"):
+        return self.ctl("get", "--prefix", prefix, "--keys-only").split()
+
+
+class Service:
+    def __init__(self, url, **environment):
+        self.address = ("127.0.0.1", free_ports(1)[0])
+        self.errors = tempfile.TemporaryFile("w+")  # noqa: SIM115
+        self.process = subprocess.Popen(
+            [LK, "serve", "--store", url, "--listen", "%s:%d" % self.address, "--http", "none",
+             "--failover", "2s", "--log-level", "info"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self.errors, text=True,
+            env={**os.environ, **environment})
+
+    def log(self):
+        self.errors.seek(0)
+        return self.errors.read()
+
+    def call(self, *words):
+        wire = Resp(self.address)
+        try:
+            return wire.call(*words)
+        finally:
+            wire.close()
+
+    def lead(self):
+        """Until it leads; then what it may not show."""
+        assert self.process.stdout.readline().startswith("lk://"), self.log()
+        until(lambda: "\r\nis_leader:1\r\n" in self.call("INFO"))
+        title = pathlib.Path(f"/proc/{self.process.pid}/cmdline").read_bytes().decode()
+        assert "secret" not in title + self.log(), title
+        return self
+
+    def end(self):
+        self.process.terminate()
+        assert self.process.wait(LIMIT_S) == 0, self.log()
+        self.process.stdout.close()
+        self.errors.close()
+
+
+def refuses(code, pattern, url, **environment):
+    service = Service(url, **environment)
+    output, _ = service.process.communicate(timeout=LIMIT_S)
+    log = service.log()
+    assert service.process.returncode == code and output == "", (service.process.returncode, log)
+    assert len(log.splitlines()) == 1 and re.search(pattern, log) and "secret" not in log, log
+
+
+def leads(url):
+    service = Service(url).lead()
+    try:
+        assert service.call("ACQUIRE", "x", "OWNER", "one", "TTL", 60000) != []
+    finally:
+        service.end()
+
+
+# ---- the cases ------------------------------------------------------------------------------------
+
+
+def urls_are_checked(etcd):
+    """a URL that is none says how one looks"""
+    for place in ("", "ann:secret@", "a b", "host:port", "host:123456", "host:1,", "[::1", "host;x"):
+        refuses(64, r"INVALID.*etcd://HOST", f"etcd://{place}")
+    refuses(64, "INVALID.*16 hosts", "etcd://" + ",".join(["h"] * 17))
+    refuses(64, "INVALID.*200 bytes", f"etcd://{etcd.address}/{'x' * 201}")
+    refuses(64, "INVALID.*etcds", f"etcd://{etcd.address}?ca=x")
+    refuses(64, "INVALID.*ca=FILE", f"etcds://{etcd.address}?secret=x")
+    refuses(64, "INVALID.*%XX", f"etcd://:secret@{etcd.address}")
+    assert etcd.keys() == []
+
+
+def what_is_no_etcd_is_refused(etcd):
+    """a host that is away, that has no etcd, or one that is too old, is told"""
+    answers = {"/version": b'{"etcdserver":"3.3.25","etcdcluster":"3.3.0"}'}
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200 if self.path in answers else 404)
+            self.end_headers()
+            self.wfile.write(answers.get(self.path, b""))
+
+        def log_message(self, *_):
+            pass
+
+    server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    place = f"127.0.0.1:{server.server_port}"
+    refuses(79, "UNSUPPORTED.*etcd 3.3.*3.4 or later", f"etcd://{place}")
+    answers.clear()
+    refuses(79, "UNSUPPORTED.*etcd 3.4 or later", f"etcd://{place}")
+    server.shutdown()
+    server.server_close()
+    away = free_ports(1)[0]
+    refuses(69, "UNAVAILABLE.*is it there", f"etcd://127.0.0.1:{away}")
+    leads(f"etcd://127.0.0.1:{away},{etcd.address}/first-is-away")
+
+
+def the_library_is_named(etcd):
+    """without libcurl the package is named"""
+    with tempfile.TemporaryDirectory() as directory:
+        pathlib.Path(directory, "libcurl.so.4").write_text("no library")
+        refuses(79, r"UNSUPPORTED.*libcurl.so.4 \(in Debian, the package libcurl4\)",
+                f"etcd://{etcd.address}", LD_LIBRARY_PATH=directory)
+
+
+def another_version_is_refused(etcd):
+    """keys of another format are left alone"""
+    etcd.ctl("put", "other/leader", '{"format":7,"epoch":1}')
+    refuses(79, "UNSUPPORTED.*format 7.*same version", f"etcd://{etcd.address}/other")
+    assert etcd.keys("other/") == ["other/leader"]
+
+
+def users_have_rights(etcd):
+    """with users in etcd: none, a wrong password and one who may only read are refused"""
+    for words in (("user", "add", "root:secret"), ("role", "add", "reads"), ("role", "add", "writes"),
+                  ("role", "grant-permission", "reads", "--prefix=true", "read", "lockkeeper/"),
+                  ("role", "grant-permission", "writes", "--prefix=true", "readwrite", "lockkeeper/"),
+                  ("user", "add", "reader:secret"), ("user", "add", "writer:secret@/"),
+                  ("user", "grant-role", "reader", "reads"), ("user", "grant-role", "writer", "writes"),
+                  ("auth", "enable")):
+        etcd.ctl(*words)
+    try:
+        refuses(77, "DENIED.*USER:PASSWORD", f"etcd://{etcd.address}")
+        refuses(77, "DENIED.*authentication failed", f"etcd://writer:secret2@{etcd.address}")
+        refuses(77, "DENIED.*permission denied", f"etcd://reader:secret@{etcd.address}")
+        refuses(77, "DENIED.*permission denied", f"etcd://writer:secret%40%2f@{etcd.address}/else")
+        leads(f"etcd://writer:secret%40%2F@{etcd.address}")
+    finally:
+        etcd.ctl("--user", "root:secret", "auth", "disable")
+    assert etcd.keys("else") == []
+
+
+CASES = [urls_are_checked, what_is_no_etcd_is_refused, the_library_is_named, another_version_is_refused,
+         users_have_rights]
+
+
+def certificates(directory):
+    """An authority, and a certificate of it for 127.0.0.1, which servers and clients use."""
+    def run(*words):
+        subprocess.run(["openssl", *words], check=True, capture_output=True, cwd=directory)
+
+    pathlib.Path(directory, "names").write_text("subjectAltName=IP:127.0.0.1\n")
+    run("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=ca",
+        "-days", "2", "-keyout", "ca.key", "-out", "ca.crt")
+    run("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=lk",
+        "-keyout", "lk.key", "-out", "lk.csr")
+    run("x509", "-req", "-in", "lk.csr", "-CA", "ca.crt", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2",
+        "-extfile", "names", "-out", "lk.crt")
+
+
+def tls_is_checked():
+    """over TLS: etcd's certificate is checked, and it may ask for one"""
+    with tempfile.TemporaryDirectory() as directory:
+        certificates(directory)
+        ca, crt, key = (os.path.join(directory, name) for name in ("ca.crt", "lk.crt", "lk.key"))
+        etcd = Etcd(["--cert-file", crt, "--key-file", key, "--client-cert-auth", "--trusted-ca-file", ca],
+                    ["--cacert", ca, "--cert", crt, "--key", key])
+        try:
+            refuses(69, "UNAVAILABLE.*etcd cannot be reached.*certificate", f"etcds://{etcd.address}")
+            refuses(69, "UNAVAILABLE.*etcd cannot be reached", f"etcds://{etcd.address}?ca={ca}")
+            refuses(69, "UNAVAILABLE.*etcd", f"etcd://{etcd.address}")
+            assert etcd.keys() == []
+            leads(f"etcds://{etcd.address}/locks?ca={ca}&cert={crt}&key={key}")
+        finally:
+            etcd.cluster.end()
+
+
+def a_full_etcd_is_told():
+    """an etcd without space makes calls UNAVAILABLE, says what to do, and goes on when that is done"""
+    etcd = Etcd(["--quota-backend-bytes", str(QUOTA)])
+    service = Service(f"etcd://{etcd.address}")
+    try:
+        service.lead()
+        for _ in range(2 * QUOTA // 1000000):
+            etcd.ctl("put", "filler", data="x" * 1000000)
+        assert "NOSPACE" in etcd.ctl("alarm", "list")
+        until(lambda: str(service.call("PUT", "a", "1", "OWNER", "o")).startswith("UNAVAILABLE"))
+        until(lambda: "etcdctl alarm disarm" in service.log())
+        revision = re.search(r'"revision":(\d+)', etcd.ctl("get", "filler", "-w", "json"))[1]
+        for words in (("del", "filler"), ("compact", revision), ("defrag",), ("alarm", "disarm")):
+            etcd.ctl(*words)
+        until(lambda: not isinstance(service.call("ACQUIRE", "x", "OWNER", "one"), Refused))
+    finally:
+        service.end()
+        etcd.cluster.end()
+
+
+def run():
+    etcd = Etcd()
+    is_good = True
+    cases = [lambda case=case: case(etcd) for case in CASES] + [tls_is_checked, a_full_etcd_is_told]
+    names = [case.__doc__ for case in [*CASES, tls_is_checked, a_full_etcd_is_told]]
+    print(f"1..{len(cases)}", flush=True)
+    try:
+        for number, (case, name) in enumerate(zip(cases, names), 1):
+            word, trouble = "ok", ""
+            try:
+                case()
+            except Exception:
+                word, is_good, trouble = "not ok", False, traceback.format_exc()
+            print(f"{word} {number} - {name}", flush=True)
+            for line in trouble.splitlines():
+                print(f"# {line}", flush=True)
+    finally:
+        etcd.cluster.end()
+    sys.exit(0 if is_good else 1)
+
+
+if __name__ == "__main__":
+    LK = os.path.abspath(sys.argv[1])
+    run()
