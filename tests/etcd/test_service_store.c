@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 #include "server/core/core.h"
-#include "server/store/etcd/client.h"
+#include "server/store/etcd/store.h"
 #include "server/store/etcd/store_etcd.h"
 
 enum { URL_BYTES = 200, PART_BYTES = 8192, SNAPSHOT_BYTES_MIN = 4096, PREFIX_BYTES = 32 };
@@ -261,6 +261,22 @@ static void a_leader_that_writes_stays(void **state) {
     load_only(&fixture->second, LK_BUSY);
     assert_int_equal(write_lease(&fixture->first, 1), LK_OK);
     fixture->second.ahead_us += SLACK_US;
+    load_only(&fixture->second, LK_BUSY);
+    fixture->second.ahead_us += LEASE_US;
+    load_only(&fixture->second, LK_OK);
+}
+
+/* A leader that cannot reach etcd either must not be replaced as soon as etcd is back. */
+static void the_time_without_etcd_does_not_count(void **state) {
+    struct fixture *fixture = *state;
+    struct lk_etcd_client *client = lk_store_etcd_of(fixture->second.storage)->client;
+
+    load_only(&fixture->first, LK_OK);
+    load_only(&fixture->second, LK_BUSY);
+    lk_etcd_client_insist(client, 1); /* too short for any answer */
+    load_only(&fixture->second, LK_UNAVAILABLE);
+    lk_etcd_client_insist(client, LEASE_US);
+    fixture->second.ahead_us += LEASE_US;
     load_only(&fixture->second, LK_BUSY);
     fixture->second.ahead_us += LEASE_US;
     load_only(&fixture->second, LK_OK);
@@ -565,6 +581,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(the_second_is_told_who_leads),
         TEST(a_leader_that_writes_stays),
+        TEST(the_time_without_etcd_does_not_count),
         TEST(a_replaced_leader_writes_nothing),
         TEST(a_replaced_leader_writes_no_part),
         TEST(what_is_handed_over_is_taken_at_once),
