@@ -91,16 +91,30 @@ void lk_form_put_base64(struct lk_buffer *out, struct lk_slice bytes) {
     out->size += (bytes.size + 2) / 3 * 4;
 }
 
+/* -1: no digit. The sets of digits are compared as ranges: a search would take most of the time. */
+static int digit_value(char digit) {
+    if (digit >= 'A' && digit <= 'Z') {
+        return digit - 'A';
+    }
+    if (digit >= 'a' && digit <= 'z') {
+        return digit - 'a' + 26;
+    }
+    if (digit >= '0' && digit <= '9') {
+        return digit - '0' + 52;
+    }
+    return digit == '+' ? 62 : digit == '/' ? 63 : -1;
+}
+
 /* Four digits as 24 bits; -1: not base64. `=` counts as 0. */
 static int32_t read_group(const char *group) {
     int32_t bits = 0;
 
     for (int i = 0; i < 4; i++) {
-        const char *digit = group[i] != '\0' ? strchr(digits, group[i]) : NULL;
-        if (digit == NULL && group[i] != '=') {
+        int value = group[i] == '=' ? 0 : digit_value(group[i]);
+        if (value < 0) {
             return -1;
         }
-        bits = bits << 6 | (digit != NULL ? (int32_t)(digit - digits) : 0);
+        bits = bits << 6 | value;
     }
     return bits;
 }

@@ -130,13 +130,17 @@ static CURLcode wait_for(struct lk_etcd_http *http, const struct lk_etcd_exchang
 
 bool lk_etcd_http_do(struct lk_etcd_http *http, const struct lk_etcd_exchange *exchange,
                      long *ret_status, struct lk_slice *ret_body, char why[LK_ETCD_WHY_BYTES]) {
-    struct curl_slist *headers =
-        exchange->token != NULL ? make_headers(exchange->token) : http->headers;
+    struct curl_slist *headers;
     int64_t left_us = exchange->until_us - lk_clock_now_us();
     char url[ENDPOINT_BYTES_MAX];
     CURLcode code = CURLE_OUT_OF_MEMORY;
 
+    if (left_us <= 0) {
+        (void)snprintf(why, LK_ETCD_WHY_BYTES, "no time is left");
+        return false;
+    }
     (void)snprintf(url, sizeof url, "%s%s", exchange->endpoint, exchange->path);
+    headers = exchange->token != NULL ? make_headers(exchange->token) : http->headers;
     lk_buffer_done(&http->answer);
     http->answer = (struct lk_buffer){.max = ANSWER_BYTES_MAX};
     http->reason[0] = '\0';
