@@ -26,9 +26,8 @@ common.FAULTS = 3  # each kind once
 STOP_S = 2.5  # longer than an election
 
 
-class Lossy(threading.Thread):
-    """A proxy of one node of etcd: now and then an answer to a transaction is lost with its connection,
-    after etcd has done it."""
+class Proxy(threading.Thread):
+    """A proxy of one node of etcd. While it is shut nothing passes, and no connection ends."""
 
     def __init__(self, address):
         super().__init__(daemon=True)
@@ -36,8 +35,8 @@ class Lossy(threading.Thread):
         self.upstream = (host, int(port))
         self.socket = socket.create_server(("127.0.0.1", free_ports(1)[0]))
         self.address = "%s:%d" % self.socket.getsockname()
-        self.transactions = 0
-        self.lost = 0
+        self.is_open = threading.Event()
+        self.is_open.set()
         self.start()
 
     def run(self):
@@ -51,41 +50,59 @@ class Lossy(threading.Thread):
     def serve(self, client):
         with client, socket.create_connection(self.upstream) as server:
             try:
-                while (request := self.message(client)) and self.may_pass(request, server):
+                while request := self.message(client):
+                    self.is_open.wait()
                     server.sendall(request)
-                    client.sendall(self.message(server))
+                    answer = self.message(server)
+                    self.is_open.wait()
+                    if self.loses(request, answer):
+                        break
+                    client.sendall(answer)
             except OSError:
                 pass
 
-    def may_pass(self, request, server):
-        self.transactions += request.startswith(b"POST /v3/kv/txn ")
-        if request.startswith(b"POST /v3/kv/txn ") and self.transactions % 3 == 0:
-            server.sendall(request)
-            self.lost += b'"succeeded":true' in self.message(server)
-            return False
-        return True
+    def loses(self, request, answer):  # pylint: disable=unused-argument
+        """Whether the answer is lost with its connection."""
+        return False
 
     @staticmethod
     def message(wire):
         """One message of HTTP with a length, as etcd and libcurl send it."""
-        data = b""
+        data = bytearray()
         while b"\r\n\r\n" not in data:
             piece = wire.recv(65536)
             if not piece:
                 return b""
             data += piece
-        head, body = data.split(b"\r\n\r\n", 1)
+        head = bytes(data[:data.index(b"\r\n\r\n")])
         lines = dict(line.lower().split(b": ", 1) for line in head.split(b"\r\n")[1:])
-        while len(body) < int(lines.get(b"content-length", b"0")):
-            body += wire.recv(65536)
-        return head + b"\r\n\r\n" + body
+        size = len(head) + 4 + int(lines.get(b"content-length", b"0"))
+        while len(data) < size:
+            piece = wire.recv(1 << 20)
+            if not piece:
+                return b""
+            data += piece
+        return bytes(data)
+
+
+class Lossy(Proxy):
+    """Each third answer to a transaction is lost, after etcd has done it."""
+
+    transactions = 0
+    lost = 0
+
+    def loses(self, request, answer):
+        self.transactions += request.startswith(b"POST /v3/kv/txn ")
+        is_lost = request.startswith(b"POST /v3/kv/txn ") and self.transactions % 3 == 0
+        self.lost += is_lost and b'"succeeded":true' in answer
+        return is_lost
 
 
 class Services(common.Services):
-    def __init__(self, program, cluster):  # pylint: disable=super-init-not-called
+    def __init__(self, program, cluster, urls=None):  # pylint: disable=super-init-not-called
         self.cluster = cluster
-        self.members = [common.Member(program, f"etcd://{cluster.addresses}/services")
-                        for _ in range(3)]
+        urls = urls or 3 * [f"etcd://{cluster.addresses}/services"]
+        self.members = [common.Member(program, url) for url in urls]
         for member in self.members:
             member.start()
         self.leader()
@@ -105,6 +122,14 @@ def a_node_is_lost_and_comes_back(services):
     assert leader.info()["epoch"] == epoch
     assert len(wire.call("LIST", "node")[1]) == 3
     wire.close()
+
+
+def epoch_at(member):
+    """What the service says of the present epoch, which may be changing."""
+    wire = Resp(member.resp)
+    fields = wire.call("INFO")
+    wire.close()
+    return fields.split("\r\nepoch:")[1].split("\r\n")[0]
 
 
 def lost_answers_are_found_out(services):
@@ -136,8 +161,7 @@ def etcd_is_away(services):
         os.kill(node.process.pid, signal.SIGSTOP)
     try:
         answer = wire.call("ACQUIRE", "away/too", "OWNER", "two", "TTL", 600000)
-        assert str(answer).startswith("UNAVAILABLE"), answer
-        time.sleep(1.5 * common.PATIENT_MS / 1000)
+        assert str(answer).startswith("UNAVAILABLE"), answer  # after the time of a lease
     finally:
         for node in services.cluster.nodes:
             os.kill(node.process.pid, signal.SIGCONT)
@@ -145,6 +169,34 @@ def etcd_is_away(services):
     again = as_map(wire.call("ACQUIRE", "away", "OWNER", "one", "TTL", 600000))
     assert again["token"] == granted["token"], (again, granted)
     wire.close()
+    until(lambda: len({epoch_at(member) for member in services.members}) == 1)
+
+
+def a_leader_is_cut_off(services):
+    """while the service that leads is cut off from etcd, and etcd only, no client sees what must not be"""
+    seed = int(os.environ.get("LK_TEST_SEED", random.randrange(1 << 30)))
+    proxies = [[Proxy(node.client) for node in services.cluster.nodes] for _ in range(3)]
+    urls = [f"etcd://{','.join(proxy.address for proxy in each)}/cut" for each in proxies]
+    others = Services(services.members[0].program, services.cluster, urls)
+    epochs = []
+
+    def cut(others, _):
+        leader = others.leader()
+        epochs.append(int(leader.info()["epoch"]))
+        for proxy in proxies[others.members.index(leader)]:
+            proxy.is_open.clear()
+        time.sleep(2.5 * common.FAILOVER_MS / 1000)
+        for proxy in proxies[others.members.index(leader)]:
+            proxy.is_open.set()
+        time.sleep(0.2)
+
+    try:
+        common.watch_clients(others, seed, ["cut"] * 2, cut)
+        epochs.append(int(others.leader().info()["epoch"]))
+        assert epochs == sorted(set(epochs)), epochs  # each time another one led
+    finally:
+        for member in others.members:
+            member.end(signal.SIGKILL)
 
 
 def hurt(services, fault):
@@ -184,7 +236,7 @@ def main():
         cluster.wait()
         common.run(Services(sys.argv[1], cluster),
                    [a_node_is_lost_and_comes_back, lost_answers_are_found_out, etcd_is_away, *common.CASES,
-                    nodes_of_etcd_fail])
+                    a_leader_is_cut_off, nodes_of_etcd_fail])
     finally:
         cluster.end()
 

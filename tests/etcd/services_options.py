@@ -13,10 +13,10 @@ import subprocess
 import sys
 import tempfile
 import threading
-import traceback
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "listeners")]
+sys.path[:0] = [str(HERE), str(HERE.parent / "postgresql"), str(HERE.parent / "listeners")]
+import services as common  # noqa: E402
 from cluster import Cluster, free_ports  # noqa: E402
 from service import Refused, Resp, until  # noqa: E402
 
@@ -26,6 +26,8 @@ QUOTA = 8 * 1024 * 1024
 
 class Etcd:
     """A cluster of one node, and its command line."""
+
+    members = ()  # no services yet
 
     def __init__(self, extra=(), options=()):
         self.cluster = Cluster(1, extra)
@@ -175,10 +177,6 @@ def users_have_rights(etcd):
     assert etcd.keys("else") == []
 
 
-CASES = [urls_are_checked, what_is_no_etcd_is_refused, the_library_is_named, another_version_is_refused,
-         users_have_rights]
-
-
 def certificates(directory):
     """An authority, and a certificate of it for 127.0.0.1, which servers and clients use."""
     def run(*words):
@@ -193,7 +191,7 @@ def certificates(directory):
         "-extfile", "names", "-out", "lk.crt")
 
 
-def tls_is_checked():
+def tls_is_checked(_):
     """over TLS: etcd's certificate is checked, and it may ask for one"""
     with tempfile.TemporaryDirectory() as directory:
         certificates(directory)
@@ -210,7 +208,7 @@ def tls_is_checked():
             etcd.cluster.end()
 
 
-def a_full_etcd_is_told():
+def a_full_etcd_is_told(_):
     """an etcd without space makes calls UNAVAILABLE, says what to do, and goes on when that is done"""
     etcd = Etcd(["--quota-backend-bytes", str(QUOTA)])
     service = Service(f"etcd://{etcd.address}")
@@ -230,27 +228,13 @@ def a_full_etcd_is_told():
         etcd.cluster.end()
 
 
-def run():
-    etcd = Etcd()
-    is_good = True
-    cases = [lambda case=case: case(etcd) for case in CASES] + [tls_is_checked, a_full_etcd_is_told]
-    names = [case.__doc__ for case in [*CASES, tls_is_checked, a_full_etcd_is_told]]
-    print(f"1..{len(cases)}", flush=True)
-    try:
-        for number, (case, name) in enumerate(zip(cases, names), 1):
-            word, trouble = "ok", ""
-            try:
-                case()
-            except Exception:
-                word, is_good, trouble = "not ok", False, traceback.format_exc()
-            print(f"{word} {number} - {name}", flush=True)
-            for line in trouble.splitlines():
-                print(f"# {line}", flush=True)
-    finally:
-        etcd.cluster.end()
-    sys.exit(0 if is_good else 1)
-
+CASES = [urls_are_checked, what_is_no_etcd_is_refused, the_library_is_named, another_version_is_refused,
+         users_have_rights, tls_is_checked, a_full_etcd_is_told]
 
 if __name__ == "__main__":
     LK = os.path.abspath(sys.argv[1])
-    run()
+    ETCD = Etcd()
+    try:
+        common.run(ETCD, CASES)
+    finally:
+        ETCD.cluster.end()

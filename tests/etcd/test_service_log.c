@@ -130,6 +130,24 @@ static void snapshots_are_of_many_ages(void **state) {
     snapshots_replace_entries(state);
 }
 
+/* A snapshot grows as fast as the log, however large the entries are. */
+static void large_entries_do_not_outrun_snapshots(void **state) {
+    struct fixture *fixture = *state;
+    size_t most = 0;
+
+    fixture_load_only(&fixture->first, LK_OK);
+    for (uint64_t i = 0; i < 70; i++) {
+        uint64_t id = 1 + i % 10 * 500;
+        size_t count;
+
+        assert_int_equal(fixture_write_leases(&fixture->first, id, 500, "a", 100000), LK_OK);
+        count = fixture_count_keys(fixture, "log");
+        most = count > most ? count : most;
+    }
+    assert_true(most < 40);
+    assert_int_equal(fixture_count_of(fixture_load(&fixture->first, LK_OK)), 5000);
+}
+
 static void what_is_missing_is_told(void **state) {
     struct fixture *fixture = *state;
 
@@ -177,13 +195,10 @@ static void keys_of_another_version_are_refused(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_begin, fixture_end)
     const struct CMUnitTest tests[] = {
-        TEST(a_large_batch_is_divided),
-        TEST(snapshots_replace_entries),
-        TEST(snapshots_are_of_many_ages),
-        TEST(what_is_missing_is_told),
-        TEST(what_is_damaged_is_told),
-        TEST(a_missing_leader_is_told),
-        TEST(keys_of_another_version_are_refused),
+        TEST(a_large_batch_is_divided),   TEST(snapshots_replace_entries),
+        TEST(snapshots_are_of_many_ages), TEST(large_entries_do_not_outrun_snapshots),
+        TEST(what_is_missing_is_told),    TEST(what_is_damaged_is_told),
+        TEST(a_missing_leader_is_told),   TEST(keys_of_another_version_are_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

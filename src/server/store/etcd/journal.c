@@ -195,18 +195,11 @@ static void begin_snapshot(struct lk_store_etcd *store, uint64_t number) {
     store->log_bytes = 0;
 }
 
-/* Adds the next piece to the operations; *next says that the snapshot is valid if it is the last.
- */
-static lk_outcome take_piece(struct lk_store_etcd *store, struct lk_etcd_leader *next,
-                             lk_error *error) {
-    int64_t entry = (int64_t)store->entry.size;
-    int64_t part = (int64_t)store->part_bytes;
-    /* The last row may go beyond it: by its value, its names and a text or two. */
-    int64_t room = REQUEST_BYTES_MAX - lk_min(entry, part) - 2 * LK_VALUE_BYTES_MAX;
-    int64_t wanted = lk_min(lk_min(part, room), lk_max(PIECE_BYTES_MIN, entry));
+/* Adds the next piece to the operations. */
+static lk_outcome take_piece(struct lk_store_etcd *store, int64_t bytes, lk_error *error) {
     struct lk_buffer piece = {.max = 0};
     char key[LK_ETCD_KEY_BYTES];
-    int code = lk_etcd_image_write_piece(store->image, &store->progress, (size_t)wanted, &piece);
+    int code = lk_etcd_image_write_piece(store->image, &store->progress, (size_t)bytes, &piece);
 
     if (code == SQLITE_OK && piece.size > 0) {
         lk_etcd_key_piece(store, store->next_snapshot, store->next_pieces, key);
@@ -215,15 +208,42 @@ static lk_outcome take_piece(struct lk_store_etcd *store, struct lk_etcd_leader 
         store->next_bytes += piece.size;
     }
     lk_buffer_done(&piece);
-    if (code != SQLITE_OK) {
-        return lk_etcd_image_explain(store->image, code, error);
+    return code == SQLITE_OK ? LK_OK : lk_etcd_image_explain(store->image, code, error);
+}
+
+/*
+ * Takes along as many bytes of the image as the entry has, and a piece at least: so the log grows
+ * by no more than the snapshot's size while that is written. What has no room in the transaction of
+ * the entry has transactions before it. The entry makes the snapshot valid if all is written.
+ */
+static lk_outcome take_pieces(struct lk_store_etcd *store, struct lk_etcd_leader *next,
+                              lk_error *error) {
+    int64_t entry = (int64_t)store->entry.size;
+    int64_t part = (int64_t)store->part_bytes;
+    /* The last row may go beyond it: by its value, its names and a text or two. */
+    int64_t room = lk_min(part, REQUEST_BYTES_MAX - lk_min(entry, part) - 2 * LK_VALUE_BYTES_MAX);
+    int64_t left = lk_max(lk_min(PIECE_BYTES_MIN, part), entry);
+    lk_outcome outcome = LK_OK;
+
+    while (left > room && !store->progress.is_done && outcome == LK_OK) {
+        struct lk_etcd_leader renewed = lk_etcd_next(store);
+
+        outcome = take_piece(store, lk_min(part, left), error);
+        left -= part;
+        if (outcome == LK_OK) {
+            outcome = lk_etcd_commit(store, &renewed, NULL, error);
+        }
     }
+    if (outcome == LK_OK && left > 0 && !store->progress.is_done) {
+        outcome = take_piece(store, left, error);
+    }
+    next->commit = store->leader.commit + 1;
     if (store->progress.is_done) {
         next->first = store->next_first;
         next->snapshot = store->next_snapshot;
         next->pieces = store->next_pieces;
     }
-    return LK_OK;
+    return outcome;
 }
 
 /* The transaction that made it valid is done. */
@@ -316,7 +336,7 @@ static lk_outcome write_entry(struct lk_store_etcd *store, struct lk_etcd_leader
         begin_snapshot(store, store->leader.last + 1);
     }
     if (store->next_snapshot != 0) {
-        outcome = take_piece(store, next, error);
+        outcome = take_pieces(store, next, error);
     }
     if (outcome == LK_OK) {
         outcome = lk_etcd_append(store, next, &meanwhile, error);

@@ -11,9 +11,9 @@
 #include "server/store/etcd/store.h"
 
 enum {
-    ROWS_FIRST = 16, /* of one answer; more if they are small */
-    ROWS_MAX = 1024,
-    ANSWER_BYTES_WANTED = 4 * 1024 * 1024,
+    ROWS_FIRST = 4, /* of one answer; more if they are small */
+    ROWS_MAX = 64,  /* each may have a MiB */
+    ANSWER_BYTES_WANTED = 512 * 1024,
     RENEWALS = 3, /* in the time of a lease */
 };
 
@@ -116,7 +116,7 @@ static lk_outcome visit_page(struct lk_store_etcd *store, struct walk *walk, con
     return outcome;
 }
 
-/* Answers are to have a few MiB: so the next page has as many rows as that makes. */
+/* Answers are to have half a MiB: so the next page has as many rows as that makes. */
 static unsigned rows_of(size_t rows, size_t bytes) {
     size_t wanted = ANSWER_BYTES_WANTED / (bytes / rows + 1);
 
@@ -137,7 +137,10 @@ static lk_outcome walk_rows(struct lk_store_etcd *store, struct walk *walk, lk_e
         walk->key(store, walk->next, from);
         walk->key(store, walk->end, to);
         outcome = lk_etcd_range(store->client, from, to, limit, &rows, error);
-        if (outcome == LK_OK && json_array_size(rows) == 0) {
+        if (outcome == LK_UNAVAILABLE && limit > 1) {
+            limit = 1; /* large rows and a slow etcd: one at a time may arrive */
+            outcome = renew(store, error);
+        } else if (outcome == LK_OK && json_array_size(rows) == 0) {
             outcome = complain(error);
         } else if (outcome == LK_OK) {
             outcome = visit_page(store, walk, rows, &bytes, error);

@@ -23,7 +23,7 @@ struct lk_etcd_sight {
     uint64_t revision;  /* of the leader's key; 0: nothing yet */
     int64_t first_us;   /* when it was seen first */
     int64_t last_us;    /* when it was seen last */
-    int64_t counted_us; /* of the time in between, without what etcd was away */
+    int64_t counted_us; /* of the time in between, without what etcd took */
     bool is_blind;      /* the last look has failed */
 };
 

@@ -26,15 +26,19 @@
 enum { PART_BYTES = 1024 * 1024, SNAPSHOT_BYTES_MIN = 8 * 1024 * 1024 };
 
 #define OPEN_US_MIN INT64_C(5000000) /* for the first call */
+#define LOOK_US INT64_C(200000)      /* a look that takes longer counts as one of so long */
 
 /* ---- looking --------------------------------------------------------------------------------- */
 
-/* Keeps what was seen of the leader's key. */
-static void see(struct lk_etcd_sight *sight, uint64_t revision, int64_t now_us) {
+/*
+ * Keeps what was seen of the leader's key by a look that began at `begun_us` and is over now. Of
+ * the time that the look took little counts: etcd may have been away, for the leader as well.
+ */
+static void see(struct lk_etcd_sight *sight, uint64_t revision, int64_t begun_us, int64_t now_us) {
     if (revision != sight->revision) {
         *sight = (struct lk_etcd_sight){.revision = revision, .first_us = now_us};
     } else if (!sight->is_blind) {
-        sight->counted_us += now_us - sight->last_us;
+        sight->counted_us += lk_min(now_us, begun_us + LOOK_US) - sight->last_us;
     }
     sight->last_us = now_us;
     sight->is_blind = false;
@@ -188,7 +192,7 @@ static lk_outcome store_load(struct lk_storage *storage, const struct lk_model_c
         store->sight.is_blind = true;
         return outcome;
     }
-    see(&store->sight, revision, times->now_us + lk_clock_now_us() - begun_us);
+    see(&store->sight, revision, times->now_us, times->now_us + lk_clock_now_us() - begun_us);
     if (!may_lead(store, &found, revision)) {
         tell_leader(store, &found);
         return lk_error_set(error, LK_BUSY, "another service leads this store: %s", found.address);
