@@ -157,9 +157,9 @@ static void measure_shared(const struct programs *programs) {
     bench_title_print("On etcd: acquire + release, each connection its own lock");
     theirs = side_of_lock_service(&lock_service_etcd, folder);
     (void)snprintf(store, sizeof store, "etcd://127.0.0.1:%d", theirs.peer.port);
-    ours = side_of("lk serve --store etcd://",
-                   side_start_service(programs->lk, programs->folder, words),
-                   &side_service_protocol);
+    ours =
+        side_of("lk serve --store etcd://",
+                side_start_service(programs->lk, programs->folder, words), &side_service_protocol);
     (void)load_run(&ours.load); /* it begins to lead meanwhile */
     side_compare_all(&ours, &theirs, etcd, BARS);
     peer_stop(&ours.peer);
