@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.lockkeeper;
+
+import java.time.Duration;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.Lock;
+import java.util.concurrent.locks.ReentrantLock;
+
+/**
+ * A path as a java.util.concurrent.locks.Lock. Threads that share this object stand in line here,
+ * and the first one asks the store: so a thread may lock twice, and only the thread that has locked
+ * can unlock. unlock() throws LeaseLostException if the lease was not held all the time; it is
+ * unlocked then, too.
+ */
+final class PathLock implements Lock {
+    private final LockRequest request;
+    private final ReentrantLock threads = new ReentrantLock(true);
+    private Lease lease; // of the thread that holds `threads`
+
+    PathLock(LockRequest request) {
+        this.request = request;
+    }
+
+    @Override
+    public void lock() {
+        threads.lock();
+        if (threads.getHoldCount() == 1) {
+            ask(request::awaitUninterruptibly);
+        }
+    }
+
+    @Override
+    public void lockInterruptibly() throws InterruptedException {
+        threads.lockInterruptibly();
+        if (threads.getHoldCount() == 1) {
+            ask(request.waitFor(Duration.ofMillis(Long.MAX_VALUE))::await);
+        }
+    }
+
+    @Override
+    public boolean tryLock() {
+        if (!threads.tryLock()) {
+            return false;
+        }
+        try {
+            if (threads.getHoldCount() == 1) {
+                ask(request::tryNow);
+            }
+            return true;
+        } catch (BusyException error) {
+            return false;
+        }
+    }
+
+    @Override
+    public boolean tryLock(long time, TimeUnit unit) throws InterruptedException {
+        long end = System.nanoTime() + unit.toNanos(time);
+        if (!threads.tryLock(time, unit)) {
+            return false;
+        }
+        try {
+            if (threads.getHoldCount() == 1) {
+                long left = Math.max(0, end - System.nanoTime());
+                ask(request.waitFor(Duration.ofNanos(left))::await);
+            }
+            return true;
+        } catch (LockTimeoutException | BusyException error) {
+            return false;
+        }
+    }
+
+    private interface Ask<E extends Exception> {
+        Lease lease() throws E;
+    }
+
+    /** Leaves the line again unless the store grants. */
+    private <E extends Exception> void ask(Ask<E> ask) throws E {
+        try {
+            lease = ask.lease();
+        } finally {
+            if (lease == null) {
+                threads.unlock();
+            }
+        }
+    }
+
+    @Override
+    public void unlock() {
+        if (!threads.isHeldByCurrentThread()) {
+            throw new IllegalMonitorStateException("this thread has not locked it");
+        }
+        try {
+            if (threads.getHoldCount() == 1) {
+                Lease held = lease;
+                lease = null;
+                held.release();
+            }
+        } finally {
+            threads.unlock();
+        }
+    }
+
+    @Override
+    public Condition newCondition() {
+        throw new UnsupportedOperationException("a store has no conditions");
+    }
+}

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.lockkeeper;
+
+import com.sun.jna.Pointer;
+import com.sun.jna.ptr.ByteByReference;
+import com.sun.jna.ptr.LongByReference;
+import com.sun.jna.ptr.PointerByReference;
+import io.lockkeeper.internal.Functions;
+import io.lockkeeper.internal.Memories;
+import io.lockkeeper.internal.Structs;
+import io.lockkeeper.internal.Structs.LkError;
+import java.lang.ref.Cleaner;
+import java.time.Duration;
+import java.util.List;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.concurrent.locks.Lock;
+import java.util.function.Function;
+
+/**
+ * An open store. Every method may be called from any thread at any time; one of a closed store
+ * throws IllegalStateException.
+ */
+public final class Store implements AutoCloseable {
+    private final Gate gate;
+    private final String url;
+    private final Cleaner.Cleanable cleanable;
+
+    private Store(Pointer handle) {
+        gate = new Gate(handle);
+        url = Memories.string(Functions.LIBRARY.lk_store_url(handle));
+        Gate own = gate;
+        cleanable = Waits.CLEANER.register(this, () -> Waits.post(own::close)); // it may wait
+    }
+
+    /** The store that the program lk uses. */
+    public static Store open() {
+        return openAny(null);
+    }
+
+    /** sqlite:PATH, lk://HOST, postgresql://HOST/DATABASE, ...: lockkeeper.h lists them. */
+    public static Store open(String url) {
+        Memories.check(url, "url");
+        return openAny(url);
+    }
+
+    private static Store openAny(String url) {
+        LkError error = new LkError();
+        PointerByReference store = new PointerByReference();
+        try (Memories memories = new Memories()) {
+            Calls.check(Functions.LIBRARY.lk_open(
+                memories.optionalText(url, "url"), store, error), error);
+        }
+        return new Store(store.getValue());
+    }
+
+    /**
+     * Ends waits of other threads, which throw CancelledException, and returns when no call is
+     * inside any more. Leases that are still held are renewed no more, and end at their deadline.
+     */
+    @Override
+    public void close() {
+        gate.close();
+        cleanable.clean(); // closes nothing twice
+    }
+
+    Gate gate() {
+        return gate;
+    }
+
+    /** Without any password. */
+    public String url() {
+        return url;
+    }
+
+    public boolean isClosed() {
+        return gate.isClosed();
+    }
+
+    /** For how long the store has not answered; 0 while it does. */
+    public Duration away() {
+        return gate.inside(
+            handle -> Duration.ofMillis(Functions.LIBRARY.lk_away_ms(handle, null)));
+    }
+
+    @FunctionalInterface
+    private interface Call {
+        int of(Pointer handle, Memories memories, LkError error);
+    }
+
+    private void call(Call call) {
+        gate.inside(handle -> {
+            LkError error = new LkError();
+            try (Memories memories = new Memories()) {
+                Calls.check(call.of(handle, memories, error), error);
+            }
+            return null;
+        });
+    }
+
+    // ---- locks ----
+
+    /**
+     * A request for all parts together: PATH[?shared][?limit=N[&units=U]]. Nothing happens before
+     * tryNow(), await() or async().
+     */
+    public LockRequest acquire(String... parts) {
+        return new LockRequest(this, parts);
+    }
+
+    /** An exclusive lock as java.util.concurrent.locks has it, for the threads of this program
+     * and all other users of the store. */
+    public Lock lockOf(String path) {
+        return new PathLock(acquire(path));
+    }
+
+    // ---- values ----
+
+    /** The value at a path, if there is one. */
+    public Optional<Value> get(String path) {
+        return gate.inside(handle -> {
+            LkError error = new LkError();
+            PointerByReference found = new PointerByReference();
+            try (Memories memories = new Memories()) {
+                int outcome = Functions.LIBRARY.lk_value_get(
+                    handle, memories.text(path, "path"), found, error);
+                if (Outcome.of(outcome) == Outcome.NONE) {
+                    return Optional.empty();
+                }
+                Calls.check(outcome, error);
+                Structs.ValueRead value = new Structs.ValueRead(found.getValue());
+                return Optional.of(new Value(
+                    Memories.octets(value.bytes, value.size), value.in_doubt != 0));
+            } finally {
+                Functions.LIBRARY.lk_value_free(found.getValue());
+            }
+        });
+    }
+
+    /** BusyException: another owner has an exclusive lease that covers the path. */
+    public void put(String path, byte[] value) {
+        write(path, Objects.requireNonNull(value), null, 0);
+    }
+
+    /** Deletes a value, if there is one. */
+    public void delete(String path) {
+        write(path, null, null, 0);
+    }
+
+    /** With a token: only while that lease covers the path. value null: deletes. */
+    void write(String path, byte[] value, String owner, long token) {
+        call((handle, memories, error) -> Functions.LIBRARY.lk_value_put(handle,
+            memories.text(path, "path"), memories.optionalText(owner, "owner"), token,
+            value == null ? null : memories.bytes(value), value == null ? 0 : value.length,
+            error));
+    }
+
+    // ---- work ----
+
+    /** Whether it is added: false where the queue has an item with this id already. */
+    public boolean push(String queue, String id, byte[] value) {
+        return push(queue, id, value, Duration.ZERO, 0, List.of());
+    }
+
+    /** With a delay, a priority (-32768 to 32767), and parts that a claim locks as well. */
+    public boolean push(String queue, String id, byte[] value, Duration delay, int priority,
+        List<String> needs) {
+        ByteByReference added = new ByteByReference();
+        call((handle, memories, error) -> {
+            Structs.PushRequest request = new Structs.PushRequest();
+            request.size = request.size();
+            request.queue = memories.text(queue, "queue");
+            request.id = memories.text(id, "id");
+            request.value = value == null ? null : memories.bytes(value);
+            request.value_size = value == null ? 0 : value.length;
+            request.delay_ms = Memories.milliseconds(delay, "delay");
+            request.needs = memories.texts(needs, "need");
+            request.need_count = needs.size();
+            request.priority = priority;
+            return Functions.LIBRARY.lk_push(handle, request, added, error);
+        });
+        return added.getValue() != 0;
+    }
+
+    /** Claims items of a queue, for a loop or a handler. */
+    public Work work(String queue) {
+        Memories.check(queue, "queue");
+        return new Work(this, queue, null);
+    }
+
+    /** The same for the rows of a table in the store's own database (rule R17). */
+    public Work work(Table table) {
+        return new Work(this, null, Objects.requireNonNull(table));
+    }
+
+    /** Makes all parked items of a queue ready again. Returns their number. */
+    public long unparkAll(String queue) {
+        LongByReference count = new LongByReference();
+        call((handle, memories, error) -> Functions.LIBRARY.lk_unpark_all(
+            handle, memories.text(queue, "queue"), count, error));
+        return count.getValue();
+    }
+
+    public QueueCounts stats(String queue) {
+        Structs.QueueStats stats = new Structs.QueueStats();
+        call((handle, memories, error) -> Functions.LIBRARY.lk_stats(
+            handle, memories.text(queue, "queue"), stats, error));
+        return QueueCounts.read(stats);
+    }
+
+    // ---- events ----
+
+    /** The events at or below a path, from now on; null: all. */
+    public Watch watch(String prefix) {
+        return watch(prefix, 0);
+    }
+
+    /** Those behind a position of another watch. */
+    public Watch watch(String prefix, long after) {
+        return new Watch(this, prefix, after);
+    }
+
+    // ---- listing and administration ----
+
+    /** Every part at or below the prefix (null: everywhere) of every live request. */
+    public List<Entry> list(String prefix) {
+        return read(Functions.LIBRARY::lk_listing_free, Entry::read,
+            (handle, memories, found, error) -> Functions.LIBRARY.lk_list(
+                handle, memories.optionalText(prefix, "prefix"), found, error));
+    }
+
+    public List<Entry> list() {
+        return list(null);
+    }
+
+    /** All parts of every live request with a part related to the path, with blockers. */
+    public List<Entry> show(String path) {
+        return read(Functions.LIBRARY::lk_listing_free, Entry::read,
+            (handle, memories, found, error) -> Functions.LIBRARY.lk_show(
+                handle, memories.text(path, "path"), found, error));
+    }
+
+    /** What `lk doctor` prints. */
+    public String examine() {
+        return read(Functions.LIBRARY::lk_report_free,
+            report -> Memories.string(new Structs.Report(report).text),
+            (handle, memories, found, error) -> Functions.LIBRARY.lk_examine(
+                handle, found, error));
+    }
+
+    @FunctionalInterface
+    private interface Reading {
+        int of(Pointer handle, Memories memories, PointerByReference found, LkError error);
+    }
+
+    /** Calls what allocates its answer, and copies that. */
+    private <T> T read(java.util.function.Consumer<Pointer> free, Function<Pointer, T> copy,
+        Reading reading) {
+        PointerByReference found = new PointerByReference();
+        try {
+            call((handle, memories, error) -> reading.of(handle, memories, found, error));
+            return copy.apply(found.getValue());
+        } finally {
+            free.accept(found.getValue());
+        }
+    }
+
+    /**
+     * Ends requests with a part at exactly this path (rule R12). A lease that is broken `atOnce` is
+     * unsafe unless its holder is known to be dead. Returns the number of requests.
+     */
+    public long breakAt(String path, String reason, String by, boolean atOnce) {
+        LongByReference count = new LongByReference();
+        call((handle, memories, error) -> {
+            Structs.BreakRequest request = new Structs.BreakRequest();
+            request.size = request.size();
+            request.path = memories.text(path, "path");
+            request.reason = memories.text(reason, "reason");
+            request.by = memories.text(by, "by");
+            request.at_once = (byte) (atOnce ? 1 : 0);
+            return Functions.LIBRARY.lk_break(handle, request, count, error);
+        });
+        return count.getValue();
+    }
+
+    @Override
+    public String toString() {
+        return "Store " + url + (isClosed() ? " closed" : "");
+    }
+}

@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: Apache-2.0
+import static java.time.Duration.ofMillis;
+import static java.time.Duration.ofSeconds;
+
+import io.lockkeeper.BusyException;
+import io.lockkeeper.DeadlockException;
+import io.lockkeeper.Entry;
+import io.lockkeeper.InvalidException;
+import io.lockkeeper.Lease;
+import io.lockkeeper.LeaseLostException;
+import io.lockkeeper.LockTimeoutException;
+import io.lockkeeper.Outcome;
+import io.lockkeeper.Store;
+import io.lockkeeper.Value;
+import java.time.Instant;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.CancellationException;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.Lock;
+
+/** Locks, values and losses. */
+final class Locks {
+    private Locks() {}
+
+    static void play(Tap tap) {
+        tap.test("a lock is held in its scope, and free behind it", Locks::scope);
+        tap.test("shared holders, limits, units and batches", Locks::modes);
+        tap.test("waits are in order of arrival, and give up by their time", Locks::order);
+        tap.test("a deadlock names its cycle", Locks::deadlock);
+        tap.test("the library renews; a fixed end is an end", Locks::renewal);
+        tap.test("conversion keeps or draws the token", Locks::conversion);
+        tap.test("an interrupt and a cancelled future withdraw their requests", Locks::withdrawn);
+        tap.test("a future gets the lease", Locks::future);
+        tap.test("java.util.concurrent's Lock", Locks::lock);
+        tap.test("a lease that is lost is told once, and its scope throws", Locks::loss);
+        tap.test("a holder that is killed blocks for its ttl", Locks::killed);
+        tap.test("a holder that is stopped finds its lease lost", Locks::stopped);
+        tap.test("values: with the grant, with the release, by path, in doubt", Locks::values);
+        tap.test("a program that exits with leases and waits under way", Locks::exits);
+    }
+
+    private static void breakNow(Store store, String path) {
+        Tap.same(1L, store.breakAt(path, "a test", "a test", true));
+    }
+
+    private static void scope(Tap.Stores stores) throws Exception {
+        try (Store store = Store.open(stores.fresh())) {
+            Lease kept;
+            try (Lease lease = store.acquire("db/t").note("ünïcode").tryNow()) {
+                kept = lease;
+                Tap.yes(lease.token() > 0 && !lease.isLost(), "it is held");
+                Tap.yes(lease.remaining().toMillis() > 0, "for some time");
+                Entry entry = store.list("db").get(0);
+                Tap.same(List.of("db/t", lease.owner(), "ünïcode"),
+                    List.of(entry.path(), entry.owner(), entry.note()));
+                BusyException busy = Tap.thrown(
+                    BusyException.class, () -> store.acquire("db").tryNow());
+                Tap.same(Outcome.BUSY, busy.outcome());
+                Tap.same(lease.owner(), busy.blockers().get(0).owner());
+            }
+            Tap.same(List.of(), store.list());
+            kept.release(); // again: nothing
+            Tap.thrown(LeaseLostException.class, kept::check);
+            Tap.yes(!kept.isLost() && kept.remaining().isZero(), "it has ended");
+            Tap.yes(!store.examine().isEmpty() && store.away().isZero(), "what it says of itself");
+        }
+    }
+
+    private static void modes(Tap.Stores stores) throws Exception {
+        try (Store store = Store.open(stores.fresh())) {
+            try (Lease one = store.acquire("t").shared().tryNow();
+                Lease two = store.acquire("t?shared").tryNow()) {
+                Tap.thrown(BusyException.class, () -> store.acquire("t").tryNow());
+                Tap.yes(one.token() < two.token(), "tokens grow");
+            }
+            try (Lease two = store.acquire("pool").limit(3).units(2).tryNow()) {
+                Tap.thrown(BusyException.class,
+                    () -> store.acquire("pool").limit(3).units(2).tryNow());
+                store.acquire("pool?limit=3").tryNow().release();
+                Tap.same(List.of("pool"), two.paths());
+            }
+            try (Lease blocker = store.acquire("db/t1").tryNow()) {
+                Tap.thrown(BusyException.class, () -> store.acquire("db/t2", "db/t1").tryNow());
+                Tap.same(1, store.list().size());
+            }
+            try (Lease both = store.acquire("db/t2", "db/t1").tryNow()) {
+                Tap.same(List.of("db/t2", "db/t1"), both.paths());
+            }
+        }
+    }
+
+    private static void order(Tap.Stores stores) throws Exception {
+        try (Store store = Store.open(stores.fresh())) {
+            Lease holder = store.acquire("t").owner("ana").tryNow();
+            var second = new Tap.Background<>(() -> store.acquire("t").owner("ben").await());
+            Tap.until(() -> Tap.waits(store, "ben"), "ben's wait");
+            var third = new Tap.Background<>(() -> store.acquire("t").owner("cem").await());
+            Tap.until(() -> Tap.waits(store, "cem"), "cem's wait");
+            LockTimeoutException late = Tap.thrown(LockTimeoutException.class,
+                () -> store.acquire("t").waitFor(ofMillis(30)).await());
+            Tap.yes(late.blockers().stream().anyMatch(one -> one.owner().equals("ana")), "ana");
+            Tap.same(2, store.show("t").get(2).blockers().size());
+            holder.release();
+            Lease lease = second.result();
+            Tap.yes(lease.token() > holder.token() && Tap.waits(store, "cem"), "one at a time");
+            var released = new Tap.Background<>(() -> {
+                lease.release(); // by another thread
+                return null;
+            });
+            released.result();
+            third.result().release();
+        }
+    }
+
+    private static void deadlock(Tap.Stores stores) throws Exception {
+        try (Store store = Store.open(stores.fresh());
+            Lease first = store.acquire("a").owner("ana").tryNow()) {
+            Lease second = store.acquire("b").owner("ben").tryNow();
+            var waiting = new Tap.Background<>(() -> store.acquire("b").owner("ana").await());
+            Tap.until(() -> Tap.waits(store, "ana"), "ana's wait");
+            DeadlockException error = Tap.thrown(DeadlockException.class,
+                () -> store.acquire("a").owner("ben").await());
+            Tap.same(List.of("ben", "ana"), error.cycle());
+            second.release();
+            waiting.result().release();
+        }
+    }
+
+    private static void renewal(Tap.Stores stores) throws Exception {
+        try (Store store = Store.open(stores.fresh())) {
+            CountDownLatch over = new CountDownLatch(1);
+            Lease fixed = store.acquire("f").until(Instant.now().plusMillis(1200)).tryNow();
+            fixed.onLost(over::countDown);
+            try (Lease lease = store.acquire("t").ttl(ofMillis(1200)).tryNow()) {
+                Tap.yes(over.await(60, TimeUnit.SECONDS), "the fixed end is told");
+                long end = System.nanoTime() + ofMillis(1200).toNanos();
+                Tap.until(() -> System.nanoTime() > end, "the ttl");
+                Tap.yes(!lease.isLost() && Tap.held(store).contains("t"), "renewed");
+            }
+            Tap.yes(fixed.isLost(), "the fixed one is lost");
+            Tap.until(() -> Tap.held(store).isEmpty(), "its end in the store");
+            Tap.thrown(LeaseLostException.class, fixed::release);
+        }
+    }
+
+    private static void conversion(Tap.Stores stores) throws Exception {
+        try (Store store = Store.open(stores.fresh())) {
+            try (Lease lease = store.acquire("t").ttl(ofSeconds(30)).tryNow()) {
+                long first = lease.token();
+                lease.convert("t?shared");
+                Tap.same(first, lease.token());
+                try (Lease beside = store.acquire("t").shared().tryNow()) {
+                    Tap.thrown(BusyException.class, () -> lease.convert("t"));
+                    Tap.yes(!lease.isLost() && lease.token() == first, "it stays as it was");
+                }
+                lease.convert("t");
+                Tap.yes(lease.token() > first && !lease.isLost(), "a new token");
+                Tap.same(ofSeconds(30), store.list().get(0).ttl());
+            }
+            Tap.same(List.of(), store.list());
+            Lease gone = store.acquire("t").shared().tryNow();
+            breakNow(store, "t");
+            Tap.thrown(LeaseLostException.class, () -> gone.convert("t"));
+            Tap.same(List.of(), store.list());
+            Tap.yes(gone.isLost(), "it is lost");
+        }
+    }
+
+    private static void withdrawn(Tap.Stores stores) throws Exception {
+        try (Store store = Store.open(stores.fresh())) {
+            Lease holder = store.acquire("t").tryNow();
+            var waiting = new Tap.Background<>(() -> store.acquire("t").owner("ben").await());
+            Tap.until(() -> Tap.waits(store, "ben"), "ben's wait");
+            waiting.thread.interrupt();
+            try {
+                waiting.result();
+                throw new AssertionError("it was not interrupted");
+            } catch (InterruptedException expected) {
+                Tap.same(1, store.list().size()); // withdrawn when it throws
+            }
+            CompletableFuture<Lease> future = store.acquire("t").owner("cem").async();
+            Tap.until(() -> Tap.waits(store, "cem"), "cem's wait");
+            Tap.yes(future.cancel(true), "it is cancelled");
+            Tap.thrown(CancellationException.class, future::get);
+            Tap.until(() -> !Tap.waits(store, "cem"), "cem's withdrawal");
+            CompletableFuture<Lease> early = store.acquire("t").async();
+            early.orTimeout(10, TimeUnit.MILLISECONDS);
+            Tap.thrown(java.util.concurrent.ExecutionException.class, early::get);
+            Tap.until(() -> store.list().size() == 1, "the other's withdrawal");
+            holder.release();
+        }
+    }
+
+    private static void future(Tap.Stores stores) throws Exception {
+        try (Store store = Store.open(stores.fresh())) {
+            Lease holder = store.acquire("t").tryNow();
+            CompletableFuture<Long> token = store.acquire("t").owner("ben").async()
+                .thenApply(lease -> {
+                    try (lease) {
+                        return lease.token();
+                    }
+                });
+            Tap.until(() -> Tap.waits(store, "ben"), "ben's wait");
+            holder.release();
+            Tap.yes(token.get(60, TimeUnit.SECONDS) > holder.token(), "granted");
+            Tap.same(List.of(), store.list());
+            Lease again = store.acquire("t").tryNow();
+            var late = Tap.thrown(java.util.concurrent.ExecutionException.class,
+                () -> store.acquire("t").waitFor(ofMillis(20)).async().get());
+            Tap.yes(late.getCause() instanceof LockTimeoutException, "its time-out");
+            again.release();
+        }
+    }
+
+    private static void lock(Tap.Stores stores) throws Exception {
+        try (Store store = Store.open(stores.fresh())) {
+            Lock lock = store.lockOf("t");
+            lock.lock();
+            Tap.yes(lock.tryLock(), "twice by a thread");
+            lock.unlock();
+            Tap.same(List.of("t"), Tap.held(store));
+            var others = new Tap.Background<>(() -> lock.tryLock() || store.lockOf("t").tryLock()
+                || store.lockOf("t").tryLock(20, TimeUnit.MILLISECONDS));
+            Tap.same(false, others.result());
+            Tap.thrown(IllegalMonitorStateException.class,
+                () -> new Tap.Background<>(() -> {
+                    lock.unlock();
+                    return null;
+                }).result());
+            Lock other = store.lockOf("t");
+            var waiting = new Tap.Background<>(() -> {
+                other.lockInterruptibly();
+                return null;
+            });
+            Tap.until(() -> store.list().size() == 2, "the wait");
+            waiting.thread.interrupt();
+            Tap.thrown(InterruptedException.class, waiting::result);
+            lock.unlock();
+            Tap.same(List.of(), store.list());
+            Tap.yes(other.tryLock(1, TimeUnit.SECONDS), "free");
+            breakNow(store, "t");
+            Tap.thrown(LeaseLostException.class, other::unlock);
+            Tap.yes(other.tryLock(), "free again");
+            other.unlock();
+            Tap.thrown(UnsupportedOperationException.class, lock::newCondition);
+            AtomicInteger inside = new AtomicInteger();
+            AtomicInteger times = new AtomicInteger();
+            List<Tap.Background<Void>> threads = new java.util.ArrayList<>();
+            for (int i = 0; i < 4; i++) {
+                threads.add(new Tap.Background<>(() -> {
+                    for (int turn = 0; turn < 5; turn++) {
+                        lock.lock();
+                        Tap.same(1, inside.incrementAndGet());
+                        times.incrementAndGet();
+                        inside.decrementAndGet();
+                        lock.unlock();
+                    }
+                    return null;
+                }));
+            }
+            for (var thread : threads) {
+                thread.result();
+            }
+            Tap.same(20, times.get());
+        }
+    }
+
+    private static void loss(Tap.Stores stores) throws Exception {
+        try (Store store = Store.open(stores.fresh())) {
+            AtomicInteger told = new AtomicInteger();
+            CountDownLatch late = new CountDownLatch(2);
+            Tap.thrown(LeaseLostException.class, () -> {
+                try (Lease lease = store.acquire("t").ttl(ofMillis(200)).tryNow()) {
+                    lease.onLost(told::incrementAndGet);
+                    lease.onLost(late::countDown);
+                    breakNow(store, "t");
+                    Tap.until(() -> told.get() > 0, "the report");
+                    Tap.yes(lease.isLost(), "it is lost");
+                    Tap.thrown(LeaseLostException.class, lease::check);
+                    lease.onLost(late::countDown); // at once
+                }
+            });
+            Tap.yes(late.await(60, TimeUnit.SECONDS), "all are told");
+            Tap.same(1, told.get());
+            IllegalStateException error = Tap.thrown(IllegalStateException.class, () -> {
+                try (Lease lease = store.acquire("t").tryNow()) {
+                    breakNow(store, "t");
+                    throw new IllegalStateException("of the block");
+                }
+            });
+            Tap.yes(error.getSuppressed()[0] instanceof LeaseLostException, "it says both");
+        }
+    }
+
+    private static void killed(Tap.Stores stores) throws Exception {
+        String url = stores.fresh();
+        try (Store store = Store.open(url); Tap.Program holder = new Tap.Program("holds", url)) {
+            long token = Long.parseLong(holder.heard());
+            Tap.thrown(BusyException.class, () -> store.acquire("t").tryNow());
+            holder.signal("KILL");
+            try (Lease lease = store.acquire("t").waitFor(Tap.PATIENCE).await()) {
+                Tap.yes(lease.token() > token, "a greater token");
+            }
+            Tap.same(137, holder.ended());
+        }
+    }
+
+    private static void stopped(Tap.Stores stores) throws Exception {
+        String url = stores.fresh();
+        try (Store store = Store.open(url); Tap.Program holder = new Tap.Program("notices", url)) {
+            Tap.same("held", holder.heard());
+            holder.signal("STOP");
+            try (Lease lease = store.acquire("t").waitFor(Tap.PATIENCE).await()) {
+                holder.say("go on");
+                holder.signal("CONT");
+                Tap.same("lost", holder.heard());
+                Tap.same("LOST", holder.heard());
+                Tap.same(0, holder.ended());
+            }
+        }
+    }
+
+    private static void values(Tap.Stores stores) throws Exception {
+        String url = stores.fresh();
+        try (Store store = Store.open(url)) {
+            Tap.same(Optional.empty(), store.get("v"));
+            for (byte[] value : List.of("one".getBytes(), new byte[0], new byte[] {97, 0, -1})) {
+                store.put("v", value);
+                Tap.yes(java.util.Arrays.equals(value, store.get("v").get().bytes()), "the same");
+            }
+            store.delete("v");
+            Tap.same(Optional.empty(), store.get("v"));
+            Tap.thrown(InvalidException.class, () -> store.put("v", new byte[65537]));
+            Lease first = store.acquire("v").value().tryNow();
+            Tap.same(Optional.empty(), first.value());
+            first.put("early".getBytes());
+            Tap.thrown(BusyException.class, () -> store.put("v", new byte[1]));
+            Tap.thrown(InvalidException.class, () -> first.releasePut(new byte[65537]));
+            first.check(); // nothing was done
+            first.releasePut("first".getBytes());
+            Tap.thrown(LeaseLostException.class, () -> first.releasePut(new byte[1]));
+            Lease both = store.acquire("v", "w").value().tryNow();
+            Tap.same("first", both.value().map(Value::text).get());
+            Tap.same(List.of(true, false),
+                both.values().stream().map(Optional::isPresent).toList());
+            both.releasePut(Map.of("w", "second".getBytes(), "v", new byte[] {0}));
+            Tap.same("second", store.get("w").get().text());
+            Tap.same(1, store.get("v").get().bytes().length);
+            Lease lost = store.acquire("v").tryNow();
+            breakNow(store, "v");
+            Tap.thrown(LeaseLostException.class, () -> lost.releasePut("late".getBytes()));
+            store.put("t", "before".getBytes());
+            try (Tap.Program holder = new Tap.Program("holds", url)) {
+                holder.heard();
+                holder.signal("KILL");
+                try (Lease next = store.acquire("t").value().waitFor(Tap.PATIENCE).await()) {
+                    Tap.same("before true",
+                        next.value().get().text() + " " + next.value().get().isInDoubt());
+                }
+            }
+        }
+    }
+
+    private static void exits(Tap.Stores stores) throws Exception {
+        try (Tap.Program program = new Tap.Program("exits", stores.fresh())) {
+            Tap.same("exits", program.heard());
+            Tap.same(7, program.ended());
+            Tap.same(null, program.heard());
+        }
+    }
+}

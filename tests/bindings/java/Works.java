@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+import static java.time.Duration.ofMillis;
+import static java.time.Duration.ofSeconds;
+
+import io.lockkeeper.CancelledException;
+import io.lockkeeper.Event;
+import io.lockkeeper.InvalidException;
+import io.lockkeeper.Item;
+import io.lockkeeper.Lease;
+import io.lockkeeper.LeaseLostException;
+import io.lockkeeper.Store;
+import io.lockkeeper.Watch;
+import io.lockkeeper.Work;
+import io.lockkeeper.WorkCounts;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+
+/** Work and events. */
+final class Works {
+    private Works() {}
+
+    static void play(Tap tap) {
+        tap.test("an item is pushed once, claimed by one, and done", Works::loop);
+        tap.test("what fails is claimed again, and parked in the end", Works::failures);
+        tap.test("a loop that is left gives its item back", Works::left);
+        tap.test("handlers in several threads; one that throws has failed", Works::handlers);
+        tap.test("a claim that is lost is told; one of a killed worker is stolen", Works::stolen);
+        tap.test("a wait for work is ended by an interrupt, and by the store's end", Works::ended);
+        tap.test("events in order, with a position to resume from", Works::events);
+    }
+
+    private static void loop(Tap.Stores stores) throws Exception {
+        try (Store store = Store.open(stores.fresh())) {
+            Tap.same(true, store.push("mails", "1", "to: ana".getBytes()));
+            Tap.same(false, store.push("mails", "1", "to: ben".getBytes()));
+            store.push("mails", "2", null, Duration.ZERO, 9, List.of("mailer?shared"));
+            List<String> seen = new ArrayList<>();
+            try (Work work = store.work("mails").drain()) {
+                for (Item item : work) {
+                    seen.add(item.id() + item.text() + item.attempt() + item.isStolen());
+                    Tap.yes(item.token() > 0 && !item.isLost(), "it is claimed");
+                    Tap.yes(Tap.held(store).contains("mails/" + item.id()), "as a lease");
+                    if (item.id().equals("1")) {
+                        item.done();
+                        Tap.thrown(IllegalStateException.class, () -> item.retry("too late"));
+                    } else {
+                        Tap.yes(Tap.held(store).contains("mailer"), "with its needs");
+                    }
+                }
+                Tap.same(2L, work.counts().done());
+            }
+            Tap.same(List.of("21false", "1to: ana1false"), seen);
+            Tap.same(2L, store.stats("mails").done());
+            Tap.same(1L, store.stats("mails").duplicates());
+        }
+    }
+
+    private static void failures(Tap.Stores stores) throws Exception {
+        try (Store store = Store.open(stores.fresh())) {
+            store.push("q", "1", null);
+            List<Long> attempts = new ArrayList<>();
+            try (Work work =
+                store.work("q").maxAttempts(2).retry(ofMillis(1), ofMillis(1)).drain()) {
+                for (Item item : work) {
+                    attempts.add(item.attempt());
+                    item.retry("no address");
+                }
+                Tap.same(1L, work.counts().parked());
+            }
+            Tap.same(List.of(1L, 2L), attempts);
+            Tap.same(1L, store.stats("q").parkedNow());
+            Tap.same(1L, store.unparkAll("q"));
+            try (Work work = store.work("q").drain()) {
+                Item item = work.next();
+                item.giveBack();
+                Tap.same(2L, work.next().attempt());
+                Tap.same(false, work.hasNext());
+            }
+            Tap.same(1L, store.stats("q").done());
+        }
+    }
+
+    private static void left(Tap.Stores stores) throws Exception {
+        try (Store store = Store.open(stores.fresh())) {
+            store.push("q", "1", null);
+            Tap.thrown(ArithmeticException.class, () -> {
+                try (Work work = store.work("q").retry(ofSeconds(30), ofSeconds(30))) {
+                    for (Item item : work) {
+                        throw new ArithmeticException(item.id());
+                    }
+                }
+            });
+            Tap.same(1L, store.stats("q").delayedNow());
+            Work unused = store.work("q");
+            unused.close();
+            Tap.same(false, unused.hasNext());
+            Tap.thrown(java.util.NoSuchElementException.class, unused::next);
+        }
+    }
+
+    private static void handlers(Tap.Stores stores) throws Exception {
+        try (Store store = Store.open(stores.fresh())) {
+            for (int i = 0; i < 20; i++) {
+                store.push("q", "i" + i, null);
+            }
+            Set<String> seen = ConcurrentHashMap.newKeySet();
+            WorkCounts counts = store.work("q").workers(3).retry(ofMillis(1), ofMillis(1)).drain()
+                .run(item -> {
+                    Tap.thrown(IllegalStateException.class, store::close);
+                    if (item.id().equals("i7") && item.attempt() == 1) {
+                        throw new IllegalArgumentException("once");
+                    }
+                    seen.add(item.id());
+                });
+            Tap.same(20, seen.size());
+            Tap.same(List.of(20L, 1L), List.of(counts.done(), counts.retried()));
+            Tap.thrown(InvalidException.class, () -> store.work("a//b").run(item -> { }));
+        }
+    }
+
+    private static void stolen(Tap.Stores stores) throws Exception {
+        String url = stores.fresh();
+        try (Store store = Store.open(url); Tap.Program worker = new Tap.Program("works", url)) {
+            store.push("mails", "1", null);
+            Tap.same("1", worker.heard());
+            worker.signal("KILL");
+            Tap.until(() -> store.stats("mails").readyNow() == 1, "the end of its claim");
+            try (Work work = store.work("mails").drain()) {
+                Item item = work.next();
+                Tap.same("2 true", item.attempt() + " " + item.isStolen());
+                Tap.same(1L, store.breakAt("mails/1", "a test", "a test", true));
+                Tap.thrown(LeaseLostException.class, item::done);
+                work.next().done();
+            }
+        }
+    }
+
+    private static void ended(Tap.Stores stores) throws Exception {
+        Store store = Store.open(stores.fresh());
+        Work work = store.work("q");
+        var waiting = new Tap.Background<>(work::hasNext);
+        store.push("q", "1", null); // it is in its wait or before: both are the same
+        Tap.same(true, waiting.result());
+        work.next().done();
+        var second = new Tap.Background<>(work::hasNext);
+        second.thread.interrupt();
+        Tap.thrown(CancelledException.class, second::result);
+        var pool = new Tap.Background<>(() -> store.work("q").run(item -> { }));
+        pool.thread.interrupt();
+        Tap.thrown(InterruptedException.class, pool::result);
+        var third = new Tap.Background<>(work::hasNext);
+        store.close();
+        Tap.thrown(CancelledException.class, third::result);
+        work.close();
+    }
+
+    private static void events(Tap.Stores stores) throws Exception {
+        try (Store store = Store.open(stores.fresh()); Watch watch = store.watch("db")) {
+            store.acquire("other").tryNow().release();
+            try (Lease lease = store.acquire("db/t").owner("ana").tryNow()) {
+                lease.check();
+            }
+            long middle;
+            Event granted = watch.next();
+            middle = watch.position();
+            Tap.same(List.of("granted", "ana", List.of("db/t")),
+                List.of(granted.kind(), granted.owner(), granted.paths()));
+            Tap.same("released", watch.next().kind());
+            Tap.same(Optional.empty(), watch.next(Duration.ZERO));
+            try (Watch again = store.watch("db", middle)) {
+                Tap.same("released", again.next().kind());
+            }
+            var waiting = new Tap.Background<>(() -> watch.next(Tap.PATIENCE));
+            waiting.thread.interrupt();
+            Tap.thrown(InterruptedException.class, waiting::result);
+            var other = new Tap.Background<>(watch::hasNext);
+            watch.close();
+            Tap.same(false, other.result());
+            Watch forgotten = store.watch(null); // the store closes it
+            Tap.yes(forgotten.position() >= 0, "it is open");
+        }
+    }
+}
