@@ -60,4 +60,24 @@ sed "s|^        try:|        call(cursor, 'lk_lock_break', path, 'a test', '{\"n
     examples/sql/counter.py >"$work/loser.py"
 ok 'a lease that is lost' [ "$(draw "$work/loser.py"; grep -c 'the lease was lost' "$work/err")" = 1 ]
 ok 'writes nothing' is "SELECT bytes FROM lk_values WHERE path = 'bills/number'" 2
+
+pay() { # AMOUNT: by JDBC
+    java -XX:TieredStopAtLevel=1 -cp /usr/share/java/mariadb-java-client.jar examples/sql/Payment.java \
+        "jdbc:mariadb://127.0.0.1:$LK_TEST_PORT/test?user=root" "$1" >"$work/out" 2>"$work/err"
+}
+nothing_is_locked() {
+    is "SELECT COUNT(*) FROM lk_requests WHERE path = 'payments/last'" 0
+}
+sql 'CREATE TABLE payments (amount INT CHECK (amount > 0)) ENGINE=InnoDB' >"$work/out"
+ok 'by JDBC a payment is booked' pay 7
+ok 'with its value' is "SELECT amount, (SELECT bytes FROM lk_values WHERE path = 'payments/last') FROM payments" '7|7'
+ok 'and the lock is free' nothing_is_locked
+pay -7
+ok 'one that the table refuses' [ $? -eq 1 ]
+ok 'leaves no value' is "SELECT bytes FROM lk_values WHERE path = 'payments/last'" 7
+ok 'and no lock' nothing_is_locked
+sql "CALL lk_lock_acquire('payments', 'another', NULL)" >"$work/out"
+pay 8
+ok 'where another one books' grep -q '^LK075: .*not granted: another holds payments' "$work/out"
+ok 'nothing is booked' is 'SELECT COUNT(*) FROM payments' 1
 finish
