@@ -245,6 +245,18 @@ final class Locks {
             Tap.yes(other.tryLock(1, TimeUnit.SECONDS), "free");
             breakNow(store, "t");
             Tap.thrown(LeaseLostException.class, other::unlock);
+            Lease before = store.acquire("t").tryNow();
+            var second = new Tap.Background<>(() -> {
+                Tap.same(false, other.tryLock(1, TimeUnit.MILLISECONDS));
+                other.lock(); // has no limit of its own
+                other.unlock();
+                return null;
+            });
+            Tap.until(() -> store.list().size() == 2, "the wait of lock()");
+            long end = System.nanoTime() + ofMillis(50).toNanos();
+            Tap.until(() -> System.nanoTime() > end, "more than the limit of tryLock()");
+            before.release();
+            second.result();
             Tap.yes(other.tryLock(), "free again");
             other.unlock();
             Tap.thrown(UnsupportedOperationException.class, lock::newCondition);

@@ -14,7 +14,9 @@ import java.util.concurrent.locks.ReentrantLock;
  * unlocked then, too.
  */
 final class PathLock implements Lock {
-    private final LockRequest request;
+    private static final Duration FOREVER = Duration.ofMillis(Long.MAX_VALUE); // of the library
+
+    private final LockRequest request; // used by the thread that holds `threads`
     private final ReentrantLock threads = new ReentrantLock(true);
     private Lease lease; // of the thread that holds `threads`
 
@@ -26,7 +28,7 @@ final class PathLock implements Lock {
     public void lock() {
         threads.lock();
         if (threads.getHoldCount() == 1) {
-            ask(request::awaitUninterruptibly);
+            ask(request.waitFor(FOREVER)::awaitUninterruptibly);
         }
     }
 
@@ -34,7 +36,7 @@ final class PathLock implements Lock {
     public void lockInterruptibly() throws InterruptedException {
         threads.lockInterruptibly();
         if (threads.getHoldCount() == 1) {
-            ask(request.waitFor(Duration.ofMillis(Long.MAX_VALUE))::await);
+            ask(request.waitFor(FOREVER)::await);
         }
     }
 
