@@ -8,6 +8,8 @@ import io.lockkeeper.Lease;
 import io.lockkeeper.Store;
 import io.lockkeeper.UnsupportedException;
 import io.lockkeeper.Watch;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -20,6 +22,7 @@ final class Misuse {
     static void play(Tap tap) {
         tap.test("bad texts", Misuse::texts);
         tap.test("bad numbers and durations", Misuse::numbers);
+        tap.test("what a store does not do", Misuse::unsupported);
         tap.test("a closed store", Misuse::closed);
         tap.test("a store that is closed ends the waits of other threads", Misuse::closing);
         tap.test("leases and stores that are collected, in any order", Misuse::collected);
@@ -91,6 +94,15 @@ final class Misuse {
         }
     }
 
+    private static void unsupported(Tap.Stores stores) throws Exception {
+        String name = "lk-java-" + ProcessHandle.current().pid();
+        try (Store store = Store.open("shm:" + name)) {
+            Tap.thrown(UnsupportedException.class, () -> store.get("v"));
+        } finally {
+            Files.deleteIfExists(Path.of("/dev/shm/canal." + name));
+        }
+    }
+
     private static void closed(Tap.Stores stores) throws Exception {
         Store store = Store.open(stores.fresh());
         Watch watch = store.watch(null);
@@ -139,8 +151,6 @@ final class Misuse {
                 System.gc();
                 return watching.list().isEmpty();
             }, "the ends of what was forgotten");
-            Tap.thrown(UnsupportedException.class,
-                () -> Store.open("shm:lk-java-" + ProcessHandle.current().pid()).get("v"));
         }
     }
 
