@@ -113,6 +113,7 @@ const struct lk_cli_command lk_cli_store_commands[] = {
         .has_own_stop = true,
         .own_help = {{LK_OPTION_STORE, "keep everything in this database, which several\n"
                                        "services share: postgresql://HOST/DATABASE or\n"
+                                       "mysql://HOST/DATABASE, or an etcd cluster:\n"
                                        "etcd://HOST,HOST,HOST"}},
         .outcomes = ENDS_COMMON | ENDS(LK_OK),
         .examples = {{"lk serve", "on loopback, ports 7420 and 7421"},

@@ -6,88 +6,92 @@
 
 #include "base/error.h"
 #include "base/slice.h"
-
-static lk_outcome open_postgresql(const struct lk_server_options *options,
-                                  struct lk_storage **ret_storage, lk_error *error);
-static lk_outcome open_etcd(const struct lk_server_options *options,
-                            struct lk_storage **ret_storage, lk_error *error);
-
-static const struct {
-    const char *start; /* of a URL */
-    lk_outcome (*open)(const struct lk_server_options *options, struct lk_storage **ret_storage,
-                       lk_error *error);
-} kinds[] = {
-    {"postgresql://", open_postgresql},
-    {"postgres://", open_postgresql},
-    {"etcd://", open_etcd},
-    {"etcds://", open_etcd},
-};
-enum { KINDS = sizeof kinds / sizeof kinds[0] };
-
-/* KINDS: none of them. */
-static size_t kind_of(const char *url) {
-    size_t kind = 0;
-
-    while (kind < KINDS && strncmp(url, kinds[kind].start, strlen(kinds[kind].start)) != 0) {
-        kind++;
-    }
-    return kind;
-}
-
-bool lk_shared_is_url(const char *url) {
-    return kind_of(url) < KINDS;
-}
-
-lk_outcome lk_shared_open(const struct lk_server_options *options, struct lk_storage **ret_storage,
-                          lk_error *error) {
-    return kinds[kind_of(options->store_url)].open(options, ret_storage, error);
-}
+#include "server/store/tables/tables.h"
 
 #ifdef LK_HAS_POSTGRESQL
 #include "server/store/postgresql/store_postgresql.h"
-
-static lk_outcome open_postgresql(const struct lk_server_options *options,
-                                  struct lk_storage **ret_storage, lk_error *error) {
-    const struct lk_store_postgresql_options store = {
-        .url = options->store_url,
-        .address = "",
-        .lease_us = options->failover_us,
-        .has_users = options->users != NULL,
-    };
-
-    return lk_store_postgresql_open(&store, ret_storage, error);
-}
-#else
-static lk_outcome open_postgresql(const struct lk_server_options *options,
-                                  struct lk_storage **ret_storage, lk_error *error) {
-    (void)options;
-    (void)ret_storage;
-    return lk_error_set(error, LK_UNSUPPORTED, "this program was built without PostgreSQL");
-}
 #endif
-
+#ifdef LK_HAS_MYSQL
+#include "server/store/mysql/store_mysql.h"
+#endif
 #ifdef LK_HAS_ETCD
 #include "server/store/etcd/store_etcd.h"
 
-static lk_outcome open_etcd(const struct lk_server_options *options,
+static lk_outcome open_etcd(const struct lk_tables_options *options,
                             struct lk_storage **ret_storage, lk_error *error) {
     const struct lk_store_etcd_options store = {
-        .url = options->store_url,
-        .address = "",
-        .lease_us = options->failover_us,
-        .has_users = options->users != NULL,
+        .url = options->url,
+        .address = options->address,
+        .lease_us = options->lease_us,
+        .has_users = options->has_users,
     };
 
     return lk_store_etcd_open(&store, ret_storage, error);
 }
-#else
-static lk_outcome open_etcd(const struct lk_server_options *options,
-                            struct lk_storage **ret_storage, lk_error *error) {
-    (void)options;
-    (void)ret_storage;
-    return lk_error_set(error, LK_UNSUPPORTED, "this program was built without etcd");
-}
 #endif
+
+/* The stores by the schemes of their URLs. */
+static const struct {
+    const char *scheme;
+    const char *title;
+    lk_outcome (*open)(const struct lk_tables_options *options, struct lk_storage **ret_storage,
+                       lk_error *error); /* NULL: this program was built without it */
+} stores[] = {
+#ifdef LK_HAS_POSTGRESQL
+    {"postgresql://", "PostgreSQL", lk_store_postgresql_open},
+    {"postgres://", "PostgreSQL", lk_store_postgresql_open},
+#else
+    {"postgresql://", "PostgreSQL", NULL},
+    {"postgres://", "PostgreSQL", NULL},
+#endif
+#ifdef LK_HAS_MYSQL
+    {"mysql://", "MySQL", lk_store_mysql_open},
+    {"mariadb://", "MySQL", lk_store_mysql_open},
+#else
+    {"mysql://", "MySQL", NULL},
+    {"mariadb://", "MySQL", NULL},
+#endif
+#ifdef LK_HAS_ETCD
+    {"etcd://", "etcd", open_etcd},
+    {"etcds://", "etcd", open_etcd},
+#else
+    {"etcd://", "etcd", NULL},
+    {"etcds://", "etcd", NULL},
+#endif
+};
+
+enum { STORES = sizeof stores / sizeof stores[0] };
+
+/* STORES: none. */
+static size_t find_store(const char *url) {
+    size_t i = 0;
+
+    while (i < STORES && strncmp(url, stores[i].scheme, strlen(stores[i].scheme)) != 0) {
+        i++;
+    }
+    return i;
+}
+
+bool lk_shared_is_url(const char *url) {
+    return find_store(url) < STORES;
+}
+
+lk_outcome lk_shared_open(const struct lk_server_options *options, struct lk_storage **ret_storage,
+                          lk_error *error) {
+    const struct lk_tables_options store = {
+        .url = options->store_url,
+        .address = "",
+        .lease_us = options->failover_us,
+        .has_users = options->users != NULL,
+    };
+    size_t at = find_store(options->store_url);
+
+    if (at == STORES || stores[at].open == NULL) {
+        return lk_error_set(error, LK_UNSUPPORTED, "this program was built without %s",
+                            at == STORES ? "this store" : stores[at].title);
+    }
+    return stores[at].open(&store, ret_storage, error);
+}
 
 bool lk_server_leader(const struct lk_server *server, char ret_address[LK_LEADER_BYTES_MAX + 1]) {
     const struct lk_core *core = lk_server_core(server);

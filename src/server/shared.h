@@ -12,7 +12,7 @@
 /* Whether the URL is that of a store that services can share, whatever is behind its scheme. */
 bool lk_shared_is_url(const char *url);
 
-/* Opens the store of the URL. The outcomes are those of store/postgresql/store_postgresql.h. */
+/* Opens the store of the URL. The outcomes are those of its header in server/store. */
 lk_outcome lk_shared_open(const struct lk_server_options *options, struct lk_storage **ret_storage,
                           lk_error *error);
 

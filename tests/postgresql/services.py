@@ -1,7 +1,7 @@
 #!/usr/bin/env -S python3 -B
 # SPDX-License-Identifier: Apache-2.0
-"""Three services on one PostgreSQL (lk serve --store): where the others send their clients, and what
-clients note while the one that leads is killed, stopped and continued, or terminated. LK SERVER
+"""Three services on one database (lk serve --store): where the others send their clients, and what
+clients note while the one that leads is killed, stopped and continued, or terminated. LK URL
 
 LK_TEST_SEED: which fault comes when. LK_TEST_SCALE: percent of the faults."""
 
@@ -92,8 +92,7 @@ class Member:
 
 
 class Services:
-    def __init__(self, program, server):
-        url = f"postgresql://postgres@/postgres?host={server}"
+    def __init__(self, program, url):
         self.members = [Member(program, url) for _ in range(3)]
         for member in self.members:
             member.start()

@@ -58,9 +58,9 @@ static lk_outcome add_host(struct lk_serve_options *options, const char *name, l
 static lk_outcome set_store(struct lk_server_options *options, const char *url, lk_error *error) {
     if (!lk_shared_is_url(url)) {
         return lk_error_set(error, LK_INVALID,
-                            "--store: services share an etcd cluster, etcd://HOST,HOST,HOST, or "
-                            "a PostgreSQL database: "
-                            "postgresql://HOST/DATABASE");
+                            "--store: services share a PostgreSQL or MySQL database, "
+                            "postgresql://HOST/DATABASE or mysql://HOST/DATABASE, or an etcd "
+                            "cluster: etcd://HOST,HOST,HOST");
     }
     options->store_url = url;
     return LK_OK;

@@ -304,3 +304,19 @@ lk_outcome lk_mysql_query(struct lk_mysql_link *link, struct lk_slice sql,
     *ret_result = first;
     return LK_OK;
 }
+
+lk_outcome lk_mysql_allow_texts(struct lk_mysql_link *link, const struct lk_patience *patience,
+                                lk_error *error) {
+    int code = 0;
+    int status =
+        mysql_set_server_option_start(&code, link->mysql, MYSQL_OPTION_MULTI_STATEMENTS_ON);
+
+    while (status != 0) {
+        lk_outcome outcome = wait_for(link, &status, patience, error);
+        if (outcome != LK_OK) {
+            return outcome;
+        }
+        status = mysql_set_server_option_cont(&code, link->mysql, status);
+    }
+    return code == 0 ? LK_OK : lose(link, error);
+}

@@ -56,6 +56,13 @@ lk_outcome lk_mysql_query(struct lk_mysql_link *link, struct lk_slice sql,
                           const struct lk_patience *patience, MYSQL_RES **ret_result,
                           lk_error *error);
 
+/*
+ * From now on lk_mysql_query() takes several statements, separated by `;`, and ends with the first
+ * one that fails. LK_OK, LK_UNAVAILABLE, LK_CANCELLED.
+ */
+lk_outcome lk_mysql_allow_texts(struct lk_mysql_link *link, const struct lk_patience *patience,
+                                lk_error *error);
+
 /* ---- errors.c ------------------------------------------------------------------------------- */
 
 /*

@@ -51,10 +51,6 @@ static const struct {
     {"lk_standbys", has_async_standby},
 };
 
-struct lk_patience lk_pg_patience(const struct lk_store_pg *store) {
-    return (struct lk_patience){.until_us = lk_clock_now_us() + store->lease_us};
-}
-
 void lk_pg_disconnect(struct lk_store_pg *store) {
     if (store->connection != NULL) {
         PQfinish(store->connection);
@@ -274,11 +270,11 @@ static lk_outcome prepare_statements(struct lk_store_pg *store, const struct lk_
     for (int i = 0; i < STATEMENTS_OTHER && is_sent; i++) {
         is_sent = PQsendPrepare(store->connection, others[i].name, others[i].sql, 0, NULL) == 1;
     }
-    for (int i = 0; i < LK_PG_KINDS && is_sent; i++) {
+    for (int i = 0; i < LK_TABLES_KINDS && is_sent; i++) {
         const struct lk_pg_statement *statement = &lk_pg_statements[i];
         is_sent = PQsendPrepare(store->connection, statement->name, statement->sql, 0, NULL) == 1;
     }
-    for (int i = 0; i < LK_PG_PAGES && is_sent; i++) {
+    for (int i = 0; i < LK_TABLES_PAGES && is_sent; i++) {
         const struct lk_pg_page *page = &lk_pg_pages[i];
         is_sent = PQsendPrepare(store->connection, page->name, page->sql, 0, NULL) == 1;
     }
@@ -302,7 +298,7 @@ static lk_outcome set_up(struct lk_store_pg *store, const struct lk_patience *pa
                    "'remote_write'); SELECT set_config('lock_timeout', '%" PRId64 "', false),"
                    " set_config('enable_seqscan', 'off', false), set_config('jit', 'off', false),"
                    " set_config('plan_cache_mode', 'force_generic_plan', false)",
-                   lk_max(store->lease_us / 1000, 1));
+                   lk_max(store->tables.lease_us / 1000, 1));
     return run(store, sql, patience, error);
 }
 

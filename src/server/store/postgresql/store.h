@@ -1,59 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The store of a service in PostgreSQL, for the files that implement it: store_postgresql.c
- * (opening, loading, leading), session.c (the connection), hosts.c (where it leads), rows.c (rows
- * to statements), pages.c (rows to a model). One connection, used by one thread at a time.
+ * (opening, leading), session.c (the connection), hosts.c (where it leads), columns.c and
+ * statements.c (what a batch writes), pages.c (what a load reads). What other databases do alike is
+ * in server/store/tables. One connection, used by one thread at a time.
  */
 #ifndef LK_SERVER_STORE_POSTGRESQL_STORE_H
 #define LK_SERVER_STORE_POSTGRESQL_STORE_H
 
 #include "engine/postgresql/store.h"
 #include "server/store/postgresql/statements.h"
-#include "server/store/store.h"
-
-enum { LK_PG_PROCESS_BYTES = 33 };
+#include "server/store/tables/tables.h"
 
 /* The rows of one kind that a batch has, up to where they must be written. */
 struct lk_pg_group {
-    struct lk_array columns[LK_PG_COLUMNS_MAX];
+    struct lk_array columns[LK_TABLES_COLUMNS_MAX];
     uint32_t count;
 };
 
-/* The keys of rows that are not sent yet, each with the kind of its last row. */
-struct lk_pg_keys {
-    struct lk_pg_key {
-        uint64_t hash; /* 0: free */
-        enum lk_pg_kind kind;
-    } * slots;
-    size_t capacity; /* a power of 2 */
-    size_t count;
-};
-
 struct lk_store_pg {
-    struct lk_storage storage; /* first */
+    struct lk_tables tables; /* first */
     struct lk_postgresql_address address;
-    char advertised[LK_LEADER_BYTES_MAX + 1];
-    char process[LK_PG_PROCESS_BYTES];
-    int64_t lease_us;
-    bool has_users;
     size_t first_host;     /* of those of the URL: the next attempt to connect begins with it; one
                          * that was silent, or could not do a commit, is not the first again */
     PGconn *connection;    /* NULL: there is none */
     bool is_unconfirmed;   /* a commit on it was not waited for until the standby had it */
     bool can_look;         /* at the server's standbys: the user may lack the right */
     int64_t look_after_us; /* the next look; each has a statement `lk_standbys` */
-    uint64_t epoch;        /* that this service has begun last; 0: none */
-    bool is_foreign;       /* before it another service has led, and no load has succeeded since */
-    uint64_t forgotten;    /* there is no event up to this number */
-    int64_t ended_count;
-    int64_t sweep_after_us;
-    struct lk_pg_group groups[LK_PG_KINDS];
-    struct lk_pg_keys values;
-    struct lk_pg_keys items;
+    PGresult *rows;        /* of the page that is read; NULL: none is */
+    int row;
+    struct lk_pg_group groups[LK_TABLES_KINDS];
 };
 
-static inline struct lk_store_pg *lk_store_pg_of(struct lk_storage *storage) {
-    return (struct lk_store_pg *)storage;
+static inline struct lk_store_pg *lk_store_pg_of(struct lk_tables *tables) {
+    return (struct lk_store_pg *)tables;
 }
 
 /* ---- hosts.c --------------------------------------------------------------------------------- */
@@ -97,21 +77,25 @@ lk_outcome lk_pg_ask(struct lk_store_pg *store, const char *name, int count,
 void lk_pg_renew_only(uint64_t epoch, char ret_epoch[LK_PG_NUMBER_BYTES],
                       const char *ret_parameters[LK_PG_RENEW_PARAMETERS]);
 
-struct lk_patience lk_pg_patience(const struct lk_store_pg *store);
+/* ---- columns.c, pages.c: for lk_tables_ops --------------------------------------------------- */
 
-/* ---- rows.c ---------------------------------------------------------------------------------- */
+void lk_pg_add_row(struct lk_tables *tables, enum lk_tables_kind kind);
+void lk_pg_add_number(struct lk_tables *tables, enum lk_tables_kind kind, int column,
+                      int64_t number);
+void lk_pg_add_truth(struct lk_tables *tables, enum lk_tables_kind kind, int column, bool truth);
+void lk_pg_add_bytes(struct lk_tables *tables, enum lk_tables_kind kind, int column,
+                     struct lk_slice bytes);
+bool lk_pg_flush(struct lk_tables *tables, enum lk_tables_kind kind);
+void lk_pg_clear(struct lk_tables *tables, enum lk_tables_kind kind);
+bool lk_pg_sweep(struct lk_tables *tables, enum lk_tables_sweep sweep, uint64_t last);
+void lk_pg_columns_done(struct lk_store_pg *store);
 
-/* Sends the batch's rows. false: the connection is lost, or memory is exhausted. */
-bool lk_pg_send_rows(struct lk_store_pg *store, const struct lk_batch *batch);
-void lk_pg_rows_done(struct lk_store_pg *store);
-
-/* ---- pages.c --------------------------------------------------------------------------------- */
-
-/*
- * Fills the snapshot from the tables. `here_us`: what is to be added to an instant of the database
- * to have it on the clock of this service.
- */
-lk_outcome lk_pg_load_pages(struct lk_store_pg *store, struct lk_core_snapshot *snapshot,
-                            int64_t here_us, lk_error *error);
+lk_outcome lk_pg_fetch(struct lk_tables *tables, enum lk_tables_page page, const char *const *keys,
+                       lk_error *error);
+bool lk_pg_next(struct lk_tables *tables);
+struct lk_slice lk_pg_cell(const struct lk_tables *tables, int column);
+int64_t lk_pg_number(struct lk_slice cell);
+bool lk_pg_truth(struct lk_slice cell);
+void lk_pg_fetched(struct lk_tables *tables);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * usage: simulator [--worlds N] [--from N] [--replay N]
+ * usage: service_simulator [--worlds N] [--from N] [--replay N]
  *
- * The service's core in generated worlds (tests/server/sim.h) on its store in PostgreSQL: after
+ * The service's core in generated worlds (tests/server/sim.h) on its store in a database: after
  * every crash and every write that failed, what is loaded is what was written. The clock of the
  * database follows that of the world.
  */
@@ -12,9 +12,8 @@
 
 #include "../server/sim.h"
 #include "../server/worlds.h"
-#include "base/clock.h"
-#include "engine/postgresql/store.h"
-#include "server/store/postgresql/store_postgresql.h"
+#include "../support.h"
+#include "service_database.h"
 
 enum { WORLDS = 30 };
 
@@ -24,31 +23,14 @@ enum { WORLDS = 30 };
 struct clocked {
     struct lk_storage storage; /* first */
     struct lk_storage *real;
-    PGconn *connection; /* of the test */
+    struct service_database *database; /* of the test */
 };
-
-static void give_up(const char *what, const char *why) {
-    (void)fprintf(stderr, "simulator: %s: %s\n", what, why);
-    exit(1);
-}
-
-static void run_sql(PGconn *connection, const char *sql) {
-    const struct lk_patience patience = {.until_us = lk_clock_now_us() + LEASE_US};
-    PGresult *result = NULL;
-    lk_error error;
-
-    if (lk_postgresql_execute(connection, sql, "", &patience, &result, &error) != LK_OK) {
-        give_up(sql, error.text);
-    }
-    PQclear(result);
-}
 
 static void set_clock(const struct clocked *clocked, const struct lk_times *times) {
     char sql[100];
 
-    (void)snprintf(sql, sizeof sql, "UPDATE lockkeeper_service.sim_clock SET us = %" PRId64,
-                   times->now_us);
-    run_sql(clocked->connection, sql);
+    (void)snprintf(sql, sizeof sql, "UPDATE #sim_clock SET us = %" PRId64, times->now_us);
+    service_database_run(clocked->database, sql);
 }
 
 static lk_outcome load(struct lk_storage *storage, const struct lk_model_config *config,
@@ -71,32 +53,20 @@ static lk_outcome write_batch(struct lk_storage *storage, const struct lk_batch 
 static const struct lk_storage_ops clocked_ops = {.load = load, .write = write_batch};
 
 static void begin(struct clocked *clocked) {
-    const struct lk_patience patience = {.until_us = lk_clock_now_us() + LEASE_US};
-    struct lk_store_postgresql_options options = {.address = "127.0.0.1:1", .lease_us = LEASE_US};
-    char url[300];
     lk_error error;
 
-    (void)snprintf(url, sizeof url, "postgresql://postgres@/postgres?host=%s",
-                   getenv("LK_TEST_SERVER"));
-    options.url = url;
     clocked->storage.ops = &clocked_ops;
-    if (lk_store_postgresql_open(&options, &clocked->real, &error) != LK_OK
-        || lk_postgresql_connect(url, &patience, &clocked->connection, &error) != LK_OK) {
-        give_up("the store cannot be opened", error.text);
+    clocked->database = service_database_connect();
+    if (service_database_open("127.0.0.1:1", LEASE_US, false, &clocked->real, &error) != LK_OK) {
+        test_die("the store cannot be opened: %s", error.text);
     }
-    run_sql(clocked->connection,
-            "CREATE TABLE lockkeeper_service.sim_clock (us bigint NOT NULL);"
-            " INSERT INTO lockkeeper_service.sim_clock VALUES (0);"
-            " CREATE OR REPLACE FUNCTION lockkeeper_service.now_us() RETURNS bigint"
-            " LANGUAGE sql VOLATILE AS 'SELECT us FROM lockkeeper_service.sim_clock'");
+    service_database_run(clocked->database, service_words.freeze_clock);
 }
 
 static void clear(const struct clocked *clocked) {
-    run_sql(clocked->connection,
-            "SET client_min_messages = error; TRUNCATE lockkeeper_service.request,"
-            " lockkeeper_service.value, lockkeeper_service.item, lockkeeper_service.queue,"
-            " lockkeeper_service.ended, lockkeeper_service.audit, lockkeeper_service.event;"
-            " UPDATE lockkeeper_service.leader SET draw_floor = 0, last_event = 0, watched_us = 0");
+    service_database_run(clocked->database, service_words.empty);
+    service_database_run(clocked->database,
+                         "UPDATE #leader SET draw_floor = 0, last_event = 0, watched_us = 0");
 }
 
 int main(int argc, char **argv) {
@@ -127,7 +97,7 @@ int main(int argc, char **argv) {
     }
     (void)printf("# %" PRIu64 " crashes, %" PRIu64 " grants answered\n", crashes, grants);
     clocked.real->ops->close(clocked.real);
-    PQfinish(clocked.connection);
+    service_database_close(clocked.database);
     sim_done(sim);
     free(sim);
     return worlds_end(&worlds, wrong_count, "what is loaded is what was written");

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rows of a batch, collected by their kind into columns. Kinds that are about the same value or
+ * The rows of a batch, collected by their kind. Kinds that are about the same value or
  * item must be written in their order: when such a row arrives behind one of another kind, all that
  * is collected about values (or items) is sent first.
  */
-#include <stdio.h>
 #include <stdlib.h>
 
-#include "server/store/postgresql/store.h"
+#include "server/store/tables/tables.h"
 
-enum { ENDED_MAX = 65536, ENDED_SLACK = 8192, KEYS_FIRST = 256, FORGET_MAX = 512 };
+enum { ENDED_SLACK = 8192, KEYS_FIRST = 256 };
 
 #define SWEEP_US INT64_C(1000000)
 
@@ -23,7 +22,7 @@ static uint64_t hash(uint64_t seed, struct lk_slice bytes) {
     return seed | 1;                                /* never 0 */
 }
 
-static struct lk_pg_key *find_key(const struct lk_pg_keys *keys, uint64_t sought) {
+static struct lk_tables_key *find_key(const struct lk_tables_keys *keys, uint64_t sought) {
     size_t at = (size_t)(sought >> 1) & (keys->capacity - 1);
 
     while (keys->slots[at].hash != 0 && keys->slots[at].hash != sought) {
@@ -32,7 +31,7 @@ static struct lk_pg_key *find_key(const struct lk_pg_keys *keys, uint64_t sought
     return &keys->slots[at];
 }
 
-static void forget_keys(struct lk_pg_keys *keys) {
+static void forget_keys(struct lk_tables_keys *keys) {
     if (keys->count > 0) {
         memset(keys->slots, 0, keys->capacity * sizeof *keys->slots);
         keys->count = 0;
@@ -40,9 +39,9 @@ static void forget_keys(struct lk_pg_keys *keys) {
 }
 
 /* Room for one key more. false: memory is exhausted. */
-static bool reserve_key(struct lk_pg_keys *keys) {
-    struct lk_pg_keys grown = {.capacity = keys->capacity > 0 ? keys->capacity * 2 : KEYS_FIRST,
-                               .count = keys->count};
+static bool reserve_key(struct lk_tables_keys *keys) {
+    struct lk_tables_keys grown = {.capacity = keys->capacity > 0 ? keys->capacity * 2 : KEYS_FIRST,
+                                   .count = keys->count};
 
     if (keys->count * 2 < keys->capacity) {
         return true;
@@ -61,55 +60,24 @@ static bool reserve_key(struct lk_pg_keys *keys) {
     return true;
 }
 
-/* ---- groups ---------------------------------------------------------------------------------- */
-
-static void clear_group(struct lk_pg_group *group) {
-    for (size_t i = 0; i < LK_PG_COLUMNS_MAX; i++) {
-        lk_array_clear(&group->columns[i]);
-    }
-    group->count = 0;
-}
-
-static bool flush(struct lk_store_pg *store, enum lk_pg_kind kind) {
-    static const int formats[LK_PG_COLUMNS_MAX] = {1, 1, 1, 1, 1, 1, 1, 1, 1,
-                                                   1, 1, 1, 1, 1, 1, 1, 1, 1};
-    const struct lk_pg_statement *statement = &lk_pg_statements[kind];
-    struct lk_pg_group *group = &store->groups[kind];
-    const char *values[LK_PG_COLUMNS_MAX];
-    int lengths[LK_PG_COLUMNS_MAX];
-    int count = (int)strlen(statement->columns);
-    bool is_sent;
-
-    if (group->count == 0) {
-        return true;
-    }
-    for (int i = 0; i < count; i++) {
-        if (!lk_array_close(&group->columns[i], lk_pg_column_kind(statement->columns[i]))) {
-            return false;
-        }
-        values[i] = group->columns[i].bytes;
-        lengths[i] = (int)group->columns[i].size;
-    }
-    is_sent = lk_pg_send(store, statement->name, count, values, lengths, formats);
-    clear_group(group);
-    return is_sent;
-}
+/* ---- order ----------------------------------------------------------------------------------- */
 
 /* Kinds that are about the same things follow each other in the enumeration. */
-static bool flush_from(struct lk_store_pg *store, enum lk_pg_kind first, enum lk_pg_kind last) {
+static bool flush_from(struct lk_tables *tables, enum lk_tables_kind first,
+                       enum lk_tables_kind last) {
     for (int kind = (int)first; kind <= (int)last; kind++) {
-        if (!flush(store, (enum lk_pg_kind)kind)) {
+        if (!tables->ops->flush(tables, (enum lk_tables_kind)kind)) {
             return false;
         }
     }
     return true;
 }
 
-/* Before a row of this kind about this key. false: as lk_pg_send_rows(). */
-static bool keep_order(struct lk_store_pg *store, struct lk_pg_keys *keys, enum lk_pg_kind kind,
-                       uint64_t key) {
-    bool is_of_values = keys == &store->values;
-    struct lk_pg_key *slot;
+/* Before a row of this kind about this key. false: as lk_tables_send_rows(). */
+static bool keep_order(struct lk_tables *tables, struct lk_tables_keys *keys,
+                       enum lk_tables_kind kind, uint64_t key) {
+    bool is_of_values = keys == &tables->values;
+    struct lk_tables_key *slot;
 
     if (!reserve_key(keys)) {
         return false;
@@ -117,14 +85,14 @@ static bool keep_order(struct lk_store_pg *store, struct lk_pg_keys *keys, enum 
     slot = find_key(keys, key);
     if (slot->hash != 0 && slot->kind != kind) {
         forget_keys(keys);
-        if (!flush_from(store, is_of_values ? LK_PG_VALUE : LK_PG_ITEM_NEW,
-                        is_of_values ? LK_PG_VALUE_GONE : LK_PG_ITEM_GONE)) {
+        if (!flush_from(tables, is_of_values ? LK_TABLES_VALUE : LK_TABLES_ITEM_NEW,
+                        is_of_values ? LK_TABLES_VALUE_GONE : LK_TABLES_ITEM_GONE)) {
             return false;
         }
         slot = find_key(keys, key);
     }
     keys->count += slot->hash == 0;
-    *slot = (struct lk_pg_key){.hash = key, .kind = kind};
+    *slot = (struct lk_tables_key){.hash = key, .kind = kind};
     return true;
 }
 
@@ -132,24 +100,30 @@ static bool keep_order(struct lk_store_pg *store, struct lk_pg_keys *keys, enum 
 
 /* Adds the fields of a row, one after another. */
 struct cursor {
-    struct lk_array *column;
+    struct lk_tables *tables;
+    enum lk_tables_kind kind;
+    int column; /* the next one */
 };
 
-static struct cursor add_row(struct lk_store_pg *store, enum lk_pg_kind kind) {
-    store->groups[kind].count++;
-    return (struct cursor){store->groups[kind].columns};
+static struct cursor add_row(struct lk_tables *tables, enum lk_tables_kind kind) {
+    tables->ops->add_row(tables, kind);
+    return (struct cursor){tables, kind, 0};
 }
 
 static void number(struct cursor *cursor, int64_t value) {
-    lk_array_add_bigint(cursor->column++, value);
+    cursor->tables->ops->add_number(cursor->tables, cursor->kind, cursor->column++, value);
+}
+
+static void left(struct cursor *cursor, int64_t left_us) {
+    cursor->tables->ops->add_left(cursor->tables, cursor->kind, cursor->column++, left_us);
 }
 
 static void truth(struct cursor *cursor, bool value) {
-    lk_array_add_boolean(cursor->column++, value);
+    cursor->tables->ops->add_truth(cursor->tables, cursor->kind, cursor->column++, value);
 }
 
 static void text(struct cursor *cursor, struct lk_slice bytes) {
-    lk_array_add_bytes(cursor->column++, bytes);
+    cursor->tables->ops->add_bytes(cursor->tables, cursor->kind, cursor->column++, bytes);
 }
 
 static void parts(struct cursor *cursor, const struct lk_part *list, size_t count) {
@@ -163,21 +137,21 @@ static struct lk_slice path_of(const struct lk_path *path) {
     return (struct lk_slice){path->bytes, path->size};
 }
 
-static void add_request(struct lk_store_pg *store, const struct lk_row *row, int64_t now_us) {
+static void add_request(struct lk_tables *tables, const struct lk_row *row, int64_t now_us) {
     const struct lk_record *record = row->request.record;
-    struct cursor cursor = add_row(store, LK_PG_REQUEST);
+    struct cursor cursor = add_row(tables, LK_TABLES_REQUEST);
 
     number(&cursor, (int64_t)record->id);
     text(&cursor, record->owner);
     text(&cursor, record->note);
-    truth(&cursor, record->state == LK_STATE_HELD);
+    text(&cursor, lk_slice_of(record->state == LK_STATE_HELD ? "held" : "waiting"));
     truth(&cursor, record->revoked);
     truth(&cursor, record->attended);
     truth(&cursor, record->fixed);
     number(&cursor, (int64_t)record->ticket);
     number(&cursor, (int64_t)record->token);
     number(&cursor, record->ttl_ms);
-    number(&cursor, record->deadline_us - now_us);
+    left(&cursor, record->deadline_us - now_us);
     truth(&cursor, record->wants_value);
     truth(&cursor, record->is_claim);
     number(&cursor, (int64_t)record->ask_number);
@@ -187,15 +161,16 @@ static void add_request(struct lk_store_pg *store, const struct lk_row *row, int
     text(&cursor, row->request.user);
 }
 
-static bool add_value(struct lk_store_pg *store, const struct lk_row *row, enum lk_pg_kind kind) {
+static bool add_value(struct lk_tables *tables, const struct lk_row *row,
+                      enum lk_tables_kind kind) {
     struct cursor cursor;
 
-    if (!keep_order(store, &store->values, kind, hash(1, row->value.path))) {
+    if (!keep_order(tables, &tables->values, kind, hash(1, row->value.path))) {
         return false;
     }
-    cursor = add_row(store, kind);
+    cursor = add_row(tables, kind);
     text(&cursor, row->value.path);
-    if (kind == LK_PG_VALUE) {
+    if (kind == LK_TABLES_VALUE) {
         text(&cursor, row->value.bytes);
     }
     return true;
@@ -217,42 +192,42 @@ static void failure(struct cursor *cursor, const struct lk_item_failure *last) {
     text(cursor, last->text);
 }
 
-static bool add_item(struct lk_store_pg *store, const struct lk_row *row, enum lk_pg_kind kind,
+static bool add_item(struct lk_tables *tables, const struct lk_row *row, enum lk_tables_kind kind,
                      int64_t now_us) {
     const struct lk_item_record *record = row->item.record;
     int64_t left_us = record->state == LK_ITEM_DELAYED ? record->due_us - now_us : 0;
     uint64_t key = hash(hash(1, path_of(&record->queue)), record->id);
     struct cursor cursor;
 
-    if (!keep_order(store, &store->items, kind, key)) {
+    if (!keep_order(tables, &tables->items, kind, key)) {
         return false;
     }
-    cursor = add_row(store, kind);
+    cursor = add_row(tables, kind);
     text(&cursor, path_of(&record->queue));
     text(&cursor, record->id);
-    if (kind == LK_PG_ITEM_NEW) {
+    if (kind == LK_TABLES_ITEM_NEW) {
         number(&cursor, (int64_t)record->sequence);
     }
-    if (kind != LK_PG_ITEM_GONE) {
+    if (kind != LK_TABLES_ITEM_GONE) {
         text(&cursor, state_name(record->state));
-        number(&cursor, left_us);
+        left(&cursor, left_us);
         number(&cursor, record->attempts);
         truth(&cursor, record->was_lost);
     }
-    if (kind == LK_PG_ITEM_NEW) {
+    if (kind == LK_TABLES_ITEM_NEW) {
         number(&cursor, record->priority);
         text(&cursor, record->value);
         parts(&cursor, record->needs, record->need_count);
     }
-    if (kind != LK_PG_ITEM_GONE) {
+    if (kind != LK_TABLES_ITEM_GONE) {
         failure(&cursor, &record->last_failure);
     }
     return true;
 }
 
-static void add_queue(struct lk_store_pg *store, const struct lk_row *row) {
+static void add_queue(struct lk_tables *tables, const struct lk_row *row) {
     const struct lk_queue_counts *counts = &row->queue.counts;
-    struct cursor cursor = add_row(store, LK_PG_QUEUE);
+    struct cursor cursor = add_row(tables, LK_TABLES_QUEUE);
 
     text(&cursor, row->queue.path);
     number(&cursor, (int64_t)counts->pushed);
@@ -264,19 +239,19 @@ static void add_queue(struct lk_store_pg *store, const struct lk_row *row) {
     number(&cursor, (int64_t)counts->parked);
 }
 
-static void add_ended(struct lk_store_pg *store, const struct lk_row *row, int64_t now_us) {
+static void add_ended(struct lk_tables *tables, const struct lk_row *row, int64_t now_us) {
     const struct lk_target *target = &row->ended.target;
-    struct cursor cursor = add_row(store, LK_PG_ENDED);
+    struct cursor cursor = add_row(tables, LK_TABLES_ENDED);
 
     number(&cursor, (int64_t)target->token);
     text(&cursor, target->owner);
     parts(&cursor, target->parts, target->part_count);
-    number(&cursor, row->ended.ended_us - now_us);
-    store->ended_count++;
+    left(&cursor, row->ended.ended_us - now_us);
+    tables->ended_count++;
 }
 
-static void add_audit(struct lk_store_pg *store, const struct lk_audit_row *audit) {
-    struct cursor cursor = add_row(store, LK_PG_AUDIT);
+static void add_audit(struct lk_tables *tables, const struct lk_audit_row *audit) {
+    struct cursor cursor = add_row(tables, LK_TABLES_AUDIT);
 
     number(&cursor, audit->at_unix_us);
     text(&cursor, audit->by);
@@ -288,8 +263,8 @@ static void add_audit(struct lk_store_pg *store, const struct lk_audit_row *audi
     number(&cursor, (int64_t)audit->token);
 }
 
-static void add_event(struct lk_store_pg *store, const struct lk_sql_event *event) {
-    struct cursor cursor = add_row(store, LK_PG_EVENT);
+static void add_event(struct lk_tables *tables, const struct lk_sql_event *event) {
+    struct cursor cursor = add_row(tables, LK_TABLES_EVENT);
 
     number(&cursor, (int64_t)event->sequence);
     number(&cursor, event->at_unix_us);
@@ -307,9 +282,9 @@ static void add_event(struct lk_store_pg *store, const struct lk_sql_event *even
     text(&cursor, event->reason);
 }
 
-static void add_limits(struct lk_store_pg *store, const struct lk_row *row) {
+static void add_limits(struct lk_tables *tables, const struct lk_row *row) {
     const struct lk_quotas *quotas = &row->limits.quotas;
-    struct cursor cursor = add_row(store, LK_PG_LIMITS);
+    struct cursor cursor = add_row(tables, LK_TABLES_LIMITS);
 
     number(&cursor, (int64_t)row->limits.events_max);
     number(&cursor, (int64_t)quotas->live_max);
@@ -318,47 +293,47 @@ static void add_limits(struct lk_store_pg *store, const struct lk_row *row) {
     number(&cursor, (int64_t)quotas->waiters_per_path_max);
 }
 
-static bool add(struct lk_store_pg *store, const struct lk_row *row, int64_t now_us) {
+static bool add(struct lk_tables *tables, const struct lk_row *row, int64_t now_us) {
     struct cursor cursor;
 
     switch (row->kind) {
     case LK_ROW_REQUEST:
-        add_request(store, row, now_us);
+        add_request(tables, row, now_us);
         return true;
     case LK_ROW_REQUEST_GONE:
-        cursor = add_row(store, LK_PG_REQUEST_GONE);
+        cursor = add_row(tables, LK_TABLES_REQUEST_GONE);
         number(&cursor, (int64_t)row->gone);
         return true;
     case LK_ROW_VALUE:
-        return add_value(store, row, LK_PG_VALUE);
+        return add_value(tables, row, LK_TABLES_VALUE);
     case LK_ROW_VALUE_DOUBT:
-        return add_value(store, row, LK_PG_VALUE_DOUBT);
+        return add_value(tables, row, LK_TABLES_VALUE_DOUBT);
     case LK_ROW_VALUE_GONE:
-        return add_value(store, row, LK_PG_VALUE_GONE);
+        return add_value(tables, row, LK_TABLES_VALUE_GONE);
     case LK_ROW_ITEM_NEW:
-        return add_item(store, row, LK_PG_ITEM_NEW, now_us);
+        return add_item(tables, row, LK_TABLES_ITEM_NEW, now_us);
     case LK_ROW_ITEM:
-        return add_item(store, row, LK_PG_ITEM, now_us);
+        return add_item(tables, row, LK_TABLES_ITEM, now_us);
     case LK_ROW_ITEM_GONE:
-        return add_item(store, row, LK_PG_ITEM_GONE, now_us);
+        return add_item(tables, row, LK_TABLES_ITEM_GONE, now_us);
     case LK_ROW_QUEUE: /* made when the batch was closed: behind all that are gone */
-        add_queue(store, row);
+        add_queue(tables, row);
         return true;
     case LK_ROW_QUEUE_GONE:
-        cursor = add_row(store, LK_PG_QUEUE_GONE);
+        cursor = add_row(tables, LK_TABLES_QUEUE_GONE);
         text(&cursor, row->queue.path);
         return true;
     case LK_ROW_ENDED:
-        add_ended(store, row, now_us);
+        add_ended(tables, row, now_us);
         return true;
     case LK_ROW_AUDIT:
-        add_audit(store, &row->audit);
+        add_audit(tables, &row->audit);
         return true;
     case LK_ROW_EVENT:
-        add_event(store, &row->event);
+        add_event(tables, &row->event);
         return true;
     case LK_ROW_LIMITS:
-        add_limits(store, row);
+        add_limits(tables, row);
         return true;
     case LK_ROW_PROBE: /* the commit is all that it wants */
         return true;
@@ -368,51 +343,39 @@ static bool add(struct lk_store_pg *store, const struct lk_row *row, int64_t now
 
 /* ---- what is too old ------------------------------------------------------------------------- */
 
-static bool send_sweeps(struct lk_store_pg *store, const struct lk_batch *batch) {
-    char last[24];
-    const char *const event[] = {last};
+static bool send_sweeps(struct lk_tables *tables, const struct lk_batch *batch) {
     int64_t now_us = batch->times.now_us;
 
-    if (batch->events.forgotten > store->forgotten) {
-        (void)snprintf(last, sizeof last, "%llu", (unsigned long long)batch->events.forgotten);
-        if (!lk_pg_send(store, "lk_forget", 1, event, NULL, NULL)) {
-            return false;
-        }
-        store->forgotten = batch->events.forgotten;
-    }
-    if (store->ended_count > ENDED_MAX + ENDED_SLACK) {
-        store->ended_count = ENDED_MAX;
-        if (!lk_pg_send(store, "lk_ended_bound", 0, NULL, NULL, NULL)) {
+    if (batch->events.forgotten > tables->forgotten) {
+        tables->forgotten = batch->events.forgotten;
+        if (!tables->ops->sweep(tables, LK_TABLES_FORGET, tables->forgotten)) {
             return false;
         }
     }
-    if (now_us >= store->sweep_after_us) {
-        store->sweep_after_us = now_us + SWEEP_US;
-        return lk_pg_send(store, "lk_ended_sweep", 0, NULL, NULL, NULL);
+    if (tables->ended_count > LK_TABLES_ENDED_MAX + ENDED_SLACK) {
+        tables->ended_count = LK_TABLES_ENDED_MAX;
+        if (!tables->ops->sweep(tables, LK_TABLES_ENDED_BOUND, 0)) {
+            return false;
+        }
+    }
+    if (now_us >= tables->sweep_after_us) {
+        tables->sweep_after_us = now_us + SWEEP_US;
+        return tables->ops->sweep(tables, LK_TABLES_ENDED_SWEEP, 0);
     }
     return true;
 }
 
-bool lk_pg_send_rows(struct lk_store_pg *store, const struct lk_batch *batch) {
+bool lk_tables_send_rows(struct lk_tables *tables, const struct lk_batch *batch) {
     bool is_well = true;
 
-    for (int kind = 0; kind < LK_PG_KINDS; kind++) {
-        clear_group(&store->groups[kind]);
+    for (int kind = 0; kind < LK_TABLES_KINDS; kind++) {
+        tables->ops->clear(tables, (enum lk_tables_kind)kind);
     }
-    forget_keys(&store->values);
-    forget_keys(&store->items);
+    forget_keys(&tables->values);
+    forget_keys(&tables->items);
     for (const struct lk_row *row = batch->first; row != NULL && is_well; row = row->next) {
-        is_well = add(store, row, batch->times.now_us);
+        is_well = add(tables, row, batch->times.now_us);
     }
-    return is_well && flush_from(store, LK_PG_REQUEST, LK_PG_LIMITS) && send_sweeps(store, batch);
-}
-
-void lk_pg_rows_done(struct lk_store_pg *store) {
-    for (int kind = 0; kind < LK_PG_KINDS; kind++) {
-        for (size_t i = 0; i < LK_PG_COLUMNS_MAX; i++) {
-            lk_array_done(&store->groups[kind].columns[i]);
-        }
-    }
-    free(store->values.slots);
-    free(store->items.slots);
+    return is_well && flush_from(tables, LK_TABLES_REQUEST, LK_TABLES_LIMITS)
+           && send_sweeps(tables, batch);
 }

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tables `lk_service_...` of a MySQL or MariaDB database, as a store that services share. */
+#ifndef LK_SERVER_STORE_MYSQL_STORE_MYSQL_H
+#define LK_SERVER_STORE_MYSQL_STORE_MYSQL_H
+
+#include "server/store/tables/tables.h"
+
+/*
+ * Connects to a server, not to a proxy, and makes the tables if they are missing. Leads nothing
+ * before the first load. LK_OK with *ret_storage; LK_INVALID (the URL), LK_DENIED (rights),
+ * LK_UNSUPPORTED (libmariadb is missing, the server is too old or takes only small packets, tables
+ * of another version), LK_UNAVAILABLE, LK_INTERNAL.
+ */
+lk_outcome lk_store_mysql_open(const struct lk_tables_options *options,
+                               struct lk_storage **ret_storage, lk_error *error);
+
+#endif

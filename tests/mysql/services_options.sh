@@ -1,0 +1,68 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# usage: with_server.sh services_options.sh LK
+#
+# lk serve --store mysql://...: what it refuses, each with its exit code and a sentence that says what
+# to do, and nothing changed in the database. Passwords are shown nowhere. Prints TAP.
+. "${0%/*}/harness.sh"
+
+url="mysql://root@/test?$server"
+. "${0%/*}/../procedures/services_options.sh"
+
+untouched() {
+    is "$count_made" 0
+}
+
+# ---- options ----
+
+refuses_options
+ok 'an unknown option of the URL is refused' refuses 64 '*INVALID*prefix*' --store "$url&schema=app"
+ok 'none of them has made anything' untouched
+
+# ---- the database ----
+
+ok 'a server that is not there is UNAVAILABLE' \
+    refuses 69 '*UNAVAILABLE*is the server there*' --store mysql://ann:secret@127.0.0.1:1/test
+ok 'an unknown user is DENIED' \
+    refuses 77 '*DENIED*user*' --store "mysql://stranger:secret@/test?$server"
+ok 'an unknown database is UNAVAILABLE' \
+    refuses 69 '*UNAVAILABLE*CREATE DATABASE*' --store "mysql://root@/nowhere?$server"
+sql "CREATE USER app@localhost; GRANT SELECT ON test.* TO app@localhost"
+ok 'one that may not make the tables is DENIED' \
+    refuses 77 '*DENIED*grant it*CREATE ROUTINE*' --store "mysql://app@/test?$server"
+sql "GRANT CREATE ROUTINE, ALTER ROUTINE, EXECUTE ON test.* TO app@localhost"
+ok 'so is one that may make a part of them' \
+    refuses 77 '*DENIED*grant it*CREATE ROUTINE*' --store "mysql://app@/test?$server"
+ok 'nothing is left' untouched
+sql 'SET GLOBAL max_allowed_packet = 1048576'
+ok 'a server that takes only small packets is UNSUPPORTED' \
+    refuses 79 '*UNSUPPORTED*max_allowed_packet is 1048576*set it to 16M*' --store "$url"
+sql 'SET GLOBAL max_allowed_packet = 16777216'
+ok 'nor is anything left' untouched
+sql 'SET GLOBAL read_only = 1; CREATE USER reader@localhost; GRANT ALL ON test.* TO reader@localhost;
+    REVOKE READ_ONLY ADMIN ON *.* FROM reader@localhost' || sql 'SET GLOBAL read_only = 1'
+ok 'a replica is UNAVAILABLE' refuses 69 '*name the primary*' --store "mysql://reader@/test?$server"
+sql 'SET GLOBAL read_only = 0'
+ok 'there as well nothing is left' untouched
+
+# ---- a service that starts ----
+
+sql "GRANT ALL ON test.* TO app@localhost; SET PASSWORD FOR app@localhost = PASSWORD('secret')" ||
+    sql "ALTER USER app@localhost IDENTIFIED BY 'secret'"
+ok 'a service makes the tables and leads' start --store "mysql://app:secret@/test?$server"
+ok 'it leads' leads
+ok 'its password is in no title and no log' secretless
+ok 'its tables can be read' is "SELECT COUNT(*) FROM lk_service_request" 0
+ok 'it ends' stop
+printf 'store = mariadb://root@/test?%s&prefix=other_\nfailover = 2s\nadvertise = here:7420\n' \
+    "$server" >"$work/conf"
+ok 'a file can say all of it' start --config "$work/conf"
+ok 'it leads as well, in tables of its own' leads
+ok 'its address is the one that it advertises' \
+    is 'SELECT address, lease_us FROM other_service_leader' 'here:7420|2000000'
+ok 'it ends as well' stop
+sql 'UPDATE lk_service_leader SET format = 2'
+ok 'tables of another version are UNSUPPORTED' \
+    refuses 79 '*UNSUPPORTED*format 2*run the same version*' --store "$url"
+finish
