@@ -12,18 +12,7 @@ child=$!
 trap 'kill "$child" 2>/dev/null' TERM INT HUP
 restarts=0
 while sleep 2 && kill -0 "$child" 2>/dev/null; do
-    server=$(cat "$LK_TEST_SERVER/pid")
-    kill -9 "$server"
-    while kill -0 "$server" 2>/dev/null; do
-        sleep 0.02
-    done
-    # Another process may have had the port for a moment.
-    tries=0
-    until "$LK_TEST_SERVER/start" "$LK_TEST_PORT"; do
-        tries=$((tries + 1))
-        [ "$tries" -lt 60 ] || exit 1
-        sleep 1
-    done
+    "${0%/*}/restart.sh" || exit 1
     restarts=$((restarts + 1))
 done
 wait "$child"

@@ -1,7 +1,11 @@
 #!/usr/bin/env -S python3 -B
 # SPDX-License-Identifier: Apache-2.0
 """Three services on one database (lk serve --store): where the others send their clients, and what
-clients note while the one that leads is killed, stopped and continued, or terminated. LK URL
+clients note while the one that leads is killed, stopped and continued, terminated, or cut off from
+the database, and while that is killed. LK URL SOCKET [RESTART]
+
+URL: of the database; {way} in it: a port that leads to its SOCKET. RESTART: a program that kills the
+database and starts it again.
 
 LK_TEST_SEED: which fault comes when. LK_TEST_SCALE: percent of the faults."""
 
@@ -14,6 +18,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import traceback
@@ -36,15 +41,30 @@ def free_port():
         return probe.getsockname()[1]
 
 
+class Way:
+    """The connections of one service to the database; what is sent while it is stopped comes late."""
+
+    def __init__(self, path):
+        with tempfile.TemporaryDirectory() as directory:
+            port = pathlib.Path(directory) / "port"
+            self.process = subprocess.Popen(
+                [sys.executable, "-B", pathlib.Path(__file__).parent / "tcp.py", path, port])
+            until(port.exists)
+            self.port = port.read_text(encoding="ascii")
+
+
 class Member:
     """One of the services, which is started again at the same addresses."""
 
     schemes = ("lk", "http")
     options = ()
     tls = None
+    way = None  # to the database, which can be cut
 
-    def __init__(self, program, url):
-        self.program, self.url = program, url
+    def __init__(self, program, url, path=None):
+        self.program = program
+        self.way = None if path is None else Way(path)
+        self.url = url if path is None else url.replace("{way}", self.way.port)
         self.resp = ("127.0.0.1", free_port())
         self.http = ("127.0.0.1", free_port())
         self.process = None
@@ -92,8 +112,11 @@ class Member:
 
 
 class Services:
-    def __init__(self, program, url):
-        self.members = [Member(program, url) for _ in range(3)]
+    database_restart = None  # a program that kills the database and starts it again
+
+    def __init__(self, program, url, path=None, restart=None):
+        self.database_restart = restart
+        self.members = [Member(program, url, path) for _ in range(3)]
         for member in self.members:
             member.start()
         self.leader()
@@ -443,6 +466,13 @@ def hurt(services, fault):
         os.kill(leader.process.pid, signal.SIGSTOP)
         time.sleep(2.5 * FAILOVER_MS / 1000)
         os.kill(leader.process.pid, signal.SIGCONT)
+    elif fault == "cut":
+        os.kill(leader.way.process.pid, signal.SIGSTOP)
+        until(lambda: services.leader() is not leader)
+        time.sleep(FAILOVER_MS / 1000)
+        os.kill(leader.way.process.pid, signal.SIGCONT)
+    elif fault == "database":
+        subprocess.run([services.database_restart], check=True)
     else:
         code = leader.end(signal.SIGKILL if fault == "kill" else signal.SIGTERM)
         assert code == (0 if fault == "terminate" else -signal.SIGKILL), (fault, code)
@@ -451,13 +481,15 @@ def hurt(services, fault):
 
 
 def clients_see_nothing_false(services):
-    """while the one that leads is killed, stopped or terminated, no client sees what must not be"""
+    """while the one that leads or the database fails, no client sees what must not be"""
+    kinds = ["kill", "stop", "terminate"]
+    kinds += ["cut"] if services.members[0].way is not None else []
+    kinds += ["database"] if services.database_restart is not None else []
     seed = int(os.environ.get("LK_TEST_SEED", random.randrange(1 << 30)))
-    count = max(3, FAULTS * int(os.environ.get("LK_TEST_SCALE", 100)) // 100)
+    count = max(len(kinds), FAULTS * int(os.environ.get("LK_TEST_SCALE", 100)) // 100)
     print(f"# LK_TEST_SEED={seed}")
     choice = random.Random(seed)
-    faults = ["kill", "stop", "terminate"] + [choice.choice(["kill", "stop", "terminate"])
-                                              for _ in range(count - 3)]
+    faults = kinds + [choice.choice(kinds) for _ in range(count - len(kinds))]
     choice.shuffle(faults)
     watch_clients(services, seed, faults, hurt)
 
@@ -505,10 +537,11 @@ def run(services, cases):
                 print(f"# {line}", flush=True)
     finally:
         for member in services.members:
-            if member.process is not None:
-                member.process.kill()
+            for each in (member, member.way):
+                if each is not None and each.process is not None:
+                    each.process.kill()
     sys.exit(0 if is_good else 1)
 
 
 if __name__ == "__main__":
-    run(Services(sys.argv[1], sys.argv[2]), CASES)
+    run(Services(*sys.argv[1:]), CASES)
