@@ -576,6 +576,7 @@ def by_certificate(_):
                             "true"], capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     assert ended.returncode == 0, ended.stderr
     wire = open_as("ana")
+    assert wire.call("PING") == "PONG"  # the service has done its side of the handshake
     passwd(users, "ana", "--certificate", "--remove")
     own.process.send_signal(signal.SIGHUP)
     refusal(wire.value(), "NOAUTH")

@@ -33,7 +33,9 @@ static bool is_plain(struct lk_slice text) {
 }
 
 static char *put(char *end, struct lk_slice text) {
-    memcpy(end, text.bytes, text.size);
+    if (text.size > 0) { /* else there may be no bytes */
+        memcpy(end, text.bytes, text.size);
+    }
     return end + text.size;
 }
 

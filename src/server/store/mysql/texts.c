@@ -184,11 +184,12 @@ bool lk_store_mysql_flush(struct lk_tables *tables, enum lk_tables_kind kind) {
 }
 
 bool lk_store_mysql_sweep(struct lk_tables *tables, enum lk_tables_sweep sweep, uint64_t last) {
+    static const char bound[] =
+        "DELETE FROM lk_service_ended WHERE token < (SELECT bound.token FROM (SELECT token"
+        " FROM lk_service_ended ORDER BY token DESC LIMIT 1 OFFSET 65536) AS bound)";
     static const char *const statements[LK_TABLES_SWEEPS] = {
         [LK_TABLES_FORGET] = "DELETE FROM lk_service_event WHERE sequence <= ",
-        [LK_TABLES_ENDED_BOUND] =
-            "DELETE FROM lk_service_ended WHERE token < (SELECT bound.token FROM (SELECT token"
-            " FROM lk_service_ended ORDER BY token DESC LIMIT 1 OFFSET 65536) AS bound)",
+        [LK_TABLES_ENDED_BOUND] = bound,
         [LK_TABLES_ENDED_SWEEP] =
             "DELETE FROM lk_service_ended WHERE ended_us <= @lockkeeper_us - 300000000",
     };
