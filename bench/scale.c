@@ -23,7 +23,7 @@ enum {
     FILLERS = 8,
     SAMPLES = 15,
     SAMPLES_MS = 3000, /* no more are taken after so long */
-    FILL_MS = 60000,   /* a point that takes longer to be reached is left out */
+    FILL_MS = 300000,  /* a point that takes longer to be reached is left out */
     NAME_BYTES = 64,
 };
 
