@@ -298,6 +298,16 @@ const struct lock_service lock_service_zookeeper = {
     .request = request_zookeeper,
 };
 
+struct side lock_service_side(const struct lock_service *lock_service, const char *folder) {
+    struct side side =
+        side_of(lock_service->name, lock_service->start(folder), &lock_service->protocol);
+
+    side.load.has_prelude = lock_service->has_prelude;
+    side.load.step_count = lock_service->step_count;
+    side.load.request = lock_service->request;
+    return side;
+}
+
 bool lock_service_is_there(const struct lock_service *lock_service,
                            char ret_why[BENCH_TEXT_BYTES]) {
     if (!peer_is_installed(lock_service->program)) {

@@ -9,6 +9,7 @@
 #include "../bench.h"
 #include "load.h"
 #include "peers.h"
+#include "sides.h"
 
 struct lock_service {
     const char *name;
@@ -33,6 +34,9 @@ extern const struct lock_service lock_service_etcd;
 
 /* An ephemeral node made and deleted. */
 extern const struct lock_service lock_service_zookeeper;
+
+/* Starts it, with its files in the folder, as a side of a comparison. */
+struct side lock_service_side(const struct lock_service *lock_service, const char *folder);
 
 /* Whether it is installed; else the reason why not. */
 bool lock_service_is_there(const struct lock_service *lock_service, char ret_why[BENCH_TEXT_BYTES]);

@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "../bench.h"
 #include "handoffs.h"
@@ -62,17 +61,6 @@ static bool expect_anything(size_t step, const char *reply, size_t size) {
 
 static const struct load_protocol echo_protocol = {load_resp_reply_size, expect_anything};
 
-static struct side side_of_lock_service(const struct lock_service *lock_service,
-                                        const char *folder) {
-    struct side side =
-        side_of(lock_service->name, lock_service->start(folder), &lock_service->protocol);
-
-    side.load.has_prelude = lock_service->has_prelude;
-    side.load.step_count = lock_service->step_count;
-    side.load.request = lock_service->request;
-    return side;
-}
-
 /* A server that compiles itself while it runs is not measured before it has. */
 static void warm_up(struct side *side) {
     side->load.seconds = (double)bench_round_ns(WARM_UP_MS) / 1e9;
@@ -89,7 +77,7 @@ static void compare_to(struct side *ours, const struct lock_service *lock_servic
         bench_missing_print("acquire + release", lock_service->name, why);
         return;
     }
-    side = side_of_lock_service(lock_service, programs->folder);
+    side = lock_service_side(lock_service, programs->folder);
     if (strcmp(lock_service->program, "java") == 0) {
         bench_progress("warming up %s", lock_service->name);
         warm_up(&side);
@@ -134,36 +122,6 @@ static void measure_durable(const struct programs *programs) {
     compare_to(&ours, &lock_service_etcd, programs, others, BARS);
     compare_to(&ours, &lock_service_zookeeper, programs, others, BARS);
     peer_stop(&ours.peer);
-}
-
-/* Services that share a store (docs/ha.md): one on etcd, beside the locks of that very etcd. */
-static void measure_shared(const struct programs *programs) {
-    static const struct bars etcd[BARS] = {{1, 0, 0}, {50, 5, 0}, {500, 5, 0}};
-    char folder[PATH_BYTES];
-    char store[64];
-    char why[BENCH_TEXT_BYTES];
-    const char *words[] = {"--store", store, NULL};
-    struct side ours;
-    struct side theirs;
-
-    if (!lock_service_is_there(&lock_service_etcd, why)) {
-        bench_missing_print("acquire + release", lock_service_etcd.name, why);
-        return;
-    }
-    (void)snprintf(folder, sizeof folder, "%s/shared", programs->folder);
-    if (mkdir(folder, 0700) != 0) {
-        bench_give_up("%s cannot be made", folder);
-    }
-    bench_title_print("On etcd: acquire + release, each connection its own lock");
-    theirs = side_of_lock_service(&lock_service_etcd, folder);
-    (void)snprintf(store, sizeof store, "etcd://127.0.0.1:%d", theirs.peer.port);
-    ours =
-        side_of("lk serve --store etcd://",
-                side_start_service(programs->lk, programs->folder, words), &side_service_protocol);
-    (void)load_run(&ours.load); /* it begins to lead meanwhile */
-    side_compare_all(&ours, &theirs, etcd, BARS);
-    peer_stop(&ours.peer);
-    peer_stop(&theirs.peer);
 }
 
 /* ---- hand-off -------------------------------------------------------------------------------- */
@@ -216,7 +174,6 @@ int main(int argc, char **argv) {
     bench_begin("bench-service", "The service, beside bare servers and others'");
     measure_in_memory(&programs);
     measure_durable(&programs);
-    measure_shared(&programs);
     measure_handoff(&programs);
     measure_start(&programs);
     peer_folder_remove(folder);

@@ -3,7 +3,8 @@
  * What services cost that share a store, beside one with a file of its own on the same disk; and
  * how long calls are not answered when the one that leads is lost.
  *
- *     bench-shared LK NAME URL [FOLDER]     the store by its name in the rows and its URL
+ *     bench-shared LK NAME URL     the store by its name in the rows and its URL; or, instead of
+ *     bench-shared LK etcd         a database, an etcd that is started for it; beside its own locks
  *
  * Both sides are loaded by the same loop and take turns. The processor time is that of a service:
  * the database has its own.
@@ -16,6 +17,7 @@
 #include "../bench.h"
 #include "handoffs.h"
 #include "load.h"
+#include "lock_services.h"
 #include "peers.h"
 #include "sides.h"
 
@@ -25,6 +27,7 @@ struct bench {
     const char *lk;
     const char *name; /* of the store */
     const char *url;
+    double least; /* of the single service's pairs, with 50 connections; 0: no bar */
     char folder[PATH_BYTES - 64];
 };
 
@@ -92,7 +95,7 @@ static void print_title(const char *what, const struct bench *bench) {
 }
 
 static void measure_pairs(const struct bench *bench, struct side *ours, struct side *theirs) {
-    static const struct bars single[BARS] = {{1, 0, 0}, {50, 0.6, 0}, {500, 0, 0}};
+    const struct bars single[BARS] = {{1, 0, 0}, {50, bench->least, 0}, {500, 0, 0}};
 
     print_title("acquire + release, each connection its own lock", bench);
     side_compare_all(ours, theirs, single, BARS);
@@ -167,18 +170,59 @@ static void measure_fail_overs(const struct bench *bench) {
     peer_stop(&members[0]);
 }
 
+/* ---- stores ---------------------------------------------------------------------------------- */
+
+/* The locks that a client makes of etcd's own transactions. */
+static void measure_beside_etcd(const struct bench *bench, struct side *etcd) {
+    static const struct bars bars[BARS] = {{1, 0, 0}, {50, 5, 0}, {500, 5, 0}};
+    struct side ours = side_of("lk serve --store", start_shared(bench), &side_service_protocol);
+
+    wait_until_it_leads(&ours.peer);
+    print_title("acquire + release, beside etcd's own", bench);
+    side_compare_all(&ours, etcd, bars, BARS);
+    peer_stop(&ours.peer);
+}
+
+static void measure_on_etcd(struct bench *bench) {
+    char url[64];
+    char why[BENCH_TEXT_BYTES];
+    struct side etcd;
+
+    if (!lock_service_is_there(&lock_service_etcd, why)) {
+        print_title("acquire + release", bench);
+        bench_missing_print("acquire + release", lock_service_etcd.name, why);
+        return;
+    }
+    etcd = lock_service_side(&lock_service_etcd, bench->folder);
+    (void)snprintf(url, sizeof url, "etcd://127.0.0.1:%d", etcd.peer.port);
+    bench->url = url;
+    measure_beside_etcd(bench, &etcd);
+    measure_beside_single(bench);
+    measure_fail_overs(bench);
+    peer_stop(&etcd.peer);
+}
+
+static void measure_on_database(struct bench *bench) {
+    bench->least = 0.6;
+    measure_beside_single(bench);
+    measure_fail_overs(bench);
+}
+
 int main(int argc, char **argv) {
     struct bench bench;
 
-    if (argc < 4) {
-        bench_give_up("usage: bench-shared LK NAME URL [FOLDER]");
+    if (argc < 3 || (argc < 4 && strcmp(argv[2], "etcd") != 0)) {
+        bench_give_up("usage: bench-shared LK NAME URL | LK etcd");
     }
-    bench = (struct bench){.lk = argv[1], .name = argv[2], .url = argv[3]};
+    bench = (struct bench){.lk = argv[1], .name = argv[2], .url = argc > 3 ? argv[3] : NULL};
     (void)signal(SIGPIPE, SIG_IGN);
-    peer_folder_make(argc > 4 ? argv[4] : ".", bench.folder, sizeof bench.folder);
+    peer_folder_make(".", bench.folder, sizeof bench.folder);
     bench_begin("bench-shared", "Services that share a store, beside one with a file");
-    measure_beside_single(&bench);
-    measure_fail_overs(&bench);
+    if (bench.url != NULL) {
+        measure_on_database(&bench);
+    } else {
+        measure_on_etcd(&bench);
+    }
     peer_folder_remove(bench.folder);
     return 0;
 }

@@ -170,7 +170,9 @@ const struct lk_cli_command lk_cli_store_commands[] = {
         .summary = "print the SQL that a store needs",
         .text = "Prints the SQL that prepares an empty store of that dialect (sqlite, postgresql\n"
                 "or mysql; default: that of the store), for a DBA to run. The names in it are\n"
-                "those that the store's URL chooses (?schema= of PostgreSQL, ?prefix= of MySQL).",
+                "those that the store's URL chooses (?schema= of PostgreSQL, ?prefix= of MySQL).\n"
+                "postgresql-service and mysql-service print the tables of services that share a\n"
+                "database (lk serve --store).",
         .options = COMMON_OPTIONS,
         .words = {0, 1},
         .outcomes = ENDS(LK_OK) | ENDS(LK_INVALID) | ENDS(LK_UNSUPPORTED) | ENDS(LK_INTERNAL),

@@ -7,6 +7,7 @@
 #include <event2/event.h>
 #include <inttypes.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "server/core/batch.h"
 #include "server/core/core_snapshot.h"
@@ -25,16 +26,14 @@ enum {
 
 /* ---- what has become of a job ---------------------------------------------------------------- */
 
-/* Said once for each time that this service begins to lead, or when such a standby comes. */
-static void note_standbys(struct lk_server *server) {
-    bool may_lose = lk_writer_may_lose(server->writer);
+/* Said once for each time that this service begins to lead, or when the risk arises. */
+static void note_risk(struct lk_server *server) {
+    const struct lk_store_risk *risk = lk_writer_risk(server->writer);
 
-    if (may_lose && !server->leadership.may_lose) {
-        lk_log(LK_LOG_WARNING, "commits are not waited for on a standby of the database",
-               "a fail-over of the database may lose the last ones, which were acknowledged; name "
-               "the standby in its synchronous_standby_names");
+    if (risk != NULL && !server->leadership.may_lose) {
+        lk_log(LK_LOG_WARNING, risk->what, "%s", risk->advice);
     }
-    server->leadership.may_lose = may_lose;
+    server->leadership.may_lose = risk != NULL;
 }
 
 static void take_written(struct lk_server *server, const struct lk_job_result *result,
@@ -44,8 +43,10 @@ static void take_written(struct lk_server *server, const struct lk_job_result *r
     if (result->outcome == LK_OK) {
         lk_buckets_add(&server->monitor.commits, result->took_us, 1);
         lk_slow_commit(server, result->took_us);
-        note_standbys(server);
+        note_risk(server);
         lk_core_batch_durable(server->core, times);
+        lk_gathering_begin(&server->gathering, lk_core_awaited(server->core), result->took_us,
+                           lk_clock_now_us());
         return;
     }
     lk_log(LK_LOG_ERROR, "a batch was not written", "%s", result->error.text);
@@ -74,7 +75,7 @@ static void lead(struct lk_server *server, bool is_takeover) {
     server->leadership.takeovers += is_takeover;
     lk_log(LK_LOG_INFO, "this service leads", "epoch %" PRIu64, leader->epoch);
     server->leadership.may_lose = false;
-    note_standbys(server);
+    note_risk(server);
 }
 
 static void take_loaded(struct lk_server *server, const struct lk_job_result *result,
@@ -122,6 +123,15 @@ static bool is_idle(const struct lk_server *server) {
     return server->writer != NULL && !lk_writer_is_busy(server->writer);
 }
 
+/* Whether the pending batch waits for more calls: in a shared store alone, where each is a round
+ * trip, and not when the service is to end. */
+static bool is_gathering(struct lk_server *server) {
+    return lk_server_is_shared(&server->options) && !server->is_shutting_down && is_idle(server)
+           && lk_core_has_batch(server->core)
+           && lk_gathering_waits(&server->gathering, lk_core_awaited(server->core),
+                                 lk_clock_now_us());
+}
+
 /* The batch to write, if the store is idle. */
 static const struct lk_batch *take_batch(struct lk_server *server) {
     const struct lk_batch *batch = is_idle(server) ? lk_core_take_batch(server->core) : NULL;
@@ -133,7 +143,7 @@ static const struct lk_batch *take_batch(struct lk_server *server) {
 }
 
 enum lk_commit lk_commits_write(struct lk_server *server) {
-    const struct lk_batch *batch = take_batch(server);
+    const struct lk_batch *batch = is_gathering(server) ? NULL : take_batch(server);
     struct lk_job_result result;
 
     if (batch == NULL) {
@@ -161,7 +171,7 @@ bool lk_commits_wants_load(const struct lk_server *server) {
 
 void lk_commits_hand_over(struct lk_server *server) {
     struct lk_times times = lk_server_times(server);
-    const struct lk_batch *batch = take_batch(server);
+    const struct lk_batch *batch = is_gathering(server) ? NULL : take_batch(server);
     struct lk_model_config config;
 
     if (batch != NULL) {
@@ -193,7 +203,9 @@ lk_outcome lk_commits_begin(struct lk_server *server, struct lk_storage *storage
     }
     server->written = event_new(server->loop, lk_writer_descriptor(server->writer),
                                 EV_READ | EV_PERSIST, on_written, server);
-    if (server->written == NULL || event_add(server->written, NULL) != 0) {
+    if (server->written == NULL || event_add(server->written, NULL) != 0
+        || (lk_server_is_shared(&server->options)
+            && !lk_gathering_open(&server->gathering, server->loop))) {
         return lk_error_set(error, LK_INTERNAL, "memory is exhausted");
     }
     return LK_OK;

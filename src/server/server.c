@@ -486,6 +486,7 @@ static void end(struct lk_server *server) {
         lk_loop_free_event(server->signals[i]);
     }
     lk_loop_free_event(server->written);
+    lk_gathering_close(&server->gathering);
     lk_login_events_end(&server->login_events);
     lk_handshake_events_end(&server->handshake_events);
     lk_copies_end(&server->copies);

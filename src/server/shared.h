@@ -21,8 +21,8 @@ struct lk_leadership {
     char address[LK_LEADER_BYTES_MAX + 1]; /* where clients find this service */
     uint64_t epoch;     /* of the service that leads, as the last load found it; 0: none has led */
     uint64_t takeovers; /* how often this service has begun to lead */
-    bool may_lose;      /* this service leads, and a fail-over of the store may lose what was
-                         * acknowledged last */
+    bool may_lose;      /* this service leads, and the store may lose what was acknowledged last
+                         * (lk_store_risk) */
 };
 
 /* NULL: the store is not shared. */

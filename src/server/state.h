@@ -7,6 +7,7 @@
 #define LK_SERVER_STATE_H
 
 #include "server/copies.h"
+#include "server/gathering.h"
 #include "server/handshake_events.h"
 #include "server/login_events.h"
 #include "server/monitor.h"
@@ -26,6 +27,7 @@ struct lk_server {
     struct event_base *loop;
     struct event *timer;
     struct event *written;
+    struct lk_gathering gathering;
     bool is_disk_slow; /* by the last write: then the other thread does the next one */
     bool has_failed;   /* the event loop */
     struct lk_login_events login_events;

@@ -15,4 +15,9 @@ const char *lk_sql_schema_postgresql(void);
 /* For MySQL and MariaDB, tables and procedures, with the prefix `lk_`. Static storage. */
 const char *lk_sql_schema_mysql(void);
 
+/* The same for the tables of services that share a database, `lk serve --store`: in the schema
+ * `lockkeeper_service`; with the prefix `lk_`. */
+const char *lk_sql_schema_postgresql_service(void);
+const char *lk_sql_schema_mysql_service(void);
+
 #endif

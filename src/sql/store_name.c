@@ -40,6 +40,10 @@ char *lk_sql_schema_with_prefix(const char *prefix) {
     return lk_sql_rename(lk_sql_schema_mysql(), "lk_", prefix);
 }
 
+char *lk_sql_schema_service_with_prefix(const char *prefix) {
+    return lk_sql_rename(lk_sql_schema_mysql_service(), "lk_", prefix);
+}
+
 char *lk_sql_schema_in(const char *schema) {
     return lk_sql_rename(lk_sql_schema_postgresql(), "lockkeeper", schema);
 }

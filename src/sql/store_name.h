@@ -17,6 +17,7 @@ lk_outcome lk_sql_check_schema(struct lk_slice name, lk_error *error);
 
 /* lk_sql_schema_mysql() and lk_sql_schema_postgresql() for it; for free(). NULL: no memory. */
 char *lk_sql_schema_with_prefix(const char *prefix);
+char *lk_sql_schema_service_with_prefix(const char *prefix); /* of lk_sql_schema_mysql_service() */
 char *lk_sql_schema_in(const char *schema);
 
 #endif

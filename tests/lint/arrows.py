@@ -34,7 +34,7 @@ ARROWS = {
     "server/store": ["base", "engine", "engine/reply", "engine/sqlite", "sql", "server/core"],
     "server/store/tables": ["base", "model", "engine", "engine/reply", "engine/sqlite", "sql",
                             "server/core", "server/store"],
-    "server/store/postgresql": ["base", "engine/postgresql", "engine/procedures",
+    "server/store/postgresql": ["base", "engine/postgresql", "engine/procedures", "sql",
                                 "server/store/tables"],
     "server/store/mysql": ["base", "engine/mysql", "sql", "server/store/tables"],
     "server/store/etcd": ["base", "model", "form", "sql", "server/core", "server/store"],

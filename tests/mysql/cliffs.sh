@@ -151,6 +151,16 @@ ok 'and of 10,000' counted values 0 __complete values more/v/
 ok 'reads no more' as_many values
 ok 'and has the first thousand' [ "$(grep -c '^more/v/' "$work/out")" -ge 990 ]
 
+# A break of all that waits in a queue reads the same for each in it.
+queue hundred 100
+queue thousand 1000
+ok 'a queue of a hundred is broken' counted broken 0 break hundred --reason test --now
+ok 'and one of a thousand' counted broken 0 break thousand --reason test --now
+# shellcheck disable=SC2046 # two numbers
+set -- $(cat "$work/read-broken")
+ok 'which reads ten times as much' [ "$2" -le $((11 * $1)) ]
+ok 'and leaves none' is "SELECT COUNT(*) FROM lk_requests WHERE path IN ('hundred', 'thousand')" 0
+
 # The answer itself is as long.
 ok 'a parent of 2,000 is shown' counted shown 0 show few
 ok 'and one of 10,000' counted shown 0 show many

@@ -31,6 +31,15 @@ const struct service_words service_words = {
         " SELECT us INTO ret_us FROM #sim_clock",
     .empty = "DELETE FROM #request; DELETE FROM #value; DELETE FROM #item; DELETE FROM #queue;"
              " DELETE FROM #ended; DELETE FROM #audit; DELETE FROM #event;",
+    .lock_value = "START TRANSACTION; SELECT 1 FROM #value WHERE path = 'v/159' FOR UPDATE",
+    .stop_clock = "DROP PROCEDURE #clock; CREATE PROCEDURE #clock(OUT ret_us BIGINT) BEGIN"
+                  " DO GET_LOCK('clock', 60); DO RELEASE_LOCK('clock');"
+                  " SET ret_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)); END;"
+                  " DO GET_LOCK('clock', 60)",
+    .go_on = "DO RELEASE_LOCK('clock')",
+    .count_stopped =
+        "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE STATE = 'User lock'",
+    .lock_leader = "SELECT 1 FROM #leader WHERE only_row = 1 FOR UPDATE NOWAIT",
 };
 
 static void write_url(const char *user, char *ret_url, size_t bytes) {

@@ -62,7 +62,40 @@ ok 'it leads as well, in tables of its own' leads
 ok 'its address is the one that it advertises' \
     is 'SELECT address, lease_us FROM other_service_leader' 'here:7420|2000000'
 ok 'it ends as well' stop
+warns() { # PATTERN: the log and lk doctor say that commits may be lost
+    grep -q "$1" "$work/log" && "$lk" -S "$address" doctor 2>&1 | grep -q 'may lose the last commits'
+}
+warns_of_nothing() {
+    ! grep -q 'flushed' "$work/log" && ! "$lk" -S "$address" doctor 2>&1 | grep -q 'may lose'
+}
+sql 'SET GLOBAL innodb_flush_log_at_trx_commit = 1'
+ok 'a service on a server that flushes each commit' start --store "$url"
+ok 'leads' leads
+ok 'without a warning' warns_of_nothing
+ok 'ends, too' stop
+sql 'SET GLOBAL innodb_flush_log_at_trx_commit = 2'
+ok 'a service on one that flushes now and then' start --store "$url"
+ok 'leads' leads
+ok 'and warns: a crash may lose what was acknowledged' warns 'commits are not flushed'
+ok 'and ends' stop
 sql 'UPDATE lk_service_leader SET format = 2'
 ok 'tables of another version are UNSUPPORTED' \
     refuses 79 '*UNSUPPORTED*format 2*run the same version*' --store "$url"
+
+# ---- tables that a DBA makes ----
+
+sql "CREATE USER locks@localhost"
+"$lk" -S "mysql://root@/test?$server&prefix=dba_" schema mysql-service >"$work/schema.sql"
+ok 'a DBA makes the tables with lk schema' run_file "$work/schema.sql"
+sed -n 's/^-- GRANT/GRANT/p' "$work/schema.sql" | sed 's/ON shop/ON test/; s/TO locks/TO locks@localhost/' \
+    >"$work/grants.sql"
+ok 'and grants what it names' run_file "$work/grants.sql"
+ok 'a user without other rights is enough for a service' \
+    start --store "mysql://locks@/test?$server&prefix=dba_"
+ok 'that leads' leads
+ok 'and writes: a lock' at_service acquire a/b --owner ann --ttl 60s
+ok 'a value' at_service put a/c x
+ok 'an item' at_service push mails 1
+ok 'and what an administrator breaks' at_service break a/b --reason test
+ok 'ends as well as any' stop
 finish

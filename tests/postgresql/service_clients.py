@@ -1,7 +1,7 @@
 #!/usr/bin/env -S python3 -B
 # SPDX-License-Identifier: Apache-2.0
-"""Commands of lk, which name three services on one PostgreSQL in their URL, while the one that leads
-is killed, stopped and continued, or terminated. LK SERVER"""
+"""Commands of lk, which name three services on one store in their URL, while the one that leads is
+killed, stopped and continued, or terminated. LK STORE"""
 
 import json
 import os

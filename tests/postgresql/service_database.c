@@ -27,6 +27,7 @@ const struct service_words service_words = {
         " 'SELECT us FROM #sim_clock'",
     .empty = "SET client_min_messages = error;"
              " TRUNCATE #request, #value, #item, #queue, #ended, #audit, #event;",
+    .lock_value = "BEGIN; SELECT 1 FROM #value WHERE path = 'v/159' FOR UPDATE",
     .count_scans = "SELECT seq_scan FROM pg_stat_user_tables"
                    " WHERE schemaname = 'lockkeeper_service' AND relname = 'request'",
     .count_searches = "SELECT coalesce(idx_scan, 0) FROM pg_stat_user_tables"

@@ -189,7 +189,7 @@ def a_former_primary_acknowledges_nothing(services, primary, standby):
     assert acquire(services, "kept", "ben")["status"] == "busy"
 
 
-WARNING = "a fail-over of the database may lose the last ones"
+WARNING = "a fail-over of the database may lose the last commits"
 
 
 def tokens_grow_though_commits_are_lost(services, primary, standby):

@@ -73,8 +73,23 @@ ok 'and leads at last' leads
 ok 'ends as all' stop
 kill "$silent"
 ok 'tables of another user are DENIED' \
-    refuses 77 '*DENIED*owner*' --store "postgresql://app@/postgres?$server"
+    refuses 77 '*DENIED*lk schema postgresql-service*' --store "postgresql://app@/postgres?$server"
 sql 'UPDATE lockkeeper_service.leader SET format = 2'
 ok 'tables of another version are UNSUPPORTED' \
     refuses 79 '*UNSUPPORTED*format 2*run the same version*' --store "$url"
+
+# ---- tables that a DBA makes ----
+
+sql 'DROP SCHEMA lockkeeper_service CASCADE'
+"$lk" schema postgresql-service >"$work/schema.sql"
+ok 'a DBA makes the tables with lk schema' run_file "$work/schema.sql"
+sed -n 's/^-- GRANT/GRANT/p' "$work/schema.sql" | sed 's/TO locks/TO app/' >"$work/grants.sql"
+ok 'and grants what it names' run_file "$work/grants.sql"
+ok 'a user without other rights is enough for a service' start --store "postgresql://app@/postgres?$server"
+ok 'that leads' leads
+ok 'and writes: a lock' at_service acquire a/b --owner ann --ttl 60s
+ok 'a value' at_service put a/c x
+ok 'an item' at_service push mails 1
+ok 'and what an administrator breaks' at_service break a/b --reason test
+ok 'ends as well as any' stop
 finish

@@ -28,13 +28,20 @@ char *service_database_sql(const char *sql, const char *beginning);
 
 /* What each database says in its own words. */
 struct service_words {
-    const char *drop;           /* removes the store's tables */
-    const char *make_stranger;  /* a user without rights */
-    const char *begin_renew;    /* a transaction that has checked epoch 1, and is not committed */
-    const char *hurry;          /* the session waits for locks for a short time only */
-    const char *lead;           /* tries to lead */
-    const char *freeze_clock;   /* the store's clock is that of a table, sim_clock (us) */
-    const char *empty;          /* removes all rows */
+    const char *drop;          /* removes the store's tables */
+    const char *make_stranger; /* a user without rights */
+    const char *begin_renew;   /* a transaction that has checked epoch 1, and is not committed */
+    const char *hurry;         /* the session waits for locks for a short time only */
+    const char *lead;          /* tries to lead */
+    const char *freeze_clock;  /* the store's clock is that of a table, sim_clock (us) */
+    const char *empty;         /* removes all rows */
+    const char *lock_value;    /* a transaction that has locked the value at v/159 */
+    /* Where the check of an epoch and the change that follows are two statements, with a look at
+     * the clock in between; else NULL. */
+    const char *stop_clock;     /* a look at the store's clock waits for this session */
+    const char *go_on;          /* ... no more */
+    const char *count_stopped;  /* how many wait */
+    const char *lock_leader;    /* locks the row of the leader; fails if it is locked */
     const char *count_scans;    /* of all requests; NULL: the server does not count them by table */
     const char *count_searches; /* of requests by a key */
 };

@@ -6,6 +6,7 @@
 #   refuses CODE PATTERN [OPTION...]  it ends with this code and one line, which shows no password
 #   refuses_options                   the cases that no database is needed for
 #   start [OPTION...], leads, stop    a service; its address is in $work/address, its log in $work/log
+#   at_service WORD...                lk at this service
 #   secretless                        its title and its log show no password
 
 unset LK_SERVE_STORE LK_SERVE_DIR
@@ -65,6 +66,9 @@ start() { # OPTION...
 stop() {
     kill "$service"
     wait "$service"
+}
+at_service() {
+    "$lk" -S "$(sed -n 1p "$work/address")" "$@" >"$work/out" 2>"$work/err"
 }
 secretless() {
     tr '\0' ' ' <"/proc/$service/cmdline" >"$work/title"

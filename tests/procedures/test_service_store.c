@@ -3,6 +3,7 @@
  * The store of services that share a database: which of two services leads, what the one that was
  * replaced can still do, and what is loaded. No test waits for a lease: its end is written.
  */
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,6 +18,8 @@
 #include "service_database.h"
 
 #define LEASE_US INT64_C(60000000)
+#define HASTY_LEASE_US                                                                             \
+    INT64_C(5000000) /* so long a write tries: longer than MySQL waits for a row */
 
 enum { WRITES = 50 };
 
@@ -224,6 +227,44 @@ static void a_takeover_waits_for_a_commit(void **state) {
     service_database_close(slow);
 }
 
+/* A write that another thread makes, because it waits. */
+struct writing {
+    pthread_t thread;
+    struct lk_storage *storage;
+    lk_outcome outcome;
+};
+
+static void *write_in_thread(void *context) {
+    struct writing *writing = context;
+
+    writing->outcome = write_nothing(writing->storage);
+    return NULL;
+}
+
+static void wait_for_number(const struct fixture *fixture, const char *sql, int64_t number) {
+    while (service_database_number(fixture->operator, sql) != number) {
+        (void)usleep(10000);
+    }
+}
+
+/* Between its check and its first change the epoch cannot become another one. */
+static void a_check_holds_until_the_commit(void **state) {
+    struct fixture *fixture = *state;
+    struct service_database *clock = service_database_connect();
+    struct writing writing = {.storage = fixture->first};
+
+    load_only(fixture->first, LK_OK);
+    service_database_run(clock, service_words.stop_clock);
+    assert_int_equal(pthread_create(&writing.thread, NULL, write_in_thread, &writing), 0);
+    wait_for_number(fixture, service_words.count_stopped, 1);
+    assert_false(service_database_try(fixture->operator, service_words.lock_leader));
+    service_database_run(clock, service_words.go_on);
+    assert_int_equal(pthread_join(writing.thread, NULL), 0);
+    assert_int_equal(writing.outcome, LK_OK);
+    assert_true(service_database_try(fixture->operator, service_words.lock_leader));
+    service_database_close(clock);
+}
+
 static void a_commit_behind_a_takeover_fails(void **state) {
     struct fixture *fixture = *state;
 
@@ -331,6 +372,67 @@ static void no_draw_is_made_again(void **state) {
     lk_core_snapshot_free(snapshot);
 }
 
+/* ---- large batches --------------------------------------------------------------------------- */
+
+/* More than a text of MySQL's has. */
+static lk_outcome write_values(struct lk_storage *storage) {
+    enum { VALUES = 160 };
+    static struct lk_row rows[VALUES];
+    static char names[VALUES][8];
+    static char bytes[LK_VALUE_BYTES_MAX];
+    struct lk_batch batch = {.number = 1, .times = times_now(), .first = rows, .row_count = VALUES};
+
+    memset(bytes, 'x', sizeof bytes);
+    for (size_t i = 0; i < VALUES; i++) {
+        (void)snprintf(names[i], sizeof names[i], "v/%03zu", i);
+        rows[i] =
+            (struct lk_row){.kind = LK_ROW_VALUE, .next = i + 1 < VALUES ? &rows[i + 1] : NULL};
+        rows[i].value.path = lk_slice_of(names[i]);
+        rows[i].value.bytes = (struct lk_slice){bytes, sizeof bytes};
+    }
+    return storage->ops->write(storage, &batch, NULL);
+}
+
+static int64_t count_values(const struct fixture *fixture) {
+    return service_database_number(fixture->operator,
+                                   "SELECT count(*) FROM #value WHERE path <> 'v/159'");
+}
+
+static void a_large_batch_is_written_as_a_whole(void **state) {
+    struct fixture *fixture = *state;
+
+    load_only(fixture->first, LK_OK);
+    assert_int_equal(write_values(fixture->first), LK_OK);
+    assert_int_equal(count_values(fixture), 159);
+    end_lease(fixture);
+    load_only(fixture->second, LK_OK);
+    service_database_run(fixture->operator, "DELETE FROM #value");
+    assert_int_equal(write_values(fixture->first), LK_LOST);
+    assert_int_equal(count_values(fixture), 0);
+}
+
+/* The last of its rows is locked by an operator, so all but that one is done, and taken back. */
+static void a_large_batch_that_fails_at_its_end_leaves_nothing(void **state) {
+    struct fixture *fixture = *state;
+    struct service_database *slow = service_database_connect();
+    struct lk_storage *hasty = NULL;
+
+    assert_int_equal(service_database_open("three:7420", HASTY_LEASE_US, false, &hasty, NULL),
+                     LK_OK);
+    load_only(hasty, LK_OK);
+    assert_int_equal(write_values(hasty), LK_OK);
+    service_database_run(slow, "DELETE FROM #value WHERE path <> 'v/159'");
+    service_database_run(slow, service_words.lock_value);
+    assert_int_equal(write_values(hasty), LK_UNAVAILABLE);
+    service_database_run(slow, "COMMIT");
+    assert_int_equal(count_values(fixture), 0);
+    load_only(hasty, LK_OK);
+    assert_int_equal(write_values(hasty), LK_OK);
+    assert_int_equal(count_values(fixture), 159);
+    close_store(&hasty);
+    service_database_close(slow);
+}
+
 /* ---- what a write costs ---------------------------------------------------------------------- */
 
 static lk_outcome end_of(struct lk_storage *storage, uint64_t id) {
@@ -379,12 +481,20 @@ int main(void) {
         TEST(a_takeover_gives_a_grace_period_once),
         TEST(what_was_dead_stays_dead),
         TEST(no_draw_is_made_again),
+        TEST(a_large_batch_is_written_as_a_whole),
+        TEST(a_large_batch_that_fails_at_its_end_leaves_nothing),
+    };
+    const struct CMUnitTest of_two_statements[] = {
+        TEST(a_check_holds_until_the_commit),
     };
     const struct CMUnitTest of_counting_servers[] = {
         TEST(no_write_reads_all_rows),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
+    if (service_words.stop_clock != NULL) {
+        failed += cmocka_run_group_tests(of_two_statements, NULL, NULL);
+    }
     if (service_words.count_scans != NULL) {
         failed += cmocka_run_group_tests(of_counting_servers, NULL, NULL);
     }

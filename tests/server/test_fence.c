@@ -133,6 +133,43 @@ static void a_busy_leader_writes_no_batch_more(void **state) {
     assert_true(lk_core_next_due(fixture->core) > fixture->times.now_us);
 }
 
+/* The next batch may wait for it (server/gathering.h). */
+static void a_session_is_awaited_until_it_calls_again(void **state) {
+    struct fixture *fixture = *state;
+
+    read_value(fixture);
+    assert_int_equal(lk_core_awaited(fixture->core), 0);
+    assert_true(lk_core_has_batch(fixture->core));
+    assert_true(write_batch(fixture));
+    assert_false(lk_core_has_batch(fixture->core));
+    assert_int_equal(lk_core_awaited(fixture->core), 1);
+    read_value(fixture);
+    read_value(fixture);
+    assert_int_equal(lk_core_awaited(fixture->core), 0);
+    assert_true(write_batch(fixture));
+    assert_int_equal(lk_core_awaited(fixture->core), 1);
+    fixture->times.now_us += RENEW_US;
+    lk_core_tick(fixture->core, &fixture->times);
+    assert_true(write_batch(fixture)); /* answers none */
+    assert_int_equal(lk_core_awaited(fixture->core), 0);
+    read_value(fixture);
+    assert_int_equal(lk_core_awaited(fixture->core), 0);
+}
+
+/* One that has called while the batch was written has its answer still to come. */
+static void a_session_with_a_call_under_way_is_not_awaited(void **state) {
+    struct fixture *fixture = *state;
+
+    read_value(fixture);
+    assert_non_null(lk_core_take_batch(fixture->core));
+    read_value(fixture);
+    lk_core_batch_durable(fixture->core, &fixture->times);
+    assert_int_equal(lk_core_awaited(fixture->core), 0);
+    assert_non_null(lk_core_take_batch(fixture->core));
+    lk_core_batch_failed(fixture->core, "no answer", &fixture->times);
+    assert_int_equal(lk_core_awaited(fixture->core), 0);
+}
+
 static uint64_t count_bound(struct fixture *fixture) {
     struct lk_core_stats stats;
 
@@ -216,6 +253,10 @@ int main(void) {
                                         tear_down),
         cmocka_unit_test_setup_teardown(an_idle_leader_renews_its_lease, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_busy_leader_writes_no_batch_more, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_session_is_awaited_until_it_calls_again, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_session_with_a_call_under_way_is_not_awaited, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(a_service_that_was_replaced_is_bound_to_nothing, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_service_that_leads_again_keeps_what_is_bound, set_up,

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -15,7 +16,7 @@
 #include "sql/store_name.h"
 
 struct dialect {
-    const char *scheme; /* of the stores' URLs */
+    const char *name; /* also the scheme of the stores' URLs, if there are such stores */
     const char *(*text)(void);
     const char *option; /* of a URL, that names the store in its database; NULL: none */
     lk_outcome (*check)(struct lk_slice name, lk_error *error);
@@ -24,16 +25,24 @@ struct dialect {
 
 #define POSTGRESQL lk_sql_schema_postgresql, "schema", lk_sql_check_schema, lk_sql_schema_in
 #define MYSQL lk_sql_schema_mysql, "prefix", lk_sql_check_prefix, lk_sql_schema_with_prefix
+#define MYSQL_SERVICE                                                                              \
+    lk_sql_schema_mysql_service, "prefix", lk_sql_check_prefix, lk_sql_schema_service_with_prefix
 
-static const struct dialect dialects[] = {{.scheme = "sqlite", .text = lk_sql_schema_sqlite},
-                                          {"postgresql", POSTGRESQL},
-                                          {"postgres", POSTGRESQL},
-                                          {"mysql", MYSQL},
-                                          {"mariadb", MYSQL}};
+static const struct dialect dialects[] = {
+    {.name = "sqlite", .text = lk_sql_schema_sqlite},
+    {"postgresql", POSTGRESQL},
+    {"postgres", POSTGRESQL},
+    {"mysql", MYSQL},
+    {"mariadb", MYSQL},
+    /* Of services that share a database: whether a URL is that of one of them, only they know. */
+    {.name = "postgresql-service", .text = lk_sql_schema_postgresql_service},
+    {"mysql-service", MYSQL_SERVICE},
+    {"mariadb-service", MYSQL_SERVICE},
+};
 
 static const struct dialect *find_dialect(struct lk_slice name) {
     for (size_t i = 0; i < sizeof dialects / sizeof dialects[0]; i++) {
-        if (lk_slice_equal(lk_slice_of(dialects[i].scheme), name)) {
+        if (lk_slice_equal(lk_slice_of(dialects[i].name), name)) {
             return &dialects[i];
         }
     }
@@ -73,8 +82,11 @@ static lk_outcome named_dialect(const char *name, const struct dialect **ret_dia
     *ret_dialect = find_dialect(lk_slice_of(name));
     return *ret_dialect != NULL
                ? LK_OK
-               : lk_error_set(error, LK_INVALID,
-                              "\"%s\" is no dialect; there are sqlite, postgresql and mysql", name);
+               : lk_error_set(
+                   error, LK_INVALID,
+                   "\"%s\" is no dialect; there are sqlite, postgresql and mysql, and of "
+                   "services that share a database postgresql-service and mysql-service",
+                   name);
 }
 
 /* The store's name in its database, by the URL; `bytes` NULL: the default. */
@@ -94,7 +106,7 @@ static struct lk_slice name_in(const struct lk_url *url, const struct dialect *d
     return name;
 }
 
-/* The SQL of the dialect; for a store of this dialect, with its own name. For free(). */
+/* The SQL of the dialect; for a store in such a database, with its own name. For free(). */
 static lk_outcome make_text(const struct dialect *dialect, const struct lk_url *url, char **ret_sql,
                             lk_error *error) {
     const struct dialect *of_store = find_dialect(url->scheme);
@@ -102,7 +114,8 @@ static lk_outcome make_text(const struct dialect *dialect, const struct lk_url *
     lk_outcome outcome = LK_OK;
     char *copy;
 
-    if (of_store != NULL && of_store->text == dialect->text) {
+    if (of_store != NULL && of_store->option != NULL && dialect->option != NULL
+        && strcmp(of_store->option, dialect->option) == 0) {
         name = name_in(url, dialect);
     }
     if (name.bytes == NULL) {
@@ -127,7 +140,7 @@ static int say_sql(const struct lk_cli *cli, const struct dialect *dialect, cons
     }
     form = lk_object_begin(&object);
     lk_form_open_answer(form, LK_OK);
-    lk_form_add_text(form, "dialect", dialect->scheme);
+    lk_form_add_text(form, "dialect", dialect->name);
     lk_form_add_text(form, "sql", sql);
     lk_form_close(form);
     return lk_say_object(cli, LK_OK, &object);

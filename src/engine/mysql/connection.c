@@ -15,7 +15,7 @@
 #include "engine/mysql/store.h"
 #include "engine/procedures/socket.h"
 
-enum { MARIADB_OLDEST = 100600, MYSQL_OLDEST = 80000 };
+enum { MARIADB_OLDEST = 100600, MYSQL_OLDEST = 80016 };
 
 /*
  * Settings that do not depend on the server's defaults: decisions are made at READ COMMITTED, text
@@ -142,8 +142,10 @@ static lk_outcome check_server(MYSQL *mysql, lk_error *error) {
         return LK_OK;
     }
     return lk_error_set(error, LK_UNSUPPORTED,
-                        "the server is %s %lu.%lu; MariaDB 10.6 or MySQL 8.0 is needed, or later",
-                        is_mariadb ? "MariaDB" : "MySQL", version / 10000, version / 100 % 100);
+                        "the server is %s %lu.%lu.%lu; MariaDB 10.6 or MySQL 8.0.16 is needed, or "
+                        "later",
+                        is_mariadb ? "MariaDB" : "MySQL", version / 10000, version / 100 % 100,
+                        version % 100);
 }
 
 static lk_outcome set_up(struct lk_mysql_link *link, const struct lk_patience *patience,

@@ -151,12 +151,14 @@ static void warn_of_store(struct lk_slice info, struct lk_text *warnings) {
     }
 }
 
-static void warn_of_standby(struct lk_slice info, struct lk_text *warnings) {
+static void warn_of_lost_commits(struct lk_slice info, struct lk_text *warnings) {
     if (find_number(info, "may_lose_commits", 0) != 0) {
         lk_text_format(warnings,
-                       "commits are not waited for on a standby of the database: a fail-over of "
-                       "the database may lose the last ones, which were acknowledged; name the "
-                       "standby in its synchronous_standby_names\n");
+                       "a crash or a fail-over of the database may lose the last commits, which "
+                       "were acknowledged: PostgreSQL waits for no standby (name it in "
+                       "synchronous_standby_names), or MySQL does not flush each commit (set "
+                       "innodb_flush_log_at_trx_commit and sync_binlog to 1); the service's log "
+                       "says which\n");
     }
 }
 
@@ -184,7 +186,7 @@ static lk_report *make_report(const struct lk_service_link *link, struct lk_slic
     write_report(info, &text);
     lk_service_tls_report(link, &text, &warnings);
     warn_of_store(info, &warnings);
-    warn_of_standby(info, &warnings);
+    warn_of_lost_commits(info, &warnings);
     warn_of_connections(info, &warnings);
     warn_of_version(info, &warnings);
     return lk_report_make(bytes, warning_bytes);

@@ -449,11 +449,15 @@ void lk_core_tick(struct lk_core *core, const struct lk_times *times) {
 
 /* ---- batches --------------------------------------------------------------------------------- */
 
+bool lk_core_has_batch(const struct lk_core *core) {
+    return core->writing == 0 && core->model != NULL && !core->config.is_ephemeral
+           && !lk_collection_is_empty(&core->collection);
+}
+
 const struct lk_batch *lk_core_take_batch(struct lk_core *core) {
     struct lk_batch *batch;
 
-    if (core->writing != 0 || core->model == NULL || core->config.is_ephemeral
-        || lk_collection_is_empty(&core->collection)) {
+    if (!lk_core_has_batch(core)) {
         return NULL;
     }
     batch = lk_collection_close(&core->collection, core->model, core->collecting, &core->times,
@@ -483,12 +487,15 @@ void lk_core_batch_durable(struct lk_core *core, const struct lk_times *times) {
     core->stats.cannot_write = false;
     lk_tally_batch_durable(core);
     lk_event_log_durable(core, batch);
+    core->answered_batch = batch;
+    core->awaited = 0;
     while (at != &core->undurable) {
         struct lk_session *session = LK_LINK_ITEM(at, struct lk_session, undurable);
 
         at = at->next;
         if (session->last_batch <= batch) {
             lk_link_remove(&session->undurable);
+            lk_core_await(core, session, batch);
         }
         session->ops->durable(session->peer, batch);
     }
@@ -509,6 +516,8 @@ void lk_core_batch_failed(struct lk_core *core, const char *why, const struct lk
 void lk_core_drop_model(struct lk_core *core, const char *why) {
     struct lk_model *model = core->model;
 
+    core->awaited = 0;
+    core->answered_batch = 0;
     while (!lk_link_is_alone(&core->undurable)) {
         struct lk_session *session =
             LK_LINK_ITEM(core->undurable.next, struct lk_session, undurable);

@@ -201,8 +201,12 @@ void lk_core_tick(struct lk_core *core, const struct lk_times *times);
  * core, shares nothing with the model, and does not change until one of the next two is called.
  */
 const struct lk_batch *lk_core_take_batch(struct lk_core *core);
+bool lk_core_has_batch(const struct lk_core *core); /* whether there is one */
 void lk_core_batch_durable(struct lk_core *core, const struct lk_times *times);
 void lk_core_batch_failed(struct lk_core *core, const char *why, const struct lk_times *times);
+
+/* How many sessions the last durable batch has answered that have not called since. */
+size_t lk_core_awaited(const struct lk_core *core);
 
 /* Backpressure: whether so much waits to be written that the listeners should stop reading. */
 bool lk_core_has_backpressure(const struct lk_core *core);

@@ -105,6 +105,7 @@ struct lk_session {
     struct lk_link undurable; /* in the ring of sessions that hold answers back; alone: holds
                                * none */
     uint64_t last_batch;      /* the highest batch that an answer depends on */
+    uint64_t answered_batch; /* the batch that let its last answers leave; 0: it has called since */
     char owner_text[64];
 };
 
@@ -123,6 +124,8 @@ struct lk_core {
 
     struct lk_link sessions; /* rings */
     struct lk_link undurable;
+    uint64_t answered_batch;  /* the last durable one */
+    size_t awaited;           /* sessions that it has answered, and that have not called since */
     struct lk_link following; /* calls that block for events */
     uint64_t next_session;
     struct lk_session orphans; /* owns requests in a snapshot that are bound to closed
@@ -231,6 +234,10 @@ void lk_core_drop_model(struct lk_core *core, const char *why);
 /* The batch that an answer given now depends on; 0: none. */
 uint64_t lk_core_depends_on(struct lk_core *core);
 void lk_core_hold_back(struct lk_core *core, struct lk_session *session, uint64_t batch);
+
+/* The batch, which is durable, has let the session's answers leave; and: it has called again. */
+void lk_core_await(struct lk_core *core, struct lk_session *session, uint64_t batch);
+void lk_core_await_no_more(struct lk_core *core, struct lk_session *session);
 
 /* When the next commit is due to renew the lease of the one that leads; LK_NEVER: at no time. */
 int64_t lk_fence_due(const struct lk_core *core);

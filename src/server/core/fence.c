@@ -21,6 +21,7 @@ uint64_t lk_core_depends_on(struct lk_core *core) {
 
 void lk_core_hold_back(struct lk_core *core, struct lk_session *session, uint64_t batch) {
     if (batch != 0) {
+        lk_core_await_no_more(core, session);
         session->last_batch = batch;
         if (lk_link_is_alone(&session->undurable)) {
             lk_link_append(&core->undurable, &session->undurable);

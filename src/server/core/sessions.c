@@ -55,6 +55,7 @@ lk_outcome lk_core_session_open(struct lk_core *core, const struct lk_session_op
 void lk_core_session_close(struct lk_core *core, struct lk_session *session,
                            const struct lk_times *times) {
     core->times = *times;
+    lk_core_await_no_more(core, session);
     lk_link_remove(&session->undurable);
     lk_link_remove(&session->all);
     while (!lk_link_is_alone(&session->blocked)) {

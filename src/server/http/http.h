@@ -21,6 +21,8 @@
 #include "server/admission.h"
 #include "server/handshakes.h"
 #include "server/listen.h"
+#include "server/moment.h"
+#include "server/pace.h"
 #include "server/refusal.h"
 
 struct evbuffer;
@@ -135,6 +137,9 @@ struct lk_http_clients {
     int64_t armed_us;       /* ... at this time */
     struct event exhausted; /* no connection can be accepted now */
     struct event retry;     /* accepts again */
+    struct lk_pace pace;
+    bool is_resting;               /* as the pace requires, */
+    struct lk_moment rested;       /* ... until then */
     struct lk_http_client **slots; /* by socket number */
     size_t slot_count;
 };
@@ -174,8 +179,6 @@ void lk_http_clients_begin(struct lk_http_listener *listener,
 /* Begin and end accepting connections. */
 void lk_http_clients_take_bounds(struct lk_http_clients *clients,
                                  const struct lk_server_options *options);
-void lk_http_clients_start_accepting(struct lk_http_clients *clients);
-void lk_http_clients_stop_accepting(struct lk_http_clients *clients);
 void lk_http_clients_list(const struct lk_http_clients *clients, const struct lk_user *user,
                           struct lk_buffer *out);
 
@@ -203,6 +206,17 @@ void lk_http_client_free_request(struct lk_http_client *client, struct evhttp_re
 
 /* The size of the largest request or reply that is buffered; `ends`: closes its connection. */
 size_t lk_http_clients_shed(struct lk_http_clients *clients, bool ends);
+
+/* ---- accepting (http_accept.c) --------------------------------------------------------------- */
+
+void lk_http_clients_start_accepting(struct lk_http_clients *clients);
+void lk_http_clients_stop_accepting(struct lk_http_clients *clients);
+void lk_http_accept_again(struct lk_http_clients *clients); /* unless there is no room, or a rest */
+
+/* The maximum number of connections, pending connections included. */
+uint32_t lk_http_clients_max(const struct lk_http_clients *clients);
+struct evconnlistener *
+lk_http_evlistener(const struct lk_http_listener *listener); /* may be NULL */
 
 /* The TLS handshake is done: the client's request is awaited. */
 void lk_http_client_greet(struct lk_http_client *client);

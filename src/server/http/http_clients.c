@@ -24,10 +24,9 @@
 #include <sys/socket.h>
 
 #include "base/minmax.h"
-#include "server/files.h"
 #include "server/http/http.h"
 
-enum { SLOTS_MIN = 64, RETRY_MS = 100 };
+enum { SLOTS_MIN = 64 };
 
 #define US_PER_S INT64_C(1000000)
 
@@ -115,51 +114,6 @@ static void on_timer(evutil_socket_t socket, short what, void *context) {
     arm(clients);
 }
 
-/* ---- accepting, and pausing ------------------------------------------------------------------ */
-
-static struct evconnlistener *evlistener_of(const struct lk_http_listener *listener) {
-    return listener->bound != NULL ? evhttp_bound_socket_get_listener(listener->bound) : NULL;
-}
-
-/* The maximum number of connections, pending connections included. */
-static uint32_t count_max(const struct lk_http_clients *clients) {
-    return clients->admitted_max + clients->admission.count_max;
-}
-
-static void resume_accepting(evutil_socket_t socket, short what, void *context) {
-    struct lk_http_clients *clients = context;
-    struct evconnlistener *evlistener = evlistener_of(clients->listener);
-
-    (void)socket;
-    (void)what;
-    if (evlistener != NULL && clients->count < count_max(clients)) {
-        (void)evconnlistener_enable(evlistener);
-    }
-}
-
-/* No files are left, or no memory: stops accepting for a while. Connections wait in the backlog. */
-static void rest(evutil_socket_t socket, short what, void *context) {
-    static const struct timeval later = {.tv_usec = RETRY_MS * 1000};
-    struct lk_http_clients *clients = context;
-
-    (void)socket;
-    (void)what;
-    lk_files_log_exhausted();
-    lk_refusal_count(clients->listener->server, LK_REFUSED_FILES);
-    (void)event_add(&clients->retry, &later);
-}
-
-/*
- * evhttp owns the context of this callback. So the callback activates an event on the same socket,
- * which waits for nothing else and has the listener's clients as its context.
- */
-static void on_accept_failed(struct evconnlistener *evlistener, void *context) {
-    (void)context;
-    (void)evconnlistener_disable(evlistener);
-    event_base_active_by_fd(evconnlistener_get_base(evlistener), evconnlistener_get_fd(evlistener),
-                            EV_CLOSED);
-}
-
 /* ---- opening and closing --------------------------------------------------------------------- */
 
 static void free_client(struct lk_http_client *client) {
@@ -171,8 +125,8 @@ static void free_client(struct lk_http_client *client) {
     clients->admitted -= client->is_admitted;
     lk_http_tls_end(client);
     free(client);
-    if (clients->count-- >= count_max(clients)) {
-        resume_accepting(-1, 0, clients);
+    if (clients->count-- >= lk_http_clients_max(clients)) {
+        lk_http_accept_again(clients);
     }
 }
 
@@ -189,36 +143,6 @@ static void on_closed(struct evhttp_connection *connection, void *context) {
         lk_http_stream_closed(client->stream);
     }
     free_client(client);
-}
-
-/* The callback of evhttp for the buffers of a connection that it has accepted. */
-static struct bufferevent *on_accepted(struct event_base *loop, void *context) {
-    struct lk_http_listener *listener = context;
-    struct lk_http_clients *clients = &listener->clients;
-    struct lk_http_client *client = calloc(1, sizeof *client);
-    struct bufferevent *buffers = NULL;
-
-    if (client != NULL) {
-        client->listener = listener;
-        buffers = listener->handshakes.context != NULL ? lk_http_tls_begin(client)
-                                                       : bufferevent_socket_new(loop, -1, 0);
-    }
-    if (buffers == NULL) {
-        free(client);
-        return NULL; /* evhttp then makes its own buffers, and a connection without a client is
-                      * closed */
-    }
-    bufferevent_incref(buffers); /* keeps them valid even if evhttp closes the connection */
-    client->buffers = buffers;
-    client->in_list = &clients->accepted;
-    TAILQ_INSERT_TAIL(&clients->accepted, client, list);
-    clients->count++;
-    clients->arrived++;
-    if ((clients->arrived >= LK_ACCEPTED_PER_TURN_MAX || clients->count >= count_max(clients))
-        && evlistener_of(listener) != NULL) {
-        (void)evconnlistener_disable(evlistener_of(listener));
-    }
-    return buffers;
 }
 
 static bool make_slot(struct lk_http_clients *clients, int socket) {
@@ -398,7 +322,7 @@ static void close_evicted(struct lk_http_clients *clients) {
 static void evict_surplus(struct lk_http_clients *clients) {
     uint32_t count = 1 + clients->admission.count / 4;
 
-    while (clients->count >= count_max(clients) && count-- > 0
+    while (clients->count >= lk_http_clients_max(clients) && count-- > 0
            && lk_admission_evict_one(&clients->admission)) {
         continue;
     }
@@ -412,7 +336,7 @@ void lk_http_clients_end_turn(struct lk_http_clients *clients) {
     close_evicted(clients);
     if (clients->arrived > 0) {
         clients->arrived = 0;
-        resume_accepting(-1, 0, clients);
+        lk_http_accept_again(clients);
     }
 }
 
@@ -516,38 +440,20 @@ void lk_http_clients_begin(struct lk_http_listener *listener,
     TAILQ_INIT(&clients->busy);
     TAILQ_INIT(&clients->closing);
     (void)evtimer_assign(&clients->timer, lk_server_loop(listener->server), on_timer, clients);
-    (void)evtimer_assign(&clients->retry, lk_server_loop(listener->server), resume_accepting,
-                         clients);
 }
 
 void lk_http_clients_take_bounds(struct lk_http_clients *clients,
                                  const struct lk_server_options *options) {
-    struct evconnlistener *evlistener = evlistener_of(clients->listener);
+    struct evconnlistener *evlistener = lk_http_evlistener(clients->listener);
 
     clients->admitted_max = options->connections_max;
     lk_admission_bound(&clients->admission, pending_max(clients, options),
                        clients->is_local || !clients->has_strangers);
-    if (evlistener != NULL && clients->count >= count_max(clients)) {
+    if (evlistener != NULL && clients->count >= lk_http_clients_max(clients)) {
         (void)evconnlistener_disable(evlistener);
     } else {
-        resume_accepting(-1, 0, clients);
+        lk_http_accept_again(clients);
     }
-}
-
-void lk_http_clients_start_accepting(struct lk_http_clients *clients) {
-    struct lk_http_listener *listener = clients->listener;
-    struct evconnlistener *evlistener = evlistener_of(listener);
-
-    evhttp_set_bevcb(listener->http, on_accepted, listener);
-    evconnlistener_set_error_cb(evlistener, on_accept_failed);
-    (void)event_assign(&clients->exhausted, lk_server_loop(listener->server),
-                       evconnlistener_get_fd(evlistener), EV_CLOSED | EV_PERSIST, rest, clients);
-    (void)event_add(&clients->exhausted, NULL);
-}
-
-void lk_http_clients_stop_accepting(struct lk_http_clients *clients) {
-    (void)event_del(&clients->exhausted);
-    (void)event_del(&clients->retry);
 }
 
 static void add_list(const struct lk_http_clients *clients,

@@ -23,6 +23,8 @@
 #include "server/copies.h"
 #include "server/handshakes.h"
 #include "server/listen.h"
+#include "server/moment.h"
+#include "server/pace.h"
 #include "server/refusal.h"
 #include "server/reply_buffer.h"
 #include "wire/resp.h"
@@ -94,6 +96,8 @@ struct lk_resp_listener {
     struct lk_listen_socket listen_socket;
     struct event acceptable;
     struct event retry; /* accepts again, after no more files could be opened */
+    struct lk_pace pace;
+    struct lk_moment rested; /* accepts again, after a rest that the pace requires */
     struct lk_resp_connections all;
     struct lk_resp_connections ready;
     uint32_t count; /* admitted connections */

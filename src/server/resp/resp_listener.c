@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "server/files.h"
 #include "server/resp/resp.h"
@@ -27,6 +28,21 @@ static void refuse(struct lk_resp_listener *listener, int socket) {
     (void)close(socket);
 }
 
+static void accept_again(void *context) {
+    struct lk_resp_listener *listener = context;
+
+    (void)event_add(&listener->acceptable, NULL);
+}
+
+/* Behind a connection that was accepted, as long as the pace requires. */
+static void rest(struct lk_resp_listener *listener) {
+    int64_t rest_us = lk_pace_note(&listener->pace, lk_clock_now_us());
+
+    if (rest_us > 0 && lk_moment_set(&listener->rested, rest_us)) {
+        (void)event_del(&listener->acceptable);
+    }
+}
+
 static void on_acceptable(evutil_socket_t socket, short what, void *context) {
     static const struct timeval later = {.tv_usec = RETRY_MS * 1000};
     struct lk_resp_listener *listener = context;
@@ -42,6 +58,7 @@ static void on_acceptable(evutil_socket_t socket, short what, void *context) {
         if (!lk_resp_connection_open(listener, peer)) {
             refuse(listener, peer);
         }
+        rest(listener);
     }
     if (is_exhausted) {
         lk_files_log_exhausted();
@@ -52,11 +69,9 @@ static void on_acceptable(evutil_socket_t socket, short what, void *context) {
 }
 
 static void on_retry(evutil_socket_t socket, short what, void *context) {
-    struct lk_resp_listener *listener = context;
-
     (void)socket;
     (void)what;
-    (void)event_add(&listener->acceptable, NULL);
+    accept_again(context);
 }
 
 /* ---- turns ----------------------------------------------------------------------------------- */
@@ -116,6 +131,7 @@ static void stop(struct lk_listener *of) {
     listener->is_stopping = true;
     (void)event_del(&listener->acceptable);
     (void)event_del(&listener->retry);
+    lk_moment_close(&listener->rested);
     lk_listen_socket_close(&listener->listen_socket);
     TAILQ_FOREACH(connection, &listener->all, all) {
         connection->is_ending = true;
@@ -217,7 +233,8 @@ lk_outcome lk_listener_resp_open(struct lk_server *server, struct lk_listen_sock
     (void)event_assign(&listener->acceptable, lk_server_loop(server), listen_socket->socket,
                        EV_READ | EV_PERSIST, on_acceptable, listener);
     (void)evtimer_assign(&listener->retry, lk_server_loop(server), on_retry, listener);
-    if (event_add(&listener->acceptable, NULL) != 0) {
+    if (!lk_moment_open(&listener->rested, lk_server_loop(server), accept_again, listener)
+        || event_add(&listener->acceptable, NULL) != 0) {
         close_listener(&listener->base);
         return lk_error_set(error, LK_INTERNAL, "the event loop cannot watch the listen socket");
     }

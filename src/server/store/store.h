@@ -57,13 +57,19 @@ struct lk_leader {
     int64_t left_us;                       /* of its lease, then; 0 or less: it is over */
 };
 
+/* Why what was acknowledged may be lost, as the log tells it. */
+struct lk_store_risk {
+    const char *what;
+    const char *advice;
+};
+
 struct lk_storage {
     const struct lk_storage_ops *ops;
     struct lk_leader leader; /* of a shared store; changed by load() alone */
 
-    /* A shared store that this service leads is copied elsewhere, and commits do not wait for the
-     * copy: where it takes over, the last ones may be lost. Changed by load() and write(). */
-    atomic_bool may_lose;
+    /* Why a shared store that this service leads may lose the last commits, which were
+     * acknowledged; NULL: it does not. Static. Changed by load() and write(). */
+    const struct lk_store_risk *_Atomic risk;
 };
 
 struct lk_store_sqlite_options {

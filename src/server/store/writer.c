@@ -196,8 +196,8 @@ const struct lk_leader *lk_writer_leader(const struct lk_writer *writer) {
     return &writer->storage->leader;
 }
 
-bool lk_writer_may_lose(const struct lk_writer *writer) {
-    return atomic_load(&writer->storage->may_lose);
+const struct lk_store_risk *lk_writer_risk(const struct lk_writer *writer) {
+    return atomic_load(&writer->storage->risk);
 }
 
 static void submit(struct lk_writer *writer, enum lk_job job) {

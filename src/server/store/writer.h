@@ -58,8 +58,8 @@ int lk_writer_descriptor(const struct lk_writer *writer);
 /* Of a store that is shared: who leads, as the last load that was fetched found it. */
 const struct lk_leader *lk_writer_leader(const struct lk_writer *writer);
 
-/* Whether a fail-over of the shared store may lose what was written last (lk_storage). */
-bool lk_writer_may_lose(const struct lk_writer *writer);
+/* Why the shared store may lose what was written last (lk_storage); NULL: it does not. */
+const struct lk_store_risk *lk_writer_risk(const struct lk_writer *writer);
 
 /* No job may be under way. The batch must not change until the result has been fetched. */
 void lk_writer_write(struct lk_writer *writer, const struct lk_batch *batch);

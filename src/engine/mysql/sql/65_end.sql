@@ -248,13 +248,21 @@ BEGIN
         CALL lk_perish(locked, has_waiting, now_us, 256);
     END IF;
     WHILE self IS NOT NULL DO
+        -- The first behind the last one, in the order of the index: a line may be long.
         SELECT r.id, r.owner, r.note, r.ticket, r.token, r.held, r.revoked, r.roots
         INTO self, its_owner, its_note, its_ticket, its_token, is_held, is_revoked, its_roots
-        FROM lk_requests AS r FORCE INDEX (requests_by_path)
-        WHERE r.path = the_path AND r.deadline_us > now_us
-          AND (the_owner = '' OR r.owner = the_owner)
-          AND (r.ticket > its_ticket OR (r.ticket = its_ticket AND r.id > self))
-        ORDER BY r.ticket, r.id LIMIT 1;
+        FROM ((SELECT h.id, h.owner, h.note, h.ticket, h.token, h.held, h.revoked, h.roots
+               FROM lk_requests AS h FORCE INDEX (requests_by_path)
+               WHERE h.path = the_path AND h.held = 1 AND h.ticket > its_ticket
+                 AND h.deadline_us > now_us AND (the_owner = '' OR h.owner = the_owner)
+               ORDER BY h.ticket LIMIT 1)
+              UNION ALL
+              (SELECT w.id, w.owner, w.note, w.ticket, w.token, w.held, w.revoked, w.roots
+               FROM lk_requests AS w FORCE INDEX (requests_by_path)
+               WHERE w.path = the_path AND w.held = 0 AND w.ticket > its_ticket
+                 AND w.deadline_us > now_us AND (the_owner = '' OR w.owner = the_owner)
+               ORDER BY w.ticket LIMIT 1)) AS r
+        ORDER BY r.ticket LIMIT 1;
         IF self IS NOT NULL AND NOT (is_held AND is_revoked AND NOT at_once) THEN
             IF NOT is_held OR at_once THEN
                 CALL lk_turn_widen(its_roots, locked, has_waiting, has_all);

@@ -8,8 +8,16 @@
 -- service that wrote it, and only for people. Texts are bytes of UTF-8 (VARBINARY, BLOB), so that
 -- they are compared byte by byte whatever the database's collation.
 --
--- A statement ends before a line that is nothing but //. Each commits by itself. The last one adds
--- the row of lk_service_leader: without that row, all of this is run again.
+-- If a DBA makes them, in the database that is to be used, the services' user needs these rights
+-- (here the user locks and the database shop):
+-- GRANT SELECT, INSERT, UPDATE, DELETE, EXECUTE ON shop.* TO locks;
+--
+-- For the client `mysql`, and for programs that split this: a statement ends before a line that is
+-- nothing but //, and the lines that begin with DELIMITER are for the client only. Each statement
+-- commits by itself. The last one adds the row of lk_service_leader: without that row, all of this
+-- is run again.
+
+DELIMITER //
 
 DROP PROCEDURE IF EXISTS lk_service_clock
 //
@@ -241,3 +249,4 @@ CREATE TABLE IF NOT EXISTS lk_service_leader (
 INSERT INTO lk_service_leader (format, epoch, process, address, renewed_us, lease_us, is_free)
 VALUES (1, 0, '', '', 0, 0, 1)
 //
+DELIMITER ;

@@ -85,7 +85,8 @@ lk_outcome lk_store_mysql_explain(const struct lk_store_mysql *store, lk_error *
     return lk_error_set(error, LK_DENIED,
                         "MySQL: the user of the service may not make or use the tables %s...; "
                         "grant it SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, CREATE ROUTINE, "
-                        "ALTER ROUTINE and EXECUTE on the database",
+                        "ALTER ROUTINE and EXECUTE on the database, or let a DBA run `lk schema "
+                        "mysql-service`, which names the rights it needs",
                         store->name);
 }
 
@@ -124,22 +125,54 @@ lk_outcome lk_store_mysql_run(struct lk_store_mysql *store, struct lk_buffer *te
 
 /* ---- connecting ------------------------------------------------------------------------------ */
 
-/* A value and an item of the greatest size must fit into a text. */
-static lk_outcome check_packets(struct lk_store_mysql *store, const struct lk_patience *patience,
-                                lk_error *error) {
+/* Columns of what is asked about the server. */
+enum { PACKET_MAX, FLUSH, HAS_BINLOG, SYNC_BINLOG, SETTINGS };
+
+static const char settings_question[] =
+    "SELECT @@max_allowed_packet, @@innodb_flush_log_at_trx_commit, @@log_bin, @@sync_binlog";
+
+static const struct lk_store_risk flush_risk = {
+    "commits are not flushed to the disk of the database",
+    "a crash of its machine may lose the last commits, which were acknowledged; set "
+    "innodb_flush_log_at_trx_commit = 1 there"};
+static const struct lk_store_risk binlog_risk = {
+    "the binary log of the database is not flushed with each commit",
+    "a crash of its machine may lose the last commits, which were acknowledged; set sync_binlog = "
+    "1 there"};
+
+static lk_outcome ask_settings(struct lk_store_mysql *store, const struct lk_patience *patience,
+                               int64_t ret_settings[SETTINGS], lk_error *error) {
     MYSQL_RES *rows = NULL;
     MYSQL_ROW row;
-    int64_t packet_max;
     lk_outcome outcome;
 
-    lk_buffer_add_text(&store->text, "SELECT @@max_allowed_packet");
+    lk_buffer_add_text(&store->text, settings_question);
     outcome = lk_store_mysql_run(store, &store->text, patience, &rows, error);
     if (outcome != LK_OK) {
         return outcome;
     }
     row = rows != NULL ? mysql_fetch_row(rows) : NULL;
-    packet_max = row != NULL && row[0] != NULL ? strtoll(row[0], NULL, 10) : 0;
+    for (int i = 0; i < SETTINGS; i++) {
+        ret_settings[i] = row != NULL && row[i] != NULL ? strtoll(row[i], NULL, 10) : 0;
+    }
     mysql_free_result(rows);
+    return LK_OK;
+}
+
+/* A value and an item of the greatest size must fit into a text. */
+static lk_outcome check_settings(struct lk_store_mysql *store, const struct lk_patience *patience,
+                                 lk_error *error) {
+    int64_t settings[SETTINGS];
+    int64_t packet_max;
+    lk_outcome outcome = ask_settings(store, patience, settings, error);
+
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    store->risk = settings[FLUSH] != 1                                      ? &flush_risk
+                  : settings[HAS_BINLOG] != 0 && settings[SYNC_BINLOG] != 1 ? &binlog_risk
+                                                                            : NULL;
+    packet_max = settings[PACKET_MAX];
     if (packet_max < PACKET_BYTES_MIN) {
         return lk_error_set(
             error, LK_UNSUPPORTED,
@@ -167,7 +200,7 @@ lk_outcome lk_store_mysql_connect(struct lk_store_mysql *store, const struct lk_
     lk_store_mysql_put_idle(store, &store->text);
     outcome = lk_store_mysql_run(store, &store->text, patience, NULL, error);
     if (outcome == LK_OK) {
-        outcome = check_packets(store, patience, error);
+        outcome = check_settings(store, patience, error);
     }
     if (outcome == LK_OK) {
         outcome = lk_store_mysql_prepare(store, patience, error);

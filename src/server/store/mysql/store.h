@@ -32,6 +32,7 @@ struct lk_store_mysql {
     struct lk_mysql_address address;
     char name[LK_STORE_MYSQL_NAME_BYTES]; /* of the tables, for people */
     struct lk_mysql_link *link;           /* NULL: there is no connection */
+    const struct lk_store_risk *risk;     /* of the server's settings, when it was connected */
     size_t text_max;                      /* bytes of a text */
     MYSQL_RES *rows;                      /* of the page that is read; NULL: none is */
     MYSQL_ROW row;

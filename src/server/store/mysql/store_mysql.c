@@ -35,6 +35,7 @@ static lk_outcome lead(struct lk_tables *tables, struct lk_tables_lead *ret_lead
     struct lk_buffer *text = &store->text;
     lk_outcome outcome;
 
+    atomic_store(&tables->storage.risk, NULL);
     lk_store_mysql_put(store, text, "CALL lk_service_lead(");
     lk_store_mysql_put_literal(text, lk_slice_of(tables->process));
     lk_buffer_add_text(text, ",");
@@ -59,6 +60,7 @@ static lk_outcome lead(struct lk_tables *tables, struct lk_tables_lead *ret_lead
         ret_lead->at_us = lk_store_mysql_number(lk_store_mysql_cell(tables, LEAD_AT));
         (void)snprintf(ret_lead->address, sizeof ret_lead->address, "%.*s", (int)address.size,
                        address.bytes != NULL ? address.bytes : "");
+        atomic_store(&tables->storage.risk, ret_lead->leads ? store->risk : NULL);
     }
     lk_store_mysql_fetched(tables);
     return outcome;

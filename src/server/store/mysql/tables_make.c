@@ -13,8 +13,7 @@
 #include "base/minmax.h"
 #include "engine/mysql/script.h"
 #include "server/store/mysql/store.h"
-#include "service_mysql.sql.h"
-#include "sql/rename.h"
+#include "sql/store_name.h"
 
 enum { FORMAT = 1, SQL_BYTES_MAX = 256 };
 
@@ -99,7 +98,7 @@ static lk_outcome run_script(const struct lk_store_mysql *store, const char *tex
 
 static lk_outcome make(const struct lk_store_mysql *store, const struct lk_patience *patience,
                        long *ret_format, lk_error *error) {
-    char *script = lk_sql_rename(service_mysql_text, "lk_", store->address.prefix);
+    char *script = lk_sql_schema_service_with_prefix(store->address.prefix);
     char sql[SQL_BYTES_MAX];
     lk_outcome outcome;
 

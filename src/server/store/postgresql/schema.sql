@@ -6,6 +6,12 @@
 -- `..._us` is in microseconds. Deadlines are on the clock of this server (now_us), so that each
 -- service reckons them from the time that is left. `..._unix_us` is the wall clock of the service
 -- that wrote it, and only for people.
+--
+-- If a DBA makes them (psql --single-transaction), the services' user needs these rights, here the
+-- user locks:
+-- GRANT USAGE ON SCHEMA lockkeeper_service TO locks;
+-- GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA lockkeeper_service TO locks;
+-- GRANT USAGE ON ALL SEQUENCES IN SCHEMA lockkeeper_service TO locks;
 
 CREATE SCHEMA lockkeeper_service;
 

@@ -14,7 +14,7 @@
 #include "engine/procedures/socket.h"
 #include "server/store/postgresql/pages.h"
 #include "server/store/postgresql/store.h"
-#include "service_postgresql.sql.h"
+#include "sql/schema.h"
 
 enum { FORMAT = 1, STATEMENTS_OTHER = 9 };
 
@@ -61,8 +61,8 @@ void lk_pg_disconnect(struct lk_store_pg *store) {
 static lk_outcome explain_rights(lk_error *error) {
     return lk_error_set(error, LK_DENIED,
                         "PostgreSQL: the user of the service may not make or use the schema "
-                        "lockkeeper_service; grant it CREATE on the database, or make it the owner "
-                        "of that schema and all in it");
+                        "lockkeeper_service; grant it CREATE on the database, or let a DBA run "
+                        "`lk schema postgresql-service`, which names the rights it needs");
 }
 
 static lk_outcome explain(const PGresult *result, lk_error *error) {
@@ -249,7 +249,7 @@ static lk_outcome prepare_tables(struct lk_store_pg *store, const struct lk_pati
         query(store, "SELECT to_regclass('" S "leader')::oid::bigint", patience, &table, error);
 
     if (outcome == LK_OK && table < 0) {
-        outcome = run(store, service_postgresql_text, patience, error);
+        outcome = run(store, lk_sql_schema_postgresql_service(), patience, error);
     }
     if (outcome == LK_OK) {
         outcome = query(store, "SELECT format FROM " S "leader", patience, &format, error);

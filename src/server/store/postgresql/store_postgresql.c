@@ -48,10 +48,16 @@ static lk_outcome lead(struct lk_tables *tables, struct lk_tables_lead *ret_lead
 
 /* ---- standbys -------------------------------------------------------------------------------- */
 
+static const struct lk_store_risk standby_risk = {
+    "commits are not waited for on a standby of the database",
+    "a fail-over of the database may lose the last commits, which were acknowledged; name the "
+    "standby in its synchronous_standby_names"};
+
 static void note_standbys(struct lk_store_pg *store, const PGresult *rows) {
     if (rows != NULL) {
         store->look_after_us = lk_clock_now_us() + LOOK_US;
-        atomic_store(&store->tables.storage.may_lose, PQgetvalue(rows, 0, 0)[0] != 0);
+        atomic_store(&store->tables.storage.risk,
+                     PQgetvalue(rows, 0, 0)[0] != 0 ? &standby_risk : NULL);
     }
 }
 
@@ -61,7 +67,7 @@ static lk_outcome look_at_standbys(struct lk_tables *tables, lk_error *error) {
     PGresult *rows = NULL;
     lk_outcome outcome = LK_OK;
 
-    atomic_store(&tables->storage.may_lose, false);
+    atomic_store(&tables->storage.risk, NULL);
     if (store->can_look) {
         outcome = lk_pg_ask(store, "lk_standbys", 0, NULL, &patience, &rows, error);
         note_standbys(store, rows);

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How long a batch waits for clients that were answered, by an invented clock. */
+#include <event2/event.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "server/gathering.h"
+
+enum { NOW_US = 1000000, TOOK_US = 800 };
+
+static void it_waits_until_all_have_called(void **state) {
+    struct lk_gathering gathering = {.until_us = 0};
+
+    (void)state;
+    lk_gathering_begin(&gathering, 3, TOOK_US, NOW_US);
+    assert_true(lk_gathering_waits(&gathering, 3, NOW_US));
+    assert_true(lk_gathering_waits(&gathering, 1, NOW_US + 10));
+    assert_false(lk_gathering_waits(&gathering, 0, NOW_US + 20));
+    lk_gathering_begin(&gathering, 3, TOOK_US, NOW_US + 900);
+    assert_true(lk_gathering_waits(&gathering, 3, NOW_US + 900)); /* it was not in vain */
+}
+
+static void it_waits_no_longer_than_half_a_write(void **state) {
+    struct lk_gathering gathering = {.until_us = 0};
+
+    (void)state;
+    lk_gathering_begin(&gathering, 4, TOOK_US, NOW_US);
+    assert_true(lk_gathering_waits(&gathering, 2, NOW_US + TOOK_US / 2 - 1));
+    assert_false(lk_gathering_waits(&gathering, 2, NOW_US + TOOK_US / 2));
+    lk_gathering_begin(&gathering, 4, INT64_C(3600000000), NOW_US);
+    assert_true(lk_gathering_waits(&gathering, 2, NOW_US + LK_GATHERING_US_MAX - 1));
+    assert_false(lk_gathering_waits(&gathering, 2, NOW_US + LK_GATHERING_US_MAX));
+}
+
+/* A large batch is worth its round trip, and many clients need the time to be answered in. */
+static void it_does_not_wait_for_many(void **state) {
+    struct lk_gathering gathering = {.until_us = 0};
+
+    (void)state;
+    lk_gathering_begin(&gathering, LK_GATHERING_CLIENTS_MAX + 1, TOOK_US, NOW_US);
+    assert_false(lk_gathering_waits(&gathering, LK_GATHERING_CLIENTS_MAX + 1, NOW_US));
+}
+
+static void it_does_not_wait_for_nobody(void **state) {
+    struct lk_gathering gathering = {.until_us = 0};
+
+    (void)state;
+    assert_false(lk_gathering_waits(&gathering, 0, NOW_US));
+    lk_gathering_begin(&gathering, 0, TOOK_US, NOW_US);
+    assert_false(lk_gathering_waits(&gathering, 0, NOW_US));
+}
+
+/* Clients that do something else meanwhile would only make the others wait. */
+static void it_leaves_batches_out_where_that_is_in_vain(void **state) {
+    struct lk_gathering gathering = {.until_us = 0};
+
+    (void)state;
+    lk_gathering_begin(&gathering, 4, TOOK_US, NOW_US);
+    assert_true(lk_gathering_waits(&gathering, 4, NOW_US));
+    assert_false(lk_gathering_waits(&gathering, 2, NOW_US + TOOK_US));
+    for (int i = 0; i < LK_GATHERING_LEFT_OUT; i++) {
+        lk_gathering_begin(&gathering, 4, TOOK_US, NOW_US);
+        assert_false(lk_gathering_waits(&gathering, 4, NOW_US));
+    }
+    lk_gathering_begin(&gathering, 4, TOOK_US, NOW_US);
+    assert_true(lk_gathering_waits(&gathering, 4, NOW_US));
+}
+
+/* No call came for a while: that says nothing about whether to wait is worth it. */
+static void a_batch_that_came_late_has_not_waited(void **state) {
+    struct lk_gathering gathering = {.until_us = 0};
+
+    (void)state;
+    lk_gathering_begin(&gathering, 4, TOOK_US, NOW_US);
+    assert_false(lk_gathering_waits(&gathering, 4, NOW_US + TOOK_US));
+    lk_gathering_begin(&gathering, 4, TOOK_US, NOW_US);
+    assert_true(lk_gathering_waits(&gathering, 4, NOW_US));
+}
+
+/* Else a batch would wait for the next call, whenever that comes. */
+static void the_loop_wakes_up_when_the_time_is_over(void **state) {
+    struct event_base *loop = event_base_new();
+    struct lk_gathering gathering = {.until_us = 0};
+    int64_t begun_us = lk_clock_now_us();
+
+    (void)state;
+    assert_non_null(loop);
+    assert_true(lk_gathering_open(&gathering, loop));
+    lk_gathering_begin(&gathering, 4, TOOK_US, begun_us);
+    while (lk_gathering_waits(&gathering, 4, lk_clock_now_us())) {
+        assert_int_equal(event_base_loop(loop, EVLOOP_ONCE), 0);
+    }
+    assert_true(lk_clock_now_us() - begun_us >= TOOK_US / 2);
+    lk_gathering_close(&gathering);
+    event_base_free(loop);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(it_waits_until_all_have_called),
+        cmocka_unit_test(it_waits_no_longer_than_half_a_write),
+        cmocka_unit_test(it_does_not_wait_for_many),
+        cmocka_unit_test(it_does_not_wait_for_nobody),
+        cmocka_unit_test(it_leaves_batches_out_where_that_is_in_vain),
+        cmocka_unit_test(a_batch_that_came_late_has_not_waited),
+        cmocka_unit_test(the_loop_wakes_up_when_the_time_is_over),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
