@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+# What `npm install` builds, against the installed liblockkeeper.
+{
+  "targets": [
+    {
+      "target_name": "lockkeeper",
+      "sources": [
+        "src/admin.c", "src/answers.c", "src/arguments.c", "src/call.c", "src/home.c", "src/lease.c",
+        "src/queue.c", "src/request.c", "src/store.c", "src/threads.c", "src/value.c", "src/watch.c",
+        "src/work.c",
+      ],
+      "defines": ["_GNU_SOURCE", "NAPI_VERSION=8"],
+      "cflags": ["-std=c17", "<!@(pkg-config --cflags lockkeeper)"],
+      # Its threads outlive the workers of worker_threads that have loaded it.
+      "ldflags": ["-Wl,-z,nodelete"],
+      "libraries": ["<!@(pkg-config --libs lockkeeper)"],
+    },
+  ],
+}

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0
+// Types of lockkeeper. Durations are milliseconds; what has 64 bits is a bigint.
+/// <reference types="node" />
+
+export type Bytes = string | ArrayBuffer | ArrayBufferView;
+export type Puts = Bytes | {[path: string]: Bytes};
+export type Parts = string | readonly string[];
+
+export interface LockOptions {
+    /** For every part that names no mode. */
+    shared?: boolean;
+    limit?: number;
+    units?: number;
+    /** Then TimeoutError. Without it: for ever; 0: a try. */
+    wait?: number;
+    /** 50 ms to 366 days; 60 s unless given. */
+    ttl?: number;
+    /** A fixed end in place of ttl. */
+    until?: Date | number;
+    owner?: string;
+    note?: string;
+    /** Return the values of all parts with the grant. */
+    value?: boolean;
+    /** Services only: the lease also ends with its connection. */
+    bound?: boolean;
+    /** How long to retry an unreachable store. */
+    patience?: number;
+    /** Ends the wait, and withdraws the request. */
+    signal?: AbortSignal;
+}
+
+export type TryOptions = Omit<LockOptions, 'wait'>;
+
+export interface ConvertOptions {
+    shared?: boolean;
+    limit?: number;
+    units?: number;
+    ttl?: number;
+}
+
+export interface Blocker {
+    path: string;
+    owner: string;
+    note: string | null;
+    ticket: bigint;
+    held: boolean;
+    expiresIn: number;
+}
+
+export interface Value {
+    data: Buffer | null;
+    inDoubt: boolean;
+}
+
+export interface Answer {
+    outcome: string;
+    paths: string[];
+    owner: string;
+    ticket: bigint;
+    token: bigint;
+    tokens: bigint[];
+    ttl: number;
+    /** -1: there is no live request. */
+    expiresIn: number;
+    inUse: number;
+    position: number;
+    created: boolean;
+    fixed: boolean;
+    requeued: boolean;
+    blockers: Blocker[];
+    cycle: string[];
+    values: Value[];
+}
+
+export interface Entry {
+    path: string;
+    owner: string;
+    note: string | null;
+    ticket: bigint;
+    token: bigint;
+    held: boolean;
+    shared: boolean;
+    revoked: boolean;
+    limit: number;
+    units: number;
+    ttl: number;
+    expiresIn: number;
+    age: number;
+    requestIndex: number;
+    position: number;
+    blockers: Blocker[];
+}
+
+export class Lease {
+    private constructor();
+    /** The fencing token. Pass it to the resource, and let that refuse smaller ones. */
+    readonly token: bigint;
+    readonly tokens: bigint[];
+    readonly owner: string;
+    readonly paths: string[];
+    readonly values: Value[];
+    readonly value: Buffer | null;
+    readonly inDoubt: boolean;
+    /** Is fulfilled when the lease is found lost; never, if it is released before. */
+    readonly lost: Promise<LostError>;
+    /** Is aborted when the lease is found lost. */
+    readonly signal: AbortSignal;
+    readonly isLost: boolean;
+    /** For how long the lease is held for certain; 0 when it is lost or has ended. */
+    readonly remaining: number;
+    /** Throws LostError unless the lease is held. */
+    check(): void;
+    release(options?: {put?: Puts}): Promise<void>;
+    /** Stops the keep-alive: the lease ends at its deadline. */
+    abandon(): Promise<void>;
+    put(value: Bytes, path?: string): Promise<void>;
+    convert(options?: ConvertOptions): Promise<void>;
+    convert(parts: Parts, options?: ConvertOptions): Promise<void>;
+    [Symbol.asyncDispose](): Promise<void>;
+}
+
+export interface Table {
+    name: string;
+    id?: string;
+    where?: string;
+    order?: string;
+    done?: string;
+}
+
+export interface WorkOptions {
+    ttl?: number;
+    maxAttempts?: number;
+    note?: string;
+    retryMin?: number;
+    retryMax?: number;
+    /** End when nothing is left. */
+    drain?: boolean;
+    patience?: number;
+    table?: Table;
+    signal?: AbortSignal;
+}
+
+export interface WorkCounts {
+    claims: number;
+    steals: number;
+    done: number;
+    retried: number;
+    parked: number;
+    lost: number;
+    unknown: number;
+    announced: number;
+    duplicates: number;
+    left: number;
+    skipped: number;
+}
+
+export class Item {
+    private constructor();
+    readonly queue: string;
+    readonly id: string;
+    readonly value: Buffer | null;
+    readonly token: bigint;
+    readonly attempt: number;
+    readonly isStolen: boolean;
+    readonly owner: string;
+    readonly rowId: string | null;
+    readonly remaining: number;
+    done(): Promise<void>;
+    /** Gives the item back: it has not failed. */
+    giveBack(): Promise<void>;
+    /** It has failed; again later. */
+    retry(why?: Error | string, options?: {exitCode?: number}): Promise<void>;
+}
+
+export class Work implements AsyncIterableIterator<Item> {
+    private constructor();
+    readonly counts: WorkCounts;
+    /** To ask for the next item says that the present one is done. */
+    next(): Promise<IteratorResult<Item, undefined>>;
+    return(value?: undefined): Promise<IteratorResult<Item, undefined>>;
+    close(): Promise<void>;
+    [Symbol.asyncIterator](): this;
+    [Symbol.asyncDispose](): Promise<void>;
+}
+
+export interface WatchEvent {
+    kind: string;
+    refusal: string | null;
+    sequence: bigint;
+    /** Unix time in milliseconds. */
+    at: number;
+    paths: string[];
+    parts: string[];
+    owner: string | null;
+    note: string | null;
+    ticket: bigint;
+    token: bigint;
+    queue: string | null;
+    id: string | null;
+    attempt: number;
+    isDeletion: boolean;
+    by: string | null;
+    reason: string | null;
+}
+
+export class Watch implements AsyncIterableIterator<WatchEvent> {
+    private constructor();
+    readonly position: bigint;
+    next(): Promise<IteratorResult<WatchEvent, undefined>>;
+    /** null: there was none within `wait`. */
+    take(options?: {wait?: number; signal?: AbortSignal}): Promise<WatchEvent | null>;
+    return(value?: undefined): Promise<IteratorResult<WatchEvent, undefined>>;
+    close(): Promise<void>;
+    [Symbol.asyncIterator](): this;
+    [Symbol.asyncDispose](): Promise<void>;
+}
+
+export interface ItemInfo {
+    id: string;
+    owner: string | null;
+    value: Buffer | null;
+    state: 'ready' | 'delayed' | 'claimed' | 'parked';
+    attempts: number;
+    dueIn: number;
+    expiresIn: number;
+    needs: string[];
+    priority: number;
+    lastExit: number | null;
+    lastError: Buffer | null;
+}
+
+export interface QueueStats {
+    pushed: number;
+    duplicates: number;
+    claims: number;
+    steals: number;
+    done: number;
+    retried: number;
+    parked: number;
+    readyNow: number;
+    delayedNow: number;
+    claimedNow: number;
+    parkedNow: number;
+}
+
+export interface Limits {
+    live: number;
+    livePerOwner: number;
+    livePerRoot: number;
+    waitersPerPath: number;
+    events: number;
+}
+
+export interface Report {
+    text: string;
+    warnings: string[];
+    roundTrip: number;
+    clockOffset: number;
+}
+
+export class Store {
+    private constructor();
+    readonly url: string;
+    readonly closed: boolean;
+    /** For how long the store has not answered; 0 while it does. */
+    readonly away: number;
+    close(): Promise<void>;
+    [Symbol.asyncDispose](): Promise<void>;
+
+    lock(parts: Parts, options?: LockOptions): Promise<Lease>;
+    /** null: another owner is in the way. */
+    tryLock(parts: Parts, options?: TryOptions): Promise<Lease | null>;
+    with<T>(parts: Parts, call: (lease: Lease) => T | Promise<T>): Promise<T>;
+    with<T>(parts: Parts, options: LockOptions, call: (lease: Lease) => T | Promise<T>): Promise<T>;
+    ask(parts: Parts, options?: LockOptions & {style?: 'try' | 'queue' | 'wait'}): Promise<Answer>;
+    renew(parts: Parts, options?: {owner?: string; token?: bigint | number; ttl?: number}): Promise<Answer>;
+    release(parts: Parts, options?: {owner?: string; token?: bigint | number; put?: Puts}): Promise<Answer>;
+
+    read(path: string): Promise<{data: Buffer; inDoubt: boolean} | null>;
+    get(path: string): Promise<Buffer | null>;
+    put(path: string, value: Bytes, options?: {owner?: string; token?: bigint | number}): Promise<void>;
+    del(path: string, options?: {owner?: string; token?: bigint | number}): Promise<void>;
+    values(prefix?: string): AsyncGenerator<{path: string; size: number; inDoubt: boolean}>;
+
+    push(queue: string, id: string, value?: Bytes | null,
+         options?: {delay?: number; needs?: Parts; priority?: number}): Promise<boolean>;
+    pushMany(queue: string, items: Iterable<readonly [string, (Bytes | null)?]>):
+        Promise<{added: number; duplicates: number}>;
+    work(queue: string | null | undefined, options?: WorkOptions): Work;
+    runWorkers(queue: string | null, handle: (item: Item) => unknown,
+               options?: WorkOptions & {workers?: number}): Promise<WorkCounts>;
+    items(queue: string): Promise<ItemInfo[]>;
+    stats(queue: string): Promise<QueueStats>;
+    queues(prefix?: string): Promise<(QueueStats & {queue: string})[]>;
+    unpark(queue: string, id?: string): Promise<number>;
+    drop(queue: string, ...ids: string[]): Promise<number>;
+
+    watch(prefix?: string | null, options?: {after?: bigint | number; signal?: AbortSignal}): Promise<Watch>;
+
+    list(prefix?: string): Promise<Entry[]>;
+    show(path: string): Promise<Entry[]>;
+    break(path: string, options: {reason: string; by: string; owner?: string; atOnce?: boolean}): Promise<number>;
+    limits(): Promise<Limits>;
+    setLimits(bounds: Partial<Limits>): Promise<void>;
+    examine(): Promise<Report>;
+    backup(path: string): Promise<void>;
+}
+
+/** Opens a store by its URL; without one, the store that lk uses. */
+export function open(url?: string | null): Promise<Store>;
+export const version: string;
+
+export class LockkeeperError extends Error {
+    readonly outcome: string;
+    readonly code: string;
+    readonly blockers: Blocker[];
+    readonly cycle: string[];
+}
+export class BusyError extends LockkeeperError {}
+export class TimeoutError extends LockkeeperError {}
+export class LostError extends LockkeeperError {}
+export class DeadlockError extends LockkeeperError {}
+export class InvalidError extends LockkeeperError {}
+export class DeniedError extends LockkeeperError {}
+export class FullError extends LockkeeperError {}
+export class UnsupportedError extends LockkeeperError {}
+export class UnavailableError extends LockkeeperError {}
+export class InternalError extends LockkeeperError {}
+export class CancelledError extends LockkeeperError {}
+export class ClosedError extends Error {
+    readonly code: 'LK_CLOSED';
+}

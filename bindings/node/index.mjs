@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+import lockkeeper from './index.js';
+
+export const {
+    open, version, Store, Lease, Work, Item, Watch, LockkeeperError, BusyError, TimeoutError, LostError,
+    DeadlockError, InvalidError, DeniedError, FullError, UnsupportedError, UnavailableError, InternalError,
+    CancelledError, ClosedError,
+} = lockkeeper;
+export default lockkeeper;

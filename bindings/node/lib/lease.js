@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+'use strict';
+// Leases that the library keeps alive.
+const {native, nextNumber, listen, unlisten} = require('./native');
+const {LostError, check, outcomeOf} = require('./errors');
+const argument = require('./arguments');
+
+const asyncDispose = Symbol.asyncDispose ?? Symbol.for('nodejs.asyncDispose');
+
+// A lease that is only collected is renewed no more, and ends at its deadline.
+const collected = new FinalizationRegistry(({handle, number, paths}) => {
+    unlisten(number);
+    if (native.leaseHeld(handle)) {
+        native.leaseAbandon(handle);
+        process.emitWarning(`the lease of ${paths.join(' ')} was not released`, 'LockkeeperWarning');
+    }
+});
+
+class Lease {
+    #store;
+    #request;
+    #result;
+    #handle;
+    #number;
+    #abort = new AbortController();
+    #lost;
+    #tellLost;
+
+    constructor(store, request, answer) {
+        this.#store = store; // the store is not collected before its leases
+        this.#request = request;
+        this.#lost = new Promise((resolve) => {
+            this.#tellLost = resolve;
+        });
+        this.#hold(answer);
+    }
+
+    #hold(answer) {
+        this.#result = answer.result;
+        this.#handle = answer.lease;
+        this.#number = nextNumber();
+        listen(this.#number, this);
+        collected.register(this, {handle: this.#handle, number: this.#number, paths: this.paths}, this);
+        native.leaseWatch(this.#handle, this.#number);
+    }
+
+    #forget() {
+        collected.unregister(this);
+        unlisten(this.#number);
+    }
+
+    _hear() {
+        if (!this.#abort.signal.aborted) {
+            const error = new LostError('the lease is lost');
+            this.#tellLost(error);
+            this.#abort.abort(error);
+        }
+    }
+
+    // The fencing token. Pass it to the resource, and let that refuse smaller ones.
+    get token() {
+        return this.#result.token;
+    }
+
+    get tokens() {
+        return this.#result.tokens;
+    }
+
+    get owner() {
+        return this.#result.owner;
+    }
+
+    get paths() {
+        return this.#result.paths;
+    }
+
+    get values() {
+        return this.#result.values;
+    }
+
+    get value() {
+        return this.values[0]?.data ?? null;
+    }
+
+    get inDoubt() {
+        return this.values[0]?.inDoubt ?? false;
+    }
+
+    // Is fulfilled with a LostError when the lease is found lost; never, if it is released before.
+    get lost() {
+        return this.#lost;
+    }
+
+    // Is aborted when the lease is found lost, with that error as its reason.
+    get signal() {
+        return this.#abort.signal;
+    }
+
+    get isLost() {
+        return this.#abort.signal.aborted || native.leaseLost(this.#handle);
+    }
+
+    // Milliseconds for which the lease is held for certain; 0 when it is lost or has ended.
+    get remaining() {
+        return native.leaseRemaining(this.#handle);
+    }
+
+    // Throws LostError unless the lease is held.
+    check() {
+        if (this.isLost) {
+            throw new LostError('the lease is lost');
+        }
+        if (!native.leaseHeld(this.#handle)) {
+            throw new LostError('the lease has ended');
+        }
+    }
+
+    // Ends the lease; `put` is written in the same step. A second release does nothing.
+    async release(options) {
+        const {put} = argument.options(options, {put: argument.puts});
+        const answer = await native.leaseRelease(this.#handle, put);
+        if (answer === null) {
+            if (put !== undefined) {
+                throw new LostError('the lease has ended');
+            }
+            return;
+        }
+        if (!native.leaseHeld(this.#handle)) {
+            this.#forget();
+        }
+        if (outcomeOf(answer) === 'lost') {
+            this._hear();
+        }
+        check(answer);
+    }
+
+    // Stops the keep-alive: the lease ends at its deadline.
+    async abandon() {
+        this.#forget();
+        await native.leaseAbandon(this.#handle);
+    }
+
+    // Writes a value at a path that the lease covers (the first part's), only while it is held.
+    async put(value, path = this.paths[0]) {
+        this.check();
+        await this.#store.put(path, value, {owner: this.owner, token: this.token});
+    }
+
+    // Changes modes, limits or units in place (rule R9). Does not wait: BusyError, and the lease stays.
+    async convert(...given) {
+        const parts = typeof given[0] === 'string' || Array.isArray(given[0]) ? given.shift() : this.paths;
+        const {flag, count, duration} = argument;
+        const options = argument.options(given[0], {shared: flag, limit: count, units: count, ttl: duration});
+        this.check();
+        const {ttl, until, value, bound} = this.#request;
+        const request = {...(options.ttl === undefined ? {ttl, until} : {}), value, bound, ...options,
+            parts: argument.texts(parts, 'parts'), owner: this.owner, style: 0};
+        const former = this.#handle;
+        unlisten(this.#number); // a new token ends the former handle
+        let answer;
+        try {
+            answer = await this.#store._acquire(request);
+        } finally {
+            listen(this.#number, this);
+        }
+        if (outcomeOf(answer) !== 'granted' || answer.lease === undefined) {
+            if (native.leaseLost(former)) {
+                this._hear();
+                throw new LostError('the lease is lost');
+            }
+            check(answer);
+        }
+        this.#forget();
+        await native.leaseAbandon(former);
+        if (answer.result.created) {
+            await native.leaseRelease(answer.lease);
+            this._hear();
+            throw new LostError('the lease had ended before it was converted');
+        }
+        this.#request = {...request, parts: undefined};
+        this.#hold(answer);
+    }
+
+    [asyncDispose]() {
+        return this.release();
+    }
+}
+
+module.exports = {Lease, asyncDispose};

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+'use strict';
+// The module in C: where npm has built it, or what LK_NODE_ADDON names.
+const path = require('node:path');
+const {version} = require('../package.json');
+
+const native = require(process.env.LK_NODE_ADDON
+    ?? path.join(__dirname, '..', 'build', 'Release', 'lockkeeper.node'));
+
+// Before 1.0 structs change with the minor version.
+const compatible = (text) => text.split('.').slice(0, 2).join('.');
+for (const other of [native.version, native.headerVersion]) {
+    if (compatible(other) !== compatible(version)) {
+        throw new Error(`lockkeeper ${version} does not fit liblockkeeper ${other}`);
+    }
+}
+
+// Leases, works: by the numbers with which the module tells of losses and items.
+const listeners = new Map();
+let last = 0;
+
+function nextNumber() {
+    last += 1;
+    return last;
+}
+
+// The listener may be collected: the module's news hold nothing.
+function listen(number, listener) {
+    listeners.set(number, new WeakRef(listener));
+}
+
+function unlisten(number) {
+    listeners.delete(number);
+}
+
+native.onNotice((news) => listeners.get(news.number)?.deref()?._hear(news));
+// process.exit() runs no clean-up of modules: ends waits, and closes what is open.
+process.on('exit', () => native.end());
+
+module.exports = {native, nextNumber, listen, unlisten};

@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: Apache-2.0
+'use strict';
+// Stores: locks, values, queues and administration.
+const {native} = require('./native');
+const {BusyError, CancelledError, ClosedError, check, errorOf, outcomeOf, OUTCOMES} = require('./errors');
+const argument = require('./arguments');
+const {Lease, asyncDispose} = require('./lease');
+const {Watch} = require('./watch');
+const {Work} = require('./work');
+
+const {text, texts, flag, big, bytes, options: optionsOf, REQUEST} = argument;
+const {wait: _, ...TRY} = REQUEST;
+const MANY_MAX = 1000;
+const BOUNDS = ['live', 'livePerOwner', 'livePerRoot', 'waitersPerPath', 'events'];
+const optional = (value, name) => (value === undefined || value === null ? undefined : text(value, name));
+
+class Store {
+    #handle;
+    #url;
+    #closing;
+    #inside = new Set(); // promises of calls
+    #cancels = new Set(); // of waits
+    #parts = new Set(); // works and watches, to be closed first
+
+    constructor(answer) {
+        this.#handle = answer.store;
+        this.#url = answer.url;
+    }
+
+    // The URL, without any password.
+    get url() {
+        return this.#url;
+    }
+
+    get closed() {
+        return this.#closing !== undefined;
+    }
+
+    // Milliseconds for which the store has not answered; 0 while it does.
+    get away() {
+        return this.closed ? 0 : native.away(this.#handle) ?? 0;
+    }
+
+    // Ends waits (CancelledError) and loops. Leases that are still held are renewed no more.
+    close() {
+        this.#closing ??= this.#close();
+        return this.#closing;
+    }
+
+    async #close() {
+        await undefined; // closed is true from here on
+        for (const cancel of this.#cancels) {
+            native.cancelNow(cancel);
+        }
+        await Promise.allSettled([...this.#parts].map((part) => part.close()));
+        await Promise.allSettled([...this.#inside]);
+        await native.close(this.#handle);
+    }
+
+    [asyncDispose]() {
+        return this.close();
+    }
+
+    // The answer of a native function, whatever it is. close() waits for it.
+    async _ask(name, ...given) {
+        if (this.closed) {
+            throw new ClosedError();
+        }
+        const call = native[name](this.#handle, ...given);
+        this.#inside.add(call);
+        try {
+            return await call;
+        } finally {
+            this.#inside.delete(call);
+        }
+    }
+
+    async #done(name, ...given) {
+        return check(await this._ask(name, ...given));
+    }
+
+    // A call that may wait, until `signal` or the end of the store ends that. `undo` takes back what was
+    // granted all the same.
+    async _wait(signal, call, undo) {
+        signal?.throwIfAborted();
+        if (this.closed) {
+            throw new ClosedError();
+        }
+        const cancel = native.cancelMake();
+        const abort = () => native.cancelNow(cancel);
+        signal?.addEventListener('abort', abort, {once: true});
+        this.#cancels.add(cancel);
+        let answer;
+        try {
+            answer = await call(cancel);
+        } finally {
+            this.#cancels.delete(cancel);
+            signal?.removeEventListener('abort', abort);
+        }
+        if (signal?.aborted) {
+            await undo(answer);
+            throw signal.reason;
+        }
+        return answer;
+    }
+
+    _part(part) {
+        this.#parts.add(part);
+    }
+
+    _partEnded(part) {
+        this.#parts.delete(part);
+    }
+
+    // ---- locks ----
+
+    _acquire(request, cancel) {
+        return this._ask('acquire', request, cancel);
+    }
+
+    // Waits until all parts, PATH[?shared][?limit=N[&units=U]], are granted together.
+    async lock(parts, options) {
+        const {signal, ...request} = optionsOf(options, REQUEST);
+        request.parts = texts(parts, 'parts');
+        if (request.wait === 0) {
+            request.style = 0;
+        }
+        const release = (answer) => answer.lease !== undefined && native.leaseRelease(answer.lease);
+        const answer = await this._wait(signal, (cancel) => this._acquire(request, cancel), release);
+        check(answer);
+        if (this.closed) {
+            await release(answer);
+            throw new CancelledError('the store was closed');
+        }
+        return new Lease(this, request, answer);
+    }
+
+    // lock() without waiting. null: another owner is in the way.
+    async tryLock(parts, options) {
+        try {
+            return await this.lock(parts, {...optionsOf(options, TRY), wait: 0});
+        } catch (error) {
+            if (error instanceof BusyError) {
+                return null;
+            }
+            throw error;
+        }
+    }
+
+    // Calls a function with the lease, and releases that behind it, also after an error.
+    async with(parts, ...given) {
+        const call = given.pop();
+        if (typeof call !== 'function') {
+            throw new TypeError('the last argument must be a function');
+        }
+        const lease = await this.lock(parts, given[0]);
+        let result;
+        try {
+            result = await call(lease);
+        } catch (error) {
+            await lease.release().catch(() => undefined); // the error of the scope says more
+            throw error;
+        }
+        await lease.release();
+        return result;
+    }
+
+    // ---- requests without keep-alive ----
+
+    // A lease that another process may renew or release. style: "try" (unless set), "queue", "wait".
+    async ask(parts, options) {
+        const {signal, style = 0, ...request} = optionsOf(options, {...REQUEST, style: argument.style});
+        Object.assign(request, {parts: texts(parts, 'parts'), style, outlives: true});
+        const forget = ({result}) => result && this._ask(
+            'release', {parts: request.parts, owner: result.owner}, result.token);
+        const answer = await this._wait(signal, (cancel) => this._ask('ask', request, cancel), forget);
+        return this.#answered(answer, 'waiting');
+    }
+
+    #answered(answer, ...good) {
+        if (!good.includes(outcomeOf(answer))) {
+            check(answer);
+        }
+        return {...answer.result, outcome: OUTCOMES[answer.outcome]};
+    }
+
+    async renew(parts, options) {
+        const {token, ...request} = optionsOf(
+            options, {owner: text, token: argument.token, ttl: argument.duration});
+        return this.#answered(await this._ask('renew', {...request, parts: texts(parts, 'parts')}, token));
+    }
+
+    async release(parts, options) {
+        const {token, put, ...request} = optionsOf(
+            options, {owner: text, token: argument.token, put: argument.puts});
+        return this.#answered(
+            await this._ask('release', {...request, parts: texts(parts, 'parts')}, token, put));
+    }
+
+    // ---- values ----
+
+    // {data, inDoubt}; null: there is none.
+    async read(path) {
+        const answer = await this._ask('valueGet', text(path, 'path'));
+        if (outcomeOf(answer) === 'none') {
+            return null;
+        }
+        const {data, inDoubt} = check(answer);
+        return {data, inDoubt};
+    }
+
+    async get(path) {
+        return (await this.read(path))?.data ?? null;
+    }
+
+    async put(path, value, options) {
+        const {owner, token} = optionsOf(options, {owner: text, token: argument.token});
+        await this.#done('valuePut', text(path, 'path'), bytes(value, 'the value'), owner, token);
+    }
+
+    async del(path, options) {
+        const {owner, token} = optionsOf(options, {owner: text, token: argument.token});
+        await this.#done('valuePut', text(path, 'path'), null, owner, token);
+    }
+
+    // Iterates over {path, size, inDoubt} of all values at or below the prefix.
+    async *values(prefix) {
+        const below = optional(prefix, 'prefix');
+        let reached;
+        do {
+            const page = await this.#done('values', below, reached);
+            yield* page.values;
+            reached = page.reached;
+        } while (reached !== null);
+    }
+
+    // ---- queues ----
+
+    // Adds an item. false: the queue has one with this id, which stays as it is.
+    async push(queue, id, value, options) {
+        const item = optionsOf(options, {delay: argument.milliseconds, needs: texts, priority: argument.int32});
+        item.id = text(id, 'id');
+        if (value !== undefined && value !== null) {
+            item.value = bytes(value, 'the value');
+        }
+        return (await this.#done('push', text(queue, 'queue'), [item])).added === 1;
+    }
+
+    // Adds items, [id, value] each: up to 1000 in one step, more in several.
+    async pushMany(queue, items) {
+        const name = text(queue, 'queue');
+        const all = Array.from(items, ([id, value]) => ({
+            id: text(id, 'id'), ...(value === undefined || value === null ? {} : {value: bytes(value, 'the value')}),
+        }));
+        const counts = {added: 0, duplicates: 0};
+        for (let first = 0; first < all.length; first += MANY_MAX) {
+            const {added, duplicates} = await this.#done('push', name, all.slice(first, first + MANY_MAX));
+            counts.added += added;
+            counts.duplicates += duplicates;
+        }
+        return counts;
+    }
+
+    // A loop over items, each with its claim: for await (const item of store.work('mails')).
+    work(queue, options) {
+        if (this.closed) {
+            throw new ClosedError();
+        }
+        return new Work(this, queue, options);
+    }
+
+    // The handle for a work's own calls.
+    _feed(feed, options) {
+        return this._ask('feedRun', feed, options);
+    }
+
+    // Calls a function with each item, `workers` of them at once; done when it returns, retried when it
+    // throws. Returns when drained; the sums of the counts.
+    async runWorkers(queue, handle, {workers = 1, ...options} = {}) {
+        argument.number(workers, 'workers', 1, 256);
+        if (typeof handle !== 'function') {
+            throw new TypeError('the handler must be a function');
+        }
+        const works = Array.from({length: workers}, () => this.work(queue, options));
+        const run = async (work) => {
+            for await (const item of work) {
+                try {
+                    await handle(item);
+                } catch (error) {
+                    await item.retry(error).catch(() => undefined); // lost: its next claim has it
+                }
+            }
+        };
+        try {
+            await Promise.all(works.map(run));
+        } finally {
+            await Promise.allSettled(works.map((work) => work.close()));
+        }
+        return works.reduce((sums, {counts}) => {
+            Object.keys(counts).forEach((name) => {
+                sums[name] = (sums[name] ?? 0) + counts[name];
+            });
+            return sums;
+        }, {});
+    }
+
+    async items(queue) {
+        return (await this.#done('items', text(queue, 'queue'))).items;
+    }
+
+    async stats(queue) {
+        return (await this.#done('stats', text(queue, 'queue'))).stats;
+    }
+
+    async queues(prefix) {
+        return (await this.#done('queues', optional(prefix, 'prefix'))).queues;
+    }
+
+    // Makes a parked item ready again, or all of the queue. Returns their number.
+    async unpark(queue, id) {
+        return (await this.#done('unpark', text(queue, 'queue'), optional(id, 'id'))).count;
+    }
+
+    // Removes items that are not claimed; without ids, all that are parked. Returns how many.
+    async drop(queue, ...ids) {
+        const answer = await this._ask('drop', text(queue, 'queue'), texts(ids, 'ids'));
+        if (outcomeOf(answer) !== 'lost') {
+            check(answer);
+        }
+        return answer.count;
+    }
+
+    // ---- events ----
+
+    // Begins to watch: no event after this is missed. for await (const event of await store.watch())
+    async watch(prefix, options) {
+        const {after, signal} = optionsOf(options, {after: big, signal: argument.abortable});
+        signal?.throwIfAborted();
+        const answer = check(await this._ask('watchOpen', optional(prefix, 'prefix'), after));
+        if (this.closed) {
+            await native.watchClose(answer.watch);
+            throw new ClosedError();
+        }
+        return new Watch(this, answer.watch, signal);
+    }
+
+    // ---- listing and administration ----
+
+    async list(prefix) {
+        return (await this.#done('list', optional(prefix, 'prefix'))).entries;
+    }
+
+    async show(path) {
+        return (await this.#done('show', text(path, 'path'))).entries;
+    }
+
+    // Ends requests with a part at exactly this path (rule R12). Returns their number.
+    async break(path, options) {
+        const given = optionsOf(options, {reason: text, by: text, owner: text, atOnce: flag});
+        return (await this.#done('break', text(path, 'path'), given)).count;
+    }
+
+    // The bounds that the store keeps (rule R22). 0: none.
+    async limits() {
+        return (await this.#done('limits')).limits;
+    }
+
+    // Sets bounds by those names. Those that are not named stay.
+    async setLimits(bounds) {
+        const allowed = Object.fromEntries(BOUNDS.map((name) => [name, argument.bound]));
+        await this.#done('limits', optionsOf(bounds ?? {}, allowed, 'the bounds'));
+    }
+
+    // What `lk doctor` prints.
+    async examine() {
+        const {report, warnings, roundTripUs, clockOffsetUs} = await this.#done('examine');
+        return {text: report, warnings: warnings.split('\n').filter(Boolean),
+            roundTrip: roundTripUs / 1000, clockOffset: clockOffsetUs / 1000};
+    }
+
+    // Copies the whole store to a new file.
+    async backup(path) {
+        await this.#done('backup', text(path, 'path'));
+    }
+}
+
+// Opens a store: sqlite:PATH, lk://HOST, postgresql://HOST/DATABASE, ... Without a URL the one that lk uses.
+async function open(url) {
+    const answer = await native.open(optional(url, 'url'));
+    if (outcomeOf(answer) !== 'ok') {
+        throw errorOf(answer);
+    }
+    return new Store(answer);
+}
+
+module.exports = {Store, open};

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Queues of work (rule R16), but for the loop over their items (work.c). */
+#include "module.h"
+
+struct many_call {
+    struct lk_node_call call;
+    lk_push_request *requests;
+    const char *const *ids;
+    size_t count;
+    lk_push_counts counts;
+    lk_queue_stats stats;
+};
+
+static struct many_call *begin(napi_env env, napi_callback_info info, napi_value *arguments,
+                               void (*run)(struct lk_node_call *call)) {
+    struct many_call *made;
+
+    lk_node_arguments(env, info, arguments);
+    made = lk_node_store_call(env, arguments[0], sizeof *made, run);
+    if (made != NULL) {
+        made->call.path = lk_node_text(&made->call, arguments[1]);
+    }
+    return made;
+}
+
+/* ---- pushes ---------------------------------------------------------------------------------- */
+
+/* One alone also where the store does not decide on several together. */
+static void push_run(struct lk_node_call *call) {
+    struct many_call *made = (struct many_call *)call;
+    bool is_added = false;
+
+    if (made->count != 1) {
+        call->outcome = lk_push_many(call->store->handle, made->requests, made->count,
+                                     &made->counts, &call->error);
+        return;
+    }
+    call->outcome = lk_push(call->store->handle, made->requests, &is_added, &call->error);
+    if (call->outcome == LK_OK) {
+        made->counts = (lk_push_counts){.added = is_added, .duplicates = !is_added};
+    }
+}
+
+static void push_fill(napi_env env, struct lk_node_call *call, napi_value answer) {
+    const struct many_call *made = (struct many_call *)call;
+
+    lk_node_set_number(env, answer, "added", (int64_t)made->counts.added);
+    lk_node_set_number(env, answer, "duplicates", (int64_t)made->counts.duplicates);
+}
+
+static void item_read(struct lk_node_call *call, napi_value item, lk_push_request *request) {
+    request->size = sizeof *request;
+    request->queue = call->path;
+    request->id = lk_node_text(call, lk_node_get(call, item, "id"));
+    request->value = lk_node_bytes(call, lk_node_get(call, item, "value"), &request->value_size);
+    request->delay_ms = lk_node_integer(call, lk_node_get(call, item, "delay"), 0);
+    request->priority = (int32_t)lk_node_integer(call, lk_node_get(call, item, "priority"), 0);
+    request->needs = lk_node_texts(call, lk_node_get(call, item, "needs"), &request->need_count);
+}
+
+/* push(store, queue, items) */
+static napi_value push(napi_env env, napi_callback_info info) {
+    napi_value arguments[LK_NODE_ARGUMENTS_MAX];
+    struct many_call *made = begin(env, info, arguments, push_run);
+
+    if (made == NULL) {
+        return NULL;
+    }
+    made->call.fill = push_fill;
+    made->count = lk_node_length(&made->call, arguments[2]);
+    made->requests = lk_node_memory(&made->call, (made->count + 1) * sizeof *made->requests);
+    for (uint32_t i = 0; i < made->count && !made->call.is_bad; i++) {
+        item_read(&made->call, lk_node_element(&made->call, arguments[2], i), &made->requests[i]);
+    }
+    return lk_node_call_start(&made->call, LK_NODE_SHORT);
+}
+
+/* ---- what is in a queue ---------------------------------------------------------------------- */
+
+static void items_run(struct lk_node_call *call) {
+    lk_item_list *list = NULL;
+
+    call->outcome = lk_items(call->store->handle, call->path, &list, &call->error);
+    call->answer = list;
+}
+
+static void item_set(napi_env env, napi_value one, const lk_item_info *item) {
+    lk_node_set_text(env, one, "id", item->id);
+    lk_node_set_text(env, one, "owner", item->owner);
+    lk_node_set_bytes(env, one, "value", item->value, item->value_size);
+    lk_node_set_text(env, one, "state", item->state);
+    lk_node_set_number(env, one, "attempts", item->attempts);
+    lk_node_set_number(env, one, "dueIn", item->due_in_ms);
+    lk_node_set_number(env, one, "expiresIn", item->expires_in_ms);
+    lk_node_set_texts(env, one, "needs", item->needs, item->need_count);
+    lk_node_set_number(env, one, "priority", item->priority);
+    if (item->has_last_exit) {
+        lk_node_set_number(env, one, "lastExit", item->last_exit);
+    } else {
+        lk_node_set_text(env, one, "lastExit", NULL);
+    }
+    lk_node_set_bytes(env, one, "lastError", item->last_error, item->last_error_size);
+}
+
+static void items_fill(napi_env env, struct lk_node_call *call, napi_value answer) {
+    const lk_item_list *list = call->answer;
+    napi_value array;
+
+    if (list != NULL) {
+        array = lk_node_set_array(env, answer, "items", list->count);
+        for (size_t i = 0; i < list->count; i++) {
+            item_set(env, lk_node_add(env, array, i), &list->items[i]);
+        }
+    }
+}
+
+static void items_destroy(struct lk_node_call *call) {
+    lk_item_list_free(call->answer);
+}
+
+static napi_value items(napi_env env, napi_callback_info info) {
+    napi_value arguments[LK_NODE_ARGUMENTS_MAX];
+    struct many_call *made = begin(env, info, arguments, items_run);
+
+    if (made == NULL) {
+        return NULL;
+    }
+    made->call.fill = items_fill;
+    made->call.destroy = items_destroy;
+    return lk_node_call_start(&made->call, LK_NODE_SHORT);
+}
+
+static void stats_set(napi_env env, napi_value object, const lk_queue_stats *stats) {
+    lk_node_set_number(env, object, "pushed", (int64_t)stats->pushed);
+    lk_node_set_number(env, object, "duplicates", (int64_t)stats->duplicates);
+    lk_node_set_number(env, object, "claims", (int64_t)stats->claims);
+    lk_node_set_number(env, object, "steals", (int64_t)stats->steals);
+    lk_node_set_number(env, object, "done", (int64_t)stats->done);
+    lk_node_set_number(env, object, "retried", (int64_t)stats->retried);
+    lk_node_set_number(env, object, "parked", (int64_t)stats->parked);
+    lk_node_set_number(env, object, "readyNow", (int64_t)stats->ready_now);
+    lk_node_set_number(env, object, "delayedNow", (int64_t)stats->delayed_now);
+    lk_node_set_number(env, object, "claimedNow", (int64_t)stats->claimed_now);
+    lk_node_set_number(env, object, "parkedNow", (int64_t)stats->parked_now);
+}
+
+static void stats_run(struct lk_node_call *call) {
+    call->outcome =
+        lk_stats(call->store->handle, call->path, &((struct many_call *)call)->stats, &call->error);
+}
+
+static void stats_fill(napi_env env, struct lk_node_call *call, napi_value answer) {
+    napi_value object = lk_node_object(env);
+
+    stats_set(env, object, &((struct many_call *)call)->stats);
+    lk_node_set(env, answer, "stats", object);
+}
+
+static napi_value stats(napi_env env, napi_callback_info info) {
+    napi_value arguments[LK_NODE_ARGUMENTS_MAX];
+    struct many_call *made = begin(env, info, arguments, stats_run);
+
+    if (made == NULL) {
+        return NULL;
+    }
+    made->call.fill = stats_fill;
+    return lk_node_call_start(&made->call, LK_NODE_SHORT);
+}
+
+static void queues_run(struct lk_node_call *call) {
+    lk_queue_list *list = NULL;
+
+    call->outcome = lk_queues(call->store->handle, call->path, &list, &call->error);
+    call->answer = list;
+}
+
+static void queues_fill(napi_env env, struct lk_node_call *call, napi_value answer) {
+    const lk_queue_list *list = call->answer;
+    napi_value array;
+
+    if (list == NULL) {
+        return;
+    }
+    array = lk_node_set_array(env, answer, "queues", list->count);
+    for (size_t i = 0; i < list->count; i++) {
+        napi_value one = lk_node_add(env, array, i);
+
+        lk_node_set_text(env, one, "queue", list->queues[i].queue);
+        stats_set(env, one, &list->queues[i].counts);
+    }
+}
+
+static void queues_destroy(struct lk_node_call *call) {
+    lk_queue_list_free(call->answer);
+}
+
+static napi_value queues(napi_env env, napi_callback_info info) {
+    napi_value arguments[LK_NODE_ARGUMENTS_MAX];
+    struct many_call *made = begin(env, info, arguments, queues_run);
+
+    if (made == NULL) {
+        return NULL;
+    }
+    made->call.fill = queues_fill;
+    made->call.destroy = queues_destroy;
+    return lk_node_call_start(&made->call, LK_NODE_SHORT);
+}
+
+/* ---- parked and unwanted items --------------------------------------------------------------- */
+
+static void count_fill(napi_env env, struct lk_node_call *call, napi_value answer) {
+    lk_node_set_number(env, answer, "count", (int64_t)call->found);
+}
+
+static void unpark_run(struct lk_node_call *call) {
+    if (call->text[0] == NULL) {
+        call->outcome = lk_unpark_all(call->store->handle, call->path, &call->found, &call->error);
+        return;
+    }
+    call->outcome = lk_unpark(call->store->handle, call->path, call->text[0], &call->error);
+    call->found = call->outcome == LK_OK;
+}
+
+/* unpark(store, queue [, id]) */
+static napi_value unpark(napi_env env, napi_callback_info info) {
+    napi_value arguments[LK_NODE_ARGUMENTS_MAX];
+    struct many_call *made = begin(env, info, arguments, unpark_run);
+
+    if (made == NULL) {
+        return NULL;
+    }
+    made->call.fill = count_fill;
+    made->call.text[0] = lk_node_text(&made->call, arguments[2]);
+    return lk_node_call_start(&made->call, LK_NODE_SHORT);
+}
+
+static void drop_run(struct lk_node_call *call) {
+    const struct many_call *made = (struct many_call *)call;
+
+    if (made->count == 0) {
+        call->outcome = lk_drop_parked(call->store->handle, call->path, &call->found, &call->error);
+    } else {
+        call->outcome = lk_drop(call->store->handle, call->path, made->ids, made->count,
+                                &call->found, &call->error);
+    }
+}
+
+/* drop(store, queue, ids): without ids all that are parked. */
+static napi_value drop(napi_env env, napi_callback_info info) {
+    napi_value arguments[LK_NODE_ARGUMENTS_MAX];
+    struct many_call *made = begin(env, info, arguments, drop_run);
+
+    if (made == NULL) {
+        return NULL;
+    }
+    made->call.fill = count_fill;
+    made->ids = lk_node_texts(&made->call, arguments[2], &made->count);
+    return lk_node_call_start(&made->call, LK_NODE_SHORT);
+}
+
+void lk_node_queue_open(napi_env env, napi_value exports) {
+    static const struct lk_node_function functions[] = {
+        {"push", push},     {"items", items}, {"stats", stats}, {"queues", queues},
+        {"unpark", unpark}, {"drop", drop},   {NULL, NULL},
+    };
+
+    lk_node_functions(env, exports, functions);
+}

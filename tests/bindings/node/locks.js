@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+'use strict';
+// usage: locks.js PATTERN LK: locks, leases, requests without keep-alive, values, wrong arguments.
+const {
+    assert, lockkeeper, sleep, program, until, stopped, holds, waits, rejects, test, main,
+} = require('./support');
+const {BusyError, TimeoutError, LostError, DeadlockError, InvalidError, ClosedError} = lockkeeper;
+const YEAR_MS = 366 * 86_400_000;
+
+test('a lease is held in its scope and free behind it', async (store) => {
+    const kept = await store.with('db/t1', {owner: 'ana', note: 'a test', ttl: 20_000}, async (lease) => {
+        assert.deepEqual([lease.owner, lease.paths, lease.isLost], ['ana', ['db/t1'], false]);
+        assert(lease.token > 0n && lease.remaining > 0 && lease.remaining <= 20_000);
+        lease.check();
+        const [entry] = await store.list('db');
+        assert.deepEqual([entry.path, entry.note, entry.held, entry.token],
+            ['db/t1', 'a test', true, lease.token]);
+        assert.equal(await store.tryLock('db/t1'), null);
+        return lease;
+    });
+    assert.deepEqual([await store.list(), kept.isLost, kept.remaining], [[], false, 0]);
+    await kept.release(); // again: nothing
+    await rejects(LostError, async () => kept.check());
+    await rejects(LostError, kept.release({put: 'x'}));
+    await assert.rejects(store.with(['t', 'u'], async () => {
+        throw new Error('of the scope');
+    }), /of the scope/);
+    assert.deepEqual(await store.list(), []);
+});
+
+test('the scope of a language releases: Symbol.asyncDispose', async (store) => {
+    const lease = await store.lock('t');
+    await lease[Symbol.asyncDispose ?? Symbol.for('nodejs.asyncDispose')]();
+    assert.deepEqual(await store.list(), []);
+});
+
+test('shared holders, limits, units and batches', async (store) => {
+    const held = [await store.lock('t', {shared: true}), await store.lock('t?shared')];
+    const busy = await rejects(BusyError, store.lock('t', {wait: 0}));
+    assert.deepEqual([busy.code, busy.outcome, busy.blockers.length], ['LK_BUSY', 'busy', 2]);
+    held.push(await store.lock('pool', {limit: 3, units: 2}));
+    assert.equal(await store.tryLock('pool', {limit: 3, units: 2}), null);
+    held.push(await store.lock('pool?limit=3'));
+    await rejects(BusyError, store.lock(['db/t2', 't'], {wait: 0}));
+    assert.equal((await store.list('db')).length, 0);
+    for (const lease of held) {
+        await lease.release();
+    }
+    const both = await store.lock(['db/t2', 'db/t1']);
+    assert.deepEqual([both.paths, (await store.list()).length], [['db/t2', 'db/t1'], 2]);
+    await both.release();
+});
+
+test('a wait ends by its time, and is granted in order', async (store, url) => {
+    const holder = await store.lock('t', {owner: 'ana'});
+    const late = await rejects(TimeoutError, store.lock('t', {wait: 30}));
+    assert.deepEqual([late.blockers[0].owner, late.blockers[0].held], ['ana', true]);
+    const source = (owner) => `const lease = await store.lock('t', {owner: '${owner}'});
+        say(lease.token); await hear(); await lease.release(); await store.close();`;
+    const second = program(url, source('ben'));
+    await until(() => waits(store, 'ben'));
+    const third = program(url, source('cem'));
+    await until(() => waits(store, 'cem'));
+    const {token} = holder;
+    await holder.release();
+    assert(BigInt(await second.heard()) > token);
+    assert(await waits(store, 'cem'));
+    assert.equal(await second.ends(), 0);
+    assert.equal(await third.ends(), 0);
+});
+
+test('a deadlock names its cycle', async (store) => {
+    const mine = await store.lock('b', {owner: 'ben'});
+    const other = await store.lock('a', {owner: 'ana'});
+    const waiting = store.lock('b', {owner: 'ana'});
+    await until(() => waits(store, 'ana'));
+    const error = await rejects(DeadlockError, store.lock('a', {owner: 'ben'}));
+    assert.deepEqual(error.cycle, ['ben', 'ana']);
+    await mine.release();
+    await (await waiting).release();
+    await other.release();
+});
+
+test('the library renews; a fixed end is a loss', async (store) => {
+    const lease = await store.lock('fixed', {until: new Date(Date.now() + 1500)});
+    const kept = await store.lock('t', {ttl: 500});
+    const error = await lease.lost;
+    assert(error instanceof LostError && lease.isLost && lease.signal.aborted);
+    assert.equal(lease.signal.reason, error);
+    assert.deepEqual([kept.isLost, await holds(store, kept.owner)], [false, true]);
+    await kept.release();
+    await until(async () => (await store.list()).length === 0);
+    await rejects(LostError, lease.release());
+});
+
+test('conversion keeps or draws the token', async (store) => {
+    const lease = await store.lock('t', {ttl: 30_000, owner: 'ana'});
+    const first = lease.token;
+    await lease.convert({shared: true});
+    assert.equal(lease.token, first);
+    const other = await store.lock('t', {shared: true});
+    await rejects(BusyError, lease.convert());
+    assert.deepEqual([lease.isLost, lease.token], [false, first]);
+    await other.release();
+    await lease.convert('t');
+    assert(lease.token > first && !lease.isLost);
+    const [entry] = await store.list();
+    assert.deepEqual([entry.shared, entry.token, entry.ttl], [false, lease.token, 30_000]);
+    await lease.convert({shared: true});
+    await store.release('t', {owner: 'ana'}); // by another handle
+    await rejects(LostError, lease.convert());
+    assert.deepEqual([await store.list(), lease.isLost], [[], true]);
+    await rejects(LostError, lease.put('x'));
+});
+
+test('requests without keep-alive', async (store, url) => {
+    const first = await store.ask('t', {owner: 'ana', ttl: 30_000});
+    assert.deepEqual([first.outcome, first.owner], ['granted', 'ana']);
+    const waiting = await store.ask('t', {owner: 'ben', style: 'queue', ttl: 30_000});
+    assert.deepEqual([waiting.outcome, waiting.blockers[0].owner], ['waiting', 'ana']);
+    const other = await lockkeeper.open(url);
+    assert.equal((await other.renew('t', {token: first.token, ttl: 40_000})).ttl, 40_000);
+    await other.release('t', {owner: 'ana', token: first.token});
+    assert((await store.ask('t', {owner: 'ben', style: 'wait', wait: 10_000})).token > first.token);
+    await rejects(LostError, other.renew('t', {owner: 'ana'}));
+    await other.release('t', {owner: 'ben', put: 'v'});
+    assert.deepEqual(await store.read('t'), {data: Buffer.from('v'), inDoubt: false});
+    await other.close();
+});
+
+test('a loss is told once, and ends the scope', async (store) => {
+    const broken = () => store.break('t', {reason: 'a test', by: 'a test', atOnce: true});
+    let told = 0;
+    await rejects(LostError, store.with('t', {ttl: 200}, async (lease) => {
+        lease.signal.addEventListener('abort', () => {
+            told += 1;
+        });
+        assert.equal(await broken(), 1);
+        await lease.lost;
+        await rejects(LostError, async () => lease.check());
+    }));
+    assert.equal(told, 1);
+    await assert.rejects(store.with('t', async () => {
+        await broken();
+        throw new Error('of the scope');
+    }), /of the scope/);
+    assert.equal(await store.break('t', {reason: 'again', by: 'cem'}), 0);
+});
+
+test('holders that are killed or stopped', async (store, url) => {
+    const source = `try {
+            await store.with('t', {ttl: 700, value: true}, async (lease) => { say('held'); await hear(); });
+        } catch (error) { say(error.name); }
+        await store.close();`;
+    await store.put('t', 'half');
+    const killed = program(url, source);
+    assert.equal(await killed.heard(), 'held');
+    killed.kill();
+    const next = await store.lock('t', {value: true, wait: 30_000});
+    assert.equal(next.inDoubt, true);
+    await next.release({put: 'whole'});
+    const held = program(url, source);
+    assert.equal(await held.heard(), 'held');
+    await stopped(held);
+    await (await store.lock('t')).release();
+    held.say('go on');
+    held.kill('SIGCONT');
+    assert.equal(await held.heard(), 'LostError');
+    assert.equal(await held.ends(), 0);
+});
+
+test('values: with the grant, with the release, by path', async (store) => {
+    assert.equal(await store.get('v'), null);
+    await store.put('v', Buffer.from([0, 1, 255, 0]));
+    assert.deepEqual(await store.get('v'), Buffer.from([0, 1, 255, 0]));
+    await store.put('v', '');
+    assert.deepEqual(await store.read('v'), {data: Buffer.alloc(0), inDoubt: false});
+    const lease = await store.lock(['v', 'w'], {value: true});
+    assert.deepEqual([lease.value, lease.values.length, lease.values[1].data], [Buffer.alloc(0), 2, null]);
+    await rejects(BusyError, store.put('v', 'another'));
+    await lease.put(new Uint16Array([1]), 'w');
+    await rejects(InvalidError, lease.release({put: Buffer.alloc(65_537)}));
+    lease.check(); // nothing was done
+    await lease.release({put: {v: 'one', w: 'two'}});
+    assert.deepEqual([String(await store.get('v')), String(await store.get('w'))], ['one', 'two']);
+    const listed = [];
+    for await (const one of store.values()) {
+        listed.push(one);
+    }
+    assert.deepEqual(listed, [{path: 'v', size: 3, inDoubt: false}, {path: 'w', size: 3, inDoubt: false}]);
+    await store.del('v');
+    assert.equal(await store.get('v'), null);
+});
+
+test('bad input is an error of the right kind, and does nothing', async (store) => {
+    const long = 'x'.repeat(600);
+    await rejects(InvalidError, store.lock(long));
+    await rejects(InvalidError, store.lock('t', {ttl: YEAR_MS + YEAR_MS / 2}));
+    await rejects(InvalidError, store.lock('t', {ttl: 1}));
+    await rejects(InvalidError, store.lock([]));
+    await rejects(InvalidError, store.lock(Array.from({length: 40}, (_, i) => `t${i}`)));
+    await rejects(InvalidError, store.lock('t', {note: long}));
+    await rejects(InvalidError, lockkeeper.open('nothing-like:this').catch((error) => {
+        throw error instanceof lockkeeper.UnsupportedError ? new InvalidError('as good') : error;
+    }));
+    for (const parts of ['a\0b', '\ud800', 5, null, undefined, {}, [null], ['a', 5], Symbol('t'), () => 't']) {
+        await rejects(TypeError, store.lock(parts));
+        await rejects(TypeError, store.tryLock(parts));
+    }
+    for (const options of [null, 5, 'shared', [], {sahred: true}, {shared: 1}, {ttl: '5'}, {ttl: 5n},
+        {owner: 'a\0b'}, {owner: null}, {signal: {}}, {limit: '2'}, {until: 'now'}, {__proto__: null, x: 1}]) {
+        await rejects(TypeError, store.lock('t', options));
+    }
+    for (const options of [{ttl: -1}, {ttl: 0}, {ttl: NaN}, {ttl: Infinity}, {ttl: 1e300}, {wait: -1}, {wait: NaN},
+        {limit: 0}, {limit: -1}, {limit: 1.5}, {limit: 2 ** 32}, {units: NaN}, {until: new Date(NaN)}]) {
+        await rejects(RangeError, store.lock('t', options));
+    }
+    await rejects(TypeError, store.tryLock('t', {wait: 5}));
+    await rejects(TypeError, store.put('t', 5));
+    await rejects(TypeError, store.put('t', null));
+    await rejects(TypeError, store.put('t', '\ud800'));
+    await rejects(RangeError, store.put('t', 'x', {owner: 'a', token: -1n}));
+    await rejects(RangeError, store.put('t', 'x', {owner: 'a', token: 1n << 64n}));
+    await rejects(TypeError, store.put('t', 'x', {owner: 'a', token: 1.5}));
+    await rejects(TypeError, store.with('t'));
+    await rejects(TypeError, store.break('t', {reason: 5}));
+    await rejects(TypeError, store.ask('t', {style: 'later'}));
+    await rejects(TypeError, store.setLimits({lives: 9}));
+    await rejects(TypeError, lockkeeper.open(5));
+    await rejects(TypeError, lockkeeper.open('sqlite:\0'));
+    assert.deepEqual([await store.list(), await store.get('t')], [[], null]);
+});
+
+test('the functions of the module refuse what is no handle of theirs', async () => {
+    const native = require(process.env.LK_NODE_ADDON);
+    for (const [name, call] of Object.entries(native)) {
+        if (typeof call === 'function' && !['end', 'onNotice', 'open', 'cancelMake', 'feedMake'].includes(name)) {
+            for (const wrong of [undefined, null, 5, 'x', {}, [], native.cancelMake]) {
+                assert.throws(() => call(wrong, wrong, wrong, wrong, wrong, wrong), TypeError, name);
+            }
+        }
+    }
+    const cancel = native.cancelMake();
+    assert.throws(() => native.leaseLost(cancel), TypeError); // of another kind
+    assert.throws(() => native.open(5), TypeError);
+    assert.throws(() => native.open('a\0b'), TypeError);
+});
+
+test('administration', async (store) => {
+    const lease = await store.lock('t', {owner: 'ana'});
+    const queued = await store.ask('t', {owner: 'ben', style: 'queue'});
+    assert.equal(queued.position, 1);
+    const [, waiting] = await store.show('t');
+    assert.deepEqual([waiting.owner, waiting.blockers[0].owner], ['ben', 'ana']);
+    assert.equal(await store.break('t', {owner: 'ben', reason: 'a test', by: 'ana'}), 1);
+    await store.setLimits({live: 7});
+    assert.equal((await store.limits()).live, 7);
+    assert((await store.examine()).text.length > 0);
+    assert.equal(store.away, 0);
+    await lease.release();
+});
+
+test('a closed store', async (store, url) => {
+    const other = await lockkeeper.open(url);
+    const lease = await other.lock('t', {ttl: 200});
+    const waiting = rejects(lockkeeper.CancelledError, other.lock('t', {owner: 'ben'}));
+    await until(() => waits(store, 'ben'));
+    await Promise.all([other.close(), other.close()]);
+    await waiting;
+    assert.equal(other.closed, true);
+    assert.equal(await waits(store, 'ben'), false);
+    await rejects(ClosedError, other.lock('t'));
+    await rejects(ClosedError, other.get('t'));
+    await rejects(ClosedError, other.watch());
+    await rejects(ClosedError, async () => other.work('q'));
+    await rejects(lockkeeper.LockkeeperError, lease.release()); // the store is away for it
+    await (await store.lock('t', {wait: 30_000})).release(); // it ended at its deadline
+    await sleep(0);
+});
+
+main();

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+'use strict';
+// usage: work.js PATTERN LK: queues of work, and events.
+const {
+    assert, lockkeeper, program, until, rejects, test, main,
+} = require('./support');
+const {LostError, ClosedError} = lockkeeper;
+
+test('work is pushed once, claimed by one, done', async (store) => {
+    assert.equal(await store.push('q', 'a', 'one'), true);
+    assert.equal(await store.push('q', 'a', 'other'), false);
+    assert.deepEqual(await store.pushMany('q', [['b', Buffer.from([0, 1])], ['c'], ['a']]), {added: 2, duplicates: 1});
+    const found = [];
+    const work = store.work('q', {drain: true});
+    for await (const item of work) {
+        assert(item.token > 0n && item.attempt === 1 && !item.isStolen && item.remaining > 0);
+        found.push([item.id, item.value && String(item.value)]);
+    }
+    assert.deepEqual(found, [['a', 'one'], ['b', '\0\x01'], ['c', null]]);
+    assert.deepEqual([work.counts.done, work.counts.claims], [3, 3]);
+    const stats = await store.stats('q');
+    assert.deepEqual([stats.done, stats.readyNow, stats.duplicates], [3, 0, 2]);
+    assert.equal((await store.queues())[0].queue, 'q');
+});
+
+test('items are retried, given back, parked and dropped', async (store) => {
+    await store.push('q', 'a', null, {priority: 1});
+    await store.push('q', 'b');
+    for await (const item of store.work('q', {maxAttempts: 1})) {
+        if (item.id === 'a') {
+            await item.retry(new Error('no address'), {exitCode: 3});
+            await rejects(Error, item.done()); // it has been decided on
+        } else {
+            await item.giveBack();
+            break;
+        }
+    }
+    const items = await store.items('q');
+    const parked = items.find(({id}) => id === 'a');
+    assert.deepEqual([parked.state, parked.lastExit, String(parked.lastError)], ['parked', 3, 'Error: no address']);
+    assert.equal(items.find(({id}) => id === 'b').state, 'parked'); // it was its last attempt, too
+    assert.equal(await store.unpark('q', 'a'), 1);
+    await rejects(LostError, store.unpark('q', 'a'));
+    assert.equal(await store.drop('q', 'a', 'b', 'c'), 2);
+    assert.deepEqual(await store.items('q'), []);
+});
+
+test('break and an error in the loop give the item back', async (store) => {
+    await store.push('q', 'a');
+    for await (const item of store.work('q')) {
+        assert.equal(item.id, 'a');
+        break;
+    }
+    assert.equal((await store.items('q'))[0].state, 'ready');
+    await assert.rejects(async () => {
+        for await (const item of store.work('q')) {
+            throw new Error(item.id);
+        }
+    }, /a/);
+    assert.equal((await store.items('q'))[0].state, 'ready');
+    const work = store.work('q');
+    const {value: item} = await work.next();
+    await work.close();
+    await rejects(Error, item.done());
+    assert.deepEqual([(await work.next()).done, (await store.items('q'))[0].state], [true, 'ready']);
+});
+
+test('waiting work ends by a signal, and with the store', async (store, url) => {
+    const abort = new AbortController();
+    const waiting = store.work('q', {signal: abort.signal}).next();
+    abort.abort();
+    assert.equal((await rejects(Error, waiting)).name, 'AbortError');
+    const other = await lockkeeper.open(url);
+    const next = other.work('q').next();
+    const watched = (await other.watch()).next();
+    await other.close();
+    assert.deepEqual([(await next).done, (await watched).done], [true, true]);
+});
+
+test('a worker that is killed: the item is claimed again', async (store, url) => {
+    await store.push('q', 'a');
+    const other = program(url, `for await (const item of store.work('q', {ttl: 300})) {
+            say(item.id);
+            await hear();
+        }`);
+    assert.equal(await other.heard(), 'a');
+    other.kill();
+    await until(async () => (await store.items('q'))[0].state === 'ready', 'the end of the claim');
+    const work = store.work('q', {drain: true});
+    const {value: item} = await work.next();
+    assert.deepEqual([item.id, item.attempt, item.isStolen], ['a', 2, true]);
+    await item.done();
+    assert.equal((await work.next()).done, true);
+});
+
+test('a claim that is broken is lost', async (store) => {
+    await store.push('q', 'a');
+    const work = store.work('q', {ttl: 500});
+    const {value: item} = await work.next();
+    assert.equal(await store.break('q/a', {reason: 'a test', by: 'a test', atOnce: true}), 1);
+    await rejects(LostError, item.done());
+    await work.close();
+});
+
+test('several workers', async (store) => {
+    await store.pushMany('q', Array.from({length: 30}, (_, i) => [`i${i}`, String(i)]));
+    const seen = new Set();
+    const counts = await store.runWorkers('q', async (item) => {
+        assert(!seen.has(item.id));
+        seen.add(item.id);
+    }, {workers: 4, drain: true});
+    assert.deepEqual([seen.size, counts.done], [30, 30]);
+});
+
+test('events in order, with a position to resume from', async (store) => {
+    const watch = await store.watch('db');
+    await (await store.lock('other')).release();
+    await (await store.lock('db/t', {owner: 'ana', note: 'why'})).release();
+    const first = (await watch.next()).value;
+    assert.deepEqual([first.kind, first.paths, first.owner, first.note], ['granted', ['db/t'], 'ana', 'why']);
+    assert.equal(watch.position, first.sequence);
+    const again = await store.watch('db', {after: watch.position});
+    for (const one of [watch, again]) {
+        const second = (await one.next()).value;
+        assert.deepEqual([second.kind, second.sequence > first.sequence], ['released', true]);
+    }
+    assert.equal(await watch.take({wait: 0}), null);
+    const abort = new AbortController();
+    const waiting = watch.take({signal: abort.signal});
+    abort.abort();
+    assert.equal((await rejects(Error, waiting)).name, 'AbortError');
+    await store.put('db/v', 'x');
+    for await (const event of again) {
+        assert.equal(event.kind, 'value_written');
+        break;
+    }
+    await watch.close();
+    assert.equal((await watch.next()).done, true);
+    await rejects(ClosedError, watch.take());
+});
+
+test('bad input', async (store) => {
+    for (const [queue, options] of [[5], [undefined], ['a\0b'], ['q', {drian: true}], ['q', {ttl: 'x'}], ['q', null],
+        ['q', {table: 'orders'}], ['q', {table: {nam: 'x'}}], ['q', {signal: 5}]]) {
+        await rejects(TypeError, async () => store.work(queue, options));
+    }
+    await rejects(lockkeeper.InvalidError, store.work('x'.repeat(600)).next());
+    await rejects(lockkeeper.InvalidError, store.push('q', 'a/b'));
+    await rejects(lockkeeper.InvalidError, store.push('q', 'a', Buffer.alloc(65_537)));
+    await rejects(TypeError, store.push('q', 5));
+    await rejects(TypeError, store.push('q', 'a', 5));
+    await rejects(RangeError, store.push('q', 'a', null, {priority: 2 ** 40}));
+    await rejects(TypeError, store.watch(5));
+    await rejects(RangeError, store.watch('t', {after: -1}));
+    await until(async () => (await store.items('q')).length === 0);
+});
+
+main();
