@@ -147,6 +147,11 @@ void lk_node_store_open(napi_env env, napi_value exports) {
     lk_node_functions(env, exports, functions);
 }
 
+/* In later versions of Node.js the macro below defines this function, too. */
+#ifdef NODE_API_MODULE_GET_API_VERSION
+NAPI_MODULE_EXPORT int32_t NODE_API_MODULE_GET_API_VERSION(void);
+#endif
+
 NAPI_MODULE_INIT() {
     if (lk_node_home_open(env, exports) == NULL) {
         (void)napi_throw_error(env, NULL, "no memory for the module");
