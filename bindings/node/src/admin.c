@@ -2,7 +2,7 @@
 /* Listing and administration. */
 #include "module.h"
 
-/* Reads the store, a path and two more texts, which may be none. */
+/* Reads the store and a path, which may be none. */
 static struct lk_node_call *begin(napi_env env, napi_callback_info info, napi_value *arguments,
                                   void (*run)(struct lk_node_call *call)) {
     struct lk_node_call *call;
@@ -13,6 +13,22 @@ static struct lk_node_call *begin(napi_env env, napi_callback_info info, napi_va
         call->path = lk_node_text(call, arguments[1]);
     }
     return call;
+}
+
+/* A call that takes no more than that, and changes nothing in the store. */
+static napi_value look(napi_env env, napi_callback_info info,
+                       void (*run)(struct lk_node_call *call),
+                       void (*fill)(napi_env env, struct lk_node_call *call, napi_value answer),
+                       void (*destroy)(struct lk_node_call *call)) {
+    napi_value arguments[LK_NODE_ARGUMENTS_MAX];
+    struct lk_node_call *call = begin(env, info, arguments, run);
+
+    if (call == NULL) {
+        return NULL;
+    }
+    call->fill = fill;
+    call->destroy = destroy;
+    return lk_node_call_start(call, LK_NODE_SHORT);
 }
 
 /* ---- requests -------------------------------------------------------------------------------- */
@@ -66,25 +82,12 @@ static void listing_destroy(struct lk_node_call *call) {
     lk_listing_free(call->answer);
 }
 
-static napi_value listing(napi_env env, napi_callback_info info,
-                          void (*run)(struct lk_node_call *call)) {
-    napi_value arguments[LK_NODE_ARGUMENTS_MAX];
-    struct lk_node_call *call = begin(env, info, arguments, run);
-
-    if (call == NULL) {
-        return NULL;
-    }
-    call->fill = listing_fill;
-    call->destroy = listing_destroy;
-    return lk_node_call_start(call, LK_NODE_SHORT);
-}
-
 static napi_value list(napi_env env, napi_callback_info info) {
-    return listing(env, info, list_run);
+    return look(env, info, list_run, listing_fill, listing_destroy);
 }
 
 static napi_value show(napi_env env, napi_callback_info info) {
-    return listing(env, info, show_run);
+    return look(env, info, show_run, listing_fill, listing_destroy);
 }
 
 static void count_fill(napi_env env, struct lk_node_call *call, napi_value answer) {
@@ -210,15 +213,7 @@ static void examine_destroy(struct lk_node_call *call) {
 }
 
 static napi_value examine(napi_env env, napi_callback_info info) {
-    napi_value arguments[LK_NODE_ARGUMENTS_MAX];
-    struct lk_node_call *call = begin(env, info, arguments, examine_run);
-
-    if (call == NULL) {
-        return NULL;
-    }
-    call->fill = examine_fill;
-    call->destroy = examine_destroy;
-    return lk_node_call_start(call, LK_NODE_SHORT);
+    return look(env, info, examine_run, examine_fill, examine_destroy);
 }
 
 static void backup_run(struct lk_node_call *call) {
@@ -226,10 +221,7 @@ static void backup_run(struct lk_node_call *call) {
 }
 
 static napi_value backup(napi_env env, napi_callback_info info) {
-    napi_value arguments[LK_NODE_ARGUMENTS_MAX];
-    struct lk_node_call *call = begin(env, info, arguments, backup_run);
-
-    return call == NULL ? NULL : lk_node_call_start(call, LK_NODE_SHORT);
+    return look(env, info, backup_run, NULL, NULL);
 }
 
 void lk_node_admin_open(napi_env env, napi_value exports) {

@@ -77,6 +77,22 @@ static napi_value push(napi_env env, napi_callback_info info) {
 
 /* ---- what is in a queue ---------------------------------------------------------------------- */
 
+/* A call that only reads, at the path alone. */
+static napi_value
+read_queue(napi_env env, napi_callback_info info, void (*run)(struct lk_node_call *call),
+           void (*fill)(napi_env env, struct lk_node_call *call, napi_value answer),
+           void (*destroy)(struct lk_node_call *call)) {
+    napi_value arguments[LK_NODE_ARGUMENTS_MAX];
+    struct many_call *made = begin(env, info, arguments, run);
+
+    if (made == NULL) {
+        return NULL;
+    }
+    made->call.fill = fill;
+    made->call.destroy = destroy;
+    return lk_node_call_start(&made->call, LK_NODE_SHORT);
+}
+
 static void items_run(struct lk_node_call *call) {
     lk_item_list *list = NULL;
 
@@ -119,15 +135,7 @@ static void items_destroy(struct lk_node_call *call) {
 }
 
 static napi_value items(napi_env env, napi_callback_info info) {
-    napi_value arguments[LK_NODE_ARGUMENTS_MAX];
-    struct many_call *made = begin(env, info, arguments, items_run);
-
-    if (made == NULL) {
-        return NULL;
-    }
-    made->call.fill = items_fill;
-    made->call.destroy = items_destroy;
-    return lk_node_call_start(&made->call, LK_NODE_SHORT);
+    return read_queue(env, info, items_run, items_fill, items_destroy);
 }
 
 static void stats_set(napi_env env, napi_value object, const lk_queue_stats *stats) {
@@ -157,14 +165,7 @@ static void stats_fill(napi_env env, struct lk_node_call *call, napi_value answe
 }
 
 static napi_value stats(napi_env env, napi_callback_info info) {
-    napi_value arguments[LK_NODE_ARGUMENTS_MAX];
-    struct many_call *made = begin(env, info, arguments, stats_run);
-
-    if (made == NULL) {
-        return NULL;
-    }
-    made->call.fill = stats_fill;
-    return lk_node_call_start(&made->call, LK_NODE_SHORT);
+    return read_queue(env, info, stats_run, stats_fill, NULL);
 }
 
 static void queues_run(struct lk_node_call *call) {
@@ -195,15 +196,7 @@ static void queues_destroy(struct lk_node_call *call) {
 }
 
 static napi_value queues(napi_env env, napi_callback_info info) {
-    napi_value arguments[LK_NODE_ARGUMENTS_MAX];
-    struct many_call *made = begin(env, info, arguments, queues_run);
-
-    if (made == NULL) {
-        return NULL;
-    }
-    made->call.fill = queues_fill;
-    made->call.destroy = queues_destroy;
-    return lk_node_call_start(&made->call, LK_NODE_SHORT);
+    return read_queue(env, info, queues_run, queues_fill, queues_destroy);
 }
 
 /* ---- parked and unwanted items --------------------------------------------------------------- */
