@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import warnings
 
 from certificates import Authority, openssl
@@ -237,18 +238,46 @@ def events(service):
 
 # ---- services of their own ------------------------------------------------------------------------
 
+def hello_of_a_client():
+    """The first bytes of a handshake."""
+    hello = ssl.MemoryBIO()
+    try:
+        trust().wrap_bio(ssl.MemoryBIO(), hello, server_hostname="localhost").do_handshake()
+    except ssl.SSLWantReadError:
+        pass
+    return hello.read()
+
+
+def ends(wire):
+    """The service's part of the handshake, and then the end."""
+    try:
+        while True:
+            wire.fill()
+    except Closed:
+        wire.close()
+
+
+def abandoned(_):
+    """each handshake that its client abandons is ended"""
+    service = Service(LK, *options(), "--bound", "request-seconds=1", stderr=subprocess.DEVNULL)
+    start = hello_of_a_client()
+    silent = []
+    for _ in range(100):
+        silent.append(Wire(service.resp))
+        silent[-1].send(start)
+        time.sleep(0.002)  # so that each one's time is over in a turn of its own
+    for wire in silent:
+        ends(wire)
+    assert service.end() == 0
+
+
 def half_done(_):
     """handshakes that stay half done are ended in time, and cost an honest client nothing"""
     service = Service(LK, *options(), "--bound", "request-seconds=4", "--bound", "strangers=16",
                       stderr=subprocess.PIPE)
     before = refused_for_tls(service)
     honest = Resp(service.resp, tls=trust())
-    hello = ssl.MemoryBIO()
-    try:
-        trust().wrap_bio(ssl.MemoryBIO(), hello, server_hostname="localhost").do_handshake()
-    except ssl.SSLWantReadError:
-        pass
-    start = hello.read()
+    start = hello_of_a_client()
     silent = []
     for number in range(100):
         for address in [service.resp, service.http]:
@@ -262,11 +291,7 @@ def half_done(_):
     assert Http(service.http, tls=trust()).call("GET", "/healthz")[0] == 200
     assert Resp(service.resp, tls=trust()).call("PING") == "PONG"
     for wire in silent:
-        try:
-            while True:
-                wire.fill()  # the service's part of the handshake, and then the end
-        except Closed:
-            wire.close()
+        ends(wire)
     assert refused_for_tls(service) > before
     assert honest.call("PING") == "PONG"
     assert service.end() == 0
@@ -447,7 +472,8 @@ def unix_socket(_):
 def main():
     together = [clients, old_versions, wrong_trust, plain_bytes, tls_bytes, volume, in_pieces, cut,
                 events]
-    alone = [half_done, reload, client_certificates, certificate_names, expired_peer, starts, openness, unix_socket]
+    alone = [abandoned, half_done, reload, client_certificates, certificate_names, expired_peer, starts,
+             openness, unix_socket]
     run([*together, *alone], *options())
 
 

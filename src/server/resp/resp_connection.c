@@ -10,6 +10,8 @@
 #include "server/log/log.h"
 #include "server/resp/resp.h"
 
+enum { US_PER_S = 1000000 };
+
 /* ---- opening and closing --------------------------------------------------------------------- */
 
 void lk_resp_connection_schedule(struct lk_resp_connection *connection) {
@@ -153,13 +155,15 @@ static uint32_t patience_s(const struct lk_resp_connection *connection) {
                : request_s;
 }
 
-static bool is_overdue(const struct lk_resp_connection *connection, int64_t now_us) {
-    return connection->begun_us != 0
-           && now_us - connection->begun_us >= patience_s(connection) * INT64_C(1000000);
+static void set_request_timer(struct lk_resp_connection *connection, int64_t after_us) {
+    const struct timeval after = {.tv_sec = after_us / US_PER_S, .tv_usec = after_us % US_PER_S};
+
+    (void)event_add(&connection->readable, &after);
 }
 
 static void end_overdue(struct lk_resp_connection *connection) {
     connection->is_dead = true;
+    lk_resp_connection_schedule(connection);
     if (connection->handshake.is_underway) {
         lk_handshakes_time_out(&connection->listener->handshakes, connection->socket);
     } else {
@@ -174,24 +178,26 @@ static void end_overdue(struct lk_resp_connection *connection) {
  * that know the password.
  */
 static void bound_request_time(struct lk_resp_connection *connection) {
-    const struct timeval patience = {.tv_sec = patience_s(connection)};
+    int64_t patience_us = INT64_C(1) * US_PER_S * patience_s(connection);
     bool is_begun =
         (connection->input.size > 0 || !connection->is_authenticated) && may_execute(connection);
     bool was_begun = connection->begun_us != 0;
+    int64_t now_us;
 
     if (!connection->is_reading || (!is_begun && !was_begun)) {
         return;
     }
+    now_us = lk_server_times(connection->listener->server).now_us;
     if (!is_begun) {
         connection->begun_us = 0;
         (void)event_remove_timer(&connection->readable);
     } else if (!was_begun || connection->is_whole) {
-        connection->begun_us = lk_server_times(connection->listener->server).now_us;
-        (void)event_add(&connection->readable, &patience);
-    } else if (is_overdue(connection, lk_server_times(connection->listener->server).now_us)) {
+        connection->begun_us = now_us;
+        set_request_timer(connection, patience_us);
+    } else if (now_us - connection->begun_us >= patience_us) {
         end_overdue(connection);
-    } else if (connection->handshake.is_underway) {
-        (void)event_add(&connection->readable, &patience);
+    } else { /* the loop's clock is coarse: its timer may have fired early */
+        set_request_timer(connection, connection->begun_us + patience_us - now_us);
     }
     connection->is_whole = false;
 }
@@ -330,7 +336,7 @@ bool lk_resp_connection_end_turn(struct lk_resp_connection *connection) {
     }
     lk_resp_connection_update(connection);
     lk_resp_tls_read_on(connection);
-    if (has_called
+    if (has_called || connection->is_dead
         || (connection->input.size > 0 && connection->input.size >= connection->needed
             && may_execute(connection))) {
         lk_resp_connection_schedule(connection);
@@ -377,7 +383,7 @@ void lk_resp_connection_penalize(struct lk_resp_connection *connection) {
     struct lk_admission *admission = &connection->listener->admission;
     int64_t now_us = lk_server_times(connection->listener->server).now_us;
     int64_t delay_us = lk_admission_penalty_us(admission, connection->socket, now_us);
-    const struct timeval delay = {.tv_sec = delay_us / 1000000, .tv_usec = delay_us % 1000000};
+    const struct timeval delay = {.tv_sec = delay_us / US_PER_S, .tv_usec = delay_us % US_PER_S};
 
     lk_resp_connection_refused(connection, LK_REFUSED_PASSWORD);
     connection->is_penalized = true;
