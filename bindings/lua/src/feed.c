@@ -181,15 +181,15 @@ bool lk_lua_feed_decide(struct lk_lua_feed *feed, uint64_t number,
     return is_decided;
 }
 
-void lk_lua_feed_cancel(struct lk_lua_feed *feed) {
+void lk_lua_feed_cancel(struct lk_lua_feed *feed, const struct lk_lua_verdict *verdict) {
     if (feed->process != getpid()) {
         return;
     }
+    lk_cancel_now(feed->cancel); /* before the item is decided on, or the next one is claimed */
     (void)pthread_mutex_lock(&feed->mutex);
     feed->is_closing = true;
-    (void)decide_locked(feed, &(struct lk_lua_verdict){.verdict = LK_WORK_GIVE_BACK});
+    (void)decide_locked(feed, verdict);
     (void)pthread_mutex_unlock(&feed->mutex);
-    lk_cancel_now(feed->cancel);
 }
 
 void lk_lua_feed_await(struct lk_lua_feed *feed) {
@@ -207,7 +207,7 @@ void lk_lua_feeds_end(struct lk_lua_feed *feeds) {
     struct lk_lua_feed *next;
 
     for (struct lk_lua_feed *feed = feeds; feed != NULL; feed = feed->next) {
-        lk_lua_feed_cancel(feed);
+        lk_lua_feed_cancel(feed, &lk_lua_given_back);
     }
     for (struct lk_lua_feed *feed = feeds; feed != NULL; feed = next) {
         next = feed->next;

@@ -58,7 +58,6 @@ void lk_lua_feed_free(void *feed);                    /* one that counts it does
 const char *lk_lua_feed_text(struct lk_lua_feed *feed, const char *text, bool *is_made);
 bool lk_lua_feed_start(struct lk_lua_feed *feed); /* false: no thread */
 
-/* Decides on the item, unless it is decided on, or another one is the present one. */
 struct lk_lua_verdict {
     int verdict;
     const char *failure; /* NULL: not said */
@@ -66,8 +65,13 @@ struct lk_lua_verdict {
     bool has_exit;
     int32_t exit_code;
 };
+static const struct lk_lua_verdict lk_lua_given_back = {.verdict = LK_WORK_GIVE_BACK};
+
+/* Decides on the item, unless it is decided on, or another one is the present one. */
 bool lk_lua_feed_decide(struct lk_lua_feed *feed, uint64_t number,
                         const struct lk_lua_verdict *verdict);
+/* Ends the work, which claims nothing more. The present item gets the verdict unless it has one. */
+void lk_lua_feed_cancel(struct lk_lua_feed *feed, const struct lk_lua_verdict *verdict);
 void lk_lua_feed_await(struct lk_lua_feed *feed); /* its end */
 
 #endif

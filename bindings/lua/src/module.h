@@ -175,7 +175,6 @@ lk_outcome lk_lua_value_put(lua_State *L, struct lk_lua_store *store, const char
                             const struct lk_lua_options *options, const char *bytes, size_t size);
 
 /* Ends the pools of a store that is being closed; waits for them. */
-void lk_lua_feed_cancel(struct lk_lua_feed *feed);
 void lk_lua_feeds_end(struct lk_lua_feed *feeds);
 void lk_lua_watches_end(struct lk_lua_store *store); /* frees memory, and waits for nothing */
 

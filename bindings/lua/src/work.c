@@ -267,21 +267,17 @@ static int work_call(lua_State *L) {
 static int work_close(lua_State *L) {
     struct work *work = work_at(L, 1);
     struct lk_lua_feed *feed = work->feed;
+    struct lk_lua_verdict verdict = lk_lua_given_back;
 
     if (feed == NULL) {
         return 0;
     }
     if (!lua_isnoneornil(L, 2)) {
-        size_t size = 0;
-        const char *text = luaL_tolstring(L, 2, &size);
-
-        (void)lk_lua_feed_decide(feed, work->taken,
-                                 &(struct lk_lua_verdict){.verdict = LK_LUA_FAILED,
-                                                          .failure = text,
-                                                          .failure_size = size});
+        verdict.verdict = LK_LUA_FAILED;
+        verdict.failure = luaL_tolstring(L, 2, &verdict.failure_size);
     }
     work->feed = NULL;
-    lk_lua_feed_cancel(feed);
+    lk_lua_feed_cancel(feed, &verdict);
     lk_lua_feed_await(feed);
     work->counts = feed->counts;
     lk_lua_feed_free(feed);
@@ -295,7 +291,7 @@ static int work_gc(lua_State *L) {
 
     work->feed = NULL;
     if (feed != NULL) {
-        lk_lua_feed_cancel(feed);
+        lk_lua_feed_cancel(feed, &lk_lua_given_back);
         lk_lua_feed_free(feed);
     }
     return 0;
