@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pending connections, and wrong passwords.
+ * Pending connections, and what they do wrong.
  *
  * An address stands for a machine: the IPv4 address, or the IPv6 network (/64), since a machine has
  * all addresses of that network. It is remembered while a pending connection comes from there, and
- * after a wrong password. When too many addresses are remembered, those without pending connections
+ * after an offence. When too many addresses are remembered, those without pending connections
  * are forgotten.
  */
 #include "server/admission.h"
@@ -23,19 +23,24 @@ enum {
     ADDRESS_PENDING_MIN = 8,
     KEY_BYTES = 16,
     NETWORK_BYTES = 8, /* of an IPv6 address */
-    GUESSES_MAX = 9,   /* guesses counted; the delay does not grow beyond them */
+    DELAYED_MAX = 9,   /* offences counted; the delay does not grow beyond them */
+    MALFORMED_FREE = 8 /* malformed requests before the first one that is delayed */
 };
 
-#define FIRST_DELAY_US INT64_C(10000) /* doubled by each further guess: at most 2.56 s */
-#define FORGIVEN_US INT64_C(1000000)  /* after which one guess is forgotten */
+#define FIRST_DELAY_US INT64_C(10000) /* doubled by each further offence: at most 2.56 s */
+#define FORGIVEN_US INT64_C(1000000)  /* after which one offence is forgotten */
+
+struct offences {
+    unsigned count;
+    int64_t last_us;
+};
 
 struct lk_admission_address {
     SLIST_ENTRY(lk_admission_address) list;
     unsigned char key[KEY_BYTES];
     uint32_t count;
     struct lk_pending_list pending; /* those that may be evicted */
-    unsigned guesses;
-    int64_t guessed_us;
+    struct offences offences[LK_OFFENCES];
 };
 
 /* ---- addresses ------------------------------------------------------------------------------- */
@@ -216,19 +221,23 @@ void lk_admission_protect(struct lk_admission *admission, struct lk_pending *pen
     pending->is_protected = is_protected;
 }
 
-/* ---- passwords ------------------------------------------------------------------------------- */
+/* ---- offences -------------------------------------------------------------------------------- */
 
-int64_t lk_admission_penalty_us(struct lk_admission *admission, int socket, int64_t now_us) {
+int64_t lk_admission_penalty_us(struct lk_admission *admission, int socket, enum lk_offence offence,
+                                int64_t now_us) {
+    unsigned free_count = offence == LK_OFFENCE_MALFORMED ? MALFORMED_FREE : 0;
     struct lk_admission_address *address = find_address(admission, socket);
+    struct offences *offences;
     int64_t forgiven;
 
     if (address == NULL) {
         return FIRST_DELAY_US;
     }
-    forgiven = (now_us - address->guessed_us) / FORGIVEN_US;
-    address->guesses =
-        forgiven < (int64_t)address->guesses ? address->guesses - (unsigned)forgiven : 0;
-    address->guesses += address->guesses < GUESSES_MAX;
-    address->guessed_us = now_us;
-    return FIRST_DELAY_US << (address->guesses - 1);
+    offences = &address->offences[offence];
+    forgiven = (now_us - offences->last_us) / FORGIVEN_US;
+    offences->count =
+        forgiven < (int64_t)offences->count ? offences->count - (unsigned)forgiven : 0;
+    offences->count += offences->count < free_count + DELAYED_MAX;
+    offences->last_us = now_us;
+    return offences->count > free_count ? FIRST_DELAY_US << (offences->count - free_count - 1) : 0;
 }

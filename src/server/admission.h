@@ -4,7 +4,8 @@
  * towards the bound of connections. Pending are connections that have not authenticated, and over
  * HTTP those beyond the bound. They have a bound of their own, so that they cannot keep others out.
  * When it is reached, in all or for one address, the oldest pending connection is evicted for the
- * new one. Wrong passwords are counted per address: each one is answered later than the one before.
+ * new one. Wrong passwords and malformed requests are counted per address: each one is answered
+ * later than the one before.
  *
  * Each listener has one such list. Within src/server.
  */
@@ -16,6 +17,9 @@
 #include <sys/queue.h>
 
 struct lk_admission_address;
+
+/* What a client that has not authenticated is made to wait for. */
+enum lk_offence { LK_OFFENCE_PASSWORD, LK_OFFENCE_MALFORMED, LK_OFFENCES };
 
 /* Embedded in a connection; zeroed: the connection is not pending. */
 struct lk_pending {
@@ -78,7 +82,11 @@ bool lk_admission_evict_one(struct lk_admission *admission);
  */
 uint64_t lk_admission_origin(const struct lk_admission *admission, int socket);
 
-/* Counts a wrong password from the socket's address: returns how long to hold its answer back. */
-int64_t lk_admission_penalty_us(struct lk_admission *admission, int socket, int64_t now_us);
+/*
+ * Counts an offence from the socket's address: returns how long to hold its answer back. 0 for the
+ * first malformed requests: a program in development or a probe of a port sends some.
+ */
+int64_t lk_admission_penalty_us(struct lk_admission *admission, int socket, enum lk_offence offence,
+                                int64_t now_us);
 
 #endif

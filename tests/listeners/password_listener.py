@@ -205,8 +205,52 @@ def guesses(_):
     assert "guess" not in said_there and PASSWORD not in said_there
 
 
+def malformed(_):
+    """malformed requests of strangers are answered with growing delays from the ninth on"""
+    def over_resp(service):
+        wire = Resp(service.resp)
+        wire.send(b"*1\r\n:5\r\n")
+        return wire
+
+    def over_http(service):
+        wire = Http(service.http)
+        wire.send(b"GET / HTTP/1.1\r\nX-Y: " + b"z" * 20000)
+        return wire
+
+    def tls_over_http(service):
+        wire = Http(service.http)
+        wire.send(b"\x16\x03\x01\r\n\r\n")
+        return wire
+
+    def ends(wire):
+        try:
+            while True:
+                wire.fill()
+        except Closed:
+            return wire.bytes
+
+    own = Service(sys.argv[1], "--password-file", str(file))
+    friend = Resp(own.resp)
+    assert friend.call("AUTH", PASSWORD) == "OK"
+    for offend, reply in [(over_resp, b"-ERR Protocol error"), (over_http, b'{"status":"invalid"')]:
+        for _ in range(8):
+            assert reply in ends(offend(own))
+        begin = time.monotonic()
+        for _ in range(5):
+            assert reply in ends(offend(own))
+        assert time.monotonic() - begin > 0.29
+    assert ends(tls_over_http(own)).count(b"HTTP/1.1 400") == 1
+    held = [offend(own) for offend in (over_resp, over_http, tls_over_http) for _ in range(3)]
+    assert friend.call("PING") == "PONG" and held[-1].is_silent()
+    held[0].close()
+    held[3].cut()
+    wire = Http(own.http)
+    assert wire.call("GET", "/v1/limits", headers=(f"Authorization: Bearer {PASSWORD}",))[0] == 200
+    assert own.end() == 0
+
+
 with tempfile.TemporaryDirectory() as directory:
     file = pathlib.Path(directory) / "password"
     file.touch(0o600)
     file.write_text(PASSWORD + "\n")
-    run([authentication, bounds, over_http, elsewhere, changed, silent, unauthenticated, guesses], "--password-file", str(file))
+    run([authentication, bounds, over_http, elsewhere, changed, silent, unauthenticated, guesses, malformed], "--password-file", str(file))

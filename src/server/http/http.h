@@ -108,7 +108,8 @@ struct lk_http_client {
     struct lk_login login;           /* is pending: */
     struct evhttp_request *waiting;  /* ... this request goes on when it is decided; NULL: none */
     struct lk_http_penalty *penalty; /* after a wrong password; NULL: none */
-    struct lk_http_client_list *in_list; /* the list that it is in */
+    struct lk_http_late_reply *late_reply; /* to a malformed request; NULL: none */
+    struct lk_http_client_list *in_list;   /* the list that it is in */
     int64_t due_us;                /* when `reading` or `writing`: the connection is closed then */
     struct lk_http_stream *stream; /* the events that it follows; NULL: none */
     TAILQ_ENTRY(lk_http_client) list;
@@ -193,6 +194,12 @@ void lk_http_clients_end_turn(struct lk_http_clients *clients);
 struct lk_http_client *lk_http_client_of(struct lk_http_listener *listener,
                                          struct evhttp_request *request);
 
+/* Its reply is held back. */
+void lk_http_client_wait(struct lk_http_client *client);
+
+/* Its last reply is being sent: the connection closes soon, read or not. */
+void lk_http_client_bid_farewell(struct lk_http_client *client);
+
 /* Admits the client, as every request but a health check needs; false: the bound is reached. */
 bool lk_http_client_admit(struct lk_http_client *client);
 
@@ -228,6 +235,13 @@ void lk_http_client_end(struct lk_http_client *client);
 
 /* A wrong password was sent: the refusal is delayed. false: no memory. */
 bool lk_http_client_penalize(struct lk_http_client *client, struct evhttp_request *request);
+
+/*
+ * A malformed request was sent, and this is the reply: holds it back if its sender has not
+ * authenticated and has sent several. false: the reply is to be sent now. true: nothing more is
+ * read, and the reply belongs to the client.
+ */
+bool lk_http_client_hold(struct lk_http_client *client, struct lk_buffer *reply);
 
 /* The client has closed: the refusal that it may await is not sent. */
 void lk_http_penalty_client_closed(struct lk_http_client *client);

@@ -73,18 +73,28 @@ static void arm(struct lk_http_clients *clients) {
     }
 }
 
-/* The client is told that its request is overdue. It is due before all others in its new list. */
-static bool bid_farewell(struct lk_http_client *client) {
+void lk_http_client_wait(struct lk_http_client *client) {
+    move(client, &client->listener->clients.busy, 0);
+}
+
+/* It is due before all others in its new list. */
+void lk_http_client_bid_farewell(struct lk_http_client *client) {
     struct lk_http_clients *clients = &client->listener->clients;
 
-    if (client->in_list != &clients->reading || !lk_http_errors_time_out(client)) {
-        return false;
-    }
     client->request_bytes = 0;
     charge(client);
     move(client, &clients->writing, LK_HTTP_FAREWELL_SECONDS);
     TAILQ_REMOVE(&clients->writing, client, list);
     TAILQ_INSERT_HEAD(&clients->writing, client, list);
+    arm(clients);
+}
+
+/* Tells the client that its request is overdue. false: it could not be told. */
+static bool tell_overdue(struct lk_http_client *client) {
+    if (client->in_list != &client->listener->clients.reading || !lk_http_errors_time_out(client)) {
+        return false;
+    }
+    lk_http_client_bid_farewell(client);
     return true;
 }
 
@@ -96,7 +106,7 @@ static void end_overdue(struct lk_http_client_list *in_list, int64_t now) {
         } else if (client->request_bytes > 0) {
             lk_http_refused(client->listener, client->socket, LK_REFUSED_SLOW);
         }
-        if (client->request_bytes == 0 || !bid_farewell(client)) {
+        if (client->request_bytes == 0 || !tell_overdue(client)) {
             evhttp_connection_free(client->connection);
         }
     }
@@ -230,6 +240,7 @@ static void on_first_byte(struct evbuffer *input, const struct evbuffer_cb_info 
                                   "Content-Length: 0\r\n\r\n";
     enum { TLS_HANDSHAKE = 0x16 };
     struct lk_http_client *client = context;
+    struct lk_buffer reply = {.max = 0};
     unsigned char first = 0;
 
     if (info->n_added == 0) {
@@ -238,8 +249,12 @@ static void on_first_byte(struct evbuffer *input, const struct evbuffer_cb_info 
     (void)evbuffer_remove_cb(input, on_first_byte, client);
     if (evbuffer_copyout(input, &first, 1) == 1 && first == TLS_HANDSHAKE) {
         lk_http_refused(client->listener, client->socket, LK_REFUSED_PROTOCOL);
-        (void)send(client->socket, refusal, sizeof refusal - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
-        lk_http_client_end(client);
+        lk_buffer_add_text(&reply, refusal);
+        if (!lk_http_client_hold(client, &reply)) {
+            (void)send(client->socket, refusal, sizeof refusal - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+            lk_http_client_end(client);
+        }
+        lk_buffer_done(&reply);
     }
 }
 

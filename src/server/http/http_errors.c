@@ -91,6 +91,12 @@ static const char *last_reply(const char *text, const char *end) {
 }
 
 /* The start of a buffer of what is to be sent is frozen: only what writes it may take from it. */
+static void empty(struct evbuffer *output) {
+    (void)evbuffer_unfreeze(output, 1);
+    (void)evbuffer_drain(output, evbuffer_get_length(output));
+    (void)evbuffer_freeze(output, 1);
+}
+
 static void replace(struct evbuffer *output, size_t kept, const struct lk_buffer *reply) {
     struct evbuffer *interim = evbuffer_new();
 
@@ -115,8 +121,14 @@ void lk_http_errors_on_output(struct evbuffer *output, const struct evbuffer_cb_
     const char *body;
     const char *head;
 
-    if (info->n_added == 0 || size > PAGE_BYTES_MAX || client->is_replacing
-        || client->in_list != &client->listener->clients.reading) {
+    if (info->n_added == 0 || client->is_replacing) {
+        return;
+    }
+    if (client->late_reply != NULL) {
+        empty(output); /* the reply is decided on */
+        return;
+    }
+    if (size > PAGE_BYTES_MAX || client->in_list != &client->listener->clients.reading) {
         return;
     }
     text = (const char *)evbuffer_pullup(output, -1);
@@ -127,7 +139,8 @@ void lk_http_errors_on_output(struct evbuffer *output, const struct evbuffer_cb_
     }
     write_reply(&reply, (struct lk_slice){head, (size_t)(body - head)});
     if (!reply.failed) {
-        client->is_replacing = true; /* what is added here is no reply of evhttp's */
+        (void)lk_http_client_hold(client, &reply); /* which takes the reply, or leaves it */
+        client->is_replacing = true;               /* what is added here is no reply of evhttp's */
         replace(output, (size_t)(head - text), &reply);
         client->is_replacing = false;
     }

@@ -54,7 +54,7 @@ struct lk_resp_connection {
     int socket;
     struct event readable;
     struct event writable;
-    struct event penalty; /* a wrong password was sent; it is answered when this timer fires */
+    struct event penalty; /* for an offence, which is answered when this timer fires */
     struct lk_pending pending;
     struct lk_handshake handshake; /* its `session` is the connection's TLS; NULL: it is plain */
     struct lk_login_grant grant;   /* with users: whose connection it is */
@@ -126,8 +126,8 @@ bool lk_resp_connection_admit(struct lk_resp_connection *connection);
 /* Counts and logs why the connection is refused something, or closed. */
 void lk_resp_connection_refused(const struct lk_resp_connection *connection, enum lk_refusal why);
 
-/* A wrong password was sent: the connection pauses for a while. */
-void lk_resp_connection_penalize(struct lk_resp_connection *connection);
+/* The answer to an offence is held back, and the connection pauses until then. */
+void lk_resp_connection_penalize(struct lk_resp_connection *connection, enum lk_offence offence);
 void lk_resp_connection_end_penalty(struct lk_resp_connection *connection);
 
 /* Shutdown: answers must be read soon. */

@@ -89,6 +89,9 @@ static size_t execute_requests(struct lk_resp_connection *connection, struct lk_
             return taken;
         case LK_RESP_BAD:
             lk_resp_connection_refuse(connection, "ERR", request->error);
+            if (!connection->is_authenticated) {
+                lk_resp_connection_penalize(connection, LK_OFFENCE_MALFORMED);
+            }
             return input.size;
         case LK_RESP_DONE:
             taken += request->size;
@@ -379,13 +382,15 @@ void lk_resp_connection_evict(struct lk_pending *pending) {
  * detect that the client closes meanwhile: the connection stays pending, protected, and counts
  * towards the bound of its address.
  */
-void lk_resp_connection_penalize(struct lk_resp_connection *connection) {
+void lk_resp_connection_penalize(struct lk_resp_connection *connection, enum lk_offence offence) {
     struct lk_admission *admission = &connection->listener->admission;
     int64_t now_us = lk_server_times(connection->listener->server).now_us;
-    int64_t delay_us = lk_admission_penalty_us(admission, connection->socket, now_us);
+    int64_t delay_us = lk_admission_penalty_us(admission, connection->socket, offence, now_us);
     const struct timeval delay = {.tv_sec = delay_us / US_PER_S, .tv_usec = delay_us % US_PER_S};
 
-    lk_resp_connection_refused(connection, LK_REFUSED_PASSWORD);
+    if (delay_us == 0) {
+        return;
+    }
     connection->is_penalized = true;
     lk_admission_protect(admission, &connection->pending, true);
     (void)event_add(&connection->penalty, &delay);

@@ -49,7 +49,8 @@ static bool conclude(struct lk_resp_connection *connection, enum lk_login_state 
     }
     if (state != LK_LOGIN_GRANTED) {
         lk_resp_refuse(connection, "WRONGPASS", "invalid username-password pair");
-        lk_resp_connection_penalize(connection);
+        lk_resp_connection_refused(connection, LK_REFUSED_PASSWORD);
+        lk_resp_connection_penalize(connection, LK_OFFENCE_PASSWORD);
         return false;
     }
     if (!lk_resp_connection_admit(connection)) {
