@@ -133,7 +133,7 @@ static void store_open(lua_State *L) {
     };
     static const luaL_Reg *const files[] = {
         lk_lua_lease_methods, lk_lua_request_methods, lk_lua_value_methods, lk_lua_admin_methods,
-        lk_lua_queue_methods, lk_lua_work_methods,    lk_lua_watch_methods,
+        lk_lua_queue_methods, lk_lua_claim_methods,   lk_lua_work_methods,  lk_lua_watch_methods,
     };
     luaL_Reg all[64];
     size_t count = 0;

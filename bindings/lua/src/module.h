@@ -153,6 +153,7 @@ extern const luaL_Reg lk_lua_request_methods[];
 extern const luaL_Reg lk_lua_value_methods[];
 extern const luaL_Reg lk_lua_admin_methods[];
 extern const luaL_Reg lk_lua_queue_methods[];
+extern const luaL_Reg lk_lua_claim_methods[];
 extern const luaL_Reg lk_lua_work_methods[];
 extern const luaL_Reg lk_lua_watch_methods[];
 

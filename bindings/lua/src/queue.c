@@ -26,6 +26,52 @@ static int store_push(lua_State *L) {
     return 1;
 }
 
+/* Reads {id, value} on top of the stack, which the texts belong to. */
+static void pair_read(lua_State *L, lk_push_request *request) {
+    luaL_argcheck(L, lua_istable(L, -1), 3, "each item must be a table {id, value}");
+    (void)lua_rawgeti(L, -1, 1);
+    request->id = lk_lua_top_text(L, "each id");
+    (void)lua_rawgeti(L, -2, 2);
+    if (!lua_isnil(L, -1)) {
+        luaL_argcheck(L, lua_type(L, -1) == LUA_TSTRING, 3, "each value must be a string");
+        request->value = lua_tolstring(L, -1, &request->value_size);
+    }
+    lua_pop(L, 2);
+}
+
+/* store:push_many(queue, {{id, value}, ...}): how many are new, and how many were there. */
+static int store_push_many(lua_State *L) {
+    struct lk_lua_store *store = lk_lua_store(L, 1);
+    const char *queue = lk_lua_text(L, 2);
+    lk_push_counts sum = {0};
+    lk_push_request *requests;
+    size_t count;
+
+    luaL_checktype(L, 3, LUA_TTABLE);
+    count = (size_t)lua_rawlen(L, 3);
+    lua_settop(L, 3);
+    requests = lua_newuserdatauv(L, (count + 1) * sizeof *requests, 0);
+    for (size_t i = 0; i < count; i++) {
+        requests[i] = (lk_push_request){.size = sizeof *requests, .queue = queue};
+        (void)lua_rawgeti(L, 3, (lua_Integer)i + 1);
+        pair_read(L, &requests[i]);
+        lua_pop(L, 1);
+    }
+    for (size_t first = 0; first < count; first += LK_MANY_MAX) {
+        size_t some = count - first < LK_MANY_MAX ? count - first : LK_MANY_MAX;
+        lk_push_counts counts = {0};
+        lk_error error;
+
+        lk_lua_check(L, lk_push_many(store->handle, requests + first, some, &counts, &error),
+                     &error);
+        sum.added += counts.added;
+        sum.duplicates += counts.duplicates;
+    }
+    lua_pushinteger(L, (lua_Integer)sum.added);
+    lua_pushinteger(L, (lua_Integer)sum.duplicates);
+    return 2;
+}
+
 static void items_free(void *list) {
     lk_item_list_free(list);
 }
@@ -149,11 +195,8 @@ static int store_drop(lua_State *L) {
 }
 
 const luaL_Reg lk_lua_queue_methods[] = {
-    {"push", store_push},
-    {"items", store_items},
-    {"stats", store_stats},
-    {"queues", store_queues},
-    {"unpark", store_unpark},
-    {"drop", store_drop},
-    {NULL, NULL},
+    {"push", store_push},     {"push_many", store_push_many},
+    {"items", store_items},   {"stats", store_stats},
+    {"queues", store_queues}, {"unpark", store_unpark},
+    {"drop", store_drop},     {NULL, NULL},
 };

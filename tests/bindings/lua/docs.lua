@@ -10,6 +10,7 @@ local PRINTED = {
     "",
     "18\tfalse\n",
     "sends\t4711\tto: ana\n",
+    "sends\t4711\tto: ana\n",
     "sends\t1\nsends\t3\n",
     "granted\treleased\nnil\n",
 }

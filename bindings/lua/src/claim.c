@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Claims by hand (rule R16), without a loop and without keep-alive: claim, done and retry. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "module.h"
+
+enum { TEXTS = 3 };
+
+struct claim {
+    struct lk_lua_job job;
+    lk_store *store;
+    lk_claim_request request;
+    char *texts[TEXTS]; /* of the request */
+    lk_claim_info *info;
+    lk_outcome outcome;
+    lk_error error;
+};
+
+static void claim_run(struct lk_lua_job *job) {
+    struct claim *claim = (struct claim *)job;
+
+    claim->outcome = lk_claim_next(claim->store, &claim->request, &claim->info, &claim->error);
+}
+
+static void claim_destroy(struct lk_lua_job *job) {
+    struct claim *claim = (struct claim *)job;
+
+    lk_claim_free(claim->info);
+    for (size_t i = 0; i < TEXTS; i++) {
+        free(claim->texts[i]);
+    }
+    free(claim);
+}
+
+static bool claim_fill(struct claim *claim, const char *queue,
+                       const struct lk_lua_options *options) {
+    const char *const texts[TEXTS] = {queue, options->owner, options->note};
+
+    for (size_t i = 0; i < TEXTS; i++) {
+        claim->texts[i] = texts[i] == NULL ? NULL : strdup(texts[i]);
+        if (texts[i] != NULL && claim->texts[i] == NULL) {
+            return false;
+        }
+    }
+    claim->request = (lk_claim_request){
+        .size = sizeof claim->request,
+        .queue = claim->texts[0],
+        .owner = claim->texts[1],
+        .note = claim->texts[2],
+        .wait_ms = options->wait_ms,
+        .ttl_ms = options->ttl_ms,
+        .max_attempts = options->max_attempts,
+        .patience_ms = options->patience_ms,
+        .cancel = claim->job.cancel,
+    };
+    return true;
+}
+
+static void push_claim(lua_State *L, const lk_claim_info *info) {
+    lua_createtable(L, 0, 9);
+    lk_lua_set_text(L, "queue", info->queue);
+    lk_lua_set_text(L, "id", info->id);
+    lk_lua_set_text(L, "owner", info->owner);
+    lk_lua_set_bytes(L, "value", info->value, info->value_size);
+    lk_lua_set_integer(L, "token", info->token);
+    lk_lua_set_integer(L, "attempt", info->attempt);
+    lk_lua_set_bool(L, "is_stolen", info->is_stolen);
+    lk_lua_set_seconds(L, "ttl", info->ttl_ms);
+    lk_lua_set_seconds(L, "expires_in", info->expires_in_ms);
+}
+
+/* Gives back what an interrupted wait has claimed meanwhile. */
+static void claim_undo(const struct claim *claim) {
+    const lk_claim_info *info = claim->info;
+
+    if (claim->outcome == LK_GRANTED && info != NULL) {
+        (void)lk_retry(claim->store, info->queue, info->id, info->owner, info->token, 0, NULL);
+    }
+}
+
+/* store:claim(queue [, options]): a table; or nil and the error "busy" or "timeout": there is
+ * nothing to claim. */
+static int store_claim(lua_State *L) {
+    struct lk_lua_store *store = lk_lua_store(L, 1);
+    const char *queue = lk_lua_text(L, 2);
+    struct lk_lua_options options;
+    struct lk_lua_guard *guard;
+    struct claim *claim;
+
+    lk_lua_options(L, 3, " wait ttl owner note max_attempts patience ", &options);
+    guard = lk_lua_guard(L, lk_lua_job_free);
+    claim = calloc(1, sizeof *claim);
+    if (claim == NULL) {
+        return lk_lua_raise(L, LK_INTERNAL, "no memory for a claim");
+    }
+    claim->job.run = claim_run;
+    claim->job.destroy = claim_destroy;
+    guard->thing = claim;
+    if (!lk_lua_job_init(&claim->job) || !claim_fill(claim, queue, &options)) {
+        return lk_lua_raise(L, LK_INTERNAL, "no memory for a claim");
+    }
+    claim->store = store->handle;
+    if (options.wait_ms == 0) {
+        claim_run(&claim->job);
+    } else if (!lk_lua_job_run(L, store, &claim->job)) {
+        claim_undo(claim);
+        return lua_error(L);
+    }
+    if (claim->outcome == LK_GRANTED) {
+        push_claim(L, claim->info);
+        return 1;
+    }
+    if (claim->outcome == LK_BUSY || claim->outcome == LK_TIMEOUT) {
+        lua_pushnil(L);
+        lk_lua_push_error(L, claim->outcome, claim->error.text, NULL);
+        return 2;
+    }
+    return lk_lua_raise(L, claim->outcome, claim->error.text);
+}
+
+/* A text of the claim at 2, which it belongs to. */
+static const char *claim_text(lua_State *L, const char *name) {
+    const char *text;
+
+    lua_pushstring(L, name);
+    (void)lua_rawget(L, 2);
+    text = lk_lua_top_text(L, name);
+    lua_pop(L, 1);
+    return text;
+}
+
+/* What a claim's table says of its lease; a token is needed, so that no later claim is ended. */
+static lk_retry_request claim_read(lua_State *L) {
+    lk_retry_request request = {.size = sizeof request};
+
+    luaL_checktype(L, 2, LUA_TTABLE);
+    request.queue = claim_text(L, "queue");
+    request.id = claim_text(L, "id");
+    request.owner = claim_text(L, "owner");
+    lua_pushliteral(L, "token");
+    (void)lua_rawget(L, 2);
+    luaL_argcheck(L, lua_isinteger(L, -1) && lua_tointeger(L, -1) > 0, 2, "it has no token");
+    request.token = (uint64_t)lua_tointeger(L, -1);
+    lua_pop(L, 1);
+    return request;
+}
+
+/* store:done(claim): the item is done and removed. */
+static int store_done(lua_State *L) {
+    struct lk_lua_store *store = lk_lua_store(L, 1);
+    lk_retry_request claim = claim_read(L);
+    lk_error error;
+
+    lk_lua_check(L, lk_done(store->handle, claim.queue, claim.id, claim.owner, claim.token, &error),
+                 &error);
+    return 0;
+}
+
+/* store:retry(claim [, error [, {delay, exit_code}]]): given back, and why it has failed. */
+static int store_retry(lua_State *L) {
+    struct lk_lua_store *store = lk_lua_store(L, 1);
+    lk_retry_request request = claim_read(L);
+    struct lk_lua_options options;
+    lk_error error;
+
+    lk_lua_options(L, 4, " delay exit_code ", &options);
+    request.delay_ms = options.delay_ms;
+    request.has_exit = options.has_exit;
+    request.exit_code = options.exit_code;
+    if (!lua_isnoneornil(L, 3)) {
+        request.error = lk_lua_bytes(L, 3, &request.error_size);
+    }
+    lk_lua_check(L,
+                 request.has_exit || request.error != NULL
+                     ? lk_retry_failed(store->handle, &request, &error)
+                     : lk_retry(store->handle, request.queue, request.id, request.owner,
+                                request.token, request.delay_ms, &error),
+                 &error);
+    return 0;
+}
+
+const luaL_Reg lk_lua_claim_methods[] = {
+    {"claim", store_claim},
+    {"done", store_done},
+    {"retry", store_retry},
+    {NULL, NULL},
+};
