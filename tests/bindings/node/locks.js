@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 'use strict';
 // usage: locks.js PATTERN LK: locks, leases, requests without keep-alive, values, wrong arguments.
+const path = require('node:path');
 const {
-    assert, lockkeeper, sleep, program, until, stopped, holds, waits, rejects, test, main,
+    assert, lockkeeper, lk, place, sleep, Program, program, until, stopped, holds, waits, rejects, test, main,
 } = require('./support');
 const {BusyError, TimeoutError, LostError, DeadlockError, InvalidError, ClosedError} = lockkeeper;
 const YEAR_MS = 366 * 86_400_000;
@@ -28,9 +29,33 @@ test('a lease is held in its scope and free behind it', async (store) => {
     assert.deepEqual(await store.list(), []);
 });
 
-test('the scope of a language releases: Symbol.asyncDispose', async (store) => {
-    const lease = await store.lock('t');
-    await lease[Symbol.asyncDispose ?? Symbol.for('nodejs.asyncDispose')]();
+test('the scope of a language ends what it has: Symbol.asyncDispose', async (store, url) => {
+    const dispose = Symbol.asyncDispose ?? Symbol.for('nodejs.asyncDispose');
+    const other = await lockkeeper.open(url);
+    await other.push('q', 'a');
+    const work = other.work('q');
+    assert.equal((await work.next()).value.id, 'a');
+    const watch = await other.watch();
+    const lease = await other.lock('t');
+    for (const one of [lease, watch, work]) {
+        assert.equal(await one[dispose](), undefined);
+    }
+    assert.deepEqual([await store.list(), (await store.items('q'))[0].state], [[], 'ready']);
+    assert.deepEqual([(await watch.next()).done, (await work.next()).done], [true, true]);
+    await other[dispose]();
+    assert.equal(other.closed, true);
+});
+
+test('await using, where the language has it', async (store) => {
+    const source = "await using lease = await store.lock('t'); return (await store.list()).length;";
+    let scope;
+    try {
+        scope = new (async () => undefined).constructor('store', source);
+    } catch (error) {
+        assert(error instanceof SyntaxError && Number.parseInt(process.versions.node, 10) < 24);
+        return;
+    }
+    assert.equal(await scope(store), 1);
     assert.deepEqual(await store.list(), []);
 });
 
@@ -258,6 +283,58 @@ test('administration', async (store) => {
     assert((await store.examine()).text.length > 0);
     assert.equal(store.away, 0);
     await lease.release();
+});
+
+test('a backup is a store of its own', async (store) => {
+    const file = path.join(place, 'backup.db');
+    await store.put('v', 'kept');
+    if (!process.argv[2].startsWith('sqlite:')) {
+        await rejects(lockkeeper.UnsupportedError, store.backup(file));
+        return;
+    }
+    await store.backup(file);
+    await store.put('v', 'later');
+    const copy = await lockkeeper.open(`sqlite:${file}`);
+    assert.equal(String(await copy.get('v')), 'kept');
+    await copy.close();
+    await rejects(lockkeeper.LockkeeperError, store.backup(file)); // it is there
+    await rejects(TypeError, store.backup('a\0b'));
+    await rejects(TypeError, store.backup());
+});
+
+test('a store that goes away, and comes back', async () => {
+    const file = path.join(place, 'away');
+    const serve = async () => {
+        const service = new Program(
+            [lk, 'serve', '--unix', file, '--listen', 'none', '--http', 'none', '--ephemeral']);
+        await service.heard();
+        return service;
+    };
+    let service = await serve();
+    const away = await lockkeeper.open(`lk+unix:${file}`);
+    try {
+        const lease = await away.lock('t', {ttl: 500});
+        service.kill();
+        await service.ended;
+        const lost = rejects(LostError, (async () => {
+            await until(() => lease.isLost, 'the loss');
+            lease.check();
+        })());
+        await rejects(lockkeeper.UnavailableError, away.lock('u', {wait: 0, patience: 50}));
+        await until(() => away.away > 0, 'that it is away');
+        await lost; // without any answer
+        const waiting = away.lock('u'); // as long as it takes
+        service = await serve();
+        await (await waiting).release();
+        await away.put('v', 'as ever');
+        await until(() => away.away === 0, 'that it is back');
+        assert.equal(String(await away.get('v')), 'as ever');
+        await rejects(LostError, lease.release({put: 'x'}));
+    } finally {
+        await away.close();
+        service.kill();
+        await service.ended;
+    }
 });
 
 test('a closed store', async (store, url) => {

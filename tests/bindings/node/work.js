@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 'use strict';
 // usage: work.js PATTERN LK: queues of work, and events.
+const {execFileSync} = require('node:child_process');
+const path = require('node:path');
 const {
-    assert, lockkeeper, program, until, rejects, test, main,
+    assert, lockkeeper, place, program, until, rejects, test, main,
 } = require('./support');
+const onSqlite = process.argv[2].startsWith('sqlite:');
 const {LostError, ClosedError} = lockkeeper;
 
 test('work is pushed once, claimed by one, done', async (store) => {
@@ -110,6 +113,38 @@ test('several workers', async (store) => {
         seen.add(item.id);
     }, {workers: 4, drain: true});
     assert.deepEqual([seen.size, counts.done], [30, 30]);
+});
+
+test('work over the rows of a table', async (store) => {
+    const table = {name: 'orders', where: 'sent = 0', order: 'id DESC',
+        done: 'UPDATE orders SET sent = :attempt WHERE id = :id'};
+    if (!onSqlite) {
+        await rejects(lockkeeper.UnsupportedError, store.work(null, {table}).next());
+        return;
+    }
+    const file = path.join(place, 'app.db');
+    const sql = (statement) => execFileSync('sqlite3', [file, statement], {encoding: 'utf8'}).trim();
+    sql('CREATE TABLE orders (id INTEGER PRIMARY KEY, sent INTEGER);'
+        + 'INSERT INTO orders VALUES (1, 0), (2, 1), (3, 0)');
+    const application = await lockkeeper.open(`sqlite:${file}?share=yes`);
+    const seen = [];
+    const work = application.work(null, {table, drain: true});
+    for await (const item of work) {
+        seen.push([item.queue, item.rowId, item.attempt]);
+    }
+    assert.deepEqual(seen, [['orders', '3', 1], ['orders', '1', 1]]);
+    assert.deepEqual([work.counts.announced, work.counts.done], [2, 2]);
+    assert.equal(sql('SELECT sum(sent) FROM orders'), '3');
+    sql('UPDATE orders SET sent = 0 WHERE id = 2');
+    for await (const item of application.work(null, {table})) {
+        assert.equal(item.rowId, '2');
+        break; // given back: its row stays as it is
+    }
+    assert.equal(sql('SELECT sent FROM orders WHERE id = 2'), '0');
+    const counts = await application.runWorkers(null, async () => undefined, {table, workers: 2, drain: true});
+    assert.deepEqual([counts.done, sql('SELECT sent > 0 FROM orders WHERE id = 2')], [1, '1']);
+    await rejects(lockkeeper.InvalidError, application.work(null, {table: {name: 'absent'}}).next());
+    await application.close();
 });
 
 test('events in order, with a position to resume from', async (store) => {
