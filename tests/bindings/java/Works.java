@@ -8,13 +8,16 @@ import io.lockkeeper.InvalidException;
 import io.lockkeeper.Item;
 import io.lockkeeper.Lease;
 import io.lockkeeper.LeaseLostException;
+import io.lockkeeper.PushCounts;
 import io.lockkeeper.Store;
 import io.lockkeeper.Watch;
 import io.lockkeeper.Work;
 import io.lockkeeper.WorkCounts;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -25,12 +28,47 @@ final class Works {
 
     static void play(Tap tap) {
         tap.test("an item is pushed once, claimed by one, and done", Works::loop);
+        tap.test("many items are pushed in one call", Works::many);
         tap.test("what fails is claimed again, and parked in the end", Works::failures);
         tap.test("a loop that is left gives its item back", Works::left);
         tap.test("handlers in several threads; one that throws has failed", Works::handlers);
         tap.test("a claim that is lost is told; one of a killed worker is stolen", Works::stolen);
         tap.test("a wait for work is ended by an interrupt, and by the store's end", Works::ended);
         tap.test("events in order, with a position to resume from", Works::events);
+    }
+
+    private static void many(Tap.Stores stores) throws Exception {
+        try (Store store = Store.open(stores.fresh())) {
+            Map<String, byte[]> items = new LinkedHashMap<>();
+            items.put("b", "a\0b".getBytes());
+            items.put("a", null);
+            Tap.same(new PushCounts(2, 0), store.pushMany("mails", items));
+            items.put("c", new byte[0]);
+            Tap.same(new PushCounts(1, 2), store.pushMany("mails", items));
+            List<String> seen = new ArrayList<>();
+            for (Item item : store.work("mails").drain()) {
+                seen.add(item.id() + item.text());
+            }
+            Tap.same(List.of("ba\0b", "a", "c"), seen);
+            Map<String, byte[]> crowd = new LinkedHashMap<>();
+            for (int i = 0; i < 2500; i++) {
+                crowd.put("i" + i, null);
+            }
+            Tap.same(new PushCounts(2500, 0), store.pushMany("crowd", crowd));
+            Tap.same(new PushCounts(0, 2500), store.pushMany("crowd", crowd));
+            Tap.same(new PushCounts(0, 0), store.pushMany("crowd", Map.of()));
+            items.put("a/b", null);
+            Tap.thrown(InvalidException.class, () -> store.pushMany("mails", items));
+            items.remove("a/b");
+            items.put("a\0b", null);
+            Tap.thrown(IllegalArgumentException.class, () -> store.pushMany("mails", items));
+            Tap.thrown(InvalidException.class, () -> store.pushMany("p".repeat(600), crowd));
+            Tap.thrown(NullPointerException.class, () -> store.pushMany(null, crowd));
+            Tap.thrown(NullPointerException.class, () -> store.pushMany("mails", null));
+            Tap.same(0L, store.stats("mails").readyNow());
+            store.close();
+            Tap.thrown(IllegalStateException.class, () -> store.pushMany("mails", crowd));
+        }
     }
 
     private static void loop(Tap.Stores stores) throws Exception {

@@ -5,13 +5,16 @@ import com.sun.jna.Pointer;
 import com.sun.jna.ptr.ByteByReference;
 import com.sun.jna.ptr.LongByReference;
 import com.sun.jna.ptr.PointerByReference;
+import io.lockkeeper.internal.Constants;
 import io.lockkeeper.internal.Functions;
 import io.lockkeeper.internal.Memories;
 import io.lockkeeper.internal.Structs;
 import io.lockkeeper.internal.Structs.LkError;
 import java.lang.ref.Cleaner;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.locks.Lock;
@@ -168,11 +171,7 @@ public final class Store implements AutoCloseable {
         ByteByReference added = new ByteByReference();
         call((handle, memories, error) -> {
             Structs.PushRequest request = new Structs.PushRequest();
-            request.size = request.size();
-            request.queue = memories.text(queue, "queue");
-            request.id = memories.text(id, "id");
-            request.value = value == null ? null : memories.bytes(value);
-            request.value_size = value == null ? 0 : value.length;
+            fill(request, memories, queue, id, value);
             request.delay_ms = Memories.milliseconds(delay, "delay");
             request.needs = memories.texts(needs, "need");
             request.need_count = needs.size();
@@ -180,6 +179,43 @@ public final class Store implements AutoCloseable {
             return Functions.LIBRARY.lk_push(handle, request, added, error);
         });
         return added.getValue() != 0;
+    }
+
+    private static void fill(Structs.PushRequest request, Memories memories, String queue,
+        String id, byte[] value) {
+        request.size = request.size();
+        request.queue = memories.text(queue, "queue");
+        request.id = memories.text(id, "id");
+        request.value = value == null ? null : memories.bytes(value);
+        request.value_size = value == null ? 0 : value.length;
+    }
+
+    /**
+     * Adds items, values (null: none) by id, in the order of the map: up to 1000 in one step, more
+     * in several.
+     */
+    public PushCounts pushMany(String queue, Map<String, byte[]> items) {
+        List<Map.Entry<String, byte[]>> all = new ArrayList<>(items.entrySet());
+        long added = 0;
+        long duplicates = 0;
+        for (int first = 0; first < all.size(); first += Constants.LK_MANY_MAX) {
+            List<Map.Entry<String, byte[]>> some =
+                all.subList(first, Math.min(all.size(), first + Constants.LK_MANY_MAX));
+            Structs.PushCounts counts = new Structs.PushCounts();
+            call((handle, memories, error) -> {
+                long size = new Structs.PushRequest().size();
+                Pointer array = memories.room(size * some.size());
+                for (int i = 0; i < some.size(); i++) {
+                    Structs.PushRequest request = new Structs.PushRequest(array.share(i * size));
+                    fill(request, memories, queue, some.get(i).getKey(), some.get(i).getValue());
+                    request.write();
+                }
+                return Functions.LIBRARY.lk_push_many(handle, array, some.size(), counts, error);
+            });
+            added += counts.added;
+            duplicates += counts.duplicates;
+        }
+        return new PushCounts(added, duplicates);
     }
 
     /** Claims items of a queue, for a loop or a handler. */

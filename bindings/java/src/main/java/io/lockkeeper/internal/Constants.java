@@ -8,6 +8,7 @@ public final class Constants {
     public static final int LK_ERROR_TEXT_MAX = 384;
     public static final int LK_OUTCOME_COUNT = 15;
     public static final int LK_WATCH_KIND_COUNT = 18;
+    public static final int LK_MANY_MAX = 1000;
     public static final int LK_WORK_GIVE_BACK = -1;
     public static final int LK_WORK_CLAIMED = 0;
     public static final int LK_WORK_LOST = 4;

@@ -79,6 +79,9 @@ public interface Functions extends Library {
 
     int lk_push(Pointer store, Structs.PushRequest request, ByteByReference added, LkError error);
 
+    int lk_push_many(Pointer store, Pointer requests, long count, Structs.PushCounts counts,
+        LkError error);
+
     int lk_unpark_all(Pointer store, Pointer queue, LongByReference count, LkError error);
 
     int lk_stats(Pointer store, Pointer queue, Structs.QueueStats stats, LkError error);

@@ -269,6 +269,12 @@ public final class Structs {
         }
     }
 
+    @Structure.FieldOrder({"added", "duplicates"})
+    public static class PushCounts extends Structure {
+        public long added;
+        public long duplicates;
+    }
+
     @Structure.FieldOrder({"queue", "id", "owner", "value", "value_size", "token", "attempt",
         "is_stolen", "ttl_ms", "expires_in_ms", "row_id"})
     public static class ClaimInfo extends Structure {
@@ -467,7 +473,7 @@ public final class Structs {
     public static final List<Class<? extends Structure>> ALL = List.of(
         LkError.class, Request.class, BlockerInfo.class, PartValue.class,
         Result.class, PartPut.class, ValueRead.class, EntryInfo.class,
-        Listing.class, BreakRequest.class, Report.class, PushRequest.class,
+        Listing.class, BreakRequest.class, Report.class, PushRequest.class, PushCounts.class,
         ClaimInfo.class, QueueStats.class, WorkTable.class, WorkCounts.class,
         WorkProgress.class, WorkFailure.class, WorkOptions.class, WatchEvent.class,
         WatchOptions.class);
