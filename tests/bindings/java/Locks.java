@@ -11,7 +11,9 @@ import io.lockkeeper.LeaseLostException;
 import io.lockkeeper.LockTimeoutException;
 import io.lockkeeper.Outcome;
 import io.lockkeeper.Store;
+import io.lockkeeper.UnavailableException;
 import io.lockkeeper.Value;
+import java.nio.file.Path;
 import java.time.Instant;
 import java.util.List;
 import java.util.Map;
@@ -41,7 +43,28 @@ final class Locks {
         tap.test("a holder that is killed blocks for its ttl", Locks::killed);
         tap.test("a holder that is stopped finds its lease lost", Locks::stopped);
         tap.test("values: with the grant, with the release, by path, in doubt", Locks::values);
+        tap.test("a store that goes away, and comes back", Locks::away);
         tap.test("a program that exits with leases and waits under way", Locks::exits);
+    }
+
+    private static void away(Tap.Stores stores) throws Exception {
+        Path path = stores.place().resolve("away");
+        Process service = stores.serve(path);
+        try (Store store = Store.open("lk+unix:" + path)) {
+            Lease lease = store.acquire("t").ttl(ofMillis(500)).tryNow();
+            service.destroyForcibly().waitFor();
+            Tap.thrown(UnavailableException.class,
+                () -> store.acquire("u").patience(ofMillis(50)).tryNow());
+            Tap.until(() -> !store.away().isZero(), "that it is away");
+            Tap.until(lease::isLost, "the loss"); // without any answer
+            var waiting = new Tap.Background<>(() -> store.acquire("u").await());
+            stores.serve(path);
+            waiting.result().release();
+            store.put("v", "as ever".getBytes());
+            Tap.until(() -> store.away().isZero(), "that it is back");
+            Tap.same("as ever", new String(store.get("v").orElseThrow().bytes()));
+            Tap.thrown(LeaseLostException.class, () -> lease.put("x".getBytes()));
+        }
     }
 
     private static void breakNow(Store store, String path) {

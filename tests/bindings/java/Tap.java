@@ -204,12 +204,22 @@ final class Tap {
             if (!isService) {
                 return "sqlite:" + path + ".db";
             }
+            serve(path);
+            return "lk+unix:" + path;
+        }
+
+        Path place() {
+            return place;
+        }
+
+        /** A service, which keeps nothing. */
+        Process serve(Path path) throws IOException {
             Process service = new ProcessBuilder(program, "serve", "--unix", path.toString(),
                 "--listen", "none", "--http", "none", "--ephemeral")
                 .redirectError(ProcessBuilder.Redirect.INHERIT).start();
             services.add(service);
             new BufferedReader(new InputStreamReader(service.getInputStream())).readLine();
-            return "lk+unix:" + path;
+            return service;
         }
 
         @Override

@@ -175,4 +175,30 @@ case("a state ends with leases held and work begun", function(store, url)
     until_(function() return #store:list() == 0 end)
 end)
 
+case("a store that goes away, and comes back", function()
+    local _, path = support.fresh()
+    path = path .. ".away"
+    local service = support.serve(path)
+    local store <close> = lk.open("lk+unix:" .. path)
+    local lease = store:lock("t", {ttl = 0.5})
+    local waits <close> = support.program("lk+unix:" .. path, [[
+        print(io.read()) io.read() store:lock("u") print("held") io.read()]])
+    waits:say("opened")
+    equal(waits:heard(), "opened")
+    service:signal(9)
+    equal((service:ends()), -9)
+    raises("unavailable", store.lock, store, "u", {wait = 0, patience = 0.05})
+    raises("unavailable", store.claim, store, "mails", {wait = 0, patience = 0.05})
+    until_(function() return store:away() > 0 end, "that it is away")
+    until_(function() return lease:lost() end, "the loss") -- without any answer
+    waits:say("now")
+    support.serve(path)
+    equal(waits:heard(), "held") -- as long as it takes
+    store:lock("w"):release()
+    store:put("v", "as ever")
+    until_(function() return store:away() == 0 end, "that it is back")
+    equal(store:get("v"), "as ever")
+    raises("lost", lease.release, lease, {put = "x"})
+end)
+
 support.main()

@@ -72,14 +72,20 @@ end
 
 local count, services = 0, {}
 
-function support.fresh()
-    count = count + 1
-    local path = place .. "/t" .. count
-    if pattern ~= "service" then return (pattern:gsub("{fresh}", path)), path end
+-- A service, which keeps nothing.
+function support.serve(path)
     local service = spawn{program, "serve", "--unix", path, "--listen", "none", "--http", "none",
                           "--ephemeral"}
     services[#services + 1] = service
     service:heard() -- its address: it is there
+    return service
+end
+
+function support.fresh()
+    count = count + 1
+    local path = place .. "/t" .. count
+    if pattern ~= "service" then return (pattern:gsub("{fresh}", path)), path end
+    support.serve(path)
     return "lk+unix:" .. path, path
 end
 

@@ -11,7 +11,7 @@ import weakref
 
 import lockkeeper
 import support
-from support import until
+from support import Background, until
 
 
 class Signals(support.StoreCase):
@@ -201,6 +201,28 @@ threading.excepthook = lambda _: None
 for _ in range(3):
     threading.Thread(target=run, daemon=True).start()
 started.wait()""")
+
+
+class Away(support.unittest.TestCase):
+    def test_a_store_that_goes_away_and_comes_back(self):
+        path = os.path.join(support.STORES.place, "away")
+        service = support.STORES.serve(path)
+        with lockkeeper.open(f"lk+unix:{path}") as store:
+            lease = store.lock("t", ttl=0.5)
+            service.kill()
+            service.wait()
+            with self.assertRaises(lockkeeper.Unavailable):
+                store.lock("u", wait=0, patience=0.05)
+            until(lambda: store.away > 0, "that it is away")
+            until(lambda: lease.lost, "the loss")  # without any answer
+            waiting = Background(store.lock, "u")  # as long as it takes
+            support.STORES.serve(path)
+            waiting.result().release()
+            store.put("v", b"as ever")
+            until(lambda: store.away == 0, "that it is back")
+            self.assertEqual(store.get("v"), b"as ever")
+            with self.assertRaises(lockkeeper.LeaseLost):
+                lease.release(put=b"x")
 
 
 if __name__ == "__main__":

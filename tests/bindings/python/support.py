@@ -91,12 +91,17 @@ class Stores:
             path = os.path.join(self.place, name)
             return self.pattern.replace("{fresh}", path).replace("{name}", f"{name}p{os.getpid()}")
         path = os.path.join(self.place, name)
+        self.serve(path)
+        return f"lk+unix:{path}"
+
+    def serve(self, path):
+        """Starts a service. It keeps nothing."""
         service = subprocess.Popen(
             [self.program, "serve", "--unix", path, "--listen", "none", "--http", "none",
              "--ephemeral"], stdout=subprocess.PIPE, text=True)
         self.services.append(service)
         service.stdout.readline()  # its address: it is there
-        return f"lk+unix:{path}"
+        return service
 
     def remove(self):
         for service in self.services:
