@@ -38,7 +38,7 @@ run_calls() { # DATABASE
 old_store shop
 ok 'an old store exists' is 'SELECT format FROM lk_meta' 1 shop
 ok 'five at once bring it to the present format, and work' five_ask "$(store root shop)"
-ok 'the format is recorded' is 'SELECT format, writable_from FROM lk_meta' '7|1' shop
+ok 'the format is recorded' is 'SELECT format, writable_from FROM lk_meta' '8|1' shop
 ok 'held leases are still held' says 0 '*db/t1*alice*' -S "$(store root shop)" ls db
 ok 'and keeps others out' says 75 '*alice*' -S "$(store root shop)" acquire --try --owner bob db/t1
 ok 'the token is the same' \

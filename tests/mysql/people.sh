@@ -88,7 +88,122 @@ ok 'a release may write it' answers "CALL lk_lock_release('v', 'ann', NULL, 'new
 ok 'and it is there' answers "CALL lk_value_get('v')" 'new|0'
 ok 'until it is deleted' answers "CALL lk_value_delete('v', NULL, NULL, NULL); CALL lk_value_get('v')" ok
 
+# ---- work ----
+
+ok 'an item is pushed' answers "CALL lk_work_push('mails', '1', 'to: 1', NULL)" 1
+ok 'once' answers "CALL lk_work_push('mails', '1', 'other', NULL)" 0
+ok 'several at once' answers "CALL lk_work_push_many('mails', '1 2 3 4 5', '[\"a\", \"Grüße\", null, {\"k\": 1}, \"x\"]', NULL)" \
+    '0|1 1|2 1|3 1|4 1|5'
+ok 'by the program, too' says 0 '*' push mails 6 text
+ok 'and claimed' has "CALL lk_work_claim('mails', 4, 'w', NULL)" 1,2,4,6,7 \
+    '1|to: 1|w|1|0 2|Grüße|w|1|0 3|NULL|w|1|0 4|{"k": 1}|w|1|0'
+token=$(cut -f 3 "$work/out" | sort -u)
+expires=$(cut -f 5 "$work/out" | sort -u)
+ok 'with one token (R4)' is "SELECT COUNT(*), COUNT(DISTINCT token) FROM lk_locks WHERE token = $token" '4|1'
+ok 'until then' is "SELECT expires = LEFT('$expires', 24) FROM lk_locks
+    WHERE path = 'mails/1'" 1
+ok 'as the program says' says 0 '*4*claimed*w*' items mails
+ok 'an ask that is repeated gives the same items (R3)' has "CALL lk_work_claim('mails', 2, 'x', '{\"ask\": 7}');
+    CALL lk_work_claim('mails', 2, 'x', '{\"ask\": 7}')" 1 '5 6 5 6'
+ok 'where there is nothing no row comes' answers "CALL lk_work_claim('mails', 9, NULL, NULL)" ''
+ok 'they are done' answers "CALL lk_work_done('mails', '1 2', NULL, $token, NULL)" 'ok|1 ok|2'
+ok 'and once more (R3)' answers "CALL lk_work_done('mails', '1 2', 'w', $token, NULL)" 'ok|1 ok|2'
+ok 'or given back, and why' answers "CALL lk_work_retry('mails', '3', 'w', NULL,
+    '{\"delay\": 3600, \"exit_code\": 5, \"error\": \"no host\"}')" ok
+ok 'as the view shows' is "SELECT state, last_exit, last_error FROM lk_work WHERE id = '3'" 'delayed|5|no host'
+ok 'what is not claimed any more is lost' code LK078 "CALL lk_work_done('mails', '3', 'w', NULL, NULL)"
+ok 'or given back twice' code LK078 "CALL lk_work_retry('mails', '3', NULL, $token, NULL)"
+ok 'all of a list or none' code LK078 "CALL lk_work_done('mails', '4 3', 'w', NULL, NULL)"
+ok 'is still claimed then' answers "CALL lk_work_done('mails', '4 3', 'w', NULL, '{\"or_fail\": false}')" 'ok|4 lost|3'
+ok 'an owner that is not named is another one each time' has "CALL lk_work_push('own', '1', NULL, NULL);
+    CALL lk_work_push('own', '2', NULL, NULL); CALL lk_work_claim('own', NULL, NULL, NULL)" 1 '1 1 1'
+ok 'whom the token stands for' answers "CALL lk_work_retry('own', '1', NULL, $(tail -n 1 "$work/out" | cut -f 3), NULL)" ok
+ok 'the greater priority comes first' has "CALL lk_work_push('own', '3', NULL, '{\"priority\": 5}');
+    CALL lk_work_claim('own', 3, 'p', NULL)" 1 '1 3 1 2'
+sql "CALL lk_work_push('bad', '1', NULL, NULL); CALL lk_work_claim('bad', 1, 'w', '{\"max_attempts\": 1}');
+    CALL lk_work_retry('bad', '1', 'w', NULL, NULL)" >"$work/out"
+ok 'an item that fails too often is parked' is "SELECT state FROM lk_work WHERE queue = 'bad'" parked
+ok 'and not claimed' answers "CALL lk_work_claim('bad', 1, 'w', NULL)" ''
+ok 'until it is unparked, or dropped' answers "CALL lk_work_unpark('bad', '1', NULL);
+    CALL lk_work_drop('bad', '1', NULL)" 'ok|1 ok|1'
+ok 'which is lost then' code LK078 "CALL lk_work_unpark('bad', '1', NULL)"
+ok 'or asked for no error' answers "CALL lk_work_drop('bad', '1 2', '{\"only_parked\": true, \"or_fail\": false}')" 'lost|1 lost|2'
+ok 'an item waits for what it needs' has "CALL lk_work_push('jobs', '1', NULL, '{\"needs\": \"room pool?limit=2\"}');
+    CALL lk_lock_acquire('room', 'ann', NULL); CALL lk_work_claim('jobs', 1, 'w', NULL);
+    CALL lk_lock_release('room', 'ann', NULL, NULL, NULL); CALL lk_work_claim('jobs', 1, 'w', NULL)" 1 '1 granted ok 1'
+ok 'and its claim locks that' is "SELECT GROUP_CONCAT(path ORDER BY path) FROM lk_locks WHERE owner = 'w'
+    AND path IN ('jobs/1', 'pool', 'room')" 'jobs/1,pool,room'
+ok 'one that perished is stolen' has "CALL lk_work_push('due', '1', NULL, NULL);
+    CALL lk_work_claim('due', 1, 'w', '{\"ttl\": 0.05}'); DO SLEEP(0.06); CALL lk_work_claim('due', 1, 'x', NULL)" \
+    1,6,7 '1 1|1|0 1|2|1'
+sql 'UPDATE lk_meta SET live_max = 1'
+ok 'a store that is full says so to a claim by an error' code LK073 "CALL lk_work_push('own', '9', NULL, NULL);
+    CALL lk_work_claim('own', 1, 'w', NULL)"
+sql 'UPDATE lk_meta SET live_max = 0'
+
 # ---- transactions ----
+
+items_of() { # QUEUE IDS
+    is "SELECT COALESCE(GROUP_CONCAT(id ORDER BY id), '') FROM lk_work WHERE queue = '$1'" "$2"
+}
+ok 'an item beside a row' answers "$in_transaction; INSERT INTO orders VALUES (70);
+    CALL lk_work_push('orders', '70', NULL, NULL); ROLLBACK" 1
+ok 'is not there after a rollback' items_of orders ''
+ok 'nor is the row' is 'SELECT COUNT(*) FROM orders WHERE id = 70' 0
+ok 'after a commit both are' answers "$in_transaction; INSERT INTO orders VALUES (71);
+    CALL lk_work_push('orders', '71', NULL, NULL); COMMIT; SELECT id FROM orders WHERE id = 71" '1 71'
+ok 'which others see' items_of orders 71
+ok 'a claim that is rolled back' has "$in_transaction; CALL lk_work_claim('orders', 1, 'w', NULL); ROLLBACK" 1 71
+ok 'has not been' is "SELECT state, attempts FROM lk_work WHERE queue = 'orders'" 'ready|0'
+ok 'it is claimed' has "CALL lk_work_claim('orders', 1, 'w', NULL)" 1 71
+ok 'a result that is rolled back' answers "$in_transaction; UPDATE orders SET id = 72 WHERE id = 71;
+    CALL lk_work_done('orders', '71', 'w', NULL, NULL); ROLLBACK" 'ok|71'
+ok 'leaves it claimed' is "SELECT state, claimed_by FROM lk_work WHERE queue = 'orders'" 'claimed|w'
+ok 'a result of a claim that is lost is not committed' code LK078 "$in_transaction;
+    UPDATE orders SET id = 72 WHERE id = 71; CALL lk_work_done('orders', '71', 'thief', NULL, NULL); COMMIT"
+ok 'and nothing of it is there' is 'SELECT COUNT(*) FROM orders WHERE id = 72' 0
+ok 'one that is committed' answers "$in_transaction; UPDATE orders SET id = 72 WHERE id = 71;
+    CALL lk_work_done('orders', '71', 'w', NULL, NULL); COMMIT; SELECT id FROM orders WHERE id = 72" 'ok|71 72'
+ok 'has removed it' items_of orders ''
+ok 'what is rolled back to a savepoint is not pushed' answers "$in_transaction;
+    CALL lk_work_push('sp', '1', NULL, NULL); SAVEPOINT s; CALL lk_work_push('sp', '2', NULL, NULL);
+    ROLLBACK TO s; CALL lk_work_push_many('sp', '3 4', NULL, NULL); COMMIT" '1 1 1|3 1|4'
+ok 'what was before and after it is' items_of sp 1,3,4
+ok 'without autocommit nothing is pushed' answers "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    SET autocommit = 0; CALL lk_work_push('sp', '5', NULL, NULL)" 1
+ok 'until the caller commits' items_of sp 1,3,4
+
+sql "CREATE TRIGGER announce AFTER INSERT ON orders FOR EACH ROW
+    CALL lk_work_push_inside(IF(NEW.id < 0, 'bad//', 'announced'), NEW.id, NEW.id * 2, '{\"priority\": 3}')"
+read_committed='SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED'
+ok 'a trigger pushes' answers "$read_committed; INSERT INTO orders VALUES (80), (81)" ''
+ok 'with the row' is "SELECT GROUP_CONCAT(id, value, priority ORDER BY id) FROM lk_work WHERE queue = 'announced'" '801603,811623'
+ok 'and not without' answers "$in_transaction; INSERT INTO orders VALUES (82); ROLLBACK" ''
+ok 'it is not there' items_of announced 80,81
+ok 'it says what is not allowed' says_why 'R1: a segment has at least one byte' "$read_committed; INSERT INTO orders VALUES (83), (-1)"
+ok 'in a transaction, too' [ "$(mariadb --no-defaults -f -u app -S "$LK_TEST_SERVER/socket" -N -B test 2>"$work/err" <<SQL
+$in_transaction; INSERT INTO orders VALUES (84); INSERT INTO orders VALUES (85), (-1); COMMIT
+SQL
+grep -c LK064 "$work/err")" = 1 ]
+ok 'and no more than that statement is undone' is "SELECT GROUP_CONCAT(id ORDER BY id) FROM orders WHERE id > 79 OR id < 0" 80,81,84
+ok 'nor its items' items_of announced 80,81,84
+for level in 'REPEATABLE READ' SERIALIZABLE; do
+    ok "not at $level" code LK079 "SET SESSION TRANSACTION ISOLATION LEVEL $level; INSERT INTO orders VALUES (86)"
+done
+ok 'it is not for a statement of its own' code LK079 "$read_committed; CALL lk_work_push_inside('sp', '6', NULL, NULL)"
+ok 'but for transactions' answers "$in_transaction; CALL lk_work_push_inside('sp', '6', NULL, NULL); COMMIT" ''
+ok 'it is pushed' items_of sp 1,3,4,6
+ok 'a trigger knows the run of the server as all others do (R11)' is \
+    'CALL lk_read_start(@a); CALL lk_read_start_inside(@b, @level); SELECT @a = @b, @level' '1|REPEATABLE-READ'
+sql "UPDATE lk_meta SET server_start = 5;
+    INSERT INTO lk_requests (part, path, unit_limit, units, root, owner, note, held, attended, fixed, wants_value,
+        ticket, token, ttl_ms, deadline_us, identity, roots, part_count)
+    SELECT 1, 'down', 0, 0, 'down', 'before', '', 1, 0, 0, 0, 9, 9, 60000, MAX(last_draw) + 1, UNHEX(SHA2('x', 256)),
+        'down', 1 FROM lk_roots"
+ok 'a trigger that is the first after a restart' answers "$read_committed; INSERT INTO orders VALUES (87)" ''
+ok 'leaves the leases that lived before their grace' is "SELECT server_start <> 5,
+    (SELECT state FROM lk_locks WHERE path = 'down') FROM lk_meta" '1|held'
+sql 'DROP TRIGGER announce; DELETE FROM orders'
 
 ok 'a lock beside a row' has "$in_transaction; INSERT INTO orders VALUES (1);
     CALL lk_lock_acquire('r', 'ann', NULL); ROLLBACK" 1 granted
@@ -131,10 +246,13 @@ ok 'until the caller does' is "SELECT COUNT(*) FROM lk_requests WHERE path = 'u'
 mkfifo "$work/to"
 mariadb --no-defaults -n -u app -S "$LK_TEST_SERVER/socket" -N -B test <"$work/to" >"$work/from" 2>&1 &
 exec 3>"$work/to"
-echo "$in_transaction; CALL lk_lock_release('t', 'ann', NULL, NULL, NULL); CALL lk_lock_acquire('s/a', 'ann', NULL);" >&3
-until grep -q granted "$work/from"; do
+echo "$in_transaction; CALL lk_lock_release('t', 'ann', NULL, NULL, NULL); CALL lk_lock_acquire('s/a', 'ann', NULL);
+    CALL lk_work_claim('sp', 1, 'ann', NULL); SELECT 'now';" >&3
+until grep -q now "$work/from"; do
     sleep 0.02
 done
+ok 'a claim in an open transaction keeps its queue from all others' [ "$(app "SET innodb_lock_wait_timeout = 1;
+    CALL lk_work_claim('sp', 1, 'bob', NULL)" 2>&1; grep -c '^ERROR 1205' "$work/err")" = 1 ]
 ok 'a lock in an open transaction keeps its root from all others' [ "$(app "SET innodb_lock_wait_timeout = 1;
     CALL lk_lock_acquire('s/b', 'bob', NULL)" 2>&1; grep -c '^ERROR 1205' "$work/err")" = 1 ]
 ok 'other roots are free' has "CALL lk_lock_acquire('free', 'bob', NULL)" 1 granted
@@ -142,7 +260,9 @@ echo 'ROLLBACK; SELECT 5;' >&3
 until grep -q '^5' "$work/from"; do
     sleep 0.02
 done
-ok 'after a rollback it is free' has "CALL lk_lock_acquire('s', 'bob', NULL)" 1 granted
+ok 'after a rollback another one has the item' has "CALL lk_work_claim('sp', 1, 'bob', NULL)" 1 1
+ok 'and the next one the next' has "CALL lk_work_claim('sp', 1, 'ann', NULL)" 1 3
+ok 'the root is free' has "CALL lk_lock_acquire('s', 'bob', NULL)" 1 granted
 ok 'and what was released is held' is "SELECT COUNT(*) FROM lk_requests WHERE path = 't' AND held" 1
 exec 3>&-
 
@@ -155,6 +275,12 @@ ok 'and the next one notices the restart' is 'SELECT server_start <> 5 FROM lk_m
 for level in 'REPEATABLE READ' SERIALIZABLE 'READ UNCOMMITTED'; do
     ok "at $level nothing is decided in a transaction" code LK079 \
         "SET SESSION TRANSACTION ISOLATION LEVEL $level; START TRANSACTION; CALL lk_lock_acquire('l', 'ann', NULL)"
+    ok 'nor pushed' code LK079 \
+        "SET SESSION TRANSACTION ISOLATION LEVEL $level; START TRANSACTION; CALL lk_work_push('sp', '7', NULL, NULL)"
+    ok 'nor claimed' code LK079 \
+        "SET SESSION TRANSACTION ISOLATION LEVEL $level; START TRANSACTION; CALL lk_work_claim('sp', 1, 'w', NULL)"
+    ok 'nor done' code LK079 \
+        "SET SESSION TRANSACTION ISOLATION LEVEL $level; START TRANSACTION; CALL lk_work_done('sp', '1', 'bob', NULL, NULL)"
     ok 'but outside of one' has "SET SESSION TRANSACTION ISOLATION LEVEL $level; CALL lk_lock_acquire('l', 'ann', NULL);
         CALL lk_lock_release('l', 'ann', NULL, NULL, NULL)" 1 'granted ok'
     ok 'and values are read' answers "SET SESSION TRANSACTION ISOLATION LEVEL $level; START TRANSACTION;
@@ -200,12 +326,49 @@ R19: the note has 0 to 255 bytes~lk_lock_acquire('a', 'x', JSON_OBJECT('note', R
 there is no option tll; there are: ttl until~lk_lock_acquire('a', 'x', '{"tll": 5}')
 options are one JSON object, or NULL~lk_lock_acquire('a', 'x', '[1]')
 options are one JSON object, or NULL~lk_lock_acquire('a', 'x', 'ttl')
+R1: white space is not allowed in a path, at byte 2 of the path~lk_work_push('a b', '1', NULL, NULL)
+R1: a path has at least one segment~lk_work_claim(NULL, 1, NULL, NULL)
+R16: the item's path: an item's id is one segment of a path, 1 to 255 bytes without '/'~lk_work_push('a', 'b/c', NULL, NULL)
+R16: the item's path: an item's id is one segment~lk_work_push('a', '', NULL, NULL)
+R16: the item's path: an item's id is one segment~lk_work_retry('a', NULL, 'x', NULL, NULL)
+R16: the item's path: an item's id is one segment~lk_work_done('a', 'b  c', 'x', NULL, NULL)
+R16: the item's path: R1: white space is not allowed in a path, at byte 4 of the path~lk_work_push('a', 'b c', NULL, NULL)
+R16: the item's path: R1: '.' and '..' are no segments~lk_work_push_many('a', 'b ..', NULL, NULL)
+R16: the item's path: R1: a path has at most 512 bytes~lk_work_push(CONCAT(REPEAT('a', 250), '/', REPEAT('a', 250)), REPEAT('b', 200), NULL, NULL)
+R16: a delay is 0 to 366 days~lk_work_push('a', 'b', NULL, '{"delay": -1}')
+R16: a delay is 0 to 366 days~lk_work_retry('a', 'b', 'x', NULL, '{"delay": "soon"}')
+R16: a priority is -32768 to 32767, not 32768~lk_work_push('a', 'b', NULL, '{"priority": 32768}')
+R16: a priority is -32768 to 32767, not 1.5~lk_work_push('a', 'b', NULL, '{"priority": 1.5}')
+R16: what the work needs: R2: part 2: a/b is named twice~lk_work_push('a', 'b', NULL, '{"needs": "a/b"}')
+R16: what the work needs: R2: part 3: c is named twice~lk_work_push('a', 'b', NULL, '{"needs": "c c"}')
+R16: what the work needs: R2: part 2: a/c is named twice~lk_work_push_many('a', 'b c', NULL, '{"needs": "a/c"}')
+R16: what the work needs: R2: behind '?' only shared, limit=N and units=N can stand~lk_work_push('a', 'b', NULL, '{"needs": "c?d"}')
+R16: work needs at most 15 parts, not 16~lk_work_push('a', 'b', NULL, '{"needs": "a b c d e f g h i j k l m n o p"}')
+R15: a value has at most 65536 bytes, not 65537~lk_work_push('a', 'b', REPEAT('x', 65537), NULL)
+R16: 1 values for 2 items~lk_work_push_many('a', 'b c', '["x"]', NULL)
+values are one JSON array, or NULL~lk_work_push_many('a', 'b', '{"b": 1}', NULL)
+R16: one decision adds 1 to 1000 items, not 1001~lk_work_push_many('a', CONCAT('b', REPEAT(' b', 1000)), NULL, NULL)
+R16: one decision ends 1 to 1000 claims, not 0~lk_work_done('a', NULL, 'x', NULL, NULL)
+R16: one decision changes 1 to 1000 items, not 0~lk_work_drop('a', '', NULL)
+R16: one decision claims 1 to 256 items, not 257~lk_work_claim('a', 257, NULL, NULL)
+R16: one decision claims 1 to 256 items, not 0~lk_work_claim('a', 0, NULL, NULL)
+R16: the attempts are 0 to 1000000, not 1000001~lk_work_claim('a', 1, NULL, '{"max_attempts": 1000001}')
+R3: the number of an ask is 1 to 9007199254740991, not 0~lk_work_claim('a', 1, NULL, '{"ask": 0}')
+R3: an owner has 1 to 128 bytes, not 129~lk_work_claim('a', 1, REPEAT('x', 129), NULL)
+R11: a ttl is 0.05 to 31622400 seconds (366 days), not 0~lk_work_claim('a', 1, NULL, '{"ttl": 0}')
+R12: what ends or moves a lease names its owner or its token~lk_work_done('a', 'b', NULL, NULL, NULL)
+R16: the text of a failure has 0 to 1024 bytes~lk_work_retry('a', 'b', 'x', NULL, JSON_OBJECT('error', REPEAT('x', 1025)))
+R16: an exit code is -2147483648 to 2147483647, not 2147483648~lk_work_retry('a', 'b', 'x', NULL, '{"exit_code": 2147483648}')
+R19: the note has 0 to 255 bytes~lk_work_claim('a', 1, NULL, JSON_OBJECT('note', REPEAT('x', 256)))
+there is no option ttl; there are: delay priority needs~lk_work_push('a', 'b', NULL, '{"ttl": 5}')
+only_parked is true or false, not 1~lk_work_drop('a', 'b', '{"only_parked": 1}')
 now is true or false, not 1~lk_lock_break('a', 'why', '{"now": 1}')
 END
-ok 'nothing of it is in the store' is "SELECT COUNT(*) FROM lk_requests WHERE path LIKE 'a%'" 0
+ok 'nothing of it is in the store' is "SELECT (SELECT COUNT(*) FROM lk_requests WHERE path LIKE 'a%'),
+    (SELECT COUNT(*) FROM lk_queues WHERE path LIKE 'a' OR path LIKE 'a/%'), (SELECT COUNT(*) FROM lk_items WHERE queue = 'a')" '0|0|0'
 ok 'a long path is accepted' has "CALL lk_lock_acquire(CONCAT(REPEAT('ä/', 16), REPEAT('b', 255)), 'x', NULL)" 1 granted
 ok 'what is over can be swept' answers 'CALL lk_sweep()' ''
 ok 'what stays has a comment' is "SELECT GROUP_CONCAT(ROUTINE_NAME ORDER BY ROUTINE_NAME SEPARATOR ' ')
     FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = 'test' AND ROUTINE_COMMENT <> ''" \
-    'lk_lock_acquire lk_lock_break lk_lock_release lk_lock_renew lk_value_delete lk_value_get lk_value_put'
+    'lk_lock_acquire lk_lock_break lk_lock_release lk_lock_renew lk_value_delete lk_value_get lk_value_put lk_work_claim lk_work_done lk_work_drop lk_work_push lk_work_push_inside lk_work_push_many lk_work_retry lk_work_unpark'
 finish

@@ -2,7 +2,6 @@
 /* Commands as calls of the procedures for people, and their rows as decisions. */
 #include "people_engine.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,141 +10,12 @@
 #include "base/text.h"
 #include "engine/mysql/mysql.h"
 #include "engine/reply/reply.h"
+#include "people_sql.h"
+#include "people_work.h"
 
-enum { ALONE, INSIDE, DECOYS, LEFT, SQL_MAX = 1 << 20 };
-
-#define NOW "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))"
+enum { ALONE, INSIDE, DECOYS, LEFT };
 
 static struct people *people;
-
-/* ---- statements ------------------------------------------------------------------------------ */
-
-static char sql[SQL_MAX]; /* the next one, and its size */
-static size_t used;
-
-static void add(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-static void add(const char *format, ...) {
-    va_list arguments;
-
-    va_start(arguments, format);
-    used += (size_t)vsnprintf(sql + used, sizeof sql - used, format, arguments);
-    va_end(arguments);
-    if (used >= sizeof sql) {
-        test_die("a statement is too long");
-    }
-}
-
-/* As a string; empty: NULL. */
-static void add_text(struct lk_slice text) {
-    if (text.size == 0) {
-        add("NULL");
-        return;
-    }
-    add("'");
-    used += mysql_real_escape_string(people->connection, sql + used, text.bytes, text.size);
-    add("'");
-}
-
-static void add_bytes(struct lk_slice bytes) {
-    add("x'");
-    for (size_t i = 0; i < bytes.size; i++) {
-        add("%02x", (unsigned char)bytes.bytes[i]);
-    }
-    add("'");
-}
-
-static void add_parts(const struct lk_part *parts, size_t count, bool has_words) {
-    static char text[LK_PARTS_MAX * LK_PART_TEXT_MAX];
-    struct lk_part plain[LK_PARTS_MAX];
-
-    for (size_t i = 0; i < count; i++) {
-        plain[i] =
-            has_words ? parts[i] : (struct lk_part){.path = parts[i].path, .mode = LK_EXCLUSIVE};
-    }
-    (void)lk_parts_write(plain, count, text);
-    add_text(lk_slice_of(text));
-}
-
-static void add_token(uint64_t token) {
-    if (token != 0) {
-        add("%llu", (unsigned long long)token);
-    } else {
-        add("NULL");
-    }
-}
-
-/* Rows, or NULL: an error of these procedures, of which the sentence is in *error. */
-static MYSQL_RES *run(lk_error *error) {
-    static const struct {
-        const char *code;
-        lk_outcome outcome;
-    } codes[] = {{"LK064", LK_INVALID}, {"LK073", LK_FULL}, {"LK075", LK_BUSY}, {"LK078", LK_LOST}};
-    MYSQL_RES *rows = NULL;
-
-    used = 0;
-    if (mysql_real_query(people->connection, sql, strlen(sql)) == 0) {
-        do {
-            MYSQL_RES *next = mysql_store_result(people->connection);
-            rows = rows != NULL ? rows : next;
-        } while (mysql_next_result(people->connection) == 0);
-    }
-    if (mysql_errno(people->connection) == 0) {
-        return rows;
-    }
-    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
-        if (strcmp(mysql_sqlstate(people->connection), codes[i].code) == 0) {
-            (void)lk_error_set(error, codes[i].outcome, "%s", mysql_error(people->connection));
-            mysql_free_result(rows);
-            return NULL;
-        }
-    }
-    test_die("%s: %s", sql, mysql_error(people->connection));
-}
-
-static void must(const char *statement) {
-    lk_error error;
-
-    add("%s", statement);
-    mysql_free_result(run(&error));
-}
-
-/* ---- the fields of one row ------------------------------------------------------------------- */
-
-static struct lk_slice bytes_at(MYSQL_RES *rows, const char *column) {
-    MYSQL_FIELD *fields = mysql_fetch_fields(rows);
-    MYSQL_ROW row;
-
-    mysql_data_seek(rows, 0);
-    row = mysql_fetch_row(rows);
-    for (unsigned i = 0; row != NULL && i < mysql_num_fields(rows); i++) {
-        if (strcmp(fields[i].name, column) == 0) {
-            return (struct lk_slice){row[i], mysql_fetch_lengths(rows)[i]};
-        }
-    }
-    test_die("there is no row, or no column %s", column);
-}
-
-static const char *text_at(MYSQL_RES *rows, const char *column) {
-    return bytes_at(rows, column).bytes;
-}
-
-static int64_t number_at(MYSQL_RES *rows, const char *column) {
-    const char *text = text_at(rows, column);
-
-    return text != NULL ? strtoll(text, NULL, 10) : 0;
-}
-
-static lk_outcome outcome_at(MYSQL_RES *rows) {
-    const char *name = text_at(rows, "outcome");
-
-    for (lk_outcome outcome = LK_OK; (unsigned)outcome < LK_OUTCOME_COUNT; outcome++) {
-        if (strcmp(lk_outcome_name(outcome), name) == 0) {
-            return outcome;
-        }
-    }
-    test_die("there is no outcome %s", name);
-}
 
 /* ---- asks ------------------------------------------------------------------------------------ */
 
@@ -162,33 +32,34 @@ static void add_identity(const struct lk_ask *asked) {
             lk_text_copy((struct lk_slice){asked->parts[i].path.bytes, asked->parts[i].path.size});
     }
     qsort(paths, asked->part_count, sizeof paths[0], compare_paths);
-    add("UNHEX(SHA2(CONCAT('");
+    sql_add("UNHEX(SHA2(CONCAT('");
     for (size_t i = 0; i < asked->part_count; i++) {
-        add("%s%s", i > 0 ? " " : "", paths[i]);
+        sql_add("%s%s", i > 0 ? " " : "", paths[i]);
         free(paths[i]);
     }
-    add("\\n', ");
-    add_text(asked->owner);
-    add("), 256))");
+    sql_add("\\n', ");
+    sql_add_text(asked->owner);
+    sql_add("), 256))");
 }
 
 /* The request as the store has it: its state; and that it lives. */
 static MYSQL_RES *read_request(const struct lk_ask *asked) {
     lk_error error;
 
-    add("SELECT r.ticket, r.token, r.ttl_ms, r.fixed, r.deadline_us - " NOW " AS left_us,"
-        " FROM_UNIXTIME(r.deadline_us * 0.000001) AS expires"
-        " FROM lk_requests AS r WHERE r.part = 1 AND r.deadline_us > " NOW " AND r.identity = ");
+    sql_add("SELECT r.ticket, r.token, r.ttl_ms, r.fixed, r.deadline_us - " NOW " AS left_us,"
+            " FROM_UNIXTIME(r.deadline_us * 0.000001) AS expires"
+            " FROM lk_requests AS r WHERE r.part = 1 AND r.deadline_us > " NOW
+            " AND r.identity = ");
     add_identity(asked);
-    return run(&error);
+    return sql_run(&error);
 }
 
 static void fill_state(MYSQL_RES *rows, lk_result *result) {
-    result->ticket = (uint64_t)number_at(rows, "ticket");
-    result->token = (uint64_t)number_at(rows, "token");
-    result->ttl_ms = number_at(rows, "ttl_ms");
-    result->fixed = number_at(rows, "fixed") != 0;
-    result->expires_in_ms = number_at(rows, "left_us") / 1000;
+    result->ticket = (uint64_t)number_at(rows, 0, "ticket");
+    result->token = (uint64_t)number_at(rows, 0, "token");
+    result->ttl_ms = number_at(rows, 0, "ttl_ms");
+    result->fixed = number_at(rows, 0, "fixed") != 0;
+    result->expires_in_ms = number_at(rows, 0, "left_us") / 1000;
 }
 
 static void fill_blockers(const char *blockers, size_t most, lk_result *result) {
@@ -199,29 +70,31 @@ static void fill_blockers(const char *blockers, size_t most, lk_result *result) 
     for (count = 0; blockers != NULL && count < most; count++) {
         static const char *const names[] = {"path", "owner", "note", "ticket", "state"};
         lk_blocker_info *info;
-        add("SELECT GREATEST(0, CAST(UNIX_TIMESTAMP(JSON_VALUE(j.b, '$[%zu].expires')) * 1000000"
+        sql_add(
+            "SELECT GREATEST(0, CAST(UNIX_TIMESTAMP(JSON_VALUE(j.b, '$[%zu].expires')) * 1000000"
             " AS SIGNED) - " NOW ") AS left_us",
             count);
         for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-            add(", JSON_VALUE(j.b, '$[%zu].%s') AS %s", count, names[i], names[i]);
+            sql_add(", JSON_VALUE(j.b, '$[%zu].%s') AS %s", count, names[i], names[i]);
         }
-        add(" FROM (SELECT ");
-        add_text(lk_slice_of(blockers));
-        add(" AS b) AS j");
-        rows = run(&error);
-        if (text_at(rows, "path") == NULL) {
+        sql_add(" FROM (SELECT ");
+        sql_add_text(lk_slice_of(blockers));
+        sql_add(" AS b) AS j");
+        rows = sql_run(&error);
+        if (text_at(rows, 0, "path") == NULL) {
             mysql_free_result(rows);
             break;
         }
         result->blockers =
             result->blockers != NULL ? result->blockers : calloc(most, sizeof *result->blockers);
         info = &result->blockers[result->blocker_count++];
-        info->path = lk_text_copy(bytes_at(rows, "path"));
-        info->owner = lk_text_copy(bytes_at(rows, "owner"));
-        info->note = bytes_at(rows, "note").size > 0 ? lk_text_copy(bytes_at(rows, "note")) : NULL;
-        info->ticket = (uint64_t)number_at(rows, "ticket");
-        info->held = strcmp(text_at(rows, "state"), "held") == 0;
-        info->expires_in_ms = number_at(rows, "left_us") / 1000;
+        info->path = lk_text_copy(bytes_at(rows, 0, "path"));
+        info->owner = lk_text_copy(bytes_at(rows, 0, "owner"));
+        info->note =
+            bytes_at(rows, 0, "note").size > 0 ? lk_text_copy(bytes_at(rows, 0, "note")) : NULL;
+        info->ticket = (uint64_t)number_at(rows, 0, "ticket");
+        info->held = strcmp(text_at(rows, 0, "state"), "held") == 0;
+        info->expires_in_ms = number_at(rows, 0, "left_us") / 1000;
         mysql_free_result(rows);
     }
 }
@@ -234,12 +107,12 @@ static void fill_cycle(const char *cycle, lk_result *result) {
     if (cycle == NULL) {
         return;
     }
-    add("SELECT JSON_VALUE(");
-    add_text(lk_slice_of(cycle));
-    add(", '$[0]') AS owner");
-    rows = run(&error);
+    sql_add("SELECT JSON_VALUE(");
+    sql_add_text(lk_slice_of(cycle));
+    sql_add(", '$[0]') AS owner");
+    rows = sql_run(&error);
     result->cycle = calloc(1, sizeof *result->cycle);
-    result->cycle[0] = lk_text_copy(bytes_at(rows, "owner"));
+    result->cycle[0] = lk_text_copy(bytes_at(rows, 0, "owner"));
     result->cycle_count = 1;
     mysql_free_result(rows);
 }
@@ -252,40 +125,42 @@ static void fill_values(MYSQL_RES *rows, const struct lk_ask *asked, lk_result *
     for (size_t i = 0; i < asked->part_count; i++) {
         MYSQL_RES *own = NULL;
         if (i > 0) {
-            add("CALL lk_value_get(");
-            add_text((struct lk_slice){asked->parts[i].path.bytes, asked->parts[i].path.size});
-            add(")");
-            own = run(&error);
+            sql_add("CALL lk_value_get(");
+            sql_add_text((struct lk_slice){asked->parts[i].path.bytes, asked->parts[i].path.size});
+            sql_add(")");
+            own = sql_run(&error);
         }
         if ((own == NULL || mysql_num_rows(own) > 0)
-            && text_at(own != NULL ? own : rows, "value") != NULL) {
-            (void)lk_result_set_value(result, i, bytes_at(own != NULL ? own : rows, "value"),
-                                      number_at(own != NULL ? own : rows, "in_doubt") != 0);
+            && text_at(own != NULL ? own : rows, 0, "value") != NULL) {
+            (void)lk_result_set_value(result, i, bytes_at(own != NULL ? own : rows, 0, "value"),
+                                      number_at(own != NULL ? own : rows, 0, "in_doubt") != 0);
         }
         mysql_free_result(own);
     }
 }
 
 static MYSQL_RES *call_acquire(const struct lk_ask *asked, lk_error *error) {
-    add("CALL lk_lock_acquire(");
-    add_parts(asked->parts, asked->part_count, true);
-    add(", ");
-    add_text(asked->owner);
-    add(", JSON_OBJECT('style', '%s', 'with_value', JSON_EXTRACT('[%s]', '$[0]'), 'or_fail', NULL",
+    sql_add("CALL lk_lock_acquire(");
+    sql_add_parts(asked->parts, asked->part_count, true);
+    sql_add(", ");
+    sql_add_text(asked->owner);
+    sql_add(
+        ", JSON_OBJECT('style', '%s', 'with_value', JSON_EXTRACT('[%s]', '$[0]'), 'or_fail', NULL",
         asked->style == LK_TRY ? "try" : "queue", asked->wants_value ? "true" : "false");
     if (asked->note_given) {
-        add(", 'note', COALESCE(");
-        add_text(asked->note);
-        add(", '')");
+        sql_add(", 'note', COALESCE(");
+        sql_add_text(asked->note);
+        sql_add(", '')");
     }
     if (asked->until_us != 0) {
-        add(", 'until', CONCAT('', FROM_UNIXTIME(%lld * 0.000001))", (long long)asked->until_us);
+        sql_add(", 'until', CONCAT('', FROM_UNIXTIME(%lld * 0.000001))",
+                (long long)asked->until_us);
     } else if (asked->ttl_ms != 0) {
-        add(", 'ttl', %lld.%03lld", (long long)asked->ttl_ms / 1000,
-            (long long)asked->ttl_ms % 1000);
+        sql_add(", 'ttl', %lld.%03lld", (long long)asked->ttl_ms / 1000,
+                (long long)asked->ttl_ms % 1000);
     }
-    add("))");
-    return run(error);
+    sql_add("))");
+    return sql_run(error);
 }
 
 static lk_outcome decide_ask(const struct lk_ask *asked, struct lk_decision *decision) {
@@ -299,25 +174,26 @@ static lk_outcome decide_ask(const struct lk_ask *asked, struct lk_decision *dec
     if (rows == NULL) {
         return decision->error.outcome;
     }
-    outcome = outcome_at(rows);
+    outcome = outcome_at(rows, 0);
     (void)lk_error_set(&decision->error, outcome, "%s",
-                       outcome == LK_LOST || outcome == LK_FULL ? text_at(rows, "reason") : "");
-    result->in_use = (uint64_t)number_at(rows, "in_use");
-    result->position = asked->blockers_max > 0 ? (size_t)number_at(rows, "ahead") : 0;
+                       outcome == LK_LOST || outcome == LK_FULL ? text_at(rows, 0, "reason") : "");
+    result->in_use = (uint64_t)number_at(rows, 0, "in_use");
+    result->position = asked->blockers_max > 0 ? (size_t)number_at(rows, 0, "ahead") : 0;
     result->created = (outcome == LK_GRANTED || outcome == LK_WAITING) && !was_there;
     result->expires_in_ms = -1;
-    if (text_at(rows, "expires") != NULL) {
+    if (text_at(rows, 0, "expires") != NULL) {
         MYSQL_RES *self = read_request(asked);
-        if (mysql_num_rows(self) != 1 || number_at(self, "ticket") != number_at(rows, "ticket")
-            || number_at(self, "token") != number_at(rows, "token")
-            || strcmp(text_at(self, "expires"), text_at(rows, "expires")) != 0) {
+        if (mysql_num_rows(self) != 1
+            || number_at(self, 0, "ticket") != number_at(rows, 0, "ticket")
+            || number_at(self, 0, "token") != number_at(rows, 0, "token")
+            || strcmp(text_at(self, 0, "expires"), text_at(rows, 0, "expires")) != 0) {
             test_die("no request is as the answer says");
         }
         fill_state(self, result);
         mysql_free_result(self);
     }
-    fill_blockers(text_at(rows, "blockers"), asked->blockers_max, result);
-    fill_cycle(text_at(rows, "cycle"), result);
+    fill_blockers(text_at(rows, 0, "blockers"), asked->blockers_max, result);
+    fill_cycle(text_at(rows, 0, "cycle"), result);
     if (outcome == LK_GRANTED && asked->wants_value) {
         fill_values(rows, asked, result);
     }
@@ -327,70 +203,20 @@ static lk_outcome decide_ask(const struct lk_ask *asked, struct lk_decision *dec
 
 /* ---- what answers an outcome ----------------------------------------------------------------- */
 
-/*
- * The call, whose options are to be added, with or_fail: its error says why. If it has failed, the
- * call without it answers the same outcome, and has the effects of one (R11: what is overdue
- * perishes). Answers its row; NULL: INVALID.
- */
-static MYSQL_RES *run_end(const char *options, lk_error *error) {
-    char *call = lk_text_copy((struct lk_slice){sql, used});
-    MYSQL_RES *rows;
-    lk_error same;
-
-    add(", JSON_OBJECT('or_fail', NULL%s))", options);
-    rows = run(error);
-    if (rows != NULL) {
-        (void)lk_error_clear(error, LK_OK);
-    } else if (error->outcome != LK_INVALID) {
-        add("%s, JSON_OBJECT('or_fail', JSON_EXTRACT('[false]', '$[0]')%s))", call, options);
-        rows = run(&same);
-        if (rows == NULL || outcome_at(rows) != error->outcome) {
-            test_die("%s: %s by an error, and then another outcome", call,
-                     lk_outcome_name(error->outcome));
-        }
-    }
-    free(call);
-    return rows;
-}
-
 static lk_outcome decide_end(struct lk_decision *decision) {
-    MYSQL_RES *rows = run_end("", &decision->error);
-    lk_outcome outcome = rows != NULL ? outcome_at(rows) : LK_INVALID;
+    MYSQL_RES *rows = sql_run_end("", &decision->error);
+    lk_outcome outcome = rows != NULL ? outcome_at(rows, 0) : LK_INVALID;
 
     mysql_free_result(rows);
     return outcome;
 }
 
-/* The owner; or none, if the token tells it: the request is held. */
-static void add_owner(struct lk_slice owner, const struct lk_path *path, uint64_t token) {
-    bool is_told = false;
-
-    if (token != 0 && lk_random_between(&people->random, 1, 100) <= 40) {
-        char *call = lk_text_copy((struct lk_slice){sql, used});
-        MYSQL_RES *rows;
-        lk_error error;
-        used = 0;
-        add("SELECT COUNT(*) = 1 AND SUM(r.owner = ");
-        add_text(owner);
-        add(" AND r.held AND r.deadline_us > " NOW ") = 1 AS is_told FROM lk_requests AS r"
-            " WHERE r.token = %llu AND r.path = ",
-            (unsigned long long)token);
-        add_text((struct lk_slice){path->bytes, path->size});
-        rows = run(&error);
-        is_told = number_at(rows, "is_told") != 0;
-        mysql_free_result(rows);
-        add("%s", call);
-        free(call);
-    }
-    add_text(is_told ? (struct lk_slice){"", 0} : owner);
-}
-
 static void add_target(const struct lk_target *target) {
-    add_parts(target->parts, target->part_count, false);
-    add(", ");
-    add_owner(target->owner, &target->parts[0].path, target->token);
-    add(", ");
-    add_token(target->token);
+    sql_add_parts(target->parts, target->part_count, false);
+    sql_add(", ");
+    sql_add_owner(target->owner, &target->parts[0].path, target->token);
+    sql_add(", ");
+    sql_add_token(target->token);
 }
 
 static lk_outcome decide_renew(const struct lk_renew *renew, struct lk_decision *decision) {
@@ -404,21 +230,21 @@ static lk_outcome decide_renew(const struct lk_renew *renew, struct lk_decision 
         (void)snprintf(options, sizeof options, ", 'ttl', %lld.%03lld",
                        (long long)renew->ttl_ms / 1000, (long long)renew->ttl_ms % 1000);
     }
-    add("CALL lk_lock_renew(");
+    sql_add("CALL lk_lock_renew(");
     add_target(&renew->target);
     decision->result.expires_in_ms = -1;
-    rows = run_end(options, &decision->error);
-    outcome = rows != NULL ? outcome_at(rows) : LK_INVALID;
+    rows = sql_run_end(options, &decision->error);
+    outcome = rows != NULL ? outcome_at(rows, 0) : LK_INVALID;
     if (outcome == LK_OK) {
-        add("SELECT r.ticket, r.token, r.ttl_ms, r.fixed, r.deadline_us - " NOW " AS left_us"
-            " FROM lk_requests AS r WHERE r.held AND r.token = %lld AND r.path = ",
-            (long long)number_at(rows, "token"));
-        add_text(
+        sql_add("SELECT r.ticket, r.token, r.ttl_ms, r.fixed, r.deadline_us - " NOW " AS left_us"
+                " FROM lk_requests AS r WHERE r.held AND r.token = %lld AND r.path = ",
+                (long long)number_at(rows, 0, "token"));
+        sql_add_text(
             (struct lk_slice){renew->target.parts[0].path.bytes, renew->target.parts[0].path.size});
-        add(" AND FROM_UNIXTIME(r.deadline_us * 0.000001) = '%s' AND r.owner = ",
-            text_at(rows, "expires"));
-        add_text(renew->target.owner);
-        self = run(&error);
+        sql_add(" AND FROM_UNIXTIME(r.deadline_us * 0.000001) = '%s' AND r.owner = ",
+                text_at(rows, 0, "expires"));
+        sql_add_text(renew->target.owner);
+        self = sql_run(&error);
         if (mysql_num_rows(self) != 1) {
             test_die("no lease has the deadline that a renewal answers");
         }
@@ -430,48 +256,48 @@ static lk_outcome decide_renew(const struct lk_renew *renew, struct lk_decision 
 }
 
 static lk_outcome decide_release(const struct lk_release *release, struct lk_decision *decision) {
-    add("CALL lk_lock_release(");
+    sql_add("CALL lk_lock_release(");
     add_target(&release->target);
-    add(", ");
+    sql_add(", ");
     if (release->put_count > 0) {
-        add_bytes(release->puts[0].bytes);
+        sql_add_bytes(release->puts[0].bytes);
     } else {
-        add("NULL");
+        sql_add("NULL");
     }
     return decide_end(decision);
 }
 
 static lk_outcome decide_put(const struct lk_put *put, struct lk_decision *decision) {
-    add(put->deletes ? "CALL lk_value_delete(" : "CALL lk_value_put(");
-    add_text((struct lk_slice){put->path.bytes, put->path.size});
-    add(", ");
+    sql_add(put->deletes ? "CALL lk_value_delete(" : "CALL lk_value_put(");
+    sql_add_text((struct lk_slice){put->path.bytes, put->path.size});
+    sql_add(", ");
     if (!put->deletes) {
-        add_bytes(put->bytes);
-        add(", ");
+        sql_add_bytes(put->bytes);
+        sql_add(", ");
     }
-    add_owner(put->owner, &put->path, put->token);
-    add(", ");
-    add_token(put->token);
+    sql_add_owner(put->owner, &put->path, put->token);
+    sql_add(", ");
+    sql_add_token(put->token);
     return decide_end(decision);
 }
 
 static lk_outcome decide_break(const struct lk_break *broken, struct lk_decision *decision) {
     MYSQL_RES *rows;
 
-    add("CALL lk_lock_break(");
-    add_text((struct lk_slice){broken->path.bytes, broken->path.size});
-    add(", ");
-    add_text(broken->reason);
-    add(", JSON_OBJECT('by', ");
-    add_text(broken->by);
-    add(", 'owner', ");
-    add_text(broken->owner);
-    add(", 'now', JSON_EXTRACT('[%s]', '$[0]')))", broken->at_once ? "true" : "false");
-    rows = run(&decision->error);
+    sql_add("CALL lk_lock_break(");
+    sql_add_text((struct lk_slice){broken->path.bytes, broken->path.size});
+    sql_add(", ");
+    sql_add_text(broken->reason);
+    sql_add(", JSON_OBJECT('by', ");
+    sql_add_text(broken->by);
+    sql_add(", 'owner', ");
+    sql_add_text(broken->owner);
+    sql_add(", 'now', JSON_EXTRACT('[%s]', '$[0]')))", broken->at_once ? "true" : "false");
+    rows = sql_run(&decision->error);
     if (rows == NULL) {
         return decision->error.outcome;
     }
-    decision->broken = (size_t)number_at(rows, "broken");
+    decision->broken = (size_t)number_at(rows, 0, "broken");
     mysql_free_result(rows);
     return lk_error_clear(&decision->error, LK_OK);
 }
@@ -486,7 +312,11 @@ static void play_decoys(const struct lk_path *path) {
         "CALL lk_lock_acquire('%.*s?limit=9', 'decoy', NULL)",
         "CALL lk_value_put('%.*s', 'decoy', NULL, NULL, NULL)",
         "CALL lk_lock_acquire('%.*s//', 'decoy', NULL)",
-        "CALL lk_lock_release('%.*s', 'decoy', NULL, NULL, NULL)"};
+        "CALL lk_lock_release('%.*s', 'decoy', NULL, NULL, NULL)",
+        "CALL lk_work_push('%.*s', 'decoy', NULL, '{\"priority\": 9}')",
+        "CALL lk_work_push_inside('%.*s', 'decoy', 'x', NULL)",
+        "CALL lk_work_claim('%.*s', 4, 'decoy', NULL)",
+        "CALL lk_work_done('%.*s', 'decoy', 'decoy', NULL, NULL)"};
     lk_error error;
 
     for (int i = (int)lk_random_between(&people->random, 1, 3); i > 0; i--) {
@@ -496,24 +326,24 @@ static void play_decoys(const struct lk_path *path) {
         const char *mark = strstr(decoys[which], "%.*s");
         (void)snprintf(text, sizeof text, "%.*s%.*s%s", (int)(mark - decoys[which]), decoys[which],
                        (int)path->size, path->bytes, mark + strlen("%.*s"));
-        add("%s", text);
-        mysql_free_result(run(&error));
+        sql_add("%s", text);
+        mysql_free_result(sql_run(&error));
     }
     people->counts[DECOYS]++;
 }
 
 /* Into a transaction, with something in it or before it that does not count. */
 static void begin(const struct lk_path *path) {
-    if (lk_random_between(&people->random, 1, 100) <= 25) {
-        must("START TRANSACTION");
+    if (sql_chance(25)) {
+        sql_must("START TRANSACTION");
         play_decoys(path);
-        must("ROLLBACK");
+        sql_must("ROLLBACK");
     }
-    must("START TRANSACTION");
-    if (lk_random_between(&people->random, 1, 100) <= 40) {
-        must("SAVEPOINT decoy");
+    sql_must("START TRANSACTION");
+    if (sql_chance(40)) {
+        sql_must("SAVEPOINT decoy");
         play_decoys(path);
-        must("ROLLBACK TO decoy");
+        sql_must("ROLLBACK TO decoy");
     }
 }
 
@@ -533,12 +363,19 @@ static const struct lk_path *path_of(const struct lk_command *command) {
         return &command->broken.path;
     case LK_COMMAND_PUT:
         return &command->put.path;
+    case LK_COMMAND_PUSH:
+    case LK_COMMAND_TAKE:
+    case LK_COMMAND_FINISH:
+    case LK_COMMAND_UNPARK:
+    case LK_COMMAND_DROP: /* the queue is the first field */
+        return people_leaves(command) ? NULL : &command->push.queue;
     default:
         return NULL;
     }
 }
 
-static lk_outcome decide_by_kind(const struct lk_command *command, struct lk_decision *decision) {
+static lk_outcome decide_by_kind(const struct lk_command *command, bool is_inside,
+                                 struct lk_decision *decision) {
     switch (command->kind) {
     case LK_COMMAND_ASK:
         return decide_ask(&command->ask, decision);
@@ -548,14 +385,17 @@ static lk_outcome decide_by_kind(const struct lk_command *command, struct lk_dec
         return decide_release(&command->release, decision);
     case LK_COMMAND_BREAK:
         return decide_break(&command->broken, decision);
-    default:
+    case LK_COMMAND_PUT:
         return decide_put(&command->put, decision);
+    default:
+        return people_work(command, is_inside, decision);
     }
 }
 
 static lk_outcome decide(struct lk_engine *engine, const struct lk_command *command,
                          const struct lk_patience *patience, struct lk_decision *ret_decision) {
     const struct lk_path *path = path_of(command);
+    bool takes = command->kind == LK_COMMAND_TAKE;
     bool is_inside;
     lk_outcome outcome;
 
@@ -563,24 +403,65 @@ static lk_outcome decide(struct lk_engine *engine, const struct lk_command *comm
         people->counts[LEFT]++;
         return lk_engine_mysql.decide(engine, command, patience, ret_decision);
     }
-    is_inside = lk_random_between(&people->random, 1, 100) <= 70;
+    is_inside = takes || sql_chance(70);
     lk_decision_begin(ret_decision, command);
     if (is_inside) {
         begin(path);
     }
-    outcome = decide_by_kind(command, ret_decision);
+    outcome = decide_by_kind(command, is_inside, ret_decision);
     if (is_inside) {
-        must("COMMIT");
+        sql_must("COMMIT");
+    }
+    if (outcome == LK_FULL && takes) {
+        /* An error, so that nothing of it stays; the event of a refusal is part of the answer. */
+        lk_decision_done(ret_decision);
+        return lk_engine_mysql.decide(engine, command, patience, ret_decision);
     }
     people->counts[is_inside ? INSIDE : ALONE]++;
     return lk_decision_end(ret_decision, outcome);
 }
 
+static lk_outcome decide_many(struct lk_engine *engine, const struct lk_command *commands,
+                              size_t count, const struct lk_patience *patience,
+                              struct lk_series *series) {
+    bool takes = commands[0].kind == LK_COMMAND_TAKE;
+    bool is_inside = takes || sql_chance(70);
+
+    if (!people_has_series(commands, count)) {
+        people->counts[LEFT]++;
+        return lk_engine_mysql.batches->decide_many(engine, commands, count, patience, series);
+    }
+    series->commands = commands;
+    series->command_count = count;
+    series->count = 0;
+    (void)lk_error_clear(&series->error, LK_OK);
+    if (is_inside) {
+        begin(path_of(commands));
+    }
+    people_series(commands, count, series);
+    if (is_inside) {
+        sql_must("COMMIT");
+    }
+    if (series->error.outcome == LK_FULL && series->count == 0) {
+        return lk_engine_mysql.batches->decide_many(engine, commands, count, patience, series);
+    }
+    people->counts[is_inside ? INSIDE : ALONE]++;
+    if (series->error.outcome != LK_INVALID) { /* a refusal is an answer, not the series' own */
+        series->error.outcome = LK_OK;
+    }
+    return series->error.outcome;
+}
+
 void people_engine_turn(struct people *its_people, struct lk_engine *engine) {
     static struct lk_engine_ops ops;
+    static struct lk_batch_ops batches;
 
+    batches = *lk_engine_mysql.batches;
+    batches.decide_many = decide_many;
     ops = lk_engine_mysql;
     ops.decide = decide;
+    ops.batches = &batches;
     people = its_people;
+    sql_open(its_people);
     engine->ops = &ops;
 }

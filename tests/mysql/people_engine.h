@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Decides locks and values by the procedures for people (92_people_locks.sql and the next one), on
- * one connection: in a transaction of the caller's, with others before and in it that are rolled
- * back, or by autocommit. All else is left to the library's engine.
+ * Decides by the procedures for people (92_people_locks.sql and those behind it), on one
+ * connection: in a transaction of the caller's, with others before and in it that are rolled back,
+ * or by autocommit. The rest is left to the library's engine.
  */
 #ifndef LK_TESTS_MYSQL_PEOPLE_ENGINE_H
 #define LK_TESTS_MYSQL_PEOPLE_ENGINE_H

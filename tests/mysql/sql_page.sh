@@ -23,11 +23,15 @@ ok 'the first block' play 1
 ok 'has locked' grep -q '^foo	held	shared	20	1	' "$work/out"
 ok 'the second' play 2
 ok 'has locked, released and written' [ "$(cut -f 1 "$work/out" | tr '\n' ' ')" = 'granted ok ok granted ok 42 ' ]
-ok 'the third: transactions' play 3
-ok 'has paid the bill' is "SELECT paid, (SELECT bytes FROM lk_values WHERE path = 'bills/1') FROM bills" '1|paid'
+ok 'the third: work' play 3
+ok 'has pushed, claimed and finished' [ "$(cut -f 1,2 "$work/out" | tr '\n\t' ' |')" = \
+    '1 1|2 1|3 1|4 1|to: ann 2|to: ben 3|to: cem ok|1 ok|2 ok 3|delayed 4|ready ' ]
+ok 'the fourth: transactions' play 4
+ok 'has paid the bill' is "SELECT GROUP_CONCAT(id, paid), (SELECT bytes FROM lk_values WHERE path = 'bills/1') FROM bills" '11,21|paid'
 ok 'and has not written what it rolled back' is "SELECT COUNT(*) FROM lk_values WHERE path = 'invoice/7'" 0
 ok 'but has locked' is "SELECT owner FROM lk_locks WHERE path = 'invoice/7'" me
-ok 'there are no more' [ "$(grep -c '^```sql' "$page")" -eq 3 ]
+ok 'the item of the other one is done' is "SELECT COUNT(*) FROM lk_work WHERE queue = 'bills'" 0
+ok 'there are no more' [ "$(grep -c '^```sql' "$page")" -eq 4 ]
 
 # ---- the examples ----
 
@@ -60,6 +64,27 @@ sed "s|^        try:|        call(cursor, 'lk_lock_break', path, 'a test', '{\"n
     examples/sql/counter.py >"$work/loser.py"
 ok 'a lease that is lost' [ "$(draw "$work/loser.py"; grep -c 'the lease was lost' "$work/err")" = 1 ]
 ok 'writes nothing' is "SELECT bytes FROM lk_values WHERE path = 'bills/number'" 2
+
+order() { # BUYERS, and what ends the transaction
+    sql "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED; START TRANSACTION;
+        INSERT INTO orders (buyer) VALUES $1; $2"
+}
+work_on() { # PROGRAM
+    /usr/bin/python3 "$1" "$LK_TEST_SERVER/socket" test >"$work/out" 2>"$work/err"
+}
+ok 'a trigger announces orders' run_file examples/sql/outbox-mariadb.sql
+ok 'which are inserted' order "('ana'), ('ben')" COMMIT
+ok 'or not' order "('cem')" ROLLBACK
+ok 'a worker works on them' work_on examples/sql/worker-mariadb.py
+ok 'on each that is there' [ "$(tr '\n' ' ' <"$work/out")" = 'sent to ana sent to ben ' ]
+ok 'and says so in the table' is 'SELECT COUNT(*), COUNT(sent) FROM orders' '2|2'
+ok 'nothing is left' is "SELECT COUNT(*) FROM lk_work WHERE queue = 'orders'" 0
+order "('dan')" COMMIT
+sed "s|^def finish(.*|&\n    call(cursor, 'lk_lock_break', 'orders/' + item['id'], 'a test', '{\"now\": true}')\n    call(cursor, 'lk_work_claim', 'orders', 1, 'thief', None)|" \
+    examples/sql/worker-mariadb.py >"$work/loser.py"
+ok 'a worker that loses its claim' work_on "$work/loser.py"
+ok 'says so' grep -q 'was taken by another worker' "$work/out"
+ok 'and writes nothing' is "SELECT COUNT(*) FROM orders WHERE buyer = 'dan' AND sent IS NULL" 1
 
 pay() { # AMOUNT: by JDBC
     java -XX:TieredStopAtLevel=1 -cp /usr/share/java/mariadb-java-client.jar examples/sql/Payment.java \

@@ -6,7 +6,7 @@
  *
  * usage: mysql_differential [people]
  *
- * `people`: locks and values by the procedures for people (people_engine.h).
+ * `people`: by the procedures for people (people_engine.h) instead of the library's.
  */
 #include <inttypes.h>
 #include <mysql.h>

@@ -7,12 +7,13 @@
 
 DELIMITER //
 
--- R16. Needs as parts, and their roots. `value`: hexadecimal digits; absent: none. Answers: added.
-DROP PROCEDURE IF EXISTS lk_push_many
+-- R16, in the transaction that is open. Needs as parts, and their roots. `value`: hexadecimal digits;
+-- absent: none. `answers`: of each whether it was added, as JSON with a comma between.
+DROP PROCEDURE IF EXISTS lk_decide_pushes
 //
-CREATE PROCEDURE lk_push_many(
+CREATE PROCEDURE lk_decide_pushes(
     IN the_queue VARBINARY(512), IN the_root VARBINARY(255),
-    IN commands LONGTEXT CHARACTER SET utf8mb4)
+    IN commands LONGTEXT CHARACTER SET utf8mb4, OUT answers MEDIUMTEXT CHARACTER SET utf8mb4)
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE locked BLOB;
@@ -29,7 +30,6 @@ BEGIN
     DECLARE its_priority SMALLINT;
     DECLARE added BOOLEAN;
     DECLARE all_added BIGINT DEFAULT 0;
-    DECLARE answers MEDIUMTEXT CHARACTER SET utf8mb4 DEFAULT '';
     DECLARE count INT DEFAULT JSON_LENGTH(commands);
     DECLARE i INT DEFAULT 0;
     DECLARE pushes CURSOR FOR
@@ -40,21 +40,35 @@ BEGIN
             limits VARCHAR(255) PATH '$.limits', counts VARCHAR(255) PATH '$.counts',
             roots TEXT PATH '$.roots', priority SMALLINT PATH '$.priority')) AS c
         ORDER BY c.n;
+    SET answers = '';
+    CALL lk_turn_begin(the_root, locked, now_us, is_due, has_waiting);
+    OPEN pushes;
+    WHILE i < count DO
+        FETCH pushes INTO its_id, its_value, its_delay_ms, its_needs, its_limits, its_counts,
+            its_roots, its_priority;
+        CALL lk_add_item(the_queue, its_id, the_root, its_value, its_delay_ms, its_needs,
+                         its_limits, its_counts, its_roots, its_priority, now_us, added);
+        SET all_added = all_added + added, i = i + 1,
+            answers = CONCAT(answers, IF(i = 1, '', ','), added);
+    END WHILE;
+    CLOSE pushes;
+    CALL lk_count_pushes(the_queue, all_added, count - all_added);
+END
+//
+
+-- Answers: added.
+DROP PROCEDURE IF EXISTS lk_push_many
+//
+CREATE PROCEDURE lk_push_many(
+    IN the_queue VARBINARY(512), IN the_root VARBINARY(255),
+    IN commands LONGTEXT CHARACTER SET utf8mb4)
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    DECLARE answers MEDIUMTEXT CHARACTER SET utf8mb4;
     CALL lk_begin();
     BEGIN
         DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
-        CALL lk_turn_begin(the_root, locked, now_us, is_due, has_waiting);
-        OPEN pushes;
-        WHILE i < count DO
-            FETCH pushes INTO its_id, its_value, its_delay_ms, its_needs, its_limits, its_counts,
-                its_roots, its_priority;
-            CALL lk_add_item(the_queue, its_id, the_root, its_value, its_delay_ms, its_needs,
-                             its_limits, its_counts, its_roots, its_priority, now_us, added);
-            SET all_added = all_added + added, i = i + 1,
-                answers = CONCAT(answers, IF(i = 1, '', ','), added);
-        END WHILE;
-        CLOSE pushes;
-        CALL lk_count_pushes(the_queue, all_added, count - all_added);
+        CALL lk_decide_pushes(the_queue, the_root, commands, answers);
         COMMIT;
     END;
     SELECT a.added
@@ -155,8 +169,82 @@ BEGIN
 END
 //
 
--- Claims as many items as there are ask numbers, all with one token (R4). The first that finds
--- nothing is the last row. Answers as lk_take().
+-- Claims as many items as there are ask numbers, all with one token (R4), in the transaction that is
+-- open. `claims` as in lk_claim_first(). `outcome`: why there are not more; `counted`: of how many
+-- that is the last. `look_us` as in lk_look_again().
+DROP PROCEDURE IF EXISTS lk_decide_takes
+//
+CREATE PROCEDURE lk_decide_takes(
+    IN the_queue VARBINARY(512), IN the_root VARBINARY(255), IN asker VARBINARY(128),
+    IN the_ttl_ms BIGINT, IN the_max_attempts INT UNSIGNED, IN the_note VARBINARY(255),
+    IN commands LONGTEXT CHARACTER SET utf8mb4, OUT now_us BIGINT, OUT counted INT,
+    OUT claims MEDIUMTEXT CHARACTER SET utf8mb4, OUT outcome VARCHAR(16) CHARACTER SET utf8mb4,
+    OUT sentence VARCHAR(255) CHARACTER SET utf8mb4, OUT saw_items BOOLEAN, OUT look_us BIGINT)
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    DECLARE locked BLOB;
+    DECLARE has_waiting BOOLEAN;
+    DECLARE is_due BOOLEAN;
+    DECLARE all_roots BLOB;
+    DECLARE its_number BIGINT;
+    DECLARE is_repeated BOOLEAN;
+    DECLARE self BIGINT;
+    DECLARE taken VARBINARY(255);
+    DECLARE stolen BOOLEAN;
+    DECLARE shared BIGINT DEFAULT 0;
+    DECLARE count INT DEFAULT JSON_LENGTH(commands);
+    DECLARE i INT DEFAULT 0;
+    DECLARE takes CURSOR FOR
+        SELECT c.ask_number
+        FROM JSON_TABLE(commands, '$[*]' COLUMNS (
+            n FOR ORDINALITY, ask_number BIGINT PATH '$.ask_number')) AS c
+        ORDER BY c.n;
+    SET outcome = 'granted';
+    CALL lk_claim_first(the_queue, the_root, asker, the_ttl_ms, the_max_attempts, the_note,
+                        commands, now_us, i, claims);
+    IF claims IS NULL THEN
+        SET i = 0, claims = '';
+        CALL lk_roots_to_take(the_queue, the_root, all_roots);
+        CALL lk_turn_begin(all_roots, locked, now_us, is_due, has_waiting);
+        IF is_due THEN
+            CALL lk_perish(locked, has_waiting, now_us, 256);
+        END IF;
+        CALL lk_takes_repeat(the_queue, asker, commands, is_repeated);
+    ELSEIF i < count THEN
+        SET outcome = 'busy', sentence = 'R16: there is nothing to claim now', saw_items = FALSE,
+            i = i + 1, locked = CONCAT('/', the_root, '/');
+    END IF;
+    OPEN takes;
+    WHILE i < count AND outcome = 'granted' DO
+        FETCH takes INTO its_number;
+        SET taken = NULL, stolen = FALSE;
+        IF is_repeated AND its_number <> 0 THEN
+            CALL lk_take_again(the_queue, asker, its_number, the_ttl_ms, now_us, self, taken);
+        END IF;
+        IF taken IS NULL THEN
+            CALL lk_take_next(the_queue, the_root, asker, the_ttl_ms, the_max_attempts,
+                              its_number, the_note, shared, now_us, locked, has_waiting, self,
+                              taken, stolen, outcome, sentence, saw_items);
+        END IF;
+        IF outcome = 'granted' THEN
+            SET claims = CONCAT(claims, IF(i = 0, '', ','), '[', self, ',',
+                                JSON_QUOTE(CONVERT(taken USING utf8mb4)), ',', stolen, ']');
+            IF shared = 0 THEN
+                SELECT r.token INTO shared FROM lk_requests AS r
+                WHERE r.id = self AND r.part = 1;
+            END IF;
+        END IF;
+        SET i = i + 1;
+    END WHILE;
+    CLOSE takes;
+    IF outcome = 'busy' THEN
+        CALL lk_look_again(the_queue, locked, now_us, look_us);
+    END IF;
+    SET counted = i;
+END
+//
+
+-- The first that finds nothing is the last row. Answers as lk_take().
 --
 -- The rows are sent before the transaction commits: the client takes them for an answer only when
 -- the call has ended without an error.
@@ -168,72 +256,19 @@ CREATE PROCEDURE lk_take_many(
     IN commands LONGTEXT CHARACTER SET utf8mb4)
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
-    DECLARE locked BLOB;
-    DECLARE has_waiting BOOLEAN;
-    DECLARE is_due BOOLEAN;
-    DECLARE all_roots BLOB;
     DECLARE now_us BIGINT;
-    DECLARE its_number BIGINT;
-    DECLARE is_repeated BOOLEAN;
-    DECLARE self BIGINT;
-    DECLARE taken VARBINARY(255);
-    DECLARE stolen BOOLEAN;
-    DECLARE outcome VARCHAR(16) CHARACTER SET utf8mb4 DEFAULT 'granted';
+    DECLARE outcome VARCHAR(16) CHARACTER SET utf8mb4;
     DECLARE sentence VARCHAR(255) CHARACTER SET utf8mb4;
     DECLARE look_us BIGINT;
     DECLARE saw_items BOOLEAN;
-    DECLARE shared BIGINT DEFAULT 0;
-    DECLARE claims MEDIUMTEXT CHARACTER SET utf8mb4 DEFAULT '';
-    DECLARE count INT DEFAULT JSON_LENGTH(commands);
-    DECLARE i INT DEFAULT 0;
-    DECLARE takes CURSOR FOR
-        SELECT c.ask_number
-        FROM JSON_TABLE(commands, '$[*]' COLUMNS (
-            n FOR ORDINALITY, ask_number BIGINT PATH '$.ask_number')) AS c
-        ORDER BY c.n;
+    DECLARE claims MEDIUMTEXT CHARACTER SET utf8mb4;
+    DECLARE counted INT;
     CALL lk_begin();
     BEGIN
         DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
-        CALL lk_claim_first(the_queue, the_root, asker, the_ttl_ms, the_max_attempts, the_note,
-                            commands, now_us, i, claims);
-        IF claims IS NULL THEN
-            SET i = 0, claims = '';
-            CALL lk_roots_to_take(the_queue, the_root, all_roots);
-            CALL lk_turn_begin(all_roots, locked, now_us, is_due, has_waiting);
-            IF is_due THEN
-                CALL lk_perish(locked, has_waiting, now_us, 256);
-            END IF;
-            CALL lk_takes_repeat(the_queue, asker, commands, is_repeated);
-        ELSEIF i < count THEN
-            SET outcome = 'busy', sentence = 'R16: there is nothing to claim now',
-                saw_items = FALSE, i = i + 1, locked = CONCAT('/', the_root, '/');
-        END IF;
-        OPEN takes;
-        WHILE i < count AND outcome = 'granted' DO
-            FETCH takes INTO its_number;
-            SET taken = NULL, stolen = FALSE;
-            IF is_repeated AND its_number <> 0 THEN
-                CALL lk_take_again(the_queue, asker, its_number, the_ttl_ms, now_us, self, taken);
-            END IF;
-            IF taken IS NULL THEN
-                CALL lk_take_next(the_queue, the_root, asker, the_ttl_ms, the_max_attempts,
-                                  its_number, the_note, shared, now_us, locked, has_waiting, self,
-                                  taken, stolen, outcome, sentence, saw_items);
-            END IF;
-            IF outcome = 'granted' THEN
-                SET claims = CONCAT(claims, IF(i = 0, '', ','), '[', self, ',',
-                                    JSON_QUOTE(CONVERT(taken USING utf8mb4)), ',', stolen, ']');
-                IF shared = 0 THEN
-                    SELECT r.token INTO shared FROM lk_requests AS r
-                    WHERE r.id = self AND r.part = 1;
-                END IF;
-            END IF;
-            SET i = i + 1;
-        END WHILE;
-        CLOSE takes;
-        IF outcome = 'busy' THEN
-            CALL lk_look_again(the_queue, locked, now_us, look_us);
-        END IF;
+        CALL lk_decide_takes(the_queue, the_root, asker, the_ttl_ms, the_max_attempts, the_note,
+                             commands, now_us, counted, claims, outcome, sentence, saw_items,
+                             look_us);
         (SELECT STRAIGHT_JOIN 'granted' AS outcome, NULL AS sentence, q.id, r.token,
                 q.attempts AS attempt, c.stolen, r.ttl_ms AS new_ttl_ms,
                 r.deadline_us - now_us AS left_us, v.bytes AS value, NULL AS look_us,
@@ -247,7 +282,8 @@ BEGIN
          LEFT JOIN lk_item_values AS v FORCE INDEX (PRIMARY)
            ON v.queue = the_queue AND v.id = CAST(c.id AS BINARY))
         UNION ALL
-        (SELECT outcome, sentence, NULL, NULL, NULL, NULL, NULL, NULL, NULL, look_us, saw_items, i
+        (SELECT outcome, sentence, NULL, NULL, NULL, NULL, NULL, NULL, NULL, look_us, saw_items,
+                counted
          FROM lk_numbers AS x WHERE x.n = 1 AND outcome <> 'granted')
         ORDER BY n;
         COMMIT;
@@ -285,12 +321,13 @@ BEGIN
 END
 //
 
--- Ends claims whose items are done. Answers: outcome, sentence.
-DROP PROCEDURE IF EXISTS lk_finish_many
+-- Ends claims whose items are done, in the transaction that is open. `answers`: outcome and sentence
+-- of each, as JSON with a comma between.
+DROP PROCEDURE IF EXISTS lk_decide_finishes
 //
-CREATE PROCEDURE lk_finish_many(
+CREATE PROCEDURE lk_decide_finishes(
     IN the_queue VARBINARY(512), IN the_root VARBINARY(255),
-    IN commands LONGTEXT CHARACTER SET utf8mb4)
+    IN commands LONGTEXT CHARACTER SET utf8mb4, OUT answers MEDIUMTEXT CHARACTER SET utf8mb4)
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE locked BLOB;
@@ -303,7 +340,6 @@ BEGIN
     DECLARE its_token BIGINT;
     DECLARE outcome VARCHAR(16) CHARACTER SET utf8mb4;
     DECLARE sentence VARCHAR(255) CHARACTER SET utf8mb4;
-    DECLARE answers MEDIUMTEXT CHARACTER SET utf8mb4 DEFAULT '';
     DECLARE count INT DEFAULT JSON_LENGTH(commands);
     DECLARE i INT DEFAULT 0;
     DECLARE finishes CURSOR FOR
@@ -312,24 +348,38 @@ BEGIN
             n FOR ORDINALITY, id VARCHAR(255) PATH '$.id', owner VARCHAR(128) PATH '$.owner',
             token BIGINT PATH '$.token')) AS c
         ORDER BY c.n;
+    SET answers = '';
+    CALL lk_roots_to_finish(the_queue, the_root, commands, all_roots);
+    CALL lk_turn_begin(all_roots, locked, now_us, is_due, has_waiting);
+    IF is_due THEN
+        CALL lk_perish(locked, has_waiting, now_us, 4);
+    END IF;
+    OPEN finishes;
+    WHILE i < count DO
+        FETCH finishes INTO its_id, its_owner, its_token;
+        CALL lk_finish_item(the_queue, its_id, the_root, its_owner,
+            UNHEX(SHA2(CONCAT(the_queue, '/', its_id, '\n', its_owner), 256)), its_token, NULL,
+            NULL, NULL, now_us, locked, has_waiting, outcome, sentence);
+        SET i = i + 1,
+            answers = CONCAT(answers, IF(i = 1, '', ','), JSON_ARRAY(outcome, sentence));
+    END WHILE;
+    CLOSE finishes;
+END
+//
+
+-- Answers: outcome, sentence.
+DROP PROCEDURE IF EXISTS lk_finish_many
+//
+CREATE PROCEDURE lk_finish_many(
+    IN the_queue VARBINARY(512), IN the_root VARBINARY(255),
+    IN commands LONGTEXT CHARACTER SET utf8mb4)
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    DECLARE answers MEDIUMTEXT CHARACTER SET utf8mb4;
     CALL lk_begin();
     BEGIN
         DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
-        CALL lk_roots_to_finish(the_queue, the_root, commands, all_roots);
-        CALL lk_turn_begin(all_roots, locked, now_us, is_due, has_waiting);
-        IF is_due THEN
-            CALL lk_perish(locked, has_waiting, now_us, 4);
-        END IF;
-        OPEN finishes;
-        WHILE i < count DO
-            FETCH finishes INTO its_id, its_owner, its_token;
-            CALL lk_finish_item(the_queue, its_id, the_root, its_owner,
-                UNHEX(SHA2(CONCAT(the_queue, '/', its_id, '\n', its_owner), 256)), its_token, NULL,
-                NULL, NULL, now_us, locked, has_waiting, outcome, sentence);
-            SET i = i + 1,
-                answers = CONCAT(answers, IF(i = 1, '', ','), JSON_ARRAY(outcome, sentence));
-        END WHILE;
-        CLOSE finishes;
+        CALL lk_decide_finishes(the_queue, the_root, commands, answers);
         COMMIT;
     END;
     CALL lk_answer_many(answers);
@@ -381,6 +431,26 @@ CREATE PROCEDURE lk_change_items(
     IN commands LONGTEXT CHARACTER SET utf8mb4, IN unparks BOOLEAN)
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
+    DECLARE answers MEDIUMTEXT CHARACTER SET utf8mb4;
+    CALL lk_begin();
+    BEGIN
+        DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+        CALL lk_decide_changes(the_queue, the_root, commands, unparks, answers);
+        COMMIT;
+    END;
+    CALL lk_answer_many(answers);
+END
+//
+
+-- In the transaction that is open. `answers` as in lk_decide_finishes().
+DROP PROCEDURE IF EXISTS lk_decide_changes
+//
+CREATE PROCEDURE lk_decide_changes(
+    IN the_queue VARBINARY(512), IN the_root VARBINARY(255),
+    IN commands LONGTEXT CHARACTER SET utf8mb4, IN unparks BOOLEAN,
+    OUT answers MEDIUMTEXT CHARACTER SET utf8mb4)
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
     DECLARE locked BLOB;
     DECLARE has_waiting BOOLEAN;
     DECLARE is_due BOOLEAN;
@@ -389,7 +459,6 @@ BEGIN
     DECLARE is_for_parked BOOLEAN;
     DECLARE outcome VARCHAR(16) CHARACTER SET utf8mb4;
     DECLARE sentence VARCHAR(255) CHARACTER SET utf8mb4;
-    DECLARE answers MEDIUMTEXT CHARACTER SET utf8mb4 DEFAULT '';
     DECLARE count INT DEFAULT JSON_LENGTH(commands);
     DECLARE i INT DEFAULT 0;
     DECLARE changes CURSOR FOR
@@ -398,28 +467,23 @@ BEGIN
             n FOR ORDINALITY, id VARCHAR(255) PATH '$.id',
             only_parked VARCHAR(8) PATH '$.only_parked')) AS c
         ORDER BY c.n;
-    CALL lk_begin();
-    BEGIN
-        DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
-        CALL lk_turn_begin(the_root, locked, now_us, is_due, has_waiting);
-        IF is_due THEN
-            CALL lk_perish(locked, has_waiting, now_us, 256);
+    SET answers = '';
+    CALL lk_turn_begin(the_root, locked, now_us, is_due, has_waiting);
+    IF is_due THEN
+        CALL lk_perish(locked, has_waiting, now_us, 256);
+    END IF;
+    OPEN changes;
+    WHILE i < count DO
+        FETCH changes INTO its_id, is_for_parked;
+        IF unparks THEN
+            CALL lk_unpark_item(the_queue, its_id, outcome, sentence);
+        ELSE
+            CALL lk_remove_item(the_queue, its_id, is_for_parked, outcome, sentence);
         END IF;
-        OPEN changes;
-        WHILE i < count DO
-            FETCH changes INTO its_id, is_for_parked;
-            IF unparks THEN
-                CALL lk_unpark_item(the_queue, its_id, outcome, sentence);
-            ELSE
-                CALL lk_remove_item(the_queue, its_id, is_for_parked, outcome, sentence);
-            END IF;
-            SET i = i + 1,
-                answers = CONCAT(answers, IF(i = 1, '', ','), JSON_ARRAY(outcome, sentence));
-        END WHILE;
-        CLOSE changes;
-        COMMIT;
-    END;
-    CALL lk_answer_many(answers);
+        SET i = i + 1,
+            answers = CONCAT(answers, IF(i = 1, '', ','), JSON_ARRAY(outcome, sentence));
+    END WHILE;
+    CLOSE changes;
 END
 //
 DELIMITER ;
