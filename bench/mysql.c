@@ -145,7 +145,8 @@ static void leave_dead(void) {
         "INSERT INTO lk_requests (part, path, unit_limit, units, root, owner, note, held, attended,"
         " fixed, wants_value, ticket, token, ttl_ms, deadline_us, identity, roots, part_count)"
         " SELECT 1, CONCAT('key0/', seq), 0, 0, 'key0', CONCAT('dead-', seq), '', TRUE, FALSE,"
-        " FALSE, FALSE, seq, seq, 1000, 1000000000 + seq, UNHEX(SHA2(seq, 256)), 'key0', 1"
+        " FALSE, FALSE, seq, seq, 1000, 1000000000 + seq,"
+        " UNHEX(SHA2(CONCAT('key0/', seq, '\\n', 'dead-', seq), 256)), 'key0', 1"
         " FROM seq_1_to_100000",
         ignored, sizeof ignored);
     by_hand_run(connection, "UPDATE lk_roots SET due_us = 1000000000 WHERE root = 'key0'", ignored,

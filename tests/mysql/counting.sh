@@ -14,10 +14,12 @@ fill() { # HELD FIRST LAST PATH...: at PATH1, PATH2, ... locks that are held, or
     for path in "$@"; do
         sql "INSERT INTO lk_requests (part, path, unit_limit, units, root, owner, note, held, attended,
                  fixed, wants_value, ticket, token, ttl_ms, deadline_us, identity, roots, part_count)
-             SELECT 1, CONCAT('$path', d.n), 0, 0, SUBSTRING_INDEX('$path', '/', 1),
-                    CONCAT('other-', '$path', d.n), '', $is_held, FALSE, FALSE, FALSE, d.n, d.n, 86400000,
-                    UNIX_TIMESTAMP() * 1000000 + 86400000000, UNHEX(SHA2(CONCAT('$path', d.n), 256)),
-                    SUBSTRING_INDEX('$path', '/', 1), 1
+             SELECT 1, CONCAT('$path', d.n), 0, 0, SUBSTRING_INDEX(CONCAT('$path', d.n), '/', 1),
+                    CONCAT('other-', '$path', d.n), '', $is_held, FALSE, FALSE, FALSE, d.n,
+                    IF($is_held, d.n, 0), 86400000,
+                    UNIX_TIMESTAMP() * 1000000 + 86400000000,
+                    UNHEX(SHA2(CONCAT('$path', d.n, '\n', 'other-', '$path', d.n), 256)),
+                    SUBSTRING_INDEX(CONCAT('$path', d.n), '/', 1), 1
              FROM (SELECT a.n + 1000 * (b.n - 1) AS n
                    FROM lk_numbers AS a JOIN lk_numbers AS b ON b.n <= 10) AS d
              WHERE d.n BETWEEN $first AND $last;

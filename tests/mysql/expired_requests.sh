@@ -15,7 +15,8 @@ make_store
 sql "INSERT INTO lk_requests (part, path, unit_limit, units, root, owner, note, held, attended, fixed,
          wants_value, ticket, token, ttl_ms, deadline_us, identity, roots, part_count)
      SELECT 1, CONCAT('old/', d.n), 0, 0, 'old', CONCAT('dead-', d.n), '', TRUE, FALSE, FALSE, FALSE,
-            d.n, d.n, 1000, 1000000000 + d.n, UNHEX(SHA2(d.n, 256)), 'old', 1
+            d.n, d.n, 1000, 1000000000 + d.n,
+            UNHEX(SHA2(CONCAT('old/', d.n, '\n', 'dead-', d.n), 256)), 'old', 1
      FROM (SELECT a.n + 1000 * (b.n - 1) AS n
            FROM lk_numbers AS a JOIN lk_numbers AS b ON b.n <= 100) AS d;
      INSERT INTO lk_roots (root, last_draw, due_us, has_waiting) VALUES ('old', 0, 1000000000, FALSE)"

@@ -198,7 +198,7 @@ ok 'a trigger knows the run of the server as all others do (R11)' is \
 sql "UPDATE lk_meta SET server_start = 5;
     INSERT INTO lk_requests (part, path, unit_limit, units, root, owner, note, held, attended, fixed, wants_value,
         ticket, token, ttl_ms, deadline_us, identity, roots, part_count)
-    SELECT 1, 'down', 0, 0, 'down', 'before', '', 1, 0, 0, 0, 9, 9, 60000, MAX(last_draw) + 1, UNHEX(SHA2('x', 256)),
+    SELECT 1, 'down', 0, 0, 'down', 'before', '', 1, 0, 0, 0, 9, 9, 60000, MAX(last_draw) + 1, UNHEX(SHA2('down\nbefore', 256)),
         'down', 1 FROM lk_roots"
 ok 'a trigger that is the first after a restart' answers "$read_committed; INSERT INTO orders VALUES (87)" ''
 ok 'leaves the leases that lived before their grace' is "SELECT server_start <> 5,

@@ -82,6 +82,32 @@ BEGIN
 END
 //
 
+-- R2, R3: refuses several parts of which one is there twice, another identity than theirs, by which the
+-- request could be there twice, and other roots.
+DROP PROCEDURE IF EXISTS lk_check_parts
+//
+CREATE PROCEDURE lk_check_parts(
+    IN the_identity BINARY(32), IN asker VARBINARY(128), IN paths BLOB, IN the_roots BLOB)
+SQL SECURITY INVOKER READS SQL DATA
+BEGIN
+    DECLARE is_sound BOOLEAN;
+    SET SESSION group_concat_max_len = 4194304;
+    SELECT COUNT(*) = COUNT(DISTINCT x.path) AND COUNT(*) <= 16
+           AND the_identity = UNHEX(SHA2(CONCAT(GROUP_CONCAT(x.path ORDER BY x.path SEPARATOR ' '),
+                                                '\n', asker), 256))
+           AND the_roots = GROUP_CONCAT(DISTINCT x.root ORDER BY x.root SEPARATOR ' ')
+    INTO is_sound
+    FROM (SELECT SUBSTRING_INDEX(SUBSTRING_INDEX(paths, ' ', n.n), ' ', -1) AS path,
+                 SUBSTRING_INDEX(SUBSTRING_INDEX(SUBSTRING_INDEX(paths, ' ', n.n), ' ', -1), '/', 1)
+                     AS root
+          FROM lk_numbers AS n
+          WHERE n.n <= 1 + LENGTH(paths) - LENGTH(REPLACE(paths, ' ', ''))) AS x;
+    IF NOT COALESCE(is_sound, FALSE) THEN
+        CALL lk_refuse('invalid', 'R2: these parts, their roots and identity are not of one request');
+    END IF;
+END
+//
+
 -- An ask that has no request yet: inserts it, checks it, and deletes it if it is refused.
 DROP PROCEDURE IF EXISTS lk_ask_new
 //
@@ -107,6 +133,9 @@ BEGIN
     DECLARE ignored BOOLEAN;
     DECLARE i INT;
     SAVEPOINT lk_not_asked;
+    IF LOCATE(' ', paths) > 0 THEN
+        CALL lk_check_parts(the_identity, asker, paths, the_roots);
+    END IF;
     CALL lk_turn_draw(the_roots, drawn);
     CALL lk_add_request(the_identity, asker, paths, limits, counts, the_roots,
                         COALESCE(the_note, ''), style = 'wait', until_us > 0, asks_value, FALSE,

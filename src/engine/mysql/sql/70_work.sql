@@ -4,6 +4,39 @@
 
 DELIMITER //
 
+-- What an item's work needs, as a push writes it: it is what its parts, as they are read (R2), are told
+-- to be, and not the item itself.
+DROP PROCEDURE IF EXISTS lk_check_item_needs
+//
+CREATE PROCEDURE lk_check_item_needs(
+    IN the_item VARBINARY(768), IN the_needs BLOB, IN the_limits VARBINARY(255),
+    IN the_counts VARBINARY(255), IN the_roots BLOB)
+SQL SECURITY INVOKER READS SQL DATA
+BEGIN
+    DECLARE parts MEDIUMTEXT CHARACTER SET utf8mb4 DEFAULT '';
+    DECLARE count INT DEFAULT 1 + LENGTH(the_needs) - LENGTH(REPLACE(the_needs, ' ', ''));
+    DECLARE i INT DEFAULT 1;
+    DECLARE its_limit, its_units VARBINARY(255);
+    DECLARE paths, limits, counts, sorted, roots BLOB;
+    WHILE i <= count DO
+        SET its_limit = SUBSTRING_INDEX(SUBSTRING_INDEX(the_limits, ' ', i), ' ', -1),
+            its_units = SUBSTRING_INDEX(SUBSTRING_INDEX(the_counts, ' ', i), ' ', -1);
+        SET parts = CONCAT(parts, IF(i = 1, '', ' '),
+                CONVERT(SUBSTRING_INDEX(SUBSTRING_INDEX(the_needs, ' ', i), ' ', -1) USING utf8mb4),
+                CASE WHEN its_units = '0' THEN '' WHEN its_limit = '0' THEN '?shared'
+                     ELSE CONCAT('?limit=', CONVERT(its_limit USING utf8mb4), '&units=',
+                                 CONVERT(its_units USING utf8mb4)) END),
+            i = i + 1;
+    END WHILE;
+    CALL lk_parts_of(parts, paths, limits, counts, sorted, roots);
+    IF count > 15 OR LOCATE(CONCAT(' ', the_item, ' '), CONCAT(' ', the_needs, ' ')) > 0
+       OR NOT (paths <=> the_needs AND limits <=> the_limits AND counts <=> the_counts
+               AND roots <=> the_roots) THEN
+        CALL lk_refuse('invalid', 'R16: these are no needs of an item''s work');
+    END IF;
+END
+//
+
 -- Adds an item, unless there is one with this id. The root is locked.
 DROP PROCEDURE IF EXISTS lk_add_item
 //
@@ -18,6 +51,10 @@ BEGIN
     SELECT COUNT(*) = 0 INTO added FROM lk_items AS i
     WHERE i.queue = the_queue AND i.id = the_id;
     IF added THEN
+        IF the_needs <> '' THEN
+            CALL lk_check_item_needs(CONCAT(the_queue, '/', the_id), the_needs, the_limits,
+                                     the_counts, the_roots);
+        END IF;
         CALL lk_turn_draw(the_root, drawn);
         INSERT INTO lk_items (queue, id, arrival, state, due_us, needs, need_limits, need_units,
             need_roots, has_value, priority)
