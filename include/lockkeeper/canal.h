@@ -19,7 +19,8 @@
  *         lk_canal_release(holder, &permit);
  *     }
  *
- * Stands alone: link with -llockkeeper-canal (or -llockkeeper, which has it too). Linux; x86-64.
+ * Stands alone: link with -llockkeeper-canal (or -llockkeeper, which has it too). Linux on
+ * x86-64 or aarch64.
  *
  * What is promised:
  *  - LK_CANAL_OK: at the moment of the grant, the permits of that key, this one included, were at

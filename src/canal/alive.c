@@ -63,10 +63,11 @@ bool lk_canal_process_is_dead(const lk_canal *canal, uint32_t process, uint64_t 
 
 bool lk_canal_thread_is_dead(const lk_canal *canal, uint32_t process, int32_t thread) {
     const struct lk_canal_process *record = &canal->region.processes[process];
-    int32_t pid = atomic_load_explicit(&record->pid, memory_order_relaxed);
+    /* The caller reads the holder's word again afterwards: these must not be of a later process. */
+    int32_t pid = atomic_load_explicit(&record->pid, memory_order_acquire);
 
     if (canal->namespace == 0
-        || atomic_load_explicit(&record->namespace, memory_order_relaxed) != canal->namespace
+        || atomic_load_explicit(&record->namespace, memory_order_acquire) != canal->namespace
         || pid <= 0 || thread <= 0) {
         return false; /* the ids are of another namespace; the end of its process is detected */
     }

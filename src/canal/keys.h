@@ -29,7 +29,8 @@ static inline uint64_t lk_canal_mix(uint64_t a, uint64_t b) {
     return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-/* The last bytes of a key, fewer than 8, as a word filled up with 0. Little-endian: x86-64. */
+/* The last bytes of a key, fewer than 8, as a word filled up with 0. Little-endian, as
+ * each machine that has regions. */
 static inline uint64_t lk_canal_key_tail(const char *bytes, size_t size) {
     size_t tail = size % 8;
     const unsigned char *last = (const unsigned char *)bytes + size - tail;

@@ -205,6 +205,7 @@ lk_canal_status lk_canal_acquire_wait(lk_canal_holder *holder, const char *key, 
         if (index != NONE) {
             slot = &holder->canal->region.slots[index];
             atomic_store(&slot->waiting, 1);
+            atomic_thread_fence(memory_order_seq_cst); /* before the word is read */
         }
         /* A release after this sees `waiting` and wakes this call. */
         status = lk_canal_acquire(holder, key, key_size, max_per, resources, ret_permit);

@@ -41,7 +41,8 @@ static void repair_acquiring(struct lk_canal_record *record, const struct lk_can
 static void repair_releasing(const struct lk_canal_region *region, uint32_t entry,
                              struct lk_canal_slot *slot, uint64_t stamp) {
     struct lk_canal_record *record = &region->entries[entry];
-    uint32_t units = atomic_load_explicit(&record->units, memory_order_relaxed);
+    /* Acquire: read before the entry's stamp is read again. */
+    uint32_t units = atomic_load_explicit(&record->units, memory_order_acquire);
 
     for (;;) {
         struct lk_canal_pair seen = lk_canal_word_read(&slot->word);
