@@ -45,7 +45,7 @@ static void an_unread_stderr_does_not_block_lk(void **state) {
     const char *pipe = fixture_path(fixture, "pipe");
     const char *got = fixture_path(fixture, "got");
     const char *script = fixture_text(fixture,
-                                      "exec 2>%s; exec %s run x --max-time 100ms -- "
+                                      "exec 2>%s; exec %s run x --max-time 1s -- "
                                       "%s report %s %s 0",
                                       pipe, getenv("LK_TEST_LK"), fixture_child(),
                                       fixture_path(fixture, "ready"), got);
