@@ -39,7 +39,9 @@ hold() {
     [ "$(events event)" = 'granted released' ] || complain "events: $(events event)"
     owner=$(events owner)
     case $kind,$owner in
-    bound,conn:* | named,[!c]*) ;;
+    bound,conn:*) ;;
+    named,conn:*) complain "a lease of the connection: $owner" ;;
+    named,?*) ;;
     *) complain "a lease that is not $kind: $owner" ;;
     esac
     cli ACQUIRE backup OWNER first TTL 60000 >"$work/held"
