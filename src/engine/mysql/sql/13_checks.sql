@@ -32,7 +32,8 @@ BEGIN
     CALL lk_pattern_rule(CONCAT('/[.]?[.]?/|[?{}\\x{00}-\\x{20}\\x{7f}-\\x{a0}\\x{1680}',
                                 '\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}]'),
                          rule);
-    SET rule = CONCAT('CONVERT(', slashed, ' USING utf8mb4) NOT REGEXP ', rule);
+    -- Of bytes that are no text MySQL makes NULL, and MariaDB question marks.
+    SET rule = CONCAT('COALESCE(CONVERT(', slashed, ' USING utf8mb4) NOT REGEXP ', rule, ', FALSE)');
 END
 //
 

@@ -14,8 +14,8 @@ CREATE PROCEDURE lk_item_path_of(
     OUT item VARBINARY(512))
 SQL SECURITY INVOKER NO SQL
 BEGIN
+    DECLARE words TEXT CHARACTER SET utf8mb4;
     DECLARE EXIT HANDLER FOR SQLSTATE 'LK064' BEGIN
-        DECLARE words TEXT CHARACTER SET utf8mb4;
         GET DIAGNOSTICS CONDITION 1 words = MESSAGE_TEXT;
         CALL lk_refuse('invalid', CONCAT('R16: the item''s path: ', words));
     END;
@@ -99,8 +99,8 @@ CREATE PROCEDURE lk_check_needs(
 SQL SECURITY INVOKER READS SQL DATA
 BEGIN
     DECLARE ignored BLOB;
+    DECLARE words TEXT CHARACTER SET utf8mb4;
     DECLARE EXIT HANDLER FOR SQLSTATE 'LK064' BEGIN
-        DECLARE words TEXT CHARACTER SET utf8mb4;
         GET DIAGNOSTICS CONDITION 1 words = MESSAGE_TEXT;
         CALL lk_refuse('invalid', CONCAT('R16: what the work needs: ', words));
     END;
