@@ -21,7 +21,7 @@ store() { # USER DATABASE
 # Tables and their columns, views, procedures and their texts.
 shape() { # DATABASE
     sql "SELECT TABLE_NAME, COLUMN_NAME, COLUMN_TYPE, IS_NULLABLE, COLUMN_DEFAULT,
-             GENERATION_EXPRESSION, ORDINAL_POSITION
+             REPLACE(GENERATION_EXPRESSION, '_ascii', '_utf8mb4'), ORDINAL_POSITION
          FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = '$1' ORDER BY 1, 7;
          SELECT ROUTINE_NAME, ROUTINE_DEFINITION FROM information_schema.ROUTINES
          WHERE ROUTINE_SCHEMA = '$1' ORDER BY 1" "$1"

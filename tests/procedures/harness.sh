@@ -79,12 +79,13 @@ five_ask() {
 # Another transaction has this root, until let_go.
 keep_root() { # ROOT
     mkfifo "$work/statements" || exit 1
+    rm -f "$work/kept" # or it is read before the client empties it
     client <"$work/statements" >"$work/kept" 2>&1 &
     holder=$!
     exec 9>"$work/statements"
     lock_root "$1" >&9
     tries=0
-    until grep -q "$1" "$work/kept"; do
+    until grep -qs "$1" "$work/kept"; do
         tries=$((tries + 1))
         [ "$tries" -lt 600 ] || break
         sleep 0.1
