@@ -194,16 +194,13 @@ void lk_http_clients_end_turn(struct lk_http_clients *clients);
 struct lk_http_client *lk_http_client_of(struct lk_http_listener *listener,
                                          struct evhttp_request *request);
 
-/* Its reply is held back. */
-void lk_http_client_wait(struct lk_http_client *client);
-
 /* Its last reply is being sent: the connection closes soon, read or not. */
 void lk_http_client_bid_farewell(struct lk_http_client *client);
 
 /* Admits the client, as every request but a health check needs; false: the bound is reached. */
 bool lk_http_client_admit(struct lk_http_client *client);
 
-/* The whole request has arrived; its reply is about to be sent. */
+/* The whole request has arrived, or is refused before; its reply is about to be sent. */
 void lk_http_client_request_received(struct lk_http_client *client);
 void lk_http_client_reply_begun(struct lk_http_client *client, struct evhttp_request *request,
                                 size_t body_size);

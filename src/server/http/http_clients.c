@@ -73,10 +73,6 @@ static void arm(struct lk_http_clients *clients) {
     }
 }
 
-void lk_http_client_wait(struct lk_http_client *client) {
-    move(client, &client->listener->clients.busy, 0);
-}
-
 /* It is due before all others in its new list. */
 void lk_http_client_bid_farewell(struct lk_http_client *client) {
     struct lk_http_clients *clients = &client->listener->clients;

@@ -48,20 +48,6 @@ static void on_penalty_over(evutil_socket_t socket, short what, void *context) {
     lk_http_refuse_without_password(client->listener, request);
 }
 
-static void end_late_reply(struct lk_http_client *client);
-
-void lk_http_penalty_client_closed(struct lk_http_client *client) {
-    if (client->late_reply != NULL) {
-        end_late_reply(client);
-    }
-    if (client->penalty != NULL) {
-        if (evhttp_request_get_connection(client->penalty->request) == NULL) {
-            evhttp_request_free(client->penalty->request);
-        }
-        end_penalty(client);
-    }
-}
-
 bool lk_http_client_penalize(struct lk_http_client *client, struct evhttp_request *request) {
     const struct timeval delay = as_delay(penalty_us(client, LK_OFFENCE_PASSWORD));
     struct lk_http_penalty *penalty = calloc(1, sizeof *penalty);
@@ -134,7 +120,6 @@ static void on_late_reply_due(evutil_socket_t socket, short what, void *context)
  * when the callback runs, and the socket is written after that.
  */
 bool lk_http_client_hold(struct lk_http_client *client, struct lk_buffer *reply) {
-    struct lk_http_clients *clients = &client->listener->clients;
     struct lk_http_late_reply *late;
     int64_t delay_us;
 
@@ -151,10 +136,23 @@ bool lk_http_client_hold(struct lk_http_client *client, struct lk_buffer *reply)
     late->delay = as_delay(delay_us);
     *reply = (struct lk_buffer){.max = 0};
     client->late_reply = late;
-    lk_admission_protect(&clients->admission, &client->pending, true);
-    lk_http_client_wait(client);
+    lk_http_client_request_received(client);
     (void)evtimer_assign(&late->timer, lk_server_loop(client->listener->server), on_late_reply_due,
                          late);
     event_active(&late->timer, EV_TIMEOUT, 0);
     return true;
+}
+
+/* ---- closing --------------------------------------------------------------------------------- */
+
+void lk_http_penalty_client_closed(struct lk_http_client *client) {
+    if (client->late_reply != NULL) {
+        end_late_reply(client);
+    }
+    if (client->penalty != NULL) {
+        if (evhttp_request_get_connection(client->penalty->request) == NULL) {
+            evhttp_request_free(client->penalty->request);
+        }
+        end_penalty(client);
+    }
 }
