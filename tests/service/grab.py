@@ -189,10 +189,13 @@ class Farm:
         """One operation, as often as it needs to be answered."""
         while True:
             try:
-                return ask(self.service, f"/grab/{resource}?id={owner}&op={op}{ends}",
-                           headers=OF_OLD_CLIENT)[1]["status"]
+                code, answer = ask(self.service, f"/grab/{resource}?id={owner}&op={op}{ends}",
+                                   headers=OF_OLD_CLIENT)
+                if code != 503:  # which is what a service that is ending answers
+                    return answer["status"]
             except (OSError, Closed):
-                time.sleep(0.01)  # the service is not there just now
+                pass  # the service is not there just now
+            time.sleep(0.01)
 
     def build(self, owner, choice):
         for _ in range(6):
