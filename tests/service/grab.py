@@ -172,6 +172,7 @@ class Farm:
         self.done = []
         self.wrong = []
         self.are_killed = True
+        self.dying = 0  # builds that are being killed
         self.last_end = 0  # of what killed builds have left
 
     def enter(self, owner, resource):
@@ -205,13 +206,21 @@ class Farm:
             time.sleep(choice.random() / 100)
             assert self.call(owner, resource, "grab") == "ok", "kept by polling"
             with self.lock:
-                # One that is killed is not released: it ends when it was last polled to.
                 is_killed = self.are_killed and choice.random() < 0.2
-                self.last_end = max(self.last_end, now_ms() + 100)
-            if is_killed:
-                self.call(owner, resource, "grab", f"&until={now_ms() - TTL_MS + 100}")
+                self.dying += is_killed
             self.leave(owner)
-            assert is_killed or self.call(owner, resource, "release") == "ok"
+            if is_killed:
+                self.kill(owner, resource)
+            else:
+                assert self.call(owner, resource, "release") == "ok"
+
+    def kill(self, owner, resource):
+        """It is not released: it ends when it was last polled to, which may not have passed yet."""
+        until(lambda: self.call(owner, resource, "grab", f"&until={now_ms() - TTL_MS + 100}")
+              in ("ok", "wait"))
+        with self.lock:
+            self.last_end = max(self.last_end, now_ms() + 100)
+            self.dying -= 1
 
     def run_command(self, owner, resource):
         """`lk run`, its command inside; started as often as it finds no service to wait at."""
@@ -263,7 +272,7 @@ def farm(service):
         threads = builds.start()
         until(lambda: len(builds.done) >= 12 or builds.wrong)
         builds.are_killed = False
-        until(lambda: now_ms() > builds.last_end or builds.wrong)
+        until(lambda: (not builds.dying and now_ms() > builds.last_end) or builds.wrong)
         assert grab(own, "any", "x", "shutdown")["status"] == "wait"
         assert grab(own, "other", "new")["status"] == "shutdown"
         assert own.end() == 0

@@ -56,7 +56,7 @@ enum {
     LOST_MIN_MS = 60,
     LOST_SPREAD_MS = 200,
     CLOSE_WAIT_MS = 60000,
-    OPEN_ATTEMPTS = 400,
+    OPEN_ATTEMPTS = 2400, /* a database may take long to start on a busy machine */
     OPEN_PAUSE_MS = 25,
     ARGUMENTS_MAX = 1024,
     URL_MAX = 512,
