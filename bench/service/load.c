@@ -145,6 +145,19 @@ static void renumber(struct run *run, struct connection *connection) {
     run->number++;
 }
 
+/* One request, of the step that the connection is at. */
+static void say_step(struct run *run, struct connection *connection, int64_t now_ns) {
+    const struct load *load = run->load;
+    struct load_request *request = &connection->steps[connection->step];
+
+    if (load->protocol->renew != NULL) {
+        load->protocol->renew(request, connection->turns * load->step_count + connection->step);
+    }
+    connection->outstanding = 1;
+    connection->said_ns = now_ns;
+    say(connection, request->bytes, request->size);
+}
+
 /* The next turn, or `depth` of them in one piece. */
 static void say_turns(struct run *run, struct connection *connection) {
     const struct load *load = run->load;
@@ -153,9 +166,7 @@ static void say_turns(struct run *run, struct connection *connection) {
 
     if (load->depth <= 1) {
         renumber(run, connection);
-        connection->outstanding = 1;
-        connection->said_ns = bench_now_ns();
-        say(connection, connection->steps[0].bytes, connection->steps[0].size);
+        say_step(run, connection, bench_now_ns());
         return;
     }
     connection->outstanding = load->depth * load->step_count;
@@ -243,10 +254,7 @@ static void go_on(struct run *run, struct connection *connection, int64_t now_ns
         run->result.turns++;
     }
     if (load->depth <= 1 && connection->step != 0) {
-        connection->outstanding = 1;
-        connection->said_ns = now_ns;
-        say(connection, connection->steps[connection->step].bytes,
-            connection->steps[connection->step].size);
+        say_step(run, connection, now_ns);
     } else if (connection->outstanding == 0) {
         if (now_ns >= run->end_ns
             || (load->turns_max != 0 && connection->turns >= load->turns_max)) {

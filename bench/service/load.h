@@ -24,6 +24,9 @@ struct load_protocol {
 
     /* Whether that is what a request of this step ought to be answered. */
     bool (*is_expected)(size_t step, const char *reply, size_t size);
+
+    /* Makes it the connection's request of that index, from 0 on; NULL: all are the same. */
+    void (*renew)(struct load_request *request, uint64_t index);
 };
 
 struct load {

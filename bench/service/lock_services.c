@@ -8,6 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "grpc_load.h"
+#include "server/store/etcd/messages.h"
+
 enum { PATH_BYTES = 512 };
 
 /* ---- Redis ----------------------------------------------------------------------------------- */
@@ -175,6 +178,40 @@ const struct lock_service lock_service_etcd = {
     .request = request_etcd,
 };
 
+/* The same in etcd's own protocol. */
+static void request_etcd_grpc(const void *context, size_t number, size_t step,
+                              struct load_request *ret_request) {
+    struct lk_buffer message = {.max = LOAD_REQUEST_BYTES};
+    char key[16];
+
+    (void)context;
+    (void)snprintf(key, sizeof key, "k%05zu", number % 100000);
+    if (step == 0) {
+        lk_etcd_add_compare(&message, key, 0);
+        lk_etcd_add_put(&message, key, lk_slice_of("owner"));
+        grpc_load_render(ret_request, "/etcdserverpb.KV/Txn", &message);
+    } else {
+        lk_protobuf_add_text(&message, 1, key);
+        grpc_load_render(ret_request, "/etcdserverpb.KV/DeleteRange", &message);
+    }
+    lk_buffer_done(&message);
+}
+
+/* Both answers say by the number 1 in their second field that they have done it. */
+static bool expect_etcd_grpc(size_t step, const char *reply, size_t size) {
+    (void)step;
+    return memmem(reply, size, "\x10\x01", 2) != NULL;
+}
+
+const struct lock_service lock_service_etcd_grpc = {
+    .name = "etcd (gRPC)",
+    .program = "etcd",
+    .start = start_etcd,
+    .protocol = {grpc_load_reply_size, expect_etcd_grpc, grpc_load_renew},
+    .step_count = 2,
+    .request = request_etcd_grpc,
+};
+
 /* ---- ZooKeeper ------------------------------------------------------------------------------- */
 
 #define ZOOKEEPER_JAR "/usr/share/java/zookeeper.jar"
@@ -299,8 +336,11 @@ const struct lock_service lock_service_zookeeper = {
 };
 
 struct side lock_service_side(const struct lock_service *lock_service, const char *folder) {
-    struct side side =
-        side_of(lock_service->name, lock_service->start(folder), &lock_service->protocol);
+    return lock_service_side_of(lock_service, lock_service->start(folder));
+}
+
+struct side lock_service_side_of(const struct lock_service *lock_service, struct peer peer) {
+    struct side side = side_of(lock_service->name, peer, &lock_service->protocol);
 
     side.load.has_prelude = lock_service->has_prelude;
     side.load.step_count = lock_service->step_count;

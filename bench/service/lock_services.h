@@ -32,11 +32,17 @@ extern const struct lock_service lock_service_redis_durable;
 /* A transaction that puts if there is nothing, and a delete, over JSON as etcd's gateway has it. */
 extern const struct lock_service lock_service_etcd;
 
+/* The same in etcd's own protocol, as its clients in Go speak it. */
+extern const struct lock_service lock_service_etcd_grpc;
+
 /* An ephemeral node made and deleted. */
 extern const struct lock_service lock_service_zookeeper;
 
 /* Starts it, with its files in the folder, as a side of a comparison. */
 struct side lock_service_side(const struct lock_service *lock_service, const char *folder);
+
+/* The same of one that runs. */
+struct side lock_service_side_of(const struct lock_service *lock_service, struct peer peer);
 
 /* Whether it is installed; else the reason why not. */
 bool lock_service_is_there(const struct lock_service *lock_service, char ret_why[BENCH_TEXT_BYTES]);

@@ -128,6 +128,11 @@ struct lk_tls_session *lk_tls_session_connect(struct lk_tls_context *context, in
     return session;
 }
 
+bool lk_tls_session_offer(struct lk_tls_session *session, const unsigned char *protocols,
+                          unsigned size) {
+    return SSL_set_alpn_protos(session->ssl, protocols, size) == 0; /* which means success here */
+}
+
 void lk_tls_session_free(struct lk_tls_session *session) {
     if (session == NULL) {
         return;

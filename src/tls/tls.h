@@ -91,6 +91,11 @@ struct lk_tls_session *lk_tls_session_accept(struct lk_tls_context *context, int
 struct lk_tls_session *lk_tls_session_connect(struct lk_tls_context *context, int socket,
                                               const char *host);
 
+/* Before the handshake: offers protocols to be spoken within TLS (ALPN), each behind its size in a
+ * byte. false: no memory. */
+bool lk_tls_session_offer(struct lk_tls_session *session, const unsigned char *protocols,
+                          unsigned size);
+
 /* Says goodbye to the peer, if the handshake is done and the socket takes it. Accepts NULL. */
 void lk_tls_session_free(struct lk_tls_session *session);
 

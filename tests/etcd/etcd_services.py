@@ -49,53 +49,86 @@ class Proxy(threading.Thread):
 
     def serve(self, client):
         with client, socket.create_connection(self.upstream) as server:
+            wires = (client, server)
+            back = threading.Thread(target=self.carry, args=(self.answers(server), client, wires),
+                                    daemon=True)
+            back.start()
+            self.carry(self.requests(client), server, wires)
+            back.join()
+
+    def carry(self, pieces, target, wires):
+        """Passes the pieces on; both connections end with them."""
+        try:
+            for piece in pieces:
+                self.is_open.wait()
+                target.sendall(piece)
+        except OSError:
+            pass
+        for wire in wires:
             try:
-                while request := self.message(client):
-                    self.is_open.wait()
-                    server.sendall(request)
-                    answer = self.message(server)
-                    self.is_open.wait()
-                    if self.loses(request, answer):
-                        break
-                    client.sendall(answer)
+                wire.shutdown(socket.SHUT_RDWR)
             except OSError:
                 pass
 
-    def loses(self, request, answer):  # pylint: disable=unused-argument
-        """Whether the answer is lost with its connection."""
-        return False
-
     @staticmethod
-    def message(wire):
-        """One message of HTTP with a length, as etcd and libcurl send it."""
-        data = bytearray()
-        while b"\r\n\r\n" not in data:
-            piece = wire.recv(65536)
-            if not piece:
-                return b""
-            data += piece
-        head = bytes(data[:data.index(b"\r\n\r\n")])
-        lines = dict(line.lower().split(b": ", 1) for line in head.split(b"\r\n")[1:])
-        size = len(head) + 4 + int(lines.get(b"content-length", b"0"))
-        while len(data) < size:
-            piece = wire.recv(1 << 20)
-            if not piece:
-                return b""
-            data += piece
-        return bytes(data)
+    def requests(wire):
+        while piece := wire.recv(65536):
+            yield piece
+
+    answers = requests
+
+
+def read(wire, size):
+    data = bytearray()
+    while len(data) < size:
+        piece = wire.recv(size - len(data))
+        if not piece:
+            raise OSError("the connection has ended")
+        data += piece
+    return bytes(data)
+
+
+def frames(wire):
+    """Frames of HTTP/2, as (kind, flags, stream, frame): 9 bytes tell what follows."""
+    while True:
+        head = read(wire, 9)
+        yield head[3], head[4], int.from_bytes(head[5:], "big"), head + read(wire, int.from_bytes(head[:3], "big"))
 
 
 class Lossy(Proxy):
-    """Each third answer to a transaction is lost, after etcd has done it."""
+    """Each third answer to a transaction is lost with its connection, after etcd has done it."""
 
-    transactions = 0
-    lost = 0
+    DATA, END_STREAM, PREFACE, HEADS = 0, 1, 24, 9 + 5  # of a frame, and of a message
 
-    def loses(self, request, answer):
-        self.transactions += request.startswith(b"POST /v3/kv/txn ")
-        is_lost = request.startswith(b"POST /v3/kv/txn ") and self.transactions % 3 == 0
-        self.lost += is_lost and b'"succeeded":true' in answer
-        return is_lost
+    def __init__(self, address):
+        self.transactions = 0
+        self.lost = 0
+        self.doomed = set()  # (client's socket, stream)
+        super().__init__(address)
+
+    def serve(self, client):
+        self.doomed = set()  # one connection at a time
+        super().serve(client)
+
+    def requests(self, wire):  # pylint: disable=arguments-differ
+        yield read(wire, self.PREFACE)
+        for kind, _, stream, frame in frames(wire):
+            if kind == self.DATA and b'"epoch":' in frame:  # what it writes, if it leads still
+                self.transactions += 1
+                if self.transactions % 3 == 0:
+                    self.doomed.add(stream)
+            yield frame
+
+    def answers(self, wire):  # pylint: disable=arguments-differ
+        for kind, flags, stream, frame in frames(wire):
+            if stream not in self.doomed:
+                yield frame
+                continue
+            if kind == self.DATA:
+                header = frame[self.HEADS + 1]  # the first field of the answer, and its size
+                self.lost += frame[self.HEADS + 2 + header:][:2] == b"\x10\x01"  # it has succeeded
+            if flags & self.END_STREAM:
+                return
 
 
 class Services(common.Services):

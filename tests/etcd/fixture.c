@@ -17,58 +17,50 @@ enum { SNAPSHOT_BYTES_MIN = 4096 };
 
 /* ---- an operator ----------------------------------------------------------------------------- */
 
-static void call(const struct fixture *fixture, const char *path, struct lk_buffer *body) {
-    json_t *answer = NULL;
+/* A transaction that compares nothing. */
+static void change(const struct fixture *fixture, struct lk_buffer *operations) {
+    const struct lk_slice message = {operations->bytes, operations->size};
+    struct lk_slice answer;
     lk_error error;
 
-    if (lk_etcd_call(fixture->operator, path, (struct lk_slice){body->bytes, body->size}, NULL,
-                     &answer, &error)
-        != LK_OK) {
-        fail_msg("%s: %s", path, error.text);
+    if (lk_etcd_call(fixture->operator, LK_ETCD_TXN, message, NULL, &answer, &error) != LK_OK) {
+        fail_msg("%s", error.text);
     }
-    json_decref(answer);
-    lk_buffer_done(body);
+    lk_buffer_done(operations);
 }
 
 void fixture_put(const struct fixture *fixture, const char *name, struct lk_slice value) {
-    struct lk_buffer body = {.max = 0};
+    struct lk_buffer operations = {.max = 0};
     char key[64];
 
     (void)snprintf(key, sizeof key, "%s%s", fixture->prefix, name);
-    lk_buffer_add_text(&body, "{");
-    lk_etcd_add_text(&body, "key", key);
-    lk_buffer_add_text(&body, ",");
-    lk_etcd_add_bytes(&body, "value", value);
-    lk_buffer_add_text(&body, "}");
-    call(fixture, "/v3/kv/put", &body);
+    lk_etcd_add_put(&operations, key, value);
+    change(fixture, &operations);
 }
 
 void fixture_remove_keys(const struct fixture *fixture, const char *from, const char *to) {
-    struct lk_buffer body = {.max = 0};
-    char key[64];
+    struct lk_buffer operations = {.max = 0};
+    char first[64];
+    char last[64];
 
-    lk_buffer_add_text(&body, "{");
-    (void)snprintf(key, sizeof key, "%s%s", fixture->prefix, from);
-    lk_etcd_add_text(&body, "key", key);
-    lk_buffer_add_text(&body, ",");
-    (void)snprintf(key, sizeof key, "%s%s", fixture->prefix, to);
-    lk_etcd_add_text(&body, "range_end", key);
-    lk_buffer_add_text(&body, "}");
-    call(fixture, "/v3/kv/deleterange", &body);
+    (void)snprintf(first, sizeof first, "%s%s", fixture->prefix, from);
+    (void)snprintf(last, sizeof last, "%s%s", fixture->prefix, to);
+    lk_etcd_add_delete(&operations, first, last);
+    change(fixture, &operations);
 }
 
 /* How many keys there are whose names begin so, up to a thousand. */
 size_t fixture_count_keys(const struct fixture *fixture, const char *name) {
-    json_t *rows = NULL;
+    struct lk_buffer answer = {.max = 0};
     char from[64];
     char to[64];
     size_t count;
 
     (void)snprintf(from, sizeof from, "%s%s/", fixture->prefix, name);
     (void)snprintf(to, sizeof to, "%s%s0", fixture->prefix, name); /* behind the slash */
-    assert_int_equal(lk_etcd_range(fixture->operator, from, to, 1000, &rows, NULL), LK_OK);
-    count = json_array_size(rows);
-    json_decref(rows);
+    assert_int_equal(lk_etcd_range(fixture->operator, from, to, 1000, &answer, NULL), LK_OK);
+    count = lk_etcd_count_rows((struct lk_slice){answer.bytes, answer.size});
+    lk_buffer_done(&answer);
     return count;
 }
 

@@ -5,10 +5,10 @@ do, and nothing changed in etcd; users, TLS, and an etcd that has no space. LK
 
 Passwords have "secret" in them, and are shown nowhere."""
 
-import http.server
 import os
 import pathlib
 import re
+import socket
 import subprocess
 import sys
 import tempfile
@@ -116,37 +116,83 @@ def urls_are_checked(etcd):
     assert etcd.keys() == []
 
 
+class Impostor(threading.Thread):
+    """Answers each connection with the same bytes, once it has sent something; `closes`: and ends it."""
+
+    def __init__(self, words, closes=False):
+        super().__init__(daemon=True)
+        self.words, self.closes = words, closes
+        self.socket = socket.create_server(("127.0.0.1", 0))
+        self.address = "127.0.0.1:%d" % self.socket.getsockname()[1]
+        self.start()
+
+    def run(self):
+        while True:
+            try:
+                client, _ = self.socket.accept()
+            except OSError:
+                return
+            with client:
+                client.recv(4096)
+                client.sendall(self.words)
+                while not self.closes and client.recv(4096):
+                    pass
+
+    def end(self):
+        self.socket.shutdown(socket.SHUT_RDWR)
+        self.socket.close()
+        self.join()
+
+
+def frame(kind, flags, stream, content=b""):
+    """A frame of HTTP/2."""
+    return (len(content).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big")
+            + content)
+
+
+def header(name, value):
+    """A field of a block of headers, as text."""
+    return b"\0" + bytes([len(name)]) + name + bytes([len(value)]) + value
+
+
+def answer(message):
+    """What a server of gRPC sends to a client whose first call gets this message."""
+    data, headers, settings, end_stream, end_headers = 0, 1, 4, 1, 4
+    return (frame(settings, 0, 0)
+            + frame(headers, end_headers, 1, header(b":status", b"200"))
+            + frame(data, 0, 1, b"\0" + len(message).to_bytes(4, "big") + message)
+            + frame(headers, end_headers | end_stream, 1, header(b"grpc-status", b"0")))
+
+
 def what_is_no_etcd_is_refused(etcd):
     """a host that is away, that has no etcd, or one that is too old, is told"""
-    answers = {"/version": b'{"etcdserver":"3.3.25","etcdcluster":"3.3.0"}'}
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self):
-            self.send_response(200 if self.path in answers else 404)
-            self.end_headers()
-            self.wfile.write(answers.get(self.path, b""))
-
-        def log_message(self, *_):
-            pass
-
-    server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    place = f"127.0.0.1:{server.server_port}"
-    refuses(79, "UNSUPPORTED.*etcd 3.3.*3.4 or later", f"etcd://{place}")
-    answers.clear()
-    refuses(79, "UNSUPPORTED.*etcd 3.4 or later", f"etcd://{place}")
-    server.shutdown()
-    server.server_close()
+    version = b"3.3.25"
+    old = answer(b"\x12" + bytes([len(version)]) + version)
+    other = frame(4, 0, 0) + frame(1, 5, 1, header(b":status", b"404"))
+    for words, pattern in ((old, "UNSUPPORTED.*etcd 3.3;.*3.4 or later"),
+                           (answer(b""), "UNSUPPORTED.*no etcd 3.4 or later"),
+                           (other, "UNSUPPORTED.*no etcd 3.4 or later"),
+                           (b"HTTP/1.1 400 Bad Request\r\n\r\n", "UNSUPPORTED.*no etcd 3.4 or later"),
+                           (b"-ERR unknown command\r\n", "UNSUPPORTED.*no etcd 3.4 or later")):
+        impostor = Impostor(words)
+        refuses(79, pattern, f"etcd://{impostor.address}")
+        impostor.end()
+    # Cut off, malformed, compressed, larger than it says.
+    for words in (b"", old[:30], answer(b"\xff\xff"), old.replace(b"\0\0\0\0\x08", b"\1\0\0\0\x08"),
+                  old.replace(b"\0\0\0\0\x08", b"\0\0\0\1\x08")):
+        impostor = Impostor(words, closes=True)
+        refuses(69 if words != answer(b"\xff\xff") else 79, "UN", f"etcd://{impostor.address}")
+        impostor.end()
     away = free_ports(1)[0]
     refuses(69, "UNAVAILABLE.*is it there", f"etcd://127.0.0.1:{away}")
     leads(f"etcd://127.0.0.1:{away},{etcd.address}/first-is-away")
 
 
 def the_library_is_named(etcd):
-    """without libcurl the package is named"""
+    """without nghttp2 the package is named"""
     with tempfile.TemporaryDirectory() as directory:
-        pathlib.Path(directory, "libcurl.so.4").write_text("no library")
-        refuses(79, r"UNSUPPORTED.*libcurl.so.4 \(in Debian, the package libcurl4\)",
+        pathlib.Path(directory, "libnghttp2.so.14").write_text("no library")
+        refuses(79, r"UNSUPPORTED.*libnghttp2.so.14 \(in Debian, the package libnghttp2-14\)",
                 f"etcd://{etcd.address}", LD_LIBRARY_PATH=directory)
 
 
@@ -199,9 +245,14 @@ def tls_is_checked(_):
         etcd = Etcd(["--cert-file", crt, "--key-file", key, "--client-cert-auth", "--trusted-ca-file", ca],
                     ["--cacert", ca, "--cert", crt, "--key", key])
         try:
-            refuses(69, "UNAVAILABLE.*etcd cannot be reached.*certificate", f"etcds://{etcd.address}")
-            refuses(69, "UNAVAILABLE.*etcd cannot be reached", f"etcds://{etcd.address}?ca={ca}")
-            refuses(69, "UNAVAILABLE.*etcd", f"etcd://{etcd.address}")
+            refuses(69, "UNAVAILABLE.*etcd cannot be reached.*not known here.*ca=FILE", f"etcds://{etcd.address}")
+            refuses(69, "UNAVAILABLE.*etcd cannot be reached.*wants a certificate.*cert=FILE",
+                    f"etcds://{etcd.address}?ca={ca}")
+            refuses(69, "UNAVAILABLE.*etcd cannot be reached.*etcds://", f"etcd://{etcd.address}")
+            port = etcd.address.split(":")[1]
+            refuses(69, "UNAVAILABLE.*etcd cannot be reached.*another name",
+                    f"etcds://localhost:{port}?ca={ca}&cert={crt}&key={key}")
+            refuses(64, "INVALID.*no-such-file", f"etcds://{etcd.address}?ca=no-such-file")
             assert etcd.keys() == []
             leads(f"etcds://{etcd.address}/locks?ca={ca}&cert={crt}&key={key}")
         finally:

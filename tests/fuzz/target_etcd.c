@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a service reads from etcd: the key of the leader, or pieces of a snapshot and the entries
- * behind them. The first byte says which; a piece or an entry stands behind two bytes, with what
- * it is and its size.
+ * What a service reads from etcd: the key of the leader, pieces of a snapshot and the entries
+ * behind them, or an answer of its protocol. The first byte says which; a piece or an entry stands
+ * behind two bytes, with what it is and its size.
  *
  * Whatever it is, it is taken or refused with a sentence. What is taken can be loaded or is refused
  * then; and written out in pieces and read again, it is the same.
@@ -12,7 +12,10 @@
 #include "base/error.h"
 #include "server/store/etcd/image.h"
 #include "server/store/etcd/leader.h"
+#include "server/store/etcd/messages.h"
 #include "target.h"
+
+enum { KINDS = 4, IS_LEADER = 0, IS_ANSWER = 1 }; /* all others: a log */
 
 enum { BYTE = 256, PIECE_BYTES = 200, IS_PIECE = 0x80 };
 
@@ -125,14 +128,40 @@ static void read_log(struct source source) {
     lk_etcd_image_close(image);
 }
 
+static bool lies_within(struct lk_slice part, struct lk_slice whole) {
+    return part.size == 0
+           || (part.bytes >= whole.bytes && part.bytes + part.size <= whole.bytes + whole.size);
+}
+
+/* An answer to any call: what is read of it lies within it. */
+static void read_answer(struct source source) {
+    const struct lk_slice bytes = {source.at, source.left};
+    struct lk_protobuf rows = {.rest = bytes};
+    struct lk_etcd_txn_answer answer;
+    struct lk_etcd_row row;
+    size_t count = 0;
+
+    while (lk_etcd_next_row(&rows, &row)) {
+        FUZZ_DEMAND(lies_within(row.key, bytes) && lies_within(row.value, bytes));
+        count++;
+    }
+    FUZZ_DEMAND(count <= lk_etcd_count_rows(bytes));
+    FUZZ_DEMAND(lies_within(lk_etcd_read_text(bytes), bytes));
+    if (lk_etcd_read_txn(bytes, &answer) && answer.has_row) {
+        FUZZ_DEMAND(!answer.is_done && lies_within(answer.row.value, bytes));
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const struct source source = {(const char *)data + 1, size > 0 ? size - 1 : 0};
 
     if (size == 0 || size > FUZZ_INPUT_MAX) {
         return 0;
     }
-    if (data[0] % 4 == 0) {
+    if (data[0] % KINDS == IS_LEADER) {
         read_leader(source);
+    } else if (data[0] % KINDS == IS_ANSWER) {
+        read_answer(source);
     } else {
         read_log(source);
     }

@@ -37,7 +37,7 @@ ARROWS = {
     "server/store/postgresql": ["base", "engine/postgresql", "engine/procedures", "sql",
                                 "server/store/tables"],
     "server/store/mysql": ["base", "engine/mysql", "sql", "server/store/tables"],
-    "server/store/etcd": ["base", "model", "form", "sql", "server/core", "server/store"],
+    "server/store/etcd": ["base", "model", "form", "sql", "server/core", "server/store", "tls"],
     "server/access": ["base", "access", "server"],
     "server/resp": ["base", "access", "engine", "engine/reply", "wire", "form", "command", "server",
                     "server/access", "server/core", "server/log", "tls"],

@@ -46,7 +46,7 @@ field() { # NAME PATTERN: what the package says of itself
 }
 
 has_no_needless() {
-    ! field Depends 'libhiredis|libmariadb|libpq|libcurl'
+    ! field Depends 'libhiredis|libmariadb|libpq|libnghttp2'
 }
 
 belongs_to_root() {
@@ -147,7 +147,7 @@ ok "the package is made" make_package
 ok "the same tree makes the same package" is_same_again
 ok "it has the version of the header" field Version "^$("$source/tools/version")\$"
 ok "it needs the libraries that it uses" field Depends 'libsqlite3-0'
-ok "it recommends those that it loads" field Recommends 'libcurl4.*libhiredis.*libmariadb3.*libpq5 \(>= '
+ok "it recommends those that it loads" field Recommends 'libhiredis.*libmariadb3.*libnghttp2-14.*libpq5 \(>= '
 ok "and does not need them" has_no_needless
 ok "the maintainer field is set" field Maintainer \
     '^Lockkeeper maintainers <maintainers@lockkeeper\.invalid>$'

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls of etcd: which node is asked, what errors mean, and what bodies and answers look like. */
+/* Calls of etcd: which node is asked, and what errors mean. */
 #include "server/store/etcd/client.h"
 
 #include <inttypes.h>
@@ -10,39 +10,47 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/minmax.h"
-#include "form/text.h"
-#include "server/store/etcd/http.h"
-#include "server/store/etcd/libcurl.h"
+#include "server/store/etcd/grpc.h"
+#include "server/store/etcd/nghttp2.h"
 
 enum { TOKEN_BYTES_MAX = 2048, VERSION_MAJOR = 3, VERSION_MINOR = 4 };
 
-/* What gRPC calls the causes of failures. */
-enum {
-    CODE_CANCELLED = 1,
-    CODE_UNKNOWN = 2,
-    CODE_INVALID = 3,
-    CODE_DEADLINE = 4,
-    CODE_DENIED = 7,
-    CODE_EXHAUSTED = 8,
-    CODE_ABORTED = 10,
-    CODE_UNAVAILABLE = 14,
-    CODE_STRANGER = 16,
-};
+#define AUTHENTICATE "/etcdserverpb.Auth/Authenticate"
+#define STATUS "/etcdserverpb.Maintenance/Status"
 
 #define PAUSE_US INT64_C(20000) /* before all nodes are tried once more */
 
 struct lk_etcd_client {
     struct lk_etcd_url url;
-    struct lk_etcd_http *http;
+    struct lk_tls_context *tls; /* NULL: none */
+    struct lk_grpc *grpc;
     int64_t lease_us;
     bool is_hasty;               /* each node is tried once */
     size_t endpoint;             /* the one that has answered last */
     char token[TOKEN_BYTES_MAX]; /* of authentication; empty: none yet */
 };
 
+static lk_outcome set_up(struct lk_etcd_client *client, const char *url, lk_error *error) {
+    lk_outcome outcome = lk_etcd_url_parse(url, &client->url, error);
+
+    if (outcome == LK_OK && client->url.has_tls) {
+        const struct lk_tls_files files = {.certificate = client->url.certificate,
+                                           .key = client->url.key,
+                                           .authorities = client->url.ca};
+
+        outcome = lk_tls_client_new(&files, &client->tls, error);
+    }
+    if (outcome == LK_OK) {
+        client->grpc = lk_grpc_new(client->tls);
+        outcome =
+            client->grpc != NULL ? LK_OK : lk_error_set(error, LK_INTERNAL, "memory is exhausted");
+    }
+    return outcome;
+}
+
 lk_outcome lk_etcd_client_new(const char *url, int64_t lease_us, struct lk_etcd_client **ret_client,
                               lk_error *error) {
-    lk_outcome outcome = lk_libcurl_load(error);
+    lk_outcome outcome = lk_nghttp2_load(error);
     struct lk_etcd_client *client;
 
     if (outcome != LK_OK) {
@@ -54,22 +62,19 @@ lk_outcome lk_etcd_client_new(const char *url, int64_t lease_us, struct lk_etcd_
     }
     client->lease_us = lease_us;
     client->is_hasty = true;
-    outcome = lk_etcd_url_parse(url, &client->url, error);
-    if (outcome == LK_OK) {
-        client->http = lk_etcd_http_new(&client->url);
-        if (client->http != NULL) {
-            *ret_client = client;
-            return LK_OK;
-        }
-        outcome = lk_error_set(error, LK_INTERNAL, "memory is exhausted");
+    outcome = set_up(client, url, error);
+    if (outcome != LK_OK) {
+        lk_etcd_client_free(client);
+        return outcome;
     }
-    lk_etcd_client_free(client);
-    return outcome;
+    *ret_client = client;
+    return LK_OK;
 }
 
 void lk_etcd_client_free(struct lk_etcd_client *client) {
     if (client != NULL) {
-        lk_etcd_http_free(client->http);
+        lk_grpc_free(client->grpc);
+        lk_tls_context_free(client->tls);
         lk_etcd_url_done(&client->url);
         free(client);
     }
@@ -88,13 +93,17 @@ const char *lk_etcd_client_prefix(const struct lk_etcd_client *client) {
 
 enum verdict { DONE, TRY_NEXT, FAILED };
 
+static const char no_etcd[] =
+    "what answers there is no etcd 3.4 or later; name hosts of etcd 3.4 or "
+    "later, at the port for clients";
+
 static enum verdict fail(lk_outcome outcome, const char *text, lk_error *error) {
     (void)lk_error_set(error, outcome, "%s", text);
     return FAILED;
 }
 
 /* An error of etcd's. Those that come of a node that is away, or of an election, pass. */
-static enum verdict judge_error(json_int_t code, const char *message, lk_error *error) {
+static enum verdict judge_error(unsigned code, const char *message, lk_error *error) {
     if (strstr(message, "database space exceeded") != NULL) {
         return fail(LK_UNAVAILABLE,
                     "etcd has reached its quota and takes no writes; compact it, defragment it, "
@@ -107,7 +116,8 @@ static enum verdict judge_error(json_int_t code, const char *message, lk_error *
                     "which is its default, or more",
                     error);
     }
-    if (code == CODE_DENIED || code == CODE_STRANGER || strstr(message, "authentication") != NULL
+    if (code == LK_GRPC_DENIED || code == LK_GRPC_STRANGER
+        || strstr(message, "authentication") != NULL
         || strstr(message, "user name is empty") != NULL) {
         (void)lk_error_set(error, LK_DENIED,
                            "etcd: %.100s; name a user of etcd with the right to read and write "
@@ -115,112 +125,82 @@ static enum verdict judge_error(json_int_t code, const char *message, lk_error *
                            message);
         return FAILED;
     }
+    if (code == LK_GRPC_UNIMPLEMENTED) {
+        return fail(LK_UNSUPPORTED, no_etcd, error);
+    }
     (void)lk_error_set(error, LK_UNAVAILABLE, "etcd: %.200s", message);
-    return code == CODE_UNAVAILABLE || code == CODE_DEADLINE || code == CODE_CANCELLED
-                   || code == CODE_ABORTED || code == CODE_UNKNOWN || code == CODE_EXHAUSTED
+    return code == LK_GRPC_UNAVAILABLE || code == LK_GRPC_DEADLINE || code == LK_GRPC_CANCELLED
+                   || code == LK_GRPC_ABORTED || code == LK_GRPC_UNKNOWN
+                   || code == LK_GRPC_EXHAUSTED
                ? TRY_NEXT
                : FAILED;
 }
 
-static enum verdict judge(long status, struct lk_slice body, json_t **ret_answer,
-                          json_int_t *ret_code, lk_error *error) {
-    json_t *answer = json_loadb(body.bytes != NULL ? body.bytes : "", body.size, 0, NULL);
-    const json_t *message = json_object_get(answer, "error");
-    enum verdict verdict = DONE;
-
-    *ret_code = 0;
-    if (status == 404) {
-        verdict = fail(LK_UNSUPPORTED,
-                       "what answers there has no gateway of etcd 3.4 or later; name hosts of "
-                       "etcd 3.4 or later, at the port for clients",
-                       error);
-    } else if (status == 200 && json_is_object(answer)) {
-        *ret_answer = answer;
-        return DONE;
-    } else if (json_is_string(message)) {
-        *ret_code = json_integer_value(json_object_get(answer, "code"));
-        verdict = judge_error(*ret_code, json_string_value(message), error);
-    } else {
-        (void)lk_error_set(error, LK_UNAVAILABLE, "etcd has answered with status %ld", status);
-        verdict = TRY_NEXT;
-    }
-    json_decref(answer);
-    return verdict;
-}
-
 /* ---- asking one node ------------------------------------------------------------------------- */
 
-static enum verdict ask(struct lk_etcd_client *client, struct lk_etcd_exchange *exchange,
-                        json_t **ret_answer, json_int_t *ret_code, lk_error *error) {
-    struct lk_slice body;
-    char why[LK_ETCD_WHY_BYTES];
-    long status = 0;
-
-    *ret_code = 0;
-    if (!lk_etcd_http_do(client->http, exchange, &status, &body, why)) {
-        (void)lk_error_set(error, LK_UNAVAILABLE, "etcd cannot be reached; is it there? %s: %s",
-                           exchange->endpoint, why);
-        return TRY_NEXT;
+static enum verdict ask(struct lk_etcd_client *client, const struct lk_grpc_call *call,
+                        struct lk_grpc_answer *ret_answer, lk_error *error) {
+    switch (lk_grpc_do(client->grpc, call, ret_answer)) {
+    case LK_GRPC_ANSWERED:
+        return ret_answer->code == LK_GRPC_OK
+                   ? DONE
+                   : judge_error(ret_answer->code, ret_answer->text, error);
+    case LK_GRPC_NO_GRPC:
+        return fail(LK_UNSUPPORTED, no_etcd, error);
+    case LK_GRPC_NO_ANSWER:
+        break;
     }
-    return judge(status, body, ret_answer, ret_code, error);
+    (void)lk_error_set(error, LK_UNAVAILABLE, "etcd cannot be reached; is it there? %s: %s",
+                       call->endpoint->text, ret_answer->text);
+    return TRY_NEXT;
 }
 
 /* Gets a token for the user of the URL. */
-static enum verdict authenticate(struct lk_etcd_client *client,
-                                 const struct lk_etcd_exchange *wanted, lk_error *error) {
-    struct lk_buffer body = {.max = 0};
-    struct lk_etcd_exchange exchange = {.endpoint = wanted->endpoint,
-                                        .path = "/v3/auth/authenticate",
-                                        .until_us = wanted->until_us};
-    json_t *answer = NULL;
-    json_int_t code;
+static enum verdict authenticate(struct lk_etcd_client *client, const struct lk_grpc_call *wanted,
+                                 lk_error *error) {
+    struct lk_buffer login = {.max = 0};
+    struct lk_grpc_call call = {
+        .endpoint = wanted->endpoint, .path = AUTHENTICATE, .until_us = wanted->until_us};
+    struct lk_grpc_answer answer;
+    struct lk_slice token;
     enum verdict verdict;
-    const char *token;
 
-    lk_buffer_add_text(&body, "{\"name\":");
-    lk_form_put_string(&body, lk_slice_of(client->url.user));
-    lk_buffer_add_text(&body, ",\"password\":");
-    lk_form_put_string(&body, lk_slice_of(client->url.password));
-    lk_buffer_add_text(&body, "}");
-    if (body.failed) {
-        lk_buffer_done(&body);
-        return fail(LK_INTERNAL, "memory is exhausted", error);
-    }
-    exchange.body = (struct lk_slice){body.bytes, body.size};
-    verdict = ask(client, &exchange, &answer, &code, error);
-    lk_buffer_done(&body);
+    lk_etcd_add_login(&login, client->url.user, client->url.password);
+    call.message = (struct lk_slice){login.bytes, login.size};
+    verdict = login.failed ? fail(LK_INTERNAL, "memory is exhausted", error)
+                           : ask(client, &call, &answer, error);
+    lk_buffer_done(&login);
     if (verdict != DONE) {
         return verdict;
     }
-    token = json_string_value(json_object_get(answer, "token"));
-    if (token == NULL || strlen(token) >= sizeof client->token || strpbrk(token, "\r\n") != NULL) {
-        verdict = fail(LK_UNAVAILABLE, "etcd has answered with no token for its user", error);
-    } else {
-        (void)snprintf(client->token, sizeof client->token, "%s", token);
+    token = lk_etcd_read_text(answer.message);
+    if (token.size == 0 || token.size >= sizeof client->token
+        || memchr(token.bytes, '\0', token.size) != NULL) {
+        return fail(LK_UNAVAILABLE, "etcd has answered with no token for its user", error);
     }
-    json_decref(answer);
-    return verdict;
+    (void)snprintf(client->token, sizeof client->token, "%.*s", (int)token.size, token.bytes);
+    return DONE;
 }
 
 /* A token may have expired: then another one is asked for, once. */
-static enum verdict ask_as_user(struct lk_etcd_client *client, struct lk_etcd_exchange *exchange,
-                                json_t **ret_answer, lk_error *error) {
+static enum verdict ask_as_user(struct lk_etcd_client *client, struct lk_grpc_call *call,
+                                struct lk_slice *ret_answer, lk_error *error) {
     bool had_token = client->token[0] != '\0';
-    json_int_t code = 0;
+    struct lk_grpc_answer answer = {.code = LK_GRPC_OK};
     enum verdict verdict = DONE;
 
     if (client->url.user != NULL && !had_token) {
-        verdict = authenticate(client, exchange, error);
+        verdict = authenticate(client, call, error);
     }
     if (verdict == DONE) {
-        exchange->token = client->token[0] != '\0' ? client->token : NULL;
-        verdict = ask(client, exchange, ret_answer, &code, error);
+        call->token = client->token[0] != '\0' ? client->token : NULL;
+        verdict = ask(client, call, &answer, error);
     }
-    if (verdict == FAILED && had_token && code == CODE_STRANGER) {
+    if (verdict == FAILED && had_token && answer.code == LK_GRPC_STRANGER) {
         client->token[0] = '\0';
-        exchange->meanwhile = NULL;
-        return ask_as_user(client, exchange, ret_answer, error);
+        return ask_as_user(client, call, ret_answer, error);
     }
+    *ret_answer = answer.message;
     return verdict;
 }
 
@@ -232,27 +212,39 @@ static void pause_for(int64_t pause_us) {
     (void)nanosleep(&pause, NULL);
 }
 
-lk_outcome lk_etcd_call(struct lk_etcd_client *client, const char *path, struct lk_slice body,
-                        const struct lk_etcd_meanwhile *meanwhile, json_t **ret_answer,
+/* What is left to be run; nothing, once it was. */
+static void run_once(void *context) {
+    struct lk_etcd_meanwhile *left = context;
+
+    if (left->run != NULL) {
+        left->run(left->context);
+    }
+    left->run = NULL;
+}
+
+lk_outcome lk_etcd_call(struct lk_etcd_client *client, const char *method, struct lk_slice message,
+                        const struct lk_etcd_meanwhile *meanwhile, struct lk_slice *ret_answer,
                         lk_error *error) {
     int64_t until_us = lk_clock_now_us() + client->lease_us;
     int64_t share_us = client->lease_us / (int64_t)client->url.endpoint_count;
-    struct lk_etcd_exchange exchange = {.path = path, .body = body};
+    struct lk_etcd_meanwhile left = {.run = meanwhile != NULL ? meanwhile->run : NULL,
+                                     .context = meanwhile != NULL ? meanwhile->context : NULL};
+    struct lk_grpc_call call = {
+        .path = method, .message = message, .meanwhile = run_once, .context = &left};
     enum verdict verdict;
     lk_error local;
 
     error = error != NULL ? error : &local;
-    if (meanwhile != NULL) {
-        exchange.meanwhile = meanwhile->run;
-        exchange.context = meanwhile->context;
-    }
     for (unsigned i = 1;; i++) {
-        exchange.endpoint = client->url.endpoints[client->endpoint];
-        exchange.until_us = lk_min(until_us, lk_clock_now_us() + share_us);
-        verdict = ask_as_user(client, &exchange, ret_answer, error);
-        exchange.meanwhile = NULL;
-        if (verdict != TRY_NEXT) {
-            return verdict == DONE ? LK_OK : error->outcome;
+        call.endpoint = &client->url.endpoints[client->endpoint];
+        call.until_us = lk_min(until_us, lk_clock_now_us() + share_us);
+        verdict = ask_as_user(client, &call, ret_answer, error);
+        if (verdict == DONE) {
+            run_once(&left);
+            return LK_OK;
+        }
+        if (verdict == FAILED) {
+            return error->outcome;
         }
         client->endpoint = (client->endpoint + 1) % client->url.endpoint_count;
         if (lk_clock_now_us() + PAUSE_US >= until_us) {
@@ -268,106 +260,51 @@ lk_outcome lk_etcd_call(struct lk_etcd_client *client, const char *path, struct 
 }
 
 lk_outcome lk_etcd_check_version(struct lk_etcd_client *client, lk_error *error) {
-    json_t *answer = NULL;
-    lk_outcome outcome =
-        lk_etcd_call(client, "/version", (struct lk_slice){NULL, 0}, NULL, &answer, error);
-    const char *version;
+    enum { VERSION_BYTES = 32 };
+    struct lk_slice answer;
+    struct lk_slice version;
+    char text[VERSION_BYTES];
     int major = 0;
     int minor = 0;
+    lk_outcome outcome =
+        lk_etcd_call(client, STATUS, (struct lk_slice){NULL, 0}, NULL, &answer, error);
 
     if (outcome != LK_OK) {
         return outcome;
     }
-    version = json_string_value(json_object_get(answer, "etcdcluster"));
-    /* A cluster that is being formed has no version yet; then that of the node counts. */
-    if (version == NULL || sscanf(version, "%d.%d", &major, &minor) != 2) {
-        version = json_string_value(json_object_get(answer, "etcdserver"));
+    version = lk_etcd_read_text(answer);
+    (void)snprintf(text, sizeof text, "%.*s", (int)version.size, version.bytes);
+    if (sscanf(text, "%d.%d", &major, &minor) != 2) {
+        return lk_error_set(error, LK_UNSUPPORTED, "%s", no_etcd);
     }
-    if (version == NULL || sscanf(version, "%d.%d", &major, &minor) != 2) {
-        outcome = lk_error_set(error, LK_UNSUPPORTED,
-                               "what answers there is no etcd; name hosts of etcd %d.%d or later",
-                               VERSION_MAJOR, VERSION_MINOR);
-    } else if (major < VERSION_MAJOR || (major == VERSION_MAJOR && minor < VERSION_MINOR)) {
-        outcome = lk_error_set(error, LK_UNSUPPORTED,
-                               "the cluster runs etcd %d.%d; services need %d.%d or later", major,
-                               minor, VERSION_MAJOR, VERSION_MINOR);
+    if (major < VERSION_MAJOR || (major == VERSION_MAJOR && minor < VERSION_MINOR)) {
+        return lk_error_set(error, LK_UNSUPPORTED,
+                            "what answers there is etcd %d.%d; services need %d.%d or later", major,
+                            minor, VERSION_MAJOR, VERSION_MINOR);
     }
-    json_decref(answer);
-    return outcome;
+    return LK_OK;
 }
 
-/* ---- bodies and answers ---------------------------------------------------------------------- */
-
-static void add_name(struct lk_buffer *body, const char *name) {
-    lk_buffer_add_text(body, "\"");
-    lk_buffer_add_text(body, name);
-    lk_buffer_add_text(body, "\":\"");
-}
-
-void lk_etcd_add_bytes(struct lk_buffer *body, const char *name, struct lk_slice bytes) {
-    add_name(body, name);
-    lk_form_put_base64(body, bytes);
-    lk_buffer_add_text(body, "\"");
-}
-
-void lk_etcd_add_text(struct lk_buffer *body, const char *name, const char *text) {
-    lk_etcd_add_bytes(body, name, lk_slice_of(text));
-}
-
-void lk_etcd_add_put(struct lk_buffer *operations, const char *key, struct lk_slice value) {
-    lk_buffer_add_text(operations, ",{\"request_put\":{");
-    lk_etcd_add_text(operations, "key", key);
-    lk_buffer_add_text(operations, ",");
-    lk_etcd_add_bytes(operations, "value", value);
-    lk_buffer_add_text(operations, "}}");
-}
-
-void lk_etcd_add_delete(struct lk_buffer *operations, const char *from, const char *to) {
-    lk_buffer_add_text(operations, ",{\"request_delete_range\":{");
-    lk_etcd_add_text(operations, "key", from);
-    lk_buffer_add_text(operations, ",");
-    lk_etcd_add_text(operations, "range_end", to);
-    lk_buffer_add_text(operations, "}}");
-}
-
-uint64_t lk_etcd_number(const json_t *object, const char *name) {
-    const char *text = json_string_value(json_object_get(object, name));
-
-    return text != NULL ? strtoull(text, NULL, 10) : 0;
-}
+/* ---- keys ------------------------------------------------------------------------------------ */
 
 lk_outcome lk_etcd_range(struct lk_etcd_client *client, const char *from, const char *to,
-                         unsigned limit, json_t **ret_rows, lk_error *error) {
-    struct lk_buffer body = {.max = 0};
-    json_t *answer = NULL;
+                         unsigned limit, struct lk_buffer *answer, lk_error *error) {
+    struct lk_buffer message = {.max = 0};
+    struct lk_slice received;
     lk_outcome outcome;
 
-    lk_buffer_add_text(&body, "{");
-    lk_etcd_add_text(&body, "key", from);
-    if (to != NULL) {
-        lk_buffer_add_text(&body, ",");
-        lk_etcd_add_text(&body, "range_end", to);
-    }
-    lk_buffer_add_text(&body, ",\"limit\":\"");
-    lk_buffer_add_number(&body, limit);
-    lk_buffer_add_text(&body, "\"}");
-    outcome = body.failed
-                  ? lk_error_set(error, LK_INTERNAL, "memory is exhausted")
-                  : lk_etcd_call(client, "/v3/kv/range", (struct lk_slice){body.bytes, body.size},
-                                 NULL, &answer, error);
-    lk_buffer_done(&body);
+    lk_etcd_add_range(&message, from, to, limit);
+    outcome = message.failed ? lk_error_set(error, LK_INTERNAL, "memory is exhausted")
+                             : lk_etcd_call(client, LK_ETCD_RANGE,
+                                            (struct lk_slice){message.bytes, message.size}, NULL,
+                                            &received, error);
+    lk_buffer_done(&message);
     if (outcome == LK_OK) {
-        *ret_rows = json_incref(json_object_get(answer, "kvs"));
-        json_decref(answer);
+        lk_buffer_cut(answer, 0);
+        lk_buffer_add_slice(answer, received);
+        if (answer->failed) {
+            outcome = lk_error_set(error, LK_INTERNAL, "memory is exhausted");
+        }
     }
     return outcome;
-}
-
-bool lk_etcd_read(const json_t *row, const char *name, struct lk_buffer *bytes) {
-    const json_t *text = json_object_get(row, name);
-    size_t size = json_string_length(text);
-
-    lk_buffer_cut(bytes, 0);
-    lk_buffer_add(bytes, json_string_value(text), size);
-    return size > 0 && !bytes->failed && lk_form_read_base64(bytes->bytes, size, &bytes->size);
 }

@@ -28,87 +28,66 @@ struct lk_etcd_leader lk_etcd_next(const struct lk_store_etcd *store) {
     return next;
 }
 
-static void add_compare(struct lk_buffer *body, const char *key, uint64_t revision) {
-    lk_buffer_add_text(body, "{\"compare\":[{\"target\":\"MOD\",");
-    lk_etcd_add_text(body, "key", key);
-    lk_buffer_add_text(body, ",\"mod_revision\":\"");
-    lk_buffer_add_number(body, (int64_t)revision);
-    lk_buffer_add_text(body, "\"}],");
-}
-
-/* The whole transaction: the leader's key first, then the operations, which have commas. */
+/* The whole transaction: the leader's key first, then the operations. */
 static void add_transaction(struct lk_store_etcd *store, const struct lk_etcd_leader *next,
-                            struct lk_buffer *body) {
+                            struct lk_buffer *message) {
     char key[LK_ETCD_KEY_BYTES];
 
     lk_etcd_key_leader(store, key);
     lk_buffer_cut(&store->scratch, 0);
     lk_etcd_leader_write(next, &store->scratch);
-    add_compare(body, key, store->revision);
-    lk_buffer_add_text(body, "\"success\":[{\"request_put\":{");
-    lk_etcd_add_text(body, "key", key);
-    lk_buffer_add_text(body, ",");
-    lk_etcd_add_bytes(body, "value", (struct lk_slice){store->scratch.bytes, store->scratch.size});
-    lk_buffer_add_text(body, "}}");
-    lk_buffer_add(body, store->operations.bytes, store->operations.size);
-    lk_buffer_add_text(body, "],\"failure\":[{\"request_range\":{");
-    lk_etcd_add_text(body, "key", key);
-    lk_buffer_add_text(body, "}}]}");
-    body->failed = body->failed || store->operations.failed || store->scratch.failed;
+    lk_etcd_add_compare(message, key, store->revision);
+    lk_etcd_add_put(message, key, (struct lk_slice){store->scratch.bytes, store->scratch.size});
+    lk_buffer_add(message, store->operations.bytes, store->operations.size);
+    lk_etcd_add_read(message, key);
+    message->failed = message->failed || store->operations.failed || store->scratch.failed;
 }
 
 /*
  * The leader's key is not as this service wrote it last. Either another service leads; or the
  * transaction itself had arrived before, at a node whose answer was lost.
  */
-static bool was_done_before(struct lk_store_etcd *store, const struct lk_etcd_leader *next,
-                            const json_t *answer, uint64_t *ret_revision) {
-    const json_t *range =
-        json_object_get(json_array_get(json_object_get(answer, "responses"), 0), "response_range");
-    const json_t *row = json_array_get(json_object_get(range, "kvs"), 0);
+static bool was_done_before(const struct lk_etcd_leader *next,
+                            const struct lk_etcd_txn_answer *answer) {
     struct lk_etcd_leader found;
 
-    if (!lk_etcd_read(row, "value", &store->scratch)
-        || lk_etcd_leader_read((struct lk_slice){store->scratch.bytes, store->scratch.size}, &found,
-                               NULL)
-               != LK_OK) {
-        return false;
-    }
-    *ret_revision = lk_etcd_number(row, "mod_revision");
-    return lk_etcd_leader_is(&found, next);
+    return answer->has_row && lk_etcd_leader_read(answer->row.value, &found, NULL) == LK_OK
+           && lk_etcd_leader_is(&found, next);
 }
 
 static lk_outcome judge(struct lk_store_etcd *store, const struct lk_etcd_leader *next,
-                        const json_t *answer, int64_t begun_us, lk_error *error) {
-    uint64_t revision = lk_etcd_number(json_object_get(answer, "header"), "revision");
+                        struct lk_slice bytes, int64_t begun_us, lk_error *error) {
+    struct lk_etcd_txn_answer answer;
 
-    if (!json_is_true(json_object_get(answer, "succeeded"))
-        && !was_done_before(store, next, answer, &revision)) {
+    if (!lk_etcd_read_txn(bytes, &answer)) {
+        return lk_error_set(error, LK_UNAVAILABLE,
+                            "etcd has answered a transaction with no answer");
+    }
+    if (!answer.is_done && !was_done_before(next, &answer)) {
         return lk_error_set(error, LK_LOST, "another service leads this store");
     }
     store->leader = *next;
-    store->revision = revision;
+    store->revision = answer.is_done ? answer.revision : answer.row.revision;
     store->renewed_us = begun_us;
     return LK_OK;
 }
 
 lk_outcome lk_etcd_commit(struct lk_store_etcd *store, const struct lk_etcd_leader *next,
                           const struct lk_etcd_meanwhile *meanwhile, lk_error *error) {
-    struct lk_buffer body = {.max = 0};
+    struct lk_buffer message = {.max = 0};
     int64_t begun_us = lk_clock_now_us();
-    json_t *answer = NULL;
+    struct lk_slice answer;
     lk_outcome outcome;
 
-    add_transaction(store, next, &body);
-    outcome = body.failed ? lk_error_set(error, LK_INTERNAL, "memory is exhausted")
-                          : lk_etcd_call(store->client, "/v3/kv/txn",
-                                         (struct lk_slice){body.bytes, body.size}, meanwhile,
-                                         &answer, error);
+    add_transaction(store, next, &message);
+    outcome = message.failed ? lk_error_set(error, LK_INTERNAL, "memory is exhausted")
+                             : lk_etcd_call(store->client, LK_ETCD_TXN,
+                                            (struct lk_slice){message.bytes, message.size},
+                                            meanwhile, &answer, error);
     if (outcome == LK_OK) {
         outcome = judge(store, next, answer, begun_us, error);
     }
-    json_decref(answer);
-    lk_buffer_done(&body);
+    lk_buffer_done(&message);
     lk_buffer_done(&store->operations);
     return outcome;
 }
@@ -289,17 +268,14 @@ static void take_deletions(struct lk_store_etcd *store) {
  * that was replaced, so that others on the cluster keep a while of theirs. An answer is of no use.
  */
 static void compact(struct lk_store_etcd *store) {
-    struct lk_buffer body = {.max = 0};
-    json_t *answer = NULL;
+    struct lk_buffer message = {.max = 0};
+    struct lk_slice answer;
 
     if (store->compactable > 0) {
-        lk_buffer_add_text(&body, "{\"revision\":\"");
-        lk_buffer_add_number(&body, (int64_t)store->compactable);
-        lk_buffer_add_text(&body, "\"}");
-        (void)lk_etcd_call(store->client, "/v3/kv/compaction",
-                           (struct lk_slice){body.bytes, body.size}, NULL, &answer, NULL);
-        json_decref(answer);
-        lk_buffer_done(&body);
+        lk_etcd_add_compaction(&message, store->compactable);
+        (void)lk_etcd_call(store->client, LK_ETCD_COMPACT,
+                           (struct lk_slice){message.bytes, message.size}, NULL, &answer, NULL);
+        lk_buffer_done(&message);
     }
     store->compactable = store->revision;
 }

@@ -23,46 +23,45 @@ enum {
 static lk_outcome check_empty(struct lk_store_etcd *store, lk_error *error) {
     char from[LK_ETCD_KEY_BYTES];
     char to[LK_ETCD_KEY_BYTES];
-    json_t *rows = NULL;
+    struct lk_buffer answer = {.max = 0};
     lk_outcome outcome;
 
     lk_etcd_key_log(store, 0, from);
     lk_etcd_key_piece(store, UINT64_MAX, UINT32_MAX, to);
-    outcome = lk_etcd_range(store->client, from, to, 1, &rows, error);
-    if (outcome == LK_OK && json_array_size(rows) > 0) {
+    outcome = lk_etcd_range(store->client, from, to, 1, &answer, error);
+    if (outcome == LK_OK && lk_etcd_count_rows((struct lk_slice){answer.bytes, answer.size}) > 0) {
         outcome = lk_error_set(error, LK_INVALID,
                                "the key %sleader is missing in etcd, and others of the services "
                                "are there; restore it, delete all below that prefix, or name "
                                "another one",
                                lk_etcd_client_prefix(store->client));
     }
-    json_decref(rows);
+    lk_buffer_done(&answer);
     return outcome;
 }
 
 lk_outcome lk_etcd_look(struct lk_store_etcd *store, struct lk_etcd_leader *ret_leader,
                         uint64_t *ret_revision, lk_error *error) {
     char key[LK_ETCD_KEY_BYTES];
-    json_t *rows = NULL;
-    const json_t *row;
+    struct lk_buffer answer = {.max = 0};
+    struct lk_protobuf rows;
+    struct lk_etcd_row row;
     lk_outcome outcome;
 
     lk_etcd_key_leader(store, key);
-    outcome = lk_etcd_range(store->client, key, NULL, 1, &rows, error);
-    if (outcome != LK_OK) {
-        return outcome;
-    }
-    row = json_array_get(rows, 0);
-    if (row == NULL) {
+    outcome = lk_etcd_range(store->client, key, NULL, 1, &answer, error);
+    rows = (struct lk_protobuf){.rest = {answer.bytes, answer.size}};
+    if (outcome == LK_OK && lk_etcd_next_row(&rows, &row)) {
+        *ret_revision = row.revision;
+        outcome = lk_etcd_leader_read(row.value, ret_leader, error);
+    } else if (outcome == LK_OK && !rows.failed) {
         *ret_revision = 0;
         outcome = check_empty(store, error);
-    } else {
-        (void)lk_etcd_read(row, "value", &store->scratch);
-        *ret_revision = lk_etcd_number(row, "mod_revision");
-        outcome = lk_etcd_leader_read((struct lk_slice){store->scratch.bytes, store->scratch.size},
-                                      ret_leader, error);
+    } else if (outcome == LK_OK) {
+        outcome =
+            lk_error_set(error, LK_UNAVAILABLE, "etcd has answered a question with no answer");
     }
-    json_decref(rows);
+    lk_buffer_done(&answer);
     return outcome;
 }
 
@@ -91,29 +90,32 @@ static lk_outcome complain(lk_error *error) {
                         "or restore etcd from a copy");
 }
 
-static lk_outcome visit_page(struct lk_store_etcd *store, struct walk *walk, const json_t *rows,
-                             size_t *ret_bytes, lk_error *error) {
-    struct lk_buffer value = {.max = 0};
+/* The rows of one answer, and how many there are with how many bytes. */
+struct page {
+    struct lk_buffer answer;
+    size_t rows;
+    size_t bytes;
+};
+
+static lk_outcome visit_page(struct lk_store_etcd *store, struct walk *walk, struct page *page,
+                             lk_error *error) {
+    struct lk_protobuf rows = {.rest = {page->answer.bytes, page->answer.size}};
+    struct lk_etcd_row row;
     lk_outcome outcome = LK_OK;
     char key[LK_ETCD_KEY_BYTES];
 
-    *ret_bytes = 0;
-    for (size_t i = 0; i < json_array_size(rows) && outcome == LK_OK; i++) {
-        const json_t *row = json_array_get(rows, i);
-
+    page->rows = page->bytes = 0;
+    while (outcome == LK_OK && lk_etcd_next_row(&rows, &row)) {
         walk->key(store, walk->next, key);
-        if (!lk_etcd_read(row, "key", &value)
-            || !lk_slice_equal((struct lk_slice){value.bytes, value.size}, lk_slice_of(key))
-            || !lk_etcd_read(row, "value", &value)) {
-            outcome = complain(error);
-            break;
+        if (!lk_slice_equal(row.key, lk_slice_of(key))) {
+            return complain(error);
         }
-        *ret_bytes += value.size;
-        outcome = walk->visit(store, walk->next, (struct lk_slice){value.bytes, value.size}, error);
+        page->rows++;
+        page->bytes += row.value.size;
+        outcome = walk->visit(store, walk->next, row.value, error);
         walk->next++;
     }
-    lk_buffer_done(&value);
-    return outcome;
+    return outcome == LK_OK && (rows.failed || page->rows == 0) ? complain(error) : outcome;
 }
 
 /* Answers are to have half a MiB: so the next page has as many rows as that makes. */
@@ -131,22 +133,19 @@ static lk_outcome walk_rows(struct lk_store_etcd *store, struct walk *walk, lk_e
     char to[LK_ETCD_KEY_BYTES];
 
     while (walk->next < walk->end && outcome == LK_OK) {
-        json_t *rows = NULL;
-        size_t bytes;
+        struct page page = {.rows = 0};
 
         walk->key(store, walk->next, from);
         walk->key(store, walk->end, to);
-        outcome = lk_etcd_range(store->client, from, to, limit, &rows, error);
+        outcome = lk_etcd_range(store->client, from, to, limit, &page.answer, error);
         if (outcome == LK_UNAVAILABLE && limit > 1) {
             limit = 1; /* large rows and a slow etcd: one at a time may arrive */
             outcome = renew(store, error);
-        } else if (outcome == LK_OK && json_array_size(rows) == 0) {
-            outcome = complain(error);
         } else if (outcome == LK_OK) {
-            outcome = visit_page(store, walk, rows, &bytes, error);
-            limit = rows_of(json_array_size(rows), bytes);
+            outcome = visit_page(store, walk, &page, error);
+            limit = outcome == LK_OK ? rows_of(page.rows, page.bytes) : limit;
         }
-        json_decref(rows);
+        lk_buffer_done(&page.answer);
         if (outcome == LK_OK
             && lk_clock_now_us() - store->renewed_us > store->lease_us / RENEWALS) {
             outcome = renew(store, error);

@@ -18,7 +18,7 @@ struct lk_store_etcd_options {
 /*
  * Checks that there is an etcd of a version that serves, whose user may read and write. Leads
  * nothing before the first load, and writes nothing. LK_OK with *ret_storage; LK_INVALID (the URL,
- * or what is there), LK_DENIED (rights), LK_UNSUPPORTED (libcurl is missing, etcd is too old, keys
+ * or what is there), LK_DENIED (rights), LK_UNSUPPORTED (nghttp2 is missing, etcd is too old, keys
  * of another version), LK_UNAVAILABLE, LK_INTERNAL.
  */
 lk_outcome lk_store_etcd_open(const struct lk_store_etcd_options *options,

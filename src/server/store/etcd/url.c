@@ -58,11 +58,24 @@ static bool is_port(struct lk_slice port) {
     return port.size >= 1 && port.size <= 5;
 }
 
-static lk_outcome add_endpoint(struct lk_etcd_url *url, const char *scheme, struct lk_slice place,
-                               lk_error *error) {
+static bool set_endpoint(struct lk_etcd_endpoint *endpoint, struct lk_slice host,
+                         struct lk_slice port) {
+    size_t size = host.size + port.size + 2;
+    bool is_bracketed = host.bytes[0] == '[';
+
+    endpoint->text = malloc(size);
+    endpoint->host = strndup(host.bytes + is_bracketed, host.size - 2 * (size_t)is_bracketed);
+    endpoint->port = strndup(port.bytes, port.size);
+    if (endpoint->text == NULL || endpoint->host == NULL || endpoint->port == NULL) {
+        return false;
+    }
+    (void)snprintf(endpoint->text, size, "%.*s:%s", (int)host.size, host.bytes, endpoint->port);
+    return true;
+}
+
+static lk_outcome add_endpoint(struct lk_etcd_url *url, struct lk_slice place, lk_error *error) {
     struct lk_slice host = place;
     struct lk_slice port = lk_slice_of(default_port);
-    char text[300];
 
     for (size_t i = place.size; i > 0 && place.bytes[i - 1] != ']'; i--) {
         if (place.bytes[i - 1] == ':') {
@@ -78,10 +91,8 @@ static lk_outcome add_endpoint(struct lk_etcd_url *url, const char *scheme, stru
         return lk_error_set(error, LK_INVALID, "--store: name %d hosts of etcd at most",
                             LK_ETCD_ENDPOINTS_MAX);
     }
-    (void)snprintf(text, sizeof text, "%s://%.*s:%.*s", scheme, (int)host.size, host.bytes,
-                   (int)port.size, port.bytes);
-    url->endpoints[url->endpoint_count] = strdup(text);
-    return url->endpoints[url->endpoint_count++] != NULL ? LK_OK : explain_memory(error);
+    return set_endpoint(&url->endpoints[url->endpoint_count++], host, port) ? LK_OK
+                                                                            : explain_memory(error);
 }
 
 /* USER:PASSWORD, each encoded as in URLs. */
@@ -124,8 +135,7 @@ static lk_outcome set_prefix(struct lk_etcd_url *url, struct lk_slice path, lk_e
     return LK_OK;
 }
 
-static lk_outcome set_options(struct lk_etcd_url *url, struct lk_slice options, bool is_tls,
-                              lk_error *error) {
+static lk_outcome set_options(struct lk_etcd_url *url, struct lk_slice options, lk_error *error) {
     while (options.size > 0) {
         struct lk_url_option option = lk_url_option_next(&options);
         char **target = lk_url_option_is(&option, "ca")     ? &url->ca
@@ -133,7 +143,7 @@ static lk_outcome set_options(struct lk_etcd_url *url, struct lk_slice options, 
                         : lk_url_option_is(&option, "key")  ? &url->key
                                                             : NULL;
 
-        if (target == NULL || !is_tls) {
+        if (target == NULL || !url->has_tls) {
             return lk_error_set(error, LK_INVALID,
                                 "--store: the options of etcds:// are ca=FILE, cert=FILE and "
                                 "key=FILE; etcd:// has none");
@@ -148,8 +158,7 @@ static lk_outcome set_options(struct lk_etcd_url *url, struct lk_slice options, 
 }
 
 /* Splits what is behind the scheme. The last @ ends the user: a host has none. */
-static lk_outcome parse(struct lk_slice rest, bool is_tls, struct lk_etcd_url *url,
-                        lk_error *error) {
+static lk_outcome parse(struct lk_slice rest, struct lk_etcd_url *url, lk_error *error) {
     char end = ',';
     struct lk_slice path = {"", 0};
     struct lk_slice authority = cut(&rest, "/?", &end);
@@ -168,24 +177,23 @@ static lk_outcome parse(struct lk_slice rest, bool is_tls, struct lk_etcd_url *u
     for (end = ','; outcome == LK_OK && end == ',';) {
         struct lk_slice place = cut(&authority, ",", &end);
 
-        outcome = add_endpoint(url, is_tls ? "https" : "http", place, error);
+        outcome = add_endpoint(url, place, error);
     }
     if (outcome == LK_OK) {
         outcome = set_prefix(url, path, error);
     }
-    return outcome == LK_OK ? set_options(url, rest, is_tls, error) : outcome;
+    return outcome == LK_OK ? set_options(url, rest, error) : outcome;
 }
 
 lk_outcome lk_etcd_url_parse(const char *text, struct lk_etcd_url *ret_url, lk_error *error) {
-    struct lk_etcd_url url = {.endpoint_count = 0};
+    struct lk_etcd_url url = {.has_tls = strncmp(text, "etcds:", strlen("etcds:")) == 0};
     const char *place = strstr(text, "://");
     lk_outcome outcome;
 
     if (place == NULL) {
         return lk_error_set(error, LK_INVALID, "--store: etcd is named as " HOSTS);
     }
-    outcome = parse(lk_slice_of(place + strlen("://")),
-                    strncmp(text, "etcds:", strlen("etcds:")) == 0, &url, error);
+    outcome = parse(lk_slice_of(place + strlen("://")), &url, error);
     if (outcome != LK_OK) {
         lk_etcd_url_done(&url);
         return outcome;
@@ -196,7 +204,9 @@ lk_outcome lk_etcd_url_parse(const char *text, struct lk_etcd_url *ret_url, lk_e
 
 void lk_etcd_url_done(struct lk_etcd_url *url) {
     for (size_t i = 0; i < url->endpoint_count; i++) {
-        free(url->endpoints[i]);
+        free(url->endpoints[i].host);
+        free(url->endpoints[i].port);
+        free(url->endpoints[i].text);
     }
     free(url->prefix);
     free(url->user);

@@ -14,9 +14,16 @@
 
 enum { LK_ETCD_ENDPOINTS_MAX = 16, LK_ETCD_PREFIX_BYTES_MAX = 200 };
 
+struct lk_etcd_endpoint {
+    char *host; /* without brackets */
+    char *port;
+    char *text; /* HOST:PORT */
+};
+
 struct lk_etcd_url {
-    char *endpoints[LK_ETCD_ENDPOINTS_MAX]; /* http://HOST:PORT */
+    struct lk_etcd_endpoint endpoints[LK_ETCD_ENDPOINTS_MAX];
     size_t endpoint_count;
+    bool has_tls;
     char *prefix; /* ends with a slash */
     char *user;   /* NULL: without authentication */
     char *password;
