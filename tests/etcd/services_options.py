@@ -279,8 +279,31 @@ def a_full_etcd_is_told(_):
         etcd.cluster.end()
 
 
+def small_requests_are_told(_):
+    """an etcd that takes small requests alone is told how to take those that services make"""
+    etcd = Etcd(["--max-request-bytes", "32768"])
+    service = Service(f"etcd://{etcd.address}")
+    try:
+        service.lead()
+        assert service.call("PUT", "a", "x" * 30000, "OWNER", "o") == "OK"
+        for size in (40000, 65536):  # beyond what etcd takes
+            until(lambda size=size: str(service.call("PUT", "a", "x" * size, "OWNER", "o")).startswith("UNAVAILABLE"))
+        until(lambda: "--max-request-bytes 1572864" in service.log())
+        until(lambda: service.call("PUT", "a", "y", "OWNER", "o") == "OK")
+        wire = Resp(service.address)  # many at once: a message beyond what its server of gRPC takes
+        for i in range(20):
+            wire.put("PUT", f"b/{i}", "x" * 65536, "OWNER", "o")
+        for _ in range(20):
+            assert str(wire.value()).startswith("UNAVAILABLE")
+        wire.close()
+        until(lambda: service.call("PUT", "a", "z", "OWNER", "o") == "OK")
+    finally:
+        service.end()
+        etcd.cluster.end()
+
+
 CASES = [urls_are_checked, what_is_no_etcd_is_refused, the_library_is_named, another_version_is_refused,
-         users_have_rights, tls_is_checked, a_full_etcd_is_told]
+         users_have_rights, tls_is_checked, small_requests_are_told, a_full_etcd_is_told]
 
 if __name__ == "__main__":
     LK = os.path.abspath(sys.argv[1])

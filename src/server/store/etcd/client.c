@@ -110,7 +110,8 @@ static enum verdict judge_error(unsigned code, const char *message, lk_error *er
                     "and end the alarm: etcdctl alarm disarm",
                     error);
     }
-    if (strstr(message, "request is too large") != NULL) {
+    if (strstr(message, "request is too large") != NULL
+        || strstr(message, "received message larger than max") != NULL) {
         return fail(LK_INVALID,
                     "etcd refuses a request of 1 MiB: start it with --max-request-bytes 1572864, "
                     "which is its default, or more",
