@@ -10,7 +10,7 @@
 
 #define CLOCK_FIRST_US INT64_C(1000000000)            /* a quarter of an hour after the boot */
 #define CLOCK_FIRST_WALL_US INT64_C(1700000000000000) /* November 2023 */
-#define PATIENCE_US INT64_C(20000000)
+#define PATIENCE_US INT64_C(60000000)
 
 /* ---- a directory ----------------------------------------------------------------------------- */
 

@@ -19,7 +19,7 @@
 #include "fixture.h"
 #include "sql/format.h"
 
-enum { CONTENT_MAX = 256 * 1024, RACERS = 50, NO_RIGHT = 100 };
+enum { CONTENT_MAX = 256 * 1024, NO_RIGHT = 100 };
 
 /* ---- helpers --------------------------------------------------------------------------------- */
 
@@ -228,36 +228,6 @@ static void a_path_too_long_is_invalid(void **state) {
     assert_non_null(strstr(error.text, "504 bytes"));
     assert_int_equal(access(path, F_OK), -1);
     remove_long_path(fixture, path);
-}
-
-/* All at once, from nothing: each must find a whole store, and all the same one. */
-static void concurrent_creators_share_one_store(void **state) {
-    struct fixture *fixture = *state;
-    int gate[2];
-    lk_result result = {.outcome = LK_OK};
-    struct lk_engine *engine;
-
-    assert_int_equal(pipe(gate), 0);
-    for (int i = 0; i < RACERS; i++) {
-        pid_t child = test_fork();
-        if (child == 0) {
-            char owner[32];
-            char byte;
-            (void)close(gate[1]);
-            (void)read(gate[0], &byte, 1); /* until the parent closes its end */
-            (void)snprintf(owner, sizeof owner, "racer %d", i);
-            engine = fixture_open(fixture->file, &lk_sqlite_options_default);
-            _exit(fixture_ask(engine, owner, "x?limit=50", LK_TRY, 0, &result) == LK_GRANTED ? 0
-                                                                                             : 1);
-        }
-    }
-    (void)close(gate[0]);
-    (void)close(gate[1]);
-    for (int i = 0; i < RACERS; i++) {
-        assert_int_equal(test_exit_status(-1), 0);
-    }
-    assert_int_equal(fixture_sql(fixture->file, "SELECT count(*) FROM lk_request"), RACERS);
-    assert_int_equal(fixture_sql(fixture->file, "SELECT count(*) FROM lk_meta"), 1);
 }
 
 /*
@@ -575,7 +545,6 @@ int main(void) {
         IN_A_DIRECTORY(a_directory_is_refused),
         IN_A_DIRECTORY(a_link_to_nothing_is_invalid),
         IN_A_DIRECTORY(a_path_too_long_is_invalid),
-        IN_A_DIRECTORY(concurrent_creators_share_one_store),
         IN_A_DIRECTORY(a_creation_that_was_killed_is_completed),
         IN_A_DIRECTORY(garbage_is_refused),
         IN_A_DIRECTORY(a_foreign_database_is_refused),

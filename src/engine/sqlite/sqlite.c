@@ -9,12 +9,15 @@
 
 #include "base/critical.h"
 #include "base/error.h"
+#include "base/minmax.h"
 #include "engine/sqlite/fork_guard.h"
 #include "engine/sqlite/service_lock.h"
 #include "engine/sqlite/source.h"
 #include "engine/sqlite/store.h"
 #include "sql/counts.h"
 #include "sql/log_file.h"
+
+#define READERS_WAIT_MAX_MS 1000
 
 const struct lk_sqlite_options lk_sqlite_options_default = {
     .overdue_max = LK_SQLITE_OVERDUE_MAX,
@@ -246,6 +249,17 @@ static lk_outcome try_set_up(struct lk_sqlite *store, int *ret_code, lk_error *e
     return code == SQLITE_OK ? outcome : LK_UNAVAILABLE;
 }
 
+/*
+ * Making the tables, and switching to a write-ahead log, need a moment in which no other connection
+ * reads. SQLite waits so long for those that read, and lets no other begin. Without that wait,
+ * other openers that read in turn could keep each attempt from its end.
+ */
+static int wait_for_readers_ms(const struct lk_patience *patience) {
+    int64_t left_ms = (patience->until_us - lk_clock_now_us()) / 1000;
+
+    return (int)lk_max(0, lk_min(left_ms, READERS_WAIT_MAX_MS));
+}
+
 static lk_outcome set_up(struct lk_sqlite *store, const struct lk_patience *patience,
                          lk_error *error) {
     uint32_t retries = 0;
@@ -256,7 +270,9 @@ static lk_outcome set_up(struct lk_sqlite *store, const struct lk_patience *pati
 
         pthread_mutex_lock(&store->mutex);
         lk_critical_enter(); /* making the file takes several locks */
+        (void)sqlite3_busy_timeout(store->sql.handle, wait_for_readers_ms(patience));
         outcome = try_set_up(store, &code, error);
+        (void)sqlite3_busy_timeout(store->sql.handle, 0);
         if (code != SQLITE_OK && !lk_sql_is_busy(code)) {
             outcome = lk_sql_explain(&store->sql, code, error);
         }
