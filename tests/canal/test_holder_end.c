@@ -11,12 +11,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../emulated.h"
 #include "support.h"
 
-/* qemu-user ignores MADV_WIPEONFORK and MADV_DONTFORK, and starts no program of its machine. */
-enum { HELD = 5, NOT_EMULATED = 3 };
-
-static const char *own_path; /* path of this program, for exec */
+/* qemu-user ignores MADV_WIPEONFORK and MADV_DONTFORK. */
+enum { HELD = 5, NOT_EMULATED = 2 };
 
 static void hold_some(const char *name) {
     lk_canal_holder *holder = join(open_again(name), LK_CANAL_PROCESS);
@@ -136,7 +135,7 @@ static void exec_releases_permits(void **state) {
 
         hold_some(fixture->name);
         (void)snprintf(number, sizeof number, "%d", ready[1]);
-        (void)execl(own_path, own_path, "tell", number, (char *)NULL);
+        (void)execl(test_own_path(), "holder", "tell", number, (char *)NULL);
         _exit(1);
     }
     assert_int_equal(read(ready[0], &byte, 1), 1);
@@ -348,21 +347,17 @@ int main(int argc, char **argv) {
         cmocka_unit_test(slots_of_dead_holders_are_recycled),
         cmocka_unit_test_setup_teardown(two_handles_of_a_process_are_independent, open_fixture,
                                         close_fixture),
+        cmocka_unit_test_setup_teardown(exec_releases_permits, open_fixture, close_fixture),
         /* NOT_EMULATED from here */
         cmocka_unit_test_setup_teardown(a_forked_child_holds_no_permits, open_fixture,
                                         close_fixture),
         cmocka_unit_test_setup_teardown(a_living_child_does_not_retain_permits, open_fixture,
                                         close_fixture),
-        cmocka_unit_test_setup_teardown(exec_releases_permits, open_fixture, close_fixture),
     };
-    size_t count = sizeof tests / sizeof tests[0];
+    size_t count = test_case_count(sizeof tests / sizeof tests[0], NOT_EMULATED);
 
     if (argc == 3) {
         return tell(argv[2]);
-    }
-    own_path = "/proc/self/exe";
-    if (getenv("LK_TEST_EMULATED") != NULL) {
-        count -= NOT_EMULATED;
     }
     return _cmocka_run_group_tests("holder end", tests, count, NULL, NULL);
 }

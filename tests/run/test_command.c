@@ -3,7 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../emulated.h"
 #include "fixture.h"
+
+/*
+ * The title of the process is that of the emulator. qemu-user 7.2 catches a signal that is ignored,
+ * and exec() then gives it the default action.
+ */
+enum { NOT_EMULATED = 2 };
 
 static void exit_codes_are_those_of_the_command(void **state) {
     struct fixture *fixture = *state;
@@ -220,10 +227,8 @@ int main(void) {
         TEST(the_exit_code_of_a_refusal_may_be_any),
         TEST(a_command_that_cannot_start_has_its_own_exit_code),
         TEST(the_environment_names_the_lease),
-        TEST(passwords_are_hidden_from_the_process_title),
         TEST(each_run_has_its_own_owner),
         TEST(no_descriptor_leaks_into_the_command),
-        TEST(signals_ignored_at_the_start_stay_ignored),
         TEST(an_ignored_sigchld_does_not_hide_the_exit_code),
         TEST(the_standard_descriptors_are_inherited),
         TEST(the_command_leads_its_own_group),
@@ -231,6 +236,11 @@ int main(void) {
         TEST(a_signal_ends_a_shell_and_its_child),
         TEST(usr1_is_passed_to_the_command_only),
         TEST(a_command_in_another_group_still_receives_signals),
+        /* NOT_EMULATED from here */
+        TEST(passwords_are_hidden_from_the_process_title),
+        TEST(signals_ignored_at_the_start_stay_ignored),
     };
-    return cmocka_run_group_tests_name("run: the command", tests, NULL, NULL);
+    size_t count = test_case_count(sizeof tests / sizeof tests[0], NOT_EMULATED);
+
+    return _cmocka_run_group_tests("run: the command", tests, count, NULL, NULL);
 }

@@ -18,6 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../emulated.h"
 #include "../histories/history.h"
 #include "base/clock.h"
 #include "server/server.h"
@@ -104,8 +105,7 @@ static void start(struct service *service) {
         (void)dup2(ends[1], STDOUT_FILENO);
         (void)close(ends[0]);
         (void)close(ends[1]);
-        (void)execl("/proc/self/exe", "service", service->socket, service->clock_path,
-                    (char *)NULL);
+        (void)execl(test_own_path(), "service", service->socket, service->clock_path, (char *)NULL);
         _exit(127);
     }
     (void)close(ends[1]);

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
+#include "../emulated.h"
 #include "engine/sqlite/change_watch.h"
 #include "testcase.h"
 
@@ -18,6 +19,9 @@
 #define LONG_US INT64_C(60000000) /* no test waits for so long unless it fails */
 
 enum { TTL_MS = 3600000 };
+
+/* qemu-user has no futex_waitv, and without it waiters look more often. */
+enum { NOT_EMULATED = 2 };
 
 /* A thread with a connection of its own, as a process has one. */
 struct waiter {
@@ -210,12 +214,14 @@ static void a_waiter_looks_before_it_acts_on_a_deadline(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        SCENE(a_grant_wakes_its_waiter_and_few_others),
         SCENE(a_lost_wake_up_is_made_up_for_by_looking),
-        SCENE(what_is_not_woken_sleeps_on),
         SCENE(the_end_of_a_waiting_request_wakes_it),
         SCENE(a_waiter_looks_before_it_acts_on_a_deadline),
+        /* NOT_EMULATED from here */
+        SCENE(a_grant_wakes_its_waiter_and_few_others),
+        SCENE(what_is_not_woken_sleeps_on),
     };
+    size_t count = test_case_count(sizeof tests / sizeof tests[0], NOT_EMULATED);
 
-    return cmocka_run_group_tests_name("sqlite: wake-ups", tests, NULL, NULL);
+    return _cmocka_run_group_tests("sqlite: wake-ups", tests, count, NULL, NULL);
 }

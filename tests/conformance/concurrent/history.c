@@ -234,13 +234,16 @@ static void open_restart_log(struct history *history) {
     }
 }
 
+/* The history goes on for as much longer as the service was away. */
 static void restart_service(struct history *history) {
     int64_t gone_us = actor_now_us();
+    int64_t until_us = atomic_exchange(&history->actor_shared->until_us, INT64_MAX);
     service_end(&history->service, SIGKILL);
     if (!service_start(&history->service)) {
         fputs("history: the service did not start again\n", stderr);
         exit(1);
     }
+    atomic_store(&history->actor_shared->until_us, until_us + actor_now_us() - gone_us);
     if (dprintf(history->restart_log, "restart %" PRId64 " %" PRId64 "\n", gone_us, actor_now_us())
         < 0) {
         give_up("the log of restarts");
