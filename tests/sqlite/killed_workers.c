@@ -272,9 +272,12 @@ static void push_items(const struct group *group, unsigned items) {
     fixture_close(engine);
 }
 
+enum { CLAIMS_A_KILL = 8 }; /* at most, between two kills */
+
 /* Kills and replaces a random worker, a random number of claims after the last kill. */
 static void kill_one(struct group *group, pid_t *workers) {
-    size_t index = test_kill_one(workers, WORKERS, group->progress[0], 8, &group->random);
+    size_t index =
+        test_kill_one(workers, WORKERS, group->progress[0], CLAIMS_A_KILL, &group->random);
 
     workers[index] = start_worker(group);
 }
@@ -282,8 +285,8 @@ static void kill_one(struct group *group, pid_t *workers) {
 int main(void) {
     struct lk_random random = test_random();
     struct group group = {.fixture = fixture_make(), .random = random};
-    unsigned items = test_scaled(ITEMS);
     unsigned kills = test_scaled(KILLS);
+    unsigned items = test_scaled(ITEMS) + CLAIMS_A_KILL;
     pid_t workers[WORKERS];
     bool all_succeed = true;
     unsigned wrong;
@@ -298,7 +301,7 @@ int main(void) {
         workers[i] = start_worker(&group);
     }
     /* Each item is claimed at least once: with fewer claims left, kill_one() would block. */
-    for (unsigned i = 0; i < kills && i * 8 < items; i++) {
+    for (unsigned i = 0; i < kills && (i + 1) * CLAIMS_A_KILL <= items; i++) {
         kill_one(&group, workers);
     }
     for (size_t i = 0; i < WORKERS; i++) {
