@@ -28,13 +28,14 @@ CONSTANTS: Dict[str, int] = {
     "LK_UNAVAILABLE": 11, "LK_INTERNAL": 12, "LK_NONE": 13, "LK_CANCELLED": 14,
     "LK_OUTCOME_COUNT": 15, "LK_ERROR_TEXT_MAX": 384, "LK_WATCH_KIND_COUNT": 18,
     "LK_FOREVER": 2**63 - 1, "LK_LIMIT_AS_IS": 2**64 - 1, "LK_WORK_GIVE_BACK": -1,
-    "LK_MANY_MAX": 1000, "LK_PARTS_MAX": 16,
+    "LK_MANY_MAX": 1000, "LK_CLAIMS_MAX": 256, "LK_PARTS_MAX": 16,
 }
 TRY, QUEUE, WAIT = 0, 1, 2
 FOREVER = CONSTANTS["LK_FOREVER"]
 AS_IS = CONSTANTS["LK_LIMIT_AS_IS"]
 GIVE_BACK = CONSTANTS["LK_WORK_GIVE_BACK"]
 MANY_MAX = CONSTANTS["LK_MANY_MAX"]
+CLAIMS_MAX = CONSTANTS["LK_CLAIMS_MAX"]
 PARTS_MAX = CONSTANTS.pop("LK_PARTS_MAX")  # of the model's header, which is not installed
 
 # ---- structs ----
@@ -153,6 +154,24 @@ class WorkTable(Structure):
                 ("order", c_char_p), ("done", c_char_p)]
 
 
+class ClaimRequest(Structure):
+    _fields_ = [
+        ("size", c_size_t), ("queue", c_char_p), ("owner", c_char_p), ("wait_ms", c_int64),
+        ("ttl_ms", c_int64), ("max_attempts", c_uint32), ("note", c_char_p), ("cancel", c_void_p),
+        ("patience_ms", c_int64), ("table", POINTER(WorkTable))]
+
+
+class ClaimList(Structure):
+    _fields_ = [("claims", POINTER(POINTER(ClaimInfo))), ("count", c_size_t)]
+
+
+class RetryRequest(Structure):
+    _fields_ = [
+        ("size", c_size_t), ("queue", c_char_p), ("id", c_char_p), ("owner", c_char_p),
+        ("token", c_uint64), ("delay_ms", c_int64), ("has_exit", c_bool), ("exit_code", c_int32),
+        ("error", c_char_p), ("error_size", c_size_t)]
+
+
 class WorkCounts(Structure):
     _fields_ = [(name, c_uint64) for name in (
         "claims", "steals", "done", "retried", "parked", "lost", "unknown", "announced",
@@ -204,7 +223,8 @@ STRUCTS: Dict[str, Any] = {
     "lk_part_value": PartValue, "lk_result": Result, "lk_part_put": PartPut, "lk_value": Value,
     "lk_entry": Entry, "lk_listing": Listing, "lk_break_request": BreakRequest,
     "lk_limits": Limits, "lk_report": Report, "lk_push_request": PushRequest,
-    "lk_push_counts": PushCounts, "lk_claim_info": ClaimInfo, "lk_item_info": ItemInfo,
+    "lk_push_counts": PushCounts, "lk_claim_info": ClaimInfo, "lk_claim_request": ClaimRequest,
+    "lk_claim_list": ClaimList, "lk_retry_request": RetryRequest, "lk_item_info": ItemInfo,
     "lk_item_list": ItemList, "lk_queue_stats": QueueStats, "lk_work_table": WorkTable,
     "lk_work_counts": WorkCounts, "lk_work_progress": WorkProgress,
     "lk_work_failure": WorkFailure, "lk_work_options": WorkOptions, "lk_watch_event": WatchEvent,
@@ -260,6 +280,17 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "lk_push": (c_uint, [c_void_p, POINTER(PushRequest), POINTER(c_bool), _ERROR]),
     "lk_push_many": (c_uint, [c_void_p, POINTER(PushRequest), c_size_t, POINTER(PushCounts),
                               _ERROR]),
+    "lk_claim_free": (None, [POINTER(ClaimInfo)]),
+    "lk_claim_next": (c_uint, [c_void_p, POINTER(ClaimRequest), POINTER(POINTER(ClaimInfo)),
+                               _ERROR]),
+    "lk_claim_list_free": (None, [POINTER(ClaimList)]),
+    "lk_claim_many": (c_uint, [c_void_p, POINTER(ClaimRequest), c_size_t,
+                               POINTER(POINTER(ClaimList)), _ERROR]),
+    "lk_done": (c_uint, [c_void_p, c_char_p, c_char_p, c_char_p, c_uint64, _ERROR]),
+    "lk_done_many": (c_uint, [c_void_p, c_char_p, POINTER(c_char_p), c_size_t, c_char_p, c_uint64,
+                              POINTER(c_uint64), _ERROR]),
+    "lk_retry": (c_uint, [c_void_p, c_char_p, c_char_p, c_char_p, c_uint64, c_int64, _ERROR]),
+    "lk_retry_failed": (c_uint, [c_void_p, POINTER(RetryRequest), _ERROR]),
     "lk_unpark": (c_uint, [c_void_p, c_char_p, c_char_p, _ERROR]),
     "lk_unpark_all": (c_uint, [c_void_p, c_char_p, POINTER(c_uint64), _ERROR]),
     "lk_drop": (c_uint, [c_void_p, c_char_p, POINTER(c_char_p), c_size_t, POINTER(c_uint64),

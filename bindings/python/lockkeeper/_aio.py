@@ -22,7 +22,7 @@ from ._lease import Held, Lease
 from ._records import Event, Value, WorkCounts
 from ._request import Put
 from ._watch import Watch
-from ._work import Ended, Feed, Item, Table, _throw_away, leave
+from ._work import Ended, Failure, Feed, Item, Table, _throw_away, leave
 
 if TYPE_CHECKING:
     from ._store import Store
@@ -164,7 +164,7 @@ class AsyncItem(AsyncHeld):
     async def done(self) -> None:
         await short(self._item.done)
 
-    async def retry(self, error: Optional[Union[str, bytes, BaseException]] = None,
+    async def retry(self, error: Optional[Failure] = None,
                     exit_code: Optional[int] = None) -> None:
         await short(self._item.retry, error, exit_code)
 

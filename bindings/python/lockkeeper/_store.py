@@ -14,6 +14,7 @@ from . import _abi, _arguments, _background, _lease, _records, _request
 from ._abi import LIBRARY
 from ._aio import AsyncCalls, Opening
 from ._arguments import Bytes, Duration, Instant
+from ._claims import Claims
 from ._errors import Busy, attempt, check, exception
 from ._lease import Lease
 from ._queues import Handle, Queues
@@ -37,7 +38,7 @@ def _close(handle: Optional[int], watches: Set[Handle]) -> None:
     LIBRARY.lk_close(handle)
 
 
-class Store(Queues, AsyncCalls):
+class Store(Queues, Claims, AsyncCalls):
     """An open store. Every method may be called from any thread at any time.
 
     close() ends waits of other threads (they raise Cancelled), and returns when no call is inside

@@ -44,6 +44,18 @@ class Table:
     done: Optional[str] = None
 
 
+Failure = Union[str, bytes, BaseException]
+
+
+def failure(error: Optional[Failure]) -> Optional[bytes]:
+    """Why an item has failed, as it is kept with it."""
+    if isinstance(error, BaseException):
+        error = f"{type(error).__name__}: {error}"
+    if isinstance(error, str):
+        error = error.encode("utf-8", "replace")
+    return None if error is None else _arguments.payload(error, "error")
+
+
 def _table(table: Table) -> _abi.WorkTable:
     return _abi.WorkTable(
         ctypes.sizeof(_abi.WorkTable), _arguments.text(table.name, "table.name"),
@@ -107,7 +119,7 @@ class Item(Held):
         function returns."""
         self._decide_and_wait(DONE)
 
-    def retry(self, error: Optional[Union[str, bytes, BaseException]] = None,
+    def retry(self, error: Optional[Failure] = None,
               exit_code: Optional[int] = None) -> None:
         """The item has failed: it is claimed again after a delay that grows with its attempts, or
         parked. `error` and `exit_code` are kept with it."""
@@ -118,13 +130,9 @@ class Item(Held):
         """The item has not failed: it can be claimed again at once."""
         self._decide_and_wait(GIVE_BACK)
 
-    def _explain(self, error: Optional[Union[str, bytes, BaseException]],
+    def _explain(self, error: Optional[Failure],
                  exit_code: Optional[int]) -> None:
-        if isinstance(error, BaseException):
-            error = f"{type(error).__name__}: {error}"
-        if isinstance(error, str):
-            error = error.encode("utf-8", "replace")
-        self._error = None if error is None else _arguments.payload(error, "error")
+        self._error = failure(error)
         if exit_code is not None:
             self._exit_code = _arguments.number(exit_code, "exit_code", -2**31, 2**31 - 1)
 

@@ -266,6 +266,22 @@ class Work(AsyncCase):
         self.run_async(main)
 
 
+    def test_claims_by_hand(self):
+        async def main():
+            self.assertIsNone(await self.store.aclaim("mails"))
+            waiting = asyncio.ensure_future(self.store.aclaim("mails", wait=None))
+            await until_true(lambda: self.store._gate._cancels)
+            waiting.cancel()
+            with self.assertRaises(asyncio.CancelledError):
+                await waiting
+            self.store.push("mails", "1")
+            claim = await within(self.store.aclaim("mails", wait=None))
+            self.assertEqual((claim.id, claim.attempt), ("1", 1))
+            await self.store.acall(claim.done)
+        self.run_async(main)
+        self.assertEqual(self.store.items("mails"), [])
+
+
 class Events(AsyncCase):
     def test_a_loop_over_events(self):
         async def main():

@@ -18,7 +18,6 @@ SOON_S = 20  # leases and delays that are shorter need the clock of the C runner
 NOT_PLAYED = {  # a pattern of a line, and why a scenario that has such a line is not played
     r"pause ": "the C runner's clock repeats what a stall of the machine has spoilt",
     r".* (ttl|until|delay) -?\d+ms\b": "as with pause",
-    r".* (claims|finishes|retries) ": "the binding has loops instead; work.py plays them",
     r".* cancels ": "a wait is ended by signals and by tasks of asyncio; ends.py and aio.py do that",
     r".* blockers \d+ ": "the binding asks for 16 blockers",
     r".* pushes .* \+ .* (priority|needs|delay) ": "push_many() takes ids and values",
@@ -249,6 +248,57 @@ class Player:
         return {"count": self.store.push_many(
             items[0][0], [(id, value) for _, _, id in items]).added}
 
+    def claims(self, owner, words):
+        queue, options, most = words.next(), {}, None
+        while words.words:
+            name = words.next()
+            if name == "max":
+                most = int(words.next())
+            elif name == "attempts":
+                options["max_attempts"] = int(words.next())
+            elif name == "within":
+                options["wait"] = words.duration()
+            else:
+                options[name] = words.duration() if name == "ttl" else words.next()
+        if most is None:
+            claim = self.store.claim(queue, owner=owner, **options)
+            claims = [] if claim is None else [claim]
+        else:
+            claims = self.store.claim_many(queue, most, owner=owner, **options)
+        if not claims:
+            return {"outcome": "timeout" if options.get("wait") else "busy"}
+        first = claims[0]
+        return {"outcome": "granted", "item": first.id, "items": [claim.id for claim in claims],
+                "attempt": first.attempt, "stolen": first.is_stolen, "value": first.value,
+                "token": first.token, "ticket": 0, "ttl": first.ttl,
+                "owner": first.owner, "row": first.row_id, "expires_in": first.expires_in}
+
+    def finishes(self, owner, words):
+        items = [word.rpartition("/") for word in words.several()]
+        token = self.kept["token", words.next()] if words.accept("token") else None
+        if len(items) == 1:
+            self.store.done(items[0][0], items[0][2], owner=owner, token=token)
+            return {}
+        count = self.store.done_many(items[0][0], [id for _, _, id in items], owner=owner,
+                                     token=token)
+        return {"count": count, "outcome": "ok" if count == len(items) else "lost"}
+
+    def retries(self, owner, words):
+        queue, _, id = words.next().rpartition("/")
+        options = {}
+        while words.words:
+            name = words.next()
+            if name == "token":
+                options[name] = self.kept["token", words.next()]
+            elif name == "delay":
+                options[name] = words.duration()
+            elif name == "exit":
+                options["exit_code"] = int(words.next())
+            else:
+                options[name] = words.bytes()
+        self.store.retry(queue, id, owner=owner, **options)
+        return {}
+
     def unparks(self, _, words):
         if words.words[1:] == ["all"]:
             return {"count": self.store.unpark(words.next()), "all": words.next()}
@@ -375,7 +425,11 @@ class Player:
             self.kept["token", words.words[1]] = field("token")
         elif name == "keep owner":
             self.kept["owner", words.words[1]] = field("owner")
-        elif name in ("created", "fixed", "revoked", "added"):
+        elif name == "item":
+            same(name, field(name), words.next())
+        elif name == "items":
+            same(name, field(name), words.words)
+        elif name in ("created", "fixed", "revoked", "added", "stolen"):
             same(name, field(name), words.next() == "yes")
         elif name == "in doubt":
             found = answer[name] if isinstance(answer, dict) else answer.values[0].in_doubt

@@ -247,6 +247,142 @@ work.close()
         self.assertEqual(self.states(), [])
 
 
+class Claims(support.StoreCase):
+    def states(self, queue="mails"):
+        return [(item.id, item.state) for item in self.store.items(queue)]
+
+    def test_a_claim_is_kept_and_ended_by_hand(self):
+        self.assertIsNone(self.store.claim("mails"))
+        self.store.push("mails", "1", b"to: ana")
+        claim = self.store.claim("mails", ttl=20, owner="bob", note="a test")
+        self.assertEqual((claim.queue, claim.id, claim.value, claim.owner, claim.attempt),
+                         ("mails", "1", b"to: ana", "bob", 1))
+        self.assertEqual((claim.is_stolen, claim.ttl, claim.row_id), (False, 20, None))
+        self.assertTrue(0 < claim.expires_in <= 20)
+        entry, = self.store.list("mails")
+        self.assertEqual((entry.path, entry.token, entry.note), ("mails/1", claim.token, "a test"))
+        self.assertIsNone(self.store.claim("mails", wait=0.01))
+        self.assertEqual(claim.renew().ttl, 20)
+        self.assertEqual(claim.renew(40).ttl, 40)
+        claim.done()
+        self.assertEqual(self.states(), [])
+        claim.done()  # again: nothing
+        with self.assertRaises(lockkeeper.LeaseLost):
+            claim.renew()
+        with self.assertRaises(lockkeeper.LeaseLost):
+            self.store.done("mails", "1", owner="bob")  # of whatever token
+
+    def test_an_item_is_given_back_with_a_reason(self):
+        self.store.push("mails", "1")
+        first = self.store.claim("mails")
+        first.retry(error=OSError("no route"), exit_code=3)
+        kept, = self.store.items("mails")
+        self.assertEqual((kept.last_error, kept.last_exit, kept.state),
+                         (b"OSError: no route", 3, "ready"))
+        second = self.store.claim("mails", max_attempts=2)
+        self.assertEqual(second.attempt, 2)
+        self.assertNotEqual((second.owner, second.token), (first.owner, first.token))
+        with self.assertRaises(lockkeeper.LeaseLost):
+            self.store.done("mails", "1", owner=second.owner, token=first.token)
+        second.retry(delay=60)
+        self.assertEqual(self.states(), [("1", "parked")])
+        self.assertEqual(self.store.unpark("mails", "1"), 1)
+        self.store.claim("mails").retry(delay=60)
+        self.assertEqual(self.states(), [("1", "delayed")])
+
+    def test_many_are_claimed_and_done_in_one_step(self):
+        self.store.push_many("mails", [(str(i), b"%d" % i) for i in range(5)])
+        claims = self.store.claim_many("mails", 3, owner="bob")
+        self.assertEqual([(claim.id, claim.value) for claim in claims],
+                         [("0", b"0"), ("1", b"1"), ("2", b"2")])
+        self.assertEqual(len({claim.token for claim in claims}), 1)
+        self.assertEqual([claim.id for claim in self.store.claim_many("mails", 256)], ["3", "4"])
+        self.assertEqual(self.store.claim_many("mails", 1), [])
+        done = self.store.done_many("mails", ["0", "1", "4", "absent"], owner="bob",
+                                    token=claims[0].token)
+        self.assertEqual((done, len(self.states())), (2, 3))
+        claims[2].done()
+        self.assertEqual(len(self.states()), 2)
+
+    def test_another_process_ends_a_claim(self):
+        self.store.push("mails", "1")
+        claim = self.store.claim("mails")
+        program = self.program("""
+import lockkeeper, sys
+with lockkeeper.open(sys.argv[1]) as store:
+    owner, token = input().split()
+    store.done("mails", "1", owner=owner, token=int(token))
+""")
+        program.say(f"{claim.owner} {claim.token}")
+        self.assertEqual(program.end(), (0, "", ""))
+        self.assertEqual(self.states(), [])
+
+    def test_a_claim_waits_for_an_item(self):
+        waiting = Background(self.store.claim, "mails", wait=support.PATIENCE_S)
+        many = Background(self.store.claim_many, "others", 9, wait=support.PATIENCE_S)
+        self.store.push("mails", "1")
+        self.store.push("others", "2")
+        self.assertEqual(waiting.result().id, "1")
+        self.assertEqual([claim.id for claim in many.result()], ["2"])
+
+    def test_the_interpreter_interrupts_a_claim(self):
+        program = self.program("""
+import lockkeeper, sys
+with lockkeeper.open(sys.argv[1]) as store:
+    try:
+        print("waiting", flush=True)
+        store.claim("mails", wait=None)
+    except KeyboardInterrupt:
+        print(store.claim("mails"), flush=True)
+""")
+        self.assertEqual(program.heard(), "waiting")
+        program.signal(signal.SIGINT)
+        self.assertEqual(program.end(), (0, "None\n", ""))
+
+    def test_a_claim_that_waits_ends_with_its_store(self):
+        waiting = Background(self.store.claim, "mails", wait=None)
+        until(lambda: self.store._gate._cancels)
+        self.store.close()
+        with self.assertRaises(lockkeeper.Cancelled):
+            waiting.result()
+
+    def test_what_is_wrong(self):
+        claim, done, retry = self.store.claim, self.store.done, self.store.retry
+        many, done_many = self.store.claim_many, self.store.done_many
+        invalid, lost = lockkeeper.Invalid, lockkeeper.LeaseLost
+        for kind, call, arguments, options in (
+                (TypeError, claim, (1,), {}), (ValueError, claim, ("a\0",), {}),
+                (ValueError, claim, ("a",), {"wait": -1}), (TypeError, claim, ("a",), {"ttl": "1"}),
+                (TypeError, claim, ("a",), {"owner": b"o"}),
+                (ValueError, claim, ("a",), {"max_attempts": 0}), (invalid, claim, ("",), {}),
+                (invalid, claim, (None,), {}), (invalid, claim, ("a" * 600,), {}),
+                (invalid, claim, ("a",), {"ttl": 400 * 86400}), (ValueError, many, ("a", 0), {}),
+                (ValueError, many, ("a", 257), {}), (TypeError, many, ("a", "1"), {}),
+                (TypeError, done, ("a", None), {"owner": "o"}),
+                (TypeError, done, ("a", "1"), {"owner": None}),
+                (ValueError, done, ("a", "1"), {"owner": "o", "token": 0}),
+                (ValueError, done, ("a", "1"), {"owner": "o", "token": 2**64}),
+                (TypeError, done_many, ("a", "1"), {"owner": "o"}),
+                (invalid, done_many, ("a", []), {"owner": "o"}),
+                (ValueError, retry, ("a", "1"), {"owner": "o", "delay": -1}),
+                (TypeError, retry, ("a", "1"), {"owner": "o", "error": 1}),
+                (ValueError, retry, ("a", "1"), {"owner": "o", "exit_code": 2**31}),
+                (invalid, retry, ("a", "1"), {"owner": "o", "error": "x" * 1025}),
+                (lost, done, ("a", "1"), {"owner": "o"}),
+                (lost, retry, ("a", "1"), {"owner": "o"})):
+            with self.subTest(f"{call.__name__} {arguments} {options}"):
+                with self.assertRaises(kind) as caught:
+                    call(*arguments, **options)
+                self.assertIs(type(caught.exception), kind)
+                self.assertNotEqual(str(caught.exception), "")
+        self.store.push("a", "1")
+        held = claim("a")
+        self.store.close()
+        for call in (lambda: claim("a"), held.done, held.retry, held.renew):
+            with self.assertRaises(ValueError):
+                call()
+
+
 class Rows(support.StoreCase):
     def setUp(self):
         super().setUp()
