@@ -219,6 +219,7 @@ class AsyncWork:
     async def __aexit__(self, kind: Optional[Type[BaseException]],
                         error: Optional[BaseException],
                         traceback: Optional[TracebackType]) -> None:
+        self._feed.stop()
         leave(self._item, error)
         await self.aclose()
 

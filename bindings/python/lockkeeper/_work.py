@@ -278,10 +278,15 @@ class Feed:
         except RuntimeError:
             pass  # the event loop is closed: nothing takes it
 
-    def close(self) -> bool:
-        """Claims no more, and gives back what is not decided on. Whether an Ended comes."""
+    def stop(self) -> None:
+        """Claims no more. Before an item is decided on for the last time: else the pool could claim
+        the next one, or that one again, before it is closed."""
         self._is_closing = True
         self.pool.cancel()
+
+    def close(self) -> bool:
+        """Claims no more, and gives back what is not decided on. Whether an Ended comes."""
+        self.stop()
         item = self._item
         if item is not None:
             item._decide(GIVE_BACK)
@@ -341,6 +346,7 @@ class Work:
 
     def __exit__(self, kind: Optional[Type[BaseException]], error: Optional[BaseException],
                  traceback: Optional[TracebackType]) -> None:
+        self._feed.stop()
         leave(self._item, error)
         self.close()
 
@@ -358,6 +364,7 @@ def leave(item: Optional[Item], error: Optional[BaseException]) -> None:
 
 
 def _throw_away(feed: Feed, item: Optional[Item]) -> None:
+    feed.stop()
     if item is not None:
         item._decide(FAILED)
     feed.close()
