@@ -9,7 +9,7 @@
 #include "../histories/history.h"
 #include "fixture.h"
 
-enum { HISTORIES = 42, STEPS = 250, OVERDUE_MAX = 1000, CROWD_MAX = 1000 };
+enum { HISTORIES = 21, STEPS = 250, OVERDUE_MAX = 1000, CROWD_MAX = 1000 };
 
 struct file {
     struct fixture fixture;
