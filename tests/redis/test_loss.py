@@ -106,9 +106,10 @@ def a_lease_that_is_torn(t):
         # The same lease asked for again; and one that ends by its deadline.
         t.answers("granted", "acquire", "--try", "a", "b", *LONG, owner="holder")
         t.delete(f"{{{lost}}}:lk:*")
-        t.answers("granted", "acquire", "--try", "a", "b", "--ttl", "1s", owner="holder")
+        t.answers("granted", "acquire", "--try", "a", "b", *LONG, owner="holder")
         t.answers("busy", "acquire", "--try", "a", owner="other")
         t.answers("busy", "acquire", "--try", "b", owner="other")
+        t.answers("granted", "acquire", "--try", "a", "b", "--ttl", "1s", owner="holder")
         t.delete(f"{{{lost}}}:lk:*")
         t.answers("granted", "acquire", "--try", lost, *LONG, owner="other")
         t.wait("the deadline", lambda left=left:
