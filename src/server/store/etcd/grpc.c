@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/percent.h"
 #include "server/store/etcd/nghttp2.h"
 
@@ -392,10 +393,15 @@ static enum lk_grpc_result read_answer(struct lk_grpc *grpc, struct lk_grpc_answ
 enum lk_grpc_result lk_grpc_do(struct lk_grpc *grpc, const struct lk_grpc_call *call,
                                struct lk_grpc_answer *ret_answer) {
     char why[LK_ETCD_WHY_BYTES] = "";
-    bool is_open = grpc->endpoint == call->endpoint && is_usable(grpc);
     enum lk_grpc_result result;
+    bool is_open;
 
     *ret_answer = (struct lk_grpc_answer){.code = LK_GRPC_UNAVAILABLE};
+    if (lk_clock_now_us() >= call->until_us) {
+        (void)snprintf(ret_answer->text, sizeof ret_answer->text, "no time is left");
+        return LK_GRPC_NO_ANSWER;
+    }
+    is_open = grpc->endpoint == call->endpoint && is_usable(grpc);
     if ((is_open || connect_to(grpc, call, why)) && converse(grpc, call, why)) {
         return read_answer(grpc, ret_answer);
     }
