@@ -55,8 +55,10 @@ struct lk_grpc_answer {
     struct lk_slice message;       /* of LK_GRPC_OK; valid until the next call */
 };
 
-/* Blocks until there is an answer. Without any time left nothing is sent. After any other result the
- * connection is closed, if the call was sent. */
+/*
+ * Blocks until there is an answer. Nothing is sent if no time is left. After any other result the
+ * connection is closed, if the call was sent.
+ */
 enum lk_grpc_result lk_grpc_do(struct lk_grpc *grpc, const struct lk_grpc_call *call,
                                struct lk_grpc_answer *ret_answer);
 
