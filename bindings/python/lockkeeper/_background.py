@@ -22,7 +22,7 @@ import sys
 import threading
 import time
 import weakref
-from typing import Any, Callable, Generic, Optional, Set, Tuple, TypeVar
+from typing import Any, Callable, Generic, Iterator, Optional, Set, Tuple, TypeVar
 
 from ._abi import LIBRARY
 
@@ -86,17 +86,20 @@ class Gate:
             self._inside -= 1
             self._changed.notify_all()
 
-    def waiting(self, cancel: Cancel) -> None:
-        """The wait of a call that is inside."""
-        with self._changed:
-            self._cancels.add(cancel)
-            if self.is_closed:
-                cancel.now()
-
-    def waited(self, cancel: Cancel) -> None:
-        with self._changed:
-            self._cancels.discard(cancel)
-        cancel.free()
+    @contextlib.contextmanager
+    def waiting(self, cancel: Cancel) -> Iterator[None]:
+        """A call that is inside and may wait, until `cancel`, which ends with it."""
+        with self:
+            with self._changed:
+                self._cancels.add(cancel)
+                if self.is_closed:
+                    cancel.now()
+            try:
+                yield
+            finally:
+                with self._changed:
+                    self._cancels.discard(cancel)
+                cancel.free()
 
     def check_may_close(self) -> None:
         if getattr(handled, "gate", None) is self:

@@ -97,15 +97,11 @@ class Claiming:
     def _call(self, kind: Any, free: Callable[[Any], None], copy: Callable[[Any], T],
               function: Callable[..., int], *arguments: Any) -> Optional[T]:
         """What the library allocates, copied. None: there was nothing to claim."""
-        gate, answer = self._store._gate, ctypes.POINTER(kind)()
+        answer = ctypes.POINTER(kind)()
         try:
-            with gate:
-                gate.waiting(self.cancel)
-                try:
-                    outcome, text = attempt(function, self._store._handle, self._request,
-                                            *arguments, ctypes.byref(answer))
-                finally:
-                    gate.waited(self.cancel)
+            with self._store._gate.waiting(self.cancel):
+                outcome, text = attempt(function, self._store._handle, self._request, *arguments,
+                                        ctypes.byref(answer))
             if outcome == Outcome.GRANTED:
                 return copy(answer.contents)
         finally:

@@ -145,12 +145,8 @@ class Store(Queues, Claims, AsyncCalls):
     def _acquiring(self, request: _abi.Request,
                    cancel: _background.Cancel) -> Callable[[], Lease]:
         def call() -> Lease:
-            with self._gate:
-                self._gate.waiting(cancel)
-                try:
-                    return _lease.acquire(self, request, cancel)
-                finally:
-                    self._gate.waited(cancel)
+            with self._gate.waiting(cancel):
+                return _lease.acquire(self, request, cancel)
         return call
 
     def try_lock(self, *parts: str, **options: Any) -> Optional[Lease]:
@@ -181,12 +177,8 @@ class Store(Queues, Claims, AsyncCalls):
         request.cancel = cancel.handle
 
         def call() -> Answer:
-            with self._gate:
-                self._gate.waiting(cancel)
-                try:
-                    return _request.answered(LIBRARY.lk_ask, self._handle, request)
-                finally:
-                    self._gate.waited(cancel)
+            with self._gate.waiting(cancel):
+                return _request.answered(LIBRARY.lk_ask, self._handle, request)
 
         if style != "wait":
             return call()

@@ -43,10 +43,9 @@ class Handle:
 
     def next(self, wait_ms: int, cancel: _background.Cancel) -> Optional[Event]:
         """None: not within that time, or closed."""
-        with self._lock, self._gate:
+        with self._lock, self._gate.waiting(cancel):
             if self._handle is None:
                 return None
-            self._gate.waiting(cancel)
             self._cancel = cancel
             if self.is_closed:
                 cancel.now()
@@ -60,7 +59,6 @@ class Handle:
             finally:
                 self.position = int(LIBRARY.lk_watch_position(self._handle))
                 self._cancel = None
-                self._gate.waited(cancel)
         if outcome == Outcome.TIMEOUT or (outcome == Outcome.CANCELLED and self.is_closed):
             return None
         raise exception(outcome, text)

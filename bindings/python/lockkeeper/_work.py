@@ -189,13 +189,8 @@ class Pool:
     def run(self) -> Ended:
         counts = _abi.WorkCounts()
         try:
-            with self._store._gate:
-                self._store._gate.waiting(self._cancel)
-                try:
-                    outcome, text = attempt(LIBRARY.lk_work, self._store._handle, self._options,
-                                            counts)
-                finally:
-                    self._store._gate.waited(self._cancel)
+            with self._store._gate.waiting(self._cancel):
+                outcome, text = attempt(LIBRARY.lk_work, self._store._handle, self._options, counts)
             self.counts = _records.counts(WorkCounts, counts)
             return Ended(outcome, text)
         finally:
