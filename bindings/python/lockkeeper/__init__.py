@@ -27,7 +27,7 @@ from ._version import VERSION as __version__
 
 __all__ = [
     "Answer", "AsyncItem", "AsyncLease", "AsyncWatch", "AsyncWork", "Blocker", "Busy",
-    "Cancelled", "Claim", "Deadlock", "Denied", "Entry", "Error", "Event", "Full", "Internal", "Invalid",
-    "Item", "ItemInfo", "Lease", "LeaseLost", "Limits", "NoValue", "Outcome", "PushCounts",
+    "Cancelled", "Claim", "Deadlock", "Denied", "Entry", "Error", "Event", "Full", "Internal",
+    "Invalid", "Item", "ItemInfo", "Lease", "LeaseLost", "Limits", "NoValue", "Outcome", "PushCounts",
     "QueueStats", "Report", "Store", "Table", "Timeout", "Unavailable", "Unsupported", "Value",
     "Watch", "Work", "WorkCounts", "__version__", "aopen", "open"]

@@ -164,8 +164,7 @@ class AsyncItem(AsyncHeld):
     async def done(self) -> None:
         await short(self._item.done)
 
-    async def retry(self, error: Optional[Failure] = None,
-                    exit_code: Optional[int] = None) -> None:
+    async def retry(self, error: Optional[Failure] = None, exit_code: Optional[int] = None) -> None:
         await short(self._item.retry, error, exit_code)
 
     async def give_back(self) -> None:

@@ -16,7 +16,7 @@ from ._abi import LIBRARY
 from ._arguments import Duration
 from ._errors import attempt, exception
 from ._records import Answer, Outcome
-from ._work import Failure, Table, _table, failure
+from ._work import Failure, Table, failure, fill
 
 if TYPE_CHECKING:
     from ._store import Store
@@ -77,18 +77,9 @@ class Claiming:
         self._store = store
         self.cancel = _background.Cancel()
         self._request = _abi.ClaimRequest()
-        request = self._request
-        request.size = ctypes.sizeof(request)
-        request.queue = _arguments.optional_text(queue, "queue")
-        request.owner = _arguments.optional_text(owner, "owner")
-        request.wait_ms = _arguments.patience(wait)
-        request.ttl_ms = _arguments.duration(ttl, "ttl")
-        request.max_attempts = _arguments.optional_number(max_attempts, "max_attempts")
-        request.note = _arguments.optional_text(note, "note")
-        request.cancel = self.cancel.handle
-        request.patience_ms = _arguments.duration(patience, "patience")
-        if table is not None:
-            request.table = ctypes.pointer(_table(table))
+        fill(self._request, queue, table, ttl, max_attempts, note, self.cancel, patience)
+        self._request.owner = _arguments.optional_text(owner, "owner")
+        self._request.wait_ms = _arguments.patience(wait)
 
     @property
     def waits(self) -> bool:

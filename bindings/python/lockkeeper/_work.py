@@ -65,6 +65,21 @@ def _table(table: Table) -> _abi.WorkTable:
         _arguments.optional_text(table.done, "table.done"))
 
 
+def fill(asking: Union[_abi.WorkOptions, _abi.ClaimRequest], queue: Optional[str],
+         table: Optional[Table], ttl: Optional[Duration], max_attempts: Optional[int],
+         note: Optional[str], cancel: _background.Cancel, patience: Optional[Duration]) -> None:
+    """The fields that lk_work_options and lk_claim_request share."""
+    asking.size = ctypes.sizeof(asking)
+    asking.queue = _arguments.optional_text(queue, "queue")
+    asking.ttl_ms = _arguments.duration(ttl, "ttl")
+    asking.max_attempts = _arguments.optional_number(max_attempts, "max_attempts")
+    asking.note = _arguments.optional_text(note, "note")
+    asking.cancel = cancel.handle
+    asking.patience_ms = _arguments.duration(patience, "patience")
+    if table is not None:
+        asking.table = ctypes.pointer(_table(table))
+
+
 class Item(Held):
     """A claimed item. Its claim is a lease, which the library renews until the item is decided on.
 
@@ -119,8 +134,7 @@ class Item(Held):
         function returns."""
         self._decide_and_wait(DONE)
 
-    def retry(self, error: Optional[Failure] = None,
-              exit_code: Optional[int] = None) -> None:
+    def retry(self, error: Optional[Failure] = None, exit_code: Optional[int] = None) -> None:
         """The item has failed: it is claimed again after a delay that grows with its attempts, or
         parked. `error` and `exit_code` are kept with it."""
         self._explain(error, exit_code)
@@ -130,8 +144,7 @@ class Item(Held):
         """The item has not failed: it can be claimed again at once."""
         self._decide_and_wait(GIVE_BACK)
 
-    def _explain(self, error: Optional[Failure],
-                 exit_code: Optional[int]) -> None:
+    def _explain(self, error: Optional[Failure], exit_code: Optional[int]) -> None:
         self._error = failure(error)
         if exit_code is not None:
             self._exit_code = _arguments.number(exit_code, "exit_code", -2**31, 2**31 - 1)
@@ -166,22 +179,14 @@ class Pool:
         self._items: Dict[int, Item] = {}  # by the address of the claim
         self._options = _abi.WorkOptions()
         options = self._options
-        options.size = ctypes.sizeof(options)
-        options.queue = _arguments.optional_text(queue, "queue")
+        fill(options, queue, table, ttl, max_attempts, note, self._cancel, patience)
         options.handle = _abi.HANDLE(self._handle)
         options.progress = _abi.PROGRESS(self._progress)
         options.explain = _abi.EXPLAIN(self._explain)
         options.workers = _arguments.number(workers, "workers", 1, 2**31)
-        options.ttl_ms = _arguments.duration(ttl, "ttl")
-        options.max_attempts = _arguments.optional_number(max_attempts, "max_attempts")
-        options.note = _arguments.optional_text(note, "note")
         options.retry_min_ms = _arguments.duration(retry_min, "retry_min")
         options.retry_max_ms = _arguments.duration(retry_max, "retry_max")
         options.drain = _arguments.flag(drain, "drain")
-        options.cancel = self._cancel.handle
-        options.patience_ms = _arguments.duration(patience, "patience")
-        if table is not None:
-            options.table = ctypes.pointer(_table(table))
 
     def cancel(self) -> None:
         self._cancel.now()

@@ -265,7 +265,6 @@ class Work(AsyncCase):
             self.assertEqual(self.store.items("mails"), [])
         self.run_async(main)
 
-
     def test_claims_by_hand(self):
         async def main():
             self.assertIsNone(await self.store.aclaim("mails"))
