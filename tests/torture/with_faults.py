@@ -87,9 +87,10 @@ class Faults:
     async def kill(self, rng):
         gone = now_us()
         concerned = await asyncio.to_thread(self.store.kill, rng)
+        down = now_us()
         await asyncio.sleep(rng.random() * DOWN_MAX_S)
         await self.revive()
-        return f"restart {gone} {now_us()}{concerned}\n"
+        return f"restart {gone} {now_us()} down {down}{concerned}\n"
 
     async def pause(self, rng):
         pids = self.store.pids()

@@ -107,7 +107,8 @@ struct presence {
 /*
  * The store was away and has come back: what lived then lives longer for it, once (R11). A call
  * that ended before `gone_us` was decided before the restart, one that began after `back_us` behind
- * it.
+ * it. The store decided nothing between `down_us` and its return; up to `down_us` it may have, as
+ * a kill takes its time. So what was promised beyond `down_us` certainly lived when the store went.
  *
  * A restart that forgets (a fail-over to a replica that had not received everything, a restored
  * backup) goes on from an earlier state. That state has all that was answered before `kept_us` and
@@ -117,6 +118,7 @@ struct presence {
  */
 struct restart {
     int64_t gone_us;
+    int64_t down_us;
     int64_t back_us;
     int64_t kept_us; /* EVIDENCE_NEVER: nothing is forgotten */
     int64_t taken_us;

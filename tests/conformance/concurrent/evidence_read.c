@@ -117,7 +117,7 @@ void *evidence_grow(void *array, size_t count, size_t size) {
     return grown;
 }
 
-/* ["unnoticed"] ["of" ROOT...], what may come behind the instants. */
+/* ["down" DOWN] ["unnoticed"] ["of" ROOT...], what may come behind the instants. */
 static bool read_restart_words(char *words, struct restart *restart) {
     bool names_roots = false;
     for (char *word = strtok_r(NULL, " \n", &words); word != NULL;
@@ -130,6 +130,9 @@ static bool read_restart_words(char *words, struct restart *restart) {
             names_roots = true;
         } else if (!names_roots && strcmp(word, "unnoticed") == 0) {
             restart->unnoticed = true;
+        } else if (!names_roots && strcmp(word, "down") == 0) {
+            word = strtok_r(NULL, " \n", &words);
+            restart->down_us = word == NULL ? 0 : strtoll(word, NULL, 10);
         } else {
             return false;
         }
@@ -154,12 +157,13 @@ static bool read_restart(char *line, struct evidence *evidence) {
         restart->taken_us = restart->gone_us;
         (void)sscanf(line, "restart %*d %*d%n", &used);
     }
+    restart->down_us = restart->gone_us;
     if ((instants != 2 && instants != 4) || !read_restart_words(line + used, restart)) {
         return false;
     }
     int64_t first_us = restart_forgets(restart) ? restart->kept_us : restart->gone_us;
     return first_us <= restart->taken_us && restart->taken_us <= restart->gone_us
-           && restart->gone_us <= restart->back_us
+           && restart->gone_us <= restart->down_us && restart->down_us <= restart->back_us
            && (count == 0 || first_us > restarts[count - 1].back_us);
 }
 

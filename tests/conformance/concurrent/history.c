@@ -239,12 +239,14 @@ static void restart_service(struct history *history) {
     int64_t gone_us = actor_now_us();
     int64_t until_us = atomic_exchange(&history->actor_shared->until_us, INT64_MAX);
     service_end(&history->service, SIGKILL);
+    int64_t down_us = actor_now_us();
     if (!service_start(&history->service)) {
         fputs("history: the service did not start again\n", stderr);
         exit(1);
     }
     atomic_store(&history->actor_shared->until_us, until_us + actor_now_us() - gone_us);
-    if (dprintf(history->restart_log, "restart %" PRId64 " %" PRId64 "\n", gone_us, actor_now_us())
+    if (dprintf(history->restart_log, "restart %" PRId64 " %" PRId64 " down %" PRId64 "\n", gone_us,
+                actor_now_us(), down_us)
         < 0) {
         give_up("the log of restarts");
     }

@@ -37,7 +37,7 @@ static void give_grace(struct evidence *evidence, size_t number, bool was_live,
         followed->deadline_us = grace_us;
         evidence->graced_count++;
     }
-    if (followed->held && followed->deadline_us > restart->gone_us) {
+    if (followed->held && followed->deadline_us > restart->down_us) {
         evidence->stood_count++;
     }
 }
@@ -60,7 +60,7 @@ static bool concerns(const struct restart *restart, const struct call *call) {
 static void cross(struct evidence *evidence, struct restart_cursor *cursor, const struct call *call,
                   struct followed *followed, int64_t end_us) {
     const struct restart *restart = &evidence->restarts[cursor->next];
-    bool was_live = followed->held && followed->deadline_us > restart->gone_us;
+    bool was_live = followed->held && followed->deadline_us > restart->down_us;
     if (cursor->has_lost) {
         followed_put_hold(evidence, call, followed, least(restart->gone_us, end_us));
         followed_put_presence(evidence, call, followed, EVIDENCE_NEVER);
