@@ -1,56 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Non-blocking sockets, polled together with the waker that ends a call. */
+/* A connection to a service: its bytes, its messages, and how it begins. */
 #include "engine/service/link.h"
 
 #include <errno.h>
-#include <netdb.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/error.h"
+#include "base/socket.h"
 #include "engine/service/command_builder.h"
 #include "engine/service/tls_link.h"
-
-#define NAP_US_MAX INT64_C(1000000) /* the clock counts suspended time and poll() does not */
 
 enum { RECEIVE_BYTES = 16 * 1024 };
 
 /* ---- waiting --------------------------------------------------------------------------------- */
 
 lk_outcome lk_service_link_await(int descriptor, short events, const struct lk_patience *patience) {
-    struct lk_waker *waker = patience->waker;
-    struct pollfd polled[2] = {
-        {.fd = descriptor, .events = events},
-        {.fd = waker != NULL ? lk_waker_thrown_descriptor(waker) : -1, .events = POLLIN},
-    };
+    int problem = lk_socket_await(descriptor, events, patience->until_us, patience->waker);
 
-    for (;;) {
-        int64_t left_us = patience->until_us - lk_clock_now_us();
-        int64_t nap_us = left_us < NAP_US_MAX ? left_us : NAP_US_MAX;
-        const struct timespec nap = {.tv_nsec = nap_us % 1000000 * 1000,
-                                     .tv_sec = nap_us / 1000000};
-        int count;
-
-        if (lk_waker_is_thrown(waker)) {
-            return LK_CANCELLED;
-        }
-        if (left_us <= 0) {
-            return LK_UNAVAILABLE;
-        }
-        count = ppoll(polled, 2, &nap, NULL);
-        if (count > 0 && polled[0].revents != 0) {
-            return LK_OK;
-        }
-        if (count < 0 && errno != EINTR) {
-            return LK_UNAVAILABLE;
-        }
-    }
+    return problem == 0 ? LK_OK : problem == ECANCELED ? LK_CANCELLED : LK_UNAVAILABLE;
 }
 
 /* ---- bytes ----------------------------------------------------------------------------------- */
@@ -164,95 +135,37 @@ bool lk_service_link_is_over(const struct lk_service_link *link) {
 
 /* ---- connecting ------------------------------------------------------------------------------ */
 
-/*
- * Returns an errno, 0: connected. After ETIMEDOUT *ret_outcome is the reason that the wait ended.
- */
-static int connect_to(int descriptor, const struct sockaddr *socket_address, socklen_t size,
-                      const struct lk_patience *patience, lk_outcome *ret_outcome) {
-    int problem = 0;
-    socklen_t problem_size = sizeof problem;
+/* Returns an errno with *ret_why, or 0 with *ret_descriptor. */
+static int dial_path(const char *path, const struct lk_patience *patience, int *ret_descriptor,
+                     const char **ret_why) {
+    struct sockaddr_un place = {.sun_family = AF_UNIX};
+    int problem;
 
-    *ret_outcome = LK_UNAVAILABLE;
-    if (connect(descriptor, socket_address, size) == 0) {
-        return 0;
-    }
-    if (errno != EINPROGRESS) {
-        return errno;
-    }
-    *ret_outcome = lk_service_link_await(descriptor, POLLOUT, patience);
-    if (*ret_outcome != LK_OK) {
-        return ETIMEDOUT;
-    }
-    *ret_outcome = LK_UNAVAILABLE;
-    return getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &problem, &problem_size) == 0 ? problem
-                                                                                      : errno;
-}
-
-/* A connected socket, or -1 with *ret_problem and *ret_outcome. */
-static int dial_one(const struct sockaddr *socket_address, socklen_t size,
-                    const struct lk_patience *patience, int *ret_problem, lk_outcome *ret_outcome) {
-    int descriptor =
-        socket(socket_address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    int on = 1;
-
-    if (descriptor < 0) {
-        *ret_problem = errno;
-        *ret_outcome = LK_UNAVAILABLE;
-        return -1;
-    }
-    *ret_problem = connect_to(descriptor, socket_address, size, patience, ret_outcome);
-    if (*ret_problem != 0) {
-        (void)close(descriptor);
-        return -1;
-    }
-    if (socket_address->sa_family != AF_UNIX) {
-        (void)setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-        (void)setsockopt(descriptor, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-    }
-    return descriptor;
-}
-
-static int dial_path(const struct lk_service_address *address, const struct lk_patience *patience,
-                     int *ret_problem, lk_outcome *ret_outcome) {
-    struct sockaddr_un socket_address = {.sun_family = AF_UNIX};
-
-    memcpy(socket_address.sun_path, address->host, strlen(address->host) + 1);
-    return dial_one((const struct sockaddr *)&socket_address, sizeof socket_address, patience,
-                    ret_problem, ret_outcome);
+    memcpy(place.sun_path, path, strlen(path) + 1);
+    problem = lk_socket_connect((const struct sockaddr *)&place, sizeof place, patience->until_us,
+                                patience->waker, ret_descriptor);
+    *ret_why = strerror(problem);
+    return problem;
 }
 
 /* LK_OK with *ret_descriptor. */
 static lk_outcome dial(const struct lk_service_address *address, const struct lk_patience *patience,
                        int *ret_descriptor, lk_error *error) {
-    const struct addrinfo wanted = {.ai_socktype = SOCK_STREAM};
     char name[LK_SERVICE_ADDRESS_TEXT_BYTES];
-    struct addrinfo *found = NULL;
-    lk_outcome outcome = LK_UNAVAILABLE;
-    int problem = 0;
-    int descriptor = -1;
+    const char *why;
+    int problem = address->is_local
+                      ? dial_path(address->host, patience, ret_descriptor, &why)
+                      : lk_socket_dial(address->host, address->port, patience->until_us,
+                                       patience->waker, ret_descriptor, &why);
 
+    if (problem == 0) {
+        return LK_OK;
+    }
+    if (problem == ECANCELED) {
+        return lk_error_clear(error, LK_CANCELLED);
+    }
     lk_service_address_write(address, name);
-    if (address->is_local) {
-        descriptor = dial_path(address, patience, &problem, &outcome);
-    } else {
-        int status = getaddrinfo(address->host, address->port, &wanted, &found);
-        if (status != 0) {
-            return lk_error_set(error, LK_UNAVAILABLE, "%s: %s", name, gai_strerror(status));
-        }
-        for (const struct addrinfo *each = found; each != NULL && descriptor < 0;
-             each = each->ai_next) {
-            descriptor = dial_one(each->ai_addr, each->ai_addrlen, patience, &problem, &outcome);
-        }
-        freeaddrinfo(found);
-    }
-    if (descriptor < 0) {
-        return outcome == LK_CANCELLED
-                   ? lk_error_clear(error, outcome)
-                   : lk_error_set(error, problem == EACCES ? LK_DENIED : LK_UNAVAILABLE, "%s: %s",
-                                  name, strerror(problem));
-    }
-    *ret_descriptor = descriptor;
-    return LK_OK;
+    return lk_error_set(error, problem == EACCES ? LK_DENIED : LK_UNAVAILABLE, "%s: %s", name, why);
 }
 
 /* ---- handshake ------------------------------------------------------------------------------- */

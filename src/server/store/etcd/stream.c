@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Non-blocking sockets, with TLS or without, and waits that end. */
+/* Bytes over a socket, with TLS or without. */
 #include "server/store/etcd/stream.h"
 
 #include <errno.h>
-#include <netdb.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,87 +10,14 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/minmax.h"
-
-#define NAP_US_MAX INT64_C(1000000) /* the clock counts suspended time and poll() does not */
+#include "base/socket.h"
 
 static void say(char why[LK_ETCD_WHY_BYTES], const char *text) {
     (void)snprintf(why, LK_ETCD_WHY_BYTES, "%s", text);
 }
 
-/* ---- waiting --------------------------------------------------------------------------------- */
-
-/* Whether the socket is ready before `until_us`, or has failed: what is tried next says so. */
 static bool await(const struct lk_etcd_stream *stream, short events, int64_t until_us) {
-    struct pollfd polled = {.fd = stream->descriptor, .events = events};
-
-    for (;;) {
-        int64_t left_us = until_us - lk_clock_now_us();
-        int64_t nap_us = lk_max(0, lk_min(left_us, NAP_US_MAX));
-        const struct timespec nap = {.tv_sec = nap_us / 1000000,
-                                     .tv_nsec = nap_us % 1000000 * 1000};
-        int count = ppoll(&polled, 1, &nap, NULL);
-
-        if (count > 0 || (count < 0 && errno != EINTR)) {
-            return true;
-        }
-        if (left_us <= 0) {
-            return false;
-        }
-    }
-}
-
-/* ---- connecting ------------------------------------------------------------------------------ */
-
-/* Returns an errno; 0: connected. */
-static int connect_to(struct lk_etcd_stream *stream, const struct addrinfo *place,
-                      int64_t until_us) {
-    int problem = 0;
-    socklen_t size = sizeof problem;
-    int on = 1;
-
-    stream->descriptor = socket(place->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (stream->descriptor < 0) {
-        return errno;
-    }
-    if (connect(stream->descriptor, place->ai_addr, place->ai_addrlen) != 0) {
-        if (errno != EINPROGRESS) {
-            return errno;
-        }
-        if (!await(stream, POLLOUT, until_us)) {
-            return ETIMEDOUT;
-        }
-        if (getsockopt(stream->descriptor, SOL_SOCKET, SO_ERROR, &problem, &size) != 0
-            || problem != 0) {
-            return problem != 0 ? problem : errno;
-        }
-    }
-    (void)setsockopt(stream->descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    (void)setsockopt(stream->descriptor, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-    return 0;
-}
-
-static bool dial(struct lk_etcd_stream *stream, const struct lk_etcd_endpoint *endpoint,
-                 int64_t until_us, char why[LK_ETCD_WHY_BYTES]) {
-    const struct addrinfo wanted = {.ai_socktype = SOCK_STREAM};
-    struct addrinfo *found = NULL;
-    int problem = getaddrinfo(endpoint->host, endpoint->port, &wanted, &found);
-
-    if (problem != 0) {
-        say(why, gai_strerror(problem));
-        return false;
-    }
-    problem = ENOENT;
-    for (const struct addrinfo *place = found; place != NULL && problem != 0;
-         place = place->ai_next) {
-        lk_etcd_stream_close(stream);
-        problem = connect_to(stream, place, until_us);
-    }
-    freeaddrinfo(found);
-    if (problem != 0) {
-        say(why, strerror(problem));
-    }
-    return problem == 0;
+    return lk_socket_await(stream->descriptor, events, until_us, NULL) == 0;
 }
 
 /* ---- TLS ------------------------------------------------------------------------------------- */
@@ -156,9 +80,15 @@ static bool begin_tls(struct lk_etcd_stream *stream, const char *host, struct lk
 bool lk_etcd_stream_open(struct lk_etcd_stream *stream, const struct lk_etcd_endpoint *endpoint,
                          struct lk_tls_context *tls, int64_t until_us,
                          char why[LK_ETCD_WHY_BYTES]) {
+    const char *reason;
+
     *stream = (struct lk_etcd_stream){.descriptor = -1};
-    if (dial(stream, endpoint, until_us, why)
-        && (tls == NULL || begin_tls(stream, endpoint->host, tls, until_us, why))) {
+    if (lk_socket_dial(endpoint->host, endpoint->port, until_us, NULL, &stream->descriptor, &reason)
+        != 0) {
+        say(why, reason);
+        return false;
+    }
+    if (tls == NULL || begin_tls(stream, endpoint->host, tls, until_us, why)) {
         return true;
     }
     lk_etcd_stream_close(stream);
