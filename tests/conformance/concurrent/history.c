@@ -49,7 +49,8 @@ enum {
     DURATION_MIN_MS = 1500,
     DURATION_MAX_MS = 60000, /* for these many answers */
     ANSWERS_MIN = 300,
-    KILL_EVERY_MS = 150, /* about */
+    KILL_EVERY_MS = 150, /* about, */
+    ANSWERS_A_KILL = 12, /* at least, so that also on a busy machine actors live to do something */
     SILENT_MAX_MS = 900, /* the longest ttl is 400 */
     SLOW = 3,
     LAST_RESTART_MS = 800, /* at least before the end of the history */
@@ -76,6 +77,7 @@ struct history {
     struct actor_shared *actor_shared; /* in shared memory */
     unsigned incarnations;
     unsigned kills;
+    unsigned long answers_at_kill; /* the last one */
     struct service service;
     bool kills_service;
     unsigned service_kills;
@@ -337,6 +339,17 @@ static void prolong(struct history *history, int64_t last_us) {
     }
 }
 
+static bool is_time_to_kill(struct history *history) {
+    unsigned long answers = atomic_load(&history->actor_shared->answers);
+    bool is_allowed = history->restarter == NULL || draw(history, 3) == 0;
+
+    if (is_over(history) || !is_allowed || answers - history->answers_at_kill < ANSWERS_A_KILL) {
+        return false;
+    }
+    history->answers_at_kill = answers;
+    return true;
+}
+
 static void play(struct history *history) {
     int64_t last_us = actor_now_us() + INT64_C(1000) * DURATION_MAX_MS;
 
@@ -355,7 +368,7 @@ static void play(struct history *history) {
             restart_service(history);
         } else if (history->silences && draw(history, 3) != 0) {
             silence(history, victim);
-        } else if (!is_over(history) && (history->restarter == NULL || draw(history, 3) == 0)) {
+        } else if (is_time_to_kill(history)) {
             actor_end(history, victim, true);
             actor_start(history, victim);
         }
