@@ -14,6 +14,8 @@
 #include "engine/reply/reply.h"
 #include "support.h"
 
+enum { DISTANCE_MS = 10 };
+
 static struct faulty *of(struct lk_engine *engine) {
     return (struct faulty *)engine;
 }
@@ -40,6 +42,12 @@ static lk_outcome before(struct faulty *faulty, const struct lk_patience *patien
         return LK_UNAVAILABLE;
     case HANGING:
         return hang(patience);
+    case DISTANT:
+        if (patience->until_us - lk_clock_now_us() < DISTANCE_MS * INT64_C(1000)) {
+            return hang(patience);
+        }
+        wait_until_ms(now_ms() + DISTANCE_MS);
+        break;
     case NO_FAULT:
     case LATE:
     case ANSWER_LOST:
@@ -58,6 +66,7 @@ static lk_outcome after(struct faulty *faulty, struct lk_decision *decision) {
         return lk_decision_fail(decision, LK_UNAVAILABLE, "the answer is lost");
     case NO_FAULT:
     case REFUSING:
+    case DISTANT:
     case HANGING:
         break;
     }

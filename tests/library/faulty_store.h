@@ -15,6 +15,7 @@
 enum fault {
     NO_FAULT,
     REFUSING,    /* LK_UNAVAILABLE at once, nothing done */
+    DISTANT,     /* done, after some milliseconds of the caller's time budget */
     HANGING,     /* LK_UNAVAILABLE when the caller's time budget is over, nothing done */
     LATE,        /* done at once, but answered when `answer_at_ms` has come */
     ANSWER_LOST, /* done, but the answer is lost: LK_UNAVAILABLE */

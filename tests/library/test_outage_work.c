@@ -169,6 +169,17 @@ static void test_a_claim_ends_with_its_time_budget(void **state) {
     assert_in_range(calls_of(setup->faulty), 4, 40); /* it did not spin */
 }
 
+/* The last take of a wait has time to be answered. */
+static void test_a_wait_ends_as_timeout_in_a_distant_store(void **state) {
+    struct setup *setup = *state;
+    struct claimant claimant = claimant_of(setup);
+
+    set_fault(setup->faulty, DISTANT);
+    claimant.request.wait_ms = 1100;
+    (void)claim_in_thread(&claimant);
+    assert_int_equal(claimant.outcome, LK_TIMEOUT);
+}
+
 static void test_a_claim_can_be_cancelled_in_an_outage(void **state) {
     static const enum fault faults[] = {REFUSING, HANGING};
     struct setup *setup = *state;
@@ -300,6 +311,7 @@ int main(void) {
         TEST(test_several_claims_are_found_after_a_lost_answer),
         TEST(test_several_claims_are_returned_after_a_cancellation),
         TEST(test_a_claim_ends_with_its_time_budget),
+        TEST(test_a_wait_ends_as_timeout_in_a_distant_store),
         TEST(test_a_claim_can_be_cancelled_in_an_outage),
         TEST(test_a_slow_claim_is_asked_for_again),
         TEST(test_a_pool_outlasts_an_outage),

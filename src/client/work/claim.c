@@ -26,7 +26,7 @@
 #define DRAIN_MAX_US INT64_C(1000000)
 #define FULL_US INT64_C(1000000) /* until a bound may have room again */
 #define PAUSE_US INT64_C(50000)  /* when the engine cannot wait */
-#define PATIENCE_MIN_US INT64_C(1000000)
+#define PATIENCE_MIN_US INT64_C(1000000) /* of a take, also of the last one, at the end of a wait */
 
 /* So short that the numbers of all takes of the ask are below 2^53, as every number is (R4). */
 static uint64_t draw_ask_number(struct lk_random *random) {
@@ -36,7 +36,7 @@ static uint64_t draw_ask_number(struct lk_random *random) {
 }
 
 static struct lk_patience patience_of(const struct lk_claiming *claiming) {
-    int64_t until_us = claiming->away_end_us;
+    int64_t until_us = lk_max(claiming->away_end_us, lk_clock_now_us() + PATIENCE_MIN_US);
 
     if (claiming->patience_ms != 0 || until_us == LK_NEVER) {
         until_us = lk_min(until_us, lk_wait_patience_until(claiming->patience_ms));
