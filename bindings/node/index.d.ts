@@ -169,7 +169,66 @@ export class Item {
     /** Gives the item back: it has not failed. */
     giveBack(): Promise<void>;
     /** It has failed; again later. */
-    retry(why?: Error | string, options?: {exitCode?: number}): Promise<void>;
+    retry(why?: Error | Bytes, options?: {exitCode?: number}): Promise<void>;
+}
+
+/** Of store.claim(). */
+export interface ClaimOptions {
+    /** How long to wait for an item. 0, which it is unless given: not at all; Infinity: for ever. */
+    wait?: number;
+    /** 50 ms to 366 days; 60 s unless given. */
+    ttl?: number;
+    /** Of the claim; without it, each call has one of its own. */
+    owner?: string;
+    /** After this many attempts an item is parked. */
+    maxAttempts?: number;
+    note?: string;
+    /** How long to retry an unreachable store. */
+    patience?: number;
+    /** Rows that are items already: that of the claim still matches. done() does not run its `done`. */
+    table?: Table;
+    /** Ends the wait; an item that it had claimed by then is given back. */
+    signal?: AbortSignal;
+}
+
+export interface RetryOptions {
+    /** Not claimed again before this time has passed; 0 unless given. */
+    delay?: number;
+    /** Why it has failed: up to 1024 bytes, which are kept with the item; of an Error, its beginning. */
+    error?: Error | Bytes;
+    exitCode?: number;
+}
+
+/** Whose claim to end. */
+export interface ClaimEnd {
+    owner: string;
+    /** Without it: whatever token the owner's claim has. */
+    token?: bigint | number;
+}
+
+/** An item that was claimed by hand. Only renew() keeps the claim beyond its deadline. */
+export class Claim {
+    private constructor();
+    readonly queue: string;
+    readonly id: string;
+    readonly value: Buffer | null;
+    /** The claim's fencing token. */
+    readonly token: bigint;
+    /** 1: the first. */
+    readonly attempt: number;
+    /** Its former claim was lost. */
+    readonly isStolen: boolean;
+    readonly owner: string;
+    readonly rowId: string | null;
+    readonly ttl: number;
+    /** Until the deadline that the store has named last; 0: it has passed. A claim may be lost before. */
+    readonly remaining: number;
+    /** Moves the deadline to `ttl` from now on, the claim's own unless given. LostError: it was lost. */
+    renew(options?: {ttl?: number}): Promise<Answer>;
+    /** The item is done and removed. LostError: the claim was lost, and the item stays. */
+    done(): Promise<void>;
+    /** Gives the item back, to be claimed again after `delay`; or it is parked. */
+    retry(options?: RetryOptions): Promise<void>;
 }
 
 export class Work implements AsyncIterableIterator<Item> {
@@ -289,6 +348,15 @@ export class Store {
     work(queue: string | null | undefined, options?: WorkOptions): Work;
     runWorkers(queue: string | null, handle: (item: Item) => unknown,
                options?: WorkOptions & {workers?: number}): Promise<WorkCounts>;
+    /** null: there was no item to claim. Nothing renews the claim by itself. */
+    claim(queue: string | null | undefined, options?: ClaimOptions): Promise<Claim | null>;
+    /** Up to `max` items (1 to 256) in one step; []: there was none. One owner and one token. */
+    claimMany(queue: string, max: number, options?: Omit<ClaimOptions, 'table'>): Promise<Claim[]>;
+    /** Ends a claim by its owner and token, of whichever process, and removes the item. Can be repeated. */
+    done(queue: string, id: string, options: ClaimEnd): Promise<void>;
+    /** Up to 1000 in one step. Returns how many are done: fewer than were named if some were lost. */
+    doneMany(queue: string, ids: readonly string[], options: ClaimEnd): Promise<number>;
+    retry(queue: string, id: string, options: ClaimEnd & RetryOptions): Promise<void>;
     items(queue: string): Promise<ItemInfo[]>;
     stats(queue: string): Promise<QueueStats>;
     queues(prefix?: string): Promise<(QueueStats & {queue: string})[]>;

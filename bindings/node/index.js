@@ -5,7 +5,8 @@ const {native} = require('./lib/native');
 const {outcomeOf, errorOf, check, OUTCOMES, ...errors} = require('./lib/errors');
 const {Store, open} = require('./lib/store');
 const {Lease} = require('./lib/lease');
+const {Claim} = require('./lib/claims');
 const {Work, Item} = require('./lib/work');
 const {Watch} = require('./lib/watch');
 
-module.exports = {open, version: native.version, Store, Lease, Work, Item, Watch, ...errors};
+module.exports = {open, version: native.version, Store, Lease, Work, Item, Claim, Watch, ...errors};

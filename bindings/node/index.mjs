@@ -2,8 +2,8 @@
 import lockkeeper from './index.js';
 
 export const {
-    open, version, Store, Lease, Work, Item, Watch, LockkeeperError, BusyError, TimeoutError, LostError,
-    DeadlockError, InvalidError, DeniedError, FullError, UnsupportedError, UnavailableError, InternalError,
-    CancelledError, ClosedError,
+    open, version, Store, Lease, Work, Item, Claim, Watch, LockkeeperError, BusyError, TimeoutError,
+    LostError, DeadlockError, InvalidError, DeniedError, FullError, UnsupportedError, UnavailableError,
+    InternalError, CancelledError, ClosedError,
 } = lockkeeper;
 export default lockkeeper;

@@ -6,6 +6,7 @@
 
 const FOREVER = undefined; // the module's default for waits
 const UINT32_MAX = 0xffffffff;
+const FAILURE_MAX = 1024;
 
 function shown(value) {
     return value === null ? 'null' : Array.isArray(value) ? 'an array' : typeof value;
@@ -113,6 +114,11 @@ function bytes(value, name) {
     throw new TypeError(`${name} must be bytes or a string, not ${shown(value)}`);
 }
 
+// Why an item has failed. Of an error's text, the bytes that are kept with an item.
+function failure(value, name) {
+    return value instanceof Error ? Buffer.from(String(value)).subarray(0, FAILURE_MAX) : bytes(value, name);
+}
+
 function abortable(value, name) {
     if (!(value instanceof AbortSignal)) {
         throw new TypeError(`${name} must be an AbortSignal, not ${shown(value)}`);
@@ -168,5 +174,5 @@ const REQUEST = {
     value: flag, bound: flag, patience: duration, signal: abortable,
 };
 
-module.exports = {text, texts, number, duration, milliseconds, wait, flag, big, token, bytes, puts, count,
-    int32, bound, table, style, options, abortable, REQUEST};
+module.exports = {text, texts, number, duration, milliseconds, wait, flag, big, token, bytes, failure, puts,
+    count, int32, bound, table, style, options, abortable, REQUEST};

@@ -5,6 +5,7 @@ const {native} = require('./native');
 const {BusyError, CancelledError, ClosedError, check, errorOf, outcomeOf, OUTCOMES} = require('./errors');
 const argument = require('./arguments');
 const {Lease, asyncDispose} = require('./lease');
+const claims = require('./claims');
 const {Watch} = require('./watch');
 const {Work} = require('./work');
 
@@ -66,7 +67,11 @@ class Store {
         if (this.closed) {
             throw new ClosedError();
         }
-        const call = native[name](this.#handle, ...given);
+        return this._inside(native[name](this.#handle, ...given));
+    }
+
+    // A promise that close() waits for.
+    async _inside(call) {
         this.#inside.add(call);
         try {
             return await call;
@@ -75,7 +80,12 @@ class Store {
         }
     }
 
-    async #done(name, ...given) {
+    // _ask() also while the store closes: for what a call takes back in _inside().
+    _undo(name, ...given) {
+        return native[name](this.#handle, ...given);
+    }
+
+    async #checked(name, ...given) {
         return check(await this._ask(name, ...given));
     }
 
@@ -215,12 +225,12 @@ class Store {
 
     async put(path, value, options) {
         const {owner, token} = optionsOf(options, {owner: text, token: argument.token});
-        await this.#done('valuePut', text(path, 'path'), bytes(value, 'the value'), owner, token);
+        await this.#checked('valuePut', text(path, 'path'), bytes(value, 'the value'), owner, token);
     }
 
     async del(path, options) {
         const {owner, token} = optionsOf(options, {owner: text, token: argument.token});
-        await this.#done('valuePut', text(path, 'path'), null, owner, token);
+        await this.#checked('valuePut', text(path, 'path'), null, owner, token);
     }
 
     // Iterates over {path, size, inDoubt} of all values at or below the prefix.
@@ -228,7 +238,7 @@ class Store {
         const below = optional(prefix, 'prefix');
         let reached;
         do {
-            const page = await this.#done('values', below, reached);
+            const page = await this.#checked('values', below, reached);
             yield* page.values;
             reached = page.reached;
         } while (reached !== null);
@@ -243,7 +253,7 @@ class Store {
         if (value !== undefined && value !== null) {
             item.value = bytes(value, 'the value');
         }
-        return (await this.#done('push', text(queue, 'queue'), [item])).added === 1;
+        return (await this.#checked('push', text(queue, 'queue'), [item])).added === 1;
     }
 
     // Adds items, [id, value] each: up to 1000 in one step, more in several.
@@ -254,7 +264,7 @@ class Store {
         }));
         const counts = {added: 0, duplicates: 0};
         for (let first = 0; first < all.length; first += MANY_MAX) {
-            const {added, duplicates} = await this.#done('push', name, all.slice(first, first + MANY_MAX));
+            const {added, duplicates} = await this.#checked('push', name, all.slice(first, first + MANY_MAX));
             counts.added += added;
             counts.duplicates += duplicates;
         }
@@ -304,21 +314,48 @@ class Store {
         }, {});
     }
 
+    // Claims the first item that is due, for calls of its own to keep and end. null: there was none
+    // within `wait` milliseconds (0 unless given).
+    claim(queue, options) {
+        return claims.claim(this, queue, options);
+    }
+
+    // Claims up to `max` items, 256 at most, in one step, as soon as there is one. They have one owner and
+    // one token, and each is a claim of its own.
+    claimMany(queue, max, options) {
+        return claims.claimMany(this, queue, max, options);
+    }
+
+    // Ends the claim of an owner, and removes the item.
+    done(queue, id, options) {
+        return claims.done(this, queue, id, options);
+    }
+
+    // done() for up to 1000 claims of one owner, in one step. Returns how many are done: the others are lost.
+    doneMany(queue, ids, options) {
+        return claims.doneMany(this, queue, ids, options);
+    }
+
+    // Gives the item of a claim back, as Claim.retry() does.
+    retry(queue, id, options) {
+        return claims.retry(this, queue, id, options);
+    }
+
     async items(queue) {
-        return (await this.#done('items', text(queue, 'queue'))).items;
+        return (await this.#checked('items', text(queue, 'queue'))).items;
     }
 
     async stats(queue) {
-        return (await this.#done('stats', text(queue, 'queue'))).stats;
+        return (await this.#checked('stats', text(queue, 'queue'))).stats;
     }
 
     async queues(prefix) {
-        return (await this.#done('queues', optional(prefix, 'prefix'))).queues;
+        return (await this.#checked('queues', optional(prefix, 'prefix'))).queues;
     }
 
     // Makes a parked item ready again, or all of the queue. Returns their number.
     async unpark(queue, id) {
-        return (await this.#done('unpark', text(queue, 'queue'), optional(id, 'id'))).count;
+        return (await this.#checked('unpark', text(queue, 'queue'), optional(id, 'id'))).count;
     }
 
     // Removes items that are not claimed; without ids, all that are parked. Returns how many.
@@ -347,40 +384,40 @@ class Store {
     // ---- listing and administration ----
 
     async list(prefix) {
-        return (await this.#done('list', optional(prefix, 'prefix'))).entries;
+        return (await this.#checked('list', optional(prefix, 'prefix'))).entries;
     }
 
     async show(path) {
-        return (await this.#done('show', text(path, 'path'))).entries;
+        return (await this.#checked('show', text(path, 'path'))).entries;
     }
 
     // Ends requests with a part at exactly this path (rule R12). Returns their number.
     async break(path, options) {
         const given = optionsOf(options, {reason: text, by: text, owner: text, atOnce: flag});
-        return (await this.#done('break', text(path, 'path'), given)).count;
+        return (await this.#checked('break', text(path, 'path'), given)).count;
     }
 
     // The bounds that the store keeps (rule R22). 0: none.
     async limits() {
-        return (await this.#done('limits')).limits;
+        return (await this.#checked('limits')).limits;
     }
 
     // Sets bounds by those names. Those that are not named stay.
     async setLimits(bounds) {
         const allowed = Object.fromEntries(BOUNDS.map((name) => [name, argument.bound]));
-        await this.#done('limits', optionsOf(bounds ?? {}, allowed, 'the bounds'));
+        await this.#checked('limits', optionsOf(bounds ?? {}, allowed, 'the bounds'));
     }
 
     // What `lk doctor` prints.
     async examine() {
-        const {report, warnings, roundTripUs, clockOffsetUs} = await this.#done('examine');
+        const {report, warnings, roundTripUs, clockOffsetUs} = await this.#checked('examine');
         return {text: report, warnings: warnings.split('\n').filter(Boolean),
             roundTrip: roundTripUs / 1000, clockOffset: clockOffsetUs / 1000};
     }
 
     // Copies the whole store to a new file.
     async backup(path) {
-        await this.#done('backup', text(path, 'path'));
+        await this.#checked('backup', text(path, 'path'));
     }
 }
 

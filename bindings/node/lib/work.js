@@ -51,11 +51,10 @@ class Item {
         return this.#work._decide(this.#number, GIVE_BACK);
     }
 
-    // It has failed, and why: an Error or a text; again later.
+    // It has failed, and why: an Error, a text or bytes; again later.
     async retry(why, options) {
         const {exitCode} = argument.options(options, {exitCode: argument.int32});
-        const said = why === undefined || why === null ? undefined
-            : Buffer.from(why instanceof Error ? String(why) : text(why, 'the reason'));
+        const said = why === undefined || why === null ? undefined : argument.failure(why, 'the reason');
         await this.#work._decide(this.#number, FAILED, said, exitCode);
     }
 }

@@ -176,6 +176,9 @@ void lk_node_set_counts(napi_env env, napi_value object, const lk_work_counts *c
 /* Fills a request of the call's own from an object of options. */
 void lk_node_request(struct lk_node_call *call, napi_value options, lk_request *request);
 const lk_part_put *lk_node_puts(struct lk_node_call *call, napi_value puts, size_t *ret_count);
+/* Fills the table, and returns it; NULL: none is given. */
+const lk_work_table *lk_node_table(struct lk_node_call *call, napi_value given,
+                                   lk_work_table *table);
 napi_value lk_node_lease_make(napi_env env, struct lk_node_home *home, lk_lease *handle);
 
 struct lk_node_function {
@@ -191,6 +194,7 @@ void lk_node_value_open(napi_env env, napi_value exports);
 void lk_node_admin_open(napi_env env, napi_value exports);
 void lk_node_queue_open(napi_env env, napi_value exports);
 void lk_node_work_open(napi_env env, napi_value exports);
+void lk_node_claim_open(napi_env env, napi_value exports);
 void lk_node_watch_functions_open(napi_env env, napi_value exports);
 
 #endif

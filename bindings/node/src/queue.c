@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Queues of work (rule R16), but for the loop over their items (work.c). */
+/* Queues of work (rule R16), but for claims: by a loop over items (work.c), by hand (claim.c). */
 #include "module.h"
 
 struct many_call {

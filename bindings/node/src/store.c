@@ -166,6 +166,7 @@ NAPI_MODULE_INIT() {
     lk_node_admin_open(env, exports);
     lk_node_queue_open(env, exports);
     lk_node_work_open(env, exports);
+    lk_node_claim_open(env, exports);
     lk_node_watch_functions_open(env, exports);
     return exports;
 }

@@ -249,14 +249,15 @@ static napi_value feed_make(napi_env env, napi_callback_info info) {
     return lk_node_thing_wrap(env, feed, &lk_node_feed_tag);
 }
 
-static void table_read(struct lk_node_call *call, napi_value table, struct work_call *work) {
-    work->table.size = sizeof work->table;
-    work->table.name = lk_node_text(call, lk_node_get(call, table, "name"));
-    work->table.id = lk_node_text(call, lk_node_get(call, table, "id"));
-    work->table.where = lk_node_text(call, lk_node_get(call, table, "where"));
-    work->table.order = lk_node_text(call, lk_node_get(call, table, "order"));
-    work->table.done = lk_node_text(call, lk_node_get(call, table, "done"));
-    work->options.table = work->table.name == NULL ? NULL : &work->table;
+const lk_work_table *lk_node_table(struct lk_node_call *call, napi_value given,
+                                   lk_work_table *table) {
+    table->size = sizeof *table;
+    table->name = lk_node_text(call, lk_node_get(call, given, "name"));
+    table->id = lk_node_text(call, lk_node_get(call, given, "id"));
+    table->where = lk_node_text(call, lk_node_get(call, given, "where"));
+    table->order = lk_node_text(call, lk_node_get(call, given, "order"));
+    table->done = lk_node_text(call, lk_node_get(call, given, "done"));
+    return table->name == NULL ? NULL : table;
 }
 
 static void options_read(struct lk_node_call *call, napi_value given, lk_work_options *options) {
@@ -288,7 +289,8 @@ static napi_value feed_run(napi_env env, napi_callback_info info) {
     work->call.destroy = work_destroy;
     work->feed = lk_node_thing_hold(feed);
     options_read(&work->call, arguments[2], &work->options);
-    table_read(&work->call, lk_node_get(&work->call, arguments[2], "table"), work);
+    work->options.table =
+        lk_node_table(&work->call, lk_node_get(&work->call, arguments[2], "table"), &work->table);
     work->options.handle = handle;
     work->options.progress = progress;
     work->options.explain = explain;

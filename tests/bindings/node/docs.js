@@ -18,6 +18,7 @@ const PRINTED = [
     /^$/,
     /^18\n$/,
     /^sends 4711 to: ana\n$/,
+    /^has sent 4713 to: bob\n$/,
     /^granted\nreleased\n$/,
 ];
 
@@ -86,7 +87,7 @@ test('the types declare what is exported', () => {
     const declared = [...types.matchAll(/^export (?:class|function|const) (\w+)/gm)].map(([, name]) => name);
     const lockkeeper = require(folder);
     assert.deepEqual(declared.sort(), Object.keys(lockkeeper).sort());
-    for (const name of ['Store', 'Lease', 'Work', 'Item', 'Watch']) {
+    for (const name of ['Store', 'Lease', 'Work', 'Item', 'Claim', 'Watch']) {
         const body = types.match(new RegExp(`^export class ${name} .*?^}`, 'ms'))[0];
         for (const member of Object.getOwnPropertyNames(lockkeeper[name].prototype)) {
             assert(member.startsWith('_') || member === 'constructor' || new RegExp(`\\b${member}[(:<]`).test(body),

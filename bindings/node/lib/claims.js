@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+'use strict';
+// Claims by hand: items that are claimed, kept and ended by calls of their own (rule R16), perhaps of
+// several processes. Nothing renews such a claim but renew(). work() and runWorkers() do all of it.
+const {native} = require('./native');
+const {CancelledError, check, outcomeOf} = require('./errors');
+const argument = require('./arguments');
+
+const CLAIMS_MAX = 256;
+const {text, texts, count, duration, options: optionsOf} = argument;
+const ONE = {wait: argument.wait, ttl: duration, owner: text, maxAttempts: count, note: text,
+    patience: duration, table: argument.table, signal: argument.abortable};
+const {table: _, ...MANY} = ONE;
+const RETRY = {delay: argument.milliseconds, error: argument.failure, exitCode: argument.int32};
+
+// A claimed item: queue, id, value, token, attempt, isStolen, owner, rowId and the claim's ttl.
+class Claim {
+    #store;
+    #deadline;
+
+    constructor(store, {deadline, ...fields}) {
+        Object.assign(this, fields);
+        this.#store = store;
+        this.#deadline = deadline;
+    }
+
+    // Milliseconds to the deadline that the store has named last; 0: it has passed.
+    get remaining() {
+        return Math.max(0, this.#deadline - native.now());
+    }
+
+    #named() {
+        return {owner: this.owner, token: this.token};
+    }
+
+    // Moves the deadline: `ttl` from now on, the claim's own unless it is given.
+    async renew(options) {
+        const {ttl = this.ttl} = optionsOf(options, {ttl: duration});
+        const asked = native.now();
+        const answer = await this.#store.renew(`${this.queue}/${this.id}`, {...this.#named(), ttl});
+        this.#deadline = asked + answer.expiresIn;
+        return answer;
+    }
+
+    // The item is done and removed.
+    async done() {
+        await this.#store.done(this.queue, this.id, this.#named());
+    }
+
+    // Gives the item back, to be claimed again after `delay`, or parked. `error` and `exitCode`: why.
+    async retry(options) {
+        await this.#store.retry(this.queue, this.id, {...optionsOf(options, RETRY), ...this.#named()});
+    }
+}
+
+// What is asked of the store; a claim is a try unless `wait` is given.
+function requestOf(queue, options, allowed) {
+    const {signal, ...request} = {wait: 0, ...optionsOf(options, allowed)};
+    if (queue !== undefined && queue !== null) {
+        request.queue = text(queue, 'queue');
+    } else if (request.table === undefined) {
+        throw new TypeError('a queue is needed');
+    }
+    return {request, signal};
+}
+
+// The claims of one call; none: there was nothing to claim. What nobody waits for any more goes back.
+async function claims(store, {request, signal}, max) {
+    const giveBack = (answer) => Promise.all((answer.claims ?? []).map((one) => store._undo('retry', one)));
+    const answer = await store._wait(
+        signal, (cancel) => store._ask('claim', request, cancel, max), giveBack);
+    if (['busy', 'timeout'].includes(outcomeOf(answer))) {
+        return [];
+    }
+    check(answer);
+    if (store.closed) {
+        await giveBack(answer);
+        throw new CancelledError('the store was closed');
+    }
+    return answer.claims.map((one) => new Claim(store, one));
+}
+
+async function claim(store, queue, options) {
+    const [one = null] = await store._inside(claims(store, requestOf(queue, options, ONE)));
+    return one;
+}
+
+async function claimMany(store, queue, max, options) {
+    argument.number(max, 'max', 1, CLAIMS_MAX);
+    return store._inside(claims(store, requestOf(queue, options, MANY), max));
+}
+
+// Whose claim is to end, and what else the options say. Without a token: that of any of its claims.
+function endOf(queue, options, more) {
+    const {owner, token, ...others} = optionsOf(options, {owner: text, token: argument.token, ...more});
+    return [{queue: text(queue, 'queue'), owner: text(owner, 'owner'), token}, others];
+}
+
+async function done(store, queue, id, options) {
+    const [end] = endOf(queue, options);
+    check(await store._ask('done', {...end, id: text(id, 'id')}));
+}
+
+async function doneMany(store, queue, ids, options) {
+    const [end] = endOf(queue, options);
+    const answer = await store._ask('doneMany', end, texts(ids, 'ids'));
+    if (outcomeOf(answer) !== 'lost') {
+        check(answer);
+    }
+    return answer.count;
+}
+
+async function retry(store, queue, id, options) {
+    const [end, {delay, error, exitCode}] = endOf(queue, options, RETRY);
+    check(await store._ask('retry', {...end, id: text(id, 'id')}, delay, error, exitCode));
+}
+
+module.exports = {Claim, claim, claimMany, done, doneMany, retry};
