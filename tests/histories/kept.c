@@ -193,6 +193,30 @@ static const struct move broken_by_ticket[] = {
      .looks_at_all = true},
 };
 
+/* An owner whose lease has perished unswept may have the same one again, and again (R3, R11). */
+static const struct move dead_twin[] = {
+    {.kind = LK_COMMAND_ASK, .owner = "Bob", .parts = "c/x?limit=3&units=2", .ttl_ms = 1700},
+    {.kind = LK_COMMAND_ASK,
+     .pause_us = 2300000,
+     .owner = "Bob",
+     .parts = "c/x?limit=3&units=2",
+     .style = LK_WAIT,
+     .ttl_ms = 1700},
+    {.kind = LK_COMMAND_ASK,
+     .pause_us = 600000,
+     .owner = "Bob",
+     .parts = "c/x?limit=3&units=2",
+     .style = LK_WAIT,
+     .ttl_ms = 1700,
+     .looks_at_all = true},
+    {.kind = LK_COMMAND_ASK,
+     .owner = "Bob",
+     .parts = "c/x?limit=4&units=3",
+     .style = LK_QUEUE,
+     .ttl_ms = 1700,
+     .looks_at_all = true},
+};
+
 #define KEPT(name, moves)                                                                          \
     { name, sizeof(moves) / sizeof((moves)[0]), moves, false }
 
@@ -209,6 +233,7 @@ const struct kept histories_kept[] = {
     KEPT("a token that is shared past another root's", shared_later),
     KEPT("a token that is not shared, as the root has drawn since", drawn_since),
     KEPT("a token that is not shared, as the root drew long ago", drawn_long_ago),
+    KEPT("a lease beside a dead one of its owner", dead_twin),
     {"a break of what was not granted by ticket",
      sizeof broken_by_ticket / sizeof broken_by_ticket[0], broken_by_ticket, true},
 };

@@ -461,7 +461,8 @@ decide: BEGIN
     SELECT r.id, r.held, r.revoked, r.ticket, r.deadline_us
     INTO self, is_held, is_revoked, its_ticket, its_deadline_us
     FROM lk_requests AS r FORCE INDEX (requests_by_owner)
-    WHERE r.owner = asker AND r.held IN (0, 1) AND r.identity = the_identity AND r.part = 1;
+    WHERE r.owner = asker AND r.held IN (0, 1) AND r.identity = the_identity AND r.part = 1
+    ORDER BY r.deadline_us DESC LIMIT 1; -- a dead one may be there as well
     IF self IS NOT NULL AND its_deadline_us <= now_us THEN
         CALL lk_remove_request(self, 'perished', touched);
         CALL lk_settle(locked, has_waiting, touched, NULL, its_deadline_us);

@@ -330,7 +330,8 @@ BEGIN
     IF style = 'wait' AND its_kind > 0 AND NOT asks_value THEN
         SELECT r.id INTO self FROM lk_requests AS r FORCE INDEX (requests_by_owner)
         WHERE r.owner = asker AND r.held = 1 AND r.part = 1
-          AND r.identity = its_identity;
+          AND r.identity = its_identity
+        ORDER BY r.deadline_us DESC LIMIT 1; -- a dead one may be there as well
         IF self IS NOT NULL THEN
             CALL lk_collect(self, paths, limits, counts, the_roots, its_kind, the_ttl_ms,
                             the_note, is_done);
