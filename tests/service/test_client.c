@@ -510,6 +510,34 @@ static void test_an_abandoned_claim_is_given_back(void **state) {
     peer_end(&peer);
 }
 
+#define STOLEN(is)                                                                                 \
+    "%8\r\n$6\r\nstatus\r\n$7\r\ngranted\r\n$5\r\nqueue\r\n$1\r\nq\r\n$2\r\nid\r\n$1\r\n1\r\n"     \
+    "$7\r\nattempt\r\n:2\r\n$6\r\nstolen\r\n#" is                                                  \
+    "\r\n$5\r\ntoken\r\n:7\r\n$5\r\nowner\r\n$3\r\nana\r\n$13\r\nexpires_in_ms\r\n:60000\r\n"
+
+/* R16: only the answer to the wait says that its item is stolen, not that to the take behind it. */
+static void test_a_stolen_item_is_known_after_a_wait(void **state) {
+    static const struct step steps[] = {
+        {.replies = "%1\r\n$6\r\nstatus\r\n$4\r\nbusy\r\n", .cut_at = PEER_WHOLE},
+        {.replies = STOLEN("t"), .cut_at = PEER_WHOLE},
+        {.replies = STOLEN("f"), .cut_at = PEER_WHOLE},
+    };
+    const lk_claim_request request = {
+        .size = sizeof request, .queue = "q", .owner = "ana", .wait_ms = 60000};
+    lk_claim_info *claim = NULL;
+    lk_store *store = NULL;
+    struct peer peer;
+
+    (void)state;
+    peer_start(&peer, peer_hello_3, steps, COUNT(steps));
+    assert_int_equal(lk_open(peer.url, &store, NULL), LK_OK);
+    assert_int_equal(lk_claim_next(store, &request, &claim, NULL), LK_GRANTED);
+    assert_true(claim->is_stolen);
+    lk_claim_free(claim);
+    lk_close(store);
+    peer_end(&peer);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_other_servers_are_refused),
@@ -527,6 +555,7 @@ int main(void) {
         cmocka_unit_test(test_a_waker_ends_a_wait),
         cmocka_unit_test(test_a_grant_ends_a_wait),
         cmocka_unit_test(test_an_abandoned_claim_is_given_back),
+        cmocka_unit_test(test_a_stolen_item_is_known_after_a_wait),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -24,8 +24,8 @@
 #define DRAIN_MIN_US                                                                               \
     INT64_C(10000) /* the queue's end wakes no waiter: it is polled, by growing pauses */
 #define DRAIN_MAX_US INT64_C(1000000)
-#define FULL_US INT64_C(1000000) /* until a bound may have room again */
-#define PAUSE_US INT64_C(50000)  /* when the engine cannot wait */
+#define FULL_US INT64_C(1000000)         /* until a bound may have room again */
+#define PAUSE_US INT64_C(50000)          /* when the engine cannot wait */
 #define PATIENCE_MIN_US INT64_C(1000000) /* of a take, also of the last one, at the end of a wait */
 
 /* So short that the numbers of all takes of the ask are below 2^53, as every number is (R4). */

@@ -260,6 +260,7 @@ lk_outcome lk_service_await(struct lk_engine *engine, const struct lk_wait_curso
     int64_t left_ms = (until_us - lk_clock_now_us()) / 1000;
     const struct lk_patience patience = {.until_us = until_us + LK_SERVICE_GRACE_US,
                                          .waker = waker};
+    struct lk_service *service = lk_service_of(engine);
     struct lk_builder builder = {.count = 0};
     lk_outcome outcome;
 
@@ -267,12 +268,12 @@ lk_outcome lk_service_await(struct lk_engine *engine, const struct lk_wait_curso
         return LK_OK;
     }
     if (cursor->command->kind == LK_COMMAND_TAKE) {
-        lk_service_add_take(&builder, &cursor->command->take);
+        outcome = lk_service_await_take(service, &cursor->command->take, left_ms, &patience);
     } else {
         add_ask(&builder, &cursor->command->ask, 0);
         lk_builder_add_number(&builder, "TICKET", (int64_t)cursor->id);
+        lk_builder_add_number(&builder, "WAIT", left_ms);
+        outcome = lk_service_call_blocking(service, &builder, &patience, NULL, NULL);
     }
-    lk_builder_add_number(&builder, "WAIT", left_ms);
-    outcome = lk_service_call_blocking(lk_service_of(engine), &builder, &patience);
     return outcome == LK_CANCELLED || outcome == LK_UNAVAILABLE ? outcome : LK_OK;
 }

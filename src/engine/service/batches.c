@@ -17,7 +17,7 @@
 /* ---- takes ----------------------------------------------------------------------------------- */
 
 /* Moves a claim into the series as the answer to its next command. false: the series has ended. */
-static bool add_claim(struct lk_series *series, lk_claim_info *claim) {
+static bool add_claim(struct lk_service *service, struct lk_series *series, lk_claim_info *claim) {
     struct lk_command command;
     struct lk_decision decision;
 
@@ -33,6 +33,7 @@ static bool add_claim(struct lk_series *series, lk_claim_info *claim) {
         *decision.claim = *claim;
         *claim = (lk_claim_info){.queue = NULL};
         decision.claim->ttl_ms = command.take.ttl_ms;
+        lk_service_recall_steal(service, &command.take, decision.claim);
         (void)lk_error_clear(&decision.error, LK_GRANTED);
     }
     lk_series_add(series, &decision);
@@ -96,7 +97,7 @@ static lk_outcome take_many(struct lk_service *service, const struct lk_patience
                                       take->ask_number != 0 ? LK_SERVICE_AGAIN : LK_SERVICE_ONCE,
                                       patience, &taken_form, &taken, &error);
     for (size_t i = 0; i < taken.count; i++) {
-        (void)(outcome == LK_OK && add_claim(series, &taken.claims[i]));
+        (void)(outcome == LK_OK && add_claim(service, series, &taken.claims[i]));
         claim_done(&taken.claims[i]);
     }
     if (outcome == LK_FULL) { /* R22: an error in RESP, and here the answer to the first take */

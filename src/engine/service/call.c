@@ -273,8 +273,13 @@ lk_outcome lk_service_answer_outcome(const struct lk_service_answer *answer, lk_
                                               : lk_error_clear(error, LK_OK);
 }
 
+static bool is_map(const struct lk_service_answer *answer) {
+    return answer->head.kind == LK_RESP_MAP || answer->head.kind == LK_RESP_ARRAY;
+}
+
 lk_outcome lk_service_call_blocking(struct lk_service *service, struct lk_builder *builder,
-                                    const struct lk_patience *patience) {
+                                    const struct lk_patience *patience, const struct lk_form *form,
+                                    void *record) {
     struct lk_service_answer answer = {.link = NULL};
     struct lk_slice request;
     bool is_sent;
@@ -283,9 +288,12 @@ lk_outcome lk_service_call_blocking(struct lk_service *service, struct lk_builde
     if (outcome == LK_OK) {
         outcome = attempt(service, request, builder, true, patience, &answer, &is_sent, NULL);
     }
-    if (outcome == LK_OK && !lk_service_answer_follow(&answer)
-        && answer.head.kind == LK_RESP_ERROR) {
-        outcome = read_error(answer.head.text, NULL);
+    if (outcome == LK_OK && !lk_service_answer_follow(&answer)) {
+        if (answer.head.kind == LK_RESP_ERROR) {
+            outcome = read_error(answer.head.text, NULL);
+        } else if (form != NULL && is_map(&answer)) {
+            lk_reader_read_map(&answer.reader, &answer.head, form, record);
+        }
     }
     lk_service_answer_done(&answer);
     lk_builder_done(builder);
@@ -334,8 +342,7 @@ lk_outcome lk_service_call_for_outcome(struct lk_service *service, struct lk_bui
     struct lk_service_answer answer;
     lk_outcome outcome = lk_service_call(service, builder, repeat, patience, &answer, error);
 
-    if (outcome == LK_OK
-        && (answer.head.kind == LK_RESP_MAP || answer.head.kind == LK_RESP_ARRAY)) {
+    if (outcome == LK_OK && is_map(&answer)) {
         outcome = read_outcome(&answer, error);
     }
     lk_service_answer_done(&answer);

@@ -19,6 +19,7 @@
 #include "engine/service/hosts.h"
 #include "engine/service/link.h"
 #include "engine/service/reader.h"
+#include "engine/service/steals.h"
 
 enum { LK_SERVICE_IDLE_MAX = 64 }; /* idle connections that are kept */
 
@@ -36,6 +37,7 @@ struct lk_service {
     struct lk_service_hosts hosts;
     struct lk_service_pool idle;
     struct lk_service_pool bound; /* idle ones that requests end with */
+    struct lk_service_steals steals;
 };
 
 static inline struct lk_service *lk_service_of(struct lk_engine *engine) {
@@ -86,10 +88,12 @@ lk_outcome lk_service_answer_outcome(const struct lk_service_answer *answer, lk_
 
 /*
  * A call that blocks in the service until it has an answer, or until the patience ends. It is not
- * repeated.
+ * repeated. An answer that is a map is read into *record (form NULL: it is not), which the caller
+ * frees.
  */
 lk_outcome lk_service_call_blocking(struct lk_service *service, struct lk_builder *builder,
-                                    const struct lk_patience *patience);
+                                    const struct lk_patience *patience, const struct lk_form *form,
+                                    void *record);
 
 /* `status` of the engine. */
 void lk_service_status(struct lk_engine *engine, struct lk_engine_status *status);

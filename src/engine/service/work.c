@@ -199,8 +199,37 @@ lk_outcome lk_service_take(struct lk_service *service, const struct lk_take *tak
     if (outcome == LK_OK) {
         outcome = take_claim(&taken, decision);
     }
+    if (outcome == LK_GRANTED) {
+        lk_service_recall_steal(service, take, decision->claim);
+    }
     taken_done(&taken);
     return outcome;
+}
+
+lk_outcome lk_service_await_take(struct lk_service *service, const struct lk_take *take,
+                                 int64_t left_ms, const struct lk_patience *patience) {
+    struct taken taken = {.outcome = LK_INTERNAL};
+    struct lk_builder builder = {.count = 0};
+    lk_outcome outcome;
+
+    lk_service_add_take(&builder, take);
+    lk_builder_add_number(&builder, "WAIT", left_ms);
+    outcome = lk_service_call_blocking(service, &builder, patience, &taken_form, &taken);
+    if (taken.outcome == LK_GRANTED && taken.claim.is_stolen) {
+        pthread_mutex_lock(&service->mutex);
+        lk_service_steals_note(&service->steals, take->ask_number);
+        pthread_mutex_unlock(&service->mutex);
+    }
+    taken_done(&taken);
+    return outcome;
+}
+
+void lk_service_recall_steal(struct lk_service *service, const struct lk_take *take,
+                             lk_claim_info *claim) {
+    pthread_mutex_lock(&service->mutex);
+    claim->is_stolen =
+        lk_service_steals_take(&service->steals, take->ask_number) || claim->is_stolen;
+    pthread_mutex_unlock(&service->mutex);
 }
 
 /* ---- ending claims --------------------------------------------------------------------------- */
