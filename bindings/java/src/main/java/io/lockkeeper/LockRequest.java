@@ -152,7 +152,6 @@ public final class LockRequest {
      * way, withdraws the request; a lease that is granted all the same is released.
      */
     public CompletableFuture<Lease> async() {
-        CompletableFuture<Lease> future = new CompletableFuture<>();
         LockRequest copy = converted(parts.toArray(new String[0]), owner);
         copy.isShared = isShared;
         copy.limit = limit;
@@ -160,18 +159,8 @@ public final class LockRequest {
         copy.waitMs = waitMs;
         copy.note = note;
         Waits.Cancel cancel = new Waits.Cancel();
-        future.whenComplete((lease, error) -> cancel.now());
-        Waits.post(() -> {
-            try {
-                Lease lease = copy.acquire(Constants.LK_WAIT, copy.waitMs, cancel);
-                if (!future.complete(lease)) {
-                    lease.releaseQuietly();
-                }
-            } catch (RuntimeException | Error error) {
-                future.completeExceptionally(error);
-            }
-        });
-        return future;
+        return Waits.async(() -> copy.acquire(Constants.LK_WAIT, copy.waitMs, cancel), cancel,
+            Lease::releaseQuietly);
     }
 
     private Lease acquire(int style, long wait, Waits.Cancel cancel) {

@@ -4,6 +4,7 @@ package io.lockkeeper;
 import com.sun.jna.Pointer;
 import io.lockkeeper.internal.Functions;
 import java.lang.ref.Cleaner;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -74,6 +75,26 @@ final class Waits {
             finish(task, undo);
             throw interrupt;
         }
+    }
+
+    /**
+     * Makes the call in a thread of the binding's. Whatever completes the future in another way
+     * ends the call: `undo` gets what it returned all the same.
+     */
+    static <T> CompletableFuture<T> async(Supplier<T> call, Cancel cancel, Consumer<T> undo) {
+        CompletableFuture<T> future = new CompletableFuture<>();
+        future.whenComplete((answer, error) -> cancel.now());
+        post(() -> {
+            try {
+                T answer = call.get();
+                if (!future.complete(answer)) {
+                    undo.accept(answer);
+                }
+            } catch (RuntimeException | Error error) {
+                future.completeExceptionally(error);
+            }
+        });
+        return future;
     }
 
     private static <T> T result(FutureTask<T> task) throws InterruptedException {

@@ -101,18 +101,7 @@ public final class Work implements Iterable<Item>, Iterator<Item>, AutoCloseable
         options.retry_max_ms = retryMaxMs;
         options.drain = (byte) (isDrained ? 1 : 0);
         options.patience_ms = patienceMs;
-        if (table != null) {
-            Structs.WorkTable source = new Structs.WorkTable(
-                memories.room(new Structs.WorkTable().size()));
-            source.size = source.size();
-            source.name = memories.text(table.name(), "table.name");
-            source.id = memories.optionalText(table.id(), "table.id");
-            source.where = memories.optionalText(table.where(), "table.where");
-            source.order = memories.optionalText(table.order(), "table.order");
-            source.done = memories.optionalText(table.done(), "table.done");
-            source.write();
-            options.table = source.getPointer();
-        }
+        options.table = table == null ? null : table.place(memories);
     }
 
     /**
