@@ -8,6 +8,7 @@ final class Conformance {
             Tap tap = new Tap(stores);
             Locks.play(tap);
             Works.play(tap);
+            Claims.play(tap);
             Misuse.play(tap);
             code = tap.finish();
         }

@@ -4,6 +4,7 @@ import io.lockkeeper.Lease;
 import io.lockkeeper.LeaseLostException;
 import io.lockkeeper.Store;
 import java.time.Duration;
+import java.util.Scanner;
 
 /** usage: Others CASE URL: what other virtual machines do, until they are killed or told to end. */
 final class Others {
@@ -30,6 +31,11 @@ final class Others {
                     System.out.println(item.id());
                     System.in.read();
                 }
+                break;
+            case "ends": // a claim that it is told of
+                String[] claim = new Scanner(System.in).nextLine().split(" ");
+                store.done("mails", claim[0], claim[1], Long.parseLong(claim[2]));
+                store.close();
                 break;
             case "exits": // with all that can be under way
                 Lease first = store.acquire("a").ttl(Duration.ofMillis(300)).owner("ana").tryNow();

@@ -131,6 +131,15 @@ final class Tap {
         }
     }
 
+    /** What a program prints that ends well. */
+    static String printed(List<String> words) throws Exception {
+        Process process = new ProcessBuilder(words)
+            .redirectError(ProcessBuilder.Redirect.INHERIT).start();
+        String printed = new String(process.getInputStream().readAllBytes());
+        same(0, process.waitFor());
+        return printed;
+    }
+
     /** Another virtual machine that runs a case of Others. */
     static final class Program implements AutoCloseable {
         final Process process;
@@ -208,8 +217,19 @@ final class Tap {
             return "lk+unix:" + path;
         }
 
+        boolean isService() {
+            return isService;
+        }
+
         Path place() {
             return place;
+        }
+
+        /** What lk prints about a store. */
+        String told(String url, String... command) throws Exception {
+            List<String> words = new ArrayList<>(List.of(program, "--store", url));
+            words.addAll(List.of(command));
+            return printed(words);
         }
 
         /** A service, which keeps nothing. */

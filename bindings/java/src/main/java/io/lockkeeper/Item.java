@@ -6,6 +6,7 @@ import io.lockkeeper.internal.Constants;
 import io.lockkeeper.internal.Memories;
 import io.lockkeeper.internal.Structs.ClaimInfo;
 import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 
@@ -111,7 +112,12 @@ public final class Item extends Held {
 
     byte[] reason() {
         byte[] told = reason;
-        return told == null || told.length <= 1024 ? told : java.util.Arrays.copyOf(told, 1024);
+        return told == null ? null : kept(told);
+    }
+
+    /** What the library keeps of a reason: 1024 bytes. */
+    static byte[] kept(byte[] told) {
+        return Arrays.copyOf(told, Math.min(told.length, 1024));
     }
 
     /** Whether this call has decided. */

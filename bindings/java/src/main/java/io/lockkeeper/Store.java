@@ -13,6 +13,7 @@ import io.lockkeeper.internal.Structs.LkError;
 import java.lang.ref.Cleaner;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -87,11 +88,12 @@ public final class Store implements AutoCloseable {
     }
 
     @FunctionalInterface
-    private interface Call {
+    interface Call {
         int of(Pointer handle, Memories memories, LkError error);
     }
 
-    private void call(Call call) {
+    /** Throws any outcome that is no success. */
+    void call(Call call) {
         gate.inside(handle -> {
             LkError error = new LkError();
             try (Memories memories = new Memories()) {
@@ -227,6 +229,61 @@ public final class Store implements AutoCloseable {
     /** The same for the rows of a table in the store's own database (rule R17). */
     public Work work(Table table) {
         return new Work(this, null, Objects.requireNonNull(table));
+    }
+
+    /**
+     * Claims items of a queue by hand, for work that is no loop: nothing renews such a claim but
+     * Claim.renew(), and any process ends it by its owner and token. Nothing happens before
+     * tryNow(), await() or async().
+     */
+    public ClaimRequest<Optional<Claim>> claim(String queue) {
+        Memories.check(queue, "queue");
+        return ClaimRequest.one(this, queue, null);
+    }
+
+    /**
+     * The same for the rows of a table in the store's own database (rule R17), once any work(table)
+     * has announced them. Claim.done() runs the table's statement; Store.done() does not.
+     */
+    public ClaimRequest<Optional<Claim>> claim(Table table) {
+        return ClaimRequest.one(this, null, Objects.requireNonNull(table));
+    }
+
+    /** Claim.renew() of a claim that another process may have made. `token` 0: any. */
+    public Duration renew(String queue, String id, String owner, long token) {
+        return new Claimed(this, queue, owner, token).renew(id, 0);
+    }
+
+    /** With another ttl, from now on. */
+    public Duration renew(String queue, String id, String owner, long token, Duration ttl) {
+        return new Claimed(this, queue, owner, token).renew(id, Memories.positive(ttl, "ttl"));
+    }
+
+    /**
+     * Ends a claim and removes the item. LeaseLostException: it is not claimed by this owner any
+     * more, or with another token. `token` 0: any. A call that is repeated within five minutes
+     * changes nothing.
+     */
+    public void done(String queue, String id, String owner, long token) {
+        new Claimed(this, queue, owner, token).done(id);
+    }
+
+    /**
+     * Ends claims of one owner, up to 1000, in one step. Returns how many are done: fewer than were
+     * named if some were lost.
+     */
+    public long doneMany(String queue, Collection<String> ids, String owner, long token) {
+        return new Claimed(this, queue, owner, token).doneMany(List.copyOf(ids));
+    }
+
+    /** Gives an item back: it can be claimed again at once. Otherwise as done(). */
+    public void retry(String queue, String id, String owner, long token) {
+        retry(queue, id, owner, token, Retry.atOnce());
+    }
+
+    /** Gives an item back, as `how` says. */
+    public void retry(String queue, String id, String owner, long token, Retry how) {
+        new Claimed(this, queue, owner, token).retry(id, Objects.requireNonNull(how));
     }
 
     /** Makes all parked items of a queue ready again. Returns their number. */

@@ -46,6 +46,9 @@ public interface Functions extends Library {
     int lk_acquire(Pointer store, Structs.Request request, PointerByReference lease,
         PointerByReference result, LkError error);
 
+    int lk_renew(Pointer store, Structs.Request request, long token, PointerByReference result,
+        LkError error);
+
     int lk_lease_release(Pointer lease, LkError error);
 
     int lk_lease_release_put_all(Pointer lease, Pointer puts, long count, LkError error);
@@ -81,6 +84,30 @@ public interface Functions extends Library {
 
     int lk_push_many(Pointer store, Pointer requests, long count, Structs.PushCounts counts,
         LkError error);
+
+    void lk_claim_free(Pointer claim);
+
+    int lk_claim_next(Pointer store, Structs.ClaimRequest request, PointerByReference claim,
+        LkError error);
+
+    void lk_claim_list_free(Pointer list);
+
+    int lk_claim_many(Pointer store, Structs.ClaimRequest request, long max,
+        PointerByReference list, LkError error);
+
+    int lk_done(Pointer store, Pointer queue, Pointer id, Pointer owner, long token,
+        LkError error);
+
+    int lk_done_row(Pointer store, Pointer queue, Pointer table, Pointer id, Pointer owner,
+        long token, LkError error);
+
+    int lk_done_many(Pointer store, Pointer queue, Pointer ids, long count, Pointer owner,
+        long token, LongByReference done, LkError error);
+
+    int lk_retry(Pointer store, Pointer queue, Pointer id, Pointer owner, long token,
+        long delayMs, LkError error);
+
+    int lk_retry_failed(Pointer store, Structs.RetryRequest request, LkError error);
 
     int lk_unpark_all(Pointer store, Pointer queue, LongByReference count, LkError error);
 

@@ -298,6 +298,49 @@ public final class Structs {
         }
     }
 
+    @Structure.FieldOrder({"size", "queue", "owner", "wait_ms", "ttl_ms", "max_attempts", "note",
+        "cancel", "patience_ms", "table"})
+    public static class ClaimRequest extends Structure {
+        public long size;
+        public Pointer queue;
+        public Pointer owner;
+        public long wait_ms;
+        public long ttl_ms;
+        public int max_attempts;
+        public Pointer note;
+        public Pointer cancel;
+        public long patience_ms;
+        public Pointer table;
+    }
+
+    @Structure.FieldOrder({"claims", "count"})
+    public static class ClaimList extends Structure {
+        public Pointer claims;
+        public long count;
+
+        public ClaimList() {}
+
+        public ClaimList(Pointer place) {
+            super(place);
+            read();
+        }
+    }
+
+    @Structure.FieldOrder({"size", "queue", "id", "owner", "token", "delay_ms", "has_exit",
+        "exit_code", "error", "error_size"})
+    public static class RetryRequest extends Structure {
+        public long size;
+        public Pointer queue;
+        public Pointer id;
+        public Pointer owner;
+        public long token;
+        public long delay_ms;
+        public byte has_exit;
+        public int exit_code;
+        public Pointer error;
+        public long error_size;
+    }
+
     @Structure.FieldOrder({"pushed", "duplicates", "claims", "steals", "done", "retried",
         "parked", "ready_now", "delayed_now", "claimed_now", "parked_now"})
     public static class QueueStats extends Structure {
@@ -474,7 +517,7 @@ public final class Structs {
         LkError.class, Request.class, BlockerInfo.class, PartValue.class,
         Result.class, PartPut.class, ValueRead.class, EntryInfo.class,
         Listing.class, BreakRequest.class, Report.class, PushRequest.class, PushCounts.class,
-        ClaimInfo.class, QueueStats.class, WorkTable.class, WorkCounts.class,
-        WorkProgress.class, WorkFailure.class, WorkOptions.class, WatchEvent.class,
-        WatchOptions.class);
+        ClaimInfo.class, ClaimRequest.class, ClaimList.class, RetryRequest.class,
+        QueueStats.class, WorkTable.class, WorkCounts.class, WorkProgress.class,
+        WorkFailure.class, WorkOptions.class, WatchEvent.class, WatchOptions.class);
 }

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.lockkeeper;
+
+import com.sun.jna.ptr.LongByReference;
+import com.sun.jna.ptr.PointerByReference;
+import io.lockkeeper.internal.Functions;
+import io.lockkeeper.internal.Memories;
+import io.lockkeeper.internal.Structs;
+import java.time.Duration;
+import java.util.List;
+
+/**
+ * The calls on items that are claimed, whoever has claimed them: by queue, owner and token. `table`
+ * is that of the claim, or null.
+ */
+record Claimed(Store store, String queue, Table table, String owner, long token) {
+    Claimed {
+        Memories.check(queue, "queue");
+        Memories.check(owner, "owner");
+    }
+
+    Claimed(Store store, String queue, String owner, long token) {
+        this(store, queue, null, owner, token);
+    }
+
+    /** ttlMs 0: the previous one. Returns for how long it is claimed. */
+    Duration renew(String id, long ttlMs) {
+        Memories.check(id, "id");
+        PointerByReference result = new PointerByReference();
+        try {
+            store.call((handle, memories, error) -> {
+                Structs.Request request = new Structs.Request();
+                request.size = request.size();
+                request.parts = memories.texts(List.of(queue + "/" + id), "id");
+                request.part_count = 1;
+                request.owner = memories.text(owner, "owner");
+                request.ttl_ms = ttlMs;
+                return Functions.LIBRARY.lk_renew(handle, request, token, result, error);
+            });
+            return Duration.ofMillis(new Structs.Result(result.getValue()).expires_in_ms);
+        } finally {
+            Functions.LIBRARY.lk_result_free(result.getValue());
+        }
+    }
+
+    void done(String id) {
+        store.call((handle, memories, error) -> table == null
+            ? Functions.LIBRARY.lk_done(handle, memories.text(queue, "queue"),
+                memories.text(id, "id"), memories.text(owner, "owner"), token, error)
+            : Functions.LIBRARY.lk_done_row(handle, memories.text(queue, "queue"),
+                table.place(memories), memories.text(id, "id"), memories.text(owner, "owner"),
+                token, error));
+    }
+
+    long doneMany(List<String> ids) {
+        LongByReference count = new LongByReference();
+        try {
+            store.call((handle, memories, error) -> Functions.LIBRARY.lk_done_many(handle,
+                memories.text(queue, "queue"), memories.texts(ids, "id"), ids.size(),
+                memories.text(owner, "owner"), token, count, error));
+        } catch (LeaseLostException error) {
+            // Some were lost. The others are done, and counted.
+        }
+        return count.getValue();
+    }
+
+    void retry(String id, Retry how) {
+        store.call((handle, memories, error) -> {
+            if (!how.hasFailed()) {
+                return Functions.LIBRARY.lk_retry(handle, memories.text(queue, "queue"),
+                    memories.text(id, "id"), memories.text(owner, "owner"), token, how.delayMs(),
+                    error);
+            }
+            Structs.RetryRequest request = new Structs.RetryRequest();
+            request.size = request.size();
+            request.queue = memories.text(queue, "queue");
+            request.id = memories.text(id, "id");
+            request.owner = memories.text(owner, "owner");
+            request.token = token;
+            how.fill(request, memories);
+            return Functions.LIBRARY.lk_retry_failed(handle, request, error);
+        });
+    }
+}

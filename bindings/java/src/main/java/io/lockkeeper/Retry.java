@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.lockkeeper;
+
+import io.lockkeeper.internal.Memories;
+import io.lockkeeper.internal.Structs.RetryRequest;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+
+/**
+ * How an item is given back: when it can be claimed again, and why it has failed, which is kept
+ * with it. Each method returns another one.
+ */
+public final class Retry {
+    private final long delayMs;
+    private final byte[] error;
+    private final Integer exitCode;
+
+    private Retry(long delayMs, byte[] error, Integer exitCode) {
+        this.delayMs = delayMs;
+        this.error = error;
+        this.exitCode = exitCode;
+    }
+
+    public static Retry atOnce() {
+        return after(Duration.ZERO);
+    }
+
+    /** Up to 366 days. */
+    public static Retry after(Duration delay) {
+        return new Retry(Memories.milliseconds(delay, "delay"), null, null);
+    }
+
+    /** Why it has failed, in up to 1024 bytes of UTF-8. */
+    public Retry error(String why) {
+        return new Retry(delayMs, why.getBytes(StandardCharsets.UTF_8), exitCode);
+    }
+
+    /** Its kind and text, cut where they are longer than that. */
+    public Retry error(Throwable why) {
+        byte[] told = why.toString().getBytes(StandardCharsets.UTF_8);
+        return new Retry(delayMs, Item.kept(told), exitCode);
+    }
+
+    /** What the work ended with, where it was a program. */
+    public Retry exitCode(int code) {
+        return new Retry(delayMs, error, code);
+    }
+
+    boolean hasFailed() {
+        return error != null || exitCode != null;
+    }
+
+    long delayMs() {
+        return delayMs;
+    }
+
+    void fill(RetryRequest request, Memories memories) {
+        request.delay_ms = delayMs;
+        request.has_exit = (byte) (exitCode == null ? 0 : 1);
+        request.exit_code = exitCode == null ? 0 : exitCode;
+        request.error = error == null ? null : memories.bytes(error);
+        request.error_size = error == null ? 0 : error.length;
+    }
+}
