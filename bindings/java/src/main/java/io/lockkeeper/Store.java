@@ -106,8 +106,8 @@ public final class Store implements AutoCloseable {
     // ---- locks ----
 
     /**
-     * A request for all parts together: PATH[?shared][?limit=N[&units=U]]. Nothing happens before
-     * tryNow(), await() or async().
+     * A request for all parts together: {@code PATH[?shared][?limit=N[&units=U]]}. Nothing happens
+     * before tryNow(), await() or async().
      */
     public LockRequest acquire(String... parts) {
         return new LockRequest(this, parts);
