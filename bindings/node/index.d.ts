@@ -185,7 +185,7 @@ export interface ClaimOptions {
     note?: string;
     /** How long to retry an unreachable store. */
     patience?: number;
-    /** Rows that are items already: that of the claim still matches. done() does not run its `done`. */
+    /** Rows that are items already: that of the claim still matches. Claim.done() runs the table's `done`. */
     table?: Table;
     /** Ends the wait; an item that it had claimed by then is given back. */
     signal?: AbortSignal;
@@ -353,7 +353,7 @@ export class Store {
     /** Up to `max` items (1 to 256) in one step; []: there was none. One owner and one token. */
     claimMany(queue: string, max: number, options?: Omit<ClaimOptions, 'table'>): Promise<Claim[]>;
     /** Ends a claim by its owner and token, of whichever process, and removes the item. Can be repeated. */
-    done(queue: string, id: string, options: ClaimEnd): Promise<void>;
+    done(queue: string, id: string, options: ClaimEnd & {table?: Table}): Promise<void>;
     /** Up to 1000 in one step. Returns how many are done: fewer than were named if some were lost. */
     doneMany(queue: string, ids: readonly string[], options: ClaimEnd): Promise<number>;
     retry(queue: string, id: string, options: ClaimEnd & RetryOptions): Promise<void>;

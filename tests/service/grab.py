@@ -204,7 +204,8 @@ class Farm:
             until(lambda: self.call(owner, resource, "grab") == "ok")
             self.enter(owner, resource)
             time.sleep(choice.random() / 100)
-            assert self.call(owner, resource, "grab") == "ok", "kept by polling"
+            kept = self.call(owner, resource, "grab")
+            assert kept == "ok", f"kept by polling, but {kept}"
             with self.lock:
                 is_killed = self.are_killed and choice.random() < 0.2
                 self.dying += is_killed

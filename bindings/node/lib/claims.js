@@ -16,11 +16,13 @@ const RETRY = {delay: argument.milliseconds, error: argument.failure, exitCode: 
 // A claimed item: queue, id, value, token, attempt, isStolen, owner, rowId and the claim's ttl.
 class Claim {
     #store;
+    #table;
     #deadline;
 
-    constructor(store, {deadline, ...fields}) {
+    constructor(store, table, {deadline, ...fields}) {
         Object.assign(this, fields);
         this.#store = store;
+        this.#table = table;
         this.#deadline = deadline;
     }
 
@@ -42,9 +44,9 @@ class Claim {
         return answer;
     }
 
-    // The item is done and removed.
+    // The item is done and removed; of a table's row, the table's `done` runs.
     async done() {
-        await this.#store.done(this.queue, this.id, this.#named());
+        await this.#store.done(this.queue, this.id, {...this.#named(), table: this.#table});
     }
 
     // Gives the item back, to be claimed again after `delay`, or parked. `error` and `exitCode`: why.
@@ -77,7 +79,7 @@ async function claims(store, {request, signal}, max) {
         await giveBack(answer);
         throw new CancelledError('the store was closed');
     }
-    return answer.claims.map((one) => new Claim(store, one));
+    return answer.claims.map((one) => new Claim(store, request.table, one));
 }
 
 async function claim(store, queue, options) {
@@ -97,8 +99,8 @@ function endOf(queue, options, more) {
 }
 
 async function done(store, queue, id, options) {
-    const [end] = endOf(queue, options);
-    check(await store._ask('done', {...end, id: text(id, 'id')}));
+    const [end, {table}] = endOf(queue, options, {table: argument.table});
+    check(await store._ask('done', {...end, id: text(id, 'id')}, table));
 }
 
 async function doneMany(store, queue, ids, options) {

@@ -115,6 +115,8 @@ static napi_value now(napi_env env, napi_callback_info info) {
 struct claims_end {
     struct lk_node_call call;
     lk_retry_request request; /* its first four fields for each kind of end */
+    lk_work_table source;
+    const lk_work_table *table; /* NULL: the queue has no table */
     const char *const *ids;
     size_t count;
 };
@@ -139,18 +141,27 @@ static struct claims_end *end_begin(napi_env env, napi_callback_info info, napi_
 }
 
 static void done_run(struct lk_node_call *call) {
-    const lk_retry_request *end = &((struct claims_end *)call)->request;
+    const struct claims_end *made = (struct claims_end *)call;
+    const lk_retry_request *end = &made->request;
+    lk_store *store = call->store->handle;
 
     call->outcome =
-        lk_done(call->store->handle, end->queue, end->id, end->owner, end->token, &call->error);
+        made->table == NULL
+            ? lk_done(store, end->queue, end->id, end->owner, end->token, &call->error)
+            : lk_done_row(store, end->queue, made->table, end->id, end->owner, end->token,
+                          &call->error);
 }
 
-/* done(store, claim) */
+/* done(store, claim [, table]) */
 static napi_value done(napi_env env, napi_callback_info info) {
     napi_value arguments[LK_NODE_ARGUMENTS_MAX];
     struct claims_end *end = end_begin(env, info, arguments, done_run);
 
-    return end == NULL ? NULL : lk_node_call_start(&end->call, LK_NODE_SHORT);
+    if (end == NULL) {
+        return NULL;
+    }
+    end->table = lk_node_table(&end->call, arguments[2], &end->source);
+    return lk_node_call_start(&end->call, LK_NODE_SHORT);
 }
 
 static void done_many_run(struct lk_node_call *call) {

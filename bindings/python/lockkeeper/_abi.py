@@ -287,6 +287,8 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "lk_claim_many": (c_uint, [c_void_p, POINTER(ClaimRequest), c_size_t,
                                POINTER(POINTER(ClaimList)), _ERROR]),
     "lk_done": (c_uint, [c_void_p, c_char_p, c_char_p, c_char_p, c_uint64, _ERROR]),
+    "lk_done_row": (c_uint, [c_void_p, c_char_p, POINTER(WorkTable), c_char_p, c_char_p, c_uint64,
+                             _ERROR]),
     "lk_done_many": (c_uint, [c_void_p, c_char_p, POINTER(c_char_p), c_size_t, c_char_p, c_uint64,
                               POINTER(c_uint64), _ERROR]),
     "lk_retry": (c_uint, [c_void_p, c_char_p, c_char_p, c_char_p, c_uint64, c_int64, _ERROR]),

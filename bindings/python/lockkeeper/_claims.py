@@ -16,7 +16,7 @@ from ._abi import LIBRARY
 from ._arguments import Duration
 from ._errors import attempt, exception
 from ._records import Answer, Outcome
-from ._work import Failure, Table, failure, fill
+from ._work import Failure, Table, failure, fill, source
 
 if TYPE_CHECKING:
     from ._store import Store
@@ -41,6 +41,7 @@ class Claim:
     expires_in: Optional[float]
     row_id: Optional[str]
     _store: Store = field(repr=False, compare=False)
+    _table: Optional[Table] = field(repr=False, compare=False)
 
     def renew(self, ttl: Optional[Duration] = None) -> Answer:
         """Moves the deadline: `ttl` from now on, the claim's own unless it is given. LeaseLost: the
@@ -49,8 +50,9 @@ class Claim:
                                  ttl=self.ttl if ttl is None else ttl)
 
     def done(self) -> None:
-        """The item is done and removed. LeaseLost: the claim was lost, and the item stays."""
-        self._store.done(self.queue, self.id, owner=self.owner, token=self.token)
+        """The item is done and removed; of a table's row, the table's `done` runs. LeaseLost: the claim
+        was lost, and the item stays."""
+        self._store.done(self.queue, self.id, owner=self.owner, token=self.token, table=self._table)
 
     def retry(self, *, delay: Optional[Duration] = None, error: Optional[Failure] = None,
               exit_code: Optional[int] = None) -> None:
@@ -60,12 +62,12 @@ class Claim:
                           error=error, exit_code=exit_code)
 
 
-def _claim(store: Store, raw: Any) -> Claim:
+def _claim(store: Store, raw: Any, table: Optional[Table]) -> Claim:
     return Claim(
         _records.text(raw.queue), _records.text(raw.id), _records.text(raw.owner),
         _records.octets(raw.value, raw.value_size), int(raw.token), int(raw.attempt),
         bool(raw.is_stolen), raw.ttl_ms / 1000, _records.seconds(raw.expires_in_ms),
-        _records.optional_text(raw.row_id), store)
+        _records.optional_text(raw.row_id), store, table)
 
 
 class Claiming:
@@ -75,6 +77,7 @@ class Claiming:
                  ttl: Optional[Duration], max_attempts: Optional[int], note: Optional[str],
                  patience: Optional[Duration], table: Optional[Table] = None) -> None:
         self._store = store
+        self._table = table
         self.cancel = _background.Cancel()
         self._request = _abi.ClaimRequest()
         fill(self._request, queue, table, ttl, max_attempts, note, self.cancel, patience)
@@ -103,12 +106,12 @@ class Claiming:
 
     def one(self) -> Optional[Claim]:
         return self._call(_abi.ClaimInfo, LIBRARY.lk_claim_free,
-                          lambda raw: _claim(self._store, raw), LIBRARY.lk_claim_next)
+                          lambda raw: _claim(self._store, raw, self._table), LIBRARY.lk_claim_next)
 
     def many(self, most: int) -> List[Claim]:
         return self._call(
             _abi.ClaimList, LIBRARY.lk_claim_list_free,
-            lambda raw: [_claim(self._store, raw.claims[i].contents) for i in range(raw.count)],
+            lambda raw: [_claim(self._store, raw.claims[i].contents, None) for i in range(raw.count)],
             LIBRARY.lk_claim_many, most) or []
 
     def give_back(self, claims: Union[None, Claim, List[Claim]]) -> None:
@@ -164,11 +167,16 @@ class Claims:
                             max_attempts, note, patience, table)
         return await _background.awaited(claiming.one, claiming.cancel.now, claiming.give_back)
 
-    def done(self, queue: str, id: str, *, owner: str, token: Optional[int] = None) -> None:
+    def done(self, queue: str, id: str, *, owner: str, token: Optional[int] = None,
+             table: Optional[Table] = None) -> None:
         """Ends a claim and removes the item. LeaseLost: it is not claimed by this owner any more, or
-        with another token. A call that is repeated within five minutes changes nothing."""
-        self._call(LIBRARY.lk_done, _arguments.text(queue, "queue"), _arguments.text(id, "id"),
-                   _arguments.text(owner, "owner"), _arguments.token(token))
+        with another token. A call that is repeated within five minutes changes nothing. `table`: that
+        of the claim, whose `done` runs in the same transaction; then the token is needed."""
+        end = (_arguments.text(id, "id"), _arguments.text(owner, "owner"), _arguments.token(token))
+        if table is None:
+            self._call(LIBRARY.lk_done, _arguments.text(queue, "queue"), *end)
+        else:
+            self._call(LIBRARY.lk_done_row, _arguments.text(queue, "queue"), source(table), *end)
 
     def done_many(self, queue: str, ids: Sequence[str], *, owner: str,
                   token: Optional[int] = None) -> int:

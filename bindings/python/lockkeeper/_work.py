@@ -56,7 +56,8 @@ def failure(error: Optional[Failure]) -> Optional[bytes]:
     return None if error is None else _arguments.payload(error, "error")
 
 
-def _table(table: Table) -> _abi.WorkTable:
+def source(table: Table) -> _abi.WorkTable:
+    """The table as the library takes it."""
     return _abi.WorkTable(
         ctypes.sizeof(_abi.WorkTable), _arguments.text(table.name, "table.name"),
         _arguments.optional_text(table.id, "table.id"),
@@ -77,7 +78,7 @@ def fill(asking: Union[_abi.WorkOptions, _abi.ClaimRequest], queue: Optional[str
     asking.cancel = cancel.handle
     asking.patience_ms = _arguments.duration(patience, "patience")
     if table is not None:
-        asking.table = ctypes.pointer(_table(table))
+        asking.table = ctypes.pointer(source(table))
 
 
 class Item(Held):

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The last claims that were found, by a wait, to be steals (R16). Only the answer that makes a claim
- * says so. A wait makes it, and the take that follows has the same ask number and is answered the
- * same item (R3). Guarded by the mutex of its service.
+ * The last claims that a wait has made by a steal (R16). Only the answer that makes a claim says
+ * that it is one. The take that follows the wait has the same ask number, so it is answered the
+ * same item (R3). Guarded by the mutex of the service.
  */
 #ifndef LK_ENGINE_SERVICE_STEALS_H
 #define LK_ENGINE_SERVICE_STEALS_H

@@ -207,7 +207,7 @@ test('a claim ends with its store, and gives back what it has claimed', async (s
 });
 
 test('rows of a table are claimed', async (store) => {
-    const table = {name: 'orders', where: 'sent = 0'};
+    const table = {name: 'orders', where: 'sent = 0', done: 'UPDATE orders SET sent = 5 WHERE id = :id'};
     if (!onSqlite) {
         await rejects(lockkeeper.UnsupportedError, store.claim(null, {table}));
         return;
@@ -224,6 +224,7 @@ test('rows of a table are claimed', async (store) => {
     const claim = await application.claim(null, {table}); // the row of the first does not match any more
     assert.deepEqual([claim.queue, claim.id, claim.rowId], ['orders', '2', '2']);
     await claim.done();
+    assert.equal(sql('SELECT sent FROM orders WHERE id = 2'), '5');
     assert.equal((await application.claim('orders')).rowId, null); // without the table, an item as others
     assert.equal(await application.claim(null, {table}), null);
     await application.close();

@@ -178,6 +178,16 @@ static void write_standing(struct answering *answering, const struct standing *s
     lk_buffer_done(&scratch);
 }
 
+/* Whether the ask was refused because it is new, and not for another reason. */
+static bool is_kept_out(const struct answering *answering) {
+    const struct lk_grab_ask *asked = &answering->grab->asked;
+    const struct lk_reply *from = answering->from;
+
+    return from->answer->outcome == LK_UNAVAILABLE && from->model != NULL
+           && lk_core_is_draining(lk_server_core(answering->listener->server))
+           && lk_model_find(from->model, lk_slice_of(asked->owner), &asked->part, 1) == 0;
+}
+
 static void answer_grab(struct answering *answering) {
     const struct lk_answer *answer = answering->from->answer;
     const struct lk_grab_ask *asked = &answering->grab->asked;
@@ -192,8 +202,7 @@ static void answer_grab(struct answering *answering) {
         open_answer(answering, answer->outcome == LK_GRANTED ? "ok" : "wait");
         write_standing(answering, &standing);
         lk_form_close(&answering->writer);
-    } else if (answer->outcome == LK_UNAVAILABLE && answering->from->model != NULL
-               && lk_core_is_draining(lk_server_core(answering->listener->server))) {
+    } else if (is_kept_out(answering)) {
         open_answer(answering, "shutdown");
         write_standing(answering, NULL);
         lk_form_close(&answering->writer);
