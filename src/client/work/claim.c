@@ -36,8 +36,11 @@ static uint64_t draw_ask_number(struct lk_random *random) {
 }
 
 static struct lk_patience patience_of(const struct lk_claiming *claiming) {
-    int64_t until_us = lk_max(claiming->away_end_us, lk_clock_now_us() + PATIENCE_MIN_US);
+    int64_t until_us = claiming->away_end_us;
 
+    if (claiming->end_us != 0) {
+        until_us = lk_max(until_us, lk_clock_now_us() + PATIENCE_MIN_US);
+    }
     if (claiming->patience_ms != 0 || until_us == LK_NEVER) {
         until_us = lk_min(until_us, lk_wait_patience_until(claiming->patience_ms));
     }
