@@ -221,7 +221,7 @@ export class Claim {
     readonly owner: string;
     readonly rowId: string | null;
     readonly ttl: number;
-    /** Until the deadline that the store has named last; 0: it has passed. A claim may be lost before. */
+    /** How long the claim may be relied on; 0: its deadline has passed. An administrator may end it before. */
     readonly remaining: number;
     /** Moves the deadline to `ttl` from now on, the claim's own unless given. LostError: it was lost. */
     renew(options?: {ttl?: number}): Promise<Answer>;

@@ -102,6 +102,9 @@ typedef struct lk_claim_info {
     uint32_t attempt; /* 1: the first */
     bool is_stolen;   /* its former claim perished */
     int64_t ttl_ms;
+    /* Of lk_claim_next() and lk_claim_many(): how long the caller may rely on the claim from their
+     * return on. Less than the ttl by what the answer took, and by a two-thousandth for the drift
+     * of two clocks. In a handler: what was left when the store answered; ask the lease there. */
     int64_t expires_in_ms;
     char *row_id; /* R17: the id as the table has it; NULL: the queue has no table */
 } lk_claim_info;

@@ -217,6 +217,22 @@ static void test_a_slow_claim_is_asked_for_again(void **state) {
     lk_claim_free(claimant.claim);
 }
 
+/* Its caller, who does not know when it was asked for, is told what is left of it by then. */
+static void test_a_claim_lasts_from_its_return_on(void **state) {
+    struct setup *setup = *state;
+    struct claimant claimant = claimant_of(setup);
+
+    push(setup, "1");
+    set_fault(setup->faulty, LATE);
+    atomic_store(&setup->faulty->answer_at_ms, now_ms() + 1500);
+    claimant.request.ttl_ms = 9000;
+    (void)claim_in_thread(&claimant);
+    assert_int_equal(claimant.outcome, LK_GRANTED);
+    assert_in_range(claimant.claim->expires_in_ms, 1, 9000 - 1500);
+    assert_int_equal(calls_of(setup->faulty), 1);
+    lk_claim_free(claimant.claim);
+}
+
 /* ---- pools ----------------------------------------------------------------------------------- */
 
 static int handle(void *context, const lk_claim_info *claim, lk_lease *lease) {
@@ -314,6 +330,7 @@ int main(void) {
         TEST(test_a_wait_ends_as_timeout_in_a_distant_store),
         TEST(test_a_claim_can_be_cancelled_in_an_outage),
         TEST(test_a_slow_claim_is_asked_for_again),
+        TEST(test_a_claim_lasts_from_its_return_on),
         TEST(test_a_pool_outlasts_an_outage),
         TEST(test_an_unknown_result_of_a_claim_is_reported),
         TEST(test_an_unsupported_operation_names_the_engine),

@@ -3,7 +3,7 @@
 """usage: container.py SOURCE_ROOT LK [SERVER]
 
 The container's image and its examples: on a PostgreSQL server the one of services that share a database. What the Dockerfile sets is tried with a real service on this machine:
-its environment, its health check, its end. Where a builder of images is at work, the image is built and run too.
+its environment, its health check, its end. Where docker or podman can run a container, the image is built and run too.
 Prints TAP.
 """
 
@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import unittest
 
 import yaml
 
@@ -198,9 +199,18 @@ def builder():
     return None
 
 
+def obstacle(program):
+    """Why no container of the image's base runs here; empty: one does."""
+    tried = subprocess.run([program, "run", "--rm", of("FROM")[-1].split()[0], "true"], check=False,
+                           capture_output=True, text=True)
+    return tried.returncode != 0 and f"{program}: " + (tried.stderr.strip().splitlines() or [""])[-1]
+
+
 def is_built():
     """the image is built, is healthy as a container, and ends"""
     program = builder()
+    if why := obstacle(program):
+        raise unittest.SkipTest(why)
     with tempfile.TemporaryDirectory() as place:
         subprocess.run([program, "build", "-q", "-t", "lockkeeper-test", "-f", "container/Dockerfile", "."],
                        cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
@@ -227,6 +237,8 @@ def main():
         try:
             case()
             print(f"ok {number} - {case.__doc__}")
+        except unittest.SkipTest as reason:
+            print(f"ok {number} - {case.__doc__} # SKIP {reason}")
         except (AssertionError, OSError, subprocess.SubprocessError) as error:
             failed += 1
             print(f"not ok {number} - {case.__doc__}")

@@ -7,6 +7,7 @@ const {CancelledError, check, outcomeOf} = require('./errors');
 const argument = require('./arguments');
 
 const CLAIMS_MAX = 256;
+const CLOCK_DRIFT = 1 / 2000; // of the clocks of two machines, as in the C library
 const {text, texts, count, duration, options: optionsOf} = argument;
 const ONE = {wait: argument.wait, ttl: duration, owner: text, maxAttempts: count, note: text,
     patience: duration, table: argument.table, signal: argument.abortable};
@@ -26,9 +27,9 @@ class Claim {
         this.#deadline = deadline;
     }
 
-    // Milliseconds to the deadline that the store has named last; 0: it has passed.
+    // Milliseconds for which the claim may be relied on; 0: its deadline has passed.
     get remaining() {
-        return Math.max(0, this.#deadline - native.now());
+        return Math.max(0, Math.floor(this.#deadline - native.now()));
     }
 
     #named() {
@@ -40,7 +41,7 @@ class Claim {
         const {ttl = this.ttl} = optionsOf(options, {ttl: duration});
         const asked = native.now();
         const answer = await this.#store.renew(`${this.queue}/${this.id}`, {...this.#named(), ttl});
-        this.#deadline = asked + answer.expiresIn;
+        this.#deadline = asked + answer.expiresIn * (1 - CLOCK_DRIFT);
         return answer;
     }
 

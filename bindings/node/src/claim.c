@@ -4,7 +4,8 @@
 
 #include "module.h"
 
-enum { MS_PER_S = 1000, NS_PER_MS = 1000000 };
+enum { MS_PER_S = 1000 };
+#define NS_PER_MS 1e6
 
 struct claim_call {
     struct lk_node_call call;
@@ -14,15 +15,15 @@ struct claim_call {
     size_t max;
     lk_claim_info *one;
     lk_claim_list *list;
-    int64_t answered_ms; /* when the answer was there, which the event loop may see later */
+    double answered_ms; /* when the answer was there, which the event loop may see later */
 };
 
 /* The clock that deadlines are reckoned by, which counts suspended time. */
-static int64_t now_ms(void) {
+static double now_ms(void) {
     struct timespec now;
 
     (void)clock_gettime(CLOCK_BOOTTIME, &now);
-    return (int64_t)now.tv_sec * MS_PER_S + now.tv_nsec / NS_PER_MS;
+    return (double)now.tv_sec * MS_PER_S + (double)now.tv_nsec / NS_PER_MS;
 }
 
 /* ---- to claim -------------------------------------------------------------------------------- */
@@ -40,6 +41,13 @@ static void claim_run(struct lk_node_call *call) {
     made->answered_ms = now_ms();
 }
 
+static void set_deadline(napi_env env, napi_value claim, double at_ms) {
+    napi_value deadline = NULL;
+
+    (void)napi_create_double(env, at_ms, &deadline);
+    lk_node_set(env, claim, "deadline", deadline);
+}
+
 static void claim_fill(napi_env env, struct lk_node_call *call, napi_value answer) {
     struct claim_call *made = (struct claim_call *)call;
     lk_claim_info *const *claims = made->list != NULL ? made->list->claims : &made->one;
@@ -51,7 +59,7 @@ static void claim_fill(napi_env env, struct lk_node_call *call, napi_value answe
 
         lk_node_set_claim(env, one, claims[i]);
         lk_node_set_number(env, one, "ttl", claims[i]->ttl_ms);
-        lk_node_set_number(env, one, "deadline", made->answered_ms + claims[i]->expires_in_ms);
+        set_deadline(env, one, made->answered_ms + (double)claims[i]->expires_in_ms);
     }
 }
 
@@ -101,12 +109,12 @@ static napi_value claim(napi_env env, napi_callback_info info) {
                               made->request.wait_ms == 0 ? LK_NODE_SHORT : LK_NODE_WAIT);
 }
 
-/* now(): milliseconds on the clock of the deadlines. */
+/* now(): milliseconds, with a fraction, on the clock of the deadlines. */
 static napi_value now(napi_env env, napi_callback_info info) {
     napi_value ms = NULL;
 
     (void)info;
-    (void)napi_create_int64(env, now_ms(), &ms);
+    (void)napi_create_double(env, now_ms(), &ms);
     return ms;
 }
 

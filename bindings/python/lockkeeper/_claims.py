@@ -26,7 +26,8 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Claim:
-    """An item that was claimed by hand. `token` is the claim's fencing token.
+    """An item that was claimed by hand. `token` is the claim's fencing token. `expires_in` counts from
+    the return of the call that claimed it.
 
     The claim ends at its deadline unless renew() is called; then the item is another worker's."""
 

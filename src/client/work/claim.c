@@ -16,6 +16,7 @@
 #include "client/answer.h"
 #include "client/cancel.h"
 #include "client/checked.h"
+#include "client/safe_until.h"
 #include "client/wait.h"
 #include "client/work/finder.h"
 #include "engine/reply/reply.h"
@@ -381,6 +382,13 @@ static lk_outcome begin(struct call *call, lk_store *store, const lk_claim_reque
     return lk_cancel_join(known->cancel, &call->link, error);
 }
 
+/* Counts the deadline from now on: the caller does not know when the claim was asked for. */
+static void count_from_now(lk_claim_info *claim, int64_t sent_us) {
+    int64_t left_us = lk_safe_until_end_us(sent_us, claim->expires_in_ms) - lk_clock_now_us();
+
+    claim->expires_in_ms = lk_max(left_us, 0) / 1000;
+}
+
 lk_outcome lk_claim_next(lk_store *store, const lk_claim_request *request,
                          lk_claim_info **ret_claim, lk_error *error) {
     struct call call;
@@ -390,6 +398,9 @@ lk_outcome lk_claim_next(lk_store *store, const lk_claim_request *request,
     if (outcome == LK_OK) {
         outcome = lk_claim_await(&call.claiming, ret_claim, &sent_us, error);
         lk_cancel_leave(&call.link);
+        if (outcome == LK_GRANTED) {
+            count_from_now(*ret_claim, sent_us);
+        }
     }
     return outcome;
 }
@@ -433,6 +444,9 @@ static lk_outcome await_many(struct lk_claiming *claiming, lk_claim_list *list, 
             list->claims[list->count++] = answer->claim;
             answer->claim = NULL;
         }
+    }
+    for (size_t i = 0; i < list->count; i++) {
+        count_from_now(list->claims[i], sent_us);
     }
     return outcome;
 }

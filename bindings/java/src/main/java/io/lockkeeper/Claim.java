@@ -94,7 +94,7 @@ public final class Claim {
         return ttl;
     }
 
-    /** How much of the ttl was left when it was claimed. */
+    /** How much of the ttl was left when the call that claimed it returned. */
     public Duration left() {
         return left;
     }
