@@ -10,3 +10,7 @@ int64_t lk_pace_note(struct lk_pace *pace, int64_t now_us) {
     pace->full_us = lk_max(pace->full_us, now_us) + LK_PACE_PERIOD_US;
     return lk_max(pace->full_us + LK_PACE_PERIOD_US - burst_us - now_us, 0);
 }
+
+void lk_pace_forget(struct lk_pace *pace) {
+    pace->full_us -= LK_PACE_PERIOD_US;
+}

@@ -60,6 +60,10 @@ struct lk_copies *lk_server_copies(struct lk_server *server) {
     return &server->copies;
 }
 
+struct lk_pace *lk_server_pace(struct lk_server *server) {
+    return &server->pace;
+}
+
 const struct lk_server_options *lk_server_options_of(const struct lk_server *server) {
     return &server->options;
 }

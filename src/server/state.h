@@ -11,6 +11,7 @@
 #include "server/handshake_events.h"
 #include "server/login_events.h"
 #include "server/monitor.h"
+#include "server/pace.h"
 #include "server/server.h"
 #include "server/shared.h"
 #include "server/store/writer.h"
@@ -28,6 +29,7 @@ struct lk_server {
     struct event *timer;
     struct event *written;
     struct lk_gathering gathering;
+    struct lk_pace pace;
     bool is_disk_slow; /* by the last write: then the other thread does the next one */
     bool has_failed;   /* the event loop */
     struct lk_login_events login_events;

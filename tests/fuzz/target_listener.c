@@ -25,6 +25,7 @@
 #include "server/core/batch.h"
 #include "server/core/core_snapshot.h"
 #include "server/monitor.h"
+#include "server/pace.h"
 #include "server/resp/resp.h"
 #include "server/shared.h"
 #include "target.h"
@@ -50,6 +51,7 @@ struct lk_server {
     struct lk_listener *listener;
     struct lk_monitor monitor;
     struct lk_copies copies; /* none */
+    struct lk_pace pace;
     char address[LK_ADDRESS_BYTES_MAX];
     uint64_t buffered;
     unsigned disk_turns; /* that a batch takes */
@@ -107,6 +109,10 @@ struct lk_logins *lk_server_logins(const struct lk_server *server) {
 
 struct lk_copies *lk_server_copies(struct lk_server *server) {
     return &server->copies;
+}
+
+struct lk_pace *lk_server_pace(struct lk_server *server) {
+    return &server->pace;
 }
 
 struct lk_listener *lk_server_listener(const struct lk_server *server, size_t index) {

@@ -49,10 +49,23 @@ static void a_quiet_time_makes_the_burst_free_again(void **state) {
     }
 }
 
+static void who_has_called_does_not_count(void **state) {
+    struct lk_pace pace = {0};
+
+    (void)state;
+    for (int i = 0; i < 10 * LK_PACE_BURST; i++) {
+        assert_int_equal(lk_pace_note(&pace, begun_us), 0);
+        lk_pace_forget(&pace);
+    }
+    note_burst(&pace);
+    assert_int_equal(lk_pace_note(&pace, begun_us), LK_PACE_PERIOD_US);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_burst_is_accepted_at_once),
         cmocka_unit_test(then_one_in_each_period),
+        cmocka_unit_test(who_has_called_does_not_count),
         cmocka_unit_test(a_quiet_time_makes_the_burst_free_again),
     };
 

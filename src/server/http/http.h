@@ -22,7 +22,6 @@
 #include "server/handshakes.h"
 #include "server/listen.h"
 #include "server/moment.h"
-#include "server/pace.h"
 #include "server/refusal.h"
 
 struct evbuffer;
@@ -103,6 +102,7 @@ struct lk_http_client {
     size_t charged;       /* both, as accounted by the server */
     bool is_replacing;    /* a page of evhttp by an error of the listener's form */
     bool is_admitted;     /* counts towards the bound of connections; else it is pending */
+    bool has_called;      /* ... and not towards the pace of accepting any more */
     struct lk_pending pending;
     struct lk_login_grant grant;     /* with users: that of the sender */
     struct lk_login login;           /* is pending: */
@@ -130,17 +130,16 @@ struct lk_http_clients {
     uint32_t admitted_max;
     struct lk_admission admission; /* the others: not authenticated, or beyond the bound */
     bool has_password;
-    bool has_strangers;     /* clients are pending until they have authenticated, or over TLS until
+    bool has_strangers;      /* clients are pending until they have authenticated, or over TLS until
                          * their handshake is done; else only those beyond the bound are */
-    uint32_t request_s;     /* for a request to arrive, and between two requests */
-    bool is_local;          /* on a Unix socket */
-    struct event timer;     /* for the first client that is overdue, */
-    int64_t armed_us;       /* ... at this time */
-    struct event exhausted; /* no connection can be accepted now */
-    struct event retry;     /* accepts again */
-    struct lk_pace pace;
-    bool is_resting;               /* as the pace requires, */
-    struct lk_moment rested;       /* ... until then */
+    uint32_t request_s;      /* for a request to arrive, and between two requests */
+    bool is_local;           /* on a Unix socket */
+    struct event timer;      /* for the first client that is overdue, */
+    int64_t armed_us;        /* ... at this time */
+    struct event exhausted;  /* no connection can be accepted now */
+    struct event retry;      /* accepts again */
+    bool is_resting;         /* as the service's pace requires, */
+    struct lk_moment rested; /* ... until then */
     struct lk_http_client **slots; /* by socket number */
     size_t slot_count;
 };

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "server/files.h"
 #include "server/http/http.h"
+#include "server/pace.h"
 
 enum { RETRY_MS = 100 };
 
@@ -49,7 +50,7 @@ static void end_rest(void *context) {
 
 /* Behind a connection that was accepted, as long as the pace requires. */
 static void rest(struct lk_http_clients *clients) {
-    int64_t rest_us = lk_pace_note(&clients->pace, lk_clock_now_us());
+    int64_t rest_us = lk_pace_note(lk_server_pace(clients->listener->server), lk_clock_now_us());
 
     clients->is_resting = rest_us > 0 && lk_moment_set(&clients->rested, rest_us);
 }

@@ -25,6 +25,7 @@
 
 #include "base/minmax.h"
 #include "server/http/http.h"
+#include "server/pace.h"
 
 enum { SLOTS_MIN = 64 };
 
@@ -370,7 +371,13 @@ void lk_http_client_request_received(struct lk_http_client *client) {
 }
 
 bool lk_http_client_admit(struct lk_http_client *client) {
-    return admit(client);
+    bool is_admitted = admit(client);
+
+    if (is_admitted && !client->has_called) {
+        client->has_called = true;
+        lk_pace_forget(lk_server_pace(client->listener->server));
+    }
+    return is_admitted;
 }
 
 /* The reply has been written; the connection closes, or its next request is awaited. */

@@ -24,7 +24,6 @@
 #include "server/handshakes.h"
 #include "server/listen.h"
 #include "server/moment.h"
-#include "server/pace.h"
 #include "server/refusal.h"
 #include "server/reply_buffer.h"
 #include "wire/resp.h"
@@ -75,6 +74,7 @@ struct lk_resp_connection {
     unsigned commands;                /* taken before authentication */
     bool is_authenticated;            /* authenticated, or no password is required */
     bool is_admitted;                 /* counts towards the bound of connections */
+    bool has_called;                  /* ... and not towards the pace of accepting any more */
     bool is_penalized;                /* `penalty` is pending: nothing is read, executed or sent */
     bool is_ready;    /* in the list of connections to handle at the end of the turn */
     bool is_reading;  /* `readable` is pending */
@@ -95,9 +95,8 @@ struct lk_resp_listener {
     struct lk_server *server;
     struct lk_listen_socket listen_socket;
     struct event acceptable;
-    struct event retry; /* accepts again, after no more files could be opened */
-    struct lk_pace pace;
-    struct lk_moment rested; /* accepts again, after a rest that the pace requires */
+    struct event retry;      /* accepts again, after no more files could be opened */
+    struct lk_moment rested; /* accepts again, after a rest that the service's pace requires */
     struct lk_resp_connections all;
     struct lk_resp_connections ready;
     uint32_t count; /* admitted connections */

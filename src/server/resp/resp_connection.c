@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "server/log/log.h"
+#include "server/pace.h"
 #include "server/resp/resp.h"
 
 enum { US_PER_S = 1000000 };
@@ -70,6 +71,14 @@ static bool may_execute(const struct lk_resp_connection *connection) {
            && unsent_bytes(connection) < LK_RESP_OUTPUT_PAUSE_BYTES;
 }
 
+/* The first call of a client that may make it: its connection is none of a flood. */
+static void note_call(struct lk_resp_connection *connection) {
+    if (connection->is_admitted && !connection->has_called) {
+        connection->has_called = true;
+        lk_pace_forget(lk_server_pace(connection->listener->server));
+    }
+}
+
 /* Executes the complete requests; returns how many bytes they took. */
 static size_t execute_requests(struct lk_resp_connection *connection, struct lk_slice input) {
     struct lk_resp_request *request = &connection->listener->request;
@@ -98,6 +107,7 @@ static size_t execute_requests(struct lk_resp_connection *connection, struct lk_
             connection->is_whole = true;
             if (request->argument_count > 0) {
                 lk_resp_execute(connection);
+                note_call(connection);
             }
             break;
         }

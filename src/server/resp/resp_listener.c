@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "server/files.h"
+#include "server/pace.h"
 #include "server/resp/resp.h"
 
 enum { RETRY_MS = 100 };
@@ -36,7 +37,7 @@ static void accept_again(void *context) {
 
 /* Behind a connection that was accepted, as long as the pace requires. */
 static void rest(struct lk_resp_listener *listener) {
-    int64_t rest_us = lk_pace_note(&listener->pace, lk_clock_now_us());
+    int64_t rest_us = lk_pace_note(lk_server_pace(listener->server), lk_clock_now_us());
 
     if (rest_us > 0 && lk_moment_set(&listener->rested, rest_us)) {
         (void)event_del(&listener->acceptable);
