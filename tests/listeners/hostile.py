@@ -14,7 +14,7 @@ import time
 
 import attacks
 from besieged import BOUND, Honest, PASSWORD, guarded, with_password
-from service import Http, Resp, measure_memory, run, until
+from service import Http, Resp, Wire, measure_memory, run, until
 
 LASTS_S = 3
 REASONS = {"password", "protocol", "evicted"}
@@ -110,8 +110,9 @@ def in_table(wire):
 
 def nothing_remembered(service):
     """an evicted connection is reset, so that a flood leaves nothing with the system"""
+    elsewhere = ("127.0.0.3", 0)  # an address with none of the attacks' connections, which may be held back
     for address in (service.resp, service.http):
-        wires = [attacks.Elsewhere(address) for _ in range(60)]
+        wires = [Wire(address, elsewhere) for _ in range(60)]
         peers = {in_table(wire) for wire in wires[:20]}  # 25 of an address may be pending
         for wire in wires[:20]:
             attacks.until_ended(wire)

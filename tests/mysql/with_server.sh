@@ -55,14 +55,20 @@ if [ "$(id -u)" -eq 0 ]; then # as root the server needs an option for that
     settings="$settings $as_root"
 fi
 programs=${LK_TEST_MYSQL_BIN:+$LK_TEST_MYSQL_BIN/}
+
+# shellcheck disable=SC2086,SC2317 # an option, or none; called by made_once
+install_mariadb() {
+    "${programs}mariadb-install-db" --no-defaults ${as_root-} --datadir="$server/data" \
+        --tmpdir="$server" --skip-test-db --auth-root-authentication-method=normal \
+        --innodb-log-file-size=10M >"$server/log" 2>&1
+}
+
 # shellcheck disable=SC2086 # options, each a word
 if [ -z "$programs" ] || [ -x "${programs}mariadbd" ]; then
     daemon=${programs}mariadbd
     set_up='' no_tls=--skip-ssl
     settings="$settings --loose-sync-frm=0 --innodb-log-file-size=10M"
-    "${programs}mariadb-install-db" --no-defaults ${as_root-} --datadir="$server/data" \
-        --tmpdir="$server" --skip-test-db --auth-root-authentication-method=normal \
-        --innodb-log-file-size=10M >"$server/log" 2>&1
+    made_once "mysql$(echo "$programs" | tr / -)" "$server/data" install_mariadb
 else
     daemon=${programs}mysqld
     set_up='CREATE USER root@127.0.0.1; GRANT ALL ON *.* TO root@127.0.0.1 WITH GRANT OPTION;'

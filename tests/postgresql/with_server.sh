@@ -43,8 +43,13 @@ chmod 755 "$server"
 if [ "$(id -u)" -eq 0 ]; then
     chown postgres "$server"
 fi
-if ! (cd / && unprivileged "$programs/initdb" -D "$server/data" -A trust -U postgres \
-    -E UTF8 --locale=C.UTF-8 -N >"$server/initdb.log" 2>&1); then
+
+# shellcheck disable=SC2317 # called by made_once
+make_cluster() {
+    (cd / && unprivileged "$programs/initdb" -D "$server/data" -A trust -U postgres \
+        -E UTF8 --locale=C.UTF-8 -N >"$server/initdb.log" 2>&1)
+}
+if ! made_once "postgresql$(echo "$programs" | tr / -)" "$server/data" make_cluster; then
     cat "$server/initdb.log" >&2
     exit 1
 fi
