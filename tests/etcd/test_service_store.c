@@ -129,6 +129,52 @@ static void it_is_known_whether_another_has_led(void **state) {
     lk_core_snapshot_free(snapshot);
 }
 
+/* ---- reading ahead --------------------------------------------------------------------------- */
+
+/* The first one leads, with a lease; the second one has seen it silent for most of its own. */
+static struct lk_store_etcd *read_ahead(struct fixture *fixture) {
+    struct lk_store_etcd *second = lk_store_etcd_of(fixture->second.storage);
+
+    fixture_load_only(&fixture->first, LK_OK);
+    assert_int_equal(fixture_write_lease(&fixture->first, 1), LK_OK);
+    fixture_load_only(&fixture->second, LK_BUSY);
+    assert_null(second->image);
+    fixture->second.ahead_us += LEASE_US * 2 / 3;
+    fixture_load_only(&fixture->second, LK_BUSY);
+    assert_non_null(second->image);
+    return second;
+}
+
+/* Then a takeover reads nothing: what it would read is not even there. */
+static void a_silent_leader_is_read_ahead(void **state) {
+    struct fixture *fixture = *state;
+
+    (void)read_ahead(fixture);
+    fixture_remove_keys(fixture, "log/", "log0");
+    fixture->second.ahead_us += LEASE_US / 3;
+    assert_int_equal(fixture_count_of(fixture_load(&fixture->second, LK_OK)), 1);
+    assert_int_equal(fixture_write_lease(&fixture->second, 2), LK_OK);
+}
+
+static void what_the_leader_writes_after_all_counts(void **state) {
+    struct fixture *fixture = *state;
+    const struct lk_store_etcd *second = read_ahead(fixture);
+
+    assert_int_equal(fixture_write_lease(&fixture->first, 2), LK_OK);
+    fixture_load_only(&fixture->second, LK_BUSY);
+    assert_null(second->image);
+    assert_int_equal(fixture_count_of(fixture_take_over(&fixture->second)), 2);
+}
+
+static void a_follower_that_reads_ahead_does_not_lead(void **state) {
+    struct fixture *fixture = *state;
+
+    (void)read_ahead(fixture);
+    assert_int_equal(fixture_write_lease(&fixture->second, 2), LK_UNAVAILABLE);
+    assert_int_equal(fixture_resign(&fixture->second), LK_OK);
+    assert_int_equal(fixture_write_lease(&fixture->first, 2), LK_OK);
+}
+
 /* ---- deadlines ------------------------------------------------------------------------------- */
 
 static int64_t left_of(const struct service *service, struct lk_core_snapshot *snapshot) {
@@ -208,6 +254,9 @@ int main(void) {
         TEST(only_the_leader_hands_over),
         TEST(a_leader_that_loads_again_begins_an_epoch),
         TEST(it_is_known_whether_another_has_led),
+        TEST(a_silent_leader_is_read_ahead),
+        TEST(what_the_leader_writes_after_all_counts),
+        TEST(a_follower_that_reads_ahead_does_not_lead),
         TEST(clocks_may_differ),
         TEST(a_takeover_gives_a_grace_period_once),
         TEST(what_was_dead_stays_dead),

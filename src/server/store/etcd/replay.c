@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Loading: the pieces of the snapshot, then the entries of the log behind it, into an image. The
- * service leads already, so nothing is added meanwhile; it renews its lease between two reads.
+ * Loading: the pieces of the snapshot, then the entries of the log behind it, into an image. A
+ * service that leads already renews its lease between two reads, and nothing is added meanwhile. A
+ * follower that reads ahead finds out afterwards whether anything was.
  *
  * A service that was replaced while it reads may miss keys that its successor has deleted. So what
  * looks like damage is believed only if this service still leads.
@@ -81,7 +82,7 @@ struct walk {
 static lk_outcome renew(struct lk_store_etcd *store, lk_error *error) {
     const struct lk_etcd_leader next = lk_etcd_next(store);
 
-    return lk_etcd_commit(store, &next, NULL, error);
+    return store->ahead == 0 ? lk_etcd_commit(store, &next, NULL, error) : LK_OK;
 }
 
 static lk_outcome complain(lk_error *error) {
@@ -146,7 +147,7 @@ static lk_outcome walk_rows(struct lk_store_etcd *store, struct walk *walk, lk_e
             limit = outcome == LK_OK ? rows_of(page.rows, page.bytes) : limit;
         }
         lk_buffer_done(&page.answer);
-        if (outcome == LK_OK
+        if (outcome == LK_OK && store->ahead == 0
             && lk_clock_now_us() - store->renewed_us > store->lease_us / RENEWALS) {
             outcome = renew(store, error);
         }

@@ -37,6 +37,8 @@ struct lk_store_etcd {
     size_t part_bytes;           /* of an entry in one request */
     uint64_t snapshot_bytes_min; /* of the log, before a snapshot is begun */
     struct lk_etcd_sight sight;
+    uint64_t ahead; /* of a follower: the revision of the leader's key of which it has read all, or
+                     * has tried to; 0: none */
 
     /* Of the service that leads. */
     struct lk_etcd_leader leader; /* as it was written last */
@@ -45,7 +47,7 @@ struct lk_store_etcd {
     uint64_t epoch;              /* that this service has begun last; 0: none */
     uint64_t parts_of;           /* the entry whose parts are being read */
     bool is_foreign;             /* before it another service has led, and no load has succeeded */
-    struct lk_etcd_image *image; /* NULL: this service does not lead */
+    struct lk_etcd_image *image; /* NULL: this service does not lead, nor has it read ahead */
     uint64_t draw_floor;         /* that the log has; 0: not known */
     struct lk_buffer entry;
     struct lk_buffer operations;
@@ -110,7 +112,10 @@ void lk_etcd_journal_reset(struct lk_store_etcd *store);
 lk_outcome lk_etcd_look(struct lk_store_etcd *store, struct lk_etcd_leader *ret_leader,
                         uint64_t *ret_revision, lk_error *error);
 
-/* Makes the image of what the leader's key says. LK_LOST: another service leads. */
+/*
+ * Makes the image of what store->leader says. LK_LOST: another service leads. A follower that reads
+ * ahead (store->ahead) renews nothing, and the leader may change meanwhile what it reads.
+ */
 lk_outcome lk_etcd_replay(struct lk_store_etcd *store, lk_error *error);
 
 #endif

@@ -28,6 +28,9 @@ enum { PART_BYTES = 1024 * 1024, SNAPSHOT_BYTES_MIN = 8 * 1024 * 1024 };
 #define OPEN_US_MIN INT64_C(5000000) /* for the first call */
 #define LOOK_US INT64_C(200000)      /* a look that takes longer counts as one of so long */
 
+/* Of the lease. So long a leader was silent that is about to be replaced: it renews each third. */
+enum { SILENT_NUMERATOR = 2, SILENT_DENOMINATOR = 3 };
+
 /* ---- looking --------------------------------------------------------------------------------- */
 
 /*
@@ -157,7 +160,33 @@ static lk_outcome make_snapshot(struct lk_store_etcd *store, const struct lk_mod
 static void give_up(struct lk_store_etcd *store) {
     lk_etcd_image_close(store->image);
     store->image = NULL;
+    store->ahead = 0;
     lk_etcd_progress_clear(&store->progress);
+}
+
+static bool leads(const struct lk_store_etcd *store) {
+    return store->image != NULL && store->ahead == 0;
+}
+
+/*
+ * Reads what a silent leader has written, so that a takeover does not wait for it. Each transaction
+ * of a leader writes its key, so all of it is still so when the key is. Once for each revision, and
+ * not while etcd is slow: the leader may be silent by that, and this would not help it.
+ */
+static void read_ahead(struct lk_store_etcd *store, const struct lk_etcd_leader *found,
+                       uint64_t revision, int64_t took_us) {
+    lk_error error;
+
+    if (store->ahead == revision || took_us > LOOK_US
+        || store->sight.counted_us < found->lease_us * SILENT_NUMERATOR / SILENT_DENOMINATOR) {
+        return;
+    }
+    store->leader = *found;
+    store->ahead = revision;
+    if (lk_etcd_replay(store, &error) != LK_OK) {
+        lk_etcd_image_close(store->image);
+        store->image = NULL;
+    }
 }
 
 /* After the takeover: everything is read, moved to the clock of `times`, and kept so. */
@@ -166,7 +195,7 @@ static lk_outcome load_state(struct lk_store_etcd *store, const struct lk_model_
                              struct lk_core_snapshot **ret_snapshot, lk_error *error) {
     bool is_own_clock = strcmp(store->leader.clock, store->process) == 0;
     int64_t delta_us = is_own_clock ? 0 : store->sight.first_us - store->leader.now_us;
-    lk_outcome outcome = lk_etcd_replay(store, error);
+    lk_outcome outcome = store->image != NULL ? LK_OK : lk_etcd_replay(store, error);
     struct lk_times now = *times;
 
     if (outcome == LK_OK) {
@@ -186,21 +215,26 @@ static lk_outcome store_load(struct lk_storage *storage, const struct lk_model_c
     uint64_t revision = 0;
     bool is_foreign;
     lk_outcome outcome = lk_etcd_look(store, &found, &revision, error);
+    int64_t took_us = lk_clock_now_us() - begun_us;
 
-    give_up(store);
+    if (outcome != LK_OK || leads(store) || store->ahead != revision) {
+        give_up(store);
+    }
     if (outcome != LK_OK) {
         store->sight.is_blind = true;
         return outcome;
     }
-    see(&store->sight, revision, times->now_us, times->now_us + lk_clock_now_us() - begun_us);
+    see(&store->sight, revision, times->now_us, times->now_us + took_us);
     if (!may_lead(store, &found, revision)) {
         tell_leader(store, &found);
+        read_ahead(store, &found, revision, took_us);
         return lk_error_set(error, LK_BUSY, "another service leads this store: %s", found.address);
     }
     outcome = take_over(store, &found, revision, error);
     if (outcome != LK_OK) {
         return outcome;
     }
+    store->ahead = 0;
     is_foreign = store->is_foreign || store->leader.epoch != store->epoch + 1;
     store->epoch = store->leader.epoch;
     store->is_foreign = is_foreign; /* also when this load fails */
@@ -223,7 +257,7 @@ static lk_outcome store_write(struct lk_storage *storage, const struct lk_batch 
     struct lk_store_etcd *store = lk_store_etcd_of(storage);
     lk_outcome outcome;
 
-    if (store->image == NULL) {
+    if (!leads(store)) {
         return lk_error_set(error, LK_UNAVAILABLE, "the store in etcd has to be loaded again");
     }
     outcome = lk_etcd_write(store, batch, error);
@@ -246,7 +280,7 @@ static lk_outcome store_resign(struct lk_storage *storage, lk_error *error) {
     struct lk_store_etcd *store = lk_store_etcd_of(storage);
     struct lk_etcd_leader next = lk_etcd_next(store);
 
-    if (store->image == NULL) {
+    if (!leads(store)) {
         return LK_OK;
     }
     next.is_free = true;
