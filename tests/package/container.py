@@ -17,7 +17,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import unittest
 
 import yaml
 
@@ -192,25 +191,19 @@ def leader_of(urls):
 
 
 def builder():
-    for program in ("docker", "podman"):
-        if shutil.which(program) and subprocess.run([program, "info"], check=False,
-                                                    capture_output=True).returncode == 0:
+    """A program that runs containers of the image's base here; one that is installed may be unable to."""
+    for program in filter(shutil.which, ("docker", "podman")):
+        tried = subprocess.run([program, "run", "--rm", of("FROM")[-1].split()[0], "true"], check=False,
+                               capture_output=True, text=True)
+        if tried.returncode == 0:
             return program
+        print(f"# no image is built: {program}: {(tried.stderr.strip().splitlines() or [''])[-1]}")
     return None
-
-
-def obstacle(program):
-    """Why no container of the image's base runs here; empty: one does."""
-    tried = subprocess.run([program, "run", "--rm", of("FROM")[-1].split()[0], "true"], check=False,
-                           capture_output=True, text=True)
-    return tried.returncode != 0 and f"{program}: " + (tried.stderr.strip().splitlines() or [""])[-1]
 
 
 def is_built():
     """the image is built, is healthy as a container, and ends"""
     program = builder()
-    if why := obstacle(program):
-        raise unittest.SkipTest(why)
     with tempfile.TemporaryDirectory() as place:
         subprocess.run([program, "build", "-q", "-t", "lockkeeper-test", "-f", "container/Dockerfile", "."],
                        cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
@@ -237,8 +230,6 @@ def main():
         try:
             case()
             print(f"ok {number} - {case.__doc__}")
-        except unittest.SkipTest as reason:
-            print(f"ok {number} - {case.__doc__} # SKIP {reason}")
         except (AssertionError, OSError, subprocess.SubprocessError) as error:
             failed += 1
             print(f"not ok {number} - {case.__doc__}")
