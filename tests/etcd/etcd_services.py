@@ -18,7 +18,8 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "postgresql"), str(HERE.parent / "listeners")]
 import services as common  # noqa: E402
-from cluster import Cluster, free_ports  # noqa: E402
+from cluster import Cluster  # noqa: E402
+from ports import free_ports  # noqa: E402
 from service import Resp, as_map, until  # noqa: E402
 
 FAULTS = 3

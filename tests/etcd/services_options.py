@@ -17,7 +17,8 @@ import threading
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "postgresql"), str(HERE.parent / "listeners")]
 import services as common  # noqa: E402
-from cluster import Cluster, free_ports  # noqa: E402
+from cluster import Cluster  # noqa: E402
+from ports import free_ports  # noqa: E402
 from service import Refused, Resp, until  # noqa: E402
 
 LIMIT_S = 60

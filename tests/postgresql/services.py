@@ -23,7 +23,8 @@ import threading
 import time
 import traceback
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "listeners"))
+sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent.parent / name) for name in ("listeners", "procedures")]
+from ports import free_ports  # noqa: E402
 from service import Closed, Http, Refused, Resp, as_map, until  # noqa: E402
 
 FAILOVER_MS = 1000  # while clients are checked: then any service may take over at any time
@@ -33,12 +34,6 @@ CLIENTS = 6
 PATHS = ["a", "b"]
 FAULTS = 6
 TTL_MS = 15000  # longer than any fault
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class Way:
@@ -65,8 +60,7 @@ class Member:
         self.program = program
         self.way = None if path is None else Way(path)
         self.url = url if path is None else url.replace("{way}", self.way.port)
-        self.resp = ("127.0.0.1", free_port())
-        self.http = ("127.0.0.1", free_port())
+        self.resp, self.http = (("127.0.0.1", port) for port in free_ports(2))
         self.process = None
 
     def start(self, failover_ms=PATIENT_MS):

@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 
-from with_servers import Servers, free_ports
+from with_servers import BUS, Servers, free_ports
 
 EXITS = {"granted": 0, "ok": 0, "busy": 75, "lost": 78, "unavailable": 69, "denied": 77,
          "full": 73, "invalid": 64, "internal": 70, "unsupported": 79, "timeout": 75, "waiting": 75,
@@ -257,7 +257,7 @@ def a_replica(t):
     t.wait("the replica", lambda: "master_link_status:up"
            in t.cli("-s", replica, "INFO", "replication"))
     t.answers("unavailable", "acquire", "--try", "x", url=f"redis://{replica}", says="READONLY")
-    other = free_ports(2)[1]
+    other = free_ports(1)[0]
     t.start("second", "--port", str(other), "--bind", "127.0.0.1", "--replicaof",
             f"127.0.0.1 {port}", "--repl-diskless-sync-delay", "0")
     t.wait("the second", lambda: "master_link_status:up"
@@ -267,7 +267,7 @@ def a_replica(t):
 
 
 def a_cluster_that_is_down(t):
-    port = free_ports(1)[0]
+    port = free_ports(1, BUS)[0]
     t.start("node", "--port", str(port), "--bind", "127.0.0.1", "--cluster-enabled", "yes")
     t.wait("the node", lambda: "PONG" in t.cli("-p", str(port), "PING"))
     t.url = f"redis://127.0.0.1:{port}"

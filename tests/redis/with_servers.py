@@ -9,6 +9,7 @@ load first, has their time from. `cluster` is three masters with a replica each,
 the loopback; `single` is one server on a socket. The servers end with the command, whatever it does.
 """
 import os
+import pathlib
 import shutil
 import signal
 import socket
@@ -17,6 +18,10 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "procedures"))
+from ports import free_ports  # noqa: E402
+
+BUS = 10000  # a node's port for the others is so far above its own
 SECONDS_MAX = 60  # to be ready
 NODE_TIMEOUT_MS = 3000
 
@@ -24,24 +29,6 @@ NODE_TIMEOUT_MS = 3000
 def fail(text):
     print(f"Bail out! with_servers: {text}", flush=True)
     sys.exit(99)
-
-
-def free_ports(count):
-    """Ports that are free now, with the cluster's bus port 10000 above them. All are below those
-    that the kernel hands out, so that no client gets a dead node's. Another run that looks at the same
-    moment begins elsewhere."""
-    found = []
-    for port in range(10000 + os.getpid() * 16 % 12000, 22700):
-        try:
-            for each in (port, port + 10000):
-                with socket.socket() as probe:
-                    probe.bind(("127.0.0.1", each))
-        except OSError:
-            continue
-        found.append(port)
-        if len(found) == count:
-            return found
-    return fail("no free ports")
 
 
 class Servers:
@@ -96,7 +83,7 @@ class Servers:
                    "--appendonly", "no")
 
     def cluster(self):
-        ports = free_ports(6)
+        ports = free_ports(6, BUS)
         for port in ports:
             self.start_node(port)
         for port in ports:

@@ -17,7 +17,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "redis"), str(HERE.parent / "procedures")]
 
 from failovers import Cluster  # noqa: E402
-from with_servers import Servers, free_ports  # noqa: E402
+from ports import free_ports  # noqa: E402
+from with_servers import BUS, Servers  # noqa: E402
 
 SECONDS_MAX = 60  # to be back
 ROOTS = ("s", "r", "pool", "t", "v")  # of tests/conformance/concurrent
@@ -243,7 +244,7 @@ class RedisCluster(Store):
     def __init__(self, folder, program):
         super().__init__(folder, program)
         self.servers = Cluster(folder=f"{folder}/redis")
-        ports = free_ports(6)
+        ports = free_ports(6, BUS)
         self.near = dict(zip(ports[:3], ports[3:]))  # of each node, the proxy's port
         self.proxied = {near: port for port, near in self.near.items()}
         self.url = "redis://" + ",".join(f"127.0.0.1:{near}" for near in self.near.values())
@@ -255,7 +256,7 @@ class RedisCluster(Store):
                            "--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf",
                            "--cluster-node-timeout", "3000",
                            "--cluster-announce-port", str(self.near[port]),
-                           "--cluster-announce-bus-port", str(port + 10000), *Redis.durable)
+                           "--cluster-announce-bus-port", str(port + BUS), *Redis.durable)
         self.processes[port] = self.servers.processes[-1]
 
     def start(self):
@@ -271,7 +272,7 @@ class RedisCluster(Store):
         first = next(iter(self.near))
         for port in self.near:
             if port != first:
-                self.servers.at(port, "CLUSTER", "MEET", "127.0.0.1", str(first), str(first + 10000))
+                self.servers.at(port, "CLUSTER", "MEET", "127.0.0.1", str(first), str(first + BUS))
         self.wait_for_cluster()
         for root in ROOTS:
             slot = int(self.servers.at(first, "CLUSTER", "KEYSLOT", root))
