@@ -60,6 +60,10 @@ lk_outcome lk_etcd_image_open(struct lk_etcd_image **ret_image, lk_error *error)
     if (code == SQLITE_OK) {
         code = lk_user_rows_begin(&image->sql, true);
     }
+    if (code == SQLITE_OK) {
+        /* Never ended: what has failed is given up as a whole. */
+        code = lk_sql_execute(&image->sql, "BEGIN");
+    }
     if (code != SQLITE_OK) {
         lk_outcome outcome = lk_etcd_image_explain(image, code, error);
 
@@ -247,10 +251,10 @@ lk_outcome lk_etcd_image_apply(struct lk_etcd_image *image, struct lk_slice byte
     struct lk_etcd_codec codec = lk_etcd_reader(bytes);
     struct lk_etcd_entry entry = {.now_us = 0};
     struct lk_row row;
-    int code = lk_sql_execute(&image->sql, "BEGIN");
+    int code = SQLITE_OK;
 
     lk_etcd_code_entry(&codec, &entry);
-    if (code == SQLITE_OK && !codec.failed && entry.kind == LK_ETCD_BEGIN) {
+    if (!codec.failed && entry.kind == LK_ETCD_BEGIN) {
         code = begin_epoch(image, &entry);
     }
     while (code == SQLITE_OK && lk_etcd_has_more(&codec)
@@ -262,9 +266,6 @@ lk_outcome lk_etcd_image_apply(struct lk_etcd_image *image, struct lk_slice byte
     }
     if (code == SQLITE_OK && codec.failed) {
         return lk_error_set(error, LK_INVALID, "what is kept in etcd is damaged (an entry)");
-    }
-    if (code == SQLITE_OK) {
-        code = lk_sql_execute(&image->sql, "COMMIT");
     }
     return code == SQLITE_OK ? LK_OK : lk_etcd_image_explain(image, code, error);
 }

@@ -222,19 +222,13 @@ lk_outcome lk_etcd_image_read_piece(struct lk_etcd_image *image, struct lk_slice
                                     lk_error *error) {
     struct lk_etcd_codec codec = lk_etcd_reader(piece);
     sqlite3_stmt *statements[TABLES] = {NULL};
-    int code = lk_sql_execute(&image->sql, "BEGIN");
+    int code = read_rows(image, &codec, statements);
 
-    if (code == SQLITE_OK) {
-        code = read_rows(image, &codec, statements);
-    }
     for (size_t i = 0; i < TABLES; i++) {
         (void)sqlite3_finalize(statements[i]);
     }
     if (code == SQLITE_OK && codec.failed) {
         return lk_error_set(error, LK_INVALID, "what is kept in etcd is damaged (a piece)");
-    }
-    if (code == SQLITE_OK) {
-        code = lk_sql_execute(&image->sql, "COMMIT");
     }
     return code == SQLITE_OK ? LK_OK : lk_etcd_image_explain(image, code, error);
 }

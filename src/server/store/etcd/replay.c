@@ -13,7 +13,7 @@
 
 enum {
     ROWS_FIRST = 4, /* of one answer; more if they are small */
-    ROWS_MAX = 64,  /* each may have a MiB */
+    ROWS_MAX = 512, /* each may have a MiB: an answer that is too large is asked for row by row */
     ANSWER_BYTES_WANTED = 512 * 1024,
     RENEWALS = 3, /* in the time of a lease */
 };
