@@ -5,8 +5,10 @@
  * again at once: they would come too late for the next one, and wait for it and for one more. So
  * two groups of clients would take turns, and each call would take the time of two batches.
  *
- * So the next batch waits for them: until all of them have called again, and at most for half of
- * the time that the last one took. Where that has been in vain, some batches do not wait.
+ * So the next batch waits for them: until all of them have called again, or none of them has for
+ * half of the time that the last batch took; and at most for that time. Answers are sent one after
+ * the other, so calls come one after the other, too. Where waiting was in vain, some batches do not
+ * wait.
  */
 #ifndef LK_SERVER_GATHERING_H
 #define LK_SERVER_GATHERING_H
@@ -19,15 +21,19 @@
 
 /* Zeroed: no batch waits, until lk_gathering_begin(). */
 struct lk_gathering {
-    int64_t until_us;      /* 0: the next batch does not wait */
+    int64_t until_us;      /* unless a client calls before; 0: the next batch does not wait */
+    int64_t latest_us;     /* until then at most */
+    int64_t pause_us;      /* so long after the last call */
+    int64_t alarm_us;      /* when `over` fires; 0: it is not set */
     size_t expected;       /* clients that were answered, then */
+    size_t away;           /* of which so many had not called, at the last look */
     bool has_waited;       /* the next batch was there, and not all of them */
     unsigned left_out;     /* so many batches do not wait */
     struct lk_moment over; /* the next batch has waited long enough */
 };
 
 enum {
-    LK_GATHERING_US_MAX = 1000,
+    LK_GATHERING_US_MAX = 2000,
     LK_GATHERING_CLIENTS_MAX = 64, /* more share the cost of a batch as it is */
     LK_GATHERING_LEFT_OUT = 16,    /* after one that half have not come to */
 };

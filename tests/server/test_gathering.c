@@ -24,13 +24,38 @@ static void it_waits_until_all_have_called(void **state) {
     assert_true(lk_gathering_waits(&gathering, 3, NOW_US + 900)); /* it was not in vain */
 }
 
-static void it_waits_no_longer_than_half_a_write(void **state) {
+static void it_waits_half_a_write_after_the_last_call(void **state) {
     struct lk_gathering gathering = {.until_us = 0};
 
     (void)state;
     lk_gathering_begin(&gathering, 4, TOOK_US, NOW_US);
+    assert_true(lk_gathering_waits(&gathering, 4, NOW_US + TOOK_US / 2 - 1));
     assert_true(lk_gathering_waits(&gathering, 1, NOW_US + TOOK_US / 2 - 1));
-    assert_false(lk_gathering_waits(&gathering, 1, NOW_US + TOOK_US / 2));
+    assert_true(lk_gathering_waits(&gathering, 1, NOW_US + TOOK_US - 2));
+    assert_false(lk_gathering_waits(&gathering, 1, NOW_US + TOOK_US - 1));
+    lk_gathering_begin(&gathering, 4, TOOK_US, NOW_US);
+    assert_true(lk_gathering_waits(&gathering, 4, NOW_US + TOOK_US / 2 - 1));
+    assert_false(lk_gathering_waits(&gathering, 4, NOW_US + TOOK_US / 2));
+}
+
+/* Sending the answers may take longer than that: the first look is late, and calls are there. */
+static void calls_that_came_before_the_look_count(void **state) {
+    struct lk_gathering gathering = {.until_us = 0};
+
+    (void)state;
+    lk_gathering_begin(&gathering, 4, TOOK_US, NOW_US);
+    assert_true(lk_gathering_waits(&gathering, 2, NOW_US + TOOK_US - 1));
+}
+
+static void it_waits_no_longer_than_a_write(void **state) {
+    struct lk_gathering gathering = {.until_us = 0};
+
+    (void)state;
+    lk_gathering_begin(&gathering, 40, TOOK_US, NOW_US);
+    for (int i = 0; i < TOOK_US; i += 50) {
+        assert_true(lk_gathering_waits(&gathering, 39 - (size_t)i / 50, NOW_US + i));
+    }
+    assert_false(lk_gathering_waits(&gathering, 1, NOW_US + TOOK_US));
     lk_gathering_begin(&gathering, 4, INT64_C(3600000000), NOW_US);
     assert_true(lk_gathering_waits(&gathering, 1, NOW_US + LK_GATHERING_US_MAX - 1));
     assert_false(lk_gathering_waits(&gathering, 1, NOW_US + LK_GATHERING_US_MAX));
@@ -60,7 +85,7 @@ static void it_leaves_batches_out_where_that_is_in_vain(void **state) {
 
     (void)state;
     lk_gathering_begin(&gathering, 4, TOOK_US, NOW_US);
-    assert_true(lk_gathering_waits(&gathering, 4, NOW_US));
+    assert_true(lk_gathering_waits(&gathering, 2, NOW_US));
     assert_false(lk_gathering_waits(&gathering, 2, NOW_US + TOOK_US));
     for (int i = 0; i < LK_GATHERING_LEFT_OUT; i++) {
         lk_gathering_begin(&gathering, 4, TOOK_US, NOW_US);
@@ -81,6 +106,12 @@ static void a_batch_that_came_late_has_not_waited(void **state) {
     assert_true(lk_gathering_waits(&gathering, 4, NOW_US));
 }
 
+static void wait_in_a_loop(struct event_base *loop, struct lk_gathering *gathering) {
+    while (lk_gathering_waits(gathering, 3, lk_clock_now_us())) {
+        assert_int_equal(event_base_loop(loop, EVLOOP_ONCE), 0);
+    }
+}
+
 /* Else a batch would wait for the next call, whenever that comes. */
 static void the_loop_wakes_up_when_the_time_is_over(void **state) {
     struct event_base *loop = event_base_new();
@@ -90,11 +121,15 @@ static void the_loop_wakes_up_when_the_time_is_over(void **state) {
     (void)state;
     assert_non_null(loop);
     assert_true(lk_gathering_open(&gathering, loop));
-    lk_gathering_begin(&gathering, 4, TOOK_US, begun_us);
-    while (lk_gathering_waits(&gathering, 4, lk_clock_now_us())) {
-        assert_int_equal(event_base_loop(loop, EVLOOP_ONCE), 0);
-    }
+    lk_gathering_begin(&gathering, 3, TOOK_US, begun_us);
+    wait_in_a_loop(loop, &gathering);
     assert_true(lk_clock_now_us() - begun_us >= TOOK_US / 2);
+    gathering.left_out = 0;
+    begun_us = lk_clock_now_us();
+    lk_gathering_begin(&gathering, 4, LK_GATHERING_US_MAX, begun_us);
+    (void)lk_gathering_waits(&gathering, 4, begun_us); /* the timer is set for earlier */
+    wait_in_a_loop(loop, &gathering);
+    assert_true(lk_clock_now_us() - begun_us >= LK_GATHERING_US_MAX / 2);
     lk_gathering_close(&gathering);
     event_base_free(loop);
 }
@@ -102,7 +137,9 @@ static void the_loop_wakes_up_when_the_time_is_over(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_waits_until_all_have_called),
-        cmocka_unit_test(it_waits_no_longer_than_half_a_write),
+        cmocka_unit_test(it_waits_half_a_write_after_the_last_call),
+        cmocka_unit_test(calls_that_came_before_the_look_count),
+        cmocka_unit_test(it_waits_no_longer_than_a_write),
         cmocka_unit_test(it_does_not_wait_for_many),
         cmocka_unit_test(it_does_not_wait_for_nobody),
         cmocka_unit_test(it_leaves_batches_out_where_that_is_in_vain),
