@@ -6,7 +6,7 @@
 
 #include "../bench.h"
 
-enum { HEAD_BYTES = 9, FLAGS_AT = 4, STREAM_AT = 5 }; /* of a frame */
+enum { HEAD_BYTES = 9, TYPE_AT = 3, FLAGS_AT = 4, STREAM_AT = 5 }; /* of a frame */
 enum { DATA = 0, HEADERS = 1, END_STREAM = 1, END_HEADERS = 4 };
 
 /* What a connection begins with: windows that no answer fills, and that the server's settings are
@@ -97,7 +97,7 @@ void grpc_load_renew(struct load_request *request, uint64_t index) {
 size_t grpc_load_reply_size(const char *bytes, size_t size) {
     for (size_t at = 0; size - at >= HEAD_BYTES;) {
         size_t end = at + HEAD_BYTES + size_at(bytes + at);
-        bool is_of_call = bytes[at + 3] == DATA || bytes[at + 3] == HEADERS;
+        bool is_of_call = bytes[at + TYPE_AT] == DATA || bytes[at + TYPE_AT] == HEADERS;
 
         if (end > size) {
             break;
@@ -108,4 +108,13 @@ size_t grpc_load_reply_size(const char *bytes, size_t size) {
         at = end;
     }
     return 0;
+}
+
+bool grpc_load_has_message(const char *reply, size_t size) {
+    for (size_t at = 0; size - at >= HEAD_BYTES; at += HEAD_BYTES + size_at(reply + at)) {
+        if (reply[at + TYPE_AT] == DATA) {
+            return true;
+        }
+    }
+    return false;
 }

@@ -17,4 +17,7 @@ void grpc_load_render(struct load_request *request, const char *path,
 void grpc_load_renew(struct load_request *request, uint64_t index);
 size_t grpc_load_reply_size(const char *bytes, size_t size);
 
+/* Whether a reply has a message: that of an error has none. */
+bool grpc_load_has_message(const char *reply, size_t size);
+
 #endif

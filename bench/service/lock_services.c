@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "grpc_load.h"
-#include "server/store/etcd/messages.h"
+#include "server/store/etcd/client.h"
 
 enum { PATH_BYTES = 512 };
 
@@ -210,6 +210,63 @@ const struct lock_service lock_service_etcd_grpc = {
     .protocol = {grpc_load_reply_size, expect_etcd_grpc, grpc_load_renew},
     .step_count = 2,
     .request = request_etcd_grpc,
+};
+
+/* ---- etcd's locks ---------------------------------------------------------------------------- */
+
+enum { LEASE = 7, LEASE_S = 86400 };
+
+void lock_service_etcd_grant(const struct peer *etcd) {
+    enum { PATIENCE_US = 5000000 };
+    struct lk_etcd_client *client = NULL;
+    struct lk_buffer message = {.max = 0};
+    struct lk_slice answer;
+    lk_error error = {.text = "memory is exhausted"};
+    char url[64];
+
+    (void)snprintf(url, sizeof url, "etcd://127.0.0.1:%d", etcd->port);
+    lk_protobuf_add_number(&message, 1, LEASE_S);
+    lk_protobuf_add_number(&message, 2, LEASE);
+    if (message.failed || lk_etcd_client_new(url, PATIENCE_US, &client, &error) != LK_OK
+        || lk_etcd_call(client, "/etcdserverpb.Lease/LeaseGrant",
+                        (struct lk_slice){message.bytes, message.size}, NULL, &answer, &error)
+               != LK_OK) {
+        bench_give_up("no lease of etcd's: %s", error.text);
+    }
+    lk_buffer_done(&message);
+    lk_etcd_client_free(client);
+}
+
+/* A lock's key is its name, a slash, and the lease of the holder. */
+static void request_etcd_locks(const void *context, size_t number, size_t step,
+                               struct load_request *ret_request) {
+    struct lk_buffer message = {.max = LOAD_REQUEST_BYTES};
+    char name[24];
+
+    (void)context;
+    (void)snprintf(name, sizeof name, step == 0 ? "lock%05zu" : "lock%05zu/%x", number % 100000,
+                   LEASE);
+    lk_protobuf_add_text(&message, 1, name);
+    if (step == 0) {
+        lk_protobuf_add_number(&message, 2, LEASE);
+    }
+    grpc_load_render(ret_request, step == 0 ? "/v3lockpb.Lock/Lock" : "/v3lockpb.Lock/Unlock",
+                     &message);
+    lk_buffer_done(&message);
+}
+
+static bool expect_etcd_locks(size_t step, const char *reply, size_t size) {
+    return grpc_load_has_message(reply, size)
+           && (step == 1 || memmem(reply, size, "/7", 2) != NULL);
+}
+
+const struct lock_service lock_service_etcd_locks = {
+    .name = "etcd's locks (gRPC)",
+    .program = "etcd",
+    .start = start_etcd,
+    .protocol = {grpc_load_reply_size, expect_etcd_locks, grpc_load_renew},
+    .step_count = 2,
+    .request = request_etcd_locks,
 };
 
 /* ---- ZooKeeper ------------------------------------------------------------------------------- */

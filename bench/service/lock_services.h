@@ -35,6 +35,11 @@ extern const struct lock_service lock_service_etcd;
 /* The same in etcd's own protocol, as its clients in Go speak it. */
 extern const struct lock_service lock_service_etcd_grpc;
 
+/* The locks that etcd has itself (v3lockpb), whose holders are known by a lease; that is granted by
+ * lock_service_etcd_grant(). One lease for all connections, as a program has one session. */
+extern const struct lock_service lock_service_etcd_locks;
+void lock_service_etcd_grant(const struct peer *etcd);
+
 /* An ephemeral node made and deleted. */
 extern const struct lock_service lock_service_zookeeper;
 

@@ -148,6 +148,57 @@ static void large_entries_do_not_outrun_snapshots(void **state) {
     assert_int_equal(fixture_count_of(fixture_load(&fixture->first, LK_OK)), 5000);
 }
 
+/* One that leads writes turns, and the other one looks after each third, or not at all. */
+static void lead_and_follow(const struct service *leader, struct service *follower, bool looks,
+                            uint64_t *id) {
+    fixture_load_only(follower, LK_BUSY);
+    assert_non_null(lk_store_etcd_of(follower->storage)->image);
+    for (unsigned i = 0; i < 3 * TURNS_MAX; i++) {
+        write_turn(leader, ++*id);
+        if (looks && i % 3 == 0) {
+            fixture_load_only(follower, LK_BUSY);
+        }
+    }
+    if (!looks) {
+        assert_true(lk_store_etcd_of(follower->storage)->applied + 1
+                    < lk_store_etcd_of(leader->storage)->leader.first);
+    }
+    assert_int_equal(fixture_resign(leader), LK_OK);
+    check_state(fixture_load(follower, LK_OK), *id);
+}
+
+/*
+ * Through snapshots and deletions, a follower has what a service has that reads all of it; also one
+ * for which the next entry is not there any more.
+ */
+static void a_follower_keeps_up_with_snapshots(void **state) {
+    struct fixture *fixture = *state;
+    uint64_t id = 0;
+
+    fixture_load_only(&fixture->first, LK_OK);
+    for (unsigned i = 0; i < 4; i++) {
+        lead_and_follow(&fixture->first, &fixture->second, i % 2 == 0, &id);
+        lead_and_follow(&fixture->second, &fixture->first, i % 2 == 0, &id);
+    }
+    assert_true(fixture_count_keys(fixture, "log") < 300);
+}
+
+/* What a leader that was killed had still to delete is deleted by the next one. */
+static void what_was_left_is_deleted(void **state) {
+    struct fixture *fixture = *state;
+    const struct lk_store_etcd *first = lk_store_etcd_of(fixture->first.storage);
+
+    fixture_load_only(&fixture->first, LK_OK);
+    for (uint64_t id = 1; first->old_first == first->leader.first; id++) {
+        write_turn(&fixture->first, id);
+    }
+    assert_true(fixture_count_keys(fixture, "log") > first->leader.last - first->leader.first + 1);
+    fixture_only_take_over(&fixture->second);
+    assert_int_equal(fixture_write_nothing(&fixture->second), LK_OK);
+    assert_int_equal(fixture_count_keys(fixture, "log"),
+                     first->leader.last - first->leader.first + 2); /* and the new epoch */
+}
+
 static void what_is_missing_is_told(void **state) {
     struct fixture *fixture = *state;
 
@@ -195,10 +246,16 @@ static void keys_of_another_version_are_refused(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_begin, fixture_end)
     const struct CMUnitTest tests[] = {
-        TEST(a_large_batch_is_divided),   TEST(snapshots_replace_entries),
-        TEST(snapshots_are_of_many_ages), TEST(large_entries_do_not_outrun_snapshots),
-        TEST(what_is_missing_is_told),    TEST(what_is_damaged_is_told),
-        TEST(a_missing_leader_is_told),   TEST(keys_of_another_version_are_refused),
+        TEST(a_large_batch_is_divided),
+        TEST(snapshots_replace_entries),
+        TEST(snapshots_are_of_many_ages),
+        TEST(large_entries_do_not_outrun_snapshots),
+        TEST(a_follower_keeps_up_with_snapshots),
+        TEST(what_was_left_is_deleted),
+        TEST(what_is_missing_is_told),
+        TEST(what_is_damaged_is_told),
+        TEST(a_missing_leader_is_told),
+        TEST(keys_of_another_version_are_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

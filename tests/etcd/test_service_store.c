@@ -45,16 +45,21 @@ static void a_leader_that_writes_stays(void **state) {
     fixture_load_only(&fixture->second, LK_OK);
 }
 
+static void make_blind(struct service *service) {
+    struct lk_etcd_client *client = lk_store_etcd_of(service->storage)->client;
+
+    lk_etcd_client_insist(client, 0); /* no time for any answer */
+    fixture_load_only(service, LK_UNAVAILABLE);
+    lk_etcd_client_insist(client, LEASE_US);
+}
+
 /* A leader that cannot reach etcd either must not be replaced as soon as etcd is back. */
 static void the_time_without_etcd_does_not_count(void **state) {
     struct fixture *fixture = *state;
-    struct lk_etcd_client *client = lk_store_etcd_of(fixture->second.storage)->client;
 
     fixture_load_only(&fixture->first, LK_OK);
     fixture_load_only(&fixture->second, LK_BUSY);
-    lk_etcd_client_insist(client, 0); /* no time for any answer */
-    fixture_load_only(&fixture->second, LK_UNAVAILABLE);
-    lk_etcd_client_insist(client, LEASE_US);
+    make_blind(&fixture->second);
     fixture->second.ahead_us += LEASE_US;
     fixture_load_only(&fixture->second, LK_BUSY);
     fixture->second.ahead_us += LEASE_US;
@@ -129,50 +134,86 @@ static void it_is_known_whether_another_has_led(void **state) {
     lk_core_snapshot_free(snapshot);
 }
 
-/* ---- reading ahead --------------------------------------------------------------------------- */
+/* ---- keeping up ------------------------------------------------------------------------------ */
 
-/* The first one leads, with a lease; the second one has seen it silent for most of its own. */
-static struct lk_store_etcd *read_ahead(struct fixture *fixture) {
+/* The first one leads, with a lease that the second one has read. */
+static struct lk_store_etcd *follow(struct fixture *fixture) {
     struct lk_store_etcd *second = lk_store_etcd_of(fixture->second.storage);
 
     fixture_load_only(&fixture->first, LK_OK);
     assert_int_equal(fixture_write_lease(&fixture->first, 1), LK_OK);
     fixture_load_only(&fixture->second, LK_BUSY);
-    assert_null(second->image);
-    fixture->second.ahead_us += LEASE_US * 2 / 3;
-    fixture_load_only(&fixture->second, LK_BUSY);
     assert_non_null(second->image);
     return second;
 }
 
-/* Then a takeover reads nothing: what it would read is not even there. */
-static void a_silent_leader_is_read_ahead(void **state) {
+/* A takeover reads nothing: what it would read is not even there. */
+static void a_follower_has_what_a_takeover_needs(void **state) {
     struct fixture *fixture = *state;
 
-    (void)read_ahead(fixture);
+    (void)follow(fixture);
     fixture_remove_keys(fixture, "log/", "log0");
-    fixture->second.ahead_us += LEASE_US / 3;
+    fixture->second.ahead_us += LEASE_US;
     assert_int_equal(fixture_count_of(fixture_load(&fixture->second, LK_OK)), 1);
     assert_int_equal(fixture_write_lease(&fixture->second, 2), LK_OK);
 }
 
-static void what_the_leader_writes_after_all_counts(void **state) {
+static void a_follower_reads_only_what_is_new(void **state) {
     struct fixture *fixture = *state;
-    const struct lk_store_etcd *second = read_ahead(fixture);
+    const struct lk_store_etcd *second = follow(fixture);
 
+    fixture_remove_keys(fixture, "log/", "log0");
     assert_int_equal(fixture_write_lease(&fixture->first, 2), LK_OK);
     fixture_load_only(&fixture->second, LK_BUSY);
-    assert_null(second->image);
-    assert_int_equal(fixture_count_of(fixture_take_over(&fixture->second)), 2);
+    assert_int_equal(second->applied, second->leader.last);
+    assert_int_equal(fixture_write_lease(&fixture->first, 3), LK_OK); /* not read before */
+    assert_int_equal(fixture_resign(&fixture->first), LK_OK);
+    assert_int_equal(fixture_count_of(fixture_load(&fixture->second, LK_OK)), 3);
 }
 
-static void a_follower_that_reads_ahead_does_not_lead(void **state) {
+static void a_follower_does_not_lead(void **state) {
     struct fixture *fixture = *state;
 
-    (void)read_ahead(fixture);
+    (void)follow(fixture);
     assert_int_equal(fixture_write_lease(&fixture->second, 2), LK_UNAVAILABLE);
     assert_int_equal(fixture_resign(&fixture->second), LK_OK);
     assert_int_equal(fixture_write_lease(&fixture->first, 2), LK_OK);
+}
+
+/* Etcd is restored from a copy of before the first lease, and another one is written. */
+static void restore(struct fixture *fixture, bool is_seen) {
+    struct lk_storage *third;
+    struct service other;
+
+    if (is_seen) {
+        make_blind(&fixture->second);
+    } else {
+        fixture->second.ahead_us += HOUR_US;
+    }
+    fixture_remove_keys(fixture, "", "z");
+    assert_int_equal(fixture_open_store(fixture, "three:7420", &third, NULL), LK_OK);
+    other = (struct service){.storage = third};
+    fixture_load_only(&other, LK_OK);
+    assert_int_equal(fixture_write_lease(&other, 7), LK_OK);
+    assert_int_equal(fixture_write_end(&other, 7), LK_OK);
+    third->ops->close(third);
+}
+
+/* Its entries have the numbers of those that the follower knows, and say something else. */
+static void a_follower_forgets_what_a_restored_etcd_does_not_know(void **state) {
+    struct fixture *fixture = *state;
+
+    (void)follow(fixture);
+    restore(fixture, true);
+    assert_int_equal(fixture_count_of(fixture_take_over(&fixture->second)), 0);
+}
+
+static void so_does_one_that_was_stopped_meanwhile(void **state) {
+    struct fixture *fixture = *state;
+
+    (void)follow(fixture);
+    restore(fixture, false);
+    assert_int_equal(fixture_count_of(fixture_take_over(&fixture->second)), 0);
 }
 
 /* ---- deadlines ------------------------------------------------------------------------------- */
@@ -254,9 +295,11 @@ int main(void) {
         TEST(only_the_leader_hands_over),
         TEST(a_leader_that_loads_again_begins_an_epoch),
         TEST(it_is_known_whether_another_has_led),
-        TEST(a_silent_leader_is_read_ahead),
-        TEST(what_the_leader_writes_after_all_counts),
-        TEST(a_follower_that_reads_ahead_does_not_lead),
+        TEST(a_follower_has_what_a_takeover_needs),
+        TEST(a_follower_reads_only_what_is_new),
+        TEST(a_follower_does_not_lead),
+        TEST(a_follower_forgets_what_a_restored_etcd_does_not_know),
+        TEST(so_does_one_that_was_stopped_meanwhile),
         TEST(clocks_may_differ),
         TEST(a_takeover_gives_a_grace_period_once),
         TEST(what_was_dead_stays_dead),

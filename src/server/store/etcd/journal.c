@@ -143,23 +143,63 @@ lk_outcome lk_etcd_append(struct lk_store_etcd *store, struct lk_etcd_leader *ne
 
 /* ---- snapshots ------------------------------------------------------------------------------- */
 
-void lk_etcd_journal_reset(struct lk_store_etcd *store) {
+/* Half a snapshot of a former leader, and those before the one that is valid. */
+static void take_half_snapshots(struct lk_store_etcd *store) {
+    const struct lk_etcd_leader *leader = &store->leader;
+    char from[LK_ETCD_KEY_BYTES];
+    char to[LK_ETCD_KEY_BYTES];
+
+    if (leader->snapshot > 0) {
+        lk_etcd_key_piece(store, 0, 0, from);
+        lk_etcd_key_piece(store, leader->snapshot, 0, to);
+        lk_etcd_add_delete(&store->operations, from, to);
+    }
+    lk_etcd_key_piece(store, leader->snapshot, leader->pieces, from);
+    lk_etcd_key_piece(store, UINT64_MAX, UINT32_MAX, to);
+    lk_etcd_add_delete(&store->operations, from, to);
+}
+
+/* The first entry that is there, of those that the snapshot has; or the first one behind it. */
+static lk_outcome find_rest(struct lk_store_etcd *store, uint64_t *ret_first, lk_error *error) {
+    char from[LK_ETCD_KEY_BYTES];
+    char to[LK_ETCD_KEY_BYTES];
+    struct lk_buffer answer = {.max = 0};
+    struct lk_protobuf rows;
+    struct lk_etcd_row row;
+    lk_outcome outcome;
+
+    *ret_first = store->leader.first;
+    lk_etcd_key_log(store, 0, from);
+    lk_etcd_key_log(store, store->leader.first, to);
+    outcome = lk_etcd_range(store->client, from, to, 1, &answer, error);
+    rows = (struct lk_protobuf){.rest = {answer.bytes, answer.size}};
+    if (outcome == LK_OK && lk_etcd_next_row(&rows, &row)) {
+        *ret_first = lk_etcd_number_of_log(row.key);
+    }
+    lk_buffer_done(&answer);
+    return outcome;
+}
+
+lk_outcome lk_etcd_journal_begin(struct lk_store_etcd *store, lk_error *error) {
     lk_etcd_progress_clear(&store->progress);
-    store->log_bytes = 0;
-    store->snapshot_bytes = 0;
     store->next_snapshot = 0;
-    store->old_first = store->leader.first;
     store->old_snapshot = 0;
     store->old_pieces = 0;
     store->compactable = 0;
     store->draw_floor = 0;
     lk_buffer_done(&store->operations);
+    take_half_snapshots(store);
+    return find_rest(store, &store->old_first, error);
+}
+
+/* Whether something that the last snapshot has replaced is still to be deleted. */
+static bool has_rest(const struct lk_store_etcd *store) {
+    return store->old_first < store->leader.first || store->old_pieces > 0;
 }
 
 /* What is there to be read grows to twice of what is needed at most, and to a little. */
 static bool is_due(const struct lk_store_etcd *store) {
-    return store->next_snapshot == 0 && store->old_first == store->leader.first
-           && store->old_pieces == 0
+    return store->next_snapshot == 0 && !has_rest(store)
            && store->log_bytes >= (uint64_t)lk_max((int64_t)store->snapshot_bytes,
                                                    (int64_t)store->snapshot_bytes_min);
 }
@@ -302,7 +342,7 @@ static lk_outcome write_entry(struct lk_store_etcd *store, struct lk_etcd_leader
     struct applying applying = {.store = store, .outcome = LK_OK};
     const struct lk_etcd_meanwhile meanwhile = {.run = apply, .context = &applying};
     const struct lk_etcd_leader former = store->leader;
-    bool has_deletions = store->old_first < former.first || store->old_pieces > 0;
+    bool has_deletions = has_rest(store);
     lk_outcome outcome = LK_OK;
 
     if (has_deletions) {
@@ -326,7 +366,7 @@ static lk_outcome write_entry(struct lk_store_etcd *store, struct lk_etcd_leader
     store->log_bytes += store->entry.size;
     if (next->snapshot != former.snapshot) {
         end_snapshot(store, &former);
-    } else if (has_deletions && store->old_first == store->leader.first && store->old_pieces == 0) {
+    } else if (has_deletions && !has_rest(store)) {
         compact(store);
     }
     return LK_OK;
@@ -342,13 +382,29 @@ static bool has_content(const struct lk_store_etcd *store, const struct lk_batch
     return batch->events.has_mark || batch->draw_floor > store->draw_floor;
 }
 
+/* Only the lease is renewed. A service that is idle deletes what there is to be deleted as well. */
+static lk_outcome write_nothing(struct lk_store_etcd *store, const struct lk_etcd_leader *next,
+                                lk_error *error) {
+    bool has_deletions = has_rest(store);
+    lk_outcome outcome;
+
+    if (has_deletions) {
+        take_deletions(store);
+    }
+    outcome = lk_etcd_commit(store, next, NULL, error);
+    if (outcome == LK_OK && has_deletions && !has_rest(store)) {
+        compact(store);
+    }
+    return outcome;
+}
+
 lk_outcome lk_etcd_write(struct lk_store_etcd *store, const struct lk_batch *batch,
                          lk_error *error) {
     struct lk_etcd_leader next = lk_etcd_next(store);
 
     next.now_us = batch->times.now_us;
     if (!has_content(store, batch)) {
-        return lk_etcd_commit(store, &next, NULL, error);
+        return write_nothing(store, &next, error);
     }
     lk_buffer_cut(&store->entry, 0);
     lk_etcd_image_encode(store->image, batch, &store->entry);

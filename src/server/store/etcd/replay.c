@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Loading: the pieces of the snapshot, then the entries of the log behind it, into an image. A
- * service that leads already renews its lease between two reads, and nothing is added meanwhile. A
- * follower that reads ahead finds out afterwards whether anything was.
+ * Reading: the pieces of the snapshot, then the entries of the log behind it, into an image; or the
+ * entries that were added since. A service that leads already renews its lease between two reads.
  *
  * A service that was replaced while it reads may miss keys that its successor has deleted. So what
  * looks like damage is believed only if this service still leads.
@@ -82,7 +81,7 @@ struct walk {
 static lk_outcome renew(struct lk_store_etcd *store, lk_error *error) {
     const struct lk_etcd_leader next = lk_etcd_next(store);
 
-    return store->ahead == 0 ? lk_etcd_commit(store, &next, NULL, error) : LK_OK;
+    return store->is_leading ? lk_etcd_commit(store, &next, NULL, error) : LK_OK;
 }
 
 static lk_outcome complain(lk_error *error) {
@@ -147,7 +146,7 @@ static lk_outcome walk_rows(struct lk_store_etcd *store, struct walk *walk, lk_e
             limit = outcome == LK_OK ? rows_of(page.rows, page.bytes) : limit;
         }
         lk_buffer_done(&page.answer);
-        if (outcome == LK_OK && store->ahead == 0
+        if (outcome == LK_OK && store->is_leading
             && lk_clock_now_us() - store->renewed_us > store->lease_us / RENEWALS) {
             outcome = renew(store, error);
         }
@@ -185,12 +184,20 @@ static void key_log(const struct lk_store_etcd *store, uint64_t number, char *re
     lk_etcd_key_log(store, number, ret_key);
 }
 
+static lk_outcome apply(struct lk_store_etcd *store, uint64_t number, struct lk_slice entry,
+                        lk_error *error) {
+    lk_outcome outcome = lk_etcd_image_apply(store->image, entry, error);
+
+    store->applied = outcome == LK_OK ? number : store->applied;
+    return outcome;
+}
+
 static lk_outcome visit_entry(struct lk_store_etcd *store, uint64_t number, struct lk_slice value,
                               lk_error *error) {
     struct lk_etcd_codec codec = lk_etcd_reader(value);
     struct walk walk = {.key = key_part, .visit = visit_part};
     struct lk_slice rest;
-    lk_outcome outcome;
+    lk_outcome outcome = LK_OK;
 
     lk_etcd_code_number(&codec, &walk.end);
     rest = (struct lk_slice){codec.at, (size_t)(codec.end - codec.at)};
@@ -198,42 +205,64 @@ static lk_outcome visit_entry(struct lk_store_etcd *store, uint64_t number, stru
     if (codec.failed) {
         return complain(error);
     }
-    if (walk.end == 0) {
-        return lk_etcd_image_apply(store->image, rest, error);
+    if (walk.end > 0) {
+        store->parts_of = number;
+        lk_buffer_cut(&store->entry, 0);
+        outcome = walk_rows(store, &walk, error);
+        lk_buffer_add_slice(&store->entry, rest);
+        store->log_bytes += store->entry.size;
+        rest = (struct lk_slice){store->entry.bytes, store->entry.size};
+        if (outcome == LK_OK && store->entry.failed) {
+            outcome = lk_error_set(error, LK_INTERNAL, "memory is exhausted");
+        }
     }
-    store->parts_of = number;
-    lk_buffer_cut(&store->entry, 0);
-    outcome = walk_rows(store, &walk, error);
-    lk_buffer_add_slice(&store->entry, rest);
-    store->log_bytes += store->entry.size;
-    if (outcome == LK_OK && store->entry.failed) {
-        outcome = lk_error_set(error, LK_INTERNAL, "memory is exhausted");
-    }
-    return outcome == LK_OK ? lk_etcd_image_apply(
-               store->image, (struct lk_slice){store->entry.bytes, store->entry.size}, error)
-                            : outcome;
+    return outcome == LK_OK ? apply(store, number, rest, error) : outcome;
 }
 
-lk_outcome lk_etcd_replay(struct lk_store_etcd *store, lk_error *error) {
+/* An image of the snapshot, as of the entry before the first one of the log. */
+static lk_outcome read_snapshot(struct lk_store_etcd *store, lk_error *error) {
     struct walk pieces = {.key = key_piece, .visit = visit_piece, .end = store->leader.pieces};
-    struct walk entries = {.key = key_log,
-                           .visit = visit_entry,
-                           .next = store->leader.first,
-                           .end = store->leader.last + 1};
-    lk_outcome outcome;
+    lk_outcome outcome = lk_etcd_image_open(&store->image, error);
 
-    lk_etcd_image_close(store->image);
-    store->image = NULL;
-    lk_etcd_journal_reset(store);
-    outcome = lk_etcd_image_open(&store->image, error);
+    store->applied = store->leader.first - 1;
+    store->log_bytes = store->snapshot_bytes = 0;
     if (outcome == LK_OK) {
         outcome = walk_rows(store, &pieces, error);
     }
     if (outcome == LK_OK) {
         outcome = lk_etcd_image_finish(store->image, error);
     }
+    if (outcome != LK_OK) {
+        lk_etcd_image_drop(store);
+    }
+    return outcome;
+}
+
+/* The entries behind those that the image has. One that was not read leaves the others true. */
+static lk_outcome read_entries(struct lk_store_etcd *store, lk_error *error) {
+    struct walk entries = {.key = key_log,
+                           .visit = visit_entry,
+                           .next = store->applied + 1,
+                           .end = store->leader.last + 1};
+    lk_outcome outcome = walk_rows(store, &entries, error);
+
+    if (outcome != LK_OK && outcome != LK_UNAVAILABLE) {
+        lk_etcd_image_drop(store);
+    }
+    return outcome;
+}
+
+lk_outcome lk_etcd_replay(struct lk_store_etcd *store, lk_error *error) {
+    lk_outcome outcome = LK_OK;
+
+    if (store->image != NULL && store->applied + 1 < store->leader.first) {
+        lk_etcd_image_drop(store); /* the leader may have deleted the next of them */
+    }
+    if (store->image == NULL) {
+        outcome = read_snapshot(store, error);
+    }
     if (outcome == LK_OK) {
-        outcome = walk_rows(store, &entries, error);
+        outcome = read_entries(store, error);
     }
     if (outcome == LK_INVALID) {
         lk_error lost;

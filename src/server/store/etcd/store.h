@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The store of services in etcd, for the files that implement it: store_etcd.c (opening, leading,
- * handing over), journal.c (writing), replay.c (loading). Used by one thread at a time.
+ * handing over), follow.c (until then), journal.c (writing), replay.c (reading). Used by one thread
+ * at a time.
  *
  *   PREFIX/leader            which service leads, and which of the other keys count (leader.h)
  *   PREFIX/log/N             entry N: a batch, or the beginning of an epoch
@@ -36,26 +37,31 @@ struct lk_store_etcd {
     bool has_users;
     size_t part_bytes;           /* of an entry in one request */
     uint64_t snapshot_bytes_min; /* of the log, before a snapshot is begun */
+
+    /* What was read. */
+    struct lk_etcd_leader leader; /* as it was found, or written by this service */
+    struct lk_etcd_image *image;  /* the state; NULL: it is to be read from the snapshot on */
+    uint64_t applied;             /* the last entry that was read into the image */
+    uint64_t parts_of;            /* the entry whose parts are being read */
+
+    /* Of a follower. */
     struct lk_etcd_sight sight;
-    uint64_t ahead; /* of a follower: the revision of the leader's key of which it has read all, or
-                     * has tried to; 0: none */
+    int64_t read_after_us; /* reading has failed: not before that */
 
     /* Of the service that leads. */
-    struct lk_etcd_leader leader; /* as it was written last */
-    uint64_t revision;            /* ... and when */
+    bool is_leading;   /* from its takeover until a transaction has failed */
+    uint64_t revision; /* of the leader's key, as this service has written it last */
     int64_t renewed_us;
-    uint64_t epoch;              /* that this service has begun last; 0: none */
-    uint64_t parts_of;           /* the entry whose parts are being read */
-    bool is_foreign;             /* before it another service has led, and no load has succeeded */
-    struct lk_etcd_image *image; /* NULL: this service does not lead, nor has it read ahead */
-    uint64_t draw_floor;         /* that the log has; 0: not known */
+    uint64_t epoch;      /* that this service has begun last; 0: none */
+    bool is_foreign;     /* before it another service has led, and no load has succeeded */
+    uint64_t draw_floor; /* that the log has; 0: not known */
     struct lk_buffer entry;
     struct lk_buffer operations;
     struct lk_buffer scratch;
 
     /* Snapshots. */
-    uint64_t log_bytes;      /* since the last one was begun */
-    uint64_t snapshot_bytes; /* of the last one */
+    uint64_t log_bytes;      /* since the last one was begun; less if a follower saw that */
+    uint64_t snapshot_bytes; /* of the last one; 0: not known */
     uint64_t next_snapshot;  /* the one that is being written; 0: none is */
     uint64_t next_first;     /* the entry behind which it is valid */
     uint64_t next_pieces;
@@ -76,6 +82,7 @@ static inline struct lk_store_etcd *lk_store_etcd_of(struct lk_storage *storage)
 void lk_etcd_key_leader(const struct lk_store_etcd *store, char ret_key[LK_ETCD_KEY_BYTES]);
 void lk_etcd_key_log(const struct lk_store_etcd *store, uint64_t number,
                      char ret_key[LK_ETCD_KEY_BYTES]);
+uint64_t lk_etcd_number_of_log(struct lk_slice key); /* of such a key */
 void lk_etcd_key_part(const struct lk_store_etcd *store, uint64_t number, uint64_t part,
                       char ret_key[LK_ETCD_KEY_BYTES]);
 void lk_etcd_key_piece(const struct lk_store_etcd *store, uint64_t snapshot, uint64_t piece,
@@ -101,8 +108,12 @@ lk_outcome lk_etcd_append(struct lk_store_etcd *store, struct lk_etcd_leader *ne
 lk_outcome lk_etcd_write(struct lk_store_etcd *store, const struct lk_batch *batch,
                          lk_error *error);
 
-/* No snapshot is being written, and nothing is to be deleted. */
-void lk_etcd_journal_reset(struct lk_store_etcd *store);
+/*
+ * Before the first write of an epoch: no snapshot is being written. What former leaders have left
+ * is to be deleted: half a snapshot with the next transaction, and with those that follow, some
+ * with each, entries that are in a snapshot. LK_OK, or the outcome of lk_etcd_range().
+ */
+lk_outcome lk_etcd_journal_begin(struct lk_store_etcd *store, lk_error *error);
 
 /* ---- replay.c -------------------------------------------------------------------------------- */
 
@@ -113,9 +124,30 @@ lk_outcome lk_etcd_look(struct lk_store_etcd *store, struct lk_etcd_leader *ret_
                         uint64_t *ret_revision, lk_error *error);
 
 /*
- * Makes the image of what store->leader says. LK_LOST: another service leads. A follower that reads
- * ahead (store->ahead) renews nothing, and the leader may change meanwhile what it reads.
+ * Brings the image to what store->leader says, by entries behind the last that it has, or from the
+ * snapshot on. LK_OK. LK_LOST: another service leads. LK_INVALID: something is missing; a follower
+ * finds that while the leader deletes. Else etcd has not answered, or memory is exhausted. After a
+ * failure there is no image, or a true one of fewer entries.
  */
 lk_outcome lk_etcd_replay(struct lk_store_etcd *store, lk_error *error);
+
+/* ---- follow.c -------------------------------------------------------------------------------- */
+
+/*
+ * Takes what a look has found. It began at `begun_us`, on the clock of load(), and took `took_us`.
+ * Drops the image if it may not be what led to this.
+ */
+void lk_etcd_see(struct lk_store_etcd *store, const struct lk_etcd_leader *found, uint64_t revision,
+                 int64_t begun_us, int64_t took_us);
+
+/* Whether nothing speaks against a takeover, from what was seen. */
+bool lk_etcd_may_lead(const struct lk_store_etcd *store, const struct lk_etcd_leader *found,
+                      uint64_t revision);
+
+/* Reads what the leader has written since, so that a takeover has little to read. */
+void lk_etcd_keep_up(struct lk_store_etcd *store, int64_t now_us, int64_t took_us);
+
+/* It is read from the snapshot on again. */
+void lk_etcd_image_drop(struct lk_store_etcd *store);
 
 #endif

@@ -2,10 +2,6 @@
 /*
  * A store that several services share, in etcd: opening, leading, handing over.
  *
- * No two clocks are compared. A follower takes over when it has seen the leader's key unchanged for
- * the time of the lease, on its own clock; what etcd was away does not count. Taking over too early
- * costs an interruption and nothing else: the former leader's transactions fail from then on.
- *
  * Instants are on the clock of the service that leads. When another one begins to lead, they are
  * moved: the last batch was there at the latest when this service saw the leader's key as it is.
  * So deadlines may become later, and never earlier.
@@ -26,32 +22,8 @@
 enum { PART_BYTES = 1024 * 1024, SNAPSHOT_BYTES_MIN = 8 * 1024 * 1024 };
 
 #define OPEN_US_MIN INT64_C(5000000) /* for the first call */
-#define LOOK_US INT64_C(200000)      /* a look that takes longer counts as one of so long */
 
-/* Of the lease. So long a leader was silent that is about to be replaced: it renews each third. */
-enum { SILENT_NUMERATOR = 2, SILENT_DENOMINATOR = 3 };
-
-/* ---- looking --------------------------------------------------------------------------------- */
-
-/*
- * Keeps what was seen of the leader's key by a look that began at `begun_us` and is over now. Of
- * the time that the look took little counts: etcd may have been away, for the leader as well.
- */
-static void see(struct lk_etcd_sight *sight, uint64_t revision, int64_t begun_us, int64_t now_us) {
-    if (revision != sight->revision) {
-        *sight = (struct lk_etcd_sight){.revision = revision, .first_us = now_us};
-    } else if (!sight->is_blind) {
-        sight->counted_us += lk_min(now_us, begun_us + LOOK_US) - sight->last_us;
-    }
-    sight->last_us = now_us;
-    sight->is_blind = false;
-}
-
-static bool may_lead(const struct lk_store_etcd *store, const struct lk_etcd_leader *leader,
-                     uint64_t revision) {
-    return revision == 0 || leader->is_free || strcmp(leader->process, store->process) == 0
-           || store->sight.counted_us >= leader->lease_us;
-}
+/* ---- leading --------------------------------------------------------------------------------- */
 
 static void tell_leader(struct lk_store_etcd *store, const struct lk_etcd_leader *leader) {
     store->storage.leader = (struct lk_leader){
@@ -59,8 +31,6 @@ static void tell_leader(struct lk_store_etcd *store, const struct lk_etcd_leader
     (void)snprintf(store->storage.leader.address, sizeof store->storage.leader.address, "%s",
                    leader->address);
 }
-
-/* ---- leading --------------------------------------------------------------------------------- */
 
 /* From here on no transaction of the former leader's is done. Its clock stays that of the log. */
 static lk_outcome take_over(struct lk_store_etcd *store, const struct lk_etcd_leader *found,
@@ -85,29 +55,8 @@ static lk_outcome take_over(struct lk_store_etcd *store, const struct lk_etcd_le
         tell_leader(store, found);
         return lk_error_set(error, LK_BUSY, "another service begins to lead this store");
     }
+    store->is_leading = outcome == LK_OK;
     return outcome;
-}
-
-/* What former leaders have left behind: half a snapshot, entries that are in one. */
-static void delete_rest(struct lk_store_etcd *store) {
-    const struct lk_etcd_leader *leader = &store->leader;
-    char from[LK_ETCD_KEY_BYTES];
-    char to[LK_ETCD_KEY_BYTES];
-
-    lk_etcd_key_log(store, 0, from);
-    lk_etcd_key_log(store, leader->first, to);
-    lk_etcd_add_delete(&store->operations, from, to);
-    lk_etcd_key_part(store, 0, 0, from);
-    lk_etcd_key_part(store, leader->first, 0, to);
-    lk_etcd_add_delete(&store->operations, from, to);
-    if (leader->snapshot > 0) {
-        lk_etcd_key_piece(store, 0, 0, from);
-        lk_etcd_key_piece(store, leader->snapshot, 0, to);
-        lk_etcd_add_delete(&store->operations, from, to);
-    }
-    lk_etcd_key_piece(store, leader->snapshot, leader->pieces, from);
-    lk_etcd_key_piece(store, UINT64_MAX, UINT32_MAX, to);
-    lk_etcd_add_delete(&store->operations, from, to);
 }
 
 /* The entry that begins the epoch in the log: another clock, and the grace of R11. */
@@ -132,7 +81,9 @@ static lk_outcome begin_epoch(struct lk_store_etcd *store, const struct lk_times
     outcome = lk_etcd_image_apply(store->image,
                                   (struct lk_slice){store->entry.bytes, store->entry.size}, error);
     if (outcome == LK_OK) {
-        delete_rest(store);
+        outcome = lk_etcd_journal_begin(store, error);
+    }
+    if (outcome == LK_OK) {
         outcome = lk_etcd_append(store, &next, NULL, error);
     }
     return outcome;
@@ -158,35 +109,9 @@ static lk_outcome make_snapshot(struct lk_store_etcd *store, const struct lk_mod
 }
 
 static void give_up(struct lk_store_etcd *store) {
-    lk_etcd_image_close(store->image);
-    store->image = NULL;
-    store->ahead = 0;
+    store->is_leading = false;
+    lk_etcd_image_drop(store);
     lk_etcd_progress_clear(&store->progress);
-}
-
-static bool leads(const struct lk_store_etcd *store) {
-    return store->image != NULL && store->ahead == 0;
-}
-
-/*
- * Reads what a silent leader has written, so that a takeover does not wait for it. Each transaction
- * of a leader writes its key, so all of it is still so when the key is. Once for each revision, and
- * not while etcd is slow: the leader may be silent by that, and this would not help it.
- */
-static void read_ahead(struct lk_store_etcd *store, const struct lk_etcd_leader *found,
-                       uint64_t revision, int64_t took_us) {
-    lk_error error;
-
-    if (store->ahead == revision || took_us > LOOK_US
-        || store->sight.counted_us < found->lease_us * SILENT_NUMERATOR / SILENT_DENOMINATOR) {
-        return;
-    }
-    store->leader = *found;
-    store->ahead = revision;
-    if (lk_etcd_replay(store, &error) != LK_OK) {
-        lk_etcd_image_close(store->image);
-        store->image = NULL;
-    }
 }
 
 /* After the takeover: everything is read, moved to the clock of `times`, and kept so. */
@@ -195,7 +120,7 @@ static lk_outcome load_state(struct lk_store_etcd *store, const struct lk_model_
                              struct lk_core_snapshot **ret_snapshot, lk_error *error) {
     bool is_own_clock = strcmp(store->leader.clock, store->process) == 0;
     int64_t delta_us = is_own_clock ? 0 : store->sight.first_us - store->leader.now_us;
-    lk_outcome outcome = store->image != NULL ? LK_OK : lk_etcd_replay(store, error);
+    lk_outcome outcome = lk_etcd_replay(store, error);
     struct lk_times now = *times;
 
     if (outcome == LK_OK) {
@@ -217,24 +142,23 @@ static lk_outcome store_load(struct lk_storage *storage, const struct lk_model_c
     lk_outcome outcome = lk_etcd_look(store, &found, &revision, error);
     int64_t took_us = lk_clock_now_us() - begun_us;
 
-    if (outcome != LK_OK || leads(store) || store->ahead != revision) {
+    if (store->is_leading) {
         give_up(store);
     }
     if (outcome != LK_OK) {
         store->sight.is_blind = true;
         return outcome;
     }
-    see(&store->sight, revision, times->now_us, times->now_us + took_us);
-    if (!may_lead(store, &found, revision)) {
+    lk_etcd_see(store, &found, revision, times->now_us, took_us);
+    if (!lk_etcd_may_lead(store, &found, revision)) {
         tell_leader(store, &found);
-        read_ahead(store, &found, revision, took_us);
+        lk_etcd_keep_up(store, times->now_us, took_us);
         return lk_error_set(error, LK_BUSY, "another service leads this store: %s", found.address);
     }
     outcome = take_over(store, &found, revision, error);
     if (outcome != LK_OK) {
         return outcome;
     }
-    store->ahead = 0;
     is_foreign = store->is_foreign || store->leader.epoch != store->epoch + 1;
     store->epoch = store->leader.epoch;
     store->is_foreign = is_foreign; /* also when this load fails */
@@ -257,7 +181,7 @@ static lk_outcome store_write(struct lk_storage *storage, const struct lk_batch 
     struct lk_store_etcd *store = lk_store_etcd_of(storage);
     lk_outcome outcome;
 
-    if (!leads(store)) {
+    if (!store->is_leading) {
         return lk_error_set(error, LK_UNAVAILABLE, "the store in etcd has to be loaded again");
     }
     outcome = lk_etcd_write(store, batch, error);
@@ -279,14 +203,16 @@ static lk_outcome store_announce(struct lk_storage *storage, const char *address
 static lk_outcome store_resign(struct lk_storage *storage, lk_error *error) {
     struct lk_store_etcd *store = lk_store_etcd_of(storage);
     struct lk_etcd_leader next = lk_etcd_next(store);
+    lk_outcome outcome;
 
-    if (!leads(store)) {
+    if (!store->is_leading) {
         return LK_OK;
     }
     next.is_free = true;
-    give_up(store);
     lk_buffer_done(&store->operations);
-    return lk_etcd_commit(store, &next, NULL, error);
+    outcome = lk_etcd_commit(store, &next, NULL, error);
+    give_up(store);
+    return outcome;
 }
 
 /* ---- opening and closing --------------------------------------------------------------------- */
