@@ -30,8 +30,7 @@ static void await_end(struct lk_server *server, struct event *ends) {
     struct timeval delay = {.tv_sec = LOOK_S};
 
     if (end_s < INT64_MAX && end_s * US_PER_S - wall_us < LOOK_S * US_PER_S) {
-        int64_t left_us = end_s * US_PER_S - wall_us;
-        delay = (struct timeval){.tv_sec = left_us / US_PER_S, .tv_usec = left_us % US_PER_S};
+        delay = lk_loop_delay(end_s * US_PER_S - wall_us);
     }
     (void)event_add(ends, &delay);
 }

@@ -126,7 +126,7 @@ static void arm_timer(struct lk_server *server) {
         (void)event_del(server->timer);
     } else {
         int64_t left_us = lk_max(due_us - lk_clock_now_us(), 0);
-        struct timeval delay = {.tv_sec = left_us / 1000000, .tv_usec = left_us % 1000000};
+        const struct timeval delay = lk_loop_delay(left_us);
 
         (void)event_add(server->timer, &delay);
     }
@@ -304,7 +304,7 @@ static void on_alive(evutil_socket_t descriptor, short what, void *context) {
 /* Sets up the callback that reports that the loop is alive, if there is one. */
 static bool make_alive(struct lk_server *server) {
     int64_t every_us = server->options.alive_every_us;
-    const struct timeval every = {.tv_sec = every_us / 1000000, .tv_usec = every_us % 1000000};
+    const struct timeval every = lk_loop_delay(every_us);
 
     if (server->options.alive == NULL) {
         return true;

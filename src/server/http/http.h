@@ -131,7 +131,7 @@ struct lk_http_clients {
     struct lk_admission admission; /* the others: not authenticated, or beyond the bound */
     bool has_password;
     bool has_strangers;      /* clients are pending until they have authenticated, or over TLS until
-                         * their handshake is done; else only those beyond the bound are */
+                              * their handshake is done; else only those beyond the bound are */
     uint32_t request_s;      /* for a request to arrive, and between two requests */
     bool is_local;           /* on a Unix socket */
     struct event timer;      /* for the first client that is overdue, */

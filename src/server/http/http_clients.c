@@ -25,6 +25,7 @@
 
 #include "base/minmax.h"
 #include "server/http/http.h"
+#include "server/loop.h"
 #include "server/pace.h"
 
 enum { SLOTS_MIN = 64 };
@@ -68,7 +69,7 @@ static void arm(struct lk_http_clients *clients) {
     clients->armed_us = due_us;
     if (due_us != LK_NEVER) {
         int64_t left_us = lk_max(due_us - now_us(clients->listener), 0);
-        struct timeval delay = {.tv_sec = left_us / US_PER_S, .tv_usec = left_us % US_PER_S};
+        const struct timeval delay = lk_loop_delay(left_us);
 
         (void)event_add(&clients->timer, &delay);
     }

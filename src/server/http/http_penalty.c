@@ -7,16 +7,11 @@
 #include <stdlib.h>
 
 #include "server/http/http.h"
-
-#define US_PER_S INT64_C(1000000)
+#include "server/loop.h"
 
 static int64_t penalty_us(struct lk_http_client *client, enum lk_offence offence) {
     return lk_admission_penalty_us(&client->listener->clients.admission, client->socket, offence,
                                    lk_server_times(client->listener->server).now_us);
-}
-
-static struct timeval as_delay(int64_t us) {
-    return (struct timeval){.tv_sec = us / US_PER_S, .tv_usec = us % US_PER_S};
 }
 
 /* ---- wrong passwords ------------------------------------------------------------------------- */
@@ -49,7 +44,7 @@ static void on_penalty_over(evutil_socket_t socket, short what, void *context) {
 }
 
 bool lk_http_client_penalize(struct lk_http_client *client, struct evhttp_request *request) {
-    const struct timeval delay = as_delay(penalty_us(client, LK_OFFENCE_PASSWORD));
+    const struct timeval delay = lk_loop_delay(penalty_us(client, LK_OFFENCE_PASSWORD));
     struct lk_http_penalty *penalty = calloc(1, sizeof *penalty);
 
     lk_http_refused(client->listener, client->socket, LK_REFUSED_PASSWORD);
@@ -133,7 +128,7 @@ bool lk_http_client_hold(struct lk_http_client *client, struct lk_buffer *reply)
     }
     late->client = client;
     late->text = *reply;
-    late->delay = as_delay(delay_us);
+    late->delay = lk_loop_delay(delay_us);
     *reply = (struct lk_buffer){.max = 0};
     client->late_reply = late;
     lk_http_client_request_received(client);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "server/log/log.h"
+#include "server/loop.h"
 #include "server/pace.h"
 #include "server/resp/resp.h"
 
@@ -169,7 +170,7 @@ static uint32_t patience_s(const struct lk_resp_connection *connection) {
 }
 
 static void set_request_timer(struct lk_resp_connection *connection, int64_t after_us) {
-    const struct timeval after = {.tv_sec = after_us / US_PER_S, .tv_usec = after_us % US_PER_S};
+    const struct timeval after = lk_loop_delay(after_us);
 
     (void)event_add(&connection->readable, &after);
 }
@@ -396,7 +397,7 @@ void lk_resp_connection_penalize(struct lk_resp_connection *connection, enum lk_
     struct lk_admission *admission = &connection->listener->admission;
     int64_t now_us = lk_server_times(connection->listener->server).now_us;
     int64_t delay_us = lk_admission_penalty_us(admission, connection->socket, offence, now_us);
-    const struct timeval delay = {.tv_sec = delay_us / US_PER_S, .tv_usec = delay_us % US_PER_S};
+    const struct timeval delay = lk_loop_delay(delay_us);
 
     if (delay_us == 0) {
         return;
