@@ -62,6 +62,7 @@ static void follow(struct lk_server *server, const struct lk_times *times) {
         lk_log(LK_LOG_INFO, "another service leads", "%s, epoch %" PRIu64, leader->address,
                leader->epoch);
     }
+    server->leadership.is_behind = leader->is_behind;
     server->leadership.may_lose = false;
     lk_core_follow(server->core, leader->address);
     server->load_after_us = times->now_us + FOLLOW_US;
@@ -72,6 +73,7 @@ static void lead(struct lk_server *server, bool is_takeover) {
     const struct lk_leader *leader = lk_writer_leader(server->writer);
 
     server->leadership.epoch = leader->epoch;
+    server->leadership.is_behind = false;
     server->leadership.takeovers += is_takeover;
     lk_log(LK_LOG_INFO, "this service leads", "epoch %" PRIu64, leader->epoch);
     server->leadership.may_lose = false;

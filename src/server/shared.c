@@ -93,6 +93,10 @@ lk_outcome lk_shared_open(const struct lk_server_options *options, struct lk_sto
     return stores[at].open(&store, ret_storage, error);
 }
 
+bool lk_leadership_is_caught_up(const struct lk_leadership *leadership) {
+    return leadership->epoch != 0 && !leadership->is_behind;
+}
+
 bool lk_server_leader(const struct lk_server *server, char ret_address[LK_LEADER_BYTES_MAX + 1]) {
     const struct lk_core *core = lk_server_core(server);
     const char *address =

@@ -21,12 +21,16 @@ struct lk_leadership {
     char address[LK_LEADER_BYTES_MAX + 1]; /* where clients find this service */
     uint64_t epoch;     /* of the service that leads, as the last load found it; 0: none has led */
     uint64_t takeovers; /* how often this service has begun to lead */
+    bool is_behind;     /* it follows, and has not read the state that a takeover needs yet */
     bool may_lose;      /* this service leads, and the store may lose what was acknowledged last
                          * (lk_store_risk) */
 };
 
 /* NULL: the store is not shared. */
 const struct lk_leadership *lk_server_leadership(const struct lk_server *server);
+
+/* Whether this service leads, or has read the state and what was written up to its last look. */
+bool lk_leadership_is_caught_up(const struct lk_leadership *leadership);
 
 /* The service that leads, this one or another: HOST:PORT for RESP, in *ret_address. false: none is
  * known. */

@@ -144,6 +144,7 @@ static struct lk_store_etcd *follow(struct fixture *fixture) {
     assert_int_equal(fixture_write_lease(&fixture->first, 1), LK_OK);
     fixture_load_only(&fixture->second, LK_BUSY);
     assert_non_null(second->image);
+    assert_false(second->storage.leader.is_behind);
     return second;
 }
 
@@ -156,6 +157,18 @@ static void a_follower_has_what_a_takeover_needs(void **state) {
     fixture->second.ahead_us += LEASE_US;
     assert_int_equal(fixture_count_of(fixture_load(&fixture->second, LK_OK)), 1);
     assert_int_equal(fixture_write_lease(&fixture->second, 2), LK_OK);
+}
+
+/* Its leader can: what is damaged was read before. */
+static void a_follower_that_cannot_read_is_behind(void **state) {
+    struct fixture *fixture = *state;
+
+    fixture_load_only(&fixture->first, LK_OK);
+    assert_int_equal(fixture_write_lease(&fixture->first, 1), LK_OK);
+    fixture_put(fixture, "log/0000000000000002", lk_slice_of("nothing of ours"));
+    fixture_load_only(&fixture->second, LK_BUSY);
+    assert_true(fixture->second.storage->leader.is_behind);
+    assert_int_equal(fixture_write_lease(&fixture->first, 2), LK_OK);
 }
 
 static void a_follower_reads_only_what_is_new(void **state) {
@@ -296,6 +309,7 @@ int main(void) {
         TEST(a_leader_that_loads_again_begins_an_epoch),
         TEST(it_is_known_whether_another_has_led),
         TEST(a_follower_has_what_a_takeover_needs),
+        TEST(a_follower_that_cannot_read_is_behind),
         TEST(a_follower_reads_only_what_is_new),
         TEST(a_follower_does_not_lead),
         TEST(a_follower_forgets_what_a_restored_etcd_does_not_know),

@@ -16,7 +16,8 @@ from service import Http, Refused, Resp, Service, run, until
 
 EXAMPLES = pathlib.Path(sys.argv[2]) / "examples" / "monitoring"
 # Only of services that share a store (tests/postgresql/services.py).
-SHARED = {"lockkeeper_is_leader", "lockkeeper_leader_epoch", "lockkeeper_leader_info"}
+SHARED = {"lockkeeper_is_leader", "lockkeeper_caught_up", "lockkeeper_leader_epoch",
+          "lockkeeper_leader_info"}
 MANUAL = pathlib.Path(sys.argv[2]) / "docs" / "operations.md"
 PROMTOOL = sys.argv[3] if len(sys.argv) > 3 else None
 OPEN = "application/openmetrics-text"

@@ -160,6 +160,8 @@ static void put_leadership(struct metrics *metrics) {
     }
     put_gauge(metrics, "lockkeeper_is_leader", NULL, metrics->model != NULL,
               "Whether this service leads its store: 1, else 0.");
+    put_gauge(metrics, "lockkeeper_caught_up", NULL, lk_leadership_is_caught_up(leadership),
+              "Whether this service leads, or has read what it needs to take over: 1, else 0.");
     put_gauge(metrics, "lockkeeper_leader_epoch", NULL, leadership->epoch,
               "The epoch of the service that leads; it grows with every change.");
     put_counter(metrics, "lockkeeper_takeovers", leadership->takeovers,

@@ -300,6 +300,7 @@ static void add_leadership(struct lk_text *text, const struct lk_server *server)
     }
     lk_text_format(text, "is_leader:%d\r\nepoch:%" PRIu64 "\r\ntakeovers:%" PRIu64 "\r\n", leads,
                    leadership->epoch, leadership->takeovers);
+    lk_text_format(text, "caught_up:%d\r\n", lk_leadership_is_caught_up(leadership));
     if (lk_server_leader(server, leader)) {
         lk_text_format(text, "leader:%s\r\n", leader);
     }

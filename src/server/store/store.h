@@ -55,6 +55,7 @@ struct lk_leader {
     uint64_t epoch;                        /* 0: no service has led yet */
     char address[LK_LEADER_BYTES_MAX + 1]; /* where clients find it; empty: it is this service */
     int64_t left_us;                       /* of its lease, then; 0 or less: it is over */
+    bool is_behind; /* this service follows, and has not read the state that a takeover needs yet */
 };
 
 /* Why what was acknowledged may be lost, as the log tells it. */

@@ -26,8 +26,10 @@ enum { PART_BYTES = 1024 * 1024, SNAPSHOT_BYTES_MIN = 8 * 1024 * 1024 };
 /* ---- leading --------------------------------------------------------------------------------- */
 
 static void tell_leader(struct lk_store_etcd *store, const struct lk_etcd_leader *leader) {
-    store->storage.leader = (struct lk_leader){
-        .epoch = leader->epoch, .left_us = leader->lease_us - store->sight.counted_us};
+    store->storage.leader =
+        (struct lk_leader){.epoch = leader->epoch,
+                           .left_us = leader->lease_us - store->sight.counted_us,
+                           .is_behind = store->image == NULL};
     (void)snprintf(store->storage.leader.address, sizeof store->storage.leader.address, "%s",
                    leader->address);
 }
@@ -151,8 +153,8 @@ static lk_outcome store_load(struct lk_storage *storage, const struct lk_model_c
     }
     lk_etcd_see(store, &found, revision, times->now_us, took_us);
     if (!lk_etcd_may_lead(store, &found, revision)) {
-        tell_leader(store, &found);
         lk_etcd_keep_up(store, times->now_us, took_us);
+        tell_leader(store, &found);
         return lk_error_set(error, LK_BUSY, "another service leads this store: %s", found.address);
     }
     outcome = take_over(store, &found, revision, error);
