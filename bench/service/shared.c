@@ -63,30 +63,57 @@ static void request_limits(const void *context, size_t number, size_t step,
     load_resp_render(ret_request, "LIMITS");
 }
 
+static void request_info(const void *context, size_t number, size_t step,
+                         struct load_request *ret_request) {
+    (void)context;
+    (void)number;
+    (void)step;
+    load_resp_render(ret_request, "INFO");
+}
+
 static bool expect_answer(size_t step, const char *reply, size_t size) {
     (void)step;
     return size > 0 && reply[0] != '-';
 }
 
-static bool leads(const struct peer *peer) {
-    static const struct load_protocol protocol = {load_resp_reply_size, expect_answer};
-    struct load load = side_load(peer, &protocol);
+static bool expect_caught_up(size_t step, const char *reply, size_t size) {
+    static const char field[] = "\r\ncaught_up:1\r\n";
+
+    (void)step;
+    return memmem(reply, size, field, sizeof field - 1) != NULL;
+}
+
+/* A call, and what it is answered when the service is as far as that. */
+struct stage {
+    const char *name;
+    void (*request)(const void *context, size_t number, size_t step,
+                    struct load_request *ret_request);
+    struct load_protocol protocol;
+};
+
+static const struct stage leading = {
+    "has led", request_limits, {load_resp_reply_size, expect_answer}};
+static const struct stage caught_up = {
+    "has caught up", request_info, {load_resp_reply_size, expect_caught_up}};
+
+static bool is_at(const struct peer *peer, const struct stage *stage) {
+    struct load load = side_load(peer, &stage->protocol);
 
     load.connections = 1;
     load.step_count = 1;
     load.turns_max = 1;
-    load.request = request_limits;
+    load.request = stage->request;
     load.seconds = PATIENCE_S;
     return load_run(&load).unexpected == 0;
 }
 
-static void wait_until_it_leads(const struct peer *peer) {
+static void wait_until(const struct peer *peer, const struct stage *stage) {
     const struct timespec moment = {.tv_nsec = 2000000};
     int64_t end_ns = bench_now_ns() + PATIENCE_S * INT64_C(1000000000);
 
-    while (!leads(peer)) {
+    while (!is_at(peer, stage)) {
         if (bench_now_ns() > end_ns) {
-            bench_give_up("no service has led for %d s; see service.log", PATIENCE_S);
+            bench_give_up("no service %s for %d s; see service.log", stage->name, PATIENCE_S);
         }
         (void)nanosleep(&moment, NULL);
     }
@@ -122,7 +149,7 @@ static void measure_beside_single(const struct bench *bench) {
     struct side ours = side_of("lk serve --store", start_shared(bench), &side_service_protocol);
     struct side theirs = side_of("lk serve --dir", start_single(bench), &side_service_protocol);
 
-    wait_until_it_leads(&ours.peer);
+    wait_until(&ours.peer, &leading);
     measure_pairs(bench, &ours, &theirs);
     print_title("hand-off, 20 waiters", bench);
     print_handoffs(ours.name, &ours.peer);
@@ -133,12 +160,10 @@ static void measure_beside_single(const struct bench *bench) {
 
 /* ---- fail-overs ------------------------------------------------------------------------------ */
 
-/* On etcd it reads the state first. */
 static struct peer start_follower(const struct bench *bench) {
-    const struct timespec pause = {.tv_sec = bench_is_smoke() ? 0 : FOLLOWER_S};
     struct peer peer = start_shared(bench);
 
-    (void)nanosleep(&pause, NULL);
+    wait_until(&peer, &caught_up);
     return peer;
 }
 
@@ -149,7 +174,7 @@ static double fail_over(const struct bench *bench, struct peer members[MEMBERS],
     double took_s;
 
     (void)kill(lost.pid, number);
-    wait_until_it_leads(&members[1]);
+    wait_until(&members[1], &leading);
     took_s = (double)(bench_now_ns() - begun_ns) / SECOND_NS;
     peer_stop(&lost);
     members[0] = members[1];
@@ -167,7 +192,7 @@ static void measure_fail_overs(const struct bench *bench) {
 
     print_title("fail-over, `--failover 3s`", bench);
     members[0] = start_shared(bench);
-    wait_until_it_leads(&members[0]);
+    wait_until(&members[0], &leading);
     members[1] = start_follower(bench);
     for (size_t i = 0; i < count; i++) {
         bench_progress("taking %zu leases", sizes[i]);
@@ -199,7 +224,7 @@ static void measure_beside_etcd(const struct bench *bench, struct side *etcd) {
     struct side locks = lock_service_side_of(&lock_service_etcd_locks, etcd->peer);
     struct side ours = side_of("lk serve --store", start_shared(bench), &side_service_protocol);
 
-    wait_until_it_leads(&ours.peer);
+    wait_until(&ours.peer, &leading);
     print_title("acquire + release, beside etcd's own", bench);
     side_compare_all(&ours, etcd, bars, BARS);
     side_compare_all(&ours, &by_grpc, none, BARS);
