@@ -21,14 +21,7 @@
 #include "peers.h"
 #include "sides.h"
 
-enum {
-    PATH_BYTES = 512,
-    BARS = 3,
-    MEMBERS = 2,
-    PATIENCE_S = 120,
-    FOLLOWER_S = 2,
-    SECOND_NS = 1000000000
-};
+enum { PATH_BYTES = 512, BARS = 3, MEMBERS = 2, PATIENCE_S = 120, SECOND_NS = 1000000000 };
 
 struct bench {
     const char *lk;
@@ -55,20 +48,12 @@ static struct peer start_single(const struct bench *bench) {
     return side_start_service(bench->lk, bench->folder, words);
 }
 
-static void request_limits(const void *context, size_t number, size_t step,
-                           struct load_request *ret_request) {
-    (void)context;
-    (void)number;
-    (void)step;
-    load_resp_render(ret_request, "LIMITS");
-}
-
-static void request_info(const void *context, size_t number, size_t step,
+/* The call whose text is the context. */
+static void request_text(const void *context, size_t number, size_t step,
                          struct load_request *ret_request) {
-    (void)context;
     (void)number;
     (void)step;
-    load_resp_render(ret_request, "INFO");
+    load_resp_render(ret_request, "%s", (const char *)context);
 }
 
 static bool expect_answer(size_t step, const char *reply, size_t size) {
@@ -86,15 +71,13 @@ static bool expect_caught_up(size_t step, const char *reply, size_t size) {
 /* A call, and what it is answered when the service is as far as that. */
 struct stage {
     const char *name;
-    void (*request)(const void *context, size_t number, size_t step,
-                    struct load_request *ret_request);
+    const char *call;
     struct load_protocol protocol;
 };
 
-static const struct stage leading = {
-    "has led", request_limits, {load_resp_reply_size, expect_answer}};
+static const struct stage leading = {"has led", "LIMITS", {load_resp_reply_size, expect_answer}};
 static const struct stage caught_up = {
-    "has caught up", request_info, {load_resp_reply_size, expect_caught_up}};
+    "has caught up", "INFO", {load_resp_reply_size, expect_caught_up}};
 
 static bool is_at(const struct peer *peer, const struct stage *stage) {
     struct load load = side_load(peer, &stage->protocol);
@@ -102,7 +85,8 @@ static bool is_at(const struct peer *peer, const struct stage *stage) {
     load.connections = 1;
     load.step_count = 1;
     load.turns_max = 1;
-    load.request = stage->request;
+    load.request = request_text;
+    load.context = stage->call;
     load.seconds = PATIENCE_S;
     return load_run(&load).unexpected == 0;
 }

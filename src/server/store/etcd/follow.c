@@ -66,10 +66,12 @@ void lk_etcd_see(struct lk_store_etcd *store, const struct lk_etcd_leader *found
     keep_sight(&store->sight, revision, begun_us, begun_us + took_us);
 }
 
-bool lk_etcd_may_lead(const struct lk_store_etcd *store, const struct lk_etcd_leader *found,
-                      uint64_t revision) {
-    return revision == 0 || found->is_free || strcmp(found->process, store->process) == 0
-           || store->sight.counted_us >= found->lease_us;
+bool lk_etcd_may_lead(const struct lk_store_etcd *store) {
+    const struct lk_etcd_leader *leader = &store->leader;
+
+    return store->sight.revision == 0 || leader->is_free
+           || strcmp(leader->process, store->process) == 0
+           || store->sight.counted_us >= leader->lease_us;
 }
 
 /* ---- keeping up ------------------------------------------------------------------------------ */

@@ -275,7 +275,7 @@ static void end_snapshot(struct lk_store_etcd *store, const struct lk_etcd_leade
     lk_etcd_progress_clear(&store->progress);
 }
 
-/* Some of what the last snapshot has replaced. */
+/* Some of what the last snapshot has replaced, if there is any left. */
 static void take_deletions(struct lk_store_etcd *store) {
     uint64_t first = store->leader.first;
     char from[LK_ETCD_KEY_BYTES];
@@ -345,9 +345,7 @@ static lk_outcome write_entry(struct lk_store_etcd *store, struct lk_etcd_leader
     bool has_deletions = has_rest(store);
     lk_outcome outcome = LK_OK;
 
-    if (has_deletions) {
-        take_deletions(store);
-    }
+    take_deletions(store);
     if (is_due(store) && !has_deletions) {
         begin_snapshot(store, store->leader.last + 1);
     }
@@ -388,9 +386,7 @@ static lk_outcome write_nothing(struct lk_store_etcd *store, const struct lk_etc
     bool has_deletions = has_rest(store);
     lk_outcome outcome;
 
-    if (has_deletions) {
-        take_deletions(store);
-    }
+    take_deletions(store);
     outcome = lk_etcd_commit(store, next, NULL, error);
     if (outcome == LK_OK && has_deletions && !has_rest(store)) {
         compact(store);

@@ -141,8 +141,7 @@ void lk_etcd_see(struct lk_store_etcd *store, const struct lk_etcd_leader *found
                  int64_t begun_us, int64_t took_us);
 
 /* Whether nothing speaks against a takeover, from what was seen. */
-bool lk_etcd_may_lead(const struct lk_store_etcd *store, const struct lk_etcd_leader *found,
-                      uint64_t revision);
+bool lk_etcd_may_lead(const struct lk_store_etcd *store);
 
 /* Reads what the leader has written since, so that a takeover has little to read. */
 void lk_etcd_keep_up(struct lk_store_etcd *store, int64_t now_us, int64_t took_us);

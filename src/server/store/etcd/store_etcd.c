@@ -25,7 +25,9 @@ enum { PART_BYTES = 1024 * 1024, SNAPSHOT_BYTES_MIN = 8 * 1024 * 1024 };
 
 /* ---- leading --------------------------------------------------------------------------------- */
 
-static void tell_leader(struct lk_store_etcd *store, const struct lk_etcd_leader *leader) {
+static void tell_leader(struct lk_store_etcd *store) {
+    const struct lk_etcd_leader *leader = &store->leader;
+
     store->storage.leader =
         (struct lk_leader){.epoch = leader->epoch,
                            .left_us = leader->lease_us - store->sight.counted_us,
@@ -35,12 +37,11 @@ static void tell_leader(struct lk_store_etcd *store, const struct lk_etcd_leader
 }
 
 /* From here on no transaction of the former leader's is done. Its clock stays that of the log. */
-static lk_outcome take_over(struct lk_store_etcd *store, const struct lk_etcd_leader *found,
-                            uint64_t revision, lk_error *error) {
-    struct lk_etcd_leader next = *found;
+static lk_outcome take_over(struct lk_store_etcd *store, lk_error *error) {
+    struct lk_etcd_leader next = store->leader;
     lk_outcome outcome;
 
-    if (revision == 0) {
+    if (store->sight.revision == 0) {
         next = (struct lk_etcd_leader){.first = 1};
         (void)snprintf(next.clock, sizeof next.clock, "%s", store->process);
     }
@@ -50,11 +51,11 @@ static lk_outcome take_over(struct lk_store_etcd *store, const struct lk_etcd_le
     next.lease_us = store->lease_us;
     (void)snprintf(next.process, sizeof next.process, "%s", store->process);
     (void)snprintf(next.address, sizeof next.address, "%s", store->advertised);
-    store->revision = revision;
+    store->revision = store->sight.revision;
     lk_buffer_done(&store->operations);
     outcome = lk_etcd_commit(store, &next, NULL, error);
     if (outcome == LK_LOST) {
-        tell_leader(store, found);
+        tell_leader(store);
         return lk_error_set(error, LK_BUSY, "another service begins to lead this store");
     }
     store->is_leading = outcome == LK_OK;
@@ -152,12 +153,12 @@ static lk_outcome store_load(struct lk_storage *storage, const struct lk_model_c
         return outcome;
     }
     lk_etcd_see(store, &found, revision, times->now_us, took_us);
-    if (!lk_etcd_may_lead(store, &found, revision)) {
+    if (!lk_etcd_may_lead(store)) {
         lk_etcd_keep_up(store, times->now_us, took_us);
-        tell_leader(store, &found);
+        tell_leader(store);
         return lk_error_set(error, LK_BUSY, "another service leads this store: %s", found.address);
     }
-    outcome = take_over(store, &found, revision, error);
+    outcome = take_over(store, error);
     if (outcome != LK_OK) {
         return outcome;
     }
