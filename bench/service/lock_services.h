@@ -15,6 +15,7 @@ struct lock_service {
     const char *name;
     const char *program; /* that has to be installed */
     const char *file;    /* that has to be there, too; NULL: none */
+    bool compiles;       /* itself while it runs, which it is given the time for */
     struct peer (*start)(const char *folder);
     struct load_protocol protocol;
     bool has_prelude;
@@ -51,5 +52,11 @@ struct side lock_service_side_of(const struct lock_service *lock_service, struct
 
 /* Whether it is installed; else the reason why not. */
 bool lock_service_is_there(const struct lock_service *lock_service, char ret_why[BENCH_TEXT_BYTES]);
+
+/*
+ * Starts it for the rows of a comparison, and stops it. If it is not installed, a row says so.
+ */
+void lock_service_compare(struct side *ours, const struct lock_service *lock_service,
+                          const char *folder, const struct bars *bars, size_t count);
 
 #endif

@@ -21,7 +21,6 @@
 #include "sides.h"
 
 enum {
-    WARM_UP_MS = 15000,
     LIVE_SMOKE = 5000,
     PATH_BYTES = 512,
     LIVE = 1000000,
@@ -61,31 +60,6 @@ static bool expect_anything(size_t step, const char *reply, size_t size) {
 
 static const struct load_protocol echo_protocol = {load_resp_reply_size, expect_anything};
 
-/* A server that compiles itself while it runs is not measured before it has. */
-static void warm_up(struct side *side) {
-    side->load.seconds = (double)bench_round_ns(WARM_UP_MS) / 1e9;
-    (void)load_run(&side->load);
-    side->load.seconds = (double)bench_round_ns(SIDE_ROUND_MS) / 1e9;
-}
-
-static void compare_to(struct side *ours, const struct lock_service *lock_service,
-                       const struct programs *programs, const struct bars *bars, size_t count) {
-    struct side side;
-    char why[BENCH_TEXT_BYTES];
-
-    if (!lock_service_is_there(lock_service, why)) {
-        bench_missing_print("acquire + release", lock_service->name, why);
-        return;
-    }
-    side = lock_service_side(lock_service, programs->folder);
-    if (strcmp(lock_service->program, "java") == 0) {
-        bench_progress("warming up %s", lock_service->name);
-        warm_up(&side);
-    }
-    side_compare_all(ours, &side, bars, count);
-    peer_stop(&side.peer);
-}
-
 enum { BARS = 3 };
 
 static void measure_in_memory(const struct programs *programs) {
@@ -98,7 +72,7 @@ static void measure_in_memory(const struct programs *programs) {
     bench_title_print("In memory: acquire + release, each connection its own lock");
     side_compare_all(&ours, &bare, echo, 1);
     peer_stop(&bare.peer);
-    compare_to(&ours, &lock_service_redis, programs, redis, BARS);
+    lock_service_compare(&ours, &lock_service_redis, programs->folder, redis, BARS);
     peer_stop(&ours.peer);
 }
 
@@ -118,9 +92,9 @@ static void measure_durable(const struct programs *programs) {
     bench_title_print("Durable: acquire + release, each connection its own lock");
     side_compare_all(&ours, &bare, log, 1);
     peer_stop(&bare.peer);
-    compare_to(&ours, &lock_service_redis_durable, programs, redis, BARS);
-    compare_to(&ours, &lock_service_etcd, programs, others, BARS);
-    compare_to(&ours, &lock_service_zookeeper, programs, others, BARS);
+    lock_service_compare(&ours, &lock_service_redis_durable, programs->folder, redis, BARS);
+    lock_service_compare(&ours, &lock_service_etcd, programs->folder, others, BARS);
+    lock_service_compare(&ours, &lock_service_zookeeper, programs->folder, others, BARS);
     peer_stop(&ours.peer);
 }
 

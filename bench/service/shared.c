@@ -5,6 +5,7 @@
  *
  *     bench-shared LK NAME URL     the store by its name in the rows and its URL; or, instead of
  *     bench-shared LK etcd         a database, an etcd that is started for it; beside its own locks
+ *                                  and those of ZooKeeper
  *
  * Both sides are loaded by the same loop and take turns. The processor time is that of a service:
  * the database has its own.
@@ -199,7 +200,8 @@ static void measure_fail_overs(const struct bench *bench) {
 
 /*
  * The locks that a client makes of etcd's own transactions, by its gateway, for which the bar is,
- * and in the protocol that its clients in Go speak.
+ * and in the protocol that its clients in Go speak. ZooKeeper is the other service for that, with
+ * its files on the same disk.
  */
 static void measure_beside_etcd(const struct bench *bench, struct side *etcd) {
     static const struct bars bars[BARS] = {{1, 0, 0}, {50, 5, 0}, {500, 5, 0}};
@@ -209,11 +211,12 @@ static void measure_beside_etcd(const struct bench *bench, struct side *etcd) {
     struct side ours = side_of("lk serve --store", start_shared(bench), &side_service_protocol);
 
     wait_until(&ours.peer, &leading);
-    print_title("acquire + release, beside etcd's own", bench);
+    print_title("acquire + release, beside etcd's own and ZooKeeper", bench);
     side_compare_all(&ours, etcd, bars, BARS);
     side_compare_all(&ours, &by_grpc, none, BARS);
     lock_service_etcd_grant(&etcd->peer);
     side_compare_all(&ours, &locks, none, BARS);
+    lock_service_compare(&ours, &lock_service_zookeeper, bench->folder, none, BARS);
     peer_stop(&ours.peer);
 }
 
