@@ -72,6 +72,24 @@ ok 'a host of the URL that does not answer does not keep it from the next one' \
 ok 'and leads at last' leads
 ok 'ends as all' stop
 kill "$silent"
+sql 'ALTER DATABASE postgres SET default_transaction_isolation = serializable'
+sql 'ALTER DATABASE postgres SET default_transaction_read_only = on'
+ok 'whatever the defaults of the database are' start --store "$url"
+ok 'it leads, too' leads
+long=$(for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do
+    sql "SELECT 'long/' || string_agg(md5($i || '.' || n), '') FROM generate_series(1, 3) AS n,
+         generate_series(1, 5)" | sed 's,.\{120\},&/,g'
+done)
+# shellcheck disable=SC2086 # 16 paths
+ok 'a lease on many long paths' at_service acquire $long --owner ann --ttl 60s
+token=$(sql 'SELECT token FROM lockkeeper_service.request')
+# shellcheck disable=SC2086
+ok 'ends by its token' at_service release $long --owner ann --token "$token"
+# shellcheck disable=SC2086
+ok 'also when it is released again' at_service release $long --owner ann --token "$token"
+ok 'which is kept once' test "$(sql 'SELECT count(*) FROM lockkeeper_service.ended')" = 1
+ok 'ends as the others' stop
+sql 'BEGIN READ WRITE; ALTER DATABASE postgres RESET ALL; COMMIT'
 ok 'tables of another user are DENIED' \
     refuses 77 '*DENIED*lk schema postgresql-service*' --store "postgresql://app@/postgres?$server"
 sql 'UPDATE lockkeeper_service.leader SET format = 2'

@@ -103,9 +103,10 @@ CREATE TABLE lockkeeper_service.ended (
     token    bigint NOT NULL,
     owner    text   NOT NULL COLLATE "C",
     parts    text   NOT NULL COLLATE "C",
-    ended_us bigint NOT NULL,
-    PRIMARY KEY (token, owner, parts)
+    ended_us bigint NOT NULL
 );
+CREATE UNIQUE INDEX ended_by_token -- the parts are too long for a key
+    ON lockkeeper_service.ended (token, owner, hashtextextended(parts, 0));
 CREATE INDEX ended_by_time ON lockkeeper_service.ended (ended_us);
 
 -- R12: what administrators have broken.

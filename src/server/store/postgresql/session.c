@@ -35,8 +35,7 @@ static const struct {
     const char *name;
     const char *sql;
 } others[STATEMENTS_OTHER] = {
-    /* The database's own defaults do not matter. */
-    {"lk_begin", "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"},
+    {"lk_begin", "BEGIN"},
     {"lk_renew", "SELECT " S "renew($1::bigint, $2::bigint, $3::bigint, $4::bigint)"},
     {"lk_commit", "COMMIT"},
     {"lk_lead", "SELECT leads, epoch, address, left_us, at_us"
@@ -282,7 +281,8 @@ static lk_outcome prepare_statements(struct lk_store_pg *store, const struct lk_
 }
 
 /*
- * An acknowledged batch must survive the server; a stronger setting than `on` stays. A process of
+ * The database's own defaults for transactions do not matter. An acknowledged batch must survive
+ * the server; a stronger setting than `on` stays. A process of
  * the server does not notice that this one is gone while it waits for the row of the leader, which
  * a commit may hold as long as the standby is away. So it does not wait longer than this one does.
  * Statements are planned once, when the tables are empty and to scan them costs nothing; each write
@@ -290,12 +290,14 @@ static lk_outcome prepare_statements(struct lk_store_pg *store, const struct lk_
  */
 static lk_outcome set_up(struct lk_store_pg *store, const struct lk_patience *patience,
                          lk_error *error) {
-    char sql[512];
+    char sql[768];
 
     (void)snprintf(sql, sizeof sql,
                    "SELECT set_config('synchronous_commit', 'on', false)"
                    " WHERE current_setting('synchronous_commit') IN ('off', 'local', "
                    "'remote_write'); SELECT set_config('lock_timeout', '%" PRId64 "', false),"
+                   " set_config('default_transaction_read_only', 'off', false),"
+                   " set_config('default_transaction_isolation', 'read committed', false),"
                    " set_config('enable_seqscan', 'off', false), set_config('jit', 'off', false),"
                    " set_config('plan_cache_mode', 'force_generic_plan', false)",
                    lk_max(store->tables.lease_us / 1000, 1));
