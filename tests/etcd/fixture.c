@@ -72,7 +72,8 @@ lk_outcome fixture_open_store(const struct fixture *fixture, const char *address
                                                   .address = address,
                                                   .lease_us = LEASE_US,
                                                   .part_bytes = fixture->part_bytes,
-                                                  .snapshot_bytes_min = SNAPSHOT_BYTES_MIN};
+                                                  .snapshot_bytes_min = SNAPSHOT_BYTES_MIN,
+                                                  .history_max = fixture->history_max};
 
     return lk_store_etcd_open(&options, ret_storage, error);
 }

@@ -22,7 +22,8 @@ struct service {
 };
 
 struct fixture {
-    size_t part_bytes; /* of the services that are opened next */
+    size_t part_bytes;    /* of the services that are opened next */
+    uint64_t history_max; /* likewise; 0: the default */
     char url[URL_BYTES];
     char prefix[PREFIX_BYTES];
     struct lk_etcd_client *operator;

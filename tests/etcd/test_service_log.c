@@ -130,6 +130,48 @@ static void snapshots_are_of_many_ages(void **state) {
     snapshots_replace_entries(state);
 }
 
+/* Whether etcd still has what the leader's key was at that revision. */
+static bool is_kept(const struct fixture *fixture, uint64_t revision) {
+    enum { REVISION = 4 }; /* of a RangeRequest */
+    struct lk_buffer message = {.max = 0};
+    struct lk_slice answer;
+    lk_outcome outcome;
+    lk_error error;
+    char key[64];
+
+    (void)snprintf(key, sizeof key, "%sleader", fixture->prefix);
+    lk_etcd_add_range(&message, key, NULL, 1);
+    lk_protobuf_add_number(&message, REVISION, revision);
+    outcome = lk_etcd_call(fixture->operator, LK_ETCD_RANGE,
+                           (struct lk_slice){message.bytes, message.size}, NULL, &answer, &error);
+    lk_buffer_done(&message);
+    assert_true(outcome == LK_OK || strstr(error.text, "compacted") != NULL);
+    return outcome == LK_OK;
+}
+
+/* Renewals and reads write the leader's key alone, which would be kept as often as it was written. */
+static void history_is_forgotten_without_snapshots(void **state) {
+    struct fixture *fixture = *state;
+    const struct lk_store_etcd *store;
+    uint64_t begun;
+
+    fixture->history_max = 50;
+    fixture->first.storage->ops->close(fixture->first.storage);
+    assert_int_equal(fixture_open_store(fixture, "one:7420", &fixture->first.storage, NULL), LK_OK);
+    fixture_load_only(&fixture->first, LK_OK);
+    store = lk_store_etcd_of(fixture->first.storage);
+    begun = store->revision;
+    for (unsigned i = 0; i < 40; i++) {
+        assert_int_equal(fixture_write_nothing(&fixture->first), LK_OK);
+    }
+    assert_true(is_kept(fixture, begun));
+    for (unsigned i = 0; i < 80; i++) {
+        assert_int_equal(fixture_write_nothing(&fixture->first), LK_OK);
+    }
+    assert_false(is_kept(fixture, begun));
+    assert_true(is_kept(fixture, store->revision - 20));
+}
+
 /* A snapshot grows as fast as the log, however large the entries are. */
 static void large_entries_do_not_outrun_snapshots(void **state) {
     struct fixture *fixture = *state;
@@ -248,6 +290,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(a_large_batch_is_divided),
         TEST(snapshots_replace_entries),
+        TEST(history_is_forgotten_without_snapshots),
         TEST(snapshots_are_of_many_ages),
         TEST(large_entries_do_not_outrun_snapshots),
         TEST(a_follower_keeps_up_with_snapshots),

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -17,8 +18,11 @@ enum { TOKEN_BYTES_MAX = 2048, VERSION_MAJOR = 3, VERSION_MINOR = 4 };
 
 #define AUTHENTICATE "/etcdserverpb.Auth/Authenticate"
 #define STATUS "/etcdserverpb.Maintenance/Status"
+#define COMPACT "/etcdserverpb.KV/Compact"
 
-#define PAUSE_US INT64_C(20000) /* before all nodes are tried once more */
+#define PAUSE_US INT64_C(20000)         /* before all nodes are tried once more */
+#define ANSWER_US_LEAST INT64_C(250000) /* that a node has for it, if the lease has room */
+#define COMPACT_US INT64_C(200000)      /* for a call that need not succeed */
 
 struct lk_etcd_client {
     struct lk_etcd_url url;
@@ -106,8 +110,9 @@ static enum verdict fail(lk_outcome outcome, const char *text, lk_error *error) 
 static enum verdict judge_error(unsigned code, const char *message, lk_error *error) {
     if (strstr(message, "database space exceeded") != NULL) {
         return fail(LK_UNAVAILABLE,
-                    "etcd has reached its quota and takes no writes; compact it, defragment it, "
-                    "and end the alarm: etcdctl alarm disarm",
+                    "etcd has reached its quota and takes no writes; compact it and defragment it, "
+                    "or start it with a larger --quota-backend-bytes, and end the alarm: etcdctl "
+                    "alarm disarm",
                     error);
     }
     if (strstr(message, "request is too large") != NULL
@@ -116,6 +121,9 @@ static enum verdict judge_error(unsigned code, const char *message, lk_error *er
                     "etcd refuses a request of 1 MiB: start it with --max-request-bytes 1572864, "
                     "which is its default, or more",
                     error);
+    }
+    if (strstr(message, "authentication is not enabled") != NULL) {
+        return fail(LK_DENIED, "etcd asks for no user: leave USER:PASSWORD@ out of the URL", error);
     }
     if (code == LK_GRPC_DENIED || code == LK_GRPC_STRANGER
         || strstr(message, "authentication") != NULL
@@ -183,7 +191,13 @@ static enum verdict authenticate(struct lk_etcd_client *client, const struct lk_
     return DONE;
 }
 
-/* A token may have expired: then another one is asked for, once. */
+/* Whether the token has expired; one that is signed does so when users or roles change, too. */
+static bool has_expired(const struct lk_grpc_answer *answer) {
+    return answer->code == LK_GRPC_STRANGER
+           || strstr(answer->text, "revision of auth store is old") != NULL;
+}
+
+/* With a token that has expired another one is asked for, once. */
 static enum verdict ask_as_user(struct lk_etcd_client *client, struct lk_grpc_call *call,
                                 struct lk_slice *ret_answer, lk_error *error) {
     bool had_token = client->token[0] != '\0';
@@ -197,7 +211,7 @@ static enum verdict ask_as_user(struct lk_etcd_client *client, struct lk_grpc_ca
         call->token = client->token[0] != '\0' ? client->token : NULL;
         verdict = ask(client, call, &answer, error);
     }
-    if (verdict == FAILED && had_token && answer.code == LK_GRPC_STRANGER) {
+    if (verdict == FAILED && had_token && has_expired(&answer)) {
         client->token[0] = '\0';
         return ask_as_user(client, call, ret_answer, error);
     }
@@ -223,11 +237,22 @@ static void run_once(void *context) {
     left->run = NULL;
 }
 
+/*
+ * How long one node is waited for. All are asked twice in the time of a lease: while the cluster
+ * elects another leader, a node that is well has no answer, and later it has. A short lease has the
+ * time for one answer of each.
+ */
+static int64_t share_of(const struct lk_etcd_client *client) {
+    int64_t share_us = client->lease_us / (int64_t)client->url.endpoint_count;
+
+    return client->is_hasty ? share_us : lk_max(share_us / 2, lk_min(share_us, ANSWER_US_LEAST));
+}
+
 lk_outcome lk_etcd_call(struct lk_etcd_client *client, const char *method, struct lk_slice message,
                         const struct lk_etcd_meanwhile *meanwhile, struct lk_slice *ret_answer,
                         lk_error *error) {
     int64_t until_us = lk_clock_now_us() + client->lease_us;
-    int64_t share_us = client->lease_us / (int64_t)client->url.endpoint_count;
+    int64_t share_us = share_of(client);
     struct lk_etcd_meanwhile left = {.run = meanwhile != NULL ? meanwhile->run : NULL,
                                      .context = meanwhile != NULL ? meanwhile->context : NULL};
     struct lk_grpc_call call = {
@@ -258,6 +283,22 @@ lk_outcome lk_etcd_call(struct lk_etcd_client *client, const char *method, struc
             pause_for(PAUSE_US);
         }
     }
+}
+
+void lk_etcd_compact(struct lk_etcd_client *client, uint64_t revision) {
+    struct lk_buffer message = {.max = 0};
+    struct lk_grpc_call call = {.endpoint = &client->url.endpoints[client->endpoint],
+                                .path = COMPACT,
+                                .until_us = lk_clock_now_us() + COMPACT_US};
+    struct lk_slice answer;
+    lk_error error;
+
+    lk_etcd_add_compaction(&message, revision);
+    call.message = (struct lk_slice){message.bytes, message.size};
+    if (!message.failed) {
+        (void)ask_as_user(client, &call, &answer, &error);
+    }
+    lk_buffer_done(&message);
 }
 
 lk_outcome lk_etcd_check_version(struct lk_etcd_client *client, lk_error *error) {
@@ -300,6 +341,10 @@ lk_outcome lk_etcd_range(struct lk_etcd_client *client, const char *from, const 
                                             (struct lk_slice){message.bytes, message.size}, NULL,
                                             &received, error);
     lk_buffer_done(&message);
+    if (outcome == LK_OK && !lk_etcd_is_answer(received)) {
+        outcome = lk_error_set(error, LK_UNAVAILABLE,
+                               "what etcd has answered to a question is no answer");
+    }
     if (outcome == LK_OK) {
         lk_buffer_cut(answer, 0);
         lk_buffer_add_slice(answer, received);

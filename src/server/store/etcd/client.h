@@ -35,7 +35,6 @@ struct lk_etcd_meanwhile {
 /* The methods that services call. */
 #define LK_ETCD_RANGE "/etcdserverpb.KV/Range"
 #define LK_ETCD_TXN "/etcdserverpb.KV/Txn"
-#define LK_ETCD_COMPACT "/etcdserverpb.KV/Compact"
 
 /*
  * A call of a method with its message (messages.h). LK_OK with *ret_answer, which is valid until
@@ -46,6 +45,12 @@ struct lk_etcd_meanwhile {
 lk_outcome lk_etcd_call(struct lk_etcd_client *client, const char *method, struct lk_slice message,
                         const struct lk_etcd_meanwhile *meanwhile, struct lk_slice *ret_answer,
                         lk_error *error);
+
+/*
+ * Asks etcd to forget what keys were before that revision. One attempt, which takes a fifth of a
+ * second at most; whether it has succeeded is not told, as a later one makes up for it.
+ */
+void lk_etcd_compact(struct lk_etcd_client *client, uint64_t revision);
 
 /* Whether there is an etcd 3.4 or later. As lk_etcd_call(). */
 lk_outcome lk_etcd_check_version(struct lk_etcd_client *client, lk_error *error);

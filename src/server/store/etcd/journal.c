@@ -175,9 +175,13 @@ static lk_outcome find_rest(struct lk_store_etcd *store, uint64_t *ret_first, lk
     rows = (struct lk_protobuf){.rest = {answer.bytes, answer.size}};
     if (outcome == LK_OK && lk_etcd_next_row(&rows, &row)) {
         *ret_first = lk_etcd_number_of_log(row.key);
+        lk_etcd_key_log(store, *ret_first, from);
+        rows.failed = !lk_slice_equal(row.key, lk_slice_of(from));
     }
     lk_buffer_done(&answer);
-    return outcome;
+    return outcome == LK_OK && rows.failed
+               ? lk_error_set(error, LK_UNAVAILABLE, "etcd has answered with a key of no entry")
+               : outcome;
 }
 
 lk_outcome lk_etcd_journal_begin(struct lk_store_etcd *store, lk_error *error) {
@@ -185,7 +189,7 @@ lk_outcome lk_etcd_journal_begin(struct lk_store_etcd *store, lk_error *error) {
     store->next_snapshot = 0;
     store->old_snapshot = 0;
     store->old_pieces = 0;
-    store->compactable = 0;
+    store->compactable = store->revision;
     store->draw_floor = 0;
     lk_buffer_done(&store->operations);
     take_half_snapshots(store);
@@ -304,18 +308,17 @@ static void take_deletions(struct lk_store_etcd *store) {
 }
 
 /*
- * Asks etcd to forget revisions, which it keeps for readers of the past: those before the snapshot
- * that was replaced, so that others on the cluster keep a while of theirs. An answer is of no use.
+ * Asks etcd to forget revisions, which it keeps for readers of the past, and which each renewal of
+ * the lease adds one to. Those before the last time are forgotten, so that others on the cluster
+ * keep a while of theirs. It is time when what a snapshot has replaced is deleted, and after a
+ * number of revisions.
  */
-static void compact(struct lk_store_etcd *store) {
-    struct lk_buffer message = {.max = 0};
-    struct lk_slice answer;
-
+static void compact(struct lk_store_etcd *store, bool has_deleted) {
+    if (!has_deleted && store->revision - store->compactable < store->history_max) {
+        return;
+    }
     if (store->compactable > 0) {
-        lk_etcd_add_compaction(&message, store->compactable);
-        (void)lk_etcd_call(store->client, LK_ETCD_COMPACT,
-                           (struct lk_slice){message.bytes, message.size}, NULL, &answer, NULL);
-        lk_buffer_done(&message);
+        lk_etcd_compact(store->client, store->compactable);
     }
     store->compactable = store->revision;
 }
@@ -364,8 +367,8 @@ static lk_outcome write_entry(struct lk_store_etcd *store, struct lk_etcd_leader
     store->log_bytes += store->entry.size;
     if (next->snapshot != former.snapshot) {
         end_snapshot(store, &former);
-    } else if (has_deletions && !has_rest(store)) {
-        compact(store);
+    } else {
+        compact(store, has_deletions && !has_rest(store));
     }
     return LK_OK;
 }
@@ -388,8 +391,8 @@ static lk_outcome write_nothing(struct lk_store_etcd *store, const struct lk_etc
 
     take_deletions(store);
     outcome = lk_etcd_commit(store, next, NULL, error);
-    if (outcome == LK_OK && has_deletions && !has_rest(store)) {
-        compact(store);
+    if (outcome == LK_OK) {
+        compact(store, has_deletions && !has_rest(store));
     }
     return outcome;
 }

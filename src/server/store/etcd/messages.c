@@ -124,6 +124,32 @@ bool lk_etcd_next_row(struct lk_protobuf *answer, struct lk_etcd_row *ret_row) {
     return false;
 }
 
+static uint64_t read_revision(struct lk_slice header, bool *failed) {
+    struct lk_protobuf message = {.rest = header};
+    struct lk_protobuf_field field;
+    uint64_t revision = 0;
+
+    while (lk_protobuf_next(&message, &field)) {
+        revision = field.field == HEADER_REVISION ? field.number : revision;
+    }
+    *failed = *failed || message.failed;
+    return revision;
+}
+
+bool lk_etcd_is_answer(struct lk_slice answer) {
+    struct lk_protobuf message = {.rest = answer};
+    struct lk_protobuf_field field;
+    uint64_t revision = 0;
+    bool failed = false;
+
+    while (lk_protobuf_next(&message, &field)) {
+        if (field.field == HEADER) {
+            revision = read_revision(field.bytes, &failed);
+        }
+    }
+    return !failed && !message.failed && revision > 0;
+}
+
 size_t lk_etcd_count_rows(struct lk_slice answer) {
     struct lk_protobuf message = {.rest = answer};
     struct lk_protobuf_field field;
@@ -147,18 +173,6 @@ static struct lk_slice find_bytes(struct lk_slice bytes, uint64_t number, bool *
     }
     *failed = *failed || message.failed;
     return (struct lk_slice){NULL, 0};
-}
-
-static uint64_t read_revision(struct lk_slice header, bool *failed) {
-    struct lk_protobuf message = {.rest = header};
-    struct lk_protobuf_field field;
-    uint64_t revision = 0;
-
-    while (lk_protobuf_next(&message, &field)) {
-        revision = field.field == HEADER_REVISION ? field.number : revision;
-    }
-    *failed = *failed || message.failed;
-    return revision;
 }
 
 bool lk_etcd_read_txn(struct lk_slice answer, struct lk_etcd_txn_answer *ret_answer) {

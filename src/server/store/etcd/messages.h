@@ -40,6 +40,9 @@ struct lk_etcd_row {
     uint64_t revision; /* at which it was written last */
 };
 
+/* Whether it is an answer of etcd's at all, none of whose rows are missing. */
+bool lk_etcd_is_answer(struct lk_slice answer);
+
 /* The next row of the answer to Range, from which *answer begins. false: there is none. */
 bool lk_etcd_next_row(struct lk_protobuf *answer, struct lk_etcd_row *ret_row);
 

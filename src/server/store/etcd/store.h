@@ -37,6 +37,7 @@ struct lk_store_etcd {
     bool has_users;
     size_t part_bytes;           /* of an entry in one request */
     uint64_t snapshot_bytes_min; /* of the log, before a snapshot is begun */
+    uint64_t history_max;        /* revisions, before etcd is asked to forget some */
 
     /* What was read. */
     struct lk_etcd_leader leader; /* as it was found, or written by this service */

@@ -19,7 +19,7 @@
 #include "server/core/core.h"
 #include "server/store/etcd/store.h"
 
-enum { PART_BYTES = 1024 * 1024, SNAPSHOT_BYTES_MIN = 8 * 1024 * 1024 };
+enum { PART_BYTES = 1024 * 1024, SNAPSHOT_BYTES_MIN = 8 * 1024 * 1024, HISTORY_MAX = 10000 };
 
 #define OPEN_US_MIN INT64_C(5000000) /* for the first call */
 
@@ -292,6 +292,7 @@ lk_outcome lk_store_etcd_open(const struct lk_store_etcd_options *options,
     store->part_bytes = options->part_bytes > 0 ? options->part_bytes : (size_t)PART_BYTES;
     store->snapshot_bytes_min =
         options->snapshot_bytes_min > 0 ? options->snapshot_bytes_min : SNAPSHOT_BYTES_MIN;
+    store->history_max = options->history_max > 0 ? options->history_max : HISTORY_MAX;
     (void)snprintf(store->advertised, sizeof store->advertised, "%s", options->address);
     (void)snprintf(store->process, sizeof store->process, "%016" PRIx64 "%016" PRIx64,
                    lk_random_draw(), lk_random_draw());

@@ -13,6 +13,7 @@ struct lk_store_etcd_options {
     /* For tests; 0: the default. */
     size_t part_bytes;           /* of an entry in one request */
     uint64_t snapshot_bytes_min; /* of the log, before a snapshot is begun */
+    uint64_t history_max;        /* revisions, before etcd is asked to forget some */
 };
 
 /*
