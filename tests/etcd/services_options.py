@@ -204,8 +204,8 @@ def another_version_is_refused(etcd):
     assert etcd.keys("other/") == ["other/leader"]
 
 
-def users_have_rights(etcd):
-    """with users in etcd: none, a wrong password and one who may only read are refused"""
+def enable_users(etcd):
+    """root, a writer and a reader of the services' keys"""
     for words in (("user", "add", "root:secret"), ("role", "add", "reads"), ("role", "add", "writes"),
                   ("role", "grant-permission", "reads", "--prefix=true", "read", "lockkeeper/"),
                   ("role", "grant-permission", "writes", "--prefix=true", "readwrite", "lockkeeper/"),
@@ -213,6 +213,12 @@ def users_have_rights(etcd):
                   ("user", "grant-role", "reader", "reads"), ("user", "grant-role", "writer", "writes"),
                   ("auth", "enable")):
         etcd.ctl(*words)
+
+
+def users_have_rights(etcd):
+    """with users in etcd: none, a wrong password and one who may only read are refused"""
+    refuses(77, "DENIED.*leave USER:PASSWORD@ out", f"etcd://writer:secret@{etcd.address}")
+    enable_users(etcd)
     try:
         refuses(77, "DENIED.*USER:PASSWORD", f"etcd://{etcd.address}")
         refuses(77, "DENIED.*authentication failed", f"etcd://writer:secret2@{etcd.address}")
@@ -222,6 +228,25 @@ def users_have_rights(etcd):
     finally:
         etcd.ctl("--user", "root:secret", "auth", "disable")
     assert etcd.keys("else") == []
+
+
+def signed_tokens_are_renewed(_):
+    """where etcd signs its tokens, a change of its users is no reason to stop"""
+    with tempfile.TemporaryDirectory() as directory:
+        private, public = (os.path.join(directory, name) for name in ("private.pem", "public.pem"))
+        subprocess.run(["openssl", "genrsa", "-out", private, "2048"], check=True, capture_output=True)
+        subprocess.run(["openssl", "rsa", "-in", private, "-pubout", "-out", public], check=True, capture_output=True)
+        etcd = Etcd(["--auth-token", f"jwt,pub-key={public},priv-key={private},sign-method=RS256,ttl=10m"])
+        enable_users(etcd)
+        service = Service(f"etcd://writer:secret%40%2F@{etcd.address}")
+        try:
+            service.lead()
+            etcd.ctl("--user", "root:secret", "user", "add", "another:secret")
+            assert service.call("PUT", "a", "1", "OWNER", "o") == "OK"
+            assert "was not written" not in service.log()
+        finally:
+            service.end()
+            etcd.cluster.end()
 
 
 def certificates(directory):
@@ -304,7 +329,7 @@ def small_requests_are_told(_):
 
 
 CASES = [urls_are_checked, what_is_no_etcd_is_refused, the_library_is_named, another_version_is_refused,
-         users_have_rights, tls_is_checked, small_requests_are_told, a_full_etcd_is_told]
+         users_have_rights, signed_tokens_are_renewed, tls_is_checked, small_requests_are_told, a_full_etcd_is_told]
 
 if __name__ == "__main__":
     LK = os.path.abspath(sys.argv[1])

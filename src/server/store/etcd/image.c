@@ -13,6 +13,7 @@ enum {
     ENDED_MAX = 65536,  /* ended tokens kept (R3), as the model does */
     ENDED_SLACK = 8192, /* ... and up to this many more */
     ENDED_SWEEP = 256,  /* examined at a time */
+    TICK_STEPS = 10000, /* of SQLite's virtual machine: about a millisecond */
 };
 
 #define SWEEP_EVERY_US INT64_C(100000)
@@ -79,6 +80,10 @@ void lk_etcd_image_close(struct lk_etcd_image *image) {
         lk_sql_close(&image->sql);
         free(image);
     }
+}
+
+void lk_etcd_image_watch(struct lk_etcd_image *image, int (*tick)(void *context), void *context) {
+    sqlite3_progress_handler(image->sql.handle, TICK_STEPS, tick, context);
 }
 
 /* ---- writing entries ------------------------------------------------------------------------- */

@@ -31,6 +31,13 @@ struct lk_etcd_image {
 lk_outcome lk_etcd_image_open(struct lk_etcd_image **ret_image, lk_error *error);
 void lk_etcd_image_close(struct lk_etcd_image *image); /* accepts NULL */
 
+/*
+ * From now on `tick` is called every few milliseconds while a statement runs on the image, by the
+ * thread that runs it. Other than 0: the statement ends, and the image is of no use any more. NULL:
+ * it is called no more.
+ */
+void lk_etcd_image_watch(struct lk_etcd_image *image, int (*tick)(void *context), void *context);
+
 /* Writes the batch as an entry. */
 void lk_etcd_image_encode(struct lk_etcd_image *image, const struct lk_batch *batch,
                           struct lk_buffer *out);

@@ -84,6 +84,12 @@ static lk_outcome renew(struct lk_store_etcd *store, lk_error *error) {
     return store->is_leading ? lk_etcd_commit(store, &next, NULL, error) : LK_OK;
 }
 
+lk_outcome lk_etcd_keep_lease(struct lk_store_etcd *store, lk_error *error) {
+    bool is_due = lk_clock_now_us() - store->renewed_us > store->lease_us / RENEWALS;
+
+    return store->is_leading && is_due ? renew(store, error) : LK_OK;
+}
+
 static lk_outcome complain(lk_error *error) {
     return lk_error_set(error, LK_INVALID,
                         "what is kept in etcd is damaged (a key is missing); name another prefix, "
@@ -146,9 +152,8 @@ static lk_outcome walk_rows(struct lk_store_etcd *store, struct walk *walk, lk_e
             limit = outcome == LK_OK ? rows_of(page.rows, page.bytes) : limit;
         }
         lk_buffer_done(&page.answer);
-        if (outcome == LK_OK && store->is_leading
-            && lk_clock_now_us() - store->renewed_us > store->lease_us / RENEWALS) {
-            outcome = renew(store, error);
+        if (outcome == LK_OK) {
+            outcome = lk_etcd_keep_lease(store, error);
         }
     }
     return outcome;

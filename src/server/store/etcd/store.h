@@ -132,6 +132,12 @@ lk_outcome lk_etcd_look(struct lk_store_etcd *store, struct lk_etcd_leader *ret_
  */
 lk_outcome lk_etcd_replay(struct lk_store_etcd *store, lk_error *error);
 
+/*
+ * Between two steps of a takeover, in which nothing is written: renews the lease when a third of it
+ * is over. LK_OK, or the outcome of lk_etcd_commit().
+ */
+lk_outcome lk_etcd_keep_lease(struct lk_store_etcd *store, lk_error *error);
+
 /* ---- follow.c -------------------------------------------------------------------------------- */
 
 /*

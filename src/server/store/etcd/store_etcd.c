@@ -66,7 +66,7 @@ static lk_outcome take_over(struct lk_store_etcd *store, lk_error *error) {
 static lk_outcome begin_epoch(struct lk_store_etcd *store, const struct lk_times *times,
                               int64_t delta_us, lk_error *error) {
     struct lk_etcd_codec codec = {.out = &store->entry};
-    struct lk_etcd_leader next = lk_etcd_next(store);
+    struct lk_etcd_leader next;
     struct lk_etcd_entry entry = {
         .kind = LK_ETCD_BEGIN,
         .now_us = times->now_us,
@@ -79,17 +79,15 @@ static lk_outcome begin_epoch(struct lk_store_etcd *store, const struct lk_times
 
     lk_buffer_cut(&store->entry, 0);
     lk_etcd_code_entry(&codec, &entry);
-    next.now_us = times->now_us;
-    (void)snprintf(next.clock, sizeof next.clock, "%s", store->process);
     outcome = lk_etcd_image_apply(store->image,
                                   (struct lk_slice){store->entry.bytes, store->entry.size}, error);
     if (outcome == LK_OK) {
         outcome = lk_etcd_journal_begin(store, error);
     }
-    if (outcome == LK_OK) {
-        outcome = lk_etcd_append(store, &next, NULL, error);
-    }
-    return outcome;
+    next = lk_etcd_next(store);
+    next.now_us = times->now_us;
+    (void)snprintf(next.clock, sizeof next.clock, "%s", store->process);
+    return outcome == LK_OK ? lk_etcd_append(store, &next, NULL, error) : outcome;
 }
 
 /* ---- loading --------------------------------------------------------------------------------- */
@@ -117,6 +115,41 @@ static void give_up(struct lk_store_etcd *store) {
     lk_etcd_progress_clear(&store->progress);
 }
 
+/* The lease of a takeover, which ends if it cannot be renewed. */
+struct keeping {
+    struct lk_store_etcd *store;
+    lk_outcome outcome;
+    lk_error error;
+};
+
+static int keep_lease(void *context) {
+    struct keeping *keeping = context;
+
+    if (keeping->outcome == LK_OK) {
+        keeping->outcome = lk_etcd_keep_lease(keeping->store, &keeping->error);
+    }
+    return keeping->outcome != LK_OK;
+}
+
+/* A million requests take longer than the lease. */
+static lk_outcome begin_with(struct lk_store_etcd *store, const struct lk_model_config *config,
+                             const struct lk_times *times, int64_t delta_us,
+                             struct lk_core_snapshot **ret_snapshot, lk_error *error) {
+    struct keeping keeping = {.store = store, .outcome = LK_OK};
+    lk_outcome outcome;
+
+    lk_etcd_image_watch(store->image, keep_lease, &keeping);
+    outcome = begin_epoch(store, times, delta_us, error);
+    if (outcome == LK_OK) {
+        outcome = make_snapshot(store, config, ret_snapshot, error);
+    }
+    lk_etcd_image_watch(store->image, NULL, NULL);
+    if (outcome != LK_OK && keeping.outcome != LK_OK) {
+        return lk_error_set(error, keeping.outcome, "%s", keeping.error.text);
+    }
+    return outcome;
+}
+
 /* After the takeover: everything is read, moved to the clock of `times`, and kept so. */
 static lk_outcome load_state(struct lk_store_etcd *store, const struct lk_model_config *config,
                              const struct lk_times *times, int64_t begun_us,
@@ -129,9 +162,27 @@ static lk_outcome load_state(struct lk_store_etcd *store, const struct lk_model_
     if (outcome == LK_OK) {
         now.now_us += lk_clock_now_us() - begun_us;
         now.wall_us += lk_clock_now_us() - begun_us;
-        outcome = begin_epoch(store, &now, delta_us, error);
+        outcome = begin_with(store, config, &now, delta_us, ret_snapshot, error);
     }
-    return outcome == LK_OK ? make_snapshot(store, config, ret_snapshot, error) : outcome;
+    return outcome;
+}
+
+/* Who leads is found out and told, or why not. LK_BUSY: another service does. */
+static lk_outcome look_again(struct lk_store_etcd *store, const struct lk_times *times,
+                             int64_t begun_us, lk_error *error) {
+    struct lk_etcd_leader found = {.epoch = 0};
+    int64_t looked_us = lk_clock_now_us();
+    uint64_t revision = 0;
+    lk_outcome outcome = lk_etcd_look(store, &found, &revision, error);
+
+    if (outcome != LK_OK) {
+        store->sight.is_blind = true;
+        return outcome;
+    }
+    lk_etcd_see(store, &found, revision, times->now_us + looked_us - begun_us,
+                lk_clock_now_us() - looked_us);
+    tell_leader(store);
+    return lk_error_set(error, LK_BUSY, "another service leads this store: %s", found.address);
 }
 
 static lk_outcome store_load(struct lk_storage *storage, const struct lk_model_config *config,
@@ -169,8 +220,7 @@ static lk_outcome store_load(struct lk_storage *storage, const struct lk_model_c
     outcome = load_state(store, config, times, begun_us, ret_snapshot, error);
     if (outcome != LK_OK) {
         give_up(store);
-        return outcome == LK_LOST ? lk_error_set(error, LK_BUSY, "another service begins to lead")
-                                  : outcome;
+        return outcome == LK_LOST ? look_again(store, times, begun_us, error) : outcome;
     }
     (*ret_snapshot)->is_foreign = is_foreign;
     store->is_foreign = false;
