@@ -327,6 +327,8 @@ def hostile(service):
            "hx?id=a&op=grab&until=99999999999999999999", f"hx?id=a&op=grab&until={now_ms() - 61000}",
            "hx//y?id=a&op=grab", "../hx?id=a&op=grab", "hx/./y?id=a&op=grab", "//?op=peek",
            "hx%20y?id=a&op=grab", "hx%00?id=a&op=grab", "hx%zz?id=a&op=grab", "hx%FF?id=a&op=grab",
+           "hx?id=%FF&op=grab", "hx?id=a%C3&op=release", "hx?id=%C0%AF&op=grab", "hx?id=%FF&op=peek",
+           "hx?id=%ED%A0%80&op=grab",
            f"hx?id={'i' * 129}&op=grab", f"hx?id={'i' * 126}&op=grab", f"hx?id={'i' * 9000}&op=grab",
            f"{'p' * 513}?id=a&op=grab", f"{'p/' * 32}p?id=a&op=grab", "hx%7Bid%7D?id=a&op=grab"]
     for target in bad:
@@ -348,6 +350,8 @@ def hostile(service):
     assert status == 200 and answer["data"]["pos"] == {'/q"\\': 1, '/q"\\/é': 1}, answer
     assert ask(service, '/grab/q"?op=peek'.replace('"', "%22%5C"))[1]["data"]['/q"\\']["owners"]
     assert ask(service, "/grab/q%22%5C/%C3%A9?id=%22i&op=release")[1]["data"] == 2
+    assert ask(service, "/grab/hx?id=%C3%A9&op=grab")[1]["id"] == "é/hx"
+    assert ask(service, "/grab/hx?id=%C3%A9&op=release")[1]["data"] == 1
     assert ask(service, f"/grab/hx?id={'i' * 125}&op=grab")[1]["status"] == "ok"
     assert ask(service, f"/grab/hx?id={'i' * 125}&op=release")[1]["data"] == 1
 

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/percent.h"
 #include "base/random.h"
+#include "model/utf8.h"
 #include "server/http/grab/grab.h"
 #include "server/log/log.h"
 
@@ -89,10 +90,13 @@ static lk_outcome read_op(struct lk_grab_ask *asked, const char *text, lk_error 
                         "op: one of grab, release, peek, dump, stats, config and shutdown");
 }
 
-/* Owners are ID/PATH: with a slash in the id, two requests could have the same one. */
+/*
+ * Owners are ID/PATH: with a slash in the id, two requests could have the same one. They are UTF-8,
+ * as those of all commands are (R3): a database refuses other bytes, and the batch with them.
+ */
 static lk_outcome read_id(struct lk_grab_ask *asked, const char *text, lk_error *error) {
     size_t size = strlen(text);
-    bool is_id = size > 0 && size <= LK_GRAB_ID_BYTES_MAX;
+    bool is_id = size > 0 && size <= LK_GRAB_ID_BYTES_MAX && lk_utf8_is_valid(text, size);
 
     for (size_t i = 0; i < size && is_id; i++) {
         unsigned char byte = (unsigned char)text[i];
@@ -100,7 +104,8 @@ static lk_outcome read_id(struct lk_grab_ask *asked, const char *text, lk_error 
     }
     if (!is_id) {
         return lk_error_set(error, LK_INVALID,
-                            "id: 1 to %d bytes, without slashes, blanks and control characters",
+                            "id: 1 to %d bytes of UTF-8, without slashes, blanks and control "
+                            "characters",
                             LK_GRAB_ID_BYTES_MAX);
     }
     memcpy(asked->id, text, size + 1);
