@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/condition.h"
 #include "base/hash.h"
+#include "base/hash_table.h"
 #include "base/heap.h"
 #include "base/percent.h"
 #include "base/random.h"
@@ -500,6 +501,53 @@ static void test_words_end_a_sleep(void **state) {
     assert_true(lk_clock_now_us() < until_us);
 }
 
+/* ---- hash tables ----------------------------------------------------------------------------- */
+
+enum { TABLED = 3000, TABLE_HASHES = 1000 };
+
+struct tabled {
+    struct lk_hash_entry entry;
+    bool is_in;
+};
+
+/* How many entries with the hash the table has, each of which is `in`. */
+static size_t count_tabled(const struct lk_hash_table *table, uint64_t hash) {
+    size_t count = 0;
+
+    for (struct lk_hash_entry *entry = lk_hash_table_first(table, hash); entry != NULL;
+         entry = lk_hash_entry_next(entry)) {
+        assert_int_equal(entry->hash, hash);
+        assert_true(((struct tabled *)entry)->is_in);
+        count++;
+    }
+    return count;
+}
+
+/* Three records have each hash. The table grows to all of them, and then becomes empty. */
+static void test_a_table_grows_and_shrinks(void **state) {
+    static struct tabled records[TABLED];
+    struct lk_hash_table table = {.count = 0};
+    size_t bucket_count;
+
+    (void)state;
+    for (size_t i = 0; i < TABLED; i++) {
+        assert_int_equal(count_tabled(&table, i % TABLE_HASHES), i / TABLE_HASHES);
+        records[i].is_in = true;
+        lk_hash_table_add(&table, &records[i].entry, i % TABLE_HASHES);
+    }
+    assert_int_equal(table.count, TABLED);
+    bucket_count = table.bucket_count;
+    assert_in_range(bucket_count, TABLED, 2 * TABLED);
+    for (size_t i = 0; i < TABLED; i++) {
+        assert_int_equal(count_tabled(&table, i % TABLE_HASHES), 3 - i / TABLE_HASHES);
+        records[i].is_in = false;
+        lk_hash_table_remove(&table, &records[i].entry);
+    }
+    assert_int_equal(table.count, 0);
+    assert_int_equal(table.bucket_count, 0);
+    lk_hash_table_done(&table);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_text_within_its_bound),
@@ -511,6 +559,7 @@ int main(void) {
         cmocka_unit_test(test_random_between),
         cmocka_unit_test(test_a_hash_is_of_seed_and_bytes),
         cmocka_unit_test(test_hashes_are_spread),
+        cmocka_unit_test(test_a_table_grows_and_shrinks),
         cmocka_unit_test(test_a_secret_is_equal_to_itself_alone),
         cmocka_unit_test(test_backoff_doubles_up_to_its_bound),
         cmocka_unit_test(test_backoff_at_its_limits),

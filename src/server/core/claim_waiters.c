@@ -4,51 +4,19 @@
  * again when one of its items changes, when a lock that may have blocked an item ends or becomes
  * weaker, and when its next delayed item is due.
  */
-#include <stdlib.h>
-
-#include "base/hash.h"
 #include "server/core/core_internal.h"
 
-/* Buckets are chosen by root, so every queue related to a path (R5) is in one bucket. */
-static struct lk_waiting_queue **bucket_of(struct lk_core *core, const struct lk_path *path) {
-    uint64_t hash = lk_hash_bytes(core->config.hash_seed, lk_path_root(path));
-
-    return &core->queues[hash % LK_QUEUE_BUCKETS];
-}
-
-static struct lk_waiting_queue *find_queue(struct lk_core *core, const struct lk_path *path) {
-    struct lk_waiting_queue *queue = *bucket_of(core, path);
-
-    while (queue != NULL && !lk_path_equal(&queue->path, path)) {
-        queue = queue->next;
-    }
-    return queue;
-}
-
 static void wake_at_every_end(struct lk_core *core, struct lk_waiting_queue *queue) {
-    if (!queue->wakes_at_every_end) {
-        queue->wakes_at_every_end = true;
-        core->queues_waking_at_every_end++;
+    if (lk_link_is_alone(&queue->in_waking)) {
+        lk_link_append(&core->queues.waking, &queue->in_waking);
     }
 }
 
 /* NULL: memory is exhausted. */
 static struct lk_waiting_queue *make_queue(struct lk_core *core, const struct lk_path *path) {
-    struct lk_waiting_queue *queue = calloc(1, sizeof *queue);
-    struct lk_waiting_queue **bucket = bucket_of(core, path);
+    struct lk_waiting_queue *queue = lk_waiting_queue_make(&core->queues, path);
 
-    if (queue == NULL) {
-        return NULL;
-    }
-    queue->timer = (struct lk_timer){.due_us = LK_NEVER, .is_queue = true};
-    queue->path = *path;
-    memcpy(queue->text, path->bytes, path->size);
-    queue->path.bytes = queue->text;
-    lk_link_init(&queue->blocked);
-    core->waiting_queues++;
-    queue->next = *bucket;
-    *bucket = queue;
-    if (lk_model_queue_has_needs(core->model, path)) {
+    if (queue != NULL && lk_model_queue_has_needs(core->model, path)) {
         wake_at_every_end(core, queue);
     }
     return queue;
@@ -75,7 +43,7 @@ static char *keep(struct lk_slice *slice, char *at) {
 bool lk_claim_waiters_block(struct lk_core *core, struct lk_session *session,
                             const struct lk_call *call) {
     const struct lk_take *take = &call->command.take;
-    struct lk_waiting_queue *queue = find_queue(core, &take->queue);
+    struct lk_waiting_queue *queue = lk_waiting_queue_find(&core->queues, &take->queue);
     struct lk_blocked *blocked;
     char *at;
 
@@ -99,16 +67,8 @@ bool lk_claim_waiters_block(struct lk_core *core, struct lk_session *session,
 }
 
 static void queue_free(struct lk_core *core, struct lk_waiting_queue *queue) {
-    struct lk_waiting_queue **link = bucket_of(core, &queue->path);
-
-    while (*link != queue) {
-        link = &(*link)->next;
-    }
-    *link = queue->next;
     lk_timer_set(core, &queue->timer, LK_NEVER);
-    core->queues_waking_at_every_end -= queue->wakes_at_every_end;
-    core->waiting_queues--;
-    free(queue);
+    lk_waiting_queue_free(&core->queues, queue);
 }
 
 void lk_claim_waiters_leave(struct lk_core *core, struct lk_waiting_queue *queue) {
@@ -120,20 +80,22 @@ void lk_claim_waiters_leave(struct lk_core *core, struct lk_waiting_queue *queue
 
 /* ---- marking queues ready -------------------------------------------------------------------- */
 
+/* The list of ready queues begins with the one that was marked last. */
 static void mark_ready(struct lk_core *core, struct lk_waiting_queue *queue) {
     if (!queue->is_ready) {
         queue->is_ready = true;
-        queue->ready = core->ready;
+        queue->next = core->ready;
         core->ready = queue;
     }
 }
 
-static void mark_related_ready(struct lk_core *core, const struct lk_path *path) {
-    for (struct lk_waiting_queue *queue = *bucket_of(core, path); queue != NULL;
-         queue = queue->next) {
-        if (lk_path_related(&queue->path, path)) {
-            mark_ready(core, queue);
-        }
+/* The newest are marked first, so that the oldest is tried first. */
+static void mark_all_ready(struct lk_core *core, struct lk_waiting_queue *found) {
+    while (found != NULL) {
+        struct lk_waiting_queue *next = found->next;
+
+        mark_ready(core, found);
+        found = next;
     }
 }
 
@@ -143,15 +105,9 @@ static void on_request_ended(struct lk_core *core, lk_ref request) {
 
     lk_model_record(core->model, request, record);
     for (size_t i = 0; i < record->part_count; i++) {
-        mark_related_ready(core, &record->parts[i].path);
+        mark_all_ready(core, lk_waiting_queues_related(&core->queues, &record->parts[i].path));
     }
-    for (size_t i = 0; core->queues_waking_at_every_end > 0 && i < LK_QUEUE_BUCKETS; i++) {
-        for (struct lk_waiting_queue *queue = core->queues[i]; queue != NULL; queue = queue->next) {
-            if (queue->wakes_at_every_end) {
-                mark_ready(core, queue);
-            }
-        }
-    }
+    mark_all_ready(core, lk_waiting_queues_waking(&core->queues));
 }
 
 static void on_item_ready(struct lk_core *core, lk_item_ref item) {
@@ -159,7 +115,7 @@ static void on_item_ready(struct lk_core *core, lk_item_ref item) {
     struct lk_waiting_queue *queue;
 
     lk_model_item_record(core->model, item, record);
-    queue = find_queue(core, &record->queue);
+    queue = lk_waiting_queue_find(&core->queues, &record->queue);
     if (queue != NULL) {
         if (record->need_count > 0) {
             wake_at_every_end(core, queue);
@@ -248,10 +204,18 @@ static bool try_first(struct lk_core *core, struct lk_waiting_queue *queue) {
     return true;
 }
 
+/* None of its claims succeeds now. */
+static void wait_on(struct lk_core *core, struct lk_waiting_queue *queue) {
+    set_due(core, queue);
+    if (!lk_model_queue_has_needs(core->model, &queue->path)) {
+        lk_link_remove(&queue->in_waking); /* until an item with needs comes */
+    }
+}
+
 void lk_claim_waiters_clear(struct lk_core *core) {
     while (core->ready != NULL) {
         struct lk_waiting_queue *queue = core->ready;
-        core->ready = queue->ready;
+        core->ready = queue->next;
         queue_free(core, queue);
     }
 }
@@ -261,7 +225,7 @@ void lk_claim_waiters_drain(struct lk_core *core) {
         struct lk_waiting_queue *queue = core->ready;
         uint64_t generation = core->generation;
 
-        core->ready = queue->ready;
+        core->ready = queue->next;
         queue->is_ready = false;
         while (!lk_link_is_alone(&queue->blocked)) {
             if (!try_first(core, queue)) {
@@ -272,7 +236,7 @@ void lk_claim_waiters_drain(struct lk_core *core) {
             return; /* the model was given up, and with it every blocked call */
         }
         if (!lk_link_is_alone(&queue->blocked)) {
-            set_due(core, queue);
+            wait_on(core, queue);
         } else if (!queue->is_ready) {
             queue_free(core, queue);
         }

@@ -37,6 +37,7 @@ struct lk_core *lk_core_new(const struct lk_core_config *config) {
     }
     configure(core, config);
     lk_sessions_init(core);
+    lk_waiting_queues_init(&core->queues, config->hash_seed);
     core->collecting = 1;
     core->audit_first = 1;
     core->event_log.has_missed = true;
@@ -88,6 +89,7 @@ void lk_core_free(struct lk_core *core) {
     free(core->timers);
     lk_collection_done(&core->collection);
     lk_contention_clear(&core->contention);
+    lk_waiting_queues_done(&core->queues);
     lk_model_free(core->model);
     lk_audit_free(core->audit);
     free(core);
@@ -154,7 +156,7 @@ const struct lk_effects *lk_core_step(struct lk_core *core, struct lk_command *c
             lk_belongings_on_change(core, change);
             lk_blocked_on_change(core, effects, change);
         }
-        if (core->waiting_queues > 0) {
+        if (core->queues.count > 0) {
             lk_claim_waiters_on_change(core, change);
         }
     }

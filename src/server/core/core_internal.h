@@ -2,10 +2,10 @@
 /*
  * The state of the core, for the files that implement it: core.c (calls and batches), fence.c
  * (which batch an answer depends on), drain.c (no new requests), sessions.c, blocked.c (requests
- * that wait), claim_waiters.c (claims that wait), bindings.c (requests bound to sessions, and what
- * commands name them by), series.c (several items in one call), event_log.c (events), follow.c
- * (calls about events and bounds), tally.c (counters), contention.c (which roots have waiting
- * requests).
+ * that wait), claim_waiters.c (claims that wait), waiting_queues.c (where they wait), bindings.c
+ * (requests bound to sessions, and what commands name them by), series.c (several items in one
+ * call), event_log.c (events), follow.c (calls about events and bounds), tally.c (counters),
+ * contention.c (which roots have waiting requests).
  *
  *   session         one connection: its bindings, its blocked calls
  *   binding         a live request that a session is bound to, or a blocked call waits for, or both
@@ -23,23 +23,13 @@
 #include "server/core/core.h"
 #include "server/core/core_snapshot.h"
 #include "server/core/event_log.h"
+#include "server/core/link.h"
 #include "server/core/tally.h"
+#include "server/core/timer.h"
+#include "server/core/waiting_queues.h"
 
 enum {
     LK_BLOCKERS_NAMED_MAX = 16, /* named in the answer to a wait that has timer out */
-    LK_QUEUE_BUCKETS = 1024,
-};
-
-/* A timer; it is in the heap unless it is due at LK_NEVER. */
-struct lk_timer {
-    int64_t due_us;
-    size_t at; /* index in the heap, plus 1; 0: not in it */
-    bool is_queue;
-};
-
-struct lk_link {
-    struct lk_link *previous;
-    struct lk_link *next;
 };
 
 struct lk_binding {
@@ -80,17 +70,6 @@ struct lk_blocked {
     struct lk_path prefix; /* its bytes are in `text` */
     uint64_t looked;       /* up to this number no event matches */
     char text[];
-};
-
-struct lk_waiting_queue {
-    struct lk_timer timer; /* first: when the next delayed item is due */
-    struct lk_path path;
-    struct lk_link blocked;         /* ring of the claims that wait here */
-    struct lk_waiting_queue *next;  /* of the same bucket */
-    struct lk_waiting_queue *ready; /* the next queue in the list of ready ones */
-    bool is_ready;
-    bool wakes_at_every_end; /* its items need locks that may be anywhere */
-    char text[LK_PATH_BYTES_MAX];
 };
 
 struct lk_session {
@@ -141,10 +120,8 @@ struct lk_core {
     struct lk_timer **timers; /* a heap, the earliest first */
     size_t timer_count;
     size_t timer_capacity;
-    struct lk_waiting_queue *queues[LK_QUEUE_BUCKETS];
-    struct lk_waiting_queue *ready;
-    size_t waiting_queues;
-    size_t queues_waking_at_every_end; /* how many of them wake at the end of every lock */
+    struct lk_waiting_queues queues;
+    struct lk_waiting_queue *ready; /* the list of those whose claims are to be tried */
 
     struct lk_collection collection;
     uint64_t collecting;        /* number of the open batch */
@@ -160,33 +137,6 @@ struct lk_core {
     struct lk_record record;               /* scratch space; too large for the stack */
     struct lk_answer claims[LK_TAKES_MAX]; /* of the call that claims several items */
 };
-
-/* ---- rings ----------------------------------------------------------------------------------- */
-
-static inline void lk_link_init(struct lk_link *link) {
-    link->previous = link;
-    link->next = link;
-}
-
-static inline bool lk_link_is_alone(const struct lk_link *link) {
-    return link->next == link;
-}
-
-static inline void lk_link_remove(struct lk_link *link) {
-    link->previous->next = link->next;
-    link->next->previous = link->previous;
-    lk_link_init(link);
-}
-
-/* Appends a link that is alone to the end of the ring. */
-static inline void lk_link_append(struct lk_link *ring, struct lk_link *link) {
-    link->previous = ring->previous;
-    link->next = ring;
-    ring->previous->next = link;
-    ring->previous = link;
-}
-
-#define LK_LINK_ITEM(link, type, member) ((type *)((char *)(link)-offsetof(type, member)))
 
 /* ---- core.c ---------------------------------------------------------------------------------- */
 
@@ -336,12 +286,6 @@ struct lk_slice lk_belongings_user(const struct lk_core *core, lk_ref request);
 /* There is no model; and there is one, with these users by request. false: memory is exhausted. */
 void lk_belongings_clear(struct lk_core *core);
 bool lk_belongings_restore(struct lk_core *core, struct lk_core_snapshot *snapshot);
-
-/* ---- heap.c ---------------------------------------------------------------------------------- */
-
-bool lk_timer_reserve(struct lk_core *core, size_t count);
-void lk_timer_set(struct lk_core *core, struct lk_timer *timer, int64_t due_us);
-struct lk_timer *lk_timer_first(const struct lk_core *core);
 
 /* ---- blocked.c ------------------------------------------------------------------------------- */
 
