@@ -15,6 +15,7 @@ from service import PATIENCE_S, Closed, Http, Refused, Resp, Service, Wire, run,
 CONNECTIONS = 8
 SURPLUS = 64  # accepted over HTTP only to be refused as too many
 REQUEST_S = 1
+WAITERS = 4500  # of calls over HTTP, at one time
 
 
 class Following(Http):
@@ -265,6 +266,41 @@ def changed(_):
         assert own.end() == 0
 
 
+def blocked_calls(service):
+    wire = Http(service.http)
+    status, _, body = wire.call("GET", "/metrics")
+    wire.close()
+    assert status == 200, body
+    return sum(int(line.split()[1]) for line in body.decode().splitlines()
+               if line.startswith("lockkeeper_calls_blocked{"))
+
+
+def waiters(_):
+    """over HTTP every connection may wait, and those that leave do not keep the others from it"""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (before[1], before[1]))
+    own = Service(sys.argv[1])
+    count = min(WAITERS, before[1] - 200)
+    wires = []
+    for number in range(count):
+        wires.append(Http(own.http))
+        wires[-1].ask("POST", "/v1/claim",
+                      {"queue": "w", "owner": f"o{number}", "mode": "wait", "wait": "10m"})
+    until(lambda: blocked_calls(own) == count)
+    for wire in wires[1::2]:
+        wire.close()
+    until(lambda: blocked_calls(own) == len(wires[::2]))
+    pusher = Resp(own.resp)
+    for number, wire in enumerate(wires[::2]):
+        assert pusher.call("PUSH", "w", f"i{number}") == 1
+        status, _, body = wire.reply()
+        assert status == 200 and body["id"] == f"i{number}", (number, status, body)
+        wire.close()
+    assert blocked_calls(own) == 0
+    resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    assert own.end() == 0
+
+
 run([too_many, flood, no_files, slow_requests, pipelines, idle_connections, too_large,
-     few_files, changed],
+     few_files, changed, waiters],
     "--bound", f"connections={CONNECTIONS}", "--bound", f"request-seconds={REQUEST_S}")

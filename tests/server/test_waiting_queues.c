@@ -139,8 +139,7 @@ static void failed(void *peer, const char *why) {
 
 static int begin(void **state) {
     static const struct lk_session_ops ops = {answer, durable, failed};
-    const struct lk_core_config config = {
-        .hash_seed = 1, .epoch = "e", .is_ephemeral = true, .blocked_per_session_max = MANY};
+    const struct lk_core_config config = {.hash_seed = 1, .epoch = "e", .is_ephemeral = true};
     struct fixture *fixture = calloc(1, sizeof *fixture);
 
     fixture->times = (struct lk_times){.now_us = 1000000, .wall_us = INT64_C(1700000000000000)};

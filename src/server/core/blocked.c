@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 
+#include "base/hash.h"
 #include "base/minmax.h"
 #include "server/core/core_internal.h"
 
@@ -19,8 +20,7 @@ bool lk_blocked_reserve(struct lk_core *core, struct lk_session *session,
                         const struct lk_call *call) {
     enum { TEXT_MAX = LK_PATH_BYTES_MAX + LK_OWNER_BYTES_MAX + LK_NOTE_BYTES_MAX };
 
-    if (core->stats.blocked >= core->config.blocked_max
-        || session->blocked_count >= core->config.blocked_per_session_max) {
+    if (core->stats.blocked >= core->config.blocked_max) {
         lk_core_refuse(core, session, call->tag, LK_FULL,
                        "R22: the bound on blocked calls is reached");
         return false;
@@ -39,6 +39,10 @@ bool lk_blocked_reserve(struct lk_core *core, struct lk_session *session,
 static int64_t instant_after(const struct lk_core *core, int64_t wait_ms) {
     return wait_ms >= (LK_NEVER - core->times.now_us) / 1000 ? LK_NEVER
                                                              : core->times.now_us + wait_ms * 1000;
+}
+
+static uint64_t hash_of(uint64_t tag) {
+    return lk_hash_number(0, tag); /* the listeners choose tags, not their clients */
 }
 
 struct lk_blocked *lk_blocked_new(struct lk_core *core, struct lk_session *session,
@@ -61,17 +65,29 @@ struct lk_blocked *lk_blocked_new(struct lk_core *core, struct lk_session *sessi
     lk_link_init(&blocked->in_waiters);
     lk_link_init(&blocked->in_session);
     lk_link_append(&session->blocked, &blocked->in_session);
-    session->blocked_count++;
+    lk_hash_table_add(&session->blocked_by_tag, &blocked->by_tag, hash_of(call->tag));
     core->stats.blocked++;
     core->stats.blocked_for[blocked->blocked_for]++;
     return blocked;
+}
+
+struct lk_blocked *lk_blocked_find(const struct lk_session *session, uint64_t tag) {
+    struct lk_hash_entry *entry = lk_hash_table_first(&session->blocked_by_tag, hash_of(tag));
+
+    for (; entry != NULL; entry = lk_hash_entry_next(entry)) {
+        struct lk_blocked *blocked = LK_LINK_ITEM(entry, struct lk_blocked, by_tag);
+        if (blocked->tag == tag) {
+            return blocked;
+        }
+    }
+    return NULL;
 }
 
 void lk_blocked_free(struct lk_core *core, struct lk_blocked *blocked) {
     lk_timer_set(core, &blocked->timer, LK_NEVER);
     lk_link_remove(&blocked->in_waiters);
     lk_link_remove(&blocked->in_session);
-    blocked->session->blocked_count--;
+    lk_hash_table_remove(&blocked->session->blocked_by_tag, &blocked->by_tag);
     core->stats.blocked--;
     core->stats.blocked_for[blocked->blocked_for]--;
     if (blocked->binding != NULL) {

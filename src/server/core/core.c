@@ -18,8 +18,6 @@ static uint32_t or_default(uint32_t value, uint32_t otherwise) {
 static void configure(struct lk_core *core, const struct lk_core_config *config) {
     core->config = *config;
     core->config.blocked_max = or_default(config->blocked_max, LK_CORE_BLOCKED_MAX_DEFAULT);
-    core->config.blocked_per_session_max =
-        or_default(config->blocked_per_session_max, LK_CORE_BLOCKED_PER_SESSION_MAX_DEFAULT);
     if (config->batch_bytes_max == 0) {
         core->config.batch_bytes_max = LK_CORE_BATCH_BYTES_MAX_DEFAULT;
     }

@@ -76,8 +76,9 @@ struct lk_slice lk_session_owner(const struct lk_session *session);
 
 /*
  * Answers once: at once, or later if the call blocks. Several calls of one session may block at a
- * time; a listener that promises order makes no further call while one blocks. The core sets the
- * times of a command.
+ * time; a listener that promises order makes no further call while one blocks. Listeners make one
+ * call of a connection at a time, so the bound of connections bounds what blocks at each. The core
+ * sets the times of a command.
  */
 void lk_core_call(struct lk_core *core, struct lk_session *session, struct lk_call *call,
                   const struct lk_times *times);
@@ -108,14 +109,12 @@ struct lk_core_config {
     uint64_t value_bytes_max; /* of values and items; 0: the default, as for all that follow */
     uint64_t event_bytes_max; /* of the events that are kept */
     uint32_t sessions_max;
-    uint32_t blocked_max; /* blocked calls in all */
-    uint32_t blocked_per_session_max;
+    uint32_t blocked_max;   /* blocked calls in all */
     size_t batch_bytes_max; /* a larger batch makes lk_core_has_backpressure() true */
 };
 enum {
     LK_CORE_SESSIONS_MAX_DEFAULT = 65536,
     LK_CORE_BLOCKED_MAX_DEFAULT = 1u << 20,
-    LK_CORE_BLOCKED_PER_SESSION_MAX_DEFAULT = 4096,
     LK_CORE_BATCH_BYTES_MAX_DEFAULT = 32 << 20,
     LK_CORE_EVENT_BYTES_MAX_DEFAULT = 256 << 20,
     LK_CORE_VALUE_BYTES_MAX_DEFAULT = 1 << 30,

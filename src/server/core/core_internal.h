@@ -19,6 +19,7 @@
 
 #include <assert.h>
 
+#include "base/hash_table.h"
 #include "server/core/collect.h"
 #include "server/core/core.h"
 #include "server/core/core_snapshot.h"
@@ -45,6 +46,7 @@ struct lk_blocked {
     struct lk_session *session;
     const struct lk_user *user; /* whose call it is; NULL: the service has no users */
     struct lk_link in_session;
+    struct lk_hash_entry by_tag;
     struct lk_link in_waiters; /* of the binding, of the waiting queue, or of core->following */
     uint64_t tag;
     int64_t until_us;
@@ -80,7 +82,7 @@ struct lk_session {
     struct lk_link all;
     struct lk_link bindings; /* ring */
     struct lk_link blocked;  /* ring */
-    uint32_t blocked_count;
+    struct lk_hash_table blocked_by_tag;
     struct lk_link undurable; /* in the ring of sessions that hold answers back; alone: holds
                                * none */
     uint64_t last_batch;      /* the highest batch that an answer depends on */
@@ -296,6 +298,9 @@ bool lk_blocked_reserve(struct lk_core *core, struct lk_session *session,
 /* The reserved one, added to the session's list. */
 struct lk_blocked *lk_blocked_new(struct lk_core *core, struct lk_session *session,
                                   const struct lk_call *call);
+
+/* The session's blocked call of this tag. NULL: there is none. */
+struct lk_blocked *lk_blocked_find(const struct lk_session *session, uint64_t tag);
 
 /* The request was queued, and its call blocks. */
 void lk_blocked_ask(struct lk_core *core, struct lk_session *session, const struct lk_call *call,

@@ -65,6 +65,7 @@ void lk_core_session_close(struct lk_core *core, struct lk_session *session,
     }
     lk_bindings_end_session(core, session);
     core->stats.sessions--;
+    lk_hash_table_done(&session->blocked_by_tag);
     free(session);
     lk_core_serve_waiters(core);
 }
@@ -79,14 +80,11 @@ struct lk_slice lk_session_owner(const struct lk_session *session) {
 
 void lk_core_cancel(struct lk_core *core, struct lk_session *session, uint64_t tag,
                     const struct lk_times *times) {
-    core->times = *times;
-    for (struct lk_link *at = session->blocked.next; at != &session->blocked; at = at->next) {
-        struct lk_blocked *blocked = LK_LINK_ITEM(at, struct lk_blocked, in_session);
+    struct lk_blocked *blocked = lk_blocked_find(session, tag);
 
-        if (blocked->tag == tag) {
-            lk_blocked_cancel(core, blocked, true);
-            break;
-        }
+    core->times = *times;
+    if (blocked != NULL) {
+        lk_blocked_cancel(core, blocked, true);
     }
     lk_core_serve_waiters(core);
 }

@@ -16,6 +16,7 @@
 #include <event2/event_struct.h>
 #include <sys/queue.h>
 
+#include "base/hash_table.h"
 #include "command/answer.h"
 #include "server/access/logins.h"
 #include "server/admission.h"
@@ -77,6 +78,7 @@ struct lk_http_exchange {
     struct evhttp_request *request;
     struct lk_http_live_check live_check;
     TAILQ_ENTRY(lk_http_exchange) list;
+    struct lk_hash_entry by_tag; /* not held */
     uint64_t tag;
     bool is_held; /* answered, and held back until this batch is durable: */
     uint64_t batch;
@@ -153,7 +155,8 @@ struct lk_http_listener {
     struct lk_handshakes handshakes;
     struct lk_session *session;
     struct lk_http_exchanges blocked; /* the core has them */
-    struct lk_http_exchanges held;    /* answered; in the order of their batches */
+    struct lk_hash_table blocked_by_tag;
+    struct lk_http_exchanges held; /* answered; in the order of their batches */
     struct lk_http_clients clients;
     struct lk_http_streams streams;
     struct lk_http_streams ready; /* ... those that may have events to send */

@@ -3,9 +3,11 @@
 #include <event2/bufferevent.h>
 #include <event2/event.h>
 #include <event2/http.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "server/http/grab/grab.h"
 #include "server/slow.h"
 
@@ -15,12 +17,33 @@ static struct lk_http_listener *http_listener(struct lk_listener *listener) {
 
 /* ---- exchanges ------------------------------------------------------------------------------- */
 
+static uint64_t hash_of(uint64_t tag) {
+    return lk_hash_number(0, tag); /* clients do not choose it */
+}
+
+static struct lk_http_exchange *exchange_of(struct lk_hash_entry *entry) {
+    return (struct lk_http_exchange *)(void *)((char *)entry
+                                               - offsetof(struct lk_http_exchange, by_tag));
+}
+
+static void add_blocked(struct lk_http_exchange *exchange) {
+    struct lk_http_listener *listener = exchange->listener;
+
+    TAILQ_INSERT_TAIL(&listener->blocked, exchange, list);
+    lk_hash_table_add(&listener->blocked_by_tag, &exchange->by_tag, hash_of(exchange->tag));
+}
+
+static void remove_blocked(struct lk_http_exchange *exchange) {
+    TAILQ_REMOVE(&exchange->listener->blocked, exchange, list);
+    lk_hash_table_remove(&exchange->listener->blocked_by_tag, &exchange->by_tag);
+}
+
 static void free_exchange(struct lk_http_exchange *exchange) {
     lk_http_live_check_end(&exchange->live_check);
     if (exchange->is_held) {
         TAILQ_REMOVE(&exchange->listener->held, exchange, list);
     } else {
-        TAILQ_REMOVE(&exchange->listener->blocked, exchange, list);
+        remove_blocked(exchange);
     }
     lk_buffer_done(&exchange->reply.body);
     free(exchange->context);
@@ -52,7 +75,7 @@ static struct lk_http_exchange *new_exchange(struct lk_http_listener *listener,
     exchange->request = request;
     exchange->tag = listener->last_tag;
     lk_http_live_check_begin(&exchange->live_check, request, on_gone, exchange);
-    TAILQ_INSERT_TAIL(&listener->blocked, exchange, list);
+    add_blocked(exchange);
     return exchange;
 }
 
@@ -68,7 +91,7 @@ static void end_exchange(struct lk_http_exchange *exchange) {
 }
 
 static void hold(struct lk_http_exchange *exchange, uint64_t batch, struct lk_http_reply *reply) {
-    TAILQ_REMOVE(&exchange->listener->blocked, exchange, list);
+    remove_blocked(exchange);
     TAILQ_INSERT_TAIL(&exchange->listener->held, exchange, list);
     exchange->is_held = true;
     exchange->batch = batch;
@@ -79,9 +102,10 @@ static void hold(struct lk_http_exchange *exchange, uint64_t batch, struct lk_ht
 }
 
 static struct lk_http_exchange *find_exchange(struct lk_http_listener *listener, uint64_t tag) {
-    struct lk_http_exchange *exchange;
+    struct lk_hash_entry *entry = lk_hash_table_first(&listener->blocked_by_tag, hash_of(tag));
 
-    TAILQ_FOREACH(exchange, &listener->blocked, list) {
+    for (; entry != NULL; entry = lk_hash_entry_next(entry)) {
+        struct lk_http_exchange *exchange = exchange_of(entry);
         if (exchange->tag == tag) {
             return exchange;
         }
@@ -240,6 +264,7 @@ static void close_listener(struct lk_listener *of) {
     while (!TAILQ_EMPTY(&listener->held)) {
         free_exchange(TAILQ_FIRST(&listener->held));
     }
+    lk_hash_table_done(&listener->blocked_by_tag);
     lk_http_grab_close(listener);
     if (listener->session != NULL) {
         lk_core_session_close(lk_server_core(listener->server), listener->session, &times);
