@@ -100,7 +100,7 @@ const struct lk_cli_command lk_cli_store_commands[] = {
                 "Listens on this machine only, unless it has users or a password,\n"
                 "and TLS (--insecure: without). SIGHUP reads the files of all of them again,\n"
                 "and that of --config: what can change does, and the log names the rest.\n"
-                "With --store several services share a PostgreSQL database, or etcd. One of them\n"
+                "With --store several services share a database or an etcd cluster. One of them\n"
                 "leads, and sends the clients of the others to itself; if it ends, another one\n"
                 "leads.\n"
                 "An option that is not given is taken from the environment, as in\n"

@@ -149,7 +149,7 @@ static bool is_kept(const struct fixture *fixture, uint64_t revision) {
     return outcome == LK_OK;
 }
 
-/* Renewals and reads write the leader's key alone, which would be kept as often as it was written. */
+/* Renewals and reads write the leader's key alone, which is kept as often as it was written. */
 static void history_is_forgotten_without_snapshots(void **state) {
     struct fixture *fixture = *state;
     const struct lk_store_etcd *store;

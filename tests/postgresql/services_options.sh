@@ -102,6 +102,11 @@ sql 'DROP SCHEMA lockkeeper_service CASCADE'
 "$lk" schema postgresql-service >"$work/schema.sql"
 ok 'a DBA makes the tables with lk schema' run_file "$work/schema.sql"
 sed -n 's/^-- GRANT/GRANT/p' "$work/schema.sql" | sed 's/TO locks/TO app/' >"$work/grants.sql"
+sql 'GRANT USAGE ON SCHEMA lockkeeper_service TO app;
+     GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA lockkeeper_service TO app'
+ok 'a user that lacks a right is DENIED before it leads' \
+    refuses 77 '*DENIED*lk schema postgresql-service*' --store "postgresql://app@/postgres?$server"
+ok 'so that no epoch is begun' test "$(sql 'SELECT epoch FROM lockkeeper_service.leader')" = 0
 ok 'and grants what it names' run_file "$work/grants.sql"
 ok 'a user without other rights is enough for a service' start --store "postgresql://app@/postgres?$server"
 ok 'that leads' leads

@@ -57,6 +57,14 @@ void lk_pg_disconnect(struct lk_store_pg *store) {
     }
 }
 
+/* All the rights on what is in the schema: a row for each that the user lacks. */
+static const char lacks_rights[] =
+    "SELECT count(*) FROM pg_class AS c, unnest(CASE c.relkind WHEN 'S' THEN ARRAY['USAGE']"
+    " ELSE ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE'] END) AS p (name)"
+    " WHERE c.relnamespace = 'lockkeeper_service'::regnamespace AND c.relkind IN ('r', 'S')"
+    " AND NOT CASE c.relkind WHEN 'S' THEN has_sequence_privilege(c.oid, p.name)"
+    " ELSE has_table_privilege(c.oid, p.name) END";
+
 static lk_outcome explain_rights(lk_error *error) {
     return lk_error_set(error, LK_DENIED,
                         "PostgreSQL: the user of the service may not make or use the schema "
@@ -244,6 +252,7 @@ static lk_outcome prepare_tables(struct lk_store_pg *store, const struct lk_pati
                                  lk_error *error) {
     int64_t table = -1;
     int64_t format = -1;
+    int64_t lacking = 0;
     lk_outcome outcome =
         query(store, "SELECT to_regclass('" S "leader')::oid::bigint", patience, &table, error);
 
@@ -259,7 +268,10 @@ static lk_outcome prepare_tables(struct lk_store_pg *store, const struct lk_pati
                             ", and this program knows format %d; run the same version everywhere",
                             format, FORMAT);
     }
-    return outcome;
+    if (outcome == LK_OK) {
+        outcome = query(store, lacks_rights, patience, &lacking, error);
+    }
+    return outcome == LK_OK && lacking > 0 ? explain_rights(error) : outcome;
 }
 
 static lk_outcome prepare_statements(struct lk_store_pg *store, const struct lk_patience *patience,

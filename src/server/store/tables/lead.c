@@ -67,6 +67,16 @@ static lk_outcome load_snapshot(struct lk_tables *tables, const struct lk_model_
     return LK_OK;
 }
 
+/* Another service has taken over while this one read. LK_BUSY: who leads is told. */
+static lk_outcome look_again(struct lk_tables *tables, lk_error *error) {
+    struct lk_tables_lead found = {.leads = false};
+    lk_outcome outcome = lead(tables, &found, error);
+
+    return outcome == LK_OK ? lk_error_set(error, LK_UNAVAILABLE,
+                                           "the store was led by another service for a moment")
+                            : outcome;
+}
+
 /*
  * An instant of the database is one of `times` plus the time since: the longer the call took, the
  * later a deadline is reckoned here, never the earlier.
@@ -98,7 +108,7 @@ lk_outcome lk_tables_load(struct lk_storage *storage, const struct lk_model_conf
         (*ret_snapshot)->is_foreign = is_foreign;
         tables->is_foreign = false;
     }
-    return outcome;
+    return outcome == LK_LOST ? look_again(tables, error) : outcome;
 }
 
 /* The address is told to the others when this service begins to lead. */
