@@ -333,6 +333,52 @@ def each_says_who_leads(services):
             assert line in lines, (line, doctor)
 
 
+def a_leader_elsewhere_is_refused(services):
+    """no client is granted anything by the service at a wrong --advertise, and the error names it"""
+    leader = services.leader()
+    others = [member for member in services.members if member is not leader]
+    stranger, port = free_ports(2)
+    for member in services.members:
+        assert member.end() == 0
+    alone = subprocess.Popen([leader.program, "serve", "--ephemeral", "--listen", f"127.0.0.1:{stranger}",
+                              "--http", "none"], stdout=subprocess.PIPE, text=True)
+    atexit.register(alone.kill)
+    assert alone.stdout.readline().strip() == f"lk://127.0.0.1:{stranger}"
+    try:
+        refuses_the_leader_at(leader, others[0], f"127.0.0.1:{stranger}", 1, "has a store of its own")
+        refuses_the_leader_at(leader, others[0], f"127.0.0.1:{port}", 2, "Connection refused")
+    finally:
+        alone.kill()
+        alone.wait()
+        alone.stdout.close()
+    for member in services.members:
+        member.start()
+    services.leader()
+
+
+def run_briefly(member, hosts):
+    return subprocess.run([member.program, "-S", f"lk://{hosts}", "run", "--wait", "2s", "y", "--", "echo", "ran"],
+                          capture_output=True, text=True, check=False)
+
+
+def refuses_the_leader_at(leader, follower, address, count, reason):
+    """One service leads and advertises that address; clients find out at another one."""
+    leader.options = (*type(leader).options, "--advertise", address)
+    leader.start()
+    until(lambda: leader.ready()[0] == 200)
+    del leader.options
+    follower.start()
+    until(lambda: address in follower.ready()[1])
+    host = "%s:%d" % follower.resp
+    asked = run_briefly(leader, ",".join(count * [host]))
+    said = f"{host} says that {address} leads, which cannot be used: "
+    assert (asked.returncode, asked.stdout) == (69, ""), asked
+    assert said in asked.stderr and reason in asked.stderr and "--advertise" in asked.stderr, asked
+    found = run_briefly(leader, "%s,%s:%d" % (host, *leader.resp))
+    assert (found.returncode, found.stdout) == (0, "ran\n"), found
+    assert follower.end() == 0 and leader.end() == 0
+
+
 class Stream(Http):
     """Server-sent events."""
 
@@ -514,8 +560,9 @@ def watch_clients(services, seed, faults, hurt):
     assert not wrong, "\n".join(wrong[:5])
 
 
-CASES = [others_name_the_leader, each_says_who_leads, watchers_find_the_next_leader,
-         what_is_acknowledged_stays, hand_over_waits_for_no_lease, clients_see_nothing_false]
+CASES = [others_name_the_leader, each_says_who_leads, a_leader_elsewhere_is_refused,
+         watchers_find_the_next_leader, what_is_acknowledged_stays,
+         hand_over_waits_for_no_lease, clients_see_nothing_false]
 
 
 def run(services, cases):

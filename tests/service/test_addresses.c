@@ -125,15 +125,15 @@ static void test_each_host_has_its_turn(void **state) {
     assert_at(&hosts, "b");
     lk_service_hosts_advance(&hosts, &all.each[0]); /* another call has seen to it */
     assert_at(&hosts, "b");
-    lk_service_hosts_redirect(&hosts, &elsewhere);
+    lk_service_hosts_redirect(&hosts, &elsewhere, &all.each[0]);
     assert_at(&hosts, "d");
     assert_int_equal(hosts.generation, 1);
     lk_service_hosts_advance(&hosts, &elsewhere); /* not b, which has named it */
     assert_at(&hosts, "c");
-    lk_service_hosts_redirect(&hosts, &all.each[0]);
+    lk_service_hosts_redirect(&hosts, &all.each[0], &all.each[1]);
     lk_service_hosts_advance(&hosts, &all.each[0]); /* a has just failed */
     assert_at(&hosts, "b");
-    lk_service_hosts_redirect(&hosts, &all.each[0]); /* b still names it */
+    lk_service_hosts_redirect(&hosts, &all.each[0], &all.each[1]); /* b still names it */
     lk_service_hosts_advance(&hosts, &all.each[0]);
     assert_at(&hosts, "c");
     lk_service_hosts_advance(&hosts, &all.each[2]);
@@ -152,7 +152,7 @@ static void test_a_single_host_is_kept(void **state) {
     lk_service_hosts_begin(&hosts, &all);
     lk_service_hosts_advance(&hosts, &all.each[0]);
     assert_at(&hosts, "a");
-    lk_service_hosts_redirect(&hosts, &elsewhere);
+    lk_service_hosts_redirect(&hosts, &elsewhere, &all.each[0]);
     lk_service_hosts_advance(&hosts, &elsewhere);
     assert_at(&hosts, "a");
 }

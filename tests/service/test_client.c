@@ -313,8 +313,19 @@ static void test_a_call_ends_with_its_time_budget(void **state) {
     peer_end(&peer);
 }
 
+/* The answer of a leader to INFO. */
+static void write_info(char *text, size_t bytes, int port) {
+    char info[128];
+
+    (void)snprintf(info, sizeof info, "is_leader:1\r\nleader:127.0.0.1:%d\r\n", port);
+    (void)snprintf(text, bytes, "$%zu\r\n%s\r\n", strlen(info), info);
+}
+
+/* The new connection is checked with INFO once. */
 static void test_a_redirection_to_the_leader_is_followed(void **state) {
-    static const struct step there[] = {
+    char info[160];
+    const struct step there[] = {
+        {.expects = "INFO", .replies = info, .cut_at = PEER_WHOLE},
         {.expects = TRY_A, .replies = GRANTED_A, .cut_at = PEER_WHOLE},
         {.expects = TRY_A, .replies = GRANTED_A, .cut_at = PEER_WHOLE},
     };
@@ -326,6 +337,7 @@ static void test_a_redirection_to_the_leader_is_followed(void **state) {
 
     (void)state;
     peer_start_on_loopback(&leader, peer_hello_3, there, COUNT(there));
+    write_info(info, sizeof info, leader.port);
     (void)snprintf(moved, sizeof moved, "-MOVED 0 127.0.0.1:%d\r\n", leader.port);
     here[0].replies = moved;
     peer_start(&follower, peer_hello_3, here, COUNT(here));

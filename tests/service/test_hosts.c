@@ -98,6 +98,56 @@ static void test_redirects_without_end_are_unavailable(void **state) {
     peer_end_whatever_came(&peer);
 }
 
+/* A service that is not the named leader is asked nothing; the message has both addresses. */
+static void test_a_wrong_leader_is_refused(void **state) {
+    static const struct {
+        const char *info; /* NULL: nothing listens there */
+        const char *says;
+    } cases[] = {
+        {"$13\r\nrole:master\r\n\r\n", "has a store of its own"},
+        {"$13\r\nis_leader:0\r\n\r\n", "does not lead"},
+        {"$28\r\nis_leader:1\r\nleader:h:7420\r\n\r\n", "advertised as h:7420"},
+        {"-DENIED no user may do this\r\n", "no user may do this"},
+        {NULL, "Connection refused"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        static struct step asks[STEPS];
+        static struct step infos[STEPS];
+        char moved[64] = "-MOVED 0 " ABSENT "\r\n";
+        char named[96];
+        struct peer stranger;
+        struct peer follower;
+        lk_result *result = NULL;
+        lk_store *store;
+
+        for (size_t step = 0; step < STEPS; step++) {
+            infos[step] =
+                (struct step){.expects = "INFO", .replies = cases[i].info, .cut_at = PEER_WHOLE};
+            asks[step] = (struct step){.expects = TRY_A, .replies = moved, .cut_at = PEER_WHOLE};
+        }
+        peer_start_on_loopback(&stranger, peer_hello_3, infos, STEPS);
+        if (cases[i].info != NULL) {
+            (void)snprintf(moved, sizeof moved, "-MOVED 0 127.0.0.1:%d\r\n", stranger.port);
+        }
+        peer_start_on_loopback(&follower, peer_hello_3, asks, STEPS);
+        (void)snprintf(named, sizeof named, "127.0.0.1:%d says that %.*s leads", follower.port,
+                       (int)strcspn(moved + 9, "\r"), moved + 9);
+        assert_int_equal(lk_open(follower.url, &store, NULL), LK_OK);
+        assert_int_not_equal(try_a(store, BRIEF_MS, &result), LK_GRANTED);
+        if (strstr(result->error, named) == NULL || strstr(result->error, cases[i].says) == NULL
+            || strstr(result->error, "--advertise") == NULL) {
+            fail_msg("%s: %s", cases[i].says, result->error);
+        }
+        lk_result_free(result);
+        lk_close(store);
+        peer_end_whatever_came(&follower);
+        assert_string_equal(stranger.complaint, "");
+        peer_end_whatever_came(&stranger);
+    }
+}
+
 /* It would go over the network in plain text, which its user did not ask for. */
 static void test_the_password_of_a_socket_stays_here(void **state) {
     static struct step steps[STEPS];
@@ -129,6 +179,7 @@ int main(void) {
         cmocka_unit_test(test_one_that_refuses_is_passed_over),
         cmocka_unit_test(test_no_service_of_the_url_is_there),
         cmocka_unit_test(test_redirects_without_end_are_unavailable),
+        cmocka_unit_test(test_a_wrong_leader_is_refused),
         cmocka_unit_test(test_the_password_of_a_socket_stays_here),
     };
 

@@ -154,12 +154,30 @@ bool lk_service_answer_follow(struct lk_service_answer *answer) {
         return false;
     }
     pthread_mutex_lock(&service->mutex);
-    lk_service_hosts_redirect(&service->hosts, &leader);
+    lk_service_hosts_redirect(&service->hosts, &leader, &answer->link->address);
     pthread_mutex_unlock(&service->mutex);
     atomic_fetch_add(&service->interruptions, 1); /* it may have led until now */
     lk_service_link_close(answer->link);
     *answer = (struct lk_service_answer){.link = NULL};
     return true;
+}
+
+/* The error of a call that has followed redirects, and has found no service that leads. */
+static lk_outcome explain_redirect(struct lk_service *service, lk_error *error) {
+    char name[LK_SERVICE_ADDRESS_TEXT_BYTES];
+    lk_error trouble = {.outcome = LK_OK};
+
+    pthread_mutex_lock(&service->mutex);
+    lk_service_address_write(&service->hosts.address, name);
+    if (lk_service_address_equal(&service->troubled, &service->hosts.address)) {
+        trouble = service->trouble;
+    }
+    pthread_mutex_unlock(&service->mutex);
+    return trouble.outcome != LK_OK
+               ? lk_error_set(error, LK_UNAVAILABLE, "%s", trouble.text)
+               : lk_error_set(error, LK_UNAVAILABLE,
+                              "each service says that another leads, and the last one names %s",
+                              name);
 }
 
 /* ---- calls ----------------------------------------------------------------------------------- */
@@ -231,7 +249,7 @@ lk_outcome lk_service_call(struct lk_service *service, struct lk_builder *builde
             is_sent = false; /* a redirecting service has done nothing */
             retrying.is_moved = true;
             retrying.hops++;
-            outcome = lk_error_set(error, LK_UNAVAILABLE, "each service says that another leads");
+            outcome = explain_redirect(service, error);
         } else if (outcome == LK_OK && ret_answer->head.kind == LK_RESP_ERROR) {
             outcome = read_error(ret_answer->head.text, error);
             if (outcome == LK_UNAVAILABLE && !builder->is_bound) {
@@ -265,7 +283,7 @@ lk_outcome lk_service_exchange(struct lk_service *service, struct lk_slice reque
             return outcome;
         }
     } while (++hops < HOPS_MAX);
-    return lk_error_set(error, LK_UNAVAILABLE, "each service says that another leads");
+    return explain_redirect(service, error);
 }
 
 lk_outcome lk_service_answer_outcome(const struct lk_service_answer *answer, lk_error *error) {

@@ -6,8 +6,8 @@
  * Asks that are bound (R18) go over connections of their own: of a pool that stays open until the
  * engine is closed, as closing one would end its requests, or of a tie (ties.c). A call over a
  * broken connection is retried over a new one within the caller's patience, if the command may be
- * repeated (R3). A redirect (`-MOVED`) to the leader is followed. connections.h makes and keeps the
- * connections, hosts.h says to which service.
+ * repeated (R3). A redirect (`-MOVED`) to the leader is followed, and checked (leader.h).
+ * connections.h makes and keeps the connections, hosts.h says to which service.
  */
 #ifndef LK_ENGINE_SERVICE_CALL_H
 #define LK_ENGINE_SERVICE_CALL_H
@@ -35,6 +35,8 @@ struct lk_service {
     _Atomic uint64_t interruptions; /* connections that broke or could not be made */
     pthread_mutex_t mutex;          /* guards the fields below, except hosts.all, a constant */
     struct lk_service_hosts hosts;
+    struct lk_service_address troubled; /* the named leader that could not be used last, */
+    lk_error trouble;                   /* ... and why not; LK_OK: none */
     struct lk_service_pool idle;
     struct lk_service_pool bound; /* idle ones that requests end with */
     struct lk_service_steals steals;

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/minmax.h"
+#include "engine/service/leader.h"
 
 /* With several services: after how long one that says nothing is doubted, and left. */
 #define SILENCE_US_MIN INT64_C(100000)
@@ -88,37 +89,72 @@ void lk_service_link_return(struct lk_service *service, struct lk_service_link *
 
 /* ---- new connections ------------------------------------------------------------------------- */
 
+/*
+ * Connects to hosts->address. A leader that another service has named is checked, at the cost of a
+ * round trip for each new connection to it.
+ */
+static lk_outcome open_link(struct lk_service *service, const struct lk_service_hosts *hosts,
+                            const struct lk_patience *patience, struct lk_service_link **ret_link,
+                            lk_error *error) {
+    struct lk_service_link *link;
+    lk_error cause;
+    lk_outcome outcome = lk_service_link_open(&hosts->address, &service->login, service->tls,
+                                              patience, &link, &cause);
+
+    if (outcome == LK_OK && hosts->is_named) {
+        outcome = lk_service_leader_check(link, patience, &cause);
+        if (outcome != LK_OK) {
+            lk_service_link_close(link);
+        }
+    }
+    if (outcome == LK_OK) {
+        *ret_link = link;
+        return lk_error_clear(error, LK_OK);
+    }
+    if (hosts->is_named && outcome != LK_CANCELLED) {
+        (void)lk_service_leader_explain(&hosts->address, &hosts->named_by, &cause);
+    }
+    return lk_error_set(error, outcome, "%s", cause.text);
+}
+
+/* For the message of a call that other services keep sending to that leader. With the mutex. */
+static void note_trouble(struct lk_service *service, const struct lk_service_hosts *hosts,
+                         const lk_error *cause) {
+    if (hosts->is_named && cause->outcome != LK_CANCELLED) {
+        service->troubled = hosts->address;
+        service->trouble = *cause;
+    }
+}
+
 /* One attempt, at the address whose turn it is. */
 static lk_outcome connect_once(struct lk_service *service, const struct lk_patience *patience,
                                struct lk_service_link **ret_link, lk_error *error) {
     size_t count = service->hosts.all.count;
-    struct lk_service_address address;
     struct lk_patience part = *patience;
-    uint64_t generation;
-    uint32_t failures;
+    struct lk_service_hosts hosts;
+    lk_error cause;
     lk_outcome outcome;
 
     pthread_mutex_lock(&service->mutex);
-    address = service->hosts.address;
-    generation = service->hosts.generation;
-    failures = service->hosts.failures;
+    hosts = service->hosts;
     pthread_mutex_unlock(&service->mutex);
     if (count > 1) {
-        int64_t slower = lk_min((int64_t)(failures / count), SLOWER_MAX);
+        int64_t slower = lk_min((int64_t)(hosts.failures / count), SLOWER_MAX);
         part = part_of(patience, SILENCE_US_MAX << slower);
     }
-    outcome = lk_service_link_open(&address, &service->login, service->tls, &part, ret_link, error);
+    outcome = open_link(service, &hosts, &part, ret_link, &cause);
     atomic_fetch_add(&service->interruptions, outcome == LK_UNAVAILABLE);
     pthread_mutex_lock(&service->mutex);
+    note_trouble(service, &hosts, &cause);
     if (outcome == LK_OK) {
-        (*ret_link)->generation = generation;
+        (*ret_link)->generation = hosts.generation;
         service->hosts.failures = 0;
     } else if (outcome == LK_UNAVAILABLE || (count > 1 && outcome != LK_CANCELLED)) {
         service->hosts.failures += service->hosts.failures < UINT32_MAX;
-        lk_service_hosts_advance(&service->hosts, &address);
+        lk_service_hosts_advance(&service->hosts, &hosts.address);
     }
     pthread_mutex_unlock(&service->mutex);
-    return outcome;
+    return lk_error_set(error, outcome, "%s", cause.text);
 }
 
 /*
@@ -198,16 +234,22 @@ static bool is_alive(struct lk_service *service, const struct lk_service_address
     const struct lk_builder unbound = {.is_bound = false};
     struct lk_patience part = part_of(patience, SILENCE_US_MAX);
     struct lk_service_link *link = take_idle(service, &unbound);
+    struct lk_service_hosts hosts;
     struct lk_slice reply;
 
     if (link != NULL && !lk_service_address_equal(&link->address, address)) {
         lk_service_link_return(service, link);
         link = NULL;
     }
-    if (link == NULL
-        && lk_service_link_open(address, &service->login, service->tls, &part, &link, NULL)
-               != LK_OK) {
-        return false;
+    if (link == NULL) {
+        pthread_mutex_lock(&service->mutex);
+        hosts = service->hosts;
+        pthread_mutex_unlock(&service->mutex);
+        hosts.is_named = hosts.is_named && lk_service_address_equal(&hosts.address, address);
+        hosts.address = *address;
+        if (open_link(service, &hosts, &part, &link, NULL) != LK_OK) {
+            return false;
+        }
     }
     if (lk_service_link_send(link, ping, &part) != LK_OK
         || lk_service_link_receive(link, &part, &reply) != LK_OK) {

@@ -10,6 +10,7 @@
 #include "engine/service/call.h"
 #include "engine/service/command_builder.h"
 #include "engine/service/connections.h"
+#include "engine/service/info.h"
 #include "engine/service/service.h"
 #include "engine/service/tls_link.h"
 
@@ -23,38 +24,6 @@ enum {
 
 #define LOG_BYTES_LARGE INT64_C(67108864)   /* 64 MiB */
 #define DISK_BYTES_SMALL INT64_C(268435456) /* 256 MiB */
-
-/* The text behind `\nNAME:` up to the end of the line; no bytes: there is no such line. */
-static struct lk_slice find_text(struct lk_slice info, const char *name) {
-    size_t name_size = strlen(name);
-
-    while (info.size > 0) {
-        const char *end = memchr(info.bytes, '\n', info.size);
-        size_t size = end != NULL ? (size_t)(end - info.bytes) : info.size;
-        size_t line = size > 0 && info.bytes[size - 1] == '\r' ? size - 1 : size;
-
-        if (line > name_size && memcmp(info.bytes, name, name_size) == 0
-            && info.bytes[name_size] == ':') {
-            return (struct lk_slice){info.bytes + name_size + 1, line - name_size - 1};
-        }
-        info.bytes += size + (end != NULL);
-        info.size -= size + (end != NULL);
-    }
-    return (struct lk_slice){.size = 0};
-}
-
-/* A number of that name; `otherwise`: there is none, as with a service of another version. */
-static int64_t find_number(struct lk_slice info, const char *name, int64_t otherwise) {
-    struct lk_slice text = find_text(info, name);
-    char digits[24];
-
-    if (text.size == 0 || text.size >= sizeof digits) {
-        return otherwise;
-    }
-    memcpy(digits, text.bytes, text.size);
-    digits[text.size] = '\0';
-    return strtoll(digits, NULL, 10);
-}
 
 /* ---- the report ------------------------------------------------------------------------------ */
 
@@ -93,10 +62,10 @@ static void write_report(struct lk_slice info, struct lk_text *report) {
 /* ---- warnings -------------------------------------------------------------------------------- */
 
 static void warn_of_connections(struct lk_slice info, struct lk_text *warnings) {
-    int64_t count = find_number(info, "connected_clients", 0);
-    int64_t max = find_number(info, "connections_max", 0);
-    int64_t full = find_number(info, "refused_full", 0);
-    int64_t files = find_number(info, "refused_files", 0);
+    int64_t count = lk_service_info_number(info, "connected_clients", 0);
+    int64_t max = lk_service_info_number(info, "connections_max", 0);
+    int64_t full = lk_service_info_number(info, "refused_full", 0);
+    int64_t files = lk_service_info_number(info, "refused_files", 0);
 
     if (max > 0 && count >= max * CONNECTIONS_PERCENT / 100) {
         lk_text_format(warnings,
@@ -119,14 +88,14 @@ static void warn_of_connections(struct lk_slice info, struct lk_text *warnings) 
 }
 
 static void warn_of_store(struct lk_slice info, struct lk_text *warnings) {
-    int64_t running_ms = find_number(info, "commit_running_ms", 0);
-    int64_t free_bytes = find_number(info, "disk_free_bytes", DISK_BYTES_SMALL);
+    int64_t running_ms = lk_service_info_number(info, "commit_running_ms", 0);
+    int64_t free_bytes = lk_service_info_number(info, "disk_free_bytes", DISK_BYTES_SMALL);
 
-    if (find_number(info, "loading", 0) != 0) {
+    if (lk_service_info_number(info, "loading", 0) != 0) {
         lk_text_format(warnings, "the store is not loaded: calls are answered UNAVAILABLE; the "
                                  "service's log says why\n");
     }
-    if (find_number(info, "can_write", 1) == 0) {
+    if (lk_service_info_number(info, "can_write", 1) == 0) {
         lk_text_format(warnings, "the last write failed: changes are answered UNAVAILABLE; the "
                                  "service's log says why\n");
     }
@@ -135,13 +104,13 @@ static void warn_of_store(struct lk_slice info, struct lk_text *warnings) {
                        "a transaction has been under way for %" PRId64 " ms: the disk hangs\n",
                        running_ms);
     }
-    if (find_number(info, "commit_p99_us", 0) > COMMIT_SLOW_US) {
+    if (lk_service_info_number(info, "commit_p99_us", 0) > COMMIT_SLOW_US) {
         lk_text_format(warnings,
                        "more than one commit in a hundred takes longer than %d ms: the "
                        "disk is slow\n",
                        COMMIT_SLOW_US / 1000);
     }
-    if (find_number(info, "log_bytes", 0) > LOG_BYTES_LARGE) {
+    if (lk_service_info_number(info, "log_bytes", 0) > LOG_BYTES_LARGE) {
         lk_text_format(warnings,
                        "the write-ahead log is large: a program keeps reading the file\n");
     }
@@ -152,7 +121,7 @@ static void warn_of_store(struct lk_slice info, struct lk_text *warnings) {
 }
 
 static void warn_of_lost_commits(struct lk_slice info, struct lk_text *warnings) {
-    if (find_number(info, "may_lose_commits", 0) != 0) {
+    if (lk_service_info_number(info, "may_lose_commits", 0) != 0) {
         lk_text_format(warnings,
                        "a crash or a fail-over of the database may lose the last commits, which "
                        "were acknowledged: PostgreSQL waits for no standby (name it in "
@@ -163,13 +132,13 @@ static void warn_of_lost_commits(struct lk_slice info, struct lk_text *warnings)
 }
 
 static void warn_of_version(struct lk_slice info, struct lk_text *warnings) {
-    struct lk_slice version = find_text(info, "lockkeeper_version");
+    struct lk_slice version = lk_service_info_text(info, "lockkeeper_version");
 
     if (version.size > 0 && !lk_slice_equal(version, lk_slice_of(LK_VERSION))) {
         lk_text_format(warnings, "the service is of version %.*s, and this program of %s\n",
                        (int)version.size, version.bytes, LK_VERSION);
     }
-    if (lk_slice_equal(find_text(info, "durability"), lk_slice_of("none"))) {
+    if (lk_slice_equal(lk_service_info_text(info, "durability"), lk_slice_of("none"))) {
         lk_text_format(warnings, "the service keeps everything in memory only: its end is the end "
                                  "of all locks\n");
     }
@@ -227,7 +196,7 @@ lk_outcome lk_service_examine(struct lk_engine *engine, const struct lk_patience
     }
     info = answer.head.kind == LK_RESP_BULK ? answer.head.text : (struct lk_slice){.size = 0};
     report = make_report(answer.link, info);
-    time_us = find_number(info, "time_us", 0);
+    time_us = lk_service_info_number(info, "time_us", 0);
     lk_service_answer_done(&answer);
     if (report == NULL) {
         return lk_error_set(error, LK_INTERNAL, "no memory for the report");

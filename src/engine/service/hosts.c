@@ -16,6 +16,7 @@ void lk_service_hosts_advance(struct lk_service_hosts *hosts,
     if (!lk_service_address_equal(&hosts->address, failed)) {
         return;
     }
+    hosts->is_named = false;
     for (size_t i = 0; i < count && (i == 0 || lk_service_address_equal(&hosts->address, failed));
          i++) {
         hosts->address = hosts->all.each[hosts->next];
@@ -28,7 +29,10 @@ void lk_service_hosts_advance(struct lk_service_hosts *hosts,
  * and a service still names it, the others have their turn nevertheless.
  */
 void lk_service_hosts_redirect(struct lk_service_hosts *hosts,
-                               const struct lk_service_address *leader) {
+                               const struct lk_service_address *leader,
+                               const struct lk_service_address *named_by) {
     hosts->address = *leader;
+    hosts->named_by = *named_by;
+    hosts->is_named = true;
     hosts->generation++;
 }

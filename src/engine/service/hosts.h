@@ -15,6 +15,8 @@
 struct lk_service_hosts {
     struct lk_service_addresses all; /* from the URL; never changed */
     struct lk_service_address address;
+    struct lk_service_address named_by; /* if is_named: the service that says `address` leads */
+    bool is_named;
     size_t next;         /* of `all`: where to go on when `address` cannot be used */
     uint64_t generation; /* of the leader: links of earlier ones are not used again */
     uint32_t failures;   /* since a connection was made */
@@ -26,8 +28,9 @@ void lk_service_hosts_begin(struct lk_service_hosts *hosts, const struct lk_serv
 void lk_service_hosts_advance(struct lk_service_hosts *hosts,
                               const struct lk_service_address *failed);
 
-/* The leader is there, in the list or not. */
+/* The leader is there, in the list or not, by what the service at `named_by` says. */
 void lk_service_hosts_redirect(struct lk_service_hosts *hosts,
-                               const struct lk_service_address *leader);
+                               const struct lk_service_address *leader,
+                               const struct lk_service_address *named_by);
 
 #endif
