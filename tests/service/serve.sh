@@ -154,6 +154,17 @@ serve --listen 0.0.0.0:0 --http none --ephemeral --insecure
 grep -q 'WARNING' "$work/served.err" || complain 'nothing was said of the danger'
 stop
 
+scenario 'a URL that leads to its HTTP port, or has a password that it does not want'
+served_lines=2
+serve --listen 127.0.0.1:0 --http 127.0.0.1:0 --ephemeral
+served_lines=''
+port=$(sed -n 's,^lk://.*:,,p' "$work/served")
+lk -S "lk://$(sed -n 's,^http://,,p' "$work/served")" ls
+failure 79 'lk: UNSUPPORTED: 127.0.0.1:*: this is HTTP: name the port of *--listen*7420*'
+lk -S "lk://a:b@127.0.0.1:$port" ls
+failure 77 'lk: DENIED: the service has no password: leave USER:PASSWORD@ out of the URL*'
+stop
+
 scenario 'a password'
 echo secret >"$work/password"
 serve --listen 0.0.0.0:0 --http none --ephemeral --password-file "$work/password" --insecure

@@ -51,8 +51,13 @@ static void test_other_servers_are_refused(void **state) {
     peer_start(&peer, "-WRONGPASS invalid user or password\r\n", NULL, 0);
     assert_int_equal(lk_open(peer.url, &store, &error), LK_DENIED);
     peer_end(&peer);
+    peer_start(&peer, "SSH-2.0-OpenSSH_9.2\r\n", NULL, 0);
+    assert_int_equal(lk_open(peer.url, &store, &error), LK_UNSUPPORTED);
+    assert_non_null(strstr(error.text, "not a Lockkeeper service"));
+    peer_end(&peer);
     peer_start(&peer, "HTTP/1.1 400 Bad Request\r\n\r\n", NULL, 0);
-    assert_int_equal(lk_open(peer.url, &store, &error), LK_INTERNAL);
+    assert_int_equal(lk_open(peer.url, &store, &error), LK_UNSUPPORTED);
+    assert_non_null(strstr(error.text, "this is HTTP"));
     peer_end(&peer);
     assert_int_equal(lk_open(peer.url, &store, &error), LK_UNAVAILABLE); /* no address is left */
 }

@@ -231,6 +231,11 @@ static lk_outcome explain_refusal(const struct lk_service_link *link, struct lk_
     if (begins_with(text, "ERR this port is TLS")) {
         return refuse_plain(error);
     }
+    if (begins_with(text, "ERR AUTH <password> called without any password configured.")) {
+        return lk_error_set(error, LK_DENIED,
+                            "the service has no password: leave USER:PASSWORD@ out of the URL, and "
+                            "the options user, password and password-file");
+    }
     if (begins_with(text, "WRONGPASS")) {
         return lk_error_set(error, LK_DENIED,
                             "the service refuses the password of the URL (special characters are "
@@ -296,6 +301,7 @@ static lk_outcome explain_silence(const struct lk_service_link *link,
                                   const struct lk_service_address *address, lk_outcome outcome,
                                   lk_error *error) {
     enum { TLS_RECORD_OF_ALERT = 0x15 };
+    const struct lk_slice received = {link->received.bytes, link->received.size};
     char name[LK_SERVICE_ADDRESS_TEXT_BYTES];
 
     if (outcome != LK_UNAVAILABLE && outcome != LK_INTERNAL) {
@@ -304,15 +310,23 @@ static lk_outcome explain_silence(const struct lk_service_link *link,
     if (lk_service_tls_explain(link, address, error)) {
         return error->outcome;
     }
-    if (link->tls == NULL && link->received.size > 0
-        && link->received.bytes[0] == TLS_RECORD_OF_ALERT) {
+    if (link->tls == NULL && received.size > 0 && received.bytes[0] == TLS_RECORD_OF_ALERT) {
         return refuse_plain(error);
     }
     lk_service_address_write(address, name);
+    if (begins_with(received, "HTTP/")) {
+        return lk_error_set(error, LK_UNSUPPORTED,
+                            "%s: this is HTTP: name the port of the service's --listen, which is "
+                            "%s unless it says otherwise",
+                            name, LK_SERVICE_PORT_DEFAULT);
+    }
+    if (outcome == LK_INTERNAL && received.size > 0) {
+        return lk_error_set(error, LK_UNSUPPORTED,
+                            "%s: the server at this address is not a Lockkeeper service", name);
+    }
     return lk_error_set(error, outcome, "%s: %s", name,
-                        outcome == LK_UNAVAILABLE
-                            ? "connected, but the server did not answer"
-                            : "the server at this address is not a Lockkeeper service");
+                        outcome == LK_UNAVAILABLE ? "connected, but the server did not answer"
+                                                  : "no memory for the handshake");
 }
 
 lk_outcome lk_service_link_open(const struct lk_service_address *address,
