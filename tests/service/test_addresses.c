@@ -33,6 +33,8 @@ static void test_hosts_are_read(void **state) {
         {"//ana:se,cr@h1,h2", "h1:7420 h2:7420", "ana", "se,cr"},
         {"//ana:se,cr@t@h1", "h1:7420", "ana", "se,cr@t"},
         {"//ana:s%40,cr@h1,h2", "h1:7420 h2:7420", "ana", "s@,cr"},
+        {"//ana:12%2Ccr@h1,h2", "h1:7420 h2:7420", "ana", "12,cr"},
+        {"//ana:12@h1,h2", "h1:7420 h2:7420", "ana", "12"},
         {"//h%31,h2?user=ana&password=a%2Cb", "h1:7420 h2:7420", "ana", "a,b"},
         {"//a,a", "a:7420 a:7420", "", ""},
         {"//1,2,3,4,5,6,7,8,9,a,b,c,d,e,f,g",
@@ -81,6 +83,10 @@ static void test_bad_hosts_are_refused(void **state) {
         {"//ana:secret@h1,ana:secret@h2", "stands once"},
         {"//ana:secret@h1:7420,h2,ana:secret@h3", "stands once"},
         {"//h1,ana:secret@h2", "stands once"},
+        {"//h1:7420,secret@h2", "stands once"},
+        {"//127.0.0.1:17431,ana:secret@h2:7", "%2C for a comma"},
+        {"//[::1]:7420,ana:secret@h2", "stands once"},
+        {"//[::1],ana@h2", "stands once"},
         {"//ana@h1,ana@h2", "stands once"},
     };
 

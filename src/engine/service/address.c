@@ -181,12 +181,26 @@ static lk_outcome read_option(struct lk_slice option, struct lk_service_login *l
                               (int)option.size, option.bytes, LK_SERVICE_LOGIN_BYTES_MAX);
 }
 
-/* A login in front of another host than the first: a name has no comma, and a password that has an
- * `@` before one is more likely a list of logins. */
+/* `PORT,`: what looks like a password is the port of a first host, and the login of another one. */
+static bool begins_with_port(struct lk_slice text) {
+    size_t digits = 0;
+
+    while (digits < text.size && text.bytes[digits] >= '0' && text.bytes[digits] <= '9') {
+        digits++;
+    }
+    return digits > 0 && digits < text.size && text.bytes[digits] == ',';
+}
+
+/*
+ * A login in front of another host than the first: a name has no comma and no `[` of an IPv6
+ * address, and a password that has an `@` before a comma is more likely a list of logins.
+ */
 static bool is_repeated(struct lk_slice user, struct lk_slice password) {
     const char *at = password.size > 0 ? memchr(password.bytes, '@', password.size) : NULL;
+    bool is_host =
+        user.size > 0 && (user.bytes[0] == '[' || memchr(user.bytes, ',', user.size) != NULL);
 
-    return (user.size > 0 && memchr(user.bytes, ',', user.size) != NULL)
+    return is_host || begins_with_port(password)
            || (at != NULL
                && memchr(at, ',', password.size - (size_t)(at - password.bytes)) != NULL);
 }
@@ -210,7 +224,7 @@ static lk_outcome cut_login(struct lk_slice *authority, struct lk_service_login 
             error, LK_INVALID,
             "the login is the same for all services of a URL and stands once, before "
             "the first of them: USER:PASSWORD@HOST,HOST; in a password %%40 stands "
-            "for @");
+            "for @ and %%2C for a comma");
     }
     if (!lk_percent_decode(user, login->user, sizeof login->user)
         || !lk_percent_decode(password, login->password, sizeof login->password)) {
