@@ -356,6 +356,30 @@ def a_leader_elsewhere_is_refused(services):
     services.leader()
 
 
+def is_loading(member):
+    wire = Resp(member.resp)
+    info = wire.call("INFO")
+    wire.close()
+    return "\nloading:1\r" in info
+
+
+def doctor_reports_without_a_leader(services):
+    """lk doctor reports on one of the services where none of them can reach the store"""
+    ways = [member.way for member in services.members if member.way is not None]
+    for way in ways:
+        os.kill(way.process.pid, signal.SIGSTOP)
+    try:
+        until(lambda: not ways or all(map(is_loading, services.members)))
+        hosts = ",".join("%s:%d" % member.resp for member in services.members)
+        doctor = subprocess.run([sys.argv[1], "-S", f"lk://{hosts}", "doctor"],
+                                capture_output=True, text=True, check=False)
+        assert re.search(f"^loading: *{int(ways != [])}$", doctor.stdout, re.M), doctor
+    finally:
+        for way in ways:
+            os.kill(way.process.pid, signal.SIGCONT)
+    services.leader()
+
+
 def run_briefly(member, hosts):
     return subprocess.run([member.program, "-S", f"lk://{hosts}", "run", "--wait", "2s", "y", "--", "echo", "ran"],
                           capture_output=True, text=True, check=False)
@@ -561,7 +585,7 @@ def watch_clients(services, seed, faults, hurt):
 
 
 CASES = [others_name_the_leader, each_says_who_leads, a_leader_elsewhere_is_refused,
-         watchers_find_the_next_leader, what_is_acknowledged_stays,
+         doctor_reports_without_a_leader, watchers_find_the_next_leader, what_is_acknowledged_stays,
          hand_over_waits_for_no_lease, clients_see_nothing_false]
 
 

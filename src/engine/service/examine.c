@@ -161,13 +161,19 @@ static lk_report *make_report(const struct lk_service_link *link, struct lk_slic
     return lk_report_make(bytes, warning_bytes);
 }
 
-/* INFO is answered by any service. Other commands are sent to the one that leads. */
+/*
+ * INFO is answered by any service. Other commands are sent to the one that leads. Where none does,
+ * half of the patience is left for a report on another one, which may say why.
+ */
 static void find_leader(struct lk_service *service, const struct lk_patience *patience) {
     struct lk_builder builder = {.count = 0};
+    struct lk_patience half = *patience;
     struct lk_service_answer answer;
+    int64_t now_us = lk_clock_now_us();
 
+    half.until_us = now_us + (patience->until_us - now_us) / 2;
     lk_builder_add_text(&builder, "LIMITS");
-    (void)lk_service_call(service, &builder, LK_SERVICE_AGAIN, patience, &answer, NULL);
+    (void)lk_service_call(service, &builder, LK_SERVICE_AGAIN, &half, &answer, NULL);
     lk_service_answer_done(&answer);
 }
 
