@@ -227,27 +227,28 @@ void lk_service_link_give_up(struct lk_service *service, struct lk_service_link 
     lk_service_link_close(link);
 }
 
-/* Whether the service answers over another connection: PING waits for no write. */
+/*
+ * Whether the service answers over another connection: PING waits for no write. A new connection to
+ * a named leader is not kept: it has not been checked, and a service that cannot answer INFO at the
+ * moment is alive nevertheless.
+ */
 static bool is_alive(struct lk_service *service, const struct lk_service_address *address,
                      const struct lk_patience *patience) {
     static const struct lk_slice ping = {.bytes = "*1\r\n$4\r\nPING\r\n", .size = 14};
     const struct lk_builder unbound = {.is_bound = false};
     struct lk_patience part = part_of(patience, SILENCE_US_MAX);
     struct lk_service_link *link = take_idle(service, &unbound);
-    struct lk_service_hosts hosts;
     struct lk_slice reply;
+    bool is_checked = true;
 
     if (link != NULL && !lk_service_address_equal(&link->address, address)) {
         lk_service_link_return(service, link);
         link = NULL;
     }
     if (link == NULL) {
-        pthread_mutex_lock(&service->mutex);
-        hosts = service->hosts;
-        pthread_mutex_unlock(&service->mutex);
-        hosts.is_named = hosts.is_named && lk_service_address_equal(&hosts.address, address);
-        hosts.address = *address;
-        if (open_link(service, &hosts, &part, &link, NULL) != LK_OK) {
+        is_checked = false;
+        if (lk_service_link_open(address, &service->login, service->tls, &part, &link, NULL)
+            != LK_OK) {
             return false;
         }
     }
@@ -258,8 +259,9 @@ static bool is_alive(struct lk_service *service, const struct lk_service_address
     }
     pthread_mutex_lock(&service->mutex);
     link->generation = service->hosts.generation;
+    is_checked = is_checked || !service->hosts.is_named;
     pthread_mutex_unlock(&service->mutex);
-    lk_service_link_return(service, link);
+    is_checked ? lk_service_link_return(service, link) : lk_service_link_close(link);
     return true;
 }
 
