@@ -4,8 +4,8 @@
  * Policy is in the core, protocols are in the listeners.
  *
  * A turn of the loop reads every ready connection and passes the calls to the core with one reading
- * of the clocks. Then every listener writes the answers that may leave, and the core's batch goes
- * to the writer thread.
+ * of the clocks. Then every listener writes the answers that may leave, and the core's batch is
+ * written: a small one by the loop's thread, others by the thread that stands by (commits.c).
  */
 #ifndef LK_SERVER_SERVER_H
 #define LK_SERVER_SERVER_H

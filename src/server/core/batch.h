@@ -3,9 +3,9 @@
  * A batch: the rows that a number of decisions changed, to be made durable in one transaction. It
  * is a deep copy, so that the writer thread never touches the model.
  *
- * A record that changed several times is here once, as it was when the batch was closed. A record
- * that was made and removed within the batch is not here. Rows of the same path, item or queue are
- * in the order of their changes.
+ * A request or queue that changed several times is here once, as it was when the batch was closed,
+ * and not at all if it was made and removed within the batch. Values and items have a row for each
+ * change, in the order of the changes.
  */
 #ifndef LK_SERVER_CORE_BATCH_H
 #define LK_SERVER_CORE_BATCH_H

@@ -375,10 +375,10 @@ void lk_event_log_serve(struct lk_core *core);
 void lk_event_log_follow(struct lk_core *core, bool stays);
 void lk_event_log_unfollow(struct lk_core *core);
 
-/* So many events are kept at all times; 0: only for followers. */
 /* R22: the configured bounds over the kept ones become those of the model, which is there. */
 void lk_core_apply_quotas(struct lk_core *core);
 
+/* So many events are kept at all times; 0: only for followers. */
 void lk_event_log_bound(struct lk_core *core, size_t kept_max);
 
 /* Fills in the position of the event log for a batch. */

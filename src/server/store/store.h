@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The storage that makes a service's decisions durable: load everything, write a batch. SQLite in a
- * folder (store_sqlite.c); in the simulator a simulated disk. Called from one thread at a time,
- * which is not the core's.
+ * folder (store_sqlite.c); in the simulator a simulated disk. Called from one thread at a time: the
+ * loop's for small batches, or the one that stands by (writer.h).
  *
  * Several services may share a store. Then one of them leads, under an epoch, a number that grows:
  *

@@ -37,7 +37,8 @@ struct lk_grpc_call {
     struct lk_slice message;
     const char *token;                /* of authentication; NULL: none */
     int64_t until_us;                 /* when it is given up, by lk_clock_now_us() */
-    void (*meanwhile)(void *context); /* called once the message is sent; NULL: nothing */
+    void (*meanwhile)(void *context); /* called once, when the first bytes are sent (of a
+                                       * large message not all are); NULL: nothing */
     void *context;
 };
 
