@@ -37,7 +37,7 @@ while [ $# -gt 0 ]; do
     echo "no library" >"$work/broken/$1"
     ok "$1, if it cannot be loaded, is named with its package" \
         refuses broken "$3" ".*library $1 \(in Debian, the package $2\), which cannot be loaded"
-    $compiler -shared -x c /dev/null -o "$work/old/$1"
+    $compiler ${root:+"--sysroot=$root"} -shared -x c /dev/null -o "$work/old/$1" || exit 1
     ok "$1, if it is too old, is named with what it lacks" \
         refuses old "$3" ".*newer library $1 \(in Debian, the package $2\): this one has no "
     shift 3
