@@ -19,8 +19,8 @@
  * Order: `times->now_us` never decreases from one call to the next.
  *
  * Reentrance: the functions of struct lk_session_ops are called from within those of lk_core_...,
- * and must not call any of them that changes something. Work that an answer makes possible (the next pipelined command) is
- * done after that call has returned.
+ * and must not call any of them that changes something. Work that an answer makes possible (the
+ * next pipelined command) is done after that call has returned.
  *
  * Ownership: arguments are borrowed for the call; what a callback gets is borrowed for the
  * callback.
