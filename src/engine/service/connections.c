@@ -261,7 +261,11 @@ static bool is_alive(struct lk_service *service, const struct lk_service_address
     link->generation = service->hosts.generation;
     is_checked = is_checked || !service->hosts.is_named;
     pthread_mutex_unlock(&service->mutex);
-    is_checked ? lk_service_link_return(service, link) : lk_service_link_close(link);
+    if (is_checked) {
+        lk_service_link_return(service, link);
+    } else {
+        lk_service_link_close(link);
+    }
     return true;
 }
 

@@ -167,47 +167,57 @@ static lk_outcome load_state(struct lk_store_etcd *store, const struct lk_model_
     return outcome;
 }
 
-/* Who leads is found out and told, or why not. LK_BUSY: another service does. */
-static lk_outcome look_again(struct lk_store_etcd *store, const struct lk_times *times,
-                             int64_t begun_us, lk_error *error) {
+/* Looks who leads, and takes what is found. LK_OK, or why that is not known. */
+static lk_outcome look(struct lk_store_etcd *store, int64_t now_us, int64_t *ret_took_us,
+                       lk_error *error) {
     struct lk_etcd_leader found = {.epoch = 0};
-    int64_t looked_us = lk_clock_now_us();
+    int64_t begun_us = lk_clock_now_us();
     uint64_t revision = 0;
     lk_outcome outcome = lk_etcd_look(store, &found, &revision, error);
 
+    *ret_took_us = lk_clock_now_us() - begun_us;
     if (outcome != LK_OK) {
         store->sight.is_blind = true;
         return outcome;
     }
-    lk_etcd_see(store, &found, revision, times->now_us + looked_us - begun_us,
-                lk_clock_now_us() - looked_us);
+    lk_etcd_see(store, &found, revision, now_us, *ret_took_us);
+    return LK_OK;
+}
+
+static lk_outcome tell_follower(struct lk_store_etcd *store, lk_error *error) {
     tell_leader(store);
-    return lk_error_set(error, LK_BUSY, "another service leads this store: %s", found.address);
+    return lk_error_set(error, LK_BUSY, "another service leads this store: %s",
+                        store->leader.address);
+}
+
+/* A takeover is lost: who leads is found out and told. */
+static lk_outcome look_again(struct lk_store_etcd *store, int64_t now_us, lk_error *error) {
+    int64_t took_us;
+    lk_outcome outcome = look(store, now_us, &took_us, error);
+
+    return outcome == LK_OK ? tell_follower(store, error) : outcome;
 }
 
 static lk_outcome store_load(struct lk_storage *storage, const struct lk_model_config *config,
                              const struct lk_times *times, struct lk_core_snapshot **ret_snapshot,
                              lk_error *error) {
     struct lk_store_etcd *store = lk_store_etcd_of(storage);
-    struct lk_etcd_leader found = {.epoch = 0};
     int64_t begun_us = lk_clock_now_us();
-    uint64_t revision = 0;
+    int64_t took_us;
+    int64_t now_us;
     bool is_foreign;
-    lk_outcome outcome = lk_etcd_look(store, &found, &revision, error);
-    int64_t took_us = lk_clock_now_us() - begun_us;
+    lk_outcome outcome;
 
     if (store->is_leading) {
         give_up(store);
     }
+    outcome = look(store, times->now_us, &took_us, error);
     if (outcome != LK_OK) {
-        store->sight.is_blind = true;
         return outcome;
     }
-    lk_etcd_see(store, &found, revision, times->now_us, took_us);
     if (!lk_etcd_may_lead(store)) {
         lk_etcd_keep_up(store, times->now_us, took_us);
-        tell_leader(store);
-        return lk_error_set(error, LK_BUSY, "another service leads this store: %s", found.address);
+        return tell_follower(store, error);
     }
     outcome = take_over(store, error);
     if (outcome != LK_OK) {
@@ -220,7 +230,8 @@ static lk_outcome store_load(struct lk_storage *storage, const struct lk_model_c
     outcome = load_state(store, config, times, begun_us, ret_snapshot, error);
     if (outcome != LK_OK) {
         give_up(store);
-        return outcome == LK_LOST ? look_again(store, times, begun_us, error) : outcome;
+        now_us = times->now_us + lk_clock_now_us() - begun_us;
+        return outcome == LK_LOST ? look_again(store, now_us, error) : outcome;
     }
     (*ret_snapshot)->is_foreign = is_foreign;
     store->is_foreign = false;

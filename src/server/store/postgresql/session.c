@@ -294,9 +294,9 @@ static lk_outcome prepare_statements(struct lk_store_pg *store, const struct lk_
 
 /*
  * The database's own defaults for transactions do not matter. An acknowledged batch must survive
- * the server; a stronger setting than `on` stays. A process of
- * the server does not notice that this one is gone while it waits for the row of the leader, which
- * a commit may hold as long as the standby is away. So it does not wait longer than this one does.
+ * the server; a stronger setting than `on` stays. A process of the server does not notice that this
+ * one is gone while it waits for the row of the leader, which a commit may hold as long as the
+ * standby is away. So it does not wait longer than this one does.
  * Statements are planned once, when the tables are empty and to scan them costs nothing; each write
  * finds its rows by a key, also among a hundred thousand that have just ended.
  */
