@@ -29,6 +29,7 @@ step() {
 # Two lines of events, whichever store they come from: it follows until both were printed.
 followed() {
     walked="$walked watch"
+    : >"$work/followed" # here: the shell in the background is late to empty it
     "$LK_PROGRAM" watch w --json >"$work/followed" &
     follower=$!
     until_true sh -c "\"$LK_PROGRAM\" put w/begun x; [ -s '$work/followed' ]"

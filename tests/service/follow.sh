@@ -12,6 +12,7 @@ serve_at() {
 
 # Follows in the background; its lines are in $work/events, its process in $follower.
 follow() {
+    : >"$work/events" # here: the shell in the background is late to empty it
     "$LK_PROGRAM" watch --json "$@" >"$work/events" 2>"$work/events.err" &
     follower=$!
 }
