@@ -16,6 +16,13 @@ lk_outcome lk_error_set(lk_error *error, lk_outcome outcome, const char *format,
     return outcome;
 }
 
+lk_outcome lk_error_copy(lk_error *error, const lk_error *from) {
+    if (error != NULL) {
+        *error = *from;
+    }
+    return from->outcome;
+}
+
 lk_outcome lk_error_clear(lk_error *error, lk_outcome outcome) {
     if (error != NULL) {
         error->outcome = outcome;

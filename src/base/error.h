@@ -12,4 +12,7 @@ lk_outcome lk_error_set(lk_error *error, lk_outcome outcome, const char *format,
 /* Sets the outcome with no text, and returns it. `error` may be NULL. */
 lk_outcome lk_error_clear(lk_error *error, lk_outcome outcome);
 
+/* Sets the same outcome and text, and returns the outcome. `error` may be NULL. */
+lk_outcome lk_error_copy(lk_error *error, const lk_error *from);
+
 #endif

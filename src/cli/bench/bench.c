@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/random.h"
 #include "cli/bench/histogram.h"
 #include "cli/print/say.h"
@@ -162,8 +163,7 @@ static lk_outcome run_all(struct client *clients, struct bench *bench, int64_t d
     }
     for (unsigned i = 0; i < bench->client_count; i++) {
         if (clients[i].error.outcome != LK_OK) {
-            *error = clients[i].error;
-            return error->outcome;
+            return lk_error_copy(error, &clients[i].error);
         }
     }
     return LK_OK;

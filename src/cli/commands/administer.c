@@ -22,11 +22,11 @@ static lk_outcome find_shown_owner(lk_store *store, const char *path, const char
     const char *shown = *owner;
     size_t size = strlen(shown);
 
-    if (lk_list(store, path, &listing, error) != LK_OK) {
-        return error->outcome;
+    lk_outcome outcome = lk_list(store, path, &listing, error);
+    if (outcome != LK_OK) {
+        return outcome;
     }
     ret_owner[0] = '\0';
-    lk_outcome outcome = LK_OK;
     for (size_t i = 0; i < listing->count && outcome == LK_OK; i++) {
         const char *known = listing->entries[i].owner;
         if (strncmp(known, shown, size) != 0 || lk_human_owner_size(known) != (int)size

@@ -49,8 +49,7 @@ static lk_outcome drop_words(const struct lk_command_line *line, lk_store *store
 
         *ret_dropped += dropped;
         if (outcome != LK_OK) {
-            *error = own;
-            result = outcome;
+            result = lk_error_copy(error, &own);
         }
         if (outcome != LK_OK && outcome != LK_LOST) {
             break;

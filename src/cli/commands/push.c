@@ -104,26 +104,27 @@ static void end_progress(const struct bulk *bulk) {
     }
 }
 
-/* *error becomes the message that names a line which cannot be pushed. */
-static lk_outcome refuse(lk_error *error, lk_outcome outcome, uint64_t number) {
-    char why[LK_ERROR_TEXT_MAX];
-
-    memcpy(why, error->text, sizeof why);
+/* *error becomes the message that names a line which cannot be pushed, and why. */
+static lk_outcome refuse(lk_error *error, const lk_error *why, lk_outcome outcome,
+                         uint64_t number) {
     return lk_error_set(error, outcome, "line %" PRIu64 ": %.300s; the lines before it are pushed",
-                        number, why);
+                        number, why->text);
 }
 
 static lk_outcome push_each(struct bulk *bulk, lk_error *error) {
     lk_outcome outcome = LK_OK;
+    lk_error why;
 
     for (size_t i = 0; i < bulk->count && outcome == LK_OK; i++) {
         bool added = false;
 
-        outcome = lk_push(bulk->store, &bulk->requests[i], &added, error);
+        outcome = lk_push(bulk->store, &bulk->requests[i], &added, &why);
         bulk->counts.added += added;
         bulk->counts.duplicates += outcome == LK_OK && !added;
         if (outcome != LK_OK && outcome != LK_UNAVAILABLE) {
-            (void)refuse(error, outcome, bulk->numbers[i]);
+            (void)refuse(error, &why, outcome, bulk->numbers[i]);
+        } else {
+            (void)lk_error_copy(error, &why);
         }
     }
     return outcome;
@@ -155,15 +156,10 @@ static lk_outcome flush(struct bulk *bulk, lk_error *error) {
 }
 
 /* A line that is wrong ends the call; what was before it is pushed. */
-static lk_outcome refuse_line(struct bulk *bulk, lk_error *error) {
-    lk_error why = *error;
+static lk_outcome refuse_line(struct bulk *bulk, const lk_error *why, lk_error *error) {
     lk_outcome outcome = flush(bulk, error);
 
-    if (outcome == LK_OK) {
-        *error = why;
-        outcome = refuse(error, LK_INVALID, bulk->number);
-    }
-    return outcome;
+    return outcome == LK_OK ? refuse(error, why, LK_INVALID, bulk->number) : outcome;
 }
 
 static bool is_blank(const char *text, size_t size) {
@@ -172,13 +168,14 @@ static bool is_blank(const char *text, size_t size) {
 
 static lk_outcome add_line(struct bulk *bulk, const char *text, size_t size, lk_error *error) {
     struct lk_item_line *line = &bulk->lines[bulk->count];
+    lk_error why;
 
     bulk->number++;
     if (is_blank(text, size)) {
         return LK_OK;
     }
-    if (lk_item_line_parse(text, size, &bulk->usual, line, error) != LK_OK) {
-        return refuse_line(bulk, error);
+    if (lk_item_line_parse(text, size, &bulk->usual, line, &why) != LK_OK) {
+        return refuse_line(bulk, &why, error);
     }
     bulk->numbers[bulk->count] = bulk->number;
     bulk->requests[bulk->count++] = line->request;

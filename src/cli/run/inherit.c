@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "model/rules.h"
 
 /* The lease of the environment, and those around it. */
@@ -17,12 +18,6 @@ struct outer {
     size_t count;
     const char *others; /* LK_OUTER: words TOKEN:PATH of the runs around that one; NULL: none */
 };
-
-static lk_outcome refuse(lk_error *error, const char *format, const char *what) {
-    error->outcome = LK_BUSY;
-    (void)snprintf(error->text, sizeof error->text, format, what);
-    return LK_BUSY;
-}
 
 /* A number, and a space or the end behind it, which *text is moved to. */
 static bool read_token(const char **text, uint64_t *ret_token) {
@@ -137,8 +132,9 @@ static lk_outcome check_part(lk_store *store, const struct outer *outer, const c
     }
     bool is_covered = listing_covers(listing, outer, &part);
     lk_listing_free(listing);
-    return is_covered ? LK_GRANTED
-                      : refuse(error, "the lease this runs under does not cover %s", text);
+    return is_covered
+               ? LK_GRANTED
+               : lk_error_set(error, LK_BUSY, "the lease this runs under does not cover %s", text);
 }
 
 lk_outcome lk_run_inherit_check(const struct lk_run_options *options, lk_error *error) {
@@ -148,9 +144,9 @@ lk_outcome lk_run_inherit_check(const struct lk_run_options *options, lk_error *
     lk_store *store;
 
     if (!read_outer(&outer)) {
-        return refuse(error, "%s",
-                      "this does not run under a lease: LK_OWNER and LK_TOKEN do not "
-                      "name one");
+        return lk_error_set(error, LK_BUSY, "%s",
+                            "this does not run under a lease: LK_OWNER and LK_TOKEN do not "
+                            "name one");
     }
     lk_outcome outcome = lk_open(options->store_url, &store, error);
     if (outcome != LK_OK) {
@@ -250,12 +246,10 @@ static lk_outcome check_nested_part(lk_store *store, const struct outer *outer,
     struct nearness near = nearness_of(listing, outer, &part);
     lk_listing_free(listing);
     if (is_own ? near.is_same_path : near.is_in_the_way && request->style == LK_WAIT) {
-        error->outcome = LK_DEADLOCK;
-        (void)snprintf(error->text, sizeof error->text,
-                       "%.*s is held by a lease that this runs under, which ends only after "
-                       "this: --inherit runs under the innermost one",
-                       LK_ERROR_TEXT_MAX / 2, path);
-        return LK_DEADLOCK;
+        return lk_error_set(error, LK_DEADLOCK,
+                            "%.*s is held by a lease that this runs under, which ends only after "
+                            "this: --inherit runs under the innermost one",
+                            LK_ERROR_TEXT_MAX / 2, path);
     }
     return LK_OK;
 }

@@ -377,10 +377,9 @@ static lk_outcome react(struct attempt *attempt, enum verdict verdict, struct lk
     case VERDICT_ELSEWHERE:
     case VERDICT_LATER:
         lk_redis_topology_mark_stale(topology, link->node);
-        (void)lk_error_set(error, LK_UNAVAILABLE, "the Redis server says: %.200s", text);
-        attempt->said = *error;
+        (void)lk_error_set(&attempt->said, LK_UNAVAILABLE, "the Redis server says: %.200s", text);
         attempt->has_said = true;
-        lk_patience_note_failure(attempt->patience, error);
+        lk_patience_note_failure(attempt->patience, &attempt->said);
         return pause(attempt) ? LK_OK : LK_UNAVAILABLE;
     default:
         if (failed == LK_INTERNAL) {
@@ -442,7 +441,7 @@ lk_outcome lk_redis_call_make(struct lk_redis *store, struct lk_redis_call *call
         outcome = try_call(&attempt, ret_reply, error);
     } while (outcome == LK_WAITING);
     if (outcome == LK_UNAVAILABLE && attempt.has_said) {
-        *error = attempt.said; /* says more than that the time is up */
+        (void)lk_error_copy(error, &attempt.said); /* says more than that the time is up */
     }
     if (outcome == LK_UNAVAILABLE && lk_waker_is_thrown(patience->waker)) {
         outcome = lk_error_set(error, LK_CANCELLED, "the wait was cancelled");

@@ -33,6 +33,7 @@ struct lk_service {
     struct lk_service_login login;
     struct lk_tls_context *tls;     /* of lks://; NULL: plain */
     _Atomic uint64_t interruptions; /* connections that broke or could not be made */
+    atomic_bool is_known;           /* one of the addresses has led to a service */
     pthread_mutex_t mutex;          /* guards the fields below, except hosts.all, a constant */
     struct lk_service_hosts hosts;
     struct lk_service_address troubled; /* the named leader that could not be used last, */

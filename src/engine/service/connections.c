@@ -92,6 +92,10 @@ void lk_service_link_return(struct lk_service *service, struct lk_service_link *
 /*
  * Connects to hosts->address. A leader that another service has named is checked, at the cost of a
  * round trip for each new connection to it.
+ *
+ * A first contact says that an address leads to another program, or to a port with or without TLS.
+ * Once the service has been there, such an answer comes from a proxy whose server is away, say: it
+ * means that the service does not answer at the moment.
  */
 static lk_outcome open_link(struct lk_service *service, const struct lk_service_hosts *hosts,
                             const struct lk_patience *patience, struct lk_service_link **ret_link,
@@ -108,11 +112,17 @@ static lk_outcome open_link(struct lk_service *service, const struct lk_service_
         }
     }
     if (outcome == LK_OK) {
+        atomic_store(&service->is_known, true);
         *ret_link = link;
         return lk_error_clear(error, LK_OK);
     }
+    if (outcome == LK_UNSUPPORTED && atomic_load(&service->is_known)) {
+        outcome = LK_UNAVAILABLE;
+    }
     if (hosts->is_named && outcome != LK_CANCELLED) {
-        (void)lk_service_leader_explain(&hosts->address, &hosts->named_by, &cause);
+        const lk_error trouble = cause;
+
+        (void)lk_service_leader_explain(&hosts->address, &hosts->named_by, &trouble, &cause);
     }
     return lk_error_set(error, outcome, "%s", cause.text);
 }

@@ -55,11 +55,11 @@ lk_outcome lk_service_leader_check(struct lk_service_link *link, const struct lk
 }
 
 lk_outcome lk_service_leader_explain(const struct lk_service_address *leader,
-                                     const struct lk_service_address *named_by, lk_error *error) {
+                                     const struct lk_service_address *named_by,
+                                     const lk_error *cause, lk_error *error) {
     char name[LK_SERVICE_ADDRESS_TEXT_BYTES];
     char teller[LK_SERVICE_ADDRESS_TEXT_BYTES];
-    const lk_error cause = *error;
-    const char *text = cause.text;
+    const char *text = cause->text;
     size_t size;
 
     lk_service_address_write(leader, name);
@@ -68,7 +68,7 @@ lk_outcome lk_service_leader_explain(const struct lk_service_address *leader,
     if (strncmp(text, name, size) == 0 && strncmp(text + size, ": ", 2) == 0) {
         text += size + 2;
     }
-    return lk_error_set(error, cause.outcome,
+    return lk_error_set(error, cause->outcome,
                         "%s says that %s leads, which cannot be used: %s; is the --advertise of "
                         "the leader right?",
                         teller, name, text);

@@ -16,8 +16,9 @@
 lk_outcome lk_service_leader_check(struct lk_service_link *link, const struct lk_patience *patience,
                                    lk_error *error);
 
-/* Puts before the text of *error that `named_by` has named this address. Returns its outcome. */
+/* Sets *error to the cause, with the text that `named_by` has named this address before it. */
 lk_outcome lk_service_leader_explain(const struct lk_service_address *leader,
-                                     const struct lk_service_address *named_by, lk_error *error);
+                                     const struct lk_service_address *named_by,
+                                     const lk_error *cause, lk_error *error);
 
 #endif

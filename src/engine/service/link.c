@@ -77,6 +77,11 @@ static lk_outcome receive_more(struct lk_service_link *link, const struct lk_pat
     }
 }
 
+/* Whether what has come cannot be a reply: a program that is no service has sent it. */
+static bool is_foreign(struct lk_slice input) {
+    return input.size > 0 && memchr("+-:$*%~_#,(=>!|", input.bytes[0], 15) == NULL;
+}
+
 static lk_outcome receive_any(struct lk_service_link *link, const struct lk_patience *patience,
                               struct lk_slice *ret_reply) {
     struct lk_resp_measure measure = {.size = 0};
@@ -87,7 +92,7 @@ static lk_outcome receive_any(struct lk_service_link *link, const struct lk_pati
         lk_outcome outcome;
 
         if (step == LK_RESP_BAD) {
-            return LK_INTERNAL;
+            return link->is_open && is_foreign(input) ? LK_UNAVAILABLE : LK_INTERNAL;
         }
         if (step == LK_RESP_DONE) {
             link->reply_size = measure.size;
@@ -221,6 +226,7 @@ static lk_outcome explain_refusal(const struct lk_service_link *link, struct lk_
                                   lk_error *error) {
     const char *scheme = link->tls != NULL ? "lks" : "lk";
     bool is_away = begins_with(text, "UNAVAILABLE") || begins_with(text, "FULL");
+    bool is_foreign_text = begins_with(text, "ERR "); /* a service says why it refuses a login */
 
     if (begins_with(text, "NOAUTH")) {
         return lk_error_set(error, LK_DENIED,
@@ -241,8 +247,11 @@ static lk_outcome explain_refusal(const struct lk_service_link *link, struct lk_
                             "the service refuses the password of the URL (special characters are "
                             "written as %%XX)");
     }
-    return lk_error_set(error, is_away ? LK_UNAVAILABLE : LK_DENIED, "%.*s", (int)text.size,
-                        text.bytes);
+    return lk_error_set(error,
+                        is_away           ? LK_UNAVAILABLE
+                        : is_foreign_text ? LK_UNSUPPORTED
+                                          : LK_DENIED,
+                        "%.*s", (int)text.size, text.bytes);
 }
 
 /* For services without HELLO 3: version 2 of the protocol, which only needs the login. */
@@ -303,12 +312,14 @@ static lk_outcome explain_silence(const struct lk_service_link *link,
     enum { TLS_RECORD_OF_ALERT = 0x15 };
     const struct lk_slice received = {link->received.bytes, link->received.size};
     char name[LK_SERVICE_ADDRESS_TEXT_BYTES];
+    lk_outcome known;
 
     if (outcome != LK_UNAVAILABLE && outcome != LK_INTERNAL) {
         return outcome;
     }
-    if (lk_service_tls_explain(link, address, error)) {
-        return error->outcome;
+    known = lk_service_tls_explain(link, address, error);
+    if (known != LK_OK) {
+        return known;
     }
     if (link->tls == NULL && received.size > 0 && received.bytes[0] == TLS_RECORD_OF_ALERT) {
         return refuse_plain(error);
@@ -353,6 +364,7 @@ lk_outcome lk_service_link_open(const struct lk_service_address *address,
         lk_service_link_close(link);
         return outcome;
     }
+    link->is_open = true;
     *ret_link = link;
     return LK_OK;
 }

@@ -21,6 +21,7 @@ struct lk_service_link {
     struct lk_service_address address; /* which it was opened to */
     int descriptor;
     struct lk_tls_session *tls;   /* NULL: plain */
+    bool is_open;                 /* it has begun: at its other end is, or was, a service */
     struct lk_buffer received;    /* received and not consumed */
     size_t reply_size;            /* ... of these, the reply that was returned last */
     uint64_t generation;          /* these two are set by the caller: of its address, */
@@ -52,7 +53,8 @@ lk_outcome lk_service_link_send(struct lk_service_link *link, struct lk_slice by
 
 /*
  * Receives the next reply, borrowed until the next call; pushes are skipped. LK_OK; LK_UNAVAILABLE:
- * disconnected, or timeout; LK_CANCELLED; LK_INTERNAL: not RESP, too long, or no memory.
+ * disconnected, timeout, or another program answers; LK_CANCELLED; LK_INTERNAL: not RESP, too long,
+ * or no memory.
  */
 lk_outcome lk_service_link_receive(struct lk_service_link *link, const struct lk_patience *patience,
                                    struct lk_slice *ret_reply);

@@ -38,27 +38,38 @@ static const struct {
     [LK_TLS_VERSION] = {LK_UNSUPPORTED, "the server has neither TLS 1.2 nor TLS 1.3"},
 };
 
-bool lk_service_tls_explain(const struct lk_service_link *link,
-                            const struct lk_service_address *address, lk_error *error) {
+lk_outcome lk_service_tls_explain(const struct lk_service_link *link,
+                                  const struct lk_service_address *address, lk_error *error) {
     char name[LK_SERVICE_ADDRESS_TEXT_BYTES];
     enum lk_tls_problem problem;
 
     if (link->tls == NULL || lk_tls_session_reason(link->tls)[0] == '\0') {
-        return false;
+        return LK_OK;
     }
     lk_service_address_write(address, name);
     problem = lk_tls_session_problem(link->tls);
     if (problem == LK_TLS_OTHER) {
-        lk_error_set(error, LK_UNAVAILABLE, "%s: TLS has failed: %s", name,
-                     lk_tls_session_reason(link->tls));
-    } else {
-        lk_error_set(error, explanations[problem].outcome, "%s: %s", name,
-                     explanations[problem].text);
+        return lk_error_set(error, LK_UNAVAILABLE, "%s: TLS has failed: %s", name,
+                            lk_tls_session_reason(link->tls));
     }
-    return true;
+    return lk_error_set(error, explanations[problem].outcome, "%s: %s", name,
+                        explanations[problem].text);
 }
 
 /* ---- the handshake --------------------------------------------------------------------------- */
+
+/* Never LK_OK, also where the session gives no reason. */
+static lk_outcome explain_hang_up(const struct lk_service_link *link,
+                                  const struct lk_service_address *address, lk_error *error) {
+    char name[LK_SERVICE_ADDRESS_TEXT_BYTES];
+    lk_outcome outcome = lk_service_tls_explain(link, address, error);
+
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    lk_service_address_write(address, name);
+    return lk_error_set(error, LK_UNAVAILABLE, "%s: the connection ended before TLS began", name);
+}
 
 lk_outcome lk_service_tls_begin(struct lk_service_link *link,
                                 const struct lk_service_address *address,
@@ -83,8 +94,7 @@ lk_outcome lk_service_tls_begin(struct lk_service_link *link,
             break;
         case LK_TLS_CLOSED:
         case LK_TLS_FAILED:
-            (void)lk_service_tls_explain(link, address, error);
-            return error->outcome;
+            return explain_hang_up(link, address, error);
         }
     }
     lk_service_address_write(address, name);

@@ -24,11 +24,11 @@ ssize_t lk_service_tls_receive(struct lk_service_link *link, void *bytes, size_t
 ssize_t lk_service_tls_send(struct lk_service_link *link, struct lk_slice bytes, short *events);
 
 /*
- * The session has failed, at the handshake or behind it: says why, and what to do. false: it has
- * not, or there is none.
+ * The session has failed, at the handshake or behind it: says why, and what to do, and returns that
+ * outcome. LK_OK: it has not, or there is none.
  */
-bool lk_service_tls_explain(const struct lk_service_link *link,
-                            const struct lk_service_address *address, lk_error *error);
+lk_outcome lk_service_tls_explain(const struct lk_service_link *link,
+                                  const struct lk_service_address *address, lk_error *error);
 
 /* Lines for an operator: `name: value`, and warnings. None without TLS. */
 void lk_service_tls_report(const struct lk_service_link *link, struct lk_text *report,
