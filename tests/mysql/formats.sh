@@ -38,7 +38,7 @@ run_calls() { # DATABASE
 old_store shop
 ok 'an old store exists' is 'SELECT format FROM lk_meta' 1 shop
 ok 'five at once bring it to the present format, and work' five_ask "$(store root shop)"
-ok 'the format is recorded' is 'SELECT format, writable_from FROM lk_meta' '9|1' shop
+ok 'the format is recorded' is 'SELECT format, writable_from FROM lk_meta' '10|1' shop
 ok 'held leases are still held' says 0 '*db/t1*alice*' -S "$(store root shop)" ls db
 ok 'and keeps others out' says 75 '*alice*' -S "$(store root shop)" acquire --try --owner bob db/t1
 ok 'the token is the same' \
@@ -168,12 +168,12 @@ ok 'and running clients are not disturbed' [ $? -eq 0 ]
 
 # ---- newer ones ----
 
-sql 'UPDATE lk_meta SET format = 10, writable_from = 10' office
+sql 'UPDATE lk_meta SET format = 11, writable_from = 11' office
 sql "DROP PROCEDURE lk_ask; CREATE PROCEDURE lk_ask() SELECT 'newer'" office
 run_file "$work/schema.sql" office
 ok 'a newer store is left alone by an older text' [ $? -ne 0 ]
-ok 'which says so' grep -q 'format 10, which is newer' "$work/err"
+ok 'which says so' grep -q 'format 11, which is newer' "$work/err"
 ok 'and has replaced nothing' is 'CALL lk_ask()' newer office
-ok 'and by an older program' says 79 '*UNSUPPORTED*format 10*newer*' -S "$(store clerk office)" ls
+ok 'and by an older program' says 79 '*UNSUPPORTED*format 11*newer*' -S "$(store clerk office)" ls
 
 finish

@@ -47,8 +47,8 @@ ok 'or waits in the queue' has \
 ok 'which the program shows' says 0 '*bob*by SQL*behind ann*' show foo
 app "CALL lk_lock_acquire('one?limit=9', NULL, NULL); CALL lk_lock_acquire('one?limit=9', NULL, NULL)" >"$work/out"
 ok 'an owner that is not named is another one each time' [ "$(cut -f 3 "$work/out" | sort -u | wc -l)" -eq 2 ]
-ok 'several parts are one request' has "CALL lk_lock_acquire('db/t1 pool?limit=3&units=2', 'ann', NULL)" 1 granted
-ok 'all or none' has "CALL lk_lock_acquire('db/t2 pool?limit=3&units=2', 'bob', NULL)" 1 busy
+ok 'several parts are one request' has "CALL lk_lock_acquire('[\"db/t1\", \"pool?limit=3&units=2\"]', 'ann', NULL)" 1 granted
+ok 'all or none' has "CALL lk_lock_acquire('[\"db/t2\", \"pool?limit=3&units=2\"]', 'bob', NULL)" 1 busy
 ok 'a renewal answers the deadline' has "CALL lk_lock_renew('foo', 'ann', NULL, '{\"ttl\": 3600}')" 1 ok
 ok 'as the store has it' is "SELECT ABS(TIMESTAMPDIFF(MICROSECOND, expires, '$(cut -f 2 "$work/out")')) < 1000 FROM lk_locks
     WHERE owner = 'ann' AND path = 'foo'" 1
@@ -62,7 +62,7 @@ ok 'its end is lost then' code LK078 "CALL lk_lock_release('foo', NULL, $token, 
 ok 'unless it is repeated with the owner (R3)' answers "CALL lk_lock_release('foo', 'ann', $token, NULL, NULL)" ok
 ok 'or is asked for no error' has "CALL lk_lock_release('foo', NULL, 5, NULL, '{\"or_fail\": false}');
     CALL lk_lock_renew('foo', NULL, 5, '{\"or_fail\": false}')" 1 'lost lost'
-ok 'a batch ends by all of its paths' answers "CALL lk_lock_release('pool db/t1', 'ann', NULL, NULL, NULL)" ok
+ok 'a batch ends by all of its paths' answers "CALL lk_lock_release('[\"pool\", \"db/t1\"]', 'ann', NULL, NULL, NULL)" ok
 ok 'a break is on record' answers "CALL lk_lock_break('foo', 'the host is gone', '{\"now\": true}')" 1
 ok 'with the user of the session' says 0 '*app@*the host is gone*' audit
 sql 'UPDATE lk_meta SET live_max = 1'
@@ -92,7 +92,7 @@ ok 'until it is deleted' answers "CALL lk_value_delete('v', NULL, NULL, NULL); C
 
 ok 'an item is pushed' answers "CALL lk_work_push('mails', '1', 'to: 1', NULL)" 1
 ok 'once' answers "CALL lk_work_push('mails', '1', 'other', NULL)" 0
-ok 'several at once' answers "CALL lk_work_push_many('mails', '1 2 3 4 5', '[\"a\", \"Grüße\", null, {\"k\": 1}, \"x\"]', NULL)" \
+ok 'several at once' answers "CALL lk_work_push_many('mails', '[\"1\", \"2\", \"3\", \"4\", \"5\"]', '[\"a\", \"Grüße\", null, {\"k\": 1}, \"x\"]', NULL)" \
     '0|1 1|2 1|3 1|4 1|5'
 ok 'by the program, too' says 0 '*' push mails 6 text
 ok 'and claimed' has "CALL lk_work_claim('mails', 4, 'w', NULL)" 1,2,4,6,7 \
@@ -106,15 +106,15 @@ ok 'as the program says' says 0 '*4*claimed*w*' items mails
 ok 'an ask that is repeated gives the same items (R3)' has "CALL lk_work_claim('mails', 2, 'x', '{\"ask\": 7}');
     CALL lk_work_claim('mails', 2, 'x', '{\"ask\": 7}')" 1 '5 6 5 6'
 ok 'where there is nothing no row comes' answers "CALL lk_work_claim('mails', 9, NULL, NULL)" ''
-ok 'they are done' answers "CALL lk_work_done('mails', '1 2', NULL, $token, NULL)" 'ok|1 ok|2'
-ok 'and once more (R3)' answers "CALL lk_work_done('mails', '1 2', 'w', $token, NULL)" 'ok|1 ok|2'
+ok 'they are done' answers "CALL lk_work_done('mails', '[\"1\", \"2\"]', NULL, $token, NULL)" 'ok|1 ok|2'
+ok 'and once more (R3)' answers "CALL lk_work_done('mails', '[\"1\", \"2\"]', 'w', $token, NULL)" 'ok|1 ok|2'
 ok 'or given back, and why' answers "CALL lk_work_retry('mails', '3', 'w', NULL,
     '{\"delay\": 3600, \"exit_code\": 5, \"error\": \"no host\"}')" ok
 ok 'as the view shows' is "SELECT state, last_exit, last_error FROM lk_work WHERE id = '3'" 'delayed|5|no host'
 ok 'what is not claimed any more is lost' code LK078 "CALL lk_work_done('mails', '3', 'w', NULL, NULL)"
 ok 'or given back twice' code LK078 "CALL lk_work_retry('mails', '3', NULL, $token, NULL)"
-ok 'all of a list or none' code LK078 "CALL lk_work_done('mails', '4 3', 'w', NULL, NULL)"
-ok 'is still claimed then' answers "CALL lk_work_done('mails', '4 3', 'w', NULL, '{\"or_fail\": false}')" 'ok|4 lost|3'
+ok 'all of a list or none' code LK078 "CALL lk_work_done('mails', '[\"4\", \"3\"]', 'w', NULL, NULL)"
+ok 'is still claimed then' answers "CALL lk_work_done('mails', '[\"4\", \"3\"]', 'w', NULL, '{\"or_fail\": false}')" 'ok|4 lost|3'
 ok 'an owner that is not named is another one each time' has "CALL lk_work_push('own', '1', NULL, NULL);
     CALL lk_work_push('own', '2', NULL, NULL); CALL lk_work_claim('own', NULL, NULL, NULL)" 1 '1 1 1'
 ok 'whom the token stands for' answers "CALL lk_work_retry('own', '1', NULL, $(tail -n 1 "$work/out" | cut -f 3), NULL)" ok
@@ -127,8 +127,8 @@ ok 'and not claimed' answers "CALL lk_work_claim('bad', 1, 'w', NULL)" ''
 ok 'until it is unparked, or dropped' answers "CALL lk_work_unpark('bad', '1', NULL);
     CALL lk_work_drop('bad', '1', NULL)" 'ok|1 ok|1'
 ok 'which is lost then' code LK078 "CALL lk_work_unpark('bad', '1', NULL)"
-ok 'or asked for no error' answers "CALL lk_work_drop('bad', '1 2', '{\"only_parked\": true, \"or_fail\": false}')" 'lost|1 lost|2'
-ok 'an item waits for what it needs' has "CALL lk_work_push('jobs', '1', NULL, '{\"needs\": \"room pool?limit=2\"}');
+ok 'or asked for no error' answers "CALL lk_work_drop('bad', '[\"1\", \"2\"]', '{\"only_parked\": true, \"or_fail\": false}')" 'lost|1 lost|2'
+ok 'an item waits for what it needs' has "CALL lk_work_push('jobs', '1', NULL, '{\"needs\": [\"room\", \"pool?limit=2\"]}');
     CALL lk_lock_acquire('room', 'ann', NULL); CALL lk_work_claim('jobs', 1, 'w', NULL);
     CALL lk_lock_release('room', 'ann', NULL, NULL, NULL); CALL lk_work_claim('jobs', 1, 'w', NULL)" 1 '1 granted ok 1'
 ok 'and its claim locks that' is "SELECT GROUP_CONCAT(path ORDER BY path) FROM lk_locks WHERE owner = 'w'
@@ -167,7 +167,7 @@ ok 'one that is committed' answers "$in_transaction; UPDATE orders SET id = 72 W
 ok 'has removed it' items_of orders ''
 ok 'what is rolled back to a savepoint is not pushed' answers "$in_transaction;
     CALL lk_work_push('sp', '1', NULL, NULL); SAVEPOINT s; CALL lk_work_push('sp', '2', NULL, NULL);
-    ROLLBACK TO s; CALL lk_work_push_many('sp', '3 4', NULL, NULL); COMMIT" '1 1 1|3 1|4'
+    ROLLBACK TO s; CALL lk_work_push_many('sp', '[\"3\", \"4\"]', NULL, NULL); COMMIT" '1 1 1|3 1|4'
 ok 'what was before and after it is' items_of sp 1,3,4
 ok 'without autocommit nothing is pushed' answers "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED;
     SET autocommit = 0; CALL lk_work_push('sp', '5', NULL, NULL)" 1
@@ -287,6 +287,100 @@ for level in 'REPEATABLE READ' SERIALIZABLE 'READ UNCOMMITTED'; do
         CALL lk_value_get('kept')" '1|0'
 done
 
+# ---- old snapshots ----
+
+# A transaction that has read before others decide, however it came to its level; the session's is READ COMMITTED
+# when it calls. WAY: what precedes the read; CALL; what it answers without the change of the other one.
+old_way() { # WAY OTHERS CALL
+    mkfifo "$work/old" || exit 1
+    mariadb --no-defaults -f -n -u app -S "$LK_TEST_SERVER/socket" -N -B test <"$work/old" >"$work/said" 2>"$work/err" &
+    exec 3>"$work/old"
+    echo "$1; SELECT 'begun' FROM lk_locks RIGHT JOIN (SELECT 1) AS x ON FALSE;" >&3
+    until grep -q begun "$work/said"; do
+        sleep 0.02
+    done
+    app "$2" >"$work/out" || return 1
+    echo "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED; $3; $3; COMMIT;" >&3
+    exec 3>&-
+    wait $!
+    rm "$work/old"
+    [ "$(grep -c '^ERROR 30079 (LK079).*: ROLLBACK' "$work/err")" -eq 2 ]
+}
+repeatable='SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ'
+for way in "$repeatable; START TRANSACTION" "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; START TRANSACTION" \
+    "$repeatable; START TRANSACTION WITH CONSISTENT SNAPSHOT" "$repeatable; SET autocommit = 0" \
+    "$repeatable; START TRANSACTION; SELECT COUNT(*) FROM lk_locks; CALL lk_lock_acquire('old/t', 'ben', NULL)"; do
+    ok "an older snapshot is refused: $way" old_way "$way" "CALL lk_lock_acquire('old/t', 'ana', NULL)" \
+        "CALL lk_lock_acquire('old/t', 'ben', NULL)"
+    ok 'and there is one holder' is "SELECT owner FROM lk_locks WHERE path = 'old/t'" ana
+    app "CALL lk_lock_release('old/t', 'ana', NULL, NULL, NULL)" >"$work/out"
+done
+app "CALL lk_lock_acquire('old/r', 'ana', '{\"ttl\": 600}'); CALL lk_work_push('old/q', 'one', NULL, NULL);
+        CALL lk_work_push('old/q', 'two', NULL, NULL); CALL lk_work_claim('old/q', 1, 'w', NULL)" >"$work/out"
+way='SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; START TRANSACTION'
+while IFS='~' read -r name others call; do
+    ok "nor $name" old_way "$way" "$others" "CALL $call"
+done <<'END'
+a root that is new~CALL lk_lock_acquire(CONCAT('new', UUID_SHORT()), 'ana', NULL); CALL lk_lock_acquire('new/t', 'ana', NULL)~lk_lock_acquire('new/t', 'ben', NULL)
+a lease that was renewed~CALL lk_lock_renew('old/r', 'ana', NULL, '{"ttl": 900}')~lk_lock_acquire('old/r', 'ben', NULL)
+by an ask~CALL lk_lock_acquire('old/r', 'ana', '{"ttl": 900}')~lk_lock_acquire('old/r', 'ben', NULL)
+a renewal of a lease that has ended~CALL lk_lock_release('old/r', 'ana', NULL, NULL, NULL)~lk_lock_renew('old/r', 'ana', NULL, NULL)
+a value that was written~CALL lk_value_put('old/v', 'new', NULL, NULL, NULL)~lk_lock_acquire('old/v', 'ben', '{"with_value": true}')
+one that is to be deleted~CALL lk_value_put('old/v', 'newer', NULL, NULL, NULL)~lk_value_delete('old/v', NULL, NULL, NULL)
+an item that was dropped~CALL lk_work_drop('old/q', 'two', NULL)~lk_work_claim('old/q', 2, 'x', NULL)
+a push~CALL lk_work_push('old/q', 'three', NULL, NULL)~lk_work_push('old/q', 'three', NULL, NULL)
+what was claimed~CALL lk_work_claim('old/q', 1, 'w', NULL)~lk_work_drop('old/q', 'three', NULL)
+a break~CALL lk_lock_acquire('old/b', 'ana', NULL); CALL lk_lock_break('old/b', 'x', NULL)~lk_lock_break('old/b', 'x', NULL)
+what is done~CALL lk_work_push('old/q', 'four', NULL, NULL)~lk_work_done('old/q', 'one', 'w', NULL, NULL)
+END
+ok 'one that nothing has changed for decides' has "$read_committed; SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; START TRANSACTION;
+    DO (SELECT COUNT(*) FROM lk_locks); CALL lk_lock_acquire('quiet/t', 'ben', NULL); ROLLBACK" 1 granted
+
+# ---- the clock ----
+
+app "CALL lk_lock_acquire('five/x', 'ann', NULL)" >"$work/out"
+for moved in 'UNIX_TIMESTAMP() + 3600' 'UNIX_TIMESTAMP() - 3600' 'UNIX_TIMESTAMP() + 15552000' 1; do
+    while read -r call; do
+        ok "a session whose clock is at $moved does not $call" code LK079 "SET timestamp = $moved; CALL $call"
+    done <<'END'
+lk_lock_acquire('five/x', 'bob', NULL)
+lk_lock_renew('five/x', 'ann', NULL, NULL)
+lk_lock_release('five/x', 'ann', NULL, NULL, NULL)
+lk_value_put('five', 'x', NULL, NULL, NULL)
+lk_work_push('five', '1', NULL, NULL)
+lk_work_claim('five', 1, NULL, NULL)
+lk_lock_break('five/x', 'x', NULL)
+END
+done
+ok 'as it says' grep -q 'SET timestamp = DEFAULT' "$work/err"
+ok 'and the lease is shown as it is' answers "SET timestamp = UNIX_TIMESTAMP() + 3600;
+    SELECT owner, state FROM lk_locks WHERE path = 'five/x'" 'ann|held'
+ok 'with its clock back it decides' has "SET timestamp = 1; SET timestamp = DEFAULT; CALL lk_lock_acquire('five/x', 'bob', NULL)" 1 busy
+sql "CREATE TRIGGER announce AFTER INSERT ON orders FOR EACH ROW CALL lk_work_push_inside('late', NEW.id, NULL, NULL)"
+ok 'a trigger pushes at the time of the store, not of its statement' answers "$read_committed; SET @then = NOW(6);
+    INSERT INTO orders SELECT 900 + SLEEP(0.3); SELECT since >= @then + INTERVAL 300000 MICROSECOND FROM lk_work
+    WHERE queue = 'late'" 1
+ok 'of a statement that has read before' answers "$read_committed; INSERT INTO orders SELECT 901 + COUNT(*) FROM lk_locks
+    WHERE path = 'none' UNION ALL SELECT 950; SELECT COUNT(*) FROM lk_work WHERE queue = 'late'" 3
+sql 'DROP TRIGGER announce; DELETE FROM orders'
+
+# ---- views, in sessions of any collation ----
+
+for names in 'utf8mb4 COLLATE utf8mb4_general_ci' 'utf8mb4 COLLATE utf8mb4_unicode_ci' 'utf8mb4 COLLATE utf8mb4_unicode_520_ci' \
+    'utf8mb4 COLLATE utf8mb4_bin' utf8mb3 latin1; do
+    for view in lk_locks lk_work lk_events; do
+        all=$(sql "SELECT GROUP_CONCAT('v.', COLUMN_NAME, ' = \'no such\' OR v.', COLUMN_NAME, ' = @word OR v.', COLUMN_NAME,
+                ' IN (SELECT \'no such\')' SEPARATOR ' OR ') FROM information_schema.COLUMNS
+            WHERE TABLE_SCHEMA = 'test' AND TABLE_NAME = '$view' AND CHARACTER_SET_NAME IS NOT NULL")
+        ok "all texts of $view compare with SET NAMES $names" answers "SET NAMES $names; SET @word = 'no such';
+            SELECT COUNT(*) FROM $view AS v WHERE $all" 0
+    done
+done
+ok 'states are found' is "SELECT COUNT(*) > 0 FROM lk_locks WHERE state = 'held' AND mode = 'exclusive'" 1
+ok 'every text of them has that collation' is "SELECT COUNT(*), COUNT(DISTINCT COLLATION_NAME), MIN(COLLATION_NAME)
+    FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = 'test' AND TABLE_NAME IN ('lk_locks', 'lk_work', 'lk_events')
+    AND CHARACTER_SET_NAME IS NOT NULL" '18|1|utf8mb4_bin'
+
 # ---- what is refused ----
 
 while IFS='~' read -r sentence call; do
@@ -303,8 +397,24 @@ R1: control characters are not allowed in a path, at byte 4 of the path~lk_lock_
 R1: a path has at most 512 bytes, at byte 513 of the path~lk_lock_acquire(REPEAT('a/', 300), 'x', NULL)
 R1: a path has at most 32 segments, at byte 65 of the path~lk_lock_acquire(REPEAT('a/', 33), 'x', NULL)
 R1: a segment has at most 255 bytes, at byte 3 of the path~lk_lock_acquire(CONCAT('a/', REPEAT('b', 256)), 'x', NULL)
-R2: a request has 1 to 16 parts, not 17~lk_lock_acquire('a b c d e f g h i j k l m n o p q', 'x', NULL)
-R2: part 3: a is named twice~lk_lock_acquire('a b /a/', 'x', NULL)
+R2: a request has 1 to 16 parts, not 17~lk_lock_acquire('["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p", "q"]', 'x', NULL)
+R1: white space is not allowed in a path, at byte 3 of the path; several are a JSON array~lk_lock_acquire('my key?limit=1', 'x', NULL)
+R1: white space is not allowed in a path, at byte 2 of the path~lk_lock_acquire('["a b", "c"]', 'x', NULL)
+R1: white space is not allowed in a path, at byte 3 of the path~lk_lock_renew('my key', 'x', NULL, NULL)
+R1: white space is not allowed in a path, at byte 3 of the path~lk_lock_release('my key', 'x', NULL, NULL, NULL)
+R1: white space is not allowed in a path, at byte 3 of the path~lk_lock_break('my key', 'x', NULL)
+R1: white space is not allowed in a path, at byte 3 of the path~lk_value_get('my key')
+R1: white space is not allowed in a path, at byte 1 of the path~lk_lock_acquire(' ', 'x', NULL)
+R1: white space is not allowed in a path, at byte 2 of the path~lk_lock_acquire('a ', 'x', NULL)
+R1: white space is not allowed in a path, at byte 2 of the path~lk_work_push_many('a', 'b c', NULL, NULL)
+R1: white space is not allowed in a path, at byte 2 of the path~lk_work_done('a', 'b c', 'x', NULL, NULL)
+R1: white space is not allowed in a path, at byte 2 of the path~lk_work_unpark('a', 'b c', NULL)
+R1: white space is not allowed in a path, at byte 2 of the path~lk_work_drop('a', 'b c', NULL)
+R1: white space is not allowed in a path, at byte 2 of the path~lk_work_push('a', 'b', NULL, '{"needs": "c d"}')
+several are a JSON array of texts~lk_lock_acquire('["a", 5]', 'x', NULL)
+several are a JSON array of texts~lk_lock_acquire('["a", "b"', 'x', NULL)
+R2: a request has 1 to 16 parts, not 0~lk_lock_acquire('[]', 'x', NULL)
+R2: part 3: a is named twice~lk_lock_acquire('["a", "b", "/a/"]', 'x', NULL)
 R2: behind '?' only shared, limit=N and units=N can stand, at byte 5 of the part~lk_lock_acquire('a/b?x', 'x', NULL)
 R2: 'shared' is said once, at byte 10 of the part~lk_lock_acquire('a?shared?shared', 'x', NULL)
 R2: 4 units can never fit into a limit of 3~lk_lock_acquire('a?limit=3&units=4', 'x', NULL)
@@ -331,23 +441,23 @@ R1: a path has at least one segment~lk_work_claim(NULL, 1, NULL, NULL)
 R16: the item's path: an item's id is one segment of a path, 1 to 255 bytes without '/'~lk_work_push('a', 'b/c', NULL, NULL)
 R16: the item's path: an item's id is one segment~lk_work_push('a', '', NULL, NULL)
 R16: the item's path: an item's id is one segment~lk_work_retry('a', NULL, 'x', NULL, NULL)
-R16: the item's path: an item's id is one segment~lk_work_done('a', 'b  c', 'x', NULL, NULL)
+R16: the item's path: an item's id is one segment~lk_work_done('a', '["b", "", "c"]', 'x', NULL, NULL)
 R16: the item's path: R1: white space is not allowed in a path, at byte 4 of the path~lk_work_push('a', 'b c', NULL, NULL)
-R16: the item's path: R1: '.' and '..' are no segments~lk_work_push_many('a', 'b ..', NULL, NULL)
+R16: the item's path: R1: '.' and '..' are no segments~lk_work_push_many('a', '["b", ".."]', NULL, NULL)
 R16: the item's path: R1: a path has at most 512 bytes~lk_work_push(CONCAT(REPEAT('a', 250), '/', REPEAT('a', 250)), REPEAT('b', 200), NULL, NULL)
 R16: a delay is 0 to 366 days~lk_work_push('a', 'b', NULL, '{"delay": -1}')
 R16: a delay is 0 to 366 days~lk_work_retry('a', 'b', 'x', NULL, '{"delay": "soon"}')
 R16: a priority is -32768 to 32767, not 32768~lk_work_push('a', 'b', NULL, '{"priority": 32768}')
 R16: a priority is -32768 to 32767, not 1.5~lk_work_push('a', 'b', NULL, '{"priority": 1.5}')
 R16: what the work needs: R2: part 2: a/b is named twice~lk_work_push('a', 'b', NULL, '{"needs": "a/b"}')
-R16: what the work needs: R2: part 3: c is named twice~lk_work_push('a', 'b', NULL, '{"needs": "c c"}')
-R16: what the work needs: R2: part 2: a/c is named twice~lk_work_push_many('a', 'b c', NULL, '{"needs": "a/c"}')
+R16: what the work needs: R2: part 3: c is named twice~lk_work_push('a', 'b', NULL, '{"needs": ["c", "c"]}')
+R16: what the work needs: R2: part 2: a/c is named twice~lk_work_push_many('a', '["b", "c"]', NULL, '{"needs": "a/c"}')
 R16: what the work needs: R2: behind '?' only shared, limit=N and units=N can stand~lk_work_push('a', 'b', NULL, '{"needs": "c?d"}')
-R16: work needs at most 15 parts, not 16~lk_work_push('a', 'b', NULL, '{"needs": "a b c d e f g h i j k l m n o p"}')
+R16: work needs at most 15 parts, not 16~lk_work_push('a', 'b', NULL, '{"needs": ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p"]}')
 R15: a value has at most 65536 bytes, not 65537~lk_work_push('a', 'b', REPEAT('x', 65537), NULL)
-R16: 1 values for 2 items~lk_work_push_many('a', 'b c', '["x"]', NULL)
+R16: 1 values for 2 items~lk_work_push_many('a', '["b", "c"]', '["x"]', NULL)
 values are one JSON array, or NULL~lk_work_push_many('a', 'b', '{"b": 1}', NULL)
-R16: one decision adds 1 to 1000 items, not 1001~lk_work_push_many('a', CONCAT('b', REPEAT(' b', 1000)), NULL, NULL)
+R16: one decision adds 1 to 1000 items, not 1001~lk_work_push_many('a', CONCAT('["b"', REPEAT(', "b"', 1000), ']'), NULL, NULL)
 R16: one decision ends 1 to 1000 claims, not 0~lk_work_done('a', NULL, 'x', NULL, NULL)
 R16: one decision changes 1 to 1000 items, not 0~lk_work_drop('a', '', NULL)
 R16: one decision claims 1 to 256 items, not 257~lk_work_claim('a', 257, NULL, NULL)

@@ -11,6 +11,7 @@
 #include "engine/mysql/mysql.h"
 #include "engine/reply/reply.h"
 #include "people_sql.h"
+#include "people_stale.h"
 #include "people_work.h"
 
 enum { ALONE, INSIDE, DECOYS, LEFT };
@@ -405,6 +406,7 @@ static lk_outcome decide(struct lk_engine *engine, const struct lk_command *comm
     }
     is_inside = takes || sql_chance(70);
     lk_decision_begin(ret_decision, command);
+    people_stale_begin(people);
     if (is_inside) {
         begin(path);
     }
@@ -412,6 +414,7 @@ static lk_outcome decide(struct lk_engine *engine, const struct lk_command *comm
     if (is_inside) {
         sql_must("COMMIT");
     }
+    people_stale_play(people, path);
     if (outcome == LK_FULL && takes) {
         /* An error, so that nothing of it stays; the event of a refusal is part of the answer. */
         lk_decision_done(ret_decision);

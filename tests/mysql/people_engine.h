@@ -15,6 +15,9 @@
 struct people {
     MYSQL *connection;
     struct lk_random random;
+    MYSQL *stale;             /* that of people_stale.h */
+    unsigned stale_way;       /* into its open transaction; 0: none is open */
+    unsigned stale_counts[2]; /* it answered as a new transaction did; it was refused */
     unsigned counts[4]; /* decisions by autocommit; in a transaction; decoys that were rolled back;
                            and what was left to the library's engine */
 };

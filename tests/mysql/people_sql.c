@@ -65,8 +65,17 @@ void sql_add_parts(const struct lk_part *parts, size_t count, bool has_words) {
         plain[i] =
             has_words ? parts[i] : (struct lk_part){.path = parts[i].path, .mode = LK_EXCLUSIVE};
     }
-    (void)lk_parts_write(plain, count, text);
-    sql_add_text(lk_slice_of(text));
+    if (count == 1 && sql_chance(50)) {
+        (void)lk_parts_write(plain, count, text);
+        sql_add_text(lk_slice_of(text));
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        (void)lk_parts_write(&plain[i], 1, text);
+        sql_add(i > 0 ? ", " : "JSON_ARRAY(");
+        sql_add_text(lk_slice_of(text));
+    }
+    sql_add(")");
 }
 
 void sql_add_token(uint64_t token) {

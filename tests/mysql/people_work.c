@@ -293,7 +293,7 @@ static void add_ids(const struct lk_command *commands, size_t count) {
     for (size_t i = 0; i < count; i++) {
         struct lk_slice id =
             commands[i].kind == LK_COMMAND_PUSH ? commands[i].push.id : commands[i].finish.id;
-        sql_add(i > 0 ? ", ' ', " : "CONCAT(");
+        sql_add(i > 0 ? ", " : "JSON_ARRAY(");
         sql_add_text(id);
     }
     sql_add(")");

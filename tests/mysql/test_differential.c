@@ -2,7 +2,7 @@
 /*
  * Stores in the private MariaDB server beside the model (tests/histories), each a database. The
  * clock is that of each session, set on the one connection that each engine has while nothing else
- * uses it.
+ * uses it: its procedures are made without what corrects the time where a session has moved it.
  *
  * usage: mysql_differential [people]
  *
@@ -17,8 +17,10 @@
 
 #include "../histories/history.h"
 #include "engine/mysql/mysql.h"
+#include "engine/mysql/script.h"
 #include "engine/procedures/procedures.h"
 #include "people_engine.h"
+#include "sql/store_name.h"
 
 enum { HISTORIES = 2, STEPS = 100 };
 
@@ -30,6 +32,7 @@ struct database {
 
 static bool plays_people;
 static unsigned counts[sizeof((struct people *)NULL)->counts / sizeof(unsigned)];
+static unsigned stale_counts[2];
 static struct lk_random decoys;
 
 static void run_sql(const struct database *database, const char *format, ...)
@@ -62,6 +65,29 @@ static MYSQL *connect_to(const char *socket, const char *name) {
     return connection;
 }
 
+static void make_store(const struct database *database) {
+    static const char passed[] = "TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6))";
+    char *script = lk_sql_schema_with_prefix("lk_");
+    struct lk_slice rest;
+    struct lk_slice statement;
+
+    for (char *at = script; (at = strstr(at, passed)) != NULL; at++) {
+        memset(at, ' ', sizeof passed - 1);
+        *at = '0';
+    }
+    rest = lk_slice_of(script);
+    while (lk_mysql_script_next(&rest, &statement)) {
+        if (mysql_real_query(database->connection, statement.bytes, statement.size) != 0) {
+            test_die("%.*s: %s", 80, statement.bytes, mysql_error(database->connection));
+        }
+        mysql_free_result(mysql_store_result(database->connection));
+        while (mysql_next_result(database->connection) == 0) {
+            mysql_free_result(mysql_store_result(database->connection));
+        }
+    }
+    free(script);
+}
+
 static struct lk_engine *open_store(const struct database *database) {
     struct lk_patience patience = test_patience(20000000);
     struct lk_engine *engine = NULL;
@@ -91,10 +117,12 @@ static void *open_database(const struct variant *variant, struct lk_engine **ret
     run_sql(database, "CREATE DATABASE %s", database->name);
     run_sql(database, "USE %s", database->name);
     if (plays_people) {
-        database->people =
-            (struct people){.connection = connect_to(socket, database->name), .random = decoys};
+        database->people = (struct people){.connection = connect_to(socket, database->name),
+                                           .stale = connect_to(socket, database->name),
+                                           .random = decoys};
         decoys.state++;
     }
+    make_store(database);
     for (size_t i = 0; i < HISTORY_ENGINES; i++) {
         ret_engines[i] = open_store(database);
         if (plays_people) {
@@ -110,22 +138,28 @@ static void close_database(void *store, struct lk_engine **engines) {
     for (size_t i = 0; i < HISTORY_ENGINES; i++) {
         engines[i]->ops->close(engines[i]);
     }
-    run_sql(database, "DROP DATABASE %s", database->name);
-    mysql_close(database->connection);
     if (plays_people) {
         mysql_close(database->people.connection);
+        mysql_close(database->people.stale); /* its transaction may have used the tables */
     }
+    run_sql(database, "DROP DATABASE %s", database->name);
+    mysql_close(database->connection);
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
         counts[i] += database->people.counts[i];
+    }
+    for (size_t i = 0; i < 2; i++) {
+        stale_counts[i] += database->people.stale_counts[i];
     }
     free(database);
 }
 
 static void set_clock(void *store, struct lk_engine **engines, const struct lk_times *times) {
     struct lk_patience patience = test_patience(20000000);
-    char sql[96];
+    char sql[128];
 
-    (void)snprintf(sql, sizeof sql, "SET @lk_server_start = 1, timestamp = %" PRId64 ".%06" PRId64,
+    (void)snprintf(sql, sizeof sql,
+                   "SET @lk_server_start = 1, @lk_has_clock = TRUE, timestamp = %" PRId64
+                   ".%06" PRId64,
                    times->wall_us / 1000000, times->wall_us % 1000000);
     for (size_t i = 0; i < HISTORY_ENGINES; i++) {
         struct lk_rows *rows = NULL;
@@ -137,7 +171,9 @@ static void set_clock(void *store, struct lk_engine **engines, const struct lk_t
         lk_rows_free(rows);
     }
     run_sql(store, "%s", sql);
-    if (plays_people && mysql_query(((struct database *)store)->people.connection, sql) != 0) {
+    if (plays_people
+        && (mysql_query(((struct database *)store)->people.connection, sql) != 0
+            || mysql_query(((struct database *)store)->people.stale, sql) != 0)) {
         test_die("%s", sql);
     }
 }
@@ -171,6 +207,9 @@ int main(int argc, char **argv) {
             "# %u decisions by autocommit, %u in transactions; %u decoys rolled back; %u left"
             " to the library\n",
             counts[0], counts[1], counts[2], counts[3]);
+        (void)printf(
+            "# in transactions that began before: %u decisions as in new ones, %u refused\n",
+            stale_counts[0], stale_counts[1]);
     }
     return histories_end();
 }

@@ -10,7 +10,7 @@
 
 #include "base/slice.h"
 
-enum { LK_MYSQL_FORMAT = 9 };
+enum { LK_MYSQL_FORMAT = 10 };
 
 /*
  * Removes the next statement from the script, without the comments before it. Returns false at the

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The tables of a Lockkeeper store in MySQL or MariaDB, format 9.
+-- The tables of a Lockkeeper store in MySQL or MariaDB, format 10.
 --
 -- People can read it, too:  SELECT * FROM lk_locks  (lk_work, lk_events)
 -- Only the procedures lk_... write here: every row is the outcome of a rule (docs/rules.md), and a

@@ -18,8 +18,8 @@ BEGIN
     DECLARE is_there BOOLEAN;
     DECLARE why VARCHAR(128) CHARACTER SET utf8mb4;
     SELECT MAX(m.format) INTO found FROM lk_meta AS m;
-    IF found > 9 THEN
-        SET why = CONCAT('the store has format ', found, ', which is newer than 9: ',
+    IF found > 10 THEN
+        SET why = CONCAT('the store has format ', found, ', which is newer than 10: ',
                          'use the newer program that has made it');
         SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = why;
     END IF;

@@ -13,8 +13,15 @@
 -- Lists are words with a space between; the nth is SUBSTRING_INDEX(SUBSTRING_INDEX(words, ' ', n),
 -- ' ', -1).
 --
--- Each statement reads the time (statements of a procedure have each their own), always after the
--- locks.
+-- Each statement reads the time, always after the locks: that of the statement, which SET timestamp
+-- moves and which is the outer statement's in a trigger, and what has passed since by SYSDATE, which
+-- neither of them moves. The difference is one of local times, and SYSDATE is NOW with an option of
+-- the server; lk_check_clock() refuses both where the clock may be moved.
+--
+-- A caller's transaction may have a snapshot from before the locks (92_people_locks). The row of a
+-- root tells it: what others have changed below the root since has changed its `last_draw`, by a draw
+-- or by lk_turn_mark(), unless it has only made room. What such a change has removed is found missing
+-- when it is to be changed.
 
 DELIMITER //
 
@@ -63,7 +70,8 @@ BEGIN
     DECLARE start_us BIGINT;
     SELECT m.server_start INTO known FROM lk_meta AS m FOR UPDATE;
     IF known <> present THEN -- else another connection was first
-        SET start_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
+        SET start_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
+                       + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6));
         SELECT GREATEST((SELECT COALESCE(MAX(r.last_draw), 0) FROM lk_roots AS r),
                         (SELECT COALESCE(MAX(q.deadline_us - q.ttl_ms * 1000), 0)
                          FROM lk_requests AS q WHERE NOT q.fixed)) INTO alive_us;
@@ -116,7 +124,52 @@ BEGIN
 END
 //
 
--- Locks roots, given in byte order.
+-- The caller's transaction reads what was there before the root was locked.
+DROP PROCEDURE IF EXISTS lk_refuse_snapshot
+//
+CREATE PROCEDURE lk_refuse_snapshot()
+SQL SECURITY INVOKER NO SQL
+BEGIN
+    CALL lk_refuse('unsupported', CONCAT('ROLLBACK: this transaction has an older snapshot; ',
+                                         'decisions need READ COMMITTED from its beginning'));
+END
+//
+
+-- Behind the lock of a root, whose row has these values now: whether the transaction reads them, too.
+DROP PROCEDURE IF EXISTS lk_check_snapshot
+//
+CREATE PROCEDURE lk_check_snapshot(
+    IN the_root VARBINARY(255), IN its_draw BIGINT, IN its_due_us BIGINT, IN waits BOOLEAN)
+SQL SECURITY INVOKER READS SQL DATA
+BEGIN
+    DECLARE is_same BOOLEAN;
+    SELECT COUNT(*) INTO is_same FROM lk_roots AS r
+    WHERE r.root = the_root AND r.last_draw = its_draw AND r.due_us = its_due_us
+      AND r.has_waiting = waits;
+    IF NOT is_same THEN
+        CALL lk_refuse_snapshot();
+    END IF;
+END
+//
+
+-- A lease that the transaction reads, and which a release may have ended since.
+DROP PROCEDURE IF EXISTS lk_check_there
+//
+CREATE PROCEDURE lk_check_there(IN its_owner VARBINARY(128), IN its_token BIGINT)
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    DECLARE self BIGINT;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
+    SELECT r.id INTO self FROM lk_requests AS r FORCE INDEX (requests_by_owner)
+    WHERE r.owner = its_owner AND r.token = its_token AND r.part = 1 LIMIT 1 FOR UPDATE;
+    IF self IS NULL THEN
+        CALL lk_refuse_snapshot();
+    END IF;
+END
+//
+
+-- Locks roots, given in byte order. @lk_inside: in a caller's transaction; 2: this is a push in a
+-- statement of the caller's, all of which has one snapshot. It reads what is locked.
 DROP PROCEDURE IF EXISTS lk_turn_begin
 //
 CREATE PROCEDURE lk_turn_begin(
@@ -145,16 +198,22 @@ BEGIN
             UPDATE lk_roots AS r FORCE INDEX (PRIMARY)
             SET r.last_draw = GREATEST(r.last_draw, (SELECT m.draw_floor FROM lk_meta AS m))
             WHERE r.root = the_root;
-            SELECT r.due_us, r.has_waiting INTO found_due_us, found_waiting
-            FROM lk_roots AS r WHERE r.root = the_root;
+            SELECT r.last_draw, r.due_us, r.has_waiting
+            INTO found_draw, found_due_us, found_waiting
+            FROM lk_roots AS r WHERE r.root = the_root FOR UPDATE;
+        END IF;
+        IF @lk_inside = 1 THEN
+            CALL lk_check_snapshot(the_root, found_draw, found_due_us, found_waiting);
         END IF;
         SET locked = CONCAT(locked, the_root, '/');
         SET has_waiting = has_waiting OR found_waiting;
         SET first_due_us = LEAST(first_due_us, found_due_us);
         SET i = i + 1;
     END WHILE;
-    SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)),
-           m.told_until_us > TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)),
+    SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
+           + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)),
+           m.told_until_us > TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
+                             + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)),
            m.is_bounded
     INTO now_us, @lk_tells, @lk_bounded FROM lk_meta AS m WHERE m.only_row = 1;
     SET is_due = first_due_us <= now_us;
@@ -173,6 +232,8 @@ BEGIN
     DECLARE count INT DEFAULT 1 + LENGTH(wanted) - LENGTH(REPLACE(wanted, ' ', ''));
     DECLARE i INT DEFAULT 1;
     DECLARE the_root VARBINARY(255);
+    DECLARE found_draw BIGINT;
+    DECLARE found_due_us BIGINT;
     DECLARE found_waiting BOOLEAN;
     DECLARE is_known BOOLEAN;
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
@@ -187,11 +248,15 @@ BEGIN
                 ON DUPLICATE KEY UPDATE root = the_root;
             END IF;
             SET found_waiting = NULL;
-            SELECT r.has_waiting INTO found_waiting
+            SELECT r.last_draw, r.due_us, r.has_waiting
+            INTO found_draw, found_due_us, found_waiting
             FROM lk_roots AS r WHERE r.root = the_root FOR UPDATE SKIP LOCKED;
             IF found_waiting IS NULL OR LENGTH(locked) > 19000 THEN
                 SET has_all = FALSE;
             ELSE
+                IF @lk_inside THEN
+                    CALL lk_check_snapshot(the_root, found_draw, found_due_us, found_waiting);
+                END IF;
                 SET locked = CONCAT(locked, the_root, '/');
                 SET has_waiting = has_waiting OR found_waiting;
             END IF;
@@ -211,10 +276,15 @@ BEGIN
     DECLARE i INT DEFAULT 1;
     DECLARE the_root VARBINARY(255);
     DECLARE last BIGINT;
-    SET drawn = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
+    SET drawn = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
+                + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6));
     WHILE i <= count DO
         SET the_root = SUBSTRING_INDEX(SUBSTRING_INDEX(the_roots, ' ', i), ' ', -1);
-        SELECT r.last_draw INTO last FROM lk_roots AS r WHERE r.root = the_root;
+        IF @lk_inside = 2 THEN
+            SELECT r.last_draw INTO last FROM lk_roots AS r WHERE r.root = the_root FOR UPDATE;
+        ELSE
+            SELECT r.last_draw INTO last FROM lk_roots AS r WHERE r.root = the_root;
+        END IF;
         SET drawn = GREATEST(drawn, last + 1);
         SET i = i + 1;
     END WHILE;
@@ -223,6 +293,22 @@ BEGIN
         SET the_root = SUBSTRING_INDEX(SUBSTRING_INDEX(the_roots, ' ', i), ' ', -1);
         UPDATE lk_roots AS r FORCE INDEX (PRIMARY) SET r.last_draw = drawn WHERE r.root = the_root;
         SET i = i + 1;
+    END WHILE;
+END
+//
+
+-- A change below these roots that draws no number, and does more than make room: the next number
+-- there is greater, so a transaction that has read a root before sees that.
+DROP PROCEDURE IF EXISTS lk_turn_mark
+//
+CREATE PROCEDURE lk_turn_mark(IN the_roots BLOB)
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    DECLARE i INT DEFAULT 1 + LENGTH(the_roots) - LENGTH(REPLACE(the_roots, ' ', ''));
+    WHILE i > 0 DO
+        UPDATE lk_roots AS r FORCE INDEX (PRIMARY) SET r.last_draw = r.last_draw + 1
+        WHERE r.root = SUBSTRING_INDEX(SUBSTRING_INDEX(the_roots, ' ', i), ' ', -1);
+        SET i = i - 1;
     END WHILE;
 END
 //

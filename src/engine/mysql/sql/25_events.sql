@@ -29,7 +29,8 @@ BEGIN
         FROM lk_meta AS m WHERE m.only_row = 1;
         INSERT INTO lk_happenings (sequence, at_us, event, refusal, parts, owner, note, ticket,
             token, attempt, is_of_item, is_deletion, broken_by, reason)
-        VALUES (number, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), its_event,
+        VALUES (number, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
+                        + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)), its_event,
             its_refusal, its_parts, its_owner, its_note, its_ticket, its_token, its_attempt,
             is_of_item, is_deletion, IF(its_event = 'broken', @lk_broken_by, ''),
             IF(its_event = 'broken', @lk_reason, ''));
@@ -144,7 +145,8 @@ DROP PROCEDURE IF EXISTS lk_watch
 CREATE PROCEDURE lk_watch()
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
-    DECLARE now_us BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
+    DECLARE now_us BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
+                                  + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6));
     DECLARE until_us BIGINT;
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     SELECT m.watched_until_us INTO until_us FROM lk_meta AS m WHERE m.only_row = 1;
@@ -171,7 +173,8 @@ DROP PROCEDURE IF EXISTS lk_events_after
 CREATE PROCEDURE lk_events_after(IN behind BIGINT, IN most BIGINT)
 SQL SECURITY INVOKER READS SQL DATA
 BEGIN
-    SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS now_us, m.last_event,
+    SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
+           + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) AS now_us, m.last_event,
            e.sequence, e.at_us, e.event, e.refusal, e.parts, e.owner, e.note, e.ticket, e.token,
            e.attempt, e.is_of_item, e.is_deletion, e.broken_by, e.reason
     FROM lk_meta AS m
@@ -189,7 +192,8 @@ CREATE PROCEDURE lk_events_due()
 SQL SECURITY INVOKER READS SQL DATA
 BEGIN
     SELECT m.last_event, NULLIF((SELECT MIN(r.due_us) FROM lk_roots AS r), 9223372036854775807)
-                         - TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS due_in_us
+                         - TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
+                         - TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) AS due_in_us
     FROM lk_meta AS m WHERE m.only_row = 1;
 END
 //
@@ -215,7 +219,8 @@ CREATE PROCEDURE lk_set_limits(
     IN new_waiters_per_path BIGINT, IN new_events BIGINT)
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
-    DECLARE now_us BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
+    DECLARE now_us BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
+                                  + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6));
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     START TRANSACTION;
     BEGIN

@@ -216,6 +216,7 @@ BEGIN
     CALL lk_turn_due(the_roots, IF(until_us > 0, until_us, now_us + the_ttl_ms * 1000),
                      IF(until_us > 0, until_us, now_us + the_ttl_ms * 1000)
                      + IF(style = 'wait', the_ttl_ms * 1000, 0), paths, FALSE);
+    CALL lk_turn_mark(the_roots);
 END
 //
 
@@ -386,7 +387,8 @@ BEGIN
         IF cycle IS NOT NULL AND (closes_cycle OR gives_way) THEN
             -- Again, behind a lock: exactly one request of a cycle gives way (40_deadlock).
             SELECT m.format INTO ignored FROM lk_meta AS m WHERE m.only_row = 1 FOR UPDATE;
-            CALL lk_find_cycle(self, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)),
+            CALL lk_find_cycle(self, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
+                                     + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)),
                                cycle, gives_way);
         END IF;
         IF cycle IS NOT NULL AND (closes_cycle OR gives_way) THEN
@@ -445,7 +447,8 @@ decide: BEGIN
     DECLARE its_deadline_us BIGINT;
     DECLARE touched BLOB;
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
-    SET now_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), created = FALSE;
+    SET now_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
+                 + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)), created = FALSE;
     IF until_us > 0 AND (until_us <= now_us OR until_us - now_us > 366 * 86400000000) THEN
         SET outcome = 'invalid',
             sentence = 'R11: a fixed end lies in the future and within 366 days';

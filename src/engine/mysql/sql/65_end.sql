@@ -83,6 +83,7 @@ renew: BEGIN
         SET r.ttl_ms = its_ttl_ms, r.deadline_us = its_deadline_us
         WHERE r.id = self;
         CALL lk_turn_due(its_roots, its_deadline_us, its_deadline_us, its_paths, its_claim);
+        CALL lk_turn_mark(its_roots);
     END IF;
     SET outcome = 'ok', left_us = its_deadline_us - now_us;
 END
@@ -186,6 +187,7 @@ release_it: BEGIN
         IF is_due THEN
             CALL lk_lose_writers(put_paths, now_us, locked, has_waiting);
         END IF;
+        CALL lk_turn_mark(the_roots);
         WHILE i <= puts DO
             SET the_path = SUBSTRING_INDEX(SUBSTRING_INDEX(put_paths, ' ', i), ' ', -1),
                 size = SUBSTRING_INDEX(SUBSTRING_INDEX(put_sizes, ' ', i), ' ', -1);
@@ -271,6 +273,9 @@ BEGIN
             ELSE
                 UPDATE lk_requests AS r FORCE INDEX (PRIMARY)
                 SET r.revoked = TRUE WHERE r.id = self;
+                IF @lk_inside AND ROW_COUNT() = 0 THEN
+                    CALL lk_refuse_snapshot();
+                END IF;
                 IF @lk_tells THEN
                     CALL lk_tell_request('broken', self, 0);
                 END IF;
@@ -281,6 +286,7 @@ BEGIN
         END IF;
     END WHILE;
     IF broken > 0 THEN
+        CALL lk_turn_mark(the_root);
         CALL lk_settle(locked, has_waiting, touched, NULL, now_us);
         SELECT MAX(a.id) - 65536 INTO self FROM lk_audits AS a; -- the last 65,536 are kept
         DELETE a FROM lk_audits AS a FORCE INDEX (PRIMARY) WHERE a.id <= self;
@@ -316,6 +322,9 @@ BEGIN
           AND p.units = 0 AND p.held
           AND IF(the_token <> 0, p.owner = asker AND p.token = the_token, p.owner <> asker))
     INTO is_met;
+    IF @lk_inside AND is_met AND the_token <> 0 THEN
+        CALL lk_check_there(asker, the_token);
+    END IF;
     IF is_met <> (the_token <> 0) THEN
         SET outcome = IF(the_token <> 0, 'lost', 'busy'), sentence = IF(the_token <> 0,
             'R15: the lease with this token does not cover the path (any more)',
@@ -324,6 +333,7 @@ BEGIN
             CALL lk_tell_refusal(outcome, the_path, '0', '0', asker, '');
         END IF;
     ELSE
+        CALL lk_turn_mark(the_root);
         IF the_value IS NULL THEN
             DELETE v FROM lk_values AS v FORCE INDEX (PRIMARY) WHERE v.path = the_path;
             SET has_changed = ROW_COUNT() > 0;

@@ -48,8 +48,13 @@ CREATE PROCEDURE lk_add_item(
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE drawn BIGINT;
-    SELECT COUNT(*) = 0 INTO added FROM lk_items AS i
-    WHERE i.queue = the_queue AND i.id = the_id;
+    IF @lk_inside = 2 THEN
+        SELECT COUNT(*) = 0 INTO added FROM lk_items AS i FORCE INDEX (PRIMARY)
+        WHERE i.queue = the_queue AND i.id = the_id FOR UPDATE;
+    ELSE
+        SELECT COUNT(*) = 0 INTO added FROM lk_items AS i
+        WHERE i.queue = the_queue AND i.id = the_id;
+    END IF;
     IF added THEN
         IF the_needs <> '' THEN
             CALL lk_check_item_needs(CONCAT(the_queue, '/', the_id), the_needs, the_limits,
@@ -133,6 +138,7 @@ BEGIN
         WHERE r.id = self;
         CALL lk_turn_due(its_roots, now_us + new_ttl_ms * 1000, now_us + new_ttl_ms * 1000,
                          its_paths, TRUE);
+        CALL lk_turn_mark(its_roots);
     END IF;
 END
 //
@@ -529,6 +535,10 @@ BEGIN
     IF its_state = 'parked' OR (its_state IN ('ready', 'delayed') AND NOT only_parked) THEN
         DELETE i FROM lk_items AS i FORCE INDEX (PRIMARY)
         WHERE i.queue = the_queue AND i.id = the_id;
+        IF @lk_inside AND ROW_COUNT() = 0 THEN
+            CALL lk_refuse_snapshot();
+        END IF;
+        CALL lk_turn_mark(SUBSTRING_INDEX(the_queue, '/', 1));
         IF has_value THEN
             DELETE v FROM lk_item_values AS v FORCE INDEX (PRIMARY)
             WHERE v.queue = the_queue AND v.id = the_id;

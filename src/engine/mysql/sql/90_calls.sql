@@ -143,7 +143,8 @@ BEGIN
     START TRANSACTION;
     SELECT k.due_us, k.kind = its_kind, k.mixed_until_us INTO first_due_us, is_plain, mixed_us
     FROM lk_roots AS k WHERE k.root = the_root FOR UPDATE;
-    SET now_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
+    SET now_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
+                 + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6));
     UPDATE lk_requests AS r FORCE INDEX (PRIMARY)
     SET r.deadline_us = now_us + the_ttl_ms * 1000, r.ttl_ms = the_ttl_ms,
         r.note = COALESCE(the_note, r.note)
@@ -156,6 +157,7 @@ BEGIN
             CALL lk_turn_due(the_root, now_us + the_ttl_ms * 1000, now_us + 2 * the_ttl_ms * 1000,
                              the_path, FALSE);
         END IF;
+        CALL lk_turn_mark(the_root);
         SELECT r.ticket, r.token INTO its_ticket, its_token
         FROM lk_requests AS r WHERE r.id = self AND r.part = 1;
         IF the_units > 0 OR NOT is_plain OR mixed_us > now_us THEN
@@ -200,7 +202,8 @@ BEGIN
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     START TRANSACTION;
     IF its_kind BETWEEN 1 AND 10 AND NOT asks_value THEN
-        SET now_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
+        SET now_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
+                     + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6));
         UPDATE lk_roots AS r FORCE INDEX (PRIMARY)
         SET r.last_draw = LAST_INSERT_ID(4 * GREATEST(r.last_draw + 1, now_us)
                                          + 2 * (r.kind IN (0, its_kind))
@@ -210,7 +213,8 @@ BEGIN
         WHERE r.root = the_roots AND NOT r.has_waiting;
         IF ROW_COUNT() > 0 THEN
             SET its_ticket = LAST_INSERT_ID() DIV 4, fit = LAST_INSERT_ID() & 3;
-            SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)),
+            SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
+                   + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)),
                    m.is_bounded OR m.told_until_us > now_us
             INTO now_us, is_hard FROM lk_meta AS m WHERE m.only_row = 1;
             IF is_hard THEN
@@ -315,7 +319,8 @@ BEGIN
     -- Twice the depth of the only part; 0: there are several, or a fixed end.
     DECLARE its_kind TINYINT DEFAULT IF(LOCATE(' ', paths) > 0 OR until_us > 0, 0,
         2 + 2 * (LENGTH(paths) - LENGTH(REPLACE(paths, '/', ''))));
-    DECLARE now_us BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
+    DECLARE now_us BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
+                                  + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6));
     DECLARE self BIGINT;
     DECLARE its_ticket BIGINT;
     DECLARE seen_draw BIGINT;
@@ -362,7 +367,8 @@ BEGIN
                        AND COALESCE(taken, 0) + counts <= IF(limits = '0', 4294967295, limits);
     END IF;
     IF is_plain AND NOT asks_value AND its_kind <= 10 THEN
-        SET now_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)),
+        SET now_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
+                     + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)),
             its_ticket = GREATEST(now_us, seen_draw + 1);
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
         START TRANSACTION;
@@ -496,7 +502,8 @@ BEGIN
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     START TRANSACTION;
     IF put_bytes IS NULL AND LOCATE(' ', the_roots) = 0 THEN
-        SET now_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
+        SET now_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
+                     + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6));
         IF the_token <> 0 THEN
             SELECT MIN(q.id) INTO self
             FROM lk_meta AS m STRAIGHT_JOIN lk_requests AS q FORCE INDEX (requests_by_owner)
@@ -705,7 +712,8 @@ BEGIN
     START TRANSACTION;
     BEGIN
         DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
-        SET now_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
+        SET now_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
+                     + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6));
         UPDATE lk_roots AS r FORCE INDEX (PRIMARY)
         SET r.last_draw = LAST_INSERT_ID(GREATEST(r.last_draw + 1, now_us)),
             r.due_us = LEAST(r.due_us, now_us + the_ttl_ms * 1000), r.kind = its_kind
@@ -727,7 +735,8 @@ BEGIN
             FROM lk_items AS i FORCE INDEX (items_by_state)
             WHERE i.queue = the_queue AND i.state = 'ready' AND i.due_us = 0
               AND i.place = its_place;
-            SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), i.attempts + 1,
+            SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
+                   + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)), i.attempts + 1,
                    i.was_lost, i.has_value,
                    i.needs = '' AND NOT m.is_bounded AND m.told_until_us <= now_us
             INTO now_us, attempt, stolen, has_value, is_free
@@ -800,7 +809,8 @@ BEGIN
             WHERE r.root = the_root FOR UPDATE;
         END IF;
         IF NOT is_awaited THEN
-            SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), m.told_until_us,
+            SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
+                   + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)), m.told_until_us,
                    i.claim, i.claims, i.steals, i.has_value
             INTO now_us, told_until_us, self, its_claims, its_steals, has_value
             FROM lk_meta AS m JOIN lk_items AS i FORCE INDEX (PRIMARY)

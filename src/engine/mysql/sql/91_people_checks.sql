@@ -162,6 +162,43 @@ BEGIN
 END
 //
 
+-- One text, or several as a JSON array of them: as words with a space between. A space is no part of a
+-- path or an id, so one text with a space is refused, and not taken for two. A path may begin with a
+-- bracket, but no segment of one is a whole array of texts.
+DROP PROCEDURE IF EXISTS lk_words_of
+//
+CREATE PROCEDURE lk_words_of(
+    IN said MEDIUMTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT words MEDIUMTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin)
+SQL SECURITY INVOKER NO SQL
+BEGIN
+    DECLARE word MEDIUMTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE count INT DEFAULT 1;
+    DECLARE i INT DEFAULT 0;
+    DECLARE is_list BOOLEAN DEFAULT COALESCE(said REGEXP '^ *\\[ *(["]|\\] *\\z)', FALSE);
+    IF is_list AND NOT JSON_VALID(said) THEN
+        CALL lk_refuse('invalid', 'several are a JSON array of texts, ["a", "b"]: this is none');
+    ELSEIF is_list THEN
+        SET count = JSON_LENGTH(said);
+    END IF;
+    SET words = IF(said IS NULL, NULL, '');
+    WHILE i < count AND said IS NOT NULL DO
+        SET word = IF(is_list, JSON_EXTRACT(said, CONCAT('$[', i, ']')), said);
+        IF is_list AND JSON_TYPE(word) <> 'STRING' THEN
+            CALL lk_refuse('invalid', 'several are a JSON array of texts: ["a", "b"]');
+        ELSEIF is_list THEN
+            SET word = JSON_UNQUOTE(word);
+        END IF;
+        IF LOCATE(' ', word) > 0 THEN
+            CALL lk_refuse('invalid', CONCAT('R1: white space is not allowed in a path, at byte ',
+                LENGTH(SUBSTRING_INDEX(word, ' ', 1)) + 1,
+                ' of the path; several are a JSON array: ["a", "b"]'));
+        END IF;
+        SET words = CONCAT(words, IF(i = 0, '', ' '), word), i = i + 1;
+    END WHILE;
+END
+//
+
 -- The parts of a request, with a space between. `sorted` and `roots` are in byte order.
 DROP PROCEDURE IF EXISTS lk_parts_of
 //

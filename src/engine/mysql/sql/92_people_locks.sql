@@ -11,21 +11,70 @@ DELIMITER //
 
 -- ---- transactions ----
 
+-- Times are those of the store (R11): refuses a session that has moved its clock (SET timestamp), or
+-- could have, unseen, because an option of the server makes SYSDATE the same as NOW. `late_us`: how long
+-- the statement may have run.
+DROP PROCEDURE IF EXISTS lk_check_clock
+//
+CREATE PROCEDURE lk_check_clock(IN late_us BIGINT)
+SQL SECURITY INVOKER READS SQL DATA
+BEGIN
+    DECLARE passed_us BIGINT;
+    IF @lk_has_clock IS NULL THEN
+        SELECT SLEEP(0.001) + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) > 0
+        INTO @lk_has_clock;
+    END IF;
+    SET passed_us = TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6));
+    IF NOT @lk_has_clock THEN
+        CALL lk_refuse('unsupported', CONCAT('with the server''s option sysdate_is_now a session ',
+                                             'could move the clock of the store unseen'));
+    ELSEIF passed_us NOT BETWEEN -1000000 AND late_us THEN
+        CALL lk_refuse('unsupported', CONCAT('SET timestamp = DEFAULT: this session has moved its ',
+                                             'clock, and leases count by that of the store'));
+    END IF;
+END
+//
+
+-- The level of the session; that of the transaction that is open cannot be read.
+DROP PROCEDURE IF EXISTS lk_check_level
+//
+CREATE PROCEDURE lk_check_level(IN level VARCHAR(32) CHARACTER SET utf8mb4)
+SQL SECURITY INVOKER NO SQL
+BEGIN
+    IF COALESCE(level, '') <> 'READ-COMMITTED' THEN
+        CALL lk_refuse('unsupported', CONCAT('ROLLBACK, then SET SESSION TRANSACTION ISOLATION LEVEL ',
+            'READ COMMITTED: decisions need it, not ',
+            REPLACE(COALESCE(level, 'an unknown level'), '-', ' ')));
+    END IF;
+END
+//
+
 -- Into the caller's transaction, behind a savepoint; or into one of this call's own, if none is open
 -- and autocommit is on. SET TRANSACTION is refused in an open transaction: so it is noticed. The level
--- of a transaction cannot be read, only that of the session, which its next transaction has.
+-- of a transaction cannot be read, only that of the session, which its next transaction has. So a
+-- transaction that was refused for it has a savepoint, by which it is known as long as it lasts, and
+-- one whose level was set by SET TRANSACTION is found out by what it reads (lk_check_snapshot).
 DROP PROCEDURE IF EXISTS lk_enter
 //
 CREATE PROCEDURE lk_enter(OUT is_own BOOLEAN)
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE is_inside BOOLEAN DEFAULT FALSE;
+    DECLARE was_refused BOOLEAN DEFAULT FALSE;
     DECLARE present BIGINT;
     DECLARE has_changed BOOLEAN;
+    CALL lk_check_clock(60000000);
     BEGIN
         DECLARE CONTINUE HANDLER FOR 1568 SET is_inside = TRUE;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     END;
+    IF is_inside THEN
+        BEGIN
+            DECLARE CONTINUE HANDLER FOR 1305 SET was_refused = FALSE;
+            SET was_refused = TRUE;
+            RELEASE SAVEPOINT lk_refused;
+        END;
+    END IF;
     IF is_inside OR @@SESSION.autocommit = 0 THEN
         -- As text, because each of the two servers rejects a variable that only the other one has.
         SET @lk_question = CONCAT('SELECT @@SESSION.', IF(VERSION() LIKE '%MariaDB%',
@@ -33,10 +82,12 @@ BEGIN
         PREPARE lk_asking FROM @lk_question;
         EXECUTE lk_asking;
         DEALLOCATE PREPARE lk_asking;
-        IF @lk_present <> 'READ-COMMITTED' THEN
-            CALL lk_refuse('unsupported', CONCAT('decisions need READ COMMITTED, not ',
-                REPLACE(@lk_present, '-', ' '),
-                ': SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED'));
+        IF is_inside AND (was_refused OR @lk_present <> 'READ-COMMITTED') THEN
+            SAVEPOINT lk_refused;
+        END IF;
+        CALL lk_check_level(@lk_present);
+        IF was_refused THEN
+            CALL lk_refuse_snapshot();
         END IF;
     END IF;
     IF NOT is_inside THEN
@@ -54,6 +105,7 @@ BEGIN
         END IF;
     END IF;
     SET is_own = NOT is_inside AND @@SESSION.autocommit = 1;
+    SET @lk_inside = NOT is_own;
     IF NOT is_own THEN
         SAVEPOINT lk_called;
     END IF;
@@ -97,7 +149,8 @@ CREATE PROCEDURE lk_owner_or_found(
     OUT asker VARBINARY(128))
 SQL SECURITY INVOKER READS SQL DATA
 BEGIN
-    DECLARE now_us BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
+    DECLARE now_us BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
+                                  + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6));
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
     SET asker = COALESCE(CAST(owner AS BINARY), '');
     IF owner IS NULL THEN
@@ -200,6 +253,7 @@ BEGIN
     DECLARE cycle MEDIUMTEXT CHARACTER SET utf8mb4;
     DECLARE reason MEDIUMTEXT CHARACTER SET utf8mb4;
     DECLARE its_size BIGINT;
+    CALL lk_words_of(parts, parts);
     CALL lk_parts_of(parts, paths, limits, counts, sorted, the_roots);
     CALL lk_check_owner(owner);
     SET asker = CAST(COALESCE(owner, CONCAT(LEFT(USER(), 24), '/', CONNECTION_ID(), '/',
@@ -226,6 +280,9 @@ BEGIN
                            note, 16, with_value, now_us, outcome, sentence, self, its_ticket,
                            its_token, its_ttl_ms, left_us, in_use, in_the_way, created, is_fixed,
                            its_bytes, its_sizes, blockers, cycle, look_us);
+        IF @lk_inside AND outcome = 'granted' THEN
+            CALL lk_check_there(asker, its_token);
+        END IF;
         CALL lk_blockers_as_objects(blockers, now_us);
         CALL lk_reason_of(outcome, sentence, blockers, cycle, reason);
         IF outcome = 'invalid' OR (or_fail AND outcome NOT IN ('granted', 'waiting')) THEN
@@ -261,6 +318,7 @@ BEGIN
     DECLARE sentence VARCHAR(255) CHARACTER SET utf8mb4;
     DECLARE its_ticket, its_token, its_ttl_ms, left_us, deadline_us BIGINT;
     DECLARE is_fixed BOOLEAN;
+    CALL lk_words_of(parts, parts);
     CALL lk_parts_of(parts, paths, ignored, ignored, sorted, the_roots);
     CALL lk_check_end(owner, token);
     IF options IS NOT NULL THEN
@@ -277,6 +335,9 @@ BEGIN
                              its_token, its_ttl_ms, left_us, is_fixed);
         IF or_fail AND outcome <> 'ok' THEN
             CALL lk_refuse(outcome, sentence);
+        END IF;
+        IF @lk_inside AND outcome = 'ok' THEN
+            CALL lk_check_there(asker, its_token);
         END IF;
         IF outcome = 'ok' THEN
             SELECT MIN(r.deadline_us) INTO deadline_us
@@ -306,6 +367,7 @@ BEGIN
     DECLARE is_own BOOLEAN;
     DECLARE outcome VARCHAR(16) CHARACTER SET utf8mb4;
     DECLARE sentence VARCHAR(255) CHARACTER SET utf8mb4;
+    CALL lk_words_of(parts, parts);
     CALL lk_parts_of(parts, paths, ignored, ignored, sorted, the_roots);
     CALL lk_check_end(owner, token);
     CALL lk_check_value(value);

@@ -11,7 +11,8 @@ SQL SECURITY INVOKER READS SQL DATA
 COMMENT 'The value of a path: a row, or none.'
 BEGIN
     DECLARE the_path VARBINARY(512);
-    DECLARE now_us BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
+    DECLARE now_us BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
+                                  + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6));
     CALL lk_path_of(path, the_path);
     SELECT v.bytes AS value, v.in_doubt OR EXISTS ( -- its holder is dead and unswept
                SELECT 1 FROM lk_requests AS r FORCE INDEX (requests_by_path)

@@ -128,6 +128,7 @@ BEGIN
         CALL lk_number_of(options, 'priority', -32768, 32767, 'R16: a priority is', number);
         SET its_priority = COALESCE(number, 0);
         CALL lk_option(options, 'needs', parts);
+        CALL lk_words_of(parts, parts);
         IF parts <> '' THEN
             SET number = 1 + LENGTH(parts) - LENGTH(REPLACE(parts, ' ', ''));
             IF number > 15 THEN
@@ -190,13 +191,15 @@ BEGIN
     DECLARE is_own BOOLEAN;
     DECLARE ids_count INT;
     DECLARE i INT DEFAULT 0;
-    DECLARE ids_left MEDIUMTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT ids;
+    DECLARE ids_left MEDIUMTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE id MEDIUMTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE found LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE value LONGBLOB;
     DECLARE commands LONGTEXT CHARACTER SET utf8mb4 DEFAULT '';
     DECLARE answers MEDIUMTEXT CHARACTER SET utf8mb4;
     CALL lk_path_of(queue, the_queue);
+    CALL lk_words_of(ids, ids);
+    SET ids_left = ids;
     CALL lk_ids_of(the_queue, ids, 'adds 1 to 1000 items', ids_count);
     CALL lk_push_options(options, CONCAT(the_queue, '/', SUBSTRING_INDEX(ids, ' ', 1)), delay_ms,
                          its_priority, needs, limits, counts, need_roots);
@@ -310,12 +313,10 @@ BEGIN
     IF NOT is_inside THEN
         CALL lk_refuse('unsupported', 'this is for triggers and transactions; lk_work_push() is for all');
     END IF;
+    CALL lk_check_clock(86400000000);
     CALL lk_read_start_inside(present, level);
-    IF COALESCE(level, '') <> 'READ-COMMITTED' THEN
-        CALL lk_refuse('unsupported', CONCAT('decisions need READ COMMITTED, not ',
-            REPLACE(COALESCE(level, 'an unknown level'), '-', ' '),
-            ': SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED'));
-    END IF;
+    CALL lk_check_level(level);
+    SET @lk_inside = 2;
     IF @lk_server_start IS NULL THEN
         SELECT m.server_start INTO known FROM lk_meta AS m;
         IF known <> present THEN -- the caller's transaction may be rolled back
@@ -471,6 +472,7 @@ BEGIN
     DECLARE commands LONGTEXT CHARACTER SET utf8mb4 DEFAULT '[';
     DECLARE answers MEDIUMTEXT CHARACTER SET utf8mb4;
     CALL lk_path_of(queue, the_queue);
+    CALL lk_words_of(ids, ids);
     CALL lk_ids_of(the_queue, ids, 'ends 1 to 1000 claims', ids_count);
     CALL lk_check_end(owner, token);
     IF options IS NOT NULL THEN
@@ -561,6 +563,7 @@ BEGIN
     DECLARE commands LONGTEXT CHARACTER SET utf8mb4 DEFAULT '[';
     DECLARE answers MEDIUMTEXT CHARACTER SET utf8mb4;
     CALL lk_path_of(queue, the_queue);
+    CALL lk_words_of(ids, ids);
     CALL lk_ids_of(the_queue, ids, 'changes 1 to 1000 items', ids_count);
     WHILE i < ids_count DO
         SET id = SUBSTRING_INDEX(ids, ' ', 1);

@@ -10,9 +10,9 @@ FROM lk_items AS i JOIN lk_meta AS m
 WHERE i.state = 'delayed' AND m.format < 2 ORDER BY root
 ON DUPLICATE KEY UPDATE due_us = 0
 //
-INSERT IGNORE INTO lk_meta (format, writable_from, server_start) VALUES (9, 1, 0)
+INSERT IGNORE INTO lk_meta (format, writable_from, server_start) VALUES (10, 1, 0)
 //
-UPDATE lk_meta SET format = 9 WHERE format < 9
+UPDATE lk_meta SET format = 10 WHERE format < 10
 //
 DO RELEASE_LOCK(CONCAT('lockkeeper ', LEFT(SHA2(CONCAT(DATABASE(), '.lk_'), 256), 40)))
 //
