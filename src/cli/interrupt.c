@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "cli/cli.h"
+#include "cli/run/death.h"
 #include "cli/run/outage_log.h"
 #include "cli/run/signals.h"
 
@@ -29,35 +30,40 @@ struct lk_interrupt {
 
 enum { STOP_SIGNAL = SIGALRM };
 
-static void handle_end_signal(struct lk_interrupt *interrupt, int number) {
+static void handle_end_signal(struct lk_interrupt *interrupt, int number, bool is_from_kernel) {
     int64_t now_us = lk_clock_now_us();
 
     if (interrupt->caught == 0) {
         interrupt->caught = number;
+        lk_run_signal_ends(number, is_from_kernel);
         interrupt->caught_us = now_us;
         lk_cancel_now(interrupt->cancel);
     } else if (now_us - interrupt->caught_us >= LK_SAME_SIGNAL_US) {
-        _exit(LK_EXIT_SIGNAL + number);
+        lk_run_signal_ends(number, is_from_kernel);
+        _exit(lk_death_conclude(LK_EXIT_SIGNAL + number));
     }
 }
 
 /* The next signal; 0: it is time to look at the store. */
-static int next_signal(const struct lk_interrupt *interrupt) {
+static int next_signal(const struct lk_interrupt *interrupt, bool *ret_is_from_kernel) {
+    siginfo_t information;
     const struct timespec pause = {.tv_nsec = LK_RUN_OUTAGE_LOOK_MS * 1000000L};
-    int number = interrupt->store != NULL ? sigtimedwait(&interrupt->watched, NULL, &pause)
-                                          : sigwaitinfo(&interrupt->watched, NULL);
+    int number = interrupt->store != NULL ? sigtimedwait(&interrupt->watched, &information, &pause)
+                                          : sigwaitinfo(&interrupt->watched, &information);
 
+    *ret_is_from_kernel = number > 0 && information.si_code == SI_KERNEL;
     return number > 0 ? number : 0;
 }
 
 static void *watch(void *context) {
     struct lk_interrupt *interrupt = context;
     struct lk_run_outage_log outage_log = {.next_ms = 0};
+    bool is_from_kernel;
     int number;
 
-    while ((number = next_signal(interrupt)) != STOP_SIGNAL) {
+    while ((number = next_signal(interrupt, &is_from_kernel)) != STOP_SIGNAL) {
         if (number != 0) {
-            handle_end_signal(interrupt, number);
+            handle_end_signal(interrupt, number, is_from_kernel);
         } else if (interrupt->store != NULL) {
             lk_run_outage_log_look(&outage_log, interrupt->store, NULL);
         }

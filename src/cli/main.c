@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* main(): opens the three standard descriptors, hides passwords, and calls lk_cli_main(). */
+/* main(): opens the three standard descriptors, hides passwords, calls lk_cli_main(), and ends
+ * as it was told to. */
 #include <fcntl.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/run/death.h"
 #include "cli/title.h"
 
 /*
@@ -20,5 +22,5 @@ int main(int argc, char **argv) {
         || !occupy(STDERR_FILENO, O_RDONLY) || !lk_title_hide_passwords(argv)) {
         return lk_outcome_exit_code(LK_INTERNAL);
     }
-    return lk_cli_main(argc, argv, stdout, stderr);
+    return lk_death_conclude(lk_cli_main(argc, argv, stdout, stderr));
 }

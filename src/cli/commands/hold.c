@@ -27,6 +27,7 @@
 #include "cli/print/say.h"
 #include "cli/process.h"
 #include "cli/run/cleanup.h"
+#include "cli/run/descriptors.h"
 #include "cli/run/environment.h"
 #include "cli/run/signals.h"
 #include "cli/store/secret_url.h"
@@ -141,11 +142,11 @@ static void close_inherited(const struct hold *hold) {
             }
         }
         if (next > from) {
-            (void)close_range(from, next - 1, 0);
+            lk_run_descriptors_close(from, next - 1);
         }
         from = next + 1;
     }
-    (void)close_range(from, UINT_MAX, 0);
+    lk_run_descriptors_close(from, UINT_MAX);
 }
 
 static bool leave_standard_descriptors(void) {
@@ -228,15 +229,18 @@ static int await_answer(const struct hold *hold, pid_t keeper, int answer) {
                             {.fd = hold->signals.descriptor, .events = POLLIN},
                             {.fd = hold->held_for, .events = POLLIN}};
     int passed_on = 0;
+    bool is_from_kernel;
     int exit_code;
 
     while (turn[0].revents == 0) {
         (void)poll(turn, 3, -1);
-        for (int signal; (signal = lk_run_signals_next(&hold->signals)) != 0;) {
+        for (int signal;
+             (signal = lk_run_signals_next_from(&hold->signals, &is_from_kernel)) != 0;) {
             if (signal == SIGTSTP) {
                 (void)lk_run_signals_stop_here(false);
             } else if (lk_run_signal_is_end(signal)) {
                 passed_on = signal;
+                lk_run_signal_ends(signal, is_from_kernel);
                 (void)kill(keeper, signal);
             }
         }

@@ -59,7 +59,9 @@ static _Noreturn void become_command(const struct lk_run_start *start, const str
 
     close(ties->gate[1]);
     close(ties->report[0]);
-    setpgid(0, 0);
+    if (!start->terminal->is_shared) {
+        setpgid(0, 0);
+    }
     /* If lk and its guard are killed together, at least CMD itself is killed too. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != keeper || read(ties->gate[0], &word, 1) != 1) {
@@ -80,13 +82,19 @@ static _Noreturn void become_command(const struct lk_run_start *start, const str
 }
 
 /* Returns the errno of exec, 0 when it has succeeded. */
-static int open_gate(const struct lk_run_start *start, const struct ties *ties, pid_t pid) {
+static int open_gate(const struct lk_run_start *start, const struct ties *ties,
+                     struct lk_run_child *child) {
     int error = 0;
     ssize_t size;
 
-    setpgid(pid, pid); /* by both sides: neither may go on before it is done */
-    lk_run_guard_command_started(start->guard, pid);
-    lk_run_terminal_lend(start->terminal, pid);
+    if (!child->shares_group) {
+        setpgid(child->pid, child->pid); /* by both sides: neither may go on before it is done */
+    }
+    if (start->terminal->descriptor >= 0) {
+        lk_run_witness_start(&child->witness, child->shares_group ? getpgrp() : child->pid);
+    }
+    lk_run_guard_command_started(start->guard, child->pid, child->shares_group);
+    lk_run_terminal_lend(start->terminal, child->pid);
     do {
         size = write(ties->gate[1], "", 1);
     } while (size < 0 && errno == EINTR);
@@ -106,7 +114,7 @@ static void undo(const struct lk_run_start *start, struct lk_run_child *child, i
 
 int lk_run_child_start(const struct lk_run_start *start, struct lk_run_child *ret_child) {
     struct ties ties;
-    struct lk_run_child child = {.descriptor = -1};
+    struct lk_run_child child = {.descriptor = -1, .shares_group = start->terminal->is_shared};
     pid_t keeper = getpid();
     int error = 0;
 
@@ -124,7 +132,7 @@ int lk_run_child_start(const struct lk_run_start *start, struct lk_run_child *re
     close(ties.report[1]);
     if (child.pid > 0) {
         child.descriptor = pidfd_open(child.pid, 0);
-        error = child.descriptor < 0 ? errno : open_gate(start, &ties, child.pid);
+        error = child.descriptor < 0 ? errno : open_gate(start, &ties, &child);
         if (error != 0) {
             undo(start, &child, error);
         }
@@ -165,6 +173,7 @@ int lk_run_child_signal(const struct lk_run_child *child) {
 }
 
 void lk_run_child_done(struct lk_run_child *child) {
+    lk_run_witness_end(&child->witness);
     waitpid(child->pid, NULL, 0);
     if (child->descriptor >= 0) {
         close(child->descriptor);

@@ -8,10 +8,13 @@
 #include "cli/run/guard.h"
 #include "cli/run/signals.h"
 #include "cli/run/terminal.h"
+#include "cli/run/witness.h"
 
 struct lk_run_child {
-    pid_t pid;      /* also its process group */
-    int descriptor; /* pidfd: readable when it has ended */
+    pid_t pid;         /* also its process group, unless it shares that of lk */
+    int descriptor;    /* pidfd: readable when it has ended */
+    bool shares_group; /* with lk: group.h */
+    struct lk_run_witness witness;
 };
 
 /* What it is started with; everything is borrowed. */
@@ -26,9 +29,10 @@ struct lk_run_start {
 };
 
 /*
- * Starts CMD in a process group of its own, in front of the terminal if lk was, and known to the
- * guard before its first instruction. It gets the other standard descriptors, the signal mask and
- * the dispositions that lk was given. Returns 0, or the errno with which it could not be executed.
+ * Starts CMD, known to the guard before its first instruction: in a process group of its own, in
+ * front of the terminal if lk was; or in that of lk, if the terminal is shared. It gets the other
+ * standard descriptors, the signal mask and the dispositions that lk was given. Returns 0, or the
+ * errno with which it could not be executed.
  */
 int lk_run_child_start(const struct lk_run_start *start, struct lk_run_child *ret_child);
 

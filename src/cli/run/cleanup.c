@@ -39,10 +39,14 @@ pid_t lk_run_cleanup_start(const struct lk_run_cleanup *cleanup, struct lk_run_g
 }
 
 static void handle_signals(const struct lk_run_signals *signals, pid_t pid) {
-    for (int signal = lk_run_signals_next(signals); signal != 0;
-         signal = lk_run_signals_next(signals)) {
+    bool is_from_kernel;
+    int signal;
+
+    while ((signal = lk_run_signals_next_from(signals, &is_from_kernel)) != 0) {
         if (lk_run_signal_is_end(signal)) {
-            kill(pid, signal);
+            if (!is_from_kernel) { /* the terminal has sent it to the clean-up too */
+                kill(pid, signal);
+            }
         } else if (signal == SIGTSTP) {
             /* The terminal has stopped the clean-up too: it is in lk's own group. */
             lk_run_signals_stop_here(false);

@@ -59,17 +59,10 @@ static void skip_fields(const char **text, int count) {
 static bool read_process(pid_t pid, struct process *ret_process) {
     enum { BETWEEN_GROUP_AND_START = 16 }; /* fields that are not needed */
     char text[1024];
-    int descriptor = lk_run_proc_open(pid, "stat");
 
-    if (descriptor < 0) {
+    if (!lk_run_proc_read(pid, "stat", text, sizeof text)) {
         return false;
     }
-    ssize_t size = read(descriptor, text, sizeof text - 1);
-    close(descriptor);
-    if (size <= 0) {
-        return false;
-    }
-    text[size] = '\0';
     /* The name before it may hold anything, parentheses too. */
     const char *field = strrchr(text, ')');
     if (field == NULL || field[1] != ' ' || field[2] == '\0') {
@@ -182,6 +175,10 @@ static bool is_named(const struct lk_run_scope *scope, const struct process *pro
                && lk_run_mark_is_on(scope->mark, process->pid));
 }
 
+static bool is_spared(const struct lk_run_scope *scope, const struct process *process) {
+    return process->pid == scope->spared || process->pid == scope->spared_too;
+}
+
 /* Each pass goes at least one generation deeper, until one finds no further process. */
 static void mark_meant(struct snapshot *snapshot, const struct lk_run_scope *scope) {
     /* If the parent has died since, another process may have reused its pid. */
@@ -190,13 +187,13 @@ static void mark_meant(struct snapshot *snapshot, const struct lk_run_scope *sco
 
     for (size_t i = 0; i < snapshot->count; i++) {
         struct process *process = &snapshot->processes[i];
-        process->is_meant = process->pid != scope->spared && is_named(scope, process);
+        process->is_meant = !is_spared(scope, process) && is_named(scope, process);
     }
     while (is_changed) {
         is_changed = false;
         for (size_t i = 0; i < snapshot->count; i++) {
             struct process *process = &snapshot->processes[i];
-            if (!process->is_meant && process->pid != scope->spared
+            if (!process->is_meant && !is_spared(scope, process)
                 && ((root > 0 && process->parent == root) || is_meant(snapshot, process->parent))) {
                 process->is_meant = true;
                 is_changed = true;
@@ -228,13 +225,27 @@ size_t lk_run_descendants_signal(const struct lk_run_scope *scope, int signal) {
         const struct process *process = &snapshot.processes[i];
         if (process->is_meant && !process->is_dead) {
             found++;
-            if (signal != 0 && (scope->group == 0 || process->group != scope->group)) {
+            if (signal != 0 && (scope->group == 0 || process->group != scope->group)
+                && (scope->within == 0 || process->group == scope->within)) {
                 signal_process(process, signal);
             }
         }
     }
     drop_snapshot(&snapshot);
     return found;
+}
+
+bool lk_run_descendants_is_alone(void) {
+    struct snapshot snapshot = {0};
+    bool is_alone = true;
+
+    take_snapshot(&snapshot);
+    for (size_t i = 0; i < snapshot.count && is_alone; i++) {
+        const struct process *process = &snapshot.processes[i];
+        is_alone = process->group != getpgrp() || process->pid == getpid() || process->is_dead;
+    }
+    drop_snapshot(&snapshot);
+    return is_alone;
 }
 
 bool lk_run_descendants_own_group(pid_t group) {

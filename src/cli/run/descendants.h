@@ -20,9 +20,11 @@
 /* Which processes are meant: those below `root`, those in `group`, those with the mark, and all
  * that is below one of them. */
 struct lk_run_scope {
-    pid_t root;   /* this process, or its parent as long as that lives */
-    pid_t spared; /* not this one, nor what is below it alone */
-    pid_t group;  /* CMD's; found, but not signalled here: kill(-group) does that. 0: none */
+    pid_t root;       /* this process, or its parent as long as that lives */
+    pid_t spared;     /* not this one, nor what is below it alone */
+    pid_t spared_too; /* nor this one; 0: there is none */
+    pid_t within;     /* only members of this process group are signalled; 0: all are */
+    pid_t group;      /* CMD's; found, but not signalled here: kill(-group) does that. 0: none */
     const struct lk_run_mark *mark; /* NULL: none */
 };
 
@@ -32,6 +34,9 @@ struct lk_run_scope {
  * Finds none where /proc cannot be read.
  */
 size_t lk_run_descendants_signal(const struct lk_run_scope *scope, int signal);
+
+/* Whether this process is the only one of its process group. */
+bool lk_run_descendants_is_alone(void);
 
 /* Whether all processes of this process group are descendants of this process. */
 bool lk_run_descendants_own_group(pid_t group);

@@ -15,10 +15,19 @@
 #include "base/clock.h"
 #include "cli/run/deadline.h"
 #include "cli/run/descendants.h"
+#include "cli/run/descriptors.h"
 #include "cli/run/run.h"
 #include "cli/run/timer.h"
 
-enum word { COMMAND_STARTED, ENDING_BEGINS, COMMAND_ENDED, KILL_AT, CLEANUP_TAKEN, DISMISSED };
+enum word {
+    COMMAND_STARTED,
+    COMMAND_SHARES_GROUP,
+    ENDING_BEGINS,
+    COMMAND_ENDED,
+    KILL_AT,
+    CLEANUP_TAKEN,
+    DISMISSED
+};
 
 enum {
     SWEEP_INTERVAL_MS = 10,      /* between two rounds of SIGKILL to what was born meanwhile */
@@ -42,6 +51,7 @@ struct watch {
     int timer;
     int64_t kill_us;        /* when CMD must be dead */
     pid_t command;          /* 0: none, or it has ended */
+    bool shares_group;      /* with lk, and what else is in that */
     int command_descriptor; /* pidfd; -1: none */
     int exit_code;  /* for the clean-up's LK_EXIT; that of SIGKILL until CMD ended otherwise */
     bool is_ending; /* lk has begun to end CMD */
@@ -49,8 +59,9 @@ struct watch {
     bool is_dismissed;
 };
 
-static void learn_command(struct watch *watch, pid_t command) {
+static void learn_command(struct watch *watch, pid_t command, bool shares_group) {
     watch->command = command;
+    watch->shares_group = shares_group;
     watch->command_descriptor = pidfd_open(command, 0);
     lk_run_timer_set(watch->timer, watch->kill_us); /* it may have passed before there was a CMD */
 }
@@ -63,7 +74,8 @@ static void learn_deadline(struct watch *watch, int64_t kill_us) {
 static void learn(struct watch *watch, const struct message *message) {
     switch ((enum word)message->word) {
     case COMMAND_STARTED:
-        learn_command(watch, (pid_t)message->value);
+    case COMMAND_SHARES_GROUP:
+        learn_command(watch, (pid_t)message->value, message->word == COMMAND_SHARES_GROUP);
         break;
     case ENDING_BEGINS:
         watch->is_ending = true;
@@ -98,7 +110,9 @@ static bool hear(struct watch *watch) {
 
 /* A signal to a process group reaches all its members at once: none escapes by a fork. */
 static void kill_group(const struct watch *watch) {
-    kill(-watch->command, SIGKILL);
+    if (!watch->shares_group) {
+        kill(-watch->command, SIGKILL);
+    }
     /* CMD may have moved to another group. */
     pidfd_send_signal(watch->command_descriptor, SIGKILL, NULL, 0);
 }
@@ -108,12 +122,14 @@ static void kill_group(const struct watch *watch) {
  * is killed: afterwards, processes that are found only through their parents would be missed.
  */
 static void kill_command(const struct watch *watch) {
-    struct lk_run_scope scope = {
-        .root = watch->lk, .spared = getpid(), .group = watch->command, .mark = watch->mark};
+    struct lk_run_scope scope = {.root = watch->lk, .spared = getpid(), .mark = watch->mark};
     int64_t give_up_us = lk_clock_now_us() + SWEEP_PATIENCE_US;
 
     if (watch->command <= 0) {
         return;
+    }
+    if (!watch->shares_group) {
+        scope.group = watch->command;
     }
     size_t found = lk_run_descendants_signal(&scope, SIGKILL);
     kill_group(watch);
@@ -180,12 +196,12 @@ static void close_others(int kept, int kept_too) {
     const unsigned kept_first = (unsigned)(kept_too < 0 || kept < kept_too ? kept : kept_too);
 
     if (kept_first > STDERR_FILENO + 1) {
-        close_range(STDERR_FILENO + 1, kept_first - 1, 0);
+        lk_run_descriptors_close(STDERR_FILENO + 1, kept_first - 1);
     }
     if (kept_last > kept_first + 1) {
-        close_range(kept_first + 1, kept_last - 1, 0);
+        lk_run_descriptors_close(kept_first + 1, kept_last - 1);
     }
-    close_range(kept_last + 1, UINT_MAX, 0);
+    lk_run_descriptors_close(kept_last + 1, UINT_MAX);
 }
 
 /* The state of the guard before this one comes with the fork: lk may die before it sends any. */
@@ -193,7 +209,7 @@ static void take_over(struct watch *watch, const struct lk_run_guard *guard) {
     watch->is_ending = guard->is_ending;
     learn_deadline(watch, guard->kill_us);
     if (guard->command > 0) {
-        learn_command(watch, guard->command);
+        learn_command(watch, guard->command, guard->shares_group);
     }
 }
 
@@ -279,9 +295,10 @@ bool lk_run_guard_replace(struct lk_run_guard *guard) {
     return start(guard);
 }
 
-void lk_run_guard_command_started(struct lk_run_guard *guard, pid_t command) {
+void lk_run_guard_command_started(struct lk_run_guard *guard, pid_t command, bool shares_group) {
     guard->command = command;
-    tell(guard, COMMAND_STARTED, command);
+    guard->shares_group = shares_group;
+    tell(guard, shares_group ? COMMAND_SHARES_GROUP : COMMAND_STARTED, command);
 }
 
 void lk_run_guard_ending_begins(struct lk_run_guard *guard) {

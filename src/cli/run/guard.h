@@ -6,7 +6,9 @@
  * deadline, the guard kills them at the same instant at which lk would have. If CMD has ended by
  * itself before, the processes that it left in the background are left alone (supervise.h).
  *
- * What CMD started is found as descendants.h says: below lk while lk lives, and by its mark.
+ * What CMD started is found as descendants.h says: below lk while lk lives, by its mark, and by
+ * CMD's process group. Where CMD shares that with the rest of a shell's job (group.h) and has died
+ * together with lk, a process that has lost its mark (env -i) is not found.
  *
  * The guard is made by fork without exec, from a process with threads: between fork and _exit it
  * calls nothing but what is safe there, and closes every descriptor but the standard ones and its
@@ -32,6 +34,7 @@ struct lk_run_guard {
     struct lk_run_mark mark; /* of all that CMD starts; put on by child.h */
     /* The state sent to it; a successor inherits it by fork. */
     pid_t command;
+    bool shares_group; /* CMD does, with lk */
     int64_t kill_us;
     bool is_ending;
 };
@@ -46,8 +49,8 @@ bool lk_run_guard_start(struct lk_run_guard *guard, const struct lk_run_cleanup 
 /* The guard was killed (and has been reaped): starts another one. */
 bool lk_run_guard_replace(struct lk_run_guard *guard);
 
-/* CMD exists, in a process group of its own, and has not begun yet. */
-void lk_run_guard_command_started(struct lk_run_guard *guard, pid_t command);
+/* CMD exists, in a process group of its own or in that of lk, and has not begun yet. */
+void lk_run_guard_command_started(struct lk_run_guard *guard, pid_t command, bool shares_group);
 
 /* lk begins to end CMD: the guard no longer takes its end for the command's own exit. */
 void lk_run_guard_ending_begins(struct lk_run_guard *guard);

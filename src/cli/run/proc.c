@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 int lk_run_proc_open(pid_t pid, const char *name) {
     char path[sizeof "/proc//" + 16 + LK_RUN_PROC_NAME_MAX];
@@ -21,4 +22,16 @@ int lk_run_proc_open(pid_t pid, const char *name) {
     *end++ = '/';
     stpcpy(end, name);
     return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+bool lk_run_proc_read(pid_t pid, const char *name, char *ret_text, size_t size) {
+    int descriptor = lk_run_proc_open(pid, name);
+
+    if (descriptor < 0) {
+        return false;
+    }
+    ssize_t filled = read(descriptor, ret_text, size - 1);
+    close(descriptor);
+    ret_text[filled > 0 ? filled : 0] = '\0';
+    return filled > 0;
 }

@@ -20,6 +20,7 @@
 #include "cli/print/say.h"
 #include "cli/run/cleanup.h"
 #include "cli/run/deadline.h"
+#include "cli/run/death.h"
 #include "cli/run/inherit.h"
 #include "cli/run/status.h"
 #include "cli/run/supervise.h"
@@ -206,7 +207,12 @@ static struct lk_run_end run_command(struct run *run) {
     lk_run_supervise_begin(&job);
     int error = lk_run_child_start(&start, &child);
 
-    return error != 0 ? say_not_started(run, error) : lk_run_supervise(&job);
+    if (error != 0) {
+        return say_not_started(run, error);
+    }
+    struct lk_run_end end = lk_run_supervise(&job);
+    lk_death_note(end.terminal_signal, !child.shares_group);
+    return end;
 }
 
 static void clean_up(struct run *run, int exit_code) {
@@ -287,11 +293,13 @@ static bool take_or_inherit(struct run *run, int *ret_exit_code) {
 
 /* Handles signals of the time of the confirmation: CMD is not started only to be ended. */
 static int heed_signals(struct run *run) {
-    int signal = lk_run_signals_pending_end();
+    bool is_from_kernel;
+    int signal = lk_run_signals_take_end(&is_from_kernel);
 
     if (signal == 0) {
         return 0;
     }
+    lk_run_signal_ends(signal, is_from_kernel);
     if (run->wait.lease != NULL) {
         lk_lease_release(run->wait.lease, NULL);
         run->wait.lease = NULL;

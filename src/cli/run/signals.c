@@ -7,21 +7,21 @@
 #include <unistd.h>
 
 #include "base/critical.h"
+#include "cli/run/death.h"
 
 /* How long a store that does not answer may keep lk from stopping. */
 #define STOP_PATIENCE_US INT64_C(1000000)
 
-enum target { TO_NOBODY = 0, TO_COMMAND = 1, TO_GROUP = 2 };
-
 static const struct signal_form {
     int signal;
-    enum target target;
+    enum lk_run_signal_target target;
     bool is_end; /* ends lk while it waits in the queue */
 } forms[] = {
-    {SIGTERM, TO_GROUP, true},   {SIGINT, TO_GROUP, true},    {SIGHUP, TO_GROUP, true},
-    {SIGQUIT, TO_GROUP, true},   {SIGUSR1, TO_COMMAND, true}, {SIGUSR2, TO_COMMAND, true},
-    {SIGWINCH, TO_GROUP, false}, {SIGTSTP, TO_NOBODY, false}, {SIGCONT, TO_NOBODY, false},
-    {SIGCHLD, TO_NOBODY, false},
+    {SIGTERM, LK_RUN_TO_GROUP, true},   {SIGINT, LK_RUN_TO_GROUP, true},
+    {SIGHUP, LK_RUN_TO_GROUP, true},    {SIGQUIT, LK_RUN_TO_GROUP, true},
+    {SIGUSR1, LK_RUN_TO_COMMAND, true}, {SIGUSR2, LK_RUN_TO_COMMAND, true},
+    {SIGWINCH, LK_RUN_TO_GROUP, false}, {SIGTSTP, LK_RUN_TO_NOBODY, false},
+    {SIGCONT, LK_RUN_TO_NOBODY, false}, {SIGCHLD, LK_RUN_TO_NOBODY, false},
 };
 
 enum { FORM_COUNT = sizeof forms / sizeof forms[0] };
@@ -57,16 +57,33 @@ bool lk_run_signals_open(struct lk_run_signals *signals) {
     sigset_t blocked = watched;
     sigaddset(&blocked, SIGPIPE); /* if stderr is a closed pipe, CMD continues */
     sigaddset(&blocked, SIGTTOU); /* the terminal is given and taken from the background too */
+    sigaddset(&blocked, SIGTTIN); /* it is for CMD, which may be in the group of lk */
     pthread_sigmask(SIG_BLOCK, &blocked, &signals->found_mask);
     signals->descriptor = signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK);
     return signals->descriptor >= 0;
 }
 
-int lk_run_signals_next(const struct lk_run_signals *signals) {
+int lk_run_signals_next_from(const struct lk_run_signals *signals, bool *ret_is_from_kernel) {
     struct signalfd_siginfo information;
     ssize_t size = read(signals->descriptor, &information, sizeof information);
 
-    return size == (ssize_t)sizeof information ? (int)information.ssi_signo : 0;
+    if (size != (ssize_t)sizeof information) {
+        return 0;
+    }
+    *ret_is_from_kernel = information.ssi_code == SI_KERNEL;
+    return (int)information.ssi_signo;
+}
+
+int lk_run_signals_next(const struct lk_run_signals *signals) {
+    bool is_from_kernel;
+
+    return lk_run_signals_next_from(signals, &is_from_kernel);
+}
+
+void lk_run_signal_ends(int signal, bool is_from_kernel) {
+    if (is_from_kernel) {
+        lk_death_note(signal, false);
+    }
 }
 
 void lk_run_signals_restore(const struct lk_run_signals *signals) {
@@ -80,29 +97,26 @@ bool lk_run_signal_is_end(int signal) {
     return form != NULL && form->is_end;
 }
 
-int lk_run_signals_pending_end(void) {
-    sigset_t pending;
+int lk_run_signals_take_end(bool *ret_is_from_kernel) {
+    const struct timespec no_time = {0};
+    sigset_t ends;
+    siginfo_t information;
 
-    sigpending(&pending);
+    sigemptyset(&ends);
     for (size_t i = 0; i < FORM_COUNT; i++) {
-        if (forms[i].is_end && sigismember(&pending, forms[i].signal) == 1
-            && !lk_run_signal_is_ignored(forms[i].signal)) {
-            return forms[i].signal;
+        if (forms[i].is_end && !lk_run_signal_is_ignored(forms[i].signal)) {
+            sigaddset(&ends, forms[i].signal);
         }
     }
-    return 0;
+    int signal = sigtimedwait(&ends, &information, &no_time);
+    *ret_is_from_kernel = signal > 0 && information.si_code == SI_KERNEL;
+    return signal > 0 ? signal : 0;
 }
 
-void lk_run_signal_pass(int signal, pid_t command) {
+enum lk_run_signal_target lk_run_signal_target(int signal) {
     const struct signal_form *form = form_of(signal);
 
-    if (form != NULL && form->target == TO_GROUP) {
-        if (kill(-command, signal) != 0) {
-            kill(command, signal); /* CMD has moved to another group */
-        }
-    } else if (form != NULL && form->target == TO_COMMAND) {
-        kill(command, signal);
-    }
+    return form != NULL ? form->target : LK_RUN_TO_NOBODY;
 }
 
 bool lk_run_signal_take(int signal) {

@@ -31,6 +31,10 @@ bool lk_run_signals_open(struct lk_run_signals *signals);
 /* The next signal, 0 when there is none now. Never blocks. */
 int lk_run_signals_next(const struct lk_run_signals *signals);
 
+/* The same, and whether the kernel has sent it, as it sends those of a terminal, to the whole
+ * process group. */
+int lk_run_signals_next_from(const struct lk_run_signals *signals, bool *ret_is_from_kernel);
+
 /* In a fresh child: mask and dispositions as lk found them. Safe between fork and exec. */
 void lk_run_signals_restore(const struct lk_run_signals *signals);
 
@@ -43,13 +47,21 @@ bool lk_run_signal_is_ignored(int signal);
 /* Takes a blocked signal that has come, if it has: whether it had. Never blocks. */
 bool lk_run_signal_take(int signal);
 
-/* A signal that ends a wait and has come, but has not been read from the descriptor; 0: none. */
-int lk_run_signals_pending_end(void);
+/* A signal that has been read has ended this call: if the terminal has sent it, lk dies of it. */
+void lk_run_signal_ends(int signal, bool is_from_kernel);
 
-/* Passes a signal on to a command that leads its process group: to the whole group what asks to
- * end (a shell would otherwise wait for its child first), to the command alone what only a
- * program that knows of it survives. Other signals go nowhere. */
-void lk_run_signal_pass(int signal, pid_t command);
+/* Takes a signal that ends a wait and has come, but has not been read from the descriptor; 0: there
+ * is none. */
+int lk_run_signals_take_end(bool *ret_is_from_kernel);
+
+enum lk_run_signal_target {
+    LK_RUN_TO_NOBODY = 0,
+    LK_RUN_TO_COMMAND = 1,
+    LK_RUN_TO_GROUP = 2,
+};
+
+/* What a signal that lk got is passed on to. */
+enum lk_run_signal_target lk_run_signal_target(int signal);
 
 /*
  * Stops this process (and with `whole_group` its process group, which is the shell's job) as

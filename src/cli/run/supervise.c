@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "base/minmax.h"
 #include "cli/run/deadline.h"
-#include "cli/run/descendants.h"
+#include "cli/run/group.h"
 #include "cli/run/status.h"
 #include "cli/run/timer.h"
 
@@ -49,7 +49,13 @@ struct supervision {
     int64_t sweep_due_us; /* the next round of SIGKILL */
     int64_t give_up_us;   /* when the survivors count as impossible to signal */
     bool is_hung_up;      /* CMD was sent SIGHUP: it cannot get the terminal */
+    uint64_t passed_on;   /* signals that lk has passed on to CMD (mask_of()) */
+    uint64_t shared;      /* those that lk and CMD have had together */
 };
+
+static uint64_t mask_of(int signal) {
+    return UINT64_C(1) << (unsigned)(signal - 1);
+}
 
 static bool is_warning_only(const struct supervision *supervision) {
     return supervision->job->options->on_lost == LK_RUN_ON_LOST_WARN;
@@ -112,17 +118,12 @@ static void look_at_promise(struct supervision *supervision) {
 
 /* ---- ending ---------------------------------------------------------------------------------- */
 
-/* Everything below lk but the guard. */
-static struct lk_run_scope everything(const struct supervision *supervision) {
-    return (struct lk_run_scope){.root = getpid(), .spared = supervision->job->guard->pid};
+static void signal_all(const struct supervision *supervision, int signal) {
+    lk_run_group_signal_all(supervision->job->child, supervision->job->guard, signal);
 }
 
-static void signal_all(const struct supervision *supervision, int signal) {
-    struct lk_run_scope scope = everything(supervision);
-
-    scope.group = supervision->command;
-    kill(-supervision->command, signal);
-    lk_run_descendants_signal(&scope, signal);
+static void signal_group(const struct supervision *supervision, int signal) {
+    lk_run_group_signal(supervision->job->child, supervision->job->guard, signal);
 }
 
 static void ask_to_end(const struct supervision *supervision) {
@@ -194,7 +195,9 @@ static void go_on(struct supervision *supervision) {
     lk_run_terminal_lend(job->terminal, supervision->command);
     if (supervision->step == LK_RUN_GO_ON) {
         supervision->is_stopped = false;
-        kill(-supervision->command, SIGCONT);
+        if (!lk_run_group_has_had(job->child, SIGCONT, false)) {
+            signal_group(supervision, SIGCONT);
+        }
     }
 }
 
@@ -207,7 +210,7 @@ static void go_on(struct supervision *supervision) {
 static void stop_with_command(struct supervision *supervision, int signal) {
     bool is_of_terminal = signal == SIGTTIN || signal == SIGTTOU;
     /* A stop by the terminal is meant for the whole job; it has reached CMD's group alone. */
-    bool whole_group = !supervision->is_stop_asked;
+    bool whole_group = !supervision->is_stop_asked && !supervision->job->child->shares_group;
 
     lk_run_terminal_take_back(supervision->job->terminal);
     bool was_stopped = lk_run_signals_stop_here(whole_group);
@@ -216,12 +219,13 @@ static void stop_with_command(struct supervision *supervision, int signal) {
             return;
         }
         supervision->is_hung_up = true;
-        kill(-supervision->command, SIGHUP);
+        signal_group(supervision, SIGHUP);
     }
     go_on(supervision);
 }
 
-static void ask_to_stop(struct supervision *supervision) {
+/* `has_had`: CMD was asked to stop as well. */
+static void ask_to_stop(struct supervision *supervision, bool has_had) {
     if (supervision->step != LK_RUN_GO_ON) {
         return;
     }
@@ -230,7 +234,9 @@ static void ask_to_stop(struct supervision *supervision) {
         stop_with_command(supervision, SIGTSTP);
     } else {
         supervision->stop_due_us = supervision->now_us + STOP_PATIENCE_US;
-        kill(-supervision->command, SIGTSTP);
+        if (!has_had) {
+            signal_group(supervision, SIGTSTP);
+        }
     }
 }
 
@@ -239,11 +245,11 @@ static void note_stop(struct supervision *supervision, int signal) {
 
     supervision->is_stopped = true;
     if (supervision->step != LK_RUN_GO_ON) {
-        kill(-supervision->command, SIGCONT);
+        signal_group(supervision, SIGCONT);
     } else if (!supervision->is_stop_asked && is_of_terminal
                && lk_run_terminal_lend(supervision->job->terminal, supervision->command)) {
         /* lk's job came to the foreground, and CMD got no signal. */
-        kill(-supervision->command, SIGCONT);
+        signal_group(supervision, SIGCONT);
     } else if (supervision->is_stop_asked || is_of_terminal || signal == SIGTSTP) {
         stop_with_command(supervision, signal);
     }
@@ -281,7 +287,8 @@ static void reap_others(const struct supervision *supervision) {
            && end.si_pid != supervision->command) {
         pid_t pid = end.si_pid;
         waitpid(pid, NULL, 0);
-        if (pid == supervision->job->guard->pid) {
+        if (!lk_run_witness_is_gone(&supervision->job->child->witness, pid)
+            && pid == supervision->job->guard->pid) {
             replace_guard(supervision);
         }
         end.si_pid = 0;
@@ -304,7 +311,8 @@ static void handle_other(struct supervision *supervision, int signal) {
         job->signal_use != NULL ? job->signal_use(job->context, signal) : LK_RUN_PASS_ON;
 
     if (use == LK_RUN_PASS_ON) {
-        lk_run_signal_pass(signal, supervision->command);
+        lk_run_group_pass(job->child, job->guard, signal);
+        supervision->passed_on |= mask_of(signal);
     } else if (use == LK_RUN_END_NOW && !supervision->is_told_to_end) {
         end_now(supervision);
     }
@@ -313,22 +321,28 @@ static void handle_other(struct supervision *supervision, int signal) {
 /* ---- the loop -------------------------------------------------------------------------------- */
 
 static void handle_signals(struct supervision *supervision) {
+    struct lk_run_child *child = supervision->job->child;
+    bool is_from_kernel;
     int signal;
 
-    while ((signal = lk_run_signals_next(supervision->job->signals)) != 0) {
+    while ((signal = lk_run_signals_next_from(supervision->job->signals, &is_from_kernel)) != 0) {
         switch (signal) {
         case SIGCHLD:
             note_stops(supervision);
             reap_others(supervision);
             break;
         case SIGTSTP:
-            ask_to_stop(supervision);
+            ask_to_stop(supervision, lk_run_group_has_had(child, signal, is_from_kernel));
             break;
         case SIGCONT:
             go_on(supervision);
             break;
         default:
-            handle_other(supervision, signal);
+            if (lk_run_group_has_had(child, signal, is_from_kernel)) {
+                supervision->shared |= mask_of(signal);
+            } else {
+                handle_other(supervision, signal);
+            }
             break;
         }
     }
@@ -366,12 +380,11 @@ static void look_at_command(struct supervision *supervision) {
 
 /* If CMD was ended, its descendants are ended too. If it ended by itself, they may stay. */
 static bool is_over(const struct supervision *supervision) {
-    const struct lk_run_scope scope = everything(supervision);
-
     if (supervision->own_end < 0) {
         return false;
     }
-    if (supervision->step == LK_RUN_GO_ON || lk_run_descendants_signal(&scope, 0) == 0) {
+    if (supervision->step == LK_RUN_GO_ON
+        || !lk_run_group_is_left(supervision->job->child, supervision->job->guard)) {
         return true;
     }
     if (supervision->step == LK_RUN_KILL && supervision->now_us >= supervision->give_up_us) {
@@ -425,11 +438,30 @@ static void take_turn(struct supervision *supervision) {
     }
     if (supervision->now_us >= supervision->stop_due_us) {
         supervision->stop_due_us = LK_RUN_NEVER_US;
-        kill(-supervision->command, SIGSTOP);
+        signal_group(supervision, SIGSTOP);
     }
 }
 
-static struct lk_run_end conclude(const struct supervision *supervision) {
+/*
+ * Whether CMD has died of a signal of its terminal, and not of one that was sent to CMD alone or
+ * passed on by lk. The kernel signals all members of a group before the death of one can be seen.
+ */
+static bool is_by_terminal(struct supervision *supervision, int signal) {
+    struct lk_run_child *child = supervision->job->child;
+
+    if (signal != SIGINT && signal != SIGQUIT) {
+        return false;
+    }
+    if (child->shares_group) {
+        handle_signals(supervision);
+        return (supervision->shared & mask_of(signal)) != 0;
+    }
+    return supervision->job->terminal->lent_to != 0
+           && (supervision->passed_on & mask_of(signal)) == 0
+           && lk_run_witness_has(&child->witness, signal);
+}
+
+static struct lk_run_end conclude(struct supervision *supervision) {
     struct lk_run_end end = {.exit_code = supervision->own_end,
                              .is_lost = supervision->is_lost,
                              .is_over_time = supervision->is_over_time,
@@ -440,6 +472,8 @@ static struct lk_run_end conclude(const struct supervision *supervision) {
         end.exit_code = lk_outcome_exit_code(LK_LOST);
     } else if (supervision->is_over_time) {
         end.exit_code = LK_RUN_EXIT_MAX_TIME;
+    } else if (is_by_terminal(supervision, end.signal)) {
+        end.terminal_signal = end.signal;
     }
     return end;
 }

@@ -42,6 +42,7 @@ struct lk_run_end {
     bool is_lost;        /* a lease was lost, or so near its deadline that CMD was ended */
     bool is_over_time;   /* CMD was ended because --max-time was up */
     int signal;          /* that CMD died of; 0: it exited */
+    int terminal_signal; /* SIGINT or SIGQUIT: CMD died of it, and its terminal had sent it; or 0 */
     int64_t deadline_us; /* last confirmed, on lk_clock_now_us() */
 };
 

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "cli/run/death.h"
 #include "cli/run/outage_log.h"
 
 /* The thread's task. The main thread reads the outcome only after joining it. */
@@ -62,27 +63,31 @@ static void *run_task(void *context) {
  * without the withdrawal; the request then perishes by its ttl. A signal that comes together with
  * the first, as a closed terminal and its shell send them, is ignored.
  */
-static void handle_end_signal(struct task *task, int signal, lk_cancel *cancel) {
+static void handle_end_signal(struct task *task, int signal, bool is_from_kernel,
+                              lk_cancel *cancel) {
     int64_t now_us = lk_clock_now_us();
 
     if (task->wait->signal == 0) {
         task->wait->signal = signal;
+        lk_run_signal_ends(signal, is_from_kernel);
         task->signalled_us = now_us;
         lk_cancel_now(cancel);
     } else if (now_us - task->signalled_us >= LK_SAME_SIGNAL_US) {
-        _exit(LK_RUN_EXIT_SIGNAL + signal);
+        lk_run_signal_ends(signal, is_from_kernel);
+        _exit(lk_death_conclude(LK_RUN_EXIT_SIGNAL + signal));
     }
 }
 
 static void handle_signals(struct task *task, const struct lk_run_signals *signals,
                            lk_cancel *cancel) {
+    bool is_from_kernel;
     int signal;
 
-    while ((signal = lk_run_signals_next(signals)) != 0) {
+    while ((signal = lk_run_signals_next_from(signals, &is_from_kernel)) != 0) {
         if (signal == SIGTSTP) {
             lk_run_signals_stop_here(false);
         } else if (lk_run_signal_is_end(signal)) {
-            handle_end_signal(task, signal, cancel);
+            handle_end_signal(task, signal, is_from_kernel, cancel);
         }
     }
 }

@@ -232,8 +232,11 @@ static void reap(struct pool *pool) {
 /* ---- signals --------------------------------------------------------------------------------- */
 
 /* The first has running commands end by themselves, the next ends them; so does SIGQUIT. */
-static void handle_end_signal(struct pool *pool, int signal) {
+static void handle_end_signal(struct pool *pool, int signal, bool is_from_kernel) {
     if (signal == SIGQUIT || pool->phase != WORKING) {
+        if (pool->end_signal == 0) {
+            lk_run_signal_ends(signal, is_from_kernel);
+        }
         pool->end_signal = pool->end_signal != 0 ? pool->end_signal : signal;
         set_phase(pool, ENDING);
         return;
@@ -245,9 +248,10 @@ static void handle_end_signal(struct pool *pool, int signal) {
 }
 
 static void handle_signals(struct pool *pool) {
+    bool is_from_kernel;
     int signal;
 
-    while ((signal = lk_run_signals_next(&pool->signals)) != 0) {
+    while ((signal = lk_run_signals_next_from(&pool->signals, &is_from_kernel)) != 0) {
         switch (signal) {
         case SIGCHLD:
             reap(pool);
@@ -265,7 +269,7 @@ static void handle_signals(struct pool *pool) {
         case SIGINT:
         case SIGHUP:
         case SIGQUIT:
-            handle_end_signal(pool, signal);
+            handle_end_signal(pool, signal, is_from_kernel);
             break;
         default:
             break;
