@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "../calls.h"
+#include "counted.h"
 #include "engine/redis/redis.h"
 #include "lock.h"
 
@@ -20,46 +21,6 @@ struct fixture {
     struct lk_engine *engine;
     redisContext *server;
 };
-
-/* ---- what the server counts ------------------------------------------------------------------ */
-
-struct counted {
-    long long calls;    /* of the script */
-    long long commands; /* that the script made */
-};
-
-static redisReply *say(redisContext *server, const char *words) {
-    redisReply *reply = redisCommand(server, words);
-
-    if (reply == NULL || reply->type == REDIS_REPLY_ERROR) {
-        lock_give_up(words, reply != NULL ? reply->str : server->errstr);
-    }
-    return reply;
-}
-
-static void begin_count(redisContext *server) {
-    freeReplyObject(say(server, "CONFIG RESETSTAT"));
-}
-
-static struct counted end_count(redisContext *server) {
-    static const char start[] = "cmdstat_";
-    static const char evalsha[] = "evalsha:";
-    redisReply *reply = say(server, "INFO commandstats");
-    struct counted counted = {0, 0};
-
-    for (const char *at = strstr(reply->str, start); at != NULL; at = strstr(at, start)) {
-        long long calls = strtoll(strstr(at, "calls=") + strlen("calls="), NULL, 10);
-
-        at += strlen(start);
-        if (strncmp(at, evalsha, strlen(evalsha)) == 0) {
-            counted.calls += calls;
-        } else if (strncmp(at, "config", 6) != 0 && strncmp(at, "info", 4) != 0) {
-            counted.commands += calls;
-        }
-    }
-    freeReplyObject(reply);
-    return counted;
-}
 
 /* ---- requests -------------------------------------------------------------------------------- */
 

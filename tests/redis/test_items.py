@@ -53,7 +53,39 @@ def older_versions(t):
     expect(t.answers("ok", "stats", "q/idle")["done"] == 7, "its counts")
 
 
+# Version 0.1.0 keeps ready items with needs beside the others.
+OLDER_NEEDS = """
+for i = 1, tonumber(ARGV[1]) do
+    local sequence = 1700000000000000 + i
+    redis.call('HSET', '{q}:lk:i', 'iq/needs/' .. i, cmsgpack.pack(sequence, 'ready', 0, 0, 0, 0,
+        '0', '', 1, 'need/' .. (i < tonumber(ARGV[1]) and 'a' or 'b'), 0, 0))
+    redis.call('ZADD', '{q}:lk:q', 0, 'rq/needs\\0' .. string.format('%016.0f', sequence) .. '\\0'
+        .. i)
+end
+redis.call('HSET', '{q}:lk:i', 'cq/needs', cmsgpack.pack(tonumber(ARGV[1]), 0, 0, 0, 0, 0, 0))
+"""
+
+
+def older_needs(t):
+    """Items with needs that an older version has made ready are passed over, claimed and dropped."""
+    t.single()
+    t.redis("EVAL", OLDER_NEEDS, "0", str(ITEMS))
+    t.answers("granted", "acquire", "need/a", owner="ann")
+    t.answers("ok", "drop", "q/needs", "2")
+    claimed = t.answers("granted", "claim", "q/needs", owner="worker")
+    expect(claimed["id"] == str(ITEMS), f"{claimed}")
+    expect(t.redis("ZLEXCOUNT", "{q}:lk:q", "[r", "(s") == "0", "all are in groups")
+    counts = t.answers("ok", "stats", "q/needs")
+    expect(numbers(counts) == (ITEMS - 2, 0, 1, 0), f"{counts}")
+    t.answers("ok", "release", "need/a", owner="ann")
+    claimed = t.answers("granted", "claim", "q/needs", owner="worker")
+    expect(claimed["id"] == "1", f"{claimed}")
+    listed = t.lk_lines("items", "q/needs")
+    expect([item["id"] for item in listed] == ["1", *map(str, range(3, ITEMS + 1))], "the items")
+
+
 CASES = [
+    ("needs of older versions", older_needs),
     ("stores of older versions", older_versions),
 ]
 

@@ -186,12 +186,45 @@ def waiters_in_a_cluster(t):
         runs(waiter, f"FLUSHALL: waiter {i}")
 
 
+def blocked_items(t):
+    """Items whose needs were taken are claimed once those are free, whatever was lost of either."""
+    t.single()
+
+    def block(lost):
+        t.answers("ok", "push", "jobs/q", lost, "--needs", "need/a", "--needs", "other/b")
+        t.answers("granted", "acquire", "need/a", *LONG, owner="ann")
+        t.answers("busy", "claim", "jobs/q", owner="worker")
+        t.answers("busy", "claim", "jobs/q", owner="worker")
+
+    def is_claimed(lost):
+        claimed = t.answers("granted", "claim", "jobs/q", owner="worker")
+        expect(claimed["id"] == lost, f"{claimed}")
+        t.answers("ok", "done", "jobs/q", lost, owner="worker")
+
+    block("news")
+    expect(t.redis("DEL", "{need}:lk:b") == "1", "what was blocked is noted")
+    t.answers("ok", "release", "need/a", owner="ann")
+    is_claimed("news")
+
+    block("lease")
+    t.delete("{need}:lk:[htp]*")
+    is_claimed("lease")
+
+    block("lease2")
+    t.delete("{need}:lk:[htp]*")
+    t.answers("granted", "acquire", "need/c", *LONG, owner="ann")
+    t.answers("ok", "push", "jobs/p", "1", "--needs", "need/c")
+    t.answers("busy", "claim", "jobs/p", owner="worker")
+    is_claimed("lease2")
+
+
 CASES = [
     ("waiters are asked for again", waiters_are_asked_for_again),
     ("what was ended stays so", what_was_ended_stays_so),
     ("a lease that is torn", a_lease_that_is_torn),
     ("a queued batch that is torn", a_waiting_batch_that_is_torn),
     ("indexes that are lost", indexes_that_are_lost),
+    ("blocked items", blocked_items),
     ("waiters in a cluster", waiters_in_a_cluster),
 ]
 

@@ -18,7 +18,6 @@
 #include "engine/reply/reply.h"
 #include "model/command_check.h"
 
-#define WORK_QUERY_US INT64_C(250000) /* an end under another root sends no message */
 #define WORK_QUERY_MIN_US INT64_C(20000)
 
 /* In a cluster, what the work needs must be in the slot of its queue. */
@@ -160,7 +159,7 @@ int64_t lk_redis_work_query_us(struct lk_redis *store, const struct lk_wait_curs
     int64_t now_us = lk_clock_now_us();
 
     lk_redis_subscriber_start(&store->subscriber, lk_path_root(&cursor->command->take.queue));
-    return lk_max(lk_min(cursor->due_us, now_us + WORK_QUERY_US), now_us + WORK_QUERY_MIN_US);
+    return lk_max(cursor->due_us, now_us + WORK_QUERY_MIN_US);
 }
 
 /* ---- the end of a claim ---------------------------------------------------------------------- */

@@ -68,6 +68,7 @@ end
 
 -- ---- deadlines ----
 
+do -- its names are its own: a function has 200 at most
 -- Sets ttl and fixedness of a request that is asked for; returns the deadline.
 local function set_ttl(ask, r)
     r.attended = ask.style == WAIT
@@ -266,4 +267,5 @@ function L.operations.ask()
         return ask_held(ask, r, change)
     end
     return ask_waiting(ask, r, change)
+end
 end

@@ -3,6 +3,7 @@
 -- of owners. An edge leads from A to B if a request of B must end before a waiting one of A can be
 -- granted. On one server the search crosses roots; in a cluster it stays in the slot.
 
+do -- its names are its own: a function has 200 at most
 -- ---- whether to search ----
 
 local ROOTS_CHECKED_MIN = 256
@@ -211,4 +212,5 @@ end
 function L.find_cycle(r)
     local known = #L.loaded
     return search(r) or not alone and #L.loaded > known and search(r) or nil
+end
 end

@@ -12,6 +12,17 @@ local function digits(ticket)
     return string.format('%016.0f', ticket)
 end
 
+-- Byte order: `<` would be that of the server's language.
+local function is_before(a, b)
+    for i = 1, math.min(#a, #b) do
+        local x, y = a:byte(i), b:byte(i)
+        if x ~= y then
+            return x < y
+        end
+    end
+    return #a < #b
+end
+
 local function held_entry(r, part)
     return (part.units == 0 and 'X' or 'S') .. part.path .. '\0' .. r.owner .. '\0'
         .. digits(r.ticket) .. '\0'

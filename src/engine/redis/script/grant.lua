@@ -4,6 +4,7 @@
 -- At each released path it merges the lists of those that wait at or below it with, at each path
 -- above, the lists of those that wait exactly there.
 
+do -- its names are its own: a function has 200 at most
 -- ---- cursors: the position of the pass in one list ----
 
 local function peek(cursor)
@@ -270,4 +271,5 @@ function L.grant_waiters(released, owner, moment)
         candidate = next_candidate(pass)
     end
     L.sums = nil
+end
 end

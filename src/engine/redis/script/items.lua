@@ -5,15 +5,18 @@
 --     c queue                    the counts of a queue
 --     n queue 0 owner 0 number   the item that an ask number got
 --     u                          how far L.complete_index() has come
+--     g, b                       groups of items with needs (groups.lua)
 -- Its fields are read once, and written by L.flush(). {root}:lk:q, a sorted set, is the index, in
 -- byte order. It is written at once, so that it can be searched, and undone if the call fails:
---     r queue 0 rank sequence 0 id    ready, in the order of claims: by priority, then by age
+--     r queue 0 rank sequence 0 id    ready without needs, in the order of claims: by priority, then
+--                                     by age. groups.lua has those with needs
 --     y queue 0 due 0 id              delayed
 --     z queue 0 sequence 0 id         claimed
 --     p queue 0 sequence 0 id         parked
 --     c queue                         a queue
 --     c                               the index is complete
--- Older versions kept no entries of queues, and those of parked items among the claimed ones.
+-- Older versions kept no entries of queues, those of parked items among the claimed ones, and those
+-- of ready ones with needs beside the others.
 
 -- ---- the record ----
 
@@ -98,8 +101,15 @@ local function id_of_entry(entry)
     return entry:match('^.%Z*%z%Z*%z(.*)$')
 end
 
+local function is_grouped(item)
+    return item.state == 'ready' and #item.needs > 0
+end
+
 local function remove_entry_of(item)
     local entry = entry_of(item)
+    if is_grouped(item) and L.leave_group(item) then
+        return
+    end
     if not remove_from_index(item.root, entry) and item.state == 'parked' then
         remove_from_index(item.root, 'z' .. entry:sub(2)) -- of an older version
     end
@@ -134,7 +144,11 @@ local function load_item(R, queue, id)
 end
 
 local function add_item(item)
-    add_to_index(item.root, entry_of(item)) -- may fail (another type): comes first
+    if is_grouped(item) then
+        L.enter_group(item)
+    else
+        add_to_index(item.root, entry_of(item)) -- may fail (another type): comes first
+    end
     save_item(item)
 end
 

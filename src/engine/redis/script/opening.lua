@@ -23,6 +23,7 @@
 --     {root}:lk:a       list: what was broken, and why
 --     {root}:lk:i       hash: items and queues (items.lua)
 --     {root}:lk:q       sorted set: their index
+--     {root}:lk:b       sorted set: the items that locks of the root block (groups.lua)
 --     {root}:lk:s       sorted set: sleepers on the root's locks
 --     {root}:lk:s:PATH  sorted set: sleepers on a queue
 --     {root}:lk:-       never exists. Named in calls on a cluster, so that the server refuses them
@@ -54,6 +55,7 @@ end
 
 local MARGIN = 300000000 -- how long a root is remembered after its last deadline, R3, R11
 local NEVER = 9000000000000000
+local BLOCKING = NEVER -- in place of `sleepers`: it blocks groups of items (groups.lua)
 
 -- A root: the mark of this layout, its last draw, its earliest deadline (or an earlier instant),
 -- the expiry of its keys (0: none), the number of live requests that keep it from expiring, the

@@ -43,17 +43,6 @@ local function bound_of(kind, position)
     return kind[1] .. path_of(position) .. (mark == '1' and '\1' or '\0')
 end
 
--- Byte order: `<` would be that of the server's language.
-local function is_before(a, b)
-    for i = 1, math.min(#a, #b) do
-        local x, y = a:byte(i), b:byte(i)
-        if x ~= y then
-            return x < y
-        end
-    end
-    return #a < #b
-end
-
 local function precedes(a, b)
     local left, right = path_of(a), path_of(b)
     if left ~= right then

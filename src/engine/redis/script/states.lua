@@ -106,6 +106,9 @@ function L.detach(r)
         end
         forget_waiting(r)
     end
+    for _, part in ipairs(r.parts) do
+        L.wake_lists(part.root, part.path, r.owner)
+    end
 end
 
 -- Creates the sorted sets of a root without live requests. A guard in each keeps the set, and so

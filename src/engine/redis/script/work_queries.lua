@@ -30,11 +30,12 @@ function L.operations.items()
     if not L.sweep() then
         return nil
     end
-    for _, kind in ipairs({'r', 'y', 'z', 'p'}) do
+    for _, kind in ipairs({'r', 's', 'y', 'z', 'p'}) do
         local found = call('ZRANGEBYLEX', R.base .. 'q', '[' .. kind .. queue .. '\0',
             '(' .. kind .. queue .. '\1')
         for _, entry in ipairs(found) do
-            answer[#answer + 1] = describe_item(R, queue, id_of_entry(entry))
+            local id = kind == 's' and entry:match('^.%Z*%z%Z*%z%Z*%z(.*)$') or id_of_entry(entry)
+            answer[#answer + 1] = describe_item(R, queue, id)
         end
     end
     return answer
@@ -68,7 +69,7 @@ local function numbers_of(R, queue)
             or kind .. queue .. '\1'))
     end
     local due = count('y', digits(now + 1))
-    numbers[8], numbers[9] = due + count('r'), count('y') - due
+    numbers[8], numbers[9] = due + count('r') + count('s'), count('y') - due
     numbers[10], numbers[11] = count('z'), count('p')
     return numbers
 end
