@@ -110,12 +110,14 @@ export class Lease {
     readonly remaining: number;
     /** Throws LostError unless the lease is held. */
     check(): void;
+    /** UnavailableError: unknown whether it has ended; to call it again asks again. */
     release(options?: {put?: Puts}): Promise<void>;
     /** Stops the keep-alive: the lease ends at its deadline. */
     abandon(): Promise<void>;
     put(value: Bytes, path?: string): Promise<void>;
     convert(options?: ConvertOptions): Promise<void>;
     convert(parts: Parts, options?: ConvertOptions): Promise<void>;
+    /** `await using` with a lease that has ended throws LostError before the block. */
     [Symbol.asyncDispose](): Promise<void>;
 }
 
@@ -137,6 +139,7 @@ export interface WorkOptions {
     drain?: boolean;
     patience?: number;
     table?: Table;
+    /** Ends the claiming. The handler that runs decides on its item. */
     signal?: AbortSignal;
 }
 
@@ -164,7 +167,16 @@ export class Item {
     readonly isStolen: boolean;
     readonly owner: string;
     readonly rowId: string | null;
+    /** For how long the claim is held for certain; 0 when it is lost or has ended. */
     readonly remaining: number;
+    /** Is fulfilled when the claim is lost (LostError), or its work is closed under its handler (ClosedError). */
+    readonly lost: Promise<LostError | ClosedError>;
+    /** Is aborted then, with that error. */
+    readonly signal: AbortSignal;
+    readonly isLost: boolean;
+    /** Throws LostError if the claim is lost. */
+    check(): void;
+    /** UnavailableError, of this and the next two: unknown whether it took effect; to call one again asks again. */
     done(): Promise<void>;
     /** Gives the item back: it has not failed. */
     giveBack(): Promise<void>;
@@ -237,6 +249,9 @@ export class Work implements AsyncIterableIterator<Item> {
     /** To ask for the next item says that the present one is done. */
     next(): Promise<IteratorResult<Item, undefined>>;
     return(value?: undefined): Promise<IteratorResult<Item, undefined>>;
+    /** Claims no more; the loop ends with its next turn, and decides on the item that it has. */
+    stop(): void;
+    /** Gives the present item back. A handler that works on it is told by the item's signal before. */
     close(): Promise<void>;
     [Symbol.asyncIterator](): this;
     [Symbol.asyncDispose](): Promise<void>;
@@ -346,6 +361,7 @@ export class Store {
     pushMany(queue: string, items: Iterable<readonly [string, (Bytes | null)?]>):
         Promise<{added: number; duplicates: number}>;
     work(queue: string | null | undefined, options?: WorkOptions): Work;
+    /** All handlers have ended when it returns or throws. */
     runWorkers(queue: string | null, handle: (item: Item) => unknown,
                options?: WorkOptions & {workers?: number}): Promise<WorkCounts>;
     /** null: there was no item to claim. Nothing renews the claim by itself. */

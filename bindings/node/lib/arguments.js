@@ -175,4 +175,5 @@ const REQUEST = {
 };
 
 module.exports = {text, texts, number, duration, milliseconds, wait, flag, big, token, bytes, failure, puts,
-    count, int32, bound, table, style, options, abortable, REQUEST};
+    count, int32, bound, table, style, options, abortable, FOREVER,
+    REQUEST};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 'use strict';
 // Leases that the library keeps alive.
+const util = require('node:util');
 const {native, nextNumber, listen, unlisten} = require('./native');
 const {LostError, check, outcomeOf} = require('./errors');
 const argument = require('./arguments');
@@ -25,6 +26,8 @@ class Lease {
     #abort = new AbortController();
     #lost;
     #tellLost;
+    #ending; // the promise of a release in progress
+    #isUnknown = false; // whether it has ended: the store did not answer the release
 
     constructor(store, request, answer) {
         this.#store = store; // the store is not collected before its leases
@@ -115,9 +118,22 @@ class Lease {
         }
     }
 
-    // Ends the lease; `put` is written in the same step. A second release does nothing.
+    // Ends the lease; `put` is written in the same step. UnavailableError: unknown; to call it again asks
+    // again. Once it is known to have ended, a further release does nothing.
     async release(options) {
         const {put} = argument.options(options, {put: argument.puts});
+        while (this.#ending !== undefined) {
+            await this.#ending.catch(() => undefined);
+        }
+        this.#ending = this.#isUnknown ? this.#releaseAgain(put) : this.#release(put);
+        try {
+            await this.#ending;
+        } finally {
+            this.#ending = undefined;
+        }
+    }
+
+    async #release(put) {
         const answer = await native.leaseRelease(this.#handle, put);
         if (answer === null) {
             if (put !== undefined) {
@@ -127,15 +143,39 @@ class Lease {
         }
         if (!native.leaseHeld(this.#handle)) {
             this.#forget();
+            this.#isUnknown = !['ok', 'lost'].includes(outcomeOf(answer));
         }
+        this.#end(answer);
+    }
+
+    // The handle has gone with the first release. The lease is named by its owner and token.
+    async #releaseAgain(put) {
+        const request = {parts: this.paths, owner: this.owner};
+        const answer = await this.#store._ask('release', request, this.token, put);
+        this.#isUnknown = !['ok', 'lost'].includes(outcomeOf(answer));
+        this.#end(answer);
+    }
+
+    #end(answer) {
         if (outcomeOf(answer) === 'lost') {
             this._hear();
         }
         check(answer);
     }
 
+    // Whether it is a lease of that store, and has not ended.
+    _isOf(url) {
+        return this.#store.url === url && native.leaseHeld(this.#handle);
+    }
+
+    [util.inspect.custom]() {
+        const state = this.isLost ? 'lost' : native.leaseHeld(this.#handle) ? 'held' : 'ended';
+        return `Lease {${this.paths.join(' ')}, token ${this.token}, ${state}}`;
+    }
+
     // Stops the keep-alive: the lease ends at its deadline.
     async abandon() {
+        this.#isUnknown = false;
         this.#forget();
         await native.leaseAbandon(this.#handle);
     }
@@ -181,9 +221,14 @@ class Lease {
         this.#hold(answer);
     }
 
-    [asyncDispose]() {
-        return this.release();
+    // What `await using` takes at its begin, and calls at its end. A lease that has ended is no scope: the
+    // block would run without it.
+    get [asyncDispose]() {
+        this.check();
+        return this.#dispose;
     }
+
+    #dispose = () => this.release();
 }
 
 module.exports = {Lease, asyncDispose};

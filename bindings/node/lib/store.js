@@ -1,19 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 'use strict';
 // Stores: locks, values, queues and administration.
+const util = require('node:util');
 const {native} = require('./native');
-const {BusyError, CancelledError, ClosedError, check, errorOf, outcomeOf, OUTCOMES} = require('./errors');
+const {BusyError, CancelledError, ClosedError, DeadlockError, check, errorOf, outcomeOf, OUTCOMES} =
+    require('./errors');
 const argument = require('./arguments');
 const {Lease, asyncDispose} = require('./lease');
 const claims = require('./claims');
 const {Watch} = require('./watch');
-const {Work} = require('./work');
+const {Work, runWorkers} = require('./work');
+const scopes = require('./scopes');
 
 const {text, texts, flag, big, bytes, options: optionsOf, REQUEST} = argument;
 const {wait: _, ...TRY} = REQUEST;
 const MANY_MAX = 1000;
+const BLOCKERS_MAX = 1024; // that an answer names
 const BOUNDS = ['live', 'livePerOwner', 'livePerRoot', 'waitersPerPath', 'events'];
 const optional = (value, name) => (value === undefined || value === null ? undefined : text(value, name));
+
+// Takes back what was granted to a call that has ended.
+function releaseGranted(answer) {
+    return answer.lease !== undefined && native.leaseRelease(answer.lease);
+}
 
 class Store {
     #handle;
@@ -33,6 +42,10 @@ class Store {
         return this.#url;
     }
 
+    [util.inspect.custom]() {
+        return `Store {${this.#url}${this.closed ? ', closed' : ''}}`;
+    }
+
     get closed() {
         return this.#closing !== undefined;
     }
@@ -42,10 +55,14 @@ class Store {
         return this.closed ? 0 : native.away(this.#handle) ?? 0;
     }
 
-    // Ends waits (CancelledError) and loops. Leases that are still held are renewed no more.
-    close() {
+    // Ends waits (CancelledError) and loops, and waits for the handlers of runWorkers(). Leases that are
+    // still held are renewed no more.
+    async close() {
+        if (scopes.isHandling(this)) {
+            throw new Error('a handler cannot close the store that it works for');
+        }
         this.#closing ??= this.#close();
-        return this.#closing;
+        await this.#closing;
     }
 
     async #close() {
@@ -53,7 +70,7 @@ class Store {
         for (const cancel of this.#cancels) {
             native.cancelNow(cancel);
         }
-        await Promise.allSettled([...this.#parts].map((part) => part.close()));
+        await Promise.allSettled([...this.#parts].map((part) => part._end()));
         await Promise.allSettled([...this.#inside]);
         await native.close(this.#handle);
     }
@@ -135,14 +152,46 @@ class Store {
         if (request.wait === 0) {
             request.style = 0;
         }
-        const release = (answer) => answer.lease !== undefined && native.leaseRelease(answer.lease);
-        const answer = await this._wait(signal, (cancel) => this._acquire(request, cancel), release);
+        const own = scopes.leases().filter((lease) => lease._isOf(this.#url));
+        if (own.length > 0 && (request.wait ?? argument.FOREVER) === argument.FOREVER) {
+            const lease = await this.#lockBeside(own, request, signal);
+            if (lease !== undefined) {
+                return lease;
+            }
+        }
+        return this.#granted(request, await this.#ask(request, signal));
+    }
+
+    // The answer to a request, which is released again if the signal ends the call.
+    #ask(request, signal) {
+        return this._wait(signal, (cancel) => this._acquire(request, cancel), releaseGranted);
+    }
+
+    async #granted(request, answer) {
         check(answer);
         if (this.closed) {
-            await release(answer);
+            await releaseGranted(answer);
             throw new CancelledError('the store was closed');
         }
         return new Lease(this, request, answer);
+    }
+
+    // Tries before a wait without limit: undefined, unless that would wait for the end of the very scope
+    // that waits.
+    async #lockBeside(own, request, signal) {
+        const answer = await this.#ask({...request, style: 0, blockersMax: BLOCKERS_MAX}, signal);
+        if (outcomeOf(answer) === 'granted') {
+            return this.#granted(request, answer);
+        }
+        const blockers = answer.result?.blockers ?? [];
+        const lease = outcomeOf(answer) === 'busy' && own.find(
+            ({owner, paths}) => blockers.some((one) => one.owner === owner && paths.includes(one.path)));
+        if (lease) {
+            throw new DeadlockError(`${request.parts.join(' ')} would wait for ever for the lease of `
+                + `${lease.paths.join(' ')}, which the scope around this call holds as ${lease.owner}; give both `
+                + 'one owner, or release it before', {blockers, cycle: [lease.owner]});
+        }
+        return undefined;
     }
 
     // lock() without waiting. null: another owner is in the way.
@@ -166,7 +215,7 @@ class Store {
         const lease = await this.lock(parts, given[0]);
         let result;
         try {
-            result = await call(lease);
+            result = await scopes.holding(lease, () => call(lease));
         } catch (error) {
             await lease.release().catch(() => undefined); // the error of the scope says more
             throw error;
@@ -285,33 +334,12 @@ class Store {
     }
 
     // Calls a function with each item, `workers` of them at once; done when it returns, retried when it
-    // throws. Returns when drained; the sums of the counts.
-    async runWorkers(queue, handle, {workers = 1, ...options} = {}) {
-        argument.number(workers, 'workers', 1, 256);
-        if (typeof handle !== 'function') {
-            throw new TypeError('the handler must be a function');
+    // throws. Returns when drained; the sums of the counts. All handlers have ended then, in every case.
+    async runWorkers(queue, handle, options) {
+        if (this.closed) {
+            throw new ClosedError();
         }
-        const works = Array.from({length: workers}, () => this.work(queue, options));
-        const run = async (work) => {
-            for await (const item of work) {
-                try {
-                    await handle(item);
-                } catch (error) {
-                    await item.retry(error).catch(() => undefined); // lost: its next claim has it
-                }
-            }
-        };
-        try {
-            await Promise.all(works.map(run));
-        } finally {
-            await Promise.allSettled(works.map((work) => work.close()));
-        }
-        return works.reduce((sums, {counts}) => {
-            Object.keys(counts).forEach((name) => {
-                sums[name] = (sums[name] ?? 0) + counts[name];
-            });
-            return sums;
-        }, {});
+        return this._inside(runWorkers(this, queue, handle, options));
     }
 
     // Claims the first item that is due, for calls of its own to keep and end. null: there was none

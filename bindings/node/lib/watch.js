@@ -91,6 +91,11 @@ class Watch {
         return this.#closing;
     }
 
+    // The store is being closed.
+    _end() {
+        return this.close();
+    }
+
     async #close() {
         if (this.#cancel !== undefined) {
             native.cancelNow(this.#cancel);

@@ -2,14 +2,17 @@
 'use strict';
 // Loops over the items of a queue. The library claims, renews, finishes and retries; here is the
 // hand-over of items and decisions.
+const util = require('node:util');
 const {native, nextNumber, listen, unlisten} = require('./native');
-const {ClosedError, LostError, UnavailableError, check, outcomeOf} = require('./errors');
+const {CancelledError, ClosedError, LostError, UnavailableError, check, outcomeOf} = require('./errors');
 const argument = require('./arguments');
 const {asyncDispose} = require('./lease');
+const scopes = require('./scopes');
 
 const DONE = 0;
 const FAILED = 1;
 const GIVE_BACK = -1;
+const RETRY_MIN_MS = 1000; // as in the library, unless the option says otherwise
 const STEP_LOST = 4;
 const STEP_UNKNOWN = 5;
 const ZEROS = Object.freeze({claims: 0, steals: 0, done: 0, retried: 0, parked: 0, lost: 0, unknown: 0,
@@ -29,6 +32,9 @@ function deferred() {
 class Item {
     #work;
     #number;
+    #isUnknown = false; // whether a decision has taken effect: the store did not answer
+    #abort = new AbortController();
+    #lost = deferred();
 
     constructor(work, news) {
         const {queue, id, value, token, attempt, isStolen, owner, rowId} = news;
@@ -37,25 +43,75 @@ class Item {
         this.#number = news.item;
     }
 
+    // The claim has ended under its handler: it was lost, or the work was closed.
+    _tellLost(error) {
+        if (!this.#abort.signal.aborted) {
+            this.#lost.resolve(error);
+            this.#abort.abort(error);
+        }
+    }
+
+    // Is fulfilled with an error when the claim is lost, or its work closed; never, if the item is decided
+    // on before.
+    get lost() {
+        return this.#lost.promise;
+    }
+
+    // Is aborted when the claim is lost, or its work closed, with that error as its reason.
+    get signal() {
+        return this.#abort.signal;
+    }
+
+    get isLost() {
+        return this.#abort.signal.aborted || this.#work._isLost(this.#number);
+    }
+
+    // Throws LostError unless the claim is held, or has been decided on.
+    check() {
+        if (this.isLost) {
+            throw new LostError('the claim is lost');
+        }
+    }
+
     // Milliseconds for which the claim is held for certain; 0: it is lost, or has ended.
     get remaining() {
         return this.#work._remaining(this.#number);
     }
 
+    // The item is done and removed. UnavailableError, of this and the next two: unknown; to call one again
+    // asks again.
     done() {
-        return this.#work._decide(this.#number, DONE);
+        return this.#decide(DONE);
     }
 
     // Gives the item back: it has not failed.
     giveBack() {
-        return this.#work._decide(this.#number, GIVE_BACK);
+        return this.#decide(GIVE_BACK);
     }
 
     // It has failed, and why: an Error, a text or bytes; again later.
     async retry(why, options) {
         const {exitCode} = argument.options(options, {exitCode: argument.int32});
         const said = why === undefined || why === null ? undefined : argument.failure(why, 'the reason');
-        await this.#work._decide(this.#number, FAILED, said, exitCode);
+        await this.#decide(FAILED, said, exitCode);
+    }
+
+    async #decide(verdict, failure, exitCode) {
+        try {
+            if (this.#isUnknown) {
+                await this.#work._decideAgain(this, verdict, failure, exitCode);
+            } else {
+                await this.#work._decide(this.#number, verdict, failure, exitCode);
+            }
+        } catch (error) {
+            this.#isUnknown = error instanceof UnavailableError;
+            throw error;
+        }
+        this.#isUnknown = false;
+    }
+
+    [util.inspect.custom]() {
+        return `Item {${this.queue}/${this.id}, attempt ${this.attempt}, token ${this.token}}`;
     }
 }
 
@@ -73,7 +129,9 @@ class Work {
     #failure;
     #counts = ZEROS;
     #turn = Promise.resolve(); // calls of next(), one after another
-    #abort = () => native.feedStop(this.#feed);
+    #isStopped = false;
+    #isHandled = false; // by runWorkers()
+    #abort = () => this.stop();
 
     constructor(store, queue, options) {
         const {signal, ...given} = argument.options(options, OPTIONS);
@@ -98,7 +156,6 @@ class Work {
     }
 
     #begin() {
-        this.#signal?.throwIfAborted();
         listen(this.#number, this);
         this.#store._part(this);
         this.#signal?.addEventListener('abort', this.#abort, {once: true});
@@ -134,7 +191,16 @@ class Work {
     _hear(news) {
         if (news.kind === 'item') {
             this.#present = {number: news.item, isDecided: false, step: deferred(), item: new Item(this, news)};
+            if (this.#isStopped) {
+                this.#returnUntaken();
+            }
             this.#wake();
+            return;
+        }
+        if (news.kind === 'lost') {
+            if (this.#present?.number === news.item) {
+                this.#present.item._tellLost(new LostError('the claim is lost'));
+            }
             return;
         }
         this.#counts = news.counts;
@@ -145,6 +211,42 @@ class Work {
 
     _remaining(number) {
         return native.feedRemaining(this.#feed, number);
+    }
+
+    _isLost(number) {
+        return native.feedLost(this.#feed, number);
+    }
+
+    // Gives back the item that the loop has not been given.
+    #returnUntaken() {
+        const present = this.#present;
+        if (present !== undefined && present !== this.#taken && !present.isDecided) {
+            present.isDecided = true;
+            native.feedDecide(this.#feed, present.number, GIVE_BACK);
+        }
+    }
+
+    // Claims no more; the loop ends with its next turn. The item that it has is decided on by the loop.
+    stop() {
+        this.#isStopped = true;
+        native.feedStop(this.#feed, false);
+        this.#returnUntaken();
+    }
+
+    // Its items are handled by a function, which the store waits for when it is closed.
+    _handled() {
+        this.#isHandled = true;
+        return this;
+    }
+
+    // The store is being closed.
+    async _end() {
+        if (!this.#isHandled) {
+            await this.close();
+        } else {
+            this.stop();
+            await this.#end;
+        }
     }
 
     // Decides on an item, and waits for what comes of it.
@@ -166,6 +268,17 @@ class Work {
         }
     }
 
+    // The claim has gone with the first decision. It is named by its owner and token.
+    async _decideAgain({queue, id, owner, token}, verdict, failure, exitCode) {
+        const end = {queue, id, owner, token};
+        if (verdict === DONE) {
+            check(await this.#store._ask('done', end, this.#options.table));
+        } else {
+            const delay = verdict === FAILED ? this.#options.retryMin ?? RETRY_MIN_MS : undefined;
+            check(await this.#store._ask('retry', end, delay, failure, exitCode));
+        }
+    }
+
     // To ask for the next item says that the present one is done.
     next() {
         const turn = this.#turn.then(() => this.#next());
@@ -175,6 +288,10 @@ class Work {
 
     async #next() {
         if (this.#end === undefined) {
+            this.#signal?.throwIfAborted();
+            if (this.#isStopped) {
+                return {value: undefined, done: true};
+            }
             this.#begin();
         }
         const former = this.#taken; // the next item may be there already
@@ -182,11 +299,11 @@ class Work {
             former.isDecided = true;
             native.feedDecide(this.#feed, former.number, DONE);
         }
-        while (this.#present === former && !this.#isOver) {
+        while ((this.#present === former || this.#present.isDecided) && !this.#isOver) {
             this.#waiting = deferred();
             await this.#waiting.promise;
         }
-        if (this.#present !== former && !this.#isOver) {
+        if (!this.#isOver) {
             this.#taken = this.#present;
             return {value: this.#taken.item, done: false};
         }
@@ -205,18 +322,28 @@ class Work {
     // `break`, or an error in the loop, which JavaScript does not tell apart: the present item is given
     // back as not failed.
     async return(value) {
-        await this.close();
+        await this.#close();
         return {value, done: true};
     }
 
-    // Gives the present item back, and returns when nothing of this work is claimed.
+    // Gives the present item back, and returns when nothing of this work is claimed. A handler that
+    // works on that item is told before, by the item's signal.
     async close() {
+        const taken = this.#taken;
+        if (taken !== undefined && !taken.isDecided && !this.#isOver) {
+            taken.item._tellLost(new ClosedError('work'));
+        }
+        await this.#close();
+    }
+
+    async #close() {
         if (this.#end === undefined) {
             this.#end = Promise.resolve();
             this.#isOver = true;
             return;
         }
-        native.feedStop(this.#feed);
+        this.#isStopped = true;
+        native.feedStop(this.#feed, true);
         await this.#end;
     }
 
@@ -225,4 +352,55 @@ class Work {
     }
 }
 
-module.exports = {Work, Item};
+// Whether a handler was ended by what ends the work, so that its item has not failed.
+function wasStopped(error, store, signal) {
+    return (signal?.aborted && (error === signal.reason || error?.name === 'AbortError'))
+        || (store.closed && (error instanceof ClosedError || error instanceof CancelledError));
+}
+
+// Decides on an item whose handler has thrown. A claim that was lost is left to its next claim.
+async function decideOn(item, error, isStopped) {
+    try {
+        await (isStopped ? item.giveBack() : item.retry(error));
+    } catch (refusal) {
+        if (refusal instanceof TypeError || refusal instanceof RangeError) { // what was thrown is no reason
+            await item.retry(`thrown: ${typeof error}`).catch(() => undefined);
+        }
+    }
+}
+
+// Calls a function with each item. All handlers have ended when it returns, whatever has ended it.
+async function runWorkers(store, queue, handle, {workers = 1, ...options} = {}) {
+    argument.number(workers, 'workers', 1, 256);
+    if (typeof handle !== 'function') {
+        throw new TypeError('the handler must be a function');
+    }
+    const works = Array.from({length: workers}, () => new Work(store, queue, options)._handled());
+    const run = async (work) => {
+        try {
+            for await (const item of work) {
+                try {
+                    await scopes.handling(store, () => handle(item));
+                } catch (error) {
+                    await decideOn(item, error, wasStopped(error, store, options.signal));
+                }
+            }
+        } catch (error) {
+            works.forEach((one) => one.stop());
+            throw error;
+        }
+    };
+    const ends = await Promise.allSettled(works.map(run));
+    const failed = ends.find(({status}) => status === 'rejected');
+    if (failed !== undefined) {
+        throw failed.reason;
+    }
+    return works.reduce((sums, {counts}) => {
+        Object.keys(counts).forEach((name) => {
+            sums[name] = (sums[name] ?? 0) + counts[name];
+        });
+        return sums;
+    }, {});
+}
+
+module.exports = {Work, Item, runWorkers};

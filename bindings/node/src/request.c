@@ -26,6 +26,8 @@ void lk_node_request(struct lk_node_call *call, napi_value options, lk_request *
     request->patience_ms = lk_node_integer(call, lk_node_get(call, options, "patience"), 0);
     request->limit = (uint32_t)lk_node_integer(call, lk_node_get(call, options, "limit"), 0);
     request->units = (uint32_t)lk_node_integer(call, lk_node_get(call, options, "units"), 0);
+    request->blockers_max = (size_t)lk_node_integer(
+        call, lk_node_get(call, options, "blockersMax"), (int64_t)request->blockers_max);
     request->shared = lk_node_flag(call, lk_node_get(call, options, "shared"));
     request->value = lk_node_flag(call, lk_node_get(call, options, "value"));
     request->bound = lk_node_flag(call, lk_node_get(call, options, "bound"));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A feed: lk_work() with one worker in a thread of its own; a loop in JavaScript decides on its
- * items. The library claims, renews, finishes and retries; here is only the hand-over. Items and
- * steps are told to the event loop with the feed's number; the thread sleeps until the loop has
- * decided.
+ * items. The library claims, renews, finishes and retries; here is only the hand-over. Items,
+ * losses and steps are told to the event loop with the feed's number; the thread sleeps until the
+ * loop has decided.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -31,9 +31,11 @@ struct feed {
 
 /* ---- what is told ---------------------------------------------------------------------------- */
 
+enum news_kind { NEWS_ITEM, NEWS_STEP, NEWS_LOST };
+
 struct news {
     struct lk_node_task task;
-    bool is_step;
+    enum news_kind kind;
     int64_t feed;
     uint64_t item;
     lk_work_step step;
@@ -53,21 +55,22 @@ static void news_free(struct news *news) {
 }
 
 static void news_settle(napi_env env, struct lk_node_task *task) {
+    static const char *const kinds[] = {"item", "step", "lost"};
     struct news *news = (struct news *)task;
 
     if (env != NULL) {
         napi_value what = lk_node_object(env);
 
-        lk_node_set_text(env, what, "kind", news->is_step ? "step" : "item");
+        lk_node_set_text(env, what, "kind", kinds[news->kind]);
         lk_node_set_number(env, what, "number", news->feed);
         lk_node_set_number(env, what, "item", (int64_t)news->item);
-        if (news->is_step) {
+        if (news->kind == NEWS_STEP) {
             napi_value counts = lk_node_object(env);
 
             lk_node_set_number(env, what, "step", news->step);
             lk_node_set_counts(env, counts, &news->counts);
             lk_node_set(env, what, "counts", counts);
-        } else {
+        } else if (news->kind == NEWS_ITEM) {
             lk_node_set_claim(env, what, &news->claim);
         }
         lk_node_tell(env, what);
@@ -116,23 +119,52 @@ static void news_send(struct feed *feed, struct news *news) {
 
 /* ---- the worker's thread --------------------------------------------------------------------- */
 
+/* In a thread of the library. The claim does not end, and no item begins, before it returns. */
+static void lost(void *context, lk_lease *lease) {
+    struct feed *feed = context;
+    struct news *news = calloc(1, sizeof *news);
+
+    (void)lease;
+    if (news != NULL) {
+        (void)pthread_mutex_lock(&feed->mutex);
+        news->item = feed->item;
+        (void)pthread_mutex_unlock(&feed->mutex);
+        news->kind = NEWS_LOST;
+        news_send(feed, news);
+    }
+}
+
+/* The number of the item that begins; 0: the feed is closing, and the item goes back untold. */
+static uint64_t begin_item(struct feed *feed, lk_lease *lease) {
+    uint64_t item = 0;
+
+    (void)pthread_mutex_lock(&feed->mutex);
+    if (!feed->is_closing) {
+        item = ++feed->item;
+        feed->lease = lease;
+        feed->is_decided = false;
+        feed->has_exit = false;
+        feed->failure_size = 0;
+    }
+    (void)pthread_mutex_unlock(&feed->mutex);
+    return item;
+}
+
 static int handle(void *context, const lk_claim_info *claim, lk_lease *lease) {
     struct feed *feed = context;
     struct news *news = news_of_claim(claim);
-    int verdict = LK_WORK_GIVE_BACK;
+    int verdict;
 
     if (news == NULL) {
         return VERDICT_FAILED; /* no memory: later */
     }
-    (void)pthread_mutex_lock(&feed->mutex);
-    news->item = ++feed->item;
-    feed->lease = lease;
-    feed->is_decided = feed->is_closing;
-    feed->verdict = LK_WORK_GIVE_BACK;
-    feed->has_exit = false;
-    feed->failure_size = 0;
-    (void)pthread_mutex_unlock(&feed->mutex);
+    news->item = begin_item(feed, lease);
+    if (news->item == 0) {
+        news_free(news);
+        return LK_WORK_GIVE_BACK;
+    }
     news_send(feed, news);
+    lk_lease_on_lost(lease, lost, feed);
     (void)pthread_mutex_lock(&feed->mutex);
     while (!feed->is_decided) {
         (void)pthread_cond_wait(&feed->decided, &feed->mutex);
@@ -155,7 +187,7 @@ static void progress(void *context, const lk_work_progress *step) {
         (void)pthread_mutex_lock(&feed->mutex);
         news->item = feed->item;
         (void)pthread_mutex_unlock(&feed->mutex);
-        news->is_step = true;
+        news->kind = NEWS_STEP;
         news->step = step->step;
         news->counts = step->counts;
         news_send(feed, news);
@@ -179,21 +211,24 @@ static void explain(void *context, const lk_claim_info *claim, lk_work_failure *
 
 /* ---- the feed -------------------------------------------------------------------------------- */
 
-/* Ends the claiming, and gives the present item back. */
-static void feed_stop(struct lk_node_thing *thing) {
-    struct feed *feed = (struct feed *)thing;
-
+/* Ends the claiming. The present item stays with its handler, unless it is to be given back. */
+static void end_claiming(struct feed *feed, bool gives_back) {
+    if (feed->cancel != NULL) { /* before the item is decided on, or the next one is claimed */
+        lk_cancel_now(feed->cancel);
+    }
     (void)pthread_mutex_lock(&feed->mutex);
     feed->is_closing = true;
-    if (!feed->is_decided) {
+    if (gives_back && !feed->is_decided) {
         feed->is_decided = true;
         feed->verdict = LK_WORK_GIVE_BACK;
         (void)pthread_cond_broadcast(&feed->decided);
     }
     (void)pthread_mutex_unlock(&feed->mutex);
-    if (feed->cancel != NULL) {
-        lk_cancel_now(feed->cancel);
-    }
+}
+
+/* The environment ends, or nothing refers to the feed: no handler runs any more. */
+static void feed_stop(struct lk_node_thing *thing) {
+    end_claiming((struct feed *)thing, true);
 }
 
 static void feed_end(struct lk_node_thing *thing) {
@@ -346,12 +381,15 @@ static napi_value feed_decide(napi_env env, napi_callback_info info) {
     return answer;
 }
 
+/* feedStop(feed, givesBack): claims no more; whether the present item is given back. */
 static napi_value feed_stop_now(napi_env env, napi_callback_info info) {
     napi_value arguments[LK_NODE_ARGUMENTS_MAX];
     struct feed *feed = feed_first(env, info, arguments);
+    bool gives_back = false;
 
     if (feed != NULL) {
-        feed_stop(&feed->thing);
+        (void)napi_get_value_bool(env, arguments[1], &gives_back);
+        end_claiming(feed, gives_back);
     }
     return NULL;
 }
@@ -375,11 +413,31 @@ static napi_value feed_remaining(napi_env env, napi_callback_info info) {
     return answer;
 }
 
+/* feedLost(feed, item): whether the item's claim is lost; false once the item is decided on. */
+static napi_value feed_lost(napi_env env, napi_callback_info info) {
+    napi_value arguments[LK_NODE_ARGUMENTS_MAX], answer = NULL;
+    struct feed *feed = feed_first(env, info, arguments);
+    int64_t item = 0;
+    bool is_lost;
+
+    if (feed == NULL) {
+        return NULL;
+    }
+    (void)napi_get_value_int64(env, arguments[1], &item);
+    (void)pthread_mutex_lock(&feed->mutex);
+    is_lost =
+        feed->lease != NULL && feed->item == (uint64_t)item && lk_lease_is_lost(feed->lease);
+    (void)pthread_mutex_unlock(&feed->mutex);
+    (void)napi_get_boolean(env, is_lost, &answer);
+    return answer;
+}
+
 void lk_node_work_open(napi_env env, napi_value exports) {
     static const struct lk_node_function functions[] = {
         {"feedMake", feed_make},           {"feedRun", feed_run},
         {"feedDecide", feed_decide},       {"feedStop", feed_stop_now},
-        {"feedRemaining", feed_remaining}, {NULL, NULL},
+        {"feedRemaining", feed_remaining}, {"feedLost", feed_lost},
+        {NULL, NULL},
     };
 
     lk_node_functions(env, exports, functions);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 'use strict';
 // usage: locks.js PATTERN LK: locks, leases, requests without keep-alive, values, wrong arguments.
+const fs = require('node:fs');
 const path = require('node:path');
+const util = require('node:util');
 const {
     assert, lockkeeper, lk, place, sleep, Program, program, until, stopped, holds, waits, rejects, test, main,
 } = require('./support');
@@ -57,6 +59,91 @@ test('await using, where the language has it', async (store) => {
     }
     assert.equal(await scope(store), 1);
     assert.deepEqual(await store.list(), []);
+});
+
+test('a lease that has ended is no scope', async (store) => {
+    const dispose = Symbol.asyncDispose ?? Symbol.for('nodejs.asyncDispose');
+    const lease = await store.lock('t');
+    const atEnd = lease[dispose]; // as `await using` takes it at its begin
+    await lease.release();
+    await atEnd.call(lease); // the end of the scope that it was released in: nothing
+    assert.throws(() => lease[dispose], LostError);
+    const broken = await store.lock('t', {ttl: 200});
+    await store.break('t', {reason: 'a test', by: 'a test', atOnce: true});
+    await until(() => broken.isLost, 'the loss');
+    assert.throws(() => broken[dispose], LostError);
+});
+
+test('a release that is not answered is asked for again', async (store) => {
+    if (!process.argv[2].startsWith('sqlite:')) {
+        return; // there it takes the ten seconds for which an unreachable store is asked
+    }
+    const file = path.join(place, 'moved.db');
+    const move = (from, to) => fs.readdirSync(place).filter((name) => name.startsWith(path.basename(from)))
+        .forEach((name) => fs.renameSync(path.join(place, name), path.join(place, name).replace(from, to)));
+    const other = await lockkeeper.open(`sqlite:${file}`);
+    await other.push('q', 'a');
+    const leases = [await other.lock('t'), await other.lock(['u', 'v'])];
+    move(file, `${place}/away`);
+    for (const put of [undefined, {u: 'one', v: 'two'}]) {
+        const lease = put === undefined ? leases[0] : leases[1];
+        const both = [lease.release({put}), lease.release({put})];
+        for (const release of both) { // neither says that it has ended
+            await rejects(lockkeeper.UnavailableError, release);
+        }
+        await rejects(lockkeeper.UnavailableError, lease.release({put}));
+    }
+    move(`${place}/away`, file);
+    assert.equal((await other.list()).length, 3);
+    await leases[0].release();
+    await rejects(InvalidError, leases[1].release({put: Buffer.alloc(65_537)}));
+    await leases[1].release({put: {u: 'one', v: 'two'}});
+    assert.deepEqual([await other.list(), String(await other.get('v'))], [[], 'two']);
+    await leases[0].release(); // again: nothing
+    await rejects(LostError, leases[1].release({put: 'x'}));
+    await other.close();
+});
+
+test('a scope that would wait for itself is told', async (store, url) => {
+    await store.with(['t', 'u'], async (lease) => {
+        for (const parts of ['t', 't/below', ['free', 'u?shared']]) {
+            const error = await rejects(DeadlockError, store.with(parts, async () => undefined));
+            assert.deepEqual([error.cycle, error.blockers[0].owner], [[lease.owner], lease.owner]);
+        }
+        await rejects(DeadlockError, store.with('free', () => store.lock('t', {wait: Infinity})));
+        await rejects(TimeoutError, store.lock('t', {wait: 10}));
+        await (await store.lock('t/below', {owner: lease.owner})).release(); // covered (R8)
+        await (await store.lock('free')).release();
+        assert.equal((await store.list()).length, 2);
+    });
+    const other = await lockkeeper.open(url);
+    const holder = await other.lock('t');
+    const shared = await other.lock('s?shared');
+    let waiting;
+    await store.with('s?shared', async () => { // another one holds it
+        waiting = store.lock('t', {owner: 'ben'});
+        await until(() => waits(store, 'ben'));
+        await holder.release();
+        await (await waiting).release();
+    });
+    let later;
+    await store.with('t', async () => { // what a scope has begun waits for others once that has ended
+        later = (async () => {
+            await until(async () => (await store.list()).length === 1);
+            return store.lock('t');
+        })();
+    });
+    await (await later).release();
+    await shared.release();
+    await other.close();
+});
+
+test('what is printed says which', async (store, url) => {
+    const lease = await store.lock(['t', 'u']);
+    assert.equal(util.inspect(lease), `Lease {t u, token ${lease.token}, held}`);
+    await lease.release();
+    const printed = util.inspect({lease, store});
+    assert(printed.includes('ended}') && printed.includes(`Store {${url.slice(0, 6)}`), printed);
 });
 
 test('shared holders, limits, units and batches', async (store) => {

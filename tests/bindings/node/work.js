@@ -80,6 +80,105 @@ test('waiting work ends by a signal, and with the store', async (store, url) => 
     assert.deepEqual([(await next).done, (await watched).done], [true, true]);
 });
 
+test('an abort ends the claiming; the handler decides on its item', async (store) => {
+    await store.pushMany('q', [['a'], ['b'], ['c']]);
+    const state = async (id) => (await store.items('q')).find((item) => item.id === id)?.state;
+    const abort = new AbortController();
+    const work = store.work('q', {signal: abort.signal});
+    const {value: item} = await work.next();
+    abort.abort();
+    assert.deepEqual([await state('a'), item.signal.aborted, item.isLost], ['claimed', false, false]);
+    assert(item.remaining > 0);
+    assert.equal((await rejects(Error, work.next())).name, 'AbortError'); // says that it is done
+    assert.deepEqual([await state('a'), await state('b'), work.counts.done], [undefined, 'ready', 1]);
+    const again = new AbortController();
+    await assert.rejects(async () => {
+        for await (const {id} of store.work('q', {signal: again.signal})) {
+            again.abort();
+            assert.equal(await state(id), 'claimed');
+            throw new Error('of the loop');
+        }
+    }, /of the loop/);
+    const stopped = store.work('q');
+    assert.equal((await stopped.next()).value.id, 'b');
+    stopped.stop();
+    assert.equal(await state('b'), 'claimed');
+    assert.deepEqual([(await stopped.next()).done, stopped.counts.done, await state('c')], [true, 1, 'ready']);
+    const never = store.work('q');
+    never.stop();
+    assert.equal((await never.next()).done, true);
+});
+
+test('an abort at any moment leaves no item claimed', async (store) => {
+    for (let turns = 0; turns < 40; turns += 1) {
+        await store.push('q', 'a');
+        const abort = new AbortController();
+        let handled = 0;
+        const loop = (async () => {
+            for await (const {id} of store.work('q', {signal: abort.signal})) {
+                assert.equal(id, 'a');
+                handled += 1;
+            }
+        })();
+        for (let i = 0; i < turns; i += 1) {
+            await new Promise(setImmediate);
+        }
+        abort.abort();
+        assert.equal((await rejects(Error, loop)).name, 'AbortError');
+        const left = await store.items('q');
+        assert.deepEqual(left.map(({state}) => state), handled === 1 ? [] : ['ready']);
+    }
+});
+
+test('runWorkers() ends when its handlers have ended', async (store, url) => {
+    await store.pushMany('q', [['a'], ['b']]);
+    for (const end of ['an abort', 'the end of the store']) {
+        const other = await lockkeeper.open(url);
+        const abort = new AbortController();
+        const held = [];
+        let isOver = false;
+        const pool = other.runWorkers('q', (item) => new Promise((resolve, reject) => {
+            held.push({item, resolve, reject});
+        }), {workers: 2, signal: abort.signal}).finally(() => {
+            isOver = true;
+        });
+        await until(() => held.length === 2, 'two handlers');
+        const closing = end === 'an abort' ? abort.abort() : other.close();
+        await store.push('q', 'c');
+        assert.deepEqual((await store.items('q')).map(({state}) => state), ['claimed', 'claimed', 'ready']);
+        assert.deepEqual([isOver, held[0].item.signal.aborted], [false, false]);
+        held[0].resolve();
+        held[1].reject(end === 'an abort' ? abort.signal.reason : new ClosedError());
+        if (end === 'an abort') {
+            assert.equal(await rejects(Error, pool), abort.signal.reason);
+        } else {
+            assert.equal((await pool).done, 1);
+        }
+        await closing;
+        const left = await store.items('q');
+        assert.deepEqual(left.map(({id, state, lastError}) => [id, state, lastError]),
+            [[held[1].item.id, 'ready', null], ['c', 'ready', null]]); // one is done, one has not failed
+        assert.equal(held.length, 2);
+        await other.close();
+        await store.push('q', 'd');
+        await store.drop('q', 'c');
+    }
+});
+
+test('handlers that throw, and one that closes its store', async (store) => {
+    await store.pushMany('q', [['number'], ['name'], ['close'], ['more']]);
+    let refused;
+    const counts = await store.runWorkers('q', async ({id, attempt}) => {
+        if (id === 'close') {
+            refused = await rejects(Error, store.close());
+        } else if (attempt === 1 && id !== 'more') {
+            throw id === 'number' ? 5 : new DOMException('a timeout of its own', 'AbortError');
+        }
+    }, {drain: true, retryMin: 1, retryMax: 2});
+    assert.match(refused.message, /a handler cannot close/);
+    assert.deepEqual([counts.done, counts.retried, store.closed], [4, 2, false]);
+});
+
 test('a worker that is killed: the item is claimed again', async (store, url) => {
     await store.push('q', 'a');
     const other = program(url, `for await (const item of store.work('q', {ttl: 300})) {
@@ -100,9 +199,29 @@ test('a claim that is broken is lost', async (store) => {
     await store.push('q', 'a');
     const work = store.work('q', {ttl: 500});
     const {value: item} = await work.next();
+    item.check();
     assert.equal(await store.break('q/a', {reason: 'a test', by: 'a test', atOnce: true}), 1);
+    const error = await item.lost; // the handler is told
+    assert(error instanceof LostError && item.isLost);
+    assert.deepEqual([item.signal.aborted, item.signal.reason], [true, error]);
+    assert.throws(() => item.check(), LostError);
     await rejects(LostError, item.done());
     await work.close();
+});
+
+test('a handler whose work is closed is told before its item goes back', async (store, url) => {
+    await store.push('q', 'a');
+    for (const close of [(other, work) => work.close(), (other) => other.close()]) {
+        const other = await lockkeeper.open(url);
+        const work = other.work('q');
+        const {value: item} = await work.next();
+        assert.equal(item.isLost, false);
+        const closing = close(other, work);
+        assert(await item.lost instanceof ClosedError && item.isLost);
+        await closing;
+        assert.equal((await store.items('q'))[0].state, 'ready');
+        await other.close();
+    }
 });
 
 test('several workers', async (store) => {
