@@ -187,9 +187,10 @@ class Store {
         const lease = outcomeOf(answer) === 'busy' && own.find(
             ({owner, paths}) => blockers.some((one) => one.owner === owner && paths.includes(one.path)));
         if (lease) {
+            const asker = request.owner === undefined ? [] : [request.owner];
             throw new DeadlockError(`${request.parts.join(' ')} would wait for ever for the lease of `
                 + `${lease.paths.join(' ')}, which the scope around this call holds as ${lease.owner}; give both `
-                + 'one owner, or release it before', {blockers, cycle: [lease.owner]});
+                + 'one owner, or release it before', {blockers, cycle: [...asker, lease.owner]});
         }
         return undefined;
     }

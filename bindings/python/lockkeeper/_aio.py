@@ -11,8 +11,8 @@ import asyncio
 import functools
 from types import TracebackType
 from typing import (
-    TYPE_CHECKING, Any, AsyncContextManager, Awaitable, Callable, Dict, Generator, Generic, Optional,
-    Tuple, Type, TypeVar, Union)
+    TYPE_CHECKING, Any, AsyncContextManager, Awaitable, Callable, Dict, Generator, Generic, List,
+    Optional, Tuple, Type, TypeVar, Union)
 
 from . import _abi, _arguments, _background, _lease, _request
 from ._arguments import Bytes, Duration, Instant
@@ -22,7 +22,7 @@ from ._lease import Held, Lease
 from ._records import Event, Value, WorkCounts
 from ._request import Put
 from ._watch import Watch
-from ._work import Ended, Failure, Feed, Item, Table, _throw_away, leave
+from ._work import Ended, Failure, Feed, Item, Table
 
 if TYPE_CHECKING:
     from ._store import Store
@@ -117,6 +117,7 @@ class AsyncLease(AsyncHeld):
         await short(self.lease.release, put)
 
     async def __aenter__(self) -> AsyncLease:
+        self.lease.__enter__()
         return self
 
     async def __aexit__(self, kind: Optional[Type[BaseException]],
@@ -127,25 +128,46 @@ class AsyncLease(AsyncHeld):
         except Error:
             if kind is None:
                 raise  # else what the block has raised says more
+        finally:
+            self.lease._entered_by = None
 
 
 class Opening(Generic[A]):
-    """Of aopen() and alock(): to be awaited, or entered by `async with`."""
+    """Of aopen() and alock(): to be awaited, or entered by `async with`. Each time it is entered, also
+    by several tasks at once, it opens or acquires again."""
 
     def __init__(self, call: Callable[[], Awaitable[A]]) -> None:
         self._call = call
+        self._entered: Dict[Any, List[A]] = {}  # by task, the inner ones last
 
     def __await__(self) -> Generator[Any, None, A]:
         return self._call().__await__()
 
     async def __aenter__(self) -> A:
-        self._entered = await self._call()
-        return self._entered
+        opened = await self._call()
+        try:
+            await opened.__aenter__()
+        except BaseException as error:
+            await opened.__aexit__(type(error), error, None)
+            raise
+        self._entered.setdefault(asyncio.current_task(), []).append(opened)
+        return opened
+
+    def _leave(self) -> A:
+        """What the block that ends has entered. That of a generator may end in another task."""
+        task = asyncio.current_task()
+        if task not in self._entered:
+            task = next((one for one in self._entered if one is None or one.done()),
+                        next(iter(self._entered)))
+        opened = self._entered[task].pop()
+        if not self._entered[task]:
+            del self._entered[task]
+        return opened
 
     async def __aexit__(self, kind: Optional[Type[BaseException]],
                         error: Optional[BaseException],
                         traceback: Optional[TracebackType]) -> None:
-        await self._entered.__aexit__(kind, error, traceback)
+        await self._leave().__aexit__(kind, error, traceback)
 
 
 class AsyncItem(AsyncHeld):
@@ -196,17 +218,28 @@ class AsyncWork:
             self._item = None
         if self._is_over:
             raise StopAsyncIteration
+        if self._feed.is_stopped and self._feed.is_idle():
+            raise StopAsyncIteration
         self._feed.start()
-        message = await self._messages.get()
-        if isinstance(message, Item):
-            self._item = message
-            return AsyncItem(message)
+        while True:
+            message = await self._messages.get()
+            self._item = self._feed.take(message)
+            if self._item is not None:
+                return AsyncItem(self._item)
+            if isinstance(message, Ended):
+                break
         self._is_over = True
-        message.check()
+        message.check(self._feed.is_stopped)
         raise StopAsyncIteration
 
+    def stop(self) -> None:
+        """Claims no more: the loop ends with its next turn, and decides on the item that it has."""
+        self._feed.is_stopped = True
+        self._feed.stop()
+
     async def aclose(self) -> None:
-        """Gives the present item back, and returns when nothing of this iterator is claimed."""
+        """Gives the present item back, and returns when nothing of this iterator is claimed. Where
+        a loop still works on the item, its `lost` says so."""
         is_running = self._feed.close()
         while is_running and not self._is_over:
             self._is_over = isinstance(await self._messages.get(), Ended)
@@ -219,12 +252,13 @@ class AsyncWork:
                         error: Optional[BaseException],
                         traceback: Optional[TracebackType]) -> None:
         self._feed.stop()
-        leave(self._item, error)
+        if self._item is not None:
+            self._item._leave(error)
         await self.aclose()
 
     def __del__(self) -> None:
         if getattr(_background, "is_exiting", None) is False and not getattr(self, "_is_over", True):
-            _background.post(_throw_away, self._feed, self._item)
+            _background.post(self._feed.close)
 
 
 class AsyncWatch:

@@ -61,6 +61,10 @@ class Cancel:
 handled = threading.local()  # .gate: of the store for which a handler runs in this thread
 
 
+class Closed(ValueError):
+    """A call on a closed store."""
+
+
 class Gate:
     """Counts the calls inside a store. Closing it ends waits, and returns when no call is inside."""
 
@@ -78,7 +82,7 @@ class Gate:
     def __enter__(self) -> None:
         with self._changed:
             if self.is_closed:
-                raise ValueError("the store is closed")
+                raise Closed("the store is closed")
             self._inside += 1
 
     def __exit__(self, *_: Any) -> None:

@@ -11,10 +11,10 @@ import weakref
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, NoReturn, Optional, Sequence, Tuple, Type
 
-from . import _abi, _arguments, _background, _records, _request
+from . import _abi, _arguments, _background, _records, _request, _scope
 from ._abi import LIBRARY
 from ._arguments import Bytes, Duration
-from ._errors import Busy, Error, LeaseLost, attempt, exception
+from ._errors import Busy, Error, Unavailable, attempt, exception
 from ._records import Outcome, Value
 from ._request import Put
 
@@ -50,6 +50,8 @@ class Held:
         self._lost = threading.Event()
         self._callbacks: List[Callable[[Any], None]] = []
         self._key = 0
+        self._made_by: _scope.Runner = _scope.runner()
+        self._entered_by: Optional[_scope.Runner] = None
         _background.renew_at_fork(self)
         self._hold(handle)
 
@@ -81,24 +83,34 @@ class Held:
         with self._lock:
             handle, self._handle = self._handle, None
             if handle is not None:
-                self._is_lost = LIBRARY.lk_lease_is_lost(handle)
+                self._is_lost = self._is_lost or LIBRARY.lk_lease_is_lost(handle)
         return handle
 
-    def _tell_lost(self, key: int) -> None:
-        """In a thread of its own. The loss of a former handle means nothing: it was converted."""
+    def _scope_url(self) -> Optional[str]:
+        """Of the store in which it is held; None: it has ended."""
+        raise NotImplementedError
+
+    def _covers(self, path: str) -> bool:
+        """Whether a blocker with its owner and this path may be it."""
+        raise NotImplementedError
+
+    def _tell_lost(self, key: int,
+                   call: Callable[..., Any] = lambda callback, held: callback(held)) -> None:
+        """In a thread of its own, or by a `call` that begins one for each. The loss of a former handle
+        means nothing: it was converted."""
         with self._lock:
             if key != self._key or self._lost.is_set():
                 return
             callbacks = list(self._callbacks)
             self._lost.set()
         for callback in callbacks:
-            callback(self)
+            call(callback, self)
 
     @property
     def lost(self) -> bool:
         """Whether the lease is lost, or must be taken as lost. Never blocks. Once true it stays true."""
         with self._lock:
-            if self._handle is not None:
+            if self._handle is not None and not self._is_lost:
                 self._is_lost = LIBRARY.lk_lease_is_lost(self._handle)
             return self._is_lost
 
@@ -152,11 +164,41 @@ def acquire(store: Store, request: _abi.Request, cancel: Optional[_background.Ca
                     answer.cycle if answer else ())
 
 
+def own(url: str) -> List[Any]:
+    """What the caller holds in that store, as far as that is known."""
+    all_held = [reference() for reference in list(_watched.values())]
+    return _scope.own([held for held in all_held if held is not None], url)
+
+
+def acquire_beside(own_held: List[Any], store: Store, request: _abi.Request,
+                   cancel: _background.Cancel) -> Lease:
+    """acquire() without limit, by what holds these itself: Deadlock, if it would wait for one of them."""
+    waits_as = request.style, request.blockers_max
+    request.style, request.blockers_max = _abi.TRY, _abi.BLOCKERS_MAX
+    try:
+        return acquire(store, request, cancel)
+    except Unavailable:
+        pass  # the wait has its own patience
+    except Busy as error:
+        held = _scope.blocking(own_held, error.blockers)
+        if held is not None:
+            asker = () if request.owner is None else (_records.text(request.owner),)
+            raise exception(
+                Outcome.DEADLOCK,
+                f"to wait would be for ever: the caller itself holds {held!r} as {held.owner}; give "
+                "both one owner, or release it before", error.blockers,
+                (*asker, held.owner)) from None
+    finally:
+        request.style, request.blockers_max = waits_as
+    return acquire(store, request, cancel)
+
+
 class Lease(Held):
     """A held request, which the library renews until it is released or lost.
 
     As a context manager it is released at the end of the block, where LeaseLost says that it was not
-    held all the time. A lease that is thrown away without a release is renewed no more, and ends at
+    held all the time. It is entered once: with a lease that has ended, or that is entered already, the
+    block does not begin. A lease that is thrown away without a release is renewed no more, and ends at
     its deadline.
     """
 
@@ -165,10 +207,23 @@ class Lease(Held):
         self._store = store  # the store is not collected before its leases
         self._request = request
         self._answer = answer
+        self._ending = threading.RLock()  # of one release at a time
+        self._is_unknown = False  # whether it has ended: the store did not answer the release
         super().__init__(handle)
 
+    def renew_lock(self) -> None:
+        super().renew_lock()
+        self._ending = threading.RLock()
+
+    def _scope_url(self) -> Optional[str]:
+        return None if self._handle is None else self._store.url
+
+    def _covers(self, path: str) -> bool:
+        return path in self.paths
+
     def __repr__(self) -> str:
-        state = "lost" if self.lost else "held" if self._handle is not None else "ended"
+        state = ("lost" if self.lost else "held" if self._handle is not None
+                 else "unknown" if self._is_unknown else "ended")
         return f"<lockkeeper.Lease {' '.join(self.paths)} token={self.token} {state}>"
 
     def __del__(self) -> None:
@@ -267,36 +322,62 @@ class Lease(Held):
 
     def release(self, put: Optional[Put] = None) -> None:
         """Ends the lease; `put` is written in the same step: bytes to the first path, or a dict of
-        paths. Raises LeaseLost if it was not held any more, and nothing was written then. A second
-        release does nothing."""
+        paths. Raises LeaseLost if it was not held any more, and nothing was written then. Unavailable:
+        unknown; to call it again asks again, until it is known. Then a further release does
+        nothing."""
         array, count = (None, 0) if put is None else _request.puts(put)
-        handle = self._take()
-        if handle is None:
-            if put is not None:
-                raise exception(Outcome.LOST, "the lease has ended")
-            return
-        if array is None:
-            outcome, text = attempt(LIBRARY.lk_lease_release, handle)
-        else:
-            outcome, text = attempt(LIBRARY.lk_lease_release_put_all, handle, array, count)
-            if outcome in (Outcome.INVALID, Outcome.UNSUPPORTED):  # nothing is done
-                with self._lock:
-                    self._handle = handle
-                raise exception(outcome, text)
-        _watched.pop(self._key, None)
+        with self._ending:
+            outcome, text = (self._release_again if self._is_unknown else self._release)(
+                array, count)
+            if self._handle is None:
+                self._is_unknown = outcome not in (Outcome.OK, Outcome.LOST, Outcome.INTERNAL) and (
+                    self._is_unknown or outcome not in (Outcome.INVALID, Outcome.UNSUPPORTED))
         if outcome == Outcome.LOST:
             self._is_lost = True
             self._lost.set()
         if outcome != Outcome.OK:
             raise exception(outcome, text)
 
+    def _release(self, array: Any, count: int) -> Tuple[int, str]:
+        handle = self._take()
+        if handle is None:
+            if array is not None:
+                raise exception(Outcome.LOST, "the lease has ended")
+            return Outcome.OK, ""
+        if array is None:
+            ended = attempt(LIBRARY.lk_lease_release, handle)
+        else:
+            ended = attempt(LIBRARY.lk_lease_release_put_all, handle, array, count)
+            if ended[0] in (Outcome.INVALID, Outcome.UNSUPPORTED):  # nothing is done
+                with self._lock:
+                    self._handle = handle
+                return ended
+        _watched.pop(self._key, None)
+        return ended
+
+    def _release_again(self, array: Any, count: int) -> Tuple[int, str]:
+        """The handle has gone with the first release. The lease is named by its owner and token."""
+        request = _request.make(self.paths, owner=self.owner)
+        with self._store._gate:
+            if array is None:
+                return attempt(LIBRARY.lk_release, self._store._handle, request, self.token, None)
+            return attempt(LIBRARY.lk_release_put_all, self._store._handle, request, self.token,
+                           array, count, None)
+
     def abandon(self) -> None:
         """Stops the renewals. The lease stays held until its deadline."""
         handle = self._take()
+        self._is_unknown = False
         if handle is not None:
             LIBRARY.lk_lease_abandon(handle)
 
     def __enter__(self) -> Lease:
+        self.check()
+        with self._lock:
+            if self._entered_by is not None:
+                raise RuntimeError("the lease has been entered: the end of one block would end it "
+                                   "for the other")
+            self._entered_by = _scope.runner()
         return self
 
     def __exit__(self, kind: Optional[Type[BaseException]], error: Optional[BaseException],
@@ -306,6 +387,8 @@ class Lease(Held):
         except Error:
             if kind is None:
                 raise  # else what the block has raised says more
+        finally:
+            self._entered_by = None
 
 
 def release_quietly(lease: Lease) -> None:

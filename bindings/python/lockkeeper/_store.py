@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import (
     Any, Callable, List, NoReturn, Optional, Sequence, Set, Type, TypeVar, Union)
 
-from . import _abi, _arguments, _background, _lease, _records, _request
+from . import _abi, _arguments, _background, _lease, _records, _request, _scope
 from ._abi import LIBRARY
 from ._aio import AsyncCalls, Opening
 from ._arguments import Bytes, Duration, Instant
@@ -42,7 +42,8 @@ class Store(Queues, Claims, AsyncCalls):
     """An open store. Every method may be called from any thread at any time.
 
     close() ends waits of other threads (they raise Cancelled), and returns when no call is inside
-    any more. Leases that are still held are renewed no more, and end at their deadline.
+    any more; handlers of run_workers() end first. An item that a loop has in hand is given back, and
+    its `lost` says so. Leases that are still held are renewed no more, and end at their deadline.
     """
 
     def __init__(self, url: Optional[str] = None) -> None:
@@ -124,8 +125,9 @@ class Store(Queues, Claims, AsyncCalls):
              on_lost: Optional[Callable[[Lease], Any]] = None) -> Lease:
         """Waits until all parts, PATH[?shared][?limit=N[&units=U]], are granted together.
 
-        wait: seconds, then Timeout; None: for ever; 0: Busy unless it is granted now. The other
-        options are those of lk_request in lockkeeper.h.
+        wait: seconds, then Timeout; None: for ever, but Deadlock if the caller itself holds what it
+        would wait for; 0: Busy unless it is granted now. The other options are those of lk_request in
+        lockkeeper.h.
         """
         request = _request.make(
             parts, shared=shared, limit=limit, units=units, wait=wait, ttl=ttl, until=until,
@@ -138,14 +140,20 @@ class Store(Queues, Claims, AsyncCalls):
             lease = call()
         else:
             lease = _background.interruptible(call, cancel.now, _lease.release_quietly)
+        lease._made_by = _scope.runner()  # the call may have run in another thread
         if on_lost is not None:
             lease.on_lost(on_lost)
         return lease
 
     def _acquiring(self, request: _abi.Request,
                    cancel: _background.Cancel) -> Callable[[], Lease]:
+        own = (_lease.own(self._url)
+               if request.style == _abi.WAIT and request.wait_ms == _abi.FOREVER else [])
+
         def call() -> Lease:
             with self._gate.waiting(cancel):
+                if own:
+                    return _lease.acquire_beside(own, self, request, cancel)
                 return _lease.acquire(self, request, cancel)
         return call
 

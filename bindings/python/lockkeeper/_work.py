@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Callable, Dict, Optional, Tuple, Type, Union
 
-from . import _abi, _arguments, _background, _records
+from . import _abi, _arguments, _background, _records, _scope
 from ._abi import LIBRARY
 from ._arguments import Duration
-from ._errors import attempt, exception
+from ._errors import Cancelled, attempt, exception
 from ._lease import Held
 from ._records import Outcome, WorkCounts
 
@@ -30,6 +30,8 @@ DONE, FAILED, GIVE_BACK = 0, 1, _abi.GIVE_BACK
 
 # Steps of lk_work_step that end an item.
 _CLAIMED, _STEP_LOST, _STEP_UNKNOWN = 0, 4, 5
+
+_RETRY_MIN_MS = 1000  # as in the library, unless retry_min says otherwise
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,8 @@ class Item(Held):
     check) are those of the claim.
     """
 
-    def __init__(self, claim: Any, handle: ctypes.c_void_p) -> None:
+    def __init__(self, pool: Pool, claim: Any, handle: ctypes.c_void_p) -> None:
+        self._pool = pool
         self.queue = _records.text(claim.queue)
         self.id = _records.text(claim.id)
         self.value = _records.octets(claim.value, claim.value_size)
@@ -100,6 +103,7 @@ class Item(Held):
         self._verdicts: "queue.SimpleQueue[int]" = queue.SimpleQueue()
         self._steps: "queue.SimpleQueue[int]" = queue.SimpleQueue()
         self._is_decided = False
+        self._is_unknown = False  # whether the decision has taken effect
         self._worker = threading.get_ident()  # the claim ends when its handler has returned
         self._error: Optional[bytes] = None
         self._exit_code: Optional[int] = None
@@ -117,7 +121,26 @@ class Item(Held):
         self._verdicts.put(verdict)
         return True
 
+    def _scope_url(self) -> Optional[str]:
+        return None if self._is_decided else self._pool._store.url
+
+    def _covers(self, path: str) -> bool:
+        return True  # its owner has this claim alone
+
+    def _leave_behind(self) -> None:
+        """Gives it back while its handler may still run, which is told."""
+        with self._lock:
+            if self._is_decided:
+                return
+            self._is_lost, key = True, self._key
+        self._tell_lost(key, _background.post)
+        self._decide(GIVE_BACK)
+
     def _decide_and_wait(self, verdict: int) -> None:
+        if self._is_unknown:
+            self._pool._decide_again(self, verdict)
+            self._is_unknown = False
+            return
         if not self._decide(verdict):
             raise ValueError("the item has been decided on")
         if threading.get_ident() == self._worker:
@@ -126,10 +149,12 @@ class Item(Held):
         if step == _STEP_LOST:
             raise exception(Outcome.LOST, "the claim was lost; the item is left to its next claim")
         if step == _STEP_UNKNOWN:
+            self._is_unknown = True
             raise exception(Outcome.UNAVAILABLE, "unknown whether the claim has been ended")
 
     def done(self) -> None:
         """The item is done and removed. LeaseLost: the claim was lost, and the item stays.
+        Unavailable, of this and the next two: unknown; to call one again asks again.
 
         In a function of run_workers() this and the next two only decide: the item ends when the
         function returns."""
@@ -150,9 +175,14 @@ class Item(Held):
         if exit_code is not None:
             self._exit_code = _arguments.number(exit_code, "exit_code", -2**31, 2**31 - 1)
 
-    def _fail(self, error: BaseException) -> None:
-        self._explain(error, None)
-        self._decide(FAILED)
+    def _leave(self, error: Optional[BaseException]) -> None:
+        """Its block or its function has ended without a decision, by this error. What stops the
+        program, the task or the store is no failure of the item."""
+        if isinstance(error, Exception) and not isinstance(error, (Cancelled, _background.Closed)):
+            self._explain(error, None)
+            self._decide(FAILED)
+        else:
+            self._decide(GIVE_BACK)
 
 
 class Ended:
@@ -161,8 +191,8 @@ class Ended:
     def __init__(self, outcome: int, text: str) -> None:
         self.outcome, self.text = outcome, text
 
-    def check(self) -> None:
-        if self.outcome != Outcome.OK:
+    def check(self, is_stopped: bool = False) -> None:
+        if self.outcome != Outcome.OK and not (is_stopped and self.outcome == Outcome.CANCELLED):
             raise exception(self.outcome, self.text)
 
 
@@ -176,6 +206,8 @@ class Pool:
                  drain: bool = False, patience: Optional[Duration] = None) -> None:
         self.counts = WorkCounts(*[0] * len(WorkCounts.__dataclass_fields__))
         self._store, self._work_on = store, work_on
+        self._table, self._retry_min = table, retry_min
+        self._ended_by: Optional[BaseException] = None  # what a function has raised to stop it
         self._cancel = _background.Cancel()
         self._items: Dict[int, Item] = {}  # by the address of the claim
         self._options = _abi.WorkOptions()
@@ -198,21 +230,38 @@ class Pool:
             with self._store._gate.waiting(self._cancel):
                 outcome, text = attempt(LIBRARY.lk_work, self._store._handle, self._options, counts)
             self.counts = _records.counts(WorkCounts, counts)
+            if self._ended_by is not None:
+                raise self._ended_by
             return Ended(outcome, text)
         finally:
             self._options = _abi.WorkOptions()  # its callbacks refer to this object
+
+    def _decide_again(self, item: Item, verdict: int) -> None:
+        """The claim has gone with the first decision. It is named by its owner and token."""
+        end: Dict[str, Any] = dict(owner=item.owner, token=item.token)
+        if verdict == DONE:
+            self._store.done(item.queue, item.id, table=self._table, **end)
+        elif verdict == FAILED:
+            delay = _RETRY_MIN_MS / 1000 if self._retry_min is None else self._retry_min
+            self._store.retry(item.queue, item.id, delay=delay, error=item._error,
+                              exit_code=item._exit_code, **end)
+        else:
+            self._store.retry(item.queue, item.id, **end)
 
     # Called by the library. An exception here would count as "done".
 
     def _handle(self, _: Any, claim: Any, lease: int) -> int:
         try:
-            item = Item(claim.contents, ctypes.c_void_p(lease))
+            item = Item(self, claim.contents, ctypes.c_void_p(lease))
             self._items[ctypes.addressof(claim.contents)] = item
             _background.handled.gate = self._store._gate
             try:
                 self._work_on(item)
             except BaseException as error:
-                item._fail(error)
+                if not isinstance(error, Exception):  # SystemExit, KeyboardInterrupt
+                    self._ended_by = error
+                    self.cancel()
+                item._leave(error)
             finally:
                 _background.handled.gate = None
             verdict = item._verdicts.get()
@@ -251,6 +300,7 @@ class Feed:
         self._started = threading.Lock()
         self._item: Optional[Item] = None  # the last one, whether the consumer has it or not
         self._is_closing = False
+        self.is_stopped = False  # by the consumer: its end is no error then
         store._parts.add(self)
 
     def _work_on(self, item: Item) -> None:
@@ -259,6 +309,10 @@ class Feed:
             item._decide(GIVE_BACK)
         else:
             self._deliver(item)
+
+    def is_idle(self) -> bool:
+        """Whether it has not begun."""
+        return not self._started.locked()
 
     def start(self) -> None:
         if os.getpid() != self._process:
@@ -285,12 +339,23 @@ class Feed:
         self._is_closing = True
         self.pool.cancel()
 
+    def take(self, message: Union[Item, Ended]) -> Optional[Item]:
+        """The item that the consumer goes on with. None: an Ended, or an item that came too late, and
+        goes back."""
+        if not isinstance(message, Item):
+            return None
+        if self._is_closing:
+            message._decide(GIVE_BACK)
+            return None
+        message._made_by = _scope.runner()
+        return message
+
     def close(self) -> bool:
         """Claims no more, and gives back what is not decided on. Whether an Ended comes."""
         self.stop()
         item = self._item
         if item is not None:
-            item._decide(GIVE_BACK)
+            item._leave_behind()
         return not self._started.acquire(blocking=False)
 
     def _end(self) -> None:
@@ -301,9 +366,10 @@ class Feed:
 class Work:
     """An iterator over claimed items, for one thread.
 
-    To ask for the next item says that the present one is done. As a context manager it also says so
-    at the end of the block; an exception there gives the item back as failed. Without one, an item
-    that was not decided on when the iterator is thrown away is given back as failed.
+    To ask for the next item says that the present one is done. A loop that is left in another way, by
+    `break` or `return`, gives the present item back. As a context manager it also tells an exception
+    in the block from that: the item has failed then. SystemExit, KeyboardInterrupt and
+    asyncio.CancelledError are no failures of the item: they give it back.
     """
 
     def __init__(self, store: Store, queue_: Optional[str], options: Dict[str, Any]) -> None:
@@ -326,17 +392,29 @@ class Work:
             self._item = None
         if self._is_over:
             raise StopIteration
+        if self._feed.is_stopped and self._feed.is_idle():
+            raise StopIteration
         self._feed.start()
-        message = _background.take(self._messages)
-        if isinstance(message, Item):
-            self._item = message
-            return message
+        while True:
+            message = _background.take(self._messages)
+            self._item = self._feed.take(message)
+            if self._item is not None:
+                return self._item
+            if isinstance(message, Ended):
+                break
         self._is_over = True
-        message.check()
+        message.check(self._feed.is_stopped)
         raise StopIteration
 
+    def stop(self) -> None:
+        """Claims no more: the loop ends with its next turn, and decides on the item that it has. May
+        be called by any thread, and by the handler of a signal."""
+        self._feed.is_stopped = True
+        self._feed.stop()
+
     def close(self) -> None:
-        """Gives the present item back, and returns when nothing of this iterator is claimed."""
+        """Gives the present item back, and returns when nothing of this iterator is claimed. Where
+        a loop still works on the item, its `lost` says so."""
         is_running = self._feed.close()
         while is_running and not self._is_over:
             self._is_over = isinstance(_background.take(self._messages), Ended)
@@ -348,27 +426,13 @@ class Work:
     def __exit__(self, kind: Optional[Type[BaseException]], error: Optional[BaseException],
                  traceback: Optional[TracebackType]) -> None:
         self._feed.stop()
-        leave(self._item, error)
+        if self._item is not None:
+            self._item._leave(error)
         self.close()
 
     def __del__(self) -> None:
         if getattr(_background, "is_exiting", None) is False and not getattr(self, "_is_over", True):
-            _background.post(_throw_away, self._feed, self._item)
-
-
-def leave(item: Optional[Item], error: Optional[BaseException]) -> None:
-    """At the end of a block."""
-    if item is not None and error is not None:
-        item._fail(error)
-    elif item is not None:
-        item._decide(DONE)
-
-
-def _throw_away(feed: Feed, item: Optional[Item]) -> None:
-    feed.stop()
-    if item is not None:
-        item._decide(FAILED)
-    feed.close()
+            _background.post(self._feed.close)  # by what the loop was left is not known
 
 
 def handling(handle: Callable[[Item], Any]) -> Callable[[Item], None]:

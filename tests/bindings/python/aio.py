@@ -165,6 +165,47 @@ class Locks(AsyncCase):
                 await self.store.acall(self.store.put, "v", "text")
         self.run_async(main)
 
+    def test_each_entry_of_one_call_is_a_lease(self):
+        async def main():
+            opening = self.store.alock("pool", limit=2)
+            inside, most = [], []
+
+            async def work():
+                async with opening as lease:
+                    inside.append(lease)
+                    most.append(len(inside))
+                    for _ in range(3):
+                        await asyncio.sleep(0)
+                        lease.check()
+                    inside.remove(lease)
+
+            await asyncio.gather(*(work() for _ in range(6)))
+            self.assertEqual((len(most), max(most) <= 2, self.store.list()), (6, True, []))
+            lease = await self.store.alock("t")
+            async with lease:
+                with self.assertRaises(RuntimeError):
+                    async with lease:
+                        self.fail("entered")
+                lease.check()
+            with self.assertRaises(lockkeeper.LeaseLost):
+                async with lease:
+                    self.fail("entered")
+        self.run_async(main)
+
+    def test_a_task_that_would_wait_for_itself_is_told(self):
+        async def main():
+            async with self.store.alock("t") as lease:
+                with self.assertRaises(lockkeeper.Deadlock) as caught:
+                    async with self.store.alock("t/below"):
+                        self.fail("entered")
+                self.assertEqual(caught.exception.cycle, (lease.owner,))
+                with self.assertRaises(lockkeeper.Timeout):
+                    await self.store.alock("t", wait=0.01)
+                waiting = asyncio.create_task(within(self.store.alock("t", owner="ben")))
+                await until_true(lambda: self.waits("ben"))  # another task
+            await (await waiting).release()
+        self.run_async(main)
+
     def test_a_loop_that_ends_with_waits_in_progress(self):
         async def main():
             waiting = asyncio.create_task(within(self.store.alock("t", owner="ben")))
@@ -262,7 +303,49 @@ class Work(AsyncCase):
                 await asyncio.sleep(0)
                 waiting.cancel()
                 await idle.aclose()
-            self.assertEqual(self.store.items("mails"), [])
+            self.assertEqual([item.state for item in self.store.items("mails")], ["ready"])
+        self.run_async(main)
+
+    def test_a_loop_that_is_left_gives_back(self):
+        async def main():
+            async with self.store.awork("mails") as work:
+                async for _ in work:
+                    break
+            begun = asyncio.Event()
+
+            async def handle():
+                async with self.store.awork("mails", retry_min=support.PATIENCE_S) as work:
+                    async for _ in work:
+                        begun.set()
+                        await asyncio.sleep(support.PATIENCE_S)
+
+            task = asyncio.create_task(handle())
+            await begun.wait()
+            task.cancel()
+            with self.assertRaises(asyncio.CancelledError):
+                await task
+            item, = self.store.items("mails")
+            self.assertEqual((item.state, item.last_error), ("ready", None))
+            async with self.store.awork("mails") as work:
+                async for _ in work:
+                    work.stop()
+                    self.assertEqual(self.store.items("mails")[0].state, "claimed")
+            self.assertEqual((self.store.items("mails"), work.counts.done), ([], 1))
+
+        self.store.push("mails", "1")
+        self.run_async(main)
+
+    def test_a_handler_is_told_when_its_store_is_closed(self):
+        async def main():
+            store = lockkeeper.open(self.url)
+            work = store.awork("mails")
+            item = await work.__anext__()
+            self.assertFalse(item.lost)
+            await store.aclose()
+            self.assertTrue(item.lost)
+            self.assertEqual(self.store.items("mails")[0].state, "ready")
+
+        self.store.push("mails", "1")
         self.run_async(main)
 
     def test_claims_by_hand(self):

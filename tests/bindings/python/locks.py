@@ -3,6 +3,8 @@
 """usage: locks.py PATTERN LK: locks, leases, requests without keep-alive, and administration."""
 
 import datetime
+import os
+import pathlib
 import signal
 import threading
 import time
@@ -64,6 +66,86 @@ class Locks(support.StoreCase):
         self.assertTrue(self.waits("cem"))
         lease.release()
         third.result().release()
+
+    def test_a_lease_is_entered_once(self):
+        lease = self.store.lock("t")
+        with lease:
+            for enter in (lambda: lease.__enter__(), Background(lease.__enter__).result):
+                with self.assertRaises(RuntimeError):
+                    enter()
+            lease.check()
+        with self.assertRaises(lockkeeper.LeaseLost):
+            with lease:
+                self.fail("entered")
+        with self.store.lock("t") as lease:
+            lease.release()  # within its block
+        self.assertEqual(self.store.list(), [])
+        lost = self.store.lock("t", ttl=0.3)
+        self.store.break_("t", reason="a test", by="a test", at_once=True)
+        until(lambda: lost.lost)
+        with self.assertRaises(lockkeeper.LeaseLost):
+            with lost:
+                self.fail("entered")
+        with self.assertRaises(lockkeeper.LeaseLost):
+            lost.release()
+
+    def test_a_release_that_is_not_answered_is_asked_for_again(self):
+        if not self.url.startswith("sqlite:"):
+            return  # there it takes the ten seconds for which an unreachable store is asked
+        store, path = self.open(), pathlib.Path(self.url[len("sqlite:"):])
+        plain, putting = store.lock("t"), store.lock("u", "v")
+        values = {"u": b"one", "v": b"two"}
+
+        def move(old, new):
+            for part in ("", "-wal", "-shm"):
+                if os.path.exists(f"{old}{part}"):
+                    os.rename(f"{old}{part}", f"{new}{part}")
+
+        move(path, f"{path}.away")
+        for _ in range(2):
+            for release in (plain.release, lambda: putting.release(put=values)):
+                with self.assertRaises(lockkeeper.Unavailable):
+                    release()
+        self.assertIn("unknown", repr(plain))
+        move(f"{path}.away", path)
+        with self.open() as other:
+            self.assertEqual(len(other.list()), 3)
+            plain.release()
+            with self.assertRaises(lockkeeper.Invalid):
+                putting.release(put=bytes(65537))
+            putting.release(put=values)
+            self.assertEqual((other.list(), other.get("v")), ([], b"two"))
+            plain.release()  # again: nothing
+            with self.assertRaises(lockkeeper.LeaseLost):
+                putting.release(put=b"x")
+
+    def test_a_thread_that_would_wait_for_itself_is_told(self):
+        with self.store.lock("t", "u?shared") as lease:
+            for parts in (("t",), ("t/below",), ("free", "u")):
+                with self.assertRaises(lockkeeper.Deadlock) as caught:
+                    self.store.lock(*parts)
+                self.assertEqual(caught.exception.cycle, (lease.owner,))
+                self.assertEqual(caught.exception.blockers[0].owner, lease.owner)
+            with self.assertRaises(lockkeeper.Timeout):
+                self.store.lock("t", wait=0.01)
+            self.store.lock("free").release()
+            self.store.lock("t/below", owner=lease.owner).release()  # covered (R8)
+            waiting = Background(self.store.lock, "t", owner="ben")  # another thread
+            until(lambda: self.waits("ben"))
+        waiting.result().release()
+        first = self.store.lock("t")
+        with self.assertRaises(lockkeeper.Deadlock):
+            self.store.lock("t")  # no other thread could release it
+        go = threading.Event()
+
+        def finish(lease):
+            go.wait(support.PATIENCE_S)
+            lease.release()
+
+        handed = Background(finish, first)
+        threading.Thread(target=lambda: until(lambda: self.waits("ben")) or go.set()).start()
+        self.store.lock("t", owner="ben").release()  # the other thread releases it
+        handed.result()
 
     def test_a_deadlock_names_its_cycle(self):
         with self.store.lock("a", owner="ana"):

@@ -85,7 +85,99 @@ class Queues(support.StoreCase):
         self.assertEqual((kept.attempts, kept.last_error), (1, b"KeyError: 'no address'"))
         with self.store.work("mails") as work:
             next(work)
-        self.assertEqual(self.states(), [])  # done at the end of the block
+        self.assertEqual(self.states(), [("1", "ready")])  # given back at the end of the block
+
+    def test_a_loop_that_is_left_gives_back(self):
+        self.store.push("mails", "1")
+        slow = {"retry_min": 60}
+        with self.store.work("mails", **slow) as work:
+            for _ in work:
+                break
+        self.assertEqual(work.counts.done, 0)
+        for error in (SystemExit(3), KeyboardInterrupt(), lockkeeper.Cancelled()):
+            with self.assertRaises(type(error)):
+                with self.store.work("mails", **slow) as work:
+                    for _ in work:
+                        raise error
+        for _ in self.store.work("mails", **slow):
+            break
+        until(lambda: self.store.stats("mails").retried == 5)
+        item, = self.store.items("mails")
+        self.assertEqual((item.state, item.last_error), ("ready", None))
+
+    def test_a_loop_that_is_stopped_decides_on_its_item(self):
+        self.store.push_many("mails", [("1", None), ("2", None)])
+        with self.store.work("mails") as work:
+            for _ in work:
+                work.stop()
+                self.assertEqual(self.states(), [("1", "claimed"), ("2", "ready")])
+        self.assertEqual((self.states(), work.counts.done), ([("2", "ready")], 1))
+        work = self.store.work("mails")
+        work.stop()
+        self.assertEqual(list(work), [])
+        idle = self.store.work("nothing")
+        waiting = Background(list, idle)
+        until(lambda: self.store._gate._cancels)
+        idle.stop()
+        self.assertEqual(waiting.result(), [])
+
+    def test_a_handler_is_told_when_its_work_is_closed(self):
+        self.store.push("mails", "1")
+        told = []
+        for end in ("work", "store"):
+            other = self.open()
+            work = other.work("mails")
+            item = next(work)
+            item.on_lost(told.append)
+            (work if end == "work" else other).close()
+            self.assertTrue(item.lost and item.lost_event.is_set())
+            with self.assertRaises(lockkeeper.LeaseLost):
+                item.check()
+            self.assertEqual(self.states(), [("1", "ready")])
+            other.close()
+        until(lambda: len(told) == 2)
+
+    def test_a_function_that_stops_the_program_ends_the_pool(self):
+        self.store.push_many("mails", [("1", None), ("2", None)])
+        begun, seen = threading.Barrier(2), []
+
+        def send(item):
+            begun.wait(support.PATIENCE_S)
+            if item.id == "1":
+                raise SystemExit(3)
+            seen.append(item.id)
+
+        with self.assertRaises(SystemExit) as caught:
+            self.store.run_workers("mails", send, workers=2)
+        self.assertEqual((caught.exception.code, seen), (3, ["2"]))
+        item, = self.store.items("mails")
+        self.assertEqual((item.id, item.state, item.last_error), ("1", "ready", None))
+
+    def test_closing_the_store_waits_for_a_function(self):
+        self.store.push("mails", "1")
+        other = self.open()
+        begun, end, seen = threading.Event(), threading.Event(), []
+
+        def send(_):
+            begun.set()
+            end.wait(support.PATIENCE_S)
+            try:
+                other.put("v", b"")
+            except ValueError as error:
+                seen.append(error)
+                raise
+
+        pool = Background(other.run_workers, "mails", send)
+        self.assertTrue(begun.wait(support.PATIENCE_S))
+        closing = Background(other.close)
+        until(lambda: other.closed)
+        self.assertEqual(self.states(), [("1", "claimed")])
+        end.set()
+        closing.result()
+        with self.assertRaises(lockkeeper.Cancelled):
+            pool.result()
+        item, = self.store.items("mails")
+        self.assertEqual((len(seen), item.state, item.last_error), (1, "ready", None))
 
     def test_a_loop_without_a_block(self):
         self.store.push("mails", "1")
@@ -403,7 +495,9 @@ class Rows(support.StoreCase):
             return
         with lockkeeper.open(f"sqlite:{self.path}?share=yes") as store:
             with store.work(table=table, drain=True) as work:
-                self.assertEqual(next(work).row_id, "1")  # done at the end of the block
+                item = next(work)
+                self.assertEqual(item.row_id, "1")
+                item.done()
             claim = store.claim(table=table, ttl=300)
             self.assertEqual(claim.row_id, "3")
             claim.done()
