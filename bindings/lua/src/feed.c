@@ -192,6 +192,29 @@ void lk_lua_feed_cancel(struct lk_lua_feed *feed, const struct lk_lua_verdict *v
     (void)pthread_mutex_unlock(&feed->mutex);
 }
 
+void lk_lua_feed_stop(struct lk_lua_feed *feed, uint64_t taken) {
+    if (feed->process != getpid()) {
+        return;
+    }
+    lk_cancel_now(feed->cancel);
+    (void)pthread_mutex_lock(&feed->mutex);
+    feed->is_closing = true;
+    if (feed->number != taken) {
+        (void)decide_locked(feed, &lk_lua_given_back);
+    }
+    (void)pthread_mutex_unlock(&feed->mutex);
+}
+
+/* The store is closed under a loop: its item is lost to it before it is given back. */
+static void feed_end(struct lk_lua_feed *feed) {
+    if (feed->process == getpid()) {
+        (void)pthread_mutex_lock(&feed->mutex);
+        feed->is_lost = feed->is_lost || (feed->claim != NULL && !feed->is_decided);
+        (void)pthread_mutex_unlock(&feed->mutex);
+        lk_lua_feed_cancel(feed, &lk_lua_given_back);
+    }
+}
+
 void lk_lua_feed_await(struct lk_lua_feed *feed) {
     if (!feed->is_started || feed->process != getpid()) {
         return;
@@ -207,7 +230,7 @@ void lk_lua_feeds_end(struct lk_lua_feed *feeds) {
     struct lk_lua_feed *next;
 
     for (struct lk_lua_feed *feed = feeds; feed != NULL; feed = feed->next) {
-        lk_lua_feed_cancel(feed, &lk_lua_given_back);
+        feed_end(feed);
     }
     for (struct lk_lua_feed *feed = feeds; feed != NULL; feed = next) {
         next = feed->next;

@@ -72,6 +72,8 @@ bool lk_lua_feed_decide(struct lk_lua_feed *feed, uint64_t number,
                         const struct lk_lua_verdict *verdict);
 /* Ends the work, which claims nothing more. The present item gets the verdict unless it has one. */
 void lk_lua_feed_cancel(struct lk_lua_feed *feed, const struct lk_lua_verdict *verdict);
+/* Claims nothing more. The item with the number `taken` stays with its loop; another goes back. */
+void lk_lua_feed_stop(struct lk_lua_feed *feed, uint64_t taken);
 void lk_lua_feed_await(struct lk_lua_feed *feed); /* its end */
 
 #endif

@@ -2,8 +2,10 @@
 /*
  * Leases that the library keeps alive.
  *
- * A lease is released by __close, at the end of its scope. One that is only collected is abandoned:
- * it is renewed no more, and ends at its deadline.
+ * A lease is released by __close, at the end of its scope, and gets a metatable without __close
+ * then: another `local lease <close>` of it is an error before its scope, which would run without
+ * the lock. A lease that is only collected is abandoned: it is renewed no more, and ends at its
+ * deadline.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,13 +15,18 @@
 struct lease {
     lk_lease *handle; /* NULL: ended */
     bool is_lost;
+    bool is_unknown; /* whether it has ended: the store did not answer the release */
     uint64_t token;
     int64_t ttl_ms, until_unix_ms; /* of its request, for conversions */
     bool value, bound;
 };
 
+#define HELD "lockkeeper.held" /* in the registry: the leases of the state, with weak values */
+
 static struct lease *lease_at(lua_State *L, int arg) {
-    return luaL_checkudata(L, arg, LK_LUA_LEASE);
+    struct lease *ended = luaL_testudata(L, arg, LK_LUA_LEASE_ENDED);
+
+    return ended != NULL ? ended : luaL_checkudata(L, arg, LK_LUA_LEASE);
 }
 
 static bool lease_is_lost(struct lease *lease) {
@@ -133,6 +140,9 @@ static int fill(lua_State *L) {
     }
     lua_setfield(L, -2, "tokens");
     lk_lua_request_values(L, result);
+    (void)lua_getfield(L, LUA_REGISTRYINDEX, HELD);
+    lua_pushvalue(L, 1);
+    lua_rawsetp(L, -2, lua_touserdata(L, 1));
     return 0;
 }
 
@@ -166,6 +176,114 @@ static void acquire_undo(struct acquire *acquire) {
     }
 }
 
+/* ---- waits for oneself ----------------------------------------------------------------------- */
+
+/*
+ * A Lua state runs in one thread, so nothing ends a lease of it while that thread waits without
+ * limit. The owners differ, so to the store it is no deadlock (R13).
+ */
+
+enum { BLOCKERS_MAX = 1024 }; /* that an answer names */
+
+/* Whether the field `name` of the object on top of the stack is, or has in it, that text. */
+static bool field_has(lua_State *L, const char *name, const char *text) {
+    bool has = false;
+
+    (void)lua_getiuservalue(L, -1, 1);
+    (void)lua_getfield(L, -1, name);
+    if (lua_isstring(L, -1)) {
+        has = strcmp(lua_tostring(L, -1), text) == 0;
+    }
+    for (lua_Integer i = 1; lua_istable(L, -1) && !has; i++) {
+        bool is_text = lua_rawgeti(L, -1, i) == LUA_TSTRING;
+
+        has = is_text && strcmp(lua_tostring(L, -1), text) == 0;
+        lua_pop(L, 1);
+        if (!is_text) {
+            break;
+        }
+    }
+    lua_pop(L, 2);
+    return has;
+}
+
+/* Whether the lease on top of the stack is held in the store of that URL. */
+static bool is_held_at(lua_State *L, const char *url) {
+    struct lease *lease = lua_touserdata(L, -1);
+    struct lk_lua_store *store;
+    bool is_held;
+
+    (void)lua_getiuservalue(L, -1, 2);
+    store = lua_touserdata(L, -1);
+    is_held = lease->handle != NULL && store != NULL && store->handle != NULL
+              && strcmp(lk_store_url(store->handle), url) == 0;
+    lua_pop(L, 1);
+    return is_held;
+}
+
+/* The blocker that is a lease of this state; NULL: none is. result NULL: whether there is one. */
+static const lk_blocker_info *own_blocker(lua_State *L, const struct lk_lua_store *store,
+                                          const lk_result *result, bool *ret_holds) {
+    const lk_blocker_info *found = NULL;
+
+    *ret_holds = false;
+    (void)lua_getfield(L, LUA_REGISTRYINDEX, HELD);
+    for (lua_pushnil(L); lua_next(L, -2) != 0; lua_pop(L, 1)) {
+        if (!is_held_at(L, lk_store_url(store->handle))) {
+            continue;
+        }
+        *ret_holds = true;
+        for (size_t i = 0; result != NULL && found == NULL && i < result->blocker_count; i++) {
+            const lk_blocker_info *blocker = &result->blockers[i];
+
+            if (field_has(L, "owner", blocker->owner) && field_has(L, "paths", blocker->path)) {
+                found = blocker;
+            }
+        }
+    }
+    lua_pop(L, 1);
+    return found;
+}
+
+/* Tries before a wait without limit. False: that would be for what this state holds itself, and the
+ * error is pushed. */
+static bool try_before(lua_State *L, const struct lk_lua_store *store, struct acquire *acquire) {
+    lk_request *request = &acquire->made.request;
+    const lk_blocker_info *blocker = NULL;
+    bool holds;
+
+    (void)own_blocker(L, store, NULL, &holds);
+    if (!holds) {
+        return true;
+    }
+    request->style = LK_TRY;
+    request->blockers_max = BLOCKERS_MAX;
+    acquire_run(&acquire->job);
+    if (acquire->outcome == LK_BUSY && acquire->result != NULL) {
+        blocker = own_blocker(L, store, acquire->result, &holds);
+    }
+    if (blocker != NULL) {
+        lk_result told = *acquire->result;
+        char *cycle[] = {told.owner, blocker->owner};
+
+        told.cycle = request->owner == NULL ? &cycle[1] : cycle;
+        told.cycle_count = request->owner == NULL ? 1 : 2;
+        (void)lua_pushfstring(L,
+                              "to wait would be for ever: this state itself holds %s as %s; give "
+                              "both one owner, or release it before",
+                              blocker->path, blocker->owner);
+        lk_lua_push_error(L, LK_DEADLOCK, lua_tostring(L, -1), &told);
+        return false;
+    }
+    if (acquire->outcome == LK_BUSY || acquire->outcome == LK_UNAVAILABLE) { /* then it waits */
+        lk_result_free(acquire->result);
+        acquire->result = NULL;
+        acquire->outcome = LK_WAITING;
+        request->style = LK_WAIT;
+    }
+    return true;
+}
+
 static int lock(lua_State *L, lk_style style, const char *allowed) {
     struct lk_lua_store *store = lk_lua_store(L, 1);
     const char *parts[LK_LUA_PARTS_MAX];
@@ -178,7 +296,13 @@ static int lock(lua_State *L, lk_style style, const char *allowed) {
     luaL_checkstack(L, LUA_MINSTACK, NULL);
     (void)lk_lua_object(L, LK_LUA_LEASE, sizeof(struct lease), 1);
     acquire = acquire_make(L, store, parts, count, style, &options);
-    if (style == LK_TRY || options.wait_ms == 0) {
+    acquire->outcome = LK_WAITING;
+    if (style == LK_WAIT && options.wait_ms == LK_FOREVER && !try_before(L, store, acquire)) {
+        return lua_error(L);
+    }
+    if (acquire->outcome != LK_WAITING) {
+        /* the try has decided it */
+    } else if (style == LK_TRY || options.wait_ms == 0) {
         acquire_run(&acquire->job);
     } else if (!lk_lua_job_run(L, store, &acquire->job)) {
         acquire_undo(acquire);
@@ -231,53 +355,101 @@ static int lease_remaining(lua_State *L) {
     return 1;
 }
 
+/* The handle of the lease at 1 has gone with the first release; owner and token name it. */
+static lk_outcome release_again(lua_State *L, const struct lease *lease, const lk_part_put *puts,
+                                size_t put_count, lk_error *error) {
+    struct lk_lua_store *store = store_of(L);
+    const char *parts[LK_LUA_PARTS_MAX];
+    lk_request request;
+
+    (void)push_field(L, "paths"); /* which stay with the lease */
+    request = lk_request_init(parts, lk_lua_texts(L, lua_gettop(L), parts));
+    (void)push_field(L, "owner");
+    request.owner = lua_tostring(L, -1);
+    return puts == NULL ? lk_release(store->handle, &request, lease->token, NULL, error)
+                        : lk_release_put_all(store->handle, &request, lease->token, puts, put_count,
+                                             NULL, error);
+}
+
+static lk_outcome release_handle(struct lease *lease, lk_lease *handle, const lk_part_put *puts,
+                                 size_t put_count, lk_error *error) {
+    lk_outcome outcome;
+
+    if (puts == NULL) {
+        return lk_lease_release(handle, error);
+    }
+    outcome = lk_lease_release_put_all(handle, puts, put_count, error);
+    if (outcome == LK_INVALID || outcome == LK_UNSUPPORTED) { /* nothing is done */
+        lease->handle = handle;
+    }
+    return outcome;
+}
+
+/* Ends the lease at 1. An answer that is missing can be asked for again, until it is known. */
+static lk_outcome release(lua_State *L, struct lease *lease, const lk_part_put *puts,
+                          size_t put_count, lk_error *error) {
+    lk_lease *handle = lease_take(lease);
+    lk_outcome outcome;
+
+    if (handle != NULL) {
+        outcome = release_handle(lease, handle, puts, put_count, error);
+        lease->is_unknown = outcome == LK_UNAVAILABLE || outcome == LK_DENIED;
+    } else {
+        outcome = release_again(L, lease, puts, put_count, error);
+        lease->is_unknown = outcome != LK_OK && outcome != LK_LOST;
+    }
+    lease->is_lost = lease->is_lost || outcome == LK_LOST;
+    return outcome;
+}
+
 static int lease_release(lua_State *L) {
     struct lease *lease = lease_at(L, 1);
     struct lk_lua_options options;
     const lk_part_put *puts;
-    lk_lease *handle;
-    lk_outcome outcome;
     lk_error error;
     size_t count;
 
     lk_lua_options(L, 2, " put ", &options);
     puts = lk_lua_puts(L, 2, &count);
-    handle = lease_take(lease);
-    if (handle == NULL) {
+    if (lease->handle == NULL && !lease->is_unknown) {
         return puts == NULL ? 0 : lk_lua_raise(L, LK_LOST, "the lease has ended");
     }
-    if (puts == NULL) {
-        outcome = lk_lease_release(handle, &error);
-    } else {
-        outcome = lk_lease_release_put_all(handle, puts, count, &error);
-        if (outcome == LK_INVALID || outcome == LK_UNSUPPORTED) { /* nothing is done */
-            lease->handle = handle;
-        }
-    }
-    lease->is_lost = lease->is_lost || outcome == LK_LOST;
-    lk_lua_check(L, outcome, &error);
+    lk_lua_check(L, release(L, lease, puts, count, &error), &error);
     return 0;
+}
+
+static bool is_store_open(lua_State *L) {
+    struct lk_lua_store *store;
+
+    (void)lua_getiuservalue(L, 1, 2);
+    store = lua_touserdata(L, -1);
+    lua_pop(L, 1);
+    return store != NULL && store->handle != NULL;
 }
 
 /* At the end of a scope, with the error that has ended it. */
 static int lease_close(lua_State *L) {
     struct lease *lease = lease_at(L, 1);
-    lk_lease *handle = lease_take(lease);
-    lk_outcome outcome;
-    lk_error error;
+    bool has_error = !lua_isnoneornil(L, 2); /* which says more than that of the release */
+    lk_error error = {.outcome = LK_OK};
+    lk_outcome outcome = LK_OK;
 
-    if (handle != NULL) {
-        outcome = lk_lease_release(handle, &error);
-        lease->is_lost = lease->is_lost || outcome == LK_LOST;
-        if (lua_isnoneornil(L, 2)) { /* else the error of the scope says more */
-            lk_lua_check(L, outcome, &error);
-        }
+    lua_settop(L, 1);
+    luaL_setmetatable(L, LK_LUA_LEASE_ENDED);
+    if (lease->handle != NULL || (lease->is_unknown && is_store_open(L))) {
+        outcome = release(L, lease, NULL, 0, &error);
+    }
+    if (!has_error) {
+        lk_lua_check(L, outcome, &error);
     }
     return 0;
 }
 
 static int lease_abandon(lua_State *L) {
-    lk_lease_abandon(lease_take(lease_at(L, 1)));
+    struct lease *lease = lease_at(L, 1);
+
+    lease->is_unknown = false;
+    lk_lease_abandon(lease_take(lease));
     return 0;
 }
 
@@ -404,4 +576,11 @@ void lk_lua_lease_open(lua_State *L) {
     };
 
     lk_lua_class(L, LK_LUA_LEASE, methods, metamethods);
+    lk_lua_class(L, LK_LUA_LEASE_ENDED, methods, &metamethods[1]);
+    lua_newtable(L);
+    lua_createtable(L, 0, 1);
+    lua_pushliteral(L, "v");
+    lua_setfield(L, -2, "__mode");
+    (void)lua_setmetatable(L, -2);
+    lua_setfield(L, LUA_REGISTRYINDEX, HELD);
 }

@@ -29,6 +29,7 @@
 
 #define LK_LUA_STORE "lockkeeper.store"
 #define LK_LUA_LEASE "lockkeeper.lease"
+#define LK_LUA_LEASE_ENDED "lockkeeper.lease.ended" /* has no __close: it is no scope any more */
 #define LK_LUA_WORK "lockkeeper.work"
 #define LK_LUA_ITEM "lockkeeper.item"
 #define LK_LUA_WATCH "lockkeeper.watch"

@@ -3,9 +3,9 @@
  * Loops over claimed items: `for item in store:work("mails") do ... end`.
  *
  * To ask for the next item says that the present one is done. An error that leaves the loop gives
- * the present item back as failed. Whatever else leaves the loop (break, return, a coroutine that
- * is closed) cannot be told apart, so it gives the item back as not failed: work that is repeated
- * does less harm than work that is forgotten.
+ * the present item back as failed, unless it is an interruption. Whatever else leaves the loop
+ * (break, return, a coroutine that is closed) cannot be told apart, so it gives the item back as
+ * not failed: work that is repeated does less harm than work that is forgotten.
  */
 #include <string.h>
 #include <unistd.h>
@@ -15,7 +15,8 @@
 struct work {
     struct lk_lua_feed *feed; /* NULL: it has ended */
     uint64_t taken;           /* the number of the last item that was handed out */
-    lk_work_counts counts;    /* once it has ended */
+    bool is_stopped;
+    lk_work_counts counts; /* once it has ended */
 };
 
 struct item {
@@ -236,6 +237,10 @@ static int work_next(lua_State *L) {
         lua_pushnil(L);
         return 1;
     }
+    if (work->is_stopped && !work->feed->is_started) {
+        lua_pushnil(L);
+        return 1;
+    }
     work_begin(L, work);
     (void)lk_lua_feed_decide(work->feed, work->taken,
                              &(struct lk_lua_verdict){.verdict = LK_LUA_DONE});
@@ -263,6 +268,38 @@ static int work_call(lua_State *L) {
     return work_next(L);
 }
 
+/* Claims nothing more: the loop ends with its next turn, and decides on the item that it has. */
+static int work_stop(lua_State *L) {
+    struct work *work = work_at(L, 1);
+
+    if (work->feed != NULL) {
+        process_check(L, work->feed);
+        lk_lua_feed_stop(work->feed, work->taken);
+        work->is_stopped = true;
+    }
+    return 0;
+}
+
+/* Whether the error at `arg` stops the program or a wait, and says nothing of the item: that of
+ * `lua` for a SIGINT, or an outcome "cancelled". */
+static bool is_interruption(lua_State *L, int arg) {
+    static const char interrupted[] = "interrupted!";
+    size_t size = 0;
+    const char *text = lua_isstring(L, arg) ? lua_tolstring(L, arg, &size) : NULL;
+    bool is_cancelled = false;
+
+    if (lua_istable(L, arg)) {
+        lua_pushliteral(L, "outcome");
+        (void)lua_rawget(L, arg);
+        text = lua_tostring(L, -1);
+        is_cancelled = text != NULL && strcmp(text, "cancelled") == 0;
+        lua_pop(L, 1);
+        return is_cancelled;
+    }
+    return size >= sizeof interrupted - 1
+           && strcmp(text + size - (sizeof interrupted - 1), interrupted) == 0;
+}
+
 /* Gives the present item back, and returns when nothing of this work is claimed. */
 static int work_close(lua_State *L) {
     struct work *work = work_at(L, 1);
@@ -272,7 +309,7 @@ static int work_close(lua_State *L) {
     if (feed == NULL) {
         return 0;
     }
-    if (!lua_isnoneornil(L, 2)) {
+    if (!lua_isnoneornil(L, 2) && !is_interruption(L, 2)) {
         verdict.verdict = LK_LUA_FAILED;
         verdict.failure = luaL_tolstring(L, 2, &verdict.failure_size);
     }
@@ -443,6 +480,7 @@ static int item_check(lua_State *L) {
 void lk_lua_work_open(lua_State *L) {
     static const luaL_Reg work_methods[] = {
         {"next", work_next},
+        {"stop", work_stop},
         {"close", work_close},
         {"counts", work_counts},
         {NULL, NULL},

@@ -31,6 +31,9 @@ final class Locks {
 
     static void play(Tap tap) {
         tap.test("a lock is held in its scope, and free behind it", Locks::scope);
+        tap.test("a lease is for one block", Locks::scopes);
+        tap.test("a release that is not answered is asked for again", Locks::unanswered);
+        tap.test("a thread that would wait for itself is told", Locks::oneself);
         tap.test("shared holders, limits, units and batches", Locks::modes);
         tap.test("waits are in order of arrival, and give up by their time", Locks::order);
         tap.test("a deadlock names its cycle", Locks::deadlock);
@@ -91,6 +94,85 @@ final class Locks {
             Tap.thrown(LeaseLostException.class, kept::check);
             Tap.yes(!kept.isLost() && kept.remaining().isZero(), "it has ended");
             Tap.yes(!store.examine().isEmpty() && store.away().isZero(), "what it says of itself");
+        }
+    }
+
+    private static void scopes(Tap.Stores stores) throws Exception {
+        try (Store store = Store.open(stores.fresh())) {
+            Lease lease = store.acquire("t").tryNow();
+            for (int block = 1; block <= 2; block++) {
+                if (block == 1) {
+                    try (lease) {
+                        lease.check();
+                    }
+                } else { // Java asks nothing at the begin; the end tells
+                    Tap.thrown(LeaseLostException.class, () -> {
+                        try (lease) {
+                            Tap.thrown(LeaseLostException.class, lease::check);
+                        }
+                    });
+                }
+            }
+            try (Lease inside = store.acquire("t").tryNow()) {
+                inside.release();
+                inside.release();
+            }
+            Tap.same(List.of(), store.list());
+        }
+    }
+
+    private static void move(String from, String to) throws Exception {
+        for (String part : List.of("", "-wal", "-shm")) {
+            var file = new java.io.File(from + part);
+            if (file.exists()) {
+                Tap.yes(file.renameTo(new java.io.File(to + part)), "it is moved");
+            }
+        }
+    }
+
+    private static void unanswered(Tap.Stores stores) throws Exception {
+        String url = stores.fresh();
+        if (!url.startsWith("sqlite:")) {
+            return; // there it takes the ten seconds for which an unreachable store is asked
+        }
+        String path = url.substring("sqlite:".length());
+        try (Store store = Store.open(url)) {
+            Lease first = store.acquire("t").tryNow();
+            Lease second = store.acquire("u", "v").tryNow();
+            Map<String, byte[]> values = Map.of("u", "one".getBytes(), "v", "two".getBytes());
+            move(path, path + ".away");
+            Tap.thrown(UnavailableException.class, first::close);
+            for (int i = 0; i < 2; i++) {
+                Tap.thrown(UnavailableException.class, first::release);
+                Tap.thrown(UnavailableException.class, () -> second.releasePut(values));
+            }
+            move(path + ".away", path);
+            try (Store other = Store.open(url)) {
+                Tap.same(3, other.list().size());
+                first.close();
+                second.releasePut(values);
+                Tap.same(List.of(), other.list());
+                Tap.same("two", other.get("v").get().text());
+            }
+            first.release(); // again: nothing
+            Tap.thrown(LeaseLostException.class, () -> second.releasePut(new byte[0]));
+        }
+    }
+
+    private static void oneself(Tap.Stores stores) throws Exception {
+        try (Store store = Store.open(stores.fresh())) {
+            Lock lock = store.lockOf("t");
+            lock.lock();
+            for (String path : List.of("t", "t/below")) {
+                Tap.thrown(DeadlockException.class, () -> store.lockOf(path).lock());
+                Tap.thrown(DeadlockException.class, () -> store.acquire(path).await());
+            }
+            store.acquire("free").await().release();
+            Tap.same(false, store.lockOf("t").tryLock(10, TimeUnit.MILLISECONDS));
+            var other = new Tap.Background<>(() -> store.acquire("t").owner("ben").await());
+            Tap.until(() -> store.list("t").stream().anyMatch(one -> !one.isHeld()), "a wait");
+            lock.unlock(); // of another thread: no deadlock
+            other.result().release();
         }
     }
 

@@ -31,6 +31,8 @@ final class Works {
         tap.test("many items are pushed in one call", Works::many);
         tap.test("what fails is claimed again, and parked in the end", Works::failures);
         tap.test("a loop that is left gives its item back", Works::left);
+        tap.test("a handler that is interrupted gives back; the store's end waits for it",
+            Works::interrupted);
         tap.test("handlers in several threads; one that throws has failed", Works::handlers);
         tap.test("a claim that is lost is told; one of a killed worker is stolen", Works::stolen);
         tap.test("a wait for work is ended by an interrupt, and by the store's end", Works::ended);
@@ -132,11 +134,80 @@ final class Works {
                     }
                 }
             });
-            Tap.same(1L, store.stats("q").delayedNow());
+            Tap.same(1L, store.stats("q").readyNow()); // at once: by what it was left is not known
+            try (Work work = store.work("q")) {
+                for (Item item : work) {
+                    break;
+                }
+            }
+            Tap.same(List.of(1L, 0L),
+                List.of(store.stats("q").readyNow(), store.stats("q").done()));
+            store.push("q", "2", null);
+            try (Work work = store.work("q")) {
+                for (Item item : work) {
+                    work.stop();
+                    Tap.same(1L, store.stats("q").claimedNow());
+                }
+                Tap.same(List.of(1L, 1L), List.of(work.counts().done(), work.counts().claims()));
+            }
+            Work never = store.work("q");
+            never.stop();
+            Tap.same(false, never.hasNext());
+            Store other = Store.open(store.url());
+            Item item = other.work("q").next();
+            var told = new java.util.concurrent.CountDownLatch(1);
+            item.onLost(told::countDown);
+            Tap.same(false, item.isLost());
+            other.close();
+            told.await();
+            Tap.yes(item.isLost(), "its handler is told");
+            Tap.thrown(LeaseLostException.class, item::check);
+            Tap.same(1L, store.stats("q").readyNow());
             Work unused = store.work("q");
             unused.close();
             Tap.same(false, unused.hasNext());
             Tap.thrown(java.util.NoSuchElementException.class, unused::next);
+        }
+    }
+
+    private static void interrupted(Tap.Stores stores) throws Exception {
+        try (Store store = Store.open(stores.fresh())) {
+            List<RuntimeException> thrown = List.of(
+                new IllegalStateException(new InterruptedException()),
+                new java.util.concurrent.CancellationException(),
+                new RuntimeException(new java.util.concurrent.CancellationException()));
+            store.push("q", "1", null);
+            store.work("q").retry(ofSeconds(30), ofSeconds(30)).drain().run(item -> {
+                if (item.attempt() <= thrown.size()) {
+                    throw thrown.get((int) item.attempt() - 1);
+                }
+            });
+            Tap.same(List.of(3L, 1L),
+                List.of(store.stats("q").retried(), store.stats("q").done()));
+            store.push("q", "2", null);
+            Store other = Store.open(store.url());
+            var begun = new java.util.concurrent.CountDownLatch(1);
+            var end = new java.util.concurrent.CountDownLatch(1);
+            var pool = new Tap.Background<>(() -> other.work("q").run(item -> {
+                begun.countDown();
+                try {
+                    end.await();
+                } catch (InterruptedException error) {
+                    throw new IllegalStateException(error);
+                }
+                other.put("v", new byte[0]); // it is closed: no failure of the item
+            }));
+            begun.await();
+            var closing = new Tap.Background<>(() -> {
+                other.close();
+                return null;
+            });
+            Tap.until(other::isClosed, "the end of the store");
+            Tap.same(1L, store.stats("q").claimedNow());
+            end.countDown();
+            closing.result();
+            Tap.thrown(CancelledException.class, pool::result);
+            Tap.same(1L, store.stats("q").readyNow());
         }
     }
 

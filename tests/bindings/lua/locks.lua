@@ -79,6 +79,81 @@ case("a deadlock names its cycle", function(store, url)
     equal(other:ends(), 0)
 end)
 
+case("a lease that has ended is no scope", function(store)
+    local kept
+    do
+        local lease <close> = store:lock("t")
+        kept = lease
+    end
+    local entered = false
+    refuses("non%-closable", function()
+        local lease <close> = kept
+        entered = true
+    end)
+    equal({entered, kept:lost(), #store:list()}, {false, false, 0})
+    kept:release() -- its methods are there: again, nothing
+    do
+        local lease <close> = store:lock("t")
+        lease:release() -- within its scope
+    end
+    equal(store:list(), {})
+    refuses("lease", kept.release, store)
+end)
+
+case("a release that is not answered is asked for again", function(store, url)
+    if not url:find("^sqlite:") then
+        return -- there it takes the ten seconds for which an unreachable store is asked
+    end
+    local path = url:sub(#"sqlite:" + 1)
+    local function move(from, to)
+        for _, part in ipairs{"", "-wal", "-shm"} do os.rename(from .. part, to .. part) end
+    end
+    local first, putting = store:lock("t"), store:lock{"u", "v"}
+    local ok, why = pcall(function()
+        local lease <close> = store:lock("w")
+        move(path, path .. ".away")
+    end)
+    equal({ok, why.outcome}, {false, "unavailable"})
+    for _ = 1, 2 do
+        raises("unavailable", first.release, first)
+        raises("unavailable", putting.release, putting, {put = {u = "one", v = "two"}})
+    end
+    move(path .. ".away", path)
+    local other <close> = lk.open(url)
+    equal(#other:list(), 4)
+    first:release()
+    raises("invalid", putting.release, putting, {put = ("x"):rep(65537)})
+    putting:release{put = {u = "one", v = "two"}}
+    equal({#other:list(), (other:get("v"))}, {1, "two"})
+    first:release() -- again: nothing
+    raises("lost", putting.release, putting, {put = "x"})
+end)
+
+case("a state that would wait for itself is told", function(store, url)
+    local lease <close> = store:lock{"t", "u?shared"}
+    for _, parts in ipairs{{"t"}, {"t/below"}, {"free", "u"}} do
+        local error = raises("deadlock", store.lock, store, parts)
+        equal({error.cycle[#error.cycle], error.blockers[1].owner}, {lease.owner, lease.owner})
+    end
+    equal(raises("deadlock", store.lock, store, "t", {owner = "ben"}).cycle, {"ben", lease.owner})
+    local same <close> = lk.open(url)
+    raises("deadlock", same.lock, same, "t")
+    raises("timeout", store.lock, store, "t", {wait = 0.01})
+    store:lock("free"):release()
+    store:lock("t/below", {owner = lease.owner}):release() -- covered (R8)
+    local other <close> = support.program(url, [[
+        local held, waits = store:lock("o"), false
+        print("held")
+        while not waits do
+            system.sleep(5)
+            for _, one in ipairs(store:list("o")) do waits = waits or one.owner == "ben" end
+        end
+        held:release()]])
+    equal(other:heard(), "held")
+    store:lock("o", {owner = "ben"}):release() -- another process holds it
+    equal(other:ends(), 0)
+end)
+
 case("the library renews; a fixed end is a loss", function(store)
     local lease = store:lock("fixed", {["until"] = os.time() + 2})
     do

@@ -126,6 +126,32 @@ case("a claim by hand that waits, and wrong ones", function(store, url)
     refuses("closed", store.push_many, store, "mails", {})
 end)
 
+case("a loop that is stopped decides on its item; one that is interrupted gives it back", function(store, url)
+    store:push_many("mails", {{"1"}, {"2"}})
+    local work <close> = store:work("mails")
+    for item in work do
+        work:stop()
+        equal({item.id, states(store)}, {"1", {["1"] = "claimed", ["2"] = "ready"}})
+    end
+    equal({work:counts().done, states(store)}, {1, {["2"] = "ready"}})
+    local never <close> = store:work("mails")
+    never:stop()
+    equal(never:next(), nil)
+    for _, why in ipairs{"x.lua:1: interrupted!", setmetatable({outcome = "cancelled"}, {})} do
+        local is_whole = pcall(function()
+            for _ in store:work("mails", {retry_min = 60}) do error(why, 0) end
+        end)
+        local item = store:items("mails")[1]
+        equal({is_whole, item.state, item.last_error}, {false, "ready", nil})
+    end
+    local other = lk.open(url)
+    local item = other:work("mails"):next()
+    equal(item:lost(), false)
+    other:close()
+    equal({item:lost(), states(store)}, {true, {["2"] = "ready"}})
+    raises("lost", item.check, item)
+end)
+
 case("a loop finishes what it goes on from", function(store)
     store:push("mails", "1", "one")
     store:push("mails", "2")

@@ -12,6 +12,15 @@ import java.util.function.Function;
  * inside any more. It refers to no Store, so that one that is thrown away can be collected.
  */
 final class Gate {
+    /** A call on a closed store. */
+    static final class ClosedException extends IllegalStateException {
+        private static final long serialVersionUID = 1;
+
+        ClosedException() {
+            super("the store is closed");
+        }
+    }
+
     private static final ThreadLocal<Gate> HANDLED = new ThreadLocal<>();
 
     private final Pointer store;
@@ -27,7 +36,7 @@ final class Gate {
     <T> T inside(Function<Pointer, T> call) {
         synchronized (this) {
             if (isClosed) {
-                throw new IllegalStateException("the store is closed");
+                throw new ClosedException();
             }
             inside++;
         }

@@ -51,7 +51,7 @@ public abstract sealed class Held permits Lease, Item {
         synchronized Pointer take() {
             Pointer taken = lease;
             lease = null;
-            if (taken != null) {
+            if (taken != null && !isLost) {
                 isLost = Functions.LIBRARY.lk_lease_is_lost(taken) != 0;
             }
             WATCHED.remove(key);

@@ -8,6 +8,7 @@ import io.lockkeeper.internal.Structs.ClaimInfo;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CancellationException;
 import java.util.concurrent.LinkedBlockingQueue;
 
 /**
@@ -130,6 +131,33 @@ public final class Item extends Held {
         }
         verdicts.add(verdict);
         return true;
+    }
+
+    /** Gives it back while its handler may still run, which is told: isLost(), onLost(). */
+    void leaveBehind() {
+        synchronized (verdicts) {
+            if (isDecided) {
+                return;
+            }
+        }
+        tellLost();
+        decide(Constants.LK_WORK_GIVE_BACK);
+    }
+
+    /**
+     * Its handler has thrown. What stops a thread, a wait or the store is no failure of the item.
+     */
+    void leave(Throwable error) {
+        for (Throwable cause = error; cause != null; cause = cause.getCause()) {
+            if (cause instanceof InterruptedException || cause instanceof CancelledException
+                || cause instanceof CancellationException
+                || cause instanceof Gate.ClosedException) {
+                decide(Constants.LK_WORK_GIVE_BACK);
+                return;
+            }
+        }
+        explain(error.toString());
+        decide(FAILED);
     }
 
     private void decideAndWait(int verdict) {

@@ -4,6 +4,7 @@ package io.lockkeeper;
 import com.sun.jna.Pointer;
 import io.lockkeeper.internal.Functions;
 import io.lockkeeper.internal.Memories;
+import io.lockkeeper.internal.Structs;
 import io.lockkeeper.internal.Structs.LkError;
 import io.lockkeeper.internal.Structs.PartPut;
 import java.lang.ref.Cleaner;
@@ -14,12 +15,19 @@ import java.util.Optional;
 /**
  * A held request, which the library renews until it is released or lost. One that is thrown away
  * without a release is renewed no more, and ends at its deadline.
+ *
+ * <p>It is for one try-with-resources statement. Java asks nothing at the begin of one: where a
+ * lease is handed on, call check() there. A second statement ends with LeaseLostException, because
+ * its block ran without the lock.
  */
 public final class Lease extends Held implements AutoCloseable {
     private final Store store; // is not collected before its leases
     private final Cleaner.Cleanable cleanable;
     private LockRequest request;
     private Answer answer;
+    private final Object ending = new Object(); // of one release at a time
+    private boolean isUnknown; // whether it has ended: the store did not answer the release
+    private boolean isScopeOver;
 
     Lease(Store store, LockRequest request, Pointer lease, Answer answer) {
         this.store = store;
@@ -104,22 +112,38 @@ public final class Lease extends Held implements AutoCloseable {
     }
 
     /**
-     * Ends the lease. LeaseLostException: it was not held all the time. A second call does nothing.
-     * In a try-with-resources statement an exception of the block comes first.
+     * release() at the end of a try-with-resources statement, where an exception of the block comes
+     * first. At the end of a second one: LeaseLostException.
      */
     @Override
     public void close() {
-        Pointer taken = handle.take();
-        if (taken == null) {
-            return;
+        synchronized (ending) {
+            if (isScopeOver && !isUnknown) {
+                throw new LeaseLostException(
+                    "the lease had ended with an earlier block: this one ran without the lock");
+            }
+            isScopeOver = true;
+            release();
         }
-        LkError error = new LkError();
-        end(Functions.LIBRARY.lk_lease_release(taken, error), error);
     }
 
-    /** close(), under the name that lockkeeper.h has for it. */
+    /**
+     * Ends the lease. LeaseLostException: it was not held all the time. UnavailableException:
+     * unknown; to call it again asks again. Once it is known to have ended, a further call does
+     * nothing.
+     */
     public void release() {
-        close();
+        synchronized (ending) {
+            Pointer taken = handle.take();
+            if (taken == null && !isUnknown) {
+                return;
+            }
+            LkError error = new LkError();
+            int outcome = taken != null ? Functions.LIBRARY.lk_lease_release(taken, error)
+                : again((store, asking) -> Functions.LIBRARY.lk_release(
+                    store, asking, token(), null, error));
+            end(outcome, error);
+        }
     }
 
     /** Ends the lease and writes a value to the first part's path, in one step. */
@@ -129,41 +153,72 @@ public final class Lease extends Held implements AutoCloseable {
 
     /**
      * The same for several of its paths. LeaseLostException: nothing was written.
-     * InvalidException: nothing was done, and the lease is held as before.
+     * InvalidException: nothing was done, and the lease is held as before. UnavailableException:
+     * as of release().
      */
     public void releasePut(Map<String, byte[]> values) {
-        LkError error = new LkError();
-        int outcome;
-        try (Memories memories = new Memories()) {
-            long size = new PartPut().size();
-            Pointer puts = memories.room(Math.max(1, values.size()) * size);
-            long place = 0;
-            for (Map.Entry<String, byte[]> one : values.entrySet()) {
-                PartPut put = new PartPut(puts.share(place));
-                put.path = memories.text(one.getKey(), "path");
-                put.value = memories.bytes(one.getValue());
-                put.value_size = one.getValue().length;
-                put.write();
-                place += size;
+        synchronized (ending) {
+            LkError error = new LkError();
+            int outcome;
+            try (Memories memories = new Memories()) {
+                Pointer puts = places(values, memories);
+                Pointer taken = handle.take();
+                if (taken == null && !isUnknown) {
+                    throw new LeaseLostException("the lease has ended");
+                }
+                outcome = taken != null
+                    ? Functions.LIBRARY.lk_lease_release_put_all(taken, puts, values.size(), error)
+                    : again((store, asking) -> Functions.LIBRARY.lk_release_put_all(
+                        store, asking, token(), puts, values.size(), null, error));
+                Outcome what = Outcome.of(outcome);
+                if (taken != null && (what == Outcome.INVALID || what == Outcome.UNSUPPORTED)) {
+                    putBack(taken);
+                    throw what.exception(Memories.string(error.text));
+                }
             }
-            Pointer taken = handle.take();
-            if (taken == null) {
-                throw new LeaseLostException("the lease has ended");
-            }
-            outcome = Functions.LIBRARY.lk_lease_release_put_all(
-                taken, puts, values.size(), error);
-            Outcome what = Outcome.of(outcome);
-            if (what == Outcome.INVALID || what == Outcome.UNSUPPORTED) {
-                putBack(taken);
-                throw what.exception(Memories.string(error.text));
-            }
+            end(outcome, error);
         }
-        end(outcome, error);
+    }
+
+    private static Pointer places(Map<String, byte[]> values, Memories memories) {
+        long size = new PartPut().size();
+        Pointer puts = memories.room(Math.max(1, values.size()) * size);
+        long place = 0;
+        for (Map.Entry<String, byte[]> one : values.entrySet()) {
+            PartPut put = new PartPut(puts.share(place));
+            put.path = memories.text(one.getKey(), "path");
+            put.value = memories.bytes(one.getValue());
+            put.value_size = one.getValue().length;
+            put.write();
+            place += size;
+        }
+        return puts;
+    }
+
+    @FunctionalInterface
+    private interface Asking {
+        int of(Pointer store, Structs.Request request);
+    }
+
+    /** The handle has gone with the first release. The lease is named by its owner and token. */
+    private int again(Asking call) {
+        return store.gate().inside(open -> {
+            try (Memories memories = new Memories()) {
+                Structs.Request asking = new Structs.Request();
+                asking.size = asking.size();
+                asking.parts = memories.texts(paths(), "path");
+                asking.part_count = paths().size();
+                asking.owner = memories.text(owner(), "owner");
+                return call.of(open, asking);
+            }
+        });
     }
 
     private void end(int outcome, LkError error) {
+        Outcome what = Outcome.of(outcome);
         cleanable.clean();
-        if (Outcome.of(outcome) == Outcome.LOST) {
+        isUnknown = what != Outcome.OK && what != Outcome.LOST && what != Outcome.INTERNAL;
+        if (what == Outcome.LOST) {
             tellLost();
         }
         Calls.check(outcome, error);
@@ -171,20 +226,29 @@ public final class Lease extends Held implements AutoCloseable {
 
     /** Stops the renewals. The lease stays held until its deadline. */
     public void abandon() {
-        Pointer taken = handle.take();
-        if (taken != null) {
-            Functions.LIBRARY.lk_lease_abandon(taken);
+        synchronized (ending) {
+            isUnknown = false;
+            Pointer taken = handle.take();
+            if (taken != null) {
+                Functions.LIBRARY.lk_lease_abandon(taken);
+            }
+            cleanable.clean();
         }
-        cleanable.clean();
     }
 
     /** Of a grant that nothing waits for any more. */
     void releaseQuietly() {
         try {
-            close();
+            release();
         } catch (LockkeeperException error) {
             // It ends at its deadline, if it has not.
         }
+    }
+
+    /** Whether it is held in that store, and is one of these blockers. */
+    boolean isAmong(Store other, List<Blocker> blockers) {
+        return other.url().equals(store.url()) && !hasEnded() && blockers.stream().anyMatch(
+            one -> one.owner().equals(owner()) && paths().contains(one.path()));
     }
 
     @Override

@@ -11,6 +11,7 @@ import io.lockkeeper.internal.Structs.Request;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 
 /**
@@ -18,6 +19,9 @@ import java.util.concurrent.CompletableFuture;
  * options are those of lk_request in lockkeeper.h. One request belongs to one thread.
  */
 public final class LockRequest {
+    private static final int BLOCKERS = 16; // that an exception names
+    private static final int BLOCKERS_MAX = 1024; // that an answer can name
+
     private final Store store;
     private final List<String> parts;
     private boolean isShared;
@@ -138,13 +142,40 @@ public final class LockRequest {
             throw new InterruptedException();
         }
         Waits.Cancel cancel = new Waits.Cancel();
-        return Waits.interruptibly(
+        Lease own = tryBeside();
+        return own != null ? own : Waits.interruptibly(
             () -> acquire(Constants.LK_WAIT, waitMs, cancel), cancel, Lease::releaseQuietly);
+    }
+
+    /**
+     * Tries before a wait without limit, where this thread has locks of Store.lockOf(). null: it
+     * has to wait, but not for itself.
+     */
+    private Lease tryBeside() {
+        Set<Lease> own = PathLock.ownLeases();
+        if (own.isEmpty() || waitMs != Constants.LK_FOREVER) {
+            return null;
+        }
+        try {
+            return acquire(Constants.LK_TRY, waitMs, new Waits.Cancel(), BLOCKERS_MAX);
+        } catch (UnavailableException error) {
+            return null; // the wait has its own patience
+        } catch (BusyException error) {
+            for (Lease held : own) {
+                if (held.isAmong(store, error.blockers())) {
+                    throw Outcome.DEADLOCK.exception("to wait would be for ever: this thread itself"
+                        + " has locked " + String.join(" ", held.paths()), error.blockers(),
+                        owner == null ? List.of(held.owner()) : List.of(owner, held.owner()));
+                }
+            }
+            return null;
+        }
     }
 
     /** await() that an interrupt does not end. */
     Lease awaitUninterruptibly() {
-        return acquire(Constants.LK_WAIT, waitMs, new Waits.Cancel());
+        Lease own = tryBeside();
+        return own != null ? own : acquire(Constants.LK_WAIT, waitMs, new Waits.Cancel());
     }
 
     /**
@@ -164,12 +195,17 @@ public final class LockRequest {
     }
 
     private Lease acquire(int style, long wait, Waits.Cancel cancel) {
+        return acquire(style, wait, cancel, BLOCKERS);
+    }
+
+    private Lease acquire(int style, long wait, Waits.Cancel cancel, int blockers) {
         return store.gate().waiting(cancel, handle -> {
             LkError error = new LkError();
             PointerByReference lease = new PointerByReference();
             PointerByReference result = new PointerByReference();
             try (Memories memories = new Memories()) {
                 Request request = fill(memories, style, wait, cancel);
+                request.blockers_max = blockers;
                 Outcome outcome = Outcome.of(
                     Functions.LIBRARY.lk_acquire(handle, request, lease, result, error));
                 Pointer told = result.getValue();
@@ -204,7 +240,6 @@ public final class LockRequest {
         request.limit = limit;
         request.units = units;
         request.note = memories.optionalText(note, "note");
-        request.blockers_max = 16;
         request.cancel = cancel.handle();
         request.patience_ms = patienceMs;
         request.value = (byte) (hasValue ? 1 : 0);

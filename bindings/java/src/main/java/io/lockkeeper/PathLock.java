@@ -2,6 +2,8 @@
 package io.lockkeeper;
 
 import java.time.Duration;
+import java.util.HashSet;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.Lock;
@@ -20,8 +22,15 @@ final class PathLock implements Lock {
     private final ReentrantLock threads = new ReentrantLock(true);
     private Lease lease; // of the thread that holds `threads`
 
+    /** What this thread holds by such locks, which no other thread can unlock. */
+    private static final ThreadLocal<Set<Lease>> HELD = ThreadLocal.withInitial(HashSet::new);
+
     PathLock(LockRequest request) {
         this.request = request;
+    }
+
+    static Set<Lease> ownLeases() {
+        return HELD.get();
     }
 
     @Override
@@ -80,6 +89,7 @@ final class PathLock implements Lock {
     private <E extends Exception> void ask(Ask<E> ask) throws E {
         try {
             lease = ask.lease();
+            HELD.get().add(lease);
         } finally {
             if (lease == null) {
                 threads.unlock();
@@ -96,6 +106,7 @@ final class PathLock implements Lock {
             if (threads.getHoldCount() == 1) {
                 Lease held = lease;
                 lease = null;
+                HELD.get().remove(held);
                 held.release();
             }
         } finally {

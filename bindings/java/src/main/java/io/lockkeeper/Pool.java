@@ -82,8 +82,7 @@ final class Pool {
             try {
                 gate.handling(() -> workOn.accept(item));
             } catch (Throwable error) {
-                item.explain(error.toString());
-                item.decide(Item.FAILED);
+                item.leave(error);
             }
             return item.verdict();
         } catch (Throwable error) {

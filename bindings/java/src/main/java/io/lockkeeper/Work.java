@@ -15,8 +15,8 @@ import java.util.function.Consumer;
  * Claimed items of a queue, for one loop or for a handler; the options come first.
  *
  * <p>To ask for the next item says that the present one is done. What leaves the loop otherwise is
- * not known here: close() gives an item that is not decided on back as failed. So call Item.done()
- * before a break.
+ * not known here: close() gives an item that is not decided on back, as not failed. So call
+ * Item.done() before a break, and Item.retry() where it has failed.
  */
 public final class Work implements Iterable<Item>, Iterator<Item>, AutoCloseable {
     private final Store store;
@@ -35,9 +35,10 @@ public final class Work implements Iterable<Item>, Iterator<Item>, AutoCloseable
     private record Ended(Throwable error) {}
 
     private final BlockingQueue<Object> messages = new LinkedBlockingQueue<>(); // Item or Ended
-    private final Runnable end = this::stop;
-    private Pool pool;
+    private final Runnable end = this::leaveBehind;
+    private volatile Pool pool;
     private volatile boolean isClosing;
+    private volatile boolean isStopped;
     private volatile Item last; // whether the loop has it or not
     private Item item; // the present one
     private Item fetched;
@@ -153,17 +154,29 @@ public final class Work implements Iterable<Item>, Iterator<Item>, AutoCloseable
         }
     }
 
-    /** Claims no more. What no one is deciding on is given back. */
-    private void stop() {
+    private void endClaiming() {
         isClosing = true;
         Pool running = pool;
         if (running != null) {
             running.cancel();
         }
+    }
+
+    /**
+     * Claims no more: the loop ends with its next turn, and decides on the item that it has. Any
+     * thread may call it.
+     */
+    public void stop() {
+        isStopped = true;
+        endClaiming();
+    }
+
+    /** The store is being closed. A loop that works on an item is told before that goes back. */
+    private void leaveBehind() {
+        endClaiming();
         Item claimed = last;
         if (claimed != null) {
-            claimed.decide(claimed == item ? Item.FAILED
-                : io.lockkeeper.internal.Constants.LK_WORK_GIVE_BACK);
+            claimed.leaveBehind();
         }
     }
 
@@ -177,23 +190,37 @@ public final class Work implements Iterable<Item>, Iterator<Item>, AutoCloseable
             item.decide(Item.DONE);
             item = null;
         }
-        if (fetched == null && !isOver) {
+        if (fetched != null && isClosing) { // it has not been handed out
+            fetched.decide(io.lockkeeper.internal.Constants.LK_WORK_GIVE_BACK);
+            fetched = null;
+        }
+        isOver = isOver || (isStopped && pool == null);
+        while (fetched == null && !isOver) {
             start();
-            Object message;
-            try {
-                message = messages.take();
-            } catch (InterruptedException error) {
-                Thread.currentThread().interrupt();
-                throw new CancelledException("the wait for an item was interrupted");
-            }
-            if (message instanceof Item) {
-                fetched = (Item) message;
-            } else {
-                isOver = true;
-                fail(((Ended) message).error());
-            }
+            take();
         }
         return fetched != null;
+    }
+
+    private void take() {
+        Object message;
+        try {
+            message = messages.take();
+        } catch (InterruptedException error) {
+            Thread.currentThread().interrupt();
+            throw new CancelledException("the wait for an item was interrupted");
+        }
+        if (message instanceof Ended) {
+            Throwable error = ((Ended) message).error();
+            isOver = true;
+            if (!(isStopped && error instanceof CancelledException)) {
+                fail(error);
+            }
+        } else if (isClosing) { // it came too late
+            ((Item) message).decide(io.lockkeeper.internal.Constants.LK_WORK_GIVE_BACK);
+        } else {
+            fetched = (Item) message;
+        }
     }
 
     private static void fail(Throwable error) {
@@ -220,10 +247,14 @@ public final class Work implements Iterable<Item>, Iterator<Item>, AutoCloseable
         return pool == null ? WorkCounts.read(new Structs.WorkCounts()) : pool.counts();
     }
 
-    /** Returns when nothing of this loop is claimed. An item not decided on has failed. */
+    /** Returns when nothing of this loop is claimed. An item not decided on is given back. */
     @Override
     public void close() {
-        stop();
+        endClaiming();
+        Item claimed = last;
+        if (claimed != null) {
+            claimed.decide(io.lockkeeper.internal.Constants.LK_WORK_GIVE_BACK);
+        }
         while (pool != null && !isOver) {
             isOver = Item.take(messages) instanceof Ended;
         }

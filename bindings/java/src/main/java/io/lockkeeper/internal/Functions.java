@@ -49,6 +49,12 @@ public interface Functions extends Library {
     int lk_renew(Pointer store, Structs.Request request, long token, PointerByReference result,
         LkError error);
 
+    int lk_release(Pointer store, Structs.Request request, long token, PointerByReference result,
+        LkError error);
+
+    int lk_release_put_all(Pointer store, Structs.Request request, long token, Pointer puts,
+        long count, PointerByReference result, LkError error);
+
     int lk_lease_release(Pointer lease, LkError error);
 
     int lk_lease_release_put_all(Pointer lease, Pointer puts, long count, LkError error);
