@@ -195,6 +195,12 @@ uint64_t lk_model_request_id(const struct lk_model *model, lk_ref request);
  */
 lk_outcome lk_model_restore(struct lk_model *model, const struct lk_record *record);
 
+/*
+ * A held request that another owner's held request excludes (R5, R6), both not overdue at `now_us`;
+ * 0: there is none. No step makes such a state: restored rows are damaged.
+ */
+lk_ref lk_model_conflict(const struct lk_model *model, int64_t now_us);
+
 /* R4: the last draw of a root, as a store remembers it. Smaller than what is known: no effect. */
 lk_outcome lk_model_restore_draw(struct lk_model *model, struct lk_slice root, uint64_t last_draw);
 

@@ -27,7 +27,7 @@ enum { EXACT_BELOW = 1024 };
 /* ---- all ------------------------------------------------------------------------------------- */
 
 /* Programs that do not know the count keep it up to date too: the triggers in the file count. */
-static const char begin_counting[] =
+const char lk_sql_counting_script[] =
     "CREATE TABLE IF NOT EXISTS lk_request_count (requests INTEGER NOT NULL);"
     "DELETE FROM lk_request_count;"
     "INSERT INTO lk_request_count SELECT count(*) FROM lk_request;"
@@ -65,7 +65,7 @@ int lk_sql_count_live(struct lk_sql *sql, int64_t now_us, uint64_t max, uint64_t
     int code = count_kept(sql, &kept);
 
     if (code == SQLITE_NOTFOUND) { /* the bound was set by a program that did not count */
-        code = lk_sql_execute(sql, begin_counting);
+        code = lk_sql_execute(sql, lk_sql_counting_script);
         code = code == SQLITE_OK ? count_kept(sql, &kept) : code;
     }
     if (code == SQLITE_OK) {
@@ -132,7 +132,7 @@ int lk_sql_quotas_save(struct lk_sql *sql, const struct lk_quotas *quotas, uint6
 }
 
 int lk_sql_quotas_count(struct lk_sql *sql, const struct lk_quotas *quotas) {
-    int code = lk_sql_execute(sql, quotas->live_max != 0 ? begin_counting : end_counting);
+    int code = lk_sql_execute(sql, quotas->live_max != 0 ? lk_sql_counting_script : end_counting);
 
     if (code != SQLITE_OK) {
         return code;

@@ -73,8 +73,16 @@ void lk_sql_close(struct lk_sql *sql) {
     end_writing(sql);
 }
 
+/* Keeps why SQLite does not take a statement: the rollback that follows has no error. */
+static int note_rejected(struct lk_sql *sql, int code) {
+    if (code == SQLITE_ERROR) {
+        (void)snprintf(sql->rejected, sizeof sql->rejected, "%s", sqlite3_errmsg(sql->handle));
+    }
+    return code;
+}
+
 int lk_sql_execute(struct lk_sql *sql, const char *text) {
-    return sqlite3_exec(sql->handle, text, NULL, NULL, NULL);
+    return note_rejected(sql, sqlite3_exec(sql->handle, text, NULL, NULL, NULL));
 }
 
 int lk_sql_integer(struct lk_sql *sql, const char *text, int64_t *ret_value) {
@@ -82,7 +90,7 @@ int lk_sql_integer(struct lk_sql *sql, const char *text, int64_t *ret_value) {
     int code = sqlite3_prepare_v2(sql->handle, text, -1, &statement, NULL);
 
     if (code != SQLITE_OK) {
-        return code;
+        return note_rejected(sql, code);
     }
     code = sqlite3_step(statement);
     if (code == SQLITE_ROW) {
@@ -101,7 +109,7 @@ int lk_sql_statement(struct lk_sql *sql, enum lk_sql_statement which,
         int code = sqlite3_prepare_v3(sql->handle, lk_sql_statement_text(which), -1,
                                       SQLITE_PREPARE_PERSISTENT, &sql->prepared[which], NULL);
         if (code != SQLITE_OK) {
-            return code;
+            return note_rejected(sql, code);
         }
     }
     *ret_statement = sql->prepared[which];
@@ -159,12 +167,14 @@ static int run_bare(struct lk_sql *sql, enum lk_sql_statement which) {
 }
 
 int lk_sql_begin_read(struct lk_sql *sql) {
+    sql->rejected[0] = '\0';
     return run_bare(sql, LK_SQL_BEGIN);
 }
 
 int lk_sql_begin_write(struct lk_sql *sql) {
     lk_critical_enter();
     sql->is_writing = true;
+    sql->rejected[0] = '\0';
     int code = run_bare(sql, LK_SQL_BEGIN_IMMEDIATE);
 
     if (code != SQLITE_OK) {
@@ -214,6 +224,17 @@ static lk_outcome explain_corrupt(const struct lk_sql *sql, lk_error *error) {
     return lk_error_set(error, LK_UNAVAILABLE,
                         "the store's file is damaged; move it away or restore it from a copy: %s",
                         sql->path);
+}
+
+/*
+ * The statements are fixed, and fit the tables of their format: where SQLite does not take one, the
+ * tables are not those that were made.
+ */
+static lk_outcome explain_schema(const struct lk_sql *sql, lk_error *error) {
+    return lk_error_set(error, LK_UNAVAILABLE,
+                        "the store's file is damaged: its tables are not those of its format%s%s; "
+                        "move it away or restore it from a copy: %s",
+                        sql->rejected[0] != '\0' ? ", " : "", sql->rejected, sql->path);
 }
 
 static lk_outcome explain_cannot_open(const struct lk_sql *sql, int system_error, lk_error *error) {
@@ -270,6 +291,13 @@ lk_outcome lk_sql_explain(const struct lk_sql *sql, int code, lk_error *error) {
         return explain_corrupt(sql, error);
     case SQLITE_NOMEM:
         break;
+    case SQLITE_ERROR:
+    case SQLITE_CONSTRAINT:
+    case SQLITE_MISMATCH:
+    case SQLITE_SCHEMA:
+    case SQLITE_RANGE:
+    case SQLITE_EMPTY: /* the row about the store, or a count of rows */
+        return explain_schema(sql, error);
     default:
         return lk_error_set(
             error, LK_INTERNAL, "sql: SQLite answered %d (%s) on %s", code,

@@ -25,6 +25,9 @@ enum { LK_SQL_COMPLAINT_MAX = 160 };
 /* Upper bound of instants and draws in a sound store; the sum of two cannot overflow. */
 #define LK_SQL_INSTANT_MAX (INT64_MAX / 4)
 
+/* Whether a walk of rows reads the values in them, which may be large. */
+enum lk_sql_depth { LK_SQL_WITHOUT_BYTES, LK_SQL_WITH_BYTES };
+
 struct lk_sql {
     sqlite3 *handle;
     sqlite3_stmt *prepared[LK_SQL_STATEMENT_COUNT];
@@ -33,6 +36,7 @@ struct lk_sql {
     bool is_writing;                      /* in a write transaction */
     bool keeps_log;                       /* the last to close empties it, and lets it stay */
     char complaint[LK_SQL_COMPLAINT_MAX]; /* which row is impossible, after SQLITE_CORRUPT */
+    char rejected[LK_SQL_COMPLAINT_MAX];  /* SQLite's words, after the last SQLITE_ERROR */
 };
 
 /*

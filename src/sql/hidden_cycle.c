@@ -6,7 +6,7 @@
 
 /* A conversion; a revoked lease; the end of a lease whose owner waits; a grant past a smaller
  * ticket at the same path. */
-static const char make[] =
+const char lk_sql_hidden_cycle_script[] =
     "CREATE TABLE IF NOT EXISTS lk_hidden_cycle (possible INTEGER NOT NULL);"
     "INSERT INTO lk_hidden_cycle SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM lk_hidden_cycle);"
     "CREATE TRIGGER IF NOT EXISTS lk_cycle_converted"
@@ -23,7 +23,7 @@ static const char make[] =
     "  AND other.mode = 'shared')" NOTE;
 
 int lk_sql_note_hidden_cycles(struct lk_sql *sql) {
-    return lk_sql_execute(sql, make);
+    return lk_sql_execute(sql, lk_sql_hidden_cycle_script);
 }
 
 static int note(void *context, uint64_t value) {

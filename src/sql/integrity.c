@@ -1,27 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SQLite's own quick check, table by table. */
+/*
+ * SQLite's own check, table by table: a quick one would not compare indexes with their tables, and
+ * a lock is looked up by an index. Then what SQLite cannot know: how the rows depend on each other.
+ */
 #include "sql/integrity.h"
 
 #include <stdio.h>
+
+#include "sql/load.h"
+
+static int complain(struct lk_sql *sql, const char *about, const char *finding) {
+    (void)snprintf(sql->complaint, sizeof sql->complaint, "%s: %s", about, finding);
+    return SQLITE_CORRUPT;
+}
+
+/* ---- pages ----------------------------------------------------------------------------------- */
 
 static int check_table(struct lk_sql *sql, const char *name) {
     char pragma[128];
     sqlite3_stmt *statement = NULL;
     int code;
 
-    (void)sqlite3_snprintf((int)sizeof pragma, pragma, "PRAGMA quick_check(%Q)", name);
+    (void)sqlite3_snprintf((int)sizeof pragma, pragma, "PRAGMA integrity_check(%Q)", name);
     code = sqlite3_prepare_v2(sql->handle, pragma, -1, &statement, NULL);
     if (code == SQLITE_OK) {
         code = sqlite3_step(statement);
     }
     if (code == SQLITE_ROW) {
         const char *finding = (const char *)sqlite3_column_text(statement, 0);
-        code = SQLITE_OK;
-        if (finding == NULL || strcmp(finding, "ok") != 0) {
-            (void)snprintf(sql->complaint, sizeof sql->complaint, "%s: %s", name,
-                           finding != NULL ? finding : "unknown");
-            code = SQLITE_CORRUPT;
-        }
+        code = finding != NULL && strcmp(finding, "ok") == 0
+                   ? SQLITE_OK
+                   : complain(sql, name, finding != NULL ? finding : "unknown");
     }
     (void)sqlite3_finalize(statement);
     return code;
@@ -41,18 +50,65 @@ static int check_tables(struct lk_sql *sql) {
     return code == SQLITE_DONE ? SQLITE_OK : code;
 }
 
-int lk_sql_integrity_check(struct lk_sql *sql, int64_t bytes_max, bool *ret_is_checked) {
-    int64_t pages = 0;
-    int64_t page_bytes = 0;
-    int code = lk_sql_integer(sql, "PRAGMA page_count", &pages);
+/* ---- rows ------------------------------------------------------------------------------------ */
 
-    *ret_is_checked = false;
+/* Each selects how many rows are wrong; what loading the rows finds (load.h) is not among them. */
+static const struct {
+    const char *table; /* that may not be there; NULL: it is */
+    const char *query;
+    const char *about;
+} rules[] = {
+    {NULL,
+     "SELECT count(*) FROM lk_part JOIN lk_request ON lk_request.id = lk_part.request"
+     " WHERE turn <> CASE state WHEN 'waiting' THEN ticket ELSE 0 END",
+     "rows do not have the turns of their requests"},
+    {NULL,
+     "SELECT count(*) FROM lk_item_value"
+     " WHERE NOT EXISTS (SELECT 1 FROM lk_item WHERE number = lk_item_value.item)",
+     "rows are values of no item"},
+    {"lk_request_count",
+     "SELECT count(*) <> 1 OR max(requests) <> (SELECT count(*) FROM lk_request)"
+     " FROM lk_request_count",
+     "row counts other requests than there are"},
+};
+
+static int check_rules(struct lk_sql *sql) {
+    int code = SQLITE_OK;
+
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0] && code == SQLITE_OK; i++) {
+        int64_t wrong = 0;
+        char number[32];
+
+        if (rules[i].table != NULL
+            && sqlite3_table_column_metadata(sql->handle, "main", rules[i].table, NULL, NULL, NULL,
+                                             NULL, NULL, NULL)
+                   != SQLITE_OK) {
+            continue;
+        }
+        code = lk_sql_integer(sql, rules[i].query, &wrong);
+        if (code == SQLITE_OK && wrong > 0) {
+            (void)snprintf(number, sizeof number, "%lld", (long long)wrong);
+            code = complain(sql, number, rules[i].about);
+        }
+    }
+    return code;
+}
+
+int lk_sql_integrity_check(struct lk_sql *sql, const struct lk_sql_meta *meta, int64_t now_us) {
+    int code = check_tables(sql);
+
     if (code == SQLITE_OK) {
-        code = lk_sql_integer(sql, "PRAGMA page_size", &page_bytes);
+        code = check_rules(sql);
     }
-    if (code != SQLITE_OK || page_bytes <= 0 || pages > bytes_max / page_bytes) {
-        return code;
+    return code == SQLITE_OK ? lk_sql_load_check(sql, meta, now_us) : code;
+}
+
+int lk_sql_integrity_check_locks(struct lk_sql *sql) {
+    static const char *const tables[] = {"lk_meta", "lk_root", "lk_request", "lk_part"};
+    int code = SQLITE_OK;
+
+    for (size_t i = 0; i < sizeof tables / sizeof tables[0] && code == SQLITE_OK; i++) {
+        code = check_table(sql, tables[i]);
     }
-    *ret_is_checked = true;
-    return check_tables(sql);
+    return code;
 }

@@ -332,10 +332,11 @@ int lk_sql_items_each(struct lk_sql *sql, struct lk_slice queue, struct lk_sql_i
     return walk(sql, statement, queue, item, visit, context);
 }
 
-int lk_sql_items_each_anywhere(struct lk_sql *sql, struct lk_sql_item *item,
-                               lk_sql_visit_item *visit, void *context) {
+int lk_sql_items_each_anywhere(struct lk_sql *sql, enum lk_sql_depth depth,
+                               struct lk_sql_item *item, lk_sql_visit_item *visit, void *context) {
     sqlite3_stmt *statement;
-    int code = lk_sql_statement(sql, LK_SQL_ITEMS_LOAD, &statement);
+    int code = lk_sql_statement(
+        sql, depth == LK_SQL_WITH_BYTES ? LK_SQL_ITEMS_LOAD : LK_SQL_ITEMS_LOAD_HEADS, &statement);
 
     return code == SQLITE_OK
                ? walk(sql, statement, (struct lk_slice){NULL, 0}, item, visit, context)

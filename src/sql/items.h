@@ -72,9 +72,9 @@ int lk_sql_items_each_parked(struct lk_sql *sql, struct lk_slice queue, uint64_t
 int lk_sql_items_each(struct lk_sql *sql, struct lk_slice queue, struct lk_sql_item *item,
                       lk_sql_visit_item *visit, void *context);
 
-/* The items of all queues, with their values. */
-int lk_sql_items_each_anywhere(struct lk_sql *sql, struct lk_sql_item *item,
-                               lk_sql_visit_item *visit, void *context);
+/* The items of all queues, with their values or with empty ones. */
+int lk_sql_items_each_anywhere(struct lk_sql *sql, enum lk_sql_depth depth,
+                               struct lk_sql_item *item, lk_sql_visit_item *visit, void *context);
 
 /* Makes delayed items that are due ready. Each item costs this once. */
 int lk_sql_items_ripen(struct lk_sql *sql, struct lk_slice queue, int64_t now_us);

@@ -16,10 +16,15 @@ struct lk_sql_load_room {
 /*
  * Restores requests, values, queues, items, ended tokens and the floor of draws (R4) in `model`,
  * which is newly made. Runs inside a transaction in which lk_sql_restart() has run if it was
- * needed. `visit` is called for each request after it is restored. A row that cannot be restored is
- * SQLITE_CORRUPT, with the connection's complaint.
+ * needed. `visit` is called for each request after it is restored. A row that cannot be restored,
+ * rows that do not add up, and leases that exclude each other at `now_us` are SQLITE_CORRUPT, with
+ * the connection's complaint.
  */
 int lk_sql_load(struct lk_sql *sql, const struct lk_sql_meta *meta, struct lk_model *model,
-                struct lk_sql_load_room *room, lk_sql_visit_request *visit, void *context);
+                struct lk_sql_load_room *room, int64_t now_us, lk_sql_visit_request *visit,
+                void *context);
+
+/* The same for its findings alone, without the bytes of values and items. */
+int lk_sql_load_check(struct lk_sql *sql, const struct lk_sql_meta *meta, int64_t now_us);
 
 #endif

@@ -27,6 +27,7 @@ enum {
     COLUMN_LIMIT,
     COLUMN_UNITS,
     COLUMN_BOUND,
+    COLUMN_POSITION,
     COLUMN_ID, /* the latter only */
 };
 
@@ -134,8 +135,14 @@ static const char *decode_part(sqlite3_stmt *statement, struct lk_record *record
     int64_t units = sqlite3_column_int64(statement, COLUMN_UNITS);
     struct lk_part *part = &record->parts[record->part_count];
 
+    if (sqlite3_column_type(statement, COLUMN_PATH) == SQLITE_NULL) {
+        return "it has no parts";
+    }
     if (record->part_count == LK_PARTS_MAX) {
         return "it has more than 16 parts";
+    }
+    if (sqlite3_column_int64(statement, COLUMN_POSITION) != (int64_t)record->part_count) {
+        return "a part of its is missing";
     }
     if (path.size > LK_PATH_BYTES_MAX) {
         return "a path of its has more than 512 bytes";

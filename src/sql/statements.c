@@ -48,18 +48,18 @@ static const char *const texts[] = {
     [LK_SQL_REQUEST_LOAD] =
         "SELECT owner, note, state, revoked, attended, fixed, graced, ticket, token, ttl_ms,"
         " deadline_us, expires_unix_us, wants_value, is_claim, ask_number, max_attempts,"
-        " path, mode, unit_limit, units, bound"
+        " path, mode, unit_limit, units, bound, position"
         " FROM lk_request JOIN lk_part ON lk_part.request = lk_request.id"
         " WHERE lk_request.id = ?1 ORDER BY lk_part.position",
     /*
-     * The same for all requests, one after the other. CROSS JOIN keeps this order, which no index
-     * sorts.
+     * The same for all requests, one after the other. LEFT JOIN keeps this order, which no index
+     * sorts, and shows a request that has no parts.
      */
     [LK_SQL_REQUESTS_LOAD] =
         "SELECT owner, note, state, revoked, attended, fixed, graced, ticket, token, ttl_ms,"
         " deadline_us, expires_unix_us, wants_value, is_claim, ask_number, max_attempts,"
-        " path, mode, unit_limit, units, bound, lk_request.id"
-        " FROM lk_request CROSS JOIN lk_part ON lk_part.request = lk_request.id"
+        " path, mode, unit_limit, units, bound, position, lk_request.id"
+        " FROM lk_request LEFT JOIN lk_part ON lk_part.request = lk_request.id"
         " ORDER BY lk_request.id, lk_part.position",
     /* An unchanged deadline keeps the wall-clock reading that it was set with. */
     [LK_SQL_REQUEST_SAVE] =
@@ -210,6 +210,14 @@ static const char *const texts[] = {
     [LK_SQL_COUNT_LIVE] = "SELECT count(*) FROM lk_request WHERE deadline_us > ?1",
     [LK_SQL_COUNT_KEPT] = "SELECT (SELECT count(*) FROM lk_queue), (SELECT count(*) FROM lk_item),"
                           " (SELECT count(*) FROM lk_value), (SELECT count(*) FROM lk_event)",
+    /* Of each table by an index, and of parts by the table, too: where a page is lost, not both
+     * have lost the same rows (load.c). */
+    [LK_SQL_COUNT_ROWS] =
+        "SELECT (SELECT count(deadline_us) FROM lk_request INDEXED BY lk_request_by_deadline),"
+        " (SELECT count(turn) FROM lk_part NOT INDEXED),"
+        " (SELECT count(path) FROM lk_part INDEXED BY lk_part_by_path),"
+        " (SELECT count(state) FROM lk_item INDEXED BY lk_item_by_state),"
+        " (SELECT count(path) FROM lk_value INDEXED BY sqlite_autoindex_lk_value_1)",
 
     /* R22: for bounds; up to ?2. The table that counts exists while its bound is set (counts.c). */
     [LK_SQL_COUNT_KEPT_REQUESTS] = "SELECT requests FROM lk_request_count",
@@ -224,6 +232,7 @@ static const char *const texts[] = {
         " CROSS JOIN lk_request ON lk_request.id = request WHERE deadline_us > ?1 LIMIT ?2)",
 
     [LK_SQL_VALUES_LOAD] = "SELECT path, in_doubt, bytes FROM lk_value",
+    [LK_SQL_VALUES_LOAD_HEADS] = "SELECT path, in_doubt, NULL FROM lk_value",
     /* One path, and a range behind it. length() reads no more of a value than its first page. */
     [LK_SQL_VALUES_FROM] = "SELECT path, in_doubt, length(bytes) FROM lk_value"
                            " WHERE path = ?1 AND path > ?4"
@@ -292,6 +301,7 @@ static const char *const texts[] = {
                             " ORDER BY sequence",
     [LK_SQL_ITEMS_OF] = "SELECT " ITEM_COLUMNS ", bytes"
                         " FROM lk_item LEFT JOIN lk_item_value ON item = number WHERE queue = ?1",
+    [LK_SQL_ITEMS_LOAD_HEADS] = "SELECT " ITEM_COLUMNS ", NULL, queue FROM lk_item",
     [LK_SQL_ITEMS_LOAD] = "SELECT " ITEM_COLUMNS ", bytes, queue"
                           " FROM lk_item LEFT JOIN lk_item_value ON item = number",
     /* By the wall clock, but not later than by the former clock. */

@@ -8,7 +8,7 @@
 
 static int complain_large(struct lk_sql *sql) {
     (void)snprintf(sql->complaint, sizeof sql->complaint,
-                   "table path_values: a value has more than %d bytes", LK_VALUE_BYTES_MAX);
+                   "table lk_value: a value has more than %d bytes", LK_VALUE_BYTES_MAX);
     return SQLITE_CORRUPT;
 }
 
@@ -34,9 +34,12 @@ int lk_sql_value_load(struct lk_sql *sql, struct lk_slice path, lk_sql_visit_val
     return code == SQLITE_OK && !found ? SQLITE_EMPTY : code;
 }
 
-int lk_sql_values_each(struct lk_sql *sql, lk_sql_visit_path_value *visit, void *context) {
+int lk_sql_values_each(struct lk_sql *sql, enum lk_sql_depth depth, lk_sql_visit_path_value *visit,
+                       void *context) {
     sqlite3_stmt *statement;
-    int code = lk_sql_statement(sql, LK_SQL_VALUES_LOAD, &statement);
+    int code = lk_sql_statement(
+        sql, depth == LK_SQL_WITH_BYTES ? LK_SQL_VALUES_LOAD : LK_SQL_VALUES_LOAD_HEADS,
+        &statement);
 
     if (code != SQLITE_OK) {
         return code;

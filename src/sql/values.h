@@ -13,10 +13,11 @@ typedef int lk_sql_visit_value(void *context, struct lk_slice bytes, bool in_dou
 int lk_sql_value_load(struct lk_sql *sql, struct lk_slice path, lk_sql_visit_value *visit,
                       void *context);
 
-/* Every value; any code but SQLITE_OK ends the walk. */
+/* Every value, with its bytes or with none; any code but SQLITE_OK ends the walk. */
 typedef int lk_sql_visit_path_value(void *context, struct lk_slice path, struct lk_slice bytes,
                                     bool in_doubt);
-int lk_sql_values_each(struct lk_sql *sql, lk_sql_visit_path_value *visit, void *context);
+int lk_sql_values_each(struct lk_sql *sql, enum lk_sql_depth depth, lk_sql_visit_path_value *visit,
+                       void *context);
 
 /*
  * The values at or below `prefix` (empty: all) whose paths are greater than `behind`, by path,

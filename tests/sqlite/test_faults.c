@@ -5,12 +5,15 @@
  */
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -103,6 +106,83 @@ static int fill(struct lk_engine *engine, lk_outcome *ret_outcome) {
     }
     lk_result_clear(&result);
     return granted;
+}
+
+/* The examination of the store of this directory; *ret_warnings is its warnings, to be freed. */
+static lk_outcome examine(const struct fixture *fixture, char **ret_warnings) {
+    const struct lk_patience patience = test_patience(20000000);
+    struct lk_engine *engine = fixture_open(fixture->file, &lk_sqlite_options_default);
+    lk_report *report = NULL;
+    lk_outcome outcome = engine->ops->examine(engine, &patience, &report, NULL);
+
+    *ret_warnings = outcome == LK_OK ? strdup(report->warnings) : NULL;
+    lk_report_free(report);
+    fixture_close(engine);
+    return outcome;
+}
+
+enum { NO_RIGHT = 100, EXAMINED_FULL = 0 };
+
+/* A small file system of its own, which a file beside the store's fills. */
+static int expect_full_disk_told(const struct fixture *fixture) {
+    char path[PATH_MAX];
+    char *warnings = NULL;
+    static char filling[4096];
+    int file;
+
+    if ((unshare(CLONE_NEWNS) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0)
+        || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0
+        || mount("none", fixture->directory, "tmpfs", 0, "size=1m") != 0) {
+        return NO_RIGHT;
+    }
+    if (examine(fixture, &warnings) != LK_OK || strstr(warnings, "MiB are left") == NULL) {
+        return 1;
+    }
+    free(warnings);
+    (void)snprintf(path, sizeof path, "%s/filling", fixture->directory);
+    file = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    while (write(file, filling, sizeof filling) == (ssize_t)sizeof filling) {
+    }
+    if (examine(fixture, &warnings) != LK_OK || strstr(warnings, "the disk is full") == NULL) {
+        return 2;
+    }
+    free(warnings);
+    return EXAMINED_FULL;
+}
+
+static void the_examination_tells_of_a_full_disk(void **state) {
+    const struct fixture *fixture = *state;
+    int status;
+    pid_t child = test_fork();
+
+    if (child == 0) {
+        _exit(expect_full_disk_told(fixture));
+    }
+    status = test_exit_status(child);
+    if (status == NO_RIGHT) {
+        print_message("no right to a namespace here\n");
+        skip();
+    }
+    assert_int_equal(status, EXAMINED_FULL);
+}
+
+/* A limit of the process has the same effect, and another remedy. */
+static void the_examination_tells_of_a_limit_on_files(void **state) {
+    const struct fixture *fixture = *state;
+    struct rlimit former;
+    struct rlimit small;
+    char *warnings = NULL;
+    lk_outcome outcome;
+
+    assert_int_equal(try_open(fixture->file), LK_OK);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &former), 0);
+    small = (struct rlimit){.rlim_cur = 200 * 1024, .rlim_max = former.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    outcome = examine(fixture, &warnings);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &former), 0);
+    assert_int_equal(outcome, LK_OK);
+    assert_non_null(strstr(warnings, "ulimit -f"));
+    free(warnings);
 }
 
 /* The first try of a handle, and one after a refused one, need no write lock to be refused. */
@@ -398,6 +478,10 @@ static void a_forked_child_inherits_no_transaction(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(the_examination_tells_of_a_full_disk, fixture_setup,
+                                        fixture_teardown),
+        cmocka_unit_test_setup_teardown(the_examination_tells_of_a_limit_on_files, fixture_setup,
+                                        fixture_teardown),
         cmocka_unit_test_setup_teardown(a_refused_try_does_not_wait_for_a_writer, fixture_setup,
                                         fixture_teardown),
         IN_A_DIRECTORY(a_file_that_may_not_be_written_is_denied),

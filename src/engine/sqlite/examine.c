@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a store is, for `lk doctor`. */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -11,11 +15,14 @@
 #include "engine/sqlite/events.h"
 #include "sql/integrity.h"
 
+#define DISK_BYTES_SMALL INT64_C(268435456) /* 256 MiB */
+
 enum {
     REPORT_BYTES_MAX = PATH_MAX + 1024,
     WARNINGS_BYTES_MAX = 1024,
-    WAL_BYTES_LARGE = 64 * 1024 * 1024,    /* a checkpoint is being kept from its work */
-    CHECKED_BYTES_MAX = 256 * 1024 * 1024, /* about a second, if the disk has to read them */
+    WAL_BYTES_LARGE = 64 * 1024 * 1024, /* a checkpoint is being kept from its work */
+    STEPS_A_LOOK = 100000,    /* of SQLite's machine, between two looks whether to go on */
+    PROBE_BYTES = 256 * 1024, /* a writing call takes a few pages of the log */
 };
 
 struct findings {
@@ -27,7 +34,11 @@ struct findings {
     int64_t events; /* kept */
     bool is_watched;
     int64_t wal_bytes;
-    bool is_checked; /* all pages, and they are sound */
+    int64_t free_bytes; /* on the disk of the file, for this user; -1: unknown */
+    bool is_full;       /* a file beside it could not grow by PROBE_BYTES */
+    bool is_over_quota; /* ... because of this user's quota */
+    bool is_limited;    /* files of this process may not grow by that (ulimit -f) */
+    bool is_served;     /* by a running service: nothing is written but by that */
     char journal_mode[16];
 };
 
@@ -106,10 +117,13 @@ static void write_report(const struct lk_sqlite *store, const struct findings *f
                                              : "full (what is answered survives a power cut)");
     lk_text_format(text, "file size: %lld bytes, write-ahead log %lld\n",
                    (long long)size_beside(store, "", &mode), (long long)findings->wal_bytes);
-    lk_text_format(text, "integrity: %s\n",
-                   findings->is_checked
-                       ? "all pages are sound"
-                       : "not checked, the file is large; PRAGMA quick_check does it");
+    if (findings->free_bytes >= 0) {
+        lk_text_format(text, "disk free: %lld bytes\n", (long long)findings->free_bytes);
+    }
+    lk_text_format(text, "integrity: all pages are sound, and all rows add up\n");
+    if (findings->is_served) {
+        lk_text_format(text, "served by: %s\n", findings->meta.served);
+    }
     lk_text_format(text, "live requests: %lld\n", (long long)findings->live);
     lk_text_format(text, "queues: %lld\nitems: %lld\nvalues: %lld\nevents kept: %lld\n",
                    (long long)findings->queues, (long long)findings->items,
@@ -120,6 +134,23 @@ static void write_report(const struct lk_sqlite *store, const struct findings *f
                        ? "one user of this machine (a store is per user by default; for several, "
                          "name one that all may write)"
                        : "all users that the file's permissions allow");
+}
+
+static void warn_of_disk(const struct findings *findings, struct lk_text *text) {
+    if (findings->is_limited) {
+        lk_text_format(text, "files of this process may not grow (ulimit -f): nothing can be "
+                             "granted by it\n");
+    }
+    if (findings->is_over_quota) {
+        lk_text_format(text, "the disk quota of this user is used up: nothing can be granted until "
+                             "there is room\n");
+    } else if (findings->is_full) {
+        lk_text_format(text,
+                       "the disk is full: nothing can be granted until some space is freed\n");
+    } else if (findings->free_bytes >= 0 && findings->free_bytes < DISK_BYTES_SMALL) {
+        lk_text_format(text, "only %lld MiB are left on the disk of the store\n",
+                       (long long)(findings->free_bytes >> 20));
+    }
 }
 
 static void write_warnings(const struct lk_sqlite *store, const struct findings *findings,
@@ -135,9 +166,52 @@ static void write_warnings(const struct lk_sqlite *store, const struct findings 
     if (findings->meta.format > LK_SQL_FORMAT) {
         lk_text_format(text, "a newer program has written here; upgrade this one\n");
     }
+    warn_of_disk(findings, text);
     (void)size_beside(store, "", &mode);
     if ((mode & S_IWOTH) != 0) {
         lk_text_format(text, "every user of this machine may write the file\n");
+    }
+}
+
+/* By a file without a name beside the store's; 0: it could, or there are no such files here. */
+static int try_to_grow(const char *path) {
+    char directory[PATH_MAX];
+    char *slash;
+    int failure = 0;
+    int file;
+
+    (void)snprintf(directory, sizeof directory, "%s", path);
+    slash = strrchr(directory, '/');
+    if (slash != NULL) {
+        slash[slash == directory] = '\0';
+    }
+    file = open(slash != NULL ? directory : ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+    if (file >= 0) {
+        failure = posix_fallocate(file, 0, PROBE_BYTES);
+        (void)close(file);
+    }
+    return failure;
+}
+
+/*
+ * Room for a file beside the store's. What the file system says leaves out quotas, so a file without
+ * a name grows a little; where there are no such files, what it says is all.
+ */
+static void find_room(const struct lk_sqlite *store, struct findings *findings) {
+    struct statvfs disk;
+    struct rlimit limit;
+
+    findings->free_bytes = -1;
+    if (statvfs(store->address.path, &disk) == 0) {
+        findings->free_bytes = (int64_t)((uint64_t)disk.f_bavail * (uint64_t)disk.f_frsize);
+        findings->is_full = findings->free_bytes < PROBE_BYTES;
+    }
+    findings->is_limited =
+        getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < (rlim_t)PROBE_BYTES;
+    if (!findings->is_limited) { /* else the attempt would be a signal */
+        int failure = try_to_grow(store->address.path);
+        findings->is_full = findings->is_full || failure == ENOSPC;
+        findings->is_over_quota = failure == EDQUOT;
     }
 }
 
@@ -171,18 +245,61 @@ static lk_report *make_report(const struct lk_sqlite *store, const struct findin
     return lk_report_make(report_bytes, warnings_bytes);
 }
 
-/* In a reading transaction, which keeps no process from writing meanwhile. */
-static lk_outcome check_integrity(struct lk_sqlite *store, const struct lk_patience *patience,
-                                  struct findings *findings, lk_error *error) {
+/* Ends the check when the caller gives up. */
+static int is_given_up(void *context) {
+    return lk_waker_is_thrown(context);
+}
+
+/*
+ * In a reading transaction of a connection of its own: it may take seconds, in which this process
+ * goes on renewing leases by the other one, and other processes write.
+ */
+static lk_outcome check_integrity(const struct lk_sqlite *store, const struct lk_patience *patience,
+                                  lk_error *error) {
+    struct lk_engine *engine = NULL;
     struct lk_sqlite_transaction transaction;
+    struct lk_sqlite *own;
     int code;
     lk_outcome outcome =
-        lk_sqlite_transaction_begin(store, LK_SQLITE_READ, patience, &transaction, error);
+        lk_sqlite_open_at(&store->address, &store->options, patience, &engine, error);
 
     if (outcome != LK_OK) {
         return outcome;
     }
-    code = lk_sql_integrity_check(&store->sql, CHECKED_BYTES_MAX, &findings->is_checked);
+    own = lk_sqlite_of(engine);
+    outcome = lk_sqlite_transaction_begin(own, LK_SQLITE_READ, patience, &transaction, error);
+    if (outcome == LK_OK) {
+        sqlite3_progress_handler(own->sql.handle, STEPS_A_LOOK, is_given_up, patience->waker);
+        code = lk_sql_integrity_check(&own->sql, &transaction.meta, transaction.times.now_us);
+        sqlite3_progress_handler(own->sql.handle, 0, NULL, NULL);
+        outcome = lk_sqlite_transaction_end(&transaction, code, error);
+        if (code == SQLITE_INTERRUPT) {
+            outcome = lk_error_set(error, LK_CANCELLED, "cancelled while the pages were read");
+        }
+    }
+    engine->ops->close(engine);
+    return outcome;
+}
+
+/*
+ * A writing transaction, so that the round trip is that of an ask; nothing is written in it. Of a
+ * file that a running service keeps, a reading one.
+ */
+static lk_outcome look(struct lk_sqlite *store, const struct lk_patience *patience,
+                       struct findings *findings, lk_error *error) {
+    struct lk_sqlite_transaction transaction;
+    int code;
+    lk_outcome outcome =
+        lk_sqlite_transaction_begin(store, LK_SQLITE_WRITE, patience, &transaction, error);
+
+    findings->is_served = outcome == LK_DENIED;
+    if (findings->is_served) {
+        outcome = lk_sqlite_transaction_begin(store, LK_SQLITE_READ, patience, &transaction, error);
+    }
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    code = find_out(&transaction, findings);
     return lk_sqlite_transaction_end(&transaction, code, error);
 }
 
@@ -190,28 +307,20 @@ lk_outcome lk_sqlite_examine(struct lk_engine *engine, const struct lk_patience 
                              lk_report **ret_report, struct lk_error *error) {
     struct lk_sqlite *store = lk_sqlite_of(engine);
     struct findings findings = {.live = 0};
-    struct lk_sqlite_transaction transaction;
     lk_report *report;
     int64_t begun_us = lk_clock_now_us();
     int64_t round_trip_us;
-    int code;
-    /* A writing transaction, so that the round trip is that of an ask; nothing is written in it. */
-    lk_outcome outcome =
-        lk_sqlite_transaction_begin(store, LK_SQLITE_WRITE, patience, &transaction, error);
+    lk_outcome outcome = look(store, patience, &findings, error);
 
     if (outcome != LK_OK) {
         return outcome;
     }
-    code = find_out(&transaction, &findings);
-    outcome = lk_sqlite_transaction_end(&transaction, code, error);
-    if (outcome != LK_OK) {
-        return outcome;
-    }
     round_trip_us = lk_clock_now_us() - begun_us;
-    outcome = check_integrity(store, patience, &findings, error);
+    outcome = check_integrity(store, patience, error);
     if (outcome != LK_OK) {
         return outcome;
     }
+    find_room(store, &findings);
     report = make_report(store, &findings);
     if (report == NULL) {
         return lk_error_set(error, LK_INTERNAL, "memory is exhausted");

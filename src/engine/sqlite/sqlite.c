@@ -15,6 +15,7 @@
 #include "engine/sqlite/source.h"
 #include "engine/sqlite/store.h"
 #include "sql/counts.h"
+#include "sql/foreign.h"
 #include "sql/log_file.h"
 
 #define READERS_WAIT_MAX_MS 1000
@@ -183,6 +184,25 @@ static lk_outcome migrate(struct lk_sqlite *store, int *ret_code, lk_error *erro
     return *ret_code == SQLITE_OK ? LK_OK : LK_UNAVAILABLE;
 }
 
+/* Once the tables are those of this format. *ret_code as in try_set_up(). */
+static lk_outcome check_foreign(struct lk_sqlite *store, int *ret_code, lk_error *error) {
+    char name[LK_SQL_NAME_MAX];
+    int code = lk_sql_begin_read(&store->sql);
+
+    if (code == SQLITE_OK) {
+        code = lk_sql_find_foreign(&store->sql, name);
+    }
+    if (code == SQLITE_OK && name[0] != '\0') {
+        return lk_error_set(error, LK_INVALID,
+                            "the store's file has a trigger or view '%s' that Lockkeeper has not "
+                            "made, which could change what it grants; drop it if you know whose it "
+                            "is, else restore the file from a copy: %s",
+                            name, store->address.path);
+    }
+    *ret_code = code == SQLITE_OK ? lk_sql_commit(&store->sql) : code;
+    return *ret_code == SQLITE_OK ? LK_OK : LK_UNAVAILABLE;
+}
+
 /* In one transaction: another process may migrate the file meanwhile. */
 static int read_format(struct lk_sql *sql, int64_t *ret_format, int64_t *ret_writable_from) {
     int code = lk_sql_begin_read(sql);
@@ -244,6 +264,9 @@ static lk_outcome try_set_up(struct lk_sqlite *store, int *ret_code, lk_error *e
     }
     if (code == SQLITE_OK && outcome == LK_OK && format < LK_SQL_FORMAT) {
         outcome = migrate(store, &code, error);
+    }
+    if (code == SQLITE_OK && outcome == LK_OK) {
+        outcome = check_foreign(store, &code, error);
     }
     *ret_code = code;
     return code == SQLITE_OK ? outcome : LK_UNAVAILABLE;
@@ -342,20 +365,17 @@ static void free_store(struct lk_sqlite *store) {
     free(store);
 }
 
-lk_outcome lk_sqlite_open(struct lk_slice rest, const struct lk_sqlite_options *options,
-                          const struct lk_patience *patience, struct lk_engine **ret_engine,
-                          struct lk_error *error) {
+lk_outcome lk_sqlite_open_at(const struct lk_sqlite_address *address,
+                             const struct lk_sqlite_options *options,
+                             const struct lk_patience *patience, struct lk_engine **ret_engine,
+                             struct lk_error *error) {
     struct lk_sqlite *store = calloc(1, sizeof *store);
     lk_outcome outcome;
 
     if (store == NULL) {
         return lk_error_set(error, LK_INTERNAL, "memory is exhausted");
     }
-    outcome = lk_sqlite_address_parse(rest, &store->address, error);
-    if (outcome != LK_OK) {
-        free(store);
-        return outcome;
-    }
+    store->address = *address;
     if (pthread_mutex_init(&store->mutex, NULL) != 0) {
         free(store);
         return lk_error_set(error, LK_INTERNAL, "the system has no more mutexes");
@@ -374,6 +394,16 @@ lk_outcome lk_sqlite_open(struct lk_slice rest, const struct lk_sqlite_options *
     }
     *ret_engine = &store->engine;
     return LK_OK;
+}
+
+lk_outcome lk_sqlite_open(struct lk_slice rest, const struct lk_sqlite_options *options,
+                          const struct lk_patience *patience, struct lk_engine **ret_engine,
+                          struct lk_error *error) {
+    struct lk_sqlite_address address;
+    lk_outcome outcome = lk_sqlite_address_parse(rest, &address, error);
+
+    return outcome == LK_OK ? lk_sqlite_open_at(&address, options, patience, ret_engine, error)
+                            : outcome;
 }
 
 static lk_outcome open_by_url(struct lk_slice rest, const struct lk_patience *patience,

@@ -40,6 +40,13 @@ lk_outcome lk_sqlite_open(struct lk_slice rest, const struct lk_sqlite_options *
                           const struct lk_patience *patience, struct lk_engine **ret_engine,
                           struct lk_error *error);
 
+/* The same of an address that was parsed. */
+struct lk_sqlite_address;
+lk_outcome lk_sqlite_open_at(const struct lk_sqlite_address *address,
+                             const struct lk_sqlite_options *options,
+                             const struct lk_patience *patience, struct lk_engine **ret_engine,
+                             struct lk_error *error);
+
 /* The id of the boot whose clock deadlines are on. LK_OK, or LK_UNSUPPORTED: there is none. */
 lk_outcome lk_sqlite_boot_id(char ret_boot_id[LK_SQL_BOOT_ID_MAX + 1], struct lk_error *error);
 

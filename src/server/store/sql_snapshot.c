@@ -51,9 +51,9 @@ static int load_events(struct lk_sql *sql, const struct lk_sql_meta *meta, bool 
 }
 
 int lk_sql_snapshot_fill(struct lk_sql *sql, const struct lk_sql_meta *meta,
-                         struct lk_sql_load_room *room, bool has_users, bool is_continuous,
-                         struct lk_core_snapshot *snapshot) {
-    int code = lk_sql_load(sql, meta, snapshot->model, room, visit_request, snapshot);
+                         struct lk_sql_load_room *room, int64_t now_us, bool has_users,
+                         bool is_continuous, struct lk_core_snapshot *snapshot) {
+    int code = lk_sql_load(sql, meta, snapshot->model, room, now_us, visit_request, snapshot);
 
     if (code == SQLITE_OK && has_users) {
         code = lk_user_rows_each(sql, visit_user, snapshot);

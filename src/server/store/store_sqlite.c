@@ -26,6 +26,7 @@
 #include "server/store/sql_snapshot.h"
 #include "server/store/store.h"
 #include "server/store/user_rows.h"
+#include "sql/integrity.h"
 #include "sql/restart.h"
 
 enum {
@@ -36,6 +37,7 @@ enum {
     ENDED_SWEEP = 256,   /* examined at a time */
     EVENTS_SWEEP = 256,  /* deleted by each batch, and as many again as it adds */
     OPEN_MS_MAX = 10000,
+    CHECKED_BYTES_MAX = 64 * 1024 * 1024, /* some 300,000 leases, about a second */
     EXIT_WAIT_MS_MAX = 1000, /* how long to wait for a service that has been killed to exit */
     /* Ended tokens that are not bounded by ENDED_MAX come at 220 a second; ten sweeps examine
      * 2560. */
@@ -230,8 +232,8 @@ static int load(struct store *store, const struct lk_times *times,
 
         code = end_watch(store, has_all_events);
         if (code == SQLITE_OK) {
-            code = lk_sql_snapshot_fill(sql, &store->meta, &store->room, store->has_users,
-                                        has_all_events, snapshot);
+            code = lk_sql_snapshot_fill(sql, &store->meta, &store->room, times->now_us,
+                                        store->has_users, has_all_events, snapshot);
         }
         store->is_ours = true;
         store->sweep_after_us = 0;
@@ -351,6 +353,20 @@ static int find_mark(struct store *store) {
     return code;
 }
 
+/* Of a larger file only what loading it finds: it would keep its clients waiting for seconds. */
+static int check_locks(struct lk_sql *sql) {
+    int64_t pages = 0;
+    int64_t page_bytes = 0;
+    int code = lk_sql_integer(sql, "PRAGMA page_count", &pages);
+
+    if (code == SQLITE_OK) {
+        code = lk_sql_integer(sql, "PRAGMA page_size", &page_bytes);
+    }
+    return code == SQLITE_OK && page_bytes > 0 && pages <= CHECKED_BYTES_MAX / page_bytes
+               ? lk_sql_integrity_check_locks(sql)
+               : code;
+}
+
 static int set_up(struct store *store, const struct lk_store_sqlite_options *options) {
     struct lk_sql *sql = &store->sql;
     char pages[64];
@@ -371,6 +387,9 @@ static int set_up(struct store *store, const struct lk_store_sqlite_options *opt
     }
     if (code == SQLITE_OK) {
         code = lk_sql_begin_write(sql);
+    }
+    if (code == SQLITE_OK) {
+        code = check_locks(sql);
     }
     if (code == SQLITE_OK) {
         code = find_mark(store);

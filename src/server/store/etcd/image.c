@@ -279,11 +279,12 @@ lk_outcome lk_etcd_image_apply(struct lk_etcd_image *image, struct lk_slice byte
 
 lk_outcome lk_etcd_image_load(struct lk_etcd_image *image, const struct lk_model_config *config,
                               bool has_users, struct lk_core_snapshot *snapshot, lk_error *error) {
+    const int64_t no_clock = INT64_MAX; /* the image's deadlines are on that of the entries */
     struct lk_sql_meta *meta = &(struct lk_sql_meta){.format = 0};
     int code = lk_sql_meta_load(&image->sql, meta);
 
     if (code == SQLITE_OK) {
-        code = lk_sql_snapshot_fill(&image->sql, meta, &image->load_room, has_users,
+        code = lk_sql_snapshot_fill(&image->sql, meta, &image->load_room, no_clock, has_users,
                                     meta->events_max > 0 || meta->watched_until_us != 0, snapshot);
     }
     if (code != SQLITE_OK) {
