@@ -74,11 +74,16 @@ struct lk_url_hint lk_url_hint_of_text(const char *text) {
 struct lk_url_hint lk_url_hint_of_scheme(const struct lk_url *url) {
     struct lk_url_hint hint = {.text = "; a service is lk://HOST:PORT, with the port of the Redis "
                                        "protocol (7420), not that of HTTP"};
+    const struct lk_url_hint jdbc = {.text = "; a database is postgresql://USER@HOST/DATABASE or "
+                                             "mysql://USER@HOST/DATABASE here, without jdbc:"};
     const char *text = url->scheme.bytes; /* where the URL begins */
 
     if (lk_slice_equal(url->scheme, lk_slice_of("http"))
         || lk_slice_equal(url->scheme, lk_slice_of("https"))) {
         return hint;
+    }
+    if (lk_slice_equal(url->scheme, lk_slice_of("jdbc"))) {
+        return jdbc;
     }
     if (is_port(url->rest)) {
         return meant("lk://", lk_slice_of(text));

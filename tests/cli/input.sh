@@ -290,6 +290,13 @@ lk -S sqlite3:db ls
 failure 79 'lk: UNSUPPORTED: *; did you mean sqlite:?'
 lk -S "$work/locks.db" ls
 failure 64 "lk: INVALID: *; did you mean sqlite:$work/locks.db?"
+lk -S jdbc:postgresql://localhost/db ls
+failure 79 'lk: UNSUPPORTED: *, without jdbc:'
+for call in 'ls' 'acquire db --owner ana' 'run db -- true' 'doctor'; do
+    LK_STORE=sqlite://x.db lk $call
+    failure 64 'lk: INVALID: *; did you mean sqlite:x.db or sqlite:///x.db?'
+done
+[ ! -e /x.db ] || complain 'a file in the root directory'
 lk -S localhost:7420 ls
 failure 79 'lk: UNSUPPORTED: *; did you mean lk://localhost:7420?'
 

@@ -72,9 +72,18 @@ static void assert_refused_untouched(const struct fixture *fixture, lk_outcome e
 static void urls_are_checked(void **state) {
     struct lk_sqlite_address address = {.is_relaxed = false};
     static const char *const wrong[] = {
-        "",       "?durability=full", "f?durability=",         "f?durability=maybe",
-        "f?",     ":memory:",         "f?durability=relaxed&", "f?mode=ro",
+        "",
+        "?durability=full",
+        "f?durability=",
+        "f?durability=maybe",
+        "f?",
+        ":memory:",
+        "f?durability=relaxed&",
+        "f?mode=ro",
         "file:x",
+        "//",
+        "//x.db",
+        "//host/x.db?share=yes",
     };
     lk_error error;
 
@@ -91,6 +100,11 @@ static void urls_are_checked(void **state) {
     assert_int_equal(lk_sqlite_address_parse(lk_slice_of("/c?durability=full"), &address, &error),
                      LK_OK);
     assert_false(address.is_relaxed);
+    assert_int_equal(lk_sqlite_address_parse(lk_slice_of("///c/d"), &address, &error), LK_OK);
+    assert_string_equal(address.path, "/c/d");
+    assert_int_equal(lk_sqlite_address_parse(lk_slice_of("//ana:secret@c/d"), &address, &error),
+                     LK_INVALID);
+    assert_null(strstr(error.text, "secret"));
 }
 
 static void durability_is_full_unless_relaxed(void **state) {

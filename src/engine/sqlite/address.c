@@ -57,6 +57,31 @@ static lk_outcome parse_parameters(struct lk_slice text, struct lk_sqlite_addres
     return outcome;
 }
 
+/*
+ * Behind `//` other programs' URLs have a host, and then a path: only an empty host leads to a file.
+ * Taken as a path, sqlite://locks.db would be a file in the root directory.
+ */
+static lk_outcome leave_out_host(struct lk_slice *path, lk_error *error) {
+    bool has_host = path->size >= 2 && memcmp(path->bytes, "//", 2) == 0;
+    bool is_shown;
+
+    if (!has_host) {
+        return LK_OK;
+    }
+    path->bytes += 2;
+    path->size -= 2;
+    if (path->size > 0 && path->bytes[0] == '/') {
+        return LK_OK;
+    }
+    /* A password may be before an @. */
+    is_shown = path->size > 0 && path->size < 128 && memchr(path->bytes, '@', path->size) == NULL;
+    return lk_error_set(error, LK_INVALID,
+                        "behind sqlite:// the path begins with a third slash; did you mean "
+                        "sqlite:%.*s or sqlite:///%.*s?",
+                        is_shown ? (int)path->size : 4, is_shown ? path->bytes : "PATH",
+                        is_shown ? (int)path->size : 4, is_shown ? path->bytes : "PATH");
+}
+
 lk_outcome lk_sqlite_address_parse(struct lk_slice rest, struct lk_sqlite_address *ret_address,
                                    lk_error *error) {
     const char *question = rest.size > 0 ? (const char *)memchr(rest.bytes, '?', rest.size) : NULL;
@@ -69,6 +94,9 @@ lk_outcome lk_sqlite_address_parse(struct lk_slice rest, struct lk_sqlite_addres
         if (parse_parameters(parameter, &address, error) != LK_OK) {
             return LK_INVALID;
         }
+    }
+    if (leave_out_host(&path, error) != LK_OK) {
+        return LK_INVALID;
     }
     if (path.size == 0) {
         return lk_error_set(error, LK_INVALID, "sqlite: needs the path of a file: sqlite:PATH");
