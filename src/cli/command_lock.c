@@ -159,7 +159,8 @@ const struct lk_cli_command lk_cli_lock_commands[] = {
                 "one owner (--owner). A waiting request is withdrawn. A held lease is revoked: it\n"
                 "cannot be renewed, and ends at the deadline that its holder was last promised,\n"
                 "or when it is released. --now ends it at once, which is unsafe unless the\n"
-                "holder is known to be dead. The reason and the user are recorded: see lk audit.\n"
+                "holder is known to be dead. Prints until when a revoked lease is held. The\n"
+                "reason and the user are recorded: see lk audit.\n"
                 "It is no failure if there is nothing to break.",
         .options = COMMON_OPTIONS | BIT(OWNER) | BIT(REASON) | BIT(NOW),
         .own_help = {{LK_OPTION_OWNER, "end only the requests of this owner"}},

@@ -271,6 +271,37 @@ expect_code 0
 lk acquire --queue db --owner ben
 expect_code 0
 
+scenario 'what a gentle break leaves held is said, also to those that it keeps waiting'
+lk acquire db --owner ana --ttl 1h
+lk acquire --queue db --owner ben
+lk break db/ --reason 'host is gone'
+expect_code 0
+expect_err ''
+grep -qxE 'withdrawn 1' "$work/out" || complain 'the waiting request'
+grep -qE '^revoked 1: held until .*[0-9]{2}:[0-9]{2} \([0-9hms]+\) unless its holder releases it; --now ends' \
+    "$work/out" || complain 'the lease'
+lk acquire -n db --owner cleo
+failure 75 'lk: BUSY: db is held by ana, *left (revoked)'
+lk run --wait 1 -v db -- true
+expect_code 75
+grep -q '^lk: WAITING: db is held by ana, .* left (revoked)' "$work/err" || complain 'while it waits'
+lk renew db --owner ana
+failure 78 'lk: LOST: *on record: broken by *@* at *: host is gone; see: lk show db, lk audit db*'
+lk break db --owner ana --reason why --now
+lk acquire db --owner dan --ttl 1h
+lk acquire -n db --owner cleo
+failure 75 'lk: BUSY: db is held by dan, *left'
+! grep -q revoked "$work/err" || complain 'the lease of dan is not'
+
+scenario 'a run whose lease is broken is told by whom, when and why'
+"$LK_PROGRAM" run deploy -- sh -c '"$LK_PROGRAM" break deploy --now --reason "host is gone" >/dev/null
+    exec sleep 30' >"$work/out" 2>"$work/err"
+code=$?
+expect_code 78
+grep -q '^lk: LOST: the lease is not held any more' "$work/err" || complain 'the loss'
+grep -qE '^lk: LOST: the lease was broken by [^ ]+@[^ ]+ at .*: host is gone$' "$work/err" ||
+    complain 'who, when and why'
+
 scenario 'a break ends all at exactly the path, held and waiting'
 lk acquire db --owner a
 lk acquire --queue db --owner b

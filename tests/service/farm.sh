@@ -62,5 +62,7 @@ wait "$run"
 code=$?
 command='lk run short'
 expect_code 78
+grep -q '^lk: LOST: the deadline of the lease is near and could not be moved (.*): the command is ended' "$work/err" ||
+    complain 'why it could not be moved'
 
 finish

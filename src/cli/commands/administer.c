@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "cli/parse/owner.h"
+#include "cli/print/broken.h"
 #include "cli/print/human.h"
 #include "cli/print/say.h"
 #include "form/form.h"
@@ -45,14 +46,15 @@ static lk_outcome find_shown_owner(lk_store *store, const char *path, const char
     return outcome;
 }
 
-static int say_broken(const struct lk_cli *cli, const lk_break_request *request, size_t count) {
+static int say_broken(const struct lk_cli *cli, lk_store *store, const lk_break_request *request,
+                      size_t count) {
     if (cli->json) {
         struct lk_object object;
         lk_form_write_broken(lk_object_begin(&object), count);
         return lk_say_object(cli, LK_OK, &object);
     }
     if (!cli->quiet) {
-        (void)fprintf(cli->out, "broken %zu\n", count);
+        lk_broken_say(cli->out, store, request, count);
     }
     if (!cli->quiet && count == 0) {
         (void)fprintf(cli->err, "lk: there is no request%s at %s\n",
@@ -91,11 +93,10 @@ int lk_cli_break(const struct lk_cli *cli, const struct lk_command_line *line) {
     if (outcome == LK_OK) {
         outcome = lk_break(store, &request, &count, &error);
     }
+    exit_code = outcome == LK_OK ? say_broken(cli, store, &request, count)
+                                 : lk_say_failure(cli, outcome, error.text);
     lk_close(store);
-    if (outcome != LK_OK) {
-        return lk_say_failure(cli, outcome, error.text);
-    }
-    return say_broken(cli, &request, count);
+    return exit_code;
 }
 
 /* One break as a paragraph; false when memory is exhausted. */

@@ -155,7 +155,7 @@ int lk_lease_call_say(const struct lk_cli *cli, const struct lk_lease_call *call
                                      "--owner or LK_OWNER names another one, --token is enough",
                                      result->error);
     }
-    return lk_say_result(cli, result);
+    return lk_say_result(cli, call->store, result);
 }
 
 /*

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/print/broken.h"
 #include "cli/print/human.h"
 #include "cli/process.h"
 
@@ -102,7 +103,7 @@ static void write_advice(FILE *sentence, const lk_result *result, const char *le
 }
 
 /* The first blocker, and how many more there are. */
-static void write_blockers(FILE *sentence, const lk_result *result) {
+static void write_blockers(FILE *sentence, lk_store *store, const lk_result *result) {
     const lk_blocker_info *first = &result->blockers[0];
     char left[LK_HUMAN_DURATION_SIZE];
 
@@ -112,7 +113,8 @@ static void write_blockers(FILE *sentence, const lk_result *result) {
     if (first->note != NULL && first->note[0] != '\0') {
         (void)fprintf(sentence, " (%s)", first->note);
     }
-    (void)fprintf(sentence, ", %s left", left);
+    (void)fprintf(sentence, ", %s left%s", left,
+                  store != NULL && lk_broken_is_revoked(store, first) ? " (revoked)" : "");
     if (result->position > 1) {
         (void)fprintf(sentence, ", and %s%zu more in the way",
                       result->position > LK_POSITION_EXACT ? "at least " : "",
@@ -139,8 +141,20 @@ static const char *reason_text(const lk_result *result) {
     return result->outcome == LK_BUSY ? "" : lk_outcome_text(result->outcome);
 }
 
+/* What is to be known of a lease that is held by another owner, or was broken. */
+static void write_loss(FILE *sentence, lk_store *store, const lk_result *result) {
+    char *broken = store != NULL ? lk_broken_by(store, result) : NULL;
+
+    if (broken != NULL) {
+        (void)fprintf(sentence, "; on record: %s", broken);
+    }
+    free(broken);
+    write_advice(sentence, result, "; see: ", "lk show");
+    write_advice(sentence, result, ", ", "lk audit");
+}
+
 /* An explanation, to be freed; NULL when there is none or memory is exhausted. */
-static char *explain(const lk_result *result) {
+static char *explain(lk_store *store, const lk_result *result) {
     char *text = NULL;
     size_t size = 0;
     FILE *sentence = open_memstream(&text, &size);
@@ -153,12 +167,11 @@ static char *explain(const lk_result *result) {
     } else if (result->blocker_count > 0) {
         const char *reason = reason_text(result);
         (void)fprintf(sentence, "%s%s", reason, reason[0] != '\0' ? ": " : "");
-        write_blockers(sentence, result);
+        write_blockers(sentence, store, result);
     } else if (result->error != NULL) {
         (void)fputs(result->error, sentence);
-        if (result->outcome == LK_LOST) { /* held by another owner, or broken */
-            write_advice(sentence, result, "; see: ", "lk show");
-            write_advice(sentence, result, ", ", "lk audit");
+        if (result->outcome == LK_LOST) {
+            write_loss(sentence, store, result);
         }
     }
     if (fclose(sentence) != 0) {
@@ -176,7 +189,7 @@ void lk_say_requeued(const struct lk_cli *cli, const lk_result *result) {
     }
 }
 
-int lk_say_result(const struct lk_cli *cli, const lk_result *result) {
+int lk_say_result(const struct lk_cli *cli, lk_store *store, const lk_result *result) {
     struct lk_object object;
 
     if (cli->json) {
@@ -184,7 +197,7 @@ int lk_say_result(const struct lk_cli *cli, const lk_result *result) {
         return lk_say_object(cli, result->outcome, &object);
     }
     if (result->outcome != LK_OK && result->outcome != LK_GRANTED) {
-        char *text = explain(result);
+        char *text = explain(cli->quiet ? NULL : store, result);
         int exit_code = lk_say_failure(cli, result->outcome, text);
         free(text);
         return exit_code;

@@ -42,9 +42,10 @@ int lk_say_lost_by_caller(const struct lk_cli *cli, const char *owner, const cha
 
 /*
  * The result of a request, a renewal or a release. A success prints only its object; a failure
- * prints the blockers, or the cycle of a deadlock.
+ * prints the blockers, or the cycle of a deadlock; and what is on record of breaks, for which it
+ * asks the store. NULL: it is not asked.
  */
-int lk_say_result(const struct lk_cli *cli, const lk_result *result);
+int lk_say_result(const struct lk_cli *cli, lk_store *store, const lk_result *result);
 
 /* Prints that a waiting request was queued again before its grant; the JSON has no field. */
 void lk_say_requeued(const struct lk_cli *cli, const lk_result *result);

@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "base/minmax.h"
+#include "cli/print/broken.h"
 #include "cli/print/say.h"
 #include "cli/run/cleanup.h"
 #include "cli/run/deadline.h"
@@ -95,7 +96,7 @@ static bool obtain(struct run *run, int *ret_exit_code) {
     }
     if (wait->outcome != LK_GRANTED) {
         *ret_exit_code = wait->result != NULL
-                             ? lk_say_result(&run->cli, wait->result)
+                             ? lk_say_result(&run->cli, wait->store, wait->result)
                              : lk_say_failure(&run->cli, wait->outcome, wait->error.text);
         return false;
     }
@@ -137,6 +138,20 @@ static void give_back_lost(struct run *run, int64_t deadline_us) {
     lk_lease_abandon(run->wait.lease);
 }
 
+/* After a loss, once nothing of CMD is left: by whom, when and why, if the store knows it. One that
+ * is away is not waited for. */
+static void say_break(const struct run *run) {
+    lk_error error;
+    char *broken = !run->options->quiet && lk_away_ms(run->wait.store, &error) == 0
+                       ? lk_broken_by(run->wait.store, run->wait.result)
+                       : NULL;
+
+    if (broken != NULL) {
+        lk_run_status("LOST", "the lease was %s", broken);
+    }
+    free(broken);
+}
+
 /* Returns the exit code, LOST considered. */
 static int give_back(struct run *run, const struct lk_run_end *end) {
     lk_error error;
@@ -146,12 +161,17 @@ static int give_back(struct run *run, const struct lk_run_end *end) {
     }
     lk_lease_on_lost(run->wait.lease, NULL, NULL);
     if (end->is_lost) {
+        bool is_gone = lk_lease_is_lost(run->wait.lease);
         give_back_lost(run, end->deadline_us);
+        if (is_gone) {
+            say_break(run);
+        }
         return end->exit_code;
     }
     lk_outcome outcome = lk_lease_release(run->wait.lease, &error);
     if (outcome == LK_LOST) {
         lk_run_status("LOST", "the lease was not held any more when the command ended");
+        say_break(run);
         return lk_outcome_exit_code(LK_LOST);
     }
     if (outcome != LK_OK) {

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -41,6 +42,7 @@ struct supervision {
     bool is_told_to_end;   /* by a signal (LK_RUN_END_NOW) */
     const char *time_news; /* to be written when it has happened; NULL: nothing */
     const char *loss_news;
+    char deadline_news[LK_ERROR_TEXT_MAX + 128]; /* what loss_news may be */
     bool is_warned;
     int own_end;          /* CMD's own exit code; -1: it is running */
     bool is_stopped;      /* CMD is, as far as is known */
@@ -132,6 +134,19 @@ static void ask_to_end(const struct supervision *supervision) {
     signal_all(supervision, SIGCONT);
 }
 
+/* Why the last renewals had no answer, as far as it is known without asking. */
+static const char *explain_deadline(struct supervision *supervision) {
+    lk_error error = {.outcome = LK_OK};
+    lk_store *store = supervision->job->store;
+    bool is_known = store != NULL && lk_away_ms(store, &error) > 0 && error.text[0] != '\0';
+
+    (void)snprintf(supervision->deadline_news, sizeof supervision->deadline_news,
+                   "the deadline of the lease is near and could not be moved%s%s%s: the command "
+                   "is ended",
+                   is_known ? " (" : "", is_known ? error.text : "", is_known ? ")" : "");
+    return supervision->deadline_news;
+}
+
 static void find_cause(struct supervision *supervision) {
     if (lk_run_plan_step(supervision->allowed, supervision->now_us) != LK_RUN_GO_ON
         && supervision->step == LK_RUN_GO_ON && !supervision->is_told_to_end) {
@@ -145,8 +160,7 @@ static void find_cause(struct supervision *supervision) {
         supervision->is_lost = true;
         warn_once(supervision, supervision->is_lease_gone
                                    ? "the lease is not held any more: the command is ended"
-                                   : "the deadline of the lease is near and could not be moved: "
-                                     "the command is ended");
+                                   : explain_deadline(supervision));
     } else if (supervision->is_lease_gone) {
         supervision->is_lost = true;
         warn_once(supervision, "the lease is not held any more: the command goes on without it");

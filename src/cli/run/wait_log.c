@@ -37,8 +37,22 @@ struct lk_run_wait_log {
     int64_t said_us;
 };
 
-static void say_blocker(struct lk_run_wait_log *wait_log, const lk_entry *entry) {
+/* R12: broken, and held to its deadline. */
+static bool is_revoked(const lk_listing *listing, const lk_blocker_info *blocker) {
+    for (size_t i = 0; i < listing->count; i++) {
+        const lk_entry *entry = &listing->entries[i];
+        if (entry->revoked && entry->ticket == blocker->ticket
+            && strcmp(entry->path, blocker->path) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void say_blocker(struct lk_run_wait_log *wait_log, const lk_listing *listing,
+                        const lk_entry *entry) {
     const lk_blocker_info *first = &entry->blockers[0];
+    bool is_broken = is_revoked(listing, first);
     bool has_note = first->note != NULL && first->note[0] != '\0';
     char left[LK_HUMAN_DURATION_SIZE];
     char more[64] = "";
@@ -48,10 +62,10 @@ static void say_blocker(struct lk_run_wait_log *wait_log, const lk_entry *entry)
         (void)snprintf(more, sizeof more, "; %s%zu more in the way",
                        entry->position > LK_POSITION_EXACT ? "at least " : "", entry->position - 1);
     }
-    lk_run_status("WAITING", "%s is %s %.*s%s%s%s, %s left unless renewed%s%s%s", first->path,
+    lk_run_status("WAITING", "%s is %s %.*s%s%s%s, %s left%s%s%s%s", first->path,
                   first->held ? "held by" : "waited for by", lk_human_owner_size(first->owner),
                   first->owner, has_note ? " (" : "", has_note ? first->note : "",
-                  has_note ? ")" : "", left, more,
+                  has_note ? ")" : "", left, is_broken ? " (revoked)" : " unless renewed", more,
                   wait_log->own_url != NULL ? "; in the store of this user alone, " : "",
                   wait_log->own_url != NULL ? wait_log->own_url : "");
     wait_log->own_url = NULL;
@@ -81,7 +95,7 @@ static void look(struct lk_run_wait_log *wait_log) {
             || now_us - wait_log->said_us >= REPEAT_AFTER_US)) {
         wait_log->said_ticket = own->blockers[0].ticket;
         wait_log->said_us = now_us;
-        say_blocker(wait_log, own);
+        say_blocker(wait_log, listing, own);
     }
     lk_listing_free(listing);
 }

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Breaks in sentences: what one has done, and of which one a lease or a blocker was the target. */
+#ifndef LK_CLI_PRINT_BROKEN_H
+#define LK_CLI_PRINT_BROKEN_H
+
+#include <stdio.h>
+
+#include "lockkeeper/lockkeeper.h"
+
+/*
+ * Prints what `count` broken requests at the path are now, of `request`: leases that are revoked
+ * are listed by the store still, with their deadlines.
+ */
+void lk_broken_say(FILE *out, lk_store *store, const lk_break_request *request, size_t count);
+
+/*
+ * Who broke the held request, when and why, to be freed: by its token, or if that is 0, the last
+ * one of the owner. NULL: none is on record, or the store does not say. One call of the store.
+ */
+char *lk_broken_by(lk_store *store, const lk_result *request);
+
+/* Whether the blocker is a lease that was broken and is held to its deadline. One call likewise. */
+bool lk_broken_is_revoked(lk_store *store, const lk_blocker_info *blocker);
+
+#endif
