@@ -462,6 +462,10 @@ static lk_outcome begin(struct lk_server *server, char addresses[][LK_ADDRESS_BY
     if (outcome == LK_OK) {
         lk_server_defaults_tell(&server->options, server->is_default, server->files);
     }
+    if (outcome == LK_OK && storage != NULL && storage->is_new) {
+        lk_log(LK_LOG_WARNING, "store", "a new, empty store was made in %s",
+               server->options.directory);
+    }
     if (outcome == LK_OK && storage != NULL) {
         outcome = announce(server, storage, addresses, error);
     }

@@ -50,6 +50,19 @@ serve --unix "$work/s" --http "unix:$work/h" --ephemeral
 [ "$(curl -s --unix-socket "$work/h" http://localhost/healthz)" = ok ] || complain 'no answer'
 stop
 
+scenario 'a directory that is named is made, and none above it'
+"$LK_PROGRAM" serve --unix "$work/s" --http none --dir "$work/nosuch/d" >"$work/out" 2>"$work/err"
+code=$?
+failure 64 "lk: INVALID: the directory above --dir does not exist; make it first*: $work/nosuch/d"
+[ ! -e "$work/nosuch" ] || complain 'it was made'
+
+scenario 'a new store is told, once'
+serve --unix "$work/s" --http none --dir "$work/new"
+grep -q "^lk serve: store: a new, empty store was made in $work/new" "$work/served.err" || complain 'new'
+restart
+! grep -q 'empty store' "$work/served.err" || complain 'it is not new any more'
+stop
+
 scenario 'what is answered survives its death'
 serve --unix "$work/s" --http none --dir "$work/d"
 LK_STORE=lk+unix:$work/s

@@ -49,6 +49,10 @@ static int make_all(char *directory) {
     return 0;
 }
 
+/*
+ * Of one that is named the last component at most: a slip of the pen, or a volume that is not
+ * mounted yet, would be a new store, which has forgotten all locks.
+ */
 lk_outcome lk_serve_directory_make(const char *directory, char **ret_directory, lk_error *error) {
     char path[DIRECTORY_BYTES];
     struct stat status;
@@ -67,7 +71,15 @@ lk_outcome lk_serve_directory_make(const char *directory, char **ret_directory, 
                                 DIRECTORY_BYTES - 1);
         }
     }
-    problem = make_all(path);
+    problem = directory == NULL                              ? make_all(path)
+              : mkdir(path, S_IRWXU) == 0 || errno == EEXIST ? 0
+                                                             : errno;
+    if (directory != NULL && problem == ENOENT) {
+        return lk_error_set(error, LK_INVALID,
+                            "the directory above --dir does not exist; make it first, or mount "
+                            "what it is on: %.256s",
+                            path);
+    }
     if (problem == 0 && (stat(path, &status) != 0 || !S_ISDIR(status.st_mode))) {
         problem = ENOTDIR;
     }

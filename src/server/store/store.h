@@ -71,6 +71,8 @@ struct lk_storage {
     /* Why a shared store that this service leads may lose the last commits, which were
      * acknowledged; NULL: it does not. Static. Changed by load() and write(). */
     const struct lk_store_risk *_Atomic risk;
+
+    bool is_new; /* opening it has made it: nothing is held, whatever was before */
 };
 
 struct lk_store_sqlite_options {

@@ -311,6 +311,13 @@ static lk_outcome make_directory(const char *directory, lk_error *error) {
                         directory);
 }
 
+/* Whether opening it will make it: SQLite makes a database of an empty file, too. */
+static bool is_missing(const char *path) {
+    struct stat status;
+
+    return stat(path, &status) != 0 ? errno == ENOENT : status.st_size == 0;
+}
+
 /* As the embedded engine does: checks the folder, the tables, their format, this boot's clock. */
 static lk_outcome prepare_file(const struct store *store, lk_error *error) {
     const struct lk_patience patience = {
@@ -434,6 +441,7 @@ lk_outcome lk_store_sqlite_open(const struct lk_store_sqlite_options *options,
         free(store);
         return lk_error_set(error, LK_INVALID, "the service's directory has too long a name");
     }
+    store->storage.is_new = is_missing(store->path);
     outcome = make_directory(options->directory, error);
     if (outcome == LK_OK) {
         outcome = prepare_file(store, error);
