@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -43,7 +44,22 @@ static bool add_user_path(struct lk_text *path, const char *variable, const char
 
 /* ---- configuration files --------------------------------------------------------------------- */
 
+/*
+ * Whether the file cannot even be seen, in a directory of another user: as after runuser of root,
+ * whose HOME stays. A directory of this user that may not be searched could hide a file that names
+ * the store of others.
+ */
+static bool is_hidden_by_another(const char *path) {
+    const char *configured = directory_variable("XDG_CONFIG_HOME");
+    const char *directory = configured != NULL ? configured : directory_variable("HOME");
+    struct stat status;
+
+    return stat(path, &status) != 0 && errno == EACCES && stat(directory, &status) == 0
+           && status.st_uid != geteuid();
+}
+
 static lk_outcome read_configuration(struct lk_default_store *ret_store, lk_error *error) {
+    bool is_hidden = false;
     struct lk_configured_store configured = {.url = NULL};
     char bytes[PATH_MAX];
     struct lk_text path = lk_text_in(bytes, sizeof bytes);
@@ -51,9 +67,17 @@ static lk_outcome read_configuration(struct lk_default_store *ret_store, lk_erro
 
     if (add_user_path(&path, "XDG_CONFIG_HOME", "/.config", "lockkeeper.conf") && !path.is_cut) {
         outcome = lk_configuration_read(bytes, &configured, error);
+        is_hidden = outcome == LK_DENIED && is_hidden_by_another(bytes);
     }
-    if (outcome == LK_OK && configured.url == NULL) {
+    if ((outcome == LK_OK || is_hidden) && configured.url == NULL) {
         outcome = lk_configuration_read(LK_CONFIGURATION_FILE, &configured, error);
+    }
+    if (outcome == LK_OK && configured.url == NULL && is_hidden) {
+        outcome = lk_error_set(error, LK_DENIED,
+                               "no store is named, and this user may not look for %.200s, in a "
+                               "directory of another user: set HOME (and XDG_CONFIG_HOME), or "
+                               "name the store (-S, LK_STORE)",
+                               bytes);
     }
     *ret_store = (struct lk_default_store){.url = configured.url, .named_by = configured.at};
     return outcome;

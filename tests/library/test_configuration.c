@@ -3,9 +3,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "client/configuration.h"
+#include "client/default_store.h"
 #include "support.h"
 
 static char path[64];
@@ -110,12 +113,95 @@ static void test_files_that_cannot_be_read(void **state) {
     assert_non_null(strstr(error.text, "configuration file /"));
 }
 
+/* 0: as it should be. Of an ordinary user whose HOME is root's: after runuser, setpriv or su -m. */
+static int find_in_the_home_of_another(const char *home) {
+    struct lk_default_store store;
+    lk_error error;
+    lk_outcome outcome;
+
+    if (getuid() == 0 && (setgid(65534) != 0 || setuid(65534) != 0)) {
+        return 1;
+    }
+    (void)setenv("HOME", home, 1);
+    (void)unsetenv("XDG_CONFIG_HOME");
+    (void)unsetenv("LK_STORE");
+    outcome = lk_default_store_find(&store, &error);
+    if (outcome == LK_OK) { /* what the machine's file names */
+        int code = store.named_by != NULL && strncmp(store.named_by, "/etc/", 5) == 0 ? 0 : 2;
+        lk_default_store_done(&store);
+        return code;
+    }
+    if (outcome != LK_DENIED || strstr(error.text, "set HOME") == NULL) {
+        return 3;
+    }
+    /* A store that is named needs no home. */
+    (void)setenv("LK_STORE", "mem:", 1);
+    outcome = lk_default_store_find(&store, &error);
+    lk_default_store_done(&store);
+    return outcome == LK_OK ? 0 : 4;
+}
+
+static void test_the_home_of_another_user_has_no_file(void **state) {
+    char made[] = "/tmp/lk-home-XXXXXX";
+    const char *home = getuid() == 0 ? mkdtemp(made) : "/root"; /* 0700 both */
+    int status = 0;
+    pid_t child;
+
+    (void)state;
+    assert_non_null(home);
+    child = fork();
+    if (child == 0) {
+        _exit(find_in_the_home_of_another(home));
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    if (getuid() == 0) {
+        (void)rmdir(made);
+    }
+    assert_int_equal(status, 0);
+}
+
+/* A directory of the user's own that may not be searched may hide a file that names a store. */
+static int find_behind_a_closed_directory(const char *home) {
+    struct lk_default_store store;
+    lk_error error;
+
+    if (getuid() == 0 && (setgid(65534) != 0 || setuid(65534) != 0)) {
+        return 1;
+    }
+    (void)setenv("XDG_CONFIG_HOME", home, 1);
+    (void)unsetenv("LK_STORE");
+    return lk_default_store_find(&store, &error) == LK_DENIED
+                   && strstr(error.text, "lockkeeper.conf: ") != NULL
+               ? 0
+               : 2;
+}
+
+static void test_a_closed_directory_of_the_user_is_not_passed_by(void **state) {
+    char made[] = "/tmp/lk-home-XXXXXX";
+    int status = 0;
+    pid_t child;
+
+    (void)state;
+    assert_non_null(mkdtemp(made));
+    assert_int_equal(getuid() == 0 ? chown(made, 65534, 65534) : 0, 0);
+    assert_int_equal(chmod(made, 0), 0);
+    child = fork();
+    if (child == 0) {
+        _exit(find_behind_a_closed_directory(made));
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    (void)rmdir(made);
+    assert_int_equal(status, 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_file_names_a_store),
         cmocka_unit_test(test_a_file_may_name_none),
         cmocka_unit_test(test_what_is_not_understood_is_refused),
         cmocka_unit_test(test_files_that_cannot_be_read),
+        cmocka_unit_test(test_the_home_of_another_user_has_no_file),
+        cmocka_unit_test(test_a_closed_directory_of_the_user_is_not_passed_by),
     };
 
     return cmocka_run_group_tests(tests, make_file, remove_file);
