@@ -57,10 +57,10 @@ lk_outcome lk_cli_check_table_store(const struct lk_command_line *line, lk_error
 
 /*
  * On a terminal: says on stderr that there is nothing of `what` ("nothing is held"), and names the
- * store.
+ * prefix that was asked for (NULL: none) and the store.
  */
 void lk_cli_say_empty(const struct lk_cli *cli, const struct lk_command_line *line,
-                      const lk_store *store, const char *what);
+                      const lk_store *store, const char *what, const char *prefix);
 
 /*
  * Whether the store can be shared with another call of the program, for commands that live on what

@@ -59,6 +59,10 @@ none ls 'nothing is held and nothing waits' ', which does not exist yet'
 lk put here yes
 none ls 'nothing is held and nothing waits' ''
 none queues 'there is no queue' ''
+none 'ls nosuch' 'nothing is held and nothing waits at or below nosuch' ''
+none 'queues nosuch' 'there is no queue at or below nosuch' ''
+none 'values nosuch' 'there is no value at or below nosuch' ''
+none 'audit nosuch' 'no break is on record at or below nosuch' ''
 lk del here
 none values 'there is no value' ''
 none 'items jobs' 'there is no item in the queue jobs' ''

@@ -152,7 +152,7 @@ int lk_cli_audit(const struct lk_cli *cli, const struct lk_command_line *line, l
     }
     exit_code = say_audit(cli, audit);
     if (audit->count == 0) {
-        lk_cli_say_empty(cli, line, store, "no break is on record");
+        lk_cli_say_empty(cli, line, store, "no break is on record", line->words[0]);
     }
     lk_audit_free(audit);
     return exit_code;

@@ -94,7 +94,7 @@ static void say_none(const struct lk_cli *cli, const struct lk_command_line *lin
     char *text = lk_text_make("there is %s %s", what, queue);
 
     if (text != NULL) {
-        lk_cli_say_empty(cli, line, store, text);
+        lk_cli_say_empty(cli, line, store, text, NULL);
     }
     free(text);
 }

@@ -42,7 +42,7 @@ int lk_cli_ls(const struct lk_cli *cli, const struct lk_command_line *line, lk_s
     }
     exit_code = cli->json ? lk_entries_say(cli, listing, false) : write_table(cli, listing);
     if (listing->count == 0) {
-        lk_cli_say_empty(cli, line, store, "nothing is held and nothing waits");
+        lk_cli_say_empty(cli, line, store, "nothing is held and nothing waits", line->words[0]);
     }
     lk_listing_free(listing);
     return exit_code;

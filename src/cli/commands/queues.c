@@ -49,7 +49,7 @@ int lk_cli_queues(const struct lk_cli *cli, const struct lk_command_line *line, 
     }
     exit_code = cli->json ? say_queues(cli, list) : write_queues(cli, list);
     if (list->count == 0) {
-        lk_cli_say_empty(cli, line, store, "there is no queue");
+        lk_cli_say_empty(cli, line, store, "there is no queue", line->words[0]);
     }
     lk_queue_list_free(list);
     return exit_code;

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/parse/ask.h"
+#include "cli/print/human.h"
 #include "cli/print/say.h"
 #include "cli/store/own_store.h"
 #include "cli/store/store_is_there.h"
@@ -91,17 +92,20 @@ static bool is_missing(const struct lk_command_line *line, const lk_store *store
 }
 
 void lk_cli_say_empty(const struct lk_cli *cli, const struct lk_command_line *line,
-                      const lk_store *store, const char *what) {
+                      const lk_store *store, const char *what, const char *prefix) {
+    char *shown = prefix != NULL && prefix[0] != '\0' ? lk_human_visible(prefix) : NULL;
     char *name = NULL;
 
     if (!cli->json && !cli->quiet && isatty(fileno(cli->out)) == 1) {
         name = lk_cli_store_name(line);
     }
     if (name != NULL) {
-        (void)fprintf(cli->err, "lk: %s in %s%s\n", what, name,
+        (void)fprintf(cli->err, "lk: %s%s%s in %s%s\n", what, shown != NULL ? " at or below " : "",
+                      shown != NULL ? shown : "", name,
                       is_missing(line, store) ? ", which does not exist yet" : "");
     }
     free(name);
+    free(shown);
 }
 
 lk_outcome lk_cli_open_at_path(const struct lk_cli *cli, const struct lk_command_line *line,

@@ -73,7 +73,7 @@ int lk_cli_values(const struct lk_cli *cli, const struct lk_command_line *line, 
     } while (exit_code == 0 && has_more);
     lk_value_list_free(list);
     if (!has_said) {
-        lk_cli_say_empty(cli, line, store, "there is no value");
+        lk_cli_say_empty(cli, line, store, "there is no value", line->words[0]);
     }
     return exit_code;
 }
