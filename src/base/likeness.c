@@ -2,11 +2,13 @@
 /* Levenshtein's distance, one row at a time. */
 #include "base/likeness.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 enum {
     WORD_SIZE_MAX = 32, /* longer than any known word */
     DISTANCE_MAX = 2,
+    SHORT_SIZE_MAX = 4, /* of such a word two letters are half of it */
 };
 
 static size_t min(size_t a, size_t b) {
@@ -31,6 +33,17 @@ static size_t edit_distance(const char *a, size_t a_size, const char *b, size_t 
     return row[b_size];
 }
 
+/* Whether they differ by two neighbours that have changed places. */
+static bool is_swapped(const char *word, size_t size, const char *known) {
+    size_t at = 0;
+
+    while (at < size && word[at] == known[at]) {
+        at++;
+    }
+    return at + 1 < size && word[at] == known[at + 1] && word[at + 1] == known[at]
+           && memcmp(word + at + 2, known + at + 2, size - at - 2) == 0;
+}
+
 size_t lk_likeness(const char *word, size_t size, const char *known) {
     size_t known_size = strlen(known);
 
@@ -40,6 +53,10 @@ size_t lk_likeness(const char *word, size_t size, const char *known) {
     if (size < known_size && memcmp(word, known, size) == 0) {
         return 1;
     }
+    if (size == known_size && is_swapped(word, size, known)) {
+        return 1;
+    }
     size_t distance = edit_distance(word, size, known, known_size);
-    return distance <= DISTANCE_MAX && distance < known_size ? distance : LK_LIKENESS_NONE;
+    size_t max = size <= SHORT_SIZE_MAX || known_size <= SHORT_SIZE_MAX ? 1 : DISTANCE_MAX;
+    return distance <= max && distance < known_size ? distance : LK_LIKENESS_NONE;
 }

@@ -106,8 +106,8 @@ static int compare(struct lk_sql *sql, const char *table, int64_t loaded, int64_
 }
 
 /*
- * A page that another one has replaced has no damage of its own, but the rows of one table or of one
- * index are gone: counting shows it where a walk of the table does not meet them.
+ * A page that another one has replaced has no damage of its own, but the rows of one table or of
+ * one index are gone: counting shows it where a walk of the table does not meet them.
  */
 static int check_counts(struct lk_sql *sql, const struct counts *loaded) {
     static const char *const tables[] = {"lk_request", "lk_part", "lk_part", "lk_item", "lk_value"};

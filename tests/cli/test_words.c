@@ -124,6 +124,10 @@ static void similar_words_are_suggested(void **state) {
     assert_int_equal(lk_likeness("aquire", 6, "acquire"), 1);
     assert_int_equal(lk_likeness("acq", 3, "acquire"), 1);
     assert_int_equal(lk_likeness("realese", 7, "release"), 2);
+    assert_int_equal(lk_likeness("shwo", 4, "show"), 1);
+    assert_int_equal(lk_likeness("puts", 4, "put"), 1);
+    assert_true(lk_likeness("port", 4, "put") == LK_LIKENESS_NONE);
+    assert_true(lk_likeness("job", 3, "top") == LK_LIKENESS_NONE);
     assert_true(lk_likeness("serve", 5, "release") == LK_LIKENESS_NONE);
     assert_true(lk_likeness("", 0, "ls") == LK_LIKENESS_NONE);
     assert_true(lk_likeness("zz", 2, "ls") == LK_LIKENESS_NONE);

@@ -58,7 +58,8 @@ static lk_outcome parse_parameters(struct lk_slice text, struct lk_sqlite_addres
 }
 
 /*
- * Behind `//` other programs' URLs have a host, and then a path: only an empty host leads to a file.
+ * Behind `//` other programs' URLs have a host, and then a path: only an empty host leads to a
+ * file.
  * Taken as a path, sqlite://locks.db would be a file in the root directory.
  */
 static lk_outcome leave_out_host(struct lk_slice *path, lk_error *error) {

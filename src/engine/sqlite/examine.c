@@ -194,8 +194,8 @@ static int try_to_grow(const char *path) {
 }
 
 /*
- * Room for a file beside the store's. What the file system says leaves out quotas, so a file without
- * a name grows a little; where there are no such files, what it says is all.
+ * Room for a file beside the store's. What the file system says leaves out quotas, so a file
+ * without a name grows a little; where there are no such files, what it says is all.
  */
 static void find_room(const struct lk_sqlite *store, struct findings *findings) {
     struct statvfs disk;
