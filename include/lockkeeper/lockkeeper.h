@@ -94,7 +94,8 @@ LK_PUBLIC lk_outcome lk_open(const char *url, lk_store **ret_store, lk_error *er
  * Closes the store; accepts NULL. Leases that are still open are no longer kept alive. They perish
  * by their ttl, and their lost callback is not called. Their handles may still be queried and must
  * still be freed. Other threads' calls on this store must have ended before (cancel their waits),
- * except calls on its leases.
+ * except calls on its leases. Blocks for up to 3 s from the moment at which a call was given up, if
+ * what it may have made is still to be taken back: see lk_ask().
  */
 LK_PUBLIC void lk_close(lk_store *store);
 
@@ -219,6 +220,11 @@ LK_PUBLIC void lk_result_free(lk_result *result); /* accepts NULL */
  * ended the request while this one waited: nothing of it is left in the queue. Where the store
  * itself has lost the request, the call makes it again and continues to wait); LK_INVALID; LK_FULL;
  * LK_DENIED; LK_UNSUPPORTED; LK_UNAVAILABLE (unknown: repeat the call); LK_INTERNAL.
+ * A call that ends with LK_TIMEOUT, LK_CANCELLED or LK_UNAVAILABLE leaves nothing that it has made,
+ * also when its first ask was on its way: a cancelled call waits for that answer, for up to 3 s in
+ * all. What the store does not answer in time is taken back by a thread of the store as soon as it
+ * answers, unless the request is asked for again, or perishes before. A request that was there
+ * before the call stays as it was.
  * ret_result may be NULL; otherwise *ret_result is always set (NULL only if memory is exhausted).
  */
 LK_PUBLIC lk_outcome lk_ask(lk_store *store, const lk_request *request, lk_result **ret_result,
@@ -417,8 +423,10 @@ LK_PUBLIC void lk_lease_on_lost(lk_lease *lease, void (*callback)(void *context,
 LK_PUBLIC lk_cancel *lk_cancel_new(void);         /* NULL when memory is exhausted */
 LK_PUBLIC void lk_cancel_free(lk_cancel *cancel); /* accepts NULL; no wait may be using it */
 
-/* Ends every present and future wait that names it with LK_CANCELLED. Must not be called from a
- * signal handler. */
+/*
+ * Ends every present and future wait that names it with LK_CANCELLED. A call that has asked the
+ * store takes up to 3 s to take back what it has made. Must not be called from a signal handler.
+ */
 LK_PUBLIC void lk_cancel_now(lk_cancel *cancel);
 
 /* ---- listing and administration -------------------------------------------------------------- */

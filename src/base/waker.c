@@ -4,9 +4,12 @@
 
 #include <errno.h>
 #include <sys/eventfd.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/condition.h"
+#include "base/minmax.h"
 
 bool lk_waker_init(struct lk_waker *waker) {
     if (pthread_mutex_init(&waker->mutex, NULL) != 0) {
@@ -17,11 +20,22 @@ bool lk_waker_init(struct lk_waker *waker) {
         return false;
     }
     waker->thrown_descriptor = -1;
+    waker->thrown_us = INT64_MAX;
+    waker->late_us = 0;
     waker->stirs = 0;
     waker->is_on_words = false;
     waker->is_thrown = false;
     waker->is_nudged = false;
     return true;
+}
+
+bool lk_waker_init_late(struct lk_waker *waker, int64_t late_us) {
+    bool is_made = lk_waker_init(waker);
+
+    if (is_made) {
+        waker->late_us = late_us;
+    }
+    return is_made;
 }
 
 void lk_waker_done(struct lk_waker *waker) {
@@ -35,17 +49,42 @@ void lk_waker_done(struct lk_waker *waker) {
     (void)pthread_mutex_destroy(&waker->mutex);
 }
 
+/* Makes the descriptor of a late waker readable when it is to tell. With the mutex. */
+static void arm(const struct lk_waker *waker) {
+    int64_t left_us = lk_max(1, waker->thrown_us + waker->late_us - lk_clock_now_us());
+    const struct itimerspec end = {
+        .it_value = {.tv_sec = left_us / 1000000, .tv_nsec = left_us % 1000000 * 1000}};
+
+    (void)timerfd_settime(waker->thrown_descriptor, 0, &end, NULL);
+}
+
 /* Called with the mutex held. */
 static void make_readable(const struct lk_waker *waker) {
     if (waker->is_thrown && waker->thrown_descriptor >= 0) {
-        (void)eventfd_write(waker->thrown_descriptor, 1); /* a counter that is never read: fits */
+        if (waker->late_us > 0) {
+            arm(waker);
+        } else {
+            (void)eventfd_write(waker->thrown_descriptor, 1); /* never read: the counter fits */
+        }
     }
+}
+
+void lk_waker_set_late(struct lk_waker *waker, int64_t late_us) {
+    pthread_mutex_lock(&waker->mutex);
+    if (waker->late_us != late_us) {
+        waker->late_us = late_us;
+        make_readable(waker);
+    }
+    pthread_mutex_unlock(&waker->mutex);
 }
 
 /* Signals with the mutex held, so that a sleeper that then ends the waker cannot do so too soon. */
 static void set(struct lk_waker *waker, bool *flag) {
     pthread_mutex_lock(&waker->mutex);
     *flag = true;
+    if (waker->is_thrown && waker->thrown_us == INT64_MAX) {
+        waker->thrown_us = lk_clock_now_us();
+    }
     make_readable(waker);
     (void)__atomic_add_fetch(&waker->stirs, 1, __ATOMIC_SEQ_CST);
     if (waker->is_on_words) {
@@ -70,9 +109,19 @@ bool lk_waker_is_thrown(struct lk_waker *waker) {
         return false;
     }
     pthread_mutex_lock(&waker->mutex);
-    is_thrown = waker->is_thrown;
+    is_thrown = waker->is_thrown
+                && (waker->late_us == 0 || lk_clock_now_us() - waker->thrown_us >= waker->late_us);
     pthread_mutex_unlock(&waker->mutex);
     return is_thrown;
+}
+
+int64_t lk_waker_thrown_us(struct lk_waker *waker) {
+    int64_t thrown_us;
+
+    pthread_mutex_lock(&waker->mutex);
+    thrown_us = waker->thrown_us;
+    pthread_mutex_unlock(&waker->mutex);
+    return thrown_us;
 }
 
 int lk_waker_thrown_descriptor(struct lk_waker *waker) {
@@ -80,7 +129,9 @@ int lk_waker_thrown_descriptor(struct lk_waker *waker) {
 
     pthread_mutex_lock(&waker->mutex);
     if (waker->thrown_descriptor < 0) {
-        waker->thrown_descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        waker->thrown_descriptor = waker->late_us > 0
+                                       ? timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)
+                                       : eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
         make_readable(waker);
     }
     descriptor = waker->thrown_descriptor;

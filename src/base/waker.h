@@ -4,6 +4,10 @@
  *
  * Throwing is final: it ends the present sleep and every later one. A nudge ends one sleep only,
  * the present one or else the next. One thread at a time may sleep on a waker.
+ *
+ * A waker can be late: what is thrown then ends sleeps as always, but lk_waker_is_thrown() and the
+ * descriptor tell of it only some time later. So a call that uses them to end the wait for an
+ * answer has that time to receive it, while it makes no further attempts.
  */
 #ifndef LK_BASE_WAKER_H
 #define LK_BASE_WAKER_H
@@ -18,6 +22,8 @@ struct lk_waker {
     pthread_mutex_t mutex;
     pthread_cond_t stirred; /* on CLOCK_MONOTONIC */
     int thrown_descriptor;  /* -1: not requested so far */
+    int64_t thrown_us;      /* on lk_clock_now_us() */
+    int64_t late_us;        /* how late it tells that it is thrown; 0: it is not late */
     uint32_t stirs;         /* a futex: grows with each throw and nudge */
     bool is_on_words;       /* the thread sleeps in lk_waker_sleep_on_words() */
     bool is_thrown;
@@ -28,9 +34,16 @@ struct lk_waker {
 bool lk_waker_init(struct lk_waker *waker);
 void lk_waker_done(struct lk_waker *waker);
 
+/* A waker that is late by so much, which is more than 0; it can be changed at any time. */
+bool lk_waker_init_late(struct lk_waker *waker, int64_t late_us);
+void lk_waker_set_late(struct lk_waker *waker, int64_t late_us);
+
 void lk_waker_throw(struct lk_waker *waker);
 void lk_waker_nudge(struct lk_waker *waker);
 bool lk_waker_is_thrown(struct lk_waker *waker); /* NULL, no waker: false */
+
+/* When it was thrown, on lk_clock_now_us(), however late it tells; INT64_MAX: it was not. */
+int64_t lk_waker_thrown_us(struct lk_waker *waker);
 
 /*
  * A descriptor for poll(), owned by the waker, that is readable once the waker is thrown. Nothing

@@ -29,17 +29,26 @@ void lk_cancel_free(lk_cancel *cancel) {
     }
 }
 
+void lk_cancel_link_throw(struct lk_cancel_link *link) {
+    lk_waker_throw(&link->late);
+    lk_waker_throw(&link->waker);
+}
+
 void lk_cancel_now(lk_cancel *cancel) {
     pthread_mutex_lock(&cancel->mutex);
     cancel->is_now = true;
     for (struct lk_cancel_link *link = cancel->links; link != NULL; link = link->next) {
-        lk_waker_throw(&link->waker);
+        lk_cancel_link_throw(link);
     }
     pthread_mutex_unlock(&cancel->mutex);
 }
 
 lk_outcome lk_cancel_join(lk_cancel *cancel, struct lk_cancel_link *link, lk_error *error) {
     if (!lk_waker_init(&link->waker)) {
+        return lk_error_set(error, LK_INTERNAL, "the system has no more conditions");
+    }
+    if (!lk_waker_init_late(&link->late, LK_CANCEL_ANSWER_US)) {
+        lk_waker_done(&link->waker);
         return lk_error_set(error, LK_INTERNAL, "the system has no more conditions");
     }
     link->cancel = cancel;
@@ -54,7 +63,7 @@ lk_outcome lk_cancel_join(lk_cancel *cancel, struct lk_cancel_link *link, lk_err
     }
     cancel->links = link;
     if (cancel->is_now) {
-        lk_waker_throw(&link->waker);
+        lk_cancel_link_throw(link);
     }
     pthread_mutex_unlock(&cancel->mutex);
     return LK_OK;
@@ -75,5 +84,6 @@ void lk_cancel_leave(struct lk_cancel_link *link) {
         }
         pthread_mutex_unlock(&cancel->mutex);
     }
+    lk_waker_done(&link->late);
     lk_waker_done(&link->waker);
 }

@@ -80,11 +80,16 @@ static lk_outcome fill_store(const char *url, bool must_exist, lk_store *store, 
         return outcome;
     }
     store->keepalive = lk_keepalive_new(store->engine, &store->contact);
-    return store->keepalive != NULL ? LK_OK
-                                    : lk_error_set(error, LK_INTERNAL, "no memory for a store");
+    store->has_leftovers = lk_leftovers_init(&store->leftovers, store->engine);
+    return store->keepalive != NULL && store->has_leftovers
+               ? LK_OK
+               : lk_error_set(error, LK_INTERNAL, "no memory for a store");
 }
 
 static void store_free(lk_store *store) {
+    if (store->has_leftovers) {
+        lk_leftovers_close(&store->leftovers);
+    }
     if (store->keepalive != NULL) {
         lk_keepalive_close(store->keepalive);
     }

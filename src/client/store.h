@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include "client/contact.h"
+#include "client/leftover.h"
 #include "engine/engine.h"
 
 struct lk_keepalive;
@@ -14,8 +15,10 @@ struct lk_store {
     struct lk_engine *engine;
     struct lk_keepalive *keepalive;
     struct lk_contact contact;
-    char *url;       /* without any password */
-    pid_t opened_by; /* a child of fork() may not use it */
+    struct lk_leftovers leftovers;
+    bool has_leftovers; /* they have been initialised */
+    char *url;          /* without any password */
+    pid_t opened_by;    /* a child of fork() may not use it */
 };
 
 #define LK_PATIENCE_DEFAULT_MS INT64_C(10000) /* for a store that does not answer */

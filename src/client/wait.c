@@ -3,8 +3,9 @@
  * The wait: ask, sleep until something may have changed, ask again.
  *
  * Every ask is a repetition of the first (R3), so a lost answer or a needless wake-up does no
- * harm. Repeating it every third of the ttl keeps the request's place in the queue (R10). A wait
- * that ends early withdraws the request if this wait has made it, and no other.
+ * harm. Repeating it every third of the ttl keeps the request's place in the queue (R10). A call
+ * that ends early takes back the request if it has made it, and no other: what an ask without an
+ * answer may have made as well (leftover.h).
  */
 #include "client/wait.h"
 
@@ -20,9 +21,10 @@
 #include "client/renewal.h"
 #include "engine/reply/reply.h"
 
-#define PATIENCE_MIN_US INT64_C(1000000)  /* however short the wait: a store may just be busy */
-#define REFRESH_MIN_US INT64_C(10000)     /* between two asks, however near the deadline is */
-#define CANCEL_BUDGET_US INT64_C(3000000) /* to withdraw after a cancellation */
+#define PATIENCE_MIN_US INT64_C(1000000) /* however short the wait: a store may just be busy */
+#define REFRESH_MIN_US INT64_C(10000)    /* between two asks, however near the deadline is */
+#define CLOSE_MIN_US INT64_C(500000)     /* for the last call, however late it is */
+#define CLOSE_US INT64_C(2000000)        /* how long lk_close() waits for what is left */
 
 enum { WITHDRAW_ATTEMPTS_MAX = 3 };
 
@@ -37,10 +39,12 @@ struct wait {
     struct lk_command command; /* the ask */
     struct lk_tie *tie;        /* whose connection it ends with; NULL: none of its own */
     struct lk_waker *waker;    /* thrown by the request's cancellation */
+    struct lk_waker *late;     /* the same, for asks: what they have sent may be answered */
     struct lk_outage outage;
     struct lk_decision *decision; /* of the last ask */
     int64_t end_us;               /* LK_NEVER: waits for ever */
     int64_t sent_us;              /* the last ask */
+    int64_t began_us;             /* before the first ask, or the one that it repeats */
     struct lk_wait_entry entry;   /* the queued request, as of the last answer */
     bool is_split; /* R14: is queued at one node, and holds the parts at those before it */
     struct lk_batch_progress progress; /* of a split request */
@@ -48,6 +52,9 @@ struct wait {
     uint32_t retries;                  /* how often it has released them and begun again */
     bool was_requeued;   /* the store had lost the request, and this wait has made a new one */
     bool is_ours;        /* this wait has made the request */
+    bool is_sent;        /* the store may have received an ask */
+    bool is_judged;      /* an answer has said who made the request */
+    bool is_in_doubt;    /* an ask without an answer may have made it */
     bool is_answered;    /* the last ask was */
     bool is_asked_twice; /* a grant whose answer was slow has been refreshed */
 };
@@ -94,7 +101,27 @@ static lk_outcome decide(struct wait *wait, const struct lk_patience *patience) 
                : lk_batch_decide(engine, &wait->command, patience, wait->decision);
 }
 
+/*
+ * An answer that does not say `created` leaves it open who made the request, if an ask before it,
+ * or an attempt within this one, had no answer.
+ */
+static void judge_origin(struct wait *wait, lk_outcome outcome, uint64_t interruptions) {
+    bool is_unknown = outcome == LK_UNAVAILABLE || outcome == LK_CANCELLED;
+
+    wait->is_answered = !is_unknown;
+    if (is_unknown) {
+        wait->is_in_doubt = wait->is_in_doubt || (wait->is_sent && !wait->is_judged);
+    } else if (wait->decision->result.created) {
+        wait->is_ours = true;
+    } else if (!wait->is_judged) {
+        wait->is_in_doubt = wait->is_in_doubt
+                            || lk_engine_status(wait->store->engine).interruptions != interruptions;
+    }
+    wait->is_judged = wait->is_judged || !is_unknown;
+}
+
 static lk_outcome ask_store(struct wait *wait, lk_style style, const struct lk_patience *patience) {
+    uint64_t interruptions = lk_engine_status(wait->store->engine).interruptions;
 
     lk_decision_done(wait->decision);
     wait->command.ask.style = style;
@@ -102,8 +129,12 @@ static lk_outcome ask_store(struct wait *wait, lk_style style, const struct lk_p
     lk_contact_begin(&wait->store->contact, wait->sent_us);
     lk_outcome outcome = decide(wait, patience);
     lk_contact_end(&wait->store->contact, wait->sent_us, &wait->decision->error);
-    wait->is_answered = outcome != LK_UNAVAILABLE && outcome != LK_CANCELLED;
+    judge_origin(wait, outcome, interruptions);
     return outcome;
+}
+
+static bool is_cancelled(const struct wait *wait) {
+    return lk_waker_is_thrown(wait->waker);
 }
 
 /*
@@ -115,12 +146,13 @@ static struct lk_patience close_budget(const struct wait *wait) {
     int64_t now_us = lk_clock_now_us();
     int64_t until_us = lk_wait_patience_until(wait->checked->request.patience_ms);
 
-    if (!wait->is_answered) {
-        until_us = now_us + LK_CLOSE_BUDGET_US;
-    } else if (lk_waker_is_thrown(wait->waker)) {
-        until_us = lk_min(until_us, now_us + CANCEL_BUDGET_US);
+    if (is_cancelled(wait)) {
+        until_us = lk_min(until_us, lk_waker_thrown_us(wait->waker) + LK_CANCEL_US);
     }
-    return (struct lk_patience){.until_us = until_us};
+    if (!wait->is_answered) {
+        until_us = lk_min(until_us, now_us + LK_CLOSE_BUDGET_US);
+    }
+    return (struct lk_patience){.until_us = lk_max(until_us, now_us + CLOSE_MIN_US)};
 }
 
 /* Clears what the answer says of a request that has ended. */
@@ -134,36 +166,70 @@ static void forget_answer(struct wait *wait) {
     lk_result_drop_values(result);
 }
 
-/* Releases the request, queued or granted just now. The outcome of the wait stays as it is. */
-static void withdraw(struct wait *wait) {
+/* What this wait may have made. One that is bound ends with the connection that has no answer. */
+static bool may_be_left(const struct wait *wait) {
+    bool is_made = wait->is_ours && (wait->is_sent || wait->is_judged);
+
+    return (is_made || wait->is_in_doubt) && (wait->is_answered || !wait->command.ask.is_bound);
+}
+
+static struct lk_leftover leftover_of(const struct wait *wait) {
     const struct lk_ask *ask = &wait->command.ask;
-    const struct lk_command release = {
-        .kind = LK_COMMAND_RELEASE,
-        .release = {.target = {.owner = ask->owner,
-                               .parts = ask->parts,
-                               .part_count = ask->part_count}},
+
+    return (struct lk_leftover){
+        .owner = ask->owner,
+        .parts = ask->parts,
+        .part_count = ask->part_count,
+        .began_us = wait->began_us,
+        .ttl_ms = ask->until_us == 0 ? ask->ttl_ms : LK_TTL_MAX_MS,
+        .is_ours = wait->is_ours,
+        .close_until_us = is_cancelled(wait) ? lk_waker_thrown_us(wait->waker) + LK_CANCEL_US
+                                             : lk_clock_now_us() + CLOSE_US,
     };
+}
+
+/* Leaves it to a thread of the store, which ends it when the store answers. */
+static void end_later(struct wait *wait) {
+    const struct lk_leftover leftover = leftover_of(wait);
+
+    lk_leftovers_add(&wait->store->leftovers, &leftover);
+}
+
+/*
+ * Releases the request, queued or granted just now. The outcome of the wait stays as it is. LK_OK;
+ * LK_BUSY: it is older than this wait, and stays; else a thread of the store goes on.
+ */
+static lk_outcome withdraw(struct wait *wait) {
+    const struct lk_leftover leftover = leftover_of(wait);
     const struct lk_patience patience = close_budget(wait);
-    struct lk_decision ignored;
     lk_outcome outcome;
     int attempts = 0;
 
-    /* A lost answer is asked for again; LOST then means that the first call ended the request. */
+    /* A lost answer is asked for again; NONE then means that the first call ended the request. */
     do {
         int64_t sent_us = lk_clock_now_us();
+        lk_error error;
+
         lk_contact_begin(&wait->store->contact, sent_us);
-        outcome = lk_batch_decide(wait->store->engine, &release, &patience, &ignored);
-        lk_contact_end(&wait->store->contact, sent_us, &ignored.error);
-        lk_decision_done(&ignored);
+        outcome = lk_leftover_end(wait->store->engine, &leftover, &patience, &error);
+        lk_contact_end(&wait->store->contact, sent_us, &error);
     } while (outcome == LK_UNAVAILABLE && ++attempts < WITHDRAW_ATTEMPTS_MAX
              && lk_clock_now_us() < patience.until_us);
-    /* If the store cannot be reached, the request perishes by its ttl. */
-    forget_answer(wait);
+    if (outcome == LK_UNAVAILABLE || (outcome == LK_NONE && !wait->is_answered)) {
+        end_later(wait);
+    }
+    if (outcome != LK_BUSY) {
+        forget_answer(wait);
+    }
+    return outcome;
 }
 
 /* The same for a split request, node by node. */
 static void withdraw_split(struct wait *wait) {
     lk_batch_withdraw(wait->store->engine, &wait->command.ask, &wait->progress);
+    if (!wait->is_answered && wait->checked->is_owner_made && may_be_left(wait)) {
+        end_later(wait);
+    }
     forget_answer(wait);
 }
 
@@ -194,8 +260,9 @@ static lk_outcome ask_in_wait(struct wait *wait, lk_style style,
         return outcome;
     }
     lk_outage_end(&wait->outage);
+    lk_waker_set_late(wait->late, LK_CANCEL_ANSWER_US);
     if ((outcome == LK_WAITING || outcome == LK_GRANTED) && was_ended_elsewhere(wait, patience)) {
-        withdraw(wait);
+        (void)withdraw(wait);
         return lk_decision_fail(wait->decision, LK_LOST,
                                 "the request was ended from outside while it waited");
     }
@@ -204,7 +271,6 @@ static lk_outcome ask_in_wait(struct wait *wait, lk_style style,
         wait->end_us = 0;
         return LK_WAITING;
     }
-    wait->is_ours = wait->is_ours || result->created;
     result->created = wait->is_ours;
     if (outcome == LK_WAITING) {
         wait->entry = lk_wait_entry_of(result, wait->sent_us, interruptions);
@@ -212,14 +278,27 @@ static lk_outcome ask_in_wait(struct wait *wait, lk_style style,
     return outcome;
 }
 
-static struct lk_patience patience_in_wait(const struct wait *wait) {
+/* on_failure() of struct lk_patience. */
+static void note_failure(void *context, const lk_error *error) {
+    struct wait *wait = context;
+
+    lk_contact_fail(&wait->store->contact, error);
+    lk_waker_set_late(wait->late, LK_CANCEL_ANSWER_AWAY_US);
+}
+
+static struct lk_patience patience_for(struct wait *wait, int64_t until_us) {
+    return (struct lk_patience){.until_us = until_us,
+                                .waker = wait->late,
+                                .on_failure = note_failure,
+                                .context = wait,
+                                .is_sent = &wait->is_sent};
+}
+
+static struct lk_patience patience_in_wait(struct wait *wait) {
     int64_t until_us = lk_wait_patience_until(wait->checked->request.patience_ms);
     int64_t end_us = lk_max(wait->end_us, lk_clock_now_us() + PATIENCE_MIN_US);
 
-    return (struct lk_patience){.until_us = lk_min(until_us, end_us),
-                                .waker = wait->waker,
-                                .on_failure = lk_contact_fail,
-                                .context = &wait->store->contact};
+    return patience_for(wait, lk_min(until_us, end_us));
 }
 
 /* ---- the wait -------------------------------------------------------------------------------- */
@@ -282,15 +361,24 @@ static bool was_slow_to_answer(const struct wait *wait) {
     return !wait->decision->result.fixed && lk_clock_now_us() - wait->sent_us > third_us;
 }
 
+/* Whether an answer that comes after the cancellation leaves something to be taken back. */
+static bool is_for_nobody(lk_outcome outcome) {
+    return outcome == LK_GRANTED || outcome == LK_WAITING || outcome == LK_UNAVAILABLE
+           || outcome == LK_CANCELLED;
+}
+
 /*
  * Asks until the answer is final. LK_WAITING: the time is up; LK_CANCELLED: the waker was thrown.
  * In both cases the caller withdraws the request.
  */
 static lk_outcome wait_for_grant(struct wait *wait) {
-    while (!lk_waker_is_thrown(wait->waker)) {
+    while (!is_cancelled(wait)) {
         const struct lk_patience patience = patience_in_wait(wait);
         lk_outcome outcome = ask_in_wait(wait, LK_WAIT, &patience);
 
+        if (is_cancelled(wait) && is_for_nobody(outcome)) {
+            return LK_CANCELLED;
+        }
         switch (outcome) {
         case LK_UNAVAILABLE:
             if (!lk_outage_outlast(&wait->outage, wait->sent_us, wait->end_us,
@@ -327,18 +415,35 @@ static lk_outcome end_wait_in_queue(struct wait *wait) {
 
 /* Ends the wait early, by time or by cancellation. */
 static lk_outcome give_up(struct wait *wait, lk_outcome reason) {
+    bool is_older = true;
+
     if (wait->is_split) {
         withdraw_split(wait);
-    } else if (wait->is_ours && wait->sent_us != 0) {
-        withdraw(wait);
-    } else if (wait->entry.until_us != 0) {
+        is_older = false;
+    } else if (may_be_left(wait)) {
+        is_older = withdraw(wait) == LK_BUSY;
+    }
+    if (is_older && wait->entry.until_us != 0) {
         lk_outcome outcome = end_wait_in_queue(wait);
 
         if (reason == LK_TIMEOUT && outcome != LK_WAITING) {
             return outcome; /* granted at the last moment, or lost, or the store is away */
         }
+    } else if (is_older && reason == LK_CANCELLED) {
+        forget_answer(wait);
     }
     return lk_error_clear(&wait->decision->error, reason);
+}
+
+/* The store is away: what it has made, or will make of what it has, is taken back later. */
+static void give_up_away(struct wait *wait) {
+    if (wait->is_split) { /* nothing may stay at the nodes that answer */
+        withdraw_split(wait);
+    } else if (wait->is_ours && lk_engine_status(wait->store->engine).is_read_only) {
+        (void)withdraw(wait); /* the store answers, and may hold what it cannot promise */
+    } else if (may_be_left(wait)) {
+        end_later(wait);
+    }
 }
 
 static lk_outcome ask_until_final(struct wait *wait) {
@@ -350,15 +455,29 @@ static lk_outcome ask_until_final(struct wait *wait) {
     case LK_CANCELLED:
         return give_up(wait, LK_CANCELLED);
     case LK_UNAVAILABLE:
-        if (wait->is_split) { /* nothing may stay at the nodes that answer */
-            lk_batch_withdraw(wait->store->engine, &wait->command.ask, &wait->progress);
-        } else if (wait->is_ours && lk_engine_status(wait->store->engine).is_read_only) {
-            withdraw(wait); /* the store answers, and may hold what it cannot promise */
-        }
+        give_up_away(wait);
         return outcome;
     default:
         return outcome;
     }
+}
+
+/* A try, which a wait of no duration is as well, or an entry into the queue. */
+static lk_outcome ask_once(struct wait *wait, lk_style style) {
+    const struct lk_patience patience =
+        patience_for(wait, lk_wait_patience_until(wait->checked->request.patience_ms));
+    lk_outcome outcome = LK_CANCELLED;
+
+    if (!is_cancelled(wait)) {
+        outcome = ask_store(wait, style, &patience);
+    }
+    if (is_cancelled(wait) && is_for_nobody(outcome)) {
+        return give_up(wait, LK_CANCELLED);
+    }
+    if (outcome == LK_UNAVAILABLE && !wait->is_split) { /* else every node has been asked */
+        give_up_away(wait);
+    }
+    return outcome;
 }
 
 lk_outcome lk_wait_ask(lk_store *store, const struct lk_checked *checked, struct lk_tie *tie,
@@ -371,6 +490,7 @@ lk_outcome lk_wait_ask(lk_store *store, const struct lk_checked *checked, struct
         .command = {.kind = LK_COMMAND_ASK, .ask = ask_from(checked)},
         .tie = tie,
         .waker = &link.waker,
+        .late = &link.late,
         .outage = lk_outage_new(store->engine),
         .decision = ret_decision,
         .end_us = lk_wait_instant_after(request->wait_ms),
@@ -384,14 +504,13 @@ lk_outcome lk_wait_ask(lk_store *store, const struct lk_checked *checked, struct
     if (lk_cancel_join(request->cancel, &link, &ret_decision->error) != LK_OK) {
         return LK_INTERNAL;
     }
+    wait.began_us =
+        lk_min(lk_clock_now_us(), lk_leftovers_drop(&store->leftovers, wait.command.ask.owner,
+                                                    checked->parts, checked->part_count));
     if (request->style == LK_WAIT && request->wait_ms > 0) {
         (void)ask_until_final(&wait);
     } else {
-        const struct lk_patience patience = {
-            .until_us = lk_wait_patience_until(request->patience_ms), .waker = &link.waker};
-
-        /* A wait of no duration is a try. */
-        (void)ask_store(&wait, request->style == LK_QUEUE ? LK_QUEUE : LK_TRY, &patience);
+        (void)ask_once(&wait, request->style == LK_QUEUE ? LK_QUEUE : LK_TRY);
     }
     lk_cancel_leave(&link);
     ret_decision->result.requeued = wait.was_requeued || wait.progress.was_requeued;

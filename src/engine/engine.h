@@ -66,7 +66,16 @@ struct lk_patience {
     /* Told why an attempt has failed, while the call goes on with another one. NULL: not. */
     void (*on_failure)(void *context, const lk_error *error);
     void *context; /* for on_failure() */
+
+    /* Set once the store may have received the command, so that it may take effect. NULL: not. */
+    bool *is_sent;
 };
+
+static inline void lk_patience_note_sent(const struct lk_patience *patience) {
+    if (patience->is_sent != NULL) {
+        *patience->is_sent = true;
+    }
+}
 
 static inline void lk_patience_note_failure(const struct lk_patience *patience,
                                             const lk_error *error) {
@@ -480,6 +489,9 @@ struct lk_engine_ops {
      */
     lk_outcome (*await)(struct lk_engine *engine, const struct lk_wait_cursor *cursor,
                         int64_t until_us, struct lk_waker *waker);
+
+    /* How many round trips list() takes below one root; the last one reads. 0: one, or none. */
+    int list_trips;
 
     /* prefix NULL: everything. Ordered by ticket. LK_OK with *ret_..., for its public free. */
     lk_outcome (*list)(struct lk_engine *engine, const struct lk_path *prefix,

@@ -46,7 +46,7 @@ static struct lk_patience patience_of(const struct lk_claiming *claiming) {
         until_us = lk_min(until_us, lk_wait_patience_until(claiming->patience_ms));
     }
     return (struct lk_patience){.until_us = until_us,
-                                .waker = claiming->waker,
+                                .waker = claiming->late,
                                 .on_failure = lk_contact_fail,
                                 .context = &claiming->store->contact};
 }
@@ -181,7 +181,9 @@ static void return_item(const struct lk_claiming *claiming, const lk_claim_info 
  * and the item is returned to the queue, so that no other client has to wait for the ttl.
  */
 static void give_back(struct lk_claiming *claiming) {
-    const struct lk_patience patience = {.until_us = lk_clock_now_us() + LK_CLOSE_BUDGET_US};
+    int64_t until_us = lk_waker_thrown_us(claiming->waker) + LK_CANCEL_US;
+    const struct lk_patience patience = {
+        .until_us = lk_max(until_us, lk_clock_now_us() + LK_CLOSE_BUDGET_US)};
     struct lk_decision taken;
 
     if (!claiming->is_unknown) {
@@ -222,7 +224,7 @@ static void number_ask(struct lk_claiming *claiming) {
 lk_outcome lk_claim_follow(struct lk_claiming *claiming, const struct lk_finish *finish,
                            int64_t until_us, lk_error *error) {
     struct lk_engine *engine = claiming->store->engine;
-    const struct lk_patience patience = {.until_us = until_us, .waker = claiming->waker};
+    const struct lk_patience patience = {.until_us = until_us, .waker = claiming->late};
     struct lk_decision decision;
     lk_outcome outcome;
 
@@ -273,6 +275,11 @@ lk_outcome lk_claim_await(struct lk_claiming *claiming, lk_claim_info **ret_clai
     while (!lk_waker_is_thrown(claiming->waker)) {
         lk_outcome outcome = take(claiming, ret_sent_us, &decision);
 
+        if (outcome == LK_GRANTED && lk_waker_is_thrown(claiming->waker)) {
+            claiming->is_unknown = true; /* nobody receives it: its ask number finds it */
+            lk_decision_done(&decision);
+            break;
+        }
         switch (outcome) {
         case LK_UNAVAILABLE:
             if (!lk_outage_outlast(&claiming->outage, *ret_sent_us, claiming->away_end_us,
@@ -376,6 +383,7 @@ static lk_outcome begin(struct call *call, lk_store *store, const lk_claim_reque
     take->note_given = known->note != NULL;
     take->note = lk_slice_of(known->note);
     claiming->waker = &call->link.waker;
+    claiming->late = &call->link.late;
     claiming->end_us = known->wait_ms != 0 ? lk_wait_instant_after(known->wait_ms) : 0;
     claiming->away_end_us = away_end_us(known);
     claiming->patience_ms = known->patience_ms;

@@ -15,7 +15,8 @@ struct lk_claiming {
     struct lk_command *commands;    /* of the series: room for... */
     size_t max;                     /* ...so many takes */
     const struct lk_source *source; /* R17; NULL: the queue is no table */
-    struct lk_waker *waker;
+    struct lk_waker *waker;         /* thrown when it is to stop */
+    struct lk_waker *late;          /* the same, for takes: what they have sent may be answered */
     struct lk_outage outage;
     struct lk_random random; /* for ask numbers */
     bool is_unknown;         /* whether the last take got an item: it is repeated */

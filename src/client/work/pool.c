@@ -19,10 +19,10 @@
 
 static void stop_all(struct lk_work_pool *pool) {
     for (size_t i = 0; i < pool->worker_count; i++) {
-        lk_waker_throw(&pool->workers[i].link.waker);
+        lk_cancel_link_throw(&pool->workers[i].link);
     }
     if (pool->source != NULL) {
-        lk_waker_throw(&pool->finder_link.waker);
+        lk_cancel_link_throw(&pool->finder_link);
     }
 }
 
@@ -218,7 +218,7 @@ static void end_finder(struct lk_work_pool *pool, bool is_started) {
         }
         pool->is_over = true;
         pthread_mutex_unlock(&pool->mutex);
-        lk_waker_throw(&pool->finder_link.waker);
+        lk_cancel_link_throw(&pool->finder_link);
         (void)pthread_join(pool->finder_thread, NULL);
     }
 }

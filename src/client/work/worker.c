@@ -270,6 +270,7 @@ void lk_worker_init(struct lk_worker *worker, struct lk_work_pool *pool) {
             },
         .source = pool->source,
         .waker = &worker->link.waker,
+        .late = &worker->link.late,
         .outage = lk_outage_new(pool->store->engine),
         .random = {lk_random_draw()},
         .end_us = LK_NEVER,

@@ -140,6 +140,7 @@ static enum lk_fate try_once(struct lk_procedures *store, const struct sending *
     if (*ret_outcome != LK_OK) {
         return *ret_outcome == LK_UNAVAILABLE ? LK_FATE_UNREACHED : LK_FATE_ANSWERED;
     }
+    lk_patience_note_sent(patience);
     fate = send_once(store, sending, connection, patience, ret_outcome, error);
     if (fate == LK_FATE_ANSWERED || fate == LK_FATE_CONFLICTED) {
         give_back(store, connection);

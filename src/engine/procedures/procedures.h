@@ -317,7 +317,7 @@ extern const struct lk_batch_ops lk_procedures_batch_ops;
     .capabilities =                                                                                \
         LK_CAN_QUEUE | LK_CAN_ROOTS | LK_CAN_DEADLOCK | LK_CAN_EXCLUSIVE | LK_CAN_PERSIST,         \
     .status = lk_procedures_status, .decide = lk_procedures_decide, .list = lk_procedures_list,    \
-    .show = lk_procedures_show, .audit = lk_procedures_audit,                                      \
+    .list_trips = 2, .show = lk_procedures_show, .audit = lk_procedures_audit,                     \
     .value_get = lk_procedures_value_get, .values = lk_procedures_values,                          \
     .items = lk_procedures_items, .stats = lk_procedures_stats,                                    \
     .limits = &lk_procedures_limit_ops, .batches = &lk_procedures_batch_ops

@@ -338,6 +338,7 @@ static lk_outcome send_call(struct attempt *attempt, struct lk_redis_link *link,
     words->bytes[attempt->call->boot_at] = link->boot;
     words->sizes[attempt->call->boot_at] = strlen(link->boot);
     if (outcome == LK_OK) {
+        lk_patience_note_sent(attempt->patience);
         outcome = lk_redis_exchange(link, words, attempt->patience, ret_reply, error);
     }
     if (outcome == LK_OK && attempt->call->grants && attempt->store->topology.target.replicas > 0

@@ -39,6 +39,7 @@ static lk_outcome attempt(struct lk_service *service, struct lk_slice request,
     if (outcome != LK_OK) {
         return outcome;
     }
+    lk_patience_note_sent(patience);
     outcome = lk_service_link_send(link, request, patience);
     if (outcome == LK_OK) {
         outcome = may_leave ? lk_service_link_hear(service, link, patience, &reply)

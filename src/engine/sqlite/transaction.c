@@ -177,6 +177,7 @@ lk_outcome lk_sqlite_transaction_begin(struct lk_sqlite *store, enum lk_sqlite_a
         outcome = try_begin(store, &transaction, &code, error);
         if (outcome == LK_OK) {
             *ret_transaction = transaction;
+            lk_patience_note_sent(patience);
             return LK_OK;
         }
         if (code != SQLITE_OK && !lk_sql_is_busy(code)) {

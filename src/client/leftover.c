@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Leftovers: one thread, which starts with the first of them, and the end of each. */
+#include "client/leftover.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/condition.h"
+#include "base/error.h"
+#include "base/minmax.h"
+#include "base/thread.h"
+#include "client/batch.h"
+
+#define ATTEMPT_US INT64_C(1000000)
+#define PAUSE_MIN_US INT64_C(50000)
+#define PAUSE_MAX_US INT64_C(1000000)
+
+/* How often a store says that there is nothing, before it is believed: see struct lk_note. */
+enum { ABSENCES_MAX = 4 };
+
+/*
+ * The ask may be on its way still, in buffers of a connection that has been left, while the release
+ * overtakes it on another one. So that there is nothing counts only after a few answers.
+ */
+struct lk_note {
+    struct lk_leftover leftover; /* its texts are in `text` */
+    struct lk_note *next;
+    int64_t until_us; /* it has perished */
+    int64_t due_us;   /* the next attempt */
+    int64_t pause_us;
+    int absences; /* answers that there is nothing */
+    bool is_busy; /* an attempt is under way */
+    struct lk_part *parts;
+    char *text;
+};
+
+/* ---- one leftover ---------------------------------------------------------------------------- */
+
+static bool is_of(const lk_entry *entry, const struct lk_leftover *leftover) {
+    return lk_slice_equal(lk_slice_of(entry->owner), leftover->owner)
+           && lk_slice_equal(
+               lk_slice_of(entry->path),
+               (struct lk_slice){leftover->parts[0].path.bytes, leftover->parts[0].path.size});
+}
+
+/*
+ * Whether the request of this age was made after the call began. Its age, which is rounded down, is
+ * that of a moment before `answered_us`, by the way of the answer: half of a round trip. A request
+ * that is younger than the call is so by another half at least, the way of the ask. The limit lies
+ * between them; in doubt the request stays.
+ */
+static bool is_younger(const lk_entry *entry, const struct lk_leftover *leftover,
+                       int64_t round_trip_us, int64_t answered_us) {
+    int64_t age_us = (entry->age_ms + 1) * 1000;
+
+    return age_us <= answered_us - leftover->began_us - round_trip_us * 3 / 4;
+}
+
+/*
+ * LK_OK with *ret_token, which is 0 for a queued request; LK_BUSY: it is older; LK_NONE; or as the
+ * engine's list().
+ */
+static lk_outcome find(struct lk_engine *engine, const struct lk_leftover *leftover,
+                       const struct lk_patience *patience, uint64_t *ret_token, lk_error *error) {
+    int64_t asked_us = lk_clock_now_us();
+    lk_listing *listing = NULL;
+    lk_outcome outcome =
+        engine->ops->list(engine, &leftover->parts[0].path, patience, &listing, error);
+    int64_t answered_us = lk_clock_now_us();
+    int64_t round_trip_us = (answered_us - asked_us) / lk_max(1, engine->ops->list_trips);
+
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    outcome = LK_NONE;
+    for (size_t i = 0; i < listing->count && outcome == LK_NONE; i++) {
+        const lk_entry *entry = &listing->entries[i];
+
+        if (is_of(entry, leftover)) {
+            *ret_token = entry->token;
+            outcome = is_younger(entry, leftover, round_trip_us, answered_us) ? LK_OK : LK_BUSY;
+        }
+    }
+    lk_listing_free(listing);
+    return lk_error_clear(error, outcome);
+}
+
+lk_outcome lk_leftover_end(struct lk_engine *engine, const struct lk_leftover *leftover,
+                           const struct lk_patience *patience, lk_error *error) {
+    struct lk_command command = {
+        .kind = LK_COMMAND_RELEASE,
+        .release = {.target = {.owner = leftover->owner,
+                               .parts = leftover->parts,
+                               .part_count = leftover->part_count}},
+    };
+    struct lk_decision decision;
+    lk_outcome outcome = LK_OK;
+
+    if (!leftover->is_ours) {
+        outcome = find(engine, leftover, patience, &command.release.target.token, error);
+    }
+    if (outcome == LK_BUSY) { /* perhaps because it had to connect, which is no round trip */
+        outcome = find(engine, leftover, patience, &command.release.target.token, error);
+    }
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    outcome = lk_batch_decide(engine, &command, patience, &decision);
+    (void)lk_error_copy(error, &decision.error);
+    lk_decision_done(&decision);
+    return outcome == LK_LOST ? lk_error_clear(error, LK_NONE) : outcome;
+}
+
+/* ---- notes ----------------------------------------------------------------------------------- */
+
+static void note_free(struct lk_note *note) {
+    free(note->parts);
+    free(note->text);
+    free(note);
+}
+
+/* NULL: memory is exhausted. */
+static struct lk_note *note_new(const struct lk_leftover *leftover) {
+    struct lk_note *note = calloc(1, sizeof *note);
+    size_t size = leftover->owner.size;
+    char *next;
+
+    if (note == NULL) {
+        return NULL;
+    }
+    for (size_t i = 0; i < leftover->part_count; i++) {
+        size += leftover->parts[i].path.size;
+    }
+    note->text = malloc(size);
+    note->parts = calloc(leftover->part_count, sizeof *note->parts);
+    if (note->text == NULL || note->parts == NULL) {
+        note_free(note);
+        return NULL;
+    }
+    note->leftover = *leftover;
+    note->leftover.owner.bytes = note->text;
+    memcpy(note->text, leftover->owner.bytes, leftover->owner.size);
+    next = note->text + leftover->owner.size;
+    for (size_t i = 0; i < leftover->part_count; i++) {
+        const struct lk_path *path = &leftover->parts[i].path;
+
+        note->parts[i] = leftover->parts[i];
+        memcpy(next, path->bytes, path->size);
+        note->parts[i].path.bytes = next;
+        next += path->size;
+    }
+    note->leftover.parts = note->parts;
+    note->pause_us = PAUSE_MIN_US;
+    note->until_us = leftover->ttl_ms > (INT64_MAX - lk_clock_now_us()) / 1000
+                         ? LK_NEVER
+                         : lk_clock_now_us() + leftover->ttl_ms * 1000;
+    return note;
+}
+
+/* With the mutex. */
+static void remove_note(struct lk_leftovers *leftovers, struct lk_note *note) {
+    struct lk_note **at = &leftovers->first;
+
+    while (*at != note) {
+        at = &(*at)->next;
+    }
+    *at = note->next;
+    note_free(note);
+    pthread_cond_broadcast(&leftovers->changed);
+}
+
+/* The one that is due first; NULL: there is none. */
+static struct lk_note *first_due(const struct lk_leftovers *leftovers) {
+    struct lk_note *first = leftovers->first;
+
+    for (struct lk_note *note = first; note != NULL; note = note->next) {
+        first = note->due_us < first->due_us ? note : first;
+    }
+    return first;
+}
+
+/* One attempt. Called and left with the mutex held; releases it meanwhile. */
+static void attempt(struct lk_leftovers *leftovers, struct lk_note *note) {
+    const struct lk_patience patience = {.until_us = lk_clock_now_us() + ATTEMPT_US,
+                                         .waker = &leftovers->waker};
+    lk_outcome outcome;
+
+    note->is_busy = true;
+    pthread_mutex_unlock(&leftovers->mutex);
+    outcome = lk_leftover_end(leftovers->engine, &note->leftover, &patience, NULL);
+    pthread_mutex_lock(&leftovers->mutex);
+    note->is_busy = false;
+    note->absences += outcome == LK_NONE;
+    if ((outcome != LK_NONE && outcome != LK_UNAVAILABLE && outcome != LK_CANCELLED)
+        || note->absences == ABSENCES_MAX || lk_clock_now_us() >= note->until_us) {
+        remove_note(leftovers, note);
+        return;
+    }
+    note->due_us = lk_clock_now_us() + note->pause_us;
+    note->pause_us = lk_min(note->pause_us * 2, PAUSE_MAX_US);
+    pthread_cond_broadcast(&leftovers->changed);
+}
+
+static void *run(void *context) {
+    struct lk_leftovers *leftovers = context;
+
+    pthread_mutex_lock(&leftovers->mutex);
+    while (!leftovers->is_closed) {
+        struct lk_note *note = first_due(leftovers);
+        int64_t left_us = note != NULL ? note->due_us - lk_clock_now_us() : LK_NEVER;
+
+        if (note == NULL) {
+            (void)pthread_cond_wait(&leftovers->changed, &leftovers->mutex);
+        } else if (left_us > 0) {
+            struct timespec end = lk_condition_instant(left_us);
+
+            (void)pthread_cond_timedwait(&leftovers->changed, &leftovers->mutex, &end);
+        } else {
+            attempt(leftovers, note);
+        }
+    }
+    pthread_mutex_unlock(&leftovers->mutex);
+    return NULL;
+}
+
+void lk_leftovers_add(struct lk_leftovers *leftovers, const struct lk_leftover *leftover) {
+    struct lk_note *note = note_new(leftover);
+
+    if (note == NULL) {
+        return;
+    }
+    pthread_mutex_lock(&leftovers->mutex);
+    if (!leftovers->is_started) {
+        leftovers->is_started = lk_thread_start(&leftovers->thread, run, leftovers);
+    }
+    if (leftovers->is_started) {
+        note->next = leftovers->first;
+        leftovers->first = note;
+        pthread_cond_broadcast(&leftovers->changed);
+    } else {
+        note_free(note);
+    }
+    pthread_mutex_unlock(&leftovers->mutex);
+}
+
+static bool has_parts(const struct lk_leftover *leftover, const struct lk_part *parts,
+                      size_t part_count) {
+    size_t found = 0;
+
+    for (size_t i = 0; i < part_count && leftover->part_count == part_count; i++) {
+        for (size_t k = 0; k < part_count; k++) {
+            found += lk_path_equal(&leftover->parts[k].path, &parts[i].path);
+        }
+    }
+    return found == part_count; /* R2: a request names no path twice */
+}
+
+int64_t lk_leftovers_drop(struct lk_leftovers *leftovers, struct lk_slice owner,
+                          const struct lk_part *parts, size_t part_count) {
+    int64_t began_us = LK_NEVER;
+    struct lk_note *note;
+
+    pthread_mutex_lock(&leftovers->mutex);
+    note = leftovers->first;
+    while (note != NULL) {
+        bool is_it = lk_slice_equal(note->leftover.owner, owner)
+                     && has_parts(&note->leftover, parts, part_count);
+        struct lk_note *next = note->next;
+
+        if (is_it && note->is_busy) {
+            (void)pthread_cond_wait(&leftovers->changed, &leftovers->mutex);
+            next = leftovers->first; /* the list is another one now */
+        } else if (is_it) {
+            began_us = lk_min(began_us, note->leftover.began_us);
+            remove_note(leftovers, note);
+        }
+        note = next;
+    }
+    pthread_mutex_unlock(&leftovers->mutex);
+    return began_us;
+}
+
+/* ---- beginning and end ----------------------------------------------------------------------- */
+
+bool lk_leftovers_init(struct lk_leftovers *leftovers, struct lk_engine *engine) {
+    leftovers->engine = engine;
+    if (pthread_mutex_init(&leftovers->mutex, NULL) != 0) {
+        return false;
+    }
+    if (!lk_condition_init(&leftovers->changed)) {
+        (void)pthread_mutex_destroy(&leftovers->mutex);
+        return false;
+    }
+    if (!lk_waker_init(&leftovers->waker)) {
+        (void)pthread_cond_destroy(&leftovers->changed);
+        (void)pthread_mutex_destroy(&leftovers->mutex);
+        return false;
+    }
+    return true;
+}
+
+/* Until when the notes are waited for; 0: there is none. */
+static int64_t close_until_us(const struct lk_leftovers *leftovers) {
+    int64_t until_us = 0;
+
+    for (const struct lk_note *note = leftovers->first; note != NULL; note = note->next) {
+        until_us = lk_max(until_us, note->leftover.close_until_us);
+    }
+    return until_us;
+}
+
+void lk_leftovers_close(struct lk_leftovers *leftovers) {
+    bool is_started;
+    int64_t left_us;
+
+    pthread_mutex_lock(&leftovers->mutex);
+    while ((left_us = close_until_us(leftovers) - lk_clock_now_us()) > 0) {
+        struct timespec end = lk_condition_instant(left_us);
+
+        (void)pthread_cond_timedwait(&leftovers->changed, &leftovers->mutex, &end);
+    }
+    leftovers->is_closed = true;
+    is_started = leftovers->is_started;
+    pthread_cond_broadcast(&leftovers->changed);
+    pthread_mutex_unlock(&leftovers->mutex);
+    lk_waker_throw(&leftovers->waker);
+    if (is_started) {
+        (void)pthread_join(leftovers->thread, NULL);
+    }
+    while (leftovers->first != NULL) {
+        remove_note(leftovers, leftovers->first);
+    }
+    lk_waker_done(&leftovers->waker);
+    (void)pthread_cond_destroy(&leftovers->changed);
+    (void)pthread_mutex_destroy(&leftovers->mutex);
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What calls that were given up may have left in a store, and a thread of the store that takes it
+ * back.
+ *
+ * A call is given up when it is cancelled, when its time is over, or when the store stays away. The
+ * store may then carry out, or have carried out, an ask whose answer nobody receives: a lease that
+ * no program holds, or a queued request that is granted later. Such a leftover is noted here. The
+ * thread asks for its end, again and again while the store does not answer, until it would have
+ * perished by its ttl.
+ *
+ * Only what the call has made is ended. An owner that was made for the call has nothing else. The
+ * request of an owner that the caller named may be older: it is ended only if its age in the store
+ * shows that it is younger than the call.
+ */
+#ifndef LK_CLIENT_LEFTOVER_H
+#define LK_CLIENT_LEFTOVER_H
+
+#include <pthread.h>
+
+#include "base/waker.h"
+#include "engine/engine.h"
+
+/* Borrows everything. */
+struct lk_leftover {
+    struct lk_slice owner;
+    const struct lk_part *parts;
+    size_t part_count;
+    int64_t began_us; /* before the first ask was sent */
+    int64_t ttl_ms;
+    bool is_ours;           /* the call has made what there is; else its age decides */
+    int64_t close_until_us; /* lk_close() waits for its end until then */
+};
+
+/*
+ * Ends it, if it is there. LK_OK: it is ended; LK_BUSY: it is older than the call, and stays;
+ * LK_NONE: there is nothing, but an ask that is still on its way may make it; or another outcome of
+ * the engine.
+ */
+lk_outcome lk_leftover_end(struct lk_engine *engine, const struct lk_leftover *leftover,
+                           const struct lk_patience *patience, lk_error *error);
+
+struct lk_note;
+
+struct lk_leftovers {
+    pthread_mutex_t mutex;  /* guards the rest */
+    pthread_cond_t changed; /* a note was added, is no longer busy, or is gone; or the closing */
+    struct lk_engine *engine;
+    struct lk_note *first;
+    struct lk_waker waker; /* thrown by closing: ends the attempt under way */
+    pthread_t thread;
+    bool is_started;
+    bool is_closed;
+};
+
+/* false: the system has no more of what it needs. */
+bool lk_leftovers_init(struct lk_leftovers *leftovers, struct lk_engine *engine);
+
+/*
+ * Waits for the notes, each until its own moment, and ends the thread. What is left perishes by its
+ * ttl.
+ */
+void lk_leftovers_close(struct lk_leftovers *leftovers);
+
+/* Notes it: all is copied. Without memory or threads it perishes by its ttl. */
+void lk_leftovers_add(struct lk_leftovers *leftovers, const struct lk_leftover *leftover);
+
+/*
+ * The same request is asked for again, so it is not to be ended: its notes are dropped, after the
+ * attempt under way. Returns when the first call began that has left one of them; LK_NEVER: there
+ * was none.
+ */
+int64_t lk_leftovers_drop(struct lk_leftovers *leftovers, struct lk_slice owner,
+                          const struct lk_part *parts, size_t part_count);
+
+#endif
