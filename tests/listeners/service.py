@@ -64,8 +64,8 @@ class Service:
 
     def has_shadow(self):
         """Whether a thread sanitizer uses shadow memory, several bytes for each byte."""
-        with open(f"/proc/{self.process.pid}/maps", encoding="utf-8") as maps:
-            return "libtsan" in maps.read()
+        with open(f"/proc/{self.process.pid}/exe", "rb") as program:
+            return b"__tsan_init" in program.read()
 
     def resident_kb(self):
         with open(f"/proc/{self.process.pid}/status", encoding="ascii") as status:
