@@ -98,6 +98,9 @@ void lk_reply_buffer_void(struct lk_reply_buffer *buffer, struct lk_slice instea
 }
 
 struct lk_slice lk_reply_buffer_sendable(const struct lk_reply_buffer *buffer) {
+    if (buffer->bytes.bytes == NULL) {
+        return (struct lk_slice){.size = 0}; /* nothing may be added to NULL, not even 0 */
+    }
     return (struct lk_slice){.bytes = buffer->bytes.bytes + buffer->sent,
                              .size = buffer->sendable - buffer->sent};
 }
