@@ -80,7 +80,6 @@ void lk_login_events_reload(struct lk_login_events *events, struct lk_server *se
     if (events->logins == NULL) {
         return;
     }
-    lk_logins_reset(events->logins);
     check_grants(server);
     await_end(server, events->ends);
 }

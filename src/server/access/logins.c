@@ -13,7 +13,10 @@ enum {
     US_PER_S = 1000000,
 };
 
-/* A password that was right: nothing of it can be read from its digest without the key. */
+/*
+ * A password that was right: nothing of it can be read from its digest without the key. It stays
+ * when the file is read again, and is right as long as its user has the secret (number_of()).
+ */
 struct remembered {
     bool is_used;
     unsigned char digest[LK_DIGEST_BYTES];
@@ -64,10 +67,6 @@ int lk_logins_descriptor(const struct lk_logins *logins) {
 void lk_logins_fetch(struct lk_logins *logins, int64_t wall_us) {
     logins->wall_us = wall_us;
     lk_verifier_fetch(logins->verifier);
-}
-
-void lk_logins_reset(struct lk_logins *logins) {
-    memset(logins->remembered, 0, sizeof logins->remembered);
 }
 
 /* ---- grants ---------------------------------------------------------------------------------- */
@@ -136,6 +135,7 @@ static bool find_remembered(struct lk_logins *logins, const unsigned char digest
         return false;
     }
     *ret_grant = place->grant;
+    ret_grant->rules_version = ret_grant->user->rules_version;
     return true;
 }
 
@@ -168,7 +168,9 @@ static void on_verified(void *context, int which) {
     enum lk_login_state state = LK_LOGIN_REFUSED;
 
     login->verification = NULL;
-    if (which >= 0) {
+    if (which == LK_VERIFICATION_REFUSED) {
+        state = LK_LOGIN_FULL;
+    } else if (which >= 0) {
         grant.user = lk_users_find(logins->users, lk_slice_of(login->name));
         grant.secret = login->secrets[which];
         if (lk_grant_is_valid(logins, &grant, logins->wall_us)) { /* the file may be another now */

@@ -24,7 +24,7 @@ enum lk_login_state {
     LK_LOGIN_GRANTED,
     LK_LOGIN_REFUSED, /* no such user, or another secret */
     LK_LOGIN_PENDING, /* is being verified: login->done() is called */
-    LK_LOGIN_FULL,    /* too many are being verified */
+    LK_LOGIN_FULL,    /* too many are being verified; also of one that was pending */
 };
 
 /* A login that is pending; embedded in a connection. Zeroed: there is none. */
@@ -46,9 +46,6 @@ void lk_logins_stop(struct lk_logins *logins); /* every login has been cancelled
 /* Readable when a login is decided; lk_logins_fetch() then calls login->done(). */
 int lk_logins_descriptor(const struct lk_logins *logins);
 void lk_logins_fetch(struct lk_logins *logins, int64_t wall_us);
-
-/* The file has been read again: forgets which passwords were right. */
-void lk_logins_reset(struct lk_logins *logins);
 
 /* `name` empty: the secret is a token, which says whose it is. LK_LOGIN_GRANTED with *ret_grant. */
 enum lk_login_state lk_login_begin(struct lk_logins *logins, struct lk_slice name,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Verifies passwords on a thread of its own: a hash takes long on purpose, and the loop must not
- * wait for it. What waits to be verified is bounded. All functions are the loop's.
+ * wait for it. What waits to be verified is bounded, and origins are served in turn. All functions
+ * are the loop's.
  */
 #ifndef LK_SERVER_ACCESS_VERIFIER_H
 #define LK_SERVER_ACCESS_VERIFIER_H
@@ -10,7 +11,8 @@
 
 enum {
     LK_VERIFICATIONS_MAX = 128,
-    LK_VERIFICATIONS_OF_ONE_MAX = 32, /* for one origin, so that it keeps no other out */
+    LK_VERIFICATIONS_OF_ONE_MAX = 32, /* for one origin */
+    LK_VERIFICATION_REFUSED = -2,     /* in place of an index: see lk_verifier_submit() */
 };
 
 struct lk_verifier;
@@ -33,7 +35,9 @@ void lk_verifier_fetch(struct lk_verifier *verifier);
 /*
  * Compares a password with up to LK_USER_SECRETS_MAX hashes; both are copied. `origin` is where it
  * comes from; 0: only the common bound applies. NULL: so many wait already that this one must be
- * refused, or memory is exhausted.
+ * refused, or memory is exhausted. Where the common bound is reached, an origin that has less
+ * waiting than another one takes the other one's last place: that one is called back with
+ * LK_VERIFICATION_REFUSED.
  */
 struct lk_verification *lk_verifier_submit(struct lk_verifier *verifier, uint64_t origin,
                                            const char *const *hashes, size_t count,

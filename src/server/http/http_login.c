@@ -73,6 +73,13 @@ static void refuse(struct lk_http_listener *listener, struct evhttp_request *req
     }
 }
 
+static void refuse_full(struct lk_http_listener *listener, struct evhttp_request *request,
+                        struct lk_http_client *client) {
+    lk_http_refused(listener, client->socket, LK_REFUSED_FULL);
+    lk_http_refuse(listener, request, LK_HTTP_TOO_MANY, LK_FULL,
+                   "too many logins are being verified; try again later");
+}
+
 static void on_decided(struct lk_login *login, enum lk_login_state state,
                        const struct lk_login_grant *grant) {
     struct lk_http_client *client =
@@ -81,6 +88,10 @@ static void on_decided(struct lk_login *login, enum lk_login_state state,
     struct evhttp_request *request = client->waiting;
 
     client->waiting = NULL;
+    if (state == LK_LOGIN_FULL) {
+        refuse_full(listener, request, client);
+        return;
+    }
     if (state != LK_LOGIN_GRANTED) {
         refuse(listener, request, client);
         return;
@@ -111,9 +122,7 @@ static bool log_in(struct lk_http_listener *listener, struct evhttp_request *req
         client->waiting = request;
         return false;
     case LK_LOGIN_FULL:
-        lk_http_refused(listener, client->socket, LK_REFUSED_FULL);
-        lk_http_refuse(listener, request, LK_HTTP_TOO_MANY, LK_FULL,
-                       "too many logins are being verified; try again later");
+        refuse_full(listener, request, client);
         return false;
     case LK_LOGIN_REFUSED:
         break;
