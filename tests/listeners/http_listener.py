@@ -65,6 +65,17 @@ def by_token(service):
     assert status == 410 and lost["status"] == "lost" and "token" in lost["error"], lost
 
 
+def names_of_connections(service):
+    """an owner that begins with conn: is a connection of RESP, and none of a request"""
+    for route, body in [("acquire", {"parts": ["c/1"]}), ("renew", {"parts": ["c/1"]}),
+                        ("release", {"parts": ["c/1"]}), ("claim", {"queue": "c/q"}),
+                        ("done", {"queue": "c/q", "id": "i"}), ("done", {"queue": "c/q", "ids": ["i", "j"]}),
+                        ("retry", {"queue": "c/q", "id": "i"})]:
+        status, _, refused = post(service, "/v1/" + route, owner="conn:1.1", **body)
+        assert status == 403 and refused["status"] == "denied", (route, refused)
+    assert ask(service, "PUT", "/v1/values/c/v?owner=conn:1.1", b"x")[0] == 403
+
+
 def values(service):
     """values are raw bytes, with a header if they are in doubt"""
     data = bytes(range(256))
@@ -381,5 +392,5 @@ def both_listeners(service):
     assert post(service, "/v1/release", parts=["both"], owner="r")[0] == 200
 
 
-run([requests, by_token, values, work, several_items, refusals, foreign_pages, allowed_hosts, bad_methods, long_poll, pipelined,
+run([requests, by_token, names_of_connections, values, work, several_items, refusals, foreign_pages, allowed_hosts, bad_methods, long_poll, pipelined,
      cut_off, heads, ambiguous, events, health, both_listeners])

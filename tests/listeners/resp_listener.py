@@ -117,6 +117,30 @@ def own_owner(service):
     assert other.call("RELEASE", "own/2", "OWNER", "me", "TOKEN", kept["token"]) == "OK"
 
 
+def names_of_connections(service):
+    """the owner that is a connection can be named by that connection only, in every command"""
+    mine, other = Resp(service.resp, 3), Resp(service.resp, 3)
+    lease = mine.call("ACQUIRE", "conn/1", "TTL", 60000)
+    owner = lease["owner"]
+    assert mine.call("PUSH", "conn/q", "i") == 1
+    claim = mine.call("CLAIM", "conn/q")
+    assert claim["owner"] == owner
+    epoch, number = owner.rsplit(".", 1)
+    for name in [owner, f"{epoch}.{int(number) + 100}", "conn:another.1", "conn:"]:
+        for words in [("ACQUIRE", "conn/2"), ("ACQUIRE", "conn/2", "QUEUE"), ("ACQUIRE", "conn/2", "WAIT", 9),
+                      ("RENEW", "conn/1"), ("RELEASE", "conn/1"), ("RELEASE", "conn/1", "TOKEN", lease["token"]),
+                      ("PUT", "conn/v", "v"), ("DEL", "conn/v"), ("CLAIM", "conn/q"), ("CLAIM", "conn/q", "COUNT", 2),
+                      ("CLAIM", "conn/q", "WAIT", 9), ("DONE", "conn/q", "i"), ("DONE", "conn/q", "i", "j"),
+                      ("RETRY", "conn/q", "i")]:
+            answer = other.call(*words, "OWNER", name)
+            assert isinstance(answer, Refused) and str(answer).startswith("DENIED R18"), (words, answer)
+    # The connection itself may; a token is for the lease of any owner; a break only chooses by it.
+    assert mine.call("RENEW", "conn/1", "OWNER", owner) == "OK"
+    assert mine.call("DONE", "conn/q", "i", "OWNER", owner) == "OK"
+    assert other.call("RENEW", "conn/1", "TOKEN", lease["token"]) == "OK"
+    assert other.call("BREAK", "conn/1", "REASON", "test", "OWNER", owner, "NOW") == 1
+
+
 def as_long_as_the_connection(service):
     """a bound request without a TTL has the longest there is; with a TTL it has that one"""
     wire, other = Resp(service.resp, 3), Resp(service.resp, 3)
@@ -614,7 +638,7 @@ def hangup(service):
     assert waiter.value()["status"] == "granted"
 
 
-run([versions, pieces, unknown, broken_protocol, http_request, another_protocol, own_owner,
+run([versions, pieces, unknown, broken_protocol, http_request, another_protocol, own_owner, names_of_connections,
      as_long_as_the_connection, by_token, blocked,
      disconnected_waiter, disconnected_grant, deadlock, listing, values, work,
      several_items, parked_items, waiting_for_several, queues, values, doubts, texts, gap, asking, watching,

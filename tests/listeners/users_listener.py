@@ -259,6 +259,17 @@ def belongs(service):
     assert ops.call("RELEASE", "a/short", "OWNER", "brief") == "OK"
 
 
+def names_of_connections(service):
+    """the owners of later connections cannot be taken in advance"""
+    ana, ops = enter(service, "ana", ANA), enter(service, "ops", OPS)
+    epoch, number = ana.call("ACQUIRE", "a/first")["owner"].rsplit(".", 1)
+    for ahead in range(1, 4):
+        refusal(ops.call("ACQUIRE", f"z/{ahead}", "OWNER", f"{epoch}.{int(number) + 1 + ahead}"), "DENIED")
+    for later in [enter(service, "ana", ANA) for _ in range(3)]:
+        assert later.call("ACQUIRE", "a/later")["status"] in ("granted", "busy")
+    assert ana.call("RELEASE", "a/first") == "OK"
+
+
 def reloaded(_):
     """on SIGHUP open connections keep or lose rights; a bad file changes nothing"""
     path = file.with_name("changing")
@@ -407,8 +418,8 @@ def token_ends(_):
 class FromElsewhere(Resp):
     """A client of another machine."""
 
-    def __init__(self, address):
-        Wire.__init__(self, address, ("127.0.0.2", 0))
+    def __init__(self, address, machine="127.0.0.2"):
+        Wire.__init__(self, address, (machine, 0))
 
 
 def fair(_):
@@ -422,6 +433,51 @@ def fair(_):
     assert Http(own.http).call("GET", "/v1/limits", headers=(basic("ops", OPS),))[0] == 200
     for wire in guessers:
         wire.close()
+    assert own.end() == 0
+
+
+def in_turn(_):
+    """logins are verified by address in turn: strangers at many addresses keep none of another out"""
+    own = Service(LK, "--users", str(file), "--bound", "strangers=4000")
+    guessers = [FromElsewhere(own.resp, f"127.20.0.{number % 8 + 1}") for number in range(240)]
+    for number, wire in enumerate(guessers):
+        wire.put("AUTH", "ana", f"guess {number}")
+    refusal(guessers[-1].value(), "FULL")  # there is no room: 8 addresses, 32 of each, 128 in all
+    honest = [FromElsewhere(own.resp, f"127.21.0.{number + 1}") for number in range(2)]
+    for wire in honest:
+        wire.put("AUTH", "ben", BEN)
+    assert [wire.value() for wire in honest] == ["OK"] * 2
+    for number, wire in enumerate(guessers):
+        wire.cut() if number % 2 else wire.close()
+    assert own.end() == 0
+
+
+def remembered(_):
+    """a password that was right is remembered over SIGHUP, while its line has the same hash"""
+    path = file.with_name("remembered")
+    write_users(path)
+    own = Service(LK, "--users", str(path), "--bound", "strangers=4000")
+    enter(own, "ana", ANA)
+    enter(own, "ben", BEN)
+    enter(own, "ops", OPS)
+    passwd(path, "ben", secret="another")
+    passwd(path, "ops", "--allow", "read:b")  # other rules
+    signs = passwd(path, "sign", "--token", "--allow", "read:a")
+    own.process.send_signal(signal.SIGHUP)
+    until(lambda: Resp(own.resp).call("AUTH", "sign", signs) == "OK")
+    guessers = [Resp(own.resp) for _ in range(120)]
+    for number, wire in enumerate(guessers):
+        wire.put("AUTH", "ana", f"guess {number}")
+    refusal(guessers[-1].value(), "FULL")
+    for _ in range(3):  # from the same address, which may have nothing verified now
+        assert enter(own, "ana", ANA).call("ACL", "WHOAMI") == "ana"
+        ops = enter(own, "ops", OPS)
+        refusal(ops.call("LIST", "a"), "DENIED")
+        assert ops.call("LIST", "b")[1] == []
+    assert str(Resp(own.resp).call("AUTH", "ben", BEN)).split()[0] in ("FULL", "WRONGPASS")
+    for wire in guessers:
+        wire.close()
+    until(lambda: str(Resp(own.resp).call("AUTH", "ben", BEN)).split()[0] == "WRONGPASS")
     assert own.end() == 0
 
 
@@ -610,4 +666,4 @@ def written(_):
 with tempfile.TemporaryDirectory() as directory:
     file = pathlib.Path(directory) / "users"
     token = write_users(file)
-    run([logins, denied, hidden, belongs, reloaded, token_ends, flood, fair, hostile, by_lk, over_tls, by_certificate, written], "--users", str(file))
+    run([logins, denied, hidden, belongs, names_of_connections, reloaded, token_ends, flood, fair, in_turn, remembered, hostile, by_lk, over_tls, by_certificate, written], "--users", str(file))

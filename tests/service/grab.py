@@ -334,6 +334,9 @@ def hostile(service):
     for target in bad:
         status, answer = ask(service, f"/grab/{target}")
         assert status == 400 and answer["status"] == "invalid" and answer["error"], (target, answer)
+    for op in ("grab", "release"):  # the name of a connection of RESP
+        status, answer = ask(service, f"/grab/hx?id=conn:1.1&op={op}")
+        assert status == 403 and answer["status"] == "denied", answer
     for method in ("POST", "PUT", "DELETE", "OPTIONS", "PATCH"):
         status, answer = ask(service, "/grab/hx?id=a&op=grab", method)
         assert status == 405 and answer["error"], (method, answer)

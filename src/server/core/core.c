@@ -279,7 +279,8 @@ static void call_command(struct lk_core *core, struct lk_session *session, struc
     char holder[LK_OWNER_BYTES_MAX];
     const struct lk_effects *effects;
 
-    if (lk_core_refuses_new(core, session, call) || !reserve(core, session, call)
+    if (lk_core_refuses_new(core, session, call)
+        || !lk_core_check_connection_owner(core, session, call) || !reserve(core, session, call)
         || (call->is_by_token && !name_holder(core, session, call, holder))
         || !lk_core_check_owner(core, session, call)) {
         return;

@@ -210,6 +210,14 @@ bool lk_core_refuses_new(struct lk_core *core, struct lk_session *session,
 
 void lk_sessions_init(struct lk_core *core);
 
+/*
+ * Whether the owner that the call names is not the name of another connection; else the call is
+ * answered DENIED. Names of connections can be foreseen: taken in advance, they would keep later
+ * connections out.
+ */
+bool lk_core_check_connection_owner(struct lk_core *core, struct lk_session *session,
+                                    const struct lk_call *call);
+
 /* ---- bindings.c ------------------------------------------------------------------------------ */
 
 /* Reserves a binding for whatever request the next step names. false: memory is exhausted. */

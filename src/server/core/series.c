@@ -109,7 +109,9 @@ void lk_core_end_items(struct lk_core *core, struct lk_session *session,
     struct lk_answer answer = {.outcome = LK_OK, .text = ""};
     struct lk_reply reply = {.answer = &answer};
 
-    if (!check_all(core, session, call, &command) || !lk_core_check_owner(core, session, call)) {
+    if (!check_all(core, session, call, &command)
+        || !lk_core_check_connection_owner(core, session, call)
+        || !lk_core_check_owner(core, session, call)) {
         return;
     }
     for (size_t i = 0; i < call->id_count; i++) {

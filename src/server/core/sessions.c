@@ -5,7 +5,10 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "command/permit.h"
 #include "server/core/core_internal.h"
+
+static const char owner_prefix[] = "conn:"; /* of the owners that are connections */
 
 static void init(struct lk_session *session) {
     lk_link_init(&session->all);
@@ -43,7 +46,7 @@ lk_outcome lk_core_session_open(struct lk_core *core, const struct lk_session_op
     session->ops = ops;
     session->peer = peer;
     session->number = core->next_session++;
-    size = snprintf(session->owner_text, sizeof session->owner_text, "conn:%s.%" PRIu64,
+    size = snprintf(session->owner_text, sizeof session->owner_text, "%s%s.%" PRIu64, owner_prefix,
                     core->epoch, session->number);
     session->owner = (struct lk_slice){session->owner_text, (size_t)size};
     lk_link_append(&core->sessions, &session->all);
@@ -76,6 +79,21 @@ uint64_t lk_session_number(const struct lk_session *session) {
 
 struct lk_slice lk_session_owner(const struct lk_session *session) {
     return session->owner;
+}
+
+bool lk_core_check_connection_owner(struct lk_core *core, struct lk_session *session,
+                                    const struct lk_call *call) {
+    struct lk_slice owner = lk_call_owner(call);
+    size_t size = sizeof owner_prefix - 1;
+
+    if (owner.size < size || memcmp(owner.bytes, owner_prefix, size) != 0
+        || lk_slice_equal(owner, session->owner)) {
+        return true;
+    }
+    lk_core_refuse(core, session, call->tag, LK_DENIED,
+                   "R18: an owner that begins with conn: is a connection, and only that "
+                   "connection may use it");
+    return false;
 }
 
 void lk_core_cancel(struct lk_core *core, struct lk_session *session, uint64_t tag,
