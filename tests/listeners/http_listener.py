@@ -333,6 +333,81 @@ def ambiguous(service):
         assert headers["connection"] == "close" and is_over(wire), (start, headers)
 
 
+def to_the_letter(service):
+    """what evhttp takes and a proxy may read otherwise is refused; nothing of it is executed"""
+    post_head = b"POST /v1/acquire HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    body = b'{"parts":["letter"],"owner":"o"}'
+    size = f"{len(body):x}".encode()
+    put = b"PUT /v1/values/letter HTTP/1.1\r\nHost: localhost\r\n"
+    chunked = post_head + b"Transfer-Encoding: chunked\r\n\r\n"
+    end = b"\r\n0\r\n\r\n"
+    good = [chunked + size + b"\r\n" + body + end, chunked + b"00" + size.upper() + b"\r\n" + body + end,
+            chunked + size + b"\r\n" + body + b"\r\n0\r\nTrailer: x\r\n\r\n",
+            chunked + b"1\r\n{\r\n" + f"{len(body) - 1:X}".encode() + b"\r\n" + body[1:] + end,
+            post_head + b"Content-Length:  " + str(len(body)).encode() + b" \r\nX: \xc3\xa9\t.\r\n\r\n" + body]
+    bad = [chunked + how + b"\r\n" + body + end
+           for how in (b"0x" + size, b"0X" + size, b"+" + size, b" " + size, size + b" ", b"\t" + size)]
+    bad += [chunked + size + b"\n" + body + end, chunked + size + b"\r\n" + body + b"\n0\r\n\r\n",
+            chunked + size + b"\r\n" + body + b"\r\n0\n\r\n", chunked + size + b"\r\n" + body + b"\r\n0\r\n\n",
+            chunked + size + b"\r\n" + body + b"\r\n\r\n0\r\n\r\n",
+            chunked + size + b"\r\n" + body + b"\r\n0\r\nTrailer: \0\r\n\r\n",
+            post_head.replace(b"\r\n", b"\n") + b"Content-Length: %d\n\n" % len(body) + body,
+            post_head + b"Content-Length: %d\n\r\n" % len(body) + body,
+            post_head + b"X: y\r\n z\r\nContent-Length: %d\r\n\r\n" % len(body) + body,
+            post_head + b"Transfer-Encoding: chunked\r\nContent-Length: %d\r\n\r\n" % len(body) + size + b"\r\n" + body + end,
+            put + b"Content-Length: 1\r\nX: a\0b\r\n\r\nv", put + b"X\0: a\r\nContent-Length: 1\r\n\r\nv",
+            put + b"X: a\x01\r\nContent-Length: 1\r\n\r\nv", put + b"X: a\x7f\r\nContent-Length: 1\r\n\r\nv"]
+    for requests, expected in [(good, 200), (bad, 400)]:
+        for request in requests:
+            for cut in (len(request), 1):
+                wire = Http(service.http)
+                try:
+                    for at in range(0, len(request), cut):
+                        wire.send(request[at:at + cut])
+                    status, headers, answer = wire.reply()
+                except (OSError, Closed):  # it was refused while it was still being sent
+                    assert cut == 1 and expected == 400, request
+                    continue
+                assert status == expected, (request, cut, status, answer)
+                if expected == 400:
+                    assert headers["connection"] == "close" and is_over(wire), (request, headers)
+                wire.close()
+        assert ask(service, "GET", "/v1/values/letter")[0] == 404
+        assert len(ask(service, "GET", "/v1/requests?prefix=letter")[2]["requests"]) == (expected == 200)
+        if expected == 200:
+            assert post(service, "/v1/release", parts=["letter"], owner="o")[0] == 200
+    # Good ones before it are answered, and what is behind it is not read.
+    wire = Http(service.http)
+    health = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    wire.send(health + health + bad[0] + good[0])
+    assert [wire.reply()[0] for _ in range(3)] == [200, 200, 400] and is_over(wire)
+    assert ask(service, "GET", "/v1/requests?prefix=letter")[2]["requests"] == []
+
+
+def announced_too_large(service):
+    """a body that is announced with too large a size is refused before it comes"""
+    head = "PUT /v1/values/large HTTP/1.1\r\nHost: localhost\r\n"
+    for size in (99999999999, (1 << 64) + 33, 1 << 63, 10 ** 40, 2 * 1024 * 1024):
+        for more in ("", "Expect: 100-continue\r\n"):
+            wire = Http(service.http)
+            wire.send(f"{head}{more}Content-Length: {size}\r\n\r\n".encode())
+            status, headers, body = wire.reply()
+            assert status == 413 and body["status"] == "invalid", (size, status, body)
+            assert headers["connection"] == "close", headers
+            wire.close()
+    # A client that sends all of it first reads the same, once.
+    wire = Http(service.http)
+    wire.send(f"{head}Content-Length: {2 << 20}\r\n\r\n".encode() + b"x" * (2 << 20))
+    assert wire.reply()[0] == 413
+    wire.close()
+    # Behind a request that is still waiting for its reply, the order stays.
+    wire = Http(service.http)
+    wire.send(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n" + f"{head}Content-Length: {2 << 20}\r\n\r\n".encode()
+              + b"x" * (2 << 20))
+    assert [wire.reply()[0] for _ in range(2)] == [200, 413]
+    wire.close()
+
+
 class Stream(Http):
     """Reads server-sent events, chunk by chunk."""
 
@@ -393,4 +468,4 @@ def both_listeners(service):
 
 
 run([requests, by_token, names_of_connections, values, work, several_items, refusals, foreign_pages, allowed_hosts, bad_methods, long_poll, pipelined,
-     cut_off, heads, ambiguous, events, health, both_listeners])
+     cut_off, heads, ambiguous, to_the_letter, announced_too_large, events, health, both_listeners])

@@ -21,6 +21,7 @@
 #include "server/access/logins.h"
 #include "server/admission.h"
 #include "server/handshakes.h"
+#include "server/http/http_framing.h"
 #include "server/listen.h"
 #include "server/moment.h"
 #include "server/refusal.h"
@@ -99,12 +100,15 @@ struct lk_http_client {
     struct lk_handshake handshake; /* its `session` is the connection's TLS; NULL: it is plain */
     struct event ready;            /* ... the socket, while the handshake is under way */
     int socket;
-    size_t request_bytes; /* bytes received of its request, and after it */
-    size_t reply_bytes;   /* ... bytes of its reply that have not been read */
-    size_t charged;       /* both, as accounted by the server */
-    bool is_replacing;    /* a page of evhttp by an error of the listener's form */
-    bool is_admitted;     /* counts towards the bound of connections; else it is pending */
-    bool has_called;      /* ... and not towards the pace of accepting any more */
+    size_t request_bytes;           /* bytes received of its request, and after it */
+    size_t reply_bytes;             /* ... bytes of its reply that have not been read */
+    size_t charged;                 /* both, as accounted by the server */
+    struct lk_http_framing framing; /* of all bytes received */
+    uint64_t handled;               /* requests that evhttp has parsed */
+    bool is_told;      /* the reply to the last request was sent before evhttp gives one */
+    bool is_replacing; /* a page of evhttp by an error of the listener's form */
+    bool is_admitted;  /* counts towards the bound of connections; else it is pending */
+    bool has_called;   /* ... and not towards the pace of accepting any more */
     struct lk_pending pending;
     struct lk_login_grant grant;     /* with users: that of the sender */
     struct lk_login login;           /* is pending: */
@@ -286,6 +290,12 @@ void lk_http_errors_on_output(struct evbuffer *output, const struct evbuffer_cb_
  * caller closes the connection soon, at once if false is returned: nothing was sent.
  */
 bool lk_http_errors_time_out(struct lk_http_client *client);
+
+/*
+ * The request that is being received announces a body that is too large: sends a 413 now. evhttp,
+ * which would first await that body, still takes it, for a client that reads the reply behind it.
+ */
+void lk_http_errors_tell_too_large(struct lk_http_client *client);
 
 /* ---- http_request.c -------------------------------------------------------------------------- */
 

@@ -256,6 +256,33 @@ static void on_first_byte(struct evbuffer *input, const struct evbuffer_cb_info 
     }
 }
 
+/* Reads the bytes that were added, before evhttp does. */
+static void read_framing(struct lk_http_client *client, struct evbuffer *input, size_t added) {
+    struct lk_http_framing *framing = &client->framing;
+    struct evbuffer_ptr at;
+    struct evbuffer_iovec piece;
+
+    if (evbuffer_ptr_set(input, &at, evbuffer_get_length(input) - added, EVBUFFER_PTR_SET) != 0) {
+        framing->is_bad = true;
+        return;
+    }
+    while (added > 0 && evbuffer_peek(input, -1, &at, &piece, 1) >= 1) {
+        size_t size = piece.iov_len < added ? piece.iov_len : added;
+
+        lk_http_framing_read(framing, piece.iov_base, size);
+        added -= size;
+        if (added > 0 && evbuffer_ptr_set(input, &at, size, EVBUFFER_PTR_ADD) != 0) {
+            framing->is_bad = true;
+            return;
+        }
+    }
+    if (framing->state == LK_HTTP_AT_BODY && framing->length > LK_HTTP_BODY_BYTES_MAX
+        && framing->index == client->handled && !client->is_told && client->late_reply == NULL
+        && client->in_list == &client->listener->clients.reading) {
+        lk_http_errors_tell_too_large(client);
+    }
+}
+
 /*
  * evhttp keeps the head of an incomplete request, and its body in one of two places; so the bytes
  * received are counted, up to the most that evhttp keeps.
@@ -264,8 +291,8 @@ static void on_input(struct evbuffer *input, const struct evbuffer_cb_info *info
     enum { KEPT_BYTES_MAX = LK_HTTP_BODY_BYTES_MAX + LK_HTTP_HEADER_BYTES_MAX };
     struct lk_http_client *client = context;
 
-    (void)input;
     if (info->n_added > 0) {
+        read_framing(client, input, info->n_added);
         client->request_bytes += info->n_added;
         client->request_bytes =
             client->request_bytes < KEPT_BYTES_MAX ? client->request_bytes : KEPT_BYTES_MAX;

@@ -124,6 +124,12 @@ void lk_http_errors_on_output(struct evbuffer *output, const struct evbuffer_cb_
     if (info->n_added == 0 || client->is_replacing) {
         return;
     }
+    if (client->is_told) {
+        client->is_replacing = true;
+        replace(output, info->orig_size, &reply);
+        client->is_replacing = false;
+        return;
+    }
     if (client->late_reply != NULL) {
         empty(output); /* the reply is decided on */
         return;
@@ -154,7 +160,7 @@ bool lk_http_errors_time_out(struct lk_http_client *client) {
     struct lk_buffer reply = {.max = 0};
     bool is_sent = false;
 
-    if (evbuffer_get_length(output) == 0) {
+    if (evbuffer_get_length(output) == 0 && !client->is_told) {
         write_reply(&reply, lk_slice_of(head));
         /* evhttp would take what still arrives for the rest of the request, or for the next one. */
         (void)bufferevent_disable(buffers, EV_READ);
@@ -166,4 +172,20 @@ bool lk_http_errors_time_out(struct lk_http_client *client) {
     }
     lk_buffer_done(&reply);
     return is_sent;
+}
+
+void lk_http_errors_tell_too_large(struct lk_http_client *client) {
+    static const char head[] = "HTTP/1.1 413 Request Entity Too Large\r\nConnection: close\r\n\r\n";
+    struct bufferevent *buffers = evhttp_connection_get_bufferevent(client->connection);
+    struct lk_buffer reply = {.max = 0};
+
+    write_reply(&reply, lk_slice_of(head));
+    if (!reply.failed && !lk_http_client_hold(client, &reply)) {
+        client->is_replacing = true;
+        client->is_told =
+            evbuffer_add(bufferevent_get_output(buffers), reply.bytes, reply.size) == 0;
+        client->is_replacing = false;
+        (void)bufferevent_enable(buffers, EV_WRITE); /* evhttp has disabled it while it reads */
+    }
+    lk_buffer_done(&reply);
 }

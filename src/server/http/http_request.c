@@ -77,8 +77,9 @@ static bool is_unambiguous(struct evhttp_request *request) {
 static void refuse_ambiguous(struct lk_http_listener *listener, struct evhttp_request *request) {
     (void)evhttp_add_header(evhttp_request_get_output_headers(request), "Connection", "close");
     lk_http_refuse(listener, request, HTTP_BADREQUEST, LK_INVALID,
-                   "ambiguous request: see Host, Content-Length, Transfer-Encoding (chunked only), "
-                   "and blanks in the names of headers");
+                   "ambiguous request: see Host, Content-Length or Transfer-Encoding (chunked "
+                   "only), blanks in the names of headers, sizes of chunks, control bytes, and "
+                   "lines that do not end in CR LF");
 }
 
 /* ---- access ---------------------------------------------------------------------------------- */
@@ -466,7 +467,7 @@ void lk_http_handle(struct evhttp_request *request, void *context) {
         return;
     }
     lk_http_client_request_received(client);
-    if (!is_unambiguous(request)) {
+    if (lk_http_framing_is_bad(&client->framing, client->handled++) || !is_unambiguous(request)) {
         refuse_ambiguous(listener, request);
     } else if (path == NULL) {
         lk_http_refuse(listener, request, HTTP_BADREQUEST, LK_INVALID, "the request has no path");
