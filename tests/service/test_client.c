@@ -303,48 +303,6 @@ static void test_a_restart_of_the_service_is_waited_for(void **state) {
     peer_end(&peer);
 }
 
-#define LISTED_A(age)                                                                              \
-    "*2\r\n$1\r\n0\r\n*1\r\n%5\r\n$4\r\npath\r\n$1\r\na\r\n$5\r\nowner\r\n$3\r\nana\r\n"           \
-    "$5\r\nstate\r\n$4\r\nheld\r\n$5\r\ntoken\r\n:42\r\n$6\r\nage_ms\r\n:" age "\r\n"
-
-/* What it may have made is looked for later, and released if it is younger than the call. */
-static void test_a_call_ends_with_its_time_budget(void **state) {
-    static const struct step steps[] = {
-        {.expects = TRY_A, .is_silent = true},
-        {.expects = "LIST /a COUNT 1000", .replies = LISTED_A("0"), .cut_at = PEER_WHOLE},
-        {.expects = "RELEASE a OWNER ana TOKEN 42", .replies = "+OK\r\n", .cut_at = PEER_WHOLE},
-    };
-    int64_t begun_us = lk_clock_now_us();
-    struct peer peer;
-    lk_store *store;
-
-    (void)state;
-    peer_start(&peer, peer_hello_3, steps, COUNT(steps));
-    store = open_peer(&peer);
-    assert_int_equal(try_a(store, 100, NULL), LK_UNAVAILABLE);
-    assert_in_range(lk_clock_now_us() - begun_us, 100000, LONG_US);
-    lk_close(store);
-    peer_end(&peer);
-}
-
-/* A lease that is older than a call of its owner is left alone, whatever became of the call. */
-static void test_an_older_lease_is_left_alone(void **state) {
-    static const struct step steps[] = {
-        {.expects = TRY_A, .is_silent = true},
-        {.expects = "LIST /a COUNT 1000", .replies = LISTED_A("60000"), .cut_at = PEER_WHOLE},
-        {.expects = "LIST /a COUNT 1000", .replies = LISTED_A("60000"), .cut_at = PEER_WHOLE},
-    };
-    struct peer peer;
-    lk_store *store;
-
-    (void)state;
-    peer_start(&peer, peer_hello_3, steps, COUNT(steps));
-    store = open_peer(&peer);
-    assert_int_equal(try_a(store, 100, NULL), LK_UNAVAILABLE);
-    lk_close(store);
-    peer_end(&peer);
-}
-
 /* The answer of a leader to INFO. */
 static void write_info(char *text, size_t bytes, int port) {
     char info[128];
@@ -593,8 +551,6 @@ int main(void) {
         cmocka_unit_test(test_a_truncated_answer_is_asked_for_again),
         cmocka_unit_test(test_calls_that_are_not_idempotent_are_not_repeated),
         cmocka_unit_test(test_a_restart_of_the_service_is_waited_for),
-        cmocka_unit_test(test_a_call_ends_with_its_time_budget),
-        cmocka_unit_test(test_an_older_lease_is_left_alone),
         cmocka_unit_test(test_a_redirection_to_the_leader_is_followed),
         cmocka_unit_test(test_malformed_replies_are_refused),
         cmocka_unit_test(test_a_waker_ends_a_wait),
