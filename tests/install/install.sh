@@ -44,14 +44,14 @@ unset LK_STORE
 
 compile_shared() {
     # shellcheck disable=SC2046 # a list of options
-    cc -Wall -Wextra -Werror "$source/examples/mutex.c" -o "$work/shared" \
+    cc -Wall -Wextra $("$source/tools/tried" -Werror cc) "$source/examples/mutex.c" -o "$work/shared" \
         $(pkg-config --cflags --libs lockkeeper)
 }
 
 # The static library brings nothing of what it needs, and what it needs may well be shared.
 compile_static() {
     # shellcheck disable=SC2046 # lists of options
-    cc -Wall -Wextra -Werror "$source/examples/mutex.c" -o "$work/static" \
+    cc -Wall -Wextra $("$source/tools/tried" -Werror cc) "$source/examples/mutex.c" -o "$work/static" \
         $(pkg-config --cflags --static --libs lockkeeper | sed 's/-llockkeeper/-l:liblockkeeper.a/')
 }
 

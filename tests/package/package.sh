@@ -94,7 +94,7 @@ compiles() {
     export PKG_CONFIG_LIBDIR PKG_CONFIG_SYSROOT_DIR PKG_CONFIG_ALLOW_SYSTEM_CFLAGS
     export PKG_CONFIG_ALLOW_SYSTEM_LIBS
     # shellcheck disable=SC2046 # a list of options
-    cc -Wall -Wextra -Werror "$source/examples/mutex.c" -o "$work/mutex" \
+    cc -Wall -Wextra $("$source/tools/tried" -Werror cc) "$source/examples/mutex.c" -o "$work/mutex" \
         $(pkg-config --cflags --libs lockkeeper) &&
         LD_LIBRARY_PATH=$(dirname "$PKG_CONFIG_LIBDIR") "$work/mutex"
 }

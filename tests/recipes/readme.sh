@@ -81,7 +81,8 @@ recipe 'from C: it compiles, and takes and releases the lease of the store that 
     sed '/^#include/d' "$work/block"
     echo 'return error.outcome == LK_OK && error.text[0] == 0 ? 0 : 1; }'
 } >"$here/page.c"
-play cc -Wall -Wextra -Werror -I"${page%/*}/include" page.c "$LK_LIBRARY" -o page
+# shellcheck disable=SC2046 # no word, or one
+play cc -Wall -Wextra $("${page%/*}/tools/tried" -Werror cc) -I"${page%/*}/include" page.c "$LK_LIBRARY" -o page
 expect_code 0
 lk limits events=10
 play env LD_LIBRARY_PATH="${LK_LIBRARY%/*}" ./page

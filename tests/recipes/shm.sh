@@ -22,7 +22,8 @@ recipe 'from C'
     sed '/^#include/d; s/"router"/"'"$region"'"/' "$work/block"
     echo 'lk_canal_figures figures; return lk_canal_measure(canal, &figures) == LK_CANAL_OK ? 0 : 1; }'
 } >"$here/page.c"
-play cc -Wall -Wextra -Werror -I"${page%/*}/../include" page.c "$LK_CANAL_LIBRARY" -o page
+# shellcheck disable=SC2046 # no word, or one
+play cc -Wall -Wextra $("$docs/../tools/tried" -Werror cc) -I"$docs/../include" page.c "$LK_CANAL_LIBRARY" -o page
 expect_code 0
 play env LD_LIBRARY_PATH="${LK_CANAL_LIBRARY%/*}" ./page
 rm -f "/dev/shm/canal.$region"

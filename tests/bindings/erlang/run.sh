@@ -15,14 +15,17 @@ trap 'exit 130' INT TERM HUP
 application=$work/lockkeeper_canal
 export ERL_CRASH_DUMP="$work/crash" ERL_CRASH_DUMP_SECONDS=0
 folder=${library%/*}
-warnings='-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror'
+warnings='-Wall -Wextra -Wpedantic -Wconversion -Wshadow'
+
+warnings="$warnings $("$source/tools/tried" -Werror cc)"
 
 make_application() {
+    # shellcheck disable=SC2046 # no word, or one
     mkdir -p "$application/ebin" "$work/tests" &&
         make -C "$source/bindings/erlang/c_src" OUT="$application/priv" WARNINGS="$warnings" \
             INCLUDES="-I$source/include" LIBS="-L$folder -Wl,-rpath,$folder -llockkeeper-canal" &&
-        erlc -Werror +warn_missing_spec -o "$application/ebin" "$source/bindings/erlang/src/canal.erl" &&
-        erlc -Werror -o "$work/tests" "$source"/tests/bindings/erlang/*.erl &&
+        erlc $("$source/tools/tried" -Werror erlc) +warn_missing_spec -o "$application/ebin" "$source/bindings/erlang/src/canal.erl" &&
+        erlc $("$source/tools/tried" -Werror erlc) -o "$work/tests" "$source"/tests/bindings/erlang/*.erl &&
         cp "$source/bindings/erlang/src/lockkeeper_canal.app.src" \
             "$application/ebin/lockkeeper_canal.app" &&
         grep -q "{vsn, \"$("$source/tools/version")\"}" "$application/ebin/lockkeeper_canal.app"
