@@ -19,6 +19,7 @@
 #include "cli/top/view.h"
 
 #define NCURSES_WIDECHAR 1
+#define NCURSES_OPAQUE 1 /* as it is built since 6.5: nothing is read out of its structs */
 #include <curses.h>
 #include <term.h>
 
@@ -143,8 +144,8 @@ bool lk_terminal_draws_utf8(const struct lk_terminal *terminal) {
 
 void lk_terminal_size(const struct lk_terminal *terminal, int *ret_width, int *ret_height) {
     (void)terminal;
-    *ret_width = getmaxx(stdscr);
-    *ret_height = getmaxy(stdscr);
+    *ret_width = COLS;
+    *ret_height = LINES;
 }
 
 void lk_terminal_resized(struct lk_terminal *terminal) {
