@@ -189,8 +189,10 @@ class Program:
     """Another Python that runs a program of the test. say() and heard() are lines."""
 
     def __init__(self, source, *arguments):
+        # Since 3.12 Python warns of each fork of a process that has threads, as that of a store has.
+        forks = "ignore:This process (pid=:DeprecationWarning"
         self.process = subprocess.Popen(
-            [sys.executable, "-B", "-c", source, *arguments], text=True, bufsize=1,
+            [sys.executable, "-B", "-W", forks, "-c", source, *arguments], text=True, bufsize=1,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     def heard(self):
