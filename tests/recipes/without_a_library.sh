@@ -101,13 +101,13 @@ hold named node backup.js
 
 begin 'Go with a plain connection'
 show Go go 1 >"$here/backup.go"
-play gccgo-12 -o backup backup.go
+play gccgo -o backup backup.go
 expect_code 0
 hold bound ./backup
 
 begin 'Go with net/http'
 show Go go 2 >"$here/backup.go"
-play gccgo-12 -o backup backup.go
+play gccgo -o backup backup.go
 expect_code 0
 hold named ./backup
 
