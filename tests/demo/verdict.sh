@@ -4,7 +4,8 @@
 # usage: verdict.sh path/to/tools/demo/verdict
 #
 # The demonstration's verdict is worth something only if it condemns a bad record. Here it gets
-# records written by hand: one as it should be, and the same one with one thing wrong at a time.
+# records written by hand: one as it should be, and the same one with one thing wrong at a time. What
+# it says, and what is drawn, is to be true of a slow machine, too.
 set -e
 . "${0%/*}/../tap.sh"
 verdict=$1
@@ -47,8 +48,30 @@ judges() {
     ok "$1" [ "${failed% }" = "$2" ]
 }
 
+# says WHAT SENTENCE: the sentence of check 6.
+says() {
+    "$verdict" 0 3 | sed -n 's/^ok 6 - \(.*\)/\1/p' >"$work/out"
+    ok "$1" [ "$(cat "$work/out")" = "$2" ]
+}
+
+# draws WHAT COLUMNS: how long the lease of the killed run is, of 72 columns.
+draws() {
+    query "$(sed 's/:ttl_ms/3000/' "$demo/timeline.sql")" | awk -f "$demo/timeline.awk" >"$work/out"
+    ok "$1" [ "$(grep '^test3' "$work/out" | tr -cd '~' | wc -c)" -eq "$2" ]
+}
+
+limit=' (20000 ms at most)'
 good_record
 judges "a good record" ""
+says "the reset began within the ttl of the killed test" \
+    "the reset began within the killed test's ttl of 3 s: 2950 ms after the kill$limit"
+draws "its lease ends when the reset begins" 67
+query "UPDATE record SET at_ms = at_ms + 9000 WHERE at_ms > 3000"
+judges "a machine that is slow" ""
+says "the reset began when the other tests had ended, too" \
+    "the reset began 8950 ms after the killed test's ttl of 3 s and the last live test had ended$limit"
+draws "its lease ends with its ttl" 18
+good_record
 judges "a run that failed" "1" 1
 
 good_record

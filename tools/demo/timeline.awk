@@ -41,7 +41,7 @@ NR == 1 {
         fill("#", $3, $4)
     }
     if ($5 == "killed") {
-        fill("~", $4, $6 == "" ? end_ms : $6)
+        fill("~", $4, $6)
         cell[column($4)] = "X"
     }
     if ($5 == "failed") {
