@@ -11,8 +11,9 @@
       ],
       "defines": ["_GNU_SOURCE", "NAPI_VERSION=8"],
       "cflags": ["-std=c17", "<!@(pkg-config --cflags lockkeeper)"],
-      # Its threads outlive the workers of worker_threads that have loaded it.
-      "ldflags": ["-Wl,-z,nodelete"],
+      # Its threads outlive the workers of worker_threads that have loaded it. The library is found where it
+      # was when this was compiled, be it a directory of the linker's or not.
+      "ldflags": ["-Wl,-z,nodelete", "-Wl,-rpath,<!(pkg-config --variable=libdir lockkeeper)"],
       "libraries": ["<!@(pkg-config --libs lockkeeper)"],
     },
   ],

@@ -62,4 +62,25 @@ ok "it runs" env LD_LIBRARY_PATH="$libraries" "$work/shared"
 ok "a program compiles against the static library" compile_static
 ok "it runs without the shared one" env -u LD_LIBRARY_PATH "$work/static"
 ok "the installed lk runs" "$(is_there lk)" version
+
+# A linker that knows nothing of what was installed, and then does.
+tells_of() { # SENTENCE LIBDIR
+    program ldconfig "$cache"
+    PATH=$work/bin:$PATH "$source/tools/after-install" "$2" >"$work/out" && grep -q "$1" "$work/out"
+}
+program() { # NAME LINE
+    mkdir -p "$work/bin"
+    printf '%s\n' '#!/bin/sh' "$2" >"$work/bin/$1"
+    chmod 755 "$work/bin/$1"
+}
+program id 'echo 1000'
+# shellcheck disable=SC2016 # expanded there
+cache='case $1 in -p) ;; *) echo "/usr/local/lib: (from x)" ;; esac'
+ok "it says to run ldconfig where that is all" tells_of 'run as root: ldconfig' /usr/local/lib
+ok "and else what a directory needs" tells_of 'ld.so.conf.d.*LD_LIBRARY_PATH=/opt/x/lib$' /opt/x/lib
+program id 'echo 0'
+# shellcheck disable=SC2016 # expanded there
+cache='case $1 in "") : >"$0.ran" ;; -p) [ ! -e "$0.ran" ] || echo "l => /usr/local/lib/liblockkeeper.so.0" ;; esac'
+says_nothing() { ! tells_of . /usr/local/lib && [ -e "$work/bin/ldconfig.ran" ]; }
+ok "root runs it, and then nothing is left to say" says_nothing
 finish

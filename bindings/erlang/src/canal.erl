@@ -181,7 +181,13 @@ load() ->
                {error, bad_name} -> filename:join([filename:dirname(Beam), "..", "priv"]);
                Folder -> Folder
            end,
-    erlang:load_nif(filename:join(Priv, "canal_nif"), 0).
+    case erlang:load_nif(filename:join(Priv, "canal_nif"), 0) of
+        {error, {load_failed, Text}} ->
+            {error, {load_failed, Text ++ "; install Lockkeeper's libraries (make install), let the linker find "
+                                          "them (ldconfig, as root; or LD_LIBRARY_PATH), and compile c_src"}};
+        Loaded ->
+            Loaded
+    end.
 
 acquire_nif(_Region, _Key, _MaxPer, _Resources) -> erlang:nif_error(not_loaded).
 release_nif(_Region, _Key) -> erlang:nif_error(not_loaded).

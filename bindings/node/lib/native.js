@@ -4,8 +4,26 @@
 const path = require('node:path');
 const {version} = require('../package.json');
 
-const native = require(process.env.LK_NODE_ADDON
-    ?? path.join(__dirname, '..', 'build', 'Release', 'lockkeeper.node'));
+const file = process.env.LK_NODE_ADDON ?? path.join(__dirname, '..', 'build', 'Release', 'lockkeeper.node');
+
+function load() {
+    try {
+        return require(file);
+    } catch (error) {
+        const ways = {
+            ERR_DLOPEN_FAILED: "install Lockkeeper's library (make install), and let the linker find it "
+                + '(ldconfig, as root; or LD_LIBRARY_PATH)',
+            MODULE_NOT_FOUND: 'npm compiles it (npm rebuild lockkeeper), or LK_NODE_ADDON names it',
+        };
+        if (!(error.code in ways)) {
+            throw error;
+        }
+        const [what] = error.message.split('\n'); // without the stack of those who wanted it
+        throw Object.assign(new Error(`${what}; ${ways[error.code]}`, {cause: error}), {code: error.code});
+    }
+}
+
+const native = load();
 
 // Before 1.0 structs change with the minor version.
 const compatible = (text) => text.split('.').slice(0, 2).join('.');

@@ -317,8 +317,8 @@ def _load() -> ctypes.CDLL:
         library = ctypes.CDLL(name)
     except OSError as error:
         raise ImportError(
-            f"cannot load {name}: {error}; install Lockkeeper's library (make install), or name it "
-            "by LK_LIBRARY") from None
+            f"cannot load {name}: {error}; install Lockkeeper's library (make install), let the linker "
+            "find it (ldconfig, as root; or LD_LIBRARY_PATH), or name its file by LK_LIBRARY") from None
     for function, (result, arguments) in FUNCTIONS.items():
         try:
             entry = getattr(library, function)

@@ -14,20 +14,24 @@ unset LK_NODE_ADDON LK_NODE_PACKAGE
 export HOME="$work" # npm keeps what it has seen there
 
 mkdir "$work/lib" "$work/app"
-cp -R "$source/bindings/node" "$work/node" # it compiles there
+cp -R "$source/bindings/node" "$work/node"
 cp "$library" "$work/lib/liblockkeeper.so.0"
 ln -s liblockkeeper.so.0 "$work/lib/liblockkeeper.so"
 cat >"$work/lib/lockkeeper.pc" <<END_OF_FILE
+libdir=$work/lib
 Name: lockkeeper
 Description: as installed
 Version: 0
 Cflags: -I$source/include
 Libs: -L$work/lib -llockkeeper
 END_OF_FILE
-export PKG_CONFIG_PATH="$work/lib" LD_LIBRARY_PATH="$work/lib"
+export PKG_CONFIG_PATH="$work/lib"
+unset LD_LIBRARY_PATH # where a linker does not look by itself
 echo '{"name": "app", "private": true}' >"$work/app/package.json"
-ok "npm install" sh -c "cd '$work/app' && npm install --offline --no-audit --no-fund --install-links=false \
-    --nodedir='$headers' ../node"
+ok "npm pack" sh -c "cd '$work/app' && npm pack ../node"
+rm -rf "$work/node" # what is installed needs the source tree no more
+ok "npm install" sh -c "cd '$work/app' && npm install --offline --no-audit --no-fund \
+    --nodedir='$headers' ./lockkeeper-$("$source/tools/version").tgz"
 cat >"$work/app/program.js" <<'END_OF_PROGRAM'
 const lockkeeper = require('lockkeeper');
 lockkeeper.open('mem:').then((store) => store.with('t', async (lease) => {
@@ -36,4 +40,9 @@ lockkeeper.open('mem:').then((store) => store.with('t', async (lease) => {
 END_OF_PROGRAM
 ok "a program uses it" sh -c "cd '$work/app' && node program.js >'$work/out'"
 ok "it has the version of the library" grep -qx "$("$source/tools/version") true" "$work/out"
+mv "$work/lib" "$work/elsewhere"
+ok "a library that is not there is an error that says what to do" sh -c "cd '$work/app' && ! node program.js 2>said &&
+    grep -q 'liblockkeeper.so.0: cannot open.*make install.*ldconfig.*LD_LIBRARY_PATH' said"
+ok "and so is a module that is not there" sh -c "cd '$work/app' && ! LK_NODE_ADDON=/nonexistent node program.js 2>said &&
+    grep -q '/nonexistent.*npm rebuild' said"
 finish

@@ -143,7 +143,8 @@ public interface Functions extends Library {
             version = library.lk_version().getString(0, "UTF-8");
         } catch (UnsatisfiedLinkError error) {
             throw new UnsatisfiedLinkError("cannot load " + name + ": " + error.getMessage()
-                + "; install Lockkeeper's library (make install), or name it by LK_LIBRARY");
+                + "; install Lockkeeper's library (make install), let the linker find it"
+                + " (ldconfig, as root; or LD_LIBRARY_PATH), or name its file by LK_LIBRARY");
         }
         // Before 1.0, a minor version may change structs that the library allocates.
         if (!minor(version).equals(minor(VERSION)) || Native.SIZE_T_SIZE != Long.BYTES) {
