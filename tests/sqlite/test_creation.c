@@ -25,7 +25,7 @@ static void concurrent_creators_share_one_store(void **state) {
             char owner[32];
             char byte;
             (void)close(gate[1]);
-            (void)read(gate[0], &byte, 1); /* until the parent closes its end */
+            (void)!read(gate[0], &byte, 1); /* until the parent closes its end */
             (void)snprintf(owner, sizeof owner, "racer %d", i);
             engine = fixture_open(fixture->file, &lk_sqlite_options_default);
             _exit(fixture_ask(engine, owner, "x?limit=50", LK_TRY, 0, &result) == LK_GRANTED ? 0

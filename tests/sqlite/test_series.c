@@ -28,7 +28,7 @@ static struct lk_path queue_of(const char *text) {
 struct series {
     struct lk_command commands[SERIES_MAX];
     struct lk_series_answer answers[SERIES_MAX];
-    char ids[SERIES_MAX][8];
+    char ids[SERIES_MAX][12];
     size_t count;
     struct lk_series result;
 };
