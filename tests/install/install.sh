@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# usage: install.sh SOURCE_ROOT BUILD_ROOT
+# usage: install.sh SOURCE_ROOT BUILD_ROOT [fortified]
 #
 # What `make install` puts in place is enough for a user who has nothing else: programs of
 # examples/ are compiled against it with pkg-config, shared and static, and run.
@@ -9,6 +9,7 @@ set -e
 . "${0%/*}/../tap.sh"
 source=$1
 build=$2
+fortified=${3-}
 log=$build/meson-logs/install-log.txt
 
 # The build directory remembers its last installation for `make uninstall`. This is not one.
@@ -54,6 +55,40 @@ compile_static() {
     cc -Wall -Wextra $("$source/tools/tried" -Werror cc) "$source/examples/mutex.c" -o "$work/static" \
         $(pkg-config --cflags --static --libs lockkeeper | sed 's/-llockkeeper/-l:liblockkeeper.a/')
 }
+
+# What the compiler has to make defects harder to exploit (meson.build).
+is_hardened() { # FILE
+    readelf -W --dyn-syms "$1" >"$work/symbols" && readelf -W -d "$1" >"$work/dynamic" &&
+        readelf -W -n -l "$1" >"$work/notes" || return 1
+    grep -q ' __stack_chk_fail@' "$work/symbols" || { echo 'no canaries'; return 1; }
+    grep -qE '(BIND_NOW|FLAGS_1.*NOW)' "$work/dynamic" || { echo 'bound lazily'; return 1; }
+    grep -q GNU_RELRO "$work/notes" || { echo 'the table of calls stays writable'; return 1; }
+    [ "${2-}" != fortified ] || grep -qE ' __[a-z]+_chk@' "$work/symbols" || { echo 'lengths unchecked'; return 1; }
+    [ "$protects_jumps" = no ] || grep -qE 'IBT|BTI' "$work/notes" || { echo 'any jump is allowed'; return 1; }
+}
+
+# The processor's part is where the compiler and the objects that each program begins with have it.
+protects_jumps=no
+echo 'int main(void) { return 0; }' >"$work/empty.c"
+for flag in -fcf-protection -mbranch-protection=standard; do
+    ! cc "$flag" "$work/empty.c" -o "$work/empty" 2>"$work/err" ||
+        ! readelf -n "$work/empty" | grep -qE 'IBT|BTI' || protects_jumps=yes
+done
+ok "lk is hardened" is_hardened "$(is_there lk)" $fortified
+ok "the library is hardened" is_hardened "$(is_there liblockkeeper.so)" $fortified
+ok "the library of the counters is hardened" is_hardened "$(is_there liblockkeeper-canal.so)"
+
+# is_safe_unit UNIT: systemd knows all that it says, and what the service may do is little.
+is_safe_unit() {
+    sed "s|^ExecStart=[^ ]*|ExecStart=$build/lk|" "$(is_there "$1")" >"$work/$1" &&
+        systemd-analyze --man=no verify "$work/$1" >"$work/verified" 2>&1
+    ! grep -E 'Unknown|Failed to parse|Invalid' "$work/verified" &&
+        systemd-analyze security --offline=yes --threshold=20 "$work/$1"
+}
+ok "the unit of the service may do little" is_safe_unit lockkeeper.service
+ok "and so may that of several services" is_safe_unit lockkeeper-ha.service
+# systemd refuses a dynamic user whose name a group has already, as the Debian package makes one.
+ok "the dynamic user has a name of its own" grep -qx 'User=lockkeeper-service' "$(is_there lockkeeper.service)"
 
 ok "the version is the header's" test \
     "$(pkg-config --modversion lockkeeper)" = "$("$source/tools/version")"

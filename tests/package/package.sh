@@ -41,6 +41,13 @@ install_it() {
     in_root --install "$package"
 }
 
+# The lines of docs/ha.md for a service's own user, where the package has made a group of that name.
+makes_the_user() {
+    grep -E '^(groupadd|useradd) ' "$source/docs/ha.md" | sed "s|add |add --prefix '$root' |; s/ *#.*//" >"$work/lines"
+    [ "$(wc -l <"$work/lines")" -eq 2 ] && sh -e "$work/lines" &&
+        grep -q "^lockkeeper:[^:]*:[0-9]*:$(sed -n 's/^lockkeeper:[^:]*:\([0-9]*\):.*/\1/p' "$root/etc/group"):" "$root/etc/passwd"
+}
+
 field() { # NAME PATTERN: what the package says of itself
     dpkg-deb --field "$package" "$1" | grep -E -- "$2"
 }
@@ -160,6 +167,7 @@ ok "it names no directory of the machine that made it" says_nothing_of_here
 ok "its pages link to what is there" has_no_broken_links
 ok "its lk takes and gives locks" locks
 ok "a program compiles against it and runs" compiles
+ok "the user of a service is made as the page says" makes_the_user
 ok "the store of the group is there, empty" has_shared_store
 ok "the configuration file names it in a comment" names_no_store
 ok "the files of that store are the group's" is_used_by_the_group
