@@ -62,6 +62,16 @@ ran 4 'send 4711 mails/4711 token'
 lk ls
 expect_out ''
 
+recipe 'a backup that fails is not one that runs already'
+block 'Sixty seconds' sh 3 | sed -n 1p >"$here/lines"
+program backup 'exit 1'
+play sh "$here/lines"
+expect_out ''
+lk acquire backup
+play sh "$here/lines"
+expect_out 'runs already'
+lk release backup
+
 recipe 'the same in another store, and the rows of a table'
 block 'Sixty seconds' sh 4 | sed "s|^export.*|export LK_STORE='$LK_STORE?share=yes'|
     s|--table|--drain --table|" >"$here/lines"
@@ -79,7 +89,7 @@ recipe 'from C: it compiles, and takes and releases the lease of the store that 
     block 'What it does' c | sed -n '/^#include/p'
     echo 'int main(void) {'
     sed '/^#include/d' "$work/block"
-    echo 'return error.outcome == LK_OK && error.text[0] == 0 ? 0 : 1; }'
+    echo 'return outcome == LK_OK ? 0 : 1; }'
 } >"$here/page.c"
 # shellcheck disable=SC2046 # no word, or one
 play cc -Wall -Wextra $("${page%/*}/tools/tried" -Werror cc) -I"${page%/*}/include" page.c "$LK_LIBRARY" -o page
