@@ -143,6 +143,13 @@ struct lk_item_failure {
     struct lk_slice text; /* any bytes; empty: none */
 };
 
+/*
+ * R16: why an item was parked whose last claim perished or was broken. The stores in other
+ * languages have the same text.
+ */
+#define LK_FAILURE_OF_LOST_CLAIM                                                                   \
+    "the claim ended without a result: its worker died, or did not renew it in time"
+
 static inline bool lk_item_failure_is_given(const struct lk_item_failure *failure) {
     return failure->has_exit || failure->text.size > 0;
 }

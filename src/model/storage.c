@@ -245,6 +245,7 @@ bool lk_item_keep_failure(struct lk_model *model, lk_id id, const struct lk_item
     item->last_text_size = (uint32_t)failure->text.size;
     item->has_last_exit = failure->has_exit;
     item->last_exit = failure->exit_code;
+    item->failed_by_loss = false;
     model->kept_bytes += lk_item_kept_bytes(item);
     return true;
 }

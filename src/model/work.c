@@ -345,6 +345,9 @@ void lk_item_lose_claim(struct lk_model *model, lk_id claim) {
 
     lk_item_at(model, id)->was_lost = true;
     give_back(model, id, LK_CHANGE_ITEM_FREED, 0, 0);
+    if (lk_item_at(model, id)->state == LK_ITEM_PARKED) {
+        lk_item_at(model, id)->failed_by_loss = true;
+    }
 }
 
 static void finish_done(struct lk_model *model, lk_id id) {

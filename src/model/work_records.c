@@ -17,6 +17,17 @@ lk_item_ref lk_model_item(const struct lk_model *model, const struct lk_path *qu
     return node != 0 ? lk_item_find(model, lk_node_child(model, node, id)) : 0;
 }
 
+static struct lk_item_failure last_failure_of(const struct lk_item *item) {
+    static const char loss[] = LK_FAILURE_OF_LOST_CLAIM;
+
+    if (item->failed_by_loss) {
+        return (struct lk_item_failure){.text = {loss, sizeof loss - 1}};
+    }
+    return (struct lk_item_failure){.has_exit = item->has_last_exit,
+                                    .exit_code = item->last_exit,
+                                    .text = {item->last_text, item->last_text_size}};
+}
+
 void lk_model_item_record(const struct lk_model *model, lk_item_ref ref,
                           struct lk_item_record *ret_record) {
     const struct lk_item *item = lk_item_at(model, ref);
@@ -37,10 +48,7 @@ void lk_model_item_record(const struct lk_model *model, lk_item_ref ref,
     ret_record->claim = item->claim;
     ret_record->value = (struct lk_slice){item->value, item->value_size};
     ret_record->priority = item->priority;
-    ret_record->last_failure =
-        (struct lk_item_failure){.has_exit = item->has_last_exit,
-                                 .exit_code = item->last_exit,
-                                 .text = {item->last_text, item->last_text_size}};
+    ret_record->last_failure = last_failure_of(item);
     ret_record->need_count = item->need_count;
     for (size_t i = 0; i < item->need_count; i++) {
         ret_record->needs[i] = item->needs[i];

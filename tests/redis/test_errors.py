@@ -519,7 +519,27 @@ def doctor_of_a_cluster(t):
     expect("3 masters of a cluster" in text and text.count("replicas of") == 3, text)
 
 
+def workers_on_a_server_that_evicts(t):
+    """`lk work` and `lk claim` warn at their start of a server that may drop the queue."""
+    t.single()
+
+    def said_by(*words):
+        return subprocess.run([t.program, "-S", t.url, *words], capture_output=True, text=True,
+                              check=False, timeout=60).stderr
+
+    work = ("work", "jobs", "--workers", "2", "--drain")
+    for words in ((*work, "--", "true"), ("claim", "jobs")):
+        t.redis("CONFIG", "SET", "maxmemory-policy", "noeviction")
+        expect("WARNING" not in said_by(*words), f"{words}: a warning without a cause")
+        t.redis("CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
+        said = said_by(*words)
+        expect(said.count("lk: WARNING: ") == 1 and "(maxmemory-policy allkeys-lru;" in said,
+               f"{words}: {said}")
+        expect("WARNING" not in said_by("-q", *words), f"-q {words}: a warning")
+
+
 CASES = [
+    ("workers on a server that evicts", workers_on_a_server_that_evicts),
     ("passwords", passwords),
     ("rights", rights),
     ("replicas that are missing", missing_replicas),

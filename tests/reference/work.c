@@ -328,6 +328,10 @@ void free_item(struct lk_reference *reference, uint64_t claim) {
         if (item->state == LK_ITEM_CLAIMED && item->claim == claim) {
             item->was_lost = true; /* the next claim is a steal */
             give_back(reference, item, 0, 0);
+            if (item->state == LK_ITEM_PARKED) {
+                item->last_failure =
+                    (struct lk_item_failure){.text = lk_slice_of(LK_FAILURE_OF_LOST_CLAIM)};
+            }
         }
     }
 }

@@ -6,6 +6,7 @@
 #include "cli/parse/ask.h"
 #include "cli/parse/owner.h"
 #include "cli/print/say.h"
+#include "cli/run/eviction.h"
 #include "form/form.h"
 
 /* ---- claim ----------------------------------------------------------------------------------- */
@@ -51,6 +52,9 @@ int lk_cli_claim(const struct lk_cli *cli, const struct lk_command_line *line, l
         .cancel = lk_interrupt_cancel(interrupt),
         .table = table.name != NULL ? &table : NULL,
     };
+    if (!cli->quiet && !cli->json) {
+        lk_warn_of_eviction(store);
+    }
     outcome = lk_claim_next(store, &request, &info, &error);
     int signal_number = lk_interrupt_close(interrupt);
     if (signal_number != 0) {

@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "cli/print/say.h"
+#include "cli/run/eviction.h"
 #include "cli/run/run.h"
 #include "cli/run/status.h"
 #include "cli/work/worker.h"
@@ -290,6 +291,9 @@ static lk_outcome ask_counts(const struct pool *pool, lk_queue_stats *ret_stats,
     outcome = lk_cli_check_shared(store, error);
     if (outcome == LK_OK) {
         outcome = lk_stats(store, pool->queue, ret_stats, error);
+    }
+    if (outcome == LK_OK && pool->counters == NULL && !pool->cli->quiet) {
+        lk_warn_of_eviction(store); /* once, at the start */
     }
     lk_close(store);
     return outcome;

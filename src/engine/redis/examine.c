@@ -30,8 +30,8 @@ static void check_memory(struct examination *e, const redisReply *info, const ch
     lk_text_format(&e->text, "eviction of %s: %s\n", whose, value);
     if (value[0] != '\0' && strcmp(value, "noeviction") != 0) {
         lk_text_format(&e->warnings,
-                       "%s may drop locks when its memory is full (maxmemory-policy %s%s): use "
-                       "noeviction\n",
+                       "%s may drop locks and items of queues when its memory is full "
+                       "(maxmemory-policy %s%s): use noeviction\n",
                        whose, value,
                        strcmp(maximum, "0") == 0 ? "; maxmemory is not set, so not now" : "");
     }

@@ -379,7 +379,10 @@ BEGIN
         END IF;
         UPDATE lk_items AS i FORCE INDEX (PRIMARY)
         SET i.was_lost = TRUE, i.claim = 0, i.ask_number = 0, i.due_us = 0,
-            i.state = IF(i.max_attempts > 0 AND i.attempts >= i.max_attempts, 'parked', 'ready')
+            i.state = IF(last_attempt IS NOT NULL, 'parked', 'ready'),
+            i.last_exit = IF(last_attempt IS NOT NULL, NULL, i.last_exit),
+            i.last_error = IF(last_attempt IS NOT NULL, CONCAT('the claim ended without a result: ',
+                'its worker died, or did not renew it in time'), i.last_error)
         WHERE i.queue = the_queue AND i.id = the_id AND i.claim = gone;
     END IF;
     SET touched = its_path;

@@ -281,7 +281,13 @@ BEGIN
     UPDATE lockkeeper.items AS i
     SET was_lost = true, claim = 0, ask_number = 0, due_us = 0,
         state = CASE WHEN i.max_attempts > 0 AND i.attempts >= i.max_attempts
-                     THEN 'parked' ELSE 'ready' END
+                     THEN 'parked' ELSE 'ready' END,
+        last_exit = CASE WHEN i.max_attempts > 0 AND i.attempts >= i.max_attempts
+                         THEN NULL ELSE i.last_exit END,
+        last_error = CASE WHEN i.max_attempts > 0 AND i.attempts >= i.max_attempts
+                          THEN convert_to('the claim ended without a result: its worker died, or'
+                                          || ' did not renew it in time', 'UTF8')
+                          ELSE i.last_error END
     WHERE i.queue = regexp_replace(path, '/[^/]*$', '') AND i.id = substring(path FROM '[^/]*$')
       AND i.claim = lost.id
     RETURNING i.* INTO item;

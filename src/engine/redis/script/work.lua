@@ -133,6 +133,9 @@ local function give_back(item, due)
     return is_parked
 end
 
+local LOST_CLAIM =
+    'the claim ended without a result: its worker died, or did not renew it in time'
+
 function L.lose_claim(r)
     local first = (r.whole or r.parts)[1]
     local queue, id = first.path:match('^(.*)/([^/]*)$')
@@ -141,6 +144,7 @@ function L.lose_claim(r)
         item.was_lost = 1
         if give_back(item, 0) then
             add_count(item.root, queue, PARKED)
+            set_item_field(item.root, 'e' .. item.path, pack(false, LOST_CLAIM))
         end
     end
 end
