@@ -17,14 +17,17 @@
 #include "base/random.h"
 #include "engine/redis/client/keys.h"
 
-#define START_US_MAX INT64_C(500000) /* for the first connection */
-#define POLL_US INT64_C(2000000)     /* about how often sleepers query by themselves... */
-#define POLL_DEAF_US INT64_C(100000) /* ...and how often without a subscription */
+#define START_US_MAX INT64_C(500000)   /* for the first connection */
+#define POLL_US INT64_C(2000000)       /* about how often sleepers query by themselves... */
+#define POLL_DEAF_US INT64_C(100000)   /* ...and how often without a subscription */
+#define QUEUE_POLL_US INT64_C(5000000) /* the same for workers, which have no place to lose */
+#define QUEUE_POLL_DEAF_US INT64_C(250000)
+#define QUEUE_BIT (UINT64_C(1) << 63) /* a request's id is below 2^53 */
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
 uint64_t lk_redis_queue_id(struct lk_slice queue) {
-    return lk_hash_bytes(0, queue) | UINT64_C(1) << 63; /* a request's id is below 2^53 */
+    return lk_hash_bytes(0, queue) | QUEUE_BIT;
 }
 
 static uint64_t id_of(struct lk_slice text) {
@@ -218,6 +221,14 @@ uint64_t lk_redis_subscriber_version(struct lk_redis_subscriber *subscriber) {
     return version;
 }
 
+/* How often a sleeper queries by itself. The caller has the mutex. */
+static int64_t poll_us_of(const struct lk_redis_subscriber *subscriber, uint64_t id) {
+    if ((id & QUEUE_BIT) != 0) {
+        return subscriber->is_connected ? QUEUE_POLL_US : QUEUE_POLL_DEAF_US;
+    }
+    return subscriber->is_connected ? POLL_US : POLL_DEAF_US;
+}
+
 /* ---- sleeping -------------------------------------------------------------------------------- */
 
 lk_outcome lk_redis_subscriber_sleep(struct lk_redis_subscriber *subscriber, uint64_t id,
@@ -227,7 +238,7 @@ lk_outcome lk_redis_subscriber_sleep(struct lk_redis_subscriber *subscriber, uin
     int64_t poll_us;
 
     pthread_mutex_lock(&subscriber->mutex);
-    poll_us = subscriber->is_connected ? POLL_US : POLL_DEAF_US;
+    poll_us = poll_us_of(subscriber, id);
     poll_us = lk_clock_now_us() + lk_random_between(&random, poll_us * 3 / 4, poll_us * 5 / 4);
     outcome = lk_sleepers_sleep(&subscriber->sleepers, &subscriber->mutex, id, version,
                                 lk_min(until_us, poll_us), waker);
