@@ -123,6 +123,7 @@ struct lk_wait_cursor {
     size_t in_the_way; /* 0: unknown. An engine that polls does so seldom when many are ahead */
     int64_t due_us;    /* the engine's own: when something may come free by itself */
     int64_t taken_us;  /* of a take: when, on the store's clock */
+    int64_t took_us;   /* of a take, for engines that poll: how long it took. 0: unknown */
 };
 
 /*

@@ -9,7 +9,9 @@
 
 #define LK_PROCEDURES_POLL_MAX_US INT64_C(1000000)
 #define LK_PROCEDURES_POLL_MIN_US INT64_C(2000)    /* after a deadline: it has passed there, too */
-#define LK_PROCEDURES_POLL_HELD_US INT64_C(100000) /* items are behind locks, which may end */
+#define LK_PROCEDURES_POLL_HELD_US INT64_C(100000) /* items are behind locks, which may end... */
+#define LK_PROCEDURES_POLL_HELD_MAX_US INT64_C(2000000)
+#define LK_PROCEDURES_REST 9 /* ...a worker rests so many times as long as it has looked for one */
 
 /* In `longest_us` at the latest, or soon after the earliest deadline of what is in the way. */
 static inline int64_t lk_procedures_poll_us(const struct lk_wait_cursor *cursor,
@@ -25,8 +27,15 @@ static inline int64_t lk_procedures_grant_poll_us(const struct lk_wait_cursor *c
     return lk_procedures_poll_us(cursor, LK_PROCEDURES_POLL_MAX_US);
 }
 
+/* A take passes over the items that are behind locks: the more there are, the longer it takes. */
+static inline int64_t lk_procedures_rest_us(const struct lk_wait_cursor *cursor) {
+    int64_t rest_us = lk_min(cursor->took_us, LK_PROCEDURES_POLL_HELD_MAX_US) * LK_PROCEDURES_REST;
+
+    return lk_min(lk_max(rest_us, LK_PROCEDURES_POLL_HELD_US), LK_PROCEDURES_POLL_HELD_MAX_US);
+}
+
 static inline int64_t lk_procedures_claim_poll_us(const struct lk_wait_cursor *cursor) {
-    return lk_procedures_poll_us(cursor, cursor->in_the_way != 0 ? LK_PROCEDURES_POLL_HELD_US
+    return lk_procedures_poll_us(cursor, cursor->in_the_way != 0 ? lk_procedures_rest_us(cursor)
                                                                  : LK_PROCEDURES_POLL_MAX_US);
 }
 

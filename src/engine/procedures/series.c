@@ -5,6 +5,7 @@
  * that the database's procedures parse.
  */
 #include "base/buffer.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "engine/procedures/procedures.h"
 #include "engine/reply/reply.h"
@@ -207,6 +208,7 @@ static lk_outcome decide_many(struct lk_engine *engine, const struct lk_command 
                               struct lk_series *series) {
     struct lk_procedures *store = lk_procedures_of(engine);
     uint64_t version = lk_procedures_version(store);
+    int64_t begun_us = lk_clock_now_us();
     struct lk_buffer text = {.bytes = NULL};
     struct lk_arguments arguments;
     struct lk_rows *rows = NULL;
@@ -231,6 +233,7 @@ static lk_outcome decide_many(struct lk_engine *engine, const struct lk_command 
         return lk_series_fail(series, outcome, "%s", error.text);
     }
     outcome = read_answers(rows, version, series);
+    series->cursor.took_us = lk_clock_now_us() - begun_us;
     lk_rows_free(rows);
     if (outcome == LK_OK && commands[0].kind == LK_COMMAND_FINISH) {
         lk_procedures_sweep_sometimes(store);

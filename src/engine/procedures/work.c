@@ -113,6 +113,7 @@ lk_outcome lk_procedures_take(struct lk_procedures *store, const struct lk_take 
     struct lk_arguments arguments;
     struct lk_rows *rows = NULL;
     lk_outcome outcome = lk_take_check(take, &decision->error);
+    int64_t begun_us = lk_clock_now_us();
 
     if (outcome != LK_OK) {
         return outcome;
@@ -132,6 +133,7 @@ lk_outcome lk_procedures_take(struct lk_procedures *store, const struct lk_take 
         return outcome;
     }
     outcome = lk_procedures_taken(rows, 0, take, version, decision);
+    decision->cursor.took_us = lk_clock_now_us() - begun_us;
     lk_rows_free(rows);
     return outcome;
 }
