@@ -330,6 +330,21 @@ int lk_sql_request_greatest(struct lk_sql *sql, uint64_t *ret_id) {
     return lk_sql_done(statement, code);
 }
 
+int lk_sql_request_is_found(struct lk_sql *sql, uint64_t id) {
+    sqlite3_stmt *statement;
+    int code = lk_sql_statement(sql, LK_SQL_REQUEST_IS_FOUND, &statement);
+    bool is_found;
+
+    if (code != SQLITE_OK) {
+        return code;
+    }
+    (void)lk_sql_bind_integer(statement, 1, (int64_t)id);
+    code = sqlite3_step(statement);
+    is_found = code == SQLITE_ROW;
+    code = lk_sql_done(statement, code);
+    return code == SQLITE_OK && !is_found ? complain(sql, id, "it is not found by its path") : code;
+}
+
 int lk_sql_walk(sqlite3_stmt *statement, lk_sql_visit *visit, void *context) {
     int code;
 

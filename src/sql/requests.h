@@ -47,6 +47,9 @@ int lk_sql_request_delete(struct lk_sql *sql, uint64_t id);
 /* The greatest id in use; 0: none. */
 int lk_sql_request_greatest(struct lk_sql *sql, uint64_t *ret_id);
 
+/* Whether the index of paths has the first part of this request: SQLITE_CORRUPT if it has not. */
+int lk_sql_request_is_found(struct lk_sql *sql, uint64_t id);
+
 /*
  * Called for an id; a code other than SQLITE_OK ends the walk and is its result, SQLITE_DONE as
  * SQLITE_OK.

@@ -87,6 +87,11 @@ static const char *const texts[] = {
     [LK_SQL_REQUEST_TICKET] = "SELECT ticket FROM lk_request WHERE id = ?1 AND state = 'waiting'",
     [LK_SQL_REQUEST_PATHS] = "SELECT path FROM lk_part WHERE request = ?1",
     [LK_SQL_REQUEST_GREATEST] = "SELECT ifnull(max(id), 0) FROM lk_request",
+    /* By the index that locks are looked up by; each step is a lookup of one row. */
+    [LK_SQL_REQUEST_IS_FOUND] =
+        "SELECT 1 FROM lk_part AS own CROSS JOIN lk_part AS found INDEXED BY lk_part_by_path"
+        " ON found.path = own.path AND found.turn = own.turn AND found.request = own.request"
+        " AND found.position = own.position WHERE own.request = ?1 AND own.position = 0",
     [LK_SQL_PART_SAVE] =
         "INSERT INTO lk_part (request, position, path, mode, unit_limit, units)"
         " VALUES (?1, ?2, ?3, ?4, ?5, ?6)"

@@ -224,6 +224,8 @@ static void an_index_that_lost_its_rows_is_found(void **state) {
     assert_int_equal(examine(engine, &error), LK_UNAVAILABLE);
     assert_non_null(strstr(error.text, "damaged"));
     assert_non_null(strstr(error.text, "lk_part"));
+    /* An ask notices it, too: the newest request is not where it is. */
+    assert_int_equal(ask(engine, "thief", 0, LK_TRY), LK_UNAVAILABLE);
     fixture_close(engine);
     free(image);
     free(sound);

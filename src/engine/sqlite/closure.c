@@ -200,12 +200,19 @@ static bool is_search(const struct lk_command *command) {
     return command->kind == LK_COMMAND_ASK || command->kind == LK_COMMAND_TAKE;
 }
 
-/* The next id: above all that live, and by the clock above those that lived and were forgotten. */
-static int restore_next_id(struct lk_closure *closure, int64_t wall_us) {
+/*
+ * The next id: above all that live, and by the clock above those that lived and were forgotten. What
+ * is about to be granted because nothing is found at its path is only granted where the newest
+ * request is found at its own: an index that lost its rows grants everything.
+ */
+static int restore_next_id(struct lk_closure *closure, int64_t wall_us, bool may_grant) {
     uint64_t greatest = 0;
     uint64_t by_clock = wall_us > 0 ? (uint64_t)wall_us : 1;
     int code = lk_sql_request_greatest(&closure->store->sql, &greatest);
 
+    if (code == SQLITE_OK && may_grant && greatest > 0) {
+        code = lk_sql_request_is_found(&closure->store->sql, greatest);
+    }
     if (code == SQLITE_OK) {
         lk_model_restore_next_id(closure->model, greatest < by_clock ? by_clock : greatest + 1);
     }
@@ -228,7 +235,8 @@ static int begin(struct lk_closure *closure, struct lk_sqlite_transaction *trans
         return SQLITE_NOMEM;
     }
     lk_model_restore_floor(closure->model, transaction->meta.draw_floor);
-    return restore_next_id(closure, command->times.wall_us);
+    return restore_next_id(closure, command->times.wall_us,
+                           !closure->is_reading && is_search(command));
 }
 
 /* S4. */
