@@ -14,6 +14,22 @@ enum {
     EXIT_CODE_MAX = 255,
 };
 
+/* What the commands from this one on are for; NULL: what those before it are for. */
+static const char *heading_of(const char *command) {
+    static const char *const headings[][2] = {{"run", "locks"},
+                                              {"get", "values"},
+                                              {"push", "work"},
+                                              {"watch", "administration"},
+                                              {"help", "this program"}};
+
+    for (size_t i = 0; i < sizeof headings / sizeof headings[0]; i++) {
+        if (strcmp(command, headings[i][0]) == 0) {
+            return headings[i][1];
+        }
+    }
+    return NULL;
+}
+
 void lk_help_overview(FILE *out) {
     (void)fputs("lk: locks, semaphores and batches with leases, for processes and machines.\n\n"
                 "usage: lk [-S URL] COMMAND ...\n\n"
@@ -21,6 +37,11 @@ void lk_help_overview(FILE *out) {
                 out);
     for (size_t i = 0; lk_cli_command_at(i) != NULL; i++) {
         const struct lk_cli_command *command = lk_cli_command_at(i);
+        const char *heading = heading_of(command->name);
+
+        if (heading != NULL) {
+            (void)fprintf(out, " %s\n", heading);
+        }
         (void)fprintf(out, "  %-*s%s\n", COMMAND_COLUMN, command->name, command->summary);
     }
     (void)fputs("\n"

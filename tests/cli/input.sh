@@ -282,6 +282,10 @@ for pair in timeout=5:wait nonblock:try; do
     lk acquire db "--${pair%:*}"
     failure 64 "lk: INVALID: unknown option --*; did you mean --${pair#*:}?"
 done
+lk help
+for heading in locks values work administration 'this program'; do
+    grep -qx " $heading" "$work/out" || complain "$heading"
+done
 lk help unlock
 failure 64 'lk: INVALID: unknown command "unlock"; did you mean "release"?'
 lk help nonsense
