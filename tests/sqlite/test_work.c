@@ -81,7 +81,7 @@ static void a_value_too_large_for_a_row_is_reported(void **state) {
     assert_int_equal(
         testcase->engine->ops->value_get(testcase->engine, &path, &patience, &value, &error),
         LK_UNAVAILABLE);
-    assert_non_null(strstr(error.text, "path_values"));
+    assert_non_null(strstr(error.text, "lk_value"));
 }
 
 /* The steps of a page of five values below `root`, amid all that are there. */

@@ -201,8 +201,8 @@ static bool is_search(const struct lk_command *command) {
 }
 
 /*
- * The next id: above all that live, and by the clock above those that lived and were forgotten. What
- * is about to be granted because nothing is found at its path is only granted where the newest
+ * The next id: above all that live, and by the clock above those that lived and were forgotten.
+ * What is about to be granted because nothing is found at its path is only granted where the newest
  * request is found at its own: an index that lost its rows grants everything.
  */
 static int restore_next_id(struct lk_closure *closure, int64_t wall_us, bool may_grant) {
