@@ -86,4 +86,48 @@ ok 'and does the work in a table of another' says 0 '1*' -S "$own" work --drain 
     --where 'sent = 0' --done 'UPDATE shop.orders SET sent = 1 WHERE id = :id' -- echo '{id}'
 ok 'which is marked' is 'SELECT sent FROM orders' 1 shop
 
+# ---- the reading user ----
+
+sql 'CREATE USER looker; GRANT SELECT, EXECUTE ON lockkeeper.* TO looker'
+reads="mysql://looker@/lockkeeper?$server"
+"$lk" -S "$own" acquire --owner gone --ttl 50ms over/due >"$work/out"
+"$lk" -S "$own" push q one && "$lk" -S "$own" put v text >"$work/out"
+ok 'a lease is over' comes_to "SELECT DISTINCT state FROM lk_locks WHERE owner = 'gone'" expired lockkeeper
+for words in ls 'show over' audit queues values 'items q' 'stats q' 'get v' doctor; do
+    # shellcheck disable=SC2086 # words
+    ok "a reader may $words" says 0 '*' -S "$reads" $words
+done
+ok 'and sees no lease that is over' [ -z "$("$lk" -S "$reads" ls over | grep gone)" ]
+ok 'it may lock nothing' says 77 '*DENIED*' -S "$reads" acquire --try x
+
+# ---- whose code it is ----
+
+sql 'CREATE DATABASE theirs; CREATE USER mallory, boss; GRANT ALL ON theirs.* TO mallory; GRANT ALL ON theirs.* TO app;
+     GRANT ALL ON *.* TO boss; GRANT SELECT, INSERT, UPDATE, DELETE, EXECUTE ON theirs.* TO looker'
+theirs() { # USER [OPTION]
+    echo "mysql://$1@/theirs?$server${2-}"
+}
+as() { # USER SQL
+    mariadb --no-defaults -u "$1" -S "$LK_TEST_SERVER/socket" -N -B -e "$2" theirs 2>"$work/err"
+}
+ok 'an application makes a store' works "$(theirs app)"
+ok 'another user with rights works with it' works "$(theirs looker)"
+ok 'one with rights on all is not lent to it' says 77 '*DENIED*was made by app@%*rights of boss@%*owner=USER@HOST*' \
+    -S "$(theirs boss)" ls
+ok 'unless the URL names it' says 0 '*' -S "$(theirs boss '&owner=app@%25')" ls
+ok 'and no other one' says 77 '*DENIED*made by app@%*' -S "$(theirs looker '&owner=mallory@%25')" ls
+ok 'doctor says whose it is' says 0 '*prefix: lk_, made by app@%
+*' -S "$(theirs app)" doctor
+as mallory 'DROP PROCEDURE lk_stats; CREATE PROCEDURE lk_stats(IN q VARBINARY(512)) SELECT 1'
+for user in app looker boss; do
+    ok "a procedure that a stranger has replaced is refused, by $user" says 77 '*DENIED*lk_stats was made by mallory@%*' \
+        -S "$(theirs $user '&owner=app@%25')" ls
+done
+ok 'also without a name' says 77 '*DENIED*lk_*' -S "$(theirs app)" ls
+as app 'DROP PROCEDURE lk_stats; CREATE PROCEDURE lk_stats(IN q VARBINARY(512)) SELECT 1'
+as mallory 'CREATE TRIGGER evil BEFORE INSERT ON lk_requests FOR EACH ROW SET NEW.owner = 1'
+ok "a stranger's trigger is, too" says 77 '*DENIED*trigger evil was made by mallory@%*' -S "$(theirs boss '&owner=app@%25')" ls
+as mallory 'DROP TRIGGER evil; DROP VIEW lk_work; CREATE VIEW lk_work AS SELECT 1'
+ok 'and a view' says 77 '*DENIED*view lk_work was made by mallory@%*' -S "$(theirs app '&owner=app@%25')" ls
+
 finish

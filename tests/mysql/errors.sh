@@ -86,7 +86,7 @@ sql "CREATE DATABASE barn; CREATE USER almost;
 set_up "GRANT CREATE, UPDATE ON barn.lk_roots TO almost; GRANT CREATE, UPDATE ON barn.lk_queues TO almost"
 ok 'a creation that fails at its last step is reported' fails 77 '*DENIED*lk_meta*' "mysql://almost@/barn?$server"
 ok 'and leaves what others may use already' is 'SELECT format FROM lk_meta' 10 barn
-ok 'the next client finds a complete store' works "mysql://root@/barn?$server"
+ok 'the next client finds a complete store' works "mysql://root@/barn?$server&owner=almost@%25"
 sql "REVOKE ALL ON shop.* FROM app; GRANT SELECT ON shop.* TO app"
 "$lk" schema mysql >"$work/schema.sql"
 ok 'a DBA makes it with lk schema' run_file "$work/schema.sql" shop
@@ -127,7 +127,7 @@ ok 'in its own tables' is 'SELECT COUNT(*) FROM own_roots' 1 shop
 set_up 'SET GLOBAL max_allowed_packet = 65536'
 head -c 60000 /dev/urandom >"$work/large"
 large_push() {
-    "$lk" -S "mysql://root@/test?$server&prefix=a_" push mail large - <"$work/large"
+    "$lk" -S "mysql://root@/test?$server&prefix=a_&owner=needy@%25" push mail large - <"$work/large"
 }
 large_push >"$work/out" 2>"$work/err"
 ok 'a call that is larger than the server takes is INVALID' [ $? -eq 64 ]
@@ -148,7 +148,7 @@ esac
 calls() {
     sql "SHOW GLOBAL STATUS LIKE 'Com_call_procedure'" | cut -f2
 }
-needy="mysql://needy:right@$local/test?prefix=a_" root="mysql://root@127.0.0.1:$LK_TEST_PORT/test?prefix=a_"
+needy="mysql://needy:right@$local/test?prefix=a_" root="mysql://root@127.0.0.1:$LK_TEST_PORT/test?prefix=a_&owner=needy@%25"
 ok 'a call that would wait fails at once' \
     says 69 '*UNAVAILABLE*primary*' -S "$needy" acquire --owner me --wait 10m db/late
 ok 'so is a claim' says 69 '*UNAVAILABLE*primary*' -S "$needy" claim --owner me --wait 10m mail
@@ -225,7 +225,7 @@ ok 'and nothing is added to it' [ "$(sql "SHOW TABLES LIKE 'theirs%'")" = theirs
 sql 'UPDATE mine_meta SET writable_from = 1; DROP TABLE mine_requests'
 ok 'a store that is not whole is UNAVAILABLE' fails 69 '*UNAVAILABLE*incomplete*' "$url"
 sql 'DELETE FROM a_meta'
-ok 'an incomplete store is completed' works "mysql://root@/test?$server&prefix=a_"
+ok 'an incomplete store is completed' works "mysql://root@/test?$server&prefix=a_&owner=needy@%25"
 
 # Another client is making it, for longer than calls are patient.
 making="CONCAT('lockkeeper ', LEFT(SHA2('test.late_', 256), 40))"
@@ -268,7 +268,7 @@ run_file "$work/left.sql"
 ok 'what a call leaves locked is undone before the next one' \
     says 69 '*the stack is full*' -S "$url" acquire --owner me --wait 2s db/t3
 "$lk" -S "$url" doctor >"$work/out" 2>"$work/err"
-ok 'lk doctor says where it is' has_line '^prefix: own_$'
+ok 'lk doctor says where it is' has_line '^prefix: own_, made by root@localhost$'
 ok 'and warns of what is not durable here' has_line 'innodb_flush_log_at_trx_commit'
 
 finish

@@ -61,6 +61,95 @@ ok 'which run' env PATH="$work/bin:$PATH" STORE="$store" sh -e "$work/page.sh"
 ok 'and have removed one store of the two' is \
     "SELECT nspname FROM pg_namespace WHERE nspname IN ('jobs', 'lockkeeper')" jobs shop
 
+# ---- the reading role ----
+
+reads="postgresql://reader@/shop?host=$LK_TEST_SERVER&schema=jobs"
+"$lk" -S "$store" acquire --owner gone --ttl 50ms over/due >"$work/out"
+"$lk" -S "$store" put v text >"$work/out"
+ok 'a lease is over' comes_to "SELECT DISTINCT state FROM jobs.lk_locks WHERE owner = 'gone'" expired shop
+for words in ls 'show over' audit queues values 'items q' 'stats q' 'get v' doctor; do
+    # shellcheck disable=SC2086 # words
+    ok "a reader may $words" says 0 '*' -S "$reads" $words
+done
+ok 'and sees no lease that is over' [ -z "$("$lk" -S "$reads" ls over | grep gone)" ]
+ok 'which nothing has swept' is "SELECT count(*) > 0 FROM jobs.requests WHERE owner = 'gone'" t shop
+ok 'it may lock nothing' says 77 '*DENIED*' -S "$reads" acquire --try x
+
+# ---- keys of roots ----
+
+sql 'CREATE ROLE stranger LOGIN'
+mkfifo "$work/keys"
+psql -h "$LK_TEST_SERVER" -U stranger -Atq shop <"$work/keys" >"$work/kept" 2>&1 &
+exec 8>"$work/keys"
+echo "SELECT 'kept' FROM pg_advisory_lock(hashtextextended('jobs/over', 0));" >&8
+ok 'another session has the key of a root' comes_to \
+    "SELECT count(*) FROM pg_locks AS l JOIN pg_stat_activity AS a ON a.pid = l.pid
+     WHERE l.locktype = 'advisory' AND a.usename = 'stranger'" 1 shop
+ok 'doctor names it' says 0 '*warning: root over is kept by session * of stranger (psql*' -S "$store" doctor
+exec 8>&-
+
+# ---- whose code it is ----
+
+sql 'CREATE ROLE mallory LOGIN; CREATE ROLE boss LOGIN CREATEROLE'
+sql 'CREATE DATABASE theirs'
+sql 'GRANT CREATE ON DATABASE theirs TO mallory, app'
+theirs() { # ROLE [OPTION]
+    echo "postgresql://$1@/theirs?host=$LK_TEST_SERVER${2-}"
+}
+as() { # ROLE SQL
+    psql -h "$LK_TEST_SERVER" -U "$1" -Atqc "$2" theirs 2>"$work/err"
+}
+grants='GRANT USAGE ON SCHEMA lockkeeper TO reader; GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA lockkeeper TO reader'
+ok 'an application makes a store' works "$(theirs app)"
+as app "$grants"
+ok 'another role with rights works with it' works "$(theirs reader)"
+ok 'a superuser is not lent to it' says 77 '*DENIED*schema lockkeeper belongs to app*rights of postgres*owner=ROLE*' \
+    -S "$(theirs postgres)" ls
+ok 'nor is a role that makes roles' says 77 '*DENIED*belongs to app*' -S "$(theirs boss)" ls
+ok 'unless the URL names it' says 0 '*' -S "$(theirs postgres '&owner=app')" ls
+ok 'and no other one' says 77 '*DENIED*belongs to app*' -S "$(theirs reader '&owner=mallory')" ls
+ok 'doctor says whose it is' says 0 '*schema: lockkeeper, of app
+*' -S "$(theirs app)" doctor
+sql 'GRANT USAGE, CREATE ON SCHEMA lockkeeper TO mallory' theirs
+as mallory "CREATE FUNCTION lockkeeper.now_us(text) RETURNS bigint LANGUAGE sql AS 'SELECT 1::bigint'"
+ok 'a function that a stranger adds is refused' says 77 '*DENIED*function now_us belongs to mallory*' -S "$(theirs app)" ls
+ok 'by all' says 77 '*DENIED*now_us*' -S "$(theirs reader)" acquire --try x
+as mallory 'DROP FUNCTION lockkeeper.now_us(text)'
+ok 'it is gone' works "$(theirs app)"
+sql 'GRANT TRIGGER ON lockkeeper.requests TO mallory; CREATE SCHEMA m AUTHORIZATION mallory' theirs
+as mallory "CREATE FUNCTION m.t() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
+    CREATE TRIGGER t BEFORE INSERT ON lockkeeper.requests FOR EACH ROW EXECUTE FUNCTION m.t()"
+ok "a stranger's trigger is refused" says 77 "*DENIED*a trigger's function t belongs to mallory*" -S "$(theirs app)" ls
+sql 'DROP SCHEMA m CASCADE; DROP SCHEMA lockkeeper CASCADE' theirs
+as mallory 'CREATE SCHEMA lockkeeper; CREATE VIEW lockkeeper.meta AS SELECT 1 / 0 AS format, 1 AS writable_from'
+ok "a stranger's view is not read" says 77 '*DENIED*schema lockkeeper belongs to mallory*' -S "$(theirs postgres)" ls
+as mallory 'DROP VIEW lockkeeper.meta; GRANT ALL ON SCHEMA lockkeeper TO app'
+"$lk" schema postgresql >"$work/schema.sql"
+run_file "$work/schema.sql" theirs
+ok 'the text fills no schema of a stranger' [ $? -ne 0 ]
+ok 'and says whose it is' grep -q 'schema lockkeeper belongs to mallory, and this role is postgres' "$work/err"
+ok 'nor does an application' fails 77 '*DENIED*belongs to mallory*' "$(theirs app)"
+sql 'DROP SCHEMA lockkeeper' theirs
+
+# Names that a caller's search_path has in front, or fit better, are not used.
+sql 'GRANT ALL ON SCHEMA public TO PUBLIC' theirs
+as mallory "CREATE FUNCTION public.hashtextextended(text, integer) RETURNS bigint LANGUAGE plpgsql
+        AS 'BEGIN RAISE ''hijacked''; END';
+    CREATE FUNCTION public.evil(numeric, integer) RETURNS numeric LANGUAGE plpgsql AS 'BEGIN RAISE ''hijacked''; END';
+    CREATE OPERATOR public.* (LEFTARG = numeric, RIGHTARG = integer, FUNCTION = public.evil);
+    CREATE FUNCTION public.cardinality(text[]) RETURNS integer LANGUAGE plpgsql AS 'BEGIN RAISE ''hijacked''; END'"
+sql 'ALTER ROLE app SET search_path = public, pg_catalog' theirs
+works_all() {
+    works "$(theirs app)" && for words in 'push q one' 'claim --owner w q' 'renew --owner w q/one' 'retry --owner w q one' \
+        'put v x' 'drop q one' 'limits live=9' ls 'show q' audit queues values "break v --reason x" doctor; do
+        # shellcheck disable=SC2086 # words
+        says 0 '*' -S "$(theirs app)" $words || return 1
+    done
+}
+ok 'a search_path in which others have names changes nothing' works_all
+ok 'nor for SQL' [ "$(as app "SELECT lockkeeper.push('s', '1'), (lockkeeper.acquire('s/x', 'me')).outcome;
+    SELECT lockkeeper.release('s/x', 'me'), lockkeeper.put('s', 'x'), lockkeeper.del('s')" | tr '\n' ' ')" = 't|granted ok|ok|ok ' ]
+
 ok 'it is removed' is 'DROP SCHEMA jobs CASCADE' '' shop
 ok 'and nothing of it stays' is 'SELECT count(*) FROM pg_class' "$before" shop
 

@@ -25,7 +25,7 @@ store() { # USER DATABASE
 old_store shop
 ok 'five at once bring an old store to the present format, and work' \
     five_ask "$(store postgres shop)"
-ok 'the format is recorded' is 'SELECT format, writable_from FROM lockkeeper.meta' '8|1' shop
+ok 'the format is recorded' is 'SELECT format, writable_from FROM lockkeeper.meta' '9|1' shop
 ok 'held leases are still held' says 0 '*db/t1*alice*' -S "$(store postgres shop)" ls db
 ok 'and keeps others out' says 75 '*alice*' -S "$(store postgres shop)" acquire --try --owner bob db/t1
 ok 'the token is the same' \
@@ -77,11 +77,11 @@ without_its_functions() {
 older 2
 ok 'a store of format 2 opens' says 0 '*' -S "$(store postgres shop)" \
     acquire --try --owner carol --ttl 60s db/t2
-ok 'and has the present one' is 'SELECT format FROM lockkeeper.meta' '8' shop
+ok 'and has the present one' is 'SELECT format FROM lockkeeper.meta' '9' shop
 ok 'without the functions that it had' without_its_functions
 older 3
 ok 'a store of format 3 opens' says 75 '*carol*' -S "$(store postgres shop)" acquire --try --owner bob db/t2
-ok 'and has the present one, too' is 'SELECT format FROM lockkeeper.meta' '8' shop
+ok 'and has the present one, too' is 'SELECT format FROM lockkeeper.meta' '9' shop
 ok 'without its functions' without_its_functions
 ok 'a server that it does not know is a restart: what lives is given time' \
     is "SELECT r.deadline_us = r.grace_us FROM lockkeeper.requests AS r WHERE r.owner = 'carol'" t shop
@@ -90,7 +90,7 @@ sql "UPDATE lockkeeper.meta SET format = 4; $without_priorities;
      ALTER TABLE lockkeeper.parts DROP COLUMN held, DROP COLUMN ticket;
      CREATE INDEX parts_by_path ON lockkeeper.parts (path)" shop
 ok 'a store of format 4 opens' says 75 '*carol*' -S "$(store postgres shop)" acquire --queue --owner bob db/t2
-ok 'and has the present one, as they have' is 'SELECT format FROM lockkeeper.meta' '8' shop
+ok 'and has the present one, as they have' is 'SELECT format FROM lockkeeper.meta' '9' shop
 ok 'its parts say what is held' is \
     "SELECT string_agg(r.owner || ' ' || p.held, ', ' ORDER BY p.ticket) FROM lockkeeper.parts AS p
      JOIN lockkeeper.requests AS r ON r.id = p.request AND r.held = p.held AND r.ticket = p.ticket
@@ -100,16 +100,38 @@ ok 'its parts say what is held' is \
 sql "UPDATE lockkeeper.meta SET format = 5; $without_priorities" shop
 ok 'items of a store of format 5 are claimed' says 0 'five*' -S "$(store postgres shop)" claim --owner x mail
 ok 'and have no priority' is 'SELECT DISTINCT priority FROM lockkeeper.items' '0' shop
-ok 'as the format says' is 'SELECT format FROM lockkeeper.meta' '8' shop
+ok 'as the format says' is 'SELECT format FROM lockkeeper.meta' '9' shop
 ok 'the event of a break has its reason' breaks_are_told shop
 
-# Formats 7 and 8 have other functions on the same tables.
+# Formats 7, 8 and 9 have other functions on the same tables.
 sql "UPDATE lockkeeper.meta SET format = 6;
      CREATE FUNCTION lockkeeper.of_older() RETURNS integer LANGUAGE sql AS 'SELECT 6'" shop
 ok 'a store of format 6 opens' says 0 '*five*' -S "$(store postgres shop)" items mail
 ok 'and a call brings it to the present one' says 0 '*' -S "$(store postgres shop)" push mail six
-ok 'as it says' is 'SELECT format FROM lockkeeper.meta' '8' shop
+ok 'as it says' is 'SELECT format FROM lockkeeper.meta' '9' shop
 ok 'without the functions that were there' without_its_functions
+
+# ---- under a program that waits ----
+
+"$lk" -S "$(store postgres shop)" acquire --owner holder --ttl 1h w >"$work/out"
+"$lk" -S "$(store postgres shop)" acquire --wait 60s --owner waiter --ttl 1h w >"$work/waited" 2>&1 &
+waiter=$!
+asks() { # TIMES: each moves the deadline of what waits
+    asked=''
+    while [ "$(echo "$asked" | tr ' ' '\n' | sort -u | wc -l)" -le "$1" ]; do
+        asked="$asked $(sql "SELECT deadline_us FROM lockkeeper.requests WHERE owner = 'waiter'" shop)"
+        kill -0 "$waiter" 2>/dev/null || return 1
+        sleep 0.1
+    done
+}
+ok 'a waiter asks again and again' asks 4
+sql "DO \$\$ DECLARE text text := pg_get_functiondef('lockkeeper.lk_ask'::regproc); BEGIN
+    DROP PROCEDURE lockkeeper.lk_ask;
+    EXECUTE replace(text, 'INOUT look_us bigint', 'INOUT look_us bigint DEFAULT NULL, INOUT more text');
+    END \$\$" shop
+"$lk" -S "$(store postgres shop)" release --owner holder w >"$work/out"
+wait "$waiter"
+ok 'a procedure that was replaced with another answer is met by a new connection' [ $? -eq 0 ]
 
 # ---- by a DBA ----
 
@@ -128,10 +150,10 @@ ok 'which it may read' is "SET ROLE clerk; SELECT count(*) FROM lockkeeper.lk_ev
 
 # ---- newer ones ----
 
-sql 'UPDATE lockkeeper.meta SET format = 9, writable_from = 9' office
+sql 'UPDATE lockkeeper.meta SET format = 10, writable_from = 10' office
 run_file "$work/schema.sql" office
 ok 'a newer store is left alone by an older text' [ $? -ne 0 ]
-ok 'which says so' grep -q 'format 9, which is newer' "$work/err"
-ok 'and by an older program' says 79 '*UNSUPPORTED*format 9*newer*' -S "$(store clerk office)" ls
+ok 'which says so' grep -q 'format 10, which is newer' "$work/err"
+ok 'and by an older program' says 79 '*UNSUPPORTED*format 10*newer*' -S "$(store clerk office)" ls
 
 finish

@@ -68,6 +68,20 @@ static lk_outcome set_ssl_mode(struct lk_mysql_address *address, struct lk_slice
     return LK_OK;
 }
 
+/* The user that may have made the store; it becomes part of a statement. */
+static lk_outcome set_owner(struct lk_mysql_address *address, struct lk_slice value,
+                            lk_error *error) {
+    lk_outcome outcome = set_text(address, LK_MYSQL_OWNER, value, error);
+    const char *owner = address->texts[LK_MYSQL_OWNER];
+
+    if (outcome == LK_OK && (strchr(owner, '@') == NULL || strpbrk(owner, "'\"\\\n") != NULL)) {
+        return lk_error_set(
+            error, LK_INVALID,
+            "owner= is the user who has made the store, as USER@HOST without quotes");
+    }
+    return outcome;
+}
+
 static lk_outcome take_option(struct lk_mysql_address *address, const struct lk_url_option *option,
                               bool *has_mode, lk_error *error) {
     static const struct {
@@ -82,6 +96,9 @@ static lk_outcome take_option(struct lk_mysql_address *address, const struct lk_
     if (lk_url_option_is(option, "prefix")) {
         return set_prefix(address, option->value, error);
     }
+    if (lk_url_option_is(option, "owner")) {
+        return set_owner(address, option->value, error);
+    }
     if (lk_url_option_is(option, "ssl-mode")) {
         *has_mode = true;
         return set_ssl_mode(address, option->value, error);
@@ -92,7 +109,7 @@ static lk_outcome take_option(struct lk_mysql_address *address, const struct lk_
         }
     }
     return lk_error_set(error, LK_INVALID,
-                        "the options of a MySQL store are prefix, socket, ssl-mode, ssl-ca, "
+                        "the options of a MySQL store are prefix, owner, socket, ssl-mode, ssl-ca, "
                         "ssl-capath, ssl-cert and ssl-key");
 }
 

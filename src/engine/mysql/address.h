@@ -10,7 +10,7 @@
 #include "lockkeeper/terms.h"
 #include "sql/store_name.h"
 
-enum { LK_MYSQL_PREFIX_MAX = LK_SQL_PREFIX_MAX, LK_MYSQL_URL_TEXTS = 9 };
+enum { LK_MYSQL_PREFIX_MAX = LK_SQL_PREFIX_MAX, LK_MYSQL_URL_TEXTS = 10 };
 
 /* Texts of the URL, with %XX decoded; NULL: not given. */
 enum lk_mysql_text {
@@ -23,6 +23,7 @@ enum lk_mysql_text {
     LK_MYSQL_SSL_CAPATH,
     LK_MYSQL_SSL_CERT,
     LK_MYSQL_SSL_KEY,
+    LK_MYSQL_OWNER, /* USER@HOST, without quotes and backslashes */
 };
 
 enum lk_mysql_ssl_mode {

@@ -6,12 +6,14 @@
  */
 #include <errmsg.h>
 #include <fcntl.h>
+#include <mysqld_error.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "engine/mysql/store.h"
 #include "engine/procedures/socket.h"
 
@@ -37,7 +39,7 @@ static const char settings[] = "SET NAMES utf8mb4, autocommit = 1, completion_ty
                                " max_error_count = 64 */, sql_notes = 1, sql_auto_is_null = 0,"
                                " sql_select_limit = 18446744073709551615, sql_big_selects = 1,"
                                " group_concat_max_len = 4194304, sql_safe_updates = 0,"
-                               " unique_checks = 1, %s = 'READ-COMMITTED'";
+                               " unique_checks = 1, %s = 'READ-COMMITTED', @lk_trusts = %s";
 
 /* ---- waiting --------------------------------------------------------------------------------- */
 
@@ -148,19 +150,41 @@ static lk_outcome check_server(MYSQL *mysql, lk_error *error) {
                         version % 100);
 }
 
-static lk_outcome set_up(struct lk_mysql_link *link, const struct lk_patience *patience,
-                         lk_error *error) {
-    char sql[sizeof settings + 32];
+/* With the check whose the store is, or without. */
+static lk_outcome make_settings(const struct lk_mysql_address *address, struct lk_mysql_link *link,
+                                bool checks, const struct lk_patience *patience, lk_error *error) {
+    const char *level = mariadb_connection(link->mysql) ? "tx_isolation" : "transaction_isolation";
+    char *owners = checks ? lk_mysql_owner_check(address) : lk_text_copy(lk_slice_of("1"));
+    char *sql = owners != NULL ? lk_text_make(settings, level, owners) : NULL;
     MYSQL_RES *result = NULL;
+    lk_outcome outcome;
+
+    free(owners);
+    if (sql == NULL) {
+        return lk_error_set(error, LK_UNAVAILABLE, "no memory for a statement");
+    }
+    outcome = lk_mysql_query(link, lk_slice_of(sql), patience, &result, error);
+    free(sql);
+    mysql_free_result(result);
+    return outcome;
+}
+
+static lk_outcome set_up(const struct lk_mysql_address *address, struct lk_mysql_link *link,
+                         const struct lk_patience *patience, lk_error *error) {
     lk_outcome outcome = check_server(link->mysql, error);
 
     if (outcome != LK_OK) {
         return outcome;
     }
-    (void)snprintf(sql, sizeof sql, settings,
-                   mariadb_connection(link->mysql) ? "tx_isolation" : "transaction_isolation");
-    outcome = lk_mysql_query(link, lk_slice_of(sql), patience, &result, error);
-    mysql_free_result(result);
+    outcome = make_settings(address, link, true, patience, error);
+    if (outcome == LK_INTERNAL && mysql_errno(link->mysql) == ER_TOO_BIG_SELECT) {
+        /* max_join_size bounds the check, too, until sql_big_selects is set. */
+        outcome = make_settings(address, link, false, patience, error);
+        outcome = outcome != LK_OK ? outcome : make_settings(address, link, true, patience, error);
+    }
+    if (outcome == LK_INTERNAL && mysql_errno(link->mysql) == ER_SUBQUERY_NO_1_ROW) {
+        return lk_mysql_explain_stranger(address, link, patience, error);
+    }
     return outcome == LK_INTERNAL ? lk_mysql_explain(link->mysql, "", error) : outcome;
 }
 
@@ -190,7 +214,7 @@ lk_outcome lk_mysql_connect(const struct lk_mysql_address *address,
         outcome = check_ssl(address, link->mysql, error);
     }
     if (outcome == LK_OK) {
-        outcome = set_up(link, patience, error);
+        outcome = set_up(address, link, patience, error);
     }
     if (outcome != LK_OK) {
         lk_mysql_disconnect(link);

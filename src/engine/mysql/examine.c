@@ -22,6 +22,7 @@ enum {
     SYNC_BINLOG,
     DATABASE,
     USER_NAME,
+    MAKERS,
     LIMITS
 };
 
@@ -31,6 +32,8 @@ static const char question[] =
     " (SELECT COUNT(*) FROM lk_requests AS r WHERE r.part = 1 AND r.deadline_us > " NOW "),"
     " (SELECT COUNT(*) FROM lk_requests AS r WHERE r.part = 1 AND r.deadline_us <= " NOW "),"
     " @@innodb_flush_log_at_trx_commit, @@log_bin, @@sync_binlog, DATABASE(), CURRENT_USER(),"
+    " (SELECT GROUP_CONCAT(DISTINCT o.DEFINER SEPARATOR ', ') FROM information_schema.ROUTINES AS o"
+    "  WHERE o.ROUTINE_SCHEMA = DATABASE() AND LEFT(o.ROUTINE_NAME, CHAR_LENGTH('lk_')) = 'lk_'),"
     " m.live_max, m.live_per_owner_max, m.live_per_root_max, m.waiters_per_path_max, m.events_max,"
     " m.watched_until_us > " NOW " FROM lk_meta AS m";
 
@@ -52,7 +55,9 @@ static lk_report *make_report(struct lk_procedures *common, const struct lk_rows
 
     lk_text_format(&text, "database: %s, as user %s\n", text_of(rows, DATABASE),
                    text_of(rows, USER_NAME));
-    lk_text_format(&text, "prefix: %s\nformat: %s\n", store->address.prefix, text_of(rows, FORMAT));
+    lk_text_format(&text, "prefix: %s, made by %s\nformat: %s\n", store->address.prefix,
+                   text_of(rows, MAKERS) != NULL ? text_of(rows, MAKERS) : "an unknown user",
+                   text_of(rows, FORMAT));
     lk_text_format(&text, "server: %s\nssl-mode: %s\n", text_of(rows, VERSION),
                    modes[store->address.ssl_mode]);
     lk_text_format(&text, "live requests: %s\nunswept requests: %s\n", text_of(rows, LIVE),

@@ -170,8 +170,10 @@ static enum lk_fate refuse(struct lk_mysql *store, struct lk_mysql_link *link,
 
     atomic_store(&store->common.is_read_only, lk_mysql_is_replica(code));
     *ret_outcome = lk_mysql_explain(link->mysql, store->address.prefix, error);
-    if (lk_mysql_is_hole(code) && lk_mysql_is_in_the_making(store, link, patience)) {
-        fate = LK_FATE_CONFLICTED;
+    if (lk_mysql_is_hole(code)
+        && (!link->met_hole || lk_mysql_is_in_the_making(store, link, patience))) {
+        fate = LK_FATE_CONFLICTED; /* once also afterwards: the installer may just have ended */
+        link->met_hole = true;
     }
     return lk_mysql_undo(link, fate, code, patience);
 }
@@ -242,6 +244,7 @@ static enum lk_fate exchange(struct lk_procedures *common, void *connection,
     }
     if (outcome == LK_OK) {
         atomic_store(&common->is_read_only, false);
+        ((struct lk_mysql_link *)connection)->met_hole = false;
     }
     return outcome == LK_INTERNAL ? refuse(store, connection, patience, ret_outcome, error)
                                   : finish(outcome, result, ret_rows, ret_outcome, error);

@@ -18,7 +18,8 @@ struct lk_mysql_known;
 /* One connection. */
 struct lk_mysql_link {
     MYSQL *mysql;
-    bool is_lost; /* broken, or interrupted in mid-exchange: it can only be closed */
+    bool met_hole; /* exchange.c: its last call was repeated because a procedure was missing */
+    bool is_lost;  /* broken, or interrupted in mid-exchange: it can only be closed */
     unsigned long long packet_max; /* bytes of a call that the server takes; 0: not asked yet */
 };
 
@@ -36,6 +37,18 @@ struct lk_mysql {
 static inline struct lk_mysql *lk_mysql_of(struct lk_engine *engine) {
     return (struct lk_mysql *)engine;
 }
+
+/* ---- owners.c -------------------------------------------------------------------------------- */
+
+/*
+ * An expression, for free(), whose value does not matter: it is an error (1242) if some of the
+ * store is a stranger's. NULL: memory is exhausted.
+ */
+char *lk_mysql_owner_check(const struct lk_mysql_address *address);
+/* LK_DENIED, with a sentence that says what is whose; or why that cannot be told. */
+lk_outcome lk_mysql_explain_stranger(const struct lk_mysql_address *address,
+                                     struct lk_mysql_link *link, const struct lk_patience *patience,
+                                     lk_error *error);
 
 /* ---- connection.c ---------------------------------------------------------------------------- */
 

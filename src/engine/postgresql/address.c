@@ -70,6 +70,24 @@ static lk_outcome set_listen(struct lk_postgresql_address *address, struct lk_sl
     return LK_OK;
 }
 
+/* The role that may own the store; it becomes part of a text of SQL. */
+static lk_outcome set_owner(struct lk_postgresql_address *address, struct lk_slice value,
+                            lk_error *error) {
+    char *role = lk_url_decode(value);
+    size_t size = role != NULL ? strlen(role) : 0;
+
+    if (size == 0 || size > LK_POSTGRESQL_ROLE_MAX || strpbrk(role, "'\\$\n") != NULL) {
+        free(role);
+        return lk_error_set(error, LK_INVALID,
+                            "owner= is the name of the role that owns the store, up to %d bytes, "
+                            "without quotes, backslashes and dollar signs",
+                            LK_POSTGRESQL_ROLE_MAX);
+    }
+    memcpy(address->owner, role, size + 1);
+    free(role);
+    return LK_OK;
+}
+
 static lk_outcome take_options(struct lk_postgresql_address *address, struct lk_slice options,
                                struct lk_text *url, lk_error *error) {
     char separator = '?';
@@ -80,6 +98,8 @@ static lk_outcome take_options(struct lk_postgresql_address *address, struct lk_
         struct lk_url_option option = lk_url_option_next(&options);
         if (lk_url_option_is(&option, "schema")) {
             outcome = set_schema(address, option.value, error);
+        } else if (lk_url_option_is(&option, "owner")) {
+            outcome = set_owner(address, option.value, error);
         } else if (lk_url_option_is(&option, "listen")) {
             outcome = set_listen(address, option.value, error);
         } else if (option.name.size > 0) {

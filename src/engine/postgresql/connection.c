@@ -132,6 +132,11 @@ lk_outcome lk_postgresql_explain(const PGresult *result, const char *schema, lk_
                             "PostgreSQL: the database can only be read (a replica?); name the "
                             "primary, for instance with target_session_attrs=read-write");
     }
+    if (lk_postgresql_has_code(result, "LK077")) {
+        return say(error, LK_DENIED, message,
+                   "; look as the role that owns the store, or as one without further rights, or "
+                   "name the role in the URL, ?owner=ROLE, if it is trusted (docs/dba.md)");
+    }
     if (lk_postgresql_has_code(result, "42501")) {
         char command[LK_POSTGRESQL_COMMAND_SIZE];
         char advice[LK_POSTGRESQL_SCHEMA_MAX + LK_POSTGRESQL_COMMAND_SIZE + 100];
@@ -143,7 +148,7 @@ lk_outcome lk_postgresql_explain(const PGresult *result, const char *schema, lk_
                        schema, command);
         return say(error, LK_DENIED, message, advice);
     }
-    if (lk_postgresql_has_code(result, "3F000 42P01 42883 42703 42704")) {
+    if (lk_postgresql_has_code(result, "0A000 3F000 42P01 42883 42703 42704")) {
         return say(error, LK_UNAVAILABLE, message,
                    "; the store is missing or incomplete: open it again, or restore it");
     }

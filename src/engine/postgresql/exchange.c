@@ -180,6 +180,7 @@ static enum lk_fate exchange(struct lk_procedures *common, void *connection,
     struct lk_postgresql *store = lk_postgresql_of(&common->engine);
     PGresult *result = NULL;
     bool is_conflict;
+    bool is_outdated;
     bool is_sent;
 
     if (call->is_series) {
@@ -195,9 +196,10 @@ static enum lk_fate exchange(struct lk_procedures *common, void *connection,
         return is_sent ? LK_FATE_UNKNOWN : LK_FATE_UNREACHED;
     }
     is_conflict = lk_postgresql_is_conflict(result);
+    is_outdated = lk_postgresql_is_outdated(connection, result);
     atomic_store(&common->is_read_only, lk_postgresql_is_read_only(result));
     *ret_outcome = take_answer(store, result, ret_rows, error);
-    return is_conflict ? LK_FATE_CONFLICTED : LK_FATE_ANSWERED;
+    return is_outdated ? LK_FATE_UNREACHED : is_conflict ? LK_FATE_CONFLICTED : LK_FATE_ANSWERED;
 }
 
 /* ---- connections ----------------------------------------------------------------------------- */

@@ -25,6 +25,7 @@ enum { OFTEN = sizeof often / sizeof often[0] };
 enum familiarity { NEW, CALLED_ONCE, NAMED };
 struct memory {
     enum familiarity calls[OFTEN];
+    bool has_answered; /* before: it may remember what has been replaced since */
 };
 
 static int forget(PGEventId event, void *info, void *context) {
@@ -116,4 +117,18 @@ bool lk_postgresql_is_nameless(struct lk_postgresql *store, const PGresult *resu
     }
     atomic_store(&store->is_nameless, true);
     return true;
+}
+
+/*
+ * 0A000 is "cached plan must not change result type". The others are of names and signatures: the
+ * statement was parsed while its function was being replaced, or with what the session remembered.
+ */
+bool lk_postgresql_is_outdated(PGconn *connection, const PGresult *result) {
+    struct memory *memory = memory_of(connection);
+    bool had_answered = memory != NULL && memory->has_answered;
+
+    if (memory != NULL) {
+        memory->has_answered = true;
+    }
+    return had_answered && lk_postgresql_has_code(result, "0A000 42883 42P01 42703 42704");
 }

@@ -15,6 +15,13 @@ lk_outcome lk_postgresql_name(struct lk_postgresql *store, PGconn *connection,
                               const struct lk_patience *patience,
                               char ret_name[LK_POSTGRESQL_NAME_MAX + 1], lk_error *error);
 
+/*
+ * Whether a call was refused for what the store has become since the connection's first answer: an
+ * upgrade replaces functions. If so, nothing has been done, and a new connection will see them; a
+ * call that is refused as the first one of its connection is not.
+ */
+bool lk_postgresql_is_outdated(PGconn *connection, const PGresult *result);
+
 /* Whether a call was refused because its name is not prepared; if so, nothing has been done. */
 bool lk_postgresql_is_nameless(struct lk_postgresql *store, const PGresult *result);
 

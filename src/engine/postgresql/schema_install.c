@@ -11,8 +11,6 @@
 #include "engine/postgresql/schema.h"
 #include "engine/postgresql/store.h"
 
-enum { SQL_BYTES_MAX = 512 };
-
 /* The schema that is present. */
 struct present {
     bool has_meta;
@@ -27,14 +25,14 @@ struct present {
 static lk_outcome query_present(struct lk_postgresql *store, PGconn *connection,
                                 const struct lk_patience *patience, struct present *ret_present,
                                 lk_error *error) {
-    char sql[SQL_BYTES_MAX];
+    char *sql = lk_postgresql_present_sql(&store->address);
     PGresult *result = NULL;
+    bool is_sent = sql != NULL && PQsendQuery(connection, sql) != 0;
     lk_outcome outcome;
 
     *ret_present = (struct present){.has_meta = false};
-    (void)snprintf(sql, sizeof sql, "SELECT format, writable_from FROM %s.meta",
-                   store->address.schema);
-    if (PQsendQuery(connection, sql) == 0) {
+    free(sql);
+    if (!is_sent) {
         return lk_postgresql_lose(connection, error);
     }
     outcome = lk_postgresql_receive(connection, patience, &result, error);

@@ -100,6 +100,14 @@ extern const struct lk_database lk_postgresql_database;
  */
 struct lk_rows *lk_postgresql_rows(PGresult *result);
 
+/* ---- owners.c -------------------------------------------------------------------------------- */
+
+/*
+ * The text that reads format, writable_from and owner of the store, after it has made sure that the
+ * store belongs to no stranger (SQLSTATE LK077). NULL: memory is exhausted.
+ */
+char *lk_postgresql_present_sql(const struct lk_postgresql_address *address);
+
 /* ---- schema_install.c ------------------------------------------------------------------------ */
 
 /*

@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "engine/postgresql/prepared.h"
 #include "engine/postgresql/store.h"
 
 enum {
@@ -199,7 +200,11 @@ enum lk_fate lk_postgresql_transact(struct lk_procedures *common, void *connecti
         *ret_outcome = lk_postgresql_explain(failure, store->address.schema, error);
         blame(transaction, failure);
         fate = lk_postgresql_is_conflict(failure) ? LK_FATE_CONFLICTED : LK_FATE_ANSWERED;
+        fate = lk_postgresql_is_outdated(connection, failure) ? LK_FATE_UNREACHED : fate;
         PQclear(failure);
+    }
+    if (fate == LK_FATE_UNREACHED) {
+        return fate;
     }
     if (!roll_back(store, connection, patience)) {
         /* The connection is unusable; a failure remains a failure. */

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The tables of a Lockkeeper store in PostgreSQL, format 8.
+-- The tables of a Lockkeeper store in PostgreSQL, format 9.
 --
 -- People can use it, too:  SELECT * FROM lockkeeper.acquire('foo', shared_limit => 20)  (91_people_locks
 -- and the next files: functions with a comment, which stay; all others are internal, and change), and
@@ -19,9 +19,22 @@
 -- write, each request together with its parts.
 
 BEGIN ISOLATION LEVEL READ COMMITTED;
+SET LOCAL search_path = pg_catalog, pg_temp; -- whatever the role has in its own
 
 DO $do$ BEGIN
 PERFORM pg_catalog.pg_advisory_xact_lock(7161685046); -- one at a time
+-- The owner of a schema can replace all that is in it, which would then run with the rights of its
+-- callers: no other role's schema is filled, but for a superuser's.
+IF EXISTS (SELECT FROM pg_catalog.pg_namespace AS n
+           JOIN pg_catalog.pg_roles AS r ON r.oid = n.nspowner
+           WHERE n.nspname = 'lockkeeper' AND r.rolname <> current_user AND NOT r.rolsuper) THEN
+    RAISE EXCEPTION USING ERRCODE = 'LK077', MESSAGE = (
+        SELECT pg_catalog.format('the schema lockkeeper belongs to %s, and this role is %s',
+                                 pg_catalog.pg_get_userbyid(n.nspowner), current_user)
+        FROM pg_catalog.pg_namespace AS n WHERE n.nspname = 'lockkeeper'),
+        HINT = 'Run this as its owner (SET ROLE), or make it your own: ALTER SCHEMA lockkeeper '
+               'OWNER TO, or DROP SCHEMA.';
+END IF;
 IF pg_catalog.to_regclass('lockkeeper.meta') IS NOT NULL THEN
     RETURN; -- it exists
 END IF;

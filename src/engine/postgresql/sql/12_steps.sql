@@ -12,12 +12,12 @@ DECLARE
     old record;
 BEGIN
     SELECT m.format INTO found FROM lockkeeper.meta AS m;
-    IF found > 8 THEN
-        RAISE EXCEPTION 'the store in schema lockkeeper has format %, which is newer than 8', found
+    IF found > 9 THEN
+        RAISE EXCEPTION 'the store in schema lockkeeper has format %, which is newer than 9', found
             USING ERRCODE = 'feature_not_supported',
                   HINT = 'Use the newer program that has made it.';
     END IF;
-    IF found = 8 THEN
+    IF found = 9 THEN
         RETURN;
     END IF;
     LOCK TABLE lockkeeper.roots, lockkeeper.requests, lockkeeper.parts, lockkeeper.items,
@@ -123,6 +123,9 @@ BEGIN
     END IF;
     IF found = 7 THEN
         found := 8; -- functions for people, and constraints (13_checks); a refused try looks first
+    END IF;
+    IF found = 8 THEN
+        found := 9; -- functions have a search_path; lk_items has texts
     END IF;
     UPDATE lockkeeper.meta SET format = found;
 END $do$;

@@ -39,7 +39,12 @@ SELECT items.queue,
        item_values.bytes AS value,
        items.priority,
        items.last_exit,
-       encode(items.last_error, 'escape') AS last_error
+       -- Its bytes may be anything; where they are UTF-8 without a zero, they are a text.
+       (CASE WHEN encode(items.last_error, 'hex') ~ ('^(0[1-9a-f]|[1-7].|(c[2-9a-f]|d.)[89ab].'
+                     || '|(e0[ab]|e[1-9a-cef][89ab]|ed[89]).[89ab].'
+                     || '|(f0[9ab]|f[1-3][89ab]|f48).([89ab].){2})*$')
+            THEN convert_from(items.last_error, 'UTF8')
+            ELSE encode(items.last_error, 'escape') END) COLLATE "default" AS last_error
 FROM lockkeeper.items
 LEFT JOIN lockkeeper.item_values ON item_values.item = items.number
 ORDER BY items.queue, items.sequence;

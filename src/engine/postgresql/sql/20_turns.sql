@@ -6,10 +6,12 @@
 -- everything that earlier decisions about these roots have committed. Decisions that cannot
 -- conflict share the lock (85_short, 86_short_work); all others take it exclusively.
 
--- Microseconds of Unix time, now.
+-- Microseconds of Unix time, now. It has no search_path of its own, which would keep it from being
+-- inlined, and is called before one is set.
 CREATE OR REPLACE FUNCTION lockkeeper.now_us() RETURNS bigint
 LANGUAGE sql VOLATILE AS
-$$ SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint $$;
+$$ SELECT (extract(epoch FROM pg_catalog.clock_timestamp())
+           OPERATOR(pg_catalog.*) 1000000)::bigint $$;
 
 -- A path and all paths that contain it (R5).
 CREATE OR REPLACE FUNCTION lockkeeper.path_and_above(path text) RETURNS text[]

@@ -103,10 +103,11 @@ DECLARE
     now_us bigint := lockkeeper.now_us();
 BEGIN
     COMMIT;
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
+    IF pg_catalog.current_setting('transaction_isolation') <> 'read committed' THEN
         COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     END IF;
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
     IF EXISTS (SELECT FROM lockkeeper.meta AS m WHERE m.watched_until_us < now_us + 20000000) THEN
         -- If events were not kept until now, some may be missing: skips a number.
         UPDATE lockkeeper.meta AS m
@@ -158,7 +159,9 @@ FROM lockkeeper.meta AS m $$;
 CREATE OR REPLACE PROCEDURE lockkeeper.lk_set_limits(
     live bigint, live_per_owner bigint, live_per_root bigint, waiters_per_path bigint,
     events bigint)
-LANGUAGE sql AS $$
+LANGUAGE sql
+SET search_path = pg_catalog, pg_temp
+AS $$
 UPDATE lockkeeper.meta AS m
 SET live_max = coalesce(live, m.live_max),
     live_per_owner_max = coalesce(live_per_owner, m.live_per_owner_max),

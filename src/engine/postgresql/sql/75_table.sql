@@ -142,7 +142,9 @@ END $$;
 -- Removes the marks of rows that no longer match.
 CREATE OR REPLACE PROCEDURE lockkeeper.lk_forget(
     the_queue text, ids text[], INOUT forgotten bigint DEFAULT NULL)
-LANGUAGE plpgsql AS $$
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp
+AS $$
 BEGIN
     DELETE FROM lockkeeper.done_rows AS d WHERE d.queue = the_queue AND d.id = ANY (ids);
     GET DIAGNOSTICS forgotten = ROW_COUNT;

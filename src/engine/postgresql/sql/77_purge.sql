@@ -16,7 +16,9 @@ ORDER BY i.sequence LIMIT most $$;
 -- Removes items, if they are parked still.
 CREATE OR REPLACE PROCEDURE lockkeeper.lk_drop_parked(
     the_queue text, the_root text, ids text[], INOUT dropped bigint DEFAULT NULL)
-LANGUAGE plpgsql AS $$
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp
+AS $$
 BEGIN
     PERFORM lockkeeper.begin_turn(ARRAY[the_root], 9223372036854775807);
     SELECT count(*) INTO dropped

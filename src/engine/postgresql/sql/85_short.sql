@@ -304,8 +304,8 @@ BEGIN
         COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     END IF;
-    setting := pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true)
-        || set_config('jit', 'off', true) || set_config('enable_seqscan', 'off', true)
+    setting := pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+    setting := set_config('jit', 'off', true) || set_config('enable_seqscan', 'off', true)
         || set_config('enable_bitmapscan', 'off', true)
         || set_config('plan_cache_mode', 'force_generic_plan', true);
     the_identity := sha256(convert_to(sorted_paths || E'\n' || asker, 'UTF8'));

@@ -41,10 +41,11 @@ DECLARE
     identity bytea;
 BEGIN
     COMMIT;
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
+    IF pg_catalog.current_setting('transaction_isolation') <> 'read committed' THEN
         COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     END IF;
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
     identity := lockkeeper.identity(asker, sorted_paths);
     IF cardinality(roots) = 1 AND NOT pg_is_in_recovery() THEN -- which has no table `awake`
         PERFORM pg_advisory_xact_lock(hashtextextended('lockkeeper/' || roots[1], 0));
@@ -71,10 +72,11 @@ LANGUAGE plpgsql AS $$
 #variable_conflict use_variable
 BEGIN
     COMMIT;
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
+    IF pg_catalog.current_setting('transaction_isolation') <> 'read committed' THEN
         COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     END IF;
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
     broken := lockkeeper.break_requests(path, root, asker, at_once, by, why);
     IF clock_timestamp() > statement_timestamp() + interval '1 ms' THEN
         CALL lockkeeper.let_go();
@@ -89,10 +91,11 @@ LANGUAGE plpgsql AS $$
 #variable_conflict use_variable
 BEGIN
     COMMIT;
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
+    IF pg_catalog.current_setting('transaction_isolation') <> 'read committed' THEN
         COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     END IF;
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
     SELECT a.outcome, a.sentence INTO outcome, sentence
     FROM lockkeeper.put_value(path, above, root, asker, the_token, value) AS a;
     IF clock_timestamp() > statement_timestamp() + interval '1 ms' THEN
@@ -108,10 +111,11 @@ LANGUAGE plpgsql AS $$
 #variable_conflict use_variable
 BEGIN
     COMMIT;
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
+    IF pg_catalog.current_setting('transaction_isolation') <> 'read committed' THEN
         COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     END IF;
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
     added := lockkeeper.push_one(queue, id, root, value, delay_ms, needs, limits, counts, roots,
                              priority);
     IF clock_timestamp() > statement_timestamp() + interval '1 ms' THEN
@@ -138,10 +142,11 @@ LANGUAGE plpgsql AS $$
 #variable_conflict use_variable
 BEGIN
     COMMIT;
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
+    IF pg_catalog.current_setting('transaction_isolation') <> 'read committed' THEN
         COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     END IF;
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
     SELECT a.outcome, a.sentence INTO outcome, sentence
     FROM lockkeeper.unpark_one(queue, id, root) AS a;
     IF clock_timestamp() > statement_timestamp() + interval '1 ms' THEN
@@ -157,10 +162,11 @@ LANGUAGE plpgsql AS $$
 #variable_conflict use_variable
 BEGIN
     COMMIT;
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
+    IF pg_catalog.current_setting('transaction_isolation') <> 'read committed' THEN
         COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     END IF;
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
     SELECT a.outcome, a.sentence INTO outcome, sentence
     FROM lockkeeper.drop_one(queue, id, root, only_parked) AS a;
     IF clock_timestamp() > statement_timestamp() + interval '1 ms' THEN
@@ -176,7 +182,8 @@ DECLARE
     setting text := pg_catalog.set_config('jit', 'off', true)
         || pg_catalog.set_config('enable_seqscan', 'off', true)
         || pg_catalog.set_config('enable_bitmapscan', 'off', true)
-        || pg_catalog.set_config('plan_cache_mode', 'force_generic_plan', true);
+        || pg_catalog.set_config('plan_cache_mode', 'force_generic_plan', true)
+        || pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
 BEGIN
 END $$;
 
@@ -204,7 +211,7 @@ DECLARE
     turn lockkeeper.turn;
 BEGIN
     COMMIT;
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
+    IF pg_catalog.current_setting('transaction_isolation') <> 'read committed' THEN
         COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     END IF;
@@ -291,7 +298,7 @@ DECLARE
     now_us bigint := lockkeeper.now_us();
 BEGIN
     COMMIT;
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
+    IF pg_catalog.current_setting('transaction_isolation') <> 'read committed' THEN
         COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     END IF;
