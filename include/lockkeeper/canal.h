@@ -102,7 +102,8 @@ typedef struct lk_canal_holder lk_canal_holder; /* a process or thread that may 
 
 /* ---- regions --------------------------------------------------------------------------------- */
 
-/* The capacities of a new region; an existing region keeps its own. Zero: the default. */
+/* The capacities of a new region; zero: the default. An existing region keeps its own, and is not
+ * opened if it has less than one that is set here. */
 typedef struct lk_canal_options {
     size_t size;      /* sizeof(lk_canal_options) */
     uint32_t keys;    /* in use at once; 0: 4096 */
@@ -119,7 +120,8 @@ typedef struct lk_canal_options {
  * "canal." and the name); one with a slash is the path of a file. Several processes may create it
  * at once; a region becomes visible only when it is complete. options and ret_text
  * (LK_CANAL_TEXT_MAX bytes, an explanation) may be NULL. Returns LK_CANAL_OK with *ret_canal; NONE,
- * DENIED, FOREIGN, INVALID, SYSTEM; NO_ROOM: too many processes use the region.
+ * DENIED, FOREIGN, SYSTEM; INVALID, also: a region that exists was made for less than the options
+ * ask for; NO_ROOM: too many processes use the region.
  */
 LK_PUBLIC lk_canal_status lk_canal_open(const char *name, const lk_canal_options *options,
                                         lk_canal **ret_canal, char *ret_text);

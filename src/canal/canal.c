@@ -64,10 +64,42 @@ static lk_canal_status open_files(const char *path, const lk_canal_options *opti
     return lk_canal_say(text, LK_CANAL_SYSTEM, "%s comes and goes", path);
 }
 
-/* With a handle whose `file` is open; `file` is the other one. On failure nothing is mapped. */
-static lk_canal_status enter(lk_canal *canal, int file, char *text) {
+/* What the caller has named and the region has less of. A region keeps the room that it has. */
+static lk_canal_status check_room(const struct lk_canal_region *region,
+                                  const lk_canal_options *asked, char *text) {
+    const struct {
+        const char *name;
+        uint32_t has, wanted;
+    } rooms[] = {
+        {"keys", region->head->keys, asked->keys},
+        {"holders", region->head->holders, asked->holders},
+        {"permits", region->head->permits, asked->permits},
+    };
+
+    for (size_t i = 0; i < sizeof rooms / sizeof rooms[0]; i++) {
+        if (rooms[i].has < rooms[i].wanted) {
+            return lk_canal_say(text, LK_CANAL_INVALID,
+                                "the region was made for %u %s, and %u are asked for: remove it "
+                                "while nothing uses it; it is made again then",
+                                rooms[i].has, rooms[i].name, rooms[i].wanted);
+        }
+    }
+    return LK_CANAL_OK;
+}
+
+/*
+ * With a handle whose `file` is open; `file` is the other one. `asked`: the caller's options; NULL:
+ * none. On failure nothing is mapped.
+ */
+static lk_canal_status enter(lk_canal *canal, int file, const lk_canal_options *asked, char *text) {
     lk_canal_status status = lk_canal_region_map(file, &canal->region, text);
 
+    if (status == LK_CANAL_OK && asked != NULL) {
+        status = check_room(&canal->region, asked, text);
+        if (status != LK_CANAL_OK) {
+            lk_canal_region_unmap(&canal->region);
+        }
+    }
     if (status != LK_CANAL_OK) {
         return status;
     }
@@ -85,15 +117,16 @@ static lk_canal_status enter(lk_canal *canal, int file, char *text) {
     return LK_CANAL_OK;
 }
 
-static lk_canal_status open_path(const char *path, const lk_canal_options *options, lk_canal *canal,
-                                 char *text) {
+/* `asked`: what the caller has set of the options. */
+static lk_canal_status open_path(const char *path, const lk_canal_options *options,
+                                 const lk_canal_options *asked, lk_canal *canal, char *text) {
     lk_canal_status status;
     int file = -1;
 
     lk_canal_forks_hold();
     status = open_files(path, options, &file, &canal->file, text);
     if (status == LK_CANAL_OK) {
-        status = enter(canal, file, text);
+        status = enter(canal, file, asked, text);
         (void)close(file); /* the mapping keeps it open */
         if (status != LK_CANAL_OK) {
             (void)close(canal->file);
@@ -121,7 +154,7 @@ lk_canal_status lk_canal_open(const char *name, const lk_canal_options *options,
         return lk_canal_say(ret_text, LK_CANAL_SYSTEM, "no memory for a handle: %s",
                             strerror(errno));
     }
-    status = open_path(path, &full, canal, ret_text);
+    status = open_path(path, &full, options, canal, ret_text);
     if (status != LK_CANAL_OK) {
         lk_canal_pages_give(canal, sizeof *canal);
         return status;

@@ -404,12 +404,36 @@ static void a_file_can_be_a_region(void **state) {
     assert_int_equal(rmdir(path), 0);
 }
 
+static void a_region_with_less_room_than_asked_for_is_refused(void **state) {
+    struct fixture *fixture = *state;
+    const lk_canal_options as_it_is = {
+        .size = sizeof as_it_is, .keys = 4096, .holders = 1024, .permits = 4096};
+    const lk_canal_options wanted[] = {
+        {.size = sizeof wanted[0], .keys = 4097},
+        {.size = sizeof wanted[0], .holders = 1025},
+        {.size = sizeof wanted[0], .permits = 1000000},
+    };
+    const char *const said[] = {"made for 4096 keys, and 4097 are",
+                                "made for 1024 holders, and 1025", " permits, and 1000000 are"};
+    char text[LK_CANAL_TEXT_MAX];
+    lk_canal *canal;
+
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(lk_canal_open(fixture->name, &wanted[i], &canal, text), LK_CANAL_INVALID);
+        assert_non_null(strstr(text, said[i]));
+    }
+    assert_int_equal(lk_canal_open(fixture->name, &as_it_is, &canal, text), LK_CANAL_OK);
+    lk_canal_close(canal);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(limits_may_change, open_fixture, close_fixture),
         cmocka_unit_test_setup_teardown(a_limit_cut_below_the_holders_refuses_until_enough_release,
                                         open_fixture, close_fixture),
         cmocka_unit_test_setup_teardown(weights_count, open_fixture, close_fixture),
+        cmocka_unit_test_setup_teardown(a_region_with_less_room_than_asked_for_is_refused,
+                                        open_fixture, close_fixture),
         cmocka_unit_test_setup_teardown(a_permit_belongs_to_its_holder, open_fixture,
                                         close_fixture),
         cmocka_unit_test_setup_teardown(a_permit_is_given_back_once, open_fixture, close_fixture),
