@@ -2,6 +2,8 @@
 /* Results for callers. */
 #include "client/answer.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -33,10 +35,31 @@ lk_result *lk_answer_new(const struct lk_checked *checked) {
     return result;
 }
 
+/* Which request is in the way. The result has no such text: its caller has the blockers. */
+static void say_blocker(const lk_result *result, lk_error *error) {
+    const lk_blocker_info *first = &result->blockers[0];
+    const char *note = first->note != NULL ? first->note : "";
+    char left[32] = "", others[48] = "";
+
+    if (first->held && first->expires_in_ms >= 0) {
+        (void)snprintf(left, sizeof left, ", %" PRId64 " s left", first->expires_in_ms / 1000);
+    }
+    if (result->blocker_count > 1) {
+        (void)snprintf(others, sizeof others, "; %zu more in the way", result->blocker_count - 1);
+    }
+    lk_error_set(error, result->outcome, "%s: %s %s %s%s%s%s%s%s", lk_outcome_text(result->outcome),
+                 first->path, first->held ? "is held by" : "is waited for by", first->owner,
+                 note[0] != '\0' ? " (" : "", note, note[0] != '\0' ? ")" : "", left, others);
+}
+
 static lk_outcome hand_over(lk_result *result, lk_result **ret_result, lk_error *error) {
     lk_outcome outcome = result->outcome;
 
     lk_error_set(error, outcome, "%s", result->error != NULL ? result->error : "");
+    if ((outcome == LK_BUSY || outcome == LK_TIMEOUT) && result->error == NULL
+        && result->blocker_count > 0) {
+        say_blocker(result, error);
+    }
     if (ret_result != NULL) {
         *ret_result = result;
     } else {

@@ -7,8 +7,11 @@
 #include "base/error.h"
 #include "model/utf8.h"
 
+static const char white_space[] = "white space is not allowed in a path";
+
 static lk_outcome refuse(lk_error *error, size_t at, const char *rule) {
-    return lk_error_set(error, LK_INVALID, "R1: %s, at byte %zu of the path", rule, at + 1);
+    return lk_error_set(error, LK_INVALID, "R1: %s, at byte %zu of the path%s", rule, at + 1,
+                        rule == white_space ? "; write a blank as %20" : "");
 }
 
 /* Why a character is not allowed in a segment; NULL if it is allowed. */
@@ -23,7 +26,7 @@ static const char *objection(uint32_t character) {
         break;
     }
     if (lk_character_is_space(character)) {
-        return "white space is not allowed in a path";
+        return white_space;
     }
     return lk_character_is_control(character) ? "control characters are not allowed in a path"
                                               : NULL;

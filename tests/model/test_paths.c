@@ -95,6 +95,7 @@ static void characters(void **state) {
     refuse_text("a/{b", 3, "'{'");
     refuse_text("a}/b", 2, "'}'");
     refuse_text("a b", 2, "white space");
+    refuse_text("a b", 2, "write a blank as %20");
     refuse_text("a\tb", 2, "");
     refuse_text("a/b\n", 4, "");
     refuse_text("\x7f", 1, "control");

@@ -6,7 +6,7 @@ local folder, lk, lua, version = ...
 -- For each example in the page's order: what it prints, as a pattern.
 local PRINTED = {
     "token\t%d+\n",
-    "backs up\ntrue\nnot granted within the time given\ttest\n",
+    "backs up\ntrue\nnot granted within the time given: mydatabase/mytest is held by test.-\ttest\n",
     "",
     "18\tfalse\n",
     "sends\t4711\tto: ana\n",

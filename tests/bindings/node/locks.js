@@ -167,6 +167,7 @@ test('a wait ends by its time, and is granted in order', async (store, url) => {
     const holder = await store.lock('t', {owner: 'ana'});
     const late = await rejects(TimeoutError, store.lock('t', {wait: 30}));
     assert.deepEqual([late.blockers[0].owner, late.blockers[0].held], ['ana', true]);
+    assert.match(late.message, /^not granted within the time given: t is held by ana, \d+ s left$/);
     const source = (owner) => `const lease = await store.lock('t', {owner: '${owner}'});
         say(lease.token); await hear(); await lease.release(); await store.close();`;
     const second = program(url, source('ben'));

@@ -21,7 +21,7 @@ TRIED = pathlib.Path(__file__).resolve().parents[3] / "tools" / "tried"
 # For each example in the page's order: what it prints, as a pattern.
 PRINTED = [
     r"token \d+\n",
-    r"backs up\nnot granted within the time given \['test'\]\n",
+    r"backs up\nnot granted within the time given: mydatabase/mytest is held by test.* \['test'\]\n",
     r"",
     r"b'18'\n",
     r"sends 4711 b'to: ana'\n",
