@@ -166,12 +166,14 @@ static void take_grant(lua_State *L, int arg, struct acquire *acquire) {
     }
 }
 
-/* Releases what nothing takes any more. */
+/* Releases what nothing takes any more. What its owner held before the call stays. */
 static void acquire_undo(struct acquire *acquire) {
     lk_lease *lease = acquire->lease;
 
     acquire->lease = NULL;
-    if (lease != NULL) {
+    if (lease != NULL && acquire->result != NULL && !acquire->result->created) {
+        lk_lease_abandon(lease);
+    } else if (lease != NULL) {
         (void)lk_lease_release(lease, NULL);
     }
 }

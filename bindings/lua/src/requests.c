@@ -186,7 +186,7 @@ static lk_style style_of(lua_State *L, const char *style) {
 
 /* What an interrupted wait has been granted meanwhile. */
 static void ask_undo(struct ask *ask) {
-    if (ask->outcome == LK_GRANTED && ask->result != NULL) {
+    if (ask->outcome == LK_GRANTED && ask->result != NULL && ask->result->created) {
         ask->made.request.owner = ask->result->owner;
         (void)lk_release(ask->store, &ask->made.request, ask->result->token, NULL, NULL);
     }

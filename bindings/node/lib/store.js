@@ -19,9 +19,9 @@ const BLOCKERS_MAX = 1024; // that an answer names
 const BOUNDS = ['live', 'livePerOwner', 'livePerRoot', 'waitersPerPath', 'events'];
 const optional = (value, name) => (value === undefined || value === null ? undefined : text(value, name));
 
-// Takes back what was granted to a call that has ended.
-function releaseGranted(answer) {
-    return answer.lease !== undefined && native.leaseRelease(answer.lease);
+// Takes back what was granted to a call that has ended. What its owner held before the call stays.
+function releaseGranted({lease, result}) {
+    return lease !== undefined && (result.created ? native.leaseRelease(lease) : native.leaseAbandon(lease));
 }
 
 class Store {
@@ -231,7 +231,7 @@ class Store {
     async ask(parts, options) {
         const {signal, style = 0, ...request} = optionsOf(options, {...REQUEST, style: argument.style});
         Object.assign(request, {parts: texts(parts, 'parts'), style, outlives: true});
-        const forget = ({result}) => result && this._ask(
+        const forget = ({outcome, result}) => OUTCOMES[outcome] === 'granted' && result.created && this._ask(
             'release', {parts: request.parts, owner: result.owner}, result.token);
         const answer = await this._wait(signal, (cancel) => this._ask('ask', request, cancel), forget);
         return this.#answered(answer, 'waiting');

@@ -392,7 +392,10 @@ class Lease(Held):
 
 
 def release_quietly(lease: Lease) -> None:
-    """Of a grant that nothing waits for any more."""
+    """Of a grant that nothing waits for any more. What its owner held before the call stays."""
+    if not lease._answer.created:
+        lease.abandon()
+        return
     try:
         lease.release()
     except Error:

@@ -194,6 +194,8 @@ class Store(Queues, Claims, AsyncCalls):
             call, cancel.now, lambda answer: self._forget(answer, parts))
 
     def _forget(self, answer: Answer, parts: Sequence[str]) -> None:
+        if not answer.created:  # its owner had it before the call
+            return
         request = _request.make(parts, owner=answer.owner)
         with self._gate:
             attempt(LIBRARY.lk_release, self._handle, request, answer.token, None)

@@ -24,6 +24,23 @@ test('an AbortSignal withdraws the request', async (store) => {
     await holder.release();
 });
 
+test('a call that is given up leaves what its owner held before', async (store) => {
+    const lease = await store.lock('t', {owner: 'ana'});
+    for (let turns = 0; turns < 20; turns += 1) {
+        for (const call of ['lock', 'ask']) {
+            const abort = new AbortController();
+            const again = store[call]('t', {owner: 'ana', signal: abort.signal}).catch((error) => error);
+            for (let i = 0; i < turns; i += 1) {
+                await new Promise(setImmediate);
+            }
+            abort.abort();
+            await (await again).abandon?.();
+            assert(await holds(store, 'ana'));
+        }
+    }
+    await lease.release();
+});
+
 test('many waits leave the event loop, and the threads of libuv, free', async (store) => {
     const holder = await store.lock('t');
     const abort = new AbortController();

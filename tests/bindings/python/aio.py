@@ -117,6 +117,21 @@ class Locks(AsyncCase):
                 await until_true(lambda: self.store.list() == [])
         self.run_async(main)
 
+    def test_a_call_that_is_given_up_leaves_what_its_owner_held_before(self):
+        async def main():
+            lease = await self.store.alock("t", owner="ana")
+            for delay in range(20):
+                again = asyncio.ensure_future(within(self.store.alock("t", owner="ana")))
+                await asyncio.sleep(delay * 0.0002)
+                again.cancel()
+                try:
+                    (await again).lease.abandon()
+                except asyncio.CancelledError:
+                    pass
+                self.assertEqual([entry.held for entry in self.store.list()], [True])
+            await lease.release()
+        self.run_async(main)
+
     def test_a_cancelled_block_releases(self):
         async def main():
             entered = asyncio.Event()

@@ -236,8 +236,12 @@ public final class Lease extends Held implements AutoCloseable {
         }
     }
 
-    /** Of a grant that nothing waits for any more. */
+    /** Of a grant that nothing waits for any more. What its owner held before the call stays. */
     void releaseQuietly() {
+        if (!answer().isCreated()) {
+            abandon();
+            return;
+        }
         try {
             release();
         } catch (LockkeeperException error) {
