@@ -204,6 +204,7 @@ lk_canal_status lk_canal_file_open(const char *path, const lk_canal_options *opt
     for (int try = 0; try < MAKING_TRIES_MAX; try++) {
         int file = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
         lk_canal_status status;
+        struct stat found;
 
         if (file >= 0) {
             status = check_file(file, options, text);
@@ -215,10 +216,16 @@ lk_canal_status lk_canal_file_open(const char *path, const lk_canal_options *opt
             return LK_CANAL_OK;
         }
         if (errno != ENOENT) {
+            int cause = errno;
+
             status = errno == EACCES || errno == EPERM || errno == ELOOP ? LK_CANAL_DENIED
                      : errno == EISDIR || errno == ENXIO                 ? LK_CANAL_FOREIGN
                                                                          : LK_CANAL_SYSTEM;
-            return lk_canal_say(text, status, "%s: %s", path, strerror(errno));
+            if (status != LK_CANAL_SYSTEM && lstat(path, &found) == 0) {
+                return lk_canal_say(text, status, "%s: %s; it belongs to user %u", path,
+                                    strerror(cause), (unsigned)found.st_uid);
+            }
+            return lk_canal_say(text, status, "%s: %s", path, strerror(cause));
         }
         if (options->must_exist) {
             return lk_canal_say(text, LK_CANAL_NONE, "there is no region %s", path);

@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/setting.h"
@@ -107,8 +109,37 @@ static lk_outcome read_lines(struct reading *reading, FILE *file) {
     return outcome;
 }
 
-lk_outcome lk_configuration_read(const char *path, struct lk_configured_store *ret_store,
-                                 lk_error *error) {
+/*
+ * Who can write the file chooses the store, and so what excludes what. The group that is the user's
+ * alone, by its number, may write it.
+ */
+static lk_outcome check_own(const char *path, FILE *file, lk_error *error) {
+    struct stat status;
+    bool is_private = false;
+
+    if (fstat(fileno(file), &status) != 0) {
+        return lk_error_set(error, LK_UNAVAILABLE, "the configuration file %s: %s", path,
+                            strerror(errno));
+    }
+    if (status.st_uid != geteuid() && status.st_uid != 0) {
+        return lk_error_set(error, LK_DENIED,
+                            "the configuration file %s belongs to the user %u, who is neither this "
+                            "one nor root: it is not used; own it, remove it, or name the store "
+                            "(-S, LK_STORE)",
+                            path, (unsigned)status.st_uid);
+    }
+    is_private = status.st_gid == getegid() && status.st_gid == (gid_t)geteuid();
+    if ((status.st_mode & S_IWOTH) != 0 || ((status.st_mode & S_IWGRP) != 0 && !is_private)) {
+        return lk_error_set(error, LK_DENIED,
+                            "others may write the configuration file %s, and so choose the store: "
+                            "it is not used: chmod go-w",
+                            path);
+    }
+    return LK_OK;
+}
+
+static lk_outcome read_file(const char *path, bool is_own, struct lk_configured_store *ret_store,
+                            lk_error *error) {
     struct lk_configured_store store = {.url = NULL};
     struct reading reading = {.path = path, .store = &store, .error = error};
     FILE *file = fopen(path, "re");
@@ -122,7 +153,10 @@ lk_outcome lk_configuration_read(const char *path, struct lk_configured_store *r
         return lk_error_set(error, errno == EACCES || errno == EPERM ? LK_DENIED : LK_UNAVAILABLE,
                             "the configuration file %s: %s", path, strerror(errno));
     }
-    outcome = read_lines(&reading, file);
+    outcome = is_own ? check_own(path, file, error) : LK_OK;
+    if (outcome == LK_OK) {
+        outcome = read_lines(&reading, file);
+    }
     (void)fclose(file);
     if (outcome != LK_OK) {
         free(store.url);
@@ -131,4 +165,14 @@ lk_outcome lk_configuration_read(const char *path, struct lk_configured_store *r
     }
     *ret_store = store;
     return LK_OK;
+}
+
+lk_outcome lk_configuration_read(const char *path, struct lk_configured_store *ret_store,
+                                 lk_error *error) {
+    return read_file(path, false, ret_store, error);
+}
+
+lk_outcome lk_configuration_read_own(const char *path, struct lk_configured_store *ret_store,
+                                     lk_error *error) {
+    return read_file(path, true, ret_store, error);
 }

@@ -25,4 +25,9 @@ struct lk_configured_store {
 lk_outcome lk_configuration_read(const char *path, struct lk_configured_store *ret_store,
                                  lk_error *error);
 
+/* The same of a file that is this user's: also LK_DENIED if another user but root owns it, or
+ * others may write it. */
+lk_outcome lk_configuration_read_own(const char *path, struct lk_configured_store *ret_store,
+                                     lk_error *error);
+
 #endif

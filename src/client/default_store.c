@@ -66,7 +66,7 @@ static lk_outcome read_configuration(struct lk_default_store *ret_store, lk_erro
     lk_outcome outcome = LK_OK;
 
     if (add_user_path(&path, "XDG_CONFIG_HOME", "/.config", "lockkeeper.conf") && !path.is_cut) {
-        outcome = lk_configuration_read(bytes, &configured, error);
+        outcome = lk_configuration_read_own(bytes, &configured, error);
         is_hidden = outcome == LK_DENIED && is_hidden_by_another(bytes);
     }
     if ((outcome == LK_OK || is_hidden) && configured.url == NULL) {

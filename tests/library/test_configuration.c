@@ -194,8 +194,46 @@ static void test_a_closed_directory_of_the_user_is_not_passed_by(void **state) {
     assert_int_equal(status, 0);
 }
 
+static lk_outcome read_own(mode_t mode, uid_t owner, gid_t group) {
+    struct lk_configured_store store;
+    lk_error error;
+    lk_outcome outcome;
+
+    assert_int_equal(read_bytes("store = mem:a\n", 14, &store, &error), LK_OK);
+    free(store.url);
+    free(store.at);
+    assert_int_equal(chown(path, owner, group), 0);
+    assert_int_equal(chmod(path, mode), 0);
+    outcome = lk_configuration_read_own(path, &store, &error);
+    if (outcome == LK_OK) {
+        free(store.url);
+        free(store.at);
+    } else {
+        assert_non_null(strstr(error.text, path));
+    }
+    assert_int_equal(chown(path, geteuid(), getegid()), 0);
+    return outcome;
+}
+
+static void test_a_file_of_the_user_is_no_other_users(void **state) {
+    uid_t user = geteuid();
+    gid_t group = getegid();
+
+    (void)state;
+    assert_int_equal(read_own(0600, user, group), LK_OK);
+    assert_int_equal(read_own(0644, user, group), LK_OK);
+    assert_int_equal(read_own(0602, user, group), LK_DENIED);
+    assert_int_equal(read_own(0666, user, group), LK_DENIED);
+    assert_int_equal(read_own(0664, user, group), group == (gid_t)user ? LK_OK : LK_DENIED);
+    if (user == 0) { /* only root can be two users */
+        assert_int_equal(read_own(0664, user, 12345), LK_DENIED);
+        assert_int_equal(read_own(0600, 12345, group), LK_DENIED);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_file_of_the_user_is_no_other_users),
         cmocka_unit_test(test_a_file_names_a_store),
         cmocka_unit_test(test_a_file_may_name_none),
         cmocka_unit_test(test_what_is_not_understood_is_refused),

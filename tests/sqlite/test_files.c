@@ -229,6 +229,22 @@ static void remove_long_path(const struct fixture *fixture, char path[PATH_MAX])
 }
 
 /* SQLite knows paths of 512 bytes, those of a journal among them. */
+/* Such as one in the directory of a group; only root can be two users. */
+static void a_link_of_another_user_is_not_followed(void **state) {
+    const struct fixture *fixture = *state;
+    char other[PATH_MAX];
+
+    if (geteuid() == 0) {
+        (void)snprintf(other, sizeof other, "%s/other", fixture->directory);
+        write_file(other, "", 0);
+        assert_int_equal(symlink(other, fixture->file), 0);
+        assert_int_equal(lchown(fixture->file, 12345, 12345), 0);
+        assert_refused_untouched(fixture, LK_DENIED);
+        assert_int_equal(lchown(fixture->file, 0, 0), 0);
+        assert_int_equal(try_open(fixture->file), LK_OK);
+    }
+}
+
 static void a_path_too_long_is_invalid(void **state) {
     struct fixture *fixture = *state;
     char path[PATH_MAX];
@@ -558,6 +574,7 @@ int main(void) {
         IN_A_DIRECTORY(a_missing_directory_is_invalid),
         IN_A_DIRECTORY(a_directory_is_refused),
         IN_A_DIRECTORY(a_link_to_nothing_is_invalid),
+        IN_A_DIRECTORY(a_link_of_another_user_is_not_followed),
         IN_A_DIRECTORY(a_path_too_long_is_invalid),
         IN_A_DIRECTORY(a_creation_that_was_killed_is_completed),
         IN_A_DIRECTORY(garbage_is_refused),

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "sql/format.h"
@@ -262,6 +263,23 @@ static lk_outcome check_names(const char *path, const struct stat *status, lk_er
 }
 
 /*
+ * A link in a directory that several users may write can lead to any file that this user may write,
+ * which would become a store, or be a store of others. Only that of root, or its own, is followed.
+ */
+static lk_outcome check_link(const char *path, lk_error *error) {
+    struct stat status;
+
+    if (lstat(path, &status) != 0 || !S_ISLNK(status.st_mode) || status.st_uid == geteuid()
+        || status.st_uid == 0) {
+        return LK_OK;
+    }
+    return lk_error_set(error, LK_DENIED,
+                        "the store's file is a link that the user %u has made, who is neither this "
+                        "one nor root: it is not followed: %s",
+                        (unsigned)status.st_uid, path);
+}
+
+/*
  * mknod() makes the file without opening it: closing a descriptor of it in this process
  * would drop the locks of other connections (POSIX).
  */
@@ -325,6 +343,9 @@ static lk_outcome check_identity(const struct lk_sqlite_address *address, lk_err
 lk_outcome lk_sqlite_address_prepare(const struct lk_sqlite_address *address, lk_error *error) {
     lk_outcome outcome = check_directory(address->path, error);
 
+    if (outcome == LK_OK) {
+        outcome = check_link(address->path, error);
+    }
     if (outcome == LK_OK) {
         outcome = make_file(address->path, error);
     }
