@@ -37,6 +37,13 @@ static bool speaks_utf8(void) {
     return false;
 }
 
+/* -E: the caller has said what a conflict means to it, and that it is no failure. */
+static bool tells_conflict(const struct lk_command_line *line) {
+    return lk_command_line_has(line, LK_OPTION_VERBOSE)
+           || !(lk_command_line_has(line, LK_OPTION_QUIET)
+                || lk_command_line_has(line, LK_OPTION_CONFLICT_EXIT_CODE));
+}
+
 static struct lk_cli cli_of(const struct lk_command_line *line, FILE *out, FILE *err) {
     bool takes_json =
         line->command == NULL || (line->command->options & LK_OPTION_BIT(LK_OPTION_JSON)) != 0;
@@ -46,6 +53,7 @@ static struct lk_cli cli_of(const struct lk_command_line *line, FILE *out, FILE 
         .err = err,
         .json = takes_json && lk_command_line_has(line, LK_OPTION_JSON),
         .quiet = lk_command_line_has(line, LK_OPTION_QUIET),
+        .is_conflict_told = tells_conflict(line),
         .conflict_exit_code = (int)lk_command_line_number(line, LK_OPTION_CONFLICT_EXIT_CODE,
                                                           lk_outcome_exit_code(LK_BUSY)),
         .colour = wants_colour(out),
@@ -59,7 +67,7 @@ static int handle_at_store(const struct lk_cli *cli, const struct lk_command_lin
 
     if (lk_cli_open(cli, line, &store, &exit_code) == LK_OK) {
         exit_code = line->command->at_store(cli, line, store);
-        lk_close(store);
+        lk_cli_close(store);
     }
     return exit_code;
 }

@@ -22,7 +22,8 @@ struct lk_cli {
     FILE *out;
     FILE *err;
     bool json;
-    bool quiet;
+    bool quiet;             /* nothing of progress, nor of what is no failure of another kind */
+    bool is_conflict_told;  /* BUSY and TIMEOUT are: neither -q nor -E is given, or -v */
     int conflict_exit_code; /* for BUSY and TIMEOUT (-E); 75 unless given */
     bool colour;            /* stdout is a terminal that wants it */
     bool drawn;             /* stdout is a terminal that shows lines drawn with UTF-8 */
@@ -39,9 +40,12 @@ int lk_cli_main(int argc, char *const *argv, FILE *out, FILE *err);
 lk_outcome lk_cli_open(const struct lk_cli *cli, const struct lk_command_line *line,
                        lk_store **ret_store, int *ret_exit_code);
 
+/* Closes it, unless a thread that tells of a wait still uses it: the process is about to end. */
+void lk_cli_close(lk_store *store);
+
 /*
- * The same for a command whose first argument is a path: it is checked first, and *ret_path is it,
- * as R1 normalises it, to be freed.
+ * lk_cli_open() for a command whose first argument is a path: it is checked first, and *ret_path is
+ * it, as R1 normalises it, to be freed.
  */
 lk_outcome lk_cli_open_at_path(const struct lk_cli *cli, const struct lk_command_line *line,
                                char **ret_path, lk_store **ret_store, int *ret_exit_code);

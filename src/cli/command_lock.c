@@ -66,7 +66,7 @@ const struct lk_cli_command lk_cli_lock_commands[] = {
                 "there, unless it names one, such as --owner \"$HOSTNAME:$$:worker3\". Its lease\n"
                 "can be renewed and released by its token. Under lk run, the $LK_OWNER that it\n"
                 "has set counts only at, above and below the paths of its lease.",
-        .options = COMMON_OPTIONS | REQUEST_OPTIONS | BIT(VALUE),
+        .options = COMMON_OPTIONS | REQUEST_OPTIONS | BIT(VALUE) | BIT(VERBOSE),
         .refused = REFUSED_BOUND,
         .words = {1, LK_WORDS_ANY},
         .outcomes = ENDS_ASK,
@@ -92,8 +92,8 @@ const struct lk_cli_command lk_cli_lock_commands[] = {
                 "CMD2 runs when the process has ended or the lease is lost, but not after a\n"
                 "release. It has /dev/null for input and output, and LK_STORE, LK_PATH, LK_OWNER\n"
                 "and LK_TOKEN as under lk run.",
-        .options =
-            COMMON_OPTIONS | REQUEST_OPTIONS | BIT(VALUE) | BIT(CLEANUP) | BIT(FOR_PID) | BIT(BIND),
+        .options = COMMON_OPTIONS | REQUEST_OPTIONS | BIT(VALUE) | BIT(CLEANUP) | BIT(FOR_PID)
+                   | BIT(BIND) | BIT(VERBOSE),
         .own_help = {{LK_OPTION_CLEANUP, "run this by /bin/sh before the release"}},
         .words = {1, LK_WORDS_ANY},
         .has_own_stop = true,

@@ -103,9 +103,10 @@ const struct lk_cli_command lk_cli_work_commands[] = {
                 "again; an item whose row no longer matches is dropped. QUEUE defaults to its\n"
                 "name.",
         .options = COMMON_OPTIONS | BIT(OWNER) | BIT(TTL) | BIT(TRY) | BIT(WAIT) | BIT(NOTE)
-                   | BIT(MAX_ATTEMPTS) | BIT(CONFLICT_EXIT_CODE) | BIT(TABLE) | BIT(ID)
-                   | BIT(WHERE),
-        .own_help = {{LK_OPTION_WAIT, "wait at most this long for an item\n(default: --try)"}},
+                   | BIT(MAX_ATTEMPTS) | BIT(CONFLICT_EXIT_CODE) | BIT(TABLE) | BIT(ID) | BIT(WHERE)
+                   | BIT(VERBOSE),
+        .own_help = {{LK_OPTION_WAIT, "wait at most this long for an item\n(default: --try)"},
+                     {LK_OPTION_VERBOSE, "print the counts of the queue while waiting"}},
         .busy_text = "nothing to claim: no item is due and free",
         .words = {1, 1},
         .for_words = BIT(TABLE),

@@ -21,6 +21,7 @@
 struct lk_interrupt {
     lk_cancel *cancel;
     lk_store *store;
+    bool has_no_limit;
     sigset_t watched;
     sigset_t former;
     pthread_t watcher;
@@ -57,7 +58,7 @@ static int next_signal(const struct lk_interrupt *interrupt, bool *ret_is_from_k
 
 static void *watch(void *context) {
     struct lk_interrupt *interrupt = context;
-    struct lk_run_outage_log outage_log = {.next_ms = 0};
+    struct lk_run_outage_log outage_log = {.has_no_limit = interrupt->has_no_limit};
     bool is_from_kernel;
     int number;
 
@@ -85,12 +86,13 @@ static void choose_signals(sigset_t *ret_watched) {
     }
 }
 
-struct lk_interrupt *lk_interrupt_open(lk_store *store) {
+struct lk_interrupt *lk_interrupt_open(lk_store *store, bool has_no_limit) {
     struct lk_interrupt *interrupt = calloc(1, sizeof *interrupt);
     if (interrupt == NULL) {
         return NULL;
     }
     interrupt->store = store;
+    interrupt->has_no_limit = has_no_limit;
     interrupt->cancel = lk_cancel_new();
     if (interrupt->cancel == NULL) {
         goto no_cancel;

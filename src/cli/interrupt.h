@@ -6,17 +6,20 @@
 #ifndef LK_CLI_INTERRUPT_H
 #define LK_CLI_INTERRUPT_H
 
+#include <stdbool.h>
+
 #include "lockkeeper/lockkeeper.h"
 
 struct lk_interrupt;
 
 /*
  * Begins to watch. A second signal ends the program at once, if the wait does not end before.
- * `store`: of which a message says that it is away while the wait goes on; NULL: none is printed.
+ * `store`: of which a message says that it is away while the wait goes on, and, if that is so, that
+ * it `has_no_limit`; NULL: none is printed.
  * NULL when the system has no more of what it needs. To be called while no other thread is running,
  * so that all inherit the blocked signals.
  */
-struct lk_interrupt *lk_interrupt_open(lk_store *store);
+struct lk_interrupt *lk_interrupt_open(lk_store *store, bool has_no_limit);
 
 /* What a wait must name to be ended by a signal. */
 lk_cancel *lk_interrupt_cancel(struct lk_interrupt *interrupt);

@@ -51,10 +51,13 @@ static lk_outcome check_url(const struct reading *reading, const char *url) {
 static lk_outcome read_store(struct reading *reading, struct lk_slice value) {
     char *url = lk_text_copy(value);
     char *at = lk_text_make("%s:%u", reading->path, reading->line);
-    lk_outcome outcome = url != NULL && at != NULL
-                             ? check_url(reading, url)
-                             : lk_error_set(reading->error, LK_INTERNAL, "no memory for a URL");
+    lk_outcome outcome = LK_OK;
 
+    if (url == NULL || at == NULL) {
+        outcome = lk_error_set(reading->error, LK_INTERNAL, "no memory for a URL");
+    } else if (strcmp(url, LK_NO_STORE) != 0) {
+        outcome = check_url(reading, url);
+    }
     if (outcome != LK_OK) {
         free(url);
         free(at);
@@ -85,7 +88,8 @@ static lk_outcome read_line(struct reading *reading, struct lk_slice line) {
                       "an unknown name before \"=\"; the only one is store, as in: store = URL");
     }
     if (value.size == 0) {
-        return refuse(reading, LK_INVALID, "no URL; write: store = URL, or remove the line");
+        return refuse(reading, LK_INVALID,
+                      "no URL; write: store = URL, or store = none, or remove the line");
     }
     return read_store(reading, value);
 }

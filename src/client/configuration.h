@@ -10,9 +10,12 @@
 
 #include "lockkeeper/lockkeeper.h"
 
+/* In the place of a URL: there is no default, neither in a file read later nor the user's own. */
+#define LK_NO_STORE "none"
+
 /* A store that a file names; both texts are for free(). */
 struct lk_configured_store {
-    char *url; /* NULL: the file names none */
+    char *url; /* or LK_NO_STORE; NULL: the file names none */
     char *at;  /* FILE:LINE */
 };
 

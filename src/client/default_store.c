@@ -17,6 +17,8 @@
 
 static const char own_scheme[] = "sqlite:";
 static const char no_memory[] = "no memory for a URL";
+static const char store_variable[] = "LK_STORE";
+static const char url_file_variable[] = "LK_STORE_URL_FILE";
 
 /* An absolute directory out of the environment, or NULL. Others are ignored, as XDG asks. */
 static const char *directory_variable(const char *name) {
@@ -79,6 +81,14 @@ static lk_outcome read_configuration(struct lk_default_store *ret_store, lk_erro
                                "name the store (-S, LK_STORE)",
                                bytes);
     }
+    if (outcome == LK_OK && configured.url != NULL && strcmp(configured.url, LK_NO_STORE) == 0) {
+        outcome = lk_error_set(
+            error, LK_INVALID,
+            "%s says that no store is the default; name one: -S URL, or LK_STORE", configured.at);
+        free(configured.url);
+        free(configured.at);
+        return outcome;
+    }
     *ret_store = (struct lk_default_store){.url = configured.url, .named_by = configured.at};
     return outcome;
 }
@@ -130,7 +140,7 @@ static lk_outcome find_own(struct lk_default_store *ret_store, lk_error *error) 
  * process around this one, which may have ended. NULL: it has another one, or none.
  */
 static char *with_password(const char *named) {
-    const char *path = secure_getenv("LK_STORE_URL_FILE");
+    const char *path = secure_getenv(url_file_variable);
     char url[LK_URL_BYTES_MAX + 1];
     FILE *file = path != NULL ? fopen(path, "re") : NULL;
     char *shown;
@@ -147,18 +157,34 @@ static char *with_password(const char *named) {
     return is_same ? lk_text_copy(lk_slice_of(url)) : NULL;
 }
 
+/* A variable that is set and empty names nothing, and is no variable that is not set. */
+static lk_outcome check_set(const char *variable, const char *advice, lk_error *error) {
+    const char *value = secure_getenv(variable);
+
+    return value == NULL || value[0] != '\0'
+               ? LK_OK
+               : lk_error_set(error, LK_INVALID, "%s is set, but empty: %s, or unset it", variable,
+                              advice);
+}
+
 lk_outcome lk_default_store_find(struct lk_default_store *ret_store, lk_error *error) {
-    static const char variable[] = "LK_STORE";
-    const char *named = secure_getenv(variable);
-    lk_outcome outcome;
+    const char *named = secure_getenv(store_variable);
+    lk_outcome outcome = check_set(
+        store_variable, "give it the URL of a store (is a secret of the CI missing?)", error);
 
     *ret_store = (struct lk_default_store){.url = NULL};
-    if (named != NULL && named[0] != '\0') {
+    if (outcome == LK_OK) {
+        outcome = check_set(url_file_variable, "it names a file with the store's URL", error);
+    }
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    if (named != NULL) {
         ret_store->url = with_password(named);
         if (ret_store->url == NULL) {
             ret_store->url = lk_text_copy(lk_slice_of(named));
         }
-        ret_store->named_by = lk_text_copy(lk_slice_of(variable));
+        ret_store->named_by = lk_text_copy(lk_slice_of(store_variable));
         if (ret_store->url != NULL && ret_store->named_by != NULL) {
             return LK_OK;
         }

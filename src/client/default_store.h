@@ -18,8 +18,10 @@ struct lk_default_store {
  * $LK_STORE, with a password if $LK_STORE_URL_FILE names a file that has the same URL with one
  * (`lk run` makes it for its command); else what the configuration file of the user names,
  * lockkeeper.conf in ${XDG_CONFIG_HOME:-~/.config}, else that of the machine; else the user's own,
- * a SQLite file in the state directory. LK_OK, or as lk_configuration_read(), or LK_INVALID: no
- * variable says where the user's directories are. A program with rights that its user does not
+ * a SQLite file in the state directory. LK_OK, or as lk_configuration_read(), or LK_INVALID: a
+ * variable is set and empty (a secret that a CI system does not have, say, which must not become a
+ * store of the user's own), a file says that there is no default, or no variable says where the
+ * user's directories are. A program with rights that its user does not
  * have reads the machine's file alone.
  */
 lk_outcome lk_default_store_find(struct lk_default_store *ret_store, lk_error *error);

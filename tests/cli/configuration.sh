@@ -108,6 +108,57 @@ lk schema
 expect_code 0
 grep -q plpgsql "$work/out" || complain 'not that of PostgreSQL'
 
+unnamed 'an empty variable names no store, and is refused'
+for call in 'acquire x' 'ls' 'run x -- true' 'work q --drain -- true' 'doctor' 'schema' 'push q 1' 'watch'; do
+    # shellcheck disable=SC2086 # they are words
+    LK_STORE='' lk $call
+    expect_code 64
+    expect_err 'lk: INVALID: LK_STORE is set, but empty: *'
+done
+LK_STORE_URL_FILE='' lk acquire x
+failure 64 'lk: INVALID: LK_STORE_URL_FILE is set, but empty: *'
+lk -S '' acquire x
+failure 64 'lk: INVALID: *'
+[ ! -e "$HOME/.local" ] || complain 'a store was made'
+user_says 'store ='
+lk acquire x
+failure 64 "lk: INVALID: $HOME/.config/lockkeeper.conf:1: no URL; *"
+
+unnamed 'a file may say that no store is the default'
+machine_says '# a comment' 'store = none'
+lk acquire x
+failure 64 "lk: INVALID: $machine:2 says that no store is the default; name one: -S URL, or LK_STORE"
+lk ls
+failure 64 "lk: INVALID: $machine:2 *"
+[ ! -e "$HOME/.local" ] || complain 'a store was made'
+lk -S "sqlite:$store" acquire x
+expect_code 0
+user_says "store = sqlite:$store"
+lk acquire y
+expect_code 0
+machine_says "store = sqlite:$store"
+user_says 'store = none'
+lk acquire x
+failure 64 "lk: INVALID: $HOME/.config/lockkeeper.conf:1 says *"
+
+unnamed 'that the store of this user alone was made is said without a terminal, too, once'
+lk acquire x
+expect_err "lk: made sqlite:$HOME/.local/state/lockkeeper/locks.db, the store of this user alone; *"
+lk acquire y
+expect_err ''
+for call in 'run x -- true' 'work q --drain -- true' 'push q 1'; do
+    rm -rf "$HOME/.local"
+    # shellcheck disable=SC2086 # they are words
+    lk $call
+    expect_code 0
+    grep -q "^lk: made sqlite:$HOME" "$work/err" || complain 'not said'
+done
+for option in -q --json; do
+    rm -rf "$HOME/.local"
+    lk acquire x "$option"
+    expect_err ''
+done
+
 unnamed 'a terminal is told that the store of this user alone was made, once'
 script -qec "$LK_PROGRAM acquire x; $LK_PROGRAM acquire y" /dev/null </dev/null >"$work/out"
 [ "$(grep -c "made sqlite:$HOME/.local/state/lockkeeper/locks.db, the store of this user" \

@@ -259,6 +259,7 @@ failure 64 'lk: INVALID: renew does not take --bound; *'
 scenario 'what stdout does not take is no success'
 if "$LK_PROGRAM" acquire db --owner ana >/dev/full 2>"$work/err"; then complain 'a full disk'; fi
 grep -q '^lk: INTERNAL: ' "$work/err" || complain 'a full disk, said'
+lk acquire db --owner ana
 if "$LK_PROGRAM" ls --json >&- 2>/dev/null; then complain 'closed'; fi
 mkfifo "$work/pipe"
 exec 8<>"$work/pipe" 7>"$work/pipe" 8<&- # a pipe that no process reads any more

@@ -108,8 +108,91 @@ scenario 'quiet says it by the exit code'
 lk acquire db --owner ana
 lk acquire -q -n db --owner ben
 failure 75 ''
+lk acquire -q -w 50ms db --owner ben
+failure 75 ''
+
+scenario 'quiet hides no failure of another kind'
 lk -q acquire bad//path
-failure 64 ''
+failure 64 'lk: INVALID: *'
+lk acquire -q db --no-such-option
+failure 64 'lk: INVALID: *'
+lk -q -S lk://127.0.0.1:1 acquire db
+failure 69 'lk: UNAVAILABLE: *'
+lk run -q -n -S lk://127.0.0.1:1 db -- true
+failure 69 'lk: UNAVAILABLE: *'
+lk run -q db -- "$work/no-such-command"
+failure 127 'lk: NOT FOUND: *'
+lk acquire -q db -S mem: --bound
+failure 64 'lk: INVALID: *'
+lk release -q never
+failure 78 'lk: LOST: *'
+
+scenario 'with -E a conflict is no failure, and nothing is printed of it'
+lk acquire db --owner ana
+lk acquire -n -E 0 db --owner ben
+failure 0 ''
+lk run -n -E 0 db -- true
+failure 0 ''
+lk run -w 50ms -E 9 db -- true
+failure 9 ''
+lk run -n -v -E 9 db -- true
+failure 9 'lk: BUSY: *'
+lk acquire -n -E 0 db --owner ben --json
+expect .status '"busy"'
+lk run -n -E 0 -S lk://127.0.0.1:1 db -- true
+failure 69 'lk: UNAVAILABLE: *'
+
+# Runs the program with a stdout that takes nothing.
+lk_to() {
+    command="lk $* >full"
+    "$LK_PROGRAM" "$@" >/dev/full 2>"$work/err" </dev/null
+    code=$?
+    : >"$work/out"
+}
+
+scenario 'a lease whose token cannot be printed is given back'
+lk push q 1
+for call in 'acquire a' 'acquire a --json' 'acquire a --value' 'hold a' 'hold a --json' 'claim q' 'claim q --json'; do
+    # shellcheck disable=SC2086 # they are words
+    lk_to $call
+    failure 70 'lk: INTERNAL: standard output could not be written*'
+    command="lk ls, after $call"
+    [ "$("$LK_PROGRAM" ls --json | wc -l)" -eq 0 ] || complain 'the lease is still held'
+    command="lk $call >&-"
+    # shellcheck disable=SC2086
+    "$LK_PROGRAM" $call >&- 2>"$work/err" </dev/null
+    code=$?
+    failure 70 'lk: INTERNAL: standard output could not be written*'
+    [ "$("$LK_PROGRAM" ls --json | wc -l)" -eq 0 ] || complain 'the lease is still held'
+done
+lk stats q --json
+expect .ready_now 1
+
+scenario 'what was held before stays held'
+lk acquire a --owner me
+lk_to acquire a --owner me
+expect_code 70
+lk renew a --owner me
+expect_code 0
+
+scenario 'a wait without a terminal is told of'
+lk acquire a --owner ana
+for call in 'run a -- true' 'acquire a --owner ben' 'hold a --owner cleo' 'claim q -w 1h'; do
+    # shellcheck disable=SC2086
+    "$LK_PROGRAM" $call >/dev/null 2>"$work/err-${call%% *}" </dev/null &
+done
+for call in run acquire hold claim; do
+    until_true grep -q '^lk: WAITING: ' "$work/err-$call"
+done
+lk push q 1
+lk release a --owner ana
+lk acquire b --owner ana
+for call in 'run -v b --owner x -- true' 'acquire -v b --owner y' 'hold -v b --owner z'; do
+    # shellcheck disable=SC2086 # they are words
+    "$LK_PROGRAM" $call >/dev/null 2>"$work/err" </dev/null &
+    until_true grep -q '^lk: WAITING: b is' "$work/err"
+done
+lk release b --owner ana
 
 scenario 'wait 0 is a try, a wait ends in TIMEOUT, and no request stays in the queue'
 lk acquire db --owner ana

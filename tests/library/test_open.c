@@ -255,6 +255,23 @@ static void test_the_environment_names_a_store(void **state) {
     assert_int_equal(unsetenv("LK_STORE"), 0);
 }
 
+/* A secret that is missing must not become a store of this user alone. */
+static void test_an_empty_variable_names_no_store(void **state) {
+    static const char *const names[] = {"LK_STORE", "LK_STORE_URL_FILE"};
+    lk_store *store = NULL;
+    lk_error error;
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(setenv(names[i], "", 1), 0);
+        assert_int_equal(lk_open(NULL, &store, &error), LK_INVALID);
+        assert_null(store);
+        assert_non_null(strstr(error.text, names[i]));
+        assert_non_null(strstr(error.text, "is set, but empty"));
+        assert_int_equal(unsetenv(names[i]), 0);
+    }
+}
+
 static void test_the_default_is_in_the_state_directory(void **state) {
     char base[] = "/tmp/lk-default-XXXXXX";
     char path[256];
@@ -263,7 +280,7 @@ static void test_the_default_is_in_the_state_directory(void **state) {
 
     (void)state;
     assert_non_null(mkdtemp(base));
-    assert_int_equal(setenv("LK_STORE", "", 1), 0); /* says nothing */
+    assert_int_equal(unsetenv("LK_STORE"), 0);
     assert_int_equal(setenv("HOME", base, 1), 0);
     assert_int_equal(setenv("XDG_STATE_HOME", "relative", 1), 0); /* ignored, as XDG asks */
     assert_int_equal(unsetenv("XDG_CONFIG_HOME"), 0);
@@ -333,6 +350,7 @@ int main(void) {
         cmocka_unit_test(test_urls_for_every_directory),
         cmocka_unit_test(test_names_in_memory),
         cmocka_unit_test(test_the_environment_names_a_store),
+        cmocka_unit_test(test_an_empty_variable_names_no_store),
         cmocka_unit_test(test_the_default_is_in_the_state_directory),
         cmocka_unit_test(test_a_default_without_a_directory_is_refused),
         cmocka_unit_test(test_owners_are_unique_and_readable),

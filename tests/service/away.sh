@@ -47,7 +47,7 @@ for name in run acquire hold; do
     begin "lk $name says while it waits that the service is away, again later, and that it is back"
     start_waiter "$name"
     stop KILL
-    until_true says 'lk: AWAY: for .*: .*refused; the wait goes on' 2
+    until_true says 'lk: AWAY: for .*: .*refused; the wait goes on without a limit, which -w D would set' 2
     again
     until_true says '^lk: BACK: the store answers again$'
     lk release x --owner ana
@@ -72,7 +72,7 @@ begin 'lk claim says while it waits that the service is away, and that it is bac
 waiter=$!
 until_true waits_for_item
 stop KILL
-until_true says 'lk: AWAY: for .*: .*refused; the wait goes on'
+until_true says 'lk: AWAY: for .*: .*refused; the wait goes on$'
 again
 until_true says '^lk: BACK: the store answers again$'
 lk push q 1

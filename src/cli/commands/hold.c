@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #include "cli/commands/lease_call.h"
-#include "cli/interrupt.h"
+#include "cli/commands/waiting.h"
 #include "cli/print/say.h"
 #include "cli/process.h"
 #include "cli/run/cleanup.h"
@@ -159,30 +159,40 @@ static bool leave_standard_descriptors(void) {
     return has_left;
 }
 
+/* No caller gets the token. Returns the exit code. */
+static int give_back(struct hold *hold) {
+    (void)fprintf(hold->cli->err, "lk: INTERNAL: standard output could not be written: %s\n",
+                  strerror(errno));
+    if (hold->lease != NULL) {
+        (void)lk_lease_release(hold->lease, NULL);
+        hold->lease = NULL;
+    }
+    return lk_outcome_exit_code(LK_INTERNAL);
+}
+
 /* What was printed has arrived, and the process that started the keeper ends with this code. */
 static bool answer(struct hold *hold, int exit_code) {
-    bool is_printed = fflush(hold->cli->out) == 0 && !ferror(hold->cli->out);
-
-    if (!is_printed) {
-        exit_code = fail(hold->cli, "standard output could not be written");
+    if (!lk_waiting_is_printed(hold->cli)) {
+        exit_code = give_back(hold);
     }
     return leave_standard_descriptors()
-           && write(hold->answer, &exit_code, sizeof exit_code) == (ssize_t)sizeof exit_code
-           && is_printed;
+           && write(hold->answer, &exit_code, sizeof exit_code) == (ssize_t)sizeof exit_code;
 }
 
 /* Returns the exit code of lk, with hold->lease if the lease is held. */
 static int take(struct hold *hold) {
-    bool is_silent = hold->cli->quiet || hold->cli->json;
-    struct lk_interrupt *interrupt = lk_interrupt_open(is_silent ? NULL : hold->call.store);
+    const lk_request *request = &hold->call.request;
+    int64_t wait_ms = request->style == LK_WAIT ? request->wait_ms : 0;
+    struct lk_waiting waiting;
     lk_error error;
 
-    if (interrupt == NULL) {
-        return lk_say_failure(hold->cli, LK_INTERNAL, "the system has no room for one more thread");
+    if (!lk_waiting_begin(hold->cli, hold->line, hold->call.store, request, NULL, wait_ms,
+                          &waiting)) {
+        return lk_outcome_exit_code(LK_INTERNAL);
     }
-    hold->call.request.cancel = lk_interrupt_cancel(interrupt);
+    hold->call.request.cancel = lk_interrupt_cancel(waiting.interrupt);
     (void)lk_acquire(hold->call.store, &hold->call.request, &hold->lease, &hold->granted, &error);
-    int signal = lk_interrupt_close(interrupt);
+    int signal = lk_waiting_end(&waiting);
     if (signal == 0) {
         return lk_lease_call_say_asked(hold->cli, &hold->call, hold->granted, &error);
     }
@@ -217,7 +227,7 @@ static _Noreturn void be_keeper(struct hold *hold, pid_t caller) {
         end(hold);
     }
     lk_result_free(hold->granted);
-    lk_close(hold->call.store);
+    lk_cli_close(hold->call.store);
     _exit(0);
 }
 

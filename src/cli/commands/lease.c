@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "cli/commands/lease_call.h"
-#include "cli/interrupt.h"
+#include "cli/commands/waiting.h"
 #include "cli/parse/input.h"
 #include "cli/print/say.h"
 #include "model/part.h"
@@ -19,35 +19,38 @@ static lk_outcome open_call(const struct lk_cli *cli, const struct lk_command_li
     return outcome == LK_OK ? lk_cli_open(cli, line, &call->store, ret_exit_code) : outcome;
 }
 
-/* Ends the call after a signal. If the grant was faster, this call's request is withdrawn. */
-static int end_by_signal(const struct lk_cli *cli, const struct lk_lease_call *call,
-                         const lk_result *result, int signal_number) {
+/* Ends what this call has been granted: no caller gets its token. */
+static void give_back(const struct lk_lease_call *call, const lk_result *result) {
     if (result != NULL && result->outcome == LK_GRANTED && result->created) {
         lk_request request = call->request;
         request.cancel = NULL;
         (void)lk_release(call->store, &request, result->token, NULL, NULL);
     }
-    (void)lk_say_failure(cli, LK_CANCELLED, "ended by a signal");
-    return LK_EXIT_SIGNAL + signal_number;
 }
 
-static int ask(const struct lk_cli *cli, struct lk_lease_call *call) {
+static int ask(const struct lk_cli *cli, const struct lk_command_line *line,
+               struct lk_lease_call *call) {
+    int64_t wait_ms = call->request.style == LK_WAIT ? call->request.wait_ms : 0;
+    struct lk_waiting waiting;
     lk_result *result = NULL;
     lk_error error;
-    struct lk_interrupt *interrupt =
-        lk_interrupt_open(cli->quiet || cli->json ? NULL : call->store);
     int exit_code;
 
-    if (interrupt == NULL) {
-        return lk_say_failure(cli, LK_INTERNAL, "the system has no room for one more thread");
+    if (!lk_waiting_begin(cli, line, call->store, &call->request, NULL, wait_ms, &waiting)) {
+        return lk_outcome_exit_code(LK_INTERNAL);
     }
-    call->request.cancel = lk_interrupt_cancel(interrupt);
+    call->request.cancel = lk_interrupt_cancel(waiting.interrupt);
     (void)lk_ask(call->store, &call->request, &result, &error);
-    int signal_number = lk_interrupt_close(interrupt);
-    if (signal_number != 0) {
-        exit_code = end_by_signal(cli, call, result, signal_number);
+    int signal_number = lk_waiting_end(&waiting);
+    if (signal_number != 0) { /* the grant may have been faster */
+        give_back(call, result);
+        (void)lk_say_failure(cli, LK_CANCELLED, "ended by a signal");
+        exit_code = LK_EXIT_SIGNAL + signal_number;
     } else {
         exit_code = lk_lease_call_say_asked(cli, call, result, &error);
+        if (!lk_waiting_is_printed(cli)) {
+            give_back(call, result);
+        }
     }
     lk_result_free(result);
     return exit_code;
@@ -61,9 +64,9 @@ int lk_cli_acquire(const struct lk_cli *cli, const struct lk_command_line *line)
         lk_error error;
         exit_code = lk_lease_call_is_of_run(line) && lk_lease_call_join_run(&call, &error) != LK_OK
                         ? lk_say_failure(cli, error.outcome, error.text)
-                        : ask(cli, &call);
+                        : ask(cli, line, &call);
         lk_lease_call_leave_run(&call);
-        lk_close(call.store);
+        lk_cli_close(call.store);
     }
     return exit_code;
 }

@@ -31,6 +31,7 @@ int lk_cli_run_command(const struct lk_cli *cli, const struct lk_command_line *l
         .inherit = lk_command_line_has(line, LK_OPTION_INHERIT),
         .verbose = lk_command_line_has(line, LK_OPTION_VERBOSE),
         .quiet = cli->quiet,
+        .tells_busy = cli->is_conflict_told,
         .busy_exit_code = cli->conflict_exit_code,
     };
     if (options.request.note == NULL) {

@@ -10,6 +10,7 @@
 #include "cli/parse/ask.h"
 #include "cli/print/human.h"
 #include "cli/print/say.h"
+#include "cli/run/wait_log.h"
 #include "cli/store/own_store.h"
 #include "cli/store/store_is_there.h"
 #include "client/default_store.h"
@@ -57,8 +58,7 @@ static lk_outcome open_store(const struct lk_command_line *line, const char *url
 lk_outcome lk_cli_open(const struct lk_cli *cli, const struct lk_command_line *line,
                        lk_store **ret_store, int *ret_exit_code) {
     const char *url = lk_command_line_text(line, LK_OPTION_STORE);
-    bool is_told =
-        !cli->json && !cli->quiet && !line->command->only_reads && isatty(fileno(cli->err)) == 1;
+    bool is_told = !cli->json && !cli->quiet && !line->command->only_reads;
     struct lk_own_store own = lk_own_store_find(is_told ? url : nothing);
     lk_error error;
     lk_outcome outcome = open_store(line, url, ret_store, &error);
@@ -70,6 +70,12 @@ lk_outcome lk_cli_open(const struct lk_cli *cli, const struct lk_command_line *l
     }
     lk_own_store_done(&own);
     return outcome;
+}
+
+void lk_cli_close(lk_store *store) {
+    if (!lk_run_wait_log_is_left()) {
+        lk_close(store);
+    }
 }
 
 char *lk_cli_store_name(const struct lk_command_line *line) {

@@ -170,7 +170,7 @@ static int watch_store(const struct lk_cli *cli, const struct lk_command_line *l
     if (lk_cli_check_shared(store, &error) != LK_OK) {
         return lk_say_failure(cli, LK_UNSUPPORTED, error.text);
     }
-    interrupt = lk_interrupt_open(NULL);
+    interrupt = lk_interrupt_open(NULL, false);
     if (interrupt == NULL) {
         return lk_say_failure(cli, LK_INTERNAL, "the system has no room for one more thread");
     }

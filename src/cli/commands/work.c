@@ -2,7 +2,7 @@
 /* lk claim, done and retry: one piece of work by hand (R16). */
 #include <inttypes.h>
 
-#include "cli/interrupt.h"
+#include "cli/commands/waiting.h"
 #include "cli/parse/ask.h"
 #include "cli/parse/owner.h"
 #include "cli/print/say.h"
@@ -25,42 +25,46 @@ static int say_claim(const struct lk_cli *cli, const lk_claim_info *claim) {
     return 0;
 }
 
+/* No work will follow: no caller gets the token. */
+static void give_back(lk_store *store, const lk_claim_info *claim) {
+    (void)lk_retry(store, claim->queue, claim->id, claim->owner, claim->token, 0, NULL);
+}
+
 int lk_cli_claim(const struct lk_cli *cli, const struct lk_command_line *line, lk_store *store) {
     char made_owner[LK_OWNER_TEXT_SIZE];
-    struct lk_interrupt *interrupt = lk_interrupt_open(cli->quiet || cli->json ? NULL : store);
+    int64_t wait_ms = lk_command_line_number(line, LK_OPTION_WAIT, 0);
+    struct lk_waiting waiting;
     lk_claim_info *info = NULL;
     lk_work_table table;
     lk_error error;
     int exit_code;
 
-    if (interrupt == NULL) {
-        return lk_say_failure(cli, LK_INTERNAL, "the system has no room for one more thread");
-    }
     lk_outcome outcome = lk_ask_table(line, &table, &error);
     if (outcome != LK_OK) {
-        (void)lk_interrupt_close(interrupt);
         return lk_say_failure(cli, outcome, error.text);
+    }
+    if (!lk_waiting_begin(cli, line, store, NULL, line->words[0], wait_ms, &waiting)) {
+        return lk_outcome_exit_code(LK_INTERNAL);
     }
     lk_claim_request request = {
         .size = sizeof request,
         .queue = line->words[0],
         .owner = lk_ask_claimant(line, made_owner),
-        .wait_ms = lk_command_line_number(line, LK_OPTION_WAIT, 0),
+        .wait_ms = wait_ms,
         .ttl_ms = lk_command_line_number(line, LK_OPTION_TTL, 0),
         .max_attempts = (uint32_t)lk_command_line_number(line, LK_OPTION_MAX_ATTEMPTS, 0),
         .note = lk_command_line_text(line, LK_OPTION_NOTE),
-        .cancel = lk_interrupt_cancel(interrupt),
+        .cancel = lk_interrupt_cancel(waiting.interrupt),
         .table = table.name != NULL ? &table : NULL,
     };
     if (!cli->quiet && !cli->json) {
         lk_warn_of_eviction(store);
     }
     outcome = lk_claim_next(store, &request, &info, &error);
-    int signal_number = lk_interrupt_close(interrupt);
+    int signal_number = lk_waiting_end(&waiting);
     if (signal_number != 0) {
-        if (outcome == LK_GRANTED) {
-            /* The claim was faster than the signal, but no work will follow. */
-            (void)lk_retry(store, info->queue, info->id, info->owner, info->token, 0, NULL);
+        if (outcome == LK_GRANTED) { /* the claim was faster than the signal */
+            give_back(store, info);
             lk_claim_free(info);
         }
         (void)lk_say_failure(cli, LK_CANCELLED, "ended by a signal");
@@ -68,6 +72,9 @@ int lk_cli_claim(const struct lk_cli *cli, const struct lk_command_line *line, l
     }
     exit_code =
         outcome == LK_GRANTED ? say_claim(cli, info) : lk_say_failure(cli, outcome, error.text);
+    if (outcome == LK_GRANTED && !lk_waiting_is_printed(cli)) {
+        give_back(store, info);
+    }
     lk_claim_free(info);
     return exit_code;
 }

@@ -62,7 +62,8 @@ static const struct lk_option options[] = {
          "until its ttl ends; repeat to stay longer"),
     TEXT(NOTE, 0, "note", "TEXT", 0, "up to 255 bytes, shown in listings"),
     NUMBER(CONFLICT_EXIT_CODE, 'E', "conflict-exit-code", "N", 0, 255, 0,
-           "exit code for BUSY and TIMEOUT in place of 75"),
+           "exit code for BUSY and TIMEOUT in place of 75;\n"
+           "neither is a failure then, and nothing is printed"),
     NUMBER(TOKEN, 0, "token", "N", 1, INT64_MAX, 0, "only the lease with this token; else LOST"),
     FLAG(VALUE, 0, "value", 0,
          "ask for the PARTs' values, which come with the\n"
@@ -206,7 +207,9 @@ static const struct lk_option options[] = {
          "bind the lease to the connection to a service:\n"
          "it ends when that does, at once"),
     FLAG(VERBOSE, 'v', "verbose", BIT(QUIET), "print the blockers while waiting"),
-    FLAG(QUIET, 'q', "quiet", BIT(VERBOSE), "no messages, only the exit code"),
+    FLAG(QUIET, 'q', "quiet", BIT(VERBOSE),
+         "nothing of progress, of BUSY and of TIMEOUT: the\n"
+         "exit code says it; other failures are printed"),
     FLAG(JSON, 0, "json", 0, "one JSON object a line, whatever the outcome"),
     TEXT(STORE, 'S', "store", "URL", BIT(DIR) | BIT(EPHEMERAL),
          "the store, as in sqlite:PATH (default: $LK_STORE,\n"

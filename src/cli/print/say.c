@@ -16,9 +16,25 @@ int lk_say_exit_code(const struct lk_cli *cli, lk_outcome outcome) {
     return lk_outcome_exit_code(outcome);
 }
 
+/* What -q keeps quiet of is a result that its exit code says whole. A failure is always printed:
+ * cron mails what is printed, and reads no exit codes. */
+static bool is_told(const struct lk_cli *cli, lk_outcome outcome) {
+    switch (outcome) {
+    case LK_BUSY:
+    case LK_TIMEOUT:
+        return cli->is_conflict_told;
+    case LK_WAITING:
+    case LK_NONE:
+    case LK_CANCELLED:
+        return !cli->quiet;
+    default:
+        return true;
+    }
+}
+
 /* `lk: OUTCOME: text`, on one line whatever the text contains. */
 static void say_line(const struct lk_cli *cli, lk_outcome outcome, const char *text) {
-    if (cli->quiet) {
+    if (!is_told(cli, outcome)) {
         return;
     }
     (void)fputs("lk: ", cli->err);

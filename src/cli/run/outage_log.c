@@ -8,7 +8,11 @@
 enum { FIRST_LINE_MS = 1000 };
 
 /* A store that answers, but not what it was asked for, is among the reasons. */
-static void say(int64_t away_ms, const char *why, const lk_lease *lease) {
+static void say(const struct lk_run_outage_log *log, int64_t away_ms, const char *why,
+                const lk_lease *lease) {
+    const char *goes_on = log->has_no_limit
+                              ? "the wait goes on without a limit, which -w D would set"
+                              : "the wait goes on";
     char away[LK_HUMAN_DURATION_SIZE];
     char left[LK_HUMAN_DURATION_SIZE] = "";
     const char *what = why[0] != '\0' ? "for " : "the store has not answered for ";
@@ -18,7 +22,7 @@ static void say(int64_t away_ms, const char *why, const lk_lease *lease) {
         lk_human_duration(lk_lease_remaining_ms(lease), left);
     }
     lk_run_status("AWAY", "%s%s%s%s; %s%s%s", what, away, why[0] != '\0' ? ": " : "", why,
-                  lease != NULL ? "the lease is promised for " : "the wait goes on", left,
+                  lease != NULL ? "the lease is promised for " : goes_on, left,
                   lease != NULL ? " more" : "");
 }
 
@@ -55,7 +59,7 @@ void lk_run_outage_log_look(struct lk_run_outage_log *log, lk_store *store, cons
     }
     switch (news) {
     case LK_RUN_OUTAGE_AWAY:
-        say(away_ms, error.text, lease);
+        say(log, away_ms, error.text, lease);
         break;
     case LK_RUN_OUTAGE_BACK:
         lk_run_status("BACK", "the store answers again");

@@ -16,11 +16,12 @@ enum lk_run_outage_news {
     LK_RUN_OUTAGE_BACK,
 };
 
-/* Start from all zero bytes, but for `may_say`. */
+/* Start from all zero bytes, but for `may_say` and `has_no_limit`. */
 struct lk_run_outage_log {
     int64_t next_ms; /* of the outage: when the next line is due */
     bool has_said;
     bool has_said_why;
+    bool has_no_limit; /* the wait goes on until the store is back */
 
     /* Asked before each line, of processes that share a stderr and a store. NULL: always. */
     bool (*may_say)(void *context, enum lk_run_outage_news news);

@@ -333,6 +333,7 @@ int lk_cli_run(const struct lk_run_options *options) {
         .cli = {.out = stdout,
                 .err = stderr,
                 .quiet = options->quiet,
+                .is_conflict_told = options->tells_busy,
                 .conflict_exit_code = options->busy_exit_code},
         .request = options->request,
         .terminal.descriptor = -1,

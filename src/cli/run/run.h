@@ -37,6 +37,7 @@ struct lk_run_options {
     bool inherit;       /* --inherit: run under the lease of the environment, take nothing */
     bool verbose;       /* -v: print the blockers although stderr is no terminal */
     bool quiet;         /* -q: say nothing of waiting, BUSY and TIMEOUT */
+    bool tells_busy;    /* say BUSY and TIMEOUT */
     int busy_exit_code; /* -E: for BUSY and TIMEOUT; 75 unless given */
 };
 

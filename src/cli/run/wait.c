@@ -32,9 +32,7 @@ static void ask(struct task *task) {
     struct lk_run_wait *wait = task->wait;
     const struct lk_run_options *options = task->options;
 
-    bool is_told = options->verbose || (!options->quiet && isatty(STDERR_FILENO));
-
-    if (is_told) {
+    if (!options->quiet) {
         wait->own_store = lk_own_store_find(options->store_url);
     }
     wait->outcome = lk_open(options->store_url, &wait->store, &wait->error);
@@ -42,9 +40,10 @@ static void ask(struct task *task) {
         return;
     }
     task->opened = wait->store;
-    if (is_told) {
+    if (!options->quiet) {
         lk_own_store_say_new(&wait->own_store, stderr);
-        wait->wait_log = lk_run_wait_log_start(wait->store, task->request, wait->own_store.url);
+        wait->wait_log = lk_run_wait_log_start(wait->store, task->request, wait->own_store.url,
+                                               options->verbose);
     }
     wait->outcome = lk_acquire(wait->store, task->asked, &wait->lease, &wait->result, &wait->error);
     lk_run_wait_log_silence(wait->wait_log);
@@ -97,7 +96,8 @@ static void wait_for_task(struct task *task, const struct lk_run_signals *signal
     struct pollfd turn[] = {{.fd = task->done_descriptor, .events = POLLIN},
                             {.fd = signals->descriptor, .events = POLLIN}};
 
-    struct lk_run_outage_log outage_log = {.next_ms = 0};
+    struct lk_run_outage_log outage_log = {.has_no_limit = task->request->style == LK_WAIT
+                                                           && task->request->wait_ms == LK_FOREVER};
 
     while (turn[0].revents == 0) {
         if (poll(turn, 2, task->options->quiet ? -1 : LK_RUN_OUTAGE_LOOK_MS) == 0

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The store that `lk` uses where none is named is its user's alone: it does not exclude another
- * user, sudo, or a container. Messages on a terminal say so where this could go unnoticed.
+ * user, sudo, or a container. Messages say so where this could go unnoticed.
  */
 #ifndef LK_CLI_STORE_OWN_STORE_H
 #define LK_CLI_STORE_OWN_STORE_H
@@ -17,7 +17,7 @@ struct lk_own_store {
 /* `url` is that of -S; NULL: none was given. End with lk_own_store_done(). */
 struct lk_own_store lk_own_store_find(const char *url);
 
-/* After it was opened: if it was new, says whose it is. For messages on a terminal. */
+/* After it was opened: if it was new, says whose it is. */
 void lk_own_store_say_new(const struct lk_own_store *own, FILE *err);
 
 void lk_own_store_done(struct lk_own_store *own);

@@ -25,6 +25,7 @@
 #include "cli/run/eviction.h"
 #include "cli/run/run.h"
 #include "cli/run/status.h"
+#include "cli/store/own_store.h"
 #include "cli/work/worker.h"
 
 enum {
@@ -393,6 +394,7 @@ int lk_cli_pool(const struct lk_cli *cli, const struct lk_pool_options *options)
                         .options = options,
                         .signals.descriptor = -1,
                         .is_on_terminal = !cli->quiet && isatty(fileno(cli->err)) == 1};
+    struct lk_own_store own = lk_own_store_find(options->store_url);
     lk_queue_stats stats;
     lk_error error;
 
@@ -401,8 +403,13 @@ int lk_cli_pool(const struct lk_cli *cli, const struct lk_pool_options *options)
     pool.slot_count =
         options->workers + (options->table != NULL && options->loops != LK_WORK_CLAIMS);
     if (find_queue(&pool, &error) != LK_OK || ask_counts(&pool, &stats, &error) != LK_OK) {
+        lk_own_store_done(&own);
         return lk_say_failure(cli, error.outcome, error.text);
     }
+    if (!cli->quiet) {
+        lk_own_store_say_new(&own, cli->err);
+    }
+    lk_own_store_done(&own);
     pool.parked_before = stats.parked;
     pool.shows_progress =
         pool.is_on_terminal && (options->loops == LK_WORK_ANNOUNCES || !shares_terminal(&pool));
