@@ -55,8 +55,8 @@ static int give_name(const struct lk_new_file *file) {
         return 0;
     }
     problem = errno;
-    /* Not every file system can: then what was found at the beginning has to do. */
-    if (problem == EINVAL && access(file->path, F_OK) != 0) {
+    /* Not every file system and sandbox can: then what was found at the beginning has to do. */
+    if ((problem == EINVAL || problem == EPERM) && access(file->path, F_OK) != 0) {
         problem = rename(file->part, file->path) == 0 ? 0 : errno;
     }
     return problem;

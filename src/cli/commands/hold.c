@@ -303,6 +303,13 @@ static lk_outcome find_process(struct hold *hold, int *ret_exit_code) {
         return LK_INVALID;
     }
     hold->held_for = pidfd_open(pid, 0);
+    if (hold->held_for < 0 && (errno == ENOSYS || errno == EPERM)) {
+        *ret_exit_code = lk_say_failure(hold->cli, LK_UNSUPPORTED,
+                                        "hold: this kernel or container refuses pidfd_open(), by "
+                                        "which the end of a process is noticed; lk run needs it "
+                                        "not");
+        return LK_UNSUPPORTED;
+    }
     if (hold->held_for < 0) {
         (void)snprintf(text, sizeof text, "hold: there is no process %ld to hold the lease for: %s",
                        (long)pid, strerror(errno));

@@ -9,12 +9,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "cli/run/run.h"
+#include "cli/run/status.h"
 
 struct ties {
     int gate[2];
@@ -119,20 +121,20 @@ int lk_run_child_start(const struct lk_run_start *start, struct lk_run_child *re
     int error = 0;
 
     if (!open_ties(start, &ties)) {
-        return errno;
+        return -errno;
     }
     child.pid = fork();
     if (child.pid == 0) {
         become_command(start, &ties, keeper);
     }
     if (child.pid < 0) {
-        error = errno;
+        error = -errno;
     }
     close(ties.gate[0]);
     close(ties.report[1]);
     if (child.pid > 0) {
         child.descriptor = pidfd_open(child.pid, 0);
-        error = child.descriptor < 0 ? errno : open_gate(start, &ties, &child);
+        error = open_gate(start, &ties, &child);
         if (error != 0) {
             undo(start, &child, error);
         }
@@ -146,7 +148,21 @@ int lk_run_child_start(const struct lk_run_start *start, struct lk_run_child *re
     return error;
 }
 
+int lk_run_child_say_failure(const char *command, int error) {
+    if (error < 0) {
+        lk_run_status("INTERNAL", "the system has no process for the command: %s",
+                      strerror(-error));
+    } else {
+        lk_run_status(error == ENOENT ? "NOT FOUND" : "NOT EXECUTABLE", "%s: %s", command,
+                      strerror(error));
+    }
+    return lk_run_child_failure_code(error);
+}
+
 int lk_run_child_failure_code(int error) {
+    if (error < 0) {
+        return lk_outcome_exit_code(LK_INTERNAL);
+    }
     return error == ENOENT ? LK_RUN_EXIT_NOT_FOUND : LK_RUN_EXIT_NOT_EXECUTABLE;
 }
 

@@ -12,7 +12,8 @@
 
 struct lk_run_child {
     pid_t pid;         /* also its process group, unless it shares that of lk */
-    int descriptor;    /* pidfd: readable when it has ended */
+    int descriptor;    /* pidfd: readable when it has ended; -1: this system refuses it, and
+                          SIGCHLD alone says it */
     bool shares_group; /* with lk: group.h */
     struct lk_run_witness witness;
 };
@@ -31,12 +32,16 @@ struct lk_run_start {
 /*
  * Starts CMD, known to the guard before its first instruction: in a process group of its own, in
  * front of the terminal if lk was; or in that of lk, if the terminal is shared. It gets the other
- * standard descriptors, the signal mask and the dispositions that lk was given. Returns 0, or the
- * errno with which it could not be executed.
+ * standard descriptors, the signal mask and the dispositions that lk was given. Returns 0; the
+ * errno with which CMD could not be executed; or a negative one if the system has no process or
+ * descriptor for it, which says nothing about CMD.
  */
 int lk_run_child_start(const struct lk_run_start *start, struct lk_run_child *ret_child);
 
-/* The exit code of lk when exec has failed with `error`. */
+/* Says on stderr why `command` was not started, with `error` of the above: its exit code. */
+int lk_run_child_say_failure(const char *command, int error);
+
+/* That exit code alone. */
 int lk_run_child_failure_code(int error);
 
 /* The exit code of lk for the way CMD ended; -1 while it has not. CMD stays unreaped, so that its

@@ -10,7 +10,9 @@
 #include "cli/run/descendants.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/pidfd.h>
@@ -202,17 +204,25 @@ static void mark_meant(struct snapshot *snapshot, const struct lk_run_scope *sco
     }
 }
 
+/* Where a kernel or a sandbox refuses pidfds, its number may be reused between check and signal. */
 static void signal_process(const struct process *process, int signal) {
     struct process present;
     int descriptor = pidfd_open(process->pid, 0);
 
-    if (descriptor < 0) {
-        return;
+    if (read_process(process->pid, &present) && present.started_ticks == process->started_ticks
+        && (descriptor < 0
+            || (pidfd_send_signal(descriptor, signal, NULL, 0) != 0 && errno != ESRCH))) {
+        kill(process->pid, signal);
     }
-    if (read_process(process->pid, &present) && present.started_ticks == process->started_ticks) {
-        pidfd_send_signal(descriptor, signal, NULL, 0);
+    if (descriptor >= 0) {
+        close(descriptor);
     }
-    close(descriptor);
+}
+
+unsigned long long lk_run_descendants_started(pid_t pid) {
+    struct process process;
+
+    return read_process(pid, &process) && !process.is_dead ? process.started_ticks : 0;
 }
 
 size_t lk_run_descendants_signal(const struct lk_run_scope *scope, int signal) {

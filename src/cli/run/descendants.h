@@ -35,6 +35,10 @@ struct lk_run_scope {
  */
 size_t lk_run_descendants_signal(const struct lk_run_scope *scope, int signal);
 
+/* When a process was started, in ticks since boot, by which it differs from a later one with its
+ * number; 0: it has ended. */
+unsigned long long lk_run_descendants_started(pid_t pid);
+
 /* Whether this process is the only one of its process group. */
 bool lk_run_descendants_is_alone(void);
 

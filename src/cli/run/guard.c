@@ -52,7 +52,8 @@ struct watch {
     int64_t kill_us;        /* when CMD must be dead */
     pid_t command;          /* 0: none, or it has ended */
     bool shares_group;      /* with lk, and what else is in that */
-    int command_descriptor; /* pidfd; -1: none */
+    int command_descriptor; /* pidfd; -1: none, or this system refuses it */
+    unsigned long long command_started;
     int exit_code;  /* for the clean-up's LK_EXIT; that of SIGKILL until CMD ended otherwise */
     bool is_ending; /* lk has begun to end CMD */
     bool has_cleanup;
@@ -63,6 +64,7 @@ static void learn_command(struct watch *watch, pid_t command, bool shares_group)
     watch->command = command;
     watch->shares_group = shares_group;
     watch->command_descriptor = pidfd_open(command, 0);
+    watch->command_started = lk_run_descendants_started(command);
     lk_run_timer_set(watch->timer, watch->kill_us); /* it may have passed before there was a CMD */
 }
 
@@ -114,7 +116,10 @@ static void kill_group(const struct watch *watch) {
         kill(-watch->command, SIGKILL);
     }
     /* CMD may have moved to another group. */
-    pidfd_send_signal(watch->command_descriptor, SIGKILL, NULL, 0);
+    if (pidfd_send_signal(watch->command_descriptor, SIGKILL, NULL, 0) != 0
+        && lk_run_descendants_started(watch->command) == watch->command_started) {
+        kill(watch->command, SIGKILL);
+    }
 }
 
 /*
@@ -144,16 +149,19 @@ static void kill_command(const struct watch *watch) {
 static bool has_command_ended(const struct watch *watch) {
     struct pollfd end = {.fd = watch->command_descriptor, .events = POLLIN};
 
-    return watch->command_descriptor >= 0 && poll(&end, 1, 0) > 0;
+    return watch->command_descriptor >= 0
+               ? poll(&end, 1, 0) > 0
+               : lk_run_descendants_started(watch->command) != watch->command_started;
 }
 
 /* A killed process may still run: the clean-up must not run beside CMD. */
 static void wait_for_command(const struct watch *watch) {
+    /* A descriptor of -1 is ignored: then this only pauses. */
     struct pollfd end = {.fd = watch->command_descriptor, .events = POLLIN};
+    int patience_ms = watch->command_descriptor >= 0 ? -1 : SWEEP_INTERVAL_MS;
 
-    if (watch->command > 0 && watch->command_descriptor >= 0) {
-        while (poll(&end, 1, -1) < 0 && errno == EINTR) {
-        }
+    while (watch->command > 0 && !has_command_ended(watch)) {
+        poll(&end, 1, patience_ms);
     }
 }
 

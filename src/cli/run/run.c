@@ -184,11 +184,9 @@ static int give_back(struct run *run, const struct lk_run_end *end) {
 /* ---- the command ----------------------------------------------------------------------------- */
 
 static struct lk_run_end say_not_started(const struct run *run, int error) {
-    int exit_code = lk_run_child_failure_code(error);
-
-    lk_run_status(exit_code == LK_RUN_EXIT_NOT_FOUND ? "NOT FOUND" : "NOT EXECUTABLE", "%s: %s",
-                  run->options->command[0], strerror(error));
-    return (struct lk_run_end){.exit_code = exit_code, .deadline_us = LK_RUN_NEVER_US};
+    return (struct lk_run_end){.exit_code =
+                                   lk_run_child_say_failure(run->options->command[0], error),
+                               .deadline_us = LK_RUN_NEVER_US};
 }
 
 /* The ttl by which the lease is renewed, even if the store promises more (shm:); with a fixed end,

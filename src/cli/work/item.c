@@ -278,7 +278,7 @@ static struct lk_pool_item_end run(const struct lk_pool_cooldown *cooldown, stru
                                    .context = cooldown->context};
 
     if (!lk_run_guard_start(&guard, &no_cleanup, -1)) {
-        return (struct lk_pool_item_end){.start_error = errno};
+        return (struct lk_pool_item_end){.start_error = -errno};
     }
     setup->relay = lk_pool_relay_start(&start.errors);
     lk_run_supervise_begin(&job);
@@ -311,7 +311,7 @@ struct lk_pool_item_end lk_pool_item_run(const struct lk_pool_cooldown *cooldown
         }
         watch_leases(&setup, NULL);
     } else {
-        end = (struct lk_pool_item_end){.start_error = errno};
+        end = (struct lk_pool_item_end){.start_error = -errno};
     }
     free_setup(&setup);
     return end;

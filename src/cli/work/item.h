@@ -26,7 +26,7 @@ struct lk_pool_item_end {
     bool is_lost;               /* a claim is, or its deadline was near */
     bool is_over_time;          /* CMD was ended because its time was up */
     int signal;                 /* that CMD died of; 0: it exited */
-    int start_error;            /* errno, when CMD could not be started at all; 0: it was */
+    int start_error;            /* of lk_run_child_start(), when CMD could not be started; or 0 */
     struct lk_pool_tail errors; /* the end of what it wrote to stderr */
 };
 

@@ -268,15 +268,9 @@ static void handle_signals(struct worker *worker) {
 
 /* CMD cannot be started for any item, so the pool ends. */
 static void give_up(struct worker *worker, int error) {
-    char text[LK_ERROR_TEXT_MAX];
-    int exit_code = lk_run_child_failure_code(error);
-
-    worker->failure_code = exit_code;
+    worker->failure_code = lk_run_child_failure_code(error);
     if (lk_pool_counters_may_say_failure(worker->slot->counters)) {
-        (void)snprintf(text, sizeof text, "%s: %s", worker->slot->options->command[0],
-                       strerror(error));
-        lk_run_status(exit_code == LK_RUN_EXIT_NOT_FOUND ? "NOT FOUND" : "NOT EXECUTABLE", "%s",
-                      text);
+        (void)lk_run_child_say_failure(worker->slot->options->command[0], error);
     }
     stop(worker);
 }
