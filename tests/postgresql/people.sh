@@ -281,5 +281,51 @@ ok 'which are told by their comments' is "SELECT string_agg(DISTINCT p.proname, 
     AND obj_description(p.oid, 'pg_proc') IS NOT NULL" \
     'acquire break claim del done drop get push put release renew retry sweep unpark'
 exec 3>&-
+ok 'the text of a failure is a text' is "SELECT lockkeeper.push('why', '1'); SELECT id FROM lockkeeper.claim('why', owner => 'w');
+    SELECT lockkeeper.retry('why', '1', 'w', error => 'Größe fehlt');
+    SELECT last_error FROM lockkeeper.lk_items WHERE queue = 'why'" 't
+1
+ok
+Größe fehlt'
+sql_user=postgres sql "UPDATE lockkeeper.items SET last_error = '\xff41' WHERE queue = 'why'"
+ok 'unless it is none' is "SELECT last_error FROM lockkeeper.lk_items WHERE queue = 'why'" '\377A'
+
+# ---- transactions and statements that have read before ----
+
+sql_user=postgres sql "CREATE SCHEMA ways; GRANT USAGE ON SCHEMA ways TO app; CREATE TABLE ways.t (n integer);
+    GRANT INSERT ON ways.t TO app;
+    CREATE FUNCTION ways.stable() RETURNS text LANGUAGE plpgsql STABLE
+        AS 'BEGIN RETURN (SELECT outcome FROM lockkeeper.acquire(''way/t'', ''ben'')); END';
+    CREATE FUNCTION ways.inlined() RETURNS text LANGUAGE sql STABLE
+        AS 'SELECT outcome FROM lockkeeper.acquire(''way/t'', ''ben'')';
+    CREATE FUNCTION ways.fires() RETURNS trigger LANGUAGE plpgsql
+        AS 'BEGIN PERFORM lockkeeper.acquire(''way/t'', ''ben''); RETURN NEW; END';
+    CREATE TRIGGER fires BEFORE INSERT ON ways.t FOR EACH ROW EXECUTE FUNCTION ways.fires()"
+has_one_holder() { # BEGIN CALL
+    tell "$1; SELECT count(*) FROM lockkeeper.requests;"
+    sql "SELECT outcome FROM lockkeeper.acquire('way/t', 'ana')" >"$work/out" || return 1
+    tell "$2;"
+    tell 'COMMIT; RESET default_transaction_isolation;'
+    is "SELECT string_agg(owner, ' ') FROM lockkeeper.lk_locks WHERE path = 'way/t'" ana || return 1
+    sql "SELECT lockkeeper.break('way/t', 'over', now => true)" >"$work/out"
+}
+call="SELECT outcome FROM lockkeeper.acquire('way/t', 'ben')"
+for begin in BEGIN 'BEGIN ISOLATION LEVEL REPEATABLE READ' "SET default_transaction_isolation = 'serializable'; BEGIN" \
+    'BEGIN ISOLATION LEVEL SERIALIZABLE READ ONLY DEFERRABLE' "BEGIN; DECLARE c CURSOR FOR $call" \
+    "BEGIN ISOLATION LEVEL REPEATABLE READ; DECLARE c CURSOR FOR $call" 'BEGIN; SAVEPOINT a'; do
+    while IFS='~' read -r way; do
+        ok "there is one holder: $begin ... $way" has_one_holder "$begin" "$way"
+    done <<END
+$call
+SELECT ways.stable()
+SELECT ways.inlined()
+INSERT INTO ways.t VALUES (1)
+DO 'BEGIN PERFORM lockkeeper.acquire(''way/t'', ''ben''); END'
+SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED; $call
+FETCH c
+SAVEPOINT b; $call
+END
+done
+
 
 finish

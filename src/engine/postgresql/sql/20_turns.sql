@@ -160,7 +160,7 @@ BEGIN
         RAISE EXCEPTION USING ERRCODE = 'LK079', -- it does not see what others have just done
             MESSAGE = format('a lock is decided at READ COMMITTED, and this transaction is %s',
                              upper(current_setting('transaction_isolation'))),
-            HINT = 'SET TRANSACTION ISOLATION LEVEL READ COMMITTED, or use another connection.';
+            HINT = 'ROLLBACK; BEGIN ISOLATION LEVEL READ COMMITTED, or use another connection.';
     END IF;
     turn.has_waiting := false;
     FOREACH the_root IN ARRAY the_roots LOOP
