@@ -168,7 +168,7 @@ not_held_test_() ->
 
 %% More than holders fit into a region: the virtual machine has one for each scheduler.
 many_processes_test_() ->
-    {timeout, 60, fun() ->
+    {timeout, 600, fun() ->
         Many = 20000,
         in_region(#{permits => 32768}, fun(_, Region) ->
             Self = self(),
@@ -187,7 +187,7 @@ many_processes_test_() ->
 
 %% Never more than the limit, counted by the processes themselves; some die while they hold.
 concurrent_test_() ->
-    {timeout, 60, fun() ->
+    {timeout, 600, fun() ->
         Limit = 7,
         in_region(fun(_, Region) ->
             Inside = atomics:new(2, []),
@@ -219,7 +219,7 @@ enter_and_leave(Region, Limit, Inside, Rounds) ->
 
 %% Killed wherever they are, also on dirty schedulers: nothing stays held.
 killed_anywhere_test_() ->
-    {timeout, 60, fun() ->
+    {timeout, 600, fun() ->
         in_region(fun(_, Region) ->
             {acquired, 1} = canal:acquire(Region, 0, 1, 1),
             Pids = [spawn(fun() -> try_for_ever(Region, N) end) || N <- lists:seq(1, 40)],
@@ -238,7 +238,7 @@ try_for_ever(Region, N) ->
     try_for_ever(Region, N).
 
 one_process_with_many_test_() ->
-    {timeout, 60, fun() ->
+    {timeout, 600, fun() ->
         Many = 10000,
         in_region(#{keys => Many, permits => 3 * Many}, fun(_, Region) ->
             Keys = [{key, N rem (Many div 2)} || N <- lists:seq(1, Many)],
@@ -254,7 +254,7 @@ one_process_with_many_test_() ->
 
 %% All entries are used, whichever scheduler's holder has reserved them.
 no_room_test_() ->
-    {timeout, 60, fun() ->
+    {timeout, 600, fun() ->
         in_region(#{keys => 500, permits => 128, holders => 2}, fun(_, Region) ->
             Permits = maps:get(permits, canal:info(Region)),
             Take = fun(N) -> canal:acquire(Region, N rem 100, 100000, 1) end,
@@ -275,7 +275,7 @@ in_helper_that_stays(Function) ->
 %% ---- keys and arguments --------------------------------------------------------------------------
 
 keys_test_() ->
-    {timeout, 60, fun() ->
+    {timeout, 600, fun() ->
         in_region(fun(_, Region) ->
             Terms = [db, "db", <<"db">>, <<>>, <<1:3>>, [], {}, 1, 1.0, -1, 1 bsl 4000, self(), make_ref(),
                      fun erlang:now/0, #{a => 1}, {app, <<"a">>}, binary:copy(<<"x">>, 64),
@@ -314,7 +314,7 @@ bad_arguments_test_() ->
     end).
 
 open_errors_test_() ->
-    {timeout, 60, fun() ->
+    {timeout, 600, fun() ->
         Reason = fun(Name, Options) -> {error, {R, Text}} = canal:open(Name, Options),
                                        ?assert(is_binary(Text)), R end,
         ?assertEqual(none, Reason(name(), #{must_exist => true})),
@@ -351,7 +351,7 @@ started_twice_test_() ->
 %% ---- ends ----------------------------------------------------------------------------------------
 
 gone_test_() ->
-    {timeout, 60, fun() ->
+    {timeout, 600, fun() ->
         Name = name(),
         {ok, Region} = canal:open(Name),
         {acquired, 1} = canal:acquire(Region, k, 1, 1),
@@ -364,7 +364,7 @@ gone_test_() ->
     end}.
 
 close_test_() ->
-    {timeout, 60, fun() ->
+    {timeout, 600, fun() ->
         in_region(fun(Name, Region) ->
             {ok, Other} = canal:open(Name),
             Pid = helper(),
@@ -387,7 +387,7 @@ close_test_() ->
 
 %% Processes call while another one closes, and one is killed with permits of what was closed.
 close_while_used_test_() ->
-    {timeout, 60, fun() ->
+    {timeout, 600, fun() ->
         Name = name(),
         [begin
              {ok, Region} = canal:open(Name),
@@ -405,7 +405,7 @@ close_while_used_test_() ->
 
 %% The node's region is a literal, which the runtime frees when it is replaced.
 stop_while_used_test_() ->
-    {timeout, 60, fun() ->
+    {timeout, 600, fun() ->
         Name = name(),
         Use = fun Use(N) ->
                   try canal:acquire(N rem 5, 3, 1), canal:info() catch error:not_started -> ok end,
@@ -424,7 +424,7 @@ stop_while_used_test_() ->
 
 %% A handle that is collected ends no permit of a living process.
 forgotten_handle_test_() ->
-    {timeout, 60, fun() ->
+    {timeout, 600, fun() ->
         in_region(fun(Name, Region) ->
             Pid = helper(),
             call(Pid, fun() -> {ok, Forgotten} = canal:open(Name),
@@ -443,7 +443,7 @@ forgotten_handle_test_() ->
 
 %% A binary is the same key for `lk`.
 other_language_test_() ->
-    {timeout, 60, fun() ->
+    {timeout, 600, fun() ->
         in_region(fun(Name, Region) ->
             Try = fun(Key) ->
                       os:cmd(lists:concat(["\"$LK\" run -S shm:", Name, " --limit 2 --try ", Key,
@@ -468,7 +468,7 @@ hold_and_wait([Name]) ->
     receive stop -> ok end.
 
 kill_9_test_() ->
-    {timeout, 60, fun() ->
+    {timeout, 600, fun() ->
         in_region(fun(Name, Region) ->
             Paths = lists:append([["-pa", Path] || Path <- code:get_path(), filename:pathtype(Path) =:= absolute,
                                                    filename:basename(Path) =:= "ebin"]),
@@ -491,7 +491,7 @@ kill_9_test_() ->
 
 %% The module is loaded again, twice, while permits are held: they stay, and end as ever.
 upgrade_test_() ->
-    {timeout, 60, fun() ->
+    {timeout, 600, fun() ->
         in_region(fun(_, Region) ->
             Pid = helper(),
             {acquired, 1} = call(Pid, fun() -> apply(canal, acquire, [Region, k, 2, 1]) end),
@@ -510,7 +510,7 @@ upgrade_test_() ->
 
 %% The module is removed while permits are held: they end with their processes.
 unload_test_() ->
-    {timeout, 60, fun() ->
+    {timeout, 600, fun() ->
         Name = name(),
         {ok, Region} = apply(canal, open, [Name]),
         [Stays, Dies] = [helper(), helper()],
