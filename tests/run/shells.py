@@ -101,6 +101,16 @@ class Terminal:
     def line(self, text):
         self.type(text + "\n")
 
+    def is_asleep(self):
+        """Whether every process of the session sleeps: a shell waits for what it has started."""
+        states = [process(pid) for pid in os.listdir("/proc") if pid.isdigit()]
+        return all(state in "SZX" for state, session in states if session == self.pid)
+
+    def signal(self, key):
+        """A shell that is still at starting a command obeys a signal as if there were none."""
+        wait_until(self.is_asleep, "all processes wait")
+        self.type(key)
+
     def is_in_front(self):
         """Whether a job has the terminal, and nothing here is stopped."""
         states = [process(pid) for pid in os.listdir("/proc") if pid.isdigit()]
@@ -136,15 +146,17 @@ def terminal(*words):
         opened.close()
 
 
-SHELLS = {"bash": ["bash", "--norc", "--noprofile"], "dash": ["dash"], "zsh": ["zsh", "-f"]}
+SHELLS = {"bash": ["bash", "--norc", "--noprofile"], "dash": ["dash"],
+          "zsh": ["zsh", "-f", "-o", "nozle", "-o", "nopromptsp"]}
 
 
 @contextlib.contextmanager
 def prompt(shell):
-    """An interactive shell."""
+    """An interactive shell. What is typed before its first prompt may be discarded."""
     with terminal(*SHELLS[shell], "-i") as opened:
+        opened.expect(r"[>#%$] $")
         if shell == "zsh":
-            opened.line("unsetopt zle prompt_sp; PS1='PROMPT> '")
+            opened.line("PS1='PROMPT> '")
         opened.line("echo BE''GIN")
         opened.expect("BEGIN")
         opened.expect("PROMPT> ")
@@ -183,7 +195,7 @@ HANDLES = "sh -c 'trap \"exit 3\" INT QUIT; %swhile :; do sleep 0.02; done'" % R
 def play_script(shell, script, wrapper, keys):
     with terminal(*SHELLS[shell], "-c", script.replace("WRAP", wrapper)) as opened:
         opened.expect("READY")
-        opened.type(keys)
+        opened.signal(keys)
         code = opened.end()
         return code, opened.shown.count("WENT-ON")
 
@@ -245,7 +257,7 @@ def test_make():
             targets = ["a"] if "-j2" in options else ["all"]
             with terminal("make", *options, "-s", "-f", f"{WORK}/makefile", *targets) as opened:
                 opened.expect("READY")
-                opened.type(INTERRUPT)
+                opened.signal(INTERRUPT)
                 assert opened.end() in (-2, 2) and "WENT-ON" not in opened.shown
     assert is_free()
 
@@ -255,12 +267,12 @@ def test_interrupted_while_it_waits():
     for call in ("run w -- true", "acquire w --ttl 1m", "hold w"):
         with terminal("bash", "-c", f"$LK {call}; echo WENT-ON") as opened:
             await_waiting("w")
-            opened.type(INTERRUPT)
+            opened.signal(INTERRUPT)
             assert (opened.end(), opened.shown.count("WENT-ON")) == (-2, 0), opened.shown
     with terminal("bash", "-c", "$LK watch; echo WENT-ON") as opened:
         wait_until(lambda: is_free("seen") and opened.read(0) and "seen" in opened.shown,
                    "an event is shown")
-        opened.type(INTERRUPT)
+        opened.signal(INTERRUPT)
         assert (opened.end(), opened.shown.count("WENT-ON")) == (-2, 0), opened.shown
     assert lk("release", "w", "--owner", "other").returncode == 0
 
@@ -269,9 +281,9 @@ def test_workers_that_are_interrupted_twice():
     assert lk("push", "q", "1").returncode == 0
     with terminal("bash", "-c", f"$LK work q -- {SLEEP}; echo WENT-ON") as opened:
         opened.expect("READY")
-        opened.type(INTERRUPT)
+        opened.signal(INTERRUPT)
         opened.expect("STOPPING")
-        opened.type(INTERRUPT)
+        opened.signal(INTERRUPT)
         assert (opened.end(), opened.shown.count("WENT-ON")) == (-2, 0), opened.shown
 
 
@@ -280,14 +292,14 @@ def test_an_interrupted_job():
         with prompt(shell) as opened:
             opened.line(f"$LK run p -- {SLEEP}")
             opened.expect("READY")
-            opened.type(INTERRUPT)
+            opened.signal(INTERRUPT)
             opened.expect("PROMPT> ")
             opened.line("echo CODE''=$?")
             opened.expect("CODE=130")
     with prompt("bash") as opened:
         opened.line(f"for i in 1 2 3; do $LK run p -- {SLEEP}; echo WENT''-ON; done")
         opened.expect("READY")
-        opened.type(INTERRUPT)
+        opened.signal(INTERRUPT)
         opened.expect("PROMPT> ")
         assert "WENT-ON" not in opened.shown
     assert is_free()
@@ -348,7 +360,7 @@ def test_stopped_and_continued():
                 opened.line(text)
                 opened.expect("READY")
                 for _ in range(3):
-                    opened.type(STOP)
+                    opened.signal(STOP)
                     opened.expect(stopped)
                     opened.expect("PROMPT> ")
                     assert not is_free(), "the lease is lost"
@@ -379,7 +391,7 @@ def test_a_pipeline_that_is_stopped_beyond_its_lease():
         opened.line("set -o pipefail")
         opened.line("$LK run --ttl 4s p -- sh -c 'echo PID=$$; exec sleep 600' | cat")
         command = int(opened.expect(r"PID=(\d+)").group(1))
-        opened.type(STOP)
+        opened.signal(STOP)
         opened.expect("Stopped")
         wait_until(lambda: is_dead(command), "the guard has ended the command")
         wait_until(is_free, "the lease is over")
