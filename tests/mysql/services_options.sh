@@ -68,6 +68,9 @@ warns() { # PATTERN: the log and lk doctor say that commits may be lost
 warns_of_nothing() {
     ! grep -q 'flushed' "$work/log" && ! "$lk" -S "$address" doctor 2>&1 | grep -q 'may lose'
 }
+ok 'tables of another user are DENIED' \
+    refuses 77 '*DENIED*app@localhost*?owner=USER@HOST*' --store "$url"
+url="$url&owner=app@localhost"
 sql 'SET GLOBAL innodb_flush_log_at_trx_commit = 1'
 ok 'a service on a server that flushes each commit' start --store "$url"
 ok 'leads' leads
