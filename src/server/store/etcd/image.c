@@ -24,7 +24,7 @@ static const char boot_id[] = "etcd";
 
 /*
  * Here rows are found by their keys alone, so what decisions and people look for is left out: it
- * would cost more than the rows themselves.
+ * would cost more than the rows themselves. A load counts by indexes in files alone (sql/load.c).
  */
 static const char lean[] =
     "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;"
