@@ -73,7 +73,8 @@ BEGIN
         END IF;
     END WHILE;
     IF rule IS NOT NULL THEN
-        CALL lk_refuse('invalid', CONCAT('R1: ', rule, ', at byte ', at + 1, ' of the path'));
+        CALL lk_refuse('invalid', CONCAT('R1: ', rule, ', at byte ', at + 1, ' of the path',
+            IF(rule LIKE 'white space%', '; write a blank as %20', '')));
     END IF;
 END
 //

@@ -65,6 +65,13 @@ BEGIN
     END LOOP;
 END $$;
 
+-- The sentence of the library: an objection to a path, in words.
+CREATE OR REPLACE FUNCTION lockkeeper.path_sentence(rule text, at integer) RETURNS text
+LANGUAGE sql IMMUTABLE AS $$
+    SELECT format('R1: %s, at byte %s of the path', rule, at + 1)
+           || CASE WHEN starts_with(rule, 'white space') THEN '; write a blank as %20' ELSE '' END
+$$;
+
 -- The path as the store keeps it, without a slash at either end.
 CREATE OR REPLACE FUNCTION lockkeeper.path_of(path text) RETURNS text
 LANGUAGE plpgsql IMMUTABLE AS $$
@@ -77,8 +84,7 @@ BEGIN
     END IF;
     SELECT o.rule, o.at INTO wrong FROM lockkeeper.path_objection(coalesce(path, '')) AS o;
     IF wrong.rule IS NOT NULL THEN
-        PERFORM lockkeeper.refuse('invalid', format('R1: %s, at byte %s of the path', wrong.rule,
-                                                    wrong.at + 1));
+        PERFORM lockkeeper.refuse('invalid', lockkeeper.path_sentence(wrong.rule, wrong.at));
     END IF;
     RETURN regexp_replace(regexp_replace(path, '^/', ''), '/$', '');
 END $$;
@@ -315,7 +321,7 @@ BEGIN
         IF lockkeeper.is_path(queue || '/' || id) THEN
             RETURN queue || '/' || id;
         END IF;
-        SELECT format('R1: %s, at byte %s of the path', o.rule, o.at + 1) INTO cause
+        SELECT lockkeeper.path_sentence(o.rule, o.at) INTO cause
         FROM lockkeeper.path_objection(queue || '/' || id) AS o;
     END IF;
     PERFORM lockkeeper.refuse('invalid', 'R16: the item''s path: ' || cause);
