@@ -54,7 +54,7 @@ without_priorities="
      CREATE INDEX items_ready ON lockkeeper.items (queue, sequence) WHERE state = 'ready'"
 breaks_are_told() { # DATABASE: in events as they are in a store of the present format
     "$lk" -S "$(store postgres "$1")" limits events=100 >"$work/out" 2>"$work/err"
-    says 0 'broken 1*' -S "$(store postgres "$1")" "break" db/t2 --owner carol --reason 'of old' &&
+    says 0 'revoked 1: held until *' -S "$(store postgres "$1")" "break" db/t2 --owner carol --reason 'of old' &&
         is "SELECT event, owner, reason FROM lockkeeper.lk_events WHERE broken_by <> ''" \
             'broken|carol|of old' "$1"
 }
