@@ -43,6 +43,11 @@ class Node:
             stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         log.close()
 
+    def stop(self):
+        """Until SIGCONT. A thread of it may do some more after the signal was sent, so waits for the stop."""
+        self.process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, self.process.pid, os.WSTOPPED)
+
     def end(self, number=signal.SIGKILL):
         if self.process is not None:
             self.process.send_signal(number)

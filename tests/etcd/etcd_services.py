@@ -192,7 +192,7 @@ def etcd_is_away(services):
     wire = Resp(leader.resp)
     granted = as_map(wire.call("ACQUIRE", "away", "OWNER", "one", "TTL", 600000))
     for node in services.cluster.nodes:
-        os.kill(node.process.pid, signal.SIGSTOP)
+        node.stop()
     try:
         answer = wire.call("ACQUIRE", "away/too", "OWNER", "two", "TTL", 600000)
         assert str(answer).startswith("UNAVAILABLE"), answer  # after the time of a lease
@@ -244,7 +244,7 @@ def hurt(services, fault):
         nodes[number].start(services.cluster.members)
         services.cluster.wait()
     elif kind == "stop":
-        os.kill(nodes[number].process.pid, signal.SIGSTOP)
+        nodes[number].stop()
         time.sleep(STOP_S)
         os.kill(nodes[number].process.pid, signal.SIGCONT)
         services.cluster.wait()
