@@ -26,6 +26,7 @@ const char peer_hello_2[] = "-NOPROTO unsupported protocol version\r\n";
 
 struct connection {
     int descriptor;
+    const struct step *late; /* to be answered when the client has hung up; NULL: none */
     size_t size;
     char input[INPUT_BYTES];
 };
@@ -47,8 +48,9 @@ static void say(int descriptor, const char *bytes, size_t size) {
 }
 
 /* Returns whether the connection stays. Called with the mutex held. */
-static bool answer(struct peer *peer, int descriptor, const char *command) {
+static bool answer(struct peer *peer, struct connection *connection, const char *command) {
     const struct step *step = &peer->steps[peer->step];
+    int descriptor = connection->descriptor;
     size_t size;
 
     if (strncmp(command, "HELLO", 5) == 0) {
@@ -65,12 +67,28 @@ static bool answer(struct peer *peer, int descriptor, const char *command) {
         return false;
     }
     peer->step++;
-    if (step->is_silent) {
+    if (step->is_late) {
+        connection->late = step;
+    }
+    if (step->is_silent || step->is_late) {
         return true;
     }
     size = step->size != 0 ? step->size : strlen(step->replies);
     say(descriptor, step->replies, step->cut_at == PEER_WHOLE ? size : (size_t)step->cut_at);
     return step->cut_at == PEER_WHOLE;
+}
+
+/* The client has hung up. */
+static void answer_late(struct peer *peer, const struct connection *connection) {
+    const char *reply = connection->late->replies;
+
+    pthread_mutex_lock(&peer->mutex);
+    if (send(connection->descriptor, reply, strlen(reply), MSG_NOSIGNAL) < 0
+        && peer->complaint[0] == '\0') {
+        (void)snprintf(peer->complaint, sizeof peer->complaint,
+                       "the client has not stayed until its connection was closed");
+    }
+    pthread_mutex_unlock(&peer->mutex);
 }
 
 /* Reads what is there and answers what is whole. Returns whether the connection stays. */
@@ -83,6 +101,9 @@ static bool serve(struct peer *peer, struct connection *connection) {
                          sizeof connection->input - connection->size, 0);
     bool stays = count > 0;
 
+    if (!stays && connection->late != NULL) {
+        answer_late(peer, connection);
+    }
     connection->size += stays ? (size_t)count : 0;
     while (stays && connection->size > 0) {
         struct lk_slice input = {.bytes = connection->input, .size = connection->size};
@@ -95,7 +116,7 @@ static bool serve(struct peer *peer, struct connection *connection) {
         connection->size -= request.size;
         memmove(connection->input, connection->input + request.size, connection->size);
         pthread_mutex_lock(&peer->mutex);
-        stays = answer(peer, connection->descriptor, command);
+        stays = answer(peer, connection, command);
         pthread_mutex_unlock(&peer->mutex);
     }
     return stays;
@@ -108,6 +129,7 @@ static void accept_one(struct peer *peer, struct connection *connections) {
         if (connections[i].descriptor < 0) {
             connections[i].descriptor = descriptor;
             connections[i].size = 0;
+            connections[i].late = NULL;
             pthread_mutex_lock(&peer->mutex);
             peer->connections++;
             pthread_mutex_unlock(&peer->mutex);

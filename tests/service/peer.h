@@ -19,6 +19,7 @@ struct step {
     const char *replies;
     int cut_at;     /* so many bytes of it, then the connection is closed; PEER_WHOLE */
     bool is_silent; /* no reply at all, the connection stays open */
+    bool is_late;   /* it comes when the client has hung up, which has to stay for it */
     size_t size;    /* of the reply; 0: it is text */
 };
 

@@ -14,6 +14,9 @@
 #define BACKOFF_MIN_US INT64_C(10000)
 #define BACKOFF_MAX_US INT64_C(250000)
 
+/* For a service to drop a cancelled call. Leaves a caller time to take back what it has made. */
+#define HANG_UP_US INT64_C(2000000)
+
 /* Redirects that are followed without a pause; then the next service of the URL is tried. */
 enum { HOPS_MAX = 4 };
 
@@ -22,6 +25,17 @@ void lk_service_status(struct lk_engine *engine, struct lk_engine_status *status
 }
 
 /* ---- one attempt ----------------------------------------------------------------------------- */
+
+static void abandon(struct lk_service *service, struct lk_service_link *link,
+                    const struct lk_builder *builder, lk_outcome outcome) {
+    if (outcome == LK_UNAVAILABLE) {
+        lk_service_link_give_up(service, link);
+    } else if (outcome == LK_CANCELLED && builder->hangs_up) {
+        lk_service_link_hang_up(link, lk_clock_now_us() + HANG_UP_US);
+    } else {
+        lk_service_link_close(link);
+    }
+}
 
 /*
  * LK_OK: *answer has a reply of any kind. *is_sent: the service may have seen the command.
@@ -46,8 +60,7 @@ static lk_outcome attempt(struct lk_service *service, struct lk_slice request,
                             : lk_service_link_receive(link, patience, &reply);
     }
     if (outcome != LK_OK) {
-        outcome == LK_UNAVAILABLE ? lk_service_link_give_up(service, link)
-                                  : lk_service_link_close(link);
+        abandon(service, link, builder, outcome);
         atomic_fetch_add(&service->interruptions, outcome == LK_UNAVAILABLE);
         return lk_error_set(error, outcome, "%s",
                             outcome == LK_UNAVAILABLE ? "the service did not answer"

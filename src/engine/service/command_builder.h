@@ -13,6 +13,7 @@ struct lk_builder {
     struct lk_buffer bytes;
     size_t count;
     bool is_ended;
+    bool hangs_up;                /* cancelled: lk_service_link_hang_up(), not a mere close */
     bool is_bound;                /* R18: for a connection that its request may end with */
     struct lk_service_link **own; /* that one, if it is the request's own; NULL: one of a pool */
 };

@@ -9,6 +9,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/socket.h"
 #include "engine/service/command_builder.h"
@@ -378,4 +379,21 @@ void lk_service_link_close(struct lk_service_link *link) {
         lk_buffer_done(&link->received);
         free(link);
     }
+}
+
+/* Raw bytes, also of TLS: none of them is of use any more. */
+void lk_service_link_hang_up(struct lk_service_link *link, int64_t until_us) {
+    const struct lk_patience patience = {.until_us = until_us};
+    char ignored[RECEIVE_BYTES];
+    ssize_t count = 1;
+
+    (void)shutdown(link->descriptor, SHUT_WR);
+    while (count != 0 && lk_service_link_await(link->descriptor, POLLIN, &patience) == LK_OK
+           && lk_clock_now_us() < until_us) {
+        count = recv(link->descriptor, ignored, sizeof ignored, 0);
+        if (count < 0 && errno != EAGAIN && errno != EINTR) {
+            break;
+        }
+    }
+    lk_service_link_close(link);
 }

@@ -41,6 +41,12 @@ lk_outcome lk_service_link_open(const struct lk_service_address *address,
                                 struct lk_service_link **ret_link, lk_error *error);
 void lk_service_link_close(struct lk_service_link *link); /* accepts NULL */
 
+/*
+ * Closes it, but lets the peer do so first, until `until_us` at most: it has then carried out what
+ * was sent to it, or never will. A command on another connection would overtake that otherwise.
+ */
+void lk_service_link_hang_up(struct lk_service_link *link, int64_t until_us);
+
 /* Whether nothing is readable. Otherwise the peer has closed it, or replies are out of step. */
 bool lk_service_link_is_quiet(const struct lk_service_link *link);
 

@@ -214,6 +214,7 @@ lk_outcome lk_service_await_take(struct lk_service *service, const struct lk_tak
 
     lk_service_add_take(&builder, take);
     lk_builder_add_number(&builder, "WAIT", left_ms);
+    builder.hangs_up = true; /* so that the take that looks for its item does not overtake it */
     outcome = lk_service_call_blocking(service, &builder, patience, &taken_form, &taken);
     if (taken.outcome == LK_GRANTED && taken.claim.is_stolen) {
         pthread_mutex_lock(&service->mutex);
