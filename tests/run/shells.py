@@ -34,8 +34,9 @@ SLEEP = f"sh -c '{READY}exec sleep 600'"
 # It reads the terminal as a pager or a question for a password does, not its standard input.
 ASK = "sh -c '%sread k </dev/tty; echo \"KEY=<$k>\"'" % READY
 ASK_AND_COPY = "sh -c '%sread k </dev/tty; echo \"KEY=<$k>\"; cat'" % READY
-# The pager asks while the command runs, and the command runs until the pager has its answer.
-SEND = "sh -c '>~/begun; until [ -e ~/key ]; do sleep 0.02; done; echo data'"
+# The pager asks while the command runs, and the command runs until the pager has its answer: it opens
+# the pipe. It starts nothing meanwhile: a shell that is stopped within vfork() is not seen to stop.
+SEND = "sh -c '>~/begun; read k <~/key; echo data'"
 PAGE = ("sh -c 'until [ -e ~/begun ]; do sleep 0.02; done; %sread k </dev/tty; >~/key; "
         "echo \"KEY=<$k>\"; cat'" % READY)
 
@@ -331,6 +332,7 @@ def forget():
     for name in ("begun", "key"):
         with contextlib.suppress(FileNotFoundError):
             os.unlink(f"{WORK}/{name}")
+    os.mkfifo(f"{WORK}/key")
 
 
 def test_pipelines_share_the_terminal():
