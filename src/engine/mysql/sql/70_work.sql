@@ -48,7 +48,7 @@ CREATE PROCEDURE lk_add_item(
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE drawn BIGINT;
-    IF @lk_inside = 2 THEN
+    IF @lk_inside THEN -- an item that is done since its snapshot marks no root (20_turns)
         SELECT COUNT(*) = 0 INTO added FROM lk_items AS i FORCE INDEX (PRIMARY)
         WHERE i.queue = the_queue AND i.id = the_id FOR UPDATE;
     ELSE
