@@ -189,8 +189,8 @@ lk release a --owner ana
 lk acquire b --owner ana
 for call in 'run -v b --owner x -- true' 'acquire -v b --owner y' 'hold -v b --owner z'; do
     # shellcheck disable=SC2086 # they are words
-    "$LK_PROGRAM" $call >/dev/null 2>"$work/err" </dev/null &
-    until_true grep -q '^lk: WAITING: b is' "$work/err"
+    "$LK_PROGRAM" $call >/dev/null 2>"$work/told-${call%% *}" </dev/null &
+    until_true grep -q '^lk: WAITING: b is' "$work/told-${call%% *}"
 done
 lk release b --owner ana
 
