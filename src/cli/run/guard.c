@@ -110,6 +110,15 @@ static bool hear(struct watch *watch) {
     return size < 0 && errno == EINTR;
 }
 
+/*
+ * Whether CMD, and no later process with its number, is there. It may have ended before the guard
+ * read of it: then it was started at no time that is known.
+ */
+static bool is_command_there(const struct watch *watch) {
+    return watch->command_started != 0
+           && lk_run_descendants_started(watch->command) == watch->command_started;
+}
+
 /* A signal to a process group reaches all its members at once: none escapes by a fork. */
 static void kill_group(const struct watch *watch) {
     if (!watch->shares_group) {
@@ -117,7 +126,7 @@ static void kill_group(const struct watch *watch) {
     }
     /* CMD may have moved to another group. */
     if (pidfd_send_signal(watch->command_descriptor, SIGKILL, NULL, 0) != 0
-        && lk_run_descendants_started(watch->command) == watch->command_started) {
+        && is_command_there(watch)) {
         kill(watch->command, SIGKILL);
     }
 }
@@ -149,9 +158,7 @@ static void kill_command(const struct watch *watch) {
 static bool has_command_ended(const struct watch *watch) {
     struct pollfd end = {.fd = watch->command_descriptor, .events = POLLIN};
 
-    return watch->command_descriptor >= 0
-               ? poll(&end, 1, 0) > 0
-               : lk_run_descendants_started(watch->command) != watch->command_started;
+    return watch->command_descriptor >= 0 ? poll(&end, 1, 0) > 0 : !is_command_there(watch);
 }
 
 /* A killed process may still run: the clean-up must not run beside CMD. */
