@@ -196,8 +196,8 @@ static void push(lk_store *near, const char *queue) {
 }
 
 /*
- * A named owner's request is taken back if it is younger than the call. A listing tells its age only
- * to a part of a round trip, and in doubt it stays. No answer says more where the time was up.
+ * A named owner's request is taken back if it is younger than the call. A listing tells its age to
+ * a part of a round trip, and in doubt it stays. No answer says more where the time was up.
  */
 static bool is_doubtful(enum kind kind, bool by_patience) {
     return by_patience && kind != KIND_FRESH;
