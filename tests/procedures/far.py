@@ -71,6 +71,19 @@ async def serve(program, near):
     return service
 
 
+async def run(words, near, far):
+    proxy = FarProxy(str(near), Link)
+    await proxy.listen(str(far / near.name))
+    freezing = asyncio.create_task(freeze(proxy))
+    command = await asyncio.create_subprocess_exec(
+        *(word.replace("{far}", str(far)).replace("{near}", str(near.parent))
+          for word in words[1:]))
+    code = await command.wait()
+    freezing.cancel()
+    proxy.close()
+    return code
+
+
 async def main():
     words = sys.argv[1:]
     service = None
@@ -84,18 +97,12 @@ async def main():
             words = words[2:]
         else:
             near = pathlib.Path(os.environ.get("LK_TEST_SERVER", "/")) / words[0].removeprefix("redis://")
-        proxy = FarProxy(str(near), Link)
-        await proxy.listen(str(far / near.name))
-        freezing = asyncio.create_task(freeze(proxy))
-        command = await asyncio.create_subprocess_exec(
-            *(word.replace("{far}", str(far)).replace("{near}", str(near.parent))
-              for word in words[1:]))
-        code = await command.wait()
-        freezing.cancel()
-        proxy.close()
-        if service is not None:
-            service.terminate()
-            await service.wait()
+        try:
+            code = await run(words, near, far)
+        finally:
+            if service is not None:
+                service.terminate()
+                await service.wait()
     sys.exit(code)
 
 
