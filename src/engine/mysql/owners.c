@@ -8,7 +8,7 @@
  * Trusted are what the user itself has made, and the user that the URL names (owner=). A user
  * without rights beyond databases trusts the one user who made all of it, too: that is the usual
  * store. One with such rights does not, unless that user is an administrator (SUPER): for it the
- * store would be a way up. Who has made a routine is its DEFINER, which only administrators can
+ * store would be a way up. The maker of a routine is its DEFINER, which only administrators can
  * set to another user.
  */
 #include <stdio.h>
