@@ -406,6 +406,19 @@ def announced_too_large(service):
               + b"x" * (2 << 20))
     assert [wire.reply()[0] for _ in range(2)] == [200, 413]
     wire.close()
+    # The body of a later request is read to its end, too, and is no request itself.
+    post(service, "/v1/acquire", parts=["large/held"], owner="kept")
+    wire = Http(service.http)
+    assert wire.call("GET", "/healthz")[0] == 200
+    wire.send(f"{head}Content-Length: {2 << 20}\r\n\r\n".encode())
+    assert wire.reply()[0] == 413
+    released = json.dumps({"parts": ["large/held"], "owner": "kept"})
+    inner = ("POST /v1/release HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+             f"Content-Length: {len(released)}\r\n\r\n{released}").encode()
+    wire.send(inner + b"x" * ((2 << 20) - len(inner)))
+    assert wire.socket.recv(1) == b""
+    wire.close()
+    assert post(service, "/v1/release", parts=["large/held"], owner="kept")[0] == 200
 
 
 class Stream(Http):

@@ -174,6 +174,19 @@ bool lk_http_errors_time_out(struct lk_http_client *client) {
     return is_sent;
 }
 
+/*
+ * evhttp still has what is to be done when the reply before was written: it would be done again
+ * for these bytes, and the body would be read as the next request.
+ */
+static void leave_writing_unheard(struct bufferevent *buffers) {
+    bufferevent_data_cb on_read = NULL;
+    bufferevent_event_cb on_event = NULL;
+    void *connection = NULL;
+
+    bufferevent_getcb(buffers, &on_read, NULL, &on_event, &connection);
+    bufferevent_setcb(buffers, on_read, NULL, on_event, connection);
+}
+
 void lk_http_errors_tell_too_large(struct lk_http_client *client) {
     static const char head[] = "HTTP/1.1 413 Request Entity Too Large\r\nConnection: close\r\n\r\n";
     struct bufferevent *buffers = evhttp_connection_get_bufferevent(client->connection);
@@ -185,6 +198,7 @@ void lk_http_errors_tell_too_large(struct lk_http_client *client) {
         client->is_told =
             evbuffer_add(bufferevent_get_output(buffers), reply.bytes, reply.size) == 0;
         client->is_replacing = false;
+        leave_writing_unheard(buffers);
         (void)bufferevent_enable(buffers, EV_WRITE); /* evhttp has disabled it while it reads */
     }
     lk_buffer_done(&reply);
