@@ -4,6 +4,7 @@
  * and O(n^2) for wait queues.
  */
 #include "model/claims.h"
+#include "model/groups.h"
 #include "model/order.h"
 #include "model/probe.h"
 #include "model/requests.h"
@@ -142,15 +143,19 @@ static bool are_requests_in_order(const struct lk_model *model) {
     return lk_order_check(model, LK_ORDER_REQUESTS, &model->requests_by_ticket) == model->live;
 }
 
-/* A queue has its items by age, and those of each state but the claimed by rank; or it is idle. */
+/*
+ * A queue has its items by age, and those of each state but the claimed by rank, the ready ones
+ * that need something in groups; or it is idle.
+ */
 static const char *check_queue(const struct lk_model *model, const struct lk_work *work,
                                uint32_t *items) {
     const struct lk_queue_counts *counts = &work->counts;
     uint64_t count = counts->ready + counts->delayed + counts->claimed + counts->parked_now;
+    uint32_t in_groups = lk_groups_check(model, work);
 
     *items += (uint32_t)count;
-    if (lk_order_check(model, LK_ORDER_AGE, &work->items) != count
-        || lk_order_check(model, LK_ORDER_RANK, &work->ready) != counts->ready
+    if (lk_order_check(model, LK_ORDER_AGE, &work->items) != count || in_groups == UINT32_MAX
+        || lk_order_check(model, LK_ORDER_RANK, &work->ready) != counts->ready - in_groups
         || lk_order_check(model, LK_ORDER_RANK, &work->delayed) != counts->delayed
         || lk_order_check(model, LK_ORDER_RANK, &work->parked) != counts->parked_now) {
         return "the items of a queue are not in order, or not counted right";

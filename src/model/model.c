@@ -32,10 +32,12 @@ struct lk_model *lk_model_new(const struct lk_model_config *config) {
     lk_pool_init(&model->values, allocator, sizeof(struct lk_kept_value));
     lk_pool_init(&model->items, allocator, sizeof(struct lk_item));
     lk_pool_init(&model->works, allocator, sizeof(struct lk_work));
+    lk_pool_init(&model->groups, allocator, sizeof(struct lk_group));
     lk_index_init(&model->value_index, allocator);
     lk_index_init(&model->item_index, allocator);
     lk_index_init(&model->work_index, allocator);
     lk_index_init(&model->claim_index, allocator);
+    lk_index_init(&model->group_index, allocator);
     lk_index_init(&model->node_index, allocator);
     lk_index_init(&model->request_index, allocator);
     lk_index_init(&model->owner_index, allocator);
@@ -85,6 +87,7 @@ void lk_model_free(struct lk_model *model) {
     lk_index_done(&model->item_index);
     lk_index_done(&model->work_index);
     lk_index_done(&model->claim_index);
+    lk_index_done(&model->group_index);
     lk_index_done(&model->node_index);
     lk_index_done(&model->request_index);
     lk_index_done(&model->owner_index);
@@ -101,6 +104,7 @@ void lk_model_free(struct lk_model *model) {
     lk_pool_done(&model->values);
     lk_pool_done(&model->items);
     lk_pool_done(&model->works);
+    lk_pool_done(&model->groups);
     model->allocator->resize(model->allocator->context, model->changes, 0);
     model->allocator->resize(model->allocator->context, model->scratch, 0);
     model->allocator->resize(model->allocator->context, model, 0);

@@ -22,6 +22,8 @@ static struct lk_order_links *links_of(const struct lk_model *model, enum lk_ord
         return &lk_item_at(model, id)->by_ready;
     case LK_ORDER_ROOTS:
         return &lk_root_at(model, id)->by_ready;
+    case LK_ORDER_GROUPS:
+        return &lk_group_at(model, id)->by_first;
     default:
         return &lk_item_at(model, id)->by_rank;
     }
@@ -60,7 +62,8 @@ static struct lk_order_key key_of(const struct lk_model *model, enum lk_order or
     case LK_ORDER_ROOTS:
         return lk_order_key_of_rank(lk_root_at(model, id)->ready_us, 0);
     default: {
-        const struct lk_item *item = lk_item_at(model, id);
+        const struct lk_item *item =
+            lk_item_at(model, order == LK_ORDER_GROUPS ? lk_group_at(model, id)->first : id);
         return lk_order_key_of_rank(item->rank, item->sequence);
     }
     }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Items of a pool in an order: live requests by ticket, items of a queue by age or by rank, those
- * of a root by when they are ready, and such roots; queues, values, and those in doubt, by path.
+ * of a root by when they are ready, and such roots; groups of items by the first of each; queues,
+ * values, and those in doubt, by path.
  *
  * A treap (Seidel and Aragon, 1996): a search tree by key and a heap by a random priority, which
  * keeps it balanced without bookkeeping. The priority is a keyed hash of the id, and the links are
@@ -26,6 +27,7 @@ enum lk_order {
     LK_ORDER_DOUBTS,   /* values in doubt, the same */
     LK_ORDER_READY,    /* the items of a root by when they are ready, and then by age */
     LK_ORDER_ROOTS,    /* root nodes, by when the first of their items is ready */
+    LK_ORDER_GROUPS,   /* groups of a queue, as their first ready items are by rank */
 };
 
 /* What a tree is sorted by: the first number, the second, the bytes. Zeroed it precedes all. */

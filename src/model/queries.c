@@ -122,6 +122,7 @@ void lk_model_stats(const struct lk_model *model, struct lk_model_stats *ret_sta
                        + lk_pool_bytes(&model->owners) + lk_pool_bytes(&model->waits)
                        + lk_pool_bytes(&model->queues) + lk_pool_bytes(&model->values)
                        + lk_pool_bytes(&model->items) + lk_pool_bytes(&model->works)
+                       + lk_pool_bytes(&model->groups) + lk_index_bytes(&model->group_index)
                        + lk_pool_bytes(&model->queue_entries) + lk_index_bytes(&model->node_index)
                        + lk_index_bytes(&model->request_index) + lk_index_bytes(&model->claim_index)
                        + lk_index_bytes(&model->owner_index) + lk_deadlines_bytes(&model->deadlines)

@@ -4,6 +4,7 @@
  * bounded number of idle queues is kept, so that names used once do not fill the memory. Those that
  * have been idle longest are forgotten together with their counters.
  */
+#include "model/groups.h"
 #include "model/order.h"
 #include "model/requests.h"
 #include "model/tree.h"
@@ -82,7 +83,7 @@ void lk_step_forget_queues(struct lk_model *model) {
 
 /* ---- items ---- */
 
-/* The tree that has the items of this one's state by rank; NULL: none has. */
+/* The queue's tree that has the items of this one's state by rank; NULL: none has. */
 static struct lk_order_tree *tree_of(struct lk_model *model, const struct lk_item *item) {
     struct lk_work *work = lk_work_at(model, item->work);
 
@@ -128,6 +129,11 @@ static bool is_unclaimed(const struct lk_item *item) {
     return item->state == LK_ITEM_READY || item->state == LK_ITEM_DELAYED;
 }
 
+/* Ready items with needs are in their group's tree. */
+static bool is_in_group(const struct lk_item *item) {
+    return item->state == LK_ITEM_READY && item->group != 0;
+}
+
 /* The first of the root's unclaimed items may be another one. */
 static void place_root(struct lk_model *model, lk_id node) {
     struct lk_root *root = lk_root_at(model, node);
@@ -169,7 +175,9 @@ static void enter_state(struct lk_model *model, lk_id id, enum lk_item_state sta
     item->state = (uint8_t)state;
     item->rank = rank_of(item, due_us);
     tree = tree_of(model, item);
-    if (tree != NULL) {
+    if (is_in_group(item)) {
+        lk_group_add(model, id);
+    } else if (tree != NULL) {
         lk_order_add(model, LK_ORDER_RANK, tree, id);
     }
     ++*count_of(model, item);
@@ -180,7 +188,9 @@ static void leave_state(struct lk_model *model, lk_id id) {
     struct lk_order_tree *tree = tree_of(model, item);
 
     --*count_of(model, item);
-    if (tree != NULL) {
+    if (is_in_group(item)) {
+        lk_group_remove(model, id);
+    } else if (tree != NULL) {
         lk_order_remove(model, LK_ORDER_RANK, tree, id);
     }
 }

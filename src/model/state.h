@@ -190,7 +190,7 @@ struct lk_kept_value {
 
 /*
  * R16: one piece of work. In its queue's tree by age; unless it is claimed also in that of its
- * state, by rank.
+ * state, or of its group while it is ready, by rank.
  */
 struct lk_item {
     lk_id node; /* QUEUE/ID */
@@ -215,16 +215,32 @@ struct lk_item {
     uint32_t value_size;
     uint32_t need_count;
     uint32_t last_text_size;
+    lk_id group; /* of those that need the same; 0: it needs nothing */
     char *value;
-    char *last_text;       /* of its last failure */
-    struct lk_part *needs; /* with the bytes of their paths behind them */
+    char *last_text;             /* of its last failure */
+    const struct lk_part *needs; /* its group's */
+};
+
+/* R16: the items of a queue that need the same: groups.h. */
+struct lk_group {
+    lk_id work;
+    uint32_t items; /* in any state, also those that the last step ended */
+    uint32_t hash;
+    uint32_t need_count;
+    struct lk_part *needs;      /* with the bytes of their paths behind them */
+    struct lk_order_tree ready; /* its ready items by priority */
+    lk_id first;                /* of them; 0: there is none, and the group is in no tree */
+    struct lk_order_links by_first;
+    lk_id next_open; /* these two of a walk that has visited some of its items */
+    lk_id cursor;
 };
 
 /* R16: a queue. Without an item it is idle, and in the list of those. */
 struct lk_work {
     lk_id node;
     struct lk_order_tree items;   /* all by age, */
-    struct lk_order_tree ready;   /* the ready ones by priority, */
+    struct lk_order_tree ready;   /* the ready ones that need nothing by priority, */
+    struct lk_order_tree groups;  /* the other ready ones in groups, by the first of each, */
     struct lk_order_tree delayed; /* the delayed ones by when they are due, */
     struct lk_order_tree parked;  /* and the parked ones */
     struct lk_order_links by_path;
@@ -255,6 +271,7 @@ struct lk_model {
     struct lk_pool values;
     struct lk_pool items;
     struct lk_pool works;
+    struct lk_pool groups;
     struct lk_index node_index;    /* by parent and name */
     struct lk_index request_index; /* by owner and set of paths (R3) */
     struct lk_index owner_index;   /* by name */
@@ -262,6 +279,7 @@ struct lk_model {
     struct lk_index item_index;
     struct lk_index work_index;
     struct lk_index claim_index; /* items by the owner and ask number of their claims */
+    struct lk_index group_index; /* by queue and needs */
     struct lk_deadlines deadlines;
     struct lk_ended ended;
     lk_id first_root;                        /* siblings, as the children of a node are */
@@ -354,6 +372,10 @@ static inline struct lk_item *lk_item_at(const struct lk_model *model, lk_id id)
 
 static inline struct lk_work *lk_work_at(const struct lk_model *model, lk_id id) {
     return lk_pool_at(&model->works, id);
+}
+
+static inline struct lk_group *lk_group_at(const struct lk_model *model, lk_id id) {
+    return lk_pool_at(&model->groups, id);
 }
 
 /* Units held at exactly this node (R7c). Conversions check no limit (R9): 32 bits are too few. */

@@ -3,6 +3,7 @@
 #include "model/storage.h"
 
 #include "base/hash.h"
+#include "model/groups.h"
 #include "model/order.h"
 #include "model/tree.h"
 
@@ -171,39 +172,24 @@ void lk_work_unlist(struct lk_model *model, lk_id id) {
     model->work_gone_first = id;
 }
 
-/* Copies parts and the bytes of their paths into one block. NULL for none. */
-static bool copy_needs(struct lk_model *model, const struct lk_part *needs, size_t count,
-                       struct lk_part **ret_copy) {
-    size_t size = count * sizeof *needs;
-    struct lk_part *copy;
-    char *bytes;
-
-    if (count == 0) {
-        *ret_copy = NULL;
-        return true;
-    }
-    for (size_t i = 0; i < count; i++) {
-        size += needs[i].path.size;
-    }
-    copy = model->allocator->resize(model->allocator->context, NULL, size);
-    if (copy == NULL) {
-        return false;
-    }
-    bytes = (char *)(copy + count);
-    for (size_t i = 0; i < count; i++) {
-        copy[i] = needs[i];
-        memcpy(bytes, needs[i].path.bytes, needs[i].path.size);
-        copy[i].path.bytes = bytes;
-        bytes += needs[i].path.size;
-    }
-    *ret_copy = copy;
-    return true;
-}
-
 static void free_far(struct lk_model *model, struct lk_item *item) {
     lk_bytes_free(model, item->value);
     lk_bytes_free(model, item->last_text);
-    model->allocator->resize(model->allocator->context, item->needs, 0);
+}
+
+static bool join_group(struct lk_model *model, struct lk_item *made, const struct lk_part *needs) {
+    if (made->need_count == 0) {
+        return true;
+    }
+    made->group = lk_group_join(model, made->work, needs, made->need_count);
+    made->needs = made->group != 0 ? lk_group_at(model, made->group)->needs : NULL;
+    return made->group != 0;
+}
+
+static void leave_group(struct lk_model *model, const struct lk_item *item) {
+    if (item->group != 0) {
+        lk_group_leave(model, item->group);
+    }
 }
 
 lk_id lk_item_make(struct lk_model *model, lk_id work, const struct lk_path *path,
@@ -215,10 +201,10 @@ lk_id lk_item_make(struct lk_model *model, lk_id work, const struct lk_path *pat
     if (!lk_pool_reserve(&model->items, 1) || !lk_index_reserve(&model->item_index, 1)) {
         return 0;
     }
-    if (!lk_bytes_copy(model, value, &made.value)
-        || !copy_needs(model, needs, need_count, &made.needs)
+    if (!lk_bytes_copy(model, value, &made.value) || !join_group(model, &made, needs)
         || (made.node = make_node(model, path)) == 0) {
         free_far(model, &made);
+        leave_group(model, &made);
         return 0;
     }
     id = lk_pool_take(&model->items);
@@ -271,6 +257,7 @@ void lk_keep_bury(struct lk_model *model) {
         struct lk_item *item = lk_item_at(model, id);
         model->item_gone_first = item->next_gone;
         free_far(model, item);
+        leave_group(model, item);
         let_go_of_node(model, item->node);
         lk_pool_give(&model->items, id);
     }
@@ -295,6 +282,7 @@ void lk_keep_done(struct lk_model *model) {
             free_far(model, lk_item_at(model, model->item_index.slots[i].id));
         }
     }
+    lk_groups_done(model);
     for (uint32_t i = 0; i < model->work_index.slot_count; i++) {
         if (model->work_index.slots[i].id != 0) {
             lk_bytes_free(model, lk_work_at(model, model->work_index.slots[i].id)->path);

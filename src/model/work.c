@@ -12,6 +12,7 @@
 #include "model/claims.h"
 #include "model/deadlock.h"
 #include "model/grant.h"
+#include "model/groups.h"
 #include "model/order.h"
 #include "model/probe.h"
 #include "model/steps.h"
@@ -235,8 +236,15 @@ static void answer_nothing(struct lk_model *model, const char *why) {
     snprintf(model->text, sizeof model->text, "%s", why);
 }
 
-/* Claims the item if its parts are free. Whether the take is answered. */
-static bool take_item(struct taking *taking, lk_id id) {
+/* What became of the attempt to claim an item. */
+enum attempt {
+    ANSWERED,      /* the take is over */
+    ITEM_BLOCKED,  /* the item itself is locked */
+    NEEDS_BLOCKED, /* what it needs: so no item that needs the same can be claimed */
+};
+
+/* Claims the item if its parts are free. */
+static enum attempt take_item(struct taking *taking, lk_id id) {
     struct lk_model *model = taking->model;
     const struct lk_item *item = lk_item_at(model, id);
     struct lk_part parts[LK_PARTS_MAX];
@@ -246,41 +254,46 @@ static bool take_item(struct taking *taking, lk_id id) {
     const char *bound;
     lk_id request;
     size_t count;
+    size_t at;
 
     (void)lk_path_parse((struct lk_slice){bytes, lk_node_path(model, item->node, bytes)}, &path,
                         NULL);
     count = make_parts(&path, item->needs, item->need_count, parts);
     lk_probe_of_ask(model, taking->owner, parts, count, &probe);
     probe.is_of_item = true;
-    if (lk_probe_check(model, &probe, NULL) != LK_VERDICT_GRANT) {
-        return false;
+    if (lk_probe_check(model, &probe, &at) != LK_VERDICT_GRANT) {
+        return at == 0 ? ITEM_BLOCKED : NEEDS_BLOCKED;
     }
     bound = lk_full_bound(model, &probe, false);
     if (bound != NULL) {
         lk_answer_full(model, bound);
-        return true;
+        return ANSWERED;
     }
     switch (make_claim(taking, id, parts, &probe, &request)) {
     case LK_GRANTED:
         count_claim(taking, id, request);
         answer_taken(model, request, id);
         model->effects.answer.created = true;
-        return true;
+        return ANSWERED;
     case LK_BUSY:
         answer_nothing(model, "R4: the next item needs a token of its own");
-        return true;
+        return ANSWERED;
     case LK_DEADLOCK:
-        return false; /* passed over */
+        /* What waits for the item itself is ahead of a claim, so the cycle goes through a need. */
+        return NEEDS_BLOCKED;
     default:
         lk_answer_exhausted(model);
-        return true;
+        return ANSWERED;
     }
 }
 
 void lk_step_take(struct lk_model *model, struct lk_times times, const struct lk_take *take) {
     struct taking taking = {.model = model, .times = times, .take = take};
+    enum attempt attempt = ITEM_BLOCKED;
+    struct lk_ready_walk walk;
     struct lk_probe queue; /* of some new item: what is in its way is in the way of all of them */
     lk_error error;
+    lk_id id;
 
     if (lk_take_check(take, &error) != LK_OK) {
         lk_answer_invalid(model, &error);
@@ -305,10 +318,10 @@ void lk_step_take(struct lk_model *model, struct lk_times times, const struct lk
         answer_nothing(model, "R16: a lock on the queue, held or waiting, pauses all claiming");
         return;
     }
-    for (lk_id id = lk_order_first(model, LK_ORDER_RANK, &lk_work_at(model, taking.work)->ready);
-         id != 0;
-         id = lk_order_after(model, LK_ORDER_RANK, &lk_work_at(model, taking.work)->ready, id)) {
-        if (take_item(&taking, id)) {
+    lk_ready_walk_begin(model, taking.work, &walk);
+    while ((id = lk_ready_walk_next(model, &walk, attempt == NEEDS_BLOCKED)) != 0) {
+        attempt = take_item(&taking, id);
+        if (attempt == ANSWERED) {
             return;
         }
     }

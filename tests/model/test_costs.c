@@ -91,6 +91,25 @@ static void put(struct world *world, const char *path, const char *value) {
     must(world, &command, LK_OK);
 }
 
+static void push(struct world *world, int number, const char *need) {
+    struct lk_part part = part_of(need);
+    struct lk_command command = {.kind = LK_COMMAND_PUSH};
+    char id[TEXT_MAX];
+
+    (void)snprintf(id, sizeof id, "%d", number);
+    command.push = (struct lk_push){
+        .queue = part_of("work").path, .id = lk_slice_of(id), .needs = &part, .need_count = 1};
+    must(world, &command, LK_OK);
+}
+
+static void take(struct world *world, const char *owner, lk_outcome outcome) {
+    struct lk_command command = {.kind = LK_COMMAND_TAKE};
+
+    command.take = (struct lk_take){
+        .queue = part_of("work").path, .owner = lk_slice_of(owner), .ttl_ms = TTL_MS};
+    must(world, &command, outcome);
+}
+
 /* ---- worlds ---------------------------------------------------------------------------------- */
 
 static void children(struct world *world) {
@@ -164,6 +183,25 @@ static void dead(struct world *world) {
 
 /* ---- what is counted: done once before, so that memory is there ------------------------------ */
 
+/* Items that need what is taken; none of any other customer. */
+static void blocked(struct world *world) {
+    ask(world, "other", "customer/a", LK_TRY, LK_GRANTED);
+    for (int i = 0; i < world->size; i++) {
+        push(world, i, "customer/a");
+    }
+}
+
+/* The same, and behind each an item of a customer of its own. */
+static void customers(struct world *world) {
+    char need[TEXT_MAX];
+
+    blocked(world);
+    for (int i = 0; i < world->size; i++) {
+        (void)snprintf(need, sizeof need, "customer/b%d", i);
+        push(world, world->size + i, need);
+    }
+}
+
 static void refused(struct world *world) {
     ask(world, "me", "parent", LK_TRY, LK_BUSY);
 }
@@ -198,6 +236,22 @@ static void give_slot_on(struct world *world) {
 static void leave_amidst(struct world *world) {
     release(world, "o5", "book?shared");
     ask(world, "o5", "book?shared", LK_QUEUE, LK_WAITING);
+}
+
+static void take_nothing(struct world *world) {
+    take(world, "worker", LK_BUSY);
+}
+
+static void take_behind(struct world *world) {
+    take(world, "worker", LK_GRANTED);
+}
+
+/* What is taken becomes free: the first item is claimed, and no other one after it. */
+static void take_freed(struct world *world) {
+    take(world, "worker", LK_BUSY);
+    release(world, "other", "customer/a");
+    take(world, "worker", LK_GRANTED);
+    take(world, "another", LK_BUSY);
 }
 
 static void pair(struct world *world) {
@@ -251,6 +305,9 @@ static const struct scene {
     {"a pair beside what has died", dead, pair, FEW, TIMES_END, true},
     {"a new value, and its deletion", values, put_and_delete, HUNDRED, TIMES_END, true},
     {"a page of values", values, page, HUNDRED, TIMES_END, true},
+    {"a claim where items need what is taken", blocked, take_nothing, FEW, TIMES_END, true},
+    {"a claim behind items that need what is taken", customers, take_behind, FEW, TIMES_END, false},
+    {"claims before and after what is needed is free", blocked, take_freed, FEW, TIMES_END, false},
     {"a pair where others have died", dead, pair_there, FEW, TIMES_END, true},
 };
 
