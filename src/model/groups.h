@@ -42,7 +42,7 @@ void lk_ready_walk_begin(const struct lk_model *model, lk_id work, struct lk_rea
 /* The next item, 0 at the end. `skips`: what blocks the last one blocks its whole group. */
 lk_id lk_ready_walk_next(struct lk_model *model, struct lk_ready_walk *walk, bool skips);
 
-/* For lk_model_check(): the ready items of the queue in groups; UINT32_MAX: they are not in order. */
+/* For lk_model_check(): the ready items of a queue in groups; UINT32_MAX: not in order. */
 uint32_t lk_groups_check(const struct lk_model *model, const struct lk_work *work);
 
 #endif
