@@ -10,6 +10,7 @@
 #include "format_5.sql.h"
 #include "format_6.sql.h"
 #include "format_7.sql.h"
+#include "format_8.sql.h"
 #include "sql/schema.h"
 
 enum {
@@ -21,8 +22,9 @@ static const char sqlite_magic[16] = "SQLite format 3";
 static const unsigned char application_id[4] = {'L', 'K', 'p', 'r'};
 
 /* There is no format 0. */
-const char *const lk_sql_format_steps[LK_SQL_FORMAT] = {
-    NULL, format_2_text, format_3_text, format_4_text, format_5_text, format_6_text, format_7_text};
+const char *const lk_sql_format_steps[LK_SQL_FORMAT] = {NULL,          format_2_text, format_3_text,
+                                                        format_4_text, format_5_text, format_6_text,
+                                                        format_7_text, format_8_text};
 
 int lk_sql_identify(struct lk_sql *sql, enum lk_sql_identity *ret_identity) {
     sqlite3_file *file = NULL;

@@ -9,7 +9,7 @@
 #include "sql/database.h"
 
 enum {
-    LK_SQL_FORMAT = 7,               /* this program reads, writes and creates it */
+    LK_SQL_FORMAT = 8,               /* this program reads, writes and creates it */
     LK_SQL_FORMAT_WRITABLE_FROM = 7, /* programs of this format may write what this one creates */
     LK_SQL_BOOT_ID_MAX = 64,         /* bytes of a boot's id */
     LK_SQL_NAME_MAX = 64,            /* room for a name of the schema */

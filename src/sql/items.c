@@ -293,10 +293,12 @@ static int walk(struct lk_sql *sql, sqlite3_stmt *statement, struct lk_slice que
     return lk_sql_done(statement, code);
 }
 
-int lk_sql_items_each_ready(struct lk_sql *sql, struct lk_slice queue, struct lk_sql_place after,
-                            struct lk_sql_item *item, lk_sql_visit_item *visit, void *context) {
+/* What the statements about ready items have in common. */
+static int walk_after(struct lk_sql *sql, enum lk_sql_statement which, struct lk_slice queue,
+                      struct lk_sql_place after, struct lk_sql_item *item, lk_sql_visit_item *visit,
+                      void *context) {
     sqlite3_stmt *statement;
-    int code = lk_sql_statement(sql, LK_SQL_ITEMS_READY, &statement);
+    int code = lk_sql_statement(sql, which, &statement);
 
     if (code != SQLITE_OK) {
         return code;
@@ -305,6 +307,16 @@ int lk_sql_items_each_ready(struct lk_sql *sql, struct lk_slice queue, struct lk
     (void)lk_sql_bind_integer(statement, 2, after.priority);
     (void)lk_sql_bind_integer(statement, 3, (int64_t)after.sequence);
     return walk(sql, statement, queue, item, visit, context);
+}
+
+int lk_sql_items_each_first(struct lk_sql *sql, struct lk_slice queue, struct lk_sql_place after,
+                            struct lk_sql_item *item, lk_sql_visit_item *visit, void *context) {
+    return walk_after(sql, LK_SQL_ITEMS_FIRST, queue, after, item, visit, context);
+}
+
+int lk_sql_items_each_ready(struct lk_sql *sql, struct lk_slice queue, struct lk_sql_place after,
+                            struct lk_sql_item *item, lk_sql_visit_item *visit, void *context) {
+    return walk_after(sql, LK_SQL_ITEMS_READY, queue, after, item, visit, context);
 }
 
 int lk_sql_items_each_parked(struct lk_sql *sql, struct lk_slice queue, uint64_t behind,

@@ -60,7 +60,12 @@ struct lk_sql_place {
 };
 #define LK_SQL_PLACE_BEFORE_ALL ((struct lk_sql_place){.priority = INT64_MAX})
 
-/* The ready items after a place, in order, without values. `item` is the buffer. */
+/*
+ * The ready items after a place, in order, without values; of those that need the same only the
+ * first, or all. `item` is the buffer.
+ */
+int lk_sql_items_each_first(struct lk_sql *sql, struct lk_slice queue, struct lk_sql_place after,
+                            struct lk_sql_item *item, lk_sql_visit_item *visit, void *context);
 int lk_sql_items_each_ready(struct lk_sql *sql, struct lk_slice queue, struct lk_sql_place after,
                             struct lk_sql_item *item, lk_sql_visit_item *visit, void *context);
 

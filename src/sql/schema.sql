@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The tables of a Lockkeeper store in SQLite, format 7. (format_N.sql leads from N - 1 to N.)
+-- The tables of a Lockkeeper store in SQLite, format 8. (format_N.sql leads from N - 1 to N.)
 --
 -- People can read it too:  sqlite3 FILE 'SELECT * FROM lk_locks'  (lk_items, lk_events)
 -- All names begin with lk_, so that the store can be in a database with tables of its owner's
@@ -119,11 +119,52 @@ CREATE TABLE lk_item (
     priority    INTEGER NOT NULL DEFAULT 0, -- the greatest is claimed first
     last_exit   INTEGER, -- of the last retry that told one: the exit code
     last_error  BLOB,    -- ... and its error text
+    behind      INTEGER NOT NULL DEFAULT 0, -- ready, and not the first that needs the same
     UNIQUE (queue, id)
 );
-CREATE INDEX lk_item_by_state ON lk_item (queue, state, priority DESC, sequence);
+CREATE INDEX lk_item_by_state ON lk_item (queue, state, behind, priority DESC, sequence);
+CREATE INDEX lk_item_by_needs ON lk_item (queue, needs, priority DESC, sequence)
+    WHERE state = 'ready' AND needs <> '';
 CREATE INDEX lk_item_by_due ON lk_item (queue, due_us) WHERE state = 'delayed';
 CREATE INDEX lk_item_parked ON lk_item (queue, sequence) WHERE state = 'parked';
+
+-- Of the ready items of a queue that need the same, those behind the first are marked, whatever
+-- program writes them.
+CREATE TRIGGER lk_item_came AFTER INSERT ON lk_item
+WHEN NEW.state = 'ready' AND NEW.needs <> ''
+BEGIN
+    UPDATE lk_item SET behind = 1 WHERE number = NEW.number AND number <>
+        (SELECT number FROM lk_item WHERE queue = NEW.queue AND needs = NEW.needs
+         AND state = 'ready' AND needs <> '' ORDER BY priority DESC, sequence LIMIT 1);
+    UPDATE lk_item SET behind = 1 WHERE NOT behind AND number =
+        (SELECT number FROM lk_item WHERE queue = NEW.queue AND needs = NEW.needs
+         AND state = 'ready' AND needs <> '' ORDER BY priority DESC, sequence LIMIT 1 OFFSET 1);
+END;
+CREATE TRIGGER lk_item_ready AFTER UPDATE OF state ON lk_item
+WHEN NEW.state = 'ready' AND OLD.state <> 'ready' AND NEW.needs <> ''
+BEGIN
+    UPDATE lk_item SET behind = 1 WHERE number = NEW.number AND number <>
+        (SELECT number FROM lk_item WHERE queue = NEW.queue AND needs = NEW.needs
+         AND state = 'ready' AND needs <> '' ORDER BY priority DESC, sequence LIMIT 1);
+    UPDATE lk_item SET behind = 1 WHERE NOT behind AND number =
+        (SELECT number FROM lk_item WHERE queue = NEW.queue AND needs = NEW.needs
+         AND state = 'ready' AND needs <> '' ORDER BY priority DESC, sequence LIMIT 1 OFFSET 1);
+END;
+CREATE TRIGGER lk_item_left AFTER UPDATE OF state ON lk_item
+WHEN OLD.state = 'ready' AND NEW.state <> 'ready' AND NEW.needs <> ''
+BEGIN
+    UPDATE lk_item SET behind = 0 WHERE number = NEW.number AND behind;
+    UPDATE lk_item SET behind = 0 WHERE behind AND number =
+        (SELECT number FROM lk_item WHERE queue = NEW.queue AND needs = NEW.needs
+         AND state = 'ready' AND needs <> '' ORDER BY priority DESC, sequence LIMIT 1);
+END;
+CREATE TRIGGER lk_item_went AFTER DELETE ON lk_item
+WHEN OLD.state = 'ready' AND OLD.needs <> ''
+BEGIN
+    UPDATE lk_item SET behind = 0 WHERE behind AND number =
+        (SELECT number FROM lk_item WHERE queue = OLD.queue AND needs = OLD.needs
+         AND state = 'ready' AND needs <> '' ORDER BY priority DESC, sequence LIMIT 1);
+END;
 
 -- The items' values, where they have one; apart, so that a claim does not rewrite them.
 CREATE TABLE lk_item_value (

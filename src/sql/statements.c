@@ -23,6 +23,13 @@
     " WHERE turn <> 0 AND mode = 'shared' AND path = ?1 AND unit_limit = 0"                        \
     " AND turn >= ?2 AND turn <= ?3"
 
+/* Ready items after a place; each is two ranges of one index (R16). */
+#define READY_BEHIND(BEHIND)                                                                       \
+    "SELECT " ITEM_COLUMNS " FROM lk_item WHERE queue = ?1 AND state = 'ready'"                    \
+    " AND behind = " BEHIND " AND priority = ?2 AND sequence > ?3"                                 \
+    " UNION ALL SELECT " ITEM_COLUMNS " FROM lk_item WHERE queue = ?1 AND state = 'ready'"         \
+    " AND behind = " BEHIND " AND priority < ?2"
+
 static const char *const texts[] = {
     [LK_SQL_BEGIN] = "BEGIN",
     [LK_SQL_BEGIN_IMMEDIATE] = "BEGIN IMMEDIATE",
@@ -294,13 +301,11 @@ static const char *const texts[] = {
                               " SELECT number, ?3 FROM lk_item WHERE queue = ?1 AND id = ?2",
     [LK_SQL_ITEM_VALUE_DELETE] = "DELETE FROM lk_item_value WHERE item ="
                                  " (SELECT number FROM lk_item WHERE queue = ?1 AND id = ?2)",
-    /* Two ranges of one index, so that neither a sort nor what was read before costs anything. */
+    /* Ranges of one index, so that neither a sort nor what was read before costs anything. */
+    [LK_SQL_ITEMS_FIRST] = READY_BEHIND("0") " ORDER BY priority DESC, sequence",
+    /* The same of those behind, too. */
     [LK_SQL_ITEMS_READY] =
-        "SELECT " ITEM_COLUMNS " FROM lk_item"
-        " WHERE queue = ?1 AND state = 'ready' AND priority = ?2 AND sequence > ?3"
-        " UNION ALL SELECT " ITEM_COLUMNS " FROM lk_item"
-        " WHERE queue = ?1 AND state = 'ready' AND priority < ?2"
-        " ORDER BY priority DESC, sequence",
+        READY_BEHIND("0") " UNION ALL " READY_BEHIND("1") " ORDER BY priority DESC, sequence",
     [LK_SQL_ITEMS_PARKED] = "SELECT " ITEM_COLUMNS " FROM lk_item"
                             " WHERE queue = ?1 AND state = 'parked' AND sequence > ?2"
                             " ORDER BY sequence",

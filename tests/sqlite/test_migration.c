@@ -171,7 +171,8 @@ static void what_is_new_works(void **state) {
     lk_claim_info *claim = NULL;
 
     /* A program of a former format finds no table under the name that it knows. */
-    assert_int_equal(fixture_sql(file, "SELECT writable_from FROM lk_meta"), LK_SQL_FORMAT);
+    assert_int_equal(fixture_sql(file, "SELECT writable_from FROM lk_meta"),
+                     LK_SQL_FORMAT_WRITABLE_FROM);
     assert_int_equal(fixture_put(engine, "y", lk_slice_of("value")), LK_OK);
     assert_int_equal(fixture_push(engine, "q", "1", lk_slice_of("work"), 0, ""), LK_OK);
     assert_int_equal(fixture_take(engine, "q", "w", 0, &claim, NULL), LK_GRANTED);
@@ -330,6 +331,19 @@ static void a_migration_adds_columns(void **state) {
     assert_int_equal(fixture_sql(file, "SELECT last_event FROM lk_meta"), 15);
 }
 
+static void items_that_need_the_same_become_groups(void **state) {
+    struct testcase *testcase = *state;
+    const char *file = testcase->fixture.file;
+
+    run(file, "WITH RECURSIVE n (n) AS (SELECT 10 UNION ALL SELECT n + 1 FROM n WHERE n < 15)"
+              " INSERT INTO items SELECT n, 'w', 'i' || n, n, 'ready', 0, 0, 0, 0,"
+              " CASE WHEN n < 12 THEN '' WHEN n % 2 THEN 'a' ELSE 'b' END FROM n");
+    fixture_close(fixture_open(file, &testcase->options));
+    assert_int_equal(fixture_sql(file, "SELECT sum(behind) FROM lk_item"), 2);
+    assert_int_equal(fixture_sql(file, "SELECT behind FROM lk_item WHERE id = 'i14'"), 1);
+    assert_int_equal(fixture_sql(file, "SELECT behind FROM lk_item WHERE id = 'i15'"), 1);
+}
+
 static void views_of_the_owner_go_on(void **state) {
     struct testcase *testcase = *state;
     const char *file = testcase->fixture.file;
@@ -478,6 +492,7 @@ int main(void) {
         OF_STORE_6(a_former_programs_store_goes_on),
         OF_STORE_6(a_migrated_file_equals_a_new_one),
         OF_STORE_6(a_migration_adds_columns),
+        OF_STORE_6(items_that_need_the_same_become_groups),
         OF_STORE_6(views_of_the_owner_go_on),
         OF_STORE_6(a_name_that_is_taken_leaves_the_old_format),
         OF_STORE_6(a_view_of_nothing_leaves_the_old_format),

@@ -270,6 +270,95 @@ static void a_claim_skips_items_that_are_not_free(void **state) {
     assert_string_equal(testcase->claim->id, "full0");
 }
 
+/* Steps of SQLite that a claim takes, and what ends it; statements are prepared, pages are read. */
+static int64_t steps_of_claim(struct testcase *testcase, const char *queue, lk_outcome expected) {
+    (void)testcase_steps(testcase);
+    (void)cost_us(testcase, queue, expected);
+    return testcase_steps(testcase);
+}
+
+static void fill_in_sql(struct testcase *testcase, const char *queue, int count) {
+    char text[512];
+
+    (void)snprintf(
+        text, sizeof text,
+        "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < %d)"
+        " INSERT INTO lk_item (queue, id, sequence, state, due_us, due_unix_us,"
+        " attempts, was_lost, needs) SELECT '%s', 'blocked' || n, n, 'ready', 0, 0, 0, 0,"
+        " CASE WHEN n %% 2 THEN 'customer/a' ELSE 'pool?limit=2' END FROM n",
+        count, queue);
+    (void)fixture_sql(testcase->fixture.file, text);
+}
+
+static void a_claim_reads_the_first_of_those_that_need_the_same(void **state) {
+    struct testcase *testcase = *state;
+    const char *const queues[] = {"few", "many"};
+    int64_t nothing[2];
+    int64_t behind[2];
+
+    assert_int_equal(fixture_ask(testcase->engine, "A", "customer/a pool?limit=2&units=2", LK_TRY,
+                                 600000, &testcase->result),
+                     LK_GRANTED);
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(push(testcase, queues[i], "first", 0, ""), LK_OK);
+        fill_in_sql(testcase, queues[i], i == 0 ? SHORT_QUEUE : LONG_QUEUE);
+        (void)steps_of_claim(testcase, queues[i], LK_GRANTED);
+        (void)steps_of_claim(testcase, queues[i], LK_BUSY);
+        nothing[i] = steps_of_claim(testcase, queues[i], LK_BUSY);
+        assert_int_equal(push(testcase, queues[i], "behind", 0, "customer/b"), LK_OK);
+        behind[i] = steps_of_claim(testcase, queues[i], LK_GRANTED);
+        assert_string_equal(testcase->claim->id, "behind");
+    }
+    (void)printf("# a claim of nothing: %lld steps beside %d, %lld beside %d; of the last: %lld,"
+                 " %lld\n",
+                 (long long)nothing[0], SHORT_QUEUE, (long long)nothing[1], LONG_QUEUE,
+                 (long long)behind[0], (long long)behind[1]);
+    assert_true(nothing[1] <= nothing[0] + nothing[0] / 4);
+    assert_true(behind[1] <= behind[0] + behind[0] / 4);
+}
+
+/* An item that is locked itself is passed over alone, and in the order of all. */
+static void an_item_that_is_locked_itself_hides_no_other(void **state) {
+    struct testcase *testcase = *state;
+    static const char *const order[] = {"2", "3", "4", "5"};
+
+    for (int i = 1; i <= 5; i++) {
+        const char *needs = i % 2 == 0 ? "pool?limit=9" : i == 3 ? "" : "a?shared";
+        char id[8];
+        (void)snprintf(id, sizeof id, "%d", i);
+        assert_int_equal(push(testcase, "q", id, 0, needs), LK_OK);
+    }
+    assert_int_equal(fixture_ask(testcase->engine, "A", "q/1", LK_TRY, 60000, &testcase->result),
+                     LK_GRANTED);
+    for (size_t i = 0; i < sizeof order / sizeof order[0]; i++) {
+        assert_int_equal(take(testcase, "q", "w", 60000), LK_GRANTED);
+        assert_string_equal(testcase->claim->id, order[i]);
+    }
+    assert_int_equal(take(testcase, "q", "w", 60000), LK_BUSY);
+}
+
+/* Marks follow the items, whatever happens to the first of those that need the same. */
+static void the_next_item_is_first_when_the_first_is_gone(void **state) {
+    struct testcase *testcase = *state;
+    const char *file = testcase->fixture.file;
+    static const char firsts[] =
+        "SELECT count(*) FROM lk_item WHERE state = 'ready' AND NOT behind";
+
+    fill(testcase, "q", "", 4, "a");
+    assert_int_equal(fixture_sql(file, firsts), 1);
+    assert_int_equal(take(testcase, "q", "w", 60000), LK_GRANTED);
+    assert_int_equal(fixture_sql(file, firsts), 1);
+    assert_int_equal(fixture_sql(file, "SELECT count(*) FROM lk_item WHERE behind"), 2);
+    assert_int_equal(fixture_finish(testcase->engine, testcase->claim, LK_FINISH_RETRY, 0), LK_OK);
+    assert_int_equal(fixture_sql(file, "SELECT count(*) FROM lk_item WHERE behind"), 3);
+    assert_int_equal(fixture_sql(file, "SELECT behind FROM lk_item WHERE id = '0'"), 0);
+    (void)fixture_sql(file, "DELETE FROM lk_item WHERE id = '0'");
+    assert_int_equal(fixture_sql(file, "SELECT behind FROM lk_item WHERE id = '1'"), 0);
+    assert_int_equal(push(testcase, "q", "late", 60000, "a"), LK_OK);
+    assert_int_equal(fixture_sql(file, "SELECT behind FROM lk_item WHERE id = 'late'"), 0);
+    assert_int_equal(fixture_sql(file, firsts), 1);
+}
+
 /* ---- restarts -------------------------------------------------------------------------------- */
 
 static void a_delay_survives_a_restart(void **state) {
@@ -485,6 +574,9 @@ int main(void) {
         IN_A_SCENE(a_killed_holder_leaves_the_value_in_doubt),
         IN_A_SCENE(a_claim_from_a_long_queue_costs_no_more),
         IN_A_SCENE(a_claim_skips_items_that_are_not_free),
+        IN_A_SCENE(a_claim_reads_the_first_of_those_that_need_the_same),
+        IN_A_SCENE(an_item_that_is_locked_itself_hides_no_other),
+        IN_A_SCENE(the_next_item_is_first_when_the_first_is_gone),
         WITH_A_CLOCK(a_delay_survives_a_restart),
         WITH_A_CLOCK(a_claim_survives_a_restart),
         IN_A_SCENE(a_push_wakes_a_worker),

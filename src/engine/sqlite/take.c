@@ -16,8 +16,11 @@
  *     have been loaded or skipped. A take that finds none changes nothing but what is overdue.
  *   - A request of another owner at or above the queue is in the way of each item: then no more
  *     items are loaded.
+ *   - What blocks one item by its needs blocks all items that need the same: of these only the
+ *     first is loaded. If it may be blocked itself, by a lock on its own path, or its row does not
+ *     fit any more, all items from there on are loaded, so that the next one of these is, too.
  *   - Needs cannot be locked, by any item, when another owner's request conflicts with them or when
- *     the units held leave no room: items with exactly these needs are skipped.
+ *     the units held leave no room: items with exactly these needs are skipped then.
  */
 #include "base/error.h"
 #include "base/text.h"
@@ -26,6 +29,7 @@
 #include "engine/sqlite/decide.h"
 #include "engine/sqlite/events.h"
 #include "engine/sqlite/source.h"
+#include "sql/lines.h"
 
 enum {
     PORTION_FIRST = 1,
@@ -41,6 +45,8 @@ struct taking {
     struct lk_sql_place place;        /* of the last item that was read */
     size_t room;                      /* for candidates in this portion */
     bool has_more;                    /* there are candidates after it */
+    bool reads_all;                   /* not only the first of those that need the same */
+    bool reads_again;                 /* from the place on, since it reads all */
     struct lk_set needs;              /* of the candidates, as text */
     size_t needs_done;                /* of them, so many have been checked */
     struct lk_set refused;            /* those that cannot be locked */
@@ -86,6 +92,44 @@ static int check_row(struct taking *taking, const struct lk_sql_item *item, bool
     return code;
 }
 
+/* Whether a request may be in the way of the item itself, so that the next one is not behind it. */
+static int is_locked_itself(struct taking *taking, const struct lk_sql_item *item,
+                            bool *ret_locked) {
+    struct lk_sql *sql = &taking->transaction->store->sql;
+    struct lk_item_path made;
+    struct lk_slice path;
+    int64_t at = 0;
+    int64_t below = 0;
+    int code;
+
+    if (lk_item_path_make(&item->record.queue, item->record.id, &made, NULL) != LK_OK) {
+        return SQLITE_CORRUPT;
+    }
+    path = (struct lk_slice){made.path.bytes, made.path.size};
+    code = lk_sql_count_at(sql, path, 1, &at);
+    if (code == SQLITE_OK) {
+        code = lk_sql_count_below(sql, path, 1, &below);
+    }
+    *ret_locked = at + below > 0;
+    return code;
+}
+
+/* The first of those that need the same: reads the others, too, if it cannot speak for them. */
+static int check_first(struct taking *taking, const struct lk_sql_item *item) {
+    bool is_locked = false;
+    int code;
+
+    if (taking->reads_all || item->needs.size == 0) {
+        return SQLITE_OK;
+    }
+    code = is_locked_itself(taking, item, &is_locked);
+    if (code == SQLITE_OK && is_locked) {
+        taking->reads_all = taking->reads_again = true;
+        code = SQLITE_DONE;
+    }
+    return code;
+}
+
 static int add_candidate(void *context, const struct lk_sql_item *item) {
     struct taking *taking = context;
     bool is_new;
@@ -97,13 +141,22 @@ static int add_candidate(void *context, const struct lk_sql_item *item) {
         taking->has_more = true;
         return SQLITE_DONE;
     }
+    code = check_first(taking, item);
+    if (code != SQLITE_OK) {
+        return code;
+    }
     taking->place = (struct lk_sql_place){item->record.priority, item->record.sequence};
     if (lk_set_has(&taking->refused, item->needs)) {
         return SQLITE_OK;
     }
     code = check_row(taking, item, &fits);
-    if (code != SQLITE_OK || !fits) {
+    if (code != SQLITE_OK) {
         return code;
+    }
+    if (!fits) {
+        taking->reads_again = item->needs.size > 0 && !taking->reads_all;
+        taking->reads_all |= taking->reads_again;
+        return taking->reads_again ? SQLITE_DONE : SQLITE_OK;
     }
     taking->room--;
     if (item->needs.size > 0 && !lk_set_add(&taking->needs, item->needs, &is_new)) {
@@ -117,9 +170,11 @@ static int load_portion(struct taking *taking, size_t size) {
     int code;
 
     taking->room = size;
-    taking->has_more = false;
-    code = lk_sql_items_each_ready(&store->sql, queue_of(taking), taking->place, &store->item,
-                                   add_candidate, taking);
+    do {
+        taking->has_more = taking->reads_again = false;
+        code = (taking->reads_all ? lk_sql_items_each_ready : lk_sql_items_each_first)(
+            &store->sql, queue_of(taking), taking->place, &store->item, add_candidate, taking);
+    } while (code == SQLITE_OK && taking->reads_again);
     return code == SQLITE_OK ? lk_closure_follow(&taking->closure) : code;
 }
 

@@ -31,6 +31,8 @@ static const char lean[] =
     " DROP INDEX lk_request_by_deadline; DROP INDEX lk_request_waiting_by_owner;"
     " DROP INDEX lk_request_claims_by_ask; DROP INDEX lk_part_by_path; DROP INDEX lk_part_waiting;"
     " DROP INDEX lk_item_by_state; DROP INDEX lk_item_by_due; DROP INDEX lk_item_parked;"
+    " DROP INDEX lk_item_by_needs; DROP TRIGGER lk_item_came; DROP TRIGGER lk_item_ready;"
+    " DROP TRIGGER lk_item_left; DROP TRIGGER lk_item_went;"
     " DROP TRIGGER lk_part_came; DROP TRIGGER lk_request_turned";
 
 lk_outcome lk_etcd_image_explain(const struct lk_etcd_image *image, int code, lk_error *error) {
