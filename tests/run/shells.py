@@ -419,6 +419,24 @@ def test_a_signal_to_the_job_comes_once():
             assert opened.shown.count("GOT") == 1, opened.shown
 
 
+def test_two_signals_to_the_job_come_once_each():
+    """lk reads them one behind the other, and CMD has had both by then."""
+    count = ("sh -c 'trap \"echo GOT-HUP\" HUP; trap \"echo GOT-INT\" INT; "
+             "trap \"echo PASSED; exit\" USR1; echo PID=$PPID; while :; do sleep 0.02; done'")
+    with prompt("bash") as opened:
+        opened.line(f"$LK run p -- {count} </dev/null &")
+        run = int(opened.expect(r"PID=(\d+)").group(1))
+        os.kill(run, signal.SIGSTOP)
+        wait_until(lambda: process(run)[0] == "T", "lk is stopped")
+        for number, word in ((signal.SIGHUP, "GOT-HUP"), (signal.SIGINT, "GOT-INT")):
+            os.killpg(os.getpgid(run), number)
+            opened.expect(word)
+        os.kill(run, signal.SIGCONT)
+        os.kill(run, signal.SIGUSR1)  # which has a higher number: lk reads it last
+        opened.expect("PASSED")
+        assert opened.shown.count("GOT") == 2, opened.shown
+
+
 # ---- the whole tree --------------------------------------------------------------------------
 
 TREE = "sh -c 'sleep 600 & echo PID=$!=$$=$PPID; wait'"

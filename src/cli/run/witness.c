@@ -43,25 +43,39 @@ void lk_run_witness_start(struct lk_run_witness *witness, pid_t group) {
     *witness = (struct lk_run_witness){.pid = pid > 0 ? pid : 0, .group = group};
 }
 
-static bool is_pending(pid_t pid, int signal) {
+static uint64_t mask_of(int signal) {
+    return UINT64_C(1) << (unsigned)(signal - 1);
+}
+
+static uint64_t pending_for(pid_t pid) {
     static const char name[] = "\nShdPnd:";
     char text[4096];
     const char *mask =
         lk_run_proc_read(pid, "status", text, sizeof text) ? strstr(text, name) : NULL;
 
-    return mask != NULL
-           && (strtoull(mask + sizeof name - 1, NULL, 16) >> (unsigned)(signal - 1) & 1U) != 0;
+    return mask != NULL ? strtoull(mask + sizeof name - 1, NULL, 16) : 0;
+}
+
+/* The present one gives up what is pending for it, which would count again later. Stops and
+ * continuations are not kept: the kernel drops one for the other. */
+static void replace(struct lk_run_witness *witness, uint64_t pending) {
+    const uint64_t jobs = mask_of(SIGTSTP) | mask_of(SIGTTIN) | mask_of(SIGTTOU) | mask_of(SIGCONT);
+    uint64_t seen = witness->seen | (pending & ~jobs);
+
+    lk_run_witness_end(witness);
+    lk_run_witness_start(witness, witness->group);
+    witness->seen = seen;
 }
 
 bool lk_run_witness_has(struct lk_run_witness *witness, int signal) {
-    pid_t group = witness->group;
+    uint64_t pending = witness->pid != 0 ? pending_for(witness->pid) : 0;
+    bool has_it = ((pending | witness->seen) & mask_of(signal)) != 0;
 
-    if (witness->pid == 0 || !is_pending(witness->pid, signal)) {
-        return false;
+    if ((pending & mask_of(signal)) != 0) {
+        replace(witness, pending);
     }
-    lk_run_witness_end(witness);
-    lk_run_witness_start(witness, group);
-    return true;
+    witness->seen &= ~mask_of(signal);
+    return has_it;
 }
 
 bool lk_run_witness_is_gone(struct lk_run_witness *witness, pid_t pid) {

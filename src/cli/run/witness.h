@@ -11,11 +11,13 @@
 #define LK_CLI_RUN_WITNESS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct lk_run_witness {
-    pid_t pid;   /* 0: there is none, and no signal counts as the group's */
-    pid_t group; /* that it is in */
+    pid_t pid;     /* 0: there is none, and no signal counts as the group's */
+    pid_t group;   /* that it is in */
+    uint64_t seen; /* signals that its predecessors had, and that were not asked for so far */
 };
 
 /* Starts it in `group`, which is CMD's. Where that fails, there is none. */
