@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The signals stay blocked until the watch ends, so that none can end the program between the
- * cancelled wait and the withdrawal. The watcher itself is ended by the main thread with SIGALRM,
- * sent to that thread alone.
+ * The signals stay blocked until the interrupt is closed, so that none can end the program between
+ * the cancelled wait and the withdrawal, or between a grant and the line that tells of it. The
+ * watcher itself is ended by the main thread with SIGALRM, sent to that thread alone.
  */
 #include "cli/interrupt.h"
 
@@ -25,6 +25,7 @@ struct lk_interrupt {
     sigset_t watched;
     sigset_t former;
     pthread_t watcher;
+    bool is_watched;
     int caught; /* the watcher's until it is joined */
     int64_t caught_us;
 };
@@ -104,6 +105,7 @@ struct lk_interrupt *lk_interrupt_open(lk_store *store, bool has_no_limit) {
     if (pthread_create(&interrupt->watcher, NULL, watch, interrupt) != 0) {
         goto no_thread;
     }
+    interrupt->is_watched = true;
     return interrupt;
 
 no_thread:
@@ -119,13 +121,28 @@ lk_cancel *lk_interrupt_cancel(struct lk_interrupt *interrupt) {
     return interrupt->cancel;
 }
 
+int lk_interrupt_end(struct lk_interrupt *interrupt) {
+    const struct timespec no_time = {0};
+    siginfo_t information;
+
+    if (!interrupt->is_watched) {
+        return interrupt->caught;
+    }
+    interrupt->is_watched = false;
+    (void)pthread_kill(interrupt->watcher, STOP_SIGNAL);
+    (void)pthread_join(interrupt->watcher, NULL);
+    int number = sigtimedwait(&interrupt->watched, &information, &no_time);
+    if (number > 0 && number != STOP_SIGNAL) { /* the watcher had ended already */
+        handle_end_signal(interrupt, number, information.si_code == SI_KERNEL);
+    }
+    return interrupt->caught;
+}
+
 int lk_interrupt_close(struct lk_interrupt *interrupt) {
     if (interrupt == NULL) {
         return 0;
     }
-    (void)pthread_kill(interrupt->watcher, STOP_SIGNAL);
-    (void)pthread_join(interrupt->watcher, NULL);
-    int caught = interrupt->caught;
+    int caught = lk_interrupt_end(interrupt);
     (void)pthread_sigmask(SIG_SETMASK, &interrupt->former, NULL);
     lk_cancel_free(interrupt->cancel);
     free(interrupt);

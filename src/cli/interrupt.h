@@ -24,7 +24,11 @@ struct lk_interrupt *lk_interrupt_open(lk_store *store, bool has_no_limit);
 /* What a wait must name to be ended by a signal. */
 lk_cancel *lk_interrupt_cancel(struct lk_interrupt *interrupt);
 
-/* Ends the watch. Returns the signal that came, or 0. Accepts NULL. */
+/* Ends the watch. Returns the signal that came, or 0. The signals stay blocked. */
+int lk_interrupt_end(struct lk_interrupt *interrupt);
+
+/* The same, if that was not called, and frees it; a further signal ends the program. Accepts
+ * NULL. */
 int lk_interrupt_close(struct lk_interrupt *interrupt);
 
 #endif

@@ -194,6 +194,7 @@ static int take(struct hold *hold) {
     (void)lk_acquire(hold->call.store, &hold->call.request, &hold->lease, &hold->granted, &error);
     int signal = lk_waiting_end(&waiting);
     if (signal == 0) {
+        lk_waiting_close(&waiting); /* the keeper has them blocked all the time */
         return lk_lease_call_say_asked(hold->cli, &hold->call, hold->granted, &error);
     }
     if (hold->lease != NULL) {

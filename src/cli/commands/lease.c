@@ -51,6 +51,7 @@ static int ask(const struct lk_cli *cli, const struct lk_command_line *line,
         if (!lk_waiting_is_printed(cli)) {
             give_back(call, result);
         }
+        lk_waiting_close(&waiting);
     }
     lk_result_free(result);
     return exit_code;

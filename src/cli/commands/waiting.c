@@ -25,10 +25,18 @@ bool lk_waiting_begin(const struct lk_cli *cli, const struct lk_command_line *li
 }
 
 int lk_waiting_end(struct lk_waiting *waiting) {
-    lk_run_wait_log_silence(waiting->log);
-    int signal = lk_interrupt_close(waiting->interrupt);
-    (void)lk_run_wait_log_end(waiting->log);
+    (void)lk_run_wait_log_end(waiting->log); /* which may take its time: signals are noted */
+    int signal = lk_interrupt_end(waiting->interrupt);
+
+    if (signal != 0) {
+        lk_waiting_close(waiting);
+    }
     return signal;
+}
+
+void lk_waiting_close(struct lk_waiting *waiting) {
+    (void)lk_interrupt_close(waiting->interrupt);
+    waiting->interrupt = NULL;
 }
 
 bool lk_waiting_is_printed(const struct lk_cli *cli) {

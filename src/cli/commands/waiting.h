@@ -21,8 +21,12 @@ bool lk_waiting_begin(const struct lk_cli *cli, const struct lk_command_line *li
                       const lk_request *request, const char *queue, int64_t wait_ms,
                       struct lk_waiting *ret_waiting);
 
-/* Ends it. Returns the signal that came, or 0. */
+/*
+ * Ends the wait. Returns the signal that came, or 0: then no signal ends the program before
+ * lk_waiting_close(), so that the caller can print what it has been granted.
+ */
 int lk_waiting_end(struct lk_waiting *waiting);
+void lk_waiting_close(struct lk_waiting *waiting);
 
 /* Whether what was printed on stdout has arrived: a token that nobody has read ends nothing. */
 bool lk_waiting_is_printed(const struct lk_cli *cli);

@@ -75,6 +75,7 @@ int lk_cli_claim(const struct lk_cli *cli, const struct lk_command_line *line, l
     if (outcome == LK_GRANTED && !lk_waiting_is_printed(cli)) {
         give_back(store, info);
     }
+    lk_waiting_close(&waiting);
     lk_claim_free(info);
     return exit_code;
 }
