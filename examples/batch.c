@@ -26,7 +26,11 @@ static bool transfer(lk_store *store, const char *from, const char *to) {
         return false;
     }
     printf("from %s to %s under token %" PRIu64 "\n", from, to, lk_lease_token(lease));
-    return lk_lease_release(lease, &error) == LK_OK;
+    lk_outcome ended = lk_lease_release(lease, &error);
+    if (ended != LK_OK && ended != LK_LOST) {
+        lk_lease_abandon(lease); /* unknown: it could be released again, or ends at its deadline */
+    }
+    return ended == LK_OK;
 }
 
 int main(int argc, char **argv) {

@@ -53,7 +53,11 @@ static bool take_turn(lk_store *store, uint64_t *ret_position) {
     int size = snprintf(value, sizeof value, "%" PRIu64, position);
     *ret_position = position;
     /* LK_LOST would mean that the lease ended before, and that nothing was written. */
-    return lk_lease_release_put(lease, value, (size_t)size, &error) == LK_OK || fail(&error);
+    lk_outcome ended = lk_lease_release_put(lease, value, (size_t)size, &error);
+    if (ended != LK_OK && ended != LK_LOST) {
+        lk_lease_abandon(lease); /* unknown: the same call could be made again */
+    }
+    return ended == LK_OK || fail(&error);
 }
 
 /* A holder that dies with the job half done. Its lease is broken here, to save the wait. */

@@ -39,6 +39,9 @@ int main(int argc, char **argv) {
 
     /* LK_LOST would mean that it was not held to the end, and that the work must be checked. */
     lk_outcome ended = lk_lease_release(lease, &error);
+    if (ended != LK_OK && ended != LK_LOST) {
+        lk_lease_abandon(lease); /* unknown: it could be released again, or ends at its deadline */
+    }
     printf("%s\n", ended == LK_OK ? "held to the end" : lk_outcome_text(ended));
     lk_close(store);
     return ended == LK_OK ? EXIT_SUCCESS : EXIT_FAILURE;

@@ -46,8 +46,9 @@ int main(int argc, char **argv) {
         taken += leases[worker] != NULL;
     }
     for (int worker = 0; worker < WORKERS; worker++) {
-        if (leases[worker] != NULL) {
-            lk_lease_release(leases[worker], NULL);
+        lk_outcome ended = leases[worker] != NULL ? lk_lease_release(leases[worker], NULL) : LK_OK;
+        if (ended != LK_OK && ended != LK_LOST) {
+            lk_lease_abandon(leases[worker]); /* the licence may be held until its deadline */
         }
     }
     lk_close(store);

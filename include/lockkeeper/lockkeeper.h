@@ -13,7 +13,7 @@
  *     if (lk_open(NULL, &store, &error) == LK_OK) {
  *         if (lk_acquire(store, &request, &lease, NULL, &error) == LK_GRANTED) {
  *             write_somewhere(lk_lease_token(lease), ...);  // the resource refuses smaller tokens
- *             lk_lease_release(lease, &error);
+ *             lk_lease_release(lease, &error);  // LK_UNAVAILABLE: unknown; it can be called again
  *         }
  *         lk_close(store);
  *     }
@@ -39,9 +39,9 @@
  * for the duration of the call. Strings are UTF-8, terminated. A `lk_error *error` may be NULL;
  * otherwise it always gets the outcome, and an explanation where there is one.
  * Threads: every function may be called from any thread at any time, also on the same store or
- * lease, except that close, release and free end the object they are given. Only lk_acquire() and
- * lk_ask() with LK_WAIT (and lk_claim_next(), lk_work() and lk_watch_next() of the other headers)
- * block for longer than the store takes to answer.
+ * lease, except that close, release and free end the object they are given: no other call may be
+ * using it. Only lk_acquire() and lk_ask() with LK_WAIT (and lk_claim_next(), lk_work() and
+ * lk_watch_next() of the other headers) block for longer than the store takes to answer.
  */
 #ifndef LOCKKEEPER_H
 #define LOCKKEEPER_H
@@ -92,10 +92,10 @@ LK_PUBLIC lk_outcome lk_open(const char *url, lk_store **ret_store, lk_error *er
 
 /*
  * Closes the store; accepts NULL. Leases that are still open are no longer kept alive. They perish
- * by their ttl, and their lost callback is not called. Their handles may still be queried and must
- * still be freed. Other threads' calls on this store must have ended before (cancel their waits),
- * except calls on its leases. Blocks for up to 3 s from the moment at which a call was given up, if
- * what it may have made is still to be taken back: see lk_ask().
+ * by their ttl, and their lost callback is not called. Their handles may still be queried, and must
+ * still be freed, with lk_lease_abandon(). Other threads' calls on this store must have ended (cancel
+ * their waits), except calls on its leases. Blocks for up to 3 s from the moment at which a call was
+ * given up, if what it may have made is still to be taken back: see lk_ask().
  */
 LK_PUBLIC void lk_close(lk_store *store);
 
@@ -352,7 +352,7 @@ typedef struct lk_lease lk_lease;
  * Makes a request as lk_ask() does and, when it is granted, keeps the lease alive in the
  * background: the lease is renewed every third of its ttl until it is released or lost. (A lease
  * with until_unix_ms needs no renewal; only its end is watched.) On LK_GRANTED *ret_lease is set,
- * and must be freed with lk_lease_release() or lk_lease_abandon(); on every other outcome it is
+ * and must be ended with lk_lease_release() or lk_lease_abandon(); on every other outcome it is
  * untouched.
  * One owner and one set of paths are one lease, however many handles there are. Releasing it by
  * one handle ends it for all handles. A conversion that draws a new token ends it for all older
@@ -362,32 +362,42 @@ LK_PUBLIC lk_outcome lk_acquire(lk_store *store, const lk_request *request, lk_l
                                 lk_result **ret_result, lk_error *error);
 
 /*
- * Ends the lease and frees the handle in every case. Waits first for its lost callback to return,
- * if that is running. Returns LK_OK: the lease was held all the time; LK_LOST: it was not held any
- * more; LK_UNAVAILABLE: the store is unreachable or closed, and the lease ends at its deadline.
+ * Ends the lease. Waits first for its lost callback to return, if that is running. By outcome:
+ *   LK_OK           the lease was held all the time, and has ended. The handle is freed
+ *   LK_LOST         it was not held any more. The handle is freed
+ *   LK_UNAVAILABLE  unknown: the lease may have ended, or ends at its deadline. The handle stays,
+ *                   for another release; of a store that is closed every one ends so
+ *   LK_DENIED, LK_INTERNAL
+ *                   the store or the library has refused the call. The handle stays
+ * A handle that stays is freed by a later release, or by lk_lease_abandon(). Nothing renews its
+ * lease any more, lk_lease_is_lost() is true of it, and its lost callback is not called. A further
+ * release asks the store again. If the first one was carried out, and its answer lost, it returns
+ * LK_OK within five minutes; LK_LOST later, or if the ttl has ended meanwhile.
  */
 LK_PUBLIC lk_outcome lk_lease_release(lk_lease *lease, lk_error *error);
 
 /*
  * Like lk_lease_release(), and writes a value to the first part's path in the same operation.
- * Returns LK_OK: released and written; LK_LOST: nothing was written; LK_UNAVAILABLE: unknown;
+ * Returns LK_OK: released and written; LK_LOST: nothing was written; LK_UNAVAILABLE: unknown both;
  * LK_INVALID: the value is too large, or the first part is not exclusive; LK_UNSUPPORTED: the store
- * keeps no values. On LK_INVALID and LK_UNSUPPORTED nothing is done, and the handle stays valid; on
- * all other outcomes it is freed.
+ * keeps no values. On LK_INVALID and LK_UNSUPPORTED nothing is done, and the lease is held as
+ * before; after all other outcomes handle and lease are as after lk_lease_release(). To be repeated
+ * with the same value, or by lk_lease_release(), which then says nothing of the value: with another
+ * one it is LK_INVALID.
  */
 LK_PUBLIC lk_outcome lk_lease_release_put(lk_lease *lease, const void *value, size_t value_size,
                                           lk_error *error);
 
 /*
  * The same for several parts, as lk_release_put_all(). LK_INVALID also: a named part is not
- * exclusive. On LK_INVALID and LK_UNSUPPORTED nothing is done, and the handle stays valid.
+ * exclusive. To be repeated with the same values.
  */
 LK_PUBLIC lk_outcome lk_lease_release_put_all(lk_lease *lease, const lk_part_put *puts,
                                               size_t put_count, lk_error *error);
 
 /*
- * Stops the keep-alive and frees the handle. The lease stays held until its deadline; one that is
- * bound ends (rule R18).
+ * Stops the keep-alive and frees the handle; asks nothing. The lease stays held until its deadline;
+ * one that is bound ends (rule R18).
  */
 LK_PUBLIC void lk_lease_abandon(lk_lease *lease); /* accepts NULL */
 

@@ -22,7 +22,7 @@ struct lk_keepalive;
 struct lk_lease {
     struct lk_keepalive *keepalive;
 
-    /* Set before the lease is added, and never changed. */
+    /* Set before the lease is added, and never changed; a release that fails closes the tie. */
     struct lk_target target; /* with the token; owner and paths point into `text` */
     struct lk_part *parts;
     char *text;
@@ -32,6 +32,10 @@ struct lk_lease {
     bool can_put;       /* the store keeps values (R15) */
     struct lk_tie *tie; /* R18: the connection that it ends with; NULL: none */
     const struct lk_tie_ops *tie_ops;
+
+    /* Of the call that ends the lease. */
+    bool is_release_sent; /* and not known to have been carried out */
+    uint64_t puts_hash;   /* of the values that it writes */
 
     struct lk_safe_until safe_until; /* read by any thread at any time */
 

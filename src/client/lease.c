@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/minmax.h"
 #include "client/answer.h"
 #include "client/batch.h"
@@ -204,18 +205,55 @@ static lk_outcome release_in_store(lk_lease *lease, const struct lk_release_put 
     return lk_answer_end(&decision, error);
 }
 
+/* Of the values that a release writes, so that its repetition is known to be one. */
+static uint64_t hash_of_puts(const struct lk_release_put *puts, size_t put_count) {
+    uint64_t hash = put_count;
+
+    for (size_t i = 0; i < put_count; i++) {
+        hash = lk_hash_bytes(lk_hash_number(hash, puts[i].part), puts[i].bytes);
+    }
+    return hash;
+}
+
+/*
+ * The store has not said that the lease has ended, but it may have. The handle stays for another
+ * release. Nothing renews the lease any more, and one that is bound ends with its connection.
+ */
+static void leave_open(lk_lease *lease) {
+    lk_safe_until_break(&lease->safe_until);
+    if (lease->tie != NULL) {
+        lease->tie_ops->close(lease->tie);
+        lease->tie = NULL;
+    }
+}
+
 static lk_outcome release_lease(lk_lease *lease, const struct lk_release_put *puts,
                                 size_t put_count, lk_error *error) {
+    uint64_t puts_hash = hash_of_puts(puts, put_count);
+    bool is_repetition = lease->is_release_sent;
     lk_outcome outcome;
 
-    if (lk_keepalive_is_mine(lease->keepalive)) {
-        lk_keepalive_remove(lease->keepalive, lease);
-        outcome = release_in_store(lease, puts, put_count, error);
-    } else {
-        outcome =
-            lk_error_set(error, LK_INTERNAL, "the lease is the parent's: fork() ended it here");
+    if (!lk_keepalive_is_mine(lease->keepalive)) {
+        return lk_error_set(error, LK_INTERNAL, "the lease is the parent's: fork() ended it here");
     }
-    end(lease);
+    /* The store would answer such a repetition as the first release, which has written others. */
+    if (put_count > 0 && is_repetition && puts_hash != lease->puts_hash) {
+        return lk_error_set(error, LK_INVALID,
+                            "R3: a release of this lease has been sent with other values, or with "
+                            "none: only that can be repeated");
+    }
+    lk_keepalive_remove(lease->keepalive, lease);
+    lease->puts_hash = is_repetition ? lease->puts_hash : puts_hash;
+    lease->is_release_sent = true;
+    outcome = release_in_store(lease, puts, put_count, error);
+    if (outcome == LK_OK || outcome == LK_LOST) {
+        end(lease);
+    } else if (!is_repetition && (outcome == LK_INVALID || outcome == LK_UNSUPPORTED)) {
+        lease->is_release_sent = false; /* nothing is done */
+        lk_keepalive_add(lease->keepalive, lease);
+    } else {
+        leave_open(lease);
+    }
     return outcome;
 }
 
@@ -271,6 +309,15 @@ void lk_lease_abandon(lk_lease *lease) {
     end(lease);
 }
 
+lk_outcome lk_lease_release_for_good(lk_lease *lease, lk_error *error) {
+    lk_outcome outcome = lk_lease_release(lease, error);
+
+    if (outcome != LK_OK && outcome != LK_LOST) {
+        lk_lease_abandon(lease);
+    }
+    return outcome;
+}
+
 int lk_lease_connection(const lk_lease *lease) {
     return lease->tie != NULL ? lease->tie_ops->descriptor(lease->tie) : -1;
 }
@@ -302,7 +349,7 @@ int64_t lk_lease_remaining_ms(const lk_lease *lease) {
 
 void lk_lease_on_lost(lk_lease *lease, void (*callback)(void *context, lk_lease *lease),
                       void *context) {
-    if (lk_keepalive_is_mine(lease->keepalive)) {
+    if (lk_keepalive_is_mine(lease->keepalive) && !lease->is_release_sent) {
         lk_keepalive_watch(lease->keepalive, lease, callback, context);
     }
 }

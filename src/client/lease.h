@@ -26,6 +26,12 @@ struct lk_grant {
 /* Adds the lease to the store's keep-alive, which lk_keepalive_start() has started. */
 void lk_lease_begin(lk_lease *lease, lk_store *store, const struct lk_grant *grant);
 
+/*
+ * lk_lease_release() for the last caller of the lease: frees the handle in every case. What is not
+ * known to have ended ends at its deadline.
+ */
+lk_outcome lk_lease_release_for_good(lk_lease *lease, lk_error *error);
+
 /* R18: the socket that a bound lease ends with; -1: the lease is not bound. */
 int lk_lease_connection(const lk_lease *lease);
 

@@ -139,6 +139,15 @@ static lk_lease *hold(lk_store *near, const char *path, const char *owner) {
     return lease;
 }
 
+/* What the store does not answer is looked for afterwards. */
+static void release(lk_lease *lease) {
+    lk_outcome outcome = lk_lease_release(lease, NULL);
+
+    if (outcome != LK_OK && outcome != LK_LOST) {
+        lk_lease_abandon(lease);
+    }
+}
+
 /* A call that is given up, of an owner of its kind. Returns the outcome. */
 static lk_outcome call_lock(lk_store *far, enum kind kind, const char *path, const char *owner,
                             lk_cancel *cancel, int64_t patience_ms) {
@@ -164,7 +173,7 @@ static lk_outcome call_lock(lk_store *far, enum kind kind, const char *path, con
     if (outcome == LK_GRANTED && kind == KIND_OLDER) {
         lk_lease_abandon(lease);
     } else if (outcome == LK_GRANTED) {
-        (void)lk_lease_release(lease, NULL);
+        release(lease);
     }
     return outcome;
 }
@@ -249,7 +258,7 @@ static void play(struct thread *thread, lk_store *far, lk_store *near) {
         atomic_fetch_add(&left_count, 1);
     }
     if (held != NULL) {
-        (void)lk_lease_release(held, NULL);
+        release(held);
     }
 }
 

@@ -191,8 +191,11 @@ static void test_a_store_can_be_closed_with_open_leases(void **state) {
     struct recorder recorder = {.lease = released};
     lk_lease_on_lost(released, see_and_unset, &recorder); /* in this thread */
     assert_int_equal(recorder.calls, 1);
-    assert_int_equal(lk_lease_release(released, &error), LK_UNAVAILABLE);
-    assert_true(error.text[0] != '\0');
+    for (int i = 0; i < 2; i++) { /* it is never known */
+        assert_int_equal(lk_lease_release(released, &error), LK_UNAVAILABLE);
+        assert_true(error.text[0] != '\0');
+    }
+    lk_lease_abandon(released);
     lk_lease_abandon(abandoned);
 }
 
@@ -216,6 +219,7 @@ static int look_as_child(lk_store *store, lk_lease *lease) {
     if (lk_lease_release(lease, NULL) != LK_INTERNAL) {
         return 4;
     }
+    lk_lease_abandon(lease);
     lk_close(store);
     return 0;
 }

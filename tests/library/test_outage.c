@@ -317,6 +317,77 @@ static void test_closing_does_not_wait_for_an_unavailable_store(void **state) {
     setup->store = NULL;
 }
 
+/* ---- ending ---------------------------------------------------------------------------------- */
+
+static void test_a_release_is_repeated_until_it_is_known(void **state) {
+    static const enum fault faults[] = {REFUSING, ANSWER_LOST};
+    struct setup *setup = *state;
+
+    for (size_t i = 0; i < 2; i++) {
+        lk_lease *lease = acquire(setup, "x", 60000);
+        uint64_t token = lk_lease_token(lease);
+        struct recorder recorder = {.calls = 0};
+
+        lk_lease_on_lost(lease, see, &recorder);
+        set_fault(setup->faulty, faults[i]);
+        for (int turn = 0; turn < 2; turn++) { /* it never says OK unasked */
+            int before = calls_of(setup->faulty);
+
+            assert_int_equal(lk_lease_release(lease, NULL), LK_UNAVAILABLE);
+            assert_int_equal(calls_of(setup->faulty), before + 1);
+        }
+        assert_true(lk_lease_is_lost(lease)); /* it may have ended */
+        assert_int_equal(lk_lease_remaining_ms(lease), 0);
+        assert_int_equal(lk_lease_token(lease), token);
+        lk_lease_on_lost(lease, see, &recorder);
+        set_fault(setup->faulty, NO_FAULT);
+        assert_int_equal(lk_lease_release(lease, NULL), LK_OK); /* R3, where it had ended */
+        assert_int_equal(atomic_load(&recorder.calls), 0);
+        assert_int_equal(count_live(setup->store), 0);
+    }
+}
+
+static void test_a_release_that_is_repeated_too_late_is_lost(void **state) {
+    struct setup *setup = *state;
+    lk_lease *lease = acquire(setup, "x", 100);
+    int64_t end_ms = now_ms() + 101;
+
+    set_fault(setup->faulty, REFUSING);
+    assert_int_equal(lk_lease_release(lease, NULL), LK_UNAVAILABLE);
+    set_fault(setup->faulty, NO_FAULT);
+    wait_until_ms(end_ms); /* nothing renews it */
+    assert_int_equal(try_part(setup->store, "b", "x"), LK_GRANTED);
+    assert_int_equal(lk_lease_release(lease, NULL), LK_LOST);
+    assert_int_equal(try_part(setup->store, "c", "x"), LK_BUSY); /* another's lease stays */
+}
+
+static void test_a_lease_whose_end_is_unknown_can_be_abandoned(void **state) {
+    struct setup *setup = *state;
+    lk_lease *lease = acquire(setup, "x", 60000);
+
+    set_fault(setup->faulty, REFUSING);
+    assert_int_equal(lk_lease_release(lease, NULL), LK_UNAVAILABLE);
+    lk_lease_abandon(lease);
+    set_fault(setup->faulty, NO_FAULT);
+    assert_int_equal(count_live(setup->store), 1);
+}
+
+/* The store's memory of ended tokens (R3) does not know with what values one was ended. */
+static void test_a_release_is_repeated_with_its_own_values(void **state) {
+    struct setup *setup = *state;
+    lk_lease *plain = acquire(setup, "x", 60000);
+    lk_lease *putting = acquire(setup, "y", 60000);
+
+    set_fault(setup->faulty, ANSWER_LOST);
+    assert_int_equal(lk_lease_release(plain, NULL), LK_UNAVAILABLE);
+    assert_int_equal(lk_lease_release_put(putting, "one", 3, NULL), LK_UNAVAILABLE);
+    set_fault(setup->faulty, NO_FAULT);
+    assert_int_equal(lk_lease_release_put(plain, "one", 3, NULL), LK_INVALID);
+    assert_int_equal(lk_lease_release_put(putting, "two", 3, NULL), LK_INVALID);
+    assert_int_equal(lk_lease_release(plain, NULL), LK_OK);
+    assert_int_equal(lk_lease_release_put(putting, "one", 3, NULL), LK_OK);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_setup, close_setup)
@@ -334,6 +405,10 @@ int main(void) {
         TEST(test_an_unavailable_store_is_not_flooded),
         TEST(test_a_late_renewal_does_not_revive_a_lost_lease),
         TEST(test_closing_does_not_wait_for_an_unavailable_store),
+        TEST(test_a_release_is_repeated_until_it_is_known),
+        TEST(test_a_release_that_is_repeated_too_late_is_lost),
+        TEST(test_a_lease_whose_end_is_unknown_can_be_abandoned),
+        TEST(test_a_release_is_repeated_with_its_own_values),
     };
 
     return cmocka_run_group_tests_name("outage", tests, NULL, NULL);

@@ -14,8 +14,8 @@
 
 struct lease {
     lk_lease *handle; /* NULL: ended */
+    lk_lease *tried;  /* the handle, where it is unknown whether a release has ended the lease */
     bool is_lost;
-    bool is_unknown; /* whether it has ended: the store did not answer the release */
     uint64_t token;
     int64_t ttl_ms, until_unix_ms; /* of its request, for conversions */
     bool value, bound;
@@ -34,6 +34,15 @@ static bool lease_is_lost(struct lease *lease) {
         lease->is_lost = true;
     }
     return lease->is_lost;
+}
+
+/* Releases, and frees the handle in every case. */
+static void release_for_good(lk_lease *handle) {
+    lk_outcome outcome = lk_lease_release(handle, NULL);
+
+    if (outcome != LK_OK && outcome != LK_LOST) {
+        lk_lease_abandon(handle);
+    }
 }
 
 /* The handle, which the caller ends. */
@@ -161,7 +170,7 @@ static void take_grant(lua_State *L, int arg, struct acquire *acquire) {
     lua_pushvalue(L, arg);
     lua_pushlightuserdata(L, acquire->result);
     if (lua_pcall(L, 2, 0, 0) != LUA_OK) {
-        (void)lk_lease_release(lease_take(lease), NULL);
+        release_for_good(lease_take(lease));
         (void)lua_error(L);
     }
 }
@@ -174,7 +183,7 @@ static void acquire_undo(struct acquire *acquire) {
     if (lease != NULL && acquire->result != NULL && !acquire->result->created) {
         lk_lease_abandon(lease);
     } else if (lease != NULL) {
-        (void)lk_lease_release(lease, NULL);
+        release_for_good(lease);
     }
 }
 
@@ -357,48 +366,19 @@ static int lease_remaining(lua_State *L) {
     return 1;
 }
 
-/* The handle of the lease at 1 has gone with the first release; owner and token name it. */
-static lk_outcome release_again(lua_State *L, const struct lease *lease, const lk_part_put *puts,
-                                size_t put_count, lk_error *error) {
-    struct lk_lua_store *store = store_of(L);
-    const char *parts[LK_LUA_PARTS_MAX];
-    lk_request request;
+/* Ends the lease. An answer that is missing can be asked for again, until it is known. */
+static lk_outcome release(struct lease *lease, const lk_part_put *puts, size_t put_count,
+                          lk_error *error) {
+    bool is_tried = lease->tried != NULL;
+    lk_lease *handle = is_tried ? lease->tried : lease_take(lease);
+    lk_outcome outcome = puts == NULL ? lk_lease_release(handle, error)
+                                      : lk_lease_release_put_all(handle, puts, put_count, error);
 
-    (void)push_field(L, "paths"); /* which stay with the lease */
-    request = lk_request_init(parts, lk_lua_texts(L, lua_gettop(L), parts));
-    (void)push_field(L, "owner");
-    request.owner = lua_tostring(L, -1);
-    return puts == NULL ? lk_release(store->handle, &request, lease->token, NULL, error)
-                        : lk_release_put_all(store->handle, &request, lease->token, puts, put_count,
-                                             NULL, error);
-}
-
-static lk_outcome release_handle(struct lease *lease, lk_lease *handle, const lk_part_put *puts,
-                                 size_t put_count, lk_error *error) {
-    lk_outcome outcome;
-
-    if (puts == NULL) {
-        return lk_lease_release(handle, error);
-    }
-    outcome = lk_lease_release_put_all(handle, puts, put_count, error);
-    if (outcome == LK_INVALID || outcome == LK_UNSUPPORTED) { /* nothing is done */
+    lease->tried = NULL;
+    if (!is_tried && (outcome == LK_INVALID || outcome == LK_UNSUPPORTED)) { /* nothing is done */
         lease->handle = handle;
-    }
-    return outcome;
-}
-
-/* Ends the lease at 1. An answer that is missing can be asked for again, until it is known. */
-static lk_outcome release(lua_State *L, struct lease *lease, const lk_part_put *puts,
-                          size_t put_count, lk_error *error) {
-    lk_lease *handle = lease_take(lease);
-    lk_outcome outcome;
-
-    if (handle != NULL) {
-        outcome = release_handle(lease, handle, puts, put_count, error);
-        lease->is_unknown = outcome == LK_UNAVAILABLE || outcome == LK_DENIED;
-    } else {
-        outcome = release_again(L, lease, puts, put_count, error);
-        lease->is_unknown = outcome != LK_OK && outcome != LK_LOST;
+    } else if (outcome != LK_OK && outcome != LK_LOST) {
+        lease->tried = handle;
     }
     lease->is_lost = lease->is_lost || outcome == LK_LOST;
     return outcome;
@@ -413,10 +393,10 @@ static int lease_release(lua_State *L) {
 
     lk_lua_options(L, 2, " put ", &options);
     puts = lk_lua_puts(L, 2, &count);
-    if (lease->handle == NULL && !lease->is_unknown) {
+    if (lease->handle == NULL && lease->tried == NULL) {
         return puts == NULL ? 0 : lk_lua_raise(L, LK_LOST, "the lease has ended");
     }
-    lk_lua_check(L, release(L, lease, puts, count, &error), &error);
+    lk_lua_check(L, release(lease, puts, count, &error), &error);
     return 0;
 }
 
@@ -438,8 +418,8 @@ static int lease_close(lua_State *L) {
 
     lua_settop(L, 1);
     luaL_setmetatable(L, LK_LUA_LEASE_ENDED);
-    if (lease->handle != NULL || (lease->is_unknown && is_store_open(L))) {
-        outcome = release(L, lease, NULL, 0, &error);
+    if (lease->handle != NULL || (lease->tried != NULL && is_store_open(L))) {
+        outcome = release(lease, NULL, 0, &error);
     }
     if (!has_error) {
         lk_lua_check(L, outcome, &error);
@@ -450,8 +430,9 @@ static int lease_close(lua_State *L) {
 static int lease_abandon(lua_State *L) {
     struct lease *lease = lease_at(L, 1);
 
-    lease->is_unknown = false;
     lk_lease_abandon(lease_take(lease));
+    lk_lease_abandon(lease->tried);
+    lease->tried = NULL;
     return 0;
 }
 
@@ -460,8 +441,10 @@ static void abandon(void *lease) {
 }
 
 static int lease_gc(lua_State *L) {
-    lk_lease *handle = lease_take(lease_at(L, 1));
+    struct lease *lease = lease_at(L, 1);
+    lk_lease *handle = lease->tried != NULL ? lease->tried : lease_take(lease);
 
+    lease->tried = NULL;
     if (handle != NULL) {
         lk_lua_dispose(abandon, handle);
     }
@@ -548,7 +531,10 @@ static int lease_convert(lua_State *L) {
 
 static int lease_text(lua_State *L) {
     struct lease *lease = lease_at(L, 1);
-    const char *state = lease_is_lost(lease) ? "lost" : lease->handle != NULL ? "held" : "ended";
+    const char *state = lease_is_lost(lease)     ? "lost"
+                        : lease->handle != NULL ? "held"
+                        : lease->tried != NULL  ? "unknown"
+                                                : "ended";
 
     (void)push_field(L, "paths");
     lua_pushliteral(L, "");

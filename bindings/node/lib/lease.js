@@ -27,7 +27,6 @@ class Lease {
     #lost;
     #tellLost;
     #ending; // the promise of a release in progress
-    #isUnknown = false; // whether it has ended: the store did not answer the release
 
     constructor(store, request, answer) {
         this.#store = store; // the store is not collected before its leases
@@ -125,7 +124,7 @@ class Lease {
         while (this.#ending !== undefined) {
             await this.#ending.catch(() => undefined);
         }
-        this.#ending = this.#isUnknown ? this.#releaseAgain(put) : this.#release(put);
+        this.#ending = this.#release(put);
         try {
             await this.#ending;
         } finally {
@@ -143,16 +142,7 @@ class Lease {
         }
         if (!native.leaseHeld(this.#handle)) {
             this.#forget();
-            this.#isUnknown = !['ok', 'lost'].includes(outcomeOf(answer));
         }
-        this.#end(answer);
-    }
-
-    // The handle has gone with the first release. The lease is named by its owner and token.
-    async #releaseAgain(put) {
-        const request = {parts: this.paths, owner: this.owner};
-        const answer = await this.#store._ask('release', request, this.token, put);
-        this.#isUnknown = !['ok', 'lost'].includes(outcomeOf(answer));
         this.#end(answer);
     }
 
@@ -175,7 +165,6 @@ class Lease {
 
     // Stops the keep-alive: the lease ends at its deadline.
     async abandon() {
-        this.#isUnknown = false;
         this.#forget();
         await native.leaseAbandon(this.#handle);
     }

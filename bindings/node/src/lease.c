@@ -12,6 +12,7 @@
 struct lease {
     struct lk_node_thing thing;
     lk_lease *handle; /* NULL: ended, or being ended */
+    lk_lease *tried;  /* the handle, where it is unknown whether a release has ended the lease */
     int64_t number;   /* by which index.js finds it */
     bool is_lost;
 };
@@ -25,9 +26,10 @@ static bool is_lost_now(struct lease *lease) {
 
 static void lease_end(struct lk_node_thing *thing) {
     struct lease *lease = (struct lease *)thing;
-    lk_lease *handle = lease->handle;
+    lk_lease *handle = lease->handle != NULL ? lease->handle : lease->tried;
 
     lease->handle = NULL;
+    lease->tried = NULL;
     lk_lease_abandon(handle);
 }
 
@@ -130,6 +132,7 @@ struct end_call {
     struct lk_node_call call;
     struct lease *lease; /* counted */
     lk_lease *handle;
+    bool is_tried; /* by a release before */
     const lk_part_put *puts;
     size_t put_count;
 };
@@ -141,28 +144,29 @@ static void end_destroy(struct lk_node_call *call) {
     lk_node_thing_drop(end->lease);
 }
 
-/* On the outcomes that have done nothing the lease gets its handle back. */
+/* The lease gets the handle back unless it is known to have ended. */
 static void end_fill(napi_env env, struct lk_node_call *call, napi_value answer) {
     struct end_call *end = (struct end_call *)call;
 
     (void)env;
     (void)answer;
-    end->lease->handle = end->handle;
+    if (!end->is_tried && (call->outcome == LK_INVALID || call->outcome == LK_UNSUPPORTED)) {
+        end->lease->handle = end->handle; /* nothing is done */
+    } else {
+        end->lease->tried = end->handle;
+    }
     end->handle = NULL;
     end->lease->is_lost = end->lease->is_lost || call->outcome == LK_LOST;
 }
 
 static void release_run(struct lk_node_call *call) {
     struct end_call *end = (struct end_call *)call;
-    lk_lease *handle = end->handle;
 
-    if (end->puts == NULL) {
-        end->handle = NULL;
-        call->outcome = lk_lease_release(handle, &call->error);
-        return;
-    }
-    call->outcome = lk_lease_release_put_all(handle, end->puts, end->put_count, &call->error);
-    if (call->outcome != LK_INVALID && call->outcome != LK_UNSUPPORTED) {
+    call->outcome =
+        end->puts == NULL
+            ? lk_lease_release(end->handle, &call->error)
+            : lk_lease_release_put_all(end->handle, end->puts, end->put_count, &call->error);
+    if (call->outcome == LK_OK || call->outcome == LK_LOST) {
         end->handle = NULL;
     }
 }
@@ -185,7 +189,7 @@ static napi_value lease_ends(napi_env env, napi_callback_info info,
     if (lease == NULL) {
         return NULL;
     }
-    if (lease->handle == NULL) {
+    if (lease->handle == NULL && lease->tried == NULL) {
         (void)napi_get_null(env, &none);
         return none;
     }
@@ -199,8 +203,10 @@ static napi_value lease_ends(napi_env env, napi_callback_info info,
     end->lease = lk_node_thing_hold(lease);
     if (!end->call.is_bad) {
         (void)is_lost_now(lease);
-        end->handle = lease->handle;
+        end->is_tried = lease->handle == NULL;
+        end->handle = end->is_tried ? lease->tried : lease->handle;
         lease->handle = NULL;
+        lease->tried = NULL;
     }
     return lk_node_call_start(&end->call, LK_NODE_SHORT);
 }

@@ -37,6 +37,9 @@ def _tell(key: int) -> None:
 _ON_LOST = _abi.ON_LOST(lambda key, _: _background.post(_tell, key))
 
 
+_ENDED = (Outcome.OK, Outcome.LOST)  # of a release: the library has freed the handle
+
+
 class Held:
     """A lk_lease, as long as it is one; what Lease and Item share.
 
@@ -208,7 +211,8 @@ class Lease(Held):
         self._request = request
         self._answer = answer
         self._ending = threading.RLock()  # of one release at a time
-        self._is_unknown = False  # whether it has ended: the store did not answer the release
+        self._is_unknown = False  # whether a release has ended it
+        self._said: Optional[_request.Named] = None  # the values of that release
         super().__init__(handle)
 
     def renew_lock(self) -> None:
@@ -312,7 +316,8 @@ class Lease(Held):
         if former.value is None or other._answer.created:
             # The lease had ended before it was converted, so the other one is not it.
             LIBRARY.lk_lease_abandon(former)
-            attempt(LIBRARY.lk_lease_release, handle)
+            if attempt(LIBRARY.lk_lease_release, handle)[0] not in _ENDED:
+                LIBRARY.lk_lease_abandon(handle)
             self._is_lost = True
             self._lost.set()
             raise exception(Outcome.LOST, "the lease had ended before it was converted")
@@ -325,13 +330,18 @@ class Lease(Held):
         paths. Raises LeaseLost if it was not held any more, and nothing was written then. Unavailable:
         unknown; to call it again asks again, until it is known. Then a further release does
         nothing."""
-        array, count = (None, 0) if put is None else _request.puts(put)
+        said = None if put is None else _request.named(put)
+        array, count = (None, 0) if said is None else _request.puts(said)
         with self._ending:
+            if self._is_unknown and said is not None and said != self._said:
+                raise exception(Outcome.INVALID, "a release of this lease has been sent with other "
+                                "values, or with none: only that can be repeated")
+            if not self._is_unknown:
+                self._said = said
             outcome, text = (self._release_again if self._is_unknown else self._release)(
                 array, count)
             if self._handle is None:
-                self._is_unknown = outcome not in (Outcome.OK, Outcome.LOST, Outcome.INTERNAL) and (
-                    self._is_unknown or outcome not in (Outcome.INVALID, Outcome.UNSUPPORTED))
+                self._is_unknown = outcome not in _ENDED
         if outcome == Outcome.LOST:
             self._is_lost = True
             self._lost.set()
@@ -344,6 +354,7 @@ class Lease(Held):
             if array is not None:
                 raise exception(Outcome.LOST, "the lease has ended")
             return Outcome.OK, ""
+        self._is_unknown = True  # also where a signal's handler raises before the answer is read
         if array is None:
             ended = attempt(LIBRARY.lk_lease_release, handle)
         else:
@@ -351,12 +362,16 @@ class Lease(Held):
             if ended[0] in (Outcome.INVALID, Outcome.UNSUPPORTED):  # nothing is done
                 with self._lock:
                     self._handle = handle
+                self._is_unknown = False
                 return ended
+        if ended[0] not in _ENDED:
+            LIBRARY.lk_lease_abandon(handle)
         _watched.pop(self._key, None)
         return ended
 
     def _release_again(self, array: Any, count: int) -> Tuple[int, str]:
-        """The handle has gone with the first release. The lease is named by its owner and token."""
+        """The handle has gone with the first release, or with the signal that interrupted it. The
+        lease is named by its owner and token."""
         request = _request.make(self.paths, owner=self.owner)
         with self._store._gate:
             if array is None:

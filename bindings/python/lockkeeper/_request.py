@@ -44,16 +44,23 @@ def make(parts: Sequence[str], *, style: int = _abi.WAIT, wait: Any = None, ttl:
     return request
 
 
-def puts(put: Put) -> Tuple[Any, int]:
+Named = Mapping[Optional[str], bytes]
+
+
+def named(put: Put) -> Named:
+    """A copy of the values by their paths; None: the first path."""
+    if isinstance(put, Mapping):
+        return {path: _arguments.payload(value) for path, value in put.items()}
+    return {None: _arguments.payload(put)}
+
+
+def puts(values: Named) -> Tuple[Any, int]:
     """An array of lk_part_put, which keeps what it points to, and its length."""
-    named: List[Tuple[Optional[str], Bytes]] = (
-        list(put.items()) if isinstance(put, Mapping) else [(None, put)])
-    array = (_abi.PartPut * len(named))()
-    for one, (path, value) in zip(array, named):
+    array = (_abi.PartPut * len(values))()
+    for one, (path, data) in zip(array, values.items()):
         one.path = _arguments.optional_text(path, "path")
-        data = _arguments.payload(value)
         one.value, one.value_size = data, len(data)
-    return array, len(named)
+    return array, len(values)
 
 
 def answered(function: Callable[..., int], *arguments: Any) -> _records.Answer:

@@ -217,7 +217,7 @@ class Store(Queues, Claims, AsyncCalls):
                 return _request.answered(LIBRARY.lk_release, self._handle, request,
                                          _arguments.token(token))
             return _request.answered(LIBRARY.lk_release_put_all, self._handle, request,
-                                     _arguments.token(token), *_request.puts(put))
+                                     _arguments.token(token), *_request.puts(_request.named(put)))
 
     # ---- values ------------------------------------------------------------------------------------
 

@@ -31,6 +31,7 @@
 #include "cli/run/environment.h"
 #include "cli/run/signals.h"
 #include "cli/store/secret_url.h"
+#include "client/lease.h"
 
 struct hold {
     const struct lk_cli *cli;
@@ -93,7 +94,7 @@ static void end(struct hold *hold) {
         clean_up(hold, command);
     }
     lk_lease_on_lost(hold->lease, NULL, NULL);
-    (void)lk_lease_release(hold->lease, NULL);
+    (void)lk_lease_release_for_good(hold->lease, NULL);
 }
 
 /* ---- the keeper ------------------------------------------------------------------------------ */
@@ -164,7 +165,7 @@ static int give_back(struct hold *hold) {
     (void)fprintf(hold->cli->err, "lk: INTERNAL: standard output could not be written: %s\n",
                   strerror(errno));
     if (hold->lease != NULL) {
-        (void)lk_lease_release(hold->lease, NULL);
+        (void)lk_lease_release_for_good(hold->lease, NULL);
         hold->lease = NULL;
     }
     return lk_outcome_exit_code(LK_INTERNAL);
@@ -198,7 +199,7 @@ static int take(struct hold *hold) {
         return lk_lease_call_say_asked(hold->cli, &hold->call, hold->granted, &error);
     }
     if (hold->lease != NULL) {
-        (void)lk_lease_release(hold->lease, NULL);
+        (void)lk_lease_release_for_good(hold->lease, NULL);
         hold->lease = NULL;
     }
     (void)lk_say_failure(hold->cli, LK_CANCELLED, "ended by a signal");

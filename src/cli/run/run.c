@@ -108,7 +108,7 @@ static bool obtain(struct run *run, int *ret_exit_code) {
     if (outcome == LK_UNAVAILABLE) {
         lk_lease_abandon(wait->lease); /* a store that does not answer would not answer a release */
     } else {
-        lk_lease_release(wait->lease, NULL);
+        (void)lk_lease_release_for_good(wait->lease, NULL);
     }
     wait->lease = NULL;
     *ret_exit_code = lk_say_failure(&run->cli, outcome, error.text);
@@ -168,7 +168,7 @@ static int give_back(struct run *run, const struct lk_run_end *end) {
         }
         return end->exit_code;
     }
-    lk_outcome outcome = lk_lease_release(run->wait.lease, &error);
+    lk_outcome outcome = lk_lease_release_for_good(run->wait.lease, &error);
     if (outcome == LK_LOST) {
         lk_run_status("LOST", "the lease was not held any more when the command ended");
         say_break(run);
@@ -319,7 +319,7 @@ static int heed_signals(struct run *run) {
     }
     lk_run_signal_ends(signal, is_from_kernel);
     if (run->wait.lease != NULL) {
-        lk_lease_release(run->wait.lease, NULL);
+        (void)lk_lease_release_for_good(run->wait.lease, NULL);
         run->wait.lease = NULL;
     }
     return LK_RUN_EXIT_SIGNAL + signal;

@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "cli/run/death.h"
 #include "cli/run/outage_log.h"
+#include "client/lease.h"
 
 /* The thread's task. The main thread reads the outcome only after joining it. */
 struct task {
@@ -138,7 +139,7 @@ void lk_run_wait(struct lk_run_wait *wait, const struct lk_run_options *options,
     lk_cancel_free(asked.cancel);
     close(task.done_descriptor);
     if (wait->signal != 0 && wait->lease != NULL) {
-        lk_lease_release(wait->lease, NULL);
+        (void)lk_lease_release_for_good(wait->lease, NULL);
         wait->lease = NULL;
     }
 }

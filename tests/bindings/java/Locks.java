@@ -149,6 +149,9 @@ final class Locks {
             move(path + ".away", path);
             try (Store other = Store.open(url)) {
                 Tap.same(3, other.list().size());
+                // That would not be the same release.
+                Tap.thrown(InvalidException.class, () -> first.releasePut("x".getBytes()));
+                Tap.thrown(InvalidException.class, () -> second.releasePut("x".getBytes()));
                 first.close();
                 second.releasePut(values);
                 Tap.same(List.of(), other.list());

@@ -121,6 +121,8 @@ case("a release that is not answered is asked for again", function(store, url)
     move(path .. ".away", path)
     local other <close> = lk.open(url)
     equal(#other:list(), 4)
+    raises("invalid", first.release, first, {put = "x"}) -- that would not be the same release
+    raises("invalid", putting.release, putting, {put = {u = "one", v = "three"}})
     first:release()
     raises("invalid", putting.release, putting, {put = ("x"):rep(65537)})
     putting:release{put = {u = "one", v = "two"}}

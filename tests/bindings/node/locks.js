@@ -95,6 +95,8 @@ test('a release that is not answered is asked for again', async (store) => {
     }
     move(`${place}/away`, file);
     assert.equal((await other.list()).length, 3);
+    await rejects(InvalidError, leases[0].release({put: 'x'})); // that would not be the same release
+    await rejects(InvalidError, leases[1].release({put: {u: 'one', v: 'three'}}));
     await leases[0].release();
     await rejects(InvalidError, leases[1].release({put: Buffer.alloc(65_537)}));
     await leases[1].release({put: {u: 'one', v: 'two'}});

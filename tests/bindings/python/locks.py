@@ -110,9 +110,11 @@ class Locks(support.StoreCase):
         move(f"{path}.away", path)
         with self.open() as other:
             self.assertEqual(len(other.list()), 3)
+            for lease, put in ((plain, b"x"), (putting, {"u": b"one", "v": b"three"}),
+                               (putting, bytes(65537))):
+                with self.assertRaises(lockkeeper.Invalid):
+                    lease.release(put=put)  # that would not be the same release
             plain.release()
-            with self.assertRaises(lockkeeper.Invalid):
-                putting.release(put=bytes(65537))
             putting.release(put=values)
             self.assertEqual((other.list(), other.get("v")), ([], b"two"))
             plain.release()  # again: nothing

@@ -45,6 +45,7 @@ public abstract sealed class Held permits Lease, Item {
      */
     static final class Handle {
         private Pointer lease;
+        private Pointer tried; // unknown whether a release of this one has ended the lease
         private boolean isLost;
         private long key;
 
@@ -58,11 +59,26 @@ public abstract sealed class Held permits Lease, Item {
             return taken;
         }
 
+        synchronized void leaveTried(Pointer lease) {
+            tried = lease;
+        }
+
+        synchronized Pointer takeTried() {
+            Pointer taken = tried;
+            tried = null;
+            return taken;
+        }
+
+        synchronized boolean isTried() {
+            return tried != null;
+        }
+
         /** Of what was thrown away. It may wait for the library. */
         void abandonLater() {
-            Pointer taken = take();
-            if (taken != null) {
-                Waits.post(() -> Functions.LIBRARY.lk_lease_abandon(taken));
+            for (Pointer taken : new Pointer[] {take(), takeTried()}) {
+                if (taken != null) {
+                    Waits.post(() -> Functions.LIBRARY.lk_lease_abandon(taken));
+                }
             }
         }
     }

@@ -4,7 +4,6 @@ package io.lockkeeper;
 import com.sun.jna.Pointer;
 import io.lockkeeper.internal.Functions;
 import io.lockkeeper.internal.Memories;
-import io.lockkeeper.internal.Structs;
 import io.lockkeeper.internal.Structs.LkError;
 import io.lockkeeper.internal.Structs.PartPut;
 import java.lang.ref.Cleaner;
@@ -26,7 +25,6 @@ public final class Lease extends Held implements AutoCloseable {
     private LockRequest request;
     private Answer answer;
     private final Object ending = new Object(); // of one release at a time
-    private boolean isUnknown; // whether it has ended: the store did not answer the release
     private boolean isScopeOver;
 
     Lease(Store store, LockRequest request, Pointer lease, Answer answer) {
@@ -101,7 +99,9 @@ public final class Lease extends Held implements AutoCloseable {
         if (former == null || other.answer().isCreated()) {
             // The lease had ended before it was converted, so the other one is not it.
             Functions.LIBRARY.lk_lease_abandon(former);
-            Functions.LIBRARY.lk_lease_release(taken, null);
+            if (!isEnd(Functions.LIBRARY.lk_lease_release(taken, null))) {
+                Functions.LIBRARY.lk_lease_abandon(taken);
+            }
             tellLost();
             throw new LeaseLostException("the lease had ended before it was converted");
         }
@@ -118,7 +118,7 @@ public final class Lease extends Held implements AutoCloseable {
     @Override
     public void close() {
         synchronized (ending) {
-            if (isScopeOver && !isUnknown) {
+            if (isScopeOver && !handle.isTried()) {
                 throw new LeaseLostException(
                     "the lease had ended with an earlier block: this one ran without the lock");
             }
@@ -134,15 +134,13 @@ public final class Lease extends Held implements AutoCloseable {
      */
     public void release() {
         synchronized (ending) {
-            Pointer taken = handle.take();
-            if (taken == null && !isUnknown) {
+            Pointer tried = handle.takeTried();
+            Pointer taken = tried != null ? tried : handle.take();
+            if (taken == null) {
                 return;
             }
             LkError error = new LkError();
-            int outcome = taken != null ? Functions.LIBRARY.lk_lease_release(taken, error)
-                : again((store, asking) -> Functions.LIBRARY.lk_release(
-                    store, asking, token(), null, error));
-            end(outcome, error);
+            end(taken, Functions.LIBRARY.lk_lease_release(taken, error), error);
         }
     }
 
@@ -159,24 +157,22 @@ public final class Lease extends Held implements AutoCloseable {
     public void releasePut(Map<String, byte[]> values) {
         synchronized (ending) {
             LkError error = new LkError();
-            int outcome;
             try (Memories memories = new Memories()) {
                 Pointer puts = places(values, memories);
-                Pointer taken = handle.take();
-                if (taken == null && !isUnknown) {
+                Pointer tried = handle.takeTried();
+                Pointer taken = tried != null ? tried : handle.take();
+                if (taken == null) {
                     throw new LeaseLostException("the lease has ended");
                 }
-                outcome = taken != null
-                    ? Functions.LIBRARY.lk_lease_release_put_all(taken, puts, values.size(), error)
-                    : again((store, asking) -> Functions.LIBRARY.lk_release_put_all(
-                        store, asking, token(), puts, values.size(), null, error));
+                int outcome = Functions.LIBRARY.lk_lease_release_put_all(
+                    taken, puts, values.size(), error);
                 Outcome what = Outcome.of(outcome);
-                if (taken != null && (what == Outcome.INVALID || what == Outcome.UNSUPPORTED)) {
+                if (tried == null && (what == Outcome.INVALID || what == Outcome.UNSUPPORTED)) {
                     putBack(taken);
                     throw what.exception(Memories.string(error.text));
                 }
+                end(taken, outcome, error);
             }
-            end(outcome, error);
         }
     }
 
@@ -195,30 +191,19 @@ public final class Lease extends Held implements AutoCloseable {
         return puts;
     }
 
-    @FunctionalInterface
-    private interface Asking {
-        int of(Pointer store, Structs.Request request);
-    }
-
-    /** The handle has gone with the first release. The lease is named by its owner and token. */
-    private int again(Asking call) {
-        return store.gate().inside(open -> {
-            try (Memories memories = new Memories()) {
-                Structs.Request asking = new Structs.Request();
-                asking.size = asking.size();
-                asking.parts = memories.texts(paths(), "path");
-                asking.part_count = paths().size();
-                asking.owner = memories.text(owner(), "owner");
-                return call.of(open, asking);
-            }
-        });
-    }
-
-    private void end(int outcome, LkError error) {
+    /** Of a release: then the library has freed the handle. */
+    private static boolean isEnd(int outcome) {
         Outcome what = Outcome.of(outcome);
-        cleanable.clean();
-        isUnknown = what != Outcome.OK && what != Outcome.LOST && what != Outcome.INTERNAL;
-        if (what == Outcome.LOST) {
+        return what == Outcome.OK || what == Outcome.LOST;
+    }
+
+    private void end(Pointer taken, int outcome, LkError error) {
+        if (isEnd(outcome)) {
+            cleanable.clean();
+        } else {
+            handle.leaveTried(taken); // for another release
+        }
+        if (Outcome.of(outcome) == Outcome.LOST) {
             tellLost();
         }
         Calls.check(outcome, error);
@@ -227,10 +212,10 @@ public final class Lease extends Held implements AutoCloseable {
     /** Stops the renewals. The lease stays held until its deadline. */
     public void abandon() {
         synchronized (ending) {
-            isUnknown = false;
-            Pointer taken = handle.take();
-            if (taken != null) {
-                Functions.LIBRARY.lk_lease_abandon(taken);
+            for (Pointer taken : new Pointer[] {handle.take(), handle.takeTried()}) {
+                if (taken != null) {
+                    Functions.LIBRARY.lk_lease_abandon(taken);
+                }
             }
             cleanable.clean();
         }
