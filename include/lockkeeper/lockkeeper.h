@@ -93,9 +93,9 @@ LK_PUBLIC lk_outcome lk_open(const char *url, lk_store **ret_store, lk_error *er
 /*
  * Closes the store; accepts NULL. Leases that are still open are no longer kept alive. They perish
  * by their ttl, and their lost callback is not called. Their handles may still be queried, and must
- * still be freed, with lk_lease_abandon(). Other threads' calls on this store must have ended (cancel
- * their waits), except calls on its leases. Blocks for up to 3 s from the moment at which a call was
- * given up, if what it may have made is still to be taken back: see lk_ask().
+ * still be freed, with lk_lease_abandon(). Calls of other threads on this store must have ended
+ * before (cancel their waits), except calls on its leases. Blocks for up to 3 s from the moment at
+ * which a call was given up, if what it may have made is still to be taken back: see lk_ask().
  */
 LK_PUBLIC void lk_close(lk_store *store);
 
