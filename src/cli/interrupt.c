@@ -2,12 +2,13 @@
 /*
  * The signals stay blocked until the interrupt is closed, so that none can end the program between
  * the cancelled wait and the withdrawal, or between a grant and the line that tells of it. The
- * watcher itself is ended by the main thread with SIGALRM, sent to that thread alone.
+ * watcher itself is ended by the main thread with a signal that is sent to that thread alone.
  */
 #include "cli/interrupt.h"
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
@@ -26,11 +27,12 @@ struct lk_interrupt {
     sigset_t former;
     pthread_t watcher;
     bool is_watched;
-    int caught; /* the watcher's until it is joined */
+    atomic_bool is_over; /* the watcher is told to end */
+    int caught;          /* the watcher's until it is joined */
     int64_t caught_us;
 };
 
-enum { STOP_SIGNAL = SIGALRM };
+#define STOP_SIGNAL SIGRTMIN /* no number that a caller's timer uses, as SIGALRM is */
 
 static void handle_end_signal(struct lk_interrupt *interrupt, int number, bool is_from_kernel) {
     int64_t now_us = lk_clock_now_us();
@@ -63,7 +65,8 @@ static void *watch(void *context) {
     bool is_from_kernel;
     int number;
 
-    while ((number = next_signal(interrupt, &is_from_kernel)) != STOP_SIGNAL) {
+    while ((number = next_signal(interrupt, &is_from_kernel)) != STOP_SIGNAL
+           || !interrupt->is_over) {
         if (number != 0) {
             handle_end_signal(interrupt, number, is_from_kernel);
         } else if (interrupt->store != NULL) {
@@ -75,7 +78,7 @@ static void *watch(void *context) {
 
 /* Blocks what ends a program, except what its caller has chosen to ignore, as nohup does. */
 static void choose_signals(sigset_t *ret_watched) {
-    static const int ending[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+    static const int ending[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGALRM};
 
     (void)sigemptyset(ret_watched);
     (void)sigaddset(ret_watched, STOP_SIGNAL);
@@ -129,10 +132,11 @@ int lk_interrupt_end(struct lk_interrupt *interrupt) {
         return interrupt->caught;
     }
     interrupt->is_watched = false;
+    interrupt->is_over = true;
     (void)pthread_kill(interrupt->watcher, STOP_SIGNAL);
     (void)pthread_join(interrupt->watcher, NULL);
     int number = sigtimedwait(&interrupt->watched, &information, &no_time);
-    if (number > 0 && number != STOP_SIGNAL) { /* the watcher had ended already */
+    if (number > 0) { /* the watcher had ended already */
         handle_end_signal(interrupt, number, information.si_code == SI_KERNEL);
     }
     return interrupt->caught;

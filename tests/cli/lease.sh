@@ -262,16 +262,18 @@ expect_code 0
 expect .status '"granted"'
 expect .owner '"ben"'
 
-scenario 'a signal withdraws what waits'
+scenario 'a signal withdraws what waits; that of a timer, too'
 lk acquire db --owner ana
-"$LK_PROGRAM" acquire db --owner ben >"$work/ben" 2>&1 &
-until "$LK_PROGRAM" ls --json | grep -q waiting; do :; done
-kill -TERM $!
-wait $!
-code=$?
-expect_code 143
-lk ls --json
-expect .owner '"ana"'
+for signal in TERM-143 ALRM-142; do
+    "$LK_PROGRAM" acquire db --owner ben >"$work/ben" 2>&1 &
+    until "$LK_PROGRAM" ls --json | grep -q waiting; do :; done
+    kill -"${signal%-*}" $!
+    wait $!
+    code=$?
+    expect_code "${signal#*-}"
+    lk ls --json
+    expect .owner '"ana"'
+done
 
 scenario 'limits and units'
 lk acquire pool --limit 3 --owner a --json

@@ -58,7 +58,7 @@ static int report(const char *ready, const char *got, int code) {
     int signal;
 
     sigemptyset(&all);
-    const int passed[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH};
+    const int passed[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGALRM, SIGUSR1, SIGUSR2, SIGWINCH};
     for (size_t i = 0; i < sizeof passed / sizeof passed[0]; i++) {
         sigaddset(&all, passed[i]);
     }

@@ -174,7 +174,7 @@ static void the_command_leads_its_own_group(void **state) {
 
 static void signals_are_passed_on(void **state) {
     struct fixture *fixture = *state;
-    const int passed[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH};
+    const int passed[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGALRM, SIGUSR1, SIGUSR2, SIGWINCH};
 
     for (size_t i = 0; i < sizeof passed / sizeof passed[0]; i++) {
         const char *ready = fixture_path(fixture, fixture_text(fixture, "ready%d", passed[i]));

@@ -69,7 +69,7 @@ static void a_refused_run_names_the_holder(void **state) {
 
 static void a_signal_while_waiting_withdraws_the_request(void **state) {
     struct fixture *fixture = *state;
-    const int ending[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
+    const int ending[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGALRM, SIGUSR1, SIGUSR2};
     const char *never = fixture_path(fixture, "never");
     pid_t holder = start_holder(fixture, "60s", fixture_path(fixture, "ready"));
 

@@ -20,8 +20,9 @@ static const struct signal_form {
     {SIGTERM, LK_RUN_TO_GROUP, true},   {SIGINT, LK_RUN_TO_GROUP, true},
     {SIGHUP, LK_RUN_TO_GROUP, true},    {SIGQUIT, LK_RUN_TO_GROUP, true},
     {SIGUSR1, LK_RUN_TO_COMMAND, true}, {SIGUSR2, LK_RUN_TO_COMMAND, true},
-    {SIGWINCH, LK_RUN_TO_GROUP, false}, {SIGTSTP, LK_RUN_TO_NOBODY, false},
-    {SIGCONT, LK_RUN_TO_NOBODY, false}, {SIGCHLD, LK_RUN_TO_NOBODY, false},
+    {SIGALRM, LK_RUN_TO_GROUP, true},   {SIGWINCH, LK_RUN_TO_GROUP, false},
+    {SIGTSTP, LK_RUN_TO_NOBODY, false}, {SIGCONT, LK_RUN_TO_NOBODY, false},
+    {SIGCHLD, LK_RUN_TO_NOBODY, false},
 };
 
 enum { FORM_COUNT = sizeof forms / sizeof forms[0] };

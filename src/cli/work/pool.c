@@ -270,6 +270,7 @@ static void handle_signals(struct pool *pool) {
         case SIGTERM:
         case SIGINT:
         case SIGHUP:
+        case SIGALRM:
         case SIGQUIT:
             handle_end_signal(pool, signal, is_from_kernel);
             break;
