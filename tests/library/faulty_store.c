@@ -174,8 +174,7 @@ static const struct lk_batch_ops faulty_batches = {.decide_many = decide_many};
 static const struct lk_engine_ops faulty_ops = {
     .scheme = "faulty",
     .title = "for tests",
-    .capabilities =
-        LK_CAN_QUEUE | LK_CAN_ROOTS | LK_CAN_DEADLOCK | LK_CAN_EXCLUSIVE | LK_CAN_VALUES,
+    .capabilities = LK_CAN_QUEUE | LK_CAN_ROOTS | LK_CAN_DEADLOCK | LK_CAN_EXCLUSIVE,
     .close = close_faulty,
     .decide = decide,
     .await = await,

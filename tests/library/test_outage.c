@@ -374,10 +374,15 @@ static void test_a_lease_whose_end_is_unknown_can_be_abandoned(void **state) {
 
 /* The store's memory of ended tokens (R3) does not know with what values one was ended. */
 static void test_a_release_is_repeated_with_its_own_values(void **state) {
+    static struct lk_engine_ops ops;
     struct setup *setup = *state;
-    lk_lease *plain = acquire(setup, "x", 60000);
-    lk_lease *putting = acquire(setup, "y", 60000);
+    lk_lease *plain, *putting;
 
+    ops = *setup->faulty->engine.ops;
+    ops.capabilities |= LK_CAN_VALUES;
+    setup->faulty->engine.ops = &ops;
+    plain = acquire(setup, "x", 60000);
+    putting = acquire(setup, "y", 60000);
     set_fault(setup->faulty, ANSWER_LOST);
     assert_int_equal(lk_lease_release(plain, NULL), LK_UNAVAILABLE);
     assert_int_equal(lk_lease_release_put(putting, "one", 3, NULL), LK_UNAVAILABLE);
