@@ -5,13 +5,17 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/error.h"
+#include "base/minmax.h"
 #include "base/text.h"
 #include "client/default_store.h"
 #include "client/keepalive.h"
+#include "client/opening.h"
 #include "client/url.h"
 #include "client/url_hint.h"
+
+/* For contact, beyond what a caller waits: a packet that is lost is sent again after a second. */
+enum { CONTACT_MS = 1500 };
 
 const char *lk_version(void) {
     return LK_VERSION;
@@ -60,11 +64,9 @@ lk_outcome lk_store_check_url(const char *url, lk_error *error) {
 }
 
 /* On failure the store is partly filled, for store_free(). */
-static lk_outcome fill_store(const char *url, bool must_exist, lk_store *store, lk_error *error) {
-    struct lk_patience patience = {.until_us = lk_clock_now_us() + LK_PATIENCE_DEFAULT_MS * 1000};
-    const struct lk_engine_ops *ops;
-    struct lk_slice rest;
-    lk_outcome outcome = lk_store_engine_of(url, &ops, &rest, error);
+static lk_outcome fill_store(const char *url, struct lk_opening_order *order, lk_store *store,
+                             lk_error *error) {
+    lk_outcome outcome = lk_store_engine_of(url, &order->ops, &order->rest, error);
 
     if (outcome != LK_OK) {
         return outcome;
@@ -74,8 +76,8 @@ static lk_outcome fill_store(const char *url, bool must_exist, lk_store *store, 
     if (store->url == NULL) {
         return lk_error_set(error, LK_INTERNAL, "no memory for a store");
     }
-    outcome = (must_exist && ops->open_existing != NULL ? ops->open_existing : ops->open)(
-        rest, &patience, &store->engine, error);
+    order->name = store->url;
+    outcome = lk_opening_carry_out(order, &store->engine, error);
     if (outcome != LK_OK) {
         return outcome;
     }
@@ -101,7 +103,7 @@ static void store_free(lk_store *store) {
     free(store);
 }
 
-static lk_outcome open_store(const char *url, bool must_exist, lk_store **ret_store,
+static lk_outcome open_store(const char *url, struct lk_opening_order *order, lk_store **ret_store,
                              lk_error *error) {
     lk_store *store = calloc(1, sizeof *store);
     struct lk_default_store standard = {.url = NULL};
@@ -120,7 +122,7 @@ static lk_outcome open_store(const char *url, bool must_exist, lk_store **ret_st
         }
     }
     if (outcome == LK_OK) {
-        outcome = fill_store(url, must_exist, store, error);
+        outcome = fill_store(url, order, store, error);
     }
     lk_default_store_done(&standard);
     if (outcome != LK_OK) {
@@ -132,11 +134,21 @@ static lk_outcome open_store(const char *url, bool must_exist, lk_store **ret_st
 }
 
 lk_outcome lk_open(const char *url, lk_store **ret_store, lk_error *error) {
-    return open_store(url, false, ret_store, error);
+    return lk_store_open_within(url, LK_FOREVER, NULL, ret_store, error);
+}
+
+lk_outcome lk_store_open_within(const char *url, int64_t wait_ms, lk_cancel *cancel,
+                                lk_store **ret_store, lk_error *error) {
+    struct lk_opening_order order = {
+        .contact_ms = lk_min(wait_ms, LK_PATIENCE_DEFAULT_MS) + CONTACT_MS, .cancel = cancel};
+
+    return open_store(url, &order, ret_store, error);
 }
 
 lk_outcome lk_store_open_existing(const char *url, lk_store **ret_store, lk_error *error) {
-    return open_store(url, true, ret_store, error);
+    struct lk_opening_order order = {.must_exist = true, .contact_ms = LK_PATIENCE_DEFAULT_MS};
+
+    return open_store(url, &order, ret_store, error);
 }
 
 void lk_close(lk_store *store) {

@@ -34,6 +34,15 @@ lk_outcome lk_store_engine_of(const char *url, const struct lk_engine_ops **ret_
 lk_outcome lk_store_check_url(const char *url, lk_error *error);
 
 /*
+ * As lk_open(), for a caller that waits so long (0: not, LK_FOREVER: for ever) for what it asks of
+ * the store: the server must have answered by then and a little more, at most the patience of
+ * lk_open(). Making the store is not bounded by it. LK_CANCELLED when it is cancelled; `cancel` may
+ * be NULL.
+ */
+lk_outcome lk_store_open_within(const char *url, int64_t wait_ms, lk_cancel *cancel,
+                                lk_store **ret_store, lk_error *error);
+
+/*
  * As lk_open(), of a store that its engine need not make first: else LK_NONE, and nothing is made.
  * An engine whose stores are files makes them all the same.
  */

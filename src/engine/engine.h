@@ -25,6 +25,8 @@
 #ifndef LK_ENGINE_ENGINE_H
 #define LK_ENGINE_ENGINE_H
 
+#include <stdatomic.h>
+
 #include "base/waker.h"
 #include "engine/skipped_row.h"
 #include "lockkeeper/lockkeeper.h"
@@ -69,7 +71,30 @@ struct lk_patience {
 
     /* Set once the store may have received the command, so that it may take effect. NULL: not. */
     bool *is_sent;
+
+    /*
+     * Of opening a store: by when its server must have answered, which is then told by *is_reached.
+     * What follows, such as making the store, has until until_us. 0, NULL: until_us is for all.
+     */
+    int64_t contact_us;
+    atomic_bool *is_reached;
 };
+
+/* For a connection, until the server has let the client in. */
+static inline struct lk_patience lk_patience_for_contact(const struct lk_patience *patience) {
+    struct lk_patience contact = *patience;
+
+    if (patience->contact_us != 0 && patience->contact_us < patience->until_us) {
+        contact.until_us = patience->contact_us;
+    }
+    return contact;
+}
+
+static inline void lk_patience_note_reached(const struct lk_patience *patience) {
+    if (patience->is_reached != NULL) {
+        atomic_store(patience->is_reached, true);
+    }
+}
 
 static inline void lk_patience_note_sent(const struct lk_patience *patience) {
     if (patience->is_sent != NULL) {
@@ -415,6 +440,7 @@ struct lk_engine_ops {
     const char *alias;                /* another word for it; NULL: there is none */
     const char *title;                /* for people */
     bool is_stub;                     /* open() only says why this build lacks it */
+    bool is_remote;                   /* a server has it, or is asked for its address */
     unsigned capabilities;            /* of enum lk_capability, the first group */
     const struct lk_url_files *files; /* NULL: its URLs name none */
 

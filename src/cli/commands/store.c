@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The store: opening it for every command, lk doctor. */
+#include "client/store.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +35,14 @@ lk_outcome lk_cli_check_table_store(const struct lk_command_line *line, lk_error
     return LK_INVALID;
 }
 
+/* For how long the command waits for what it asks of the store; a claim is a try without --wait. */
+static int64_t wait_ms_of(const struct lk_command_line *line) {
+    bool is_try =
+        lk_command_line_has(line, LK_OPTION_TRY) || line->command->at_store == lk_cli_claim;
+
+    return lk_command_line_number(line, LK_OPTION_WAIT, is_try ? 0 : LK_FOREVER);
+}
+
 /* Makes it if it is not there, unless the command only reads or could not use it. */
 static lk_outcome open_store(const struct lk_command_line *line, const char *url,
                              lk_store **ret_store, lk_error *error) {
@@ -43,7 +53,7 @@ static lk_outcome open_store(const struct lk_command_line *line, const char *url
         return outcome;
     }
     if (!only_reads && !lk_store_binds_to_process(url)) {
-        return lk_open(url, ret_store, error);
+        return lk_store_open_within(url, wait_ms_of(line), NULL, ret_store, error);
     }
     outcome = lk_open_if_there(url, ret_store, error);
     if (outcome != LK_NONE) {

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "cli/run/open.h"
 #include "model/rules.h"
 
 /* The lease of the environment, and those around it. */
@@ -148,7 +149,7 @@ lk_outcome lk_run_inherit_check(const struct lk_run_options *options, lk_error *
                             "this does not run under a lease: LK_OWNER and LK_TOKEN do not "
                             "name one");
     }
-    lk_outcome outcome = lk_open(options->store_url, &store, error);
+    lk_outcome outcome = lk_run_open(options->store_url, lk_run_wait_ms(request), &store, error);
     if (outcome != LK_OK) {
         return outcome;
     }
@@ -274,9 +275,12 @@ lk_outcome lk_run_nested_check(const struct lk_run_options *options, lk_error *e
 
     if (!read_outer(&outer)
         || (!is_near(getenv("LK_PATH"), false, request, &defaults)
-            && !is_near(outer.others, true, request, &defaults))
-        || lk_open(options->store_url, &store, NULL) != LK_OK) {
+            && !is_near(outer.others, true, request, &defaults))) {
         return LK_OK;
+    }
+    outcome = lk_run_open(options->store_url, lk_run_wait_ms(request), &store, error);
+    if (outcome != LK_OK) {
+        return outcome;
     }
     if (request->owner != NULL && strcmp(request->owner, outer.owner) == 0
         && covers_all(store, &outer, request)) {

@@ -294,22 +294,7 @@ static void close_all(struct run *run) {
     }
 }
 
-/* Whether CMD may run; otherwise *ret_exit_code. */
-static bool take_or_inherit(struct run *run, int *ret_exit_code) {
-    lk_error error;
-    lk_outcome outcome = run->options->inherit ? lk_run_inherit_check(run->options, &error)
-                                               : lk_run_nested_check(run->options, &error);
-
-    if (outcome == LK_OK) {
-        return obtain(run, ret_exit_code);
-    }
-    if (outcome != LK_GRANTED) {
-        *ret_exit_code = lk_say_failure(&run->cli, outcome, error.text);
-    }
-    return outcome == LK_GRANTED;
-}
-
-/* Handles signals of the time of the confirmation: CMD is not started only to be ended. */
+/* Handles signals of the time before CMD: it is not started only to be ended. */
 static int heed_signals(struct run *run) {
     bool is_from_kernel;
     int signal = lk_run_signals_take_end(&is_from_kernel);
@@ -323,6 +308,23 @@ static int heed_signals(struct run *run) {
         run->wait.lease = NULL;
     }
     return LK_RUN_EXIT_SIGNAL + signal;
+}
+
+/* Whether CMD may run; otherwise *ret_exit_code. */
+static bool take_or_inherit(struct run *run, int *ret_exit_code) {
+    lk_error error;
+    lk_outcome outcome = run->options->inherit ? lk_run_inherit_check(run->options, &error)
+                                               : lk_run_nested_check(run->options, &error);
+
+    if (outcome == LK_OK) {
+        return obtain(run, ret_exit_code);
+    }
+    if (outcome == LK_CANCELLED) {
+        *ret_exit_code = heed_signals(run);
+    } else if (outcome != LK_GRANTED) {
+        *ret_exit_code = lk_say_failure(&run->cli, outcome, error.text);
+    }
+    return outcome == LK_GRANTED;
 }
 
 int lk_cli_run(const struct lk_run_options *options) {

@@ -114,6 +114,19 @@ int lk_run_signals_take_end(bool *ret_is_from_kernel) {
     return signal > 0 ? signal : 0;
 }
 
+bool lk_run_signals_have_end(void) {
+    sigset_t pending;
+    bool have_end = false;
+
+    if (sigpending(&pending) != 0) {
+        return false;
+    }
+    for (size_t i = 0; i < FORM_COUNT; i++) {
+        have_end = have_end || (forms[i].is_end && sigismember(&pending, forms[i].signal) == 1);
+    }
+    return have_end;
+}
+
 enum lk_run_signal_target lk_run_signal_target(int signal) {
     const struct signal_form *form = form_of(signal);
 

@@ -54,6 +54,9 @@ void lk_run_signal_ends(int signal, bool is_from_kernel);
  * is none. */
 int lk_run_signals_take_end(bool *ret_is_from_kernel);
 
+/* Whether one has come, which is left: not for signals whose default action ends the process. */
+bool lk_run_signals_have_end(void);
+
 enum lk_run_signal_target {
     LK_RUN_TO_NOBODY = 0,
     LK_RUN_TO_COMMAND = 1,

@@ -15,8 +15,10 @@
 
 #include "base/clock.h"
 #include "cli/run/death.h"
+#include "cli/run/open.h"
 #include "cli/run/outage_log.h"
 #include "client/lease.h"
+#include "client/store.h"
 
 /* The thread's task. The main thread reads the outcome only after joining it. */
 struct task {
@@ -36,7 +38,8 @@ static void ask(struct task *task) {
     if (!options->quiet) {
         wait->own_store = lk_own_store_find(options->store_url);
     }
-    wait->outcome = lk_open(options->store_url, &wait->store, &wait->error);
+    wait->outcome = lk_store_open_within(options->store_url, lk_run_wait_ms(task->asked),
+                                         task->asked->cancel, &wait->store, &wait->error);
     if (wait->outcome != LK_OK) {
         return;
     }

@@ -23,6 +23,7 @@
 
 #include "cli/print/say.h"
 #include "cli/run/eviction.h"
+#include "cli/run/open.h"
 #include "cli/run/run.h"
 #include "cli/run/status.h"
 #include "cli/store/own_store.h"
@@ -285,7 +286,7 @@ static void handle_signals(struct pool *pool) {
 /* Checks whether the store is reachable and keeps work: reported once, before workers start. */
 static lk_outcome ask_counts(const struct pool *pool, lk_queue_stats *ret_stats, lk_error *error) {
     lk_store *store;
-    lk_outcome outcome = lk_open(pool->options->store_url, &store, error);
+    lk_outcome outcome = lk_run_open(pool->options->store_url, LK_FOREVER, &store, error);
 
     if (outcome != LK_OK) {
         return outcome;
@@ -311,7 +312,7 @@ static lk_outcome find_queue(struct pool *pool, lk_error *error) {
         (void)snprintf(pool->queue, sizeof pool->queue, "%s", options->queue);
         return LK_OK;
     }
-    outcome = lk_open(options->store_url, &store, error);
+    outcome = lk_run_open(options->store_url, LK_FOREVER, &store, error);
     if (outcome == LK_OK) {
         outcome = lk_table_check(store, options->queue, options->table, pool->queue, error);
         lk_close(store);

@@ -21,6 +21,7 @@
 
 #include "cli/print/human.h"
 #include "cli/print/say.h"
+#include "cli/run/open.h"
 #include "cli/run/status.h"
 #include "cli/run/timer.h"
 #include "cli/store/secret_url.h"
@@ -399,8 +400,9 @@ int lk_pool_worker(const struct lk_pool_slot *slot) {
     if (worker.cancel == NULL || worker.wake_descriptor < 0 || timer < 0 || store_url == NULL) {
         return fail(slot, LK_INTERNAL, "a worker has no memory or descriptor to begin with");
     }
-    if (lk_open(slot->options->store_url, &worker.store, &error) != LK_OK) {
-        return fail(slot, error.outcome, error.text);
+    lk_outcome outcome = lk_run_open(slot->options->store_url, LK_FOREVER, &worker.store, &error);
+    if (outcome != LK_OK) { /* cancelled: it is ordered to stop */
+        return outcome == LK_CANCELLED ? 0 : fail(slot, outcome, error.text);
     }
     worker.outage_log = (struct lk_run_outage_log){.may_say = may_say_outage, .context = &worker};
     worker.cooldown =

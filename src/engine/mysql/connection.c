@@ -201,6 +201,7 @@ static void keep_from_children(MYSQL *mysql) {
 lk_outcome lk_mysql_connect(const struct lk_mysql_address *address,
                             const struct lk_patience *patience, struct lk_mysql_link **ret_link,
                             lk_error *error) {
+    const struct lk_patience contact = lk_patience_for_contact(patience);
     struct lk_mysql_link *link = calloc(1, sizeof *link);
     lk_outcome outcome;
 
@@ -208,8 +209,9 @@ lk_outcome lk_mysql_connect(const struct lk_mysql_address *address,
         free(link);
         return lk_error_set(error, LK_INTERNAL, "no memory for a connection");
     }
-    outcome = reach(address, link, patience, error);
+    outcome = reach(address, link, &contact, error);
     if (outcome == LK_OK) {
+        lk_patience_note_reached(patience);
         keep_from_children(link->mysql);
         outcome = check_ssl(address, link->mysql, error);
     }

@@ -77,6 +77,7 @@ const struct lk_engine_ops lk_engine_mysql = {
     .files = &files,
     .scheme = "mysql",
     .alias = "mariadb",
+    .is_remote = true,
     .title = "a MySQL or MariaDB database",
     LK_PROCEDURES_OPERATIONS,
     .open = open_by_url,

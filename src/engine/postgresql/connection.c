@@ -212,6 +212,7 @@ static lk_outcome check_server(const PGconn *connection, lk_error *error) {
 
 lk_outcome lk_postgresql_connect(const char *url, const struct lk_patience *patience,
                                  PGconn **ret_connection, lk_error *error) {
+    const struct lk_patience contact = lk_patience_for_contact(patience);
     lk_outcome outcome = check_url(url, error);
     PGconn *connection;
 
@@ -225,7 +226,7 @@ lk_outcome lk_postgresql_connect(const char *url, const struct lk_patience *pati
     if (PQstatus(connection) == CONNECTION_BAD) {
         outcome = explain_connection(connection, error);
     } else {
-        outcome = poll_connection(connection, patience, error);
+        outcome = poll_connection(connection, &contact, error);
     }
     if (outcome == LK_OK) {
         outcome = check_server(connection, error);
@@ -234,6 +235,7 @@ lk_outcome lk_postgresql_connect(const char *url, const struct lk_patience *pati
         PQfinish(connection);
         return outcome;
     }
+    lk_patience_note_reached(patience);
     *ret_connection = connection;
     return LK_OK;
 }

@@ -83,6 +83,7 @@ const struct lk_engine_ops lk_engine_postgresql = {
     .files = &files,
     .scheme = "postgresql",
     .alias = "postgres",
+    .is_remote = true,
     .title = "a PostgreSQL database",
     LK_PROCEDURES_OPERATIONS,
     .open = open_by_url,

@@ -35,6 +35,7 @@ static lk_outcome set_up(struct lk_redis *store, const struct lk_redis_target *t
 
 static lk_outcome open_by_url(struct lk_slice rest, const struct lk_patience *patience,
                               struct lk_engine **ret_engine, lk_error *error) {
+    const struct lk_patience contact = lk_patience_for_contact(patience);
     struct lk_redis_target *target = calloc(1, sizeof *target);
     struct lk_redis *store = calloc(1, sizeof *store);
     lk_outcome outcome = lk_hiredis_load(error);
@@ -46,7 +47,7 @@ static lk_outcome open_by_url(struct lk_slice rest, const struct lk_patience *pa
         outcome = lk_redis_target_parse(rest, target, error);
         if (outcome == LK_OK) {
             store->engine.ops = &lk_engine_redis;
-            outcome = set_up(store, target, patience, error);
+            outcome = set_up(store, target, &contact, error);
         }
     }
     free(target);
@@ -54,6 +55,7 @@ static lk_outcome open_by_url(struct lk_slice rest, const struct lk_patience *pa
         free(store);
         return outcome;
     }
+    lk_patience_note_reached(patience);
     *ret_engine = &store->engine;
     return LK_OK;
 }
@@ -101,6 +103,7 @@ static const struct lk_url_files files = {.options = file_options};
 const struct lk_engine_ops lk_engine_redis = {
     .files = &files,
     .scheme = "redis",
+    .is_remote = true,
     .title = "a Redis server or cluster",
     .capabilities =
         LK_CAN_QUEUE | LK_CAN_ROOTS | LK_CAN_DEADLOCK | LK_CAN_EXCLUSIVE | LK_CAN_PERSIST,

@@ -2,6 +2,8 @@
 /* Pools of idle connections, and how a service that does not answer is left for another. */
 #include "engine/service/connections.h"
 
+#include <stdio.h>
+
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/minmax.h"
@@ -167,6 +169,18 @@ static lk_outcome connect_once(struct lk_service *service, const struct lk_patie
     return lk_error_set(error, outcome, "%s", cause.text);
 }
 
+static lk_outcome say_none(lk_outcome outcome, size_t count, int64_t after_us, const char *cause,
+                           lk_error *error) {
+    const long long tenths = after_us / 100000;
+    char after[32] = "";
+
+    if (tenths > 0) { /* one of them was silent */
+        (void)snprintf(after, sizeof after, " after %lld.%lld s", tenths / 10, tenths % 10);
+    }
+    return lk_error_set(error, outcome, "none of the %zu services can be used%s; one of them: %s",
+                        count, after, cause);
+}
+
 /*
  * One service with a certificate that has ended, say, must not stop those that use another one. So
  * what a service refuses counts only when none of them is merely away. It is told in any case: a
@@ -179,6 +193,7 @@ lk_outcome lk_service_connect(struct lk_service *service, const struct lk_patien
     bool is_refused = false;
     lk_error next;
     lk_error cause;
+    int64_t since_us = lk_clock_now_us();
     lk_outcome outcome = LK_UNAVAILABLE;
 
     if (count == 1) {
@@ -196,8 +211,8 @@ lk_outcome lk_service_connect(struct lk_service *service, const struct lk_patien
             break;
         }
     }
-    return lk_error_set(error, is_away ? LK_UNAVAILABLE : outcome,
-                        "none of the %zu services can be used; one of them: %s", count, cause.text);
+    return say_none(is_away ? LK_UNAVAILABLE : outcome, count, lk_clock_now_us() - since_us,
+                    cause.text, error);
 }
 
 lk_outcome lk_service_link_take(struct lk_service *service, const struct lk_builder *builder,

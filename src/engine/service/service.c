@@ -54,6 +54,7 @@ static lk_outcome prepare_tls(struct lk_service *service, struct lk_slice rest,
 static lk_outcome open_service(const struct lk_engine_ops *ops, struct lk_slice rest,
                                const struct lk_patience *patience, struct lk_engine **ret_engine,
                                struct lk_error *error) {
+    const struct lk_patience contact = lk_patience_for_contact(patience);
     bool is_local = ops == &lk_engine_service_unix;
     struct lk_service *service = calloc(1, sizeof *service);
     struct lk_service_addresses addresses;
@@ -69,12 +70,13 @@ static lk_outcome open_service(const struct lk_engine_ops *ops, struct lk_slice 
                   : lk_service_url_parse(rest, is_local, &addresses, &service->login, NULL, error);
     if (outcome == LK_OK) {
         lk_service_hosts_begin(&service->hosts, &addresses);
-        outcome = lk_service_connect(service, patience, &service->idle.first, error);
+        outcome = lk_service_connect(service, &contact, &service->idle.first, error);
     }
     if (outcome != LK_OK) {
         service_free(service);
         return outcome;
     }
+    lk_patience_note_reached(patience);
     service->idle.count = 1;
     *ret_engine = &service->engine;
     return LK_OK;
@@ -105,11 +107,11 @@ static void close_service(struct lk_engine *engine) {
 
 /* The schemes differ only in how they are opened. */
 #define SERVICE_OPERATIONS                                                                         \
-    .capabilities = SERVICE_CAPABILITIES, .close = close_service, .status = lk_service_status,     \
-    .decide = lk_service_decide, .await = lk_service_await, .list = lk_service_list,               \
-    .show = lk_service_show, .audit = lk_service_audit, .value_get = lk_service_value_get,         \
-    .values = lk_service_values, .items = lk_service_items, .stats = lk_service_stats,             \
-    .examine = lk_service_examine, .events = &lk_service_event_ops,                                \
+    .is_remote = true, .capabilities = SERVICE_CAPABILITIES, .close = close_service,               \
+    .status = lk_service_status, .decide = lk_service_decide, .await = lk_service_await,           \
+    .list = lk_service_list, .show = lk_service_show, .audit = lk_service_audit,                   \
+    .value_get = lk_service_value_get, .values = lk_service_values, .items = lk_service_items,     \
+    .stats = lk_service_stats, .examine = lk_service_examine, .events = &lk_service_event_ops,     \
     .limits = &lk_service_limit_ops, .backup = lk_service_backup,                                  \
     .batches = &lk_service_batch_ops, .ties = &lk_service_tie_ops
 

@@ -340,6 +340,10 @@ lk_outcome lk_redis_link_open(const struct lk_redis_target *target,
     outcome = connect_to(link, address, &bounded, error);
     if (outcome == LK_OK) {
         outcome = greet(link, target, &bounded, error);
+        if (outcome == LK_UNAVAILABLE && lk_clock_now_us() >= bounded.until_us) {
+            (void)lk_error_set(error, outcome, "%s:%d: connected, but the server did not answer",
+                               address->host, address->port);
+        }
     }
     if (outcome != LK_OK) {
         lk_redis_link_close(link);

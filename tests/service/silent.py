@@ -1,0 +1,166 @@
+#!/usr/bin/env -S python3 -B
+# SPDX-License-Identifier: Apache-2.0
+"""Servers that are silent while a store is opened: what a call waits bounds that, too. LK
+
+A call without a bound gives a server ten seconds. Calls that wait for a second, try once or are ended
+by a signal end before one that began later.
+"""
+
+import concurrent.futures
+import os
+import pathlib
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+TESTS = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(TESTS / "listeners"))
+from certificates import Authority  # noqa: E402
+
+LK = sys.argv[1]
+SCHEMES = {
+    "lk": "lk://127.0.0.1:{port}",
+    "lk of two": "lk://127.0.0.1:{port},localhost:{port}",
+    "lks": "lks://127.0.0.1:{port}?ca={ca}",
+    "lks of two": "lks://127.0.0.1:{port},localhost:{port}?ca={ca}",
+    "redis": "redis://127.0.0.1:{port}",
+    "redis of two": "redis://127.0.0.1:{port},localhost:{port}",
+    "postgresql": "postgresql://u@127.0.0.1:{port}/d",
+    "mysql": "mysql://u:p@127.0.0.1:{port}/d",
+}
+SENTENCE = re.compile(r"UNAVAILABLE: (\S*127\.0\.0\.1:\d+\S*: no answer within \d+\.\d s: "
+                      r"|none of the 2 services can be used after \d+\.\d s; .*127)")
+AT_ONCE = 8
+TLS_RECORD = b"\x16\x03\x03\x00\x7a\x02"  # the head of one that does not come
+INFO = b"redis_version:7.2.0\r\nredis_mode:cluster\r\nrun_id:0123456789abcdef\r\n"
+BEGINNINGS = {  # of what does not go on
+    "lk": {"begins an answer": b"%7\r\n$6\r\nserver\r\n"},
+    "lks": {"begins with TLS": TLS_RECORD},
+    "lks of two": {"begins with TLS": TLS_RECORD},
+    "redis": {"begins an answer": b"$5000\r\nredis_version:7",
+              "is a cluster, and tells no slots": b"$%d\r\n%s\r\n" % (len(INFO), INFO)},
+    "postgresql": {"agrees to TLS": b"S"},
+    "mysql": {"begins a greeting": b"\x4a\x00\x00\x00\x0a8.0"},
+}
+
+
+class Silent:
+    """Accepts, says `words`, and nothing more; or with no room does not even accept."""
+
+    def __init__(self, words, has_room=True):
+        self.socket = socket.create_server(("127.0.0.1", 0), backlog=128 if has_room else 0)
+        self.port = self.socket.getsockname()[1]
+        self.words = words
+        self.accepted = threading.Semaphore(0)
+        self.kept = []
+        if has_room:
+            threading.Thread(target=self.accept, daemon=True).start()
+        else:
+            self.fill()
+
+    def accept(self):
+        while True:
+            client = self.socket.accept()[0]
+            client.sendall(self.words)
+            self.kept.append(client)
+            self.accepted.release()
+
+    def fill(self):
+        """Until the kernel drops what begins a connection."""
+        while True:
+            client = socket.socket()
+            client.settimeout(0.3)
+            self.kept.append(client)
+            try:
+                client.connect(("127.0.0.1", self.port))
+            except TimeoutError:
+                return
+
+
+def lk(url, *words):
+    return subprocess.Popen([LK, "-S", url, *words], stdin=subprocess.DEVNULL,
+                            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
+
+def sockets_of(process):
+    """The inodes of those that a process has open; none when it has ended."""
+    place = pathlib.Path("/proc", str(process.pid), "fd")
+    try:
+        links = [os.readlink(each) for each in place.iterdir()]
+    except OSError:
+        return set()
+    return {link[len("socket:["):-1] for link in links if link.startswith("socket:[")}
+
+
+def await_contact(server, process):
+    """Until it has begun a connection to the server."""
+    port = f":{server.port:04X}"
+    while process.poll() is None:
+        rows = [line.split() for line in pathlib.Path("/proc/net/tcp").read_text().splitlines()]
+        inodes = {row[9] for row in rows if row[2].endswith(port)}
+        if inodes & sockets_of(process):
+            return
+        time.sleep(0.01)
+
+
+def judge(scheme, ca, begun, has_room):
+    server = Silent(begun, has_room)
+    url = SCHEMES[scheme].format(port=server.port, ca=ca)
+    cases = {}
+    for words in (("run", "a", "--", "true"), ("work", "q", "--", "true")):
+        process = lk(url, *words)
+        await_contact(server, process)
+        process.send_signal(signal.SIGTERM)
+        cases[f"{words[0]} and SIGTERM"] = process, 128 + signal.SIGTERM
+    for words in (("run", "-w", "1", "a", "--", "true"), ("run", "-n", "a", "--", "true"),
+                  ("acquire", "-w", "1", "a"), ("hold", "-n", "a"), ("claim", "q")):
+        cases[" ".join(words[:2])] = lk(url, *words), 69
+    for process, _ in cases.values():
+        await_contact(server, process)
+    unbound = lk(url, "run", "a", "--", "true")
+    for name, (process, code) in cases.items():
+        err = process.communicate()[1]
+        status = process.returncode if process.returncode >= 0 else 128 - process.returncode
+        if status != code:
+            yield f"{name}: {status}: {err}"
+        if code == 69 and not SENTENCE.search(err):
+            yield f"{name}: does not say who was silent, and for how long: {err}"
+        if not scheme.startswith("redis") and unbound.poll() is not None:  # that bounds by itself
+            yield f"{name}: ended after a call without a bound, which began later"
+    unbound.kill()
+    unbound.communicate()
+
+
+def cases():
+    probe = "".join(lk(f"{scheme}://127.0.0.1:1/", "ls").communicate()[1]
+                    for scheme in ("redis", "postgresql", "mysql"))
+    for scheme in SCHEMES:
+        if f"no engine for {scheme.split()[0]}" in probe:
+            continue
+        yield scheme, "says nothing", b"", True
+        yield scheme, "drops packets", None, False
+        for what, words in BEGINNINGS.get(scheme, {}).items():
+            yield scheme, what, words, True
+
+
+def main():
+    with tempfile.TemporaryDirectory(prefix="lk-silent-") as place:
+        os.environ["HOME"] = place
+        named = list(cases())
+        ca = Authority(place, "ours").file
+        with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+            found = list(pool.map(lambda case: list(judge(case[0], ca, *case[2:])), named))
+    print(f"1..{len(named)}")
+    for number, ((scheme, what, _, _), troubles) in enumerate(zip(named, found), 1):
+        print(f"{'not ok' if troubles else 'ok'} {number} - {scheme}: a server that {what}")
+        for trouble in troubles:
+            print(f"# {trouble}")
+    sys.exit(any(found))
+
+
+main()
