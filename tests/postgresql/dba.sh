@@ -120,7 +120,33 @@ sql 'GRANT TRIGGER ON lockkeeper.requests TO mallory; CREATE SCHEMA m AUTHORIZAT
 as mallory "CREATE FUNCTION m.t() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
     CREATE TRIGGER t BEFORE INSERT ON lockkeeper.requests FOR EACH ROW EXECUTE FUNCTION m.t()"
 ok "a stranger's trigger is refused" says 77 "*DENIED*a trigger's function t belongs to mallory*" -S "$(theirs app)" ls
+sql 'DROP TRIGGER t ON lockkeeper.requests' theirs
+as mallory "CREATE FUNCTION m.f(bigint) RETURNS boolean LANGUAGE sql AS 'SELECT true';
+    CREATE OPERATOR m.=== (LEFTARG = bigint, RIGHTARG = bigint, FUNCTION = int8eq);
+    CREATE DOMAIN m.d AS bigint CHECK (m.f(VALUE))"
+condition() { # WHAT NAME CONDITION
+    as mallory "CREATE TRIGGER w BEFORE UPDATE ON lockkeeper.requests FOR EACH ROW WHEN ($3)
+                EXECUTE FUNCTION suppress_redundant_updates_trigger()"
+    ok "nor is a $1 in a trigger's condition run" says 77 "*DENIED*a trigger's $1 $2 belongs to mallory*" \
+        -S "$(theirs app)" ls
+    sql 'DROP TRIGGER w ON lockkeeper.requests' theirs
+}
+condition function f 'm.f(NEW.id)'
+condition operator === 'NEW.id OPERATOR(m.===) 1'
+condition type d 'NEW.id::m.d > 1'
+sql 'GRANT REFERENCES ON lockkeeper.requests TO mallory' theirs
+as mallory 'CREATE TABLE m.x (id bigint REFERENCES lockkeeper.requests (id) ON DELETE CASCADE)'
+ok "nor a stranger's trigger, by a deletion that cascades" says 77 \
+    '*DENIED*a table that refers to the store, x, belongs to mallory*' -S "$(theirs app)" ls
+sql 'DROP TABLE m.x; CREATE ROLE ana LOGIN NOINHERIT; GRANT boss TO ana' theirs
+ok 'it is gone, too' says 0 '*' -S "$(theirs app)" ls
+ok 'a member of a role that makes roles is not lent to it' says 77 '*DENIED*belongs to app*rights of ana*' -S "$(theirs ana)" ls
+ok 'nor is a superuser behind SET ROLE' says 77 '*DENIED*belongs to app*rights of postgres*' \
+    -S "$(theirs postgres '&options=-c%20role%3Dapp')" ls
 sql 'DROP SCHEMA m CASCADE; DROP SCHEMA lockkeeper CASCADE' theirs
+sql 'CREATE DATABASE plain'
+ok "the database's owner may have a store in the schema public" \
+    works "postgresql://postgres@/plain?host=$LK_TEST_SERVER&schema=public"
 as mallory 'CREATE SCHEMA lockkeeper; CREATE VIEW lockkeeper.meta AS SELECT 1 / 0 AS format, 1 AS writable_from'
 ok "a stranger's view is not read" says 77 '*DENIED*schema lockkeeper belongs to mallory*' -S "$(theirs postgres)" ls
 as mallory 'DROP VIEW lockkeeper.meta; GRANT ALL ON SCHEMA lockkeeper TO app'
@@ -131,21 +157,48 @@ ok 'and says whose it is' grep -q 'schema lockkeeper belongs to mallory, and thi
 ok 'nor does an application' fails 77 '*DENIED*belongs to mallory*' "$(theirs app)"
 sql 'DROP SCHEMA lockkeeper' theirs
 
-# Names that a caller's search_path has in front, or fit better, are not used.
+# Names that a caller's search_path has in front, or that fit better, are not used: first those that fit better.
 sql 'GRANT ALL ON SCHEMA public TO PUBLIC' theirs
-as mallory "CREATE FUNCTION public.hashtextextended(text, integer) RETURNS bigint LANGUAGE plpgsql
-        AS 'BEGIN RAISE ''hijacked''; END';
-    CREATE FUNCTION public.evil(numeric, integer) RETURNS numeric LANGUAGE plpgsql AS 'BEGIN RAISE ''hijacked''; END';
-    CREATE OPERATOR public.* (LEFTARG = numeric, RIGHTARG = integer, FUNCTION = public.evil);
-    CREATE FUNCTION public.cardinality(text[]) RETURNS integer LANGUAGE plpgsql AS 'BEGIN RAISE ''hijacked''; END'"
-sql 'ALTER ROLE app SET search_path = public, pg_catalog' theirs
+operators() { # CONDITION of those that are left out
+    as mallory "DO \$do\$
+        DECLARE l text; r text; o text; types text[] := '{bigint,numeric,integer,text,oid}';
+        BEGIN
+            FOREACH l IN ARRAY types LOOP FOREACH r IN ARRAY types LOOP
+                EXECUTE 'CREATE OR REPLACE FUNCTION public.evil(' || l || ',' || r || ') RETURNS boolean
+                         LANGUAGE plpgsql AS ' || quote_literal('BEGIN RAISE ''hijacked''; END');
+                FOREACH o IN ARRAY '{=,<>,>,<=,*,||}'::text[] LOOP
+                    IF NOT EXISTS (SELECT FROM pg_operator AS p WHERE p.oprname = o
+                                   AND p.oprleft = l::regtype AND p.oprright = r::regtype AND $1) THEN
+                        EXECUTE 'CREATE OPERATOR public.' || o || ' (LEFTARG = ' || l || ', RIGHTARG = ' || r
+                                || ', FUNCTION = public.evil)';
+                    END IF;
+                END LOOP;
+            END LOOP; END LOOP;
+        END \$do\$"
+}
+ok 'a stranger has operators that fit better' operators true
+for function in 'hashtextextended(text, integer)' 'cardinality(text[])' 'format(text, name, name)' \
+    'convert_to(text, text)' 'format(text, text, integer, text, text, text)'; do
+    as mallory "CREATE FUNCTION public.$function RETURNS bigint LANGUAGE plpgsql AS 'BEGIN RAISE ''hijacked''; END'"
+done
 works_all() {
     works "$(theirs app)" && for words in 'push q one' 'claim --owner w q' 'renew --owner w q/one' 'retry --owner w q one' \
-        'put v x' 'drop q one' 'limits live=9' ls 'show q' audit queues values "break v --reason x" doctor; do
+        'put v x' 'drop q one' 'limits live=9' ls 'show q' audit queues values "break v --reason x" doctor \
+        'acquire --try --owner o held' 'acquire --owner o held' 'acquire --owner o --limit 8 many' \
+        'release --owner o many' 'release --owner o held'; do
         # shellcheck disable=SC2086 # words
         says 0 '*' -S "$(theirs app)" $words || return 1
     done
 }
+ok 'that changes nothing' works_all
+as app "CREATE SCHEMA shop CREATE TABLE jobs (id text PRIMARY KEY, sent boolean); INSERT INTO shop.jobs VALUES ('a b', false)"
+ok 'nor for work in a table' says 0 'a b*' -S "$(theirs app)" work --drain --table shop.jobs --where 'NOT sent' \
+    --done 'UPDATE shop.jobs SET sent = true WHERE id = :id' -- echo '{id}'
+as app 'CREATE TABLE shop.numbers (id bigint PRIMARY KEY, sent boolean); INSERT INTO shop.numbers VALUES (7, false)'
+ok 'whatever its ids are' says 0 '7*' -S "$(theirs app)" work --drain --table shop.numbers --where 'NOT sent' \
+    --done 'UPDATE shop.numbers SET sent = true WHERE id = :id' -- echo '{id}'
+ok 'then all that there are' operators "p.oprnamespace = 'public'::regnamespace"
+sql 'ALTER ROLE app SET search_path = public, pg_catalog' theirs
 ok 'a search_path in which others have names changes nothing' works_all
 ok 'nor for SQL' [ "$(as app "SELECT lockkeeper.push('s', '1'), (lockkeeper.acquire('s/x', 'me')).outcome;
     SELECT lockkeeper.release('s/x', 'me'), lockkeeper.put('s', 'x'), lockkeeper.del('s')" | tr '\n' ' ')" = 't|granted ok|ok|ok ' ]

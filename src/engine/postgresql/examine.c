@@ -27,14 +27,15 @@ enum {
     LIMITS
 };
 
+/* Names are looked up in pg_catalog alone, and not where other roles may have made some. */
 static const char question[] =
-    "SELECT (extract(epoch FROM clock_timestamp()) OPERATOR(pg_catalog.*) 1000000)::bigint,"
+    "SELECT pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);"
+    "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,"
     " current_setting('server_version'), m.format,"
     " (SELECT count(*) FROM lockkeeper.requests AS r"
-    "  WHERE r.deadline_us > extract(epoch FROM clock_timestamp()) OPERATOR(pg_catalog.*) 1000000),"
+    "  WHERE r.deadline_us > extract(epoch FROM clock_timestamp()) * 1000000),"
     " (SELECT count(*) FROM lockkeeper.requests AS r"
-    "  WHERE r.deadline_us"
-    "   <= extract(epoch FROM clock_timestamp()) OPERATOR(pg_catalog.*) 1000000),"
+    "  WHERE r.deadline_us <= extract(epoch FROM clock_timestamp()) * 1000000),"
     " current_setting('synchronous_commit'), current_setting('fsync'),"
     " current_database(), current_user,"
     " (SELECT string_agg(DISTINCT pg_get_userbyid(o.owner)::text, ', ') FROM pg_namespace AS n"
@@ -55,7 +56,7 @@ static const char question[] =
     "  WHERE a.application_name <> 'lockkeeper'"
     "   OR coalesce(clock_timestamp() - a.xact_start > interval '1 s', true)),"
     " m.live_max, m.live_per_owner_max, m.live_per_root_max, m.waiters_per_path_max, m.events_max,"
-    " m.watched_until_us > extract(epoch FROM clock_timestamp()) OPERATOR(pg_catalog.*) 1000000"
+    " m.watched_until_us > extract(epoch FROM clock_timestamp()) * 1000000"
     " FROM lockkeeper.meta AS m";
 
 static const char *text_of(const struct lk_rows *rows, int column) {

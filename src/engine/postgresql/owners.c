@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Whose code a store is. All code of a store runs with the rights of its caller, so a role that
- * owns a function, a view or a table of it, or the function of a trigger there, can do what a
- * caller can. The check precedes the first statement that touches a table of the store, in the
- * same round trip.
+ * owns a function, a view or a table of it, or a function that a trigger there calls, can do what a
+ * caller can. So can the owner of a table that refers to one of the store's: a deletion that
+ * cascades runs its triggers. The check precedes the first statement that touches a table of the
+ * store, in the same round trip.
  *
  * Trusted are the caller itself, superusers, and the role that the URL names (owner=). A caller
  * without further rights trusts the one role that owns all of the store, too: that is the usual
  * store, which an application has made and others may use. A caller that can do more (a superuser,
- * a role that makes roles, a member of a predefined one) does not: for it the role would be a way
- * up.
+ * a role that makes roles, a member of one of these or of a predefined one) does not: for it the
+ * role would be a way up. The caller is the session's user, to which any code can go back from the
+ * role that SET ROLE has set.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,11 +32,12 @@ static const char check[] =
     "    is_strong boolean;\n"
     "BEGIN\n"
     "    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);\n"
-    "    SELECT r.rolsuper OR r.rolcreaterole OR r.rolreplication OR r.rolbypassrls\n"
-    "           OR EXISTS (SELECT FROM pg_roles AS p WHERE p.rolname LIKE 'pg\\_%%'\n"
-    "                      AND p.rolname <> 'pg_database_owner' -- of which the database's is one\n"
-    "                      AND pg_has_role(r.oid, p.oid, 'member'))\n"
-    "    INTO is_strong FROM pg_roles AS r WHERE r.rolname = current_user;\n"
+    "    SELECT EXISTS (\n"
+    "        SELECT FROM pg_roles AS p\n"
+    "        WHERE (p.rolsuper OR p.rolcreaterole OR p.rolreplication OR p.rolbypassrls\n"
+    "               OR p.rolname LIKE 'pg\\_%%'\n"
+    "                  AND p.rolname <> 'pg_database_owner') -- of which the database's is one\n"
+    "          AND pg_has_role(session_user, p.oid, 'member')) INTO is_strong;\n"
     "    SELECT o.kind, o.name, r.rolname INTO stranger\n"
     "    FROM pg_namespace AS n\n"
     "    CROSS JOIN LATERAL (\n"
@@ -47,18 +50,36 @@ static const char check[] =
     "        SELECT 3, 'the function', p.proname::text, p.proowner FROM pg_proc AS p\n"
     "        WHERE p.pronamespace = n.oid\n"
     "        UNION ALL\n"
-    "        SELECT 4, 'a trigger''s function', p.proname::text, p.proowner FROM pg_trigger AS t\n"
-    "        JOIN pg_class AS c ON c.oid = t.tgrelid JOIN pg_proc AS p ON p.oid = t.tgfoid\n"
-    "        WHERE c.relnamespace = n.oid AND NOT t.tgisinternal) AS o\n"
-    "    JOIN pg_roles AS r ON r.oid = o.owner\n"
-    "    WHERE n.nspname = the_schema AND NOT r.rolsuper AND r.rolname <> current_user\n"
-    "      AND r.rolname <> named\n"
+    "        SELECT 4, 'a trigger''s ' || u.kind, u.name, u.owner FROM pg_trigger AS t\n"
+    "        JOIN pg_class AS c ON c.oid = t.tgrelid\n"
+    "        JOIN pg_depend AS d ON d.classid = 'pg_trigger'::regclass AND d.objid = t.oid\n"
+    "        CROSS JOIN LATERAL (\n"
+    "            SELECT 'function' AS kind, p.proname::text AS name, p.proowner AS owner\n"
+    "            FROM pg_proc AS p\n"
+    "            WHERE d.refclassid = 'pg_proc'::regclass AND p.oid = d.refobjid\n"
+    "            UNION ALL -- in its condition\n"
+    "            SELECT 'operator', q.oprname::text, q.oprowner FROM pg_operator AS q\n"
+    "            WHERE d.refclassid = 'pg_operator'::regclass AND q.oid = d.refobjid\n"
+    "            UNION ALL\n"
+    "            SELECT 'type', y.typname::text, y.typowner FROM pg_type AS y\n"
+    "            WHERE d.refclassid = 'pg_type'::regclass AND y.oid = d.refobjid) AS u\n"
+    "        WHERE c.relnamespace = n.oid AND NOT t.tgisinternal\n"
+    "        UNION ALL\n"
+    "        SELECT 5, 'a table that refers to the store,', c.relname || ',', c.relowner\n"
+    "        FROM pg_constraint AS k JOIN pg_class AS s ON s.oid = k.confrelid\n"
+    "        JOIN pg_class AS c ON c.oid = k.conrelid WHERE s.relnamespace = n.oid) AS o\n"
+    "    JOIN pg_database AS b ON b.datname = current_database()\n"
+    "    JOIN pg_roles AS r -- 6171: pg_database_owner, whose member the owner is\n"
+    "         ON r.oid = CASE o.owner WHEN 6171 THEN b.datdba ELSE o.owner END\n"
+    "    WHERE n.nspname = the_schema AND NOT r.rolsuper AND r.rolname <> named\n"
+    "      AND r.rolname NOT IN (session_user,\n"
+    "                            CASE WHEN is_strong THEN session_user ELSE current_user END)\n"
     "      AND (is_strong OR named <> '' OR o.owner <> n.nspowner)\n"
     "    ORDER BY o.place, o.name LIMIT 1;\n"
     "    IF FOUND THEN\n"
     "        RAISE EXCEPTION USING ERRCODE = 'LK077', MESSAGE = format(\n"
     "            '%%s %%s belongs to %%s, whose code would run with the rights of %%s',\n"
-    "            stranger.kind, stranger.name, stranger.rolname, current_user);\n"
+    "            stranger.kind, stranger.name, stranger.rolname, session_user);\n"
     "    END IF;\n"
     "END $lk$;\n"
     "SELECT format, writable_from, (\n"

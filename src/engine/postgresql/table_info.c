@@ -17,25 +17,40 @@ enum { TABLE_BYTES_MAX = 2 * LK_POSTGRESQL_NAME_MAX + 1 };
 
 /*
  * The table by its exact name, or with its schema before a dot; or in lower case, as SQL reads a
- * name without quotes. The column likewise.
+ * name without quotes. The column likewise. The table's name is looked up by the caller's
+ * search_path, in which other roles may have functions and operators that fit better: those here
+ * are named.
  */
+#define P "pg_catalog."
+#define EQUALS " OPERATOR(pg_catalog.=) "
+#define JOIN_TEXT " OPERATOR(pg_catalog.||) "
 static const char question[] =
-    "WITH named (oid, n) AS ("
-    " SELECT to_regclass(quote_ident(t.name)), 1 FROM (VALUES ($1)) AS t (name)"
-    " UNION ALL SELECT to_regclass(quote_ident(split_part($1, '.', 1)) || '.' ||"
-    "  quote_ident(substr($1, position('.' IN $1) + 1))), 2 WHERE position('.' IN $1) > 0"
-    " UNION ALL SELECT to_regclass(quote_ident(lower($1))), 3"
-    " UNION ALL SELECT to_regclass(quote_ident(lower(split_part($1, '.', 1))) || '.' ||"
-    "  quote_ident(lower(substr($1, position('.' IN $1) + 1)))), 4 WHERE position('.' IN $1) > 0)"
-    " SELECT format('%I.%I', s.nspname, c.relname), c.relname, quote_ident(c.relname) || '.' ||"
-    "  quote_ident(a.attname), a.attname, y.typcategory, format_type(a.atttypid, -1),"
-    "  coalesce(nullif(y.typbasetype, 0), y.oid)"
-    " FROM (SELECT n.oid FROM named AS n WHERE n.oid IS NOT NULL ORDER BY n.n LIMIT 1) AS f"
-    " JOIN pg_class AS c ON c.oid = f.oid JOIN pg_namespace AS s ON s.oid = c.relnamespace"
-    " LEFT JOIN LATERAL (SELECT b.attname, b.atttypid FROM pg_attribute AS b"
-    "  WHERE b.attrelid = c.oid AND b.attnum > 0 AND NOT b.attisdropped"
-    "   AND b.attname IN ($2, lower($2)) ORDER BY b.attname = $2 DESC LIMIT 1) AS a ON true"
-    " LEFT JOIN pg_type AS y ON y.oid = a.atttypid";
+    "WITH given (t, c, dot) AS (SELECT $1::" P "text, $2::" P "text, position('.' IN $1::" P "text)"
+    "), named (oid, n) AS ("
+    " SELECT " P "to_regclass(" P "quote_ident(g.t)), 1 FROM given AS g"
+    " UNION ALL SELECT " P "to_regclass(" P "quote_ident(" P "split_part(g.t, '.', 1))" JOIN_TEXT
+    "  '.'" JOIN_TEXT P "quote_ident(" P
+    "substr(g.t, g.dot OPERATOR(pg_catalog.+) 1))), 2 FROM given AS g"
+    "  WHERE g.dot OPERATOR(pg_catalog.>) 0"
+    " UNION ALL SELECT " P "to_regclass(" P "quote_ident(" P "lower(g.t))), 3 FROM given AS g"
+    " UNION ALL SELECT " P "to_regclass(" P "quote_ident(" P "lower(" P
+    "split_part(g.t, '.', 1)))" JOIN_TEXT "'.'" JOIN_TEXT P "quote_ident(" P "lower(" P
+    "substr(g.t, g.dot OPERATOR(pg_catalog.+) 1)))), 4"
+    "  FROM given AS g WHERE g.dot OPERATOR(pg_catalog.>) 0)"
+    " SELECT " P "format('%I.%I', s.nspname, c.relname), c.relname,"
+    "  " P "quote_ident(c.relname)" JOIN_TEXT "'.'" JOIN_TEXT P "quote_ident(a.attname), a.attname,"
+    "  y.typcategory, " P "format_type(a.atttypid, -1),"
+    "  CASE WHEN y.typbasetype" EQUALS "0::" P "oid THEN y.oid ELSE y.typbasetype END"
+    " FROM (SELECT n.oid::" P "oid AS oid FROM named AS n WHERE n.oid IS NOT NULL"
+    "  ORDER BY n.n LIMIT 1) AS f"
+    " JOIN " P "pg_class AS c ON c.oid" EQUALS "f.oid"
+    " JOIN " P "pg_namespace AS s ON s.oid" EQUALS "c.relnamespace"
+    " CROSS JOIN given AS g"
+    " LEFT JOIN LATERAL (SELECT b.attname, b.atttypid FROM " P "pg_attribute AS b"
+    "  WHERE b.attrelid" EQUALS "c.oid AND b.attnum OPERATOR(pg_catalog.>) 0 AND NOT b.attisdropped"
+    "   AND (b.attname::" P "text" EQUALS "g.c OR b.attname::" P "text" EQUALS P "lower(g.c))"
+    "  ORDER BY b.attname::" P "text" EQUALS "g.c DESC LIMIT 1) AS a ON true"
+    " LEFT JOIN " P "pg_type AS y ON y.oid" EQUALS "a.atttypid";
 
 enum { TABLE, TABLE_NAME, COLUMN, COLUMN_NAME, CATEGORY, TYPE_NAME, BASE_TYPE };
 

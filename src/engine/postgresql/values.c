@@ -10,7 +10,9 @@
 const char lk_postgresql_plan_sql[] = "SELECT pg_catalog.set_config('enable_seqscan', 'off', true),"
                                       " pg_catalog.set_config('enable_bitmapscan', 'off', true),"
                                       " pg_catalog.set_config('enable_sort', 'off', true),"
-                                      " pg_catalog.set_config('jit', 'off', true)";
+                                      " pg_catalog.set_config('jit', 'off', true),"
+                                      " pg_catalog.set_config('search_path',"
+                                      " 'pg_catalog, pg_temp', true)";
 
 char *lk_postgresql_values_sql(const struct lk_procedures *common) {
     static const char values[] =

@@ -26,7 +26,9 @@ PERFORM pg_catalog.pg_advisory_xact_lock(7161685046); -- one at a time
 -- The owner of a schema can replace all that is in it, which would then run with the rights of its
 -- callers: no other role's schema is filled, but for a superuser's.
 IF EXISTS (SELECT FROM pg_catalog.pg_namespace AS n
-           JOIN pg_catalog.pg_roles AS r ON r.oid = n.nspowner
+           JOIN pg_catalog.pg_database AS b ON b.datname = pg_catalog.current_database()
+           JOIN pg_catalog.pg_roles AS r -- 6171: pg_database_owner
+                ON r.oid = CASE n.nspowner WHEN 6171 THEN b.datdba ELSE n.nspowner END
            WHERE n.nspname = 'lockkeeper' AND r.rolname <> current_user AND NOT r.rolsuper) THEN
     RAISE EXCEPTION USING ERRCODE = 'LK077', MESSAGE = (
         SELECT pg_catalog.format('the schema lockkeeper belongs to %s, and this role is %s',

@@ -103,7 +103,8 @@ DECLARE
     now_us bigint := lockkeeper.now_us();
 BEGIN
     COMMIT;
-    IF pg_catalog.current_setting('transaction_isolation') <> 'read committed' THEN
+    IF pg_catalog.current_setting('transaction_isolation')
+       OPERATOR(pg_catalog.<>) 'read committed' THEN
         COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     END IF;

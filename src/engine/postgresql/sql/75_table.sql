@@ -12,7 +12,9 @@
 
 -- An id as the segment of a path, as in engine/row_id.h. NULL: it cannot be one.
 CREATE OR REPLACE FUNCTION lockkeeper.row_id_encoded(id text) RETURNS text
-LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
+LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
 DECLARE
     segment text;
 BEGIN
@@ -36,7 +38,9 @@ END $$;
 
 -- The id that a segment stands for; NULL: none does.
 CREATE OR REPLACE FUNCTION lockkeeper.row_text_decoded(segment text) RETURNS text
-LANGUAGE plpgsql IMMUTABLE STRICT AS $$
+LANGUAGE plpgsql IMMUTABLE STRICT
+SET search_path = pg_catalog, pg_temp
+AS $$
 DECLARE
     piece text;
     bytes bytea := '';
@@ -60,13 +64,15 @@ BEGIN
                 ELSE lockkeeper.row_text_decoded(segment) END;
 END $$;
 
--- The same for ids of other types. NULL, never an error, if the segment is no such id.
+-- The same for ids of other types. NULL, never an error, if the segment is no such id. They are called
+-- with the search_path of the caller, whose own SQL surrounds them: each operator fits its types.
 CREATE OR REPLACE FUNCTION lockkeeper.row_integer(segment text) RETURNS bigint
 LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
     RETURN CASE WHEN segment ~ '^-?[0-9]{1,18}$' THEN segment::bigint
                 WHEN segment ~ '^-?[0-9]{19}$'
-                     AND segment::numeric BETWEEN -9223372036854775808 AND 9223372036854775807
+                     AND segment::numeric BETWEEN (-9223372036854775808)::numeric
+                                              AND 9223372036854775807::numeric
                 THEN segment::bigint END;
 END $$;
 
@@ -165,7 +171,9 @@ BEGIN
 END $$;
 
 CREATE OR REPLACE FUNCTION lockkeeper.flush_what_is_owed() RETURNS void
-LANGUAGE plpgsql AS $$
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp
+AS $$
 BEGIN
     IF current_setting('lockkeeper.owes', true) = 'a flush' THEN
         PERFORM set_config('lockkeeper.owes', '', false);

@@ -86,9 +86,9 @@ DECLARE
     has_waited boolean := false;
     is_hurried boolean := false;
     is_free boolean := false; -- it is granted by the short way
-    was_refused boolean := coalesce(pg_catalog.current_setting('lk.refused', true), '') = 'yes';
-    may_look boolean := style = 'try' AND until_us = 0; -- before it locks the root
-    must_look boolean := style = 'try' AND until_us = 0 AND was_refused;
+    was_refused boolean;
+    may_look boolean; -- before it locks the root
+    must_look boolean;
     is_simple boolean; -- neither restart nor bounds nor events concern the root, nor a line
     all_live boolean; -- no deadline below it has passed
     has_line boolean; -- a request waits below it
@@ -99,14 +99,19 @@ DECLARE
     the_root text := roots[1];
     the_limit integer := limits[1];
     the_count integer := counts[1];
-    units_max integer := CASE WHEN counts[1] = 0 THEN 2147483647 ELSE 0 END; -- of what conflicts
+    units_max integer; -- of what conflicts
 BEGIN
     COMMIT;
-    IF pg_catalog.current_setting('transaction_isolation') <> 'read committed' THEN
+    IF pg_catalog.current_setting('transaction_isolation')
+       OPERATOR(pg_catalog.<>) 'read committed' THEN
         COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     END IF;
     setting := pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+    was_refused := coalesce(current_setting('lk.refused', true), '') = 'yes';
+    may_look := style = 'try' AND until_us = 0;
+    must_look := may_look AND was_refused;
+    units_max := CASE WHEN counts[1] = 0 THEN 2147483647 ELSE 0 END;
     IF (CASE WHEN cardinality(paths) = 1
              THEN sorted_paths <> the_path OR the_root <> split_part(the_path, '/', 1)
              ELSE NOT lockkeeper.are_sorted(paths, sorted_paths, roots) END) THEN
@@ -128,6 +133,7 @@ BEGIN
             RETURN;
         END IF;
         ROLLBACK AND CHAIN; -- a lane's lock is taken before the root's
+        setting := pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
     END IF;
     lanes := CASE WHEN the_limit > 4 AND the_count = 1 THEN 4 ELSE 0 END;
     LOOP
@@ -245,6 +251,7 @@ BEGIN
         END IF;
         EXIT WHEN is_free OR lanes = 0;
         ROLLBACK AND CHAIN;
+        setting := pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
         lanes := 0;
     END LOOP;
     IF is_free THEN
@@ -300,7 +307,8 @@ DECLARE
     the_root text := roots[1];
 BEGIN
     COMMIT;
-    IF pg_catalog.current_setting('transaction_isolation') <> 'read committed' THEN
+    IF pg_catalog.current_setting('transaction_isolation')
+       OPERATOR(pg_catalog.<>) 'read committed' THEN
         COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     END IF;

@@ -191,7 +191,8 @@ DECLARE
     taken lockkeeper.taken;
 BEGIN
     COMMIT;
-    IF pg_catalog.current_setting('transaction_isolation') <> 'read committed' THEN
+    IF pg_catalog.current_setting('transaction_isolation')
+       OPERATOR(pg_catalog.<>) 'read committed' THEN
         COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     END IF;
@@ -205,6 +206,7 @@ BEGIN
                                      note, NULL);
     IF taken.outcome IS NULL THEN
         ROLLBACK AND CHAIN;
+        setting := pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
         SELECT a.* INTO taken
         FROM lockkeeper.take(queue, above, root, asker, ttl_ms, max_attempts, ask_number, note)
             AS a;
@@ -236,7 +238,8 @@ DECLARE
     setting text;
 BEGIN
     COMMIT;
-    IF pg_catalog.current_setting('transaction_isolation') <> 'read committed' THEN
+    IF pg_catalog.current_setting('transaction_isolation')
+       OPERATOR(pg_catalog.<>) 'read committed' THEN
         COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     END IF;
@@ -252,6 +255,7 @@ BEGIN
             RETURN;
         END IF;
         ROLLBACK AND CHAIN;
+        setting := pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
     END IF;
     SELECT a.outcome, a.sentence INTO outcome, sentence
     FROM lockkeeper.finish(queue, id, root, asker, identity, the_token, delay_ms, code, words) AS a;

@@ -76,7 +76,8 @@ DECLARE
     setting text;
 BEGIN
     COMMIT;
-    IF pg_catalog.current_setting('transaction_isolation') <> 'read committed' THEN
+    IF pg_catalog.current_setting('transaction_isolation')
+       OPERATOR(pg_catalog.<>) 'read committed' THEN
         COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     END IF;
@@ -89,6 +90,7 @@ BEGIN
     FROM lockkeeper.announce_shared(queue, root, ids) AS a;
     IF pushed IS NULL THEN
         ROLLBACK AND CHAIN;
+        setting := pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
         SELECT a.pushed, a.duplicates INTO pushed, duplicates
         FROM lockkeeper.announce(queue, root, ids) AS a;
         IF pg_catalog.clock_timestamp() > pg_catalog.statement_timestamp() + interval '1 ms' THEN

@@ -41,7 +41,8 @@ DECLARE
     identity bytea;
 BEGIN
     COMMIT;
-    IF pg_catalog.current_setting('transaction_isolation') <> 'read committed' THEN
+    IF pg_catalog.current_setting('transaction_isolation')
+       OPERATOR(pg_catalog.<>) 'read committed' THEN
         COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     END IF;
@@ -72,7 +73,8 @@ LANGUAGE plpgsql AS $$
 #variable_conflict use_variable
 BEGIN
     COMMIT;
-    IF pg_catalog.current_setting('transaction_isolation') <> 'read committed' THEN
+    IF pg_catalog.current_setting('transaction_isolation')
+       OPERATOR(pg_catalog.<>) 'read committed' THEN
         COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     END IF;
@@ -91,7 +93,8 @@ LANGUAGE plpgsql AS $$
 #variable_conflict use_variable
 BEGIN
     COMMIT;
-    IF pg_catalog.current_setting('transaction_isolation') <> 'read committed' THEN
+    IF pg_catalog.current_setting('transaction_isolation')
+       OPERATOR(pg_catalog.<>) 'read committed' THEN
         COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     END IF;
@@ -111,7 +114,8 @@ LANGUAGE plpgsql AS $$
 #variable_conflict use_variable
 BEGIN
     COMMIT;
-    IF pg_catalog.current_setting('transaction_isolation') <> 'read committed' THEN
+    IF pg_catalog.current_setting('transaction_isolation')
+       OPERATOR(pg_catalog.<>) 'read committed' THEN
         COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     END IF;
@@ -142,7 +146,8 @@ LANGUAGE plpgsql AS $$
 #variable_conflict use_variable
 BEGIN
     COMMIT;
-    IF pg_catalog.current_setting('transaction_isolation') <> 'read committed' THEN
+    IF pg_catalog.current_setting('transaction_isolation')
+       OPERATOR(pg_catalog.<>) 'read committed' THEN
         COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     END IF;
@@ -162,7 +167,8 @@ LANGUAGE plpgsql AS $$
 #variable_conflict use_variable
 BEGIN
     COMMIT;
-    IF pg_catalog.current_setting('transaction_isolation') <> 'read committed' THEN
+    IF pg_catalog.current_setting('transaction_isolation')
+       OPERATOR(pg_catalog.<>) 'read committed' THEN
         COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     END IF;
@@ -179,11 +185,10 @@ END $$;
 CREATE OR REPLACE FUNCTION lockkeeper.read_by_index() RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
-    setting text := pg_catalog.set_config('jit', 'off', true)
-        || pg_catalog.set_config('enable_seqscan', 'off', true)
-        || pg_catalog.set_config('enable_bitmapscan', 'off', true)
-        || pg_catalog.set_config('plan_cache_mode', 'force_generic_plan', true)
-        || pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+    path text := pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+    setting text := set_config('jit', 'off', true) || set_config('enable_seqscan', 'off', true)
+        || set_config('enable_bitmapscan', 'off', true)
+        || set_config('plan_cache_mode', 'force_generic_plan', true);
 BEGIN
 END $$;
 
@@ -211,7 +216,8 @@ DECLARE
     turn lockkeeper.turn;
 BEGIN
     COMMIT;
-    IF pg_catalog.current_setting('transaction_isolation') <> 'read committed' THEN
+    IF pg_catalog.current_setting('transaction_isolation')
+       OPERATOR(pg_catalog.<>) 'read committed' THEN
         COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     END IF;
@@ -298,7 +304,8 @@ DECLARE
     now_us bigint := lockkeeper.now_us();
 BEGIN
     COMMIT;
-    IF pg_catalog.current_setting('transaction_isolation') <> 'read committed' THEN
+    IF pg_catalog.current_setting('transaction_isolation')
+       OPERATOR(pg_catalog.<>) 'read committed' THEN
         COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     END IF;
