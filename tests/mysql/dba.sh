@@ -118,6 +118,16 @@ ok 'unless the URL names it' says 0 '*' -S "$(theirs boss '&owner=app@%25')" ls
 ok 'and no other one' says 77 '*DENIED*made by app@%*' -S "$(theirs looker '&owner=mallory@%25')" ls
 ok 'doctor says whose it is' says 0 '*prefix: lk_, made by app@%
 *' -S "$(theirs app)" doctor
+sql "CREATE USER up1, up2, up3, up4, 'App'; CREATE ROLE maker_of_users; GRANT CREATE USER ON *.* TO maker_of_users;
+     GRANT maker_of_users TO up1; SET DEFAULT ROLE maker_of_users FOR up1; GRANT INSERT, UPDATE ON mysql.* TO up2;
+     GRANT INSERT ON mysql.db TO up3; GRANT INSERT ON \`%\`.* TO up4; GRANT ALL ON theirs.* TO up1, up2, up3, up4, 'App'"
+for user in up1 up2 up3 up4; do
+    ok "nor is one that could give itself rights on all, $user" says 77 "*DENIED*made by app@%*rights of $user@%*" \
+        -S "$(theirs $user)" ls
+done
+as App 'DROP PROCEDURE lk_stats; CREATE PROCEDURE lk_stats(IN q VARBINARY(512)) SELECT 1'
+ok 'a user whose name differs in case is another one' says 77 '*DENIED*lk_stats was made by App@%*' \
+    -S "$(theirs app '&owner=app@%25')" ls
 as mallory 'DROP PROCEDURE lk_stats; CREATE PROCEDURE lk_stats(IN q VARBINARY(512)) SELECT 1'
 for user in app looker boss; do
     ok "a procedure that a stranger has replaced is refused, by $user" says 77 '*DENIED*lk_stats was made by mallory@%*' \

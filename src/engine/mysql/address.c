@@ -68,7 +68,7 @@ static lk_outcome set_ssl_mode(struct lk_mysql_address *address, struct lk_slice
     return LK_OK;
 }
 
-/* The user that may have made the store; it becomes part of a statement. */
+/* The account that may have made the store; it becomes part of a statement. */
 static lk_outcome set_owner(struct lk_mysql_address *address, struct lk_slice value,
                             lk_error *error) {
     lk_outcome outcome = set_text(address, LK_MYSQL_OWNER, value, error);
@@ -77,7 +77,7 @@ static lk_outcome set_owner(struct lk_mysql_address *address, struct lk_slice va
     if (outcome == LK_OK && (strchr(owner, '@') == NULL || strpbrk(owner, "'\"\\\n") != NULL)) {
         return lk_error_set(
             error, LK_INVALID,
-            "owner= is the user who has made the store, as USER@HOST without quotes");
+            "owner= names the account that made the store, as USER@HOST without quotes");
     }
     return outcome;
 }

@@ -7,9 +7,9 @@
  *
  * Trusted are what the user itself has made, and the user that the URL names (owner=). A user
  * without rights beyond databases trusts the one user who made all of it, too: that is the usual
- * store. One with such rights does not, unless that user is an administrator (SUPER): for it the
- * store would be a way up. The maker of a routine is its DEFINER, which only administrators can
- * set to another user.
+ * store. One with such rights, or with a role, does not, unless that user is an administrator
+ * (SUPER): for it the store would be a way up. The maker of a routine is its DEFINER, which only
+ * administrators can set to another user.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,26 +18,40 @@
 #include "base/text.h"
 #include "engine/mysql/store.h"
 
+/* Names of users are compared as bytes: 'App' and 'app' are two, and the catalogue folds case. */
+#define AS_BYTES " USING utf8mb4) COLLATE utf8mb4_bin"
+#define MAKER "CONVERT(DEFINER" AS_BYTES
+
 #define MADE                                                                                       \
-    "(SELECT 1 AS place, 'procedure' AS kind, ROUTINE_NAME AS name, DEFINER AS maker"              \
+    "(SELECT 1 AS place, 'procedure' AS kind, ROUTINE_NAME AS name, " MAKER " AS maker"            \
     " FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE()"                          \
     " AND LEFT(ROUTINE_NAME, %zu) = '%s'"                                                          \
-    " UNION ALL SELECT 2, 'view', TABLE_NAME, DEFINER FROM information_schema.VIEWS"               \
+    " UNION ALL SELECT 2, 'view', TABLE_NAME, " MAKER " FROM information_schema.VIEWS"             \
     " WHERE TABLE_SCHEMA = DATABASE() AND LEFT(TABLE_NAME, %zu) = '%s'"                            \
-    " UNION ALL SELECT 3, 'trigger', TRIGGER_NAME, DEFINER FROM information_schema.TRIGGERS"       \
+    " UNION ALL SELECT 3, 'trigger', TRIGGER_NAME, " MAKER " FROM information_schema.TRIGGERS"     \
     " WHERE EVENT_OBJECT_SCHEMA = DATABASE() AND LEFT(EVENT_OBJECT_TABLE, %zu) = '%s') AS o"
 
-/* Rights of all databases, but for those that only look. */
+/*
+ * Rights of all databases, but for those that only look; rights in the database `mysql`, by which a
+ * user gives itself all others, also by a pattern; and roles, whose rights a member cannot see.
+ */
 #define IS_STRONG                                                                                  \
-    "EXISTS (SELECT 1 FROM information_schema.USER_PRIVILEGES AS p WHERE p.PRIVILEGE_TYPE NOT IN"  \
+    "(EXISTS (SELECT 1 FROM information_schema.USER_PRIVILEGES AS p WHERE p.PRIVILEGE_TYPE NOT IN" \
     " ('USAGE', 'PROCESS', 'SHOW DATABASES', 'REPLICATION CLIENT', 'BINLOG MONITOR',"              \
-    " 'SLAVE MONITOR'))"
+    " 'SLAVE MONITOR'))"                                                                           \
+    " OR EXISTS (SELECT 1 FROM information_schema.SCHEMA_PRIVILEGES AS p"                          \
+    " WHERE 'mysql' LIKE p.TABLE_SCHEMA)"                                                          \
+    " OR EXISTS (SELECT 1 FROM information_schema.TABLE_PRIVILEGES AS p"                           \
+    " WHERE p.TABLE_SCHEMA = 'mysql')"                                                             \
+    " /*M! OR EXISTS (SELECT 1 FROM information_schema.APPLICABLE_ROLES) */"                       \
+    " /*!80019 OR EXISTS (SELECT 1 FROM information_schema.APPLICABLE_ROLES) */)"
 
 /* Of a stranger; the argument is the user that is named, or the empty text. */
 #define IS_STRANGE                                                                                 \
-    "o.maker <> CURRENT_USER() AND o.maker <> '%s' AND NOT EXISTS (SELECT 1"                       \
+    "o.maker <> CONVERT(CURRENT_USER()" AS_BYTES " AND o.maker <> CONVERT('%s'" AS_BYTES           \
+    " AND NOT EXISTS (SELECT 1"                                                                    \
     " FROM information_schema.USER_PRIVILEGES AS p WHERE p.PRIVILEGE_TYPE = 'SUPER'"               \
-    " AND p.GRANTEE = CONCAT('''', LEFT(o.maker, CHAR_LENGTH(o.maker) - 1"                         \
+    " AND CONVERT(p.GRANTEE" AS_BYTES " = CONCAT('''', LEFT(o.maker, CHAR_LENGTH(o.maker) - 1"     \
     " - CHAR_LENGTH(SUBSTRING_INDEX(o.maker, '@', -1))), '''@''',"                                 \
     " SUBSTRING_INDEX(o.maker, '@', -1), ''''))"
 
