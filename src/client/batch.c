@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "client/leftover.h"
 #include "engine/reply/reply.h"
 
 #define GIVE_BACK_US INT64_C(2000000) /* patience beyond the caller's, so that nothing is left */
@@ -21,7 +22,6 @@ struct group {
     size_t places[LK_PARTS_MAX]; /* of these parts in the whole */
     struct lk_release_put puts[LK_PARTS_MAX];
     uint64_t token;
-    bool is_new; /* this call made the request there */
 };
 
 struct split {
@@ -188,27 +188,44 @@ static struct lk_command command_of_node(struct split *split, size_t at,
 
 /* ---- ask ------------------------------------------------------------------------------------- */
 
-static void give_back(struct lk_engine *engine, const struct lk_ask *ask, struct split *split,
-                      size_t count) {
-    for (size_t i = count; i-- > 0;) {
-        const struct group *group = &split->groups[i];
-        const struct lk_patience patience = {.until_us = lk_clock_now_us() + GIVE_BACK_US};
-        const struct lk_command command = {
-            .kind = LK_COMMAND_RELEASE,
-            .release = {.target = {.owner = ask->owner,
-                                   .parts = group->parts,
-                                   .part_count = group->count,
-                                   .token = group->token,
-                                   .batch = name_of(split)}},
-        };
-        struct lk_decision ignored;
+/* If the node cannot be reached, the request perishes by its ttl. */
+static void give_back_at(struct lk_engine *engine, const struct lk_ask *ask,
+                         const struct split *split, size_t at,
+                         const struct lk_batch_progress *progress) {
+    const struct group *group = &split->groups[at];
+    const struct lk_batch_entry *entry = &progress->entries[at];
+    const struct lk_patience patience = {.until_us = lk_clock_now_us() + GIVE_BACK_US};
+    const struct lk_command command = {
+        .kind = LK_COMMAND_RELEASE,
+        .release = {.target = {.owner = ask->owner,
+                               .parts = group->parts,
+                               .part_count = group->count,
+                               .token = entry->token,
+                               .batch = name_of(split)}},
+    };
+    const struct lk_leftover doubtful = {.owner = ask->owner,
+                                         .parts = group->parts,
+                                         .part_count = group->count,
+                                         .batch = name_of(split),
+                                         .began_us = progress->began_us};
+    struct lk_decision ignored;
 
-        if (group->is_new) {
-            /* If the node cannot be reached, the request perishes by its ttl. */
-            (void)engine->ops->decide(engine, &command, &patience, &ignored);
-            lk_decision_done(&ignored);
-        }
+    if (entry->is_ours) {
+        (void)engine->ops->decide(engine, &command, &patience, &ignored);
+        lk_decision_done(&ignored);
+    } else if (entry->is_in_doubt) {
+        (void)lk_leftover_end(engine, &doubtful, &patience, NULL);
     }
+}
+
+/* At all nodes, the last one first. */
+static void give_back(struct lk_engine *engine, const struct lk_ask *ask, const struct split *split,
+                      struct lk_batch_progress *progress) {
+    for (size_t i = split->count; i-- > 0;) {
+        give_back_at(engine, ask, split, i, progress);
+        progress->entries[i] = (struct lk_batch_entry){.is_ours = false};
+    }
+    progress->held = 0;
 }
 
 /* R15: moves the values that came from one node to their places in the whole answer. */
@@ -274,59 +291,71 @@ static bool set_tokens(struct lk_engine *engine, const struct lk_ask *ask,
     return true;
 }
 
+static bool is_unknown(lk_outcome outcome) {
+    return outcome == LK_UNAVAILABLE || outcome == LK_CANCELLED;
+}
+
+/*
+ * As judge_origin() of wait.c: an answer that does not say `created` leaves it open who made the
+ * request, if an ask before it, or an attempt within this one, had no answer.
+ */
+static void judge_origin(struct lk_engine *engine, const struct lk_batch_progress *progress,
+                         const struct lk_decision *decision, uint64_t interruptions,
+                         struct lk_batch_entry *entry) {
+    lk_outcome outcome = decision->error.outcome;
+    bool was_cut = is_unknown(outcome) || lk_engine_status(engine).interruptions != interruptions;
+    bool is_there = outcome == LK_GRANTED || outcome == LK_WAITING;
+
+    entry->is_ours = entry->is_ours || (is_there && decision->result.created)
+                     || (was_cut && progress->is_owner_made);
+    entry->is_in_doubt = entry->is_in_doubt || (was_cut && !entry->is_judged);
+    entry->is_judged = entry->is_judged || is_there;
+}
+
+static lk_outcome decide_at(struct lk_engine *engine, const struct lk_command *command,
+                            const struct lk_patience *patience, struct lk_batch_progress *progress,
+                            struct lk_batch_entry *entry, struct lk_decision *decision) {
+    uint64_t interruptions = lk_engine_status(engine).interruptions;
+    lk_outcome outcome = engine->ops->decide(engine, command, patience, decision);
+
+    judge_origin(engine, progress, decision, interruptions, entry);
+    return outcome;
+}
+
 /* Asks node after node. LK_GRANTED, or the decision of the node that refused. */
 static lk_outcome take(struct lk_engine *engine, const struct lk_command *command,
                        struct split *split, const struct lk_patience *patience,
-                       struct lk_decision *decision) {
+                       struct lk_batch_progress *progress, struct lk_decision *decision) {
     for (size_t i = 0; i < split->count; i++) {
-        struct group *group = &split->groups[i];
         struct lk_command one = command_of_node(split, i, command);
         struct lk_decision grant;
         lk_outcome outcome;
 
         one.ask.style = LK_TRY;
-        outcome = engine->ops->decide(engine, &one, patience, &grant);
+        outcome = decide_at(engine, &one, patience, progress, &progress->entries[i], &grant);
         if (outcome != LK_GRANTED) {
-            /* An unknown outcome is released, too: the node may have granted. */
-            group->is_new = outcome == LK_UNAVAILABLE || outcome == LK_CANCELLED;
-            give_back(engine, &command->ask, split, i + 1);
             lk_decision_done(decision);
             *decision = grant;
             return outcome;
         }
-        group->token = grant.result.token;
-        group->is_new = grant.result.created;
+        progress->entries[i].token = split->groups[i].token = grant.result.token;
         if (!add_grant(split, i, command->ask.part_count, &grant, decision)) {
-            give_back(engine, &command->ask, split, i + 1);
             return no_memory(decision);
         }
     }
-    if (!set_tokens(engine, &command->ask, split, &decision->result)) {
-        give_back(engine, &command->ask, split, split->count);
-        return no_memory(decision);
-    }
-    return lk_error_clear(&decision->error, LK_GRANTED);
+    return set_tokens(engine, &command->ask, split, &decision->result)
+               ? lk_error_clear(&decision->error, LK_GRANTED)
+               : no_memory(decision);
 }
 
 /* ---- waiting --------------------------------------------------------------------------------- */
-
-static void withdraw_from_nodes(struct lk_engine *engine, const struct lk_ask *ask,
-                                struct split *split, struct lk_batch_progress *progress) {
-    for (size_t i = 0; i < split->count; i++) {
-        split->groups[i].is_new = progress->entries[i].is_ours;
-        split->groups[i].token = 0;
-        progress->entries[i] = (struct lk_batch_entry){.is_ours = false};
-    }
-    progress->held = 0;
-    give_back(engine, ask, split, split->count);
-}
 
 void lk_batch_withdraw(struct lk_engine *engine, const struct lk_ask *ask,
                        struct lk_batch_progress *progress) {
     struct split *split = split_parts(engine, ask->parts, ask->part_count);
 
     if (split != NULL) { /* else the requests perish by their ttl */
-        withdraw_from_nodes(engine, ask, split, progress);
+        give_back(engine, ask, split, progress);
     }
     free(split);
 }
@@ -338,14 +367,11 @@ static lk_outcome ask_node(struct lk_engine *engine, const struct lk_command *co
     const struct lk_ask *ask = &command->ask;
     uint64_t interruptions = lk_engine_status(engine).interruptions;
     int64_t sent_us = lk_clock_now_us();
-    lk_outcome outcome = engine->ops->decide(engine, command, patience, decision);
+    lk_outcome outcome = decide_at(engine, command, patience, progress, entry, decision);
 
     if (outcome != LK_GRANTED && outcome != LK_WAITING) {
-        /* An unknown outcome is withdrawn, too: the node may have a request now. */
-        entry->is_ours = entry->is_ours || outcome == LK_UNAVAILABLE || outcome == LK_CANCELLED;
         return outcome;
     }
-    entry->is_ours = entry->is_ours || decision->result.created;
     if (lk_wait_entry_is_gone(&entry->wait, &decision->result)) {
         if (lk_wait_entry_was_ended(&entry->wait, engine, ask->owner, ask->parts, ask->part_count,
                                     patience)) {
@@ -399,21 +425,28 @@ static lk_outcome wait_at_nodes(struct lk_engine *engine, const struct lk_comman
                : no_memory(decision);
 }
 
-lk_outcome lk_batch_wait(struct lk_engine *engine, const struct lk_command *command,
-                         const struct lk_patience *patience, struct lk_batch_progress *progress,
-                         struct lk_decision *ret_decision) {
+lk_outcome lk_batch_ask(struct lk_engine *engine, const struct lk_command *command,
+                        const struct lk_patience *patience, struct lk_batch_progress *progress,
+                        struct lk_decision *ret_decision) {
     const struct lk_ask *ask = &command->ask;
-    struct split *split = split_parts(engine, ask->parts, ask->part_count);
+    bool is_wait = ask->style == LK_WAIT;
+    struct split *split;
     lk_outcome outcome;
 
     lk_decision_begin(ret_decision, command);
+    if (ask->style == LK_QUEUE) {
+        return lk_decision_fail(
+            ret_decision, LK_UNSUPPORTED,
+            "R14: these roots live on different nodes: no line for all of them");
+    }
+    split = split_parts(engine, ask->parts, ask->part_count);
     if (split == NULL) {
         return no_memory(ret_decision);
     }
-    outcome = wait_at_nodes(engine, command, patience, split, progress, ret_decision);
-    if (outcome != LK_GRANTED && outcome != LK_WAITING && outcome != LK_UNAVAILABLE
-        && outcome != LK_CANCELLED) {
-        withdraw_from_nodes(engine, ask, split, progress);
+    outcome = is_wait ? wait_at_nodes(engine, command, patience, split, progress, ret_decision)
+                      : take(engine, command, split, patience, progress, ret_decision);
+    if (outcome != LK_GRANTED && (!is_wait || (outcome != LK_WAITING && !is_unknown(outcome)))) {
+        give_back(engine, ask, split, progress);
     }
     free(split);
     return outcome;
@@ -521,18 +554,11 @@ lk_outcome lk_batch_decide(struct lk_engine *engine, const struct lk_command *co
         return engine->ops->decide(engine, command, patience, ret_decision);
     }
     lk_decision_begin(ret_decision, command);
-    if (command->kind == LK_COMMAND_ASK && command->ask.style == LK_QUEUE) {
-        return lk_decision_fail(
-            ret_decision, LK_UNSUPPORTED,
-            "R14: these roots live on different nodes: no line for all of them");
-    }
     split = split_parts(engine, parts, count);
     if (split == NULL) {
         return no_memory(ret_decision);
     }
-    outcome = command->kind == LK_COMMAND_ASK
-                  ? take(engine, command, split, patience, ret_decision)
-                  : call_nodes(engine, split, command, patience, ret_decision);
+    outcome = call_nodes(engine, split, command, patience, ret_decision);
     free(split);
     return outcome;
 }

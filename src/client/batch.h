@@ -19,41 +19,48 @@ bool lk_batch_is_split(struct lk_engine *engine, const struct lk_part *parts, si
 
 /*
  * As the engine's decide(), with the same blocking, patience and ownership of *ret_decision. A
- * split ask: GRANTED when every node has granted its parts; else the answer of the node that
- * refused, and what this call was granted is released again. It does not enter a queue: LK_QUEUE is
- * LK_UNSUPPORTED, and a wait is lk_batch_wait(). A split renewal or release: every node is called,
- * even if another fails; LK_LOST when one is lost.
+ * split ask is lk_batch_ask(). A split renewal or release: every node is called, even if another
+ * fails; LK_LOST when one is lost.
  */
 lk_outcome lk_batch_decide(struct lk_engine *engine, const struct lk_command *command,
                            const struct lk_patience *patience, struct lk_decision *ret_decision);
 
 /*
- * The state of a wait for a split request: for each group of parts that live at one node, in the
- * byte order of their roots, the request at that node. Zeroed at the start; every ask of the wait
- * uses it again.
+ * The state of a call for a split request: for each group of parts that live at one node, in the
+ * byte order of their roots, the request at that node. Zeroed at the start but for the first two;
+ * every ask of the call uses it again.
  */
 struct lk_batch_progress {
+    int64_t began_us;   /* before the first ask was sent */
+    bool is_owner_made; /* for this call: what its owner has, the call has made */
     struct lk_batch_entry {
         struct lk_wait_entry wait;
-        bool is_ours; /* this wait made the request there */
+        uint64_t token;   /* of the grant; 0: there is none */
+        bool is_ours;     /* this call made the request there */
+        bool is_judged;   /* an answer has said who made it */
+        bool is_in_doubt; /* an ask without an answer may have made it */
     } entries[LK_PARTS_MAX];
     size_t held;       /* so many nodes have granted their parts; the wait is queued at the next */
     bool was_requeued; /* a node had lost its request, and the wait has made a new one there */
 };
 
 /*
- * A split ask of the style LK_WAIT: goes node by node as lk_batch_decide() does, but enters the
- * queue of the first node that does not grant at once, and keeps what the nodes before it have
- * granted: LK_WAITING, and the decision's wait cursor is for that node. The caller asks again, and
- * bounds the time for which it holds a part of the request: see lk_batch_withdraw(). After every
- * outcome but LK_GRANTED, LK_WAITING, LK_UNAVAILABLE and LK_CANCELLED no node has a request of this
- * wait.
+ * A split ask: goes node by node. GRANTED when every node has granted its parts; else the answer of
+ * the node that refused, and what this call was granted is released again. LK_QUEUE is
+ * LK_UNSUPPORTED. One of the style LK_WAIT enters the queue of the first node that does not grant
+ * at once, and keeps what the nodes before it have granted: LK_WAITING, and the decision's wait
+ * cursor is for that node. The caller asks again, and bounds the time for which it holds a part of
+ * the request: see lk_batch_withdraw(). After every outcome but LK_GRANTED, LK_WAITING,
+ * LK_UNAVAILABLE and LK_CANCELLED no node has a request of this call.
  */
-lk_outcome lk_batch_wait(struct lk_engine *engine, const struct lk_command *command,
-                         const struct lk_patience *patience, struct lk_batch_progress *progress,
-                         struct lk_decision *ret_decision);
+lk_outcome lk_batch_ask(struct lk_engine *engine, const struct lk_command *command,
+                        const struct lk_patience *patience, struct lk_batch_progress *progress,
+                        struct lk_decision *ret_decision);
 
-/* Releases the requests that this wait has made, held or queued, and resets *progress. */
+/*
+ * Releases the requests that this call has made, held or queued, and resets *progress. One without
+ * an answer is released if its age shows that it is younger than the call (leftover.h).
+ */
 void lk_batch_withdraw(struct lk_engine *engine, const struct lk_ask *ask,
                        struct lk_batch_progress *progress);
 

@@ -91,7 +91,8 @@ lk_outcome lk_leftover_end(struct lk_engine *engine, const struct lk_leftover *l
         .kind = LK_COMMAND_RELEASE,
         .release = {.target = {.owner = leftover->owner,
                                .parts = leftover->parts,
-                               .part_count = leftover->part_count}},
+                               .part_count = leftover->part_count,
+                               .batch = leftover->batch}},
     };
     struct lk_decision decision;
     lk_outcome outcome = LK_OK;

@@ -26,7 +26,8 @@ struct lk_leftover {
     struct lk_slice owner;
     const struct lk_part *parts;
     size_t part_count;
-    int64_t began_us; /* before the first ask was sent */
+    struct lk_slice batch; /* R14: as in struct lk_target. Not kept by notes */
+    int64_t began_us;      /* before the first ask was sent */
     int64_t ttl_ms;
     bool is_ours;           /* the call has made what there is; else its age decides */
     int64_t close_until_us; /* lk_close() waits for its end until then */

@@ -96,9 +96,12 @@ static lk_outcome decide(struct wait *wait, const struct lk_patience *patience) 
         return engine->ops->ties->decide(wait->tie, engine, &wait->command, patience,
                                          wait->decision);
     }
-    return wait->is_split && wait->command.ask.style == LK_WAIT
-               ? lk_batch_wait(engine, &wait->command, patience, &wait->progress, wait->decision)
-               : lk_batch_decide(engine, &wait->command, patience, wait->decision);
+    /* What is known of the nodes may have changed since the last ask. */
+    wait->is_split = wait->is_split
+                     || lk_batch_is_split(engine, wait->checked->parts, wait->checked->part_count);
+    return wait->is_split
+               ? lk_batch_ask(engine, &wait->command, patience, &wait->progress, wait->decision)
+               : engine->ops->decide(engine, &wait->command, patience, wait->decision);
 }
 
 /*
@@ -496,6 +499,7 @@ lk_outcome lk_wait_ask(lk_store *store, const struct lk_checked *checked, struct
         .end_us = lk_wait_instant_after(request->wait_ms),
         .hold_end_us = LK_NEVER,
         .is_split = lk_batch_is_split(store->engine, checked->parts, checked->part_count),
+        .progress = {.is_owner_made = checked->is_owner_made},
         .is_ours = checked->is_owner_made,
     };
 
@@ -507,6 +511,7 @@ lk_outcome lk_wait_ask(lk_store *store, const struct lk_checked *checked, struct
     wait.began_us =
         lk_min(lk_clock_now_us(), lk_leftovers_drop(&store->leftovers, wait.command.ask.owner,
                                                     checked->parts, checked->part_count));
+    wait.progress.began_us = wait.began_us;
     if (request->style == LK_WAIT && request->wait_ms > 0) {
         (void)ask_until_final(&wait);
     } else {

@@ -43,6 +43,7 @@ static lk_outcome before(struct faulty *faulty, const struct lk_patience *patien
     case HANGING:
         return hang(patience);
     case DISTANT:
+    case LOST_AFAR:
         if (patience->until_us - lk_clock_now_us() < DISTANCE_MS * INT64_C(1000)) {
             return hang(patience);
         }
@@ -63,6 +64,7 @@ static lk_outcome after(struct faulty *faulty, struct lk_decision *decision) {
         wait_until_ms(atomic_load(&faulty->answer_at_ms));
         break;
     case ANSWER_LOST:
+    case LOST_AFAR:
         return lk_decision_fail(decision, LK_UNAVAILABLE, "the answer is lost");
     case NO_FAULT:
     case REFUSING:

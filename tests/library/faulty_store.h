@@ -19,6 +19,7 @@ enum fault {
     HANGING,     /* LK_UNAVAILABLE when the caller's time budget is over, nothing done */
     LATE,        /* done at once, but answered when `answer_at_ms` has come */
     ANSWER_LOST, /* done, but the answer is lost: LK_UNAVAILABLE */
+    LOST_AFAR,   /* as DISTANT, and then as ANSWER_LOST */
 };
 
 struct faulty {
