@@ -157,7 +157,7 @@ static const struct lk_storage_ops store_ops = {
 lk_outcome lk_store_mysql_open(const struct lk_tables_options *options,
                                struct lk_storage **ret_storage, lk_error *error) {
     const char *place = strstr(options->url, "//"); /* behind `mysql:` or `mariadb:` */
-    struct lk_patience patience;
+    struct lk_patience patience = {.waker = NULL};
     struct lk_store_mysql *store;
     lk_outcome outcome = lk_libmariadb_load(error);
 
@@ -179,7 +179,6 @@ lk_outcome lk_store_mysql_open(const struct lk_tables_options *options,
     if (outcome == LK_OK) {
         (void)snprintf(store->name, sizeof store->name, "%sservice_", store->address.prefix);
         patience.until_us = lk_clock_now_us() + lk_max(store->tables.lease_us, OPEN_US_MIN);
-        patience.waker = NULL;
         outcome = lk_store_mysql_connect(store, &patience, error);
     }
     if (outcome != LK_OK) {
