@@ -8,8 +8,8 @@
  *
  * Prints a line of TAP for each, and the matrix of stores by rules, which --matrix also writes.
  * {fresh} in a URL is replaced by a path, {name} by a word, that no other scenario of the run is
- * given; where a store has no such thing, --before names a program that makes it fresh, and one
- * plays at a time. With --serve the program LK is started as a service at lk+unix:{fresh}, or, to
+ * given; --before names a program that makes the store fresh, or makes what {name} is the name of:
+ * $LK_TEST_NAME there. Without {name} in each URL one scenario plays at a time then. With --serve the program LK is started as a service at lk+unix:{fresh}, or, to
  * be spoken to over HTTP, at http+unix:{fresh}, one for each scenario. Exit code 0: all passed or
  * are unsupported by declaration; 1: something failed; 2: bad arguments or files.
  */
@@ -181,11 +181,16 @@ static bool arguments_take(struct run *run, int argc, char **argv) {
 
 /* ---- playing --------------------------------------------------------------------------------- */
 
+static const char name_mark[] = "{name}";
+
+static void name_make(size_t played, int64_t stretch, char *ret_name, size_t size) {
+    snprintf(ret_name, size, "t%ld_%zu_%lld", (long)getppid(), played, (long long)stretch);
+}
+
 /* The target's URL with {fresh} (a file's path) or {name} (a-z, 0-9, _) replaced. */
 static void url_make(const struct run *run, size_t played, int64_t stretch, char *ret_url,
                      size_t size) {
     static const char path_mark[] = "{fresh}";
-    static const char name_mark[] = "{name}";
     const char *template = run->played[played].target->url;
     const char *path = strstr(template, path_mark);
     const char *name = strstr(template, name_mark);
@@ -193,8 +198,10 @@ static void url_make(const struct run *run, size_t played, int64_t stretch, char
         snprintf(ret_url, size, "%.*s%s/%zu-%lld%s", (int)(path - template), template, run->folder,
                  played, (long long)stretch, path + strlen(path_mark));
     } else if (name != NULL) {
-        snprintf(ret_url, size, "%.*st%ld_%zu_%lld%s", (int)(name - template), template,
-                 (long)getppid(), played, (long long)stretch, name + strlen(name_mark));
+        char word[64];
+        name_make(played, stretch, word, sizeof word);
+        snprintf(ret_url, size, "%.*s%s%s", (int)(name - template), template, word,
+                 name + strlen(name_mark));
     } else {
         snprintf(ret_url, size, "%s", template);
     }
@@ -234,6 +241,15 @@ static void make_store(const char *url) {
     }
 }
 
+/* Returns whether the program that --before names has done its work, or there is none. */
+static bool run_before(const struct run *run, size_t played, int64_t stretch) {
+    char word[64];
+
+    name_make(played, stretch, word, sizeof word);
+    return run->before == NULL
+           || (setenv("LK_TEST_NAME", word, 1) == 0 && system(run->before) == 0);
+}
+
 /* In the child: plays until the machine was fast enough for the scenario's durations. */
 static enum verdict play_patiently(const struct run *run, size_t played, FILE *report) {
     const struct played *mine = &run->played[played];
@@ -247,13 +263,13 @@ static enum verdict play_patiently(const struct run *run, size_t played, FILE *r
             return VERDICT_FAILED;
         }
         url_make(run, played, stretch, url, sizeof url);
-        if (run->before != NULL && system(run->before) != 0) {
+        if (!run_before(run, played, stretch)) {
             fprintf(report, "    %s has failed\n", run->before);
             fclose(attempt);
             free(text);
             return VERDICT_FAILED;
         }
-        if (strstr(mine->target->url, "{name}") != NULL) {
+        if (strstr(mine->target->url, name_mark) != NULL) {
             make_store(url);
         }
         enum verdict verdict = play_served(run, mine->scenario, url, persistent, stretch, attempt);
@@ -435,6 +451,16 @@ static int conclude(const struct run *run) {
     return failed == 0 ? 0 : 1;
 }
 
+/* Whether each scenario has a store of its own by name. */
+static bool has_names(const struct run *run) {
+    for (size_t i = 0; i < run->target_count; i++) {
+        if (strstr(run->targets[i].url, name_mark) == NULL) {
+            return false;
+        }
+    }
+    return true;
+}
+
 int main(int argc, char **argv) {
     struct run *run = calloc(1, sizeof *run);
     int code = 2;
@@ -449,7 +475,7 @@ int main(int argc, char **argv) {
     if (!arguments_take(run, argc, argv) || !choose(run)) {
         goto done;
     }
-    run->jobs = run->before != NULL ? 1 : run->jobs;
+    run->jobs = run->before != NULL && !has_names(run) ? 1 : run->jobs;
     if (mkdtemp(run->folder) == NULL) {
         fprintf(stderr, "conformance: %s: %s\n", run->folder, strerror(errno));
         goto done;

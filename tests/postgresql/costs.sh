@@ -77,6 +77,28 @@ for size in "$few" "$many"; do
     ok "$size: which it is given" says 0 '*' acquire --try --limit 1 --owner waiter-1 line
 done
 
+# A connection that makes sure whose code the store is reads what is in the schema of the store alone.
+catalog_rows() {
+    sql "SELECT sum(seq_tup_read) FROM pg_stat_sys_tables WHERE relname IN ('pg_class', 'pg_proc')"
+}
+opens_beside() { # COUNT: of functions and of tables in another schema
+    sql "CREATE SCHEMA other;
+         DO \$\$ BEGIN FOR n IN 1..$1 LOOP
+             EXECUTE format('CREATE FUNCTION other.f%s() RETURNS int LANGUAGE sql AS ''SELECT 1''', n);
+             EXECUTE format('CREATE TABLE other.t%s (n int)', n);
+         END LOOP; END \$\$;
+         ANALYZE"
+    before=$(catalog_rows)
+    "$lk" ls >"$work/out" 2>"$work/err" &&
+        comes_to "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'lockkeeper'" 0 || return 1
+    rows=$(($(catalog_rows) - before))
+    sql 'SET client_min_messages = error; DROP SCHEMA other CASCADE'
+    echo "$rows rows of the catalog" >>"$work/err"
+    [ "$rows" -le 100 ]
+}
+ok 'a connection is opened beside 10 functions and tables of others' opens_beside 10
+ok 'and beside 1,000' opens_beside 1000
+
 # A page of values reads its own rows, with their doubts, whatever the statistics say: a shell that
 # completes a path reads one.
 page_of_values() { # COUNT: of values below `kept`, and as many in other roots

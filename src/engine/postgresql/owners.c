@@ -20,6 +20,10 @@
 #include "engine/postgresql/store.h"
 
 /*
+ * What a schema contains depends on it: pg_depend has an index by that, and pg_class and pg_proc have
+ * none by schema, so the check costs the same in a database that is full of other things. Only
+ * superusers can remove such a dependency.
+ *
  * Arguments: the schema; the role that is named, or the empty text. In the block names are looked
  * up in pg_catalog alone, whatever the role's search_path.
  */
@@ -44,14 +48,19 @@ static const char check[] =
     "        SELECT 1 AS place, 'the schema' AS kind, n.nspname::text AS name,\n"
     "               n.nspowner AS owner\n"
     "        UNION ALL\n"
-    "        SELECT 2, 'the table or view', c.relname::text, c.relowner FROM pg_class AS c\n"
-    "        WHERE c.relnamespace = n.oid AND c.relkind IN ('r', 'v', 'm', 'f', 'p', 'S')\n"
+    "        SELECT 2, 'the table or view', c.relname::text, c.relowner\n"
+    "        FROM pg_depend AS d JOIN pg_class AS c ON c.oid = d.objid\n"
+    "        WHERE d.refclassid = 'pg_namespace'::regclass AND d.refobjid = n.oid\n"
+    "          AND d.classid = 'pg_class'::regclass\n"
+    "          AND c.relkind IN ('r', 'v', 'm', 'f', 'p', 'S')\n"
     "        UNION ALL\n"
-    "        SELECT 3, 'the function', p.proname::text, p.proowner FROM pg_proc AS p\n"
-    "        WHERE p.pronamespace = n.oid\n"
+    "        SELECT 3, 'the function', p.proname::text, p.proowner\n"
+    "        FROM pg_depend AS d JOIN pg_proc AS p ON p.oid = d.objid\n"
+    "        WHERE d.refclassid = 'pg_namespace'::regclass AND d.refobjid = n.oid\n"
+    "          AND d.classid = 'pg_proc'::regclass\n"
     "        UNION ALL\n"
-    "        SELECT 4, 'a trigger''s ' || u.kind, u.name, u.owner FROM pg_trigger AS t\n"
-    "        JOIN pg_class AS c ON c.oid = t.tgrelid\n"
+    "        SELECT 4, 'a trigger''s ' || u.kind, u.name, u.owner\n"
+    "        FROM pg_depend AS c JOIN pg_trigger AS t ON t.tgrelid = c.objid\n"
     "        JOIN pg_depend AS d ON d.classid = 'pg_trigger'::regclass AND d.objid = t.oid\n"
     "        CROSS JOIN LATERAL (\n"
     "            SELECT 'function' AS kind, p.proname::text AS name, p.proowner AS owner\n"
@@ -63,11 +72,17 @@ static const char check[] =
     "            UNION ALL\n"
     "            SELECT 'type', y.typname::text, y.typowner FROM pg_type AS y\n"
     "            WHERE d.refclassid = 'pg_type'::regclass AND y.oid = d.refobjid) AS u\n"
-    "        WHERE c.relnamespace = n.oid AND NOT t.tgisinternal\n"
+    "        WHERE c.refclassid = 'pg_namespace'::regclass AND c.refobjid = n.oid\n"
+    "          AND c.classid = 'pg_class'::regclass AND NOT t.tgisinternal\n"
     "        UNION ALL\n"
     "        SELECT 5, 'a table that refers to the store,', c.relname || ',', c.relowner\n"
-    "        FROM pg_constraint AS k JOIN pg_class AS s ON s.oid = k.confrelid\n"
-    "        JOIN pg_class AS c ON c.oid = k.conrelid WHERE s.relnamespace = n.oid) AS o\n"
+    "        FROM pg_depend AS s\n"
+    "        JOIN pg_depend AS d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = s.objid\n"
+    "        JOIN pg_constraint AS k ON k.oid = d.objid AND k.confrelid = s.objid\n"
+    "        JOIN pg_class AS c ON c.oid = k.conrelid\n"
+    "        WHERE s.refclassid = 'pg_namespace'::regclass AND s.refobjid = n.oid\n"
+    "          AND s.classid = 'pg_class'::regclass\n"
+    "          AND d.classid = 'pg_constraint'::regclass) AS o\n"
     "    JOIN pg_database AS b ON b.datname = current_database()\n"
     "    JOIN pg_roles AS r -- 6171: pg_database_owner, whose member the owner is\n"
     "         ON r.oid = CASE o.owner WHEN 6171 THEN b.datdba ELSE o.owner END\n"
