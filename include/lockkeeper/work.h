@@ -116,9 +116,10 @@ LK_PUBLIC void lk_claim_free(lk_claim_info *claim); /* accepts NULL */
  * oldest. Returns LK_GRANTED with *ret_claim; LK_BUSY (a try) or LK_TIMEOUT: nothing to claim;
  * LK_CANCELLED; LK_FULL (a configured bound).
  * Blocks for wait_ms at most, and for an unreachable store as patience_ms says. If an answer is
- * lost, the call repeats its question and never claims a second item. After LK_UNAVAILABLE, or
- * LK_CANCELLED while the store is unreachable, an item may stay claimed, unknown to any worker,
- * until its ttl is over.
+ * lost, the call repeats its question and never claims a second item. If it ends without an answer,
+ * a thread of the store gives back what it may have claimed, as soon as the store answers: until
+ * then, or until the ttl is over, an item can be claimed that no worker knows of. With an owner
+ * that the caller names, this may claim and give back another item, which counts an attempt.
  * Keep the claim alive with lk_renew() on the part QUEUE/ID, or use lk_work(), which does that too.
  * A claim is ended by lk_done() or lk_retry(), not by lk_release().
  */

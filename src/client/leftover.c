@@ -31,6 +31,8 @@ struct lk_note {
     int absences; /* answers that there is nothing */
     bool is_busy; /* an attempt is under way */
     struct lk_part *parts;
+    struct lk_take take;
+    struct lk_source source;
     char *text;
 };
 
@@ -97,6 +99,9 @@ lk_outcome lk_leftover_end(struct lk_engine *engine, const struct lk_leftover *l
     struct lk_decision decision;
     lk_outcome outcome = LK_OK;
 
+    if (leftover->take != NULL) {
+        return lk_leftover_end_claims(engine, leftover, patience, error);
+    }
     if (!leftover->is_ours) {
         outcome = find(engine, leftover, patience, &command.release.target.token, error);
     }
@@ -120,37 +125,87 @@ static void note_free(struct lk_note *note) {
     free(note);
 }
 
+static struct lk_slice *texts_of(struct lk_source *source, size_t at) {
+    struct lk_slice *const texts[] = {&source->table, &source->id_column, &source->where,
+                                      &source->order, &source->done};
+
+    return at < sizeof texts / sizeof texts[0] ? texts[at] : NULL;
+}
+
+static size_t text_size(const struct lk_leftover *leftover) {
+    struct lk_source source = {.table = {.bytes = NULL}};
+    size_t size = leftover->owner.size;
+
+    for (size_t i = 0; i < leftover->part_count; i++) {
+        size += leftover->parts[i].path.size;
+    }
+    if (leftover->source != NULL) {
+        source = *leftover->source;
+    }
+    for (size_t i = 0; texts_of(&source, i) != NULL; i++) {
+        size += texts_of(&source, i)->size;
+    }
+    return size;
+}
+
+/* Copies the bytes to *next, which moves behind them. */
+static const char *keep(char **next, const char *bytes, size_t size) {
+    const char *kept = *next;
+
+    if (size > 0) {
+        memcpy(*next, bytes, size);
+    }
+    *next += size;
+    return kept;
+}
+
+/* Points the note's copies at its own text. */
+static void keep_texts(struct lk_note *note, const struct lk_leftover *given) {
+    struct lk_leftover *leftover = &note->leftover;
+    char *next = note->text;
+
+    leftover->owner.bytes = keep(&next, given->owner.bytes, given->owner.size);
+    leftover->parts = note->parts;
+    for (size_t i = 0; i < given->part_count; i++) {
+        const struct lk_path *path = &given->parts[i].path;
+
+        note->parts[i] = given->parts[i];
+        note->parts[i].path.bytes = keep(&next, path->bytes, path->size);
+    }
+    if (given->take != NULL) {
+        note->take = *given->take;
+        note->take.queue = note->parts[0].path;
+        note->take.owner = leftover->owner;
+        note->take.note_given = false;
+        leftover->take = &note->take;
+    }
+    if (given->source != NULL) {
+        note->source = *given->source;
+        note->source.queue = note->parts[0].path;
+        for (size_t i = 0; texts_of(&note->source, i) != NULL; i++) {
+            struct lk_slice *text = texts_of(&note->source, i);
+
+            text->bytes = keep(&next, text->bytes, text->size);
+        }
+        leftover->source = &note->source;
+    }
+}
+
 /* NULL: memory is exhausted. */
 static struct lk_note *note_new(const struct lk_leftover *leftover) {
     struct lk_note *note = calloc(1, sizeof *note);
-    size_t size = leftover->owner.size;
-    char *next;
 
     if (note == NULL) {
         return NULL;
     }
-    for (size_t i = 0; i < leftover->part_count; i++) {
-        size += leftover->parts[i].path.size;
-    }
-    note->text = malloc(size);
+    note->text = malloc(text_size(leftover));
     note->parts = calloc(leftover->part_count, sizeof *note->parts);
     if (note->text == NULL || note->parts == NULL) {
         note_free(note);
         return NULL;
     }
     note->leftover = *leftover;
-    note->leftover.owner.bytes = note->text;
-    memcpy(note->text, leftover->owner.bytes, leftover->owner.size);
-    next = note->text + leftover->owner.size;
-    for (size_t i = 0; i < leftover->part_count; i++) {
-        const struct lk_path *path = &leftover->parts[i].path;
-
-        note->parts[i] = leftover->parts[i];
-        memcpy(next, path->bytes, path->size);
-        note->parts[i].path.bytes = next;
-        next += path->size;
-    }
-    note->leftover.parts = note->parts;
+    keep_texts(note, leftover);
     note->pause_us = PAUSE_MIN_US;
     note->until_us = leftover->ttl_ms > (INT64_MAX - lk_clock_now_us()) / 1000
                          ? LK_NEVER
@@ -264,7 +319,7 @@ int64_t lk_leftovers_drop(struct lk_leftovers *leftovers, struct lk_slice owner,
     pthread_mutex_lock(&leftovers->mutex);
     note = leftovers->first;
     while (note != NULL) {
-        bool is_it = lk_slice_equal(note->leftover.owner, owner)
+        bool is_it = note->leftover.take == NULL && lk_slice_equal(note->leftover.owner, owner)
                      && has_parts(&note->leftover, parts, part_count);
         struct lk_note *next = note->next;
 

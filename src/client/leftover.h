@@ -5,13 +5,15 @@
  *
  * A call is given up when it is cancelled, when its time is over, or when the store stays away. The
  * store may then carry out, or have carried out, an ask whose answer nobody receives: a lease that
- * no program holds, or a queued request that is granted later. Such a leftover is noted here. The
- * thread asks for its end, again and again while the store does not answer, until it would have
- * perished by its ttl.
+ * no program holds, a queued request that is granted later, or an item that no worker works on.
+ * Such a leftover is noted here. The thread asks for its end, again and again while the store does
+ * not answer, until it would have perished by its ttl.
  *
  * Only what the call has made is ended. An owner that was made for the call has nothing else. The
  * request of an owner that the caller named may be older: it is ended only if its age in the store
- * shows that it is younger than the call.
+ * shows that it is younger than the call. Of the claims of such an owner the ask number of the call
+ * finds its own. It is asked for only if one of them may be that young, since else it would claim
+ * another item and count an attempt.
  */
 #ifndef LK_CLIENT_LEFTOVER_H
 #define LK_CLIENT_LEFTOVER_H
@@ -31,7 +33,20 @@ struct lk_leftover {
     int64_t ttl_ms;
     bool is_ours;           /* the call has made what there is; else its age decides */
     int64_t close_until_us; /* lk_close() waits for its end until then */
+
+    const struct lk_take *take; /* R16: of a claim, whose queue is the one part; NULL: no claim */
+    size_t take_count;          /* so many takes, with ask numbers in a row */
+    const struct lk_source *source; /* R17: of the queue; NULL: it is no table */
 };
+
+/* Gives back an item that the owner of the take has claimed. LK_OK, LK_LOST, or as decide(). */
+lk_outcome lk_leftover_return_item(struct lk_engine *engine, const struct lk_take *take,
+                                   struct lk_slice id, uint64_t token,
+                                   const struct lk_patience *patience, lk_error *error);
+
+/* lk_leftover_end() of a claim. */
+lk_outcome lk_leftover_end_claims(struct lk_engine *engine, const struct lk_leftover *leftover,
+                                  const struct lk_patience *patience, lk_error *error);
 
 /*
  * Ends it, if it is there. LK_OK: it is ended; LK_BUSY: it is older than the call, and stays;

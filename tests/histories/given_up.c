@@ -37,10 +37,11 @@ enum kind {
     KIND_TRY,
     KIND_ENTER, /* the queue */
     KIND_CLAIM,
+    KIND_NAMED_CLAIM, /* of an owner of the caller's */
     KIND_COUNT
 };
 static const char *const kind_names[] = {"fresh owner", "named owner", "queued", "older lease",
-                                         "try",         "enter",       "claim"};
+                                         "try",         "enter",       "claim",  "named claim"};
 
 struct thread {
     pthread_t thread;
@@ -178,12 +179,13 @@ static lk_outcome call_lock(lk_store *far, enum kind kind, const char *path, con
     return outcome;
 }
 
-static lk_outcome call_claim(lk_store *far, const char *queue, lk_cancel *cancel,
+static lk_outcome call_claim(lk_store *far, const char *queue, const char *owner, lk_cancel *cancel,
                              int64_t patience_ms) {
     lk_claim_request request = {.size = sizeof request, .queue = queue, .wait_ms = LK_FOREVER};
     lk_claim_info *claim = NULL;
     lk_outcome outcome;
 
+    request.owner = owner;
     request.cancel = cancel;
     request.ttl_ms = TTL_MS;
     request.patience_ms = patience_ms;
@@ -209,12 +211,13 @@ static void push(lk_store *near, const char *queue) {
  * a part of a round trip, and in doubt it stays. No answer says more where the time was up.
  */
 static bool is_doubtful(enum kind kind, bool by_patience) {
-    return by_patience && kind != KIND_FRESH;
+    return by_patience && kind != KIND_FRESH && kind != KIND_CLAIM && kind != KIND_NAMED_CLAIM;
 }
 
 static void play(struct thread *thread, lk_store *far, lk_store *near) {
     enum kind kind = (enum kind)(lk_random_next(&thread->random) % KIND_COUNT);
-    bool by_patience = kind != KIND_CLAIM && lk_random_next(&thread->random) % 4 == 0;
+    bool is_claim = kind == KIND_CLAIM || kind == KIND_NAMED_CLAIM;
+    bool by_patience = lk_random_next(&thread->random) % 4 == 0;
     int64_t moment_ms = lk_random_between(&thread->random, 1, MOMENT_MS_MAX);
     struct cancelling cancelling = {.cancel = lk_cancel_new(), .after_ms = moment_ms};
     char path[TEXT_BYTES];
@@ -229,16 +232,16 @@ static void play(struct thread *thread, lk_store *far, lk_store *near) {
     (void)snprintf(owner, sizeof owner, "caller of %.64s", path);
     if (kind == KIND_QUEUED || kind == KIND_OLDER) {
         held = hold(near, path, kind == KIND_OLDER ? owner : "holder");
-    } else if (kind == KIND_CLAIM) {
+    } else if (is_claim) {
         push(near, path);
     }
     if (!by_patience && pthread_create(&canceller, NULL, cancel_later, &cancelling) != 0) {
         test_die("no thread");
     }
-    outcome =
-        kind == KIND_CLAIM
-            ? call_claim(far, path, cancelling.cancel, by_patience ? moment_ms : 0)
-            : call_lock(far, kind, path, owner, cancelling.cancel, by_patience ? moment_ms : 0);
+    outcome = is_claim ? call_claim(far, path, kind == KIND_NAMED_CLAIM ? owner : NULL,
+                                    cancelling.cancel, by_patience ? moment_ms : 0)
+                       : call_lock(far, kind, path, owner, cancelling.cancel,
+                                   by_patience ? moment_ms : 0);
     if (!by_patience) {
         (void)pthread_join(canceller, NULL);
     }

@@ -21,7 +21,9 @@
 #include "client/work/finder.h"
 #include "engine/reply/reply.h"
 
-#define POLL_US INT64_C(5000000) /* a take is sent this often, without a wake-up too */
+#define CLOSE_US INT64_C(2000000) /* how long lk_close() waits for what is left */
+#define OPEN_US INT64_C(10000000) /* how long a take may be on its way */
+#define POLL_US INT64_C(5000000)  /* a take is sent this often, without a wake-up too */
 #define DRAIN_MIN_US                                                                               \
     INT64_C(10000) /* the queue's end wakes no waiter: it is polled, by growing pauses */
 #define DRAIN_MAX_US INT64_C(1000000)
@@ -36,7 +38,7 @@ static uint64_t draw_ask_number(struct lk_random *random) {
     return number != 0 ? number : 1; /* 0 would mean: none */
 }
 
-static struct lk_patience patience_of(const struct lk_claiming *claiming) {
+static struct lk_patience patience_of(struct lk_claiming *claiming) {
     int64_t until_us = claiming->away_end_us;
 
     if (claiming->end_us != 0) {
@@ -48,7 +50,45 @@ static struct lk_patience patience_of(const struct lk_claiming *claiming) {
     return (struct lk_patience){.until_us = until_us,
                                 .waker = claiming->late,
                                 .on_failure = lk_contact_fail,
-                                .context = &claiming->store->contact};
+                                .context = &claiming->store->contact,
+                                .is_sent = &claiming->is_sent};
+}
+
+/* Records whether the last take had an answer. An earlier one may still be on its way. */
+static void note_answer(struct lk_claiming *claiming, lk_outcome outcome) {
+    int64_t now_us = lk_clock_now_us();
+
+    claiming->is_unknown = outcome == LK_UNAVAILABLE || outcome == LK_CANCELLED;
+    if (claiming->is_unknown) {
+        claiming->open_us = now_us;
+    } else if (now_us - claiming->open_us > OPEN_US) {
+        claiming->open_us = 0;
+    }
+}
+
+/* What a take without an answer has claimed, or will claim, is given back by the store's thread. */
+static void leave(const struct lk_claiming *claiming) {
+    const struct lk_take *take = &claiming->command.take;
+    const struct lk_part queue = {.path = take->queue};
+    const struct lk_leftover leftover = {
+        .owner = take->owner,
+        .parts = &queue,
+        .part_count = 1,
+        .began_us = claiming->began_us,
+        .ttl_ms = take->ttl_ms,
+        .is_ours = claiming->is_owner_made,
+        .take = take,
+        .take_count = claiming->series != NULL ? claiming->max : 1,
+        .source = claiming->source,
+        .close_until_us = lk_waker_is_thrown(claiming->waker)
+                              ? lk_waker_thrown_us(claiming->waker) + LK_CANCEL_US
+                              : lk_clock_now_us() + CLOSE_US,
+    };
+
+    /* The engines of tables do not say what they have sent. */
+    if (claiming->open_us != 0 && (claiming->is_sent || claiming->source != NULL)) {
+        lk_leftovers_add(&claiming->store->leftovers, &leftover);
+    }
 }
 
 /* R17: whether there are rows that are not announced yet. */
@@ -152,28 +192,23 @@ static lk_outcome take(struct lk_claiming *claiming, int64_t *ret_sent_us,
             break;
         }
     }
-    claiming->is_unknown = outcome == LK_UNAVAILABLE || outcome == LK_CANCELLED;
+    note_answer(claiming, outcome);
     if (!claiming->is_unknown) {
         lk_outage_end(&claiming->outage);
     }
     return outcome;
 }
 
-static void return_item(const struct lk_claiming *claiming, const lk_claim_info *claim,
+/* Notes that the item may stay claimed, unless the store has answered. */
+static void return_item(struct lk_claiming *claiming, const lk_claim_info *claim,
                         const struct lk_patience *patience) {
-    struct lk_engine *engine = claiming->store->engine;
-    struct lk_decision ignored;
-    const struct lk_command command = {
-        .kind = LK_COMMAND_FINISH,
-        .finish = {.queue = claiming->command.take.queue,
-                   .id = lk_slice_of(claim->id),
-                   .owner = claiming->command.take.owner,
-                   .token = claim->token,
-                   .kind = LK_FINISH_RETRY},
-    };
+    lk_outcome outcome =
+        lk_leftover_return_item(claiming->store->engine, &claiming->command.take,
+                                lk_slice_of(claim->id), claim->token, patience, NULL);
 
-    (void)engine->ops->decide(engine, &command, patience, &ignored);
-    lk_decision_done(&ignored);
+    if (outcome == LK_UNAVAILABLE || outcome == LK_CANCELLED) {
+        claiming->open_us = lk_clock_now_us();
+    }
 }
 
 /*
@@ -183,13 +218,18 @@ static void return_item(const struct lk_claiming *claiming, const lk_claim_info 
 static void give_back(struct lk_claiming *claiming) {
     int64_t until_us = lk_waker_thrown_us(claiming->waker) + LK_CANCEL_US;
     const struct lk_patience patience = {
-        .until_us = lk_max(until_us, lk_clock_now_us() + LK_CLOSE_BUDGET_US)};
+        .until_us = lk_max(until_us, lk_clock_now_us() + LK_CLOSE_BUDGET_US),
+        .is_sent = &claiming->is_sent};
     struct lk_decision taken;
+    lk_outcome outcome;
 
     if (!claiming->is_unknown) {
         return;
     }
-    if (decide_take(claiming, &patience, &taken) == LK_GRANTED) {
+    outcome = decide_take(claiming, &patience, &taken);
+    note_answer(claiming, outcome);
+    if (outcome == LK_GRANTED) {
+        claiming->open_us = 0; /* it is found */
         return_item(claiming, taken.claim, &patience);
         for (size_t i = 1; claiming->series != NULL && i < claiming->series->count; i++) {
             if (claiming->series->answers[i].claim != NULL) {
@@ -218,13 +258,17 @@ static bool is_final(struct lk_claiming *claiming, lk_outcome outcome, lk_outcom
 static void number_ask(struct lk_claiming *claiming) {
     if (!claiming->is_unknown && !claiming->keeps_number) {
         claiming->command.take.ask_number = lk_take_number(draw_ask_number(&claiming->random), 0);
+        claiming->is_sent = false;
+        claiming->open_us = 0;
+        claiming->began_us = lk_clock_now_us();
     }
 }
 
 lk_outcome lk_claim_follow(struct lk_claiming *claiming, const struct lk_finish *finish,
                            int64_t until_us, lk_error *error) {
     struct lk_engine *engine = claiming->store->engine;
-    const struct lk_patience patience = {.until_us = until_us, .waker = claiming->late};
+    const struct lk_patience patience = {
+        .until_us = until_us, .waker = claiming->late, .is_sent = &claiming->is_sent};
     struct lk_decision decision;
     lk_outcome outcome;
 
@@ -234,7 +278,7 @@ lk_outcome lk_claim_follow(struct lk_claiming *claiming, const struct lk_finish 
                                                   &claiming->command.take, &patience, &decision);
     claiming->followed = decision.claim;
     decision.claim = NULL;
-    claiming->is_unknown = outcome == LK_UNAVAILABLE || outcome == LK_CANCELLED;
+    note_answer(claiming, outcome);
     claiming->keeps_number = claiming->followed == NULL;
     return lk_answer_end(&decision, error);
 }
@@ -258,8 +302,8 @@ static lk_claim_info *take_followed(struct lk_claiming *claiming) {
     return claim;
 }
 
-lk_outcome lk_claim_await(struct lk_claiming *claiming, lk_claim_info **ret_claim,
-                          int64_t *ret_sent_us, lk_error *error) {
+static lk_outcome await_claim(struct lk_claiming *claiming, lk_claim_info **ret_claim,
+                              int64_t *ret_sent_us, lk_error *error) {
     lk_claim_info *followed = take_followed(claiming);
     struct lk_decision decision;
     int64_t drain_us = DRAIN_MIN_US;
@@ -307,6 +351,16 @@ lk_outcome lk_claim_await(struct lk_claiming *claiming, lk_claim_info **ret_clai
     }
     give_back(claiming);
     return lk_error_clear(error, LK_CANCELLED);
+}
+
+lk_outcome lk_claim_await(struct lk_claiming *claiming, lk_claim_info **ret_claim,
+                          int64_t *ret_sent_us, lk_error *error) {
+    lk_outcome outcome = await_claim(claiming, ret_claim, ret_sent_us, error);
+
+    if (outcome != LK_GRANTED) {
+        leave(claiming);
+    }
+    return outcome;
 }
 
 /* ---- claims by themselves -------------------------------------------------------------------- */
@@ -376,6 +430,7 @@ static lk_outcome begin(struct call *call, lk_store *store, const lk_claim_reque
     if (known->owner == NULL) {
         lk_owner_make(call->owner);
         known->owner = call->owner;
+        claiming->is_owner_made = true;
     }
     take->owner = lk_slice_of(known->owner);
     take->ttl_ms = known->ttl_ms;

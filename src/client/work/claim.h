@@ -20,6 +20,10 @@ struct lk_claiming {
     struct lk_outage outage;
     struct lk_random random; /* for ask numbers */
     bool is_unknown;         /* whether the last take got an item: it is repeated */
+    bool is_owner_made;      /* the owner has no claims but those of this claimant, one at a time */
+    bool is_sent;            /* the store may have received a take of this ask number */
+    int64_t began_us;        /* before the first of them was sent */
+    int64_t open_us;         /* when the last of them ended without an answer; 0: all have one */
     bool keeps_number;       /* the take sent with a finish got no item, or its answer was lost */
     lk_claim_info *followed; /* the item of that take, for the next lk_claim_await(); NULL: none */
     int64_t followed_sent_us;

@@ -269,6 +269,7 @@ void lk_worker_init(struct lk_worker *worker, struct lk_work_pool *pool) {
                     },
             },
         .source = pool->source,
+        .is_owner_made = true,
         .waker = &worker->link.waker,
         .late = &worker->link.late,
         .outage = lk_outage_new(pool->store->engine),
