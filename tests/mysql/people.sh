@@ -316,7 +316,8 @@ for way in "$repeatable; START TRANSACTION" "SET TRANSACTION ISOLATION LEVEL REP
     app "CALL lk_lock_release('old/t', 'ana', NULL, NULL, NULL)" >"$work/out"
 done
 app "CALL lk_lock_acquire('old/r', 'ana', '{\"ttl\": 600}'); CALL lk_work_push('old/q', 'one', NULL, NULL);
-        CALL lk_work_push('old/q', 'two', NULL, NULL); CALL lk_work_claim('old/q', 1, 'w', NULL)" >"$work/out"
+        CALL lk_work_push('old/q', 'two', NULL, NULL); CALL lk_work_claim('old/q', 1, 'w', NULL);
+        CALL lk_work_push('old1', 'one', NULL, NULL); CALL lk_work_push('old2', 'one', NULL, NULL)" >"$work/out"
 way='SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; START TRANSACTION'
 while IFS='~' read -r name others call; do
     ok "nor $name" old_way "$way" "$others" "CALL $call"
@@ -331,6 +332,8 @@ an item that was dropped~CALL lk_work_drop('old/q', 'two', NULL)~lk_work_claim('
 a push~CALL lk_work_push('old/q', 'three', NULL, NULL)~lk_work_push('old/q', 'three', NULL, NULL)
 what was claimed~CALL lk_work_claim('old/q', 1, 'w', NULL)~lk_work_drop('old/q', 'three', NULL)
 a break~CALL lk_lock_acquire('old/b', 'ana', NULL); CALL lk_lock_break('old/b', 'x', NULL)~lk_lock_break('old/b', 'x', NULL)
+a claim of what is claimed~CALL lk_work_claim('old1', 1, 'w', NULL)~lk_work_claim('old1', 1, 'x', NULL)
+a claim of what is done~CALL lk_work_claim('old2', 1, 'w', NULL); CALL lk_work_done('old2', 'one', 'w', NULL, NULL)~lk_work_claim('old2', 1, 'x', NULL)
 what is done~CALL lk_work_push('old/q', 'four', NULL, NULL)~lk_work_done('old/q', 'one', 'w', NULL, NULL)
 END
 ok 'one that nothing has changed for decides' has "$read_committed; SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; START TRANSACTION;
@@ -353,6 +356,8 @@ lk_lock_break('five/x', 'x', NULL)
 END
 done
 ok 'as it says' grep -q 'SET timestamp = DEFAULT' "$work/err"
+code LK079 "SET timestamp = UNIX_TIMESTAMP() + 3600; CALL lk_lock_acquire('five/x', 'bob', NULL)"
+ok 'whichever way it was moved' grep -q 'SET timestamp = DEFAULT' "$work/err"
 ok 'and the lease is shown as it is' answers "SET timestamp = UNIX_TIMESTAMP() + 3600;
     SELECT owner, state FROM lk_locks WHERE path = 'five/x'" 'ann|held'
 ok 'with its clock back it decides' has "SET timestamp = 1; SET timestamp = DEFAULT; CALL lk_lock_acquire('five/x', 'bob', NULL)" 1 busy

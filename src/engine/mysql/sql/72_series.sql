@@ -99,7 +99,8 @@ END
 //
 
 -- The short way of lk_take_many(), for the case of lk_take()'s: as many of the first items as there
--- are commands, at once. `claims`: request, id and whether it is a steal, as JSON with a comma
+-- are commands, at once. Not in a caller's transaction, whose snapshot is compared with the row of the
+-- root before that is changed (20_turns). `claims`: request, id and whether it is a steal, as JSON with a comma
 -- between; NULL: it is not simple, and nothing is claimed.
 DROP PROCEDURE IF EXISTS lk_claim_first
 //
@@ -123,7 +124,8 @@ BEGIN
     SET r.last_draw = LAST_INSERT_ID(GREATEST(r.last_draw + 1, now_us)),
         r.due_us = LEAST(r.due_us, now_us + the_ttl_ms * 1000), r.kind = its_kind
     WHERE r.root = the_root AND NOT r.has_waiting AND r.due_us > now_us
-      AND r.kind IN (0, its_kind) AND r.mixed_until_us <= now_us;
+      AND r.kind IN (0, its_kind) AND r.mixed_until_us <= now_us
+      AND NOT COALESCE(@lk_inside, FALSE);
     IF ROW_COUNT() > 0 THEN
         SET its_token = LAST_INSERT_ID();
         CALL lk_takes_repeat(the_queue, asker, commands, is_repeated);

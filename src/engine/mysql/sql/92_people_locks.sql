@@ -21,7 +21,9 @@ SQL SECURITY INVOKER READS SQL DATA
 BEGIN
     DECLARE passed_us BIGINT;
     IF @lk_has_clock IS NULL THEN
-        SELECT SLEEP(0.001) + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) > 0
+        -- SYSDATE goes on while a statement runs, wherever SET timestamp has moved NOW to.
+        SELECT TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6))
+               <> SLEEP(0.001) + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6))
         INTO @lk_has_clock;
     END IF;
     SET passed_us = TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6));
@@ -226,7 +228,7 @@ CREATE PROCEDURE lk_lock_acquire(
     IN parts MEDIUMTEXT CHARACTER SET utf8mb4, IN owner MEDIUMTEXT CHARACTER SET utf8mb4,
     IN options MEDIUMTEXT CHARACTER SET utf8mb4)
 SQL SECURITY INVOKER MODIFIES SQL DATA
-COMMENT 'Asks for all of these parts (R2), with spaces between, or none.'
+COMMENT 'Asks for all of these parts (R2), as a JSON array if several, or none.'
 BEGIN
     DECLARE paths BLOB;
     DECLARE limits VARBINARY(255);
