@@ -26,6 +26,29 @@ static enum lk_tls_problem problem_of_verify(long result) {
     }
 }
 
+/*
+ * Whether the other end has been found to be what was asked for. A server shows its certificate
+ * before it judges a client's: what ends the handshake earlier comes from a program in its place,
+ * and is about something else.
+ */
+static bool is_known_peer(const struct lk_tls_session *session) {
+    X509 *certificate;
+
+    if (SSL_is_server(session->ssl) == 1) {
+        return true;
+    }
+    certificate = SSL_get1_peer_certificate(session->ssl);
+    if (certificate == NULL) {
+        return false;
+    }
+    X509_free(certificate);
+    return true;
+}
+
+static bool is_about_own_certificate(enum lk_tls_problem problem) {
+    return problem == LK_TLS_NEEDS_CERTIFICATE || problem == LK_TLS_CERTIFICATE_REFUSED;
+}
+
 /* A server of TLS 1.2 says only "handshake failure" to a client without a certificate. */
 static enum lk_tls_problem problem_of_reason(const struct lk_tls_session *session, int reason) {
     switch (reason) {
@@ -68,6 +91,9 @@ void lk_tls_session_note(struct lk_tls_session *session) {
         return;
     }
     session->problem = words != NULL ? problem_of_reason(session, reason) : LK_TLS_OTHER;
+    if (is_about_own_certificate(session->problem) && !is_known_peer(session)) {
+        session->problem = LK_TLS_OTHER;
+    }
     (void)snprintf(session->reason, sizeof session->reason, "%s",
                    words != NULL ? words
                    : cause != 0  ? strerror(cause)

@@ -27,7 +27,10 @@ STRANGERS = {
     "HTTP": b"HTTP/1.0 503 Service Unavailable\r\n\r\n",
     "bytes": b"\0\1 no service is here\r\n",
     "an error": b"-ERR no upstream host\r\n",
+    "another error": b"-LOADING a dataset into memory\r\n",
     "TLS": b"\x15\x03\x01\x00\x02\x02\x70",  # an alert: there is nothing of this name
+    "a refused handshake": b"\x15\x03\x03\x00\x02\x02\x28",
+    "a refused certificate": b"\x15\x03\x03\x00\x02\x02\x30",  # and none has been shown
 }
 
 
@@ -139,6 +142,8 @@ def cases(services):
     yield "lk: HTTP is named at the first contact", first_contact("lk", "", "HTTP", 79, "HTTP")
     yield "lks: no TLS is named at the first contact", \
         first_contact("lks", query, "HTTP", 79, "no TLS")
+    yield "lks: a refused handshake asks for no certificate", \
+        first_contact("lks", query, "a refused handshake", 69, "TLS has failed")
 
 
 async def judge(case):

@@ -227,7 +227,7 @@ static lk_outcome explain_refusal(const struct lk_service_link *link, struct lk_
                                   lk_error *error) {
     const char *scheme = link->tls != NULL ? "lks" : "lk";
     bool is_away = begins_with(text, "UNAVAILABLE") || begins_with(text, "FULL");
-    bool is_foreign_text = begins_with(text, "ERR "); /* a service says why it refuses a login */
+    bool is_denied = begins_with(text, "DENIED"); /* else it is no service: that says which */
 
     if (begins_with(text, "NOAUTH")) {
         return lk_error_set(error, LK_DENIED,
@@ -249,9 +249,9 @@ static lk_outcome explain_refusal(const struct lk_service_link *link, struct lk_
                             "written as %%XX)");
     }
     return lk_error_set(error,
-                        is_away           ? LK_UNAVAILABLE
-                        : is_foreign_text ? LK_UNSUPPORTED
-                                          : LK_DENIED,
+                        is_away     ? LK_UNAVAILABLE
+                        : is_denied ? LK_DENIED
+                                    : LK_UNSUPPORTED,
                         "%.*s", (int)text.size, text.bytes);
 }
 
