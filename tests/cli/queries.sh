@@ -291,6 +291,11 @@ expect_code 75
 grep -q '^lk: WAITING: db is held by ana, .* left (revoked)' "$work/err" || complain 'while it waits'
 lk renew db --owner ana
 failure 78 'lk: LOST: *on record: broken by *@* at *: host is gone; see: lk show db, lk audit db*'
+lk break db --owner ana --reason 'the same again'
+expect_code 0
+expect_err ''
+grep -qE '^revoked already 1: held until .*unless its holder releases it; --now ends' "$work/out" \
+    || complain 'a lease that was revoked before'
 lk break db --owner ana --reason why --now
 lk acquire db --owner dan --ttl 1h
 lk acquire -n db --owner cleo

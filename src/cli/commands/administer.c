@@ -53,10 +53,7 @@ static int say_broken(const struct lk_cli *cli, lk_store *store, const lk_break_
         lk_form_write_broken(lk_object_begin(&object), count);
         return lk_say_object(cli, LK_OK, &object);
     }
-    if (!cli->quiet) {
-        lk_broken_say(cli->out, store, request, count);
-    }
-    if (!cli->quiet && count == 0) {
+    if (!cli->quiet && !lk_broken_say(cli->out, store, request, count)) {
         (void)fprintf(cli->err, "lk: there is no request%s at %s\n",
                       request->owner != NULL ? " of this owner" : "", request->path);
     }

@@ -51,21 +51,22 @@ static size_t count_revoked(const lk_listing *listing, const lk_break_request *r
     return count;
 }
 
-void lk_broken_say(FILE *out, lk_store *store, const lk_break_request *request, size_t count) {
+bool lk_broken_say(FILE *out, lk_store *store, const lk_break_request *request, size_t count) {
     char left[LK_HUMAN_DURATION_SIZE];
     char until[WHEN_BYTES];
     lk_listing *listing = NULL;
     int64_t left_ms = 0;
     size_t revoked = 0;
+    bool is_known = count == 0; /* they were revoked before */
 
-    if (!request->at_once && count > 0 && lk_list(store, request->path, &listing, NULL) == LK_OK) {
+    if (!request->at_once && lk_list(store, request->path, &listing, NULL) == LK_OK) {
         revoked = count_revoked(listing, request, &left_ms);
         lk_listing_free(listing);
     }
-    revoked = revoked < count ? revoked : count;
+    revoked = revoked < count || is_known ? revoked : count;
     if (revoked == 0) {
         (void)fprintf(out, "broken %zu\n", count);
-        return;
+        return count > 0;
     }
     if (revoked < count) {
         (void)fprintf(out, "withdrawn %zu\n", count - revoked);
@@ -73,11 +74,12 @@ void lk_broken_say(FILE *out, lk_store *store, const lk_break_request *request, 
     lk_human_duration(left_ms, left);
     write_when((int64_t)time(NULL) * 1000 + left_ms, until);
     (void)fprintf(out,
-                  "revoked %zu: held until %s (%s) unless %s; --now ends %s at once, if the "
+                  "revoked %s%zu: held until %s (%s) unless %s; --now ends %s at once, if the "
                   "holder is dead\n",
-                  revoked, until, left,
+                  is_known ? "already " : "", revoked, until, left,
                   revoked == 1 ? "its holder releases it" : "the holders release them",
                   revoked == 1 ? "it" : "them");
+    return true;
 }
 
 /* ---- on record ------------------------------------------------------------------------------- */

@@ -3,15 +3,17 @@
 #ifndef LK_CLI_PRINT_BROKEN_H
 #define LK_CLI_PRINT_BROKEN_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "lockkeeper/lockkeeper.h"
 
 /*
  * Prints what `count` broken requests at the path are now, of `request`: leases that are revoked
- * are listed by the store still, with their deadlines.
+ * are listed by the store still, with their deadlines. The same of leases that an earlier break has
+ * revoked, if there was nothing else to break. Returns false if there was nothing at all.
  */
-void lk_broken_say(FILE *out, lk_store *store, const lk_break_request *request, size_t count);
+bool lk_broken_say(FILE *out, lk_store *store, const lk_break_request *request, size_t count);
 
 /*
  * Who broke the held request, when and why, to be freed: by its token, or if that is 0, the last
