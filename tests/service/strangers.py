@@ -8,7 +8,6 @@ service rides that out: a waiter waits, and a holder goes on.
 """
 
 import asyncio
-import json
 import os
 import pathlib
 import sys
@@ -17,11 +16,10 @@ import tempfile
 TESTS = pathlib.Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(TESTS / "listeners"), str(TESTS / "procedures")]
 from certificates import Authority  # noqa: E402
-from proxy import Proxy  # noqa: E402
+from front import Front, call, ride_out  # noqa: E402
 from service import PATIENCE_S, Service  # noqa: E402
 
 LK = sys.argv[1]
-ENOUGH = 2  # connections that a stranger has answered
 STRANGERS = {
     "closes": b"",
     "HTTP": b"HTTP/1.0 503 Service Unavailable\r\n\r\n",
@@ -34,89 +32,14 @@ STRANGERS = {
 }
 
 
-class Link:
-    def passes(self, data, _):
-        return data
-
-
-class Front(Proxy):
-    """Passes all on; or, while it has words of its own, says these to each new connection."""
-
-    words = None
-
-    def __init__(self, port):
-        super().__init__(port, Link)
-        self.met = asyncio.Semaphore(0)
-
-    async def serve(self, reader, writer):
-        if self.words is None:
-            await super().serve(reader, writer)
-            return
-        try:
-            writer.write(self.words)
-            await reader.read(1)  # else what was sent, and is unread, resets the connection
-            writer.close()
-        except OSError:
-            pass
-        self.met.release()
-
-    def replace(self, words):
-        """The service falls silent: its connections stay, and nothing passes."""
-        self.words = words
-        self.questions.clear()
-        self.answers.clear()
-
-    def restore(self):
-        self.words = None
-        self.cut()
-        self.questions.set()
-        self.answers.set()
-
-
-async def lk(*arguments):
-    process = await asyncio.create_subprocess_exec(
-        LK, *arguments, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE)
-    out, err = await process.communicate()
-    return process.returncode, out.decode(), err.decode()
-
-
-async def state_of(url, path, owner, state):
-    """Until the owner's request is in that state."""
-    while True:
-        _, out, _ = await lk("-S", url, "ls", path, "--json")
-        rows = [json.loads(line) for line in out.splitlines()]
-        if any((row["owner"], row["state"]) == (owner, state) for row in rows):
-            return
-        await asyncio.sleep(0.02)
-
-
-async def ride_out(scheme, port, query, hosts, stranger):
+async def ride_out_of(scheme, port, query, hosts, stranger):
     path = f"{scheme}-{hosts}-{stranger}".replace(" ", "-")
-    direct = f"{scheme}://127.0.0.1:{port}{query}"
     fronts = [Front(port) for _ in range(hosts)]
     for front in fronts:
         await front.listen(0)
     ports = [front.server.sockets[0].getsockname()[1] for front in fronts]
     url = f"{scheme}://" + ",".join(f"127.0.0.1:{each}" for each in ports) + query
-    code, _, err = await lk("-S", direct, "acquire", "--owner", "first", "--ttl", "10m", path)
-    assert code == 0, err
-    waiter = asyncio.create_task(
-        lk("-S", url, "run", "--owner", "second", "--ttl", "10m", path, "--", "true"))
-    await state_of(direct, path, "second", "waiting")
-    for front in fronts:
-        front.replace(STRANGERS[stranger])
-        if hosts == 1:
-            front.cut()
-    for _ in range(ENOUGH):
-        await fronts[0].met.acquire()
-    assert not waiter.done(), waiter.result()
-    for front in fronts:
-        front.restore()
-    code, _, err = await lk("-S", direct, "release", "--owner", "first", path)
-    assert code == 0, err
-    code, _, err = await waiter
-    assert code == 0, (code, err)
+    await ride_out(LK, f"{scheme}://127.0.0.1:{port}{query}", url, fronts, STRANGERS[stranger], path)
     for front in fronts:
         front.close()
 
@@ -127,7 +50,7 @@ async def first_contact(scheme, query, stranger, code, text):
     front.words = STRANGERS[stranger]
     await front.listen(0)
     port = front.server.sockets[0].getsockname()[1]
-    got, _, err = await lk("-S", f"{scheme}://127.0.0.1:{port}{query}", "ls", "a")
+    got, _, err = await call(LK, "-S", f"{scheme}://127.0.0.1:{port}{query}", "ls", "a")
     assert got == code and text in err, (stranger, got, err)
     front.close()
 
@@ -137,7 +60,7 @@ def cases(services):
         for hosts in (1, 2):
             for stranger in STRANGERS:
                 name = f"{scheme}: a waiter rides it out: {stranger}, {hosts} address(es)"
-                yield name, ride_out(scheme, port, query, hosts, stranger)
+                yield name, ride_out_of(scheme, port, query, hosts, stranger)
     query = services["lks"][1]
     yield "lk: HTTP is named at the first contact", first_contact("lk", "", "HTTP", 79, "HTTP")
     yield "lks: no TLS is named at the first contact", \

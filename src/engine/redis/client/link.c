@@ -236,20 +236,22 @@ static lk_outcome look_at_server(struct lk_redis_link *link, const struct lk_pat
     static const char *const info[] = {"INFO", "server"};
     redisReply *reply = NULL;
     char mode[16];
-    char version[32];
+    char version[32] = "";
     lk_outcome outcome = lk_redis_exchange_text(link, info, 2, patience, &reply, error);
 
     if (outcome != LK_OK) {
         return outcome;
     }
     outcome = judge_refusal(reply, error);
-    if (outcome == LK_OK && reply->str == NULL) {
+    if (outcome == LK_OK && reply->str != NULL) {
+        lk_redis_field_read(reply->str, "redis_version:", version, sizeof version);
+    }
+    if (outcome == LK_OK && version[0] == '\0') {
         outcome = lk_error_set(error, LK_UNSUPPORTED, "this is no Redis server");
     }
     if (outcome == LK_OK) {
         lk_redis_field_read(reply->str, "run_id:", link->boot, sizeof link->boot);
         lk_redis_field_read(reply->str, "redis_mode:", mode, sizeof mode);
-        lk_redis_field_read(reply->str, "redis_version:", version, sizeof version);
         link->is_cluster = strcmp(mode, "cluster") == 0;
         link->major = (int)strtol(version, NULL, 10);
     }

@@ -144,9 +144,14 @@ lk_outcome lk_redis_topology_take_node(struct lk_redis_topology *topology, int n
     pthread_mutex_lock(&topology->mutex);
     if (outcome == LK_OK) {
         topology->nodes[node].failures = 0;
+        topology->is_known = true;
         meet(topology, node, link->boot);
     } else {
         mark_in_doubt(topology, node);
+        /* What is no Redis server, where one was, answers in its place while it is away. */
+        if (outcome == LK_UNSUPPORTED && topology->is_known) {
+            outcome = lk_error_set(error, LK_UNAVAILABLE, "what answers is no Redis server");
+        }
     }
     pthread_mutex_unlock(&topology->mutex);
     if (outcome == LK_OK) {

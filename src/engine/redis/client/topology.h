@@ -33,6 +33,7 @@ struct lk_redis_topology {
     int16_t slots[LK_REDIS_SLOTS];
     int current; /* without a cluster: the seed that answers */
     bool is_cluster;
+    bool is_known; /* a server has let the client in */
     bool is_stale; /* the whole topology is to be queried again */
 };
 
