@@ -11,12 +11,13 @@
 #include "base/thread.h"
 #include "client/batch.h"
 
-#define ATTEMPT_US INT64_C(1000000)
+#define AGE_STEP_US INT64_C(1000) /* to which an age is rounded down */
+#define ATTEMPT_US INT64_C(3000000)
 #define PAUSE_MIN_US INT64_C(50000)
 #define PAUSE_MAX_US INT64_C(1000000)
 
 /* How often a store says that there is nothing, before it is believed: see struct lk_note. */
-enum { ABSENCES_MAX = 4 };
+enum { ABSENCES_MAX = 4, LOOKS_MAX = 3 };
 
 /*
  * The ask may be on its way still, in buffers of a connection that has been left, while the release
@@ -46,30 +47,30 @@ static bool is_of(const lk_entry *entry, const struct lk_leftover *leftover) {
 }
 
 /*
- * Whether the request of this age was made after the call began. Its age, which is rounded down, is
- * that of a moment before `answered_us`, by the way of the answer: half of a round trip. A request
- * that is younger than the call is so by another half at least, the way of the ask. The limit lies
- * between them; in doubt the request stays.
+ * What listings say of the moment at which the request was made. Its age, which is rounded down, is
+ * that of a moment between question and answer.
  */
-static bool is_younger(const lk_entry *entry, const struct lk_leftover *leftover,
-                       int64_t round_trip_us, int64_t answered_us) {
-    int64_t age_us = (entry->age_ms + 1) * 1000;
-
-    return age_us <= answered_us - leftover->began_us - round_trip_us * 3 / 4;
-}
+struct evidence {
+    uint64_t ticket; /* of the request; 0: none was found yet */
+    uint64_t token;
+    int64_t not_before_us;
+    int64_t not_after_us;
+    int64_t round_trip_us; /* the shortest */
+};
 
 /*
- * LK_OK with *ret_token, which is 0 for a queued request; LK_BUSY: it is older; LK_NONE; or as the
- * engine's list().
+ * Lists once more, and adds what that says. LK_OK with the evidence, whose token is 0 for a queued
+ * request; LK_NONE: there is nothing; or as the engine's list().
  */
-static lk_outcome find(struct lk_engine *engine, const struct lk_leftover *leftover,
-                       const struct lk_patience *patience, uint64_t *ret_token, lk_error *error) {
+static lk_outcome look(struct lk_engine *engine, const struct lk_leftover *leftover,
+                       const struct lk_patience *patience, struct evidence *evidence,
+                       lk_error *error) {
     int64_t asked_us = lk_clock_now_us();
     lk_listing *listing = NULL;
     lk_outcome outcome =
         engine->ops->list(engine, &leftover->parts[0].path, patience, &listing, error);
     int64_t answered_us = lk_clock_now_us();
-    int64_t round_trip_us = (answered_us - asked_us) / lk_max(1, engine->ops->list_trips);
+    int64_t trip_us = (answered_us - asked_us) / lk_max(1, engine->ops->list_trips);
 
     if (outcome != LK_OK) {
         return outcome;
@@ -79,12 +80,56 @@ static lk_outcome find(struct lk_engine *engine, const struct lk_leftover *lefto
         const lk_entry *entry = &listing->entries[i];
 
         if (is_of(entry, leftover)) {
-            *ret_token = entry->token;
-            outcome = is_younger(entry, leftover, round_trip_us, answered_us) ? LK_OK : LK_BUSY;
+            int64_t age_us = entry->age_ms * 1000;
+
+            if (entry->ticket != evidence->ticket) { /* another one */
+                evidence->not_before_us = INT64_MIN;
+                evidence->not_after_us = LK_NEVER;
+            }
+            evidence->ticket = entry->ticket;
+            evidence->token = entry->token;
+            evidence->round_trip_us = lk_min(evidence->round_trip_us, trip_us);
+            evidence->not_before_us =
+                lk_max(evidence->not_before_us, asked_us - age_us - AGE_STEP_US);
+            evidence->not_after_us = lk_min(evidence->not_after_us, answered_us - age_us);
+            outcome = LK_OK;
         }
     }
     lk_listing_free(listing);
     return lk_error_clear(error, outcome);
+}
+
+/*
+ * LK_OK with *ret_token: the request was made after the call began; LK_BUSY: before; or as look().
+ *
+ * A request that is younger than the call came by half of a round trip, that of the ask. Often one
+ * listing decides. If not, more of them tell the shortest round trip, because an answer that came
+ * late makes an older request look young. What is in doubt then is younger only if it was made a
+ * quarter of that round trip after the call began, by an answer that took half of it.
+ */
+static lk_outcome find(struct lk_engine *engine, const struct lk_leftover *leftover,
+                       const struct lk_patience *patience, uint64_t *ret_token, lk_error *error) {
+    struct evidence evidence = {
+        .not_before_us = INT64_MIN, .not_after_us = LK_NEVER, .round_trip_us = LK_NEVER};
+
+    for (int i = 0; i < LOOKS_MAX; i++) {
+        lk_outcome outcome = look(engine, leftover, patience, &evidence, error);
+
+        if (outcome != LK_OK) {
+            return outcome;
+        }
+        *ret_token = evidence.token;
+        if (evidence.not_before_us >= leftover->began_us) {
+            return LK_OK;
+        }
+        if (evidence.not_after_us < leftover->began_us) {
+            return lk_error_clear(error, LK_BUSY);
+        }
+    }
+    return lk_error_clear(error, evidence.not_after_us - leftover->began_us
+                                         >= evidence.round_trip_us * 3 / 4 + AGE_STEP_US
+                                     ? LK_OK
+                                     : LK_BUSY);
 }
 
 lk_outcome lk_leftover_end(struct lk_engine *engine, const struct lk_leftover *leftover,
@@ -103,9 +148,6 @@ lk_outcome lk_leftover_end(struct lk_engine *engine, const struct lk_leftover *l
         return lk_leftover_end_claims(engine, leftover, patience, error);
     }
     if (!leftover->is_ours) {
-        outcome = find(engine, leftover, patience, &command.release.target.token, error);
-    }
-    if (outcome == LK_BUSY) { /* perhaps because it had to connect, which is no round trip */
         outcome = find(engine, leftover, patience, &command.release.target.token, error);
     }
     if (outcome != LK_OK) {

@@ -52,7 +52,6 @@ static void test_an_older_lease_is_left_alone(void **state) {
     static const struct step steps[] = {
         {.expects = TRY_A, .is_silent = true},
         {.expects = "LIST /a COUNT 1000", .replies = LISTED_A("60000"), .cut_at = PEER_WHOLE},
-        {.expects = "LIST /a COUNT 1000", .replies = LISTED_A("60000"), .cut_at = PEER_WHOLE},
     };
     struct peer peer;
     lk_store *store;

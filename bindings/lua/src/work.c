@@ -435,7 +435,7 @@ static int decide(lua_State *L, const struct lk_lua_verdict *verdict) {
         }
     }
     (void)pthread_mutex_lock(&feed->mutex);
-    step = feed->stepped == item->number ? feed->step : LK_WORK_DONE;
+    step = feed->stepped == item->number ? feed->step : LK_WORK_UNKNOWN;
     (void)pthread_mutex_unlock(&feed->mutex);
     if (step == LK_WORK_LOST) {
         item->is_lost = true;
