@@ -152,7 +152,7 @@ static void test_an_engine_that_heeds_its_time(void **state) {
 
     (void)state;
     assert_int_equal(lk_opening_carry_out(&order, &untouched, &error), LK_UNAVAILABLE);
-    assert_silence(&error, "nothing is heard");
+    assert_silence(&error, ""); /* what it says, unless it is late */
     order.contact_ms = LK_PATIENCE_DEFAULT_MS;
     order.cancel = lk_cancel_new();
     lk_cancel_now(order.cancel);
