@@ -25,7 +25,7 @@ store() { # USER DATABASE
 old_store shop
 ok 'five at once bring an old store to the present format, and work' \
     five_ask "$(store postgres shop)"
-ok 'the format is recorded' is 'SELECT format, writable_from FROM lockkeeper.meta' '9|1' shop
+ok 'the format is recorded' is 'SELECT format, writable_from FROM lockkeeper.meta' '10|1' shop
 ok 'held leases are still held' says 0 '*db/t1*alice*' -S "$(store postgres shop)" ls db
 ok 'and keeps others out' says 75 '*alice*' -S "$(store postgres shop)" acquire --try --owner bob db/t1
 ok 'the token is the same' \
@@ -44,10 +44,14 @@ ok 'not even the counters' says 0 '*12*' -S "$(store postgres shop)" stats mail
 
 # ---- from formats 2 and 3, whose tables are the same, and 4 ----
 
-# What format 6 has added.
-without_priorities="
+# What format 10 has added, and format 6.
+without_groups="
+     DROP FUNCTION lockkeeper.place_item CASCADE;
+     ALTER TABLE lockkeeper.items DROP COLUMN need_group, DROP COLUMN follows;
+     ALTER TABLE lockkeeper.roots DROP COLUMN awaited_by"
+without_priorities="$without_groups;
      DROP VIEW lockkeeper.lk_items;
-     DROP INDEX lockkeeper.items_ready, lockkeeper.items_parked;
+     DROP INDEX lockkeeper.items_parked;
      ALTER TABLE lockkeeper.items DROP COLUMN priority, DROP COLUMN last_exit, DROP COLUMN last_error;
      DROP VIEW lockkeeper.lk_events;
      ALTER TABLE lockkeeper.events DROP COLUMN broken_by, DROP COLUMN reason;
@@ -77,11 +81,11 @@ without_its_functions() {
 older 2
 ok 'a store of format 2 opens' says 0 '*' -S "$(store postgres shop)" \
     acquire --try --owner carol --ttl 60s db/t2
-ok 'and has the present one' is 'SELECT format FROM lockkeeper.meta' '9' shop
+ok 'and has the present one' is 'SELECT format FROM lockkeeper.meta' '10' shop
 ok 'without the functions that it had' without_its_functions
 older 3
 ok 'a store of format 3 opens' says 75 '*carol*' -S "$(store postgres shop)" acquire --try --owner bob db/t2
-ok 'and has the present one, too' is 'SELECT format FROM lockkeeper.meta' '9' shop
+ok 'and has the present one, too' is 'SELECT format FROM lockkeeper.meta' '10' shop
 ok 'without its functions' without_its_functions
 ok 'a server that it does not know is a restart: what lives is given time' \
     is "SELECT r.deadline_us = r.grace_us FROM lockkeeper.requests AS r WHERE r.owner = 'carol'" t shop
@@ -90,7 +94,7 @@ sql "UPDATE lockkeeper.meta SET format = 4; $without_priorities;
      ALTER TABLE lockkeeper.parts DROP COLUMN held, DROP COLUMN ticket;
      CREATE INDEX parts_by_path ON lockkeeper.parts (path)" shop
 ok 'a store of format 4 opens' says 75 '*carol*' -S "$(store postgres shop)" acquire --queue --owner bob db/t2
-ok 'and has the present one, as they have' is 'SELECT format FROM lockkeeper.meta' '9' shop
+ok 'and has the present one, as they have' is 'SELECT format FROM lockkeeper.meta' '10' shop
 ok 'its parts say what is held' is \
     "SELECT string_agg(r.owner || ' ' || p.held, ', ' ORDER BY p.ticket) FROM lockkeeper.parts AS p
      JOIN lockkeeper.requests AS r ON r.id = p.request AND r.held = p.held AND r.ticket = p.ticket
@@ -100,16 +104,35 @@ ok 'its parts say what is held' is \
 sql "UPDATE lockkeeper.meta SET format = 5; $without_priorities" shop
 ok 'items of a store of format 5 are claimed' says 0 'five*' -S "$(store postgres shop)" claim --owner x mail
 ok 'and have no priority' is 'SELECT DISTINCT priority FROM lockkeeper.items' '0' shop
-ok 'as the format says' is 'SELECT format FROM lockkeeper.meta' '9' shop
+ok 'as the format says' is 'SELECT format FROM lockkeeper.meta' '10' shop
 ok 'the event of a break has its reason' breaks_are_told shop
 
-# Formats 7, 8 and 9 have other functions on the same tables.
-sql "UPDATE lockkeeper.meta SET format = 6;
+# Formats 7, 8 and 9 have other functions on the same tables as 6.
+sql "UPDATE lockkeeper.meta SET format = 6; $without_groups;
+     CREATE INDEX items_ready ON lockkeeper.items (queue, priority DESC, sequence) WHERE state = 'ready';
      CREATE FUNCTION lockkeeper.of_older() RETURNS integer LANGUAGE sql AS 'SELECT 6'" shop
 ok 'a store of format 6 opens' says 0 '*five*' -S "$(store postgres shop)" items mail
 ok 'and a call brings it to the present one' says 0 '*' -S "$(store postgres shop)" push mail six
-ok 'as it says' is 'SELECT format FROM lockkeeper.meta' '9' shop
+ok 'as it says' is 'SELECT format FROM lockkeeper.meta' '10' shop
 ok 'without the functions that were there' without_its_functions
+
+# ---- groups of items that need the same ----
+
+for id in g1 g2 h1; do
+    "$lk" -S "$(store postgres shop)" push grouped "$id" --needs "cust/${id%[12]}" >"$work/out"
+done
+sql "UPDATE lockkeeper.meta SET format = 9; $without_groups;
+     CREATE INDEX items_ready ON lockkeeper.items (queue, priority DESC, sequence) WHERE state = 'ready'" shop
+ok 'a store of format 9 opens, and its items are claimed in their order' \
+    says 0 'g1*' -S "$(store postgres shop)" claim --owner x grouped
+ok 'those that need the same as a group' is \
+    "SELECT string_agg(i.id || ' ' || i.follows, ', ' ORDER BY i.id) FROM lockkeeper.items AS i
+     WHERE i.queue = 'grouped' AND i.state = 'ready'" 'g2 false, h1 false' shop
+ok 'of which the next one is behind it again when it is given back' \
+    says 0 '*' -S "$(store postgres shop)" retry --owner x grouped g1
+ok 'as the rows say' is \
+    "SELECT string_agg(i.id || ' ' || i.follows, ', ' ORDER BY i.id) FROM lockkeeper.items AS i
+     WHERE i.queue = 'grouped'" 'g1 false, g2 true, h1 false' shop
 
 # ---- under a program that waits ----
 
@@ -150,10 +173,10 @@ ok 'which it may read' is "SET ROLE clerk; SELECT count(*) FROM lockkeeper.lk_ev
 
 # ---- newer ones ----
 
-sql 'UPDATE lockkeeper.meta SET format = 10, writable_from = 10' office
+sql 'UPDATE lockkeeper.meta SET format = 11, writable_from = 11' office
 run_file "$work/schema.sql" office
 ok 'a newer store is left alone by an older text' [ $? -ne 0 ]
-ok 'which says so' grep -q 'format 10, which is newer' "$work/err"
-ok 'and by an older program' says 79 '*UNSUPPORTED*format 10*newer*' -S "$(store clerk office)" ls
+ok 'which says so' grep -q 'format 11, which is newer' "$work/err"
+ok 'and by an older program' says 79 '*UNSUPPORTED*format 11*newer*' -S "$(store clerk office)" ls
 
 finish

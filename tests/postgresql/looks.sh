@@ -12,10 +12,6 @@ LK_STORE="postgresql://postgres@/postgres?$server"
 export LK_STORE
 make_store
 
-quietly() { # ARGUMENT...: lk with these, whatever it answers
-    "$lk" "$@" >"$work/out" 2>"$work/err"
-}
-
 # A line each: the arguments of a try.
 asked='--owner me r/mutex
 --owner me --shared r/mutex

@@ -34,6 +34,10 @@ comes_to() {
     done
 }
 
+quietly() { # ARGUMENT...: lk with these, whatever it answers
+    "$lk" "$@" >"$work/out" 2>"$work/err"
+}
+
 says() {
     code=$1 pattern=$2
     shift 2

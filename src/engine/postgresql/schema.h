@@ -3,7 +3,7 @@
 #ifndef LK_ENGINE_POSTGRESQL_SCHEMA_H
 #define LK_ENGINE_POSTGRESQL_SCHEMA_H
 
-enum { LK_POSTGRESQL_FORMAT = 9 };
+enum { LK_POSTGRESQL_FORMAT = 10 };
 
 /* The schema's name in that text. */
 #define LK_POSTGRESQL_WRITTEN_FOR "lockkeeper"

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Waiting. A waiter sleeps until the listener receives a wake-up for its request, or for
- * something below the queue's root. It sleeps no longer than until the earliest deadline of its
- * blockers, and never more than a second. That second is also how often a waiter searches for
- * cycles that were not seen before (R13), and the polling interval where there is no listener.
+ * something below the queue's root or below one where what its items need is taken. It sleeps no
+ * longer than until the earliest deadline of its blockers, and never more than a second. That
+ * second is also how often a waiter searches for cycles that were not seen before (R13), and the
+ * polling interval where there is no listener.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -29,11 +30,14 @@ static lk_outcome await_work(struct lk_postgresql *store, const struct lk_wait_c
                              int64_t until_us, struct lk_waker *waker) {
     struct lk_slice root = lk_path_root(&cursor->command->take.queue);
     char text[LK_SEGMENT_BYTES_MAX + 2];
+    /* Also what blocks the items, in whatever root, wakes, if wake-ups arrive. */
+    int64_t poll_us = cursor->version != 0
+                          ? lk_procedures_poll_us(cursor, LK_PROCEDURES_POLL_MAX_US)
+                          : lk_procedures_claim_poll_us(cursor);
 
     (void)snprintf(text, sizeof text, "/%.*s", (int)root.size, root.bytes);
     return lk_postgresql_listener_sleep(store->listener, all, lk_slice_of(text), cursor->version,
-                                        lk_min(until_us, lk_procedures_claim_poll_us(cursor)),
-                                        waker);
+                                        lk_min(until_us, poll_us), waker);
 }
 
 lk_outcome lk_postgresql_await(struct lk_engine *engine, const struct lk_wait_cursor *cursor,

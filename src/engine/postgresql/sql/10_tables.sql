@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The tables of a Lockkeeper store in PostgreSQL, format 9.
+-- The tables of a Lockkeeper store in PostgreSQL, format 10.
 --
 -- People can use it, too:  SELECT * FROM lockkeeper.acquire('foo', shared_limit => 20)  (91_people_locks
 -- and the next files: functions with a comment, which stay; all others are internal, and change), and
@@ -79,7 +79,8 @@ CREATE TABLE lockkeeper.roots (
     root        text COLLATE "C" PRIMARY KEY,
     due_us      bigint  NOT NULL, -- no deadline of a request here is earlier
     has_waiting boolean NOT NULL DEFAULT false, -- false: no request waits below it
-    awaited_us  bigint  NOT NULL DEFAULT 0, -- until then a worker may be waiting for work here
+    awaited_us  bigint  NOT NULL DEFAULT 0, -- until then a worker may be waiting for work here, or
+    awaited_by  text[] COLLATE "C" NOT NULL DEFAULT '{}', -- in these roots, whose items need it
     hurried_us  bigint  NOT NULL DEFAULT 0 -- until then its lock is likely to be contended
 ) WITH (fillfactor = 50);
 CREATE INDEX roots_by_due ON lockkeeper.roots (due_us);
@@ -168,10 +169,15 @@ CREATE TABLE lockkeeper.items (
     claims       integer NOT NULL DEFAULT 0, -- counted
     steals       integer NOT NULL DEFAULT 0, -- counted
     last_exit    integer, -- of the last retry that gave a reason; NULL: it gave no code
-    last_error   bytea    -- the same: its text, of any bytes; NULL: it gave none
+    last_error   bytea,   -- the same: its text, of any bytes; NULL: it gave none
+    need_group   bytea,   -- of those in its queue that need the same; NULL: it needs nothing
+    follows      boolean NOT NULL DEFAULT false -- while ready: a ready item of its group is before it
 ) WITH (fillfactor = 80);
 CREATE UNIQUE INDEX items_by_id ON lockkeeper.items (queue, id);
-CREATE INDEX items_ready ON lockkeeper.items (queue, priority DESC, sequence) WHERE state = 'ready';
+CREATE INDEX items_ready ON lockkeeper.items (queue, follows, priority DESC, sequence)
+    WHERE state = 'ready';
+CREATE INDEX items_by_need ON lockkeeper.items (need_group, follows, priority DESC, sequence)
+    WHERE state = 'ready' AND need_group IS NOT NULL;
 CREATE INDEX items_delayed ON lockkeeper.items (queue, due_us) WHERE state = 'delayed';
 CREATE INDEX items_parked ON lockkeeper.items (queue, sequence) WHERE state = 'parked';
 
@@ -232,7 +238,7 @@ CREATE TABLE lockkeeper.events (
     reason      text    NOT NULL DEFAULT ''
 );
 
-INSERT INTO lockkeeper.meta (format, writable_from) VALUES (8, 1);
+INSERT INTO lockkeeper.meta (format, writable_from) VALUES (10, 1);
 INSERT INTO lockkeeper.awake (server_start) VALUES (pg_postmaster_start_time());
 
 END $do$;

@@ -12,12 +12,12 @@ DECLARE
     old record;
 BEGIN
     SELECT m.format INTO found FROM lockkeeper.meta AS m;
-    IF found > 9 THEN
-        RAISE EXCEPTION 'the store in schema lockkeeper has format %, which is newer than 9', found
+    IF found > 10 THEN
+        RAISE EXCEPTION 'the store in schema lockkeeper has format %, which is newer than 10', found
             USING ERRCODE = 'feature_not_supported',
                   HINT = 'Use the newer program that has made it.';
     END IF;
-    IF found = 9 THEN
+    IF found = 10 THEN
         RETURN;
     END IF;
     LOCK TABLE lockkeeper.roots, lockkeeper.requests, lockkeeper.parts, lockkeeper.items,
@@ -126,6 +126,30 @@ BEGIN
     END IF;
     IF found = 8 THEN
         found := 9; -- functions have a search_path; lk_items has texts
+    END IF;
+    IF found = 9 THEN
+        -- Items that need the same are a group (51_groups), of which a claim reads the first.
+        ALTER TABLE lockkeeper.items ADD COLUMN IF NOT EXISTS need_group bytea,
+            ADD COLUMN IF NOT EXISTS follows boolean NOT NULL DEFAULT false;
+        UPDATE lockkeeper.items AS i
+        SET need_group = sha256(convert_to(
+            row_to_json((i.queue, i.need_paths, i.need_limits, i.need_units))::text, 'UTF8'))
+        WHERE i.need_paths <> '{}';
+        UPDATE lockkeeper.items AS i SET follows = true
+        FROM (SELECT x.number, row_number() OVER (PARTITION BY x.need_group
+                                                  ORDER BY x.priority DESC, x.sequence) AS place
+              FROM lockkeeper.items AS x
+              WHERE x.state = 'ready' AND x.need_group IS NOT NULL) AS n
+        WHERE i.number = n.number AND n.place > 1;
+        DROP INDEX IF EXISTS lockkeeper.items_ready, lockkeeper.items_by_need;
+        CREATE INDEX items_ready ON lockkeeper.items (queue, follows, priority DESC, sequence)
+            WHERE state = 'ready';
+        CREATE INDEX items_by_need ON lockkeeper.items
+            (need_group, follows, priority DESC, sequence)
+            WHERE state = 'ready' AND need_group IS NOT NULL;
+        ALTER TABLE lockkeeper.roots
+            ADD COLUMN IF NOT EXISTS awaited_by text[] COLLATE "C" NOT NULL DEFAULT '{}';
+        found := 10;
     END IF;
     UPDATE lockkeeper.meta SET format = found;
 END $do$;

@@ -3,13 +3,14 @@
 -- tickets, until none can be granted (R7, R8). Ends requests, with the consequences of a death
 -- (R11).
 
--- Notifies the workers that may be waiting below these roots.
+-- Notifies the workers that may be waiting below these roots, or for items that need what is there.
 CREATE OR REPLACE FUNCTION lockkeeper.wake_workers(turn lockkeeper.turn) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
     IF turn.is_awaited THEN
-        PERFORM lockkeeper.notify('/' || r.root) FROM lockkeeper.roots AS r
-        WHERE r.root = ANY (turn.roots) AND r.awaited_us > turn.now_us;
+        PERFORM lockkeeper.notify('/' || t.root)
+        FROM (SELECT DISTINCT unnest(r.root || r.awaited_by) AS root FROM lockkeeper.roots AS r
+              WHERE r.root = ANY (turn.roots) AND r.awaited_us > turn.now_us) AS t;
     END IF;
 END $$;
 

@@ -12,11 +12,12 @@ DECLARE
     new_number bigint;
 BEGIN
     INSERT INTO lockkeeper.items AS i (queue, id, sequence, priority, state, due_us, need_paths,
-        need_limits, need_units, need_roots)
+        need_limits, need_units, need_roots, need_group)
     VALUES (the_queue, the_id, lockkeeper.draw(), the_priority,
         CASE WHEN delay_ms > 0 THEN 'delayed' ELSE 'ready' END,
         CASE WHEN delay_ms > 0 THEN turn.now_us + delay_ms * 1000 ELSE 0 END,
-        the_needs, the_limits, the_counts, the_roots)
+        the_needs, the_limits, the_counts, the_roots,
+        lockkeeper.group_of(the_queue, the_needs, the_limits, the_counts))
     ON CONFLICT (queue, id) DO NOTHING
     RETURNING i.number INTO new_number;
     IF new_number IS NULL THEN
@@ -177,7 +178,7 @@ FROM (SELECT the_root AS root
       UNION ALL
       SELECT unnest(n.need_roots)
       FROM (SELECT i.need_roots FROM lockkeeper.items AS i
-            WHERE i.queue = the_queue AND i.state = 'ready'
+            WHERE i.queue = the_queue AND i.state = 'ready' AND NOT i.follows
             ORDER BY i.priority DESC, i.sequence LIMIT items) AS n) AS t $$;
 
 -- The answer to a take that finds nothing: when to try again.
@@ -186,9 +187,17 @@ CREATE OR REPLACE FUNCTION lockkeeper.nothing_to_take(
 LANGUAGE plpgsql AS $$
 DECLARE
     taken lockkeeper.taken;
+    own text := split_part(the_queue, '/', 1); -- its workers are notified of changes there
 BEGIN
-    UPDATE lockkeeper.roots AS r SET awaited_us = turn.now_us + 3000000
-    WHERE r.root = ANY (turn.roots) AND r.awaited_us < turn.now_us + 1500000;
+    UPDATE lockkeeper.roots AS r
+    SET awaited_us = turn.now_us + 3000000,
+        awaited_by = CASE
+            WHEN r.root = own OR own = ANY (r.awaited_by) THEN r.awaited_by
+            -- Some of many may wait no more; those that do come back within a second or two.
+            WHEN r.awaited_us <= turn.now_us OR cardinality(r.awaited_by) >= 32 THEN ARRAY[own]
+            ELSE r.awaited_by || own END
+    WHERE r.root = ANY (turn.roots)
+      AND (r.awaited_us < turn.now_us + 1500000 OR NOT own = ANY (r.root || r.awaited_by));
     taken.outcome := 'busy';
     taken.sentence := CASE
         WHEN EXISTS (SELECT FROM lockkeeper.queue_counts AS q WHERE q.path = the_queue) THEN why
@@ -223,7 +232,9 @@ DECLARE
     counts integer[];
     all_roots text[];
     judged record;
-    refused text[] := '{}'; -- needs, as text, that are not free
+    candidates refcursor;
+    reads_all boolean := false; -- not only the first of each group
+    refused bytea[] := '{}'; -- groups whose needs are not free
     saw_items boolean := false;
 BEGIN
     UPDATE lockkeeper.items AS i SET state = 'ready', due_us = 0
@@ -232,16 +243,18 @@ BEGIN
         RETURN lockkeeper.nothing_to_take(the_queue,
             'R16: a lock on the queue, held or waiting, pauses all claiming', true, turn);
     END IF;
-    FOR item IN
-        SELECT i.* FROM lockkeeper.items AS i WHERE i.queue = the_queue AND i.state = 'ready'
-        ORDER BY i.priority DESC, i.sequence
+    OPEN candidates FOR
+        SELECT i.* FROM lockkeeper.items AS i
+        WHERE i.queue = the_queue AND i.state = 'ready' AND NOT i.follows
+        ORDER BY i.priority DESC, i.sequence;
     LOOP
+        FETCH candidates INTO item;
+        EXIT WHEN NOT FOUND;
         saw_items := true;
-        CONTINUE WHEN item.need_paths <> '{}'
-            AND row_to_json((item.need_paths, item.need_limits, item.need_units))::text
-                = ANY (refused);
+        CONTINUE WHEN reads_all AND item.need_group = ANY (refused);
         IF NOT item.need_roots <@ turn.roots THEN
             IF shared <> 0 THEN -- a greater number may have been drawn there since
+                CLOSE candidates;
                 RETURN lockkeeper.nothing_to_take(the_queue,
                     'R4: the next item needs a token of its own', true, turn);
             END IF;
@@ -260,8 +273,16 @@ BEGIN
                 FROM lockkeeper.judge(the_owner, 0, 9223372036854775807, true, item.need_paths,
                                       item.need_limits, item.need_units, turn.now_us);
                 IF judged.verdict <> 'grant' THEN
-                    refused := refused || row_to_json(
-                        (item.need_paths, item.need_limits, item.need_units))::text;
+                    refused := refused || item.need_group;
+                ELSIF NOT reads_all THEN -- it is locked itself, and hides no other of its group
+                    reads_all := true;
+                    CLOSE candidates;
+                    OPEN candidates FOR
+                        SELECT i.* FROM lockkeeper.items AS i
+                        WHERE i.queue = the_queue AND i.state = 'ready'
+                          AND (i.priority < item.priority OR
+                               (i.priority = item.priority AND i.sequence > item.sequence))
+                        ORDER BY i.priority DESC, i.sequence;
                 END IF;
             END IF;
             CONTINUE;
@@ -272,6 +293,7 @@ BEGIN
             taken.sentence :=
                 lockkeeper.full_bound(the_owner, paths, false, turn.now_us);
             IF taken.sentence IS NOT NULL THEN
+                CLOSE candidates;
                 taken.outcome := 'full';
                 taken.sentence :=
                     format('R22: the store''s bound on %s is reached', taken.sentence);
@@ -281,12 +303,14 @@ BEGIN
             END IF;
         END IF;
         IF shared < 0 THEN
+            CLOSE candidates;
             RETURN lockkeeper.nothing_to_take(the_queue,
                 'R4: the next item needs a token of its own', true, turn);
         END IF;
         claim := lockkeeper.make_claim(item, paths, limits, counts, all_roots, the_owner,
                                        the_note, the_ttl_ms, turn, shared);
-        CONTINUE WHEN claim.id IS NULL;
+        CONTINUE WHEN claim.id IS NULL; -- the cycle goes through a need: so with all of the group
+        CLOSE candidates;
         stolen := item.was_lost;
         UPDATE lockkeeper.items AS i
         SET state = 'claimed', claim = claim.id, attempts = i.attempts + 1, was_lost = false,
@@ -298,6 +322,7 @@ BEGIN
                                         item.attempts);
         RETURN lockkeeper.taken_of(item, claim, stolen, turn.now_us);
     END LOOP;
+    CLOSE candidates;
     RETURN lockkeeper.nothing_to_take(the_queue, 'R16: there is nothing to claim now', saw_items,
                                       turn);
 END $$;

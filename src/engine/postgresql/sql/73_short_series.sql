@@ -59,6 +59,7 @@ BEGIN
                              x.need_paths <> '{}' AS has_needs, the_queue || '/' || x.id AS path,
                              row_number() OVER (ORDER BY x.priority DESC, x.sequence) AS place
                       FROM lockkeeper.items AS x WHERE x.queue = the_queue AND x.state = 'ready'
+                        AND NOT x.follows
                       ORDER BY x.priority DESC, x.sequence LIMIT cardinality(numbers)) AS i) AS b
          ) AS n
     WHERE NOT n.is_behind;

@@ -220,14 +220,17 @@ DECLARE
         ELSE coalesce(nullif(split_part(behind, ',', 2), '')::integer, 0) END;
 BEGIN
     RETURN QUERY
-    SELECT n.number, n.id, n.sequence || coalesce(',' || nullif(n.priority, 0), '') FROM (
+    SELECT n.number, n.id, n.sequence || coalesce(',' || nullif(n.priority, 0), '')
+    FROM (VALUES (false), (true)) AS f (follows)
+    CROSS JOIN LATERAL (
         (SELECT i.* FROM lockkeeper.items AS i
-         WHERE i.queue = the_queue AND i.state = 'ready' AND i.priority = last_priority
-           AND i.sequence > last_sequence
+         WHERE i.queue = the_queue AND i.state = 'ready' AND i.follows = f.follows
+           AND i.priority = last_priority AND i.sequence > last_sequence
          ORDER BY i.priority DESC, i.sequence LIMIT most)
         UNION ALL
         (SELECT i.* FROM lockkeeper.items AS i
-         WHERE i.queue = the_queue AND i.state = 'ready' AND i.priority < last_priority
+         WHERE i.queue = the_queue AND i.state = 'ready' AND i.follows = f.follows
+           AND i.priority < last_priority
          ORDER BY i.priority DESC, i.sequence LIMIT most)) AS n
     ORDER BY n.priority DESC, n.sequence LIMIT most;
 END $$;

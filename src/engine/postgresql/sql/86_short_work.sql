@@ -24,7 +24,7 @@ BEGIN
     taken.outcome := 'busy';
     taken.sentence := 'R16: there is nothing to claim now';
     PERFORM FROM lockkeeper.items AS i WHERE i.queue = queue AND i.state = 'ready'
-    ORDER BY i.priority DESC, i.sequence LIMIT 1;
+      AND NOT i.follows ORDER BY i.priority DESC, i.sequence LIMIT 1;
     taken.has_held := FOUND;
     SELECT i.due_us INTO delayed_us FROM lockkeeper.items AS i
     WHERE i.queue = queue AND i.state = 'delayed' ORDER BY i.due_us LIMIT 1;
@@ -88,7 +88,7 @@ BEGIN
     IF candidate IS NULL THEN
         SELECT i.number, i.id, i.was_lost, i.need_paths <> '{}'
         INTO the_number, taken.id, taken.stolen, has_needs
-        FROM lockkeeper.items AS i WHERE i.queue = queue AND i.state = 'ready'
+        FROM lockkeeper.items AS i WHERE i.queue = queue AND i.state = 'ready' AND NOT i.follows
         ORDER BY i.priority DESC, i.sequence LIMIT 1 FOR UPDATE SKIP LOCKED;
     ELSE
         SELECT i.number, i.id, i.was_lost, i.need_paths <> '{}'

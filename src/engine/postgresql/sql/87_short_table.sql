@@ -112,7 +112,7 @@ AS $$
 BEGIN
     FOR number, id IN
         SELECT i.number, i.id FROM lockkeeper.items AS i
-        WHERE i.queue = the_queue AND i.state = 'ready'
+        WHERE i.queue = the_queue AND i.state = 'ready' AND NOT i.follows
         ORDER BY i.priority DESC, i.sequence LIMIT 64
     LOOP
         CONTINUE WHEN NOT pg_try_advisory_xact_lock(
