@@ -121,6 +121,7 @@ def judge(scheme, ca, begun, has_room):
             err = process.communicate(timeout=SIGNAL_S)[1]
         except subprocess.TimeoutExpired:
             process.kill()
+            process.communicate()
             err = "it did not end by the signal"
         status = process.returncode if process.returncode >= 0 else 128 - process.returncode
         if status != 128 + signal.SIGTERM:
