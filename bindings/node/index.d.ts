@@ -41,6 +41,8 @@ export interface ConvertOptions {
 export interface Blocker {
     path: string;
     owner: string;
+    /** Of a service with users: whose owner it is. */
+    user: string | null;
     note: string | null;
     ticket: bigint;
     held: boolean;
@@ -75,6 +77,8 @@ export interface Answer {
 export interface Entry {
     path: string;
     owner: string;
+    /** Of a service with users: whose owner it is. */
+    user: string | null;
     note: string | null;
     ticket: bigint;
     token: bigint;
@@ -266,6 +270,8 @@ export interface WatchEvent {
     paths: string[];
     parts: string[];
     owner: string | null;
+    /** Of a service with users: whose owner it is. */
+    user: string | null;
     note: string | null;
     ticket: bigint;
     token: bigint;
@@ -292,6 +298,8 @@ export class Watch implements AsyncIterableIterator<WatchEvent> {
 export interface ItemInfo {
     id: string;
     owner: string | null;
+    /** Of a service with users: whose owner it is. */
+    user: string | null;
     value: Buffer | null;
     state: 'ready' | 'delayed' | 'claimed' | 'parked';
     attempts: number;

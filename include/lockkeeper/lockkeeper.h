@@ -170,6 +170,7 @@ typedef struct lk_blocker_info {
     uint64_t ticket;
     bool held; /* else waiting, ahead in the queue */
     int64_t expires_in_ms;
+    char *user; /* of a service with users: whose owner it is; else NULL */
 } lk_blocker_info;
 
 /* A `position` is exact up to here. If more requests block one, a store may count fewer (R20). */
@@ -199,7 +200,8 @@ typedef struct lk_result {
     bool fixed;            /* the deadline is an `until` and does not move */
     lk_blocker_info *blockers;
     size_t blocker_count;
-    char **cycle; /* LK_DEADLOCK: owners, the caller first */
+    char **cycle; /* LK_DEADLOCK: owners, the caller first; of a service with users the others as
+                     USER//OWNER */
     size_t cycle_count;
     void *value; /* the first part's, if requested and present (rule R15): value_size bytes and
                     a 0; else NULL */
@@ -464,6 +466,7 @@ typedef struct lk_entry {
     lk_blocker_info *blockers; /* lk_show() only: what blocks a waiting request */
     size_t blocker_count;
     size_t position; /* how many block it; LK_POSITION_EXACT */
+    char *user;      /* of a service with users: whose owner it is; else NULL */
 } lk_entry;
 
 typedef struct lk_listing {
@@ -486,7 +489,8 @@ typedef struct lk_break_request {
     const char *path;   /* requests with a part at exactly this path */
     const char *reason; /* required; 1 to 1024 bytes */
     const char *by;     /* the administrator's name, for the record; required */
-    const char *owner;  /* only requests of this owner; NULL: of any */
+    const char *owner;  /* only requests of this owner; NULL: of any. With users, where several of
+                           them have it, as USER//OWNER */
     bool at_once;       /* unsafe unless the holder is known to be dead */
 } lk_break_request;
 
@@ -508,6 +512,7 @@ typedef struct lk_audit_entry {
     uint64_t ticket;
     uint64_t token;
     bool held;
+    char *user; /* of a service with users: whose owner it was; else NULL */
 } lk_audit_entry;
 
 typedef struct lk_audit {

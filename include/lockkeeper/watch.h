@@ -52,6 +52,7 @@ typedef struct lk_watch_event {
     bool is_deletion; /* LK_WATCH_VALUE_WRITTEN: the value was deleted */
     char *by;         /* LK_WATCH_BROKEN: the administrator; lk_break_request.by */
     char *reason;     /* LK_WATCH_BROKEN: lk_break_request.reason */
+    char *user;       /* of a service with users: whose the owner is; else NULL */
 } lk_watch_event;
 
 typedef struct lk_watch lk_watch;

@@ -234,6 +234,7 @@ typedef struct lk_item_info {
     int32_t last_exit;
     char *last_error; /* ...and this: `last_error_size` bytes and a terminating 0; NULL: none */
     size_t last_error_size;
+    char *user; /* of a service with users: whose the claim's owner is; else NULL */
 } lk_item_info;
 
 typedef struct lk_item_list {

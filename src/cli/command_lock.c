@@ -163,7 +163,8 @@ const struct lk_cli_command lk_cli_lock_commands[] = {
                 "reason and the user are recorded: see lk audit.\n"
                 "It is no failure if there is nothing to break.",
         .options = COMMON_OPTIONS | BIT(OWNER) | BIT(REASON) | BIT(NOW),
-        .own_help = {{LK_OPTION_OWNER, "end only the requests of this owner"}},
+        .own_help = {{LK_OPTION_OWNER, "end only the requests of this owner; of a service\n"
+                                       "with users, where several have it: USER//OWNER"}},
         .words = {1, 1},
         .outcomes = ENDS_COMMON | ENDS(LK_OK),
         .examples =

@@ -2,6 +2,8 @@
 /* Finds the holder of a token in a listing: what every engine has. */
 #include "client/holder.h"
 
+#include <stdio.h>
+
 #include "base/error.h"
 
 /* Whether this is the lease's part at the path. */
@@ -30,8 +32,8 @@ lk_outcome lk_holder_find(const lk_store *store, uint64_t token, const struct lk
         const lk_entry *entry = &listing->entries[i];
 
         if (is_held_there(entry, path, token)) {
-            memcpy(checked->owner, entry->owner, strlen(entry->owner) + 1);
-            outcome = lk_error_clear(error, LK_OK);
+            outcome = lk_checked_owner(entry->owner, error);
+            (void)snprintf(checked->owner, sizeof checked->owner, "%s", entry->owner);
         }
     }
     lk_listing_free(listing);

@@ -46,6 +46,12 @@ static bool is_of(const lk_entry *entry, const struct lk_leftover *leftover) {
                (struct lk_slice){leftover->parts[0].path.bytes, leftover->parts[0].path.size});
 }
 
+/* Whether all of these are of the same user of a service; *user is that of the first, or NULL. */
+static bool is_same_user(const lk_entry *entry, const char **user) {
+    *user = *user != NULL ? *user : entry->user;
+    return *user == NULL || (entry->user != NULL && strcmp(entry->user, *user) == 0);
+}
+
 /*
  * What listings say of the moment at which the request was made. Its age, which is rounded down, is
  * that of a moment between question and answer.
@@ -60,13 +66,14 @@ struct evidence {
 
 /*
  * Lists once more, and adds what that says. LK_OK with the evidence, whose token is 0 for a queued
- * request; LK_NONE: there is nothing; or as the engine's list().
+ * request; LK_NONE: there is nothing; LK_BUSY: some are of other users; or as the engine's list().
  */
 static lk_outcome look(struct lk_engine *engine, const struct lk_leftover *leftover,
                        const struct lk_patience *patience, struct evidence *evidence,
                        lk_error *error) {
     int64_t asked_us = lk_clock_now_us();
     lk_listing *listing = NULL;
+    const char *user = NULL;
     lk_outcome outcome =
         engine->ops->list(engine, &leftover->parts[0].path, patience, &listing, error);
     int64_t answered_us = lk_clock_now_us();
@@ -76,10 +83,12 @@ static lk_outcome look(struct lk_engine *engine, const struct lk_leftover *lefto
         return outcome;
     }
     outcome = LK_NONE;
-    for (size_t i = 0; i < listing->count && outcome == LK_NONE; i++) {
+    for (size_t i = 0; i < listing->count && outcome != LK_BUSY; i++) {
         const lk_entry *entry = &listing->entries[i];
 
-        if (is_of(entry, leftover)) {
+        if (is_of(entry, leftover) && !is_same_user(entry, &user)) {
+            outcome = LK_BUSY; /* which of them is ours is not known here */
+        } else if (is_of(entry, leftover) && outcome == LK_NONE) {
             int64_t age_us = entry->age_ms * 1000;
 
             if (entry->ticket != evidence->ticket) { /* another one */

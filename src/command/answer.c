@@ -68,7 +68,7 @@ static bool is_state(lk_outcome outcome) {
 
 /* The owner that the command named, or that its token was found to belong to. */
 static char *owner_of(const struct lk_reply_context *context, const struct lk_reply *reply,
-                      char found[LK_OWNER_BYTES_MAX + 1]) {
+                      char found[LK_IDENTITY_BYTES_MAX + 1]) {
     struct lk_record record;
 
     if (!context->is_by_token || reply->answer->request == 0) {
@@ -77,6 +77,7 @@ static char *owner_of(const struct lk_reply_context *context, const struct lk_re
     lk_model_record_head(reply->model, reply->answer->request, &record);
     memcpy(found, record.owner.bytes, record.owner.size);
     found[record.owner.size] = '\0';
+    lk_visible_owner(context->user, found);
     return found;
 }
 
@@ -84,7 +85,7 @@ static void write_result(const struct lk_reply_context *context, const struct lk
                          struct lk_form_writer *writer) {
     lk_result result = {.outcome = LK_OK, .expires_in_ms = -1};
     bool is_complete = lk_result_from_answer(reply->model, reply->answer, reply->times, &result);
-    char found[LK_OWNER_BYTES_MAX + 1];
+    char found[LK_IDENTITY_BYTES_MAX + 1];
 
     if (is_complete) {
         result.owner = owner_of(context, reply, found);
@@ -145,13 +146,15 @@ static lk_outcome write_value(const struct lk_reply_context *context, const stru
     return outcome;
 }
 
-static lk_outcome write_claim(const struct lk_reply *reply, struct lk_form_writer *writer) {
+static lk_outcome write_claim(const struct lk_reply_context *context, const struct lk_reply *reply,
+                              struct lk_form_writer *writer) {
     lk_claim_info *claim;
     lk_error error;
     lk_outcome outcome =
         lk_claim_from_answer(reply->model, reply->answer, reply->times, &claim, &error);
 
     if (outcome == LK_GRANTED) {
+        lk_visible_owner(context->user, claim->owner);
         lk_form_write_claim(writer, claim);
         lk_claim_free(claim);
     } else {
@@ -191,7 +194,9 @@ static lk_outcome write_claims(const struct lk_reply_context *context, const str
     while (count < reply->claim_count && outcome == LK_GRANTED) {
         outcome = lk_claim_from_answer(reply->model, &reply->claims[count], reply->times,
                                        &claims[count], &error);
-        count += outcome == LK_GRANTED;
+        if (outcome == LK_GRANTED) {
+            lk_visible_owner(context->user, claims[count++]->owner);
+        }
     }
     if (outcome == LK_GRANTED) {
         add_claims(context, reply, (const lk_claim_info *const *)claims, count, writer);
@@ -305,6 +310,7 @@ static bool write_item(struct page_writer *page_writer, uint32_t ref) {
     is_complete =
         is_complete && lk_item_list_add(list, &item, item.claim != 0 ? &claim : NULL, reply->times);
     if (is_complete) {
+        lk_visible_item(page_writer->context->user, &list->items[0]);
         lk_form_write_item(page_writer->writer, page_writer->context->selection.path.bytes,
                            &list->items[0]);
     }
@@ -312,12 +318,20 @@ static bool write_item(struct page_writer *page_writer, uint32_t ref) {
     return is_complete;
 }
 
+static void write_break(struct page_writer *page_writer, uint32_t ref) {
+    struct lk_visible_names room;
+    const lk_audit_entry entry = lk_visible_break(page_writer->context->user,
+                                                  &page_writer->reply->audit->entries[ref], &room);
+
+    lk_form_write_audit_entry(page_writer->writer, &entry);
+}
+
 static bool write_row(struct page_writer *page_writer, uint32_t ref) {
     if (page_writer->context->command->shape == LK_SHAPE_ITEMS) {
         return write_item(page_writer, ref);
     }
     if (page_writer->context->command->shape == LK_SHAPE_AUDIT) {
-        lk_form_write_audit_entry(page_writer->writer, &page_writer->reply->audit->entries[ref]);
+        write_break(page_writer, ref);
         return true;
     }
     return write_request(page_writer, ref);
@@ -502,7 +516,7 @@ lk_outcome lk_answer_write(const struct lk_reply_context *context, const struct 
     if (context->command->shape == LK_SHAPE_CLAIM && is_state(outcome)) {
         if (outcome == LK_GRANTED) {
             return reply->claims != NULL ? write_claims(context, reply, writer)
-                                         : write_claim(reply, writer);
+                                         : write_claim(context, reply, writer);
         }
         lk_form_write_failure(writer, outcome, reply->answer->text);
         return outcome;

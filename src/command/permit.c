@@ -126,25 +126,25 @@ lk_outcome lk_call_permit(const struct lk_call *call, lk_error *error) {
     return call->right == LK_RIGHT_USER || may_call(&permitting, call) ? LK_OK : LK_DENIED;
 }
 
-struct lk_slice lk_call_owner(const struct lk_call *call) {
-    const struct lk_command *command = &call->command;
+struct lk_slice *lk_call_owner_at(struct lk_call *call) {
+    struct lk_command *command = &call->command;
 
     if (call->kind != LK_CALL_COMMAND) {
-        return (struct lk_slice){NULL, 0};
+        return NULL;
     }
     switch (command->kind) {
     case LK_COMMAND_ASK:
-        return command->ask.owner;
+        return &command->ask.owner;
     case LK_COMMAND_RENEW:
-        return command->renew.target.owner;
+        return &command->renew.target.owner;
     case LK_COMMAND_RELEASE:
-        return command->release.target.owner;
+        return &command->release.target.owner;
     case LK_COMMAND_PUT:
-        return command->put.owner;
+        return &command->put.owner;
     case LK_COMMAND_TAKE:
-        return command->take.owner;
+        return &command->take.owner;
     case LK_COMMAND_FINISH:
-        return command->finish.owner;
+        return &command->finish.owner;
     case LK_COMMAND_BREAK:
     case LK_COMMAND_PUSH:
     case LK_COMMAND_UNPARK:
@@ -153,5 +153,11 @@ struct lk_slice lk_call_owner(const struct lk_call *call) {
     case LK_COMMAND_LEAVE:
         break;
     }
-    return (struct lk_slice){NULL, 0};
+    return NULL;
+}
+
+struct lk_slice lk_call_owner(const struct lk_call *call) {
+    const struct lk_slice *owner = lk_call_owner_at((struct lk_call *)(uintptr_t)call);
+
+    return owner != NULL ? *owner : (struct lk_slice){NULL, 0};
 }

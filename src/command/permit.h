@@ -20,4 +20,7 @@ lk_outcome lk_call_permit(const struct lk_call *call, lk_error *error);
  */
 struct lk_slice lk_call_owner(const struct lk_call *call);
 
+/* Where it stands in the call; NULL: the call has none. */
+struct lk_slice *lk_call_owner_at(struct lk_call *call);
+
 #endif

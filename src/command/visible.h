@@ -2,7 +2,8 @@
 /*
  * What a user of a service is shown. A request, a break, a queue or an event outside of its rights
  * is left out. What it must be told of, because it is in its way, has no owner (an empty text) and
- * no note. `user` NULL: the service has no users, and everything is shown.
+ * no note. The identity that the model has for an owner is shown as the owner, and the user besides
+ * it. `user` NULL: the service has no users, and everything is shown as it is.
  */
 #ifndef LK_COMMAND_VISIBLE_H
 #define LK_COMMAND_VISIBLE_H
@@ -19,18 +20,36 @@ size_t lk_visible_next(const struct lk_user *user, enum lk_right right, const ch
 /* The same at every path: what is counted over all paths is shown. */
 bool lk_visible_all(const struct lk_user *user, enum lk_right right);
 
-/* Hides the owners and notes of blockers, and the other owners of a deadlock. */
+/* Hides the owners and notes of blockers, and the other owners of a deadlock, of which those that
+ * are shown stay identities. */
 void lk_visible_result(const struct lk_user *user, lk_result *result);
 
 /* Hides what the user may not see of an entry; false: the whole entry. */
 bool lk_visible_entry(const struct lk_user *user, const struct lk_selection *selection,
                       lk_entry *entry);
 
-/* Room for an event with fewer paths. */
+/* The owner of an answer or a claim, which is the reader's own. In place. */
+void lk_visible_owner(const struct lk_user *user, char *owner);
+
+/* The owner and the user of an item. */
+void lk_visible_item(const struct lk_user *user, lk_item_info *item);
+
+/* An owner and its user. */
+struct lk_visible_names {
+    char owner[LK_IDENTITY_BYTES_MAX + 1];
+    char user[LK_IDENTITY_BYTES_MAX + 1];
+};
+
+/* A copy of the entry, which borrows from it and from the room. */
+lk_audit_entry lk_visible_break(const struct lk_user *user, const lk_audit_entry *entry,
+                                struct lk_visible_names *room);
+
+/* Room for an event with fewer paths, and an owner without its user. */
 struct lk_visible_event {
     lk_watch_event event;
     char *paths[LK_PARTS_MAX];
     char *parts[LK_PARTS_MAX];
+    struct lk_visible_names names;
 };
 
 /*

@@ -30,6 +30,7 @@ void lk_watch_event_done(lk_watch_event *event) {
     free_texts(event->paths, event->part_count);
     free_texts(event->parts, event->part_count);
     free(event->owner);
+    free(event->user);
     free(event->note);
     free(event->by);
     free(event->reason);

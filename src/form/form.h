@@ -38,8 +38,8 @@ void lk_form_write_ok(struct lk_form_writer *writer);
 
 /*
  * One part of a live request. token: only while held; limit: only if it has one; units: shared
- * parts only; note: only if it has one; revoked: only if it is. `with_blockers` adds position and
- * blockers to waiting requests.
+ * parts only; note: only if it has one; revoked: only if it is. user, also in what follows: only of
+ * a service with users. `with_blockers` adds position and blockers to waiting requests.
  */
 void lk_form_write_entry(struct lk_form_writer *writer, const lk_entry *entry, bool with_blockers);
 

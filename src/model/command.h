@@ -13,6 +13,9 @@
 
 enum {
     LK_OWNER_BYTES_MAX = 128,
+    /* What the model takes as an owner: a service with users puts the user in front of the owner
+     * that it was given (access/identity.h). Callers of other stores check their own bound. */
+    LK_IDENTITY_BYTES_MAX = LK_OWNER_BYTES_MAX + 66,
     LK_NOTE_BYTES_MAX = 255,
     LK_REASON_BYTES_MAX = 1024,
     LK_BREAKER_BYTES_MAX = 255,

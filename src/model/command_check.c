@@ -5,7 +5,7 @@
 #include "base/error.h"
 
 lk_outcome lk_owner_check(struct lk_slice owner, lk_error *error) {
-    if (owner.size >= 1 && owner.size <= LK_OWNER_BYTES_MAX) {
+    if (owner.size >= 1 && owner.size <= LK_IDENTITY_BYTES_MAX) {
         return LK_OK;
     }
     return lk_error_set(error, LK_INVALID, "R3: an owner has 1 to %d bytes, not %zu",
@@ -45,7 +45,7 @@ lk_outcome lk_release_check(const struct lk_release *release, lk_error *error) {
 }
 
 lk_outcome lk_put_check(const struct lk_put *put, lk_error *error) {
-    if (put->owner.size > LK_OWNER_BYTES_MAX || (put->token != 0 && put->owner.size == 0)) {
+    if (put->owner.size > LK_IDENTITY_BYTES_MAX || (put->token != 0 && put->owner.size == 0)) {
         return lk_error_set(error, LK_INVALID,
                             "R3: an owner has 1 to %d bytes, and a token needs one",
                             LK_OWNER_BYTES_MAX);

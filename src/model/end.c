@@ -231,24 +231,24 @@ void lk_step_leave(struct lk_model *model, struct lk_times times, const struct l
 
 /* ---- breaking ---- */
 
-/* Requests with a part entry at exactly this node, into model->scratch. */
-static size_t collect_at(struct lk_model *model, lk_id node_id) {
-    const struct lk_node *node = lk_node_at(model, node_id);
-    lk_id at = node->holders;
-    size_t count = 0;
+struct collecting {
+    struct lk_model *model;
+    size_t count;
+};
 
-    while (at != 0) {
-        model->scratch[count++] = lk_part_entry_at(model, at)->request;
-        at = lk_part_entry_at(model, at)->next;
-        at = at != node->holders ? at : 0;
-    }
-    for (int kind = LK_HERE_EXCLUSIVE; node->queue != 0 && kind <= LK_HERE_SHARED; kind++) {
-        at = lk_wait_queue_at(model, node->queue)->lists[kind].first;
-        for (; at != 0; at = lk_queue_entry_at(model, at)->next) {
-            model->scratch[count++] = lk_queue_entry_request(model, lk_queue_entry_at(model, at));
-        }
-    }
-    return count;
+static bool collect_one(void *context, lk_ref request) {
+    struct collecting *collecting = context;
+
+    collecting->model->scratch[collecting->count++] = request;
+    return true;
+}
+
+/* Requests with a part entry at exactly this node, into model->scratch. */
+static size_t collect_at(struct lk_model *model, const struct lk_path *path) {
+    struct collecting collecting = {.model = model};
+
+    lk_model_each_at(model, path, collect_one, &collecting);
+    return collecting.count;
 }
 
 /* Breaks one request; whether there was anything to break. */
@@ -283,7 +283,7 @@ void lk_step_break(struct lk_model *model, struct lk_times times, const struct l
         lk_answer_exhausted(model);
         return;
     }
-    count = collect_at(model, node);
+    count = collect_at(model, &broken->path);
     lk_sort_by_ticket(model, model->scratch, count); /* what happens does not depend on the ring */
     for (size_t i = 0; i < count; i++) {
         if (owner == 0 || lk_request_at(model, model->scratch[i])->owner == owner) {

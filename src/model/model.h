@@ -386,6 +386,10 @@ void lk_model_each(const struct lk_model *model, lk_visit *visit, void *context)
 void lk_model_each_of_owner(const struct lk_model *model, struct lk_slice owner, lk_visit *visit,
                             void *context);
 
+/* Each live request with a part at exactly this path, once: holders, then waiters. */
+void lk_model_each_at(const struct lk_model *model, const struct lk_path *path, lk_visit *visit,
+                      void *context);
+
 /* Each live request with a part at or below `prefix`, once, in no particular order. */
 void lk_model_each_below(const struct lk_model *model, const struct lk_path *prefix,
                          lk_visit *visit, void *context);

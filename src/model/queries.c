@@ -4,6 +4,7 @@
 #include "model/probe.h"
 #include "model/requests.h"
 #include "model/tree.h"
+#include "model/wait_queue.h"
 
 lk_ref lk_model_find(const struct lk_model *model, struct lk_slice owner,
                      const struct lk_part *parts, size_t part_count) {
@@ -78,6 +79,44 @@ void lk_model_each_of_owner(const struct lk_model *model, struct lk_slice owner,
 
     if (id != 0 && each_of_ring(model, lk_owner_at(model, id)->held, visit, context)) {
         (void)each_of_ring(model, lk_owner_waiting(model, id), visit, context);
+    }
+}
+
+/* false: the visitor has ended the walk. */
+static bool each_holder(const struct lk_model *model, const struct lk_node *node, lk_visit *visit,
+                        void *context) {
+    lk_id at = node->holders;
+
+    while (at != 0) {
+        const struct lk_part_entry *entry = lk_part_entry_at(model, at);
+
+        if (!visit(context, entry->request)) {
+            return false;
+        }
+        at = entry->next != node->holders ? entry->next : 0;
+    }
+    return true;
+}
+
+void lk_model_each_at(const struct lk_model *model, const struct lk_path *path, lk_visit *visit,
+                      void *context) {
+    lk_id id = lk_node_find(model, path);
+    const struct lk_node *node = id != 0 ? lk_node_at(model, id) : NULL;
+
+    if (node == NULL || !each_holder(model, node, visit, context)) {
+        return;
+    }
+    for (int kind = LK_HERE_EXCLUSIVE; node->queue != 0 && kind <= LK_HERE_SHARED; kind++) {
+        lk_id at = lk_wait_queue_at(model, node->queue)->lists[kind].first;
+
+        while (at != 0) {
+            const struct lk_queue_entry *entry = lk_queue_entry_at(model, at);
+
+            if (!visit(context, lk_queue_entry_request(model, entry))) {
+                return;
+            }
+            at = entry->next;
+        }
     }
 }
 

@@ -61,7 +61,7 @@ uint64_t lk_model_request_id(const struct lk_model *model, lk_ref request) {
 }
 
 static bool is_possible(const struct lk_model *model, const struct lk_record *record) {
-    return record->id != 0 && record->owner.size >= 1 && record->owner.size <= LK_OWNER_BYTES_MAX
+    return record->id != 0 && record->owner.size >= 1 && record->owner.size <= LK_IDENTITY_BYTES_MAX
            && record->note.size <= LK_NOTE_BYTES_MAX && record->ticket != 0
            && record->state != LK_STATE_ENDED
            && (record->state == LK_STATE_HELD) == (record->token != 0) && record->ttl_ms > 0

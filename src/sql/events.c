@@ -71,7 +71,7 @@ static const char *decode(sqlite3_stmt *statement, struct lk_sql_event *event) {
     if (ticket < 0 || token < 0 || attempt < 0 || attempt > UINT32_MAX) {
         return "a number is out of range";
     }
-    if (event->owner.size > LK_OWNER_BYTES_MAX || event->note.size > LK_NOTE_BYTES_MAX) {
+    if (event->owner.size > LK_IDENTITY_BYTES_MAX || event->note.size > LK_NOTE_BYTES_MAX) {
         return "its owner or note is too long";
     }
     if (event->by.size > LK_BREAKER_BYTES_MAX || event->reason.size > LK_REASON_BYTES_MAX) {

@@ -135,7 +135,7 @@ int lk_sql_each_held_at_of(struct lk_sql *sql, struct lk_slice path, struct lk_s
 
 int lk_sql_held_modes(struct lk_sql *sql, struct lk_slice path, struct lk_slice owner,
                       int64_t now_us, uint64_t except, struct lk_sql_held_modes *ret_modes) {
-    char bytes[LK_OWNER_BYTES_MAX];
+    char bytes[LK_IDENTITY_BYTES_MAX];
     struct lk_slice first = {bytes, 0};
     bool is_known = false; /* that there is no other exclusive one */
     sqlite3_stmt *statement;

@@ -95,7 +95,7 @@ static const char *decode_request(sqlite3_stmt *statement, uint64_t id,
     }
     if (!copy_column(statement, COLUMN_OWNER, request->owner, sizeof request->owner, &record->owner)
         || record->owner.size == 0) {
-        return "its owner has not 1 to 128 bytes";
+        return "its owner is empty or too long";
     }
     if (!copy_column(statement, COLUMN_NOTE, request->note, sizeof request->note, &record->note)) {
         return "its note has more than 255 bytes";

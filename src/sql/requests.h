@@ -17,7 +17,7 @@ struct lk_sql_request {
     int64_t expires_unix_us; /* its deadline by the wall clock */
     bool graced;             /* R11: lives on since a restart, not renewed since */
     bool bound;              /* R18; set only by a service, never unset */
-    char owner[LK_OWNER_BYTES_MAX];
+    char owner[LK_IDENTITY_BYTES_MAX];
     char note[LK_NOTE_BYTES_MAX];
 };
 

@@ -85,7 +85,6 @@ static const char *const texts[] = {
         " deadline_us = excluded.deadline_us, wants_value = excluded.wants_value,"
         " bound = max(bound, excluded.bound)",
     /* The table of server/store/user_rows.h, which few files have. */
-    [LK_SQL_REQUEST_USERS_LOAD] = "SELECT request, user FROM lk_request_user ORDER BY request",
     [LK_SQL_REQUEST_USER_SAVE] =
         "INSERT INTO lk_request_user (request, owner, user) VALUES (?1, ?2, ?3)"
         " ON CONFLICT (request) DO UPDATE SET owner = excluded.owner, user = excluded.user",

@@ -8,6 +8,7 @@
 /* cmocka.h wants those above. */
 #include <cmocka.h>
 
+#include "access/identity.h"
 #include "access/secrets.h"
 #include "access/users.h"
 #include "access/users_edit.h"
@@ -207,6 +208,33 @@ static void users_stay_over_changes(void **state) {
     lk_users_free(users);
 }
 
+static struct lk_identity read_identity(const char *text) {
+    return lk_identity_read(lk_slice_of(text));
+}
+
+static void identities_are_read_as_they_are_written(void **state) {
+    static const char *const owners[] = {"job", "/", "//", "/x", "ben//job", "user@host/1:B:2:3"};
+    char text[LK_IDENTITY_BYTES_MAX];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof owners / sizeof owners[0]; i++) {
+        const struct lk_identity written = {lk_slice_of("ana@x"), lk_slice_of(owners[i])};
+        size_t size = lk_identity_write(written, text);
+        struct lk_identity read = lk_identity_read((struct lk_slice){text, size});
+
+        assert_true(lk_slice_equal(read.user, written.user));
+        assert_true(lk_slice_equal(read.owner, written.owner));
+    }
+    for (size_t i = 0; i < sizeof owners / sizeof owners[0]; i++) {
+        assert_true(lk_slice_equal(read_identity(owners[i]).owner, lk_slice_of(owners[i]))
+                    || strcmp(owners[i], "ben//job") == 0);
+    }
+    assert_int_equal(read_identity("").user.size, 0);
+    assert_int_equal(read_identity("ana//").user.size, 0);
+    assert_int_equal(read_identity("a b//job").user.size, 0);
+    assert_int_equal(read_identity("ana/x//job").user.size, 0);
+}
+
 /* A command that is added without a right would be denied to every user: this tells its author. */
 static void every_command_declares_its_right(void **state) {
     (void)state;
@@ -269,6 +297,7 @@ int main(void) {
         cmocka_unit_test(mistakes_are_named_without_secrets),
         cmocka_unit_test(a_change_leaves_other_lines_alone),
         cmocka_unit_test(users_stay_over_changes),
+        cmocka_unit_test(identities_are_read_as_they_are_written),
         cmocka_unit_test(every_command_declares_its_right),
         cmocka_unit_test(a_call_without_a_user_or_a_right_is_denied),
         cmocka_unit_test(secrets_are_hashed_and_verified),

@@ -95,7 +95,7 @@ static void note_listing(struct visit *visit, lk_outcome outcome, lk_listing *li
         const lk_entry *entry = &listing->entries[i];
         struct lk_path path;
         FUZZ_DEMAND(lk_path_parse(lk_slice_of(entry->path), &path, NULL) == LK_OK);
-        FUZZ_DEMAND(strlen(entry->owner) <= LK_OWNER_BYTES_MAX);
+        FUZZ_DEMAND(strlen(entry->owner) <= LK_IDENTITY_BYTES_MAX);
         FUZZ_DEMAND(entry->note == NULL || strlen(entry->note) <= LK_NOTE_BYTES_MAX);
         /* A grant that the listing itself has found, and could not write, has no token yet. */
         FUZZ_DEMAND((entry->held || entry->token == 0) && entry->age_ms >= 0);

@@ -31,7 +31,7 @@ ARROWS = {
     "access": ["base", "model"],
     "command": ["base", "model", "access", "engine", "engine/reply", "wire", "form"],
     "server/core": ["base", "model", "access", "engine", "engine/reply", "command", "sql"],
-    "server/store": ["base", "engine", "engine/reply", "engine/sqlite", "sql", "server/core"],
+    "server/store": ["base", "access", "engine", "engine/reply", "engine/sqlite", "sql", "server/core"],
     "server/store/tables": ["base", "model", "engine", "engine/reply", "engine/sqlite", "sql",
                             "server/core", "server/store"],
     "server/store/postgresql": ["base", "engine/postgresql", "engine/procedures", "sql",

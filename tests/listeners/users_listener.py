@@ -7,6 +7,7 @@ import os
 import pathlib
 import pty
 import signal
+import sqlite3
 import ssl
 import subprocess
 import sys
@@ -195,68 +196,210 @@ def hidden(service):
     clear(service)
 
 
-def belongs(service):
-    """an owner belongs to the user who first used it, as long as it has something"""
+def own_owners(service):
+    """an owner is one of its user: the same name of another user is another owner, to every command"""
     ana, ops = enter(service, "ana", ANA), enter(service, "ops", OPS)
-    lease = ana.call("ACQUIRE", "a/mine", "OWNER", "job")
-    assert lease["status"] == "granted"
+    lease = ana.call("ACQUIRE", "a/mine", "OWNER", "job", "NOTE", "anas")
+    assert (lease["status"], lease["owner"]) == ("granted", "job"), lease
+    # The name and the token of ana's lease are no way to it.
     for words in [("RENEW", "a/mine", "OWNER", "job"), ("RELEASE", "a/mine", "OWNER", "job"),
-                  ("RELEASE", "a/mine", "TOKEN", lease["token"]),
-                  ("RENEW", "a/mine", "TOKEN", lease["token"]),
-                  ("ACQUIRE", "a/mine?shared", "OWNER", "job"),
-                  ("ACQUIRE", "z/new", "OWNER", "job"), ("CLAIM", "z/q", "OWNER", "job"),
+                  ("RELEASE", "a/mine", "OWNER", "job", "TOKEN", lease["token"]),
+                  ("RENEW", "a/mine", "OWNER", "ana//job"), ("RENEW", "a/mine", "OWNER", "former"),
                   ("PUT", "a/mine", "v", "OWNER", "job", "TOKEN", lease["token"])]:
-        refusal(ops.call(*words), "DENIED", "the owner belongs to another user")
-    status, _ = http(service, basic("ops", OPS), "POST", "/v1/renew",
-                     {"parts": ["a/mine"], "owner": "job"})
-    assert status == 403
+        refusal(ops.call(*words), "LOST")
+    for words in [("RELEASE", "a/mine", "TOKEN", lease["token"]), ("RENEW", "a/mine", "TOKEN", lease["token"])]:
+        refusal(ops.call(*words), "DENIED", "belongs to another user")
+    refused = ops.call("ACQUIRE", "a/mine", "OWNER", "job", "TRY")
+    assert refused["status"] == "busy" and refused["blockers"][0]["owner"] == "job", refused
+    assert refused["blockers"][0]["user"] == "ana" and "ana//" not in str(refused), refused
+    # Re-entry, conversion and a second path are ana's own, and so is what ops has under the name.
+    again = ana.call("ACQUIRE", "a/mine", "OWNER", "job")
+    assert (again["token"], again["created"]) == (lease["token"], False), again
+    assert ops.call("ACQUIRE", "z/new", "OWNER", "job")["status"] == "granted"
+    assert ana.call("ACQUIRE", "a/mine/below", "OWNER", "job")["status"] == "granted"
+    waiting = ops.call("ACQUIRE", "a/mine", "OWNER", "job", "QUEUE")
+    assert waiting["status"] == "waiting", waiting
+    rows = [(row["path"], row["owner"], row["user"], row["state"]) for row in ops.call("LIST")[1]
+            if row["owner"] == "job"]
+    assert sorted(rows) == [("a/mine", "job", "ana", "held"), ("a/mine", "job", "ops", "waiting"),
+                            ("a/mine/below", "job", "ana", "held"), ("z/new", "job", "ops", "held")], rows
+    shown = [row for row in ops.call("SHOW", "a/mine") if row["state"] == "waiting"]
+    assert {blocker["user"] for blocker in shown[0]["blockers"]} == {"ana"}, shown
     assert ana.call("RENEW", "a/mine", "OWNER", "job") == "OK"
-    status, _ = http(service, basic("ana", ANA), "POST", "/v1/renew",
-                     {"parts": ["a/mine"], "owner": "job"})
-    assert status == 200
-    # A claim, also one that waited, and those of several.
+    assert ana.call("PUT", "a/mine", "v", "OWNER", "job", "TOKEN", lease["token"]) == "OK"
+    assert ana.call("RELEASE", "a/mine/below", "OWNER", "job") == "OK"
+    released = ana.call("RELEASE", "a/mine", "TOKEN", lease["token"], "PUT", "w", "META")
+    assert (released["status"], released["owner"]) == ("ok", "job"), released
+    granted = ops.call("ACQUIRE", "a/mine", "OWNER", "job", "VALUE")
+    assert (granted["status"], granted["value"]) == ("granted", "w"), granted
+    # R3: repeated, by the same user only.
+    assert ana.call("RELEASE", "a/mine", "OWNER", "job", "TOKEN", lease["token"]) == "OK"
+    refusal(ops.call("RELEASE", "a/mine", "OWNER", "job", "TOKEN", lease["token"]), "LOST")
+    assert ops.call("RELEASE", "a/mine", "OWNER", "job") == "OK"
+    assert ops.call("RELEASE", "z/new", "OWNER", "job") == "OK"
+    # What an answer to ana names is no identity, whatever the owner is like.
+    for name in ("ops//job", "/", "//", "x" * 128):
+        held = ana.call("ACQUIRE", "a/odd", "OWNER", name)
+        assert (held["status"], held["owner"]) == ("granted", name), held
+        assert [(row["owner"], row["user"]) for row in ana.call("LIST", "a/odd")[1]] == [(name, "ana")]
+        assert ana.call("RELEASE", "a/odd", "OWNER", name) == "OK"
+    for name in ("x" * 129, "ops//" + "x" * 150):
+        refusal(ana.call("ACQUIRE", "a/odd", "OWNER", name), "INVALID", "R3: an owner has 1 to 128 bytes, not")
+    connection = ana.call("ACQUIRE", "a/odd")
+    assert connection["owner"].startswith("conn:") and ana.call("RELEASE", "a/odd") == "OK", connection
+    clear(service)
+
+
+def own_owners_over_http(service):
+    """the same over HTTP, where a breaker may name the user"""
+    def ask(user, secret, method, path, body=b""):
+        return http(service, basic(user, secret), method, path, body)
+
+    job = {"parts": ["a/mine"], "owner": "job"}
+    status, lease = ask("ana", ANA, "POST", "/v1/acquire", job)
+    assert (status, lease["owner"]) == (200, "job"), lease
+    status, refused = ask("ops", OPS, "POST", "/v1/acquire", job)
+    assert (status, refused["blockers"][0]["user"]) == (409, "ana"), refused
+    for path in ("/v1/renew", "/v1/release"):
+        status, reply = ask("ops", OPS, "POST", path, job)
+        assert (status, reply["status"]) == (410, "lost"), reply
+    assert ask("ops", OPS, "POST", "/v1/release", {"parts": ["a/mine"], "token": lease["token"]})[0] == 403
+    assert ask("ops", OPS, "POST", "/v1/acquire", {**job, "mode": "queue"})[0] == 202
+    status, rows = ask("ana", ANA, "GET", "/v1/requests?prefix=a/mine")
+    assert [(row["owner"], row["user"]) for row in rows["requests"]] == [("job", "ana"), ("job", "ops")], rows
+    # The name is that of two owners here.
+    broken = {"path": "a/mine", "owner": "job", "reason": "test"}
+    status, reply = ask("ops", OPS, "POST", "/v1/break", broken)
+    assert status == 400 and "USER//OWNER" in reply["error"], reply
+    assert ask("ops", OPS, "POST", "/v1/break", {**broken, "owner": "cem//job"})[1]["broken"] == 0
+    assert ask("ops", OPS, "POST", "/v1/break", {**broken, "owner": "ana//job", "now": True})[1]["broken"] == 1
+    assert ask("ana", ANA, "POST", "/v1/renew", job)[0] == 410
+    assert ask("ops", OPS, "POST", "/v1/renew", job)[0] == 200
+    assert ask("ops", OPS, "POST", "/v1/break", {**broken, "now": True})[1]["broken"] == 1
+    status, rows = ask("ana", ANA, "GET", "/v1/audit?prefix=a/mine")
+    assert [(row["owner"], row["user"], row["by"]) for row in rows["audit"]][-2:] == [
+        ("job", "ana", "ops"), ("job", "ops", "ops")], rows
+    clear(service)
+
+
+def own_claims(service):
+    """work that is claimed, also by a call that waited and in several at once, and a deadlock"""
+    ana, ops = enter(service, "ana", ANA), enter(service, "ops", OPS)
     ops.put("CLAIM", "a/work", "OWNER", "worker", "WAIT", "60000", "COUNT", "2")
     until(lambda: "flags=b" in enter(service, "ops", OPS).call("CLIENT", "LIST"))
     assert ana.call("PUSH", "a/work", "1") == 1
     claim = ops.value()[0]
+    assert claim["owner"] == "worker", claim
+    item = ana.call("ITEMS", "a/work")[1][0]
+    assert (item["owner"], item["user"]) == ("worker", "ops"), item
     for words in [("DONE", "a/work", "1", "OWNER", "worker", "TOKEN", claim["token"]),
                   ("DONE", "a/work", "1", "2", "OWNER", "worker", "TOKEN", claim["token"]),
-                  ("RETRY", "a/work", "1", "OWNER", "worker")]:
-        refusal(ana.call(*words), "DENIED", "the owner belongs to another user")
+                  ("RETRY", "a/work", "1", "OWNER", "worker"), ("RENEW", "a/work/1", "OWNER", "worker")]:
+        refusal(ana.call(*words), "LOST")
+    assert ops.call("RENEW", "a/work/1", "OWNER", "worker") == "OK"
+    # An ask number is of its owner.
+    assert ana.call("PUSH", "a/work", "2") == 1
+    first = ana.call("CLAIM", "a/work", "OWNER", "worker", "ASK", "7")
+    assert (first["id"], first["owner"]) == ("2", "worker"), first
+    assert ops.call("CLAIM", "a/work", "OWNER", "worker", "ASK", "7")["status"] == "busy"
+    assert ana.call("CLAIM", "a/work", "OWNER", "worker", "ASK", "7")["token"] == first["token"]
+    assert ana.call("DONE", "a/work", "2", "OWNER", "worker", "TOKEN", first["token"]) == "OK"
     assert ops.call("DONE", "a/work", "1", "OWNER", "worker", "TOKEN", claim["token"]) == "OK"
-    # Over a restart.
-    if "durable" in sys.argv:
-        own = Service(LK, "--users", str(file), durable=True)
-        assert enter(own, "ana", ANA).call("ACQUIRE", "a/kept", "OWNER", "job")["status"] == "granted"
-        assert enter(own, "ops", OPS).call("ACQUIRE", "a/kept", "OWNER", "next", "QUEUE")["status"] == "waiting"
-        own.process.kill()
-        own.process.wait()
-        again = Service(LK, "--users", str(file), durable=True, place=own.place)
-        wires = {"ana": enter(again, "ana", ANA), "ops": enter(again, "ops", OPS)}
-        refusal(wires["ops"].call("RENEW", "a/kept", "OWNER", "job"), "DENIED", "another user")
-        refusal(wires["ana"].call("RELEASE", "a/kept", "OWNER", "next"), "DENIED", "another user")
+    for user, path in ((ana, "a/one"), (ops, "a/two")):
+        assert user.call("ACQUIRE", path, "OWNER", "job")["status"] == "granted"
+    assert ana.call("ACQUIRE", "a/two", "OWNER", "job", "QUEUE")["status"] == "waiting"
+    cycle = ops.call("ACQUIRE", "a/one", "OWNER", "job", "QUEUE", "META")["cycle"]
+    assert cycle[:2] == ["job", "ana//job"], cycle
+    clear(service)
+
+
+def own_events(service):
+    """events name the owner and its user"""
+    ana, eva = enter(service, "ana", ANA), enter(service, "eva", EVA)
+    stream = Http(service.http)
+    stream.ask("GET", "/v1/events?prefix=a", headers=(basic("eva", EVA),))
+    assert stream.head()[0] == 200
+    after = eva.call("EVENTS", "a")[0]
+    ops = enter(service, "ops", OPS)
+    assert ops.call("WATCH", "a/heard") is not None
+    assert ana.call("ACQUIRE", "a/heard", "OWNER", "job")["status"] == "granted"
+    event = eva.call("EVENTS", "a", "AFTER", after)[1][0]
+    assert (event["owner"], event["user"]) == ("job", "ana"), event
+    pushed = str(ops.value())
+    assert "'owner': 'job', 'user': 'ana'" in pushed, pushed
+    while b'"owner":"job","user":"ana"' not in stream.bytes:
+        stream.fill()
+    assert ana.call("RELEASE", "a/heard", "OWNER", "job") == "OK"
+
+
+def kept_owners(_):
+    """over a restart, from the log and from the file, each user has its own; without users they are owners of other names"""
+    if "durable" not in sys.argv:
+        return
+    own = Service(LK, "--users", str(file), durable=True, place=str(file.with_name("kept")))
+    lease = enter(own, "ana", ANA).call("ACQUIRE", "a/kept", "OWNER", "job")
+    assert enter(own, "ops", OPS).call("ACQUIRE", "a/kept", "OWNER", "job", "QUEUE")["status"] == "waiting"
+    old = enter(own, "ana", ANA).call("ACQUIRE", "a/ended", "OWNER", "job")
+    assert enter(own, "ana", ANA).call("RELEASE", "a/ended", "OWNER", "job", "TOKEN", old["token"]) == "OK"
+    for end in ("kill", "term"):
+        if end == "kill":
+            own.process.kill()
+            own.process.wait()
+        else:
+            assert own.end() == 0
+        own = Service(LK, "--users", str(file), durable=True, place=own.place)
+        wires = {"ana": enter(own, "ana", ANA), "ops": enter(own, "ops", OPS)}
+        refusal(wires["ops"].call("RENEW", "a/kept", "OWNER", "job"), "LOST")
+        refusal(wires["ops"].call("RELEASE", "a/ended", "OWNER", "job", "TOKEN", old["token"]), "LOST")
+        assert wires["ana"].call("RELEASE", "a/ended", "OWNER", "job", "TOKEN", old["token"]) == "OK"
         assert wires["ana"].call("RENEW", "a/kept", "OWNER", "job") == "OK"
-        assert wires["ana"].call("RELEASE", "a/kept", "OWNER", "job") == "OK"
-        assert wires["ops"].call("RENEW", "a/kept", "OWNER", "next") == "OK"
-        assert again.end() == 0
-        # Without users there are no limits, and with users again each owner is free.
-        open_again = Service(LK, durable=True, place=own.place)
-        assert Resp(open_again.resp).call("RENEW", "a/kept", "OWNER", "next") == "OK"
-        assert open_again.end() == 0
-        third = Service(LK, "--users", str(file), durable=True, place=own.place)
-        assert enter(third, "ana", ANA).call("RENEW", "a/kept", "OWNER", "next") == "OK"
-        refusal(enter(third, "ops", OPS).call("RELEASE", "a/kept", "OWNER", "next"), "DENIED")
-        assert third.end() == 0
-    # Once it has nothing, it is free.
-    assert ana.call("RELEASE", "a/mine", "OWNER", "job") == "OK"
-    assert ops.call("ACQUIRE", "a/mine", "OWNER", "job")["status"] == "granted"
-    refusal(ana.call("RELEASE", "a/mine", "OWNER", "job"), "DENIED")
-    assert ops.call("RELEASE", "a/mine", "OWNER", "job") == "OK"
-    # A lease that has expired is nothing.
-    assert ana.call("ACQUIRE", "a/short", "OWNER", "brief", "TTL", "100")["status"] == "granted"
-    until(lambda: ops.call("ACQUIRE", "a/short", "OWNER", "brief") != "" and
-          not isinstance(ops.call("RENEW", "a/short", "OWNER", "brief"), Refused))
-    assert ops.call("RELEASE", "a/short", "OWNER", "brief") == "OK"
+        again = wires["ana"].call("ACQUIRE", "a/kept", "OWNER", "job")
+        assert (again["token"], again["created"]) == (lease["token"], False), again
+    assert own.end() == 0
+    own = Service(LK, durable=True, place=own.place)
+    wire = Resp(own.resp)
+    assert wire.call("HELLO", 3)["proto"] == 3
+    refusal(wire.call("RENEW", "a/kept", "OWNER", "job"), "LOST")
+    assert [(row["owner"], "user" in row) for row in wire.call("LIST", "a/kept")[1]] == [
+        ("ana//job", False), ("ops//job", False)]
+    assert wire.call("RENEW", "a/kept", "OWNER", "ana//job") == "OK"
+    assert wire.call("ACQUIRE", "a/plain", "OWNER", "plain")["status"] == "granted"
+    assert own.end() == 0
+    # What is older than the users is no user's: only a break ends it before its time.
+    own = Service(LK, "--users", str(file), durable=True, place=own.place)
+    wires = {"ana": enter(own, "ana", ANA), "ops": enter(own, "ops", OPS)}
+    refusal(wires["ana"].call("RENEW", "a/plain", "OWNER", "plain"), "LOST")
+    assert [(row["owner"], row.get("user")) for row in wires["ana"].call("LIST", "a/plain")[1]] == [("plain", None)]
+    assert wires["ana"].call("ACQUIRE", "a/plain", "OWNER", "plain", "TRY")["status"] == "busy"
+    assert wires["ops"].call("BREAK", "a/plain", "OWNER", "plain", "REASON", "test", "NOW") == 1
+    assert wires["ana"].call("ACQUIRE", "a/plain", "OWNER", "plain")["status"] == "granted"
+    assert own.end() == 0
+
+
+def older_file(_):
+    """a file of a version that kept users in a table of their own: each has what it had"""
+    if "durable" not in sys.argv:
+        return
+    own = Service(LK, durable=True, place=str(file.with_name("older")))
+    wire = Resp(own.resp)
+    assert wire.call("HELLO", 3)["proto"] == 3
+    for owner, mode in (("mine", "TRY"), ("next", "QUEUE"), ("other", "QUEUE")):
+        assert wire.call("ACQUIRE", "a/old", "OWNER", owner, mode)["status"] in ("granted", "waiting")
+    assert own.end() == 0
+    store = sqlite3.connect(os.path.join(own.place, "locks.db"))
+    store.execute("CREATE TABLE lk_request_user (request INTEGER PRIMARY KEY, owner TEXT NOT NULL, user TEXT NOT NULL)")
+    for owner, user, name in (("mine", "ana", "mine"), ("next", "ops", "next"), ("other", "ops", "a former one")):
+        store.execute("INSERT INTO lk_request_user SELECT id, ?, ? FROM lk_request WHERE owner = ?", (name, user, owner))
+    store.commit()
+    store.close()
+    own = Service(LK, "--users", str(file), durable=True, place=own.place)
+    wires = {"ana": enter(own, "ana", ANA), "ops": enter(own, "ops", OPS)}
+    assert [(row["owner"], row.get("user")) for row in wires["ana"].call("LIST", "a/old")[1]] == [
+        ("mine", "ana"), ("next", "ops"), ("other", None)]
+    refusal(wires["ops"].call("RELEASE", "a/old", "OWNER", "mine"), "LOST")
+    assert wires["ana"].call("RELEASE", "a/old", "OWNER", "mine") == "OK"
+    assert wires["ops"].call("RENEW", "a/old", "OWNER", "next") == "OK"
+    assert own.end() == 0
 
 
 def names_of_connections(service):
@@ -546,6 +689,20 @@ def by_lk(service):
     assert lk(f"ops:{OPS}", "doctor").returncode == 0
     assert json.loads(lk(f"ana:{ANA}", "put", "b/v", "x", "--json").stdout)["status"] == "denied"
     assert "DENIED" in lk(f"eva:{EVA}", "get", "a/v").stderr
+    # An owner is shown with its user, and broken by its name or by both.
+    ops = f"ops:{OPS}"
+    assert lk(f"ana:{ANA}", "acquire", "a/shown", "--owner", "job").returncode == 0
+    busy = lk(ops, "acquire", "a/shown", "--owner", "job", "--try")
+    assert busy.returncode == 75 and "held by job of ana," in busy.stderr, busy
+    assert " job of ana " in lk(ops, "ls", "a/shown").stdout
+    shown = json.loads(lk(ops, "ls", "a/shown", "--json").stdout)
+    assert (shown["owner"], shown["user"]) == ("job", "ana"), shown
+    assert "LOST" in lk(ops, "release", "a/shown", "--owner", "job").stderr
+    assert "no request of this owner" in lk(ops, "break", "a/shown", "--owner", "ops//job", "--reason", "r").stderr
+    broken = lk(ops, "break", "a/shown", "--owner", "ana//job", "--reason", "r").stdout
+    assert broken.startswith("revoked 1: "), broken
+    assert lk(ops, "break", "a/shown", "--owner", "job", "--reason", "r", "--now").stdout == "broken 1\n"
+    assert "held by job of ana," in lk(ops, "audit", "a/shown").stdout
 
 
 def asked(path, *answers):
@@ -666,4 +823,4 @@ def written(_):
 with tempfile.TemporaryDirectory() as directory:
     file = pathlib.Path(directory) / "users"
     token = write_users(file)
-    run([logins, denied, hidden, belongs, names_of_connections, reloaded, token_ends, flood, fair, in_turn, remembered, hostile, by_lk, over_tls, by_certificate, written], "--users", str(file))
+    run([logins, denied, hidden, own_owners, own_owners_over_http, own_claims, own_events, kept_owners, older_file, names_of_connections, reloaded, token_ends, flood, fair, in_turn, remembered, hostile, by_lk, over_tls, by_certificate, written], "--users", str(file))

@@ -353,7 +353,7 @@ static void impossible_records_are_refused(void **state) {
     } while (0)
     REFUSED(record.id = 0);
     REFUSED(record.owner.size = 0);
-    REFUSED(record.owner.size = LK_OWNER_BYTES_MAX + 1);
+    REFUSED(record.owner.size = LK_IDENTITY_BYTES_MAX + 1);
     REFUSED(record.note.size = LK_NOTE_BYTES_MAX + 1);
     REFUSED(record.state = LK_STATE_ENDED);
     REFUSED(record.state = LK_STATE_WAITING);

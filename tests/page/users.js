@@ -53,15 +53,15 @@ add("users see what they may see, over TLS", [], async (service) => {
 
     const anas = await enter(service, "ana");
     await live(anas);
-    await awaitRows(anas, ["shared|waiting exclusive|reset|secret too", "b|1 held, 1 waiting||",
-        "x|waiting exclusive|bens|", "y|held exclusive|anas|",
-        "team/a/one|held exclusive|anas|secret plan"]);
+    await awaitRows(anas, ["shared|waiting exclusive|reset of ops|secret too", "b|1 held, 1 waiting||",
+        "x|waiting exclusive|bens of ben|", "y|held exclusive|anas of ana|",
+        "team/a/one|held exclusive|anas of ana|secret plan"]);
     await row(anas, "bens").click();
-    await awaitText(anas, "#details-chain", /reset waits ahead for shared.*anas holds shared\/b\/y/);
+    await awaitText(anas, "#details-chain", /reset of ops waits ahead for shared.*anas of ana holds shared\/b\/y/);
     // What is in the way where a user may not look says no more than that.
     const bens = await enter(service, "ben");
-    await awaitRows(bens, ["shared/b|1 held, 1 waiting||", "x|waiting exclusive|bens|",
-        "y|held exclusive|anas|", "team/b/one|held exclusive|bens|"]);
+    await awaitRows(bens, ["shared/b|1 held, 1 waiting||", "x|waiting exclusive|bens of ben|",
+        "y|held exclusive|anas of ana|", "team/b/one|held exclusive|bens of ben|"]);
     await bens.locator("#canvas .row[data-state=waiting]").click();
     await awaitText(bens, "#details-chain", /^It waits foranother user waits ahead for shared, \S+ left/);
     assert.ok(!(await bens.content()).includes("secret"));
@@ -73,10 +73,10 @@ add("users see what they may see, over TLS", [], async (service) => {
 
     // Without the right to watch there are no events: it is read from time to time.
     const eves = await enter(service, "eve");
-    await awaitRows(eves, ["team/a|2 held||", "one|held exclusive|anas|secret plan",
-        "two|held exclusive|anas|"]);
+    await awaitRows(eves, ["team/a|2 held||", "one|held exclusive|anas of ana|secret plan",
+        "two|held exclusive|anas of ana|"]);
     lkAs(service, "ana", 0, "release", "team/a/one", "--owner", "anas");
-    await awaitRows(eves, ["team/a/two|held exclusive|anas|"]);
+    await awaitRows(eves, ["team/a/two|held exclusive|anas of ana|"]);
 });
 
 add("a break needs its right, and is recorded under the user's name", [], async (service) => {
@@ -97,8 +97,8 @@ add("a break needs its right, and is recorded under the user's name", [], async 
     const operators = await enter(service, "ops");
     await breakIt(operators);
     await awaitText(operators, "#break-result-body", /broken by ops: it hangs/);
-    await awaitRows(anas, ["team/a/one|broken exclusive|anas|"]);
-    await awaitText(anas, "#details-events", /broken, of anas by ops: it hangs/);
+    await awaitRows(anas, ["team/a/one|broken exclusive|anas of ana|"]);
+    await awaitText(anas, "#details-events", /broken, of anas of ana by ops: it hangs/);
 
     const strangers = await enter(service, "ops", "of eve");
     await awaitText(strangers, "#login-error", /^User or password is wrong\.$/);

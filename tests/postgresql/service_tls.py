@@ -15,7 +15,7 @@ import traceback
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from services import Member, Services, until  # noqa: E402 (it knows where the next ones are)
 from certificates import Authority  # noqa: E402
-from users import ANA, BEN, write_users  # noqa: E402
+from users import ANA, BEN, OPS, write_users  # noqa: E402
 
 FAILOVER_MS = 1000
 LIMIT_S = 120
@@ -30,6 +30,7 @@ class Cluster(Services):
         write_users(users)
         users.chmod(0o600)
         self.authority = authority.file
+        self.server = server
         url = f"postgresql://postgres@/postgres?host={server}"
         self.members = [Member(program, url) for _ in range(3)]
         for number, member in enumerate(self.members):
@@ -58,6 +59,16 @@ class Cluster(Services):
             self.leader()
             third.start(FAILOVER_MS)
         self.members = [first, second, third]
+
+    def write_as_before(self):
+        """A lease of ops in the table, as versions wrote it that kept owner and user apart."""
+        code, said = self.call("ops", OPS, "acquire", "a/older", "--owner", "me", "--ttl", "10m")
+        assert code == 0, said
+        said = subprocess.run(["psql", "-h", self.server, "-U", "postgres", "-Atq", "postgres", "-c",
+                               "UPDATE lockkeeper_service.request SET owner = 'me', service_user = 'ops'"
+                               " WHERE owner = 'ops//me' RETURNING service_user"],
+                              text=True, capture_output=True, timeout=LIMIT_S, check=True).stdout
+        assert said == "ops\n", said
 
     def words(self, user, secret, *words, first=0):
         """lk as that user; the URL begins with the service of that number."""
@@ -89,12 +100,21 @@ def play(services, place):
         until(lambda: services.call("ana", ANA, "ls", "a", "--json")[1].count("\n") == 2)
         code, token = services.call("ana", ANA, "acquire", "a/kept", "--owner", "me", "--ttl", "10m")
         assert code == 0, token
+        services.write_as_before()
         services.kill_first()
         for first in range(3):  # one is gone, one leads, and one has no certificate for this host
             code, said = services.call("ana", ANA, "acquire", "a/kept", "--owner", "me", first=first)
             assert (code, said) == (0, token), (first, code, said)
         code, said = services.call("ben", BEN, "release", "a/kept", "--token", token.strip())
         assert code == 77, (code, said)
+        # The same owner of another user is another one at the next leader, too.
+        code, said = services.call("ops", OPS, "release", "a/kept", "--owner", "me")
+        assert code != 0 and "LOST" in said, (code, said)
+        code, said = services.call("ops", OPS, "acquire", "a/kept", "--owner", "me", "--try")
+        assert code == 75 and "held by me of ana," in said, (code, said)
+        code, said = services.call("ana", ANA, "ls", "a/older", "--json")
+        assert code == 0 and '"owner":"me","user":"ops"' in said, (code, said)
+        assert services.call("ops", OPS, "release", "a/older", "--owner", "me")[0] == 0
         code, said = services.call("ana", BEN, "ls", "a", first=1)
         assert code == 69 and "refuses the password" in said and BEN not in said, (code, said)
         assert holder.poll() is None and waiter.poll() is None

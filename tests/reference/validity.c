@@ -25,7 +25,7 @@ bool are_valid_parts(const struct lk_part *parts, size_t count) {
 }
 
 bool are_valid_names(struct lk_slice owner, const struct lk_part *parts, size_t count) {
-    return owner.size >= 1 && owner.size <= LK_OWNER_BYTES_MAX && are_valid_parts(parts, count);
+    return owner.size >= 1 && owner.size <= LK_IDENTITY_BYTES_MAX && are_valid_parts(parts, count);
 }
 
 bool is_valid_ttl(int64_t ttl_ms) {

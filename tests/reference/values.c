@@ -78,7 +78,7 @@ static bool may_be_put(const struct lk_reference *reference, const struct lk_put
 }
 
 void step_put(struct lk_reference *reference, const struct lk_put *put) {
-    if (put->owner.size > LK_OWNER_BYTES_MAX || (put->token != 0 && put->owner.size == 0)
+    if (put->owner.size > LK_IDENTITY_BYTES_MAX || (put->token != 0 && put->owner.size == 0)
         || (!put->deletes && put->bytes.size > LK_VALUE_BYTES_MAX)) {
         give_answer(reference, LK_INVALID, 0);
     } else if (!may_be_put(reference, put)) {

@@ -80,6 +80,7 @@ static void push_entry(lua_State *L, const lk_entry *entry) {
     lua_createtable(L, 0, 18);
     lk_lua_set_text(L, "path", entry->path);
     lk_lua_set_text(L, "owner", entry->owner);
+    lk_lua_set_text(L, "user", entry->user);
     lk_lua_set_text(L, "note", entry->note);
     lk_lua_set_integer(L, "ticket", entry->ticket);
     lk_lua_set_integer(L, "token", entry->token);

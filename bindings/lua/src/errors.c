@@ -53,6 +53,7 @@ void lk_lua_push_blockers(lua_State *L, const lk_blocker_info *blockers, size_t 
         lua_createtable(L, 0, 6);
         lk_lua_set_text(L, "path", blockers[i].path);
         lk_lua_set_text(L, "owner", blockers[i].owner);
+        lk_lua_set_text(L, "user", blockers[i].user);
         lk_lua_set_text(L, "note", blockers[i].note);
         lk_lua_set_integer(L, "ticket", blockers[i].ticket);
         lk_lua_set_bool(L, "held", blockers[i].held);

@@ -80,6 +80,7 @@ static void push_item(lua_State *L, const lk_item_info *item) {
     lua_createtable(L, 0, 12);
     lk_lua_set_text(L, "id", item->id);
     lk_lua_set_text(L, "owner", item->owner);
+    lk_lua_set_text(L, "user", item->user);
     lk_lua_set_bytes(L, "value", item->value, item->value_size);
     lk_lua_set_text(L, "state", item->state);
     lk_lua_set_integer(L, "attempts", item->attempts);

@@ -103,6 +103,7 @@ static void push_event(lua_State *L, const lk_watch_event *event) {
     lk_lua_set_texts(L, "paths", event->paths, event->part_count);
     lk_lua_set_texts(L, "parts", event->parts, event->part_count);
     lk_lua_set_text(L, "owner", event->owner);
+    lk_lua_set_text(L, "user", event->user);
     lk_lua_set_text(L, "note", event->note);
     lk_lua_set_integer(L, "ticket", event->ticket);
     lk_lua_set_integer(L, "token", event->token);

@@ -50,6 +50,7 @@ static void show_run(struct lk_node_call *call) {
 static void entry_set(napi_env env, napi_value one, const lk_entry *entry) {
     lk_node_set_text(env, one, "path", entry->path);
     lk_node_set_text(env, one, "owner", entry->owner);
+    lk_node_set_text(env, one, "user", entry->user);
     lk_node_set_text(env, one, "note", entry->note);
     lk_node_set_big(env, one, "ticket", entry->ticket);
     lk_node_set_big(env, one, "token", entry->token);

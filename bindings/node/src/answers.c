@@ -101,6 +101,7 @@ void lk_node_set_blockers(napi_env env, napi_value object, const lk_blocker_info
 
         lk_node_set_text(env, one, "path", blockers[i].path);
         lk_node_set_text(env, one, "owner", blockers[i].owner);
+        lk_node_set_text(env, one, "user", blockers[i].user);
         lk_node_set_text(env, one, "note", blockers[i].note);
         lk_node_set_big(env, one, "ticket", blockers[i].ticket);
         lk_node_set_flag(env, one, "held", blockers[i].held);

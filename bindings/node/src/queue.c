@@ -103,6 +103,7 @@ static void items_run(struct lk_node_call *call) {
 static void item_set(napi_env env, napi_value one, const lk_item_info *item) {
     lk_node_set_text(env, one, "id", item->id);
     lk_node_set_text(env, one, "owner", item->owner);
+    lk_node_set_text(env, one, "user", item->user);
     lk_node_set_bytes(env, one, "value", item->value, item->value_size);
     lk_node_set_text(env, one, "state", item->state);
     lk_node_set_number(env, one, "attempts", item->attempts);

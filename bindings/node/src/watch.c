@@ -105,6 +105,7 @@ static void next_fill(napi_env env, struct lk_node_call *call, napi_value answer
     lk_node_set_texts(env, one, "paths", event->paths, event->part_count);
     lk_node_set_texts(env, one, "parts", event->parts, event->part_count);
     lk_node_set_text(env, one, "owner", event->owner);
+    lk_node_set_text(env, one, "user", event->user);
     lk_node_set_text(env, one, "note", event->note);
     lk_node_set_big(env, one, "ticket", event->ticket);
     lk_node_set_big(env, one, "token", event->token);

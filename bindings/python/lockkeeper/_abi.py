@@ -57,7 +57,7 @@ class Request(Structure):
 
 class BlockerInfo(Structure):
     _fields_ = [("path", c_char_p), ("owner", c_char_p), ("note", c_char_p), ("ticket", c_uint64),
-                ("held", c_bool), ("expires_in_ms", c_int64)]
+                ("held", c_bool), ("expires_in_ms", c_int64), ("user", c_char_p)]
 
 
 class PartValue(Structure):
@@ -91,7 +91,7 @@ class Entry(Structure):
         ("token", c_uint64), ("held", c_bool), ("shared", c_bool), ("revoked", c_bool),
         ("limit", c_uint32), ("units", c_uint32), ("ttl_ms", c_int64), ("expires_in_ms", c_int64),
         ("age_ms", c_int64), ("request_index", c_size_t), ("blockers", POINTER(BlockerInfo)),
-        ("blocker_count", c_size_t), ("position", c_size_t)]
+        ("blocker_count", c_size_t), ("position", c_size_t), ("user", c_char_p)]
 
 
 class Listing(Structure):
@@ -137,7 +137,7 @@ class ItemInfo(Structure):
         ("state", c_char_p), ("attempts", c_uint32), ("due_in_ms", c_int64),
         ("expires_in_ms", c_int64), ("needs", POINTER(c_char_p)), ("need_count", c_size_t),
         ("priority", c_int32), ("has_last_exit", c_bool), ("last_exit", c_int32),
-        ("last_error", c_void_p), ("last_error_size", c_size_t)]
+        ("last_error", c_void_p), ("last_error_size", c_size_t), ("user", c_char_p)]
 
 
 class ItemList(Structure):
@@ -211,7 +211,7 @@ class WatchEvent(Structure):
         ("paths", POINTER(c_char_p)), ("parts", POINTER(c_char_p)), ("part_count", c_size_t),
         ("owner", c_char_p), ("note", c_char_p), ("ticket", c_uint64), ("token", c_uint64),
         ("queue", c_char_p), ("id", c_char_p), ("attempt", c_uint32), ("is_deletion", c_bool),
-        ("by", c_char_p), ("reason", c_char_p)]
+        ("by", c_char_p), ("reason", c_char_p), ("user", c_char_p)]
 
 
 class WatchOptions(Structure):

@@ -56,12 +56,13 @@ class Blocker:
     ticket: int
     held: bool
     expires_in: Optional[float]
+    user: Optional[str] = None  # of a service with users: whose owner it is
 
 
 def blockers(first: Any, count: int) -> Tuple[Blocker, ...]:
     return tuple(
         Blocker(text(one.path), text(one.owner), optional_text(one.note), one.ticket, one.held,
-                seconds(one.expires_in_ms))
+                seconds(one.expires_in_ms), optional_text(one.user))
         for one in (first[i] for i in range(count)))
 
 
@@ -127,6 +128,7 @@ class Entry:
     request_index: int
     blockers: Tuple[Blocker, ...]
     position: int
+    user: Optional[str] = None  # of a service with users: whose owner it is
 
 
 def entry(raw: Any) -> Entry:
@@ -134,7 +136,7 @@ def entry(raw: Any) -> Entry:
         text(raw.path), text(raw.owner), optional_text(raw.note), raw.ticket, raw.token, raw.held,
         raw.shared, raw.revoked, raw.limit, raw.units, raw.ttl_ms / 1000,
         seconds(raw.expires_in_ms), raw.age_ms / 1000, raw.request_index,
-        blockers(raw.blockers, raw.blocker_count), raw.position)
+        blockers(raw.blockers, raw.blocker_count), raw.position, optional_text(raw.user))
 
 
 @dataclass(frozen=True)
@@ -179,6 +181,7 @@ class ItemInfo:
     priority: int
     last_exit: Optional[int]
     last_error: Optional[bytes]
+    user: Optional[str] = None  # of a service with users: whose the owner is
 
 
 def item(raw: Any) -> ItemInfo:
@@ -186,7 +189,8 @@ def item(raw: Any) -> ItemInfo:
         text(raw.id), optional_text(raw.owner), octets(raw.value, raw.value_size), text(raw.state),
         raw.attempts, seconds(raw.due_in_ms), seconds(raw.expires_in_ms),
         tuple(text(raw.needs[i]) for i in range(raw.need_count)), raw.priority,
-        raw.last_exit if raw.has_last_exit else None, octets(raw.last_error, raw.last_error_size))
+        raw.last_exit if raw.has_last_exit else None, octets(raw.last_error, raw.last_error_size),
+        optional_text(raw.user))
 
 
 @dataclass(frozen=True)
@@ -243,6 +247,7 @@ class Event:
     is_deletion: bool
     by: Optional[str]
     reason: Optional[str]
+    user: Optional[str] = None  # of a service with users: whose the owner is
 
 
 def event(raw: Any, kind: str) -> Event:
@@ -252,7 +257,7 @@ def event(raw: Any, kind: str) -> Event:
         tuple(text(raw.parts[i]) for i in range(raw.part_count)), optional_text(raw.owner),
         optional_text(raw.note), raw.ticket, raw.token, optional_text(raw.queue),
         optional_text(raw.id), raw.attempt, raw.is_deletion, optional_text(raw.by),
-        optional_text(raw.reason))
+        optional_text(raw.reason), optional_text(raw.user))
 
 
 def counts(kind: Any, raw: Any) -> Any:

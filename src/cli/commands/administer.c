@@ -98,7 +98,7 @@ int lk_cli_break(const struct lk_cli *cli, const struct lk_command_line *line) {
 
 /* One break as a paragraph; false when memory is exhausted. */
 static bool write_entry(FILE *out, const lk_audit_entry *entry) {
-    char *owner = lk_human_owner(entry->owner);
+    char *owner = lk_human_owner_of(entry->owner, entry->user);
     char *by = lk_human_visible(entry->by);
     char *reason = lk_human_visible(entry->reason);
     char *note = lk_human_visible(entry->note != NULL ? entry->note : "");

@@ -80,7 +80,7 @@ static int write_items(const struct lk_cli *cli, const lk_item_list *list) {
         lk_table_add(&table, item->state);
         lk_table_add_number(&table, item->attempts);
         add_time(&table, item);
-        lk_table_add_owner(&table, item->owner != NULL ? item->owner : "");
+        lk_table_add_owner(&table, item->owner != NULL ? item->owner : "", item->user);
         if (columns == all) {
             add_failure(&table, item);
         }

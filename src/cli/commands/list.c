@@ -10,7 +10,7 @@ static void add_row(struct lk_table *table, const lk_entry *entry) {
     lk_table_add(table, entry->path);
     lk_table_add_coloured(table, lk_entry_state_text(entry), lk_entry_colour(entry));
     lk_table_add(table, mode);
-    lk_table_add_owner(table, entry->owner);
+    lk_table_add_owner(table, entry->owner, entry->user);
     lk_table_add_duration(table, entry->age_ms);
     lk_table_add_duration(table, entry->expires_in_ms);
     lk_table_add_number(table, entry->held ? entry->token : entry->ticket);

@@ -119,7 +119,7 @@ static char *parts_text(const lk_entry *parts, size_t count, const char *behind)
 /* Takes over the text, which may be NULL: memory is exhausted. */
 static void add_row(struct lk_table *table, const char *state, const lk_entry *entry, char *text) {
     lk_table_add_coloured(table, state, lk_entry_colour(entry));
-    lk_table_add_owner(table, entry->owner);
+    lk_table_add_owner(table, entry->owner, entry->user);
     lk_table_add_duration(table, entry->age_ms);
     lk_table_add_duration(table, entry->expires_in_ms);
     lk_table_add_number(table, entry->held ? entry->token : entry->ticket);

@@ -79,7 +79,8 @@ static bool write_event(FILE *out, const lk_watch_event *event) {
     if (event->is_deletion) {
         (void)fputs("  deleted", out);
     }
-    whole = whole && write_made(out, "  by ", event->owner, lk_human_owner);
+    whole = whole && write_made(out, "  by ", event->owner, lk_human_owner)
+            && write_word(out, " of ", event->user);
     if (event->attempt > 0) {
         (void)fprintf(out, "  attempt %" PRIu32, event->attempt);
     }

@@ -33,6 +33,16 @@ static bool is_at(const char *known, const char *typed) {
     return strncmp(known, typed, size) == 0 && strspn(typed + size, "/") == strlen(typed + size);
 }
 
+/* An owner of another user is named with it, as USER//OWNER. */
+static bool is_of(const lk_entry *entry, const char *owner) {
+    size_t user = entry->user != NULL ? strlen(entry->user) : 0;
+
+    return strcmp(entry->owner, owner) == 0
+           || (user > 0 && strncmp(owner, entry->user, user) == 0
+               && strncmp(owner + user, "//", 2) == 0
+               && strcmp(owner + user + 2, entry->owner) == 0);
+}
+
 /* Of the leases at just this path that are revoked: how many, and the last deadline of them. */
 static size_t count_revoked(const lk_listing *listing, const lk_break_request *request,
                             int64_t *ret_left_ms) {
@@ -42,7 +52,7 @@ static size_t count_revoked(const lk_listing *listing, const lk_break_request *r
     for (size_t i = 0; i < listing->count; i++) {
         const lk_entry *entry = &listing->entries[i];
         if (entry->revoked && is_at(entry->path, request->path)
-            && (request->owner == NULL || strcmp(entry->owner, request->owner) == 0)) {
+            && (request->owner == NULL || is_of(entry, request->owner))) {
             *ret_left_ms =
                 entry->expires_in_ms > *ret_left_ms ? entry->expires_in_ms : *ret_left_ms;
             count++;

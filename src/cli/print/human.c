@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/owner.h"
+#include "base/text.h"
 #include "model/utf8.h"
 
 struct unit {
@@ -133,4 +134,17 @@ int lk_human_owner_size(const char *owner) {
 
 char *lk_human_owner(const char *owner) {
     return make_visible(owner, lk_owner_shown_size(owner));
+}
+
+char *lk_human_owner_of(const char *owner, const char *user) {
+    char *text;
+    char *visible;
+
+    if (user == NULL) {
+        return lk_human_owner(owner);
+    }
+    text = lk_text_make("%.*s of %s", lk_human_owner_size(owner), owner, user);
+    visible = text != NULL ? lk_human_visible(text) : NULL;
+    free(text);
+    return visible;
 }

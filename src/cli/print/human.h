@@ -33,4 +33,7 @@ int lk_human_owner_size(const char *owner);
 /* That part, made visible. Free with free(); NULL when memory is exhausted. */
 char *lk_human_owner(const char *owner);
 
+/* The same with the user of a service whose owner it is; NULL: none. */
+char *lk_human_owner_of(const char *owner, const char *user);
+
 #endif

@@ -126,6 +126,9 @@ static void write_blockers(FILE *sentence, lk_store *store, const lk_result *res
     lk_human_duration(first->expires_in_ms, left);
     (void)fprintf(sentence, "%s is %s %.*s", first->path, first->held ? "held by" : "waited for by",
                   lk_human_owner_size(first->owner), first->owner);
+    if (first->user != NULL) {
+        (void)fprintf(sentence, " of %s", first->user);
+    }
     if (first->note != NULL && first->note[0] != '\0') {
         (void)fprintf(sentence, " (%s)", first->note);
     }

@@ -54,8 +54,8 @@ void lk_table_add_coloured(struct lk_table *table, const char *text, const char 
     add_visible(table, lk_human_visible(text), colour);
 }
 
-void lk_table_add_owner(struct lk_table *table, const char *owner) {
-    add_visible(table, lk_human_owner(owner), NULL);
+void lk_table_add_owner(struct lk_table *table, const char *owner, const char *user) {
+    add_visible(table, lk_human_owner_of(owner, user), NULL);
 }
 
 void lk_table_add(struct lk_table *table, const char *text) {

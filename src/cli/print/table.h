@@ -31,7 +31,8 @@ void lk_table_open(struct lk_table *table, const char *const *titles, size_t col
 void lk_table_close(struct lk_table *table);
 
 void lk_table_add(struct lk_table *table, const char *text);
-void lk_table_add_owner(struct lk_table *table, const char *owner); /* as lk_human_owner() */
+/* As lk_human_owner_of(). */
+void lk_table_add_owner(struct lk_table *table, const char *owner, const char *user);
 
 /* The same; `colour` is an escape sequence with static storage, or NULL. */
 void lk_table_add_coloured(struct lk_table *table, const char *text, const char *colour);

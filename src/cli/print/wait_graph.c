@@ -308,7 +308,7 @@ void lk_chain_write(FILE *out, const struct lk_chain *chain, size_t index, bool 
         return;
     }
     lk_human_duration(link->blocker->expires_in_ms, left);
-    write_visible(out, lk_human_owner(link->blocker->owner));
+    write_visible(out, lk_human_owner_of(link->blocker->owner, link->blocker->user));
     (void)fprintf(out, " %s %s, %s left", link->blocker->held ? "holds" : "waits ahead for",
                   link->blocker->path, left);
     if (link->blocker->note != NULL && link->blocker->note[0] != '\0') {

@@ -75,10 +75,12 @@ static void say_blocker(struct lk_run_wait_log *wait_log, const lk_listing *list
         (void)snprintf(more, sizeof more, "; %s%zu more in the way",
                        entry->position > LK_POSITION_EXACT ? "at least " : "", entry->position - 1);
     }
-    lk_run_status("WAITING", "%s is %s %.*s%s%s%s, %s left%s%s%s%s", first->path,
+    lk_run_status("WAITING", "%s is %s %.*s%s%s%s%s%s, %s left%s%s%s%s", first->path,
                   first->held ? "held by" : "waited for by", lk_human_owner_size(first->owner),
-                  first->owner, has_note ? " (" : "", has_note ? first->note : "",
-                  has_note ? ")" : "", left, is_broken ? " (revoked)" : " unless renewed", more,
+                  first->owner, first->user != NULL ? " of " : "",
+                  first->user != NULL ? first->user : "", has_note ? " (" : "",
+                  has_note ? first->note : "", has_note ? ")" : "", left,
+                  is_broken ? " (revoked)" : " unless renewed", more,
                   wait_log->own_url != NULL ? "; in the store of this user alone, " : "",
                   wait_log->own_url != NULL ? wait_log->own_url : "");
     wait_log->own_url = NULL;

@@ -22,6 +22,7 @@ enum {
     TIME_COLUMNS = 6,  /* "59m59s" */
     PATH_COLUMNS_MIN = 10,
     OWNER_COLUMNS_MIN = 6,
+    OF_COLUMNS = 4, /* " of " */
     WHY_COLUMNS_MIN = 8,
 };
 
@@ -45,6 +46,12 @@ static int name_width(const struct lk_view *view, const struct lk_view_row *row)
     return width + (int)row->depth * BRANCH_COLUMNS + 2;
 }
 
+static int owner_width(const lk_entry *entry) {
+    int user = entry->user != NULL ? (int)strlen(entry->user) + OF_COLUMNS : 0;
+
+    return lk_human_owner_size(entry->owner) + user;
+}
+
 /* The widths at which path and owner are not cut. */
 static void wanted_widths(const struct lk_view *view, int *ret_path, int *ret_owner) {
     int path = PATH_COLUMNS_MIN;
@@ -55,7 +62,7 @@ static void wanted_widths(const struct lk_view *view, int *ret_path, int *ret_ow
         int name = row->is_label ? name_width(view, row) : 0;
         path = name > path ? name : path;
         if (row->entry != NULL) {
-            int size = lk_human_owner_size(row->entry->owner);
+            int size = owner_width(row->entry);
             owner = size > owner ? size : owner;
         }
     }
@@ -242,6 +249,15 @@ static void draw_counts(const struct lk_view *view, struct lk_canvas *canvas, in
                         text);
 }
 
+static void put_owner(struct lk_canvas *canvas, int line, struct column column,
+                      const lk_entry *entry) {
+    char text[LINE_SIZE];
+
+    (void)snprintf(text, sizeof text, "%.*s%s%s", lk_human_owner_size(entry->owner), entry->owner,
+                   entry->user != NULL ? " of " : "", entry->user != NULL ? entry->user : "");
+    put(canvas, line, column, LK_CELL_PLAIN, text);
+}
+
 static void draw_entry(const struct lk_view *view, struct lk_canvas *canvas, int line,
                        const lk_entry *entry, const struct columns *columns) {
     char text[LINE_SIZE];
@@ -256,8 +272,7 @@ static void draw_entry(const struct lk_view *view, struct lk_canvas *canvas, int
     put(canvas, line, columns->age, LK_CELL_PLAIN, duration);
     lk_human_duration(entry->expires_in_ms, duration);
     put(canvas, line, columns->left, LK_CELL_PLAIN, duration);
-    (void)lk_canvas_put_bytes(canvas, line, columns->owner.at, columns->owner.width, LK_CELL_PLAIN,
-                              entry->owner, (size_t)lk_human_owner_size(entry->owner));
+    put_owner(canvas, line, columns->owner, entry);
     why_text(view, entry, text, sizeof text);
     int used =
         lk_canvas_put(canvas, line, columns->why.at, columns->why.width, LK_CELL_PLAIN, text);

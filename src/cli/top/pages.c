@@ -139,7 +139,7 @@ static void write_waiters(FILE *out, const struct lk_view *view, const lk_listin
         }
         lk_human_duration(entry->age_ms, age);
         (void)fputs(found++ == 0 ? "\nNext in the queue behind it\n  " : "  ", out);
-        write_visible(out, lk_human_owner(entry->owner));
+        write_visible(out, lk_human_owner_of(entry->owner, entry->user));
         (void)fprintf(out, " waits for %s, for %s\n", entry->path, age);
     }
 }

@@ -16,6 +16,7 @@ static void entry_free(lk_audit_entry *entry) {
     free(entry->reason);
     free(entry->path);
     free(entry->owner);
+    free(entry->user);
     free(entry->note);
 }
 

@@ -16,6 +16,7 @@ void lk_blocker_infos_free(lk_blocker_info *infos, size_t count) {
     for (size_t i = 0; i < count; i++) {
         free(infos[i].path);
         free(infos[i].owner);
+        free(infos[i].user);
         free(infos[i].note);
     }
     free(infos);

@@ -15,6 +15,7 @@ static void item_done(lk_item_info *item) {
     free(item->needs);
     free(item->id);
     free(item->owner);
+    free(item->user);
     free(item->value);
     free(item->last_error);
 }

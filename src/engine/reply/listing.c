@@ -23,6 +23,7 @@ lk_listing *lk_listing_new(void) {
 static void entry_free(lk_entry *entry) {
     free(entry->path);
     free(entry->owner);
+    free(entry->user);
     free(entry->note);
     lk_blocker_infos_free(entry->blockers, entry->blocker_count);
 }

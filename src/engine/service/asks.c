@@ -120,6 +120,7 @@ static void trim_blockers(lk_result *result, size_t max) {
         lk_blocker_info *last = &result->blockers[--result->blocker_count];
         free(last->path);
         free(last->owner);
+        free(last->user);
         free(last->note);
     }
 }

@@ -11,12 +11,18 @@ enum { PAGE_RECORDS = 1000 };
 
 /* ---- listings -------------------------------------------------------------------------------- */
 
+static bool is_same_user(const lk_entry *one, const lk_entry *other) {
+    return one->user == NULL || other->user == NULL ? one->user == other->user
+                                                    : strcmp(one->user, other->user) == 0;
+}
+
 /* The parts of one request are adjacent, with the same ticket and owner. */
 static void number_requests(lk_listing *listing) {
     for (size_t i = 1; i < listing->count; i++) {
         const lk_entry *former = &listing->entries[i - 1];
         lk_entry *entry = &listing->entries[i];
-        bool is_same = former->ticket == entry->ticket && strcmp(former->owner, entry->owner) == 0;
+        bool is_same = former->ticket == entry->ticket && strcmp(former->owner, entry->owner) == 0
+                       && is_same_user(former, entry);
 
         entry->request_index = former->request_index + (is_same ? 0 : 1);
     }

@@ -273,7 +273,7 @@ static int expand(struct lk_closure *closure, struct lk_slice wanted) {
 
 /* S3. */
 static int load_waiting_of(struct lk_closure *closure, struct lk_slice owner) {
-    char bytes[LK_OWNER_BYTES_MAX]; /* a copy, as above */
+    char bytes[LK_IDENTITY_BYTES_MAX]; /* a copy, as above */
 
     memcpy(bytes, owner.bytes, owner.size);
     return lk_sql_each_waiting_of(&closure->store->sql, (struct lk_slice){bytes, owner.size},

@@ -69,7 +69,6 @@ void lk_bindings_describe(void *context, lk_ref request, struct lk_row *row) {
     const struct lk_binding *binding = lk_binding_find(context, request);
 
     row->request.bound = binding != NULL && binding->session != NULL;
-    row->request.user = lk_belongings_user(context, request);
 }
 
 void lk_binding_set_ttl(struct lk_command *command) {
@@ -96,7 +95,7 @@ static void forget(struct lk_core *core, struct lk_binding *binding) {
 }
 
 struct lk_target lk_core_target(struct lk_core *core, lk_ref request,
-                                char ret_owner[LK_OWNER_BYTES_MAX]) {
+                                char ret_owner[LK_IDENTITY_BYTES_MAX]) {
     struct lk_record *record = &core->record;
 
     lk_model_record(core->model, request, record);
@@ -109,7 +108,7 @@ struct lk_target lk_core_target(struct lk_core *core, lk_ref request,
 }
 
 bool lk_core_name_holder(struct lk_core *core, struct lk_command *command,
-                         char ret_owner[LK_OWNER_BYTES_MAX]) {
+                         char ret_owner[LK_IDENTITY_BYTES_MAX]) {
     struct lk_target *target =
         command->kind == LK_COMMAND_RENEW ? &command->renew.target : &command->release.target;
     lk_ref lease = 0;
@@ -130,7 +129,7 @@ void lk_bindings_end_session(struct lk_core *core, struct lk_session *session) {
         struct lk_binding *binding =
             LK_LINK_ITEM(session->bindings.next, struct lk_binding, in_session);
         struct lk_command command = {.kind = LK_COMMAND_LEAVE};
-        char owner[LK_OWNER_BYTES_MAX];
+        char owner[LK_IDENTITY_BYTES_MAX];
 
         if (core->model == NULL) { /* the load finds its row bound to no session */
             forget(core, binding);

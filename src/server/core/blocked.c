@@ -18,7 +18,7 @@
 
 bool lk_blocked_reserve(struct lk_core *core, struct lk_session *session,
                         const struct lk_call *call) {
-    enum { TEXT_MAX = LK_PATH_BYTES_MAX + LK_OWNER_BYTES_MAX + LK_NOTE_BYTES_MAX };
+    enum { TEXT_MAX = LK_PATH_BYTES_MAX + LK_IDENTITY_BYTES_MAX + LK_NOTE_BYTES_MAX };
 
     if (core->stats.blocked >= core->config.blocked_max) {
         lk_core_refuse(core, session, call->tag, LK_FULL,
@@ -53,7 +53,6 @@ struct lk_blocked *lk_blocked_new(struct lk_core *core, struct lk_session *sessi
     *blocked = (struct lk_blocked){
         .timer = {.due_us = LK_NEVER},
         .session = session,
-        .user = call->user,
         .tag = call->tag,
         .until_us = instant_after(core, call->wait_ms),
         .blocked_for = call->kind == LK_CALL_EVENTS        ? LK_BLOCKED_FOR_EVENT
@@ -240,7 +239,7 @@ void lk_blocked_on_change(struct lk_core *core, const struct lk_effects *effects
 /* Asks again for the same request, which changes nothing but its deadline. */
 static void refresh(struct lk_core *core, struct lk_binding *binding) {
     lk_ref request = binding->request;
-    char owner[LK_OWNER_BYTES_MAX];
+    char owner[LK_IDENTITY_BYTES_MAX];
     struct lk_target target = lk_core_target(core, request, owner);
     struct lk_command command = {
         .kind = LK_COMMAND_ASK,
@@ -261,7 +260,7 @@ static void refresh(struct lk_core *core, struct lk_binding *binding) {
 
 /* Ends the request that the call queued. false: the model was given up. */
 static bool withdraw(struct lk_core *core, lk_ref request) {
-    char owner[LK_OWNER_BYTES_MAX];
+    char owner[LK_IDENTITY_BYTES_MAX];
     struct lk_command command = {.kind = LK_COMMAND_RELEASE,
                                  .release.target = lk_core_target(core, request, owner)};
 
@@ -308,7 +307,7 @@ void lk_blocked_due(struct lk_core *core, struct lk_blocked *blocked) {
  * QUEUE.
  */
 static void leave_wait(struct lk_core *core, lk_ref request) {
-    char owner[LK_OWNER_BYTES_MAX];
+    char owner[LK_IDENTITY_BYTES_MAX];
     struct lk_command command = {
         .kind = LK_COMMAND_LEAVE,
         .leave = {.target = lk_core_target(core, request, owner), .is_of_wait = true},

@@ -154,10 +154,9 @@ void lk_claim_waiters_due(struct lk_core *core, struct lk_waiting_queue *queue) 
 /* The waiter leaves first: further claims of its call may answer others, or lose the model. */
 static void answer_first(struct lk_core *core, struct lk_blocked *blocked,
                          const struct lk_answer *answer) {
-    char text[LK_OWNER_BYTES_MAX + LK_NOTE_BYTES_MAX];
+    char text[LK_IDENTITY_BYTES_MAX + LK_NOTE_BYTES_MAX];
     const struct lk_taker taker = {
         .session = blocked->session,
-        .user = blocked->user,
         .tag = blocked->tag,
         .claims = blocked->claims,
         .is_bound = blocked->is_bound,
@@ -177,25 +176,19 @@ static void answer_first(struct lk_core *core, struct lk_blocked *blocked,
 static bool try_first(struct lk_core *core, struct lk_waiting_queue *queue) {
     struct lk_blocked *blocked = LK_LINK_ITEM(queue->blocked.next, struct lk_blocked, in_waiters);
     struct lk_command command = {.kind = LK_COMMAND_TAKE, .take = blocked->take};
-    static const struct lk_answer denied = {
-        .outcome = LK_DENIED, .text = "the owner of this claim belongs to another user now"};
     uint64_t generation = core->generation;
     const struct lk_effects *effects;
-    const struct lk_answer *answer = &denied;
 
-    if (!lk_belongings_reserve(core) || (blocked->is_bound && !lk_bindings_reserve(core))) {
+    if (blocked->is_bound && !lk_bindings_reserve(core)) {
         return false;
     }
-    if (lk_core_may_use_owner(core, blocked->user, blocked->take.owner)) {
-        effects = lk_core_step(core, &command);
-        if (effects == NULL || effects->answer.outcome == LK_BUSY) {
-            return false;
-        }
-        answer = &effects->answer;
+    effects = lk_core_step(core, &command);
+    if (effects == NULL || effects->answer.outcome == LK_BUSY) {
+        return false;
     }
     /* Marked as ready meanwhile, so that freeing the last waiter does not free the queue. */
     queue->is_ready = true;
-    answer_first(core, blocked, answer);
+    answer_first(core, blocked, &effects->answer);
     queue->is_ready = false;
     if (core->generation != generation) { /* there are no waiters any more */
         queue_free(core, queue);

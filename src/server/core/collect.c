@@ -131,7 +131,6 @@ static void copy_content(struct lk_collection *collection, struct lk_row *row) {
     switch (row->kind) {
     case LK_ROW_REQUEST:
         row->request.record = copy_request(collection, row->request.record);
-        copy(collection, &row->request.user);
         break;
     case LK_ROW_VALUE:
     case LK_ROW_VALUE_DOUBT:

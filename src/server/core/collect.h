@@ -74,8 +74,7 @@ void lk_collect_request(struct lk_collection *collection, const struct lk_model 
 bool lk_collection_is_empty(const struct lk_collection *collection);
 size_t lk_collection_bytes(const struct lk_collection *collection);
 
-/* Fills in what the row has of the request besides its record: whether it is bound (R18), its user.
- */
+/* Fills in what the row has of the request besides its record: whether it is bound (R18). */
 typedef void lk_describe_request(void *context, lk_ref request, struct lk_row *row);
 
 /*

@@ -81,7 +81,6 @@ void lk_core_free(struct lk_core *core) {
     }
     assert(core->stats.sessions == 0);
     free_bindings(core);
-    free(core->request_users);
     lk_event_log_done(&core->event_log);
     free(core->spare_blocked);
     free(core->timers);
@@ -151,7 +150,6 @@ const struct lk_effects *lk_core_step(struct lk_core *core, struct lk_command *c
         const struct lk_change *change = &effects->changes[i];
 
         if (change->kind <= LK_CHANGE_BROKEN) {
-            lk_belongings_on_change(core, change);
             lk_blocked_on_change(core, effects, change);
         }
         if (core->queues.count > 0) {
@@ -219,10 +217,6 @@ static bool reserve(struct lk_core *core, struct lk_session *session, const stru
     if (waits(call) && !lk_blocked_reserve(core, session, call)) {
         return false;
     }
-    if (!lk_belongings_reserve(core)) {
-        refuse_exhausted(core, session, call);
-        return false;
-    }
     if ((waits(call) || call->is_bound) && !lk_bindings_reserve(core)) {
         refuse_exhausted(core, session, call);
         return false;
@@ -236,14 +230,9 @@ static void conclude(struct lk_core *core, struct lk_session *session, const str
     bool is_take = call->command.kind == LK_COMMAND_TAKE;
 
     if (is_take && answer->outcome == LK_GRANTED) {
-        const struct lk_taker taker = {session, call->user, call->tag, call->claims,
-                                       call->is_bound};
+        const struct lk_taker taker = {session, call->tag, call->claims, call->is_bound};
         lk_core_answer_take(core, &taker, &call->command.take, answer);
         return;
-    }
-    if (answer->outcome == LK_GRANTED || answer->outcome == LK_WAITING
-        || (answer->outcome == LK_OK && call->command.kind == LK_COMMAND_RENEW)) {
-        lk_belongings_add(core, call->user, answer->request);
     }
     if (call->is_bound && (answer->outcome == LK_GRANTED || answer->outcome == LK_WAITING)) {
         lk_core_bind(core, session, answer->request);
@@ -261,7 +250,7 @@ static void conclude(struct lk_core *core, struct lk_session *session, const str
 
 /* R12: makes the holder of the token the owner that the call did not name, or answers the call. */
 static bool name_holder(struct lk_core *core, struct lk_session *session, struct lk_call *call,
-                        char holder[LK_OWNER_BYTES_MAX]) {
+                        char holder[LK_IDENTITY_BYTES_MAX]) {
     if (!lk_core_apply_deadlines(core)) {
         lk_core_refuse_unwritten(core, session, call->tag);
         return false;
@@ -271,18 +260,23 @@ static bool name_holder(struct lk_core *core, struct lk_session *session, struct
                        "no lease there has this token: it has ended, or never was");
         return false;
     }
+    if (!lk_core_is_of_user(core, call)) {
+        lk_core_refuse(core, session, call->tag, LK_DENIED,
+                       "the lease with this token belongs to another user, or to none");
+        return false;
+    }
     return true;
 }
 
 static void call_command(struct lk_core *core, struct lk_session *session, struct lk_call *call) {
     struct lk_command *command = &call->command;
-    char holder[LK_OWNER_BYTES_MAX];
+    char holder[LK_IDENTITY_BYTES_MAX];
     const struct lk_effects *effects;
 
     if (lk_core_refuses_new(core, session, call)
-        || !lk_core_check_connection_owner(core, session, call) || !reserve(core, session, call)
-        || (call->is_by_token && !name_holder(core, session, call, holder))
-        || !lk_core_check_owner(core, session, call)) {
+        || (command->kind == LK_COMMAND_BREAK && !lk_core_find_broken(core, session, call))
+        || !reserve(core, session, call)
+        || (call->is_by_token && !name_holder(core, session, call, holder))) {
         return;
     }
     if (call->is_bound) {
@@ -362,6 +356,9 @@ static void call_info(struct lk_core *core, struct lk_session *session,
 static void run(struct lk_core *core, struct lk_session *session, struct lk_call *call) {
     switch (call->kind) {
     case LK_CALL_COMMAND:
+        if (!lk_core_identify(core, session, call)) {
+            break;
+        }
         if (call->id_count > 0) {
             lk_core_end_items(core, session, call);
         } else {
@@ -536,7 +533,6 @@ void lk_core_drop_model(struct lk_core *core, const char *why) {
                           "the service's store could not be written; ask again");
     lk_claim_waiters_clear(core);
     lk_bindings_suspend(core);
-    lk_belongings_clear(core);
     lk_collection_reset(&core->collection, 1);
     lk_model_free(model);
     lk_audit_free(core->audit);
@@ -568,8 +564,7 @@ lk_outcome lk_core_restore(struct lk_core *core, struct lk_core_snapshot *snapsh
     lk_core_apply_quotas(core); /* the configured ones may have changed since the load began */
     lk_tally_restore(core);
     lk_fence_restore(core, snapshot);
-    has_memory = lk_belongings_restore(core, snapshot)
-                 && lk_bindings_resume(core, snapshot->bound, snapshot->bound_count);
+    has_memory = lk_bindings_resume(core, snapshot->bound, snapshot->bound_count);
     lk_event_log_restore(core, &snapshot->event_log);
     lk_core_snapshot_free(snapshot);
     if (!has_memory) {

@@ -96,8 +96,8 @@ struct lk_core_config {
     struct lk_quotas quotas; /* R22: fields that are not 0 override the store and every call */
     uint64_t hash_seed;      /* random where clients that are not trusted choose names */
     const char *epoch;       /* of `conn:EPOCH.N`: new at every start; copied */
-    /* Only their users may call, each by its rules, and an owner with live requests belongs to the
-     * user who first used it. Borrowed. NULL: there are no users, and every call is allowed. */
+    /* Only their users may call, each by its rules, and each has owners of its own. Borrowed. NULL:
+     * there are no users, and every call is allowed. */
     struct lk_users *users;
     bool is_ephemeral;        /* no store: every change is durable at once */
     bool is_fenced;           /* answers that only read wait for a commit as well: in a store that

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The state of the core, for the files that implement it: core.c (calls and batches), fence.c
- * (which batch an answer depends on), drain.c (no new requests), sessions.c, blocked.c (requests
- * that wait), claim_waiters.c (claims that wait), waiting_queues.c (where they wait), bindings.c
- * (requests bound to sessions, and what commands name them by), series.c (several items in one
- * call), event_log.c (events), follow.c (calls about events and bounds), tally.c (counters),
- * contention.c (which roots have waiting requests).
+ * (which batch an answer depends on), owners.c (whose an owner is), drain.c (no new requests),
+ * sessions.c, blocked.c (requests that wait), claim_waiters.c (claims that wait), waiting_queues.c
+ * (where they wait), bindings.c (requests bound to sessions, and what commands name them by),
+ * series.c (several items in one call), event_log.c (events), follow.c (calls about events and
+ * bounds), tally.c (counters), contention.c (which roots have waiting requests).
  *
  *   session         one connection: its bindings, its blocked calls
  *   binding         a live request that a session is bound to, or a blocked call waits for, or both
@@ -44,7 +44,6 @@ struct lk_binding {
 struct lk_blocked {
     struct lk_timer timer; /* first */
     struct lk_session *session;
-    const struct lk_user *user; /* whose call it is; NULL: the service has no users */
     struct lk_link in_session;
     struct lk_hash_entry by_tag;
     struct lk_link in_waiters; /* of the binding, of the waiting queue, or of core->following */
@@ -114,9 +113,6 @@ struct lk_core {
 
     struct lk_binding **bindings; /* by reference */
     size_t binding_capacity;
-    const struct lk_user **request_users; /* by reference: to which user the request belongs. NULL:
-                                           * to none; only with users */
-    size_t request_user_capacity;
     struct lk_binding *spare_binding; /* allocated before the step that may need them */
     struct lk_blocked *spare_blocked;
     struct lk_timer **timers; /* a heap, the earliest first */
@@ -136,6 +132,7 @@ struct lk_core {
     struct lk_core_stats stats;
     struct lk_tally tally;
     struct lk_contention contention;
+    char identity[LK_IDENTITY_BYTES_MAX];  /* of the owner of the call */
     struct lk_record record;               /* scratch space; too large for the stack */
     struct lk_answer claims[LK_TAKES_MAX]; /* of the call that claims several items */
 };
@@ -244,7 +241,7 @@ void lk_binding_drop(struct lk_core *core, struct lk_binding *binding);
  * those in core->record.
  */
 struct lk_target lk_core_target(struct lk_core *core, lk_ref request,
-                                char ret_owner[LK_OWNER_BYTES_MAX]);
+                                char ret_owner[LK_IDENTITY_BYTES_MAX]);
 
 /*
  * R12: a renewal or release by its token alone becomes one by the owner of the lease with that
@@ -252,7 +249,7 @@ struct lk_target lk_core_target(struct lk_core *core, lk_ref request,
  * connection's, which may repeat a release of its own (R3), or none, and then this is false.
  */
 bool lk_core_name_holder(struct lk_core *core, struct lk_command *command,
-                         char ret_owner[LK_OWNER_BYTES_MAX]);
+                         char ret_owner[LK_IDENTITY_BYTES_MAX]);
 
 /* The requests bound to the session perish (R18). */
 void lk_bindings_end_session(struct lk_core *core, struct lk_session *session);
@@ -266,7 +263,7 @@ void lk_bindings_forget(struct lk_core *core);
 /* There is a model: binds these requests. false: memory is exhausted. */
 bool lk_bindings_resume(struct lk_core *core, uint64_t *bound, size_t count);
 
-/* ---- belongings.c ---------------------------------------------------------------------------- */
+/* ---- owners.c -------------------------------------------------------------------------------- */
 
 /*
  * With users: whether the call is allowed by the rules of its user; else it is answered DENIED. A
@@ -274,28 +271,20 @@ bool lk_bindings_resume(struct lk_core *core, uint64_t *bound, size_t count);
  */
 bool lk_core_permit(struct lk_core *core, struct lk_session *session, struct lk_call *call);
 
-/* Whether the owner may be used by the user: it belongs to no other one. */
-bool lk_core_may_use_owner(struct lk_core *core, const struct lk_user *user, struct lk_slice owner);
+/*
+ * Checks the owner of a call, and with users replaces it by its identity, which is in
+ * core->identity until the next call. false: the call is answered.
+ */
+bool lk_core_identify(struct lk_core *core, struct lk_session *session, struct lk_call *call);
 
-/* The same for the owner of a call; else the call is answered. */
-bool lk_core_check_owner(struct lk_core *core, struct lk_session *session,
-                         const struct lk_call *call);
+/* Whether the identity that the call now has is one of its user; without users it is. */
+bool lk_core_is_of_user(const struct lk_core *core, const struct lk_call *call);
 
-/* Makes room for the user of whatever request the next step names. false: memory is exhausted. */
-bool lk_belongings_reserve(struct lk_core *core);
-
-/* The live requests of the request's owner, which are now at least this one, belong to the user. */
-void lk_belongings_add(struct lk_core *core, const struct lk_user *user, lk_ref request);
-
-/* After a step: a request that has ended belongs to no user. */
-void lk_belongings_on_change(struct lk_core *core, const struct lk_change *change);
-
-/* The name of the user that a request belongs to; empty: none. */
-struct lk_slice lk_belongings_user(const struct lk_core *core, lk_ref request);
-
-/* There is no model; and there is one, with these users by request. false: memory is exhausted. */
-void lk_belongings_clear(struct lk_core *core);
-bool lk_belongings_restore(struct lk_core *core, struct lk_core_snapshot *snapshot);
+/*
+ * With users: replaces the owner that a break selects by its identity. It is named as USER//OWNER,
+ * or as OWNER where no two users have it. false: the call is answered.
+ */
+bool lk_core_find_broken(struct lk_core *core, struct lk_session *session, struct lk_call *call);
 
 /* ---- blocked.c ------------------------------------------------------------------------------- */
 
@@ -357,7 +346,6 @@ void lk_claim_waiters_clear(struct lk_core *core);
  */
 struct lk_taker {
     struct lk_session *session;
-    const struct lk_user *user;
     uint64_t tag; /* these three as in the call */
     size_t claims;
     bool is_bound;

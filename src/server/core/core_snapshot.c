@@ -4,7 +4,8 @@
 
 #include <stdlib.h>
 
-#include "base/text.h"
+#include "access/identity.h"
+#include "access/users_file.h"
 #include "engine/reply/reply.h"
 
 struct lk_core_snapshot *lk_core_snapshot_new(const struct lk_model_config *config) {
@@ -29,10 +30,6 @@ void lk_core_snapshot_free(struct lk_core_snapshot *snapshot) {
     lk_model_free(snapshot->model);
     lk_audit_free(snapshot->audit);
     free(snapshot->bound);
-    for (size_t i = 0; i < snapshot->belonging_count; i++) {
-        free(snapshot->belongings[i].user);
-    }
-    free(snapshot->belongings);
     lk_event_ring_drop_oldest(&snapshot->event_log.ring, 0, 0);
     free(snapshot);
 }
@@ -65,23 +62,10 @@ bool lk_core_snapshot_add_bound(struct lk_core_snapshot *snapshot, uint64_t id) 
     return true;
 }
 
-bool lk_core_snapshot_add_belonging(struct lk_core_snapshot *snapshot, uint64_t id,
-                                    struct lk_slice user) {
-    char *copy = lk_text_copy(user);
-
-    if (copy != NULL && snapshot->belonging_count == snapshot->belonging_capacity) {
-        size_t capacity = snapshot->belonging_capacity == 0 ? 64 : snapshot->belonging_capacity * 2;
-        struct lk_core_belonging *grown =
-            realloc(snapshot->belongings, capacity * sizeof *snapshot->belongings);
-        if (grown == NULL) {
-            free(copy);
-            return false;
-        }
-        snapshot->belongings = grown;
-        snapshot->belonging_capacity = capacity;
+struct lk_slice lk_core_snapshot_owner(struct lk_slice owner, struct lk_slice user,
+                                       char room[LK_IDENTITY_BYTES_MAX]) {
+    if (!lk_user_name_is_valid(user) || owner.size > LK_OWNER_BYTES_MAX) {
+        return owner;
     }
-    if (copy != NULL) {
-        snapshot->belongings[snapshot->belonging_count++] = (struct lk_core_belonging){id, copy};
-    }
-    return copy != NULL;
+    return (struct lk_slice){room, lk_identity_write((struct lk_identity){user, owner}, room)};
 }

@@ -10,21 +10,12 @@
 #include "model/model.h"
 #include "server/core/event_log.h"
 
-/* The user that a request belongs to. */
-struct lk_core_belonging {
-    uint64_t id; /* of the request */
-    char *user;
-};
-
 struct lk_core_snapshot {
     struct lk_model *model;
     lk_audit *audit;
     uint64_t *bound; /* ids of requests */
     size_t bound_count;
     size_t bound_capacity;
-    struct lk_core_belonging *belongings; /* in the order of the ids */
-    size_t belonging_count;
-    size_t belonging_capacity;
     struct lk_quotas quotas; /* R22: as stored; the model's own may override them */
     struct lk_event_log_snapshot event_log;
     bool is_foreign; /* another service has led the store since this one did, and ended all that
@@ -41,8 +32,11 @@ struct lk_quotas lk_quotas_over(const struct lk_quotas *configured, const struct
 /* false: memory is exhausted. */
 bool lk_core_snapshot_add_bound(struct lk_core_snapshot *snapshot, uint64_t id);
 
-/* The same of a user, in the order of the ids. */
-bool lk_core_snapshot_add_belonging(struct lk_core_snapshot *snapshot, uint64_t id,
-                                    struct lk_slice user);
+/*
+ * The owner of a request as the model takes it (access/identity.h). Older versions have kept it and
+ * the user apart. `user` empty: it is the owner. Else in `room`.
+ */
+struct lk_slice lk_core_snapshot_owner(struct lk_slice owner, struct lk_slice user,
+                                       char room[LK_IDENTITY_BYTES_MAX]);
 
 #endif

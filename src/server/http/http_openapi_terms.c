@@ -47,6 +47,7 @@ static const struct {
     {"needs", "Parts that are leased together with the item."},
     {"note", "The note of the request."},
     {"owner", "The owner. Empty in place of an owner that the user may not see."},
+    {"user", "Of a service with users: whose owner it is."},
     {"parked", "Items that were parked."},
     {"parked_now", "Items that are parked now."},
     {"parts", "The parts of the request, as text."},

@@ -4,7 +4,7 @@
 import { post, userName } from "./api.mjs";
 import { breaksAt } from "./details.mjs";
 import { announce, byId, element, name } from "./dom.mjs";
-import { counted, duration } from "./format.mjs";
+import { counted, duration, ownerText } from "./format.mjs";
 
 let target = null;
 let lastName = "";
@@ -23,7 +23,7 @@ function failureText(error) {
 function describe(entry) {
     const verb = entry.isHeld ? " holds " : " waits for ";
     byId("break-what").replaceChildren(
-        name(entry.owner, { class: "mono" }), verb, name(entry.path, { class: "mono" }),
+        name(ownerText(entry), { class: "mono" }), verb, name(entry.path, { class: "mono" }),
         entry.note !== "" ? " (" : "", entry.note !== "" ? name(entry.note) : "",
         entry.note !== "" ? ")" : "");
     byId("break-effect").textContent = entry.isHeld
@@ -63,7 +63,9 @@ async function showResult(broken, path) {
 async function submit(on) {
     const by = byId("break-by").value.trim();
     const body = {
-        path: target.path, owner: target.owner, reason: byId("break-reason").value.trim(),
+        path: target.path,
+        owner: target.user !== undefined ? `${target.user}//${target.owner}` : target.owner,
+        reason: byId("break-reason").value.trim(),
     };
     if (byId("break-scope-all").checked) {
         delete body.owner;

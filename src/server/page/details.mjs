@@ -6,7 +6,7 @@
 
 import { encodePath, get, pages, valueOf } from "./api.mjs";
 import { byId, element, name, running, setAttribute, setText } from "./dom.mjs";
-import { bytes, clock, count, counted, duration, moment, visible } from "./format.mjs";
+import { bytes, clock, count, counted, duration, moment, ownerText, visible } from "./format.mjs";
 import { modeText } from "./rows.mjs";
 import { isRelated } from "./tree.mjs";
 
@@ -69,7 +69,8 @@ function keysIn(chain, keys = new Set()) {
 }
 
 function isBlocked(waiter, by) {
-    if (waiter.isHeld || waiter.owner === by.owner || !isRelated(waiter.path, by.path)
+    if (waiter.isHeld || (waiter.owner === by.owner && waiter.user === by.user)
+        || !isRelated(waiter.path, by.path)
         || (!by.isHeld && by.ticket > waiter.ticket)) {
         return false;
     }
@@ -95,7 +96,7 @@ export function eventItem(event, choose) {
                 type: "button", class: "link", onclick: () => choose(event.queue ?? event.path),
             }, name(path)), more, path !== undefined && " ",
             VERBS[event.event] ?? event.event,
-            event.owner !== undefined && " ", event.owner !== undefined && name(event.owner),
+            event.owner !== undefined && " ", event.owner !== undefined && name(ownerText(event)),
             event.reason !== undefined && element("span", { class: "aside" },
                 " by ", name(event.by ?? ""), ": ", name(event.reason)),
             event.reason === undefined && event.note !== undefined
@@ -201,7 +202,8 @@ export class Details {
             return;
         }
         const siblings = [...this.#feed.entries.values()].filter((other) =>
-            other.ticket === entry.ticket && other.owner === entry.owner && other.key !== entry.key);
+            other.ticket === entry.ticket && other.owner === entry.owner && other.user === entry.user
+            && other.key !== entry.key);
         const what = JSON.stringify([entry, this.#hasEnded, siblings.map((part) => part.key)]);
         this.#section("facts", what, () => this.#facts(entry, siblings));
     }
@@ -213,7 +215,7 @@ export class Details {
         if (this.#hasEnded) {
             fact("Ended", this.#endText(entry));
         }
-        fact("Owner", name(entry.owner, { class: "mono" }));
+        fact("Owner", name(ownerText(entry), { class: "mono" }));
         if (entry.note !== "") {
             fact("Note", name(entry.note));
         }
@@ -265,7 +267,7 @@ export class Details {
                 element("h3", {}, `Waiting behind it: ${count(behind.length)}`),
                 element("ul", { class: "plain" },
                     behind.slice(0, BEHIND_MAX).map((waiter) => element("li", {},
-                        this.#link(waiter.path, waiter.key, waiter.owner), " wants ",
+                        this.#link(waiter.path, waiter.key, ownerText(waiter)), " wants ",
                         name(waiter.path, { class: "mono" })))),
                 behind.length > BEHIND_MAX && element("p", { class: "aside" },
                     `and ${count(behind.length - BEHIND_MAX)} more`),
@@ -344,7 +346,7 @@ export class Details {
         const add = (blocker, into) => {
             const step = element("li", { class: `step ${blocker.state}` },
                 blocker.owner === "" ? element("em", {}, "another user")
-                    : this.#link(blocker.path, `${blocker.ticket} ${blocker.path}`, blocker.owner),
+                    : this.#link(blocker.path, `${blocker.ticket} ${blocker.path}`, ownerText(blocker)),
                 blocker.state === "held" ? " holds " : " waits ahead for ",
                 name(blocker.path, { class: "mono" }),
                 element("span", { class: "aside" }, ", ",
@@ -409,7 +411,7 @@ export class Details {
             return;
         }
         const what = JSON.stringify([queue, items.map((item) => [
-            item.id, item.state, item.attempts, item.owner, item.last_error])]);
+            item.id, item.state, item.attempts, item.owner, item.user, item.last_error])]);
         this.#section("queue", what, () => this.#queue(queue, items, hasMore));
     }
 
@@ -441,7 +443,7 @@ export class Details {
             element("td", {}, name(item.id, { class: "mono" }),
                 why !== null && element("div", { class: "aside" }, name(why))),
             element("td", {}, item.state, item.owner !== undefined
-                && element("div", { class: "aside" }, name(item.owner))),
+                && element("div", { class: "aside" }, name(ownerText(item)))),
             element("td", { class: "number" }, count(item.attempts)));
     }
 
@@ -486,6 +488,6 @@ export async function breaksAt(path, signal, max) {
     }
     return element("ul", { class: "plain breaks" }, last.reverse().map((entry) => element("li", {},
         element("time", { title: moment(entry.at_ms) }, clock(entry.at_ms)), " ",
-        name(entry.path, { class: "mono" }), ` ${entry.state} by `, name(entry.owner),
+        name(entry.path, { class: "mono" }), ` ${entry.state} by `, name(ownerText(entry)),
         element("div", { class: "aside" }, "broken by ", name(entry.by), ": ", name(entry.reason)))));
 }

@@ -31,6 +31,7 @@ function newEntry(record, now, former) {
         rowId: `request ${record.ticket} ${record.path}`,
         path: record.path,
         owner: record.owner,
+        user: record.user,
         note: record.note ?? "",
         ticket: record.ticket,
         token: record.token ?? null,

@@ -57,6 +57,11 @@ export function visible(text) {
         `\u2039U+${hidden.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}\u203a`);
 }
 
+// The owner of a record, and of a service with users whose owner it is.
+export function ownerText({ owner, user }) {
+    return user !== undefined ? `${owner} of ${user}` : owner;
+}
+
 export function bytes(size) {
     return size < 1024 ? counted(size, "byte", "bytes") : `${(size / 1024).toFixed(1)} KiB`;
 }

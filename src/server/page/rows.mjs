@@ -6,7 +6,7 @@
  */
 
 import { element, name, setAttribute, setText } from "./dom.mjs";
-import { count, counted, duration, moment, visible } from "./format.mjs";
+import { count, counted, duration, moment, ownerText, visible } from "./format.mjs";
 import { indexOfRow } from "./tree.mjs";
 
 const OVERSCAN = 6;
@@ -113,8 +113,8 @@ function drawEntry(made, row) {
         ? `${modeText(entry)} (${summary(row.node)})` : modeText(entry);
     setText(parts.state, stateText(entry));
     setText(parts.mode, more);
-    setText(parts.owner, visible(entry.owner));
-    setAttribute(parts.owner, "title", visible(entry.owner));
+    setText(parts.owner, visible(ownerText(entry)));
+    setAttribute(parts.owner, "title", visible(ownerText(entry)));
     setText(parts.note, visible(entry.note));
     setAttribute(parts.note, "title", entry.note !== "" ? visible(entry.note) : null);
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tree of paths, and its rows. Pure: no document, no service, no clock.
 
+import { ownerText } from "./format.mjs";
+
 const NONE = Object.freeze([]); // most nodes are leaves with one request
 
 function newNode(name, path, parent) {
@@ -85,7 +87,7 @@ export function build(entries, queues, doubts, filter) {
     const fits = (text) => filter.words.every((word) => text.toLowerCase().includes(word));
     for (const entry of entries) {
         if (STATES[filter.state](entry) && (filter.words.length === 0
-                || fits(`${entry.path} ${entry.owner} ${entry.note}`))) {
+                || fits(`${entry.path} ${ownerText(entry)} ${entry.note}`))) {
             const node = nodeAt(root, entry.path);
             if (node.entries === NONE) {
                 node.entries = [entry];

@@ -5,16 +5,11 @@
 #include "engine/reply/reply.h"
 #include "engine/sqlite/events.h"
 #include "server/core/core.h"
-#include "server/store/user_rows.h"
 
 static int visit_request(void *context, const struct lk_sql_request *request) {
     return !request->bound || lk_core_snapshot_add_bound(context, request->record.id)
                ? SQLITE_OK
                : SQLITE_NOMEM;
-}
-
-static int visit_user(void *context, uint64_t request, struct lk_slice user) {
-    return lk_core_snapshot_add_belonging(context, request, user) ? SQLITE_OK : SQLITE_NOMEM;
 }
 
 static int visit_audit(void *context, const struct lk_audit_row *audit) {
@@ -51,13 +46,10 @@ static int load_events(struct lk_sql *sql, const struct lk_sql_meta *meta, bool 
 }
 
 int lk_sql_snapshot_fill(struct lk_sql *sql, const struct lk_sql_meta *meta,
-                         struct lk_sql_load_room *room, int64_t now_us, bool has_users,
-                         bool is_continuous, struct lk_core_snapshot *snapshot) {
+                         struct lk_sql_load_room *room, int64_t now_us, bool is_continuous,
+                         struct lk_core_snapshot *snapshot) {
     int code = lk_sql_load(sql, meta, snapshot->model, room, now_us, visit_request, snapshot);
 
-    if (code == SQLITE_OK && has_users) {
-        code = lk_user_rows_each(sql, visit_user, snapshot);
-    }
     if (code == SQLITE_OK) {
         code = lk_sql_audit_each(sql, (struct lk_slice){NULL, 0}, visit_audit, snapshot);
     }

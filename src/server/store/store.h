@@ -78,7 +78,7 @@ struct lk_storage {
 struct lk_store_sqlite_options {
     const char *directory; /* created if it does not exist */
     bool is_relaxed;
-    bool has_users; /* keeps which request belongs to which user */
+    bool has_users; /* what older versions kept of users becomes owners */
 };
 
 /*

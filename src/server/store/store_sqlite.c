@@ -131,9 +131,6 @@ static int write_batch(struct store *store, const struct lk_batch *batch) {
     for (const struct lk_row *row = batch->first; row != NULL && code == SQLITE_OK;
          row = row->next) {
         code = lk_sql_row_write(&store->sql, row);
-        if (code == SQLITE_OK && store->has_users) {
-            code = lk_user_rows_write(&store->sql, row);
-        }
         store->ended_count += row->kind == LK_ROW_ENDED;
     }
     if (code == SQLITE_OK) {
@@ -225,7 +222,7 @@ static int load(struct store *store, const struct lk_times *times,
         code = lk_sql_restart(sql, &store->meta, store->boot_id, times);
     }
     if (code == SQLITE_OK) {
-        code = lk_user_rows_begin(sql, store->has_users);
+        code = lk_user_rows_end(sql, store->has_users);
     }
     if (code == SQLITE_OK) {
         bool has_all_events = is_continuous(store, times);
@@ -233,7 +230,7 @@ static int load(struct store *store, const struct lk_times *times,
         code = end_watch(store, has_all_events);
         if (code == SQLITE_OK) {
             code = lk_sql_snapshot_fill(sql, &store->meta, &store->room, times->now_us,
-                                        store->has_users, has_all_events, snapshot);
+                                        has_all_events, snapshot);
         }
         store->is_ours = true;
         store->sweep_after_us = 0;

@@ -2,38 +2,33 @@
 /* The users of requests as rows. */
 #include "server/store/user_rows.h"
 
-int lk_user_rows_begin(struct lk_sql *sql, bool has_users) {
-    int code;
+#include "access/identity.h"
 
-    if (!has_users) {
-        return lk_sql_execute(sql, "DROP TABLE IF EXISTS lk_request_user");
-    }
-    code = lk_sql_execute(sql, "CREATE TABLE IF NOT EXISTS lk_request_user ("
+int lk_user_rows_make(struct lk_sql *sql) {
+    return lk_sql_execute(sql, "CREATE TABLE IF NOT EXISTS lk_request_user ("
                                " request INTEGER PRIMARY KEY,"
                                " owner TEXT NOT NULL,"
                                " user TEXT NOT NULL)");
-    return code == SQLITE_OK
-               ? lk_sql_execute(sql, "DELETE FROM lk_request_user WHERE NOT EXISTS"
-                                     " (SELECT 1 FROM lk_request WHERE id = request"
-                                     "  AND lk_request.owner = lk_request_user.owner)")
-               : code;
 }
 
-int lk_user_rows_each(struct lk_sql *sql, lk_visit_user_row *visit, void *context) {
-    sqlite3_stmt *statement;
-    int code = lk_sql_statement(sql, LK_SQL_REQUEST_USERS_LOAD, &statement);
+int lk_user_rows_join(struct lk_sql *sql) {
+    return lk_sql_execute(sql,
+                          "UPDATE lk_request SET owner = (SELECT user FROM lk_request_user"
+                          "  WHERE request = id) || '" LK_IDENTITY_SEPARATOR "' || owner"
+                          " WHERE EXISTS (SELECT 1 FROM lk_request_user"
+                          "  WHERE request = id AND lk_request_user.owner = lk_request.owner)");
+}
 
-    if (code != SQLITE_OK) {
-        return code;
+int lk_user_rows_end(struct lk_sql *sql, bool has_users) {
+    int64_t count = 0;
+    int code = lk_sql_integer(
+        sql, "SELECT count(*) FROM sqlite_master WHERE name = 'lk_request_user'", &count);
+
+    if (code == SQLITE_OK && count > 0 && has_users) {
+        code = lk_user_rows_join(sql);
     }
-    while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
-        code = visit(context, (uint64_t)sqlite3_column_int64(statement, 0),
-                     lk_sql_column_text(statement, 1));
-        if (code != SQLITE_OK) {
-            break;
-        }
-    }
-    return lk_sql_done(statement, code);
+    return code == SQLITE_OK && count > 0 ? lk_sql_execute(sql, "DROP TABLE lk_request_user")
+                                          : code;
 }
 
 static int save(struct lk_sql *sql, const struct lk_record *record, struct lk_slice user) {

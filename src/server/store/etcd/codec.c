@@ -142,7 +142,7 @@ void lk_etcd_code_entry(struct lk_etcd_codec *codec, struct lk_etcd_entry *entry
 static void code_request(struct lk_etcd_codec *codec, struct lk_record *record,
                          struct lk_row *row) {
     lk_etcd_code_number(codec, &record->id);
-    lk_etcd_code_text(codec, &record->owner, LK_OWNER_BYTES_MAX);
+    lk_etcd_code_text(codec, &record->owner, LK_IDENTITY_BYTES_MAX);
     lk_etcd_code_text(codec, &record->note, LK_NOTE_BYTES_MAX);
     record->state =
         code_flag(codec, record->state == LK_STATE_HELD) ? LK_STATE_HELD : LK_STATE_WAITING;
@@ -206,7 +206,7 @@ static void code_queue(struct lk_etcd_codec *codec, struct lk_queue_counts *coun
 static void code_ended(struct lk_etcd_codec *codec, struct lk_part *parts, struct lk_row *row) {
     struct lk_target *target = &row->ended.target;
 
-    lk_etcd_code_text(codec, &target->owner, LK_OWNER_BYTES_MAX);
+    lk_etcd_code_text(codec, &target->owner, LK_IDENTITY_BYTES_MAX);
     lk_etcd_code_number(codec, &target->token);
     lk_etcd_code_signed(codec, &row->ended.ended_us);
     code_parts(codec, parts, &target->part_count, LK_PARTS_MAX);
@@ -220,7 +220,7 @@ static void code_audit(struct lk_etcd_codec *codec, struct lk_audit_row *audit, 
     lk_etcd_code_text(codec, &audit->by, LK_BREAKER_BYTES_MAX);
     lk_etcd_code_text(codec, &audit->reason, LK_REASON_BYTES_MAX);
     lk_etcd_code_text(codec, &audit->path, LK_PATH_BYTES_MAX);
-    lk_etcd_code_text(codec, &audit->owner, LK_OWNER_BYTES_MAX);
+    lk_etcd_code_text(codec, &audit->owner, LK_IDENTITY_BYTES_MAX);
     lk_etcd_code_text(codec, &audit->note, LK_NOTE_BYTES_MAX);
     lk_etcd_code_number(codec, &audit->ticket);
     lk_etcd_code_number(codec, &audit->token);
@@ -232,7 +232,7 @@ static void code_event(struct lk_etcd_codec *codec, struct lk_sql_event *event) 
     lk_etcd_code_text(codec, &event->event, NAME_BYTES_MAX);
     lk_etcd_code_text(codec, &event->refusal, NAME_BYTES_MAX);
     lk_etcd_code_text(codec, &event->parts, (size_t)LK_PARTS_MAX * LK_PART_TEXT_MAX);
-    lk_etcd_code_text(codec, &event->owner, LK_OWNER_BYTES_MAX);
+    lk_etcd_code_text(codec, &event->owner, LK_IDENTITY_BYTES_MAX);
     lk_etcd_code_text(codec, &event->note, LK_NOTE_BYTES_MAX);
     lk_etcd_code_number(codec, &event->ticket);
     lk_etcd_code_number(codec, &event->token);

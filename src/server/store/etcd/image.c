@@ -61,7 +61,7 @@ lk_outcome lk_etcd_image_open(struct lk_etcd_image **ret_image, lk_error *error)
         code = lk_sql_execute(&image->sql, lean);
     }
     if (code == SQLITE_OK) {
-        code = lk_user_rows_begin(&image->sql, true);
+        code = lk_user_rows_make(&image->sql);
     }
     if (code == SQLITE_OK) {
         /* Never ended: what has failed is given up as a whole. */
@@ -285,8 +285,11 @@ lk_outcome lk_etcd_image_load(struct lk_etcd_image *image, const struct lk_model
     struct lk_sql_meta *meta = &(struct lk_sql_meta){.format = 0};
     int code = lk_sql_meta_load(&image->sql, meta);
 
+    if (code == SQLITE_OK && has_users) {
+        code = lk_user_rows_join(&image->sql);
+    }
     if (code == SQLITE_OK) {
-        code = lk_sql_snapshot_fill(&image->sql, meta, &image->load_room, no_clock, has_users,
+        code = lk_sql_snapshot_fill(&image->sql, meta, &image->load_room, no_clock,
                                     meta->events_max > 0 || meta->watched_until_us != 0, snapshot);
     }
     if (code != SQLITE_OK) {

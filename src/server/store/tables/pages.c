@@ -144,6 +144,7 @@ static lk_outcome load_item(struct loading *loading) {
 static lk_outcome load_request(struct loading *loading) {
     struct lk_record *record = &loading->record;
     struct lk_core_snapshot *snapshot = loading->snapshot;
+    char room[LK_IDENTITY_BYTES_MAX];
     struct lk_slice parts;
     struct lk_slice user;
     lk_outcome outcome;
@@ -168,13 +169,13 @@ static lk_outcome load_request(struct loading *loading) {
     parts = next_text(loading);
     is_bound = next_truth(loading);
     user = next_text(loading);
+    if (loading->tables->has_users) {
+        record->owner = lk_core_snapshot_owner(record->owner, user, room);
+    }
     outcome = lk_parts_read(parts, record->parts, LK_PARTS_MAX, &record->part_count)
                   ? lk_model_restore(snapshot->model, record)
                   : LK_INVALID;
-    if (outcome == LK_OK
-        && ((is_bound && !lk_core_snapshot_add_bound(snapshot, record->id))
-            || (user.size > 0 && loading->tables->has_users
-                && !lk_core_snapshot_add_belonging(snapshot, record->id, user)))) {
+    if (outcome == LK_OK && is_bound && !lk_core_snapshot_add_bound(snapshot, record->id)) {
         outcome = LK_INTERNAL;
     }
     return judge(loading, outcome, "a request");

@@ -145,7 +145,7 @@ struct lk_tables_options {
     const char *url;
     const char *address; /* where clients find this service when it leads; copied */
     int64_t lease_us;    /* after its last commit no other service leads for so long */
-    bool has_users;      /* keeps which request belongs to which user */
+    bool has_users;      /* what older versions kept of users becomes owners */
 };
 
 /* Fills in what the options say. */

@@ -75,7 +75,7 @@ public final class Structs {
         }
     }
 
-    @Structure.FieldOrder({"path", "owner", "note", "ticket", "held", "expires_in_ms"})
+    @Structure.FieldOrder({"path", "owner", "note", "ticket", "held", "expires_in_ms", "user"})
     public static class BlockerInfo extends Structure {
         public Pointer path;
         public Pointer owner;
@@ -83,6 +83,7 @@ public final class Structs {
         public long ticket;
         public byte held;
         public long expires_in_ms;
+        public Pointer user;
 
         public BlockerInfo() {}
 
@@ -175,7 +176,7 @@ public final class Structs {
 
     @Structure.FieldOrder({"path", "owner", "note", "ticket", "token", "held", "shared",
         "revoked", "limit", "units", "ttl_ms", "expires_in_ms", "age_ms", "request_index",
-        "blockers", "blocker_count", "position"})
+        "blockers", "blocker_count", "position", "user"})
     public static class EntryInfo extends Structure {
         public Pointer path;
         public Pointer owner;
@@ -194,6 +195,7 @@ public final class Structs {
         public Pointer blockers;
         public long blocker_count;
         public long position;
+        public Pointer user;
 
         public EntryInfo() {}
 
@@ -470,7 +472,7 @@ public final class Structs {
 
     @Structure.FieldOrder({"kind", "refusal", "sequence", "at_unix_ms", "paths", "parts",
         "part_count", "owner", "note", "ticket", "token", "queue", "id", "attempt", "is_deletion",
-        "by", "reason"})
+        "by", "reason", "user"})
     public static class WatchEvent extends Structure {
         public int kind;
         public int refusal;
@@ -489,6 +491,7 @@ public final class Structs {
         public byte is_deletion;
         public Pointer by;
         public Pointer reason;
+        public Pointer user;
 
         public WatchEvent() {}
 

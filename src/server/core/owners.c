@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * With users: which calls are allowed, and whose an owner is. The model is given identities
+ * (access/identity.h): an owner of a call becomes one here, and what answers show of identities is
+ * in command/visible.c.
+ */
+#include "access/identity.h"
+#include "base/error.h"
+#include "command/permit.h"
+#include "server/core/core_internal.h"
+
+bool lk_core_permit(struct lk_core *core, struct lk_session *session, struct lk_call *call) {
+    lk_error error;
+
+    if (core->config.users == NULL) {
+        return true;
+    }
+    if (lk_call_permit(call, &error) != LK_OK) {
+        lk_core_refuse(core, session, call->tag, LK_DENIED, error.text);
+        return false;
+    }
+    if (lk_call_is(call, LK_COMMAND_BREAK)) {
+        call->command.broken.by = lk_slice_of(call->user->name);
+    }
+    return true;
+}
+
+/* ---- what calls are made for ----------------------------------------------------------------- */
+
+/* The model takes longer ones, which are identities. */
+static lk_outcome check_size(const struct lk_call *call, size_t size, lk_error *error) {
+    if (size <= LK_OWNER_BYTES_MAX) {
+        return LK_OK;
+    }
+    return lk_call_is(call, LK_COMMAND_PUT)
+               ? lk_error_set(error, LK_INVALID,
+                              "R3: an owner has 1 to %d bytes, and a token needs one",
+                              LK_OWNER_BYTES_MAX)
+               : lk_error_set(error, LK_INVALID, "R3: an owner has 1 to %d bytes, not %zu",
+                              LK_OWNER_BYTES_MAX, size);
+}
+
+bool lk_core_identify(struct lk_core *core, struct lk_session *session, struct lk_call *call) {
+    struct lk_slice *owner = lk_call_owner_at(call);
+    lk_error error;
+
+    if (owner == NULL || owner->size == 0) {
+        return true;
+    }
+    if (check_size(call, owner->size, &error) != LK_OK) {
+        lk_core_refuse(core, session, call->tag, LK_INVALID, error.text);
+        return false;
+    }
+    if (!lk_core_check_connection_owner(core, session, call)) {
+        return false;
+    }
+    if (core->config.users != NULL) {
+        const struct lk_identity identity = {lk_slice_of(call->user->name), *owner};
+
+        owner->size = lk_identity_write(identity, core->identity);
+        owner->bytes = core->identity;
+    }
+    return true;
+}
+
+bool lk_core_is_of_user(const struct lk_core *core, const struct lk_call *call) {
+    struct lk_slice owner = lk_call_owner(call);
+
+    return core->config.users == NULL
+           || lk_slice_equal(lk_identity_read(owner).user, lk_slice_of(call->user->name));
+}
+
+/* ---- what a break is about ------------------------------------------------------------------- */
+
+struct search {
+    struct lk_core *core;
+    struct lk_slice wanted;
+    size_t size;   /* of core->identity, the one that was found; 0: none */
+    bool is_exact; /* it is the text itself */
+    bool is_ambiguous;
+};
+
+static bool visit(void *context, lk_ref request) {
+    struct search *search = context;
+    struct lk_core *core = search->core;
+    struct lk_slice owner;
+
+    lk_model_record_head(core->model, request, &core->record);
+    owner = core->record.owner;
+    search->is_exact = lk_slice_equal(owner, search->wanted);
+    if (search->is_exact || lk_slice_equal(lk_identity_read(owner).owner, search->wanted)) {
+        search->is_ambiguous =
+            search->is_ambiguous
+            || (search->size > 0
+                && !lk_slice_equal(owner, (struct lk_slice){core->identity, search->size}));
+        memcpy(core->identity, owner.bytes, owner.size);
+        search->size = owner.size;
+    }
+    return !search->is_exact;
+}
+
+bool lk_core_find_broken(struct lk_core *core, struct lk_session *session, struct lk_call *call) {
+    struct lk_break *broken = &call->command.broken;
+    struct search search = {.core = core, .wanted = broken->owner};
+
+    if (core->config.users == NULL || broken->owner.size == 0) {
+        return true;
+    }
+    if (!lk_core_apply_deadlines(core)) { /* what is overdue is not broken */
+        lk_core_refuse_unwritten(core, session, call->tag);
+        return false;
+    }
+    lk_model_each_at(core->model, &broken->path, visit, &search);
+    if (search.is_ambiguous && !search.is_exact) {
+        lk_core_refuse(core, session, call->tag, LK_INVALID,
+                       "R12: several users have an owner of this name there: name one as "
+                       "USER" LK_IDENTITY_SEPARATOR "OWNER");
+        return false;
+    }
+    if (search.size > 0) {
+        broken->owner = (struct lk_slice){core->identity, search.size};
+    }
+    return true;
+}
