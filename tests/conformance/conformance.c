@@ -9,9 +9,10 @@
  * Prints a line of TAP for each, and the matrix of stores by rules, which --matrix also writes.
  * {fresh} in a URL is replaced by a path, {name} by a word, that no other scenario of the run is
  * given; --before names a program that makes the store fresh, or makes what {name} is the name of:
- * $LK_TEST_NAME there. Without {name} in each URL one scenario plays at a time then. With --serve the program LK is started as a service at lk+unix:{fresh}, or, to
- * be spoken to over HTTP, at http+unix:{fresh}, one for each scenario. Exit code 0: all passed or
- * are unsupported by declaration; 1: something failed; 2: bad arguments or files.
+ * $LK_TEST_NAME there. Without {name} in each URL one scenario plays at a time then. With --serve
+ * the program LK is started as a service at lk+unix:{fresh}, or, to be spoken to over HTTP, at
+ * http+unix:{fresh}, one for each scenario. Exit code 0: all passed or are unsupported by
+ * declaration; 1: something failed; 2: bad arguments or files.
  */
 #include <errno.h>
 #include <ftw.h>

@@ -20,8 +20,8 @@
 #include "engine/postgresql/store.h"
 
 /*
- * What a schema contains depends on it: pg_depend has an index by that, and pg_class and pg_proc have
- * none by schema, so the check costs the same in a database that is full of other things. Only
+ * What a schema contains depends on it: pg_depend has an index by that, and pg_class and pg_proc
+ * have none by schema, so the check costs the same in a database that is full of other things. Only
  * superusers can remove such a dependency.
  *
  * Arguments: the schema; the role that is named, or the empty text. In the block names are looked
