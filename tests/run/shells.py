@@ -230,6 +230,37 @@ def test_commands_that_handle_the_signal():
     assert compare_script("bash", script, INTERRUPT) == (0, 1)
 
 
+def is_pending(pid, number):
+    with open(f"/proc/{pid}/status", encoding="latin-1") as file:
+        masks = re.findall(r"^S(?:hd|ig)Pnd:\t(\w+)$", file.read(), re.M)
+    return any(int(mask, 16) >> (number - 1) & 1 for mask in masks)
+
+
+def children(pid):
+    with contextlib.suppress(FileNotFoundError), \
+            open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+        return file.read().split()
+    return []
+
+
+def test_interrupted_before_the_command_is_there():
+    """lk is stopped as soon as it has a child, which is the guard: CMD comes later, mostly."""
+    for _ in range(8):
+        with terminal("bash", "-c", f"{RUN} sh -c 'exec sleep 600'; echo WENT-ON") as opened:
+            end = time.monotonic() + BOUND_S
+            while not [c for run in children(opened.pid) for c in children(run)]:
+                assert time.monotonic() < end, "no guard"  # without a pause: CMD is next
+            run = int(children(opened.pid)[0])
+            os.kill(run, signal.SIGSTOP)
+            wait_until(lambda: process(run)[0] == "T", "lk is stopped")
+            opened.type(INTERRUPT)
+            wait_until(lambda: is_pending(run, signal.SIGINT),
+                       "the signal has come")
+            os.kill(run, signal.SIGCONT)
+            assert (opened.end(), opened.shown.count("WENT-ON")) == (-2, 0), opened.shown
+    wait_until(is_free, "the lease is released")
+
+
 def test_a_signal_to_the_command_alone():
     tell = "sh -c 'echo PID=$$; exec sleep 600'"
     for script in (f"$LK run p -- {tell}; echo CODE=$?", f"exec $LK run p -- {tell}"):

@@ -66,6 +66,8 @@ void lk_run_group_pass(const struct lk_run_child *child, const struct lk_run_gua
 }
 
 bool lk_run_group_has_had(struct lk_run_child *child, int signal, bool is_from_kernel) {
-    /* In this order: the witness has it in both cases, and must not show it for a later one. */
-    return child->shares_group && (lk_run_witness_has(&child->witness, signal) || is_from_kernel);
+    /* The witness is younger than CMD: what it lacks may have come before there was a CMD. */
+    return child->shares_group
+           && (child->witness.pid != 0 ? lk_run_witness_has(&child->witness, signal)
+                                       : is_from_kernel);
 }

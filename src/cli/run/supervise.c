@@ -337,6 +337,7 @@ static void handle_other(struct supervision *supervision, int signal) {
 static void handle_signals(struct supervision *supervision) {
     struct lk_run_child *child = supervision->job->child;
     bool is_from_kernel;
+    bool has_had;
     int signal;
 
     while ((signal = lk_run_signals_next_from(supervision->job->signals, &is_from_kernel)) != 0) {
@@ -352,9 +353,11 @@ static void handle_signals(struct supervision *supervision) {
             go_on(supervision);
             break;
         default:
-            if (lk_run_group_has_had(child, signal, is_from_kernel)) {
+            has_had = lk_run_group_has_had(child, signal, is_from_kernel);
+            if (has_had || (child->shares_group && is_from_kernel)) {
                 supervision->shared |= mask_of(signal);
-            } else {
+            }
+            if (!has_had) {
                 handle_other(supervision, signal);
             }
             break;
