@@ -55,7 +55,7 @@ IF NOT EXISTS (SELECT FROM pg_catalog.pg_trigger AS t
                WHERE t.tgrelid = 'lockkeeper.items'::pg_catalog.regclass
                  AND t.tgname = 'items_come') THEN
     CREATE TRIGGER items_come AFTER INSERT ON lockkeeper.items FOR EACH ROW
-    WHEN (NEW.need_group IS NOT NULL AND NEW.state = 'ready')
+    WHEN (NEW.need_group IS NOT NULL AND NEW.state = 'ready' AND NOT NEW.follows)
     EXECUTE FUNCTION lockkeeper.place_item();
     CREATE TRIGGER items_change AFTER UPDATE OF state ON lockkeeper.items FOR EACH ROW
     WHEN (NEW.need_group IS NOT NULL AND (NEW.state = 'ready') <> (OLD.state = 'ready'))

@@ -10,14 +10,20 @@ CREATE OR REPLACE FUNCTION lockkeeper.push_item(
 LANGUAGE plpgsql AS $$
 DECLARE
     new_number bigint;
+    its_group bytea := lockkeeper.group_of(the_queue, the_needs, the_limits, the_counts);
+    -- As 51_groups would mark it, which would leave a dead row and its entries in each index.
+    is_behind boolean := its_group IS NOT NULL AND coalesce(delay_ms, 0) <= 0
+        AND EXISTS (SELECT FROM lockkeeper.items AS i
+                    WHERE i.need_group = its_group AND i.state = 'ready' AND NOT i.follows
+                      AND i.priority >= the_priority);
 BEGIN
     INSERT INTO lockkeeper.items AS i (queue, id, sequence, priority, state, due_us, need_paths,
-        need_limits, need_units, need_roots, need_group)
+        need_limits, need_units, need_roots, need_group, follows)
     VALUES (the_queue, the_id, lockkeeper.draw(), the_priority,
         CASE WHEN delay_ms > 0 THEN 'delayed' ELSE 'ready' END,
         CASE WHEN delay_ms > 0 THEN turn.now_us + delay_ms * 1000 ELSE 0 END,
-        the_needs, the_limits, the_counts, the_roots,
-        lockkeeper.group_of(the_queue, the_needs, the_limits, the_counts))
+        the_needs, the_limits, the_counts, the_roots, its_group,
+        is_behind)
     ON CONFLICT (queue, id) DO NOTHING
     RETURNING i.number INTO new_number;
     IF new_number IS NULL THEN
