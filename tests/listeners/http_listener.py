@@ -351,6 +351,8 @@ def to_the_letter(service):
             chunked + size + b"\r\n" + body + b"\r\n0\n\r\n", chunked + size + b"\r\n" + body + b"\r\n0\r\n\n",
             chunked + size + b"\r\n" + body + b"\r\n\r\n0\r\n\r\n",
             chunked + size + b"\r\n" + body + b"\r\n0\r\nTrailer: \0\r\n\r\n",
+            chunked.replace(b": chunked", b":" + b" " * 64 + b"chunked") + b"0x" + size + b"\r\n" + body + end,
+            post_head + b"Content-Length:" + b" " * 64 + b"%d\r\n\r\n" % len(body) + body,
             post_head.replace(b"\r\n", b"\n") + b"Content-Length: %d\n\n" % len(body) + body,
             post_head + b"Content-Length: %d\n\r\n" % len(body) + body,
             post_head + b"X: y\r\n z\r\nContent-Length: %d\r\n\r\n" % len(body) + body,

@@ -36,14 +36,20 @@ static void end_head(struct lk_http_framing *framing) {
 
 /* ---- lines ----------------------------------------------------------------------------------- */
 
-/* The value of the header in the line, without blanks around it; NULL: it is another header. */
+/*
+ * The value of the header in the line, without blanks around it; NULL: it is another header. One
+ * that is longer than what is kept of a line is not read: the rest might change where the body ends.
+ */
 static const char *value_of(struct lk_http_framing *framing, const char *name) {
     size_t size = strlen(name);
     char *value = framing->line + size;
     size_t end = framing->line_size;
 
-    if (end <= size || end >= sizeof framing->line || *value != ':'
-        || strncasecmp(framing->line, name, size) != 0) {
+    if (end <= size || *value != ':' || strncasecmp(framing->line, name, size) != 0) {
+        return NULL;
+    }
+    if (end >= sizeof framing->line) {
+        framing->is_bad = true;
         return NULL;
     }
     while (end > size + 1 && (framing->line[end - 1] == ' ' || framing->line[end - 1] == '\t')) {
