@@ -84,7 +84,33 @@ def older_needs(t):
     expect([item["id"] for item in listed] == ["1", *map(str, range(3, ITEMS + 1))], "the items")
 
 
+def nothing_stays(t):
+    """Of what has blocked items nothing stays, however many roots have done so."""
+    t.single()
+
+    def is_nothing_left():
+        fields = t.redis("HKEYS", "{q}:lk:i").split("\n")
+        expect([field for field in fields if field[:1] not in ("c", "n")] == [], f"{fields}")
+
+    for root, items in (("one", 1), ("some/a", 3), ("many", 20)):
+        t.answers("granted", "acquire", root, owner="ann")
+        for i in range(items):
+            t.answers("ok", "push", "q/blocked", f"{i}", "--needs", f"{root}/{i}")
+        t.answers("busy", "claim", "q/blocked", owner="worker")
+        t.answers("ok", "release", root, owner="ann")
+        for i in range(items):
+            t.answers("granted", "claim", "q/blocked", owner="worker")
+            t.answers("ok", "done", "q/blocked", f"{i}", owner="worker")
+        is_nothing_left()
+    t.answers("granted", "acquire", "dropped", owner="ann")
+    t.answers("ok", "push", "q/blocked", "1", "--needs", "dropped")
+    t.answers("busy", "claim", "q/blocked", owner="worker")
+    t.answers("ok", "drop", "q/blocked", "1")
+    is_nothing_left()
+
+
 CASES = [
+    ("nothing stays of what has blocked items", nothing_stays),
     ("needs of older versions", older_needs),
     ("stores of older versions", older_versions),
 ]

@@ -50,17 +50,40 @@ local function entry_of_group(queue, name, at, list)
     return 'h' .. queue .. '\0' .. at .. '\0' .. name
 end
 
+-- Without a list under the root of this one, the queue has no use for its generation there, which
+-- would be kept for each root that has ever blocked an item.
+local function forget_generation(R, queue, list)
+    local root = list:match('^[^/%z]+')
+    local field, prefix = 'b' .. queue .. '\0' .. root, 'k' .. queue .. '\0' .. root
+    if not item_field(R, field) then
+        return
+    end
+    for mark, next_mark in pairs({['\0'] = '\1', ['/'] = '0'}) do
+        if #call('ZRANGEBYLEX', R.base .. 'q', '[' .. prefix .. mark, '(' .. prefix .. next_mark,
+            'LIMIT', 0, 1) > 0 then
+            return
+        end
+    end
+    set_item_field(R, field, false)
+end
+
 -- Moves the group; `at` nil removes it, when it has no item any more.
 local function place_group(R, queue, name, at, list)
     local field = 'g' .. queue .. '\0' .. name
     local packed = item_field(R, field)
+    local former
     if packed then
-        remove_from_index(R, entry_of_group(queue, name, open(packed)))
+        local first
+        first, former = open(packed)
+        remove_from_index(R, entry_of_group(queue, name, first, former))
     end
     if at then
         add_to_index(R, entry_of_group(queue, name, at, list))
     end
     set_item_field(R, field, at and pack(at, list))
+    if former and (not at or former ~= list) then
+        forget_generation(R, queue, former)
+    end
 end
 
 -- Where it is: the position of its first item, and its list or false; nil: there is no such group.
