@@ -37,8 +37,8 @@ static void end_head(struct lk_http_framing *framing) {
 /* ---- lines ----------------------------------------------------------------------------------- */
 
 /*
- * The value of the header in the line, without blanks around it; NULL: it is another header. One
- * that is longer than what is kept of a line is not read: the rest might change where the body ends.
+ * The value of the header in the line, without blanks around it; NULL: it is another header, or
+ * longer than what is kept of a line: then where the body ends is not known.
  */
 static const char *value_of(struct lk_http_framing *framing, const char *name) {
     size_t size = strlen(name);
