@@ -148,6 +148,14 @@ def rights(t):
 # ---- replicas ----
 
 
+def wait_for_x(t, url):
+    log = os.path.join(t.folder, "waiting.log")
+    with open(log, "wb") as stderr:
+        waiting = subprocess.Popen([t.program, "-S", url, "run", "x", "--", "true"], stderr=stderr)
+    t.wait("the queue", lambda: any(each["state"] == "waiting" for each in t.lk_lines("ls")))
+    return waiting, log
+
+
 def missing_replicas(t):
     """?replicas=1 without a replica: nothing waits for ever, and nothing stays held."""
     t.single()
@@ -173,15 +181,22 @@ def missing_replicas(t):
     expect(t.lk_lines("ls") == [], "a wait left something held")
     # Without a limit it goes on, and says why; ended, it releases what it has.
     t.answers("granted", "acquire", "x", owner="holder")
-    log = os.path.join(t.folder, "waiting.log")
-    with open(log, "wb") as stderr:
-        waiting = subprocess.Popen([t.program, "-S", url, "run", "x", "--", "true"], stderr=stderr)
-    t.wait("the queue", lambda: any(each["state"] == "waiting" for each in t.lk_lines("ls")))
+    waiting, log = wait_for_x(t, url)
     t.answers("ok", "release", "x", owner="holder")
     t.wait("the reason", lambda: any(line.startswith("lk: AWAY: for ") and says in line for line in open(log)))
     waiting.terminate()
     expect(waiting.wait(60) == 128 + signal.SIGTERM, f"{waiting}")
     expect(t.lk_lines("ls") == [], "a wait that was ended left something held")
+
+
+def fewer_databases(t):
+    place = t.single_with_port()
+    t.url = f"redis://{place}/5"
+    t.answers("granted", "acquire", "x", owner="holder")
+    waiting, log = wait_for_x(t, t.url)
+    t.restart("--port", place.rpartition(":")[2], "--databases", "1")
+    t.wait("the reason", lambda: any("DB index is out of range" in line for line in open(log)))
+    waiting.kill()
 
 
 # ---- what a store cannot ----
@@ -539,6 +554,7 @@ def workers_on_a_server_that_evicts(t):
 
 
 CASES = [
+    ("a server that is back with fewer databases", fewer_databases),
     ("workers on a server that evicts", workers_on_a_server_that_evicts),
     ("passwords", passwords),
     ("rights", rights),

@@ -132,6 +132,7 @@ lk_outcome lk_redis_topology_take_node(struct lk_redis_topology *topology, int n
     struct lk_redis_link *link = take_idle(topology, node);
     struct lk_redis_address address;
     lk_outcome outcome;
+    lk_error cause = {.text = ""};
 
     if (link != NULL) {
         *ret_link = link;
@@ -140,7 +141,7 @@ lk_outcome lk_redis_topology_take_node(struct lk_redis_topology *topology, int n
     pthread_mutex_lock(&topology->mutex);
     address = topology->nodes[node].address;
     pthread_mutex_unlock(&topology->mutex);
-    outcome = lk_redis_link_open(&topology->target, &address, patience, &link, error);
+    outcome = lk_redis_link_open(&topology->target, &address, patience, &link, &cause);
     pthread_mutex_lock(&topology->mutex);
     if (outcome == LK_OK) {
         topology->nodes[node].failures = 0;
@@ -148,17 +149,18 @@ lk_outcome lk_redis_topology_take_node(struct lk_redis_topology *topology, int n
         meet(topology, node, link->boot);
     } else {
         mark_in_doubt(topology, node);
-        /* What is no Redis server, where one was, answers in its place while it is away. */
+        /* What is of no use, where a server was, answers in its place while it is away. */
         if (outcome == LK_UNSUPPORTED && topology->is_known) {
-            outcome = lk_error_set(error, LK_UNAVAILABLE, "what answers is no Redis server");
+            outcome = LK_UNAVAILABLE;
         }
     }
     pthread_mutex_unlock(&topology->mutex);
-    if (outcome == LK_OK) {
-        link->node = node;
-        *ret_link = link;
+    if (outcome != LK_OK) {
+        return lk_error_set(error, outcome, "%s", cause.text);
     }
-    return outcome;
+    link->node = node;
+    *ret_link = link;
+    return LK_OK;
 }
 
 void lk_redis_topology_give(struct lk_redis_topology *topology, struct lk_redis_link *link) {
