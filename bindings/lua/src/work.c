@@ -23,6 +23,7 @@ struct item {
     struct lk_lua_feed *feed; /* counted */
     uint64_t number;
     bool is_lost;
+    bool is_unknown; /* whether the decision has taken effect */
 };
 
 static struct work *work_at(lua_State *L, int arg) {
@@ -244,7 +245,8 @@ static int work_next(lua_State *L) {
     work_begin(L, work);
     (void)lk_lua_feed_decide(work->feed, work->taken,
                              &(struct lk_lua_verdict){.verdict = LK_LUA_DONE});
-    item = lk_lua_object(L, LK_LUA_ITEM, sizeof *item, 0);
+    (void)lua_getiuservalue(L, 1, 2);
+    item = lk_lua_object(L, LK_LUA_ITEM, sizeof *item, -1); /* it keeps the store */
     item->feed = work->feed;
     (void)atomic_fetch_add(&item->feed->count, 1);
     while ((news = news_of(item->feed, work->taken, &claim)) == NEWS_NONE) {
@@ -420,12 +422,56 @@ static bool has_stepped(struct lk_lua_feed *feed, uint64_t number) {
     return has_stepped;
 }
 
+/* The claim has gone with the first decision. It is named by its owner and token. */
+static int decide_again(lua_State *L, struct item *item, const struct lk_lua_verdict *verdict) {
+    enum { RETRY_MIN_MS = 1000 }; /* as in the library, unless retry_min says otherwise */
+    const lk_work_options *options = &item->feed->options;
+    const int64_t delay_ms = options->retry_min_ms != 0 ? options->retry_min_ms : RETRY_MIN_MS;
+    lk_retry_request end = {.size = sizeof end};
+    struct lk_lua_store *store;
+    lk_outcome outcome;
+    lk_error error;
+
+    (void)lua_getiuservalue(L, 1, 2);
+    store = lk_lua_store(L, lua_gettop(L));
+    (void)lua_getiuservalue(L, 1, 1);
+    end.queue = table_text(L, lua_gettop(L), "queue");
+    end.id = table_text(L, lua_gettop(L), "id");
+    end.owner = table_text(L, lua_gettop(L), "owner");
+    (void)lua_getfield(L, -1, "token");
+    end.token = (uint64_t)lua_tointeger(L, -1);
+    if (verdict->verdict == LK_LUA_DONE && options->table != NULL) {
+        outcome = lk_done_row(store->handle, end.queue, options->table, end.id, end.owner,
+                              end.token, &error);
+    } else if (verdict->verdict == LK_LUA_DONE) {
+        outcome = lk_done(store->handle, end.queue, end.id, end.owner, end.token, &error);
+    } else if (verdict->failure == NULL && !verdict->has_exit) {
+        outcome = lk_retry(store->handle, end.queue, end.id, end.owner, end.token,
+                           verdict->verdict == LK_LUA_FAILED ? delay_ms : 0, &error);
+    } else {
+        end.delay_ms = delay_ms;
+        end.has_exit = verdict->has_exit;
+        end.exit_code = verdict->exit_code;
+        end.error = verdict->failure;
+        end.error_size = verdict->failure_size < LK_LUA_FAILURE_MAX ? verdict->failure_size
+                                                                    : LK_LUA_FAILURE_MAX;
+        outcome = lk_retry_failed(store->handle, &end, &error);
+    }
+    item->is_lost = item->is_lost || outcome == LK_LOST;
+    lk_lua_check(L, outcome, &error);
+    item->is_unknown = false;
+    return 0;
+}
+
 /* Decides, and waits for what comes of it. */
 static int decide(lua_State *L, const struct lk_lua_verdict *verdict) {
     struct item *item = item_at(L, 1);
     struct lk_lua_feed *feed = item->feed;
     lk_work_step step;
 
+    if (item->is_unknown) {
+        return decide_again(L, item, verdict);
+    }
     if (!lk_lua_feed_decide(feed, item->number, verdict)) {
         return luaL_error(L, "the item has been decided on");
     }
@@ -442,6 +488,7 @@ static int decide(lua_State *L, const struct lk_lua_verdict *verdict) {
         return lk_lua_raise(L, LK_LOST, "the claim was lost; the item is left to its next claim");
     }
     if (step == LK_WORK_UNKNOWN) {
+        item->is_unknown = true;
         return lk_lua_raise(L, LK_UNAVAILABLE, "unknown whether the claim has been ended");
     }
     return 0;

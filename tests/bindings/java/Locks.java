@@ -121,15 +121,6 @@ final class Locks {
         }
     }
 
-    private static void move(String from, String to) throws Exception {
-        for (String part : List.of("", "-wal", "-shm")) {
-            var file = new java.io.File(from + part);
-            if (file.exists()) {
-                Tap.yes(file.renameTo(new java.io.File(to + part)), "it is moved");
-            }
-        }
-    }
-
     private static void unanswered(Tap.Stores stores) throws Exception {
         String url = stores.fresh();
         if (!url.startsWith("sqlite:")) {
@@ -140,13 +131,13 @@ final class Locks {
             Lease first = store.acquire("t").tryNow();
             Lease second = store.acquire("u", "v").tryNow();
             Map<String, byte[]> values = Map.of("u", "one".getBytes(), "v", "two".getBytes());
-            move(path, path + ".away");
+            Tap.move(path, path + ".away");
             Tap.thrown(UnavailableException.class, first::close);
             for (int i = 0; i < 2; i++) {
                 Tap.thrown(UnavailableException.class, first::release);
                 Tap.thrown(UnavailableException.class, () -> second.releasePut(values));
             }
-            move(path + ".away", path);
+            Tap.move(path + ".away", path);
             try (Store other = Store.open(url)) {
                 Tap.same(3, other.list().size());
                 // That would not be the same release.

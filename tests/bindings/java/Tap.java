@@ -106,6 +106,16 @@ final class Tap {
         return store.list().stream().filter(Entry::isHeld).map(Entry::path).toList();
     }
 
+    /** The file of a store that is not to answer, or is again. */
+    static void move(String from, String to) {
+        for (String part : List.of("", "-wal", "-shm")) {
+            var file = new java.io.File(from + part);
+            if (file.exists()) {
+                yes(file.renameTo(new java.io.File(to + part)), "it is moved");
+            }
+        }
+    }
+
     // ---- threads and processes ----
 
     static final class Background<T> {

@@ -10,6 +10,7 @@ import io.lockkeeper.Lease;
 import io.lockkeeper.LeaseLostException;
 import io.lockkeeper.PushCounts;
 import io.lockkeeper.Store;
+import io.lockkeeper.UnavailableException;
 import io.lockkeeper.Watch;
 import io.lockkeeper.Work;
 import io.lockkeeper.WorkCounts;
@@ -21,6 +22,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Consumer;
 
 /** Work and events. */
 final class Works {
@@ -30,6 +32,7 @@ final class Works {
         tap.test("an item is pushed once, claimed by one, and done", Works::loop);
         tap.test("many items are pushed in one call", Works::many);
         tap.test("what fails is claimed again, and parked in the end", Works::failures);
+        tap.test("an end that is not answered is asked for again", Works::unanswered);
         tap.test("a loop that is left gives its item back", Works::left);
         tap.test("a handler that is interrupted gives back; the store's end waits for it",
             Works::interrupted);
@@ -121,6 +124,62 @@ final class Works {
                 Tap.same(false, work.hasNext());
             }
             Tap.same(1L, store.stats("q").done());
+        }
+    }
+
+    /** The one item of the queue, whose worker has no more time for a store that is away. */
+    private static Item stopping(Work work) {
+        Item item = work.next();
+        work.stop();
+        return item;
+    }
+
+    private static void unanswered(Tap.Stores stores) throws Exception {
+        String url = stores.fresh();
+        if (!url.startsWith("sqlite:")) {
+            return; // there it takes the ten seconds for which an unreachable store is asked
+        }
+        String path = url.substring("sqlite:".length());
+        Map<String, Consumer<Item>> ends = new LinkedHashMap<>();
+        ends.put("back", Item::giveBack);
+        ends.put("fails", item -> item.retry("no route"));
+        ends.put("done", Item::done);
+        try (Store store = Store.open(url)) {
+            for (var end : ends.entrySet()) {
+                store.push("q", "1", null);
+                try (Work work = store.work("q").retry(ofMillis(1), ofMillis(1))) {
+                    Item item = stopping(work);
+                    Tap.move(path, path + ".away");
+                    for (int i = 0; i < 3; i++) {
+                        Tap.thrown(UnavailableException.class, () -> end.getValue().accept(item));
+                    }
+                    Tap.move(path + ".away", path);
+                    Tap.same(1L, store.stats("q").claimedNow());
+                    end.getValue().accept(item);
+                    Tap.same(0L, store.stats("q").claimedNow());
+                    Tap.thrown(IllegalStateException.class, item::done); // it is known
+                    Tap.same(false, work.hasNext());
+                    Tap.same(1L, work.counts().unknown());
+                }
+                Tap.same(end.getKey().equals("done") ? 1L : 0L, store.stats("q").done());
+            }
+            store.push("q", "lost", null);
+            try (Work work = store.work("q")) {
+                Item item = stopping(work);
+                Tap.move(path, path + ".away");
+                Tap.thrown(UnavailableException.class, item::done);
+                Tap.move(path + ".away", path);
+                Tap.same(1L, store.breakAt("q/lost", "a test", "a test", true));
+                Tap.thrown(LeaseLostException.class, item::done);
+            }
+            try (Work work = store.work("q")) {
+                stopping(work);
+                Tap.move(path, path + ".away");
+                Tap.same(false, work.hasNext()); // the turn says nothing of the former item
+                Tap.same(List.of(1L, 0L), List.of(work.counts().unknown(), work.counts().done()));
+                Tap.move(path + ".away", path);
+                Tap.same(1L, store.stats("q").claimedNow());
+            }
         }
     }
 

@@ -105,9 +105,7 @@ case("a release that is not answered is asked for again", function(store, url)
         return -- there it takes the ten seconds for which an unreachable store is asked
     end
     local path = url:sub(#"sqlite:" + 1)
-    local function move(from, to)
-        for _, part in ipairs{"", "-wal", "-shm"} do os.rename(from .. part, to .. part) end
-    end
+    local move = support.move
     local first, putting = store:lock("t"), store:lock{"u", "v"}
     local ok, why = pcall(function()
         local lease <close> = store:lock("w")

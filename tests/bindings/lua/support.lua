@@ -98,6 +98,11 @@ end
 
 function support.waits(store, owner) return support.holds(store, owner, false) end
 
+-- The file of a store that is not to answer, or is again.
+function support.move(from, to)
+    for _, part in ipairs{"", "-wal", "-shm"} do os.rename(from .. part, to .. part) end
+end
+
 -- ---- checks -------------------------------------------------------------------------------------
 
 local function shown(value)

@@ -187,6 +187,48 @@ case("an item is decided on by its methods", function(store)
     equal({attempts, work:counts().done, work:counts().retried}, {{1, 2, 3}, 1, 2})
 end)
 
+case("an end that is not answered is asked for again", function(store, url)
+    if not url:find("^sqlite:") then
+        return -- there it takes the ten seconds for which an unreachable store is asked
+    end
+    local path = url:sub(#"sqlite:" + 1)
+    local function stopping(work) -- its worker has no more time for a store that is away
+        local item = work:next()
+        work:stop()
+        support.move(path, path .. ".away")
+        return item
+    end
+    for _, call in ipairs{"give_back", "retry", "done"} do
+        store:push("mails", "1")
+        local work <close> = store:work("mails", fast())
+        local item = stopping(work)
+        for _ = 1, 3 do raises("unavailable", item[call], item) end
+        support.move(path .. ".away", path)
+        equal(store:stats("mails").claimed_now, 1)
+        item[call](item, call == "retry" and "no route" or nil)
+        local left = store:items("mails")[1] or {}
+        equal({left.state == "claimed", left.last_error}, {false, call == "retry" and "no route" or nil})
+        refuses("decided", item.done, item) -- it is known
+        equal({work:next(), work:counts().unknown}, {nil, 1})
+    end
+    equal(store:stats("mails").done, 1)
+    store:push("mails", "lost")
+    do
+        local work <close> = store:work("mails")
+        local item = stopping(work)
+        raises("unavailable", item.done, item)
+        support.move(path .. ".away", path)
+        equal(store:break_("mails/lost", {reason = "a test", by = "a test", at_once = true}), 1)
+        raises("lost", item.done, item)
+        equal(item:lost(), true)
+    end
+    local work <close> = store:work("mails")
+    stopping(work)
+    equal({work:next(), work:counts().unknown, work:counts().done}, {nil, 1, 0}) -- the turn says nothing of it
+    support.move(path .. ".away", path)
+    equal(states(store), {lost = "claimed"})
+end)
+
 case("what leaves a loop gives the item back", function(store)
     store:push("mails", "1")
     raises("busy", function()

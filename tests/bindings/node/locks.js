@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 'use strict';
 // usage: locks.js PATTERN LK: locks, leases, requests without keep-alive, values, wrong arguments.
-const fs = require('node:fs');
 const path = require('node:path');
 const util = require('node:util');
 const {
-    assert, lockkeeper, lk, place, sleep, Program, program, until, stopped, holds, waits, rejects, test, main,
+    assert, lockkeeper, lk, place, sleep, Program, program, until, stopped, holds, waits, move, rejects, test,
+    main,
 } = require('./support');
 const {BusyError, TimeoutError, LostError, DeadlockError, InvalidError, ClosedError} = lockkeeper;
 const YEAR_MS = 366 * 86_400_000;
@@ -79,8 +79,6 @@ test('a release that is not answered is asked for again', async (store) => {
         return; // there it takes the ten seconds for which an unreachable store is asked
     }
     const file = path.join(place, 'moved.db');
-    const move = (from, to) => fs.readdirSync(place).filter((name) => name.startsWith(path.basename(from)))
-        .forEach((name) => fs.renameSync(path.join(place, name), path.join(place, name).replace(from, to)));
     const other = await lockkeeper.open(`sqlite:${file}`);
     await other.push('q', 'a');
     const leases = [await other.lock('t'), await other.lock(['u', 'v'])];

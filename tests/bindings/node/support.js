@@ -100,6 +100,12 @@ function waits(store, owner) {
     return holds(store, owner, false);
 }
 
+// The file of a store that is not to answer, or is again.
+function move(from, to) {
+    fs.readdirSync(place).filter((name) => name.startsWith(path.basename(from)))
+        .forEach((name) => fs.renameSync(path.join(place, name), path.join(place, name).replace(from, to)));
+}
+
 // An error of this class, or with this code.
 async function rejects(kind, call) {
     let raised;
@@ -149,4 +155,4 @@ async function main() {
 }
 
 module.exports = {assert, lockkeeper, lk, place, sleep, Program, program, until, stopped, fresh, holds, waits,
-    rejects, test, main};
+    move, rejects, test, main};

@@ -4,10 +4,10 @@
 const {execFileSync} = require('node:child_process');
 const path = require('node:path');
 const {
-    assert, lockkeeper, place, program, until, rejects, test, main,
+    assert, lockkeeper, place, program, until, move, rejects, test, main,
 } = require('./support');
 const onSqlite = process.argv[2].startsWith('sqlite:');
-const {LostError, ClosedError} = lockkeeper;
+const {LostError, ClosedError, UnavailableError} = lockkeeper;
 
 test('work is pushed once, claimed by one, done', async (store) => {
     assert.equal(await store.push('q', 'a', 'one'), true);
@@ -46,6 +46,45 @@ test('items are retried, given back, parked and dropped', async (store) => {
     await rejects(LostError, store.unpark('q', 'a'));
     assert.equal(await store.drop('q', 'a', 'b', 'c'), 2);
     assert.deepEqual(await store.items('q'), []);
+});
+
+// An item whose worker has no more time for its store, which is away.
+async function stopping(work, file) {
+    const {value: item} = await work.next();
+    work.stop();
+    move(file, `${place}/away`);
+    return item;
+}
+
+test('an end that is not answered is asked for again', async () => {
+    if (!onSqlite) {
+        return; // there it takes the ten seconds for which an unreachable store is asked
+    }
+    const file = path.join(place, 'moved.db');
+    const store = await lockkeeper.open(`sqlite:${file}`);
+    for (const [call, reason] of [['giveBack'], ['retry', 'no route'], ['done']]) {
+        await store.push('q', 'a');
+        const work = store.work('q', {retryMin: 1, retryMax: 1});
+        const item = await stopping(work, file);
+        for (let i = 0; i < 3; i += 1) {
+            await rejects(UnavailableError, item[call](reason));
+        }
+        move(`${place}/away`, file);
+        assert.equal((await store.stats('q')).claimedNow, 1);
+        await item[call](reason);
+        assert.equal((await store.stats('q')).claimedNow, 0);
+        assert.match((await rejects(Error, item.done())).message, /decided/); // it is known
+        assert.deepEqual([await work.next(), work.counts.unknown], [{value: undefined, done: true}, 1]);
+    }
+    assert.equal((await store.stats('q')).done, 1);
+    await store.push('q', 'a');
+    const work = store.work('q');
+    await stopping(work, file);
+    assert.equal((await work.next()).done, true); // the turn says nothing of the item before
+    assert.deepEqual([work.counts.unknown, work.counts.done], [1, 0]);
+    move(`${place}/away`, file);
+    assert.equal((await store.stats('q')).claimedNow, 1);
+    await store.close();
 });
 
 test('break and an error in the loop give the item back', async (store) => {

@@ -3,7 +3,6 @@
 """usage: locks.py PATTERN LK: locks, leases, requests without keep-alive, and administration."""
 
 import datetime
-import os
 import pathlib
 import signal
 import threading
@@ -11,7 +10,7 @@ import time
 
 import lockkeeper
 import support
-from support import Background, until
+from support import Background, move, until
 
 class Locks(support.StoreCase):
     def test_a_lease_is_held_in_its_block_and_released_behind_it(self):
@@ -95,11 +94,6 @@ class Locks(support.StoreCase):
         store, path = self.open(), pathlib.Path(self.url[len("sqlite:"):])
         plain, putting = store.lock("t"), store.lock("u", "v")
         values = {"u": b"one", "v": b"two"}
-
-        def move(old, new):
-            for part in ("", "-wal", "-shm"):
-                if os.path.exists(f"{old}{part}"):
-                    os.rename(f"{old}{part}", f"{new}{part}")
 
         move(path, f"{path}.away")
         for _ in range(2):

@@ -158,6 +158,13 @@ def main_on_stores():
         main()
 
 
+def move(old, new):
+    """The file of a store that is not to answer, or is again."""
+    for part in ("", "-wal", "-shm"):
+        if os.path.exists(f"{old}{part}"):
+            os.rename(f"{old}{part}", f"{new}{part}")
+
+
 # ---- other threads and processes -------------------------------------------------------------------
 
 

@@ -10,7 +10,7 @@ import threading
 
 import lockkeeper
 import support
-from support import Background, until
+from support import Background, move, until
 
 FAST = {"retry_min": 0.001, "retry_max": 0.002}
 
@@ -74,6 +74,45 @@ class Queues(support.StoreCase):
                     item.done()
         self.assertEqual(seen, [1, 2, 3])
         self.assertEqual((work.counts.done, work.counts.retried), (1, 2))
+
+    def stopping(self, work, path):
+        """An item whose worker has no more time for its store, which is away."""
+        item = next(work)
+        work.stop()
+        move(path, f"{path}.away")
+        return item
+
+    def test_an_end_that_is_not_answered_is_asked_for_again(self):
+        if not self.url.startswith("sqlite:"):
+            return  # there it takes the ten seconds for which an unreachable store is asked
+        path = self.url[len("sqlite:"):]
+        for call, arguments in (("give_back", ()), ("retry", ("no route",)), ("done", ())):
+            self.store.push("mails", "1")
+            with self.store.work("mails", **FAST) as work:
+                item = self.stopping(work, path)
+                for _ in range(3):
+                    with self.assertRaises(lockkeeper.Unavailable):
+                        getattr(item, call)(*arguments)
+                move(f"{path}.away", path)
+                self.assertEqual(self.states(), [("1", "claimed")])
+                getattr(item, call)(*arguments)
+                self.assertNotIn(("1", "claimed"), self.states())
+                with self.assertRaisesRegex(ValueError, "decided"):
+                    item.done()  # it is known
+                self.assertEqual((next(work, None), work.counts.unknown), (None, 1))
+        self.assertEqual(self.store.stats("mails").done, 1)
+
+    def test_a_turn_says_nothing_of_the_item_before(self):
+        if not self.url.startswith("sqlite:"):
+            return
+        path = self.url[len("sqlite:"):]
+        self.store.push("mails", "1")
+        with self.store.work("mails") as work:
+            self.stopping(work, path)
+            self.assertIsNone(next(work, None))
+            self.assertEqual((work.counts.unknown, work.counts.done), (1, 0))
+            move(f"{path}.away", path)
+            self.assertEqual(self.states(), [("1", "claimed")])
 
     def test_an_exception_in_the_block_gives_the_item_back(self):
         self.store.push("mails", "1")

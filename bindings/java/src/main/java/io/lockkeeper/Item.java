@@ -19,6 +19,7 @@ public final class Item extends Held {
     static final int DONE = 0;
     static final int FAILED = 1;
 
+    private final Work work;
     private final String queue;
     private final String id;
     private final String owner;
@@ -31,9 +32,11 @@ public final class Item extends Held {
     private final BlockingQueue<Integer> verdicts = new LinkedBlockingQueue<>();
     private final BlockingQueue<Integer> steps = new LinkedBlockingQueue<>();
     private boolean isDecided;
+    private volatile boolean isUnknown; // whether the decision has taken effect
     private volatile byte[] reason;
 
-    Item(ClaimInfo claim, Pointer lease) {
+    Item(Work work, ClaimInfo claim, Pointer lease) {
+        this.work = work;
         queue = Memories.string(claim.queue);
         id = Memories.string(claim.id);
         owner = Memories.string(claim.owner);
@@ -89,8 +92,9 @@ public final class Item extends Held {
     }
 
     /**
-     * The item is done and removed. LeaseLostException: the claim was lost, and the item stays. In
-     * a handler of Work.run() this and the next two only decide: the item ends with the handler.
+     * The item is done and removed. LeaseLostException: the claim was lost, and the item stays.
+     * UnavailableException, of this and the next two: unknown; to call one again asks again. In a
+     * handler of Work.run() this and the next two only decide: the item ends with the handler.
      */
     public void done() {
         decideAndWait(DONE);
@@ -161,6 +165,11 @@ public final class Item extends Held {
     }
 
     private void decideAndWait(int verdict) {
+        if (isUnknown) {
+            work.decideAgain(this, verdict);
+            isUnknown = false;
+            return;
+        }
         if (!decide(verdict)) {
             throw new IllegalStateException("the item has been decided on");
         }
@@ -172,6 +181,7 @@ public final class Item extends Held {
             throw new LeaseLostException("the claim was lost; the item is left to its next claim");
         }
         if (step == Constants.LK_WORK_UNKNOWN) {
+            isUnknown = true;
             throw new UnavailableException("unknown whether the claim has been ended");
         }
     }

@@ -20,6 +20,7 @@ import java.util.function.Consumer;
  * library claims, renews, finishes and retries.
  */
 final class Pool {
+    private final Work work;
     private final Gate gate;
     private final Consumer<Item> workOn;
     private final Waits.Cancel cancel = new Waits.Cancel();
@@ -32,7 +33,8 @@ final class Pool {
     private final Structs.Progress progress = this::progress;
     private final Structs.Explain explain = this::explain;
 
-    Pool(Gate gate, Consumer<Item> workOn) {
+    Pool(Work work, Gate gate, Consumer<Item> workOn) {
+        this.work = work;
         this.gate = gate;
         this.workOn = workOn;
         Held.threadsOfTheLibrary(handle);
@@ -77,7 +79,7 @@ final class Pool {
 
     private int handle(Pointer context, Pointer claim, Pointer lease) {
         try {
-            Item item = new Item(new ClaimInfo(claim), lease);
+            Item item = new Item(work, new ClaimInfo(claim), lease);
             items.put(Pointer.nativeValue(claim), item);
             try {
                 gate.handling(() -> workOn.accept(item));

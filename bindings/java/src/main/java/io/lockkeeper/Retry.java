@@ -30,6 +30,11 @@ public final class Retry {
         return new Retry(Memories.milliseconds(delay, "delay"), null, null);
     }
 
+    /** `reason` null: not said. */
+    static Retry because(byte[] reason, long delayMs) {
+        return new Retry(delayMs, reason, null);
+    }
+
     /** Why it has failed, in up to 1024 bytes of UTF-8. */
     public Retry error(String why) {
         return new Retry(delayMs, why.getBytes(StandardCharsets.UTF_8), exitCode);

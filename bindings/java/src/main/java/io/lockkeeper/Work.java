@@ -19,6 +19,8 @@ import java.util.function.Consumer;
  * Item.done() before a break, and Item.retry() where it has failed.
  */
 public final class Work implements Iterable<Item>, Iterator<Item>, AutoCloseable {
+    private static final long RETRY_MIN_MS = 1000; // as in the library, unless retry() says otherwise
+
     private final Store store;
     private final String queue;
     private final Table table;
@@ -111,12 +113,26 @@ public final class Work implements Iterable<Item>, Iterator<Item>, AutoCloseable
      * whose handler throws is claimed again later.
      */
     public WorkCounts run(Consumer<Item> handler) throws InterruptedException {
-        Pool own = new Pool(store.gate(), claimed -> {
+        Pool own = new Pool(this, store.gate(), claimed -> {
             handler.accept(claimed);
             claimed.decide(Item.DONE); // unless it has decided itself
         });
         Waits.interruptibly(() -> own.run(this::fill), own.canceller(), counts -> { });
         return own.counts();
+    }
+
+    /** The claim has gone with the first decision. It is named by its owner and token. */
+    void decideAgain(Item decided, int verdict) {
+        Claimed claim =
+            new Claimed(store, decided.queue(), table, decided.owner(), decided.token());
+        if (verdict == Item.DONE) {
+            claim.done(decided.id());
+        } else if (verdict == Item.FAILED) {
+            claim.retry(decided.id(),
+                Retry.because(decided.reason(), retryMinMs == 0 ? RETRY_MIN_MS : retryMinMs));
+        } else {
+            claim.retry(decided.id(), Retry.atOnce());
+        }
     }
 
     // ---- the loop ----
@@ -131,7 +147,7 @@ public final class Work implements Iterable<Item>, Iterator<Item>, AutoCloseable
             return;
         }
         workers = 1;
-        pool = new Pool(store.gate(), this::deliver);
+        pool = new Pool(this, store.gate(), this::deliver);
         store.gate().before(end);
         Waits.post(() -> {
             Throwable trouble = null;
