@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Claims (R16): a take claims the first ready item, by priority and age, whose parts are free. Groups
 -- of items that something blocks are not visited (groups.lua). So a claim costs the same beside few
--- blocked items and beside many.
+-- blocked items and beside many. It grows with the roots under which something blocks them: each is
+-- loaded, so that what is overdue there ends.
 
 local function parse_take()
     return {owner = word(), ttl = number(), max_attempts = number(), ask_number = word(),

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Work (R16): items are pushed into queues, claimed by a lease, and done, given back, dropped, or
--- lost with their claim; src/model/work.c. take.lua has the claims. A call carries one or several commands of one kind for one
--- queue, which are carried out in their order, at the same time.
+-- lost with their claim; src/model/work.c. take.lua has the claims. A call carries one or several
+-- commands of one kind for one queue, which are carried out in their order, at the same time.
 
 -- The words of the commands, each with its size before it.
 local words_at = 1
