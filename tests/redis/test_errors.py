@@ -521,7 +521,7 @@ def doctor(t):
     text = json.dumps(answer)
     expect(answer["exit"] == 0 and "replicates asynchronously" in text, f"the caveat: {answer}")
     expect("append-only" in text and "noeviction" in text, f"{answer}")
-    expect("may drop locks" not in text, f"{answer}")
+    expect("may drop locks" not in text and f'eviction of {t.path()}"' in text, text)
     t.redis("CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
     expect("may drop locks" in json.dumps(t.lk("doctor")), "evictions are not warned of")
     answer = t.lk("doctor", url=t.url + "?replicas=2")

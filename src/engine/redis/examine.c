@@ -101,15 +101,14 @@ static lk_outcome check_info(struct examination *e, struct lk_redis_link *link, 
 
 static lk_outcome check_node(struct examination *e, int node, lk_error *error) {
     struct lk_redis_topology *topology = &e->store->topology;
-    char whose[LK_REDIS_HOST_BYTES_MAX + 8];
+    char whose[LK_REDIS_ADDRESS_TEXT_BYTES];
     struct lk_redis_link *link;
     lk_outcome outcome = lk_redis_topology_take_node(topology, node, e->patience, &link, error);
 
     if (outcome != LK_OK) {
         return outcome;
     }
-    (void)snprintf(whose, sizeof whose, "%s:%d", topology->nodes[node].address.host,
-                   topology->nodes[node].address.port);
+    lk_redis_address_write(&topology->nodes[node].address, whose);
     outcome = check_info(e, link, "memory", whose, check_memory, error);
     if (outcome == LK_OK) {
         outcome = check_info(e, link, "persistence", whose, check_persistence, error);

@@ -295,26 +295,28 @@ static lk_outcome connect_to(struct lk_redis_link *link, const struct lk_redis_a
     int failure = 0;
     socklen_t size = sizeof failure;
     const int yes = 1;
+    char name[LK_REDIS_ADDRESS_TEXT_BYTES];
     lk_outcome outcome;
 
+    lk_redis_address_write(address, name);
     link->context = address->port == 0 ? redisConnectUnixNonBlock(address->host)
                                        : redisConnectNonBlock(address->host, address->port);
     if (link->context == NULL) {
         return lk_error_set(error, LK_INTERNAL, "no memory for a connection");
     }
     if (link->context->err != 0) {
-        return lk_error_set(error, LK_UNAVAILABLE, "cannot connect to %s: %s", address->host,
+        return lk_error_set(error, LK_UNAVAILABLE, "cannot connect to %s: %s", name,
                             link->context->errstr);
     }
     outcome = wait_for(link->context, POLLOUT, patience);
     if (outcome == LK_OK
         && (getsockopt(link->context->fd, SOL_SOCKET, SO_ERROR, &failure, &size) != 0
             || failure != 0)) {
-        return lk_error_set(error, LK_UNAVAILABLE, "cannot connect to %s:%d: %s", address->host,
-                            address->port, strerror(failure));
+        return lk_error_set(error, LK_UNAVAILABLE, "cannot connect to %s: %s", name,
+                            strerror(failure));
     }
     if (outcome == LK_UNAVAILABLE) {
-        return lk_error_set(error, outcome, "%s:%d does not answer", address->host, address->port);
+        return lk_error_set(error, outcome, "%s does not answer", name);
     }
     if (outcome == LK_OK && address->port != 0) {
         (void)setsockopt(link->context->fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
@@ -334,6 +336,7 @@ lk_outcome lk_redis_link_open(const struct lk_redis_target *target,
     const struct lk_patience bounded = {
         .until_us = patience->until_us < until_us ? patience->until_us : until_us,
         .waker = patience->waker};
+    char name[LK_REDIS_ADDRESS_TEXT_BYTES];
     lk_outcome outcome;
 
     if (link == NULL) {
@@ -343,8 +346,9 @@ lk_outcome lk_redis_link_open(const struct lk_redis_target *target,
     if (outcome == LK_OK) {
         outcome = greet(link, target, &bounded, error);
         if (outcome == LK_UNAVAILABLE && lk_clock_now_us() >= bounded.until_us) {
-            (void)lk_error_set(error, outcome, "%s:%d: connected, but the server did not answer",
-                               address->host, address->port);
+            lk_redis_address_write(address, name);
+            (void)lk_error_set(error, outcome, "%s: connected, but the server did not answer",
+                               name);
         }
     }
     if (outcome != LK_OK) {

@@ -3,6 +3,7 @@
 #include "engine/redis/client/target.h"
 
 #include <stdint.h>
+#include <stdio.h>
 
 #include "base/error.h"
 #include "base/percent.h"
@@ -203,4 +204,14 @@ lk_outcome lk_redis_target_parse(struct lk_slice rest, struct lk_redis_target *r
         *ret_target = target;
     }
     return outcome;
+}
+
+void lk_redis_address_write(const struct lk_redis_address *address,
+                            char ret_text[LK_REDIS_ADDRESS_TEXT_BYTES]) {
+    if (address->port == 0) {
+        (void)snprintf(ret_text, LK_REDIS_ADDRESS_TEXT_BYTES, "%s", address->host);
+    } else {
+        (void)snprintf(ret_text, LK_REDIS_ADDRESS_TEXT_BYTES, "%s:%d", address->host,
+                       address->port);
+    }
 }

@@ -28,6 +28,8 @@ struct lk_redis_address {
     int port;                               /* 0: a socket */
 };
 
+enum { LK_REDIS_ADDRESS_TEXT_BYTES = LK_REDIS_HOST_BYTES_MAX + 8 };
+
 struct lk_redis_target {
     struct lk_redis_address seeds[LK_REDIS_SEEDS_MAX];
     size_t seed_count;
@@ -43,5 +45,9 @@ struct lk_redis_target {
  */
 lk_outcome lk_redis_target_parse(struct lk_slice rest, struct lk_redis_target *ret_target,
                                  lk_error *error);
+
+/* HOST:PORT, or the path of a socket. */
+void lk_redis_address_write(const struct lk_redis_address *address,
+                            char ret_text[LK_REDIS_ADDRESS_TEXT_BYTES]);
 
 #endif
