@@ -208,10 +208,116 @@ static void test_listeners_are_shared(void **state) {
     lk_postgresql_listener_leave(other);
 }
 
+/* ---- whose code it is, on a later connection ------------------------------------------------- */
+
+static void run(const char *sql) {
+    PGconn *connection = administrator();
+    PGresult *result = PQexec(connection, sql);
+
+    if (PQresultStatus(result) != PGRES_COMMAND_OK && PQresultStatus(result) != PGRES_TUPLES_OK) {
+        test_die("%s: %s", sql, PQerrorMessage(connection));
+    }
+    PQclear(result);
+    PQfinish(connection);
+}
+
+/* The connections of the store end; its next call makes another one. */
+static void end_connections(void) {
+    run("SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+        " WHERE application_name = 'lockkeeper'");
+    assert_true(comes_to(all, 0));
+}
+
+static lk_outcome ask(lk_store *store, lk_error *error) {
+    const char *path = "later";
+    lk_request request = lk_request_init(&path, 1);
+    lk_lease *lease = NULL;
+    lk_outcome outcome = lk_acquire(store, &request, &lease, NULL, error);
+
+    if (lease != NULL) {
+        assert_int_equal(lk_lease_release(lease, NULL), LK_OK);
+    }
+    return outcome;
+}
+
+static lk_outcome list(lk_store *store, lk_error *error) {
+    lk_listing *listing = NULL;
+    lk_outcome outcome = lk_list(store, NULL, &listing, error);
+
+    lk_listing_free(listing);
+    return outcome;
+}
+
+static lk_outcome report(lk_store *store, lk_error *error) {
+    lk_report *result = NULL;
+    lk_outcome outcome = lk_examine(store, &result, error);
+
+    lk_report_free(result);
+    return outcome;
+}
+
+/* By a transaction, which is sent in another way. */
+static lk_outcome values(lk_store *store, lk_error *error) {
+    lk_value_list *list = NULL;
+    lk_outcome outcome = lk_values(store, NULL, NULL, &list, error);
+
+    lk_value_list_free(list);
+    return outcome;
+}
+
+static const struct {
+    lk_outcome (*call)(lk_store *store, lk_error *error);
+    lk_outcome good;
+} calls[] = {{ask, LK_GRANTED}, {list, LK_OK}, {report, LK_OK}, {values, LK_OK}};
+
+enum { CALLS = sizeof calls / sizeof calls[0] };
+
+static void assert_allowed(lk_store *store, size_t at) {
+    lk_error error = {.text = ""};
+
+    if (calls[at].call(store, &error) != calls[at].good) {
+        test_die("call %zu: %s", at, error.text);
+    }
+}
+
+static void assert_refused(lk_store *store, size_t at) {
+    lk_error error = {.text = ""};
+
+    if (calls[at].call(store, &error) != LK_DENIED
+        || strstr(error.text, "the function extra belongs to later_stranger, whose") == NULL) {
+        test_die("call %zu is not refused: %s", at, error.text);
+    }
+}
+
+static void test_each_connection_checks_the_owners(void **state) {
+    lk_store *store = open_store();
+
+    (void)state;
+    run("CREATE ROLE later_stranger");
+    for (size_t i = 0; i < CALLS; i++) {
+        end_connections();
+        run("CREATE FUNCTION connections.extra() RETURNS bigint LANGUAGE sql AS 'SELECT 1::bigint';"
+            "ALTER FUNCTION connections.extra() OWNER TO later_stranger");
+        assert_refused(store, i);
+        assert_refused(store, i); /* the connection that is idle now stays unchecked */
+        assert_refused(store, (i + 1) % CALLS);
+        assert_true(answer(all) == 1);
+        run("DROP FUNCTION connections.extra()");
+        for (size_t k = 0; k < CALLS; k++) { /* the first of them is the first of the connection */
+            assert_allowed(store, (i + k) % CALLS);
+        }
+        end_connections();
+        assert_allowed(store, i);
+    }
+    lk_close(store);
+    run("DROP ROLE later_stranger");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_one_connection_listens),
                                        cmocka_unit_test(test_owners_are_woken_on_their_channels),
-                                       cmocka_unit_test(test_listeners_are_shared)};
+                                       cmocka_unit_test(test_listeners_are_shared),
+                                       cmocka_unit_test(test_each_connection_checks_the_owners)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

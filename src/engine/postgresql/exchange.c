@@ -4,6 +4,7 @@
  * Bytes are sent in binary form and received as text; a list is an array.
  */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -156,6 +157,100 @@ static lk_outcome perform_text(PGconn *connection, const char *sql,
     return lk_postgresql_receive(connection, patience, ret_result, error);
 }
 
+/* ---- the first call of a connection ---------------------------------------------------------- */
+
+/* The call's result, or the first failure. */
+static bool keep(void *context, size_t number, PGresult *result) {
+    PGresult **kept = context;
+    ExecStatusType status = PQresultStatus(result);
+    bool is_rows = status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK;
+
+    if (*kept == NULL && status != PGRES_PIPELINE_ABORTED
+        && (!is_rows || number == LK_POSTGRESQL_CHECK_STATEMENTS)) {
+        *kept = result;
+    } else {
+        PQclear(result);
+    }
+    return true;
+}
+
+static lk_outcome perform_pipeline(struct lk_postgresql *store, PGconn *connection,
+                                   const struct lk_procedure_call *call,
+                                   const struct lk_patience *patience, PGresult **ret_result,
+                                   lk_error *error) {
+    char sql[SQL_BYTES_MAX];
+    char name[LK_POSTGRESQL_NAME_MAX + 1];
+    lk_outcome outcome;
+
+    write_call(sql, store->address.schema, call);
+    outcome = lk_postgresql_name(store, connection, call, sql, patience, name, error);
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    if (PQenterPipelineMode(connection) != 1
+        || !lk_postgresql_send_check(&store->address, connection)
+        || !send_call(connection, name, sql, call) || PQpipelineSync(connection) != 1) {
+        return lk_postgresql_lose(connection, error);
+    }
+    outcome = lk_postgresql_receive_all(connection, patience, keep, ret_result, error);
+    if (outcome == LK_OK && *ret_result == NULL) {
+        outcome = lk_postgresql_lose(connection, error);
+    }
+    return outcome;
+}
+
+static lk_outcome perform_checked_text(struct lk_postgresql *store, PGconn *connection,
+                                       const char *sql, const struct lk_patience *patience,
+                                       PGresult **ret_result, lk_error *error) {
+    char *text = lk_postgresql_checked_sql(&store->address, sql);
+    bool is_sent;
+    lk_outcome outcome = text != NULL
+                             ? perform_text(connection, text, patience, &is_sent, ret_result, error)
+                             : lk_error_set(error, LK_INTERNAL, "no memory for a statement");
+
+    free(text);
+    return outcome;
+}
+
+/*
+ * The owners are checked before the call, in the same round trip. Where the check fails, the
+ * connection stays unchecked, and nothing of the call was done.
+ */
+static lk_outcome perform_first(struct lk_postgresql *store, PGconn *connection,
+                                const struct lk_procedure_call *call,
+                                const struct lk_patience *patience, PGresult **ret_result,
+                                lk_error *error) {
+    PGresult *result = NULL;
+    lk_outcome outcome =
+        call->sql != NULL
+            ? perform_checked_text(store, connection, call->sql, patience, &result, error)
+            : perform_pipeline(store, connection, call, patience, &result, error);
+
+    if (outcome == LK_OK && PQtransactionStatus(connection) == PQTRANS_IDLE) {
+        lk_postgresql_set_checked(connection);
+    } else if (outcome == LK_OK && !lk_postgresql_roll_back(store, connection, patience)) {
+        outcome = lk_postgresql_lose(connection, error);
+    }
+    if (outcome != LK_OK) {
+        PQclear(result);
+        return outcome;
+    }
+    *ret_result = result;
+    return LK_OK;
+}
+
+static lk_outcome perform(struct lk_postgresql *store, PGconn *connection,
+                          const struct lk_procedure_call *call, const struct lk_patience *patience,
+                          bool *ret_is_sent, PGresult **ret_result, lk_error *error) {
+    if (!lk_postgresql_is_checked(connection)) {
+        *ret_is_sent = true; /* or a part of it */
+        return perform_first(store, connection, call, patience, ret_result, error);
+    }
+    return call->sql != NULL
+               ? perform_text(connection, call->sql, patience, ret_is_sent, ret_result, error)
+               : perform_call(store, connection, call, patience, ret_is_sent, ret_result, error);
+}
+
 static enum lk_fate decide_series(struct lk_procedures *common, void *connection,
                                   const struct lk_procedure_call *call,
                                   const struct lk_patience *patience, struct lk_rows **ret_rows,
@@ -186,9 +281,7 @@ static enum lk_fate exchange(struct lk_procedures *common, void *connection,
     if (call->is_series) {
         return decide_series(common, connection, call, patience, ret_rows, ret_outcome, error);
     }
-    *ret_outcome = call->sql != NULL
-                       ? perform_text(connection, call->sql, patience, &is_sent, &result, error)
-                       : perform_call(store, connection, call, patience, &is_sent, &result, error);
+    *ret_outcome = perform(store, connection, call, patience, &is_sent, &result, error);
     if (*ret_outcome == LK_CANCELLED) {
         return LK_FATE_CANCELLED;
     }

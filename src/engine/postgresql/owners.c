@@ -3,8 +3,8 @@
  * Whose code a store is. All code of a store runs with the rights of its caller, so a role that
  * owns a function, a view or a table of it, or a function that a trigger there calls, can do what a
  * caller can. So can the owner of a table that refers to one of the store's: a deletion that
- * cascades runs its triggers. The check precedes the first statement that touches a table of the
- * store, in the same round trip.
+ * cascades runs its triggers. On each connection the check precedes the first statement that touches
+ * the store, in the same round trip.
  *
  * Trusted are the caller itself, superusers, and the role that the URL names (owner=). A caller
  * without further rights trusts the one role that owns all of the store, too: that is the usual
@@ -30,8 +30,8 @@
 static const char check[] =
     "DO $lk$\n"
     "DECLARE\n"
-    "    the_schema CONSTANT text := '%s';\n"
-    "    named CONSTANT text := '%s';\n"
+    "    the_schema CONSTANT pg_catalog.text := '%s';\n"
+    "    named CONSTANT pg_catalog.text := '%s';\n"
     "    stranger record;\n"
     "    is_strong boolean;\n"
     "BEGIN\n"
@@ -96,11 +96,50 @@ static const char check[] =
     "            '%%s %%s belongs to %%s, whose code would run with the rights of %%s',\n"
     "            stranger.kind, stranger.name, stranger.rolname, session_user);\n"
     "    END IF;\n"
-    "END $lk$;\n"
+    "END $lk$";
+
+/* In a transaction of its own, so that a procedure after it may commit. */
+static const char begin[] = "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY";
+static const char commit[] = "COMMIT";
+
+static const char meta[] =
     "SELECT format, writable_from, (\n"
     "    SELECT pg_catalog.pg_get_userbyid(n.nspowner) FROM pg_catalog.pg_namespace AS n\n"
     "    WHERE n.nspname OPERATOR(pg_catalog.=) '%s'::pg_catalog.name) FROM %s.meta";
 
+char *lk_postgresql_check_sql(const char *schema, const char *owner) {
+    return lk_text_make(check, schema, owner);
+}
+
+static char *check_of(const struct lk_postgresql_address *address) {
+    return lk_postgresql_check_sql(address->schema, address->owner);
+}
+
 char *lk_postgresql_present_sql(const struct lk_postgresql_address *address) {
-    return lk_text_make(check, address->schema, address->owner, address->schema, address->schema);
+    char *first = check_of(address);
+    char *second = lk_text_make(meta, address->schema, address->schema);
+    char *text = first != NULL && second != NULL ? lk_text_make("%s;\n%s", first, second) : NULL;
+
+    free(first);
+    free(second);
+    return text;
+}
+
+char *lk_postgresql_checked_sql(const struct lk_postgresql_address *address, const char *sql) {
+    char *first = check_of(address);
+    char *text =
+        first != NULL ? lk_text_make("%s;\n%s;\n%s;\n%s", begin, first, commit, sql) : NULL;
+
+    free(first);
+    return text;
+}
+
+bool lk_postgresql_send_check(const struct lk_postgresql_address *address, PGconn *connection) {
+    char *sql = check_of(address);
+    bool is_sent = sql != NULL && lk_postgresql_send_text(connection, begin)
+                   && lk_postgresql_send_text(connection, sql)
+                   && lk_postgresql_send_text(connection, commit);
+
+    free(sql);
+    return is_sent;
 }

@@ -21,11 +21,12 @@ static const char *const often[] = {"lk_ask", "lk_release", "lk_renew", "lk_take
 
 enum { OFTEN = sizeof often / sizeof often[0] };
 
-/* What is remembered about a call on a connection. */
+/* What is remembered about a connection, and about a call on it. */
 enum familiarity { NEW, CALLED_ONCE, NAMED };
 struct memory {
     enum familiarity calls[OFTEN];
     bool has_answered; /* before: it may remember what has been replaced since */
+    bool is_checked;
 };
 
 static int forget(PGEventId event, void *info, void *context) {
@@ -99,7 +100,7 @@ lk_outcome lk_postgresql_name(struct lk_postgresql *store, PGconn *connection,
                <= LK_POSTGRESQL_NAME_MAX) {
         memory = memory_of(connection);
     }
-    if (memory != NULL && memory->calls[at] == CALLED_ONCE) {
+    if (memory != NULL && memory->calls[at] == CALLED_ONCE && memory->is_checked) {
         outcome = give_name(store, connection, ret_name, sql, patience, &is_named, error);
         memory->calls[at] = is_named ? NAMED : CALLED_ONCE;
     } else if (memory != NULL && memory->calls[at] == NEW) {
@@ -109,6 +110,20 @@ lk_outcome lk_postgresql_name(struct lk_postgresql *store, PGconn *connection,
         ret_name[0] = '\0';
     }
     return outcome;
+}
+
+bool lk_postgresql_is_checked(PGconn *connection) {
+    const struct memory *memory = memory_of(connection);
+
+    return memory != NULL && memory->is_checked;
+}
+
+void lk_postgresql_set_checked(PGconn *connection) {
+    struct memory *memory = memory_of(connection);
+
+    if (memory != NULL) {
+        memory->is_checked = true;
+    }
 }
 
 bool lk_postgresql_is_nameless(struct lk_postgresql *store, const PGresult *result) {

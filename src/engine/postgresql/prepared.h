@@ -22,6 +22,10 @@ lk_outcome lk_postgresql_name(struct lk_postgresql *store, PGconn *connection,
  */
 bool lk_postgresql_is_outdated(PGconn *connection, const PGresult *result);
 
+/* Whether the owners of the store were checked on this connection. */
+bool lk_postgresql_is_checked(PGconn *connection);
+void lk_postgresql_set_checked(PGconn *connection);
+
 /* Whether a call was refused because its name is not prepared; if so, nothing has been done. */
 bool lk_postgresql_is_nameless(struct lk_postgresql *store, const PGresult *result);
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "engine/postgresql/prepared.h"
 #include "engine/postgresql/schema.h"
 #include "engine/postgresql/store.h"
 
@@ -139,6 +140,7 @@ lk_outcome lk_postgresql_prepare(struct lk_postgresql *store, bool must_exist,
         }
         outcome = prepare_on(store, must_exist, connection, patience, error);
         if (outcome == LK_OK) {
+            lk_postgresql_set_checked(connection);
             store->common.idle[store->common.idle_count++] = connection;
             return LK_OK;
         }

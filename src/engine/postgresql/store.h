@@ -103,10 +103,17 @@ struct lk_rows *lk_postgresql_rows(PGresult *result);
 /* ---- owners.c -------------------------------------------------------------------------------- */
 
 /*
- * The text that reads format, writable_from and owner of the store, after it has made sure that the
- * store belongs to no stranger (SQLSTATE LK077). NULL: memory is exhausted.
+ * Texts for free(), NULL when memory is exhausted. The first fails with SQLSTATE LK077 if the
+ * schema has code of a stranger. The others begin with it: the one that reads format, writable_from
+ * and owner of the store, and `sql` after the check, which may leave a failed transaction.
  */
+char *lk_postgresql_check_sql(const char *schema, const char *owner);
 char *lk_postgresql_present_sql(const struct lk_postgresql_address *address);
+char *lk_postgresql_checked_sql(const struct lk_postgresql_address *address, const char *sql);
+
+/* The check in pipeline mode: its statements, of which one fails, and with it all after them. */
+enum { LK_POSTGRESQL_CHECK_STATEMENTS = 3 };
+bool lk_postgresql_send_check(const struct lk_postgresql_address *address, PGconn *connection);
 
 /* ---- schema_install.c ------------------------------------------------------------------------ */
 
@@ -121,6 +128,21 @@ lk_outcome lk_postgresql_prepare(struct lk_postgresql *store, bool must_exist,
 
 /* Forgets what is remembered about tables. */
 void lk_postgresql_table_infos_done(struct lk_postgresql *store);
+
+/* ---- transact.c: pipeline mode --------------------------------------------------------------- */
+
+bool lk_postgresql_send_text(PGconn *connection, const char *sql);
+
+/* Takes over a result of statement `number`, from 0. false: memory is exhausted. */
+typedef bool lk_postgresql_keep(void *context, size_t number, PGresult *result);
+
+/* LK_OK: the Sync was reached, and pipeline mode is left. */
+lk_outcome lk_postgresql_receive_all(PGconn *connection, const struct lk_patience *patience,
+                                     lk_postgresql_keep *keep, void *context, lk_error *error);
+
+/* Rolls back the transaction that an error has left open. false: the connection is unusable. */
+bool lk_postgresql_roll_back(struct lk_postgresql *store, PGconn *connection,
+                             const struct lk_patience *patience);
 
 /* ---- source.c, transact.c -------------------------------------------------------------------- */
 

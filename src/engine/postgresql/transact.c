@@ -14,14 +14,21 @@
 
 enum {
     SQL_BYTES_MAX = 128,
-    LEADING = 1, /* the BEGIN */
     OID_INT8 = 20,
     OID_TEXT = 25,
 };
 
+/* What is kept of the results. */
+struct kept {
+    struct lk_transaction *transaction;
+    size_t leading; /* statements before the steps */
+    PGresult *failure;
+    size_t failure_number;
+};
+
 /* ---- sending --------------------------------------------------------------------------------- */
 
-static bool send_text(PGconn *connection, const char *sql) {
+bool lk_postgresql_send_text(PGconn *connection, const char *sql) {
     return PQsendQueryParams(connection, sql, 0, NULL, NULL, NULL, NULL, 0) == 1;
 }
 
@@ -38,57 +45,59 @@ static bool send_step(PGconn *connection, const struct lk_arguments *arguments,
     return PQsendQueryParams(connection, step->sql, step->count, types, values, NULL, NULL, 0) == 1;
 }
 
-static bool send_all(const char *schema, PGconn *connection,
-                     const struct lk_transaction *transaction) {
+static bool send_all(const struct lk_postgresql_address *address, PGconn *connection,
+                     bool is_checked, const struct lk_transaction *transaction) {
     bool is_reading = transaction->repeat == LK_READING;
     char flush[SQL_BYTES_MAX];
-    bool is_sent =
-        PQenterPipelineMode(connection) == 1
-        && send_text(connection, is_reading ? "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY"
-                                            : "BEGIN ISOLATION LEVEL READ COMMITTED");
+    bool is_sent = PQenterPipelineMode(connection) == 1
+                   && (is_checked || lk_postgresql_send_check(address, connection))
+                   && lk_postgresql_send_text(
+                       connection, is_reading ? "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY"
+                                              : "BEGIN ISOLATION LEVEL READ COMMITTED");
 
     for (size_t i = 0; i < transaction->step_count && is_sent; i++) {
         is_sent = send_step(connection, &transaction->arguments, &transaction->steps[i]);
     }
-    is_sent = is_sent && send_text(connection, "COMMIT");
+    is_sent = is_sent && lk_postgresql_send_text(connection, "COMMIT");
     if (is_sent && !is_reading && !transaction->is_short) { /* a short way owes no flush */
-        (void)snprintf(flush, sizeof flush, "SELECT %s.flush_what_is_owed()", schema);
-        is_sent = send_text(connection, flush);
+        (void)snprintf(flush, sizeof flush, "SELECT %s.flush_what_is_owed()", address->schema);
+        is_sent = lk_postgresql_send_text(connection, flush);
     }
     return is_sent && PQpipelineSync(connection) == 1;
 }
 
 /* ---- receiving ------------------------------------------------------------------------------- */
 
-/* Keeps a step's rows, or the first error. `number` counts the statements that were sent. */
-static bool keep(struct lk_transaction *transaction, size_t number, PGresult *result,
-                 PGresult **failure) {
+/* Keeps a step's rows, or the first error. */
+static bool keep(void *context, size_t number, PGresult *result) {
+    struct kept *kept = context;
+    struct lk_transaction *transaction = kept->transaction;
     ExecStatusType status = PQresultStatus(result);
-    bool is_step = number >= LEADING && number - LEADING < transaction->step_count;
+    bool is_step = number >= kept->leading && number - kept->leading < transaction->step_count;
 
     if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK) {
-        if (is_step && transaction->rows[number - LEADING] == NULL) {
+        if (is_step && transaction->rows[number - kept->leading] == NULL) {
             struct lk_rows *rows = lk_postgresql_rows(result);
 
-            transaction->rows[number - LEADING] = rows;
+            transaction->rows[number - kept->leading] = rows;
             if (rows != NULL) {
                 return true;
             }
             PQclear(result);
             return false;
         }
-    } else if (status != PGRES_PIPELINE_ABORTED && *failure == NULL) {
-        *failure = result;
+    } else if (status != PGRES_PIPELINE_ABORTED && kept->failure == NULL) {
+        kept->failure = result;
+        kept->failure_number = number;
         return true;
     }
     PQclear(result);
     return true;
 }
 
-/* LK_OK: the Sync was reached. */
-static lk_outcome receive_all(PGconn *connection, struct lk_transaction *transaction,
-                              const struct lk_patience *patience, PGresult **failure,
-                              lk_error *error) {
+lk_outcome lk_postgresql_receive_all(PGconn *connection, const struct lk_patience *patience,
+                                     lk_postgresql_keep *keep_result, void *context,
+                                     lk_error *error) {
     size_t number = 0;
     bool is_whole = true;
 
@@ -109,15 +118,14 @@ static lk_outcome receive_all(PGconn *connection, struct lk_transaction *transac
             }
             return is_whole ? LK_OK : lk_error_set(error, LK_INTERNAL, "no memory for an answer");
         } else {
-            is_whole = keep(transaction, number, result, failure) && is_whole;
+            is_whole = keep_result(context, number, result) && is_whole;
         }
     }
     return lk_postgresql_lose(connection, error);
 }
 
-/* Rolls back the transaction that an error has left open. */
-static bool roll_back(struct lk_postgresql *store, PGconn *connection,
-                      const struct lk_patience *patience) {
+bool lk_postgresql_roll_back(struct lk_postgresql *store, PGconn *connection,
+                             const struct lk_patience *patience) {
     PGresult *result = NULL;
 
     if (PQtransactionStatus(connection) != PQTRANS_IDLE
@@ -141,7 +149,7 @@ static bool is_of_server(const char *code) {
            || begins(code, "53") || begins(code, "58") || begins(code, "XX") || begins(code, "57P");
 }
 
-/* The codes that begin with LK are raised by sql/75_table.sql and 87_short_table.sql. */
+/* The codes that begin with LK are raised by sql/75_table.sql, 87_short_table.sql and owners.c. */
 static enum lk_failure failure_of(const char *code) {
     if (strcmp(code, "LK001") == 0) {
         return LK_FAILURE_ENDED;
@@ -155,7 +163,7 @@ static enum lk_failure failure_of(const char *code) {
     if (strcmp(code, "42501") == 0) {
         return LK_FAILURE_DENIED;
     }
-    return is_of_server(code) ? LK_FAILURE_NONE : LK_FAILURE_WRONG;
+    return is_of_server(code) || strcmp(code, "LK077") == 0 ? LK_FAILURE_NONE : LK_FAILURE_WRONG;
 }
 
 static void blame(struct lk_transaction *transaction, const PGresult *failure) {
@@ -180,19 +188,26 @@ enum lk_fate lk_postgresql_transact(struct lk_procedures *common, void *connecti
                                     const struct lk_patience *patience, lk_outcome *ret_outcome,
                                     lk_error *error) {
     struct lk_postgresql *store = lk_postgresql_of(&common->engine);
-    PGresult *failure = NULL;
+    bool is_checked = lk_postgresql_is_checked(connection);
+    struct kept kept = {.transaction = transaction,
+                        .leading = (is_checked ? 0 : LK_POSTGRESQL_CHECK_STATEMENTS) + 1};
+    PGresult *failure;
     enum lk_fate fate = LK_FATE_ANSWERED;
 
     lk_transaction_done(transaction);
-    if (!send_all(store->address.schema, connection, transaction)) {
+    if (!send_all(&store->address, connection, is_checked, transaction)) {
         *ret_outcome = lk_postgresql_lose(connection, error);
         return LK_FATE_UNKNOWN;
     }
-    *ret_outcome = receive_all(connection, transaction, patience, &failure, error);
+    *ret_outcome = lk_postgresql_receive_all(connection, patience, keep, &kept, error);
+    failure = kept.failure;
     if (*ret_outcome != LK_OK) {
         PQclear(failure);
         lk_transaction_done(transaction);
         return *ret_outcome == LK_CANCELLED ? LK_FATE_CANCELLED : LK_FATE_UNKNOWN;
+    }
+    if (failure == NULL || kept.failure_number >= LK_POSTGRESQL_CHECK_STATEMENTS) {
+        lk_postgresql_set_checked(connection);
     }
     atomic_store(&common->is_read_only, failure != NULL && lk_postgresql_is_read_only(failure));
     if (failure != NULL) {
@@ -206,7 +221,7 @@ enum lk_fate lk_postgresql_transact(struct lk_procedures *common, void *connecti
     if (fate == LK_FATE_UNREACHED) {
         return fate;
     }
-    if (!roll_back(store, connection, patience)) {
+    if (!lk_postgresql_roll_back(store, connection, patience)) {
         /* The connection is unusable; a failure remains a failure. */
         return fate == LK_FATE_CONFLICTED ? LK_FATE_UNREACHED : LK_FATE_CANCELLED;
     }
