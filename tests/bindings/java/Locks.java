@@ -42,6 +42,7 @@ final class Locks {
         tap.test("an interrupt and a cancelled future withdraw their requests", Locks::withdrawn);
         tap.test("a future gets the lease", Locks::future);
         tap.test("java.util.concurrent's Lock", Locks::lock);
+        tap.test("an unlock() that is not answered is asked for again", Locks::unlocked);
         tap.test("a lease that is lost is told once, and its scope throws", Locks::loss);
         tap.test("a holder that is killed blocks for its ttl", Locks::killed);
         tap.test("a holder that is stopped finds its lease lost", Locks::stopped);
@@ -313,6 +314,39 @@ final class Locks {
                 () -> store.acquire("t").waitFor(ofMillis(20)).async().get());
             Tap.yes(late.getCause() instanceof LockTimeoutException, "its time-out");
             again.release();
+        }
+    }
+
+    private static void unlocked(Tap.Stores stores) throws Exception {
+        String url = stores.fresh();
+        if (!url.startsWith("sqlite:")) {
+            return; // there it takes the ten seconds for which an unreachable store is asked
+        }
+        String path = url.substring("sqlite:".length());
+        try (Store store = Store.open(url)) {
+            Lock lock = store.lockOf("t");
+            lock.lock();
+            Tap.move(path, path + ".away");
+            for (int i = 0; i < 3; i++) {
+                Tap.thrown(UnavailableException.class, lock::unlock);
+            }
+            Tap.move(path + ".away", path);
+            Tap.same(List.of("t"), Tap.held(store));
+            var other = new Tap.Background<>(() -> {
+                Tap.thrown(IllegalMonitorStateException.class, lock::unlock);
+                return lock.tryLock(); // this object is free, the path is not
+            });
+            Tap.same(false, other.result());
+            lock.unlock();
+            Tap.same(List.of(), store.list());
+            Tap.thrown(IllegalMonitorStateException.class, lock::unlock); // it is known
+            lock.lock();
+            Tap.move(path, path + ".away");
+            Tap.thrown(UnavailableException.class, lock::unlock);
+            Tap.move(path + ".away", path);
+            breakNow(store, "t");
+            Tap.thrown(LeaseLostException.class, lock::unlock);
+            Tap.thrown(IllegalMonitorStateException.class, lock::unlock);
         }
     }
 

@@ -13,7 +13,9 @@ import java.util.concurrent.locks.ReentrantLock;
  * A path as a java.util.concurrent.locks.Lock. Threads that share this object stand in line here,
  * and the first one asks the store: so a thread may lock twice, and only the thread that has locked
  * can unlock. unlock() throws LeaseLostException if the lease was not held all the time; it is
- * unlocked then, too.
+ * unlocked then, too. If it throws UnavailableException, other threads can lock this object, but
+ * the path may stay locked in the store for the lease's ttl: the same thread can call unlock()
+ * again, until the store has answered or it has locked again.
  */
 final class PathLock implements Lock {
     private static final Duration FOREVER = Duration.ofMillis(Long.MAX_VALUE); // of the library
@@ -21,6 +23,7 @@ final class PathLock implements Lock {
     private final LockRequest request; // used by the thread that holds `threads`
     private final ReentrantLock threads = new ReentrantLock(true);
     private Lease lease; // of the thread that holds `threads`
+    private final ThreadLocal<Lease> unanswered = new ThreadLocal<>(); // its release, by unlock()
 
     /** What this thread holds by such locks, which no other thread can unlock. */
     private static final ThreadLocal<Set<Lease>> HELD = ThreadLocal.withInitial(HashSet::new);
@@ -89,6 +92,7 @@ final class PathLock implements Lock {
     private <E extends Exception> void ask(Ask<E> ask) throws E {
         try {
             lease = ask.lease();
+            unanswered.remove();
             HELD.get().add(lease);
         } finally {
             if (lease == null) {
@@ -100,18 +104,34 @@ final class PathLock implements Lock {
     @Override
     public void unlock() {
         if (!threads.isHeldByCurrentThread()) {
-            throw new IllegalMonitorStateException("this thread has not locked it");
+            if (unanswered.get() == null) {
+                throw new IllegalMonitorStateException("this thread has not locked it");
+            }
+            release(unanswered.get());
+            return;
         }
         try {
             if (threads.getHoldCount() == 1) {
                 Lease held = lease;
                 lease = null;
                 HELD.get().remove(held);
-                held.release();
+                release(held);
             }
         } finally {
             threads.unlock();
         }
+    }
+
+    /** Keeps it for another unlock() unless the store has answered. */
+    private void release(Lease held) {
+        unanswered.set(held);
+        try {
+            held.release();
+        } catch (LeaseLostException error) {
+            unanswered.remove();
+            throw error;
+        }
+        unanswered.remove();
     }
 
     @Override
