@@ -101,4 +101,8 @@ ok 'a value' at_service put a/c x
 ok 'an item' at_service push mails 1
 ok 'and what an administrator breaks' at_service break a/b --reason test
 ok 'ends as well as any' stop
+sql "CREATE USER mallory@localhost; GRANT ALL ON test.* TO mallory@localhost; GRANT TRIGGER ON test.* TO locks@localhost"
+refuses_strangers "mysql://locks@/test?$server&prefix=dba_" \
+    'CREATE DEFINER = mallory@localhost TRIGGER t BEFORE INSERT ON dba_service_value FOR EACH ROW SET @t = 1' \
+    'DROP TRIGGER t'
 finish

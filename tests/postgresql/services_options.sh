@@ -115,4 +115,15 @@ ok 'a value' at_service put a/c x
 ok 'an item' at_service push mails 1
 ok 'and what an administrator breaks' at_service break a/b --reason test
 ok 'ends as well as any' stop
+sql "CREATE ROLE mallory; CREATE FUNCTION public.t() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
+     ALTER FUNCTION public.t() OWNER TO mallory"
+refuses_strangers "postgresql://app@/postgres?$server" \
+    'CREATE TRIGGER t BEFORE INSERT ON lockkeeper_service.value FOR EACH ROW EXECUTE FUNCTION public.t()' \
+    'DROP TRIGGER t ON lockkeeper_service.value'
+sql 'ALTER FUNCTION lockkeeper_service.now_us() OWNER TO mallory'
+ok "nor does a service run a stranger's function" refuses 77 \
+    '*DENIED*the function now_us belongs to mallory*owner=ROLE*' --store "postgresql://app@/postgres?$server"
+ok 'unless the URL names the role' start --store "postgresql://app@/postgres?$server&owner=mallory"
+ok 'it leads' leads
+ok 'and it ends' stop
 finish

@@ -7,6 +7,8 @@
 #   refuses_options                   the cases that no database is needed for
 #   start [OPTION...], leads, stop    a service; its address is in $work/address, its log in $work/log
 #   at_service WORD...                lk at this service
+#   refuses_strangers URL ADD REMOVE  a service that stands by does not take over from the one that leads
+#                                     once ADD has run: a stranger's code is there, until REMOVE has
 #   secretless                        its title and its log show no password
 
 unset LK_SERVE_STORE LK_SERVE_DIR
@@ -82,4 +84,26 @@ leads() {
         [ "$tries" -lt 600 ] || return
         sleep 0.1
     done
+}
+could_not_load() {
+    tries=0
+    until grep -q "could not be loaded.*mallory.*owner=" "$work/log"; do
+        tries=$((tries + 1))
+        [ "$tries" -lt 600 ] || return
+        sleep 0.1
+    done
+}
+refuses_strangers() {
+    ok 'two services: one leads' start --store "$1"
+    ok 'it does' leads
+    first=$service
+    ok 'and one stands by' start --store "$1"
+    ok 'a stranger has come' sql "$2"
+    ok 'so no service starts' refuses 77 '*DENIED*mallory*owner=*' --store "$1"
+    kill "$first"
+    wait "$first"
+    ok 'nor takes over' could_not_load
+    ok 'until the stranger is gone' sql "$3"
+    ok 'then it leads' leads
+    ok 'and ends' stop
 }

@@ -169,6 +169,15 @@ static lk_outcome make_settings(const struct lk_mysql_address *address, struct l
     return outcome;
 }
 
+static lk_outcome explain_check(const struct lk_mysql_address *address, struct lk_mysql_link *link,
+                                lk_outcome outcome, const struct lk_patience *patience,
+                                lk_error *error) {
+    if (outcome == LK_INTERNAL && mysql_errno(link->mysql) == ER_SUBQUERY_NO_1_ROW) {
+        return lk_mysql_explain_stranger(address, link, patience, error);
+    }
+    return outcome == LK_INTERNAL ? lk_mysql_explain(link->mysql, "", error) : outcome;
+}
+
 static lk_outcome set_up(const struct lk_mysql_address *address, struct lk_mysql_link *link,
                          const struct lk_patience *patience, lk_error *error) {
     lk_outcome outcome = check_server(link->mysql, error);
@@ -182,10 +191,22 @@ static lk_outcome set_up(const struct lk_mysql_address *address, struct lk_mysql
         outcome = make_settings(address, link, false, patience, error);
         outcome = outcome != LK_OK ? outcome : make_settings(address, link, true, patience, error);
     }
-    if (outcome == LK_INTERNAL && mysql_errno(link->mysql) == ER_SUBQUERY_NO_1_ROW) {
-        return lk_mysql_explain_stranger(address, link, patience, error);
-    }
-    return outcome == LK_INTERNAL ? lk_mysql_explain(link->mysql, "", error) : outcome;
+    return explain_check(address, link, outcome, patience, error);
+}
+
+lk_outcome lk_mysql_check_owners(const struct lk_mysql_address *address, struct lk_mysql_link *link,
+                                 const struct lk_patience *patience, lk_error *error) {
+    char *owners = lk_mysql_owner_check(address);
+    char *sql = owners != NULL ? lk_text_make("SET @lk_trusts = %s", owners) : NULL;
+    MYSQL_RES *result = NULL;
+    lk_outcome outcome = sql != NULL
+                             ? lk_mysql_query(link, lk_slice_of(sql), patience, &result, error)
+                             : lk_error_set(error, LK_UNAVAILABLE, "no memory for a statement");
+
+    free(owners);
+    free(sql);
+    mysql_free_result(result);
+    return explain_check(address, link, outcome, patience, error);
 }
 
 /* Programs that this process starts do not inherit the connection. */

@@ -64,8 +64,11 @@ static const char check[] = "(SELECT IF(COALESCE(SUM(x.is_strange), 0) = 0"
                             " 1, (SELECT 1 UNION ALL SELECT 2)) FROM (SELECT o.maker, " IS_STRANGE
                             " AS is_strange FROM " MADE ") AS x)";
 
-static const char stranger[] = "SELECT o.kind, o.name, o.maker, CURRENT_USER() FROM " MADE
-                               " WHERE " IS_STRANGE " ORDER BY o.place, o.name LIMIT 1";
+/* Of several makers the one that made the least is told: the others are the usual one. */
+static const char stranger[] =
+    "SELECT o.kind, o.name, o.maker, CURRENT_USER() FROM " MADE " WHERE " IS_STRANGE
+    " ORDER BY COUNT(*) OVER (PARTITION BY o.maker), o.place, o.name"
+    " LIMIT 1";
 
 static const char *named(const struct lk_mysql_address *address) {
     return address->texts[LK_MYSQL_OWNER] != NULL ? address->texts[LK_MYSQL_OWNER] : "";

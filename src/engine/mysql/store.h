@@ -58,6 +58,10 @@ lk_outcome lk_mysql_explain_stranger(const struct lk_mysql_address *address,
 lk_outcome lk_mysql_connect(const struct lk_mysql_address *address,
                             const struct lk_patience *patience, struct lk_mysql_link **ret_link,
                             lk_error *error);
+
+/* Checks again whose the store is; lk_mysql_connect() has done it. LK_OK, LK_DENIED; or else. */
+lk_outcome lk_mysql_check_owners(const struct lk_mysql_address *address, struct lk_mysql_link *link,
+                                 const struct lk_patience *patience, lk_error *error);
 void lk_mysql_disconnect(struct lk_mysql_link *link);
 
 /*

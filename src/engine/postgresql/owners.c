@@ -3,8 +3,8 @@
  * Whose code a store is. All code of a store runs with the rights of its caller, so a role that
  * owns a function, a view or a table of it, or a function that a trigger there calls, can do what a
  * caller can. So can the owner of a table that refers to one of the store's: a deletion that
- * cascades runs its triggers. On each connection the check precedes the first statement that touches
- * the store, in the same round trip.
+ * cascades runs its triggers. On each connection the check precedes the first statement that
+ * touches the store, in the same round trip.
  *
  * Trusted are the caller itself, superusers, and the role that the URL names (owner=). A caller
  * without further rights trusts the one role that owns all of the store, too: that is the usual

@@ -66,9 +66,22 @@ static lk_outcome lead(struct lk_tables *tables, struct lk_tables_lead *ret_lead
     return outcome;
 }
 
+/* Before anything is read: a stranger may have come since the connection was made. */
+static lk_outcome led(struct lk_tables *tables, lk_error *error) {
+    struct lk_store_mysql *store = lk_store_mysql_of(tables);
+    const struct lk_patience patience = lk_tables_patience(tables);
+    lk_outcome outcome = lk_mysql_check_owners(&store->address, store->link, &patience, error);
+
+    if (outcome != LK_OK) {
+        lk_store_mysql_disconnect(store);
+    }
+    return outcome;
+}
+
 static const struct lk_tables_ops tables_ops = {
     .connect = connect_store,
     .lead = lead,
+    .led = led,
     .fetch = lk_store_mysql_fetch,
     .next = lk_store_mysql_next,
     .cell = lk_store_mysql_cell,

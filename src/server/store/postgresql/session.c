@@ -247,7 +247,27 @@ static lk_outcome query(struct lk_store_pg *store, const char *sql,
     return outcome == LK_DENIED ? explain_rights(error) : outcome;
 }
 
-/* Makes the tables if they are missing; refuses those of another version. */
+/* For free(). NULL: memory is exhausted. */
+static char *owners_sql(const struct lk_store_pg *store) {
+    return lk_postgresql_check_sql("lockkeeper_service", store->address.owner);
+}
+
+/* All code there, triggers too, runs with the rights of the service's user. */
+static lk_outcome check_owners(struct lk_store_pg *store, const struct lk_patience *patience,
+                               lk_error *error) {
+    char *sql = owners_sql(store);
+    PGresult *result = NULL;
+    lk_outcome outcome = sql == NULL
+                             ? lk_error_set(error, LK_INTERNAL, "memory is exhausted")
+                             : lk_postgresql_execute(store->connection, sql, "lockkeeper_service",
+                                                     patience, &result, error);
+
+    free(sql);
+    PQclear(result);
+    return outcome;
+}
+
+/* Makes the tables if they are missing; refuses those of another version, or of strangers. */
 static lk_outcome prepare_tables(struct lk_store_pg *store, const struct lk_patience *patience,
                                  lk_error *error) {
     int64_t table = -1;
@@ -258,6 +278,9 @@ static lk_outcome prepare_tables(struct lk_store_pg *store, const struct lk_pati
 
     if (outcome == LK_OK && table < 0) {
         outcome = run(store, lk_sql_schema_postgresql_service(), patience, error);
+    }
+    if (outcome == LK_OK) {
+        outcome = check_owners(store, patience, error);
     }
     if (outcome == LK_OK) {
         outcome = query(store, "SELECT format FROM " S "leader", patience, &format, error);
@@ -276,8 +299,11 @@ static lk_outcome prepare_tables(struct lk_store_pg *store, const struct lk_pati
 
 static lk_outcome prepare_statements(struct lk_store_pg *store, const struct lk_patience *patience,
                                      lk_error *error) {
-    bool is_sent = true;
+    char *owners = owners_sql(store);
+    bool is_sent =
+        owners != NULL && PQsendPrepare(store->connection, "lk_owners", owners, 0, NULL) == 1;
 
+    free(owners);
     for (int i = 0; i < STATEMENTS_OTHER && is_sent; i++) {
         is_sent = PQsendPrepare(store->connection, others[i].name, others[i].sql, 0, NULL) == 1;
     }

@@ -46,7 +46,7 @@ static lk_outcome lead(struct lk_tables *tables, struct lk_tables_lead *ret_lead
     return LK_OK;
 }
 
-/* ---- standbys -------------------------------------------------------------------------------- */
+/* ---- having begun to lead -------------------------------------------------------------------- */
 
 static const struct lk_store_risk standby_risk = {
     "commits are not waited for on a standby of the database",
@@ -61,14 +61,15 @@ static void note_standbys(struct lk_store_pg *store, const PGresult *rows) {
     }
 }
 
-static lk_outcome look_at_standbys(struct lk_tables *tables, lk_error *error) {
+/* Before anything is read: a stranger may have come since the connection was made. */
+static lk_outcome led(struct lk_tables *tables, lk_error *error) {
     struct lk_store_pg *store = lk_store_pg_of(tables);
     const struct lk_patience patience = lk_tables_patience(tables);
     PGresult *rows = NULL;
-    lk_outcome outcome = LK_OK;
+    lk_outcome outcome = lk_pg_ask(store, "lk_owners", 0, NULL, &patience, NULL, error);
 
     atomic_store(&tables->storage.risk, NULL);
-    if (store->can_look) {
+    if (outcome == LK_OK && store->can_look) {
         outcome = lk_pg_ask(store, "lk_standbys", 0, NULL, &patience, &rows, error);
         note_standbys(store, rows);
         PQclear(rows);
@@ -79,7 +80,7 @@ static lk_outcome look_at_standbys(struct lk_tables *tables, lk_error *error) {
 static const struct lk_tables_ops tables_ops = {
     .connect = connect_store,
     .lead = lead,
-    .led = look_at_standbys,
+    .led = led,
     .fetch = lk_pg_fetch,
     .next = lk_pg_next,
     .cell = lk_pg_cell,
