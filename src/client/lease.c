@@ -318,6 +318,23 @@ lk_outcome lk_lease_release_for_good(lk_lease *lease, lk_error *error) {
     return outcome;
 }
 
+void lk_lease_release_later(lk_lease *lease, lk_store *store) {
+    const struct lk_leftover leftover = {
+        .owner = lease->target.owner,
+        .parts = lease->parts,
+        .part_count = lease->target.part_count,
+        .token = lease->target.token,
+        .ttl_ms = lease->is_fixed ? LK_TTL_MAX_MS : lease->ttl_ms,
+        .close_until_us = lk_clock_now_us() + LK_LEFTOVER_CLOSE_US,
+    };
+
+    lk_keepalive_remove(lease->keepalive, lease);
+    if (lease->tie == NULL) { /* one that is bound ends with its connection */
+        lk_leftovers_add(&store->leftovers, &leftover);
+    }
+    end(lease);
+}
+
 int lk_lease_connection(const lk_lease *lease) {
     return lease->tie != NULL ? lease->tie_ops->descriptor(lease->tie) : -1;
 }

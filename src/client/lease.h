@@ -32,6 +32,12 @@ void lk_lease_begin(lk_lease *lease, lk_store *store, const struct lk_grant *gra
  */
 lk_outcome lk_lease_release_for_good(lk_lease *lease, lk_error *error);
 
+/*
+ * Frees the handle of a lease in a store that does not answer. A thread of the store releases the
+ * lease when it answers; lk_close() waits a moment for that.
+ */
+void lk_lease_release_later(lk_lease *lease, lk_store *store);
+
 /* R18: the socket that a bound lease ends with; -1: the lease is not bound. */
 int lk_lease_connection(const lk_lease *lease);
 

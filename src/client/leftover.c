@@ -148,6 +148,7 @@ lk_outcome lk_leftover_end(struct lk_engine *engine, const struct lk_leftover *l
         .release = {.target = {.owner = leftover->owner,
                                .parts = leftover->parts,
                                .part_count = leftover->part_count,
+                               .token = leftover->token,
                                .batch = leftover->batch}},
     };
     struct lk_decision decision;
@@ -156,7 +157,7 @@ lk_outcome lk_leftover_end(struct lk_engine *engine, const struct lk_leftover *l
     if (leftover->take != NULL) {
         return lk_leftover_end_claims(engine, leftover, patience, error);
     }
-    if (!leftover->is_ours) {
+    if (!leftover->is_ours && leftover->token == 0) {
         outcome = find(engine, leftover, patience, &command.release.target.token, error);
     }
     if (outcome != LK_OK) {
@@ -165,7 +166,7 @@ lk_outcome lk_leftover_end(struct lk_engine *engine, const struct lk_leftover *l
     outcome = lk_batch_decide(engine, &command, patience, &decision);
     (void)lk_error_copy(error, &decision.error);
     lk_decision_done(&decision);
-    return outcome == LK_LOST ? lk_error_clear(error, LK_NONE) : outcome;
+    return outcome == LK_LOST && leftover->token == 0 ? lk_error_clear(error, LK_NONE) : outcome;
 }
 
 /* ---- notes ----------------------------------------------------------------------------------- */

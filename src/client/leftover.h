@@ -23,6 +23,8 @@
 #include "base/waker.h"
 #include "engine/engine.h"
 
+#define LK_LEFTOVER_CLOSE_US INT64_C(2000000) /* how long lk_close() waits for most of them */
+
 /* Borrows everything. */
 struct lk_leftover {
     struct lk_slice owner;
@@ -32,6 +34,7 @@ struct lk_leftover {
     int64_t began_us;      /* before the first ask was sent */
     int64_t ttl_ms;
     bool is_ours;           /* the call has made what there is; else its age decides */
+    uint64_t token;         /* of a lease that was granted, the only one that is ended; 0: none */
     int64_t close_until_us; /* lk_close() waits for its end until then */
 
     const struct lk_take *take; /* R16: of a claim, whose queue is the one part; NULL: no claim */
@@ -50,8 +53,8 @@ lk_outcome lk_leftover_end_claims(struct lk_engine *engine, const struct lk_left
 
 /*
  * Ends it, if it is there. LK_OK: it is ended; LK_BUSY: it is older than the call, and stays;
- * LK_NONE: there is nothing, but an ask that is still on its way may make it; or another outcome of
- * the engine.
+ * LK_NONE: there is nothing, but an ask that is still on its way may make it; LK_LOST: the lease
+ * with its token has ended; or another outcome of the engine.
  */
 lk_outcome lk_leftover_end(struct lk_engine *engine, const struct lk_leftover *leftover,
                            const struct lk_patience *patience, lk_error *error);

@@ -24,7 +24,6 @@
 #define PATIENCE_MIN_US INT64_C(1000000) /* however short the wait: a store may just be busy */
 #define REFRESH_MIN_US INT64_C(10000)    /* between two asks, however near the deadline is */
 #define CLOSE_MIN_US INT64_C(500000)     /* for the last call, however late it is */
-#define CLOSE_US INT64_C(2000000)        /* how long lk_close() waits for what is left */
 
 enum { WITHDRAW_ATTEMPTS_MAX = 3 };
 
@@ -187,7 +186,7 @@ static struct lk_leftover leftover_of(const struct wait *wait) {
         .ttl_ms = ask->until_us == 0 ? ask->ttl_ms : LK_TTL_MAX_MS,
         .is_ours = wait->is_ours,
         .close_until_us = is_cancelled(wait) ? lk_waker_thrown_us(wait->waker) + LK_CANCEL_US
-                                             : lk_clock_now_us() + CLOSE_US,
+                                             : lk_clock_now_us() + LK_LEFTOVER_CLOSE_US,
     };
 }
 

@@ -2,6 +2,9 @@
 /* The library with a store that is unavailable, slow, or loses answers. */
 #include <stdio.h>
 
+#include "client/lease.h"
+#include "client/leftover.h"
+#include "client/store.h"
 #include "faulty_store.h"
 #include "waiter.h"
 
@@ -372,6 +375,25 @@ static void test_a_lease_whose_end_is_unknown_can_be_abandoned(void **state) {
     assert_int_equal(count_live(setup->store), 1);
 }
 
+static void test_a_lease_is_released_when_the_store_answers(void **state) {
+    struct setup *setup = *state;
+    lk_lease *lease = acquire(setup, "x", INT64_C(10) * BOUND_MS);
+    int64_t until_ms = now_ms() + BOUND_MS;
+    int before;
+
+    assert_true(lk_leftovers_init(&setup->store->leftovers, setup->store->engine));
+    setup->store->has_leftovers = true;
+    set_fault(setup->faulty, REFUSING);
+    before = calls_of(setup->faulty);
+    lk_lease_release_later(lease, setup->store);
+    wait_for_calls(setup->faulty, before + 2);
+    set_fault(setup->faulty, NO_FAULT);
+    while (count_live(setup->store) > 0) {
+        assert_true(now_ms() < until_ms);
+        wait_until_ms(now_ms() + 5);
+    }
+}
+
 /* The store's memory of ended tokens (R3) does not know with what values one was ended. */
 static void test_a_release_is_repeated_with_its_own_values(void **state) {
     static struct lk_engine_ops ops;
@@ -479,6 +501,7 @@ int main(void) {
         TEST(test_a_release_is_repeated_until_it_is_known),
         TEST(test_a_release_that_is_repeated_too_late_is_lost),
         TEST(test_a_lease_whose_end_is_unknown_can_be_abandoned),
+        TEST(test_a_lease_is_released_when_the_store_answers),
         TEST(test_a_release_is_repeated_with_its_own_values),
         TEST(test_a_batch_that_is_asked_for_again_in_an_outage_stays),
         TEST(test_a_batch_of_a_call_without_an_answer_is_taken_back),

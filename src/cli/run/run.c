@@ -106,7 +106,7 @@ static bool obtain(struct run *run, int *ret_exit_code) {
         return true;
     }
     if (outcome == LK_UNAVAILABLE) {
-        lk_lease_abandon(wait->lease); /* a store that does not answer would not answer a release */
+        lk_lease_release_later(wait->lease, wait->store);
     } else {
         (void)lk_lease_release_for_good(wait->lease, NULL);
     }

@@ -21,7 +21,6 @@
 #include "client/work/finder.h"
 #include "engine/reply/reply.h"
 
-#define CLOSE_US INT64_C(2000000) /* how long lk_close() waits for what is left */
 #define OPEN_US INT64_C(10000000) /* how long a take may be on its way */
 #define POLL_US INT64_C(5000000)  /* a take is sent this often, without a wake-up too */
 #define DRAIN_MIN_US                                                                               \
@@ -82,7 +81,7 @@ static void leave(const struct lk_claiming *claiming) {
         .source = claiming->source,
         .close_until_us = lk_waker_is_thrown(claiming->waker)
                               ? lk_waker_thrown_us(claiming->waker) + LK_CANCEL_US
-                              : lk_clock_now_us() + CLOSE_US,
+                              : lk_clock_now_us() + LK_LEFTOVER_CLOSE_US,
     };
 
     /* The engines of tables do not say what they have sent. */
