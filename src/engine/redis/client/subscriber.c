@@ -15,6 +15,7 @@
 #include "base/hash.h"
 #include "base/minmax.h"
 #include "base/random.h"
+#include "base/thread.h"
 #include "engine/redis/client/keys.h"
 
 #define START_US_MAX INT64_C(500000)   /* for the first connection */
@@ -182,7 +183,7 @@ void lk_redis_subscriber_start(struct lk_redis_subscriber *subscriber, struct lk
              || (subscriber->manner == LK_REDIS_SHARDED && find_root(subscriber, root) == NULL);
     subscription = subscriber->manner != LK_REDIS_PLAIN ? want_root(subscriber, root) : NULL;
     if (!subscriber->is_running
-        && pthread_create(&subscriber->thread, NULL, lk_redis_subscriber_run, subscriber) == 0) {
+        && lk_thread_start(&subscriber->thread, lk_redis_subscriber_run, subscriber)) {
         subscriber->is_running = true;
     }
     if (is_new) {
