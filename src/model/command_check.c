@@ -4,12 +4,20 @@
 
 #include "base/error.h"
 
-lk_outcome lk_owner_check(struct lk_slice owner, lk_error *error) {
-    if (owner.size >= 1 && owner.size <= LK_IDENTITY_BYTES_MAX) {
+static lk_outcome check_owner(struct lk_slice owner, size_t most, lk_error *error) {
+    if (owner.size >= 1 && owner.size <= most) {
         return LK_OK;
     }
     return lk_error_set(error, LK_INVALID, "R3: an owner has 1 to %d bytes, not %zu",
                         LK_OWNER_BYTES_MAX, owner.size);
+}
+
+lk_outcome lk_owner_check(struct lk_slice owner, lk_error *error) {
+    return check_owner(owner, LK_OWNER_BYTES_MAX, error);
+}
+
+lk_outcome lk_identity_check(struct lk_slice identity, lk_error *error) {
+    return check_owner(identity, LK_IDENTITY_BYTES_MAX, error);
 }
 
 lk_outcome lk_ttl_check(int64_t ttl_ms, lk_error *error) {
@@ -101,7 +109,7 @@ lk_outcome lk_push_check(const struct lk_push *push, struct lk_item_path *ret_it
 }
 
 lk_outcome lk_take_check(const struct lk_take *take, lk_error *error) {
-    lk_outcome outcome = lk_owner_check(take->owner, error);
+    lk_outcome outcome = lk_identity_check(take->owner, error);
 
     if (outcome == LK_OK) {
         outcome = lk_ttl_check(take->ttl_ms, error);
@@ -121,7 +129,7 @@ lk_outcome lk_finish_check(const struct lk_finish *finish, struct lk_item_path *
     lk_outcome outcome = lk_item_path_make(&finish->queue, finish->id, ret_item, error);
 
     if (outcome == LK_OK) {
-        outcome = lk_owner_check(finish->owner, error);
+        outcome = lk_identity_check(finish->owner, error);
     }
     if (outcome == LK_OK) {
         outcome = check_delay(finish->delay_ms, error);

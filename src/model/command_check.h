@@ -8,7 +8,9 @@
 
 #include "model/model.h"
 
-lk_outcome lk_owner_check(struct lk_slice owner, lk_error *error); /* R3 */
+/* R3: an owner as a caller writes it, and as the model takes it (LK_IDENTITY_BYTES_MAX). */
+lk_outcome lk_owner_check(struct lk_slice owner, lk_error *error);
+lk_outcome lk_identity_check(struct lk_slice identity, lk_error *error);
 lk_outcome lk_ttl_check(int64_t ttl_ms, lk_error *error);          /* R11; 0: unnamed, is fine */
 lk_outcome lk_value_check(struct lk_slice value, lk_error *error); /* R15 */
 lk_outcome lk_put_check(const struct lk_put *put, lk_error *error);

@@ -131,7 +131,8 @@ bool lk_check_names(struct lk_model *model, struct lk_slice owner, const struct 
                     size_t count) {
     lk_error error;
 
-    if (lk_owner_check(owner, &error) == LK_OK && lk_parts_check(parts, count, &error) == LK_OK) {
+    if (lk_identity_check(owner, &error) == LK_OK
+        && lk_parts_check(parts, count, &error) == LK_OK) {
         return true;
     }
     lk_answer_invalid(model, &error);

@@ -7,6 +7,7 @@
 #include "access/identity.h"
 #include "base/error.h"
 #include "command/permit.h"
+#include "model/command_check.h"
 #include "server/core/core_internal.h"
 
 bool lk_core_permit(struct lk_core *core, struct lk_session *session, struct lk_call *call) {
@@ -27,17 +28,14 @@ bool lk_core_permit(struct lk_core *core, struct lk_session *session, struct lk_
 
 /* ---- what calls are made for ----------------------------------------------------------------- */
 
-/* The model takes longer ones, which are identities. */
-static lk_outcome check_size(const struct lk_call *call, size_t size, lk_error *error) {
-    if (size <= LK_OWNER_BYTES_MAX) {
-        return LK_OK;
+/* The model takes longer ones, which are identities. A value may be put without an owner. */
+static lk_outcome check_size(const struct lk_call *call, struct lk_slice owner, lk_error *error) {
+    if (owner.size > LK_OWNER_BYTES_MAX && lk_call_is(call, LK_COMMAND_PUT)) {
+        return lk_error_set(error, LK_INVALID,
+                            "R3: an owner has 1 to %d bytes, and a token needs one",
+                            LK_OWNER_BYTES_MAX);
     }
-    return lk_call_is(call, LK_COMMAND_PUT)
-               ? lk_error_set(error, LK_INVALID,
-                              "R3: an owner has 1 to %d bytes, and a token needs one",
-                              LK_OWNER_BYTES_MAX)
-               : lk_error_set(error, LK_INVALID, "R3: an owner has 1 to %d bytes, not %zu",
-                              LK_OWNER_BYTES_MAX, size);
+    return lk_owner_check(owner, error);
 }
 
 bool lk_core_identify(struct lk_core *core, struct lk_session *session, struct lk_call *call) {
@@ -47,7 +45,7 @@ bool lk_core_identify(struct lk_core *core, struct lk_session *session, struct l
     if (owner == NULL || owner->size == 0) {
         return true;
     }
-    if (check_size(call, owner->size, &error) != LK_OK) {
+    if (check_size(call, *owner, &error) != LK_OK) {
         lk_core_refuse(core, session, call->tag, LK_INVALID, error.text);
         return false;
     }
