@@ -52,6 +52,12 @@ static int check_tables(struct lk_sql *sql) {
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
+/* R4: no draw was greater than those of its root and of the roots that are forgotten. */
+#define IS_LOST(draw, path)                                                                        \
+    "(" draw ") > (SELECT draw_floor FROM lk_meta) AND NOT EXISTS (SELECT 1 FROM lk_root"          \
+    " WHERE root = substr(" path ", 1, instr(" path " || '/', '/') - 1) AND last_draw >= " draw    \
+    ")"
+
 /* Each selects how many rows are wrong; what loading the rows finds (load.h) is not among them. */
 static const struct {
     const char *table; /* that may not be there; NULL: it is */
@@ -66,6 +72,17 @@ static const struct {
      "SELECT count(*) FROM lk_item_value"
      " WHERE NOT EXISTS (SELECT 1 FROM lk_item WHERE number = lk_item_value.item)",
      "rows are values of no item"},
+    /* Both are written with the row, and swept only where there is none any more. */
+    {NULL,
+     "SELECT count(*) FROM lk_part JOIN lk_request ON lk_request.id = lk_part.request"
+     " WHERE " IS_LOST("max(ticket, token)", "lk_part.path"),
+     "rows have draws that their roots have not made"},
+    {NULL, "SELECT count(*) FROM lk_item WHERE " IS_LOST("sequence", "queue"),
+     "items have draws that their roots have not made"},
+    {NULL,
+     "SELECT count(*) FROM lk_item"
+     " WHERE NOT EXISTS (SELECT 1 FROM lk_queue WHERE path = lk_item.queue)",
+     "items are in no queue"},
     {"lk_request_count",
      "SELECT count(*) <> 1 OR max(requests) <> (SELECT count(*) FROM lk_request)"
      " FROM lk_request_count",

@@ -256,6 +256,8 @@ static void rows_that_do_not_add_up_are_found(void **state) {
         {"DELETE FROM lk_request WHERE id = (SELECT max(id) FROM lk_request)", "lk_part"},
         {"UPDATE lk_part SET position = 1 WHERE request = (SELECT max(request) FROM lk_part)",
          "missing"},
+        {"DELETE FROM lk_root", "draws"},
+        {"DELETE FROM lk_queue", "in no queue"},
         {"UPDATE lk_part SET turn = 7 WHERE request = (SELECT min(request) FROM lk_part)", "turns"},
         {"UPDATE lk_part SET path = (SELECT path FROM lk_part LIMIT 1)"
          " WHERE request = (SELECT max(request) FROM lk_part WHERE turn = 0 AND path > 'db'"
