@@ -113,7 +113,7 @@ await_obeyed "${worker% }"
 end_work
 rm -f "$log.go"
 expect_code 0
-grep -qx 'lk: FAILED: q/1: exit 3; attempt 1; again in [0-9]*ms' "$work/err" || complain 'no line'
+grep -qx 'lk: FAILED: q/1: exit 3; attempt 1; again in [0-9]*m*s' "$work/err" || complain 'no line'
 lk items q --json
 case $(field .state) in
 delayed) expect '.due_in_ms > 0 and .due_in_ms <= 1000' true ;;
@@ -129,7 +129,7 @@ begin_work q --drain --max-attempts 2 -- sh -c 'echo "$LK_ITEM_ID" >>"$log"; [ "
 end_work
 expect_code 1
 expect_log '1 1 2'
-grep -qx 'lk: FAILED: q/1: exit 1; attempt 1 of 2; again in [0-9]*ms' "$work/err" || complain 'not once more'
+grep -qx 'lk: FAILED: q/1: exit 1; attempt 1 of 2; again in [0-9]*m*s' "$work/err" || complain 'not once more'
 grep -qx 'lk: FAILED: q/1: exit 1; attempt 2 of 2; parked' "$work/err" || complain 'not parked'
 [ "$(tail -n 1 "$work/err")" = 'lk: ENDED: q: 1 done, 1 given back, 1 parked' ] || complain 'no summary'
 [ "$(wc -l <"$work/err")" -eq 3 ] || complain 'more lines than failures'
