@@ -99,6 +99,23 @@ static void test_redirects_without_end_are_unavailable(void **state) {
 }
 
 /* A service that is not the named leader is asked nothing; the message has both addresses. */
+/* Whether the error says all of it. On a busy machine a brief call may end before it knows. */
+static bool says_soon(lk_store *store, const char *const texts[3],
+                      char ret_error[LK_ERROR_TEXT_MAX]) {
+    bool says = false;
+
+    for (int patience_ms = BRIEF_MS; !says && patience_ms <= 32 * BRIEF_MS; patience_ms *= 2) {
+        lk_result *result = NULL;
+
+        assert_int_not_equal(try_a(store, patience_ms, &result), LK_GRANTED);
+        (void)snprintf(ret_error, LK_ERROR_TEXT_MAX, "%s", result->error);
+        lk_result_free(result);
+        says = strstr(ret_error, texts[0]) != NULL && strstr(ret_error, texts[1]) != NULL
+               && strstr(ret_error, texts[2]) != NULL;
+    }
+    return says;
+}
+
 static void test_a_wrong_leader_is_refused(void **state) {
     static const struct {
         const char *info; /* NULL: nothing listens there */
@@ -119,7 +136,7 @@ static void test_a_wrong_leader_is_refused(void **state) {
         char named[96];
         struct peer stranger;
         struct peer follower;
-        lk_result *result = NULL;
+        char error[LK_ERROR_TEXT_MAX];
         lk_store *store;
 
         for (size_t step = 0; step < STEPS; step++) {
@@ -135,12 +152,9 @@ static void test_a_wrong_leader_is_refused(void **state) {
         (void)snprintf(named, sizeof named, "127.0.0.1:%d says that %.*s leads", follower.port,
                        (int)strcspn(moved + 9, "\r"), moved + 9);
         assert_int_equal(lk_open(follower.url, &store, NULL), LK_OK);
-        assert_int_not_equal(try_a(store, BRIEF_MS, &result), LK_GRANTED);
-        if (strstr(result->error, named) == NULL || strstr(result->error, cases[i].says) == NULL
-            || strstr(result->error, "--advertise") == NULL) {
-            fail_msg("%s: %s", cases[i].says, result->error);
+        if (!says_soon(store, (const char *const[]){named, cases[i].says, "--advertise"}, error)) {
+            fail_msg("%s: %s", cases[i].says, error);
         }
-        lk_result_free(result);
         lk_close(store);
         peer_end_whatever_came(&follower);
         assert_string_equal(stranger.complaint, "");
