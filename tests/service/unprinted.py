@@ -9,6 +9,7 @@ token that is not printed holds nothing.
 """
 
 import asyncio
+import contextlib
 import json
 import os
 import pathlib
@@ -100,7 +101,8 @@ async def play(case, number):
         await case.grant(direct)
         while not await case.is_held(direct):
             await asyncio.sleep(0.01)
-        process.send_signal(number)
+        with contextlib.suppress(ProcessLookupError):  # on a slow machine it has printed it by then
+            process.send_signal(number)
         out, err = await process.communicate()
         if await case.is_held(direct):
             assert out, f"it is held, and nothing was printed: {process.returncode} {err}"
