@@ -6,6 +6,7 @@
 #   sql SQL [DATABASE]             as the server's administrator; its complaints are in $work/err
 #   is SQL ANSWER [DATABASE]       it answers so, columns parted by |
 #   comes_to SQL ANSWER [DATABASE] it does within a minute
+#   soon COMMAND...                the command succeeds within a minute, if not at once
 #   says CODE PATTERN ARGUMENT...  lk ends with this code, and what it says fits
 #   make_store                     makes the store $LK_STORE; a command that only reads would not
 #   fails CODE PATTERN URL         an ask of this store fails so: in one line that tells no secret
@@ -25,13 +26,17 @@ is() {
     [ "$(tr '\t' '|' <"$work/out")" = "$2" ]
 }
 
-comes_to() {
+soon() {
     tries=0
-    while ! is "$@"; do
+    until "$@"; do
         tries=$((tries + 1))
         [ "$tries" -lt 600 ] || return 1
         sleep 0.1
     done
+}
+
+comes_to() {
+    soon is "$@"
 }
 
 quietly() { # ARGUMENT...: lk with these, whatever it answers
@@ -88,12 +93,7 @@ keep_root() { # ROOT
     holder=$!
     exec 9>"$work/statements"
     lock_root "$1" >&9
-    tries=0
-    until grep -qs "$1" "$work/kept"; do
-        tries=$((tries + 1))
-        [ "$tries" -lt 600 ] || break
-        sleep 0.1
-    done
+    soon grep -qs "$1" "$work/kept"
 }
 
 let_go() {

@@ -5,7 +5,8 @@
 #
 #   refuses CODE PATTERN [OPTION...]  it ends with this code and one line, which shows no password
 #   refuses_options                   the cases that no database is needed for
-#   start [OPTION...], leads, stop    a service; its address is in $work/address, its log in $work/log
+#   start [OPTION...], leads, stop    a service; its address is in $work/address, behind `leads` in
+#                                     $address too, its log in $work/log
 #   at_service WORD...                lk at this service
 #   refuses_strangers URL ADD REMOVE  a service that stands by does not take over from the one that leads
 #                                     once ADD has run: a stranger's code is there, until REMOVE has
@@ -76,22 +77,12 @@ secretless() {
     tr '\0' ' ' <"/proc/$service/cmdline" >"$work/title"
     ! grep -q secret "$work/title" "$work/log" "$work/address"
 }
+is_leader() {
+    "$lk" -S "$address" doctor 2>&1 | grep -q 'is_leader: *1'
+}
 leads() {
     address=$(sed -n 1p "$work/address")
-    tries=0
-    until "$lk" -S "$address" doctor 2>&1 | grep -q 'is_leader: *1'; do
-        tries=$((tries + 1))
-        [ "$tries" -lt 600 ] || return
-        sleep 0.1
-    done
-}
-could_not_load() {
-    tries=0
-    until grep -q "could not be loaded.*mallory.*owner=" "$work/log"; do
-        tries=$((tries + 1))
-        [ "$tries" -lt 600 ] || return
-        sleep 0.1
-    done
+    soon is_leader
 }
 refuses_strangers() {
     ok 'two services: one leads' start --store "$1"
@@ -102,7 +93,7 @@ refuses_strangers() {
     ok 'so no service starts' refuses 77 '*DENIED*mallory*owner=*' --store "$1"
     kill "$first"
     wait "$first"
-    ok 'nor takes over' could_not_load
+    ok 'nor takes over' soon grep -q 'could not be loaded.*mallory.*owner=' "$work/log"
     ok 'until the stranger is gone' sql "$3"
     ok 'then it leads' leads
     ok 'and ends' stop
