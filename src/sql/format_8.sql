@@ -1,8 +1,12 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- From format 7 to format 8: ready items that need the same are a group, of which a claim reads the
--- first (R16). Frozen: later formats have later steps.
+-- first (R16); an item has the size of its value, so that a lost value is found. Frozen: later
+-- formats have later steps.
 
 ALTER TABLE lk_item ADD COLUMN behind INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE lk_item ADD COLUMN value_bytes INTEGER;
+UPDATE lk_item SET value_bytes =
+    (SELECT length(bytes) FROM lk_item_value WHERE item = lk_item.number);
 
 DROP INDEX lk_item_by_state;
 CREATE INDEX lk_item_by_state ON lk_item (queue, state, behind, priority DESC, sequence);

@@ -72,6 +72,11 @@ static const struct {
      "SELECT count(*) FROM lk_item_value"
      " WHERE NOT EXISTS (SELECT 1 FROM lk_item WHERE number = lk_item_value.item)",
      "rows are values of no item"},
+    /* Items that a log of etcd has brought have no size (the image is in memory, without pages). */
+    {NULL,
+     "SELECT count(*) FROM lk_item LEFT JOIN lk_item_value ON item = number"
+     " WHERE value_bytes IS NOT NULL AND value_bytes <> ifnull(length(bytes), -1)",
+     "items do not have the values they were pushed with"},
     /* Both are written with the row, and swept only where there is none any more. */
     {NULL,
      "SELECT count(*) FROM lk_part JOIN lk_request ON lk_request.id = lk_part.request"

@@ -19,8 +19,9 @@ enum {
     COLUMN_PRIORITY,
     COLUMN_LAST_EXIT,
     COLUMN_LAST_ERROR,
-    COLUMN_BYTES, /* LK_SQL_ITEMS_OF and LK_SQL_ITEMS_LOAD only */
-    COLUMN_QUEUE, /* LK_SQL_ITEMS_LOAD only */
+    COLUMN_BYTES,       /* LK_SQL_ITEMS_OF and LK_SQL_ITEMS_LOAD only */
+    COLUMN_VALUE_BYTES, /* ... as well */
+    COLUMN_QUEUE,       /* LK_SQL_ITEMS_LOAD only */
 };
 
 static const char *const state_texts[] = {
@@ -130,6 +131,22 @@ static const char *decode_item(sqlite3_stmt *statement, struct lk_slice queue,
     return record->due_us > INT64_MAX / 4 ? "it is due too late" : NULL;
 }
 
+/*
+ * The value in `column`, with the size it was pushed with behind it. A lost value would be an empty
+ * one to a worker. Without a size it is taken as it is (integrity.c). Returns what is wrong, or NULL.
+ */
+static const char *decode_value(sqlite3_stmt *statement, int column, struct lk_slice *ret_value) {
+    bool has_size = sqlite3_column_type(statement, column + 1) != SQLITE_NULL;
+
+    *ret_value = lk_sql_column_bytes(statement, column);
+    if (ret_value->size > LK_VALUE_BYTES_MAX) {
+        return "its value is too large";
+    }
+    return has_size && sqlite3_column_int64(statement, column + 1) != (int64_t)ret_value->size
+               ? "it does not have the value it was pushed with"
+               : NULL;
+}
+
 /* ---- one item -------------------------------------------------------------------------------- */
 
 /* A statement about one item, with queue and id bound. */
@@ -202,6 +219,9 @@ int lk_sql_item_add(struct lk_sql *sql, const struct lk_item_record *record, int
     }
     (void)lk_sql_bind_text(statement, 9, text);
     (void)lk_sql_bind_integer(statement, 10, record->priority);
+    if (record->value.size > 0) {
+        (void)lk_sql_bind_integer(statement, 11, (int64_t)record->value.size);
+    }
     code = lk_sql_run(statement);
     if (code == SQLITE_OK && record->value.size > 0) {
         code = prepare_item(sql, LK_SQL_ITEM_VALUE_ADD, queue_of(record), record->id, &statement);
@@ -246,7 +266,7 @@ int lk_sql_item_delete(struct lk_sql *sql, const struct lk_item_record *record) 
 
 int lk_sql_item_value_load(struct lk_sql *sql, struct lk_slice queue, struct lk_slice id,
                            lk_sql_visit_bytes *visit, void *context) {
-    bool found;
+    struct lk_slice bytes = {NULL, 0};
     sqlite3_stmt *statement;
     int code = prepare_item(sql, LK_SQL_ITEM_VALUE_LOAD, queue, id, &statement);
 
@@ -254,14 +274,14 @@ int lk_sql_item_value_load(struct lk_sql *sql, struct lk_slice queue, struct lk_
         return code;
     }
     code = sqlite3_step(statement);
-    found = code == SQLITE_ROW;
-    if (found) {
-        struct lk_slice bytes = lk_sql_column_bytes(statement, 0);
-        code = bytes.size > LK_VALUE_BYTES_MAX ? complain(sql, queue, "its value is too large")
-                                               : visit(context, bytes);
+    if (code == SQLITE_ROW) {
+        const char *wrong = decode_value(statement, 0, &bytes);
+        code = wrong != NULL    ? complain(sql, queue, wrong)
+               : bytes.size > 0 ? visit(context, bytes)
+                                : SQLITE_DONE;
     }
     code = lk_sql_done(statement, code);
-    return code == SQLITE_OK && !found ? SQLITE_EMPTY : code;
+    return code == SQLITE_OK && bytes.size == 0 ? SQLITE_EMPTY : code;
 }
 
 /* ---- the items of a queue -------------------------------------------------------------------- */
@@ -282,8 +302,7 @@ static int walk(struct lk_sql *sql, sqlite3_stmt *statement, struct lk_slice que
         queue = has_queue ? lk_sql_column_text(statement, COLUMN_QUEUE) : queue;
         wrong = decode_item(statement, queue, item);
         if (wrong == NULL && has_bytes) {
-            item->record.value = lk_sql_column_bytes(statement, COLUMN_BYTES);
-            wrong = item->record.value.size > LK_VALUE_BYTES_MAX ? "its value is too large" : NULL;
+            wrong = decode_value(statement, COLUMN_BYTES, &item->record.value);
         }
         code = wrong != NULL ? complain(sql, queue, wrong) : visit(context, item);
         if (code != SQLITE_OK) {

@@ -120,6 +120,7 @@ CREATE TABLE lk_item (
     last_exit   INTEGER, -- of the last retry that told one: the exit code
     last_error  BLOB,    -- ... and its error text
     behind      INTEGER NOT NULL DEFAULT 0, -- ready, and not the first that needs the same
+    value_bytes INTEGER, -- how many its value has, so that a lost one is found; NULL: no value
     UNIQUE (queue, id)
 );
 CREATE INDEX lk_item_by_state ON lk_item (queue, state, behind, priority DESC, sequence);

@@ -289,12 +289,13 @@ static const char *const texts[] = {
     [LK_SQL_ITEM_LOAD] = "SELECT " ITEM_COLUMNS " FROM lk_item WHERE queue = ?1 AND id = ?2",
     [LK_SQL_ITEM_ADD] =
         "INSERT INTO lk_item (queue, id, state, due_us, due_unix_us, attempts, was_lost, sequence,"
-        " needs, priority) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+        " needs, priority, value_bytes) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
     [LK_SQL_ITEM_SAVE] = "UPDATE lk_item SET state = ?3, due_us = ?4, due_unix_us = ?5,"
                          " attempts = ?6, was_lost = ?7, last_exit = ?8, last_error = ?9"
                          " WHERE queue = ?1 AND id = ?2",
     [LK_SQL_ITEM_DELETE] = "DELETE FROM lk_item WHERE queue = ?1 AND id = ?2",
-    [LK_SQL_ITEM_VALUE_LOAD] = "SELECT bytes FROM lk_item JOIN lk_item_value ON item = number"
+    [LK_SQL_ITEM_VALUE_LOAD] = "SELECT bytes, value_bytes"
+                               " FROM lk_item LEFT JOIN lk_item_value ON item = number"
                                " WHERE queue = ?1 AND id = ?2",
     [LK_SQL_ITEM_VALUE_ADD] = "INSERT INTO lk_item_value (item, bytes)"
                               " SELECT number, ?3 FROM lk_item WHERE queue = ?1 AND id = ?2",
@@ -308,10 +309,10 @@ static const char *const texts[] = {
     [LK_SQL_ITEMS_PARKED] = "SELECT " ITEM_COLUMNS " FROM lk_item"
                             " WHERE queue = ?1 AND state = 'parked' AND sequence > ?2"
                             " ORDER BY sequence",
-    [LK_SQL_ITEMS_OF] = "SELECT " ITEM_COLUMNS ", bytes"
+    [LK_SQL_ITEMS_OF] = "SELECT " ITEM_COLUMNS ", bytes, value_bytes"
                         " FROM lk_item LEFT JOIN lk_item_value ON item = number WHERE queue = ?1",
-    [LK_SQL_ITEMS_LOAD_HEADS] = "SELECT " ITEM_COLUMNS ", NULL, queue FROM lk_item",
-    [LK_SQL_ITEMS_LOAD] = "SELECT " ITEM_COLUMNS ", bytes, queue"
+    [LK_SQL_ITEMS_LOAD_HEADS] = "SELECT " ITEM_COLUMNS ", NULL, NULL, queue FROM lk_item",
+    [LK_SQL_ITEMS_LOAD] = "SELECT " ITEM_COLUMNS ", bytes, value_bytes, queue"
                           " FROM lk_item LEFT JOIN lk_item_value ON item = number",
     /* By the wall clock, but not later than by the former clock. */
     [LK_SQL_ITEMS_MOVE] = "UPDATE lk_item SET due_us ="

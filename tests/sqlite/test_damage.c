@@ -268,6 +268,11 @@ static void rows_that_do_not_add_up_are_found(void **state) {
          " DELETE FROM lk_item WHERE id = 'job0'",
          "request"},
         {"INSERT INTO lk_item_value (item, bytes) VALUES (777, x'00')", "values of no item"},
+        {"DELETE FROM lk_item_value WHERE item = (SELECT number FROM lk_item WHERE id = 'job7')",
+         "pushed with"},
+        {"UPDATE lk_item_value SET bytes = x'00'"
+         " WHERE item = (SELECT number FROM lk_item WHERE id = 'job7')",
+         "pushed with"},
     };
     struct fixture *fixture = *state;
     struct image *sound = calloc(1, sizeof *sound);
@@ -280,6 +285,24 @@ static void rows_that_do_not_add_up_are_found(void **state) {
         expect_found(fixture, cases[i].change, cases[i].about);
     }
     free(sound);
+}
+
+/* A worker would take an empty value for the item's. */
+static void an_item_that_lost_its_value_is_not_given(void **state) {
+    struct fixture *fixture = *state;
+    struct lk_engine *engine = NULL;
+    lk_claim_info *claim = NULL;
+    lk_error error = {.text = ""};
+
+    fill(fixture);
+    run(fixture, "DELETE FROM lk_item_value");
+    assert_int_equal(open_damaged(fixture, &engine, &error), LK_OK);
+    assert_int_equal(fixture_take(engine, "work", "another worker", 3600000, &claim, NULL),
+                     LK_UNAVAILABLE);
+    assert_null(claim);
+    fixture_close(engine);
+    assert_int_equal(
+        fixture_sql(fixture->file, "SELECT count(*) FROM lk_item WHERE state = 'claimed'"), 1);
 }
 
 /* What is overdue excludes nothing, although its row is there until a call ends it. */
@@ -424,6 +447,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(an_index_that_lost_its_rows_is_found, fixture_setup,
                                         fixture_teardown),
         cmocka_unit_test_setup_teardown(rows_that_do_not_add_up_are_found, fixture_setup,
+                                        fixture_teardown),
+        cmocka_unit_test_setup_teardown(an_item_that_lost_its_value_is_not_given, fixture_setup,
                                         fixture_teardown),
         cmocka_unit_test_setup_teardown(overdue_rows_are_no_damage, fixture_setup,
                                         fixture_teardown),
