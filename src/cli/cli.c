@@ -13,6 +13,7 @@
 #include "cli/complete.h"
 #include "cli/help.h"
 #include "cli/print/say.h"
+#include "cli/run/budget.h"
 #include "cli/stop.h"
 
 /* Colour is used on terminals only, unless $NO_COLOR declines it (no-color.org). */
@@ -124,6 +125,7 @@ int lk_cli_main(int argc, char *const *argv, FILE *out, FILE *err) {
     lk_error error;
     int exit_code;
 
+    lk_budget_begin();
     if (argc > 1 && strcmp(argv[1], LK_COMPLETE_COMMAND) == 0) {
         lk_complete(&argv[2], out);
         return 0;

@@ -40,6 +40,12 @@ int lk_cli_main(int argc, char *const *argv, FILE *out, FILE *err);
 lk_outcome lk_cli_open(const struct lk_cli *cli, const struct lk_command_line *line,
                        lk_store **ret_store, int *ret_exit_code);
 
+/*
+ * For how long the command may still wait for what it asks of the store; a claim is a try without
+ * --wait.
+ */
+int64_t lk_cli_wait_ms(const struct lk_command_line *line);
+
 /* Closes it, unless a thread that tells of a wait still uses it: the process is about to end. */
 void lk_cli_close(lk_store *store);
 

@@ -183,7 +183,7 @@ static bool answer(struct hold *hold, int exit_code) {
 /* Returns the exit code of lk, with hold->lease if the lease is held. */
 static int take(struct hold *hold) {
     const lk_request *request = &hold->call.request;
-    int64_t wait_ms = request->style == LK_WAIT ? request->wait_ms : 0;
+    int64_t wait_ms = lk_lease_call_bound_wait(&hold->call);
     struct lk_waiting waiting;
     lk_error error;
 

@@ -30,7 +30,7 @@ static void give_back(const struct lk_lease_call *call, const lk_result *result)
 
 static int ask(const struct lk_cli *cli, const struct lk_command_line *line,
                struct lk_lease_call *call) {
-    int64_t wait_ms = call->request.style == LK_WAIT ? call->request.wait_ms : 0;
+    int64_t wait_ms = lk_lease_call_bound_wait(call);
     struct lk_waiting waiting;
     lk_result *result = NULL;
     lk_error error;

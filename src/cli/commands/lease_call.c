@@ -11,6 +11,8 @@
 #include "cli/parse/ask.h"
 #include "cli/parse/run_lease.h"
 #include "cli/print/say.h"
+#include "cli/run/budget.h"
+#include "client/store.h"
 #include "model/rules.h"
 
 lk_outcome lk_lease_call_init(const struct lk_cli *cli, const struct lk_command_line *line,
@@ -36,7 +38,9 @@ static bool is_run_lease_live(const struct lk_command_line *line, const char *pa
     lk_listing *listing;
     bool is_live = false;
 
-    if (lk_open(lk_command_line_text(line, LK_OPTION_STORE), &store, NULL) != LK_OK) {
+    if (lk_store_open_within(lk_command_line_text(line, LK_OPTION_STORE), lk_cli_wait_ms(line),
+                             NULL, &store, NULL)
+        != LK_OK) {
         return false;
     }
     if (lk_show(store, path, &listing, NULL) == LK_OK) {
@@ -143,6 +147,14 @@ void lk_lease_call_leave_run(struct lk_lease_call *call) {
     for (size_t i = 0; i < LK_PARTS_MAX; i++) {
         free(call->run_parts[i]);
     }
+}
+
+int64_t lk_lease_call_bound_wait(struct lk_lease_call *call) {
+    if (call->request.style != LK_WAIT) {
+        return 0;
+    }
+    call->request.wait_ms = lk_budget_left_ms(call->request.wait_ms);
+    return call->request.wait_ms;
 }
 
 int lk_lease_call_say(const struct lk_cli *cli, const struct lk_lease_call *call,

@@ -38,6 +38,9 @@ bool lk_lease_call_is_of_run(const struct lk_command_line *line);
 lk_outcome lk_lease_call_join_run(struct lk_lease_call *call, lk_error *error);
 void lk_lease_call_leave_run(struct lk_lease_call *call);
 
+/* Bounds the wait of the request by what is left of its time. Returns that; 0: it does not wait. */
+int64_t lk_lease_call_bound_wait(struct lk_lease_call *call);
+
 /* Prints the outcome of a call. `result` is NULL only when memory is exhausted. */
 int lk_lease_call_say(const struct lk_cli *cli, const struct lk_lease_call *call,
                       const lk_result *result, const lk_error *error);

@@ -12,6 +12,7 @@
 #include "cli/parse/ask.h"
 #include "cli/print/human.h"
 #include "cli/print/say.h"
+#include "cli/run/budget.h"
 #include "cli/run/wait_log.h"
 #include "cli/store/own_store.h"
 #include "cli/store/store_is_there.h"
@@ -35,12 +36,11 @@ lk_outcome lk_cli_check_table_store(const struct lk_command_line *line, lk_error
     return LK_INVALID;
 }
 
-/* For how long the command waits for what it asks of the store; a claim is a try without --wait. */
-static int64_t wait_ms_of(const struct lk_command_line *line) {
+int64_t lk_cli_wait_ms(const struct lk_command_line *line) {
     bool is_try =
         lk_command_line_has(line, LK_OPTION_TRY) || line->command->at_store == lk_cli_claim;
 
-    return lk_command_line_number(line, LK_OPTION_WAIT, is_try ? 0 : LK_FOREVER);
+    return lk_budget_left_ms(lk_command_line_number(line, LK_OPTION_WAIT, is_try ? 0 : LK_FOREVER));
 }
 
 /* Makes it if it is not there, unless the command only reads or could not use it. */
@@ -53,7 +53,7 @@ static lk_outcome open_store(const struct lk_command_line *line, const char *url
         return outcome;
     }
     if (!only_reads && !lk_store_binds_to_process(url)) {
-        return lk_store_open_within(url, wait_ms_of(line), NULL, ret_store, error);
+        return lk_store_open_within(url, lk_cli_wait_ms(line), NULL, ret_store, error);
     }
     outcome = lk_open_if_there(url, ret_store, error);
     if (outcome != LK_NONE) {

@@ -6,6 +6,7 @@
 #include "cli/parse/ask.h"
 #include "cli/parse/owner.h"
 #include "cli/print/say.h"
+#include "cli/run/budget.h"
 #include "cli/run/eviction.h"
 #include "form/form.h"
 
@@ -32,7 +33,7 @@ static void give_back(lk_store *store, const lk_claim_info *claim) {
 
 int lk_cli_claim(const struct lk_cli *cli, const struct lk_command_line *line, lk_store *store) {
     char made_owner[LK_OWNER_TEXT_SIZE];
-    int64_t wait_ms = lk_command_line_number(line, LK_OPTION_WAIT, 0);
+    int64_t wait_ms = lk_budget_left_ms(lk_command_line_number(line, LK_OPTION_WAIT, 0));
     struct lk_waiting waiting;
     lk_claim_info *info = NULL;
     lk_work_table table;

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/thread.h"
 #include "base/waker.h"
+#include "cli/run/budget.h"
 #include "cli/run/signals.h"
 #include "client/store.h"
 
@@ -16,7 +17,7 @@ struct lookout {
 };
 
 int64_t lk_run_wait_ms(const lk_request *request) {
-    return request->style == LK_WAIT ? request->wait_ms : 0;
+    return request->style == LK_WAIT ? lk_budget_left_ms(request->wait_ms) : 0;
 }
 
 static void *look(void *context) {

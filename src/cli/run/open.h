@@ -5,7 +5,7 @@
 
 #include "lockkeeper/lockkeeper.h"
 
-/* For how long a request waits: how long its store may take to answer depends on it. */
+/* For how long a request may still wait: how long its store may take to answer depends on it. */
 int64_t lk_run_wait_ms(const lk_request *request);
 
 /*

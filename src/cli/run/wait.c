@@ -24,7 +24,7 @@
 struct task {
     struct lk_run_wait *wait;
     const struct lk_run_options *options;
-    const lk_request *asked;    /* names the cancel that ends with the thread */
+    lk_request *asked;          /* names the cancel that ends with the thread */
     const lk_request *request;  /* the caller's, which outlives the wait log */
     int done_descriptor;        /* eventfd: readable when all is done */
     int64_t signalled_us;       /* when the first signal came that ends the wait */
@@ -49,6 +49,7 @@ static void ask(struct task *task) {
         wait->wait_log = lk_run_wait_log_start(wait->store, task->request, wait->own_store.url,
                                                options->verbose);
     }
+    task->asked->wait_ms = lk_run_wait_ms(task->asked);
     wait->outcome = lk_acquire(wait->store, task->asked, &wait->lease, &wait->result, &wait->error);
     lk_run_wait_log_silence(wait->wait_log);
 }
