@@ -365,6 +365,28 @@ static void a_break_asks_for_a_reason_and_a_confirmation(void **state) {
     expect_start(setup, HEIGHT - 1, "nothing was broken");
 }
 
+/* In a service with users. */
+static void an_owner_is_shown_with_its_user(void **state) {
+    struct setup *setup = *state;
+
+    play(setup);
+    (void)press(setup, LK_KEY_END);
+    lk_listing *listing = setup->view.snapshot->listing;
+    for (size_t i = 0; i < listing->count; i++) {
+        free(listing->entries[i].user);
+        listing->entries[i].user = strdup("carla");
+    }
+    (void)press(setup, LK_KEY_UP);
+    expect_start(setup, HEIGHT - 2, "ben of carla holds db/t2");
+    (void)press(setup, 'b');
+    expect_start(setup, HEIGHT - 2, "break ben of carla's lease at db/t2");
+    type(setup, "test");
+    (void)press(setup, LK_KEY_ENTER);
+    assert_int_equal(press(setup, 'y'), LK_VIEW_BREAK);
+    assert_string_equal(setup->view.target.what.owner, "ben");
+    assert_string_equal(setup->view.target.what.user, "carla");
+}
+
 /* ---- sizes and characters -------------------------------------------------------------------- */
 
 static void text_is_cut_between_characters(void **state) {
@@ -452,6 +474,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(help_lists_the_keys_and_scrolls, open_setup, close_setup),
         cmocka_unit_test_setup_teardown(a_break_asks_for_a_reason_and_a_confirmation, open_setup,
                                         close_setup),
+        cmocka_unit_test_setup_teardown(an_owner_is_shown_with_its_user, open_setup, close_setup),
         cmocka_unit_test_setup_teardown(text_is_cut_between_characters, open_setup, close_setup),
         cmocka_unit_test_setup_teardown(no_size_and_no_key_crashes_it, open_setup, close_setup),
     };

@@ -22,7 +22,8 @@ enum {
     TIME_COLUMNS = 6,  /* "59m59s" */
     PATH_COLUMNS_MIN = 10,
     OWNER_COLUMNS_MIN = 6,
-    OF_COLUMNS = 4, /* " of " */
+    OF_COLUMNS = 4,   /* " of " */
+    OWNER_SIZE = 200, /* of "deploy of ana" */
     WHY_COLUMNS_MIN = 8,
 };
 
@@ -189,6 +190,14 @@ static enum lk_cell_style style_of(const lk_entry *entry) {
     return entry->revoked ? LK_CELL_REVOKED : LK_CELL_HELD;
 }
 
+/* "ana", or "deploy of ana" in a service with users. */
+static void owner_text(const char *owner, const char *user, char *ret_text, size_t size) {
+    bool has_user = user != NULL && user[0] != '\0';
+
+    (void)snprintf(ret_text, size, "%.*s%s%s", lk_human_owner_size(owner), owner,
+                   has_user ? " of " : "", has_user ? user : "");
+}
+
 /* Its blockers, as "for ana, 2 more"; empty for a holder, or if they were not read. */
 static void why_text(const struct lk_view *view, const lk_entry *entry, char *ret_text,
                      size_t size) {
@@ -199,13 +208,17 @@ static void why_text(const struct lk_view *view, const lk_entry *entry, char *re
                        : lk_wait_graph_nearest(view->snapshot->waits, entry->ticket, entry->owner,
                                                LK_WAIT_GRAPH_NEAREST_MAX, nearest, &unnamed);
 
+    char first[OWNER_SIZE];
+
     ret_text[0] = '\0';
-    if (count > 1 || (count == 1 && unnamed > 0)) {
-        (void)snprintf(ret_text, size, "for %.*s, %zu more", lk_human_owner_size(nearest[0]->owner),
-                       nearest[0]->owner, count - 1 + unnamed);
-    } else if (count == 1) {
-        (void)snprintf(ret_text, size, "for %.*s", lk_human_owner_size(nearest[0]->owner),
-                       nearest[0]->owner);
+    if (count == 0) {
+        return;
+    }
+    owner_text(nearest[0]->owner, nearest[0]->user, first, sizeof first);
+    if (count > 1 || unnamed > 0) {
+        (void)snprintf(ret_text, size, "for %s, %zu more", first, count - 1 + unnamed);
+    } else {
+        (void)snprintf(ret_text, size, "for %s", first);
     }
 }
 
@@ -251,10 +264,9 @@ static void draw_counts(const struct lk_view *view, struct lk_canvas *canvas, in
 
 static void put_owner(struct lk_canvas *canvas, int line, struct column column,
                       const lk_entry *entry) {
-    char text[LINE_SIZE];
+    char text[OWNER_SIZE];
 
-    (void)snprintf(text, sizeof text, "%.*s%s%s", lk_human_owner_size(entry->owner), entry->owner,
-                   entry->user != NULL ? " of " : "", entry->user != NULL ? entry->user : "");
+    owner_text(entry->owner, entry->user, text, sizeof text);
     put(canvas, line, column, LK_CELL_PLAIN, text);
 }
 
@@ -323,13 +335,15 @@ static void draw_list(struct lk_view *view, struct lk_canvas *canvas, int from, 
 
 /* "ana's lease at db/t1", "all requests at db". */
 static void target_text(const struct lk_view_target *target, char *ret_text, size_t size) {
+    char owner[OWNER_SIZE];
+
     if (target->what.owner[0] == '\0') {
         (void)snprintf(ret_text, size, "all requests at %s", target->what.path);
-    } else {
-        (void)snprintf(ret_text, size, "%.*s's %s at %s", lk_human_owner_size(target->what.owner),
-                       target->what.owner, target->held ? "lease" : "waiting request",
-                       target->what.path);
+        return;
     }
+    owner_text(target->what.owner, target->what.user, owner, sizeof owner);
+    (void)snprintf(ret_text, size, "%s's %s at %s", owner,
+                   target->held ? "lease" : "waiting request", target->what.path);
 }
 
 /* What breaking it would do. */
@@ -364,10 +378,11 @@ static void about_selection(const struct lk_view *view, char *ret_text, size_t s
         return;
     }
     char why[LINE_SIZE / 2];
+    char owner[OWNER_SIZE];
     why_text(view, row->entry, why, sizeof why);
-    (void)snprintf(ret_text, size, "%.*s %s %s%s%s", lk_human_owner_size(row->entry->owner),
-                   row->entry->owner, row->entry->held ? "holds" : "wants", row->entry->path,
-                   why[0] != '\0' ? ", waits " : "", why);
+    owner_text(row->entry->owner, row->entry->user, owner, sizeof owner);
+    (void)snprintf(ret_text, size, "%s %s %s%s%s", owner, row->entry->held ? "holds" : "wants",
+                   row->entry->path, why[0] != '\0' ? ", waits " : "", why);
 }
 
 static void draw_about(const struct lk_view *view, struct lk_canvas *canvas, int row) {

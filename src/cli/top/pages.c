@@ -149,12 +149,13 @@ char *lk_view_details_text(const struct lk_view *view, bool drawn) {
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
+    const char *user = view->identity.user;
 
     if (out == NULL) {
         return NULL;
     }
     (void)fputs("\nRequest of ", out);
-    write_visible(out, lk_human_owner(view->identity.owner));
+    write_visible(out, lk_human_owner_of(view->identity.owner, user[0] != '\0' ? user : NULL));
     (void)fputs("\n\n", out);
     if (listing != NULL) {
         write_request(out, view, listing);

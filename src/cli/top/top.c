@@ -68,15 +68,20 @@ static void take_signal(struct top *top) {
 
 static void ask_for_break(struct top *top) {
     const struct lk_view_target *target = &top->view.target;
+    const char *user = target->what.user;
+    char owner[LK_VIEW_USER_SIZE + LK_VIEW_OWNER_SIZE + 2];
     char by[LK_OWNER_TEXT_SIZE];
 
     lk_shell_user(by);
+    /* Where several users have an owner of this name, the service wants to know which one. */
+    (void)snprintf(owner, sizeof owner, "%s%s%s", user, user[0] != '\0' ? "//" : "",
+                   target->what.owner);
     lk_break_request request = {
         .size = sizeof request,
         .path = target->what.path,
         .reason = top->view.input,
         .by = by,
-        .owner = target->what.owner[0] != '\0' ? target->what.owner : NULL,
+        .owner = target->what.owner[0] != '\0' ? owner : NULL,
         .at_once = target->at_once,
     };
     lk_feed_break(top->feed, &request);

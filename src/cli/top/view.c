@@ -182,6 +182,9 @@ void lk_view_select(struct lk_view *view, size_t row) {
                    node->path);
     (void)snprintf(view->identity.owner, sizeof view->identity.owner, "%s",
                    selected->entry != NULL ? selected->entry->owner : "");
+    (void)snprintf(view->identity.user, sizeof view->identity.user, "%s",
+                   selected->entry != NULL && selected->entry->user != NULL ? selected->entry->user
+                                                                            : "");
     view->identity.ticket = selected->entry != NULL ? selected->entry->ticket : 0;
 }
 

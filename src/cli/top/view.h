@@ -16,6 +16,7 @@
 enum {
     LK_VIEW_PATH_SIZE = 513,
     LK_VIEW_OWNER_SIZE = 129,
+    LK_VIEW_USER_SIZE = 65,
     LK_VIEW_INPUT_SIZE = 256,
     LK_VIEW_MESSAGE_SIZE = LK_ERROR_TEXT_MAX + 64,
     LK_VIEW_FOLDS_MAX = 256, /* paths that are folded */
@@ -69,6 +70,7 @@ struct lk_view_row {
 struct lk_view_identity {
     char path[LK_VIEW_PATH_SIZE];
     char owner[LK_VIEW_OWNER_SIZE]; /* empty: the path itself */
+    char user[LK_VIEW_USER_SIZE];   /* whose owner it is; empty: of none */
     uint64_t ticket;
 };
 
