@@ -17,6 +17,10 @@ const collected = new FinalizationRegistry(({handle, number, paths}) => {
     }
 });
 
+// Leases whose loss may be waited for. What waits is often reached from the lease alone, as an async
+// function is that awaits `lost`: it would be collected with its lease, and neither renewed nor told.
+const awaited = new Set();
+
 class Lease {
     #store;
     #request;
@@ -26,6 +30,7 @@ class Lease {
     #abort = new AbortController();
     #lost;
     #tellLost;
+    #isAwaited = false;
     #ending; // the promise of a release in progress
 
     constructor(store, request, answer) {
@@ -44,14 +49,35 @@ class Lease {
         listen(this.#number, this);
         collected.register(this, {handle: this.#handle, number: this.#number, paths: this.paths}, this);
         native.leaseWatch(this.#handle, this.#number);
+        if (this.#isAwaited) {
+            awaited.add(this);
+        }
     }
 
     #forget() {
+        awaited.delete(this);
         collected.unregister(this);
         unlisten(this.#number);
     }
 
+    #await() {
+        if (!this.#isAwaited && !this.isLost && native.leaseHeld(this.#handle)) {
+            awaited.add(this);
+        }
+        this.#isAwaited = true;
+    }
+
+    // The store is closed, and its leases end without a notice.
+    static _closed(store) {
+        for (const lease of awaited) {
+            if (lease.#store === store) {
+                awaited.delete(lease);
+            }
+        }
+    }
+
     _hear() {
+        awaited.delete(this);
         if (!this.#abort.signal.aborted) {
             const error = new LostError('the lease is lost');
             this.#tellLost(error);
@@ -90,11 +116,13 @@ class Lease {
 
     // Is fulfilled with a LostError when the lease is found lost; never, if it is released before.
     get lost() {
+        this.#await();
         return this.#lost;
     }
 
     // Is aborted when the lease is found lost, with that error as its reason.
     get signal() {
+        this.#await();
         return this.#abort.signal;
     }
 

@@ -73,6 +73,7 @@ class Store {
         await Promise.allSettled([...this.#parts].map((part) => part._end()));
         await Promise.allSettled([...this.#inside]);
         await native.close(this.#handle);
+        Lease._closed(this);
     }
 
     [asyncDispose]() {

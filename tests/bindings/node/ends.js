@@ -97,6 +97,41 @@ test('leases and stores that are collected', async (store, url) => {
     assert.equal(await other.ends(), 0);
 });
 
+test('a lease whose loss is waited for is not collected', async (store, url) => {
+    const other = program(url, `
+        const {once} = require('node:events');
+        require('node:v8').setFlagsFromString('--expose-gc');
+        const gc = require('node:vm').runInNewContext('gc');
+        const told = [];
+        (async () => { told.push((await (await store.lock('t', {ttl: 3000})).lost).name); })();
+        (async () => {
+            const lease = await store.lock('u', {ttl: 3000});
+            await once(lease.signal, 'abort');
+            told.push(lease.signal.reason.name);
+        })();
+        (async () => {
+            const lease = await store.lock('v', {ttl: 3000});
+            const {lost} = lease;
+            await lease.convert({shared: true});
+            told.push((await lost).name);
+        })();
+        for (let turn = 0; turn < 50 || (await store.list()).length < 3; turn += 1) {
+            gc();
+            await new Promise((resolve) => setTimeout(resolve, 5));
+        }
+        for (const path of ['t', 'u', 'v']) {
+            await store.break(path, {reason: 'a test', by: 'a test', atOnce: true});
+        }
+        while (told.length < 3) {
+            gc();
+            await new Promise((resolve) => setTimeout(resolve, 5));
+        }
+        say(told.join());
+        await store.close();`);
+    assert.equal(await other.heard(), 'LostError,LostError,LostError');
+    assert.equal(await other.ends(), 0);
+});
+
 for (const [how, source, code] of [
     ['process.exit()', 'process.exit(5);', 5],
     ['the end of the event loop', 'process.exitCode = 6; store.close();', 6],
@@ -104,8 +139,8 @@ for (const [how, source, code] of [
 ]) {
     test(`a process ends with leases held and waits in progress: ${how}`, async (store, url) => {
         const other = program(url, `
-            await store.lock('t', {ttl: 400, owner: 'ana'});
-            await store.lock('kept', {ttl: 400});
+            await store.lock('t', {ttl: 3000, owner: 'ana'});
+            await store.lock('kept', {ttl: 3000});
             store.lock('t', {owner: 'ben'}).catch(() => undefined);
             store.work('q').next().catch(() => undefined);
             (await store.watch()).next().catch(() => undefined);
@@ -154,7 +189,7 @@ test('workers of worker_threads have stores of their own', async (store, url) =>
 
 test('a worker that is terminated ends its waits; its leases end at their deadlines', async (store, url) => {
     const one = worker(url, `
-        await store.lock('t', {ttl: 400, owner: 'ana'});
+        await store.lock('t', {ttl: 3000, owner: 'ana'});
         store.lock('t', {owner: 'ben'});
         store.work('q').next();
         (await store.watch()).next();
