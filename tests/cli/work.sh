@@ -219,7 +219,7 @@ expect '.state == "delayed" and .due_in_ms > 1700000 and .due_in_ms <= 3600000' 
 
 scenario 'a claim is kept alive for longer than its ttl'
 push 1
-begin_work q --drain --ttl 3s -- sh -c 'sleep 7; echo "$LK_ITEM_ID" >>"$log"'
+begin_work q --drain --ttl 6s -- sh -c 'sleep 7; echo "$LK_ITEM_ID" >>"$log"'
 end_work
 expect_code 0
 expect_log 1

@@ -220,7 +220,7 @@ def a_leader_is_cut_off(services):
         epochs.append(int(leader.info()["epoch"]))
         for proxy in proxies[others.members.index(leader)]:
             proxy.is_open.clear()
-        time.sleep(2.5 * common.FAILOVER_MS / 1000)
+        until(lambda: others.leader() is not leader)
         for proxy in proxies[others.members.index(leader)]:
             proxy.is_open.set()
         time.sleep(0.2)

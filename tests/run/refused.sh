@@ -29,12 +29,18 @@ says_ok() { # CALLS
         && [ ! -s "$work/err" ]
 }
 
+# The time is doubled until the command has come to start its tree in it.
 ends_the_tree() { # CALLS
     : >"$work/pids"
-    # shellcheck disable=SC2086
-    "$refuse" "$errno" $1 -- "$lk" run a --max-time 300ms -- \
-        sh -c 'sleep 600 & echo $! $$ >"$0"; wait' "$work/pids" 2>"$work/err"
-    [ $? -eq 124 ] && [ -s "$work/pids" ] && all_dead "$work/pids"
+    time_ms=300
+    until [ -s "$work/pids" ] || [ "$time_ms" -gt 60000 ]; do
+        # shellcheck disable=SC2086
+        "$refuse" "$errno" $1 -- "$lk" run a --max-time "${time_ms}ms" -- \
+            sh -c 'sleep 600 & echo $! $$ >"$0"; wait' "$work/pids" 2>"$work/err"
+        [ $? -eq 124 ] || return 1
+        time_ms=$((time_ms * 2))
+    done
+    [ -s "$work/pids" ] && all_dead "$work/pids"
 }
 
 guard_ends_the_tree() { # CALLS

@@ -82,7 +82,7 @@ stop
 
 begin 'a command runs on, and the messages say for how long its lease is promised'
 mkfifo "$work/go"
-"$LK_PROGRAM" run y --ttl 6s -- sh -c 'read -r line <"$0"' "$work/go" 2>"$work/said" &
+"$LK_PROGRAM" run y --ttl 20s -- sh -c 'read -r line <"$0"' "$work/go" 2>"$work/said" &
 runner=$!
 until_true sh -c '"$0" ls y | grep -q held' "$LK_PROGRAM"
 stop KILL

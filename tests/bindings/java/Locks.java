@@ -236,9 +236,9 @@ final class Locks {
             CountDownLatch over = new CountDownLatch(1);
             Lease fixed = store.acquire("f").until(Instant.now().plusMillis(1200)).tryNow();
             fixed.onLost(over::countDown);
-            try (Lease lease = store.acquire("t").ttl(ofMillis(1200)).tryNow()) {
+            try (Lease lease = store.acquire("t").ttl(ofSeconds(4)).tryNow()) {
                 Tap.yes(over.await(60, TimeUnit.SECONDS), "the fixed end is told");
-                long end = System.nanoTime() + ofMillis(1200).toNanos();
+                long end = System.nanoTime() + ofSeconds(4).toNanos();
                 Tap.until(() -> System.nanoTime() > end, "the ttl");
                 Tap.yes(!lease.isLost() && Tap.held(store).contains("t"), "renewed");
             }
@@ -420,7 +420,7 @@ final class Locks {
             AtomicInteger told = new AtomicInteger();
             CountDownLatch late = new CountDownLatch(2);
             Tap.thrown(LeaseLostException.class, () -> {
-                try (Lease lease = store.acquire("t").ttl(ofMillis(200)).tryNow()) {
+                try (Lease lease = store.acquire("t").ttl(ofSeconds(3)).tryNow()) {
                     lease.onLost(told::incrementAndGet);
                     lease.onLost(late::countDown);
                     breakNow(store, "t");

@@ -164,6 +164,6 @@ final class Misuse {
     }
 
     private static void forgetLease(Store store) {
-        Tap.yes(!store.acquire("forgotten").ttl(ofMillis(300)).tryNow().isLost(), "it is held");
+        Tap.yes(!store.acquire("forgotten").ttl(Duration.ofSeconds(3)).tryNow().isLost(), "it is held");
     }
 }

@@ -195,8 +195,8 @@ test('a deadlock names its cycle', async (store) => {
 });
 
 test('the library renews; a fixed end is a loss', async (store) => {
-    const lease = await store.lock('fixed', {until: new Date(Date.now() + 1500)});
-    const kept = await store.lock('t', {ttl: 500});
+    const lease = await store.lock('fixed', {until: new Date(Date.now() + 5000)});
+    const kept = await store.lock('t', {ttl: 4000});
     const error = await lease.lost;
     assert(error instanceof LostError && lease.isLost && lease.signal.aborted);
     assert.equal(lease.signal.reason, error);
@@ -244,7 +244,7 @@ test('requests without keep-alive', async (store, url) => {
 test('a loss is told once, and ends the scope', async (store) => {
     const broken = () => store.break('t', {reason: 'a test', by: 'a test', atOnce: true});
     let told = 0;
-    await rejects(LostError, store.with('t', {ttl: 200}, async (lease) => {
+    await rejects(LostError, store.with('t', {ttl: 3000}, async (lease) => {
         lease.signal.addEventListener('abort', () => {
             told += 1;
         });
@@ -428,7 +428,7 @@ test('a store that goes away, and comes back', async () => {
 
 test('a closed store', async (store, url) => {
     const other = await lockkeeper.open(url);
-    const lease = await other.lock('t', {ttl: 200});
+    const lease = await other.lock('t', {ttl: 3000});
     const waiting = rejects(lockkeeper.CancelledError, other.lock('t', {owner: 'ben'}));
     await until(() => waits(store, 'ben'));
     await Promise.all([other.close(), other.close()]);

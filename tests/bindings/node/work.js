@@ -236,7 +236,7 @@ test('a worker that is killed: the item is claimed again', async (store, url) =>
 
 test('a claim that is broken is lost', async (store) => {
     await store.push('q', 'a');
-    const work = store.work('q', {ttl: 500});
+    const work = store.work('q', {ttl: 3000});
     const {value: item} = await work.next();
     item.check();
     assert.equal(await store.break('q/a', {reason: 'a test', by: 'a test', atOnce: true}), 1);

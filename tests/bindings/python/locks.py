@@ -155,8 +155,8 @@ class Locks(support.StoreCase):
             waiting.result().release()
 
     def test_the_library_renews(self):
-        with self.store.lock("t", ttl=2) as lease:
-            deadline = time.monotonic() + 2
+        with self.store.lock("t", ttl=4) as lease:
+            deadline = time.monotonic() + 4
             until(lambda: time.monotonic() > deadline)
             self.assertFalse(lease.lost)
             self.assertTrue(self.holds(lease.owner))
@@ -277,7 +277,7 @@ class Loss(support.StoreCase):
     def test_a_holder_that_is_killed_blocks_for_its_ttl(self):
         holder = self.program("""
 import lockkeeper, sys
-lease = lockkeeper.open(sys.argv[1]).lock("t", ttl=2, owner="killed")
+lease = lockkeeper.open(sys.argv[1]).lock("t", ttl=4, owner="killed")
 print(lease.token, flush=True)
 sys.stdin.readline()
 """)
