@@ -13,7 +13,7 @@
 static lk_store *open_store(const char *url) {
     lk_store *store;
 
-    return lk_open_if_there(url, &store, NULL) == LK_OK ? store : NULL;
+    return lk_open_if_there(url, NULL, &store, NULL) == LK_OK ? store : NULL;
 }
 
 static int compare_texts(const void *a, const void *b) {

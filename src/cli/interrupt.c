@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/thread.h"
 #include "cli/cli.h"
 #include "cli/run/death.h"
 #include "cli/run/outage_log.h"
@@ -105,7 +106,7 @@ struct lk_interrupt *lk_interrupt_open(lk_store *store, bool has_no_limit) {
     if (pthread_sigmask(SIG_BLOCK, &interrupt->watched, &interrupt->former) != 0) {
         goto no_mask;
     }
-    if (pthread_create(&interrupt->watcher, NULL, watch, interrupt) != 0) {
+    if (!lk_thread_start(&interrupt->watcher, watch, interrupt)) {
         goto no_thread;
     }
     interrupt->is_watched = true;

@@ -149,7 +149,13 @@ static bool add_heading(const lk_store *store, lk_report *report) {
 }
 
 lk_outcome lk_examine(lk_store *store, lk_report **ret_report, lk_error *error) {
-    const struct lk_patience patience = patience_by_default();
+    return lk_store_examine_within(store, LK_FOREVER, ret_report, error);
+}
+
+lk_outcome lk_store_examine_within(lk_store *store, int64_t wait_ms, lk_report **ret_report,
+                                   lk_error *error) {
+    const struct lk_patience patience = {.until_us =
+                                             lk_wait_patience_until(lk_store_contact_ms(wait_ms))};
     int64_t sent_us = lk_clock_now_us();
     lk_report *report = NULL;
     lk_outcome outcome = lk_store_check(store, error);

@@ -137,16 +137,21 @@ lk_outcome lk_open(const char *url, lk_store **ret_store, lk_error *error) {
     return lk_store_open_within(url, LK_FOREVER, NULL, ret_store, error);
 }
 
+int64_t lk_store_contact_ms(int64_t wait_ms) {
+    return lk_min(lk_min(wait_ms, LK_PATIENCE_DEFAULT_MS) + CONTACT_MS, LK_PATIENCE_DEFAULT_MS);
+}
+
 lk_outcome lk_store_open_within(const char *url, int64_t wait_ms, lk_cancel *cancel,
                                 lk_store **ret_store, lk_error *error) {
-    struct lk_opening_order order = {
-        .contact_ms = lk_min(wait_ms, LK_PATIENCE_DEFAULT_MS) + CONTACT_MS, .cancel = cancel};
+    struct lk_opening_order order = {.contact_ms = lk_store_contact_ms(wait_ms), .cancel = cancel};
 
     return open_store(url, &order, ret_store, error);
 }
 
-lk_outcome lk_store_open_existing(const char *url, lk_store **ret_store, lk_error *error) {
-    struct lk_opening_order order = {.must_exist = true, .contact_ms = LK_PATIENCE_DEFAULT_MS};
+lk_outcome lk_store_open_existing(const char *url, lk_cancel *cancel, lk_store **ret_store,
+                                  lk_error *error) {
+    struct lk_opening_order order = {
+        .must_exist = true, .contact_ms = LK_PATIENCE_DEFAULT_MS, .cancel = cancel};
 
     return open_store(url, &order, ret_store, error);
 }

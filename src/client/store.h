@@ -43,10 +43,21 @@ lk_outcome lk_store_open_within(const char *url, int64_t wait_ms, lk_cancel *can
                                 lk_store **ret_store, lk_error *error);
 
 /*
- * As lk_open(), of a store that its engine need not make first: else LK_NONE, and nothing is made.
- * An engine whose stores are files makes them all the same.
+ * How long a server may take to answer a caller that waits so long: a little more, and at most the
+ * patience of lk_open().
  */
-lk_outcome lk_store_open_existing(const char *url, lk_store **ret_store, lk_error *error);
+int64_t lk_store_contact_ms(int64_t wait_ms);
+
+/* As lk_examine(), for a caller that waits so long. */
+lk_outcome lk_store_examine_within(lk_store *store, int64_t wait_ms, lk_report **ret_report,
+                                   lk_error *error);
+
+/*
+ * As lk_open(), of a store that its engine need not make first: else LK_NONE, and nothing is made.
+ * An engine whose stores are files makes them all the same. LK_CANCELLED as above.
+ */
+lk_outcome lk_store_open_existing(const char *url, lk_cancel *cancel, lk_store **ret_store,
+                                  lk_error *error);
 
 /*
  * LK_OK when the store may be used by this process. After fork() it may not: its locks, files and

@@ -22,6 +22,7 @@
 
 enum { LISTENER_RESP, LISTENER_UNIX, LISTENER_HTTP };
 enum { TRIM_SECONDS = 30 };
+enum { ENDING_SIGNALS = 2 }; /* so many of those that the loop hears end it: the first ones */
 
 #define SHUTDOWN_US_MAX                                                                            \
     INT64_C(10000000) /* how long the listeners may take to send the last answers */
@@ -313,8 +314,19 @@ static bool make_alive(struct lk_server *server) {
     return server->alive != NULL && event_add(server->alive, &every) == 0;
 }
 
-static lk_outcome make_loop(struct lk_server *server, lk_error *error) {
+/* The loop hears those from `first` on, before `end`. */
+static bool hear_signals(struct lk_server *server, size_t first, size_t end) {
     static const int numbers[LK_SIGNALS_MAX] = {SIGTERM, SIGINT, SIGHUP};
+    bool is_complete = true;
+
+    for (size_t i = first; is_complete && i < end; i++) {
+        server->signals[i] = evsignal_new(server->loop, numbers[i], on_signal, server);
+        is_complete = server->signals[i] != NULL && event_add(server->signals[i], NULL) == 0;
+    }
+    return is_complete;
+}
+
+static lk_outcome make_loop(struct lk_server *server, lk_error *error) {
     bool is_complete;
 
     server->loop = lk_loop_new();
@@ -324,11 +336,8 @@ static lk_outcome make_loop(struct lk_server *server, lk_error *error) {
     server->timer = event_new(server->loop, -1, 0, on_timer, server);
     is_complete = server->timer != NULL && make_alive(server)
                   && lk_trim_begin(&server->trim, server,
-                                   lk_min(TRIM_SECONDS, server->options.request_seconds_max));
-    for (size_t i = 0; is_complete && i < LK_SIGNALS_MAX; i++) {
-        server->signals[i] = evsignal_new(server->loop, numbers[i], on_signal, server);
-        is_complete = server->signals[i] != NULL && event_add(server->signals[i], NULL) == 0;
-    }
+                                   lk_min(TRIM_SECONDS, server->options.request_seconds_max))
+                  && hear_signals(server, ENDING_SIGNALS, LK_SIGNALS_MAX);
     return is_complete ? LK_OK : lk_error_set(error, LK_INTERNAL, "memory is exhausted");
 }
 
@@ -456,6 +465,9 @@ static lk_outcome begin(struct lk_server *server, char addresses[][LK_ADDRESS_BY
         outcome = load(server, storage, error); /* else the loop does, which also follows */
     }
     server->is_turning = false; /* loading may take long: the clocks are read again */
+    if (outcome == LK_OK && !hear_signals(server, 0, ENDING_SIGNALS)) {
+        outcome = lk_error_set(error, LK_INTERNAL, "memory is exhausted");
+    }
     if (outcome == LK_OK) {
         outcome = open_listeners(server, addresses, error);
     }
@@ -511,6 +523,16 @@ static const char *address_of_listener(char addresses[][LK_ADDRESS_BYTES_MAX], s
     return addresses[listener][0] != '\0' ? addresses[listener] : NULL;
 }
 
+/*
+ * While the store is opened, which may wait for a database that is silent, the loop does not turn
+ * yet. There is nothing to end but the process. By default the first process of a container would
+ * not even hear the signal.
+ */
+static void end_at_once(int signal) {
+    (void)signal;
+    _exit(0);
+}
+
 lk_outcome lk_server_run(const struct lk_server_options *options, lk_error *error) {
     uint64_t files = lk_files_raise();
     struct lk_server server = {.options = lk_server_defaults_fill(options, files),
@@ -519,12 +541,15 @@ lk_outcome lk_server_run(const struct lk_server_options *options, lk_error *erro
                                .armed_us = LK_NEVER};
     char addresses[LK_LISTENERS_MAX][LK_ADDRESS_BYTES_MAX] = {"", "", ""};
     struct sigaction ignore = {.sa_handler = SIG_IGN};
-    struct sigaction former[2];
+    struct sigaction end_early = {.sa_handler = end_at_once};
+    struct sigaction former[4];
     lk_outcome outcome;
 
     (void)sigaction(SIGPIPE, &ignore, &former[0]);
     (void)sigaction(SIGXFSZ, &ignore, &former[1]); /* a write beyond the file size limit (ulimit
                                                     * -f) fails with an error */
+    (void)sigaction(SIGTERM, &end_early, &former[2]);
+    (void)sigaction(SIGINT, &end_early, &former[3]);
     lk_log_begin(&options->log);
     lk_monitor_begin(&server.monitor, lk_clock_wall_us());
     outcome = begin(&server, addresses, error);
@@ -545,5 +570,7 @@ lk_outcome lk_server_run(const struct lk_server_options *options, lk_error *erro
     lk_log_end();
     (void)sigaction(SIGPIPE, &former[0], NULL);
     (void)sigaction(SIGXFSZ, &former[1], NULL);
+    (void)sigaction(SIGTERM, &former[2], NULL);
+    (void)sigaction(SIGINT, &former[3], NULL);
     return outcome;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The pool of workers on each engine: what it does with items, and what ends it. */
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,6 +21,7 @@ struct setup {
     bool waits_for_another; /* handle() returns when two of it have run at once */
     bool waits_for_loss;    /* handle() returns when its lease is lost */
     atomic_int told_of_loss;
+    pthread_t caller;             /* of lk_work() */
     lk_cancel *cancel_in_handler; /* thrown by the first handler */
     lk_work_counts seen;          /* the counts of the last step */
     int steps[6];                 /* by lk_work_step */
@@ -168,6 +170,59 @@ static void test_several_workers_run_at_once(void **state) {
     for (int i = 0; i < COUNT; i++) {
         assert_int_equal(setup.handled[i], 1);
     }
+}
+
+static bool is_blocked(int signal) {
+    sigset_t mask;
+
+    assert_int_equal(pthread_sigmask(SIG_SETMASK, NULL, &mask), 0);
+    return sigismember(&mask, signal) == 1;
+}
+
+static int look_at_signals(void *context, const lk_claim_info *claim, lk_lease *lease) {
+    struct setup *setup = context;
+
+    (void)claim;
+    (void)lease;
+    assert_true(is_blocked(SIGUSR1));
+    assert_false(is_blocked(SIGUSR2));
+    note_maximum(&setup->at_once_max, atomic_fetch_add(&setup->at_once, 1) + 1);
+    wait_for_another(setup); /* so one of them is not the caller */
+    atomic_fetch_sub(&setup->at_once, 1);
+    return 0;
+}
+
+static void look_at_own_signals(void *context, const lk_work_progress *progress) {
+    struct setup *setup = context;
+
+    if (!pthread_equal(setup->caller, pthread_self())) {
+        assert_true(is_blocked(SIGUSR2));
+        assert_true(is_blocked(SIGTERM));
+    }
+    setup->steps[progress->step]++;
+}
+
+/* Signals are the application's; what a handler starts has the caller's mask. */
+static void test_workers_leave_signals_to_the_caller(void **state) {
+    enum { COUNT = 8, WORKERS = 4 };
+    struct setup setup = setup_of(state);
+    lk_work_options options = options_of(&setup);
+    sigset_t blocked;
+    sigset_t former;
+
+    setup.caller = pthread_self();
+    options.handle = look_at_signals;
+    options.progress = look_at_own_signals;
+    options.workers = WORKERS;
+    (void)sigemptyset(&blocked);
+    (void)sigaddset(&blocked, SIGUSR1);
+    assert_int_equal(pthread_sigmask(SIG_SETMASK, &blocked, &former), 0);
+    push_numbers(setup.store, COUNT);
+    assert_int_equal(lk_work(setup.store, &options, NULL, NULL), LK_OK);
+    assert_int_equal(setup.steps[LK_WORK_DONE], COUNT);
+    assert_true(is_blocked(SIGUSR1));
+    assert_false(is_blocked(SIGUSR2));
+    assert_int_equal(pthread_sigmask(SIG_SETMASK, &former, NULL), 0);
 }
 
 static void test_a_claim_is_kept_alive(void **state) {
@@ -495,6 +550,7 @@ int main(int argc, char **argv) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_fixture, close_fixture)
         TEST(test_a_draining_pool_ends_when_the_queue_is_empty),
         TEST(test_several_workers_run_at_once),
+        TEST(test_workers_leave_signals_to_the_caller),
         TEST(test_a_claim_is_kept_alive),
         TEST(test_retries_with_growing_delays),
         TEST(test_an_item_that_always_fails_is_parked),

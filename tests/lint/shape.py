@@ -117,6 +117,14 @@ def missing_braces():
                 yield f"{tap.name(path)}:{number}: {line.strip()}"
 
 
+def own_threads():
+    """A thread that takes signals may take one that the program waits for in another."""
+    for path in tap.files("*.c", rooms=["src"]):
+        for number, line in enumerate(lines_of(path), start=1):
+            if "pthread_create(" in line and tap.name(path) not in ("src/base/thread.c", "src/cli/stop.c"):
+                yield f"{tap.name(path)}:{number}: lk_thread_start() blocks signals"
+
+
 def odd_names():
     for path in tap.files("*"):
         if re.search(r"\s", tap.name(path)):
@@ -133,6 +141,7 @@ report.case(f"no line of C is longer than {LINE_BYTES_MAX}", long_lines())
 report.case("no tabs in C", tabs())
 report.case("every body has braces", missing_braces())
 report.case("no white space at the end of a line, one end of line at the end", trailing_blanks())
+report.case("threads of src/ take no signals", own_threads())
 report.case("nothing is left unfinished", unfinished())
 report.case("no white space in a file's name", odd_names())
 report.finish()

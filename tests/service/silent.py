@@ -11,18 +11,14 @@ import os
 import pathlib
 import re
 import signal
-import socket
-import subprocess
 import sys
 import tempfile
-import threading
-import time
 
 TESTS = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TESTS / "listeners"))
 from certificates import Authority  # noqa: E402
+from silence import Silent, await_contact, end_by, lk  # noqa: E402
 
-LK = sys.argv[1]
 SCHEMES = {
     "lk": "lk://127.0.0.1:{port}",
     "lk of two": "lk://127.0.0.1:{port},localhost:{port}",
@@ -36,7 +32,6 @@ SCHEMES = {
 SENTENCE = re.compile(r"UNAVAILABLE: (?:\S*127\.0\.0\.1:\d+\S*: no answer within (\d+\.\d) s: "
                       r"|none of the 2 services can be used after (\d+\.\d) s; .*127)")
 UNBOUND_S = (9.5, 5.5)  # of one server, and of two
-SIGNAL_S = 8
 AT_ONCE = 4
 TLS_RECORD = b"\x16\x03\x03\x00\x7a\x02"  # the head of one that does not come
 INFO = b"redis_version:7.2.0\r\nredis_mode:cluster\r\nrun_id:0123456789abcdef\r\n"
@@ -51,79 +46,13 @@ BEGINNINGS = {  # of what does not go on
 }
 
 
-class Silent:
-    """Accepts, says `words`, and nothing more; or with no room does not even accept."""
-
-    def __init__(self, words, has_room=True):
-        self.socket = socket.create_server(("127.0.0.1", 0), backlog=128 if has_room else 0)
-        self.port = self.socket.getsockname()[1]
-        self.words = words
-        self.accepted = threading.Semaphore(0)
-        self.kept = []
-        if has_room:
-            threading.Thread(target=self.accept, daemon=True).start()
-        else:
-            self.fill()
-
-    def accept(self):
-        while True:
-            client = self.socket.accept()[0]
-            client.sendall(self.words)
-            self.kept.append(client)
-            self.accepted.release()
-
-    def fill(self):
-        """Until the kernel drops what begins a connection."""
-        while True:
-            client = socket.socket()
-            client.settimeout(0.3)
-            self.kept.append(client)
-            try:
-                client.connect(("127.0.0.1", self.port))
-            except TimeoutError:
-                return
-
-
-def lk(url, *words):
-    return subprocess.Popen([LK, "-S", url, *words], stdin=subprocess.DEVNULL,
-                            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-
-
-def sockets_of(process):
-    """The inodes of those that a process has open; none when it has ended."""
-    place = pathlib.Path("/proc", str(process.pid), "fd")
-    try:
-        links = [os.readlink(each) for each in place.iterdir()]
-    except OSError:
-        return set()
-    return {link[len("socket:["):-1] for link in links if link.startswith("socket:[")}
-
-
-def await_contact(server, process):
-    """Until it has begun a connection to the server."""
-    port = f":{server.port:04X}"
-    while process.poll() is None:
-        rows = [line.split() for line in pathlib.Path("/proc/net/tcp").read_text().splitlines()]
-        inodes = {row[9] for row in rows if row[2].endswith(port)}
-        if inodes & sockets_of(process):
-            return
-        time.sleep(0.01)
-
-
 def judge(scheme, ca, begun, has_room):
     server = Silent(begun, has_room)
     url = SCHEMES[scheme].format(port=server.port, ca=ca)
-    for words in (("run", "a", "--", "true"), ("work", "q", "--", "true")):
+    for words in (("run", "a", "--", "true"), ("work", "q", "--", "true"), ("hold", "a")):
         process = lk(url, *words)
         await_contact(server, process)
-        process.send_signal(signal.SIGTERM)
-        try:
-            err = process.communicate(timeout=SIGNAL_S)[1]
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.communicate()
-            err = "it did not end by the signal"
-        status = process.returncode if process.returncode >= 0 else 128 - process.returncode
+        status, err = end_by(process, signal.SIGTERM)
         if status != 128 + signal.SIGTERM:
             yield f"{words[0]} and SIGTERM: {status}: {err}"
     bound = {}

@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/random.h"
+#include "base/thread.h"
 #include "cli/bench/histogram.h"
 #include "cli/print/say.h"
 #include "form/form.h"
@@ -139,7 +140,7 @@ static unsigned start(struct client *clients, struct bench *bench) {
     unsigned count = 0;
 
     while (count < bench->client_count
-           && pthread_create(&clients[count].thread, NULL, run_client, &clients[count]) == 0) {
+           && lk_thread_start(&clients[count].thread, run_client, &clients[count])) {
         count++;
     }
     if (count < bench->client_count) {

@@ -44,7 +44,7 @@ int lk_cli_backup(const struct lk_cli *cli, const struct lk_command_line *line) 
     lk_store *store;
     lk_error error;
     lk_outcome outcome =
-        lk_open_if_there(lk_command_line_text(line, LK_OPTION_STORE), &store, &error);
+        lk_open_if_there(lk_command_line_text(line, LK_OPTION_STORE), NULL, &store, &error);
 
     if (outcome == LK_NONE) {
         return say_missing(cli, line);

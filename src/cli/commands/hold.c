@@ -218,8 +218,12 @@ static _Noreturn void be_keeper(struct hold *hold, pid_t caller) {
     if (getppid() != caller || hold->lost < 0) {
         _exit(LK_EXIT_SIGNAL);
     }
-    if (lk_cli_open(hold->cli, hold->line, &hold->call.store, &exit_code) == LK_OK) {
+    lk_outcome outcome = lk_cli_open(hold->cli, hold->line, &hold->call.store, &exit_code);
+    if (outcome == LK_OK) {
         exit_code = take(hold);
+    } else if (outcome == LK_CANCELLED) {
+        bool is_from_kernel;
+        exit_code = LK_EXIT_SIGNAL + lk_run_signals_take_end(&is_from_kernel);
     }
     (void)prctl(PR_SET_PDEATHSIG, 0);
     if (answer(hold, exit_code) && hold->lease != NULL) {

@@ -13,6 +13,7 @@
 #include "cli/print/human.h"
 #include "cli/print/say.h"
 #include "cli/run/budget.h"
+#include "cli/run/open.h"
 #include "cli/run/wait_log.h"
 #include "cli/store/own_store.h"
 #include "cli/store/store_is_there.h"
@@ -52,10 +53,13 @@ static lk_outcome open_store(const struct lk_command_line *line, const char *url
     if (outcome != LK_OK) {
         return outcome;
     }
+    if (line->command->handle == lk_cli_hold && !lk_store_binds_to_process(url)) {
+        return lk_run_open(url, lk_cli_wait_ms(line), ret_store, error); /* it blocks signals */
+    }
     if (!only_reads && !lk_store_binds_to_process(url)) {
         return lk_store_open_within(url, lk_cli_wait_ms(line), NULL, ret_store, error);
     }
-    outcome = lk_open_if_there(url, ret_store, error);
+    outcome = lk_open_if_there(url, NULL, ret_store, error);
     if (outcome != LK_NONE) {
         return outcome;
     }
@@ -74,7 +78,8 @@ lk_outcome lk_cli_open(const struct lk_cli *cli, const struct lk_command_line *l
     lk_outcome outcome = open_store(line, url, ret_store, &error);
 
     if (outcome != LK_OK) {
-        *ret_exit_code = lk_say_failure(cli, outcome, error.text);
+        const char *text = outcome == LK_CANCELLED ? "ended by a signal" : error.text;
+        *ret_exit_code = lk_say_failure(cli, outcome, text);
     } else {
         lk_own_store_say_new(&own, cli->err);
     }
@@ -242,7 +247,7 @@ int lk_cli_doctor(const struct lk_cli *cli, const struct lk_command_line *line) 
     lk_error error;
     int exit_code;
     lk_outcome outcome =
-        lk_open_if_there(lk_command_line_text(line, LK_OPTION_STORE), &store, &error);
+        lk_open_if_there(lk_command_line_text(line, LK_OPTION_STORE), NULL, &store, &error);
 
     if (outcome == LK_NONE) {
         return say_missing(cli, line);

@@ -192,7 +192,7 @@ static lk_outcome await_store(const struct lk_cli *cli, const char *url, lk_stor
     bool is_late = false;
     lk_outcome outcome;
 
-    for (; (outcome = lk_open_if_there(url, ret_store, error)) == LK_NONE; is_late = true) {
+    for (; (outcome = lk_open_if_there(url, NULL, ret_store, error)) == LK_NONE; is_late = true) {
         (void)poll(NULL, 0, lk_store_is_there(url) ? SERVER_PAUSE_MS : FILE_PAUSE_MS);
     }
     if (outcome == LK_OK && is_late && !cli->quiet && !cli->json) {

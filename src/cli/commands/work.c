@@ -6,7 +6,6 @@
 #include "cli/parse/ask.h"
 #include "cli/parse/owner.h"
 #include "cli/print/say.h"
-#include "cli/run/budget.h"
 #include "cli/run/eviction.h"
 #include "form/form.h"
 
@@ -33,7 +32,6 @@ static void give_back(lk_store *store, const lk_claim_info *claim) {
 
 int lk_cli_claim(const struct lk_cli *cli, const struct lk_command_line *line, lk_store *store) {
     char made_owner[LK_OWNER_TEXT_SIZE];
-    int64_t wait_ms = lk_budget_left_ms(lk_command_line_number(line, LK_OPTION_WAIT, 0));
     struct lk_waiting waiting;
     lk_claim_info *info = NULL;
     lk_work_table table;
@@ -44,6 +42,10 @@ int lk_cli_claim(const struct lk_cli *cli, const struct lk_command_line *line, l
     if (outcome != LK_OK) {
         return lk_say_failure(cli, outcome, error.text);
     }
+    if (!cli->quiet && !cli->json) {
+        lk_warn_of_eviction(store, lk_cli_wait_ms(line)); /* while a signal still ends lk */
+    }
+    int64_t wait_ms = lk_cli_wait_ms(line);
     if (!lk_waiting_begin(cli, line, store, NULL, line->words[0], wait_ms, &waiting)) {
         return lk_outcome_exit_code(LK_INTERNAL);
     }
@@ -58,9 +60,6 @@ int lk_cli_claim(const struct lk_cli *cli, const struct lk_command_line *line, l
         .cancel = lk_interrupt_cancel(waiting.interrupt),
         .table = table.name != NULL ? &table : NULL,
     };
-    if (!cli->quiet && !cli->json) {
-        lk_warn_of_eviction(store);
-    }
     outcome = lk_claim_next(store, &request, &info, &error);
     int signal_number = lk_waiting_end(&waiting);
     if (signal_number != 0) {

@@ -8,15 +8,16 @@
 #include <string.h>
 
 #include "cli/run/status.h"
+#include "client/store.h"
 
-void lk_warn_of_eviction(lk_store *store) {
+void lk_warn_of_eviction(lk_store *store, int64_t wait_ms) {
     static const char scheme[] = "redis";
     static const char policy[] = "(maxmemory-policy "; /* engine/redis/examine.c */
     lk_report *report = NULL;
     char *rest;
 
     if (strncmp(lk_store_url(store), scheme, sizeof scheme - 1) != 0
-        || lk_examine(store, &report, NULL) != LK_OK) {
+        || lk_store_examine_within(store, wait_ms, &report, NULL) != LK_OK) {
         return;
     }
     for (const char *line = strtok_r(report->warnings, "\n", &rest); line != NULL;

@@ -5,7 +5,10 @@
 
 #include <lockkeeper/lockkeeper.h>
 
-/* Writes a line for each server of a Redis store that evicts keys. Other stores are not asked. */
-void lk_warn_of_eviction(lk_store *store);
+/*
+ * Writes a line for each server of a Redis store that evicts keys. Other stores are not asked. The
+ * caller waits so long for work; a server that is silent is not waited for much longer.
+ */
+void lk_warn_of_eviction(lk_store *store, int64_t wait_ms);
 
 #endif

@@ -7,9 +7,11 @@
 #include "base/waker.h"
 #include "cli/run/budget.h"
 #include "cli/run/signals.h"
+#include "cli/store/store_is_there.h"
 #include "client/store.h"
 
 #define LOOK_US INT64_C(20000)
+#define WAIT_IF_THERE INT64_C(-1) /* in the place of a wait: the store is not made */
 
 struct lookout {
     lk_cancel *cancel;
@@ -32,7 +34,9 @@ static void *look(void *context) {
     return NULL;
 }
 
-lk_outcome lk_run_open(const char *url, int64_t wait_ms, lk_store **ret_store, lk_error *error) {
+/* Opens it while the thread looks. WAIT_IF_THERE: as lk_open_if_there(). */
+static lk_outcome open_watched(const char *url, int64_t wait_ms, lk_store **ret_store,
+                               lk_error *error) {
     struct lookout lookout = {.cancel = lk_cancel_new()};
     lk_outcome outcome = LK_INTERNAL;
     pthread_t thread;
@@ -42,7 +46,9 @@ lk_outcome lk_run_open(const char *url, int64_t wait_ms, lk_store **ret_store, l
         return lk_error_set(error, LK_INTERNAL, "no memory to open a store with");
     }
     if (lk_thread_start(&thread, look, &lookout)) {
-        outcome = lk_store_open_within(url, wait_ms, lookout.cancel, ret_store, error);
+        outcome = wait_ms == WAIT_IF_THERE
+                      ? lk_open_if_there(url, lookout.cancel, ret_store, error)
+                      : lk_store_open_within(url, wait_ms, lookout.cancel, ret_store, error);
         lk_waker_throw(&lookout.over);
         (void)pthread_join(thread, NULL);
     } else {
@@ -51,4 +57,12 @@ lk_outcome lk_run_open(const char *url, int64_t wait_ms, lk_store **ret_store, l
     lk_waker_done(&lookout.over);
     lk_cancel_free(lookout.cancel);
     return outcome;
+}
+
+lk_outcome lk_run_open(const char *url, int64_t wait_ms, lk_store **ret_store, lk_error *error) {
+    return open_watched(url, wait_ms, ret_store, error);
+}
+
+lk_outcome lk_run_open_if_there(const char *url, lk_store **ret_store, lk_error *error) {
+    return open_watched(url, WAIT_IF_THERE, ret_store, error);
 }

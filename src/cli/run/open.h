@@ -14,4 +14,7 @@ int64_t lk_run_wait_ms(const lk_request *request);
  */
 lk_outcome lk_run_open(const char *url, int64_t wait_ms, lk_store **ret_store, lk_error *error);
 
+/* The same as lk_open_if_there(). */
+lk_outcome lk_run_open_if_there(const char *url, lk_store **ret_store, lk_error *error);
+
 #endif

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/thread.h"
 #include "cli/run/death.h"
 #include "cli/run/open.h"
 #include "cli/run/outage_log.h"
@@ -133,9 +134,8 @@ void lk_run_wait(struct lk_run_wait *wait, const struct lk_run_options *options,
         return;
     }
     asked.cancel = lk_cancel_new();
-    int error = asked.cancel == NULL ? ENOMEM : pthread_create(&thread, NULL, run_task, &task);
-    if (error != 0) {
-        fail(wait, "no thread to wait in", error);
+    if (asked.cancel == NULL || !lk_thread_start(&thread, run_task, &task)) {
+        fail(wait, "no thread to wait in", asked.cancel == NULL ? ENOMEM : EAGAIN);
     } else {
         wait_for_task(&task, signals, asked.cancel);
         pthread_join(thread, NULL);

@@ -18,6 +18,7 @@
 
 #include "base/clock.h"
 #include "base/owner.h"
+#include "base/thread.h"
 #include "base/waker.h"
 #include "cli/print/human.h"
 #include "cli/run/status.h"
@@ -166,7 +167,7 @@ static struct lk_run_wait_log *start(const struct lk_run_wait_log *described, bo
         free(wait_log);
         return NULL;
     }
-    if (pthread_create(&wait_log->thread, NULL, run_log, wait_log) != 0) {
+    if (!lk_thread_start(&wait_log->thread, run_log, wait_log)) {
         lk_waker_done(&wait_log->waker);
         free(wait_log);
         return NULL;

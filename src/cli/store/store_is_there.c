@@ -80,8 +80,9 @@ bool lk_store_binds_to_process(const char *url) {
     return binds;
 }
 
-lk_outcome lk_open_if_there(const char *url, lk_store **ret_store, lk_error *error) {
+lk_outcome lk_open_if_there(const char *url, lk_cancel *cancel, lk_store **ret_store,
+                            lk_error *error) {
     lk_outcome outcome = find(url, error);
 
-    return outcome == LK_OK ? lk_store_open_existing(url, ret_store, error) : outcome;
+    return outcome == LK_OK ? lk_store_open_existing(url, cancel, ret_store, error) : outcome;
 }

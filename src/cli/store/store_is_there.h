@@ -20,7 +20,8 @@ bool lk_store_is_there(const char *url);
 bool lk_store_binds_to_process(const char *url);
 
 /* As lk_open(), or LK_NONE: there is no such store, and none has been made. A URL that can name
- * none is LK_INVALID as ever. */
-lk_outcome lk_open_if_there(const char *url, lk_store **ret_store, lk_error *error);
+ * none is LK_INVALID as ever. LK_CANCELLED: it was cancelled; `cancel` may be NULL. */
+lk_outcome lk_open_if_there(const char *url, lk_cancel *cancel, lk_store **ret_store,
+                            lk_error *error);
 
 #endif

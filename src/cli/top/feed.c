@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "base/slice.h"
 #include "base/text.h"
+#include "base/thread.h"
 #include "cli/store/store_is_there.h"
 
 enum {
@@ -70,7 +71,7 @@ static lk_outcome ready_store(struct lk_feed *feed, lk_error *error) {
     if (feed->store != NULL) {
         return LK_OK;
     }
-    return lk_open_if_there(feed->url, &feed->store, error);
+    return lk_open_if_there(feed->url, NULL, &feed->store, error);
 }
 
 /* What is read of a store that does not exist. */
@@ -208,7 +209,7 @@ struct lk_feed *lk_feed_open(lk_store *store, const char *url, const char *prefi
     if (pthread_mutex_init(&feed->mutex, NULL) != 0) {
         goto no_mutex;
     }
-    if (pthread_create(&feed->thread, NULL, run, feed) != 0) {
+    if (!lk_thread_start(&feed->thread, run, feed)) {
         goto no_thread;
     }
     return feed;

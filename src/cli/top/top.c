@@ -14,7 +14,8 @@
 #include "base/slice.h"
 #include "cli/parse/owner.h"
 #include "cli/print/say.h"
-#include "cli/store/store_is_there.h"
+#include "cli/run/open.h"
+#include "cli/run/signals.h"
 #include "cli/top/feed.h"
 #include "cli/top/terminal.h"
 #include "cli/top/view.h"
@@ -215,6 +216,15 @@ static lk_outcome check(const char *prefix, lk_error *error) {
     return outcome;
 }
 
+/* One has ended the opening of the store. */
+static int end_by_signal(const struct lk_cli *cli) {
+    bool is_from_kernel;
+    int signal = lk_run_signals_take_end(&is_from_kernel);
+
+    (void)lk_say_failure(cli, LK_CANCELLED, "ended by a signal");
+    return LK_EXIT_SIGNAL + signal;
+}
+
 int lk_cli_top(const struct lk_cli *cli, const struct lk_command_line *line) {
     lk_store *store = NULL;
     lk_error error;
@@ -229,10 +239,10 @@ int lk_cli_top(const struct lk_cli *cli, const struct lk_command_line *line) {
     if (signals < 0) {
         exit_code = lk_say_failure(cli, LK_INTERNAL, strerror(errno));
     } else {
-        outcome = lk_open_if_there(lk_command_line_text(line, LK_OPTION_STORE), &store, &error);
-        exit_code = outcome == LK_OK || outcome == LK_NONE
-                        ? run(cli, line, store, signals)
-                        : lk_say_failure(cli, outcome, error.text);
+        outcome = lk_run_open_if_there(lk_command_line_text(line, LK_OPTION_STORE), &store, &error);
+        exit_code = outcome == LK_OK || outcome == LK_NONE ? run(cli, line, store, signals)
+                    : outcome == LK_CANCELLED              ? end_by_signal(cli)
+                                              : lk_say_failure(cli, outcome, error.text);
         (void)close(signals);
     }
     (void)pthread_sigmask(SIG_SETMASK, &former, NULL);

@@ -296,7 +296,7 @@ static lk_outcome ask_counts(const struct pool *pool, lk_queue_stats *ret_stats,
         outcome = lk_stats(store, pool->queue, ret_stats, error);
     }
     if (outcome == LK_OK && pool->counters == NULL && !pool->cli->quiet) {
-        lk_warn_of_eviction(store); /* once, at the start */
+        lk_warn_of_eviction(store, LK_FOREVER); /* once, at the start */
     }
     lk_close(store);
     return outcome;

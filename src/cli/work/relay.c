@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/condition.h"
+#include "base/thread.h"
 
 enum { CHUNK = 4096, PATIENCE_US = 1000000 };
 
@@ -110,19 +111,6 @@ static void *run(void *context) {
 
 /* ---- the caller's side ----------------------------------------------------------------------- */
 
-/* The thread takes no signals: they are the main thread's, and a closed stderr is an error. */
-static bool start_thread(struct lk_pool_relay *relay) {
-    sigset_t all;
-    sigset_t former;
-    bool is_started;
-
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &former);
-    is_started = pthread_create(&relay->thread, NULL, run, relay) == 0;
-    pthread_sigmask(SIG_SETMASK, &former, NULL);
-    return is_started;
-}
-
 static bool init(struct lk_pool_relay *relay) {
     if (!lk_condition_init(&relay->rested)) {
         return false;
@@ -131,7 +119,7 @@ static bool init(struct lk_pool_relay *relay) {
         (void)pthread_cond_destroy(&relay->rested);
         return false;
     }
-    if (!start_thread(relay)) {
+    if (!lk_thread_start(&relay->thread, run, relay)) {
         (void)pthread_cond_destroy(&relay->rested);
         (void)pthread_mutex_destroy(&relay->mutex);
         return false;

@@ -19,6 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/thread.h"
 #include "cli/print/human.h"
 #include "cli/print/say.h"
 #include "cli/run/open.h"
@@ -378,7 +379,7 @@ static int conclude(const struct worker *worker) {
 static int run_loop(struct worker *worker) {
     pthread_t thread;
 
-    if (pthread_create(&thread, NULL, loop, worker) != 0) {
+    if (!lk_thread_start(&thread, loop, worker)) {
         return fail(worker->slot, LK_INTERNAL, "the system has no room for one more thread");
     }
     serve(worker);

@@ -153,13 +153,16 @@ static void collect_claims(struct lk_worker *worker, struct batch *batch) {
 
 static void handle(struct lk_worker *worker, struct batch *batch, int64_t sent_us) {
     const lk_work_options *options = &worker->pool->options;
+    sigset_t own;
 
     for (size_t i = 0; i < batch->count; i++) {
         batch->items[i] = (lk_work_item){.claim = batch->claims[i], .lease = batch->leases[i]};
         batch->leases[i] = NULL; /* the end of its claim frees it */
         lk_worker_begin_claim(worker, batch->items[i].claim, batch->items[i].lease, sent_us);
     }
+    (void)pthread_sigmask(SIG_SETMASK, &worker->pool->caller_signals, &own);
     options->handle_batch(options->context, batch->items, batch->count);
+    (void)pthread_sigmask(SIG_SETMASK, &own, NULL);
     end_claims(worker, batch);
 }
 

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/thread.h"
 #include "client/keepalive.h"
 
 /* ---- the end of the pool --------------------------------------------------------------------- */
@@ -198,7 +199,7 @@ static bool start_finder(struct lk_work_pool *pool) {
     if (pool->source == NULL || pool->options.loops == LK_WORK_CLAIMS) {
         return false;
     }
-    if (pthread_create(&pool->finder_thread, NULL, run_finder, pool) == 0) {
+    if (lk_thread_start(&pool->finder_thread, run_finder, pool)) {
         return true;
     }
     lk_error_set(&error, LK_INTERNAL, "cannot start the finder: no more threads");
@@ -228,7 +229,7 @@ static void run_workers(struct lk_work_pool *pool) {
     for (size_t i = 1; i < pool->worker_count; i++) {
         struct lk_worker *worker = &pool->workers[i];
 
-        worker->is_started = pthread_create(&worker->thread, NULL, lk_worker_run, worker) == 0;
+        worker->is_started = lk_thread_start(&worker->thread, lk_worker_run, worker);
         if (!worker->is_started) {
             lk_error error;
 
@@ -272,6 +273,7 @@ lk_outcome lk_work(lk_store *store, const lk_work_options *options, lk_work_coun
         .store = store, .looked = PTHREAD_COND_INITIALIZER, .result = {.outcome = LK_OK}};
     lk_outcome outcome = lk_pool_check_options(&pool, options, error);
 
+    (void)pthread_sigmask(SIG_SETMASK, NULL, &pool.caller_signals);
     if (outcome == LK_OK && !lk_keepalive_start(store->keepalive, false)) {
         outcome =
             lk_error_set(error, LK_INTERNAL, "cannot start the thread that keeps claims alive");

@@ -4,6 +4,7 @@
 #define LK_CLIENT_WORK_POOL_H
 
 #include <pthread.h>
+#include <signal.h>
 
 #include "client/cancel.h"
 #include "client/work/claim.h"
@@ -29,6 +30,7 @@ struct lk_work_pool {
     struct lk_finder finder;
     struct lk_cancel_link finder_link; /* as a worker's; thrown when all workers have ended, too */
     pthread_t finder_thread;
+    sigset_t caller_signals; /* the mask that handlers run with; threads of the pool block all */
     struct lk_worker *workers;
     size_t worker_count; /* those whose waker is there */
 

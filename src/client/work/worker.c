@@ -202,9 +202,13 @@ void lk_worker_begin_claim(struct lk_worker *worker, const lk_claim_info *claim,
 static void handle(struct lk_worker *worker, lk_claim_info *claim, lk_lease *lease,
                    int64_t sent_us) {
     const lk_work_options *options = &worker->pool->options;
+    sigset_t own;
 
     lk_worker_begin_claim(worker, claim, lease, sent_us);
-    lk_worker_end_claim(worker, claim, lease, options->handle(options->context, claim, lease));
+    (void)pthread_sigmask(SIG_SETMASK, &worker->pool->caller_signals, &own);
+    int failed = options->handle(options->context, claim, lease);
+    (void)pthread_sigmask(SIG_SETMASK, &own, NULL);
+    lk_worker_end_claim(worker, claim, lease, failed);
     lk_claim_free(claim);
 }
 

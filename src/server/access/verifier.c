@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/thread.h"
 
 enum { NICE = 19 }; /* the least: calls that come meanwhile hardly wait */
 
@@ -186,7 +187,7 @@ static bool begin(struct lk_verifier *verifier) {
         return false;
     }
     if (pthread_cond_init(&verifier->changed, NULL) == 0) {
-        if (pthread_create(&verifier->thread, NULL, run, verifier) == 0) {
+        if (lk_thread_start(&verifier->thread, run, verifier)) {
             return true;
         }
         (void)pthread_cond_destroy(&verifier->changed);

@@ -24,6 +24,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/thread.h"
 #include "engine/sqlite/sqlite.h"
 
 #define SPARE_BYTES (UINT64_C(16) << 20) /* of the disk, which a copy leaves for the store itself */
@@ -345,7 +346,7 @@ void lk_copier_expire(struct lk_copier *copier) {
 
 static lk_outcome start(struct lk_copier *copier, lk_error *error) {
     if (!copier->is_started) {
-        copier->is_started = pthread_create(&copier->thread, NULL, run, copier) == 0;
+        copier->is_started = lk_thread_start(&copier->thread, run, copier);
     }
     return copier->is_started
                ? LK_OK

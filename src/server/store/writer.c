@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/condition.h"
 #include "base/error.h"
+#include "base/thread.h"
 
 enum {
     WATCH_PERIODS = 20, /* without a write of the loop's thread, until it is watched no more */
@@ -125,7 +126,7 @@ static bool begin(struct lk_writer *writer) {
         return false;
     }
     if (lk_condition_init(&writer->changed)) {
-        if (pthread_create(&writer->thread, NULL, run, writer) == 0) {
+        if (lk_thread_start(&writer->thread, run, writer)) {
             return true;
         }
         (void)pthread_cond_destroy(&writer->changed);
