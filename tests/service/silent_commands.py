@@ -3,11 +3,13 @@
 """Every command of lk at a server that is silent while it opens the store. LK
 
 Without a bound it gives the server ten seconds, lk serve gives its database five; then a sentence
-says who was silent. A signal ends it at once. A command that is missing here fails the test.
+says who was silent. A signal ends it at once. A command that is missing here fails the test. A
+port that answers, but not TLS, is UNSUPPORTED for all of them: waiting does not help.
 """
 
 import concurrent.futures
 import os
+import pathlib
 import pty
 import re
 import signal
@@ -16,7 +18,9 @@ import sys
 import tempfile
 import threading
 
-from silence import LK, Silent, await_contact, end_by, lk, start
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "listeners"))
+from certificates import Authority  # noqa: E402
+from silence import LK, Silent, await_contact, end_by, lk, start  # noqa: E402
 
 AT_ONCE = 12
 COMMANDS = """
@@ -144,6 +148,24 @@ def judge_claim():
             server.answered.clear()
 
 
+def judge_without_tls(lines, place):
+    """A service that speaks no TLS, as lks://."""
+    service = start("serve", "--unix", f"{place}/s", "--listen", "127.0.0.1:0", "--insecure",
+                    "--ephemeral", stdout=subprocess.PIPE)
+    port = next(line for line in service.stdout if line.startswith("lk://")).split(":")[-1].strip()
+    ca = Authority(place, "ours").file
+    for url in (f"lks://127.0.0.1:{port}?ca={ca}",
+                f"lks://127.0.0.1:{port},localhost:{port}?ca={ca}"):
+        for words in [line.split() for line in lines] + [["acquire", "a", "-n"], ["claim", "q"]]:
+            process = begin(url, words)
+            err = process.communicate()[1]
+            yield from tell((url[:3], *words), process.returncode, 79, err)
+            if "there is no TLS at this port" not in err:
+                yield f"{' '.join(words)}: no sentence: {err}"
+    service.terminate()
+    service.communicate()
+
+
 def has(scheme):
     said = lk(f"{scheme}://127.0.0.1:1/", "ls").communicate()[1]
     return f"no engine for {scheme}" not in said
@@ -157,9 +179,10 @@ def judge_names(lines):
     return [f"not tried: {' '.join(sorted(missing))}"] if missing or "run" not in named else []
 
 
-def cases():
+def cases(place):
     lines = [line.strip() for line in COMMANDS.strip().splitlines()]
     yield "every command is tried", lambda: judge_names(lines)
+    yield "all commands, at a port without TLS", lambda: judge_without_tls(lines, place)
     for line in lines:
         yield f"lk {line}", lambda line=line: judge_command(line)
     for pattern in STORES_OF_SERVICES:
@@ -173,7 +196,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="lk-silent-") as place:
         os.environ["HOME"] = place
         os.chdir(place)
-        named = list(cases())
+        named = list(cases(place))
         with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
             found = list(pool.map(lambda case: list(case[1]()), named))
     print(f"1..{len(named)}")
