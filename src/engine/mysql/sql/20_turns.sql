@@ -13,10 +13,17 @@
 -- Lists are words with a space between; the nth is SUBSTRING_INDEX(SUBSTRING_INDEX(words, ' ', n),
 -- ' ', -1).
 --
--- Each statement reads the time, always after the locks: that of the statement, which SET timestamp
--- moves and which is the outer statement's in a trigger, and what has passed since by SYSDATE, which
--- neither of them moves. The difference is one of local times, and SYSDATE is NOW with an option of
--- the server; lk_check_clock() refuses both where the clock may be moved.
+-- Each statement reads the time, always after the locks: that of the statement, and what has passed
+-- since, by SYSDATE. This difference is one of local times. Where daylight saving time begins or ends
+-- between the two, it is an hour wrong: all leases would have ended, or a new one would have ended
+-- before its grant. Zones differ by quarters of an hour, so whole ones do not count: what is left is
+-- -450 to 450 seconds, and a statement runs for less. (Added and taken away again so that MOD sees
+-- nothing negative: ten million quarters and a half.)
+--
+-- In a trigger the time of the statement is the outer statement's, which may run for hours: there
+-- the whole difference counts, less the jump of the zone (@lk_jump_us, of lk_jump_of()). SET timestamp
+-- moves the time of the statement, and with an option of the server SYSDATE is NOW; lk_check_clock()
+-- refuses both.
 --
 -- A caller's transaction may have a snapshot from before the locks (92_people_locks). The row of a
 -- root tells it: what others have changed below the root since has changed its `last_draw`, by a draw
@@ -71,7 +78,10 @@ BEGIN
     SELECT m.server_start INTO known FROM lk_meta AS m FOR UPDATE;
     IF known <> present THEN -- else another connection was first
         SET start_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
-                       + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6));
+                       + IF(@lk_inside = 2,
+                            TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) - @lk_jump_us,
+                            (TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) + 9000000450000000)
+                            MOD 900000000 - 450000000);
         SELECT GREATEST((SELECT COALESCE(MAX(r.last_draw), 0) FROM lk_roots AS r),
                         (SELECT COALESCE(MAX(q.deadline_us - q.ttl_ms * 1000), 0)
                          FROM lk_requests AS q WHERE NOT q.fixed)) INTO alive_us;
@@ -211,9 +221,13 @@ BEGIN
         SET i = i + 1;
     END WHILE;
     SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
-           + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)),
+           + IF(@lk_inside = 2,
+                TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) - @lk_jump_us,
+                (TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) + 9000000450000000)
+                MOD 900000000 - 450000000),
            m.told_until_us > TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
-                             + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)),
+                             + (TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) + 9000000450000000)
+                               MOD 900000000 - 450000000,
            m.is_bounded
     INTO now_us, @lk_tells, @lk_bounded FROM lk_meta AS m WHERE m.only_row = 1;
     SET is_due = first_due_us <= now_us;
@@ -277,7 +291,10 @@ BEGIN
     DECLARE the_root VARBINARY(255);
     DECLARE last BIGINT;
     SET drawn = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
-                + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6));
+                + IF(@lk_inside = 2,
+                     TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) - @lk_jump_us,
+                     (TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) + 9000000450000000)
+                     MOD 900000000 - 450000000);
     WHILE i <= count DO
         SET the_root = SUBSTRING_INDEX(SUBSTRING_INDEX(the_roots, ' ', i), ' ', -1);
         IF @lk_inside = 2 THEN

@@ -30,7 +30,11 @@ BEGIN
         INSERT INTO lk_happenings (sequence, at_us, event, refusal, parts, owner, note, ticket,
             token, attempt, is_of_item, is_deletion, broken_by, reason)
         VALUES (number, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
-                        + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)), its_event,
+                        + IF(@lk_inside = 2,
+                             TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) - @lk_jump_us,
+                             (TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) + 9000000450000000)
+                             MOD 900000000 - 450000000),
+            its_event,
             its_refusal, its_parts, its_owner, its_note, its_ticket, its_token, its_attempt,
             is_of_item, is_deletion, IF(its_event = 'broken', @lk_broken_by, ''),
             IF(its_event = 'broken', @lk_reason, ''));
@@ -146,7 +150,8 @@ CREATE PROCEDURE lk_watch()
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE now_us BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
-                                  + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6));
+                                  + (TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) + 9000000450000000)
+                                    MOD 900000000 - 450000000;
     DECLARE until_us BIGINT;
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     SELECT m.watched_until_us INTO until_us FROM lk_meta AS m WHERE m.only_row = 1;
@@ -174,7 +179,8 @@ CREATE PROCEDURE lk_events_after(IN behind BIGINT, IN most BIGINT)
 SQL SECURITY INVOKER READS SQL DATA
 BEGIN
     SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
-           + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) AS now_us, m.last_event,
+           + (TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) + 9000000450000000)
+             MOD 900000000 - 450000000 AS now_us, m.last_event,
            e.sequence, e.at_us, e.event, e.refusal, e.parts, e.owner, e.note, e.ticket, e.token,
            e.attempt, e.is_of_item, e.is_deletion, e.broken_by, e.reason
     FROM lk_meta AS m
@@ -193,7 +199,8 @@ SQL SECURITY INVOKER READS SQL DATA
 BEGIN
     SELECT m.last_event, NULLIF((SELECT MIN(r.due_us) FROM lk_roots AS r), 9223372036854775807)
                          - TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
-                         - TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) AS due_in_us
+                         - (TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) + 9000000450000000)
+                           MOD 900000000 + 450000000 AS due_in_us
     FROM lk_meta AS m WHERE m.only_row = 1;
 END
 //
@@ -220,7 +227,8 @@ CREATE PROCEDURE lk_set_limits(
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE now_us BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
-                                  + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6));
+                                  + (TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) + 9000000450000000)
+                                    MOD 900000000 - 450000000;
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     START TRANSACTION;
     BEGIN

@@ -281,15 +281,18 @@ BEGIN
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
     SELECT r.has_waiting,
            r.due_us <= TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
-                       + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)),
+                       + (TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) + 9000000450000000)
+                         MOD 900000000 - 450000000,
            LOCATE(' ', its_paths) = 0
            AND r.mixed_until_us <= TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
-                                   + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6))
+                                   + (TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) + 9000000450000000)
+                                     MOD 900000000 - 450000000
            AND r.kind = 2 + 2 * (LENGTH(its_paths) - LENGTH(REPLACE(its_paths, '/', '')))
     INTO has_waiting, is_due, is_plain
     FROM lk_roots AS r WHERE r.root = the_root FOR UPDATE;
     SET moment_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
-                    + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)),
+                    + (TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) + 9000000450000000)
+                      MOD 900000000 - 450000000,
         is_done = NOT (has_waiting AND is_due), is_over = NOT (has_waiting AND is_done AND is_plain),
         @lk_tells = FALSE, @lk_crowded = has_waiting;
     WHILE NOT is_over DO

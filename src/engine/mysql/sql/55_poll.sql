@@ -22,7 +22,8 @@ SQL SECURITY INVOKER READS SQL DATA
 BEGIN
     DECLARE begun_us BIGINT
         DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
-                + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6));
+                + (TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) + 9000000450000000)
+                  MOD 900000000 - 450000000;
     DECLARE now_us BIGINT DEFAULT begun_us;
     DECLARE is_waiting BOOLEAN DEFAULT TRUE;
     DECLARE is_due BOOLEAN DEFAULT FALSE;
@@ -58,7 +59,8 @@ BEGIN
                           begun_us + longest_us - now_us) / 1000000;
         DO SLEEP(slice);
         SET now_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
-                     + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6));
+                     + (TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) + 9000000450000000)
+                       MOD 900000000 - 450000000;
         SELECT NOT r.held, k.due_us <= now_us INTO is_waiting, is_due
         FROM lk_requests AS r FORCE INDEX (PRIMARY) STRAIGHT_JOIN lk_roots AS k
         WHERE r.id = waiting AND r.part = 1 AND k.root = its_root;

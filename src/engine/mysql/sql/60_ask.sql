@@ -388,7 +388,8 @@ BEGIN
             -- Again, behind a lock: exactly one request of a cycle gives way (40_deadlock).
             SELECT m.format INTO ignored FROM lk_meta AS m WHERE m.only_row = 1 FOR UPDATE;
             CALL lk_find_cycle(self, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
-                                     + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)),
+                                     + (TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) + 9000000450000000)
+                                       MOD 900000000 - 450000000,
                                cycle, gives_way);
         END IF;
         IF cycle IS NOT NULL AND (closes_cycle OR gives_way) THEN
@@ -448,7 +449,8 @@ decide: BEGIN
     DECLARE touched BLOB;
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
     SET now_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
-                 + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)), created = FALSE;
+                 + (TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) + 9000000450000000)
+                   MOD 900000000 - 450000000, created = FALSE;
     IF until_us > 0 AND (until_us <= now_us OR until_us - now_us > 366 * 86400000000) THEN
         SET outcome = 'invalid',
             sentence = 'R11: a fixed end lies in the future and within 366 days';

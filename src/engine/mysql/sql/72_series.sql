@@ -119,7 +119,8 @@ BEGIN
     DECLARE is_simple BOOLEAN DEFAULT FALSE;
     SET SESSION group_concat_max_len = 4194304;
     SET now_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
-                 + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6));
+                 + (TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) + 9000000450000000)
+                   MOD 900000000 - 450000000;
     UPDATE lk_roots AS r FORCE INDEX (PRIMARY)
     SET r.last_draw = LAST_INSERT_ID(GREATEST(r.last_draw + 1, now_us)),
         r.due_us = LEAST(r.due_us, now_us + the_ttl_ms * 1000), r.kind = its_kind
@@ -130,7 +131,8 @@ BEGIN
         SET its_token = LAST_INSERT_ID();
         CALL lk_takes_repeat(the_queue, asker, commands, is_repeated);
         SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
-               + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)),
+               + (TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) + 9000000450000000)
+                 MOD 900000000 - 450000000,
                NOT m.is_bounded AND m.told_until_us <= now_us
                AND (SELECT COUNT(*) > 0 AND COALESCE(SUM(x.needs <> ''), 0) = 0
                     FROM (SELECT i.needs FROM lk_items AS i FORCE INDEX (items_by_state)

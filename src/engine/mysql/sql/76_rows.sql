@@ -62,7 +62,8 @@ BEGIN
     DECLARE its_kind TINYINT
         DEFAULT 5 + 2 * (LENGTH(the_queue) - LENGTH(REPLACE(the_queue, '/', '')));
     DECLARE now_us BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
-                                  + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6));
+                                  + (TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) + 9000000450000000)
+                                    MOD 900000000 - 450000000;
     DECLARE drawn BIGINT;
     DECLARE earlier BIGINT;
     DECLARE has_value BOOLEAN;
@@ -82,7 +83,8 @@ BEGIN
                 WHERE r.owner = asker AND r.held = 1 AND r.identity IS NULL;
             END IF;
             SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
-                   + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)), i.attempts + 1,
+                   + (TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) + 9000000450000000)
+                     MOD 900000000 - 450000000, i.attempts + 1,
                    i.was_lost, i.has_value,
                    i.needs = '' AND i.state = 'ready' AND i.due_us = 0 AND i.place = @lk_found
                    AND earlier IS NULL AND NOT m.is_bounded AND m.told_until_us <= now_us
@@ -168,7 +170,8 @@ BEGIN
     END;
     SELECT r.has_waiting INTO is_awaited FROM lk_roots AS r WHERE r.root = the_root FOR UPDATE;
     SET now_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
-                 + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6));
+                 + (TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) + 9000000450000000)
+                   MOD 900000000 - 450000000;
     SELECT m.told_until_us > now_us, i.claim, i.claims, i.steals, i.has_value
     INTO is_told, self, its_claims, its_steals, has_value
     FROM lk_meta AS m JOIN lk_items AS i FORCE INDEX (PRIMARY)

@@ -11,7 +11,8 @@ CREATE PROCEDURE lk_value(IN the_path VARBINARY(512))
 SQL SECURITY INVOKER READS SQL DATA
 BEGIN
     DECLARE now_us BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
-                                  + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6));
+                                  + (TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) + 9000000450000000)
+                                    MOD 900000000 - 450000000;
     SELECT v.bytes, v.in_doubt OR EXISTS ( -- R15: its holder is dead and unswept
                SELECT 1 FROM lk_requests AS r FORCE INDEX (requests_by_path)
                WHERE r.path = the_path AND r.deadline_us <= now_us AND r.units = 0
@@ -27,7 +28,8 @@ CREATE PROCEDURE lk_list(IN prefix VARBINARY(512))
 SQL SECURITY INVOKER READS SQL DATA
 BEGIN
     DECLARE now_us BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
-                                  + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6));
+                                  + (TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) + 9000000450000000)
+                                    MOD 900000000 - 450000000;
     IF prefix IS NULL THEN
         SELECT now_us, r.id, r.owner, r.note, r.held, r.revoked, r.fixed, r.ticket, r.token,
                r.ttl_ms, r.deadline_us, r.is_claim, r.path, r.unit_limit, r.units
@@ -58,7 +60,8 @@ CREATE PROCEDURE lk_show(IN the_path VARBINARY(512))
 SQL SECURITY INVOKER READS SQL DATA
 BEGIN
     DECLARE now_us BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
-                                  + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6));
+                                  + (TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) + 9000000450000000)
+                                    MOD 900000000 - 450000000;
     DECLARE above MEDIUMTEXT CHARACTER SET utf8mb4; -- `path` and all above it
     DECLARE elsewhere MEDIUMTEXT CHARACTER SET utf8mb4;
     DECLARE above_elsewhere MEDIUMTEXT CHARACTER SET utf8mb4;
@@ -125,7 +128,8 @@ CREATE PROCEDURE lk_items_of(IN the_queue VARBINARY(512))
 SQL SECURITY INVOKER READS SQL DATA
 BEGIN
     DECLARE now_us BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
-                                  + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6));
+                                  + (TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) + 9000000450000000)
+                                    MOD 900000000 - 450000000;
     SELECT now_us, i.id, IF(i.state = 'delayed' AND i.due_us <= now_us, 'ready', i.state) AS state,
            i.due_us, i.attempts, v.bytes AS value,
            IF(i.needs = '', '[]', CONCAT('["', REPLACE(REPLACE(REPLACE(
@@ -149,7 +153,8 @@ CREATE PROCEDURE lk_stats(IN the_queue VARBINARY(512))
 SQL SECURITY INVOKER READS SQL DATA
 BEGIN
     DECLARE now_us BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
-                                  + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6));
+                                  + (TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) + 9000000450000000)
+                                    MOD 900000000 - 450000000;
     SELECT q.pushed, q.duplicates, q.claims + COALESCE(SUM(i.claims), 0) AS claims,
            q.steals + COALESCE(SUM(i.steals), 0) AS steals, q.done, q.retried, q.parked,
            COALESCE(SUM(i.state = 'ready' OR (i.state = 'delayed' AND i.due_us <= now_us)), 0)
@@ -172,7 +177,8 @@ CREATE PROCEDURE lk_queues(
 SQL SECURITY INVOKER READS SQL DATA
 BEGIN
     DECLARE now_us BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
-                                  + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6));
+                                  + (TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) + 9000000450000000)
+                                    MOD 900000000 - 450000000;
     DECLARE first VARBINARY(514) DEFAULT GREATEST(behind, COALESCE(CONCAT(prefix, '/'), ''));
     DECLARE beyond VARBINARY(514) DEFAULT COALESCE(CONCAT(prefix, '0'), x'FF');
     SELECT STRAIGHT_JOIN q.path, q.pushed, q.duplicates,

@@ -15,7 +15,8 @@ CREATE PROCEDURE lk_look_busy(
 SQL SECURITY INVOKER READS SQL DATA
 BEGIN
     DECLARE now_us BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
-                                  + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6));
+                                  + (TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) + 9000000450000000)
+                                    MOD 900000000 - 450000000;
     DECLARE last BIGINT DEFAULT 9223372036854775807; -- its ticket would be behind all others
     DECLARE is_plain BOOLEAN DEFAULT FALSE; -- only what is held at this path can be in the way
     DECLARE has_exclusive BOOLEAN;

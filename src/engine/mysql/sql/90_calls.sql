@@ -144,7 +144,8 @@ BEGIN
     SELECT k.due_us, k.kind = its_kind, k.mixed_until_us INTO first_due_us, is_plain, mixed_us
     FROM lk_roots AS k WHERE k.root = the_root FOR UPDATE;
     SET now_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
-                 + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6));
+                 + (TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) + 9000000450000000)
+                   MOD 900000000 - 450000000;
     UPDATE lk_requests AS r FORCE INDEX (PRIMARY)
     SET r.deadline_us = now_us + the_ttl_ms * 1000, r.ttl_ms = the_ttl_ms,
         r.note = COALESCE(the_note, r.note)
@@ -203,7 +204,8 @@ BEGIN
     START TRANSACTION;
     IF its_kind BETWEEN 1 AND 10 AND NOT asks_value THEN
         SET now_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
-                     + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6));
+                     + (TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) + 9000000450000000)
+                       MOD 900000000 - 450000000;
         UPDATE lk_roots AS r FORCE INDEX (PRIMARY)
         SET r.last_draw = LAST_INSERT_ID(4 * GREATEST(r.last_draw + 1, now_us)
                                          + 2 * (r.kind IN (0, its_kind))
@@ -214,7 +216,8 @@ BEGIN
         IF ROW_COUNT() > 0 THEN
             SET its_ticket = LAST_INSERT_ID() DIV 4, fit = LAST_INSERT_ID() & 3;
             SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
-                   + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)),
+                   + (TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) + 9000000450000000)
+                     MOD 900000000 - 450000000,
                    m.is_bounded OR m.told_until_us > now_us
             INTO now_us, is_hard FROM lk_meta AS m WHERE m.only_row = 1;
             IF is_hard THEN
@@ -320,7 +323,8 @@ BEGIN
     DECLARE its_kind TINYINT DEFAULT IF(LOCATE(' ', paths) > 0 OR until_us > 0, 0,
         2 + 2 * (LENGTH(paths) - LENGTH(REPLACE(paths, '/', ''))));
     DECLARE now_us BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
-                                  + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6));
+                                  + (TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) + 9000000450000000)
+                                    MOD 900000000 - 450000000;
     DECLARE self BIGINT;
     DECLARE its_ticket BIGINT;
     DECLARE seen_draw BIGINT;
@@ -368,7 +372,8 @@ BEGIN
     END IF;
     IF is_plain AND NOT asks_value AND its_kind <= 10 THEN
         SET now_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
-                     + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)),
+                     + (TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) + 9000000450000000)
+                       MOD 900000000 - 450000000,
             its_ticket = GREATEST(now_us, seen_draw + 1);
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
         START TRANSACTION;
@@ -503,7 +508,8 @@ BEGIN
     START TRANSACTION;
     IF put_bytes IS NULL AND LOCATE(' ', the_roots) = 0 THEN
         SET now_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
-                     + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6));
+                     + (TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) + 9000000450000000)
+                       MOD 900000000 - 450000000;
         IF the_token <> 0 THEN
             SELECT MIN(q.id) INTO self
             FROM lk_meta AS m STRAIGHT_JOIN lk_requests AS q FORCE INDEX (requests_by_owner)
@@ -713,7 +719,8 @@ BEGIN
     BEGIN
         DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
         SET now_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
-                     + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6));
+                     + (TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) + 9000000450000000)
+                       MOD 900000000 - 450000000;
         UPDATE lk_roots AS r FORCE INDEX (PRIMARY)
         SET r.last_draw = LAST_INSERT_ID(GREATEST(r.last_draw + 1, now_us)),
             r.due_us = LEAST(r.due_us, now_us + the_ttl_ms * 1000), r.kind = its_kind
@@ -736,7 +743,8 @@ BEGIN
             WHERE i.queue = the_queue AND i.state = 'ready' AND i.due_us = 0
               AND i.place = its_place;
             SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
-                   + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)), i.attempts + 1,
+                   + (TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) + 9000000450000000)
+                     MOD 900000000 - 450000000, i.attempts + 1,
                    i.was_lost, i.has_value,
                    i.needs = '' AND NOT m.is_bounded AND m.told_until_us <= now_us
             INTO now_us, attempt, stolen, has_value, is_free
@@ -810,7 +818,8 @@ BEGIN
         END IF;
         IF NOT is_awaited THEN
             SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
-                   + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)), m.told_until_us,
+                   + (TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) + 9000000450000000)
+                     MOD 900000000 - 450000000, m.told_until_us,
                    i.claim, i.claims, i.steals, i.has_value
             INTO now_us, told_until_us, self, its_claims, its_steals, has_value
             FROM lk_meta AS m JOIN lk_items AS i FORCE INDEX (PRIMARY)

@@ -13,10 +13,10 @@ DELIMITER //
 
 -- Times are those of the store (R11): refuses a session that has moved its clock (SET timestamp), or
 -- could have, unseen, because an option of the server makes SYSDATE the same as NOW. `late_us`: how long
--- the statement may have run.
+-- the statement may have run; `jump_us`: by how much the clock of its zone has jumped meanwhile.
 DROP PROCEDURE IF EXISTS lk_check_clock
 //
-CREATE PROCEDURE lk_check_clock(IN late_us BIGINT)
+CREATE PROCEDURE lk_check_clock(IN late_us BIGINT, IN jump_us BIGINT)
 SQL SECURITY INVOKER READS SQL DATA
 BEGIN
     DECLARE passed_us BIGINT;
@@ -26,7 +26,10 @@ BEGIN
                <> SLEEP(0.001) + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6))
         INTO @lk_has_clock;
     END IF;
-    SET passed_us = TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6));
+    SET passed_us = TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) - jump_us;
+    IF passed_us NOT BETWEEN -1000000 AND late_us THEN -- the zone's clock jumps in one statement, not in two
+        SET passed_us = TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) - jump_us;
+    END IF;
     IF NOT @lk_has_clock THEN
         CALL lk_refuse('unsupported', CONCAT('with the server''s option sysdate_is_now a session ',
                                              'could move the clock of the store unseen'));
@@ -65,7 +68,7 @@ BEGIN
     DECLARE was_refused BOOLEAN DEFAULT FALSE;
     DECLARE present BIGINT;
     DECLARE has_changed BOOLEAN;
-    CALL lk_check_clock(60000000);
+    CALL lk_check_clock(60000000, 0);
     BEGIN
         DECLARE CONTINUE HANDLER FOR 1568 SET is_inside = TRUE;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
@@ -152,7 +155,8 @@ CREATE PROCEDURE lk_owner_or_found(
 SQL SECURITY INVOKER READS SQL DATA
 BEGIN
     DECLARE now_us BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
-                                  + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6));
+                                  + (TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) + 9000000450000000)
+                                    MOD 900000000 - 450000000;
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
     SET asker = COALESCE(CAST(owner AS BINARY), '');
     IF owner IS NULL THEN

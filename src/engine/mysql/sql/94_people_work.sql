@@ -273,6 +273,27 @@ BEGIN
 END
 //
 
+-- By how much the clock of the session's zone has jumped since the statement began, the outer one in a
+-- trigger (20_turns). If it has not, the present is what has passed since, by that clock, behind the
+-- beginning, and the clock shows the same. An hour that comes twice is the first one, unless that was
+-- before the statement.
+DROP PROCEDURE IF EXISTS lk_jump_of
+//
+CREATE PROCEDURE lk_jump_of(OUT jump_us BIGINT)
+SQL SECURITY INVOKER NO SQL
+BEGIN
+    DECLARE passed_us BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6));
+    DECLARE shown DATETIME(6) DEFAULT NOW(6) + INTERVAL passed_us MICROSECOND;
+    DECLARE now_us BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
+                                  + passed_us;
+    SET jump_us = TIMESTAMPDIFF(MICROSECOND, shown, FROM_UNIXTIME(now_us * 0.000001));
+    IF jump_us = 0 AND passed_us < -1000000
+       AND FROM_UNIXTIME((now_us + 3600000000) * 0.000001) = shown THEN
+        SET jump_us = -3600000000;
+    END IF;
+END
+//
+
 -- lk_work_push() without an answer, in the caller's transaction, where SET TRANSACTION is refused, or in
 -- the statement of a trigger, where a savepoint can be released. Elsewhere each of these statements would
 -- be committed. After an error the server undoes the statement that the trigger belongs to; in an open
@@ -294,6 +315,7 @@ BEGIN
     DECLARE added BOOLEAN;
     DECLARE is_inside BOOLEAN DEFAULT @@SESSION.autocommit = 0;
     DECLARE level VARCHAR(32) CHARACTER SET utf8mb4;
+    DECLARE jump_us BIGINT;
     CALL lk_path_of(queue, the_queue);
     CALL lk_item_path_of(the_queue, id, item);
     CALL lk_check_value(value);
@@ -313,7 +335,8 @@ BEGIN
     IF NOT is_inside THEN
         CALL lk_refuse('unsupported', 'this is for triggers and transactions; lk_work_push() is for all');
     END IF;
-    CALL lk_check_clock(86400000000);
+    CALL lk_jump_of(@lk_jump_us);
+    CALL lk_check_clock(86400000000, @lk_jump_us);
     CALL lk_read_start_inside(present, level);
     CALL lk_check_level(level);
     SET @lk_inside = 2;
@@ -327,6 +350,10 @@ BEGIN
     END IF;
     CALL lk_decide_push(the_queue, CAST(id AS BINARY), SUBSTRING_INDEX(the_queue, '/', 1), value,
                         delay_ms, needs, limits, counts, need_roots, its_priority, added);
+    CALL lk_jump_of(jump_us);
+    IF jump_us <> @lk_jump_us THEN
+        CALL lk_refuse('unsupported', 'the clock of the session''s time zone has jumped meanwhile: repeat it');
+    END IF;
 END
 //
 
