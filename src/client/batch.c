@@ -95,6 +95,29 @@ static struct lk_slice name_of(const struct split *split) {
     return (struct lk_slice){split->name, split->name_size};
 }
 
+bool lk_batch_is_named(struct lk_slice name, const struct lk_part *parts, size_t count) {
+    size_t lines = 0;
+
+    while (name.size > 0) {
+        const char *end = memchr(name.bytes, '\n', name.size);
+        struct lk_slice path = {name.bytes, end != NULL ? (size_t)(end - name.bytes) : name.size};
+        bool is_known = false;
+
+        for (size_t i = 0; i < count; i++) {
+            const struct lk_path *known = &parts[i].path;
+
+            is_known =
+                is_known || lk_slice_equal(path, (struct lk_slice){known->bytes, known->size});
+        }
+        if (!is_known || end == NULL) {
+            return false;
+        }
+        lines++;
+        name = (struct lk_slice){end + 1, name.size - path.size - 1};
+    }
+    return lines == count; /* R2: a request names no path twice */
+}
+
 /* NULL when memory is exhausted. */
 static struct split *split_parts(struct lk_engine *engine, const struct lk_part *parts,
                                  size_t count) {
@@ -188,33 +211,45 @@ static struct lk_command command_of_node(struct split *split, size_t at,
 
 /* ---- ask ------------------------------------------------------------------------------------- */
 
-/* If the node cannot be reached, the request perishes by its ttl. */
+static bool is_unknown(lk_outcome outcome) {
+    return outcome == LK_UNAVAILABLE || outcome == LK_CANCELLED;
+}
+
+/* What this call may have made at a node; what it did not make for sure, its age decides. */
+static struct lk_leftover leftover_at(const struct lk_ask *ask, const struct split *split,
+                                      size_t at, const struct lk_batch_progress *progress) {
+    const struct group *group = &split->groups[at];
+    const struct lk_batch_entry *entry = &progress->entries[at];
+
+    return (struct lk_leftover){
+        .owner = ask->owner,
+        .parts = group->parts,
+        .part_count = group->count,
+        .batch = name_of(split),
+        .began_us = progress->began_us,
+        .ttl_ms = ask->until_us == 0 ? ask->ttl_ms : LK_TTL_MAX_MS,
+        .is_ours = entry->is_ours,
+        .token = entry->is_ours ? entry->token : 0,
+        .close_until_us = lk_clock_now_us() + LK_LEFTOVER_CLOSE_US,
+    };
+}
+
+/* Where the node does not answer, a thread of the store goes on. */
 static void give_back_at(struct lk_engine *engine, const struct lk_ask *ask,
                          const struct split *split, size_t at,
                          const struct lk_batch_progress *progress) {
-    const struct group *group = &split->groups[at];
+    const struct lk_leftover leftover = leftover_at(ask, split, at, progress);
     const struct lk_batch_entry *entry = &progress->entries[at];
     const struct lk_patience patience = {.until_us = lk_clock_now_us() + GIVE_BACK_US};
-    const struct lk_command command = {
-        .kind = LK_COMMAND_RELEASE,
-        .release = {.target = {.owner = ask->owner,
-                               .parts = group->parts,
-                               .part_count = group->count,
-                               .token = entry->token,
-                               .batch = name_of(split)}},
-    };
-    const struct lk_leftover doubtful = {.owner = ask->owner,
-                                         .parts = group->parts,
-                                         .part_count = group->count,
-                                         .batch = name_of(split),
-                                         .began_us = progress->began_us};
-    struct lk_decision ignored;
+    bool may_come = entry->is_in_doubt || entry->is_unanswered;
+    lk_outcome outcome;
 
-    if (entry->is_ours) {
-        (void)engine->ops->decide(engine, &command, &patience, &ignored);
-        lk_decision_done(&ignored);
-    } else if (entry->is_in_doubt) {
-        (void)lk_leftover_end(engine, &doubtful, &patience, NULL);
+    if (!entry->is_ours && !entry->is_in_doubt) {
+        return;
+    }
+    outcome = lk_leftover_end(engine, &leftover, &patience, NULL);
+    if (is_unknown(outcome) || (outcome == LK_NONE && may_come)) {
+        lk_leftovers_add(progress->leftovers, &leftover);
     }
 }
 
@@ -291,10 +326,6 @@ static bool set_tokens(struct lk_engine *engine, const struct lk_ask *ask,
     return true;
 }
 
-static bool is_unknown(lk_outcome outcome) {
-    return outcome == LK_UNAVAILABLE || outcome == LK_CANCELLED;
-}
-
 /*
  * As judge_origin() of wait.c: an answer that does not say `created` leaves it open who made the
  * request, if an ask before it, or an attempt within this one, had no answer.
@@ -310,6 +341,7 @@ static void judge_origin(struct lk_engine *engine, const struct lk_batch_progres
                      || (was_cut && progress->is_owner_made);
     entry->is_in_doubt = entry->is_in_doubt || (was_cut && !entry->is_judged);
     entry->is_judged = entry->is_judged || is_there;
+    entry->is_unanswered = is_unknown(outcome);
 }
 
 static lk_outcome decide_at(struct lk_engine *engine, const struct lk_command *command,

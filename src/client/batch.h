@@ -17,6 +17,9 @@
 /* Whether the parts live at more than one node. */
 bool lk_batch_is_split(struct lk_engine *engine, const struct lk_part *parts, size_t count);
 
+/* Whether a split request for just these parts has this name, which its commands have (R14). */
+bool lk_batch_is_named(struct lk_slice name, const struct lk_part *parts, size_t count);
+
 /*
  * As the engine's decide(), with the same blocking, patience and ownership of *ret_decision. A
  * split ask is lk_batch_ask(). A split renewal or release: every node is called, even if another
@@ -27,18 +30,22 @@ lk_outcome lk_batch_decide(struct lk_engine *engine, const struct lk_command *co
 
 /*
  * The state of a call for a split request: for each group of parts that live at one node, in the
- * byte order of their roots, the request at that node. Zeroed at the start but for the first two;
+ * byte order of their roots, the request at that node. Zeroed at the start but for the first three;
  * every ask of the call uses it again.
  */
+struct lk_leftovers;
+
 struct lk_batch_progress {
-    int64_t began_us;   /* before the first ask was sent */
-    bool is_owner_made; /* for this call: what its owner has, the call has made */
+    int64_t began_us;               /* before the first ask was sent */
+    bool is_owner_made;             /* for this call: what its owner has, the call has made */
+    struct lk_leftovers *leftovers; /* for what cannot be released, as its node does not answer */
     struct lk_batch_entry {
         struct lk_wait_entry wait;
-        uint64_t token;   /* of the grant; 0: there is none */
-        bool is_ours;     /* this call made the request there */
-        bool is_judged;   /* an answer has said who made it */
-        bool is_in_doubt; /* an ask without an answer may have made it */
+        uint64_t token;     /* of the grant; 0: there is none */
+        bool is_ours;       /* this call made the request there */
+        bool is_judged;     /* an answer has said who made it */
+        bool is_in_doubt;   /* an ask without an answer may have made it */
+        bool is_unanswered; /* the last ask had no answer: it may still be on its way */
     } entries[LK_PARTS_MAX];
     size_t held;       /* so many nodes have granted their parts; the wait is queued at the next */
     bool was_requeued; /* a node had lost its request, and the wait has made a new one there */
@@ -59,7 +66,8 @@ lk_outcome lk_batch_ask(struct lk_engine *engine, const struct lk_command *comma
 
 /*
  * Releases the requests that this call has made, held or queued, and resets *progress. One without
- * an answer is released if its age shows that it is younger than the call (leftover.h).
+ * an answer is released if its age shows that it is younger than the call (leftover.h). Where a node
+ * does not answer, this is left to the thread of the leftovers.
  */
 void lk_batch_withdraw(struct lk_engine *engine, const struct lk_ask *ask,
                        struct lk_batch_progress *progress);

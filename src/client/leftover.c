@@ -186,7 +186,7 @@ static struct lk_slice *texts_of(struct lk_source *source, size_t at) {
 
 static size_t text_size(const struct lk_leftover *leftover) {
     struct lk_source source = {.table = {.bytes = NULL}};
-    size_t size = leftover->owner.size;
+    size_t size = leftover->owner.size + leftover->batch.size;
 
     for (size_t i = 0; i < leftover->part_count; i++) {
         size += leftover->parts[i].path.size;
@@ -217,6 +217,7 @@ static void keep_texts(struct lk_note *note, const struct lk_leftover *given) {
     char *next = note->text;
 
     leftover->owner.bytes = keep(&next, given->owner.bytes, given->owner.size);
+    leftover->batch.bytes = keep(&next, given->batch.bytes, given->batch.size);
     leftover->parts = note->parts;
     for (size_t i = 0; i < given->part_count; i++) {
         const struct lk_path *path = &given->parts[i].path;
@@ -351,10 +352,14 @@ void lk_leftovers_add(struct lk_leftovers *leftovers, const struct lk_leftover *
     pthread_mutex_unlock(&leftovers->mutex);
 }
 
+/* Whether it is of a request for just these parts, or of the share of a node in one. */
 static bool has_parts(const struct lk_leftover *leftover, const struct lk_part *parts,
                       size_t part_count) {
     size_t found = 0;
 
+    if (leftover->batch.size > 0) {
+        return lk_batch_is_named(leftover->batch, parts, part_count);
+    }
     for (size_t i = 0; i < part_count && leftover->part_count == part_count; i++) {
         for (size_t k = 0; k < part_count; k++) {
             found += lk_path_equal(&leftover->parts[k].path, &parts[i].path);

@@ -30,7 +30,7 @@ struct lk_leftover {
     struct lk_slice owner;
     const struct lk_part *parts;
     size_t part_count;
-    struct lk_slice batch; /* R14: as in struct lk_target. Not kept by notes */
+    struct lk_slice batch; /* R14: as in struct lk_target; the parts are those at one node */
     int64_t began_us;      /* before the first ask was sent */
     int64_t ttl_ms;
     bool is_ours;           /* the call has made what there is; else its age decides */

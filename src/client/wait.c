@@ -229,9 +229,6 @@ static lk_outcome withdraw(struct wait *wait) {
 /* The same for a split request, node by node. */
 static void withdraw_split(struct wait *wait) {
     lk_batch_withdraw(wait->store->engine, &wait->command.ask, &wait->progress);
-    if (!wait->is_answered && wait->checked->is_owner_made && may_be_left(wait)) {
-        end_later(wait);
-    }
     forget_answer(wait);
 }
 
@@ -498,7 +495,7 @@ lk_outcome lk_wait_ask(lk_store *store, const struct lk_checked *checked, struct
         .end_us = lk_wait_instant_after(request->wait_ms),
         .hold_end_us = LK_NEVER,
         .is_split = lk_batch_is_split(store->engine, checked->parts, checked->part_count),
-        .progress = {.is_owner_made = checked->is_owner_made},
+        .progress = {.is_owner_made = checked->is_owner_made, .leftovers = &store->leftovers},
         .is_ours = checked->is_owner_made,
     };
 

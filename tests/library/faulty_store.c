@@ -44,6 +44,7 @@ static lk_outcome before(struct faulty *faulty, const struct lk_patience *patien
         return hang(patience);
     case DISTANT:
     case LOST_AFAR:
+    case LOST_AFAR_THEN_AWAY:
         if (patience->until_us - lk_clock_now_us() < DISTANCE_MS * INT64_C(1000)) {
             return hang(patience);
         }
@@ -63,6 +64,9 @@ static lk_outcome after(struct faulty *faulty, struct lk_decision *decision) {
     case LATE:
         wait_until_ms(atomic_load(&faulty->answer_at_ms));
         break;
+    case LOST_AFAR_THEN_AWAY:
+        set_fault(faulty, REFUSING);
+        return lk_decision_fail(decision, LK_UNAVAILABLE, "the answer is lost");
     case ANSWER_LOST:
     case LOST_AFAR:
         return lk_decision_fail(decision, LK_UNAVAILABLE, "the answer is lost");
@@ -200,6 +204,8 @@ lk_store *open_faulty(struct faulty **ret_faulty) {
     store->opened_by = getpid();
     store->keepalive = lk_keepalive_new(store->engine, &store->contact);
     assert_non_null(store->keepalive);
+    store->has_leftovers = lk_leftovers_init(&store->leftovers, store->engine);
+    assert_true(store->has_leftovers);
     *ret_faulty = faulty;
     return store;
 }

@@ -14,12 +14,13 @@
 
 enum fault {
     NO_FAULT,
-    REFUSING,    /* LK_UNAVAILABLE at once, nothing done */
-    DISTANT,     /* done, after some milliseconds of the caller's time budget */
-    HANGING,     /* LK_UNAVAILABLE when the caller's time budget is over, nothing done */
-    LATE,        /* done at once, but answered when `answer_at_ms` has come */
-    ANSWER_LOST, /* done, but the answer is lost: LK_UNAVAILABLE */
-    LOST_AFAR,   /* as DISTANT, and then as ANSWER_LOST */
+    REFUSING,            /* LK_UNAVAILABLE at once, nothing done */
+    DISTANT,             /* done, after some milliseconds of the caller's time budget */
+    HANGING,             /* LK_UNAVAILABLE when the caller's time budget is over, nothing done */
+    LATE,                /* done at once, but answered when `answer_at_ms` has come */
+    ANSWER_LOST,         /* done, but the answer is lost: LK_UNAVAILABLE */
+    LOST_AFAR,           /* as DISTANT, and then as ANSWER_LOST */
+    LOST_AFAR_THEN_AWAY, /* the same once, then REFUSING */
 };
 
 struct faulty {
