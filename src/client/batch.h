@@ -66,8 +66,8 @@ lk_outcome lk_batch_ask(struct lk_engine *engine, const struct lk_command *comma
 
 /*
  * Releases the requests that this call has made, held or queued, and resets *progress. One without
- * an answer is released if its age shows that it is younger than the call (leftover.h). Where a node
- * does not answer, this is left to the thread of the leftovers.
+ * an answer is released if its age shows that it is younger than the call (leftover.h). Where a
+ * node does not answer, this is left to the thread of the leftovers.
  */
 void lk_batch_withdraw(struct lk_engine *engine, const struct lk_ask *ask,
                        struct lk_batch_progress *progress);
