@@ -224,11 +224,11 @@ static void test_a_long_outage_loses_the_lease_at_its_deadline(void **state) {
 /* A renewal that hangs must not delay those of other leases. */
 static void test_a_hanging_renewal_delays_no_other(void **state) {
     struct setup *setup = *state;
-    lk_lease *healthy = acquire(setup, "healthy", 1500);
+    lk_lease *healthy = acquire(setup, "healthy", 3000);
     int64_t bound_ms = now_ms() + BOUND_MS;
 
     setup->faulty->hung = "frozen";
-    lk_lease *frozen = acquire(setup, "frozen", 4500);
+    lk_lease *frozen = acquire(setup, "frozen", 6000);
     while (!lk_lease_is_lost(frozen)) {
         assert_false(lk_lease_is_lost(healthy));
         assert_true(now_ms() < bound_ms);

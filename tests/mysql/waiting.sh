@@ -21,7 +21,7 @@ waiters() { # PATH OWNER...
     path=$1
     shift
     for owner in "$@"; do
-        "$lk" acquire --wait 1m --owner "$owner" --ttl 1h "$path" >"$work/out-$owner" 2>&1 &
+        "$lk" acquire --wait 10m --owner "$owner" --ttl 1h "$path" >"$work/out-$owner" 2>&1 &
         echo $! >"$work/pid-$owner"
     done
 }

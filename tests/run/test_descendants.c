@@ -52,11 +52,12 @@ static void if_lk_is_stopped_all_descendants_are_dead_at_the_deadline(void **sta
     struct descendants descendants = make_descendants(fixture);
     pid_t processes[DESCENDANT_COUNT + 1];
     pid_t run =
-        FIXTURE_START(fixture, "run", "x", "--ttl", "3s", "--", "sh", "-c", descendants.script);
+        FIXTURE_START(fixture, "run", "x", "--ttl", "10s", "--", "sh", "-c", descendants.script);
 
     await_all(&descendants, processes);
     store_stop_unlocked(fixture, run);
-    /* Granted at the deadline; all descendants must be dead by then. */
+    /* Granted at the deadline; all descendants must be dead by then. The guard has a twentieth of
+     * the ttl for that. */
     assert_int_equal(FIXTURE_RUN(fixture, "run", "x", "--wait", "30s", "--", "true"), 0);
     for (size_t i = 0; i <= DESCENDANT_COUNT; i++) {
         assert_true(fixture_is_dead(processes[i]));
