@@ -108,7 +108,8 @@ def judge_command(line):
 def judge_service(pattern):
     server = Silent(b"")
     url = pattern.format(port=server.port)
-    words = ("serve", "--listen", "127.0.0.1:0", "--advertise", "127.0.0.1:1", "--store", url)
+    words = ("serve", "--listen", "127.0.0.1:0", "--http", "none", "--advertise", "127.0.0.1:1",
+             "--store", url)
 
     yield from judge_end(words, lambda: start(*words))
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -150,8 +151,8 @@ def judge_claim():
 
 def judge_without_tls(lines, place):
     """A service that speaks no TLS, as lks://."""
-    service = start("serve", "--unix", f"{place}/s", "--listen", "127.0.0.1:0", "--insecure",
-                    "--ephemeral", stdout=subprocess.PIPE)
+    service = start("serve", "--unix", f"{place}/s", "--listen", "127.0.0.1:0", "--http", "none",
+                    "--insecure", "--ephemeral", stdout=subprocess.PIPE)
     port = next(line for line in service.stdout if line.startswith("lk://")).split(":")[-1].strip()
     ca = Authority(place, "ours").file
     for url in (f"lks://127.0.0.1:{port}?ca={ca}",
