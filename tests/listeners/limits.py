@@ -14,7 +14,7 @@ from service import PATIENCE_S, Closed, Http, Refused, Resp, Service, Wire, run,
 
 CONNECTIONS = 8
 SURPLUS = 64  # accepted over HTTP only to be refused as too many
-REQUEST_S = 1
+REQUEST_S = 2
 WAITERS = 4500  # of calls over HTTP, at one time
 
 
