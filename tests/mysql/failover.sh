@@ -58,7 +58,7 @@ start_together() {
 six_ask() { # NAME URL
     processes=
     for root in $roots; do
-        "$lk" -S "$2" acquire --try --owner "$1" "$root/$1" >"$work/token-$1-$root" 2>"$work/err" &
+        "$lk" -S "$2" acquire --wait 60s --owner "$1" "$root/$1" >"$work/token-$1-$root" 2>"$work/err" &
         processes="$processes $!"
     done
     all_well=0

@@ -37,7 +37,7 @@ chmod +x "$work/worker"
 begin() { # NUMBER [OPTION...]
     number=$1
     shift
-    "$lk" run --limit 20 --try --note "worker $number on host-$number" "$@" foo -- \
+    "$lk" run --limit 20 --wait 60s --note "worker $number on host-$number" "$@" foo -- \
         "$work/worker" "$number" >"$work/out-$number" 2>&1 &
     children="$children $!"
 }

@@ -206,7 +206,7 @@ done
 demand sql "$store" ".restore '$store.copy'"
 asking=
 for root in a b c d e f; do
-    "$LK_PROGRAM" acquire "$root/x" --try --owner cleo >"$store.$root" &
+    "$LK_PROGRAM" acquire "$root/x" --wait 60s --owner cleo >"$store.$root" &
     asking="$asking $!"
 done
 for asker in $asking; do

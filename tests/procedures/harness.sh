@@ -72,7 +72,7 @@ works() {
 five_ask() {
     processes=
     for i in 1 2 3 4 5; do
-        "$lk" -S "$1" acquire --try --owner "new-$i" "fresh/$i" \
+        "$lk" -S "$1" acquire --wait 60s --owner "new-$i" "fresh/$i" \
             >"$work/out-$i" 2>"$work/err-$i" &
         processes="$processes $!"
     done

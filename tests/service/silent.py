@@ -50,9 +50,8 @@ def judge(scheme, ca, begun, has_room):
     server = Silent(begun, has_room)
     url = SCHEMES[scheme].format(port=server.port, ca=ca)
     for words in (("run", "a", "--", "true"), ("work", "q", "--", "true"), ("hold", "a")):
-        process = lk(url, *words)
-        await_contact(server, process)
-        status, err = end_by(process, signal.SIGTERM)
+        status, err = end_by(signal.SIGTERM, lambda words=words: lk(url, *words),
+                             lambda process: await_contact(server, process))
         if status != 128 + signal.SIGTERM:
             yield f"{words[0]} and SIGTERM: {status}: {err}"
     bound = {}

@@ -86,9 +86,8 @@ def judge_end(words, begin_it):
 
 
 def judge_signal(words, number, wanted, server, begin_it):
-    process = begin_it()
-    await_contact(server, process)
-    yield from tell((*words, "and", number.name), *turn(end_by(process, number), wanted))
+    ended = end_by(number, begin_it, lambda process: await_contact(server, process))
+    yield from tell((*words, "and", number.name), *turn(ended, wanted))
 
 
 def turn(ended, wanted):
@@ -121,8 +120,11 @@ class Evicting(Silent):
 
     INFO = b"redis_version:7.2.0\r\nredis_mode:standalone\r\nrun_id:0123456789abcdef\r\n"
 
-    def accept(self):
+    def __init__(self, words):
         self.answered = threading.Event()
+        super().__init__(words)
+
+    def accept(self):
         while True:
             client = self.socket.accept()[0]
             self.kept.append(client)
@@ -139,14 +141,19 @@ class Evicting(Silent):
 def judge_claim():
     """The look at whether Redis evicts comes before the claim: a signal ends it, too."""
     server = Evicting(b"")
+
+    def await_answer(process):
+        while process.poll() is None and not server.answered.wait(0.01):
+            pass
+
     for words in (("claim", "q"), ("claim", "q", "--wait", "30")):
         for number in (signal.SIGINT, signal.SIGTERM):
-            process = lk(f"redis://127.0.0.1:{server.port}", *words)
-            while process.poll() is None and not server.answered.wait(0.01):
-                pass
+            def ask(words=words):
+                server.answered.clear()
+                return lk(f"redis://127.0.0.1:{server.port}", *words)
+
             yield from tell((*words, "and", number.name),
-                            *turn(end_by(process, number), 128 + number))
-            server.answered.clear()
+                            *turn(end_by(number, ask, await_answer), 128 + number))
 
 
 def judge_without_tls(lines, place):

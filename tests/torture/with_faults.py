@@ -19,6 +19,7 @@ The folder of the store is made below TMPDIR, and is removed; logs are in $LK_TE
 """
 import asyncio
 import collections
+import contextlib
 import os
 import pathlib
 import random
@@ -41,6 +42,12 @@ CHUNK_BYTES = 1 << 20
 
 def now_us():
     return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000
+
+
+def send(pid, number):
+    """A process of a store may have ended meanwhile, as one does that serves a single client."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, number)
 
 
 class Link:
@@ -95,12 +102,12 @@ class Faults:
     async def pause(self, rng):
         pids = self.store.pids()
         for pid in pids:
-            os.kill(pid, signal.SIGSTOP)
+            send(pid, signal.SIGSTOP)
         try:
             await asyncio.sleep(rng.random() * PAUSE_MAX_S)
         finally:
             for pid in pids:
-                os.kill(pid, signal.SIGCONT)
+                send(pid, signal.SIGCONT)
         return ""
 
     async def cut(self, _rng):
