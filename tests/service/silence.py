@@ -18,8 +18,8 @@ TRIES = 5
 class Silent:
     """Accepts, says `words`, and nothing more; or with no room does not even accept."""
 
-    def __init__(self, words, has_room=True):
-        self.socket = socket.create_server(("127.0.0.1", 0), backlog=128 if has_room else 0)
+    def __init__(self, words, has_room=True, address=("127.0.0.1", 0)):
+        self.socket = socket.create_server(address, backlog=128 if has_room else 0)
         self.port = self.socket.getsockname()[1]
         self.words = words
         self.accepted = threading.Semaphore(0)

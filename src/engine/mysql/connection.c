@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "engine/mysql/store.h"
@@ -108,6 +109,25 @@ static MYSQL *make_mysql(const struct lk_mysql_address *address) {
     return mysql;
 }
 
+/* A lost connection is closed without a COM_QUIT, which could block. */
+static void end_mysql(struct lk_mysql_link *link) {
+    if (link->is_lost) {
+        (void)shutdown((int)mysql_get_socket(link->mysql), SHUT_RDWR);
+    }
+    mysql_close(link->mysql);
+    link->mysql = NULL;
+}
+
+/* How many hosts a list has. */
+static int64_t count_of(const char *list) {
+    int64_t count = 1;
+
+    for (; *list != '\0'; list++) {
+        count += *list == ',';
+    }
+    return count;
+}
+
 /* Without verification, the library also accepts a server that does not use TLS. */
 static lk_outcome check_ssl(const struct lk_mysql_address *address, MYSQL *mysql, lk_error *error) {
     if (address->ssl_mode == LK_MYSQL_SSL_DISABLED || mysql_get_ssl_cipher(mysql) != NULL) {
@@ -117,14 +137,15 @@ static lk_outcome check_ssl(const struct lk_mysql_address *address, MYSQL *mysql
                         "MySQL: the server speaks no TLS, which ssl-mode demands; set it up there");
 }
 
-static lk_outcome reach(const struct lk_mysql_address *address, struct lk_mysql_link *link,
-                        const struct lk_patience *patience, lk_error *error) {
+/* `host` NULL: the local one, or that of ~/.my.cnf. */
+static lk_outcome reach_host(const struct lk_mysql_address *address, const char *host,
+                             struct lk_mysql_link *link, const struct lk_patience *patience,
+                             lk_error *error) {
     char *const *texts = address->texts;
     MYSQL *reached = NULL;
-    int status = mysql_real_connect_start(
-        &reached, link->mysql, texts[LK_MYSQL_SOCKET] != NULL ? NULL : texts[LK_MYSQL_HOST],
-        texts[LK_MYSQL_USER], texts[LK_MYSQL_PASSWORD], texts[LK_MYSQL_DATABASE], address->port,
-        texts[LK_MYSQL_SOCKET], 0);
+    int status = mysql_real_connect_start(&reached, link->mysql, host, texts[LK_MYSQL_USER],
+                                          texts[LK_MYSQL_PASSWORD], texts[LK_MYSQL_DATABASE],
+                                          address->port, texts[LK_MYSQL_SOCKET], 0);
 
     while (status != 0) {
         lk_outcome outcome = wait_for(link, &status, patience, error);
@@ -134,6 +155,49 @@ static lk_outcome reach(const struct lk_mysql_address *address, struct lk_mysql_
         status = mysql_real_connect_cont(&reached, link->mysql, status);
     }
     return reached != NULL ? LK_OK : lk_mysql_explain_connection(link->mysql, error);
+}
+
+/* Makes a new connection of a link that may have one. */
+static lk_outcome renew(const struct lk_mysql_address *address, struct lk_mysql_link *link,
+                        lk_error *error) {
+    if (link->mysql != NULL) {
+        end_mysql(link);
+    }
+    link->is_lost = false;
+    link->mysql = make_mysql(address);
+    return link->mysql != NULL ? LK_OK
+                               : lk_error_set(error, LK_INTERNAL, "no memory for a connection");
+}
+
+/*
+ * One of the hosts of a list, HOST,HOST,... The library knows such lists, too, but waits without
+ * limit for a host that says nothing. So each of them has its share of the time.
+ */
+static lk_outcome reach(const struct lk_mysql_address *address, struct lk_mysql_link *link,
+                        const struct lk_patience *patience, lk_error *error) {
+    const char *list =
+        address->texts[LK_MYSQL_SOCKET] != NULL ? NULL : address->texts[LK_MYSQL_HOST];
+    lk_outcome outcome;
+
+    do {
+        struct lk_patience share = *patience;
+        size_t size = list != NULL ? strcspn(list, ",") : 0;
+        char *host = list != NULL ? strndup(list, size) : NULL;
+
+        if (list != NULL && list[size] == ',') {
+            int64_t now_us = lk_clock_now_us();
+            share.until_us = now_us + (patience->until_us - now_us) / count_of(list);
+            list += size + 1;
+        } else {
+            list = NULL;
+        }
+        outcome = renew(address, link, error);
+        if (outcome == LK_OK) {
+            outcome = reach_host(address, host, link, &share, error);
+        }
+        free(host);
+    } while (outcome == LK_UNAVAILABLE && list != NULL);
+    return outcome;
 }
 
 static lk_outcome check_server(MYSQL *mysql, lk_error *error) {
@@ -226,8 +290,7 @@ lk_outcome lk_mysql_connect(const struct lk_mysql_address *address,
     struct lk_mysql_link *link = calloc(1, sizeof *link);
     lk_outcome outcome;
 
-    if (link == NULL || (link->mysql = make_mysql(address)) == NULL) {
-        free(link);
+    if (link == NULL) {
         return lk_error_set(error, LK_INTERNAL, "no memory for a connection");
     }
     outcome = reach(address, link, &contact, error);
@@ -247,12 +310,10 @@ lk_outcome lk_mysql_connect(const struct lk_mysql_address *address,
     return LK_OK;
 }
 
-/* A lost connection is closed without a COM_QUIT, which could block. */
 void lk_mysql_disconnect(struct lk_mysql_link *link) {
-    if (link->is_lost) {
-        (void)shutdown((int)mysql_get_socket(link->mysql), SHUT_RDWR);
+    if (link->mysql != NULL) {
+        end_mysql(link);
     }
-    mysql_close(link->mysql);
     free(link);
 }
 

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <stdio.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "engine/postgresql/store.h"
@@ -168,9 +169,16 @@ static void hear_no_notices(void *context, const char *message) {
     (void)message;
 }
 
-PGconn *lk_postgresql_begin(const char *url) {
-    const char *const names[] = {"dbname", "fallback_application_name", "client_encoding", NULL};
-    const char *const values[] = {url, "lockkeeper", "UTF8", NULL};
+PGconn *lk_postgresql_begin(const char *url, const struct lk_postgresql_hosts *hosts) {
+    const char *const names[] = {
+        "dbname", "fallback_application_name", "client_encoding", "host", "hostaddr", "port", NULL};
+    const char *const values[] = {url,
+                                  "lockkeeper",
+                                  "UTF8",
+                                  hosts->is_changed ? hosts->host : NULL,
+                                  hosts->is_changed ? hosts->address : NULL,
+                                  hosts->is_changed ? hosts->port : NULL,
+                                  NULL};
     PGconn *connection = PQconnectStartParams(names, values, 1);
 
     /* By default libpq writes notices to stderr; a server that shuts down sends one. */
@@ -178,20 +186,71 @@ PGconn *lk_postgresql_begin(const char *url) {
     return connection;
 }
 
-static lk_outcome poll_connection(PGconn *connection, const struct lk_patience *patience,
-                                  lk_error *error) {
+/* One of so many hosts has the same part of what is left of the time. */
+static struct lk_patience share_of(const struct lk_patience *patience, size_t host_count) {
+    struct lk_patience share = *patience;
+
+    if (host_count > 1) {
+        int64_t now_us = lk_clock_now_us();
+        share.until_us = now_us + (patience->until_us - now_us) / (int64_t)host_count;
+    }
+    return share;
+}
+
+/* Ends when the present one of `host_count` hosts has had its share of the time. */
+static lk_outcome poll_connection(PGconn *connection, size_t host_count,
+                                  const struct lk_patience *patience, lk_error *error) {
     PostgresPollingStatusType status = PGRES_POLLING_WRITING;
+    struct lk_patience share = share_of(patience, host_count);
+    const char *host = PQhost(connection);
+    const char *port = PQport(connection);
 
     while (status == PGRES_POLLING_READING || status == PGRES_POLLING_WRITING) {
         lk_outcome outcome =
             lk_socket_wait(PQsocket(connection), status == PGRES_POLLING_READING ? POLLIN : POLLOUT,
-                           patience, error);
+                           &share, error);
         if (outcome != LK_OK) {
             return outcome;
         }
         status = PQconnectPoll(connection);
+        if (PQhost(connection) != host || PQport(connection) != port) { /* of another host */
+            host = PQhost(connection);
+            port = PQport(connection);
+            share = share_of(patience, host_count);
+        }
     }
     return status == PGRES_POLLING_OK ? LK_OK : explain_connection(connection, error);
+}
+
+/* Connects to one of the hosts. */
+static lk_outcome reach(const char *url, const struct lk_patience *patience,
+                        PGconn **ret_connection, lk_error *error) {
+    struct lk_postgresql_hosts hosts = {.is_changed = false};
+    PGconn *connection;
+    lk_outcome outcome;
+    bool is_silent;
+
+    do {
+        connection = lk_postgresql_begin(url, &hosts);
+        if (connection == NULL) {
+            outcome = lk_error_set(error, LK_INTERNAL, "no memory for a connection");
+        } else if (PQstatus(connection) == CONNECTION_BAD) {
+            outcome = explain_connection(connection, error);
+        } else {
+            outcome = poll_connection(connection, lk_postgresql_hosts_count(&hosts, connection),
+                                      patience, error);
+        }
+        is_silent = outcome == LK_UNAVAILABLE && PQstatus(connection) != CONNECTION_BAD
+                    && lk_clock_now_us() < patience->until_us
+                    && lk_postgresql_hosts_drop(&hosts, connection);
+        if (outcome == LK_OK) {
+            *ret_connection = connection;
+        } else {
+            PQfinish(connection);
+        }
+    } while (is_silent);
+    lk_postgresql_hosts_done(&hosts);
+    return outcome;
 }
 
 static lk_outcome check_server(const PGconn *connection, lk_error *error) {
@@ -219,18 +278,11 @@ lk_outcome lk_postgresql_connect(const char *url, const struct lk_patience *pati
     if (outcome != LK_OK) {
         return outcome;
     }
-    connection = lk_postgresql_begin(url);
-    if (connection == NULL) {
-        return lk_error_set(error, LK_INTERNAL, "no memory for a connection");
+    outcome = reach(url, &contact, &connection, error);
+    if (outcome != LK_OK) {
+        return outcome;
     }
-    if (PQstatus(connection) == CONNECTION_BAD) {
-        outcome = explain_connection(connection, error);
-    } else {
-        outcome = poll_connection(connection, &contact, error);
-    }
-    if (outcome == LK_OK) {
-        outcome = check_server(connection, error);
-    }
+    outcome = check_server(connection, error);
     if (outcome != LK_OK) {
         PQfinish(connection);
         return outcome;

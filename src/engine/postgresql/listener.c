@@ -72,12 +72,17 @@ static void wait_on(const struct lk_postgresql_listener *listener, int socket, s
     (void)poll(polled, socket >= 0 ? 2 : 1, timeout_ms);
 }
 
-/* Connects without blocking, so that a host that does not answer cannot delay the end. */
-static PGconn *connect_to(struct lk_postgresql_listener *listener) {
-    PGconn *connection = lk_postgresql_begin(listener->url);
+/*
+ * Connects without blocking, so that a host that does not answer cannot delay the end. *ret_silent:
+ * it has not answered in its time.
+ */
+static PGconn *connect_once(struct lk_postgresql_listener *listener,
+                            const struct lk_postgresql_hosts *hosts, bool *ret_silent) {
+    PGconn *connection = lk_postgresql_begin(listener->url, hosts);
     int64_t end_us = lk_clock_now_us() + CONNECT_S * INT64_C(1000000);
     PostgresPollingStatusType status = PGRES_POLLING_WRITING;
 
+    *ret_silent = false;
     if (connection == NULL || PQstatus(connection) == CONNECTION_BAD) {
         return connection;
     }
@@ -87,6 +92,23 @@ static PGconn *connect_to(struct lk_postgresql_listener *listener) {
                 AGAIN_MS);
         status = PQconnectPoll(connection);
     }
+    *ret_silent =
+        status != PGRES_POLLING_OK && status != PGRES_POLLING_FAILED && !is_ending(listener);
+    return connection;
+}
+
+/* Of several hosts each has its time. */
+static PGconn *connect_to(struct lk_postgresql_listener *listener) {
+    struct lk_postgresql_hosts hosts = {.is_changed = false};
+    bool is_silent;
+    PGconn *connection = connect_once(listener, &hosts, &is_silent);
+
+    while (is_silent && lk_postgresql_hosts_count(&hosts, connection) > 1
+           && lk_postgresql_hosts_drop(&hosts, connection)) {
+        PQfinish(connection);
+        connection = connect_once(listener, &hosts, &is_silent);
+    }
+    lk_postgresql_hosts_done(&hosts);
     return connection;
 }
 

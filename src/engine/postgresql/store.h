@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 
 #include "engine/postgresql/address.h"
+#include "engine/postgresql/hosts.h"
 #include "engine/postgresql/libpq.h"
 #include "engine/postgresql/listener.h"
 #include "engine/procedures/table.h"
@@ -40,7 +41,7 @@ static inline struct lk_postgresql *lk_postgresql_of(struct lk_engine *engine) {
 /* ---- connection.c ---------------------------------------------------------------------------- */
 
 /* Starts to connect. The connection prints no notices; NULL when memory is exhausted. */
-PGconn *lk_postgresql_begin(const char *url);
+PGconn *lk_postgresql_begin(const char *url, const struct lk_postgresql_hosts *hosts);
 
 /*
  * Connects, within the time budget. LK_OK, LK_DENIED, LK_INVALID, LK_UNSUPPORTED, LK_UNAVAILABLE,
