@@ -158,6 +158,12 @@ class Postgresql(Store):
             return []
         return [] if is_gone(first) else [first, *children_of(first)]
 
+    def kill(self, rng):
+        for first in self.pids()[:1]:
+            os.kill(first, signal.SIGSTOP)  # it starts no others, which would keep its memory
+            wait("the stop of a process", lambda first=first: state_of(first)[0] in "TZX")
+        return super().kill(rng)
+
     def revive(self):
         until = time.monotonic() + SECONDS_MAX
         while self.control("status") != 0 or not self.answers():
