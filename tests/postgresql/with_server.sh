@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# usage: with_server.sh [--durable] COMMAND [ARGUMENT...]
+# usage: with_server.sh [--durable] [--server SETTING]... COMMAND [ARGUMENT...]
 #
 # Runs a command beside a private PostgreSQL server: on a unix socket in a temporary directory, for
 # as long as the command runs. {server} in an argument is replaced by that directory, and
 # $LK_TEST_SERVER is it: libpq's host=, user postgres, database postgres. What the server wrote
 # is in its file `log`; its last errors are shown when the command fails. --durable: the
-# server flushes to the disk, as a real one does; otherwise not.
+# server flushes to the disk, as a real one does; otherwise not. --server: one more setting, NAME=VALUE.
 #
 # The server's programs are those that are installed, or those in $LK_TEST_POSTGRES_BIN, which the
 # command gets these.
@@ -16,10 +16,19 @@ set -u
 . "${0%/*}/../procedures/directory.sh"
 
 settings='-c fsync=off' durable=''
-if [ "${1-}" = --durable ]; then
-    settings='' durable=--durable
-    shift
-fi
+while :; do
+    case ${1-} in
+    --durable)
+        settings='' durable=--durable
+        shift
+        ;;
+    --server)
+        settings="$settings -c $2"
+        shift 2
+        ;;
+    *) break ;;
+    esac
+done
 
 programs=${LK_TEST_POSTGRES_BIN-}
 [ -n "$programs" ] || programs=$(pg_config --bindir) || exit 1
