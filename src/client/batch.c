@@ -7,206 +7,15 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "client/leftover.h"
+#include "client/split.h"
 #include "engine/reply/reply.h"
 
 #define GIVE_BACK_US INT64_C(2000000) /* patience beyond the caller's, so that nothing is left */
 #define FIRST_US_MAX                                                                               \
     INT64_C(1000000) /* for each node at first, so that a dead one delays no other */
 
-/* The parts that live at one node, in the order of the ask. */
-struct group {
-    unsigned node;
-    struct lk_path root; /* the first in byte order */
-    size_t count;
-    struct lk_part parts[LK_PARTS_MAX];
-    size_t places[LK_PARTS_MAX]; /* of these parts in the whole */
-    struct lk_release_put puts[LK_PARTS_MAX];
-    uint64_t token;
-};
-
-struct split {
-    struct group groups[LK_PARTS_MAX];
-    size_t count;
-    size_t first; /* the group with the first part, and so the token */
-    size_t name_size;
-    char name[LK_PARTS_MAX * (LK_PATH_BYTES_MAX + 1)]; /* all paths, sorted: the batch's identity */
-};
-
-/* ---- splitting ------------------------------------------------------------------------------- */
-
-static unsigned node_of(struct lk_engine *engine, const struct lk_part *part) {
-    return engine->ops->node_of(engine, lk_path_root(&part->path));
-}
-
-bool lk_batch_is_split(struct lk_engine *engine, const struct lk_part *parts, size_t count) {
-    if (engine->ops->node_of == NULL) {
-        return false;
-    }
-    for (size_t i = 1; i < count; i++) {
-        if (!lk_slice_equal(lk_path_root(&parts[0].path), lk_path_root(&parts[i].path))
-            && node_of(engine, &parts[i]) != node_of(engine, &parts[0])) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static void add_part(struct split *split, const struct lk_part *part, size_t place, unsigned node) {
-    struct group *group = split->groups;
-
-    while (group < split->groups + split->count && group->node != node) {
-        group++;
-    }
-    if (group == split->groups + split->count) {
-        *group = (struct group){.node = node, .root = part->path};
-        split->count++;
-    }
-    if (lk_slice_compare(lk_path_root(&part->path), lk_path_root(&group->root)) < 0) {
-        group->root = part->path;
-    }
-    group->places[group->count] = place;
-    group->parts[group->count++] = *part;
-}
-
-static int compare_groups(const void *a, const void *b) {
-    const struct group *left = a;
-    const struct group *right = b;
-
-    return lk_slice_compare(lk_path_root(&left->root), lk_path_root(&right->root));
-}
-
-static int compare_paths(const void *a, const void *b) {
-    return lk_path_compare(&((const struct lk_part *)a)->path, &((const struct lk_part *)b)->path);
-}
-
-static void name_split(struct split *split, const struct lk_part *parts, size_t count) {
-    struct lk_part sorted[LK_PARTS_MAX];
-
-    memcpy(sorted, parts, count * sizeof *sorted);
-    qsort(sorted, count, sizeof *sorted, compare_paths);
-    for (size_t i = 0; i < count; i++) {
-        memcpy(split->name + split->name_size, sorted[i].path.bytes, sorted[i].path.size);
-        split->name_size += sorted[i].path.size;
-        split->name[split->name_size++] = '\n'; /* is in no path */
-    }
-}
-
-static struct lk_slice name_of(const struct split *split) {
-    return (struct lk_slice){split->name, split->name_size};
-}
-
-bool lk_batch_is_named(struct lk_slice name, const struct lk_part *parts, size_t count) {
-    size_t lines = 0;
-
-    while (name.size > 0) {
-        const char *end = memchr(name.bytes, '\n', name.size);
-        struct lk_slice path = {name.bytes, end != NULL ? (size_t)(end - name.bytes) : name.size};
-        bool is_known = false;
-
-        for (size_t i = 0; i < count; i++) {
-            const struct lk_path *known = &parts[i].path;
-
-            is_known =
-                is_known || lk_slice_equal(path, (struct lk_slice){known->bytes, known->size});
-        }
-        if (!is_known || end == NULL) {
-            return false;
-        }
-        lines++;
-        name = (struct lk_slice){end + 1, name.size - path.size - 1};
-    }
-    return lines == count; /* R2: a request names no path twice */
-}
-
-/* NULL when memory is exhausted. */
-static struct split *split_parts(struct lk_engine *engine, const struct lk_part *parts,
-                                 size_t count) {
-    struct split *split = calloc(1, sizeof *split);
-    unsigned first = node_of(engine, &parts[0]);
-
-    if (split == NULL) {
-        return NULL;
-    }
-    for (size_t i = 0; i < count; i++) {
-        add_part(split, &parts[i], i, node_of(engine, &parts[i]));
-    }
-    qsort(split->groups, split->count, sizeof *split->groups, compare_groups);
-    while (split->groups[split->first].node != first) {
-        split->first++;
-    }
-    name_split(split, parts, count);
-    return split;
-}
-
 static lk_outcome no_memory(struct lk_decision *decision) {
     return lk_decision_fail(decision, LK_INTERNAL, "no memory for a batch");
-}
-
-/* The parts that a command names; 0 for a command that is not about a request. */
-static size_t parts_of(const struct lk_command *command, const struct lk_part **ret_parts) {
-    switch (command->kind) {
-    case LK_COMMAND_ASK:
-        *ret_parts = command->ask.parts;
-        return command->ask.part_count;
-    case LK_COMMAND_RENEW:
-        *ret_parts = command->renew.target.parts;
-        return command->renew.target.part_count;
-    case LK_COMMAND_RELEASE:
-        *ret_parts = command->release.target.parts;
-        return command->release.target.part_count;
-    case LK_COMMAND_BREAK:
-    case LK_COMMAND_TICK:
-    case LK_COMMAND_PUT:
-    case LK_COMMAND_PUSH:
-    case LK_COMMAND_TAKE:
-    case LK_COMMAND_FINISH:
-    case LK_COMMAND_UNPARK:
-    case LK_COMMAND_DROP:
-    case LK_COMMAND_LEAVE:
-        break;
-    }
-    *ret_parts = NULL;
-    return 0;
-}
-
-static void split_target(const struct split *split, size_t at, struct lk_target *target) {
-    target->parts = split->groups[at].parts;
-    target->part_count = split->groups[at].count;
-    target->token = at == split->first ? target->token : 0;
-    target->batch = name_of(split);
-}
-
-/* R15: of the values that a release puts, those of the parts at one node. */
-static void split_puts(struct group *group, const struct lk_release *whole,
-                       struct lk_release *one) {
-    one->puts = group->puts;
-    one->put_count = 0;
-    for (size_t part = 0; part < group->count; part++) {
-        for (size_t i = 0; i < whole->put_count; i++) {
-            if (whole->puts[i].part == group->places[part]) {
-                group->puts[one->put_count++] =
-                    (struct lk_release_put){.part = part, .bytes = whole->puts[i].bytes};
-            }
-        }
-    }
-}
-
-/* The command for one node of a split ask, renewal or release. */
-static struct lk_command command_of_node(struct split *split, size_t at,
-                                         const struct lk_command *whole) {
-    struct lk_command one = *whole;
-
-    if (one.kind == LK_COMMAND_ASK) {
-        one.ask.parts = split->groups[at].parts;
-        one.ask.part_count = split->groups[at].count;
-        one.ask.batch = name_of(split);
-    } else if (one.kind == LK_COMMAND_RENEW) {
-        split_target(split, at, &one.renew.target);
-    } else {
-        split_target(split, at, &one.release.target);
-        split_puts(&split->groups[at], &whole->release, &one.release);
-    }
-    return one;
 }
 
 /* ---- ask ------------------------------------------------------------------------------------- */
@@ -216,16 +25,16 @@ static bool is_unknown(lk_outcome outcome) {
 }
 
 /* What this call may have made at a node; what it did not make for sure, its age decides. */
-static struct lk_leftover leftover_at(const struct lk_ask *ask, const struct split *split,
+static struct lk_leftover leftover_at(const struct lk_ask *ask, const struct lk_split *split,
                                       size_t at, const struct lk_batch_progress *progress) {
-    const struct group *group = &split->groups[at];
+    const struct lk_split_group *group = &split->groups[at];
     const struct lk_batch_entry *entry = &progress->entries[at];
 
     return (struct lk_leftover){
         .owner = ask->owner,
         .parts = group->parts,
         .part_count = group->count,
-        .batch = name_of(split),
+        .batch = lk_split_name(split),
         .began_us = progress->began_us,
         .ttl_ms = ask->until_us == 0 ? ask->ttl_ms : LK_TTL_MAX_MS,
         .is_ours = entry->is_ours,
@@ -236,7 +45,7 @@ static struct lk_leftover leftover_at(const struct lk_ask *ask, const struct spl
 
 /* Where the node does not answer, a thread of the store goes on. */
 static void give_back_at(struct lk_engine *engine, const struct lk_ask *ask,
-                         const struct split *split, size_t at,
+                         const struct lk_split *split, size_t at,
                          const struct lk_batch_progress *progress) {
     const struct lk_leftover leftover = leftover_at(ask, split, at, progress);
     const struct lk_batch_entry *entry = &progress->entries[at];
@@ -254,8 +63,8 @@ static void give_back_at(struct lk_engine *engine, const struct lk_ask *ask,
 }
 
 /* At all nodes, the last one first. */
-static void give_back(struct lk_engine *engine, const struct lk_ask *ask, const struct split *split,
-                      struct lk_batch_progress *progress) {
+static void give_back(struct lk_engine *engine, const struct lk_ask *ask,
+                      const struct lk_split *split, struct lk_batch_progress *progress) {
     for (size_t i = split->count; i-- > 0;) {
         give_back_at(engine, ask, split, i, progress);
         progress->entries[i] = (struct lk_batch_entry){.is_ours = false};
@@ -264,7 +73,7 @@ static void give_back(struct lk_engine *engine, const struct lk_ask *ask, const 
 }
 
 /* R15: moves the values that came from one node to their places in the whole answer. */
-static bool take_values(const struct group *group, size_t part_count, lk_result *grant,
+static bool take_values(const struct lk_split_group *group, size_t part_count, lk_result *grant,
                         lk_result *whole) {
     if (grant->value_count == 0) {
         return true;
@@ -283,7 +92,7 @@ static bool take_values(const struct group *group, size_t part_count, lk_result 
  * Adds the grant of one node to the whole answer, which takes over what `grant` owns. false: memory
  * is exhausted.
  */
-static bool add_grant(const struct split *split, size_t at, size_t part_count,
+static bool add_grant(const struct lk_split *split, size_t at, size_t part_count,
                       struct lk_decision *grant, struct lk_decision *decision) {
     bool created = decision->result.created || grant->result.created;
     int64_t left_ms = grant->result.expires_in_ms;
@@ -309,15 +118,15 @@ static bool add_grant(const struct split *split, size_t at, size_t part_count,
 }
 
 static bool set_tokens(struct lk_engine *engine, const struct lk_ask *ask,
-                       const struct split *split, lk_result *result) {
+                       const struct lk_split *split, lk_result *result) {
     result->tokens = calloc(ask->part_count, sizeof *result->tokens);
     if (result->tokens == NULL) {
         return false;
     }
     for (size_t i = 0; i < ask->part_count; i++) {
-        const struct group *group = split->groups;
+        const struct lk_split_group *group = split->groups;
 
-        while (group->node != node_of(engine, &ask->parts[i])) {
+        while (group->node != lk_split_node(engine, &ask->parts[i])) {
             group++;
         }
         result->tokens[i] = group->token;
@@ -356,10 +165,10 @@ static lk_outcome decide_at(struct lk_engine *engine, const struct lk_command *c
 
 /* Asks node after node. LK_GRANTED, or the decision of the node that refused. */
 static lk_outcome take(struct lk_engine *engine, const struct lk_command *command,
-                       struct split *split, const struct lk_patience *patience,
+                       struct lk_split *split, const struct lk_patience *patience,
                        struct lk_batch_progress *progress, struct lk_decision *decision) {
     for (size_t i = 0; i < split->count; i++) {
-        struct lk_command one = command_of_node(split, i, command);
+        struct lk_command one = lk_split_command(split, i, command);
         struct lk_decision grant;
         lk_outcome outcome;
 
@@ -384,7 +193,7 @@ static lk_outcome take(struct lk_engine *engine, const struct lk_command *comman
 
 void lk_batch_withdraw(struct lk_engine *engine, const struct lk_ask *ask,
                        struct lk_batch_progress *progress) {
-    struct split *split = split_parts(engine, ask->parts, ask->part_count);
+    struct lk_split *split = lk_split_make(engine, ask->parts, ask->part_count);
 
     if (split != NULL) { /* else the requests perish by their ttl */
         give_back(engine, ask, split, progress);
@@ -432,11 +241,11 @@ static void answer_waiting(struct lk_decision *waiting, const struct lk_batch_pr
 }
 
 static lk_outcome wait_at_nodes(struct lk_engine *engine, const struct lk_command *command,
-                                const struct lk_patience *patience, struct split *split,
+                                const struct lk_patience *patience, struct lk_split *split,
                                 struct lk_batch_progress *progress, struct lk_decision *decision) {
     progress->held = 0;
     for (size_t i = 0; i < split->count; i++) {
-        const struct lk_command one = command_of_node(split, i, command);
+        const struct lk_command one = lk_split_command(split, i, command);
         struct lk_decision answer;
         lk_outcome outcome =
             ask_node(engine, &one, patience, progress, &progress->entries[i], &answer);
@@ -462,7 +271,7 @@ lk_outcome lk_batch_ask(struct lk_engine *engine, const struct lk_command *comma
                         struct lk_decision *ret_decision) {
     const struct lk_ask *ask = &command->ask;
     bool is_wait = ask->style == LK_WAIT;
-    struct split *split;
+    struct lk_split *split;
     lk_outcome outcome;
 
     lk_decision_begin(ret_decision, command);
@@ -471,7 +280,7 @@ lk_outcome lk_batch_ask(struct lk_engine *engine, const struct lk_command *comma
             ret_decision, LK_UNSUPPORTED,
             "R14: these roots live on different nodes: no line for all of them");
     }
-    split = split_parts(engine, ask->parts, ask->part_count);
+    split = lk_split_make(engine, ask->parts, ask->part_count);
     if (split == NULL) {
         return no_memory(ret_decision);
     }
@@ -485,6 +294,33 @@ lk_outcome lk_batch_ask(struct lk_engine *engine, const struct lk_command *comma
 }
 
 /* ---- renew and release ----------------------------------------------------------------------- */
+
+/* The parts that a command names; 0 for a command that is not about a request. */
+static size_t parts_of(const struct lk_command *command, const struct lk_part **ret_parts) {
+    switch (command->kind) {
+    case LK_COMMAND_ASK:
+        *ret_parts = command->ask.parts;
+        return command->ask.part_count;
+    case LK_COMMAND_RENEW:
+        *ret_parts = command->renew.target.parts;
+        return command->renew.target.part_count;
+    case LK_COMMAND_RELEASE:
+        *ret_parts = command->release.target.parts;
+        return command->release.target.part_count;
+    case LK_COMMAND_BREAK:
+    case LK_COMMAND_TICK:
+    case LK_COMMAND_PUT:
+    case LK_COMMAND_PUSH:
+    case LK_COMMAND_TAKE:
+    case LK_COMMAND_FINISH:
+    case LK_COMMAND_UNPARK:
+    case LK_COMMAND_DROP:
+    case LK_COMMAND_LEAVE:
+        break;
+    }
+    *ret_parts = NULL;
+    return 0;
+}
 
 /* Of several answers: unknown outweighs lost, and lost outweighs every other. */
 static unsigned weight_of(lk_outcome outcome) {
@@ -523,10 +359,10 @@ static void merge(struct lk_decision *one, bool is_first, struct lk_decision *de
 }
 
 /* Renews or releases at one node. */
-static lk_outcome call_node(struct lk_engine *engine, struct split *split, size_t at,
+static lk_outcome call_node(struct lk_engine *engine, struct lk_split *split, size_t at,
                             const struct lk_command *whole, const struct lk_patience *patience,
                             struct lk_decision *decision) {
-    const struct lk_command one = command_of_node(split, at, whole);
+    const struct lk_command one = lk_split_command(split, at, whole);
 
     return engine->ops->decide(engine, &one, patience, decision);
 }
@@ -545,7 +381,7 @@ static struct lk_patience share_of(const struct lk_patience *whole, size_t left,
  * not reached for as long as the patience lasts. The first release may have been carried out
  * although its answer was lost. So if the second is answered LOST, the outcome stays unknown.
  */
-static lk_outcome call_nodes(struct lk_engine *engine, struct split *split,
+static lk_outcome call_nodes(struct lk_engine *engine, struct lk_split *split,
                              const struct lk_command *command, const struct lk_patience *patience,
                              struct lk_decision *decision) {
     struct lk_decision answers[LK_PARTS_MAX];
@@ -579,14 +415,14 @@ lk_outcome lk_batch_decide(struct lk_engine *engine, const struct lk_command *co
                            const struct lk_patience *patience, struct lk_decision *ret_decision) {
     const struct lk_part *parts;
     size_t count = parts_of(command, &parts);
-    struct split *split;
+    struct lk_split *split;
     lk_outcome outcome;
 
-    if (!lk_batch_is_split(engine, parts, count)) {
+    if (!lk_split_is_needed(engine, parts, count)) {
         return engine->ops->decide(engine, command, patience, ret_decision);
     }
     lk_decision_begin(ret_decision, command);
-    split = split_parts(engine, parts, count);
+    split = lk_split_make(engine, parts, count);
     if (split == NULL) {
         return no_memory(ret_decision);
     }

@@ -6,19 +6,13 @@
  *
  * A request that is not split goes to the engine unchanged, so callers use these functions in place
  * of the engine's. In a split request the node of the first part has the token that a call names;
- * the calls to the others name none. A conversion (R9) that one node refuses remains in force at
- * the nodes that were asked before.
+ * the calls to the others name theirs where the caller knows them, as a lease does. A conversion
+ * (R9) that one node refuses remains in force at the nodes that were asked before.
  */
 #ifndef LK_CLIENT_BATCH_H
 #define LK_CLIENT_BATCH_H
 
 #include "client/wait_entry.h"
-
-/* Whether the parts live at more than one node. */
-bool lk_batch_is_split(struct lk_engine *engine, const struct lk_part *parts, size_t count);
-
-/* Whether a split request for just these parts has this name, which its commands have (R14). */
-bool lk_batch_is_named(struct lk_slice name, const struct lk_part *parts, size_t count);
 
 /*
  * As the engine's decide(), with the same blocking, patience and ownership of *ret_decision. A

@@ -25,6 +25,7 @@ struct lk_lease {
     /* Set before the lease is added, and never changed; a release that fails closes the tie. */
     struct lk_target target; /* with the token; owner and paths point into `text` */
     struct lk_part *parts;
+    uint64_t *tokens; /* room for one of each part; target.tokens, if there are any (R14) */
     char *text;
     char *owner; /* in `text` */
     int64_t ttl_ms;

@@ -25,6 +25,7 @@ void lk_lease_discard(lk_lease *lease) {
         lease->tie_ops->close(lease->tie);
     }
     free(lease->parts);
+    free(lease->tokens);
     free(lease->text);
     free(lease);
 }
@@ -38,7 +39,8 @@ lk_lease *lk_lease_new(const char *owner, size_t part_count, size_t path_bytes) 
     }
     lease->text = malloc(owner_size + 1 + path_bytes);
     lease->parts = calloc(part_count, sizeof *lease->parts);
-    if (lease->text == NULL || lease->parts == NULL) {
+    lease->tokens = calloc(part_count, sizeof *lease->tokens);
+    if (lease->text == NULL || lease->parts == NULL || lease->tokens == NULL) {
         lk_lease_discard(lease);
         return NULL;
     }
@@ -66,6 +68,10 @@ void lk_lease_begin(lk_lease *lease, lk_store *store, const struct lk_grant *gra
     lease->keepalive = store->keepalive;
     lease->can_put = (lk_store_capabilities(store) & LK_CAN_VALUES) != 0;
     lease->target.token = grant->token;
+    if (grant->tokens != NULL) {
+        memcpy(lease->tokens, grant->tokens, lease->target.part_count * sizeof *lease->tokens);
+        lease->target.tokens = lease->tokens;
+    }
     lease->ttl_ms = grant->ttl_ms;
     lease->is_fixed = grant->is_fixed;
     lk_safe_until_make(&lease->safe_until,
@@ -159,6 +165,7 @@ lk_outcome lk_acquire(lk_store *store, const lk_request *request, lk_lease **ret
         const struct lk_grant grant = {
             .parts = checked.parts,
             .token = granted->token,
+            .tokens = granted->tokens,
             .ttl_ms = ttl_to_renew_by(store, &checked, granted),
             .sent_us = sent_us,
             .expires_in_ms = granted->expires_in_ms,

@@ -17,6 +17,7 @@ void lk_lease_discard(lk_lease *lease);
 struct lk_grant {
     const struct lk_part *parts; /* as many as there is room for; copied */
     uint64_t token;
+    const uint64_t *tokens; /* R14: of each part, where nodes have drawn one each; else NULL */
     int64_t ttl_ms;
     int64_t sent_us;       /* when the ask was sent, on lk_clock_now_us() */
     int64_t expires_in_ms; /* from then on */

@@ -10,6 +10,7 @@
 #include "base/minmax.h"
 #include "base/thread.h"
 #include "client/batch.h"
+#include "client/split.h"
 
 #define AGE_STEP_US INT64_C(1000) /* to which an age is rounded down */
 #define ATTEMPT_US INT64_C(3000000)
@@ -358,7 +359,7 @@ static bool has_parts(const struct lk_leftover *leftover, const struct lk_part *
     size_t found = 0;
 
     if (leftover->batch.size > 0) {
-        return lk_batch_is_named(leftover->batch, parts, part_count);
+        return lk_split_is_named(leftover->batch, parts, part_count);
     }
     for (size_t i = 0; i < part_count && leftover->part_count == part_count; i++) {
         for (size_t k = 0; k < part_count; k++) {

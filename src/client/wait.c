@@ -19,6 +19,7 @@
 #include "client/cancel.h"
 #include "client/outage.h"
 #include "client/renewal.h"
+#include "client/split.h"
 #include "engine/reply/reply.h"
 
 #define PATIENCE_MIN_US INT64_C(1000000) /* however short the wait: a store may just be busy */
@@ -97,7 +98,7 @@ static lk_outcome decide(struct wait *wait, const struct lk_patience *patience) 
     }
     /* What is known of the nodes may have changed since the last ask. */
     wait->is_split = wait->is_split
-                     || lk_batch_is_split(engine, wait->checked->parts, wait->checked->part_count);
+                     || lk_split_is_needed(engine, wait->checked->parts, wait->checked->part_count);
     return wait->is_split
                ? lk_batch_ask(engine, &wait->command, patience, &wait->progress, wait->decision)
                : engine->ops->decide(engine, &wait->command, patience, wait->decision);
@@ -494,7 +495,7 @@ lk_outcome lk_wait_ask(lk_store *store, const struct lk_checked *checked, struct
         .decision = ret_decision,
         .end_us = lk_wait_instant_after(request->wait_ms),
         .hold_end_us = LK_NEVER,
-        .is_split = lk_batch_is_split(store->engine, checked->parts, checked->part_count),
+        .is_split = lk_split_is_needed(store->engine, checked->parts, checked->part_count),
         .progress = {.is_owner_made = checked->is_owner_made, .leftovers = &store->leftovers},
         .is_ours = checked->is_owner_made,
     };

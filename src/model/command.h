@@ -49,7 +49,10 @@ struct lk_target {
     struct lk_slice owner;
     const struct lk_part *parts;
     size_t part_count;
-    uint64_t token;        /* 0: not named */
+    uint64_t token; /* 0: not named */
+    /* R14: of each part, where nodes have drawn one each; NULL: not known. Only src/client/batch.c
+     * reads them, which names to a node its own. */
+    const uint64_t *tokens;
     struct lk_slice batch; /* as in lk_ask */
 };
 
