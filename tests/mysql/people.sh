@@ -266,6 +266,17 @@ ok 'the root is free' has "CALL lk_lock_acquire('s', 'bob', NULL)" 1 granted
 ok 'and what was released is held' is "SELECT COUNT(*) FROM lk_requests WHERE path = 't' AND held" 1
 exec 3>&-
 
+# A commit in two halves, and an event, whose session has the level of the server.
+ok 'a transaction may be prepared' has "$read_committed; XA START 'two'; CALL lk_lock_acquire('two', 'ann', NULL);
+    XA END 'two'; XA PREPARE 'two'" 1 granted
+ok 'which keeps its root' [ "$(app "SET innodb_lock_wait_timeout = 1;
+    CALL lk_lock_acquire('two', 'bob', NULL)" 2>&1; grep -c '^ERROR 1205' "$work/err")" = 1 ]
+ok 'until it is committed' answers "XA COMMIT 'two'" ''
+ok 'as the next one sees' has "CALL lk_lock_acquire('two', 'bob', NULL)" 1 busy
+sql "CREATE EVENT once ON SCHEDULE AT NOW() ON COMPLETION PRESERVE DO CALL lk_lock_acquire('two', 'eve', '{\"style\": \"queue\"}');
+    SET GLOBAL event_scheduler = ON"
+ok 'an event asks' comes_to "SELECT state FROM lk_locks WHERE owner = 'eve'" waiting
+
 # After a restart of the server the first call of a session may be in a transaction (R11).
 sql 'UPDATE lk_meta SET server_start = 5'
 ok 'the first call after a restart is in a transaction' has "$in_transaction; CALL lk_lock_acquire('w', 'ann', NULL); ROLLBACK;

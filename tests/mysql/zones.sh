@@ -72,6 +72,13 @@ done <<'END'
 3600 7200
 -12600 -9000
 END
+many() { # SQL N: so often
+    for i in $(seq "$2"); do
+        echo "$1;"
+    done
+}
+ok 'a push outside of a trigger sees no jump, whatever passes between two statements' sql "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    START TRANSACTION; $(many "CALL lk_work_push_inside('late', UUID_SHORT(), NULL, NULL)" 300) COMMIT"
 sql "CALL lk_lock_acquire('kept', 'ann', '{\"ttl\": 1200}')" >"$work/out"
 ok 'a session of another zone is no other clock' first "SET time_zone = '+13:00'; CALL lk_lock_acquire('kept', 'bob', NULL);
     SET time_zone = '-12:00'; CALL lk_lock_acquire('kept', 'bob', NULL); SET GLOBAL time_zone = '+05:45'" 'busy busy'

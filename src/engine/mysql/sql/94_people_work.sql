@@ -286,9 +286,12 @@ BEGIN
     DECLARE shown DATETIME(6) DEFAULT NOW(6) + INTERVAL passed_us MICROSECOND;
     DECLARE now_us BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
                                   + passed_us;
-    SET jump_us = TIMESTAMPDIFF(MICROSECOND, shown, FROM_UNIXTIME(now_us * 0.000001));
+    -- Rounded, because outside of a trigger each of these statements has a time of its own.
+    SET jump_us = 900000000 * ROUND(TIMESTAMPDIFF(MICROSECOND, shown,
+                                                  FROM_UNIXTIME(now_us * 0.000001)) / 900000000);
     IF jump_us = 0 AND passed_us < -1000000
-       AND FROM_UNIXTIME((now_us + 3600000000) * 0.000001) = shown THEN
+       AND ROUND(TIMESTAMPDIFF(MICROSECOND, shown, FROM_UNIXTIME(
+               (now_us + 3600000000) * 0.000001)) / 900000000) = 0 THEN
         SET jump_us = -3600000000;
     END IF;
 END
