@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Items whose needs are not free (R16) stand before others: a claim passes over them, however many
- * they are, and costs the same beside few and beside many, in commands that the server counts. A
- * worker that found only such items is told when what blocks them ends: test_blocked_items
- * redis:///SOCKET
+ * Items that are not free (R16), because their needs or they themselves are locked, stand before
+ * others: a claim passes over them, however many they are and under however many roots, and costs
+ * the same beside few and beside many, in commands that the server counts. A worker that found only
+ * such items is told when what blocks them ends: test_blocked_items redis:///SOCKET
  */
 #include <hiredis/hiredis.h>
 #include <stdbool.h>
@@ -18,6 +18,7 @@
 
 enum { FEW = 10, MANY = 10010, SEVERAL = 1200, SERIES = 500 };
 enum { MORE_MAX = 4 }; /* the floor of draws is raised once a second */
+enum { COMMANDS_OF_A_CALL_MAX = 4000 };
 #define TTL_MS INT64_C(3600000)
 
 static struct lk_engine *engine;
@@ -46,6 +47,9 @@ static const struct kind kinds[] = {
     {"a need of each, below a lock", {"below@/#"}, "below@", SEVERAL, false},
     {"a need of each, and a limit", {"of@/#", "full@?limit=1"}, "full@?limit=1", SEVERAL, false},
     {"a need of each that is taken", {"each@/#"}, "each@/#", SEVERAL, true},
+    {"a need of each, under a root of its own", {"root@-#/a"}, "root@-#/a", SEVERAL, true},
+    {"each is locked itself", {NULL}, "@/#", SEVERAL, true},
+    {"each that needs something is locked itself", {"some@/#"}, "@/#", SEVERAL, true},
 };
 
 static void make_part(const char *format, const char *name, unsigned number, char text[LOCK_BYTES],
@@ -159,22 +163,29 @@ static const char *const cost_names[COSTS] = {
     [NEXT] = "the claim of the first of them",
 };
 
-static void measure(const struct kind *kind, unsigned count, long long costs[COSTS]) {
-    struct lock first;
+/* Locks what the items need, or themselves, and pushes them. */
+static void block(const struct kind *kind, const char *name, unsigned count,
+                  struct lock *ret_first) {
     struct lock lock;
-    char name[16];
 
-    (void)snprintf(name, sizeof name, "q%u", count);
     for (unsigned i = 0; i < (kind->is_lock_of_each ? count : 1); i++) {
         set_lock(kind, name, i, &lock);
         lock_ask(engine, &lock, LK_TRY, TTL_MS, LK_GRANTED);
         if (i == 0) {
-            first = lock;
+            *ret_first = lock;
         }
     }
-    first.part.path.bytes = first.text;
+    ret_first->part.path.bytes = ret_first->text;
     push_blocked(kind, name, count);
     (void)claim(name, NULL); /* it finds out what blocks each */
+}
+
+static void measure(const struct kind *kind, unsigned count, long long costs[COSTS]) {
+    struct lock first;
+    char name[16];
+
+    (void)snprintf(name, sizeof name, "q%u", count);
+    block(kind, name, count, &first);
     costs[NOTHING] = claim(name, NULL);
     push_free(name, "free");
     costs[BEHIND] = claim(name, "free");
@@ -197,6 +208,54 @@ static void check_costs(const struct kind *kind) {
                      kind->many);
         check(many[i] <= few[i] + MORE_MAX, cost_names[i], kind->name);
     }
+}
+
+/* What is noted of many lists under one root is lost: each call checks some of them. */
+static void check_loss(void) {
+    const struct kind *kind = &kinds[3];
+    struct lock first;
+    struct counted counted;
+
+    block(kind, "lost", SEVERAL, &first);
+    freeReplyObject(redisCommand(server, "DEL {eachlost}:lk:b"));
+    begin_count(server);
+    (void)claim("lost", NULL);
+    counted = end_count(server);
+    (void)printf("# %lld calls of %lld commands each\n", counted.calls,
+                 counted.commands / counted.calls);
+    check(counted.calls > 1 && counted.commands / counted.calls <= COMMANDS_OF_A_CALL_MAX,
+          "each call has a bound", "what was noted is lost");
+    check(claim("lost", NULL) <= COMMANDS_OF_A_CALL_MAX / 100, "then it is known again",
+          "what was noted is lost");
+    lock_release(engine, &first);
+    (void)claim("lost", "0");
+    freeReplyObject(redisCommand(server, "FLUSHALL"));
+}
+
+static void ask_again(const struct kind *kind, const char *name, unsigned number, int64_t ttl_ms) {
+    struct lock lock;
+
+    set_lock(kind, name, number, &lock);
+    lock_ask(engine, &lock, LK_TRY, ttl_ms, LK_GRANTED);
+}
+
+/* Leases that block items under roots of their own end by deadlines that have come nearer. */
+static void check_deadlines(void) {
+    const struct kind *kind = &kinds[4];
+    struct lock first;
+
+    block(kind, "due", SEVERAL, &first);
+    ask_again(kind, "due", 600, 10000);
+    ask_again(kind, "due", 300, 20000);
+    (void)claim("due", NULL);
+    lk_redis_shift_clock(engine, 11000000);
+    (void)claim("due", "600");
+    (void)claim("due", NULL);
+    lk_redis_shift_clock(engine, 10000000);
+    (void)claim("due", "300");
+    (void)claim("due", NULL);
+    check(true, "each is claimed then", "a deadline has come nearer");
+    freeReplyObject(redisCommand(server, "FLUSHALL"));
 }
 
 /* A worker that found only blocked items is told of the end of what blocks them, of no other. */
@@ -237,6 +296,8 @@ int main(int argc, char **argv) {
         check_costs(&kinds[i]);
     }
     check_messages();
+    check_loss();
+    check_deadlines();
     (void)printf("1..%d\n", case_number);
     redisFree(server);
     engine->ops->close(engine);

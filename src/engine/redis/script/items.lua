@@ -5,7 +5,7 @@
 --     c queue                    the counts of a queue
 --     n queue 0 owner 0 number   the item that an ask number got
 --     u                          how far L.complete_index() has come
---     g, b                       groups of items with needs (groups.lua)
+--     g, l, b                    groups of items (groups.lua)
 -- Its fields are read once, and written by L.flush(). {root}:lk:q, a sorted set, is the index, in
 -- byte order. It is written at once, so that it can be searched, and undone if the call fails:
 --     r queue 0 rank sequence 0 id    ready without needs, in the order of claims: by priority, then
@@ -107,10 +107,12 @@ end
 
 local function remove_entry_of(item)
     local entry = entry_of(item)
-    if is_grouped(item) and L.leave_group(item) then
+    if is_grouped(item) and L.leave_group(item) or remove_from_index(item.root, entry) then
         return
     end
-    if not remove_from_index(item.root, entry) and item.state == 'parked' then
+    if item.state == 'ready' then
+        L.leave_group(item)
+    elseif item.state == 'parked' then
         remove_from_index(item.root, 'z' .. entry:sub(2)) -- of an older version
     end
 end

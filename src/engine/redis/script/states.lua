@@ -143,6 +143,9 @@ function L.set_deadline(r, deadline)
     if deadline <= now then
         L.swept = 0 -- L.sweep() has to check all roots again
     end
+    for _, part in ipairs(former and deadline < former and r.parts or {}) do
+        L.wake_lists(part.root, part.path, r.owner) -- they count on the former one
+    end
 end
 
 local function read_floor()
