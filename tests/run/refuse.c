@@ -24,6 +24,8 @@ static const struct {
     {"pidfd_open", SYS_pidfd_open},   {"pidfd_send_signal", SYS_pidfd_send_signal},
     {"close_range", SYS_close_range}, {"statx", SYS_statx},
     {"renameat2", SYS_renameat2},     {"memfd_create", SYS_memfd_create},
+    {"signalfd", SYS_signalfd4},      {"timerfd_create", SYS_timerfd_create},
+    {"eventfd", SYS_eventfd2},
 };
 
 static int number_of(const char *name, unsigned *ret_number) {

@@ -74,6 +74,15 @@ blames_no_command() {
     [ $? -eq 70 ] && grep -q '^lk: INTERNAL: the system has no ' "$work/err"
 }
 
+# An item stays in the queue; the lease is given back.
+names() { # CALL COMMAND...
+    call=$1
+    shift
+    "$refuse" "$errno" "$call" -- "$lk" "$@" >"$work/out" 2>"$work/err"
+    [ $? -eq 79 ] && grep -q "^lk: UNSUPPORTED: .*refuses $call()" "$work/err" \
+        && [ -z "$("$lk" ls "n")" ]
+}
+
 all='pidfd_open pidfd_send_signal close_range statx renameat2'
 for errno in EPERM ENOSYS; do
     for call in $all "$all"; do
@@ -83,6 +92,14 @@ for errno in EPERM ENOSYS; do
     ok "$errno: the guard ends them, and then cleans up" guard_ends_the_tree "$all"
     ok "$errno: workers run their commands" runs_work "$all"
     ok "$errno: lk hold says what it lacks" is_told
+    "$lk" push s 1 value
+    for call in signalfd timerfd_create eventfd; do
+        ok "$errno: lk run names $call" names "$call" run n -- true
+        ok "$errno: lk work names $call" names "$call" work s --drain -- true
+    done
+    for call in signalfd eventfd; do
+        ok "$errno: lk hold names $call" names "$call" hold n --for-pid $$
+    done
     ok "$errno: what lk lacks is not said of the command" blames_no_command
 done
 finish

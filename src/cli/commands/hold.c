@@ -29,6 +29,7 @@
 #include "cli/run/cleanup.h"
 #include "cli/run/descriptors.h"
 #include "cli/run/environment.h"
+#include "cli/run/refused.h"
 #include "cli/run/signals.h"
 #include "cli/store/secret_url.h"
 #include "client/lease.h"
@@ -40,16 +41,16 @@ struct hold {
     struct lk_run_signals signals;
     int held_for; /* pidfd */
     int answer;   /* the keeper's writing end of the pipe, an int: the exit code */
-    int lost;     /* eventfd, the keeper's */
+    int lost;     /* eventfd, used by the keeper */
     lk_lease *lease;
     lk_result *granted;
 };
 
 static int fail(const struct lk_cli *cli, const char *what) {
-    char text[LK_ERROR_TEXT_MAX];
+    lk_error error;
 
-    (void)snprintf(text, sizeof text, "%s: %s", what, strerror(errno));
-    return lk_say_failure(cli, LK_INTERNAL, text);
+    (void)lk_run_explain_lack(what, &error);
+    return lk_say_failure(cli, error.outcome, error.text);
 }
 
 /* ---- the end, in the keeper ------------------------------------------------------------------ */
@@ -131,7 +132,7 @@ static void keep(struct hold *hold) {
 
 /* Closes all that the caller has open: its pipes must not stay open as long as the keeper lives. */
 static void close_inherited(const struct hold *hold) {
-    const int kept[] = {hold->held_for, hold->answer, hold->signals.descriptor};
+    const int kept[] = {hold->held_for, hold->answer, hold->lost, hold->signals.descriptor};
     unsigned from = STDERR_FILENO + 1;
 
     /* In the order of their numbers. */
@@ -214,8 +215,7 @@ static _Noreturn void be_keeper(struct hold *hold, pid_t caller) {
     /* If lk is killed while the keeper waits in the queue, the request is withdrawn. */
     (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
     close_inherited(hold);
-    hold->lost = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (getppid() != caller || hold->lost < 0) {
+    if (getppid() != caller) {
         _exit(LK_EXIT_SIGNAL);
     }
     lk_outcome outcome = lk_cli_open(hold->cli, hold->line, &hold->call.store, &exit_code);
@@ -280,6 +280,10 @@ static int start(struct hold *hold) {
 
     if (!lk_run_signals_open(&hold->signals)) {
         return fail(hold->cli, "no descriptor to read signals from");
+    }
+    hold->lost = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (hold->lost < 0) {
+        return fail(hold->cli, "no descriptor to notice the loss of the lease by");
     }
     if (pipe2(ends, O_CLOEXEC) != 0) {
         return fail(hold->cli, "no pipe to a process that keeps the lease");

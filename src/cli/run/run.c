@@ -23,6 +23,7 @@
 #include "cli/run/deadline.h"
 #include "cli/run/death.h"
 #include "cli/run/inherit.h"
+#include "cli/run/refused.h"
 #include "cli/run/status.h"
 #include "cli/run/supervise.h"
 #include "cli/run/timer.h"
@@ -51,10 +52,10 @@ struct run {
 };
 
 static int fail(const struct run *run, const char *what) {
-    char text[LK_ERROR_TEXT_MAX];
+    lk_error error;
 
-    (void)snprintf(text, sizeof text, "%s: %s", what, strerror(errno));
-    return lk_say_failure(&run->cli, LK_INTERNAL, text);
+    (void)lk_run_explain_lack(what, &error);
+    return lk_say_failure(&run->cli, error.outcome, error.text);
 }
 
 /* ---- the lease ------------------------------------------------------------------------------- */

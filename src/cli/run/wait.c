@@ -18,6 +18,7 @@
 #include "cli/run/death.h"
 #include "cli/run/open.h"
 #include "cli/run/outage_log.h"
+#include "cli/run/refused.h"
 #include "client/lease.h"
 #include "client/store.h"
 
@@ -130,7 +131,7 @@ void lk_run_wait(struct lk_run_wait *wait, const struct lk_run_options *options,
     memset(wait, 0, sizeof *wait);
     task.done_descriptor = eventfd(0, EFD_CLOEXEC);
     if (task.done_descriptor < 0) {
-        fail(wait, "no descriptor to wait with", errno);
+        wait->outcome = lk_run_explain_lack("no descriptor to wait with", &wait->error);
         return;
     }
     asked.cancel = lk_cancel_new();

@@ -24,6 +24,7 @@
 #include "cli/print/say.h"
 #include "cli/run/eviction.h"
 #include "cli/run/open.h"
+#include "cli/run/refused.h"
 #include "cli/run/run.h"
 #include "cli/run/status.h"
 #include "cli/store/own_store.h"
@@ -424,7 +425,8 @@ int lk_cli_pool(const struct lk_cli *cli, const struct lk_pool_options *options)
     pool.counters = lk_pool_counters_new();
     if (pool.counters == NULL || !lk_run_signals_open(&pool.signals)) {
         lk_pool_counters_free(pool.counters);
-        return lk_say_failure(cli, LK_INTERNAL, strerror(errno));
+        (void)lk_run_explain_lack("the workers cannot be started", &error);
+        return lk_say_failure(cli, error.outcome, error.text);
     }
     run_workers(&pool);
     say_summary(&pool);

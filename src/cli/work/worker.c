@@ -23,6 +23,7 @@
 #include "cli/print/human.h"
 #include "cli/print/say.h"
 #include "cli/run/open.h"
+#include "cli/run/refused.h"
 #include "cli/run/status.h"
 #include "cli/run/timer.h"
 #include "cli/store/secret_url.h"
@@ -399,7 +400,8 @@ int lk_pool_worker(const struct lk_pool_slot *slot) {
 
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     if (worker.cancel == NULL || worker.wake_descriptor < 0 || timer < 0 || store_url == NULL) {
-        return fail(slot, LK_INTERNAL, "a worker has no memory or descriptor to begin with");
+        (void)lk_run_explain_lack("a worker has no memory or descriptor to begin with", &error);
+        return fail(slot, error.outcome, error.text);
     }
     lk_outcome outcome = lk_run_open(slot->options->store_url, LK_FOREVER, &worker.store, &error);
     if (outcome != LK_OK) { /* cancelled: it is ordered to stop */
