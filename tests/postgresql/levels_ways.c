@@ -183,8 +183,8 @@ static const char *const plain_ways[] = {
     "SELECT ways.caught($e$%s$e$)",
     "SELECT ways.undone($e$%s$e$)",
     "INSERT INTO fires (e) VALUES ($e$%s$e$) RETURNING a",
-    "DO $do$ BEGIN INSERT INTO told VALUES (pg_backend_pid(), ways.run($e$%s$e$)); END $do$;"
-    " DELETE FROM told WHERE pid = pg_backend_pid() RETURNING a",
+    ("DO $do$ BEGIN INSERT INTO told VALUES (pg_backend_pid(), ways.run($e$%s$e$)); END $do$;"
+     " DELETE FROM told WHERE pid = pg_backend_pid() RETURNING a"),
 };
 
 static void write_plain(struct level_session *session, const char *expression,
