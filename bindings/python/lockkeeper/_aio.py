@@ -12,7 +12,7 @@ import functools
 from types import TracebackType
 from typing import (
     TYPE_CHECKING, Any, AsyncContextManager, Awaitable, Callable, Dict, Generator, Generic, List,
-    Optional, Tuple, Type, TypeVar, Union)
+    Optional, Set, Tuple, Type, TypeVar, Union)
 
 from . import _abi, _arguments, _background, _lease, _request
 from ._arguments import Bytes, Duration, Instant
@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 A = TypeVar("A", bound=AsyncContextManager[Any])
 S = TypeVar("S", bound="AsyncCalls")
+
+# Waits for a loss. The loop keeps its tasks weakly: one that waits for this alone would be collected with
+# its lease, which is renewed no more then, and never be told.
+_waits: Set[asyncio.Event] = set()
 
 
 class AsyncHeld:
@@ -64,7 +68,11 @@ class AsyncHeld:
                 pass  # the loop is closed
 
         self._held.on_lost(tell)
-        await told.wait()
+        _waits.add(told)
+        try:
+            await told.wait()
+        finally:
+            _waits.discard(told)
 
 
 class AsyncLease(AsyncHeld):

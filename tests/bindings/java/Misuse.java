@@ -14,6 +14,7 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CountDownLatch;
 
 /** Wrong calls, closed stores, and what the collector finds. None may do anything, or crash. */
 final class Misuse {
@@ -147,6 +148,17 @@ final class Misuse {
                 forget(url, "s" + i);
             }
             forgetLease(watching);
+            CountDownLatch told = new CountDownLatch(1);
+            awaitLoss(watching, told);
+            for (int i = 0; i < 20; i++) {
+                System.gc();
+                Thread.sleep(5);
+            }
+            Tap.same(1L, watching.breakAt("awaited", "a test", "a test", true));
+            Tap.until(() -> {
+                System.gc();
+                return told.getCount() == 0;
+            }, "the loss of what is waited for");
             Tap.until(() -> {
                 System.gc();
                 return watching.list().isEmpty();
@@ -161,6 +173,10 @@ final class Misuse {
         all.add(store.watch(name));
         all.add(store.acquire(name + "/shared").shared());
         Tap.same(2, all.size() - 1);
+    }
+
+    private static void awaitLoss(Store store, CountDownLatch told) {
+        store.acquire("awaited").ttl(Duration.ofSeconds(3)).tryNow().onLost(told::countDown);
     }
 
     private static void forgetLease(Store store) {

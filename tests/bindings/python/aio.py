@@ -165,6 +165,25 @@ class Locks(AsyncCase):
                     raise KeyError("of the block")
         self.run_async(main)
 
+    def test_a_wait_for_a_loss_is_not_collected(self):
+        async def main():
+            told = []
+
+            async def watch():
+                lease = await self.store.alock("t", ttl=3)
+                await lease.wait_lost()
+                told.append(lease.lost)
+
+            asyncio.get_running_loop().create_task(watch())  # to which only the lease leads
+            await until_true(self.store.list)
+            for _ in range(20):
+                gc.collect()
+                await asyncio.sleep(0.001)
+            self.store.break_("t", reason="a test", by="a test", at_once=True)
+            await until_true(lambda: gc.collect() >= 0 and told)
+            self.assertEqual(told, [True])
+        self.run_async(main)
+
     def test_wrong_arguments_are_told_at_once(self):
         async def main():
             for wrong in ({"ttl": -1}, {"owner": b"x"}, {"note": "\0"}):

@@ -20,6 +20,9 @@ public abstract sealed class Held permits Lease, Item {
     private static final AtomicLong KEYS = new AtomicLong();
     private static final Map<Long, WeakReference<Held>> WATCHED = new ConcurrentHashMap<>();
 
+    // Those that have callbacks: who waits for one may refer to nothing else of the lease.
+    private static final Map<Long, Held> AWAITED = new ConcurrentHashMap<>();
+
     // Called by a thread of the library, which must neither block nor call the library.
     private static final Structs.OnLost ON_LOST = (context, lease) -> {
         WeakReference<Held> held = WATCHED.get(Pointer.nativeValue(context));
@@ -56,6 +59,7 @@ public abstract sealed class Held permits Lease, Item {
                 isLost = Functions.LIBRARY.lk_lease_is_lost(taken) != 0;
             }
             WATCHED.remove(key);
+            AWAITED.remove(key);
             return taken;
         }
 
@@ -96,6 +100,9 @@ public abstract sealed class Held permits Lease, Item {
             handle.key = key;
             handle.lease = lease;
             Functions.LIBRARY.lk_lease_on_lost(lease, ON_LOST, new Pointer(key));
+            if (!callbacks.isEmpty() && !isTold) {
+                AWAITED.put(key, this);
+            }
         }
     }
 
@@ -115,6 +122,7 @@ public abstract sealed class Held permits Lease, Item {
             }
             isTold = true;
             handle.isLost = true;
+            AWAITED.remove(handle.key);
             told = List.copyOf(callbacks);
         }
         told.forEach(Waits::post);
@@ -147,6 +155,9 @@ public abstract sealed class Held permits Lease, Item {
         synchronized (handle) {
             if (!isTold) {
                 callbacks.add(callback);
+                if (handle.lease != null) {
+                    AWAITED.put(handle.key, this);
+                }
                 return;
             }
         }
@@ -163,6 +174,11 @@ public abstract sealed class Held permits Lease, Item {
                 throw new LeaseLostException("the lease has ended");
             }
         }
+    }
+
+    /** The store is closed, and its leases end without a report. */
+    static void closed(Store store) {
+        AWAITED.values().removeIf(held -> held instanceof Lease lease && lease.isOf(store));
     }
 
     final boolean hasEnded() {

@@ -36,6 +36,10 @@ public final class Lease extends Held implements AutoCloseable {
         cleanable = Waits.CLEANER.register(this, own::abandonLater);
     }
 
+    boolean isOf(Store other) {
+        return store == other;
+    }
+
     @Override
     public long token() {
         return answer().token();

@@ -66,6 +66,7 @@ public final class Store implements AutoCloseable {
     public void close() {
         gate.close();
         cleanable.clean(); // closes nothing twice
+        Held.closed(this);
     }
 
     Gate gate() {
