@@ -111,12 +111,6 @@ claims() { # QUEUE: by the long way, for a root that is new, and by the short on
         counted claim 0 claim --owner "eve-$1" "$1" && grep -q '^13	' "$work/out"
 }
 
-counted_call() { # NAME CALL
-    before=$(read_so_far)
-    sql "$2" >"$work/out" || return 1
-    echo $(($(read_so_far) - before)) >>"$work/read-$1"
-}
-
 work less/q 2000 ready
 work more/q 10000 ready
 ok 'of 2,000 items the oldest of the highest priority are claimed' claims less/q

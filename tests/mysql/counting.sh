@@ -52,6 +52,13 @@ counted() { # NAME CODE ARGUMENT...
     echo $(($(read_so_far) - before)) >>"$work/read-$name"
 }
 
+# The same for what a statement reads.
+counted_call() { # NAME CALL
+    before=$(read_so_far)
+    sql "$2" >"$work/out" || return 1
+    echo $(($(read_so_far) - before)) >>"$work/read-$1"
+}
+
 quietly() {
     "$lk" "$@" >"$work/out" 2>"$work/err" || [ $? -eq 75 ]
 }

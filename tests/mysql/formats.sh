@@ -38,7 +38,7 @@ run_calls() { # DATABASE
 old_store shop
 ok 'an old store exists' is 'SELECT format FROM lk_meta' 1 shop
 ok 'five at once bring it to the present format, and work' five_ask "$(store root shop)"
-ok 'the format is recorded' is 'SELECT format, writable_from FROM lk_meta' '10|1' shop
+ok 'the format is recorded' is 'SELECT format, writable_from FROM lk_meta' '11|1' shop
 ok 'held leases are still held' says 0 '*db/t1*alice*' -S "$(store root shop)" ls db
 ok 'and keeps others out' says 75 '*alice*' -S "$(store root shop)" acquire --try --owner bob db/t1
 ok 'the token is the same' \
@@ -100,6 +100,25 @@ ok 'a store of format 5 is brought to the present one' \
     says 75 '*alice*' -S "$(store root fifth)" acquire --try --owner bob db/t1
 shape fifth >"$work/fifth"
 ok 'and it is identical to a new store' cmp -s "$work/fresh" "$work/fifth"
+
+# ---- from format 10, which has no groups of items ----
+
+sql 'CREATE DATABASE tenth'
+for id in g1 g2 h1 g3; do
+    "$lk" -S "$(store root tenth)" push grouped "$id" --needs "cust/${id%[123]}" >"$work/out" 2>"$work/err"
+done
+sql 'UPDATE lk_items SET due_us = 0; DROP TABLE lk_groups; DROP PROCEDURE lk_item_comes; UPDATE lk_meta SET format = 10' tenth
+ok 'a store of format 10 is brought to the present one, and its items are claimed in their order' \
+    says 0 'g1*' -S "$(store root tenth)" claim --owner x grouped
+ok 'those that need the same as a group' is \
+    "SELECT GROUP_CONCAT(id ORDER BY id SEPARATOR ' ') FROM lk_items WHERE state = 'ready' AND due_us <> 0" g3 tenth
+ok 'of which the first leads again when it is given back' \
+    says 0 '*' -S "$(store root tenth)" retry --owner x grouped g1
+ok 'as the rows say' is \
+    "SELECT GROUP_CONCAT(id ORDER BY id SEPARATOR ' ') FROM lk_items WHERE state = 'ready' AND due_us <> 0" 'g2 g3' tenth
+ok 'and none has a time at which it is due' is 'SELECT COUNT(*), COUNT(due) FROM lk_work' '4|0' tenth
+shape tenth >"$work/tenth"
+ok 'and it is identical to a new store' cmp -s "$work/fresh" "$work/tenth"
 
 # ---- after a client that was killed during a migration ----
 
@@ -168,12 +187,12 @@ ok 'and running clients are not disturbed' [ $? -eq 0 ]
 
 # ---- newer ones ----
 
-sql 'UPDATE lk_meta SET format = 11, writable_from = 11' office
+sql 'UPDATE lk_meta SET format = 12, writable_from = 12' office
 sql "DROP PROCEDURE lk_ask; CREATE PROCEDURE lk_ask() SELECT 'newer'" office
 run_file "$work/schema.sql" office
 ok 'a newer store is left alone by an older text' [ $? -ne 0 ]
-ok 'which says so' grep -q 'format 11, which is newer' "$work/err"
+ok 'which says so' grep -q 'format 12, which is newer' "$work/err"
 ok 'and has replaced nothing' is 'CALL lk_ask()' newer office
-ok 'and by an older program' says 79 '*UNSUPPORTED*format 11*newer*' -S "$(store clerk office)" ls
+ok 'and by an older program' says 79 '*UNSUPPORTED*format 12*newer*' -S "$(store clerk office)" ls
 
 finish

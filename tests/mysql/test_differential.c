@@ -132,9 +132,25 @@ static void *open_database(const struct variant *variant, struct lk_engine **ret
     return database;
 }
 
+/* Whatever a history has left behind, each ready item is looked at, or behind one that is. */
+static void expect_sound(struct lk_engine *engine) {
+    const struct lk_patience patience = test_patience(60000000);
+    lk_report *report = NULL;
+    lk_error error;
+
+    if (engine->ops->examine(engine, &patience, &report, &error) != LK_OK) {
+        test_die("after a history: %s", error.text);
+    }
+    if (strstr(report->warnings, "behind none") != NULL) {
+        test_die("after a history: %s", report->warnings);
+    }
+    lk_report_free(report);
+}
+
 static void close_database(void *store, struct lk_engine **engines) {
     struct database *database = store;
 
+    expect_sound(engines[0]);
     for (size_t i = 0; i < HISTORY_ENGINES; i++) {
         engines[i]->ops->close(engines[i]);
     }

@@ -23,10 +23,22 @@ enum {
     DATABASE,
     USER_NAME,
     MAKERS,
+    UNLED,
     LIMITS
 };
 
 #define NOW "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))"
+/* Ready items that no claim reads, as none leads their group; and groups without a leader. */
+#define LEADER                                                                                     \
+    " LEFT JOIN lk_items AS l ON l.queue = g.queue AND l.id = g.leader AND l.state = 'ready'"      \
+    " AND l.due_us = 0"
+#define ITEMS_UNLED                                                                                \
+    "(SELECT COUNT(*) FROM lk_items AS i LEFT JOIN lk_groups AS g ON g.queue = i.queue"            \
+    " AND g.number = i.due_us AND g.needs = UNHEX(SHA2(CONCAT(i.needs, '|', i.need_limits, '|',"   \
+    " i.need_units), 256))" LEADER                                                                 \
+    " AND l.place < i.place WHERE i.state = 'ready' AND i.due_us <> 0 AND l.id IS NULL)"
+#define GROUPS_UNLED "(SELECT COUNT(*) FROM lk_groups AS g" LEADER " WHERE l.id IS NULL)"
+
 static const char question[] =
     "SELECT " NOW ", VERSION(), m.format,"
     " (SELECT COUNT(*) FROM lk_requests AS r WHERE r.part = 1 AND r.deadline_us > " NOW "),"
@@ -34,6 +46,7 @@ static const char question[] =
     " @@innodb_flush_log_at_trx_commit, @@log_bin, @@sync_binlog, DATABASE(), CURRENT_USER(),"
     " (SELECT GROUP_CONCAT(DISTINCT o.DEFINER SEPARATOR ', ') FROM information_schema.ROUTINES AS o"
     "  WHERE o.ROUTINE_SCHEMA = DATABASE() AND LEFT(o.ROUTINE_NAME, CHAR_LENGTH('lk_')) = 'lk_'),"
+    " " ITEMS_UNLED " + " GROUPS_UNLED ","
     " m.live_max, m.live_per_owner_max, m.live_per_root_max, m.waiters_per_path_max, m.events_max,"
     " m.watched_until_us > " NOW " FROM lk_meta AS m";
 
@@ -71,6 +84,12 @@ static lk_report *make_report(struct lk_procedures *common, const struct lk_rows
     if (lk_row_boolean(rows, 0, HAS_BINLOG) && lk_row_integer(rows, 0, SYNC_BINLOG) != 1) {
         lk_text_format(&warnings, "sync_binlog is not 1: after a crash replicas may know more or "
                                   "less than the server\n");
+    }
+    if (lk_row_integer(rows, 0, UNLED) > 0) {
+        lk_text_format(&warnings,
+                       "%s ready items or groups of them are behind none that a claim looks at: "
+                       "CALL %smake_groups()\n",
+                       text_of(rows, UNLED), store->address.prefix);
     }
     return lk_report_make(report_bytes, warning_bytes);
 }

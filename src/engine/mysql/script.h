@@ -10,7 +10,7 @@
 
 #include "base/slice.h"
 
-enum { LK_MYSQL_FORMAT = 10 };
+enum { LK_MYSQL_FORMAT = 11 };
 
 /*
  * Removes the next statement from the script, without the comments before it. Returns false at the

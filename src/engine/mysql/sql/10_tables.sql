@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The tables of a Lockkeeper store in MySQL or MariaDB, format 10.
+-- The tables of a Lockkeeper store in MySQL or MariaDB, format 11.
 --
 -- People can read it, too:  SELECT * FROM lk_locks  (lk_work, lk_events)
 -- Only the procedures lk_... write here: every row is the outcome of a rule (docs/rules.md), and a
@@ -132,7 +132,9 @@ CREATE TABLE IF NOT EXISTS lk_items (
     id           VARBINARY(255) NOT NULL,
     arrival      BIGINT  NOT NULL, -- in its queue: the smaller, the older
     state        ENUM('ready', 'delayed', 'claimed', 'parked') CHARACTER SET ascii NOT NULL,
-    due_us       BIGINT  NOT NULL, -- of a delayed item; else 0
+    -- Of a delayed item: when it is ready. Of a ready one: 0, or the number of its group (lk_groups),
+    -- if a claim reads another item of that instead. Else 0.
+    due_us       BIGINT  NOT NULL,
     attempts     INT UNSIGNED NOT NULL DEFAULT 0, -- claims so far
     was_lost     BOOLEAN NOT NULL DEFAULT 0, -- the last claim perished: the next is a steal
     claim        BIGINT  NOT NULL DEFAULT 0, -- the request that has it; 0: none
@@ -153,6 +155,18 @@ CREATE TABLE IF NOT EXISTS lk_items (
                              * 1000000000000000000 + arrival) STORED,
     PRIMARY KEY (queue, id),
     KEY items_by_state (queue, state, due_us, place)
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARSET = utf8mb4
+  STATS_PERSISTENT = 1 STATS_AUTO_RECALC = 0
+//
+
+-- R16: the ready items of a queue that need the same, if any (51_groups). A claim reads only the
+-- leader, and those that are behind none.
+CREATE TABLE IF NOT EXISTS lk_groups (
+    queue  VARBINARY(512) NOT NULL,
+    needs  BINARY(32)     NOT NULL, -- a hash of needs, need_limits and need_units
+    number BIGINT         NOT NULL, -- the arrival of its first leader; in `due_us` of those behind
+    leader VARBINARY(255) NOT NULL, -- an item's id
+    PRIMARY KEY (queue, needs)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARSET = utf8mb4
   STATS_PERSISTENT = 1 STATS_AUTO_RECALC = 0
 //

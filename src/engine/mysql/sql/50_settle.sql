@@ -387,6 +387,9 @@ BEGIN
             i.last_error = IF(last_attempt IS NOT NULL, CONCAT('the claim ended without a result: ',
                 'its worker died, or did not renew it in time'), i.last_error)
         WHERE i.queue = the_queue AND i.id = the_id AND i.claim = gone;
+        IF its_parts > 1 THEN
+            CALL lk_item_comes(the_queue, the_id);
+        END IF;
     END IF;
     SET touched = its_path;
     IF its_parts > 1 THEN
@@ -438,12 +441,13 @@ BEGIN
     DECLARE the_root VARBINARY(255);
     DECLARE its_queue VARBINARY(512);
     DECLARE its_id VARBINARY(255);
+    DECLARE needs_more BOOLEAN;
     DECLARE CONTINUE HANDLER FOR NOT FOUND SET its_queue = NULL;
     WHILE i > 0 DO
         SET the_root = SUBSTRING_INDEX(SUBSTRING_INDEX(locked, '/', i + 1), '/', -1);
         SET its_queue = '';
         WHILE its_queue IS NOT NULL DO
-            SELECT d.queue, d.id INTO its_queue, its_id
+            SELECT d.queue, d.id, d.needs <> '' INTO its_queue, its_id, needs_more
             FROM lk_queues AS q FORCE INDEX (PRIMARY)
             STRAIGHT_JOIN lk_items AS d FORCE INDEX (items_by_state)
               ON d.queue = q.path AND d.state = 'delayed' AND d.due_us <= now_us
@@ -453,6 +457,9 @@ BEGIN
             IF its_queue IS NOT NULL THEN
                 UPDATE lk_items AS d FORCE INDEX (PRIMARY) SET d.state = 'ready', d.due_us = 0
                 WHERE d.queue = its_queue AND d.id = its_id;
+                IF needs_more THEN
+                    CALL lk_item_comes(its_queue, its_id);
+                END IF;
             END IF;
         END WHILE;
         SET i = i - 1;

@@ -97,9 +97,9 @@ BEGIN
                                                 '\n', asker), 256))
            AND the_roots = GROUP_CONCAT(DISTINCT x.root ORDER BY x.root SEPARATOR ' ')
     INTO is_sound
-    FROM (SELECT SUBSTRING_INDEX(SUBSTRING_INDEX(paths, ' ', n.n), ' ', -1) AS path,
-                 SUBSTRING_INDEX(SUBSTRING_INDEX(SUBSTRING_INDEX(paths, ' ', n.n), ' ', -1), '/', 1)
-                     AS root
+    FROM (SELECT LEFT(SUBSTRING_INDEX(SUBSTRING_INDEX(paths, ' ', n.n), ' ', -1), 512) AS path,
+                 LEFT(SUBSTRING_INDEX(SUBSTRING_INDEX(SUBSTRING_INDEX(paths, ' ', n.n), ' ', -1),
+                                      '/', 1), 255) AS root
           FROM lk_numbers AS n
           WHERE n.n <= 1 + LENGTH(paths) - LENGTH(REPLACE(paths, ' ', ''))) AS x;
     IF NOT COALESCE(is_sound, FALSE) THEN

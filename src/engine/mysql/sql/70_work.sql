@@ -48,6 +48,12 @@ CREATE PROCEDURE lk_add_item(
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE drawn BIGINT;
+    DECLARE its_group BINARY(32);
+    DECLARE its_number BIGINT;
+    DECLARE leader VARBINARY(255);
+    DECLARE leader_place DECIMAL(24, 0);
+    DECLARE known_roots BLOB;
+    DECLARE is_behind BOOLEAN;
     IF @lk_inside THEN -- an item that is done since its snapshot marks no root (20_turns)
         SELECT COUNT(*) = 0 INTO added FROM lk_items AS i FORCE INDEX (PRIMARY)
         WHERE i.queue = the_queue AND i.id = the_id FOR UPDATE;
@@ -57,14 +63,21 @@ BEGIN
     END IF;
     IF added THEN
         IF the_needs <> '' THEN
-            CALL lk_check_item_needs(CONCAT(the_queue, '/', the_id), the_needs, the_limits,
-                                     the_counts, the_roots);
+            SET its_group = UNHEX(SHA2(CONCAT(the_needs, '|', the_limits, '|', the_counts), 256));
+            CALL lk_find_group(the_queue, its_group, its_number, leader, leader_place, known_roots);
+            IF NOT the_roots <=> known_roots -- else its leader has been checked
+               OR LOCATE(CONCAT(' ', the_queue, '/', the_id, ' '), CONCAT(' ', the_needs, ' ')) > 0 THEN
+                CALL lk_check_item_needs(CONCAT(the_queue, '/', the_id), the_needs, the_limits,
+                                         the_counts, the_roots);
+            END IF;
         END IF;
         CALL lk_turn_draw(the_root, drawn);
+        SET is_behind = COALESCE(leader_place < drawn - the_priority * 1000000000000000000, FALSE);
         INSERT INTO lk_items (queue, id, arrival, state, due_us, needs, need_limits, need_units,
             need_roots, has_value, priority)
         VALUES (the_queue, the_id, drawn, IF(delay_ms > 0, 'delayed', 'ready'),
-            IF(delay_ms > 0, now_us + delay_ms * 1000, 0), the_needs, the_limits, the_counts,
+            CASE WHEN delay_ms > 0 THEN now_us + delay_ms * 1000 WHEN is_behind THEN its_number
+                 ELSE 0 END, the_needs, the_limits, the_counts,
             the_roots, the_value IS NOT NULL, the_priority);
         IF delay_ms > 0 THEN
             UPDATE lk_roots AS r FORCE INDEX (PRIMARY)
@@ -72,6 +85,12 @@ BEGIN
         END IF;
         IF the_value IS NOT NULL THEN
             INSERT INTO lk_item_values (queue, id, bytes) VALUES (the_queue, the_id, the_value);
+        END IF;
+        IF the_needs <> '' AND its_number IS NULL AND NOT delay_ms > 0 THEN
+            INSERT INTO lk_groups (queue, needs, number, leader)
+            VALUES (the_queue, its_group, drawn, the_id);
+        ELSEIF the_needs <> '' AND NOT is_behind AND NOT delay_ms > 0 THEN
+            CALL lk_item_comes(the_queue, the_id);
         END IF;
         IF @lk_tells THEN
             CALL lk_tell_item('pushed', the_queue, the_id);
@@ -165,8 +184,8 @@ BEGIN
     DECLARE all_roots BLOB DEFAULT the_root;
     IF need_roots <> '' THEN
         SELECT GROUP_CONCAT(DISTINCT x.root ORDER BY x.root SEPARATOR ' ') INTO all_roots
-        FROM (SELECT SUBSTRING_INDEX(SUBSTRING_INDEX(CONCAT(the_root, ' ', need_roots), ' ', n.n),
-                                     ' ', -1) AS root
+        FROM (SELECT LEFT(SUBSTRING_INDEX(SUBSTRING_INDEX(CONCAT(the_root, ' ', need_roots), ' ',
+                                                          n.n), ' ', -1), 255) AS root
               FROM lk_numbers AS n
               WHERE n.n <= 2 + LENGTH(need_roots) - LENGTH(REPLACE(need_roots, ' ', ''))) AS x;
     END IF;
@@ -230,8 +249,8 @@ BEGIN
         SET all_roots = the_root;
     ELSE
         SELECT GROUP_CONCAT(DISTINCT x.root ORDER BY x.root SEPARATOR ' ') INTO all_roots
-        FROM (SELECT SUBSTRING_INDEX(SUBSTRING_INDEX(CONCAT(the_root, ' ', all_roots), ' ', n.n),
-                                     ' ', -1) AS root
+        FROM (SELECT LEFT(SUBSTRING_INDEX(SUBSTRING_INDEX(CONCAT(the_root, ' ', all_roots), ' ',
+                                                          n.n), ' ', -1), 255) AS root
               FROM lk_numbers AS n
               WHERE n.n <= 2 + LENGTH(all_roots) - LENGTH(REPLACE(all_roots, ' ', ''))) AS x;
     END IF;
@@ -299,6 +318,8 @@ BEGIN
                                   refused_part, outcome, sentence);
                 IF refused_part > 1 THEN
                     SET refused = CONCAT(refused, ' ', its_hash);
+                ELSEIF refused_part = 1 AND its_needs <> '' THEN -- it is locked itself
+                    CALL lk_item_goes(the_queue, its_id, its_needs, its_limits, its_counts, TRUE);
                 END IF;
             END IF;
         END IF;
@@ -306,10 +327,13 @@ BEGIN
     IF self IS NOT NULL THEN
         SET outcome = 'granted', taken = its_id, stolen = was_lost;
         UPDATE lk_items AS i FORCE INDEX (PRIMARY)
-        SET i.state = 'claimed', i.claim = self, i.attempts = i.attempts + 1, i.was_lost = FALSE,
-            i.ask_number = the_ask_number, i.max_attempts = the_max_attempts,
+        SET i.state = 'claimed', i.due_us = 0, i.claim = self, i.attempts = i.attempts + 1,
+            i.was_lost = FALSE, i.ask_number = the_ask_number, i.max_attempts = the_max_attempts,
             i.claims = i.claims + 1, i.steals = i.steals + stolen
         WHERE i.queue = the_queue AND i.id = taken;
+        IF its_needs <> '' THEN
+            CALL lk_item_goes(the_queue, taken, its_needs, its_limits, its_counts, FALSE);
+        END IF;
         IF @lk_tells THEN
             CALL lk_tell_claim(IF(stolen, 'stolen', 'claimed'), self, the_queue, taken);
         END IF;
@@ -399,10 +423,12 @@ finish: BEGIN
     DECLARE parks BOOLEAN;
     DECLARE its_claims BIGINT;
     DECLARE its_steals BIGINT;
+    DECLARE needs_more BOOLEAN;
     DECLARE touched BLOB;
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
-    SELECT r.id, r.roots, i.max_attempts > 0 AND i.attempts >= i.max_attempts, i.claims, i.steals
-    INTO self, its_roots, parks, its_claims, its_steals
+    SELECT r.id, r.roots, i.max_attempts > 0 AND i.attempts >= i.max_attempts, i.claims, i.steals,
+           i.needs <> ''
+    INTO self, its_roots, parks, its_claims, its_steals, needs_more
     FROM lk_items AS i JOIN lk_requests AS r ON r.id = i.claim AND r.part = 1
     WHERE i.queue = the_queue AND i.id = the_id AND r.deadline_us > now_us AND r.owner = asker
       AND (the_token = 0 OR r.token = the_token);
@@ -445,6 +471,9 @@ finish: BEGIN
             i.state = CASE WHEN parks THEN 'parked' WHEN delay_ms > 0 THEN 'delayed'
                            ELSE 'ready' END
         WHERE i.queue = the_queue AND i.id = the_id;
+        IF needs_more THEN
+            CALL lk_item_comes(the_queue, the_id);
+        END IF;
         IF delay_ms > 0 AND NOT parks THEN
             UPDATE lk_roots AS r FORCE INDEX (PRIMARY)
             SET r.due_us = LEAST(r.due_us, now_us + delay_ms * 1000) WHERE r.root = the_root;
@@ -504,6 +533,7 @@ BEGIN
         UPDATE lk_items AS i FORCE INDEX (PRIMARY)
         SET i.state = 'ready', i.attempts = 0, i.was_lost = FALSE
         WHERE i.queue = the_queue AND i.id = the_id;
+        CALL lk_item_comes(the_queue, the_id);
         IF @lk_tells THEN
             CALL lk_tell_item('unparked', the_queue, the_id);
         END IF;
@@ -528,15 +558,23 @@ BEGIN
     DECLARE its_claims BIGINT;
     DECLARE its_steals BIGINT;
     DECLARE has_value BOOLEAN;
+    DECLARE its_needs BLOB;
+    DECLARE its_limits VARBINARY(255);
+    DECLARE its_counts VARBINARY(255);
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
-    SELECT i.state, i.attempts, i.claims, i.steals, i.has_value
-    INTO its_state, its_attempts, its_claims, its_steals, has_value
+    SELECT i.state, i.attempts, i.claims, i.steals, i.has_value, i.needs, i.need_limits,
+           i.need_units
+    INTO its_state, its_attempts, its_claims, its_steals, has_value, its_needs, its_limits,
+         its_counts
     FROM lk_items AS i WHERE i.queue = the_queue AND i.id = the_id;
     IF its_state = 'parked' OR (its_state IN ('ready', 'delayed') AND NOT only_parked) THEN
         DELETE i FROM lk_items AS i FORCE INDEX (PRIMARY)
         WHERE i.queue = the_queue AND i.id = the_id;
         IF @lk_inside AND ROW_COUNT() = 0 THEN
             CALL lk_refuse_snapshot();
+        END IF;
+        IF its_needs <> '' AND its_state = 'ready' THEN
+            CALL lk_item_goes(the_queue, the_id, its_needs, its_limits, its_counts, FALSE);
         END IF;
         CALL lk_turn_mark(SUBSTRING_INDEX(the_queue, '/', 1));
         IF has_value THEN

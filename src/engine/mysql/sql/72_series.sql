@@ -316,8 +316,8 @@ BEGIN
     JOIN lk_requests AS r FORCE INDEX (PRIMARY) ON r.id = i.claim AND r.part = 1;
     IF words <> the_root THEN
         SELECT GROUP_CONCAT(DISTINCT x.root ORDER BY x.root SEPARATOR ' ') INTO words
-        FROM (SELECT SUBSTRING_INDEX(SUBSTRING_INDEX(CONCAT(the_root, ' ', words), ' ', n.n),
-                                     ' ', -1) AS root
+        FROM (SELECT LEFT(SUBSTRING_INDEX(SUBSTRING_INDEX(CONCAT(the_root, ' ', words), ' ',
+                                                          n.n), ' ', -1), 255) AS root
               FROM lk_numbers AS n
               WHERE n.n <= 2 + LENGTH(words) - LENGTH(REPLACE(words, ' ', ''))) AS x;
         IF LENGTH(words) <= 19000 THEN

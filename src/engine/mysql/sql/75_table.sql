@@ -91,7 +91,7 @@ SQL SECURITY INVOKER READS SQL DATA
 BEGIN
     SELECT COUNT(*) AS ready
     FROM (SELECT 1 FROM lk_items AS i FORCE INDEX (items_by_state)
-          WHERE i.queue = the_queue AND i.state = 'ready' AND i.due_us = 0 LIMIT most) AS r;
+          WHERE i.queue = the_queue AND i.state = 'ready' LIMIT most) AS r;
 END
 //
 
@@ -185,23 +185,26 @@ BEGIN
                    WHERE n.n <= 1 + LENGTH(the_queue) - LENGTH(REPLACE(the_queue, '/', ''))
                      AND p.path = SUBSTRING_INDEX(the_queue, '/', n.n) AND p.deadline_us > now_us
                      AND p.owner <> asker) INTO is_paused;
-    IF self IS NULL AND NOT is_paused AND the_place IS NOT NULL AND is_locked THEN
+    IF self IS NULL AND NOT is_paused AND the_place IS NOT NULL THEN
         SELECT i.id, i.needs, i.need_limits, i.need_units, i.need_roots, i.was_lost
         INTO taken, its_needs, its_limits, its_counts, its_roots, stolen
         FROM lk_items AS i FORCE INDEX (items_by_state)
         WHERE i.queue = the_queue AND i.state = 'ready' AND i.due_us = 0
           AND i.place = the_place LIMIT 1;
-        IF taken IS NOT NULL AND its_roots <> '' THEN
+        IF taken IS NOT NULL AND its_roots <> '' AND is_locked THEN
             CALL lk_turn_widen(its_roots, locked, has_waiting, has_all);
         END IF;
-        IF taken IS NOT NULL AND has_all THEN
+        IF taken IS NOT NULL AND has_all AND is_locked THEN
             CALL lk_take_item(the_queue, taken, the_root, its_needs, its_limits, its_counts,
                               its_roots, asker, the_note, the_ttl_ms, 0, now_us, self,
                               refused_part, outcome, sentence);
         END IF;
+        IF its_needs <> '' AND (self IS NOT NULL OR refused_part = 1 OR NOT is_locked) THEN
+            CALL lk_item_goes(the_queue, taken, its_needs, its_limits, its_counts, self IS NULL);
+        END IF;
         IF self IS NOT NULL THEN
             UPDATE lk_items AS i FORCE INDEX (PRIMARY)
-            SET i.state = 'claimed', i.claim = self, i.attempts = i.attempts + 1,
+            SET i.state = 'claimed', i.due_us = 0, i.claim = self, i.attempts = i.attempts + 1,
                 i.was_lost = FALSE, i.ask_number = the_ask_number,
                 i.max_attempts = the_max_attempts, i.claims = i.claims + 1,
                 i.steals = i.steals + stolen
@@ -264,6 +267,9 @@ BEGIN
     DECLARE its_id VARBINARY(255);
     DECLARE its_claims BIGINT;
     DECLARE its_steals BIGINT;
+    DECLARE its_needs BLOB;
+    DECLARE its_limits VARBINARY(255);
+    DECLARE its_counts VARBINARY(255);
     DECLARE CONTINUE HANDLER FOR NOT FOUND SET its_id = NULL;
     IF places <> '' THEN
         CALL lk_turn_begin(the_root, locked, now_us, is_due, has_waiting);
@@ -271,7 +277,8 @@ BEGIN
     WHILE places <> '' DO
         SET first = SUBSTRING_INDEX(places, ' ', 1),
             places = SUBSTRING(places, LENGTH(first) + 2);
-        SELECT i.id, i.claims, i.steals INTO its_id, its_claims, its_steals
+        SELECT i.id, i.claims, i.steals, i.needs, i.need_limits, i.need_units
+        INTO its_id, its_claims, its_steals, its_needs, its_limits, its_counts
         FROM lk_items AS i FORCE INDEX (items_by_state)
         WHERE i.queue = the_queue AND i.state = 'ready' AND i.due_us = 0
           AND i.place = CAST(first AS DECIMAL(24, 0)) LIMIT 1;
@@ -283,6 +290,9 @@ BEGIN
             WHERE i.queue = the_queue AND i.id = its_id;
             DELETE v FROM lk_item_values AS v FORCE INDEX (PRIMARY)
             WHERE v.queue = the_queue AND v.id = its_id;
+            IF its_needs <> '' THEN
+                CALL lk_item_goes(the_queue, its_id, its_needs, its_limits, its_counts, FALSE);
+            END IF;
         END IF;
     END WHILE;
     COMMIT;

@@ -131,7 +131,7 @@ BEGIN
                                   + (TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) + 9000000450000000)
                                     MOD 900000000 - 450000000;
     SELECT now_us, i.id, IF(i.state = 'delayed' AND i.due_us <= now_us, 'ready', i.state) AS state,
-           i.due_us, i.attempts, v.bytes AS value,
+           IF(i.state = 'delayed', i.due_us, 0) AS due_us, i.attempts, v.bytes AS value,
            IF(i.needs = '', '[]', CONCAT('["', REPLACE(REPLACE(REPLACE(
                CONVERT(i.needs USING utf8mb4), '\\', '\\\\'), '"', '\\"'), ' ', '","'), '"]'))
                AS need_paths,

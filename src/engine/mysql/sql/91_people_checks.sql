@@ -234,9 +234,9 @@ BEGIN
         SELECT GROUP_CONCAT(x.path ORDER BY x.path SEPARATOR ' '),
                GROUP_CONCAT(DISTINCT x.root ORDER BY x.root SEPARATOR ' ')
         INTO sorted, roots
-        FROM (SELECT SUBSTRING_INDEX(SUBSTRING_INDEX(paths, ' ', n.n), ' ', -1) AS path,
-                     SUBSTRING_INDEX(SUBSTRING_INDEX(SUBSTRING_INDEX(paths, ' ', n.n), ' ', -1),
-                                     '/', 1) AS root
+        FROM (SELECT LEFT(SUBSTRING_INDEX(SUBSTRING_INDEX(paths, ' ', n.n), ' ', -1), 512) AS path,
+                     LEFT(SUBSTRING_INDEX(SUBSTRING_INDEX(SUBSTRING_INDEX(paths, ' ', n.n), ' ', -1),
+                                          '/', 1), 255) AS root
               FROM lk_numbers AS n WHERE n.n <= count) AS x;
     END IF;
 END

@@ -10,9 +10,12 @@ FROM lk_items AS i JOIN lk_meta AS m
 WHERE i.state = 'delayed' AND m.format < 2 ORDER BY root
 ON DUPLICATE KEY UPDATE due_us = 0
 //
-INSERT IGNORE INTO lk_meta (format, writable_from, server_start) VALUES (10, 1, 0)
+-- Procedures of format 10 and before made no groups of items.
+CALL lk_make_groups()
 //
-UPDATE lk_meta SET format = 10 WHERE format < 10
+INSERT IGNORE INTO lk_meta (format, writable_from, server_start) VALUES (11, 1, 0)
+//
+UPDATE lk_meta SET format = 11 WHERE format < 11
 //
 DO RELEASE_LOCK(CONCAT('lockkeeper ', LEFT(SHA2(CONCAT(DATABASE(), '.lk_'), 256), 40)))
 //
