@@ -17,7 +17,9 @@
 #include "lock.h"
 
 enum { FEW = 10, MANY = 10010, SEVERAL = 1200, SERIES = 500 };
-enum { MORE_MAX = 4 }; /* the floor of draws is raised once a second */
+/* The floor of draws is raised once a second. Of the few roots that a claim looks at without being
+ * told to, some may be those that it is told to look at, which are few beside few. */
+enum { MORE_MAX = 40 };
 enum { COMMANDS_OF_A_CALL_MAX = 4000 };
 #define TTL_MS INT64_C(3600000)
 
