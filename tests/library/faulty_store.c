@@ -203,8 +203,6 @@ lk_store *open_faulty(struct faulty **ret_faulty) {
     store->url = lk_text_copy(lk_slice_of("faulty:"));
     store->opened_by = getpid();
     lk_contact_init(&store->contact);
-    store->has_leftovers = lk_leftovers_init(&store->leftovers, store->engine);
-    assert_true(store->has_leftovers);
     store->keepalive = lk_keepalive_new(store->engine, &store->contact);
     assert_non_null(store->keepalive);
     store->has_leftovers = lk_leftovers_init(&store->leftovers, store->engine);
