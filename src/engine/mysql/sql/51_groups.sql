@@ -4,7 +4,7 @@
 -- `due_us`, and with it a place of their own in the index of the items. Items without needs are in no
 -- group, and cost nothing here.
 --
--- Whoever makes an item with needs ready, or takes a ready one away, calls a procedure of this file.
+-- A procedure that makes an item with needs ready, or takes a ready one away, calls one of this file.
 -- The root of the queue is locked. Both read what is locked: a transaction of the caller's may have an
 -- older snapshot, in which another item is the first one.
 
@@ -97,7 +97,7 @@ BEGIN
 END
 //
 
--- Makes the groups of all queues anew, each queue in a transaction of its own.
+-- Makes the groups of all queues again, each queue in a transaction of its own.
 DROP PROCEDURE IF EXISTS lk_make_groups
 //
 CREATE PROCEDURE lk_make_groups()

@@ -10,7 +10,7 @@ import java.time.Duration;
 import java.util.List;
 
 /**
- * The calls on items that are claimed, whoever has claimed them: by queue, owner and token. `table`
+ * The calls on items that are claimed, by any owner: named by queue, owner and token. `table`
  * is that of the claim, or null.
  */
 record Claimed(Store store, String queue, Table table, String owner, long token) {
