@@ -19,12 +19,10 @@ app() { # SQL
         2>"$work/err"
 }
 answers() { # SQL WORDS: of its rows, with | between
-    app "$1" >"$work/out"
-    [ "$(tr '\n\t' ' |' <"$work/out")" = "${2:+$2 }" ]
+    app "$1" >"$work/out" && [ "$(tr '\n\t' ' |' <"$work/out")" = "${2:+$2 }" ]
 }
 has() { # SQL COLUMNS WORDS: the columns of its row by number
-    app "$1" >"$work/out"
-    [ "$(cut -f "$2" "$work/out" | tr '\n\t' ' |')" = "$3 " ]
+    app "$1" >"$work/out" && [ "$(cut -f "$2" "$work/out" | tr '\n\t' ' |')" = "$3 " ]
 }
 code() { # SQLSTATE SQL
     ! app "$2" >"$work/out" && grep -q "^ERROR 300${1#LK0} ($1)" "$work/err"
