@@ -421,10 +421,36 @@ static void check_listing(void) {
     }
 }
 
-/* One of those that do not wait. There is always one: what others wait for. NULL: the library. */
+static bool is_any_at_rest(void) {
+    bool is_any = false;
+
+    for (size_t i = 0; i < LEVEL_SESSIONS; i++) {
+        is_any = is_any || sessions[i].busy == LEVEL_RESTS;
+    }
+    return is_any;
+}
+
+/*
+ * A server counts a session among those that wait for a moment after it has the lock, and before it
+ * breaks a deadlock. So all may seem to wait, until one of them is answered.
+ */
+static void wait_for_rest(void) {
+    int64_t until_us = lk_clock_now_us() + HANGS_US;
+
+    while (!is_any_at_rest()) {
+        if (lk_clock_now_us() > until_us) {
+            test_die("%s: all sessions wait for a lock", ops->name);
+        }
+        (void)poll(NULL, 0, 1);
+        take_answers(NULL);
+    }
+}
+
+/* One of those that do not wait. NULL: the library. */
 static struct level_session *choose(void) {
     struct level_session *chosen;
 
+    wait_for_rest();
     if (levels_chance(12) && !is_any_alone()) {
         return NULL;
     }
