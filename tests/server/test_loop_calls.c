@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How often the service's loop calls the kernel for a request. */
+/* How often the loop of the service calls the kernel for a request; in which thread it runs. */
+#include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -20,7 +21,7 @@
 #include "lockkeeper/lockkeeper.h"
 #include "server/server.h"
 
-enum { ROUNDS = 100, REPLY_BYTES_MAX = 4096 };
+enum { ROUNDS = 100, REPLY_BYTES_MAX = 4096, PATIENCE_MS = 60000 };
 
 /* Shared with the service, which is a child. */
 static struct {
@@ -28,6 +29,7 @@ static struct {
     unsigned flushes;      /* of the store's files */
     unsigned flushes_here; /* ... by the thread that runs the loop */
     pid_t loop;            /* that thread */
+    bool holds_loop;       /* its flushes last until another thread runs the loop */
 } * counts;
 
 /* libevent calls this in place of the C library's. */
@@ -47,9 +49,16 @@ __attribute__((visibility("default"))) int epoll_wait(int poll, struct epoll_eve
     return epoll_pwait(poll, events, max, timeout_ms, NULL);
 }
 
+static bool is_loop_here(void) {
+    return gettid() == __atomic_load_n(&counts->loop, __ATOMIC_SEQ_CST);
+}
+
 __attribute__((visibility("default"))) int fdatasync(int descriptor) {
     if (counts != NULL) {
-        bool is_here = gettid() == __atomic_load_n(&counts->loop, __ATOMIC_SEQ_CST);
+        bool is_here = is_loop_here();
+        while (__atomic_load_n(&counts->holds_loop, __ATOMIC_SEQ_CST) && is_loop_here()) {
+            (void)usleep(1000);
+        }
         __atomic_fetch_add(&counts->flushes, 1, __ATOMIC_SEQ_CST);
         __atomic_fetch_add(&counts->flushes_here, is_here, __ATOMIC_SEQ_CST);
     }
@@ -78,6 +87,7 @@ static _Noreturn void serve(const struct fixture *fixture, int ready) {
         .is_ephemeral = !fixture->is_durable,
         .directory = fixture->directory,
         .http_listen = address,
+        .has_grab = true,
         .ready = tell_ready,
         .context = &ready,
     };
@@ -192,11 +202,34 @@ static void small_batches_are_written_by_the_thread_of_the_loop(void **state) {
     assert_in_range(__atomic_load_n(&counts->flushes_here, __ATOMIC_SEQ_CST), 1, ROUNDS + 10);
 }
 
+/* The thread that stood by has all signals blocked. */
+static void a_shutdown_ends_it_in_either_thread(void **state) {
+    static const char *const requests[] = {
+        "GET /grab/x?id=me&op=grab HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        "GET /grab/x?id=me&op=release HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        "GET /grab/x?id=me&op=shutdown HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    };
+    const struct fixture *fixture = *state;
+    struct pollfd service = {.fd = (int)syscall(SYS_pidfd_open, fixture->service, 0),
+                             .events = POLLIN};
+
+    assert_true(service.fd >= 0);
+    __atomic_store_n(&counts->holds_loop, true, __ATOMIC_SEQ_CST);
+    exchange(fixture, requests[0], "}\n");
+    __atomic_store_n(&counts->holds_loop, false, __ATOMIC_SEQ_CST);
+    exchange(fixture, requests[1], "}\n"); /* written by the other one: the last write was slow */
+    assert_int_not_equal(__atomic_load_n(&counts->loop, __ATOMIC_SEQ_CST), fixture->service);
+    exchange(fixture, requests[2], "}\n");
+    assert_int_equal(poll(&service, 1, PATIENCE_MS), 1);
+    (void)close(service.fd);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_request_over_http_changes_two_events, begin, end),
         cmocka_unit_test_setup_teardown(small_batches_are_written_by_the_thread_of_the_loop,
                                         begin_durable, end),
+        cmocka_unit_test_setup_teardown(a_shutdown_ends_it_in_either_thread, begin_durable, end),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

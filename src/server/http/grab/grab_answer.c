@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/text.h"
 #include "server/http/grab/grab.h"
@@ -376,7 +377,10 @@ static void answer_dump(struct answering *answering) {
     lk_grab_queues_free(&queues);
 }
 
-/* The end, if nothing lives. It is that of SIGTERM, so this answer is sent first. */
+/*
+ * The end, if nothing lives. It is that of SIGTERM, so this answer is sent first. The signal is for
+ * the process: the thread that stood by may run the loop, and has all signals blocked for itself.
+ */
 static void answer_shutdown(struct answering *answering) {
     struct lk_model_stats stats;
     bool is_over;
@@ -387,7 +391,7 @@ static void answer_shutdown(struct answering *answering) {
     if (is_over) {
         lk_form_add_count(&answering->writer, "data", 0);
         lk_log(LK_LOG_INFO, "grab", "the service ends, as a shutdown asked: nothing is locked");
-        (void)raise(SIGTERM);
+        (void)kill(getpid(), SIGTERM);
     } else {
         write_standing(answering, NULL);
     }
