@@ -140,6 +140,8 @@ struct level_ops {
     const char *(*go_on)(struct level_session *session);
     void (*list)(char *listing, size_t size);
     unsigned (*overlaps)(void); /* critical sections at once, as the plain table has them */
+
+    bool begins_late; /* a savepoint alone begins no transaction, and may be lost as one begins */
 };
 
 /* Plays `histories` histories of `steps` steps, for LK_TEST_SCALE=100. Prints TAP. The exit

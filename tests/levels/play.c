@@ -372,7 +372,8 @@ static void use_savepoint(struct level_session *session) {
         note(session, "goes back to its savepoint");
         must_run(session, "ROLLBACK TO SAVEPOINT a_test");
         level_go_back(session);
-    } else if (!session->has_late && !session->has_cursor) {
+    } else if (!session->has_late && !session->has_cursor
+               && (session->count > 0 || !ops->begins_late)) {
         note(session, "makes a savepoint");
         must_run(session, "SAVEPOINT a_test");
         session->has_savepoint = true;

@@ -254,6 +254,7 @@ int main(void) {
         .go_on = go_on,
         .list = list,
         .overlaps = overlaps,
+        .begins_late = true, /* with autocommit = 0 */
     };
 
     return levels_run(&mysql, HISTORIES, STEPS);
