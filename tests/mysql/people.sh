@@ -324,7 +324,11 @@ for way in "$repeatable; START TRANSACTION" "SET TRANSACTION ISOLATION LEVEL REP
     ok 'and there is one holder' is "SELECT owner FROM lk_locks WHERE path = 'old/t'" ana
     app "CALL lk_lock_release('old/t', 'ana', NULL, NULL, NULL)" >"$work/out"
 done
-app "CALL lk_lock_acquire('old/r', 'ana', '{\"ttl\": 600}'); CALL lk_work_push('old/q', 'one', NULL, NULL);
+# Others stay, so that the root's first deadline and whether it has waiting requests are as before.
+app "CALL lk_lock_acquire('old/g', 'ana', '{\"ttl\": 300}'); CALL lk_lock_acquire('old/e', 'ana', '{\"ttl\": 900}');
+        CALL lk_lock_acquire('old/g', 'cat', '{\"style\": \"queue\", \"ttl\": 300}');
+        CALL lk_lock_acquire('old/g', 'ben', '{\"style\": \"queue\", \"ttl\": 900}');
+        CALL lk_lock_acquire('old/r', 'ana', '{\"ttl\": 600}'); CALL lk_work_push('old/q', 'one', NULL, NULL);
         CALL lk_work_push('old/q', 'two', NULL, NULL); CALL lk_work_claim('old/q', 1, 'w', NULL);
         CALL lk_work_push('old1', 'one', NULL, NULL); CALL lk_work_push('old2', 'one', NULL, NULL)" >"$work/out"
 way='SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; START TRANSACTION'
@@ -335,6 +339,8 @@ a root that is new~CALL lk_lock_acquire(CONCAT('new', UUID_SHORT()), 'ana', NULL
 a lease that was renewed~CALL lk_lock_renew('old/r', 'ana', NULL, '{"ttl": 900}')~lk_lock_acquire('old/r', 'ben', NULL)
 by an ask~CALL lk_lock_acquire('old/r', 'ana', '{"ttl": 900}')~lk_lock_acquire('old/r', 'ben', NULL)
 a renewal of a lease that has ended~CALL lk_lock_release('old/r', 'ana', NULL, NULL, NULL)~lk_lock_renew('old/r', 'ana', NULL, NULL)
+an ask for a lease that has ended~CALL lk_lock_release('old/e', 'ana', NULL, NULL, NULL)~lk_lock_acquire('old/e', 'ana', NULL)
+an ask that waited~CALL lk_lock_release('old/g', 'ben', NULL, NULL, NULL)~lk_lock_acquire('old/g', 'ben', '{"style": "queue"}')
 a value that was written~CALL lk_value_put('old/v', 'new', NULL, NULL, NULL)~lk_lock_acquire('old/v', 'ben', '{"with_value": true}')
 one that is to be deleted~CALL lk_value_put('old/v', 'newer', NULL, NULL, NULL)~lk_value_delete('old/v', NULL, NULL, NULL)
 an item that was dropped~CALL lk_work_drop('old/q', 'two', NULL)~lk_work_claim('old/q', 2, 'x', NULL)

@@ -203,6 +203,15 @@ CREATE PROCEDURE lk_refresh(
     IN now_us BIGINT)
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
+    DECLARE present BIGINT;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
+    IF @lk_inside THEN -- an older snapshot has requests that a release has ended since
+        SELECT r.id INTO present FROM lk_requests AS r FORCE INDEX (PRIMARY)
+        WHERE r.id = self AND r.part = 1 FOR UPDATE;
+        IF present IS NULL THEN
+            CALL lk_refuse_snapshot();
+        END IF;
+    END IF;
     UPDATE lk_requests AS r FORCE INDEX (PRIMARY)
     SET r.attended = style = 'wait',
         r.note = COALESCE(the_note, r.note),
