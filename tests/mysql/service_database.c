@@ -32,6 +32,8 @@ const struct service_words service_words = {
     .empty = "DELETE FROM #request; DELETE FROM #value; DELETE FROM #item; DELETE FROM #queue;"
              " DELETE FROM #ended; DELETE FROM #audit; DELETE FROM #event;",
     .lock_value = "START TRANSACTION; SELECT 1 FROM #value WHERE path = 'v/159' FOR UPDATE",
+    .count_writing = "SELECT COUNT(*) FROM information_schema.PROCESSLIST"
+                     " WHERE COMMAND <> 'Sleep' AND ID <> CONNECTION_ID()",
     .stop_clock = "DROP PROCEDURE #clock; CREATE PROCEDURE #clock(OUT ret_us BIGINT) BEGIN"
                   " DO GET_LOCK('clock', 60); DO RELEASE_LOCK('clock');"
                   " SET ret_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)); END;"

@@ -28,6 +28,8 @@ const struct service_words service_words = {
     .empty = "SET client_min_messages = error;"
              " TRUNCATE #request, #value, #item, #queue, #ended, #audit, #event;",
     .lock_value = "BEGIN; SELECT 1 FROM #value WHERE path = 'v/159' FOR UPDATE",
+    .count_writing = "SELECT count(*) FROM pg_stat_activity WHERE state = 'active'"
+                     " AND pid <> pg_backend_pid() AND backend_type = 'client backend'",
     .count_scans = "SELECT seq_scan FROM pg_stat_user_tables"
                    " WHERE schemaname = 'lockkeeper_service' AND relname = 'request'",
     .count_searches = "SELECT coalesce(idx_scan, 0) FROM pg_stat_user_tables"

@@ -36,6 +36,7 @@ struct service_words {
     const char *freeze_clock;  /* the store's clock is that of a table, sim_clock (us) */
     const char *empty;         /* removes all rows */
     const char *lock_value;    /* a transaction that has locked the value at v/159 */
+    const char *count_writing; /* sessions with a statement under way, except this one */
     /* Where the check of an epoch and the change that follows are two statements, with a look at
      * the clock in between; else NULL. */
     const char *stop_clock;     /* a look at the store's clock waits for this session */
