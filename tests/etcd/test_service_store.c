@@ -27,6 +27,43 @@ static void the_second_is_told_who_leads(void **state) {
     assert_int_equal(fixture->second.storage->leader.left_us, LEASE_US);
 }
 
+static struct service *comes_between; /* begins to lead between two reads of another one */
+
+lk_outcome __real_lk_etcd_range(struct lk_etcd_client *client, const char *from, const char *to,
+                                unsigned limit, struct lk_buffer *answer, lk_error *error);
+lk_outcome __wrap_lk_etcd_range(struct lk_etcd_client *client, const char *from, const char *to,
+                                unsigned limit, struct lk_buffer *answer, lk_error *error);
+
+lk_outcome __wrap_lk_etcd_range(struct lk_etcd_client *client, const char *from, const char *to,
+                                unsigned limit, struct lk_buffer *answer, lk_error *error) {
+    struct service *service = comes_between;
+    lk_outcome outcome;
+
+    comes_between = NULL;
+    outcome = __real_lk_etcd_range(client, from, to, limit, answer, error);
+    if (service != NULL) {
+        fixture_load_only(service, LK_OK);
+    }
+    return outcome;
+}
+
+/* What the first has written since the second looked for a leader is not taken for leftovers. */
+static void two_may_begin_at_once(void **state) {
+    struct fixture *fixture = *state;
+
+    comes_between = &fixture->first;
+    fixture_load_only(&fixture->second, LK_BUSY);
+    assert_int_equal(fixture->second.storage->leader.epoch, 1);
+}
+
+static void what_is_left_without_a_leader_is_refused(void **state) {
+    struct fixture *fixture = *state;
+
+    fixture_load_only(&fixture->first, LK_OK);
+    fixture_remove_keys(fixture, "leader", "leader0");
+    fixture_load_only(&fixture->second, LK_INVALID);
+}
+
 /* Each transaction renews the lease, also one of nothing. */
 static void a_leader_that_writes_stays(void **state) {
     struct fixture *fixture = *state;
@@ -300,6 +337,8 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_begin, fixture_end)
     const struct CMUnitTest tests[] = {
         TEST(the_second_is_told_who_leads),
+        TEST(two_may_begin_at_once),
+        TEST(what_is_left_without_a_leader_is_refused),
         TEST(a_leader_that_writes_stays),
         TEST(the_time_without_etcd_does_not_count),
         TEST(a_replaced_leader_writes_nothing),

@@ -19,8 +19,8 @@ enum {
 
 /* ---- the leader's key ------------------------------------------------------------------------ */
 
-/* Keys without a leader are of services that ran, and it was deleted: nothing must be lost. */
-static lk_outcome check_empty(struct lk_store_etcd *store, lk_error *error) {
+/* Whether there are keys of services beside that of the leader. */
+static lk_outcome find_others(struct lk_store_etcd *store, bool *ret_found, lk_error *error) {
     char from[LK_ETCD_KEY_BYTES];
     char to[LK_ETCD_KEY_BYTES];
     struct lk_buffer answer = {.max = 0};
@@ -29,19 +29,15 @@ static lk_outcome check_empty(struct lk_store_etcd *store, lk_error *error) {
     lk_etcd_key_log(store, 0, from);
     lk_etcd_key_piece(store, UINT64_MAX, UINT32_MAX, to);
     outcome = lk_etcd_range(store->client, from, to, 1, &answer, error);
-    if (outcome == LK_OK && lk_etcd_count_rows((struct lk_slice){answer.bytes, answer.size}) > 0) {
-        outcome = lk_error_set(error, LK_INVALID,
-                               "the key %sleader is missing in etcd, and others of the services "
-                               "are there; restore it, delete all below that prefix, or name "
-                               "another one",
-                               lk_etcd_client_prefix(store->client));
-    }
+    *ret_found =
+        outcome == LK_OK && lk_etcd_count_rows((struct lk_slice){answer.bytes, answer.size}) > 0;
     lk_buffer_done(&answer);
     return outcome;
 }
 
-lk_outcome lk_etcd_look(struct lk_store_etcd *store, struct lk_etcd_leader *ret_leader,
-                        uint64_t *ret_revision, lk_error *error) {
+/* A revision of 0: there is none. */
+static lk_outcome find_leader(struct lk_store_etcd *store, struct lk_etcd_leader *ret_leader,
+                              uint64_t *ret_revision, lk_error *error) {
     char key[LK_ETCD_KEY_BYTES];
     struct lk_buffer answer = {.max = 0};
     struct lk_protobuf rows;
@@ -56,12 +52,35 @@ lk_outcome lk_etcd_look(struct lk_store_etcd *store, struct lk_etcd_leader *ret_
         outcome = lk_etcd_leader_read(row.value, ret_leader, error);
     } else if (outcome == LK_OK && !rows.failed) {
         *ret_revision = 0;
-        outcome = check_empty(store, error);
     } else if (outcome == LK_OK) {
         outcome =
             lk_error_set(error, LK_UNAVAILABLE, "etcd has answered a question with no answer");
     }
     lk_buffer_done(&answer);
+    return outcome;
+}
+
+/*
+ * Keys without a leader are of services that ran, and it was deleted: nothing must be lost. Unless a
+ * service has begun to lead between the two looks: then the third one finds it.
+ */
+lk_outcome lk_etcd_look(struct lk_store_etcd *store, struct lk_etcd_leader *ret_leader,
+                        uint64_t *ret_revision, lk_error *error) {
+    bool has_others = false;
+    lk_outcome outcome = find_leader(store, ret_leader, ret_revision, error);
+
+    if (outcome == LK_OK && *ret_revision == 0) {
+        outcome = find_others(store, &has_others, error);
+    }
+    if (outcome == LK_OK && has_others) {
+        outcome = find_leader(store, ret_leader, ret_revision, error);
+    }
+    if (outcome == LK_OK && has_others && *ret_revision == 0) {
+        return lk_error_set(error, LK_INVALID,
+                            "the key %sleader is missing in etcd, and others of the services are "
+                            "there; restore it, delete all below that prefix, or name another one",
+                            lk_etcd_client_prefix(store->client));
+    }
     return outcome;
 }
 
