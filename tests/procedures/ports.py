@@ -7,7 +7,20 @@ FIRST, LAST = 10000, 22700
 APART = 16  # processes with neighbouring numbers begin so far from each other
 SPREAD = 12000
 
-given = set()
+taken = {}  # by this process: the socket that says so to others
+
+
+def take(port):
+    """Whether no other process of the tests has it, which may not use it yet, or start its server again.
+    A name without a file says so; it goes with this process."""
+    name = socket.socket(socket.AF_UNIX)
+    try:
+        name.bind(f"\0lockkeeper-test-port-{port}")
+    except OSError:
+        name.close()
+        return False
+    taken[port] = name
+    return True
 
 
 def is_free(port):
@@ -19,14 +32,23 @@ def is_free(port):
     return True
 
 
+def give_back(ports):
+    for port in ports:
+        taken.pop(port).close()
+
+
 def free_ports(count, above=0):
     """Ports that are free now; with `above`, the port so far above each is free, too. All are below
     those that the kernel gives to clients, so no client gets the port of a server that is down. None
-    is given twice by a process; another one that looks at the same moment begins elsewhere."""
+    is given twice, also to other processes, as long as this one lives."""
     found = []
     for port in range(FIRST + os.getpid() * APART % SPREAD, LAST):
-        if port not in given and all(is_free(each) for each in {port, port + above}):
-            given.add(port)
+        wanted = {port, port + above} - taken.keys()
+        if port in wanted and len(wanted) == len({port, port + above}):
+            got = [each for each in wanted if take(each)]
+            if len(got) < len(wanted) or not all(is_free(each) for each in got):
+                give_back(got)
+                continue
             found.append(port)
             if len(found) == count:
                 return found
