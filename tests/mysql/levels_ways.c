@@ -99,9 +99,7 @@ void levels_write_calls(struct level_session *session, bool is_alone, char sql[L
 
     write_call(&session->asked[0], call, sizeof call);
     quote(call, quoted);
-    /* A push in a trigger reads what is locked, and is refused by the session's level alone. Where
-     * that is not the transaction's, its draw hides the older snapshot from the calls behind it. */
-    if (session->asked[0].verb == LEVEL_PUSH && way <= 40 && (is_alone || session->must_decide)) {
+    if (session->asked[0].verb == LEVEL_PUSH && way <= 40) {
         session->is_elsewhere = is_alone; /* a trigger is refused at another level */
         (void)snprintf(sql, LEVEL_SQL_MAX, "INSERT INTO fires VALUES ('%s', '%s')",
                        session->asked[0].path, session->asked[0].id);

@@ -300,7 +300,7 @@ done
 
 # A transaction that has read before others decide, however it came to its level; the session's is READ COMMITTED
 # when it calls. WAY: what precedes the read; CALL; what it answers without the change of the other one.
-old_way() { # WAY OTHERS CALL
+old_session() { # WAY OTHERS CALLS
     mkfifo "$work/old" || exit 1
     mariadb --no-defaults -f -n -u app -S "$LK_TEST_SERVER/socket" -N -B test <"$work/old" >"$work/said" 2>"$work/err" &
     exec 3>"$work/old"
@@ -309,10 +309,13 @@ old_way() { # WAY OTHERS CALL
         sleep 0.02
     done
     app "$2" >"$work/out" || return 1
-    echo "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED; $3; $3; COMMIT;" >&3
+    echo "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED; $3; COMMIT;" >&3
     exec 3>&-
     wait $!
     rm "$work/old"
+}
+old_way() { # WAY OTHERS CALL
+    old_session "$1" "$2" "$3; $3"
     [ "$(grep -c '^ERROR 30079 (LK079).*: ROLLBACK' "$work/err")" -eq 2 ]
 }
 repeatable='SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ'
@@ -380,6 +383,23 @@ sql "CREATE TRIGGER announce AFTER INSERT ON orders FOR EACH ROW CALL lk_work_pu
 ok 'a trigger pushes at the time of the store, not of its statement' answers "$read_committed; SET @then = NOW(6);
     INSERT INTO orders SELECT 900 + SLEEP(0.3); SELECT since >= @then + INTERVAL 300000 MICROSECOND FROM lk_work
     WHERE queue = 'late'" 1
+# Its push writes to the root, which hides the snapshot from the calls behind it.
+pushed_before() { # WAY OTHERS CALL OUTCOME: that of the call when it is repeated
+    old_session "$1" "$2" "INSERT INTO orders VALUES (77); $3; $3"
+    [ "$(grep -c '^ERROR 1213 (40001).*older snapshot' "$work/err")" -eq 1 ] && [ "$(grep -c "^$4" "$work/said")" -eq 1 ]
+}
+for way in "$repeatable; START TRANSACTION" "$repeatable; START TRANSACTION WITH CONSISTENT SNAPSHOT"; do
+    ok "a push hides no older snapshot: $way" pushed_before "$way" "CALL lk_lock_acquire('late/t', 'ana', NULL)" \
+        "CALL lk_lock_acquire('late/t', 'ben', NULL)" busy
+    ok 'and there is one holder' is "SELECT owner FROM lk_locks WHERE path = 'late/t'" ana
+    ok 'and no push' is "SELECT (SELECT COUNT(*) FROM lk_work WHERE id = '77') + (SELECT COUNT(*) FROM orders WHERE id = 77)" 0
+    app "CALL lk_lock_release('late/t', 'ana', NULL, NULL, NULL)" >"$work/out"
+done
+ok 'nor a value' pushed_before "$repeatable; START TRANSACTION" "CALL lk_value_put('late/v', 'new', NULL, NULL, NULL)" \
+    "CALL lk_lock_acquire('late/v', 'ben', '{\"with_value\": true}')" 'granted.*new'
+ok 'with none a transaction goes on behind a push' has "$read_committed; START TRANSACTION; INSERT INTO orders VALUES (78), (79);
+    CALL lk_lock_acquire('late/u', 'ben', NULL); ROLLBACK; START TRANSACTION; CALL lk_lock_acquire('late/u', 'ben', NULL); ROLLBACK" \
+    1 'granted granted'
 ok 'of a statement that has read before' answers "$read_committed; INSERT INTO orders SELECT 901 + COUNT(*) FROM lk_locks
     WHERE path = 'none' UNION ALL SELECT 950; SELECT COUNT(*) FROM lk_work WHERE queue = 'late'" 3
 sql 'DROP TRIGGER announce; DELETE FROM orders'

@@ -147,9 +147,10 @@ static void begin(struct level_session *session) {
     must_all(session->connection, way->sql);
 }
 
-/* An error undoes the call alone: the transaction goes on, also against the refusal's advice. */
+/* An error undoes the call alone: the transaction goes on, also against the refusal's advice. What
+ * marks it as refused is a savepoint: the next call looks for it, and those behind it are gone. */
 static const char *go_on(struct level_session *session) {
-    (void)session;
+    session->has_savepoint = false;
     return levels_chance(50) ? "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED" : NULL;
 }
 

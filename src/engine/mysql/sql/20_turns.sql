@@ -159,6 +159,32 @@ BEGIN
     IF NOT is_same THEN
         CALL lk_refuse_snapshot();
     END IF;
+    IF LOCATE(CONCAT('/', the_root, '/'), @lk_unread) > 0 THEN
+        ROLLBACK;
+        SET @lk_unread = NULL;
+        SIGNAL SQLSTATE '40001' SET MYSQL_ERRNO = 1213,
+            MESSAGE_TEXT = 'rolled back: a trigger''s push may have read an older snapshot; try again';
+    END IF;
+END
+//
+
+-- The same for a push inside of a statement in a transaction that goes on. Its snapshot may be the
+-- statement's, which is no harm, or the transaction's, and what the push writes to the row of the root
+-- would hide that from lk_check_snapshot(). @lk_unread has these roots, as `locked`. It outlives the
+-- transaction, so a call that meets one of them ends the transaction, as a deadlock would.
+DROP PROCEDURE IF EXISTS lk_note_snapshot
+//
+CREATE PROCEDURE lk_note_snapshot(
+    IN the_root VARBINARY(255), IN its_draw BIGINT, IN its_due_us BIGINT, IN waits BOOLEAN)
+SQL SECURITY INVOKER READS SQL DATA
+BEGIN
+    DECLARE is_same BOOLEAN;
+    SELECT COUNT(*) INTO is_same FROM lk_roots AS r
+    WHERE r.root = the_root AND r.last_draw = its_draw AND r.due_us = its_due_us
+      AND r.has_waiting = waits;
+    IF NOT is_same AND LOCATE(CONCAT('/', the_root, '/'), COALESCE(@lk_unread, '')) = 0 THEN
+        SET @lk_unread = CONCAT(COALESCE(@lk_unread, '/'), the_root, '/');
+    END IF;
 END
 //
 
@@ -214,6 +240,8 @@ BEGIN
         END IF;
         IF @lk_inside = 1 THEN
             CALL lk_check_snapshot(the_root, found_draw, found_due_us, found_waiting);
+        ELSEIF @lk_inside = 2 AND @lk_goes_on THEN
+            CALL lk_note_snapshot(the_root, found_draw, found_due_us, found_waiting);
         END IF;
         SET locked = CONCAT(locked, the_root, '/');
         SET has_waiting = has_waiting OR found_waiting;

@@ -58,7 +58,8 @@ END
 -- and autocommit is on. SET TRANSACTION is refused in an open transaction: so it is noticed. The level
 -- of a transaction cannot be read, only that of the session, which its next transaction has. So a
 -- transaction that was refused for it has a savepoint, by which it is known as long as it lasts, and
--- one whose level was set by SET TRANSACTION is found out by what it reads (lk_check_snapshot).
+-- one whose level was set by SET TRANSACTION is found out by what it reads (lk_check_snapshot). What a
+-- trigger may have hidden from that (lk_note_snapshot) is over when no transaction is open.
 DROP PROCEDURE IF EXISTS lk_enter
 //
 CREATE PROCEDURE lk_enter(OUT is_own BOOLEAN)
@@ -96,6 +97,7 @@ BEGIN
         END IF;
     END IF;
     IF NOT is_inside THEN
+        SET @lk_unread = NULL;
         START TRANSACTION;
     END IF;
     IF @lk_server_start IS NULL THEN

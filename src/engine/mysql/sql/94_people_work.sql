@@ -327,6 +327,7 @@ BEGIN
         DECLARE CONTINUE HANDLER FOR 1568 SET is_inside = TRUE;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     END;
+    SET @lk_goes_on = is_inside;
     IF NOT is_inside THEN
         BEGIN
             DECLARE CONTINUE HANDLER FOR 1305 SET is_inside = FALSE;

@@ -61,8 +61,8 @@ static lk_outcome find_leader(struct lk_store_etcd *store, struct lk_etcd_leader
 }
 
 /*
- * Keys without a leader are of services that ran, and it was deleted: nothing must be lost. Unless a
- * service has begun to lead between the two looks: then the third one finds it.
+ * Keys without a leader are of services that ran, and it was deleted: nothing must be lost. Unless
+ * a service has begun to lead between the two looks: then the third one finds it.
  */
 lk_outcome lk_etcd_look(struct lk_store_etcd *store, struct lk_etcd_leader *ret_leader,
                         uint64_t *ret_revision, lk_error *error) {
