@@ -11,15 +11,19 @@ TMPDIR=$work/tmp
 LK_TEST_SEED=1
 LK_TEST_SCALE=100
 export TMPDIR LK_TEST_SEED LK_TEST_SCALE
-mkdir "$TMPDIR" "$work/good" "$work/aborts" "$work/hangs" "$work/ends" "$work/empty" "$work/near"
-printf 'good' >"$work/good/1"
-printf 'good' >"$work/aborts/1"
-printf 'A' >"$work/aborts/2"
-printf 'better' >"$work/aborts/3"
-printf 'Abc' >"$work/aborts/4"
-printf 'H' >"$work/hangs/1"
-printf 'E' >"$work/ends/1"
-printf '@' >"$work/near/1" # one bit from `A`
+mkdir "$TMPDIR"
+hex() { # WORD...: each is an input
+    for each; do
+        printf '%s' "$each" | od -An -v -tx1 | tr -d ' \n'
+        echo
+    done
+}
+hex good >"$work/good"
+hex good A better Abc >"$work/aborts"
+hex H >"$work/hangs"
+hex E >"$work/ends"
+hex @ >"$work/near" # one bit from `A`
+: >"$work/empty"
 
 said() { # PATTERN: as an extended regular expression, a whole line
     grep -qxE -- "$1" "$work/out"
@@ -41,6 +45,7 @@ ok "inputs that are good pass" passes
 drive --milliseconds 0 "$work/aborts"
 ok "an input that aborts is reported" fails_in_the_corpus '.*signal 6.*' 41
 ok "so is the one behind it" fails_in_the_corpus '.*signal 6.*' 416263
+ok "with its place" said '# .*/aborts:4'
 drive --milliseconds 0 "$work/ends"
 ok "an input that ends the process is reported" fails_in_the_corpus '.*code 77' 45
 drive --milliseconds 0 --patience 1 "$work/hangs"
@@ -60,5 +65,11 @@ drive --milliseconds 0 "$work/empty"
 ok "a corpus that is empty is refused" refuses
 drive --milliseconds 0 "$work/missing"
 ok "a corpus that is missing is refused" refuses
+for line in 4 4g 4A '41 ' "$(printf '%08200d' 0)"; do
+    { hex good && echo "$line"; } >"$work/bad"
+    drive --milliseconds 0 "$work/bad"
+    ok "a line that is no input is refused: $(echo "$line" | cut -c 1-8)" refuses
+    ok "as it says" grep -q '/bad:2: is no input' "$work/err"
+done
 ok "nothing is left behind" test -z "$(ls "$TMPDIR")"
 finish

@@ -2,68 +2,80 @@
 /* Reading a corpus. */
 #include "corpus.h"
 
-#include <dirent.h>
 #include <string.h>
+#include <sys/types.h>
 
-_Noreturn static void give_up(const char *what, const char *name) {
-    (void)fprintf(stderr, "fuzz: %s: %s\n", name, what);
+_Noreturn static void give_up(const char *what, const char *place) {
+    (void)fprintf(stderr, "fuzz: %s: %s\n", place, what);
     exit(EXIT_FAILURE);
 }
 
-static int is_visible(const struct dirent *entry) {
-    return entry->d_name[0] != '.';
+static int digit_of(char letter) {
+    static const char digits[] = "0123456789abcdef";
+    const char *found = letter != '\0' ? strchr(digits, letter) : NULL;
+
+    return found != NULL ? (int)(found - digits) : -1;
 }
 
-/* Takes over the file's name. */
-static void read_input(struct corpus *corpus, char *name) {
-    static uint8_t bytes[FUZZ_INPUT_MAX + 1];
-    FILE *file = fopen(name, "rb");
-    size_t size;
-    uint8_t *copy;
+long corpus_from_hex(const char *hex, size_t digits, uint8_t ret_bytes[FUZZ_INPUT_MAX]) {
+    if (digits % 2 != 0 || digits / 2 > FUZZ_INPUT_MAX) {
+        return -1;
+    }
+    for (size_t i = 0; i < digits / 2; i++) {
+        int high = digit_of(hex[2 * i]);
+        int low = digit_of(hex[2 * i + 1]);
 
-    if (file == NULL) {
-        give_up("cannot be opened", name);
+        if (high < 0 || low < 0) {
+            return -1;
+        }
+        ret_bytes[i] = (uint8_t)(high << 4 | low);
     }
-    size = fread(bytes, 1, sizeof bytes, file);
-    if (ferror(file) != 0 || fclose(file) != 0) {
-        give_up("cannot be read", name);
-    }
-    if (size > FUZZ_INPUT_MAX) {
-        give_up("is longer than any target looks at", name);
+    return (long)(digits / 2);
+}
+
+static void add_input(struct corpus *corpus, const char *place, const char *line, size_t digits) {
+    static uint8_t bytes[FUZZ_INPUT_MAX];
+    struct corpus_input *input = &corpus->inputs[corpus->count];
+    long size = corpus_from_hex(line, digits, bytes);
+
+    if (size < 0) {
+        give_up("is no input in hexadecimal, or longer than any target looks at", place);
     }
     if (corpus->count == CORPUS_INPUTS_MAX) {
-        give_up("is one too many", name);
+        give_up("is one too many", place);
     }
-    copy = malloc(size + 1);
-    if (copy == NULL) {
-        give_up("memory is exhausted", name);
+    input->bytes = malloc((size_t)size + 1);
+    if (input->bytes == NULL) {
+        give_up("memory is exhausted", place);
     }
-    memcpy(copy, bytes, size);
-    corpus->inputs[corpus->count++] =
-        (struct corpus_input){.file = name, .size = size, .bytes = copy};
+    memcpy(input->bytes, bytes, (size_t)size);
+    input->size = (size_t)size;
+    (void)snprintf(input->place, sizeof input->place, "%s", place);
+    corpus->count++;
 }
 
-void corpus_read(struct corpus *corpus, const char *directory) {
-    struct dirent **entries;
-    int count = scandir(directory, &entries, is_visible, alphasort);
+void corpus_read(struct corpus *corpus, const char *file) {
+    FILE *lines = fopen(file, "re");
+    char place[CORPUS_PLACE_BYTES];
+    char *line = NULL;
+    size_t capacity = 0;
+    ssize_t size;
 
-    if (count < 0) {
-        give_up("is no directory that can be read", directory);
+    if (lines == NULL) {
+        give_up("cannot be opened", file);
     }
-    for (int i = 0; i < count; i++) {
-        char *name;
-        if (asprintf(&name, "%s/%s", directory, entries[i]->d_name) < 0) {
-            give_up("memory is exhausted", directory);
-        }
-        read_input(corpus, name);
-        free(entries[i]);
+    for (unsigned number = 1; (size = getline(&line, &capacity, lines)) > 0; number++) {
+        (void)snprintf(place, sizeof place, "%s:%u", file, number);
+        add_input(corpus, place, line, (size_t)size - (line[size - 1] == '\n'));
     }
-    free(entries);
+    free(line);
+    if (ferror(lines) != 0 || fclose(lines) != 0) {
+        give_up("cannot be read", file);
+    }
 }
 
 void corpus_free(struct corpus *corpus) {
     for (size_t i = 0; i < corpus->count; i++) {
-        free(corpus->inputs[i].file);
         free(corpus->inputs[i].bytes);
     }
     corpus->count = 0;

@@ -2,10 +2,10 @@
 /*
  * A fuzz target without a fuzzer, by any compiler.
  *
- *   fuzz-TARGET [--milliseconds N] [--patience SECONDS] DIRECTORY...
+ *   fuzz-TARGET [--milliseconds N] [--patience SECONDS] CORPUS...
  *   fuzz-TARGET --input HEX
  *
- * Replays the corpus in the directories, then runs inputs made of it for a while (two seconds,
+ * Replays the files of the corpus, then runs inputs made of it for a while (two seconds,
  * times LK_TEST_SCALE percent). The seed is printed; LK_TEST_SEED sets it, and the same seed gives
  * the same inputs in the same order. An input that fails is printed in hexadecimal: --input runs
  * just that one, in this very process, where a debugger can follow. TAP on stdout.
@@ -30,11 +30,11 @@ enum {
 struct options {
     int64_t milliseconds;
     unsigned patience_s;
-    char **directories;
+    char **files;
 };
 
 _Noreturn static void usage(void) {
-    (void)fputs("usage: fuzz-TARGET [--milliseconds N] [--patience SECONDS] DIRECTORY...\n"
+    (void)fputs("usage: fuzz-TARGET [--milliseconds N] [--patience SECONDS] CORPUS...\n"
                 "       fuzz-TARGET --input HEX\n",
                 stderr);
     exit(EXIT_FAILURE);
@@ -68,7 +68,7 @@ static struct options read_options(char **argv) {
             usage();
         }
     }
-    options.directories = argv;
+    options.files = argv;
     return options;
 }
 
@@ -76,17 +76,12 @@ static struct options read_options(char **argv) {
 
 static int run_hex(const char *hex) {
     static uint8_t bytes[FUZZ_INPUT_MAX];
-    size_t size = strlen(hex) / 2;
+    long size = corpus_from_hex(hex, strlen(hex), bytes);
 
-    if (strlen(hex) % 2 != 0 || size > sizeof bytes) {
+    if (size < 0) {
         usage();
     }
-    for (size_t i = 0; i < size; i++) {
-        if (sscanf(hex + 2 * i, "%2" SCNx8, &bytes[i]) != 1) {
-            usage();
-        }
-    }
-    (void)LLVMFuzzerTestOneInput(bytes, size);
+    (void)LLVMFuzzerTestOneInput(bytes, (size_t)size);
     return EXIT_SUCCESS;
 }
 
@@ -122,7 +117,7 @@ static size_t replay(const struct corpus *corpus, struct child_input *input, uns
             break;
         }
         failed++;
-        (void)printf("# %s\n", corpus->inputs[input->number].file);
+        (void)printf("# %s\n", corpus->inputs[input->number].place);
         print_failure(&result, input);
     }
     return failed;
@@ -206,8 +201,8 @@ int main(int argc, char **argv) {
         return run_hex(argv[2]);
     }
     options = read_options(argv + 1);
-    for (char **directory = options.directories; *directory != NULL; directory++) {
-        corpus_read(&corpus, *directory);
+    for (char **file = options.files; *file != NULL; file++) {
+        corpus_read(&corpus, *file);
     }
     if (corpus.count == 0) {
         (void)fputs("fuzz: there is no corpus\n", stderr);
