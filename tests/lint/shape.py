@@ -6,7 +6,7 @@ import re
 
 import tap
 
-FILE_LINES_MAX = 600
+FILE_LINES_MAX = 900
 FUNCTION_LINES_MAX = 70
 LINE_BYTES_MAX = 100
 
