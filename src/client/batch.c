@@ -57,7 +57,8 @@ static void give_back_at(struct lk_engine *engine, const struct lk_ask *ask,
         return;
     }
     outcome = lk_leftover_end(engine, &leftover, &patience, NULL);
-    if (is_unknown(outcome) || (outcome == LK_NONE && may_come)) {
+    if ((is_unknown(outcome) || (outcome == LK_NONE && may_come))
+        && !lk_leftovers_is_shared(progress->asking)) {
         lk_leftovers_add(progress->leftovers, &leftover);
     }
 }

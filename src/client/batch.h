@@ -24,15 +24,17 @@ lk_outcome lk_batch_decide(struct lk_engine *engine, const struct lk_command *co
 
 /*
  * The state of a call for a split request: for each group of parts that live at one node, in the
- * byte order of their roots, the request at that node. Zeroed at the start but for the first three;
+ * byte order of their roots, the request at that node. Zeroed at the start but for the first four;
  * every ask of the call uses it again.
  */
 struct lk_leftovers;
+struct lk_asking;
 
 struct lk_batch_progress {
     int64_t began_us;               /* before the first ask was sent */
     bool is_owner_made;             /* for this call: what its owner has, the call has made */
     struct lk_leftovers *leftovers; /* for what cannot be released, as its node does not answer */
+    const struct lk_asking *asking; /* NULL: nobody else can ask for the same */
     struct lk_batch_entry {
         struct lk_wait_entry wait;
         uint64_t token;     /* of the grant; 0: there is none */

@@ -3,6 +3,8 @@
 #include "client/leftover.h"
 
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/condition.h"
@@ -16,6 +18,7 @@
 #define ATTEMPT_US INT64_C(3000000)
 #define PAUSE_MIN_US INT64_C(50000)
 #define PAUSE_MAX_US INT64_C(1000000)
+#define LOOK_AGAIN_US 2000 /* while an attempt is under way */
 
 /* How often a store says that there is nothing, before it is believed: see struct lk_note. */
 enum { ABSENCES_MAX = 4, LOOKS_MAX = 3 };
@@ -369,35 +372,139 @@ static bool has_parts(const struct lk_leftover *leftover, const struct lk_part *
     return found == part_count; /* R2: a request names no path twice */
 }
 
-int64_t lk_leftovers_drop(struct lk_leftovers *leftovers, struct lk_slice owner,
-                          const struct lk_part *parts, size_t part_count) {
+/*
+ * Drops the notes of the same request, but for those whose attempt is under way: *ret_is_busy.
+ * Returns when the first call began that has left one of them.
+ */
+static int64_t drop_notes(struct lk_leftovers *leftovers, const struct lk_asking *asking,
+                          bool *ret_is_busy) {
     int64_t began_us = LK_NEVER;
-    struct lk_note *note;
+    struct lk_note *next;
 
     pthread_mutex_lock(&leftovers->mutex);
-    note = leftovers->first;
-    while (note != NULL) {
-        bool is_it = note->leftover.take == NULL && lk_slice_equal(note->leftover.owner, owner)
-                     && has_parts(&note->leftover, parts, part_count);
-        struct lk_note *next = note->next;
+    for (struct lk_note *note = leftovers->first; note != NULL; note = next) {
+        bool is_it = note->leftover.take == NULL
+                     && lk_slice_equal(note->leftover.owner, asking->owner)
+                     && has_parts(&note->leftover, asking->parts, asking->part_count);
 
+        next = note->next;
         if (is_it && note->is_busy) {
-            (void)pthread_cond_wait(&leftovers->changed, &leftovers->mutex);
-            next = leftovers->first; /* the list is another one now */
+            *ret_is_busy = true;
         } else if (is_it) {
             began_us = lk_min(began_us, note->leftover.began_us);
             remove_note(leftovers, note);
         }
-        note = next;
     }
     pthread_mutex_unlock(&leftovers->mutex);
     return began_us;
 }
 
+/* ---- calls of this process ------------------------------------------------------------------- */
+
+/* Its mutex may be held while that of a store is taken, never the other way round. */
+static struct {
+    pthread_mutex_t mutex;
+    struct lk_leftovers *stores;
+    struct lk_asking *calls;
+} process = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+/* In a child of fork() stores and calls are the parent's, of which a thread may have the mutex. */
+static void forget_parent(void) {
+    process.stores = NULL;
+    process.calls = NULL;
+    (void)pthread_mutex_init(&process.mutex, NULL);
+}
+
+static void watch_forks(void) {
+    (void)pthread_atfork(NULL, NULL, forget_parent);
+}
+
+static bool is_same_request(const struct lk_asking *one, const struct lk_asking *other) {
+    const struct lk_leftover leftover = {.parts = other->parts, .part_count = other->part_count};
+
+    return strcmp(one->url, other->url) == 0 && lk_slice_equal(one->owner, other->owner)
+           && has_parts(&leftover, one->parts, one->part_count);
+}
+
+int64_t lk_leftovers_enter(struct lk_asking *asking) {
+    int64_t began_us = LK_NEVER;
+    bool is_busy = true;
+
+    pthread_mutex_lock(&process.mutex);
+    for (struct lk_asking *call = process.calls; call != NULL; call = call->next) {
+        if (is_same_request(call, asking)) {
+            call->is_shared = asking->is_shared = true;
+        }
+    }
+    asking->next = process.calls;
+    process.calls = asking;
+    while (is_busy) {
+        is_busy = false;
+        for (struct lk_leftovers *at = process.stores; at != NULL; at = at->other) {
+            if (strcmp(at->url, asking->url) == 0) {
+                began_us = lk_min(began_us, drop_notes(at, asking, &is_busy));
+            }
+        }
+        if (is_busy) { /* a store may be closed meanwhile, so the search begins again */
+            pthread_mutex_unlock(&process.mutex);
+            (void)usleep(LOOK_AGAIN_US);
+            pthread_mutex_lock(&process.mutex);
+        }
+    }
+    pthread_mutex_unlock(&process.mutex);
+    return began_us;
+}
+
+void lk_leftovers_leave(struct lk_asking *asking) {
+    struct lk_asking **at = &process.calls;
+
+    pthread_mutex_lock(&process.mutex);
+    while (*at != NULL && *at != asking) {
+        at = &(*at)->next;
+    }
+    if (*at != NULL) {
+        *at = asking->next;
+    }
+    pthread_mutex_unlock(&process.mutex);
+}
+
+bool lk_leftovers_is_shared(const struct lk_asking *asking) {
+    bool is_shared;
+
+    pthread_mutex_lock(&process.mutex);
+    is_shared = asking != NULL && asking->is_shared;
+    pthread_mutex_unlock(&process.mutex);
+    return is_shared;
+}
+
+static void enlist(struct lk_leftovers *leftovers) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    (void)pthread_once(&once, watch_forks);
+    pthread_mutex_lock(&process.mutex);
+    leftovers->other = process.stores;
+    process.stores = leftovers;
+    pthread_mutex_unlock(&process.mutex);
+}
+
+static void strike(struct lk_leftovers *leftovers) {
+    struct lk_leftovers **at = &process.stores;
+
+    pthread_mutex_lock(&process.mutex);
+    while (*at != NULL && *at != leftovers) {
+        at = &(*at)->other;
+    }
+    if (*at != NULL) {
+        *at = leftovers->other;
+    }
+    pthread_mutex_unlock(&process.mutex);
+}
+
 /* ---- beginning and end ----------------------------------------------------------------------- */
 
-bool lk_leftovers_init(struct lk_leftovers *leftovers, struct lk_engine *engine) {
+bool lk_leftovers_init(struct lk_leftovers *leftovers, struct lk_engine *engine, const char *url) {
     leftovers->engine = engine;
+    leftovers->url = url;
     if (pthread_mutex_init(&leftovers->mutex, NULL) != 0) {
         return false;
     }
@@ -410,6 +517,7 @@ bool lk_leftovers_init(struct lk_leftovers *leftovers, struct lk_engine *engine)
         (void)pthread_mutex_destroy(&leftovers->mutex);
         return false;
     }
+    enlist(leftovers);
     return true;
 }
 
@@ -441,6 +549,7 @@ void lk_leftovers_close(struct lk_leftovers *leftovers) {
     if (is_started) {
         (void)pthread_join(leftovers->thread, NULL);
     }
+    strike(leftovers);
     while (leftovers->first != NULL) {
         remove_note(leftovers, leftovers->first);
     }

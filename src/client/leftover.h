@@ -70,10 +70,26 @@ struct lk_leftovers {
     pthread_t thread;
     bool is_started;
     bool is_closed;
+    const char *url;            /* of the store */
+    struct lk_leftovers *other; /* the next store that this process has open */
 };
 
-/* false: the system has no more of what it needs. */
-bool lk_leftovers_init(struct lk_leftovers *leftovers, struct lk_engine *engine);
+/*
+ * A call for a request whose owner its caller has named, while it is under way. Another call of
+ * this process may ask for the same request, by this handle of the store or by another one of the
+ * same URL.
+ */
+struct lk_asking {
+    const char *url;
+    struct lk_slice owner;
+    const struct lk_part *parts;
+    size_t part_count;
+    bool is_shared; /* another one was under way meanwhile: what there is may be the other's */
+    struct lk_asking *next;
+};
+
+/* Borrows the URL. false: the system has no more of what it needs. */
+bool lk_leftovers_init(struct lk_leftovers *leftovers, struct lk_engine *engine, const char *url);
 
 /*
  * Waits for the notes, each until its own moment, and ends the thread. What is left perishes by its
@@ -85,11 +101,15 @@ void lk_leftovers_close(struct lk_leftovers *leftovers);
 void lk_leftovers_add(struct lk_leftovers *leftovers, const struct lk_leftover *leftover);
 
 /*
- * The same request is asked for again, so it is not to be ended: its notes are dropped, after the
- * attempt under way. Returns when the first call began that has left one of them; LK_NEVER: there
- * was none.
+ * The call of *asking begins, whose first four fields are set. The same request may be asked for
+ * again, so it is not to be ended: its notes are dropped, by all handles of this store in the
+ * process, after the attempt under way. Returns when the first call began that has left one of
+ * them; LK_NEVER: there was none. lk_leftovers_leave() must follow.
  */
-int64_t lk_leftovers_drop(struct lk_leftovers *leftovers, struct lk_slice owner,
-                          const struct lk_part *parts, size_t part_count);
+int64_t lk_leftovers_enter(struct lk_asking *asking);
+void lk_leftovers_leave(struct lk_asking *asking);
+
+/* Whether what the call leaves may belong to another one; false for NULL. */
+bool lk_leftovers_is_shared(const struct lk_asking *asking);
 
 #endif

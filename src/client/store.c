@@ -82,7 +82,7 @@ static lk_outcome fill_store(const char *url, struct lk_opening_order *order, lk
         return outcome;
     }
     store->keepalive = lk_keepalive_new(store->engine, &store->contact);
-    store->has_leftovers = lk_leftovers_init(&store->leftovers, store->engine);
+    store->has_leftovers = lk_leftovers_init(&store->leftovers, store->engine, store->url);
     return store->keepalive != NULL && store->has_leftovers
                ? LK_OK
                : lk_error_set(error, LK_INTERNAL, "no memory for a store");

@@ -50,6 +50,7 @@ struct wait {
     struct lk_batch_progress progress; /* of a split request */
     int64_t hold_end_us;               /* then it releases them; LK_NEVER: none is held */
     uint32_t retries;                  /* how often it has released them and begun again */
+    struct lk_asking *asking;          /* NULL: the owner was made for the call */
     bool was_requeued;   /* the store had lost the request, and this wait has made a new one */
     bool is_ours;        /* this wait has made the request */
     bool is_sent;        /* the store may have received an ask */
@@ -191,11 +192,14 @@ static struct lk_leftover leftover_of(const struct wait *wait) {
     };
 }
 
-/* Leaves it to a thread of the store, which ends it when the store answers. */
+/* Leaves it to a thread of the store, which ends it when the store answers: unless another call may
+ * have been granted it, as then no token tells them apart. */
 static void end_later(struct wait *wait) {
     const struct lk_leftover leftover = leftover_of(wait);
 
-    lk_leftovers_add(&wait->store->leftovers, &leftover);
+    if (!lk_leftovers_is_shared(wait->asking)) {
+        lk_leftovers_add(&wait->store->leftovers, &leftover);
+    }
 }
 
 /*
@@ -484,9 +488,12 @@ lk_outcome lk_wait_ask(lk_store *store, const struct lk_checked *checked, struct
                        struct lk_decision *ret_decision, int64_t *ret_sent_us) {
     const lk_request *request = &checked->request;
     struct lk_cancel_link link;
+    struct lk_asking asking = {
+        .url = store->url, .parts = checked->parts, .part_count = checked->part_count};
     struct wait wait = {
         .store = store,
         .checked = checked,
+        .asking = checked->is_owner_made ? NULL : &asking,
         .command = {.kind = LK_COMMAND_ASK, .ask = ask_from(checked)},
         .tie = tie,
         .waker = &link.waker,
@@ -505,14 +512,20 @@ lk_outcome lk_wait_ask(lk_store *store, const struct lk_checked *checked, struct
     if (lk_cancel_join(request->cancel, &link, &ret_decision->error) != LK_OK) {
         return LK_INTERNAL;
     }
-    wait.began_us =
-        lk_min(lk_clock_now_us(), lk_leftovers_drop(&store->leftovers, wait.command.ask.owner,
-                                                    checked->parts, checked->part_count));
+    wait.began_us = lk_clock_now_us();
+    if (wait.asking != NULL) {
+        asking.owner = wait.command.ask.owner;
+        wait.began_us = lk_min(wait.began_us, lk_leftovers_enter(&asking));
+    }
     wait.progress.began_us = wait.began_us;
+    wait.progress.asking = wait.asking;
     if (request->style == LK_WAIT && request->wait_ms > 0) {
         (void)ask_until_final(&wait);
     } else {
         (void)ask_once(&wait, request->style == LK_QUEUE ? LK_QUEUE : LK_TRY);
+    }
+    if (wait.asking != NULL) {
+        lk_leftovers_leave(&asking);
     }
     lk_cancel_leave(&link);
     ret_decision->result.requeued = wait.was_requeued || wait.progress.was_requeued;

@@ -115,6 +115,7 @@ static lk_outcome decide(struct lk_engine *engine, const struct lk_command *comm
         lk_decision_begin(ret_decision, command);
         return lk_error_set(&ret_decision->error, outcome, "away");
     }
+    lk_patience_note_sent(patience);
     outcome = faulty->inner->ops->decide(faulty->inner, command, patience, ret_decision);
     atomic_fetch_add(&faulty->renewals, command->kind == LK_COMMAND_RENEW && outcome == LK_OK);
     return is_exempt ? outcome : after(faulty, ret_decision);
@@ -205,7 +206,7 @@ lk_store *open_faulty(struct faulty **ret_faulty) {
     lk_contact_init(&store->contact);
     store->keepalive = lk_keepalive_new(store->engine, &store->contact);
     assert_non_null(store->keepalive);
-    store->has_leftovers = lk_leftovers_init(&store->leftovers, store->engine);
+    store->has_leftovers = lk_leftovers_init(&store->leftovers, store->engine, store->url);
     assert_true(store->has_leftovers);
     *ret_faulty = faulty;
     return store;

@@ -67,6 +67,58 @@ static void test_an_ask_is_repeated_after_a_lost_answer(void **state) {
     lk_result_free(result);
 }
 
+static bool has_notes(lk_store *store) {
+    bool has;
+
+    pthread_mutex_lock(&store->leftovers.mutex);
+    has = store->leftovers.first != NULL;
+    pthread_mutex_unlock(&store->leftovers.mutex);
+    return has;
+}
+
+/* What the first one may have left belongs to the second one then, and is not ended behind it. */
+static void test_another_handle_asks_for_what_a_call_has_left(void **state) {
+    struct setup *setup = *state;
+    const char *part = "x";
+    lk_request request = request_of("a", &part);
+    struct faulty *faulty;
+    lk_store *other = open_faulty(&faulty);
+
+    set_fault(setup->faulty, LOST_AFAR_THEN_AWAY);
+    assert_int_equal(lk_ask(setup->store, &request, NULL, NULL), LK_UNAVAILABLE);
+    assert_true(has_notes(setup->store));
+    part = "y";
+    assert_int_equal(lk_ask(other, &request, NULL, NULL), LK_GRANTED);
+    assert_true(has_notes(setup->store));
+    part = "x";
+    assert_int_equal(lk_ask(other, &request, NULL, NULL), LK_GRANTED);
+    assert_false(has_notes(setup->store));
+    set_fault(setup->faulty, NO_FAULT);
+    assert_int_equal(count_live(setup->store), 1);
+    lk_close(other);
+}
+
+static void test_a_call_leaves_nothing_that_another_one_waits_for(void **state) {
+    struct setup *setup = *state;
+    struct waiter longer;
+    struct waiter waiter;
+
+    set_fault(setup->faulty, ANSWER_LOST);
+    waiter_prepare(&longer, setup->store, "a", "x");
+    longer.request.patience_ms = INT64_C(10) * BOUND_MS;
+    waiter_start(&longer);
+    wait_for_calls(setup->faulty, 1);
+    waiter_prepare(&waiter, setup->store, "a", "x");
+    waiter.request.patience_ms = 50;
+    waiter_start(&waiter);
+    assert_int_equal(waiter_join(&waiter), LK_UNAVAILABLE);
+    assert_false(has_notes(setup->store));
+    set_fault(setup->faulty, NO_FAULT);
+    assert_int_equal(waiter_join(&longer), LK_GRANTED);
+    waiter_done(&longer);
+    waiter_done(&waiter);
+}
+
 static void test_a_wait_outlasts_an_outage(void **state) {
     struct setup *setup = *state;
     struct waiter waiter;
@@ -381,8 +433,6 @@ static void test_a_lease_is_released_when_the_store_answers(void **state) {
     int64_t until_ms = now_ms() + BOUND_MS;
     int before;
 
-    assert_true(lk_leftovers_init(&setup->store->leftovers, setup->store->engine));
-    setup->store->has_leftovers = true;
     set_fault(setup->faulty, REFUSING);
     before = calls_of(setup->faulty);
     lk_lease_release_later(lease, setup->store);
@@ -420,6 +470,8 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_setup, close_setup)
         TEST(test_a_try_ends_with_its_time_budget),
         TEST(test_an_ask_is_repeated_after_a_lost_answer),
+        TEST(test_another_handle_asks_for_what_a_call_has_left),
+        TEST(test_a_call_leaves_nothing_that_another_one_waits_for),
         TEST(test_a_wait_outlasts_an_outage),
         TEST(test_a_wait_with_a_time_budget_ends_in_an_outage),
         TEST(test_a_wait_can_be_cancelled_in_an_outage),
