@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import os
 import threading
 import warnings
 import weakref
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, NoReturn, Optional, Sequence, Tuple, Type
+from typing import (
+    TYPE_CHECKING, Any, Callable, Dict, FrozenSet, List, NoReturn, Optional, Sequence, Tuple, Type)
 
 from . import _abi, _arguments, _background, _records, _request, _scope
 from ._abi import LIBRARY
@@ -53,6 +55,7 @@ class Held:
         self._lost = threading.Event()
         self._callbacks: List[Callable[[Any], None]] = []
         self._key = 0
+        self._process = os.getpid()
         self._made_by: _scope.Runner = _scope.runner()
         self._entered_by: Optional[_scope.Runner] = None
         _background.renew_at_fork(self)
@@ -69,9 +72,15 @@ class Held:
         """Takes the handle out of the variable: it always has one owner, also if a signal's handler
         raises here."""
         key = next(_keys)
-        _watched[key] = weakref.ref(self)
+        pop = _watched.pop  # not by its module's name, which is gone at the end of the interpreter
+
+        def forget(_: Any) -> None:
+            pop(key, None)
+
+        _watched[key] = weakref.ref(self, forget)
         with self._lock:
             self._key = key
+            self._is_lost = self._lost.is_set()  # of this handle nothing is known yet
             self._handle, handle.value = handle.value, None
             LIBRARY.lk_lease_on_lost(self._handle, _ON_LOST, key)
 
@@ -90,11 +99,15 @@ class Held:
         return handle
 
     def _scope_url(self) -> Optional[str]:
-        """Of the store in which it is held; None: it has ended."""
+        """Of the store in which it is held until it is ended; None: it has ended, or ends by itself."""
         raise NotImplementedError
 
-    def _covers(self, path: str) -> bool:
-        """Whether a blocker with its owner and this path may be it."""
+    def _part(self, path: str) -> Optional[_request.Part]:
+        """That which a blocker with its owner and this path may be; None: it is not of it."""
+        raise NotImplementedError
+
+    def _set(self) -> FrozenSet[str]:
+        """The paths, which with the owner name the lease (rule R3)."""
         raise NotImplementedError
 
     def _tell_lost(self, key: int,
@@ -175,7 +188,8 @@ def own(url: str) -> List[Any]:
 
 def acquire_beside(own_held: List[Any], store: Store, request: _abi.Request,
                    cancel: _background.Cancel) -> Lease:
-    """acquire() without limit, by what holds these itself: Deadlock, if it would wait for one of them."""
+    """acquire() without limit, by what holds these itself: Deadlock, if one of them would keep it waiting
+    whatever others do."""
     waits_as = request.style, request.blockers_max
     request.style, request.blockers_max = _abi.TRY, _abi.BLOCKERS_MAX
     try:
@@ -183,9 +197,10 @@ def acquire_beside(own_held: List[Any], store: Store, request: _abi.Request,
     except Unavailable:
         pass  # the wait has its own patience
     except Busy as error:
-        held = _scope.blocking(own_held, error.blockers)
+        owner = _records.optional_text(request.owner)
+        held = _scope.blocking(own_held, error.blockers, _request.parts(request), owner)
         if held is not None:
-            asker = () if request.owner is None else (_records.text(request.owner),)
+            asker = () if owner is None else (owner,)
             raise exception(
                 Outcome.DEADLOCK,
                 f"to wait would be for ever: the caller itself holds {held!r} as {held.owner}; give "
@@ -220,10 +235,14 @@ class Lease(Held):
         self._ending = threading.RLock()
 
     def _scope_url(self) -> Optional[str]:
-        return None if self._handle is None else self._store.url
+        ends_itself = self._request.until_unix_ms != 0 or self._answer.fixed
+        return None if self._handle is None or ends_itself else self._store.url
 
-    def _covers(self, path: str) -> bool:
-        return path in self.paths
+    def _part(self, path: str) -> Optional[_request.Part]:
+        return next((part for part in _request.parts(self._request) if part.path == path), None)
+
+    def _set(self) -> FrozenSet[str]:
+        return frozenset(self.paths)
 
     def __repr__(self) -> str:
         state = ("lost" if self.lost else "held" if self._handle is not None
@@ -307,6 +326,7 @@ class Lease(Held):
                 if isinstance(error, Busy):
                     raise exception(Outcome.LOST, "the lease is lost") from None
             raise
+        _watched.pop(key, None)
         self._become(other)
 
     def _become(self, other: Lease) -> None:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Callable, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from . import _abi, _arguments, _records
 from ._abi import LIBRARY
@@ -42,6 +42,31 @@ def make(parts: Sequence[str], *, style: int = _abi.WAIT, wait: Any = None, ttl:
     request.bound = _arguments.flag(bound, "bound")
     request.outlives = _arguments.flag(outlives, "outlives")
     return request
+
+
+class Part(NamedTuple):
+    """A part as the library understands it (rule R2)."""
+
+    path: str
+    shared: bool
+    limit: int  # 0: none
+    units: int  # 0: exclusive
+
+
+def _part(said: str, request: _abi.Request) -> Part:
+    path, _, behind = said.partition("?")
+    words = behind.replace("?", "&").split("&")
+    numbers = dict(word.split("=", 1) for word in words if "=" in word)
+    limit = int(numbers.get("limit", request.limit))
+    units = int(numbers.get("units", request.units))
+    shared = "shared" in words or request.shared or limit != 0
+    return Part(path[path.startswith("/"):len(path) - path.endswith("/")], shared, limit,
+                (units or 1) if shared else 0)
+
+
+def parts(request: _abi.Request) -> List[Part]:
+    """Of a request that the library has taken, so that its parts are well formed."""
+    return [_part(_records.text(request.parts[i]), request) for i in range(request.part_count)]
 
 
 Named = Mapping[Optional[str], bytes]

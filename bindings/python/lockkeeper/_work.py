@@ -13,9 +13,9 @@ import sys
 import threading
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Callable, Dict, Optional, Tuple, Type, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, FrozenSet, Optional, Tuple, Type, Union
 
-from . import _abi, _arguments, _background, _records, _scope
+from . import _abi, _arguments, _background, _records, _request, _scope
 from ._abi import LIBRARY
 from ._arguments import Duration
 from ._errors import Cancelled, attempt, exception
@@ -124,8 +124,12 @@ class Item(Held):
     def _scope_url(self) -> Optional[str]:
         return None if self._is_decided else self._pool._store.url
 
-    def _covers(self, path: str) -> bool:
-        return True  # its owner has this claim alone
+    def _part(self, path: str) -> Optional[_request.Part]:
+        # Its owner has this claim alone, which is exclusive.
+        return _request.Part(path, shared=False, limit=0, units=0)
+
+    def _set(self) -> FrozenSet[str]:
+        return frozenset((f"{self.queue}/{self.id}",))
 
     def _leave_behind(self) -> None:
         """Gives it back while its handler may still run, which is told."""
@@ -307,8 +311,12 @@ class Feed:
         self._item = item
         if self._is_closing:
             item._decide(GIVE_BACK)
-        else:
+            return
+        try:
             self._deliver(item)
+        except RuntimeError:  # the event loop is closed: nothing takes this one, nor another
+            self.stop()
+            item._decide(GIVE_BACK)
 
     def is_idle(self) -> bool:
         """Whether it has not begun."""

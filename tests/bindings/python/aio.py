@@ -369,6 +369,22 @@ class Work(AsyncCase):
         self.store.push("mails", "1")
         self.run_async(main)
 
+    def test_a_loop_that_is_closed_gives_back_what_comes(self):
+        async def main():
+            work = self.store.awork("mails", retry_min=support.PATIENCE_S)
+            async for item in work:
+                return work, item._item
+
+        for name in ("1", "2", "3"):
+            self.store.push("mails", name)
+        work, item = asyncio.run(main())  # `work` lives on
+        item.done()
+        until(lambda: self.store.stats("mails").claims == 2)
+        until(lambda: all(item.state != "claimed" for item in self.store.items("mails")))
+        self.assertEqual([(item.id, item.state, item.last_error) for item in self.store.items("mails")],
+                         [("2", "ready", None), ("3", "ready", None)])
+        self.assertEqual(work.counts.done, 1)
+
     def test_a_handler_is_told_when_its_store_is_closed(self):
         async def main():
             store = lockkeeper.open(self.url)

@@ -92,6 +92,21 @@ class Forks(support.StoreCase):
         gc.collect()
         return wrong
 
+    def test_a_child_waits_for_its_parent(self):
+        lease = self.store.lock("t")
+        with lease:
+            child = os.fork()
+            if child == 0:
+                code = 1
+                try:
+                    with lockkeeper.open(self.url) as mine:
+                        mine.lock("t", owner="child").release()
+                    code = 0
+                finally:
+                    os._exit(code)
+            until(lambda: self.waits("child"))
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)
+
     def test_a_pool_of_processes_opens_its_own(self):
         program = self.program("""
 import lockkeeper, multiprocessing, sys

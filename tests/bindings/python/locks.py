@@ -7,9 +7,11 @@ import pathlib
 import signal
 import threading
 import time
+from unittest import mock
 
 import lockkeeper
 import support
+from lockkeeper import _lease
 from support import Background, move, until
 
 class Locks(support.StoreCase):
@@ -143,6 +145,40 @@ class Locks(support.StoreCase):
         self.store.lock("t", owner="ben").release()  # the other thread releases it
         handed.result()
 
+    def test_a_wait_that_others_can_end_is_made(self):
+        other = self.open()
+        for own, asked in ((("sem?limit=2",), ("sem?limit=2",)), (("sem?shared",), ("sem?limit=2",)),
+                           (("sem?limit=2", "free"), ("/sem/?limit=3&units=2",))):
+            theirs = other.lock("sem?limit=2")
+
+            def release_then(lease):
+                until(lambda: self.waits("ben"))
+                lease.release()
+
+            with self.store.lock(*own):
+                releasing = Background(release_then, theirs)
+                self.store.lock(*asked, owner="ben").release()
+                releasing.result()
+
+    def test_units_of_ones_own_are_waited_for_in_vain(self):
+        theirs = Background(self.open().lock, "sem?limit=4").result()  # of another thread
+        with self.store.lock("sem", limit=4, units=2) as lease:
+            for parts, options in ((("sem?limit=2",), {}), (("sem",), {"limit": 4, "units": 3}),
+                                   (("free", "sem?units=3&limit=4"), {}), (("sem",), {}),
+                                   (("sem/below",), {})):
+                with self.assertRaises(lockkeeper.Deadlock) as caught:
+                    self.store.lock(*parts, **options)
+                self.assertEqual(caught.exception.cycle, (lease.owner,))
+            with self.store.lock("sem?limit=4"):
+                with self.assertRaises(lockkeeper.Deadlock):
+                    self.store.lock("sem?limit=4&units=2")  # three are its own, by two leases
+        theirs.release()
+
+    def test_a_lease_that_ends_by_itself_is_waited_for(self):
+        with self.assertRaises(lockkeeper.LeaseLost):  # of the block
+            with self.store.lock("t", until=time.time() + 2):
+                self.store.lock("t").release()
+
     def test_a_deadlock_names_its_cycle(self):
         with self.store.lock("a", owner="ana"):
             second = self.store.lock("b", owner="ben")
@@ -186,6 +222,26 @@ class Locks(support.StoreCase):
             entry, = self.store.list()
             self.assertEqual((entry.shared, entry.token, entry.ttl), (False, lease.token, 30))
         self.assertEqual(self.store.list(), [])
+
+    def test_a_renewal_during_a_conversion_loses_nothing(self):
+        acquire = _lease.acquire
+
+        def acquire_slowly(*arguments):
+            other = acquire(*arguments)
+            until(lambda: lease.lost)  # the new token has ended the former handle
+            return other
+
+        with self.store.lock("t", shared=True, ttl=9) as lease:
+            with mock.patch.object(_lease, "acquire", acquire_slowly):
+                lease.convert()
+            self.assertEqual((lease.lost, lease.lost_event.is_set()), (False, False))
+            lease.check()
+
+    def test_a_conversion_leaves_nothing_behind(self):
+        with self.store.lock("t", shared=True) as lease:
+            before = len(_lease._watched)
+            lease.convert()
+            self.assertLessEqual(len(_lease._watched), before)
 
     def test_a_lease_that_has_ended_is_not_converted_into_another(self):
         told = threading.Event()

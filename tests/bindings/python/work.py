@@ -10,6 +10,7 @@ import threading
 
 import lockkeeper
 import support
+from lockkeeper import _lease
 from support import Background, move, until
 
 FAST = {"retry_min": 0.001, "retry_max": 0.002}
@@ -54,6 +55,16 @@ class Queues(support.StoreCase):
         self.assertEqual((work.counts.claims, work.counts.done), (3, 3))
         self.assertEqual(self.states(), [])
         self.assertEqual(list(work), [])
+
+    def test_an_item_that_is_done_leaves_nothing_behind(self):
+        gc.collect()
+        before = len(_lease._watched)
+        for i in range(20):
+            self.store.push("mails", str(i))
+        for item in self.store.work("mails", drain=True):
+            pass
+        del item
+        until(lambda: gc.collect() >= 0 and len(_lease._watched) <= before)
 
     def test_an_item_is_decided_on_by_its_methods(self):
         self.store.push("mails", "1")
