@@ -349,6 +349,10 @@ export class Store {
     close(): Promise<void>;
     [Symbol.asyncDispose](): Promise<void>;
 
+    /**
+     * DeadlockError: without `wait`, for the lease of a scope of `with()` around the call. What a scope begins
+     * and does not wait for, such as a timer, is inside, too: give it a `wait`, or begin it outside.
+     */
     lock(parts: Parts, options?: LockOptions): Promise<Lease>;
     /** null: another owner is in the way. */
     tryLock(parts: Parts, options?: TryOptions): Promise<Lease | null>;

@@ -19,6 +19,8 @@ struct lease {
     uint64_t token;
     int64_t ttl_ms, until_unix_ms; /* of its request, for conversions */
     bool value, bound;
+    bool is_fixed;                     /* it ends by itself */
+    uint32_t units[LK_LUA_PARTS_MAX]; /* at each of its paths; 0: exclusive */
 };
 
 #define HELD "lockkeeper.held" /* in the registry: the leases of the state, with weak values */
@@ -108,6 +110,36 @@ static void acquire_destroy(struct lk_lua_job *job) {
     free(acquire);
 }
 
+/* What a part, which the library has accepted, asks for (R2). */
+struct part {
+    uint32_t limit; /* 0: none */
+    uint32_t units; /* 0: exclusive */
+};
+
+static struct part part_of(const lk_request *request, size_t index) {
+    struct part part = {request->limit, request->units};
+    const char *mark = strchr(request->parts[index], '?');
+    bool is_shared = request->shared;
+
+    for (; mark != NULL; mark = strpbrk(mark + 1, "?&")) {
+        const char *word = mark + 1;
+
+        if (strncmp(word, "limit=", 6) == 0) {
+            part.limit = (uint32_t)strtoul(word + 6, NULL, 10);
+        } else if (strncmp(word, "units=", 6) == 0) {
+            part.units = (uint32_t)strtoul(word + 6, NULL, 10);
+        } else {
+            is_shared = true;
+        }
+    }
+    if (!is_shared && part.limit == 0) {
+        part.units = 0;
+    } else if (part.units == 0) {
+        part.units = 1;
+    }
+    return part;
+}
+
 /* Pushes a guard of the job. */
 static struct acquire *acquire_make(lua_State *L, struct lk_lua_store *store,
                                     const char *const *parts, size_t count, lk_style style,
@@ -166,6 +198,10 @@ static void take_grant(lua_State *L, int arg, struct acquire *acquire) {
     lease->until_unix_ms = acquire->made.request.until_unix_ms;
     lease->value = acquire->made.request.value;
     lease->bound = acquire->made.request.bound;
+    lease->is_fixed = acquire->result->fixed || lease->until_unix_ms != 0;
+    for (size_t i = 0; i < acquire->made.request.part_count; i++) {
+        lease->units[i] = part_of(&acquire->made.request, i).units;
+    }
     lua_pushcfunction(L, fill);
     lua_pushvalue(L, arg);
     lua_pushlightuserdata(L, acquire->result);
@@ -196,29 +232,29 @@ static void acquire_undo(struct acquire *acquire) {
 
 enum { BLOCKERS_MAX = 1024 }; /* that an answer names */
 
-/* Whether the field `name` of the object on top of the stack is, or has in it, that text. */
-static bool field_has(lua_State *L, const char *name, const char *text) {
-    bool has = false;
+/* Where the field `name` of the object on top of the stack is, or has, that text; 0: nowhere. */
+static size_t field_find(lua_State *L, const char *name, const char *text) {
+    size_t found = 0;
 
     (void)lua_getiuservalue(L, -1, 1);
     (void)lua_getfield(L, -1, name);
     if (lua_isstring(L, -1)) {
-        has = strcmp(lua_tostring(L, -1), text) == 0;
+        found = strcmp(lua_tostring(L, -1), text) == 0;
     }
-    for (lua_Integer i = 1; lua_istable(L, -1) && !has; i++) {
-        bool is_text = lua_rawgeti(L, -1, i) == LUA_TSTRING;
+    for (size_t i = 1; lua_istable(L, -1) && found == 0 && i <= LK_LUA_PARTS_MAX; i++) {
+        bool is_text = lua_rawgeti(L, -1, (lua_Integer)i) == LUA_TSTRING;
 
-        has = is_text && strcmp(lua_tostring(L, -1), text) == 0;
+        found = is_text && strcmp(lua_tostring(L, -1), text) == 0 ? i : 0;
         lua_pop(L, 1);
         if (!is_text) {
             break;
         }
     }
     lua_pop(L, 2);
-    return has;
+    return found;
 }
 
-/* Whether the lease on top of the stack is held in the store of that URL. */
+/* Whether the lease on top of the stack is held at that URL, and does not end by itself. */
 static bool is_held_at(lua_State *L, const char *url) {
     struct lease *lease = lua_touserdata(L, -1);
     struct lk_lua_store *store;
@@ -226,28 +262,96 @@ static bool is_held_at(lua_State *L, const char *url) {
 
     (void)lua_getiuservalue(L, -1, 2);
     store = lua_touserdata(L, -1);
-    is_held = lease->handle != NULL && store != NULL && store->handle != NULL
+    is_held = lease->handle != NULL && !lease->is_fixed && store != NULL && store->handle != NULL
               && strcmp(lk_store_url(store->handle), url) == 0;
     lua_pop(L, 1);
     return is_held;
 }
 
-/* The blocker that is a lease of this state; NULL: none is. result NULL: whether there is one. */
+/* The units that this state holds at exactly this path. Leases of one owner may be one request
+ * (R3): of those the greatest one counts. */
+static uint64_t units_at(lua_State *L, const char *url, const char *path) {
+    uint64_t sum = 0;
+
+    lua_newtable(L); /* the units by owner */
+    (void)lua_getfield(L, LUA_REGISTRYINDEX, HELD);
+    for (lua_pushnil(L); lua_next(L, -2) != 0; lua_pop(L, 1)) {
+        struct lease *lease = lua_touserdata(L, -1);
+        size_t at = is_held_at(L, url) ? field_find(L, "paths", path) : 0;
+        lua_Integer units = at == 0 ? 0 : (lua_Integer)lease->units[at - 1];
+
+        (void)lua_getiuservalue(L, -1, 1);
+        if (lua_getfield(L, -1, "owner") == LUA_TSTRING) {
+            lua_pushvalue(L, -1);
+            (void)lua_rawget(L, -7);
+            if (units > lua_tointeger(L, -1)) {
+                sum += (uint64_t)(units - lua_tointeger(L, -1));
+                lua_pushvalue(L, -2);
+                lua_pushinteger(L, units);
+                lua_rawset(L, -9);
+            }
+            lua_pop(L, 1);
+        }
+        lua_pop(L, 2);
+    }
+    lua_pop(L, 2);
+    return sum;
+}
+
+/* Whether one of the paths is, or is below, the other (R5). */
+static bool is_related(const char *one, const char *other) {
+    size_t size = strlen(one) < strlen(other) ? strlen(one) : strlen(other);
+    const char *longer = strlen(one) > size ? one : other;
+
+    return strncmp(one, other, size) == 0 && (longer[size] == '\0' || longer[size] == '/');
+}
+
+/* Whether a part of this state's, with these units, keeps out what is asked for even when all
+ * others have ended. One of several holders of a limit need not: another may end. */
+static bool is_for_ever(lua_State *L, const char *url, const struct acquire *acquire,
+                        const char *path, uint32_t units) {
+    const lk_request *request = &acquire->made.request;
+    const lk_result *result = acquire->result;
+
+    for (size_t i = 0; i < request->part_count && i < result->path_count; i++) {
+        struct part part = part_of(request, i);
+        const char *asked = result->paths[i];
+
+        if ((units == 0 || part.units == 0) && is_related(path, asked)) {
+            return true;
+        }
+        if (part.limit != 0 && strcmp(path, asked) == 0
+            && units_at(L, url, path) + part.units > part.limit) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The blocker that is a lease of this state, and in the way as long as that is held; NULL: none is,
+ * or there is no result. And whether this state holds any. */
 static const lk_blocker_info *own_blocker(lua_State *L, const struct lk_lua_store *store,
-                                          const lk_result *result, bool *ret_holds) {
+                                          const struct acquire *acquire, bool *ret_holds) {
+    const char *url = lk_store_url(store->handle);
+    const lk_result *result = acquire->result;
     const lk_blocker_info *found = NULL;
 
     *ret_holds = false;
     (void)lua_getfield(L, LUA_REGISTRYINDEX, HELD);
     for (lua_pushnil(L); lua_next(L, -2) != 0; lua_pop(L, 1)) {
-        if (!is_held_at(L, lk_store_url(store->handle))) {
+        struct lease *lease = lua_touserdata(L, -1);
+
+        if (!is_held_at(L, url)) {
             continue;
         }
         *ret_holds = true;
         for (size_t i = 0; result != NULL && found == NULL && i < result->blocker_count; i++) {
             const lk_blocker_info *blocker = &result->blockers[i];
+            size_t at = field_find(L, "owner", blocker->owner) == 0
+                            ? 0
+                            : field_find(L, "paths", blocker->path);
 
-            if (field_has(L, "owner", blocker->owner) && field_has(L, "paths", blocker->path)) {
+            if (at != 0 && is_for_ever(L, url, acquire, blocker->path, lease->units[at - 1])) {
                 found = blocker;
             }
         }
@@ -256,22 +360,25 @@ static const lk_blocker_info *own_blocker(lua_State *L, const struct lk_lua_stor
     return found;
 }
 
-/* Tries before a wait without limit. False: that would be for what this state holds itself, and the
- * error is pushed. */
-static bool try_before(lua_State *L, const struct lk_lua_store *store, struct acquire *acquire) {
+/* Tries before a wait without limit. False: that would be for what this state holds itself, or a
+ * hook has ended the try; the error is pushed. */
+static bool try_before(lua_State *L, struct lk_lua_store *store, struct acquire *acquire) {
     lk_request *request = &acquire->made.request;
     const lk_blocker_info *blocker = NULL;
     bool holds;
 
-    (void)own_blocker(L, store, NULL, &holds);
+    (void)own_blocker(L, store, acquire, &holds);
     if (!holds) {
         return true;
     }
     request->style = LK_TRY;
     request->blockers_max = BLOCKERS_MAX;
-    acquire_run(&acquire->job);
+    if (!lk_lua_job_run(L, store, &acquire->job)) {
+        acquire_undo(acquire);
+        return false;
+    }
     if (acquire->outcome == LK_BUSY && acquire->result != NULL) {
-        blocker = own_blocker(L, store, acquire->result, &holds);
+        blocker = own_blocker(L, store, acquire, &holds);
     }
     if (blocker != NULL) {
         lk_result told = *acquire->result;
@@ -286,7 +393,9 @@ static bool try_before(lua_State *L, const struct lk_lua_store *store, struct ac
         lk_lua_push_error(L, LK_DEADLOCK, lua_tostring(L, -1), &told);
         return false;
     }
-    if (acquire->outcome == LK_BUSY || acquire->outcome == LK_UNAVAILABLE) { /* then it waits */
+    /* Then it waits; not for a store that has not answered for as long as was named. */
+    if (acquire->outcome == LK_BUSY
+        || (acquire->outcome == LK_UNAVAILABLE && request->patience_ms == 0)) {
         lk_result_free(acquire->result);
         acquire->result = NULL;
         acquire->outcome = LK_WAITING;

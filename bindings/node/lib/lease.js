@@ -5,6 +5,7 @@ const util = require('node:util');
 const {native, nextNumber, listen, unlisten} = require('./native');
 const {LostError, check, outcomeOf} = require('./errors');
 const argument = require('./arguments');
+const {partsOf} = require('./parts');
 
 const asyncDispose = Symbol.asyncDispose ?? Symbol.for('nodejs.asyncDispose');
 
@@ -25,6 +26,7 @@ class Lease {
     #store;
     #request;
     #result;
+    #parts; // as partsOf() has them
     #handle;
     #number;
     #abort = new AbortController();
@@ -44,6 +46,7 @@ class Lease {
 
     #hold(answer) {
         this.#result = answer.result;
+        this.#parts = partsOf(this.#request.parts, this.paths, this.#request);
         this.#handle = answer.lease;
         this.#number = nextNumber();
         listen(this.#number, this);
@@ -186,6 +189,15 @@ class Lease {
         return this.#store.url === url && native.leaseHeld(this.#handle);
     }
 
+    get _parts() {
+        return this.#parts;
+    }
+
+    // Whether it ends by itself, however long its scope lasts.
+    get _isFixed() {
+        return this.#result.fixed || this.#request.until !== undefined;
+    }
+
     [util.inspect.custom]() {
         const state = this.isLost ? 'lost' : native.leaseHeld(this.#handle) ? 'held' : 'ended';
         return `Lease {${this.paths.join(' ')}, token ${this.token}, ${state}}`;
@@ -234,7 +246,7 @@ class Lease {
             this._hear();
             throw new LostError('the lease had ended before it was converted');
         }
-        this.#request = {...request, parts: undefined};
+        this.#request = request;
         this.#hold(answer);
     }
 

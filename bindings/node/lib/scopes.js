@@ -4,6 +4,7 @@
 // follows the calls and promises of a scope. One that has ended counts no more, also for what it has begun
 // and does not wait for.
 const {AsyncLocalStorage} = require('node:async_hooks');
+const {conflict} = require('./parts');
 
 const current = new AsyncLocalStorage();
 
@@ -43,4 +44,28 @@ function leases() {
     return [...around()].map(({lease}) => lease).filter((lease) => lease !== undefined);
 }
 
-module.exports = {handling, isHandling, holding, leases};
+// The units that the leases hold at exactly this path. Two leases may be one request (R3): then the first
+// one, which is the newer one, has them.
+function unitsAt(held, path) {
+    const units = new Map();
+    for (const {owner, paths, _parts: parts} of held) {
+        const part = parts.find((one) => one.path === path);
+        const request = JSON.stringify([owner, ...[...paths].sort()]);
+        if (part !== undefined && !units.has(request)) {
+            units.set(request, part.units);
+        }
+    }
+    return [...units.values()].reduce((sum, one) => sum + one, 0);
+}
+
+// The lease that keeps the parts asked for out for as long as its scope lasts, even when all others have
+// ended. One of several holders of a limit need not: another may end. One with a fixed end does not.
+function inTheWay(own, asked, blockers) {
+    const held = own.filter((lease) => !lease._isFixed);
+    const excludes = (part) => asked.some((one) => conflict(part, one)
+        || (one.limit !== 0 && one.path === part.path && unitsAt(held, one.path) + one.units > one.limit));
+    return held.find(({owner, _parts: parts}) => parts.some((part) => excludes(part)
+        && blockers.some((one) => one.owner === owner && one.path === part.path)));
+}
+
+module.exports = {handling, isHandling, holding, leases, inTheWay};

@@ -7,6 +7,7 @@ const {BusyError, CancelledError, ClosedError, DeadlockError, check, errorOf, ou
     require('./errors');
 const argument = require('./arguments');
 const {Lease, asyncDispose} = require('./lease');
+const {partsOf} = require('./parts');
 const claims = require('./claims');
 const {Watch} = require('./watch');
 const {Work, runWorkers} = require('./work');
@@ -181,12 +182,14 @@ class Store {
     // that waits.
     async #lockBeside(own, request, signal) {
         const answer = await this.#ask({...request, style: 0, blockersMax: BLOCKERS_MAX}, signal);
-        if (outcomeOf(answer) === 'granted') {
+        const outcome = outcomeOf(answer);
+        // a store that has not answered for as long as was named is not asked for as long again
+        if (outcome === 'granted' || (outcome === 'unavailable' && request.patience !== undefined)) {
             return this.#granted(request, answer);
         }
         const blockers = answer.result?.blockers ?? [];
-        const lease = outcomeOf(answer) === 'busy' && own.find(
-            ({owner, paths}) => blockers.some((one) => one.owner === owner && paths.includes(one.path)));
+        const lease = outcome === 'busy' && scopes.inTheWay(
+            own, partsOf(request.parts, answer.result?.paths, request), blockers);
         if (lease) {
             const asker = request.owner === undefined ? [] : [request.owner];
             throw new DeadlockError(`${request.parts.join(' ')} would wait for ever for the lease of `

@@ -29,6 +29,33 @@ case("SIGINT ends a wait, which leaves no request", function(store, url)
           {0, "false\tinterrupted!"})
 end)
 
+case("SIGINT ends the try that a wait begins with", function(_, url, path)
+    if url:find("^sqlite:") then
+        return -- the test cannot stop it
+    end
+    local service = support.serve(path .. ".own")
+    local program <close> = support.program(url .. ".own", [[
+        local held = store:lock("t")
+        print("held")
+        io.read()
+        print(pcall(function()
+            print("asks")
+            store:lock("u", {patience = 600})
+        end))]])
+    equal(program:heard(), "held")
+    support.stopped(service)
+    program:say("")
+    equal(program:heard(), "asks")
+    system.sleep(300) -- so that it most probably does
+    program:signal(SIGINT)
+    until_(function() -- while nothing answers
+        local file <close> = assert(io.open("/proc/" .. program.id .. "/stat"))
+        return file:read("a"):match("%) (%a)") == "Z"
+    end, "the interrupt")
+    local code, said = program:ends()
+    equal({code, plain(said)}, {0, "false\tinterrupted!"})
+end)
+
 case("SIGINT ends a wait in another coroutine", function(store, url)
     equal({interrupted(store, url, SIGINT, [[
         local thread = coroutine.create(function() store:lock("t", {owner = "ben"}) end)

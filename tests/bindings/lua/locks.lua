@@ -154,6 +154,33 @@ case("a state that would wait for itself is told", function(store, url)
     equal(other:ends(), 0)
 end)
 
+case("a state is told only of what lasts as long as itself", function(store, url)
+    local other <close> = support.program(url, [[
+        local held, waits = store:lock{"sem?limit=2", "s?shared", "wide?limit=4"}, false
+        print("held")
+        while not waits do
+            system.sleep(5)
+            for _, one in ipairs(store:list("sem")) do waits = waits or one.owner == "ben" end
+        end
+        held:release()]])
+    equal(other:heard(), "held")
+    local lease <close> = store:lock{"sem?limit=2", "s?shared", "wide?limit=4&units=2"}
+    for _, parts in ipairs{{"s"}, {"wide?limit=4&units=3"}, {"free", "wide?limit=2"}, {"sem"},
+                           {"sem?limit=1"}} do
+        equal(raises("deadlock", store.lock, store, parts).cycle, {lease.owner})
+    end
+    do
+        local more <close> = store:lock("wide?limit=4")
+        raises("deadlock", store.lock, store, "wide", {limit = 4, units = 2})
+    end
+    lease:convert{"sem?limit=2", "s?shared", "wide?limit=4"} -- with fewer units
+    store:lock({"sem?limit=2", "wide?limit=4&units=3"}, {owner = "ben"}):release()
+    equal(other:ends(), 0)
+    local fixed = store:lock("fixed", {["until"] = os.time() + 3})
+    store:lock("fixed"):release()
+    raises("lost", fixed.release, fixed)
+end)
+
 case("the library renews; a fixed end is a loss", function(store)
     local lease = store:lock("fixed", {["until"] = os.time() + 6})
     do

@@ -138,6 +138,35 @@ test('a scope that would wait for itself is told', async (store, url) => {
     await other.close();
 });
 
+test('a scope is told only of what lasts as long as itself', async (store, url) => {
+    const other = await lockkeeper.open(url);
+    const held = await other.lock(['sem?limit=2', 's?shared', 'wide?limit=4']);
+    await store.with(['sem?limit=2', 's?shared', 'wide?limit=4&units=2'], async (lease) => {
+        const waiting = store.lock('sem', {limit: 2, owner: 'ben'}); // another one has a unit
+        waiting.catch(() => undefined);
+        await until(() => waits(other, 'ben'));
+        for (const parts of ['s', 'wide?limit=4&units=3', ['free', 'wide?limit=2'], 'sem', 'sem?limit=1']) {
+            const error = await rejects(DeadlockError, store.lock(parts));
+            assert.deepEqual(error.cycle, [lease.owner]);
+        }
+        await store.with('wide?limit=4', () => rejects(DeadlockError, store.lock('wide', {limit: 4, units: 2})));
+        await lease.convert(['sem?limit=2', 's?shared', 'wide?limit=4']); // with fewer units
+        const more = store.lock('wide', {limit: 4, units: 3, owner: 'cleo'});
+        more.catch(() => undefined);
+        await until(() => waits(other, 'cleo'));
+        await held.release();
+        await (await waiting).release();
+        await (await more).release();
+    });
+    let next;
+    await rejects(LostError, store.with('fixed', {until: new Date(Date.now() + 2000)}, async (lease) => {
+        next = await store.lock('fixed');
+        assert.notEqual(next.owner, lease.owner);
+    }));
+    await next.release();
+    await other.close();
+});
+
 test('what is printed says which', async (store, url) => {
     const lease = await store.lock(['t', 'u']);
     assert.equal(util.inspect(lease), `Lease {t u, token ${lease.token}, held}`);
