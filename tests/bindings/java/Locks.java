@@ -34,11 +34,14 @@ final class Locks {
         tap.test("a lease is for one block", Locks::scopes);
         tap.test("a release that is not answered is asked for again", Locks::unanswered);
         tap.test("a thread that would wait for itself is told", Locks::oneself);
+        tap.test("a limit that others make room in is waited for", Locks::room);
+        tap.test("an interrupt ends what a thread with a lock asks for first", Locks::nested);
         tap.test("shared holders, limits, units and batches", Locks::modes);
         tap.test("waits are in order of arrival, and give up by their time", Locks::order);
         tap.test("a deadlock names its cycle", Locks::deadlock);
         tap.test("the library renews; a fixed end is an end", Locks::renewal);
         tap.test("conversion keeps or draws the token", Locks::conversion);
+        tap.test("a lease that a conversion replaces is not lost", Locks::replaced);
         tap.test("an interrupt and a cancelled future withdraw their requests", Locks::withdrawn);
         tap.test("a future gets the lease", Locks::future);
         tap.test("java.util.concurrent's Lock", Locks::lock);
@@ -171,6 +174,55 @@ final class Locks {
         }
     }
 
+    private static void room(Tap.Stores stores) throws Exception {
+        try (Store store = Store.open(stores.fresh())) {
+            Lock first = store.lockOf("sem?limit=2");
+            first.lock();
+            for (String path : List.of("sem", "sem/below", "sem?limit=1", "sem?limit=2&units=2",
+                "/sem/?shared&limit=3&units=3")) {
+                Tap.thrown(DeadlockException.class, () -> store.lockOf(path).lock());
+            }
+            Tap.thrown(DeadlockException.class,
+                () -> store.acquire("sem").limit(2).units(2).await());
+            Lease others = store.acquire("sem?limit=2").tryNow();
+            var released = new Tap.Background<>(() -> {
+                Tap.until(() -> store.list("sem").stream().anyMatch(one -> !one.isHeld()),
+                    "a wait");
+                others.release();
+                return null;
+            });
+            Lock second = store.lockOf("sem?limit=2");
+            second.lock();
+            released.result();
+            // Now all that is taken is this thread's own.
+            Tap.thrown(DeadlockException.class, () -> store.lockOf("sem?limit=2").lock());
+            Tap.thrown(DeadlockException.class,
+                () -> store.acquire("free", "sem").limit(2).await());
+            second.unlock();
+            first.unlock();
+            Tap.same(List.of(), store.list());
+        }
+    }
+
+    private static void nested(Tap.Stores stores) throws Exception {
+        Path path = stores.place().resolve("nested");
+        Process service = stores.serve(path);
+        try (Store store = Store.open("lk+unix:" + path)) {
+            CountDownLatch locked = new CountDownLatch(1);
+            var asking = new Tap.Background<>(() -> {
+                store.lockOf("t").lock();
+                service.destroyForcibly().waitFor();
+                locked.countDown();
+                return store.acquire("u").patience(ofSeconds(600)).await();
+            });
+            locked.await();
+            Tap.until(() -> !store.away().isZero(), "that it is away");
+            Thread.sleep(100); // so that it is likely to be asking
+            asking.thread.interrupt();
+            Tap.thrown(InterruptedException.class, asking::result);
+        }
+    }
+
     private static void modes(Tap.Stores stores) throws Exception {
         try (Store store = Store.open(stores.fresh())) {
             try (Lease one = store.acquire("t").shared().tryNow();
@@ -269,6 +321,52 @@ final class Locks {
             Tap.same(List.of(), store.list());
             Tap.yes(gone.isLost(), "it is lost");
         }
+    }
+
+    /** Whether it is converted while the handle that it had before says that it is lost. */
+    private static boolean isReplaced(Path path, Process service) throws Exception {
+        String pid = Long.toString(service.pid());
+        try (Store store = Store.open("lk+unix:" + path);
+            Store other = Store.open("lk+unix:" + path)) {
+            AtomicInteger told = new AtomicInteger();
+            Lease lease = store.acquire("t?shared").owner("ana").ttl(ofSeconds(8)).tryNow();
+            lease.onLost(told::incrementAndGet);
+            // In the store it is to last longer than its handle knows.
+            other.acquire("t?shared").owner("ana").ttl(ofSeconds(600)).tryNow().abandon();
+            Tap.same(0, new ProcessBuilder("kill", "-STOP", pid).start().waitFor());
+            Tap.until(() -> lease.remaining().toSeconds() < 2, "a deadline that is near");
+            var converting = new Tap.Background<>(() -> {
+                lease.convert("t");
+                return null;
+            });
+            try {
+                Tap.until(lease::isLost, "the deadline of the handle");
+            } finally {
+                Tap.same(0, new ProcessBuilder("kill", "-CONT", pid).start().waitFor());
+            }
+            try {
+                converting.result();
+            } catch (LeaseLostException | UnavailableException error) {
+                return false; // renewed just before the stop, or a machine that is too slow
+            }
+            boolean isLost = lease.isLost();
+            if (lease.remaining().isZero()) {
+                return false; // the new deadline is over, too
+            }
+            Tap.same("not lost, told 0 times",
+                (isLost ? "lost" : "not lost") + ", told " + told + " times");
+            return true;
+        }
+    }
+
+    private static void replaced(Tap.Stores stores) throws Exception {
+        for (int turn = 0; turn < 10; turn++) {
+            Path path = stores.place().resolve("replaced" + turn);
+            if (isReplaced(path, stores.serve(path))) {
+                return;
+            }
+        }
+        throw new AssertionError("it was never converted in time");
     }
 
     private static void withdrawn(Tap.Stores stores) throws Exception {

@@ -39,6 +39,7 @@ final class Works {
         tap.test("handlers in several threads; one that throws has failed", Works::handlers);
         tap.test("a claim that is lost is told; one of a killed worker is stolen", Works::stolen);
         tap.test("a wait for work is ended by an interrupt, and by the store's end", Works::ended);
+        tap.test("a loop that is stopped as it begins claims nothing", Works::stopped);
         tap.test("events in order, with a position to resume from", Works::events);
     }
 
@@ -324,6 +325,20 @@ final class Works {
         store.close();
         Tap.thrown(CancelledException.class, third::result);
         work.close();
+    }
+
+    private static void stopped(Tap.Stores stores) throws Exception {
+        try (Store store = Store.open(stores.fresh())) {
+            Work work = store.work("q");
+            work.stop();
+            // As in a first turn that has asked whether it is stopped just before it was.
+            var start = Work.class.getDeclaredMethod("start");
+            start.setAccessible(true);
+            start.invoke(work);
+            var turn = new Tap.Background<>(work::hasNext);
+            Tap.same(false, turn.result());
+            work.close();
+        }
     }
 
     private static void events(Tap.Stores stores) throws Exception {

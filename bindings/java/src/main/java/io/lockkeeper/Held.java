@@ -50,12 +50,13 @@ public abstract sealed class Held permits Lease, Item {
         private Pointer lease;
         private Pointer tried; // unknown whether a release of this one has ended the lease
         private boolean isLost;
+        private boolean isConverting; // then a loss is not kept: it may be the conversion
         private long key;
 
         synchronized Pointer take() {
             Pointer taken = lease;
             lease = null;
-            if (taken != null && !isLost) {
+            if (taken != null && !isLost && !isConverting) {
                 isLost = Functions.LIBRARY.lk_lease_is_lost(taken) != 0;
             }
             WATCHED.remove(key);
@@ -114,6 +115,31 @@ public abstract sealed class Held permits Lease, Item {
         }
     }
 
+    /**
+     * What renews the present handle may find it lost as soon as the store has converted it. So
+     * its loss is neither told nor kept before the end of the conversion.
+     */
+    final void beginConversion() {
+        synchronized (handle) {
+            handle.isConverting = true;
+            WATCHED.remove(handle.key);
+        }
+    }
+
+    /** Tells what has been withheld, if it is lost all the same. */
+    final void endConversion() {
+        synchronized (handle) {
+            handle.isConverting = false;
+            if (handle.lease == null) {
+                return;
+            }
+            WATCHED.putIfAbsent(handle.key, new WeakReference<>(this));
+        }
+        if (isLost()) {
+            tellLost();
+        }
+    }
+
     final void tellLost() {
         List<Runnable> told;
         synchronized (handle) {
@@ -129,15 +155,17 @@ public abstract sealed class Held permits Lease, Item {
     }
 
     /**
-     * Whether it is lost, or must be taken as lost. Never blocks. Once true it stays true. After
-     * the end: whether it was lost then.
+     * Whether it is lost, or must be taken as lost. Never blocks. Once true it stays true, unless a
+     * conversion that is under way succeeds. After the end: whether it was lost then.
      */
     public final boolean isLost() {
         synchronized (handle) {
-            if (handle.lease != null && !handle.isLost) {
-                handle.isLost = Functions.LIBRARY.lk_lease_is_lost(handle.lease) != 0;
+            if (handle.lease == null || handle.isLost) {
+                return handle.isLost;
             }
-            return handle.isLost;
+            boolean isLost = Functions.LIBRARY.lk_lease_is_lost(handle.lease) != 0;
+            handle.isLost = isLost && !handle.isConverting;
+            return isLost;
         }
     }
 

@@ -89,6 +89,15 @@ public final class Lease extends Held implements AutoCloseable {
     public synchronized void convert(String... parts) {
         check();
         LockRequest wanted = request.converted(parts, answer.owner());
+        beginConversion();
+        try {
+            convert(wanted);
+        } finally {
+            endConversion();
+        }
+    }
+
+    private void convert(LockRequest wanted) {
         Lease other;
         try {
             other = wanted.tryNow();
@@ -238,10 +247,24 @@ public final class Lease extends Held implements AutoCloseable {
         }
     }
 
-    /** Whether it is held in that store, and is one of these blockers. */
-    boolean isAmong(Store other, List<Blocker> blockers) {
-        return other.url().equals(store.url()) && !hasEnded() && blockers.stream().anyMatch(
+    /** Whether it is one of that store's, perhaps by another handle, and has not been released. */
+    boolean isIn(Store other) {
+        return other.url().equals(store.url()) && !hasEnded();
+    }
+
+    /** Without a release: its end is fixed, or it is renewed no more. */
+    synchronized boolean endsByItself() {
+        return request.hasFixedEnd() || isLost();
+    }
+
+    boolean isAmong(List<Blocker> blockers) {
+        return blockers.stream().anyMatch(
             one -> one.owner().equals(owner()) && paths().contains(one.path()));
+    }
+
+    /** As lockOf() has asked for them: by their text alone. */
+    synchronized List<LockRequest.Part> parts() {
+        return request.asked();
     }
 
     @Override

@@ -142,40 +142,102 @@ public final class LockRequest {
             throw new InterruptedException();
         }
         Waits.Cancel cancel = new Waits.Cancel();
-        Lease own = tryBeside();
-        return own != null ? own : Waits.interruptibly(
-            () -> acquire(Constants.LK_WAIT, waitMs, cancel), cancel, Lease::releaseQuietly);
+        Set<Lease> own = PathLock.ownLeases(); // of this thread, which stands still meanwhile
+        return Waits.interruptibly(() -> acquireBeside(own, cancel), cancel, Lease::releaseQuietly);
     }
 
-    /**
-     * Tries before a wait without limit, where this thread has locks of Store.lockOf(). null: it
-     * has to wait, but not for itself.
-     */
-    private Lease tryBeside() {
-        Set<Lease> own = PathLock.ownLeases();
-        if (own.isEmpty() || waitMs != Constants.LK_FOREVER) {
-            return null;
-        }
+    /** await() that an interrupt does not end. */
+    Lease awaitUninterruptibly() {
+        return acquireBeside(PathLock.ownLeases(), new Waits.Cancel());
+    }
+
+    /** Waits, for a thread that has these locks of Store.lockOf(), but never for itself. */
+    private Lease acquireBeside(Set<Lease> own, Waits.Cancel cancel) {
+        return store.gate().waiting(cancel, handle -> {
+            Lease tried = own.isEmpty() || waitMs != Constants.LK_FOREVER ? null
+                : tryBeside(handle, own, cancel);
+            return tried != null ? tried
+                : ask(handle, Constants.LK_WAIT, waitMs, cancel, BLOCKERS);
+        });
+    }
+
+    /** Tries before a wait without limit. null: it has to wait, but not for itself. */
+    private Lease tryBeside(Pointer handle, Set<Lease> own, Waits.Cancel cancel) {
         try {
-            return acquire(Constants.LK_TRY, waitMs, new Waits.Cancel(), BLOCKERS_MAX);
+            return ask(handle, Constants.LK_TRY, waitMs, cancel, BLOCKERS_MAX);
         } catch (UnavailableException error) {
-            return null; // the wait has its own patience
+            if (patienceMs != 0) {
+                throw error; // all of it is spent
+            }
+            return null; // the wait lasts as long as the store is away
         } catch (BusyException error) {
-            for (Lease held : own) {
-                if (held.isAmong(store, error.blockers())) {
-                    throw Outcome.DEADLOCK.exception("to wait would be for ever: this thread itself"
-                        + " has locked " + String.join(" ", held.paths()), error.blockers(),
-                        owner == null ? List.of(held.owner()) : List.of(owner, held.owner()));
-                }
+            Lease held = endless(own, error.blockers());
+            if (held != null) {
+                throw Outcome.DEADLOCK.exception("to wait would be for ever: this thread itself"
+                    + " has locked " + String.join(" ", held.paths()), error.blockers(),
+                    owner == null ? List.of(held.owner()) : List.of(owner, held.owner()));
             }
             return null;
         }
     }
 
-    /** await() that an interrupt does not end. */
-    Lease awaitUninterruptibly() {
-        Lease own = tryBeside();
-        return own != null ? own : acquire(Constants.LK_WAIT, waitMs, new Waits.Cancel());
+    /**
+     * One of these leases that blocks the request even when those of all others have ended; null:
+     * none, or it ends by itself.
+     */
+    private Lease endless(Set<Lease> own, List<Blocker> blockers) {
+        List<Lease> staying =
+            own.stream().filter(held -> held.isIn(store) && !held.endsByItself()).toList();
+        List<Part> held = staying.stream().flatMap(one -> one.parts().stream()).toList();
+        for (Part wanted : asked()) {
+            long taken = held.stream().filter(one -> one.path.equals(wanted.path))
+                .mapToLong(Part::units).sum();
+            boolean isFull = wanted.limit != 0 && taken + wanted.units > wanted.limit;
+            for (Lease lease : staying) {
+                if (lease.isAmong(blockers) && lease.parts().stream().anyMatch(one ->
+                    one.conflicts(wanted) || isFull && one.path.equals(wanted.path))) {
+                    return lease;
+                }
+            }
+        }
+        return null;
+    }
+
+    /** A part as the store reads it (rule R2). A limit of 0: none. */
+    record Part(String path, boolean isShared, long limit, long units) {
+        /** Rule R6, where their owners differ. */
+        boolean conflicts(Part other) {
+            return !(isShared && other.isShared) && (path.equals(other.path)
+                || path.startsWith(other.path + "/") || other.path.startsWith(path + "/"));
+        }
+    }
+
+    /** What is asked for, in a form that the store has accepted. */
+    List<Part> asked() {
+        return parts.stream().map(this::part).toList();
+    }
+
+    private Part part(String text) {
+        String[] words = text.split("\\?", 2); // the path may contain `&`
+        String path = words[0].replaceAll("^/|/$", "");
+        boolean isWeak = isShared;
+        long most = Integer.toUnsignedLong(limit);
+        long count = Integer.toUnsignedLong(units);
+        for (String word : words.length == 1 ? new String[0] : words[1].split("[?&]")) {
+            if (word.equals("shared")) {
+                isWeak = true;
+            } else if (word.startsWith("limit=")) {
+                most = Long.parseLong(word.substring("limit=".length()));
+            } else if (word.startsWith("units=")) {
+                count = Long.parseLong(word.substring("units=".length()));
+            }
+        }
+        isWeak = isWeak || most != 0;
+        return new Part(path, isWeak, most, !isWeak ? 0 : Math.max(count, 1));
+    }
+
+    boolean hasFixedEnd() {
+        return untilMs != 0;
     }
 
     /**
@@ -195,35 +257,33 @@ public final class LockRequest {
     }
 
     private Lease acquire(int style, long wait, Waits.Cancel cancel) {
-        return acquire(style, wait, cancel, BLOCKERS);
+        return store.gate().waiting(cancel, handle -> ask(handle, style, wait, cancel, BLOCKERS));
     }
 
-    private Lease acquire(int style, long wait, Waits.Cancel cancel, int blockers) {
-        return store.gate().waiting(cancel, handle -> {
-            LkError error = new LkError();
-            PointerByReference lease = new PointerByReference();
-            PointerByReference result = new PointerByReference();
-            try (Memories memories = new Memories()) {
-                Request request = fill(memories, style, wait, cancel);
-                request.blockers_max = blockers;
-                Outcome outcome = Outcome.of(
-                    Functions.LIBRARY.lk_acquire(handle, request, lease, result, error));
-                Pointer told = result.getValue();
-                Answer answer = told == null ? null : Answer.read(told);
-                if (outcome == Outcome.GRANTED && answer != null) {
-                    LockRequest kept = converted(parts.toArray(new String[0]), owner);
-                    Lease granted = new Lease(store, kept, lease.getValue(), answer);
-                    lease.setValue(null);
-                    return granted;
-                }
-                throw outcome.exception(Memories.string(error.text),
-                    answer == null ? List.of() : answer.blockers(),
-                    answer == null ? List.of() : answer.cycle());
-            } finally {
-                Functions.LIBRARY.lk_result_free(result.getValue());
-                Functions.LIBRARY.lk_lease_abandon(lease.getValue()); // no Lease has taken it
+    private Lease ask(Pointer handle, int style, long wait, Waits.Cancel cancel, int blockers) {
+        LkError error = new LkError();
+        PointerByReference lease = new PointerByReference();
+        PointerByReference result = new PointerByReference();
+        try (Memories memories = new Memories()) {
+            Request request = fill(memories, style, wait, cancel);
+            request.blockers_max = blockers;
+            Outcome outcome = Outcome.of(
+                Functions.LIBRARY.lk_acquire(handle, request, lease, result, error));
+            Pointer told = result.getValue();
+            Answer answer = told == null ? null : Answer.read(told);
+            if (outcome == Outcome.GRANTED && answer != null) {
+                LockRequest kept = converted(parts.toArray(new String[0]), owner);
+                Lease granted = new Lease(store, kept, lease.getValue(), answer);
+                lease.setValue(null);
+                return granted;
             }
-        });
+            throw outcome.exception(Memories.string(error.text),
+                answer == null ? List.of() : answer.blockers(),
+                answer == null ? List.of() : answer.cycle());
+        } finally {
+            Functions.LIBRARY.lk_result_free(result.getValue());
+            Functions.LIBRARY.lk_lease_abandon(lease.getValue()); // no Lease has taken it
+        }
     }
 
     private Request fill(Memories memories, int style, long wait, Waits.Cancel cancel) {

@@ -148,6 +148,9 @@ public final class Work implements Iterable<Item>, Iterator<Item>, AutoCloseable
         }
         workers = 1;
         pool = new Pool(this, store.gate(), this::deliver);
+        if (isClosing) {
+            pool.cancel(); // who has stopped it may have come before there was a pool
+        }
         store.gate().before(end);
         Waits.post(() -> {
             Throwable trouble = null;
