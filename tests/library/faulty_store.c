@@ -115,7 +115,9 @@ static lk_outcome decide(struct lk_engine *engine, const struct lk_command *comm
         lk_decision_begin(ret_decision, command);
         return lk_error_set(&ret_decision->error, outcome, "away");
     }
-    lk_patience_note_sent(patience);
+    if (atomic_load(&faulty->says_sent)) {
+        lk_patience_note_sent(patience);
+    }
     outcome = faulty->inner->ops->decide(faulty->inner, command, patience, ret_decision);
     atomic_fetch_add(&faulty->renewals, command->kind == LK_COMMAND_RENEW && outcome == LK_OK);
     return is_exempt ? outcome : after(faulty, ret_decision);

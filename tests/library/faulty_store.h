@@ -32,6 +32,7 @@ struct faulty {
     _Atomic int renewals;         /* of these, those of renew that were answered by LK_OK */
     _Atomic int trip_ms;          /* how long each renewal takes */
     _Atomic int64_t release_us;   /* the time budget of the last release */
+    atomic_bool says_sent;        /* an ask whose answer is lost is known to have been sent */
     const char *hung;             /* renewals of a lease on this path hang; set before any is */
 };
 

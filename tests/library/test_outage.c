@@ -84,6 +84,7 @@ static void test_another_handle_asks_for_what_a_call_has_left(void **state) {
     struct faulty *faulty;
     lk_store *other = open_faulty(&faulty);
 
+    atomic_store(&setup->faulty->says_sent, true);
     set_fault(setup->faulty, LOST_AFAR_THEN_AWAY);
     assert_int_equal(lk_ask(setup->store, &request, NULL, NULL), LK_UNAVAILABLE);
     assert_true(has_notes(setup->store));
@@ -103,6 +104,7 @@ static void test_a_call_leaves_nothing_that_another_one_waits_for(void **state) 
     struct waiter longer;
     struct waiter waiter;
 
+    atomic_store(&setup->faulty->says_sent, true);
     set_fault(setup->faulty, ANSWER_LOST);
     waiter_prepare(&longer, setup->store, "a", "x");
     longer.request.patience_ms = INT64_C(10) * BOUND_MS;
