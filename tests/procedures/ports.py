@@ -43,13 +43,14 @@ def free_ports(count, above=0):
     is given twice, also to other processes, as long as this one lives."""
     found = []
     for port in range(FIRST + os.getpid() * APART % SPREAD, LAST):
-        wanted = {port, port + above} - taken.keys()
-        if port in wanted and len(wanted) == len({port, port + above}):
-            got = [each for each in wanted if take(each)]
-            if len(got) < len(wanted) or not all(is_free(each) for each in got):
-                give_back(got)
-                continue
-            found.append(port)
-            if len(found) == count:
-                return found
+        wanted = {port, port + above}
+        if wanted & taken.keys():
+            continue
+        got = [each for each in wanted if take(each)]
+        if len(got) < len(wanted) or not all(is_free(each) for each in got):
+            give_back(got)
+            continue
+        found.append(port)
+        if len(found) == count:
+            return found
     raise OSError("no free ports")

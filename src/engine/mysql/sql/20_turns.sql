@@ -146,6 +146,20 @@ END
 //
 
 -- Behind the lock of a root, whose row has these values now: whether the transaction reads them, too.
+DROP PROCEDURE IF EXISTS lk_read_root
+//
+CREATE PROCEDURE lk_read_root(
+    IN the_root VARBINARY(255), IN its_draw BIGINT, IN its_due_us BIGINT, IN waits BOOLEAN,
+    OUT is_same BOOLEAN)
+SQL SECURITY INVOKER READS SQL DATA
+BEGIN
+    SELECT COUNT(*) INTO is_same FROM lk_roots AS r
+    WHERE r.root = the_root AND r.last_draw = its_draw AND r.due_us = its_due_us
+      AND r.has_waiting = waits;
+END
+//
+
+-- Refuses a transaction that reads other values.
 DROP PROCEDURE IF EXISTS lk_check_snapshot
 //
 CREATE PROCEDURE lk_check_snapshot(
@@ -153,9 +167,7 @@ CREATE PROCEDURE lk_check_snapshot(
 SQL SECURITY INVOKER READS SQL DATA
 BEGIN
     DECLARE is_same BOOLEAN;
-    SELECT COUNT(*) INTO is_same FROM lk_roots AS r
-    WHERE r.root = the_root AND r.last_draw = its_draw AND r.due_us = its_due_us
-      AND r.has_waiting = waits;
+    CALL lk_read_root(the_root, its_draw, its_due_us, waits, is_same);
     IF NOT is_same THEN
         CALL lk_refuse_snapshot();
     END IF;
@@ -179,9 +191,7 @@ CREATE PROCEDURE lk_note_snapshot(
 SQL SECURITY INVOKER READS SQL DATA
 BEGIN
     DECLARE is_same BOOLEAN;
-    SELECT COUNT(*) INTO is_same FROM lk_roots AS r
-    WHERE r.root = the_root AND r.last_draw = its_draw AND r.due_us = its_due_us
-      AND r.has_waiting = waits;
+    CALL lk_read_root(the_root, its_draw, its_due_us, waits, is_same);
     IF NOT is_same AND LOCATE(CONCAT('/', the_root, '/'), COALESCE(@lk_unread, '')) = 0 THEN
         SET @lk_unread = CONCAT(COALESCE(@lk_unread, '/'), the_root, '/');
     END IF;
