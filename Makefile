@@ -4,6 +4,7 @@ BUILD   ?= build
 PREFIX  ?= /usr/local
 OPTIONS ?=
 TESTS   ?=
+DEPTH   ?= quick
 MINUTES ?= 5
 SEED    ?=
 ENGINES ?= sqlite service service-ephemeral postgresql mysql redis redis-cluster shm
@@ -18,7 +19,7 @@ all:
 check:
 	@tools/test --check $(BUILD) $(OPTIONS) $(TESTS)
 test:
-	@tools/test $(BUILD) $(OPTIONS) $(TESTS)
+	@tools/test --depth $(DEPTH) $(BUILD) $(OPTIONS) $(TESTS)
 torture:
 	@tools/install-deps test
 	@tools/configure $(BUILD) -Dtests=enabled $(OPTIONS)
@@ -52,8 +53,10 @@ help:
 
 #: make                     builds $(BUILD)/lk and liblockkeeper; installs what building needs
 #: make demo                the main job on real input: tests, a reset, a kill; draws and checks it
-#: make check               the tests that a change needs before each commit, in about a minute
-#: make test                every test; the last line is `N passed, N failed`
+#: make check               the tests that a change needs before each commit, in about two minutes
+#: make test                tests of every kind on every store, in about seven minutes on two
+#:                          processors; the last line is `N passed, N failed`
+#: make test DEPTH=full     every test in its whole length, in about twenty minutes
 #: make torture             clients on every store while servers die, disks fill, answers are lost;
 #:                          MINUTES=5 for each store, SEED=N, ENGINES='sqlite redis'
 #: make bench               what things cost, beside their bars and peers, in more than an hour;
