@@ -7,7 +7,6 @@
 #include <time.h>
 
 #include "base/error.h"
-#include "base/percent.h"
 #include "base/text.h"
 
 enum { LINE_BYTES_MAX = 64 * 1024 };

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random numbers: the kernel's, and splitmix64. */
+/* Random numbers: the kernel's, and splitmix64; and exponential back-off with jitter. */
 #include "base/random.h"
 
 #include <sys/random.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/minmax.h"
 
 uint64_t lk_random_draw(void) {
     uint64_t bits = 0;
@@ -38,4 +39,16 @@ int64_t lk_random_between(struct lk_random *random, int64_t low, int64_t high) {
 
     /* The remainder's bias is below 2^-20 for every span used here, seconds in microseconds. */
     return low + (int64_t)(span == 0 ? lk_random_next(random) : lk_random_next(random) % span);
+}
+
+/* ---- the delay before a try is repeated ------------------------------------------------------ */
+
+int64_t lk_backoff_delay(int64_t first, int64_t max, uint32_t retries) {
+    struct lk_random random = {lk_random_draw()};
+    int64_t delay = lk_min(first, max);
+
+    for (; retries > 0 && delay < max; retries--) {
+        delay = delay > max / 2 ? max : delay * 2;
+    }
+    return lk_random_between(&random, delay - delay / 2, delay);
 }

@@ -18,4 +18,13 @@ uint64_t lk_random_next(struct lk_random *random);
 /* Evenly from low to high, both included; low <= high. */
 int64_t lk_random_between(struct lk_random *random, int64_t low, int64_t high);
 
+/* ---- the delay before a try is repeated ------------------------------------------------------ */
+
+/*
+ * The delay after `retries` retries (0 before the first), in the unit of `first` and `max`, which
+ * are positive. It doubles from `first` with each retry up to `max`, and is cut at random by up to
+ * a half, so that callers that failed together do not come back together. Does not sleep.
+ */
+int64_t lk_backoff_delay(int64_t first, int64_t max, uint32_t retries);
+
 #endif

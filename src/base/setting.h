@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The lines of configuration files: `name = value`. */
+/* Settings as users write them: lines of configuration files, and options of URLs. */
 #ifndef LK_BASE_SETTING_H
 #define LK_BASE_SETTING_H
 
+#include <stdbool.h>
+
 #include "base/slice.h"
+
+/* ---- lines of configuration files: `name = value` -------------------------------------------- */
 
 enum lk_setting_line {
     LK_SETTING_NONE,      /* blank, or a comment: its first character is # */
@@ -18,5 +22,23 @@ enum lk_setting_line {
  */
 enum lk_setting_line lk_setting_parse(struct lk_slice line, struct lk_slice *ret_name,
                                       struct lk_slice *ret_value);
+
+/* ---- options of a URL ------------------------------------------------------------------------ */
+
+/* They stand after the `?` of a store's URL: `name=value&...`. */
+
+/* One `name=value`, still encoded. */
+struct lk_url_option {
+    struct lk_slice name;
+    struct lk_slice value;
+};
+
+/* Removes the first option from `options`, which must not be empty, and returns it. */
+struct lk_url_option lk_url_option_next(struct lk_slice *options);
+
+bool lk_url_option_is(const struct lk_url_option *option, const char *name);
+
+/* Decodes %XX; for free(). NULL: not a text, or no memory. */
+char *lk_url_decode(struct lk_slice value);
 
 #endif

@@ -29,4 +29,16 @@ char *lk_text_copy(struct lk_slice source);
 /* A text as long as it needs to be, for free(); NULL when memory is exhausted. */
 char *lk_text_make(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* ---- text with bytes written as hexadecimal digits, as in URLs ------------------------------- */
+
+/* 0 to 15; -1: no such digit. */
+int lk_hexadecimal(char digit);
+
+/*
+ * Copies `text` with each %XX decoded, and a terminator. false, with `ret_text` undefined: the
+ * result does not fit into `capacity` bytes or contains a byte 0, or a percent sign is not followed
+ * by two digits.
+ */
+bool lk_percent_decode(struct lk_slice text, char *ret_text, size_t capacity);
+
 #endif

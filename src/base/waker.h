@@ -1,5 +1,54 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ * How a thread sleeps, and how others end its sleep: on words of memory that processes share, and
+ * on a waker of its own.
+ */
+#ifndef LK_BASE_WAKER_H
+#define LK_BASE_WAKER_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+/* ---- words ----------------------------------------------------------------------------------- */
+
+/*
+ * Sleeping on words of memory that processes share (futexes). The kernel identifies a word of a
+ * mapped file by the file and the offset, so that processes in other containers are woken, too.
+ *
+ * A word is never written here. Its value only tells whether something happened between reading it
+ * and going to sleep.
+ */
+
+enum { LK_WORDS = 2 }; /* that one sleep can be on */
+
+struct lk_word {
+    const uint32_t *at; /* borrowed, and mapped for as long as a thread sleeps on it */
+    uint32_t value;     /* as it was read */
+};
+
+static inline struct lk_word lk_word_read(const uint32_t *at) {
+    return (struct lk_word){at, __atomic_load_n(at, __ATOMIC_SEQ_CST)};
+}
+
+/* Whether a thread can sleep on several words: since Linux 5.16, unless a sandbox forbids it. */
+bool lk_words_are_known(void);
+
+/*
+ * Sleeps until one of the words is woken, or until `end` on CLOCK_MONOTONIC. Returns at once if one
+ * of them has another value than the one that was read. It may also return without a reason. `own`
+ * is one more word, of this process alone; NULL: none.
+ */
+void lk_words_sleep(const struct lk_word words[LK_WORDS], const struct lk_word *own,
+                    const struct timespec *end);
+
+/* Ends every sleep on the word, in all processes that have it mapped. */
+void lk_words_wake(const uint32_t *at);
+
+/* ---- wakers ---------------------------------------------------------------------------------- */
+
+/*
  * One thread sleeps on a waker, and other threads end its sleep. Thread-safe.
  *
  * Throwing is final: it ends the present sleep and every later one. A nudge ends one sleep only,
@@ -9,14 +58,6 @@
  * descriptor tell of it only some time later. So a call that uses them to end the wait for an
  * answer has that time to receive it, while it makes no further attempts.
  */
-#ifndef LK_BASE_WAKER_H
-#define LK_BASE_WAKER_H
-
-#include <pthread.h>
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "base/words.h"
 
 struct lk_waker {
     pthread_mutex_t mutex;

@@ -5,7 +5,7 @@
 
 /*
  * From here on SIGTSTP stops this process as usual, but never inside a transaction that other
- * processes may wait for (base/critical.h). Must be called before any other thread is started. If
+ * processes may wait for (base/thread.h). Must be called before any other thread is started. If
  * no thread can be created, nothing changes.
  */
 void lk_stop_outside_transactions(void);

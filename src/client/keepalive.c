@@ -26,7 +26,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/condition.h"
 #include "base/minmax.h"
 #include "base/random.h"
 #include "base/thread.h"

@@ -2,9 +2,9 @@
 /* Backing off while a store is away. */
 #include "client/outage.h"
 
-#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/minmax.h"
+#include "base/random.h"
 #include "model/model.h"
 
 #define BACK_OFF_MIN_US INT64_C(50000)

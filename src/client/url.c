@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "base/percent.h"
 #include "base/text.h"
 #include "client/url_hint.h"
 

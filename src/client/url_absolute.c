@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/percent.h"
 #include "base/text.h"
 #include "client/store.h"
 #include "client/url.h"

@@ -11,10 +11,10 @@
 
 #include <stdlib.h>
 
-#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/minmax.h"
+#include "base/random.h"
 #include "client/batch.h"
 #include "client/cancel.h"
 #include "client/outage.h"

@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
-#include "base/critical.h"
 #include "base/error.h"
+#include "base/thread.h"
 #include "sql/log_file.h"
 
 /*

@@ -76,7 +76,7 @@ int lk_sql_run(sqlite3_stmt *statement);
 int lk_sql_done(sqlite3_stmt *statement, int code);
 
 /*
- * A write transaction is a critical section of its thread (base/critical.h) until it is committed
+ * A write transaction is a critical section of its thread (base/thread.h) until it is committed
  * or rolled back, whatever happened to it.
  */
 int lk_sql_begin_read(struct lk_sql *sql);  /* one consistent snapshot */

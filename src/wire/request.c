@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parses requests for a server: arrays of bulks, and lines of words. */
-#include "base/percent.h"
+#include "base/text.h"
 #include "wire/line.h"
 
 enum { LINE_END_BYTES = 2 };

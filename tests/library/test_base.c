@@ -7,17 +7,14 @@
 #include <string.h>
 
 #include "../emulated.h"
-#include "base/backoff.h"
 #include "base/clock.h"
-#include "base/condition.h"
 #include "base/hash.h"
-#include "base/hash_table.h"
 #include "base/heap.h"
-#include "base/percent.h"
 #include "base/random.h"
 #include "base/secret.h"
 #include "base/sleepers.h"
 #include "base/text.h"
+#include "base/thread.h"
 #include "base/waker.h"
 #include "support.h"
 

@@ -6,7 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/critical.h"
+#include "base/thread.h"
 #include "cli/run/death.h"
 
 /* How long a store that does not answer may keep lk from stopping. */

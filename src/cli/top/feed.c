@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/condition.h"
 #include "base/error.h"
 #include "base/slice.h"
 #include "base/text.h"

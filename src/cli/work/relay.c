@@ -11,7 +11,6 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "base/condition.h"
 #include "base/thread.h"
 
 enum { CHUNK = 4096, PATIENCE_US = 1000000 };

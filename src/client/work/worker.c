@@ -2,10 +2,10 @@
 /* One worker of a pool: claims an item, has it handled under a lease, and ends the claim. */
 #include "client/work/worker.h"
 
-#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/minmax.h"
+#include "base/random.h"
 #include "client/answer.h"
 #include "client/keepalive.h"
 #include "client/lease.h"

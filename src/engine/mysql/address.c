@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "base/url_option.h"
+#include "base/setting.h"
 
 static lk_outcome refuse(lk_error *error) {
     return lk_error_set(error, LK_INVALID,

@@ -11,9 +11,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/minmax.h"
+#include "base/random.h"
 #include "engine/mysql/store.h"
 #include "engine/procedures/polling.h"
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/setting.h"
 #include "base/text.h"
-#include "base/url_option.h"
 
 enum { URL_BYTES_MAX = 8192 };
 

@@ -10,7 +10,6 @@
  */
 #include <unistd.h>
 
-#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/random.h"

@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/random.h"
 #include "engine/redis/script.h"
 
 #define PAUSE_FIRST_US INT64_C(5000)

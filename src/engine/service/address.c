@@ -7,8 +7,8 @@
 #include <sys/un.h>
 
 #include "base/error.h"
-#include "base/percent.h"
 #include "base/secret.h"
+#include "base/text.h"
 
 enum { PORT_MAX = 65535 };
 

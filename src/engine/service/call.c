@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <strings.h>
 
-#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/minmax.h"
+#include "base/random.h"
 #include "engine/service/connections.h"
 
 #define BACKOFF_MIN_US INT64_C(10000)

@@ -2,9 +2,9 @@
 /* Pipelines: the answers of a connection have the order of its commands. */
 #include "engine/service/pipeline.h"
 
-#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/random.h"
 
 #define BACKOFF_MIN_US INT64_C(10000)
 #define BACKOFF_MAX_US INT64_C(250000)

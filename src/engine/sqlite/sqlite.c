@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/critical.h"
 #include "base/error.h"
 #include "base/minmax.h"
+#include "base/thread.h"
 #include "engine/sqlite/fork_guard.h"
 #include "engine/sqlite/service_lock.h"
 #include "engine/sqlite/source.h"

@@ -7,9 +7,9 @@
  */
 #include <unistd.h>
 
-#include "base/backoff.h"
 #include "base/error.h"
 #include "base/minmax.h"
+#include "base/random.h"
 #include "engine/sqlite/service_lock.h"
 #include "engine/sqlite/wake_up.h"
 #include "sql/restart.h"

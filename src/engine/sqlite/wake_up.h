@@ -14,7 +14,7 @@
 #ifndef LK_ENGINE_SQLITE_WAKE_UP_H
 #define LK_ENGINE_SQLITE_WAKE_UP_H
 
-#include "base/words.h"
+#include "base/waker.h"
 #include "engine/sqlite/store.h"
 
 /*

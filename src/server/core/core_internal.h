@@ -19,7 +19,7 @@
 
 #include <assert.h>
 
-#include "base/hash_table.h"
+#include "base/hash.h"
 #include "server/core/collect.h"
 #include "server/core/core.h"
 #include "server/core/core_snapshot.h"

@@ -9,7 +9,7 @@
 #ifndef LK_SERVER_WAITING_QUEUES_H
 #define LK_SERVER_WAITING_QUEUES_H
 
-#include "base/hash_table.h"
+#include "base/hash.h"
 #include "model/command.h"
 #include "model/path.h"
 #include "server/core/link.h"

@@ -16,7 +16,7 @@
 #include <event2/event_struct.h>
 #include <sys/queue.h>
 
-#include "base/hash_table.h"
+#include "base/hash.h"
 #include "command/answer.h"
 #include "server/access/logins.h"
 #include "server/admission.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/percent.h"
+#include "base/text.h"
 
 enum { CHUNK_DIGITS_MAX = 15 }; /* below 2^60 */
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <strings.h>
 
-#include "base/words.h"
+#include "base/waker.h"
 #include "server/core/tally.h"
 #include "server/http/exposition.h"
 #include "server/monitor.h"

@@ -12,7 +12,6 @@
 #include <strings.h>
 
 #include "base/error.h"
-#include "base/percent.h"
 #include "base/random.h"
 #include "base/text.h"
 #include "command/members.h"

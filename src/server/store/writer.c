@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/condition.h"
 #include "base/error.h"
 #include "base/thread.h"
 

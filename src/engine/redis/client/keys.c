@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "base/percent.h"
+#include "base/text.h"
 
 /* What R1 refuses in a segment, of ASCII. */
 static bool is_escaped(int byte) {

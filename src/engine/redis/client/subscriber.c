@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/condition.h"
 #include "base/hash.h"
 #include "base/minmax.h"
 #include "base/random.h"

@@ -6,8 +6,8 @@
 #include <stdio.h>
 
 #include "base/error.h"
-#include "base/percent.h"
 #include "base/secret.h"
+#include "base/text.h"
 
 /* ---- pieces ---------------------------------------------------------------------------------- */
 

@@ -8,8 +8,8 @@
 #include <strings.h>
 
 #include "base/error.h"
-#include "base/percent.h"
 #include "base/random.h"
+#include "base/text.h"
 #include "model/utf8.h"
 #include "server/http/grab/grab.h"
 #include "server/log/log.h"

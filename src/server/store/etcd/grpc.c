@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/percent.h"
+#include "base/text.h"
 #include "server/store/etcd/nghttp2.h"
 
 enum {

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/setting.h"
 #include "base/text.h"
-#include "base/url_option.h"
 
 #define HOSTS "etcd://HOST[:PORT][,HOST[:PORT]...][/PREFIX]"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A hash table of records that embed their entry: chains in buckets. */
-#include "base/hash_table.h"
+#include "base/hash.h"
 
 #include <assert.h>
 #include <stdlib.h>
