@@ -13,7 +13,7 @@
 #include "cli/complete.h"
 #include "cli/help.h"
 #include "cli/print/say.h"
-#include "cli/run/budget.h"
+#include "cli/run/open.h"
 #include "cli/stop.h"
 
 /* Colour is used on terminals only, unless $NO_COLOR declines it (no-color.org). */

@@ -16,9 +16,8 @@
 #include "base/clock.h"
 #include "base/thread.h"
 #include "cli/cli.h"
-#include "cli/run/death.h"
-#include "cli/run/outage_log.h"
 #include "cli/run/signals.h"
+#include "cli/run/status.h"
 
 struct lk_interrupt {
     lk_cancel *cancel;

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "cli/run/death.h"
+#include "cli/run/signals.h"
 #include "cli/title.h"
 
 /*

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "cli/run/death.h"
+#include "cli/run/signals.h"
 
 enum { JUMP_S = 24 * 60 * 60 };
 

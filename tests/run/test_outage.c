@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "cli/run/outage_log.h"
+#include "cli/run/status.h"
 
 static void lines_come_at_growing_intervals(void **state) {
     struct lk_run_outage_log log = {.next_ms = 0};

@@ -29,7 +29,6 @@
 #include "cli/run/cleanup.h"
 #include "cli/run/descriptors.h"
 #include "cli/run/environment.h"
-#include "cli/run/refused.h"
 #include "cli/run/signals.h"
 #include "cli/store/secret_url.h"
 #include "client/lease.h"

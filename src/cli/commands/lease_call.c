@@ -11,7 +11,7 @@
 #include "cli/parse/ask.h"
 #include "cli/parse/run_lease.h"
 #include "cli/print/say.h"
-#include "cli/run/budget.h"
+#include "cli/run/open.h"
 #include "client/store.h"
 #include "model/rules.h"
 

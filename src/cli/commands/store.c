@@ -12,7 +12,6 @@
 #include "cli/parse/ask.h"
 #include "cli/print/human.h"
 #include "cli/print/say.h"
-#include "cli/run/budget.h"
 #include "cli/run/open.h"
 #include "cli/run/wait_log.h"
 #include "cli/store/own_store.h"

@@ -6,7 +6,7 @@
 #include "cli/parse/ask.h"
 #include "cli/parse/owner.h"
 #include "cli/print/say.h"
-#include "cli/run/eviction.h"
+#include "cli/run/status.h"
 #include "form/form.h"
 
 /* ---- claim ----------------------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Margins before a deadline, and the plans made of them. */
+/* Margins before a deadline, the plans made of them, and the lease that decides. */
 #include "cli/run/deadline.h"
 
 #include "base/minmax.h"
@@ -71,4 +71,25 @@ int64_t lk_run_plan_look_us(struct lk_run_plan plan, int64_t ttl_ms, int64_t now
     int64_t next_us = now_us < plan.terminate_us ? plan.terminate_us : plan.kill_us;
 
     return ttl_ms > 0 ? lk_min(next_us, now_us + ttl_ms * 1000 / 6) : next_us;
+}
+
+/* ---- the leases ------------------------------------------------------------------------------ */
+
+const lk_lease *lk_run_leases_weakest(const struct lk_run_leases *leases) {
+    const lk_lease *weakest = NULL;
+    int64_t least_ms = INT64_MAX;
+
+    for (size_t i = 0; i < leases->count; i++) {
+        const lk_lease *lease = leases->all[i];
+        int64_t remaining_ms = lk_lease_remaining_ms(lease);
+
+        if (lk_lease_is_lost(lease)) {
+            return lease;
+        }
+        if (weakest == NULL || remaining_ms < least_ms) {
+            weakest = lease;
+            least_ms = remaining_ms;
+        }
+    }
+    return weakest;
 }

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * When a command is asked to end and when it is killed, so that it never outlives the deadline its
- * store last promised. Pure arithmetic on instants of lk_clock_now_us(); nothing here reads a
- * clock, a lease or a process.
+ * store last promised. Plans are pure arithmetic on instants of lk_clock_now_us(), and read no
+ * clock, lease or process.
  */
 #ifndef LK_CLI_RUN_DEADLINE_H
 #define LK_CLI_RUN_DEADLINE_H
 
 #include <stdint.h>
+
+#include "lockkeeper/lockkeeper.h"
 
 #define LK_RUN_NEVER_US INT64_MAX
 
@@ -55,5 +57,17 @@ enum lk_run_step lk_run_plan_step(struct lk_run_plan plan, int64_t now_us);
  * old. ttl_ms 0: there is no lease, only the plan counts.
  */
 int64_t lk_run_plan_look_us(struct lk_run_plan plan, int64_t ttl_ms, int64_t now_us);
+
+/* ---- the leases ------------------------------------------------------------------------------ */
+
+/* The leases that CMD runs under, each of which it needs. */
+
+struct lk_run_leases {
+    lk_lease *const *all; /* borrowed, as the leases are */
+    size_t count;
+};
+
+/* One that is lost, else the one whose deadline is nearest; NULL: there is none. */
+const lk_lease *lk_run_leases_weakest(const struct lk_run_leases *leases);
 
 #endif

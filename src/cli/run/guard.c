@@ -17,7 +17,6 @@
 #include "cli/run/descendants.h"
 #include "cli/run/descriptors.h"
 #include "cli/run/run.h"
-#include "cli/run/timer.h"
 
 enum word {
     COMMAND_STARTED,

@@ -7,7 +7,7 @@
  * itself before, the processes that it left in the background are left alone (supervise.h).
  *
  * What CMD started is found as descendants.h says: below lk while lk lives, by its mark, and by
- * CMD's process group. Where CMD shares that with the rest of a shell's job (group.h) and has died
+ * CMD's process group. Where CMD shares that with the rest of a shell's job (child.h) and has died
  * together with lk, a process that has lost its mark (env -i) is not found.
  *
  * The guard is made by fork without exec, from a process with threads: between fork and _exit it
@@ -24,7 +24,7 @@
 #include <sys/types.h>
 
 #include "cli/run/cleanup.h"
-#include "cli/run/mark.h"
+#include "cli/run/descendants.h"
 
 struct lk_run_guard {
     const struct lk_run_cleanup *cleanup; /* borrowed */

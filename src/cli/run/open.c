@@ -1,14 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A thread looks for the signals, since the library blocks the one that calls it. */
+/* A thread looks for the signals while a store is opened, since the library blocks its caller. */
 #include "cli/run/open.h"
 
+#include "base/clock.h"
 #include "base/error.h"
+#include "base/minmax.h"
 #include "base/thread.h"
 #include "base/waker.h"
-#include "cli/run/budget.h"
 #include "cli/run/signals.h"
 #include "cli/store/store_is_there.h"
 #include "client/store.h"
+#include "lockkeeper/lockkeeper.h"
+
+/* ---- the budget of a wait -------------------------------------------------------------------- */
+
+/* One instant of the whole program; what is forked from it has the same. */
+
+static int64_t began_us;
+
+void lk_budget_begin(void) {
+    began_us = lk_clock_now_us();
+}
+
+int64_t lk_budget_left_ms(int64_t wait_ms) {
+    if (wait_ms == 0 || wait_ms == LK_FOREVER) {
+        return wait_ms;
+    }
+    return lk_max(wait_ms - (lk_clock_now_us() - began_us) / 1000, 1);
+}
+
+/* ---- opening a store ------------------------------------------------------------------------- */
 
 #define LOOK_US INT64_C(20000)
 #define WAIT_IF_THERE INT64_C(-1) /* in the place of a wait: the store is not made */

@@ -2,12 +2,14 @@
 /* One table has for each signal its target, and whether it ends a wait. */
 #include "cli/run/signals.h"
 
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/thread.h"
-#include "cli/run/death.h"
 
 /* How long a store that does not answer may keep lk from stopping. */
 #define STOP_PATIENCE_US INT64_C(1000000)
@@ -157,4 +159,34 @@ bool lk_run_signals_stop_here(bool whole_group) {
     /* This process was continued by a SIGCONT, which is blocked and still pending. It has had its
      * effect; if it were read from the descriptor, CMD would be continued twice. */
     return lk_run_signal_take(SIGCONT);
+}
+
+/* ---- dying of a signal ----------------------------------------------------------------------- */
+
+/* One variable: it is set in the thread that reads signals, and read when that has ended. */
+
+static atomic_int noted;
+static atomic_bool noted_spreads;
+
+void lk_death_note(int signal, bool spreads) {
+    if (signal == SIGINT || signal == SIGQUIT) {
+        noted_spreads = spreads;
+        noted = signal;
+    }
+}
+
+int lk_death_conclude(int exit_code) {
+    int signal = noted;
+    struct sigaction action;
+    sigset_t unblocked;
+
+    if (signal == 0 || sigaction(signal, NULL, &action) != 0 || action.sa_handler == SIG_IGN) {
+        return exit_code;
+    }
+    prctl(PR_SET_DUMPABLE, 0); /* the core file of SIGQUIT is the command's alone */
+    kill(noted_spreads ? 0 : getpid(), signal);
+    sigemptyset(&unblocked);
+    sigaddset(&unblocked, signal);
+    pthread_sigmask(SIG_UNBLOCK, &unblocked, NULL);
+    return exit_code;
 }

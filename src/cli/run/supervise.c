@@ -16,10 +16,10 @@
 
 #include "base/clock.h"
 #include "base/minmax.h"
+#include "cli/run/child.h"
 #include "cli/run/deadline.h"
-#include "cli/run/group.h"
+#include "cli/run/descriptors.h"
 #include "cli/run/status.h"
-#include "cli/run/timer.h"
 
 enum {
     STOP_PATIENCE_US = 1000000,  /* how long CMD may take to stop by itself on SIGTSTP */

@@ -7,9 +7,9 @@
 #include <stdint.h>
 
 #include "cli/run/child.h"
-#include "cli/run/leases.h"
-#include "cli/run/outage_log.h"
+#include "cli/run/deadline.h"
 #include "cli/run/run.h"
+#include "cli/run/status.h"
 
 /* What to do with a signal that may be meant for CMD, or for lk. */
 enum lk_run_signal_use {

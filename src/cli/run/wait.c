@@ -15,10 +15,10 @@
 
 #include "base/clock.h"
 #include "base/thread.h"
-#include "cli/run/death.h"
+#include "cli/run/descriptors.h"
 #include "cli/run/open.h"
-#include "cli/run/outage_log.h"
-#include "cli/run/refused.h"
+#include "cli/run/signals.h"
+#include "cli/run/status.h"
 #include "client/lease.h"
 #include "client/store.h"
 

@@ -22,9 +22,8 @@
 #include <unistd.h>
 
 #include "cli/print/say.h"
-#include "cli/run/eviction.h"
+#include "cli/run/descriptors.h"
 #include "cli/run/open.h"
-#include "cli/run/refused.h"
 #include "cli/run/run.h"
 #include "cli/run/status.h"
 #include "cli/store/own_store.h"

@@ -22,10 +22,9 @@
 #include "base/thread.h"
 #include "cli/print/human.h"
 #include "cli/print/say.h"
+#include "cli/run/descriptors.h"
 #include "cli/run/open.h"
-#include "cli/run/refused.h"
 #include "cli/run/status.h"
-#include "cli/run/timer.h"
 #include "cli/store/secret_url.h"
 #include "cli/work/item.h"
 
