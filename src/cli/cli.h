@@ -15,19 +15,9 @@
 #include "cli/parse/command_line.h"
 #include "lockkeeper/lockkeeper.h"
 
-enum { LK_EXIT_SIGNAL = 128 }; /* + N: ended by signal N, as shells have it */
+struct lk_cli; /* how this call prints: say.h */
 
-/* How this call of the program prints. */
-struct lk_cli {
-    FILE *out;
-    FILE *err;
-    bool json;
-    bool quiet;             /* nothing of progress, nor of what is no failure of another kind */
-    bool is_conflict_told;  /* BUSY and TIMEOUT are: neither -q nor -E is given, or -v */
-    int conflict_exit_code; /* for BUSY and TIMEOUT (-E); 75 unless given */
-    bool colour;            /* stdout is a terminal that wants it */
-    bool drawn;             /* stdout is a terminal that shows lines drawn with UTF-8 */
-};
+enum { LK_EXIT_SIGNAL = 128 }; /* + N: ended by signal N, as shells have it */
 
 /* Runs `lk` with these arguments and streams. Returns the exit code. */
 int lk_cli_main(int argc, char *const *argv, FILE *out, FILE *err);

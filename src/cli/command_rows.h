@@ -3,7 +3,7 @@
 #ifndef LK_CLI_COMMAND_ROWS_H
 #define LK_CLI_COMMAND_ROWS_H
 
-#include "cli/command.h"
+#include "cli/parse/command.h"
 
 #define BIT(name) LK_OPTION_BIT(LK_OPTION_##name)
 
@@ -24,13 +24,5 @@
 #define ENDS_ASK                                                                                   \
     (ENDS_COMMON | ENDS(LK_GRANTED) | ENDS(LK_WAITING) | ENDS(LK_BUSY) | ENDS(LK_TIMEOUT)          \
      | ENDS(LK_DEADLOCK) | ENDS(LK_FULL) | ENDS(LK_LOST))
-
-/*
- * The parts of the table, in the order in which help lists them; each ends with a row
- * without a name.
- */
-extern const struct lk_cli_command lk_cli_lock_commands[];
-extern const struct lk_cli_command lk_cli_work_commands[];
-extern const struct lk_cli_command lk_cli_store_commands[];
 
 #endif

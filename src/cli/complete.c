@@ -13,9 +13,9 @@
 #include <unistd.h>
 
 #include "base/slice.h"
-#include "cli/command.h"
 #include "cli/complete_files.h"
 #include "cli/complete_names.h"
+#include "cli/parse/command.h"
 #include "cli/print/human.h"
 
 enum { PATIENCE_S = 2, FILES_MAX = 1000 };

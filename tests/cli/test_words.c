@@ -7,7 +7,7 @@
 #include "base/likeness.h"
 #include "cli/help.h"
 #include "cli/note.h"
-#include "cli/parse/owner.h"
+#include "cli/parse/caller.h"
 #include "cli/print/human.h"
 #include "cli/print/table.h"
 #include "unit.h"

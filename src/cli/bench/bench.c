@@ -6,7 +6,6 @@
  * release until the time is up. All keys are below one fresh path, so that they conflict with no
  * other lock. The leases of a killed bench perish by their ttl.
  */
-#include "cli/bench/bench.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -18,15 +17,14 @@
 #include "base/random.h"
 #include "base/thread.h"
 #include "cli/bench/histogram.h"
+#include "cli/cli.h"
 #include "cli/print/say.h"
 #include "form/form.h"
 
 enum { CLIENTS_DEFAULT = 1, SECONDS_DEFAULT = 5, TTL_MS = 10000, PART_BYTES = 96 };
 
-/* In the order of lk_bench_patterns[]. */
+/* In the order of the choices of --pattern. */
 enum pattern { PATTERN_MANY, PATTERN_ONE, PATTERN_SHARED, PATTERN_LIMIT };
-
-const char *const lk_bench_patterns[] = {"many", "one", "shared", "limit", NULL};
 
 /* What all clients share. */
 struct bench {
@@ -202,6 +200,10 @@ static void write_times(struct lk_form_writer *form, const struct figures *figur
     lk_form_close(form);
 }
 
+static const char *name_of(enum pattern pattern) {
+    return lk_option_at(LK_OPTION_PATTERN)->choices[pattern];
+}
+
 static int say_json(const struct lk_cli *cli, const struct bench *bench, double seconds,
                     const struct figures *figures) {
     uint64_t pairs = figures[0].times_us->count;
@@ -209,7 +211,7 @@ static int say_json(const struct lk_cli *cli, const struct bench *bench, double 
     struct lk_form_writer *form = lk_object_begin(&object);
 
     lk_form_open_answer(form, LK_OK);
-    lk_form_add_text(form, "pattern", lk_bench_patterns[bench->pattern]);
+    lk_form_add_text(form, "pattern", name_of(bench->pattern));
     lk_form_add_number(form, "clients", bench->client_count);
     lk_form_add_real(form, "seconds", seconds);
     lk_form_add_count(form, "pairs", pairs);
@@ -228,9 +230,8 @@ static int say(const struct lk_cli *cli, const struct bench *bench, double secon
     if (cli->json) {
         return say_json(cli, bench, seconds, figures);
     }
-    (void)fprintf(cli->out, "%s: %u client%s, %.1f s\n%.0f pairs/s\n",
-                  lk_bench_patterns[bench->pattern], bench->client_count,
-                  bench->client_count == 1 ? "" : "s", seconds,
+    (void)fprintf(cli->out, "%s: %u client%s, %.1f s\n%.0f pairs/s\n", name_of(bench->pattern),
+                  bench->client_count, bench->client_count == 1 ? "" : "s", seconds,
                   (double)figures[0].times_us->count / seconds);
     for (; figures->name != NULL; figures++) {
         const struct lk_histogram *times_us = figures->times_us;

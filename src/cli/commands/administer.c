@@ -6,7 +6,8 @@
 #include <time.h>
 
 #include "base/error.h"
-#include "cli/parse/owner.h"
+#include "cli/cli.h"
+#include "cli/parse/caller.h"
 #include "cli/print/broken.h"
 #include "cli/print/human.h"
 #include "cli/print/say.h"

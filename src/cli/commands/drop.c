@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "base/error.h"
+#include "cli/cli.h"
 #include "cli/print/say.h"
 #include "form/form.h"
 

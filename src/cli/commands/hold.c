@@ -24,8 +24,8 @@
 
 #include "cli/commands/lease_call.h"
 #include "cli/commands/waiting.h"
+#include "cli/parse/caller.h"
 #include "cli/print/say.h"
-#include "cli/process.h"
 #include "cli/run/cleanup.h"
 #include "cli/run/descriptors.h"
 #include "cli/run/environment.h"

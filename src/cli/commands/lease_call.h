@@ -4,7 +4,7 @@
 #define LK_CLI_COMMANDS_LEASE_CALL_H
 
 #include "cli/cli.h"
-#include "cli/parse/owner.h"
+#include "cli/parse/caller.h"
 #include "model/part.h"
 
 /* A checked request with its owner. */

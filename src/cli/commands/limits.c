@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "cli/cli.h"
 #include "cli/parse/value.h"
 #include "cli/print/say.h"
 #include "form/form.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lk ls: each part of every live request. */
+#include "cli/cli.h"
 #include "cli/print/entry.h"
 #include "cli/print/say.h"
 

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "cli/cli.h"
 #include "cli/parse/input.h"
 #include "cli/parse/item_line.h"
 #include "cli/print/say.h"

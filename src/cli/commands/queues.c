@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lk queues: every queue, or those at or below a path, with its counts (R16). */
+#include "cli/cli.h"
 #include "cli/print/say.h"
 #include "form/form.h"
 

@@ -2,6 +2,7 @@
 /* lk run: from the command line to src/cli/run, which does all of it. */
 #include "cli/run/run.h"
 
+#include "cli/cli.h"
 #include "cli/note.h"
 #include "cli/parse/ask.h"
 #include "cli/print/say.h"

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/cli.h"
 #include "cli/print/entry.h"
 #include "cli/print/human.h"
 #include "cli/print/say.h"

@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 
+#include "cli/cli.h"
 #include "cli/print/human.h"
 #include "cli/print/say.h"
 #include "form/form.h"

@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/cli.h"
 #include "cli/parse/ask.h"
+#include "cli/parse/caller.h"
 #include "cli/parse/input.h"
-#include "cli/parse/owner.h"
 #include "cli/print/say.h"
-#include "cli/process.h"
 #include "form/form.h"
 #include "model/utf8.h"
 

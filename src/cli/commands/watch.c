@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "cli/cli.h"
 #include "cli/interrupt.h"
 #include "cli/parse/ask.h"
 #include "cli/print/human.h"

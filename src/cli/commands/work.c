@@ -4,7 +4,7 @@
 
 #include "cli/commands/waiting.h"
 #include "cli/parse/ask.h"
-#include "cli/parse/owner.h"
+#include "cli/parse/caller.h"
 #include "cli/print/say.h"
 #include "cli/run/status.h"
 #include "form/form.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "cli/parse/owner.h"
+#include "cli/parse/caller.h"
 #include "cli/parse/run_lease.h"
 #include "model/part.h"
 

@@ -3,7 +3,8 @@
 #ifndef LK_CLI_PARSE_ASK_H
 #define LK_CLI_PARSE_ASK_H
 
-#include "cli/cli.h"
+#include "cli/parse/command_line.h"
+#include "lockkeeper/lockkeeper.h"
 
 /*
  * Checks the parts of the command line: LK_OK, or LK_INVALID with the part and the byte that is
@@ -25,7 +26,7 @@ lk_outcome lk_ask_path(const char *text, char **ret_path, lk_error *error);
 
 /*
  * The owner of a plain command about the first `path_count` words: --owner, else $LK_OWNER, else
- * one made for the caller (owner.h) in `made`, where room is. Returns which.
+ * one made for the caller (caller.h) in `made`, where room is. Returns which.
  *
  * An LK_OWNER that lk run has set for its CMD counts only if one of the paths is related (R5) to
  * those of its lease, which would otherwise be in the way. CMD may have threads and jobs, which

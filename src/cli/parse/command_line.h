@@ -6,7 +6,7 @@
 #ifndef LK_CLI_PARSE_COMMAND_LINE_H
 #define LK_CLI_PARSE_COMMAND_LINE_H
 
-#include "cli/command.h"
+#include "cli/parse/command.h"
 
 struct lk_option_value {
     const char *text; /* as given; NULL: not given, or a flag */

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/likeness.h"
-#include "cli/bench/bench.h"
 #include "cli/parse/other_words.h"
 #include "cli/parse/value.h"
 #include "lockkeeper/lockkeeper.h"
@@ -16,6 +15,9 @@
 static const char *const log_levels[] = {"error", "warning", "info", "debug", NULL};
 static const char *const log_formats[] = {"text", "json", NULL};
 static const char *const on_lost_choices[] = {"kill", "warn", NULL};
+static const char *const bench_patterns[] = {"many", "one", "shared", "limit", NULL};
+
+enum { BENCH_CLIENTS_MAX = 1000 };
 
 /* The fields of struct lk_option; below, those that an option of each kind has. */
 #define ROW(id, letter, name, kind, value, min, max, choices, excludes, help)                      \
@@ -197,11 +199,11 @@ static const struct lk_option options[] = {
     DURATION(SLOW_LOG, 0, "slow-log", "D", 0, LK_DURATION_MAX_MS, 0,
              "log calls that hold up others, and transactions,\n"
              "that take at least this long (0: none)"),
-    CHOICE(PATTERN, 0, "pattern", "P", lk_bench_patterns,
+    CHOICE(PATTERN, 0, "pattern", "P", bench_patterns,
            "many (a key for each client, the default), one\n"
            "(clients take turns), shared, or limit (half of\n"
            "the clients at once)"),
-    NUMBER(CLIENTS, 0, "clients", "N", 1, LK_BENCH_CLIENTS_MAX, 0, "the number of clients (1)"),
+    NUMBER(CLIENTS, 0, "clients", "N", 1, BENCH_CLIENTS_MAX, 0, "the number of clients (1)"),
     DURATION(SECONDS, 0, "seconds", "S", 1, INT64_C(24) * 60 * 60 * 1000, 0, "for how long (5)"),
     FLAG(BIND, 0, "bound", 0,
          "bind the lease to the connection to a service:\n"

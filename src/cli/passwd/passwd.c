@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "cli/cli.h"
 #include "cli/passwd/prompt.h"
 #include "cli/passwd/replace.h"
 #include "cli/print/say.h"

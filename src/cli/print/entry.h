@@ -3,7 +3,7 @@
 #ifndef LK_CLI_PRINT_ENTRY_H
 #define LK_CLI_PRINT_ENTRY_H
 
-#include "cli/cli.h"
+#include "cli/print/say.h"
 
 enum { LK_ENTRY_MODE_SIZE = 48 };
 

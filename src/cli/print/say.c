@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/parse/caller.h"
 #include "cli/print/broken.h"
 #include "cli/print/human.h"
-#include "cli/process.h"
 
 int lk_say_exit_code(const struct lk_cli *cli, lk_outcome outcome) {
     if (outcome == LK_BUSY || outcome == LK_TIMEOUT) {

@@ -7,9 +7,24 @@
 #ifndef LK_CLI_PRINT_SAY_H
 #define LK_CLI_PRINT_SAY_H
 
-#include "cli/cli.h"
+#include <stdbool.h>
+#include <stdio.h>
+
 #include "cli/print/table.h"
 #include "form/form.h"
+#include "lockkeeper/lockkeeper.h"
+
+/* How this call of the program prints. */
+struct lk_cli {
+    FILE *out;
+    FILE *err;
+    bool json;
+    bool quiet;             /* nothing of progress, nor of what is no failure of another kind */
+    bool is_conflict_told;  /* BUSY and TIMEOUT are: neither -q nor -E is given, or -v */
+    int conflict_exit_code; /* for BUSY and TIMEOUT (-E); 75 unless given */
+    bool colour;            /* stdout is a terminal that wants it */
+    bool drawn;             /* stdout is a terminal that shows lines drawn with UTF-8 */
+};
 
 /* The exit code of an outcome, -E considered. */
 int lk_say_exit_code(const struct lk_cli *cli, lk_outcome outcome);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lk serve in a build without SQLite, which a service keeps its file with. */
+#include "cli/cli.h"
 #include "cli/print/say.h"
 
 int lk_cli_serve(const struct lk_cli *cli, const struct lk_command_line *line) {

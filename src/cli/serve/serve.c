@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "cli/cli.h"
 #include "cli/print/say.h"
 #include "cli/serve/manager.h"
 #include "cli/serve/options.h"

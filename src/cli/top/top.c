@@ -12,7 +12,8 @@
 #include <unistd.h>
 
 #include "base/slice.h"
-#include "cli/parse/owner.h"
+#include "cli/cli.h"
+#include "cli/parse/caller.h"
 #include "cli/print/say.h"
 #include "cli/run/open.h"
 #include "cli/run/signals.h"

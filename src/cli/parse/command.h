@@ -3,8 +3,8 @@
  * The commands of `lk`, declared once: name, arguments, options, help, exit codes, handler. The
  * parser checks a command line against this table and the help texts are made from it.
  */
-#ifndef LK_CLI_COMMAND_H
-#define LK_CLI_COMMAND_H
+#ifndef LK_CLI_PARSE_COMMAND_H
+#define LK_CLI_PARSE_COMMAND_H
 
 #include <limits.h>
 
@@ -62,6 +62,14 @@ struct lk_cli_command {
     int (*handle)(const struct lk_cli *cli, const struct lk_command_line *line);
     int (*at_store)(const struct lk_cli *cli, const struct lk_command_line *line, lk_store *store);
 };
+
+/*
+ * The parts of the table, in the order in which help lists them; each ends with a row without a
+ * name. Its rows name the handlers, so they are the program's (src/cli/command_*.c).
+ */
+extern const struct lk_cli_command lk_cli_lock_commands[];
+extern const struct lk_cli_command lk_cli_work_commands[];
+extern const struct lk_cli_command lk_cli_store_commands[];
 
 /* The table, in the order in which help lists it. NULL: there are not so many. */
 const struct lk_cli_command *lk_cli_command_at(size_t index);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Commands by their names and by words that are like them, and what help says of one. */
+#include "cli/parse/command.h"
+
 #include <string.h>
 
 #include "base/error.h"
 #include "base/likeness.h"
-#include "cli/command_rows.h"
 #include "cli/parse/other_words.h"
 
 const struct lk_cli_command *lk_cli_command_at(size_t index) {
