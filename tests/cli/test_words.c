@@ -9,7 +9,7 @@
 #include "cli/note.h"
 #include "cli/parse/caller.h"
 #include "cli/print/human.h"
-#include "cli/print/table.h"
+#include "cli/print/say.h"
 #include "unit.h"
 
 static void durations_have_two_units_at_most(void **state) {

@@ -2,7 +2,7 @@
 /* Columns of characters, and text that is cut between characters. */
 #include <string.h>
 
-#include "cli/print/width.h"
+#include "cli/print/human.h"
 #include "unit.h"
 
 static void characters_have_their_width_in_columns(void **state) {

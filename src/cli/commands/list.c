@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lk ls: each part of every live request. */
 #include "cli/cli.h"
-#include "cli/print/entry.h"
 #include "cli/print/say.h"
 
 static void add_row(struct lk_table *table, const lk_entry *entry) {

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/print/entry.h"
 #include "cli/print/human.h"
 #include "cli/print/say.h"
 #include "cli/print/wait_graph.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Text for a terminal: durations, and untrusted text made safe. */
+/* Text for a terminal: durations, untrusted text made safe, and how wide text is. */
 #ifndef LK_CLI_PRINT_HUMAN_H
 #define LK_CLI_PRINT_HUMAN_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -35,5 +36,24 @@ char *lk_human_owner(const char *owner);
 
 /* The same with the user of a service whose owner it is; NULL: none. */
 char *lk_human_owner_of(const char *owner, const char *user);
+
+/* ---- how wide text is ------------------------------------------------------------------------ */
+
+/*
+ * How many columns text takes on a terminal. Independent of the locale: a small table has the wide
+ * characters and those without a column of their own, coarse for rare scripts. Text is visible text
+ * (see above): no control characters; a byte that is not UTF-8 counts as one column.
+ */
+
+/* 0 for what is put onto the character before it, 2 for wide ones, else 1. */
+int lk_width_of_character(uint32_t character);
+
+int lk_width_of(const char *text);
+
+/*
+ * How many bytes of `text` fit into `columns`: whole characters, each with the marks on it.
+ * *ret_used is how many columns they take.
+ */
+size_t lk_width_fit(const char *text, int columns, int *ret_used);
 
 #endif

@@ -1,13 +1,153 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Outcomes as lines and objects; and the sentences that explain a refusal (R20, R13). */
+/* Tables; outcomes as lines and objects; and the sentences that explain a refusal (R20, R13). */
 #include "cli/print/say.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/parse/caller.h"
 #include "cli/print/broken.h"
 #include "cli/print/human.h"
+#include "form/form.h"
+
+/* ---- tables ---------------------------------------------------------------------------------- */
+
+/* Aligned columns, two spaces apart; the last one is not padded. */
+
+enum { CELLS_FIRST = 64, NUMBER_SIZE = 24 };
+
+void lk_table_open(struct lk_table *table, const char *const *titles, size_t column_count) {
+    *table = (struct lk_table){.column_count = column_count};
+    for (size_t i = 0; i < column_count; i++) {
+        lk_table_add(table, titles[i]);
+    }
+}
+
+void lk_table_close(struct lk_table *table) {
+    for (size_t i = 0; i < table->cell_count; i++) {
+        free(table->cells[i].text);
+        free(table->cells[i].below);
+    }
+    free(table->cells);
+    *table = (struct lk_table){.column_count = 0};
+}
+
+static bool make_room(struct lk_table *table) {
+    if (table->cell_count < table->capacity) {
+        return true;
+    }
+    size_t capacity = table->capacity > 0 ? table->capacity * 2 : CELLS_FIRST;
+    struct lk_table_cell *cells = reallocarray(table->cells, capacity, sizeof cells[0]);
+    if (cells == NULL) {
+        return false;
+    }
+    table->cells = cells;
+    table->capacity = capacity;
+    return true;
+}
+
+/* Takes over the text, which may be NULL: memory is exhausted. */
+static void add_visible(struct lk_table *table, char *visible, const char *colour) {
+    if (visible == NULL || table->failed || !make_room(table)) {
+        table->failed = true;
+        free(visible);
+        return;
+    }
+    table->cells[table->cell_count++] = (struct lk_table_cell){.text = visible, .colour = colour};
+}
+
+void lk_table_add_coloured(struct lk_table *table, const char *text, const char *colour) {
+    add_visible(table, lk_human_visible(text), colour);
+}
+
+void lk_table_add_owner(struct lk_table *table, const char *owner, const char *user) {
+    add_visible(table, lk_human_owner_of(owner, user), NULL);
+}
+
+void lk_table_add(struct lk_table *table, const char *text) {
+    lk_table_add_coloured(table, text, NULL);
+}
+
+void lk_table_add_below(struct lk_table *table, char *lines) {
+    if (lines == NULL || table->failed) {
+        table->failed = true;
+        free(lines);
+        return;
+    }
+    struct lk_table_cell *last = &table->cells[table->cell_count - 1];
+    free(last->below);
+    last->below = lines;
+}
+
+void lk_table_add_number(struct lk_table *table, uint64_t number) {
+    char text[NUMBER_SIZE];
+
+    (void)snprintf(text, sizeof text, "%" PRIu64, number);
+    lk_table_add(table, text);
+}
+
+void lk_table_add_duration(struct lk_table *table, int64_t duration_ms) {
+    char text[LK_HUMAN_DURATION_SIZE];
+
+    lk_human_duration(duration_ms, text);
+    lk_table_add(table, text);
+}
+
+static int column_width(const struct lk_table *table, size_t column) {
+    int widest = 0;
+
+    for (size_t i = column; i < table->cell_count; i += table->column_count) {
+        int width = lk_width_of(table->cells[i].text);
+        widest = width > widest ? width : widest;
+    }
+    return widest;
+}
+
+static void write_cell(FILE *out, const struct lk_table_cell *cell, bool colour) {
+    bool coloured = colour && cell->colour != NULL && cell->text[0] != '\0';
+
+    (void)fprintf(out, "%s%s%s", coloured ? cell->colour : "", cell->text,
+                  coloured ? "\x1b[0m" : "");
+}
+
+static void write_row(const struct lk_table *table, FILE *out, size_t first, const int *widths,
+                      bool colour) {
+    size_t last = table->column_count - 1;
+
+    while (last > 0 && table->cells[first + last].text[0] == '\0') {
+        last--; /* no blanks at the end of a line */
+    }
+    for (size_t column = 0; column < last; column++) {
+        const struct lk_table_cell *cell = &table->cells[first + column];
+        write_cell(out, cell, colour);
+        (void)fprintf(out, "%*s", widths[column] - lk_width_of(cell->text) + 2, "");
+    }
+    write_cell(out, &table->cells[first + last], colour);
+}
+
+bool lk_table_write(const struct lk_table *table, FILE *out, bool colour) {
+    int *widths = !table->failed ? calloc(table->column_count, sizeof widths[0]) : NULL;
+
+    if (widths == NULL) {
+        return false;
+    }
+    for (size_t column = 0; column < table->column_count; column++) {
+        widths[column] = column_width(table, column);
+    }
+    for (size_t first = 0; first + table->column_count <= table->cell_count;
+         first += table->column_count) {
+        const char *below = table->cells[first + table->column_count - 1].below;
+        bool bold = colour && first == 0;
+        (void)fputs(bold ? "\x1b[1m" : "", out);
+        write_row(table, out, first, widths, colour);
+        (void)fprintf(out, "%s\n%s", bold ? "\x1b[0m" : "", below != NULL ? below : "");
+    }
+    free(widths);
+    return true;
+}
+
+/* ---- outcomes -------------------------------------------------------------------------------- */
 
 int lk_say_exit_code(const struct lk_cli *cli, lk_outcome outcome) {
     if (outcome == LK_BUSY || outcome == LK_TIMEOUT) {
@@ -222,4 +362,41 @@ int lk_say_result(const struct lk_cli *cli, lk_store *store, const lk_result *re
         return exit_code;
     }
     return lk_say_exit_code(cli, result->outcome);
+}
+
+/* ---- requests of a listing ------------------------------------------------------------------- */
+
+void lk_entry_mode_text(const lk_entry *entry, char ret_text[LK_ENTRY_MODE_SIZE]) {
+    if (entry->limit != 0) {
+        (void)snprintf(ret_text, LK_ENTRY_MODE_SIZE, "shared %" PRIu32 "/%" PRIu32, entry->units,
+                       entry->limit);
+    } else {
+        (void)snprintf(ret_text, LK_ENTRY_MODE_SIZE, "%s", entry->shared ? "shared" : "exclusive");
+    }
+}
+
+const char *lk_entry_state_text(const lk_entry *entry) {
+    if (!entry->held) {
+        return "waiting";
+    }
+    return entry->revoked ? "revoked" : "held";
+}
+
+const char *lk_entry_colour(const lk_entry *entry) {
+    if (!entry->held) {
+        return "\x1b[33m";
+    }
+    return entry->revoked ? "\x1b[31m" : "\x1b[32m";
+}
+
+int lk_entries_say(const struct lk_cli *cli, const lk_listing *listing, bool with_blockers) {
+    for (size_t i = 0; i < listing->count; i++) {
+        struct lk_object object;
+        lk_form_write_entry(lk_object_begin(&object), &listing->entries[i], with_blockers);
+        int exit_code = lk_say_object(cli, LK_OK, &object);
+        if (exit_code != 0) {
+            return exit_code;
+        }
+    }
+    return 0;
 }

@@ -1,18 +1,66 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* How an outcome, a listing and a table are printed. */
+#ifndef LK_CLI_PRINT_SAY_H
+#define LK_CLI_PRINT_SAY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "form/form.h"
+#include "lockkeeper/lockkeeper.h"
+
+/* ---- tables ---------------------------------------------------------------------------------- */
+
+/*
+ * Tables with aligned columns. Cells are added from left to right and row by row, made visible
+ * (human.h) and copied; widths are known when all are there, so writing comes last. Below a row
+ * there may be lines that keep to no column.
+ */
+
+struct lk_table_cell {
+    char *text;
+    const char *colour; /* an escape sequence; NULL: none */
+    char *below;        /* of the last cell of a row: lines below it; NULL: none */
+};
+
+struct lk_table {
+    size_t column_count;
+    struct lk_table_cell *cells;
+    size_t cell_count;
+    size_t capacity;
+    bool failed; /* memory was exhausted */
+};
+
+/* An empty table with its first row. `titles` has column_count texts. */
+void lk_table_open(struct lk_table *table, const char *const *titles, size_t column_count);
+void lk_table_close(struct lk_table *table);
+
+void lk_table_add(struct lk_table *table, const char *text);
+/* As lk_human_owner_of(). */
+void lk_table_add_owner(struct lk_table *table, const char *owner, const char *user);
+
+/* The same; `colour` is an escape sequence with static storage, or NULL. */
+void lk_table_add_coloured(struct lk_table *table, const char *text, const char *colour);
+void lk_table_add_number(struct lk_table *table, uint64_t number);
+void lk_table_add_duration(struct lk_table *table, int64_t duration_ms);
+
+/* Lines to be printed unchanged below the row that was completed last. Takes over `lines`; NULL:
+ * memory was exhausted. */
+void lk_table_add_below(struct lk_table *table, char *lines);
+
+/* Writes all rows, in colour if so wanted, the first one bold. False when memory was exhausted: no
+ * row. */
+bool lk_table_write(const struct lk_table *table, FILE *out, bool colour);
+
+/* ---- outcomes -------------------------------------------------------------------------------- */
+
 /*
  * How an outcome is printed. With --json: one object on stdout whatever the outcome, stderr empty.
  * Without: a failure prints nothing on stdout and one line `lk: OUTCOME: text` on stderr, which
  * --quiet suppresses. Every function returns the exit code of the outcome that it printed.
  */
-#ifndef LK_CLI_PRINT_SAY_H
-#define LK_CLI_PRINT_SAY_H
-
-#include <stdbool.h>
-#include <stdio.h>
-
-#include "cli/print/table.h"
-#include "form/form.h"
-#include "lockkeeper/lockkeeper.h"
 
 /* How this call of the program prints. */
 struct lk_cli {
@@ -64,5 +112,23 @@ int lk_say_result(const struct lk_cli *cli, lk_store *store, const lk_result *re
 
 /* Prints that a waiting request was queued again before its grant; the JSON has no field. */
 void lk_say_requeued(const struct lk_cli *cli, const lk_result *result);
+
+/* ---- requests of a listing ------------------------------------------------------------------- */
+
+/* One part of a live request in words, the same wherever it is shown; and as objects. */
+
+enum { LK_ENTRY_MODE_SIZE = 48 };
+
+/* "exclusive", "shared", "shared 2/5" (units of the limit). */
+void lk_entry_mode_text(const lk_entry *entry, char ret_text[LK_ENTRY_MODE_SIZE]);
+
+/* "held", "revoked" (held until its deadline, R12) or "waiting". */
+const char *lk_entry_state_text(const lk_entry *entry);
+
+/* The escape sequence of the state's colour. */
+const char *lk_entry_colour(const lk_entry *entry);
+
+/* --json: one object a part. Returns the exit code. */
+int lk_entries_say(const struct lk_cli *cli, const lk_listing *listing, bool with_blockers);
 
 #endif

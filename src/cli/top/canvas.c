@@ -8,7 +8,6 @@
 #include "base/slice.h"
 #include "base/text.h"
 #include "cli/print/human.h"
-#include "cli/print/width.h"
 #include "model/utf8.h"
 
 enum { ELLIPSIS = 0x2026, ASCII_MAX = 0x7F };

@@ -8,9 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/print/entry.h"
 #include "cli/print/human.h"
-#include "cli/print/width.h"
+#include "cli/print/say.h"
 #include "cli/top/view.h"
 
 enum {

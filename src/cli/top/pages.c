@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/print/entry.h"
 #include "cli/print/human.h"
+#include "cli/print/say.h"
 #include "cli/top/view.h"
 
 const char *lk_view_help_text(void) {
