@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/likeness.h"
-#include "cli/parse/other_words.h"
+#include "cli/parse/option.h"
 
 const struct lk_cli_command *lk_cli_command_at(size_t index) {
     static const struct lk_cli_command *const parts[] = {lk_cli_lock_commands, lk_cli_work_commands,

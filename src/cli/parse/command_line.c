@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "cli/parse/option_value.h"
+#include "cli/parse/value.h"
 
 /* The state of the first pass. */
 struct reader {

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/likeness.h"
-#include "cli/parse/other_words.h"
 #include "cli/parse/value.h"
 #include "lockkeeper/lockkeeper.h"
 #include "model/model.h"
@@ -266,4 +265,42 @@ enum lk_option_id lk_option_like(const char *name, size_t size) {
         }
     }
     return best;
+}
+
+/* ---- words of other programs ----------------------------------------------------------------- */
+
+/* From flock(1), consul lock, GNU parallel and others, where lk has a word for the same. */
+
+struct pair {
+    const char *other;
+    const char *own;
+};
+
+static const struct pair other_commands[] = {
+    {"exec", "run"},      {"flock", "run"},    {"list", "ls"},       {"lock", "acquire"},
+    {"locks", "ls"},      {"status", "show"},  {"steal", "break"},   {"unlock", "release"},
+    {"refresh", "renew"}, {"enqueue", "push"}, {"monitor", "watch"},
+};
+
+static const struct pair other_options[] = {
+    {"nb", "try"},      {"nonblock", "try"}, {"nonblocking", "try"},
+    {"no-wait", "try"}, {"timeout", "wait"}, {"expire", "ttl"},
+    {"lease", "ttl"},   {"message", "note"}, {"error-exitcode", "conflict-exit-code"},
+};
+
+static const char *find(const struct pair *pairs, size_t count, const char *word, size_t size) {
+    for (size_t i = 0; i < count; i++) {
+        if (strlen(pairs[i].other) == size && memcmp(pairs[i].other, word, size) == 0) {
+            return pairs[i].own;
+        }
+    }
+    return NULL;
+}
+
+const char *lk_other_command(const char *word, size_t size) {
+    return find(other_commands, sizeof other_commands / sizeof other_commands[0], word, size);
+}
+
+const char *lk_other_option(const char *word, size_t size) {
+    return find(other_options, sizeof other_options / sizeof other_options[0], word, size);
 }

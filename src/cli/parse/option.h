@@ -128,4 +128,14 @@ enum lk_option_id lk_option_by_name(const char *name, size_t size, lk_option_set
 /* The option whose name is most like `name`; LK_OPTION_COUNT if none is like it. */
 enum lk_option_id lk_option_like(const char *name, size_t size);
 
+/* ---- words of other programs ----------------------------------------------------------------- */
+
+/* What other programs call a command or an option of lk, for "did you mean". */
+
+/* The command of lk that does what another program calls `word`, of `size` bytes; NULL: none. */
+const char *lk_other_command(const char *word, size_t size);
+
+/* The same of an option, without its dashes. */
+const char *lk_other_option(const char *word, size_t size);
+
 #endif

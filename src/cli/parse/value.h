@@ -9,6 +9,7 @@
 
 #include <stdint.h>
 
+#include "cli/parse/option.h"
 #include "form/duration.h"
 #include "lockkeeper/terms.h"
 
@@ -22,5 +23,16 @@ lk_outcome lk_number_parse(const char *text, int64_t min, int64_t max, int64_t *
  */
 lk_outcome lk_time_parse(const char *text, int64_t now_unix_ms, int64_t *ret_unix_ms,
                          lk_error *error);
+
+/* ---- by the kind of an option ---------------------------------------------------------------- */
+
+/* What an option is given, from text to what its kind takes (option.h). */
+
+/*
+ * LK_OK, with *ret_number where the option is a choice (its index), a number, a duration (ms) or a
+ * time (Unix ms, reckoned from `now_unix_ms`); LK_INVALID: *error says what the option takes.
+ */
+lk_outcome lk_option_value_parse(enum lk_option_id id, const char *text, int64_t now_unix_ms,
+                                 int64_t *ret_number, lk_error *error);
 
 #endif

@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "base/setting.h"
 #include "base/text.h"
-#include "cli/parse/option_value.h"
+#include "cli/parse/value.h"
 #include "cli/serve/options.h"
 
 #define PREFIX "LK_SERVE_"

@@ -1,15 +1,61 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Instants for --until: RFC 3339; a local date, date and time, or time of day. Leap seconds are
- * taken for the first second of the next minute, as Unix time has it.
- */
+/* The values of options, from text: numbers, instants, and what each kind of option takes. */
+#include "cli/parse/value.h"
+
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/error.h"
-#include "cli/parse/value.h"
+
+/* ---- numbers --------------------------------------------------------------------------------- */
+
+/* Whole numbers: decimal digits, behind a minus where a number may be negative. Nothing else. */
+
+/* A minus and digits, where no number may be negative. */
+static bool is_negative_number(const char *text) {
+    return text[0] == '-' && text[1] != '\0' && text[1 + strspn(text + 1, "0123456789")] == '\0';
+}
+
+lk_outcome lk_number_parse(const char *text, int64_t min, int64_t max, int64_t *ret_number,
+                           lk_error *error) {
+    bool is_negative = min < 0 && text[0] == '-';
+    int64_t bound = is_negative ? -min : max;
+    size_t first = is_negative ? 1 : 0;
+    size_t at = first;
+    int64_t number = 0;
+
+    if (!is_negative && is_negative_number(text)) {
+        return lk_error_set(error, LK_INVALID, "\"%s\" is less than %" PRId64, text, min);
+    }
+    for (; text[at] >= '0' && text[at] <= '9'; at++) {
+        int digit = text[at] - '0';
+        if (digit > bound || number > (bound - digit) / 10) {
+            return lk_error_set(error, LK_INVALID, "\"%s\" is %s than %" PRId64, text,
+                                is_negative ? "less" : "greater", is_negative ? min : max);
+        }
+        number = number * 10 + digit;
+    }
+    number = is_negative ? -number : number;
+    if (at == first || text[at] != '\0') {
+        return lk_error_set(error, LK_INVALID, "\"%s\" is not a whole number: see byte %zu", text,
+                            at + 1);
+    }
+    if (number < min) {
+        return lk_error_set(error, LK_INVALID, "\"%s\" is less than %" PRId64, text, min);
+    }
+    *ret_number = number;
+    return LK_OK;
+}
+
+/* ---- instants -------------------------------------------------------------------------------- */
+
+/*
+ * Instants for --until: RFC 3339; a local date, date and time, or time of day. Leap seconds are
+ * taken for the first second of the next minute, as Unix time has it.
+ */
 
 /* A position in the text. It only moves over expected characters; the first failure is kept. */
 struct reader {
@@ -190,4 +236,67 @@ lk_outcome lk_time_parse(const char *text, int64_t now_unix_ms, int64_t *ret_uni
     }
     *ret_unix_ms = unix_ms;
     return LK_OK;
+}
+
+/* ---- by the kind of an option ---------------------------------------------------------------- */
+
+#define HOUR_MS INT64_C(3600000)
+#define DAY_MS (24 * HOUR_MS)
+
+static lk_outcome parse_choice(const struct lk_option *option, const char *text, int64_t *ret_index,
+                               lk_error *error) {
+    for (int i = 0; option->choices[i] != NULL; i++) {
+        if (strcmp(text, option->choices[i]) == 0) {
+            *ret_index = i;
+            return LK_OK;
+        }
+    }
+    char known[LK_ERROR_TEXT_MAX] = "";
+    for (int i = 0; option->choices[i] != NULL; i++) {
+        strncat(known, i > 0 ? " or " : "", sizeof known - strlen(known) - 1);
+        strncat(known, option->choices[i], sizeof known - strlen(known) - 1);
+    }
+    return lk_error_set(error, LK_INVALID, "\"%s\" is not %s", text, known);
+}
+
+static lk_outcome parse_duration(const struct lk_option *option, const char *text, int64_t *ret_ms,
+                                 lk_error *error) {
+    int64_t duration_ms;
+
+    if (lk_duration_parse(text, &duration_ms, error) != LK_OK) {
+        return LK_INVALID;
+    }
+    if (duration_ms < option->min) {
+        return lk_error_set(error, LK_INVALID, "\"%s\" is shorter than %lld ms", text,
+                            (long long)option->min);
+    }
+    if (duration_ms > option->max) {
+        bool is_hours = option->max < DAY_MS;
+        return lk_error_set(error, LK_INVALID, "\"%s\" is longer than %lld %s", text,
+                            (long long)(option->max / (is_hours ? HOUR_MS : DAY_MS)),
+                            is_hours ? "h" : "d");
+    }
+    *ret_ms = duration_ms;
+    return LK_OK;
+}
+
+lk_outcome lk_option_value_parse(enum lk_option_id id, const char *text, int64_t now_unix_ms,
+                                 int64_t *ret_number, lk_error *error) {
+    const struct lk_option *option = lk_option_at(id);
+
+    switch (option->kind) {
+    case LK_KIND_FLAG:
+    case LK_KIND_TEXT:
+    case LK_KIND_LIST:
+        return LK_OK;
+    case LK_KIND_CHOICE:
+        return parse_choice(option, text, ret_number, error);
+    case LK_KIND_NUMBER:
+        return lk_number_parse(text, option->min, option->max, ret_number, error);
+    case LK_KIND_DURATION:
+        return parse_duration(option, text, ret_number, error);
+    case LK_KIND_TIME:
+        return lk_time_parse(text, now_unix_ms, ret_number, error);
+    }
+    return LK_INVALID;
 }
