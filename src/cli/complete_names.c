@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/store/store_is_there.h"
+#include "cli/store/url.h"
 #include "lockkeeper/lockkeeper.h"
 
 /* NULL: there is none, or it cannot be opened. */

@@ -7,7 +7,7 @@
 
 #include "cli/cli.h"
 #include "cli/print/say.h"
-#include "cli/store/store_is_there.h"
+#include "cli/store/url.h"
 #include "form/form.h"
 
 static int say_missing(const struct lk_cli *cli, const struct lk_command_line *line) {

@@ -30,7 +30,7 @@
 #include "cli/run/descriptors.h"
 #include "cli/run/environment.h"
 #include "cli/run/signals.h"
-#include "cli/store/secret_url.h"
+#include "cli/store/url.h"
 #include "client/lease.h"
 
 struct hold {

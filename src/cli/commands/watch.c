@@ -17,7 +17,7 @@
 #include "cli/parse/ask.h"
 #include "cli/print/human.h"
 #include "cli/print/say.h"
-#include "cli/store/store_is_there.h"
+#include "cli/store/url.h"
 #include "form/form.h"
 
 enum {

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "cli/store/secret_url.h"
+#include "cli/store/url.h"
 #include "client/url.h"
 
 static const char *const lease_names[LK_RUN_LEASE_VARIABLES] = {

@@ -21,7 +21,7 @@ struct lk_run_environment {
 
 /*
  * This process's environment with LK_STORE (`store_url` without its password, with absolute paths:
- * CMD may change directory), LK_STORE_URL_FILE if it has one (secret_url.h), LK_PATH, LK_OWNER,
+ * CMD may change directory), LK_STORE_URL_FILE if it has one (store/url.h), LK_PATH, LK_OWNER,
  * LK_TOKEN, LK_TOKENS and LK_TTL_MS of `granted`, LK_OUTER, the leases around it, and LK_RUN_OWNER,
  * by which an LK_OWNER that CMD names itself is told from that of the lease (parse/ask.h); with
  * granted NULL (--inherit) as it is.

@@ -8,7 +8,7 @@
 #include "base/thread.h"
 #include "base/waker.h"
 #include "cli/run/signals.h"
-#include "cli/store/store_is_there.h"
+#include "cli/store/url.h"
 #include "client/store.h"
 #include "lockkeeper/lockkeeper.h"
 

@@ -27,7 +27,7 @@
 #include "cli/run/status.h"
 #include "cli/run/supervise.h"
 #include "cli/run/wait.h"
-#include "cli/store/secret_url.h"
+#include "cli/store/url.h"
 #include "client/lease.h"
 
 enum {

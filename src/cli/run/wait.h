@@ -6,7 +6,7 @@
 #include "cli/run/run.h"
 #include "cli/run/signals.h"
 #include "cli/run/wait_log.h"
-#include "cli/store/own_store.h"
+#include "cli/store/url.h"
 
 /* What it came to. End with lk_run_wait_done(). */
 struct lk_run_wait {

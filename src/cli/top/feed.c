@@ -18,7 +18,7 @@
 #include "base/slice.h"
 #include "base/text.h"
 #include "base/thread.h"
-#include "cli/store/store_is_there.h"
+#include "cli/store/url.h"
 
 enum {
     PERIOD_US = 1000000,

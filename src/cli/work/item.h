@@ -8,7 +8,7 @@
 
 /* What all calls of a worker have in common; everything is borrowed. */
 struct lk_pool_cooldown {
-    const char *store_url; /* with its password: secret_url.h */
+    const char *store_url; /* with its password: store/url.h */
     char *const *command;
     const struct lk_run_signals *signals;
     bool has_batches;    /* CMD reads lines of JSON, and not the value of one item */

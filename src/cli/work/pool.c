@@ -26,7 +26,7 @@
 #include "cli/run/open.h"
 #include "cli/run/run.h"
 #include "cli/run/status.h"
-#include "cli/store/own_store.h"
+#include "cli/store/url.h"
 #include "cli/work/worker.h"
 
 enum {

@@ -25,7 +25,7 @@
 #include "cli/run/descriptors.h"
 #include "cli/run/open.h"
 #include "cli/run/status.h"
-#include "cli/store/secret_url.h"
+#include "cli/store/url.h"
 #include "cli/work/item.h"
 
 enum { FAILED = 1 }; /* the handler's result for an item whose CMD has failed */

@@ -1,18 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Of the stores that opening makes, those that are files: sqlite:PATH[?...], shm:NAME[?...]. */
-#include "cli/store/store_is_there.h"
+/* Stores that are files, the store of one user alone, and a file in memory for a password. */
+#include "cli/store/url.h"
 
 #include <errno.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "base/slice.h"
+#include "base/text.h"
 #include "client/default_store.h"
 #include "client/store.h"
 #include "client/url.h"
+
+/* ---- stores that exist already --------------------------------------------------------------- */
+
+/* Of those that opening makes, these are files: sqlite:PATH[?...], shm:NAME[?...]. */
 
 struct kind {
     const char *scheme;
@@ -85,4 +94,79 @@ lk_outcome lk_open_if_there(const char *url, lk_cancel *cancel, lk_store **ret_s
     lk_outcome outcome = find(url, error);
 
     return outcome == LK_OK ? lk_store_open_existing(url, cancel, ret_store, error) : outcome;
+}
+
+/* ---- a store of one user alone --------------------------------------------------------------- */
+
+struct lk_own_store lk_own_store_find(const char *url) {
+    struct lk_default_store standard = {.url = NULL};
+    struct lk_own_store own = {.url = NULL};
+
+    if (url == NULL && lk_default_store_find(&standard, NULL) == LK_OK
+        && standard.named_by == NULL) {
+        own =
+            (struct lk_own_store){.url = standard.url, .is_new = !lk_store_is_there(standard.url)};
+        standard.url = NULL;
+    }
+    lk_default_store_done(&standard);
+    return own;
+}
+
+void lk_own_store_say_new(const struct lk_own_store *own, FILE *err) {
+    if (own->is_new) {
+        (void)fprintf(err,
+                      "lk: made %s, the store of this user alone; for several users see "
+                      "lockkeeper.conf(5)\n",
+                      own->url);
+    }
+}
+
+void lk_own_store_done(struct lk_own_store *own) {
+    free(own->url);
+    own->url = NULL;
+}
+
+/* ---- a password in a URL --------------------------------------------------------------------- */
+
+char *lk_secret_url_of(const char *url) {
+    struct lk_default_store standard = {.url = NULL};
+    char *copy = NULL;
+
+    if (url != NULL || lk_default_store_find(&standard, NULL) == LK_OK) {
+        copy = lk_text_copy(lk_slice_of(url != NULL ? url : standard.url));
+    }
+    lk_default_store_done(&standard);
+    return copy;
+}
+
+static bool has_password(const char *url) {
+    char *shown = lk_url_without_password(url);
+    bool has_one = shown != NULL && strcmp(shown, url) != 0;
+
+    free(shown);
+    return has_one;
+}
+
+static int make_file(const char *url) {
+    size_t size = strlen(url);
+    int descriptor = memfd_create("lk-store", MFD_CLOEXEC);
+
+    if (descriptor >= 0
+        && (fchmod(descriptor, S_IRUSR) != 0 || write(descriptor, url, size) != (ssize_t)size)) {
+        (void)close(descriptor);
+        descriptor = -1;
+    }
+    return descriptor;
+}
+
+char *lk_secret_url_offer(const char *url) {
+    static int descriptor = -1;
+
+    if (!has_password(url)) {
+        return NULL;
+    }
+    if (descriptor < 0) {
+        descriptor = make_file(url);
+    }
+    return descriptor >= 0 ? lk_text_make("/proc/%ld/fd/%d", (long)getpid(), descriptor) : NULL;
 }
