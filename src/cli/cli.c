@@ -12,9 +12,9 @@
 #include "base/clock.h"
 #include "cli/complete.h"
 #include "cli/help.h"
+#include "cli/interrupt.h"
 #include "cli/print/say.h"
 #include "cli/run/open.h"
-#include "cli/stop.h"
 
 /* Colour is used on terminals only, unless $NO_COLOR declines it (no-color.org). */
 static bool wants_colour(FILE *out) {

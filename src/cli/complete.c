@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "base/slice.h"
-#include "cli/complete_files.h"
 #include "cli/complete_names.h"
 #include "cli/parse/command.h"
 #include "cli/print/human.h"

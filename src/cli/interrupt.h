@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Ctrl-C while a plain command waits in the queue: the request must not stay there for its ttl.
- * A thread waits for the signals that end a program and turns the first into lk_cancel_now().
- */
+/* Signals of plain commands: Ctrl-C and its like end a wait, and ^Z stops where it does no harm. */
 #ifndef LK_CLI_INTERRUPT_H
 #define LK_CLI_INTERRUPT_H
 
 #include <stdbool.h>
 
 #include "lockkeeper/lockkeeper.h"
+
+/* ---- the end of a wait ----------------------------------------------------------------------- */
+
+/*
+ * Ctrl-C while a plain command waits in the queue: the request must not stay there for its ttl.
+ * A thread waits for the signals that end a program and turns the first into lk_cancel_now().
+ */
 
 struct lk_interrupt;
 
@@ -30,5 +34,16 @@ int lk_interrupt_end(struct lk_interrupt *interrupt);
 /* The same, if that was not called, and frees it; a further signal ends the program. Accepts
  * NULL. */
 int lk_interrupt_close(struct lk_interrupt *interrupt);
+
+/* ---- ^Z -------------------------------------------------------------------------------------- */
+
+/* ^Z for commands that do not handle it themselves. */
+
+/*
+ * From here on SIGTSTP stops this process as usual, but never inside a transaction that other
+ * processes may wait for (base/thread.h). Must be called before any other thread is started. If
+ * no thread can be created, nothing changes.
+ */
+void lk_stop_outside_transactions(void);
 
 #endif

@@ -3,9 +3,9 @@
 #include "cli/run/run.h"
 
 #include "cli/cli.h"
-#include "cli/note.h"
 #include "cli/parse/ask.h"
 #include "cli/print/say.h"
+#include "cli/title.h"
 
 int lk_cli_run_command(const struct lk_cli *cli, const struct lk_command_line *line) {
     char command_note[LK_COMMAND_NOTE_BYTES_MAX + 1];

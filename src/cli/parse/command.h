@@ -50,7 +50,7 @@ struct lk_cli_command {
     lk_option_set for_tail;        /* with one of these, it needs no command */
     bool has_tail;                 /* needs `--` and a command of the user's behind it */
     bool only_reads;               /* a store that is not there is not made: it counts as empty */
-    bool has_own_stop;             /* what SIGTSTP does to it is its own matter (stop.h) */
+    bool has_own_stop;             /* what SIGTSTP does to it is its own matter (interrupt.h) */
     unsigned outcomes;             /* what it can end in: bits of lk_outcome */
     const char *more_codes;        /* lines for exit codes that are no outcome's; NULL: none */
     struct lk_example examples[8]; /* ended by one without a line */
