@@ -2,7 +2,7 @@
 /* Prints the description of the HTTP interface. Exits with 1 if it cannot. */
 #include <stdio.h>
 
-#include "server/http/http_openapi.h"
+#include "server/http/openapi.h"
 
 int main(void) {
     struct lk_buffer out = {.max = 0};

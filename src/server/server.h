@@ -180,7 +180,7 @@ struct lk_listener_ops {
 };
 
 /*
- * resp_listener.c, http_listener.c: serve the connections of a listen socket, which they own from
+ * resp/listener.c, http/listener.c: serve the connections of a listen socket, which they own from
  * then on, whatever they return. LK_OK with *ret_listener, or LK_INTERNAL.
  */
 struct lk_listen_socket;

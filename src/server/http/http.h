@@ -21,7 +21,7 @@
 #include "server/access/logins.h"
 #include "server/admission.h"
 #include "server/handshakes.h"
-#include "server/http/http_framing.h"
+#include "server/http/framing.h"
 #include "server/listen.h"
 #include "server/moment.h"
 #include "server/refusal.h"
@@ -178,7 +178,7 @@ struct lk_http_listener {
     struct lk_reply_context context;
 };
 
-/* ---- http_clients.c -------------------------------------------------------------------------- */
+/* ---- clients.c ------------------------------------------------------------------------------- */
 
 void lk_http_clients_begin(struct lk_http_listener *listener,
                            const struct lk_server_options *options, bool is_local);
@@ -217,7 +217,7 @@ void lk_http_client_free_request(struct lk_http_client *client, struct evhttp_re
 /* The size of the largest request or reply that is buffered; `ends`: closes its connection. */
 size_t lk_http_clients_shed(struct lk_http_clients *clients, bool ends);
 
-/* ---- accepting (http_accept.c) --------------------------------------------------------------- */
+/* ---- accepting (accept.c) -------------------------------------------------------------------- */
 
 void lk_http_clients_start_accepting(struct lk_http_clients *clients);
 void lk_http_clients_stop_accepting(struct lk_http_clients *clients);
@@ -234,7 +234,7 @@ void lk_http_client_greet(struct lk_http_client *client);
 /* Closes the client's connection at the end of the turn. */
 void lk_http_client_end(struct lk_http_client *client);
 
-/* ---- http_penalty.c -------------------------------------------------------------------------- */
+/* ---- penalty.c ------------------------------------------------------------------------------- */
 
 /* A wrong password was sent: the refusal is delayed. false: no memory. */
 bool lk_http_client_penalize(struct lk_http_client *client, struct evhttp_request *request);
@@ -249,14 +249,14 @@ bool lk_http_client_hold(struct lk_http_client *client, struct lk_buffer *reply)
 /* The client has closed: the refusal that it may await is not sent. */
 void lk_http_penalty_client_closed(struct lk_http_client *client);
 
-/* ---- http_live_check.c ----------------------------------------------------------------------- */
+/* ---- live_check.c ---------------------------------------------------------------------------- */
 
 /* Calls on_gone() once when the request's client has closed or was cut off. */
 void lk_http_live_check_begin(struct lk_http_live_check *live_check, struct evhttp_request *request,
                               void (*on_gone)(void *context), void *context);
 void lk_http_live_check_end(struct lk_http_live_check *live_check);
 
-/* ---- http_tls.c ------------------------------------------------------------------------------ */
+/* ---- tls.c ----------------------------------------------------------------------------------- */
 
 /* libevent's part of TLS, loaded when it is used. LK_OK, or LK_UNSUPPORTED. */
 lk_outcome lk_http_tls_load(lk_error *error);
@@ -270,7 +270,7 @@ void lk_http_tls_await(struct lk_http_client *client);
 /* The connection closes. No effect on a client without TLS. */
 void lk_http_tls_end(struct lk_http_client *client);
 
-/* ---- http_listener.c ------------------------------------------------------------------------- */
+/* ---- listener.c ------------------------------------------------------------------------------ */
 
 /* Counts and logs why a connection is refused something, or closed; and, for debugging, both. */
 void lk_http_refused(struct lk_http_listener *listener, int socket, enum lk_refusal why);
@@ -279,7 +279,7 @@ void lk_http_trace(const struct lk_http_listener *listener, int socket, const ch
 /* Makes listener->call for the request, which is answered now or later. */
 void lk_http_call(struct lk_http_listener *listener, struct evhttp_request *request);
 
-/* ---- http_errors.c --------------------------------------------------------------------------- */
+/* ---- errors.c -------------------------------------------------------------------------------- */
 
 /* A callback of the buffer of what is to be sent to a client: errors of evhttp become JSON. */
 void lk_http_errors_on_output(struct evbuffer *output, const struct evbuffer_cb_info *info,
@@ -297,7 +297,7 @@ bool lk_http_errors_time_out(struct lk_http_client *client);
  */
 void lk_http_errors_tell_too_large(struct lk_http_client *client);
 
-/* ---- http_request.c -------------------------------------------------------------------------- */
+/* ---- request.c ------------------------------------------------------------------------------- */
 
 /* The callback of evhttp for every request. */
 void lk_http_handle(struct evhttp_request *request, void *listener);
@@ -320,7 +320,7 @@ lk_outcome lk_http_read_query(struct lk_draft *draft, struct evhttp_request *req
 bool lk_http_is_health_check(const char *path);
 const char *lk_http_path(struct evhttp_request *request); /* NULL: it has none */
 
-/* ---- http_login.c ---------------------------------------------------------------------------- */
+/* ---- login.c --------------------------------------------------------------------------------- */
 
 /*
  * Whether the request may go on: no login is wanted, or it has one, whose user is listener->user
@@ -332,7 +332,7 @@ bool lk_http_authenticate(struct lk_http_listener *listener, struct evhttp_reque
 /* The client closes: its login is not decided any more. */
 void lk_http_end_login(struct lk_http_client *client);
 
-/* ---- http_events.c --------------------------------------------------------------------------- */
+/* ---- events.c -------------------------------------------------------------------------------- */
 
 /* GET /v1/events. LK_OK: the reply has begun; else an outcome with its message. */
 lk_outcome lk_http_events_open(struct lk_http_listener *listener, struct evhttp_request *request,
@@ -345,7 +345,7 @@ void lk_http_events_close(struct lk_http_listener *listener);
 /* Ends the streams of users that are not there any more. */
 void lk_http_events_check_grants(struct lk_http_listener *listener);
 
-/* ---- http_reply.c ---------------------------------------------------------------------------- */
+/* ---- reply.c --------------------------------------------------------------------------------- */
 
 /* Fills a reply from the core's reply. */
 void lk_http_reply_fill(const struct lk_http_listener *listener,

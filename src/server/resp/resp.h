@@ -114,7 +114,7 @@ struct lk_resp_listener {
     char input[LK_RESP_INPUT_BYTES];
 };
 
-/* ---- resp_connection.c ----------------------------------------------------------------------- */
+/* ---- connection.c ---------------------------------------------------------------------------- */
 
 /* Takes ownership of the socket. false: there is no room for it, or no memory. */
 bool lk_resp_connection_open(struct lk_resp_listener *listener, int socket);
@@ -157,7 +157,7 @@ void lk_resp_connection_begin_session(struct lk_resp_connection *connection);
 void lk_resp_connection_refuse(struct lk_resp_connection *connection, const char *word,
                                const char *why);
 
-/* ---- resp_tls.c ------------------------------------------------------------------------------ */
+/* ---- tls.c ----------------------------------------------------------------------------------- */
 
 /* If the listener has TLS: the handshake is awaited. false: no memory. */
 bool lk_resp_tls_begin(struct lk_resp_connection *connection);
@@ -175,7 +175,7 @@ void lk_resp_tls_end_stall(struct lk_resp_connection *connection);
 /* Reads what has left the socket, in the next turn, if there is any. */
 void lk_resp_tls_read_on(struct lk_resp_connection *connection);
 
-/* ---- resp_command.c -------------------------------------------------------------------------- */
+/* ---- command.c ------------------------------------------------------------------------------- */
 
 /* Executes one request, its arguments in listener->request. At least one. */
 void lk_resp_execute(struct lk_resp_connection *connection);
@@ -188,7 +188,7 @@ void lk_resp_end_answer(struct lk_resp_connection *connection, uint64_t batch);
 /* The blocked command is not answered, and what it queued is withdrawn. */
 void lk_resp_cancel(struct lk_resp_connection *connection, const struct lk_times *times);
 
-/* ---- resp_login.c ---------------------------------------------------------------------------- */
+/* ---- login.c --------------------------------------------------------------------------------- */
 
 /* The certificate that the client has shown names a user: sets the grant to that of the user. */
 bool lk_resp_log_in_by_certificate(struct lk_resp_connection *connection);
@@ -204,7 +204,7 @@ void lk_resp_end_grant(struct lk_resp_connection *connection);
 /* The users may have changed: ends what is not allowed any more. */
 void lk_resp_check_grant(struct lk_resp_connection *connection);
 
-/* ---- resp_connection_commands.c -------------------------------------------------------------- */
+/* ---- connection_commands.c ------------------------------------------------------------------- */
 
 /*
  * Runs a command about the connection itself, which writes to the reply buffer between its begin
@@ -235,12 +235,12 @@ void lk_resp_refuse(struct lk_resp_connection *connection, const char *word, con
 /* The same, naming the service that leads: `-MOVED 0 HOST:PORT`. */
 void lk_resp_move(struct lk_resp_connection *connection, const char *leader);
 
-/* ---- resp_backup.c --------------------------------------------------------------------------- */
+/* ---- backup.c -------------------------------------------------------------------------------- */
 
 /* Shutdown: a BACKUP that is under way is answered UNAVAILABLE. */
 void lk_resp_backup_stop(struct lk_resp_connection *connection);
 
-/* ---- resp_watch.c ---------------------------------------------------------------------------- */
+/* ---- watch.c --------------------------------------------------------------------------------- */
 
 /* WATCH and its arguments: LK_OK, to be answered with OK, or an outcome with its message. */
 lk_outcome lk_resp_watch(struct lk_resp_connection *connection, const struct lk_slice *arguments,
@@ -264,7 +264,7 @@ void lk_resp_unwatch_all(struct lk_resp_connection *connection);
 /* Writes pending events, as far as there is room for them. */
 void lk_resp_write_events(struct lk_resp_connection *connection);
 
-/* ---- resp_introspect.c ----------------------------------------------------------------------- */
+/* ---- introspect.c ---------------------------------------------------------------------------- */
 
 /* COMMAND and its subcommands. */
 void lk_resp_introspect(struct lk_resp_connection *connection, const struct lk_slice *arguments,
@@ -273,12 +273,12 @@ void lk_resp_introspect(struct lk_resp_connection *connection, const struct lk_s
 typedef void lk_resp_handler(struct lk_resp_connection *connection,
                              const struct lk_slice *arguments, size_t count);
 
-lk_resp_handler lk_resp_auth; /* resp_login.c */
+lk_resp_handler lk_resp_auth; /* login.c */
 lk_resp_handler lk_resp_hello;
 lk_resp_handler lk_resp_acl;
-lk_resp_handler lk_resp_backup; /* resp_backup.c */
+lk_resp_handler lk_resp_backup; /* backup.c */
 
-/* The commands of resp_connection_commands.c; the name of the last entry is NULL. */
+/* The commands of connection_commands.c; the name of the last entry is NULL. */
 struct lk_resp_connection_command {
     const char *name;
     int arity; /* as Redis counts: with the name; negative: at least so many */

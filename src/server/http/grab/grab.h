@@ -12,8 +12,8 @@
 #ifndef LK_SERVER_HTTP_GRAB_GRAB_H
 #define LK_SERVER_HTTP_GRAB_GRAB_H
 
-#include "server/http/grab/grab_queues.h"
-#include "server/http/grab/grab_stats.h"
+#include "server/http/grab/queues.h"
+#include "server/http/grab/stats.h"
 #include "server/http/http.h"
 
 enum {
@@ -53,7 +53,7 @@ struct lk_http_grab {
     struct lk_grab_stats stats;
 };
 
-/* ---- grab_request.c -------------------------------------------------------------------------- */
+/* ---- request.c ------------------------------------------------------------------------------- */
 
 extern const char *const lk_grab_op_names[LK_GRAB_OPS_COUNT];
 
@@ -68,7 +68,7 @@ bool lk_http_grab_is_route(const struct lk_http_listener *listener, const char *
 void lk_http_grab_handle(struct lk_http_listener *listener, struct evhttp_request *request,
                          const char *path);
 
-/* ---- grab_answer.c --------------------------------------------------------------------------- */
+/* ---- answer.c -------------------------------------------------------------------------------- */
 
 extern const struct lk_command_spec lk_http_grab_command; /* of every call made here */
 

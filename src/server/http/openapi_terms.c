@@ -2,7 +2,7 @@
 /* What the fields of answers mean. A name means the same wherever it is. */
 #include <string.h>
 
-#include "server/http/http_openapi.h"
+#include "server/http/openapi.h"
 
 static const struct {
     const char *name;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What "grab" counts of its own requests since the start, by owner and by path; bounded. */
-#ifndef LK_SERVER_HTTP_GRAB_GRAB_STATS_H
-#define LK_SERVER_HTTP_GRAB_GRAB_STATS_H
+#ifndef LK_SERVER_HTTP_GRAB_STATS_H
+#define LK_SERVER_HTTP_GRAB_STATS_H
 
 #include "form/writer.h"
 #include "model/path.h"

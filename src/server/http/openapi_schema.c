@@ -5,7 +5,7 @@
 
 #include "command/keywords.h"
 #include "form/form.h"
-#include "server/http/http_openapi.h"
+#include "server/http/openapi.h"
 
 enum { REFERENCE_BYTES_MAX = 80, NAME_BYTES_MAX = 64 };
 

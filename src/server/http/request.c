@@ -17,8 +17,8 @@
 #include "command/members.h"
 #include "server/http/grab/grab.h"
 #include "server/http/http.h"
-#include "server/http/http_page.h"
-#include "server/http/http_routes.h"
+#include "server/http/page.h"
+#include "server/http/routes.h"
 
 enum {
     OWNER_BYTES_MAX = 64,

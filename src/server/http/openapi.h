@@ -4,8 +4,8 @@
  * clients and documents of it. It is written from the tables by which requests are read and answers
  * are written: commands, keywords and members, shapes and records, and the routes of the service.
  */
-#ifndef LK_SERVER_HTTP_HTTP_OPENAPI_H
-#define LK_SERVER_HTTP_HTTP_OPENAPI_H
+#ifndef LK_SERVER_HTTP_OPENAPI_H
+#define LK_SERVER_HTTP_OPENAPI_H
 
 #include "command/answer_form.h"
 #include "command/members.h"
@@ -17,7 +17,7 @@ enum { LK_OPENAPI_QUEUE_MAX = LK_PATH_BYTES_MAX - 2 };
 /* Adds the description to the buffer, the same each time: JSON without line breaks. */
 void lk_http_openapi_write(struct lk_buffer *out);
 
-/* ---- http_openapi_schema.c ------------------------------------------------------------------- */
+/* ---- openapi_schema.c ------------------------------------------------------------------------ */
 
 /* A reference to a schema; `name` is that of the field that is one, or NULL. */
 void lk_openapi_refer(struct lk_form_writer *writer, const char *name, const char *schema);
@@ -36,7 +36,7 @@ void lk_openapi_write_body(struct lk_form_writer *writer, const struct lk_comman
 /* The schemas of all records and answers, as fields of the open map. */
 void lk_openapi_write_schemas(struct lk_form_writer *writer);
 
-/* ---- http_openapi_terms.c -------------------------------------------------------------------- */
+/* ---- openapi_terms.c ------------------------------------------------------------------------- */
 
 /* What a field of an answer means, in a sentence; NULL: the name is not known. */
 const char *lk_openapi_term(const char *name);

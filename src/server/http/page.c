@@ -4,7 +4,7 @@
  * files and no others, it connects to this service alone, no other site can frame it, and a browser
  * runs no text of the store as a script.
  */
-#include "server/http/http_page.h"
+#include "server/http/page.h"
 
 #include <event2/buffer.h>
 #include <event2/http.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Counters by name in tables of a fixed size. */
-#include "server/http/grab/grab_stats.h"
+#include "server/http/grab/stats.h"
 
 #include <stdlib.h>
 

@@ -4,8 +4,8 @@
  * the same for every client and tell nothing of the store, so they need no password: the page asks
  * for it. Within src/server.
  */
-#ifndef LK_SERVER_HTTP_HTTP_PAGE_H
-#define LK_SERVER_HTTP_HTTP_PAGE_H
+#ifndef LK_SERVER_HTTP_PAGE_H
+#define LK_SERVER_HTTP_PAGE_H
 
 #include "server/http/http.h"
 

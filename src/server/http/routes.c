@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Routes about the service itself, and its events. */
-#include "server/http/http_routes.h"
+#include "server/http/routes.h"
 
 #include <event2/http.h>
 #include <event2/http_struct.h>
@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "server/http/http_metrics.h"
-#include "server/http/http_openapi.h"
+#include "server/http/metrics.h"
+#include "server/http/openapi.h"
 
 static const char *header_of(struct evhttp_request *request, const char *name) {
     return evhttp_find_header(evhttp_request_get_input_headers(request), name);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GET /metrics: what the service does, for a monitoring system. */
-#ifndef LK_SERVER_HTTP_HTTP_METRICS_H
-#define LK_SERVER_HTTP_HTTP_METRICS_H
+#ifndef LK_SERVER_HTTP_METRICS_H
+#define LK_SERVER_HTTP_METRICS_H
 
 #include "server/http/http.h"
 

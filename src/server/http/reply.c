@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Replies of HTTP: status, headers, body. */
+#include "engine/reply/reply.h"
+
 #include <event2/buffer.h>
 #include <event2/http.h>
 #include <stdio.h>
 
 #include "base/error.h"
-#include "engine/reply/reply.h"
 #include "server/http/grab/grab.h"
-#include "server/http/http_metrics.h"
+#include "server/http/metrics.h"
 
 static const char of_json[] = "application/json";
 static const char of_text[] = "text/plain; charset=utf-8";

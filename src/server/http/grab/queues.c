@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From pages of requests to queues: places, sorted by path, and then their groups. */
-#include "server/http/grab/grab_queues.h"
+#include "server/http/grab/queues.h"
 
 #include <stdlib.h>
 

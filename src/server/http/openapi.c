@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Routes: the paths of the description, with what each takes and answers. */
-#include "server/http/http_openapi.h"
+#include "server/http/openapi.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "server/http/http_routes.h"
+#include "server/http/routes.h"
 
 enum { TEMPLATE_BYTES_MAX = 64, TEXT_BYTES_MAX = 512, SCHEMA_BYTES_MAX = 64 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lines end in CR LF and have no control bytes; sizes of chunks are hexadecimal digits alone. */
-#include "server/http/http_framing.h"
+#include "server/http/framing.h"
 
 #include <string.h>
 #include <strings.h>

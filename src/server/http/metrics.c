@@ -3,7 +3,7 @@
  * GET /metrics. Names follow the conventions of Prometheus: a prefix, base units, _total for what
  * only rises. docs/operations.md has the list.
  */
-#include "server/http/http_metrics.h"
+#include "server/http/metrics.h"
 
 #include <event2/http.h>
 #include <stdlib.h>

@@ -6,8 +6,8 @@
  *
  * Read from the pages that listings are read from, and therefore bounded as these are.
  */
-#ifndef LK_SERVER_HTTP_GRAB_GRAB_QUEUES_H
-#define LK_SERVER_HTTP_GRAB_GRAB_QUEUES_H
+#ifndef LK_SERVER_HTTP_GRAB_QUEUES_H
+#define LK_SERVER_HTTP_GRAB_QUEUES_H
 
 #include "base/buffer.h"
 #include "model/model.h"
@@ -27,7 +27,7 @@ struct lk_grab_place {
     size_t at;       /* offset of the path in `text` */
     const char *key; /* ... and the path, with a slash in front */
     uint16_t size;
-    uint8_t modes; /* bits of grab_queues.c */
+    uint8_t modes; /* bits of queues.c */
     bool is_shared;
     uint32_t row;
     uint32_t group;

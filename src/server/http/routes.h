@@ -4,8 +4,8 @@
  * commands (command/command.h). Requests are answered by this table, and the description of the
  * interface names what is in both. Within src/server.
  */
-#ifndef LK_SERVER_HTTP_HTTP_ROUTES_H
-#define LK_SERVER_HTTP_HTTP_ROUTES_H
+#ifndef LK_SERVER_HTTP_ROUTES_H
+#define LK_SERVER_HTTP_ROUTES_H
 
 #include "server/http/http.h"
 
