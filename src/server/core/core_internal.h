@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The state of the core, for the files that implement it: core.c (calls and batches), fence.c
- * (which batch an answer depends on), owners.c (whose an owner is), drain.c (no new requests),
- * sessions.c, blocked.c (requests that wait), claim_waiters.c (claims that wait), waiting_queues.c
- * (where they wait), bindings.c (requests bound to sessions, and what commands name them by),
- * series.c (several items in one call), event_log.c (events), follow.c (calls about events and
- * bounds), tally.c (counters), contention.c (which roots have waiting requests).
+ * (which batch an answer depends on), owners.c (whose an owner is), refuse.c (what the model need
+ * not see), sessions.c, blocked.c (requests that wait), claim_waiters.c (claims that wait),
+ * waiting_queues.c (where they wait), bindings.c (requests bound to sessions, and what commands
+ * name them by), series.c (several items in one call), event_log.c (events), follow.c (calls about
+ * events and bounds), tally.c (counters), contention.c (which roots have waiting requests).
  *
  *   session         one connection: its bindings, its blocked calls
  *   binding         a live request that a session is bound to, or a blocked call waits for, or both
@@ -197,11 +197,14 @@ void lk_fence_taken(struct lk_core *core); /* a batch was taken: its commit rene
  * this one were bound to have ended. */
 void lk_fence_restore(struct lk_core *core, const struct lk_core_snapshot *snapshot);
 
-/* ---- drain.c --------------------------------------------------------------------------------- */
+/* ---- refuse.c -------------------------------------------------------------------------------- */
 
 /* Whether the core drains and the call would make a new request: the call is then answered. */
 bool lk_core_refuses_new(struct lk_core *core, struct lk_session *session,
                          const struct lk_call *call);
+
+/* Whether the bytes that a command stores, if any, fit within the bound. */
+bool lk_core_has_room(const struct lk_core *core, const struct lk_command *command);
 
 /* ---- sessions.c ------------------------------------------------------------------------------ */
 
@@ -402,16 +405,9 @@ bool lk_event_log_has(const struct lk_core *core, const struct lk_event_query *q
 struct lk_event_page *lk_event_log_ask(const struct lk_core *core,
                                        const struct lk_event_query *query);
 
-/* ---- audit.c --------------------------------------------------------------------------------- */
-
 /* Records in the audit what a break ended or revoked, with the administrator and the reason. */
 void lk_core_audit_break(struct lk_core *core, const struct lk_break *broken,
                          const struct lk_effects *effects);
-
-/* ---- room.c ---------------------------------------------------------------------------------- */
-
-/* Whether the bytes that a command stores, if any, fit within the bound. */
-bool lk_core_has_room(const struct lk_core *core, const struct lk_command *command);
 
 /* ---- follow.c -------------------------------------------------------------------------------- */
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When events are kept, and the readers of the ring. */
+/* When events are kept, the readers of the ring, and the audit of breaks. */
 #include "server/core/event_log.h"
 
+#include "engine/reply/reply.h"
 #include "server/core/core_internal.h"
 
 /* How long events that were kept for followers stay after the last follower has gone. */
@@ -292,4 +293,31 @@ const lk_watch_event *lk_watcher_next(struct lk_core *core, struct lk_watcher *w
     }
     return watcher->after != event_log->last ? return_gap(core, watcher, event_log->last, times)
                                              : NULL;
+}
+
+/* ---- the audit of breaks (R12) --------------------------------------------------------------- */
+
+void lk_core_audit_break(struct lk_core *core, const struct lk_break *broken,
+                         const struct lk_effects *effects) {
+    for (size_t i = 0; i < effects->change_count; i++) {
+        const struct lk_change *change = &effects->changes[i];
+        struct lk_record *record = &core->record;
+        struct lk_audit_row row;
+
+        if (change->kind != LK_CHANGE_BROKEN && change->kind != LK_CHANGE_REVOKED) {
+            continue;
+        }
+        lk_model_record(core->model, change->request, record);
+        row = lk_audit_row_of(broken, record, core->times.wall_us);
+        if (core->audit->count >= LK_SQL_AUDIT_MAX + LK_CORE_AUDIT_SPARE) {
+            lk_audit_drop_oldest(core->audit, LK_CORE_AUDIT_SPARE);
+            core->audit_first += LK_CORE_AUDIT_SPARE;
+        }
+        if (!lk_audit_add(core->audit, &row)) {
+            core->collection.is_incomplete = true;
+        }
+        if (!core->config.is_ephemeral) {
+            lk_collect_audit(&core->collection, &row);
+        }
+    }
 }

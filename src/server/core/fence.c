@@ -78,3 +78,21 @@ void lk_fence_restore(struct lk_core *core, const struct lk_core_snapshot *snaps
         lk_bindings_forget(core);
     }
 }
+
+/* ---- sessions that the last durable batch has answered: many call again at once -------------- */
+
+void lk_core_await(struct lk_core *core, struct lk_session *session, uint64_t batch) {
+    session->answered_batch = batch;
+    core->awaited++;
+}
+
+void lk_core_await_no_more(struct lk_core *core, struct lk_session *session) {
+    if (session->answered_batch != 0 && session->answered_batch == core->answered_batch) {
+        core->awaited--;
+    }
+    session->answered_batch = 0;
+}
+
+size_t lk_core_awaited(const struct lk_core *core) {
+    return core->awaited;
+}
