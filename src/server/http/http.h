@@ -249,13 +249,6 @@ bool lk_http_client_hold(struct lk_http_client *client, struct lk_buffer *reply)
 /* The client has closed: the refusal that it may await is not sent. */
 void lk_http_penalty_client_closed(struct lk_http_client *client);
 
-/* ---- live_check.c ---------------------------------------------------------------------------- */
-
-/* Calls on_gone() once when the request's client has closed or was cut off. */
-void lk_http_live_check_begin(struct lk_http_live_check *live_check, struct evhttp_request *request,
-                              void (*on_gone)(void *context), void *context);
-void lk_http_live_check_end(struct lk_http_live_check *live_check);
-
 /* ---- tls.c ----------------------------------------------------------------------------------- */
 
 /* libevent's part of TLS, loaded when it is used. LK_OK, or LK_UNSUPPORTED. */
@@ -271,6 +264,11 @@ void lk_http_tls_await(struct lk_http_client *client);
 void lk_http_tls_end(struct lk_http_client *client);
 
 /* ---- listener.c ------------------------------------------------------------------------------ */
+
+/* Calls on_gone() once when the request's client has closed or was cut off. */
+void lk_http_live_check_begin(struct lk_http_live_check *live_check, struct evhttp_request *request,
+                              void (*on_gone)(void *context), void *context);
+void lk_http_live_check_end(struct lk_http_live_check *live_check);
 
 /* Counts and logs why a connection is refused something, or closed; and, for debugging, both. */
 void lk_http_refused(struct lk_http_listener *listener, int socket, enum lk_refusal why);
