@@ -3,7 +3,7 @@
 #ifndef LK_SERVER_COPIES_H
 #define LK_SERVER_COPIES_H
 
-#include "server/server.h"
+#include "server/host.h"
 #include "server/store/copier.h"
 
 struct event;

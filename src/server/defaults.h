@@ -3,7 +3,7 @@
 #ifndef LK_SERVER_DEFAULTS_H
 #define LK_SERVER_DEFAULTS_H
 
-#include "server/server.h"
+#include "server/options.h"
 
 /* Returns the options with a default for each that is 0. `files`: how many may be open. */
 struct lk_server_options lk_server_defaults_fill(const struct lk_server_options *options,

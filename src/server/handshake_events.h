@@ -4,7 +4,7 @@
 #define LK_SERVER_HANDSHAKE_EVENTS_H
 
 #include "server/handshake_thread.h"
-#include "server/server.h"
+#include "server/host.h"
 
 struct event;
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "server/host.h"
 #include "server/refusal.h"
 
 enum { TLS_RECORD_OF_HANDSHAKE = 0x16, SURPLUS_BYTES = 4096 };

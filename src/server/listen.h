@@ -7,7 +7,7 @@
 #ifndef LK_SERVER_LISTEN_H
 #define LK_SERVER_LISTEN_H
 
-#include "server/server.h"
+#include "server/options.h"
 
 enum { LK_ADDRESS_BYTES_MAX = 256 };
 

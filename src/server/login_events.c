@@ -10,6 +10,7 @@
 #include "access/users.h"
 #include "base/error.h"
 #include "server/access/logins.h"
+#include "server/listener.h"
 #include "server/loop.h"
 
 #define US_PER_S INT64_C(1000000)

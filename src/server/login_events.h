@@ -3,7 +3,7 @@
 #ifndef LK_SERVER_LOGIN_EVENTS_H
 #define LK_SERVER_LOGIN_EVENTS_H
 
-#include "server/server.h"
+#include "server/host.h"
 
 struct event;
 

@@ -6,8 +6,8 @@
 #include <sys/statvfs.h>
 
 #include "server/core/contention.h"
+#include "server/host.h"
 #include "server/monitor.h"
-#include "server/server.h"
 
 /* No root is named: a user that may ask for INFO need not be one that sees every path. */
 static int64_t oldest_wait_us(const struct lk_core *core, const struct lk_times *times) {

@@ -2,7 +2,9 @@
 /* Each reason is a kind of line of its own, so that a flood of one does not hide the others. */
 #include "server/refusal.h"
 
+#include "server/host.h"
 #include "server/listen.h"
+#include "server/listener.h"
 #include "server/log/log.h"
 #include "server/monitor.h"
 

@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The loop: turns, timers and signals; startup and shutdown. */
+/*
+ * The program around the core: the loop (libevent), the writer thread, signals, and the listeners;
+ * startup and shutdown. Policy is in the core, protocols are in the listeners.
+ *
+ * A turn of the loop reads every ready connection and passes the calls to the core with one reading
+ * of the clocks. Then every listener writes the answers that may leave, and the core's batch is
+ * written: a small one by the loop's thread, others by the thread that stands by (commits.c).
+ */
 #include <event2/event.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -26,75 +33,6 @@ enum { ENDING_SIGNALS = 2 }; /* so many of those that the loop hears end it: the
 
 #define SHUTDOWN_US_MAX                                                                            \
     INT64_C(10000000) /* how long the listeners may take to send the last answers */
-
-/* The clocks are read when they are first asked for in a turn. */
-struct lk_times lk_server_times(struct lk_server *server) {
-    if (!server->is_turning) {
-        server->is_turning = true;
-        server->times =
-            (struct lk_times){.now_us = lk_clock_now_us(), .wall_us = lk_clock_wall_us()};
-    }
-    return server->times;
-}
-
-struct event_base *lk_server_loop(const struct lk_server *server) {
-    return server->loop;
-}
-
-struct lk_core *lk_server_core(const struct lk_server *server) {
-    return server->core;
-}
-
-struct lk_logins *lk_server_logins(const struct lk_server *server) {
-    return server->login_events.logins;
-}
-
-struct lk_login_events *lk_server_login_events(struct lk_server *server) {
-    return &server->login_events;
-}
-
-struct lk_handshake_thread *lk_server_handshake_thread(const struct lk_server *server) {
-    return server->handshake_events.thread;
-}
-
-struct lk_copies *lk_server_copies(struct lk_server *server) {
-    return &server->copies;
-}
-
-struct lk_pace *lk_server_pace(struct lk_server *server) {
-    return &server->pace;
-}
-
-const struct lk_server_options *lk_server_options_of(const struct lk_server *server) {
-    return &server->options;
-}
-
-void lk_server_charge(struct lk_server *server, size_t *charged, size_t bytes) {
-    server->buffered += bytes;
-    server->buffered -= *charged;
-    *charged = bytes;
-    server->was_full = server->was_full || lk_server_is_full(server);
-}
-
-bool lk_server_is_full(const struct lk_server *server) {
-    return server->buffered > server->options.buffer_bytes_max;
-}
-
-uint64_t lk_server_buffered(const struct lk_server *server) {
-    return server->buffered;
-}
-
-struct lk_monitor *lk_server_monitor(struct lk_server *server) {
-    return &server->monitor;
-}
-
-struct lk_listener *lk_server_listener(const struct lk_server *server, size_t index) {
-    return index < server->listener_count ? server->listeners[index] : NULL;
-}
-
-const struct lk_leadership *lk_server_leadership(const struct lk_server *server) {
-    return lk_server_is_shared(&server->options) ? &server->leadership : NULL;
-}
 
 /* ---- turns ----------------------------------------------------------------------------------- */
 

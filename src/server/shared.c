@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/slice.h"
+#include "server/host.h"
 #include "server/store/tables/tables.h"
 
 #ifdef LK_HAS_POSTGRESQL

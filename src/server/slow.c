@@ -6,8 +6,9 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "server/host.h"
+#include "server/listener.h"
 #include "server/log/log.h"
-#include "server/server.h"
 
 enum { PATH_BYTES_SHOWN = 256, NUMBER_BYTES = 32 };
 

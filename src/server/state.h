@@ -9,11 +9,11 @@
 #include "server/copies.h"
 #include "server/gathering.h"
 #include "server/handshake_events.h"
+#include "server/host.h"
+#include "server/listener.h"
 #include "server/login_events.h"
 #include "server/monitor.h"
 #include "server/pace.h"
-#include "server/server.h"
-#include "server/shared.h"
 #include "server/store/writer.h"
 #include "server/trim.h"
 

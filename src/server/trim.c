@@ -5,7 +5,7 @@
 #include <event2/event.h>
 #include <malloc.h>
 
-#include "server/server.h"
+#include "server/host.h"
 
 enum { FLOOD_CLIENTS = 64 };
 

@@ -24,10 +24,10 @@
 #include "server/copies.h"
 #include "server/core/batch.h"
 #include "server/core/core_snapshot.h"
+#include "server/host.h"
 #include "server/monitor.h"
 #include "server/pace.h"
 #include "server/resp/resp.h"
-#include "server/shared.h"
 #include "target.h"
 
 enum {

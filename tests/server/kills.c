@@ -23,7 +23,7 @@
 
 #include "base/random.h"
 #include "lockkeeper/work.h"
-#include "server/server.h"
+#include "server/options.h"
 
 enum { WORKERS = 6, COUNTERS = 3, KILLS = 12, PATH_BYTES = 300, PATIENCE_MS = 600000 };
 

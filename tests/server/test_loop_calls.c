@@ -19,7 +19,7 @@
 #include <cmocka.h>
 
 #include "lockkeeper/lockkeeper.h"
-#include "server/server.h"
+#include "server/options.h"
 
 enum { ROUNDS = 100, REPLY_BYTES_MAX = 4096, PATIENCE_MS = 60000 };
 

@@ -21,7 +21,7 @@
 #include "../emulated.h"
 #include "../histories/history.h"
 #include "base/clock.h"
-#include "server/server.h"
+#include "server/options.h"
 
 enum { HISTORIES = 20, STEPS = 250 };
 

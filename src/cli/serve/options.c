@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "cli/parse/value.h"
 #include "cli/serve/bounds.h"
-#include "server/shared.h"
 
 #define RESP_DEFAULT "127.0.0.1:7420"
 #define HTTP_DEFAULT "127.0.0.1:7421"

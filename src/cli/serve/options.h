@@ -4,7 +4,7 @@
 #define LK_CLI_SERVE_OPTIONS_H
 
 #include "cli/parse/command_line.h"
-#include "server/server.h"
+#include "server/options.h"
 
 enum {
     LK_SERVE_UNIX_BYTES = 256,

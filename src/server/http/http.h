@@ -21,8 +21,10 @@
 #include "server/access/logins.h"
 #include "server/admission.h"
 #include "server/handshakes.h"
+#include "server/host.h"
 #include "server/http/framing.h"
 #include "server/listen.h"
+#include "server/listener.h"
 #include "server/moment.h"
 #include "server/refusal.h"
 

@@ -13,7 +13,6 @@
 #include "server/core/tally.h"
 #include "server/http/exposition.h"
 #include "server/monitor.h"
-#include "server/shared.h"
 
 /* No root has this name: a path has no white space (R1). */
 static const char other_roots[] = "other roots";

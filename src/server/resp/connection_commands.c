@@ -12,7 +12,6 @@
 #include "engine/reply/reply.h"
 #include "server/operation.h"
 #include "server/resp/resp.h"
-#include "server/shared.h"
 #include "wire/line.h"
 
 enum { INFO_BYTES_MAX = 4096, LIST_LINE_BYTES_MAX = 768 };
