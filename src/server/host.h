@@ -13,7 +13,7 @@
 
 struct event_base;
 struct lk_copies;           /* server/copies.h */
-struct lk_handshake_thread; /* server/handshake_thread.h */
+struct lk_handshake_thread; /* server/handshakes.h */
 struct lk_listener;         /* server/listener.h */
 struct lk_login_events;     /* server/login_events.h */
 struct lk_logins;           /* server/access/logins.h */

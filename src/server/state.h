@@ -8,7 +8,7 @@
 
 #include "server/copies.h"
 #include "server/gathering.h"
-#include "server/handshake_events.h"
+#include "server/handshakes.h"
 #include "server/host.h"
 #include "server/listener.h"
 #include "server/login_events.h"
