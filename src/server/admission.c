@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 
 #include "base/hash.h"
+#include "base/minmax.h"
 #include "base/random.h"
 
 enum {
@@ -240,4 +241,17 @@ int64_t lk_admission_penalty_us(struct lk_admission *admission, int socket, enum
     offences->count += offences->count < free_count + DELAYED_MAX;
     offences->last_us = now_us;
     return offences->count > free_count ? FIRST_DELAY_US << (offences->count - free_count - 1) : 0;
+}
+
+/* ---- pace: a bucket whose content is reckoned from one instant ------------------------------- */
+
+int64_t lk_pace_note(struct lk_pace *pace, int64_t now_us) {
+    int64_t burst_us = INT64_C(1) * LK_PACE_BURST * LK_PACE_PERIOD_US;
+
+    pace->full_us = lk_max(pace->full_us, now_us) + LK_PACE_PERIOD_US;
+    return lk_max(pace->full_us + LK_PACE_PERIOD_US - burst_us - now_us, 0);
+}
+
+void lk_pace_forget(struct lk_pace *pace) {
+    pace->full_us -= LK_PACE_PERIOD_US;
 }

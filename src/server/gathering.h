@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "server/moment.h"
+#include "server/loop.h"
 
 /* Zeroed: no batch waits, until lk_gathering_begin(). */
 struct lk_gathering {

@@ -18,7 +18,7 @@ struct lk_listener;         /* server/listener.h */
 struct lk_login_events;     /* server/login_events.h */
 struct lk_logins;           /* server/access/logins.h */
 struct lk_monitor;          /* server/monitor.h */
-struct lk_pace;             /* server/pace.h */
+struct lk_pace;             /* server/admission.h */
 
 /* The same reading throughout a turn. */
 struct lk_times lk_server_times(struct lk_server *server);

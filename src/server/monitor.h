@@ -10,6 +10,8 @@
 #include <stdint.h>
 
 #include "base/buckets.h"
+#include "base/text.h"
+#include "server/host.h"
 #include "server/refusal.h"
 
 struct lk_monitor {
@@ -30,5 +32,16 @@ struct lk_process_use lk_monitor_process(void);
 
 /* The sizes of the store's file and of its write-ahead log; false: the file cannot be read. */
 bool lk_monitor_files(const char *directory, uint64_t *ret_file_bytes, uint64_t *ret_log_bytes);
+
+/* ---- what an operator looks for, as lines of INFO -------------------------------------------- */
+
+/*
+ * Adds lines of `name:value`: since when it runs, its connections and the bound of them, those
+ * refused by reason, the oldest wait and the oldest item that is ready, commits, memory, sizes and
+ * room of the store's disk. `model` may be NULL. Takes constant time.
+ */
+void lk_operation_write(struct lk_server *server, const struct lk_core_stats *stats,
+                        const struct lk_model *model, const struct lk_times *times,
+                        struct lk_text *text);
 
 #endif

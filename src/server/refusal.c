@@ -2,6 +2,9 @@
 /* Each reason is a kind of line of its own, so that a flood of one does not hide the others. */
 #include "server/refusal.h"
 
+#include <inttypes.h>
+#include <sys/resource.h>
+
 #include "server/host.h"
 #include "server/listen.h"
 #include "server/listener.h"
@@ -36,6 +39,16 @@ const char *lk_refusal_name(enum lk_refusal why) {
 
 void lk_refusal_count(struct lk_server *server, enum lk_refusal why) {
     lk_server_monitor(server)->refused[why]++;
+}
+
+void lk_refusal_exhausted(struct lk_server *server) {
+    struct rlimit limit = {.rlim_cur = 0};
+
+    (void)getrlimit(RLIMIT_NOFILE, &limit);
+    lk_log(LK_LOG_ERROR, "connections wait to be accepted",
+           "too many open files (the limit is %" PRIu64 "), or memory is exhausted",
+           (uint64_t)limit.rlim_cur);
+    lk_refusal_count(server, LK_REFUSED_FILES);
 }
 
 void lk_refusal_note(struct lk_server *server, const struct lk_listener *listener,

@@ -23,8 +23,10 @@ enum lk_refusal {
 /* The name of a reason in metrics and in the log. */
 const char *lk_refusal_name(enum lk_refusal why);
 
-/* Of LK_REFUSED_FILES: the connections are not known, as they have not been accepted. */
 void lk_refusal_count(struct lk_server *server, enum lk_refusal why);
+
+/* LK_REFUSED_FILES, counted and logged. The connections that wait are not known. */
+void lk_refusal_exhausted(struct lk_server *server);
 
 /* One connection: its line has the listener's name, the peer's address and the reason. */
 void lk_refusal_note(struct lk_server *server, const struct lk_listener *listener,

@@ -20,10 +20,10 @@
 #include "base/text.h"
 #include "server/copies.h"
 #include "server/defaults.h"
-#include "server/files.h"
 #include "server/listen.h"
 #include "server/log/log.h"
 #include "server/loop.h"
+#include "server/platform.h"
 #include "server/shared.h"
 #include "server/state.h"
 

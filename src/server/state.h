@@ -6,6 +6,7 @@
 #ifndef LK_SERVER_STATE_H
 #define LK_SERVER_STATE_H
 
+#include "server/admission.h"
 #include "server/copies.h"
 #include "server/gathering.h"
 #include "server/handshakes.h"
@@ -13,9 +14,8 @@
 #include "server/listener.h"
 #include "server/login_events.h"
 #include "server/monitor.h"
-#include "server/pace.h"
+#include "server/platform.h"
 #include "server/store/writer.h"
-#include "server/trim.h"
 
 struct event;
 

@@ -11,9 +11,8 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "server/files.h"
+#include "server/admission.h"
 #include "server/http/http.h"
-#include "server/pace.h"
 
 enum { RETRY_MS = 100 };
 
@@ -62,8 +61,7 @@ static void wait_for_files(evutil_socket_t socket, short what, void *context) {
 
     (void)socket;
     (void)what;
-    lk_files_log_exhausted();
-    lk_refusal_count(clients->listener->server, LK_REFUSED_FILES);
+    lk_refusal_exhausted(clients->listener->server);
     (void)event_add(&clients->retry, &later);
 }
 

@@ -25,7 +25,7 @@
 #include "server/http/framing.h"
 #include "server/listen.h"
 #include "server/listener.h"
-#include "server/moment.h"
+#include "server/loop.h"
 #include "server/refusal.h"
 
 struct evbuffer;

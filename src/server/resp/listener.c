@@ -6,8 +6,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "server/files.h"
-#include "server/pace.h"
+#include "server/admission.h"
 #include "server/resp/resp.h"
 
 enum { RETRY_MS = 100 };
@@ -62,8 +61,7 @@ static void on_acceptable(evutil_socket_t socket, short what, void *context) {
         rest(listener);
     }
     if (is_exhausted) {
-        lk_files_log_exhausted();
-        lk_refusal_count(listener->server, LK_REFUSED_FILES);
+        lk_refusal_exhausted(listener->server);
         (void)event_del(&listener->acceptable);
         (void)event_add(&listener->retry, &later);
     }

@@ -25,7 +25,7 @@
 #include "server/host.h"
 #include "server/listen.h"
 #include "server/listener.h"
-#include "server/moment.h"
+#include "server/loop.h"
 #include "server/refusal.h"
 #include "server/reply_buffer.h"
 #include "wire/resp.h"

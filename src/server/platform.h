@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Returns the memory of many clients' buffers to the system after a peak. */
-#ifndef LK_SERVER_TRIM_H
-#define LK_SERVER_TRIM_H
+/* What many clients make the program ask of the system: open files, and the return of memory. */
+#ifndef LK_SERVER_PLATFORM_H
+#define LK_SERVER_PLATFORM_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -9,6 +9,11 @@
 struct event;
 struct lk_server;
 
+/* How many files the service may have open, each connection takes one: raises the soft limit to the
+ * hard one, and returns it. */
+uint64_t lk_files_raise(void);
+
+/* Returns the memory of many clients' buffers to the system after a peak. */
 struct lk_trim {
     struct lk_server *server;
     struct event *timer;

@@ -1,13 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* free() alone returns memory only at the end of the heap; so it is trimmed after a peak. */
-#include "server/trim.h"
+/*
+ * The limit of open files, and the heap: free() alone returns memory only at its end, so it is
+ * trimmed after a peak.
+ */
+#include "server/platform.h"
 
 #include <event2/event.h>
 #include <malloc.h>
+#include <sys/resource.h>
 
 #include "server/host.h"
 
 enum { FLOOD_CLIENTS = 64 };
+
+static uint64_t soft_limit(void) {
+    struct rlimit limit = {.rlim_cur = 0};
+
+    (void)getrlimit(RLIMIT_NOFILE, &limit);
+    return limit.rlim_cur;
+}
+
+uint64_t lk_files_raise(void) {
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &limit);
+    }
+    return soft_limit();
+}
 
 static void on_trim(evutil_socket_t descriptor, short what, void *context) {
     struct lk_trim *trim = context;
