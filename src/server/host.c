@@ -25,10 +25,6 @@ struct lk_logins *lk_server_logins(const struct lk_server *server) {
     return server->login_events.logins;
 }
 
-struct lk_login_events *lk_server_login_events(struct lk_server *server) {
-    return &server->login_events;
-}
-
 struct lk_handshake_thread *lk_server_handshake_thread(const struct lk_server *server) {
     return server->handshake_events.thread;
 }

@@ -15,7 +15,6 @@ struct event_base;
 struct lk_copies;           /* server/copies.h */
 struct lk_handshake_thread; /* server/handshakes.h */
 struct lk_listener;         /* server/listener.h */
-struct lk_login_events;     /* server/login_events.h */
 struct lk_logins;           /* server/access/logins.h */
 struct lk_monitor;          /* server/monitor.h */
 struct lk_pace;             /* server/admission.h */
@@ -27,7 +26,6 @@ struct lk_core *lk_server_core(const struct lk_server *server);
 struct lk_logins *lk_server_logins(const struct lk_server *server); /* NULL: there are no users */
 struct lk_copies *lk_server_copies(struct lk_server *server);
 struct lk_pace *lk_server_pace(struct lk_server *server);
-struct lk_login_events *lk_server_login_events(struct lk_server *server);
 struct lk_handshake_thread *
 lk_server_handshake_thread(const struct lk_server *server); /* NULL: there is no TLS */
 

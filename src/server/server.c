@@ -216,7 +216,7 @@ static void on_signal(evutil_socket_t number, short what, void *context) {
         if (server->options.reload != NULL) {
             server->options.reload(server->options.context, server);
         }
-        lk_login_events_reload(&server->login_events, server);
+        lk_login_events_reload(&server->login_events);
     } else if (!server->is_shutting_down) {
         struct lk_times times = lk_server_times(server);
 

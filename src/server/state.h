@@ -6,13 +6,13 @@
 #ifndef LK_SERVER_STATE_H
 #define LK_SERVER_STATE_H
 
+#include "server/access/logins.h"
 #include "server/admission.h"
 #include "server/copies.h"
 #include "server/gathering.h"
 #include "server/handshakes.h"
 #include "server/host.h"
 #include "server/listener.h"
-#include "server/login_events.h"
 #include "server/monitor.h"
 #include "server/platform.h"
 #include "server/store/writer.h"

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names and secrets to users, with a memory of passwords that were right. */
+/* Names and secrets to users, with a memory of passwords that were right, in the service's loop. */
 #include "server/access/logins.h"
 
+#include <event2/event.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "base/hash.h"
 #include "base/random.h"
+#include "server/listener.h"
+#include "server/loop.h"
 
 enum {
     REMEMBERED_MAX = 1024, /* a power of two */
@@ -32,7 +36,9 @@ struct lk_logins {
     struct remembered remembered[REMEMBERED_MAX];
 };
 
-lk_outcome lk_logins_start(struct lk_users *users, struct lk_logins **ret_logins, lk_error *error) {
+/* LK_OK; LK_INTERNAL. `users` is borrowed. */
+static lk_outcome start_logins(struct lk_users *users, struct lk_logins **ret_logins,
+                               lk_error *error) {
     struct lk_logins *logins = calloc(1, sizeof *logins);
     lk_outcome outcome = LK_INTERNAL;
 
@@ -52,7 +58,8 @@ lk_outcome lk_logins_start(struct lk_users *users, struct lk_logins **ret_logins
     return LK_OK;
 }
 
-void lk_logins_stop(struct lk_logins *logins) {
+/* Every login has been cancelled. Accepts NULL. */
+static void stop_logins(struct lk_logins *logins) {
     if (logins != NULL) {
         lk_verifier_stop(logins->verifier);
         explicit_bzero(logins, sizeof *logins);
@@ -60,11 +67,8 @@ void lk_logins_stop(struct lk_logins *logins) {
     }
 }
 
-int lk_logins_descriptor(const struct lk_logins *logins) {
-    return lk_verifier_descriptor(logins->verifier);
-}
-
-void lk_logins_fetch(struct lk_logins *logins, int64_t wall_us) {
+/* Calls login->done() of those that are decided. */
+static void fetch_decided(struct lk_logins *logins, int64_t wall_us) {
     logins->wall_us = wall_us;
     lk_verifier_fetch(logins->verifier);
 }
@@ -264,4 +268,80 @@ void lk_login_cancel(struct lk_login *login) {
 
 bool lk_login_is_pending(const struct lk_login *login) {
     return login->verification != NULL;
+}
+
+/* ---- the loop: one is decided, and a token ends, and with it its connections ----------------- */
+
+#define LOOK_S INT64_C(3600)
+
+static void on_decided(evutil_socket_t descriptor, short what, void *context) {
+    struct lk_server *server = context;
+
+    (void)descriptor;
+    (void)what;
+    fetch_decided(lk_server_logins(server), lk_server_times(server).wall_us);
+}
+
+/* The wall clock may be set meanwhile, so it is looked at every hour. */
+static void await_end(const struct lk_login_events *events) {
+    struct lk_server *server = events->server;
+    int64_t wall_us = lk_server_times(server).wall_us;
+    int64_t end_s = lk_users_next_end(lk_server_options_of(server)->users, wall_us / US_PER_S);
+    struct timeval delay = {.tv_sec = LOOK_S};
+
+    if (end_s < INT64_MAX && end_s * US_PER_S - wall_us < LOOK_S * US_PER_S) {
+        delay = lk_loop_delay(end_s * US_PER_S - wall_us);
+    }
+    (void)event_add(events->ends, &delay);
+}
+
+static void check_grants(struct lk_server *server) {
+    struct lk_listener *listener;
+
+    for (size_t i = 0; (listener = lk_server_listener(server, i)) != NULL; i++) {
+        listener->ops->check_grants(listener);
+    }
+}
+
+static void on_end(evutil_socket_t descriptor, short what, void *context) {
+    const struct lk_login_events *events = context;
+
+    (void)descriptor;
+    (void)what;
+    check_grants(events->server);
+    await_end(events);
+}
+
+lk_outcome lk_login_events_begin(struct lk_login_events *events, struct lk_server *server,
+                                 lk_error *error) {
+    struct lk_users *users = lk_server_options_of(server)->users;
+    lk_outcome outcome = users != NULL ? start_logins(users, &events->logins, error) : LK_OK;
+
+    if (outcome != LK_OK || events->logins == NULL) {
+        return outcome;
+    }
+    events->server = server;
+    events->decided =
+        event_new(lk_server_loop(server), lk_verifier_descriptor(events->logins->verifier),
+                  EV_READ | EV_PERSIST, on_decided, server);
+    events->ends = evtimer_new(lk_server_loop(server), on_end, events);
+    if (events->decided == NULL || events->ends == NULL || event_add(events->decided, NULL) != 0) {
+        return lk_error_set(error, LK_INTERNAL, "memory is exhausted");
+    }
+    await_end(events);
+    return LK_OK;
+}
+
+void lk_login_events_end(struct lk_login_events *events) {
+    lk_loop_free_event(events->decided);
+    lk_loop_free_event(events->ends);
+    stop_logins(events->logins);
+}
+
+void lk_login_events_reload(struct lk_login_events *events) {
+    if (events->logins == NULL) {
+        return;
+    }
+    check_grants(events->server);
+    await_end(events);
 }

@@ -9,6 +9,9 @@
 
 #include "access/users.h"
 #include "server/access/verifier.h"
+#include "server/host.h"
+
+struct event;
 
 struct lk_logins;
 
@@ -39,14 +42,6 @@ struct lk_login {
     uint64_t secrets[LK_USER_SECRETS_MAX];
 };
 
-/* LK_OK; LK_INTERNAL. `users` is borrowed. */
-lk_outcome lk_logins_start(struct lk_users *users, struct lk_logins **ret_logins, lk_error *error);
-void lk_logins_stop(struct lk_logins *logins); /* every login has been cancelled; accepts NULL */
-
-/* Readable when a login is decided; lk_logins_fetch() then calls login->done(). */
-int lk_logins_descriptor(const struct lk_logins *logins);
-void lk_logins_fetch(struct lk_logins *logins, int64_t wall_us);
-
 /* `name` empty: the secret is a token, which says whose it is. LK_LOGIN_GRANTED with *ret_grant. */
 enum lk_login_state lk_login_begin(struct lk_logins *logins, struct lk_slice name,
                                    struct lk_slice secret, int64_t wall_us, struct lk_login *login,
@@ -65,5 +60,22 @@ bool lk_grant_is_valid(const struct lk_logins *logins, const struct lk_login_gra
 
 /* Whether the rules of the user have changed since this was last asked. */
 bool lk_grant_has_other_rules(struct lk_login_grant *grant);
+
+/* ---- logins in the loop of a service with users ---------------------------------------------- */
+
+struct lk_login_events {
+    struct lk_server *server;
+    struct lk_logins *logins; /* NULL: there are no users */
+    struct event *decided;    /* a login is */
+    struct event *ends;       /* a token may have ended */
+};
+
+/* Starts the thread that verifies passwords, if there are users. To be ended, also if it fails. */
+lk_outcome lk_login_events_begin(struct lk_login_events *events, struct lk_server *server,
+                                 lk_error *error);
+void lk_login_events_end(struct lk_login_events *events); /* after every listener has closed */
+
+/* The users may have changed: what connections may do changes at once. */
+void lk_login_events_reload(struct lk_login_events *events);
 
 #endif
