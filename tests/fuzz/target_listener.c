@@ -21,12 +21,12 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "server/admission.h"
-#include "server/copies.h"
+#include "server/connections/admission.h"
+#include "server/connections/copies.h"
+#include "server/connections/host.h"
+#include "server/connections/monitor.h"
 #include "server/core/batch.h"
 #include "server/core/core_snapshot.h"
-#include "server/host.h"
-#include "server/monitor.h"
 #include "server/resp/resp.h"
 #include "target.h"
 

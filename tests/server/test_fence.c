@@ -133,7 +133,7 @@ static void a_busy_leader_writes_no_batch_more(void **state) {
     assert_true(lk_core_next_due(fixture->core) > fixture->times.now_us);
 }
 
-/* The next batch may wait for it (server/gathering.h). */
+/* The next batch may wait for it (server/program/gathering.h). */
 static void a_session_is_awaited_until_it_calls_again(void **state) {
     struct fixture *fixture = *state;
 

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "server/gathering.h"
+#include "server/program/gathering.h"
 
 enum { NOW_US = 1000000, TOOK_US = 800 };
 

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "server/admission.h"
+#include "server/connections/admission.h"
 
 static const int64_t begun_us = 1000000;
 

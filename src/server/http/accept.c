@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "server/admission.h"
+#include "server/connections/admission.h"
 #include "server/http/http.h"
 
 enum { RETRY_MS = 100 };

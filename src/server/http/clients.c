@@ -24,9 +24,9 @@
 #include <sys/socket.h>
 
 #include "base/minmax.h"
-#include "server/admission.h"
+#include "server/connections/admission.h"
+#include "server/connections/loop.h"
 #include "server/http/http.h"
-#include "server/loop.h"
 
 enum { SLOTS_MIN = 64 };
 

@@ -18,15 +18,15 @@
 
 #include "base/hash.h"
 #include "command/answer.h"
-#include "server/access/logins.h"
-#include "server/admission.h"
-#include "server/handshakes.h"
-#include "server/host.h"
+#include "server/connections/admission.h"
+#include "server/connections/handshakes.h"
+#include "server/connections/host.h"
+#include "server/connections/listen.h"
+#include "server/connections/listener.h"
+#include "server/connections/logins.h"
+#include "server/connections/loop.h"
+#include "server/connections/refusal.h"
 #include "server/http/framing.h"
-#include "server/listen.h"
-#include "server/listener.h"
-#include "server/loop.h"
-#include "server/refusal.h"
 
 struct evbuffer;
 struct evbuffer_cb_info;

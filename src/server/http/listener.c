@@ -9,8 +9,8 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "server/connections/slow.h"
 #include "server/http/grab/grab.h"
-#include "server/slow.h"
 
 static struct lk_http_listener *http_listener(struct lk_listener *listener) {
     return (struct lk_http_listener *)(void *)listener;

@@ -10,9 +10,9 @@
 #include <strings.h>
 
 #include "base/waker.h"
+#include "server/connections/monitor.h"
 #include "server/core/tally.h"
 #include "server/http/exposition.h"
-#include "server/monitor.h"
 
 /* No root has this name: a path has no white space (R1). */
 static const char other_roots[] = "other roots";

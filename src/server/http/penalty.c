@@ -6,8 +6,8 @@
 #include <event2/http.h>
 #include <stdlib.h>
 
+#include "server/connections/loop.h"
 #include "server/http/http.h"
-#include "server/loop.h"
 
 static int64_t penalty_us(struct lk_http_client *client, enum lk_offence offence) {
     return lk_admission_penalty_us(&client->listener->clients.admission, client->socket, offence,

@@ -6,8 +6,8 @@
 
 #include "base/error.h"
 #include "base/minmax.h"
+#include "server/connections/slow.h"
 #include "server/resp/resp.h"
-#include "server/slow.h"
 
 enum { SHOWN_NAME_BYTES_MAX = 64, ERROR_BYTES_MAX = 512 };
 

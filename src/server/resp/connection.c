@@ -7,9 +7,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "server/admission.h"
+#include "server/connections/admission.h"
+#include "server/connections/loop.h"
 #include "server/log/log.h"
-#include "server/loop.h"
 #include "server/resp/resp.h"
 
 enum { US_PER_S = 1000000 };

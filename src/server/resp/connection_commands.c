@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "command/visible.h"
 #include "engine/reply/reply.h"
-#include "server/monitor.h"
+#include "server/connections/monitor.h"
 #include "server/resp/resp.h"
 #include "wire/line.h"
 

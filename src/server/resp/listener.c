@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "server/admission.h"
+#include "server/connections/admission.h"
 #include "server/resp/resp.h"
 
 enum { RETRY_MS = 100 };

@@ -18,16 +18,16 @@
 #include <sys/queue.h>
 
 #include "command/answer.h"
-#include "server/access/logins.h"
-#include "server/admission.h"
-#include "server/copies.h"
-#include "server/handshakes.h"
-#include "server/host.h"
-#include "server/listen.h"
-#include "server/listener.h"
-#include "server/loop.h"
-#include "server/refusal.h"
-#include "server/reply_buffer.h"
+#include "server/connections/admission.h"
+#include "server/connections/copies.h"
+#include "server/connections/handshakes.h"
+#include "server/connections/host.h"
+#include "server/connections/listen.h"
+#include "server/connections/listener.h"
+#include "server/connections/logins.h"
+#include "server/connections/loop.h"
+#include "server/connections/refusal.h"
+#include "server/resp/reply_buffer.h"
 #include "wire/resp.h"
 
 enum {

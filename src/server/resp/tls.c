@@ -2,8 +2,8 @@
 /*
  * TLS on a RESP connection: the handshake, and what takes the place of recv() and send().
  *
- * Until the handshake is done the connection has no session and is pending (server/admission.h),
- * also where no password is required.
+ * Until the handshake is done the connection has no session and is pending
+ * (connections/admission.h), also where no password is required.
  */
 #include <errno.h>
 #include <event2/event.h>

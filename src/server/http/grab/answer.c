@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "server/connections/monitor.h"
 #include "server/http/grab/grab.h"
 #include "server/log/log.h"
-#include "server/monitor.h"
 
 /* What an answer is made of. */
 struct answering {
