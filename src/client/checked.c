@@ -3,6 +3,7 @@
 #include "client/checked.h"
 
 #include "base/error.h"
+#include "model/sentences.h"
 #include "model/utf8.h"
 
 lk_outcome lk_checked_copy(void *ret_known, size_t known_size, const void *given, lk_error *error) {
@@ -63,8 +64,7 @@ static lk_outcome check_parts(struct lk_checked *checked, const struct lk_part_d
     const lk_request *request = &checked->request;
 
     if (request->part_count < 1 || request->part_count > LK_PARTS_MAX || request->parts == NULL) {
-        return lk_error_set(error, LK_INVALID, "R2: a request has 1 to %d parts, not %zu",
-                            LK_PARTS_MAX, request->part_count);
+        return lk_error_set(error, LK_INVALID, LK_TEXT_PARTS, LK_PARTS_MAX, request->part_count);
     }
     for (size_t i = 0; i < request->part_count; i++) {
         lk_outcome outcome =
@@ -201,10 +201,10 @@ static lk_outcome check_times(const lk_request *request, lk_error *error) {
         return lk_error_set(error, LK_INVALID, "a wait is not negative");
     }
     if (request->until_unix_ms < 0 || request->until_unix_ms > INT64_MAX / 1000) {
-        return lk_error_set(error, LK_INVALID, "R11: a fixed end is a moment within 366 days");
+        return lk_error_set(error, LK_INVALID, LK_TEXT_FIXED_END_BAD);
     }
     if (request->until_unix_ms != 0 && request->ttl_ms != 0) {
-        return lk_error_set(error, LK_INVALID, "R11: a request has a ttl or a fixed end, not both");
+        return lk_error_set(error, LK_INVALID, LK_TEXT_TTL_OR_END);
     }
     return lk_ttl_check(request->ttl_ms, error);
 }

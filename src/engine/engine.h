@@ -220,6 +220,8 @@ struct lk_event_query {
  */
 #define LK_WATCHED_US INT64_C(30000000)
 #define LK_WATCHED_LEAST_US INT64_C(20000000)
+#define LK_EVENTS_LINGER_US INT64_C(300000000) /* kept after the store was last watched */
+#define LK_ROOT_IDLE_US INT64_C(60000000)      /* unused for so long, a root is forgotten (R4) */
 enum { LK_WATCHED_EVENTS_MAX = 10000 }; /* kept of a watched store, unless its bounds keep more */
 
 struct lk_event_page; /* engine/event.h */

@@ -16,6 +16,7 @@
 #include "model/order.h"
 #include "model/probe.h"
 #include "model/rules.h"
+#include "model/sentences.h"
 #include "model/steps.h"
 #include "model/storage.h"
 #include "model/tree.h"
@@ -165,7 +166,7 @@ const char *lk_full_bound(const struct lk_model *model, const struct lk_probe *p
 
 void lk_answer_full(struct lk_model *model, const char *bound) {
     lk_answer(model, LK_FULL, 0);
-    snprintf(model->text, sizeof model->text, "R22: the store's bound on %s is reached", bound);
+    snprintf(model->text, sizeof model->text, LK_TEXT_BOUND, bound);
 }
 
 static lk_id draft(struct asking *asking) {
@@ -414,8 +415,7 @@ static void ask_again(struct asking *asking, lk_id id) {
 
     if (request->revoked) {
         lk_answer(model, LK_LOST, id);
-        snprintf(model->text, sizeof model->text,
-                 "R12: an administrator has broken this lease; it ends at its deadline");
+        snprintf(model->text, sizeof model->text, LK_TEXT_BROKEN_HELD);
         return;
     }
     if (asking->ask->note_given && !lk_note_make(model, asking->ask->note, &asking->note)) {
@@ -440,8 +440,7 @@ static bool check_until(struct lk_model *model, struct lk_times times, const str
         return true;
     }
     lk_answer(model, LK_INVALID, 0);
-    snprintf(model->text, sizeof model->text,
-             "R11: a fixed end lies in the future and within 366 days");
+    snprintf(model->text, sizeof model->text, LK_TEXT_FIXED_END);
     return false;
 }
 

@@ -19,6 +19,7 @@ enum {
     LK_NOTE_BYTES_MAX = 255,
     LK_REASON_BYTES_MAX = 1024,
     LK_BREAKER_BYTES_MAX = 255,
+    LK_AUDITS_MAX = 65536,           /* R12: breaks that a store keeps on record */
     LK_VALUE_BYTES_MAX = 65536,      /* R15, R16 */
     LK_NEEDS_MAX = LK_PARTS_MAX - 1, /* R16: what an item's work needs, beside the item itself */
     LK_ATTEMPTS_MAX = 1000000,
@@ -32,9 +33,11 @@ enum {
 };
 
 #define LK_TTL_MIN_MS INT64_C(50)
-#define LK_TTL_MAX_MS (INT64_C(366) * 24 * 60 * 60 * 1000)
+#define LK_TTL_MAX_DAYS 366
+#define LK_TTL_MAX_MS (INT64_C(24) * 60 * 60 * 1000 * LK_TTL_MAX_DAYS)
 #define LK_TTL_DEFAULT_MS INT64_C(60000)
-#define LK_NEVER INT64_MAX /* an instant that does not come */
+#define LK_GRACE_MAX_MS INT64_C(60000) /* R11: after a restart, a holder has time to renew */
+#define LK_NEVER INT64_MAX             /* an instant that does not come */
 
 /*
  * Both clock readings of one step. Deadlines are on `now_us`, draws (R4) and `until` on `wall_us`.
@@ -148,13 +151,6 @@ struct lk_item_failure {
     int32_t exit_code;
     struct lk_slice text; /* any bytes; empty: none */
 };
-
-/*
- * R16: why an item was parked whose last claim perished or was broken. The stores in other
- * languages have the same text.
- */
-#define LK_FAILURE_OF_LOST_CLAIM                                                                   \
-    "the claim ended without a result: its worker died, or did not renew it in time"
 
 static inline bool lk_item_failure_is_given(const struct lk_item_failure *failure) {
     return failure->has_exit || failure->text.size > 0;

@@ -3,13 +3,13 @@
 #include "model/command_check.h"
 
 #include "base/error.h"
+#include "model/sentences.h"
 
 static lk_outcome check_owner(struct lk_slice owner, size_t most, lk_error *error) {
     if (owner.size >= 1 && owner.size <= most) {
         return LK_OK;
     }
-    return lk_error_set(error, LK_INVALID, "R3: an owner has 1 to %d bytes, not %zu",
-                        LK_OWNER_BYTES_MAX, owner.size);
+    return lk_error_set(error, LK_INVALID, LK_TEXT_OWNER, LK_OWNER_BYTES_MAX, owner.size);
 }
 
 lk_outcome lk_owner_check(struct lk_slice owner, lk_error *error) {
@@ -32,8 +32,7 @@ lk_outcome lk_value_check(struct lk_slice value, lk_error *error) {
     if (value.size <= LK_VALUE_BYTES_MAX) {
         return LK_OK;
     }
-    return lk_error_set(error, LK_INVALID, "R15: a value has at most %d bytes, not %zu",
-                        LK_VALUE_BYTES_MAX, value.size);
+    return lk_error_set(error, LK_INVALID, LK_TEXT_VALUE, LK_VALUE_BYTES_MAX, value.size);
 }
 
 lk_outcome lk_release_check(const struct lk_release *release, lk_error *error) {
@@ -64,7 +63,7 @@ lk_outcome lk_put_check(const struct lk_put *put, lk_error *error) {
 static lk_outcome check_delay(int64_t delay_ms, lk_error *error) {
     return delay_ms >= 0 && delay_ms <= LK_TTL_MAX_MS
                ? LK_OK
-               : lk_error_set(error, LK_INVALID, "R16: a delay is 0 to 366 days");
+               : lk_error_set(error, LK_INVALID, LK_TEXT_DELAY);
 }
 
 /* A claim locks the item itself and what its work needs, in one request. */
@@ -74,22 +73,21 @@ static lk_outcome check_needs(const struct lk_push *push, const struct lk_path *
     lk_error cause;
 
     if (push->need_count > LK_NEEDS_MAX) {
-        return lk_error_set(error, LK_INVALID, "R16: work needs at most %d parts, not %zu",
-                            LK_NEEDS_MAX, push->need_count);
+        return lk_error_set(error, LK_INVALID, LK_TEXT_NEEDS, LK_NEEDS_MAX, push->need_count);
     }
     for (size_t i = 0; i < push->need_count; i++) {
         parts[i + 1] = push->needs[i];
     }
     return lk_parts_check(parts, push->need_count + 1, &cause) == LK_OK
                ? LK_OK
-               : lk_error_set(error, LK_INVALID, "R16: what the work needs: %.300s", cause.text);
+               : lk_error_set(error, LK_INVALID, LK_TEXT_NEEDS_CAUSE, cause.text);
 }
 
 static lk_outcome check_priority(int32_t priority, lk_error *error) {
     return priority >= LK_PRIORITY_MIN && priority <= LK_PRIORITY_MAX
                ? LK_OK
-               : lk_error_set(error, LK_INVALID, "R16: a priority is %d to %d, not %ld",
-                              LK_PRIORITY_MIN, LK_PRIORITY_MAX, (long)priority);
+               : lk_error_set(error, LK_INVALID, LK_TEXT_PRIORITY, LK_PRIORITY_MIN, LK_PRIORITY_MAX,
+                              (long)priority);
 }
 
 lk_outcome lk_push_check(const struct lk_push *push, struct lk_item_path *ret_item,
@@ -117,9 +115,8 @@ lk_outcome lk_take_check(const struct lk_take *take, lk_error *error) {
     if (outcome == LK_OK
         && (take->max_attempts > LK_ATTEMPTS_MAX
             || (take->note_given && take->note.size > LK_NOTE_BYTES_MAX))) {
-        outcome = lk_error_set(error, LK_INVALID,
-                               "R16: at most %d attempts, R19: a note of at most %d bytes",
-                               LK_ATTEMPTS_MAX, LK_NOTE_BYTES_MAX);
+        outcome =
+            lk_error_set(error, LK_INVALID, LK_TEXT_ATTEMPTS, LK_ATTEMPTS_MAX, LK_NOTE_BYTES_MAX);
     }
     return outcome;
 }
@@ -135,9 +132,8 @@ lk_outcome lk_finish_check(const struct lk_finish *finish, struct lk_item_path *
         outcome = check_delay(finish->delay_ms, error);
     }
     if (outcome == LK_OK && finish->failure.text.size > LK_FAILURE_BYTES_MAX) {
-        outcome = lk_error_set(error, LK_INVALID,
-                               "R16: the text of a failure has at most %d bytes, not %zu",
-                               LK_FAILURE_BYTES_MAX, finish->failure.text.size);
+        outcome = lk_error_set(error, LK_INVALID, LK_TEXT_FAILURE, LK_FAILURE_BYTES_MAX,
+                               finish->failure.text.size);
     }
     return outcome;
 }

@@ -7,6 +7,7 @@
 #define LK_MODEL_COMMAND_CHECK_H
 
 #include "model/model.h"
+#include "model/sentences.h"
 
 /* R3: an owner as a caller writes it, and as the model takes it (LK_IDENTITY_BYTES_MAX). */
 lk_outcome lk_owner_check(struct lk_slice owner, lk_error *error);

@@ -4,6 +4,7 @@
 
 #include "model/grant.h"
 #include "model/probe.h"
+#include "model/sentences.h"
 #include "model/steps.h"
 #include "model/tree.h"
 #include "model/values.h"
@@ -94,7 +95,7 @@ void lk_step_renew(struct lk_model *model, struct lk_times times, const struct l
     }
     if (request->revoked || !has_token(request, target->token)) {
         answer_lost(model, request->revoked
-                               ? "R12: an administrator has broken this lease"
+                               ? LK_TEXT_BROKEN
                                : "the lease there has another token: this one has ended");
         return;
     }
@@ -170,7 +171,7 @@ void lk_step_release(struct lk_model *model, struct lk_times times,
         return;
     }
     if (!may_put(model, id, command)) {
-        answer_lost(model, "R15: only an exclusive lease that is held can put a value");
+        answer_lost(model, LK_TEXT_PUT_NEEDS_LEASE);
         return;
     }
     if (!lk_values_write(model, command)) {

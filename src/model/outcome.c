@@ -4,6 +4,7 @@
  * names of events (R21).
  */
 #include "lockkeeper/terms.h"
+#include "model/exit_codes.h"
 
 struct outcome_form {
     const char *name;
@@ -12,23 +13,25 @@ struct outcome_form {
 };
 
 static const struct outcome_form forms[] = {
-    [LK_OK] = {"ok", 0, "done"},
-    [LK_GRANTED] = {"granted", 0, "the lease is held"},
-    [LK_WAITING] = {"waiting", 75,
+    [LK_OK] = {"ok", LK_EXIT_DONE, "done"},
+    [LK_GRANTED] = {"granted", LK_EXIT_DONE, "the lease is held"},
+    [LK_WAITING] = {"waiting", LK_EXIT_NOT_GRANTED,
                     "in the queue; ask again before the ttl is over to keep the place"},
-    [LK_BUSY] = {"busy", 75, "not granted: another request blocks it"},
-    [LK_TIMEOUT] = {"timeout", 75, "not granted within the time given"},
-    [LK_LOST] = {"lost", 78, "not held (any more)"},
-    [LK_DEADLOCK] = {"deadlock", 76,
+    [LK_BUSY] = {"busy", LK_EXIT_NOT_GRANTED, "not granted: another request blocks it"},
+    [LK_TIMEOUT] = {"timeout", LK_EXIT_NOT_GRANTED, "not granted within the time given"},
+    [LK_LOST] = {"lost", LK_EXIT_LOST, "not held (any more)"},
+    [LK_DEADLOCK] = {"deadlock", LK_EXIT_DEADLOCK,
                      "waiting would close a cycle of owners that wait for each other"},
-    [LK_INVALID] = {"invalid", 64, "the request is not valid"},
-    [LK_DENIED] = {"denied", 77, "not allowed"},
-    [LK_FULL] = {"full", 73, "a configured bound is reached"},
-    [LK_UNSUPPORTED] = {"unsupported", 79, "this store cannot do that"},
-    [LK_UNAVAILABLE] = {"unavailable", 69, "the store cannot be reached; ask again"},
-    [LK_INTERNAL] = {"internal", 70, "a defect in Lockkeeper, or memory is exhausted"},
-    [LK_NONE] = {"none", 1, "nothing there"},
-    [LK_CANCELLED] = {"cancelled", 75, "the wait was cancelled"},
+    [LK_INVALID] = {"invalid", LK_EXIT_INVALID, "the request is not valid"},
+    [LK_DENIED] = {"denied", LK_EXIT_DENIED, "not allowed"},
+    [LK_FULL] = {"full", LK_EXIT_FULL, "a configured bound is reached"},
+    [LK_UNSUPPORTED] = {"unsupported", LK_EXIT_UNSUPPORTED, "this store cannot do that"},
+    [LK_UNAVAILABLE] = {"unavailable", LK_EXIT_UNAVAILABLE,
+                        "the store cannot be reached; ask again"},
+    [LK_INTERNAL] = {"internal", LK_EXIT_INTERNAL,
+                     "a defect in Lockkeeper, or memory is exhausted"},
+    [LK_NONE] = {"none", LK_EXIT_NONE, "nothing there"},
+    [LK_CANCELLED] = {"cancelled", LK_EXIT_NOT_GRANTED, "the wait was cancelled"},
 };
 
 _Static_assert(sizeof forms / sizeof forms[0] == LK_OUTCOME_COUNT, "every outcome has its form");

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "model/sentences.h"
 
 /* The words behind the path: which were given, and their numbers. */
 struct words {
@@ -14,7 +15,7 @@ struct words {
 };
 
 static lk_outcome refuse(lk_error *error, size_t at, const char *rule) {
-    return lk_error_set(error, LK_INVALID, "R2: %s, at byte %zu of the part", rule, at + 1);
+    return lk_error_set(error, LK_INVALID, LK_TEXT_PART, rule, at + 1);
 }
 
 static bool starts_with(struct lk_slice text, const char *word) {
@@ -45,10 +46,10 @@ static lk_outcome parse_numbered(struct lk_slice word, size_t name_size, size_t 
     uint32_t value = parse_number(digits);
 
     if (*number != 0) {
-        return refuse(error, at, "'limit' and 'units' are said once");
+        return refuse(error, at, LK_TEXT_NUMBER_TWICE);
     }
     if (value == 0) {
-        return refuse(error, at + name_size, "a number from 1 to 2147483647 is needed");
+        return refuse(error, at + name_size, LK_TEXT_NUMBER);
     }
     *number = value;
     return LK_OK;
@@ -58,7 +59,7 @@ static lk_outcome parse_word(struct lk_slice word, size_t at, struct words *word
                              lk_error *error) {
     if (lk_slice_equal(word, lk_slice_of("shared"))) {
         if (words->shared) {
-            return refuse(error, at, "'shared' is said once");
+            return refuse(error, at, LK_TEXT_SHARED_TWICE);
         }
         words->shared = true;
         return LK_OK;
@@ -69,7 +70,7 @@ static lk_outcome parse_word(struct lk_slice word, size_t at, struct words *word
     if (starts_with(word, "units=")) {
         return parse_numbered(word, strlen("units="), at, &words->units, error);
     }
-    return refuse(error, at, "behind '?' only shared, limit=N and units=N can stand");
+    return refuse(error, at, LK_TEXT_PART_WORDS);
 }
 
 /* Parses everything behind the first '?', which is at text.bytes[at - 1]. */
@@ -91,7 +92,7 @@ static lk_outcome parse_words(struct lk_slice text, size_t at, struct words *wor
         at = end + 1;
     }
     if (words->units != 0 && words->limit == 0) {
-        return refuse(error, text.size - 1, "units need a limit");
+        return refuse(error, text.size - 1, LK_TEXT_UNITS_ALONE);
     }
     return LK_OK;
 }
@@ -106,14 +107,13 @@ static lk_outcome complete(const struct words *said, const struct lk_part_defaul
     bool shared = said->shared || unsaid->shared || limit != 0;
 
     if (units != 0 && limit == 0) {
-        return lk_error_set(error, LK_INVALID, "R2: units need a limit");
+        return lk_error_set(error, LK_INVALID, LK_TEXT_UNITS_NEED_LIMIT);
     }
     if (limit > LK_LIMIT_MAX || units > LK_LIMIT_MAX) {
         return lk_error_set(error, LK_INVALID, "R2: limit and units go up to %d", LK_LIMIT_MAX);
     }
     if (limit != 0 && units > limit) {
-        return lk_error_set(error, LK_INVALID, "R2: %u units can never fit into a limit of %u",
-                            units, limit);
+        return lk_error_set(error, LK_INVALID, LK_TEXT_UNITS_FIT, units, limit);
     }
     part->mode = shared ? LK_SHARED : LK_EXCLUSIVE;
     part->limit = limit;
@@ -161,8 +161,7 @@ static lk_outcome check_numbers(const struct lk_part *part, size_t index, lk_err
 
 lk_outcome lk_parts_check(const struct lk_part *parts, size_t count, lk_error *error) {
     if (count == 0 || count > LK_PARTS_MAX) {
-        return lk_error_set(error, LK_INVALID, "R2: a request has 1 to %d parts, not %zu",
-                            LK_PARTS_MAX, count);
+        return lk_error_set(error, LK_INVALID, LK_TEXT_PARTS, LK_PARTS_MAX, count);
     }
     for (size_t i = 0; i < count; i++) {
         if (check_numbers(&parts[i], i, error) != LK_OK) {
@@ -170,7 +169,7 @@ lk_outcome lk_parts_check(const struct lk_part *parts, size_t count, lk_error *e
         }
         for (size_t j = 0; j < i; j++) {
             if (lk_path_equal(&parts[i].path, &parts[j].path)) {
-                return lk_error_set(error, LK_INVALID, "R2: part %zu: %.*s is named twice", i + 1,
+                return lk_error_set(error, LK_INVALID, LK_TEXT_PART_TWICE, i + 1,
                                     (int)parts[i].path.size, parts[i].path.bytes);
             }
         }

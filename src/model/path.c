@@ -5,31 +5,31 @@
 #include <assert.h>
 
 #include "base/error.h"
+#include "model/sentences.h"
 #include "model/utf8.h"
 
-static const char white_space[] = "white space is not allowed in a path";
+static const char white_space[] = LK_TEXT_PATH_SPACE;
 
 static lk_outcome refuse(lk_error *error, size_t at, const char *rule) {
-    return lk_error_set(error, LK_INVALID, "R1: %s, at byte %zu of the path%s", rule, at + 1,
-                        rule == white_space ? "; write a blank as %20" : "");
+    return lk_error_set(error, LK_INVALID, LK_TEXT_PATH, rule, at + 1,
+                        rule == white_space ? LK_TEXT_PATH_SPACE_ADVICE : "");
 }
 
 /* Why a character is not allowed in a segment; NULL if it is allowed. */
 static const char *objection(uint32_t character) {
     switch (character) {
     case '?':
-        return "'?' is not allowed in a path";
+        return LK_TEXT_PATH_QUESTION;
     case '{':
     case '}':
-        return "'{' and '}' are not allowed in a path";
+        return LK_TEXT_PATH_BRACES;
     default:
         break;
     }
     if (lk_character_is_space(character)) {
         return white_space;
     }
-    return lk_character_is_control(character) ? "control characters are not allowed in a path"
-                                              : NULL;
+    return lk_character_is_control(character) ? LK_TEXT_PATH_CONTROL : NULL;
 }
 
 /* Most characters: ASCII that is allowed in a segment. */
@@ -60,14 +60,14 @@ static lk_outcome scan_segment(struct lk_slice text, size_t start, size_t offset
         at += length;
     }
     if (at == start) {
-        return refuse(error, offset + at, "a segment has at least one byte");
+        return refuse(error, offset + at, LK_TEXT_SEGMENT_EMPTY);
     }
     if (at - start > LK_SEGMENT_BYTES_MAX) {
-        return refuse(error, offset + start, "a segment has at most 255 bytes");
+        return refuse(error, offset + start, LK_TEXT_SEGMENT_LONG);
     }
     if (text.bytes[start] == '.'
         && (at - start == 1 || (at - start == 2 && text.bytes[start + 1] == '.'))) {
-        return refuse(error, offset + start, "'.' and '..' are no segments");
+        return refuse(error, offset + start, LK_TEXT_SEGMENT_DOTS);
     }
     *ret_end = at;
     return LK_OK;
@@ -86,15 +86,15 @@ lk_outcome lk_path_parse(struct lk_slice text, struct lk_path *ret_path, lk_erro
         text.size--;
     }
     if (text.size == 0) {
-        return refuse(error, offset, "a path has at least one segment");
+        return refuse(error, offset, LK_TEXT_PATH_EMPTY);
     }
     if (text.size > LK_PATH_BYTES_MAX) {
-        return refuse(error, offset + LK_PATH_BYTES_MAX, "a path has at most 512 bytes");
+        return refuse(error, offset + LK_PATH_BYTES_MAX, LK_TEXT_PATH_LONG);
     }
     for (size_t start = 0; start <= text.size;) {
         size_t end = 0;
         if (path.depth == LK_PATH_DEPTH_MAX) {
-            return refuse(error, offset + start, "a path has at most 32 segments");
+            return refuse(error, offset + start, LK_TEXT_PATH_DEEP);
         }
         if (scan_segment(text, start, offset, &end, error) != LK_OK) {
             return LK_INVALID;
@@ -110,7 +110,7 @@ lk_outcome lk_path_parse(struct lk_slice text, struct lk_path *ret_path, lk_erro
 
 lk_outcome lk_item_path_make(const struct lk_path *queue, struct lk_slice id,
                              struct lk_item_path *ret_path, lk_error *error) {
-    lk_error cause = {.text = "an item's id is one segment of a path, 1 to 255 bytes without '/'"};
+    lk_error cause = {.text = LK_TEXT_ITEM_ID};
 
     if (id.size >= 1 && id.size <= LK_SEGMENT_BYTES_MAX && memchr(id.bytes, '/', id.size) == NULL) {
         memcpy(ret_path->bytes, queue->bytes, queue->size);
@@ -122,7 +122,7 @@ lk_outcome lk_item_path_make(const struct lk_path *queue, struct lk_slice id,
             return LK_OK;
         }
     }
-    return lk_error_set(error, LK_INVALID, "R16: the item's path: %.300s", cause.text);
+    return lk_error_set(error, LK_INVALID, LK_TEXT_ITEM_PATH, cause.text);
 }
 
 struct lk_slice lk_path_segment(const struct lk_path *path, unsigned index) {

@@ -203,7 +203,7 @@ struct lk_item {
     bool was_lost;    /* its last claim perished */
     uint32_t attempts;
     bool has_last_exit;
-    bool failed_by_loss; /* LK_FAILURE_OF_LOST_CLAIM is its last failure, not the kept one */
+    bool failed_by_loss; /* LK_TEXT_CLAIM_LOST is its last failure, not the kept one */
     int16_t priority;
     int32_t last_exit;
     int64_t rank;      /* delayed: when it is due; ready: the negative of its priority; else 0 */

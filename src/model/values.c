@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "model/order.h"
+#include "model/sentences.h"
 #include "model/steps.h"
 #include "model/tree.h"
 
@@ -149,8 +150,7 @@ static bool is_covered_by_token(const struct lk_model *model, const struct lk_pa
 static void answer_refused(struct lk_model *model, bool has_token) {
     lk_answer(model, has_token ? LK_LOST : LK_BUSY, 0);
     snprintf(model->text, sizeof model->text, "%s",
-             has_token ? "R15: the lease with this token does not cover the path (any more)"
-                       : "R15: another owner holds a lease that covers the value");
+             has_token ? LK_TEXT_PUT_UNCOVERED : LK_TEXT_PUT_COVERED);
 }
 
 void lk_step_put(struct lk_model *model, const struct lk_put *put) {

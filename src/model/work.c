@@ -15,6 +15,7 @@
 #include "model/groups.h"
 #include "model/order.h"
 #include "model/probe.h"
+#include "model/sentences.h"
 #include "model/steps.h"
 #include "model/tree.h"
 
@@ -276,7 +277,7 @@ static enum attempt take_item(struct taking *taking, lk_id id) {
         model->effects.answer.created = true;
         return ANSWERED;
     case LK_BUSY:
-        answer_nothing(model, "R4: the next item needs a token of its own");
+        answer_nothing(model, LK_TEXT_TOKEN_TAKEN);
         return ANSWERED;
     case LK_DEADLOCK:
         /* What waits for the item itself is ahead of a claim, so the cycle goes through a need. */
@@ -306,7 +307,7 @@ void lk_step_take(struct lk_model *model, struct lk_times times, const struct lk
     taking.work = lk_work_find(model, lk_node_find(model, &take->queue));
     taking.owner = lk_owner_find(model, take->owner);
     if (taking.work == 0) {
-        answer_nothing(model, "R16: there is no item in this queue");
+        answer_nothing(model, LK_TEXT_QUEUE_EMPTY);
         return;
     }
     if (take_again(&taking)) {
@@ -315,7 +316,7 @@ void lk_step_take(struct lk_model *model, struct lk_times times, const struct lk
     ripen(model, taking.work, times.now_us);
     probe_of_queue(&taking, &queue);
     if (lk_probe_check(model, &queue, NULL) != LK_VERDICT_GRANT) {
-        answer_nothing(model, "R16: a lock on the queue, held or waiting, pauses all claiming");
+        answer_nothing(model, LK_TEXT_QUEUE_PAUSED);
         return;
     }
     lk_ready_walk_begin(model, taking.work, &walk);
@@ -325,7 +326,7 @@ void lk_step_take(struct lk_model *model, struct lk_times times, const struct lk
             return;
         }
     }
-    answer_nothing(model, "R16: there is nothing to claim now");
+    answer_nothing(model, LK_TEXT_NOTHING_DUE);
 }
 
 /* ---- finish ---- */
@@ -432,8 +433,7 @@ void lk_step_finish(struct lk_model *model, struct lk_times times, const struct 
         bool is_repeated =
             finish->token != 0 && lk_ended_recalls(&model->ended, &target, times.now_us);
         lk_answer(model, is_repeated ? LK_OK : LK_LOST, 0); /* R3 */
-        snprintf(model->text, sizeof model->text, "%s",
-                 is_repeated ? "" : "R16: the item is not claimed by this owner (any more)");
+        snprintf(model->text, sizeof model->text, "%s", is_repeated ? "" : LK_TEXT_NOT_CLAIMED);
         return;
     }
     if (finish->kind == LK_FINISH_RETRY && lk_item_failure_is_given(&finish->failure)
@@ -477,7 +477,7 @@ void lk_step_unpark(struct lk_model *model, const struct lk_unpark *unpark) {
     }
     if (id == 0 || lk_item_at(model, id)->state != LK_ITEM_PARKED) {
         lk_answer(model, LK_LOST, 0);
-        snprintf(model->text, sizeof model->text, "R16: there is no such parked item");
+        snprintf(model->text, sizeof model->text, LK_TEXT_NOT_PARKED);
         return;
     }
     lk_item_at(model, id)->attempts = 0;
@@ -502,8 +502,7 @@ void lk_step_drop(struct lk_model *model, const struct lk_drop *drop) {
     if (id == 0 || !may_drop(drop, lk_item_at(model, id)->state)) {
         lk_answer(model, LK_LOST, 0);
         snprintf(model->text, sizeof model->text, "%s",
-                 drop->only_parked ? "R16: there is no such parked item"
-                                   : "R16: there is no such item, or it is claimed");
+                 drop->only_parked ? LK_TEXT_NOT_PARKED : LK_TEXT_NO_ITEM);
         return;
     }
     lk_item_leave(model, id);

@@ -2,6 +2,7 @@
 /* Records of items and queues, for stores: to read them from the model and to restore them. */
 #include "model/claims.h"
 #include "model/order.h"
+#include "model/sentences.h"
 #include "model/steps.h"
 #include "model/tree.h"
 #include "model/work.h"
@@ -18,7 +19,7 @@ lk_item_ref lk_model_item(const struct lk_model *model, const struct lk_path *qu
 }
 
 static struct lk_item_failure last_failure_of(const struct lk_item *item) {
-    static const char loss[] = LK_FAILURE_OF_LOST_CLAIM;
+    static const char loss[] = LK_TEXT_CLAIM_LOST;
 
     if (item->failed_by_loss) {
         return (struct lk_item_failure){.text = {loss, sizeof loss - 1}};

@@ -4,8 +4,6 @@
 
 #include "sql/items.h"
 
-#define GRACE_US INT64_C(60000000)
-
 #define SAME_US INT64_C(1000000) /* between two differences of the same clocks */
 
 int lk_sql_is_same_boot(struct lk_sql *sql, const struct lk_times *times, bool *ret_is_same) {
@@ -51,7 +49,7 @@ static int move(struct lk_sql *sql, enum lk_sql_statement which, const struct lk
     (void)lk_sql_bind_integer(statement, 1, times->now_us);
     (void)lk_sql_bind_integer(statement, 2, times->wall_us);
     (void)lk_sql_bind_integer(statement, 3, known_us);
-    (void)lk_sql_bind_integer(statement, 4, GRACE_US);
+    (void)lk_sql_bind_integer(statement, 4, LK_GRACE_MAX_MS * 1000);
     return lk_sql_run(statement);
 }
 

@@ -112,7 +112,7 @@ int lk_sql_row_write(struct lk_sql *sql, const struct lk_row *row) {
     case LK_ROW_ENDED:
         return lk_sql_ended_save(sql, &row->ended.target, row->ended.ended_us);
     case LK_ROW_AUDIT:
-        return lk_sql_audit_save(sql, &row->audit, LK_SQL_AUDIT_MAX);
+        return lk_sql_audit_save(sql, &row->audit, LK_AUDITS_MAX);
     case LK_ROW_EVENT:
         return lk_sql_event_add(sql, &row->event);
     case LK_ROW_LIMITS:

@@ -14,8 +14,6 @@
 struct lk_sql; /* sql/database.h */
 
 /* Breaks kept on record (R12). */
-enum { LK_SQL_AUDIT_MAX = 65536 };
-
 /* An event (R21) as its row has it. Readers interpret the names. */
 struct lk_sql_event {
     uint64_t sequence;

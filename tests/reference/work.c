@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "inside.h"
+#include "model/sentences.h"
 
 /* ---- paths of items ---- */
 
@@ -330,7 +331,7 @@ void free_item(struct lk_reference *reference, uint64_t claim) {
             give_back(reference, item, 0, 0);
             if (item->state == LK_ITEM_PARKED) {
                 item->last_failure =
-                    (struct lk_item_failure){.text = lk_slice_of(LK_FAILURE_OF_LOST_CLAIM)};
+                    (struct lk_item_failure){.text = lk_slice_of(LK_TEXT_CLAIM_LOST)};
             }
         }
     }

@@ -177,7 +177,7 @@ static void events_are_removed_without_a_watch(void **state) {
 
     (void)present(testcase);
     do_something(testcase);
-    fixture_clock_advance(&testcase->clock, LK_WATCHED_US + LK_SQLITE_EVENTS_LINGER_US);
+    fixture_clock_advance(&testcase->clock, LK_WATCHED_US + LK_EVENTS_LINGER_US);
     for (int i = 0; i < 400 && count_rows(testcase) > 0; i++) {
         do_something(testcase);
     }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "model/sentences.h"
 
 static lk_outcome read_stream(FILE *stream, const char *name, struct lk_input *ret_input,
                               lk_error *error) {
@@ -41,8 +42,7 @@ lk_outcome lk_input_word(const char *text, struct lk_input *ret_input, lk_error 
     char *bytes;
 
     if (size > LK_VALUE_MAX) {
-        return lk_error_set(error, LK_INVALID, "R15: a value has at most %d bytes, not %zu",
-                            LK_VALUE_MAX, size);
+        return lk_error_set(error, LK_INVALID, LK_TEXT_VALUE, LK_VALUE_MAX, size);
     }
     bytes = strdup(text);
     if (bytes == NULL) {

@@ -131,7 +131,7 @@ int lk_changes_record(const struct lk_closure *closure, const struct lk_effects 
 
 int lk_changes_upkeep(struct lk_sqlite_transaction *transaction, uint64_t draw) {
     struct lk_sql *sql = &transaction->store->sql;
-    int64_t before_us = transaction->times.wall_us - LK_SQLITE_ROOT_IDLE_US;
+    int64_t before_us = transaction->times.wall_us - LK_ROOT_IDLE_US;
     int code;
 
     if (draw % LK_SQLITE_SWEEP_EVERY != 0) {

@@ -79,7 +79,7 @@ int lk_sqlite_events_begin(struct lk_sqlite_transaction *transaction) {
 
 int lk_sqlite_events_upkeep(struct lk_sqlite_transaction *transaction) {
     bool is_recent =
-        transaction->meta.watched_until_us > transaction->times.now_us - LK_SQLITE_EVENTS_LINGER_US;
+        transaction->meta.watched_until_us > transaction->times.now_us - LK_EVENTS_LINGER_US;
 
     if (transaction->meta.last_event == 0 || is_recent || lk_sqlite_events_are_kept(transaction)) {
         return SQLITE_OK;

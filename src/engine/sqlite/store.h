@@ -32,8 +32,6 @@ enum {
     LK_SQLITE_UPKEEP_ROOTS = 1024,     /* roots that a sweep reads */
     LK_SQLITE_SWEEP_EVENTS = 256,      /* unwatched events deleted at a time */
 };
-#define LK_SQLITE_EVENTS_LINGER_US INT64_C(300000000) /* after the store was last watched */
-#define LK_SQLITE_ROOT_IDLE_US INT64_C(60000000) /* unused for so long, a root is forgotten (R4) */
 
 /* Requests whose waiters have to look again once the transaction is committed; wake_up.h. */
 struct lk_sqlite_wakes {

@@ -309,7 +309,7 @@ void lk_core_audit_break(struct lk_core *core, const struct lk_break *broken,
         }
         lk_model_record(core->model, change->request, record);
         row = lk_audit_row_of(broken, record, core->times.wall_us);
-        if (core->audit->count >= LK_SQL_AUDIT_MAX + LK_CORE_AUDIT_SPARE) {
+        if (core->audit->count >= LK_AUDITS_MAX + LK_CORE_AUDIT_SPARE) {
             lk_audit_drop_oldest(core->audit, LK_CORE_AUDIT_SPARE);
             core->audit_first += LK_CORE_AUDIT_SPARE;
         }

@@ -145,7 +145,7 @@ static int write_audit(struct lk_etcd_image *image, const struct lk_audit_row *a
     if (code != SQLITE_OK) {
         return code;
     }
-    (void)lk_sql_bind_integer(statement, 1, LK_SQL_AUDIT_MAX);
+    (void)lk_sql_bind_integer(statement, 1, LK_AUDITS_MAX);
     image->audit_last = number > image->audit_last ? number : image->audit_last;
     return lk_sql_run(statement);
 }
