@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sentences of refusals that the model, and the rules in SQL and in Lua, all say. */
+/*
+ * The sentences of refusals that the model, and the rules in SQL and in Lua, all say. They are told
+ * here alone: constants.py puts them into the SQL and the Lua, where their names stand between two
+ * @, and makes of each conversion %1$s, %2$s and so on.
+ */
 #ifndef LK_MODEL_SENTENCES_H
 #define LK_MODEL_SENTENCES_H
 

@@ -45,10 +45,11 @@ CREATE PROCEDURE lk_path_rule(
 SQL SECURITY INVOKER NO SQL
 BEGIN
     CALL lk_segments_rule(CONCAT('CONCAT(''/'', ', path, ', ''/'')'), rule);
-    SET rule = CONCAT('LENGTH(', path, ') BETWEEN 1 AND 512 AND ', rule,
+    SET rule = CONCAT('LENGTH(', path, ') BETWEEN 1 AND @LK_PATH_BYTES_MAX@ AND ', rule,
         ' AND (LENGTH(', path, ') <= 64 OR LENGTH(', path, ') - LENGTH(REPLACE(', path,
-        ', ''/'', '''')) <= 31) AND (LENGTH(', path, ') <= 255 OR CONVERT(', path,
-        ' USING latin1) NOT REGEXP ''[^/]{256}'')');
+        ', ''/'', '''')) < @LK_PATH_DEPTH_MAX@) AND (LENGTH(', path, ') <= @LK_SEGMENT_BYTES_MAX@',
+        ' OR CONVERT(', path,
+        ' USING latin1) NOT REGEXP ''[^/]{@LK_SEGMENT_BYTES_MAX@}[^/]'')');
 END
 //
 
@@ -98,10 +99,10 @@ BEGIN
     DECLARE requests_gone, ignored BIGINT;
     CALL lk_path_rule('path', rule);
     CALL lk_add_rule('lk_requests', CONCAT(rule,
-        ' AND part BETWEEN 1 AND 16 AND part_count BETWEEN part AND 16',
+        ' AND part BETWEEN 1 AND @LK_PARTS_MAX@ AND part_count BETWEEN part AND @LK_PARTS_MAX@',
         ' AND IF(unit_limit = 0, units IN (0, 1), units BETWEEN 1 AND unit_limit)',
         ' AND owner <> '''' AND ticket > 0 AND token >= 0 AND held = (token > 0)',
-        ' AND ttl_ms BETWEEN 1 AND 31622400000 AND root = SUBSTRING_INDEX(path, ''/'', 1)',
+        ' AND ttl_ms BETWEEN 1 AND @LK_TTL_MAX_MS@ AND root = SUBSTRING_INDEX(path, ''/'', 1)',
         ' AND IF(part_count = 1, roots = root,',
         '        LOCATE(CONCAT('' '', root, '' ''), CONCAT('' '', roots, '' '')) > 0)',
         ' AND IF(is_claim OR part_count > 1, TRUE,',
@@ -115,14 +116,14 @@ BEGIN
         SET i.state = 'ready', i.claim = 0
         WHERE i.claim <> 0 AND r.id IS NULL;
     END IF;
-    CALL lk_add_rule('lk_values', CONCAT(rule, ' AND LENGTH(bytes) <= 65536'), ignored);
+    CALL lk_add_rule('lk_values', CONCAT(rule, ' AND LENGTH(bytes) <= @LK_VALUE_BYTES_MAX@'), ignored);
     CALL lk_add_rule('lk_queues', rule, ignored);
     CALL lk_path_rule('CONCAT(queue, ''/'', id)', rule);
     CALL lk_segments_rule('CONCAT(''/'', REPLACE(needs, '' '', ''/''), ''/'')', segments);
     CALL lk_add_rule('lk_items', CONCAT(rule, ' AND id <> '''' AND LOCATE(''/'', id) = 0',
         ' AND IF(needs = '''', need_limits = '''' AND need_units = '''' AND need_roots = '''', ',
         segments, ')'), ignored);
-    CALL lk_add_rule('lk_item_values', 'LENGTH(bytes) <= 65536', ignored);
+    CALL lk_add_rule('lk_item_values', 'LENGTH(bytes) <= @LK_VALUE_BYTES_MAX@', ignored);
     -- R2, R21: parts with a space between, and what is said of them.
     CALL lk_pattern_rule('[?](shared|limit=[0-9]{1,10}(&units=[0-9]{1,10})?)(?=/|$)', rule);
     CALL lk_segments_rule(CONCAT('CONCAT(''/'', REGEXP_REPLACE(REPLACE(CONVERT(parts USING utf8mb4), ',

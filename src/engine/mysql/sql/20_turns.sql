@@ -86,12 +86,12 @@ BEGIN
                         (SELECT COALESCE(MAX(q.deadline_us - q.ttl_ms * 1000), 0)
                          FROM lk_requests AS q WHERE NOT q.fixed)) INTO alive_us;
         UPDATE lk_requests AS q
-        SET q.deadline_us = start_us + LEAST(q.ttl_ms, 60000) * 1000,
-            q.grace_us = start_us + LEAST(q.ttl_ms, 60000) * 1000
+        SET q.deadline_us = start_us + LEAST(q.ttl_ms, @LK_GRACE_MAX_MS@) * 1000,
+            q.grace_us = start_us + LEAST(q.ttl_ms, @LK_GRACE_MAX_MS@) * 1000
         WHERE NOT q.fixed AND q.deadline_us > alive_us AND q.deadline_us <> q.grace_us
-          AND q.deadline_us < start_us + LEAST(q.ttl_ms, 60000) * 1000;
-        UPDATE lk_roots AS r SET r.mixed_until_us = start_us + 60000000
-        WHERE r.mixed_until_us > alive_us AND r.mixed_until_us < start_us + 60000000;
+          AND q.deadline_us < start_us + LEAST(q.ttl_ms, @LK_GRACE_MAX_MS@) * 1000;
+        UPDATE lk_roots AS r SET r.mixed_until_us = start_us + @LK_GRACE_MAX_MS@ * 1000
+        WHERE r.mixed_until_us > alive_us AND r.mixed_until_us < start_us + @LK_GRACE_MAX_MS@ * 1000;
         UPDATE lk_meta AS m SET m.server_start = present;
     END IF;
 END
@@ -229,7 +229,7 @@ BEGIN
     DECLARE found_draw BIGINT;
     DECLARE found_due_us BIGINT;
     DECLARE found_waiting BOOLEAN;
-    DECLARE first_due_us BIGINT DEFAULT 9223372036854775807;
+    DECLARE first_due_us BIGINT DEFAULT @LK_NEVER@;
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
     SET locked = '/', has_waiting = FALSE;
     WHILE i <= count DO
@@ -239,7 +239,7 @@ BEGIN
         FROM lk_roots AS r WHERE r.root = the_root FOR UPDATE;
         IF found_draw IS NULL THEN -- the update serves only to lock
             INSERT INTO lk_roots (root, last_draw, due_us, has_waiting, mixed_until_us)
-            VALUES (the_root, 0, 9223372036854775807, FALSE, 0)
+            VALUES (the_root, 0, @LK_NEVER@, FALSE, 0)
             ON DUPLICATE KEY UPDATE root = the_root;
             UPDATE lk_roots AS r FORCE INDEX (PRIMARY)
             SET r.last_draw = GREATEST(r.last_draw, (SELECT m.draw_floor FROM lk_meta AS m))
@@ -296,7 +296,7 @@ BEGIN
             SELECT COUNT(*) INTO is_known FROM lk_roots AS r WHERE r.root = the_root;
             IF NOT is_known THEN
                 INSERT INTO lk_roots (root, last_draw, due_us, has_waiting, mixed_until_us)
-                SELECT the_root, m.draw_floor, 9223372036854775807, FALSE, 0 FROM lk_meta AS m
+                SELECT the_root, m.draw_floor, @LK_NEVER@, FALSE, 0 FROM lk_meta AS m
                 ON DUPLICATE KEY UPDATE root = the_root;
             END IF;
             SET found_waiting = NULL;

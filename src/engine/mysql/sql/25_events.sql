@@ -25,7 +25,8 @@ BEGIN
     DECLARE kept_max BIGINT;
     IF @lk_tells THEN
         UPDATE lk_meta AS m SET m.last_event = m.last_event + 1 WHERE m.only_row = 1;
-        SELECT m.last_event, IF(m.events_max > 0, m.events_max, 10000) INTO number, kept_max
+        SELECT m.last_event, IF(m.events_max > 0, m.events_max, @LK_WATCHED_EVENTS_MAX@)
+        INTO number, kept_max
         FROM lk_meta AS m WHERE m.only_row = 1;
         INSERT INTO lk_happenings (sequence, at_us, event, refusal, parts, owner, note, ticket,
             token, attempt, is_of_item, is_deletion, broken_by, reason)
@@ -155,7 +156,7 @@ BEGIN
     DECLARE until_us BIGINT;
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     SELECT m.watched_until_us INTO until_us FROM lk_meta AS m WHERE m.only_row = 1;
-    IF until_us < now_us + 20000000 THEN
+    IF until_us < now_us + @LK_WATCHED_LEAST_US@ THEN
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
         START TRANSACTION;
         BEGIN
@@ -163,7 +164,7 @@ BEGIN
             -- If events were not kept until now, some may be missing: skips a number.
             UPDATE lk_meta AS m
             SET m.last_event = m.last_event + (m.events_max = 0 AND m.watched_until_us <= now_us),
-                m.watched_until_us = GREATEST(m.watched_until_us, now_us + 30000000)
+                m.watched_until_us = GREATEST(m.watched_until_us, now_us + @LK_WATCHED_US@)
             WHERE m.only_row = 1;
             COMMIT;
         END;
@@ -197,7 +198,7 @@ DROP PROCEDURE IF EXISTS lk_events_due
 CREATE PROCEDURE lk_events_due()
 SQL SECURITY INVOKER READS SQL DATA
 BEGIN
-    SELECT m.last_event, NULLIF((SELECT MIN(r.due_us) FROM lk_roots AS r), 9223372036854775807)
+    SELECT m.last_event, NULLIF((SELECT MIN(r.due_us) FROM lk_roots AS r), @LK_NEVER@)
                          - TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
                          - (TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) + 9000000450000000)
                            MOD 900000000 + 450000000 AS due_in_us

@@ -69,7 +69,7 @@ CREATE PROCEDURE lk_next_waiting(
 SQL SECURITY INVOKER READS SQL DATA
 BEGIN
     DECLARE first BIGINT DEFAULT NULL;
-    DECLARE first_ticket BIGINT DEFAULT 9223372036854775807;
+    DECLARE first_ticket BIGINT DEFAULT @LK_NEVER@;
     DECLARE its_path VARBINARY(512);
     DECLARE least_limit INT; -- limits up to `most_limit` are skipped, and those below this one
     DECLARE most_limit INT;
@@ -384,8 +384,7 @@ BEGIN
         SET i.was_lost = TRUE, i.claim = 0, i.ask_number = 0, i.due_us = 0,
             i.state = IF(last_attempt IS NOT NULL, 'parked', 'ready'),
             i.last_exit = IF(last_attempt IS NOT NULL, NULL, i.last_exit),
-            i.last_error = IF(last_attempt IS NOT NULL, CONCAT('the claim ended without a result: ',
-                'its worker died, or did not renew it in time'), i.last_error)
+            i.last_error = IF(last_attempt IS NOT NULL, '@LK_TEXT_CLAIM_LOST@', i.last_error)
         WHERE i.queue = the_queue AND i.id = the_id AND i.claim = gone;
         IF its_parts > 1 THEN
             CALL lk_item_comes(the_queue, the_id);
@@ -474,7 +473,7 @@ CREATE PROCEDURE lk_first_delayed(IN the_root VARBINARY(255), OUT ripe_us BIGINT
 SQL SECURITY INVOKER READS SQL DATA
 BEGIN
     SELECT COALESCE(MIN((SELECT MIN(d.due_us) FROM lk_items AS d FORCE INDEX (items_by_state)
-                         WHERE d.queue = q.path AND d.state = 'delayed')), 9223372036854775807)
+                         WHERE d.queue = q.path AND d.state = 'delayed')), @LK_NEVER@)
     INTO ripe_us
     FROM lk_queues AS q FORCE INDEX (PRIMARY)
     WHERE q.path = the_root
@@ -492,10 +491,10 @@ BEGIN
     SELECT LEAST(
         COALESCE((SELECT MIN(q.deadline_us) FROM lk_requests AS q FORCE INDEX (requests_by_root)
                   WHERE q.root = the_root AND q.held = 1 AND q.deadline_us > behind_us),
-                 9223372036854775807),
+                 @LK_NEVER@),
         COALESCE((SELECT MIN(q.deadline_us) FROM lk_requests AS q FORCE INDEX (requests_by_root)
                   WHERE q.root = the_root AND q.held = 0 AND q.deadline_us > behind_us),
-                 9223372036854775807))
+                 @LK_NEVER@))
     INTO first_us;
 END
 //
@@ -539,8 +538,8 @@ perish: BEGIN
                     CALL lk_first_delayed(the_root, ripe_us);
                     UPDATE lk_roots AS r FORCE INDEX (PRIMARY)
                     SET r.due_us = LEAST(first_us, ripe_us),
-                        r.kind = IF(first_us = 9223372036854775807, 0, r.kind),
-                        r.mixed_until_us = IF(first_us = 9223372036854775807, 0, r.mixed_until_us)
+                        r.kind = IF(first_us = @LK_NEVER@, 0, r.kind),
+                        r.mixed_until_us = IF(first_us = @LK_NEVER@, 0, r.mixed_until_us)
                     WHERE r.root = the_root;
                     SET i = i - 1;
                 END WHILE;

@@ -45,7 +45,7 @@ BEGIN
                                AND r.id <> self) AS is_long
                   FROM lk_requests AS m WHERE m.id = self) AS x
             WHERE x.is_full OR x.is_long ORDER BY x.part LIMIT 1) END INTO broken;
-    SET broken = CONCAT('R22: the store''s bound on ', broken, ' is reached');
+    SET broken = REPLACE('@LK_TEXT_BOUND@', '%1$s', broken);
 END
 //
 
@@ -97,9 +97,10 @@ BEGIN
                                                 '\n', asker), 256))
            AND the_roots = GROUP_CONCAT(DISTINCT x.root ORDER BY x.root SEPARATOR ' ')
     INTO is_sound
-    FROM (SELECT LEFT(SUBSTRING_INDEX(SUBSTRING_INDEX(paths, ' ', n.n), ' ', -1), 512) AS path,
+    FROM (SELECT LEFT(SUBSTRING_INDEX(SUBSTRING_INDEX(paths, ' ', n.n), ' ', -1),
+                          @LK_PATH_BYTES_MAX@) AS path,
                  LEFT(SUBSTRING_INDEX(SUBSTRING_INDEX(SUBSTRING_INDEX(paths, ' ', n.n), ' ', -1),
-                                      '/', 1), 255) AS root
+                                      '/', 1), @LK_SEGMENT_BYTES_MAX@) AS root
           FROM lk_numbers AS n
           WHERE n.n <= 1 + LENGTH(paths) - LENGTH(REPLACE(paths, ' ', ''))) AS x;
     IF NOT COALESCE(is_sound, FALSE) THEN
@@ -460,9 +461,9 @@ decide: BEGIN
     SET now_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
                  + (TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) + 9000000450000000)
                    MOD 900000000 - 450000000, created = FALSE;
-    IF until_us > 0 AND (until_us <= now_us OR until_us - now_us > 366 * 86400000000) THEN
+    IF until_us > 0 AND (until_us <= now_us OR until_us - now_us > @LK_TTL_MAX_MS@ * 1000) THEN
         SET outcome = 'invalid',
-            sentence = 'R11: a fixed end lies in the future and within 366 days';
+            sentence = '@LK_TEXT_FIXED_END@';
         LEAVE decide;
     END IF;
     CALL lk_turn_begin(the_roots, locked, now_us, is_due, has_waiting);
@@ -492,7 +493,7 @@ decide: BEGIN
         SET created = self IS NOT NULL;
     ELSEIF is_revoked THEN
         SET outcome = 'lost',
-            sentence = 'R12: an administrator has broken this lease; it ends at its deadline';
+            sentence = '@LK_TEXT_BROKEN_HELD@';
     ELSEIF is_held THEN
         CALL lk_ask_held(self, asker, paths, limits, counts, the_roots, style, the_ttl_ms,
                          until_us, the_note, blockers_max, asks_value, now_us, locked, has_waiting,

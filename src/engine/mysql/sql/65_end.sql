@@ -69,7 +69,7 @@ renew: BEGIN
     SET outcome = 'lost', sentence = CASE
         WHEN self IS NULL OR NOT is_held
             THEN 'there is no such lease: it has ended, or was never granted'
-        WHEN is_revoked THEN 'R12: an administrator has broken this lease'
+        WHEN is_revoked THEN '@LK_TEXT_BROKEN@'
         WHEN the_token <> 0 AND its_token <> the_token
             THEN 'the lease there has another token: this one has ended' END;
     IF sentence IS NOT NULL THEN
@@ -165,7 +165,8 @@ release_it: BEGIN
       AND r.deadline_us > now_us;
     IF self IS NULL OR (the_token <> 0 AND NOT (is_held AND its_token = the_token)) THEN
         SELECT COUNT(*) INTO has_ended FROM lk_ended AS e
-        WHERE e.token = the_token AND e.identity = the_identity AND e.ended_us > now_us - 300000000;
+        WHERE e.token = the_token AND e.identity = the_identity
+          AND e.ended_us > now_us - @LK_ENDED_MEMORY_US@;
         IF has_ended THEN
             SET outcome = 'ok'; -- R3: the reply was lost, not the release
         ELSE
@@ -181,7 +182,7 @@ release_it: BEGIN
           AND LOCATE(CONCAT(' ', r.path, ' '), CONCAT(' ', put_paths, ' ')) > 0;
         IF NOT is_held OR writable < puts THEN
             SET outcome = 'lost',
-                sentence = 'R15: only an exclusive lease that is held can put a value';
+                sentence = '@LK_TEXT_PUT_NEEDS_LEASE@';
             LEAVE release_it;
         END IF;
         IF is_due THEN
@@ -288,7 +289,7 @@ BEGIN
     IF broken > 0 THEN
         CALL lk_turn_mark(the_root);
         CALL lk_settle(locked, has_waiting, touched, NULL, now_us);
-        SELECT MAX(a.id) - 65536 INTO self FROM lk_audits AS a; -- the last 65,536 are kept
+        SELECT MAX(a.id) - @LK_AUDITS_MAX@ INTO self FROM lk_audits AS a;
         DELETE a FROM lk_audits AS a FORCE INDEX (PRIMARY) WHERE a.id <= self;
     END IF;
 END
@@ -327,8 +328,8 @@ BEGIN
     END IF;
     IF is_met <> (the_token <> 0) THEN
         SET outcome = IF(the_token <> 0, 'lost', 'busy'), sentence = IF(the_token <> 0,
-            'R15: the lease with this token does not cover the path (any more)',
-            'R15: another owner holds a lease that covers the value');
+            '@LK_TEXT_PUT_UNCOVERED@',
+            '@LK_TEXT_PUT_COVERED@');
         IF @lk_tells THEN
             CALL lk_tell_refusal(outcome, the_path, '0', '0', asker, '');
         END IF;

@@ -185,7 +185,7 @@ BEGIN
     IF need_roots <> '' THEN
         SELECT GROUP_CONCAT(DISTINCT x.root ORDER BY x.root SEPARATOR ' ') INTO all_roots
         FROM (SELECT LEFT(SUBSTRING_INDEX(SUBSTRING_INDEX(CONCAT(the_root, ' ', need_roots), ' ',
-                                                          n.n), ' ', -1), 255) AS root
+                                                          n.n), ' ', -1), @LK_SEGMENT_BYTES_MAX@) AS root
               FROM lk_numbers AS n
               WHERE n.n <= 2 + LENGTH(need_roots) - LENGTH(REPLACE(need_roots, ' ', ''))) AS x;
     END IF;
@@ -210,7 +210,7 @@ BEGIN
             END IF;
         END IF;
         IF sentence IS NULL AND shared NOT IN (0, drawn) THEN
-            SET sentence = 'R4: the next item needs a token of its own';
+            SET sentence = '@LK_TEXT_TOKEN_TAKEN@';
         END IF;
         UPDATE lk_requests AS r FORCE INDEX (PRIMARY)
         SET r.held = TRUE, r.token = drawn WHERE r.id = self;
@@ -250,7 +250,7 @@ BEGIN
     ELSE
         SELECT GROUP_CONCAT(DISTINCT x.root ORDER BY x.root SEPARATOR ' ') INTO all_roots
         FROM (SELECT LEFT(SUBSTRING_INDEX(SUBSTRING_INDEX(CONCAT(the_root, ' ', all_roots), ' ',
-                                                          n.n), ' ', -1), 255) AS root
+                                                          n.n), ' ', -1), @LK_SEGMENT_BYTES_MAX@) AS root
               FROM lk_numbers AS n
               WHERE n.n <= 2 + LENGTH(all_roots) - LENGTH(REPLACE(all_roots, ' ', ''))) AS x;
     END IF;
@@ -292,7 +292,7 @@ BEGIN
                      AND p.path = SUBSTRING_INDEX(the_queue, '/', n.n) AND p.deadline_us > now_us
                      AND p.owner <> asker) INTO is_paused;
     IF is_paused THEN
-        SET sentence = 'R16: a lock on the queue, held or waiting, pauses all claiming',
+        SET sentence = '@LK_TEXT_QUEUE_PAUSED@',
             saw_items = TRUE;
     END IF;
     SET its_id = '';
@@ -343,8 +343,8 @@ BEGIN
         END IF;
     ELSE
         SELECT COUNT(*) INTO is_known FROM lk_queues AS q WHERE q.path = the_queue;
-        SET sentence = COALESCE(IF(is_known, sentence, 'R16: there is no item in this queue'),
-                                'R16: there is nothing to claim now');
+        SET sentence = COALESCE(IF(is_known, sentence, '@LK_TEXT_QUEUE_EMPTY@'),
+                                '@LK_TEXT_NOTHING_DUE@');
     END IF;
 END
 //
@@ -365,7 +365,7 @@ BEGIN
                                now_us, first_us);
         SET look_us = LEAST(COALESCE(look_us, first_us), first_us), roots_left = roots_left - 1;
     END WHILE;
-    SET look_us = IF(look_us = 9223372036854775807, NULL, look_us - now_us);
+    SET look_us = IF(look_us = @LK_NEVER@, NULL, look_us - now_us);
 END
 //
 
@@ -434,12 +434,13 @@ finish: BEGIN
       AND (the_token = 0 OR r.token = the_token);
     IF self IS NULL THEN
         SELECT COUNT(*) INTO has_ended FROM lk_ended AS e
-        WHERE e.token = the_token AND e.identity = the_identity AND e.ended_us > now_us - 300000000;
+        WHERE e.token = the_token AND e.identity = the_identity
+          AND e.ended_us > now_us - @LK_ENDED_MEMORY_US@;
         IF has_ended THEN
             SET outcome = 'ok'; -- R3
         ELSE
             SET outcome = 'lost',
-                sentence = 'R16: the item is not claimed by this owner (any more)';
+                sentence = '@LK_TEXT_NOT_CLAIMED@';
         END IF;
         LEAVE finish;
     END IF;
@@ -539,7 +540,7 @@ BEGIN
         END IF;
         SET outcome = 'ok';
     ELSE
-        SET outcome = 'lost', sentence = 'R16: there is no such parked item';
+        SET outcome = 'lost', sentence = '@LK_TEXT_NOT_PARKED@';
     END IF;
 END
 //
@@ -591,8 +592,8 @@ BEGIN
         SET outcome = 'ok';
     ELSE
         SET outcome = 'lost',
-            sentence = IF(only_parked, 'R16: there is no such parked item',
-                          'R16: there is no such item, or it is claimed');
+            sentence = IF(only_parked, '@LK_TEXT_NOT_PARKED@',
+                          '@LK_TEXT_NO_ITEM@');
     END IF;
 END
 //

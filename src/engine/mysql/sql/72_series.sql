@@ -217,7 +217,7 @@ BEGIN
         END IF;
         CALL lk_takes_repeat(the_queue, asker, commands, is_repeated);
     ELSEIF i < count THEN
-        SET outcome = 'busy', sentence = 'R16: there is nothing to claim now', saw_items = FALSE,
+        SET outcome = 'busy', sentence = '@LK_TEXT_NOTHING_DUE@', saw_items = FALSE,
             i = i + 1, locked = CONCAT('/', the_root, '/');
     END IF;
     OPEN takes;
@@ -317,7 +317,7 @@ BEGIN
     IF words <> the_root THEN
         SELECT GROUP_CONCAT(DISTINCT x.root ORDER BY x.root SEPARATOR ' ') INTO words
         FROM (SELECT LEFT(SUBSTRING_INDEX(SUBSTRING_INDEX(CONCAT(the_root, ' ', words), ' ',
-                                                          n.n), ' ', -1), 255) AS root
+                                                          n.n), ' ', -1), @LK_SEGMENT_BYTES_MAX@) AS root
               FROM lk_numbers AS n
               WHERE n.n <= 2 + LENGTH(words) - LENGTH(REPLACE(words, ' ', ''))) AS x;
         IF LENGTH(words) <= 19000 THEN

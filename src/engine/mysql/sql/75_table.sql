@@ -236,10 +236,10 @@ BEGIN
                   ORDER BY i.place LIMIT 64) AS x;
         END IF;
         SET sentence = IF(is_paused,
-            'R16: a lock on the queue, held or waiting, pauses all claiming',
-            'R16: there is nothing to claim now');
+            '@LK_TEXT_QUEUE_PAUSED@',
+            '@LK_TEXT_NOTHING_DUE@');
         CALL lk_first_deadline(the_root, now_us, look_us);
-        SELECT LEAST(COALESCE(MIN(d.due_us), 9223372036854775807), look_us) - now_us INTO look_us
+        SELECT LEAST(COALESCE(MIN(d.due_us), @LK_NEVER@), look_us) - now_us INTO look_us
         FROM lk_items AS d FORCE INDEX (items_by_state)
         WHERE d.queue = the_queue AND d.state = 'delayed';
     END IF;
@@ -320,13 +320,13 @@ BEGIN
       AND r.deadline_us > now_us;
     IF @lk_attempt IS NULL THEN
         SELECT COUNT(*) INTO has_ended FROM lk_ended AS e
-        WHERE e.token = the_token AND e.ended_us > now_us - 300000000
+        WHERE e.token = the_token AND e.ended_us > now_us - @LK_ENDED_MEMORY_US@
           AND e.identity = UNHEX(SHA2(CONCAT(the_queue, '/', the_id, '\n', asker), 256));
         IF has_ended THEN
             SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'the claim was ended by this very call';
         END IF;
         SIGNAL SQLSTATE 'LK002'
-            SET MESSAGE_TEXT = 'R16: the item is not claimed by this owner (any more)';
+            SET MESSAGE_TEXT = '@LK_TEXT_NOT_CLAIMED@';
     END IF;
     SAVEPOINT lk_begun;
 END

@@ -17,7 +17,7 @@ BEGIN
     DECLARE now_us BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
                                   + (TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) + 9000000450000000)
                                     MOD 900000000 - 450000000;
-    DECLARE last BIGINT DEFAULT 9223372036854775807; -- its ticket would be behind all others
+    DECLARE last BIGINT DEFAULT @LK_NEVER@; -- its ticket would be behind all others
     DECLARE is_plain BOOLEAN DEFAULT FALSE; -- only what is held at this path can be in the way
     DECLARE has_exclusive BOOLEAN;
     DECLARE taken BIGINT DEFAULT 0;
@@ -51,11 +51,11 @@ BEGIN
         FROM (SELECT p.units, p.deadline_us
               FROM lk_requests AS p FORCE INDEX (requests_by_path)
               WHERE p.path = the_path AND p.held = 1 AND p.deadline_us > now_us
-              LIMIT 1024) AS x;
+              LIMIT @LK_COUNTED_MAX@) AS x;
     END IF;
     IF in_the_way IS NOT NULL THEN
-        SET is_plain = in_the_way < 1024 AND (the_units = 0 OR NOT has_exclusive),
-            in_use = IF(in_the_way < 1024, taken, NULL);
+        SET is_plain = in_the_way < @LK_COUNTED_MAX@ AND (the_units = 0 OR NOT has_exclusive),
+            in_use = IF(in_the_way < @LK_COUNTED_MAX@, taken, NULL);
         SET is_done = NOT is_plain OR (in_the_way > 0 AND the_units = 0)
                       OR (the_limit > 0 AND taken + the_units > the_limit);
     END IF;

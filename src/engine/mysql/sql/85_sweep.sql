@@ -94,15 +94,15 @@ BEGIN
         SET is_locked = TRUE;
         SELECT r.root, r.last_draw INTO its_root, its_draw
         FROM lk_roots AS r FORCE INDEX (roots_by_due)
-        WHERE r.due_us = 9223372036854775807 AND r.root > its_root ORDER BY r.root LIMIT 1;
+        WHERE r.due_us = @LK_NEVER@ AND r.root > its_root ORDER BY r.root LIMIT 1;
         IF NOT is_locked THEN
             SET rounds = 0, its_root = '';
-        ELSEIF its_draw < now_us - 60000000 THEN
+        ELSEIF its_draw < now_us - @LK_ROOT_IDLE_US@ THEN
             SELECT r.last_draw INTO its_draw FROM lk_roots AS r
-            WHERE r.root = its_root AND r.due_us = 9223372036854775807 FOR UPDATE SKIP LOCKED;
+            WHERE r.root = its_root AND r.due_us = @LK_NEVER@ FOR UPDATE SKIP LOCKED;
             SELECT EXISTS (SELECT 1 FROM lk_requests AS q FORCE INDEX (requests_by_root)
                            WHERE q.root = its_root) INTO is_used;
-            IF is_locked AND NOT is_used AND its_draw < now_us - 60000000 THEN
+            IF is_locked AND NOT is_used AND its_draw < now_us - @LK_ROOT_IDLE_US@ THEN
                 UPDATE lk_meta AS m SET m.draw_floor = GREATEST(m.draw_floor, its_draw);
                 DELETE r FROM lk_roots AS r FORCE INDEX (PRIMARY) WHERE r.root = its_root;
             END IF;
@@ -170,9 +170,9 @@ BEGIN
         START TRANSACTION;
         -- An old row has an old token as well: a lease ends after its grant.
         DELETE FROM lk_ended
-        WHERE token <= now_us - 300000000 AND ended_us <= now_us - 300000000
+        WHERE token <= now_us - @LK_ENDED_MEMORY_US@ AND ended_us <= now_us - @LK_ENDED_MEMORY_US@
         ORDER BY token LIMIT 64;
-        SELECT COALESCE(MAX(m.told_until_us < now_us - 300000000), FALSE) INTO is_there
+        SELECT COALESCE(MAX(m.told_until_us < now_us - @LK_EVENTS_LINGER_US@), FALSE) INTO is_there
         FROM lk_meta AS m;
         IF is_there THEN -- not watched for five minutes
             DELETE FROM lk_happenings ORDER BY sequence LIMIT 128;

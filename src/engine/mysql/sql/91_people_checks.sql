@@ -16,14 +16,27 @@ SQL SECURITY INVOKER NO SQL
 BEGIN
     DECLARE words VARCHAR(128) CHARACTER SET utf8mb4 DEFAULT LEFT(sentence, 128);
     CASE outcome
-        WHEN 'invalid' THEN SIGNAL SQLSTATE 'LK064' SET MESSAGE_TEXT = words, MYSQL_ERRNO = 30064;
-        WHEN 'full' THEN SIGNAL SQLSTATE 'LK073' SET MESSAGE_TEXT = words, MYSQL_ERRNO = 30073;
-        WHEN 'busy' THEN SIGNAL SQLSTATE 'LK075' SET MESSAGE_TEXT = words, MYSQL_ERRNO = 30075;
-        WHEN 'deadlock' THEN SIGNAL SQLSTATE 'LK076' SET MESSAGE_TEXT = words, MYSQL_ERRNO = 30076;
-        WHEN 'lost' THEN SIGNAL SQLSTATE 'LK078' SET MESSAGE_TEXT = words, MYSQL_ERRNO = 30078;
+        WHEN 'invalid' THEN
+            SIGNAL SQLSTATE 'LK0@LK_EXIT_INVALID@'
+            SET MESSAGE_TEXT = words, MYSQL_ERRNO = 300@LK_EXIT_INVALID@;
+        WHEN 'full' THEN
+            SIGNAL SQLSTATE 'LK0@LK_EXIT_FULL@'
+            SET MESSAGE_TEXT = words, MYSQL_ERRNO = 300@LK_EXIT_FULL@;
+        WHEN 'busy' THEN
+            SIGNAL SQLSTATE 'LK0@LK_EXIT_NOT_GRANTED@'
+            SET MESSAGE_TEXT = words, MYSQL_ERRNO = 300@LK_EXIT_NOT_GRANTED@;
+        WHEN 'deadlock' THEN
+            SIGNAL SQLSTATE 'LK0@LK_EXIT_DEADLOCK@'
+            SET MESSAGE_TEXT = words, MYSQL_ERRNO = 300@LK_EXIT_DEADLOCK@;
+        WHEN 'lost' THEN
+            SIGNAL SQLSTATE 'LK0@LK_EXIT_LOST@'
+            SET MESSAGE_TEXT = words, MYSQL_ERRNO = 300@LK_EXIT_LOST@;
         WHEN 'unsupported' THEN
-            SIGNAL SQLSTATE 'LK079' SET MESSAGE_TEXT = words, MYSQL_ERRNO = 30079;
-        ELSE SIGNAL SQLSTATE 'LK070' SET MESSAGE_TEXT = words, MYSQL_ERRNO = 30070;
+            SIGNAL SQLSTATE 'LK0@LK_EXIT_UNSUPPORTED@'
+            SET MESSAGE_TEXT = words, MYSQL_ERRNO = 300@LK_EXIT_UNSUPPORTED@;
+        ELSE
+            SIGNAL SQLSTATE 'LK0@LK_EXIT_INTERNAL@'
+            SET MESSAGE_TEXT = words, MYSQL_ERRNO = 300@LK_EXIT_INTERNAL@;
     END CASE;
 END
 //
@@ -46,9 +59,9 @@ BEGIN
     DECLARE depth INT DEFAULT 0;
     DECLARE segments INT DEFAULT 1 + LENGTH(path) - LENGTH(REPLACE(path, '/', ''));
     IF path = '' THEN
-        SET rule = 'a path has at least one segment';
-    ELSEIF LENGTH(path) > 512 THEN
-        SET at = at + 512, rule = 'a path has at most 512 bytes';
+        SET rule = '@LK_TEXT_PATH_EMPTY@';
+    ELSEIF LENGTH(path) > @LK_PATH_BYTES_MAX@ THEN
+        SET at = at + @LK_PATH_BYTES_MAX@, rule = '@LK_TEXT_PATH_LONG@';
     END IF;
     WHILE rule IS NULL AND depth < segments DO
         SET segment = SUBSTRING_INDEX(SUBSTRING_INDEX(path, '/', depth + 1), '/', -1);
@@ -56,25 +69,26 @@ BEGIN
             '\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}]*')), '');
         SET letter = SUBSTRING(segment, CHAR_LENGTH(allowed) + 1, 1);
         SET rule = CASE
-            WHEN depth = 32 THEN 'a path has at most 32 segments'
-            WHEN letter = '?' AND LENGTH(letter) > 0 THEN '''?'' is not allowed in a path'
-            WHEN letter IN ('{', '}') THEN '''{'' and ''}'' are not allowed in a path'
+            WHEN depth = @LK_PATH_DEPTH_MAX@ THEN '@LK_TEXT_PATH_DEEP@'
+            WHEN letter = '?' AND LENGTH(letter) > 0 THEN '@LK_TEXT_PATH_QUESTION@'
+            WHEN letter IN ('{', '}') THEN '@LK_TEXT_PATH_BRACES@'
             WHEN letter REGEXP CONCAT('[\\x{09}-\\x{0d}\\x{20}\\x{85}\\x{a0}\\x{1680}\\x{2000}-',
                                       '\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}]')
-                THEN 'white space is not allowed in a path'
-            WHEN LENGTH(letter) > 0 THEN 'control characters are not allowed in a path'
-            WHEN LENGTH(segment) = 0 THEN 'a segment has at least one byte'
-            WHEN LENGTH(segment) > 255 THEN 'a segment has at most 255 bytes'
-            WHEN segment IN ('.', '..') THEN '''.'' and ''..'' are no segments' END;
+                THEN '@LK_TEXT_PATH_SPACE@'
+            WHEN LENGTH(letter) > 0 THEN '@LK_TEXT_PATH_CONTROL@'
+            WHEN LENGTH(segment) = 0 THEN '@LK_TEXT_SEGMENT_EMPTY@'
+            WHEN LENGTH(segment) > @LK_SEGMENT_BYTES_MAX@ THEN '@LK_TEXT_SEGMENT_LONG@'
+            WHEN segment IN ('.', '..') THEN '@LK_TEXT_SEGMENT_DOTS@' END;
         IF rule IS NULL THEN
             SET at = at + LENGTH(segment) + 1, depth = depth + 1;
-        ELSEIF depth < 32 AND LENGTH(letter) > 0 THEN
+        ELSEIF depth < @LK_PATH_DEPTH_MAX@ AND LENGTH(letter) > 0 THEN
             SET at = at + LENGTH(allowed);
         END IF;
     END WHILE;
     IF rule IS NOT NULL THEN
-        CALL lk_refuse('invalid', CONCAT('R1: ', rule, ', at byte ', at + 1, ' of the path',
-            IF(rule LIKE 'white space%', '; write a blank as %20', '')));
+        CALL lk_refuse('invalid', REPLACE(REPLACE(REPLACE('@LK_TEXT_PATH@',
+            '%1$s', rule), '%2$s', at + 1),
+            '%3$s', IF(rule = '@LK_TEXT_PATH_SPACE@', '@LK_TEXT_PATH_SPACE_ADVICE@', '')));
     END IF;
 END
 //
@@ -127,17 +141,17 @@ BEGIN
         SET word = SUBSTRING_INDEX(words, '&', 1), at = at + 1, number = NULL;
         SET words = IF(LOCATE('&', words) > 0, SUBSTRING(words, LOCATE('&', words) + 1), NULL);
         IF word = 'shared' AND LENGTH(word) = 6 THEN
-            SET rule = IF(is_shared, '''shared'' is said once', NULL), is_shared = TRUE;
+            SET rule = IF(is_shared, '@LK_TEXT_SHARED_TWICE@', NULL), is_shared = TRUE;
         ELSEIF LEFT(word, 6) NOT IN ('limit=', 'units=') THEN
-            SET rule = 'behind ''?'' only shared, limit=N and units=N can stand';
+            SET rule = '@LK_TEXT_PART_WORDS@';
         ELSEIF IF(LEFT(word, 6) = 'limit=', unit_limit, units) IS NOT NULL THEN
-            SET rule = '''limit'' and ''units'' are said once';
+            SET rule = '@LK_TEXT_NUMBER_TWICE@';
         ELSE
             IF SUBSTRING(word, 7) REGEXP '^[0-9]{1,10}\\z' THEN
                 SET number = SUBSTRING(word, 7);
             END IF;
-            IF number IS NULL OR number NOT BETWEEN 1 AND 2147483647 THEN
-                SET rule = 'a number from 1 to 2147483647 is needed', at = at + 6;
+            IF number IS NULL OR number NOT BETWEEN 1 AND @LK_LIMIT_MAX@ THEN
+                SET rule = '@LK_TEXT_NUMBER@', at = at + 6;
             ELSEIF LEFT(word, 6) = 'limit=' THEN
                 SET unit_limit = number;
             ELSE
@@ -149,14 +163,14 @@ BEGIN
         END IF;
     END WHILE;
     IF rule IS NULL AND units IS NOT NULL AND unit_limit IS NULL THEN
-        SET rule = 'units need a limit', at = at - 1;
+        SET rule = '@LK_TEXT_UNITS_ALONE@', at = at - 1;
     END IF;
     IF rule IS NOT NULL THEN
-        CALL lk_refuse('invalid', CONCAT('R2: ', rule, ', at byte ', at + 1, ' of the part'));
+        CALL lk_refuse('invalid', REPLACE(REPLACE('@LK_TEXT_PART@', '%1$s', rule), '%2$s', at + 1));
     END IF;
     IF units > unit_limit THEN
-        CALL lk_refuse('invalid', CONCAT('R2: ', units, ' units can never fit into a limit of ',
-                                         unit_limit));
+        CALL lk_refuse('invalid', REPLACE(REPLACE('@LK_TEXT_UNITS_FIT@', '%1$s', units),
+                                          '%2$s', unit_limit));
     END IF;
     SET units = IF(is_shared OR unit_limit IS NOT NULL, COALESCE(units, 1), 0),
         unit_limit = COALESCE(unit_limit, 0);
@@ -191,9 +205,10 @@ BEGIN
             SET word = JSON_UNQUOTE(word);
         END IF;
         IF LOCATE(' ', word) > 0 THEN
-            CALL lk_refuse('invalid', CONCAT('R1: white space is not allowed in a path, at byte ',
-                LENGTH(SUBSTRING_INDEX(word, ' ', 1)) + 1,
-                ' of the path; several are a JSON array: ["a", "b"]'));
+            CALL lk_refuse('invalid', REPLACE(REPLACE(REPLACE('@LK_TEXT_PATH@',
+                '%1$s', '@LK_TEXT_PATH_SPACE@'),
+                '%2$s', LENGTH(SUBSTRING_INDEX(word, ' ', 1)) + 1),
+                '%3$s', '; several are a JSON array: ["a", "b"]'));
         END IF;
         SET words = CONCAT(words, IF(i = 0, '', ' '), word), i = i + 1;
     END WHILE;
@@ -213,16 +228,16 @@ BEGIN
     DECLARE path VARBINARY(512);
     DECLARE unit_limit INT;
     DECLARE units INT;
-    IF COALESCE(parts, '') = '' OR count > 16 THEN
-        CALL lk_refuse('invalid', CONCAT('R2: a request has 1 to 16 parts, not ',
-                                         IF(COALESCE(parts, '') = '', 0, count)));
+    IF COALESCE(parts, '') = '' OR count > @LK_PARTS_MAX@ THEN
+        CALL lk_refuse('invalid', REPLACE(REPLACE('@LK_TEXT_PARTS@', '%1$s', @LK_PARTS_MAX@),
+                                          '%2$s', IF(COALESCE(parts, '') = '', 0, count)));
     END IF;
     WHILE i <= count DO
         CALL lk_part_of(SUBSTRING_INDEX(SUBSTRING_INDEX(parts, ' ', i), ' ', -1), path,
                         unit_limit, units);
         IF i > 1 AND LOCATE(CONCAT(' ', path, ' '), CONCAT(' ', paths, ' ')) > 0 THEN
-            CALL lk_refuse('invalid', CONCAT('R2: part ', i, ': ', CONVERT(path USING utf8mb4),
-                                             ' is named twice'));
+            CALL lk_refuse('invalid', REPLACE(REPLACE('@LK_TEXT_PART_TWICE@', '%1$s', i),
+                                              '%2$s', CONVERT(path USING utf8mb4)));
         END IF;
         SET paths = IF(i = 1, path, CONCAT(paths, ' ', path)),
             limits = IF(i = 1, unit_limit, CONCAT(limits, ' ', unit_limit)),
@@ -234,9 +249,10 @@ BEGIN
         SELECT GROUP_CONCAT(x.path ORDER BY x.path SEPARATOR ' '),
                GROUP_CONCAT(DISTINCT x.root ORDER BY x.root SEPARATOR ' ')
         INTO sorted, roots
-        FROM (SELECT LEFT(SUBSTRING_INDEX(SUBSTRING_INDEX(paths, ' ', n.n), ' ', -1), 512) AS path,
+        FROM (SELECT LEFT(SUBSTRING_INDEX(SUBSTRING_INDEX(paths, ' ', n.n), ' ', -1),
+                          @LK_PATH_BYTES_MAX@) AS path,
                      LEFT(SUBSTRING_INDEX(SUBSTRING_INDEX(SUBSTRING_INDEX(paths, ' ', n.n), ' ', -1),
-                                          '/', 1), 255) AS root
+                                          '/', 1), @LK_SEGMENT_BYTES_MAX@) AS root
               FROM lk_numbers AS n WHERE n.n <= count) AS x;
     END IF;
 END
@@ -316,9 +332,10 @@ BEGIN
         IF seconds REGEXP '^[0-9]{1,9}([.][0-9]{1,9})?\\z' THEN
             SET ttl_ms = ROUND(CAST(seconds AS DECIMAL(20, 9)) * 1000);
         END IF;
-        IF ttl_ms NOT BETWEEN 50 AND 31622400000 THEN
-            CALL lk_refuse('invalid', CONCAT('R11: a ttl is 0.05 to 31622400 seconds ',
-                                             '(366 days), not ', LEFT(seconds, 32)));
+        IF ttl_ms NOT BETWEEN @LK_TTL_MIN_MS@ AND @LK_TTL_MAX_MS@ THEN
+            CALL lk_refuse('invalid', CONCAT('R11: a ttl is ',
+                TRIM(TRAILING '0' FROM @LK_TTL_MIN_MS@ / 1000), ' to ',
+                @LK_TTL_MAX_DAYS@ * 86400, ' seconds (@LK_TTL_MAX_DAYS@ days), not ', LEFT(seconds, 32)));
         END IF;
     END IF;
 END
@@ -335,14 +352,14 @@ BEGIN
     CALL lk_option(options, 'until', moment);
     SET until_us = 0;
     IF moment IS NOT NULL AND ttl_ms > 0 THEN
-        CALL lk_refuse('invalid', 'R11: a request has a ttl or a fixed end, not both');
+        CALL lk_refuse('invalid', '@LK_TEXT_TTL_OR_END@');
     ELSEIF moment IS NOT NULL THEN
         BEGIN
             DECLARE CONTINUE HANDLER FOR SQLEXCEPTION SET until_us = 0;
             SET until_us = CAST(UNIX_TIMESTAMP(CAST(moment AS DATETIME(6))) * 1000000 AS SIGNED);
         END;
         IF COALESCE(until_us, 0) <= 1000000 THEN
-            CALL lk_refuse('invalid', 'R11: a fixed end is a date and time within 366 days');
+            CALL lk_refuse('invalid', 'R11: a fixed end is a date and time within @LK_TTL_MAX_DAYS@ days');
         END IF;
     END IF;
 END
@@ -368,8 +385,9 @@ DROP PROCEDURE IF EXISTS lk_check_owner
 CREATE PROCEDURE lk_check_owner(IN owner MEDIUMTEXT CHARACTER SET utf8mb4)
 SQL SECURITY INVOKER NO SQL
 BEGIN
-    IF LENGTH(owner) NOT BETWEEN 1 AND 128 THEN
-        CALL lk_refuse('invalid', CONCAT('R3: an owner has 1 to 128 bytes, not ', LENGTH(owner)));
+    IF LENGTH(owner) NOT BETWEEN 1 AND @LK_OWNER_BYTES_MAX@ THEN
+        CALL lk_refuse('invalid', REPLACE(REPLACE('@LK_TEXT_OWNER@', '%1$s', @LK_OWNER_BYTES_MAX@),
+                                          '%2$s', LENGTH(owner)));
     END IF;
 END
 //
@@ -379,9 +397,9 @@ DROP PROCEDURE IF EXISTS lk_check_value
 CREATE PROCEDURE lk_check_value(IN bytes LONGBLOB)
 SQL SECURITY INVOKER NO SQL
 BEGIN
-    IF LENGTH(bytes) > 65536 THEN
-        CALL lk_refuse('invalid', CONCAT('R15: a value has at most 65536 bytes, not ',
-                                         LENGTH(bytes)));
+    IF LENGTH(bytes) > @LK_VALUE_BYTES_MAX@ THEN
+        CALL lk_refuse('invalid', REPLACE(REPLACE('@LK_TEXT_VALUE@', '%1$s', @LK_VALUE_BYTES_MAX@),
+                                          '%2$s', LENGTH(bytes)));
     END IF;
 END
 //

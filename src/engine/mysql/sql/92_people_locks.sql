@@ -274,7 +274,7 @@ BEGIN
         CALL lk_option(options, 'note', note);
         CALL lk_flag(options, 'with_value', FALSE, with_value);
         CALL lk_flag(options, 'or_fail', FALSE, or_fail);
-        CALL lk_check_text('R19: the note', note, 0, 255);
+        CALL lk_check_text('R19: the note', note, 0, @LK_NOTE_BYTES_MAX@);
     END IF;
     IF style NOT IN ('try', 'queue') THEN
         CALL lk_refuse('invalid', CONCAT('R10: a style is try or queue, not ', LEFT(style, 32)));
@@ -284,7 +284,7 @@ BEGIN
         DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN CALL lk_undo(is_own); RESIGNAL; END;
         CALL lk_answer_ask(asker, paths, limits, counts,
                            UNHEX(SHA2(CONCAT(sorted, '\n', asker), 256)), the_roots,
-                           COALESCE(style, 'try'), COALESCE(NULLIF(ttl_ms, 0), 60000), until_us,
+                           COALESCE(style, 'try'), COALESCE(NULLIF(ttl_ms, 0), @LK_TTL_DEFAULT_MS@), until_us,
                            note, 16, with_value, now_us, outcome, sentence, self, its_ticket,
                            its_token, its_ttl_ms, left_us, in_use, in_the_way, created, is_fixed,
                            its_bytes, its_sizes, blockers, cycle, look_us);
@@ -422,8 +422,8 @@ BEGIN
         CALL lk_option(options, 'by', broken_by);
         CALL lk_flag(options, 'now', FALSE, at_once);
     END IF;
-    CALL lk_check_text('R12: the reason', COALESCE(reason, ''), 1, 1024);
-    CALL lk_check_text('R12: the user of a break', broken_by, 1, 255);
+    CALL lk_check_text('R12: the reason', COALESCE(reason, ''), 1, @LK_REASON_BYTES_MAX@);
+    CALL lk_check_text('R12: the user of a break', broken_by, 1, @LK_BREAKER_BYTES_MAX@);
     CALL lk_check_owner(owner);
     CALL lk_enter(is_own);
     BEGIN

@@ -15,13 +15,13 @@ CREATE PROCEDURE lk_item_path_of(
 SQL SECURITY INVOKER NO SQL
 BEGIN
     DECLARE words TEXT CHARACTER SET utf8mb4;
-    DECLARE EXIT HANDLER FOR SQLSTATE 'LK064' BEGIN
+    DECLARE EXIT HANDLER FOR SQLSTATE 'LK0@LK_EXIT_INVALID@' BEGIN
         GET DIAGNOSTICS CONDITION 1 words = MESSAGE_TEXT;
-        CALL lk_refuse('invalid', CONCAT('R16: the item''s path: ', words));
+        CALL lk_refuse('invalid', REPLACE('@LK_TEXT_ITEM_PATH@', '%1$s', words));
     END;
-    IF COALESCE(LENGTH(id), 0) NOT BETWEEN 1 AND 255 OR LOCATE('/', id) > 0 THEN
+    IF COALESCE(LENGTH(id), 0) NOT BETWEEN 1 AND @LK_SEGMENT_BYTES_MAX@ OR LOCATE('/', id) > 0 THEN
         CALL lk_refuse('invalid',
-                       'an item''s id is one segment of a path, 1 to 255 bytes without ''/''');
+                       '@LK_TEXT_ITEM_ID@');
     END IF;
     CALL lk_path_of(CONCAT(CONVERT(queue USING utf8mb4), '/', id), item);
 END
@@ -39,7 +39,7 @@ BEGIN
     DECLARE item VARBINARY(512);
     DECLARE i INT DEFAULT 0;
     SET ids_count = IF(COALESCE(ids, '') = '', 0, 1 + LENGTH(ids) - LENGTH(REPLACE(ids, ' ', '')));
-    IF ids_count NOT BETWEEN 1 AND 1000 THEN
+    IF ids_count NOT BETWEEN 1 AND @LK_DECIDE_MANY_MAX@ THEN
         CALL lk_refuse('invalid', CONCAT('R16: one decision ', doing, ', not ', ids_count));
     END IF;
     WHILE i < ids_count DO
@@ -85,8 +85,8 @@ BEGIN
     IF seconds REGEXP '^[0-9]{1,9}([.][0-9]{1,9})?\\z' THEN
         SET delay_ms = ROUND(CAST(seconds AS DECIMAL(20, 9)) * 1000);
     END IF;
-    IF delay_ms NOT BETWEEN 0 AND 31622400000 THEN
-        CALL lk_refuse('invalid', 'R16: a delay is 0 to 366 days');
+    IF delay_ms NOT BETWEEN 0 AND @LK_TTL_MAX_MS@ THEN
+        CALL lk_refuse('invalid', '@LK_TEXT_DELAY@');
     END IF;
 END
 //
@@ -100,9 +100,9 @@ SQL SECURITY INVOKER READS SQL DATA
 BEGIN
     DECLARE ignored BLOB;
     DECLARE words TEXT CHARACTER SET utf8mb4;
-    DECLARE EXIT HANDLER FOR SQLSTATE 'LK064' BEGIN
+    DECLARE EXIT HANDLER FOR SQLSTATE 'LK0@LK_EXIT_INVALID@' BEGIN
         GET DIAGNOSTICS CONDITION 1 words = MESSAGE_TEXT;
-        CALL lk_refuse('invalid', CONCAT('R16: what the work needs: ', words));
+        CALL lk_refuse('invalid', REPLACE('@LK_TEXT_NEEDS_CAUSE@', '%1$s', words));
     END;
     CALL lk_parts_of(CONCAT(CONVERT(item USING utf8mb4), ' ', needs), ignored, ignored, ignored,
                      ignored, ignored);
@@ -125,14 +125,16 @@ BEGIN
     IF options IS NOT NULL THEN
         CALL lk_check_options(options, ' delay priority needs ');
         CALL lk_delay_of(options, delay_ms);
-        CALL lk_number_of(options, 'priority', -32768, 32767, 'R16: a priority is', number);
+        CALL lk_number_of(options, 'priority', @LK_PRIORITY_MIN@, @LK_PRIORITY_MAX@,
+                          'R16: a priority is', number);
         SET its_priority = COALESCE(number, 0);
         CALL lk_option(options, 'needs', parts);
         CALL lk_words_of(parts, parts);
         IF parts <> '' THEN
             SET number = 1 + LENGTH(parts) - LENGTH(REPLACE(parts, ' ', ''));
-            IF number > 15 THEN
-                CALL lk_refuse('invalid', CONCAT('R16: work needs at most 15 parts, not ', number));
+            IF number > @LK_NEEDS_MAX@ THEN
+                CALL lk_refuse('invalid', REPLACE(REPLACE('@LK_TEXT_NEEDS@', '%1$s', @LK_NEEDS_MAX@),
+                                                  '%2$s', number));
             END IF;
             CALL lk_check_needs(item, parts);
             CALL lk_parts_of(parts, needs, limits, counts, ignored, need_roots);
@@ -200,7 +202,7 @@ BEGIN
     CALL lk_path_of(queue, the_queue);
     CALL lk_words_of(ids, ids);
     SET ids_left = ids;
-    CALL lk_ids_of(the_queue, ids, 'adds 1 to 1000 items', ids_count);
+    CALL lk_ids_of(the_queue, ids, 'adds 1 to @LK_DECIDE_MANY_MAX@ items', ids_count);
     CALL lk_push_options(options, CONCAT(the_queue, '/', SUBSTRING_INDEX(ids, ' ', 1)), delay_ms,
                          its_priority, needs, limits, counts, need_roots);
     IF vals IS NOT NULL THEN
@@ -391,28 +393,28 @@ BEGIN
     CALL lk_check_owner(owner);
     SET asker = CAST(COALESCE(owner, CONCAT(LEFT(USER(), 24), '/', CONNECTION_ID(), '/',
                                             UUID_SHORT())) AS BINARY);
-    IF COALESCE(n, 1) NOT BETWEEN 1 AND 256 THEN
-        CALL lk_refuse('invalid', CONCAT('R16: one decision claims 1 to 256 items, not ', n));
+    IF COALESCE(n, 1) NOT BETWEEN 1 AND @LK_TAKES_MAX@ THEN
+        CALL lk_refuse('invalid', CONCAT('R16: one decision claims 1 to @LK_TAKES_MAX@ items, not ', n));
     END IF;
     IF options IS NOT NULL THEN
         CALL lk_check_options(options, ' ttl max_attempts note ask ');
         CALL lk_ttl_of(options, ttl_ms);
-        CALL lk_number_of(options, 'max_attempts', 0, 1000000, 'R16: the attempts are',
+        CALL lk_number_of(options, 'max_attempts', 0, @LK_ATTEMPTS_MAX@, 'R16: the attempts are',
                           max_attempts);
         CALL lk_number_of(options, 'ask', 1, 9007199254740991, 'R3: the number of an ask is', ask);
         CALL lk_option(options, 'note', note);
-        CALL lk_check_text('R19: the note', note, 0, 255);
+        CALL lk_check_text('R19: the note', note, 0, @LK_NOTE_BYTES_MAX@);
     END IF;
     WHILE i < COALESCE(n, 1) DO
         SET commands = CONCAT(commands, IF(i = 0, '', ','),
-                              JSON_OBJECT('ask_number', COALESCE(ask * 256 + i, 0))),
+                              JSON_OBJECT('ask_number', COALESCE(ask * @LK_TAKES_MAX@ + i, 0))),
             i = i + 1;
     END WHILE;
     CALL lk_enter(is_own);
     BEGIN
         DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN CALL lk_undo(is_own); RESIGNAL; END;
         CALL lk_decide_takes(the_queue, SUBSTRING_INDEX(the_queue, '/', 1), asker,
-                             COALESCE(NULLIF(ttl_ms, 0), 60000), COALESCE(max_attempts, 0),
+                             COALESCE(NULLIF(ttl_ms, 0), @LK_TTL_DEFAULT_MS@), COALESCE(max_attempts, 0),
                              COALESCE(note, ''), CONCAT('[', commands, ']'), now_us, counted, claims,
                              outcome, sentence, saw_items, look_us);
         IF outcome = 'full' AND claims = '' THEN
@@ -504,7 +506,7 @@ BEGIN
     DECLARE answers MEDIUMTEXT CHARACTER SET utf8mb4;
     CALL lk_path_of(queue, the_queue);
     CALL lk_words_of(ids, ids);
-    CALL lk_ids_of(the_queue, ids, 'ends 1 to 1000 claims', ids_count);
+    CALL lk_ids_of(the_queue, ids, 'ends 1 to @LK_DECIDE_MANY_MAX@ claims', ids_count);
     CALL lk_check_end(owner, token);
     IF options IS NOT NULL THEN
         CALL lk_check_options(options, ' or_fail ');
@@ -558,7 +560,7 @@ BEGIN
         CALL lk_number_of(options, 'exit_code', -2147483648, 2147483647, 'R16: an exit code is',
                           exit_code);
         CALL lk_option(options, 'error', failure);
-        CALL lk_check_text('R16: the text of a failure', failure, 0, 1024);
+        CALL lk_check_text('R16: the text of a failure', failure, 0, @LK_FAILURE_BYTES_MAX@);
         CALL lk_flag(options, 'or_fail', TRUE, or_fail);
     END IF;
     CALL lk_enter(is_own);
@@ -595,7 +597,7 @@ BEGIN
     DECLARE answers MEDIUMTEXT CHARACTER SET utf8mb4;
     CALL lk_path_of(queue, the_queue);
     CALL lk_words_of(ids, ids);
-    CALL lk_ids_of(the_queue, ids, 'changes 1 to 1000 items', ids_count);
+    CALL lk_ids_of(the_queue, ids, 'changes 1 to @LK_DECIDE_MANY_MAX@ items', ids_count);
     WHILE i < ids_count DO
         SET id = SUBSTRING_INDEX(ids, ' ', 1);
         SET ids = SUBSTRING(ids, CHAR_LENGTH(id) + 2),

@@ -10,11 +10,11 @@
 -- R1, as an expression; %1$s is the path.
 CREATE OR REPLACE FUNCTION lockkeeper.path_rule() RETURNS text
 LANGUAGE sql IMMUTABLE AS
-$$ SELECT $rule$(octet_length(%1$s) BETWEEN 1 AND 512
+$$ SELECT $rule$(octet_length(%1$s) BETWEEN 1 AND @LK_PATH_BYTES_MAX@
 AND ('/' || %1$s || '/') COLLATE "C" !~ '/[.]?[.]?/|[?{}\u0001-\u0020\u007f-\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]'
-AND (octet_length(%1$s) <= 64 OR octet_length(%1$s) - octet_length(replace(%1$s, '/', '')) <= 31)
-AND (octet_length(%1$s) <= 255
-     OR convert_from(convert_to(%1$s, 'UTF8'), 'LATIN1') COLLATE "C" !~ '[^/]{255}[^/]'))$rule$ $$;
+AND (octet_length(%1$s) <= 64 OR octet_length(%1$s) - octet_length(replace(%1$s, '/', '')) < @LK_PATH_DEPTH_MAX@)
+AND (octet_length(%1$s) <= @LK_SEGMENT_BYTES_MAX@
+     OR convert_from(convert_to(%1$s, 'UTF8'), 'LATIN1') COLLATE "C" !~ '[^/]{@LK_SEGMENT_BYTES_MAX@}[^/]'))$rule$ $$;
 
 -- R1: whether it is a path as the store keeps it, without a slash at either end.
 DO $do$ BEGIN
@@ -29,7 +29,7 @@ CREATE OR REPLACE FUNCTION lockkeeper.are_needs(
 LANGUAGE plpgsql IMMUTABLE
 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    RETURN cardinality(paths) <= 15 AND cardinality(limits) = cardinality(paths)
+    RETURN cardinality(paths) <= @LK_NEEDS_MAX@ AND cardinality(limits) = cardinality(paths)
        AND cardinality(counts) = cardinality(paths)
        AND NOT EXISTS (
            SELECT FROM unnest(paths, limits, counts) AS n (path, unit_limit, units)
@@ -47,7 +47,7 @@ RETURNS boolean
 LANGUAGE plpgsql IMMUTABLE
 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    RETURN cardinality(paths) BETWEEN 1 AND 16
+    RETURN cardinality(paths) BETWEEN 1 AND @LK_PARTS_MAX@
        AND array_position(paths, NULL) IS NULL
        AND cardinality(paths) = (SELECT count(DISTINCT p.path COLLATE "C")
                                  FROM unnest(paths) AS p (path))
@@ -89,24 +89,26 @@ BEGIN
         FROM (VALUES
             ('requests', 'owner text, note text, ticket bigint, held boolean, token bigint,
                           ttl_ms bigint, is_claim boolean',
-             'octet_length(owner) BETWEEN 1 AND 128 AND octet_length(note) <= 255
+             'octet_length(owner) BETWEEN 1 AND @LK_OWNER_BYTES_MAX@
+                AND octet_length(note) <= @LK_NOTE_BYTES_MAX@
                 AND ticket > 0 AND held = (token > 0) AND token >= 0
-                AND ttl_ms BETWEEN 1 AND 31622400000 AND (held OR NOT is_claim)'),
+                AND ttl_ms BETWEEN 1 AND @LK_TTL_MAX_MS@ AND (held OR NOT is_claim)'),
             ('parts', 'path text, "position" integer, unit_limit integer, units integer',
-             format(lockkeeper.path_rule(), 'path') || ' AND "position" BETWEEN 1 AND 16
+             format(lockkeeper.path_rule(), 'path') || ' AND "position" BETWEEN 1 AND @LK_PARTS_MAX@
                 AND CASE WHEN unit_limit = 0 THEN units IN (0, 1)
                          ELSE units BETWEEN 1 AND unit_limit END'),
             ('values', 'path text, bytes bytea', format(lockkeeper.path_rule(), 'path') || '
-                AND octet_length(bytes) <= 65536'),
+                AND octet_length(bytes) <= @LK_VALUE_BYTES_MAX@'),
             ('queue_counts', 'path text', format(lockkeeper.path_rule(), 'path')),
             ('items', 'queue text, id text, last_error bytea, max_attempts integer, need_paths text[],
                        need_limits integer[], need_units integer[], need_roots text[]',
              format(lockkeeper.path_rule(), '(queue || ''/'' || id)') || '
-                AND octet_length(id) BETWEEN 1 AND 255 AND pg_catalog.strpos(id, ''/'') = 0
-                AND octet_length(last_error) <= 1024 AND max_attempts >= 0
+                AND octet_length(id) BETWEEN 1 AND @LK_SEGMENT_BYTES_MAX@
+                AND pg_catalog.strpos(id, ''/'') = 0
+                AND octet_length(last_error) <= @LK_FAILURE_BYTES_MAX@ AND max_attempts >= 0
                 AND (need_paths = ''{}'' AND need_roots = ''{}''
                      OR lockkeeper.are_needs(need_paths, need_limits, need_units, need_roots))'),
-            ('item_values', 'bytes bytea', 'octet_length(bytes) <= 65536'))
+            ('item_values', 'bytes bytea', 'octet_length(bytes) <= @LK_VALUE_BYTES_MAX@'))
             AS r (name, arguments, sound)
     LOOP
         EXECUTE format('CREATE OR REPLACE FUNCTION lockkeeper.%s_are_sound(%s) RETURNS boolean

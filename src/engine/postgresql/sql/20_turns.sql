@@ -152,12 +152,12 @@ LANGUAGE plpgsql AS $$
 DECLARE
     turn lockkeeper.turn;
     the_root text;
-    found_due_us bigint := 9223372036854775807;
+    found_due_us bigint := @LK_NEVER@;
     found_awaited_us bigint := 0;
     known record;
 BEGIN
     IF current_setting('transaction_isolation') NOT IN ('read committed', 'read uncommitted') THEN
-        RAISE EXCEPTION USING ERRCODE = 'LK079', -- it does not see what others have just done
+        RAISE EXCEPTION USING ERRCODE = 'LK0@LK_EXIT_UNSUPPORTED@', -- it does not see what others have just done
             MESSAGE = format('a lock is decided at READ COMMITTED, and this transaction is %s',
                              upper(current_setting('transaction_isolation'))),
             HINT = 'ROLLBACK; BEGIN ISOLATION LEVEL READ COMMITTED, or use another connection.';
@@ -169,7 +169,7 @@ BEGIN
             SELECT r.due_us, r.has_waiting, r.awaited_us, m.is_bounded INTO known
             FROM lockkeeper.roots AS r CROSS JOIN lockkeeper.meta AS m WHERE r.root = the_root;
             EXIT WHEN FOUND;
-            INSERT INTO lockkeeper.roots (root, due_us) VALUES (the_root, 9223372036854775807);
+            INSERT INTO lockkeeper.roots (root, due_us) VALUES (the_root, @LK_NEVER@);
         END LOOP;
         IF known.due_us > the_due_us THEN
             UPDATE lockkeeper.roots AS r SET due_us = the_due_us WHERE r.root = the_root;
@@ -202,7 +202,7 @@ BEGIN
         CONTINUE WHEN the_root = ANY (turn.roots);
         CONTINUE WHEN NOT pg_try_advisory_xact_lock(
             hashtextextended('lockkeeper/' || the_root, 0));
-        INSERT INTO lockkeeper.roots (root, due_us) VALUES (the_root, 9223372036854775807)
+        INSERT INTO lockkeeper.roots (root, due_us) VALUES (the_root, @LK_NEVER@)
         ON CONFLICT (root) DO NOTHING;
         SELECT r.has_waiting, r.awaited_us INTO known
         FROM lockkeeper.roots AS r WHERE r.root = the_root;
@@ -234,8 +234,8 @@ BEGIN
         (SELECT max(q.deadline_us - q.ttl_ms * 1000) FROM lockkeeper.requests AS q
          WHERE NOT q.fixed)) INTO alive_us;
     UPDATE lockkeeper.requests AS q
-    SET deadline_us = start_us + least(q.ttl_ms, 60000) * 1000,
-        grace_us = start_us + least(q.ttl_ms, 60000) * 1000
+    SET deadline_us = start_us + least(q.ttl_ms, @LK_GRACE_MAX_MS@) * 1000,
+        grace_us = start_us + least(q.ttl_ms, @LK_GRACE_MAX_MS@) * 1000
     WHERE NOT q.fixed AND q.deadline_us > alive_us AND q.deadline_us <> q.grace_us
-      AND q.deadline_us < start_us + least(q.ttl_ms, 60000) * 1000;
+      AND q.deadline_us < start_us + least(q.ttl_ms, @LK_GRACE_MAX_MS@) * 1000;
 END $$;

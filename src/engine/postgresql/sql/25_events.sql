@@ -44,13 +44,13 @@ DECLARE
 BEGIN
     UPDATE lockkeeper.meta AS m SET last_event = m.last_event + 1
     WHERE m.events_max > 0 OR m.watched_until_us > lockkeeper.now_us()
-    RETURNING m.last_event, CASE WHEN m.events_max > 0 THEN m.events_max ELSE 10000 END
+    RETURNING m.last_event, CASE WHEN m.events_max > 0 THEN m.events_max ELSE @LK_WATCHED_EVENTS_MAX@ END
     INTO number, kept_max;
     IF NOT FOUND THEN
         RETURN;
     END IF;
     IF NOT lockkeeper.are_parts(parts) THEN -- of a refused ask: nothing else has checked them
-        RAISE EXCEPTION USING ERRCODE = 'LK064', MESSAGE = 'R1: these are no paths: ' || parts;
+        RAISE EXCEPTION USING ERRCODE = 'LK0@LK_EXIT_INVALID@', MESSAGE = 'R1: these are no paths: ' || parts;
     END IF;
     INSERT INTO lockkeeper.events AS e
     VALUES (number, lockkeeper.now_us(), event, refusal, parts, owner, note, ticket, token, attempt,
@@ -109,10 +109,11 @@ BEGIN
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     END IF;
     PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
-    IF EXISTS (SELECT FROM lockkeeper.meta AS m WHERE m.watched_until_us < now_us + 20000000) THEN
+    IF EXISTS (SELECT FROM lockkeeper.meta AS m
+               WHERE m.watched_until_us < now_us + @LK_WATCHED_LEAST_US@) THEN
         -- If events were not kept until now, some may be missing: skips a number.
         UPDATE lockkeeper.meta AS m
-        SET watched_until_us = now_us + 30000000,
+        SET watched_until_us = now_us + @LK_WATCHED_US@,
             last_event = m.last_event
                 + (m.events_max = 0 AND m.watched_until_us <= now_us)::integer;
         COMMIT;
@@ -143,7 +144,7 @@ SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
 SET enable_bitmapscan = off
 AS $$
 SELECT m.last_event, nullif((SELECT r.due_us FROM lockkeeper.roots AS r
-                             ORDER BY r.due_us LIMIT 1), 9223372036854775807)
+                             ORDER BY r.due_us LIMIT 1), @LK_NEVER@)
                      - lockkeeper.now_us()
 FROM lockkeeper.meta AS m $$;
 

@@ -39,7 +39,7 @@ LANGUAGE plpgsql STABLE AS $$
 #variable_conflict use_variable
 DECLARE
     above text[] := lockkeeper.path_and_above(the_path);
-    units_max integer := CASE WHEN is_shared THEN 0 ELSE 2147483647 END; -- 0: an exclusive part
+    units_max integer := CASE WHEN is_shared THEN 0 ELSE @LK_LIMIT_MAX@ END; -- 0: an exclusive part
     found bigint;
     left_over bigint := most;
 BEGIN
@@ -127,7 +127,7 @@ RETURNS bigint
 LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN (SELECT coalesce(sum(c.units), 0)
-            FROM lockkeeper.counted(self, 0, the_path, now_us, 9223372036854775807) AS c);
+            FROM lockkeeper.counted(self, 0, the_path, now_us, @LK_NEVER@) AS c);
 END $$;
 
 -- R7c: whether a part finds no room in its limit. What counts has at least one unit each, so as many

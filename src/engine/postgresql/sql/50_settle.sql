@@ -56,7 +56,7 @@ DO $do$ BEGIN
         paths     text[],
         touched   integer[], -- the index of the touched path
         short     integer[], -- no request with this limit or a smaller one finds room (R7c)
-        units_min integer[], -- 0: all that wait; 1: only shared; 2147483647: the line is closed
+        units_min integer[], -- 0: all that wait; 1: only shared; @LK_LIMIT_MAX@: the line is closed
         owners    text[]     -- all that these wait for is looked at, too
     );
 EXCEPTION WHEN duplicate_object THEN NULL;
@@ -140,7 +140,7 @@ BEGIN
         FOR k IN 1 .. cardinality(the_paths) LOOP
             IF lockkeeper.contains(the_paths[k], touched[lines.touched[i]])
                AND lines.units_min[i] < (CASE WHEN counts[k] = 0 THEN 2 ELSE 1 END) THEN
-                lines.units_min[i] := CASE WHEN counts[k] = 0 THEN 2147483647 ELSE 1 END;
+                lines.units_min[i] := CASE WHEN counts[k] = 0 THEN @LK_LIMIT_MAX@ ELSE 1 END;
                 IF NOT owner = ANY (lines.owners) THEN
                     lines.owners := lines.owners || owner;
                 END IF;
@@ -286,8 +286,7 @@ BEGIN
         last_exit = CASE WHEN i.max_attempts > 0 AND i.attempts >= i.max_attempts
                          THEN NULL ELSE i.last_exit END,
         last_error = CASE WHEN i.max_attempts > 0 AND i.attempts >= i.max_attempts
-                          THEN convert_to('the claim ended without a result: its worker died, or'
-                                          || ' did not renew it in time', 'UTF8')
+                          THEN convert_to('@LK_TEXT_CLAIM_LOST@', 'UTF8')
                           ELSE i.last_error END
     WHERE i.queue = regexp_replace(path, '/[^/]*$', '') AND i.id = substring(path FROM '[^/]*$')
       AND i.claim = lost.id

@@ -180,20 +180,20 @@ DECLARE
     found record;
 BEGIN
     SELECT * INTO judged
-    FROM lockkeeper.judge(asked.owner, 0, 9223372036854775807, false, asked.paths, asked.limits,
+    FROM lockkeeper.judge(asked.owner, 0, @LK_NEVER@, false, asked.paths, asked.limits,
                           asked.counts, turn.now_us);
     granted := judged.verdict = 'grant';
     IF NOT granted AND asked.style = 'try' THEN
         answer.outcome := 'busy';
         answer.in_use := judged.in_use;
-        RETURN lockkeeper.explain(answer, asked, 0, 9223372036854775807, turn.now_us);
+        RETURN lockkeeper.explain(answer, asked, 0, @LK_NEVER@, turn.now_us);
     END IF;
     IF turn.is_bounded THEN
         answer.sentence := lockkeeper.full_bound(asked.owner, asked.paths, NOT granted,
                                                  turn.now_us);
         IF answer.sentence IS NOT NULL THEN
             answer.outcome := 'full';
-            answer.sentence := format('R22: the store''s bound on %s is reached', answer.sentence);
+            answer.sentence := format('@LK_TEXT_BOUND@', answer.sentence);
             RETURN answer;
         END IF;
     END IF;
@@ -394,7 +394,7 @@ DECLARE
 BEGIN
     IF change = 'stronger' AND asked.style = 'try' THEN
         SELECT * INTO judged
-        FROM lockkeeper.judge(asked.owner, self.id, 9223372036854775807, false, asked.paths,
+        FROM lockkeeper.judge(asked.owner, self.id, @LK_NEVER@, false, asked.paths,
                               asked.limits, asked.counts, turn.now_us);
         IF judged.verdict <> 'grant' THEN
             change := 'same';
@@ -454,9 +454,9 @@ DECLARE
     now_us bigint := lockkeeper.now_us();
 BEGIN
     IF asked.until_us > 0
-       AND (asked.until_us <= now_us OR asked.until_us - now_us > 366::bigint * 86400000000) THEN
+       AND (asked.until_us <= now_us OR asked.until_us - now_us > @LK_TTL_MAX_MS@ * 1000) THEN
         answer.outcome := 'invalid';
-        answer.sentence := 'R11: a fixed end lies in the future and within 366 days';
+        answer.sentence := '@LK_TEXT_FIXED_END@';
         RETURN answer;
     END IF;
     turn := lockkeeper.begin_turn(asked.roots, lockkeeper.deadline_of(asked, now_us));
@@ -479,7 +479,7 @@ BEGIN
         answer := lockkeeper.state_of(asked, self.id, turn.now_us);
         answer.outcome := 'lost';
         answer.sentence :=
-            'R12: an administrator has broken this lease; it ends at its deadline';
+            '@LK_TEXT_BROKEN_HELD@';
         answer.sizes := NULL;
         answer.in_use := 0;
         RETURN answer;

@@ -36,7 +36,7 @@ SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
     answer lockkeeper.answer;
-    turn lockkeeper.turn := lockkeeper.begin_turn(the_roots, 9223372036854775807);
+    turn lockkeeper.turn := lockkeeper.begin_turn(the_roots, @LK_NEVER@);
     self lockkeeper.requests;
     claim lockkeeper.requests;
 BEGIN
@@ -57,7 +57,7 @@ BEGIN
         RETURN lockkeeper.lost('there is no such lease: it has ended, or was never granted');
     END IF;
     IF self.revoked THEN
-        RETURN lockkeeper.lost('R12: an administrator has broken this lease');
+        RETURN lockkeeper.lost('@LK_TEXT_BROKEN@');
     END IF;
     IF the_token <> 0 AND self.token <> the_token THEN
         RETURN lockkeeper.lost('the lease there has another token: this one has ended');
@@ -87,7 +87,7 @@ CREATE OR REPLACE FUNCTION lockkeeper.has_ended(
 LANGUAGE sql AS
 $$ SELECT EXISTS (SELECT FROM lockkeeper.ended AS e
                   WHERE e.token = the_token AND e.identity = the_identity
-                    AND e.ended_us > now_us - 300000000) $$;
+                    AND e.ended_us > now_us - @LK_ENDED_MEMORY_US@) $$;
 
 -- Release or withdraw. R15: `the_paths` are those that are put, `the_bytes` their values, one behind
 -- the other; NULL: none.
@@ -101,7 +101,7 @@ SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
     answer lockkeeper.answer;
-    turn lockkeeper.turn := lockkeeper.begin_turn(the_roots, 9223372036854775807);
+    turn lockkeeper.turn := lockkeeper.begin_turn(the_roots, @LK_NEVER@);
     self lockkeeper.requests;
     paths text[];
     at integer := 1; -- where the next value begins
@@ -124,7 +124,7 @@ BEGIN
         IF NOT self.held OR cardinality(the_paths) > (
             SELECT count(*) FROM lockkeeper.parts AS p
             WHERE p.request = self.id AND p.path = ANY (the_paths) AND p.units = 0) THEN
-            RETURN lockkeeper.lost('R15: only an exclusive lease that is held can put a value');
+            RETURN lockkeeper.lost('@LK_TEXT_PUT_NEEDS_LEASE@');
         END IF;
         IF turn.is_due THEN
             turn := lockkeeper.lose_writers(turn, the_paths);
@@ -175,7 +175,7 @@ AS $$
 #variable_conflict use_column
 DECLARE
     turn lockkeeper.turn := lockkeeper.begin_turn(
-        lockkeeper.roots_at(the_path, the_root), 9223372036854775807);
+        lockkeeper.roots_at(the_path, the_root), @LK_NEVER@);
     found lockkeeper.requests;
     touched text[] := '{}';
     broken bigint := 0;
@@ -207,7 +207,7 @@ BEGIN
     IF broken > 0 THEN
         turn := lockkeeper.settle(turn, touched, NULL, turn.now_us);
         DELETE FROM lockkeeper.audit AS a -- the last 65,536 are kept
-        WHERE a.id <= (SELECT max(b.id) - 65536 FROM lockkeeper.audit AS b);
+        WHERE a.id <= (SELECT max(b.id) - @LK_AUDITS_MAX@ FROM lockkeeper.audit AS b);
     END IF;
     RETURN broken;
 END $$;
@@ -223,7 +223,7 @@ SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
     answer lockkeeper.answer;
-    turn lockkeeper.turn := lockkeeper.begin_turn(ARRAY[the_root], 9223372036854775807);
+    turn lockkeeper.turn := lockkeeper.begin_turn(ARRAY[the_root], @LK_NEVER@);
 BEGIN
     IF turn.is_due THEN
         turn := lockkeeper.lose_writers(turn, ARRAY[the_path]);
@@ -239,8 +239,8 @@ BEGIN
         answer.outcome := CASE WHEN the_token <> 0 THEN 'lost' ELSE 'busy' END;
         PERFORM lockkeeper.tell_refusal(answer.outcome, ARRAY[the_path], '{0}', '{0}', the_owner, '');
         answer.sentence := CASE WHEN the_token <> 0
-            THEN 'R15: the lease with this token does not cover the path (any more)'
-            ELSE 'R15: another owner holds a lease that covers the value' END;
+            THEN '@LK_TEXT_PUT_UNCOVERED@'
+            ELSE '@LK_TEXT_PUT_COVERED@' END;
         RETURN answer;
     END IF;
     IF the_value IS NULL THEN

@@ -59,7 +59,7 @@ SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
 SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
-    turn lockkeeper.turn := lockkeeper.begin_turn(ARRAY[the_root], 9223372036854775807);
+    turn lockkeeper.turn := lockkeeper.begin_turn(ARRAY[the_root], @LK_NEVER@);
     is_added boolean;
 BEGIN
     is_added := lockkeeper.push_item(the_queue, the_id, the_value, delay_ms, the_needs, the_limits,
@@ -207,7 +207,7 @@ BEGIN
     taken.outcome := 'busy';
     taken.sentence := CASE
         WHEN EXISTS (SELECT FROM lockkeeper.queue_counts AS q WHERE q.path = the_queue) THEN why
-        ELSE 'R16: there is no item in this queue' END;
+        ELSE '@LK_TEXT_QUEUE_EMPTY@' END;
     taken.has_held := saw_items;
     SELECT least(
         (SELECT min(i.due_us) FROM lockkeeper.items AS i
@@ -247,7 +247,7 @@ BEGIN
     WHERE i.queue = the_queue AND i.state = 'delayed' AND i.due_us <= turn.now_us;
     IF lockkeeper.is_paused(the_owner, the_above, turn.now_us) THEN
         RETURN lockkeeper.nothing_to_take(the_queue,
-            'R16: a lock on the queue, held or waiting, pauses all claiming', true, turn);
+            '@LK_TEXT_QUEUE_PAUSED@', true, turn);
     END IF;
     OPEN candidates FOR
         SELECT i.* FROM lockkeeper.items AS i
@@ -262,7 +262,7 @@ BEGIN
             IF shared <> 0 THEN -- a greater number may have been drawn there since
                 CLOSE candidates;
                 RETURN lockkeeper.nothing_to_take(the_queue,
-                    'R4: the next item needs a token of its own', true, turn);
+                    '@LK_TEXT_TOKEN_TAKEN@', true, turn);
             END IF;
             turn := lockkeeper.widen_turn(turn, item.need_roots);
             CONTINUE WHEN NOT item.need_roots <@ turn.roots;
@@ -271,12 +271,12 @@ BEGIN
         limits := 0 || item.need_limits;
         counts := 0 || item.need_units;
         SELECT * INTO judged
-        FROM lockkeeper.judge(the_owner, 0, 9223372036854775807, true, paths, limits, counts,
+        FROM lockkeeper.judge(the_owner, 0, @LK_NEVER@, true, paths, limits, counts,
                               turn.now_us);
         IF judged.verdict <> 'grant' THEN
             IF item.need_paths <> '{}' THEN
                 SELECT * INTO judged
-                FROM lockkeeper.judge(the_owner, 0, 9223372036854775807, true, item.need_paths,
+                FROM lockkeeper.judge(the_owner, 0, @LK_NEVER@, true, item.need_paths,
                                       item.need_limits, item.need_units, turn.now_us);
                 IF judged.verdict <> 'grant' THEN
                     refused := refused || item.need_group;
@@ -302,7 +302,7 @@ BEGIN
                 CLOSE candidates;
                 taken.outcome := 'full';
                 taken.sentence :=
-                    format('R22: the store''s bound on %s is reached', taken.sentence);
+                    format('@LK_TEXT_BOUND@', taken.sentence);
                 PERFORM lockkeeper.tell_refusal('full', ARRAY[the_queue], '{0}', '{0}', the_owner,
                                                 '');
                 RETURN taken;
@@ -311,7 +311,7 @@ BEGIN
         IF shared < 0 THEN
             CLOSE candidates;
             RETURN lockkeeper.nothing_to_take(the_queue,
-                'R4: the next item needs a token of its own', true, turn);
+                '@LK_TEXT_TOKEN_TAKEN@', true, turn);
         END IF;
         claim := lockkeeper.make_claim(item, paths, limits, counts, all_roots, the_owner,
                                        the_note, the_ttl_ms, turn, shared);
@@ -329,7 +329,7 @@ BEGIN
         RETURN lockkeeper.taken_of(item, claim, stolen, turn.now_us);
     END LOOP;
     CLOSE candidates;
-    RETURN lockkeeper.nothing_to_take(the_queue, 'R16: there is nothing to claim now', saw_items,
+    RETURN lockkeeper.nothing_to_take(the_queue, '@LK_TEXT_NOTHING_DUE@', saw_items,
                                       turn);
 END $$;
 
@@ -383,7 +383,7 @@ BEGIN
             answer.outcome := 'ok'; -- R3
             RETURN answer;
         END IF;
-        RETURN lockkeeper.lost('R16: the item is not claimed by this owner (any more)');
+        RETURN lockkeeper.lost('@LK_TEXT_NOT_CLAIMED@');
     END IF;
     IF NOT self.roots <@ turn.roots THEN
         turn := lockkeeper.widen_turn(turn, self.roots);
@@ -439,7 +439,7 @@ SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
     turn lockkeeper.turn := lockkeeper.begin_turn(
-        lockkeeper.roots_to_finish(the_queue, ARRAY[the_id], the_root), 9223372036854775807);
+        lockkeeper.roots_to_finish(the_queue, ARRAY[the_id], the_root), @LK_NEVER@);
 BEGIN
     IF turn.is_due THEN
         turn := lockkeeper.perish(turn, 4);
@@ -458,7 +458,7 @@ BEGIN
     UPDATE lockkeeper.items AS i SET state = 'ready', attempts = 0, was_lost = false
     WHERE i.queue = the_queue AND i.id = the_id AND i.state = 'parked';
     IF NOT FOUND THEN
-        RETURN lockkeeper.lost('R16: there is no such parked item');
+        RETURN lockkeeper.lost('@LK_TEXT_NOT_PARKED@');
     END IF;
     PERFORM lockkeeper.tell('unparked', the_queue || '/' || the_id, '', '', 0, 0,
                             is_of_item => true);
@@ -474,7 +474,7 @@ SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
     answer lockkeeper.answer;
-    turn lockkeeper.turn := lockkeeper.begin_turn(ARRAY[the_root], 9223372036854775807);
+    turn lockkeeper.turn := lockkeeper.begin_turn(ARRAY[the_root], @LK_NEVER@);
 BEGIN
     IF turn.is_due THEN
         turn := lockkeeper.perish(turn, 256);
@@ -499,8 +499,8 @@ BEGIN
       AND CASE WHEN only_parked THEN i.state = 'parked' ELSE i.state <> 'claimed' END
     RETURNING i.* INTO item;
     IF NOT FOUND THEN
-        RETURN lockkeeper.lost(CASE WHEN only_parked THEN 'R16: there is no such parked item'
-                                    ELSE 'R16: there is no such item, or it is claimed' END);
+        RETURN lockkeeper.lost(CASE WHEN only_parked THEN '@LK_TEXT_NOT_PARKED@'
+                                    ELSE '@LK_TEXT_NO_ITEM@' END);
     END IF;
     DELETE FROM lockkeeper.item_values AS v WHERE v.item = item.number;
     IF item.claims > 0 THEN
@@ -521,7 +521,7 @@ SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
 SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
-    turn lockkeeper.turn := lockkeeper.begin_turn(ARRAY[the_root], 9223372036854775807);
+    turn lockkeeper.turn := lockkeeper.begin_turn(ARRAY[the_root], @LK_NEVER@);
 BEGIN
     IF turn.is_due THEN
         turn := lockkeeper.perish(turn, 256);

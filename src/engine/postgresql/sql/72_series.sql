@@ -15,7 +15,7 @@ SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
     begun timestamptz := clock_timestamp();
-    turn lockkeeper.turn := lockkeeper.begin_turn(ARRAY[the_root], 9223372036854775807);
+    turn lockkeeper.turn := lockkeeper.begin_turn(ARRAY[the_root], @LK_NEVER@);
     push record;
     count_added bigint := 0;
     count_existed bigint := 0;
@@ -113,7 +113,7 @@ DECLARE
     begun timestamptz := clock_timestamp();
     turn lockkeeper.turn := lockkeeper.begin_turn(lockkeeper.roots_to_finish(the_queue,
         ARRAY(SELECT c.id FROM json_to_recordset(commands::json) AS c (id text)), the_root),
-        9223372036854775807);
+        @LK_NEVER@);
     ids text[];
     owners text[];
     tokens bigint[];
@@ -148,7 +148,7 @@ SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
     begun timestamptz := clock_timestamp();
-    turn lockkeeper.turn := lockkeeper.begin_turn(ARRAY[the_root], 9223372036854775807);
+    turn lockkeeper.turn := lockkeeper.begin_turn(ARRAY[the_root], @LK_NEVER@);
     is_any boolean := false;
     the_id text;
 BEGIN
@@ -175,7 +175,7 @@ SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
     begun timestamptz := clock_timestamp();
-    turn lockkeeper.turn := lockkeeper.begin_turn(ARRAY[the_root], 9223372036854775807);
+    turn lockkeeper.turn := lockkeeper.begin_turn(ARRAY[the_root], @LK_NEVER@);
 BEGIN
     IF turn.is_due THEN
         turn := lockkeeper.perish(turn, 256);

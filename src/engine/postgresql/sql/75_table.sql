@@ -25,13 +25,13 @@ BEGIN
                                  '%\1', 'g')
              ELSE c.letter END, '' ORDER BY c.n) INTO segment
     FROM regexp_split_to_table(id, '') WITH ORDINALITY AS c (letter, n);
-    RETURN CASE WHEN octet_length(segment) <= 255 THEN segment END;
+    RETURN CASE WHEN octet_length(segment) <= @LK_SEGMENT_BYTES_MAX@ THEN segment END;
 END $$;
 
 CREATE OR REPLACE FUNCTION lockkeeper.row_id(id text) RETURNS text
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
 BEGIN
-    RETURN CASE WHEN id IS NULL OR octet_length(id) NOT BETWEEN 1 AND 255 THEN NULL
+    RETURN CASE WHEN id IS NULL OR octet_length(id) NOT BETWEEN 1 AND @LK_SEGMENT_BYTES_MAX@ THEN NULL
                 WHEN id ~ '^[0-9A-Za-z_:-][0-9A-Za-z_:.-]*$' THEN id
                 ELSE lockkeeper.row_id_encoded(id) END;
 END $$;
@@ -116,7 +116,7 @@ SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
 SET enable_bitmapscan = off
 AS $$
 DECLARE
-    turn lockkeeper.turn := lockkeeper.begin_turn(ARRAY[the_root], 9223372036854775807);
+    turn lockkeeper.turn := lockkeeper.begin_turn(ARRAY[the_root], @LK_NEVER@);
 BEGIN
     WITH wanted AS (
         SELECT u.id, u.n FROM unnest(ids) WITH ORDINALITY AS u (id, n)
@@ -198,7 +198,7 @@ BEGIN
     THEN
         RETURN;
     END IF;
-    turn := lockkeeper.begin_turn(ARRAY[the_root], 9223372036854775807);
+    turn := lockkeeper.begin_turn(ARRAY[the_root], @LK_NEVER@);
     IF turn.is_due THEN
         turn := lockkeeper.perish(turn, 256);
     END IF;
@@ -216,7 +216,7 @@ AS $$
 #variable_conflict use_column
 DECLARE
     last_sequence bigint := split_part(behind, ',', 1)::bigint;
-    last_priority integer := CASE WHEN behind = '0' THEN 32767
+    last_priority integer := CASE WHEN behind = '0' THEN @LK_PRIORITY_MAX@
         ELSE coalesce(nullif(split_part(behind, ',', 2), '')::integer, 0) END;
 BEGIN
     RETURN QUERY
@@ -274,7 +274,7 @@ BEGIN
     END IF;
     IF lockkeeper.is_paused(the_owner, the_above, turn.now_us) THEN
         result.taken := lockkeeper.nothing_to_take(the_queue,
-            'R16: a lock on the queue, held or waiting, pauses all claiming', true, turn);
+            '@LK_TEXT_QUEUE_PAUSED@', true, turn);
         RETURN result;
     END IF;
     FOR item IN
@@ -294,7 +294,7 @@ BEGIN
     ORDER BY r.n DESC LIMIT 1;
     result.looked := cardinality(candidates);
     result.taken := lockkeeper.nothing_to_take(the_queue,
-        'R16: there is nothing to claim now', behind <> '0' OR result.portion_end IS NOT NULL, turn);
+        '@LK_TEXT_NOTHING_DUE@', behind <> '0' OR result.portion_end IS NOT NULL, turn);
     RETURN result;
 END $$;
 
@@ -324,7 +324,7 @@ BEGIN
                            FROM unnest(the_root || item.need_roots) AS t (root) ORDER BY 1);
     END IF;
     SELECT * INTO judged
-    FROM lockkeeper.judge(the_owner, 0, 9223372036854775807, true, paths, limits, counts,
+    FROM lockkeeper.judge(the_owner, 0, @LK_NEVER@, true, paths, limits, counts,
                           turn.now_us);
     IF judged.verdict <> 'grant' THEN
         RETURN NULL;
@@ -333,7 +333,7 @@ BEGIN
         taken.sentence := lockkeeper.full_bound(the_owner, paths, false, turn.now_us);
         IF taken.sentence IS NOT NULL THEN
             taken.outcome := 'full';
-            taken.sentence := format('R22: the store''s bound on %s is reached', taken.sentence);
+            taken.sentence := format('@LK_TEXT_BOUND@', taken.sentence);
             PERFORM lockkeeper.tell_refusal('full', ARRAY[item.queue], '{0}', '{0}', the_owner, '');
             RETURN taken;
         END IF;
@@ -363,7 +363,7 @@ DECLARE
     dropped bigint := 0;
 BEGIN
     IF cardinality(numbers) > 0 THEN
-        PERFORM lockkeeper.begin_turn(ARRAY[the_root], 9223372036854775807);
+        PERFORM lockkeeper.begin_turn(ARRAY[the_root], @LK_NEVER@);
         WITH gone AS (
             DELETE FROM lockkeeper.items AS i WHERE i.number = ANY (numbers) AND i.state = 'ready'
             RETURNING i.number, i.queue, i.claims, i.steals
@@ -402,7 +402,7 @@ BEGIN
                                 the_token, lockkeeper.now_us()) THEN
             RAISE EXCEPTION 'the claim was ended by this very call' USING ERRCODE = 'LK001';
         END IF;
-        RAISE EXCEPTION 'R16: the item is not claimed by this owner (any more)'
+        RAISE EXCEPTION '@LK_TEXT_NOT_CLAIMED@'
             USING ERRCODE = 'LK002';
     END IF;
     PERFORM set_config('lockkeeper.attempt', the_attempt::text, true),

@@ -17,7 +17,7 @@ CREATE OR REPLACE FUNCTION lockkeeper.holders_in_the_way(
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
     above text[] := lockkeeper.path_and_above(the_path);
-    units_max integer := CASE WHEN the_units = 0 THEN 2147483647 ELSE 0 END; -- of what conflicts
+    units_max integer := CASE WHEN the_units = 0 THEN @LK_LIMIT_MAX@ ELSE 0 END; -- of what conflicts
     is_short boolean;
     found integer := 0;
     holder record;
@@ -73,7 +73,7 @@ SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
 SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
-    last bigint := 9223372036854775807; -- its ticket would be behind all others
+    last bigint := @LK_NEVER@; -- its ticket would be behind all others
     moment_us bigint := lockkeeper.now_us();
     answer lockkeeper.answer;
     has_line boolean; -- a request waits below one of the roots

@@ -13,7 +13,7 @@ CREATE OR REPLACE FUNCTION lockkeeper.join_line(
     moment_us bigint, has_line boolean) RETURNS boolean
 LANGUAGE plpgsql AS $$
 DECLARE
-    units_max integer := CASE WHEN the_units = 0 THEN 2147483647 ELSE 0 END; -- of what conflicts
+    units_max integer := CASE WHEN the_units = 0 THEN @LK_LIMIT_MAX@ ELSE 0 END; -- of what conflicts
 BEGIN
     IF NOT EXISTS (SELECT FROM lockkeeper.parts AS p
                    WHERE p.path = ANY (above) AND p.units <= units_max)

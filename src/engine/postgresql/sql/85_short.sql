@@ -111,11 +111,11 @@ BEGIN
     was_refused := coalesce(current_setting('lk.refused', true), '') = 'yes';
     may_look := style = 'try' AND until_us = 0;
     must_look := may_look AND was_refused;
-    units_max := CASE WHEN counts[1] = 0 THEN 2147483647 ELSE 0 END;
+    units_max := CASE WHEN counts[1] = 0 THEN @LK_LIMIT_MAX@ ELSE 0 END;
     IF (CASE WHEN cardinality(paths) = 1
              THEN sorted_paths <> the_path OR the_root <> split_part(the_path, '/', 1)
              ELSE NOT lockkeeper.are_sorted(paths, sorted_paths, roots) END) THEN
-        RAISE EXCEPTION USING ERRCODE = 'LK064', MESSAGE = 'R3: the paths are not those that are '
+        RAISE EXCEPTION USING ERRCODE = 'LK0@LK_EXIT_INVALID@', MESSAGE = 'R3: the paths are not those that are '
             'sorted'; -- a request of the same owner and paths would not be found
     END IF;
     identity := sha256(convert_to(sorted_paths || E'\n' || asker, 'UTF8'));

@@ -22,7 +22,7 @@ BEGIN
         RETURN NULL;
     END IF;
     taken.outcome := 'busy';
-    taken.sentence := 'R16: there is nothing to claim now';
+    taken.sentence := '@LK_TEXT_NOTHING_DUE@';
     PERFORM FROM lockkeeper.items AS i WHERE i.queue = queue AND i.state = 'ready'
       AND NOT i.follows ORDER BY i.priority DESC, i.sequence LIMIT 1;
     taken.has_held := FOUND;

@@ -225,7 +225,7 @@ BEGIN
     FOR due IN SELECT d.* FROM lockkeeper.due_roots(the_root, lockkeeper.now_us(), 1024) AS d
     LOOP
         PERFORM lockkeeper.read_by_index();
-        turn := lockkeeper.begin_turn(ARRAY[due], 9223372036854775807);
+        turn := lockkeeper.begin_turn(ARRAY[due], @LK_NEVER@);
         turn := lockkeeper.perish(turn, 256);
         COMMIT AND CHAIN;
     END LOOP;
@@ -274,12 +274,12 @@ BEGIN
         SELECT q.path FROM lockkeeper.queue_counts AS q
         WHERE q.path = ANY (ARRAY(
             SELECT o.queue FROM lockkeeper.ended AS o
-            WHERE o.ended_us <= now_us - 300000000 ORDER BY o.ended_us LIMIT few))
+            WHERE o.ended_us <= now_us - @LK_ENDED_MEMORY_US@ ORDER BY o.ended_us LIMIT few))
         ORDER BY q.path FOR NO KEY UPDATE SKIP LOCKED
     ), old AS (
         DELETE FROM lockkeeper.ended AS e WHERE e.ctid = ANY (ARRAY(
             SELECT o.ctid FROM lockkeeper.ended AS o
-            WHERE o.ended_us <= now_us - 300000000
+            WHERE o.ended_us <= now_us - @LK_ENDED_MEMORY_US@
               AND (o.queue IS NULL OR o.queue IN (SELECT f.path FROM free AS f))
             ORDER BY o.ended_us LIMIT few FOR UPDATE SKIP LOCKED))
         RETURNING e.queue, e.claims, e.steals
@@ -321,7 +321,7 @@ BEGIN
     PERFORM lockkeeper.read_by_index();
     IF due IS NOT NULL AND swept < few -- the rest has consequences
        AND pg_try_advisory_xact_lock(hashtextextended('lockkeeper/' || due, 0)) THEN
-        turn := lockkeeper.begin_turn(ARRAY[due], 9223372036854775807);
+        turn := lockkeeper.begin_turn(ARRAY[due], @LK_NEVER@);
         turn := lockkeeper.perish(turn, 16);
         COMMIT AND CHAIN;
         SET LOCAL synchronous_commit = off;
@@ -333,15 +333,15 @@ BEGIN
     DELETE FROM lockkeeper.events AS e -- not watched for five minutes
     WHERE e.sequence IN (
         SELECT o.sequence FROM lockkeeper.meta AS m CROSS JOIN lockkeeper.events AS o
-        WHERE m.events_max = 0 AND m.watched_until_us < now_us - 300000000
+        WHERE m.events_max = 0 AND m.watched_until_us < now_us - @LK_EVENTS_LINGER_US@
         ORDER BY o.sequence LIMIT 128 FOR UPDATE OF o SKIP LOCKED);
     FOR due IN -- removes unused roots
         SELECT r.root FROM lockkeeper.roots AS r
-        WHERE r.due_us = 9223372036854775807 AND r.awaited_us < now_us - 60000000 LIMIT 16
+        WHERE r.due_us = @LK_NEVER@ AND r.awaited_us < now_us - @LK_ROOT_IDLE_US@ LIMIT 16
     LOOP
         CONTINUE WHEN NOT pg_try_advisory_xact_lock(hashtextextended('lockkeeper/' || due, 0));
         DELETE FROM lockkeeper.roots AS r
-        WHERE r.root = due AND r.due_us = 9223372036854775807
+        WHERE r.root = due AND r.due_us = @LK_NEVER@
           AND NOT EXISTS (SELECT FROM lockkeeper.requests AS q WHERE q.root = r.root)
           AND NOT EXISTS (SELECT FROM lockkeeper.requests AS q
                           WHERE cardinality(q.roots) > 1 AND r.root = ANY (q.roots));

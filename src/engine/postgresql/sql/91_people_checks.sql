@@ -10,9 +10,13 @@ CREATE OR REPLACE FUNCTION lockkeeper.refuse(outcome text, sentence text) RETURN
 LANGUAGE plpgsql AS $$
 BEGIN
     RAISE EXCEPTION USING MESSAGE = sentence, ERRCODE = CASE outcome
-        WHEN 'invalid' THEN 'LK064' WHEN 'full' THEN 'LK073' WHEN 'busy' THEN 'LK075'
-        WHEN 'waiting' THEN 'LK075' WHEN 'deadlock' THEN 'LK076' WHEN 'lost' THEN 'LK078'
-        ELSE 'LK070' END;
+        WHEN 'invalid' THEN 'LK0@LK_EXIT_INVALID@'
+        WHEN 'full' THEN 'LK0@LK_EXIT_FULL@'
+        WHEN 'busy' THEN 'LK0@LK_EXIT_NOT_GRANTED@'
+        WHEN 'waiting' THEN 'LK0@LK_EXIT_NOT_GRANTED@'
+        WHEN 'deadlock' THEN 'LK0@LK_EXIT_DEADLOCK@'
+        WHEN 'lost' THEN 'LK0@LK_EXIT_LOST@'
+        ELSE 'LK0@LK_EXIT_INTERNAL@' END;
 END $$;
 
 -- ---- R1 ----
@@ -34,12 +38,12 @@ BEGIN
     END IF;
     path := regexp_replace(path, '/$', '');
     IF path = '' THEN
-        rule := 'a path has at least one segment';
+        rule := '@LK_TEXT_PATH_EMPTY@';
         RETURN;
     END IF;
-    IF octet_length(path) > 512 THEN
-        at := at + 512;
-        rule := 'a path has at most 512 bytes';
+    IF octet_length(path) > @LK_PATH_BYTES_MAX@ THEN
+        at := at + @LK_PATH_BYTES_MAX@;
+        rule := '@LK_TEXT_PATH_LONG@';
         RETURN;
     END IF;
     FOREACH segment IN ARRAY string_to_array(path, '/') LOOP
@@ -47,17 +51,17 @@ BEGIN
             '^[^?{}\u0001-\u0020\u007f-\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]*');
         letter := substr(segment, length(before) + 1, 1);
         rule := CASE
-            WHEN depth = 32 THEN 'a path has at most 32 segments'
-            WHEN letter = '?' THEN '''?'' is not allowed in a path'
-            WHEN letter IN ('{', '}') THEN '''{'' and ''}'' are not allowed in a path'
+            WHEN depth = @LK_PATH_DEPTH_MAX@ THEN '@LK_TEXT_PATH_DEEP@'
+            WHEN letter = '?' THEN '@LK_TEXT_PATH_QUESTION@'
+            WHEN letter IN ('{', '}') THEN '@LK_TEXT_PATH_BRACES@'
             WHEN letter COLLATE "C" ~ '[\u0009-\u000d\u0020\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]'
-            THEN 'white space is not allowed in a path'
-            WHEN letter <> '' THEN 'control characters are not allowed in a path'
-            WHEN segment = '' THEN 'a segment has at least one byte'
-            WHEN octet_length(segment) > 255 THEN 'a segment has at most 255 bytes'
-            WHEN segment IN ('.', '..') THEN '''.'' and ''..'' are no segments' END;
+            THEN '@LK_TEXT_PATH_SPACE@'
+            WHEN letter <> '' THEN '@LK_TEXT_PATH_CONTROL@'
+            WHEN segment = '' THEN '@LK_TEXT_SEGMENT_EMPTY@'
+            WHEN octet_length(segment) > @LK_SEGMENT_BYTES_MAX@ THEN '@LK_TEXT_SEGMENT_LONG@'
+            WHEN segment IN ('.', '..') THEN '@LK_TEXT_SEGMENT_DOTS@' END;
         IF rule IS NOT NULL THEN
-            at := at + CASE WHEN depth < 32 AND letter <> '' THEN octet_length(before) ELSE 0 END;
+            at := at + CASE WHEN depth < @LK_PATH_DEPTH_MAX@ AND letter <> '' THEN octet_length(before) ELSE 0 END;
             RETURN;
         END IF;
         at := at + octet_length(segment) + 1;
@@ -68,8 +72,8 @@ END $$;
 -- The sentence of the library: an objection to a path, in words.
 CREATE OR REPLACE FUNCTION lockkeeper.path_sentence(rule text, at integer) RETURNS text
 LANGUAGE sql IMMUTABLE AS $$
-    SELECT format('R1: %s, at byte %s of the path', rule, at + 1)
-           || CASE WHEN starts_with(rule, 'white space') THEN '; write a blank as %20' ELSE '' END
+    SELECT format('@LK_TEXT_PATH@', rule, at + 1,
+                  CASE WHEN rule = '@LK_TEXT_PATH_SPACE@' THEN '@LK_TEXT_PATH_SPACE_ADVICE@' ELSE '' END)
 $$;
 
 -- The path as the store keeps it, without a slash at either end.
@@ -106,16 +110,16 @@ BEGIN
     FOREACH word IN ARRAY regexp_split_to_array(substr(words, 2), '[?&]') LOOP
         at := at + 1;
         IF word = 'shared' THEN
-            rule := CASE WHEN is_shared THEN '''shared'' is said once' END;
+            rule := CASE WHEN is_shared THEN '@LK_TEXT_SHARED_TWICE@' END;
             is_shared := true;
         ELSIF starts_with(word, 'limit=') OR starts_with(word, 'units=') THEN
             known := CASE WHEN starts_with(word, 'limit=') THEN unit_limit ELSE units END;
             digits := substr(word, 7);
             IF known IS NOT NULL THEN
-                rule := '''limit'' and ''units'' are said once';
+                rule := '@LK_TEXT_NUMBER_TWICE@';
             ELSIF digits COLLATE "C" !~ '^[0-9]{1,10}$'
-                  OR digits::bigint NOT BETWEEN 1 AND 2147483647 THEN
-                rule := 'a number from 1 to 2147483647 is needed';
+                  OR digits::bigint NOT BETWEEN 1 AND @LK_LIMIT_MAX@ THEN
+                rule := '@LK_TEXT_NUMBER@';
                 at := at + 6;
             ELSIF starts_with(word, 'limit=') THEN
                 unit_limit := digits::integer;
@@ -123,17 +127,17 @@ BEGIN
                 units := digits::integer;
             END IF;
         ELSE
-            rule := 'behind ''?'' only shared, limit=N and units=N can stand';
+            rule := '@LK_TEXT_PART_WORDS@';
         END IF;
         EXIT WHEN rule IS NOT NULL;
         at := at + octet_length(word);
     END LOOP;
     IF rule IS NULL AND units IS NOT NULL AND unit_limit IS NULL THEN
-        rule := 'units need a limit';
+        rule := '@LK_TEXT_UNITS_ALONE@';
         at := at - 1;
     END IF;
     IF rule IS NOT NULL THEN
-        PERFORM lockkeeper.refuse('invalid', format('R2: %s, at byte %s of the part', rule, at + 1));
+        PERFORM lockkeeper.refuse('invalid', format('@LK_TEXT_PART@', rule, at + 1));
     END IF;
 END $$;
 
@@ -157,12 +161,12 @@ BEGIN
         part_units := coalesce(said.units, part_units);
     END IF;
     IF shared_limit < 1 OR part_units < 1 THEN
-        PERFORM lockkeeper.refuse('invalid', 'R2: limit and units are 1 to 2147483647');
+        PERFORM lockkeeper.refuse('invalid', 'R2: limit and units are 1 to @LK_LIMIT_MAX@');
     ELSIF part_units IS NOT NULL AND shared_limit IS NULL THEN
-        PERFORM lockkeeper.refuse('invalid', 'R2: units need a limit');
+        PERFORM lockkeeper.refuse('invalid', '@LK_TEXT_UNITS_NEED_LIMIT@');
     ELSIF part_units > shared_limit THEN
         PERFORM lockkeeper.refuse('invalid', format(
-            'R2: %s units can never fit into a limit of %s', part_units, shared_limit));
+            '@LK_TEXT_UNITS_FIT@', part_units, shared_limit));
     END IF;
     unit_limit := coalesce(shared_limit, 0);
     units := CASE WHEN is_shared OR unit_limit > 0 THEN coalesce(part_units, 1) ELSE 0 END;
@@ -190,8 +194,8 @@ DECLARE
     one record;
     twice record;
 BEGIN
-    IF coalesce(cardinality(parts), 0) NOT BETWEEN 1 AND 16 THEN
-        PERFORM lockkeeper.refuse('invalid', format('R2: a request has 1 to 16 parts, not %s',
+    IF coalesce(cardinality(parts), 0) NOT BETWEEN 1 AND @LK_PARTS_MAX@ THEN
+        PERFORM lockkeeper.refuse('invalid', format('@LK_TEXT_PARTS@', @LK_PARTS_MAX@,
                                                     coalesce(cardinality(parts), 0)));
     END IF;
     FOR i IN array_lower(parts, 1) .. array_upper(parts, 1) LOOP
@@ -204,7 +208,7 @@ BEGIN
     SELECT p.n, p.path INTO twice FROM unnest(of_all.paths) WITH ORDINALITY AS p (path, n)
     WHERE p.path = ANY (of_all.paths[1 : p.n - 1]) ORDER BY p.n LIMIT 1;
     IF FOUND THEN
-        PERFORM lockkeeper.refuse('invalid', format('R2: part %s: %s is named twice', twice.n,
+        PERFORM lockkeeper.refuse('invalid', format('@LK_TEXT_PART_TWICE@', twice.n,
                                                     twice.path));
     END IF;
     of_all.sorted := (SELECT string_agg(p.path, ' ' ORDER BY p.path COLLATE "C")
@@ -218,8 +222,8 @@ END $$;
 CREATE OR REPLACE FUNCTION lockkeeper.check_owner(owner text) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
-    IF octet_length(owner) NOT BETWEEN 1 AND 128 THEN
-        PERFORM lockkeeper.refuse('invalid', format('R3: an owner has 1 to 128 bytes, not %s',
+    IF octet_length(owner) NOT BETWEEN 1 AND @LK_OWNER_BYTES_MAX@ THEN
+        PERFORM lockkeeper.refuse('invalid', format('@LK_TEXT_OWNER@', @LK_OWNER_BYTES_MAX@,
                                                     octet_length(owner)));
     END IF;
 END $$;
@@ -247,9 +251,10 @@ BEGIN
     EXCEPTION WHEN numeric_value_out_of_range OR feature_not_supported THEN
         ttl_ms := NULL; -- infinite
     END;
-    IF ttl_ms IS NULL OR ttl_ms NOT BETWEEN 50 AND 31622400000 THEN
-        PERFORM lockkeeper.refuse('invalid', format('R11: a ttl is 50 ms to 366 days, not %s',
-                                                    coalesce(ttl_ms || ' ms', ttl::text)));
+    IF ttl_ms IS NULL OR ttl_ms NOT BETWEEN @LK_TTL_MIN_MS@ AND @LK_TTL_MAX_MS@ THEN
+        PERFORM lockkeeper.refuse('invalid', format(
+            'R11: a ttl is @LK_TTL_MIN_MS@ ms to @LK_TTL_MAX_DAYS@ days, not %s',
+            coalesce(ttl_ms || ' ms', ttl::text)));
     END IF;
     RETURN ttl_ms;
 END $$;
@@ -262,10 +267,10 @@ BEGIN
         RETURN 0;
     END IF;
     IF ttl IS NOT NULL THEN
-        PERFORM lockkeeper.refuse('invalid', 'R11: a request has a ttl or a fixed end, not both');
+        PERFORM lockkeeper.refuse('invalid', '@LK_TEXT_TTL_OR_END@');
     END IF;
     IF NOT isfinite(until) OR until <= to_timestamp(1) THEN
-        PERFORM lockkeeper.refuse('invalid', 'R11: a fixed end is a moment within 366 days');
+        PERFORM lockkeeper.refuse('invalid', '@LK_TEXT_FIXED_END_BAD@');
     END IF;
     RETURN floor(extract(epoch FROM until)::numeric * 1000000);
 END $$;
@@ -284,8 +289,8 @@ END $$;
 CREATE OR REPLACE FUNCTION lockkeeper.check_value(bytes bytea) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
-    IF octet_length(bytes) > 65536 THEN
-        PERFORM lockkeeper.refuse('invalid', format('R15: a value has at most 65536 bytes, not %s',
+    IF octet_length(bytes) > @LK_VALUE_BYTES_MAX@ THEN
+        PERFORM lockkeeper.refuse('invalid', format('@LK_TEXT_VALUE@', @LK_VALUE_BYTES_MAX@,
                                                     octet_length(bytes)));
     END IF;
 END $$;
@@ -301,8 +306,8 @@ BEGIN
     EXCEPTION WHEN numeric_value_out_of_range OR feature_not_supported THEN
         seconds := -1; -- infinite
     END;
-    IF seconds NOT BETWEEN 0 AND 31622400 THEN
-        PERFORM lockkeeper.refuse('invalid', 'R16: a delay is 0 to 366 days');
+    IF seconds NOT BETWEEN 0 AND @LK_TTL_MAX_DAYS@ * 86400 THEN
+        PERFORM lockkeeper.refuse('invalid', '@LK_TEXT_DELAY@');
     END IF;
     RETURN round(seconds * 1000);
 END $$;
@@ -315,25 +320,26 @@ LANGUAGE plpgsql IMMUTABLE AS $$
 #variable_conflict use_variable
 DECLARE
     wrong record;
-    cause text := 'an item''s id is one segment of a path, 1 to 255 bytes without ''/''';
+    cause text := '@LK_TEXT_ITEM_ID@';
 BEGIN
-    IF octet_length(id) BETWEEN 1 AND 255 AND position('/' IN id) = 0 THEN
+    IF octet_length(id) BETWEEN 1 AND @LK_SEGMENT_BYTES_MAX@ AND position('/' IN id) = 0 THEN
         IF lockkeeper.is_path(queue || '/' || id) THEN
             RETURN queue || '/' || id;
         END IF;
         SELECT lockkeeper.path_sentence(o.rule, o.at) INTO cause
         FROM lockkeeper.path_objection(queue || '/' || id) AS o;
     END IF;
-    PERFORM lockkeeper.refuse('invalid', 'R16: the item''s path: ' || cause);
+    PERFORM lockkeeper.refuse('invalid', format('@LK_TEXT_ITEM_PATH@', cause));
     RETURN NULL;
 END $$;
 
 CREATE OR REPLACE FUNCTION lockkeeper.check_priority(priority integer) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
-    IF priority IS NULL OR priority NOT BETWEEN -32768 AND 32767 THEN
-        PERFORM lockkeeper.refuse('invalid', format('R16: a priority is -32768 to 32767, not %s',
-                                                    coalesce(priority::text, 'NULL')));
+    IF priority IS NULL OR priority NOT BETWEEN @LK_PRIORITY_MIN@ AND @LK_PRIORITY_MAX@ THEN
+        PERFORM lockkeeper.refuse('invalid', format(
+            '@LK_TEXT_PRIORITY@', @LK_PRIORITY_MIN@, @LK_PRIORITY_MAX@,
+            coalesce(priority::text, 'NULL')));
     END IF;
 END $$;
 
@@ -350,9 +356,9 @@ BEGIN
     IF count = 0 THEN
         RETURN of_all;
     END IF;
-    IF count > 15 THEN
+    IF count > @LK_NEEDS_MAX@ THEN
         PERFORM lockkeeper.refuse('invalid', format(
-            'R16: work needs at most 15 parts, not %s', count));
+            '@LK_TEXT_NEEDS@', @LK_NEEDS_MAX@, count));
     END IF;
     SELECT array_agg(p.path ORDER BY n.n), array_agg(p.unit_limit ORDER BY n.n),
            array_agg(p.units ORDER BY n.n)
@@ -364,7 +370,8 @@ BEGIN
     WHERE p.path = ANY ((item || of_all.paths)[1 : p.n - 1]) ORDER BY p.n LIMIT 1;
     IF FOUND THEN
         PERFORM lockkeeper.refuse('invalid', format(
-            'R16: what the work needs: R2: part %s: %s is named twice', twice.n, twice.path));
+            '@LK_TEXT_NEEDS_CAUSE@',
+            format('@LK_TEXT_PART_TWICE@', twice.n, twice.path)));
     END IF;
     of_all.roots := lockkeeper.roots_of(of_all.paths);
     RETURN of_all;

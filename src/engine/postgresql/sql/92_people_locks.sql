@@ -64,12 +64,12 @@ DECLARE
         lockkeeper.parts_of(paths, coalesce(shared, false), shared_limit, units);
     the_owner text := lockkeeper.owner_or_new(owner);
     until_us bigint := lockkeeper.until_us_of(until, ttl);
-    ttl_ms bigint := coalesce(nullif(lockkeeper.ttl_ms_of(ttl), 0), 60000);
+    ttl_ms bigint := coalesce(nullif(lockkeeper.ttl_ms_of(ttl), 0), @LK_TTL_DEFAULT_MS@);
     answer lockkeeper.answer;
     result lockkeeper.acquired;
     now_us bigint;
 BEGIN
-    PERFORM lockkeeper.check_text('R19: the note', note, 0, 255);
+    PERFORM lockkeeper.check_text('R19: the note', note, 0, @LK_NOTE_BYTES_MAX@);
     IF style IS NULL OR style NOT IN ('try', 'queue') THEN
         PERFORM lockkeeper.refuse('invalid', format(
             'R10: a style is try or queue, not %s', coalesce(style, 'NULL')));
@@ -257,8 +257,8 @@ AS $$
 DECLARE
     the_path text := lockkeeper.path_of(path);
 BEGIN
-    PERFORM lockkeeper.check_text('R12: the reason', coalesce(reason, ''), 1, 1024);
-    PERFORM lockkeeper.check_text('R12: the user of a break', coalesce(by, ''), 1, 255);
+    PERFORM lockkeeper.check_text('R12: the reason', coalesce(reason, ''), 1, @LK_REASON_BYTES_MAX@);
+    PERFORM lockkeeper.check_text('R12: the user of a break', coalesce(by, ''), 1, @LK_BREAKER_BYTES_MAX@);
     PERFORM lockkeeper.check_owner(owner);
     RETURN lockkeeper.break_requests(the_path, split_part(the_path, '/', 1), coalesce(owner, ''),
                                      coalesce(now, false), by, reason);

@@ -18,9 +18,10 @@ DECLARE
     turn lockkeeper.turn;
     added boolean[] := '{}';
 BEGIN
-    IF coalesce(cardinality(ids), 0) NOT BETWEEN 1 AND 1000 THEN
-        PERFORM lockkeeper.refuse('invalid', format('R16: one decision adds 1 to 1000 items, not %s',
-                                                    coalesce(cardinality(ids), 0)));
+    IF coalesce(cardinality(ids), 0) NOT BETWEEN 1 AND @LK_DECIDE_MANY_MAX@ THEN
+        PERFORM lockkeeper.refuse('invalid', format(
+            'R16: one decision adds 1 to @LK_DECIDE_MANY_MAX@ items, not %s',
+            coalesce(cardinality(ids), 0)));
     END IF;
     IF vals IS NOT NULL AND cardinality(vals) <> cardinality(ids) THEN
         PERFORM lockkeeper.refuse('invalid', format('R16: %s values for %s items',
@@ -35,7 +36,7 @@ BEGIN
     FOR i IN 1 .. CASE WHEN needs = '{}' THEN 1 ELSE cardinality(ids) END LOOP
         needed := lockkeeper.needs_of(needs, items[i]);
     END LOOP;
-    turn := lockkeeper.begin_turn(ARRAY[split_part(the_queue, '/', 1)], 9223372036854775807);
+    turn := lockkeeper.begin_turn(ARRAY[split_part(the_queue, '/', 1)], @LK_NEVER@);
     FOR i IN 1 .. cardinality(ids) LOOP
         added := added || lockkeeper.push_item(the_queue, ids[i], vals[i], delay_ms,
             needed.paths, needed.limits, needed.counts, needed.roots, priority, turn);
@@ -105,18 +106,19 @@ AS $$
 DECLARE
     the_queue text := lockkeeper.path_of(queue);
     the_owner text := lockkeeper.owner_or_new(owner);
-    ttl_ms bigint := coalesce(nullif(lockkeeper.ttl_ms_of(ttl), 0), 60000);
+    ttl_ms bigint := coalesce(nullif(lockkeeper.ttl_ms_of(ttl), 0), @LK_TTL_DEFAULT_MS@);
     taken lockkeeper.taken;
     is_any boolean := false;
 BEGIN
-    IF max_attempts IS NULL OR max_attempts NOT BETWEEN 0 AND 1000000
-       OR octet_length(note) > 255 THEN
-        PERFORM lockkeeper.refuse('invalid', 'R16: at most 1000000 attempts, R19: a note of at most'
-                                             ' 255 bytes');
+    IF max_attempts IS NULL OR max_attempts NOT BETWEEN 0 AND @LK_ATTEMPTS_MAX@
+       OR octet_length(note) > @LK_NOTE_BYTES_MAX@ THEN
+        PERFORM lockkeeper.refuse('invalid', format(
+            '@LK_TEXT_ATTEMPTS@', @LK_ATTEMPTS_MAX@, @LK_NOTE_BYTES_MAX@));
     END IF;
-    IF n IS NULL OR n NOT BETWEEN 1 AND 256 THEN
-        PERFORM lockkeeper.refuse('invalid', format('R16: one decision claims 1 to 256 items, not %s',
-                                                    coalesce(n::text, 'NULL')));
+    IF n IS NULL OR n NOT BETWEEN 1 AND @LK_TAKES_MAX@ THEN
+        PERFORM lockkeeper.refuse('invalid', format(
+            'R16: one decision claims 1 to @LK_TAKES_MAX@ items, not %s',
+            coalesce(n::text, 'NULL')));
     END IF;
     IF ask NOT BETWEEN 1 AND 9007199254740991 THEN
         PERFORM lockkeeper.refuse('invalid', 'R3: the number of an ask is 1 to 9007199254740991');
@@ -124,7 +126,7 @@ BEGIN
     FOR taken IN
         SELECT t.* FROM lockkeeper.take_several(the_queue, lockkeeper.path_and_above(the_queue),
             split_part(the_queue, '/', 1), the_owner, ttl_ms, max_attempts, coalesce(note, ''),
-            ARRAY(SELECT coalesce(ask * 256 + i, 0) FROM generate_series(0, n - 1) AS i)) AS t
+            ARRAY(SELECT coalesce(ask * @LK_TAKES_MAX@ + i, 0) FROM generate_series(0, n - 1) AS i)) AS t
     LOOP
         IF taken.outcome = 'full' AND NOT is_any THEN
             PERFORM lockkeeper.refuse(taken.outcome, taken.sentence);
@@ -157,16 +159,17 @@ DECLARE
     answer lockkeeper.answer;
     outcomes text[] := '{}';
 BEGIN
-    IF coalesce(cardinality(ids), 0) NOT BETWEEN 1 AND 1000 THEN
-        PERFORM lockkeeper.refuse('invalid', format('R16: one decision ends 1 to 1000 claims, not %s',
-                                                    coalesce(cardinality(ids), 0)));
+    IF coalesce(cardinality(ids), 0) NOT BETWEEN 1 AND @LK_DECIDE_MANY_MAX@ THEN
+        PERFORM lockkeeper.refuse('invalid', format(
+            'R16: one decision ends 1 to @LK_DECIDE_MANY_MAX@ claims, not %s',
+            coalesce(cardinality(ids), 0)));
     END IF;
     FOR i IN 1 .. cardinality(ids) LOOP
         items := items || lockkeeper.item_path_of(the_queue, ids[i]);
     END LOOP;
     PERFORM lockkeeper.check_owner(owner);
     turn := lockkeeper.begin_turn(lockkeeper.roots_to_finish(the_queue, ids,
-                                      split_part(the_queue, '/', 1)), 9223372036854775807);
+                                      split_part(the_queue, '/', 1)), @LK_NEVER@);
     IF turn.is_due THEN
         turn := lockkeeper.perish(turn, 4);
     END IF;
@@ -219,9 +222,9 @@ BEGIN
     PERFORM lockkeeper.item_path_of(lockkeeper.path_of(queue), id);
     PERFORM lockkeeper.check_owner(owner);
     delay_ms := lockkeeper.delay_ms_of(delay);
-    IF octet_length(error) > 1024 THEN
+    IF octet_length(error) > @LK_FAILURE_BYTES_MAX@ THEN
         PERFORM lockkeeper.refuse('invalid', format(
-            'R16: the text of a failure has at most 1024 bytes, not %s', octet_length(error)));
+            '@LK_TEXT_FAILURE@', @LK_FAILURE_BYTES_MAX@, octet_length(error)));
     END IF;
     RETURN (lockkeeper.finish_all(queue, ARRAY[id], owner, token, delay_ms, exit_code,
                                   convert_to(nullif(error, ''), 'UTF8'), or_fail))[1];

@@ -242,8 +242,8 @@ function L.operations.ask()
     local ask = {owner = ARGV[6], style = tonumber(ARGV[7]), ttl = tonumber(ARGV[8]),
         until_us = tonumber(ARGV[9]), note = ARGV[10] == '1' and ARGV[11] or nil,
         blockers_max = tonumber(ARGV[12]), wants = ARGV[13] == '1'}
-    if ask.until_us ~= 0 and (ask.until_us <= now or ask.until_us - now > 31622400000000) then
-        return reply(INVALID, 'R11: a fixed end lies in the future and within 366 days')
+    if ask.until_us ~= 0 and (ask.until_us <= now or ask.until_us - now > @LK_TTL_MAX_MS@ * 1000) then
+        return reply(INVALID, '@LK_TEXT_FIXED_END@')
     end
     ask.parts = read_parts(15, tonumber(ARGV[14]))
     ask.roots = L.roots_of(ask.parts)
@@ -260,7 +260,7 @@ function L.operations.ask()
     end
     if r.revoked then
         return reply(LOST,
-            'R12: an administrator has broken this lease; it ends at its deadline', r)
+            '@LK_TEXT_BROKEN_HELD@', r)
     end
     local change = compare(ask, r)
     if r.held then

@@ -61,7 +61,7 @@ local function claim_item(take, item, parts)
     local roots = L.roots_of(parts)
     local ticket, id = draw_of_claim(roots)
     if not ticket then
-        return {BUSY, now, 'R4: the next item needs a token of its own', now}
+        return {BUSY, now, '@LK_TEXT_TOKEN_TAKEN@', now}
     end
     local r = {identity = '\1' .. item.path, owner = take.owner, ticket = ticket, token = ticket,
         ttl = take.ttl, note = take.note, id = id, channel = '', parts = parts, roots = roots,

@@ -1,20 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
 """Joins the Lua files to one script and makes a C header of it: embed.py OUT IN...
 
-Comments and indentation stay behind; the lines are counted as they come out. The header has the
-bytes, terminated, and the SHA-1 by which a server knows the script.
+Comments and indentation stay behind; the lines are counted as they come out. Names such as @LK_BUSY@ become
+the values that C's headers have (src/model/constants.py). The header has the bytes, terminated, and the
+SHA-1 by which a server knows the script.
 """
 import hashlib
+import pathlib
 import sys
 
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "model"))
+import constants
+
 target, sources = sys.argv[1], sys.argv[2:]
+known = constants.values()
 lines = []
-for source in sources:
-    with open(source, encoding="utf-8") as file:
-        for line in file:
+try:
+    for source in sources:
+        text = constants.fill(pathlib.Path(source).read_text(encoding="utf-8"), source, "\\'", known)
+        for line in text.split("\n"):
             line = line.strip()
             if line and not line.startswith("--"):
                 lines.append(line)
+except constants.Unknown as unknown:
+    sys.exit(str(unknown))
 text = ("\n".join(lines) + "\n").encode()
 data = text + b"\0"
 with open(target, "w", encoding="ascii") as file:

@@ -97,7 +97,7 @@ function L.operations.renew()
         return reply(LOST, 'there is no such lease: it has ended, or was never granted')
     end
     if r.revoked then
-        return reply(LOST, 'R12: an administrator has broken this lease')
+        return reply(LOST, '@LK_TEXT_BROKEN@')
     end
     if not has_token(r, target.token) then
         return reply(LOST, 'the lease there has another token: this one has ended')
@@ -139,7 +139,7 @@ function L.operations.release()
     if #puts > 0 then
         for _, put in ipairs(puts) do
             if not r.held or L.part_at(r, put.path).units ~= 0 then
-                return reply(LOST, 'R15: only an exclusive lease that is held can put a value')
+                return reply(LOST, '@LK_TEXT_PUT_NEEDS_LEASE@')
             end
         end
         for _, put in ipairs(puts) do

@@ -83,7 +83,7 @@ local function rank_of(priority)
     if priority == 0 then
         return ''
     end
-    return priority > 0 and string.format('+%05d', 32767 - priority)
+    return priority > 0 and string.format('+%05d', @LK_PRIORITY_MAX@ - priority)
         or string.format(':%05d', -priority)
 end
 

@@ -53,7 +53,7 @@ if ARGV[3] ~= '0' then -- tests shift the clock
     span = string.format('%.0f', math.floor(now / 100000000))
 end
 
-local MARGIN = 300000000 -- how long a root is remembered after its last deadline, R3, R11
+local MARGIN = @LK_ENDED_MEMORY_US@ -- how long a root is remembered after its last deadline, R3, R11
 local NEVER = 9000000000000000
 local BLOCKING = NEVER -- in place of `sleepers`: it blocks groups of items (groups.lua)
 

@@ -50,7 +50,7 @@ local function restart(R)
     for _, r in ipairs(alive) do
         if not r.fixed and not r.graced and r.deadline > last_known then
             r.graced, r.former = true, r.deadline
-            L.set_deadline(r, math.max(r.deadline, now + math.min(r.ttl * 1000, 60000000)))
+            L.set_deadline(r, math.max(r.deadline, now + math.min(r.ttl, @LK_GRACE_MAX_MS@) * 1000))
         end
     end
     R.boot = boot

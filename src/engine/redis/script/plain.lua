@@ -3,8 +3,9 @@
 -- In the short form the fourth argument combines several: whether there is a single server, and of
 -- an ask the style, whether there is a note, how many blockers to name, the channel.
 local pack, open = cmsgpack.pack, cmsgpack.unpack
-local OK, GRANTED, WAITING, BUSY, LOST, DEADLOCK, INVALID = 0, 1, 2, 3, 5, 6, 7
-local UNSUPPORTED, NONE, AGAIN = 10, 13, 100
+local OK, GRANTED, WAITING, BUSY = @LK_OK@, @LK_GRANTED@, @LK_WAITING@, @LK_BUSY@
+local LOST, DEADLOCK, INVALID = @LK_LOST@, @LK_DEADLOCK@, @LK_INVALID@
+local UNSUPPORTED, NONE, AGAIN = @LK_UNSUPPORTED@, @LK_NONE@, 100
 local LONG = 3600000000 -- an empty root is not kept for longer
 
 -- A request: held, flags, how many parts; ticket, token, ttl, deadline, id; owner, note, channel;

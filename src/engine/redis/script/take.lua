@@ -232,7 +232,7 @@ end
 L.operations.take = series(parse_take, function(R, queue, take)
     take.queue = queue
     if not has_queue(R, queue) then
-        return take_nothing(R, take, 'R16: there is no item in this queue', false)
+        return take_nothing(R, take, '@LK_TEXT_QUEUE_EMPTY@', false)
     end
     local again = L.take_again(R, take)
     if again then
@@ -243,7 +243,7 @@ L.operations.take = series(parse_take, function(R, queue, take)
     local any = L.make_part(queue .. '/\127', 0, 0)
     if L.check({owner = take.owner, ticket = NEWEST, parts = {any}, is_item = true}) then
         return take_nothing(R, take,
-            'R16: a lock on the queue, held or waiting, pauses all claiming', true)
+            '@LK_TEXT_QUEUE_PAUSED@', true)
     end
     if take.share_token > 0 then
         L.share_token(take.share_token)
@@ -252,7 +252,7 @@ L.operations.take = series(parse_take, function(R, queue, take)
     if answer then
         notify_next(R, take)
     elseif not is_unfinished then
-        return take_nothing(R, take, 'R16: there is nothing to claim now',
+        return take_nothing(R, take, '@LK_TEXT_NOTHING_DUE@',
             walk.has_passed)
     end
     return answer

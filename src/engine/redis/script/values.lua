@@ -78,10 +78,10 @@ function L.operations.put()
     end
     if token ~= 0 then
         if not is_covered_by_token(R, path, owner, token) then
-            return {LOST, now, 'R15: the lease with this token does not cover the path (any more)'}
+            return {LOST, now, '@LK_TEXT_PUT_UNCOVERED@'}
         end
     elseif is_covered_by_another(R, path, owner) then
-        return {BUSY, now, 'R15: another owner holds a lease that covers the value'}
+        return {BUSY, now, '@LK_TEXT_PUT_COVERED@'}
     end
     if L.is_foreign_key(path) then
         return {INVALID, now, L.foreign_text}

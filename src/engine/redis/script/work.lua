@@ -134,7 +134,7 @@ local function give_back(item, due)
 end
 
 local LOST_CLAIM =
-    'the claim ended without a result: its worker died, or did not renew it in time'
+    '@LK_TEXT_CLAIM_LOST@'
 
 function L.lose_claim(r)
     local first = (r.whole or r.parts)[1]
@@ -186,7 +186,7 @@ L.operations.finish = series(parse_finish, function(R, queue, finish)
         if recalls_ended(R, finish.token, identity) then
             return {OK, now, ''}
         end
-        return {LOST, now, 'R16: the item is not claimed by this owner (any more)'}
+        return {LOST, now, '@LK_TEXT_NOT_CLAIMED@'}
     end
     if finish.token ~= 0 then
         remember_ended(R, finish.token, identity)
@@ -205,7 +205,7 @@ L.operations.unpark = series(function()
 end, function(R, queue, unpark)
     local item = load_item(R, queue, unpark.id)
     if not item or item.state ~= 'parked' then
-        return {LOST, now, 'R16: there is no such parked item'}
+        return {LOST, now, '@LK_TEXT_NOT_PARKED@'}
     end
     item.attempts, item.was_lost = 0, 0
     change_state(item, 'ready')
@@ -218,8 +218,8 @@ L.operations.drop = series(function()
 end, function(R, queue, drop)
     local item = load_item(R, queue, drop.id)
     if not item or item.state == 'claimed' or drop.only_parked and item.state ~= 'parked' then
-        return {LOST, now, drop.only_parked and 'R16: there is no such parked item'
-            or 'R16: there is no such item, or it is claimed'}
+        return {LOST, now, drop.only_parked and '@LK_TEXT_NOT_PARKED@'
+            or '@LK_TEXT_NO_ITEM@'}
     end
     remove_item(item)
     return {OK, now, ''}

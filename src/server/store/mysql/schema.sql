@@ -90,9 +90,9 @@ BEGIN
             OR found_renewed + found_lease <= present_us;
         IF leads THEN
             UPDATE lk_service_request
-            SET expires_us = present_us + LEAST(ttl_ms * 1000, 60000000), graced = 1
+            SET expires_us = present_us + LEAST(ttl_ms, @LK_GRACE_MAX_MS@) * 1000, graced = 1
             WHERE NOT fixed AND NOT graced AND expires_us > found_renewed
-                AND expires_us < present_us + LEAST(ttl_ms * 1000, 60000000);
+                AND expires_us < present_us + LEAST(ttl_ms, @LK_GRACE_MAX_MS@) * 1000;
             SET found_epoch = found_epoch + 1;
             CALL lk_service_clock(present_us);
             UPDATE lk_service_leader

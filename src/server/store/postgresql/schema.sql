@@ -169,7 +169,7 @@ LANGUAGE plpgsql AS $$
 DECLARE
     found_row lockkeeper_service.leader;
     locks boolean;
-    grace_us constant bigint := 60000000;
+    grace_ms constant bigint := @LK_GRACE_MAX_MS@;
 BEGIN
     FOREACH locks IN ARRAY ARRAY[false, true] LOOP -- looking must not hold up the one that leads
         IF locks THEN
@@ -189,9 +189,9 @@ BEGIN
     END IF;
     epoch := epoch + 1;
     UPDATE lockkeeper_service.request
-    SET expires_us = at_us + least(ttl_ms * 1000, grace_us), graced = true
+    SET expires_us = at_us + least(ttl_ms, grace_ms) * 1000, graced = true
     WHERE NOT fixed AND NOT graced AND expires_us > found_row.renewed_us
-        AND expires_us < at_us + least(ttl_ms * 1000, grace_us);
+        AND expires_us < at_us + least(ttl_ms, grace_ms) * 1000;
     at_us := lockkeeper_service.now_us();
     UPDATE lockkeeper_service.leader AS l
     SET epoch = lead.epoch, process = asked_process, address = asked_address, renewed_us = at_us,
