@@ -30,7 +30,7 @@ EXCEPTIONS = [(re.compile(files), re.compile(text, re.MULTILINE), why) for files
     ("(10_tables|12_steps).sql$", r"\b9223372036854775807\b", "the tables' format is kept as it is"),
     ("", r"\b(?:1000|1000000)\b", "milliseconds and microseconds of a second"),
     ("sql$", r"\bSHA2\([^;]*?\b256\)", "bits of a hash"),
-    ("sql$", r"perish\((?:turn|locked, has_waiting, now_us), 256\)|\bLIMIT 256\b|\bTHEN 256\b|"
+    ("sql$", r"perish\((?:decision|locked, has_waiting, now_us), 256\)|\bLIMIT 256\b|\bTHEN 256\b|"
      r"has_waiting, 256,", "requests that one transaction lets perish"),
     ("sql$", r"\bROWS 256\b", "what the planner is to expect"),
     ("postgresql/.*sql$", r"\b(?:moment_us|now_us\(\)) - 10000\b", "10 ms: draws are behind the clock"),

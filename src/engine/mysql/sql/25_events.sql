@@ -4,8 +4,8 @@
 -- transactions that write events wait until this one has committed, so the numbers are in the order
 -- of the commits, without gaps.
 --
--- @lk_tells, which lk_turn_begin() sets, says whether a turn writes events. Callers check it first,
--- so that an unwatched store pays nothing. Every turn locks the roots first, and then the row of
+-- @lk_tells, which lk_lock_roots() sets, says whether a decision writes events. Callers check it first,
+-- so that an unwatched store pays nothing. Every decision locks the roots first, and then the row of
 -- the store. @lk_broken_by and @lk_reason, which lk_decide_break() sets, are who breaks and why.
 
 DELIMITER //
@@ -71,7 +71,7 @@ BEGIN
 END
 //
 
--- Updates the events of a request that this turn has written since the number `told` to its present
+-- Updates the events of a request that this decision has written since the number `told` to its present
 -- state: it has been granted after it was converted.
 DROP PROCEDURE IF EXISTS lk_tell_granted
 //

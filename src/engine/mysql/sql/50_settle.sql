@@ -12,7 +12,7 @@ CREATE PROCEDURE lk_grant_waiting(
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE drawn BIGINT;
-    CALL lk_turn_draw(its_roots, drawn);
+    CALL lk_draw(its_roots, drawn);
     UPDATE lk_requests AS r FORCE INDEX (PRIMARY)
     SET r.held = TRUE, r.token = drawn,
         r.deadline_us = IF(r.attended AND NOT r.fixed, -- R10
@@ -215,7 +215,7 @@ BEGIN
         END IF;
         SET has_all = TRUE;
         IF waiting IS NOT NULL AND its_parts > 1 THEN
-            CALL lk_turn_widen(its_roots, locked, has_waiting, has_all);
+            CALL lk_lock_more_roots(its_roots, locked, has_waiting, has_all);
         END IF;
         IF waiting IS NOT NULL AND has_all THEN -- else its client asks again, within a second
             CALL lk_judge(waiting, waiter, its_ticket, FALSE, moment_us, verdict, ignored, ignored);
@@ -548,7 +548,7 @@ perish: BEGIN
         END IF;
         SELECT r.roots INTO its_roots FROM lk_requests AS r WHERE r.id = lost AND r.part = 1;
         SET i = LENGTH(locked);
-        CALL lk_turn_widen(its_roots, locked, has_waiting, has_all);
+        CALL lk_lock_more_roots(its_roots, locked, has_waiting, has_all);
         IF has_all AND LENGTH(locked) > i THEN
             DO 0; -- the other roots may have an earlier deadline
         ELSEIF has_all THEN

@@ -117,7 +117,7 @@ BEGIN
         START TRANSACTION;
         BEGIN
             DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
-            CALL lk_turn_begin(SUBSTRING_INDEX(the_queue, '/', 1), locked, now_us, is_due,
+            CALL lk_lock_roots(SUBSTRING_INDEX(the_queue, '/', 1), locked, now_us, is_due,
                                has_waiting);
             DELETE g FROM lk_groups AS g FORCE INDEX (PRIMARY) WHERE g.queue = the_queue;
             INSERT INTO lk_groups (queue, needs, number, leader)

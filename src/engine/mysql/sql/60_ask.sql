@@ -137,7 +137,7 @@ BEGIN
     IF LOCATE(' ', paths) > 0 THEN
         CALL lk_check_parts(the_identity, asker, paths, the_roots);
     END IF;
-    CALL lk_turn_draw(the_roots, drawn);
+    CALL lk_draw(the_roots, drawn);
     CALL lk_add_request(the_identity, asker, paths, limits, counts, the_roots,
                         COALESCE(the_note, ''), style = 'wait', until_us > 0, asks_value, FALSE,
                         drawn, its_ttl_ms, its_deadline_us, self);
@@ -172,8 +172,8 @@ BEGIN
         END IF;
     END IF;
     IF outcome IN ('granted', 'waiting') THEN
-        CALL lk_turn_due(the_roots, its_deadline_us,
-                         its_deadline_us + IF(style = 'wait', its_ttl_ms * 1000, 0), paths, FALSE);
+        CALL lk_record_deadline(the_roots, its_deadline_us,
+                                its_deadline_us + IF(style = 'wait', its_ttl_ms * 1000, 0), paths, FALSE);
         IF @lk_tells THEN
             CALL lk_tell_request(IF(verdict = 'grant', 'granted', 'queued'), self, 0);
         END IF;
@@ -223,10 +223,10 @@ BEGIN
                            IF(until_us > 0, until_us, now_us + the_ttl_ms * 1000)),
         r.fixed = r.fixed OR until_us > 0 -- last: assignments see those before them
     WHERE r.id = self;
-    CALL lk_turn_due(the_roots, IF(until_us > 0, until_us, now_us + the_ttl_ms * 1000),
-                     IF(until_us > 0, until_us, now_us + the_ttl_ms * 1000)
-                     + IF(style = 'wait', the_ttl_ms * 1000, 0), paths, FALSE);
-    CALL lk_turn_mark(the_roots);
+    CALL lk_record_deadline(the_roots, IF(until_us > 0, until_us, now_us + the_ttl_ms * 1000),
+                            IF(until_us > 0, until_us, now_us + the_ttl_ms * 1000)
+                            + IF(style = 'wait', the_ttl_ms * 1000, 0), paths, FALSE);
+    CALL lk_mark_roots(the_roots);
 END
 //
 
@@ -297,7 +297,7 @@ BEGIN
         CALL lk_convert(self, paths, limits, counts);
         CALL lk_judge(self, asker, 0, FALSE, now_us, verdict, ignored, ignored);
         IF verdict = 'grant' THEN
-            CALL lk_turn_draw(the_roots, drawn);
+            CALL lk_draw(the_roots, drawn);
             UPDATE lk_requests AS r FORCE INDEX (PRIMARY) SET r.token = drawn WHERE r.id = self;
             CALL lk_find_cycle(self, now_us, cycle, ignored);
             IF cycle IS NOT NULL THEN
@@ -360,7 +360,7 @@ BEGIN
         SAVEPOINT lk_not_converted;
         CALL lk_convert(self, paths, limits, counts);
         IF difference = 'stronger' THEN
-            CALL lk_turn_draw(the_roots, its_ticket);
+            CALL lk_draw(the_roots, its_ticket);
             UPDATE lk_requests AS r FORCE INDEX (PRIMARY)
             SET r.ticket = its_ticket WHERE r.id = self;
             IF style = 'try' THEN
@@ -466,7 +466,7 @@ decide: BEGIN
             sentence = '@LK_TEXT_FIXED_END@';
         LEAVE decide;
     END IF;
-    CALL lk_turn_begin(the_roots, locked, now_us, is_due, has_waiting);
+    CALL lk_lock_roots(the_roots, locked, now_us, is_due, has_waiting);
     IF is_due THEN
         CALL lk_perish(locked, has_waiting, now_us, 4);
         IF asks_value THEN

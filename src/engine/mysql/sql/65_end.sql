@@ -49,7 +49,7 @@ renew: BEGIN
     DECLARE its_paths VARBINARY(512);
     DECLARE its_claim BOOLEAN;
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
-    CALL lk_turn_begin(the_roots, locked, now_us, is_due, has_waiting);
+    CALL lk_lock_roots(the_roots, locked, now_us, is_due, has_waiting);
     IF is_due AND has_waiting THEN
         CALL lk_perish(locked, has_waiting, now_us, 4);
     END IF;
@@ -82,8 +82,8 @@ renew: BEGIN
         UPDATE lk_requests AS r FORCE INDEX (PRIMARY)
         SET r.ttl_ms = its_ttl_ms, r.deadline_us = its_deadline_us
         WHERE r.id = self;
-        CALL lk_turn_due(its_roots, its_deadline_us, its_deadline_us, its_paths, its_claim);
-        CALL lk_turn_mark(its_roots);
+        CALL lk_record_deadline(its_roots, its_deadline_us, its_deadline_us, its_paths, its_claim);
+        CALL lk_mark_roots(its_roots);
     END IF;
     SET outcome = 'ok', left_us = its_deadline_us - now_us;
 END
@@ -117,7 +117,7 @@ BEGIN
             SET left_paths = left_paths - 1, lost = 0, its_deadline_us = 0,
                 the_path = SUBSTRING_INDEX(SUBSTRING_INDEX(the_paths, ' ', -left_paths), ' ', 1);
         ELSE
-            CALL lk_turn_widen(its_roots, locked, has_waiting, has_all);
+            CALL lk_lock_more_roots(its_roots, locked, has_waiting, has_all);
             IF has_all THEN
                 CALL lk_remove_request(lost, 'perished', touched);
                 CALL lk_settle(locked, has_waiting, touched, NULL, its_deadline_us);
@@ -155,7 +155,7 @@ release_it: BEGIN
     DECLARE its_token BIGINT;
     DECLARE touched BLOB;
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
-    CALL lk_turn_begin(the_roots, locked, now_us, is_due, has_waiting);
+    CALL lk_lock_roots(the_roots, locked, now_us, is_due, has_waiting);
     IF is_due THEN
         CALL lk_perish(locked, has_waiting, now_us, 4);
     END IF;
@@ -188,7 +188,7 @@ release_it: BEGIN
         IF is_due THEN
             CALL lk_lose_writers(put_paths, now_us, locked, has_waiting);
         END IF;
-        CALL lk_turn_mark(the_roots);
+        CALL lk_mark_roots(the_roots);
         WHILE i <= puts DO
             SET the_path = SUBSTRING_INDEX(SUBSTRING_INDEX(put_paths, ' ', i), ' ', -1),
                 size = SUBSTRING_INDEX(SUBSTRING_INDEX(put_sizes, ' ', i), ' ', -1);
@@ -246,7 +246,7 @@ BEGIN
           FROM lk_requests AS r
           JOIN lk_numbers AS n ON n.n <= 1 + LENGTH(r.roots) - LENGTH(REPLACE(r.roots, ' ', ''))
           WHERE r.path = the_path AND r.roots <> r.root LIMIT 256) AS x;
-    CALL lk_turn_begin(all_roots, locked, now_us, is_due, has_waiting);
+    CALL lk_lock_roots(all_roots, locked, now_us, is_due, has_waiting);
     IF is_due THEN
         CALL lk_perish(locked, has_waiting, now_us, 256);
     END IF;
@@ -268,7 +268,7 @@ BEGIN
         ORDER BY r.ticket LIMIT 1;
         IF self IS NOT NULL AND NOT (is_held AND is_revoked AND NOT at_once) THEN
             IF NOT is_held OR at_once THEN
-                CALL lk_turn_widen(its_roots, locked, has_waiting, has_all);
+                CALL lk_lock_more_roots(its_roots, locked, has_waiting, has_all);
                 CALL lk_remove_request(self, 'broken', its_paths);
                 SET touched = IF(its_paths = the_path, touched, CONCAT(touched, ' ', its_paths));
             ELSE
@@ -287,7 +287,7 @@ BEGIN
         END IF;
     END WHILE;
     IF broken > 0 THEN
-        CALL lk_turn_mark(the_root);
+        CALL lk_mark_roots(the_root);
         CALL lk_settle(locked, has_waiting, touched, NULL, now_us);
         SELECT MAX(a.id) - @LK_AUDITS_MAX@ INTO self FROM lk_audits AS a;
         DELETE a FROM lk_audits AS a FORCE INDEX (PRIMARY) WHERE a.id <= self;
@@ -310,7 +310,7 @@ BEGIN
     DECLARE now_us BIGINT;
     DECLARE is_met BOOLEAN; -- a lease with the token, or else one that blocks
     DECLARE has_changed BOOLEAN DEFAULT TRUE;
-    CALL lk_turn_begin(the_root, locked, now_us, is_due, has_waiting);
+    CALL lk_lock_roots(the_root, locked, now_us, is_due, has_waiting);
     IF is_due THEN
         CALL lk_lose_writers(the_path, now_us, locked, has_waiting);
         CALL lk_perish(locked, has_waiting, now_us, 4);
@@ -334,7 +334,7 @@ BEGIN
             CALL lk_tell_refusal(outcome, the_path, '0', '0', asker, '');
         END IF;
     ELSE
-        CALL lk_turn_mark(the_root);
+        CALL lk_mark_roots(the_root);
         IF the_value IS NULL THEN
             DELETE v FROM lk_values AS v FORCE INDEX (PRIMARY) WHERE v.path = the_path;
             SET has_changed = ROW_COUNT() > 0;

@@ -54,7 +54,7 @@ BEGIN
     DECLARE leader_place DECIMAL(24, 0);
     DECLARE known_roots BLOB;
     DECLARE is_behind BOOLEAN;
-    IF @lk_inside THEN -- an item that is done since its snapshot marks no root (20_turns)
+    IF @lk_inside THEN -- an item that is done since its snapshot marks no root (20_transactions)
         SELECT COUNT(*) = 0 INTO added FROM lk_items AS i FORCE INDEX (PRIMARY)
         WHERE i.queue = the_queue AND i.id = the_id FOR UPDATE;
     ELSE
@@ -71,7 +71,7 @@ BEGIN
                                          the_counts, the_roots);
             END IF;
         END IF;
-        CALL lk_turn_draw(the_root, drawn);
+        CALL lk_draw(the_root, drawn);
         SET is_behind = COALESCE(leader_place < drawn - the_priority * 1000000000000000000, FALSE);
         INSERT INTO lk_items (queue, id, arrival, state, due_us, needs, need_limits, need_units,
             need_roots, has_value, priority)
@@ -124,7 +124,7 @@ BEGIN
     DECLARE has_waiting BOOLEAN;
     DECLARE is_due BOOLEAN;
     DECLARE now_us BIGINT;
-    CALL lk_turn_begin(the_root, locked, now_us, is_due, has_waiting);
+    CALL lk_lock_roots(the_root, locked, now_us, is_due, has_waiting);
     CALL lk_add_item(the_queue, the_id, the_root, the_value, delay_ms, the_needs, the_limits,
                      the_counts, the_roots, the_priority, now_us, added);
     CALL lk_count_pushes(the_queue, added, NOT added);
@@ -155,9 +155,9 @@ BEGIN
         SET r.ttl_ms = IF(r.revoked, r.ttl_ms, new_ttl_ms),
             r.deadline_us = IF(r.revoked, r.deadline_us, now_us + new_ttl_ms * 1000)
         WHERE r.id = self;
-        CALL lk_turn_due(its_roots, now_us + new_ttl_ms * 1000, now_us + new_ttl_ms * 1000,
-                         its_paths, TRUE);
-        CALL lk_turn_mark(its_roots);
+        CALL lk_record_deadline(its_roots, now_us + new_ttl_ms * 1000, now_us + new_ttl_ms * 1000,
+                                its_paths, TRUE);
+        CALL lk_mark_roots(its_roots);
     END IF;
 END
 //
@@ -192,9 +192,9 @@ BEGIN
     SAVEPOINT lk_not_taken;
     SET outcome = 'busy';
     IF shared = 0 THEN
-        CALL lk_turn_draw(all_roots, drawn);
+        CALL lk_draw(all_roots, drawn);
     ELSE
-        CALL lk_turn_share(all_roots, shared, drawn);
+        CALL lk_share_draw(all_roots, shared, drawn);
     END IF;
     CALL lk_add_request(NULL, asker, CONCAT_WS(' ', CONCAT(the_queue, '/', the_id),
                                                NULLIF(the_needs, '')),
@@ -221,9 +221,9 @@ BEGIN
         END IF;
     END IF;
     IF verdict = 'grant' AND cycle IS NULL AND sentence IS NULL THEN
-        CALL lk_turn_due(all_roots, now_us + the_ttl_ms * 1000, now_us + the_ttl_ms * 1000,
-                         CONCAT_WS(' ', CONCAT(the_queue, '/', the_id), NULLIF(the_needs, '')),
-                         TRUE);
+        CALL lk_record_deadline(all_roots, now_us + the_ttl_ms * 1000, now_us + the_ttl_ms * 1000,
+                                CONCAT_WS(' ', CONCAT(the_queue, '/', the_id), NULLIF(the_needs, '')),
+                                TRUE);
     ELSE
         ROLLBACK TO SAVEPOINT lk_not_taken;
         SET self = NULL;
@@ -310,7 +310,7 @@ BEGIN
         IF its_id IS NOT NULL THEN
             SET saw_items = TRUE, has_all = TRUE;
             IF its_roots <> '' THEN
-                CALL lk_turn_widen(its_roots, locked, has_waiting, has_all);
+                CALL lk_lock_more_roots(its_roots, locked, has_waiting, has_all);
             END IF;
             IF has_all THEN
                 CALL lk_take_item(the_queue, its_id, the_root, its_needs, its_limits, its_counts,
@@ -384,7 +384,7 @@ BEGIN
     DECLARE is_due BOOLEAN;
     DECLARE all_roots BLOB;
     CALL lk_roots_to_take(the_queue, the_root, all_roots);
-    CALL lk_turn_begin(all_roots, locked, now_us, is_due, has_waiting);
+    CALL lk_lock_roots(all_roots, locked, now_us, is_due, has_waiting);
     IF is_due THEN
         CALL lk_perish(locked, has_waiting, now_us, 256);
     END IF;
@@ -444,7 +444,7 @@ finish: BEGIN
         END IF;
         LEAVE finish;
     END IF;
-    CALL lk_turn_widen(its_roots, locked, has_waiting, has_all);
+    CALL lk_lock_more_roots(its_roots, locked, has_waiting, has_all);
     IF the_token <> 0 THEN
         INSERT INTO lk_ended (token, identity, ended_us) VALUES (the_token, the_identity, now_us)
         ON DUPLICATE KEY UPDATE ended_us = now_us;
@@ -506,7 +506,7 @@ BEGIN
     SELECT r.roots INTO its_roots
     FROM lk_items AS i JOIN lk_requests AS r ON r.id = i.claim AND r.part = 1
     WHERE i.queue = the_queue AND i.id = the_id;
-    CALL lk_turn_begin(COALESCE(its_roots, the_root), locked, now_us, is_due, has_waiting);
+    CALL lk_lock_roots(COALESCE(its_roots, the_root), locked, now_us, is_due, has_waiting);
     IF is_due THEN
         CALL lk_perish(locked, has_waiting, now_us, 4);
     END IF;
@@ -577,7 +577,7 @@ BEGIN
         IF its_needs <> '' AND its_state = 'ready' THEN
             CALL lk_item_goes(the_queue, the_id, its_needs, its_limits, its_counts, FALSE);
         END IF;
-        CALL lk_turn_mark(SUBSTRING_INDEX(the_queue, '/', 1));
+        CALL lk_mark_roots(SUBSTRING_INDEX(the_queue, '/', 1));
         IF has_value THEN
             DELETE v FROM lk_item_values AS v FORCE INDEX (PRIMARY)
             WHERE v.queue = the_queue AND v.id = the_id;

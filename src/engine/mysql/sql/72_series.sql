@@ -41,7 +41,7 @@ BEGIN
             roots TEXT PATH '$.roots', priority SMALLINT PATH '$.priority')) AS c
         ORDER BY c.n;
     SET answers = '';
-    CALL lk_turn_begin(the_root, locked, now_us, is_due, has_waiting);
+    CALL lk_lock_roots(the_root, locked, now_us, is_due, has_waiting);
     OPEN pushes;
     WHILE i < count DO
         FETCH pushes INTO its_id, its_value, its_delay_ms, its_needs, its_limits, its_counts,
@@ -100,7 +100,7 @@ END
 
 -- The short way of lk_take_many(), for the case of lk_take()'s: as many of the first items as there
 -- are commands, at once. Not in a caller's transaction, whose snapshot is compared with the row of the
--- root before that is changed (20_turns). `claims`: request, id and whether it is a steal, as JSON with a comma
+-- root before that is changed (20_transactions). `claims`: request, id and whether it is a steal, as JSON with a comma
 -- between; NULL: it is not simple, and nothing is claimed.
 DROP PROCEDURE IF EXISTS lk_claim_first
 //
@@ -211,7 +211,7 @@ BEGIN
     IF claims IS NULL THEN
         SET i = 0, claims = '';
         CALL lk_roots_to_take(the_queue, the_root, all_roots);
-        CALL lk_turn_begin(all_roots, locked, now_us, is_due, has_waiting);
+        CALL lk_lock_roots(all_roots, locked, now_us, is_due, has_waiting);
         IF is_due THEN
             CALL lk_perish(locked, has_waiting, now_us, 256);
         END IF;
@@ -298,7 +298,7 @@ END
 //
 
 -- The roots of the queue and of the claims of these items, in byte order, as far as they are known
--- before they are locked. Those beyond a bound are left to lk_turn_widen().
+-- before they are locked. Those beyond a bound are left to lk_lock_more_roots().
 DROP PROCEDURE IF EXISTS lk_roots_to_finish
 //
 CREATE PROCEDURE lk_roots_to_finish(
@@ -356,7 +356,7 @@ BEGIN
         ORDER BY c.n;
     SET answers = '';
     CALL lk_roots_to_finish(the_queue, the_root, commands, all_roots);
-    CALL lk_turn_begin(all_roots, locked, now_us, is_due, has_waiting);
+    CALL lk_lock_roots(all_roots, locked, now_us, is_due, has_waiting);
     IF is_due THEN
         CALL lk_perish(locked, has_waiting, now_us, 4);
     END IF;
@@ -474,7 +474,7 @@ BEGIN
             only_parked VARCHAR(8) PATH '$.only_parked')) AS c
         ORDER BY c.n;
     SET answers = '';
-    CALL lk_turn_begin(the_root, locked, now_us, is_due, has_waiting);
+    CALL lk_lock_roots(the_root, locked, now_us, is_due, has_waiting);
     IF is_due THEN
         CALL lk_perish(locked, has_waiting, now_us, 256);
     END IF;

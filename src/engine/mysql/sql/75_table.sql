@@ -32,8 +32,8 @@ BEGIN
     CALL lk_begin();
     BEGIN
         DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
-        CALL lk_turn_begin(the_root, locked, now_us, is_due, has_waiting);
-        CALL lk_turn_draw(the_root, drawn);
+        CALL lk_lock_roots(the_root, locked, now_us, is_due, has_waiting);
+        CALL lk_draw(the_root, drawn);
         WHILE n <= count DO
             SET its_id = SUBSTRING_INDEX(ids, ' ', 1), ids = SUBSTRING(ids, LENGTH(its_id) + 2);
             SELECT EXISTS (SELECT 1 FROM lk_done_rows AS d
@@ -126,7 +126,7 @@ BEGIN
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
     SELECT r.due_us <= now_us INTO is_due FROM lk_roots AS r WHERE r.root = the_root;
     IF is_due THEN
-        CALL lk_turn_begin(the_root, locked, now_us, is_due, has_waiting);
+        CALL lk_lock_roots(the_root, locked, now_us, is_due, has_waiting);
         IF is_due THEN
             CALL lk_perish(locked, has_waiting, now_us, 256);
         END IF;
@@ -173,7 +173,7 @@ BEGIN
     DECLARE look_us BIGINT;
     DECLARE portion_end DECIMAL(24, 0);
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
-    CALL lk_turn_begin(the_root, locked, now_us, is_due, has_waiting);
+    CALL lk_lock_roots(the_root, locked, now_us, is_due, has_waiting);
     IF is_due THEN
         CALL lk_perish(locked, has_waiting, now_us, 256);
     END IF;
@@ -192,7 +192,7 @@ BEGIN
         WHERE i.queue = the_queue AND i.state = 'ready' AND i.due_us = 0
           AND i.place = the_place LIMIT 1;
         IF taken IS NOT NULL AND its_roots <> '' AND is_locked THEN
-            CALL lk_turn_widen(its_roots, locked, has_waiting, has_all);
+            CALL lk_lock_more_roots(its_roots, locked, has_waiting, has_all);
         END IF;
         IF taken IS NOT NULL AND has_all AND is_locked THEN
             CALL lk_take_item(the_queue, taken, the_root, its_needs, its_limits, its_counts,
@@ -272,7 +272,7 @@ BEGIN
     DECLARE its_counts VARBINARY(255);
     DECLARE CONTINUE HANDLER FOR NOT FOUND SET its_id = NULL;
     IF places <> '' THEN
-        CALL lk_turn_begin(the_root, locked, now_us, is_due, has_waiting);
+        CALL lk_lock_roots(the_root, locked, now_us, is_due, has_waiting);
     END IF;
     WHILE places <> '' DO
         SET first = SUBSTRING_INDEX(places, ' ', 1),
@@ -361,7 +361,7 @@ BEGIN
         FROM lk_items AS i JOIN lk_requests AS r ON r.id = i.claim AND r.part = 1
         WHERE i.queue = the_queue AND i.id = the_id;
     END;
-    CALL lk_turn_begin(COALESCE(its_roots, the_root), locked, now_us, is_due, has_waiting);
+    CALL lk_lock_roots(COALESCE(its_roots, the_root), locked, now_us, is_due, has_waiting);
     CALL lk_begin_finish(the_queue, the_id, the_root, asker, the_token);
     CALL lk_decide_finish(the_queue, the_id, the_root, asker,
                           UNHEX(SHA2(CONCAT(the_queue, '/', the_id, '\n', asker), 256)),

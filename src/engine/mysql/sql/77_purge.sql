@@ -22,7 +22,7 @@ BEGIN
     CALL lk_begin();
     BEGIN
         DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
-        CALL lk_turn_begin(the_root, locked, now_us, is_due, has_waiting);
+        CALL lk_lock_roots(the_root, locked, now_us, is_due, has_waiting);
         WHILE ids <> '' DO
             SET its_id = SUBSTRING_INDEX(ids, ' ', 1), ids = SUBSTRING(ids, LENGTH(its_id) + 2);
             CALL lk_remove_item(the_queue, its_id, TRUE, outcome, sentence);

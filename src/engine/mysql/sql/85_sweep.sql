@@ -42,7 +42,7 @@ BEGIN
                 SET rounds = 1;
             END IF;
             IF its_root IS NOT NULL THEN
-                CALL lk_turn_begin(its_root, locked, now_us, is_due, has_waiting);
+                CALL lk_lock_roots(its_root, locked, now_us, is_due, has_waiting);
                 CALL lk_perish(locked, has_waiting, now_us, 256);
             END IF;
             COMMIT;
@@ -154,7 +154,7 @@ BEGIN
                 WHERE r.root = its_root FOR UPDATE SKIP LOCKED;
             END IF;
             IF is_there THEN
-                CALL lk_turn_begin(its_root, locked, now_us, is_due, has_waiting);
+                CALL lk_lock_roots(its_root, locked, now_us, is_due, has_waiting);
                 SET is_enough = FALSE;
                 IF NOT has_waiting AND NOT @lk_tells THEN
                     CALL lk_sweep_root(its_root, now_us, is_enough);

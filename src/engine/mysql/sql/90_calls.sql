@@ -155,10 +155,10 @@ BEGIN
     SET is_done = ROW_COUNT() > 0;
     IF is_done THEN
         IF NOT is_plain OR first_due_us > now_us + the_ttl_ms * 1000 THEN
-            CALL lk_turn_due(the_root, now_us + the_ttl_ms * 1000, now_us + 2 * the_ttl_ms * 1000,
-                             the_path, FALSE);
+            CALL lk_record_deadline(the_root, now_us + the_ttl_ms * 1000, now_us + 2 * the_ttl_ms * 1000,
+                                    the_path, FALSE);
         END IF;
-        CALL lk_turn_mark(the_root);
+        CALL lk_mark_roots(the_root);
         SELECT r.ticket, r.token INTO its_ticket, its_token
         FROM lk_requests AS r WHERE r.id = self AND r.part = 1;
         IF the_units > 0 OR NOT is_plain OR mixed_us > now_us THEN
@@ -263,8 +263,8 @@ BEGIN
         END IF;
     END IF;
     IF is_free AND fit < 2 THEN
-        CALL lk_turn_due(the_roots, now_us + the_ttl_ms * 1000, now_us + the_ttl_ms * 1000,
-                         paths, FALSE);
+        CALL lk_record_deadline(the_roots, now_us + the_ttl_ms * 1000, now_us + the_ttl_ms * 1000,
+                                paths, FALSE);
     END IF;
     IF is_free THEN
         INSERT INTO lk_requests (part, path, unit_limit, units, root, owner, note, held, attended,
@@ -885,7 +885,7 @@ BEGIN
     CALL lk_begin();
     BEGIN
         DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
-        CALL lk_turn_begin(the_root, locked, now_us, is_due, has_waiting);
+        CALL lk_lock_roots(the_root, locked, now_us, is_due, has_waiting);
         IF is_due THEN
             CALL lk_perish(locked, has_waiting, now_us, 256);
         END IF;
@@ -913,7 +913,7 @@ BEGIN
     CALL lk_begin();
     BEGIN
         DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
-        CALL lk_turn_begin(the_root, locked, now_us, is_due, has_waiting);
+        CALL lk_lock_roots(the_root, locked, now_us, is_due, has_waiting);
         IF is_due THEN
             CALL lk_perish(locked, has_waiting, now_us, 256);
         END IF;

@@ -276,7 +276,7 @@ END
 //
 
 -- By how much the clock of the session's zone has jumped since the statement began, the outer one in a
--- trigger (20_turns). If it has not, the present is what has passed since, by that clock, behind the
+-- trigger (20_transactions). If it has not, the present is what has passed since, by that clock, behind the
 -- beginning, and the clock shows the same. An hour that comes twice is the first one, unless that was
 -- before the statement.
 DROP PROCEDURE IF EXISTS lk_jump_of

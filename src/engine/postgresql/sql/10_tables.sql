@@ -74,7 +74,7 @@ CREATE SEQUENCE lockkeeper.draws;
 GRANT SELECT, USAGE, UPDATE ON SEQUENCE lockkeeper.draws TO public;
 
 -- A root is the first segment of paths. A row says what holds for all requests below it. Decisions
--- about one root follow each other (20_turns); different roots never wait for each other.
+-- about one root follow each other (20_transactions); different roots never wait for each other.
 CREATE TABLE lockkeeper.roots (
     root        text COLLATE "C" PRIMARY KEY,
     due_us      bigint  NOT NULL, -- no deadline of a request here is earlier

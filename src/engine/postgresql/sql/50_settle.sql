@@ -4,13 +4,13 @@
 -- (R11).
 
 -- Notifies the workers that may be waiting below these roots, or for items that need what is there.
-CREATE OR REPLACE FUNCTION lockkeeper.wake_workers(turn lockkeeper.turn) RETURNS void
+CREATE OR REPLACE FUNCTION lockkeeper.wake_workers(decision lockkeeper.decision) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
-    IF turn.is_awaited THEN
+    IF decision.is_awaited THEN
         PERFORM lockkeeper.notify('/' || t.root)
         FROM (SELECT DISTINCT unnest(r.root || r.awaited_by) AS root FROM lockkeeper.roots AS r
-              WHERE r.root = ANY (turn.roots) AND r.awaited_us > turn.now_us) AS t;
+              WHERE r.root = ANY (decision.roots) AND r.awaited_us > decision.now_us) AS t;
     END IF;
 END $$;
 
@@ -153,7 +153,7 @@ END $$;
 -- lines at and above, one by one until the lines are closed, and those below, of which all are read.
 -- After a grant its owner may be covered: its other requests are checked from the beginning.
 CREATE OR REPLACE FUNCTION lockkeeper.settle_once(
-    INOUT turn lockkeeper.turn, touched text[], owners text[], moment_us bigint,
+    INOUT decision lockkeeper.decision, touched text[], owners text[], moment_us bigint,
     OUT granted_owner text)
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
@@ -178,7 +178,7 @@ BEGIN
         WHERE p.path > t.path || '/' AND p.path < t.path || '0' AND NOT p.held) AS b;
     LOOP
         SELECT n.request, n.ticket INTO next
-        FROM lockkeeper.next_in_lines(lines, turn.roots, after) AS n;
+        FROM lockkeeper.next_in_lines(lines, decision.roots, after) AS n;
         WHILE at <= cardinality(below.requests)
               AND (below.tickets[at] <= after
                    OR below.units[at] < lines.units_min[below.lines[at]]) LOOP
@@ -198,9 +198,9 @@ BEGIN
             FROM lockkeeper.parts AS p WHERE p.request = r.id) AS q
         WHERE r.id = next.request AND r.deadline_us - moment_us > 0;
         CONTINUE WHEN NOT FOUND;
-        IF NOT waiter.roots <@ turn.roots THEN
-            turn := lockkeeper.widen_turn(turn, waiter.roots);
-            IF NOT waiter.roots <@ turn.roots THEN
+        IF NOT waiter.roots <@ decision.roots THEN
+            decision := lockkeeper.lock_more_roots(decision, waiter.roots);
+            IF NOT waiter.roots <@ decision.roots THEN
                 -- other roots are busy: its client asks again
                 PERFORM lockkeeper.wake(waiter.id, waiter.owner);
                 CONTINUE;
@@ -225,30 +225,30 @@ END $$;
 -- Grants what can be granted near `touched` after something there has ended or become weaker, and
 -- of the requests of `owner` (NULL: none), which may be covered now (R8).
 CREATE OR REPLACE FUNCTION lockkeeper.settle(
-    INOUT turn lockkeeper.turn, touched text[], owner text, moment_us bigint)
+    INOUT decision lockkeeper.decision, touched text[], owner text, moment_us bigint)
 LANGUAGE plpgsql AS $$
 #variable_conflict use_variable
 DECLARE
     owners text[] := CASE WHEN owner IS NULL THEN '{}'::text[] ELSE ARRAY[owner] END;
     granted_owner text;
 BEGIN
-    PERFORM lockkeeper.wake_workers(turn);
-    IF turn.has_waiting AND NOT lockkeeper.does_one_wait(turn.roots, moment_us) THEN
+    PERFORM lockkeeper.wake_workers(decision);
+    IF decision.has_waiting AND NOT lockkeeper.does_one_wait(decision.roots, moment_us) THEN
         UPDATE lockkeeper.roots AS r SET has_waiting = false
-        WHERE r.root = ANY (turn.roots) AND r.has_waiting
+        WHERE r.root = ANY (decision.roots) AND r.has_waiting
           AND (SELECT true FROM lockkeeper.requests AS q
                WHERE q.root = r.root AND NOT q.held ORDER BY q.ticket LIMIT 1) IS NULL
           AND NOT EXISTS (SELECT FROM (SELECT x.* FROM lockkeeper.requests AS x
                                        WHERE cardinality(x.roots) > 1
                                        ORDER BY x.deadline_us OFFSET 0) AS q
                           WHERE r.root = ANY (q.roots) AND NOT q.held);
-        turn.has_waiting := false;
+        decision.has_waiting := false;
     END IF;
-    WHILE turn.has_waiting LOOP
-        SELECT (s.turn).*, s.granted_owner
-        INTO turn.roots, turn.now_us, turn.is_due, turn.has_waiting, turn.is_awaited,
-             turn.is_bounded, turn.planned_us, granted_owner
-        FROM lockkeeper.settle_once(turn, touched, owners, moment_us) AS s;
+    WHILE decision.has_waiting LOOP
+        SELECT (s.decision).*, s.granted_owner
+        INTO decision.roots, decision.now_us, decision.is_due, decision.has_waiting, decision.is_awaited,
+             decision.is_bounded, decision.planned_us, granted_owner
+        FROM lockkeeper.settle_once(decision, touched, owners, moment_us) AS s;
         EXIT WHEN granted_owner IS NULL;
         owners := owners || granted_owner;
     END LOOP;
@@ -318,7 +318,7 @@ END $$;
 
 -- R15: what is dead and has asked for the values of these paths perishes, before one of them is
 -- read or written: it may have left them in doubt.
-CREATE OR REPLACE FUNCTION lockkeeper.lose_writers(INOUT turn lockkeeper.turn, the_paths text[])
+CREATE OR REPLACE FUNCTION lockkeeper.lose_writers(INOUT decision lockkeeper.decision, the_paths text[])
 LANGUAGE plpgsql AS $$
 DECLARE
     lost lockkeeper.requests;
@@ -328,18 +328,18 @@ BEGIN
         SELECT r.* FROM lockkeeper.requests AS r
         WHERE r.id = ANY (ARRAY(SELECT p.request FROM lockkeeper.parts AS p
                                 WHERE p.path = ANY (the_paths)))
-          AND r.wants_value AND r.deadline_us - turn.now_us <= 0 AND r.roots <@ turn.roots
+          AND r.wants_value AND r.deadline_us - decision.now_us <= 0 AND r.roots <@ decision.roots
         ORDER BY r.deadline_us
     LOOP
         paths := lockkeeper.lose_request(lost, 'perished');
-        turn := lockkeeper.settle(turn, paths, NULL, lost.deadline_us);
+        decision := lockkeeper.settle(decision, paths, NULL, lost.deadline_us);
     END LOOP;
 END $$;
 
 -- R11: overdue deadlines take effect, in their order, each with the grants that follow at that
 -- moment. If no request waits, only a few do, because dead requests block nothing. A request with a
 -- root that cannot be locked at once is left to a later call.
-CREATE OR REPLACE FUNCTION lockkeeper.perish(INOUT turn lockkeeper.turn, few integer)
+CREATE OR REPLACE FUNCTION lockkeeper.perish(INOUT decision lockkeeper.decision, few integer)
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
@@ -348,31 +348,31 @@ DECLARE
     kept bigint[] := '{}';
     has_more boolean := true;
 BEGIN
-    FOR i IN 1 .. CASE WHEN turn.has_waiting THEN 256 ELSE few END LOOP
+    FOR i IN 1 .. CASE WHEN decision.has_waiting THEN 256 ELSE few END LOOP
         SELECT d.* INTO lost FROM (
-            SELECT e.* FROM unnest(turn.roots) AS t (root) CROSS JOIN LATERAL (
+            SELECT e.* FROM unnest(decision.roots) AS t (root) CROSS JOIN LATERAL (
                 SELECT r.* FROM lockkeeper.requests AS r
-                WHERE r.root = t.root AND r.deadline_us <= turn.now_us AND r.id <> ALL (kept)
+                WHERE r.root = t.root AND r.deadline_us <= decision.now_us AND r.id <> ALL (kept)
                 ORDER BY r.deadline_us, r.ticket LIMIT 1) AS e
             UNION ALL
             (SELECT r.* FROM lockkeeper.requests AS r
-             WHERE cardinality(r.roots) > 1 AND r.roots && turn.roots
-               AND r.deadline_us <= turn.now_us AND r.id <> ALL (kept)
+             WHERE cardinality(r.roots) > 1 AND r.roots && decision.roots
+               AND r.deadline_us <= decision.now_us AND r.id <> ALL (kept)
              ORDER BY r.deadline_us, r.ticket LIMIT 1)) AS d
         ORDER BY d.deadline_us, d.ticket LIMIT 1;
         IF NOT FOUND THEN
             has_more := false;
             EXIT;
         END IF;
-        IF NOT lost.roots <@ turn.roots THEN
-            turn := lockkeeper.widen_turn(turn, lost.roots);
-            IF NOT lost.roots <@ turn.roots THEN
+        IF NOT lost.roots <@ decision.roots THEN
+            decision := lockkeeper.lock_more_roots(decision, lost.roots);
+            IF NOT lost.roots <@ decision.roots THEN
                 kept := kept || lost.id;
             END IF;
             CONTINUE; -- the other roots may have an earlier deadline
         END IF;
         paths := lockkeeper.lose_request(lost, 'perished');
-        turn := lockkeeper.settle(turn, paths, NULL, lost.deadline_us);
+        decision := lockkeeper.settle(decision, paths, NULL, lost.deadline_us);
     END LOOP;
     IF NOT has_more AND kept = '{}' THEN
         UPDATE lockkeeper.roots AS r
@@ -380,8 +380,8 @@ BEGIN
             (SELECT min(q.deadline_us) FROM lockkeeper.requests AS q WHERE q.root = r.root),
             (SELECT min(q.deadline_us) FROM lockkeeper.requests AS q
              WHERE cardinality(q.roots) > 1 AND r.root = ANY (q.roots)),
-            turn.planned_us)
-        WHERE r.root = ANY (turn.roots);
-        turn.is_due := false;
+            decision.planned_us)
+        WHERE r.root = ANY (decision.roots);
+        decision.is_due := false;
     END IF;
 END $$;

@@ -165,7 +165,7 @@ $$ SELECT CASE WHEN asked.until_us > 0 THEN (asked.until_us - now_us + 999) / 10
                ELSE asked.ttl_ms END $$;
 
 -- An ask that has no request yet.
-CREATE OR REPLACE FUNCTION lockkeeper.ask_new(asked lockkeeper.asked, turn lockkeeper.turn)
+CREATE OR REPLACE FUNCTION lockkeeper.ask_new(asked lockkeeper.asked, decision lockkeeper.decision)
 RETURNS lockkeeper.answer
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
@@ -181,16 +181,16 @@ DECLARE
 BEGIN
     SELECT * INTO judged
     FROM lockkeeper.judge(asked.owner, 0, @LK_NEVER@, false, asked.paths, asked.limits,
-                          asked.counts, turn.now_us);
+                          asked.counts, decision.now_us);
     granted := judged.verdict = 'grant';
     IF NOT granted AND asked.style = 'try' THEN
         answer.outcome := 'busy';
         answer.in_use := judged.in_use;
-        RETURN lockkeeper.explain(answer, asked, 0, @LK_NEVER@, turn.now_us);
+        RETURN lockkeeper.explain(answer, asked, 0, @LK_NEVER@, decision.now_us);
     END IF;
-    IF turn.is_bounded THEN
+    IF decision.is_bounded THEN
         answer.sentence := lockkeeper.full_bound(asked.owner, asked.paths, NOT granted,
-                                                 turn.now_us);
+                                                 decision.now_us);
         IF answer.sentence IS NOT NULL THEN
             answer.outcome := 'full';
             answer.sentence := format('@LK_TEXT_BOUND@', answer.sentence);
@@ -203,8 +203,8 @@ BEGIN
             ticket, token, ttl_ms, deadline_us, wants_value, root, roots)
         VALUES (drawn, asked.identity, asked.owner, coalesce(asked.note, ''), granted,
             asked.style = 'wait', asked.until_us > 0, drawn,
-            CASE WHEN granted THEN drawn ELSE 0 END, lockkeeper.ttl_of(asked, turn.now_us),
-            lockkeeper.deadline_of(asked, turn.now_us), asked.wants_value, asked.roots[1],
+            CASE WHEN granted THEN drawn ELSE 0 END, lockkeeper.ttl_of(asked, decision.now_us),
+            lockkeeper.deadline_of(asked, decision.now_us), asked.wants_value, asked.roots[1],
             asked.roots)
         RETURNING r.id
     ), parts AS (
@@ -219,7 +219,7 @@ BEGIN
                    WHERE r.owner = asked.owner AND NOT r.held)
     INTO new_id, owner_lives, owner_waits FROM request;
     IF (granted AND owner_waits) OR (NOT granted AND owner_lives) THEN
-        SELECT * INTO found FROM lockkeeper.find_cycle(new_id, turn.now_us);
+        SELECT * INTO found FROM lockkeeper.find_cycle(new_id, decision.now_us);
         IF found.cycle IS NOT NULL THEN
             DELETE FROM lockkeeper.parts AS p WHERE p.request = new_id;
             DELETE FROM lockkeeper.requests AS r WHERE r.id = new_id;
@@ -233,19 +233,19 @@ BEGIN
         UPDATE lockkeeper.roots AS r SET has_waiting = true
         WHERE r.root = ANY (asked.roots) AND NOT r.has_waiting;
     ELSIF owner_waits THEN -- R8: it may cover what its owner waits for
-        turn := lockkeeper.settle(turn, '{}', asked.owner, turn.now_us);
+        decision := lockkeeper.settle(decision, '{}', asked.owner, decision.now_us);
     END IF;
     IF granted AND NOT asked.wants_value THEN -- as state_of(), without reading
         answer.outcome := 'granted';
         answer.request := new_id;
         answer.ticket := drawn;
         answer.token := drawn;
-        answer.ttl_ms := lockkeeper.ttl_of(asked, turn.now_us);
-        answer.left_us := lockkeeper.deadline_of(asked, turn.now_us) - turn.now_us;
+        answer.ttl_ms := lockkeeper.ttl_of(asked, decision.now_us);
+        answer.left_us := lockkeeper.deadline_of(asked, decision.now_us) - decision.now_us;
         answer.fixed := asked.until_us > 0;
         answer.in_use := judged.in_use + asked.counts[1];
     ELSE
-        answer := lockkeeper.state_of(asked, new_id, turn.now_us);
+        answer := lockkeeper.state_of(asked, new_id, decision.now_us);
     END IF;
     answer.created := true;
     RETURN answer;
@@ -292,7 +292,7 @@ JOIN unnest(asked.paths, asked.limits, asked.counts) AS a (path, unit_limit, uni
 
 -- R9: shared to exclusive, or more units, of a lease. Never waits.
 CREATE OR REPLACE FUNCTION lockkeeper.strengthen_held(
-    asked lockkeeper.asked, self lockkeeper.requests, turn lockkeeper.turn)
+    asked lockkeeper.asked, self lockkeeper.requests, decision lockkeeper.decision)
 RETURNS lockkeeper.answer
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -304,61 +304,61 @@ DECLARE
 BEGIN
     SELECT * INTO judged
     FROM lockkeeper.judge(asked.owner, self.id, 0, false, asked.paths, asked.limits, asked.counts,
-                          turn.now_us);
+                          decision.now_us);
     IF judged.verdict <> 'grant' THEN
-        PERFORM lockkeeper.refresh(asked, self, turn.now_us);
-        answer := lockkeeper.state_of(asked, self.id, turn.now_us);
+        PERFORM lockkeeper.refresh(asked, self, decision.now_us);
+        answer := lockkeeper.state_of(asked, self.id, decision.now_us);
         answer.outcome := 'busy';
         answer.sizes := NULL;
-        RETURN lockkeeper.explain(answer, asked, self.id, 0, turn.now_us);
+        RETURN lockkeeper.explain(answer, asked, self.id, 0, decision.now_us);
     END IF;
     SELECT array_agg(p.path), array_agg(p.unit_limit), array_agg(p.units)
     INTO former.paths, former.limits, former.counts
     FROM lockkeeper.parts AS p WHERE p.request = self.id;
     new_token := lockkeeper.draw();
     PERFORM lockkeeper.convert(asked, self.id, self.ticket, new_token);
-    SELECT * INTO found FROM lockkeeper.find_cycle(self.id, turn.now_us);
+    SELECT * INTO found FROM lockkeeper.find_cycle(self.id, decision.now_us);
     IF found.cycle IS NOT NULL THEN
         PERFORM lockkeeper.convert(former, self.id, self.ticket, self.token);
-        answer := lockkeeper.state_of(asked, self.id, turn.now_us);
+        answer := lockkeeper.state_of(asked, self.id, decision.now_us);
         answer.outcome := 'deadlock';
         answer.sizes := NULL;
         answer.cycle := found.cycle;
         answer.in_use := 0;
         RETURN answer;
     END IF;
-    PERFORM lockkeeper.refresh(asked, self, turn.now_us);
+    PERFORM lockkeeper.refresh(asked, self, decision.now_us);
     PERFORM lockkeeper.tell_request('converted', self.id);
-    turn := lockkeeper.settle(turn, asked.paths, asked.owner, turn.now_us);
-    RETURN lockkeeper.state_of(asked, self.id, turn.now_us);
+    decision := lockkeeper.settle(decision, asked.paths, asked.owner, decision.now_us);
+    RETURN lockkeeper.state_of(asked, self.id, decision.now_us);
 END $$;
 
 CREATE OR REPLACE FUNCTION lockkeeper.ask_held(
-    asked lockkeeper.asked, self lockkeeper.requests, turn lockkeeper.turn)
+    asked lockkeeper.asked, self lockkeeper.requests, decision lockkeeper.decision)
 RETURNS lockkeeper.answer
 LANGUAGE plpgsql AS $$
 DECLARE
     change text := lockkeeper.compare(asked, self.id);
 BEGIN
     IF change = 'stronger' THEN
-        RETURN lockkeeper.strengthen_held(asked, self, turn);
+        RETURN lockkeeper.strengthen_held(asked, self, decision);
     END IF;
     IF change = 'weaker' THEN
         PERFORM lockkeeper.convert(asked, self.id, self.ticket, self.token);
     END IF;
-    PERFORM lockkeeper.refresh(asked, self, turn.now_us);
+    PERFORM lockkeeper.refresh(asked, self, decision.now_us);
     IF change = 'weaker' THEN
         PERFORM lockkeeper.tell_request('converted', self.id);
-        turn := lockkeeper.settle(turn, asked.paths, asked.owner, turn.now_us);
+        decision := lockkeeper.settle(decision, asked.paths, asked.owner, decision.now_us);
     END IF;
-    RETURN lockkeeper.state_of(asked, self.id, turn.now_us);
+    RETURN lockkeeper.state_of(asked, self.id, decision.now_us);
 END $$;
 
 -- R13: withdraws a waiting request that lies in a cycle, if this ask closes the cycle, or if the
 -- cycle was closed unseen and this request is the one to give way. The search is repeated behind
 -- the lock of the store's row: exactly one request of a cycle gives way (40_deadlock).
 CREATE OR REPLACE FUNCTION lockkeeper.give_way(
-    self lockkeeper.requests, closes_cycle boolean, turn lockkeeper.turn)
+    self lockkeeper.requests, closes_cycle boolean, decision lockkeeper.decision)
 RETURNS text[] -- the cycle; NULL: the request stays
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -376,13 +376,13 @@ BEGIN
     END LOOP;
     PERFORM lockkeeper.tell_request('withdrawn', self.id);
     paths := lockkeeper.remove_request(self, false);
-    turn := lockkeeper.settle(turn, paths, NULL, turn.now_us);
+    decision := lockkeeper.settle(decision, paths, NULL, decision.now_us);
     RETURN found.cycle;
 END $$;
 
 -- A waiting request that cannot be granted in its present state.
 CREATE OR REPLACE FUNCTION lockkeeper.ask_waiting(
-    asked lockkeeper.asked, self lockkeeper.requests, turn lockkeeper.turn)
+    asked lockkeeper.asked, self lockkeeper.requests, decision lockkeeper.decision)
 RETURNS lockkeeper.answer
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -395,7 +395,7 @@ BEGIN
     IF change = 'stronger' AND asked.style = 'try' THEN
         SELECT * INTO judged
         FROM lockkeeper.judge(asked.owner, self.id, @LK_NEVER@, false, asked.paths,
-                              asked.limits, asked.counts, turn.now_us);
+                              asked.limits, asked.counts, decision.now_us);
         IF judged.verdict <> 'grant' THEN
             change := 'same';
         END IF;
@@ -403,16 +403,16 @@ BEGIN
     IF change <> 'same' THEN
         -- A cycle that exists before was closed unseen, not by this ask.
         SELECT f.cycle IS NULL INTO closes_cycle
-        FROM lockkeeper.find_cycle(self.id, turn.now_us) AS f;
+        FROM lockkeeper.find_cycle(self.id, decision.now_us) AS f;
         PERFORM lockkeeper.convert(asked, self.id, CASE WHEN change = 'stronger'
             THEN lockkeeper.draw() ELSE self.ticket END, 0);
     END IF;
-    PERFORM lockkeeper.refresh(asked, self, turn.now_us);
+    PERFORM lockkeeper.refresh(asked, self, decision.now_us);
     IF change <> 'same' THEN
         PERFORM lockkeeper.tell_request('converted', self.id);
     END IF;
     IF change <> 'same' THEN
-        turn := lockkeeper.settle(turn, asked.paths, asked.owner, turn.now_us);
+        decision := lockkeeper.settle(decision, asked.paths, asked.owner, decision.now_us);
     END IF;
     SELECT r.* INTO self FROM lockkeeper.requests AS r WHERE r.id = self.id;
     IF self.held THEN -- R21: the events written so far tell the present state
@@ -423,13 +423,13 @@ BEGIN
     IF change <> 'same' OR NOT self.held THEN
         -- A grant that overtakes a request whose owner its own owner waits for is undone in any
         -- case.
-        answer.cycle := lockkeeper.give_way(self, closes_cycle OR self.held, turn);
+        answer.cycle := lockkeeper.give_way(self, closes_cycle OR self.held, decision);
         IF answer.cycle IS NOT NULL THEN
             answer.outcome := 'deadlock';
             RETURN answer;
         END IF;
     END IF;
-    RETURN lockkeeper.state_of(asked, self.id, turn.now_us);
+    RETURN lockkeeper.state_of(asked, self.id, decision.now_us);
 END $$;
 
 -- Whether a waiting request can be granted in its present state.
@@ -448,7 +448,7 @@ CREATE OR REPLACE FUNCTION lockkeeper.decide(asked lockkeeper.asked) RETURNS loc
 LANGUAGE plpgsql AS $$
 DECLARE
     answer lockkeeper.answer;
-    turn lockkeeper.turn;
+    decision lockkeeper.decision;
     self lockkeeper.requests;
     paths text[];
     now_us bigint := lockkeeper.now_us();
@@ -459,24 +459,24 @@ BEGIN
         answer.sentence := '@LK_TEXT_FIXED_END@';
         RETURN answer;
     END IF;
-    turn := lockkeeper.begin_turn(asked.roots, lockkeeper.deadline_of(asked, now_us));
-    IF turn.is_due THEN
-        turn := lockkeeper.perish(turn, 4);
+    decision := lockkeeper.begin_decision(asked.roots, lockkeeper.deadline_of(asked, now_us));
+    IF decision.is_due THEN
+        decision := lockkeeper.perish(decision, 4);
         IF asked.wants_value THEN
-            turn := lockkeeper.lose_writers(turn, asked.paths);
+            decision := lockkeeper.lose_writers(decision, asked.paths);
         END IF;
     END IF;
     SELECT r.* INTO self FROM lockkeeper.requests AS r WHERE r.identity = asked.identity;
-    IF self.id IS NOT NULL AND self.deadline_us <= turn.now_us THEN
+    IF self.id IS NOT NULL AND self.deadline_us <= decision.now_us THEN
         paths := lockkeeper.lose_request(self, 'perished');
-        turn := lockkeeper.settle(turn, paths, NULL, self.deadline_us);
+        decision := lockkeeper.settle(decision, paths, NULL, self.deadline_us);
         self := NULL;
     END IF;
     IF self.id IS NULL THEN
-        RETURN lockkeeper.ask_new(asked, turn);
+        RETURN lockkeeper.ask_new(asked, decision);
     END IF;
     IF self.revoked THEN
-        answer := lockkeeper.state_of(asked, self.id, turn.now_us);
+        answer := lockkeeper.state_of(asked, self.id, decision.now_us);
         answer.outcome := 'lost';
         answer.sentence :=
             '@LK_TEXT_BROKEN_HELD@';
@@ -487,14 +487,14 @@ BEGIN
     -- A transaction that could not lock all of its roots has left it waiting. It is granted first:
     -- this ask is then a conversion of a lease (R9), and the grant of the former parts is never
     -- answered as one of the parts of this ask.
-    IF NOT self.held AND lockkeeper.is_grantable(self, turn.now_us) THEN
-        turn := lockkeeper.settle(turn, asked.paths, asked.owner, turn.now_us);
+    IF NOT self.held AND lockkeeper.is_grantable(self, decision.now_us) THEN
+        decision := lockkeeper.settle(decision, asked.paths, asked.owner, decision.now_us);
         SELECT r.* INTO self FROM lockkeeper.requests AS r WHERE r.id = self.id;
     END IF;
     IF self.held THEN
-        RETURN lockkeeper.ask_held(asked, self, turn);
+        RETURN lockkeeper.ask_held(asked, self, decision);
     END IF;
-    RETURN lockkeeper.ask_waiting(asked, self, turn);
+    RETURN lockkeeper.ask_waiting(asked, self, decision);
 END $$;
 
 -- Decides one ask.

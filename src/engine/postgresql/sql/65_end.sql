@@ -36,19 +36,19 @@ SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
     answer lockkeeper.answer;
-    turn lockkeeper.turn := lockkeeper.begin_turn(the_roots, @LK_NEVER@);
+    decision lockkeeper.decision := lockkeeper.begin_decision(the_roots, @LK_NEVER@);
     self lockkeeper.requests;
     claim lockkeeper.requests;
 BEGIN
-    IF turn.is_due THEN
-        turn := lockkeeper.perish(turn, 4);
+    IF decision.is_due THEN
+        decision := lockkeeper.perish(decision, 4);
     END IF;
     SELECT r.* INTO self FROM lockkeeper.requests AS r
-    WHERE r.identity = the_identity AND r.deadline_us - turn.now_us > 0;
+    WHERE r.identity = the_identity AND r.deadline_us - decision.now_us > 0;
     IF self.id IS NULL OR NOT self.held OR self.revoked
        OR (the_token <> 0 AND self.token <> the_token) THEN
         SELECT c.* INTO claim
-        FROM lockkeeper.find_claim(the_owner, the_paths, the_token, turn.now_us) AS c;
+        FROM lockkeeper.find_claim(the_owner, the_paths, the_token, decision.now_us) AS c;
         IF claim.id IS NOT NULL THEN
             self := claim;
         END IF;
@@ -65,7 +65,7 @@ BEGIN
     IF NOT self.fixed THEN
         UPDATE lockkeeper.requests AS r
         SET ttl_ms = CASE WHEN the_ttl_ms > 0 THEN the_ttl_ms ELSE r.ttl_ms END,
-            deadline_us = turn.now_us
+            deadline_us = decision.now_us
                           + CASE WHEN the_ttl_ms > 0 THEN the_ttl_ms ELSE r.ttl_ms END * 1000
         WHERE r.id = self.id
         RETURNING r.* INTO self;
@@ -76,7 +76,7 @@ BEGIN
     answer.ticket := self.ticket;
     answer.token := self.token;
     answer.ttl_ms := self.ttl_ms;
-    answer.left_us := self.deadline_us - turn.now_us;
+    answer.left_us := self.deadline_us - decision.now_us;
     answer.fixed := self.fixed;
     RETURN answer;
 END $$;
@@ -101,18 +101,18 @@ SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
     answer lockkeeper.answer;
-    turn lockkeeper.turn := lockkeeper.begin_turn(the_roots, @LK_NEVER@);
+    decision lockkeeper.decision := lockkeeper.begin_decision(the_roots, @LK_NEVER@);
     self lockkeeper.requests;
     paths text[];
     at integer := 1; -- where the next value begins
 BEGIN
-    IF turn.is_due THEN
-        turn := lockkeeper.perish(turn, 4);
+    IF decision.is_due THEN
+        decision := lockkeeper.perish(decision, 4);
     END IF;
     SELECT r.* INTO self FROM lockkeeper.requests AS r
-    WHERE r.identity = the_identity AND r.deadline_us - turn.now_us > 0;
+    WHERE r.identity = the_identity AND r.deadline_us - decision.now_us > 0;
     IF self.id IS NULL OR (the_token <> 0 AND NOT (self.held AND self.token = the_token)) THEN
-        IF the_token <> 0 AND lockkeeper.has_ended(the_identity, the_token, turn.now_us) THEN
+        IF the_token <> 0 AND lockkeeper.has_ended(the_identity, the_token, decision.now_us) THEN
             answer.outcome := 'ok'; -- R3: the reply was lost, not the release
             RETURN answer;
         END IF;
@@ -126,8 +126,8 @@ BEGIN
             WHERE p.request = self.id AND p.path = ANY (the_paths) AND p.units = 0) THEN
             RETURN lockkeeper.lost('@LK_TEXT_PUT_NEEDS_LEASE@');
         END IF;
-        IF turn.is_due THEN
-            turn := lockkeeper.lose_writers(turn, the_paths);
+        IF decision.is_due THEN
+            decision := lockkeeper.lose_writers(decision, the_paths);
         END IF;
         FOR i IN 1 .. cardinality(the_paths) LOOP
             INSERT INTO lockkeeper."values" AS v (path, in_doubt, bytes)
@@ -139,14 +139,14 @@ BEGIN
     END IF;
     IF the_token <> 0 THEN
         INSERT INTO lockkeeper.ended AS e (token, identity, ended_us)
-        VALUES (the_token, the_identity, turn.now_us)
+        VALUES (the_token, the_identity, decision.now_us)
         ON CONFLICT (token, identity) DO UPDATE SET ended_us = excluded.ended_us;
     END IF;
     PERFORM lockkeeper.tell_request(CASE WHEN self.held THEN 'released' ELSE 'withdrawn' END,
                                     self.id);
     paths := lockkeeper.remove_request(self, true);
-    IF turn.has_waiting OR turn.is_awaited THEN
-        turn := lockkeeper.settle(turn, paths, NULL, turn.now_us);
+    IF decision.has_waiting OR decision.is_awaited THEN
+        decision := lockkeeper.settle(decision, paths, NULL, decision.now_us);
     END IF;
     answer.outcome := 'ok';
     RETURN answer;
@@ -174,20 +174,20 @@ SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
 AS $$
 #variable_conflict use_column
 DECLARE
-    turn lockkeeper.turn := lockkeeper.begin_turn(
+    decision lockkeeper.decision := lockkeeper.begin_decision(
         lockkeeper.roots_at(the_path, the_root), @LK_NEVER@);
     found lockkeeper.requests;
     touched text[] := '{}';
     broken bigint := 0;
 BEGIN
-    IF turn.is_due THEN
-        turn := lockkeeper.perish(turn, 256);
+    IF decision.is_due THEN
+        decision := lockkeeper.perish(decision, 256);
     END IF;
     FOR found IN
         SELECT r.* FROM lockkeeper.parts AS p
         CROSS JOIN LATERAL (SELECT x.* FROM lockkeeper.requests AS x
                             WHERE x.id = p.request OFFSET 0) AS r
-        WHERE p.path = the_path AND r.deadline_us > turn.now_us
+        WHERE p.path = the_path AND r.deadline_us > decision.now_us
           AND (the_owner = '' OR r.owner = the_owner)
         ORDER BY r.ticket, r.id
     LOOP
@@ -201,11 +201,11 @@ BEGIN
         END IF;
         broken := broken + 1;
         INSERT INTO lockkeeper.audit (at_us, broken_by, reason, path, owner, note, ticket, token)
-        VALUES (turn.now_us, by, why, the_path, found.owner, found.note, found.ticket,
+        VALUES (decision.now_us, by, why, the_path, found.owner, found.note, found.ticket,
                 found.token);
     END LOOP;
     IF broken > 0 THEN
-        turn := lockkeeper.settle(turn, touched, NULL, turn.now_us);
+        decision := lockkeeper.settle(decision, touched, NULL, decision.now_us);
         DELETE FROM lockkeeper.audit AS a -- the last 65,536 are kept
         WHERE a.id <= (SELECT max(b.id) - @LK_AUDITS_MAX@ FROM lockkeeper.audit AS b);
     END IF;
@@ -223,17 +223,17 @@ SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
     answer lockkeeper.answer;
-    turn lockkeeper.turn := lockkeeper.begin_turn(ARRAY[the_root], @LK_NEVER@);
+    decision lockkeeper.decision := lockkeeper.begin_decision(ARRAY[the_root], @LK_NEVER@);
 BEGIN
-    IF turn.is_due THEN
-        turn := lockkeeper.lose_writers(turn, ARRAY[the_path]);
-        turn := lockkeeper.perish(turn, 4);
+    IF decision.is_due THEN
+        decision := lockkeeper.lose_writers(decision, ARRAY[the_path]);
+        decision := lockkeeper.perish(decision, 4);
     END IF;
     IF EXISTS (
         SELECT FROM lockkeeper.parts AS p
         CROSS JOIN LATERAL (SELECT x.* FROM lockkeeper.requests AS x
                             WHERE x.id = p.request OFFSET 0) AS r
-        WHERE p.path = ANY (the_above) AND p.units = 0 AND p.held AND r.deadline_us > turn.now_us
+        WHERE p.path = ANY (the_above) AND p.units = 0 AND p.held AND r.deadline_us > decision.now_us
           AND CASE WHEN the_token <> 0 THEN r.owner = the_owner AND r.token = the_token
                    ELSE r.owner <> the_owner END) <> (the_token <> 0) THEN
         answer.outcome := CASE WHEN the_token <> 0 THEN 'lost' ELSE 'busy' END;

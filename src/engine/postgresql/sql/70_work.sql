@@ -6,7 +6,7 @@
 CREATE OR REPLACE FUNCTION lockkeeper.push_item(
     the_queue text, the_id text, the_value bytea, delay_ms bigint, the_needs text[],
     the_limits integer[], the_counts integer[], the_roots text[], the_priority integer,
-    turn lockkeeper.turn) RETURNS boolean
+    decision lockkeeper.decision) RETURNS boolean
 LANGUAGE plpgsql AS $$
 DECLARE
     new_number bigint;
@@ -21,7 +21,7 @@ BEGIN
         need_limits, need_units, need_roots, need_group, follows)
     VALUES (the_queue, the_id, lockkeeper.draw(), the_priority,
         CASE WHEN delay_ms > 0 THEN 'delayed' ELSE 'ready' END,
-        CASE WHEN delay_ms > 0 THEN turn.now_us + delay_ms * 1000 ELSE 0 END,
+        CASE WHEN delay_ms > 0 THEN decision.now_us + delay_ms * 1000 ELSE 0 END,
         the_needs, the_limits, the_counts, the_roots, its_group,
         is_behind)
     ON CONFLICT (queue, id) DO NOTHING
@@ -38,7 +38,7 @@ END $$;
 
 -- Counts pushes, and wakes workers if some have added items.
 CREATE OR REPLACE FUNCTION lockkeeper.count_pushes(
-    the_queue text, added bigint, existed bigint, turn lockkeeper.turn) RETURNS void
+    the_queue text, added bigint, existed bigint, decision lockkeeper.decision) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO lockkeeper.queue_counts AS q (path, pushed, duplicates)
@@ -46,7 +46,7 @@ BEGIN
     ON CONFLICT (path) DO UPDATE
     SET pushed = q.pushed + excluded.pushed, duplicates = q.duplicates + excluded.duplicates;
     IF added > 0 THEN
-        PERFORM lockkeeper.wake_workers(turn);
+        PERFORM lockkeeper.wake_workers(decision);
     END IF;
 END $$;
 
@@ -59,12 +59,12 @@ SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
 SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
-    turn lockkeeper.turn := lockkeeper.begin_turn(ARRAY[the_root], @LK_NEVER@);
+    decision lockkeeper.decision := lockkeeper.begin_decision(ARRAY[the_root], @LK_NEVER@);
     is_added boolean;
 BEGIN
     is_added := lockkeeper.push_item(the_queue, the_id, the_value, delay_ms, the_needs, the_limits,
-                                     the_counts, the_roots, the_priority, turn);
-    PERFORM lockkeeper.count_pushes(the_queue, is_added::integer, (NOT is_added)::integer, turn);
+                                     the_counts, the_roots, the_priority, decision);
+    PERFORM lockkeeper.count_pushes(the_queue, is_added::integer, (NOT is_added)::integer, decision);
     RETURN is_added;
 END $$;
 
@@ -146,7 +146,7 @@ SELECT EXISTS (SELECT FROM lockkeeper.parts AS p
 -- token of another claim of this decision, which this one gets, too; 0: it draws one.
 CREATE OR REPLACE FUNCTION lockkeeper.make_claim(
     item lockkeeper.items, paths text[], limits integer[], counts integer[], the_roots text[],
-    the_owner text, the_note text, the_ttl_ms bigint, turn lockkeeper.turn, shared bigint)
+    the_owner text, the_note text, the_ttl_ms bigint, decision lockkeeper.decision, shared bigint)
 RETURNS lockkeeper.requests
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -157,13 +157,13 @@ BEGIN
     INSERT INTO lockkeeper.requests AS r (owner, note, held, attended, fixed, ticket, token, ttl_ms,
         deadline_us, wants_value, is_claim, root, roots)
     VALUES (the_owner, the_note, true, false, false, drawn, drawn, the_ttl_ms,
-        turn.now_us + the_ttl_ms * 1000, false, true, the_roots[1], the_roots)
+        decision.now_us + the_ttl_ms * 1000, false, true, the_roots[1], the_roots)
     RETURNING r.* INTO claim;
     INSERT INTO lockkeeper.parts (request, position, path, held, ticket, unit_limit, units)
     SELECT claim.id, a.n, a.path, true, drawn, a.unit_limit, a.units
     FROM unnest(paths, limits, counts) WITH ORDINALITY AS a (path, unit_limit, units, n);
     IF EXISTS (SELECT FROM lockkeeper.requests AS r WHERE r.owner = the_owner AND NOT r.held) THEN
-        SELECT * INTO found FROM lockkeeper.find_cycle(claim.id, turn.now_us);
+        SELECT * INTO found FROM lockkeeper.find_cycle(claim.id, decision.now_us);
         IF found.cycle IS NOT NULL THEN
             PERFORM lockkeeper.remove_request(claim, false);
             RETURN NULL;
@@ -189,21 +189,21 @@ FROM (SELECT the_root AS root
 
 -- The answer to a take that finds nothing: when to try again.
 CREATE OR REPLACE FUNCTION lockkeeper.nothing_to_take(
-    the_queue text, why text, saw_items boolean, turn lockkeeper.turn) RETURNS lockkeeper.taken
+    the_queue text, why text, saw_items boolean, decision lockkeeper.decision) RETURNS lockkeeper.taken
 LANGUAGE plpgsql AS $$
 DECLARE
     taken lockkeeper.taken;
     own text := split_part(the_queue, '/', 1); -- its workers are notified of changes there
 BEGIN
     UPDATE lockkeeper.roots AS r
-    SET awaited_us = turn.now_us + 3000000,
+    SET awaited_us = decision.now_us + 3000000,
         awaited_by = CASE
             WHEN r.root = own OR own = ANY (r.awaited_by) THEN r.awaited_by
             -- Some of many may wait no more; those that do come back within a second or two.
-            WHEN r.awaited_us <= turn.now_us OR cardinality(r.awaited_by) >= 32 THEN ARRAY[own]
+            WHEN r.awaited_us <= decision.now_us OR cardinality(r.awaited_by) >= 32 THEN ARRAY[own]
             ELSE r.awaited_by || own END
-    WHERE r.root = ANY (turn.roots)
-      AND (r.awaited_us < turn.now_us + 1500000 OR NOT own = ANY (r.root || r.awaited_by));
+    WHERE r.root = ANY (decision.roots)
+      AND (r.awaited_us < decision.now_us + 1500000 OR NOT own = ANY (r.root || r.awaited_by));
     taken.outcome := 'busy';
     taken.sentence := CASE
         WHEN EXISTS (SELECT FROM lockkeeper.queue_counts AS q WHERE q.path = the_queue) THEN why
@@ -212,10 +212,10 @@ BEGIN
     SELECT least(
         (SELECT min(i.due_us) FROM lockkeeper.items AS i
          WHERE i.queue = the_queue AND i.state = 'delayed'),
-        (SELECT min(q.deadline_us) FROM unnest(turn.roots) AS t (root)
+        (SELECT min(q.deadline_us) FROM unnest(decision.roots) AS t (root)
          CROSS JOIN LATERAL (SELECT x.deadline_us FROM lockkeeper.requests AS x
-                             WHERE x.root = t.root AND x.deadline_us > turn.now_us
-                             ORDER BY x.deadline_us LIMIT 1) AS q)) - turn.now_us
+                             WHERE x.root = t.root AND x.deadline_us > decision.now_us
+                             ORDER BY x.deadline_us LIMIT 1) AS q)) - decision.now_us
     INTO taken.look_us;
     RETURN taken;
 END $$;
@@ -225,7 +225,7 @@ END $$;
 CREATE OR REPLACE FUNCTION lockkeeper.take_next(
     the_queue text, the_above text[], the_root text, the_owner text, the_ttl_ms bigint,
     the_max_attempts integer, the_ask_number bigint, the_note text, shared bigint,
-    turn lockkeeper.turn) RETURNS lockkeeper.taken
+    decision lockkeeper.decision) RETURNS lockkeeper.taken
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
@@ -244,10 +244,10 @@ DECLARE
     saw_items boolean := false;
 BEGIN
     UPDATE lockkeeper.items AS i SET state = 'ready', due_us = 0
-    WHERE i.queue = the_queue AND i.state = 'delayed' AND i.due_us <= turn.now_us;
-    IF lockkeeper.is_paused(the_owner, the_above, turn.now_us) THEN
+    WHERE i.queue = the_queue AND i.state = 'delayed' AND i.due_us <= decision.now_us;
+    IF lockkeeper.is_paused(the_owner, the_above, decision.now_us) THEN
         RETURN lockkeeper.nothing_to_take(the_queue,
-            '@LK_TEXT_QUEUE_PAUSED@', true, turn);
+            '@LK_TEXT_QUEUE_PAUSED@', true, decision);
     END IF;
     OPEN candidates FOR
         SELECT i.* FROM lockkeeper.items AS i
@@ -258,26 +258,26 @@ BEGIN
         EXIT WHEN NOT FOUND;
         saw_items := true;
         CONTINUE WHEN reads_all AND item.need_group = ANY (refused);
-        IF NOT item.need_roots <@ turn.roots THEN
+        IF NOT item.need_roots <@ decision.roots THEN
             IF shared <> 0 THEN -- a greater number may have been drawn there since
                 CLOSE candidates;
                 RETURN lockkeeper.nothing_to_take(the_queue,
-                    '@LK_TEXT_TOKEN_TAKEN@', true, turn);
+                    '@LK_TEXT_TOKEN_TAKEN@', true, decision);
             END IF;
-            turn := lockkeeper.widen_turn(turn, item.need_roots);
-            CONTINUE WHEN NOT item.need_roots <@ turn.roots;
+            decision := lockkeeper.lock_more_roots(decision, item.need_roots);
+            CONTINUE WHEN NOT item.need_roots <@ decision.roots;
         END IF;
         paths := (the_queue || '/' || item.id) || item.need_paths;
         limits := 0 || item.need_limits;
         counts := 0 || item.need_units;
         SELECT * INTO judged
         FROM lockkeeper.judge(the_owner, 0, @LK_NEVER@, true, paths, limits, counts,
-                              turn.now_us);
+                              decision.now_us);
         IF judged.verdict <> 'grant' THEN
             IF item.need_paths <> '{}' THEN
                 SELECT * INTO judged
                 FROM lockkeeper.judge(the_owner, 0, @LK_NEVER@, true, item.need_paths,
-                                      item.need_limits, item.need_units, turn.now_us);
+                                      item.need_limits, item.need_units, decision.now_us);
                 IF judged.verdict <> 'grant' THEN
                     refused := refused || item.need_group;
                 ELSIF NOT reads_all THEN -- it is locked itself, and hides no other of its group
@@ -295,9 +295,9 @@ BEGIN
         END IF;
         all_roots := ARRAY(SELECT DISTINCT t.root COLLATE "C"
                            FROM unnest(the_root || item.need_roots) AS t (root) ORDER BY 1);
-        IF turn.is_bounded THEN
+        IF decision.is_bounded THEN
             taken.sentence :=
-                lockkeeper.full_bound(the_owner, paths, false, turn.now_us);
+                lockkeeper.full_bound(the_owner, paths, false, decision.now_us);
             IF taken.sentence IS NOT NULL THEN
                 CLOSE candidates;
                 taken.outcome := 'full';
@@ -311,10 +311,10 @@ BEGIN
         IF shared < 0 THEN
             CLOSE candidates;
             RETURN lockkeeper.nothing_to_take(the_queue,
-                '@LK_TEXT_TOKEN_TAKEN@', true, turn);
+                '@LK_TEXT_TOKEN_TAKEN@', true, decision);
         END IF;
         claim := lockkeeper.make_claim(item, paths, limits, counts, all_roots, the_owner,
-                                       the_note, the_ttl_ms, turn, shared);
+                                       the_note, the_ttl_ms, decision, shared);
         CONTINUE WHEN claim.id IS NULL; -- the cycle goes through a need: so with all of the group
         CLOSE candidates;
         stolen := item.was_lost;
@@ -326,11 +326,11 @@ BEGIN
         RETURNING i.* INTO item;
         PERFORM lockkeeper.tell_request(CASE WHEN stolen THEN 'stolen' ELSE 'claimed' END, claim.id,
                                         item.attempts);
-        RETURN lockkeeper.taken_of(item, claim, stolen, turn.now_us);
+        RETURN lockkeeper.taken_of(item, claim, stolen, decision.now_us);
     END LOOP;
     CLOSE candidates;
     RETURN lockkeeper.nothing_to_take(the_queue, '@LK_TEXT_NOTHING_DUE@', saw_items,
-                                      turn);
+                                      decision);
 END $$;
 
 CREATE OR REPLACE FUNCTION lockkeeper.take(
@@ -341,30 +341,30 @@ SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
 SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
-    turn lockkeeper.turn := lockkeeper.begin_turn(
+    decision lockkeeper.decision := lockkeeper.begin_decision(
         lockkeeper.roots_to_take(the_queue, the_root, 16),
         lockkeeper.now_us() + the_ttl_ms * 1000);
     taken lockkeeper.taken;
 BEGIN
-    IF turn.is_due THEN
-        turn := lockkeeper.perish(turn, 256);
+    IF decision.is_due THEN
+        decision := lockkeeper.perish(decision, 256);
     END IF;
     IF the_ask_number <> 0 THEN
         taken := lockkeeper.take_again(the_queue, the_owner, the_ask_number, the_ttl_ms,
-                                       turn.now_us);
+                                       decision.now_us);
         IF taken.outcome IS NOT NULL THEN
             RETURN taken;
         END IF;
     END IF;
     RETURN lockkeeper.take_next(the_queue, the_above, the_root, the_owner, the_ttl_ms,
-        the_max_attempts, the_ask_number, the_note, 0, turn);
+        the_max_attempts, the_ask_number, the_note, 0, decision);
 END $$;
 
 -- Ends a claim that is still held: the item is removed (delay_ms NULL), or given back. Then `code`
 -- and `words` are the reason; both NULL: the former one stays.
 CREATE OR REPLACE FUNCTION lockkeeper.finish_item(
     the_queue text, the_id text, the_owner text, the_identity bytea, the_token bigint,
-    delay_ms bigint, code integer, words bytea, turn lockkeeper.turn) RETURNS lockkeeper.answer
+    delay_ms bigint, code integer, words bytea, decision lockkeeper.decision) RETURNS lockkeeper.answer
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
@@ -376,23 +376,23 @@ DECLARE
 BEGIN
     SELECT i.* INTO item FROM lockkeeper.items AS i WHERE i.queue = the_queue AND i.id = the_id;
     SELECT r.* INTO self FROM lockkeeper.requests AS r
-    WHERE r.id = item.claim AND r.deadline_us - turn.now_us > 0 AND r.owner = the_owner
+    WHERE r.id = item.claim AND r.deadline_us - decision.now_us > 0 AND r.owner = the_owner
       AND (the_token = 0 OR r.token = the_token);
     IF self.id IS NULL THEN
-        IF the_token <> 0 AND lockkeeper.has_ended(the_identity, the_token, turn.now_us) THEN
+        IF the_token <> 0 AND lockkeeper.has_ended(the_identity, the_token, decision.now_us) THEN
             answer.outcome := 'ok'; -- R3
             RETURN answer;
         END IF;
         RETURN lockkeeper.lost('@LK_TEXT_NOT_CLAIMED@');
     END IF;
-    IF NOT self.roots <@ turn.roots THEN
-        turn := lockkeeper.widen_turn(turn, self.roots);
+    IF NOT self.roots <@ decision.roots THEN
+        decision := lockkeeper.lock_more_roots(decision, self.roots);
     END IF;
     IF the_token <> 0 OR delay_ms IS NULL THEN -- without a token only for its counters
         INSERT INTO lockkeeper.ended AS e (token, identity, ended_us, queue, claims, steals)
         VALUES (self.token, CASE WHEN the_token <> 0 THEN the_identity
                                  ELSE convert_to(item.number::text, 'UTF8') END,
-            turn.now_us, CASE WHEN delay_ms IS NULL THEN the_queue END, item.claims, item.steals);
+            decision.now_us, CASE WHEN delay_ms IS NULL THEN the_queue END, item.claims, item.steals);
     END IF;
     parks := delay_ms IS NOT NULL AND item.max_attempts > 0 AND item.attempts >= item.max_attempts;
     PERFORM lockkeeper.tell_request(
@@ -406,7 +406,7 @@ BEGIN
         UPDATE lockkeeper.items AS i
         SET claim = 0, ask_number = 0, was_lost = false,
             due_us = CASE WHEN delay_ms > 0 AND NOT parks
-                          THEN turn.now_us + delay_ms * 1000 ELSE 0 END,
+                          THEN decision.now_us + delay_ms * 1000 ELSE 0 END,
             state = CASE WHEN parks THEN 'parked' WHEN delay_ms > 0 THEN 'delayed'
                          ELSE 'ready' END,
             last_exit = CASE WHEN num_nonnulls(code, words) = 0 THEN i.last_exit ELSE code END,
@@ -415,7 +415,7 @@ BEGIN
         UPDATE lockkeeper.queue_counts AS q
         SET retried = q.retried + 1, parked = q.parked + parks::integer WHERE q.path = the_queue;
     END IF;
-    PERFORM lockkeeper.settle(turn, paths, NULL, turn.now_us);
+    PERFORM lockkeeper.settle(decision, paths, NULL, decision.now_us);
     answer.outcome := 'ok';
     RETURN answer;
 END $$;
@@ -438,14 +438,14 @@ SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
 SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
-    turn lockkeeper.turn := lockkeeper.begin_turn(
+    decision lockkeeper.decision := lockkeeper.begin_decision(
         lockkeeper.roots_to_finish(the_queue, ARRAY[the_id], the_root), @LK_NEVER@);
 BEGIN
-    IF turn.is_due THEN
-        turn := lockkeeper.perish(turn, 4);
+    IF decision.is_due THEN
+        decision := lockkeeper.perish(decision, 4);
     END IF;
     RETURN lockkeeper.finish_item(the_queue, the_id, the_owner, the_identity, the_token, delay_ms,
-                                  code, words, turn);
+                                  code, words, decision);
 END $$;
 
 -- Makes a parked item ready again.
@@ -474,14 +474,14 @@ SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
     answer lockkeeper.answer;
-    turn lockkeeper.turn := lockkeeper.begin_turn(ARRAY[the_root], @LK_NEVER@);
+    decision lockkeeper.decision := lockkeeper.begin_decision(ARRAY[the_root], @LK_NEVER@);
 BEGIN
-    IF turn.is_due THEN
-        turn := lockkeeper.perish(turn, 256);
+    IF decision.is_due THEN
+        decision := lockkeeper.perish(decision, 256);
     END IF;
     answer := lockkeeper.unpark_item(the_queue, the_id);
     IF answer.outcome = 'ok' THEN
-        PERFORM lockkeeper.wake_workers(turn);
+        PERFORM lockkeeper.wake_workers(decision);
     END IF;
     RETURN answer;
 END $$;
@@ -521,10 +521,10 @@ SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
 SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
-    turn lockkeeper.turn := lockkeeper.begin_turn(ARRAY[the_root], @LK_NEVER@);
+    decision lockkeeper.decision := lockkeeper.begin_decision(ARRAY[the_root], @LK_NEVER@);
 BEGIN
-    IF turn.is_due THEN
-        turn := lockkeeper.perish(turn, 256);
+    IF decision.is_due THEN
+        decision := lockkeeper.perish(decision, 256);
     END IF;
     RETURN lockkeeper.drop_item(the_queue, the_id, only_parked);
 END $$;

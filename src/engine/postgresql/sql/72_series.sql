@@ -15,7 +15,7 @@ SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
     begun timestamptz := clock_timestamp();
-    turn lockkeeper.turn := lockkeeper.begin_turn(ARRAY[the_root], @LK_NEVER@);
+    decision lockkeeper.decision := lockkeeper.begin_decision(ARRAY[the_root], @LK_NEVER@);
     push record;
     count_added bigint := 0;
     count_existed bigint := 0;
@@ -26,12 +26,12 @@ BEGIN
             priority integer)
     LOOP
         added := lockkeeper.push_item(the_queue, push.id, decode(push.value, 'hex'), push.delay_ms,
-            push.needs, push.limits, push.counts, push.roots, push.priority, turn);
+            push.needs, push.limits, push.counts, push.roots, push.priority, decision);
         count_added := count_added + added::integer;
         count_existed := count_existed + (NOT added)::integer;
         RETURN NEXT;
     END LOOP;
-    PERFORM lockkeeper.count_pushes(the_queue, count_added, count_existed, turn);
+    PERFORM lockkeeper.count_pushes(the_queue, count_added, count_existed, decision);
     PERFORM lockkeeper.let_go_soon(begun);
 END $$;
 
@@ -47,7 +47,7 @@ SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
 SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
-    turn lockkeeper.turn := lockkeeper.begin_turn(
+    decision lockkeeper.decision := lockkeeper.begin_decision(
         lockkeeper.roots_to_take(the_queue, the_root, 16 + cardinality(numbers)),
         lockkeeper.now_us() + the_ttl_ms * 1000);
     shared bigint := 0;
@@ -55,25 +55,25 @@ DECLARE
     taken lockkeeper.taken;
     count_plain integer := 0;
 BEGIN
-    IF turn.is_due THEN
-        turn := lockkeeper.perish(turn, 256);
+    IF decision.is_due THEN
+        decision := lockkeeper.perish(decision, 256);
     END IF;
-    IF lockkeeper.is_plain_to_take(the_queue, the_above, the_owner, numbers, turn) THEN
+    IF lockkeeper.is_plain_to_take(the_queue, the_above, the_owner, numbers, decision) THEN
         shared := lockkeeper.draw();
         RETURN QUERY
         SELECT t.* FROM lockkeeper.take_plain(the_queue, the_root, the_owner, the_ttl_ms,
-            the_max_attempts, the_note, numbers, shared, turn.now_us) AS t;
+            the_max_attempts, the_note, numbers, shared, decision.now_us) AS t;
         GET DIAGNOSTICS count_plain = ROW_COUNT;
         shared := CASE WHEN count_plain > 0 THEN shared ELSE 0 END;
     END IF;
     FOREACH number IN ARRAY numbers[count_plain + 1:] LOOP
         taken := NULL;
         IF number <> 0 THEN
-            taken := lockkeeper.take_again(the_queue, the_owner, number, the_ttl_ms, turn.now_us);
+            taken := lockkeeper.take_again(the_queue, the_owner, number, the_ttl_ms, decision.now_us);
         END IF;
         IF taken.outcome IS NULL THEN
             taken := lockkeeper.take_next(the_queue, the_above, the_root, the_owner,
-                the_ttl_ms, the_max_attempts, number, the_note, shared, turn);
+                the_ttl_ms, the_max_attempts, number, the_note, shared, decision);
             shared := CASE WHEN shared = 0 THEN taken.token ELSE shared END;
         ELSIF shared = 0 THEN
             shared := CASE WHEN taken.token = (SELECT s.last_value FROM lockkeeper.draws AS s)
@@ -111,7 +111,7 @@ SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
     begun timestamptz := clock_timestamp();
-    turn lockkeeper.turn := lockkeeper.begin_turn(lockkeeper.roots_to_finish(the_queue,
+    decision lockkeeper.decision := lockkeeper.begin_decision(lockkeeper.roots_to_finish(the_queue,
         ARRAY(SELECT c.id FROM json_to_recordset(commands::json) AS c (id text)), the_root),
         @LK_NEVER@);
     ids text[];
@@ -119,12 +119,12 @@ DECLARE
     tokens bigint[];
     are_done boolean[];
 BEGIN
-    IF turn.is_due THEN
-        turn := lockkeeper.perish(turn, 4);
+    IF decision.is_due THEN
+        decision := lockkeeper.perish(decision, 4);
     END IF;
     SELECT array_agg(c.id), array_agg(c.owner), array_agg(c.token) INTO ids, owners, tokens
     FROM json_to_recordset(commands::json) AS c (id text, owner text, token bigint);
-    are_done := lockkeeper.finish_plain(the_queue, ids, owners, tokens, turn);
+    are_done := lockkeeper.finish_plain(the_queue, ids, owners, tokens, decision);
     FOR n IN 1 .. cardinality(ids) LOOP
         IF are_done[n] THEN
             outcome := 'ok';
@@ -133,7 +133,7 @@ BEGIN
             SELECT a.outcome, a.sentence INTO outcome, sentence
             FROM lockkeeper.finish_item(the_queue, ids[n], owners[n],
                 lockkeeper.identity(owners[n], the_queue || '/' || ids[n]), tokens[n], NULL, NULL,
-                NULL, turn) AS a;
+                NULL, decision) AS a;
         END IF;
         RETURN NEXT;
     END LOOP;
@@ -148,12 +148,12 @@ SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
     begun timestamptz := clock_timestamp();
-    turn lockkeeper.turn := lockkeeper.begin_turn(ARRAY[the_root], @LK_NEVER@);
+    decision lockkeeper.decision := lockkeeper.begin_decision(ARRAY[the_root], @LK_NEVER@);
     is_any boolean := false;
     the_id text;
 BEGIN
-    IF turn.is_due THEN
-        turn := lockkeeper.perish(turn, 256);
+    IF decision.is_due THEN
+        decision := lockkeeper.perish(decision, 256);
     END IF;
     FOR the_id IN SELECT c.id FROM json_to_recordset(commands::json) AS c (id text) LOOP
         SELECT a.outcome, a.sentence INTO outcome, sentence
@@ -162,7 +162,7 @@ BEGIN
         RETURN NEXT;
     END LOOP;
     IF is_any THEN
-        PERFORM lockkeeper.wake_workers(turn);
+        PERFORM lockkeeper.wake_workers(decision);
     END IF;
     PERFORM lockkeeper.let_go_soon(begun);
 END $$;
@@ -175,10 +175,10 @@ SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
     begun timestamptz := clock_timestamp();
-    turn lockkeeper.turn := lockkeeper.begin_turn(ARRAY[the_root], @LK_NEVER@);
+    decision lockkeeper.decision := lockkeeper.begin_decision(ARRAY[the_root], @LK_NEVER@);
 BEGIN
-    IF turn.is_due THEN
-        turn := lockkeeper.perish(turn, 256);
+    IF decision.is_due THEN
+        decision := lockkeeper.perish(decision, 256);
     END IF;
     RETURN QUERY
     SELECT a.outcome, a.sentence

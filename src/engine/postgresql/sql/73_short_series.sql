@@ -9,12 +9,12 @@
 -- the items: nothing is held or waits at or above the queue, no event is told, no bound is set, the
 -- owner waits for nothing (R13), and none of the claims has been made already (R3).
 CREATE OR REPLACE FUNCTION lockkeeper.is_plain_to_take(
-    the_queue text, the_above text[], the_owner text, numbers bigint[], turn lockkeeper.turn)
+    the_queue text, the_above text[], the_owner text, numbers bigint[], decision lockkeeper.decision)
 RETURNS boolean
 LANGUAGE plpgsql AS $$
 BEGIN
-    RETURN NOT turn.is_bounded
-        AND (SELECT m.events_max = 0 AND m.watched_until_us <= turn.now_us
+    RETURN NOT decision.is_bounded
+        AND (SELECT m.events_max = 0 AND m.watched_until_us <= decision.now_us
              FROM lockkeeper.meta AS m)
         AND NOT EXISTS (SELECT FROM lockkeeper.parts AS p WHERE p.path = ANY (the_above))
         AND NOT EXISTS (SELECT FROM lockkeeper.requests AS r
@@ -95,14 +95,14 @@ END $$;
 -- Ends claims that are held, and removes their items. Answers for each command whether that was
 -- done; NULL: for none. The rest is left to finish_item().
 CREATE OR REPLACE FUNCTION lockkeeper.finish_plain(
-    the_queue text, ids text[], owners text[], tokens bigint[], turn lockkeeper.turn)
+    the_queue text, ids text[], owners text[], tokens bigint[], decision lockkeeper.decision)
 RETURNS boolean[]
 LANGUAGE plpgsql AS $$
 DECLARE
     known record; -- arrays
 BEGIN
-    IF turn.has_waiting
-       OR NOT (SELECT m.events_max = 0 AND m.watched_until_us <= turn.now_us
+    IF decision.has_waiting
+       OR NOT (SELECT m.events_max = 0 AND m.watched_until_us <= decision.now_us
                FROM lockkeeper.meta AS m)
        OR (SELECT count(*) <> count(DISTINCT t.id) FROM unnest(ids) AS t (id)) THEN
         RETURN NULL;
@@ -118,7 +118,7 @@ BEGIN
     CROSS JOIN LATERAL (SELECT x.* FROM lockkeeper.items AS x
                         WHERE x.queue = the_queue AND x.id = c.id OFFSET 0) AS i
     CROSS JOIN LATERAL (SELECT x.* FROM lockkeeper.requests AS x WHERE x.id = i.claim OFFSET 0) AS r
-    WHERE i.need_paths = '{}' AND r.deadline_us - turn.now_us > 0 AND r.owner = c.owner
+    WHERE i.need_paths = '{}' AND r.deadline_us - decision.now_us > 0 AND r.owner = c.owner
       AND (c.token = 0 OR r.token = c.token);
     IF known.items IS NULL THEN
         RETURN NULL;
@@ -128,9 +128,9 @@ BEGIN
     DELETE FROM lockkeeper.items AS i WHERE i.number = ANY (known.items);
     DELETE FROM lockkeeper.item_values AS v WHERE v.item = ANY (known.items);
     INSERT INTO lockkeeper.ended (token, identity, ended_us, queue, claims, steals)
-    SELECT e.token, e.identity, turn.now_us, the_queue, e.claims, e.steals
+    SELECT e.token, e.identity, decision.now_us, the_queue, e.claims, e.steals
     FROM unnest(known.tokens, known.identities, known.counts, known.steals)
         AS e (token, identity, claims, steals);
-    PERFORM lockkeeper.wake_workers(turn);
+    PERFORM lockkeeper.wake_workers(decision);
     RETURN ARRAY(SELECT n = ANY (known.places) FROM generate_subscripts(ids, 1) AS n);
 END $$;

@@ -116,7 +116,7 @@ SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
 SET enable_bitmapscan = off
 AS $$
 DECLARE
-    turn lockkeeper.turn := lockkeeper.begin_turn(ARRAY[the_root], @LK_NEVER@);
+    decision lockkeeper.decision := lockkeeper.begin_decision(ARRAY[the_root], @LK_NEVER@);
 BEGIN
     WITH wanted AS (
         SELECT u.id, u.n FROM unnest(ids) WITH ORDINALITY AS u (id, n)
@@ -141,7 +141,7 @@ BEGIN
     ON CONFLICT (path) DO UPDATE
     SET pushed = q.pushed + excluded.pushed, duplicates = q.duplicates + excluded.duplicates;
     IF announce.pushed > 0 THEN
-        PERFORM lockkeeper.wake_workers(turn);
+        PERFORM lockkeeper.wake_workers(decision);
     END IF;
 END $$;
 
@@ -188,7 +188,7 @@ SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
 SET enable_bitmapscan = off
 AS $$
 DECLARE
-    turn lockkeeper.turn;
+    decision lockkeeper.decision;
     now_us bigint := lockkeeper.now_us();
 BEGIN
     IF NOT EXISTS (SELECT FROM lockkeeper.roots AS r
@@ -198,12 +198,12 @@ BEGIN
     THEN
         RETURN;
     END IF;
-    turn := lockkeeper.begin_turn(ARRAY[the_root], @LK_NEVER@);
-    IF turn.is_due THEN
-        turn := lockkeeper.perish(turn, 256);
+    decision := lockkeeper.begin_decision(ARRAY[the_root], @LK_NEVER@);
+    IF decision.is_due THEN
+        decision := lockkeeper.perish(decision, 256);
     END IF;
     UPDATE lockkeeper.items AS i SET state = 'ready', due_us = 0
-    WHERE i.queue = the_queue AND i.state = 'delayed' AND i.due_us <= turn.now_us;
+    WHERE i.queue = the_queue AND i.state = 'delayed' AND i.due_us <= decision.now_us;
 END $$;
 
 -- The next ready items behind the position of one of them: '0', from the first; else its sequence
@@ -258,23 +258,23 @@ AS $$
 DECLARE
     begun timestamptz := clock_timestamp();
     result lockkeeper.taken_row;
-    turn lockkeeper.turn := lockkeeper.begin_turn(
+    decision lockkeeper.decision := lockkeeper.begin_decision(
         ARRAY[the_root], lockkeeper.now_us() + the_ttl_ms * 1000);
     item lockkeeper.items;
 BEGIN
-    IF turn.is_due THEN
-        turn := lockkeeper.perish(turn, 256);
+    IF decision.is_due THEN
+        decision := lockkeeper.perish(decision, 256);
     END IF;
     IF the_ask_number <> 0 THEN
         result.taken := lockkeeper.take_again(the_queue, the_owner, the_ask_number, the_ttl_ms,
-                                              turn.now_us);
+                                              decision.now_us);
         IF (result.taken).outcome IS NOT NULL THEN
             RETURN result;
         END IF;
     END IF;
-    IF lockkeeper.is_paused(the_owner, the_above, turn.now_us) THEN
+    IF lockkeeper.is_paused(the_owner, the_above, decision.now_us) THEN
         result.taken := lockkeeper.nothing_to_take(the_queue,
-            '@LK_TEXT_QUEUE_PAUSED@', true, turn);
+            '@LK_TEXT_QUEUE_PAUSED@', true, decision);
         RETURN result;
     END IF;
     FOR item IN
@@ -283,7 +283,7 @@ BEGIN
         ORDER BY i.priority DESC, i.sequence
     LOOP
         result.taken := lockkeeper.take_item(item, the_root, the_owner, the_ttl_ms,
-            the_max_attempts, the_ask_number, the_note, turn);
+            the_max_attempts, the_ask_number, the_note, decision);
         IF (result.taken).outcome IS NOT NULL THEN
             PERFORM lockkeeper.let_go_soon(begun);
             RETURN result;
@@ -294,14 +294,14 @@ BEGIN
     ORDER BY r.n DESC LIMIT 1;
     result.looked := cardinality(candidates);
     result.taken := lockkeeper.nothing_to_take(the_queue,
-        '@LK_TEXT_NOTHING_DUE@', behind <> '0' OR result.portion_end IS NOT NULL, turn);
+        '@LK_TEXT_NOTHING_DUE@', behind <> '0' OR result.portion_end IS NOT NULL, decision);
     RETURN result;
 END $$;
 
 -- Claims an item, if its parts are free.
 CREATE OR REPLACE FUNCTION lockkeeper.take_item(
     item lockkeeper.items, the_root text, the_owner text, the_ttl_ms bigint,
-    the_max_attempts integer, the_ask_number bigint, the_note text, turn lockkeeper.turn)
+    the_max_attempts integer, the_ask_number bigint, the_note text, decision lockkeeper.decision)
 RETURNS lockkeeper.taken
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
@@ -315,9 +315,9 @@ DECLARE
     all_roots text[] := ARRAY[the_root];
     judged record;
 BEGIN
-    IF NOT item.need_roots <@ turn.roots THEN
-        turn := lockkeeper.widen_turn(turn, item.need_roots);
-        IF NOT item.need_roots <@ turn.roots THEN
+    IF NOT item.need_roots <@ decision.roots THEN
+        decision := lockkeeper.lock_more_roots(decision, item.need_roots);
+        IF NOT item.need_roots <@ decision.roots THEN
             RETURN NULL;
         END IF;
         all_roots := ARRAY(SELECT DISTINCT t.root COLLATE "C"
@@ -325,12 +325,12 @@ BEGIN
     END IF;
     SELECT * INTO judged
     FROM lockkeeper.judge(the_owner, 0, @LK_NEVER@, true, paths, limits, counts,
-                          turn.now_us);
+                          decision.now_us);
     IF judged.verdict <> 'grant' THEN
         RETURN NULL;
     END IF;
-    IF turn.is_bounded THEN
-        taken.sentence := lockkeeper.full_bound(the_owner, paths, false, turn.now_us);
+    IF decision.is_bounded THEN
+        taken.sentence := lockkeeper.full_bound(the_owner, paths, false, decision.now_us);
         IF taken.sentence IS NOT NULL THEN
             taken.outcome := 'full';
             taken.sentence := format('@LK_TEXT_BOUND@', taken.sentence);
@@ -339,7 +339,7 @@ BEGIN
         END IF;
     END IF;
     claim := lockkeeper.make_claim(item, paths, limits, counts, all_roots, the_owner, the_note,
-                                   the_ttl_ms, turn, 0);
+                                   the_ttl_ms, decision, 0);
     IF claim.id IS NULL THEN
         RETURN NULL;
     END IF;
@@ -351,7 +351,7 @@ BEGIN
     RETURNING i.* INTO item;
     PERFORM lockkeeper.tell_request(CASE WHEN stolen THEN 'stolen' ELSE 'claimed' END, claim.id,
                                     item.attempts);
-    RETURN lockkeeper.taken_of(item, claim, stolen, turn.now_us);
+    RETURN lockkeeper.taken_of(item, claim, stolen, decision.now_us);
 END $$;
 
 -- Drops ready items whose rows no longer match.
@@ -363,7 +363,7 @@ DECLARE
     dropped bigint := 0;
 BEGIN
     IF cardinality(numbers) > 0 THEN
-        PERFORM lockkeeper.begin_turn(ARRAY[the_root], @LK_NEVER@);
+        PERFORM lockkeeper.begin_decision(ARRAY[the_root], @LK_NEVER@);
         WITH gone AS (
             DELETE FROM lockkeeper.items AS i WHERE i.number = ANY (numbers) AND i.state = 'ready'
             RETURNING i.number, i.queue, i.claims, i.steals

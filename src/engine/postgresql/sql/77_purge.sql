@@ -20,7 +20,7 @@ LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
-    PERFORM lockkeeper.begin_turn(ARRAY[the_root], @LK_NEVER@);
+    PERFORM lockkeeper.begin_decision(ARRAY[the_root], @LK_NEVER@);
     SELECT count(*) INTO dropped
     FROM unnest(ids) AS u (id) CROSS JOIN LATERAL lockkeeper.drop_item(the_queue, u.id, true) AS a
     WHERE a.outcome = 'ok';

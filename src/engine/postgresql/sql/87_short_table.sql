@@ -14,7 +14,7 @@ CREATE OR REPLACE FUNCTION lockkeeper.announce_shared(
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
-    drawn bigint := lockkeeper.draw(); -- NULL: the server has been restarted (20_turns)
+    drawn bigint := lockkeeper.draw(); -- NULL: the server has been restarted (20_transactions)
     moment_us bigint := lockkeeper.now_us();
     is_awaited boolean;
     wanted bigint;

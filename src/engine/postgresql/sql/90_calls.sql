@@ -213,7 +213,7 @@ CREATE OR REPLACE PROCEDURE lockkeeper.lk_tick(the_root text)
 LANGUAGE plpgsql AS $$
 DECLARE
     due text;
-    turn lockkeeper.turn;
+    decision lockkeeper.decision;
 BEGIN
     COMMIT;
     IF pg_catalog.current_setting('transaction_isolation')
@@ -225,8 +225,8 @@ BEGIN
     FOR due IN SELECT d.* FROM lockkeeper.due_roots(the_root, lockkeeper.now_us(), 1024) AS d
     LOOP
         PERFORM lockkeeper.read_by_index();
-        turn := lockkeeper.begin_turn(ARRAY[due], @LK_NEVER@);
-        turn := lockkeeper.perish(turn, 256);
+        decision := lockkeeper.begin_decision(ARRAY[due], @LK_NEVER@);
+        decision := lockkeeper.perish(decision, 256);
         COMMIT AND CHAIN;
     END LOOP;
 END $$;
@@ -298,7 +298,7 @@ CREATE OR REPLACE PROCEDURE lockkeeper.lk_sweep()
 LANGUAGE plpgsql AS $$
 DECLARE
     due text;
-    turn lockkeeper.turn;
+    decision lockkeeper.decision;
     few integer := 128;
     swept bigint := 0;
     now_us bigint := lockkeeper.now_us();
@@ -321,8 +321,8 @@ BEGIN
     PERFORM lockkeeper.read_by_index();
     IF due IS NOT NULL AND swept < few -- the rest has consequences
        AND pg_try_advisory_xact_lock(hashtextextended('lockkeeper/' || due, 0)) THEN
-        turn := lockkeeper.begin_turn(ARRAY[due], @LK_NEVER@);
-        turn := lockkeeper.perish(turn, 16);
+        decision := lockkeeper.begin_decision(ARRAY[due], @LK_NEVER@);
+        decision := lockkeeper.perish(decision, 16);
         COMMIT AND CHAIN;
         SET LOCAL synchronous_commit = off;
     END IF;

@@ -15,7 +15,7 @@ DECLARE
     delay_ms bigint;
     items text[] := '{}';
     needed lockkeeper.parts_read;
-    turn lockkeeper.turn;
+    decision lockkeeper.decision;
     added boolean[] := '{}';
 BEGIN
     IF coalesce(cardinality(ids), 0) NOT BETWEEN 1 AND @LK_DECIDE_MANY_MAX@ THEN
@@ -36,13 +36,13 @@ BEGIN
     FOR i IN 1 .. CASE WHEN needs = '{}' THEN 1 ELSE cardinality(ids) END LOOP
         needed := lockkeeper.needs_of(needs, items[i]);
     END LOOP;
-    turn := lockkeeper.begin_turn(ARRAY[split_part(the_queue, '/', 1)], @LK_NEVER@);
+    decision := lockkeeper.begin_decision(ARRAY[split_part(the_queue, '/', 1)], @LK_NEVER@);
     FOR i IN 1 .. cardinality(ids) LOOP
         added := added || lockkeeper.push_item(the_queue, ids[i], vals[i], delay_ms,
-            needed.paths, needed.limits, needed.counts, needed.roots, priority, turn);
+            needed.paths, needed.limits, needed.counts, needed.roots, priority, decision);
     END LOOP;
     PERFORM lockkeeper.count_pushes(the_queue, cardinality(array_positions(added, true)),
-                                    cardinality(array_positions(added, false)), turn);
+                                    cardinality(array_positions(added, false)), decision);
     RETURN added;
 END $$;
 
@@ -154,7 +154,7 @@ DECLARE
     the_queue text := lockkeeper.path_of(queue);
     item text;
     items text[] := '{}';
-    turn lockkeeper.turn;
+    decision lockkeeper.decision;
     the_owner text;
     answer lockkeeper.answer;
     outcomes text[] := '{}';
@@ -168,16 +168,16 @@ BEGIN
         items := items || lockkeeper.item_path_of(the_queue, ids[i]);
     END LOOP;
     PERFORM lockkeeper.check_owner(owner);
-    turn := lockkeeper.begin_turn(lockkeeper.roots_to_finish(the_queue, ids,
+    decision := lockkeeper.begin_decision(lockkeeper.roots_to_finish(the_queue, ids,
                                       split_part(the_queue, '/', 1)), @LK_NEVER@);
-    IF turn.is_due THEN
-        turn := lockkeeper.perish(turn, 4);
+    IF decision.is_due THEN
+        decision := lockkeeper.perish(decision, 4);
     END IF;
     FOR i IN 1 .. cardinality(ids) LOOP
-        the_owner := lockkeeper.owner_or_found(owner, ARRAY[items[i]], token, turn.now_us);
+        the_owner := lockkeeper.owner_or_found(owner, ARRAY[items[i]], token, decision.now_us);
         answer := lockkeeper.finish_item(the_queue, ids[i], the_owner,
             lockkeeper.identity(the_owner, items[i]), coalesce(token, 0), delay_ms, code, words,
-            turn);
+            decision);
         IF or_fail AND answer.outcome <> 'ok' THEN
             PERFORM lockkeeper.refuse(answer.outcome, answer.sentence);
         END IF;

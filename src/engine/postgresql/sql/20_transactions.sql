@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- A turn: one decision, from locking its roots to its answer.
+-- A decision, from locking its roots to its answer.
 --
 -- Each root has an advisory lock, which ends with the transaction. Every decision first takes the
 -- locks of its roots, in byte order, and then reads: at READ COMMITTED each later statement sees
@@ -131,26 +131,26 @@ BEGIN
     RETURN drawn;
 END $$;
 
--- The state of a turn. `roots`: those that it has locked.
+-- The state of a decision. `roots`: those that it has locked.
 DO $do$ BEGIN
-    CREATE TYPE lockkeeper.turn AS (
+    CREATE TYPE lockkeeper.decision AS (
         roots       text[],
         now_us      bigint,
         is_due      boolean, -- a deadline may have passed
         has_waiting boolean, -- a request may wait
         is_awaited  boolean, -- a worker may be waiting
         is_bounded  boolean, -- R22: there are bounds
-        planned_us  bigint   -- a deadline that this turn may set
+        planned_us  bigint   -- a deadline that this decision may set
     );
 EXCEPTION WHEN duplicate_object THEN NULL;
 END $do$;
 
--- Locks roots, given in byte order. `the_due_us` is a deadline that this turn may set there.
-CREATE OR REPLACE FUNCTION lockkeeper.begin_turn(the_roots text[], the_due_us bigint)
-RETURNS lockkeeper.turn
+-- Locks roots, given in byte order. `the_due_us` is a deadline that this decision may set there.
+CREATE OR REPLACE FUNCTION lockkeeper.begin_decision(the_roots text[], the_due_us bigint)
+RETURNS lockkeeper.decision
 LANGUAGE plpgsql AS $$
 DECLARE
-    turn lockkeeper.turn;
+    decision lockkeeper.decision;
     the_root text;
     found_due_us bigint := @LK_NEVER@;
     found_awaited_us bigint := 0;
@@ -162,7 +162,7 @@ BEGIN
                              upper(current_setting('transaction_isolation'))),
             HINT = 'ROLLBACK; BEGIN ISOLATION LEVEL READ COMMITTED, or use another connection.';
     END IF;
-    turn.has_waiting := false;
+    decision.has_waiting := false;
     FOREACH the_root IN ARRAY the_roots LOOP
         PERFORM pg_advisory_xact_lock(hashtextextended('lockkeeper/' || the_root, 0));
         LOOP
@@ -174,41 +174,41 @@ BEGIN
         IF known.due_us > the_due_us THEN
             UPDATE lockkeeper.roots AS r SET due_us = the_due_us WHERE r.root = the_root;
         END IF;
-        turn.has_waiting := turn.has_waiting OR known.has_waiting;
+        decision.has_waiting := decision.has_waiting OR known.has_waiting;
         found_due_us := least(found_due_us, known.due_us);
         found_awaited_us := greatest(found_awaited_us, known.awaited_us);
     END LOOP;
     IF NOT lockkeeper.is_awake() THEN
         PERFORM lockkeeper.restart();
     END IF;
-    turn.roots := the_roots;
-    turn.now_us := lockkeeper.now_us();
-    turn.is_due := found_due_us <= turn.now_us;
-    turn.is_awaited := found_awaited_us > turn.now_us;
-    turn.is_bounded := known.is_bounded;
-    turn.planned_us := the_due_us;
-    RETURN turn;
+    decision.roots := the_roots;
+    decision.now_us := lockkeeper.now_us();
+    decision.is_due := found_due_us <= decision.now_us;
+    decision.is_awaited := found_awaited_us > decision.now_us;
+    decision.is_bounded := known.is_bounded;
+    decision.planned_us := the_due_us;
+    RETURN decision;
 END $$;
 
--- Locks more roots, out of order, so without waiting: two turns that wait might wait for each
--- other. A root that cannot be locked at once stays out of turn.roots.
-CREATE OR REPLACE FUNCTION lockkeeper.widen_turn(INOUT turn lockkeeper.turn, wanted text[])
+-- Locks more roots, out of order, so without waiting: two decisions that wait might wait for each
+-- other. A root that cannot be locked at once stays out of decision.roots.
+CREATE OR REPLACE FUNCTION lockkeeper.lock_more_roots(INOUT decision lockkeeper.decision, wanted text[])
 LANGUAGE plpgsql AS $$
 DECLARE
     the_root text;
     known record;
 BEGIN
     FOREACH the_root IN ARRAY wanted LOOP
-        CONTINUE WHEN the_root = ANY (turn.roots);
+        CONTINUE WHEN the_root = ANY (decision.roots);
         CONTINUE WHEN NOT pg_try_advisory_xact_lock(
             hashtextextended('lockkeeper/' || the_root, 0));
         INSERT INTO lockkeeper.roots (root, due_us) VALUES (the_root, @LK_NEVER@)
         ON CONFLICT (root) DO NOTHING;
         SELECT r.has_waiting, r.awaited_us INTO known
         FROM lockkeeper.roots AS r WHERE r.root = the_root;
-        turn.roots := turn.roots || the_root;
-        turn.has_waiting := turn.has_waiting OR known.has_waiting;
-        turn.is_awaited := turn.is_awaited OR known.awaited_us > turn.now_us;
+        decision.roots := decision.roots || the_root;
+        decision.has_waiting := decision.has_waiting OR known.has_waiting;
+        decision.is_awaited := decision.is_awaited OR known.awaited_us > decision.now_us;
     END LOOP;
 END $$;
 

@@ -1,12 +1,12 @@
 -- SPDX-License-Identifier: Apache-2.0
--- A turn: one decision, from locking its roots to its answer.
+-- A decision, from locking its roots to its answer.
 --
 -- Every decision first locks the rows of its roots, in byte order, and then reads: at READ
 -- COMMITTED each later statement sees everything that earlier decisions about these roots have
 -- committed. Every change that adds, grants or strengthens a request also updates these rows (it
 -- draws, R4).
 --
--- Procedures pass the state of a turn on: `locked`, its roots as '/a/b/', and `has_waiting`,
+-- Procedures pass the state of a decision on: `locked`, its roots as '/a/b/', and `has_waiting`,
 -- whether a request may wait below them. The store's row is read once after the locks: @lk_tells
 -- says whether to write events (R21), @lk_bounded whether there are bounds (R22).
 --
@@ -27,7 +27,7 @@
 --
 -- A caller's transaction may have a snapshot from before the locks (92_people_locks). The row of a
 -- root tells it: what others have changed below the root since has changed its `last_draw`, by a draw
--- or by lk_turn_mark(), unless it has only made room. What such a change has removed is found missing
+-- or by lk_mark_roots(), unless it has only made room. What such a change has removed is found missing
 -- when it is to be changed.
 
 DELIMITER //
@@ -216,9 +216,9 @@ END
 
 -- Locks roots, given in byte order. @lk_inside: in a caller's transaction; 2: this is a push in a
 -- statement of the caller's, all of which has one snapshot. It reads what is locked.
-DROP PROCEDURE IF EXISTS lk_turn_begin
+DROP PROCEDURE IF EXISTS lk_lock_roots
 //
-CREATE PROCEDURE lk_turn_begin(
+CREATE PROCEDURE lk_lock_roots(
     IN the_roots BLOB, OUT locked BLOB, OUT now_us BIGINT,
     OUT is_due BOOLEAN, OUT has_waiting BOOLEAN)
 SQL SECURITY INVOKER MODIFIES SQL DATA
@@ -272,11 +272,11 @@ BEGIN
 END
 //
 
--- Locks more roots, out of order, so without waiting: two turns that wait might wait for each
+-- Locks more roots, out of order, so without waiting: two decisions that wait might wait for each
 -- other. A root that cannot be locked at once stays out of `locked`.
-DROP PROCEDURE IF EXISTS lk_turn_widen
+DROP PROCEDURE IF EXISTS lk_lock_more_roots
 //
-CREATE PROCEDURE lk_turn_widen(
+CREATE PROCEDURE lk_lock_more_roots(
     IN wanted BLOB, INOUT locked BLOB, INOUT has_waiting BOOLEAN,
     OUT has_all BOOLEAN)
 SQL SECURITY INVOKER MODIFIES SQL DATA
@@ -319,9 +319,9 @@ END
 //
 
 -- R4: a unique number for a request with these roots, recorded by each of them.
-DROP PROCEDURE IF EXISTS lk_turn_draw
+DROP PROCEDURE IF EXISTS lk_draw
 //
-CREATE PROCEDURE lk_turn_draw(IN the_roots BLOB, OUT drawn BIGINT)
+CREATE PROCEDURE lk_draw(IN the_roots BLOB, OUT drawn BIGINT)
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE count INT DEFAULT 1 + LENGTH(the_roots) - LENGTH(REPLACE(the_roots, ' ', ''));
@@ -354,9 +354,9 @@ END
 
 -- A change below these roots that draws no number, and does more than make room: the next number
 -- there is greater, so a transaction that has read a root before sees that.
-DROP PROCEDURE IF EXISTS lk_turn_mark
+DROP PROCEDURE IF EXISTS lk_mark_roots
 //
-CREATE PROCEDURE lk_turn_mark(IN the_roots BLOB)
+CREATE PROCEDURE lk_mark_roots(IN the_roots BLOB)
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE i INT DEFAULT 1 + LENGTH(the_roots) - LENGTH(REPLACE(the_roots, ' ', ''));
@@ -370,9 +370,9 @@ END
 
 -- R4: a number drawn by the same decision before, if none of these roots has drawn a greater one;
 -- else a new one.
-DROP PROCEDURE IF EXISTS lk_turn_share
+DROP PROCEDURE IF EXISTS lk_share_draw
 //
-CREATE PROCEDURE lk_turn_share(IN the_roots BLOB, IN shared BIGINT, OUT drawn BIGINT)
+CREATE PROCEDURE lk_share_draw(IN the_roots BLOB, IN shared BIGINT, OUT drawn BIGINT)
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE count INT DEFAULT 1 + LENGTH(the_roots) - LENGTH(REPLACE(the_roots, ' ', ''));
@@ -385,7 +385,7 @@ BEGIN
         SET i = i + 1;
     END WHILE;
     IF last > shared THEN
-        CALL lk_turn_draw(the_roots, drawn);
+        CALL lk_draw(the_roots, drawn);
     ELSE
         SET drawn = shared;
         WHILE i > 1 DO
@@ -400,9 +400,9 @@ END
 
 -- Records at these roots a request with these paths, whose deadline is `the_due_us`, and may become
 -- `end_us` when it is granted.
-DROP PROCEDURE IF EXISTS lk_turn_due
+DROP PROCEDURE IF EXISTS lk_record_deadline
 //
-CREATE PROCEDURE lk_turn_due(
+CREATE PROCEDURE lk_record_deadline(
     IN the_roots BLOB, IN the_due_us BIGINT, IN end_us BIGINT,
     IN its_paths BLOB, IN its_claim BOOLEAN)
 SQL SECURITY INVOKER MODIFIES SQL DATA
