@@ -28,7 +28,7 @@ static enum lk_tls_problem problem_of_verify(long result) {
 
 /*
  * Whether the other end has been found to be what was asked for. A server shows its certificate
- * before it judges a client's: what ends the handshake earlier comes from a program in its place,
+ * before it checks a client's: what ends the handshake earlier comes from a program in its place,
  * and is about something else.
  */
 static bool is_known_peer(const struct lk_tls_session *session) {

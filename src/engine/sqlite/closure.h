@@ -25,7 +25,7 @@ struct lk_closure {
     bool bounds_waiters;          /* the store bounds the waiters of a path (R22) */
     uint64_t leaving;             /* the request that a release ends; 0: none */
     uint64_t units_elsewhere;     /* in use at the first path of an ask, and not loaded */
-    struct lk_set waiting;        /* loaded, and to be judged; keys are references */
+    struct lk_set waiting;        /* loaded, and to be checked; keys are references */
     size_t waiting_done;
     struct lk_set held;     /* paths at which all leases are loaded; with a slash: below which */
     struct lk_set requests; /* loaded; keys are ids */

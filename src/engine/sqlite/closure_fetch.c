@@ -188,7 +188,7 @@ static int load_item_of(struct lk_closure *closure, const struct lk_record *reco
 }
 
 /* A waiting request that crowd.c decides about, once the statement that led to it has ended. */
-static int want_judgement(struct lk_closure *closure, const struct lk_record *record) {
+static int want_check(struct lk_closure *closure, const struct lk_record *record) {
     lk_ref request =
         lk_model_find(closure->model, record->owner, record->parts, record->part_count);
     bool is_new;
@@ -200,13 +200,13 @@ static int want_judgement(struct lk_closure *closure, const struct lk_record *re
 /* S2 to S6, of a request that has been loaded. */
 static int want_around(struct lk_closure *closure, const struct lk_record *record) {
     bool may_go = may_end(closure, record);
-    bool is_judged = closure->in_crowd && !may_go && record->state == LK_STATE_WAITING;
-    bool needs_grant_pass = may_go || (record->state == LK_STATE_WAITING && !is_judged);
+    bool is_checked = closure->in_crowd && !may_go && record->state == LK_STATE_WAITING;
+    bool needs_grant_pass = may_go || (record->state == LK_STATE_WAITING && !is_checked);
     int code = closure->with_owners ? lk_closure_fetch_owner(closure, record->owner) : SQLITE_OK;
 
     closure->has_overdue = closure->has_overdue || record->deadline_us <= closure->now_us;
-    if (code == SQLITE_OK && is_judged) {
-        code = want_judgement(closure, record);
+    if (code == SQLITE_OK && is_checked) {
+        code = want_check(closure, record);
     }
 
     if (code == SQLITE_OK && may_go && record->wants_value) {
@@ -293,7 +293,7 @@ int lk_closure_follow(struct lk_closure *closure) {
             lk_ref request;
             memcpy(&request, lk_set_at(&closure->waiting, closure->waiting_done++).bytes,
                    sizeof request);
-            code = lk_crowd_judge(closure, request);
+            code = lk_crowd_check(closure, request);
         } else {
             break;
         }

@@ -26,6 +26,6 @@ int lk_crowd_count_units(struct lk_closure *closure, const struct lk_path *path)
 
 /* Loads what decides about a waiting request that lk_crowd_load() has led to; a reference of the
  * model. */
-int lk_crowd_judge(struct lk_closure *closure, lk_ref request);
+int lk_crowd_check(struct lk_closure *closure, lk_ref request);
 
 #endif

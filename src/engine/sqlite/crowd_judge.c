@@ -166,8 +166,8 @@ static int load_around(struct lk_closure *closure, const struct lk_record *recor
     return code;
 }
 
-int lk_crowd_judge(struct lk_closure *closure, lk_ref request) {
-    struct lk_record *record = &closure->store->judged;
+int lk_crowd_check(struct lk_closure *closure, lk_ref request) {
+    struct lk_record *record = &closure->store->checked;
     bool is_found = false;
     int code = SQLITE_OK;
 

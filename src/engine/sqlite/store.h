@@ -70,7 +70,7 @@ struct lk_sqlite {
     int own_changes;               /* rows that this connection had changed by the last of them */
     struct lk_sql_request request; /* room for one row; too large for the stack */
     struct lk_sql_item item;       /* likewise */
-    struct lk_record judged;       /* likewise: a waiting request that crowd.c decides about */
+    struct lk_record checked;      /* likewise: a waiting request that crowd.c decides about */
     struct lk_sqlite_sources *sources; /* tables of the owner's (R17); NULL: none yet */
 };
 

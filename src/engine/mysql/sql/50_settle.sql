@@ -218,7 +218,7 @@ BEGIN
             CALL lk_lock_more_roots(its_roots, locked, has_waiting, has_all);
         END IF;
         IF waiting IS NOT NULL AND has_all THEN -- else its client asks again, within a second
-            CALL lk_judge(waiting, waiter, its_ticket, FALSE, moment_us, verdict, ignored, ignored);
+            CALL lk_check_grant(waiting, waiter, its_ticket, FALSE, moment_us, verdict, ignored, ignored);
             IF verdict = 'limit' AND its_parts = 1 THEN
                 SET short_path = its_path, short_limit = its_limit;
             END IF;

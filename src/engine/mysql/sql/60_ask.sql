@@ -141,7 +141,7 @@ BEGIN
     CALL lk_add_request(the_identity, asker, paths, limits, counts, the_roots,
                         COALESCE(the_note, ''), style = 'wait', until_us > 0, asks_value, FALSE,
                         drawn, its_ttl_ms, its_deadline_us, self);
-    CALL lk_judge(self, asker, drawn, FALSE, now_us, verdict, refused_part, in_use);
+    CALL lk_check_grant(self, asker, drawn, FALSE, now_us, verdict, refused_part, in_use);
     SET outcome = IF(verdict = 'grant', 'granted', 'waiting');
     IF verdict <> 'grant' AND style = 'try' THEN
         SET outcome = 'busy';
@@ -295,7 +295,7 @@ BEGIN
     IF difference = 'stronger' THEN
         SAVEPOINT lk_not_converted;
         CALL lk_convert(self, paths, limits, counts);
-        CALL lk_judge(self, asker, 0, FALSE, now_us, verdict, ignored, ignored);
+        CALL lk_check_grant(self, asker, 0, FALSE, now_us, verdict, ignored, ignored);
         IF verdict = 'grant' THEN
             CALL lk_draw(the_roots, drawn);
             UPDATE lk_requests AS r FORCE INDEX (PRIMARY) SET r.token = drawn WHERE r.id = self;
@@ -364,7 +364,7 @@ BEGIN
             UPDATE lk_requests AS r FORCE INDEX (PRIMARY)
             SET r.ticket = its_ticket WHERE r.id = self;
             IF style = 'try' THEN
-                CALL lk_judge(self, asker, its_ticket, FALSE, now_us, verdict, ignored, ignored);
+                CALL lk_check_grant(self, asker, its_ticket, FALSE, now_us, verdict, ignored, ignored);
                 IF verdict <> 'grant' THEN
                     ROLLBACK TO SAVEPOINT lk_not_converted;
                     SET difference = 'same', closes_cycle = FALSE;
@@ -427,7 +427,7 @@ BEGIN
     DECLARE verdict VARBINARY(8);
     DECLARE ignored BIGINT;
     SET is_held = FALSE;
-    CALL lk_judge(self, asker, its_ticket, FALSE, now_us, verdict, ignored, ignored);
+    CALL lk_check_grant(self, asker, its_ticket, FALSE, now_us, verdict, ignored, ignored);
     IF verdict = 'grant' THEN
         CALL lk_settle(locked, has_waiting, paths, asker, now_us);
         SELECT r.held INTO is_held FROM lk_requests AS r WHERE r.id = self AND r.part = 1;

@@ -201,7 +201,7 @@ BEGIN
                         CONCAT_WS(' ', 0, NULLIF(the_limits, '')),
                         CONCAT_WS(' ', 0, NULLIF(the_counts, '')), all_roots, the_note, FALSE,
                         FALSE, FALSE, TRUE, drawn, the_ttl_ms, now_us + the_ttl_ms * 1000, self);
-    CALL lk_judge(self, asker, drawn, TRUE, now_us, verdict, refused_part, ignored);
+    CALL lk_check_grant(self, asker, drawn, TRUE, now_us, verdict, refused_part, ignored);
     IF verdict = 'grant' THEN
         IF @lk_bounded THEN
             CALL lk_check_bounds(self, asker, FALSE, now_us, sentence);

@@ -207,8 +207,8 @@ BEGIN
             END IF;
         END IF;
         SELECT j.verdict INTO verdict
-        FROM lockkeeper.judge(waiter.owner, waiter.id, waiter.ticket, false, waiter.paths,
-                              waiter.limits, waiter.counts, moment_us) AS j;
+        FROM lockkeeper.check_grant(waiter.owner, waiter.id, waiter.ticket, false, waiter.paths,
+                                    waiter.limits, waiter.counts, moment_us) AS j;
         IF verdict = 'grant' THEN
             PERFORM lockkeeper.grant_waiting(waiter.id, moment_us);
             IF EXISTS (SELECT FROM lockkeeper.requests AS r

@@ -97,9 +97,9 @@ BEGIN
     WITH found AS MATERIALIZED (
         SELECT o.request, o.path, r.owner, r.note, r.ticket, r.held,
                r.deadline_us - now_us AS left_us
-        FROM lockkeeper.obstacles(asked.owner, self, ticket, asked.paths, asked.limits,
-                                  asked.counts, now_us,
-                                  greatest(64, 2 * asked.blockers_max)) AS o
+        FROM lockkeeper.blockers(asked.owner, self, ticket, asked.paths, asked.limits,
+                                 asked.counts, now_us,
+                                 greatest(64, 2 * asked.blockers_max)) AS o
         CROSS JOIN LATERAL (SELECT x.* FROM lockkeeper.requests AS x
                             WHERE x.id = o.request OFFSET 0) AS r
     ), named AS (
@@ -171,7 +171,7 @@ LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
     answer lockkeeper.answer;
-    judged record;
+    checked record;
     granted boolean;
     new_id bigint;
     drawn bigint;
@@ -179,13 +179,13 @@ DECLARE
     owner_waits boolean;
     found record;
 BEGIN
-    SELECT * INTO judged
-    FROM lockkeeper.judge(asked.owner, 0, @LK_NEVER@, false, asked.paths, asked.limits,
-                          asked.counts, decision.now_us);
-    granted := judged.verdict = 'grant';
+    SELECT * INTO checked
+    FROM lockkeeper.check_grant(asked.owner, 0, @LK_NEVER@, false, asked.paths, asked.limits,
+                                asked.counts, decision.now_us);
+    granted := checked.verdict = 'grant';
     IF NOT granted AND asked.style = 'try' THEN
         answer.outcome := 'busy';
-        answer.in_use := judged.in_use;
+        answer.in_use := checked.in_use;
         RETURN lockkeeper.explain(answer, asked, 0, @LK_NEVER@, decision.now_us);
     END IF;
     IF decision.is_bounded THEN
@@ -243,7 +243,7 @@ BEGIN
         answer.ttl_ms := lockkeeper.ttl_of(asked, decision.now_us);
         answer.left_us := lockkeeper.deadline_of(asked, decision.now_us) - decision.now_us;
         answer.fixed := asked.until_us > 0;
-        answer.in_use := judged.in_use + asked.counts[1];
+        answer.in_use := checked.in_use + asked.counts[1];
     ELSE
         answer := lockkeeper.state_of(asked, new_id, decision.now_us);
     END IF;
@@ -298,14 +298,14 @@ LANGUAGE plpgsql AS $$
 DECLARE
     answer lockkeeper.answer;
     former lockkeeper.asked := asked;
-    judged record;
+    checked record;
     found record;
     new_token bigint;
 BEGIN
-    SELECT * INTO judged
-    FROM lockkeeper.judge(asked.owner, self.id, 0, false, asked.paths, asked.limits, asked.counts,
-                          decision.now_us);
-    IF judged.verdict <> 'grant' THEN
+    SELECT * INTO checked
+    FROM lockkeeper.check_grant(asked.owner, self.id, 0, false, asked.paths, asked.limits, asked.counts,
+                                decision.now_us);
+    IF checked.verdict <> 'grant' THEN
         PERFORM lockkeeper.refresh(asked, self, decision.now_us);
         answer := lockkeeper.state_of(asked, self.id, decision.now_us);
         answer.outcome := 'busy';
@@ -388,15 +388,15 @@ LANGUAGE plpgsql AS $$
 DECLARE
     answer lockkeeper.answer;
     change text := lockkeeper.compare(asked, self.id);
-    judged record;
+    checked record;
     closes_cycle boolean := false;
     told bigint := (SELECT m.last_event FROM lockkeeper.meta AS m);
 BEGIN
     IF change = 'stronger' AND asked.style = 'try' THEN
-        SELECT * INTO judged
-        FROM lockkeeper.judge(asked.owner, self.id, @LK_NEVER@, false, asked.paths,
-                              asked.limits, asked.counts, decision.now_us);
-        IF judged.verdict <> 'grant' THEN
+        SELECT * INTO checked
+        FROM lockkeeper.check_grant(asked.owner, self.id, @LK_NEVER@, false, asked.paths,
+                                    asked.limits, asked.counts, decision.now_us);
+        IF checked.verdict <> 'grant' THEN
             change := 'same';
         END IF;
     END IF;
@@ -440,8 +440,8 @@ SELECT j.verdict = 'grant'
 FROM (SELECT array_agg(p.path) AS paths, array_agg(p.unit_limit) AS limits,
              array_agg(p.units) AS counts
       FROM lockkeeper.parts AS p WHERE p.request = self.id) AS q
-CROSS JOIN LATERAL lockkeeper.judge(self.owner, self.id, self.ticket, false, q.paths, q.limits,
-                                    q.counts, now_us) AS j $$;
+CROSS JOIN LATERAL lockkeeper.check_grant(self.owner, self.id, self.ticket, false, q.paths, q.limits,
+                                          q.counts, now_us) AS j $$;
 
 -- The roots are in byte order.
 CREATE OR REPLACE FUNCTION lockkeeper.decide(asked lockkeeper.asked) RETURNS lockkeeper.answer

@@ -237,7 +237,7 @@ DECLARE
     limits integer[];
     counts integer[];
     all_roots text[];
-    judged record;
+    checked record;
     candidates refcursor;
     reads_all boolean := false; -- not only the first of each group
     refused bytea[] := '{}'; -- groups whose needs are not free
@@ -270,15 +270,15 @@ BEGIN
         paths := (the_queue || '/' || item.id) || item.need_paths;
         limits := 0 || item.need_limits;
         counts := 0 || item.need_units;
-        SELECT * INTO judged
-        FROM lockkeeper.judge(the_owner, 0, @LK_NEVER@, true, paths, limits, counts,
-                              decision.now_us);
-        IF judged.verdict <> 'grant' THEN
+        SELECT * INTO checked
+        FROM lockkeeper.check_grant(the_owner, 0, @LK_NEVER@, true, paths, limits, counts,
+                                    decision.now_us);
+        IF checked.verdict <> 'grant' THEN
             IF item.need_paths <> '{}' THEN
-                SELECT * INTO judged
-                FROM lockkeeper.judge(the_owner, 0, @LK_NEVER@, true, item.need_paths,
-                                      item.need_limits, item.need_units, decision.now_us);
-                IF judged.verdict <> 'grant' THEN
+                SELECT * INTO checked
+                FROM lockkeeper.check_grant(the_owner, 0, @LK_NEVER@, true, item.need_paths,
+                                            item.need_limits, item.need_units, decision.now_us);
+                IF checked.verdict <> 'grant' THEN
                     refused := refused || item.need_group;
                 ELSIF NOT reads_all THEN -- it is locked itself, and hides no other of its group
                     reads_all := true;

@@ -4,7 +4,7 @@
 -- (series.c). Each answers a row for each command.
 --
 -- `commands` is a JSON array of objects. Lists in them are texts in PostgreSQL's form. What needs
--- no judging is done by a statement for all of it (73_short_series), the rest one after the other.
+-- no grant check is done by a statement for all of it (73_short_series), the rest one after the other.
 
 -- R16. Needs as parts, and their roots. `value`: hexadecimal digits; absent: none.
 CREATE OR REPLACE FUNCTION lockkeeper.lk_push_many(the_queue text, the_root text, commands text)

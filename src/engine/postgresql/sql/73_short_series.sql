@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Short ways of series (72_series): claims and their completion (R16) that need no judging, each
+-- Short ways of series (72_series): claims and their completion (R16) that need no grant check, each
 -- step by one statement for all items. The root is locked exclusively.
 --
 -- The tables are found by arrays of numbers, not joined: so each is read by its key, whatever the

@@ -313,7 +313,7 @@ DECLARE
     limits integer[] := 0 || item.need_limits;
     counts integer[] := 0 || item.need_units;
     all_roots text[] := ARRAY[the_root];
-    judged record;
+    checked record;
 BEGIN
     IF NOT item.need_roots <@ decision.roots THEN
         decision := lockkeeper.lock_more_roots(decision, item.need_roots);
@@ -323,10 +323,10 @@ BEGIN
         all_roots := ARRAY(SELECT DISTINCT t.root COLLATE "C"
                            FROM unnest(the_root || item.need_roots) AS t (root) ORDER BY 1);
     END IF;
-    SELECT * INTO judged
-    FROM lockkeeper.judge(the_owner, 0, @LK_NEVER@, true, paths, limits, counts,
-                          decision.now_us);
-    IF judged.verdict <> 'grant' THEN
+    SELECT * INTO checked
+    FROM lockkeeper.check_grant(the_owner, 0, @LK_NEVER@, true, paths, limits, counts,
+                                decision.now_us);
+    IF checked.verdict <> 'grant' THEN
         RETURN NULL;
     END IF;
     IF decision.is_bounded THEN

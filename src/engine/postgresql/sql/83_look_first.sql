@@ -109,8 +109,8 @@ BEGIN
     is_busy := answer.in_the_way > 0; -- what is named is in the way
     IF asked.blockers_max = 0 THEN
         SELECT j.verdict <> 'grant', j.in_use INTO is_busy, answer.in_use
-        FROM lockkeeper.judge(asked.owner, 0, last, false, asked.paths, asked.limits, asked.counts,
-                              moment_us) AS j;
+        FROM lockkeeper.check_grant(asked.owner, 0, last, false, asked.paths, asked.limits, asked.counts,
+                                    moment_us) AS j;
     END IF;
     IF is_busy THEN
         answer.outcome := 'busy';

@@ -144,7 +144,7 @@ END $$;
 
 -- verdict: 'grant', 'conflict' (R7a, R7b) or 'limit' (R7c); in_use: units held at the first path,
 -- without its own. `is_item`: a claim of an item, which no lease covers (R16).
-CREATE OR REPLACE FUNCTION lockkeeper.judge(
+CREATE OR REPLACE FUNCTION lockkeeper.check_grant(
     asker text, self bigint, ticket bigint, is_item boolean,
     paths text[], limits integer[], counts integer[], now_us bigint,
     OUT verdict text, OUT in_use bigint)
@@ -173,7 +173,7 @@ END $$;
 
 -- The blockers of a probe (R20): one row each, with the path of the first part that it blocks. Of
 -- each part and kind, `most` at most: held ones, then those that have waited longest.
-CREATE OR REPLACE FUNCTION lockkeeper.obstacles(
+CREATE OR REPLACE FUNCTION lockkeeper.blockers(
     asker text, self bigint, ticket bigint,
     paths text[], limits integer[], counts integer[], now_us bigint, most bigint)
 RETURNS TABLE (request bigint, path text)
@@ -189,13 +189,13 @@ BEGIN
         FROM unnest(paths, limits, counts) WITH ORDINALITY AS a (path, unit_limit, units, n)
     ), met AS (
         SELECT c.request, c.path, a.n, 1 AS kind, c.position FROM asked AS a
-        CROSS JOIN LATERAL lockkeeper.conflicts(asker, self, obstacles.ticket, a.path, a.units > 0,
+        CROSS JOIN LATERAL lockkeeper.conflicts(asker, self, blockers.ticket, a.path, a.units > 0,
                                                 now_us, most) AS c
         WHERE NOT covered
         UNION ALL
         SELECT c.request, c.path, a.n, 2, c.position FROM asked AS a
-        CROSS JOIN LATERAL lockkeeper.counted(self, obstacles.ticket, a.path, now_us, most) AS c
-        WHERE lockkeeper.is_short(self, obstacles.ticket, a.path, a.unit_limit, a.units, now_us)
+        CROSS JOIN LATERAL lockkeeper.counted(self, blockers.ticket, a.path, now_us, most) AS c
+        WHERE lockkeeper.is_short(self, blockers.ticket, a.path, a.unit_limit, a.units, now_us)
     )
     SELECT DISTINCT ON (m.request) m.request, m.path FROM met AS m
     ORDER BY m.request, m.n, m.kind, m.position;

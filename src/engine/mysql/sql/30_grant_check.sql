@@ -93,9 +93,9 @@ END
 -- verdict: 'grant', 'conflict' (R7a, R7b), or 'limit' (R7c, also if both); refused_part: the last
 -- one that is not free; in_use: units held at the first path, without its own. `is_item`: a claim of
 -- an item, which no lease covers (R16).
-DROP PROCEDURE IF EXISTS lk_judge
+DROP PROCEDURE IF EXISTS lk_check_grant
 //
-CREATE PROCEDURE lk_judge(
+CREATE PROCEDURE lk_check_grant(
     IN self BIGINT, IN asker VARBINARY(128), IN the_ticket BIGINT, IN is_item BOOLEAN,
     IN now_us BIGINT, OUT verdict VARBINARY(8), OUT refused_part INT,
     OUT in_use BIGINT)
