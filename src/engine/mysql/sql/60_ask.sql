@@ -178,7 +178,7 @@ BEGIN
             CALL lk_tell_request(IF(verdict = 'grant', 'granted', 'queued'), self, 0);
         END IF;
         IF verdict = 'grant' AND owner_waits THEN -- R8: it may cover what its owner waits for
-            CALL lk_settle(locked, has_waiting, NULL, asker, now_us);
+            CALL lk_grant_waiters(locked, has_waiting, NULL, asker, now_us);
         END IF;
         IF verdict <> 'grant' THEN
             SET has_waiting = TRUE, i = 1 + LENGTH(the_roots) - LENGTH(REPLACE(the_roots, ' ', ''));
@@ -321,7 +321,7 @@ BEGIN
         CALL lk_tell_request('converted', self, 0);
     END IF;
     IF outcome = 'granted' AND difference <> 'same' AND has_waiting THEN
-        CALL lk_settle(locked, has_waiting, paths, asker, now_us);
+        CALL lk_grant_waiters(locked, has_waiting, paths, asker, now_us);
     END IF;
 END
 //
@@ -378,7 +378,7 @@ BEGIN
         CALL lk_tell_request('converted', self, 0);
     END IF;
     IF difference <> 'same' THEN
-        CALL lk_settle(locked, has_waiting, touched, asker, now_us);
+        CALL lk_grant_waiters(locked, has_waiting, touched, asker, now_us);
     END IF;
     SELECT r.held INTO is_held FROM lk_requests AS r WHERE r.id = self AND r.part = 1;
     IF is_held AND @lk_tells THEN
@@ -404,7 +404,7 @@ BEGIN
         END IF;
         IF cycle IS NOT NULL AND (closes_cycle OR gives_way) THEN
             CALL lk_remove_request(self, 'withdrawn', touched);
-            CALL lk_settle(locked, has_waiting, touched, NULL, now_us);
+            CALL lk_grant_waiters(locked, has_waiting, touched, NULL, now_us);
             SET outcome = 'deadlock';
         ELSE
             SET cycle = NULL;
@@ -429,7 +429,7 @@ BEGIN
     SET is_held = FALSE;
     CALL lk_check_grant(self, asker, its_ticket, FALSE, now_us, verdict, ignored, ignored);
     IF verdict = 'grant' THEN
-        CALL lk_settle(locked, has_waiting, paths, asker, now_us);
+        CALL lk_grant_waiters(locked, has_waiting, paths, asker, now_us);
         SELECT r.held INTO is_held FROM lk_requests AS r WHERE r.id = self AND r.part = 1;
     END IF;
 END
@@ -480,7 +480,7 @@ decide: BEGIN
     ORDER BY r.deadline_us DESC LIMIT 1; -- a dead one may be there as well
     IF self IS NOT NULL AND its_deadline_us <= now_us THEN
         CALL lk_remove_request(self, 'perished', touched);
-        CALL lk_settle(locked, has_waiting, touched, NULL, its_deadline_us);
+        CALL lk_grant_waiters(locked, has_waiting, touched, NULL, its_deadline_us);
         SET self = NULL;
     END IF;
     IF self IS NOT NULL AND NOT is_held THEN

@@ -120,7 +120,7 @@ BEGIN
             CALL lk_lock_more_roots(its_roots, locked, has_waiting, has_all);
             IF has_all THEN
                 CALL lk_remove_request(lost, 'perished', touched);
-                CALL lk_settle(locked, has_waiting, touched, NULL, its_deadline_us);
+                CALL lk_grant_waiters(locked, has_waiting, touched, NULL, its_deadline_us);
             END IF;
         END IF;
     END WHILE;
@@ -206,7 +206,7 @@ release_it: BEGIN
         ON DUPLICATE KEY UPDATE ended_us = now_us;
     END IF;
     CALL lk_remove_request(self, IF(is_held, 'released', 'withdrawn'), touched);
-    CALL lk_settle(locked, has_waiting, touched, NULL, now_us);
+    CALL lk_grant_waiters(locked, has_waiting, touched, NULL, now_us);
     SET outcome = 'ok';
 END
 //
@@ -288,7 +288,7 @@ BEGIN
     END WHILE;
     IF broken > 0 THEN
         CALL lk_mark_roots(the_root);
-        CALL lk_settle(locked, has_waiting, touched, NULL, now_us);
+        CALL lk_grant_waiters(locked, has_waiting, touched, NULL, now_us);
         SELECT MAX(a.id) - @LK_AUDITS_MAX@ INTO self FROM lk_audits AS a;
         DELETE a FROM lk_audits AS a FORCE INDEX (PRIMARY) WHERE a.id <= self;
     END IF;

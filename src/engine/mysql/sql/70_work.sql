@@ -483,7 +483,7 @@ finish: BEGIN
         SET q.retried = q.retried + 1, q.parked = q.parked + parks
         WHERE q.path = the_queue;
     END IF;
-    CALL lk_settle(locked, has_waiting, touched, NULL, now_us);
+    CALL lk_grant_waiters(locked, has_waiting, touched, NULL, now_us);
     SET outcome = 'ok';
 END
 //

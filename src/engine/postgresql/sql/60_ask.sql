@@ -233,7 +233,7 @@ BEGIN
         UPDATE lockkeeper.roots AS r SET has_waiting = true
         WHERE r.root = ANY (asked.roots) AND NOT r.has_waiting;
     ELSIF owner_waits THEN -- R8: it may cover what its owner waits for
-        decision := lockkeeper.settle(decision, '{}', asked.owner, decision.now_us);
+        decision := lockkeeper.grant_waiters(decision, '{}', asked.owner, decision.now_us);
     END IF;
     IF granted AND NOT asked.wants_value THEN -- as state_of(), without reading
         answer.outcome := 'granted';
@@ -329,7 +329,7 @@ BEGIN
     END IF;
     PERFORM lockkeeper.refresh(asked, self, decision.now_us);
     PERFORM lockkeeper.tell_request('converted', self.id);
-    decision := lockkeeper.settle(decision, asked.paths, asked.owner, decision.now_us);
+    decision := lockkeeper.grant_waiters(decision, asked.paths, asked.owner, decision.now_us);
     RETURN lockkeeper.state_of(asked, self.id, decision.now_us);
 END $$;
 
@@ -349,7 +349,7 @@ BEGIN
     PERFORM lockkeeper.refresh(asked, self, decision.now_us);
     IF change = 'weaker' THEN
         PERFORM lockkeeper.tell_request('converted', self.id);
-        decision := lockkeeper.settle(decision, asked.paths, asked.owner, decision.now_us);
+        decision := lockkeeper.grant_waiters(decision, asked.paths, asked.owner, decision.now_us);
     END IF;
     RETURN lockkeeper.state_of(asked, self.id, decision.now_us);
 END $$;
@@ -376,7 +376,7 @@ BEGIN
     END LOOP;
     PERFORM lockkeeper.tell_request('withdrawn', self.id);
     paths := lockkeeper.remove_request(self, false);
-    decision := lockkeeper.settle(decision, paths, NULL, decision.now_us);
+    decision := lockkeeper.grant_waiters(decision, paths, NULL, decision.now_us);
     RETURN found.cycle;
 END $$;
 
@@ -412,7 +412,7 @@ BEGIN
         PERFORM lockkeeper.tell_request('converted', self.id);
     END IF;
     IF change <> 'same' THEN
-        decision := lockkeeper.settle(decision, asked.paths, asked.owner, decision.now_us);
+        decision := lockkeeper.grant_waiters(decision, asked.paths, asked.owner, decision.now_us);
     END IF;
     SELECT r.* INTO self FROM lockkeeper.requests AS r WHERE r.id = self.id;
     IF self.held THEN -- R21: the events written so far tell the present state
@@ -469,7 +469,7 @@ BEGIN
     SELECT r.* INTO self FROM lockkeeper.requests AS r WHERE r.identity = asked.identity;
     IF self.id IS NOT NULL AND self.deadline_us <= decision.now_us THEN
         paths := lockkeeper.lose_request(self, 'perished');
-        decision := lockkeeper.settle(decision, paths, NULL, self.deadline_us);
+        decision := lockkeeper.grant_waiters(decision, paths, NULL, self.deadline_us);
         self := NULL;
     END IF;
     IF self.id IS NULL THEN
@@ -488,7 +488,7 @@ BEGIN
     -- this ask is then a conversion of a lease (R9), and the grant of the former parts is never
     -- answered as one of the parts of this ask.
     IF NOT self.held AND lockkeeper.is_grantable(self, decision.now_us) THEN
-        decision := lockkeeper.settle(decision, asked.paths, asked.owner, decision.now_us);
+        decision := lockkeeper.grant_waiters(decision, asked.paths, asked.owner, decision.now_us);
         SELECT r.* INTO self FROM lockkeeper.requests AS r WHERE r.id = self.id;
     END IF;
     IF self.held THEN

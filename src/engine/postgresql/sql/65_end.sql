@@ -146,7 +146,7 @@ BEGIN
                                     self.id);
     paths := lockkeeper.remove_request(self, true);
     IF decision.has_waiting OR decision.is_awaited THEN
-        decision := lockkeeper.settle(decision, paths, NULL, decision.now_us);
+        decision := lockkeeper.grant_waiters(decision, paths, NULL, decision.now_us);
     END IF;
     answer.outcome := 'ok';
     RETURN answer;
@@ -205,7 +205,7 @@ BEGIN
                 found.token);
     END LOOP;
     IF broken > 0 THEN
-        decision := lockkeeper.settle(decision, touched, NULL, decision.now_us);
+        decision := lockkeeper.grant_waiters(decision, touched, NULL, decision.now_us);
         DELETE FROM lockkeeper.audit AS a -- the last 65,536 are kept
         WHERE a.id <= (SELECT max(b.id) - @LK_AUDITS_MAX@ FROM lockkeeper.audit AS b);
     END IF;

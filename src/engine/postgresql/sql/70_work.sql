@@ -415,7 +415,7 @@ BEGIN
         UPDATE lockkeeper.queue_counts AS q
         SET retried = q.retried + 1, parked = q.parked + parks::integer WHERE q.path = the_queue;
     END IF;
-    PERFORM lockkeeper.settle(decision, paths, NULL, decision.now_us);
+    PERFORM lockkeeper.grant_waiters(decision, paths, NULL, decision.now_us);
     answer.outcome := 'ok';
     RETURN answer;
 END $$;

@@ -90,7 +90,7 @@ end
 
 -- Lets what is overdue take effect under roots that the call has just loaded: why this may be another
 -- state now than what the walk began with.
-function L.settle()
+function L.sweep_loaded()
     local left = perish_left
     if not L.sweep() then
         return 'more'
@@ -109,9 +109,9 @@ function L.try_item(take, item)
     for _, need in ipairs(item.needs) do
         parts[#parts + 1] = L.make_part(need.path, need.limit, need.units)
     end
-    local unsettled = L.settle()
-    if unsettled then
-        return nil, unsettled
+    local changed = L.sweep_loaded()
+    if changed then
+        return nil, changed
     end
     local probe = {owner = take.owner, ticket = NEWEST, parts = parts, is_item = true}
     local verdict, part = L.check(probe)

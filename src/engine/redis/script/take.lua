@@ -172,9 +172,9 @@ end
 -- A list that may be free: its groups are visited if it is. A short one is dissolved.
 local function visit_list(R, take, cursor)
     local queue, list = take.queue, list_of(cursor.name:match('^(%Z*)%z(.*)$'))
-    local unsettled = L.settle()
-    if unsettled then
-        return nil, unsettled
+    local changed = L.sweep_loaded()
+    if changed then
+        return nil, changed
     end
     local at = position_in_list(R, queue, list.name)
     local owner, known_at = state_of_list(R, queue, list.name)

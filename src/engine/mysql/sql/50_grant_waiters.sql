@@ -171,9 +171,9 @@ END
 --
 -- What was covered without a limit has been granted before, so behind an exclusive request only a
 -- limit at a path that was touched can have got room.
-DROP PROCEDURE IF EXISTS lk_settle
+DROP PROCEDURE IF EXISTS lk_grant_waiters
 //
-CREATE PROCEDURE lk_settle(
+CREATE PROCEDURE lk_grant_waiters(
     INOUT locked BLOB, INOUT has_waiting BOOLEAN, IN touched MEDIUMBLOB,
     IN the_owner VARBINARY(128), IN moment_us BIGINT)
 SQL SECURITY INVOKER MODIFIES SQL DATA
@@ -334,7 +334,7 @@ BEGIN
             WHERE r.root = the_root;
         END IF;
     ELSE
-        CALL lk_settle(locked, has_waiting, its_paths, NULL, moment_us);
+        CALL lk_grant_waiters(locked, has_waiting, its_paths, NULL, moment_us);
     END IF;
 END
 //
@@ -554,7 +554,7 @@ perish: BEGIN
         ELSEIF has_all THEN
             CALL lk_remove_request(lost, 'perished', touched);
             IF has_waiting THEN
-                CALL lk_settle(locked, has_waiting, touched, NULL, its_deadline_us);
+                CALL lk_grant_waiters(locked, has_waiting, touched, NULL, its_deadline_us);
             END IF;
         ELSE
             SET kept = CONCAT(kept, ' ', lost, ' ');

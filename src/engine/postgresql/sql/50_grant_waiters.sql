@@ -152,7 +152,7 @@ END $$;
 -- One pass over the requests that wait near `touched`, or belong to one of `owners`: those in the
 -- lines at and above, one by one until the lines are closed, and those below, of which all are read.
 -- After a grant its owner may be covered: its other requests are checked from the beginning.
-CREATE OR REPLACE FUNCTION lockkeeper.settle_once(
+CREATE OR REPLACE FUNCTION lockkeeper.grant_pass(
     INOUT decision lockkeeper.decision, touched text[], owners text[], moment_us bigint,
     OUT granted_owner text)
 LANGUAGE plpgsql AS $$
@@ -224,7 +224,7 @@ END $$;
 
 -- Grants what can be granted near `touched` after something there has ended or become weaker, and
 -- of the requests of `owner` (NULL: none), which may be covered now (R8).
-CREATE OR REPLACE FUNCTION lockkeeper.settle(
+CREATE OR REPLACE FUNCTION lockkeeper.grant_waiters(
     INOUT decision lockkeeper.decision, touched text[], owner text, moment_us bigint)
 LANGUAGE plpgsql AS $$
 #variable_conflict use_variable
@@ -248,7 +248,7 @@ BEGIN
         SELECT (s.decision).*, s.granted_owner
         INTO decision.roots, decision.now_us, decision.is_due, decision.has_waiting, decision.is_awaited,
              decision.is_bounded, decision.planned_us, granted_owner
-        FROM lockkeeper.settle_once(decision, touched, owners, moment_us) AS s;
+        FROM lockkeeper.grant_pass(decision, touched, owners, moment_us) AS s;
         EXIT WHEN granted_owner IS NULL;
         owners := owners || granted_owner;
     END LOOP;
@@ -332,7 +332,7 @@ BEGIN
         ORDER BY r.deadline_us
     LOOP
         paths := lockkeeper.lose_request(lost, 'perished');
-        decision := lockkeeper.settle(decision, paths, NULL, lost.deadline_us);
+        decision := lockkeeper.grant_waiters(decision, paths, NULL, lost.deadline_us);
     END LOOP;
 END $$;
 
@@ -372,7 +372,7 @@ BEGIN
             CONTINUE; -- the other roots may have an earlier deadline
         END IF;
         paths := lockkeeper.lose_request(lost, 'perished');
-        decision := lockkeeper.settle(decision, paths, NULL, lost.deadline_us);
+        decision := lockkeeper.grant_waiters(decision, paths, NULL, lost.deadline_us);
     END LOOP;
     IF NOT has_more AND kept = '{}' THEN
         UPDATE lockkeeper.roots AS r
