@@ -126,12 +126,12 @@ BEGIN
 END
 //
 
--- The paths at and above those touched that have a queue, and those touched that have requests
--- below them. `sole`: the only path touched; NULL: there are several, or none.
+-- The paths at and above those released that have a queue, and those released that have requests
+-- below them. `sole`: the only path released; NULL: there are several, or none.
 DROP PROCEDURE IF EXISTS lk_near
 //
 CREATE PROCEDURE lk_near(
-    IN touched MEDIUMBLOB, OUT near MEDIUMBLOB, OUT below MEDIUMBLOB, OUT sole VARBINARY(512))
+    IN released MEDIUMBLOB, OUT near MEDIUMBLOB, OUT below MEDIUMBLOB, OUT sole VARBINARY(512))
 SQL SECURITY INVOKER READS SQL DATA
 BEGIN
     DECLARE seen MEDIUMBLOB DEFAULT ' ';
@@ -139,10 +139,10 @@ BEGIN
     DECLARE at VARBINARY(512);
     DECLARE first_below VARBINARY(512);
     DECLARE first_ticket BIGINT;
-    SET near = '', below = '', sole = IF(LOCATE(' ', touched) = 0, touched, NULL);
-    WHILE touched <> '' DO
-        SET its_path = SUBSTRING_INDEX(touched, ' ', 1);
-        SET touched = SUBSTRING(touched, LENGTH(its_path) + 2), at = its_path;
+    SET near = '', below = '', sole = IF(LOCATE(' ', released) = 0, released, NULL);
+    WHILE released <> '' DO
+        SET its_path = SUBSTRING_INDEX(released, ' ', 1);
+        SET released = SUBSTRING(released, LENGTH(its_path) + 2), at = its_path;
         SELECT MIN(r.path) INTO first_below FROM lk_requests AS r FORCE INDEX (requests_by_path)
         WHERE r.path > CONCAT(its_path, '/') AND r.path < CONCAT(its_path, '0');
         IF first_below IS NOT NULL
@@ -164,17 +164,17 @@ BEGIN
 END
 //
 
--- Grants what can be granted related to the paths `touched` (with a space between; NULL: none)
+-- Grants what can be granted related to the paths `released` (with a space between; NULL: none)
 -- after something there has ended or become weaker, and of the requests of `the_owner` (NULL:
 -- none), which may be covered now (R8). After a grant its owner may be covered: its other requests
 -- are checked from the beginning.
 --
 -- What was covered without a limit has been granted before, so behind an exclusive request only a
--- limit at a path that was touched can have got room.
+-- limit at a path that was released can have got room.
 DROP PROCEDURE IF EXISTS lk_grant_waiters
 //
 CREATE PROCEDURE lk_grant_waiters(
-    INOUT locked BLOB, INOUT has_waiting BOOLEAN, IN touched MEDIUMBLOB,
+    INOUT locked BLOB, INOUT has_waiting BOOLEAN, IN released MEDIUMBLOB,
     IN the_owner VARBINARY(128), IN moment_us BIGINT)
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
@@ -202,8 +202,8 @@ BEGIN
     IF has_waiting THEN
         CALL lk_check_waiting(locked, has_waiting);
     END IF;
-    IF has_waiting AND touched <> '' THEN
-        CALL lk_near(touched, near, below, sole);
+    IF has_waiting AND released <> '' THEN
+        CALL lk_near(released, near, below, sole);
     END IF;
     WHILE has_waiting AND waiting IS NOT NULL DO
         CALL lk_next_waiting(locked, near, below, owners, closed, short_path, short_limit,
@@ -339,13 +339,13 @@ BEGIN
 END
 //
 
--- Ends a request. `event`: how; NULL: the event has been written. `touched`: its paths. If it has
+-- Ends a request. `event`: how; NULL: the event has been written. `released`: its paths. If it has
 -- perished or was broken, its holder's work may be half done (R15), and its item is ready again, or
 -- parked after too many attempts (R16).
 DROP PROCEDURE IF EXISTS lk_remove_request
 //
 CREATE PROCEDURE lk_remove_request(
-    IN gone BIGINT, IN event VARBINARY(16), OUT touched BLOB)
+    IN gone BIGINT, IN event VARBINARY(16), OUT released BLOB)
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE its_path VARBINARY(512);
@@ -390,10 +390,10 @@ BEGIN
             CALL lk_item_comes(the_queue, the_id);
         END IF;
     END IF;
-    SET touched = its_path;
+    SET released = its_path;
     IF its_parts > 1 THEN
         SET SESSION group_concat_max_len = 4194304;
-        SELECT GROUP_CONCAT(r.path SEPARATOR ' ') INTO touched
+        SELECT GROUP_CONCAT(r.path SEPARATOR ' ') INTO released
         FROM lk_requests AS r WHERE r.id = gone;
     END IF;
     DELETE r FROM lk_requests AS r FORCE INDEX (PRIMARY) WHERE r.id = gone;
@@ -514,7 +514,7 @@ perish: BEGIN
     DECLARE its_ticket BIGINT;
     DECLARE its_roots BLOB;
     DECLARE has_all BOOLEAN;
-    DECLARE touched BLOB;
+    DECLARE released BLOB;
     DECLARE the_root VARBINARY(255);
     DECLARE first_us BIGINT;
     DECLARE ripe_us BIGINT;
@@ -552,9 +552,9 @@ perish: BEGIN
         IF has_all AND LENGTH(locked) > i THEN
             DO 0; -- the other roots may have an earlier deadline
         ELSEIF has_all THEN
-            CALL lk_remove_request(lost, 'perished', touched);
+            CALL lk_remove_request(lost, 'perished', released);
             IF has_waiting THEN
-                CALL lk_grant_waiters(locked, has_waiting, touched, NULL, its_deadline_us);
+                CALL lk_grant_waiters(locked, has_waiting, released, NULL, its_deadline_us);
             END IF;
         ELSE
             SET kept = CONCAT(kept, ' ', lost, ' ');

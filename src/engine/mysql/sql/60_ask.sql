@@ -348,7 +348,7 @@ BEGIN
     DECLARE closes_cycle BOOLEAN DEFAULT FALSE;
     DECLARE has_others BOOLEAN;
     DECLARE told BIGINT;
-    DECLARE touched BLOB DEFAULT paths;
+    DECLARE released BLOB DEFAULT paths;
     IF @lk_tells THEN
         SELECT m.last_event INTO told FROM lk_meta AS m WHERE m.only_row = 1;
     END IF;
@@ -378,7 +378,7 @@ BEGIN
         CALL lk_tell_request('converted', self, 0);
     END IF;
     IF difference <> 'same' THEN
-        CALL lk_grant_waiters(locked, has_waiting, touched, asker, now_us);
+        CALL lk_grant_waiters(locked, has_waiting, released, asker, now_us);
     END IF;
     SELECT r.held INTO is_held FROM lk_requests AS r WHERE r.id = self AND r.part = 1;
     IF is_held AND @lk_tells THEN
@@ -403,8 +403,8 @@ BEGIN
                                cycle, gives_way);
         END IF;
         IF cycle IS NOT NULL AND (closes_cycle OR gives_way) THEN
-            CALL lk_remove_request(self, 'withdrawn', touched);
-            CALL lk_grant_waiters(locked, has_waiting, touched, NULL, now_us);
+            CALL lk_remove_request(self, 'withdrawn', released);
+            CALL lk_grant_waiters(locked, has_waiting, released, NULL, now_us);
             SET outcome = 'deadlock';
         ELSE
             SET cycle = NULL;
@@ -456,7 +456,7 @@ decide: BEGIN
     DECLARE is_revoked BOOLEAN;
     DECLARE its_ticket BIGINT;
     DECLARE its_deadline_us BIGINT;
-    DECLARE touched BLOB;
+    DECLARE released BLOB;
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
     SET now_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
                  + (TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) + 9000000450000000)
@@ -479,8 +479,8 @@ decide: BEGIN
     WHERE r.owner = asker AND r.held IN (0, 1) AND r.identity = the_identity AND r.part = 1
     ORDER BY r.deadline_us DESC LIMIT 1; -- a dead one may be there as well
     IF self IS NOT NULL AND its_deadline_us <= now_us THEN
-        CALL lk_remove_request(self, 'perished', touched);
-        CALL lk_grant_waiters(locked, has_waiting, touched, NULL, its_deadline_us);
+        CALL lk_remove_request(self, 'perished', released);
+        CALL lk_grant_waiters(locked, has_waiting, released, NULL, its_deadline_us);
         SET self = NULL;
     END IF;
     IF self IS NOT NULL AND NOT is_held THEN

@@ -104,7 +104,7 @@ BEGIN
     DECLARE its_deadline_us BIGINT DEFAULT 0;
     DECLARE its_roots BLOB;
     DECLARE has_all BOOLEAN;
-    DECLARE touched BLOB;
+    DECLARE released BLOB;
     DECLARE CONTINUE HANDLER FOR NOT FOUND SET lost = NULL;
     WHILE left_paths > 0 DO
         SELECT r.id, r.deadline_us, r.roots INTO lost, its_deadline_us, its_roots
@@ -119,8 +119,8 @@ BEGIN
         ELSE
             CALL lk_lock_more_roots(its_roots, locked, has_waiting, has_all);
             IF has_all THEN
-                CALL lk_remove_request(lost, 'perished', touched);
-                CALL lk_grant_waiters(locked, has_waiting, touched, NULL, its_deadline_us);
+                CALL lk_remove_request(lost, 'perished', released);
+                CALL lk_grant_waiters(locked, has_waiting, released, NULL, its_deadline_us);
             END IF;
         END IF;
     END WHILE;
@@ -153,7 +153,7 @@ release_it: BEGIN
     DECLARE the_value MEDIUMBLOB;
     DECLARE has_ended BOOLEAN;
     DECLARE its_token BIGINT;
-    DECLARE touched BLOB;
+    DECLARE released BLOB;
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
     CALL lk_lock_roots(the_roots, locked, now_us, is_due, has_waiting);
     IF is_due THEN
@@ -205,8 +205,8 @@ release_it: BEGIN
         INSERT INTO lk_ended (token, identity, ended_us) VALUES (the_token, the_identity, now_us)
         ON DUPLICATE KEY UPDATE ended_us = now_us;
     END IF;
-    CALL lk_remove_request(self, IF(is_held, 'released', 'withdrawn'), touched);
-    CALL lk_grant_waiters(locked, has_waiting, touched, NULL, now_us);
+    CALL lk_remove_request(self, IF(is_held, 'released', 'withdrawn'), released);
+    CALL lk_grant_waiters(locked, has_waiting, released, NULL, now_us);
     SET outcome = 'ok';
 END
 //
@@ -235,7 +235,7 @@ BEGIN
     DECLARE is_revoked BOOLEAN;
     DECLARE has_all BOOLEAN;
     DECLARE its_paths BLOB;
-    DECLARE touched MEDIUMBLOB DEFAULT the_path;
+    DECLARE released MEDIUMBLOB DEFAULT the_path;
     DECLARE CONTINUE HANDLER FOR NOT FOUND SET self = NULL;
     SET broken = 0, @lk_broken_by = broken_by, @lk_reason = why; -- for the events
     SET SESSION group_concat_max_len = 4194304;
@@ -270,7 +270,7 @@ BEGIN
             IF NOT is_held OR at_once THEN
                 CALL lk_lock_more_roots(its_roots, locked, has_waiting, has_all);
                 CALL lk_remove_request(self, 'broken', its_paths);
-                SET touched = IF(its_paths = the_path, touched, CONCAT(touched, ' ', its_paths));
+                SET released = IF(its_paths = the_path, released, CONCAT(released, ' ', its_paths));
             ELSE
                 UPDATE lk_requests AS r FORCE INDEX (PRIMARY)
                 SET r.revoked = TRUE WHERE r.id = self;
@@ -288,7 +288,7 @@ BEGIN
     END WHILE;
     IF broken > 0 THEN
         CALL lk_mark_roots(the_root);
-        CALL lk_grant_waiters(locked, has_waiting, touched, NULL, now_us);
+        CALL lk_grant_waiters(locked, has_waiting, released, NULL, now_us);
         SELECT MAX(a.id) - @LK_AUDITS_MAX@ INTO self FROM lk_audits AS a;
         DELETE a FROM lk_audits AS a FORCE INDEX (PRIMARY) WHERE a.id <= self;
     END IF;

@@ -424,7 +424,7 @@ finish: BEGIN
     DECLARE its_claims BIGINT;
     DECLARE its_steals BIGINT;
     DECLARE needs_more BOOLEAN;
-    DECLARE touched BLOB;
+    DECLARE released BLOB;
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
     SELECT r.id, r.roots, i.max_attempts > 0 AND i.attempts >= i.max_attempts, i.claims, i.steals,
            i.needs <> ''
@@ -454,7 +454,7 @@ finish: BEGIN
         CALL lk_tell_claim(CASE WHEN delay_ms IS NULL THEN 'done' WHEN parks THEN 'parked'
                                 ELSE 'retried' END, self, the_queue, the_id);
     END IF;
-    CALL lk_remove_request(self, NULL, touched);
+    CALL lk_remove_request(self, NULL, released);
     IF delay_ms IS NULL THEN
         DELETE i FROM lk_items AS i FORCE INDEX (PRIMARY)
         WHERE i.queue = the_queue AND i.id = the_id;
@@ -483,7 +483,7 @@ finish: BEGIN
         SET q.retried = q.retried + 1, q.parked = q.parked + parks
         WHERE q.path = the_queue;
     END IF;
-    CALL lk_grant_waiters(locked, has_waiting, touched, NULL, now_us);
+    CALL lk_grant_waiters(locked, has_waiting, released, NULL, now_us);
     SET outcome = 'ok';
 END
 //

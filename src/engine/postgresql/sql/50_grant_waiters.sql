@@ -49,12 +49,12 @@ BEGIN
                    WHERE w.roots && the_roots AND NOT w.held);
 END $$;
 
--- The lines that a pass goes along: of each path that has been touched, the line at that path and
+-- The lines that a pass goes along: of each released path, the line at that path and
 -- those at the paths that contain it. Arrays of one length, an element for each line.
 DO $do$ BEGIN
     CREATE TYPE lockkeeper.lines AS (
         paths     text[],
-        touched   integer[], -- the index of the touched path
+        released  integer[], -- the index of the released path
         short     integer[], -- no request with this limit or a smaller one finds room (R7c)
         units_min integer[], -- 0: all that wait; 1: only shared; @LK_LIMIT_MAX@: the line is closed
         owners    text[]     -- all that these wait for is looked at, too
@@ -62,18 +62,18 @@ DO $do$ BEGIN
 EXCEPTION WHEN duplicate_object THEN NULL;
 END $do$;
 
--- What an exclusive lease at or above a touched path leaves nothing for, except for its owner (R8),
+-- What an exclusive lease at or above a released path leaves nothing for, except for its owner (R8),
 -- is closed from the beginning.
 CREATE OR REPLACE FUNCTION lockkeeper.open_lines(
-    touched text[], the_owners text[], moment_us bigint) RETURNS lockkeeper.lines
+    released text[], the_owners text[], moment_us bigint) RETURNS lockkeeper.lines
 LANGUAGE plpgsql AS $$
 DECLARE
     lines lockkeeper.lines := ('{}', '{}', '{}', '{}', the_owners);
     above text[];
     holder text;
 BEGIN
-    FOR i IN 1 .. cardinality(touched) LOOP
-        above := lockkeeper.path_and_above(touched[i]);
+    FOR i IN 1 .. cardinality(released) LOOP
+        above := lockkeeper.path_and_above(released[i]);
         SELECT r.owner INTO holder FROM lockkeeper.parts AS p
         CROSS JOIN LATERAL (SELECT x.* FROM lockkeeper.requests AS x
                             WHERE x.id = p.request OFFSET 0) AS r
@@ -84,7 +84,7 @@ BEGIN
             CONTINUE;
         END IF;
         lines.paths := lines.paths || above;
-        lines.touched := lines.touched || array_fill(i, ARRAY[cardinality(above)]);
+        lines.released := lines.released || array_fill(i, ARRAY[cardinality(above)]);
         lines.short := lines.short || array_fill(0, ARRAY[cardinality(above)]);
         lines.units_min := lines.units_min || array_fill(0, ARRAY[cardinality(above)]);
     END LOOP;
@@ -123,12 +123,12 @@ BEGIN
 END $$;
 
 -- What a request that has been checked closes for those behind it, granted or waiting: an exclusive
--- one at or above a touched path, all there; a shared one, the exclusive ones; one without room for
+-- one at or above a released path, all there; a shared one, the exclusive ones; one without room for
 -- its limit, those with the same or a smaller limit at its path. Those of its own owner are not
 -- behind it: they are looked at separately. What an owner's lease covers (R8) was granted before,
 -- unless it waited for room in a limit below an exclusive lease of its own: see open_lines().
 CREATE OR REPLACE FUNCTION lockkeeper.close_lines(
-    INOUT lines lockkeeper.lines, touched text[], owner text, verdict text,
+    INOUT lines lockkeeper.lines, released text[], owner text, verdict text,
     the_paths text[], limits integer[], counts integer[])
 LANGUAGE plpgsql AS $$
 #variable_conflict use_variable
@@ -138,7 +138,7 @@ BEGIN
             lines.short[i] := greatest(lines.short[i], limits[1]);
         END IF;
         FOR k IN 1 .. cardinality(the_paths) LOOP
-            IF lockkeeper.contains(the_paths[k], touched[lines.touched[i]])
+            IF lockkeeper.contains(the_paths[k], released[lines.released[i]])
                AND lines.units_min[i] < (CASE WHEN counts[k] = 0 THEN 2 ELSE 1 END) THEN
                 lines.units_min[i] := CASE WHEN counts[k] = 0 THEN @LK_LIMIT_MAX@ ELSE 1 END;
                 IF NOT owner = ANY (lines.owners) THEN
@@ -149,16 +149,16 @@ BEGIN
     END LOOP;
 END $$;
 
--- One pass over the requests that wait near `touched`, or belong to one of `owners`: those in the
+-- One pass over the requests that wait near `released`, or belong to one of `owners`: those in the
 -- lines at and above, one by one until the lines are closed, and those below, of which all are read.
 -- After a grant its owner may be covered: its other requests are checked from the beginning.
 CREATE OR REPLACE FUNCTION lockkeeper.grant_pass(
-    INOUT decision lockkeeper.decision, touched text[], owners text[], moment_us bigint,
+    INOUT decision lockkeeper.decision, released text[], owners text[], moment_us bigint,
     OUT granted_owner text)
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
-    lines lockkeeper.lines := lockkeeper.open_lines(touched, owners, moment_us);
+    lines lockkeeper.lines := lockkeeper.open_lines(released, owners, moment_us);
     below record; -- arrays, in the order of the tickets
     at integer := 1;
     next record;
@@ -171,8 +171,8 @@ BEGIN
            array_agg(b.units ORDER BY b.ticket, b.request) AS units,
            array_agg(b.line ORDER BY b.ticket, b.request) AS lines
     INTO below
-    FROM (SELECT min(l.line) AS line, touched[l.place] AS path
-          FROM unnest(lines.touched) WITH ORDINALITY AS l (place, line) GROUP BY l.place) AS t
+    FROM (SELECT min(l.line) AS line, released[l.place] AS path
+          FROM unnest(lines.released) WITH ORDINALITY AS l (place, line) GROUP BY l.place) AS t
     CROSS JOIN LATERAL (
         SELECT p.request, p.ticket, p.units, t.line::integer AS line FROM lockkeeper.parts AS p
         WHERE p.path > t.path || '/' AND p.path < t.path || '0' AND NOT p.held) AS b;
@@ -217,15 +217,15 @@ BEGIN
                 RETURN;
             END IF;
         END IF;
-        lines := lockkeeper.close_lines(lines, touched, waiter.owner, verdict, waiter.paths,
+        lines := lockkeeper.close_lines(lines, released, waiter.owner, verdict, waiter.paths,
                                         waiter.limits, waiter.counts);
     END LOOP;
 END $$;
 
--- Grants what can be granted near `touched` after something there has ended or become weaker, and
+-- Grants what can be granted near `released` after something there has ended or become weaker, and
 -- of the requests of `owner` (NULL: none), which may be covered now (R8).
 CREATE OR REPLACE FUNCTION lockkeeper.grant_waiters(
-    INOUT decision lockkeeper.decision, touched text[], owner text, moment_us bigint)
+    INOUT decision lockkeeper.decision, released text[], owner text, moment_us bigint)
 LANGUAGE plpgsql AS $$
 #variable_conflict use_variable
 DECLARE
@@ -248,7 +248,7 @@ BEGIN
         SELECT (s.decision).*, s.granted_owner
         INTO decision.roots, decision.now_us, decision.is_due, decision.has_waiting, decision.is_awaited,
              decision.is_bounded, decision.planned_us, granted_owner
-        FROM lockkeeper.grant_pass(decision, touched, owners, moment_us) AS s;
+        FROM lockkeeper.grant_pass(decision, released, owners, moment_us) AS s;
         EXIT WHEN granted_owner IS NULL;
         owners := owners || granted_owner;
     END LOOP;

@@ -177,7 +177,7 @@ DECLARE
     decision lockkeeper.decision := lockkeeper.begin_decision(
         lockkeeper.roots_at(the_path, the_root), @LK_NEVER@);
     found lockkeeper.requests;
-    touched text[] := '{}';
+    released text[] := '{}';
     broken bigint := 0;
 BEGIN
     IF decision.is_due THEN
@@ -192,7 +192,7 @@ BEGIN
         ORDER BY r.ticket, r.id
     LOOP
         IF NOT found.held OR at_once THEN
-            touched := touched || lockkeeper.lose_request(found, 'broken', by, why);
+            released := released || lockkeeper.lose_request(found, 'broken', by, why);
         ELSIF found.revoked THEN
             CONTINUE;
         ELSE
@@ -205,7 +205,7 @@ BEGIN
                 found.token);
     END LOOP;
     IF broken > 0 THEN
-        decision := lockkeeper.grant_waiters(decision, touched, NULL, decision.now_us);
+        decision := lockkeeper.grant_waiters(decision, released, NULL, decision.now_us);
         DELETE FROM lockkeeper.audit AS a -- the last 65,536 are kept
         WHERE a.id <= (SELECT max(b.id) - @LK_AUDITS_MAX@ FROM lockkeeper.audit AS b);
     END IF;
