@@ -13,11 +13,11 @@ static struct lk_postgresql_listener *first;
 static bool is_watching_forks;
 
 /* Around fork(), too: no other thread is inside while the process forks. */
-static void hold(void) {
+static void lock(void) {
     (void)pthread_mutex_lock(&mutex);
 }
 
-static void let_go(void) {
+static void unlock(void) {
     (void)pthread_mutex_unlock(&mutex);
 }
 
@@ -35,8 +35,8 @@ struct lk_postgresql_listener *
 lk_postgresql_listener_join(const struct lk_postgresql_address *address) {
     struct lk_postgresql_listener *listener;
 
-    hold();
-    is_watching_forks = is_watching_forks || pthread_atfork(hold, let_go, let_go) == 0;
+    lock();
+    is_watching_forks = is_watching_forks || pthread_atfork(lock, unlock, unlock) == 0;
     listener = first;
     while (listener != NULL && !is_of(listener, address)) {
         listener = listener->next;
@@ -52,7 +52,7 @@ lk_postgresql_listener_join(const struct lk_postgresql_address *address) {
     if (listener != NULL) {
         listener->users++;
     }
-    let_go();
+    unlock();
     return listener;
 }
 
@@ -60,7 +60,7 @@ void lk_postgresql_listener_leave(struct lk_postgresql_listener *listener) {
     struct lk_postgresql_listener **at = &first;
     bool is_last;
 
-    hold();
+    lock();
     is_last = --listener->users == 0;
     if (is_last) {
         while (*at != listener) {
@@ -68,7 +68,7 @@ void lk_postgresql_listener_leave(struct lk_postgresql_listener *listener) {
         }
         *at = listener->next;
     }
-    let_go();
+    unlock();
     if (is_last) {
         lk_postgresql_listener_free(listener); /* which waits for its thread */
     }

@@ -32,7 +32,7 @@ BEGIN
         RETURN NEXT;
     END LOOP;
     PERFORM lockkeeper.count_pushes(the_queue, count_added, count_existed, decision);
-    PERFORM lockkeeper.let_go_soon(begun);
+    PERFORM lockkeeper.release_early_at_commit(begun);
 END $$;
 
 -- Claims as many items as there are ask numbers, all with one token (R4). The first that finds
@@ -99,7 +99,7 @@ BEGIN
         the_ttl_ms, the_max_attempts::integer, the_note, ARRAY(
             SELECT c.ask_number FROM json_to_recordset(commands::json) AS c (ask_number bigint)
         )) AS t;
-    PERFORM lockkeeper.let_go_soon(begun);
+    PERFORM lockkeeper.release_early_at_commit(begun);
 END $$;
 
 -- Ends claims whose items are done.
@@ -137,7 +137,7 @@ BEGIN
         END IF;
         RETURN NEXT;
     END LOOP;
-    PERFORM lockkeeper.let_go_soon(begun);
+    PERFORM lockkeeper.release_early_at_commit(begun);
 END $$;
 
 CREATE OR REPLACE FUNCTION lockkeeper.lk_unpark_many(the_queue text, the_root text, commands text)
@@ -164,7 +164,7 @@ BEGIN
     IF is_any THEN
         PERFORM lockkeeper.wake_workers(decision);
     END IF;
-    PERFORM lockkeeper.let_go_soon(begun);
+    PERFORM lockkeeper.release_early_at_commit(begun);
 END $$;
 
 CREATE OR REPLACE FUNCTION lockkeeper.lk_drop_many(the_queue text, the_root text, commands text)
@@ -184,5 +184,5 @@ BEGIN
     SELECT a.outcome, a.sentence
     FROM json_to_recordset(commands::json) AS c (id text, only_parked boolean)
     CROSS JOIN LATERAL lockkeeper.drop_item(the_queue, c.id, c.only_parked) AS a;
-    PERFORM lockkeeper.let_go_soon(begun);
+    PERFORM lockkeeper.release_early_at_commit(begun);
 END $$;

@@ -158,9 +158,9 @@ END $$;
 
 -- ---- in a transaction that the engine begins and commits ----
 
--- The counterpart of let_go(): a decision that began then and had to wait commits without waiting
+-- The counterpart of release_early(): a decision that began then and had to wait commits without waiting
 -- for the disk. A second transaction, which the engine sends along, waits for it.
-CREATE OR REPLACE FUNCTION lockkeeper.let_go_soon(begun timestamptz) RETURNS void
+CREATE OR REPLACE FUNCTION lockkeeper.release_early_at_commit(begun timestamptz) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
     IF clock_timestamp() > begun + interval '1 ms'
@@ -285,7 +285,7 @@ BEGIN
         result.taken := lockkeeper.take_item(item, the_root, the_owner, the_ttl_ms,
             the_max_attempts, the_ask_number, the_note, decision);
         IF (result.taken).outcome IS NOT NULL THEN
-            PERFORM lockkeeper.let_go_soon(begun);
+            PERFORM lockkeeper.release_early_at_commit(begun);
             RETURN result;
         END IF;
     END LOOP;
@@ -442,5 +442,5 @@ BEGIN
         INSERT INTO lockkeeper.done_rows (queue, id) VALUES (the_queue, the_id)
         ON CONFLICT (queue, id) DO NOTHING;
     END IF;
-    PERFORM lockkeeper.let_go_soon(begun);
+    PERFORM lockkeeper.release_early_at_commit(begun);
 END $$;

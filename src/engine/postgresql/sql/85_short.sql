@@ -18,11 +18,11 @@
 -- they may. They release it before they go the long way, because two that wait for each other's
 -- share would wait for ever.
 
--- Releases the locks of the roots without waiting for the disk. A second commit after it waits, as
+-- Early lock release: of the roots, without waiting for the disk. A second commit after it waits, as
 -- the server is configured (synchronous_commit), before the answer leaves. So decisions about one
 -- root do not queue for the disk, and share its flushes. Called if other transactions wait: one
 -- that has had to wait itself assumes that they do.
-CREATE OR REPLACE PROCEDURE lockkeeper.let_go()
+CREATE OR REPLACE PROCEDURE lockkeeper.release_early()
 LANGUAGE plpgsql AS $$
 BEGIN
     SET LOCAL synchronous_commit = off;
@@ -129,7 +129,7 @@ BEGIN
                                 note) AS c
         WHERE c.left_us IS NOT NULL;
         IF outcome IS NOT NULL THEN
-            CALL lockkeeper.let_go();
+            CALL lockkeeper.release_early();
             RETURN;
         END IF;
         ROLLBACK AND CHAIN; -- a lane's lock is taken before the root's
@@ -233,7 +233,7 @@ BEGIN
                 ticket, moment_us, false);
         END IF;
         IF has_joined THEN
-            CALL lockkeeper.let_go();
+            CALL lockkeeper.release_early();
             SELECT 'waiting', ticket, 0, ttl_ms, ttl_ms * 1000, e.in_use, e.in_the_way, true, false,
                    e.blockers, e.look_us
             INTO outcome, request, token, new_ttl_ms, left_us, in_use, in_the_way, created, fixed,

@@ -211,7 +211,7 @@ BEGIN
         FROM lockkeeper.take(queue, above, root, asker, ttl_ms, max_attempts, ask_number, note)
             AS a;
         IF pg_catalog.clock_timestamp() > pg_catalog.statement_timestamp() + interval '1 ms' THEN
-            CALL lockkeeper.let_go();
+            CALL lockkeeper.release_early();
         END IF;
     END IF;
     outcome := taken.outcome;
@@ -260,7 +260,7 @@ BEGIN
     SELECT a.outcome, a.sentence INTO outcome, sentence
     FROM lockkeeper.finish(queue, id, root, asker, identity, the_token, delay_ms, code, words) AS a;
     IF pg_catalog.clock_timestamp() > pg_catalog.statement_timestamp() + interval '1 ms' THEN
-        CALL lockkeeper.let_go();
+        CALL lockkeeper.release_early();
     END IF;
 END $$;
 

@@ -94,7 +94,7 @@ BEGIN
         SELECT a.pushed, a.duplicates INTO pushed, duplicates
         FROM lockkeeper.announce(queue, root, ids) AS a;
         IF pg_catalog.clock_timestamp() > pg_catalog.statement_timestamp() + interval '1 ms' THEN
-            CALL lockkeeper.let_go();
+            CALL lockkeeper.release_early();
         END IF;
     END IF;
 END $$;

@@ -61,7 +61,7 @@ BEGIN
         FROM lockkeeper.renew_request(identity, asker, paths, roots, the_token, ttl_ms) AS a;
     END IF;
     IF clock_timestamp() > statement_timestamp() + interval '1 ms' THEN
-        CALL lockkeeper.let_go();
+        CALL lockkeeper.release_early();
     END IF;
 END $$;
 
@@ -81,7 +81,7 @@ BEGIN
     PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
     broken := lockkeeper.break_requests(path, root, asker, at_once, by, why);
     IF clock_timestamp() > statement_timestamp() + interval '1 ms' THEN
-        CALL lockkeeper.let_go();
+        CALL lockkeeper.release_early();
     END IF;
 END $$;
 
@@ -102,7 +102,7 @@ BEGIN
     SELECT a.outcome, a.sentence INTO outcome, sentence
     FROM lockkeeper.put_value(path, above, root, asker, the_token, value) AS a;
     IF clock_timestamp() > statement_timestamp() + interval '1 ms' THEN
-        CALL lockkeeper.let_go();
+        CALL lockkeeper.release_early();
     END IF;
 END $$;
 
@@ -123,7 +123,7 @@ BEGIN
     added := lockkeeper.push_one(queue, id, root, value, delay_ms, needs, limits, counts, roots,
                              priority);
     IF clock_timestamp() > statement_timestamp() + interval '1 ms' THEN
-        CALL lockkeeper.let_go();
+        CALL lockkeeper.release_early();
     END IF;
 END $$;
 
@@ -155,7 +155,7 @@ BEGIN
     SELECT a.outcome, a.sentence INTO outcome, sentence
     FROM lockkeeper.unpark_one(queue, id, root) AS a;
     IF clock_timestamp() > statement_timestamp() + interval '1 ms' THEN
-        CALL lockkeeper.let_go();
+        CALL lockkeeper.release_early();
     END IF;
 END $$;
 
@@ -176,7 +176,7 @@ BEGIN
     SELECT a.outcome, a.sentence INTO outcome, sentence
     FROM lockkeeper.drop_one(queue, id, root, only_parked) AS a;
     IF clock_timestamp() > statement_timestamp() + interval '1 ms' THEN
-        CALL lockkeeper.let_go();
+        CALL lockkeeper.release_early();
     END IF;
 END $$;
 
