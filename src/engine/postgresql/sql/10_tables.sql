@@ -81,7 +81,7 @@ CREATE TABLE lockkeeper.roots (
     has_waiting boolean NOT NULL DEFAULT false, -- false: no request waits below it
     awaited_us  bigint  NOT NULL DEFAULT 0, -- until then a worker may be waiting for work here, or
     awaited_by  text[] COLLATE "C" NOT NULL DEFAULT '{}', -- in these roots, whose items need it
-    hurried_us  bigint  NOT NULL DEFAULT 0 -- until then its lock is likely to be contended
+    contended_us bigint NOT NULL DEFAULT 0 -- until then its lock is likely to be contended
 ) WITH (fillfactor = 50);
 CREATE INDEX roots_by_due ON lockkeeper.roots (due_us);
 

@@ -45,7 +45,7 @@ BEGIN
             (SELECT max(r.last_draw) FROM lockkeeper.roots AS r),
             (SELECT m.draw_floor FROM lockkeeper.meta AS m)));
         ALTER TABLE lockkeeper.roots DROP COLUMN last_draw;
-        ALTER TABLE lockkeeper.roots ADD COLUMN hurried_us bigint NOT NULL DEFAULT 0;
+        ALTER TABLE lockkeeper.roots ADD COLUMN contended_us bigint NOT NULL DEFAULT 0;
         ALTER TABLE lockkeeper.meta DROP COLUMN draw_floor;
         ALTER TABLE lockkeeper.meta ADD COLUMN is_bounded boolean NOT NULL GENERATED ALWAYS AS
             (live_max + live_per_owner_max + live_per_root_max + waiters_per_path_max > 0) STORED;

@@ -84,7 +84,7 @@ DECLARE
     identity bytea;
     moment_us bigint;
     has_waited boolean := false;
-    is_hurried boolean := false;
+    is_contended boolean := false;
     is_free boolean := false; -- it is granted by the short way
     was_refused boolean;
     may_look boolean; -- before it locks the root
@@ -94,7 +94,7 @@ DECLARE
     has_line boolean; -- a request waits below it
     may_join boolean; -- this one may
     has_joined boolean;
-    lanes integer; -- 0: the root's lock alone
+    stripes integer; -- 0: the root's lock alone
     the_path text := paths[1];
     the_root text := roots[1];
     the_limit integer := limits[1];
@@ -132,10 +132,10 @@ BEGIN
             CALL lockkeeper.release_early();
             RETURN;
         END IF;
-        ROLLBACK AND CHAIN; -- a lane's lock is taken before the root's
+        ROLLBACK AND CHAIN; -- a stripe's lock is taken before the root's
         setting := pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
     END IF;
-    lanes := CASE WHEN the_limit > 4 AND the_count = 1 THEN 4 ELSE 0 END;
+    stripes := CASE WHEN the_limit > 4 AND the_count = 1 THEN 4 ELSE 0 END;
     LOOP
         IF must_look THEN
             SELECT b.outcome, b.in_use, b.in_the_way, b.blockers, b.look_us
@@ -159,7 +159,7 @@ BEGIN
             || set_config('jit', 'off', true) || set_config('enable_seqscan', 'off', true)
             || set_config('enable_bitmapscan', 'off', true)
             || set_config('plan_cache_mode', 'force_generic_plan', true);
-        has_waited := NOT CASE WHEN lanes = 0
+        has_waited := NOT CASE WHEN stripes = 0
             THEN pg_try_advisory_xact_lock(hashtextextended('lockkeeper/' || the_root, 0))
             ELSE pg_try_advisory_xact_lock(hashtextextended('lockkeeper/' || the_path,
                                                1 + (hashtextextended(asker, 0) & 3)))
@@ -167,7 +167,7 @@ BEGIN
                          hashtextextended('lockkeeper/' || the_root, 0)) END;
         must_look := has_waited AND may_look;
         CONTINUE WHEN must_look;
-        IF has_waited AND lanes > 0 THEN
+        IF has_waited AND stripes > 0 THEN
             PERFORM pg_advisory_xact_lock(hashtextextended('lockkeeper/' || the_path,
                                               1 + (hashtextextended(asker, 0) & 3)));
             PERFORM pg_advisory_xact_lock_shared(hashtextextended('lockkeeper/' || the_root, 0));
@@ -180,19 +180,19 @@ BEGIN
             ticket := lockkeeper.catch_up(); -- NULL: for the long way
         END IF;
         LOOP
-            SELECT k.due_us > moment_us, k.has_waiting, k.hurried_us > moment_us,
+            SELECT k.due_us > moment_us, k.has_waiting, k.contended_us > moment_us,
                    ticket IS NOT NULL AND k.due_us <= moment_us + ttl_ms * 1000
                    AND NOT (k.has_waiting AND (the_limit > 0 OR k.due_us <= moment_us))
                    AND NOT m.is_bounded AND m.events_max = 0 AND m.watched_until_us <= moment_us
                    AND EXISTS (SELECT FROM lockkeeper.awake AS w
                                WHERE w.server_start = pg_postmaster_start_time())
-            INTO all_live, has_line, is_hurried, is_simple
+            INTO all_live, has_line, is_contended, is_simple
             FROM lockkeeper.roots AS k CROSS JOIN lockkeeper.meta AS m WHERE k.root = the_root;
             EXIT WHEN FOUND;
             INSERT INTO lockkeeper.roots (root, due_us) VALUES (the_root, moment_us + ttl_ms * 1000)
-            ON CONFLICT (root) DO NOTHING; -- a transaction in another lane may be doing the same
+            ON CONFLICT (root) DO NOTHING; -- a transaction in another stripe may be doing the same
         END LOOP;
-        may_join := is_simple AND all_live AND lanes = 0 AND style <> 'try';
+        may_join := is_simple AND all_live AND stripes = 0 AND style <> 'try';
         has_joined := may_join AND has_line AND lockkeeper.join_line(
             identity, asker, the_path, above, the_root, the_limit, the_count, style, ttl_ms, note,
             ticket, moment_us, true);
@@ -205,7 +205,7 @@ BEGIN
                    AND NOT EXISTS (SELECT FROM lockkeeper.parts AS p
                                    WHERE p.path > the_path || '/' AND p.path < the_path || '0'
                                      AND p.units <= units_max)
-                   AND (the_limit = 0 OR here.units + greatest(the_count, lanes) <= the_limit)
+                   AND (the_limit = 0 OR here.units + greatest(the_count, stripes) <= the_limit)
                    AND NOT EXISTS (SELECT FROM lockkeeper.requests AS o WHERE o.owner = asker)
             INTO in_use, is_free
             FROM (SELECT coalesce(sum(p.units), 0) AS units FROM lockkeeper.parts AS p
@@ -217,7 +217,7 @@ BEGIN
                                    SELECT x.deadline_us FROM lockkeeper.requests AS x
                                    WHERE x.id = p.request OFFSET 0) AS r
                                WHERE p.units <= units_max AND r.deadline_us > moment_us)
-                   AND (the_limit = 0 OR here.units + greatest(the_count, lanes) <= the_limit)
+                   AND (the_limit = 0 OR here.units + greatest(the_count, stripes) <= the_limit)
                    AND NOT EXISTS (SELECT FROM lockkeeper.requests AS o WHERE o.owner = asker)
             INTO in_use, is_free
             FROM (SELECT coalesce(sum(p.units), 0) AS units
@@ -242,17 +242,17 @@ BEGIN
                                          blockers_max) AS e;
             RETURN;
         END IF;
-        IF is_free AND lanes > 0 THEN
+        IF is_free AND stripes > 0 THEN
             is_free := NOT EXISTS (
                 SELECT FROM lockkeeper.queue_counts AS q
                 WHERE q.path >= the_root AND q.path < the_root || '0'
                   AND (q.path = ANY (above)
                        OR (q.path > the_path || '/' AND q.path < the_path || '0')));
         END IF;
-        EXIT WHEN is_free OR lanes = 0;
+        EXIT WHEN is_free OR stripes = 0;
         ROLLBACK AND CHAIN;
         setting := pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
-        lanes := 0;
+        stripes := 0;
     END LOOP;
     IF is_free THEN
         WITH part AS (
@@ -266,10 +266,10 @@ BEGIN
             moment_us + ttl_ms * 1000, false, the_root, roots)
         RETURNING 'granted', r.id, r.token, r.ttl_ms, r.ttl_ms * 1000, true, false
         INTO outcome, request, token, new_ttl_ms, left_us, created, fixed;
-        IF has_waited AND NOT is_hurried THEN
-            UPDATE lockkeeper.roots AS k -- a lane's is for a quarter of the owners only
-            SET hurried_us = moment_us + CASE WHEN lanes > 0 THEN 300000 ELSE 3000000 END
-            WHERE k.root = the_root AND k.hurried_us < moment_us;
+        IF has_waited AND NOT is_contended THEN
+            UPDATE lockkeeper.roots AS k -- a stripe's is for a quarter of the owners only
+            SET contended_us = moment_us + CASE WHEN stripes > 0 THEN 300000 ELSE 3000000 END
+            WHERE k.root = the_root AND k.contended_us < moment_us;
         END IF;
     ELSE
         SELECT a.* INTO outcome, sentence, request, ticket, token, new_ttl_ms, left_us, in_use,
@@ -283,7 +283,7 @@ BEGIN
         setting := pg_catalog.set_config('lk.refused',
                                          CASE outcome WHEN 'busy' THEN 'yes' ELSE '' END, false);
     END IF;
-    IF has_waited OR is_hurried THEN
+    IF has_waited OR is_contended THEN
         setting := pg_catalog.set_config('synchronous_commit', 'off', true);
         COMMIT;
         PERFORM pg_catalog.pg_logical_emit_message(true, 'lockkeeper', '');
@@ -302,7 +302,7 @@ DECLARE
     setting text;
     moment_us bigint;
     has_waited boolean := false;
-    is_hurried boolean := false;
+    is_contended boolean := false;
     is_told boolean;
     the_root text := roots[1];
 BEGIN
@@ -329,14 +329,14 @@ BEGIN
               AND EXISTS (SELECT FROM lockkeeper.awake AS w
                           WHERE w.server_start = pg_postmaster_start_time())
               AND m.events_max = 0 AND m.watched_until_us <= moment_us
-            RETURNING k.hurried_us
+            RETURNING k.contended_us
         ), parts AS (
             DELETE FROM lockkeeper.parts AS p WHERE p.request = the_token
         ), ended AS (
             INSERT INTO lockkeeper.ended (token, identity, ended_us)
             SELECT the_token, the_identity, moment_us FROM gone
         )
-        SELECT 'ok', gone.hurried_us > moment_us INTO outcome, is_hurried FROM gone;
+        SELECT 'ok', gone.contended_us > moment_us INTO outcome, is_contended FROM gone;
         IF outcome IS NULL THEN
             ROLLBACK AND CHAIN;
             setting := pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
@@ -360,7 +360,7 @@ BEGIN
         has_waited := has_waited OR pg_catalog.clock_timestamp()
                                     > pg_catalog.statement_timestamp() + interval '1 ms';
     END IF;
-    IF has_waited OR is_hurried THEN
+    IF has_waited OR is_contended THEN
         setting := pg_catalog.set_config('synchronous_commit', 'off', true);
         COMMIT;
         PERFORM pg_catalog.pg_logical_emit_message(true, 'lockkeeper', '');
