@@ -141,7 +141,7 @@ static void release_to_waiter(struct lk_engine *engine, const struct lock *lock)
     lock_release(engine, &waiter);
 }
 
-/* Of lone requests (lone.lua) or in company (fast_release.lua). */
+/* Of single requests (single.lua) or in company (fast_release.lua). */
 static void check_repeats(struct lk_engine *engine, const char *format, bool in_company,
                           const char *what) {
     struct lock *all = calloc(REPEATED, sizeof *all);
@@ -250,8 +250,8 @@ int main(int argc, char **argv) {
     }
     connect_all(argv[1], &servers);
     (void)printf("1..7\n");
-    check_repeats(engine, "lone%u", false,
-                  "each of 5000 releases can be repeated, of lone requests");
+    check_repeats(engine, "single%u", false,
+                  "each of 5000 releases can be repeated, of single requests");
     check_repeats(engine, "many%u/path%u", true, "and in company");
     check_bound(engine, &servers);
     check_floor(engine, &servers);

@@ -65,8 +65,8 @@ bool lk_redis_blockers_read(const redisReply *array, int64_t now_us, lk_blocker_
 /* ---- results --------------------------------------------------------------------------------- */
 
 /*
- * lone.lua, fast_ask.lua: the time of the grant, which is also its ticket; or outcome, now, ticket,
- * and the units in use if other holders have any.
+ * single.lua, fast_ask.lua: the time of the grant, which is also its ticket; or outcome, now,
+ * ticket, and the units in use if other holders have any.
  */
 static void read_short_grant(const redisReply *reply, const struct lk_ask *ask, lk_result *result) {
     bool is_number = reply->type == REDIS_REPLY_INTEGER;
@@ -80,7 +80,7 @@ static void read_short_grant(const redisReply *reply, const struct lk_ask *ask, 
                                                     : ask->parts[0].units;
 }
 
-/* lone.lua: renewed, now, ticket, ttl. */
+/* single.lua: renewed, now, ticket, ttl. */
 static void read_short_renewal(const redisReply *reply, lk_result *result) {
     result->ticket = (uint64_t)lk_redis_integer_at(reply, 2);
     result->token = result->ticket;

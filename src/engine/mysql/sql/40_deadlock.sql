@@ -27,7 +27,7 @@ DELIMITER //
 -- the index of an owner that waits for the goal; NULL: none. Of the first owner only `asked` is
 -- checked, unless it is held.
 --
--- `lone`: the path of `asked`, if that is its only part, waits, is exclusive, and its owner has
+-- `only_path`: the path of `asked`, if that is its only part, waits, is exclusive, and its owner has
 -- nothing else at, above or below it. Then an exclusive request before it at the same path, without
 -- other parts, leads only to owners that `asked` itself waits for. So a long queue is not searched
 -- once for each request in it.
@@ -37,7 +37,7 @@ DROP PROCEDURE IF EXISTS lk_find_next
 //
 CREATE PROCEDURE lk_find_next(
     IN asked BIGINT, IN is_held BOOLEAN, IN owners MEDIUMBLOB, IN first INT, IN last INT,
-    IN lone VARBINARY(512), IN its_ticket BIGINT, IN now_us BIGINT, OUT found MEDIUMBLOB,
+    IN only_path VARBINARY(512), IN its_ticket BIGINT, IN now_us BIGINT, OUT found MEDIUMBLOB,
     OUT closer INT)
 SQL SECURITY INVOKER READS SQL DATA
 BEGIN
@@ -55,7 +55,7 @@ BEGIN
     WHERE n.n BETWEEN first AND last
       AND w.owner = UNHEX(SUBSTRING_INDEX(SUBSTRING_INDEX(owners, ' ', n.n), ' ', -1))
       AND w.held = 0 AND w.deadline_us > now_us AND (is_held OR n.n > 1 OR w.id = asked)
-      AND NOT (lone IS NOT NULL AND n.n > 1 AND w.path = lone AND w.units = 0
+      AND NOT (only_path IS NOT NULL AND n.n > 1 AND w.path = only_path AND w.units = 0
                AND w.part_count = 1 AND w.ticket < its_ticket)
       AND ((SELECT 1 FROM lk_requests AS h FORCE INDEX (requests_by_owner)
             WHERE h.owner = w.owner AND h.held = 1 LIMIT 1) IS NULL
@@ -84,7 +84,7 @@ BEGIN
                   AND v.owner = UNHEX(SUBSTRING_INDEX(SUBSTRING_INDEX(owners, ' ', n.n), ' ', -1))
                   AND v.held = 0 AND v.deadline_us > now_us
                   AND (is_held OR n.n > 1 OR v.id = asked)
-                  AND NOT (lone IS NOT NULL AND n.n > 1 AND v.path = lone AND v.units = 0
+                  AND NOT (only_path IS NOT NULL AND n.n > 1 AND v.path = only_path AND v.units = 0
                            AND v.part_count = 1 AND v.ticket < its_ticket)) AS w
           STRAIGHT_JOIN lk_numbers AS d
           STRAIGHT_JOIN lk_requests AS p FORCE INDEX (requests_by_path)
@@ -142,7 +142,7 @@ BEGIN
     DECLARE asker VARBINARY(128);
     DECLARE is_held BOOLEAN;
     DECLARE its_ticket BIGINT;
-    DECLARE lone VARBINARY(512);
+    DECLARE only_path VARBINARY(512);
     DECLARE owners MEDIUMBLOB;              -- found so far, in hexadecimal
     DECLARE leaders MEDIUMBLOB DEFAULT '0'; -- of each, the index of the owner that led there
     DECLARE members MEDIUMBLOB DEFAULT '';  -- of the cycle
@@ -159,19 +159,19 @@ BEGIN
     SET SESSION group_concat_max_len = 4194304;
     SELECT r.owner, r.held, r.ticket INTO asker, is_held, its_ticket
     FROM lk_requests AS r WHERE r.id = asked AND r.part = 1;
-    SELECT IF(r.units = 0 AND r.part_count = 1 AND NOT is_held, r.path, NULL) INTO lone
+    SELECT IF(r.units = 0 AND r.part_count = 1 AND NOT is_held, r.path, NULL) INTO only_path
     FROM lk_requests AS r WHERE r.id = asked AND r.part = 1;
-    IF lone IS NOT NULL THEN
-        SELECT IF(COUNT(*) = 1, lone, NULL) INTO lone
+    IF only_path IS NOT NULL THEN
+        SELECT IF(COUNT(*) = 1, only_path, NULL) INTO only_path
         FROM lk_requests AS r FORCE INDEX (requests_by_owner)
         WHERE r.owner = asker AND r.deadline_us > the_now_us
-          AND (r.path = lone OR LEFT(r.path, LENGTH(lone) + 1) = CONCAT(lone, '/')
-               OR LEFT(lone, LENGTH(r.path) + 1) = CONCAT(r.path, '/'));
+          AND (r.path = only_path OR LEFT(r.path, LENGTH(only_path) + 1) = CONCAT(only_path, '/')
+               OR LEFT(only_path, LENGTH(r.path) + 1) = CONCAT(r.path, '/'));
     END IF;
     SET owners = HEX(asker);
     WHILE closer IS NULL AND last < count DO
         SET first = last + 1, last = count;
-        CALL lk_find_next(asked, is_held, owners, first, last, lone, its_ticket, the_now_us, found,
+        CALL lk_find_next(asked, is_held, owners, first, last, only_path, its_ticket, the_now_us, found,
                           closer);
         SET i = IF(found IS NULL, 0, 1 + LENGTH(found) - LENGTH(REPLACE(found, ' ', '')));
         WHILE closer IS NULL AND i > 0 DO

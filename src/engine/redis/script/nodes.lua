@@ -66,7 +66,7 @@ function L.root(name)
     local mark = x and (x:byte() or 0)
     if mark == EMPTY_MARK then
         mark, R.draw, R.expiry, R.ended, R.boot = read(EMPTY, x)
-    elseif mark == LONE_MARK then
+    elseif mark == SINGLE_MARK then
         L.unfold(R, x)
     elseif mark == ROOT_MARK then
         mark, R.draw, R.first, R.expiry, R.kept, R.live, R.sleepers, R.crowded, R.ended, R.boot =

@@ -3,7 +3,7 @@
 --
 -- The build joins the files of this folder, in the order of meson.build, to one script. It is one
 -- chunk, which every call runs from its beginning. So the code of the most frequent calls comes
--- first (lone.lua, fast_ask.lua, fast_release.lua) and creates no function. All the rest is inside
+-- first (single.lua, fast_ask.lua, fast_release.lua) and creates no function. All the rest is inside
 -- rules(), which costs time only if it is called. Every argument, every table in an answer and
 -- every call of the server takes 0.2 to 2 us: hence the short forms of plain calls and their
 -- answers (plain.lua).
@@ -63,10 +63,10 @@ local BLOCKING = NEVER -- in place of `sleepers`: it blocks groups of items (gro
 -- which it counts as crowded, the position of the last ended token, and the server's run.
 local ROOT_MARK, ROOT = 82, '<Bdddddddds'
 
--- A root with a lone request (lone.lua): the mark, the request's ticket, its deadline, the expiry
+-- A root with a single request (single.lua): the mark, the request's ticket, its deadline, the expiry
 -- of the key, the position of the last ended token, the server's run; then flags, ttl, limit,
 -- units; then owner, path and note.
-local LONE_MARK, LONE, LONE_REST = 76, '<Bdddds', 17
+local SINGLE_MARK, SINGLE, SINGLE_REST = 76, '<Bdddds', 17
 
 -- The same without a request: the mark, the last draw, the expiry of the key, the position of the
 -- last ended token, the run.
@@ -79,8 +79,8 @@ local draw, first, expiry, kept, live, sleepers, crowded, ended, known = 0, NEVE
 local rest
 if mark == EMPTY_MARK then
     mark, draw, expiry, ended, known = read(EMPTY, x)
-elseif mark == LONE_MARK then
-    mark, draw, first, expiry, ended, known, rest = read(LONE, x)
+elseif mark == SINGLE_MARK then
+    mark, draw, first, expiry, ended, known, rest = read(SINGLE, x)
     live = 1
 elseif mark == ROOT_MARK then
     mark, draw, first, expiry, kept, live, sleepers, crowded, ended, known = read(ROOT, x)

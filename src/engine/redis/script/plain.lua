@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The plain calls that lone.lua has not answered: their arguments, and the fields of their paths.
+-- The plain calls that single.lua has not answered: their arguments, and the fields of their paths.
 -- In the short form the fourth argument combines several: whether there is a single server, and of
 -- an ask the style, whether there is a note, how many blockers to name, the channel.
 local pack, open = cmsgpack.pack, cmsgpack.unpack

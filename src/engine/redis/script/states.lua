@@ -277,9 +277,9 @@ function L.leave(r)
     r.dirty = true
 end
 
--- Gives a lone request (lone.lua) the fields and entries that others have.
+-- Gives a single request (single.lua) the fields and entries that others have.
 function L.unfold(R, packed)
-    local _, ticket, deadline, expiry, span, run, at = read(LONE, packed)
+    local _, ticket, deadline, expiry, span, run, at = read(SINGLE, packed)
     local flags, ttl, limit, units, owner, path, note = read('<BdI4I4sss', packed, at)
     R.draw, R.first, R.expiry, R.kept, R.live, R.sleepers, R.ended, R.boot = ticket, deadline,
         expiry, 0, 1, 0, span, run
