@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The exit codes of the program `lk` (R23). The functions and procedures for people raise them,
+ * The exit codes of the program `lk` (R23). The public functions and procedures raise them,
  * too: as the SQLSTATE LK0nn, and in MySQL with the number 30000 + nn.
  */
 #ifndef LK_MODEL_EXIT_CODES_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Decides by the procedures for people (92_people_locks.sql and those behind it), on one
+ * Decides by the public procedures (92_public_locks.sql and those behind it), on one
  * connection: in a transaction of the caller's, with others before and in it that are rolled back,
  * or by autocommit. The rest is left to the library's engine.
  */

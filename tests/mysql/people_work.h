@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Commands of work as calls of the procedures for people (94_people_work.sql). */
+/* Commands of work as calls of the public procedures (94_public_work.sql). */
 #ifndef LK_TESTS_MYSQL_PEOPLE_WORK_H
 #define LK_TESTS_MYSQL_PEOPLE_WORK_H
 

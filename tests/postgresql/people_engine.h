@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An engine that decides by the functions for people (92_people_locks.sql and the next ones), in
+ * An engine that decides by the public functions (92_public_locks.sql and the next ones), in
  * transactions of one connection. Several decisions may share one, with others between them that
  * are rolled back, wholly or to a savepoint. What these functions do not have, and what lists the
  * store, is left to the library's engine, after a commit.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The checks of the functions for people (src/engine/postgresql/sql/91_people_checks.sql) beside
+ * The checks of the public functions (src/engine/postgresql/sql/91_public_checks.sql) beside
  * those of the library, which they repeat: for hostile and random inputs both accept the same, and
  * refuse the rest with the same sentence.
  */

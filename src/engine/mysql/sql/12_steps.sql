@@ -112,7 +112,7 @@ BEGIN
 
     -- From 5 to 6: only procedures, which decide beside those of format 5.
 
-    -- From 6 to 7: only procedures, those for people.
+    -- From 6 to 7: only procedures, the public ones.
 
     -- From 7 to 8: only procedures, those for work among them.
 

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- What no row may be, however it is written: a row that the library cannot read would make every listing
--- fail. The procedures for people (91_people_checks) say what is wrong; these constraints hold for the
+-- fail. The public procedures (91_public_checks) say what is wrong; these constraints hold for the
 -- internal procedures too, which take what they are given.
 --
 -- A constraint is added as text, because the rows that an older store has are compared with the same

@@ -25,7 +25,7 @@
 -- moves the time of the statement, and with an option of the server SYSDATE is NOW; lk_check_clock()
 -- refuses both.
 --
--- A caller's transaction may have a snapshot from before the locks (92_people_locks). The row of a
+-- A caller's transaction may have a snapshot from before the locks (92_public_locks). The row of a
 -- root tells it: what others have changed below the root since has changed its `last_draw`, by a draw
 -- or by lk_mark_roots(), unless it has only made room. What such a change has removed is found missing
 -- when it is to be changed.

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The tables of a Lockkeeper store in PostgreSQL, format 10.
 --
--- People can use it, too:  SELECT * FROM lockkeeper.acquire('foo', shared_limit => 20)  (91_people_locks
+-- Other programs can use it, too:  SELECT * FROM lockkeeper.acquire('foo', shared_limit => 20)  (92_public_locks
 -- and the next files: functions with a comment, which stay; all others are internal, and change), and
 -- read it:  SELECT * FROM lockkeeper.lk_locks  (lk_items, lk_events)
 -- Only functions write here: every row is the outcome of a rule (docs/rules.md), and a change by hand

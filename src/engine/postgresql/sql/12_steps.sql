@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Steps from one format of the tables to the next, for stores of older programs.
 --
--- The functions of the older format are dropped, but for those for people, on which views and
+-- The functions of the older format are dropped, but for the public ones, on which views and
 -- triggers of theirs may depend; the following files create them again. Programs
 -- that run meanwhile wait, and find the new ones under the same names. An old function that is
 -- already running fails for want of a column, having done nothing.
@@ -25,7 +25,7 @@ BEGIN
         IN ACCESS EXCLUSIVE MODE; -- waits for running decisions
     FOR old IN SELECT p.oid::regprocedure AS name FROM pg_catalog.pg_proc AS p
                WHERE p.pronamespace = 'lockkeeper'::regnamespace
-                 AND pg_catalog.obj_description(p.oid, 'pg_proc') IS NULL -- not those for people
+                 AND pg_catalog.obj_description(p.oid, 'pg_proc') IS NULL -- not the public ones
     LOOP
         EXECUTE 'DROP ROUTINE ' || old.name || ' CASCADE';
     END LOOP;
@@ -122,7 +122,7 @@ BEGIN
         found := 7; -- only functions: they notify on other channels
     END IF;
     IF found = 7 THEN
-        found := 8; -- functions for people, and constraints (13_checks); a refused try looks first
+        found := 8; -- public functions, and constraints (13_checks); a refused try looks first
     END IF;
     IF found = 8 THEN
         found := 9; -- functions have a search_path; lk_items has texts

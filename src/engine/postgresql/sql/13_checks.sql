@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- What no row may be, however it is written: a row that the library cannot read would make every listing
--- fail. The functions for people (91_people_checks) say what is wrong; these constraints hold for the
+-- fail. The public functions (91_public_checks) say what is wrong; these constraints hold for the
 -- internal procedures too, which take what they are given.
 --
 -- A constraint calls one function. The server reads a constraint's expression again in each statement

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Checks of what people pass to the procedures of 92_people_locks and 93_people_values: the library's
+-- Checks of what is passed to the public procedures of 92_public_locks and 93_public_values: the library's
 -- checks once more (src/model/path.c, part.c, command_check.c), with their sentences.
 --
 -- An error of these procedures has the SQLSTATE LK0nn and the number 30000 + nn, which is below 32768

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Values for people (R15, docs/sql.md), as 92_people_locks.
+-- Public functions for values (R15, docs/sql.md), as 92_public_locks.
 
 -- Not STABLE: in a statement that has taken the lock it reads what the former holder has committed.
 CREATE OR REPLACE FUNCTION lockkeeper.get(path text)

@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Locks for people (docs/sql-mysql.md): procedures that stay as they are, and that programs may rely on.
+-- Public procedures for locks (docs/sql-mysql.md): they stay as they are, and programs may
+-- rely on them.
 -- They check what they are given, and decide in the caller's transaction, if one is open, by the
 -- procedures that the library's calls fall back to. What they do takes effect with its commit. The
 -- root's lock is held until then.

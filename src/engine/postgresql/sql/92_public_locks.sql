@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Locks for people (docs/sql.md): functions that stay as they are, and that views, triggers and
--- programs may rely on. They check what they are given, and decide in the caller's transaction, by
+-- Public functions for locks (docs/sql.md): they stay as they are, and views, triggers and programs
+-- may rely on them. They check what they are given, and decide in the caller's transaction, by
 -- the functions that the procedures of the library fall back to; what they do takes effect with its
 -- commit. The root's lock is held until then.
 --
--- A function for people has a comment, which an upgrade goes by: it drops all others (12_steps).
+-- A public function has a comment, which an upgrade goes by: it drops all others (12_steps).
 
 DO $do$ BEGIN
     CREATE TYPE lockkeeper.acquired AS (

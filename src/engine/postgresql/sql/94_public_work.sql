@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Work for people (R16, docs/sql.md), as 92_people_locks.
+-- Public functions for work (R16, docs/sql.md), as 92_public_locks.
 
 -- Adds items of one queue in one decision. Answers of each whether it was added.
 CREATE OR REPLACE FUNCTION lockkeeper.push_all(

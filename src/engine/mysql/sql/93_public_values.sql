@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Values for people (R15, docs/sql-mysql.md), as 92_people_locks.
+-- Public procedures for values (R15, docs/sql-mysql.md), as 92_public_locks.
 
 DELIMITER //
 

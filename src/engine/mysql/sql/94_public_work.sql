@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Work for people (R16, docs/sql-mysql.md), as 92_people_locks. Ids are one segment of a path each, so a
+-- Public procedures for work (R16, docs/sql-mysql.md), as 92_public_locks. Ids are one segment of a path each, so a
 -- list of them is words with a space between.
 
 DELIMITER //
@@ -581,9 +581,9 @@ END
 //
 
 -- Both of the following.
-DROP PROCEDURE IF EXISTS lk_change_for_people
+DROP PROCEDURE IF EXISTS lk_change_named
 //
-CREATE PROCEDURE lk_change_for_people(
+CREATE PROCEDURE lk_change_named(
     IN queue MEDIUMTEXT CHARACTER SET utf8mb4, IN ids MEDIUMTEXT CHARACTER SET utf8mb4,
     IN unparks BOOLEAN, IN only_parked BOOLEAN, IN or_fail BOOLEAN)
 SQL SECURITY INVOKER MODIFIES SQL DATA
@@ -632,7 +632,7 @@ BEGIN
         CALL lk_check_options(options, ' or_fail ');
         CALL lk_flag(options, 'or_fail', TRUE, or_fail);
     END IF;
-    CALL lk_change_for_people(queue, ids, TRUE, FALSE, or_fail);
+    CALL lk_change_named(queue, ids, TRUE, FALSE, or_fail);
 END
 //
 
@@ -652,7 +652,7 @@ BEGIN
         CALL lk_flag(options, 'only_parked', FALSE, only_parked);
         CALL lk_flag(options, 'or_fail', TRUE, or_fail);
     END IF;
-    CALL lk_change_for_people(queue, ids, FALSE, only_parked, or_fail);
+    CALL lk_change_named(queue, ids, FALSE, only_parked, or_fail);
 END
 //
 DELIMITER ;

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Checks of what people pass to the functions of 92_people_locks, 93_people_values and
--- 94_people_work: the library's checks once more (src/model/path.c, part.c, command_check.c), with
+-- Checks of what is passed to the public functions of 92_public_locks, 93_public_values and
+-- 94_public_work: the library's checks once more (src/model/path.c, part.c, command_check.c), with
 -- their sentences. tests/postgresql/test_checks.c holds the two together.
 --
 -- An error of these functions has the SQLSTATE LK0nn; nn is the exit code of lk for the same outcome
