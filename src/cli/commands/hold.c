@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #include "cli/commands/lease_call.h"
-#include "cli/commands/waiting.h"
+#include "cli/interrupt.h"
 #include "cli/parse/caller.h"
 #include "cli/print/say.h"
 #include "cli/run/cleanup.h"

@@ -2,6 +2,8 @@
 /* lk push: one item of the command line, or many that come as lines of JSON (R16). */
 #include <errno.h>
 #include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,10 +12,171 @@
 #include "base/error.h"
 #include "cli/cli.h"
 #include "cli/parse/input.h"
-#include "cli/parse/item_line.h"
 #include "cli/print/say.h"
+#include "form/duration.h"
 #include "form/form.h"
+#include "form/text.h"
+#include "lockkeeper/lockkeeper.h"
 #include "model/part.h"
+
+/* ---- an item as a line of JSON --------------------------------------------------------------- */
+
+/*
+ * A line of `lk push QUEUE -`: an item as a JSON object. `id` is a text or a whole number, `value`
+ * a text (`value_base64`: any bytes), `needs` a list of parts, `delay` a duration or a number of
+ * seconds, `priority` a whole number. There are no other names.
+ */
+
+enum { NEEDS_MAX = 15 };
+
+struct item_line {
+    lk_push_request request; /* borrows what follows: the struct must not move */
+    char id[24];             /* of a number */
+    const char *needs[NEEDS_MAX];
+    char *value; /* decoded; NULL: there was nothing to decode */
+    void *object;
+};
+
+typedef lk_outcome read_member(struct item_line *line, const json_t *value, lk_error *error);
+
+static lk_outcome wrong(lk_error *error, const char *name, const char *what) {
+    return lk_error_set(error, LK_INVALID, "\"%s\" is %s", name, what);
+}
+
+static lk_outcome read_id(struct item_line *line, const json_t *value, lk_error *error) {
+    if (json_is_integer(value)) {
+        (void)snprintf(line->id, sizeof line->id, "%" JSON_INTEGER_FORMAT,
+                       json_integer_value(value));
+        line->request.id = line->id;
+    } else if (json_is_string(value)) {
+        line->request.id = json_string_value(value);
+    } else {
+        return wrong(error, "id", "a text or a whole number");
+    }
+    return LK_OK;
+}
+
+static lk_outcome read_value(struct item_line *line, const json_t *value, lk_error *error) {
+    if (!json_is_string(value)) {
+        return wrong(error, "value", "a text");
+    }
+    line->request.value = json_string_value(value);
+    line->request.value_size = json_string_length(value);
+    return LK_OK;
+}
+
+static lk_outcome read_bytes(struct item_line *line, const json_t *value, lk_error *error) {
+    size_t size = json_string_length(value);
+
+    free(line->value);
+    line->value = json_is_string(value) ? strdup(json_string_value(value)) : NULL;
+    if (line->value == NULL || !lk_form_read_base64(line->value, size, &size)) {
+        return wrong(error, "value_base64", "a text in base64");
+    }
+    line->request.value = line->value;
+    line->request.value_size = size;
+    return LK_OK;
+}
+
+static lk_outcome read_needs(struct item_line *line, const json_t *value, lk_error *error) {
+    size_t count = json_array_size(value);
+
+    for (size_t i = 0; i < count && i < NEEDS_MAX; i++) {
+        line->needs[i] = json_string_value(json_array_get(value, i));
+        if (line->needs[i] == NULL) {
+            return wrong(error, "needs", "a list of texts");
+        }
+    }
+    if (!json_is_array(value) || count > NEEDS_MAX) {
+        return wrong(error, "needs", "a list of at most 15 parts");
+    }
+    line->request.needs = line->needs;
+    line->request.need_count = count;
+    return LK_OK;
+}
+
+static lk_outcome read_delay(struct item_line *line, const json_t *value, lk_error *error) {
+    char seconds[48];
+
+    if (json_is_number(value)) {
+        (void)snprintf(seconds, sizeof seconds, "%.3f", json_number_value(value));
+    } else if (!json_is_string(value)) {
+        return wrong(error, "delay", "a duration, or a number of seconds");
+    }
+    return lk_duration_parse(json_is_string(value) ? json_string_value(value) : seconds,
+                             &line->request.delay_ms, error);
+}
+
+static lk_outcome read_priority(struct item_line *line, const json_t *value, lk_error *error) {
+    json_int_t priority = json_integer_value(value);
+
+    if (!json_is_integer(value) || priority < INT16_MIN || priority > INT16_MAX) {
+        return wrong(error, "priority", "a whole number from -32768 to 32767");
+    }
+    line->request.priority = (int32_t)priority;
+    return LK_OK;
+}
+
+static const struct {
+    const char *name;
+    read_member *read;
+} members[] = {{"id", read_id},       {"value", read_value}, {"value_base64", read_bytes},
+               {"needs", read_needs}, {"delay", read_delay}, {"priority", read_priority}};
+
+static lk_outcome read_named(struct item_line *line, const char *name, const json_t *value,
+                             lk_error *error) {
+    for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
+        if (strcmp(members[i].name, name) == 0) {
+            return members[i].read(line, value, error);
+        }
+    }
+    return lk_error_set(error, LK_INVALID, "\"%.40s\" is not known of an item", name);
+}
+
+static lk_outcome read_object(struct item_line *line, json_t *object, lk_error *error) {
+    const char *name;
+    json_t *value;
+    lk_outcome outcome = LK_OK;
+
+    json_object_foreach(object, name, value) {
+        if (outcome == LK_OK) {
+            outcome = read_named(line, name, value, error);
+        }
+    }
+    return outcome == LK_OK && line->request.id == NULL
+               ? lk_error_set(error, LK_INVALID, "it has no \"id\"")
+               : outcome;
+}
+
+static void item_line_done(struct item_line *line) {
+    free(line->value);
+    json_decref(line->object);
+}
+
+/*
+ * `usual` has the queue, and what the line does not say. LK_OK, to be ended with
+ * item_line_done(); LK_INVALID, with a sentence that does not name the line.
+ */
+static lk_outcome item_line_parse(const char *text, size_t size, const lk_push_request *usual,
+                                  struct item_line *ret_line, lk_error *error) {
+    json_error_t where;
+    json_t *object = json_loadb(text, size, JSON_REJECT_DUPLICATES, &where);
+    lk_outcome outcome;
+
+    *ret_line = (struct item_line){.request = *usual, .object = object};
+    if (json_is_object(object)) {
+        outcome = read_object(ret_line, object, error);
+    } else {
+        outcome = lk_error_set(error, LK_INVALID, "it is not an object in JSON%s%s",
+                               object == NULL ? ": " : "", object == NULL ? where.text : "");
+    }
+    if (outcome != LK_OK) {
+        item_line_done(ret_line);
+    }
+    return outcome;
+}
+
+/* ---- lk push --------------------------------------------------------------------------------- */
 
 /* What the options say of every item. */
 static lk_push_request usual_of(const struct lk_command_line *line) {
@@ -76,7 +239,7 @@ struct bulk {
     const struct lk_cli *cli;
     lk_store *store;
     lk_push_request usual;
-    struct lk_item_line *lines; /* LK_MANY_MAX: of the next transaction */
+    struct item_line *lines; /* LK_MANY_MAX: of the next transaction */
     lk_push_request *requests;
     uint64_t *numbers; /* of the lines, by which a message names them */
     size_t count;
@@ -148,7 +311,7 @@ static lk_outcome flush(struct bulk *bulk, lk_error *error) {
         outcome = push_each(bulk, error);
     }
     for (size_t i = 0; i < bulk->count; i++) {
-        lk_item_line_done(&bulk->lines[i]);
+        item_line_done(&bulk->lines[i]);
     }
     bulk->count = 0;
     bulk->bytes = 0;
@@ -168,14 +331,14 @@ static bool is_blank(const char *text, size_t size) {
 }
 
 static lk_outcome add_line(struct bulk *bulk, const char *text, size_t size, lk_error *error) {
-    struct lk_item_line *line = &bulk->lines[bulk->count];
+    struct item_line *line = &bulk->lines[bulk->count];
     lk_error why;
 
     bulk->number++;
     if (is_blank(text, size)) {
         return LK_OK;
     }
-    if (lk_item_line_parse(text, size, &bulk->usual, line, &why) != LK_OK) {
+    if (item_line_parse(text, size, &bulk->usual, line, &why) != LK_OK) {
         return refuse_line(bulk, &why, error);
     }
     bulk->numbers[bulk->count] = bulk->number;

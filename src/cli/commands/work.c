@@ -2,7 +2,7 @@
 /* lk claim, done and retry: one piece of work by hand (R16). */
 #include <inttypes.h>
 
-#include "cli/commands/waiting.h"
+#include "cli/interrupt.h"
 #include "cli/parse/ask.h"
 #include "cli/parse/caller.h"
 #include "cli/print/say.h"
