@@ -6,20 +6,93 @@
  * release until the time is up. All keys are below one fresh path, so that they conflict with no
  * other lock. The leases of a killed bench perish by their ttl.
  */
-
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/random.h"
 #include "base/thread.h"
-#include "cli/bench/histogram.h"
 #include "cli/cli.h"
 #include "cli/print/say.h"
 #include "form/form.h"
+
+/* ---- how long things took -------------------------------------------------------------------- */
+
+/* How long things took: counted in narrow buckets, so that any number of them takes one size. */
+
+enum {
+    HISTOGRAM_STEPS = 32, /* buckets for each doubling */
+    HISTOGRAM_DOUBLINGS = 36,
+    HISTOGRAM_BUCKETS = HISTOGRAM_STEPS * HISTOGRAM_DOUBLINGS,
+};
+
+/* Zeroed it is empty. */
+struct histogram {
+    uint64_t counts[HISTOGRAM_BUCKETS];
+    uint64_t count;
+    int64_t max;
+};
+
+static unsigned bucket_of(int64_t value) {
+    uint64_t bits = value > 0 ? (uint64_t)value : 0;
+    unsigned shift = 0;
+    unsigned bucket;
+
+    while (bits >> shift >= 2 * HISTOGRAM_STEPS) {
+        shift++;
+    }
+    /* From here on bits >> shift is below two times the steps, and from the first shift on it is
+     * at least once the steps. */
+    bucket = shift * HISTOGRAM_STEPS + (unsigned)(bits >> shift);
+    return bucket < HISTOGRAM_BUCKETS ? bucket : HISTOGRAM_BUCKETS - 1;
+}
+
+/* The greatest value that falls into it. */
+static int64_t top_of(unsigned bucket) {
+    unsigned shift = bucket < 2 * HISTOGRAM_STEPS ? 0 : bucket / HISTOGRAM_STEPS - 1;
+    uint64_t first = bucket - shift * HISTOGRAM_STEPS;
+
+    return (int64_t)(((first + 1) << shift) - 1);
+}
+
+static void histogram_add(struct histogram *histogram, int64_t value) {
+    histogram->counts[bucket_of(value)]++;
+    histogram->count++;
+    if (value > histogram->max) {
+        histogram->max = value;
+    }
+}
+
+static void histogram_merge(struct histogram *histogram, const struct histogram *other) {
+    for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++) {
+        histogram->counts[i] += other->counts[i];
+    }
+    histogram->count += other->count;
+    if (other->max > histogram->max) {
+        histogram->max = other->max;
+    }
+}
+
+/* What `share` (0 to 1) of all are at or below, up to a bucket's width above; 0: there is none. */
+static int64_t histogram_at(const struct histogram *histogram, double share) {
+    uint64_t wanted = (uint64_t)(share * (double)histogram->count);
+    uint64_t seen = 0;
+
+    for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++) {
+        seen += histogram->counts[i];
+        if (seen > wanted) {
+            int64_t top = top_of(i);
+            return top < histogram->max ? top : histogram->max;
+        }
+    }
+    return histogram->max;
+}
+
+/* ---- the bench ------------------------------------------------------------------------------- */
 
 enum { CLIENTS_DEFAULT = 1, SECONDS_DEFAULT = 5, TTL_MS = 10000, PART_BYTES = 96 };
 
@@ -42,9 +115,9 @@ struct client {
     pthread_t thread;
     lk_store *store;
     lk_error error; /* why it gave up; LK_OK: the time was up */
-    struct lk_histogram acquires_us;
-    struct lk_histogram releases_us;
-    struct lk_histogram handoffs_us;
+    struct histogram acquires_us;
+    struct histogram releases_us;
+    struct histogram handoffs_us;
 };
 
 /* ---- one client ------------------------------------------------------------------------------ */
@@ -73,9 +146,9 @@ static void write_part(const struct client *client, char ret_part[PART_BYTES]) {
 static void note_grant(struct client *client, int64_t asked_us, int64_t now_us) {
     int64_t freed_us = atomic_exchange(&client->bench->freed_us, 0);
 
-    lk_histogram_add(&client->acquires_us, now_us - asked_us);
+    histogram_add(&client->acquires_us, now_us - asked_us);
     if (freed_us > asked_us) {
-        lk_histogram_add(&client->handoffs_us, now_us - freed_us);
+        histogram_add(&client->handoffs_us, now_us - freed_us);
     }
 }
 
@@ -107,7 +180,7 @@ static bool do_pair(struct client *client, lk_request *request) {
     now_us = lk_clock_now_us();
     atomic_store(&bench->freed_us, bench->pattern == PATTERN_ONE ? now_us : 0);
     outcome = lk_release(client->store, request, token, NULL, &client->error);
-    lk_histogram_add(&client->releases_us, lk_clock_now_us() - now_us);
+    histogram_add(&client->releases_us, lk_clock_now_us() - now_us);
     return outcome == LK_OK;
 }
 
@@ -185,17 +258,17 @@ static lk_outcome open_stores(struct client *clients, struct bench *bench, const
 
 struct figures {
     const char *name;
-    const struct lk_histogram *times_us;
+    const struct histogram *times_us;
 };
 
 static void write_times(struct lk_form_writer *form, const struct figures *figures) {
-    const struct lk_histogram *times_us = figures->times_us;
+    const struct histogram *times_us = figures->times_us;
 
     lk_form_open_map(form, figures->name);
     lk_form_add_count(form, "count", times_us->count);
-    lk_form_add_number(form, "p50", lk_histogram_at(times_us, 0.5));
-    lk_form_add_number(form, "p90", lk_histogram_at(times_us, 0.9));
-    lk_form_add_number(form, "p99", lk_histogram_at(times_us, 0.99));
+    lk_form_add_number(form, "p50", histogram_at(times_us, 0.5));
+    lk_form_add_number(form, "p90", histogram_at(times_us, 0.9));
+    lk_form_add_number(form, "p99", histogram_at(times_us, 0.99));
     lk_form_add_number(form, "max", times_us->max);
     lk_form_close(form);
 }
@@ -234,13 +307,13 @@ static int say(const struct lk_cli *cli, const struct bench *bench, double secon
                   bench->client_count, bench->client_count == 1 ? "" : "s", seconds,
                   (double)figures[0].times_us->count / seconds);
     for (; figures->name != NULL; figures++) {
-        const struct lk_histogram *times_us = figures->times_us;
+        const struct histogram *times_us = figures->times_us;
         if (times_us->count > 0) {
-            (void)fprintf(
-                cli->out,
-                "%-11s  p50 %" PRId64 "  p90 %" PRId64 "  p99 %" PRId64 "  max %" PRId64 "\n",
-                figures->name, lk_histogram_at(times_us, 0.5), lk_histogram_at(times_us, 0.9),
-                lk_histogram_at(times_us, 0.99), times_us->max);
+            (void)fprintf(cli->out,
+                          "%-11s  p50 %" PRId64 "  p90 %" PRId64 "  p99 %" PRId64 "  max %" PRId64
+                          "\n",
+                          figures->name, histogram_at(times_us, 0.5), histogram_at(times_us, 0.9),
+                          histogram_at(times_us, 0.99), times_us->max);
         }
     }
     return 0;
@@ -255,9 +328,9 @@ static int report(const struct lk_cli *cli, struct client *clients, const struct
                                       {NULL, NULL}};
 
     for (unsigned i = 1; i < bench->client_count; i++) {
-        lk_histogram_merge(&clients[0].acquires_us, &clients[i].acquires_us);
-        lk_histogram_merge(&clients[0].releases_us, &clients[i].releases_us);
-        lk_histogram_merge(&clients[0].handoffs_us, &clients[i].handoffs_us);
+        histogram_merge(&clients[0].acquires_us, &clients[i].acquires_us);
+        histogram_merge(&clients[0].releases_us, &clients[i].releases_us);
+        histogram_merge(&clients[0].handoffs_us, &clients[i].handoffs_us);
     }
     return say(cli, bench, seconds, figures);
 }
