@@ -1,17 +1,263 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lk passwd: the users of a service. */
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <termios.h>
+#include <unistd.h>
 
 #include "access/secrets.h"
 #include "access/users_edit.h"
+#include "base/buffer.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/cli.h"
-#include "cli/passwd/prompt.h"
-#include "cli/passwd/replace.h"
 #include "cli/print/say.h"
+#include "lockkeeper/terms.h"
+
+/* ---- a password ------------------------------------------------------------------------------ */
+
+/* A password from a terminal, which does not show it, or from a pipe. */
+
+/*
+ * Asks for a password. While the terminal does not echo, it makes no signals either: Ctrl-C comes
+ * as a byte, so that the terminal is always as before when lk ends.
+ */
+
+enum { CTRL_C = 3 };
+
+/* Byte by byte: what is behind the line is another program's. The size; less than 0: too long. */
+static ssize_t read_line(char *ret_line, size_t capacity) {
+    ssize_t size = 0;
+    char byte;
+
+    for (;;) {
+        ssize_t got = read(STDIN_FILENO, &byte, 1);
+
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got <= 0 || byte == '\n') {
+            break;
+        }
+        if ((size_t)size + 1 >= capacity || byte == '\0') {
+            return -1;
+        }
+        ret_line[size++] = byte;
+    }
+    if (size > 0 && ret_line[size - 1] == '\r') {
+        size--;
+    }
+    ret_line[size] = '\0';
+    return size;
+}
+
+static lk_outcome take_line(char *ret_line, size_t capacity, lk_error *error) {
+    ssize_t size = read_line(ret_line, capacity);
+
+    if (size > 0 && strchr(ret_line, CTRL_C) != NULL) {
+        return lk_error_set(error, LK_CANCELLED, "no password was given");
+    }
+    return size > 0 ? LK_OK
+                    : lk_error_set(error, LK_INVALID,
+                                   "a password has 1 to %zu bytes, and no byte 0", capacity - 1);
+}
+
+static lk_outcome ask(const char *what, char *ret_line, size_t capacity, lk_error *error) {
+    struct termios former;
+    struct termios quiet;
+    lk_outcome outcome;
+
+    if (tcgetattr(STDIN_FILENO, &former) != 0) {
+        return take_line(ret_line, capacity, error);
+    }
+    quiet = former;
+    quiet.c_lflag &= ~(tcflag_t)(ECHO | ISIG);
+    /* First: what was typed before is discarded, but not what answers the question. */
+    (void)tcsetattr(STDIN_FILENO, TCSAFLUSH, &quiet);
+    (void)fputs(what, stderr);
+    (void)fflush(stderr);
+    outcome = take_line(ret_line, capacity, error);
+    (void)tcsetattr(STDIN_FILENO, TCSAFLUSH, &former);
+    (void)fputs("\n", stderr);
+    return outcome;
+}
+
+/*
+ * The first line of stdin; of a terminal twice the same, asked for on stderr. LK_OK; LK_INVALID:
+ * empty, too long, or not the same twice; LK_CANCELLED: Ctrl-C.
+ */
+static lk_outcome prompt_password(char *ret_password, size_t capacity, lk_error *error) {
+    char again[1024];
+    lk_outcome outcome = ask("password: ", ret_password, capacity, error);
+
+    if (outcome == LK_OK && isatty(STDIN_FILENO) == 1) {
+        outcome = ask("the same again: ", again, sizeof again, error);
+        if (outcome == LK_OK && strcmp(again, ret_password) != 0) {
+            outcome = lk_error_set(error, LK_INVALID, "the two passwords are not the same");
+        }
+    }
+    explicit_bzero(again, sizeof again);
+    return outcome;
+}
+
+/* ---- a file that is replaced ----------------------------------------------------------------- */
+
+/* A file that is read, changed, and replaced as a whole. */
+
+/* A file that only this process changes, until replacing_end(). */
+struct replacing {
+    char *path;     /* without symbolic links */
+    int descriptor; /* holds the lock; less than 0: there is no file yet */
+    struct lk_buffer text;
+};
+
+static lk_outcome explain(const char *path, int problem, lk_error *error) {
+    return lk_error_set(
+        error, problem == EACCES || problem == EPERM || problem == EROFS ? LK_DENIED : LK_INVALID,
+        "%s: %s", path, strerror(problem));
+}
+
+static lk_outcome no_memory(lk_error *error) {
+    return lk_error_set(error, LK_INTERNAL, "memory is exhausted");
+}
+
+/* Whether the path still leads to the file that is open. */
+static bool is_there(const struct replacing *replacing) {
+    struct stat opened;
+    struct stat named;
+
+    return fstat(replacing->descriptor, &opened) == 0 && stat(replacing->path, &named) == 0
+           && opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
+}
+
+/* Opens and locks the file that the path leads to, also if another call replaces it meanwhile. */
+static lk_outcome lock(struct replacing *replacing, lk_error *error) {
+    for (;;) {
+        replacing->descriptor = open(replacing->path, O_RDONLY | O_CLOEXEC);
+        if (replacing->descriptor < 0) {
+            return errno == ENOENT ? LK_OK : explain(replacing->path, errno, error);
+        }
+        if (flock(replacing->descriptor, LOCK_EX) != 0 && errno != EINTR) {
+            return explain(replacing->path, errno, error);
+        }
+        if (is_there(replacing)) {
+            return LK_OK;
+        }
+        (void)close(replacing->descriptor);
+    }
+}
+
+static lk_outcome read_text(struct replacing *replacing, size_t max, lk_error *error) {
+    char bytes[16 * 1024];
+    ssize_t size = 0;
+
+    while (replacing->descriptor >= 0
+           && (size = read(replacing->descriptor, bytes, sizeof bytes)) > 0) {
+        lk_buffer_add(&replacing->text, bytes, (size_t)size);
+        if (replacing->text.size > max) {
+            return lk_error_set(error, LK_INVALID, "%s: longer than %zu bytes", replacing->path,
+                                max);
+        }
+    }
+    if (size < 0) {
+        return explain(replacing->path, errno, error);
+    }
+    return replacing->text.failed ? no_memory(error) : LK_OK;
+}
+
+/*
+ * Locks the file against other calls, and reads up to `max` bytes. A file that is not there is
+ * empty. LK_OK, LK_DENIED, LK_INVALID or LK_INTERNAL; to be ended in every case.
+ */
+static lk_outcome replacing_begin(struct replacing *replacing, const char *path, size_t max,
+                                  lk_error *error) {
+    lk_outcome outcome;
+
+    *replacing = (struct replacing){.descriptor = -1};
+    replacing->path = realpath(path, NULL);
+    if (replacing->path == NULL && errno == ENOENT) {
+        replacing->path = lk_text_copy(lk_slice_of(path));
+    }
+    if (replacing->path == NULL) {
+        return explain(path, errno, error);
+    }
+    outcome = lock(replacing, error);
+    return outcome == LK_OK ? read_text(replacing, max, error) : outcome;
+}
+
+/* The new file has the owner of the former one, where that is allowed. */
+static bool fill(const struct replacing *replacing, int descriptor, struct lk_slice text) {
+    struct stat former;
+    size_t written = 0;
+
+    if (replacing->descriptor >= 0 && fstat(replacing->descriptor, &former) == 0) {
+        (void)!fchown(descriptor, former.st_uid, former.st_gid);
+    }
+    while (written < text.size) {
+        ssize_t piece = write(descriptor, text.bytes + written, text.size - written);
+
+        if (piece < 0 && errno != EINTR) {
+            return false;
+        }
+        written += piece > 0 ? (size_t)piece : 0;
+    }
+    return fchmod(descriptor, S_IRUSR | S_IWUSR) == 0 && fsync(descriptor) == 0;
+}
+
+static void sync_directory(const char *path) {
+    char *copy = lk_text_copy(lk_slice_of(path));
+    int directory = copy != NULL ? open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+
+    if (directory >= 0) {
+        (void)fsync(directory);
+        (void)close(directory);
+    }
+    free(copy);
+}
+
+/* Puts a file with this text in its place at once: for its owner alone to read, as the former one,
+ * and on the disk when this returns. */
+static lk_outcome replacing_write(struct replacing *replacing, struct lk_slice text,
+                                  lk_error *error) {
+    char *path = lk_text_make("%s.XXXXXX", replacing->path);
+    int descriptor = path != NULL ? mkostemp(path, O_CLOEXEC) : -1;
+    lk_outcome outcome = LK_OK;
+
+    if (path == NULL) {
+        return no_memory(error);
+    }
+    if (descriptor < 0) {
+        outcome = explain(path, errno, error);
+    } else if (!fill(replacing, descriptor, text) || rename(path, replacing->path) != 0) {
+        outcome = explain(path, errno, error);
+        (void)unlink(path);
+    } else {
+        sync_directory(replacing->path);
+    }
+    if (descriptor >= 0) {
+        (void)close(descriptor);
+    }
+    free(path);
+    return outcome;
+}
+
+static void replacing_end(struct replacing *replacing) {
+    if (replacing->descriptor >= 0) {
+        (void)close(replacing->descriptor);
+    }
+    lk_buffer_done(&replacing->text);
+    free(replacing->path);
+}
+
+/* ---- lk passwd ------------------------------------------------------------------------------- */
 
 enum { US_PER_S = 1000000, MS_PER_S = 1000 };
 
@@ -71,7 +317,7 @@ static lk_outcome join_rules(struct changing *changing, lk_error *error) {
 
 static lk_outcome make_password(struct changing *changing, lk_error *error) {
     char password[LK_PASSWORD_BYTES_MAX + 1];
-    lk_outcome outcome = lk_prompt_password(password, sizeof password, error);
+    lk_outcome outcome = prompt_password(password, sizeof password, error);
 
     if (outcome == LK_OK) {
         outcome = lk_password_hash(password, changing->hash, error);
@@ -160,11 +406,11 @@ static int say_changed(const struct changing *changing) {
 }
 
 static lk_outcome change(struct changing *changing, lk_error *error) {
-    struct lk_replacing replacing;
+    struct replacing replacing;
     struct lk_buffer text = {.max = 0};
     struct lk_slice former;
     lk_outcome outcome =
-        lk_replacing_begin(&replacing, changing->line->words[0], LK_USERS_FILE_BYTES_MAX, error);
+        replacing_begin(&replacing, changing->line->words[0], LK_USERS_FILE_BYTES_MAX, error);
 
     former = (struct lk_slice){replacing.text.bytes, replacing.text.size};
     if (outcome == LK_OK) {
@@ -174,10 +420,10 @@ static lk_outcome change(struct changing *changing, lk_error *error) {
         outcome = lk_users_edit(former, &changing->edit, &text, error);
     }
     if (outcome == LK_OK) {
-        outcome = lk_replacing_write(&replacing, (struct lk_slice){text.bytes, text.size}, error);
+        outcome = replacing_write(&replacing, (struct lk_slice){text.bytes, text.size}, error);
     }
     lk_buffer_done(&text);
-    lk_replacing_end(&replacing);
+    replacing_end(&replacing);
     return outcome;
 }
 
