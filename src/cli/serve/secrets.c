@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Directories that only their owner reads, and passwords out of files. */
+/* Directories that only their owner reads; passwords and certificates out of files. */
 #include "cli/serve/secrets.h"
 
 #include <errno.h>
@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "server/log/log.h"
 
 enum { DIRECTORY_BYTES = 4096 };
 
@@ -132,4 +133,44 @@ lk_outcome lk_serve_password_read(const char *path, char ret_password[LK_SERVE_P
     memcpy(ret_password, line, sizeof line);
     explicit_bzero(line, sizeof line);
     return LK_OK;
+}
+
+/* ---- certificates ---------------------------------------------------------------------------- */
+
+static struct lk_tls_files files_of(const struct lk_command_line *line) {
+    return (struct lk_tls_files){
+        .certificate = lk_command_line_text(line, LK_OPTION_TLS_CERT),
+        .key = lk_command_line_text(line, LK_OPTION_TLS_KEY),
+        .authorities = lk_command_line_text(line, LK_OPTION_TLS_CA),
+    };
+}
+
+lk_outcome lk_serve_tls_open(const struct lk_command_line *line,
+                             struct lk_tls_context **ret_context, lk_error *error) {
+    const struct lk_tls_files files = files_of(line);
+
+    *ret_context = NULL;
+    if (files.certificate == NULL && files.key == NULL && files.authorities == NULL) {
+        return LK_OK;
+    }
+    if (files.certificate == NULL || files.key == NULL) {
+        return lk_error_set(error, LK_INVALID,
+                            "TLS needs both --tls-cert FILE and --tls-key FILE: %s is missing",
+                            files.certificate == NULL ? "--tls-cert" : "--tls-key");
+    }
+    return lk_tls_server_new(&files, ret_context, error);
+}
+
+void lk_serve_tls_read_again(const struct lk_command_line *line, struct lk_tls_context *context) {
+    const struct lk_tls_files files = files_of(line);
+    lk_error error;
+
+    if (context == NULL || files.certificate == NULL || files.key == NULL) {
+        return;
+    }
+    if (lk_tls_context_reload(context, &files, &error) == LK_OK) {
+        lk_log(LK_LOG_INFO, "reload", "the certificate was read again");
+    } else {
+        lk_log(LK_LOG_ERROR, "the former certificate stays", "%s", error.text);
+    }
 }
