@@ -5,7 +5,7 @@
 
 #include "cli/work/counters.h"
 #include "cli/work/item.h"
-#include "cli/work/tail.h"
+#include "cli/work/relay.h"
 #include "unit.h"
 
 static void the_placeholder_is_replaced_in_every_word_but_the_first(void **state) {

@@ -10,12 +10,82 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/buffer.h"
 #include "base/text.h"
-#include "cli/work/input.h"
 #include "cli/work/relay.h"
+#include "form/writer.h"
+#include "lockkeeper/lockkeeper.h"
+
+/* ---- the stdin of CMD ------------------------------------------------------------------------ */
+
+/* CMD's stdin: a file in memory, so that no process has to write while CMD reads. */
+
+/* Both return the file, at its beginning, to be closed; -1 with errno. */
+
+static int make_file(const char *bytes, size_t size) {
+    int file = memfd_create("lk-value", MFD_CLOEXEC);
+
+    while (file >= 0 && size > 0) {
+        ssize_t written = write(file, bytes, size);
+        if (written < 0 && errno != EINTR) {
+            int error = errno;
+            close(file);
+            errno = error;
+            return -1;
+        }
+        bytes += written > 0 ? written : 0;
+        size -= written > 0 ? (size_t)written : 0;
+    }
+    if (file >= 0) {
+        lseek(file, 0, SEEK_SET);
+    }
+    return file;
+}
+
+/* The item's value. */
+static int input_value(const lk_claim_info *claim) {
+    return make_file(claim->value, claim->value_size);
+}
+
+static bool add_line(struct lk_buffer *lines, const lk_claim_info *claim) {
+    struct lk_form_writer form = lk_form_writer_json(lines);
+
+    lk_form_open_map(&form, NULL);
+    lk_form_add_text(&form, "id", claim->id);
+    if (claim->value != NULL) {
+        lk_form_add_value(&form, "value", claim->value, claim->value_size);
+    }
+    lk_form_add_count(&form, "token", claim->token);
+    lk_form_add_count(&form, "attempt", claim->attempt);
+    lk_form_close(&form);
+    lk_buffer_add_text(lines, "\n");
+    return !lk_form_writer_failed(&form) && !lines->failed;
+}
+
+/* A line of JSON for each item: id, value (or value_base64) if it has one, token and attempt. */
+static int input_lines(const lk_work_item *items, size_t count) {
+    struct lk_buffer lines = {.max = 0};
+    bool is_whole = true;
+    int file = -1;
+
+    for (size_t i = 0; i < count && is_whole; i++) {
+        is_whole = add_line(&lines, items[i].claim);
+    }
+    if (is_whole) {
+        file = make_file(lines.bytes, lines.size);
+    } else {
+        errno = ENOMEM;
+    }
+    int error = errno;
+    lk_buffer_done(&lines);
+    errno = error;
+    return file;
+}
+
+/* ---- CMD ------------------------------------------------------------------------------------- */
 
 static const char id_mark[] = "{id}";
 
@@ -229,8 +299,7 @@ static bool make_setup(struct setup *setup, const struct lk_pool_cooldown *coold
         || !make_environment(setup, cooldown, items)) {
         return false;
     }
-    setup->input = cooldown->has_batches ? lk_pool_input_lines(items, setup->count)
-                                         : lk_pool_input_value(first);
+    setup->input = cooldown->has_batches ? input_lines(items, setup->count) : input_value(first);
     setup->lost_descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     return setup->input >= 0 && setup->lost_descriptor >= 0;
 }

@@ -4,7 +4,7 @@
 #define LK_CLI_WORK_ITEM_H
 
 #include "cli/run/supervise.h"
-#include "cli/work/tail.h"
+#include "cli/work/relay.h"
 
 /* What all calls of a worker have in common; everything is borrowed. */
 struct lk_pool_cooldown {
