@@ -8,8 +8,6 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/parse/value.h"
-#include "server/options.h"
-#include "server/program/shared.h"
 
 /* ---- bounds ---------------------------------------------------------------------------------- */
 

@@ -199,18 +199,18 @@ static char *ids_variable(const lk_work_item *items, size_t count) {
 }
 
 /* LK_QUEUE, and LK_ITEM_ID or LK_ITEMS. */
-static bool make_variables(struct setup *setup, const struct lk_pool_cooldown *cooldown,
+static bool make_variables(struct setup *setup, const struct lk_pool_job *job,
                            const lk_work_item *items) {
     const lk_claim_info *first = items[0].claim;
 
     setup->variables[0] = lk_text_make("%s%s", queue_name, first->queue);
-    setup->variables[1] = cooldown->has_batches ? ids_variable(items, setup->count)
-                                                : lk_text_make("%s%s", item_name, id_of(first));
+    setup->variables[1] = job->has_batches ? ids_variable(items, setup->count)
+                                           : lk_text_make("%s%s", item_name, id_of(first));
     return setup->variables[0] != NULL && setup->variables[1] != NULL;
 }
 
 /* For commands that run below it, a claim is a lease on QUEUE/ID, and also an item. */
-static bool make_environment(struct setup *setup, const struct lk_pool_cooldown *cooldown,
+static bool make_environment(struct setup *setup, const struct lk_pool_job *job,
                              const lk_work_item *items) {
     const lk_claim_info *first = items[0].claim;
     const lk_result granted = {.paths = setup->paths,
@@ -223,8 +223,8 @@ static bool make_environment(struct setup *setup, const struct lk_pool_cooldown 
     size_t count = 0;
     size_t used = 0;
 
-    if (!lk_run_environment_init(&setup->environment, cooldown->store_url, &granted)
-        || !make_variables(setup, cooldown, items)) {
+    if (!lk_run_environment_init(&setup->environment, job->store_url, &granted)
+        || !make_variables(setup, job, items)) {
         return false;
     }
     while (setup->environment.command[count] != NULL) {
@@ -289,17 +289,17 @@ static bool make_claims(struct setup *setup, const lk_work_item *items) {
 }
 
 /* False with errno. To be ended with free_setup() in both cases. */
-static bool make_setup(struct setup *setup, const struct lk_pool_cooldown *cooldown,
+static bool make_setup(struct setup *setup, const struct lk_pool_job *job,
                        const lk_work_item *items) {
     const lk_claim_info *first = items[0].claim;
 
     errno = ENOMEM; /* the allocations below may not set it */
-    setup->words = lk_pool_item_words(cooldown->command, id_of(first));
+    setup->words = lk_pool_item_words(job->command, id_of(first));
     if (setup->words == NULL || !make_claims(setup, items)
-        || !make_environment(setup, cooldown, items)) {
+        || !make_environment(setup, job, items)) {
         return false;
     }
-    setup->input = cooldown->has_batches ? input_lines(items, setup->count) : input_value(first);
+    setup->input = job->has_batches ? input_lines(items, setup->count) : input_value(first);
     setup->lost_descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     return setup->input >= 0 && setup->lost_descriptor >= 0;
 }
@@ -317,47 +317,47 @@ static void watch_leases(struct setup *setup, void (*callback)(void *context, lk
     }
 }
 
-static struct lk_pool_item_end run(const struct lk_pool_cooldown *cooldown, struct setup *setup,
+static struct lk_pool_item_end run(const struct lk_pool_job *job, struct setup *setup,
                                    int64_t ttl_ms) {
     const struct lk_run_options usual = {.on_lost = LK_RUN_ON_LOST_KILL,
-                                         .max_time_ms = cooldown->max_time_ms};
+                                         .max_time_ms = job->max_time_ms};
     const struct lk_run_cleanup no_cleanup = {.command = NULL};
     struct lk_run_terminal no_terminal = {.descriptor = -1};
     struct lk_run_guard guard;
     struct lk_run_child child;
     struct lk_run_start start = {.command = setup->words,
                                  .environment = setup->variables_and_rest,
-                                 .signals = cooldown->signals,
+                                 .signals = job->signals,
                                  .terminal = &no_terminal,
                                  .guard = &guard,
                                  .input = setup->input};
-    const struct lk_run_job job = {.options = &usual,
-                                   .store = cooldown->store,
-                                   .outage_log = cooldown->outage_log,
-                                   .leases = {setup->leases, setup->count},
-                                   .ttl_ms = ttl_ms,
-                                   .lost_descriptor = setup->lost_descriptor,
-                                   .timer = cooldown->timer,
-                                   .is_quiet = true,
-                                   .signals = cooldown->signals,
-                                   .terminal = &no_terminal,
-                                   .guard = &guard,
-                                   .child = &child,
-                                   .signal_use = cooldown->signal_use,
-                                   .context = cooldown->context};
+    const struct lk_run_job run_job = {.options = &usual,
+                                       .store = job->store,
+                                       .outage_log = job->outage_log,
+                                       .leases = {setup->leases, setup->count},
+                                       .ttl_ms = ttl_ms,
+                                       .lost_descriptor = setup->lost_descriptor,
+                                       .timer = job->timer,
+                                       .is_quiet = true,
+                                       .signals = job->signals,
+                                       .terminal = &no_terminal,
+                                       .guard = &guard,
+                                       .child = &child,
+                                       .signal_use = job->signal_use,
+                                       .context = job->context};
 
     if (!lk_run_guard_start(&guard, &no_cleanup, -1)) {
         return (struct lk_pool_item_end){.start_error = -errno};
     }
     setup->relay = lk_pool_relay_start(&start.errors);
-    lk_run_supervise_begin(&job);
+    lk_run_supervise_begin(&run_job);
     int error = lk_run_child_start(&start, &child);
     if (setup->relay != NULL) {
         close(start.errors); /* the command has it */
     }
     struct lk_run_end end = {.exit_code = 0};
     if (error == 0) {
-        end = lk_run_supervise(&job);
+        end = lk_run_supervise(&run_job);
     }
     lk_run_guard_dismiss(&guard);
     return (struct lk_pool_item_end){.exit_code = end.exit_code,
@@ -367,14 +367,14 @@ static struct lk_pool_item_end run(const struct lk_pool_cooldown *cooldown, stru
                                      .start_error = error};
 }
 
-struct lk_pool_item_end lk_pool_item_run(const struct lk_pool_cooldown *cooldown,
-                                         const lk_work_item *items, size_t count) {
+struct lk_pool_item_end lk_pool_item_run(const struct lk_pool_job *job, const lk_work_item *items,
+                                         size_t count) {
     struct setup setup = {.count = count, .input = -1, .lost_descriptor = -1};
     struct lk_pool_item_end end;
 
-    if (make_setup(&setup, cooldown, items)) {
+    if (make_setup(&setup, job, items)) {
         watch_leases(&setup, note_lost);
-        end = run(cooldown, &setup, items[0].claim->ttl_ms);
+        end = run(job, &setup, items[0].claim->ttl_ms);
         if (setup.relay != NULL) {
             lk_pool_relay_end(setup.relay, &end.errors);
         }

@@ -7,7 +7,7 @@
 #include "cli/work/relay.h"
 
 /* What all calls of a worker have in common; everything is borrowed. */
-struct lk_pool_cooldown {
+struct lk_pool_job {
     const char *store_url; /* with its password: store/url.h */
     char *const *command;
     const struct lk_run_signals *signals;
@@ -36,8 +36,8 @@ struct lk_pool_item_end {
  * was lost, or because a signal asked for it. The leases' lost callbacks are unset then. `count` is
  * 1 or more; without batches 1.
  */
-struct lk_pool_item_end lk_pool_item_run(const struct lk_pool_cooldown *cooldown,
-                                         const lk_work_item *items, size_t count);
+struct lk_pool_item_end lk_pool_item_run(const struct lk_pool_job *job, const lk_work_item *items,
+                                         size_t count);
 
 /*
  * `command` with {id} replaced in every word but the first. To be freed as one piece with free();

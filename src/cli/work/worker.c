@@ -34,7 +34,7 @@ struct worker {
     const struct lk_pool_slot *slot;
     lk_store *store;
     lk_cancel *cancel;
-    struct lk_pool_cooldown cooldown;
+    struct lk_pool_job job;
     int wake_descriptor; /* eventfd: there is an item, or the loop has ended */
 
     /* The main thread's alone. */
@@ -293,7 +293,7 @@ static int run_items(struct worker *worker, const lk_work_item *items, size_t co
     if (worker->is_stopping) {
         return LK_WORK_GIVE_BACK; /* claimed just before that */
     }
-    struct lk_pool_item_end end = lk_pool_item_run(&worker->cooldown, items, count);
+    struct lk_pool_item_end end = lk_pool_item_run(&worker->job, items, count);
     worker->end = end;
     if (end.is_lost && !worker->slot->cli->quiet) {
         say_ended(items[0].claim, count);
@@ -407,17 +407,16 @@ int lk_pool_worker(const struct lk_pool_slot *slot) {
         return outcome == LK_CANCELLED ? 0 : fail(slot, outcome, error.text);
     }
     worker.outage_log = (struct lk_run_outage_log){.may_say = may_say_outage, .context = &worker};
-    worker.cooldown =
-        (struct lk_pool_cooldown){.store_url = store_url,
-                                  .store = worker.store,
-                                  .outage_log = slot->cli->quiet ? NULL : &worker.outage_log,
-                                  .command = slot->options->command,
-                                  .signals = slot->signals,
-                                  .has_batches = slot->options->batch > 0,
-                                  .max_time_ms = slot->options->max_time_ms,
-                                  .timer = timer,
-                                  .signal_use = handle_signal,
-                                  .context = &worker};
+    worker.job = (struct lk_pool_job){.store_url = store_url,
+                                      .store = worker.store,
+                                      .outage_log = slot->cli->quiet ? NULL : &worker.outage_log,
+                                      .command = slot->options->command,
+                                      .signals = slot->signals,
+                                      .has_batches = slot->options->batch > 0,
+                                      .max_time_ms = slot->options->max_time_ms,
+                                      .timer = timer,
+                                      .signal_use = handle_signal,
+                                      .context = &worker};
     int exit_code = run_loop(&worker);
     free(store_url);
     lk_close(worker.store);
