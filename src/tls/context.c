@@ -8,8 +8,38 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/library.h"
 #include "base/text.h"
 #include "tls/internal.h"
+
+/* ---- the library ----------------------------------------------------------------------------- */
+
+struct lk_openssl lk_openssl;
+
+/*
+ * Before any other function of the library. LK_OK, or LK_UNSUPPORTED. libssl brings libcrypto,
+ * whose functions are looked up through it.
+ */
+static lk_outcome load_openssl(lk_error *error) {
+    static const char *const names[] = {LK_OPENSSL_NAMES};
+    static struct lk_library library = {
+        .file = "libssl.so.3",
+        .package = "libssl3",
+        .user = "TLS",
+        .names = names,
+        .table = &lk_openssl,
+        .count = sizeof names / sizeof names[0],
+    };
+    lk_outcome outcome = lk_library_load(&library, error);
+
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    /* Threads of a program may still use it while the program exits. */
+    return OPENSSL_init_ssl(OPENSSL_INIT_NO_ATEXIT, NULL) == 1
+               ? LK_OK
+               : lk_error_set(error, LK_UNSUPPORTED, "OpenSSL cannot start");
+}
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
@@ -200,7 +230,7 @@ static bool copy_path(const char *path, char **ret_copy) {
 static lk_outcome make(const struct lk_tls_files *files, bool is_server,
                        struct lk_tls_context **ret_context, lk_error *error) {
     struct lk_tls_context *context;
-    lk_outcome outcome = lk_openssl_load(error);
+    lk_outcome outcome = load_openssl(error);
 
     if (outcome != LK_OK) {
         return outcome;

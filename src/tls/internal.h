@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of src/tls share. */
+/* What the files of src/tls share. OpenSSL is loaded when it is first used (base/library.h). */
 #ifndef LK_TLS_INTERNAL_H
 #define LK_TLS_INTERNAL_H
 
-#include "tls/library.h"
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+
+#include "lockkeeper/terms.h"
+#include "openssl_functions.h"
 #include "tls/tls.h"
 
 struct lk_tls_context {
