@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "command/answer_form.h"
-#include "command/answer_page.h"
 #include "command/page.h"
 #include "command/visible.h"
 #include "engine/reply/reply.h"

@@ -6,8 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "command/answer_form.h"
 #include "command/visible.h"
 #include "engine/reply/reply.h"
+#include "form/form.h"
 
 /* ---- the audit ------------------------------------------------------------------------------- */
 
@@ -115,4 +117,160 @@ void lk_page_cursor(const struct lk_page *page, size_t written,
                            last.id);
         }
     }
+}
+
+/* ---- writing them ---------------------------------------------------------------------------- */
+
+static bool is_resp(const struct lk_form_writer *writer) {
+    return writer->kind == LK_FORM_RESP;
+}
+
+struct lk_form_mark lk_answer_open_page(struct lk_form_writer *writer, enum lk_shape shape,
+                                        bool has_cursor) {
+    struct lk_form_mark mark;
+
+    if (!is_resp(writer)) {
+        lk_form_open_map(writer, NULL);
+        lk_form_add_text(writer, "status", lk_outcome_name(LK_OK));
+    } else if (has_cursor) {
+        lk_form_open_array(writer, NULL);
+    }
+    mark = lk_form_mark_here(writer);
+    lk_form_open_array(writer, is_resp(writer) ? NULL : lk_answer_forms[shape].list);
+    return mark;
+}
+
+void lk_answer_close_page(struct lk_form_writer *writer, struct lk_form_mark mark,
+                          const char *cursor) {
+    lk_form_close(writer);
+    if (cursor != NULL) {
+        lk_form_add_text_at(writer, mark, is_resp(writer) ? NULL : "cursor", cursor);
+    }
+    if (!is_resp(writer) || cursor != NULL) {
+        lk_form_close(writer);
+    }
+}
+
+bool lk_answer_is_over(const struct lk_form_writer *writer, struct lk_form_mark mark) {
+    return writer->out->size - mark.at > LK_PAGE_BYTES_MAX;
+}
+
+/* ---- in the order of paths ------------------------------------------------------------------- */
+
+/* A page that is being written, of records by path. */
+struct path_page {
+    const struct lk_reply_context *context;
+    const struct lk_model *model;
+    struct lk_form_writer *writer;
+    struct lk_form_mark begin;
+    size_t count;
+    bool has_more;
+    bool is_hidden; /* the walk has ended at a path that is not shown: behind which it goes on */
+    char behind[LK_RULES_BEHIND_MAX];
+    size_t behind_size;
+    char cursor[LK_PATH_BYTES_MAX + 2];
+};
+
+/* Whether the record at the path is written. If not, the walk ends here. */
+static bool belongs(struct path_page *page, const char *path) {
+    const struct lk_user *user = page->context->user;
+
+    page->is_hidden = !lk_visible_path(user, LK_RIGHT_READ, path);
+    if (page->is_hidden) {
+        page->behind_size = lk_visible_next(user, LK_RIGHT_READ, path, page->behind);
+    } else {
+        page->has_more = page->count == page->context->selection.count;
+    }
+    return !page->is_hidden && !page->has_more;
+}
+
+/* Whether the record that was written since `before` stays on the page. If not, the walk ends. */
+static bool stays(struct path_page *page, const char *path, struct lk_form_mark before) {
+    page->has_more = page->count > 0 && lk_answer_is_over(page->writer, page->begin);
+    if (page->has_more) {
+        lk_form_rewind(page->writer, before);
+        return false;
+    }
+    page->count++;
+    (void)snprintf(page->cursor, sizeof page->cursor, "/%s", path);
+    return true;
+}
+
+static bool write_queue(void *context, lk_queue_ref queue) {
+    struct path_page *page = context;
+    struct lk_form_mark before = lk_form_mark_here(page->writer);
+    char path[LK_PATH_BYTES_MAX + 1];
+    lk_queue_info info = {.queue = path};
+    struct lk_queue_counts counts;
+
+    lk_model_queue_record(page->model, queue, path, &counts);
+    if (!belongs(page, path)) {
+        return false;
+    }
+    lk_stats_from_counts(&counts, &info.counts);
+    lk_form_write_queue(page->writer, &info);
+    return stays(page, path, before);
+}
+
+static bool write_value(void *context, lk_value_ref value) {
+    struct path_page *page = context;
+    struct lk_form_mark before = lk_form_mark_here(page->writer);
+    struct lk_value_record record;
+    lk_value_info info;
+
+    lk_model_value_record(page->model, value, &record);
+    if (!belongs(page, record.path)) {
+        return false;
+    }
+    info = (lk_value_info){
+        .path = record.path, .size = record.bytes.size, .in_doubt = record.in_doubt};
+    if (page->context->command->shape == LK_SHAPE_VALUES) {
+        lk_form_write_value_info(page->writer, &info);
+    } else { /* all are in doubt, so that it need not be said of each */
+        const struct lk_doubt doubt = {.path = info.path, .size = info.size};
+
+        lk_form_open_map(page->writer, NULL);
+        lk_form_add_fields(page->writer, &lk_form_of_doubt, &doubt);
+        lk_form_close(page->writer);
+    }
+    return stays(page, record.path, before);
+}
+
+static void walk(struct path_page *page, struct lk_slice behind) {
+    const struct lk_selection *selection = &page->context->selection;
+    const struct lk_path *prefix = selection->has_path ? &selection->path : NULL;
+
+    switch (page->context->command->shape) {
+    case LK_SHAPE_QUEUES:
+        lk_model_each_queue(page->model, prefix, behind, write_queue, page);
+        break;
+    case LK_SHAPE_VALUES:
+        lk_model_each_value(page->model, prefix, behind, write_value, page);
+        break;
+    default:
+        lk_model_each_doubt(page->model, prefix, behind, write_value, page);
+        break;
+    }
+}
+
+/*
+ * What is not shown is passed over, by one step for all that is between two rules. So it neither
+ * takes a place on the page nor becomes its cursor, which would name it.
+ */
+lk_outcome lk_answer_write_by_path(const struct lk_reply_context *context,
+                                   const struct lk_reply *reply, struct lk_form_writer *writer) {
+    struct path_page page = {.context = context,
+                             .model = reply->model,
+                             .writer = writer,
+                             .begin = lk_form_mark_here(writer)};
+    struct lk_form_mark mark = lk_answer_open_page(writer, context->command->shape, true);
+    struct lk_slice behind = context->selection.behind_path;
+
+    do {
+        page.is_hidden = false;
+        walk(&page, behind);
+        behind = (struct lk_slice){page.behind, page.behind_size};
+    } while (page.is_hidden && page.behind_size > 0);
+    lk_answer_close_page(writer, mark, page.has_more ? page.cursor : "0");
+    return LK_OK;
 }
