@@ -40,7 +40,7 @@ struct lk_canal_holder {
     uint32_t fresh;      /* entries of the newest chunk never used: up to fresh_end */
     uint32_t fresh_end;
     uint32_t chunk_hint;
-    uint32_t unchecked;      /* acquires left before the clock is read: name.c */
+    uint32_t unchecked;      /* acquires left before the clock is read: region.c */
     int64_t clock_read_ns;   /* when the clock was read */
     int64_t name_checked_ns; /* when the name was checked */
     int32_t thread;          /* bound to it; 0: to the process */
@@ -53,7 +53,7 @@ struct lk_canal_holder {
 void *lk_canal_pages_take(size_t bytes);
 void lk_canal_pages_give(void *pages, size_t bytes);
 
-/* Checks whether the name still refers to the region, if a check is due (name.c). False: not. */
+/* Checks whether the name still refers to the region, if a check is due (region.c). False: not. */
 bool lk_canal_name_look(lk_canal_holder *holder);
 
 /* The same for an acquire: in most calls only a counter is checked. */
