@@ -11,7 +11,6 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "server/store/etcd/store_etcd.h"
 
 enum { SNAPSHOT_BYTES_MIN = 4096 };
 

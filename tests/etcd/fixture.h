@@ -8,7 +8,9 @@
 #define LK_TESTS_ETCD_FIXTURE_H
 
 #include "server/core/core.h"
+#include "server/store/etcd/client.h"
 #include "server/store/etcd/store.h"
+#include "server/store/etcd/store_etcd.h"
 
 enum { URL_BYTES = 200, PART_BYTES = 8192, PREFIX_BYTES = 32 };
 
@@ -37,7 +39,7 @@ int fixture_end(void **state);
 lk_outcome fixture_open_store(const struct fixture *fixture, const char *address,
                               struct lk_storage **ret_storage, lk_error *error);
 
-/* ---- the operator; names are without the prefix ---- */
+/* ---- the operator; names are without the prefix ---------------------------------------------- */
 
 void fixture_put(const struct fixture *fixture, const char *name, struct lk_slice value);
 /* Those from `from` and before `to`. */
@@ -45,7 +47,7 @@ void fixture_remove_keys(const struct fixture *fixture, const char *from, const 
 /* How many keys there are below a name, up to a thousand. */
 size_t fixture_count_keys(const struct fixture *fixture, const char *name);
 
-/* ---- the services ---- */
+/* ---- the services ---------------------------------------------------------------------------- */
 
 struct lk_times fixture_times_of(const struct service *service);
 

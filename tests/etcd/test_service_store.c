@@ -83,7 +83,8 @@ static void a_leader_that_writes_stays(void **state) {
 }
 
 static void make_blind(struct service *service) {
-    struct lk_etcd_client *client = lk_store_etcd_of(service->storage)->client;
+    struct lk_home *home = lk_store_etcd_of(service->storage)->home;
+    struct lk_etcd_client *client = ((struct lk_etcd_home *)home)->client;
 
     lk_etcd_client_insist(client, 0); /* no time for any answer */
     fixture_load_only(service, LK_UNAVAILABLE);

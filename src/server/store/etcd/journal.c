@@ -4,7 +4,7 @@
  *
  * While a snapshot is due, each entry takes the next piece of the image along in its transaction.
  * The last one makes the snapshot valid. Then what it replaces is deleted, some keys with each
- * entry, and etcd is asked to forget their former revisions.
+ * entry, and the home is told to forget their former revisions.
  */
 #include "base/clock.h"
 #include "base/error.h"
@@ -15,8 +15,6 @@ enum {
     PIECE_BYTES_MIN = 64 * 1024, /* taken along with one entry */
     DELETE_ENTRIES = 256,        /* with one entry */
     DELETE_PIECES = 64,
-    /* etcd refuses requests of 1.5 MiB, unless it is told otherwise. Parts take 1 MiB. */
-    REQUEST_BYTES_MAX = 1400 * 1024,
 };
 
 /* ---- transactions ---------------------------------------------------------------------------- */
@@ -28,68 +26,71 @@ struct lk_etcd_leader lk_etcd_next(const struct lk_store_etcd *store) {
     return next;
 }
 
-/* The whole transaction: the leader's key first, then the operations. */
-static void add_transaction(struct lk_store_etcd *store, const struct lk_etcd_leader *next,
-                            struct lk_buffer *message) {
-    char key[LK_ETCD_KEY_BYTES];
-
-    lk_etcd_key_leader(store, key);
-    lk_buffer_cut(&store->scratch, 0);
-    lk_etcd_leader_write(next, &store->scratch);
-    lk_etcd_add_compare(message, key, store->revision);
-    lk_etcd_add_put(message, key, (struct lk_slice){store->scratch.bytes, store->scratch.size});
-    lk_buffer_add(message, store->operations.bytes, store->operations.size);
-    lk_etcd_add_read(message, key);
-    message->failed = message->failed || store->operations.failed || store->scratch.failed;
-}
-
 /*
- * The leader's key is not as this service wrote it last. Either another service leads; or the
- * transaction itself had arrived before, at a node whose answer was lost.
+ * The leader's record is not as this service wrote it last. Either another service leads; or the
+ * transaction itself had arrived before, and its answer was lost.
  */
 static bool was_done_before(const struct lk_etcd_leader *next,
-                            const struct lk_etcd_txn_answer *answer) {
+                            const struct lk_home_commit *commit) {
     struct lk_etcd_leader found;
 
-    return answer->has_row && lk_etcd_leader_read(answer->row.value, &found, NULL) == LK_OK
+    return commit->found.size > 0 && lk_etcd_leader_read(commit->found, &found, NULL) == LK_OK
            && lk_etcd_leader_is(&found, next);
 }
 
 static lk_outcome judge(struct lk_store_etcd *store, const struct lk_etcd_leader *next,
-                        struct lk_slice bytes, int64_t begun_us, lk_error *error) {
-    struct lk_etcd_txn_answer answer;
-
-    if (!lk_etcd_read_txn(bytes, &answer)) {
-        return lk_error_set(error, LK_UNAVAILABLE,
-                            "etcd has answered a transaction with no answer");
-    }
-    if (!answer.is_done && !was_done_before(next, &answer)) {
+                        const struct lk_home_commit *commit, int64_t begun_us, lk_error *error) {
+    if (!commit->is_done && !was_done_before(next, commit)) {
         return lk_error_set(error, LK_LOST, "another service leads this store");
     }
     store->leader = *next;
-    store->revision = answer.is_done ? answer.revision : answer.row.revision;
+    store->revision = commit->revision;
     store->renewed_us = begun_us;
     return LK_OK;
 }
 
 lk_outcome lk_etcd_commit(struct lk_store_etcd *store, const struct lk_etcd_leader *next,
-                          const struct lk_etcd_meanwhile *meanwhile, lk_error *error) {
-    struct lk_buffer message = {.max = 0};
+                          const struct lk_home_meanwhile *meanwhile, lk_error *error) {
     int64_t begun_us = lk_clock_now_us();
-    struct lk_slice answer;
+    struct lk_home_commit commit;
     lk_outcome outcome;
 
-    add_transaction(store, next, &message);
-    outcome = message.failed ? lk_error_set(error, LK_INTERNAL, "memory is exhausted")
-                             : lk_etcd_call(store->client, LK_ETCD_TXN,
-                                            (struct lk_slice){message.bytes, message.size},
-                                            meanwhile, &answer, error);
+    lk_buffer_cut(&store->scratch, 0);
+    lk_etcd_leader_write(next, &store->scratch);
+    outcome =
+        store->scratch.failed || store->operations.failed
+            ? lk_error_set(error, LK_INTERNAL, "memory is exhausted")
+            : store->home->ops->commit(store->home, store->revision,
+                                       (struct lk_slice){store->scratch.bytes, store->scratch.size},
+                                       &store->operations, meanwhile, &commit, error);
     if (outcome == LK_OK) {
-        outcome = judge(store, next, answer, begun_us, error);
+        outcome = judge(store, next, &commit, begun_us, error);
     }
-    lk_buffer_done(&message);
     lk_buffer_done(&store->operations);
     return outcome;
+}
+
+/* ---- operations ------------------------------------------------------------------------------ */
+
+static void add_put(struct lk_store_etcd *store, struct lk_home_key key, struct lk_slice value) {
+    store->home->ops->put(store->home, &store->operations, &key, value);
+}
+
+static void add_removal(struct lk_store_etcd *store, struct lk_home_key from,
+                        struct lk_home_key to) {
+    store->home->ops->remove(store->home, &store->operations, &from, &to);
+}
+
+static struct lk_home_key entry_key(uint64_t number) {
+    return (struct lk_home_key){LK_HOME_ENTRY, 0, number};
+}
+
+static struct lk_home_key part_key(uint64_t entry, uint64_t number) {
+    return (struct lk_home_key){LK_HOME_PART, entry, number};
+}
+
+static struct lk_home_key piece_key(uint64_t snapshot, uint64_t number) {
+    return (struct lk_home_key){LK_HOME_PIECE, snapshot, number};
 }
 
 /* ---- the log --------------------------------------------------------------------------------- */
@@ -99,30 +100,28 @@ lk_outcome lk_etcd_commit(struct lk_store_etcd *store, const struct lk_etcd_lead
  * The parts of an entry that was never finished are written over by the next one of that number.
  */
 lk_outcome lk_etcd_append(struct lk_store_etcd *store, struct lk_etcd_leader *next,
-                          const struct lk_etcd_meanwhile *meanwhile, lk_error *error) {
+                          const struct lk_home_meanwhile *meanwhile, lk_error *error) {
     struct lk_slice rest = {store->entry.bytes, store->entry.size};
     struct lk_buffer last = {.max = 0};
     struct lk_etcd_codec codec = {.out = &last};
     uint64_t number = store->leader.last + 1;
     uint64_t parts = 0;
+    size_t part_bytes = store->home->part_bytes;
     lk_outcome outcome = LK_OK;
-    char key[LK_ETCD_KEY_BYTES];
 
     if (store->entry.failed) {
         return lk_error_set(error, LK_INTERNAL, "memory is exhausted");
     }
-    if (rest.size > store->part_bytes) {
+    if (rest.size > part_bytes) {
         struct lk_buffer operations = store->operations; /* they belong to the last transaction */
 
         store->operations = (struct lk_buffer){.max = 0};
-        for (; rest.size > store->part_bytes && outcome == LK_OK; parts++) {
+        for (; rest.size > part_bytes && outcome == LK_OK; parts++) {
             struct lk_etcd_leader renewed = lk_etcd_next(store);
 
-            lk_etcd_key_part(store, number, parts, key);
-            lk_etcd_add_put(&store->operations, key,
-                            (struct lk_slice){rest.bytes, store->part_bytes});
-            rest.bytes += store->part_bytes;
-            rest.size -= store->part_bytes;
+            add_put(store, part_key(number, parts), (struct lk_slice){rest.bytes, part_bytes});
+            rest.bytes += part_bytes;
+            rest.size -= part_bytes;
             outcome = lk_etcd_commit(store, &renewed, NULL, error);
         }
         store->operations = operations;
@@ -130,8 +129,7 @@ lk_outcome lk_etcd_append(struct lk_store_etcd *store, struct lk_etcd_leader *ne
     }
     lk_etcd_code_number(&codec, &parts);
     lk_buffer_add_slice(&last, rest);
-    lk_etcd_key_log(store, number, key);
-    lk_etcd_add_put(&store->operations, key, (struct lk_slice){last.bytes, last.size});
+    add_put(store, entry_key(number), (struct lk_slice){last.bytes, last.size});
     store->operations.failed = store->operations.failed || last.failed;
     next->last = number;
     if (outcome == LK_OK) {
@@ -146,42 +144,36 @@ lk_outcome lk_etcd_append(struct lk_store_etcd *store, struct lk_etcd_leader *ne
 /* Half a snapshot of a former leader, and those before the one that is valid. */
 static void take_half_snapshots(struct lk_store_etcd *store) {
     const struct lk_etcd_leader *leader = &store->leader;
-    char from[LK_ETCD_KEY_BYTES];
-    char to[LK_ETCD_KEY_BYTES];
 
     if (leader->snapshot > 0) {
-        lk_etcd_key_piece(store, 0, 0, from);
-        lk_etcd_key_piece(store, leader->snapshot, 0, to);
-        lk_etcd_add_delete(&store->operations, from, to);
+        add_removal(store, piece_key(0, 0), piece_key(leader->snapshot, 0));
     }
-    lk_etcd_key_piece(store, leader->snapshot, leader->pieces, from);
-    lk_etcd_key_piece(store, UINT64_MAX, UINT32_MAX, to);
-    lk_etcd_add_delete(&store->operations, from, to);
+    add_removal(store, piece_key(leader->snapshot, leader->pieces),
+                piece_key(UINT64_MAX, LK_HOME_NUMBER_MAX));
+}
+
+static bool take_number(void *context, uint64_t number, struct lk_slice value) {
+    uint64_t *ret_number = context;
+
+    (void)value;
+    *ret_number = number;
+    return false;
 }
 
 /* The first entry that is there, of those that the snapshot has; or the first one behind it. */
 static lk_outcome find_rest(struct lk_store_etcd *store, uint64_t *ret_first, lk_error *error) {
-    char from[LK_ETCD_KEY_BYTES];
-    char to[LK_ETCD_KEY_BYTES];
-    struct lk_buffer answer = {.max = 0};
-    struct lk_protobuf rows;
-    struct lk_etcd_row row;
-    lk_outcome outcome;
+    const struct lk_home_key from = entry_key(0);
+    const struct lk_home_key to = entry_key(store->leader.first);
+    uint64_t first = store->leader.first;
+    lk_outcome outcome =
+        store->home->ops->read(store->home, &from, &to, 1, take_number, &first, error);
 
-    *ret_first = store->leader.first;
-    lk_etcd_key_log(store, 0, from);
-    lk_etcd_key_log(store, store->leader.first, to);
-    outcome = lk_etcd_range(store->client, from, to, 1, &answer, error);
-    rows = (struct lk_protobuf){.rest = {answer.bytes, answer.size}};
-    if (outcome == LK_OK && lk_etcd_next_row(&rows, &row)) {
-        *ret_first = lk_etcd_number_of_log(row.key);
-        lk_etcd_key_log(store, *ret_first, from);
-        rows.failed = !lk_slice_equal(row.key, lk_slice_of(from));
+    if (outcome == LK_OK && first == LK_HOME_NO_NUMBER) {
+        return lk_error_set(error, LK_UNAVAILABLE, "%s has answered with a key of no entry",
+                            store->home->title);
     }
-    lk_buffer_done(&answer);
-    return outcome == LK_OK && rows.failed
-               ? lk_error_set(error, LK_UNAVAILABLE, "etcd has answered with a key of no entry")
-               : outcome;
+    *ret_first = first;
+    return outcome;
 }
 
 lk_outcome lk_etcd_journal_begin(struct lk_store_etcd *store, lk_error *error) {
@@ -221,12 +213,11 @@ static void begin_snapshot(struct lk_store_etcd *store, uint64_t number) {
 /* Adds the next piece to the operations. */
 static lk_outcome take_piece(struct lk_store_etcd *store, int64_t bytes, lk_error *error) {
     struct lk_buffer piece = {.max = 0};
-    char key[LK_ETCD_KEY_BYTES];
     int code = lk_etcd_image_write_piece(store->image, &store->progress, (size_t)bytes, &piece);
 
     if (code == SQLITE_OK && piece.size > 0) {
-        lk_etcd_key_piece(store, store->next_snapshot, store->next_pieces, key);
-        lk_etcd_add_put(&store->operations, key, (struct lk_slice){piece.bytes, piece.size});
+        add_put(store, piece_key(store->next_snapshot, store->next_pieces),
+                (struct lk_slice){piece.bytes, piece.size});
         store->next_pieces++;
         store->next_bytes += piece.size;
     }
@@ -242,9 +233,10 @@ static lk_outcome take_piece(struct lk_store_etcd *store, int64_t bytes, lk_erro
 static lk_outcome take_pieces(struct lk_store_etcd *store, struct lk_etcd_leader *next,
                               lk_error *error) {
     int64_t entry = (int64_t)store->entry.size;
-    int64_t part = (int64_t)store->part_bytes;
+    int64_t part = (int64_t)store->home->part_bytes;
     /* The last row may go beyond it: by its value, its names and a text or two. */
-    int64_t room = lk_min(part, REQUEST_BYTES_MAX - lk_min(entry, part) - 2 * LK_VALUE_BYTES_MAX);
+    int64_t room = lk_min(part, (int64_t)store->home->commit_bytes_max - lk_min(entry, part)
+                                    - 2 * LK_VALUE_BYTES_MAX);
     int64_t left = lk_max(lk_min(PIECE_BYTES_MIN, part), entry);
     lk_outcome outcome = LK_OK;
 
@@ -282,43 +274,36 @@ static void end_snapshot(struct lk_store_etcd *store, const struct lk_etcd_leade
 /* Some of what the last snapshot has replaced, if there is any left. */
 static void take_deletions(struct lk_store_etcd *store) {
     uint64_t first = store->leader.first;
-    char from[LK_ETCD_KEY_BYTES];
-    char to[LK_ETCD_KEY_BYTES];
 
     if (store->old_first < first) {
         uint64_t until =
             (uint64_t)lk_min((int64_t)first, (int64_t)store->old_first + DELETE_ENTRIES);
 
-        lk_etcd_key_log(store, store->old_first, from);
-        lk_etcd_key_log(store, until, to);
-        lk_etcd_add_delete(&store->operations, from, to);
-        lk_etcd_key_part(store, store->old_first, 0, from);
-        lk_etcd_key_part(store, until, 0, to);
-        lk_etcd_add_delete(&store->operations, from, to);
+        add_removal(store, entry_key(store->old_first), entry_key(until));
+        add_removal(store, part_key(store->old_first, 0), part_key(until, 0));
         store->old_first = until;
     }
     if (store->old_pieces > 0) {
         uint64_t left = store->old_pieces > DELETE_PIECES ? store->old_pieces - DELETE_PIECES : 0;
 
-        lk_etcd_key_piece(store, store->old_snapshot, left, from);
-        lk_etcd_key_piece(store, store->old_snapshot, store->old_pieces, to);
-        lk_etcd_add_delete(&store->operations, from, to);
+        add_removal(store, piece_key(store->old_snapshot, left),
+                    piece_key(store->old_snapshot, store->old_pieces));
         store->old_pieces = left;
     }
 }
 
 /*
- * Asks etcd to forget revisions, which it keeps for readers of the past, and which each renewal of
- * the lease adds one to. Those before the last time are forgotten, so that others on the cluster
- * keep a while of theirs. It is time when what a snapshot has replaced is deleted, and after a
- * number of revisions.
+ * Tells the home to forget revisions, which etcd keeps for readers of the past, and which each
+ * renewal of the lease adds one to. Those before the last time are forgotten, so that others on the
+ * cluster keep a while of theirs. It is time when what a snapshot has replaced is deleted, and
+ * after a number of revisions.
  */
 static void compact(struct lk_store_etcd *store, bool has_deleted) {
     if (!has_deleted && store->revision - store->compactable < store->history_max) {
         return;
     }
     if (store->compactable > 0) {
-        lk_etcd_compact(store->client, store->compactable);
+        store->home->ops->forget(store->home, store->compactable);
     }
     store->compactable = store->revision;
 }
@@ -331,7 +316,7 @@ struct applying {
     lk_error error;
 };
 
-/* While etcd makes the entry durable. If it fails there, the image is given up anyway. */
+/* While the home makes the entry durable. If it fails there, the image is given up anyway. */
 static void apply(void *context) {
     struct applying *applying = context;
     const struct lk_buffer *entry = &applying->store->entry;
@@ -343,7 +328,7 @@ static void apply(void *context) {
 static lk_outcome write_entry(struct lk_store_etcd *store, struct lk_etcd_leader *next,
                               lk_error *error) {
     struct applying applying = {.store = store, .outcome = LK_OK};
-    const struct lk_etcd_meanwhile meanwhile = {.run = apply, .context = &applying};
+    const struct lk_home_meanwhile meanwhile = {.run = apply, .context = &applying};
     const struct lk_etcd_leader former = store->leader;
     bool has_deletions = has_rest(store);
     lk_outcome outcome = LK_OK;

@@ -17,46 +17,19 @@ enum {
     RENEWALS = 3, /* in the time of a lease */
 };
 
-/* ---- the leader's key ------------------------------------------------------------------------ */
-
-/* Whether there are keys of services beside that of the leader. */
-static lk_outcome find_others(struct lk_store_etcd *store, bool *ret_found, lk_error *error) {
-    char from[LK_ETCD_KEY_BYTES];
-    char to[LK_ETCD_KEY_BYTES];
-    struct lk_buffer answer = {.max = 0};
-    lk_outcome outcome;
-
-    lk_etcd_key_log(store, 0, from);
-    lk_etcd_key_piece(store, UINT64_MAX, UINT32_MAX, to);
-    outcome = lk_etcd_range(store->client, from, to, 1, &answer, error);
-    *ret_found =
-        outcome == LK_OK && lk_etcd_count_rows((struct lk_slice){answer.bytes, answer.size}) > 0;
-    lk_buffer_done(&answer);
-    return outcome;
-}
+/* ---- the leader's record --------------------------------------------------------------------- */
 
 /* A revision of 0: there is none. */
 static lk_outcome find_leader(struct lk_store_etcd *store, struct lk_etcd_leader *ret_leader,
                               uint64_t *ret_revision, lk_error *error) {
-    char key[LK_ETCD_KEY_BYTES];
-    struct lk_buffer answer = {.max = 0};
-    struct lk_protobuf rows;
-    struct lk_etcd_row row;
-    lk_outcome outcome;
+    struct lk_buffer record = {.max = 0};
+    lk_outcome outcome = store->home->ops->look(store->home, &record, ret_revision, error);
 
-    lk_etcd_key_leader(store, key);
-    outcome = lk_etcd_range(store->client, key, NULL, 1, &answer, error);
-    rows = (struct lk_protobuf){.rest = {answer.bytes, answer.size}};
-    if (outcome == LK_OK && lk_etcd_next_row(&rows, &row)) {
-        *ret_revision = row.revision;
-        outcome = lk_etcd_leader_read(row.value, ret_leader, error);
-    } else if (outcome == LK_OK && !rows.failed) {
-        *ret_revision = 0;
-    } else if (outcome == LK_OK) {
+    if (outcome == LK_OK && *ret_revision != 0) {
         outcome =
-            lk_error_set(error, LK_UNAVAILABLE, "etcd has answered a question with no answer");
+            lk_etcd_leader_read((struct lk_slice){record.bytes, record.size}, ret_leader, error);
     }
-    lk_buffer_done(&answer);
+    lk_buffer_done(&record);
     return outcome;
 }
 
@@ -70,16 +43,16 @@ lk_outcome lk_etcd_look(struct lk_store_etcd *store, struct lk_etcd_leader *ret_
     lk_outcome outcome = find_leader(store, ret_leader, ret_revision, error);
 
     if (outcome == LK_OK && *ret_revision == 0) {
-        outcome = find_others(store, &has_others, error);
+        outcome = store->home->ops->has_keys(store->home, &has_others, error);
     }
     if (outcome == LK_OK && has_others) {
         outcome = find_leader(store, ret_leader, ret_revision, error);
     }
     if (outcome == LK_OK && has_others && *ret_revision == 0) {
         return lk_error_set(error, LK_INVALID,
-                            "the key %sleader is missing in etcd, and others of the services are "
+                            "the key %sleader is missing in %s, and others of the services are "
                             "there; restore it, delete all below that prefix, or name another one",
-                            lk_etcd_client_prefix(store->client));
+                            store->home->place, store->home->title);
     }
     return outcome;
 }
@@ -91,7 +64,9 @@ typedef lk_outcome visit_row(struct lk_store_etcd *store, uint64_t number, struc
                              lk_error *error);
 
 struct walk {
-    void (*key)(const struct lk_store_etcd *store, uint64_t number, char *ret_key);
+    struct lk_store_etcd *store;
+    enum lk_home_kind kind;
+    uint64_t of;
     visit_row *visit;
     uint64_t next;
     uint64_t end;
@@ -109,38 +84,44 @@ lk_outcome lk_etcd_keep_lease(struct lk_store_etcd *store, lk_error *error) {
     return store->is_leading && is_due ? renew(store, error) : LK_OK;
 }
 
-static lk_outcome complain(lk_error *error) {
+static lk_outcome complain(const struct lk_store_etcd *store, lk_error *error) {
     return lk_error_set(error, LK_INVALID,
-                        "what is kept in etcd is damaged (a key is missing); name another prefix, "
-                        "or restore etcd from a copy");
+                        "what is kept in %s is damaged (a key is missing); name another prefix, "
+                        "or restore %s from a copy",
+                        store->home->title, store->home->title);
 }
 
-/* The rows of one answer, and how many there are with how many bytes. */
+/* The rows of one answer: how many there are with how many bytes, and what came of them. */
 struct page {
-    struct lk_buffer answer;
+    struct walk *walk;
     size_t rows;
     size_t bytes;
+    lk_outcome outcome;
+    lk_error *error;
 };
 
-static lk_outcome visit_page(struct lk_store_etcd *store, struct walk *walk, struct page *page,
-                             lk_error *error) {
-    struct lk_protobuf rows = {.rest = {page->answer.bytes, page->answer.size}};
-    struct lk_etcd_row row;
-    lk_outcome outcome = LK_OK;
-    char key[LK_ETCD_KEY_BYTES];
+static bool visit_next(void *context, uint64_t number, struct lk_slice value) {
+    struct page *page = context;
+    struct walk *walk = page->walk;
 
-    page->rows = page->bytes = 0;
-    while (outcome == LK_OK && lk_etcd_next_row(&rows, &row)) {
-        walk->key(store, walk->next, key);
-        if (!lk_slice_equal(row.key, lk_slice_of(key))) {
-            return complain(error);
-        }
-        page->rows++;
-        page->bytes += row.value.size;
-        outcome = walk->visit(store, walk->next, row.value, error);
-        walk->next++;
+    if (number != walk->next) {
+        page->outcome = complain(walk->store, page->error);
+        return false;
     }
-    return outcome == LK_OK && (rows.failed || page->rows == 0) ? complain(error) : outcome;
+    page->rows++;
+    page->bytes += value.size;
+    page->outcome = walk->visit(walk->store, number, value, page->error);
+    walk->next++;
+    return page->outcome == LK_OK;
+}
+
+static lk_outcome read_page(struct walk *walk, unsigned limit, struct page *page, lk_error *error) {
+    const struct lk_home *home = walk->store->home;
+    const struct lk_home_key from = {walk->kind, walk->of, walk->next};
+    const struct lk_home_key to = {walk->kind, walk->of, walk->end};
+
+    *page = (struct page){.walk = walk, .outcome = LK_OK, .error = error};
+    return home->ops->read(walk->store->home, &from, &to, limit, visit_next, page, error);
 }
 
 /* Answers are to have half a MiB: so the next page has as many rows as that makes. */
@@ -151,26 +132,24 @@ static unsigned rows_of(size_t rows, size_t bytes) {
 }
 
 /* All rows from walk->next to before walk->end, none of which may be missing. */
-static lk_outcome walk_rows(struct lk_store_etcd *store, struct walk *walk, lk_error *error) {
+static lk_outcome walk_rows(struct walk *walk, lk_error *error) {
+    struct lk_store_etcd *store = walk->store;
     unsigned limit = ROWS_FIRST;
     lk_outcome outcome = LK_OK;
-    char from[LK_ETCD_KEY_BYTES];
-    char to[LK_ETCD_KEY_BYTES];
 
     while (walk->next < walk->end && outcome == LK_OK) {
-        struct page page = {.rows = 0};
+        struct page page;
 
-        walk->key(store, walk->next, from);
-        walk->key(store, walk->end, to);
-        outcome = lk_etcd_range(store->client, from, to, limit, &page.answer, error);
+        outcome = read_page(walk, limit, &page, error);
         if (outcome == LK_UNAVAILABLE && limit > 1) {
-            limit = 1; /* large rows and a slow etcd: one at a time may arrive */
+            limit = 1; /* large rows and a slow home: one at a time may arrive */
             outcome = renew(store, error);
+        } else if (outcome == LK_OK && page.outcome == LK_OK && page.rows == 0) {
+            outcome = complain(store, error);
         } else if (outcome == LK_OK) {
-            outcome = visit_page(store, walk, &page, error);
+            outcome = page.outcome;
             limit = outcome == LK_OK ? rows_of(page.rows, page.bytes) : limit;
         }
-        lk_buffer_done(&page.answer);
         if (outcome == LK_OK) {
             outcome = lk_etcd_keep_lease(store, error);
         }
@@ -180,10 +159,6 @@ static lk_outcome walk_rows(struct lk_store_etcd *store, struct walk *walk, lk_e
 
 /* ---- pieces and entries ---------------------------------------------------------------------- */
 
-static void key_piece(const struct lk_store_etcd *store, uint64_t number, char *ret_key) {
-    lk_etcd_key_piece(store, store->leader.snapshot, number, ret_key);
-}
-
 static lk_outcome visit_piece(struct lk_store_etcd *store, uint64_t number, struct lk_slice value,
                               lk_error *error) {
     (void)number;
@@ -191,21 +166,13 @@ static lk_outcome visit_piece(struct lk_store_etcd *store, uint64_t number, stru
     return lk_etcd_image_read_piece(store->image, value, error);
 }
 
-/* The parts of the entry that is being read. */
-static void key_part(const struct lk_store_etcd *store, uint64_t number, char *ret_key) {
-    lk_etcd_key_part(store, store->parts_of, number, ret_key);
-}
-
+/* A part of the entry that is being read. */
 static lk_outcome visit_part(struct lk_store_etcd *store, uint64_t number, struct lk_slice value,
                              lk_error *error) {
     (void)number;
     (void)error;
     lk_buffer_add_slice(&store->entry, value);
     return LK_OK;
-}
-
-static void key_log(const struct lk_store_etcd *store, uint64_t number, char *ret_key) {
-    lk_etcd_key_log(store, number, ret_key);
 }
 
 static lk_outcome apply(struct lk_store_etcd *store, uint64_t number, struct lk_slice entry,
@@ -219,7 +186,7 @@ static lk_outcome apply(struct lk_store_etcd *store, uint64_t number, struct lk_
 static lk_outcome visit_entry(struct lk_store_etcd *store, uint64_t number, struct lk_slice value,
                               lk_error *error) {
     struct lk_etcd_codec codec = lk_etcd_reader(value);
-    struct walk walk = {.key = key_part, .visit = visit_part};
+    struct walk walk = {.store = store, .kind = LK_HOME_PART, .of = number, .visit = visit_part};
     struct lk_slice rest;
     lk_outcome outcome = LK_OK;
 
@@ -227,12 +194,11 @@ static lk_outcome visit_entry(struct lk_store_etcd *store, uint64_t number, stru
     rest = (struct lk_slice){codec.at, (size_t)(codec.end - codec.at)};
     store->log_bytes += value.size;
     if (codec.failed) {
-        return complain(error);
+        return complain(store, error);
     }
     if (walk.end > 0) {
-        store->parts_of = number;
         lk_buffer_cut(&store->entry, 0);
-        outcome = walk_rows(store, &walk, error);
+        outcome = walk_rows(&walk, error);
         lk_buffer_add_slice(&store->entry, rest);
         store->log_bytes += store->entry.size;
         rest = (struct lk_slice){store->entry.bytes, store->entry.size};
@@ -245,13 +211,17 @@ static lk_outcome visit_entry(struct lk_store_etcd *store, uint64_t number, stru
 
 /* An image of the snapshot, as of the entry before the first one of the log. */
 static lk_outcome read_snapshot(struct lk_store_etcd *store, lk_error *error) {
-    struct walk pieces = {.key = key_piece, .visit = visit_piece, .end = store->leader.pieces};
+    struct walk pieces = {.store = store,
+                          .kind = LK_HOME_PIECE,
+                          .of = store->leader.snapshot,
+                          .visit = visit_piece,
+                          .end = store->leader.pieces};
     lk_outcome outcome = lk_etcd_image_open(&store->image, error);
 
     store->applied = store->leader.first - 1;
     store->log_bytes = store->snapshot_bytes = 0;
     if (outcome == LK_OK) {
-        outcome = walk_rows(store, &pieces, error);
+        outcome = walk_rows(&pieces, error);
     }
     if (outcome == LK_OK) {
         outcome = lk_etcd_image_finish(store->image, error);
@@ -264,11 +234,12 @@ static lk_outcome read_snapshot(struct lk_store_etcd *store, lk_error *error) {
 
 /* The entries behind those that the image has. One that was not read leaves the others true. */
 static lk_outcome read_entries(struct lk_store_etcd *store, lk_error *error) {
-    struct walk entries = {.key = key_log,
+    struct walk entries = {.store = store,
+                           .kind = LK_HOME_ENTRY,
                            .visit = visit_entry,
                            .next = store->applied + 1,
                            .end = store->leader.last + 1};
-    lk_outcome outcome = walk_rows(store, &entries, error);
+    lk_outcome outcome = walk_rows(&entries, error);
 
     if (outcome != LK_OK && outcome != LK_UNAVAILABLE) {
         lk_etcd_image_drop(store);

@@ -1,49 +1,45 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The store of services in etcd, for the files that implement it: store_etcd.c (opening, leading,
- * handing over), follow.c (until then), journal.c (writing), replay.c (reading). Used by one thread
- * at a time.
+ * The store of services that share a journal, for the files that implement it: store.c (opening,
+ * leading, handing over), follow.c (until then), journal.c (writing), replay.c (reading). Used by
+ * one thread at a time. At its home (home.h) it has
  *
- *   PREFIX/leader            which service leads, and which of the other keys count (leader.h)
- *   PREFIX/log/N             entry N: a batch, or the beginning of an epoch
- *   PREFIX/part/N/I          what of entry N comes before what is in log/N, if it is large
- *   PREFIX/snapshot/S/I      piece I of the snapshot S
+ *   the leader's record      which service leads, and what of the rest counts (leader.h)
+ *   entries of the log       entry N: a batch, or the beginning of an epoch
+ *   their parts              what of a large entry comes before what is in the log
+ *   pieces of snapshots      the state as it was, which replaces the entries before
  */
 #ifndef LK_SERVER_STORE_ETCD_STORE_H
 #define LK_SERVER_STORE_ETCD_STORE_H
 
-#include "server/store/etcd/client.h"
+#include "server/store/etcd/home.h"
 #include "server/store/etcd/image.h"
 #include "server/store/etcd/leader.h"
 #include "server/store/store.h"
-
-enum { LK_ETCD_KEY_BYTES = LK_ETCD_PREFIX_BYTES_MAX + 64 };
 
 /* What a follower has seen of the leader. */
 struct lk_etcd_sight {
     uint64_t revision;  /* of the leader's key; 0: nothing yet */
     int64_t first_us;   /* when it was seen first */
     int64_t last_us;    /* when it was seen last */
-    int64_t counted_us; /* of the time in between, without what etcd took */
+    int64_t counted_us; /* of the time in between, without what the home took */
     bool is_blind;      /* the last look has failed */
 };
 
 struct lk_store_etcd {
     struct lk_storage storage; /* first */
-    struct lk_etcd_client *client;
+    struct lk_home *home;
     char advertised[LK_LEADER_BYTES_MAX + 1];
     char process[LK_ETCD_PROCESS_BYTES];
     int64_t lease_us;
     bool has_users;
-    size_t part_bytes;           /* of an entry in one request */
     uint64_t snapshot_bytes_min; /* of the log, before a snapshot is begun */
-    uint64_t history_max;        /* revisions, before etcd is asked to forget some */
+    uint64_t history_max;        /* revisions, before the home is told to forget some */
 
     /* What was read. */
     struct lk_etcd_leader leader; /* as it was found, or written by this service */
     struct lk_etcd_image *image;  /* the state; NULL: it is to be read from the snapshot on */
     uint64_t applied;             /* the last entry that was read into the image */
-    uint64_t parts_of;            /* the entry whose parts are being read */
 
     /* Of a follower. */
     struct lk_etcd_sight sight;
@@ -78,33 +74,22 @@ static inline struct lk_store_etcd *lk_store_etcd_of(struct lk_storage *storage)
     return (struct lk_store_etcd *)storage;
 }
 
-/* ---- keys.c ---------------------------------------------------------------------------------- */
-
-void lk_etcd_key_leader(const struct lk_store_etcd *store, char ret_key[LK_ETCD_KEY_BYTES]);
-void lk_etcd_key_log(const struct lk_store_etcd *store, uint64_t number,
-                     char ret_key[LK_ETCD_KEY_BYTES]);
-uint64_t lk_etcd_number_of_log(struct lk_slice key); /* of such a key */
-void lk_etcd_key_part(const struct lk_store_etcd *store, uint64_t number, uint64_t part,
-                      char ret_key[LK_ETCD_KEY_BYTES]);
-void lk_etcd_key_piece(const struct lk_store_etcd *store, uint64_t snapshot, uint64_t piece,
-                       char ret_key[LK_ETCD_KEY_BYTES]);
-
 /* ---- journal.c ------------------------------------------------------------------------------- */
 
 /*
- * One transaction: if the leader's key is as it was written last, `next` replaces it, and the
+ * One transaction: if the leader's record is as it was written last, `next` replaces it, and the
  * operations of the store are done. LK_OK. LK_LOST: another service leads; nothing was done. Else
  * it was not done, or that is unknown. Clears the operations.
  */
 lk_outcome lk_etcd_commit(struct lk_store_etcd *store, const struct lk_etcd_leader *next,
-                          const struct lk_etcd_meanwhile *meanwhile, lk_error *error);
+                          const struct lk_home_meanwhile *meanwhile, lk_error *error);
 
-/* The leader's key as the next transaction would write it. */
+/* The leader's record as the next transaction would write it. */
 struct lk_etcd_leader lk_etcd_next(const struct lk_store_etcd *store);
 
 /* Writes store->entry to the log, with `next` (its `last` is set here). As lk_etcd_commit(). */
 lk_outcome lk_etcd_append(struct lk_store_etcd *store, struct lk_etcd_leader *next,
-                          const struct lk_etcd_meanwhile *meanwhile, lk_error *error);
+                          const struct lk_home_meanwhile *meanwhile, lk_error *error);
 
 lk_outcome lk_etcd_write(struct lk_store_etcd *store, const struct lk_batch *batch,
                          lk_error *error);
@@ -112,14 +97,14 @@ lk_outcome lk_etcd_write(struct lk_store_etcd *store, const struct lk_batch *bat
 /*
  * Before the first write of an epoch: no snapshot is being written. What former leaders have left
  * is to be deleted: half a snapshot with the next transaction, and with those that follow, some
- * with each, entries that are in a snapshot. LK_OK, or the outcome of lk_etcd_range().
+ * with each, entries that are in a snapshot. LK_OK, or why the home was not read.
  */
 lk_outcome lk_etcd_journal_begin(struct lk_store_etcd *store, lk_error *error);
 
 /* ---- replay.c -------------------------------------------------------------------------------- */
 
 /*
- * Reads the leader's key. *ret_revision 0: there is none, nor any other key of services.
+ * Reads the leader's record. *ret_revision 0: there is none, nor any other key of services.
  */
 lk_outcome lk_etcd_look(struct lk_store_etcd *store, struct lk_etcd_leader *ret_leader,
                         uint64_t *ret_revision, lk_error *error);
@@ -127,8 +112,8 @@ lk_outcome lk_etcd_look(struct lk_store_etcd *store, struct lk_etcd_leader *ret_
 /*
  * Brings the image to what store->leader says, by entries behind the last that it has, or from the
  * snapshot on. LK_OK. LK_LOST: another service leads. LK_INVALID: something is missing; a follower
- * finds that while the leader deletes. Else etcd has not answered, or memory is exhausted. After a
- * failure there is no image, or a true one of fewer entries.
+ * finds that while the leader deletes. Else the home has not answered, or memory is exhausted.
+ * After a failure there is no image, or a true one of fewer entries.
  */
 lk_outcome lk_etcd_replay(struct lk_store_etcd *store, lk_error *error);
 
@@ -155,5 +140,23 @@ void lk_etcd_keep_up(struct lk_store_etcd *store, int64_t now_us, int64_t took_u
 
 /* It is read from the snapshot on again. */
 void lk_etcd_image_drop(struct lk_store_etcd *store);
+
+/* ---- store.c --------------------------------------------------------------------------------- */
+
+struct lk_journal_options {
+    const char *address;         /* where clients find this service when it leads; copied */
+    int64_t lease_us;            /* after its last commit no other service leads for so long */
+    bool has_users;              /* what older versions kept of users becomes owners */
+    uint64_t snapshot_bytes_min; /* of the log, before a snapshot is begun; 0: the default */
+    uint64_t history_max; /* revisions, before the home is told to forget some; 0: the default */
+};
+
+/*
+ * The store at this home, which it owns from then on, whatever is returned. Leads nothing before
+ * the first load, and writes nothing. LK_OK with *ret_storage; LK_INVALID (what is there),
+ * LK_UNSUPPORTED (another format), or what the home answers.
+ */
+lk_outcome lk_journal_open(struct lk_home *home, const struct lk_journal_options *options,
+                           struct lk_storage **ret_storage, lk_error *error);
 
 #endif

@@ -3,7 +3,10 @@
 #ifndef LK_SERVER_STORE_ETCD_STORE_ETCD_H
 #define LK_SERVER_STORE_ETCD_STORE_ETCD_H
 
+#include "server/store/etcd/home.h"
 #include "server/store/store.h"
+
+struct lk_etcd_client;
 
 struct lk_store_etcd_options {
     const char *url;     /* server/store/etcd/url.h */
@@ -14,6 +17,13 @@ struct lk_store_etcd_options {
     size_t part_bytes;           /* of an entry in one request */
     uint64_t snapshot_bytes_min; /* of the log, before a snapshot is begun */
     uint64_t history_max;        /* revisions, before etcd is asked to forget some */
+};
+
+/* The home of the journal in etcd. */
+struct lk_etcd_home {
+    struct lk_home home; /* first */
+    struct lk_etcd_client *client;
+    int64_t lease_us;
 };
 
 /*

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A store that several services share, in etcd: opening, leading, handing over.
+ * A store that several services share, as a journal: opening, leading, handing over.
  *
  * Instants are on the clock of the service that leads. When another one begins to lead, they are
- * moved: the last batch was there at the latest when this service saw the leader's key as it is.
+ * moved: the last batch was there at the latest when this service saw the leader's record as it is.
  * So deadlines may become later, and never earlier.
  */
-#include "server/store/etcd/store_etcd.h"
+#include "server/store/etcd/store.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,11 +17,8 @@
 #include "base/minmax.h"
 #include "base/random.h"
 #include "server/core/core.h"
-#include "server/store/etcd/store.h"
 
-enum { PART_BYTES = 1024 * 1024, SNAPSHOT_BYTES_MIN = 8 * 1024 * 1024, HISTORY_MAX = 10000 };
-
-#define OPEN_US_MIN INT64_C(5000000) /* for the first call */
+enum { SNAPSHOT_BYTES_MIN = 8 * 1024 * 1024, HISTORY_MAX = 10000 };
 
 /* ---- leading --------------------------------------------------------------------------------- */
 
@@ -246,7 +243,8 @@ static lk_outcome store_write(struct lk_storage *storage, const struct lk_batch 
     lk_outcome outcome;
 
     if (!store->is_leading) {
-        return lk_error_set(error, LK_UNAVAILABLE, "the store in etcd has to be loaded again");
+        return lk_error_set(error, LK_UNAVAILABLE, "the store in %s has to be loaded again",
+                            store->home->title);
     }
     outcome = lk_etcd_write(store, batch, error);
     if (outcome != LK_OK) {
@@ -285,7 +283,7 @@ static void store_close(struct lk_storage *storage) {
     struct lk_store_etcd *store = lk_store_etcd_of(storage);
 
     give_up(store);
-    lk_etcd_client_free(store->client);
+    store->home->ops->close(store->home);
     lk_buffer_done(&store->entry);
     lk_buffer_done(&store->operations);
     lk_buffer_done(&store->scratch);
@@ -300,64 +298,35 @@ static const struct lk_storage_ops store_ops = {
     .close = store_close,
 };
 
-/*
- * Rights are checked by a transaction that cannot succeed: etcd looks at all that it might do. The
- * last key of those that are written has the greatest name.
- */
-static lk_outcome check_rights(struct lk_store_etcd *store, lk_error *error) {
-    struct lk_etcd_leader nobody = {.first = 1};
-    char key[LK_ETCD_KEY_BYTES];
-    lk_outcome outcome;
-
-    lk_etcd_key_piece(store, UINT64_MAX, UINT32_MAX, key);
-    lk_etcd_add_put(&store->operations, key, lk_slice_of("-"));
-    store->revision = INT64_MAX;
-    outcome = lk_etcd_commit(store, &nobody, NULL, error);
-    store->revision = 0;
-    return outcome == LK_LOST ? LK_OK : outcome;
-}
-
-static lk_outcome open_client(struct lk_store_etcd *store,
-                              const struct lk_store_etcd_options *options, lk_error *error) {
+/* Looks whether what is there is a journal, or nothing. */
+static lk_outcome look_first(struct lk_store_etcd *store, lk_error *error) {
     struct lk_etcd_leader found;
     uint64_t revision;
-    lk_outcome outcome = lk_etcd_client_new(options->url, lk_max(options->lease_us, OPEN_US_MIN),
-                                            &store->client, error);
+    lk_outcome outcome = lk_etcd_look(store, &found, &revision, error);
 
-    if (outcome == LK_OK) {
-        outcome = lk_etcd_check_version(store->client, error);
-    }
-    if (outcome == LK_OK) {
-        outcome = lk_etcd_look(store, &found, &revision, error);
-    }
-    if (outcome == LK_OK) {
-        outcome = check_rights(store, error);
-    }
-    if (outcome == LK_OK) {
-        lk_etcd_client_insist(store->client, options->lease_us);
-    }
-    return outcome;
+    return outcome == LK_OK ? store->home->ops->check(store->home, error) : outcome;
 }
 
-lk_outcome lk_store_etcd_open(const struct lk_store_etcd_options *options,
-                              struct lk_storage **ret_storage, lk_error *error) {
+lk_outcome lk_journal_open(struct lk_home *home, const struct lk_journal_options *options,
+                           struct lk_storage **ret_storage, lk_error *error) {
     struct lk_store_etcd *store = calloc(1, sizeof *store);
     lk_outcome outcome;
 
     if (store == NULL) {
+        home->ops->close(home);
         return lk_error_set(error, LK_INTERNAL, "memory is exhausted");
     }
+    store->home = home;
     store->storage.ops = &store_ops;
     store->lease_us = options->lease_us;
     store->has_users = options->has_users;
-    store->part_bytes = options->part_bytes > 0 ? options->part_bytes : (size_t)PART_BYTES;
     store->snapshot_bytes_min =
         options->snapshot_bytes_min > 0 ? options->snapshot_bytes_min : SNAPSHOT_BYTES_MIN;
     store->history_max = options->history_max > 0 ? options->history_max : HISTORY_MAX;
     (void)snprintf(store->advertised, sizeof store->advertised, "%s", options->address);
     (void)snprintf(store->process, sizeof store->process, "%016" PRIx64 "%016" PRIx64,
                    lk_random_draw(), lk_random_draw());
-    outcome = open_client(store, options, error);
+    outcome = look_first(store, error);
     if (outcome != LK_OK) {
         store_close(&store->storage);
         return outcome;
