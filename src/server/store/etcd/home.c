@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "base/minmax.h"
 #include "server/store/etcd/client.h"
-#include "server/store/etcd/store.h"
+#include "server/store/etcd/journal.h"
 #include "server/store/etcd/store_etcd.h"
 
 enum {

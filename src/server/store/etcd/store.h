@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The store of services that share a journal, for the files that implement it: store.c (opening,
+ * The state of a journal, for the files that implement it: store.c (opening,
  * leading, handing over), follow.c (until then), journal.c (writing), replay.c (reading). Used by
  * one thread at a time. At its home (home.h) it has
  *
@@ -14,8 +14,8 @@
 
 #include "server/store/etcd/home.h"
 #include "server/store/etcd/image.h"
+#include "server/store/etcd/journal.h"
 #include "server/store/etcd/leader.h"
-#include "server/store/store.h"
 
 /* What a follower has seen of the leader. */
 struct lk_etcd_sight {
@@ -140,23 +140,5 @@ void lk_etcd_keep_up(struct lk_store_etcd *store, int64_t now_us, int64_t took_u
 
 /* It is read from the snapshot on again. */
 void lk_etcd_image_drop(struct lk_store_etcd *store);
-
-/* ---- store.c --------------------------------------------------------------------------------- */
-
-struct lk_journal_options {
-    const char *address;         /* where clients find this service when it leads; copied */
-    int64_t lease_us;            /* after its last commit no other service leads for so long */
-    bool has_users;              /* what older versions kept of users becomes owners */
-    uint64_t snapshot_bytes_min; /* of the log, before a snapshot is begun; 0: the default */
-    uint64_t history_max; /* revisions, before the home is told to forget some; 0: the default */
-};
-
-/*
- * The store at this home, which it owns from then on, whatever is returned. Leads nothing before
- * the first load, and writes nothing. LK_OK with *ret_storage; LK_INVALID (what is there),
- * LK_UNSUPPORTED (another format), or what the home answers.
- */
-lk_outcome lk_journal_open(struct lk_home *home, const struct lk_journal_options *options,
-                           struct lk_storage **ret_storage, lk_error *error);
 
 #endif
