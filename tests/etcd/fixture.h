@@ -9,8 +9,8 @@
 
 #include "server/core/core.h"
 #include "server/store/etcd/client.h"
-#include "server/store/etcd/store.h"
 #include "server/store/etcd/store_etcd.h"
+#include "server/store/journal/state.h"
 
 enum { URL_BYTES = 200, PART_BYTES = 8192, PREFIX_BYTES = 32 };
 

@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "server/store/etcd/image.h"
-#include "server/store/etcd/leader.h"
 #include "server/store/etcd/messages.h"
+#include "server/store/journal/image.h"
+#include "server/store/journal/leader.h"
 #include "target.h"
 
 enum { KINDS = 4, IS_LEADER = 0, IS_ANSWER = 1 }; /* all others: a log */

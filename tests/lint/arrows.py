@@ -37,7 +37,9 @@ ARROWS = {
     "server/store/postgresql": ["base", "engine/postgresql", "engine/procedures", "sql",
                                 "server/store/tables"],
     "server/store/mysql": ["base", "engine/mysql", "sql", "server/store/tables"],
-    "server/store/etcd": ["base", "model", "form", "sql", "server/core", "server/store", "tls"],
+    # A home of the journal implements journal/home.h; the journal knows none.
+    "server/store/journal": ["base", "form", "sql", "server/core", "server/store"],
+    "server/store/etcd": ["base", "server/store", "server/store/journal", "tls"],
     # What lk serve fills in; the program around the core; and what listeners have in common.
     "server": ["server/core", "server/log"],
     "server/program": ["base", "server", "server/connections", "server/core", "server/log",

@@ -15,8 +15,8 @@
 #include "base/error.h"
 #include "base/minmax.h"
 #include "server/store/etcd/client.h"
-#include "server/store/etcd/journal.h"
 #include "server/store/etcd/store_etcd.h"
+#include "server/store/journal/journal.h"
 
 enum {
     KEY_BYTES = LK_ETCD_PREFIX_BYTES_MAX + 64,

@@ -2,7 +2,7 @@
 /* Fields to bytes, and back. */
 #include "server/store/etcd/protobuf.h"
 
-#include "server/store/etcd/codec.h"
+#include "server/store/journal/codec.h"
 
 enum {
     TYPE_BITS = 3,

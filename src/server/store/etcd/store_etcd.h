@@ -3,7 +3,7 @@
 #ifndef LK_SERVER_STORE_ETCD_STORE_ETCD_H
 #define LK_SERVER_STORE_ETCD_STORE_ETCD_H
 
-#include "server/store/etcd/home.h"
+#include "server/store/journal/home.h"
 #include "server/store/store.h"
 
 struct lk_etcd_client;

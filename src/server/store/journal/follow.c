@@ -17,7 +17,7 @@
 
 #include "base/clock.h"
 #include "base/minmax.h"
-#include "server/store/etcd/store.h"
+#include "server/store/journal/state.h"
 
 #define LOOK_US INT64_C(200000)        /* a look that takes longer counts as one of so long */
 #define READ_AGAIN_US INT64_C(1000000) /* after reading has failed */

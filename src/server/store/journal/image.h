@@ -10,10 +10,10 @@
  *
  * Functions with an `error` return LK_OK, LK_INVALID (what was read is damaged) or LK_INTERNAL.
  */
-#ifndef LK_SERVER_STORE_ETCD_IMAGE_H
-#define LK_SERVER_STORE_ETCD_IMAGE_H
+#ifndef LK_SERVER_STORE_JOURNAL_IMAGE_H
+#define LK_SERVER_STORE_JOURNAL_IMAGE_H
 
-#include "server/store/etcd/codec.h"
+#include "server/store/journal/codec.h"
 #include "server/store/sql_snapshot.h"
 
 enum { LK_ETCD_KEYS_MAX = 3 };

@@ -22,8 +22,8 @@
  * Functions with an `error` return LK_OK or, with a message, LK_UNAVAILABLE (the home was not
  * reached, or that is unknown), LK_DENIED (rights), LK_UNSUPPORTED, LK_INVALID or LK_INTERNAL.
  */
-#ifndef LK_SERVER_STORE_ETCD_HOME_H
-#define LK_SERVER_STORE_ETCD_HOME_H
+#ifndef LK_SERVER_STORE_JOURNAL_HOME_H
+#define LK_SERVER_STORE_JOURNAL_HOME_H
 
 #include "base/buffer.h"
 #include "lockkeeper/lockkeeper.h"

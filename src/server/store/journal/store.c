@@ -6,8 +6,6 @@
  * moved: the last batch was there at the latest when this service saw the leader's record as it is.
  * So deadlines may become later, and never earlier.
  */
-#include "server/store/etcd/store.h"
-
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +15,7 @@
 #include "base/minmax.h"
 #include "base/random.h"
 #include "server/core/core.h"
+#include "server/store/journal/state.h"
 
 enum { SNAPSHOT_BYTES_MIN = 8 * 1024 * 1024, HISTORY_MAX = 10000 };
 

@@ -5,7 +5,7 @@
  * below is the format, so it only grows, at its end.
  */
 #include "base/error.h"
-#include "server/store/etcd/image.h"
+#include "server/store/journal/image.h"
 
 enum { COLUMNS_MAX = 20, COLUMN_BYTES_MAX = 1 << 20 };
 

@@ -4,8 +4,8 @@
  * JSON, for people. Each transaction of a service that leads compares the revision at which the key
  * was written last, and writes it.
  */
-#ifndef LK_SERVER_STORE_ETCD_LEADER_H
-#define LK_SERVER_STORE_ETCD_LEADER_H
+#ifndef LK_SERVER_STORE_JOURNAL_LEADER_H
+#define LK_SERVER_STORE_JOURNAL_LEADER_H
 
 #include "base/buffer.h"
 #include "server/store/store.h"

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The state of a journal, for the files that implement it: store.c (opening,
- * leading, handing over), follow.c (until then), journal.c (writing), replay.c (reading). Used by
- * one thread at a time. At its home (home.h) it has
+ * The state of a journal, for the files that implement it: store.c (opening, leading, handing
+ * over), follow.c (until then), write.c (writing), replay.c (reading). Used by one thread at a
+ * time. At its home (home.h) it has
  *
  *   the leader's record      which service leads, and what of the rest counts (leader.h)
  *   entries of the log       entry N: a batch, or the beginning of an epoch
  *   their parts              what of a large entry comes before what is in the log
  *   pieces of snapshots      the state as it was, which replaces the entries before
  */
-#ifndef LK_SERVER_STORE_ETCD_STORE_H
-#define LK_SERVER_STORE_ETCD_STORE_H
+#ifndef LK_SERVER_STORE_JOURNAL_STATE_H
+#define LK_SERVER_STORE_JOURNAL_STATE_H
 
-#include "server/store/etcd/home.h"
-#include "server/store/etcd/image.h"
-#include "server/store/etcd/journal.h"
-#include "server/store/etcd/leader.h"
+#include "server/store/journal/home.h"
+#include "server/store/journal/image.h"
+#include "server/store/journal/journal.h"
+#include "server/store/journal/leader.h"
 
 /* What a follower has seen of the leader. */
 struct lk_etcd_sight {
@@ -74,7 +74,7 @@ static inline struct lk_store_etcd *lk_store_etcd_of(struct lk_storage *storage)
     return (struct lk_store_etcd *)storage;
 }
 
-/* ---- journal.c ------------------------------------------------------------------------------- */
+/* ---- write.c --------------------------------------------------------------------------------- */
 
 /*
  * One transaction: if the leader's record is as it was written last, `next` replaces it, and the

@@ -6,8 +6,8 @@
  * An entry of the log is a batch, or the beginning of an epoch. What is read is hostile: each size,
  * each path and each state is checked, and what is read borrows from the bytes.
  */
-#ifndef LK_SERVER_STORE_ETCD_CODEC_H
-#define LK_SERVER_STORE_ETCD_CODEC_H
+#ifndef LK_SERVER_STORE_JOURNAL_CODEC_H
+#define LK_SERVER_STORE_JOURNAL_CODEC_H
 
 #include "base/buffer.h"
 #include "server/core/batch.h"

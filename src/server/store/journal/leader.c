@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which service leads, as JSON and back. */
-#include "server/store/etcd/leader.h"
+#include "server/store/journal/leader.h"
 
 #include <jansson.h>
 #include <stdio.h>

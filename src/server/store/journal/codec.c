@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Entries and rows to bytes, and back. */
-#include "server/store/etcd/codec.h"
+#include "server/store/journal/codec.h"
 
 #include <stddef.h>
 #include <string.h>

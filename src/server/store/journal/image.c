@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The present state as tables in memory: entries are applied, snapshots are made. */
-#include "server/store/etcd/image.h"
+#include "server/store/journal/image.h"
 
 #include <stdlib.h>
 

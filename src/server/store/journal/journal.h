@@ -3,10 +3,10 @@
  * A store that several services share, as a journal at a home (home.h): a log of entries, and
  * snapshots of what came before it. Where that is, and how to change it in one step, is the home's.
  */
-#ifndef LK_SERVER_STORE_ETCD_JOURNAL_H
-#define LK_SERVER_STORE_ETCD_JOURNAL_H
+#ifndef LK_SERVER_STORE_JOURNAL_JOURNAL_H
+#define LK_SERVER_STORE_JOURNAL_JOURNAL_H
 
-#include "server/store/etcd/home.h"
+#include "server/store/journal/home.h"
 #include "server/store/store.h"
 
 struct lk_journal_options {

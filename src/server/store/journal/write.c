@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/minmax.h"
-#include "server/store/etcd/store.h"
+#include "server/store/journal/state.h"
 
 enum {
     PIECE_BYTES_MIN = 64 * 1024, /* taken along with one entry */

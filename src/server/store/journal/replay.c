@@ -8,7 +8,7 @@
  */
 #include "base/clock.h"
 #include "base/error.h"
-#include "server/store/etcd/store.h"
+#include "server/store/journal/state.h"
 
 enum {
     ROWS_FIRST = 4, /* of one answer; more if they are small */
