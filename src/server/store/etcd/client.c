@@ -12,7 +12,6 @@
 #include "base/error.h"
 #include "base/minmax.h"
 #include "server/store/etcd/grpc.h"
-#include "server/store/etcd/nghttp2.h"
 
 enum { TOKEN_BYTES_MAX = 2048, VERSION_MAJOR = 3, VERSION_MINOR = 4 };
 

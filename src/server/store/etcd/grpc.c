@@ -5,13 +5,15 @@
  */
 #include "server/store/etcd/grpc.h"
 
+#include <nghttp2/nghttp2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/library.h"
 #include "base/text.h"
-#include "server/store/etcd/nghttp2.h"
+#include "server/store/etcd/nghttp2_functions.h"
 
 enum {
     PREFIX_BYTES = 5, /* of a message: whether it is compressed, and its size */
@@ -22,6 +24,22 @@ enum {
     HEAD_BYTES = 4, /* the size of a frame, and its type */
     TYPE_AT = 3,
 };
+
+struct lk_nghttp2 lk_nghttp2;
+
+lk_outcome lk_nghttp2_load(lk_error *error) {
+    static const char *const names[] = {LK_NGHTTP2_NAMES};
+    static struct lk_library library = {
+        .file = "libnghttp2.so.14",
+        .package = "libnghttp2-14",
+        .user = "a store in etcd",
+        .names = names,
+        .table = &lk_nghttp2,
+        .count = sizeof names / sizeof names[0],
+    };
+
+    return lk_library_load(&library, error);
+}
 
 struct lk_grpc {
     struct lk_tls_context *tls;

@@ -13,6 +13,9 @@
 
 struct lk_grpc;
 
+/* Loads the library of HTTP/2 (base/library.h), before anything else. LK_OK or LK_UNSUPPORTED. */
+lk_outcome lk_nghttp2_load(lk_error *error);
+
 /* Connects to nothing yet, and borrows `tls` (NULL: none). NULL: memory is exhausted. */
 struct lk_grpc *lk_grpc_new(struct lk_tls_context *tls);
 void lk_grpc_free(struct lk_grpc *grpc); /* accepts NULL */
