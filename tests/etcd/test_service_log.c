@@ -152,14 +152,14 @@ static bool is_kept(const struct fixture *fixture, uint64_t revision) {
 /* Renewals and reads write the leader's key alone, which is kept as often as it was written. */
 static void history_is_forgotten_without_snapshots(void **state) {
     struct fixture *fixture = *state;
-    const struct lk_store_etcd *store;
+    const struct lk_journal *store;
     uint64_t begun;
 
     fixture->history_max = 50;
     fixture->first.storage->ops->close(fixture->first.storage);
     assert_int_equal(fixture_open_store(fixture, "one:7420", &fixture->first.storage, NULL), LK_OK);
     fixture_load_only(&fixture->first, LK_OK);
-    store = lk_store_etcd_of(fixture->first.storage);
+    store = lk_journal_of(fixture->first.storage);
     begun = store->revision;
     for (unsigned i = 0; i < 40; i++) {
         assert_int_equal(fixture_write_nothing(&fixture->first), LK_OK);
@@ -194,7 +194,7 @@ static void large_entries_do_not_outrun_snapshots(void **state) {
 static void lead_and_follow(const struct service *leader, struct service *follower, bool looks,
                             uint64_t *id) {
     fixture_load_only(follower, LK_BUSY);
-    assert_non_null(lk_store_etcd_of(follower->storage)->image);
+    assert_non_null(lk_journal_of(follower->storage)->image);
     for (unsigned i = 0; i < 3 * TURNS_MAX; i++) {
         write_turn(leader, ++*id);
         if (looks && i % 3 == 0) {
@@ -202,8 +202,8 @@ static void lead_and_follow(const struct service *leader, struct service *follow
         }
     }
     if (!looks) {
-        assert_true(lk_store_etcd_of(follower->storage)->applied + 1
-                    < lk_store_etcd_of(leader->storage)->leader.first);
+        assert_true(lk_journal_of(follower->storage)->applied + 1
+                    < lk_journal_of(leader->storage)->leader.first);
     }
     assert_int_equal(fixture_resign(leader), LK_OK);
     check_state(fixture_load(follower, LK_OK), *id);
@@ -228,7 +228,7 @@ static void a_follower_keeps_up_with_snapshots(void **state) {
 /* What a leader that was killed had still to delete is deleted by the next one. */
 static void what_was_left_is_deleted(void **state) {
     struct fixture *fixture = *state;
-    const struct lk_store_etcd *first = lk_store_etcd_of(fixture->first.storage);
+    const struct lk_journal *first = lk_journal_of(fixture->first.storage);
 
     fixture_load_only(&fixture->first, LK_OK);
     for (uint64_t id = 1; first->old_first == first->leader.first; id++) {

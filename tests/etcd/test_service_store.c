@@ -83,7 +83,7 @@ static void a_leader_that_writes_stays(void **state) {
 }
 
 static void make_blind(struct service *service) {
-    struct lk_home *home = lk_store_etcd_of(service->storage)->home;
+    struct lk_home *home = lk_journal_of(service->storage)->home;
     struct lk_etcd_client *client = ((struct lk_etcd_home *)home)->client;
 
     lk_etcd_client_insist(client, 0); /* no time for any answer */
@@ -175,8 +175,8 @@ static void it_is_known_whether_another_has_led(void **state) {
 /* ---- keeping up ------------------------------------------------------------------------------ */
 
 /* The first one leads, with a lease that the second one has read. */
-static struct lk_store_etcd *follow(struct fixture *fixture) {
-    struct lk_store_etcd *second = lk_store_etcd_of(fixture->second.storage);
+static struct lk_journal *follow(struct fixture *fixture) {
+    struct lk_journal *second = lk_journal_of(fixture->second.storage);
 
     fixture_load_only(&fixture->first, LK_OK);
     assert_int_equal(fixture_write_lease(&fixture->first, 1), LK_OK);
@@ -211,7 +211,7 @@ static void a_follower_that_cannot_read_is_behind(void **state) {
 
 static void a_follower_reads_only_what_is_new(void **state) {
     struct fixture *fixture = *state;
-    const struct lk_store_etcd *second = follow(fixture);
+    const struct lk_journal *second = follow(fixture);
 
     fixture_remove_keys(fixture, "log/", "log0");
     assert_int_equal(fixture_write_lease(&fixture->first, 2), LK_OK);

@@ -32,16 +32,16 @@ static bool is_taken(lk_outcome outcome, const lk_error *error) {
 
 static void read_leader(struct source source) {
     const struct lk_slice text = {source.at, source.left};
-    struct lk_etcd_leader leader;
-    struct lk_etcd_leader again;
+    struct lk_journal_leader leader;
+    struct lk_journal_leader again;
     struct lk_buffer out = {.max = 0};
     lk_error error;
 
-    if (is_taken(lk_etcd_leader_read(text, &leader, &error), &error)) {
-        lk_etcd_leader_write(&leader, &out);
-        FUZZ_DEMAND(lk_etcd_leader_read((struct lk_slice){out.bytes, out.size}, &again, &error)
+    if (is_taken(lk_journal_leader_read(text, &leader, &error), &error)) {
+        lk_journal_leader_write(&leader, &out);
+        FUZZ_DEMAND(lk_journal_leader_read((struct lk_slice){out.bytes, out.size}, &again, &error)
                     == LK_OK);
-        FUZZ_DEMAND(lk_etcd_leader_is(&leader, &again) && leader.last == again.last);
+        FUZZ_DEMAND(lk_journal_leader_is(&leader, &again) && leader.last == again.last);
         lk_buffer_done(&out);
     }
 }
@@ -62,70 +62,71 @@ static bool take(struct source *source, bool *ret_is_piece, struct lk_slice *ret
     return true;
 }
 
-static struct lk_etcd_image *open_image(void) {
-    struct lk_etcd_image *image = NULL;
+static struct lk_journal_image *open_image(void) {
+    struct lk_journal_image *image = NULL;
 
-    FUZZ_DEMAND(lk_etcd_image_open(&image, NULL) == LK_OK);
+    FUZZ_DEMAND(lk_journal_image_open(&image, NULL) == LK_OK);
     return image;
 }
 
 /* All tables of the image as bytes. */
-static struct lk_buffer write_out(struct lk_etcd_image *image) {
-    struct lk_etcd_progress progress = {.table = 0};
+static struct lk_buffer write_out(struct lk_journal_image *image) {
+    struct lk_journal_progress progress = {.table = 0};
     struct lk_buffer out = {.max = 0};
 
     while (!progress.is_done) {
-        FUZZ_DEMAND(lk_etcd_image_write_piece(image, &progress, PIECE_BYTES, &out) == SQLITE_OK);
+        FUZZ_DEMAND(lk_journal_image_write_piece(image, &progress, PIECE_BYTES, &out) == SQLITE_OK);
     }
-    lk_etcd_progress_clear(&progress);
+    lk_journal_progress_clear(&progress);
     return out;
 }
 
-static void write_and_read(struct lk_etcd_image *image) {
-    struct lk_etcd_image *copy = open_image();
+static void write_and_read(struct lk_journal_image *image) {
+    struct lk_journal_image *copy = open_image();
     struct lk_buffer first;
     struct lk_buffer second;
     lk_error error;
 
-    FUZZ_DEMAND(lk_etcd_image_finish(image, &error) == LK_OK);
+    FUZZ_DEMAND(lk_journal_image_finish(image, &error) == LK_OK);
     first = write_out(image);
-    FUZZ_DEMAND(lk_etcd_image_read_piece(copy, (struct lk_slice){first.bytes, first.size}, &error)
-                == LK_OK);
-    FUZZ_DEMAND(lk_etcd_image_finish(copy, &error) == LK_OK);
+    FUZZ_DEMAND(
+        lk_journal_image_read_piece(copy, (struct lk_slice){first.bytes, first.size}, &error)
+        == LK_OK);
+    FUZZ_DEMAND(lk_journal_image_finish(copy, &error) == LK_OK);
     second = write_out(copy);
     FUZZ_DEMAND(first.size == second.size && memcmp(first.bytes, second.bytes, first.size) == 0);
     lk_buffer_done(&first);
     lk_buffer_done(&second);
-    lk_etcd_image_close(copy);
+    lk_journal_image_close(copy);
 }
 
-static void load(struct lk_etcd_image *image) {
+static void load(struct lk_journal_image *image) {
     const struct lk_model_config config = {.hash_seed = 1};
     struct lk_core_snapshot *snapshot = lk_core_snapshot_new(&config);
     lk_error error;
 
     FUZZ_DEMAND(snapshot != NULL);
-    (void)is_taken(lk_etcd_image_load(image, &config, true, snapshot, &error), &error);
+    (void)is_taken(lk_journal_image_load(image, &config, true, snapshot, &error), &error);
     lk_core_snapshot_free(snapshot);
 }
 
 static void read_log(struct source source) {
-    struct lk_etcd_image *image = open_image();
+    struct lk_journal_image *image = open_image();
     bool is_good = true;
     struct lk_slice bytes;
     lk_error error;
     bool is_piece;
 
     while (is_good && take(&source, &is_piece, &bytes)) {
-        is_good = is_taken(is_piece ? lk_etcd_image_read_piece(image, bytes, &error)
-                                    : lk_etcd_image_apply(image, bytes, &error),
+        is_good = is_taken(is_piece ? lk_journal_image_read_piece(image, bytes, &error)
+                                    : lk_journal_image_apply(image, bytes, &error),
                            &error);
     }
     if (is_good) {
         write_and_read(image);
         load(image);
     }
-    lk_etcd_image_close(image);
+    lk_journal_image_close(image);
 }
 
 static bool lies_within(struct lk_slice part, struct lk_slice whole) {

@@ -49,9 +49,9 @@ enum {
 };
 
 static void add_number(struct lk_buffer *out, uint64_t number) {
-    struct lk_etcd_codec codec = {.out = out};
+    struct lk_journal_codec codec = {.out = out};
 
-    lk_etcd_code_number(&codec, &number);
+    lk_journal_code_number(&codec, &number);
 }
 
 static void add_key(struct lk_buffer *out, unsigned field, unsigned type) {
@@ -87,7 +87,7 @@ size_t lk_protobuf_size(size_t bytes) {
     return size;
 }
 
-static void take_bytes(struct lk_etcd_codec *codec, size_t size, struct lk_slice *ret_bytes) {
+static void take_bytes(struct lk_journal_codec *codec, size_t size, struct lk_slice *ret_bytes) {
     if (codec->failed || size > (size_t)(codec->end - codec->at)) {
         codec->failed = true;
         return;
@@ -98,21 +98,21 @@ static void take_bytes(struct lk_etcd_codec *codec, size_t size, struct lk_slice
 
 bool lk_protobuf_next(struct lk_protobuf *message, struct lk_protobuf_field *ret_field) {
     struct lk_protobuf_field field = {.number = 0};
-    struct lk_etcd_codec codec;
+    struct lk_journal_codec codec;
     uint64_t key = 0;
 
     if (message->failed || message->rest.size == 0) {
         return false;
     }
-    codec = lk_etcd_reader(message->rest);
-    lk_etcd_code_number(&codec, &key);
+    codec = lk_journal_reader(message->rest);
+    lk_journal_code_number(&codec, &key);
     field.field = key >> TYPE_BITS;
     switch (key & ((1u << TYPE_BITS) - 1)) {
     case TYPE_NUMBER:
-        lk_etcd_code_number(&codec, &field.number);
+        lk_journal_code_number(&codec, &field.number);
         break;
     case TYPE_BYTES:
-        lk_etcd_code_text(&codec, &field.bytes, SIZE_MAX);
+        lk_journal_code_text(&codec, &field.bytes, SIZE_MAX);
         break;
     case TYPE_8_BYTES:
         take_bytes(&codec, 8, &field.bytes);

@@ -12,47 +12,47 @@
 #include "base/buffer.h"
 #include "server/core/batch.h"
 
-struct lk_etcd_codec {
+struct lk_journal_codec {
     struct lk_buffer *out; /* NULL: it reads */
     const char *at;        /* what is still to be read */
     const char *end;
     bool failed; /* of reading: the bytes are none of ours */
 };
 
-static inline struct lk_etcd_codec lk_etcd_reader(struct lk_slice bytes) {
-    return (struct lk_etcd_codec){.at = bytes.bytes, .end = bytes.bytes + bytes.size};
+static inline struct lk_journal_codec lk_journal_reader(struct lk_slice bytes) {
+    return (struct lk_journal_codec){.at = bytes.bytes, .end = bytes.bytes + bytes.size};
 }
 
-static inline bool lk_etcd_has_more(const struct lk_etcd_codec *codec) {
+static inline bool lk_journal_has_more(const struct lk_journal_codec *codec) {
     return !codec->failed && codec->at < codec->end;
 }
 
-void lk_etcd_code_number(struct lk_etcd_codec *codec, uint64_t *number);
-void lk_etcd_code_signed(struct lk_etcd_codec *codec, int64_t *number);
-void lk_etcd_code_text(struct lk_etcd_codec *codec, struct lk_slice *text, size_t max);
+void lk_journal_code_number(struct lk_journal_codec *codec, uint64_t *number);
+void lk_journal_code_signed(struct lk_journal_codec *codec, int64_t *number);
+void lk_journal_code_text(struct lk_journal_codec *codec, struct lk_slice *text, size_t max);
 
-enum lk_etcd_entry_kind { LK_ETCD_BATCH = 1, LK_ETCD_BEGIN = 2 };
+enum lk_journal_entry_kind { LK_JOURNAL_BATCH = 1, LK_JOURNAL_BEGIN = 2 };
 
 /* What stands before the rows of an entry. */
-struct lk_etcd_entry {
-    enum lk_etcd_entry_kind kind;
+struct lk_journal_entry {
+    enum lk_journal_entry_kind kind;
     int64_t now_us; /* of the batch, or of the load; on the clock of the service that wrote it */
     int64_t wall_us;
 
-    /* LK_ETCD_BATCH */
+    /* LK_JOURNAL_BATCH */
     uint64_t draw_floor;
     struct lk_batch_events events;
 
-    /* LK_ETCD_BEGIN: on that clock, which is ahead of the one before by delta_us, the store was
+    /* LK_JOURNAL_BEGIN: on that clock, which is ahead of the one before by delta_us, the store was
      * known to work until known_us. */
     int64_t delta_us;
     int64_t known_us;
     bool has_users;
 };
-void lk_etcd_code_entry(struct lk_etcd_codec *codec, struct lk_etcd_entry *entry);
+void lk_journal_code_entry(struct lk_journal_codec *codec, struct lk_journal_entry *entry);
 
 /* Room for what rows point to; and the number of a record of the audit. */
-struct lk_etcd_row_room {
+struct lk_journal_row_room {
     struct lk_record record;
     struct lk_item_record item;
     struct lk_part parts[LK_PARTS_MAX];
@@ -60,9 +60,9 @@ struct lk_etcd_row_room {
 };
 
 /* Writes a row, or reads one into *row, which borrows from `room` and from the bytes. */
-void lk_etcd_write_row(struct lk_etcd_codec *codec, struct lk_etcd_row_room *room,
-                       const struct lk_row *row);
-bool lk_etcd_read_row(struct lk_etcd_codec *codec, struct lk_etcd_row_room *room,
-                      struct lk_row *row);
+void lk_journal_write_row(struct lk_journal_codec *codec, struct lk_journal_row_room *room,
+                          const struct lk_row *row);
+bool lk_journal_read_row(struct lk_journal_codec *codec, struct lk_journal_row_room *room,
+                         struct lk_row *row);
 
 #endif

@@ -22,8 +22,8 @@
 #define LOOK_US INT64_C(200000)        /* a look that takes longer counts as one of so long */
 #define READ_AGAIN_US INT64_C(1000000) /* after reading has failed */
 
-void lk_etcd_image_drop(struct lk_store_etcd *store) {
-    lk_etcd_image_close(store->image);
+void lk_journal_image_drop(struct lk_journal *store) {
+    lk_journal_image_close(store->image);
     store->image = NULL;
     store->applied = 0;
 }
@@ -31,47 +31,47 @@ void lk_etcd_image_drop(struct lk_store_etcd *store) {
 /* ---- looking --------------------------------------------------------------------------------- */
 
 /* Whether what was read has led to what is found now. */
-static bool is_continued(const struct lk_store_etcd *store, const struct lk_etcd_leader *found,
+static bool is_continued(const struct lk_journal *store, const struct lk_journal_leader *found,
                          uint64_t revision, int64_t now_us) {
-    const struct lk_etcd_leader *known = &store->leader;
+    const struct lk_journal_leader *known = &store->leader;
     bool is_same = found->epoch == known->epoch && strcmp(found->process, known->process) == 0;
-    bool was_away =
-        store->sight.is_blind || now_us - store->sight.last_us > lk_max(known->lease_us, LOOK_US);
+    bool was_away = store->observed.has_failed
+                    || now_us - store->observed.last_us > lk_max(known->lease_us, LOOK_US);
 
-    return revision >= store->sight.revision && found->last >= store->applied
+    return revision >= store->observed.revision && found->last >= store->applied
            && (is_same || !was_away);
 }
 
 /* Of the time that the look took little counts: etcd may have been away, for the leader as well. */
-static void keep_sight(struct lk_etcd_sight *sight, uint64_t revision, int64_t begun_us,
-                       int64_t now_us) {
-    if (revision != sight->revision) {
-        *sight = (struct lk_etcd_sight){.revision = revision, .first_us = now_us};
-    } else if (!sight->is_blind) {
-        sight->counted_us += lk_min(now_us, begun_us + LOOK_US) - sight->last_us;
+static void keep_observation(struct lk_journal_observation *observed, uint64_t revision,
+                             int64_t begun_us, int64_t now_us) {
+    if (revision != observed->revision) {
+        *observed = (struct lk_journal_observation){.revision = revision, .first_us = now_us};
+    } else if (!observed->has_failed) {
+        observed->counted_us += lk_min(now_us, begun_us + LOOK_US) - observed->last_us;
     }
-    sight->last_us = now_us;
-    sight->is_blind = false;
+    observed->last_us = now_us;
+    observed->has_failed = false;
 }
 
-void lk_etcd_see(struct lk_store_etcd *store, const struct lk_etcd_leader *found, uint64_t revision,
-                 int64_t begun_us, int64_t took_us) {
+void lk_journal_observe(struct lk_journal *store, const struct lk_journal_leader *found,
+                        uint64_t revision, int64_t begun_us, int64_t took_us) {
     if (!is_continued(store, found, revision, begun_us)) {
-        lk_etcd_image_drop(store);
+        lk_journal_image_drop(store);
     }
     if (found->snapshot != store->leader.snapshot) {
         store->snapshot_bytes = store->log_bytes = 0;
     }
     store->leader = *found;
-    keep_sight(&store->sight, revision, begun_us, begun_us + took_us);
+    keep_observation(&store->observed, revision, begun_us, begun_us + took_us);
 }
 
-bool lk_etcd_may_lead(const struct lk_store_etcd *store) {
-    const struct lk_etcd_leader *leader = &store->leader;
+bool lk_journal_may_lead(const struct lk_journal *store) {
+    const struct lk_journal_leader *leader = &store->leader;
 
-    return store->sight.revision == 0 || leader->is_free
+    return store->observed.revision == 0 || leader->is_free
            || strcmp(leader->process, store->process) == 0
-           || store->sight.counted_us >= leader->lease_us;
+           || store->observed.counted_us >= leader->lease_us;
 }
 
 /* ---- keeping up ------------------------------------------------------------------------------ */
@@ -81,16 +81,16 @@ bool lk_etcd_may_lead(const struct lk_store_etcd *store) {
  * look: if etcd is away or slow, the leader may be silent for that. A failure is told when it
  * matters, by load().
  */
-void lk_etcd_keep_up(struct lk_store_etcd *store, int64_t now_us, int64_t took_us) {
+void lk_journal_keep_up(struct lk_journal *store, int64_t now_us, int64_t took_us) {
     int64_t begun_us = lk_clock_now_us();
     lk_error error;
 
     if (took_us > LOOK_US || now_us < store->read_after_us) {
         return;
     }
-    if (lk_etcd_replay(store, &error) != LK_OK) {
-        store->sight.is_blind = error.outcome == LK_UNAVAILABLE;
+    if (lk_journal_replay(store, &error) != LK_OK) {
+        store->observed.has_failed = error.outcome == LK_UNAVAILABLE;
         store->read_after_us = now_us + READ_AGAIN_US;
     }
-    store->sight.last_us += lk_max(lk_clock_now_us() - begun_us - LOOK_US, 0);
+    store->observed.last_us += lk_max(lk_clock_now_us() - begun_us - LOOK_US, 0);
 }

@@ -35,7 +35,8 @@ static const char lean[] =
     " DROP TRIGGER lk_item_left; DROP TRIGGER lk_item_went;"
     " DROP TRIGGER lk_part_came; DROP TRIGGER lk_request_turned";
 
-lk_outcome lk_etcd_image_explain(const struct lk_etcd_image *image, int code, lk_error *error) {
+lk_outcome lk_journal_image_explain(const struct lk_journal_image *image, int code,
+                                    lk_error *error) {
     if (code == SQLITE_NOMEM || code == SQLITE_FULL) {
         return lk_error_set(error, LK_INTERNAL, "memory is exhausted");
     }
@@ -44,8 +45,8 @@ lk_outcome lk_etcd_image_explain(const struct lk_etcd_image *image, int code, lk
                                                         : sqlite3_errmsg(image->sql.handle));
 }
 
-lk_outcome lk_etcd_image_open(struct lk_etcd_image **ret_image, lk_error *error) {
-    struct lk_etcd_image *image = calloc(1, sizeof *image);
+lk_outcome lk_journal_image_open(struct lk_journal_image **ret_image, lk_error *error) {
+    struct lk_journal_image *image = calloc(1, sizeof *image);
     int code;
 
     if (image == NULL) {
@@ -68,55 +69,56 @@ lk_outcome lk_etcd_image_open(struct lk_etcd_image **ret_image, lk_error *error)
         code = lk_sql_execute(&image->sql, "BEGIN");
     }
     if (code != SQLITE_OK) {
-        lk_outcome outcome = lk_etcd_image_explain(image, code, error);
+        lk_outcome outcome = lk_journal_image_explain(image, code, error);
 
-        lk_etcd_image_close(image);
+        lk_journal_image_close(image);
         return outcome;
     }
     *ret_image = image;
     return LK_OK;
 }
 
-void lk_etcd_image_close(struct lk_etcd_image *image) {
+void lk_journal_image_close(struct lk_journal_image *image) {
     if (image != NULL) {
         lk_sql_close(&image->sql);
         free(image);
     }
 }
 
-void lk_etcd_image_watch(struct lk_etcd_image *image, int (*tick)(void *context), void *context) {
+void lk_journal_image_watch(struct lk_journal_image *image, int (*tick)(void *context),
+                            void *context) {
     sqlite3_progress_handler(image->sql.handle, TICK_STEPS, tick, context);
 }
 
 /* ---- writing entries ------------------------------------------------------------------------- */
 
-void lk_etcd_image_encode(struct lk_etcd_image *image, const struct lk_batch *batch,
-                          struct lk_buffer *out) {
-    struct lk_etcd_codec codec = {.out = out};
-    struct lk_etcd_entry entry = {.kind = LK_ETCD_BATCH,
-                                  .now_us = batch->times.now_us,
-                                  .wall_us = batch->times.wall_us,
-                                  .draw_floor = batch->draw_floor,
-                                  .events = batch->events};
+void lk_journal_image_encode(struct lk_journal_image *image, const struct lk_batch *batch,
+                             struct lk_buffer *out) {
+    struct lk_journal_codec codec = {.out = out};
+    struct lk_journal_entry entry = {.kind = LK_JOURNAL_BATCH,
+                                     .now_us = batch->times.now_us,
+                                     .wall_us = batch->times.wall_us,
+                                     .draw_floor = batch->draw_floor,
+                                     .events = batch->events};
 
-    lk_etcd_code_entry(&codec, &entry);
+    lk_journal_code_entry(&codec, &entry);
     for (const struct lk_row *row = batch->first; row != NULL; row = row->next) {
         if (row->kind == LK_ROW_AUDIT) {
             image->row_room.audit = ++image->audit_last;
         }
-        lk_etcd_write_row(&codec, &image->row_room, row);
+        lk_journal_write_row(&codec, &image->row_room, row);
     }
     out->failed = out->failed || codec.failed;
 }
 
 /* ---- applying them --------------------------------------------------------------------------- */
 
-static int prepare(struct lk_etcd_image *image, const char *text, sqlite3_stmt **ret_statement) {
+static int prepare(struct lk_journal_image *image, const char *text, sqlite3_stmt **ret_statement) {
     return sqlite3_prepare_v2(image->sql.handle, text, -1, ret_statement, NULL);
 }
 
 /* Its number is its own, so that it is there once however often it is applied. */
-static int write_audit(struct lk_etcd_image *image, const struct lk_audit_row *audit) {
+static int write_audit(struct lk_journal_image *image, const struct lk_audit_row *audit) {
     uint64_t number = image->row_room.audit;
     sqlite3_stmt *statement;
     int code = prepare(image,
@@ -150,7 +152,7 @@ static int write_audit(struct lk_etcd_image *image, const struct lk_audit_row *a
     return lk_sql_run(statement);
 }
 
-static int write_row(struct lk_etcd_image *image, const struct lk_row *row) {
+static int write_row(struct lk_journal_image *image, const struct lk_row *row) {
     int code = SQLITE_OK;
 
     switch (row->kind) {
@@ -174,7 +176,7 @@ static int write_row(struct lk_etcd_image *image, const struct lk_row *row) {
 }
 
 /* Deletes ended tokens that are too old, or too many (R3). */
-static int sweep(struct lk_etcd_image *image, int64_t now_us) {
+static int sweep(struct lk_journal_image *image, int64_t now_us) {
     int code = SQLITE_OK;
 
     if (now_us >= image->sweep_after_us) {
@@ -189,7 +191,7 @@ static int sweep(struct lk_etcd_image *image, int64_t now_us) {
 }
 
 /* The state of the event log, the floor of draws (R4), and what is too old. */
-static int keep(struct lk_etcd_image *image, const struct lk_etcd_entry *entry) {
+static int keep(struct lk_journal_image *image, const struct lk_journal_entry *entry) {
     const struct lk_batch_events *events = &entry->events;
     struct lk_sql *sql = &image->sql;
     struct lk_sql_meta *meta = &(struct lk_sql_meta){.format = 0};
@@ -210,7 +212,7 @@ static int keep(struct lk_etcd_image *image, const struct lk_etcd_entry *entry) 
     return code == SQLITE_OK ? sweep(image, entry->now_us) : code;
 }
 
-static int run_with(struct lk_etcd_image *image, const char *text, int64_t number) {
+static int run_with(struct lk_journal_image *image, const char *text, int64_t number) {
     sqlite3_stmt *statement;
     int code = prepare(image, text, &statement);
 
@@ -223,7 +225,7 @@ static int run_with(struct lk_etcd_image *image, const char *text, int64_t numbe
 }
 
 /* Another service's clock from here on; and R11: what lives then lives on for a while. */
-static int begin_epoch(struct lk_etcd_image *image, const struct lk_etcd_entry *entry) {
+static int begin_epoch(struct lk_journal_image *image, const struct lk_journal_entry *entry) {
     static const char *const moves[] = {
         "UPDATE lk_request SET deadline_us = deadline_us + ?1",
         "UPDATE lk_item SET due_us = due_us + ?1 WHERE state = 'delayed'",
@@ -253,34 +255,35 @@ static int begin_epoch(struct lk_etcd_image *image, const struct lk_etcd_entry *
     return lk_sql_run(statement);
 }
 
-lk_outcome lk_etcd_image_apply(struct lk_etcd_image *image, struct lk_slice bytes,
-                               lk_error *error) {
-    struct lk_etcd_codec codec = lk_etcd_reader(bytes);
-    struct lk_etcd_entry entry = {.now_us = 0};
+lk_outcome lk_journal_image_apply(struct lk_journal_image *image, struct lk_slice bytes,
+                                  lk_error *error) {
+    struct lk_journal_codec codec = lk_journal_reader(bytes);
+    struct lk_journal_entry entry = {.now_us = 0};
     struct lk_row row;
     int code = SQLITE_OK;
 
-    lk_etcd_code_entry(&codec, &entry);
-    if (!codec.failed && entry.kind == LK_ETCD_BEGIN) {
+    lk_journal_code_entry(&codec, &entry);
+    if (!codec.failed && entry.kind == LK_JOURNAL_BEGIN) {
         code = begin_epoch(image, &entry);
     }
-    while (code == SQLITE_OK && lk_etcd_has_more(&codec)
-           && lk_etcd_read_row(&codec, &image->row_room, &row)) {
+    while (code == SQLITE_OK && lk_journal_has_more(&codec)
+           && lk_journal_read_row(&codec, &image->row_room, &row)) {
         code = write_row(image, &row);
     }
-    if (code == SQLITE_OK && !codec.failed && entry.kind == LK_ETCD_BATCH) {
+    if (code == SQLITE_OK && !codec.failed && entry.kind == LK_JOURNAL_BATCH) {
         code = keep(image, &entry);
     }
     if (code == SQLITE_OK && codec.failed) {
         return lk_error_set(error, LK_INVALID, "what is kept in etcd is damaged (an entry)");
     }
-    return code == SQLITE_OK ? LK_OK : lk_etcd_image_explain(image, code, error);
+    return code == SQLITE_OK ? LK_OK : lk_journal_image_explain(image, code, error);
 }
 
 /* ---- snapshots ------------------------------------------------------------------------------- */
 
-lk_outcome lk_etcd_image_load(struct lk_etcd_image *image, const struct lk_model_config *config,
-                              bool has_users, struct lk_core_snapshot *snapshot, lk_error *error) {
+lk_outcome lk_journal_image_load(struct lk_journal_image *image,
+                                 const struct lk_model_config *config, bool has_users,
+                                 struct lk_core_snapshot *snapshot, lk_error *error) {
     const int64_t no_clock = INT64_MAX; /* the image's deadlines are on that of the entries */
     struct lk_sql_meta *meta = &(struct lk_sql_meta){.format = 0};
     int code = lk_sql_meta_load(&image->sql, meta);
@@ -293,7 +296,7 @@ lk_outcome lk_etcd_image_load(struct lk_etcd_image *image, const struct lk_model
                                     meta->events_max > 0 || meta->watched_until_us != 0, snapshot);
     }
     if (code != SQLITE_OK) {
-        return lk_etcd_image_explain(image, code, error);
+        return lk_journal_image_explain(image, code, error);
     }
     lk_sql_snapshot_bound(meta, config, snapshot);
     return LK_OK;

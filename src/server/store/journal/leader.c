@@ -20,8 +20,8 @@ static void add_text(struct lk_buffer *out, const char *name, const char *text) 
     lk_form_put_string(out, lk_slice_of(text));
 }
 
-void lk_etcd_leader_write(const struct lk_etcd_leader *leader, struct lk_buffer *out) {
-    add_number(out, "{\"format\":", LK_ETCD_FORMAT);
+void lk_journal_leader_write(const struct lk_journal_leader *leader, struct lk_buffer *out) {
+    add_number(out, "{\"format\":", LK_JOURNAL_FORMAT);
     add_number(out, ",\"epoch\":", (int64_t)leader->epoch);
     add_text(out, ",\"address\":", leader->address);
     add_text(out, ",\"process\":", leader->process);
@@ -65,26 +65,26 @@ static void get_text(struct reading *reading, const char *name, char *ret_text, 
 }
 
 static lk_outcome judge(const struct reading *reading, uint64_t format, lk_error *error) {
-    if (!reading->is_wrong && format != LK_ETCD_FORMAT) {
+    if (!reading->is_wrong && format != LK_JOURNAL_FORMAT) {
         return lk_error_set(error, LK_UNSUPPORTED,
                             "the keys of services in etcd are of format %llu, and this program "
                             "knows format %d; run the same version everywhere",
-                            (unsigned long long)format, LK_ETCD_FORMAT);
+                            (unsigned long long)format, LK_JOURNAL_FORMAT);
     }
     return lk_error_set(error, LK_INVALID,
                         "what is kept in etcd is damaged (the key of the leader); name another "
                         "prefix, or restore etcd from a copy");
 }
 
-lk_outcome lk_etcd_leader_read(struct lk_slice text, struct lk_etcd_leader *ret_leader,
-                               lk_error *error) {
+lk_outcome lk_journal_leader_read(struct lk_slice text, struct lk_journal_leader *ret_leader,
+                                  lk_error *error) {
     json_t *object = json_loadb(text.bytes, text.size, 0, NULL);
     struct reading reading = {.object = object, .is_wrong = object == NULL};
-    struct lk_etcd_leader leader = {.epoch = 0};
+    struct lk_journal_leader leader = {.epoch = 0};
     uint64_t format = get_number(&reading, "format");
     lk_outcome outcome = LK_OK;
 
-    if (!reading.is_wrong && format == LK_ETCD_FORMAT) {
+    if (!reading.is_wrong && format == LK_JOURNAL_FORMAT) {
         leader.epoch = get_number(&reading, "epoch");
         get_text(&reading, "address", leader.address, sizeof leader.address);
         get_text(&reading, "process", leader.process, sizeof leader.process);
@@ -100,7 +100,7 @@ lk_outcome lk_etcd_leader_read(struct lk_slice text, struct lk_etcd_leader *ret_
         reading.is_wrong = reading.is_wrong || leader.first == 0 || leader.first > leader.last + 1
                            || (leader.snapshot == 0 && leader.pieces > 0);
     }
-    if (reading.is_wrong || format != LK_ETCD_FORMAT) {
+    if (reading.is_wrong || format != LK_JOURNAL_FORMAT) {
         outcome = judge(&reading, format, error);
     } else {
         *ret_leader = leader;
@@ -109,7 +109,8 @@ lk_outcome lk_etcd_leader_read(struct lk_slice text, struct lk_etcd_leader *ret_
     return outcome;
 }
 
-bool lk_etcd_leader_is(const struct lk_etcd_leader *one, const struct lk_etcd_leader *other) {
+bool lk_journal_leader_is(const struct lk_journal_leader *one,
+                          const struct lk_journal_leader *other) {
     return one->epoch == other->epoch && one->commit == other->commit
            && strcmp(one->process, other->process) == 0;
 }

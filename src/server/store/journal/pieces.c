@@ -62,42 +62,43 @@ static const struct table {
 };
 enum { TABLES = sizeof tables / sizeof tables[0] };
 
-void lk_etcd_progress_clear(struct lk_etcd_progress *progress) {
-    for (size_t i = 0; i < LK_ETCD_KEYS_MAX; i++) {
+void lk_journal_progress_clear(struct lk_journal_progress *progress) {
+    for (size_t i = 0; i < LK_JOURNAL_KEYS_MAX; i++) {
         sqlite3_value_free(progress->behind[i]);
     }
-    *progress = (struct lk_etcd_progress){.table = 0};
+    *progress = (struct lk_journal_progress){.table = 0};
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-static void write_column(struct lk_etcd_codec *codec, sqlite3_stmt *statement, int column) {
+static void write_column(struct lk_journal_codec *codec, sqlite3_stmt *statement, int column) {
     struct lk_slice bytes;
     uint64_t type = TYPE_NULL;
     int64_t number;
 
     switch (sqlite3_column_type(statement, column)) {
     case SQLITE_NULL:
-        lk_etcd_code_number(codec, &type);
+        lk_journal_code_number(codec, &type);
         break;
     case SQLITE_TEXT:
     case SQLITE_BLOB:
         type = sqlite3_column_type(statement, column) == SQLITE_TEXT ? TYPE_TEXT : TYPE_BYTES;
         bytes = lk_sql_column_bytes(statement, column);
-        lk_etcd_code_number(codec, &type);
-        lk_etcd_code_text(codec, &bytes, COLUMN_BYTES_MAX);
+        lk_journal_code_number(codec, &type);
+        lk_journal_code_text(codec, &bytes, COLUMN_BYTES_MAX);
         break;
     default:
         type = TYPE_INTEGER;
         number = sqlite3_column_int64(statement, column);
-        lk_etcd_code_number(codec, &type);
-        lk_etcd_code_signed(codec, &number);
+        lk_journal_code_number(codec, &type);
+        lk_journal_code_signed(codec, &number);
         break;
     }
 }
 
 /* A key is smaller than all others, in the order of SQLite, as long as it is this number. */
-static int bind_behind(sqlite3_stmt *statement, const struct lk_etcd_progress *progress, int keys) {
+static int bind_behind(sqlite3_stmt *statement, const struct lk_journal_progress *progress,
+                       int keys) {
     int code = SQLITE_OK;
 
     for (int i = 0; i < keys && code == SQLITE_OK; i++) {
@@ -108,7 +109,7 @@ static int bind_behind(sqlite3_stmt *statement, const struct lk_etcd_progress *p
     return code;
 }
 
-static int keep_behind(sqlite3_stmt *statement, struct lk_etcd_progress *progress, int keys) {
+static int keep_behind(sqlite3_stmt *statement, struct lk_journal_progress *progress, int keys) {
     for (int i = 0; i < keys; i++) {
         sqlite3_value_free(progress->behind[i]);
         progress->behind[i] = sqlite3_value_dup(sqlite3_column_value(statement, i));
@@ -120,8 +121,8 @@ static int keep_behind(sqlite3_stmt *statement, struct lk_etcd_progress *progres
 }
 
 /* Rows of one table, until the buffer has that size or there are no more. */
-static int write_rows(struct lk_etcd_image *image, struct lk_etcd_progress *progress, size_t size,
-                      struct lk_etcd_codec *codec) {
+static int write_rows(struct lk_journal_image *image, struct lk_journal_progress *progress,
+                      size_t size, struct lk_journal_codec *codec) {
     const struct table *table = &tables[progress->table];
     uint64_t number = progress->table;
     sqlite3_stmt *statement;
@@ -135,7 +136,7 @@ static int write_rows(struct lk_etcd_image *image, struct lk_etcd_progress *prog
             code = SQLITE_DONE;
             break;
         }
-        lk_etcd_code_number(codec, &number);
+        lk_journal_code_number(codec, &number);
         for (int i = 0; i < table->columns; i++) {
             write_column(codec, statement, i);
         }
@@ -148,9 +149,10 @@ static int write_rows(struct lk_etcd_image *image, struct lk_etcd_progress *prog
     return code;
 }
 
-int lk_etcd_image_write_piece(struct lk_etcd_image *image, struct lk_etcd_progress *progress,
-                              size_t bytes, struct lk_buffer *out) {
-    struct lk_etcd_codec codec = {.out = out};
+int lk_journal_image_write_piece(struct lk_journal_image *image,
+                                 struct lk_journal_progress *progress, size_t bytes,
+                                 struct lk_buffer *out) {
+    struct lk_journal_codec codec = {.out = out};
     size_t size = out->size + bytes;
     int code = SQLITE_OK;
 
@@ -159,7 +161,7 @@ int lk_etcd_image_write_piece(struct lk_etcd_image *image, struct lk_etcd_progre
         if (code == SQLITE_DONE) {
             size_t next = progress->table + 1;
 
-            lk_etcd_progress_clear(progress);
+            lk_journal_progress_clear(progress);
             progress->table = next;
             progress->is_done = next == TABLES;
             code = SQLITE_OK;
@@ -170,18 +172,18 @@ int lk_etcd_image_write_piece(struct lk_etcd_image *image, struct lk_etcd_progre
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static int read_column(struct lk_etcd_codec *codec, sqlite3_stmt *statement, int column) {
+static int read_column(struct lk_journal_codec *codec, sqlite3_stmt *statement, int column) {
     struct lk_slice bytes = {NULL, 0};
     uint64_t type = TYPE_NULL;
     int64_t number = 0;
 
-    lk_etcd_code_number(codec, &type);
+    lk_journal_code_number(codec, &type);
     if (type == TYPE_INTEGER) {
-        lk_etcd_code_signed(codec, &number);
+        lk_journal_code_signed(codec, &number);
         return sqlite3_bind_int64(statement, column, number);
     }
     if (type == TYPE_TEXT || type == TYPE_BYTES) {
-        lk_etcd_code_text(codec, &bytes, COLUMN_BYTES_MAX);
+        lk_journal_code_text(codec, &bytes, COLUMN_BYTES_MAX);
         return type == TYPE_TEXT ? lk_sql_bind_text(statement, column, bytes)
                                  : lk_sql_bind_bytes(statement, column, bytes);
     }
@@ -189,15 +191,15 @@ static int read_column(struct lk_etcd_codec *codec, sqlite3_stmt *statement, int
     return sqlite3_bind_null(statement, column);
 }
 
-static int read_rows(struct lk_etcd_image *image, struct lk_etcd_codec *codec,
+static int read_rows(struct lk_journal_image *image, struct lk_journal_codec *codec,
                      sqlite3_stmt *statements[TABLES]) {
     int code = SQLITE_OK;
 
-    while (code == SQLITE_OK && lk_etcd_has_more(codec)) {
+    while (code == SQLITE_OK && lk_journal_has_more(codec)) {
         uint64_t number = 0;
         sqlite3_stmt **statement;
 
-        lk_etcd_code_number(codec, &number);
+        lk_journal_code_number(codec, &number);
         if (number >= TABLES) {
             codec->failed = true;
             break;
@@ -218,9 +220,9 @@ static int read_rows(struct lk_etcd_image *image, struct lk_etcd_codec *codec,
     return code;
 }
 
-lk_outcome lk_etcd_image_read_piece(struct lk_etcd_image *image, struct lk_slice piece,
-                                    lk_error *error) {
-    struct lk_etcd_codec codec = lk_etcd_reader(piece);
+lk_outcome lk_journal_image_read_piece(struct lk_journal_image *image, struct lk_slice piece,
+                                       lk_error *error) {
+    struct lk_journal_codec codec = lk_journal_reader(piece);
     sqlite3_stmt *statements[TABLES] = {NULL};
     int code = read_rows(image, &codec, statements);
 
@@ -230,11 +232,11 @@ lk_outcome lk_etcd_image_read_piece(struct lk_etcd_image *image, struct lk_slice
     if (code == SQLITE_OK && codec.failed) {
         return lk_error_set(error, LK_INVALID, "what is kept in etcd is damaged (a piece)");
     }
-    return code == SQLITE_OK ? LK_OK : lk_etcd_image_explain(image, code, error);
+    return code == SQLITE_OK ? LK_OK : lk_journal_image_explain(image, code, error);
 }
 
 /* An item may have gone between the piece with its row and that with its value. */
-lk_outcome lk_etcd_image_finish(struct lk_etcd_image *image, lk_error *error) {
+lk_outcome lk_journal_image_finish(struct lk_journal_image *image, lk_error *error) {
     int64_t last = 0;
     int code = lk_sql_execute(&image->sql, "DELETE FROM lk_item_value WHERE item NOT IN"
                                            " (SELECT number FROM lk_item)");
@@ -243,7 +245,7 @@ lk_outcome lk_etcd_image_finish(struct lk_etcd_image *image, lk_error *error) {
         code = lk_sql_integer(&image->sql, "SELECT ifnull(max(id), 0) FROM lk_audit", &last);
     }
     if (code != SQLITE_OK) {
-        return lk_etcd_image_explain(image, code, error);
+        return lk_journal_image_explain(image, code, error);
     }
     image->audit_last = (uint64_t)last;
     return LK_OK;

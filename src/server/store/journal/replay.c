@@ -20,14 +20,14 @@ enum {
 /* ---- the leader's record --------------------------------------------------------------------- */
 
 /* A revision of 0: there is none. */
-static lk_outcome find_leader(struct lk_store_etcd *store, struct lk_etcd_leader *ret_leader,
+static lk_outcome find_leader(struct lk_journal *store, struct lk_journal_leader *ret_leader,
                               uint64_t *ret_revision, lk_error *error) {
     struct lk_buffer record = {.max = 0};
     lk_outcome outcome = store->home->ops->look(store->home, &record, ret_revision, error);
 
     if (outcome == LK_OK && *ret_revision != 0) {
         outcome =
-            lk_etcd_leader_read((struct lk_slice){record.bytes, record.size}, ret_leader, error);
+            lk_journal_leader_read((struct lk_slice){record.bytes, record.size}, ret_leader, error);
     }
     lk_buffer_done(&record);
     return outcome;
@@ -37,8 +37,8 @@ static lk_outcome find_leader(struct lk_store_etcd *store, struct lk_etcd_leader
  * Keys without a leader are of services that ran, and it was deleted: nothing must be lost. Unless
  * a service has begun to lead between the two looks: then the third one finds it.
  */
-lk_outcome lk_etcd_look(struct lk_store_etcd *store, struct lk_etcd_leader *ret_leader,
-                        uint64_t *ret_revision, lk_error *error) {
+lk_outcome lk_journal_look(struct lk_journal *store, struct lk_journal_leader *ret_leader,
+                           uint64_t *ret_revision, lk_error *error) {
     bool has_others = false;
     lk_outcome outcome = find_leader(store, ret_leader, ret_revision, error);
 
@@ -60,11 +60,11 @@ lk_outcome lk_etcd_look(struct lk_store_etcd *store, struct lk_etcd_leader *ret_
 /* ---- reading many keys ----------------------------------------------------------------------- */
 
 /* What is done with the value of a row; its number was found to be the next one. */
-typedef lk_outcome visit_row(struct lk_store_etcd *store, uint64_t number, struct lk_slice value,
+typedef lk_outcome visit_row(struct lk_journal *store, uint64_t number, struct lk_slice value,
                              lk_error *error);
 
 struct walk {
-    struct lk_store_etcd *store;
+    struct lk_journal *store;
     enum lk_home_kind kind;
     uint64_t of;
     visit_row *visit;
@@ -72,19 +72,19 @@ struct walk {
     uint64_t end;
 };
 
-static lk_outcome renew(struct lk_store_etcd *store, lk_error *error) {
-    const struct lk_etcd_leader next = lk_etcd_next(store);
+static lk_outcome renew(struct lk_journal *store, lk_error *error) {
+    const struct lk_journal_leader next = lk_journal_next(store);
 
-    return store->is_leading ? lk_etcd_commit(store, &next, NULL, error) : LK_OK;
+    return store->is_leading ? lk_journal_commit(store, &next, NULL, error) : LK_OK;
 }
 
-lk_outcome lk_etcd_keep_lease(struct lk_store_etcd *store, lk_error *error) {
+lk_outcome lk_journal_keep_lease(struct lk_journal *store, lk_error *error) {
     bool is_due = lk_clock_now_us() - store->renewed_us > store->lease_us / RENEWALS;
 
     return store->is_leading && is_due ? renew(store, error) : LK_OK;
 }
 
-static lk_outcome complain(const struct lk_store_etcd *store, lk_error *error) {
+static lk_outcome complain(const struct lk_journal *store, lk_error *error) {
     return lk_error_set(error, LK_INVALID,
                         "what is kept in %s is damaged (a key is missing); name another prefix, "
                         "or restore %s from a copy",
@@ -133,7 +133,7 @@ static unsigned rows_of(size_t rows, size_t bytes) {
 
 /* All rows from walk->next to before walk->end, none of which may be missing. */
 static lk_outcome walk_rows(struct walk *walk, lk_error *error) {
-    struct lk_store_etcd *store = walk->store;
+    struct lk_journal *store = walk->store;
     unsigned limit = ROWS_FIRST;
     lk_outcome outcome = LK_OK;
 
@@ -151,7 +151,7 @@ static lk_outcome walk_rows(struct walk *walk, lk_error *error) {
             limit = outcome == LK_OK ? rows_of(page.rows, page.bytes) : limit;
         }
         if (outcome == LK_OK) {
-            outcome = lk_etcd_keep_lease(store, error);
+            outcome = lk_journal_keep_lease(store, error);
         }
     }
     return outcome;
@@ -159,15 +159,15 @@ static lk_outcome walk_rows(struct walk *walk, lk_error *error) {
 
 /* ---- pieces and entries ---------------------------------------------------------------------- */
 
-static lk_outcome visit_piece(struct lk_store_etcd *store, uint64_t number, struct lk_slice value,
+static lk_outcome visit_piece(struct lk_journal *store, uint64_t number, struct lk_slice value,
                               lk_error *error) {
     (void)number;
     store->snapshot_bytes += value.size;
-    return lk_etcd_image_read_piece(store->image, value, error);
+    return lk_journal_image_read_piece(store->image, value, error);
 }
 
 /* A part of the entry that is being read. */
-static lk_outcome visit_part(struct lk_store_etcd *store, uint64_t number, struct lk_slice value,
+static lk_outcome visit_part(struct lk_journal *store, uint64_t number, struct lk_slice value,
                              lk_error *error) {
     (void)number;
     (void)error;
@@ -175,22 +175,22 @@ static lk_outcome visit_part(struct lk_store_etcd *store, uint64_t number, struc
     return LK_OK;
 }
 
-static lk_outcome apply(struct lk_store_etcd *store, uint64_t number, struct lk_slice entry,
+static lk_outcome apply(struct lk_journal *store, uint64_t number, struct lk_slice entry,
                         lk_error *error) {
-    lk_outcome outcome = lk_etcd_image_apply(store->image, entry, error);
+    lk_outcome outcome = lk_journal_image_apply(store->image, entry, error);
 
     store->applied = outcome == LK_OK ? number : store->applied;
     return outcome;
 }
 
-static lk_outcome visit_entry(struct lk_store_etcd *store, uint64_t number, struct lk_slice value,
+static lk_outcome visit_entry(struct lk_journal *store, uint64_t number, struct lk_slice value,
                               lk_error *error) {
-    struct lk_etcd_codec codec = lk_etcd_reader(value);
+    struct lk_journal_codec codec = lk_journal_reader(value);
     struct walk walk = {.store = store, .kind = LK_HOME_PART, .of = number, .visit = visit_part};
     struct lk_slice rest;
     lk_outcome outcome = LK_OK;
 
-    lk_etcd_code_number(&codec, &walk.end);
+    lk_journal_code_number(&codec, &walk.end);
     rest = (struct lk_slice){codec.at, (size_t)(codec.end - codec.at)};
     store->log_bytes += value.size;
     if (codec.failed) {
@@ -210,13 +210,13 @@ static lk_outcome visit_entry(struct lk_store_etcd *store, uint64_t number, stru
 }
 
 /* An image of the snapshot, as of the entry before the first one of the log. */
-static lk_outcome read_snapshot(struct lk_store_etcd *store, lk_error *error) {
+static lk_outcome read_snapshot(struct lk_journal *store, lk_error *error) {
     struct walk pieces = {.store = store,
                           .kind = LK_HOME_PIECE,
                           .of = store->leader.snapshot,
                           .visit = visit_piece,
                           .end = store->leader.pieces};
-    lk_outcome outcome = lk_etcd_image_open(&store->image, error);
+    lk_outcome outcome = lk_journal_image_open(&store->image, error);
 
     store->applied = store->leader.first - 1;
     store->log_bytes = store->snapshot_bytes = 0;
@@ -224,16 +224,16 @@ static lk_outcome read_snapshot(struct lk_store_etcd *store, lk_error *error) {
         outcome = walk_rows(&pieces, error);
     }
     if (outcome == LK_OK) {
-        outcome = lk_etcd_image_finish(store->image, error);
+        outcome = lk_journal_image_finish(store->image, error);
     }
     if (outcome != LK_OK) {
-        lk_etcd_image_drop(store);
+        lk_journal_image_drop(store);
     }
     return outcome;
 }
 
 /* The entries behind those that the image has. One that was not read leaves the others true. */
-static lk_outcome read_entries(struct lk_store_etcd *store, lk_error *error) {
+static lk_outcome read_entries(struct lk_journal *store, lk_error *error) {
     struct walk entries = {.store = store,
                            .kind = LK_HOME_ENTRY,
                            .visit = visit_entry,
@@ -242,16 +242,16 @@ static lk_outcome read_entries(struct lk_store_etcd *store, lk_error *error) {
     lk_outcome outcome = walk_rows(&entries, error);
 
     if (outcome != LK_OK && outcome != LK_UNAVAILABLE) {
-        lk_etcd_image_drop(store);
+        lk_journal_image_drop(store);
     }
     return outcome;
 }
 
-lk_outcome lk_etcd_replay(struct lk_store_etcd *store, lk_error *error) {
+lk_outcome lk_journal_replay(struct lk_journal *store, lk_error *error) {
     lk_outcome outcome = LK_OK;
 
     if (store->image != NULL && store->applied + 1 < store->leader.first) {
-        lk_etcd_image_drop(store); /* the leader may have deleted the next of them */
+        lk_journal_image_drop(store); /* the leader may have deleted the next of them */
     }
     if (store->image == NULL) {
         outcome = read_snapshot(store, error);

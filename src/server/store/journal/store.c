@@ -21,24 +21,24 @@ enum { SNAPSHOT_BYTES_MIN = 8 * 1024 * 1024, HISTORY_MAX = 10000 };
 
 /* ---- leading --------------------------------------------------------------------------------- */
 
-static void tell_leader(struct lk_store_etcd *store) {
-    const struct lk_etcd_leader *leader = &store->leader;
+static void tell_leader(struct lk_journal *store) {
+    const struct lk_journal_leader *leader = &store->leader;
 
     store->storage.leader =
         (struct lk_leader){.epoch = leader->epoch,
-                           .left_us = leader->lease_us - store->sight.counted_us,
+                           .left_us = leader->lease_us - store->observed.counted_us,
                            .is_behind = store->image == NULL};
     (void)snprintf(store->storage.leader.address, sizeof store->storage.leader.address, "%s",
                    leader->address);
 }
 
 /* From here on no transaction of the former leader's is done. Its clock stays that of the log. */
-static lk_outcome take_over(struct lk_store_etcd *store, lk_error *error) {
-    struct lk_etcd_leader next = store->leader;
+static lk_outcome take_over(struct lk_journal *store, lk_error *error) {
+    struct lk_journal_leader next = store->leader;
     lk_outcome outcome;
 
-    if (store->sight.revision == 0) {
-        next = (struct lk_etcd_leader){.first = 1};
+    if (store->observed.revision == 0) {
+        next = (struct lk_journal_leader){.first = 1};
         (void)snprintf(next.clock, sizeof next.clock, "%s", store->process);
     }
     next.epoch++;
@@ -47,9 +47,9 @@ static lk_outcome take_over(struct lk_store_etcd *store, lk_error *error) {
     next.lease_us = store->lease_us;
     (void)snprintf(next.process, sizeof next.process, "%s", store->process);
     (void)snprintf(next.address, sizeof next.address, "%s", store->advertised);
-    store->revision = store->sight.revision;
+    store->revision = store->observed.revision;
     lk_buffer_done(&store->operations);
-    outcome = lk_etcd_commit(store, &next, NULL, error);
+    outcome = lk_journal_commit(store, &next, NULL, error);
     if (outcome == LK_LOST) {
         tell_leader(store);
         return lk_error_set(error, LK_BUSY, "another service begins to lead this store");
@@ -59,12 +59,12 @@ static lk_outcome take_over(struct lk_store_etcd *store, lk_error *error) {
 }
 
 /* The entry that begins the epoch in the log: another clock, and the grace of R11. */
-static lk_outcome begin_epoch(struct lk_store_etcd *store, const struct lk_times *times,
+static lk_outcome begin_epoch(struct lk_journal *store, const struct lk_times *times,
                               int64_t delta_us, lk_error *error) {
-    struct lk_etcd_codec codec = {.out = &store->entry};
-    struct lk_etcd_leader next;
-    struct lk_etcd_entry entry = {
-        .kind = LK_ETCD_BEGIN,
+    struct lk_journal_codec codec = {.out = &store->entry};
+    struct lk_journal_leader next;
+    struct lk_journal_entry entry = {
+        .kind = LK_JOURNAL_BEGIN,
         .now_us = times->now_us,
         .wall_us = times->wall_us,
         .delta_us = delta_us,
@@ -74,21 +74,21 @@ static lk_outcome begin_epoch(struct lk_store_etcd *store, const struct lk_times
     lk_outcome outcome;
 
     lk_buffer_cut(&store->entry, 0);
-    lk_etcd_code_entry(&codec, &entry);
-    outcome = lk_etcd_image_apply(store->image,
-                                  (struct lk_slice){store->entry.bytes, store->entry.size}, error);
+    lk_journal_code_entry(&codec, &entry);
+    outcome = lk_journal_image_apply(
+        store->image, (struct lk_slice){store->entry.bytes, store->entry.size}, error);
     if (outcome == LK_OK) {
-        outcome = lk_etcd_journal_begin(store, error);
+        outcome = lk_journal_begin_writing(store, error);
     }
-    next = lk_etcd_next(store);
+    next = lk_journal_next(store);
     next.now_us = times->now_us;
     (void)snprintf(next.clock, sizeof next.clock, "%s", store->process);
-    return outcome == LK_OK ? lk_etcd_append(store, &next, NULL, error) : outcome;
+    return outcome == LK_OK ? lk_journal_append(store, &next, NULL, error) : outcome;
 }
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
-static lk_outcome make_snapshot(struct lk_store_etcd *store, const struct lk_model_config *config,
+static lk_outcome make_snapshot(struct lk_journal *store, const struct lk_model_config *config,
                                 struct lk_core_snapshot **ret_snapshot, lk_error *error) {
     struct lk_core_snapshot *snapshot = lk_core_snapshot_new(config);
     lk_outcome outcome;
@@ -96,7 +96,7 @@ static lk_outcome make_snapshot(struct lk_store_etcd *store, const struct lk_mod
     if (snapshot == NULL) {
         return lk_error_set(error, LK_INTERNAL, "memory is exhausted");
     }
-    outcome = lk_etcd_image_load(store->image, config, store->has_users, snapshot, error);
+    outcome = lk_journal_image_load(store->image, config, store->has_users, snapshot, error);
     if (outcome != LK_OK) {
         lk_core_snapshot_free(snapshot);
         return outcome;
@@ -105,15 +105,15 @@ static lk_outcome make_snapshot(struct lk_store_etcd *store, const struct lk_mod
     return LK_OK;
 }
 
-static void give_up(struct lk_store_etcd *store) {
+static void give_up(struct lk_journal *store) {
     store->is_leading = false;
-    lk_etcd_image_drop(store);
-    lk_etcd_progress_clear(&store->progress);
+    lk_journal_image_drop(store);
+    lk_journal_progress_clear(&store->progress);
 }
 
 /* The lease of a takeover, which ends if it cannot be renewed. */
 struct keeping {
-    struct lk_store_etcd *store;
+    struct lk_journal *store;
     lk_outcome outcome;
     lk_error error;
 };
@@ -122,24 +122,24 @@ static int keep_lease(void *context) {
     struct keeping *keeping = context;
 
     if (keeping->outcome == LK_OK) {
-        keeping->outcome = lk_etcd_keep_lease(keeping->store, &keeping->error);
+        keeping->outcome = lk_journal_keep_lease(keeping->store, &keeping->error);
     }
     return keeping->outcome != LK_OK;
 }
 
 /* A million requests take longer than the lease. */
-static lk_outcome begin_with(struct lk_store_etcd *store, const struct lk_model_config *config,
+static lk_outcome begin_with(struct lk_journal *store, const struct lk_model_config *config,
                              const struct lk_times *times, int64_t delta_us,
                              struct lk_core_snapshot **ret_snapshot, lk_error *error) {
     struct keeping keeping = {.store = store, .outcome = LK_OK};
     lk_outcome outcome;
 
-    lk_etcd_image_watch(store->image, keep_lease, &keeping);
+    lk_journal_image_watch(store->image, keep_lease, &keeping);
     outcome = begin_epoch(store, times, delta_us, error);
     if (outcome == LK_OK) {
         outcome = make_snapshot(store, config, ret_snapshot, error);
     }
-    lk_etcd_image_watch(store->image, NULL, NULL);
+    lk_journal_image_watch(store->image, NULL, NULL);
     if (outcome != LK_OK && keeping.outcome != LK_OK) {
         return lk_error_set(error, keeping.outcome, "%s", keeping.error.text);
     }
@@ -147,12 +147,12 @@ static lk_outcome begin_with(struct lk_store_etcd *store, const struct lk_model_
 }
 
 /* After the takeover: everything is read, moved to the clock of `times`, and kept so. */
-static lk_outcome load_state(struct lk_store_etcd *store, const struct lk_model_config *config,
+static lk_outcome load_state(struct lk_journal *store, const struct lk_model_config *config,
                              const struct lk_times *times, int64_t begun_us,
                              struct lk_core_snapshot **ret_snapshot, lk_error *error) {
     bool is_own_clock = strcmp(store->leader.clock, store->process) == 0;
-    int64_t delta_us = is_own_clock ? 0 : store->sight.first_us - store->leader.now_us;
-    lk_outcome outcome = lk_etcd_replay(store, error);
+    int64_t delta_us = is_own_clock ? 0 : store->observed.first_us - store->leader.now_us;
+    lk_outcome outcome = lk_journal_replay(store, error);
     struct lk_times now = *times;
 
     if (outcome == LK_OK) {
@@ -164,30 +164,30 @@ static lk_outcome load_state(struct lk_store_etcd *store, const struct lk_model_
 }
 
 /* Looks who leads, and takes what is found. LK_OK, or why that is not known. */
-static lk_outcome look(struct lk_store_etcd *store, int64_t now_us, int64_t *ret_took_us,
+static lk_outcome look(struct lk_journal *store, int64_t now_us, int64_t *ret_took_us,
                        lk_error *error) {
-    struct lk_etcd_leader found = {.epoch = 0};
+    struct lk_journal_leader found = {.epoch = 0};
     int64_t begun_us = lk_clock_now_us();
     uint64_t revision = 0;
-    lk_outcome outcome = lk_etcd_look(store, &found, &revision, error);
+    lk_outcome outcome = lk_journal_look(store, &found, &revision, error);
 
     *ret_took_us = lk_clock_now_us() - begun_us;
     if (outcome != LK_OK) {
-        store->sight.is_blind = true;
+        store->observed.has_failed = true;
         return outcome;
     }
-    lk_etcd_see(store, &found, revision, now_us, *ret_took_us);
+    lk_journal_observe(store, &found, revision, now_us, *ret_took_us);
     return LK_OK;
 }
 
-static lk_outcome tell_follower(struct lk_store_etcd *store, lk_error *error) {
+static lk_outcome tell_follower(struct lk_journal *store, lk_error *error) {
     tell_leader(store);
     return lk_error_set(error, LK_BUSY, "another service leads this store: %s",
                         store->leader.address);
 }
 
 /* A takeover is lost: who leads is found out and told. */
-static lk_outcome look_again(struct lk_store_etcd *store, int64_t now_us, lk_error *error) {
+static lk_outcome look_again(struct lk_journal *store, int64_t now_us, lk_error *error) {
     int64_t took_us;
     lk_outcome outcome = look(store, now_us, &took_us, error);
 
@@ -197,7 +197,7 @@ static lk_outcome look_again(struct lk_store_etcd *store, int64_t now_us, lk_err
 static lk_outcome store_load(struct lk_storage *storage, const struct lk_model_config *config,
                              const struct lk_times *times, struct lk_core_snapshot **ret_snapshot,
                              lk_error *error) {
-    struct lk_store_etcd *store = lk_store_etcd_of(storage);
+    struct lk_journal *store = lk_journal_of(storage);
     int64_t begun_us = lk_clock_now_us();
     int64_t took_us;
     int64_t now_us;
@@ -211,8 +211,8 @@ static lk_outcome store_load(struct lk_storage *storage, const struct lk_model_c
     if (outcome != LK_OK) {
         return outcome;
     }
-    if (!lk_etcd_may_lead(store)) {
-        lk_etcd_keep_up(store, times->now_us, took_us);
+    if (!lk_journal_may_lead(store)) {
+        lk_journal_keep_up(store, times->now_us, took_us);
         return tell_follower(store, error);
     }
     outcome = take_over(store, error);
@@ -238,14 +238,14 @@ static lk_outcome store_load(struct lk_storage *storage, const struct lk_model_c
 
 static lk_outcome store_write(struct lk_storage *storage, const struct lk_batch *batch,
                               lk_error *error) {
-    struct lk_store_etcd *store = lk_store_etcd_of(storage);
+    struct lk_journal *store = lk_journal_of(storage);
     lk_outcome outcome;
 
     if (!store->is_leading) {
         return lk_error_set(error, LK_UNAVAILABLE, "the store in %s has to be loaded again",
                             store->home->title);
     }
-    outcome = lk_etcd_write(store, batch, error);
+    outcome = lk_journal_write(store, batch, error);
     if (outcome != LK_OK) {
         give_up(store);
     }
@@ -254,7 +254,7 @@ static lk_outcome store_write(struct lk_storage *storage, const struct lk_batch 
 
 /* The address is told to the others when this service begins to lead. */
 static lk_outcome store_announce(struct lk_storage *storage, const char *address, lk_error *error) {
-    struct lk_store_etcd *store = lk_store_etcd_of(storage);
+    struct lk_journal *store = lk_journal_of(storage);
 
     (void)error;
     (void)snprintf(store->advertised, sizeof store->advertised, "%s", address);
@@ -262,8 +262,8 @@ static lk_outcome store_announce(struct lk_storage *storage, const char *address
 }
 
 static lk_outcome store_resign(struct lk_storage *storage, lk_error *error) {
-    struct lk_store_etcd *store = lk_store_etcd_of(storage);
-    struct lk_etcd_leader next = lk_etcd_next(store);
+    struct lk_journal *store = lk_journal_of(storage);
+    struct lk_journal_leader next = lk_journal_next(store);
     lk_outcome outcome;
 
     if (!store->is_leading) {
@@ -271,7 +271,7 @@ static lk_outcome store_resign(struct lk_storage *storage, lk_error *error) {
     }
     next.is_free = true;
     lk_buffer_done(&store->operations);
-    outcome = lk_etcd_commit(store, &next, NULL, error);
+    outcome = lk_journal_commit(store, &next, NULL, error);
     give_up(store);
     return outcome;
 }
@@ -279,7 +279,7 @@ static lk_outcome store_resign(struct lk_storage *storage, lk_error *error) {
 /* ---- opening and closing --------------------------------------------------------------------- */
 
 static void store_close(struct lk_storage *storage) {
-    struct lk_store_etcd *store = lk_store_etcd_of(storage);
+    struct lk_journal *store = lk_journal_of(storage);
 
     give_up(store);
     store->home->ops->close(store->home);
@@ -298,17 +298,17 @@ static const struct lk_storage_ops store_ops = {
 };
 
 /* Looks whether what is there is a journal, or nothing. */
-static lk_outcome look_first(struct lk_store_etcd *store, lk_error *error) {
-    struct lk_etcd_leader found;
+static lk_outcome look_first(struct lk_journal *store, lk_error *error) {
+    struct lk_journal_leader found;
     uint64_t revision;
-    lk_outcome outcome = lk_etcd_look(store, &found, &revision, error);
+    lk_outcome outcome = lk_journal_look(store, &found, &revision, error);
 
     return outcome == LK_OK ? store->home->ops->check(store->home, error) : outcome;
 }
 
 lk_outcome lk_journal_open(struct lk_home *home, const struct lk_journal_options *options,
                            struct lk_storage **ret_storage, lk_error *error) {
-    struct lk_store_etcd *store = calloc(1, sizeof *store);
+    struct lk_journal *store = calloc(1, sizeof *store);
     lk_outcome outcome;
 
     if (store == NULL) {

@@ -19,8 +19,8 @@ enum {
 
 /* ---- transactions ---------------------------------------------------------------------------- */
 
-struct lk_etcd_leader lk_etcd_next(const struct lk_store_etcd *store) {
-    struct lk_etcd_leader next = store->leader;
+struct lk_journal_leader lk_journal_next(const struct lk_journal *store) {
+    struct lk_journal_leader next = store->leader;
 
     next.commit++;
     return next;
@@ -30,15 +30,15 @@ struct lk_etcd_leader lk_etcd_next(const struct lk_store_etcd *store) {
  * The leader's record is not as this service wrote it last. Either another service leads; or the
  * transaction itself had arrived before, and its answer was lost.
  */
-static bool was_done_before(const struct lk_etcd_leader *next,
+static bool was_done_before(const struct lk_journal_leader *next,
                             const struct lk_home_commit *commit) {
-    struct lk_etcd_leader found;
+    struct lk_journal_leader found;
 
-    return commit->found.size > 0 && lk_etcd_leader_read(commit->found, &found, NULL) == LK_OK
-           && lk_etcd_leader_is(&found, next);
+    return commit->found.size > 0 && lk_journal_leader_read(commit->found, &found, NULL) == LK_OK
+           && lk_journal_leader_is(&found, next);
 }
 
-static lk_outcome judge(struct lk_store_etcd *store, const struct lk_etcd_leader *next,
+static lk_outcome judge(struct lk_journal *store, const struct lk_journal_leader *next,
                         const struct lk_home_commit *commit, int64_t begun_us, lk_error *error) {
     if (!commit->is_done && !was_done_before(next, commit)) {
         return lk_error_set(error, LK_LOST, "another service leads this store");
@@ -49,14 +49,14 @@ static lk_outcome judge(struct lk_store_etcd *store, const struct lk_etcd_leader
     return LK_OK;
 }
 
-lk_outcome lk_etcd_commit(struct lk_store_etcd *store, const struct lk_etcd_leader *next,
-                          const struct lk_home_meanwhile *meanwhile, lk_error *error) {
+lk_outcome lk_journal_commit(struct lk_journal *store, const struct lk_journal_leader *next,
+                             const struct lk_home_meanwhile *meanwhile, lk_error *error) {
     int64_t begun_us = lk_clock_now_us();
     struct lk_home_commit commit;
     lk_outcome outcome;
 
     lk_buffer_cut(&store->scratch, 0);
-    lk_etcd_leader_write(next, &store->scratch);
+    lk_journal_leader_write(next, &store->scratch);
     outcome =
         store->scratch.failed || store->operations.failed
             ? lk_error_set(error, LK_INTERNAL, "memory is exhausted")
@@ -72,12 +72,11 @@ lk_outcome lk_etcd_commit(struct lk_store_etcd *store, const struct lk_etcd_lead
 
 /* ---- operations ------------------------------------------------------------------------------ */
 
-static void add_put(struct lk_store_etcd *store, struct lk_home_key key, struct lk_slice value) {
+static void add_put(struct lk_journal *store, struct lk_home_key key, struct lk_slice value) {
     store->home->ops->put(store->home, &store->operations, &key, value);
 }
 
-static void add_removal(struct lk_store_etcd *store, struct lk_home_key from,
-                        struct lk_home_key to) {
+static void add_removal(struct lk_journal *store, struct lk_home_key from, struct lk_home_key to) {
     store->home->ops->remove(store->home, &store->operations, &from, &to);
 }
 
@@ -99,11 +98,11 @@ static struct lk_home_key piece_key(uint64_t snapshot, uint64_t number) {
  * Behind the parts, the last one makes the entry valid. Before it stands how many others there are.
  * The parts of an entry that was never finished are written over by the next one of that number.
  */
-lk_outcome lk_etcd_append(struct lk_store_etcd *store, struct lk_etcd_leader *next,
-                          const struct lk_home_meanwhile *meanwhile, lk_error *error) {
+lk_outcome lk_journal_append(struct lk_journal *store, struct lk_journal_leader *next,
+                             const struct lk_home_meanwhile *meanwhile, lk_error *error) {
     struct lk_slice rest = {store->entry.bytes, store->entry.size};
     struct lk_buffer last = {.max = 0};
-    struct lk_etcd_codec codec = {.out = &last};
+    struct lk_journal_codec codec = {.out = &last};
     uint64_t number = store->leader.last + 1;
     uint64_t parts = 0;
     size_t part_bytes = store->home->part_bytes;
@@ -117,23 +116,23 @@ lk_outcome lk_etcd_append(struct lk_store_etcd *store, struct lk_etcd_leader *ne
 
         store->operations = (struct lk_buffer){.max = 0};
         for (; rest.size > part_bytes && outcome == LK_OK; parts++) {
-            struct lk_etcd_leader renewed = lk_etcd_next(store);
+            struct lk_journal_leader renewed = lk_journal_next(store);
 
             add_put(store, part_key(number, parts), (struct lk_slice){rest.bytes, part_bytes});
             rest.bytes += part_bytes;
             rest.size -= part_bytes;
-            outcome = lk_etcd_commit(store, &renewed, NULL, error);
+            outcome = lk_journal_commit(store, &renewed, NULL, error);
         }
         store->operations = operations;
         next->commit = store->leader.commit + 1;
     }
-    lk_etcd_code_number(&codec, &parts);
+    lk_journal_code_number(&codec, &parts);
     lk_buffer_add_slice(&last, rest);
     add_put(store, entry_key(number), (struct lk_slice){last.bytes, last.size});
     store->operations.failed = store->operations.failed || last.failed;
     next->last = number;
     if (outcome == LK_OK) {
-        outcome = lk_etcd_commit(store, next, meanwhile, error);
+        outcome = lk_journal_commit(store, next, meanwhile, error);
     }
     lk_buffer_done(&last);
     return outcome;
@@ -142,8 +141,8 @@ lk_outcome lk_etcd_append(struct lk_store_etcd *store, struct lk_etcd_leader *ne
 /* ---- snapshots ------------------------------------------------------------------------------- */
 
 /* Half a snapshot of a former leader, and those before the one that is valid. */
-static void take_half_snapshots(struct lk_store_etcd *store) {
-    const struct lk_etcd_leader *leader = &store->leader;
+static void take_half_snapshots(struct lk_journal *store) {
+    const struct lk_journal_leader *leader = &store->leader;
 
     if (leader->snapshot > 0) {
         add_removal(store, piece_key(0, 0), piece_key(leader->snapshot, 0));
@@ -161,7 +160,7 @@ static bool take_number(void *context, uint64_t number, struct lk_slice value) {
 }
 
 /* The first entry that is there, of those that the snapshot has; or the first one behind it. */
-static lk_outcome find_rest(struct lk_store_etcd *store, uint64_t *ret_first, lk_error *error) {
+static lk_outcome find_rest(struct lk_journal *store, uint64_t *ret_first, lk_error *error) {
     const struct lk_home_key from = entry_key(0);
     const struct lk_home_key to = entry_key(store->leader.first);
     uint64_t first = store->leader.first;
@@ -176,8 +175,8 @@ static lk_outcome find_rest(struct lk_store_etcd *store, uint64_t *ret_first, lk
     return outcome;
 }
 
-lk_outcome lk_etcd_journal_begin(struct lk_store_etcd *store, lk_error *error) {
-    lk_etcd_progress_clear(&store->progress);
+lk_outcome lk_journal_begin_writing(struct lk_journal *store, lk_error *error) {
+    lk_journal_progress_clear(&store->progress);
     store->next_snapshot = 0;
     store->old_snapshot = 0;
     store->old_pieces = 0;
@@ -189,20 +188,20 @@ lk_outcome lk_etcd_journal_begin(struct lk_store_etcd *store, lk_error *error) {
 }
 
 /* Whether something that the last snapshot has replaced is still to be deleted. */
-static bool has_rest(const struct lk_store_etcd *store) {
+static bool has_rest(const struct lk_journal *store) {
     return store->old_first < store->leader.first || store->old_pieces > 0;
 }
 
 /* What is there to be read grows to twice of what is needed at most, and to a little. */
-static bool is_due(const struct lk_store_etcd *store) {
+static bool is_due(const struct lk_journal *store) {
     return store->next_snapshot == 0 && !has_rest(store)
            && store->log_bytes >= (uint64_t)lk_max((int64_t)store->snapshot_bytes,
                                                    (int64_t)store->snapshot_bytes_min);
 }
 
 /* The image is as of the entry before `number`: that is the first one to be applied to it. */
-static void begin_snapshot(struct lk_store_etcd *store, uint64_t number) {
-    lk_etcd_progress_clear(&store->progress);
+static void begin_snapshot(struct lk_journal *store, uint64_t number) {
+    lk_journal_progress_clear(&store->progress);
     store->next_snapshot = number;
     store->next_first = number;
     store->next_pieces = 0;
@@ -211,9 +210,9 @@ static void begin_snapshot(struct lk_store_etcd *store, uint64_t number) {
 }
 
 /* Adds the next piece to the operations. */
-static lk_outcome take_piece(struct lk_store_etcd *store, int64_t bytes, lk_error *error) {
+static lk_outcome take_piece(struct lk_journal *store, int64_t bytes, lk_error *error) {
     struct lk_buffer piece = {.max = 0};
-    int code = lk_etcd_image_write_piece(store->image, &store->progress, (size_t)bytes, &piece);
+    int code = lk_journal_image_write_piece(store->image, &store->progress, (size_t)bytes, &piece);
 
     if (code == SQLITE_OK && piece.size > 0) {
         add_put(store, piece_key(store->next_snapshot, store->next_pieces),
@@ -222,7 +221,7 @@ static lk_outcome take_piece(struct lk_store_etcd *store, int64_t bytes, lk_erro
         store->next_bytes += piece.size;
     }
     lk_buffer_done(&piece);
-    return code == SQLITE_OK ? LK_OK : lk_etcd_image_explain(store->image, code, error);
+    return code == SQLITE_OK ? LK_OK : lk_journal_image_explain(store->image, code, error);
 }
 
 /*
@@ -230,7 +229,7 @@ static lk_outcome take_piece(struct lk_store_etcd *store, int64_t bytes, lk_erro
  * by no more than the snapshot's size while that is written. What has no room in the transaction of
  * the entry has transactions before it. The entry makes the snapshot valid if all is written.
  */
-static lk_outcome take_pieces(struct lk_store_etcd *store, struct lk_etcd_leader *next,
+static lk_outcome take_pieces(struct lk_journal *store, struct lk_journal_leader *next,
                               lk_error *error) {
     int64_t entry = (int64_t)store->entry.size;
     int64_t part = (int64_t)store->home->part_bytes;
@@ -241,12 +240,12 @@ static lk_outcome take_pieces(struct lk_store_etcd *store, struct lk_etcd_leader
     lk_outcome outcome = LK_OK;
 
     while (left > room && !store->progress.is_done && outcome == LK_OK) {
-        struct lk_etcd_leader renewed = lk_etcd_next(store);
+        struct lk_journal_leader renewed = lk_journal_next(store);
 
         outcome = take_piece(store, lk_min(part, left), error);
         left -= part;
         if (outcome == LK_OK) {
-            outcome = lk_etcd_commit(store, &renewed, NULL, error);
+            outcome = lk_journal_commit(store, &renewed, NULL, error);
         }
     }
     if (outcome == LK_OK && left > 0 && !store->progress.is_done) {
@@ -262,17 +261,17 @@ static lk_outcome take_pieces(struct lk_store_etcd *store, struct lk_etcd_leader
 }
 
 /* The transaction that made it valid is done. */
-static void end_snapshot(struct lk_store_etcd *store, const struct lk_etcd_leader *former) {
+static void end_snapshot(struct lk_journal *store, const struct lk_journal_leader *former) {
     store->old_first = former->first;
     store->old_snapshot = former->snapshot;
     store->old_pieces = former->pieces;
     store->snapshot_bytes = store->next_bytes;
     store->next_snapshot = 0;
-    lk_etcd_progress_clear(&store->progress);
+    lk_journal_progress_clear(&store->progress);
 }
 
 /* Some of what the last snapshot has replaced, if there is any left. */
-static void take_deletions(struct lk_store_etcd *store) {
+static void take_deletions(struct lk_journal *store) {
     uint64_t first = store->leader.first;
 
     if (store->old_first < first) {
@@ -298,7 +297,7 @@ static void take_deletions(struct lk_store_etcd *store) {
  * cluster keep a while of theirs. It is time when what a snapshot has replaced is deleted, and
  * after a number of revisions.
  */
-static void compact(struct lk_store_etcd *store, bool has_deleted) {
+static void compact(struct lk_journal *store, bool has_deleted) {
     if (!has_deleted && store->revision - store->compactable < store->history_max) {
         return;
     }
@@ -311,7 +310,7 @@ static void compact(struct lk_store_etcd *store, bool has_deleted) {
 /* ---- batches --------------------------------------------------------------------------------- */
 
 struct applying {
-    struct lk_store_etcd *store;
+    struct lk_journal *store;
     lk_outcome outcome;
     lk_error error;
 };
@@ -321,15 +320,15 @@ static void apply(void *context) {
     struct applying *applying = context;
     const struct lk_buffer *entry = &applying->store->entry;
 
-    applying->outcome = lk_etcd_image_apply(
+    applying->outcome = lk_journal_image_apply(
         applying->store->image, (struct lk_slice){entry->bytes, entry->size}, &applying->error);
 }
 
-static lk_outcome write_entry(struct lk_store_etcd *store, struct lk_etcd_leader *next,
+static lk_outcome write_entry(struct lk_journal *store, struct lk_journal_leader *next,
                               lk_error *error) {
     struct applying applying = {.store = store, .outcome = LK_OK};
     const struct lk_home_meanwhile meanwhile = {.run = apply, .context = &applying};
-    const struct lk_etcd_leader former = store->leader;
+    const struct lk_journal_leader former = store->leader;
     bool has_deletions = has_rest(store);
     lk_outcome outcome = LK_OK;
 
@@ -341,7 +340,7 @@ static lk_outcome write_entry(struct lk_store_etcd *store, struct lk_etcd_leader
         outcome = take_pieces(store, next, error);
     }
     if (outcome == LK_OK) {
-        outcome = lk_etcd_append(store, next, &meanwhile, error);
+        outcome = lk_journal_append(store, next, &meanwhile, error);
     }
     if (outcome == LK_OK && applying.outcome != LK_OK) {
         return lk_error_set(error, LK_INTERNAL, "%s", applying.error.text);
@@ -359,7 +358,7 @@ static lk_outcome write_entry(struct lk_store_etcd *store, struct lk_etcd_leader
 }
 
 /* Whether there is anything but the time to be written. */
-static bool has_content(const struct lk_store_etcd *store, const struct lk_batch *batch) {
+static bool has_content(const struct lk_journal *store, const struct lk_batch *batch) {
     for (const struct lk_row *row = batch->first; row != NULL; row = row->next) {
         if (row->kind != LK_ROW_PROBE) {
             return true;
@@ -369,29 +368,29 @@ static bool has_content(const struct lk_store_etcd *store, const struct lk_batch
 }
 
 /* Only the lease is renewed. A service that is idle deletes what there is to be deleted as well. */
-static lk_outcome write_nothing(struct lk_store_etcd *store, const struct lk_etcd_leader *next,
+static lk_outcome write_nothing(struct lk_journal *store, const struct lk_journal_leader *next,
                                 lk_error *error) {
     bool has_deletions = has_rest(store);
     lk_outcome outcome;
 
     take_deletions(store);
-    outcome = lk_etcd_commit(store, next, NULL, error);
+    outcome = lk_journal_commit(store, next, NULL, error);
     if (outcome == LK_OK) {
         compact(store, has_deletions && !has_rest(store));
     }
     return outcome;
 }
 
-lk_outcome lk_etcd_write(struct lk_store_etcd *store, const struct lk_batch *batch,
-                         lk_error *error) {
-    struct lk_etcd_leader next = lk_etcd_next(store);
+lk_outcome lk_journal_write(struct lk_journal *store, const struct lk_batch *batch,
+                            lk_error *error) {
+    struct lk_journal_leader next = lk_journal_next(store);
 
     next.now_us = batch->times.now_us;
     if (!has_content(store, batch)) {
         return write_nothing(store, &next, error);
     }
     lk_buffer_cut(&store->entry, 0);
-    lk_etcd_image_encode(store->image, batch, &store->entry);
+    lk_journal_image_encode(store->image, batch, &store->entry);
     store->draw_floor = batch->draw_floor;
     return write_entry(store, &next, error);
 }
