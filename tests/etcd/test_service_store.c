@@ -82,7 +82,7 @@ static void a_leader_that_writes_stays(void **state) {
     fixture_load_only(&fixture->second, LK_OK);
 }
 
-static void make_blind(struct service *service) {
+static void make_a_look_fail(struct service *service) {
     struct lk_home *home = lk_journal_of(service->storage)->home;
     struct lk_etcd_client *client = ((struct lk_etcd_home *)home)->client;
 
@@ -97,7 +97,7 @@ static void the_time_without_etcd_does_not_count(void **state) {
 
     fixture_load_only(&fixture->first, LK_OK);
     fixture_load_only(&fixture->second, LK_BUSY);
-    make_blind(&fixture->second);
+    make_a_look_fail(&fixture->second);
     fixture->second.ahead_us += LEASE_US;
     fixture_load_only(&fixture->second, LK_BUSY);
     fixture->second.ahead_us += LEASE_US;
@@ -237,7 +237,7 @@ static void restore(struct fixture *fixture, bool is_seen) {
     struct service other;
 
     if (is_seen) {
-        make_blind(&fixture->second);
+        make_a_look_fail(&fixture->second);
     } else {
         fixture->second.ahead_us += HOUR_US;
     }

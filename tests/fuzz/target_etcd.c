@@ -37,10 +37,11 @@ static void read_leader(struct source source) {
     struct lk_buffer out = {.max = 0};
     lk_error error;
 
-    if (is_taken(lk_journal_leader_read(text, &leader, &error), &error)) {
+    if (is_taken(lk_journal_leader_read(text, "etcd", &leader, &error), &error)) {
         lk_journal_leader_write(&leader, &out);
-        FUZZ_DEMAND(lk_journal_leader_read((struct lk_slice){out.bytes, out.size}, &again, &error)
-                    == LK_OK);
+        FUZZ_DEMAND(
+            lk_journal_leader_read((struct lk_slice){out.bytes, out.size}, "etcd", &again, &error)
+            == LK_OK);
         FUZZ_DEMAND(lk_journal_leader_is(&leader, &again) && leader.last == again.last);
         lk_buffer_done(&out);
     }
@@ -65,7 +66,7 @@ static bool take(struct source *source, bool *ret_is_piece, struct lk_slice *ret
 static struct lk_journal_image *open_image(void) {
     struct lk_journal_image *image = NULL;
 
-    FUZZ_DEMAND(lk_journal_image_open(&image, NULL) == LK_OK);
+    FUZZ_DEMAND(lk_journal_image_open("etcd", &image, NULL) == LK_OK);
     return image;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is kept in etcd as bytes: numbers of 7 bits a byte, texts behind their size. One function
+ * What a journal keeps as bytes: numbers of 7 bits a byte, texts behind their size. One function
  * tells the fields of a record, for writing and for reading: they cannot differ.
  *
  * An entry of the log is a batch, or the beginning of an epoch. What is read is hostile: each size,

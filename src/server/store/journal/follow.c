@@ -3,15 +3,17 @@
  * A follower: what it sees of the leader, and the state that it keeps for the case that it has to
  * take over.
  *
- * No two clocks are compared. A follower takes over when it has seen the leader's key unchanged for
- * the time of the lease, on its own clock; what etcd was away does not count. Taking over too early
- * costs an interruption and nothing else: the former leader's transactions fail from then on.
+ * No two clocks are compared. A follower takes over when it has seen the leader's record unchanged
+ * for the time of the lease, on its own clock; what the home was away does not count. Taking over
+ * too early costs an interruption and nothing else: the former leader's transactions fail from then
+ * on.
  *
  * Entries of the log and snapshots are never changed once they are valid, so what was read stays
  * true, and each look reads the entries behind it. If some are missing, the leader has deleted them
- * meanwhile, and the next attempt begins with its new snapshot. Only if etcd was restored from a
- * copy may there be other entries of the same numbers. That takes it away for a while, and another
- * epoch begins: what was read before such a while counts only if the epoch is still the same.
+ * meanwhile, and the next attempt begins with its new snapshot. Only if the home was restored from
+ * a copy may there be other entries of the same numbers. That takes it away for a while, and
+ * another epoch begins: what was read before such a while counts only if the epoch is still the
+ * same.
  */
 #include <string.h>
 
@@ -42,7 +44,7 @@ static bool is_continued(const struct lk_journal *store, const struct lk_journal
            && (is_same || !was_away);
 }
 
-/* Of the time that the look took little counts: etcd may have been away, for the leader as well. */
+/* Of the time that the look took little counts: the home may have been away for the leader, too. */
 static void keep_observation(struct lk_journal_observation *observed, uint64_t revision,
                              int64_t begun_us, int64_t now_us) {
     if (revision != observed->revision) {
@@ -77,8 +79,8 @@ bool lk_journal_may_lead(const struct lk_journal *store) {
 /* ---- keeping up ------------------------------------------------------------------------------ */
 
 /*
- * Not while etcd is slow, which this would not help. The time that it takes counts as that of a
- * look: if etcd is away or slow, the leader may be silent for that. A failure is told when it
+ * Not while the home is slow, which this would not help. The time that it takes counts as that of a
+ * look: if the home is away or slow, the leader may be silent for that. A failure is told when it
  * matters, by load().
  */
 void lk_journal_keep_up(struct lk_journal *store, int64_t now_us, int64_t took_us) {

@@ -20,7 +20,7 @@ enum {
 #define GRACE_US INT64_C(60000000) /* R11 */
 
 /* Of no boot: the clock is that of the service that leads, and is moved by entries. */
-static const char boot_id[] = "etcd";
+static const char boot_id[] = "journal";
 
 /*
  * Here rows are found by their keys alone, so what decisions and people look for is left out: it
@@ -40,18 +40,20 @@ lk_outcome lk_journal_image_explain(const struct lk_journal_image *image, int co
     if (code == SQLITE_NOMEM || code == SQLITE_FULL) {
         return lk_error_set(error, LK_INTERNAL, "memory is exhausted");
     }
-    return lk_error_set(error, LK_INVALID, "what is kept in etcd is damaged (%.150s)",
+    return lk_error_set(error, LK_INVALID, "what is kept in %s is damaged (%.150s)", image->title,
                         image->sql.complaint[0] != '\0' ? image->sql.complaint
                                                         : sqlite3_errmsg(image->sql.handle));
 }
 
-lk_outcome lk_journal_image_open(struct lk_journal_image **ret_image, lk_error *error) {
+lk_outcome lk_journal_image_open(const char *title, struct lk_journal_image **ret_image,
+                                 lk_error *error) {
     struct lk_journal_image *image = calloc(1, sizeof *image);
     int code;
 
     if (image == NULL) {
         return lk_error_set(error, LK_INTERNAL, "memory is exhausted");
     }
+    image->title = title;
     code = lk_sql_open(&image->sql, ":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);
     if (code != SQLITE_OK) {
         free(image);
@@ -274,7 +276,8 @@ lk_outcome lk_journal_image_apply(struct lk_journal_image *image, struct lk_slic
         code = keep(image, &entry);
     }
     if (code == SQLITE_OK && codec.failed) {
-        return lk_error_set(error, LK_INVALID, "what is kept in etcd is damaged (an entry)");
+        return lk_error_set(error, LK_INVALID, "what is kept in %s is damaged (an entry)",
+                            image->title);
     }
     return code == SQLITE_OK ? LK_OK : lk_journal_image_explain(image, code, error);
 }

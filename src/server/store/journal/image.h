@@ -19,6 +19,7 @@
 enum { LK_JOURNAL_KEYS_MAX = 3 };
 
 struct lk_journal_image {
+    const char *title; /* of the home; borrowed */
     struct lk_sql sql;
     struct lk_sql_load_room load_room;
     struct lk_journal_row_room row_room;
@@ -27,8 +28,9 @@ struct lk_journal_image {
     unsigned ended_count;   /* since they were bounded last */
 };
 
-/* *ret_image is empty; for lk_journal_image_close(). */
-lk_outcome lk_journal_image_open(struct lk_journal_image **ret_image, lk_error *error);
+/* *ret_image is empty; for lk_journal_image_close(). `title` is the home's, for messages. */
+lk_outcome lk_journal_image_open(const char *title, struct lk_journal_image **ret_image,
+                                 lk_error *error);
 void lk_journal_image_close(struct lk_journal_image *image); /* accepts NULL */
 
 /*

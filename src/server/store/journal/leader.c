@@ -64,20 +64,22 @@ static void get_text(struct reading *reading, const char *name, char *ret_text, 
     (void)snprintf(ret_text, capacity, "%s", text);
 }
 
-static lk_outcome judge(const struct reading *reading, uint64_t format, lk_error *error) {
+static lk_outcome judge(const struct reading *reading, uint64_t format, const char *title,
+                        lk_error *error) {
     if (!reading->is_wrong && format != LK_JOURNAL_FORMAT) {
         return lk_error_set(error, LK_UNSUPPORTED,
-                            "the keys of services in etcd are of format %llu, and this program "
+                            "the keys of services in %s are of format %llu, and this program "
                             "knows format %d; run the same version everywhere",
-                            (unsigned long long)format, LK_JOURNAL_FORMAT);
+                            title, (unsigned long long)format, LK_JOURNAL_FORMAT);
     }
     return lk_error_set(error, LK_INVALID,
-                        "what is kept in etcd is damaged (the key of the leader); name another "
-                        "prefix, or restore etcd from a copy");
+                        "what is kept in %s is damaged (the key of the leader); name another "
+                        "prefix, or restore %s from a copy",
+                        title, title);
 }
 
-lk_outcome lk_journal_leader_read(struct lk_slice text, struct lk_journal_leader *ret_leader,
-                                  lk_error *error) {
+lk_outcome lk_journal_leader_read(struct lk_slice text, const char *title,
+                                  struct lk_journal_leader *ret_leader, lk_error *error) {
     json_t *object = json_loadb(text.bytes, text.size, 0, NULL);
     struct reading reading = {.object = object, .is_wrong = object == NULL};
     struct lk_journal_leader leader = {.epoch = 0};
@@ -101,7 +103,7 @@ lk_outcome lk_journal_leader_read(struct lk_slice text, struct lk_journal_leader
                            || (leader.snapshot == 0 && leader.pieces > 0);
     }
     if (reading.is_wrong || format != LK_JOURNAL_FORMAT) {
-        outcome = judge(&reading, format, error);
+        outcome = judge(&reading, format, title, error);
     } else {
         *ret_leader = leader;
     }

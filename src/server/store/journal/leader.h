@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The key PREFIX/leader: which service leads, and what is valid of the other keys. Its value is
- * JSON, for people. Each transaction of a service that leads compares the revision at which the key
- * was written last, and writes it.
+ * The leader's record: which service leads, and what is valid of the other keys. It is JSON, for
+ * people. Each commit of a service that leads compares the revision at which it was written last,
+ * and writes it.
  */
 #ifndef LK_SERVER_STORE_JOURNAL_LEADER_H
 #define LK_SERVER_STORE_JOURNAL_LEADER_H
@@ -29,9 +29,12 @@ struct lk_journal_leader {
 
 void lk_journal_leader_write(const struct lk_journal_leader *leader, struct lk_buffer *out);
 
-/* LK_OK with *ret_leader; LK_UNSUPPORTED: it is of another format; LK_INVALID: it is damaged. */
-lk_outcome lk_journal_leader_read(struct lk_slice text, struct lk_journal_leader *ret_leader,
-                                  lk_error *error);
+/*
+ * `title` is that of the home, for messages. LK_OK with *ret_leader; LK_UNSUPPORTED: it is of
+ * another format; LK_INVALID: it is damaged.
+ */
+lk_outcome lk_journal_leader_read(struct lk_slice text, const char *title,
+                                  struct lk_journal_leader *ret_leader, lk_error *error);
 
 /* Whether both are of one transaction. */
 bool lk_journal_leader_is(const struct lk_journal_leader *one,

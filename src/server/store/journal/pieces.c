@@ -230,7 +230,8 @@ lk_outcome lk_journal_image_read_piece(struct lk_journal_image *image, struct lk
         (void)sqlite3_finalize(statements[i]);
     }
     if (code == SQLITE_OK && codec.failed) {
-        return lk_error_set(error, LK_INVALID, "what is kept in etcd is damaged (a piece)");
+        return lk_error_set(error, LK_INVALID, "what is kept in %s is damaged (a piece)",
+                            image->title);
     }
     return code == SQLITE_OK ? LK_OK : lk_journal_image_explain(image, code, error);
 }

@@ -26,8 +26,8 @@ static lk_outcome find_leader(struct lk_journal *store, struct lk_journal_leader
     lk_outcome outcome = store->home->ops->look(store->home, &record, ret_revision, error);
 
     if (outcome == LK_OK && *ret_revision != 0) {
-        outcome =
-            lk_journal_leader_read((struct lk_slice){record.bytes, record.size}, ret_leader, error);
+        outcome = lk_journal_leader_read((struct lk_slice){record.bytes, record.size},
+                                         store->home->title, ret_leader, error);
     }
     lk_buffer_done(&record);
     return outcome;
@@ -216,7 +216,7 @@ static lk_outcome read_snapshot(struct lk_journal *store, lk_error *error) {
                           .of = store->leader.snapshot,
                           .visit = visit_piece,
                           .end = store->leader.pieces};
-    lk_outcome outcome = lk_journal_image_open(&store->image, error);
+    lk_outcome outcome = lk_journal_image_open(store->home->title, &store->image, error);
 
     store->applied = store->leader.first - 1;
     store->log_bytes = store->snapshot_bytes = 0;

@@ -34,7 +34,8 @@ static bool was_done_before(const struct lk_journal_leader *next,
                             const struct lk_home_commit *commit) {
     struct lk_journal_leader found;
 
-    return commit->found.size > 0 && lk_journal_leader_read(commit->found, &found, NULL) == LK_OK
+    return commit->found.size > 0
+           && lk_journal_leader_read(commit->found, "", &found, NULL) == LK_OK
            && lk_journal_leader_is(&found, next);
 }
 
