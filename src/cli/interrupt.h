@@ -73,7 +73,7 @@ bool lk_waiting_begin(const struct lk_cli *cli, const struct lk_command_line *li
 int lk_waiting_end(struct lk_waiting *waiting);
 void lk_waiting_close(struct lk_waiting *waiting);
 
-/* Whether what was printed on stdout has arrived: a token that nobody has read ends nothing. */
+/* Whether what was printed on stdout has arrived: a token that no reader has got ends nothing. */
 bool lk_waiting_is_printed(const struct lk_cli *cli);
 
 #endif

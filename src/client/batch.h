@@ -34,7 +34,7 @@ struct lk_batch_progress {
     int64_t began_us;               /* before the first ask was sent */
     bool is_owner_made;             /* for this call: what its owner has, the call has made */
     struct lk_leftovers *leftovers; /* for what cannot be released, as its node does not answer */
-    const struct lk_asking *asking; /* NULL: nobody else can ask for the same */
+    const struct lk_asking *asking; /* NULL: no other call asks for the same */
     struct lk_batch_entry {
         struct lk_wait_entry wait;
         uint64_t token;     /* of the grant; 0: there is none */

@@ -4,7 +4,7 @@
  * back.
  *
  * A call is given up when it is cancelled, when its time is over, or when the store stays away. The
- * store may then carry out, or have carried out, an ask whose answer nobody receives: a lease that
+ * store may then carry out, or have carried out, an ask whose answer no caller gets: a lease that
  * no program holds, a queued request that is granted later, or an item that no worker works on.
  * Such a leftover is noted here. The thread asks for its end, again and again while the store does
  * not answer, until it would have perished by its ttl.

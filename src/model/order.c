@@ -31,7 +31,7 @@ static struct lk_order_links *links_of(const struct lk_model *model, enum lk_ord
 
 /*
  * Values do not keep their paths: their nodes have them, and a value that is there already is
- * written without a comparison. The bytes of such a key are in `room`. It is not touched otherwise.
+ * written without a comparison. The bytes of such a key are in `room`. It is not used otherwise.
  */
 struct room {
     char path[LK_PATH_BYTES_MAX + 1];

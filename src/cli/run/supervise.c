@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One loop, one clock reading per turn. Each turn checks three things in this order: whether CMD
+ * One loop. Each iteration reads the clock once and checks three things in this order: whether CMD
  * has ended by itself, whether its time is over (deadline.h), and what the signals ask for. So if
  * CMD ended before the deadline and both are detected late, it counts as ended by itself. After a
  * stop the deadline is checked before CMD continues.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Source by source, the strongest first: what an earlier one has settled, a later one does not
+ * Source by source, the strongest first: what an earlier one has set, a later one does not
  * change. Every setting is checked all the same, so that a mistake is found where it was made and
  * not on the day on which the option in front of it is removed.
  */

@@ -319,7 +319,7 @@ static lk_outcome await_claim(struct lk_claiming *claiming, lk_claim_info **ret_
         lk_outcome outcome = take(claiming, ret_sent_us, &decision);
 
         if (outcome == LK_GRANTED && lk_waker_is_thrown(claiming->waker)) {
-            claiming->is_unknown = true; /* nobody receives it: its ask number finds it */
+            claiming->is_unknown = true; /* no caller gets it: its ask number finds it */
             lk_decision_done(&decision);
             break;
         }

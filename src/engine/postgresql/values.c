@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A page of values (R15). The tables' statistics may be missing or old, so the plan is settled for
+ * A page of values (R15). The tables' statistics may be missing or old, so the plan is fixed for
  * this transaction alone, as the functions of the store have it: by indexes, in their order. OFFSET
  * keeps the search for a dead holder from being made for all values at once.
  */

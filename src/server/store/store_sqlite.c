@@ -202,7 +202,7 @@ static bool is_continuous(const struct store *store, const struct lk_times *time
            || (left_us > 0 && left_us <= LK_WATCHED_US);
 }
 
-/* Nobody follows events that are not all there. */
+/* No client follows events that are not all there. */
 static int end_watch(struct store *store, bool has_all_events) {
     return has_all_events || store->meta.watched_until_us == 0
                ? SQLITE_OK

@@ -257,7 +257,7 @@ END
 -- Locks the root of `its_paths`, whose lease has been deleted, and grants what can be granted, where no
 -- events are written: at once if only the queue at its path can have got room, because all requests
 -- below the root have its depth and one part (kind). A request of the same depth covers no other
--- (R8). `is_done` false: something there is overdue, and comes first. @lk_crowded: requests wait.
+-- (R8). `is_done` false: something there is overdue, and comes first. @lk_had_waiting: requests wait.
 DROP PROCEDURE IF EXISTS lk_hand_on
 //
 CREATE PROCEDURE lk_hand_on(
@@ -294,7 +294,7 @@ BEGIN
                     + (TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) + 9000000450000000)
                       MOD 900000000 - 450000000,
         is_done = NOT (has_waiting AND is_due), is_over = NOT (has_waiting AND is_done AND is_plain),
-        @lk_tells = FALSE, @lk_crowded = has_waiting;
+        @lk_tells = FALSE, @lk_had_waiting = has_waiting;
     WHILE NOT is_over DO
         SET waiting = NULL;
         SELECT w.id, w.ticket, w.unit_limit, w.units INTO waiting, its_ticket, its_limit, its_units

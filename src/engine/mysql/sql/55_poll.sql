@@ -5,7 +5,7 @@
 -- since that place has changed, up to 250 ms: so the next one finds its grant late by 3 % of the
 -- time that the lock was held, and a long wait costs little.
 --
--- Nobody is interrupted: in MariaDB a KILL QUERY that meets a session at the edge of a SLEEP() can
+-- No session is interrupted: in MariaDB a KILL QUERY that meets a session at the edge of a SLEEP() can
 -- itself hang for two seconds, and only few users may end statements of others.
 
 DELIMITER //

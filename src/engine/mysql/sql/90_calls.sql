@@ -487,7 +487,7 @@ END
 -- The short way, for a lease below one root: its rows are deleted before the root is locked. This lock
 -- is shared, so that releases do not wait for each other; it makes the request that is being queued see
 -- the end of the lease, or the release see that request. Where requests waited at the last release on
--- this connection (@lk_crowded), it is exclusive, and the next ones are granted at once.
+-- this connection (@lk_had_waiting), it is exclusive, and the next ones are granted at once.
 DROP PROCEDURE IF EXISTS lk_release
 //
 CREATE PROCEDURE lk_release(
@@ -531,12 +531,12 @@ BEGIN
             VALUES (the_token, its_identity, now_us)
             ON DUPLICATE KEY UPDATE ended_us = now_us;
         END IF;
-        IF is_done AND @lk_crowded THEN
+        IF is_done AND @lk_had_waiting THEN
             CALL lk_hand_on(the_roots, sorted_paths, is_done);
         ELSEIF is_done THEN
             SELECT NOT r.has_waiting INTO is_done
             FROM lk_roots AS r WHERE r.root = the_roots LOCK IN SHARE MODE;
-            SET @lk_crowded = NOT is_done;
+            SET @lk_had_waiting = NOT is_done;
         END IF;
         IF is_done THEN
             COMMIT;

@@ -228,7 +228,7 @@ BEGIN
     END IF;
 END $$;
 
--- R3: this owner, or one that nobody else is, if none is named.
+-- R3: this owner, or a new one if none is named.
 CREATE OR REPLACE FUNCTION lockkeeper.owner_or_new(owner text) RETURNS text
 LANGUAGE plpgsql AS $$
 BEGIN

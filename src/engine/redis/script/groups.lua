@@ -57,7 +57,7 @@ local function state_of_list(R, queue, name)
     end
 end
 
--- `owner` is of whom requests do not block it: '' of all; false: everybody is blocked, by a limit;
+-- `owner` is of whom requests do not block it: '' of all; false: every owner is blocked, by a limit;
 -- nil: there is no such list any more.
 local function set_list(R, queue, name, owner, at)
     local former, former_at = state_of_list(R, queue, name)

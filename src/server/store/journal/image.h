@@ -5,7 +5,7 @@
  * it goes on changing. A service that begins to lead makes the image from what it reads.
  *
  * Pieces of different ages are fine: each entry from that of the first piece on is applied again
- * when they are read, and says all of each row that it touched. So an entry may be applied to rows
+ * when they are read, and says all of each row that it changed. So an entry may be applied to rows
  * that are ahead of it.
  *
  * Functions with an `error` return LK_OK, LK_INVALID (what was read is damaged) or LK_INTERNAL.

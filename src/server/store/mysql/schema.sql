@@ -237,7 +237,7 @@ CREATE TABLE IF NOT EXISTS lk_service_leader (
     is_free    BOOLEAN        NOT NULL, -- handed over: the next one need not wait
     draw_floor BIGINT NOT NULL DEFAULT 0, -- R4: the greatest draw
     last_event BIGINT NOT NULL DEFAULT 0, -- R21: the last number drawn
-    watched_us BIGINT NOT NULL DEFAULT 0, -- R21: events are kept until then; 0: nobody follows
+    watched_us BIGINT NOT NULL DEFAULT 0, -- R21: events are kept until then; 0: no client follows
     events_max BIGINT NOT NULL DEFAULT 0,
     live_max             BIGINT NOT NULL DEFAULT 0, -- R22; 0: unbounded
     live_per_owner_max   BIGINT NOT NULL DEFAULT 0,

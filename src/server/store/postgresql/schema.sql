@@ -32,7 +32,7 @@ CREATE TABLE lockkeeper_service.leader (
     is_free    boolean NOT NULL, -- handed over: the next one need not wait
     draw_floor bigint  NOT NULL DEFAULT 0, -- R4: the greatest draw
     last_event bigint  NOT NULL DEFAULT 0, -- R21: the last number drawn
-    watched_us bigint  NOT NULL DEFAULT 0, -- R21: events are kept until then; 0: nobody follows
+    watched_us bigint  NOT NULL DEFAULT 0, -- R21: events are kept until then; 0: no client follows
     events_max bigint  NOT NULL DEFAULT 0,
     live_max             bigint NOT NULL DEFAULT 0, -- R22; 0: unbounded
     live_per_owner_max   bigint NOT NULL DEFAULT 0,
