@@ -18,6 +18,26 @@ FILE = re.compile(r"(?<![\w./<{-])((?:[\w-]+/)*[\w-]+\.(?:c|h|lua|sql|md|py|sh))
 # Words for people that stand for a program, and what is not said any more.
 WORDS = re.compile(r"\b(whoever|whomever|somebody|anew|nobody|anybody|everybody)\b", re.IGNORECASE)
 
+# Words that SQL, Lua or C had for what has a term of its own, and what says it now. A row of
+# docs/glossary.md allows such a word: below the folders of its files, or everywhere.
+FORMER = {
+    "turns?": "a decision",
+    "judge[ds]?|judging|judgements?": "the grant check",
+    "settle[ds]?|settling": "granting waiters",
+    "touched": "released",
+    "lone": "single",
+    "hurry|hurried": "contended",
+    "lanes?": "a stripe",
+    "crowd(?:s|ed)?": "a crowd",
+    "obstacles?": "a blocker",
+    "sights?": "what was read",
+    "let_go": "an early release",
+    "people": "the public functions",
+}
+# As in: each waits its turn; decisions take turns; this turns the code into an outcome.
+OTHER_TURNS = re.compile(r"\b(?:in|its|their|whose|take) turns?\b|"
+                         r"\bturns? (?:on|off|out|away|to)\b|\bturns? (?:[\w()]+ ){0,3}into\b", re.IGNORECASE)
+
 # Named in comments, and not of this repository.
 ELSEWHERE = {"cmocka.h", "libpq-fe.h", "magic.h", "ptrace.h", "sqlite3.h"}
 
@@ -66,6 +86,69 @@ def pages():
     yield from tap.files("*.js", rooms=["tests"])
 
 
+def texts_of_rules():
+    """The SQL, the Lua and the comments of C in src, each with the lines where it begins."""
+    for path in tap.files("*.sql", "*.lua", rooms=["src"]):
+        yield path, 1, path.read_text(encoding="utf-8")
+    for path in codes(("src",)):
+        text = path.read_text(encoding="utf-8")
+        for comment in COMMENT.finditer(text):
+            yield path, text.count("\n", 0, comment.start()) + 1, comment.group()
+
+
+def glossary_rooms(glossary):
+    """The folders in which a word of the glossary is right, by its pattern in FORMER; "": all."""
+    rooms = collections.defaultdict(list)
+    for term, row in re.findall(r"^\| \*\*([^*]+)\*\* \|(.*)$", glossary, re.MULTILINE):
+        for pattern in FORMER:
+            if re.search(rf"\b(?:{pattern})\b", term):
+                files = re.findall(r"`(src/[\w/.]+)/[\w.]+`", row)
+                rooms[pattern].extend(f"{folder}/" for folder in files or [""])
+    return rooms
+
+
+def former_words(name, first, text, rooms):
+    text = OTHER_TURNS.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), text)
+    for pattern, term in FORMER.items():
+        if any(name.startswith(room.rstrip("/")) for room in rooms[pattern]):
+            continue
+        word = rf"\b(?:{pattern})\b"
+        if not name.endswith((".c", ".h")):  # a comment of C names functions of C
+            word = rf"(?<![A-Za-z])(?:{pattern})(?![A-Za-z])"
+        for match in re.finditer(word, text, re.IGNORECASE):
+            line = first + text.count("\n", 0, match.start())
+            yield f"{name}:{line}: \"{match.group()}\": {term}, or a row of docs/glossary.md"
+
+
+def all_former_words():
+    rooms = glossary_rooms((tap.ROOT / "docs" / "glossary.md").read_text(encoding="utf-8"))
+    for path, first, text in texts_of_rules():
+        yield from former_words(tap.name(path), first, text, rooms)
+        for match in WORDS.finditer(text):
+            line = first + text.count("\n", 0, match.start())
+            yield f"{tap.name(path)}:{line}: \"{match.group()}\""
+    for path in tap.files("*.sql", "*.lua", rooms=["src/engine"]):
+        yield from former_words(tap.name(path), 0, path.stem, rooms)
+
+
+SAMPLE = """-- Each waits its turn, and this turns it into a turn.
+CALL lk_turn_begin(the_roots); -- settled
+"""
+GLOSSARY = """| **settle** | to finish | `src/canal/repair.h` |
+| **crowd** | many |
+"""
+
+
+def samples():
+    rooms = glossary_rooms(GLOSSARY)
+    for name, expected in (("src/engine/x.sql", ["1 turn", "2 turn", "2 settled"]),
+                           ("src/canal/x.c", ["1 turn"])):
+        found = [re.sub(r'.*:(\d+): "(\w+)".*', r"\1 \2", finding)
+                 for finding in former_words(name, 1, SAMPLE + "crowds\n", rooms)]
+        if found != expected:
+            yield f"{name}: found are {found}"
+
+
 def odd_words():
     for path in tap.files("*.c", "*.h", "*.py", "*.sh", "*.md", "*.pml", "*.scenario", "meson.build",
                           rooms=["tests", "bench"]):
@@ -89,4 +172,6 @@ report.case("no tag names two types", double_tags())
 report.case("no constant has two values", double_constants())
 report.case("every file that a comment names is there", missing_files())
 report.case("pages, headers, messages and tests speak of programs, not of people", odd_words())
+report.case("SQL, Lua and comments of C have the terms of the glossary", all_former_words())
+report.case("a word that is not one of them is found", samples())
 report.finish()
