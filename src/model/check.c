@@ -3,7 +3,6 @@
  * The invariants of the state, each recounted from the requests alone. For tests: O(everything),
  * and O(n^2) for wait queues.
  */
-#include "model/claims.h"
 #include "model/groups.h"
 #include "model/order.h"
 #include "model/probe.h"

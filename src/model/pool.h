@@ -4,6 +4,8 @@
  *
  * Chunks double in size and never move, so a pointer to an item stays valid until the item is
  * given back. Taking cannot fail after a reservation: reserve first, then change state.
+ *
+ * And the short strings that items have in place.
  */
 #ifndef LK_MODEL_POOL_H
 #define LK_MODEL_POOL_H
@@ -13,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/allocator.h"
+#include "base/slice.h"
 
 typedef uint32_t lk_id; /* 0: none */
 
@@ -49,6 +52,30 @@ static inline void *lk_pool_at(const struct lk_pool *pool, lk_id id) {
     assert(id != 0 && id < pool->next_fresh);
     position -= 1u << (chunk + LK_POOL_FIRST_LOG2);
     return pool->chunks[chunk] + (size_t)position * pool->item_size;
+}
+
+/* ---- names ---- */
+
+/* A short string of up to 255 bytes: up to 11 in place, a longer one behind a pointer. */
+enum { LK_NAME_INLINE_MAX = 11, LK_NAME_POINTER_AT = 3 };
+
+struct lk_name {
+    uint8_t size;
+    char bytes[LK_NAME_INLINE_MAX]; /* or, from LK_NAME_POINTER_AT, the pointer */
+};
+
+/* Copies `text` (at most 255 bytes). false: memory is exhausted. */
+bool lk_name_set(struct lk_name *name, const struct lk_allocator *allocator, struct lk_slice text);
+void lk_name_done(struct lk_name *name, const struct lk_allocator *allocator);
+
+static inline struct lk_slice lk_name_text(const struct lk_name *name) {
+    const char *far_bytes;
+
+    if (name->size <= LK_NAME_INLINE_MAX) {
+        return (struct lk_slice){.bytes = name->bytes, .size = name->size};
+    }
+    memcpy(&far_bytes, name->bytes + LK_NAME_POINTER_AT, sizeof far_bytes);
+    return (struct lk_slice){.bytes = far_bytes, .size = name->size};
 }
 
 #endif

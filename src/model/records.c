@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Records of requests, for stores: to read them from the model and to restore them. */
-#include "model/claims.h"
 #include "model/grant.h"
 #include "model/steps.h"
 #include "model/storage.h"

@@ -23,7 +23,6 @@
 #include "model/ended.h"
 #include "model/index.h"
 #include "model/model.h"
-#include "model/name.h"
 #include "model/rules.h"
 
 #define LK_ROOT_BIT (UINT32_C(1) << 31)

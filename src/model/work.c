@@ -9,7 +9,6 @@
 
 #include <stdio.h>
 
-#include "model/claims.h"
 #include "model/deadlock.h"
 #include "model/grant.h"
 #include "model/groups.h"

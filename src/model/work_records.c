@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Records of items and queues, for stores: to read them from the model and to restore them. */
-#include "model/claims.h"
 #include "model/order.h"
 #include "model/sentences.h"
 #include "model/steps.h"
