@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The calls about one request: ask, renew, release. Each is checked, made, and answered. */
+#include <stdio.h>
+
 #include "base/error.h"
 #include "client/answer.h"
 #include "client/batch.h"
-#include "client/holder.h"
+#include "client/checked.h"
 #include "client/wait.h"
 
 static lk_outcome no_memory(lk_error *error) {
@@ -35,6 +37,47 @@ static struct lk_patience patience_of(const struct lk_checked *checked) {
     return (struct lk_patience){.until_us = lk_wait_patience_until(checked->request.patience_ms)};
 }
 
+/* Whether this is the lease's part at the path. */
+static bool is_held_there(const lk_entry *entry, const struct lk_path *path, uint64_t token) {
+    return entry->held && entry->token == token
+           && lk_slice_equal(lk_slice_of(entry->path), (struct lk_slice){path->bytes, path->size});
+}
+
+/*
+ * Looks up the lease that has this token at the first part's path, and makes its owner that of
+ * `checked` (R12). Reads only what lives at or below that path. The lease may end before the call
+ * that is made for that owner: the call names the token, too. LK_OK; LK_LOST: there is no such
+ * lease; LK_INVALID: token is 0; or an outcome of the engine's list().
+ */
+static lk_outcome find_holder(const lk_store *store, uint64_t token,
+                              const struct lk_patience *patience, struct lk_checked *checked,
+                              lk_error *error) {
+    const struct lk_path *path = &checked->parts[0].path;
+    lk_listing *listing;
+    lk_outcome outcome;
+
+    if (token == 0) {
+        return lk_error_set(error, LK_INVALID, "R12: an owner or a token must be named");
+    }
+    outcome = store->engine->ops->list(store->engine, path, patience, &listing, error);
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    outcome =
+        lk_error_set(error, LK_LOST, "no lease at %.*s has this token: it has ended, or never was",
+                     (int)path->size, path->bytes);
+    for (size_t i = 0; i < listing->count && outcome == LK_LOST; i++) {
+        const lk_entry *entry = &listing->entries[i];
+
+        if (is_held_there(entry, path, token)) {
+            outcome = lk_checked_owner(entry->owner, error);
+            (void)snprintf(checked->owner, sizeof checked->owner, "%s", entry->owner);
+        }
+    }
+    lk_listing_free(listing);
+    return outcome;
+}
+
 /*
  * Checks a request that names an existing one, by its owner or by its token, and makes the result
  * for its answer.
@@ -52,7 +95,7 @@ static lk_outcome prepare(const lk_store *store, const lk_request *request, uint
     if (outcome == LK_OK && checked->request.owner == NULL) {
         const struct lk_patience patience = patience_of(checked);
 
-        outcome = lk_holder_find(store, token, &patience, checked, cause);
+        outcome = find_holder(store, token, &patience, checked, cause);
     }
     if (outcome != LK_OK) {
         return outcome;

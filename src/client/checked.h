@@ -64,6 +64,13 @@ lk_outcome lk_checked_claim(int64_t *ttl_ms, uint32_t max_attempts, const char *
                             lk_error *error);
 
 /*
+ * A caller's push as a command. LK_OK with *ret_command, which borrows the caller's texts and
+ * `needs`, room for LK_NEEDS_MAX parts; LK_INVALID or LK_UNSUPPORTED.
+ */
+lk_outcome lk_push_command(const lk_store *store, const lk_push_request *request,
+                           struct lk_part *needs, struct lk_command *ret_command, lk_error *error);
+
+/*
  * Copies a struct of the public header that begins with its size. Smaller than this version's is
  * LK_INVALID; a larger one's unknown fields must be zero, else LK_UNSUPPORTED.
  */

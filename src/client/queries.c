@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads and administration: list, show, break, audit, examine, backup. */
+/* Reads and administration: list, show, break, audit, examine, backup, limits. */
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -199,4 +199,53 @@ lk_outcome lk_backup(lk_store *store, const char *path, lk_error *error) {
                             "BGSAVE)");
     }
     return store->engine->ops->backup(store->engine, path, &patience, error);
+}
+
+/* ---- bounds (R22) ---------------------------------------------------------------------------- */
+
+lk_outcome lk_limits_get(lk_store *store, lk_limits *ret_limits, lk_error *error) {
+    const struct lk_patience patience = patience_by_default();
+    lk_limits limits;
+    lk_outcome outcome = lk_store_check_can(store, LK_CAN_LIMITS, error);
+
+    if (outcome == LK_OK && ret_limits->size != sizeof *ret_limits) {
+        outcome = lk_error_set(error, LK_INVALID, "the size of lk_limits is not set");
+    }
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    lk_error_clear(error, LK_OK);
+    limits.size = sizeof limits;
+    outcome = store->engine->ops->limits->get(store->engine, &patience, &limits, error);
+    if (outcome == LK_OK) {
+        *ret_limits = limits;
+    }
+    return outcome;
+}
+
+static bool is_limit(uint64_t limit, uint64_t max) {
+    return limit == LK_LIMIT_AS_IS || limit <= max;
+}
+
+lk_outcome lk_limits_set(lk_store *store, const lk_limits *limits, lk_error *error) {
+    const struct lk_patience patience = patience_by_default();
+    lk_limits known;
+    lk_outcome outcome = lk_store_check_can(store, LK_CAN_LIMITS, error);
+
+    if (outcome == LK_OK) {
+        outcome = lk_checked_copy(&known, sizeof known, limits, error);
+    }
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    if (!is_limit(known.live, LK_LIMIT_MAX) || !is_limit(known.live_per_owner, LK_LIMIT_MAX)
+        || !is_limit(known.live_per_root, LK_LIMIT_MAX)
+        || !is_limit(known.waiters_per_path, LK_LIMIT_MAX)
+        || !is_limit(known.events, LK_EVENTS_KEPT_MAX)) {
+        return lk_error_set(error, LK_INVALID,
+                            "R22: a bound is at most %d, and at most %d events are kept",
+                            LK_LIMIT_MAX, LK_EVENTS_KEPT_MAX);
+    }
+    lk_error_clear(error, LK_OK);
+    return store->engine->ops->limits->set(store->engine, &known, &patience, error);
 }

@@ -7,7 +7,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "client/configuration.h"
 #include "client/default_store.h"
 #include "support.h"
 

@@ -6,7 +6,6 @@
 #include "base/error.h"
 #include "client/checked.h"
 #include "client/wait.h"
-#include "client/work/push.h"
 
 _Static_assert(LK_MANY_MAX == LK_DECIDE_MANY_MAX, "one call is one decision");
 

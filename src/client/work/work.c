@@ -6,7 +6,6 @@
 #include "client/wait.h"
 #include "client/work/claim.h"
 #include "client/work/finder.h"
-#include "client/work/push.h"
 
 /* From which counters on lk_stats_hint() has a hint. */
 enum {
