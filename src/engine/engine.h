@@ -28,7 +28,7 @@
 #include <stdatomic.h>
 
 #include "base/waker.h"
-#include "engine/skipped_row.h"
+#include "engine/row_id.h"
 #include "lockkeeper/lockkeeper.h"
 #include "model/model.h"
 
