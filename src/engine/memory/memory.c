@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of operations of `mem:`: each one is a step under the store's mutex, and its answer. */
+/*
+ * The table of operations of `mem:`: each one is a step under the store's mutex, and its answer. A
+ * series is decided by one step a command, under one hold of the mutex and at one time.
+ */
 #include "engine/memory/memory.h"
 
 #include <stdlib.h>
 
 #include "base/error.h"
 #include "base/text.h"
-#include "engine/memory/batches.h"
 #include "engine/memory/store.h"
-#include "engine/memory/work.h"
 #include "engine/reply/reply.h"
 
 enum { REPORT_BYTES_MAX = 1024 };
@@ -255,6 +256,128 @@ static lk_outcome examine(struct lk_engine *engine, const struct lk_patience *pa
     return LK_OK;
 }
 
+/* ---- values and work (R15, R16) -------------------------------------------------------------- */
+
+static lk_outcome value_get(struct lk_engine *engine, const struct lk_path *path,
+                            const struct lk_patience *patience, lk_value **ret_value,
+                            lk_error *error) {
+    struct lk_memory_store *store = lk_memory_store_of(engine);
+    lk_outcome outcome;
+
+    (void)patience;
+    (void)lk_memory_lock(store); /* what has perished by now puts its value in doubt */
+    outcome = lk_value_from_model(store->model, path, ret_value);
+    pthread_mutex_unlock(&store->mutex);
+    return outcome == LK_INTERNAL ? lk_error_set(error, outcome, "no memory for the value")
+                                  : lk_error_clear(error, outcome);
+}
+
+static lk_outcome values(struct lk_engine *engine, const struct lk_value_query *query,
+                         const struct lk_patience *patience, lk_value_list **ret_list,
+                         lk_error *error) {
+    struct lk_memory_store *store = lk_memory_store_of(engine);
+    lk_outcome outcome;
+
+    (void)patience;
+    (void)lk_memory_lock(store);
+    outcome =
+        lk_values_from_model(store->model, query->prefix, query->behind, query->max, ret_list);
+    pthread_mutex_unlock(&store->mutex);
+    return outcome == LK_OK ? lk_error_clear(error, LK_OK)
+                            : lk_error_set(error, outcome, "no memory for the values");
+}
+
+/* ---- work ------------------------------------------------------------------------------------ */
+
+static lk_outcome items(struct lk_engine *engine, const struct lk_path *queue,
+                        const struct lk_patience *patience, lk_item_list **ret_list,
+                        lk_error *error) {
+    struct lk_memory_store *store = lk_memory_store_of(engine);
+    struct lk_times times = lk_memory_lock(store);
+    lk_outcome outcome = lk_items_from_model(store->model, &times, queue, ret_list);
+
+    (void)patience;
+    pthread_mutex_unlock(&store->mutex);
+    return outcome == LK_OK ? lk_error_clear(error, LK_OK)
+                            : lk_error_set(error, outcome, "no memory for the items");
+}
+
+static lk_outcome stats(struct lk_engine *engine, const struct lk_path *queue,
+                        enum lk_stats_depth depth, const struct lk_patience *patience,
+                        lk_queue_stats *ret_stats, lk_error *error) {
+    struct lk_memory_store *store = lk_memory_store_of(engine);
+    struct lk_queue_counts counts;
+
+    (void)depth; /* to count costs as little */
+    (void)patience;
+    (void)lk_memory_lock(store);
+    lk_model_queue_counts(store->model, queue, &counts);
+    pthread_mutex_unlock(&store->mutex);
+    lk_stats_from_counts(&counts, ret_stats);
+    return lk_error_clear(error, LK_OK);
+}
+
+/* ---- several commands in one decision (R16) -------------------------------------------------- */
+
+/* If memory for an answer is exhausted, the steps before it have taken effect all the same. */
+static lk_outcome decide_many(struct lk_engine *engine, const struct lk_command *commands,
+                              size_t count, const struct lk_patience *patience,
+                              struct lk_series *series) {
+    struct lk_memory_store *store = lk_memory_store_of(engine);
+    struct lk_command command;
+    struct lk_decision decision;
+    struct lk_times times;
+
+    (void)patience; /* nothing here is waited for */
+    lk_series_begin(series, commands, count);
+    pthread_mutex_lock(&store->mutex);
+    times = lk_memory_now(store);
+    while (lk_series_next(series, &command)) {
+        const struct lk_effects *effects;
+
+        command.times = times;
+        lk_decision_begin(&decision, &command);
+        effects = lk_memory_step_at(store, &command);
+        (void)lk_decision_from_effects(store->model, effects, &command, &decision);
+        lk_memory_cursor_of_take(store, &times, &decision.cursor);
+        lk_series_add(series, &decision);
+    }
+    pthread_mutex_unlock(&store->mutex);
+    return series->error.outcome;
+}
+
+static lk_outcome parked(struct lk_engine *engine, const struct lk_parked_query *query,
+                         const struct lk_patience *patience, lk_item_list **ret_list,
+                         uint64_t *ret_reached, lk_error *error) {
+    struct lk_memory_store *store = lk_memory_store_of(engine);
+    struct lk_times times = lk_memory_lock(store);
+    lk_outcome outcome = lk_parked_from_model(store->model, &times, query->queue, query->behind,
+                                              query->max, ret_list, ret_reached);
+
+    (void)patience;
+    pthread_mutex_unlock(&store->mutex);
+    return outcome == LK_OK ? lk_error_clear(error, LK_OK)
+                            : lk_error_set(error, outcome, "no memory for the items");
+}
+
+static lk_outcome queues(struct lk_engine *engine, const struct lk_queue_query *query,
+                         const struct lk_patience *patience, lk_queue_list **ret_list,
+                         bool *ret_has_more, lk_error *error) {
+    struct lk_memory_store *store = lk_memory_store_of(engine);
+    lk_outcome outcome;
+
+    (void)patience;
+    (void)lk_memory_lock(store); /* claims that have perished are not counted */
+    outcome = lk_queues_from_model(store->model, query->prefix, query->behind, query->max, ret_list,
+                                   ret_has_more);
+    pthread_mutex_unlock(&store->mutex);
+    return outcome == LK_OK ? lk_error_clear(error, LK_OK)
+                            : lk_error_set(error, outcome, "no memory for the queues");
+}
+
+static const struct lk_batch_ops batch_ops = {
+    .decide_many = decide_many, .parked = parked, .queues = queues};
+
 const struct lk_engine_ops lk_engine_memory = {
     .scheme = "mem",
     .title = "this process's memory, for tests",
@@ -266,12 +389,12 @@ const struct lk_engine_ops lk_engine_memory = {
     .list = list,
     .show = show,
     .audit = audit,
-    .value_get = lk_memory_value_get,
-    .values = lk_memory_values,
-    .items = lk_memory_items,
-    .stats = lk_memory_stats,
+    .value_get = value_get,
+    .values = values,
+    .items = items,
+    .stats = stats,
     .events = &lk_memory_event_ops,
     .limits = &lk_memory_limit_ops,
-    .batches = &lk_memory_batch_ops,
+    .batches = &batch_ops,
     .examine = examine,
 };
