@@ -44,17 +44,7 @@ static inline struct lk_shm_engine *lk_shm_of(struct lk_engine *engine) {
     return (struct lk_shm_engine *)engine; /* its first member */
 }
 
-/*
- * ---- address.c ---------------------------------------------------------------------------------
- */
-
-/* LK_OK, or LK_INVALID: a URL with this rest names no region. */
-lk_outcome lk_shm_check_url(struct lk_slice rest, struct lk_error *error);
-
-/* Opens what the URL's rest names. */
-lk_outcome lk_shm_open(struct lk_slice rest, const struct lk_patience *patience,
-                       struct lk_engine **ret_engine, struct lk_error *error);
-void lk_shm_close(struct lk_engine *engine);
+/* ---- shm.c ---------------------------------------------------------------------------------- */
 
 /* After the region's file was removed or replaced: opens the name again. Nothing may be held. */
 lk_outcome lk_shm_open_again(struct lk_shm_engine *shm, struct lk_error *error);
