@@ -316,8 +316,7 @@ static lk_outcome parse_needs(const lk_push_request *request, struct lk_part nee
     lk_outcome outcome = LK_OK;
 
     if (request->need_count > LK_NEEDS_MAX || (request->need_count > 0 && request->needs == NULL)) {
-        return lk_error_set(error, LK_INVALID, "R16: work needs at most %d parts, not %zu",
-                            LK_NEEDS_MAX, request->need_count);
+        return lk_error_set(error, LK_INVALID, LK_TEXT_NEEDS, LK_NEEDS_MAX, request->need_count);
     }
     for (size_t i = 0; outcome == LK_OK && i < request->need_count; i++) {
         outcome = lk_part_parse(lk_slice_of(request->needs[i]), NULL, &needs[i], error);

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/text.h"
-#include "engine/service/hosts.h"
+#include "engine/service/address.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 

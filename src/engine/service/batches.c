@@ -8,11 +8,115 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/error.h"
+#include "base/random.h"
 #include "engine/reply/reply.h"
+#include "engine/service/call.h"
 #include "engine/service/pages.h"
-#include "engine/service/pipeline.h"
 #include "engine/service/service.h"
+
+#define BACKOFF_MIN_US INT64_C(10000)
+#define BACKOFF_MAX_US INT64_C(250000)
+
+/* ---- pipelines: the answers of a connection have the order of its commands ------------------- */
+
+/* Zeroed: empty. Freed by pipeline_done(). */
+struct pipeline {
+    struct lk_buffer bytes;
+    size_t count;
+};
+
+/*
+ * Called for each answer in turn: LK_OK with its head, or the outcome and the text of an error.
+ */
+typedef void pipeline_answer(void *context, size_t index, const struct lk_resp_value *head,
+                             const lk_error *error);
+
+static void pipeline_done(struct pipeline *pipeline) {
+    lk_buffer_done(&pipeline->bytes);
+    *pipeline = (struct pipeline){.count = 0};
+}
+
+/* Adds the command, and frees its builder. Errors are reported by the call. */
+static void pipeline_add(struct pipeline *pipeline, struct lk_builder *builder) {
+    struct lk_slice command;
+
+    if (lk_builder_end(builder, &command)) {
+        lk_buffer_add_slice(&pipeline->bytes, command);
+    } else {
+        pipeline->bytes.failed = true;
+    }
+    pipeline->count++;
+    lk_builder_done(builder);
+}
+
+/* Receives one answer after the other, the first of which is there. */
+static lk_outcome receive_all(struct lk_service_answer *first, size_t count,
+                              const struct lk_patience *patience, pipeline_answer *answer,
+                              void *context, lk_error *error) {
+    struct lk_service_answer next = *first;
+    lk_outcome outcome = LK_OK;
+    struct lk_slice reply;
+    lk_error cause;
+
+    for (size_t i = 0; i < count && outcome == LK_OK; i++) {
+        if (i > 0) {
+            outcome = lk_service_link_receive(first->link, patience, &reply);
+            next.reader = (struct lk_reader){.cursor = {.reply = reply}};
+        }
+        if (i > 0 && outcome == LK_OK) {
+            (void)lk_resp_cursor_next(&next.reader.cursor, &next.head);
+        }
+        if (outcome == LK_OK) {
+            (void)lk_service_answer_outcome(&next, &cause);
+            answer(context, i, &next.head, &cause);
+        }
+    }
+    if (outcome != LK_OK) { /* its position in the stream is unknown */
+        lk_service_link_close(first->link);
+        first->link = NULL;
+        return lk_error_set(error, outcome, "%s", lk_outcome_text(outcome));
+    }
+    return LK_OK;
+}
+
+/* Pauses before the next attempt, while there is time for one. */
+static bool may_repeat(enum lk_service_repeat repeat, const struct lk_patience *patience,
+                       uint32_t pauses) {
+    int64_t left_us = patience->until_us - lk_clock_now_us();
+    int64_t pause_us = lk_backoff_delay(BACKOFF_MIN_US, BACKOFF_MAX_US, pauses);
+
+    return repeat == LK_SERVICE_AGAIN && pause_us < left_us
+           && !lk_waker_sleep(patience->waker, pause_us);
+}
+
+/*
+ * LK_OK: every command has been answered. Else LK_UNAVAILABLE, LK_CANCELLED, LK_DENIED or
+ * LK_INTERNAL, after any number of answers: commands without an answer may have taken effect. With
+ * LK_SERVICE_AGAIN all of them are repeated within the patience, and answered from the first again.
+ */
+static lk_outcome call_pipeline(struct lk_service *service, const struct pipeline *pipeline,
+                                enum lk_service_repeat repeat, const struct lk_patience *patience,
+                                pipeline_answer *answer, void *context, lk_error *error) {
+    const struct lk_slice request = {pipeline->bytes.bytes, pipeline->bytes.size};
+    struct lk_service_answer first;
+    lk_outcome outcome;
+    uint32_t pauses = 0;
+
+    if (pipeline->bytes.failed) {
+        return lk_error_set(error, LK_INTERNAL, "no memory for the commands");
+    }
+    do {
+        first = (struct lk_service_answer){.link = NULL};
+        outcome = lk_service_exchange(service, request, repeat, patience, &first, error);
+        if (outcome == LK_OK) {
+            outcome = receive_all(&first, pipeline->count, patience, answer, context, error);
+        }
+        lk_service_answer_done(&first);
+    } while (outcome == LK_UNAVAILABLE && may_repeat(repeat, patience, pauses++));
+    return outcome == LK_OK ? lk_error_clear(error, LK_OK) : outcome;
+}
 
 /* ---- takes ----------------------------------------------------------------------------------- */
 
@@ -160,7 +264,7 @@ static enum lk_service_repeat repeat_of(const struct lk_command *command) {
 
 static lk_outcome send_many(struct lk_service *service, const struct lk_patience *patience,
                             struct lk_series *series) {
-    struct lk_pipeline pipeline = {.count = 0};
+    struct pipeline pipeline = {.count = 0};
     lk_outcome outcome;
     lk_error error;
 
@@ -168,11 +272,11 @@ static lk_outcome send_many(struct lk_service *service, const struct lk_patience
         struct lk_builder builder = {.count = 0};
 
         add_command(&builder, &series->commands[i]);
-        lk_pipeline_add(&pipeline, &builder);
+        pipeline_add(&pipeline, &builder);
     }
-    outcome = lk_service_call_pipeline(service, &pipeline, repeat_of(&series->commands[0]),
-                                       patience, on_answer, series, &error);
-    lk_pipeline_done(&pipeline);
+    outcome = call_pipeline(service, &pipeline, repeat_of(&series->commands[0]), patience,
+                            on_answer, series, &error);
+    pipeline_done(&pipeline);
     return outcome == LK_OK ? series->error.outcome
                             : lk_series_fail(series, outcome, "%s", error.text);
 }

@@ -6,8 +6,8 @@
  * Asks that are bound (R18) go over connections of their own: of a pool that stays open until the
  * engine is closed, as closing one would end its requests, or of a tie (ties.c). A call over a
  * broken connection is retried over a new one within the caller's patience, if the command may be
- * repeated (R3). A redirect (`-MOVED`) to the leader is followed, and checked (leader.h).
- * connections.h makes and keeps the connections, hosts.h says to which service.
+ * repeated (R3). A redirect (`-MOVED`) to the leader is followed, and checked (connections.c).
+ * connections.h makes and keeps the connections, address.h says to which service.
  */
 #ifndef LK_ENGINE_SERVICE_CALL_H
 #define LK_ENGINE_SERVICE_CALL_H
@@ -15,8 +15,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "engine/service/address.h"
 #include "engine/service/command_builder.h"
-#include "engine/service/hosts.h"
 #include "engine/service/link.h"
 #include "engine/service/reader.h"
 #include "engine/service/steals.h"

@@ -10,7 +10,6 @@
 #include "engine/service/call.h"
 #include "engine/service/command_builder.h"
 #include "engine/service/connections.h"
-#include "engine/service/info.h"
 #include "engine/service/service.h"
 #include "engine/service/tls_link.h"
 

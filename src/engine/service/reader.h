@@ -46,4 +46,12 @@ void lk_reader_read_maps(struct lk_reader *reader, const struct lk_resp_value *a
 char *lk_reader_copy(struct lk_reader *reader, const struct lk_resp_value *value);
 int64_t lk_reader_number(struct lk_reader *reader, const struct lk_resp_value *value);
 
+/* ---- the fields of an answer to INFO: lines of `name:value` ---- */
+
+/* The text behind `NAME:` up to the end of its line; no bytes: there is no such line. */
+struct lk_slice lk_service_info_text(struct lk_slice info, const char *name);
+
+/* A number of that name; `otherwise`: there is none, as with a service of another version. */
+int64_t lk_service_info_number(struct lk_slice info, const char *name, int64_t otherwise);
+
 #endif
