@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/random.h"
-#include "engine/redis/script.h"
+#include "script_text.h"
 
 #define PAUSE_FIRST_US INT64_C(5000)
 #define PAUSE_MAX_US INT64_C(200000)
@@ -77,7 +77,7 @@ static void begin(struct lk_redis *store, const char *operation, const struct lk
     call->is_unconfirmed = false;
     call->root = lk_path_root(path);
     lk_redis_call_add(call, lk_slice_of("EVALSHA"));
-    lk_redis_call_add(call, lk_slice_of(lk_redis_script_sha));
+    lk_redis_call_add(call, lk_slice_of(script_sha));
     add_keys(store, call);
     lk_redis_call_add(call, lk_slice_of(operation));
     call->boot_at = call->words.count;
@@ -259,7 +259,7 @@ static bool pause(struct attempt *attempt) {
 
 static lk_outcome load_script(struct attempt *attempt, struct lk_redis_link *link,
                               lk_error *error) {
-    const char *const words[] = {"SCRIPT", "LOAD", lk_redis_script};
+    const char *const words[] = {"SCRIPT", "LOAD", script_text};
     redisReply *reply = NULL;
     lk_outcome outcome = lk_redis_exchange_text(link, words, 3, attempt->patience, &reply, error);
 
