@@ -3,7 +3,8 @@
  * Judges a concurrent history from outside: sees nothing but the actors' logs.
  *
  *     checker LOG...                      exit code 0: the rules were kept; 1: they were not
- *     checker --must-find KIND LOG...     0: exactly violations of this kind were found
+ *     checker --cases LOGS                TAP: each log of the file is judged by itself, as its
+ *                                         heading says: `== NAME`, or `== NAME: KIND`
  *
  * The kinds: two-holders (R6, R7a), limit (R7c), order (R7b: a smaller ticket overtaken), draw (R4:
  * a number that does not rise, or is used twice), lost-early (R11: a promise not kept), and those
@@ -356,34 +357,66 @@ static bool says_something(const struct evidence *evidence, const struct counts 
     return is_enough;
 }
 
-int main(int argc, char **argv) {
-    struct evidence evidence = {0};
+/* Whether exactly violations of this kind are found; NULL: none is, and enough was compared. */
+static bool judge(struct evidence *evidence, const char *must_find) {
     struct counts counts = {0};
-    const char *must_find = NULL;
-    int first = 1;
-    if (argc > 2 && strcmp(argv[1], "--must-find") == 0) {
-        must_find = argv[2];
-        first = 3;
-    }
-    if (first >= argc) {
-        fputs("usage: checker [--must-find KIND] LOG...\n", stderr);
-        return 2;
-    }
-    for (int i = first; i < argc; i++) {
-        if (!evidence_read(&evidence, argv[i])) {
+    evidence_derive(evidence);
+    compare_holders(evidence, &counts);
+    compare_order(evidence, &counts);
+    compare_draws(evidence, &counts);
+    kept_check(evidence, &counts.kept);
+    print_counts(evidence, &counts);
+    size_t found = found_of(&counts, evidence, NULL);
+    return must_find == NULL ? found == 0 && says_something(evidence, &counts)
+                             : found > 0 && found == found_of(&counts, evidence, must_find);
+}
+
+static int judge_logs(char *const *paths) {
+    struct evidence evidence = {0};
+    for (; *paths != NULL; paths++) {
+        if (!evidence_read(&evidence, *paths)) {
             evidence_free(&evidence);
             return 2;
         }
     }
-    evidence_derive(&evidence);
-    compare_holders(&evidence, &counts);
-    compare_order(&evidence, &counts);
-    compare_draws(&evidence, &counts);
-    kept_check(&evidence, &counts.kept);
-    print_counts(&evidence, &counts);
-    size_t found = found_of(&counts, &evidence, NULL);
-    bool good = must_find == NULL ? found == 0 && says_something(&evidence, &counts)
-                                  : found > 0 && found == found_of(&counts, &evidence, must_find);
+    bool good = judge(&evidence, NULL);
     evidence_free(&evidence);
     return good ? 0 : 1;
+}
+
+static int judge_cases(const char *path) {
+    FILE *in = fopen(path, "r");
+    struct evidence evidence = {0};
+    struct evidence_case heading;
+    size_t count = 0;
+    size_t failed = 0;
+    while (in != NULL && evidence_read_case(&evidence, in, &heading)) {
+        bool good = judge(&evidence, heading.kind[0] != '\0' ? heading.kind : NULL);
+        printf("%s %zu - %s\n", good ? "ok" : "not ok", ++count, heading.name);
+        failed += good ? 0 : 1;
+        evidence_free(&evidence);
+        evidence = (struct evidence){0};
+    }
+    bool is_whole = in != NULL && feof(in) && count > 0;
+    if (in != NULL) {
+        fclose(in);
+    }
+    evidence_free(&evidence);
+    if (!is_whole) {
+        fprintf(stderr, "checker: %s is no file of logs, from log %zu on\n", path, count + 1);
+        return 2;
+    }
+    printf("1..%zu\n", count);
+    return failed == 0 ? 0 : 1;
+}
+
+int main(int argc, char **argv) {
+    if (argc == 3 && strcmp(argv[1], "--cases") == 0) {
+        return judge_cases(argv[2]);
+    }
+    if (argc < 2 || argv[1][0] == '-') {
+        fputs("usage: checker LOG... | --cases LOGS\n", stderr);
+        return 2;
+    }
+    return judge_logs(argv + 1);
 }

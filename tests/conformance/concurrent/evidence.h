@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "lockkeeper/terms.h"
 
@@ -172,6 +173,18 @@ struct evidence {
  * False, with a line on stderr: it is no log.
  */
 bool evidence_read(struct evidence *evidence, const char *path);
+
+/* A log in a file of several: from its heading `== NAME` or `== NAME: KIND` up to the next one. */
+struct evidence_case {
+    char name[EVIDENCE_GIVEN_MAX];
+    char kind[EVIDENCE_GIVEN_MAX]; /* of the violations in it; empty: there is none */
+};
+
+/*
+ * Reads the next log of such a file. False: behind the last one, with feof(); else something there
+ * is no log, with a line on stderr.
+ */
+bool evidence_read_case(struct evidence *evidence, FILE *in, struct evidence_case *ret_case);
 
 /* Works out all the rest from the calls. Prints what was lost early. */
 void evidence_derive(struct evidence *evidence);

@@ -231,3 +231,28 @@ bool evidence_read(struct evidence *evidence, const char *path) {
     }
     return good;
 }
+
+static bool is_heading(const char *line) {
+    return strncmp(line, "== ", 3) == 0;
+}
+
+bool evidence_read_case(struct evidence *evidence, FILE *in, struct evidence_case *ret_case) {
+    char line[LINE_BYTES_MAX];
+    struct evidence_case heading = {.kind = ""};
+    if (fgets(line, sizeof line, in) == NULL) {
+        return false;
+    }
+    bool good =
+        is_heading(line) && sscanf(line, "== %47[^:\n]: %47s", heading.name, heading.kind) > 0;
+    long next = ftell(in);
+    while (good && fgets(line, sizeof line, in) != NULL && !is_heading(line)) {
+        good = line[0] == '\n' || read_line(evidence, line, 0);
+        next = ftell(in);
+    }
+    if (!good) {
+        fprintf(stderr, "checker: this is no log: %s", line);
+        return false;
+    }
+    *ret_case = heading;
+    return fseek(in, next, SEEK_SET) == 0;
+}
