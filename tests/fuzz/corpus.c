@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading a corpus. */
+/* Reading a corpus, and the usual changes of a fuzzer that sees nothing of what they lead to. */
 #include "corpus.h"
 
 #include <string.h>
@@ -79,4 +79,115 @@ void corpus_free(struct corpus *corpus) {
         free(corpus->inputs[i].bytes);
     }
     corpus->count = 0;
+}
+
+/* ---- inputs made of others ------------------------------------------------------------------- */
+
+enum { CHANGES_MAX_LOG2 = 4, CHUNK_MAX = 64 };
+
+struct draft {
+    uint8_t *bytes;
+    size_t size;
+    struct lk_random *random;
+};
+
+static size_t below(struct lk_random *random, size_t bound) {
+    return (size_t)lk_random_between(random, 0, (int64_t)bound - 1);
+}
+
+/* Bytes at which texts and numbers turn into others. */
+static uint8_t odd_byte(struct lk_random *random) {
+    static const uint8_t odd[] = {0,   1,   9,   10,  32,  0x7f, 0x80, 0xbf, 0xc0, 0xe2,
+                                  255, '-', '.', '/', '0', '9',  '=',  '?',  '&',  ':'};
+
+    return odd[below(random, sizeof odd)];
+}
+
+/* Puts `size` bytes at `at`, as far as there is room; the source may be the draft itself. */
+static void insert(struct draft *draft, size_t at, const uint8_t *source, size_t size) {
+    uint8_t chunk[CHUNK_MAX];
+    size_t room = FUZZ_INPUT_MAX - draft->size;
+
+    size = size < room ? size : room;
+    memcpy(chunk, source, size);
+    memmove(draft->bytes + at + size, draft->bytes + at, draft->size - at);
+    memcpy(draft->bytes + at, chunk, size);
+    draft->size += size;
+}
+
+static void insert_byte(struct draft *draft) {
+    uint8_t byte = odd_byte(draft->random);
+
+    insert(draft, below(draft->random, draft->size + 1), &byte, 1);
+}
+
+/* A run of another input, or of the same one. */
+static void insert_chunk(struct draft *draft, const uint8_t *source, size_t source_size) {
+    size_t from;
+    size_t size;
+
+    if (source_size == 0) {
+        return;
+    }
+    from = below(draft->random, source_size);
+    size = 1 + below(draft->random, source_size - from);
+    insert(draft, below(draft->random, draft->size + 1), source + from,
+           size < CHUNK_MAX ? size : CHUNK_MAX);
+}
+
+static void cut(struct draft *draft) {
+    size_t at = below(draft->random, draft->size);
+    size_t size = 1 + below(draft->random, draft->size - at);
+
+    memmove(draft->bytes + at, draft->bytes + at + size, draft->size - at - size);
+    draft->size -= size;
+}
+
+static void change(struct draft *draft, const struct corpus_input *other) {
+    uint8_t *byte;
+
+    if (draft->size == 0) {
+        insert_byte(draft);
+        return;
+    }
+    byte = &draft->bytes[below(draft->random, draft->size)];
+    switch (below(draft->random, 8)) {
+    case 0:
+        *byte = (uint8_t)(*byte ^ (1u << below(draft->random, 8)));
+        break;
+    case 1:
+        *byte = (uint8_t)lk_random_next(draft->random);
+        break;
+    case 2:
+        *byte = odd_byte(draft->random);
+        break;
+    case 3:
+        *byte = (uint8_t)(*byte + below(draft->random, 9) - 4);
+        break;
+    case 4:
+        insert_byte(draft);
+        break;
+    case 5:
+        cut(draft);
+        break;
+    case 6:
+        insert_chunk(draft, draft->bytes, draft->size);
+        break;
+    default:
+        insert_chunk(draft, other->bytes, other->size);
+        break;
+    }
+}
+
+size_t mutate(const struct corpus *corpus, struct lk_random *random,
+              uint8_t bytes[FUZZ_INPUT_MAX]) {
+    const struct corpus_input *base = &corpus->inputs[below(random, corpus->count)];
+    struct draft draft = {.bytes = bytes, .size = base->size, .random = random};
+    size_t changes = (size_t)1 << below(random, CHANGES_MAX_LOG2 + 1);
+
+    memcpy(bytes, base->bytes, base->size);
+    for (size_t i = 0; i < changes; i++) {
+        change(&draft, &corpus->inputs[below(random, corpus->count)]);
+    }
+    return draft.size;
 }

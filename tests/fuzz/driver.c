@@ -12,14 +12,18 @@
  *
  * Targets that need files find a directory in TMPDIR, which is removed however they end.
  */
+#include <errno.h>
 #include <ftw.h>
 #include <inttypes.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "child.h"
-#include "mutate.h"
+#include "corpus.h"
 
 enum {
     MILLISECONDS_DEFAULT = 2000,
@@ -70,6 +74,113 @@ static struct options read_options(char **argv) {
     }
     options.files = argv;
     return options;
+}
+
+/*
+ * ---- inputs in a child process -----------------------------------------------------------------
+ *
+ * Whatever an input brings about - an abort, a signal, a sanitizer's verdict, a hang - is reported
+ * with it.
+ */
+
+/* In memory that parent and child share. */
+struct child_input {
+    size_t number; /* of the input in hand, from the first of the run */
+    size_t size;
+    uint8_t bytes[FUZZ_INPUT_MAX];
+};
+
+/* Puts the input of that number on the input; false: there is none. Called in the child. */
+typedef bool child_next(void *context, size_t number, struct child_input *input);
+
+struct child_result {
+    bool lived;
+    char text[128]; /* what became of it otherwise */
+};
+
+/* Ends the program if the system has no memory for it. */
+static struct child_input *child_input_new(void) {
+    void *memory = mmap(NULL, sizeof(struct child_input), PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    if (memory == MAP_FAILED) {
+        perror("fuzz: mmap");
+        exit(EXIT_FAILURE);
+    }
+    return memory;
+}
+
+static void child_input_free(struct child_input *input) {
+    (void)munmap(input, sizeof *input);
+}
+
+/* A copy of exactly the input's size: a sanitizer sees the first byte read behind it. */
+static void run_one(const struct child_input *input) {
+    uint8_t *copy = malloc(input->size > 0 ? input->size : 1);
+
+    if (copy == NULL) {
+        perror("fuzz: malloc");
+        exit(EXIT_FAILURE);
+    }
+    memcpy(copy, input->bytes, input->size);
+    (void)LLVMFuzzerTestOneInput(copy, input->size);
+    free(copy);
+}
+
+_Noreturn static void be_child(struct child_input *input, child_next *next, void *context,
+                               size_t first, unsigned seconds_max) {
+    for (size_t number = first; next(context, number, input); number++) {
+        input->number = number;
+        (void)alarm(seconds_max);
+        run_one(input);
+    }
+    (void)alarm(0);
+    exit(EXIT_SUCCESS);
+}
+
+static struct child_result fate_of(int status, unsigned seconds_max) {
+    struct child_result result = {.lived =
+                                      WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SUCCESS};
+
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM) {
+        (void)snprintf(result.text, sizeof result.text, "it took more than %u s", seconds_max);
+    } else if (WIFSIGNALED(status)) {
+        (void)snprintf(result.text, sizeof result.text, "it died of signal %d (%s)",
+                       WTERMSIG(status), strsignal(WTERMSIG(status)));
+    } else if (!result.lived) {
+        (void)snprintf(result.text, sizeof result.text, "it ended with code %d",
+                       WEXITSTATUS(status));
+    }
+    return result;
+}
+
+/*
+ * Runs inputs from `first` on in one child, until there is none. No input may take longer than
+ * `seconds_max`. If the child died, the input has the input, and its number, that it died of.
+ */
+static struct child_result child_run(struct child_input *input, child_next *next, void *context,
+                                     size_t first, unsigned seconds_max) {
+    int status = 0;
+    pid_t child;
+
+    input->number = first;
+    input->size = 0;
+    (void)fflush(NULL);
+    child = fork();
+    if (child < 0) {
+        perror("fuzz: fork");
+        exit(EXIT_FAILURE);
+    }
+    if (child == 0) {
+        be_child(input, next, context, first, seconds_max);
+    }
+    while (waitpid(child, &status, 0) < 0) {
+        if (errno != EINTR) {
+            perror("fuzz: waitpid");
+            exit(EXIT_FAILURE);
+        }
+    }
+    return fate_of(status, seconds_max);
 }
 
 /* ---- one input by itself --------------------------------------------------------------------- */

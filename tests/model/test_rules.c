@@ -341,6 +341,45 @@ static void r22_bounds(void **state) {
                sizeof waiters / sizeof *waiters);
 }
 
+/* ---- histories that fuzzing found: model and reference agree on each step -------------------- */
+
+static void found_breaks_and_ends(void **state) {
+    (void)state;
+    SCRIPT("A wait x ttl=100 note=one max=2 -> granted", "B queue x?shared until=5000 -> waiting",
+           "C try x?limit=3&units=2 -> busy", "break x owner=A -> ok", "A renew x ttl=50 -> lost",
+           "pass 100 -> ok", "B renew x -> ok", "break x now -> ok",
+           "C queue x y -> granted keep=c", "C release y x token=$c -> ok",
+           "C release y x token=$c -> ok");
+}
+
+static void found_covered_by_an_exclusive_lease(void **state) {
+    (void)state;
+    SCRIPT("A queue r -> granted", "B queue r -> waiting", "A queue r/p?limit=1 -> granted",
+           "B queue r/p?limit=1 -> waiting", "A queue r/p?limit=2 r/q -> waiting",
+           "A release r/p -> ok");
+}
+
+static void found_granted_into_a_cycle(void **state) {
+    (void)state;
+    SCRIPT("L queue q?shared -> granted", "D queue q p/x?limit=1&units=1 -> waiting",
+           "L queue p/x?shared -> granted", "D queue p/x?limit=2&units=1 -> waiting",
+           "D queue p/x?shared note=a-note -> deadlock");
+}
+
+static void found_same_moment(void **state) {
+    (void)state;
+    SCRIPT("+50000/1 C queue d/1?limit=6&units=3 -> granted",
+           "+0/4917662 E wait d/2 d d/1?shared -> waiting", "+59850001/59850001 pass -> ok",
+           "+1000000/0 E release d/2 d d/1 -> lost");
+}
+
+static void found_an_unseen_cycle(void **state) {
+    (void)state;
+    SCRIPT("E queue q?shared -> granted", "L queue p -> granted",
+           "L queue p?limit=1 q?limit=2&units=2 -> waiting", "L queue p?shared -> granted",
+           "L queue p?limit=1 q?limit=2&units=2 -> deadlock");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(r3_the_order_of_paths_does_not_matter),
@@ -385,6 +424,11 @@ int main(void) {
         cmocka_unit_test(r19_a_note_is_kept_until_another_is_given),
         cmocka_unit_test(r20_blockers_are_holders_first_then_by_ticket),
         cmocka_unit_test(r22_bounds),
+        cmocka_unit_test(found_breaks_and_ends),
+        cmocka_unit_test(found_covered_by_an_exclusive_lease),
+        cmocka_unit_test(found_granted_into_a_cycle),
+        cmocka_unit_test(found_same_moment),
+        cmocka_unit_test(found_an_unseen_cycle),
     };
 
     return cmocka_run_group_tests_name("rules", tests, NULL, NULL);

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fuzzing histories (history.h), model against reference: what test_random.c does, led by cover. */
-#include <stdio.h>
-#include <stdlib.h>
-
-#include "history.h"
-#include "lockstep.h"
+#include "../model/history.h"
+#include "../model/lockstep.h"
+#include "target.h"
 
 enum { LINES_MAX = 100 };
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Names that cannot be printed or are long are for others to test; here they only cost time. */
 static bool is_text(const uint8_t *data, size_t size) {

@@ -2,12 +2,9 @@
 /* Fuzzing the language of paths and parts (R1, R2): what is accepted is sound, and says the same
  * when it is written out and read again. */
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "model/part.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "target.h"
 
 static void probe(bool holds) {
     if (!holds) {
