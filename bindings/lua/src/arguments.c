@@ -257,6 +257,22 @@ size_t lk_lua_texts(lua_State *L, int arg, const char *texts[LK_LUA_PARTS_MAX]) 
     return count;
 }
 
+const char **lk_lua_ids(lua_State *L, int arg, size_t *ret_count) {
+    const char **ids;
+    size_t count;
+
+    luaL_checktype(L, arg, LUA_TTABLE);
+    count = (size_t)lua_rawlen(L, arg);
+    ids = lua_newuserdatauv(L, (count + 1) * sizeof *ids, 0);
+    for (size_t i = 0; i < count; i++) {
+        (void)lua_rawgeti(L, arg, (lua_Integer)i + 1);
+        ids[i] = lk_lua_top_text(L, "each id");
+        lua_pop(L, 1);
+    }
+    *ret_count = count;
+    return ids;
+}
+
 size_t lk_lua_field_texts(lua_State *L, int arg, const char *name,
                           const char *texts[LK_LUA_PARTS_MAX]) {
     size_t count = 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Claims by hand (rule R16), without a loop and without keep-alive: claim, done and retry. */
+/* Claims by hand (rule R16), without a loop and without keep-alive: claim, done and retry, of one
+ * item or of several. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +13,9 @@ struct claim {
     lk_store *store;
     lk_claim_request request;
     char *texts[TEXTS]; /* of the request */
+    size_t max;         /* of lk_claim_many(); 0: lk_claim_next() */
     lk_claim_info *info;
+    lk_claim_list *list;
     lk_outcome outcome;
     lk_error error;
 };
@@ -20,13 +23,17 @@ struct claim {
 static void claim_run(struct lk_lua_job *job) {
     struct claim *claim = (struct claim *)job;
 
-    claim->outcome = lk_claim_next(claim->store, &claim->request, &claim->info, &claim->error);
+    claim->outcome =
+        claim->max == 0
+            ? lk_claim_next(claim->store, &claim->request, &claim->info, &claim->error)
+            : lk_claim_many(claim->store, &claim->request, claim->max, &claim->list, &claim->error);
 }
 
 static void claim_destroy(struct lk_lua_job *job) {
     struct claim *claim = (struct claim *)job;
 
     lk_claim_free(claim->info);
+    lk_claim_list_free(claim->list);
     for (size_t i = 0; i < TEXTS; i++) {
         free(claim->texts[i]);
     }
@@ -70,25 +77,40 @@ static void push_claim(lua_State *L, const lk_claim_info *info) {
     lk_lua_set_seconds(L, "expires_in", info->expires_in_ms);
 }
 
-/* Gives back what an interrupted wait has claimed meanwhile. */
-static void claim_undo(const struct claim *claim) {
-    const lk_claim_info *info = claim->info;
-
-    if (claim->outcome == LK_GRANTED && info != NULL) {
-        (void)lk_retry(claim->store, info->queue, info->id, info->owner, info->token, 0, NULL);
+static void push_claims(lua_State *L, const lk_claim_list *list) {
+    lua_createtable(L, (int)list->count, 0);
+    for (size_t i = 0; i < list->count; i++) {
+        push_claim(L, list->claims[i]);
+        lua_rawseti(L, -2, (lua_Integer)i + 1);
     }
 }
 
-/* store:claim(queue [, options]): a table; or nil and the error "busy" or "timeout": there is
- * nothing to claim. */
-static int store_claim(lua_State *L) {
+static void give_back(lk_store *store, const lk_claim_info *info) {
+    (void)lk_retry(store, info->queue, info->id, info->owner, info->token, 0, NULL);
+}
+
+/* Gives back what an interrupted wait has claimed meanwhile. */
+static void claim_undo(const struct claim *claim) {
+    if (claim->outcome != LK_GRANTED) {
+        return;
+    }
+    if (claim->info != NULL) {
+        give_back(claim->store, claim->info);
+    }
+    for (size_t i = 0; claim->list != NULL && i < claim->list->count; i++) {
+        give_back(claim->store, claim->list->claims[i]);
+    }
+}
+
+/* Claims as the options at `arg` say. Pushes one claim, or with `max` a list of them. */
+static int claimed(lua_State *L, size_t max, int arg) {
     struct lk_lua_store *store = lk_lua_store(L, 1);
     const char *queue = lk_lua_text(L, 2);
     struct lk_lua_options options;
     struct lk_lua_guard *guard;
     struct claim *claim;
 
-    lk_lua_options(L, 3, " wait ttl owner note max_attempts patience ", &options);
+    lk_lua_options(L, arg, " wait ttl owner note max_attempts patience ", &options);
     guard = lk_lua_guard(L, lk_lua_job_free);
     claim = calloc(1, sizeof *claim);
     if (claim == NULL) {
@@ -96,6 +118,7 @@ static int store_claim(lua_State *L) {
     }
     claim->job.run = claim_run;
     claim->job.destroy = claim_destroy;
+    claim->max = max;
     guard->thing = claim;
     if (!lk_lua_job_init(&claim->job) || !claim_fill(claim, queue, &options)) {
         return lk_lua_raise(L, LK_INTERNAL, "no memory for a claim");
@@ -108,7 +131,11 @@ static int store_claim(lua_State *L) {
         return lua_error(L);
     }
     if (claim->outcome == LK_GRANTED) {
-        push_claim(L, claim->info);
+        if (claim->list != NULL) {
+            push_claims(L, claim->list);
+        } else {
+            push_claim(L, claim->info);
+        }
         return 1;
     }
     if (claim->outcome == LK_BUSY || claim->outcome == LK_TIMEOUT) {
@@ -117,6 +144,23 @@ static int store_claim(lua_State *L) {
         return 2;
     }
     return lk_lua_raise(L, claim->outcome, claim->error.text);
+}
+
+/* store:claim(queue [, options]): a table; or nil and the error "busy" or "timeout": there is
+ * nothing to claim. */
+static int store_claim(lua_State *L) {
+    return claimed(L, 0, 3);
+}
+
+/* store:claim_many(queue, max [, options]): a list of such tables, with one owner and one token, as
+ * soon as there is one; or nil and the error. */
+static int store_claim_many(lua_State *L) {
+    lua_Integer max = luaL_checkinteger(L, 3);
+
+    if (max < 1 || max > LK_CLAIMS_MAX) {
+        return luaL_argerror(L, 3, lua_pushfstring(L, "must be 1 to %d", LK_CLAIMS_MAX));
+    }
+    return claimed(L, (size_t)max, 4);
 }
 
 /* A text of the claim at 2, which it belongs to. */
@@ -130,7 +174,8 @@ static const char *claim_text(lua_State *L, const char *name) {
     return text;
 }
 
-/* What a claim's table says of its lease; a token is needed, so that no later claim is ended. */
+/* What a claim's table says of its lease. A token is needed, so that no later claim is ended unless
+ * the caller says "any". */
 static lk_retry_request claim_read(lua_State *L) {
     lk_retry_request request = {.size = sizeof request};
 
@@ -140,8 +185,10 @@ static lk_retry_request claim_read(lua_State *L) {
     request.owner = claim_text(L, "owner");
     lua_pushliteral(L, "token");
     (void)lua_rawget(L, 2);
-    luaL_argcheck(L, lua_isinteger(L, -1) && lua_tointeger(L, -1) > 0, 2, "it has no token");
-    request.token = (uint64_t)lua_tointeger(L, -1);
+    if (lua_type(L, -1) != LUA_TSTRING || strcmp(lua_tostring(L, -1), "any") != 0) {
+        luaL_argcheck(L, lua_isinteger(L, -1) && lua_tointeger(L, -1) > 0, 2, "it has no token");
+        request.token = (uint64_t)lua_tointeger(L, -1);
+    }
     lua_pop(L, 1);
     return request;
 }
@@ -155,6 +202,30 @@ static int store_done(lua_State *L) {
     lk_lua_check(L, lk_done(store->handle, claim.queue, claim.id, claim.owner, claim.token, &error),
                  &error);
     return 0;
+}
+
+/* store:done_many(queue, ids, {owner = ..., token = ...}): how many claims of the owner are done;
+ * the others were lost. Without a token: whatever token each has. */
+static int store_done_many(lua_State *L) {
+    struct lk_lua_store *store = lk_lua_store(L, 1);
+    const char *queue = lk_lua_text(L, 2);
+    struct lk_lua_options options;
+    const char **ids;
+    size_t count;
+    uint64_t done = 0;
+    lk_outcome outcome;
+    lk_error error;
+
+    lk_lua_options(L, 4, " owner token ", &options);
+    luaL_argcheck(L, options.owner != NULL, 4, "needs the option 'owner'");
+    ids = lk_lua_ids(L, 3, &count);
+    outcome =
+        lk_done_many(store->handle, queue, ids, count, options.owner, options.token, &done, &error);
+    if (outcome != LK_LOST) {
+        lk_lua_check(L, outcome, &error);
+    }
+    lua_pushinteger(L, (lua_Integer)done);
+    return 1;
 }
 
 /* store:retry(claim [, error [, {delay, exit_code}]]): given back, and why it has failed. */
@@ -181,8 +252,6 @@ static int store_retry(lua_State *L) {
 }
 
 const luaL_Reg lk_lua_claim_methods[] = {
-    {"claim", store_claim},
-    {"done", store_done},
-    {"retry", store_retry},
-    {NULL, NULL},
+    {"claim", store_claim},         {"claim_many", store_claim_many}, {"done", store_done},
+    {"done_many", store_done_many}, {"retry", store_retry},           {NULL, NULL},
 };

@@ -109,7 +109,9 @@ const char *lk_lua_bytes(lua_State *L, int arg, size_t *ret_size); /* a string, 
 int64_t lk_lua_wait(lua_State *L, int arg); /* seconds to milliseconds; none: LK_FOREVER */
 /* One text, or a list of texts; those of a list belong to it. */
 size_t lk_lua_texts(lua_State *L, int arg, const char *texts[LK_LUA_PARTS_MAX]);
-/* The same for a field of the table at `arg`. */
+/* A list of any number of texts, which belong to it: pushes their array. */
+const char **lk_lua_ids(lua_State *L, int arg, size_t *ret_count);
+/* lk_lua_texts() for a field of the table at `arg`. */
 size_t lk_lua_field_texts(lua_State *L, int arg, const char *name,
                           const char *texts[LK_LUA_PARTS_MAX]);
 /* The puts of a field "put": pushes a guard of them, or nil if there are none. */
@@ -171,7 +173,7 @@ bool lk_lua_request_make(struct lk_lua_request *made, const char *const *parts, 
                          const struct lk_lua_options *options); /* false: no memory */
 void lk_lua_request_free(struct lk_lua_request *made);
 void lk_lua_request_values(lua_State *L,
-                           const lk_result *result); /* sets value, values, in_doubt */
+                           const lk_result *result); /* sets value, values, in_doubt, doubts */
 
 lk_outcome lk_lua_value_put(lua_State *L, struct lk_lua_store *store, const char *path,
                             const struct lk_lua_options *options, const char *bytes, size_t size);

@@ -179,19 +179,30 @@ static int store_unpark(lua_State *L) {
     return 1;
 }
 
-/* store:drop(queue [, id]): the same; without an id all that are parked. */
+/* store:drop(queue [, id or ids]): how many. One id that cannot be removed is an error; of several
+ * those are left out of the number. Without an id all that are parked. */
 static int store_drop(lua_State *L) {
     struct lk_lua_store *store = lk_lua_store(L, 1);
     const char *queue = lk_lua_text(L, 2);
-    const char *id = lk_lua_optional_text(L, 3);
-    uint64_t count = 0;
+    uint64_t dropped = 0;
+    lk_outcome outcome;
     lk_error error;
 
-    lk_lua_check(L,
-                 id != NULL ? lk_drop(store->handle, queue, &id, 1, &count, &error)
-                            : lk_drop_parked(store->handle, queue, &count, &error),
-                 &error);
-    lua_pushinteger(L, (lua_Integer)count);
+    if (lua_istable(L, 3)) {
+        size_t count;
+        const char **ids = lk_lua_ids(L, 3, &count);
+
+        outcome = lk_drop(store->handle, queue, ids, count, &dropped, &error);
+        outcome = outcome == LK_LOST ? LK_OK : outcome;
+    } else if (!lua_isnoneornil(L, 3)) {
+        const char *id = lk_lua_text(L, 3);
+
+        outcome = lk_drop(store->handle, queue, &id, 1, &dropped, &error);
+    } else {
+        outcome = lk_drop_parked(store->handle, queue, &dropped, &error);
+    }
+    lk_lua_check(L, outcome, &error);
+    lua_pushinteger(L, (lua_Integer)dropped);
     return 1;
 }
 

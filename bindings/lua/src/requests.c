@@ -60,6 +60,11 @@ void lk_lua_request_values(lua_State *L, const lk_result *result) {
         }
     }
     lua_setfield(L, -2, "values");
+    lua_createtable(L, 0, (int)result->value_count);
+    for (size_t i = 0; i < result->value_count; i++) {
+        lk_lua_set_bool(L, result->paths[i], result->values[i].in_doubt);
+    }
+    lua_setfield(L, -2, "doubts");
 }
 
 static void push_answer(lua_State *L, const lk_result *result) {
@@ -74,6 +79,7 @@ static void push_answer(lua_State *L, const lk_result *result) {
     lk_lua_set_integer(L, "in_use", result->in_use);
     lk_lua_set_integer(L, "position", result->position);
     lk_lua_set_bool(L, "created", result->created);
+    lk_lua_set_bool(L, "fixed", result->fixed);
     lk_lua_push_blockers(L, result->blockers, result->blocker_count);
     lua_setfield(L, -2, "blockers");
     lk_lua_request_values(L, result);
