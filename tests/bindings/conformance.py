@@ -1,37 +1,50 @@
 # SPDX-License-Identifier: Apache-2.0
-"""usage: conformance.py PATTERN LK SCENARIO...: the scenarios of tests/conformance, played through
-the public functions of the binding. README.md there has the grammar. What is not played is listed
-in NOT_PLAYED and NOT_PLAYED_BY_NAME with a reason, and printed; what is unknown is an error."""
+"""usage: conformance.py [--mutated] PATTERN LK AGENT... -- SCENARIO...: the scenarios of tests/conformance,
+played through the public functions of a binding. README.md there has the grammar.
+
+AGENT... is a program in the binding's language that makes one call at a time. A request is a line, a verb
+and NAME=VALUE words; an answer is lines of the same form, up to an empty one: an outcome with its fields,
+then the records that belong to it (blocker, value, entry, claim, item). Durations are milliseconds, flags
+are yes or no, what is not there is left out, a list repeats its name, and every byte of a value that is not
+plain is %XX. An error has the field `says`; `refused` is yes where the binding itself has refused. A wait
+that is to go on beside other calls has an agent of its own on the same store.
+
+What is not played is listed in NOT_PLAYED and NOT_PLAYED_BY_NAME with a reason, and printed; what is
+unknown is an error. --mutated changes what the last step of each scenario expects: each must fail there.
+"""
 
 import os
 import pathlib
 import re
+import select
+import subprocess
 import sys
 import time
 import traceback
+import urllib.parse
 
-import lockkeeper
+sys.path.insert(0, str(pathlib.Path(__file__).parent / "python"))
 import support
 
-SOON_S = 20  # leases and delays that are shorter need the clock of the C runner
+SOON_MS = 20_000  # leases and delays that are shorter need the clock of the C runner
 
 NOT_PLAYED = {  # a pattern of a line, and why a scenario that has such a line is not played
     r"pause ": "the C runner's clock repeats what a stall of the machine has spoilt",
     r".* (ttl|until|delay) -?\d+ms\b": "as with pause",
-    r".* cancels ": "a wait is ended by signals and by tasks of asyncio; ends.py and aio.py do that",
-    r".* blockers \d+ ": "the binding asks for 16 blockers",
-    r".* pushes .* \+ .* (priority|needs|delay) ": "push_many() takes ids and values",
-    r"(watch|events)\b": "work.py plays events",
-    r"(audit|values|queues)\b": "the binding does not list audits, values and queues",
+    r".* cancels ": "each language ends a wait in its own way, which its own tests play",
+    r".* blockers \d+ ": "a binding asks for 16 blockers",
+    r".* pushes .* \+ .* (priority|needs|delay) ": "a push of several takes ids and values",
+    r"(watch|events)\b": "the tests of work play events",
+    r"(audit|values|queues)\b": "not every binding lists audits, values and queues",
 }
 NOT_PLAYED_BY_NAME = {
-    "Only UTF-8": "a text of Python cannot have such bytes; misuse.py has those that it can have",
+    "Only UTF-8": "a text of most languages cannot have such bytes; misuse has those that it can have",
     "A release of a batch puts all values or none": "it has more values than paths",
 }
-# An exception has blockers and a cycle. The other numbers of a refusal stay in the library.
+# An error has blockers and a cycle. The other numbers of a refusal stay in the library.
 NOT_OF_ERRORS = {"position", "in use", "created", "token", "ticket", "fixed", "ttl", "value"}
 
-UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
+UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 WORD = re.compile(r'\s*(?:(#.*)|"((?:[^"\\]|\\.)*)"|(,)|([^\s,]+))')
 ESCAPE = re.compile(rb'\\(?:x([0-9a-f]{2})|\{(.*?)\*(\d+)\}|(.))')
 
@@ -85,20 +98,9 @@ class Words:
             found.append(self.next())
         return found
 
-    def bytes(self):
-        return self.next().encode()
-
 
 def path_of(part):
     return part.partition("?")[0].strip("/")
-
-
-def part_of(entry):
-    """A part as scenarios spell it."""
-    if entry.limit > 0:  # then it is shared, too
-        units = f"&units={entry.units}" if entry.units > 1 else ""
-        return f"{entry.path}?limit={entry.limit}{units}"
-    return f"{entry.path}?shared" if entry.shared else entry.path
 
 
 def same(what, found, wanted):
@@ -106,11 +108,129 @@ def same(what, found, wanted):
         raise AssertionError(f"{what}: {found!r} instead of {wanted!r}")
 
 
+# ---- agents --------------------------------------------------------------------------------------------
+
+
+class Record:
+    """A line of an answer, and the lines that belong to it. A field that is not there is an error, unless
+    it may be none."""
+
+    def __init__(self, line):
+        self.name, *pairs = line.decode().split()
+        self.fields, self.records = {}, {}
+        for name, _, value in (pair.partition("=") for pair in pairs):
+            self.fields.setdefault(name, []).append(urllib.parse.unquote_to_bytes(value))
+
+    def __repr__(self):
+        return " ".join([self.name, *(f"{name}={value!r}" for name, values in self.fields.items()
+                                      for value in values), *map(repr, sum(self.records.values(), []))])
+
+    def of(self, kind):
+        return self.records.get(kind, [])
+
+    def bytes(self, name):
+        """None: it is not there."""
+        return self.fields[name][0] if name in self.fields else None
+
+    def text(self, name):
+        return self.bytes(name).decode() if name in self.fields else None
+
+    def texts(self, name):
+        return [one.decode() for one in self.fields.get(name, [])]
+
+    def number(self, name):
+        return int(self.fields[name][0])
+
+    def flag(self, name):
+        return {b"yes": True, b"no": False}[self.fields[name][0]]
+
+    @property
+    def part(self):
+        """A part as scenarios spell it."""
+        if self.number("limit") > 0:  # then it is shared, too
+            units = f"&units={self.number('units')}" if self.number("units") > 1 else ""
+            return f"{self.text('path')}?limit={self.number('limit')}{units}"
+        return f"{self.text('path')}?shared" if self.flag("shared") else self.text("path")
+
+
+def encoded(value):
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return urllib.parse.quote(value if isinstance(value, bytes) else str(value), safe="/?:,+")
+
+
+class Agent:
+    def __init__(self, command):
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def ask(self, verb, given):
+        words = [verb] + [f"{name}={encoded(one)}" for name, value in given.items() if value is not None
+                          for one in (value if isinstance(value, list) else [value])]
+        self.process.stdin.write((" ".join(words) + "\n").encode())
+        self.process.stdin.flush()
+
+    def has_answered(self, within_s=0):
+        """Answers are read whole, so what is there is the next one."""
+        return bool(select.select([self.process.stdout], [], [], within_s)[0])
+
+    def answer(self):
+        if not self.has_answered(support.PATIENCE_S):
+            raise AssertionError("the call does not end")
+        answer = last = None
+        while (line := self.process.stdout.readline()).strip():
+            record = Record(line)
+            if answer is None:
+                answer = last = record
+            else:
+                # A blocker belongs to the entry before it; all others to the answer.
+                last = last if record.name == "blocker" else answer
+                last.records.setdefault(record.name, []).append(record)
+                last = record if record.name == "entry" else last
+        if not line:
+            raise AssertionError("the agent has ended")
+        return answer
+
+    def call(self, verb, **given):
+        self.ask(verb, given)
+        return self.answer()
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
+        for stream in (self.process.stdin, self.process.stdout):
+            stream.close()
+
+
+class Agents:
+    """Agents that have no store open; they are used again."""
+
+    def __init__(self, command):
+        self.command, self.idle = command, []
+
+    def opened(self, url):
+        agent = self.idle.pop() if self.idle else Agent(self.command)
+        same("open", agent.call("open", url=url).name, "ok")
+        return agent
+
+    def closed(self, agent):
+        agent.call("close")
+        self.idle.append(agent)
+
+
+# ---- a scenario ----------------------------------------------------------------------------------------
+
+
 class Player:
-    def __init__(self, url):
-        self.url, self.store = url, lockkeeper.open(url)
+    def __init__(self, agents, url):
+        self.agents, self.url, self.line = agents, url, None
+        self.agent = agents.opened(url)
         self.kept, self.waits = {}, {}
         self.seen = {}  # (owner, paths): ticket and token, as they were seen last
+
+    def end(self):
+        for agent in self.waits.values():  # they wait still
+            agent.end()
+        self.agents.closed(self.agent)
 
     def owner(self, word):
         return None if word == "anyone" else self.kept.get(("owner", word), word)
@@ -122,63 +242,50 @@ class Player:
         if words.accept("expect"):
             self.expect(words)
         elif words.accept("reopen"):
-            self.store.close()
-            self.store = lockkeeper.open(self.url)
+            self.agent.call("close")
+            same("open", self.agent.call("open", url=self.url).name, "ok")
         else:
             at = words.words.index("->")
             expected, words = Words(words.words[at + 1:]), Words(words.words[:at])
-            outcome, answer = self.outcome(words)
-            wanted = expected.next()
-            if outcome != wanted:
-                raise AssertionError(f"the outcome: {outcome} ({answer}) instead of {wanted}")
-            self.check(answer, expected)
-
-    def outcome(self, words):
-        """The outcome of a call by its name, and its answer or exception."""
-        try:
             answer = self.call(words)
-        except lockkeeper.Error as error:
-            return error.outcome.name.lower(), error
-        except ValueError as error:  # which the binding itself refuses
-            return "invalid", error
-        if words.words:
-            raise AssertionError(f"unknown words: {words.words}")
-        return answer.get("outcome", "ok") if isinstance(answer, dict) else \
-            answer.outcome.name.lower(), answer
+            if words.words:
+                raise AssertionError(f"unknown words: {words.words}")
+            wanted = expected.next()
+            if answer.name != wanted:
+                raise AssertionError(f"the outcome: {answer} instead of {wanted}")
+            self.check(answer, expected)
 
     def call(self, words):
         for verb in ("bound", "count"):
             if words.accept(verb):
                 return getattr(self, verb)(words)
-        self.who = words.next()
-        owner = self.owner(self.who)
+        owner = self.owner(words.next())
         for phrase, style in (("asks", "queue"), ("tries", "try"), ("waits for", "wait")):
             if words.accept(*phrase.split()):
-                parts = words.several()
-                return self.store.ask(*parts, style=style, owner=owner, **self.options(words))
-        verb = words.next()
-        return getattr(self, verb)(owner, words)
+                return self.agent.call("ask", part=words.several(), style=style, owner=owner,
+                                       **self.options(words))
+        return getattr(self, words.next())(owner, words)
 
     def options(self, words):
         options = {}
         while words.words:
             name = words.next()
-            if name == "ttl":
+            if name in ("ttl", "delay"):
                 options[name] = words.duration()
             elif name == "until":
-                options[name] = time.time() + words.duration()
+                options[name] = int(time.time() * 1000) + words.duration()
             elif name == "within":
                 options["wait"] = words.duration()
             elif name in ("shared", "value"):
                 options[name] = True
-            elif name in ("limit", "units"):
+            elif name in ("limit", "units", "priority", "max", "attempts", "exit"):
                 options[name] = int(words.next())
-            elif name == "note":
+            elif name in ("note", "error"):
                 options[name] = words.next()
             elif name == "token":
                 options[name] = self.kept["token", words.next()]
-            elif name == "with":
-                options.setdefault("put", []).append(words.bytes())
+            elif name in ("with", "needs"):
+                options.setdefault({"with": "put", "needs": "need"}[name], []).append(words.next())
             else:
                 raise AssertionError(f"unknown option {name}")
         return options
@@ -186,161 +293,133 @@ class Player:
     def begins(self, owner, words):
         words.accept("waiting", "for")
         parts = words.several()
-        call = support.Background(self.store.ask, *parts, style="wait", owner=owner,
-                                  **self.options(words))
-        self.waits[owner, tuple(map(path_of, parts))] = call
-        support.until(lambda: not call.thread.is_alive() or self.request(owner, parts, False),
-                      "the wait")
+        agent = self.agents.opened(self.url)
+        self.waits[owner, tuple(map(path_of, parts))] = agent
+        agent.ask("ask", {"part": parts, "style": "wait", "owner": owner, **self.options(words)})
+        support.until(lambda: agent.has_answered() or self.request(owner, parts, False), "the wait")
 
     def gets(self, owner, words):
-        return self.waits.pop((owner, tuple(map(path_of, words.several())))).result()
+        key = owner, tuple(map(path_of, words.several()))
+        answer = self.waits[key].answer()
+        self.agents.closed(self.waits.pop(key))
+        return answer
 
     def renews(self, owner, words):
-        return self.store.renew(*words.several(), owner=owner, **self.options(words))
+        return self.agent.call("renew", part=words.several(), owner=owner, **self.options(words))
 
     def releases(self, owner, words):
-        parts = words.several()
-        options = self.options(words)
+        parts, options = words.several(), self.options(words)
         if "put" in options:
-            options["put"] = dict(zip(map(path_of, parts), options["put"]))
-        return self.store.release(*parts, owner=owner, **options)
+            options["put_path"] = [path_of(part) for part, _ in zip(parts, options["put"])]
+        return self.agent.call("release", part=parts, owner=owner, **options)
 
     def breaks(self, admin, words):
-        path, options = words.next(), {"reason": ""}
+        path, options = words.next(), {"reason": "", "now": False}
         while words.words:
             name = words.next()
             if name == "now":
-                options["at_once"] = True
+                options[name] = True
+            elif name == "of":
+                options["owner"] = self.owner(words.next())
             else:
-                word = words.next()
-                options.update({"owner": self.owner(word)} if name == "of" else {name: word})
-        return {"count": self.store.break_(path, by=admin, **options)}
+                options[name] = words.next()
+        return self.agent.call("break", path=path, by=admin, **options)
 
     def puts(self, owner, words):
         path, options = words.next(), self.options(words)
-        (value,) = options.pop("put")
-        self.store.put(path, value, owner=owner, **options)
-        return {}
+        (options["value"],) = options.pop("put")
+        return self.agent.call("put", path=path, owner=owner, **options)
 
     def deletes(self, owner, words):
-        self.store.delete(words.next(), owner=owner, **self.options(words))
-        return {}
+        return self.agent.call("delete", path=words.next(), owner=owner, **self.options(words))
 
     def reads(self, _, words):
-        value = self.store.read(words.next())
-        if value is None:
-            return {"outcome": "none"}
-        return {"value": value.data, "in doubt": value.in_doubt}
+        return self.agent.call("read", path=words.next())
+
+    def items(self, words):
+        """The queue, and the ids in it."""
+        items = [word.rpartition("/") for word in words.several()]
+        return items[0][0], [id for _, _, id in items]
 
     def pushes(self, _, words):
-        items = [word.rpartition("/") for word in words.several()]
-        value, options = None, {}
-        while words.words:
-            name = words.next()
-            if name == "with":
-                value = words.bytes()
-            elif name == "needs":
-                options.setdefault("needs", []).append(words.next())
-            else:
-                options[name] = words.duration() if name == "delay" else int(words.next())
-        if len(items) == 1:
-            return {"added": self.store.push(items[0][0], items[0][2], value, **options)}
-        return {"count": self.store.push_many(
-            items[0][0], [(id, value) for _, _, id in items]).added}
+        queue, ids = self.items(words)
+        options = self.options(words)
+        (value,) = options.pop("put", [None])
+        return self.agent.call("push" if len(ids) == 1 else "push_many", queue=queue, id=ids, value=value,
+                               **options)
 
     def claims(self, owner, words):
-        queue, options, most = words.next(), {}, None
-        while words.words:
-            name = words.next()
-            if name == "max":
-                most = int(words.next())
-            elif name == "attempts":
-                options["max_attempts"] = int(words.next())
-            elif name == "within":
-                options["wait"] = words.duration()
-            else:
-                options[name] = words.duration() if name == "ttl" else words.next()
-        if most is None:
-            claim = self.store.claim(queue, owner=owner, **options)
-            claims = [] if claim is None else [claim]
-        else:
-            claims = self.store.claim_many(queue, most, owner=owner, **options)
-        if not claims:
-            return {"outcome": "timeout" if options.get("wait") else "busy"}
-        first = claims[0]
-        return {"outcome": "granted", "item": first.id, "items": [claim.id for claim in claims],
-                "attempt": first.attempt, "stolen": first.is_stolen, "value": first.value,
-                "token": first.token, "ticket": 0, "ttl": first.ttl,
-                "owner": first.owner, "row": first.row_id, "expires_in": first.expires_in}
+        queue, options = words.next(), self.options(words)
+        answer = self.agent.call("claim", queue=queue, owner=owner, **options)
+        if answer.name == "none":
+            answer.name = "timeout" if options.get("wait") else "busy"
+        elif answer.name == "granted":
+            claims = answer.of("claim")
+            answer.fields = {**claims[0].fields, "item": [one.bytes("id") for one in claims],
+                             "ticket": [b"0"]}
+        return answer
+
+    def of_several(self, answer, ids):
+        """How many are done is told; the others were lost."""
+        if answer.name == "ok" and answer.number("count") < len(ids):
+            answer.name = "lost"
+        return answer
 
     def finishes(self, owner, words):
-        items = [word.rpartition("/") for word in words.several()]
-        token = self.kept["token", words.next()] if words.accept("token") else None
-        if len(items) == 1:
-            self.store.done(items[0][0], items[0][2], owner=owner, token=token)
-            return {}
-        count = self.store.done_many(items[0][0], [id for _, _, id in items], owner=owner,
-                                     token=token)
-        return {"count": count, "outcome": "ok" if count == len(items) else "lost"}
+        queue, ids = self.items(words)
+        options = {"queue": queue, "id": ids, "owner": owner, **self.options(words)}
+        if len(ids) == 1:
+            return self.agent.call("done", **options)
+        return self.of_several(self.agent.call("done_many", **options), ids)
 
     def retries(self, owner, words):
-        queue, _, id = words.next().rpartition("/")
-        options = {}
-        while words.words:
-            name = words.next()
-            if name == "token":
-                options[name] = self.kept["token", words.next()]
-            elif name == "delay":
-                options[name] = words.duration()
-            elif name == "exit":
-                options["exit_code"] = int(words.next())
-            else:
-                options[name] = words.bytes()
-        self.store.retry(queue, id, owner=owner, **options)
-        return {}
+        queue, ids = self.items(words)
+        return self.agent.call("retry", queue=queue, id=ids, owner=owner, **self.options(words))
 
     def unparks(self, _, words):
         if words.words[1:] == ["all"]:
-            return {"count": self.store.unpark(words.next()), "all": words.next()}
-        queue, _, id = words.next().rpartition("/")
-        return {"count": self.store.unpark(queue, id)}
+            queue, _ = words.next(), words.next()
+            return self.agent.call("unpark", queue=queue)
+        queue, ids = self.items(words)
+        return self.agent.call("unpark", queue=queue, id=ids)
 
     def drops(self, _, words):
         if words.words[1:] == ["parked"]:
-            return {"count": self.store.drop(words.next()), "all": words.next()}
-        items = [word.rpartition("/") for word in words.several()]
-        count = self.store.drop(items[0][0], *[id for _, _, id in items])
-        return {"count": count, "outcome": "ok" if count == len(items) else "lost"}
+            queue, _ = words.next(), words.next()
+            return self.agent.call("drop", queue=queue)
+        queue, ids = self.items(words)
+        return self.of_several(self.agent.call("drop", queue=queue, id=ids), ids)
 
     def count(self, words):
-        stats = self.store.stats(words.next())
-        return {name.replace("_", "-"): getattr(stats, name)
-                for name in stats.__dataclass_fields__}
+        return self.agent.call("stats", queue=words.next())
 
     def bound(self, words):
         bounds = dict(word.split("=") for word in words.words)
         words.words = []
-        self.store.set_limits(**{name.replace("-", "_"): int(value)
-                                 for name, value in bounds.items()})
-        return {}
+        return self.agent.call("bound", **{name.replace("-", "_"): value for name, value in bounds.items()})
 
     # ---- what lives ------------------------------------------------------------------------------
+
+    def listed(self, verb, **given):
+        answer = self.agent.call(verb, **given)
+        same("the outcome", answer.name, "ok")
+        return answer.of("entry")
 
     def request(self, owner, parts, is_held):
         """The entries of the request for exactly these paths; with modes, if they are given."""
         requests = {}
-        for entry in self.store.show(path_of(parts[0])):
-            if entry.owner == owner and entry.held == is_held:
-                requests.setdefault(entry.ticket, []).append(entry)
+        for entry in self.listed("show", path=path_of(parts[0])):
+            if entry.text("owner") == owner and entry.flag("held") == is_held:
+                requests.setdefault(entry.number("ticket"), []).append(entry)
         for entries in requests.values():
-            if sorted(entry.path for entry in entries) == sorted(map(path_of, parts)):
+            if sorted(entry.text("path") for entry in entries) == sorted(map(path_of, parts)):
                 return entries
         return None
 
     def expect(self, words):
         if words.accept("nothing"):
             prefix = words.next() if words.accept("below") else None
-            return same("what lives", self.store.list(prefix), [])
+            return same("what lives", self.listed("list", prefix=prefix), [])
         owner = self.owner(words.next())
         if words.accept("has", "nothing", "at"):
             parts = words.several()
@@ -351,8 +430,8 @@ class Player:
         parts = words.several()
         entries = self.request(owner, parts, is_held)
         if entries is None:
-            raise AssertionError(f"{owner} has no such request: {self.store.list()}")
-        same("the parts", sorted(map(part_of, entries)), sorted(parts))
+            raise AssertionError(f"{owner} has no such request: {self.listed('list')}")
+        same("the parts", sorted(entry.part for entry in entries), sorted(parts))
         return self.check(entries[0], words)
 
     def lines(self, line, lines):
@@ -360,42 +439,44 @@ class Player:
         words = Words(words_of(line))
         what = words.next()
         where = None if not words.words or words.words[0] == "->" else words.next()
-        call = getattr(self.store, what)
+        answer = self.agent.call(what, **{
+            {"list": "prefix", "show": "path", "items": "queue"}[what]: where})
         if words.accept("->"):
-            try:
-                call(where)
-            except lockkeeper.Error as error:
-                same("the outcome", error.outcome.name.lower(), words.next())
-                return self.check(error, words)
-            raise AssertionError("it is not refused")
-        found = call(where) if where is not None else call()
+            same("the outcome", answer.name, words.next())
+            return self.check(answer, words)
+        same("the outcome", answer.name, "ok")
+        found = answer.of("item" if what == "items" else "entry")
         same("the number of lines", len(found), len(lines))
         for one, wanted in zip(found, lines):
             words = Words(words_of(wanted)[1:])
             if what == "items":
-                same("the item", one.id, words.next())
-                same("the state", one.state, words.next())
+                same("the item", one.text("id"), words.next())
+                same("the state", one.text("state"), words.next())
                 if words.accept("by"):
-                    same("the owner", one.owner, self.owner(words.next()))
+                    same("the owner", one.text("owner"), self.owner(words.next()))
             else:
-                same("the owner", one.owner, self.owner(words.next()))
-                same("held", one.held, words.accept("holds") or not words.accept("waits", "for"))
-                same("the part", part_of(one), words.next())
+                same("the owner", one.text("owner"), self.owner(words.next()))
+                same("held", one.flag("held"), words.accept("holds") or not words.accept("waits", "for"))
+                same("the part", one.part, words.next())
             self.check(one, words)
         return None
 
     # ---- checks ----------------------------------------------------------------------------------
 
+    def look(self, answer):
+        """Ticket and token of this request as they were seen before."""
+        if not answer.texts("path"):
+            return 0, 0
+        key = (answer.text("owner"), frozenset(answer.texts("path")))
+        before = self.seen.get(key, (0, 0))
+        found = answer.number("ticket"), answer.number("token")
+        if any(found):
+            self.seen[key] = tuple(new or old for new, old in zip(found, before))
+        return before
+
     def check(self, answer, words):
-        is_error = isinstance(answer, Exception)
-        if isinstance(answer, (lockkeeper.Answer, lockkeeper.Entry)):
-            paths = answer.paths if isinstance(answer, lockkeeper.Answer) else (answer.path,)
-            key = (answer.owner, frozenset(paths))
-            before = self.seen.get(key, (0, 0))
-            if answer.ticket or answer.token:
-                self.seen[key] = (answer.ticket or before[0], answer.token or before[1])
-        else:
-            before = (0, 0)
+        is_error = "says" in answer.fields
+        before = (0, 0) if is_error else self.look(answer)
         while words.words:
             if not words.accept(","):
                 raise AssertionError(f"unknown words: {words.words}")
@@ -409,61 +490,54 @@ class Player:
                 self.check_one(answer, name, one, before)
 
     def check_one(self, answer, name, words, before):
-        def field(name):
-            return answer[name] if isinstance(answer, dict) else getattr(answer, name)
-
         if name == "blocked by":
-            self.check_blockers(field("blockers"), words)
+            self.check_blockers(answer.of("blocker"), words)
         elif name == "cycle":
-            same(name, list(field("cycle")), [self.owner(word) for word in words.words])
+            same(name, answer.texts("cycle"), [self.owner(word) for word in words.words])
         elif name == "says":
-            if isinstance(answer, lockkeeper.Error):
-                same(name, words.words[0] in str(answer), True)
+            if "refused" not in answer.fields:
+                same(name, words.words[0] in answer.text("says"), True)
         elif name in ("token", "ticket"):
-            self.check_number(name, field(name), field("ticket"), before[name == "token"], words)
+            self.check_number(name, answer.number(name), answer.number("ticket"),
+                              before[name == "token"], words)
         elif name == "keep token":
-            self.kept["token", words.words[1]] = field("token")
+            self.kept["token", words.words[1]] = answer.number("token")
         elif name == "keep owner":
-            self.kept["owner", words.words[1]] = field("owner")
-        elif name == "item":
-            same(name, field(name), words.next())
-        elif name == "items":
-            same(name, field(name), words.words)
+            self.kept["owner", words.words[1]] = answer.text("owner")
+        elif name in ("item", "items"):
+            same(name, answer.texts("item")[:1] if name == "item" else answer.texts("item"), words.words)
         elif name in ("created", "fixed", "revoked", "added", "stolen"):
-            same(name, field(name), words.next() == "yes")
+            same(name, answer.flag(name), words.next() == "yes")
         elif name == "in doubt":
-            found = answer[name] if isinstance(answer, dict) else answer.values[0].in_doubt
-            same(name, found, words.next() == "yes")
+            same(name, answer.of("value")[0].flag("in_doubt"), words.next() == "yes")
         elif name == "doubts":
-            same(name, [value.in_doubt for value in answer.values],
+            same(name, [one.flag("in_doubt") for one in answer.of("value")],
                  [word == "yes" for word in words.words])
         elif name == "value":
-            found = answer.values[0].data if isinstance(answer, lockkeeper.Answer) \
-                and answer.values else None if isinstance(answer, lockkeeper.Answer) \
-                else field("value")
-            same(name, found, octets(words.next()))
+            holder = answer.of("value")[0] if answer.of("value") else answer
+            same(name, holder.bytes("value"), octets(words.next()))
         elif name == "values":
-            same(name, [value.data for value in answer.values], [*map(octets, words.words)])
+            same(name, [one.bytes("value") for one in answer.of("value")], [*map(octets, words.words)])
         elif name in ("note", "reason"):
-            same(name, field(name) or "", words.next())
+            same(name, answer.text(name) or "", words.next())
         elif name == "ttl":
-            same(name, field(name), words.duration())
-        elif name in ("expires within", "age within"):
-            same(name, field("age" if name[0] == "a" else "expires_in") <= words.duration(), True)
+            same(name, answer.number(name), words.duration())
+        elif name in ("expires within", "age within", "due"):
+            if name == "due":
+                words.next()
+            field = {"e": "expires_in", "a": "age", "d": "due_in"}[name[0]]
+            same(name, answer.number(field) <= words.duration(), True)
         elif name == "expires after":
-            same(name, field("expires_in") > words.duration(), True)
-        elif name == "due":
-            words.next()
-            same(name, field("due_in") <= words.duration(), True)
+            same(name, answer.number("expires_in") > words.duration(), True)
         elif name == "needs":
-            same(name, list(field(name)), [] if words.words == ["nothing"] else words.words)
-        elif name in ("exit", "error"):
+            same(name, answer.texts("need"), [] if words.words == ["nothing"] else words.words)
+        elif name == "exit":
             word = words.next()
-            same(name, field("last_" + name), None if word == "none" else
-                 int(word) if name == "exit" else word.encode())
-        else:  # numbers: position, in use, count, attempts, priority, the counts of a queue
-            found = field(name.replace(" ", "_") if not isinstance(answer, dict) else name)
-            same(name, found, int(words.next()))
+            same(name, answer.text(name), None if word == "none" else word)
+        elif name == "error":
+            same(name, answer.bytes(name), octets(words.next()))
+        else:  # numbers: position, in use, count, attempt, attempts, priority, the counts of a queue
+            same(name, answer.number(name.replace(" ", "_").replace("-", "_")), int(words.next()))
 
     def check_number(self, name, found, ticket, before, words):
         relation = words.next()
@@ -477,21 +551,21 @@ class Player:
 
     def check_blockers(self, found, words):
         if words.accept("nobody"):
-            return same("blockers", found, ())
+            return same("blockers", found, [])
         blockers = list(found)
         while words.words:
             if not blockers:
                 raise AssertionError(f"no blocker {words.words}")
             blocker = blockers.pop(0)
-            same("a blocker", blocker.owner, self.owner(words.next()))
+            same("a blocker", blocker.text("owner"), self.owner(words.next()))
             if words.accept("at"):
-                same("its path", blocker.path, words.next())
+                same("its path", blocker.text("path"), words.next())
             if words.accept("held"):
-                same("it is held", blocker.held, True)
+                same("it is held", blocker.flag("held"), True)
             elif words.accept("waiting"):
-                same("it is held", blocker.held, False)
+                same("it is held", blocker.flag("held"), False)
             if words.accept("note"):
-                same("its note", blocker.note, words.next())
+                same("its note", blocker.text("note"), words.next())
         return same("more blockers", blockers, [])
 
     def play(self, lines):
@@ -511,6 +585,9 @@ class Player:
 
 def octets(word):
     return None if word == "none" and not isinstance(word, Text) else word.encode()
+
+
+# ---- all of them ---------------------------------------------------------------------------------------
 
 
 def scenarios(paths):
@@ -536,34 +613,77 @@ def why_not(name, lines):
             if re.match(pattern, line + " "):
                 return reason
         for number, unit in re.findall(r" (?:ttl|until|delay) (\d+)(m?s)\b", line):
-            if int(number) * UNITS[unit] < SOON_S:
+            if int(number) * UNITS[unit] < SOON_MS:
                 return "as with pause"
     return None
 
 
-def main():
-    only, failed, count = os.environ.get("LK_TEST_ONLY", ""), 0, 0
-    stores = support.Stores(*sys.argv[1:3])
+def mutated(lines):
+    """The lines up to the last that expects something, which then expects something else; and that line."""
+    others = {"yes": "no", "no": "yes", "granted": "waiting", "waiting": "granted", "ok": "lost"}
+    for at in range(len(lines) - 1, -1, -1):
+        before, arrow, expected = lines[at].rpartition("-> ")
+        words = expected.split(" ")
+        last = words[-1]
+        if not arrow:
+            continue
+        if re.fullmatch(r"\d+", last):
+            words[-1] = str(int(last) + 1)
+        elif len(words) > 1 and last in ("yes", "no"):
+            words[-1] = others[last]
+        else:
+            outcome = words[0].rstrip(",")
+            words[0] = words[0].replace(outcome, others.get(outcome, "ok"))
+        line = before + arrow + " ".join(words)
+        return [*lines[:at], line], line
+    return None, None
+
+
+def played(agents, url, lines, is_mutated):
+    """Plays them. Returns why that is not as it should be, as lines; empty: it is."""
+    if is_mutated:
+        lines, wrong = mutated(lines)
+    player = Player(agents, url)
     try:
-        for name, lines in scenarios(sys.argv[3:]):
+        player.play(list(lines))
+        return ["it has passed, and expects what is wrong:", wrong] if is_mutated else []
+    except AssertionError as error:  # reported as the scenario's
+        if is_mutated and player.line == wrong:
+            return []
+        return [player.line, *str(error).splitlines()]
+    except Exception:
+        return [player.line, *traceback.format_exc().splitlines()]
+    finally:
+        player.end()
+
+
+def main():
+    arguments = sys.argv[1:]
+    is_mutated = arguments[0] == "--mutated"
+    if is_mutated:
+        del arguments[0]
+    at = arguments.index("--")
+    stores, agents = support.Stores(*arguments[:2]), Agents(arguments[2:at])
+    only, failed, count = os.environ.get("LK_TEST_ONLY", ""), 0, 0
+    try:
+        for name, lines in scenarios(arguments[at + 1:]):
             reason = why_not(name, lines)
+            if reason is None and is_mutated and mutated(lines)[0] is None:
+                reason = "no step of it has an outcome to change"
             if reason is not None:
                 print(f"# not played: {name}: {reason}")
                 continue
             if only not in name:
                 continue
             count += 1
-            player = Player(stores.fresh())
-            try:
-                player.play(lines)
-                print(f"ok {count} - {name}", flush=True)
-            except Exception:  # reported as the scenario's
-                failed += 1
-                print(f"not ok {count} - {name}")
-                for text in [player.line, *traceback.format_exc().splitlines()]:
-                    print(f"# {text}", flush=True)
-            player.store.close()
+            trouble = played(agents, stores.fresh(), lines, is_mutated)
+            failed += bool(trouble)
+            print(f"{'not ok' if trouble else 'ok'} {count} - {name}", flush=True)
+            for text in trouble:
+                print(f"# {text}", flush=True)
     finally:
+        for agent in agents.idle:
+            agent.end()
         stores.remove()
     print(f"1..{count}")
     sys.exit(1 if failed or not count else 0)
