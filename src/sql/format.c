@@ -1,30 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Recognises, creates and migrates a store's tables. */
+/* Recognises, creates and upgrades a store's tables. */
 #include "sql/format.h"
 
 #include <stdio.h>
 
-#include "format_2.sql.h"
-#include "format_3.sql.h"
-#include "format_4.sql.h"
-#include "format_5.sql.h"
-#include "format_6.sql.h"
-#include "format_7.sql.h"
-#include "format_8.sql.h"
+#include "base/error.h"
+#include "base/text.h"
 #include "sql/schema.h"
 
 enum {
     HEADER_BYTES = 100,         /* of every SQLite file (sqlite.org/fileformat2.html) */
     APPLICATION_ID_OFFSET = 68, /* in that header, big-endian */
+    APPLICATION_ID = 0x4c4b7072,
 };
 
 static const char sqlite_magic[16] = "SQLite format 3";
 static const unsigned char application_id[4] = {'L', 'K', 'p', 'r'};
 
-/* There is no format 0. */
-const char *const lk_sql_format_steps[LK_SQL_FORMAT] = {NULL,          format_2_text, format_3_text,
-                                                        format_4_text, format_5_text, format_6_text,
-                                                        format_7_text, format_8_text};
+/* Format 1 is the first one: no step leads to it. */
+const struct lk_sql_formats lk_sql_formats = {
+    .format = LK_SQL_FORMAT,
+    .writable_from = LK_SQL_FORMAT_WRITABLE_FROM,
+    .steps = NULL,
+};
 
 int lk_sql_identify(struct lk_sql *sql, enum lk_sql_identity *ret_identity) {
     sqlite3_file *file = NULL;
@@ -79,27 +77,52 @@ static int has(struct lk_sql *sql, const char *name, bool *ret_has) {
     return code;
 }
 
+static int is_marked(struct lk_sql *sql, bool *ret_is_marked) {
+    int64_t id = 0;
+    int code = lk_sql_integer(sql, "PRAGMA application_id", &id);
+
+    *ret_is_marked = id == APPLICATION_ID;
+    return code;
+}
+
+/* The first number that the query gives, or LK_SQL_FORMAT_UNTOLD: none that is positive. */
+static int read_number(struct lk_sql *sql, const char *query, int64_t *ret_number) {
+    int64_t number = 0;
+    int code = lk_sql_integer(sql, query, &number);
+
+    *ret_number = number > 0 ? number : LK_SQL_FORMAT_UNTOLD;
+    return code;
+}
+
 int lk_sql_format_read(struct lk_sql *sql, int64_t *ret_format, int64_t *ret_writable_from) {
     bool is_present = false;
-    bool is_former = false;
+    bool is_marked_file = false;
     int code = has(sql, "lk_meta", &is_present);
 
-    *ret_format = *ret_writable_from = 0;
-    if (code == SQLITE_OK && !is_present) {
-        /* A table called meta may be any program's; the view is in all formats. */
-        code = has(sql, "lk_locks", &is_former);
-    }
-    if (code != SQLITE_OK || (!is_present && !is_former)) {
-        return code;
-    }
-    code = lk_sql_integer(
-        sql, is_present ? "SELECT format FROM lk_meta" : "SELECT format FROM meta", ret_format);
+    *ret_format = *ret_writable_from = LK_SQL_FORMAT_NONE;
     if (code != SQLITE_OK) {
         return code;
     }
-    return lk_sql_integer(
-        sql, is_present ? "SELECT writable_from FROM lk_meta" : "SELECT writable_from FROM meta",
-        ret_writable_from);
+    if (!is_present) {
+        code = is_marked(sql, &is_marked_file);
+        if (code == SQLITE_OK && is_marked_file) {
+            code = has(sql, "lk_locks", &is_present);
+        }
+        if (is_present) {
+            *ret_format = *ret_writable_from = LK_SQL_FORMAT_UNTOLD;
+        }
+        return code;
+    }
+    code = read_number(sql, "SELECT max(format) FROM lk_meta", ret_format);
+    if (code == SQLITE_OK) {
+        code = read_number(sql, "SELECT max(writable_from) FROM lk_meta", ret_writable_from);
+    }
+    if (code == SQLITE_ERROR) { /* it has no such column */
+        sql->rejected[0] = '\0';
+        *ret_format = *ret_writable_from = LK_SQL_FORMAT_UNTOLD;
+        code = SQLITE_OK;
+    }
+    return code;
 }
 
 int lk_sql_format_each_name(lk_sql_visit_name *visit, void *context) {
@@ -179,15 +202,44 @@ int lk_sql_format_create(struct lk_sql *sql, const char *boot_id) {
     return lk_sql_execute(sql, insert);
 }
 
-int lk_sql_format_migrate(struct lk_sql *sql, const char *const *steps, int from, int to) {
-    char update[64];
+bool lk_sql_format_has_steps(const struct lk_sql_formats *formats, int64_t from) {
+    if (from < 1 || from >= formats->format || formats->steps == NULL) {
+        return false;
+    }
+    for (int64_t format = from; format < formats->format; format++) {
+        if (formats->steps[format] == NULL) {
+            return false;
+        }
+    }
+    return true;
+}
 
-    for (int format = from; format < to; format++) {
-        int code = lk_sql_execute(sql, steps[format]);
+int lk_sql_format_upgrade(struct lk_sql *sql, const struct lk_sql_formats *formats, int64_t from) {
+    char update[96];
+
+    for (int64_t format = from; format < formats->format; format++) {
+        int code = lk_sql_execute(sql, formats->steps[format]);
         if (code != SQLITE_OK) {
             return code;
         }
     }
-    (void)snprintf(update, sizeof update, "UPDATE lk_meta SET format = %d", to);
+    (void)snprintf(update, sizeof update, "UPDATE lk_meta SET format = %d, writable_from = %d",
+                   formats->format, formats->writable_from);
     return lk_sql_execute(sql, update);
+}
+
+lk_outcome lk_sql_format_refuse(const struct lk_sql_formats *formats, int64_t format,
+                                const char *path, lk_error *error) {
+    char bytes[64];
+    struct lk_text text = lk_text_in(bytes, sizeof bytes);
+
+    if (format == LK_SQL_FORMAT_UNTOLD) {
+        lk_text_format(&text, "tell no format");
+    } else {
+        lk_text_format(&text, "have format %lld", (long long)format);
+    }
+    return lk_error_set(error, LK_UNSUPPORTED,
+                        "the store's tables %s, and this program knows format %d: use the program "
+                        "that made them or brought them up to date, or a new store: %s",
+                        bytes, formats->format, path);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The format of a store's tables: telling a store from any other file before anything is written,
- * creating the tables, and migrating an older format.
+ * creating the tables, and upgrading those of an older format. docs/operations.md, Formats, says
+ * what programs may expect of each other.
  */
 #ifndef LK_SQL_FORMAT_H
 #define LK_SQL_FORMAT_H
@@ -9,11 +10,25 @@
 #include "sql/database.h"
 
 enum {
-    LK_SQL_FORMAT = 8,               /* this program reads, writes and creates it */
-    LK_SQL_FORMAT_WRITABLE_FROM = 7, /* programs of this format may write what this one creates */
+    LK_SQL_FORMAT = 1,               /* this program reads, writes and creates it */
+    LK_SQL_FORMAT_WRITABLE_FROM = 1, /* programs of this format may write what this one creates */
+    LK_SQL_FORMAT_NONE = 0,          /* there are no tables of a store */
+    LK_SQL_FORMAT_UNTOLD = -1,       /* there are some, which tell no format */
     LK_SQL_BOOT_ID_MAX = 64,         /* bytes of a boot's id */
     LK_SQL_NAME_MAX = 64,            /* room for a name of the schema */
 };
+
+/*
+ * What a program knows of formats. steps[n] leads from format n to n + 1, as SQL; NULL: there is no
+ * such step. A step keeps lk_meta with its columns `format` and `writable_from`. No step runs while
+ * something is held, claimed or waiting.
+ */
+struct lk_sql_formats {
+    int format;
+    int writable_from;
+    const char *const *steps; /* `format` of them, steps[0] is not used; NULL: there are none */
+};
+extern const struct lk_sql_formats lk_sql_formats; /* this program's */
 
 enum lk_sql_identity {
     LK_SQL_IS_STORE,   /* carries the application id of schema.sql */
@@ -29,8 +44,8 @@ enum lk_sql_identity {
 int lk_sql_identify(struct lk_sql *sql, enum lk_sql_identity *ret_identity);
 
 /*
- * The format of the file's tables, and the oldest format whose programs may write them. 0 and 0:
- * there are none. Inside a transaction.
+ * The format of the file's tables, and the oldest format whose programs may write them; or
+ * LK_SQL_FORMAT_NONE or LK_SQL_FORMAT_UNTOLD. Inside a transaction.
  */
 int lk_sql_format_read(struct lk_sql *sql, int64_t *ret_format, int64_t *ret_writable_from);
 
@@ -47,18 +62,21 @@ int lk_sql_format_clash(struct lk_sql *sql, char ret_name[LK_SQL_NAME_MAX]);
  */
 int lk_sql_format_create(struct lk_sql *sql, const char *boot_id);
 
-/*
- * Runs steps[from] to steps[to - 1], where steps[n] leads from format n to n + 1, and
- * records the format `to`; inside a write transaction.
- */
-int lk_sql_format_migrate(struct lk_sql *sql, const char *const *steps, int from, int to);
+/* Whether steps lead from that format to the program's. */
+bool lk_sql_format_has_steps(const struct lk_sql_formats *formats, int64_t from);
 
-/* The steps from every former format to LK_SQL_FORMAT. */
-extern const char *const lk_sql_format_steps[LK_SQL_FORMAT];
+/* Runs these steps, and records the format; inside a write transaction. */
+int lk_sql_format_upgrade(struct lk_sql *sql, const struct lk_sql_formats *formats, int64_t from);
 
-/* Whether this program may use a file of that format. */
-static inline bool lk_sql_format_is_usable(int64_t format, int64_t writable_from) {
-    return format >= 1 && (format <= LK_SQL_FORMAT || writable_from <= LK_SQL_FORMAT);
+/* Whether the program may use a file of that format. */
+static inline bool lk_sql_format_is_usable(const struct lk_sql_formats *formats, int64_t format,
+                                           int64_t writable_from) {
+    return format == formats->format
+           || (format > formats->format && writable_from >= 1 && writable_from <= formats->format);
 }
+
+/* LK_UNSUPPORTED, with the sentence for a file of a format that is not usable. */
+lk_outcome lk_sql_format_refuse(const struct lk_sql_formats *formats, int64_t format,
+                                const char *path, lk_error *error);
 
 #endif

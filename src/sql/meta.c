@@ -81,6 +81,23 @@ int lk_sql_meta_load(struct lk_sql *sql, struct lk_sql_meta *ret_meta) {
     return lk_sql_done(statement, code);
 }
 
+int lk_sql_meta_is_usable(struct lk_sql *sql, const struct lk_sql_formats *formats,
+                          bool *ret_is_usable) {
+    sqlite3_stmt *statement;
+    int code = lk_sql_statement(sql, LK_SQL_META_FORMAT, &statement);
+
+    *ret_is_usable = false;
+    if (code != SQLITE_OK) {
+        return code;
+    }
+    code = sqlite3_step(statement);
+    if (code == SQLITE_ROW) {
+        *ret_is_usable = lk_sql_format_is_usable(formats, sqlite3_column_int64(statement, 0),
+                                                 sqlite3_column_int64(statement, 1));
+    }
+    return lk_sql_done(statement, code);
+}
+
 static int set_text(struct lk_sql *sql, enum lk_sql_statement which, const char *text) {
     sqlite3_stmt *statement;
     int code = lk_sql_statement(sql, which, &statement);

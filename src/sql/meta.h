@@ -28,6 +28,10 @@ struct lk_sql_meta {
 };
 
 int lk_sql_meta_load(struct lk_sql *sql, struct lk_sql_meta *ret_meta);
+
+/* Whether the program may use the tables, by what each format has of the row. */
+int lk_sql_meta_is_usable(struct lk_sql *sql, const struct lk_sql_formats *formats,
+                          bool *ret_is_usable);
 int lk_sql_meta_set_boot(struct lk_sql *sql, const char *boot_id);
 
 int lk_sql_meta_set_served(struct lk_sql *sql, const char *address);

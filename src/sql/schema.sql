@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The tables of a Lockkeeper store in SQLite, format 8. (format_N.sql leads from N - 1 to N.)
+-- The tables of a Lockkeeper store in SQLite, format 1. In each format there is a row of lk_meta with
+-- `format` and `writable_from`: by them a program knows what it may touch.
 --
 -- People can read it too:  sqlite3 FILE 'SELECT * FROM lk_locks'  (lk_items, lk_events)
 -- All names begin with lk_, so that the store can be in a database with tables of its owner's

@@ -41,6 +41,7 @@ static const char *const texts[] = {
         "SELECT format, writable_from, boot_id, draw_floor, sweep_root, live_max,"
         " live_per_owner_max, live_per_root_max, waiters_per_path_max, served, events_max,"
         " watched_until_us, last_event FROM lk_meta",
+    [LK_SQL_META_FORMAT] = "SELECT format, writable_from FROM lk_meta",
     [LK_SQL_META_SET_BOOT] = "UPDATE lk_meta SET boot_id = ?1, watched_until_us = 0",
     [LK_SQL_META_SET_SERVED] = "UPDATE lk_meta SET served = ?1",
     [LK_SQL_META_RAISE_FLOOR] =

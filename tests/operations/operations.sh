@@ -327,17 +327,34 @@ lk acquire dead --owner ben --wait 60s
 expect_code 0
 says 1 "$store" 'SELECT count(*) FROM lk_request'
 
-# ---- upgrade and downgrade ----
+# ---- formats ----
 
-scenario 'a file that only newer programs may write is refused, and not a byte is changed'
+scenario 'a file of another format is refused, and not a byte is changed'
 acquire a --owner ana
-demand sql "$store" 'UPDATE lk_meta SET format = 99, writable_from = 99; PRAGMA journal_mode = DELETE'
-before=$(md5sum <"$store")
-lk acquire b --owner ana
-failure 79 'lk: UNSUPPORTED: *format 99*'
-lk ls
+for change in 'SET format = 99, writable_from = 99' 'SET format = 0' 'SET format = 8, writable_from = 7'; do
+    demand sql "$store" "UPDATE lk_meta $change; PRAGMA journal_mode = DELETE"
+    before=$(md5sum <"$store")
+    lk acquire b --owner ana
+    failure 79 "lk: UNSUPPORTED: the store's tables *format*, and this program knows format 1: use the program that made them*"
+    for command in 'ls' 'show a' 'queues' 'audit' 'doctor' 'renew a --owner ana' 'run c -- true'; do
+        lk $command
+        expect_code 79
+    done
+    [ "$(md5sum <"$store")" = "$before" ] || complain 'the file was changed'
+done
+
+scenario 'a run that waits while a newer program brings the file up to date ends, and takes nothing'
+acquire a --owner ana
+"$LK_PROGRAM" run a -- touch "$work/ran" 2>"$work/waited" &
+waits=$!
+until_true sh -c "'$LK_PROGRAM' show a | grep -q waiting"
+demand sql "$store" 'UPDATE lk_meta SET format = 99, writable_from = 99'
+code=0
+wait "$waits" || code=$?
 expect_code 79
-[ "$(md5sum <"$store")" = "$before" ] || complain 'the file was changed'
+grep -q 'UNSUPPORTED: .*have format 99, and this program knows format 1' "$work/waited" || complain "it says: $(cat "$work/waited")"
+[ ! -e "$work/ran" ] || complain 'it ran'
+says 1 "$store" "SELECT count(*) FROM lk_request WHERE state = 'held'"
 
 scenario 'a newer file that older programs may write is used, with a warning'
 acquire a --owner ana

@@ -53,14 +53,14 @@ lk serve --unix "$work/s" --http none --dir "$work/file"
 [ "$code" -ne 0 ] || complain 'it started'
 grep -q "$work/file" "$work/err" || complain 'it does not say where'
 
-scenario 'a file that another service keeps, and one of a newer program'
+scenario 'a file that another service keeps, and one of another format'
 serve --unix "$work/s" --http none --dir "$work/d"
 lk serve --unix "$work/s2" --http none --dir "$work/d"
 failure 77 'lk: DENIED: another service keeps this store: */d/locks.db'
 stop
 sqlite3 "$work/d/locks.db" 'UPDATE lk_meta SET format = 99, writable_from = 99'
 lk serve --unix "$work/s2" --http none --dir "$work/d"
-failure 79 'lk: UNSUPPORTED: *format 99*newer program*'
+failure 79 'lk: UNSUPPORTED: *format 99*knows format 1*'
 
 scenario 'the service manager is notified of readiness, liveness, a reload and the end'
 python3 - "$work/notify" >"$work/notified" <<'PYTHON' &

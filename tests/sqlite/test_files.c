@@ -467,50 +467,6 @@ static void a_file_mounted_by_itself_is_refused(void **state) {
     in_namespace(*state, expect_mount_refused);
 }
 
-static void a_newer_format_is_refused_unless_it_allows_this_version(void **state) {
-    struct fixture *fixture = *state;
-    lk_error error;
-
-    assert_int_equal(try_open(fixture->file), LK_OK);
-    (void)fixture_sql(fixture->file, "UPDATE lk_meta SET format = 9, writable_from = 9");
-    assert_int_equal(fixture_try_open(fixture->file, &lk_sqlite_options_default, &error),
-                     LK_UNSUPPORTED);
-    assert_non_null(strstr(error.text, "format 9"));
-    (void)fixture_sql(fixture->file, "UPDATE lk_meta SET writable_from = 1");
-    assert_int_equal(try_open(fixture->file), LK_OK);
-    assert_int_equal(fixture_sql(fixture->file, "SELECT format FROM lk_meta"), 9);
-}
-
-/* A newer program migrates the file while we have it open. */
-static void a_newer_format_is_noticed_while_open(void **state) {
-    struct fixture *fixture = *state;
-    struct lk_engine *engine = fixture_open(fixture->file, &lk_sqlite_options_default);
-    lk_result result = {.outcome = LK_OK};
-
-    assert_int_equal(fixture_ask(engine, "A", "x", LK_TRY, 0, &result), LK_GRANTED);
-    (void)fixture_sql(fixture->file, "UPDATE lk_meta SET format = 9, writable_from = 9");
-    assert_int_equal(fixture_ask(engine, "A", "x", LK_TRY, 0, &result), LK_UNSUPPORTED);
-    lk_result_clear(&result);
-    fixture_close(engine);
-}
-
-static void an_older_format_is_migrated_step_by_step(void **state) {
-    static const char *const steps[] = {
-        NULL, "ALTER TABLE lk_audit ADD COLUMN one INTEGER NOT NULL DEFAULT 1",
-        "ALTER TABLE lk_audit ADD COLUMN two INTEGER NOT NULL DEFAULT 2"};
-    struct fixture *fixture = *state;
-    struct lk_sql sql;
-
-    assert_int_equal(try_open(fixture->file), LK_OK);
-    assert_int_equal(lk_sql_open(&sql, fixture->file, SQLITE_OPEN_READWRITE, NULL), SQLITE_OK);
-    assert_int_equal(lk_sql_begin_write(&sql), SQLITE_OK);
-    assert_int_equal(lk_sql_format_migrate(&sql, steps, 1, 3), SQLITE_OK);
-    assert_int_equal(lk_sql_commit(&sql), SQLITE_OK);
-    lk_sql_close(&sql);
-    assert_int_equal(fixture_sql(fixture->file, "SELECT format FROM lk_meta"), 3);
-    assert_int_equal(fixture_sql(fixture->file, "SELECT count(one) + count(two) FROM lk_audit"), 0);
-}
-
 static void impossible_rows_are_reported(void **state) {
     static const char *const damages[] = {
         "UPDATE lk_request SET ttl_ms = -1",
@@ -585,9 +541,6 @@ int main(void) {
         IN_A_DIRECTORY(a_file_mounted_by_itself_is_refused),
         IN_A_DIRECTORY(a_file_system_that_can_only_be_read_is_named),
         IN_A_DIRECTORY(a_time_namespace_is_refused),
-        IN_A_DIRECTORY(a_newer_format_is_refused_unless_it_allows_this_version),
-        IN_A_DIRECTORY(a_newer_format_is_noticed_while_open),
-        IN_A_DIRECTORY(an_older_format_is_migrated_step_by_step),
         IN_A_DIRECTORY(impossible_rows_are_reported),
         IN_A_DIRECTORY(a_damaged_file_is_unavailable),
     };

@@ -53,7 +53,7 @@ static lk_outcome find(struct round *round, size_t max, lk_error *error) {
     struct lk_sqlite *store = round->store;
     struct lk_sqlite_transaction transaction;
     lk_outcome outcome =
-        lk_sqlite_transaction_begin(store, LK_SQLITE_READ, round->patience, &transaction, error);
+        lk_sqlite_transaction_begin(store, LK_SQLITE_LOOK, round->patience, &transaction, error);
     int code;
 
     if (outcome != LK_OK) {
@@ -158,7 +158,7 @@ lk_outcome lk_sqlite_table_check(struct lk_engine *engine, const struct lk_sourc
     struct lk_sqlite_source *source = NULL;
     struct lk_sqlite_transaction transaction;
     lk_outcome outcome =
-        lk_sqlite_transaction_begin(store, LK_SQLITE_READ, patience, &transaction, error);
+        lk_sqlite_transaction_begin(store, LK_SQLITE_LOOK, patience, &transaction, error);
 
     int code;
 

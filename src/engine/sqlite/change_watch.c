@@ -35,6 +35,25 @@ struct lk_change_watch lk_change_watch_make_from(uint64_t version, struct lk_sql
     return watch;
 }
 
+/*
+ * Queries the rows, unless they have become those of a newer program: then nothing is left to wait
+ * for, and the next transaction reports it.
+ */
+static int query(struct lk_change_watch *watch) {
+    struct lk_sql *sql = &watch->store->sql;
+    bool is_usable = false;
+    int code = lk_sql_begin_read(sql);
+
+    if (code == SQLITE_OK) {
+        code = lk_sql_meta_is_usable(sql, watch->store->options.formats, &is_usable);
+    }
+    if (code == SQLITE_OK && !is_usable) {
+        watch->is_over = true;
+        return SQLITE_OK;
+    }
+    return code == SQLITE_OK ? watch->query(watch) : code;
+}
+
 /* The mutex is held. */
 static int check(struct lk_change_watch *watch) {
     struct lk_sqlite *store = watch->store;
@@ -58,10 +77,7 @@ static int check(struct lk_change_watch *watch) {
     if (watch->query == NULL) {
         watch->is_over = true;
     } else {
-        code = lk_sql_begin_read(&store->sql);
-        if (code == SQLITE_OK) {
-            code = watch->query(watch);
-        }
+        code = query(watch);
     }
     if (code == SQLITE_OK) {
         watch->has_checked = true;

@@ -226,7 +226,7 @@ static lk_outcome look(struct lk_sqlite *store, const struct lk_command *command
                        bool *ret_is_refused) {
     struct lk_sqlite_transaction transaction;
     int code = SQLITE_OK;
-    lk_outcome outcome = lk_sqlite_transaction_begin(store, LK_SQLITE_READ, patience, &transaction,
+    lk_outcome outcome = lk_sqlite_transaction_begin(store, LK_SQLITE_LOOK, patience, &transaction,
                                                      &decision->error);
 
     *ret_is_refused = false;

@@ -163,7 +163,7 @@ static void write_warnings(const struct lk_sqlite *store, const struct findings 
     if (findings->wal_bytes > WAL_BYTES_LARGE) {
         lk_text_format(text, "the write-ahead log is large: a program keeps reading the file\n");
     }
-    if (findings->meta.format > LK_SQL_FORMAT) {
+    if (findings->meta.format > store->options.formats->format) {
         lk_text_format(text, "a newer program has written here; upgrade this one\n");
     }
     warn_of_disk(findings, text);
@@ -308,18 +308,19 @@ lk_outcome lk_sqlite_examine(struct lk_engine *engine, const struct lk_patience 
     struct lk_sqlite *store = lk_sqlite_of(engine);
     struct findings findings = {.live = 0};
     lk_report *report;
-    int64_t begun_us = lk_clock_now_us();
+    int64_t begun_us;
     int64_t round_trip_us;
-    lk_outcome outcome = look(store, patience, &findings, error);
+    lk_outcome outcome = check_integrity(store, patience, error); /* reads: it upgrades nothing */
 
     if (outcome != LK_OK) {
         return outcome;
     }
-    round_trip_us = lk_clock_now_us() - begun_us;
-    outcome = check_integrity(store, patience, error);
+    begun_us = lk_clock_now_us();
+    outcome = look(store, patience, &findings, error);
     if (outcome != LK_OK) {
         return outcome;
     }
+    round_trip_us = lk_clock_now_us() - begun_us;
     find_room(store, &findings);
     report = make_report(store, &findings);
     if (report == NULL) {

@@ -66,7 +66,7 @@ static int read_list(struct purge *purge, struct list *list, each_row *each) {
 
 static lk_outcome read_portion(struct purge *purge, lk_error *error) {
     struct lk_sqlite_transaction transaction;
-    lk_outcome outcome = lk_sqlite_transaction_begin(purge->store, LK_SQLITE_READ, purge->patience,
+    lk_outcome outcome = lk_sqlite_transaction_begin(purge->store, LK_SQLITE_LOOK, purge->patience,
                                                      &transaction, error);
     int code;
 

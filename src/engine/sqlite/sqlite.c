@@ -11,11 +11,8 @@
 #include "base/minmax.h"
 #include "base/thread.h"
 #include "engine/sqlite/fork_guard.h"
-#include "engine/sqlite/service_lock.h"
 #include "engine/sqlite/source.h"
-#include "engine/sqlite/store.h"
-#include "sql/counts.h"
-#include "sql/foreign.h"
+#include "engine/sqlite/upgrade.h"
 #include "sql/log_file.h"
 
 #define READERS_WAIT_MAX_MS 1000
@@ -129,7 +126,7 @@ static lk_outcome make_tables(struct lk_sqlite *store, int *ret_code, lk_error *
     if (code == SQLITE_OK) {
         code = lk_sql_format_read(sql, &format, &writable_from);
     }
-    if (code == SQLITE_OK && format == 0) {
+    if (code == SQLITE_OK && format == LK_SQL_FORMAT_NONE) {
         outcome = check_room(store, &code, error);
         if (outcome != LK_OK) {
             *ret_code = code;
@@ -141,69 +138,7 @@ static lk_outcome make_tables(struct lk_sqlite *store, int *ret_code, lk_error *
     return *ret_code == SQLITE_OK ? LK_OK : LK_UNAVAILABLE;
 }
 
-/* The bounds may need triggers and an index, whose names are not those of the former format. */
-static int migrate_tables(struct lk_sql *sql, int64_t format) {
-    struct lk_sql_meta meta;
-    int code = lk_sql_format_migrate(sql, lk_sql_format_steps, (int)format, LK_SQL_FORMAT);
-
-    if (code == SQLITE_OK) {
-        code = lk_sql_meta_load(sql, &meta);
-    }
-    return code == SQLITE_OK ? lk_sql_quotas_count(sql, &meta.quotas) : code;
-}
-
-/*
- * Brings an older format up to date, unless another process has done so meanwhile. A service of the
- * former format would find its tables gone. *ret_code as in try_set_up().
- */
-static lk_outcome migrate(struct lk_sqlite *store, int *ret_code, lk_error *error) {
-    struct lk_sql *sql = &store->sql;
-    int64_t format = 0;
-    int64_t writable_from = 0;
-    int code = lk_sql_begin_write(sql);
-
-    if (code == SQLITE_OK) {
-        code = lk_sql_format_read(sql, &format, &writable_from);
-    }
-    if (code == SQLITE_OK && format >= 1 && format < LK_SQL_FORMAT) {
-        if (lk_sqlite_service_lock_is_held(sqlite3_db_filename(sql->handle, "main"))) {
-            return lk_error_set(error, LK_DENIED,
-                                "a running service of an older version keeps this store, whose "
-                                "tables must be brought up to date first; end it: %s",
-                                store->address.path);
-        }
-        code = migrate_tables(sql, format);
-    }
-    if (code == SQLITE_ERROR) { /* a name of the owner's, or a view that shows what is not there */
-        return lk_error_set(error, LK_INVALID,
-                            "the store's tables cannot be brought up to date (%s); nothing was "
-                            "changed: %s",
-                            sqlite3_errmsg(sql->handle), store->address.path);
-    }
-    *ret_code = code == SQLITE_OK ? lk_sql_commit(sql) : code;
-    return *ret_code == SQLITE_OK ? LK_OK : LK_UNAVAILABLE;
-}
-
-/* Once the tables are those of this format. *ret_code as in try_set_up(). */
-static lk_outcome check_foreign(struct lk_sqlite *store, int *ret_code, lk_error *error) {
-    char name[LK_SQL_NAME_MAX];
-    int code = lk_sql_begin_read(&store->sql);
-
-    if (code == SQLITE_OK) {
-        code = lk_sql_find_foreign(&store->sql, name);
-    }
-    if (code == SQLITE_OK && name[0] != '\0') {
-        return lk_error_set(error, LK_INVALID,
-                            "the store's file has a trigger or view '%s' that Lockkeeper has not "
-                            "made, which could change what it grants; drop it if you know whose it "
-                            "is, else restore the file from a copy: %s",
-                            name, store->address.path);
-    }
-    *ret_code = code == SQLITE_OK ? lk_sql_commit(&store->sql) : code;
-    return *ret_code == SQLITE_OK ? LK_OK : LK_UNAVAILABLE;
-}
-
-/* In one transaction: another process may migrate the file meanwhile. */
+/* In one transaction: another process may upgrade the file meanwhile. */
 static int read_format(struct lk_sql *sql, int64_t *ret_format, int64_t *ret_writable_from) {
     int code = lk_sql_begin_read(sql);
 
@@ -250,23 +185,22 @@ static lk_outcome try_set_up(struct lk_sqlite *store, int *ret_code, lk_error *e
     lk_outcome outcome = LK_OK;
     int code = read_format(sql, &format, &writable_from);
 
-    if (code == SQLITE_OK && format == 0) {
+    if (code == SQLITE_OK && format == LK_SQL_FORMAT_NONE) {
         outcome = make_tables(store, &code, error);
         if (outcome == LK_OK) {
             code = read_format(sql, &format, &writable_from);
         }
     }
     if (code == SQLITE_OK && outcome == LK_OK) {
-        outcome = lk_sqlite_check_format(store, format, writable_from, error);
+        store->is_behind = lk_sql_format_has_steps(store->options.formats, format);
+        outcome =
+            store->is_behind ? LK_OK : lk_sqlite_check_format(store, format, writable_from, error);
     }
     if (code == SQLITE_OK && outcome == LK_OK) {
         code = set_up_connection(store);
     }
-    if (code == SQLITE_OK && outcome == LK_OK && format < LK_SQL_FORMAT) {
-        outcome = migrate(store, &code, error);
-    }
-    if (code == SQLITE_OK && outcome == LK_OK) {
-        outcome = check_foreign(store, &code, error);
+    if (code == SQLITE_OK && outcome == LK_OK && !store->is_behind) {
+        outcome = lk_sqlite_check_foreign(store, &code, error);
     }
     *ret_code = code;
     return code == SQLITE_OK ? outcome : LK_UNAVAILABLE;
@@ -347,10 +281,11 @@ static lk_outcome open_store(struct lk_sqlite *store, const struct lk_patience *
     if (outcome == LK_OK) {
         outcome = set_up(store, patience, error);
     }
-    if (outcome == LK_OK) {
-        /* Another boot and damaged rows are found now, and not by the first call. */
-        outcome = lk_sqlite_transaction_begin(store, LK_SQLITE_READ, patience, &transaction, error);
+    if (outcome != LK_OK || store->is_behind) {
+        return outcome; /* what the call is for decides about an upgrade */
     }
+    /* Another boot and damaged rows are found now, and not by the first call. */
+    outcome = lk_sqlite_transaction_begin(store, LK_SQLITE_READ, patience, &transaction, error);
     return outcome == LK_OK ? lk_sqlite_transaction_end(&transaction, SQLITE_OK, error) : outcome;
 }
 
@@ -384,6 +319,9 @@ lk_outcome lk_sqlite_open_at(const struct lk_sqlite_address *address,
     store->options = *options;
     if (store->options.time == NULL) {
         store->options.time = &lk_time_source_system;
+    }
+    if (store->options.formats == NULL) {
+        store->options.formats = &lk_sql_formats;
     }
     store->process = getpid();
     store->random.state = lk_random_draw();

@@ -24,6 +24,7 @@ struct lk_sqlite_options {
     bool wakes_none;    /* no wake-ups, as by a program that has none: waiters look by themselves */
     int page_max;       /* the file's greatest size in pages; 0: the disk's */
     bool tidies_always; /* every writing transaction does the upkeep, not one in so many */
+    const struct lk_sql_formats *formats; /* borrowed for the engine's life; NULL: lk_sql_formats */
 };
 
 /*

@@ -62,6 +62,7 @@ struct lk_sqlite {
 
     pthread_mutex_t mutex; /* guards what follows, and is held whenever SQLite is called */
     struct lk_sql sql;
+    bool is_behind; /* its tables are older than this program; upgrade.h */
     struct lk_sqlite_beside beside[LK_SQLITE_BESIDE_COUNT];
     struct lk_random random;
     struct lk_sqlite_wakes wakes;
@@ -74,11 +75,15 @@ struct lk_sqlite {
     struct lk_sqlite_sources *sources; /* tables of the owner's (R17); NULL: none yet */
 };
 
-enum lk_sqlite_access { LK_SQLITE_READ, LK_SQLITE_WRITE };
+enum lk_sqlite_access {
+    LK_SQLITE_READ,  /* of a call that only reads */
+    LK_SQLITE_LOOK,  /* reads, in a call that may write: upgrades tables (upgrade.h) */
+    LK_SQLITE_WRITE, /* writes; upgrades tables */
+};
 
 struct lk_sqlite_transaction {
     struct lk_sqlite *store;
-    enum lk_sqlite_access access;
+    enum lk_sqlite_access access; /* never LK_SQLITE_LOOK: it has become LK_SQLITE_READ */
     struct lk_sql_meta meta;
     struct lk_times times;
 };
@@ -120,10 +125,6 @@ int lk_sqlite_version(struct lk_sqlite *store, uint64_t *ret_version);
  */
 lk_outcome lk_sqlite_back_off(const struct lk_sqlite *store, const struct lk_patience *patience,
                               uint32_t *retries, lk_error *error);
-
-/* LK_OK, or LK_UNSUPPORTED: the tables are of a format that this program must not touch. */
-lk_outcome lk_sqlite_check_format(const struct lk_sqlite *store, int64_t format,
-                                  int64_t writable_from, lk_error *error);
 
 /* Whether this process is a child of the one that opened the store; if so, says so. */
 bool lk_sqlite_is_forked(const struct lk_sqlite *store, lk_error *error);

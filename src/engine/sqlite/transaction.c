@@ -11,6 +11,7 @@
 #include "base/minmax.h"
 #include "base/random.h"
 #include "engine/sqlite/service_lock.h"
+#include "engine/sqlite/upgrade.h"
 #include "engine/sqlite/wake_up.h"
 #include "sql/restart.h"
 #include "sql/wait_rows.h"
@@ -26,17 +27,6 @@ bool lk_sqlite_is_forked(const struct lk_sqlite *store, lk_error *error) {
                  "this store was opened before fork(); a child must open it again: %s",
                  store->address.path);
     return true;
-}
-
-lk_outcome lk_sqlite_check_format(const struct lk_sqlite *store, int64_t format,
-                                  int64_t writable_from, lk_error *error) {
-    if (lk_sql_format_is_usable(format, writable_from)) {
-        return LK_OK;
-    }
-    return lk_error_set(error, LK_UNSUPPORTED,
-                        "the store's tables have format %lld and this program knows formats 1 to "
-                        "%d; use the newer program: %s",
-                        (long long)format, LK_SQL_FORMAT, store->address.path);
 }
 
 lk_outcome lk_sqlite_back_off(const struct lk_sqlite *store, const struct lk_patience *patience,
@@ -120,13 +110,47 @@ static int enter_boot(struct lk_sqlite *store, struct lk_sqlite_transaction *tra
     return lk_sql_restart(&store->sql, &transaction->meta, store->boot_id, &transaction->times);
 }
 
+/*
+ * In tables of a newer format even the row about the store may not be read as in this one. So what
+ * fails is looked at again by what all formats have.
+ */
+static lk_outcome explain_format(struct lk_sqlite *store, lk_error *error) {
+    int64_t format = 0;
+    int64_t writable_from = 0;
+
+    return lk_sql_format_read(&store->sql, &format, &writable_from) == SQLITE_OK
+               ? lk_sqlite_check_format(store, format, writable_from, error)
+               : LK_OK;
+}
+
+/* Before the transaction begins: what its access asks of the tables. */
+static lk_outcome prepare(struct lk_sqlite *store, struct lk_sqlite_transaction *transaction,
+                          int *ret_code, lk_error *error) {
+    lk_outcome outcome = LK_OK;
+
+    if (store->is_behind) {
+        outcome = lk_sqlite_upgrade(store, transaction->access, ret_code, error);
+    }
+    if (transaction->access == LK_SQLITE_LOOK) {
+        transaction->access = LK_SQLITE_READ;
+    }
+    return outcome;
+}
+
 /* One attempt, with the mutex held. *ret_code is SQLite's, where the outcome is not LK_OK. */
 static lk_outcome try_begin(struct lk_sqlite *store, struct lk_sqlite_transaction *transaction,
                             int *ret_code, lk_error *error) {
     struct lk_sql *sql = &store->sql;
-    lk_outcome outcome;
-    int code = begin(sql, transaction->access, &transaction->meta);
+    lk_outcome outcome = prepare(store, transaction, ret_code, error);
+    int code;
 
+    if (outcome != LK_OK) {
+        return outcome;
+    }
+    code = begin(sql, transaction->access, &transaction->meta);
+    if (code == SQLITE_ERROR && explain_format(store, error) != LK_OK) {
+        return LK_UNSUPPORTED;
+    }
     if (code == SQLITE_OK && transaction->access == LK_SQLITE_READ
         && strcmp(transaction->meta.boot_id, store->boot_id) != 0) {
         /* The rows must be moved to this boot's clock before they can be read. */

@@ -21,6 +21,7 @@
 #include "engine/sqlite/file_identity.h"
 #include "engine/sqlite/service_lock.h"
 #include "engine/sqlite/sqlite.h"
+#include "engine/sqlite/upgrade.h"
 #include "server/core/core.h"
 #include "server/store/commit_log.h"
 #include "server/store/sql_snapshot.h"
@@ -315,7 +316,10 @@ static bool is_missing(const char *path) {
     return stat(path, &status) != 0 ? errno == ENOENT : status.st_size == 0;
 }
 
-/* As the embedded engine does: checks the folder, the tables, their format, this boot's clock. */
+/*
+ * As the embedded engine does: checks the folder, the tables, their format, this boot's clock; and
+ * upgrades tables, as a call that writes.
+ */
 static lk_outcome prepare_file(const struct store *store, lk_error *error) {
     const struct lk_patience patience = {
         .until_us = lk_clock_now_us() + (int64_t)OPEN_MS_MAX * 1000,
@@ -324,6 +328,7 @@ static lk_outcome prepare_file(const struct store *store, lk_error *error) {
     lk_outcome outcome = lk_engine_sqlite.open(lk_slice_of(store->path), &patience, &engine, error);
 
     if (outcome == LK_OK) {
+        outcome = lk_sqlite_bring_up_to_date(engine, &patience, error);
         engine->ops->close(engine);
     }
     return outcome;
@@ -404,6 +409,15 @@ static int set_up(struct store *store, const struct lk_store_sqlite_options *opt
     return code == SQLITE_OK ? lk_sql_commit(sql) : code;
 }
 
+/* A newer program may have upgraded the tables before the lock was taken; since then none may. */
+static lk_outcome check_format(const struct store *store, lk_error *error) {
+    const struct lk_sql_meta *meta = &store->meta;
+
+    return lk_sql_format_is_usable(&lk_sql_formats, meta->format, meta->writable_from)
+               ? LK_OK
+               : lk_sql_format_refuse(&lk_sql_formats, meta->format, store->path, error);
+}
+
 static lk_outcome open_file(struct store *store, const struct lk_store_sqlite_options *options,
                             lk_error *error) {
     lk_outcome outcome;
@@ -414,7 +428,7 @@ static lk_outcome open_file(struct store *store, const struct lk_store_sqlite_op
         code = set_up(store, options);
     }
     if (code == SQLITE_OK) {
-        return LK_OK;
+        return check_format(store, error);
     }
     outcome = explain(store, code, error);
     lk_sql_rollback(&store->sql);
