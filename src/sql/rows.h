@@ -61,7 +61,6 @@ struct lk_row {
             int64_t expires_unix_us; /* its deadline by the wall clock */
             bool has_parts;          /* the parts may have changed: write them, too */
             bool bound;              /* R18 */
-            struct lk_slice user;    /* as older versions kept it; empty */
         } request;
         uint64_t gone;
         struct {

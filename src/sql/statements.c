@@ -85,11 +85,6 @@ static const char *const texts[] = {
         "                        ELSE excluded.expires_unix_us END,"
         " deadline_us = excluded.deadline_us, wants_value = excluded.wants_value,"
         " bound = max(bound, excluded.bound)",
-    /* The table of server/store/user_rows.h, which few files have. */
-    [LK_SQL_REQUEST_USER_SAVE] =
-        "INSERT INTO lk_request_user (request, owner, user) VALUES (?1, ?2, ?3)"
-        " ON CONFLICT (request) DO UPDATE SET owner = excluded.owner, user = excluded.user",
-    [LK_SQL_REQUEST_USER_DELETE] = "DELETE FROM lk_request_user WHERE request = ?1",
     [LK_SQL_REQUEST_DELETE] = "DELETE FROM lk_request WHERE id = ?1",
     [LK_SQL_REQUEST_TICKET] = "SELECT ticket FROM lk_request WHERE id = ?1 AND state = 'waiting'",
     [LK_SQL_REQUEST_PATHS] = "SELECT path FROM lk_part WHERE request = ?1",

@@ -107,7 +107,7 @@ static void load(struct lk_journal_image *image) {
     lk_error error;
 
     FUZZ_DEMAND(snapshot != NULL);
-    (void)is_taken(lk_journal_image_load(image, &config, true, snapshot, &error), &error);
+    (void)is_taken(lk_journal_image_load(image, &config, snapshot, &error), &error);
     lk_core_snapshot_free(snapshot);
 }
 

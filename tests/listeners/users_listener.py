@@ -7,7 +7,6 @@ import os
 import pathlib
 import pty
 import signal
-import sqlite3
 import ssl
 import subprocess
 import sys
@@ -373,32 +372,6 @@ def kept_owners(_):
     assert wires["ana"].call("ACQUIRE", "a/plain", "OWNER", "plain", "TRY")["status"] == "busy"
     assert wires["ops"].call("BREAK", "a/plain", "OWNER", "plain", "REASON", "test", "NOW") == 1
     assert wires["ana"].call("ACQUIRE", "a/plain", "OWNER", "plain")["status"] == "granted"
-    assert own.end() == 0
-
-
-def older_file(_):
-    """a file of a version that kept users in a table of their own: each has what it had"""
-    if "durable" not in sys.argv:
-        return
-    own = Service(LK, durable=True, place=str(file.with_name("older")))
-    wire = Resp(own.resp)
-    assert wire.call("HELLO", 3)["proto"] == 3
-    for owner, mode in (("mine", "TRY"), ("next", "QUEUE"), ("other", "QUEUE")):
-        assert wire.call("ACQUIRE", "a/old", "OWNER", owner, mode)["status"] in ("granted", "waiting")
-    assert own.end() == 0
-    store = sqlite3.connect(os.path.join(own.place, "locks.db"))
-    store.execute("CREATE TABLE lk_request_user (request INTEGER PRIMARY KEY, owner TEXT NOT NULL, user TEXT NOT NULL)")
-    for owner, user, name in (("mine", "ana", "mine"), ("next", "ops", "next"), ("other", "ops", "a former one")):
-        store.execute("INSERT INTO lk_request_user SELECT id, ?, ? FROM lk_request WHERE owner = ?", (name, user, owner))
-    store.commit()
-    store.close()
-    own = Service(LK, "--users", str(file), durable=True, place=own.place)
-    wires = {"ana": enter(own, "ana", ANA), "ops": enter(own, "ops", OPS)}
-    assert [(row["owner"], row.get("user")) for row in wires["ana"].call("LIST", "a/old")[1]] == [
-        ("mine", "ana"), ("next", "ops"), ("other", None)]
-    refusal(wires["ops"].call("RELEASE", "a/old", "OWNER", "mine"), "LOST")
-    assert wires["ana"].call("RELEASE", "a/old", "OWNER", "mine") == "OK"
-    assert wires["ops"].call("RENEW", "a/old", "OWNER", "next") == "OK"
     assert own.end() == 0
 
 
@@ -823,4 +796,4 @@ def written(_):
 with tempfile.TemporaryDirectory() as directory:
     file = pathlib.Path(directory) / "users"
     token = write_users(file)
-    run([logins, denied, hidden, own_owners, own_owners_over_http, own_claims, own_events, kept_owners, older_file, names_of_connections, reloaded, token_ends, flood, fair, in_turn, remembered, hostile, by_lk, over_tls, by_certificate, written], "--users", str(file))
+    run([logins, denied, hidden, own_owners, own_owners_over_http, own_claims, own_events, kept_owners, names_of_connections, reloaded, token_ends, flood, fair, in_turn, remembered, hostile, by_lk, over_tls, by_certificate, written], "--users", str(file))

@@ -4,8 +4,6 @@
 
 #include <stdlib.h>
 
-#include "access/identity.h"
-#include "access/users_file.h"
 #include "engine/reply/reply.h"
 
 struct lk_core_snapshot *lk_core_snapshot_new(const struct lk_model_config *config) {
@@ -60,12 +58,4 @@ bool lk_core_snapshot_add_bound(struct lk_core_snapshot *snapshot, uint64_t id) 
     }
     snapshot->bound[snapshot->bound_count++] = id;
     return true;
-}
-
-struct lk_slice lk_core_snapshot_owner(struct lk_slice owner, struct lk_slice user,
-                                       char room[LK_IDENTITY_BYTES_MAX]) {
-    if (!lk_user_name_is_valid(user) || owner.size > LK_OWNER_BYTES_MAX) {
-        return owner;
-    }
-    return (struct lk_slice){room, lk_identity_write((struct lk_identity){user, owner}, room)};
 }

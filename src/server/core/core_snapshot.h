@@ -32,11 +32,4 @@ struct lk_quotas lk_quotas_over(const struct lk_quotas *configured, const struct
 /* false: memory is exhausted. */
 bool lk_core_snapshot_add_bound(struct lk_core_snapshot *snapshot, uint64_t id);
 
-/*
- * The owner of a request as the model takes it (access/identity.h). Older versions have kept it and
- * the user apart. `user` empty: it is the owner. Else in `room`.
- */
-struct lk_slice lk_core_snapshot_owner(struct lk_slice owner, struct lk_slice user,
-                                       char room[LK_IDENTITY_BYTES_MAX]);
-
 #endif

@@ -367,7 +367,6 @@ static lk_outcome open_storage(const struct lk_server_options *options,
     const struct lk_store_sqlite_options store = {
         .directory = options->directory,
         .is_relaxed = options->is_relaxed,
-        .has_users = options->users != NULL,
     };
 
     *ret_storage = NULL;

@@ -24,7 +24,6 @@ static lk_outcome open_etcd(const struct lk_tables_options *options,
         .url = options->url,
         .address = options->address,
         .lease_us = options->lease_us,
-        .has_users = options->has_users,
     };
 
     return lk_store_etcd_open(&store, ret_storage, error);
@@ -83,7 +82,6 @@ lk_outcome lk_shared_open(const struct lk_server_options *options, struct lk_sto
         .url = options->store_url,
         .address = "",
         .lease_us = options->failover_us,
-        .has_users = options->users != NULL,
     };
     size_t at = find_store(options->store_url);
 

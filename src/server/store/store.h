@@ -78,7 +78,6 @@ struct lk_storage {
 struct lk_store_sqlite_options {
     const char *directory; /* created if it does not exist */
     bool is_relaxed;
-    bool has_users; /* what older versions kept of users becomes owners */
 };
 
 /*

@@ -26,7 +26,6 @@
 #include "server/store/commit_log.h"
 #include "server/store/sql_snapshot.h"
 #include "server/store/store.h"
-#include "server/store/user_rows.h"
 #include "sql/integrity.h"
 #include "sql/restart.h"
 
@@ -54,8 +53,7 @@ struct store {
     int64_t ended_count;
     int64_t sweep_after_us; /* ended tokens are swept no earlier */
     uint64_t forgotten;     /* the file has no event up to this number */
-    bool has_users;
-    bool is_ours; /* only services have changed the file since its mark was set */
+    bool is_ours;           /* only services have changed the file since its mark was set */
     char boot_id[LK_SQL_BOOT_ID_MAX + 1];
     char path[PATH_MAX];
     struct lk_sql_load_room room;
@@ -221,9 +219,6 @@ static int load(struct store *store, const struct lk_times *times,
     }
     if (code == SQLITE_OK) {
         code = lk_sql_restart(sql, &store->meta, store->boot_id, times);
-    }
-    if (code == SQLITE_OK) {
-        code = lk_user_rows_end(sql, store->has_users);
     }
     if (code == SQLITE_OK) {
         bool has_all_events = is_continuous(store, times);
@@ -446,7 +441,6 @@ lk_outcome lk_store_sqlite_open(const struct lk_store_sqlite_options *options,
     }
     store->storage.ops = &store_ops;
     store->lock = -1;
-    store->has_users = options->has_users;
     size = snprintf(store->path, sizeof store->path, "%s/locks.db", options->directory);
     if (size < 0 || (size_t)size >= sizeof store->path) {
         free(store);

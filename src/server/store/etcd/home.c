@@ -287,7 +287,6 @@ lk_outcome lk_store_etcd_open(const struct lk_store_etcd_options *options,
     const struct lk_journal_options journal = {
         .address = options->address,
         .lease_us = options->lease_us,
-        .has_users = options->has_users,
         .snapshot_bytes_min = options->snapshot_bytes_min,
         .history_max = options->history_max,
     };

@@ -12,7 +12,6 @@ struct lk_store_etcd_options {
     const char *url;     /* server/store/etcd/url.h */
     const char *address; /* where clients find this service when it leads; copied */
     int64_t lease_us;    /* after its last commit no other service leads for so long */
-    bool has_users;      /* what older versions kept of users becomes owners */
     /* For tests; 0: the default. */
     size_t part_bytes;           /* of an entry in one request */
     uint64_t snapshot_bytes_min; /* of the log, before a snapshot is begun */

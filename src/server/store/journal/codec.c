@@ -7,8 +7,7 @@
 
 enum {
     DIGIT_BITS = 7,
-    DIGITS_MAX = 10, /* of 64 bits */
-    USER_BYTES_MAX = 1024,
+    DIGITS_MAX = 10,     /* of 64 bits */
     NAME_BYTES_MAX = 64, /* of a kind of event, or of an outcome */
 };
 
@@ -125,7 +124,6 @@ void lk_journal_code_entry(struct lk_journal_codec *codec, struct lk_journal_ent
     if (entry->kind == LK_JOURNAL_BEGIN) {
         lk_journal_code_signed(codec, &entry->delta_us);
         lk_journal_code_signed(codec, &entry->known_us);
-        entry->has_users = code_flag(codec, entry->has_users);
     } else if (entry->kind == LK_JOURNAL_BATCH) {
         lk_journal_code_number(codec, &entry->draw_floor);
         lk_journal_code_number(codec, &events->last);
@@ -160,7 +158,6 @@ static void code_request(struct lk_journal_codec *codec, struct lk_record *recor
     lk_journal_code_signed(codec, &row->request.expires_unix_us);
     row->request.bound = code_flag(codec, row->request.bound);
     row->request.has_parts = code_flag(codec, row->request.has_parts);
-    lk_journal_code_text(codec, &row->request.user, USER_BYTES_MAX);
     code_parts(codec, record->parts, &record->part_count, LK_PARTS_MAX);
     row->request.record = record;
 }

@@ -47,7 +47,6 @@ struct lk_journal_entry {
      * known to work until known_us. */
     int64_t delta_us;
     int64_t known_us;
-    bool has_users;
 };
 void lk_journal_code_entry(struct lk_journal_codec *codec, struct lk_journal_entry *entry);
 

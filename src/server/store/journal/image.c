@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 #include "server/core/core.h"
-#include "server/store/user_rows.h"
 #include "sql/events.h"
 
 enum {
@@ -62,9 +61,6 @@ lk_outcome lk_journal_image_open(const char *title, struct lk_journal_image **re
     code = lk_sql_format_create(&image->sql, boot_id);
     if (code == SQLITE_OK) {
         code = lk_sql_execute(&image->sql, lean);
-    }
-    if (code == SQLITE_OK) {
-        code = lk_user_rows_make(&image->sql);
     }
     if (code == SQLITE_OK) {
         /* Never ended: what has failed is given up as a whole. */
@@ -171,10 +167,7 @@ static int write_row(struct lk_journal_image *image, const struct lk_row *row) {
     default:
         break;
     }
-    if (code == SQLITE_OK) {
-        code = lk_sql_row_write(&image->sql, row);
-    }
-    return code == SQLITE_OK ? lk_user_rows_write(&image->sql, row) : code;
+    return code == SQLITE_OK ? lk_sql_row_write(&image->sql, row) : code;
 }
 
 /* Deletes ended tokens that are too old, or too many (R3). */
@@ -240,9 +233,6 @@ static int begin_epoch(struct lk_journal_image *image, const struct lk_journal_e
     for (size_t i = 0; i < sizeof moves / sizeof moves[0] && entry->delta_us != 0; i++) {
         code = code == SQLITE_OK ? run_with(image, moves[i], entry->delta_us) : code;
     }
-    if (code == SQLITE_OK && !entry->has_users) {
-        code = lk_sql_execute(&image->sql, "DELETE FROM lk_request_user");
-    }
     if (code == SQLITE_OK) {
         code = lk_sql_statement(&image->sql, LK_SQL_RESTART_STAY, &statement);
     }
@@ -285,15 +275,12 @@ lk_outcome lk_journal_image_apply(struct lk_journal_image *image, struct lk_slic
 /* ---- snapshots ------------------------------------------------------------------------------- */
 
 lk_outcome lk_journal_image_load(struct lk_journal_image *image,
-                                 const struct lk_model_config *config, bool has_users,
+                                 const struct lk_model_config *config,
                                  struct lk_core_snapshot *snapshot, lk_error *error) {
     const int64_t no_clock = INT64_MAX; /* the image's deadlines are on that of the entries */
     struct lk_sql_meta *meta = &(struct lk_sql_meta){.format = 0};
     int code = lk_sql_meta_load(&image->sql, meta);
 
-    if (code == SQLITE_OK && has_users) {
-        code = lk_user_rows_join(&image->sql);
-    }
     if (code == SQLITE_OK) {
         code = lk_sql_snapshot_fill(&image->sql, meta, &image->load_room, no_clock,
                                     meta->events_max > 0 || meta->watched_until_us != 0, snapshot);

@@ -12,7 +12,6 @@
 struct lk_journal_options {
     const char *address;         /* where clients find this service when it leads; copied */
     int64_t lease_us;            /* after its last commit no other service leads for so long */
-    bool has_users;              /* what older versions kept of users becomes owners */
     uint64_t snapshot_bytes_min; /* of the log, before a snapshot is begun; 0: the default */
     uint64_t history_max; /* revisions, before the home is told to forget some; 0: the default */
 };

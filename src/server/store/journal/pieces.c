@@ -47,8 +47,6 @@ static const struct table {
           "?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18"),
     TABLE("lk_part", 2, 6, "request, position, path, mode, unit_limit, units",
           "(request, position) > (?1, ?2) ORDER BY request, position", "?1, ?2, ?3, ?4, ?5, ?6"),
-    TABLE("lk_request_user", 1, 3, "request, owner, user", "request > ?1 ORDER BY request",
-          "?1, ?2, ?3"),
     TABLE("lk_ended", 3, 4, "token, owner, paths, ended_us",
           "(token, owner, paths) > (?1, ?2, ?3) ORDER BY token, owner, paths", "?1, ?2, ?3, ?4"),
     TABLE("lk_audit", 1, 10,

@@ -32,7 +32,6 @@ struct lk_journal {
     char advertised[LK_LEADER_BYTES_MAX + 1];
     char process[LK_JOURNAL_PROCESS_BYTES];
     int64_t lease_us;
-    bool has_users;
     uint64_t snapshot_bytes_min; /* of the log, before a snapshot is begun */
     uint64_t history_max;        /* revisions, before the home is told to forget some */
 

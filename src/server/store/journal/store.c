@@ -69,7 +69,6 @@ static lk_outcome begin_epoch(struct lk_journal *store, const struct lk_times *t
         .wall_us = times->wall_us,
         .delta_us = delta_us,
         .known_us = store->leader.now_us + delta_us,
-        .has_users = store->has_users,
     };
     lk_outcome outcome;
 
@@ -96,7 +95,7 @@ static lk_outcome make_snapshot(struct lk_journal *store, const struct lk_model_
     if (snapshot == NULL) {
         return lk_error_set(error, LK_INTERNAL, "memory is exhausted");
     }
-    outcome = lk_journal_image_load(store->image, config, store->has_users, snapshot, error);
+    outcome = lk_journal_image_load(store->image, config, snapshot, error);
     if (outcome != LK_OK) {
         lk_core_snapshot_free(snapshot);
         return outcome;
@@ -318,7 +317,6 @@ lk_outcome lk_journal_open(struct lk_home *home, const struct lk_journal_options
     store->home = home;
     store->storage.ops = &store_ops;
     store->lease_us = options->lease_us;
-    store->has_users = options->has_users;
     store->snapshot_bytes_min =
         options->snapshot_bytes_min > 0 ? options->snapshot_bytes_min : SNAPSHOT_BYTES_MIN;
     store->history_max = options->history_max > 0 ? options->history_max : HISTORY_MAX;

@@ -30,8 +30,8 @@ static const char *const pages[LK_TABLES_PAGES] = {
         " WHERE queue > $1 OR (queue = $1 AND id > $2) ORDER BY queue, id" LIMIT,
     [LK_TABLES_PAGE_REQUESTS] =
         "SELECT id AS page_key, id, owner, note, state, revoked, attended, fixed, ticket, token,"
-        " ttl_ms, expires_us, wants_value, is_claim, ask_number, max_attempts, parts, bound,"
-        " service_user FROM lk_service_request WHERE id > CAST($1 AS SIGNED)"
+        " ttl_ms, expires_us, wants_value, is_claim, ask_number, max_attempts, parts, bound"
+        " FROM lk_service_request WHERE id > CAST($1 AS SIGNED)"
         " ORDER BY id" LIMIT,
     [LK_TABLES_PAGE_ENDED] = "SELECT token, owner, parts, ended_us FROM lk_service_ended"
                              " ORDER BY ended_us",

@@ -138,7 +138,6 @@ CREATE TABLE IF NOT EXISTS lk_service_request (
     max_attempts BIGINT  NOT NULL,
     parts        BLOB    NOT NULL, -- R2, in the order of the ask
     bound        BOOLEAN NOT NULL, -- R18
-    service_user VARBINARY(255) NOT NULL, -- of a service with users; empty: none
     graced       BOOLEAN NOT NULL DEFAULT 0 -- R11: lives on since a takeover, not written since
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARSET = utf8mb4
 //

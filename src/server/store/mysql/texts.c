@@ -27,7 +27,7 @@ static const struct form forms[LK_TABLES_KINDS] = {
     [LK_TABLES_REQUEST] =
         {"REPLACE INTO lk_service_request (id, owner, note, state, revoked, attended, fixed,"
          " ticket, token, ttl_ms, expires_us, wants_value, is_claim, ask_number, max_attempts,"
-         " parts, bound, service_user) VALUES ",
+         " parts, bound) VALUES ",
          ";", ROWS},
     [LK_TABLES_REQUEST_GONE] = {"DELETE FROM lk_service_request WHERE id IN (", ");", KEYS},
     [LK_TABLES_VALUE] = {"REPLACE INTO lk_service_value (path, bytes) VALUES ", ";", ROWS},

@@ -38,7 +38,7 @@ void lk_pg_clear(struct lk_tables *tables, enum lk_tables_kind kind) {
 
 bool lk_pg_flush(struct lk_tables *tables, enum lk_tables_kind kind) {
     static const int formats[LK_TABLES_COLUMNS_MAX] = {1, 1, 1, 1, 1, 1, 1, 1, 1,
-                                                       1, 1, 1, 1, 1, 1, 1, 1, 1};
+                                                       1, 1, 1, 1, 1, 1, 1, 1};
     const struct lk_pg_statement *statement = &lk_pg_statements[kind];
     struct lk_pg_group *group = group_of(tables, kind);
     const char *values[LK_TABLES_COLUMNS_MAX];

@@ -27,7 +27,7 @@ const struct lk_pg_page lk_pg_pages[LK_TABLES_PAGES] = {
         {"lk_page_requests",
          "SELECT id::text AS page_key, id, owner, note, state, revoked, attended, fixed, ticket,"
          " token, ttl_ms, expires_us, wants_value, is_claim, ask_number, max_attempts, parts,"
-         " bound, service_user FROM " S "request"
+         " bound FROM " S "request"
          " AS r WHERE r.id > (CASE $1::text WHEN '' THEN '0' ELSE $1::text END)::bigint"
          " ORDER BY r.id"
          " LIMIT " ROWS},

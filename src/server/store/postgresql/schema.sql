@@ -60,8 +60,7 @@ CREATE TABLE lockkeeper_service.request (
     ask_number   bigint  NOT NULL,
     max_attempts bigint  NOT NULL,
     parts        text    NOT NULL COLLATE "C", -- R2, in the order of the ask
-    bound        boolean NOT NULL, -- R18
-    service_user text    NOT NULL COLLATE "C"  -- of a service with users; empty: none
+    bound        boolean NOT NULL  -- R18
 ) WITH (fillfactor = 70);
 
 CREATE TABLE lockkeeper_service.value (

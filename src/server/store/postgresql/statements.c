@@ -12,24 +12,23 @@ const struct lk_pg_statement lk_pg_statements[LK_TABLES_KINDS] = {
         {"lk_request",
          "INSERT INTO " S "request AS r (id, owner, note, state, revoked, attended, fixed, ticket,"
          " token, ttl_ms, expires_us, wants_value, is_claim, ask_number, max_attempts, parts,"
-         " bound, service_user) SELECT a.id, a.owner, a.note, a.state,"
+         " bound) SELECT a.id, a.owner, a.note, a.state,"
          " a.revoked, a.attended, a.fixed, a.ticket, a.token, a.ttl_ms, n.us + a.left_us,"
-         " a.wants_value, a.is_claim, a.ask_number, a.max_attempts, a.parts, a.bound,"
-         " a.service_user FROM (SELECT " S "now_us() AS us OFFSET 0) AS n,"
+         " a.wants_value, a.is_claim, a.ask_number, a.max_attempts, a.parts, a.bound"
+         " FROM (SELECT " S "now_us() AS us OFFSET 0) AS n,"
          " unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::boolean[],"
          " $6::boolean[], $7::boolean[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[],"
          " $12::boolean[], $13::boolean[], $14::bigint[], $15::bigint[], $16::text[],"
-         " $17::boolean[], $18::text[]) AS a (id, owner, note, state, revoked, attended, fixed,"
+         " $17::boolean[]) AS a (id, owner, note, state, revoked, attended, fixed,"
          " ticket, token, ttl_ms, left_us, wants_value, is_claim, ask_number, max_attempts, parts,"
-         " bound, service_user) ON CONFLICT (id) DO UPDATE SET owner = excluded.owner,"
+         " bound) ON CONFLICT (id) DO UPDATE SET owner = excluded.owner,"
          " note = excluded.note, state = excluded.state, revoked = excluded.revoked,"
          " attended = excluded.attended, fixed = excluded.fixed, graced = false,"
          " ticket = excluded.ticket, token = excluded.token, ttl_ms = excluded.ttl_ms,"
          " expires_us = excluded.expires_us, wants_value = excluded.wants_value,"
          " is_claim = excluded.is_claim, ask_number = excluded.ask_number,"
-         " max_attempts = excluded.max_attempts, parts = excluded.parts, bound = excluded.bound,"
-         " service_user = excluded.service_user",
-         "itttbbbiiiibbiitbt"},
+         " max_attempts = excluded.max_attempts, parts = excluded.parts, bound = excluded.bound",
+         "itttbbbiiiibbiitb"},
     [LK_TABLES_REQUEST_GONE] = {"lk_request_gone",
                                 "DELETE FROM " S "request WHERE id = ANY ($1::bigint[])", "i"},
     [LK_TABLES_VALUE] =

@@ -12,7 +12,6 @@
 
 void lk_tables_init(struct lk_tables *tables, const struct lk_tables_options *options) {
     tables->lease_us = options->lease_us;
-    tables->has_users = options->has_users;
     (void)snprintf(tables->advertised, sizeof tables->advertised, "%s", options->address);
     (void)snprintf(tables->process, sizeof tables->process, "%016" PRIx64 "%016" PRIx64,
                    lk_random_draw(), lk_random_draw());

@@ -144,9 +144,7 @@ static lk_outcome load_item(struct loading *loading) {
 static lk_outcome load_request(struct loading *loading) {
     struct lk_record *record = &loading->record;
     struct lk_core_snapshot *snapshot = loading->snapshot;
-    char room[LK_IDENTITY_BYTES_MAX];
     struct lk_slice parts;
-    struct lk_slice user;
     lk_outcome outcome;
     bool is_bound;
 
@@ -168,10 +166,6 @@ static lk_outcome load_request(struct loading *loading) {
     record->max_attempts = (uint32_t)next_number(loading);
     parts = next_text(loading);
     is_bound = next_truth(loading);
-    user = next_text(loading);
-    if (loading->tables->has_users) {
-        record->owner = lk_core_snapshot_owner(record->owner, user, room);
-    }
     outcome = lk_parts_read(parts, record->parts, LK_PARTS_MAX, &record->part_count)
                   ? lk_model_restore(snapshot->model, record)
                   : LK_INVALID;

@@ -158,7 +158,6 @@ static void add_request(struct lk_tables *tables, const struct lk_row *row, int6
     number(&cursor, record->max_attempts);
     parts(&cursor, record->parts, record->part_count);
     truth(&cursor, row->request.bound);
-    text(&cursor, row->request.user);
 }
 
 static bool add_value(struct lk_tables *tables, const struct lk_row *row,

@@ -10,7 +10,7 @@
 #include "engine/engine.h"
 #include "server/store/store.h"
 
-enum { LK_TABLES_COLUMNS_MAX = 18, LK_TABLES_PROCESS_BYTES = 33, LK_TABLES_PAGE_ROWS = 10000 };
+enum { LK_TABLES_COLUMNS_MAX = 17, LK_TABLES_PROCESS_BYTES = 33, LK_TABLES_PAGE_ROWS = 10000 };
 
 /* Kinds of rows. All of one kind are written together. Kinds that are about the same things follow
  * each other, in the order in which they are written. */
@@ -124,7 +124,6 @@ struct lk_tables {
     char advertised[LK_LEADER_BYTES_MAX + 1];
     char process[LK_TABLES_PROCESS_BYTES]; /* a random name */
     int64_t lease_us;
-    bool has_users;
     uint64_t epoch;     /* that this service has begun last; 0: none */
     bool is_foreign;    /* before it another service has led, and no load has succeeded since */
     uint64_t forgotten; /* there is no event up to this number */
@@ -145,7 +144,6 @@ struct lk_tables_options {
     const char *url;
     const char *address; /* where clients find this service when it leads; copied */
     int64_t lease_us;    /* after its last commit no other service leads for so long */
-    bool has_users;      /* what older versions kept of users becomes owners */
 };
 
 /* Fills in what the options say. */
