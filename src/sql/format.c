@@ -228,8 +228,8 @@ int lk_sql_format_upgrade(struct lk_sql *sql, const struct lk_sql_formats *forma
     return lk_sql_execute(sql, update);
 }
 
-lk_outcome lk_sql_format_refuse(const struct lk_sql_formats *formats, int64_t format,
-                                const char *path, lk_error *error) {
+lk_outcome lk_sql_format_refuse(const char *what, int64_t format, int known, const char *where,
+                                lk_error *error) {
     char bytes[64];
     struct lk_text text = lk_text_in(bytes, sizeof bytes);
 
@@ -239,7 +239,7 @@ lk_outcome lk_sql_format_refuse(const struct lk_sql_formats *formats, int64_t fo
         lk_text_format(&text, "have format %lld", (long long)format);
     }
     return lk_error_set(error, LK_UNSUPPORTED,
-                        "the store's tables %s, and this program knows format %d: use the program "
-                        "that made them or brought them up to date, or a new store: %s",
-                        bytes, formats->format, path);
+                        "%s %s, and this program knows format %d: use the program that made them "
+                        "or brought them up to date, or a new store: %s",
+                        what, bytes, known, where);
 }

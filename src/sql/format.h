@@ -75,8 +75,11 @@ static inline bool lk_sql_format_is_usable(const struct lk_sql_formats *formats,
            || (format > formats->format && writable_from >= 1 && writable_from <= formats->format);
 }
 
-/* LK_UNSUPPORTED, with the sentence for a file of a format that is not usable. */
-lk_outcome lk_sql_format_refuse(const struct lk_sql_formats *formats, int64_t format,
-                                const char *path, lk_error *error);
+/*
+ * LK_UNSUPPORTED, with the sentence for a store of a format that is not usable by a program that
+ * knows another one: `what` of the store, which is `where`.
+ */
+lk_outcome lk_sql_format_refuse(const char *what, int64_t format, int known, const char *where,
+                                lk_error *error);
 
 #endif

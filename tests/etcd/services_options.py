@@ -5,6 +5,7 @@ do, and nothing changed in etcd; users, TLS, and an etcd that has no space. LK
 
 Passwords have "secret" in them, and are shown nowhere."""
 
+import json
 import os
 import pathlib
 import re
@@ -20,7 +21,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "postgresql"), str(HERE.parent / "l
 import services as common  # noqa: E402
 from cluster import Cluster  # noqa: E402
 from ports import free_ports  # noqa: E402
-from service import Refused, Resp, until  # noqa: E402
+from service import Closed, Refused, Resp, until  # noqa: E402
 
 LIMIT_S = 60
 QUOTA = 8 * 1024 * 1024
@@ -46,6 +47,12 @@ class Etcd:
                                env={**os.environ, "ETCDCTL_API": "3"}, input=data, text=True,
                                capture_output=True, timeout=LIMIT_S)
         return ended.stdout + ended.stderr
+
+    def value(self, key):
+        return self.ctl("get", "--print-value-only", key).strip("\n")
+
+    def values(self, prefix):
+        return json.loads(self.ctl("get", "--prefix", prefix, "-w", "json"))["kvs"]
 
     def keys(self, prefix="lockkeeper/"):
         return self.ctl("get", "--prefix", prefix, "--keys-only").split()
@@ -93,6 +100,19 @@ def refuses(code, pattern, url, **environment):
     log = service.log()
     assert service.process.returncode == code and output == "", (service.process.returncode, log)
     assert len(log.splitlines()) == 1 and re.search(pattern, log) and "secret" not in log, log
+
+
+def meets_the_next_format(*services):
+    """One that leads is asked for a lock, so that it writes; no answer may be a grant."""
+    try:
+        assert "granted" not in str(services[0].call("ACQUIRE", "y", "OWNER", "two", "TTL", 60000))
+    except (OSError, Closed):
+        pass  # it has ended
+    for service in services:
+        assert service.process.wait(LIMIT_S) == 79, service.log()
+        assert re.search("UNSUPPORTED: .* have format 2, and this program knows format 1", service.log()), service.log()
+        service.process.stdout.close()
+        service.errors.close()
 
 
 def leads(url):
@@ -220,10 +240,28 @@ def the_library_is_named(etcd):
 
 
 def another_version_is_refused(etcd):
-    """keys of another format are left alone"""
-    etcd.ctl("put", "other/leader", '{"format":7,"epoch":1}')
-    refuses(79, "UNSUPPORTED.*format 7.*same version", f"etcd://{etcd.address}/other")
-    assert etcd.keys("other/") == ["other/leader"]
+    """keys of another format, or of none, are left alone"""
+    for leader, what in (('{"format":7,"epoch":1}', "have format 7"), ('{"format":0}', "tell no format"),
+                         ('{"epoch":1}', "tell no format")):
+        etcd.ctl("put", "other/leader", leader)
+        refuses(79, f"UNSUPPORTED: the keys of services {what}, and this program knows format 1: use the program that made them",
+                f"etcd://{etcd.address}/other")
+        assert etcd.keys("other/") == ["other/leader"] and etcd.value("other/leader") == leader
+
+
+def services_meet_the_next_format(etcd):
+    """a later version that brings the keys up to date: a service that leads and one that follows end with 79"""
+    url = f"etcd://{etcd.address}/next"
+    leading = Service(url).lead()
+    following = Service(url)
+    assert following.process.stdout.readline().startswith("lk://"), following.log()
+    until(lambda: "another service leads" in following.log())
+    granted = leading.call("ACQUIRE", "x", "OWNER", "one", "TTL", 60000)
+    leader = etcd.value("next/leader")
+    etcd.ctl("put", "next/leader", leader.replace('"format":1', '"format":2'))
+    kept = etcd.values("next/")
+    meets_the_next_format(leading, following)
+    assert granted != [] and etcd.values("next/") == kept
 
 
 def enable_users(etcd):
@@ -351,7 +389,7 @@ def small_requests_are_told(_):
 
 
 CASES = [urls_are_checked, what_is_no_etcd_is_refused, all_nodes_are_asked_again, the_library_is_named,
-         another_version_is_refused, users_have_rights, signed_tokens_are_renewed, tls_is_checked, small_requests_are_told, a_full_etcd_is_told]
+         another_version_is_refused, services_meet_the_next_format, users_have_rights, signed_tokens_are_renewed, tls_is_checked, small_requests_are_told, a_full_etcd_is_told]
 
 if __name__ == "__main__":
     LK = os.path.abspath(sys.argv[1])

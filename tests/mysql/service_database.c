@@ -22,9 +22,9 @@ const struct service_words service_words = {
             " DROP PROCEDURE IF EXISTS #lead; DROP PROCEDURE IF EXISTS #limits",
     .make_stranger = "DROP USER IF EXISTS stranger@localhost; CREATE USER stranger@localhost;"
                      " GRANT SELECT ON test.* TO stranger@localhost; DROP TABLE #leader",
-    .begin_renew = "START TRANSACTION; CALL #renew(1, 0, 0, NULL)",
+    .begin_renew = "START TRANSACTION; CALL #renew(1, 0, 0, NULL, 1)",
     .hurry = "SET innodb_lock_wait_timeout = 1",
-    .lead = "CALL #lead('x', 'x', 1)",
+    .lead = "CALL #lead('x', 'x', 1, 1)",
     .freeze_clock =
         "CREATE TABLE #sim_clock (us BIGINT NOT NULL); INSERT INTO #sim_clock VALUES (0);"
         " DROP PROCEDURE #clock; CREATE PROCEDURE #clock(OUT ret_us BIGINT)"

@@ -81,9 +81,8 @@ ok 'a service on one that flushes now and then' start --store "$url"
 ok 'leads' leads
 ok 'and warns: a crash may lose what was acknowledged' warns 'commits are not flushed'
 ok 'and ends' stop
-sql 'UPDATE lk_service_leader SET format = 2'
-ok 'tables of another version are UNSUPPORTED' \
-    refuses 79 '*UNSUPPORTED*format 2*run the same version*' --store "$url"
+other_formats "$url" lk_service_leader
+meets_the_next_format "$url" lk_service_leader
 
 # ---- tables that a DBA makes ----
 

@@ -18,9 +18,9 @@ struct service_database {
 const struct service_words service_words = {
     .drop = "SET client_min_messages = error; DROP SCHEMA IF EXISTS lockkeeper_service CASCADE",
     .make_stranger = "DROP ROLE IF EXISTS stranger; CREATE ROLE stranger LOGIN",
-    .begin_renew = "BEGIN; SELECT #renew(1, 0, 0, NULL)",
+    .begin_renew = "BEGIN; SELECT #renew(1, 0, 0, NULL, 1)",
     .hurry = "SET lock_timeout = '200ms'",
-    .lead = "SELECT * FROM #lead('x', 'x', 1)",
+    .lead = "SELECT * FROM #lead('x', 'x', 1, 1)",
     .freeze_clock =
         "CREATE TABLE #sim_clock (us bigint NOT NULL); INSERT INTO #sim_clock VALUES (0);"
         " CREATE OR REPLACE FUNCTION #now_us() RETURNS bigint LANGUAGE sql VOLATILE AS"

@@ -92,9 +92,8 @@ ok 'ends as the others' stop
 sql 'BEGIN READ WRITE; ALTER DATABASE postgres RESET ALL; COMMIT'
 ok 'tables of another user are DENIED' \
     refuses 77 '*DENIED*lk schema postgresql-service*' --store "postgresql://app@/postgres?$server"
-sql 'UPDATE lockkeeper_service.leader SET format = 2'
-ok 'tables of another version are UNSUPPORTED' \
-    refuses 79 '*UNSUPPORTED*format 2*run the same version*' --store "$url"
+other_formats "$url" lockkeeper_service.leader
+meets_the_next_format "$url" lockkeeper_service.leader
 
 # ---- tables that a DBA makes ----
 

@@ -10,6 +10,9 @@
 #   at_service WORD...                lk at this service
 #   refuses_strangers URL ADD REMOVE  a service that stands by does not take over from the one that leads
 #                                     once ADD has run: a stranger's code is there, until REMOVE has
+#   other_formats URL TABLE           tables of another format, or of none, are refused and not changed
+#   meets_the_next_format URL TABLE   a service that leads and one that stands by end with 79 once a later
+#                                     version has brought the table of the leader to format 2
 #   secretless                        its title and its log show no password
 
 unset LK_SERVE_STORE LK_SERVE_DIR
@@ -97,4 +100,39 @@ refuses_strangers() {
     ok 'until the stranger is gone' sql "$3"
     ok 'then it leads' leads
     ok 'and ends' stop
+}
+other_formats() {
+    for format in 2 0; do
+        case $format in
+        0) told='tell no format' ;;
+        *) told="have format $format" ;;
+        esac
+        sql "UPDATE $2 SET format = $format"
+        kept=$(sql "SELECT * FROM $2")
+        ok "tables that $told are UNSUPPORTED" \
+            refuses 79 "*UNSUPPORTED: the tables of services $told, and this program knows format 1: use the program*" --store "$1"
+        ok 'and as they were' test "$(sql "SELECT * FROM $2")" = "$kept"
+    done
+    sql "UPDATE $2 SET format = 1"
+}
+ends_outdated() { # PROCESS LOG
+    wait "$1"
+    [ $? -eq 79 ] && grep -q 'UNSUPPORTED: .*have format 2, and this program knows format 1' "$2"
+}
+meets_the_next_format() {
+    ok 'two services of this version: one leads' start --store "$1"
+    ok 'it does, too' leads
+    first=$service
+    mv "$work/log" "$work/log.first"
+    ok 'and the other stands by' start --store "$1"
+    ok 'a later version brings the tables up to date' sql "UPDATE $2 SET format = 2"
+    epoch=$(sql "SELECT epoch FROM $2")
+    ok 'no lock is granted any more' fails_to "$lk" -S "$address" acquire late --owner ann --wait 1s
+    ok 'the one that led ends with 79' ends_outdated "$first" "$work/log.first"
+    ok 'and so does the other' ends_outdated "$service" "$work/log"
+    ok 'neither has begun to lead' test "$(sql "SELECT epoch FROM $2")" = "$epoch"
+    sql "UPDATE $2 SET format = 1"
+}
+fails_to() {
+    ! "$@" >"$work/out" 2>"$work/err"
 }

@@ -14,7 +14,8 @@ lk_outcome lk_sqlite_check_format(const struct lk_sqlite *store, int64_t format,
 
     return lk_sql_format_is_usable(formats, format, writable_from)
                ? LK_OK
-               : lk_sql_format_refuse(formats, format, store->address.path, error);
+               : lk_sql_format_refuse("the store's tables", format, formats->format,
+                                      store->address.path, error);
 }
 
 lk_outcome lk_sqlite_check_foreign(struct lk_sqlite *store, int *ret_code, lk_error *error) {

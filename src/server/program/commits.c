@@ -98,6 +98,9 @@ static void take_loaded(struct lk_server *server, const struct lk_job_result *re
         return;
     }
     lk_log(LK_LOG_ERROR, "the store could not be loaded", "%s", error.text);
+    if (lk_writer_is_outdated(server->writer)) {
+        server->refusal = error; /* the service ends: clients find one that knows the format */
+    }
     lk_core_follow(server->core, NULL);
     server->load_after_us = times->now_us + LOAD_RETRY_US;
 }

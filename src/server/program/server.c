@@ -168,7 +168,7 @@ static bool is_shut_down(struct lk_server *server) {
 /* false: the other thread has taken the loop over. */
 static bool run_loop(struct lk_server *server) {
     while (end_turn(server)) {
-        if (is_shut_down(server)) {
+        if (is_shut_down(server) || server->refusal.outcome != LK_OK) {
             return true;
         }
         /* Blocks until a descriptor or a timer is ready, and handles all that are. */
@@ -499,7 +499,9 @@ lk_outcome lk_server_run(const struct lk_server_options *options, lk_error *erro
         if (!run_loop(&server)) {
             stand_by(&server);
         }
-        if (server.has_failed) {
+        if (server.refusal.outcome != LK_OK) {
+            outcome = lk_error_copy(error, &server.refusal);
+        } else if (server.has_failed) {
             outcome = lk_error_set(error, LK_INTERNAL, "the event loop has failed");
         }
     }

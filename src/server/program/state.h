@@ -32,6 +32,7 @@ struct lk_server {
     struct lk_pace pace;
     bool is_disk_slow; /* by the last write: then the other thread does the next one */
     bool has_failed;   /* the event loop */
+    lk_error refusal;  /* why the service has to end; LK_OK: it has not */
     struct lk_login_events login_events;
     struct lk_handshake_events handshake_events;
     struct lk_copies copies;

@@ -72,6 +72,10 @@ struct lk_storage {
      * acknowledged; NULL: it does not. Static. Changed by load() and write(). */
     const struct lk_store_risk *_Atomic risk;
 
+    /* Its tables or keys were brought to a format that this program does not know: no load() will
+     * succeed any more. Changed by load() alone. */
+    atomic_bool is_outdated;
+
     bool is_new; /* opening it has made it: nothing is held, whatever was before */
 };
 

@@ -410,7 +410,8 @@ static lk_outcome check_format(const struct store *store, lk_error *error) {
 
     return lk_sql_format_is_usable(&lk_sql_formats, meta->format, meta->writable_from)
                ? LK_OK
-               : lk_sql_format_refuse(&lk_sql_formats, meta->format, store->path, error);
+               : lk_sql_format_refuse("the store's tables", meta->format, LK_SQL_FORMAT,
+                                      store->path, error);
 }
 
 static lk_outcome open_file(struct store *store, const struct lk_store_sqlite_options *options,

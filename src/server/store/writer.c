@@ -196,6 +196,10 @@ const struct lk_leader *lk_writer_leader(const struct lk_writer *writer) {
     return &writer->storage->leader;
 }
 
+bool lk_writer_is_outdated(const struct lk_writer *writer) {
+    return atomic_load(&writer->storage->is_outdated);
+}
+
 const struct lk_store_risk *lk_writer_risk(const struct lk_writer *writer) {
     return atomic_load(&writer->storage->risk);
 }

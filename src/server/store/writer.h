@@ -58,6 +58,9 @@ int lk_writer_descriptor(const struct lk_writer *writer);
 /* Of a store that is shared: who leads, as the last load that was fetched found it. */
 const struct lk_leader *lk_writer_leader(const struct lk_writer *writer);
 
+/* Whether a load has found that the store is beyond this program (lk_storage). */
+bool lk_writer_is_outdated(const struct lk_writer *writer);
+
 /* Why the shared store may lose what was written last (lk_storage); NULL: it does not. */
 const struct lk_store_risk *lk_writer_risk(const struct lk_writer *writer);
 

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "form/text.h"
+#include "sql/format.h"
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
@@ -64,18 +65,19 @@ static void get_text(struct reading *reading, const char *name, char *ret_text, 
     (void)snprintf(ret_text, capacity, "%s", text);
 }
 
-static lk_outcome judge(const struct reading *reading, uint64_t format, const char *title,
-                        lk_error *error) {
-    if (!reading->is_wrong && format != LK_JOURNAL_FORMAT) {
-        return lk_error_set(error, LK_UNSUPPORTED,
-                            "the keys of services in %s are of format %llu, and this program "
-                            "knows format %d; run the same version everywhere",
-                            title, (unsigned long long)format, LK_JOURNAL_FORMAT);
-    }
+/* Of JSON that is no object, or of a member that is wrong. */
+static lk_outcome refuse_damage(const char *title, lk_error *error) {
     return lk_error_set(error, LK_INVALID,
                         "what is kept in %s is damaged (the key of the leader); name another "
                         "prefix, or restore %s from a copy",
                         title, title);
+}
+
+/* LK_SQL_FORMAT_UNTOLD: it has no such number. */
+static int64_t format_of(const json_t *object) {
+    int64_t format = json_integer_value(json_object_get(object, "format")); /* 0: it is none */
+
+    return format > 0 ? format : LK_SQL_FORMAT_UNTOLD;
 }
 
 lk_outcome lk_journal_leader_read(struct lk_slice text, const char *title,
@@ -83,10 +85,10 @@ lk_outcome lk_journal_leader_read(struct lk_slice text, const char *title,
     json_t *object = json_loadb(text.bytes, text.size, 0, NULL);
     struct reading reading = {.object = object, .is_wrong = object == NULL};
     struct lk_journal_leader leader = {.epoch = 0};
-    uint64_t format = get_number(&reading, "format");
+    int64_t format = format_of(object);
     lk_outcome outcome = LK_OK;
 
-    if (!reading.is_wrong && format == LK_JOURNAL_FORMAT) {
+    if (json_is_object(object) && format == LK_JOURNAL_FORMAT) {
         leader.epoch = get_number(&reading, "epoch");
         get_text(&reading, "address", leader.address, sizeof leader.address);
         get_text(&reading, "process", leader.process, sizeof leader.process);
@@ -102,8 +104,11 @@ lk_outcome lk_journal_leader_read(struct lk_slice text, const char *title,
         reading.is_wrong = reading.is_wrong || leader.first == 0 || leader.first > leader.last + 1
                            || (leader.snapshot == 0 && leader.pieces > 0);
     }
-    if (reading.is_wrong || format != LK_JOURNAL_FORMAT) {
-        outcome = judge(&reading, format, title, error);
+    if (json_is_object(object) && format != LK_JOURNAL_FORMAT) {
+        outcome =
+            lk_sql_format_refuse("the keys of services", format, LK_JOURNAL_FORMAT, title, error);
+    } else if (!json_is_object(object) || reading.is_wrong) {
+        outcome = refuse_damage(title, error);
     } else {
         *ret_leader = leader;
     }

@@ -28,6 +28,9 @@ static lk_outcome find_leader(struct lk_journal *store, struct lk_journal_leader
     if (outcome == LK_OK && *ret_revision != 0) {
         outcome = lk_journal_leader_read((struct lk_slice){record.bytes, record.size},
                                          store->home->title, ret_leader, error);
+        if (outcome == LK_UNSUPPORTED) {
+            atomic_store(&store->storage.is_outdated, true);
+        }
     }
     lk_buffer_done(&record);
     return outcome;

@@ -28,19 +28,22 @@ BEGIN
 END
 //
 
--- The first statement of every transaction of the service that leads: an error unless it still does.
+-- The first statement of every transaction of the service that leads: an error unless it still
+-- does, and the tables have the format that it knows.
 -- A service that takes over locks the same row, so it waits for this transaction, or this one fails.
 -- Afterwards @lockkeeper_us is the present, for the instants that the transaction writes.
 DROP PROCEDURE IF EXISTS lk_service_renew
 //
 CREATE PROCEDURE lk_service_renew(
-    IN asked_epoch BIGINT, IN asked_floor BIGINT, IN asked_event BIGINT, IN asked_watch BIGINT)
+    IN asked_epoch BIGINT, IN asked_floor BIGINT, IN asked_event BIGINT, IN asked_watch BIGINT,
+    IN asked_format INT)
 SQL SECURITY INVOKER
 BEGIN
-    DECLARE present_epoch, present_us BIGINT;
+    DECLARE present_epoch, present_format, present_us BIGINT;
 
-    SELECT l.epoch INTO present_epoch FROM lk_service_leader AS l WHERE l.only_row = 1 FOR UPDATE;
-    IF present_epoch IS NULL OR present_epoch <> asked_epoch THEN
+    SELECT l.epoch, l.format INTO present_epoch, present_format
+    FROM lk_service_leader AS l WHERE l.only_row = 1 FOR UPDATE;
+    IF present_epoch IS NULL OR present_epoch <> asked_epoch OR present_format <> asked_format THEN
         SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'another service leads';
     END IF;
     CALL lk_service_clock(present_us); -- behind the wait for the row
@@ -61,10 +64,12 @@ END
 DROP PROCEDURE IF EXISTS lk_service_lead
 //
 CREATE PROCEDURE lk_service_lead(
-    IN asked_process VARBINARY(64), IN asked_address VARBINARY(255), IN asked_lease BIGINT)
+    IN asked_process VARBINARY(64), IN asked_address VARBINARY(255), IN asked_lease BIGINT,
+    IN asked_format INT)
 SQL SECURITY INVOKER
 BEGIN
-    DECLARE found_epoch, found_renewed, found_lease, present_us BIGINT;
+    DECLARE found_epoch, found_renewed, found_lease, found_format, present_us BIGINT;
+    DECLARE found_text VARCHAR(20);
     DECLARE found_process VARBINARY(64);
     DECLARE found_address VARBINARY(255);
     DECLARE found_free, leads BOOLEAN;
@@ -74,17 +79,27 @@ BEGIN
         RESIGNAL;
     END;
 
-    SELECT l.epoch, l.process, l.address, l.renewed_us, l.lease_us, l.is_free
-    INTO found_epoch, found_process, found_address, found_renewed, found_lease, found_free
+    SELECT l.epoch, l.process, l.address, l.renewed_us, l.lease_us, l.is_free, l.format
+    INTO found_epoch, found_process, found_address, found_renewed, found_lease, found_free,
+        found_format
     FROM lk_service_leader AS l WHERE l.only_row = 1;
+    IF found_format <> asked_format THEN -- a later version has changed the tables
+        SET found_text = CAST(found_format AS CHAR);
+        SIGNAL SQLSTATE 'LK002' SET MESSAGE_TEXT = found_text;
+    END IF;
     CALL lk_service_clock(present_us);
     SET leads = found_free OR found_process = asked_process
         OR found_renewed + found_lease <= present_us;
     IF leads THEN
         START TRANSACTION;
-        SELECT l.epoch, l.process, l.address, l.renewed_us, l.lease_us, l.is_free
-        INTO found_epoch, found_process, found_address, found_renewed, found_lease, found_free
+        SELECT l.epoch, l.process, l.address, l.renewed_us, l.lease_us, l.is_free, l.format
+        INTO found_epoch, found_process, found_address, found_renewed, found_lease, found_free,
+            found_format
         FROM lk_service_leader AS l WHERE l.only_row = 1 FOR UPDATE;
+        IF found_format <> asked_format THEN
+            SET found_text = CAST(found_format AS CHAR);
+            SIGNAL SQLSTATE 'LK002' SET MESSAGE_TEXT = found_text;
+        END IF;
         CALL lk_service_clock(present_us);
         SET leads = found_free OR found_process = asked_process
             OR found_renewed + found_lease <= present_us;

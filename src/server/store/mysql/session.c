@@ -66,6 +66,8 @@ void lk_store_mysql_put_renew(const struct lk_store_mysql *store, struct lk_buff
     } else {
         lk_buffer_add_text(text, "NULL");
     }
+    lk_buffer_add_text(text, ",");
+    lk_buffer_add_number(text, LK_TABLES_FORMAT);
     lk_buffer_add_text(text, ");");
 }
 
@@ -90,9 +92,15 @@ lk_outcome lk_store_mysql_explain(const struct lk_store_mysql *store, lk_error *
                         store->name);
 }
 
-static lk_outcome judge(const struct lk_store_mysql *store, lk_error *error) {
-    if (strcmp(mysql_sqlstate(store->link->mysql), "LK001") == 0) {
+static lk_outcome judge(struct lk_store_mysql *store, lk_error *error) {
+    const char *state = mysql_sqlstate(store->link->mysql);
+
+    if (strcmp(state, "LK001") == 0) {
         return lk_error_set(error, LK_LOST, "another service leads this store");
+    }
+    if (strcmp(state, "LK002") == 0) { /* the procedure tells the number in place of a sentence */
+        return lk_tables_refuse_format(&store->tables,
+                                       strtoll(mysql_error(store->link->mysql), NULL, 10), error);
     }
     return lk_store_mysql_explain(store, error);
 }

@@ -42,6 +42,8 @@ static lk_outcome lead(struct lk_tables *tables, struct lk_tables_lead *ret_lead
     lk_store_mysql_put_literal(text, lk_slice_of(tables->advertised));
     lk_buffer_add_text(text, ",");
     lk_buffer_add_number(text, tables->lease_us);
+    lk_buffer_add_text(text, ",");
+    lk_buffer_add_number(text, LK_TABLES_FORMAT);
     lk_buffer_add_text(text, ")");
     outcome = lk_store_mysql_run(store, text, &patience, &store->rows, error);
     if (outcome != LK_OK) {

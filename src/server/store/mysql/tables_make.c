@@ -15,7 +15,7 @@
 #include "server/store/mysql/store.h"
 #include "sql/store_name.h"
 
-enum { FORMAT = 1, SQL_BYTES_MAX = 256 };
+enum { SQL_BYTES_MAX = 256 };
 
 #define MAKING_US                                                                                  \
     INT64_C(60000000) /* at least, to make the tables or to wait for another service */
@@ -131,11 +131,7 @@ lk_outcome lk_store_mysql_prepare(struct lk_store_mysql *store, const struct lk_
     if (outcome == LK_OK && format < 0) {
         outcome = make(store, &longer, &format, error);
     }
-    if (outcome == LK_OK && format != FORMAT) {
-        return lk_error_set(error, LK_UNSUPPORTED,
-                            "the tables %s... are of format %ld, and this program knows format %d; "
-                            "run the same version everywhere",
-                            store->name, format, FORMAT);
-    }
-    return outcome;
+    return outcome == LK_OK && format != LK_TABLES_FORMAT
+               ? lk_tables_refuse_format(&store->tables, format, error)
+               : outcome;
 }

@@ -139,11 +139,13 @@ CREATE TABLE lockkeeper_service.event (
     reason      text    NOT NULL
 );
 
--- The first statement of every transaction of the service that leads: an error unless it still does.
+-- The first statement of every transaction of the service that leads: an error unless it still
+-- does, and the tables have the format that it knows.
 -- A service that takes over updates the same row, so it waits for this transaction, or this one
 -- fails.
 CREATE FUNCTION lockkeeper_service.renew(
-    asked_epoch bigint, asked_floor bigint, asked_event bigint, asked_watch bigint)
+    asked_epoch bigint, asked_floor bigint, asked_event bigint, asked_watch bigint,
+    asked_format integer)
 RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     UPDATE lockkeeper_service.leader
@@ -151,7 +153,7 @@ BEGIN
         last_event = greatest(last_event, asked_event),
         watched_us = CASE WHEN asked_watch IS NULL THEN watched_us WHEN asked_watch = 0 THEN 0
             ELSE lockkeeper_service.now_us() + asked_watch END
-    WHERE epoch = asked_epoch;
+    WHERE epoch = asked_epoch AND format = asked_format;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'another service leads' USING ERRCODE = 'LK001';
     END IF;
@@ -162,7 +164,7 @@ $$;
 -- of the one before lives on for a while (R11), in the same transaction: a process that dies
 -- afterwards leaves nothing undone.
 CREATE FUNCTION lockkeeper_service.lead(
-    asked_process text, asked_address text, asked_lease bigint,
+    asked_process text, asked_address text, asked_lease bigint, asked_format integer,
     OUT leads boolean, OUT epoch bigint, OUT address text, OUT left_us bigint, OUT at_us bigint)
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -175,6 +177,9 @@ BEGIN
             PERFORM FROM lockkeeper_service.leader FOR UPDATE;
         END IF;
         SELECT * INTO STRICT found_row FROM lockkeeper_service.leader;
+        IF found_row.format <> asked_format THEN -- a later version has changed the tables
+            RAISE EXCEPTION '%', found_row.format USING ERRCODE = 'LK002';
+        END IF;
         leads := found_row.is_free OR found_row.process = asked_process
             OR found_row.renewed_us + found_row.lease_us <= lockkeeper_service.now_us();
         epoch := found_row.epoch;

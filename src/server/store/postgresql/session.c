@@ -16,7 +16,11 @@
 #include "server/store/postgresql/store.h"
 #include "sql/schema.h"
 
-enum { FORMAT = 1, STATEMENTS_OTHER = 9 };
+enum { STATEMENTS_OTHER = 9 };
+
+#define TEXT_OF(number) #number
+#define NUMBER_TEXT(macro) TEXT_OF(macro)
+#define FORMAT_TEXT NUMBER_TEXT(LK_TABLES_FORMAT)
 
 #define S "lockkeeper_service."
 
@@ -36,10 +40,11 @@ static const struct {
     const char *sql;
 } others[STATEMENTS_OTHER] = {
     {"lk_begin", "BEGIN"},
-    {"lk_renew", "SELECT " S "renew($1::bigint, $2::bigint, $3::bigint, $4::bigint)"},
+    {"lk_renew",
+     "SELECT " S "renew($1::bigint, $2::bigint, $3::bigint, $4::bigint, " FORMAT_TEXT ")"},
     {"lk_commit", "COMMIT"},
     {"lk_lead", "SELECT leads, epoch, address, left_us, at_us"
-                " FROM " S "lead($1::text, $2::text, $3::bigint)"},
+                " FROM " S "lead($1::text, $2::text, $3::bigint, " FORMAT_TEXT ")"},
     {"lk_resign", "UPDATE " S "leader SET is_free = true WHERE epoch = $1::bigint"},
     {"lk_forget", "DELETE FROM " S "event WHERE sequence <= $1::bigint"},
     {"lk_ended_bound",
@@ -105,13 +110,26 @@ static lk_outcome push(PGconn *connection, const struct lk_patience *patience, l
     return left == 0 ? LK_OK : lk_postgresql_lose(connection, error);
 }
 
+/* The number that the function tells in place of a sentence. */
+static lk_outcome refuse_format(struct lk_store_pg *store, const PGresult *result,
+                                lk_error *error) {
+    const char *format = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+
+    return lk_tables_refuse_format(&store->tables, format != NULL ? strtoll(format, NULL, 10) : 0,
+                                   error);
+}
+
 /* Of several errors the first one is the cause. LK_LOST: another service leads. */
-static lk_outcome judge(const PGresult *result, lk_outcome outcome, lk_error *error) {
+static lk_outcome judge(struct lk_store_pg *store, const PGresult *result, lk_outcome outcome,
+                        lk_error *error) {
     if (outcome != LK_OK || result == NULL || PQresultStatus(result) != PGRES_FATAL_ERROR) {
         return outcome;
     }
     if (lk_postgresql_has_code(result, "LK001")) {
         return lk_error_set(error, LK_LOST, "another service leads this store");
+    }
+    if (lk_postgresql_has_code(result, "LK002")) {
+        return refuse_format(store, result, error);
     }
     return explain(result, error);
 }
@@ -135,7 +153,7 @@ static lk_outcome receive(struct lk_store_pg *store, const struct lk_patience *p
             *ret_rows = NULL;
             return next;
         }
-        outcome = judge(result, outcome, error);
+        outcome = judge(store, result, outcome, error);
         is_done = result != NULL && PQresultStatus(result) == PGRES_PIPELINE_SYNC;
         if (result != NULL && PQresultStatus(result) == PGRES_TUPLES_OK) {
             PQclear(*ret_rows);
@@ -285,11 +303,8 @@ static lk_outcome prepare_tables(struct lk_store_pg *store, const struct lk_pati
     if (outcome == LK_OK) {
         outcome = query(store, "SELECT format FROM " S "leader", patience, &format, error);
     }
-    if (outcome == LK_OK && format != FORMAT) {
-        return lk_error_set(error, LK_UNSUPPORTED,
-                            "the tables in lockkeeper_service are of format %" PRId64
-                            ", and this program knows format %d; run the same version everywhere",
-                            format, FORMAT);
+    if (outcome == LK_OK && format != LK_TABLES_FORMAT) {
+        return lk_tables_refuse_format(&store->tables, format, error);
     }
     if (outcome == LK_OK) {
         outcome = query(store, lacks_rights, patience, &lacking, error);

@@ -9,6 +9,7 @@
 #include "base/random.h"
 #include "server/core/core.h"
 #include "server/store/tables/tables.h"
+#include "sql/format.h"
 
 void lk_tables_init(struct lk_tables *tables, const struct lk_tables_options *options) {
     tables->lease_us = options->lease_us;
@@ -24,6 +25,13 @@ void lk_tables_done(struct lk_tables *tables) {
 
 struct lk_patience lk_tables_patience(const struct lk_tables *tables) {
     return (struct lk_patience){.until_us = lk_clock_now_us() + tables->lease_us};
+}
+
+lk_outcome lk_tables_refuse_format(struct lk_tables *tables, int64_t format, lk_error *error) {
+    atomic_store(&tables->storage.is_outdated, true);
+    return lk_sql_format_refuse("the tables of services",
+                                format > 0 ? format : LK_SQL_FORMAT_UNTOLD, LK_TABLES_FORMAT,
+                                tables->name, error);
 }
 
 static lk_outcome lead(struct lk_tables *tables, struct lk_tables_lead *ret_lead, lk_error *error) {

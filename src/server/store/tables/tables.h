@@ -10,6 +10,9 @@
 #include "engine/engine.h"
 #include "server/store/store.h"
 
+/* Of the tables; a macro, for texts of SQL. */
+#define LK_TABLES_FORMAT 1
+
 enum { LK_TABLES_COLUMNS_MAX = 17, LK_TABLES_PROCESS_BYTES = 33, LK_TABLES_PAGE_ROWS = 10000 };
 
 /* Kinds of rows. All of one kind are written together. Kinds that are about the same things follow
@@ -152,6 +155,9 @@ void lk_tables_done(struct lk_tables *tables);
 
 /* As long as a call may take: after it another service leads. */
 struct lk_patience lk_tables_patience(const struct lk_tables *tables);
+
+/* LK_UNSUPPORTED with its sentence: the tables have another format (docs/operations.md). */
+lk_outcome lk_tables_refuse_format(struct lk_tables *tables, int64_t format, lk_error *error);
 
 /* For lk_storage_ops. */
 lk_outcome lk_tables_load(struct lk_storage *storage, const struct lk_model_config *config,
