@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 
+/* A thread inherits its signal mask, so it is set around the start. */
 bool lk_thread_start(pthread_t *ret_thread, void *(*run)(void *context), void *context) {
     sigset_t all;
     sigset_t former;

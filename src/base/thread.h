@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Threads of a library: how one is started, how it waits on a condition, and how all of them leave
- * what blocks other processes before this process stops itself.
+ * Threads of a library, which leave signals to the application's: how one is started, how it waits
+ * on a condition, and how all of them leave what blocks other processes before this process stops
+ * itself.
  */
 #ifndef LK_BASE_THREAD_H
 #define LK_BASE_THREAD_H

@@ -18,6 +18,8 @@
 
 /* ---- words ----------------------------------------------------------------------------------- */
 
+/* The C library has no functions for futexes. */
+
 /* Since Linux 5.16; the headers may be older than the kernel. */
 #ifndef SYS_futex_waitv
 #define SYS_futex_waitv 449

@@ -110,7 +110,7 @@ static lk_outcome prompt_password(char *ret_password, size_t capacity, lk_error 
 
 /* ---- a file that is replaced ----------------------------------------------------------------- */
 
-/* A file that is read, changed, and replaced as a whole. */
+/* A file that is read, changed, and replaced as a whole, by renaming another one over it. */
 
 /* A file that only this process changes, until replacing_end(). */
 struct replacing {

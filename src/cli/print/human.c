@@ -151,6 +151,8 @@ char *lk_human_owner_of(const char *owner, const char *user) {
 
 /* ---- how wide text is ------------------------------------------------------------------------ */
 
+/* After Unicode's East Asian Width and its combining marks. */
+
 struct range {
     uint32_t first, last;
 };

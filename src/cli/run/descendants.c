@@ -19,6 +19,8 @@
 
 /* ---- files of /proc -------------------------------------------------------------------------- */
 
+/* Paths are written digit by digit: snprintf() is not safe between fork and exec. */
+
 int lk_run_proc_open(pid_t pid, const char *name) {
     char path[sizeof "/proc//" + 16 + LK_RUN_PROC_NAME_MAX];
     char digits[16];
@@ -50,6 +52,8 @@ bool lk_run_proc_read(pid_t pid, const char *name, char *ret_text, size_t size) 
 }
 
 /* ---- the mark of a run ----------------------------------------------------------------------- */
+
+/* The variable LK_RUN: written for CMD, and searched in /proc/PID/environ. */
 
 static const char variable_name[] = "LK_RUN=";
 

@@ -17,6 +17,10 @@
 #include "base/error.h"
 #include "cli/run/deadline.h"
 
+/* ---- closing --------------------------------------------------------------------------------- */
+
+/* Where close_range() is refused, /proc/self/fd names what is open. */
+
 /* False: the name is no number. */
 static bool read_number(const char *text, unsigned *ret_number) {
     unsigned number = 0;

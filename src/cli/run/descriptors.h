@@ -7,6 +7,10 @@
 
 #include "lockkeeper/lockkeeper.h"
 
+/* ---- closing --------------------------------------------------------------------------------- */
+
+/* Closes descriptors of a process that was forked and goes on without exec. */
+
 /*
  * Closes all descriptors from `first` to `last`, also where the kernel or a sandbox refuses
  * close_range(). Safe between fork and exec.

@@ -25,6 +25,8 @@ int64_t lk_budget_left_ms(int64_t wait_ms);
 
 /* ---- opening a store ------------------------------------------------------------------------- */
 
+/* While signals are blocked: one that ends the call ends the opening. */
+
 /* For how long a request may still wait: how long its store may take to answer depends on it. */
 int64_t lk_run_wait_ms(const lk_request *request);
 

@@ -11,7 +11,7 @@
 
 /* ---- bounds ---------------------------------------------------------------------------------- */
 
-/* lk serve --bound NAME=N: the bounds of a service by name. */
+/* lk serve --bound NAME=N: those of R22, and those of the listeners. */
 
 struct bound {
     const char *name;

@@ -19,7 +19,7 @@
 
 /* ---- the file of users ----------------------------------------------------------------------- */
 
-/* The file of a service's users. */
+/* Users out of a file that only its owner may write. */
 
 static lk_outcome explain(const char *path, int problem, lk_error *error) {
     return lk_error_set(error, problem == EACCES || problem == EPERM ? LK_DENIED : LK_INVALID,

@@ -128,6 +128,8 @@ void lk_own_store_done(struct lk_own_store *own) {
 
 /* ---- a password in a URL --------------------------------------------------------------------- */
 
+/* A file in memory, closed by exec, that is opened by its name in /proc. */
+
 char *lk_secret_url_of(const char *url) {
     struct lk_default_store standard = {.url = NULL};
     char *copy = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Everything that is created for one item, or for one batch, is freed with it: the words, the
- * environment, stdin (input.h) and the guard. Stderr ends with the last process that has it open
+ * environment, stdin and the guard. Stderr ends with the last process that has it open
  * (relay.h).
  */
 #include "cli/work/item.h"

@@ -85,6 +85,8 @@ size_t lk_pool_tail_text(const struct lk_pool_tail *tail, char text[LK_POOL_TAIL
 
 /* ---- the relay ------------------------------------------------------------------------------- */
 
+/* The mutex guards what the thread and the caller share. */
+
 enum { CHUNK = 4096, PATIENCE_US = 1000000 };
 
 struct lk_pool_relay {
