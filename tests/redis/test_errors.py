@@ -438,27 +438,6 @@ def tokens_rise(t):
     ask_all()
 
 
-def an_older_store(t):
-    """What the version before has left: memory of ended tokens, and where an owner waits."""
-    t.single()
-    held = t.answers("granted", "acquire", "--try", "a", owner="carol")
-    t.answers("granted", "acquire", "--try", "b", owner="bob")
-    t.answers("waiting", "acquire", "--queue", "a", owner="bob")
-    t.redis("RENAME", "{}:lk:w:bob", "lk:waits:bob")
-    t.redis("EVAL", "local x = redis.call('HGET', KEYS[1], 'x') "
-            "local f = {struct.unpack('<Bdddddddds', x)} f[9] = math.floor(f[2] / 100000000) "
-            "redis.call('HSET', KEYS[1], 'x', struct.pack('<Bdddddddds', unpack(f, 1, 10))) "
-            "redis.call('HSET', KEYS[1] .. f[9], '123', 'a token') "
-            "redis.call('PEXPIRE', KEYS[1] .. f[9], 400000)", "1", "{a}:lk:h")
-    t.answers("waiting", "acquire", "--queue", "a", owner="bob")  # as each waiter asks again
-    t.answers("deadlock", "acquire", "--queue", "b", owner="carol")
-    for _ in range(2):
-        t.answers("ok", "release", "a", "--token", str(held["token"]), owner="carol")
-    t.answers("granted", "acquire", "--queue", "a", owner="bob")
-    for key in t.redis("KEYS", "*").splitlines():
-        expect(key == "{}:lk:f" or int(t.redis("PTTL", key)) > 0, f"{key} stays for ever")
-
-
 def garbage(t):
     """Whatever is in our keys: a sentence, no crash, and what is held is not granted."""
     t.single()
@@ -580,7 +559,6 @@ CASES = [
     ("grace after a restart", grace),
     ("waiters outlast a loss of data", waiters_outlast_a_loss_of_data),
     ("tokens after a restart that forgets", tokens_rise),
-    ("an older store", an_older_store),
     ("garbage in the keys", garbage),
     ("what the doctor says", doctor),
     ("what the doctor says of a cluster", doctor_of_a_cluster),

@@ -22,9 +22,9 @@
 --     c path 0 owner 0 class 0 queue    a list, blocked by a request of this owner, or by a limit
 --     w queue 0 path 0 class            a list that was blocked, and may be free
 --     ~ generation
--- It counts while the root has the mark BLOCKING in place of a time until which workers sleep. Ends
--- by older versions remove the mark; a lost record of the root has none; a new generation begins
--- with the next list. In all three cases every list may be free.
+-- It counts while the root has the mark BLOCKING in place of a time until which workers sleep. A lost
+-- record of the root has none, and a new generation begins with the next list: in both cases every
+-- list may be free.
 --
 -- A claim looks at the roots of which d says so, not at all. An end that frees a list sets the time
 -- to 0. A deadline has passed by the time that was noted: one that is moved ahead counts as an end.
@@ -233,17 +233,16 @@ function L.enter_group(item)
     enter_as(item, group_of(item.needs))
 end
 
--- false: it is in no group, because it needs nothing, or an older version has made it ready.
+-- An item that needs nothing may be in no group.
 function L.leave_group(item)
     for _, name in ipairs({group_of(item.needs), group_of_one(item)}) do
         if remove_from_index(item.root, entry_in_group(item, name)) then
             if L.place_of_group(item.root, item.queue, name) == position_of(item) then
                 L.renew_group(item.root, item.queue, name)
             end
-            return true
+            return
         end
     end
-    return false
 end
 
 -- Makes a group of this ready item alone. Returns its name.

@@ -4,7 +4,6 @@
 --     v path, e path             its value; why it was given back: exit code or false, and a text
 --     c queue                    the counts of a queue
 --     n queue 0 owner 0 number   the item that an ask number got
---     u                          how far L.complete_index() has come
 --     g, l, b                    groups of items (groups.lua)
 -- Its fields are read once, and written by L.flush(). {root}:lk:q, a sorted set, is the index, in
 -- byte order. It is written at once, so that it can be searched, and undone if the call fails:
@@ -14,9 +13,6 @@
 --     z queue 0 sequence 0 id         claimed
 --     p queue 0 sequence 0 id         parked
 --     c queue                         a queue
---     c                               the index is complete
--- Older versions kept no entries of queues, those of parked items among the claimed ones, and those
--- of ready ones with needs beside the others.
 
 -- ---- the record ----
 
@@ -78,7 +74,7 @@ local function remove_from_index(R, entry)
 end
 
 -- Higher priorities come first: + precedes all digits, and : follows them. Items of priority 0 have
--- no rank, as in older versions.
+-- no rank.
 local function rank_of(priority)
     if priority == 0 then
         return ''
@@ -105,15 +101,11 @@ local function is_grouped(item)
     return item.state == 'ready' and #item.needs > 0
 end
 
+-- A ready item without needs is in a group if it has been locked itself (L.isolate()).
 local function remove_entry_of(item)
-    local entry = entry_of(item)
-    if is_grouped(item) and L.leave_group(item) or remove_from_index(item.root, entry) then
-        return
-    end
-    if item.state == 'ready' then
+    if is_grouped(item)
+        or not remove_from_index(item.root, entry_of(item)) and item.state == 'ready' then
         L.leave_group(item)
-    elseif item.state == 'parked' then
-        remove_from_index(item.root, 'z' .. entry:sub(2)) -- of an older version
     end
 end
 
@@ -125,7 +117,7 @@ local function save_item(item)
     for _, need in ipairs(item.needs) do
         f[#f + 1], f[#f + 2], f[#f + 3] = need.path, need.limit, need.units
     end
-    f[#f + 1] = item.priority -- older versions wrote none
+    f[#f + 1] = item.priority
     set_item_field(item.root, 'i' .. item.path, pack(unpack(f)))
 end
 
@@ -138,7 +130,7 @@ local function load_item(R, queue, id)
     local f = {open(packed)}
     local item = {root = R, queue = queue, id = id, path = path, sequence = f[1], state = f[2],
         due = f[3], attempts = f[4], was_lost = f[5], max_attempts = f[6], ask_number = f[7],
-        owner = f[8], needs = {}, priority = f[10 + 3 * f[9]] or 0}
+        owner = f[8], needs = {}, priority = f[10 + 3 * f[9]]}
     for i = 1, f[9] do
         item.needs[i] = {path = f[7 + 3 * i], limit = f[8 + 3 * i], units = f[9 + 3 * i]}
     end
@@ -191,49 +183,9 @@ local function add_count(R, queue, ...)
     local counts = counts_of(R, queue)
     if not has_queue(R, queue) then
         add_to_index(R, 'c' .. queue)
-        if call('EXISTS', R.base .. 'i') == 0 then
-            add_to_index(R, 'c')
-        end
     end
     for _, which in ipairs({...}) do
         counts[which] = counts[which] + 1
     end
     set_item_field(R, 'c' .. queue, pack(unpack(counts)))
-end
-
--- ---- indexes of older versions ----
-
-local function complete_entry(R, field, packed)
-    local kind, path = field:sub(1, 1), field:sub(2)
-    if kind == 'c' then
-        add_to_index(R, field)
-    elseif kind == 'i' and select(2, open(packed)) == 'parked' then
-        local item = load_item(R, path:match('^(.*)/([^/]*)$'))
-        remove_entry_of(item)
-        add_to_index(R, entry_of(item))
-    end
-end
-
--- Completes the index that an older version has left, some of it in each call, once in the life of a
--- root. false: the caller has to call again.
-local COMPLETED_MAX = 1000
-
-function L.complete_index(R)
-    local Q, I = R.base .. 'q', R.base .. 'i'
-    if call('ZSCORE', Q, 'c') or call('EXISTS', I) == 0 then
-        return true
-    end
-    local cursor, left = item_field(R, 'u') or '0', COMPLETED_MAX
-    repeat
-        local found = call('HSCAN', I, cursor, 'COUNT', 100)
-        cursor, left = found[1], left - #found[2] / 2
-        for at = 1, #found[2], 2 do
-            complete_entry(R, found[2][at], found[2][at + 1])
-        end
-    until cursor == '0' or left <= 0
-    set_item_field(R, 'u', cursor ~= '0' and cursor)
-    if cursor == '0' then
-        add_to_index(R, 'c')
-    end
-    return cursor == '0'
 end

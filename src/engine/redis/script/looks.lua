@@ -105,26 +105,12 @@ local function due_roots(R, queue, looked)
     return names
 end
 
--- Versions before these noted lists without their roots in the queue.
-local function note_roots(R, queue)
-    each_list(R, queue, '[k' .. queue .. '\0', function(path)
-        local name = path:match('^[^/]+')
-        set_root(R, queue, name, false, now, name)
-        return path == name and '(k' .. queue .. '\0' .. path .. '\1'
-            or '[k' .. queue .. '\0' .. name .. '0'
-    end)
-end
-
 -- Brings the queue's lists up to date for a claim of this owner. false: more is overdue, or more is to
 -- be looked at, than one call handles.
 function L.look_at_lists(R, queue, owner)
     local first = first_in(R, 'd' .. queue)
     if not first then
-        if not first_in(R, 'k' .. queue) then
-            return true
-        end
-        note_roots(R, queue)
-        first = first_in(R, 'd' .. queue)
+        return true
     end
     local looked, names = {}, other_roots(R, queue, first)
     for _, name in ipairs(names) do

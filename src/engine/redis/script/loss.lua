@@ -3,7 +3,7 @@
 --
 -- {root}:lk:h is the record: a request is lost if and only if it is. Its field g is the first draw
 -- of this life of the root. Draws rise (R4), so a ticket before g was drawn in a former life, and
--- its request is lost. A root that an older client has made has no g: it counts as complete.
+-- its request is lost. A root without g counts as complete.
 -- {root}:lk:t and {root}:lk:p are indexes of the live requests. A guard in each shows that the
 -- index is complete.
 

@@ -138,20 +138,13 @@ local function visit_first(R, take, cursor, item, name)
     return answer, why
 end
 
--- Items without needs. One with needs was made ready by an older version: joins its group.
+-- An item without needs.
 local function visit_item(R, take, cursor)
     local item = item_at(R, take, cursor.entry, cursor.name)
-    if not item then
-        reread(cursor)
-    elseif #item.needs == 0 then
+    if item then
         return visit_first(R, take, cursor, item)
-    else
-        remove_from_index(R, cursor.entry)
-        L.enter_group(item)
-        moves = moves + 1
-        reread(cursor)
-        reread(walk.open_groups)
     end
+    reread(cursor)
 end
 
 -- The first item of the cursor's group.

@@ -46,7 +46,7 @@ function L.operations.parked()
     local queue, behind, max = ARGV[6], tonumber(ARGV[7]), ARGV[8]
     local R = L.root_of(queue)
     local answer = {OK, now}
-    if not L.sweep() or not L.complete_index(R) then
+    if not L.sweep() then
         return nil
     end
     local of_queue = 'p' .. queue
@@ -76,7 +76,7 @@ end
 
 function L.operations.stats()
     local R = L.root_of(ARGV[6])
-    if not L.sweep() or not L.complete_index(R) then
+    if not L.sweep() then
         return nil
     end
     return {OK, now, unpack(numbers_of(R, ARGV[6]))}
@@ -91,7 +91,7 @@ function L.operations.queues()
     local function add(queue)
         answer[#answer + 1] = {queue, unpack(numbers_of(R, queue))}
     end
-    if not L.sweep() or not L.complete_index(R) then
+    if not L.sweep() then
         return nil
     end
     if max > 0 and is_before(behind, path) and call('ZSCORE', Q, 'c' .. path) then

@@ -51,7 +51,8 @@ lk_outcome lk_journal_image_apply(struct lk_journal_image *image, struct lk_slic
 
 /* Fills a snapshot for the core. */
 lk_outcome lk_journal_image_load(struct lk_journal_image *image,
-                                 const struct lk_model_config *config, struct lk_core_snapshot *snapshot, lk_error *error);
+                                 const struct lk_model_config *config,
+                                 struct lk_core_snapshot *snapshot, lk_error *error);
 
 /* ---- pieces (pieces.c) ----------------------------------------------------------------------- */
 
