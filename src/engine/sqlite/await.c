@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Waiting for a grant: a change watch over the requests ahead. The commit of a grant wakes the
+ * Waiting for a grant, and for work.
+ *
+ * For a grant: a change watch over the requests ahead. The commit of a grant wakes the
  * waiter. Where no wake-up comes, the first waiter notices a release within milliseconds.
  *
  * A deadline ahead of the waiter ends the wait, too: no other process may be there to end the
@@ -8,6 +10,7 @@
  * position, so that they do not all write what one write can do.
  */
 #include "engine/sqlite/change_watch.h"
+#include "sql/items.h"
 #include "sql/wait_rows.h"
 
 #define PAUSE_FIRST_US INT64_C(1000)  /* of the first waiter, right after a commit ahead of it */
@@ -62,11 +65,60 @@ static lk_outcome await_grant(struct lk_sqlite *store, const struct lk_wait_curs
     return outcome == LK_OK ? lk_change_watch_wait(&waiting.watch, until_us, waker) : outcome;
 }
 
+/* ---- work ------------------------------------------------------------------------------------ */
+
+/*
+ * A change watch over the queue. The wait ends when the query finds a ready item. Mostly an item is
+ * gone when later waiters query the queue; then they keep waiting. Where ready items exist that
+ * could not be locked, only another take can find out whether they can be locked now. So any commit
+ * ends that wait, but not before a pause, so that takes do not load a busy store.
+ */
+#define WORK_FIRST_US INT64_C(4000)  /* right after a commit */
+#define WORK_QUIET_US INT64_C(25000) /* when there was none for long */
+#define WORK_HELD_US INT64_C(8000)   /* there are items, but locks are in their way */
+
+struct queue_watch {
+    struct lk_change_watch watch;
+    struct lk_slice queue;
+};
+
+static int query_queue(struct lk_change_watch *watch) {
+    struct queue_watch *waiting = (struct queue_watch *)watch;
+    struct lk_sql_queue_probe found = {.has_ready = false};
+    int code = lk_sql_queue_probe(&watch->store->sql, waiting->queue, &found);
+
+    if (code == SQLITE_OK) {
+        watch->is_over = found.has_ready;
+        watch->due_us = found.next_due_us;
+        watch->pace_us = found.has_ready ? WORK_HELD_US : WORK_FIRST_US;
+    }
+    return code;
+}
+
+static lk_outcome await_work(struct lk_sqlite *store, const struct lk_wait_cursor *cursor,
+                             int64_t until_us, struct lk_waker *waker) {
+    const struct lk_path *queue = &cursor->command->take.queue;
+    bool has_ready = cursor->in_the_way != 0;
+    struct queue_watch waiting = {
+        lk_change_watch_make_from(cursor->version, store, query_queue,
+                                  has_ready ? WORK_HELD_US : WORK_FIRST_US, WORK_QUIET_US),
+        .queue = {queue->bytes, queue->size},
+    };
+    lk_outcome outcome = LK_OK;
+
+    waiting.watch.due_us = cursor->due_us;
+    if (!has_ready) {
+        outcome = lk_change_watch_check(&waiting.watch); /* for commits since the take */
+    }
+    return outcome == LK_OK ? lk_change_watch_wait(&waiting.watch, until_us, waker) : outcome;
+}
+
+/* ---- both ------------------------------------------------------------------------------------ */
+
 lk_outcome lk_sqlite_await(struct lk_engine *engine, const struct lk_wait_cursor *cursor,
                            int64_t until_us, struct lk_waker *waker) {
     struct lk_sqlite *store = lk_sqlite_of(engine);
 
-    return cursor->command->kind == LK_COMMAND_TAKE
-               ? lk_sqlite_await_work(store, cursor, until_us, waker)
-               : await_grant(store, cursor, until_us, waker);
+    return cursor->command->kind == LK_COMMAND_TAKE ? await_work(store, cursor, until_us, waker)
+                                                    : await_grant(store, cursor, until_us, waker);
 }

@@ -64,8 +64,4 @@ lk_outcome lk_change_watch_check(struct lk_change_watch *watch);
 lk_outcome lk_change_watch_wait(struct lk_change_watch *watch, int64_t until_us,
                                 struct lk_waker *waker);
 
-/* await_work.c: the part of lk_sqlite_await() for a take. */
-lk_outcome lk_sqlite_await_work(struct lk_sqlite *store, const struct lk_wait_cursor *cursor,
-                                int64_t until_us, struct lk_waker *waker);
-
 #endif

@@ -2,7 +2,7 @@
 /* The rows of a closure, each loaded once, and all that follows from them. */
 #include <stdio.h>
 
-#include "engine/sqlite/crowd.h"
+#include "engine/sqlite/crowd_search.h"
 #include "sql/values.h"
 
 /* The key of a request in a set. */

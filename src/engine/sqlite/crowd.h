@@ -24,8 +24,4 @@ int lk_crowd_load(struct lk_closure *closure, const struct lk_command *command,
 /* Counts the units in use at the path that the closure of such a command has not loaded. */
 int lk_crowd_count_units(struct lk_closure *closure, const struct lk_path *path);
 
-/* Loads what decides about a waiting request that lk_crowd_load() has led to; a reference of the
- * model. */
-int lk_crowd_check(struct lk_closure *closure, lk_ref request);
-
 #endif

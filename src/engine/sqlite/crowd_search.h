@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Searches in a crowd: what is in the way of parts, loaded up to a bound. For crowd.c,
- * crowd_judge.c and crowd_release.c, which have the arguments.
+ * Searches in a crowd: what is in the way of parts, loaded up to a bound, for crowd.c, which has
+ * the arguments; and what decides about a waiting request.
  */
 #ifndef LK_ENGINE_SQLITE_CROWD_SEARCH_H
 #define LK_ENGINE_SQLITE_CROWD_SEARCH_H
@@ -55,5 +55,9 @@ int lk_crowd_load_held(struct lk_closure *closure, struct lk_slice path);
 /* All that waits at the path, above and below it with one of these turns. */
 int lk_crowd_load_waiting_around(struct lk_closure *closure, struct lk_slice path,
                                  struct lk_sql_turns turns);
+
+/* Loads what decides about a waiting request that lk_crowd_load() has led to; a reference of the
+ * model. */
+int lk_crowd_check(struct lk_closure *closure, lk_ref request);
 
 #endif

@@ -340,7 +340,7 @@ static int complete_claim(const struct taking *taking, lk_claim_info *claim) {
     return code == SQLITE_OK || code == SQLITE_EMPTY ? add_row_id(taking, claim) : code;
 }
 
-/* What lk_sqlite_await_work() has to know. */
+/* What lk_sqlite_await() has to know. */
 static int fill_cursor(const struct taking *taking, struct lk_wait_cursor *cursor) {
     struct lk_sql_queue_probe probe = {.has_ready = false};
     int64_t deadline_us = lk_model_next_deadline(taking->closure.model);
