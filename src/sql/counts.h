@@ -30,7 +30,7 @@ int lk_sql_quotas_save(struct lk_sql *sql, const struct lk_quotas *quotas, uint6
 /* Creates or drops the triggers and the index that these bounds need. */
 int lk_sql_quotas_count(struct lk_sql *sql, const struct lk_quotas *quotas);
 
-/* Makes the table and the triggers that count; foreign.c knows them by it. */
+/* Makes the table and the triggers that count; format.c knows them by it. */
 extern const char lk_sql_counting_script[];
 
 /* Makes the index of requests by owner, which not every store has. */

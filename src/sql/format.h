@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The format of a store's tables: telling a store from any other file before anything is written,
- * creating the tables, and upgrading those of an older format. docs/operations.md, Formats, says
- * what programs may expect of each other.
+ * creating the tables, upgrading those of an older format, and finding code in a file that is not
+ * the store's. docs/operations.md, Formats, says what programs may expect of each other.
  */
 #ifndef LK_SQL_FORMAT_H
 #define LK_SQL_FORMAT_H
@@ -81,5 +81,11 @@ static inline bool lk_sql_format_is_usable(const struct lk_sql_formats *formats,
  */
 lk_outcome lk_sql_format_refuse(const char *what, int64_t format, int known, const char *where,
                                 lk_error *error);
+
+/*
+ * A trigger at the store's tables, or a trigger or view under a name of the store's, that no
+ * statement of this library has made; or the empty name. Inside a transaction.
+ */
+int lk_sql_find_foreign(struct lk_sql *sql, char ret_name[LK_SQL_NAME_MAX]);
 
 #endif

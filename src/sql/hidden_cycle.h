@@ -11,7 +11,7 @@
 
 #include "sql/requests.h"
 
-extern const char lk_sql_hidden_cycle_script[]; /* makes the note; foreign.c knows it by this */
+extern const char lk_sql_hidden_cycle_script[]; /* makes the note; format.c knows it by this */
 
 /* Makes the note and its triggers, where they are missing. In a write transaction. */
 int lk_sql_note_hidden_cycles(struct lk_sql *sql);

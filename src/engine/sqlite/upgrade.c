@@ -6,7 +6,6 @@
 #include "base/text.h"
 #include "engine/sqlite/service_lock.h"
 #include "sql/counts.h"
-#include "sql/foreign.h"
 
 lk_outcome lk_sqlite_check_format(const struct lk_sqlite *store, int64_t format,
                                   int64_t writable_from, lk_error *error) {
