@@ -348,7 +348,7 @@ class AsyncCalls:
         async def acquire() -> AsyncLease:
             request = _request.make(parts, **options)
             if request.wait_ms == 0:
-                request.style = _abi.TRY
+                request.style = _abi.LK_TRY
             cancel = _background.Cancel()
             lease = await awaited(self._acquiring(request, cancel), cancel.now,
                                   _lease.release_quietly)

@@ -13,7 +13,7 @@ import math
 import operator
 from typing import Any, Optional, Sequence, Union
 
-from ._abi import FOREVER
+from ._abi import LK_FOREVER
 
 Duration = Union[float, datetime.timedelta]  # seconds
 Instant = Union[float, datetime.datetime]  # seconds since 1970, or a time with a zone
@@ -92,7 +92,7 @@ def milliseconds(value: Any, name: str) -> int:
     seconds = _seconds(value, name)
     if seconds < 0:
         raise ValueError(f"{name} must not be negative")
-    if seconds * 1000 >= FOREVER:
+    if seconds * 1000 >= LK_FOREVER:
         raise ValueError(f"{name} is too long")
     return math.ceil(seconds * 1000)
 
@@ -110,7 +110,7 @@ def duration(value: Any, name: str) -> int:
 def patience(value: Any, name: str = "wait") -> int:
     """How long to wait; None: for ever."""
     if value is None or (isinstance(value, float) and value == math.inf):
-        return FOREVER
+        return LK_FOREVER
     return milliseconds(value, name)
 
 

@@ -24,7 +24,7 @@ import time
 import weakref
 from typing import Any, Callable, Generic, Iterator, Optional, Set, Tuple, TypeVar
 
-from ._abi import LIBRARY
+from ._library import LIBRARY
 
 T = TypeVar("T")
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Callable, List, Optional, Sequence, TypeVar, Union
 
 from . import _abi, _arguments, _background, _records
-from ._abi import LIBRARY
+from ._library import LIBRARY
 from ._arguments import Duration
 from ._errors import attempt, exception
 from ._records import Answer, Outcome
@@ -152,7 +152,7 @@ class Claims:
         owner and one token, and each is a claim of its own."""
         claiming = Claiming(self, queue, owner, wait, ttl,  # type: ignore[arg-type]  # the store
                             max_attempts, note, patience)
-        number = _arguments.number(most, "most", 1, _abi.CLAIMS_MAX)
+        number = _arguments.number(most, "most", 1, _abi.LK_CLAIMS_MAX)
         if not claiming.waits:
             return claiming.many(number)
         return _background.interruptible(lambda: claiming.many(number), claiming.cancel.now,

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any, Callable, Dict, Optional, Sequence, Tuple, Type
 
 from . import _abi
-from ._abi import LIBRARY
+from ._library import LIBRARY
 from ._records import Blocker, Outcome
 
 

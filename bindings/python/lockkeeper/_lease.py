@@ -14,7 +14,7 @@ from typing import (
     TYPE_CHECKING, Any, Callable, Dict, FrozenSet, List, NoReturn, Optional, Sequence, Tuple, Type)
 
 from . import _abi, _arguments, _background, _records, _request, _scope
-from ._abi import LIBRARY
+from ._library import LIBRARY
 from ._arguments import Bytes, Duration
 from ._errors import Busy, Error, Unavailable, attempt, exception
 from ._records import Outcome, Value
@@ -36,7 +36,7 @@ def _tell(key: int) -> None:
 
 
 # Called by a thread of the library, which must neither block nor call the library.
-_ON_LOST = _abi.ON_LOST(lambda key, _: _background.post(_tell, key))
+_ON_LOST = _abi.LeaseOnLost(lambda key, _: _background.post(_tell, key))
 
 
 _ENDED = (Outcome.OK, Outcome.LOST)  # of a release: the library has freed the handle
@@ -191,7 +191,7 @@ def acquire_beside(own_held: List[Any], store: Store, request: _abi.Request,
     """acquire() without limit, by what holds these itself: Deadlock, if one of them would keep it waiting
     whatever others do."""
     waits_as = request.style, request.blockers_max
-    request.style, request.blockers_max = _abi.TRY, _abi.BLOCKERS_MAX
+    request.style, request.blockers_max = _abi.LK_TRY, _abi.LK_BLOCKERS_MAX
     try:
         return acquire(store, request, cancel)
     except Unavailable:
@@ -311,7 +311,7 @@ class Lease(Held):
         self.check()
         former = self._request
         request = _request.make(
-            parts or self.paths, style=_abi.TRY, shared=shared, limit=limit, units=units, ttl=ttl,
+            parts or self.paths, style=_abi.LK_TRY, shared=shared, limit=limit, units=units, ttl=ttl,
             owner=self.owner, value=former.value, bound=former.bound)
         if ttl is None:
             request.ttl_ms, request.until_unix_ms = former.ttl_ms, former.until_unix_ms

@@ -7,7 +7,7 @@ import ctypes
 from typing import TYPE_CHECKING, Any, Callable, Iterable, List, Optional, Sequence, Tuple, TypeVar
 
 from . import _abi, _arguments, _background, _records
-from ._abi import LIBRARY
+from ._library import LIBRARY
 from ._arguments import Bytes, Duration
 from ._errors import attempt, exception
 from ._records import ItemInfo, Outcome, PushCounts, QueueStats, WorkCounts
@@ -58,8 +58,8 @@ class Queues:
         """Adds items, (id, value) each: up to 1000 in one step, more in several."""
         requests = [_push_request(queue, id, value) for id, value in items]
         added = duplicates = 0
-        for first in range(0, len(requests), _abi.MANY_MAX):
-            some = requests[first:first + _abi.MANY_MAX]
+        for first in range(0, len(requests), _abi.LK_MANY_MAX):
+            some = requests[first:first + _abi.LK_MANY_MAX]
             counts = _abi.PushCounts()
             self._call(LIBRARY.lk_push_many, (_abi.PushRequest * len(some))(*some), len(some),
                        counts)

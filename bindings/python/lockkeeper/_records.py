@@ -4,29 +4,10 @@
 from __future__ import annotations
 
 import ctypes
-import enum
 from dataclasses import dataclass
 from typing import Any, Optional, Tuple
 
-
-class Outcome(enum.IntEnum):
-    """The outcome of a call, as the C library has it (LK_OK is Outcome.OK)."""
-
-    OK = 0
-    GRANTED = 1
-    WAITING = 2
-    BUSY = 3
-    TIMEOUT = 4
-    LOST = 5
-    DEADLOCK = 6
-    INVALID = 7
-    DENIED = 8
-    FULL = 9
-    UNSUPPORTED = 10
-    UNAVAILABLE = 11
-    INTERNAL = 12
-    NONE = 13
-    CANCELLED = 14
+from ._abi import Outcome as Outcome
 
 
 def text(raw: Optional[bytes]) -> str:

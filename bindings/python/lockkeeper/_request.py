@@ -7,7 +7,7 @@ import ctypes
 from typing import Any, Callable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from . import _abi, _arguments, _records
-from ._abi import LIBRARY
+from ._library import LIBRARY
 from ._arguments import Bytes
 from ._errors import exception
 from ._records import Outcome
@@ -17,7 +17,7 @@ Put = Union[Bytes, Mapping[str, Bytes]]  # of the first path, or by path
 BLOCKERS_MAX = 16  # of an exception; the header's default
 
 
-def make(parts: Sequence[str], *, style: int = _abi.WAIT, wait: Any = None, ttl: Any = None,
+def make(parts: Sequence[str], *, style: int = _abi.LK_WAIT, wait: Any = None, ttl: Any = None,
          until: Any = None, shared: bool = False, limit: Optional[int] = None,
          units: Optional[int] = None, owner: Optional[str] = None, note: Optional[str] = None,
          value: bool = False, bound: bool = False, outlives: bool = False,

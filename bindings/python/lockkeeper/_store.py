@@ -11,7 +11,7 @@ from typing import (
     Any, Callable, List, NoReturn, Optional, Sequence, Set, Type, TypeVar, Union)
 
 from . import _abi, _arguments, _background, _lease, _records, _request, _scope
-from ._abi import LIBRARY
+from ._library import LIBRARY
 from ._aio import AsyncCalls, Opening
 from ._arguments import Bytes, Duration, Instant
 from ._claims import Claims
@@ -23,7 +23,7 @@ from ._request import Put
 
 T = TypeVar("T")
 
-_STYLES = {"try": _abi.TRY, "queue": _abi.QUEUE, "wait": _abi.WAIT}
+_STYLES = {"try": _abi.LK_TRY, "queue": _abi.LK_QUEUE, "wait": _abi.LK_WAIT}
 
 
 def _open(url: Optional[bytes]) -> ctypes.c_void_p:
@@ -133,10 +133,10 @@ class Store(Queues, Claims, AsyncCalls):
             parts, shared=shared, limit=limit, units=units, wait=wait, ttl=ttl, until=until,
             owner=owner, note=note, value=value, bound=bound, patience=patience)
         if request.wait_ms == 0:
-            request.style = _abi.TRY
+            request.style = _abi.LK_TRY
         cancel = _background.Cancel()
         call = self._acquiring(request, cancel)
-        if request.style == _abi.TRY:
+        if request.style == _abi.LK_TRY:
             lease = call()
         else:
             lease = _background.interruptible(call, cancel.now, _lease.release_quietly)
@@ -148,7 +148,7 @@ class Store(Queues, Claims, AsyncCalls):
     def _acquiring(self, request: _abi.Request,
                    cancel: _background.Cancel) -> Callable[[], Lease]:
         own = (_lease.own(self._url)
-               if request.style == _abi.WAIT and request.wait_ms == _abi.FOREVER else [])
+               if request.style == _abi.LK_WAIT and request.wait_ms == _abi.LK_FOREVER else [])
 
         def call() -> Lease:
             with self._gate.waiting(cancel):
@@ -295,7 +295,7 @@ class Store(Queues, Claims, AsyncCalls):
 
     def set_limits(self, **bounds: int) -> None:
         """Sets bounds by the names of Limits; 0: none. Those that are not named stay."""
-        limits = _abi.Limits(ctypes.sizeof(_abi.Limits), *[_abi.AS_IS] * 5)
+        limits = _abi.Limits(ctypes.sizeof(_abi.Limits), *[_abi.LK_LIMIT_AS_IS] * 5)
         for name, bound in bounds.items():
             if name not in Limits.__dataclass_fields__:
                 raise TypeError(f"there is no bound named {name}")

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Deque, Optional, Type
 
 from . import _abi, _arguments, _background, _records
-from ._abi import LIBRARY
+from ._library import LIBRARY
 from ._arguments import Duration
 from ._errors import attempt, check, exception
 from ._records import Event, Outcome

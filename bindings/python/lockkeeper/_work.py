@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Callable, Dict, FrozenSet, Optional, Tuple, Type, Union
 
 from . import _abi, _arguments, _background, _records, _request, _scope
-from ._abi import LIBRARY
+from ._library import LIBRARY
 from ._arguments import Duration
 from ._errors import Cancelled, attempt, exception
 from ._lease import Held
@@ -26,10 +26,11 @@ if TYPE_CHECKING:
     from ._store import Store
 
 # Verdicts, as lk_work_handle() returns them.
-DONE, FAILED, GIVE_BACK = 0, 1, _abi.GIVE_BACK
+DONE, FAILED, GIVE_BACK = 0, 1, _abi.LK_WORK_GIVE_BACK
 
 # Steps of lk_work_step that end an item.
-_CLAIMED, _STEP_LOST, _STEP_UNKNOWN = 0, 4, 5
+_CLAIMED, _STEP_LOST, _STEP_UNKNOWN = (
+    _abi.LK_WORK_CLAIMED, _abi.LK_WORK_LOST, _abi.LK_WORK_UNKNOWN)
 
 _RETRY_MIN_MS = 1000  # as in the library, unless retry_min says otherwise
 
@@ -217,9 +218,9 @@ class Pool:
         self._options = _abi.WorkOptions()
         options = self._options
         fill(options, queue, table, ttl, max_attempts, note, self._cancel, patience)
-        options.handle = _abi.HANDLE(self._handle)
-        options.progress = _abi.PROGRESS(self._progress)
-        options.explain = _abi.EXPLAIN(self._explain)
+        options.handle = _abi.Handle(self._handle)
+        options.progress = _abi.Progress(self._progress)
+        options.explain = _abi.Explain(self._explain)
         options.workers = _arguments.number(workers, "workers", 1, 2**31)
         options.retry_min_ms = _arguments.duration(retry_min, "retry_min")
         options.retry_max_ms = _arguments.duration(retry_max, "retry_max")

@@ -6,18 +6,14 @@ import com.sun.jna.Structure;
 import com.sun.jna.ptr.ByReference;
 import io.lockkeeper.Outcome;
 import io.lockkeeper.internal.Constants;
-import io.lockkeeper.internal.Functions;
+import io.lockkeeper.internal.Signatures;
 import io.lockkeeper.internal.Structs;
 import java.lang.reflect.Field;
 import java.lang.reflect.Method;
-import java.lang.reflect.Modifier;
 import java.util.Map;
 
 /** Prints the binding's mirror of the C interface, for layout.py: a line for each thing. */
 final class Mirror {
-    private static final Map<String, String> OTHERS = Map.of(
-        "LkError", "lk_error", "ValueRead", "lk_value", "EntryInfo", "lk_entry");
-
     /** The offsets are known to subclasses alone. */
     private static final class Offsets {
         static int of(Structure structure, String field) throws ReflectiveOperationException {
@@ -47,10 +43,9 @@ final class Mirror {
     }
 
     public static void main(String[] arguments) throws ReflectiveOperationException {
-        for (Class<? extends Structure> one : Structs.ALL) {
-            String name = one.getSimpleName();
-            String inC = OTHERS.getOrDefault(
-                name, "lk" + name.replaceAll("([A-Z])", "_$1").toLowerCase());
+        for (Map.Entry<String, Class<? extends Structure>> entry : Structs.ALL.entrySet()) {
+            String inC = entry.getKey();
+            Class<? extends Structure> one = entry.getValue();
             Structure structure = one.getConstructor().newInstance();
             System.out.println("struct " + inC + " " + structure.size());
             for (String field : one.getAnnotation(Structure.FieldOrder.class).value()) {
@@ -63,14 +58,14 @@ final class Mirror {
             }
         }
         for (Field one : Constants.class.getFields()) {
-            if (Modifier.isStatic(one.getModifiers())) {
+            if (one.getType() != String.class) {
                 System.out.println("constant " + one.getName() + " " + one.get(null));
             }
         }
         for (Outcome one : Outcome.values()) {
-            System.out.println("constant LK_" + one.name() + " " + one.ordinal());
+            System.out.println("outcome " + one.name() + " " + one.ordinal());
         }
-        for (Method one : Functions.class.getDeclaredMethods()) {
+        for (Method one : Signatures.class.getDeclaredMethods()) {
             if (one.getName().startsWith("lk_")) {
                 StringBuilder line = new StringBuilder("function " + one.getName() + " ");
                 line.append(width(one.getReturnType()));
@@ -80,6 +75,6 @@ final class Mirror {
                 System.out.println(line);
             }
         }
-        System.out.println("version " + Functions.VERSION);
+        System.out.println("version " + Constants.LK_VERSION);
     }
 }

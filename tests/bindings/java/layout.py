@@ -10,9 +10,11 @@ import pathlib
 import subprocess
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
-import header
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "bindings" / "abi"))
+from header import Interface
 
+C = Interface(*sys.argv[1:3])
+OF_THE_MODEL = ("LK_PARTS_MAX", "LK_BLOCKERS_MAX")  # no public header has them
 TOLD = [line.split() for line in
         subprocess.run(sys.argv[3:], check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()]
 COUNT = FAILURES = 0
@@ -37,7 +39,7 @@ def same(title, wanted, found):
 structs = [name for name, _ in told("struct")]
 same("each struct has the fields of the header",
      {(name, *(field for owner, field, *_ in told("field") if owner == name)): True for name in structs},
-     {(name, *header.fields_in_c(name)): True for name in structs})
+     {(name, *(one.name for one in fields)): True for name, fields in C.structs().items()})
 
 places = {f"sizeof({name})": int(size) for name, size in told("struct")}
 for name, field, offset, width in told("field"):
@@ -45,20 +47,18 @@ for name, field, offset, width in told("field"):
     if width != "-":
         places[f"sizeof((({name} *)0)->{field})"] = 8 if width == "p" else int(width)
         places[f"KIND((({name} *)0)->{field}) == 'p'"] = int(width == "p")
-same("each field is where the compiler puts it", places, dict(zip(places, header.answers(places))))
+same("each field is where the compiler puts it", places, dict(zip(places, C.answers(places))))
 
-constants = {name: int(value) for name, value in told("constant")}
-same("each constant has its value", constants, dict(zip(constants, header.answers(constants))))
-count = sum(1 for name in constants if name == f"LK_{name[3:]}" and
-            header.re.search(r"\b%s = \d+" % name, header.re.search(
-                r"typedef enum lk_outcome \{(.*?)\}", header.HEADER, header.re.DOTALL).group(1)))
-same("each outcome is there", {"outcomes": count}, {"outcomes": constants["LK_OUTCOME_COUNT"]})
+constants = {name: int(value) for name, value in told("constant") if name not in OF_THE_MODEL}
+same("each constant has its value", constants, dict(zip(constants, C.answers(constants))))
+outcomes = {f"LK_{name}": int(value) for name, value in told("outcome")}
+same("each outcome is there", outcomes, {name: constants[name] for name in C.enumerations()["lk_outcome"]})
+same("and no other", {"outcomes": len(outcomes)}, {"outcomes": constants["LK_OUTCOME_COUNT"]})
 
 functions = {name: widths for name, *widths in told("function")}
-found = {name: header.function_in_c(name) for name in functions}
 same("each function has its arguments", functions,
-     {name: [header.width_in_c(one) for one in (value[0], *value[1])]
-      for name, value in found.items() if value})
-same("the version is that of the header", {"version": told("version")[0][0]}, {"version": header.VERSION})
+     {name: [C.width(one) for one in (result, *arguments)]
+      for name, (result, arguments) in C.functions().items()})
+same("the version is that of the header", {"version": told("version")[0][0]}, {"version": C.version})
 print(f"1..{COUNT}")
 sys.exit(FAILURES > 0)

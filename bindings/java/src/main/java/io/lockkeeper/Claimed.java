@@ -48,7 +48,7 @@ record Claimed(Store store, String queue, Table table, String owner, long token)
             ? Functions.LIBRARY.lk_done(handle, memories.text(queue, "queue"),
                 memories.text(id, "id"), memories.text(owner, "owner"), token, error)
             : Functions.LIBRARY.lk_done_row(handle, memories.text(queue, "queue"),
-                table.place(memories), memories.text(id, "id"), memories.text(owner, "owner"),
+                table.source(memories), memories.text(id, "id"), memories.text(owner, "owner"),
                 token, error));
     }
 

@@ -20,9 +20,9 @@ public record Entry(String path, String owner, String note, long ticket, long to
     static List<Entry> read(Pointer listing) {
         Structs.Listing list = new Structs.Listing(listing);
         List<Entry> entries = new ArrayList<>();
-        long size = new Structs.EntryInfo().size();
+        long size = new Structs.Entry().size();
         for (long i = 0; i < list.count; i++) {
-            Structs.EntryInfo one = new Structs.EntryInfo(list.entries.share(i * size));
+            Structs.Entry one = new Structs.Entry(list.entries.share(i * size));
             entries.add(new Entry(Memories.string(one.path), Memories.string(one.owner),
                 Memories.string(one.note), one.ticket, one.token, one.held != 0, one.shared != 0,
                 one.revoked != 0, Integer.toUnsignedLong(one.limit),

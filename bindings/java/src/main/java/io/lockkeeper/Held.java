@@ -24,7 +24,7 @@ public abstract sealed class Held permits Lease, Item {
     private static final Map<Long, Held> AWAITED = new ConcurrentHashMap<>();
 
     // Called by a thread of the library, which must neither block nor call the library.
-    private static final Structs.OnLost ON_LOST = (context, lease) -> {
+    private static final Structs.LeaseOnLost ON_LOST = (context, lease) -> {
         WeakReference<Held> held = WATCHED.get(Pointer.nativeValue(context));
         if (held != null) {
             long key = Pointer.nativeValue(context);

@@ -20,7 +20,6 @@ import java.util.concurrent.CompletableFuture;
  */
 public final class LockRequest {
     private static final int BLOCKERS = 16; // that an exception names
-    private static final int BLOCKERS_MAX = 1024; // that an answer can name
 
     private final Store store;
     private final List<String> parts;
@@ -164,7 +163,7 @@ public final class LockRequest {
     /** Tries before a wait without limit. null: it has to wait, but not for itself. */
     private Lease tryBeside(Pointer handle, Set<Lease> own, Waits.Cancel cancel) {
         try {
-            return ask(handle, Constants.LK_TRY, waitMs, cancel, BLOCKERS_MAX);
+            return ask(handle, Constants.LK_TRY, waitMs, cancel, Constants.LK_BLOCKERS_MAX);
         } catch (UnavailableException error) {
             if (patienceMs != 0) {
                 throw error; // all of it is spent

@@ -134,7 +134,7 @@ public final class Store implements AutoCloseable {
                     return Optional.empty();
                 }
                 Calls.check(outcome, error);
-                Structs.ValueRead value = new Structs.ValueRead(found.getValue());
+                Structs.Value value = new Structs.Value(found.getValue());
                 return Optional.of(new Value(
                     Memories.octets(value.bytes, value.size), value.in_doubt != 0));
             } finally {

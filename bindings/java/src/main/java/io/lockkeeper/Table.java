@@ -20,6 +20,10 @@ public record Table(String name, String id, String where, String order, String d
 
     /** As C takes it, for one call. */
     Pointer place(Memories memories) {
+        return source(memories).getPointer();
+    }
+
+    WorkTable source(Memories memories) {
         WorkTable source = new WorkTable(memories.room(new WorkTable().size()));
         source.size = source.size();
         source.name = memories.text(name, "table.name");
@@ -28,6 +32,6 @@ public record Table(String name, String id, String where, String order, String d
         source.order = memories.optionalText(order, "table.order");
         source.done = memories.optionalText(done, "table.done");
         source.write();
-        return source.getPointer();
+        return source;
     }
 }

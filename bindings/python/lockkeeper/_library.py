@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The library, loaded. Only this module knows how it is found."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+
+from ._abi import FUNCTIONS
+from ._version import VERSION
+
+SONAME = "liblockkeeper.so.0"
+
+
+def _load() -> ctypes.CDLL:
+    """$LK_LIBRARY is the path of another library than the system's."""
+    name = os.environ.get("LK_LIBRARY") or SONAME
+    try:
+        library = ctypes.CDLL(name)
+    except OSError as error:
+        raise ImportError(
+            f"cannot load {name}: {error}; install Lockkeeper's library (make install), let the linker "
+            "find it (ldconfig, as root; or LD_LIBRARY_PATH), or name its file by LK_LIBRARY") from None
+    for function, (result, arguments) in FUNCTIONS.items():
+        try:
+            entry = getattr(library, function)
+        except AttributeError:
+            raise ImportError(f"{name} has no {function}(): it is not liblockkeeper "
+                              f"{VERSION}") from None
+        entry.restype = result
+        entry.argtypes = arguments
+    version = library.lk_version().decode()
+    # Before 1.0, a minor version may change structs that the library allocates.
+    if version.split(".")[:2] != VERSION.split(".")[:2]:
+        raise ImportError(f"{name} is version {version}; this binding is for {VERSION}")
+    return library
+
+
+LIBRARY = _load()
