@@ -5,13 +5,19 @@ import com.sun.jna.Pointer;
 import io.lockkeeper.internal.Memories;
 import io.lockkeeper.internal.Structs.PartValue;
 import io.lockkeeper.internal.Structs.Result;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 
-/** What is used of a lk_result, copied. */
-record Answer(List<String> paths, String owner, long token, List<Long> tokens, boolean isCreated,
-    List<Optional<Value>> values, List<Blocker> blockers, List<String> cycle) {
+/**
+ * The answer to a request, renewal or release without keep-alive: lk_result. `token` is 0 unless it
+ * is held; `values` are those of the parts, in their order, if they were asked for.
+ */
+public record Answer(Outcome outcome, List<String> paths, String owner, long ticket, long token,
+    List<Long> tokens, Duration ttl, Duration left, long inUse, long position, boolean isCreated,
+    boolean isFixed, boolean isRequeued, List<Optional<Value>> values, List<Blocker> blockers,
+    List<String> cycle) {
 
     static Answer read(Pointer result) {
         Result one = new Result(result);
@@ -26,9 +32,11 @@ record Answer(List<String> paths, String owner, long token, List<Long> tokens, b
             byte[] bytes = Memories.octets(value.value, value.value_size);
             values.add(Optional.ofNullable(bytes).map(b -> new Value(b, value.in_doubt != 0)));
         }
-        return new Answer(Memories.strings(one.paths, one.path_count), Memories.string(one.owner),
-            one.token, List.copyOf(tokens), one.created != 0, List.copyOf(values),
-            Blocker.read(one.blockers, one.blocker_count),
+        return new Answer(Outcome.of(one.outcome), Memories.strings(one.paths, one.path_count),
+            Memories.string(one.owner), one.ticket, one.token, List.copyOf(tokens),
+            Duration.ofMillis(one.ttl_ms), Duration.ofMillis(Math.max(0, one.expires_in_ms)),
+            one.in_use, one.position, one.created != 0, one.fixed != 0, one.requeued != 0,
+            List.copyOf(values), Blocker.read(one.blockers, one.blocker_count),
             Memories.strings(one.cycle, one.cycle_count));
     }
 }

@@ -189,7 +189,7 @@ public final class Lease extends Held implements AutoCloseable {
         }
     }
 
-    private static Pointer places(Map<String, byte[]> values, Memories memories) {
+    static Pointer places(Map<String, byte[]> values, Memories memories) {
         long size = new PartPut().size();
         Pointer puts = memories.room(Math.max(1, values.size()) * size);
         long place = 0;

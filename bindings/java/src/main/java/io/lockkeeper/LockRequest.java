@@ -10,7 +10,10 @@ import io.lockkeeper.internal.Structs.LkError;
 import io.lockkeeper.internal.Structs.Request;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.EnumSet;
 import java.util.List;
+import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 
@@ -255,6 +258,94 @@ public final class LockRequest {
             Lease::releaseQuietly);
     }
 
+    // ---- without keep-alive ----
+
+    /**
+     * Asks for a lease that another process may renew or release. It ends at its deadline unless
+     * renew() is called. An interrupt ends a wait, and withdraws the request.
+     */
+    public Answer ask(Style style) throws InterruptedException {
+        Objects.requireNonNull(style);
+        if (Thread.interrupted()) {
+            throw new InterruptedException();
+        }
+        Waits.Cancel cancel = new Waits.Cancel();
+        return style != Style.WAIT ? answered(style, cancel)
+            : Waits.interruptibly(() -> answered(style, cancel), cancel, this::forget);
+    }
+
+    private Answer answered(Style style, Waits.Cancel cancel) {
+        return store.gate().waiting(cancel, handle -> answered((memories, result, error) -> {
+            Request request = fill(memories, style.ordinal(), waitMs, cancel);
+            request.blockers_max = BLOCKERS;
+            request.outlives = 1;
+            return Functions.LIBRARY.lk_ask(handle, request, result, error);
+        }));
+    }
+
+    /** Ends what was granted to an ask that an interrupt has ended. */
+    private void forget(Answer answer) {
+        if (answer.isCreated()) { // else its owner had it before
+            try {
+                converted(parts.toArray(new String[0]), answer.owner()).release(answer.token());
+            } catch (RuntimeException error) {
+                // It ends at its deadline.
+            }
+        }
+    }
+
+    /** Renews a lease of ask(), named by owner(), by its token (0: any) or by both. */
+    public Answer renew(long token) {
+        return store.gate().inside(handle -> answered((memories, result, error) ->
+            Functions.LIBRARY.lk_renew(handle, fill(memories, Constants.LK_TRY, 0, null), token,
+                result, error)));
+    }
+
+    /** Ends a lease of ask(), or withdraws its request; named as in renew(). */
+    public Answer release(long token) {
+        return store.gate().inside(handle -> answered((memories, result, error) ->
+            Functions.LIBRARY.lk_release(handle, fill(memories, Constants.LK_TRY, 0, null), token,
+                result, error)));
+    }
+
+    /** The same, and writes values to its paths: all, or with LeaseLostException none. */
+    public Answer release(long token, Map<String, byte[]> values) {
+        return store.gate().inside(handle -> answered((memories, result, error) ->
+            Functions.LIBRARY.lk_release_put_all(handle,
+                fill(memories, Constants.LK_TRY, 0, null), token, Lease.places(values, memories),
+                values.size(), result, error)));
+    }
+
+    @FunctionalInterface
+    private interface Asking {
+        int of(Memories memories, PointerByReference result, LkError error);
+    }
+
+    private static Answer answered(Asking asking) {
+        LkError error = new LkError();
+        PointerByReference result = new PointerByReference();
+        try (Memories memories = new Memories()) {
+            Outcome outcome = Outcome.of(asking.of(memories, result, error));
+            Pointer told = result.getValue();
+            Answer answer = told == null ? null : Answer.read(told);
+            if (answer != null && EnumSet.of(Outcome.OK, Outcome.GRANTED, Outcome.WAITING)
+                .contains(outcome)) {
+                return answer;
+            }
+            throw refusal(outcome, error, answer);
+        } finally {
+            Functions.LIBRARY.lk_result_free(result.getValue());
+        }
+    }
+
+    private static LockkeeperException refusal(Outcome outcome, LkError error, Answer answer) {
+        return outcome.exception(Memories.string(error.text),
+            answer == null ? List.of() : answer.blockers(),
+            answer == null ? List.of() : answer.cycle());
+    }
+
+    // ---- with keep-alive ----
+
     private Lease acquire(int style, long wait, Waits.Cancel cancel) {
         return store.gate().waiting(cancel, handle -> ask(handle, style, wait, cancel, BLOCKERS));
     }
@@ -276,9 +367,7 @@ public final class LockRequest {
                 lease.setValue(null);
                 return granted;
             }
-            throw outcome.exception(Memories.string(error.text),
-                answer == null ? List.of() : answer.blockers(),
-                answer == null ? List.of() : answer.cycle());
+            throw refusal(outcome, error, answer);
         } finally {
             Functions.LIBRARY.lk_result_free(result.getValue());
             Functions.LIBRARY.lk_lease_abandon(lease.getValue()); // no Lease has taken it
@@ -299,7 +388,7 @@ public final class LockRequest {
         request.limit = limit;
         request.units = units;
         request.note = memories.optionalText(note, "note");
-        request.cancel = cancel.handle();
+        request.cancel = cancel == null ? null : cancel.handle();
         request.patience_ms = patienceMs;
         request.value = (byte) (hasValue ? 1 : 0);
         request.bound = (byte) (isBound ? 1 : 0);

@@ -148,6 +148,19 @@ public final class Store implements AutoCloseable {
         write(path, Objects.requireNonNull(value), null, 0);
     }
 
+    /**
+     * The same for the owner of such a lease; with its token (0: any) only while that lease covers
+     * the path, else LeaseLostException.
+     */
+    public void put(String path, byte[] value, String owner, long token) {
+        write(path, Objects.requireNonNull(value), owner, token);
+    }
+
+    /** Deletes a value, if there is one, as put() writes one. */
+    public void delete(String path, String owner, long token) {
+        write(path, null, owner, token);
+    }
+
     /** Deletes a value, if there is one. */
     public void delete(String path) {
         write(path, null, null, 0);
@@ -295,6 +308,44 @@ public final class Store implements AutoCloseable {
         return count.getValue();
     }
 
+    /** Makes a parked item ready again. LeaseLostException: there is no such parked item. */
+    public void unpark(String queue, String id) {
+        call((handle, memories, error) -> Functions.LIBRARY.lk_unpark(
+            handle, memories.text(queue, "queue"), memories.text(id, "id"), error));
+    }
+
+    /**
+     * Removes items that are not claimed, up to 1000, in one step. Returns how many are removed:
+     * fewer than were named if some are claimed, or not there.
+     */
+    public long drop(String queue, Collection<String> ids) {
+        List<String> all = List.copyOf(ids);
+        LongByReference count = new LongByReference();
+        try {
+            call((handle, memories, error) -> Functions.LIBRARY.lk_drop(handle,
+                memories.text(queue, "queue"), memories.texts(all, "id"), all.size(), count,
+                error));
+        } catch (LeaseLostException error) {
+            // The others are removed, and counted.
+        }
+        return count.getValue();
+    }
+
+    /** Removes all parked items of a queue. Returns their number. */
+    public long dropParked(String queue) {
+        LongByReference count = new LongByReference();
+        call((handle, memories, error) -> Functions.LIBRARY.lk_drop_parked(
+            handle, memories.text(queue, "queue"), count, error));
+        return count.getValue();
+    }
+
+    /** All items of a queue, in any state, oldest first. */
+    public List<ItemInfo> items(String queue) {
+        return read(Functions.LIBRARY::lk_item_list_free, ItemInfo::read,
+            (handle, memories, found, error) -> Functions.LIBRARY.lk_items(
+                handle, memories.text(queue, "queue"), found, error));
+    }
+
     public QueueCounts stats(String queue) {
         Structs.QueueStats stats = new Structs.QueueStats();
         call((handle, memories, error) -> Functions.LIBRARY.lk_stats(
@@ -364,6 +415,11 @@ public final class Store implements AutoCloseable {
      * unsafe unless its holder is known to be dead. Returns the number of requests.
      */
     public long breakAt(String path, String reason, String by, boolean atOnce) {
+        return breakAt(path, reason, by, null, atOnce);
+    }
+
+    /** The same for requests of this owner alone; null: of any. */
+    public long breakAt(String path, String reason, String by, String owner, boolean atOnce) {
         LongByReference count = new LongByReference();
         call((handle, memories, error) -> {
             Structs.BreakRequest request = new Structs.BreakRequest();
@@ -371,10 +427,24 @@ public final class Store implements AutoCloseable {
             request.path = memories.text(path, "path");
             request.reason = memories.text(reason, "reason");
             request.by = memories.text(by, "by");
+            request.owner = memories.optionalText(owner, "owner");
             request.at_once = (byte) (atOnce ? 1 : 0);
             return Functions.LIBRARY.lk_break(handle, request, count, error);
         });
         return count.getValue();
+    }
+
+    /** The bounds that the store keeps (rule R22). */
+    public Limits limits() {
+        Structs.Limits limits = Limits.asTheyAre().fill();
+        call((handle, memories, error) -> Functions.LIBRARY.lk_limits_get(handle, limits, error));
+        return Limits.read(limits);
+    }
+
+    /** Sets bounds, for all users of the store; those that are Limits.AS_IS stay. */
+    public void setLimits(Limits limits) {
+        Structs.Limits wanted = limits.fill();
+        call((handle, memories, error) -> Functions.LIBRARY.lk_limits_set(handle, wanted, error));
     }
 
     @Override
