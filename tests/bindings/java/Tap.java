@@ -235,13 +235,6 @@ final class Tap {
             return place;
         }
 
-        /** What lk prints about a store. */
-        String told(String url, String... command) throws Exception {
-            List<String> words = new ArrayList<>(List.of(program, "--store", url));
-            words.addAll(List.of(command));
-            return printed(words);
-        }
-
         /** A service, which keeps nothing. */
         Process serve(Path path) throws IOException {
             Process service = new ProcessBuilder(program, "serve", "--unix", path.toString(),

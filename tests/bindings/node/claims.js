@@ -37,8 +37,6 @@ test('a claim is kept and ended by hand', async (store) => {
     assert.deepEqual(await states(store), []);
     await claim.done(); // again: nothing
     await rejects(LostError, claim.renew());
-    await rejects(LostError, store.done('q', 'a', {owner: 'bob'})); // of whatever token
-    assert.equal((await store.stats('q')).done, 1);
 });
 
 test('an item is given back with a delay and a reason', async (store) => {
@@ -47,19 +45,11 @@ test('an item is given back with a delay and a reason', async (store) => {
     await first.retry({error: new Error('no route'), exitCode: 3});
     const [kept] = await store.items('q');
     assert.deepEqual([kept.state, kept.lastExit, String(kept.lastError)], ['ready', 3, 'Error: no route']);
-    const second = await store.claim('q', {maxAttempts: 2});
-    assert.equal(second.attempt, 2);
-    assert(second.owner !== first.owner && second.token > first.token);
-    await rejects(LostError, store.done('q', 'a', {owner: second.owner, token: first.token}));
-    await second.retry({delay: 60_000});
-    assert.deepEqual(await states(store), [['a', 'parked']]);
-    await store.unpark('q');
     await (await store.claim('q')).retry({delay: 60_000, error: Buffer.from([0, 255])});
     const [delayed] = await store.items('q');
     assert.equal(delayed.state, 'delayed');
     assert(delayed.dueIn > 30_000 && delayed.dueIn <= 60_000);
     assert.deepEqual([...delayed.lastError], [0, 255]);
-    assert.equal(await store.claim('q'), null);
 });
 
 test('of the text of an error there is kept what an item keeps', async (store) => {
@@ -75,21 +65,6 @@ test('a delay ends by itself', async (store) => {
     await store.push('q', 'a');
     await (await store.claim('q')).retry({delay: 50});
     assert.equal((await store.claim('q', FOREVER)).attempt, 2);
-});
-
-test('many are claimed and done in one step', async (store) => {
-    await store.pushMany('q', Array.from({length: 5}, (_, i) => [`i${i}`, String(i)]));
-    const claims = await store.claimMany('q', 3, {owner: 'bob'});
-    assert.deepEqual(claims.map(({id, value}) => [id, String(value)]), [['i0', '0'], ['i1', '1'], ['i2', '2']]);
-    assert.equal(new Set(claims.map(({token}) => token)).size, 1);
-    assert.deepEqual((await store.claimMany('q', 256)).map(({id}) => id), ['i3', 'i4']);
-    assert.deepEqual(await store.claimMany('q', 1), []);
-    assert.deepEqual(await store.claimMany('q', 1, {wait: 10}), []);
-    const named = {owner: 'bob', token: claims[0].token};
-    assert.equal(await store.doneMany('q', ['i0', 'i1', 'i4', 'absent'], named), 2);
-    assert.deepEqual((await states(store)).map(([id]) => id), ['i2', 'i3', 'i4']);
-    await claims[2].retry();
-    assert.deepEqual((await states(store))[0], ['i2', 'ready']);
 });
 
 test('another process ends a claim, by owner and token', async (store, url) => {

