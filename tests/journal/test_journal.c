@@ -119,7 +119,8 @@ static void a_divided_entry_is_whole_or_nothing(void **state) {
     assert_true(commits > 3);
 }
 
-/* So are snapshots, of several pieces and ages: what replaces entries is complete before they go. */
+/* So are snapshots, of several pieces and ages: what replaces entries is complete before they
+ * go. */
 static void snapshots_replace_entries(void **state) {
     enum { LIVE = 100 };
     struct fixture *fixture = *state;
