@@ -17,7 +17,7 @@ import tap
 sys.path.insert(0, str(tap.ROOT / "src" / "model"))
 import constants
 
-LEAST = 100  # smaller numbers stand for many things
+LEAST = 101  # smaller numbers stand for many things
 PIECE = 14  # characters of a sentence that two texts do not share by chance
 
 COMMENT = re.compile(r"--[^\n]*")

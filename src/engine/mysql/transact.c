@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "engine/mysql/table.h"
+#include "engine/procedures/sqlstates.h"
 
 enum { SQL_BYTES_MAX = 96 };
 
@@ -139,11 +140,11 @@ static bool is_of_server(MYSQL *mysql) {
 static void blame(struct lk_transaction *transaction, MYSQL *mysql) {
     const char *state = mysql_sqlstate(mysql);
 
-    if (strcmp(state, "LK001") == 0) {
+    if (strcmp(state, LK_SQLSTATE_REPEATED) == 0) {
         transaction->failure = LK_FAILURE_ENDED;
-    } else if (strcmp(state, "LK002") == 0) {
+    } else if (strcmp(state, LK_SQLSTATE_LOST) == 0) {
         transaction->failure = LK_FAILURE_LOST;
-    } else if (strcmp(state, "LK004") == 0) {
+    } else if (strcmp(state, LK_SQLSTATE_NOT_SIMPLE) == 0) {
         transaction->failure = LK_FAILURE_LONG;
     } else if (is_denial(mysql_errno(mysql))) {
         transaction->failure = LK_FAILURE_DENIED;

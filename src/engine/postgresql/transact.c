@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "engine/postgresql/prepared.h"
 #include "engine/postgresql/store.h"
+#include "engine/procedures/sqlstates.h"
 
 enum {
     SQL_BYTES_MAX = 128,
@@ -151,13 +152,13 @@ static bool is_of_server(const char *code) {
 
 /* The codes that begin with LK are raised by sql/75_table.sql, 87_short_table.sql and owners.c. */
 static enum lk_failure failure_of(const char *code) {
-    if (strcmp(code, "LK001") == 0) {
+    if (strcmp(code, LK_SQLSTATE_REPEATED) == 0) {
         return LK_FAILURE_ENDED;
     }
-    if (strcmp(code, "LK002") == 0) {
+    if (strcmp(code, LK_SQLSTATE_LOST) == 0) {
         return LK_FAILURE_LOST;
     }
-    if (strcmp(code, "LK004") == 0) {
+    if (strcmp(code, LK_SQLSTATE_NOT_SIMPLE) == 0) {
         return LK_FAILURE_LONG;
     }
     if (strcmp(code, "42501") == 0) {

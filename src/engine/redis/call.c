@@ -15,7 +15,7 @@
 #define PAUSE_FIRST_US INT64_C(5000)
 #define PAUSE_MAX_US INT64_C(200000)
 #define REPLICAS_US_MAX INT64_C(1000000)
-enum { REDIRECTS_MAX = 16, AGAIN = 100 /* plain.lua */ };
+enum { REDIRECTS_MAX = 16 };
 
 /* ---- putting together ------------------------------------------------------------------------ */
 
@@ -231,7 +231,7 @@ static enum verdict judge(const redisReply *reply, lk_outcome *ret_outcome) {
     if (reply->type != REDIS_REPLY_ARRAY || reply->elements < 2) {
         return VERDICT_FAILED;
     }
-    return lk_redis_integer_at(reply, 0) == AGAIN ? VERDICT_AGAIN : VERDICT_ANSWER;
+    return lk_redis_integer_at(reply, 0) == LK_REDIS_AGAIN ? VERDICT_AGAIN : VERDICT_ANSWER;
 }
 
 /* ---- one attempt ----------------------------------------------------------------------------- */

@@ -9,6 +9,9 @@
 #include "engine/redis/client/keys.h"
 #include "engine/redis/store.h"
 
+/* In place of an outcome: more requests were overdue than one call handles. */
+enum { LK_REDIS_AGAIN = 100 };
+
 /* A call under construction. Numbers are written into `room`. */
 struct lk_redis_call {
     struct lk_redis_words words;

@@ -5,8 +5,9 @@
 --
 -- Every decision commits here, so that no root stays locked while a client is slow.
 --
--- SQLSTATE LK001: the same call has ended the claim before (R3); LK002: the claim is lost; LK003:
--- the owner's statement has ended the transaction.
+-- SQLSTATE @LK_SQLSTATE_REPEATED@: the same call has ended the claim before (R3);
+-- @LK_SQLSTATE_LOST@: the claim is lost; @LK_SQLSTATE_COMMITTED@: the owner's statement has ended the
+-- transaction.
 
 DELIMITER //
 
@@ -323,9 +324,10 @@ BEGIN
         WHERE e.token = the_token AND e.ended_us > now_us - @LK_ENDED_MEMORY_US@
           AND e.identity = UNHEX(SHA2(CONCAT(the_queue, '/', the_id, '\n', asker), 256));
         IF has_ended THEN
-            SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'the claim was ended by this very call';
+            SIGNAL SQLSTATE '@LK_SQLSTATE_REPEATED@'
+            SET MESSAGE_TEXT = 'the claim was ended by this very call';
         END IF;
-        SIGNAL SQLSTATE 'LK002'
+        SIGNAL SQLSTATE '@LK_SQLSTATE_LOST@'
             SET MESSAGE_TEXT = '@LK_TEXT_NOT_CLAIMED@';
     END IF;
     SAVEPOINT lk_begun;
@@ -352,7 +354,8 @@ BEGIN
     DECLARE its_roots BLOB;
     BEGIN
         DECLARE EXIT HANDLER FOR 1305
-            SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'it must not begin or end transactions';
+            SIGNAL SQLSTATE '@LK_SQLSTATE_COMMITTED@'
+            SET MESSAGE_TEXT = 'it must not begin or end transactions';
         RELEASE SAVEPOINT lk_begun;
     END;
     BEGIN
@@ -367,7 +370,7 @@ BEGIN
                           UNHEX(SHA2(CONCAT(the_queue, '/', the_id, '\n', asker), 256)),
                           the_token, NULL, NULL, NULL, outcome, sentence);
     IF outcome <> 'ok' THEN
-        SIGNAL SQLSTATE 'LK002' SET MESSAGE_TEXT = sentence;
+        SIGNAL SQLSTATE '@LK_SQLSTATE_LOST@' SET MESSAGE_TEXT = sentence;
     END IF;
     IF still_fits THEN
         INSERT INTO lk_done_rows (queue, id) VALUES (the_queue, the_id)

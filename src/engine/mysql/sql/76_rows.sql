@@ -5,7 +5,7 @@
 --
 -- The engine calls a procedure that begins, sends the owner's statements, and calls one that ends
 -- and commits. @lk_found and @lk_item are the next item's place and id; @lk_row says whether its
--- row matches and is locked. SQLSTATE LK004: it is not simple, and nothing is done.
+-- row matches and is locked. SQLSTATE @LK_SQLSTATE_NOT_SIMPLE@: it is not simple, and nothing is done.
 
 DELIMITER //
 
@@ -165,7 +165,8 @@ BEGIN
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
     BEGIN
         DECLARE EXIT HANDLER FOR 1305
-            SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'it must not begin or end transactions';
+            SIGNAL SQLSTATE '@LK_SQLSTATE_COMMITTED@'
+            SET MESSAGE_TEXT = 'it must not begin or end transactions';
         RELEASE SAVEPOINT lk_begun;
     END;
     SELECT r.has_waiting INTO is_awaited FROM lk_roots AS r WHERE r.root = the_root FOR UPDATE;
@@ -177,14 +178,14 @@ BEGIN
     FROM lk_meta AS m JOIN lk_items AS i FORCE INDEX (PRIMARY)
     WHERE m.only_row = 1 AND i.queue = the_queue AND i.id = the_id;
     IF is_told OR is_awaited THEN
-        SIGNAL SQLSTATE 'LK004' SET MESSAGE_TEXT = 'the end of this claim is not simple';
+        SIGNAL SQLSTATE '@LK_SQLSTATE_NOT_SIMPLE@' SET MESSAGE_TEXT = 'the end of this claim is not simple';
     END IF;
     DELETE i, r FROM lk_items AS i FORCE INDEX (PRIMARY)
     STRAIGHT_JOIN lk_requests AS r FORCE INDEX (PRIMARY)
     WHERE i.queue = the_queue AND i.id = the_id AND r.id = self AND r.part = 1 AND r.owner = asker
       AND r.token = the_token AND r.deadline_us > now_us AND r.part_count = 1;
     IF ROW_COUNT() = 0 THEN
-        SIGNAL SQLSTATE 'LK004' SET MESSAGE_TEXT = 'the end of this claim is not simple';
+        SIGNAL SQLSTATE '@LK_SQLSTATE_NOT_SIMPLE@' SET MESSAGE_TEXT = 'the end of this claim is not simple';
     END IF;
     IF has_value THEN
         DELETE v FROM lk_item_values AS v FORCE INDEX (PRIMARY)

@@ -2,8 +2,9 @@
 -- Work in a table of the owner's (R17). These functions run none of the owner's SQL: the engine
 -- sends it as statements of its own (source.c), around these functions and in their transaction.
 --
--- Errors of these codes undo such a transaction: LK001, the same call has ended the claim before
--- (R3); LK002, the claim is lost; LK003, the owner's statement has ended the transaction.
+-- Errors of these codes undo such a transaction: @LK_SQLSTATE_REPEATED@, the same call has ended the
+-- claim before (R3); @LK_SQLSTATE_LOST@, the claim is lost; @LK_SQLSTATE_COMMITTED@, the owner's
+-- statement has ended the transaction.
 
 -- ---- the ids of rows, and segments of paths ----
 --
@@ -400,10 +401,11 @@ BEGIN
     IF NOT FOUND THEN
         IF lockkeeper.has_ended(lockkeeper.identity(the_owner, the_queue || '/' || the_id),
                                 the_token, lockkeeper.now_us()) THEN
-            RAISE EXCEPTION 'the claim was ended by this very call' USING ERRCODE = 'LK001';
+            RAISE EXCEPTION 'the claim was ended by this very call'
+                USING ERRCODE = '@LK_SQLSTATE_REPEATED@';
         END IF;
         RAISE EXCEPTION '@LK_TEXT_NOT_CLAIMED@'
-            USING ERRCODE = 'LK002';
+            USING ERRCODE = '@LK_SQLSTATE_LOST@';
     END IF;
     PERFORM set_config('lockkeeper.attempt', the_attempt::text, true),
             set_config('lockkeeper.finishes', the_token::text, true);
@@ -426,17 +428,18 @@ DECLARE
     answer lockkeeper.answer;
 BEGIN
     IF current_setting('lockkeeper.finishes', true) IS DISTINCT FROM the_token::text THEN
-        RAISE EXCEPTION 'it must not begin or end transactions' USING ERRCODE = 'LK003';
+        RAISE EXCEPTION 'it must not begin or end transactions' USING ERRCODE = '@LK_SQLSTATE_COMMITTED@';
     END IF;
     answer := lockkeeper.finish(the_queue, the_id, the_root, the_owner, the_identity, the_token,
                                 NULL, NULL, NULL);
     IF answer.outcome <> 'ok' THEN
-        RAISE EXCEPTION '%', answer.sentence USING ERRCODE = 'LK002';
+        RAISE EXCEPTION '%', answer.sentence USING ERRCODE = '@LK_SQLSTATE_LOST@';
     END IF;
     IF NOT EXISTS (SELECT FROM lockkeeper.ended AS e
                    WHERE e.token = the_token AND e.identity = the_identity
                      AND e.xmin = pg_current_xact_id()::xid) THEN
-        RAISE EXCEPTION 'the claim was ended by this very call' USING ERRCODE = 'LK001';
+        RAISE EXCEPTION 'the claim was ended by this very call'
+            USING ERRCODE = '@LK_SQLSTATE_REPEATED@';
     END IF;
     IF still_fits THEN
         INSERT INTO lockkeeper.done_rows (queue, id) VALUES (the_queue, the_id)

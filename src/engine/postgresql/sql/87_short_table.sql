@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Work in tables of the owner's (R17) by the short ways of 86_short_work: inside transactions of
 -- the engine's, which cannot fall back to a long way. If a decision is not simple, the function
--- returns NULL or, after the owner's statement, raises the error LK004, and the engine starts again
--- with 75_table.
+-- returns NULL or, after the owner's statement, raises the error @LK_SQLSTATE_NOT_SIMPLE@, and the
+-- engine starts again with 75_table.
 --
 -- Here, too, the owner's SQL runs before the root is locked: next_item() names a row, the owner's
 -- condition checks and locks it, and only then does the transaction wait for the root's lock.
@@ -177,7 +177,7 @@ BEGIN
           AND r.deadline_us - now_us > 0;
     END IF;
     IF NOT FOUND THEN
-        RAISE EXCEPTION 'this is for begin_finish()' USING ERRCODE = 'LK004';
+        RAISE EXCEPTION 'this is for begin_finish()' USING ERRCODE = '@LK_SQLSTATE_NOT_SIMPLE@';
     END IF;
     setting := set_config('lockkeeper.attempt', item.attempts::text, true)
         || set_config('lockkeeper.finishes', the_token::text, true);
@@ -195,12 +195,12 @@ DECLARE
     identity bytea := sha256(convert_to(the_queue || '/' || the_id || E'\n' || the_owner, 'UTF8'));
 BEGIN
     IF current_setting('lockkeeper.finishes', true) IS DISTINCT FROM the_token::text THEN
-        RAISE EXCEPTION 'it must not begin or end transactions' USING ERRCODE = 'LK003';
+        RAISE EXCEPTION 'it must not begin or end transactions' USING ERRCODE = '@LK_SQLSTATE_COMMITTED@';
     END IF;
     PERFORM pg_advisory_xact_lock_shared(hashtextextended('lockkeeper/' || the_root, 0));
     IF lockkeeper.finish_shared(the_queue, the_id, the_root, the_owner, identity, the_token) IS NULL
     THEN
-        RAISE EXCEPTION 'this is for finish_row()' USING ERRCODE = 'LK004';
+        RAISE EXCEPTION 'this is for finish_row()' USING ERRCODE = '@LK_SQLSTATE_NOT_SIMPLE@';
     END IF;
     IF still_fits THEN
         INSERT INTO lockkeeper.done_rows (queue, id) VALUES (the_queue, the_id)

@@ -5,7 +5,7 @@
 local pack, open = cmsgpack.pack, cmsgpack.unpack
 local OK, GRANTED, WAITING, BUSY = @LK_OK@, @LK_GRANTED@, @LK_WAITING@, @LK_BUSY@
 local LOST, DEADLOCK, INVALID = @LK_LOST@, @LK_DEADLOCK@, @LK_INVALID@
-local UNSUPPORTED, NONE, AGAIN = @LK_UNSUPPORTED@, @LK_NONE@, 100
+local UNSUPPORTED, NONE, AGAIN = @LK_UNSUPPORTED@, @LK_NONE@, @LK_REDIS_AGAIN@
 local LONG = 3600000000 -- an empty root is not kept for longer
 
 -- A request: held, flags, how many parts; ticket, token, ttl, deadline, id; owner, note, channel;
