@@ -532,6 +532,14 @@ void lk_keepalive_remove(struct lk_keepalive *keepalive, struct lk_lease *lease)
     pthread_mutex_unlock(&keepalive->mutex);
 }
 
+/* The timekeeper has ended: this thread runs the callback, and any that the callback sets. */
+static void run_owed_when_closed(struct lk_keepalive *keepalive, struct lk_lease *lease) {
+    while (keepalive->is_closed && callback_is_owed(lease)
+           && lk_safe_until_is_over(&lease->safe_until)) {
+        run_callback(keepalive, lease);
+    }
+}
+
 void lk_keepalive_watch(struct lk_keepalive *keepalive, struct lk_lease *lease,
                         void (*callback)(void *context, lk_lease *lease), void *context) {
     pthread_mutex_lock(&keepalive->mutex);
@@ -539,12 +547,10 @@ void lk_keepalive_watch(struct lk_keepalive *keepalive, struct lk_lease *lease,
     lease->callback = callback;
     lease->context = context;
     lease->callback_has_run = false;
-    if (keepalive->is_closed && callback_is_owed(lease)
-        && lk_safe_until_is_over(&lease->safe_until)) {
-        run_callback(keepalive, lease); /* the timekeeper has ended */
-    } else if (!lease->is_busy) {
+    if (!lease->is_busy) { /* else its own callback has called: the thread that runs it goes on */
         unschedule(lease);
         schedule(keepalive, lease);
+        run_owed_when_closed(keepalive, lease);
     }
     pthread_mutex_unlock(&keepalive->mutex);
 }

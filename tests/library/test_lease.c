@@ -113,6 +113,7 @@ struct recorder {
     atomic_int calls;
     lk_lease *lease;
     atomic_bool was_lost;
+    struct recorder *next;
 };
 
 static void see(void *context, lk_lease *lease) {
@@ -125,6 +126,14 @@ static void see(void *context, lk_lease *lease) {
 static void see_and_unset(void *context, lk_lease *lease) {
     see(context, lease);
     lk_lease_on_lost(lease, NULL, NULL);
+}
+
+static void see_and_set_next(void *context, lk_lease *lease) {
+    struct recorder *recorder = context;
+
+    see(context, lease);
+    lk_lease_on_lost(lease, see, recorder->next);
+    assert_int_equal(recorder->next->calls, 0); /* it is called behind this one */
 }
 
 static void wait_until_called(struct recorder *recorder) {
@@ -191,6 +200,11 @@ static void test_a_store_can_be_closed_with_open_leases(void **state) {
     struct recorder recorder = {.lease = released};
     lk_lease_on_lost(released, see_and_unset, &recorder); /* in this thread */
     assert_int_equal(recorder.calls, 1);
+    struct recorder last = {.lease = released};
+    struct recorder first = {.lease = released, .next = &last};
+    lk_lease_on_lost(released, see_and_set_next, &first);
+    assert_int_equal(first.calls, 1);
+    assert_int_equal(last.calls, 1);
     for (int i = 0; i < 2; i++) { /* it is never known */
         assert_int_equal(lk_lease_release(released, &error), LK_UNAVAILABLE);
         assert_true(error.text[0] != '\0');
