@@ -22,6 +22,7 @@
  */
 #include "client/keepalive.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -136,6 +137,7 @@ bool lk_keepalive_is_mine(const struct lk_keepalive *keepalive) {
 
 void lk_keepalive_ref(struct lk_keepalive *keepalive) {
     pthread_mutex_lock(&keepalive->mutex);
+    assert(keepalive->use_count > 0);
     keepalive->use_count++;
     pthread_mutex_unlock(&keepalive->mutex);
 }
@@ -144,6 +146,7 @@ void lk_keepalive_unref(struct lk_keepalive *keepalive) {
     bool is_last;
 
     pthread_mutex_lock(&keepalive->mutex);
+    assert(keepalive->use_count > 0);
     keepalive->use_count--;
     is_last = keepalive->use_count == 0;
     pthread_mutex_unlock(&keepalive->mutex);
@@ -167,6 +170,7 @@ struct lk_engine *lk_keepalive_begin_call(struct lk_keepalive *keepalive) {
 
 void lk_keepalive_end_call(struct lk_keepalive *keepalive) {
     pthread_mutex_lock(&keepalive->mutex);
+    assert(keepalive->call_count > 0);
     keepalive->call_count--;
     if (keepalive->is_closed) {
         pthread_cond_broadcast(&keepalive->changed);
@@ -212,7 +216,9 @@ static void wake_by(struct lk_keepalive *keepalive, int64_t instant_us) {
     }
 }
 
+/* A lease is in one heap at most, and in none while it is busy. */
 static void add_to_heap(struct lk_lease *lease, struct lk_heap *heap, int64_t key) {
+    assert(lease->heap == NULL && !lease->is_busy);
     lk_heap_add(heap, &lease->node, key);
     lease->heap = heap;
 }
@@ -241,12 +247,14 @@ static struct lk_lease *first_ready(const struct lk_keepalive *keepalive, int64_
 /* ---- renewals: the workers ------------------------------------------------------------------- */
 
 static void mark_busy(struct lk_lease *lease) {
+    assert(!lease->is_busy);
     unschedule(lease);
     lease->is_busy = true;
     lease->busy_in = pthread_self();
 }
 
 static void mark_idle(struct lk_keepalive *keepalive, struct lk_lease *lease) {
+    assert(lease->is_busy && lease->heap == NULL);
     lease->is_busy = false;
     schedule(keepalive, lease);
     pthread_cond_broadcast(&keepalive->changed);
@@ -274,6 +282,8 @@ static void apply_renewal(struct lk_keepalive *keepalive, struct lk_lease *lease
     int64_t ttl_us = lease->ttl_ms * 1000;
     int64_t retry_us;
 
+    assert(lease->is_busy && lease->heap == NULL);
+    assert(!lease->is_fixed);
     switch (decision->error.outcome) {
     case LK_OK:
         lease->renew_at_us = sent_us + ttl_us / 3;
@@ -309,6 +319,7 @@ static void renew(struct lk_keepalive *keepalive, struct lk_lease *lease, struct
 
     mark_busy(lease);
     if (is_retry) {
+        assert(keepalive->retry_count < RETRIES_MAX);
         keepalive->retry_count++;
         keepalive->next_retry_us = lk_clock_now_us() + RETRY_SPACING_US;
     }
@@ -322,6 +333,7 @@ static void renew(struct lk_keepalive *keepalive, struct lk_lease *lease, struct
     }
     lk_contact_end(keepalive->contact, sent_us, &decision.error);
     pthread_mutex_lock(&keepalive->mutex);
+    assert(!is_retry || keepalive->retry_count > 0);
     keepalive->retry_count -= is_retry ? 1 : 0;
     apply_renewal(keepalive, lease, sent_us, &decision);
     lk_decision_done(&decision);
@@ -341,10 +353,12 @@ static void *run_worker(void *context) {
             continue;
         }
         keepalive->idle_count++;
+        assert(keepalive->idle_count <= keepalive->worker_count);
         if (keepalive->retrying.ready.first != NULL) {
             pthread_cond_signal(&keepalive->due); /* it knows when the next retry may begin */
         }
         pthread_cond_wait(&keepalive->work, &keepalive->mutex);
+        assert(keepalive->idle_count > 0);
         keepalive->idle_count--;
     }
     pthread_mutex_unlock(&keepalive->mutex);
@@ -386,6 +400,7 @@ static void run_callback(struct lk_keepalive *keepalive, struct lk_lease *lease)
 static void handle_due(struct lk_keepalive *keepalive, struct lk_lease *lease) {
     bool is_over = lk_safe_until_is_over(&lease->safe_until);
 
+    assert(lease->heap != NULL && !lease->is_busy);
     if (is_over && callback_is_owed(lease)) {
         run_callback(keepalive, lease);
         return;
@@ -526,6 +541,7 @@ void lk_keepalive_remove(struct lk_keepalive *keepalive, struct lk_lease *lease)
     pthread_mutex_lock(&keepalive->mutex);
     wait_until_idle(keepalive, lease);
     unschedule(lease);
+    assert(lease->heap == NULL);
     if (lease->tie != NULL) {
         lk_tie_watch_remove(&keepalive->ties, descriptor_of(lease));
     }
