@@ -6,7 +6,7 @@
 #include "client/leftover.h"
 #include "client/store.h"
 #include "faulty_store.h"
-#include "waiter.h"
+#include "support.h"
 
 struct setup {
     lk_store *store;

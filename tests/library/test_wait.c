@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/random.h"
-#include "waiter.h"
+#include "support.h"
 
 static lk_store *store_of(void **state) {
     return ((struct fixture *)*state)->store;
