@@ -60,6 +60,7 @@ bool lk_claim_waiters_block(struct lk_core *core, struct lk_session *session,
     (void)keep(&blocked->take.note, at);
     blocked->take.queue = queue->path;
     blocked->queue = queue;
+    assert(lk_link_is_alone(&blocked->in_waiters));
     lk_link_append(&queue->blocked, &blocked->in_waiters);
     lk_timer_set(core, &blocked->timer, blocked->until_us);
     set_due(core, queue);
@@ -67,6 +68,7 @@ bool lk_claim_waiters_block(struct lk_core *core, struct lk_session *session,
 }
 
 static void queue_free(struct lk_core *core, struct lk_waiting_queue *queue) {
+    assert(lk_link_is_alone(&queue->blocked) && !queue->is_ready);
     lk_timer_set(core, &queue->timer, LK_NEVER);
     lk_waiting_queue_free(&core->queues, queue);
 }
@@ -179,6 +181,7 @@ static bool try_first(struct lk_core *core, struct lk_waiting_queue *queue) {
     uint64_t generation = core->generation;
     const struct lk_effects *effects;
 
+    assert(!lk_link_is_alone(&queue->blocked) && !queue->is_ready);
     if (blocked->is_bound && !lk_bindings_reserve(core)) {
         return false;
     }
@@ -218,6 +221,7 @@ void lk_claim_waiters_drain(struct lk_core *core) {
         struct lk_waiting_queue *queue = core->ready;
         uint64_t generation = core->generation;
 
+        assert(queue->is_ready);
         core->ready = queue->next;
         queue->is_ready = false;
         while (!lk_link_is_alone(&queue->blocked)) {

@@ -2,6 +2,7 @@
 /* Collects what decisions change, and closes it into a batch. */
 #include "server/core/collect.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 /* ---- making and resetting -------------------------------------------------------------------- */
@@ -179,6 +180,8 @@ static void add(struct lk_collection *collection, const struct lk_row *row) {
     if (made == NULL) {
         return;
     }
+    assert((batch->first == NULL) == (batch->row_count == 0));
+    assert(batch->last == NULL || batch->last->next == NULL);
     *made = *row;
     copy_content(collection, made);
     if (batch->last != NULL) {
@@ -238,6 +241,8 @@ static struct lk_dirty *mark(struct lk_collection *collection, const struct lk_m
         return NULL;
     }
     if (collection->dirty_at[request] != 0) {
+        assert(collection->dirty_at[request] <= collection->dirty_count);
+        assert(collection->dirty[collection->dirty_at[request] - 1].request == request);
         return &collection->dirty[collection->dirty_at[request] - 1];
     }
     dirty = &collection->dirty[collection->dirty_count++];

@@ -11,6 +11,7 @@
 /* Keeps the answer of a take that was granted. The text of a step ends with the next one. */
 static void keep_claim(struct lk_core *core, const struct lk_taker *taker, size_t at,
                        const struct lk_answer *answer) {
+    assert(answer->outcome == LK_GRANTED && at < LK_TAKES_MAX);
     core->claims[at] = *answer;
     core->claims[at].text = "";
     if (taker->is_bound) {
