@@ -274,6 +274,8 @@ static void convert(struct asking *asking, lk_id id, uint64_t ticket, uint64_t t
     struct lk_model_request *request = lk_request_at(model, id);
     enum lk_state state = (enum lk_state)request->state;
 
+    assert((state == LK_STATE_HELD) == (token != 0));
+    assert(ticket >= request->ticket && token >= request->token); /* R4 */
     model->may_hide_cycle = true;
     lk_request_detach(model, id);
     lk_request_convert(model, id, asking->ask->parts, asking->ask->part_count);
@@ -301,6 +303,7 @@ static void convert_back(struct lk_model *model, lk_id id, const struct lk_probe
     struct lk_model_request *request = lk_request_at(model, id);
     lk_id at;
 
+    assert(request->state == LK_STATE_HELD && former->count == request->entry_count);
     lk_request_detach(model, id);
     at = request->first_entry;
     for (size_t i = 0; i < former->count; i++, at = lk_part_entry_at(model, at)->next_entry) {

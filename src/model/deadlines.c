@@ -125,7 +125,7 @@ void lk_deadlines_add(struct lk_model *model, lk_id request, int64_t at_us) {
 void lk_deadlines_move(struct lk_model *model, lk_id request, int64_t at_us) {
     uint32_t at = lk_request_at(model, request)->deadline_at;
 
-    assert(model->deadlines.ids[at] == request);
+    assert(at < model->deadlines.count && model->deadlines.ids[at] == request);
     put_in_order(model, at, at_us, request);
 }
 

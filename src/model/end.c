@@ -142,6 +142,7 @@ static void release(struct lk_model *model, struct lk_times times, const struct 
     struct lk_released_nodes released;
     bool held = lk_request_at(model, id)->state == LK_STATE_HELD;
 
+    assert(has_token(lk_request_at(model, id), target->token));
     if (target->token != 0) {
         lk_ended_remember(&model->ended, target, times.now_us);
     }
@@ -194,6 +195,8 @@ static size_t changes_of_lost(const struct lk_model *model, size_t requests) {
 static void lose(struct lk_model *model, lk_id id, enum lk_change_kind kind) {
     struct lk_model_request *request = lk_request_at(model, id);
 
+    assert(kind == LK_CHANGE_PERISHED || kind == LK_CHANGE_BROKEN);
+    assert(request->state != LK_STATE_ENDED);
     lk_values_doubt(model, request);
     lk_request_end(model, id, kind);
     if (request->is_claim) {
@@ -240,6 +243,7 @@ struct collecting {
 static bool collect_one(void *context, lk_ref request) {
     struct collecting *collecting = context;
 
+    assert(collecting->count < collecting->model->scratch_capacity);
     collecting->model->scratch[collecting->count++] = request;
     return true;
 }
@@ -260,6 +264,7 @@ static bool break_one(struct lk_model *model, lk_id id, bool at_once) {
         lose(model, id, LK_CHANGE_BROKEN);
         return true;
     }
+    assert(request->state == LK_STATE_HELD);
     if (request->revoked) {
         return false;
     }
@@ -312,6 +317,7 @@ static bool reserve_what_is_due(struct lk_model *model, uint32_t due) {
 
 bool lk_step_perish(struct lk_model *model, struct lk_times times) {
     uint32_t due = lk_deadlines_due(&model->deadlines, times.now_us);
+    int64_t earlier_us = INT64_MIN;
     lk_id id;
 
     if (!reserve_what_is_due(model, due)) {
@@ -324,6 +330,8 @@ bool lk_step_perish(struct lk_model *model, struct lk_times times) {
         if (moment.now_us > times.now_us) {
             break;
         }
+        assert(moment.now_us >= earlier_us); /* R11: in the order of their deadlines */
+        earlier_us = moment.now_us;
         lk_released_nodes_of(model, id, &released);
         lose(model, id, LK_CHANGE_PERISHED);
         lk_grant_waiters(model, &released, moment);

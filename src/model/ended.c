@@ -2,6 +2,8 @@
 /* Ended tokens: a ring searched from its newest entry, since a repeat comes soon or never. */
 #include "model/ended.h"
 
+#include <assert.h>
+
 #include "base/hash.h"
 
 enum { CAPACITY_FIRST = 16 };
@@ -49,10 +51,12 @@ void lk_ended_remember(struct lk_ended *ended, const struct lk_target *target, i
     if (ended->next == ended->capacity) {
         ended->next = 0;
     }
+    assert(ended->next < ended->capacity); /* it has been reserved */
     ended->tokens[ended->next++] = (struct lk_ended_token){key_of(target), target->token, ended_us};
     if (ended->count < ended->capacity) {
         ended->count++;
     }
+    assert(ended->count <= ended->capacity && ended->next <= ended->capacity);
 }
 
 bool lk_ended_recalls(const struct lk_ended *ended, const struct lk_target *target,

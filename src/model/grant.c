@@ -45,6 +45,7 @@ void lk_released_nodes_of(const struct lk_model *model, lk_id request,
     ret_released->owner = 0;
     for (lk_id at = lk_request_at(model, request)->first_entry; at != 0;
          at = lk_part_entry_at(model, at)->next_entry) {
+        assert(ret_released->count < LK_PARTS_MAX);
         ret_released->nodes[ret_released->count++] = lk_part_entry_at(model, at)->node;
     }
 }
@@ -88,9 +89,10 @@ static void grant(struct pass *pass, lk_id id) {
     struct lk_model *model = pass->model;
     struct lk_model_request *request = lk_request_at(model, id);
 
-    assert(request->state == LK_STATE_WAITING);
+    assert(request->state == LK_STATE_WAITING && request->token == 0);
     lk_request_detach(model, id);
     request->token = lk_request_draw(model, id, pass->times.wall_us);
+    assert(request->token > request->ticket); /* R4: its ticket is a draw of these roots, too */
     lk_request_attach(model, id, LK_STATE_HELD);
     if (request->attended && !request->fixed) { /* R10: the wait has kept it alive until now */
         lk_deadlines_move(model, id, pass->times.now_us + lk_request_ttl(request) * 1000);
@@ -108,6 +110,7 @@ static void note_exhaustion(struct pass *pass, const struct lk_probed_part *part
     struct lk_wait_queue *queue =
         lk_wait_queue_at(pass->model, lk_node_at(pass->model, part->node)->queue);
 
+    assert(part->limit != 0 && queue->limited_here > 0);
     if (part->limit >= queue->limit_bound) {
         queue->exhausted_pass = pass->mark;
     }
@@ -137,6 +140,7 @@ static void add_list(struct pass *pass, struct front *front, lk_id queue, enum l
     lk_id queue_entry = lk_wait_queue_at(pass->model, queue)->lists[kind].first;
 
     if (queue_entry != 0) {
+        assert(front->count < CURSORS_PER_NODE);
         front->positions[front->count++] = queue_entry;
     }
 }
@@ -146,6 +150,7 @@ static void open_front(struct pass *pass, lk_id node) {
     struct front *front = &pass->fronts[pass->front_count];
     lk_id queue = lk_node_at(model, node)->queue;
 
+    assert(pass->front_count < LK_PARTS_MAX);
     front->node = node;
     front->count = 0;
     front->has_dropped_exclusive = false;
@@ -294,6 +299,7 @@ static void visit(struct pass *pass, lk_id request) {
     bool closes[LK_PARTS_MAX];
     bool exclusive[LK_PARTS_MAX];
 
+    assert(lk_request_at(pass->model, request)->state == LK_STATE_WAITING);
     for (size_t f = 0; f < pass->front_count; f++) {
         step_front(pass, &pass->fronts[f], request, &closes[f], &exclusive[f]);
     }

@@ -101,6 +101,7 @@ lk_id lk_group_join(struct lk_model *model, lk_id work, const struct lk_part *ne
 void lk_group_leave(struct lk_model *model, lk_id id) {
     struct lk_group *group = lk_group_at(model, id);
 
+    assert(group->items > 0);
     if (--group->items == 0) {
         assert(group->ready.root == 0);
         model->allocator->resize(model->allocator->context, group->needs, 0);

@@ -234,6 +234,7 @@ const struct lk_effects *lk_model_step(struct lk_model *model, const struct lk_c
         lk_answer(model, LK_OK, 0);
         break;
     }
+    assert(model->waiting <= model->live && model->claims <= model->live - model->waiting);
     return &model->effects;
 }
 

@@ -17,6 +17,7 @@ enum { FORGOTTEN_MAX = 64 }; /* queues in one step; no step makes more than one 
 static void idle(struct lk_model *model, lk_id id) {
     struct lk_work *work = lk_work_at(model, id);
 
+    assert((model->last_idle == 0) == (model->idle == 0));
     work->previous_idle = model->last_idle;
     work->next_idle = 0;
     if (model->last_idle != 0) {
@@ -31,14 +32,17 @@ static void idle(struct lk_model *model, lk_id id) {
 static void wake(struct lk_model *model, lk_id id) {
     const struct lk_work *work = lk_work_at(model, id);
 
+    assert(model->idle > 0);
     if (work->previous_idle != 0) {
         lk_work_at(model, work->previous_idle)->next_idle = work->next_idle;
     } else {
+        assert(model->first_idle == id);
         model->first_idle = work->next_idle;
     }
     if (work->next_idle != 0) {
         lk_work_at(model, work->next_idle)->previous_idle = work->previous_idle;
     } else {
+        assert(model->last_idle == id);
         model->last_idle = work->previous_idle;
     }
     model->idle--;
@@ -187,6 +191,7 @@ static void leave_state(struct lk_model *model, lk_id id) {
     const struct lk_item *item = lk_item_at(model, id);
     struct lk_order_tree *tree = tree_of(model, item);
 
+    assert(*count_of(model, item) > 0);
     --*count_of(model, item);
     if (is_in_group(item)) {
         lk_group_remove(model, id);
@@ -201,6 +206,7 @@ void lk_item_change_state(struct lk_model *model, lk_id id, enum lk_item_state s
     bool was_unclaimed = is_unclaimed(lk_item_at(model, id));
     bool is_now;
 
+    assert(state != LK_ITEM_GONE && lk_item_at(model, id)->state != LK_ITEM_GONE);
     leave_state(model, id);
     enter_state(model, id, state, due_us);
     is_now = is_unclaimed(lk_item_at(model, id));
@@ -236,6 +242,7 @@ void lk_item_leave(struct lk_model *model, lk_id id) {
         leave_root(model, id);
     }
     lk_order_remove(model, LK_ORDER_AGE, &work->items, id);
+    assert(work->needing >= (item->need_count > 0));
     work->needing -= item->need_count > 0;
     if (work->items.root == 0) {
         idle(model, item->work);

@@ -56,26 +56,37 @@ static void owner_drop_if_unused(struct lk_model *model, lk_id id) {
 /* Inserts into a ring before `before`; the ring's head stays unless the ring was empty. */
 static void ring_insert(struct lk_model *model, lk_id *head, lk_id before, lk_id id) {
     struct lk_model_request *request = lk_request_at(model, id);
+    struct lk_model_request *previous;
+    struct lk_model_request *next;
 
+    assert(request->previous == 0 && request->next == 0);
     if (*head == 0) {
         request->previous = request->next = id;
         *head = id;
         return;
     }
+    next = lk_request_at(model, before);
+    previous = lk_request_at(model, next->previous);
+    assert(previous->next == before && next->owner == request->owner);
     request->next = before;
-    request->previous = lk_request_at(model, before)->previous;
-    lk_request_at(model, request->previous)->next = id;
-    lk_request_at(model, before)->previous = id;
+    request->previous = next->previous;
+    previous->next = id;
+    next->previous = id;
 }
 
 static void ring_remove(struct lk_model *model, lk_id *head, lk_id id) {
     struct lk_model_request *request = lk_request_at(model, id);
 
     if (request->next == id) {
+        assert(*head == id);
         *head = 0;
     } else {
-        lk_request_at(model, request->previous)->next = request->next;
-        lk_request_at(model, request->next)->previous = request->previous;
+        struct lk_model_request *previous = lk_request_at(model, request->previous);
+        struct lk_model_request *next = lk_request_at(model, request->next);
+
+        assert(previous->next == id && next->previous == id);
+        previous->next = request->next;
+        next->previous = request->previous;
         if (*head == id) {
             *head = request->next;
         }
@@ -102,6 +113,8 @@ static void ring_insert_by_ticket(struct lk_model *model, lk_id *head, lk_id id)
     if (before == *head && lk_request_at(model, before)->ticket > ticket) {
         *head = id;
     }
+    assert(*head == id
+           || lk_request_at(model, lk_request_at(model, id)->previous)->ticket <= ticket);
 }
 
 /* ---- identity ---- */
@@ -192,6 +205,7 @@ static bool add_entries(struct lk_model *model, lk_id request_id, const struct l
                         const struct lk_probe *probe) {
     lk_id *link = &lk_request_at(model, request_id)->first_entry;
 
+    assert(*link == 0 && probe->count > 0 && probe->count <= LK_PARTS_MAX);
     for (size_t i = 0; i < probe->count; i++) {
         const struct lk_probed_part *found = &probe->parts[i];
         lk_id node = lk_node_make(model, &parts[i].path, found->node, found->depth);
@@ -251,11 +265,12 @@ lk_id lk_request_draft(struct lk_model *model, struct lk_slice owner, const stru
 
 void lk_request_discard(struct lk_model *model, lk_id id) {
     struct lk_model_request *request = lk_request_at(model, id);
+    struct lk_owner *owner = lk_owner_at(model, request->owner);
 
-    assert(request->state == LK_STATE_ENDED);
+    assert(request->state == LK_STATE_ENDED && owner->references > owner->live);
     free_entries(model, request);
     lk_note_free(model, request->note);
-    lk_owner_at(model, request->owner)->references--;
+    owner->references--;
     owner_drop_if_unused(model, request->owner);
     lk_pool_give(&model->requests, id);
 }
@@ -272,6 +287,7 @@ static void count_at_roots(struct lk_model *model, const struct lk_model_request
             earlier = lk_part_entry_at(model, earlier)->next_entry;
         }
         if (earlier == at) {
+            assert(by == 1 || root->live > 0);
             root->live += by;
         }
     }
@@ -330,8 +346,10 @@ void lk_request_detach(struct lk_model *model, lk_id id) {
 
 void lk_request_enter(struct lk_model *model, lk_id id, enum lk_state state, int64_t deadline_us) {
     struct lk_model_request *request = lk_request_at(model, id);
+    struct lk_owner *owner = lk_owner_at(model, request->owner);
 
     assert(request->state == LK_STATE_ENDED && request->entry_count > 0); /* a draft */
+    assert(owner->live < owner->references);
     if (request->is_claim) {
         model->claims++; /* R16: found by its item, not by R3 */
     } else {
@@ -339,14 +357,16 @@ void lk_request_enter(struct lk_model *model, lk_id id, enum lk_state state, int
     }
     lk_deadlines_add(model, id, deadline_us);
     lk_order_add(model, LK_ORDER_REQUESTS, &model->requests_by_ticket, id);
-    lk_owner_at(model, request->owner)->live++;
+    owner->live++;
     count_at_roots(model, request, 1);
     model->live++;
+    assert(model->live == model->deadlines.count);
     lk_request_attach(model, id, state);
 }
 
 void lk_request_leave(struct lk_model *model, lk_id id) {
     struct lk_model_request *request = lk_request_at(model, id);
+    struct lk_owner *owner = lk_owner_at(model, request->owner);
 
     lk_request_detach(model, id);
     if (request->is_claim) {
@@ -357,10 +377,11 @@ void lk_request_leave(struct lk_model *model, lk_id id) {
     }
     lk_deadlines_remove(model, id);
     lk_order_remove(model, LK_ORDER_REQUESTS, &model->requests_by_ticket, id);
-    assert(model->live > 0 && lk_owner_at(model, request->owner)->live > 0);
-    lk_owner_at(model, request->owner)->live--;
+    assert(model->live > 0 && owner->live > 0);
+    owner->live--;
     count_at_roots(model, request, UINT32_MAX);
     model->live--;
+    assert(model->live == model->deadlines.count);
     request->state = LK_STATE_ENDED;
 }
 
@@ -371,6 +392,7 @@ void lk_request_end(struct lk_model *model, lk_id id, enum lk_change_kind kind) 
         model->may_hide_cycle = true; /* it may have covered what its owner waits for */
     }
     lk_request_leave(model, id);
+    assert(request->previous == 0 && request->next == 0);
     request->next = model->ended_first;
     model->ended_first = id;
     lk_change_add(model, kind, id);
@@ -388,6 +410,8 @@ void lk_request_convert(struct lk_model *model, lk_id id, const struct lk_part *
                         size_t count) {
     const struct lk_model_request *request = lk_request_at(model, id);
 
+    assert(count == request->entry_count);
+    assert(request->previous == 0 && request->next == 0); /* detached */
     for (size_t i = 0; i < count; i++) {
         lk_id node = lk_node_find(model, &parts[i].path);
         lk_id at = request->first_entry;

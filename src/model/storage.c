@@ -76,6 +76,7 @@ static lk_id make_node(struct lk_model *model, const struct lk_path *path) {
 }
 
 static void let_go_of_node(struct lk_model *model, lk_id node) {
+    assert(lk_node_at(model, node)->entries > 0);
     lk_node_at(model, node)->entries--;
     lk_node_prune(model, node);
 }
@@ -122,6 +123,7 @@ void lk_value_remove(struct lk_model *model, lk_id id) {
     struct lk_kept_value *value = lk_kept_value_at(model, id);
 
     lk_value_set_doubt(model, id, false);
+    assert(model->kept_bytes >= value->size + (uint64_t)LK_KEPT_COST_BYTES);
     model->kept_bytes -= value->size + (uint64_t)LK_KEPT_COST_BYTES;
     lk_index_remove(&model->value_index, id, node_hash(model, value->node));
     (void)lk_order_remove(model, LK_ORDER_VALUES, &model->values_by_path, id);
@@ -239,6 +241,7 @@ bool lk_item_keep_failure(struct lk_model *model, lk_id id, const struct lk_item
 void lk_item_remove(struct lk_model *model, lk_id id) {
     struct lk_item *item = lk_item_at(model, id);
 
+    assert(item->state != LK_ITEM_GONE && model->kept_bytes >= lk_item_kept_bytes(item));
     model->kept_bytes -= lk_item_kept_bytes(item);
     lk_index_remove(&model->item_index, id, node_hash(model, item->node));
     item->state = LK_ITEM_GONE;
@@ -326,6 +329,7 @@ bool lk_claims_reserve(struct lk_model *model) {
 void lk_claims_add(struct lk_model *model, lk_id id) {
     const struct lk_item *item = lk_item_at(model, id);
 
+    assert(item->state == LK_ITEM_CLAIMED && item->claim != 0);
     if (item->ask_number != 0) {
         lk_index_add(&model->claim_index, id,
                      claim_hash(model, claimant_of(model, item), item->ask_number));
@@ -335,6 +339,7 @@ void lk_claims_add(struct lk_model *model, lk_id id) {
 void lk_claims_remove(struct lk_model *model, lk_id id) {
     const struct lk_item *item = lk_item_at(model, id);
 
+    assert(item->state == LK_ITEM_CLAIMED && item->claim != 0);
     if (item->ask_number != 0) {
         lk_index_remove(&model->claim_index, id,
                         claim_hash(model, claimant_of(model, item), item->ask_number));

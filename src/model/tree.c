@@ -67,6 +67,7 @@ static lk_id make_child(struct lk_model *model, lk_id parent, struct lk_slice na
         return 0;
     }
     id = lk_pool_take(&model->nodes);
+    assert((id & LK_ROOT_BIT) == 0);
     node = lk_node_at(model, id);
     if (!lk_name_set(&node->name, model->allocator, name)) {
         lk_pool_give(&model->nodes, id);
@@ -93,7 +94,8 @@ static void forget_root(struct lk_model *model, const struct lk_node *node) {
     lk_id id = node->above & ~LK_ROOT_BIT;
     const struct lk_root *root = lk_pool_at(&model->roots, id);
 
-    assert(root->live == 0 && root->ready_us == LK_NEVER);
+    assert(root->live == 0 && root->live_elsewhere == 0);
+    assert(root->ready_us == LK_NEVER && root->unclaimed.root == 0);
     lk_model_restore_floor(model, root->last_draw); /* R4: also draws of forgotten roots count */
     lk_pool_give(&model->roots, id);
 }
@@ -102,7 +104,8 @@ static void drop_node(struct lk_model *model, lk_id id) {
     struct lk_node *node = lk_node_at(model, id);
     lk_id parent = lk_node_parent(node);
 
-    assert(node->held_below == 0 && lk_node_units_held(node) == 0);
+    assert(node->held_below == 0 && node->exclusive_below == 0 && lk_node_units_held(node) == 0);
+    assert(node->holders == 0 && node->queue == 0);
     if (node->previous_sibling != 0) {
         lk_node_at(model, node->previous_sibling)->next_sibling = node->next_sibling;
     } else {
@@ -224,10 +227,14 @@ struct lk_root *lk_root_make(struct lk_model *model, struct lk_slice name) {
 }
 
 static void count_up(struct lk_model *model, lk_id node, uint32_t held, uint32_t exclusive) {
+    uint32_t below = 0;
+
     for (; node != 0; node = lk_node_parent(lk_node_at(model, node))) {
         struct lk_node *at = lk_node_at(model, node);
         at->held_below += held;
         at->exclusive_below += exclusive;
+        assert(at->held_below >= below && at->held_below >= at->exclusive_below);
+        below = at->held_below;
     }
 }
 
@@ -235,6 +242,8 @@ void lk_part_entry_hold(struct lk_model *model, lk_id id) {
     struct lk_part_entry *entry = lk_part_entry_at(model, id);
     struct lk_node *node = lk_node_at(model, entry->node);
 
+    assert(entry->previous == 0 && entry->next == 0); /* in no ring and no wait queue */
+    assert(node->held_below != UINT32_MAX);
     if (node->holders == 0) {
         entry->previous = entry->next = id;
         node->holders = id;
@@ -259,10 +268,15 @@ void lk_part_entry_unhold(struct lk_model *model, lk_id id) {
     assert(node->holders != 0 && node->held_below > 0);
     assert(lk_node_units_held(node) >= entry->units);
     if (entry->next == id) {
+        assert(node->holders == id);
         node->holders = 0;
     } else {
-        lk_part_entry_at(model, entry->previous)->next = entry->next;
-        lk_part_entry_at(model, entry->next)->previous = entry->previous;
+        struct lk_part_entry *previous = lk_part_entry_at(model, entry->previous);
+        struct lk_part_entry *next = lk_part_entry_at(model, entry->next);
+
+        assert(previous->next == id && next->previous == id);
+        previous->next = entry->next;
+        next->previous = entry->previous;
         if (node->holders == id) {
             node->holders = entry->next;
         }

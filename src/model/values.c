@@ -48,6 +48,7 @@ static void undo(struct lk_model *model, const struct prepared *prepared) {
 static void write_prepared(struct lk_model *model, const struct prepared *prepared) {
     struct lk_kept_value *value = lk_kept_value_at(model, prepared->value);
 
+    assert(model->kept_bytes >= value->size);
     lk_bytes_free(model, value->bytes);
     model->kept_bytes += prepared->size;
     model->kept_bytes -= value->size;

@@ -31,6 +31,7 @@ static void insert(struct lk_model *model, struct lk_wait_list *list, lk_id id, 
     struct lk_queue_entry *queue_entry = lk_queue_entry_at(model, id);
     lk_id before = list->last;
 
+    assert((before == 0) == (list->first == 0));
     while (before != 0 && lk_queue_entry_ticket(model, lk_queue_entry_at(model, before)) > ticket) {
         before = lk_queue_entry_at(model, before)->previous;
     }
@@ -68,6 +69,7 @@ void lk_wait_queue_enter(struct lk_model *model, lk_id entry_id) {
     bool exclusive = lk_part_entry_is_exclusive(entry);
     struct lk_wait_queue *here = queue_of(model, entry->node);
 
+    assert(entry->first_queue_entry == 0);
     here->waiters_here++;
     here->units_waiting += entry->units;
     if (!exclusive) {
@@ -79,6 +81,7 @@ void lk_wait_queue_enter(struct lk_model *model, lk_id entry_id) {
                                 : here->limit_bound;
         here->limited_here++;
     }
+    assert(here->shared_here <= here->waiters_here && here->limited_here <= here->waiters_here);
     stand_in(model, entry_id, entry->node, exclusive ? LK_HERE_EXCLUSIVE : LK_HERE_SHARED);
     for (lk_id node = entry->node; node != 0; node = lk_node_parent(lk_node_at(model, node))) {
         stand_in(model, entry_id, node, exclusive ? LK_BELOW_EXCLUSIVE : LK_BELOW_SHARED);
@@ -97,6 +100,7 @@ static void correct_sum(const struct lk_model *model, struct lk_wait_queue *queu
     } else if (queue->summed_to == 0
                || lk_queue_entry_ticket(model, queue_entry)
                       < lk_queue_entry_ticket(model, lk_queue_entry_at(model, queue->summed_to))) {
+        assert(queue->summed_units >= lk_part_entry_at(model, queue_entry->entry)->units);
         queue->summed_units -= lk_part_entry_at(model, queue_entry->entry)->units;
     }
 }
@@ -116,11 +120,13 @@ static void leave_list(struct lk_model *model, lk_id id) {
     if (queue_entry->previous != 0) {
         lk_queue_entry_at(model, queue_entry->previous)->next = queue_entry->next;
     } else {
+        assert(list->first == id);
         list->first = queue_entry->next;
     }
     if (queue_entry->next != 0) {
         lk_queue_entry_at(model, queue_entry->next)->previous = queue_entry->previous;
     } else {
+        assert(list->last == id);
         list->last = queue_entry->previous;
     }
 }
@@ -131,6 +137,7 @@ static void drop_queue_if_empty(struct lk_model *model, lk_id node_id) {
 
     if (queue->lists[LK_BELOW_EXCLUSIVE].first == 0 && queue->lists[LK_BELOW_SHARED].first == 0) {
         assert(queue->waiters_here == 0 && queue->units_waiting == 0);
+        assert(queue->shared_here == 0 && queue->shared_below == 0 && queue->limited_here == 0);
         lk_pool_give(&model->queues, node->queue);
         node->queue = 0;
     }
@@ -143,6 +150,7 @@ void lk_wait_queue_leave(struct lk_model *model, lk_id entry_id) {
     lk_id id = entry->first_queue_entry;
 
     assert(id != 0 && here->waiters_here > 0 && here->units_waiting >= entry->units);
+    assert(here->shared_here >= shared && here->limited_here >= (entry->limit != 0));
     here->waiters_here--;
     here->units_waiting -= entry->units;
     here->shared_here -= shared;
@@ -156,7 +164,9 @@ void lk_wait_queue_leave(struct lk_model *model, lk_id entry_id) {
     }
     entry->first_queue_entry = 0;
     for (lk_id node = entry->node; node != 0; node = lk_node_parent(lk_node_at(model, node))) {
-        lk_wait_queue_at(model, lk_node_at(model, node)->queue)->shared_below -= shared;
+        struct lk_wait_queue *queue = lk_wait_queue_at(model, lk_node_at(model, node)->queue);
+        assert(queue->shared_below >= shared);
+        queue->shared_below -= shared;
         drop_queue_if_empty(model, node);
     }
 }

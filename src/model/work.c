@@ -25,6 +25,7 @@ static void ripen(struct lk_model *model, lk_id work, int64_t now_us) {
         if (id == 0 || lk_item_at(model, id)->rank > now_us) {
             break;
         }
+        assert(lk_item_at(model, id)->state == LK_ITEM_DELAYED);
         lk_item_change_state(model, id, LK_ITEM_READY, 0);
     }
 }
@@ -207,6 +208,7 @@ static lk_outcome make_claim(struct taking *taking, lk_id item_id, const struct 
         return LK_DEADLOCK;
     }
     lk_request_keep_draw(model, id, request->ticket);
+    assert(lk_item_at(model, item_id)->claim == 0);
     lk_item_at(model, item_id)->claim = id;
     *ret_claim = id;
     return LK_GRANTED;
@@ -217,6 +219,7 @@ static void count_claim(struct taking *taking, lk_id id, lk_id request) {
     struct lk_item *item = lk_item_at(model, id);
     struct lk_queue_counts *counts = &lk_work_at(model, taking->work)->counts;
 
+    assert(item->state == LK_ITEM_READY && item->work == taking->work && item->claim == request);
     lk_item_change_state(model, id, LK_ITEM_CLAIMED, 0);
     item->attempts++;
     item->max_attempts = taking->take->max_attempts;
@@ -340,6 +343,7 @@ static void give_back(struct lk_model *model, lk_id id, enum lk_change_kind kind
     struct lk_item *item = lk_item_at(model, id);
     struct lk_queue_counts *counts = &lk_work_at(model, item->work)->counts;
 
+    assert(item->state == LK_ITEM_CLAIMED);
     lk_claims_remove(model, id);
     item->claim = 0;
     if (item->max_attempts != 0 && item->attempts >= item->max_attempts) {
@@ -356,6 +360,7 @@ static void give_back(struct lk_model *model, lk_id id, enum lk_change_kind kind
 void lk_item_lose_claim(struct lk_model *model, lk_id claim) {
     lk_id id = lk_claim_item(model, lk_request_at(model, claim));
 
+    assert(lk_item_at(model, id)->claim == claim);
     lk_item_at(model, id)->was_lost = true;
     give_back(model, id, LK_CHANGE_ITEM_FREED, 0, 0);
     if (lk_item_at(model, id)->state == LK_ITEM_PARKED) {
@@ -366,6 +371,7 @@ void lk_item_lose_claim(struct lk_model *model, lk_id claim) {
 static void finish_done(struct lk_model *model, lk_id id) {
     struct lk_item *item = lk_item_at(model, id);
 
+    assert(item->state == LK_ITEM_CLAIMED);
     lk_work_at(model, item->work)->counts.done++;
     lk_claims_remove(model, id);
     lk_item_leave(model, id);

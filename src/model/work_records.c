@@ -115,8 +115,8 @@ bool lk_item_restore_claim(struct lk_model *model, lk_id claim, const struct lk_
     item->claim = claim;
     item->max_attempts = record->max_attempts;
     item->ask_number = record->ask_number;
-    lk_claims_add(model, id);
     lk_item_change_state(model, id, LK_ITEM_CLAIMED, 0);
+    lk_claims_add(model, id);
     return true;
 }
 
