@@ -14,7 +14,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 # Bounds of a request that no public header names: the header that has them, and which.
-OF_THE_MODEL = ("model/command.h", ("LK_PARTS_MAX", "LK_BLOCKERS_MAX"))
+OF_THE_MODEL = ("model/command.h", ("LK_PARTS_MAX", "LK_BLOCKERS_MAX", "LK_FAILURE_BYTES_MAX"))
 
 # A value of the kind of the field, as C sees it. Enumerations are unsigned where no value is negative.
 KIND = """

@@ -230,7 +230,7 @@ static void acquire_undo(struct acquire *acquire) {
  * limit. The owners differ, so to the store it is no deadlock (R13).
  */
 
-enum { BLOCKERS_MAX = 1024 }; /* that an answer names */
+enum { BLOCKERS_MAX = 1024 }; /* that an answer names; bindings/abi compares it */
 
 /* Where the field `name` of the object on top of the stack is, or has, that text; 0: nowhere. */
 static size_t field_find(lua_State *L, const char *name, const char *text) {

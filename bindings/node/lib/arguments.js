@@ -3,10 +3,11 @@
 // Arguments as the module takes them. What C would change silently is refused here: a text with a NUL
 // or half a surrogate pair, a number that its type does not hold. A name that is no option is refused,
 // because a mistyped one would be ignored. Everything else is the library's to judge.
+const {native} = require('./native');
 
 const FOREVER = undefined; // the module's default for waits
 const UINT32_MAX = 0xffffffff;
-const FAILURE_MAX = 1024;
+const FAILURE_MAX = 1024; // bytes that are kept; bindings/abi compares it
 
 function shown(value) {
     return value === null ? 'null' : Array.isArray(value) ? 'an array' : typeof value;
@@ -141,12 +142,13 @@ function table(value, name) {
     return options(value, {name: text, id: text, where: text, order: text, done: text}, name);
 }
 
-const STYLES = ['try', 'queue', 'wait'];
+const {LK_TRY, LK_QUEUE, LK_WAIT} = native.constants;
+const STYLES = {try: LK_TRY, queue: LK_QUEUE, wait: LK_WAIT};
 function style(value, name) {
-    if (!STYLES.includes(value)) {
-        throw new TypeError(`${name} must be one of ${STYLES.join(', ')}`);
+    if (!Object.hasOwn(STYLES, value)) {
+        throw new TypeError(`${name} must be one of ${Object.keys(STYLES).join(', ')}`);
     }
-    return STYLES.indexOf(value);
+    return STYLES[value];
 }
 
 // A copy of the options, each checked by the function of its name. Undefined is: not given.

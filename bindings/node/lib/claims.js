@@ -6,7 +6,6 @@ const {native} = require('./native');
 const {CancelledError, check, outcomeOf} = require('./errors');
 const argument = require('./arguments');
 
-const CLAIMS_MAX = 256;
 const CLOCK_DRIFT = 1 / 2000; // of the clocks of two machines, as in the C library
 const {text, texts, count, duration, options: optionsOf} = argument;
 const ONE = {wait: argument.wait, ttl: duration, owner: text, maxAttempts: count, note: text,
@@ -89,7 +88,7 @@ async function claim(store, queue, options) {
 }
 
 async function claimMany(store, queue, max, options) {
-    argument.number(max, 'max', 1, CLAIMS_MAX);
+    argument.number(max, 'max', 1, native.constants.LK_CLAIMS_MAX);
     return store._inside(claims(store, requestOf(queue, options, MANY), max));
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 'use strict';
 // An error class for each outcome that is not a success (rule R23 of docs/rules.md).
+const {native} = require('./native');
 
 // The base of them. The message is the library's. `blockers` and `cycle` (owners of a deadlock, the
 // caller first) are those of the answer, where it has any.
@@ -36,9 +37,7 @@ const classes = {
     CancelledError: kind('CancelledError', 'cancelled'), // the store was closed during the wait
 };
 
-// The names of outcomes, in the order of lk_outcome.
-const OUTCOMES = ['ok', 'granted', 'waiting', 'busy', 'timeout', 'lost', 'deadlock', 'invalid', 'denied',
-    'full', 'unsupported', 'unavailable', 'internal', 'none', 'cancelled'];
+const OUTCOMES = native.outcomes; // their names, in the order of lk_outcome
 const byOutcome = new Map(Object.values(classes).map((one) => [one.outcome, one]));
 
 // A call on a store, a watch or a work that has been closed.

@@ -223,7 +223,7 @@ class Lease {
         this.check();
         const {ttl, until, value, bound} = this.#request;
         const request = {...(options.ttl === undefined ? {ttl, until} : {}), value, bound, ...options,
-            parts: argument.texts(parts, 'parts'), owner: this.owner, style: 0};
+            parts: argument.texts(parts, 'parts'), owner: this.owner, style: native.constants.LK_TRY};
         const former = this.#handle;
         unlisten(this.#number); // a new token ends the former handle
         let answer;

@@ -15,8 +15,8 @@ const scopes = require('./scopes');
 
 const {text, texts, flag, big, bytes, options: optionsOf, REQUEST} = argument;
 const {wait: _, ...TRY} = REQUEST;
-const MANY_MAX = 1000;
-const BLOCKERS_MAX = 1024; // that an answer names
+const {LK_MANY_MAX: MANY_MAX, LK_TRY} = native.constants;
+const BLOCKERS_MAX = 1024; // that an answer names; bindings/abi compares it
 const BOUNDS = ['live', 'livePerOwner', 'livePerRoot', 'waitersPerPath', 'events'];
 const optional = (value, name) => (value === undefined || value === null ? undefined : text(value, name));
 
@@ -152,7 +152,7 @@ class Store {
         const {signal, ...request} = optionsOf(options, REQUEST);
         request.parts = texts(parts, 'parts');
         if (request.wait === 0) {
-            request.style = 0;
+            request.style = LK_TRY;
         }
         const own = scopes.leases().filter((lease) => lease._isOf(this.#url));
         if (own.length > 0 && (request.wait ?? argument.FOREVER) === argument.FOREVER) {
@@ -181,7 +181,7 @@ class Store {
     // Tries before a wait without limit: undefined, unless that would wait for the end of the very scope
     // that waits.
     async #lockBeside(own, request, signal) {
-        const answer = await this.#ask({...request, style: 0, blockersMax: BLOCKERS_MAX}, signal);
+        const answer = await this.#ask({...request, style: LK_TRY, blockersMax: BLOCKERS_MAX}, signal);
         const outcome = outcomeOf(answer);
         // a store that has not answered for as long as was named is not asked for as long again
         if (outcome === 'granted' || (outcome === 'unavailable' && request.patience !== undefined)) {
@@ -233,7 +233,7 @@ class Store {
 
     // A lease that another process may renew or release. style: "try" (unless set), "queue", "wait".
     async ask(parts, options) {
-        const {signal, style = 0, ...request} = optionsOf(options, {...REQUEST, style: argument.style});
+        const {signal, style = LK_TRY, ...request} = optionsOf(options, {...REQUEST, style: argument.style});
         Object.assign(request, {parts: texts(parts, 'parts'), style, outlives: true});
         const forget = ({outcome, result}) => OUTCOMES[outcome] === 'granted' && result.created && this._ask(
             'release', {parts: request.parts, owner: result.owner}, result.token);

@@ -11,10 +11,8 @@ const scopes = require('./scopes');
 
 const DONE = 0;
 const FAILED = 1;
-const GIVE_BACK = -1;
+const {LK_WORK_GIVE_BACK: GIVE_BACK, LK_WORK_LOST, LK_WORK_UNKNOWN, LK_WORKERS_MAX} = native.constants;
 const RETRY_MIN_MS = 1000; // as in the library, unless the option says otherwise
-const STEP_LOST = 4;
-const STEP_UNKNOWN = 5;
 const ZEROS = Object.freeze({claims: 0, steals: 0, done: 0, retried: 0, parked: 0, lost: 0, unknown: 0,
     announced: 0, duplicates: 0, left: 0, skipped: 0});
 const {text, flag, count, duration} = argument;
@@ -260,10 +258,10 @@ class Work {
             throw new ClosedError('work'); // which gave the item back
         }
         const step = await present.step.promise;
-        if (step === STEP_LOST) {
+        if (step === LK_WORK_LOST) {
             throw new LostError('the claim was lost; the item is left to its next claim');
         }
-        if (step === STEP_UNKNOWN || step === undefined) {
+        if (step === LK_WORK_UNKNOWN || step === undefined) {
             throw new UnavailableError('unknown whether the claim has been ended');
         }
     }
@@ -371,7 +369,7 @@ async function decideOn(item, error, isStopped) {
 
 // Calls a function with each item. All handlers have ended when it returns, whatever has ended it.
 async function runWorkers(store, queue, handle, {workers = 1, ...options} = {}) {
-    argument.number(workers, 'workers', 1, 256);
+    argument.number(workers, 'workers', 1, LK_WORKERS_MAX);
     if (typeof handle !== 'function') {
         throw new TypeError('the handler must be a function');
     }

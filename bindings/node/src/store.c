@@ -147,6 +147,31 @@ void lk_node_store_open(napi_env env, napi_value exports) {
     lk_node_functions(env, exports, functions);
 }
 
+/* What the headers have by name is told to JavaScript from here. */
+static void constants_open(napi_env env, napi_value exports) {
+    static const struct constant {
+        const char *name;
+        int value;
+    } constants[] = {
+#define CONSTANT(name) {#name, name}
+        CONSTANT(LK_TRY),       CONSTANT(LK_QUEUE),        CONSTANT(LK_WAIT),
+        CONSTANT(LK_MANY_MAX),  CONSTANT(LK_CLAIMS_MAX),   CONSTANT(LK_WORKERS_MAX),
+        CONSTANT(LK_WORK_LOST), CONSTANT(LK_WORK_UNKNOWN), CONSTANT(LK_WORK_GIVE_BACK),
+#undef CONSTANT
+    };
+    napi_value table = lk_node_object(env);
+    char *names[LK_OUTCOME_COUNT];
+
+    for (size_t i = 0; i < sizeof constants / sizeof constants[0]; i++) {
+        lk_node_set_number(env, table, constants[i].name, constants[i].value);
+    }
+    lk_node_set(env, exports, "constants", table);
+    for (int i = 0; i < LK_OUTCOME_COUNT; i++) {
+        names[i] = (char *)(uintptr_t)lk_outcome_name((lk_outcome)i);
+    }
+    lk_node_set_texts(env, exports, "outcomes", names, LK_OUTCOME_COUNT);
+}
+
 /* In later versions of Node.js the macro below defines this function, too. */
 #ifdef NODE_API_MODULE_GET_API_VERSION
 NAPI_MODULE_EXPORT int32_t NODE_API_MODULE_GET_API_VERSION(void);
@@ -159,6 +184,7 @@ NAPI_MODULE_INIT() {
     }
     lk_node_set_text(env, exports, "headerVersion", LK_VERSION);
     lk_node_set_text(env, exports, "version", lk_version());
+    constants_open(env, exports);
     lk_node_store_open(env, exports);
     lk_node_request_open(env, exports);
     lk_node_lease_open(env, exports);

@@ -17,10 +17,9 @@ import support
 from lockkeeper import _abi, _errors, _records, _version
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "bindings" / "abi"))
-from header import Interface
+from header import OF_THE_MODEL, Interface
 
 C = Interface(*sys.argv[1:3])
-OF_THE_MODEL = ("LK_PARTS_MAX", "LK_BLOCKERS_MAX")  # no public header has them
 
 
 def kind(ctype):
@@ -67,7 +66,7 @@ class Layout(unittest.TestCase):
             self.assertEqual(wanted, (*wanted[:-1], found))
 
     def test_each_constant_has_the_value_of_the_header(self):
-        told = {name: value for name, value in _abi.CONSTANTS.items() if name not in OF_THE_MODEL}
+        told = {name: value for name, value in _abi.CONSTANTS.items() if name not in OF_THE_MODEL[1]}
         for (name, value), found in zip(told.items(), C.answers(told)):
             self.assertEqual(value, found if value < 2**63 else found + 2**64, name)
 

@@ -120,9 +120,9 @@ public final class Item extends Held {
         return told == null ? null : kept(told);
     }
 
-    /** What the library keeps of a reason: 1024 bytes. */
+    /** What the library keeps of a reason. */
     static byte[] kept(byte[] told) {
-        return Arrays.copyOf(told, Math.min(told.length, 1024));
+        return Arrays.copyOf(told, Math.min(told.length, Constants.LK_FAILURE_BYTES_MAX));
     }
 
     /** Whether this call has decided. */

@@ -66,6 +66,7 @@ public final class Constants {
     public static final int LK_WORK_GIVE_BACK = -1;
     public static final int LK_PARTS_MAX = 16;
     public static final int LK_BLOCKERS_MAX = 1024;
+    public static final int LK_FAILURE_BYTES_MAX = 1024;
 
     private Constants() {}
 }
