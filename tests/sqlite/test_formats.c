@@ -343,17 +343,21 @@ static void the_first_call_that_writes_upgrades(void **state) {
         struct testcase *testcase = *state;
         struct lk_patience patience = test_patience(10 * SECOND_US);
         struct lk_engine *engine;
+        struct lk_engine *other;
         lk_error error;
 
         leave_a_store(testcase);
         engine = open_later(testcase);
+        other = open_later(testcase);
         assert_int_equal(format_of(testcase), 1);
         assert_int_equal(writes[i](engine, &patience, &error), LK_OK);
         expect_nothing_lost(testcase, engine);
         for (size_t k = 0; k < READS; k++) {
             assert_int_equal(reads[k](engine, &patience, &error), LK_OK);
+            assert_int_equal(reads[k](other, &patience, &error), LK_OK);
         }
         fixture_close(engine);
+        fixture_close(other);
         assert_int_equal(teardown(state), 0);
         assert_int_equal(set_up(state), 0);
     }
