@@ -13,6 +13,7 @@ What is not played is listed in NOT_PLAYED and NOT_PLAYED_BY_NAME with a reason,
 unknown is an error. --mutated changes what the last step of each scenario expects: each must fail there.
 """
 
+import contextlib
 import os
 import pathlib
 import re
@@ -198,7 +199,8 @@ class Agent:
         self.process.kill()
         self.process.wait()
         for stream in (self.process.stdin, self.process.stdout):
-            stream.close()
+            with contextlib.suppress(BrokenPipeError):
+                stream.close()
 
 
 class Agents:
@@ -213,8 +215,11 @@ class Agents:
         return agent
 
     def closed(self, agent):
-        agent.call("close")
-        self.idle.append(agent)
+        try:
+            same("close", agent.call("close").name, "ok")
+            self.idle.append(agent)
+        except (OSError, AssertionError):  # it has ended, or is not to be used again
+            agent.end()
 
 
 # ---- a scenario ----------------------------------------------------------------------------------------
@@ -643,7 +648,10 @@ def played(agents, url, lines, is_mutated):
     """Plays them. Returns why that is not as it should be, as lines; empty: it is."""
     if is_mutated:
         lines, wrong = mutated(lines)
-    player = Player(agents, url)
+    try:
+        player = Player(agents, url)
+    except (OSError, AssertionError) as error:
+        return [f"its store is not opened: {error}"]
     try:
         player.play(list(lines))
         return ["it has passed, and expects what is wrong:", wrong] if is_mutated else []
