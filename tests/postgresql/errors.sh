@@ -106,19 +106,16 @@ ok 'postgres:// means the same' \
     works "postgres://postgres@/postgres?$server&schema=short"
 ok 'a store is made on first use' works "postgresql://postgres@/postgres?$server&schema=mine"
 sql 'UPDATE mine.meta SET format = 99'
-ok 'a newer format that lets older programs in works' \
-    works "postgresql://postgres@/postgres?$server&schema=mine"
-sql 'UPDATE mine.meta SET writable_from = 99'
-ok 'one that does not is UNSUPPORTED' fails 79 '*UNSUPPORTED*format 99*newer*' \
+ok 'a newer format is UNSUPPORTED' fails 79 '*UNSUPPORTED*format 99*newer*' \
     "postgresql://postgres@/postgres?$server&schema=mine"
 sql 'CREATE SCHEMA theirs'
 sql 'CREATE TABLE theirs.meta (colour text)'
-ok 'a schema with other tables is refused' fails 69 '*UNAVAILABLE*' \
+ok 'a schema with other tables is refused' fails 79 '*UNSUPPORTED*no format of Lockkeeper*' \
     "postgresql://postgres@/postgres?$server&schema=theirs"
 ok 'and left as it is' \
     is "SELECT count(*) FROM pg_class WHERE relnamespace = 'theirs'::regnamespace AND relkind = 'r'" 1
 sql 'DROP TABLE mine.parts CASCADE'
-sql 'UPDATE mine.meta SET writable_from = 1'
+sql 'UPDATE mine.meta SET format = 1'
 ok 'a store that is not whole is UNAVAILABLE' fails 69 '*UNAVAILABLE*incomplete*' \
     "postgresql://postgres@/postgres?$server&schema=mine"
 ok 'a failed creation leaves nothing' \

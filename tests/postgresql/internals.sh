@@ -85,17 +85,4 @@ done
 kill "$watch"
 ok 'and its event can be read' grep -q claimed "$work/events"
 
-# ---- what an older store has ----
-
-sql "ALTER TABLE lockkeeper.parts DROP CONSTRAINT parts_are_sound;
-     ALTER TABLE lockkeeper.items DROP CONSTRAINT items_are_sound;
-     UPDATE lockkeeper.meta SET format = 7"
-sql "$(ask bob '{a b}' '{0}' '{0}' 'a b' '{a b}' 60000 '')" >"$work/out"
-sql "$push('q', '2', 'q', '', 0, '{a b}', '{0}', '{0}', '{a b}', 0)" >"$work/out"
-ok 'an older store that has such rows' is "SELECT count(*) FROM lockkeeper.parts WHERE path = 'a b'" 1
-ok 'is readable when it is upgraded' says 0 '*alice*' -S "$store" ls
-ok 'keeps what is right' says 0 '*one*' -S "$store" items q
-ok 'and has these rows no more' is "SELECT (SELECT count(*) FROM lockkeeper.requests WHERE owner = 'bob'),
-    (SELECT count(*) FROM lockkeeper.items)" '0|1'
-
 finish

@@ -111,6 +111,10 @@ bool lk_postgresql_is_conflict(const PGresult *result) {
     return lk_postgresql_has_code(result, "40001 40P01");
 }
 
+bool lk_postgresql_is_hole(const PGresult *result) {
+    return lk_postgresql_has_code(result, "0A000 3F000 42P01 42883 42703 42704");
+}
+
 bool lk_postgresql_is_read_only(const PGresult *result) {
     return lk_postgresql_has_code(result, "25006");
 }
@@ -138,6 +142,9 @@ lk_outcome lk_postgresql_explain(const PGresult *result, const char *schema, lk_
                    "; look as the role that owns the store, or as one without further rights, or "
                    "name the role in the URL, ?owner=ROLE, if it is trusted (docs/dba.md)");
     }
+    if (lk_postgresql_has_code(result, "LK079")) {
+        return say(error, LK_UNSUPPORTED, message, "");
+    }
     if (lk_postgresql_has_code(result, "42501")) {
         char command[LK_POSTGRESQL_COMMAND_SIZE];
         char advice[LK_POSTGRESQL_SCHEMA_MAX + LK_POSTGRESQL_COMMAND_SIZE + 100];
@@ -149,9 +156,15 @@ lk_outcome lk_postgresql_explain(const PGresult *result, const char *schema, lk_
                        schema, command);
         return say(error, LK_DENIED, message, advice);
     }
-    if (lk_postgresql_has_code(result, "0A000 3F000 42P01 42883 42703 42704")) {
-        return say(error, LK_UNAVAILABLE, message,
-                   "; the store is missing or incomplete: open it again, or restore it");
+    if (lk_postgresql_is_hole(result)) {
+        char command[LK_POSTGRESQL_COMMAND_SIZE];
+        char advice[LK_POSTGRESQL_COMMAND_SIZE + 100];
+
+        lk_postgresql_schema_command(schema, command);
+        (void)snprintf(advice, sizeof advice,
+                       "; the store is missing or incomplete: open it again, or run `%s | psql`",
+                       command);
+        return say(error, LK_UNAVAILABLE, message, advice);
     }
     if (lk_postgresql_has_code(result, "22021 22P05")) {
         return say(error, LK_INVALID, message, "; the database must be encoded as UTF8");

@@ -9,9 +9,13 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "engine/postgresql/prepared.h"
+#include "engine/postgresql/schema.h"
 #include "engine/postgresql/store.h"
 
 enum { SQL_BYTES_MAX = 512 };
+
+_Static_assert(LK_POSTGRESQL_FORMAT == 1,
+               "the next format gives these calls other names: README.md");
 
 /* ---- what is sent ---------------------------------------------------------------------------- */
 
@@ -276,6 +280,7 @@ static enum lk_fate exchange(struct lk_procedures *common, void *connection,
     PGresult *result = NULL;
     bool is_conflict;
     bool is_outdated;
+    bool is_hole;
     bool is_sent;
 
     if (call->is_series) {
@@ -290,8 +295,12 @@ static enum lk_fate exchange(struct lk_procedures *common, void *connection,
     }
     is_conflict = lk_postgresql_is_conflict(result);
     is_outdated = lk_postgresql_is_outdated(connection, result);
+    is_hole = lk_postgresql_is_hole(result);
     atomic_store(&common->is_read_only, lk_postgresql_is_read_only(result));
     *ret_outcome = take_answer(store, result, ret_rows, error);
+    if ((is_hole || *ret_outcome == LK_INTERNAL) && !is_outdated) {
+        *ret_outcome = lk_postgresql_explain_hole(store, connection, patience, *ret_outcome, error);
+    }
     return is_outdated ? LK_FATE_UNREACHED : is_conflict ? LK_FATE_CONFLICTED : LK_FATE_ANSWERED;
 }
 

@@ -103,7 +103,7 @@ static const char begin[] = "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY";
 static const char commit[] = "COMMIT";
 
 static const char meta[] =
-    "SELECT format, writable_from, (\n"
+    "SELECT format, (\n"
     "    SELECT pg_catalog.pg_get_userbyid(n.nspowner) FROM pg_catalog.pg_namespace AS n\n"
     "    WHERE n.nspname OPERATOR(pg_catalog.=) '%s'::pg_catalog.name) FROM %s.meta";
 

@@ -5,7 +5,9 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "engine/postgresql/schema.h"
 #include "engine/postgresql/store.h"
+#include "sql/schema.h"
 
 static void free_store(struct lk_postgresql *store) {
     lk_postgresql_table_infos_done(store);
@@ -17,6 +19,7 @@ static void free_store(struct lk_postgresql *store) {
 static lk_outcome open_store(struct lk_slice rest, bool must_exist,
                              const struct lk_patience *patience, struct lk_engine **ret_engine,
                              struct lk_error *error) {
+    const struct lk_postgresql_format format = {LK_POSTGRESQL_FORMAT, lk_sql_schema_postgresql()};
     struct lk_postgresql *store = calloc(1, sizeof *store);
     lk_outcome outcome;
 
@@ -30,7 +33,7 @@ static lk_outcome open_store(struct lk_slice rest, bool must_exist,
         outcome = lk_postgresql_address_parse(rest, &store->address, error);
     }
     if (outcome == LK_OK) {
-        outcome = lk_postgresql_prepare(store, must_exist, patience, error);
+        outcome = lk_postgresql_prepare(store, &format, must_exist, patience, error);
     }
     if (outcome == LK_OK) {
         store->listener = lk_postgresql_listener_join(&store->address);

@@ -3,9 +3,15 @@
 #ifndef LK_ENGINE_POSTGRESQL_SCHEMA_H
 #define LK_ENGINE_POSTGRESQL_SCHEMA_H
 
-enum { LK_POSTGRESQL_FORMAT = 10 };
+enum { LK_POSTGRESQL_FORMAT = 1 };
 
 /* The schema's name in that text. */
 #define LK_POSTGRESQL_WRITTEN_FOR "lockkeeper"
+
+/* What a program makes, and knows: a number, as in `meta`, and that text. */
+struct lk_postgresql_format {
+    int number;
+    const char *text;
+};
 
 #endif

@@ -88,6 +88,9 @@ bool lk_postgresql_has_code(const PGresult *result, const char *codes);
 /* Whether it failed because of a concurrent transaction and may be retried. */
 bool lk_postgresql_is_conflict(const PGresult *result);
 
+/* Whether it failed because something of the store is missing, or not as this program knows it. */
+bool lk_postgresql_is_hole(const PGresult *result);
+
 /* Whether it failed because the database is read-only. */
 bool lk_postgresql_is_read_only(const PGresult *result);
 
@@ -105,8 +108,8 @@ struct lk_rows *lk_postgresql_rows(PGresult *result);
 
 /*
  * Texts for free(), NULL when memory is exhausted. The first fails with SQLSTATE LK077 if the
- * schema has code of a stranger. The others begin with it: the one that reads format, writable_from
- * and owner of the store, and `sql` after the check, which may leave a failed transaction.
+ * schema has code of a stranger. The others begin with it: the one that reads format and
+ * owner of the store, and `sql` after the check, which may leave a failed transaction.
  */
 char *lk_postgresql_check_sql(const char *schema, const char *owner);
 char *lk_postgresql_present_sql(const struct lk_postgresql_address *address);
@@ -118,12 +121,25 @@ bool lk_postgresql_send_check(const struct lk_postgresql_address *address, PGcon
 
 /* ---- schema_install.c ------------------------------------------------------------------------ */
 
+struct lk_postgresql_format; /* schema.h */
+
 /*
- * Creates the schema if it is missing, or returns LK_NONE if it must exist; upgrades an older one,
- * refuses a newer one.
+ * Creates the schema if it is missing, or returns LK_NONE if it must exist. Brings one of an
+ * earlier format up to date, unless the caller only reads (it must exist). LK_UNSUPPORTED: it is of
+ * another format and stays as it is, or in use by programs of an earlier one.
  */
-lk_outcome lk_postgresql_prepare(struct lk_postgresql *store, bool must_exist,
+lk_outcome lk_postgresql_prepare(struct lk_postgresql *store,
+                                 const struct lk_postgresql_format *format, bool must_exist,
                                  const struct lk_patience *patience, lk_error *error);
+
+/*
+ * Called after the server has said that something of the store is missing, or not as it should
+ * be, which `outcome` and the sentence in `error` explain. LK_UNSUPPORTED with another sentence if
+ * the store has been brought to another format, else `outcome`.
+ */
+lk_outcome lk_postgresql_explain_hole(struct lk_postgresql *store, PGconn *connection,
+                                      const struct lk_patience *patience, lk_outcome outcome,
+                                      lk_error *error);
 
 /* ---- table_info.c ---------------------------------------------------------------------------- */
 

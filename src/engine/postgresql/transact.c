@@ -182,6 +182,16 @@ static void blame(struct lk_transaction *transaction, const PGresult *failure) {
     (void)snprintf(transaction->words, sizeof transaction->words, "%s", words);
 }
 
+/* The owner's statement is to blame, unless it is the store that has changed. */
+static void explain_hole(struct lk_postgresql *store, PGconn *connection,
+                         struct lk_transaction *transaction, const struct lk_patience *patience,
+                         lk_outcome *ret_outcome, lk_error *error) {
+    *ret_outcome = lk_postgresql_explain_hole(store, connection, patience, *ret_outcome, error);
+    if (*ret_outcome == LK_UNSUPPORTED) {
+        transaction->failure = LK_FAILURE_NONE;
+    }
+}
+
 /* ---- all together ---------------------------------------------------------------------------- */
 
 enum lk_fate lk_postgresql_transact(struct lk_procedures *common, void *connection,
@@ -194,6 +204,7 @@ enum lk_fate lk_postgresql_transact(struct lk_procedures *common, void *connecti
                         .leading = (is_checked ? 0 : LK_POSTGRESQL_CHECK_STATEMENTS) + 1};
     PGresult *failure;
     enum lk_fate fate = LK_FATE_ANSWERED;
+    bool is_hole = false;
 
     lk_transaction_done(transaction);
     if (!send_all(&store->address, connection, is_checked, transaction)) {
@@ -217,6 +228,7 @@ enum lk_fate lk_postgresql_transact(struct lk_procedures *common, void *connecti
         blame(transaction, failure);
         fate = lk_postgresql_is_conflict(failure) ? LK_FATE_CONFLICTED : LK_FATE_ANSWERED;
         fate = lk_postgresql_is_outdated(connection, failure) ? LK_FATE_UNREACHED : fate;
+        is_hole = lk_postgresql_is_hole(failure) || *ret_outcome == LK_INTERNAL;
         PQclear(failure);
     }
     if (fate == LK_FATE_UNREACHED) {
@@ -225,6 +237,9 @@ enum lk_fate lk_postgresql_transact(struct lk_procedures *common, void *connecti
     if (!lk_postgresql_roll_back(store, connection, patience)) {
         /* The connection is unusable; a failure remains a failure. */
         return fate == LK_FATE_CONFLICTED ? LK_FATE_UNREACHED : LK_FATE_CANCELLED;
+    }
+    if (is_hole) {
+        explain_hole(store, connection, transaction, patience, ret_outcome, error);
     }
     return fate;
 }

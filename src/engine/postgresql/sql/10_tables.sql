@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The tables of a Lockkeeper store in PostgreSQL, format 10.
+-- The tables of a Lockkeeper store in PostgreSQL, format 1.
 --
 -- Other programs can use it, too:  SELECT * FROM lockkeeper.acquire('foo', shared_limit => 20)  (92_public_locks
 -- and the next files: functions with a comment, which stay; all others are internal, and change), and
@@ -11,8 +11,8 @@
 -- GRANT USAGE ON SCHEMA lockkeeper TO app;
 -- GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA lockkeeper TO app;
 --
--- Running all of this creates a store, or brings an older one to this format (12_steps). With the
--- present format it only replaces the functions. It is one transaction.
+-- Running all of this creates a store, or brings one of an earlier format to this one (12_steps), if
+-- nothing is in use. With the present format it only replaces the functions. It is one transaction.
 --
 -- All times `..._us` are microseconds of Unix time on the database's clock (clock_timestamp()).
 -- There are no foreign keys: each would cost a trigger at every ask, and only the functions here
@@ -49,7 +49,6 @@ END IF;
 CREATE TABLE lockkeeper.meta (
     only_row       boolean PRIMARY KEY DEFAULT true CHECK (only_row),
     format         integer NOT NULL, -- of these tables and functions
-    writable_from  integer NOT NULL, -- the oldest format whose programs may still use them
     live_max             bigint NOT NULL DEFAULT 0, -- R22; 0: unbounded
     live_per_owner_max   bigint NOT NULL DEFAULT 0,
     live_per_root_max    bigint NOT NULL DEFAULT 0,
@@ -238,7 +237,7 @@ CREATE TABLE lockkeeper.events (
     reason      text    NOT NULL DEFAULT ''
 );
 
-INSERT INTO lockkeeper.meta (format, writable_from) VALUES (10, 1);
+INSERT INTO lockkeeper.meta (format) VALUES (1);
 INSERT INTO lockkeeper.awake (server_start) VALUES (pg_postmaster_start_time());
 
 END $do$;

@@ -76,7 +76,7 @@ BEGIN
                    AND p.part ~ '^[^?]*([?](shared|limit=[0-9]{1,10}(&units=[0-9]{1,10})?))?$'));
 END $$;
 
--- A store that a former version has made may have such rows. They go: nothing can have used them.
+-- The constraints, where they are not there yet.
 DO $do$
 DECLARE
     rule record;
@@ -117,17 +117,7 @@ BEGIN
         CONTINUE WHEN EXISTS (SELECT FROM pg_catalog.pg_constraint AS c
                               WHERE c.conrelid = rule.place::regclass
                                 AND c.conname = rule.name || '_are_sound');
-        IF rule.name = 'parts' THEN
-            EXECUTE format('DELETE FROM lockkeeper.requests AS r WHERE r.id IN (
-                SELECT p.request FROM lockkeeper.parts AS p WHERE NOT %s)', rule.call);
-        END IF;
-        EXECUTE format('DELETE FROM %s WHERE NOT %s', rule.place, rule.call);
         EXECUTE format('ALTER TABLE %s ADD CONSTRAINT %I CHECK (%s)', rule.place,
                        rule.name || '_are_sound', rule.call);
-        DELETE FROM lockkeeper.parts AS p
-        WHERE NOT EXISTS (SELECT FROM lockkeeper.requests AS r WHERE r.id = p.request);
-        UPDATE lockkeeper.items AS i SET state = 'ready', claim = 0
-        WHERE i.claim <> 0
-          AND NOT EXISTS (SELECT FROM lockkeeper.requests AS r WHERE r.id = i.claim);
     END LOOP;
 END $do$;
