@@ -97,22 +97,4 @@ done
 kill "$watch"
 ok 'and its event can be read' grep -q claimed "$work/events"
 
-# ---- what an older store has ----
-
-sql "ALTER TABLE lk_requests DROP CONSTRAINT lk_requests_are_sound;
-     ALTER TABLE lk_items DROP CONSTRAINT lk_items_are_sound;
-     ALTER TABLE lk_happenings DROP CONSTRAINT lk_happenings_are_sound;
-     UPDATE lk_meta SET format = 8"
-sql "$(ask bob "a${tab}b" 0 0 "a${tab}b" "a${tab}b" 60000 '')" >"$work/out"
-sql "$(ask bob "a c{" '0 0' '0 0' "a c{" "a c{" 60000 '')" >"$work/out"
-sql "$push('q', '2{', 'q', '', 0, '', '', '', '', 0)" >"$work/out"
-sql "UPDATE lk_requests SET path = 'q/o{e' WHERE path = 'q/one'"
-ok 'an older store that has such rows' is "SELECT COUNT(*), SUM(path = 'a') FROM lk_requests" '5|1'
-ok 'is readable when it is upgraded' says 0 '*alice*' -S "$store" ls
-ok 'keeps what is right' says 0 '*one*two*' -S "$store" items q
-ok 'and has these rows no more' is "SELECT (SELECT COUNT(*) FROM lk_requests WHERE owner = 'bob'),
-    (SELECT COUNT(*) FROM lk_items)" '0|2'
-ok 'nor their events' is "SELECT SUM(parts LIKE '%{%'), COUNT(*) > 3 FROM lk_happenings" '0|1'
-ok 'a claim of which the request was wrong is none' says 0 'one*' -S "$store" claim --owner x q
-
 finish

@@ -329,7 +329,8 @@ static lk_outcome lose(struct lk_mysql_link *link, lk_error *error) {
 /* After an error of the client library itself, it is unknown which results are still to come. */
 static lk_outcome refuse(struct lk_mysql_link *link, lk_error *error) {
     unsigned code = mysql_errno(link->mysql);
-    bool is_own = (code >= CR_MIN_ERROR && code <= CR_MAX_ERROR) || code >= CER_MIN_ERROR;
+    bool is_own = (code >= CR_MIN_ERROR && code <= CR_MAX_ERROR)
+                  || (code >= CER_MIN_ERROR && code <= CER_MAX_ERROR);
 
     return is_own ? lose(link, error) : LK_INTERNAL;
 }

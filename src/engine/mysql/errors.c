@@ -15,7 +15,9 @@ enum {
     ER_HERE_KILLED = 1927,        /* the connection was killed */
     ER_HERE_QUERY_TIMEOUT = 3024, /* max_execution_time */
     ER_HERE_SESSION_KILLED = 3169,
-    ER_HERE_IDLE = 4031 /* the session was closed because it was idle */
+    ER_HERE_IDLE = 4031,      /* the session was closed because it was idle */
+    ER_HERE_CHECK = 3819,     /* a constraint refuses the row (MySQL) */
+    ER_HERE_CONSTRAINT = 4025 /* the same (MariaDB) */
 };
 
 static bool is_one_of(unsigned code, const unsigned *codes) {
@@ -101,12 +103,35 @@ static lk_outcome explain_denial(MYSQL *mysql, const char *prefix, lk_error *err
     return say(mysql, LK_DENIED, advice, error);
 }
 
+static lk_outcome explain_hole(MYSQL *mysql, const char *prefix, lk_error *error) {
+    char command[LK_MYSQL_COMMAND_SIZE];
+    char advice[LK_MYSQL_COMMAND_SIZE + 100];
+
+    lk_mysql_schema_command(prefix, command);
+    (void)snprintf(advice, sizeof advice,
+                   "; the store is missing or incomplete: open it again, or run `%s`", command);
+    return say(mysql, LK_UNAVAILABLE, advice, error);
+}
+
 bool lk_mysql_is_hole(unsigned code) {
     static const unsigned holes[] = {
         ER_NO_SUCH_TABLE,      ER_SP_DOES_NOT_EXIST, ER_BAD_FIELD_ERROR, ER_SP_WRONG_NO_OF_ARGS,
         ER_TABLE_EXISTS_ERROR, ER_SP_ALREADY_EXISTS, ER_VIEW_INVALID,    0};
 
     return is_one_of(code, holes);
+}
+
+bool lk_mysql_is_closed(MYSQL *mysql) {
+    unsigned code = mysql_errno(mysql);
+
+    return (code == ER_HERE_CONSTRAINT || code == ER_HERE_CHECK)
+           && strstr(mysql_error(mysql), "requests_closed") != NULL;
+}
+
+lk_outcome lk_mysql_explain_closed(const char *prefix, lk_error *error) {
+    return lk_error_set(
+        error, LK_UNSUPPORTED,
+        "the store %s... is being brought to a newer format; use the program that does", prefix);
 }
 
 lk_outcome lk_mysql_explain_size(lk_error *error) {
@@ -133,8 +158,13 @@ lk_outcome lk_mysql_explain(MYSQL *mysql, const char *prefix, lk_error *error) {
                             "MySQL: the server can only be read (a replica?); name the primary");
     }
     if (lk_mysql_is_hole(code)) {
-        return say(mysql, LK_UNAVAILABLE,
-                   "; the store is missing or incomplete: open it again, or restore it", error);
+        return explain_hole(mysql, prefix, error);
+    }
+    if (strcmp(mysql_sqlstate(mysql), "LK079") == 0) {
+        return say(mysql, LK_UNSUPPORTED, "", error);
+    }
+    if (lk_mysql_is_closed(mysql)) {
+        return lk_mysql_explain_closed(prefix, error);
     }
     if (code == ER_NET_PACKET_TOO_LARGE) {
         return lk_mysql_explain_size(error);

@@ -13,7 +13,10 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "engine/mysql/script.h"
 #include "engine/mysql/store.h"
+
+_Static_assert(LK_MYSQL_FORMAT == 1, "the next format gives these calls other names: README.md");
 
 enum {
     SMALL_BYTES_MAX = 16384, /* of a call: no server is meant to take less (net_buffer_length) */
@@ -167,6 +170,7 @@ static enum lk_fate refuse(struct lk_mysql *store, struct lk_mysql_link *link,
                            lk_error *error) {
     unsigned code = mysql_errno(link->mysql);
     enum lk_fate fate = lk_mysql_fate_of(link->mysql);
+    enum lk_fate undone;
 
     atomic_store(&store->common.is_read_only, lk_mysql_is_replica(code));
     *ret_outcome = lk_mysql_explain(link->mysql, store->address.prefix, error);
@@ -175,7 +179,12 @@ static enum lk_fate refuse(struct lk_mysql *store, struct lk_mysql_link *link,
         fate = LK_FATE_CONFLICTED; /* once also afterwards: the installer may just have ended */
         link->met_hole = true;
     }
-    return lk_mysql_undo(link, fate, code, patience);
+    undone = lk_mysql_undo(link, fate, code, patience);
+    if ((lk_mysql_is_hole(code) || *ret_outcome == LK_INTERNAL) && !link->is_lost) {
+        *ret_outcome = lk_mysql_explain_hole(store, link, patience, *ret_outcome, error);
+        return *ret_outcome == LK_UNSUPPORTED ? LK_FATE_ANSWERED : undone;
+    }
+    return undone;
 }
 
 /* Asked once on a connection, which keeps the setting that it began with. */

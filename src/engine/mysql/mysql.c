@@ -5,7 +5,9 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "engine/mysql/script.h"
 #include "engine/mysql/store.h"
+#include "sql/schema.h"
 
 static void free_store(struct lk_mysql *store) {
     lk_mysql_poll_links_done(store);
@@ -18,6 +20,7 @@ static void free_store(struct lk_mysql *store) {
 static lk_outcome open_store(struct lk_slice rest, bool must_exist,
                              const struct lk_patience *patience, struct lk_engine **ret_engine,
                              struct lk_error *error) {
+    const struct lk_mysql_format format = {LK_MYSQL_FORMAT, lk_sql_schema_mysql()};
     struct lk_mysql *store = calloc(1, sizeof *store);
     lk_outcome outcome;
 
@@ -31,7 +34,7 @@ static lk_outcome open_store(struct lk_slice rest, bool must_exist,
         outcome = lk_mysql_address_parse(rest, &store->address, error);
     }
     if (outcome == LK_OK) {
-        outcome = lk_mysql_prepare(store, must_exist, patience, error);
+        outcome = lk_mysql_prepare(store, &format, must_exist, patience, error);
     }
     if (outcome != LK_OK) {
         free_store(store);

@@ -4,7 +4,8 @@
  * process at a time; every process that opens the store checks it. Each DDL statement commits by
  * itself, and the row of the table meta is written last. A store without that row is incomplete: if
  * an installer was killed, the next one does the rest. An installer that fails removes what it has
- * created.
+ * created. A store of an earlier format is brought up to date by the same text, unless it is in use
+ * (sql/10_tables.sql); by a program that only reads it is not.
  */
 #include <mysqld_error.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@
 #include "base/minmax.h"
 #include "engine/mysql/script.h"
 #include "engine/mysql/store.h"
+#include "sql/rename.h"
 
 enum { SQL_BYTES_MAX = 256 };
 
@@ -26,8 +28,7 @@ enum { SQL_BYTES_MAX = 256 };
 /* The schema that is present. */
 struct present {
     bool has_meta;
-    long format;
-    long writable_from;
+    long format;           /* 0: the table has none, so it is not Lockkeeper's */
     bool keeps_conditions; /* true in this session */
 };
 
@@ -49,11 +50,12 @@ static lk_outcome query_present(const struct lk_mysql *store, struct lk_mysql_li
     lk_outcome outcome;
 
     *ret_present = (struct present){.has_meta = false};
-    (void)snprintf(sql, sizeof sql, "SELECT format, writable_from, @@max_error_count FROM %smeta",
+    (void)snprintf(sql, sizeof sql, "SELECT format, @@max_error_count FROM %smeta",
                    store->address.prefix);
     outcome = lk_mysql_query(link, lk_slice_of(sql), patience, &result, error);
     if (outcome == LK_INTERNAL) {
-        return mysql_errno(link->mysql) == ER_NO_SUCH_TABLE
+        ret_present->has_meta = mysql_errno(link->mysql) == ER_BAD_FIELD_ERROR;
+        return mysql_errno(link->mysql) == ER_NO_SUCH_TABLE || ret_present->has_meta
                    ? LK_OK
                    : lk_mysql_explain(link->mysql, store->address.prefix, error);
     }
@@ -61,34 +63,49 @@ static lk_outcome query_present(const struct lk_mysql *store, struct lk_mysql_li
         return outcome;
     }
     row = mysql_fetch_row(result);
-    if (row != NULL && row[0] != NULL && row[1] != NULL) {
+    if (row != NULL && row[0] != NULL) {
         ret_present->has_meta = true;
         ret_present->format = strtol(row[0], NULL, 10);
-        ret_present->writable_from = strtol(row[1], NULL, 10);
-        ret_present->keeps_conditions = row[2] == NULL || strtol(row[2], NULL, 10) > 0;
+        ret_present->keeps_conditions = row[1] == NULL || strtol(row[1], NULL, 10) > 0;
     }
     mysql_free_result(result);
     return LK_OK;
 }
 
-/* The store is missing or has an older format: the script creates or upgrades it. */
-static bool is_to_be_made(const struct present *present) {
-    return !present->has_meta || (present->format >= 1 && present->format < LK_MYSQL_FORMAT);
+static bool is_earlier(const struct present *present, int format) {
+    return present->has_meta && present->format >= 1 && present->format < format;
 }
 
-static lk_outcome check(const struct lk_mysql *store, const struct present *present,
-                        lk_error *error) {
-    if (!present->has_meta || present->format < 1) {
-        return lk_error_set(
-            error, LK_INVALID,
-            "the table %smeta is not Lockkeeper's; name another store with ?prefix=",
-            store->address.prefix);
-    }
-    if (present->writable_from > LK_MYSQL_FORMAT) {
+/* The store is missing or of an earlier format: the script creates it, or brings it up to date. */
+static bool is_to_be_made(const struct present *present, int format) {
+    return !present->has_meta || is_earlier(present, format);
+}
+
+/* Why a program of this format cannot use the store, which is of another one. */
+static lk_outcome explain_format(const struct lk_mysql *store, const struct present *present,
+                                 int format, lk_error *error) {
+    const char *prefix = store->address.prefix;
+
+    if (present->format < 1) {
         return lk_error_set(error, LK_UNSUPPORTED,
-                            "the store %s... has format %ld, which this program does not know; use "
-                            "a newer one",
-                            store->address.prefix, present->format);
+                            "the table %smeta has no format of Lockkeeper's; name another store "
+                            "with ?prefix=",
+                            prefix);
+    }
+    return lk_error_set(error, LK_UNSUPPORTED,
+                        is_earlier(present, format)
+                            ? "the store %s... is of format %ld, and this program knows format %d; "
+                              "its first call that changes something brings the store up to date"
+                            : "the store %s... is of format %ld, and this program knows format %d; "
+                              "use the newer program that made it or brought it up to date, or "
+                              "another store (?prefix=)",
+                        prefix, present->format, format);
+}
+
+static lk_outcome check(const struct lk_mysql *store, const struct present *present, int format,
+                        lk_error *error) {
+    if (!present->has_meta || present->format != format) {
+        return explain_format(store, present, format, error);
     }
     if (!present->keeps_conditions) {
         return lk_error_set(error, LK_UNSUPPORTED,
@@ -156,9 +173,10 @@ static lk_outcome run_script(const struct lk_mysql *store, struct lk_mysql_link 
  * Installers run one at a time. Others wait for the lock, and then find the store installed. The
  * session of an installer that vanished ends soon (connection.c), and they wait for that, too.
  */
-static lk_outcome make(const struct lk_mysql *store, struct lk_mysql_link *link,
-                       const struct lk_patience *patience, lk_error *error) {
-    char *script = lk_sql_schema_with_prefix(store->address.prefix);
+static lk_outcome make(const struct lk_mysql *store, const struct lk_mysql_format *format,
+                       struct lk_mysql_link *link, const struct lk_patience *patience,
+                       lk_error *error) {
+    char *script = lk_sql_rename(format->text, "lk_", store->address.prefix);
     char sql[SQL_BYTES_MAX];
     struct present present = {.has_meta = false};
     MYSQL_RES *result = NULL;
@@ -178,7 +196,7 @@ static lk_outcome make(const struct lk_mysql *store, struct lk_mysql_link *link,
     if (outcome == LK_OK) {
         outcome = query_present(store, link, patience, &present, error);
     }
-    if (outcome == LK_OK && is_to_be_made(&present)) {
+    if (outcome == LK_OK && is_to_be_made(&present, format->number)) {
         outcome = run_script(store, link, lk_slice_of(script), !present.has_meta, patience, error);
     }
     free(script);
@@ -202,9 +220,45 @@ bool lk_mysql_is_in_the_making(const struct lk_mysql *store, struct lk_mysql_lin
     return is_making;
 }
 
+/* Whether an installer of a newer format has closed the store, and has not come to its end. */
+static bool is_closed(const struct lk_mysql *store, struct lk_mysql_link *link,
+                      const struct lk_patience *patience) {
+    char sql[SQL_BYTES_MAX];
+    MYSQL_RES *result = NULL;
+    MYSQL_ROW row;
+    bool is_found = false;
+
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT 1 FROM information_schema.TABLE_CONSTRAINTS WHERE CONSTRAINT_SCHEMA = "
+                   "DATABASE() AND TABLE_NAME = '%srequests' AND CONSTRAINT_NAME = "
+                   "'%srequests_closed'",
+                   store->address.prefix, store->address.prefix);
+    if (lk_mysql_query(link, lk_slice_of(sql), patience, &result, NULL) == LK_OK) {
+        row = result != NULL ? mysql_fetch_row(result) : NULL;
+        is_found = row != NULL;
+        mysql_free_result(result);
+    }
+    return is_found;
+}
+
+lk_outcome lk_mysql_explain_hole(const struct lk_mysql *store, struct lk_mysql_link *link,
+                                 const struct lk_patience *patience, lk_outcome outcome,
+                                 lk_error *error) {
+    struct present present;
+
+    if (query_present(store, link, patience, &present, NULL) != LK_OK || !present.has_meta) {
+        return outcome;
+    }
+    if (present.format != LK_MYSQL_FORMAT) {
+        return explain_format(store, &present, LK_MYSQL_FORMAT, error);
+    }
+    return is_closed(store, link, patience) ? lk_mysql_explain_closed(store->address.prefix, error)
+                                            : outcome;
+}
+
 /* If the user may not upgrade the store, the sentence names the user that may. */
 static lk_outcome explain_step(const struct lk_mysql *store, const struct present *present,
-                               lk_outcome outcome, lk_error *error) {
+                               int format, lk_outcome outcome, lk_error *error) {
     char command[LK_MYSQL_COMMAND_SIZE];
 
     if (outcome != LK_DENIED || !present->has_meta) {
@@ -215,7 +269,7 @@ static lk_outcome explain_step(const struct lk_mysql *store, const struct presen
                         "the store %s... has format %ld, and this user may not bring it to format "
                         "%d; the user that created it runs `%s`, or opens the store with this "
                         "program",
-                        store->address.prefix, present->format, LK_MYSQL_FORMAT, command);
+                        store->address.prefix, present->format, format, command);
 }
 
 /* A call's time budget is for one exchange; an installation takes one flush for each table. */
@@ -227,9 +281,9 @@ static struct lk_patience making_patience(const struct lk_patience *patience) {
 }
 
 /* The installation uses settings of its own, so its connection is not used for calls. */
-static lk_outcome prepare_on(const struct lk_mysql *store, bool must_exist,
-                             struct lk_mysql_link *link, const struct lk_patience *patience,
-                             bool *ret_made, lk_error *error) {
+static lk_outcome prepare_on(const struct lk_mysql *store, const struct lk_mysql_format *format,
+                             bool must_exist, struct lk_mysql_link *link,
+                             const struct lk_patience *patience, bool *ret_made, lk_error *error) {
     struct present present;
     lk_outcome outcome = query_present(store, link, patience, &present, error);
 
@@ -237,21 +291,22 @@ static lk_outcome prepare_on(const struct lk_mysql *store, bool must_exist,
         return lk_error_set(error, LK_NONE, "there is no store with the prefix %s",
                             store->address.prefix);
     }
-    *ret_made = outcome == LK_OK && is_to_be_made(&present);
+    *ret_made = outcome == LK_OK && !must_exist && is_to_be_made(&present, format->number);
     if (*ret_made) {
         const struct lk_patience longer = making_patience(patience);
 
-        outcome = explain_step(store, &present, make(store, link, &longer, error), error);
+        outcome = make(store, format, link, &longer, error);
+        outcome = explain_step(store, &present, format->number, outcome, error);
         if (outcome == LK_OK) {
             outcome = query_present(store, link, &longer, &present, error);
         }
     }
-    return outcome == LK_OK ? check(store, &present, error) : outcome;
+    return outcome == LK_OK ? check(store, &present, format->number, error) : outcome;
 }
 
 /* A refused login is reported at once; a lost connection is replaced. */
-lk_outcome lk_mysql_prepare(struct lk_mysql *store, bool must_exist,
-                            const struct lk_patience *patience, lk_error *error) {
+lk_outcome lk_mysql_prepare(struct lk_mysql *store, const struct lk_mysql_format *format,
+                            bool must_exist, const struct lk_patience *patience, lk_error *error) {
     uint32_t retries = 0;
 
     for (;;) {
@@ -263,7 +318,7 @@ lk_outcome lk_mysql_prepare(struct lk_mysql *store, bool must_exist,
         if (outcome != LK_OK) {
             return outcome;
         }
-        outcome = prepare_on(store, must_exist, link, patience, &is_made, error);
+        outcome = prepare_on(store, format, must_exist, link, patience, &is_made, error);
         if (outcome == LK_OK && !is_made) {
             store->common.idle[store->common.idle_count++] = link;
             return LK_OK;

@@ -10,7 +10,13 @@
 
 #include "base/slice.h"
 
-enum { LK_MYSQL_FORMAT = 11 };
+enum { LK_MYSQL_FORMAT = 1 };
+
+/* What a program makes, and knows: a number, as in lk_meta, and that SQL with the prefix lk_. */
+struct lk_mysql_format {
+    int number;
+    const char *text;
+};
 
 /*
  * Removes the next statement from the script, without the comments before it. Returns false at the

@@ -89,6 +89,7 @@ lk_outcome lk_mysql_allow_texts(struct lk_mysql_link *link, const struct lk_pati
 lk_outcome lk_mysql_explain(MYSQL *mysql, const char *prefix, lk_error *error);
 lk_outcome lk_mysql_explain_connection(MYSQL *mysql, lk_error *error);
 lk_outcome lk_mysql_explain_size(lk_error *error); /* of a call that is too large */
+lk_outcome lk_mysql_explain_closed(const char *prefix, lk_error *error); /* lk_mysql_is_closed() */
 
 /* The command whose text a DBA runs to make the store with this prefix, or to upgrade it. */
 enum { LK_MYSQL_COMMAND_SIZE = LK_MYSQL_PREFIX_MAX + 40 };
@@ -99,6 +100,12 @@ enum lk_fate lk_mysql_fate_of(MYSQL *mysql);
 
 /* Whether the code means that the store, or a part of it, is missing. */
 bool lk_mysql_is_hole(unsigned code);
+
+/*
+ * Whether its last call failed because the store is being brought to another format, and is closed
+ * for the programs of this one (sql/10_tables.sql).
+ */
+bool lk_mysql_is_closed(MYSQL *mysql);
 
 /* Whether the code means that this server is read-only. */
 bool lk_mysql_is_replica(unsigned code);
@@ -158,12 +165,24 @@ void lk_mysql_poll_links_done(struct lk_mysql *store);
 
 /* ---- schema_install.c ------------------------------------------------------------------------ */
 
+struct lk_mysql_format; /* script.h */
+
 /*
- * Installs the store if it is missing, or returns LK_NONE if it must exist; upgrades an older one,
- * refuses a newer one.
+ * Installs the store if it is missing, or returns LK_NONE if it must exist. Brings one of an
+ * earlier format up to date, unless the caller only reads (it must exist). LK_UNSUPPORTED: it is of
+ * another format and stays as it is, or in use by programs of an earlier one.
  */
-lk_outcome lk_mysql_prepare(struct lk_mysql *store, bool must_exist,
-                            const struct lk_patience *patience, lk_error *error);
+lk_outcome lk_mysql_prepare(struct lk_mysql *store, const struct lk_mysql_format *format,
+                            bool must_exist, const struct lk_patience *patience, lk_error *error);
+
+/*
+ * Called after the server has said that something of the store is missing, or not as it should
+ * be, which `outcome` and the sentence in `error` explain. LK_UNSUPPORTED with another sentence if
+ * the store has been brought to another format, else `outcome`.
+ */
+lk_outcome lk_mysql_explain_hole(const struct lk_mysql *store, struct lk_mysql_link *link,
+                                 const struct lk_patience *patience, lk_outcome outcome,
+                                 lk_error *error);
 
 /* Whether an installation or an upgrade of the store is running. */
 bool lk_mysql_is_in_the_making(const struct lk_mysql *store, struct lk_mysql_link *link,

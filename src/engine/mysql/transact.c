@@ -160,11 +160,20 @@ static enum lk_fate refuse(struct lk_mysql *store, struct lk_mysql_link *link,
                            lk_outcome *ret_outcome, lk_error *error) {
     enum lk_fate fate = lk_mysql_fate_of(link->mysql);
     unsigned code = mysql_errno(link->mysql);
+    bool is_closed = lk_mysql_is_closed(link->mysql);
 
     *ret_outcome = lk_mysql_explain(link->mysql, store->address.prefix, error);
     lk_transaction_done(transaction);
     blame(transaction, link->mysql);
-    return lk_mysql_undo(link, fate, code, patience);
+    fate = lk_mysql_undo(link, fate, code, patience);
+    if ((lk_mysql_is_hole(code) || *ret_outcome == LK_INTERNAL)
+        && !link->is_lost) { /* the owner's statement, unless it is this: */
+        *ret_outcome = lk_mysql_explain_hole(store, link, patience, *ret_outcome, error);
+    }
+    if (is_closed || *ret_outcome == LK_UNSUPPORTED) {
+        transaction->failure = LK_FAILURE_NONE;
+    }
+    return fate;
 }
 
 enum lk_fate lk_mysql_transact(struct lk_procedures *common, void *connection,

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The tables of a Lockkeeper store in MySQL or MariaDB, format 11.
+-- The tables of a Lockkeeper store in MySQL or MariaDB, format 1.
 --
 -- People can read it, too:  SELECT * FROM lk_locks  (lk_work, lk_events)
 -- Only the procedures lk_... write here: every row is the outcome of a rule (docs/rules.md), and a
@@ -9,8 +9,9 @@
 -- it (here the user app and the database shop):
 -- GRANT SELECT, INSERT, UPDATE, DELETE, EXECUTE ON shop.* TO app;
 --
--- Running all of this creates a store, or brings an older one to this format (12_steps). With the
--- present format it only replaces the procedures. If it ends in the middle, run it again.
+-- Running all of this creates a store, or brings one of an earlier format to this one (12_steps), if
+-- nothing is in use. With the present format it only replaces the procedures. If it ends in the
+-- middle, run it again.
 --
 -- For the client `mysql`, and for programs that split this: a statement ends before a line that is
 -- nothing but //, and the lines that begin with DELIMITER are for the client only.
@@ -32,11 +33,96 @@ SET sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,ERROR_FOR_DIVISION_BY_Z
 DO GET_LOCK(CONCAT('lockkeeper ', LEFT(SHA2(CONCAT(DATABASE(), '.lk_'), 256), 40)), 31536000)
 //
 
+-- ---- a store that is there ----
+
+-- Closes a store of an earlier format, up to lk_open_store(): a constraint lets no request live longer
+-- than now. Adding it waits for the transactions that have read or written requests, fails if one of
+-- them lives, and is the first change: so nothing is held, claimed or waiting from then on, and what a
+-- program of the earlier format asks for has no effect. An installer that goes on where another one
+-- was broken off finds the store closed.
+DROP PROCEDURE IF EXISTS lk_close_store
+//
+CREATE PROCEDURE lk_close_store(IN found INT)
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    DECLARE is_closed BOOLEAN;
+    DECLARE now_us BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
+    DECLARE held, claimed, waiting BIGINT DEFAULT 0;
+    DECLARE was_patient BIGINT DEFAULT @@lock_wait_timeout;
+    DECLARE why VARCHAR(128) CHARACTER SET utf8mb4;
+    DECLARE EXIT HANDLER FOR 1205, 3819, 4025 -- a lock is kept; a request lives (MySQL, MariaDB)
+    BEGIN
+        SET SESSION lock_wait_timeout = was_patient;
+        SET why = CONCAT('the store lk_... stays of format ', found,
+                         ': transactions of this database use it; let them end');
+        SIGNAL SQLSTATE 'LK079' SET MESSAGE_TEXT = why, MYSQL_ERRNO = 30079;
+    END;
+    SELECT COUNT(*) INTO is_closed FROM information_schema.TABLE_CONSTRAINTS AS c
+    WHERE c.CONSTRAINT_SCHEMA = DATABASE() AND c.TABLE_NAME = 'lk_requests'
+      AND c.CONSTRAINT_NAME = 'lk_requests_closed';
+    IF NOT is_closed THEN
+        SELECT COALESCE(SUM(r.held AND NOT r.is_claim), 0), COALESCE(SUM(r.is_claim), 0),
+               COALESCE(SUM(NOT r.held), 0)
+        INTO held, claimed, waiting
+        FROM lk_requests AS r WHERE r.part = 1 AND r.deadline_us > now_us;
+        IF held + claimed + waiting > 0 THEN
+            SET why = CONCAT('the store lk_... stays of format ', found, ' while its programs use it: ',
+                             held, ' leases held, ', claimed, ' items claimed, ', waiting, ' waiting');
+            SIGNAL SQLSTATE 'LK079' SET MESSAGE_TEXT = why, MYSQL_ERRNO = 30079;
+        END IF;
+        SET @lk_question = CONCAT('ALTER TABLE lk_requests ADD CONSTRAINT lk_requests_closed ',
+                                  'CHECK (deadline_us <= ', now_us, ')');
+        SET SESSION lock_wait_timeout = 2; -- of a caller's transaction, which may be long
+        PREPARE lk_asking FROM @lk_question;
+        EXECUTE lk_asking;
+        DEALLOCATE PREPARE lk_asking;
+        SET SESSION lock_wait_timeout = was_patient;
+    END IF;
+END
+//
+
+-- In a store that is new, not whole, or of this format there is nothing to do; one of an earlier format
+-- is closed; another one stays as it is, and so does one that a newer program has closed.
+DROP PROCEDURE IF EXISTS lk_check_format
+//
+CREATE PROCEDURE lk_check_format(IN this_format INT)
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    DECLARE is_there BOOLEAN;
+    DECLARE is_closed BOOLEAN;
+    DECLARE found INT;
+    DECLARE why VARCHAR(128) CHARACTER SET utf8mb4;
+    SELECT COUNT(*) INTO is_there FROM information_schema.TABLES AS t
+    WHERE t.TABLE_SCHEMA = DATABASE() AND t.TABLE_NAME = 'lk_meta';
+    IF is_there THEN
+        SELECT MAX(m.format) INTO found FROM lk_meta AS m;
+    END IF;
+    IF found NOT BETWEEN 1 AND this_format THEN
+        SET why = CONCAT('the store lk_... is of format ', found, ', and this text makes format ',
+                         this_format, ': use the program that made it');
+        SIGNAL SQLSTATE 'LK079' SET MESSAGE_TEXT = why, MYSQL_ERRNO = 30079;
+    END IF;
+    SELECT COUNT(*) INTO is_closed FROM information_schema.TABLE_CONSTRAINTS AS c
+    WHERE c.CONSTRAINT_SCHEMA = DATABASE() AND c.TABLE_NAME = 'lk_requests'
+      AND c.CONSTRAINT_NAME = 'lk_requests_closed';
+    IF found = this_format AND is_closed THEN
+        SIGNAL SQLSTATE 'LK079' SET MYSQL_ERRNO = 30079,
+            MESSAGE_TEXT = 'the store lk_... is being brought to a newer format; use the program that does';
+    END IF;
+    IF found < this_format THEN
+        CALL lk_close_store(found);
+    END IF;
+END
+//
+CALL lk_check_format(1)
+//
+
+-- ---- tables ----
+
 -- One row about the store itself.
 CREATE TABLE IF NOT EXISTS lk_meta (
     only_row             TINYINT NOT NULL DEFAULT 1 PRIMARY KEY CHECK (only_row = 1),
     format               INT    NOT NULL, -- of these tables and procedures
-    writable_from        INT    NOT NULL, -- the oldest format whose programs may still use them
     server_start         BIGINT NOT NULL, -- R11: another run of a server has another one
     draw_floor           BIGINT NOT NULL DEFAULT 0, -- R4: no draw of a removed root was greater
     live_max             BIGINT NOT NULL DEFAULT 0, -- R22; 0: unbounded

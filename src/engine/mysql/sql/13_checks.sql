@@ -3,9 +3,9 @@
 -- fail. The public procedures (91_public_checks) say what is wrong; these constraints hold for the
 -- internal procedures too, which take what they are given.
 --
--- A constraint is added as text, because the rows that an older store has are compared with the same
--- expression. There is no backslash in it: the two servers store a pattern with one in different ways,
--- so a pattern is told in hexadecimal digits. Nothing is compared with NULL: that would satisfy it.
+-- A constraint is added as text, so that rules share expressions. There is no backslash in it: the two
+-- servers store a pattern with one in different ways, so a pattern is told in hexadecimal digits.
+-- Nothing is compared with NULL: that would satisfy it.
 
 DELIMITER //
 
@@ -55,31 +55,18 @@ END
 
 -- ---- tables ----
 
--- Adds the constraint, if it is not there. A store that a former version has made may have rows that do
--- not satisfy it. They go: nothing can have used them. `gone`: how many.
+-- Adds the constraint, if it is not there.
 DROP PROCEDURE IF EXISTS lk_add_rule
 //
 CREATE PROCEDURE lk_add_rule(
-    IN place VARCHAR(64) CHARACTER SET utf8mb4, IN rule TEXT CHARACTER SET utf8mb4,
-    OUT gone BIGINT)
+    IN place VARCHAR(64) CHARACTER SET utf8mb4, IN rule TEXT CHARACTER SET utf8mb4)
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE is_there BOOLEAN;
     SELECT COUNT(*) INTO is_there FROM information_schema.TABLE_CONSTRAINTS AS c
     WHERE c.CONSTRAINT_SCHEMA = DATABASE() AND c.TABLE_NAME = place
       AND c.CONSTRAINT_NAME = CONCAT(place, '_are_sound');
-    SET gone = 0;
     IF NOT is_there THEN
-        SET @lk_question = CONCAT('SELECT COUNT(*) INTO @lk_gone FROM ', place, ' WHERE NOT (', rule,
-                                  ')');
-        PREPARE lk_asking FROM @lk_question;
-        EXECUTE lk_asking;
-        SET gone = @lk_gone;
-        IF gone > 0 THEN -- a new store is made without the right to delete
-            SET @lk_question = CONCAT('DELETE FROM ', place, ' WHERE NOT (', rule, ')');
-            PREPARE lk_asking FROM @lk_question;
-            EXECUTE lk_asking;
-        END IF;
         SET @lk_question = CONCAT('ALTER TABLE ', place, ' ADD CONSTRAINT ', place,
                                   '_are_sound CHECK (', rule, ')');
         PREPARE lk_asking FROM @lk_question;
@@ -96,7 +83,6 @@ SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE rule TEXT CHARACTER SET utf8mb4;
     DECLARE segments TEXT CHARACTER SET utf8mb4;
-    DECLARE requests_gone, ignored BIGINT;
     CALL lk_path_rule('path', rule);
     CALL lk_add_rule('lk_requests', CONCAT(rule,
         ' AND part BETWEEN 1 AND @LK_PARTS_MAX@ AND part_count BETWEEN part AND @LK_PARTS_MAX@',
@@ -106,29 +92,20 @@ BEGIN
         ' AND IF(part_count = 1, roots = root,',
         '        LOCATE(CONCAT('' '', root, '' ''), CONCAT('' '', roots, '' '')) > 0)',
         ' AND IF(is_claim OR part_count > 1, TRUE,',
-        '        COALESCE(identity = UNHEX(SHA2(CONCAT(path, CHAR(10), owner), 256)), FALSE))'),
-        requests_gone);
-    IF requests_gone > 0 THEN -- one of several parts may have gone; an item may have no claim any more
-        DELETE r FROM lk_requests AS r
-        JOIN (SELECT x.id FROM lk_requests AS x
-              GROUP BY x.id HAVING COUNT(*) < MAX(x.part_count)) AS lacking ON lacking.id = r.id;
-        UPDATE lk_items AS i LEFT JOIN lk_requests AS r ON r.id = i.claim AND r.part = 1
-        SET i.state = 'ready', i.claim = 0
-        WHERE i.claim <> 0 AND r.id IS NULL;
-    END IF;
-    CALL lk_add_rule('lk_values', CONCAT(rule, ' AND LENGTH(bytes) <= @LK_VALUE_BYTES_MAX@'), ignored);
-    CALL lk_add_rule('lk_queues', rule, ignored);
+        '        COALESCE(identity = UNHEX(SHA2(CONCAT(path, CHAR(10), owner), 256)), FALSE))'));
+    CALL lk_add_rule('lk_values', CONCAT(rule, ' AND LENGTH(bytes) <= @LK_VALUE_BYTES_MAX@'));
+    CALL lk_add_rule('lk_queues', rule);
     CALL lk_path_rule('CONCAT(queue, ''/'', id)', rule);
     CALL lk_segments_rule('CONCAT(''/'', REPLACE(needs, '' '', ''/''), ''/'')', segments);
     CALL lk_add_rule('lk_items', CONCAT(rule, ' AND id <> '''' AND LOCATE(''/'', id) = 0',
         ' AND IF(needs = '''', need_limits = '''' AND need_units = '''' AND need_roots = '''', ',
-        segments, ')'), ignored);
-    CALL lk_add_rule('lk_item_values', 'LENGTH(bytes) <= @LK_VALUE_BYTES_MAX@', ignored);
+        segments, ')'));
+    CALL lk_add_rule('lk_item_values', 'LENGTH(bytes) <= @LK_VALUE_BYTES_MAX@');
     -- R2, R21: parts with a space between, and what is said of them.
     CALL lk_pattern_rule('[?](shared|limit=[0-9]{1,10}(&units=[0-9]{1,10})?)(?=/|$)', rule);
     CALL lk_segments_rule(CONCAT('CONCAT(''/'', REGEXP_REPLACE(REPLACE(CONVERT(parts USING utf8mb4), ',
                                  ''' '', ''/''), ', rule, ', ''''), ''/'')'), segments);
-    CALL lk_add_rule('lk_happenings', CONCAT('(parts = '''' OR ', segments, ')'), ignored);
+    CALL lk_add_rule('lk_happenings', CONCAT('(parts = '''' OR ', segments, ')'));
 END
 //
 CALL lk_add_rules()

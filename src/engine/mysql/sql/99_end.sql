@@ -3,19 +3,26 @@
 
 DELIMITER //
 
--- Format 1 did not record at a root when its next delayed item is due.
-INSERT INTO lk_roots (root, last_draw, due_us, has_waiting)
-SELECT DISTINCT SUBSTRING_INDEX(i.queue, '/', 1) AS root, m.draw_floor, 0, FALSE
-FROM lk_items AS i JOIN lk_meta AS m
-WHERE i.state = 'delayed' AND m.format < 2 ORDER BY root
-ON DUPLICATE KEY UPDATE due_us = 0
+-- What lk_close_store() has closed.
+DROP PROCEDURE IF EXISTS lk_open_store
 //
--- Procedures of format 10 and before made no groups of items.
-CALL lk_make_groups()
+CREATE PROCEDURE lk_open_store()
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    DECLARE is_closed BOOLEAN;
+    SELECT COUNT(*) INTO is_closed FROM information_schema.TABLE_CONSTRAINTS AS c
+    WHERE c.CONSTRAINT_SCHEMA = DATABASE() AND c.TABLE_NAME = 'lk_requests'
+      AND c.CONSTRAINT_NAME = 'lk_requests_closed';
+    IF is_closed THEN
+        ALTER TABLE lk_requests DROP CONSTRAINT lk_requests_closed;
+    END IF;
+END
 //
-INSERT IGNORE INTO lk_meta (format, writable_from, server_start) VALUES (11, 1, 0)
+CALL lk_open_store()
 //
-UPDATE lk_meta SET format = 11 WHERE format < 11
+INSERT IGNORE INTO lk_meta (format, server_start) VALUES (1, 0)
+//
+UPDATE lk_meta SET format = 1 WHERE format < 1
 //
 DO RELEASE_LOCK(CONCAT('lockkeeper ', LEFT(SHA2(CONCAT(DATABASE(), '.lk_'), 256), 40)))
 //
