@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The arena takes chunks of one size, and a chunk of its own for a piece larger than that. */
-#include "server/core/arena.h"
+/* The arena of a batch takes chunks of one size, and one of its own for a larger piece. */
+#include "server/core/batch.h"
 
 #include <stdalign.h>
 #include <stdlib.h>
