@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which lines are written, how often, and what they look like. output.c writes them. */
+/* Which lines are written, how often, what they look like, and how they get to stderr. */
 #include "server/log/log.h"
 
 #include <event2/event.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "form/writer.h"
-#include "server/log/output.h"
 
 enum {
     KINDS_MAX = 32,          /* kinds beyond this number are counted as one */
@@ -38,6 +42,65 @@ struct line {
     size_t field_count;
 };
 
+/* ---- stderr ---------------------------------------------------------------------------------- */
+
+/*
+ * Writes to stderr without blocking. O_NONBLOCK must not be set on stderr itself, because other
+ * processes may share its open file description. A pipe or a terminal is opened a second time,
+ * which makes a description of its own. If it belongs to another user, as under sudo or in a
+ * container, that is refused: a line is then written only while there is room for it, and another
+ * process that fills the same pipe in that very moment can still block this one. A socket is
+ * written with MSG_DONTWAIT. Anything else is a file, and a write to it waits for no reader.
+ */
+static struct {
+    int descriptor; /* -1: not begun */
+    bool is_socket;
+    bool may_block; /* a pipe or a terminal that could not be opened again */
+} output = {.descriptor = -1};
+
+static void begin_output(void) {
+    struct stat status;
+
+    output.descriptor = STDERR_FILENO;
+    output.is_socket = output.may_block = false;
+    if (fstat(STDERR_FILENO, &status) == 0) {
+        output.is_socket = S_ISSOCK(status.st_mode);
+        if (S_ISFIFO(status.st_mode) || S_ISCHR(status.st_mode)) {
+            int again = open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+            output.descriptor = again >= 0 ? again : STDERR_FILENO;
+            output.may_block = again < 0;
+        }
+    }
+}
+
+static void end_output(void) {
+    if (output.descriptor > STDERR_FILENO) {
+        (void)close(output.descriptor);
+    }
+    output.descriptor = -1;
+}
+
+/* In a pipe there is room for PIPE_BUF bytes then. */
+static bool has_room(void) {
+    struct pollfd descriptor = {.fd = output.descriptor, .events = POLLOUT};
+
+    return poll(&descriptor, 1, 0) == 1 && (descriptor.revents & POLLOUT) != 0;
+}
+
+/* Whether the whole line was written. A partial line counts as lost. */
+static bool write_bytes(const char *line, size_t size) {
+    ssize_t written = -1;
+
+    if (output.is_socket) {
+        written = send(output.descriptor, line, size, MSG_DONTWAIT | MSG_NOSIGNAL);
+    } else if (!output.may_block || has_room()) {
+        written = write(output.descriptor, line, size);
+    }
+    return written == (ssize_t)size;
+}
+
+/* ---- the logger ------------------------------------------------------------------------------ */
+
 static struct {
     struct lk_log_options options;
     uint64_t dropped; /* lines lost since the last one that was written */
@@ -52,7 +115,7 @@ static void on_libevent(int severity, const char *text) {
 
 void lk_log_begin(const struct lk_log_options *options) {
     logger.options = *options;
-    lk_log_output_begin();
+    begin_output();
     event_set_log_callback(on_libevent);
 }
 
@@ -130,7 +193,7 @@ static bool write_line(const struct line *line) {
     bool is_written;
 
     (logger.options.is_json ? put_json : put_text)(&out, line);
-    is_written = !out.failed && lk_log_output_write(out.bytes, out.size);
+    is_written = !out.failed && write_bytes(out.bytes, out.size);
     lk_buffer_done(&out);
     return is_written;
 }
@@ -220,6 +283,6 @@ void lk_log_end(void) {
         logger.kinds[i] = (struct kind){.name = NULL};
     }
     event_set_log_callback(NULL);
-    lk_log_output_end();
+    end_output();
     logger.dropped = 0;
 }
