@@ -17,7 +17,10 @@
 #include "engine/sqlite/upgrade.h"
 #include "fixture.h"
 
-enum { RACERS = 12, CLIENTS = 4, GRANTS = 20 };
+enum { RACERS = 12, CLIENTS = 3, GRANTS = 20, ROUNDS = 5 };
+
+/* Of a client of the race: it holds a lock for so long, and rests for up to as long. */
+enum { HOLD_US = 1000, REST_US = 12000 };
 
 #define SECOND_US INT64_C(1000000)
 
@@ -552,24 +555,27 @@ static pid_t start_client(const struct testcase *testcase, int number) {
     if (child == 0) {
         struct lk_engine *engine = fixture_open(testcase->fixture.file, &lk_sqlite_options_default);
         lk_result result = {.outcome = LK_OK};
+        struct lk_random random = {lk_random_draw()};
         lk_outcome outcome;
         char owner[16];
 
         (void)snprintf(owner, sizeof owner, "o%d", number);
         do {
-            outcome = fixture_ask(engine, owner, "x", LK_TRY, 0, &result);
-            if (outcome == LK_GRANTED
-                && fixture_release(engine, owner, "x", result.token, &result) != LK_OK) {
-                _exit(1);
+            outcome = fixture_ask(engine, owner, owner, LK_TRY, 0, &result);
+            if (outcome == LK_GRANTED) {
+                (void)usleep(HOLD_US);
+                if (fixture_release(engine, owner, owner, result.token, &result) != LK_OK) {
+                    _exit(1);
+                }
             }
+            (void)usleep((useconds_t)lk_random_between(&random, 0, REST_US));
         } while (outcome == LK_GRANTED || outcome == LK_BUSY);
         _exit(outcome == LK_UNSUPPORTED ? 0 : 2);
     }
     return child;
 }
 
-static void no_program_takes_what_it_cannot_give_back(void **state) {
-    struct testcase *testcase = *state;
+static void race_with_an_upgrade(struct testcase *testcase) {
     pid_t clients[CLIENTS];
     struct lk_engine *engine;
     lk_error error;
@@ -588,6 +594,7 @@ static void no_program_takes_what_it_cannot_give_back(void **state) {
     }
     do {
         struct lk_patience patience = test_patience(10 * SECOND_US);
+        (void)usleep(HOLD_US); /* clients write meanwhile */
         outcome = put(engine, &patience, &error);
         assert_true(outcome == LK_OK || outcome == LK_UNSUPPORTED || outcome == LK_UNAVAILABLE);
     } while (outcome != LK_OK);
@@ -597,6 +604,15 @@ static void no_program_takes_what_it_cannot_give_back(void **state) {
     assert_int_equal(format_of(testcase), 2);
     assert_int_equal(query(testcase, "SELECT count(*) FROM lk_request"), 0);
     fixture_close(engine);
+}
+
+/* The upgrade finds a moment at which nothing is held. */
+static void no_program_takes_what_it_cannot_give_back(void **state) {
+    for (int i = 0; i < ROUNDS; i++) {
+        race_with_an_upgrade(*state);
+        assert_int_equal(teardown(state), 0);
+        assert_int_equal(set_up(state), 0);
+    }
 }
 
 /* ---- an upgrade that is hindered ------------------------------------------------------------- */
