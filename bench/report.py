@@ -274,14 +274,15 @@ def markdown(rows):
 
 INTRODUCTION = """# What it costs, beside what others use
 
-*Written by `make bench` (`bench/report.py`) from the files in [bench/results](../bench/results), with the
-notes in [bench/notes](../bench/notes); do not edit.*
+*Written by `make bench` (`bench/report.py`) from the files in [bench/results](../bench/results),
+with the notes in [bench/notes](../bench/notes); do not edit.*
 
-Both sides of each row were measured in turn in the same run. A ratio says how many times as good Lockkeeper is:
-more than 1 is ahead, of rates as of times. It is the median of the rounds' ratios, with the quartiles in
-parentheses; absolute figures depend on the machine. A bar is what the project wants to reach; where it does not hold, the row
-says so. Peers are prepared and warmed up as Lockkeeper is; one that could not be started is named with the reason.
-The notes below the tables say by profile why a bar is missed, and what would reach it.
+Both sides of each row were measured in turn in the same run. A ratio says how many times as good
+Lockkeeper is: more than 1 is ahead, of rates as of times. It is the median of the rounds' ratios,
+with the quartiles in parentheses; absolute figures depend on the machine. A bar is what the project
+wants to reach; where it does not hold, the row says so. Peers are prepared and warmed up as
+Lockkeeper is; one that could not be started is named with the reason. The notes below the tables
+say by profile why a bar is missed, and what would reach it.
 """
 
 
