@@ -137,6 +137,25 @@ shape shop >"$work/shop"
 shape fresh >"$work/fresh"
 ok 'as to tables and routines' cmp "$work/shop" "$work/fresh"
 
+# ---- by several at once ----
+
+sql 'CREATE DATABASE several'
+url=$(store "$administrator" several)
+"$lk" -S "$url" limits >"$work/out"
+processes=
+for i in 1 2 3 4 5; do
+    "$opens_as" 2 "$work/next.sql" "$url" 2>"$work/err-$i" &
+    processes="$processes $!"
+done
+all_well=0
+for process in $processes; do
+    wait "$process" || all_well=1
+done
+cat "$work"/err-[1-5] >"$work/err"
+ok 'five at once bring a store up to date' [ "$all_well" -eq 0 ]
+shape several >"$work/several"
+ok 'to the same end' cmp "$work/fresh" "$work/several"
+
 # ---- under programs that ask all the time ----
 
 sql 'CREATE DATABASE busy'
