@@ -10,7 +10,7 @@
 # Whether `lk doctor` misses none of the items that a claim has to look at.
 sound() {
     "$lk" doctor >"$work/out" 2>"$work/err"
-    grep -q '^format: 11' "$work/out" && ! grep -q 'behind none' "$work/out" "$work/err"
+    grep -q '^format: 1$' "$work/out" && ! grep -q 'behind none' "$work/out" "$work/err"
 }
 
 behind="SELECT GROUP_CONCAT(i.id ORDER BY i.arrival SEPARATOR ' ') FROM lk_items AS i
