@@ -3,6 +3,7 @@
 """The shape of the sources: how they open, how long they are, and what may not be left in them."""
 
 import re
+import subprocess
 
 import tap
 
@@ -93,6 +94,14 @@ def long_lines():
                 yield f"{tap.name(path)}:{number}: {len(line)} characters"
 
 
+def unwrapped_pages():
+    """What may be longer than a line is told there."""
+    check = subprocess.run([tap.ROOT / "tools/wrap-pages", "--check"], check=False, stdout=subprocess.PIPE,
+                           stderr=subprocess.STDOUT, text=True)
+    if check.returncode != 0:
+        yield from check.stdout.splitlines() or [f"tools/wrap-pages ended with {check.returncode}"]
+
+
 def tabs():
     for path in C_SOURCES:
         for number, line in enumerate(lines_of(path), start=1):
@@ -138,6 +147,7 @@ report.case("each header is guarded", without_guard())
 report.case(f"no C file is longer than {FILE_LINES_MAX} lines", long_files())
 report.case(f"no function of src/ is longer than {FUNCTION_LINES_MAX} lines", long_functions())
 report.case(f"no line of C is longer than {LINE_BYTES_MAX}", long_lines())
+report.case("pages are filled at 100 columns (tools/wrap-pages)", unwrapped_pages())
 report.case("no tabs in C", tabs())
 report.case("every body has braces", missing_braces())
 report.case("no white space at the end of a line, one end of line at the end", trailing_blanks())
