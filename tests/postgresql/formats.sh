@@ -76,10 +76,13 @@ run_file "$work/schema.sql" office
 lets_in clerk office
 awk '/^ *found := 2/ { print "CREATE TABLE lockkeeper.more (number integer);" } { print }' \
     "$work/next.sql" >"$work/more.sql"
+sql "CREATE VIEW mine AS SELECT * FROM lockkeeper.acquire('mine', owner => 'ann');
+     CREATE VIEW taken AS SELECT * FROM lockkeeper.claim('mails')" office
 ok 'a DBA runs the text of the next program' run_file "$work/more.sql" office
 ok 'who may use the store may use the tables that it has more' \
     is 'SET ROLE clerk; SELECT count(*) FROM lockkeeper.more' 0 office
-ok 'and the functions for people' \
+ok 'views of the functions for people are kept' is 'SELECT outcome FROM mine' granted office
+ok 'and these can be used' \
     is "SET ROLE clerk; SELECT count(*) FROM lockkeeper.acquire('db/t1', owner => 'sql')" 1 office
 ok 'which give back what they have taken' \
     is "SET ROLE clerk; SELECT count(*) FROM lockkeeper.release('db/t1', owner => 'sql')" 1 office
