@@ -118,7 +118,7 @@ static lk_outcome read_events(struct lk_procedures *store, const struct lk_event
                                  ret_rows, error);
     if (outcome == LK_OK && (*ret_rows)->count == 0) {
         lk_rows_free(*ret_rows);
-        return lk_error_set(error, LK_UNAVAILABLE, "the store is not whole: restore it");
+        return lk_error_set(error, LK_UNAVAILABLE, "the store is not whole: its row is missing");
     }
     return outcome;
 }

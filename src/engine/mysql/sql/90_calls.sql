@@ -631,20 +631,6 @@ BEGIN
 END
 //
 
--- The same for programs of format 4 and before, which know no priorities.
-DROP PROCEDURE IF EXISTS lk_push
-//
-CREATE PROCEDURE lk_push(
-    IN the_queue VARBINARY(512), IN the_id VARBINARY(255), IN the_root VARBINARY(255),
-    IN the_value MEDIUMBLOB, IN delay_ms BIGINT, IN the_needs BLOB,
-    IN the_limits VARBINARY(255), IN the_counts VARBINARY(255), IN the_roots BLOB)
-SQL SECURITY INVOKER MODIFIES SQL DATA
-BEGIN
-    CALL lk_push_item(the_queue, the_id, the_root, the_value, delay_ms, the_needs, the_limits,
-                      the_counts, the_roots, 0);
-END
-//
-
 -- The long way of lk_take(), in its transaction, which it commits before it answers.
 DROP PROCEDURE IF EXISTS lk_take_long
 //
@@ -854,18 +840,6 @@ BEGIN
         COMMIT;
     END;
     SELECT outcome, sentence;
-END
-//
-
--- The same for programs of format 4 and before, which tell no failures.
-DROP PROCEDURE IF EXISTS lk_finish
-//
-CREATE PROCEDURE lk_finish(
-    IN the_queue VARBINARY(512), IN the_id VARBINARY(255), IN the_root VARBINARY(255),
-    IN asker VARBINARY(128), IN the_token BIGINT, IN delay_ms BIGINT)
-SQL SECURITY INVOKER MODIFIES SQL DATA
-BEGIN
-    CALL lk_finish_claim(the_queue, the_id, the_root, asker, the_token, delay_ms, NULL, NULL);
 END
 //
 

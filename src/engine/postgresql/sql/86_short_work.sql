@@ -263,14 +263,3 @@ BEGIN
         CALL lockkeeper.release_early();
     END IF;
 END $$;
-
--- For programs of older formats.
-CREATE OR REPLACE PROCEDURE lockkeeper.lk_finish(
-    queue text, id text, root text, asker text, the_token bigint, delay_ms bigint,
-    INOUT outcome text DEFAULT NULL, INOUT sentence text DEFAULT NULL)
-LANGUAGE plpgsql AS $$
-#variable_conflict use_variable
-BEGIN
-    CALL lockkeeper.lk_finish_claim(queue, id, root, asker, the_token, delay_ms, NULL, NULL,
-                                    outcome, sentence);
-END $$;

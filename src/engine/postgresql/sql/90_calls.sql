@@ -127,17 +127,6 @@ BEGIN
     END IF;
 END $$;
 
--- For programs of older formats.
-CREATE OR REPLACE PROCEDURE lockkeeper.lk_push(
-    queue text, id text, root text, value bytea, delay_ms bigint, needs text[], limits integer[],
-    counts integer[], roots text[], INOUT added boolean DEFAULT NULL)
-LANGUAGE plpgsql AS $$
-#variable_conflict use_variable
-BEGIN
-    CALL lockkeeper.lk_push_item(queue, id, root, value, delay_ms, needs, limits, counts, roots, 0,
-                                 added);
-END $$;
-
 -- R16.
 CREATE OR REPLACE PROCEDURE lockkeeper.lk_unpark(
     queue text, id text, root text, INOUT outcome text DEFAULT NULL,
