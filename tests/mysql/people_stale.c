@@ -179,6 +179,14 @@ static bool is_refused(const char *answer) {
     return answer[0] == '\0' || strcmp(answer, " broken=0") == 0;
 }
 
+/* A claim does not see what has become ready since, as an ask is told `busy` by what has become
+ * free: an end marks no root. It claims what is left. */
+static bool is_a_part(const char *sql, const char *old, const char *new) {
+    static const char claim[] = "CALL lk_work_claim(";
+
+    return strncmp(sql, claim, strlen(claim)) == 0 && strstr(new, old) != NULL;
+}
+
 void people_stale_play(struct people *people, const struct lk_path *path) {
     char sql[SQL_BYTES];
     char old[ANSWER_BYTES];
@@ -195,7 +203,8 @@ void people_stale_play(struct people *people, const struct lk_path *path) {
         must(people->connection, "START TRANSACTION");
         answer_of(people->connection, sql, new);
         must(people->connection, "ROLLBACK");
-        if (strcmp(old, new) != 0 && (is_current || !is_refused(old))) {
+        if (strcmp(old, new) != 0
+            && (is_current || (!is_refused(old) && !is_a_part(sql, old, new)))) {
             test_die("way %u: %s answered%s, and in a new transaction%s", people->stale_way, sql,
                      old, new);
         }
