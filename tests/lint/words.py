@@ -82,6 +82,7 @@ def pages():
     yield from sorted((tap.ROOT / "docs").rglob("*.md"))
     yield from sorted((tap.ROOT / "include").rglob("*.h"))
     yield from sorted((tap.ROOT / "src").rglob("*.md"))
+    yield from tap.files("*.md", "*.py", "*.js", "*.java", "*.lua", rooms=["bindings"])
     yield from tap.files("*.html", "*.mjs", rooms=["src"])
     yield from tap.files("*.js", rooms=["tests"])
 

@@ -66,7 +66,7 @@ function requestOf(queue, options, allowed) {
     return {request, signal};
 }
 
-// The claims of one call; none: there was nothing to claim. What nobody waits for any more goes back.
+// The claims of one call; none: there was nothing to claim. What no code waits for any more goes back.
 async function claims(store, {request, signal}, max) {
     const giveBack = (answer) => Promise.all((answer.claims ?? []).map((one) => store._undo('retry', one)));
     const answer = await store._wait(

@@ -62,7 +62,7 @@ def _held_parts(held: Sequence[Any], blockers: Sequence[Blocker]) -> List[Tuple[
 
 def blocking(held: Sequence[Any], blockers: Sequence[Blocker], asked: Sequence[Part],
              asker: Optional[str]) -> Any:
-    """The first of them that keeps the asked parts out also when nobody else holds anything; None:
+    """The first of them that keeps the asked parts out also when no other owner has any; None:
     none does, so the wait ends when others release."""
     own_parts = _held_parts(held, blockers)
     for one, part in own_parts:
