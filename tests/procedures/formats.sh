@@ -104,7 +104,7 @@ ok 'all works as before' works "$url"
 # ---- a program that is stopped while it waits ----
 
 "$lk" -S "$url" acquire --owner alice --ttl 1h db/t1 >"$work/token"
-"$lk" -S "$url" acquire --owner late --wait 60s --ttl 1s db/t1 >"$work/late" 2>&1 &
+"$lk" -S "$url" acquire -q --owner late --wait 60s --ttl 1s db/t1 >"$work/late" 2>&1 &
 late=$!
 comes_to "SELECT count(*) FROM $requests WHERE owner = 'late'" 1 shop
 kill -STOP "$late"
