@@ -96,8 +96,11 @@ static lk_outcome work(struct client *client) {
 
 static void *run(void *context) {
     struct client *client = context;
-    lk_outcome outcome = lk_open(client->url, &client->store, &client->error);
+    lk_outcome outcome;
 
+    do {
+        outcome = lk_open(client->url, &client->store, &client->error);
+    } while (outcome == LK_UNAVAILABLE); /* a busy machine */
     while (outcome != LK_UNSUPPORTED) {
         if (outcome != LK_OK && outcome != LK_BUSY && outcome != LK_TIMEOUT
             && outcome != LK_UNAVAILABLE) { /* a busy machine */
@@ -106,7 +109,7 @@ static void *run(void *context) {
         pause_for(client, PAUSE_MS_MAX);
         outcome = client->number < CLAIMING ? lock(client) : work(client);
     }
-    lk_close(client->store);
+    lk_close(client->store); /* NULL: it was late */
     return NULL;
 }
 

@@ -6,8 +6,10 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -493,6 +495,17 @@ static void a_row_that_cannot_be_read_is_refused(void **state) {
     fixture_close(engine);
 }
 
+/* How many children have begun to use the store; shared with them. */
+static atomic_int *begun;
+
+/* A child that is late would find the next format when it opens the store. */
+static void await_begun(int children) {
+    while (atomic_load(begun) < children) {
+        (void)usleep(1000);
+    }
+    atomic_store(begun, 0);
+}
+
 /* Waits in a process of its own until the store has told that; exits with the outcome. */
 static pid_t start_waiter(const struct testcase *testcase, bool is_worker) {
     pid_t child = test_fork();
@@ -502,6 +515,7 @@ static pid_t start_waiter(const struct testcase *testcase, bool is_worker) {
         struct pending_call pending;
         struct test_parts parts;
         struct lk_ask ask = {.owner = lk_slice_of("B"), .style = LK_WAIT};
+        bool has_begun = false;
         lk_outcome outcome;
 
         test_parts_parse(&parts, "x");
@@ -513,6 +527,10 @@ static pid_t start_waiter(const struct testcase *testcase, bool is_worker) {
             lk_claim_info *claim = NULL;
             outcome = is_worker ? fixture_take(engine, "none", "W", 0, &claim, &pending)
                                 : call_ask_pending(engine, &ask, &patience, &result, &pending);
+            if (!has_begun) {
+                atomic_fetch_add(begun, 1);
+                has_begun = true;
+            }
             if (outcome == LK_WAITING || outcome == LK_BUSY) { /* BUSY: the queue is empty */
                 (void)call_await(engine, &pending, LK_NEVER, NULL);
             }
@@ -537,9 +555,7 @@ static void those_that_wait_end(void **state) {
     assert_int_equal(fixture_ask(engine, "A", "x", LK_TRY, 60000, &result), LK_GRANTED);
     waiter = start_waiter(testcase, false);
     worker = start_waiter(testcase, true);
-    while (query(testcase, "SELECT count(*) FROM lk_request WHERE state = 'waiting'") == 0) {
-        (void)usleep(1000);
-    }
+    await_begun(2);
     (void)query(testcase, "UPDATE lk_meta SET format = 2, writable_from = 2");
     assert_int_equal(test_exit_status(waiter), 79);
     assert_int_equal(test_exit_status(worker), 79);
@@ -560,6 +576,7 @@ static pid_t start_client(const struct testcase *testcase, int number) {
         char owner[16];
 
         (void)snprintf(owner, sizeof owner, "o%d", number);
+        atomic_fetch_add(begun, 1);
         do {
             outcome = fixture_ask(engine, owner, owner, LK_TRY, 0, &result);
             if (outcome == LK_GRANTED) {
@@ -589,6 +606,7 @@ static void race_with_an_upgrade(struct testcase *testcase) {
     for (int i = 0; i < CLIENTS; i++) {
         clients[i] = start_client(testcase, i);
     }
+    await_begun(CLIENTS);
     while (query(testcase, "SELECT last_event FROM lk_meta") < GRANTS) {
         (void)usleep(1000);
     }
@@ -772,5 +790,6 @@ int main(void) {
         WITH_A_STORE(views_of_the_owner_stay),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    begun = mmap(NULL, sizeof *begun, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    return begun == MAP_FAILED ? 1 : cmocka_run_group_tests(tests, NULL, NULL);
 }
