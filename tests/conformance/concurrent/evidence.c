@@ -163,7 +163,8 @@ static bool same_modes(const struct evidence_part *a, const struct evidence_part
  * the first has set.
  */
 static bool is_promised(const struct followed *followed, const struct call *call) {
-    int64_t set_us = call->verb == VERB_RELEASE ? EVIDENCE_NEVER : call->called_us + call->ttl_us;
+    int64_t set_us =
+        call->verb == VERB_RELEASE ? EVIDENCE_NEVER : call->called_us + call->promise_us;
     return followed->held && !followed->disputed
            && least(followed->deadline_us, set_us) > call->answered_us;
 }
@@ -227,7 +228,7 @@ static void see_grant(struct evidence *evidence, const struct call *call,
     memcpy(followed->parts, call->parts, sizeof followed->parts);
     followed->held = true;
     followed->from_us = call->answered_us;
-    followed->deadline_us = call->called_us + call->ttl_us;
+    followed->deadline_us = call->called_us + call->promise_us;
     followed->refreshed_us = call->called_us;
     followed->ttl_us = call->ttl_us;
     followed->disputed = false;
@@ -246,7 +247,7 @@ static int64_t next_call_us(const struct evidence *evidence, const struct call *
 
 static void see_ask(struct evidence *evidence, const struct call *call, struct followed *followed) {
     bool promised = is_promised(followed, call);
-    int64_t asked_deadline_us = call->called_us + call->ttl_us;
+    int64_t asked_deadline_us = call->called_us + call->promise_us;
     struct followed before = *followed;
     followed_put_hold(evidence, call, followed, call->called_us);
     if (followed->held) {
@@ -321,7 +322,7 @@ static void see_ask(struct evidence *evidence, const struct call *call, struct f
 
 static void see_renewal(struct evidence *evidence, const struct call *call,
                         struct followed *followed) {
-    int64_t renewed_us = call->called_us + call->ttl_us;
+    int64_t renewed_us = call->called_us + call->promise_us;
     bool promised = is_promised(followed, call);
     if (is_unanswered(call)) {
         followed->deadline_us = least(followed->deadline_us, renewed_us);
@@ -440,7 +441,9 @@ void evidence_derive(struct evidence *evidence) {
     evidence->arrivals = take(calls, sizeof *evidence->arrivals);
     evidence->presences = take(3 * calls, sizeof *evidence->presences);
     for (size_t i = 0; i < calls; i++) {
-        evidence->ttl_max_us = greatest(evidence->ttl_max_us, evidence->calls[i].ttl_us);
+        struct call *call = &evidence->calls[i];
+        evidence->ttl_max_us = greatest(evidence->ttl_max_us, call->ttl_us);
+        call->promise_us = greatest(0, call->ttl_us - evidence->clock_moved_us);
     }
     for (size_t i = 0; i < calls; i++) {
         if (!seen[i] && call_locks(&evidence->calls[i])) {

@@ -50,6 +50,7 @@ struct call {
     char owner[EVIDENCE_OWNER_MAX];
     enum evidence_verb verb;
     int64_t ttl_us;
+    int64_t promise_us; /* the ttl, less what the wall clock ran ahead */
     struct evidence_part parts[EVIDENCE_PARTS_MAX];
     size_t part_count;
     lk_outcome outcome;
@@ -161,6 +162,9 @@ struct evidence {
     size_t touch_count;
     struct fault *faults;
     size_t fault_count;
+    /* How far the wall clock, by which some count, ran ahead of the clock since boot, if that
+     * is more than clocks may differ (R11): so much earlier leases end by the clients' clock. */
+    int64_t clock_moved_us;
     int64_t drained_us;  /* all queues were empty after the last push; 0: it is not known */
     int64_t ttl_max_us;  /* of any call */
     size_t stood_count;  /* leases that certainly lived behind a restart */

@@ -208,6 +208,9 @@ static bool read_line(struct evidence *evidence, char *line, size_t first) {
     if (strncmp(line, "fault ", 6) == 0) {
         return read_fault(line, evidence);
     }
+    if (strncmp(line, "clock ", 6) == 0) {
+        return sscanf(line, "clock %" SCNd64, &evidence->clock_moved_us) == 1;
+    }
     if (strncmp(line, "drained ", 8) == 0) {
         return sscanf(line, "drained %" SCNd64, &evidence->drained_us) == 1;
     }

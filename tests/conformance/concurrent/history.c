@@ -71,6 +71,8 @@ struct history {
     bool one_root;
     bool silences; /* processes only */
     unsigned silenced;
+    int64_t began_us; /* by the clock since boot */
+    int64_t ahead_us; /* the wall clock of that one, then */
     int64_t pace;     /* what takes so many times as long */
     lk_store *shared; /* threads only */
     uint64_t random;
@@ -406,11 +408,37 @@ static bool close_roots(struct history *history) {
     return good;
 }
 
+/* The wall clock, by which some stores count, beside the clock since boot. */
+static int64_t wall_ahead_us(void) {
+    struct timespec wall;
+    clock_gettime(CLOCK_REALTIME, &wall);
+    return (int64_t)wall.tv_sec * 1000000 + wall.tv_nsec / 1000 - actor_now_us();
+}
+
+/*
+ * Rules allow clocks to differ by 500 ppm (R11). Where the machine's own differ by more, as when a
+ * virtual machine catches up after a pause, a log says by how much: leases end so much earlier.
+ */
+static bool log_clock(const struct history *history, char path[PATH_BYTES_MAX]) {
+    int64_t moved_us = wall_ahead_us() - history->ahead_us;
+    if (moved_us <= (actor_now_us() - history->began_us) / 2000) {
+        return false;
+    }
+    snprintf(path, PATH_BYTES_MAX, "%s/clock.log", history->folder);
+    FILE *out = fopen(path, "w");
+    if (out == NULL || fprintf(out, "clock %" PRId64 "\n", moved_us) < 0 || fclose(out) != 0) {
+        give_up(path);
+    }
+    printf("# the wall clock ran %" PRId64 " us ahead: so much earlier leases may end\n", moved_us);
+    return true;
+}
+
 /* Runs the checker on all logs. */
 static bool check(const struct history *history, char *checker) {
     static char paths[ARGUMENTS_MAX][PATH_BYTES_MAX];
     static char restarts[PATH_BYTES_MAX];
-    char *arguments[ARGUMENTS_MAX + 3] = {checker};
+    static char clock[PATH_BYTES_MAX];
+    char *arguments[ARGUMENTS_MAX + 4] = {checker};
     unsigned count = history->incarnations < ARGUMENTS_MAX ? history->incarnations : ARGUMENTS_MAX;
     for (unsigned i = 0; i < count; i++) {
         snprintf(paths[i], sizeof paths[i], "%s/%u.log", history->folder, i);
@@ -418,7 +446,10 @@ static bool check(const struct history *history, char *checker) {
     }
     if (history->restart_log >= 0) {
         snprintf(restarts, sizeof restarts, "%s/%s", history->folder, restart_log_name);
-        arguments[count + 1] = restarts;
+        arguments[++count] = restarts;
+    }
+    if (log_clock(history, clock)) {
+        arguments[++count] = clock;
     }
     fflush(stdout);
     pid_t child = fork();
@@ -540,6 +571,8 @@ int main(int argc, char **argv) {
     if (history.actor_shared == MAP_FAILED) {
         give_up("no shared memory");
     }
+    history.began_us = actor_now_us();
+    history.ahead_us = wall_ahead_us();
     history.random = seed();
     history.processes = outlives_its_users(argv[1]);
     history.silences = history.silences && history.processes;

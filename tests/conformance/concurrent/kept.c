@@ -136,7 +136,7 @@ static bool is_claim(const struct call *call) {
 
 /* Until when the claim certainly stood: its ttl, or the call that may have ended it. */
 static int64_t claim_end_us(const struct deed *deeds, size_t count, const struct call *claim) {
-    int64_t end_us = claim->called_us + claim->ttl_us;
+    int64_t end_us = claim->called_us + claim->promise_us;
     for (size_t i = 0; i < count; i++) {
         const struct call *call = deeds[i].call;
         if (!is_claim(call) && call->named == claim->token && call->called_us < end_us) {
