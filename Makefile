@@ -53,10 +53,10 @@ help:
 
 #: make                     builds $(BUILD)/lk and liblockkeeper; installs what building needs
 #: make demo                the main job on real input: tests, a reset, a kill; draws and checks it
-#: make check               the tests that a change needs before each commit, in about two minutes
-#: make test                tests of every kind on every store, in about nine minutes on two
+#: make check               the tests that a change needs before each commit, in some three minutes
+#: make test                tests of every kind on every store, in about ten minutes on two
 #:                          processors; the last line is `N passed, N failed`
-#: make test DEPTH=full     every test in its whole length, in about twenty minutes
+#: make test DEPTH=full     every test in its whole length, which takes much longer
 #: make torture             clients on every store while servers die, disks fill, answers are lost;
 #:                          MINUTES=5 for each store, SEED=N, ENGINES='sqlite redis'
 #: make bench               what things cost, beside their bars and peers, in more than an hour;
