@@ -90,3 +90,15 @@ void test_parts_parse(struct test_parts *parts, const char *text) {
         at += size + (at[size] == ' ');
     }
 }
+
+char *test_read_text(const char *name) {
+    enum { TEXT_BYTES_MAX = 1 << 20 };
+    char *text = calloc(1, TEXT_BYTES_MAX);
+    FILE *file = fopen(name, "r");
+
+    if (text == NULL || file == NULL || fread(text, 1, TEXT_BYTES_MAX - 1, file) == 0) {
+        test_die("%s cannot be read", name);
+    }
+    (void)fclose(file);
+    return text;
+}

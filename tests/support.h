@@ -42,4 +42,7 @@ struct test_parts {
 };
 void test_parts_parse(struct test_parts *parts, const char *text);
 
+/* What is in a file, of 1 MiB at most, to be freed; ends the test if it cannot be read. */
+char *test_read_text(const char *name);
+
 #endif

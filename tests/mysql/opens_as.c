@@ -16,19 +16,7 @@
 #include "engine/mysql/store.h"
 #include "lockkeeper/lockkeeper.h"
 
-enum { TEXT_BYTES_MAX = 1 << 20 };
 #define PATIENCE_US INT64_C(30000000)
-
-static char *read_text(const char *name) {
-    char *text = calloc(1, TEXT_BYTES_MAX);
-    FILE *file = fopen(name, "r");
-
-    if (text == NULL || file == NULL || fread(text, 1, TEXT_BYTES_MAX - 1, file) == 0) {
-        test_die("%s cannot be read", name);
-    }
-    (void)fclose(file);
-    return text;
-}
 
 int main(int argc, char **argv) {
     static struct lk_mysql store;
@@ -40,7 +28,7 @@ int main(int argc, char **argv) {
     if (argc < 4 || strncmp(argv[3], "mysql:", strlen("mysql:")) != 0) {
         test_die("usage: opens_as FORMAT TEXT URL [reading]");
     }
-    format = (struct lk_mysql_format){atoi(argv[1]), read_text(argv[2])};
+    format = (struct lk_mysql_format){atoi(argv[1]), test_read_text(argv[2])};
     if (!lk_procedures_init(&store.common, &lk_engine_mysql, &lk_mysql_database)
         || lk_libmariadb_load(&error) != LK_OK
         || lk_mysql_address_parse(lk_slice_of(argv[3] + strlen("mysql:")), &store.address, &error)

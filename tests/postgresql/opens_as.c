@@ -16,19 +16,7 @@
 #include "engine/postgresql/store.h"
 #include "lockkeeper/lockkeeper.h"
 
-enum { TEXT_BYTES_MAX = 1 << 20 };
 #define PATIENCE_US INT64_C(30000000)
-
-static char *read_text(const char *name) {
-    char *text = calloc(1, TEXT_BYTES_MAX);
-    FILE *file = fopen(name, "r");
-
-    if (text == NULL || file == NULL || fread(text, 1, TEXT_BYTES_MAX - 1, file) == 0) {
-        test_die("%s cannot be read", name);
-    }
-    (void)fclose(file);
-    return text;
-}
 
 int main(int argc, char **argv) {
     static struct lk_postgresql store;
@@ -40,7 +28,7 @@ int main(int argc, char **argv) {
     if (argc < 4 || strncmp(argv[3], "postgresql:", strlen("postgresql:")) != 0) {
         test_die("usage: opens_as FORMAT TEXT URL [reading]");
     }
-    format = (struct lk_postgresql_format){atoi(argv[1]), read_text(argv[2])};
+    format = (struct lk_postgresql_format){atoi(argv[1]), test_read_text(argv[2])};
     if (!lk_procedures_init(&store.common, &lk_engine_postgresql, &lk_postgresql_database)
         || lk_libpq_load(&error) != LK_OK
         || lk_postgresql_address_parse(lk_slice_of(argv[3] + strlen("postgresql:")), &store.address,
