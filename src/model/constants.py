@@ -6,7 +6,7 @@ sentence as it stands between quotes there. The programs that embed the texts ca
 prints the paths of the headers, on which the embedded texts depend.
 """
 import ast
-import collections
+import collections.abc
 import pathlib
 import re
 
