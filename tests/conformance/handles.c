@@ -13,27 +13,64 @@ void answer_done(struct answer *answer) {
 
 /* ---- stores ---------------------------------------------------------------------------------- */
 
-lk_store *handles_store(struct handles *handles, const char *owner, struct complaint *complaint) {
-    const char *user = handles->share || owner == NULL ? "" : owner;
-    for (size_t i = 0; i < handles->store_count; i++) {
-        if (strcmp(handles->stores[i].owner, user) == 0) {
-            return handles->stores[i].store;
-        }
-    }
-    if (handles->store_count == HANDLES_STORES_MAX) {
-        complain(complaint, "more than %d owners in one scenario", HANDLES_STORES_MAX);
-        return NULL;
-    }
+static lk_store *store_open(struct handles *handles, size_t place, struct complaint *complaint) {
     lk_error error = {0};
-    lk_store *store = NULL;
-    if (lk_open(handles->url, &store, &error) != LK_OK) {
+
+    if (handles->stores[place] == NULL
+        && lk_open(handles->url, &handles->stores[place], &error) != LK_OK) {
         complain(complaint, "%s cannot be opened: %s: %s", handles->url,
                  lk_outcome_name(error.outcome), error.text);
+    }
+    return handles->stores[place];
+}
+
+lk_store *handles_store(struct handles *handles, const char *owner, struct complaint *complaint) {
+    const char *name = owner != NULL ? owner : "";
+    size_t i = 0;
+
+    if (handles->share) {
+        return store_open(handles, 0, complaint);
+    }
+    while (i < handles->owner_count && strcmp(handles->owners[i], name) != 0) {
+        i++;
+    }
+    if (i == HANDLES_OWNERS_MAX) {
+        complain(complaint, "more than %d owners in one scenario", HANDLES_OWNERS_MAX);
         return NULL;
     }
-    handles->stores[handles->store_count].owner = user;
-    handles->stores[handles->store_count++].store = store;
-    return store;
+    if (i == handles->owner_count) {
+        handles->owners[handles->owner_count++] = name;
+    }
+    return store_open(handles, i % HANDLES_STORES, complaint);
+}
+
+static bool first_call(lk_store *store, struct complaint *complaint) {
+    static const char *const part = "first";
+    lk_request request = lk_request_init(&part, 1);
+    struct answer answer = {0};
+
+    request.owner = "First";
+    request.style = LK_TRY;
+    answer.outcome = lk_ask(store, &request, &answer.result, &answer.error);
+    answer_done(&answer);
+    if (answer.outcome == LK_GRANTED) {
+        answer.outcome = lk_release(store, &request, 0, &answer.result, &answer.error);
+        answer_done(&answer);
+    }
+    return answer.outcome == LK_OK
+           || complain(complaint, "the first call ended with %s: %s",
+                       lk_outcome_name(answer.outcome), answer.error.text);
+}
+
+bool handles_open(struct handles *handles, struct complaint *complaint) {
+    for (size_t i = 0; i < HANDLES_STORES && !handles->share; i++) {
+        lk_store *store = store_open(handles, i, complaint);
+
+        if (store == NULL || !first_call(store, complaint)) {
+            return false;
+        }
+    }
+    return true;
 }
 
 /* ---- waits in the background ----------------------------------------------------------------- */
@@ -170,7 +207,8 @@ void handles_close(struct handles *handles) {
         pthread_join(wait->thread, NULL);
         background_wait_free(wait);
     }
-    while (handles->store_count > 0) {
-        lk_close(handles->stores[--handles->store_count].store);
+    for (size_t i = 0; i < HANDLES_STORES; i++) {
+        lk_close(handles->stores[i]);
+        handles->stores[i] = NULL;
     }
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The open stores of a scenario and its waits in the background. Every owner opens a handle of its
- * own if the store outlives its handles, as owners in different processes would; otherwise all
- * owners share one handle.
+ * The open stores of a scenario and its waits in the background. If the store outlives its handles,
+ * the owners take turns at two of them, as owners in two processes would; otherwise all share one.
  */
 #ifndef CONFORMANCE_HANDLES_H
 #define CONFORMANCE_HANDLES_H
@@ -14,7 +13,7 @@
 #include "lockkeeper/lockkeeper.h"
 #include "words.h"
 
-enum { HANDLES_STORES_MAX = 40, HANDLES_WAITS_MAX = 40 };
+enum { HANDLES_STORES = 2, HANDLES_OWNERS_MAX = 40, HANDLES_WAITS_MAX = 40 };
 
 /* The answer to a call; freed by answer_done(). */
 struct answer {
@@ -41,14 +40,19 @@ struct background_wait {
 struct handles {
     const char *url;
     bool share;
-    struct {
-        const char *owner;
-        lk_store *store;
-    } stores[HANDLES_STORES_MAX];
-    size_t store_count;
+    lk_store *stores[HANDLES_STORES]; /* NULL: not open */
+    const char *owners[HANDLES_OWNERS_MAX];
+    size_t owner_count;
     struct background_wait *waits[HANDLES_WAITS_MAX];
     size_t wait_count;
 };
+
+/*
+ * Opens the handles of a store that outlives them, and lets each ask once and release: a session of
+ * a database compiles what it calls then, which on a slow machine takes longer than the steps of a
+ * scenario may.
+ */
+bool handles_open(struct handles *handles, struct complaint *complaint);
 
 /* The owner's handle, opened when it is first needed. NULL with a complaint. */
 lk_store *handles_store(struct handles *handles, const char *owner, struct complaint *complaint);

@@ -458,6 +458,7 @@ static bool is_late(const struct playback *playback, const struct step *step, in
 enum verdict scenario_play(const struct scenario *scenario, const char *url, bool persistent,
                            int64_t stretch, FILE *report) {
     enum verdict verdict = VERDICT_PASSED;
+    struct complaint unready = {0};
     struct playback *playback = calloc(1, sizeof *playback);
     if (playback == NULL) {
         return VERDICT_FAILED;
@@ -467,6 +468,10 @@ enum verdict scenario_play(const struct scenario *scenario, const char *url, boo
     playback->handles.share = !persistent;
     playback->stretch = stretch;
     playback->report = report;
+    if (!handles_open(&playback->handles, &unready)) {
+        fprintf(report, "    %s\n", unready.text);
+        verdict = VERDICT_FAILED;
+    }
     for (size_t i = 0; i < scenario->step_count && verdict == VERDICT_PASSED; i++) {
         struct complaint complaint = {0};
         int64_t began_us = playback_now_us();
