@@ -47,7 +47,7 @@ enum {
     KEEPERS = 4,
     DURATION_MS = 4000, /* at 100 percent */
     DURATION_MIN_MS = 1500,
-    DURATION_MAX_MS = 60000, /* for these many answers */
+    DURATION_MAX_MS = 180000, /* for these many answers */
     ANSWERS_MIN = 300,
     KILL_EVERY_MS = 150, /* about, */
     ANSWERS_A_KILL = 12, /* at least, so that also on a busy machine actors live to do something */
