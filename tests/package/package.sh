@@ -12,7 +12,9 @@ root=$work/root
 unset LK_STORE LK_OWNER MAKEFLAGS
 XDG_STATE_HOME=$work/state
 PATH=$PATH:/usr/sbin:/sbin # dpkg wants ldconfig there
-export XDG_STATE_HOME PATH
+# What is tried is the package, not what the compiler makes of it: -O1 takes half the time.
+DEB_CFLAGS_APPEND=-O1
+export XDG_STATE_HOME PATH DEB_CFLAGS_APPEND
 
 make_package() {
     package=$("$source/tools/deb" "$build" 2>"$work/err" | tail -n 1)
