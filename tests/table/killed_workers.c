@@ -112,10 +112,14 @@ static _Noreturn void work(const struct run *run, bool is_finder) {
     };
     lk_store *store;
     lk_error error;
+    lk_outcome outcome = open_store(run, &store, &error);
 
-    if (open_store(run, &store, &error) != LK_OK
-        || lk_work(store, &options, NULL, &error) != LK_OK) {
-        (void)fprintf(stderr, "%s: %s\n", is_finder ? "finder" : "worker", error.text);
+    if (outcome == LK_OK) {
+        outcome = lk_work(store, &options, NULL, &error);
+    }
+    if (outcome != LK_OK) {
+        (void)fprintf(stderr, "%s: %s: %s\n", is_finder ? "finder" : "worker",
+                      lk_outcome_name(outcome), error.text);
         atomic_fetch_add(&run->record->failures, 1);
         _exit(1);
     }

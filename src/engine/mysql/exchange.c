@@ -281,6 +281,10 @@ bool lk_mysql_is_alive(void *connection) {
     return poll(&polled, 1, 0) == 0;
 }
 
+static bool is_idle(const void *connection) {
+    return !((const struct lk_mysql_link *)connection)->is_lost;
+}
+
 static void disconnect(void *connection) {
     lk_mysql_disconnect(connection);
 }
@@ -289,6 +293,7 @@ const struct lk_database lk_mysql_database = {
     .lists = LK_LISTS_WORDS,
     .connect = connect_to,
     .is_alive = lk_mysql_is_alive,
+    .is_idle = is_idle,
     .disconnect = disconnect,
     .exchange = exchange,
     .write_look = lk_mysql_write_look,

@@ -322,6 +322,10 @@ static bool is_alive(void *connection) {
     return PQconsumeInput(connection) != 0 && PQstatus(connection) == CONNECTION_OK;
 }
 
+static bool is_idle(const void *connection) {
+    return PQtransactionStatus(connection) == PQTRANS_IDLE;
+}
+
 static void disconnect(void *connection) {
     PQfinish(connection);
 }
@@ -335,6 +339,7 @@ const struct lk_database lk_postgresql_database = {
     .has_items = true,
     .connect = connect_to,
     .is_alive = is_alive,
+    .is_idle = is_idle,
     .disconnect = disconnect,
     .exchange = exchange,
     .version = version,

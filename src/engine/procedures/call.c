@@ -134,6 +134,7 @@ static enum lk_fate try_once(struct lk_procedures *store, const struct sending *
                              lk_error *error) {
     void *connection = NULL;
     enum lk_fate fate;
+    bool is_known;
 
     *ret_outcome = take_connection(store, patience, &connection, error);
     if (*ret_outcome != LK_OK) {
@@ -141,10 +142,11 @@ static enum lk_fate try_once(struct lk_procedures *store, const struct sending *
     }
     lk_patience_note_sent(patience);
     fate = send_once(store, sending, connection, patience, ret_outcome, error);
-    if (fate == LK_FATE_ANSWERED || fate == LK_FATE_CONFLICTED) {
+    is_known = fate == LK_FATE_ANSWERED || fate == LK_FATE_CONFLICTED;
+    if (is_known && store->database->is_idle(connection)) {
         give_back(store, connection);
     } else {
-        atomic_fetch_add(&store->interruptions, fate != LK_FATE_CANCELLED);
+        atomic_fetch_add(&store->interruptions, !is_known && fate != LK_FATE_CANCELLED);
         store->database->disconnect(connection);
     }
     return fate;

@@ -55,6 +55,12 @@ struct lk_database {
     lk_outcome (*connect)(struct lk_procedures *store, const struct lk_patience *patience,
                           void **ret_connection, lk_error *error);
     bool (*is_alive)(void *connection); /* checks a connection that was idle */
+    /*
+     * Whether a connection may be used for another call: no answer is outstanding on it. A call
+     * that was answered may leave one that is not: exchange() and transact() ask the server why it
+     * has refused, and the answer to that may be late. The next call would take it for its own.
+     */
+    bool (*is_idle)(const void *connection);
     void (*disconnect)(void *connection);
 
     /*
