@@ -20,7 +20,7 @@
 
 enum { SQL_BYTES_MAX = 256 };
 
-#define MAKING_US INT64_C(60000000) /* at least, to install or to wait for an installer */
+#define MAKING_US INT64_C(60000000) /* at least: to wait for an installer, or for each statement */
 
 /* The installer holds this lock; the prefix is part of its name. As in 10_tables.sql. */
 #define LOCK "CONCAT('lockkeeper ', LEFT(SHA2(CONCAT(DATABASE(), '.%s'), 256), 40))"
@@ -117,6 +117,18 @@ static lk_outcome check(const struct lk_mysql *store, const struct present *pres
 
 /* ---- making ---------------------------------------------------------------------------------- */
 
+/*
+ * A call's time budget is for one exchange. An installation takes one flush for each table: each of
+ * its statements has a budget of its own, so that it comes to its end where the server is slow,
+ * instead of being begun again and again by those who waited for it.
+ */
+static struct lk_patience making_patience(const struct lk_patience *patience) {
+    return (struct lk_patience){
+        .until_us = lk_max(patience->until_us, lk_clock_now_us() + MAKING_US),
+        .waker = patience->waker,
+    };
+}
+
 /* Drops what this part of the script has created. What cannot be dropped stays. */
 static void take_back(const struct lk_mysql *store, struct lk_mysql_link *link,
                       struct lk_slice script, const struct lk_patience *patience) {
@@ -126,12 +138,13 @@ static void take_back(const struct lk_mysql *store, struct lk_mysql_link *link,
     lk_error ignored;
 
     while (!link->is_lost && lk_mysql_script_next(&script, &statement)) {
+        const struct lk_patience longer = making_patience(patience);
         char sql[SQL_BYTES_MAX];
         MYSQL_RES *result = NULL;
         if (lk_mysql_script_creates(statement, &kind, &name)) {
             (void)snprintf(sql, sizeof sql, "DROP %.*s IF EXISTS %.*s", (int)kind.size, kind.bytes,
                            (int)name.size, name.bytes);
-            (void)run(store, link, lk_slice_of(sql), patience, &result, &ignored);
+            (void)run(store, link, lk_slice_of(sql), &longer, &result, &ignored);
             mysql_free_result(result);
         }
     }
@@ -153,8 +166,9 @@ static lk_outcome run_script(const struct lk_mysql *store, struct lk_mysql_link 
     lk_outcome outcome = LK_OK;
 
     while (outcome == LK_OK && lk_mysql_script_next(&script, &statement)) {
+        const struct lk_patience longer = making_patience(patience);
         MYSQL_RES *result = NULL;
-        outcome = run(store, link, statement, patience, &result, error);
+        outcome = run(store, link, statement, &longer, &result, error);
         mysql_free_result(result);
         if (outcome == LK_OK && lk_mysql_script_creates(statement, &kind, &name)
             && mysql_warning_count(link->mysql) > 0) {
@@ -270,14 +284,6 @@ static lk_outcome explain_step(const struct lk_mysql *store, const struct presen
                         "%d; the user that created it runs `%s`, or opens the store with this "
                         "program",
                         store->address.prefix, present->format, format, command);
-}
-
-/* A call's time budget is for one exchange; an installation takes one flush for each table. */
-static struct lk_patience making_patience(const struct lk_patience *patience) {
-    return (struct lk_patience){
-        .until_us = lk_max(patience->until_us, lk_clock_now_us() + MAKING_US),
-        .waker = patience->waker,
-    };
 }
 
 /* The installation uses settings of its own, so its connection is not used for calls. */
