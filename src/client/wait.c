@@ -17,7 +17,7 @@
 #include "base/random.h"
 #include "client/batch.h"
 #include "client/cancel.h"
-#include "client/outage.h"
+#include "client/contact.h"
 #include "client/renewal.h"
 #include "client/split.h"
 #include "engine/reply/reply.h"

@@ -7,7 +7,6 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "client/opening.h"
 #include "client/store.h"
 #include "support.h"
 

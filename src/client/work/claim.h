@@ -4,7 +4,7 @@
 #define LK_CLIENT_WORK_CLAIM_H
 
 #include "base/random.h"
-#include "client/outage.h"
+#include "client/contact.h"
 #include "client/store.h"
 
 /* A claimant, for any number of claims, one after another. */

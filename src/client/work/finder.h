@@ -3,7 +3,7 @@
 #ifndef LK_CLIENT_WORK_FINDER_H
 #define LK_CLIENT_WORK_FINDER_H
 
-#include "client/outage.h"
+#include "client/contact.h"
 #include "client/store.h"
 
 /* A source that borrows the caller's texts; the queue may be made of the table's name. */

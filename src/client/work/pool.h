@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Between the files of a pool: pool.c (the pool), worker.c (a worker), options.c (its options). */
+/* Between the files of a pool: pool.c (the pool and its options), worker.c (a worker). */
 #ifndef LK_CLIENT_WORK_POOL_H
 #define LK_CLIENT_WORK_POOL_H
 
