@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A store in memory: the model, the threads that sleep on it, and the record of breaks.
+ * A store in memory: the model, the threads that sleep on it, the record of breaks, and events.
  *
  * Every decision goes through lk_memory_step(), which wakes the threads that it concerns. Shared by
  * opens of the same name, counted. Not known here: URLs, results, the table of operations.
@@ -11,9 +11,50 @@
 #include <pthread.h>
 
 #include "base/sleepers.h"
-#include "engine/memory/events.h"
 #include "engine/memory/memory.h"
 #include "engine/reply/reply.h"
+#include "engine/stored_event.h"
+
+/* ---- events and bounds ----------------------------------------------------------------------- */
+
+/*
+ * The events that a store keeps (R21), and its bounds (R22).
+ *
+ * The last so many, guarded by the store's mutex. The ring is empty and costs nothing unless
+ * events are kept by bound, or the store is marked as watched.
+ */
+
+struct lk_memory_events {
+    struct lk_event_ring ring;
+    size_t kept_max;          /* by bound; 0: only while the store is watched */
+    uint64_t last_sequence;   /* drawn */
+    int64_t watched_until_us; /* on the store's clock */
+};
+
+/* Whether what happens at this moment is kept. */
+static inline bool lk_memory_events_are_kept(const struct lk_memory_events *events,
+                                             int64_t now_us) {
+    return events->kept_max > 0 || events->watched_until_us > now_us;
+}
+
+/*
+ * Keeps what the step has done; whether that was anything. Where memory is exhausted an event is
+ * left out, and its number stays unused: watchers get a gap.
+ */
+bool lk_memory_events_keep(struct lk_memory_events *events, const struct lk_model *model,
+                           const struct lk_effects *effects, const struct lk_command *command);
+
+/* Marks the store as watched. What happened while it was not is a hole in the numbers. */
+void lk_memory_events_mark(struct lk_memory_events *events, int64_t now_us);
+
+/* Keeps so many at all times from now on; 0: only while the store is watched. */
+void lk_memory_events_bound(struct lk_memory_events *events, size_t kept_max, int64_t now_us);
+
+/* Of the engine's table. */
+extern const struct lk_event_ops lk_memory_event_ops;
+extern const struct lk_limit_ops lk_memory_limit_ops;
+
+/* ---- the store ------------------------------------------------------------------------------- */
 
 /* A wait for a grant, for work or for events; lives on the sleeping thread's stack. */
 struct lk_memory_sleeper {

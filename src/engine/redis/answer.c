@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "engine/redis/call.h"
-#include "engine/reply/blockers.h"
 #include "engine/reply/reply.h"
 
 enum {

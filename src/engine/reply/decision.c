@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Decisions: empty ones, failed ones, and those of a model's step. */
+/* Decisions: empty ones, failed ones, those of a model's step, and several as one result. */
 #include <stdarg.h>
 #include <stdio.h>
 
 #include "base/error.h"
 #include "engine/engine.h"
 #include "engine/reply/reply.h"
+
+/* ---- one decision ---------------------------------------------------------------------------- */
 
 void lk_decision_begin(struct lk_decision *decision, const struct lk_command *command) {
     *decision = (struct lk_decision){.error = {.outcome = LK_OK},
@@ -83,4 +85,95 @@ bool lk_decision_from_effects(const struct lk_model *model, const struct lk_effe
         return false;
     }
     return true;
+}
+
+/* ---- series of commands ---------------------------------------------------------------------- */
+
+/* Several decisions as one result (R16). */
+
+const struct lk_path *lk_command_queue(const struct lk_command *command) {
+    switch (command->kind) {
+    case LK_COMMAND_PUSH:
+        return &command->push.queue;
+    case LK_COMMAND_TAKE:
+        return &command->take.queue;
+    case LK_COMMAND_FINISH:
+        return &command->finish.queue;
+    case LK_COMMAND_UNPARK:
+        return &command->unpark.queue;
+    default:
+        return &command->drop.queue;
+    }
+}
+
+void lk_series_begin(struct lk_series *series, const struct lk_command *commands, size_t count) {
+    *series = (struct lk_series){
+        .answers = series->answers, .commands = commands, .command_count = count};
+}
+
+void lk_series_done(struct lk_series *series) {
+    for (size_t i = 0; i < series->count; i++) {
+        lk_claim_free(series->answers[i].claim);
+    }
+    lk_series_begin(series, NULL, 0);
+}
+
+lk_outcome lk_series_fail(struct lk_series *series, lk_outcome outcome, const char *format, ...) {
+    char text[LK_ERROR_TEXT_MAX]; /* what is said may be what the series holds */
+    va_list arguments;
+
+    va_start(arguments, format);
+    (void)vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    lk_series_done(series);
+    return lk_error_set(&series->error, outcome, "%s", text);
+}
+
+/* R4: all claims of one decision have the token of the first one. */
+static uint64_t shared_token(const struct lk_series *series) {
+    return series->count > 0 && series->answers[0].claim != NULL ? series->answers[0].claim->token
+                                                                 : 0;
+}
+
+static bool is_ended(const struct lk_series *series) {
+    return series->count == series->command_count
+           || (series->count > 0 && series->commands[0].kind == LK_COMMAND_TAKE
+               && series->answers[series->count - 1].outcome != LK_GRANTED);
+}
+
+bool lk_series_next(const struct lk_series *series, struct lk_command *ret_command) {
+    if (series->error.outcome != LK_OK || is_ended(series)) {
+        return false;
+    }
+    *ret_command = series->commands[series->count];
+    if (ret_command->kind == LK_COMMAND_TAKE) {
+        ret_command->take.share_token = shared_token(series);
+    }
+    return true;
+}
+
+/* Whether it is about one command, and the others may have another one. */
+static bool is_of_one(lk_outcome outcome) {
+    return outcome == LK_OK || outcome == LK_GRANTED || outcome == LK_BUSY || outcome == LK_LOST
+           || outcome == LK_FULL;
+}
+
+void lk_series_add(struct lk_series *series, struct lk_decision *decision) {
+    lk_outcome outcome = decision->error.outcome;
+
+    if (!is_of_one(outcome)) {
+        (void)lk_series_fail(series, outcome, "%s", decision->error.text);
+        lk_decision_done(decision);
+        return;
+    }
+    series->answers[series->count] = (struct lk_series_answer){
+        .outcome = outcome, .is_added = decision->is_added, .claim = decision->claim};
+    decision->claim = NULL;
+    if (outcome != LK_OK && outcome != LK_GRANTED) {
+        (void)lk_error_set(&series->error, LK_OK, "%s", decision->error.text);
+    }
+    series->cursor = decision->cursor;
+    series->cursor.command = &series->commands[series->count];
+    series->count++;
+    lk_decision_done(decision);
 }

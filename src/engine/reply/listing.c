@@ -8,7 +8,6 @@
 #include <stdlib.h>
 
 #include "base/text.h"
-#include "engine/reply/blockers.h"
 #include "engine/reply/reply.h"
 #include "engine/reply/reserve.h"
 

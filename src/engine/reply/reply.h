@@ -13,10 +13,27 @@
 #include "base/text.h"
 #include "lockkeeper/lockkeeper.h"
 #include "model/audit_row.h"
+#include "model/model.h"
+
+/* ---- blockers (R20) -------------------------------------------------------------------------- */
+
+/* As results and listings name them. */
 
 enum {
     LK_BLOCKERS_PER_ENTRY_MAX = 16, /* named per entry of lk_show(); `position` counts them all */
 };
+
+/* Milliseconds until the record's deadline, rounded down; 0 when it has passed. */
+int64_t lk_time_left_ms(const struct lk_record *record, const struct lk_times *times);
+
+/*
+ * Makes *ret_infos of `count` blockers (NULL of none); lk_blocker_infos_free() ends it. Returns
+ * false when memory is exhausted, with nothing made.
+ */
+bool lk_blocker_infos_make(const struct lk_model *model, const struct lk_times *times,
+                           const struct lk_blocker *blockers, size_t count,
+                           lk_blocker_info **ret_infos, size_t *ret_count);
+void lk_blocker_infos_free(lk_blocker_info *infos, size_t count); /* accepts NULL with 0 */
 
 /* ---- results --------------------------------------------------------------------------------- */
 

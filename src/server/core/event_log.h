@@ -16,7 +16,7 @@
 
 #include <sys/queue.h>
 
-#include "engine/event_ring.h"
+#include "engine/stored_event.h"
 
 struct lk_core;
 
