@@ -18,7 +18,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "engine/sqlite/service_lock.h"
+#include "engine/sqlite/files.h"
 #include "fixture.h"
 
 enum { ORDINARY_USER = 65534 };

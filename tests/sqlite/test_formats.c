@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "engine/event.h"
-#include "engine/sqlite/service_lock.h"
+#include "engine/sqlite/files.h"
 #include "engine/sqlite/upgrade.h"
 #include "fixture.h"
 

@@ -12,7 +12,6 @@
 
 #include "engine/reply/reply.h"
 #include "engine/sqlite/changes.h"
-#include "engine/sqlite/events.h"
 #include "engine/sqlite/source.h"
 #include "sql/done_rows.h"
 

@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "engine/reply/reply.h"
-#include "engine/sqlite/events.h"
+#include "engine/sqlite/changes.h"
 #include "sql/integrity.h"
 
 #define DISK_BYTES_SMALL INT64_C(268435456) /* 256 MiB */

@@ -9,8 +9,8 @@
 
 #include "base/error.h"
 #include "engine/sqlite/change_watch.h"
+#include "engine/sqlite/changes.h"
 #include "engine/sqlite/decide.h"
-#include "engine/sqlite/events.h"
 
 #define PAUSE_FIRST_US INT64_C(5000)  /* right after a commit */
 #define PAUSE_QUIET_US INT64_C(50000) /* when there was none for long */

@@ -8,8 +8,8 @@
  */
 #include "base/error.h"
 #include "engine/reply/reply.h"
+#include "engine/sqlite/changes.h"
 #include "engine/sqlite/closure.h"
-#include "engine/sqlite/events.h"
 #include "sql/counts.h"
 
 /* ---- counting -------------------------------------------------------------------------------- */

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Statements out of the owner's SQL (R17), and the guard over it. */
-#include "engine/sqlite/prepare.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "engine/sqlite/source.h"
 #include "sql/format.h"
 
 /* ---- the guard ------------------------------------------------------------------------------- */

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "engine/sqlite/prepare.h"
 
 /* ---- running --------------------------------------------------------------------------------- */
 

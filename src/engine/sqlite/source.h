@@ -93,4 +93,8 @@ int lk_sqlite_source_complete(struct lk_sqlite *store, struct lk_sqlite_source *
 lk_outcome lk_sqlite_source_end(struct lk_sqlite_transaction *transaction,
                                 struct lk_sqlite_source *source, int code, lk_error *error);
 
+/* Writes the complaint, if it is the owner's SQL that the code is about; returns the code. */
+int lk_sqlite_source_blame(struct lk_sqlite *store, struct lk_sqlite_source *source,
+                           const char *what, int code);
+
 #endif

@@ -10,8 +10,8 @@
 #include "base/error.h"
 #include "base/minmax.h"
 #include "base/thread.h"
-#include "engine/sqlite/fork_guard.h"
 #include "engine/sqlite/source.h"
+#include "engine/sqlite/store.h"
 #include "engine/sqlite/upgrade.h"
 #include "sql/log_file.h"
 

@@ -15,11 +15,13 @@
 
 #include "base/random.h"
 #include "engine/sqlite/address.h"
-#include "engine/sqlite/file_identity.h"
+#include "engine/sqlite/files.h"
 #include "engine/sqlite/sqlite.h"
 #include "sql/items.h"
 #include "sql/meta.h"
 #include "sql/requests.h"
+
+/* ---- transactions ---------------------------------------------------------------------------- */
 
 enum {
     LK_SQLITE_CHECKPOINT_PAGES = 4000, /* of the write-ahead log: 16 MiB */
@@ -33,7 +35,7 @@ enum {
     LK_SQLITE_SWEEP_EVENTS = 256,      /* unwatched events deleted at a time */
 };
 
-/* Requests whose waiters have to look again once the transaction is committed; wake_up.h. */
+/* Requests whose waiters have to look again once the transaction is committed; change_watch.h. */
 struct lk_sqlite_wakes {
     uint64_t *requests;
     size_t count;
@@ -55,7 +57,7 @@ struct lk_sqlite {
 
     atomic_bool is_gone;    /* its files are not those that others find */
     atomic_bool has_got;    /* by the last ask: the next try is not looked at first */
-    struct lk_sqlite *next; /* fork_guard.h */
+    struct lk_sqlite *next; /* of all that are open */
     bool is_held;           /* by a fork() under way */
 
     struct lk_sqlite_purged purged; /* R17: by rounds of announcing */
@@ -130,7 +132,7 @@ lk_outcome lk_sqlite_back_off(const struct lk_sqlite *store, const struct lk_pat
 bool lk_sqlite_is_forked(const struct lk_sqlite *store, lk_error *error);
 
 /* Operations of the engine: decide.c, await.c, queries.c, work_queries.c, follow.c, limits.c,
- * announce.c, examine.c, backup.c. */
+ * table.c, examine.c, backup.c. */
 lk_outcome lk_sqlite_decide(struct lk_engine *engine, const struct lk_command *command,
                             const struct lk_patience *patience, struct lk_decision *ret_decision);
 lk_outcome lk_sqlite_await(struct lk_engine *engine, const struct lk_wait_cursor *cursor,
@@ -189,5 +191,24 @@ lk_outcome lk_sqlite_backup(struct lk_engine *engine, const char *path,
 static inline struct lk_sqlite *lk_sqlite_of(struct lk_engine *engine) {
     return (struct lk_sqlite *)engine;
 }
+
+/* ---- stores that are open while their process forks ------------------------------------------ */
+
+/*
+ * SQLite counts the locks of a process on a file in the process's memory. A child of fork()
+ * inherits the counts, but none of the locks: a connection that it opens would rely on locks that
+ * do not exist, and another process that closes the file last would remove the write-ahead log. So
+ * a child closes the connections that it inherited before it opens a store. For that no thread may
+ * be inside SQLite while the process forks: fork() waits for transactions to end.
+ */
+
+/*
+ * Closes the connections that this process inherited. From then on fork() takes the store's mutex,
+ * under which all of SQLite is called, until lk_sqlite_fork_guard_remove(). LK_OK or LK_INTERNAL.
+ */
+lk_outcome lk_sqlite_fork_guard_add(struct lk_sqlite *store, lk_error *error);
+
+/* The store has no connection any more. It need not have been added. */
+void lk_sqlite_fork_guard_remove(struct lk_sqlite *store);
 
 #endif

@@ -27,7 +27,6 @@
 #include "engine/reply/reply.h"
 #include "engine/sqlite/changes.h"
 #include "engine/sqlite/decide.h"
-#include "engine/sqlite/events.h"
 #include "engine/sqlite/source.h"
 #include "sql/lines.h"
 

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "engine/sqlite/service_lock.h"
+#include "engine/sqlite/files.h"
 #include "sql/counts.h"
 
 lk_outcome lk_sqlite_check_format(const struct lk_sqlite *store, int64_t format,

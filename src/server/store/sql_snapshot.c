@@ -3,7 +3,7 @@
 #include "server/store/sql_snapshot.h"
 
 #include "engine/reply/reply.h"
-#include "engine/sqlite/events.h"
+#include "engine/sqlite/changes.h"
 #include "server/core/core.h"
 
 static int visit_request(void *context, const struct lk_sql_request *request) {

@@ -17,9 +17,8 @@
 
 #include "base/error.h"
 #include "engine/reply/reply.h"
-#include "engine/sqlite/events.h"
-#include "engine/sqlite/file_identity.h"
-#include "engine/sqlite/service_lock.h"
+#include "engine/sqlite/changes.h"
+#include "engine/sqlite/files.h"
 #include "engine/sqlite/sqlite.h"
 #include "engine/sqlite/upgrade.h"
 #include "server/core/core.h"

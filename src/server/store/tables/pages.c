@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "engine/reply/reply.h"
-#include "engine/sqlite/events.h"
+#include "engine/sqlite/changes.h"
 #include "server/core/core.h"
 #include "server/store/tables/tables.h"
 
