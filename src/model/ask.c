@@ -10,8 +10,7 @@
  */
 #include <stdio.h>
 
-#include "model/deadlock.h"
-#include "model/explain.h"
+#include "model/blockers.h"
 #include "model/grant.h"
 #include "model/order.h"
 #include "model/probe.h"

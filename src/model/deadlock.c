@@ -7,7 +7,6 @@
  * that the search needs no memory. Wait queues record how far the search has read their lists: each
  * queue entry is read once, however many requests wait behind it.
  */
-#include "model/deadlock.h"
 
 #include "model/blockers.h"
 #include "model/wait_queue.h"

@@ -15,7 +15,6 @@
  * which a request has several part entries is valid for one signature only: nodes, modes, and the
  * limits that are not met. Lists of single part entries serve every probe of one part.
  */
-#include "model/explain.h"
 
 #include <assert.h>
 

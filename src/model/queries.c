@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Queries, which change nothing. */
-#include "model/explain.h"
+#include "model/blockers.h"
 #include "model/probe.h"
 #include "model/requests.h"
 #include "model/tree.h"

@@ -24,9 +24,20 @@ static inline bool lk_units_fit(uint32_t limit, uint32_t units, uint64_t taken) 
 }
 
 /* R8: a lease's part covers a part asked for by the same owner. */
-bool lk_part_covers(const struct lk_part *held, const struct lk_part *asked);
+static inline bool lk_part_covers(const struct lk_part *held, const struct lk_part *asked) {
+    if (!lk_path_contains(&held->path, &asked->path)) {
+        return false;
+    }
+    return held->mode == LK_EXCLUSIVE
+           || (held->limit == 0 && asked->mode == LK_SHARED && asked->limit == 0);
+}
 
 /* R9: whether `asked` (at the same path) is stronger than `present`. A limit alone never is. */
-bool lk_part_is_stronger(const struct lk_part *present, const struct lk_part *asked);
+static inline bool lk_part_is_stronger(const struct lk_part *present, const struct lk_part *asked) {
+    if (present->mode == LK_EXCLUSIVE) {
+        return false; /* exclusive covers everything already; becoming shared only admits others */
+    }
+    return asked->mode == LK_EXCLUSIVE || asked->units > present->units;
+}
 
 #endif

@@ -6,6 +6,7 @@
 #include "model/command_check.h"
 #include "model/probe.h"
 #include "model/requests.h"
+#include "model/storage.h"
 
 void lk_step_ask(struct lk_model *model, struct lk_times times, const struct lk_ask *ask);
 void lk_step_renew(struct lk_model *model, struct lk_times times, const struct lk_renew *renew);
@@ -49,5 +50,24 @@ void lk_forget_effects(struct lk_model *model);
 
 /* Checks a ttl that was named; 0, unnamed, is fine. false: the answer says what is wrong. */
 bool lk_check_ttl(struct lk_model *model, int64_t ttl_ms);
+
+/* ---- values (R15) ---------------------------------------------------------------------------- */
+
+/* Their rules, as far as other steps need them. */
+
+/* Writes the value of a path, which ends any doubt. false: memory is exhausted, nothing changed. */
+bool lk_value_write(struct lk_model *model, const struct lk_path *path, struct lk_slice bytes);
+
+/* The same for several parts of a release, all or none. */
+bool lk_values_write(struct lk_model *model, const struct lk_release *release);
+
+/*
+ * Marks the values in doubt that the request's holder may have left half done: at most one change
+ * a part. Called when the request perishes or is broken now.
+ */
+void lk_values_doubt(struct lk_model *model, const struct lk_model_request *request);
+
+/* Every value is marked in doubt at most once a step that puts none: the bound of these changes. */
+size_t lk_values_doubts_max(const struct lk_model *model, size_t requests);
 
 #endif

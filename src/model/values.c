@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Values (R15): written with a release or alone, in doubt when a holder dies. */
-#include "model/values.h"
 
 #include <stdio.h>
 

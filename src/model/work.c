@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-#include "model/deadlock.h"
+#include "model/blockers.h"
 #include "model/grant.h"
 #include "model/groups.h"
 #include "model/order.h"

@@ -9,7 +9,7 @@
 #ifndef LK_SQL_ROWS_H
 #define LK_SQL_ROWS_H
 
-#include "model/audit_row.h"
+#include "model/model.h"
 
 struct lk_sql; /* sql/database.h */
 

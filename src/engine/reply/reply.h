@@ -12,7 +12,6 @@
 
 #include "base/text.h"
 #include "lockkeeper/lockkeeper.h"
-#include "model/audit_row.h"
 #include "model/model.h"
 
 /* ---- blockers (R20) -------------------------------------------------------------------------- */
