@@ -3,7 +3,7 @@
  * A priority queue (a pairing heap) whose nodes are members of the caller's structs. Adding needs
  * no memory, and any node can be removed. Adding takes constant time. Removing takes O(log n) on
  * average over many calls, but a single removal may take O(n): the first one after n additions
- * does. server/core/heap.c is for loops that must not be delayed by that. Not thread-safe.
+ * does. server/core/lists.c is for loops that must not be delayed by that. Not thread-safe.
  */
 #ifndef LK_BASE_HEAP_H
 #define LK_BASE_HEAP_H

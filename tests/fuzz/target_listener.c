@@ -23,10 +23,9 @@
 
 #include "server/connections/admission.h"
 #include "server/connections/copies.h"
-#include "server/connections/host.h"
+#include "server/connections/listener.h"
 #include "server/connections/monitor.h"
-#include "server/core/batch.h"
-#include "server/core/core_snapshot.h"
+#include "server/core/exchange.h"
 #include "server/resp/resp.h"
 #include "target.h"
 

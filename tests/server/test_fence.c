@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "server/core/core.h"
-#include "server/core/core_snapshot.h"
+#include "server/core/exchange.h"
 
 #define RENEW_US INT64_C(1000000)
 

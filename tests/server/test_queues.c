@@ -12,9 +12,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "server/core/batch.h"
 #include "server/core/core.h"
-#include "server/core/core_snapshot.h"
+#include "server/core/exchange.h"
 #include "server/store/store.h"
 
 enum { IDLE_MAX = LK_IDLE_QUEUES_MAX_DEFAULT, SMALL = IDLE_MAX + 500, LARGE = 2 * SMALL };

@@ -19,7 +19,7 @@
 #include "base/error.h"
 #include "base/thread.h"
 #include "server/connections/loop.h"
-#include "server/connections/refusal.h"
+#include "server/connections/monitor.h"
 
 enum {
     NICE = 19, /* the least: calls that come meanwhile hardly wait */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The program's counters, the sizes that the system knows, and what INFO has of them. */
+/* The program's counters, the sizes that the system knows, what INFO has of them, and the log. */
 #include "server/connections/monitor.h"
 
 #include <fcntl.h>
@@ -12,7 +12,11 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "server/connections/listen.h"
+#include "server/connections/listener.h"
 #include "server/core/contention.h"
+#include "server/log/log.h"
 
 #define US_PER_S UINT64_C(1000000)
 
@@ -162,4 +166,146 @@ void lk_operation_write(struct lk_server *server, const struct lk_core_stats *st
     lk_text_format(text, "commit_running_ms:%" PRId64 "\r\n", running_us / 1000);
     lk_text_format(text, "resident_bytes:%" PRIu64 "\r\n", lk_monitor_process().resident_bytes);
     write_store(options->directory, text);
+}
+
+/* ---- refusals -------------------------------------------------------------------------------- */
+
+/* Each reason is a kind of line of its own, so that a flood of one does not hide the others. */
+
+static const struct {
+    const char *name;
+    const char *kind;
+    const char *message;
+} reasons[] = {
+    [LK_REFUSED_FULL] = {"full", "connection refused", "too many connections"},
+    [LK_REFUSED_EVICTED] =
+        {"evicted", "connection closed",
+         "it had not sent the password, or not done its TLS handshake, and a newer "
+         "one takes its place"},
+    [LK_REFUSED_PASSWORD] = {"password", "wrong password", "the refusal is delayed"},
+    [LK_REFUSED_FILES] = {"files", "connections wait to be accepted",
+                          "no more files can be opened"},
+    [LK_REFUSED_UNREAD] = {"unread", "connection dropped", "it buffered most when all were full"},
+    [LK_REFUSED_ORIGIN] = {"origin", "cross-site request refused", "see Host and Origin"},
+    [LK_REFUSED_PROTOCOL] = {"protocol", "another protocol", "the connection is closed"},
+    [LK_REFUSED_SLOW] = {"slow", "slow request", "it was not complete in time"},
+    [LK_REFUSED_TLS] = {"tls", "TLS refused", "the handshake failed"},
+};
+
+_Static_assert(sizeof reasons / sizeof reasons[0] == LK_REFUSALS, "every reason is described");
+
+const char *lk_refusal_name(enum lk_refusal why) {
+    return reasons[why].name;
+}
+
+void lk_refusal_count(struct lk_server *server, enum lk_refusal why) {
+    lk_server_monitor(server)->refused[why]++;
+}
+
+void lk_refusal_exhausted(struct lk_server *server) {
+    struct rlimit limit = {.rlim_cur = 0};
+
+    (void)getrlimit(RLIMIT_NOFILE, &limit);
+    lk_log(LK_LOG_ERROR, "connections wait to be accepted",
+           "too many open files (the limit is %" PRIu64 "), or memory is exhausted",
+           (uint64_t)limit.rlim_cur);
+    lk_refusal_count(server, LK_REFUSED_FILES);
+}
+
+void lk_refusal_note(struct lk_server *server, const struct lk_listener *listener,
+                     const struct lk_listen_socket *listen_socket, int socket,
+                     enum lk_refusal why) {
+    lk_refusal_explain(server, listener, listen_socket, socket, why, reasons[why].message);
+}
+
+void lk_refusal_explain(struct lk_server *server, const struct lk_listener *listener,
+                        const struct lk_listen_socket *listen_socket, int socket,
+                        enum lk_refusal why, const char *message) {
+    char peer[LK_ADDRESS_BYTES_MAX] = "";
+    const struct lk_log_field fields[] = {
+        {"reason", reasons[why].name}, {"listener", listener->name}, {"peer", peer}};
+
+    lk_refusal_count(server, why);
+    if (!lk_log_has(LK_LOG_WARNING)) {
+        return;
+    }
+    lk_listen_socket_name_peer(listen_socket, socket, peer);
+    lk_log_fields(LK_LOG_WARNING, reasons[why].kind, fields, sizeof fields / sizeof fields[0], "%s",
+                  message);
+}
+
+void lk_connection_trace(const struct lk_listener *listener,
+                         const struct lk_listen_socket *listen_socket, int socket,
+                         const char *what) {
+    char peer[LK_ADDRESS_BYTES_MAX] = "";
+    const struct lk_log_field fields[] = {{"listener", listener->name}, {"peer", peer}};
+
+    if (lk_log_has(LK_LOG_DEBUG)) {
+        lk_listen_socket_name_peer(listen_socket, socket, peer);
+        lk_log_fields(LK_LOG_DEBUG, "connection", fields, sizeof fields / sizeof fields[0], "%s",
+                      what);
+    }
+}
+
+/* ---- what is slow ---------------------------------------------------------------------------- */
+
+/* Lines of kinds of their own, so that many slow calls do not hide a slow commit. */
+
+enum { PATH_BYTES_SHOWN = 256, NUMBER_BYTES = 32 };
+
+static int64_t threshold_us(const struct lk_server *server) {
+    return lk_server_options_of(server)->slow_us;
+}
+
+static void write_ms(char ret_text[NUMBER_BYTES], int64_t us) {
+    (void)snprintf(ret_text, NUMBER_BYTES, "%" PRId64 ".%03d", us / 1000, (int)(us % 1000));
+}
+
+int64_t lk_slow_begin(const struct lk_server *server) {
+    return threshold_us(server) > 0 ? lk_clock_now_us() : 0;
+}
+
+/* The first path; empty: the command has none. */
+static struct lk_slice first_path(const struct lk_draft *draft) {
+    return draft->part_count > 0 ? draft->part_texts[0]
+           : draft->has_path     ? draft->path
+                                 : (struct lk_slice){.size = 0};
+}
+
+void lk_slow_end(const struct lk_server *server, const struct lk_listener *listener,
+                 const struct lk_command_spec *command, const struct lk_draft *draft,
+                 int64_t begun_us) {
+    int64_t took_us = begun_us > 0 ? lk_clock_now_us() - begun_us : 0;
+    const char *name = command != NULL && command->name != NULL ? command->name : "INFO";
+    char took[NUMBER_BYTES];
+    char path[PATH_BYTES_SHOWN + 1] = "";
+    const struct lk_log_field fields[] = {
+        {"command", name, false},
+        {"took_ms", took, true},
+        {"listener", listener->name, false},
+        {"path", path, false},
+    };
+    size_t count = sizeof fields / sizeof fields[0];
+
+    if (begun_us == 0 || took_us < threshold_us(server)) {
+        return;
+    }
+    write_ms(took, took_us);
+    if (draft->command == command) {
+        struct lk_slice text = first_path(draft);
+        (void)snprintf(path, sizeof path, "%.*s", (int)text.size, text.bytes);
+    }
+    lk_log_fields(LK_LOG_WARNING, "slow call", fields, path[0] != '\0' ? count : count - 1,
+                  "it held up all others");
+}
+
+void lk_slow_commit(const struct lk_server *server, int64_t took_us) {
+    char took[NUMBER_BYTES];
+    const struct lk_log_field fields[] = {{"took_ms", took, true}};
+
+    if (threshold_us(server) > 0 && took_us >= threshold_us(server)) {
+        write_ms(took, took_us);
+        lk_log_fields(LK_LOG_WARNING, "slow commit", fields, 1,
+                      "the answers of a batch waited for the disk");
+    }
 }

@@ -13,7 +13,7 @@
 
 #include "engine/reply/reply.h"
 #include "engine/stored_event.h"
-#include "server/core/batch.h"
+#include "server/core/exchange.h"
 
 /* A request that changed. */
 struct lk_dirty {

@@ -34,8 +34,8 @@ struct lk_core;
 struct lk_session;
 struct lk_tally;          /* server/core/tally.h: counters */
 struct lk_contention_top; /* server/core/contention.h: where requests wait */
-struct lk_batch;          /* server/core/batch.h: the rows to write */
-struct lk_core_snapshot;  /* server/core/core_snapshot.h: what a store has kept, loaded */
+struct lk_batch;          /* server/core/exchange.h: the rows to write */
+struct lk_core_snapshot;  /* server/core/exchange.h: what a store has kept, loaded */
 
 /* ---- sessions -------------------------------------------------------------------------------- */
 

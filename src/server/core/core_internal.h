@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The state of the core, for the files that implement it: core.c (calls and batches), fence.c
- * (which batch an answer depends on), owners.c (whose an owner is), refuse.c (what the model need
- * not see), sessions.c, blocked.c (requests that wait), claim_waiters.c (claims that wait),
- * waiting_queues.c (where they wait), bindings.c (requests bound to sessions, and what commands
- * name them by), series.c (several items in one call), event_log.c (events), follow.c (calls about
- * events and bounds), tally.c (counters), contention.c (which roots have waiting requests).
+ * (which batch an answer depends on), checks.c (whose an owner is, and what the model need not
+ * see), sessions.c, blocked.c (requests that wait), claim_waiters.c (claims that wait, and where),
+ * bindings.c (requests bound to sessions, and what commands name them by), series.c (several items
+ * in one call), event_log.c (events), follow.c (calls about events and bounds), tally.c (counters),
+ * contention.c (which roots have waiting requests).
  *
  *   session         one connection: its bindings, its blocked calls
  *   binding         a live request that a session is bound to, or a blocked call waits for, or both
@@ -20,14 +20,13 @@
 #include <assert.h>
 
 #include "base/hash.h"
+#include "server/core/claim_waiters.h"
 #include "server/core/collect.h"
 #include "server/core/core.h"
-#include "server/core/core_snapshot.h"
 #include "server/core/event_log.h"
-#include "server/core/link.h"
+#include "server/core/exchange.h"
+#include "server/core/lists.h"
 #include "server/core/tally.h"
-#include "server/core/timer.h"
-#include "server/core/waiting_queues.h"
 
 enum {
     LK_BLOCKERS_NAMED_MAX = 16, /* named in the answer to a wait that has timer out */
@@ -197,7 +196,7 @@ void lk_fence_taken(struct lk_core *core); /* a batch was taken: its commit rene
  * this one were bound to have ended. */
 void lk_fence_restore(struct lk_core *core, const struct lk_core_snapshot *snapshot);
 
-/* ---- refuse.c -------------------------------------------------------------------------------- */
+/* ---- checks.c: what the model need not see --------------------------------------------------- */
 
 /* Whether the core drains and the call would make a new request: the call is then answered. */
 bool lk_core_refuses_new(struct lk_core *core, struct lk_session *session,

@@ -20,12 +20,11 @@
 #include "command/answer.h"
 #include "server/connections/admission.h"
 #include "server/connections/handshakes.h"
-#include "server/connections/host.h"
 #include "server/connections/listen.h"
 #include "server/connections/listener.h"
 #include "server/connections/logins.h"
 #include "server/connections/loop.h"
-#include "server/connections/refusal.h"
+#include "server/connections/monitor.h"
 #include "server/http/framing.h"
 
 struct evbuffer;

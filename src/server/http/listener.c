@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
-#include "server/connections/slow.h"
+#include "server/connections/monitor.h"
 #include "server/http/grab/grab.h"
 
 static struct lk_http_listener *http_listener(struct lk_listener *listener) {

@@ -9,9 +9,8 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "server/connections/slow.h"
-#include "server/core/batch.h"
-#include "server/core/core_snapshot.h"
+#include "server/connections/monitor.h"
+#include "server/core/exchange.h"
 #include "server/log/log.h"
 #include "server/program/state.h"
 

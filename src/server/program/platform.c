@@ -9,7 +9,7 @@
 #include <malloc.h>
 #include <sys/resource.h>
 
-#include "server/connections/host.h"
+#include "server/connections/listener.h"
 
 enum { FLOOD_CLIENTS = 64 };
 

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/slice.h"
-#include "server/connections/host.h"
+#include "server/connections/listener.h"
 #include "server/store/tables/tables.h"
 
 #ifdef LK_HAS_POSTGRESQL

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A service that is one of several on a store (host.h: struct lk_leadership). The one that leads
- * names in the store where clients find it: "HOST:PORT", of RESP, and behind a space that of HTTP,
- * if it has one.
+ * A service that is one of several on a store (listener.h: struct lk_leadership). The one that
+ * leads names in the store where clients find it: "HOST:PORT", of RESP, and behind a space that of
+ * HTTP, if it has one.
  */
 #ifndef LK_SERVER_PROGRAM_SHARED_H
 #define LK_SERVER_PROGRAM_SHARED_H

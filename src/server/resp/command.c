@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/minmax.h"
-#include "server/connections/slow.h"
+#include "server/connections/monitor.h"
 #include "server/resp/resp.h"
 
 enum { SHOWN_NAME_BYTES_MAX = 64, ERROR_BYTES_MAX = 512 };

@@ -21,12 +21,11 @@
 #include "server/connections/admission.h"
 #include "server/connections/copies.h"
 #include "server/connections/handshakes.h"
-#include "server/connections/host.h"
 #include "server/connections/listen.h"
 #include "server/connections/listener.h"
 #include "server/connections/logins.h"
 #include "server/connections/loop.h"
-#include "server/connections/refusal.h"
+#include "server/connections/monitor.h"
 #include "server/resp/reply_buffer.h"
 #include "wire/resp.h"
 

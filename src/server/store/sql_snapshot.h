@@ -3,7 +3,7 @@
 #ifndef LK_SERVER_STORE_SQL_SNAPSHOT_H
 #define LK_SERVER_STORE_SQL_SNAPSHOT_H
 
-#include "server/core/core_snapshot.h"
+#include "server/core/exchange.h"
 #include "sql/load.h"
 
 /*

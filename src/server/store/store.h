@@ -19,8 +19,7 @@
 #include <stdatomic.h>
 
 #include "lockkeeper/lockkeeper.h"
-#include "server/core/batch.h"
-#include "server/core/core_snapshot.h"
+#include "server/core/exchange.h"
 
 struct lk_storage; /* one open store; each kind embeds it first */
 

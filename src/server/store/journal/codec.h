@@ -10,7 +10,7 @@
 #define LK_SERVER_STORE_JOURNAL_CODEC_H
 
 #include "base/buffer.h"
-#include "server/core/batch.h"
+#include "server/core/exchange.h"
 
 struct lk_journal_codec {
     struct lk_buffer *out; /* NULL: it reads */

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The paths at which claims wait for work (R16), as a tree: a node exists exactly while a waiting
- * queue is at it or below it. So what is related to a path (R5) is found by a look at each of its
- * ancestors, and a walk below it that meets nothing else: no other waiting queue is visited.
+ * Where claims wait: the paths at which claims wait for work (R16), as a tree: a node exists
+ * exactly while a waiting queue is at it or below it. So what is related to a path (R5) is found by
+ * a look at each of its ancestors, and a walk below it that meets nothing else: no other waiting
+ * queue is visited.
  *
  * The claims themselves, and when they are tried, are in claim_waiters.c.
  */
-#ifndef LK_SERVER_WAITING_QUEUES_H
-#define LK_SERVER_WAITING_QUEUES_H
+#ifndef LK_SERVER_CORE_CLAIM_WAITERS_H
+#define LK_SERVER_CORE_CLAIM_WAITERS_H
 
 #include "base/hash.h"
 #include "model/command.h"
 #include "model/path.h"
-#include "server/core/link.h"
-#include "server/core/timer.h"
+#include "server/core/lists.h"
 
 /* A node of the tree; a waiting queue if it has a number. */
 struct lk_waiting_queue {
