@@ -14,6 +14,9 @@
 #define LK_SERVER_HTTP_HTTP_H
 
 #include <event2/event_struct.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <sys/queue.h>
 
 #include "base/hash.h"
@@ -25,7 +28,46 @@
 #include "server/connections/logins.h"
 #include "server/connections/loop.h"
 #include "server/connections/monitor.h"
-#include "server/http/framing.h"
+
+/* ---- evhttp.c: framing ----------------------------------------------------------------------- */
+
+/*
+ * Where the requests of a connection begin and end, read to the letter of RFC 9112, beside evhttp,
+ * which is lenient: it takes lines that end in a bare LF, numbers such as `0x21` and ` 21` as sizes
+ * of chunks, and a NUL in a header. A proxy in front of the service may read these differently, and
+ * then a second request can be smuggled behind the first. Pure; keeps a few bytes of a line.
+ */
+
+enum lk_http_framing_state {
+    LK_HTTP_AT_START, /* a request line is next, before it empty lines */
+    LK_HTTP_AT_HEADERS,
+    LK_HTTP_AT_BODY,
+    LK_HTTP_AT_CHUNK_SIZE,
+    LK_HTTP_AT_CHUNK,
+    LK_HTTP_AT_CHUNK_END,
+    LK_HTTP_AT_TRAILERS,
+};
+
+struct lk_http_framing {
+    enum lk_http_framing_state state;
+    uint64_t index;  /* of the request that is being read */
+    bool is_bad;     /* this request may be read differently; nothing behind is read */
+    uint64_t length; /* of its body; UINT64_MAX also stands for any greater one */
+    uint64_t left;   /* bytes of the body, or of the chunk */
+    bool has_length;
+    bool is_chunked;
+    bool is_after_cr;
+    size_t line_size;
+    char line[64]; /* its beginning */
+};
+
+/* Zeroed, it is at the start of a connection. `bytes` are the next ones of the connection. */
+void lk_http_framing_read(struct lk_http_framing *framing, const char *bytes, size_t size);
+
+/* Whether the request of this index may be read differently, as far as it is known. */
+static inline bool lk_http_framing_is_bad(const struct lk_http_framing *framing, uint64_t index) {
+    return framing->is_bad && index >= framing->index;
+}
 
 struct evbuffer;
 struct evbuffer_cb_info;
@@ -235,7 +277,7 @@ void lk_http_client_greet(struct lk_http_client *client);
 /* Closes the client's connection at the end of the turn. */
 void lk_http_client_end(struct lk_http_client *client);
 
-/* ---- penalty.c ------------------------------------------------------------------------------- */
+/* ---- login.c: penalties ---------------------------------------------------------------------- */
 
 /* A wrong password was sent: the refusal is delayed. false: no memory. */
 bool lk_http_client_penalize(struct lk_http_client *client, struct evhttp_request *request);
@@ -250,7 +292,7 @@ bool lk_http_client_hold(struct lk_http_client *client, struct lk_buffer *reply)
 /* The client has closed: the refusal that it may await is not sent. */
 void lk_http_penalty_client_closed(struct lk_http_client *client);
 
-/* ---- tls.c ----------------------------------------------------------------------------------- */
+/* ---- accept.c: TLS --------------------------------------------------------------------------- */
 
 /* libevent's part of TLS, loaded when it is used. LK_OK, or LK_UNSUPPORTED. */
 lk_outcome lk_http_tls_load(lk_error *error);
@@ -278,7 +320,7 @@ void lk_http_trace(const struct lk_http_listener *listener, int socket, const ch
 /* Makes listener->call for the request, which is answered now or later. */
 void lk_http_call(struct lk_http_listener *listener, struct evhttp_request *request);
 
-/* ---- errors.c -------------------------------------------------------------------------------- */
+/* ---- evhttp.c: errors ------------------------------------------------------------------------ */
 
 /* A callback of the buffer of what is to be sent to a client: errors of evhttp become JSON. */
 void lk_http_errors_on_output(struct evbuffer *output, const struct evbuffer_cb_info *info,
@@ -370,5 +412,23 @@ void lk_http_refuse_without_password(struct lk_http_listener *listener,
 extern const struct lk_command_spec lk_http_metrics;
 extern const struct lk_command_spec lk_http_open_metrics;
 extern const struct lk_command_spec lk_http_ready;
+
+/* ---- metrics.c ------------------------------------------------------------------------------- */
+
+/* GET /metrics: what the service does, for a monitoring system. */
+
+#define LK_HTTP_METRICS_TYPE "text/plain; version=0.0.4; charset=utf-8"
+#define LK_HTTP_OPEN_METRICS_TYPE "application/openmetrics-text; version=1.0.0; charset=utf-8"
+
+/* Whether a client with this header Accept (NULL: none) prefers OpenMetrics to other text. */
+bool lk_http_prefers_open_metrics(const char *accept);
+
+/*
+ * Fills the reply. It takes a time that does not depend on how much is kept, and its size has a
+ * bound: labels are few fixed words, and at most LK_CONTENDED_ROWS_MAX roots.
+ */
+void lk_http_metrics_fill(const struct lk_http_listener *listener,
+                          const struct lk_reply *core_reply, bool is_open_metrics,
+                          struct lk_http_reply *reply);
 
 #endif

@@ -3,8 +3,6 @@
  * GET /metrics. Names follow the conventions of Prometheus: a prefix, base units, _total for what
  * only rises. docs/operations.md has the list.
  */
-#include "server/http/metrics.h"
-
 #include <event2/http.h>
 #include <stdlib.h>
 #include <strings.h>
@@ -13,6 +11,7 @@
 #include "server/connections/monitor.h"
 #include "server/core/tally.h"
 #include "server/http/exposition.h"
+#include "server/http/http.h"
 
 /* No root has this name: a path has no white space (R1). */
 static const char other_roots[] = "other roots";

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "server/http/grab/grab.h"
-#include "server/http/metrics.h"
+#include "server/http/http.h"
 
 static const char of_json[] = "application/json";
 static const char of_text[] = "text/plain; charset=utf-8";

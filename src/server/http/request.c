@@ -17,7 +17,6 @@
 #include "command/members.h"
 #include "server/http/grab/grab.h"
 #include "server/http/http.h"
-#include "server/http/page.h"
 #include "server/http/routes.h"
 
 enum {

@@ -9,6 +9,8 @@
 
 #include "server/http/http.h"
 
+/* ---- routes ---------------------------------------------------------------------------------- */
+
 enum { LK_HTTP_TYPES_MAX = 2 };
 
 struct lk_http_route {
@@ -34,5 +36,32 @@ void lk_http_route_run(struct lk_http_listener *listener, struct evhttp_request 
 /* 405: the route has no such method; `allowed` lists those that it has. */
 void lk_http_refuse_method(struct lk_http_listener *listener, struct evhttp_request *request,
                            const char *allowed);
+
+/* ---- the page -------------------------------------------------------------------------------- */
+
+/*
+ * The page at GET /: a few static files that are part of the program (src/server/page). They are
+ * the same for every client and tell nothing of the store, so they need no password: the page asks
+ * for it. Within src/server.
+ */
+
+struct lk_http_page_file {
+    const char *path; /* of the request */
+    const char *type;
+    const char *tag; /* quoted; another one whenever the content is another */
+    const unsigned char *bytes;
+    size_t size;
+};
+
+/* Made of src/server/page by embed.py. */
+extern const struct lk_http_page_file lk_http_page_files[];
+extern const size_t lk_http_page_file_count;
+
+/* The file at this path; NULL: the page has none there. */
+const struct lk_http_page_file *lk_http_page_find(const char *path);
+
+/* Answers a request of any method for the file. */
+void lk_http_page_send(struct lk_http_listener *listener, struct evhttp_request *request,
+                       const struct lk_http_page_file *file);
 
 #endif

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """usage: embed.py OUTPUT FILE...
 
-Writes the files of the page as a table in C (src/server/http/page.h). index.html is "/", the
+Writes the files of the page as a table in C (src/server/http/routes.h). index.html is "/", the
 others are below "/page/". The tag of a file is made of its content, so that browsers fetch it again
 when it has changed.
 """
@@ -36,7 +36,7 @@ def main(output, *names):
         rows.append(f'    {{"{route}", "{TYPES[path.suffix]}", "\\"{tag}\\"", file_{number}, '
                     f"sizeof file_{number}}},\n")
     pathlib.Path(output).write_text(
-        '#include "server/http/page.h"\n\n' + "\n".join(arrays)
+        '#include "server/http/routes.h"\n\n' + "\n".join(arrays)
         + "\nconst struct lk_http_page_file lk_http_page_files[] = {\n" + "".join(rows) + "};\n"
         + f"const size_t lk_http_page_file_count = {len(rows)};\n")
 

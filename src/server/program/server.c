@@ -22,9 +22,7 @@
 #include "server/connections/listen.h"
 #include "server/connections/loop.h"
 #include "server/log/log.h"
-#include "server/program/defaults.h"
-#include "server/program/platform.h"
-#include "server/program/shared.h"
+#include "server/program/resources.h"
 #include "server/program/state.h"
 
 enum { LISTENER_RESP, LISTENER_UNIX, LISTENER_HTTP };

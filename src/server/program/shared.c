@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One of several services: its store, and its name in it. */
-#include "server/program/shared.h"
-
 #include <stdio.h>
 
 #include "base/error.h"
 #include "base/slice.h"
 #include "server/connections/listener.h"
+#include "server/program/state.h"
 #include "server/store/tables/tables.h"
 
 #ifdef LK_HAS_POSTGRESQL

@@ -12,8 +12,10 @@
 #include "server/connections/listener.h"
 #include "server/connections/logins.h"
 #include "server/connections/monitor.h"
+#include "server/options.h"
 #include "server/program/gathering.h"
-#include "server/program/platform.h"
+#include "server/program/resources.h"
+#include "server/store/store.h"
 #include "server/store/writer.h"
 
 struct event;
@@ -81,5 +83,24 @@ void lk_commits_hand_over(struct lk_server *server);
 
 /* After the loop has ended: writes what is left. */
 void lk_commits_flush(struct lk_server *server);
+
+/* ---- shared.c -------------------------------------------------------------------------------- */
+
+/*
+ * A service that is one of several on a store (listener.h: struct lk_leadership). The one that
+ * leads names in the store where clients find it: "HOST:PORT", of RESP, and behind a space that of
+ * HTTP, if it has one.
+ */
+
+/* Opens the store of the URL. The outcomes are those of its header in server/store. */
+lk_outcome lk_shared_open(const struct lk_server_options *options, struct lk_storage **ret_storage,
+                          lk_error *error);
+
+/*
+ * Where clients find this service, whose listeners have these addresses ("": none). LK_INVALID:
+ * they cannot, because --advertise is missing.
+ */
+lk_outcome lk_shared_write(const struct lk_server_options *options, const char *resp_address,
+                           const char *http_address, char *ret_text, size_t bytes, lk_error *error);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reply buffers. A failed buffer means that an answer is missing: the connection is then closed. */
-#include "server/resp/reply_buffer.h"
-
 #include <stdlib.h>
+
+#include "server/resp/resp.h"
 
 enum { MARKS_MIN = 8, IDLE_BYTES_MAX = 16384 };
 

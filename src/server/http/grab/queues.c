@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From pages of requests to queues: places, sorted by path, and then their groups. */
-#include "server/http/grab/queues.h"
-
 #include <stdlib.h>
 
 #include "base/minmax.h"
 #include "model/page.h"
+#include "server/http/grab/grab.h"
 
 /* What a request wants of a path: it itself, or something below it. */
 enum {

@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Defaults of options that are not given, and whether the limit of open files allows them. */
-#include "server/program/defaults.h"
+/* Defaults of options that are not given, the limit of open files, and the heap. */
+#include "server/program/resources.h"
 
+#include <event2/event.h>
 #include <inttypes.h>
+#include <malloc.h>
+#include <sys/resource.h>
 
 #include "base/minmax.h"
+#include "server/connections/listener.h"
 #include "server/log/log.h"
+
+/* ---- defaults -------------------------------------------------------------------------------- */
 
 /* Files besides connections: those of the store and the loop, and the standard streams. */
 enum { LISTENERS = 3, OTHER_FILES = 64, FEW_CONNECTIONS = LK_CONNECTIONS_MAX_DEFAULT / 2 };
@@ -102,4 +108,62 @@ struct lk_core_bounds lk_server_core_bounds(const struct lk_server_options *opti
         .event_bytes_max = options->event_bytes_max,
         .sessions_max = (uint32_t)lk_min(sessions, UINT32_MAX),
     };
+}
+
+/* ---- open files and memory ------------------------------------------------------------------- */
+
+/*
+ * The limit of open files, and the heap: free() alone returns memory only at its end, so it is
+ * trimmed after a peak.
+ */
+
+enum { FLOOD_CLIENTS = 64 };
+
+static uint64_t soft_limit(void) {
+    struct rlimit limit = {.rlim_cur = 0};
+
+    (void)getrlimit(RLIMIT_NOFILE, &limit);
+    return limit.rlim_cur;
+}
+
+uint64_t lk_files_raise(void) {
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &limit);
+    }
+    return soft_limit();
+}
+
+static void on_trim(evutil_socket_t descriptor, short what, void *context) {
+    struct lk_trim *trim = context;
+    uint64_t count = lk_server_count_clients(trim->server);
+
+    (void)descriptor;
+    (void)what;
+    if (trim->clients_peak >= count + FLOOD_CLIENTS) {
+        (void)malloc_trim(0);
+    }
+    trim->clients_peak = count;
+}
+
+bool lk_trim_begin(struct lk_trim *trim, struct lk_server *server, int64_t seconds) {
+    const struct timeval every = {.tv_sec = seconds};
+
+    trim->server = server;
+    trim->timer = event_new(lk_server_loop(server), -1, EV_PERSIST, on_trim, trim);
+    return trim->timer != NULL && event_add(trim->timer, &every) == 0;
+}
+
+void lk_trim_end(struct lk_trim *trim) {
+    if (trim->timer != NULL) {
+        event_free(trim->timer);
+    }
+}
+
+void lk_trim_note(struct lk_trim *trim) {
+    uint64_t count = lk_server_count_clients(trim->server);
+
+    trim->clients_peak = count > trim->clients_peak ? count : trim->clients_peak;
 }
