@@ -14,7 +14,7 @@
 #include "../server/sim.h"
 #include "../server/worlds.h"
 #include "memory_home.h"
-#include "server/store/journal/journal.h"
+#include "server/store/journal/home.h"
 
 enum { WORLDS = 300, PART_BYTES = 1000, SNAPSHOT_BYTES_MIN = 1 };
 

@@ -11,7 +11,7 @@
 
 #include "base/buffer.h"
 #include "server/store/etcd/messages.h"
-#include "server/store/etcd/url.h"
+#include "server/store/etcd/stream.h"
 
 struct lk_etcd_client;
 

@@ -8,6 +8,8 @@
  *   PREFIX/part/N/I          what of entry N comes before what is in log/N, if it is large
  *   PREFIX/snapshot/S/I      piece I of the snapshot S
  */
+#include "server/store/journal/home.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +18,6 @@
 #include "base/minmax.h"
 #include "server/store/etcd/client.h"
 #include "server/store/etcd/store_etcd.h"
-#include "server/store/journal/journal.h"
 
 enum {
     KEY_BYTES = LK_ETCD_PREFIX_BYTES_MAX + 64,

@@ -9,7 +9,7 @@
 struct lk_etcd_client;
 
 struct lk_store_etcd_options {
-    const char *url;     /* server/store/etcd/url.h */
+    const char *url;     /* server/store/etcd/stream.h */
     const char *address; /* where clients find this service when it leads; copied */
     int64_t lease_us;    /* after its last commit no other service leads for so long */
     /* For tests; 0: the default. */

@@ -1,16 +1,52 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One connection to a node of etcd: bytes in and out, over TLS or plain. Each function blocks until
- * an instant of lk_clock_now_us() at most. Used by one thread at a time.
+ * Where etcd is, and one connection to a node of it: bytes in and out, over TLS or plain. Each
+ * function blocks until an instant of lk_clock_now_us() at most. Used by one thread at a time.
  */
 #ifndef LK_SERVER_STORE_ETCD_STREAM_H
 #define LK_SERVER_STORE_ETCD_STREAM_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "base/slice.h"
-#include "server/store/etcd/url.h"
+#include "lockkeeper/lockkeeper.h"
 #include "tls/tls.h"
+
+/* ---- where etcd is --------------------------------------------------------------------------- */
+
+/*
+ * The URL of a store in etcd:
+ *
+ *   etcd://[USER:PASSWORD@]HOST[:PORT][,HOST[:PORT]...][/PREFIX]
+ *   etcds://...[?ca=FILE&cert=FILE&key=FILE]      over TLS
+ */
+
+enum { LK_ETCD_ENDPOINTS_MAX = 16, LK_ETCD_PREFIX_BYTES_MAX = 200 };
+
+struct lk_etcd_endpoint {
+    char *host; /* without brackets */
+    char *port;
+    char *text; /* HOST:PORT */
+};
+
+struct lk_etcd_url {
+    struct lk_etcd_endpoint endpoints[LK_ETCD_ENDPOINTS_MAX];
+    size_t endpoint_count;
+    bool has_tls;
+    char *prefix; /* ends with a slash */
+    char *user;   /* NULL: without authentication */
+    char *password;
+    char *ca; /* of TLS: files; NULL: the system's, none, none */
+    char *certificate;
+    char *key;
+};
+
+/* LK_OK with *ret_url, LK_INVALID (no message has the password), LK_INTERNAL. */
+lk_outcome lk_etcd_url_parse(const char *text, struct lk_etcd_url *ret_url, lk_error *error);
+void lk_etcd_url_done(struct lk_etcd_url *url);
+
+/* ---- one connection to a node ---------------------------------------------------------------- */
 
 enum { LK_ETCD_WHY_BYTES = 200 };
 

@@ -14,7 +14,6 @@
 
 #include "server/store/journal/home.h"
 #include "server/store/journal/image.h"
-#include "server/store/journal/journal.h"
 #include "server/store/journal/leader.h"
 
 /* What a follower has seen of the leader. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The store of a service in MySQL or MariaDB, for the files that implement it: store_mysql.c
- * (opening, leading), session.c (the connection), tables_make.c (making the tables), texts.c (what
- * a batch writes), pages.c (what a load reads). What other databases do alike is in
- * server/store/tables. One connection, used by one thread at a time.
+ * (opening, making the tables, leading), session.c (the connection, what a load reads), texts.c
+ * (what a batch writes). What other databases do alike is in server/store/tables. One connection,
+ * used by one thread at a time.
  *
  * A transaction is one text of several statements, which the server has received as a whole before
  * it begins with it. So no lock waits for a client: one that is stopped, or whose machine is lost,
@@ -79,13 +79,13 @@ void lk_store_mysql_put_renew(const struct lk_store_mysql *store, struct lk_buff
 /* Adds a statement that bounds the time for which the session may be idle. */
 void lk_store_mysql_put_idle(const struct lk_store_mysql *store, struct lk_buffer *text);
 
-/* ---- tables_make.c --------------------------------------------------------------------------- */
+/* ---- store_mysql.c: making the tables -------------------------------------------------------- */
 
 /* Makes the tables if they are missing; refuses those of another version. */
 lk_outcome lk_store_mysql_prepare(struct lk_store_mysql *store, const struct lk_patience *patience,
                                   lk_error *error);
 
-/* ---- texts.c, pages.c: for lk_tables_ops ----------------------------------------------------- */
+/* ---- texts.c, session.c: for lk_tables_ops --------------------------------------------------- */
 
 void lk_store_mysql_add_row(struct lk_tables *tables, enum lk_tables_kind kind);
 void lk_store_mysql_add_number(struct lk_tables *tables, enum lk_tables_kind kind, int column,

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pages of the tables: each is read in a transaction that first renews the lease. */
-#include "server/store/postgresql/pages.h"
 
 #include "server/store/postgresql/store.h"
 

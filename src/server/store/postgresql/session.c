@@ -12,7 +12,6 @@
 #include "base/error.h"
 #include "base/minmax.h"
 #include "engine/procedures/socket.h"
-#include "server/store/postgresql/pages.h"
 #include "server/store/postgresql/store.h"
 #include "sql/schema.h"
 

@@ -1,16 +1,64 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The store of a service in PostgreSQL, for the files that implement it: store_postgresql.c
- * (opening, leading), session.c (the connection), hosts.c (where it leads), columns.c and
- * statements.c (what a batch writes), pages.c (what a load reads). What other databases do alike is
- * in server/store/tables. One connection, used by one thread at a time.
+ * (opening, leading, hosts), session.c (the connection), columns.c (what a batch writes), pages.c
+ * (what a load reads). What other databases do alike is in server/store/tables. One connection,
+ * used by one thread at a time.
  */
 #ifndef LK_SERVER_STORE_POSTGRESQL_STORE_H
 #define LK_SERVER_STORE_POSTGRESQL_STORE_H
 
+#include <stdint.h>
+
+#include "base/slice.h"
 #include "engine/postgresql/store.h"
-#include "server/store/postgresql/statements.h"
 #include "server/store/tables/tables.h"
+
+/* ---- columns.c: arrays ----------------------------------------------------------------------- */
+
+/*
+ * A parameter of a statement that is a whole column: an array of one dimension without NULLs, in
+ * the binary format of PostgreSQL's array_recv().
+ */
+
+enum lk_array_kind { LK_ARRAY_BIGINT, LK_ARRAY_BOOLEAN, LK_ARRAY_TEXT, LK_ARRAY_BYTEA };
+
+struct lk_array {
+    char *bytes;
+    size_t size;
+    size_t capacity;
+    uint32_t count;
+    bool has_failed; /* memory is exhausted: elements are missing */
+};
+
+void lk_array_done(struct lk_array *array);
+void lk_array_clear(struct lk_array *array); /* keeps its memory */
+
+void lk_array_add_bigint(struct lk_array *array, int64_t value);
+void lk_array_add_boolean(struct lk_array *array, bool value);
+void lk_array_add_bytes(struct lk_array *array, struct lk_slice bytes); /* text and bytea */
+
+/* Completes the array. false: memory is exhausted, or it is longer than a parameter may be. */
+bool lk_array_close(struct lk_array *array, enum lk_array_kind kind);
+
+/* Bytes in the order of the protocol. */
+void lk_array_put32(char *ret_bytes, uint32_t value);
+int64_t lk_array_get64(const char *bytes);
+
+/* ---- columns.c: statements ------------------------------------------------------------------- */
+
+/* What a batch writes, by the kind of its rows: one statement for all rows of a kind. */
+struct lk_pg_statement {
+    const char *name;    /* under which each connection prepares it */
+    const char *sql;     /* with one parameter for each column */
+    const char *columns; /* their kinds: i bigint, b boolean, t text, y bytea */
+};
+
+extern const struct lk_pg_statement lk_pg_statements[LK_TABLES_KINDS];
+
+enum lk_array_kind lk_pg_column_kind(char column);
+
+/* ---- the store ------------------------------------------------------------------------------- */
 
 /* The rows of one kind that a batch has, up to where they must be written. */
 struct lk_pg_group {
@@ -36,7 +84,7 @@ static inline struct lk_store_pg *lk_store_pg_of(struct lk_tables *tables) {
     return (struct lk_store_pg *)tables;
 }
 
-/* ---- hosts.c --------------------------------------------------------------------------------- */
+/* ---- store_postgresql.c: hosts --------------------------------------------------------------- */
 
 /* How many hosts a URL has; and the URL with them in turn, from another first one. For free();
  * NULL: no memory. */
@@ -97,5 +145,17 @@ struct lk_slice lk_pg_cell(const struct lk_tables *tables, int column);
 int64_t lk_pg_number(struct lk_slice cell);
 bool lk_pg_truth(struct lk_slice cell);
 void lk_pg_fetched(struct lk_tables *tables);
+
+/* ---- pages.c --------------------------------------------------------------------------------- */
+
+/* The queries that load the tables, a bounded number of rows at a time. */
+
+/* $1, $2: the page begins behind these keys, which are the first columns. */
+struct lk_pg_page {
+    const char *name;
+    const char *sql;
+};
+
+extern const struct lk_pg_page lk_pg_pages[LK_TABLES_PAGES];
 
 #endif

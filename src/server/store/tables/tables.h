@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the shared stores in databases have in common: which rows a batch writes, by kind and in
- * which order (rows.c); what a load makes of the tables (pages.c); leading (lead.c). The database
+ * which order (rows.c); leading, and what a load makes of the tables (load.c). The database
  * itself is a table of operations.
  */
 #ifndef LK_SERVER_STORE_TABLES_TABLES_H
@@ -140,7 +140,7 @@ static inline struct lk_tables *lk_tables_of(struct lk_storage *storage) {
     return (struct lk_tables *)storage;
 }
 
-/* ---- lead.c ---------------------------------------------------------------------------------- */
+/* ---- load.c: leading ------------------------------------------------------------------------- */
 
 /* What one store is opened with. */
 struct lk_tables_options {
@@ -170,7 +170,7 @@ lk_outcome lk_tables_announce(struct lk_storage *storage, const char *address, l
 /* Sends the batch's rows. false: the connection is lost, or memory is exhausted. */
 bool lk_tables_send_rows(struct lk_tables *tables, const struct lk_batch *batch);
 
-/* ---- pages.c --------------------------------------------------------------------------------- */
+/* ---- load.c: pages --------------------------------------------------------------------------- */
 
 /* How many of the first columns of such a page are its keys; 0: there is one page only. */
 int lk_tables_page_keys(enum lk_tables_page page);
