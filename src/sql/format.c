@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "sql/counts.h"
-#include "sql/hidden_cycle.h"
+#include "sql/lines.h"
 #include "sql/schema.h"
 
 enum {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests by their turn at a path: 0 while they hold, their ticket while they wait. Each query
- * reads only the rows that it visits, and those that its conditions leave out on the way.
+ * Lines: requests by their turn at a path: 0 while they hold, their ticket while they wait. Each
+ * query reads only the rows that it visits, and those that its conditions leave out on the way.
  *
  * Three indexes are made by the first ask that joins a long line: every later write updates them,
  * which stores without long lines are spared. Until then, queries that would use them read more.
@@ -11,6 +11,30 @@
 
 #include "sql/requests.h"
 
+/* ---- hidden cycles --------------------------------------------------------------------------- */
+
+/*
+ * Whether a cycle of owners (R13) may exist that no ask has found.
+ *
+ * An ask that closes a cycle is refused, so a cycle can only form unseen by the events that
+ * model/ask.c names. Triggers note them, whatever program writes. They are made with the indexes of
+ * lines: only there does it cost much to search for a cycle that does not exist.
+ */
+
+extern const char lk_sql_hidden_cycle_script[]; /* makes the note; format.c knows it by this */
+
+/* Makes the note and its triggers, where they are missing. In a write transaction. */
+int lk_sql_note_hidden_cycles(struct lk_sql *sql);
+
+/*
+ * *ret_may true: a cycle may exist. In a write transaction. If one of these events has happened,
+ * the waiting requests are read: without an owner that waits and has another request there is no
+ * cycle.
+ */
+int lk_sql_may_hide_cycle(struct lk_sql *sql, bool *ret_may);
+
+/* ---- lines ----------------------------------------------------------------------------------- */
+
 /* Turns from the one to the other, both included. */
 struct lk_sql_turns {
     uint64_t from;
@@ -18,7 +42,7 @@ struct lk_sql_turns {
 };
 #define LK_SQL_TURN_LAST ((uint64_t)INT64_MAX)
 
-/* Makes the indexes, and the note of hidden_cycle.h, where they are missing. In a write
+/* Makes the indexes, and the note of hidden cycles, where they are missing. In a write
  * transaction. */
 int lk_sql_make_line_indexes(struct lk_sql *sql);
 

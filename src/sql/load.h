@@ -7,6 +7,8 @@
 #include "sql/meta.h"
 #include "sql/requests.h"
 
+/* ---- loading --------------------------------------------------------------------------------- */
+
 /* Buffers for the current rows: too large for a stack. */
 struct lk_sql_load_room {
     struct lk_sql_request request;
@@ -26,5 +28,21 @@ int lk_sql_load(struct lk_sql *sql, const struct lk_sql_meta *meta, struct lk_mo
 
 /* The same for its findings alone, without the bytes of values and items. */
 int lk_sql_load_check(struct lk_sql *sql, const struct lk_sql_meta *meta, int64_t now_us);
+
+/* ---- whether a store is sound ---------------------------------------------------------------- */
+
+/* Damage that no call has met yet. */
+
+/*
+ * Inside a transaction: reads every page of the store's tables and of their indexes, compares each
+ * index with its table, and the rows with those that they depend on. Reads nothing of other tables
+ * that the file may have. `now_us` is an instant on the clock of the rows. SQLITE_CORRUPT: the
+ * connection's complaint says what is damaged. SQLITE_INTERRUPT as by a progress handler.
+ */
+int lk_sql_integrity_check(struct lk_sql *sql, const struct lk_sql_meta *meta, int64_t now_us);
+
+/* The pages and indexes of leases and waiting requests alone, for a program that then loads the
+ * rows. */
+int lk_sql_integrity_check_locks(struct lk_sql *sql);
 
 #endif

@@ -13,7 +13,7 @@
 #include "base/text.h"
 #include "engine/reply/reply.h"
 #include "engine/sqlite/changes.h"
-#include "sql/integrity.h"
+#include "sql/load.h"
 
 #define DISK_BYTES_SMALL INT64_C(268435456) /* 256 MiB */
 

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sql/log_vfs.h"
+#include "sql/log_file.h"
 
 enum {
     WRITE_MAX = 1 << 16, /* bytes; SQLite's unix VFS cannot write 128 KiB at once */

@@ -25,7 +25,7 @@
 #include "server/store/commit_log.h"
 #include "server/store/sql_snapshot.h"
 #include "server/store/store.h"
-#include "sql/integrity.h"
+#include "sql/load.h"
 #include "sql/restart.h"
 
 enum {
