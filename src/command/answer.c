@@ -5,9 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "command/answer_form.h"
 #include "command/page.h"
-#include "command/visible.h"
+#include "command/rights.h"
 #include "engine/reply/reply.h"
 #include "form/form.h"
 #include "wire/resp.h"

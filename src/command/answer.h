@@ -6,8 +6,12 @@
 #ifndef LK_COMMAND_ANSWER_H
 #define LK_COMMAND_ANSWER_H
 
+#include "command/command.h"
 #include "command/draft.h"
+#include "form/record.h"
 #include "form/writer.h"
+
+/* ---- writing answers ------------------------------------------------------------------------- */
 
 /*
  * The fields of a command that its answer repeats or depends on. The command itself is freed before
@@ -46,5 +50,27 @@ void lk_answer_write_failure(struct lk_form_writer *writer, lk_outcome outcome, 
 
 /* The HTTP status of an outcome. */
 int lk_answer_http_status(lk_outcome outcome);
+
+/* ---- what an answer consists of -------------------------------------------------------------- */
+
+/*
+ * What the answer of each shape consists of in JSON, beside its status. Answers are written by this
+ * table, and described by it.
+ */
+
+struct lk_answer_form {
+    const char *name;             /* of the answer in a description; NULL: it is not JSON */
+    const char *about;            /* a text: the path or the queue that was asked about */
+    const struct lk_form *fields; /* of the record that is the answer */
+    bool is_optional;             /* ... which are left out where there is nothing to count */
+    const char *list;             /* an array of records, in place of `fields` */
+    const struct lk_form *each;   /* their form */
+    const char *each_about;       /* `about` of each of them */
+    const struct lk_form *at_end; /* fields after the list */
+    bool is_paged;                /* always in pages; false: where a COUNT or a CURSOR is given */
+};
+
+/* Indexed by enum lk_shape. A claim is its `fields`, or with COUNT its list. */
+extern const struct lk_answer_form lk_answer_forms[];
 
 #endif

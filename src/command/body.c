@@ -7,8 +7,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "command/keywords.h"
-#include "command/members.h"
+#include "command/fields.h"
 #include "form/duration.h"
 #include "form/text.h"
 

@@ -8,7 +8,7 @@
 
 #include "command/call.h"
 
-/* Keywords, with their values (keywords.c). Bits of a command's `keywords`. */
+/* Keywords, with their values (fields.c). Bits of a command's `keywords`. */
 enum lk_keyword {
     LK_WORD_ALSO,
     LK_WORD_OWNER,

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "model/utf8.h"
-#include "wire/line.h"
+#include "wire/resp.h"
 
 static bool is_given(const struct lk_draft *draft, enum lk_keyword keyword) {
     return (draft->given >> keyword & 1) != 0;

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "command/answer_form.h"
-#include "command/visible.h"
+#include "command/answer.h"
+#include "command/rights.h"
 #include "engine/reply/reply.h"
 #include "form/form.h"
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads drafts from words: operands first, then keywords in any order. */
 #include "base/error.h"
-#include "command/keywords.h"
-#include "command/members.h"
+#include "command/fields.h"
 
 void lk_draft_begin(struct lk_draft *draft, const struct lk_command_spec *command) {
     *draft = (struct lk_draft){

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sessions: handshakes, and bytes in and out. */
+/* Sessions: handshakes, bytes in and out, the peer's certificate, and what has failed. */
 #include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 
 #include "tls/internal.h"
 
@@ -240,4 +243,190 @@ enum lk_tls_problem lk_tls_session_problem(const struct lk_tls_session *session)
 
 const char *lk_tls_session_reason(const struct lk_tls_session *session) {
     return session->reason;
+}
+
+/* ---- the peer's certificate ------------------------------------------------------------------ */
+
+/* A name, and its end. */
+
+/* A name is for messages, files and comparisons: no control bytes, and none that ends it early. */
+static bool take_name(const ASN1_STRING *text, char ret_name[LK_TLS_NAME_BYTES_MAX + 1]) {
+    const unsigned char *bytes = ASN1_STRING_get0_data(text);
+    int size = ASN1_STRING_length(text);
+
+    if (bytes == NULL || size <= 0 || size > LK_TLS_NAME_BYTES_MAX) {
+        return false;
+    }
+    for (int i = 0; i < size; i++) {
+        if (bytes[i] < ' ' || bytes[i] == 0x7f) {
+            return false;
+        }
+    }
+    memcpy(ret_name, bytes, (size_t)size);
+    ret_name[size] = '\0';
+    return true;
+}
+
+static bool read_alternative(const X509 *certificate, char ret_name[LK_TLS_NAME_BYTES_MAX + 1]) {
+    GENERAL_NAMES *names = X509_get_ext_d2i(certificate, NID_subject_alt_name, NULL, NULL);
+    bool is_found = false;
+
+    for (int i = 0; names != NULL && !is_found && i < sk_GENERAL_NAME_num(names); i++) {
+        int kind = -1;
+        const ASN1_STRING *text = GENERAL_NAME_get0_value(sk_GENERAL_NAME_value(names, i), &kind);
+
+        is_found =
+            (kind == GEN_DNS || kind == GEN_EMAIL || kind == GEN_URI) && take_name(text, ret_name);
+    }
+    if (names != NULL) {
+        GENERAL_NAMES_free(names);
+    }
+    return is_found;
+}
+
+static bool read_name(const X509 *certificate, char ret_name[LK_TLS_NAME_BYTES_MAX + 1]) {
+    const X509_NAME *subject = X509_get_subject_name(certificate);
+    int at = X509_NAME_get_index_by_NID(subject, NID_commonName, -1);
+
+    if (at < 0) {
+        return read_alternative(certificate, ret_name);
+    }
+    return X509_NAME_get_index_by_NID(subject, NID_commonName, at) < 0
+           && take_name(X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at)), ret_name);
+}
+
+bool lk_tls_session_peer_name(const struct lk_tls_session *session,
+                              char ret_name[LK_TLS_NAME_BYTES_MAX + 1]) {
+    X509 *certificate = session->is_open && SSL_get_verify_result(session->ssl) == X509_V_OK
+                            ? SSL_get1_peer_certificate(session->ssl)
+                            : NULL;
+    bool is_found = certificate != NULL && read_name(certificate, ret_name);
+
+    if (certificate != NULL) {
+        X509_free(certificate);
+        ERR_clear_error();
+    }
+    return is_found;
+}
+
+const char *lk_tls_session_version(const struct lk_tls_session *session) {
+    return SSL_get_version(session->ssl);
+}
+
+bool lk_tls_certificate_end(const X509 *certificate, int64_t *ret_end_s) {
+    struct tm time;
+    bool is_known = ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &time) == 1;
+
+    if (is_known) {
+        *ret_end_s = timegm(&time);
+    }
+    return is_known;
+}
+
+bool lk_tls_session_peer_end(const struct lk_tls_session *session, int64_t *ret_end_s) {
+    X509 *certificate = SSL_get1_peer_certificate(session->ssl);
+    bool is_known = certificate != NULL && lk_tls_certificate_end(certificate, ret_end_s);
+
+    if (certificate != NULL) {
+        X509_free(certificate);
+    }
+    return is_known;
+}
+
+/* ---- what has failed ------------------------------------------------------------------------- */
+
+/* OpenSSL's errors, told apart by what a user can do. */
+
+static enum lk_tls_problem problem_of_verify(long result) {
+    switch (result) {
+    case X509_V_ERR_CERT_HAS_EXPIRED:
+        return LK_TLS_EXPIRED;
+    case X509_V_ERR_CERT_NOT_YET_VALID:
+        return LK_TLS_NOT_YET_VALID;
+    case X509_V_ERR_HOSTNAME_MISMATCH:
+    case X509_V_ERR_IP_ADDRESS_MISMATCH:
+        return LK_TLS_WRONG_NAME;
+    case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
+    case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
+    case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+    case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
+    case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
+        return LK_TLS_UNKNOWN_AUTHORITY;
+    default:
+        return LK_TLS_OTHER;
+    }
+}
+
+/*
+ * Whether the other end has been found to be what was asked for. A server shows its certificate
+ * before it checks a client's: what ends the handshake earlier comes from a program in its place,
+ * and is about something else.
+ */
+static bool is_known_peer(const struct lk_tls_session *session) {
+    X509 *certificate;
+
+    if (SSL_is_server(session->ssl) == 1) {
+        return true;
+    }
+    certificate = SSL_get1_peer_certificate(session->ssl);
+    if (certificate == NULL) {
+        return false;
+    }
+    X509_free(certificate);
+    return true;
+}
+
+static bool is_about_own_certificate(enum lk_tls_problem problem) {
+    return problem == LK_TLS_NEEDS_CERTIFICATE || problem == LK_TLS_CERTIFICATE_REFUSED;
+}
+
+/* A server of TLS 1.2 says only "handshake failure" to a client without a certificate. */
+static enum lk_tls_problem problem_of_reason(const struct lk_tls_session *session, int reason) {
+    switch (reason) {
+    case SSL_R_WRONG_VERSION_NUMBER:
+    case SSL_R_HTTP_REQUEST:
+    case SSL_R_HTTPS_PROXY_REQUEST:
+    case SSL_R_PACKET_LENGTH_TOO_LONG:
+        return LK_TLS_NO_TLS;
+    case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
+        return LK_TLS_NEEDS_CERTIFICATE;
+    case SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE:
+        return session->has_certificate ? LK_TLS_OTHER : LK_TLS_NEEDS_CERTIFICATE;
+    case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
+    case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
+    case SSL_R_SSLV3_ALERT_UNSUPPORTED_CERTIFICATE:
+    case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:
+    case SSL_R_SSLV3_ALERT_CERTIFICATE_REVOKED:
+    case SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN:
+        return LK_TLS_CERTIFICATE_REFUSED;
+    case SSL_R_TLSV1_ALERT_PROTOCOL_VERSION:
+    case SSL_R_UNSUPPORTED_PROTOCOL:
+        return LK_TLS_VERSION;
+    default:
+        return LK_TLS_OTHER;
+    }
+}
+
+void lk_tls_session_note(struct lk_tls_session *session) {
+    int cause = errno;
+    unsigned long code = ERR_peek_error();
+    int reason = ERR_GET_REASON(code);
+    const char *words = code != 0 ? ERR_reason_error_string(code) : NULL;
+    long verified = SSL_get_verify_result(session->ssl);
+
+    ERR_clear_error();
+    if (words != NULL && reason == SSL_R_CERTIFICATE_VERIFY_FAILED && verified != X509_V_OK) {
+        session->problem = problem_of_verify(verified);
+        (void)snprintf(session->reason, sizeof session->reason, "%s: %s", words,
+                       X509_verify_cert_error_string(verified));
+        return;
+    }
+    session->problem = words != NULL ? problem_of_reason(session, reason) : LK_TLS_OTHER;
+    if (is_about_own_certificate(session->problem) && !is_known_peer(session)) {
+        session->problem = LK_TLS_OTHER;
+    }
+    (void)snprintf(session->reason, sizeof session->reason, "%s",
+                   words != NULL ? words
+                   : cause != 0  ? strerror(cause)
+                                 : "the connection was closed");
 }

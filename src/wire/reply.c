@@ -3,7 +3,7 @@
  * Parses replies for a client. One value is read at a time; an aggregate only says how many values
  * follow, so no depth of nesting needs a stack.
  */
-#include "wire/line.h"
+#include "wire/resp.h"
 
 enum {
     LINE_BYTES_MAX = 64 * 1024, /* simple strings and errors */

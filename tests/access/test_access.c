@@ -13,7 +13,7 @@
 #include "access/users.h"
 #include "access/users_edit.h"
 #include "command/command.h"
-#include "command/permit.h"
+#include "command/rights.h"
 
 #define DIGEST "c3ab8ff13720e8ad9047dd39466b3c8974e592c2fa383d4a3960714caef0c4f2"
 

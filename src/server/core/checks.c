@@ -4,11 +4,11 @@
  *
  * With users: which calls are allowed, and whose an owner is. The model is given identities
  * (access/identity.h): an owner of a call becomes one here, and what answers show of identities is
- * in command/visible.c.
+ * in command/rights.c.
  */
 #include "access/identity.h"
 #include "base/error.h"
-#include "command/permit.h"
+#include "command/rights.h"
 #include "model/command_check.h"
 #include "server/core/core_internal.h"
 

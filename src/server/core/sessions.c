@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "command/permit.h"
+#include "command/rights.h"
 #include "server/core/core_internal.h"
 
 static const char owner_prefix[] = "conn:"; /* of the owners that are connections */

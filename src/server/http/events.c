@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "command/visible.h"
+#include "command/rights.h"
 #include "form/form.h"
 #include "server/core/event_log.h"
 #include "server/http/http.h"

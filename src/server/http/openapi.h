@@ -7,8 +7,8 @@
 #ifndef LK_SERVER_HTTP_OPENAPI_H
 #define LK_SERVER_HTTP_OPENAPI_H
 
-#include "command/answer_form.h"
-#include "command/members.h"
+#include "command/answer.h"
+#include "command/fields.h"
 #include "form/writer.h"
 
 /* The path of a queue leaves room for the slash and the id of an item. */

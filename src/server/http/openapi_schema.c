@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "command/keywords.h"
+#include "command/fields.h"
 #include "form/form.h"
 #include "server/http/openapi.h"
 

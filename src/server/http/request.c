@@ -14,7 +14,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "base/text.h"
-#include "command/members.h"
+#include "command/fields.h"
 #include "server/http/grab/grab.h"
 #include "server/http/http.h"
 #include "server/http/routes.h"

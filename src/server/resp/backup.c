@@ -6,10 +6,10 @@
 #include <inttypes.h>
 
 #include "base/error.h"
-#include "command/visible.h"
+#include "command/rights.h"
 #include "server/log/log.h"
 #include "server/resp/resp.h"
-#include "wire/line.h"
+#include "wire/resp.h"
 
 static struct lk_buffer *out_of(struct lk_resp_connection *connection) {
     return &connection->replies.bytes;

@@ -8,11 +8,11 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "command/visible.h"
+#include "command/rights.h"
 #include "engine/reply/reply.h"
 #include "server/connections/monitor.h"
 #include "server/resp/resp.h"
-#include "wire/line.h"
+#include "wire/resp.h"
 
 enum { INFO_BYTES_MAX = 4096, LIST_LINE_BYTES_MAX = 768 };
 

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/secret.h"
 #include "server/resp/resp.h"
-#include "wire/line.h"
+#include "wire/resp.h"
 
 static struct lk_buffer *out_of(struct lk_resp_connection *connection) {
     return &connection->replies.bytes;

@@ -12,11 +12,11 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "command/visible.h"
+#include "command/rights.h"
 #include "form/form.h"
 #include "server/core/event_log.h"
 #include "server/resp/resp.h"
-#include "wire/line.h"
+#include "wire/resp.h"
 
 enum {
     WATCHES_MAX = 64, /* of one connection */

@@ -1,14 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a user of a service is shown. A request, a break, a queue or an event outside of its rights
+ * The rights of users: what they may do, and what they are shown.
+ *
+ * Whether a user may make a call is decided by its rules, the right that the command declares, and
+ * every path that the call names. Pure.
+ */
+#ifndef LK_COMMAND_RIGHTS_H
+#define LK_COMMAND_RIGHTS_H
+
+#include "command/call.h"
+
+/* ---- what a user may do ---------------------------------------------------------------------- */
+
+/*
+ * Of a service with users: LK_OK, or LK_DENIED with what is not allowed. A call without a user is
+ * only allowed if its command is open.
+ */
+lk_outcome lk_call_permit(const struct lk_call *call, lk_error *error);
+
+/*
+ * The owner in whose name the call changes something; empty: there is none. An owner that a break
+ * or a listing names only selects.
+ */
+struct lk_slice lk_call_owner(const struct lk_call *call);
+
+/* Where it stands in the call; NULL: the call has none. */
+struct lk_slice *lk_call_owner_at(struct lk_call *call);
+
+/* ---- what a user is shown -------------------------------------------------------------------- */
+
+/*
+ * A request, a break, a queue or an event outside of its rights
  * is left out. What it must be told of, because it is in its way, has no owner (an empty text) and
  * no note. The identity that the model has for an owner is shown as the owner, and the user besides
  * it. `user` NULL: the service has no users, and everything is shown as it is.
  */
-#ifndef LK_COMMAND_VISIBLE_H
-#define LK_COMMAND_VISIBLE_H
-
-#include "command/call.h"
 
 /* Whether the user has the right at the path. */
 bool lk_visible_path(const struct lk_user *user, enum lk_right right, const char *path);
