@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/parse/command.h"
+#include "cli/parse/command_line.h"
 #include "cli/parse/option.h"
 #include "lockkeeper/lockkeeper.h"
 

@@ -10,8 +10,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "cli/complete.h"
-#include "cli/help.h"
 #include "cli/interrupt.h"
 #include "cli/print/say.h"
 #include "cli/run/open.h"

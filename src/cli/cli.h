@@ -104,4 +104,55 @@ int lk_cli_run_command(const struct lk_cli *cli, const struct lk_command_line *l
 int lk_cli_help(const struct lk_cli *cli, const struct lk_command_line *line);
 int lk_cli_version(const struct lk_cli *cli, const struct lk_command_line *line);
 
+/* ---- help.c ---------------------------------------------------------------------------------- */
+
+/* Help texts, made from the tables of commands and options. */
+
+void lk_help_overview(FILE *out); /* what lk is, and its commands */
+void lk_help_command(FILE *out, const struct lk_cli_command *command);
+
+/* The help of a command, or the overview for NULL, as text or as an object. The exit code. */
+int lk_help_say(const struct lk_cli *cli, const struct lk_cli_command *command);
+
+/* ---- complete.c ------------------------------------------------------------------------------ */
+
+/*
+ * The candidates for the word at the cursor: `lk __complete WORD... CURRENT` with the words behind
+ * `lk` up to the cursor, the last of which may be empty. Prints one candidate a line, with a tab
+ * and a description. The shells' own files (completion/) only pass the words and the candidates.
+ */
+
+/* The first word of such a call. It is in no list of commands. */
+#define LK_COMPLETE_COMMAND "__complete"
+
+/*
+ * `words` is ended by NULL. Never fails, never creates a store, and ends the program after two
+ * seconds, because the shell blocks until it ends.
+ */
+void lk_complete(char *const *words, FILE *out);
+
+/* ---- title.c: the title of the process ------------------------------------------------------- */
+
+/* Passwords are hidden in the command line that ps(1) shows to other users. */
+
+/*
+ * Puts a copy in the place of each word that is a URL with a password in it, up to `--`, and takes
+ * the password out of the original, which is what others see. The copies last as long as the
+ * process. False when memory is exhausted.
+ */
+bool lk_title_hide_passwords(char **argv);
+
+/* ---- title.c: the note of a command ---------------------------------------------------------- */
+
+/* The note of a request whose user gave none: the command that it is for (R19). */
+
+enum { LK_COMMAND_NOTE_BYTES_MAX = 60 };
+
+/*
+ * Writes the words of a command (ended by NULL), separated by blanks, and cut at a character.
+ * Control characters become blanks, and passwords in URLs are left out. What is no UTF-8 becomes
+ * '?'.
+ */
+void lk_command_note(char *const *words, char ret_note[LK_COMMAND_NOTE_BYTES_MAX + 1]);
+
 #endif

@@ -3,7 +3,7 @@
 #ifndef LK_CLI_COMMAND_ROWS_H
 #define LK_CLI_COMMAND_ROWS_H
 
-#include "cli/parse/command.h"
+#include "cli/parse/command_line.h"
 
 #define BIT(name) LK_OPTION_BIT(LK_OPTION_##name)
 

@@ -4,8 +4,6 @@
  * errors of a line are reported when it is run. Texts from the store are offered only if they are
  * one plain word.
  */
-#include "cli/complete.h"
-
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -13,8 +11,9 @@
 #include <unistd.h>
 
 #include "base/slice.h"
+#include "cli/cli.h"
 #include "cli/complete_names.h"
-#include "cli/parse/command.h"
+#include "cli/parse/command_line.h"
 #include "cli/print/human.h"
 
 enum { PATIENCE_S = 2, FILES_MAX = 1000 };

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Help and version. All that can be generated comes from the tables. */
-#include "cli/help.h"
-
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/cli.h"
 #include "cli/print/say.h"
 #include "form/form.h"
 

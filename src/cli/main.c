@@ -6,7 +6,6 @@
 
 #include "cli/cli.h"
 #include "cli/run/signals.h"
-#include "cli/title.h"
 
 /*
  * A standard descriptor that the caller has closed would be reused for the next file that is

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What others see of the command line: a word's bytes are the process's title. */
-#include "cli/title.h"
-
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/cli.h"
 #include "client/url.h"
 #include "model/utf8.h"
 

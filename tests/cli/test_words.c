@@ -5,11 +5,10 @@
 #include <string.h>
 
 #include "base/likeness.h"
-#include "cli/help.h"
+#include "cli/cli.h"
 #include "cli/parse/caller.h"
 #include "cli/print/human.h"
 #include "cli/print/say.h"
-#include "cli/title.h"
 #include "unit.h"
 
 static void durations_have_two_units_at_most(void **state) {

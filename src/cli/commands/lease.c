@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "cli/commands/lease_call.h"
 #include "cli/interrupt.h"
-#include "cli/parse/input.h"
+#include "cli/parse/value.h"
 #include "cli/print/say.h"
 #include "model/part.h"
 

@@ -9,7 +9,6 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/parse/ask.h"
-#include "cli/parse/run_lease.h"
 #include "cli/print/say.h"
 #include "cli/run/open.h"
 #include "client/store.h"

@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "cli/cli.h"
-#include "cli/parse/input.h"
+#include "cli/parse/value.h"
 #include "cli/print/say.h"
 #include "form/duration.h"
 #include "form/form.h"

@@ -8,7 +8,6 @@
 #include "cli/cli.h"
 #include "cli/parse/ask.h"
 #include "cli/print/say.h"
-#include "cli/title.h"
 #include "cli/work/item.h"
 #include "cli/work/pool.h"
 

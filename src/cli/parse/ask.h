@@ -5,6 +5,30 @@
 
 #include "cli/parse/command_line.h"
 #include "lockkeeper/lockkeeper.h"
+#include "model/part.h"
+
+/* ---- the lease of a lk run ------------------------------------------------------------------- */
+
+/*
+ * That a plain command is under, as the environment describes it: LK_OWNER,
+ * LK_PATH, LK_TOKENS, and LK_RUN_OWNER, which is LK_OWNER unless CMD has named another one.
+ */
+
+/* Whether the owner is $LK_OWNER as lk run has set it: --owner and CMD name none. */
+bool lk_run_lease_owns(const struct lk_command_line *line);
+
+/* Whether one of the parts has a path that is related (R5) to one of the lease's. */
+bool lk_run_lease_is_near(const char *const *parts, size_t count,
+                          const struct lk_part_defaults *defaults);
+
+/* Whether the parts have exactly the paths of the lease, in any order (R3). */
+bool lk_run_lease_has_paths(const char *const *parts, size_t count,
+                            const struct lk_part_defaults *defaults);
+
+/* Whether it is one of the lease's tokens. */
+bool lk_run_lease_has_token(uint64_t token);
+
+/* ---- requests -------------------------------------------------------------------------------- */
 
 /*
  * Checks the parts of the command line: LK_OK, or LK_INVALID with the part and the byte that is

@@ -7,10 +7,12 @@
 #ifndef LK_CLI_PARSE_VALUE_H
 #define LK_CLI_PARSE_VALUE_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "cli/parse/option.h"
 #include "form/duration.h"
+#include "lockkeeper/lockkeeper.h"
 #include "lockkeeper/terms.h"
 
 /* A whole decimal number from `min` to `max`; `max` is not negative, `min` not INT64_MIN. */
@@ -34,5 +36,24 @@ lk_outcome lk_time_parse(const char *text, int64_t now_unix_ms, int64_t *ret_uni
  */
 lk_outcome lk_option_value_parse(enum lk_option_id id, const char *text, int64_t now_unix_ms,
                                  int64_t *ret_number, lk_error *error);
+
+/* ---- values that are kept -------------------------------------------------------------------- */
+
+/* Values that come from the command line, from a file or from stdin. */
+
+/* Bytes of a value. */
+struct lk_input {
+    char *bytes; /* to be freed; not NULL after LK_OK, also when size is 0 */
+    size_t size;
+};
+
+/* The text itself; `-` is stdin. LK_OK, LK_INVALID (too long, unreadable) or LK_INTERNAL. */
+lk_outcome lk_input_text(const char *text, struct lk_input *ret_input, lk_error *error);
+
+/* The text itself, also if it is `-`. */
+lk_outcome lk_input_word(const char *text, struct lk_input *ret_input, lk_error *error);
+
+/* The contents of the file; `-` is stdin. */
+lk_outcome lk_input_file(const char *path, struct lk_input *ret_input, lk_error *error);
 
 #endif

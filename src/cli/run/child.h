@@ -1,13 +1,72 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CMD as a process: its start, its end, and the process group in which it is signalled. */
+/* CMD as a process: its start, its end, its terminal, and the process group that is signalled. */
 #ifndef LK_CLI_RUN_CHILD_H
 #define LK_CLI_RUN_CHILD_H
 
+#include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "cli/run/guard.h"
 #include "cli/run/signals.h"
-#include "cli/run/terminal.h"
+
+/* ---- the terminal ---------------------------------------------------------------------------- */
+
+/* The controlling one, and the witness of the signals that it sends. */
+
+/*
+ * The controlling terminal. If lk is alone in its process group, as a job that an interactive shell
+ * has made of it alone, and the terminal is its input, CMD has a group of its own, to which the
+ * terminal is lent while lk's job is in the foreground. Otherwise CMD stays in the group of lk: the
+ * rest of a pipeline (a pager), or the script around lk, reads the terminal and its signals, too.
+ */
+
+struct lk_run_terminal {
+    int descriptor; /* -1: there is none */
+    pid_t lent_to;  /* the group; 0: it is not lent */
+    bool is_shared; /* CMD stays in the group of lk */
+};
+
+/* Before any process is started. */
+void lk_run_terminal_open(struct lk_run_terminal *terminal);
+void lk_run_terminal_close(struct lk_run_terminal *terminal);
+
+/* Makes `group` the foreground group if lk's own is it now and the terminal is not shared;
+ * otherwise does nothing. Returns whether it did. */
+bool lk_run_terminal_lend(struct lk_run_terminal *terminal, pid_t group);
+
+/* Makes lk's own group the foreground group again if the terminal was lent, and is not another
+ * group's by now: a shell takes it from a job that is stopped by SIGSTOP, without notice. */
+void lk_run_terminal_take_back(struct lk_run_terminal *terminal);
+
+/* ---- the witness ----------------------------------------------------------------------------- */
+
+/*
+ * Tells whether a signal was sent to CMD's whole process group, as a terminal and `kill %1` do, or
+ * to one process. A small process in that group blocks every signal and waits: what is pending for
+ * it was sent to the group. The kernel signals a group in one go, the youngest member first, so a
+ * signal that lk has, or of which CMD has died, is pending here by then if it was for the group.
+ *
+ * Started only where there is a terminal.
+ */
+
+struct lk_run_witness {
+    pid_t pid;     /* 0: there is none, and no signal counts as the group's */
+    pid_t group;   /* that it is in */
+    uint64_t seen; /* signals that its predecessors had, and that were not asked for so far */
+};
+
+/* Starts it in `group`, which is CMD's. Where that fails, there is none. */
+void lk_run_witness_start(struct lk_run_witness *witness, pid_t group);
+
+/* Whether the group was sent this signal since the last call that returned true. */
+bool lk_run_witness_has(struct lk_run_witness *witness, int signal);
+
+/* The process with this number has been reaped: was it this one? There is none from now on. */
+bool lk_run_witness_is_gone(struct lk_run_witness *witness, pid_t pid);
+
+/* Ends it, if there is one. */
+void lk_run_witness_end(struct lk_run_witness *witness);
 
 struct lk_run_child {
     pid_t pid;         /* also its process group, unless it shares that of lk */
@@ -58,7 +117,7 @@ void lk_run_child_done(struct lk_run_child *child);
 /*
  * CMD's process group, and what is sent to it. Mostly it is CMD's own, which one call signals at
  * once. In a job of a shell with other members, or whose input is not the terminal, CMD stays in
- * the group of lk: only so can CMD and the others use the terminal (terminal.h). What is meant for
+ * the group of lk: only so can CMD and the others use the terminal. What is meant for
  * CMD alone then goes to those members that CMD has started, and a signal of the terminal, or of
  * `kill %1`, has reached CMD already when lk reads it.
  */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The guard: a small process beside CMD that acts for lk when lk is dead or stopped. It holds the
- * reading end of a pipe. End of file without a dismissal means that lk has died: the guard kills
- * CMD and all that it started, and runs the clean-up command. If lk is stopped at the confirmed
- * deadline, the guard kills them at the same instant at which lk would have. If CMD has ended by
- * itself before, the processes that it left in the background are left alone (supervise.h).
+ * The guard, and the clean-up command that it may run. The guard is a small process beside CMD that
+ * acts for lk when lk is dead or stopped. It holds the reading end of a pipe. End of file without a
+ * dismissal means that lk has died: the guard kills CMD and all that it started, and runs the
+ * clean-up command. If lk is stopped at the confirmed deadline, the guard kills them at the same
+ * instant at which lk would have. If CMD has ended by itself before, the processes that it left in
+ * the background are left alone (supervise.h).
  *
  * What CMD started is found as descendants.h says: below lk while lk lives, by its mark, and by
  * CMD's process group. Where CMD shares that with the rest of a shell's job (child.h) and has died
@@ -23,8 +24,39 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "cli/run/cleanup.h"
 #include "cli/run/descendants.h"
+#include "cli/run/environment.h"
+#include "cli/run/signals.h"
+
+/* ---- the clean-up command -------------------------------------------------------------------- */
+
+/* --cleanup: one command for /bin/sh; LK_EXIT is the exit code of CMD. */
+
+struct lk_run_guard;
+
+/* Everything is borrowed and outlives lk and its guard. */
+struct lk_run_cleanup {
+    const char *command; /* NULL: none */
+    struct lk_run_environment *environment;
+    const struct lk_run_signals *signals;
+};
+
+/* In a fresh child: becomes /bin/sh with this command, mask and dispositions as lk found them. Safe
+ * between fork and exec. */
+_Noreturn void lk_run_become_shell(const char *command, char *const *environment,
+                                   const struct lk_run_signals *signals);
+
+/* Starts it in a child of this process, with standard descriptors, mask and dispositions as lk
+ * found them; tells `guard` (NULL: this is the guard) not to start it. Returns its process, -1
+ * with errno on failure. Safe in a forked child. */
+pid_t lk_run_cleanup_start(const struct lk_run_cleanup *cleanup, struct lk_run_guard *guard,
+                           int exit_code);
+
+/* Starts it and waits for its end; signals that end are passed on to it. Its code is ignored. */
+void lk_run_cleanup_run(const struct lk_run_cleanup *cleanup, struct lk_run_guard *guard,
+                        int exit_code);
+
+/* ---- the guard ------------------------------------------------------------------------------- */
 
 struct lk_run_guard {
     const struct lk_run_cleanup *cleanup; /* borrowed */

@@ -14,7 +14,6 @@
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/print/say.h"
-#include "cli/serve/manager.h"
 #include "cli/serve/options.h"
 #include "cli/serve/reload.h"
 #include "cli/serve/secrets.h"
