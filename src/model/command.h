@@ -9,10 +9,10 @@
 
 #include <stdint.h>
 
+#include "base/owner.h"
 #include "model/part.h"
 
 enum {
-    LK_OWNER_BYTES_MAX = 128,
     /* What the model takes as an owner: a service with users puts the user in front of the owner
      * that it was given (access/identity.h). Callers of other stores check their own bound. */
     LK_IDENTITY_BYTES_MAX = LK_OWNER_BYTES_MAX + 66,

@@ -11,10 +11,10 @@ import pathlib
 import re
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-HEADERS = ("include/lockkeeper/terms.h", "include/lockkeeper/lockkeeper.h", "src/model/path.h",
-           "src/model/part.h", "src/model/command.h", "src/model/model.h", "src/model/exit_codes.h",
-           "src/model/sentences.h", "src/engine/engine.h", "src/engine/event.h",
-           "src/engine/procedures/sqlstates.h", "src/engine/redis/call.h")
+HEADERS = ("include/lockkeeper/terms.h", "include/lockkeeper/lockkeeper.h", "src/base/owner.h",
+           "src/model/path.h", "src/model/part.h", "src/model/command.h", "src/model/model.h",
+           "src/model/exit_codes.h", "src/model/sentences.h", "src/engine/engine.h",
+           "src/engine/event.h", "src/engine/procedures/sqlstates.h", "src/engine/redis/call.h")
 
 USE = re.compile(r"@(LK_[A-Z0-9_]+)@")
 COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
