@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #include "cli/cli.h"
-#include "cli/run/wait_log.h"
+#include "cli/run/wait.h"
 #include "lockkeeper/lockkeeper.h"
 
 /* ---- the end of a wait ----------------------------------------------------------------------- */

@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks of requests: one message for each possible error. */
+/* Checks of requests: one message for each possible error. And owners, where none is given. */
 #include "client/checked.h"
 
+#include <inttypes.h>
+#include <unistd.h>
+
 #include "base/error.h"
+#include "base/owner.h"
+#include "base/random.h"
+#include "base/text.h"
+#include "lockkeeper/lockkeeper.h"
 #include "model/sentences.h"
 #include "model/utf8.h"
 
@@ -361,4 +368,18 @@ lk_outcome lk_push_command(const lk_store *store, const lk_push_request *request
     push->need_count = known.need_count;
     push->priority = known.priority;
     return lk_push_check(push, &item, error);
+}
+
+/* ---- fresh owners (R3) ----------------------------------------------------------------------- */
+
+/*
+ * A pid alone is reused, and means a different process in a different
+ * container: hence the boot's id and a random number.
+ */
+
+void lk_owner_make(char ret_owner[129]) {
+    struct lk_text owner = lk_text_in(ret_owner, LK_OWNER_BYTES_MAX + 1);
+
+    lk_owner_add_process(&owner, getpid());
+    lk_text_format(&owner, ":%jd:%016" PRIx64, (intmax_t)gettid(), lk_random_draw());
 }

@@ -16,7 +16,7 @@
 #include "cli/print/human.h"
 #include "cli/print/say.h"
 #include "cli/run/open.h"
-#include "cli/run/wait_log.h"
+#include "cli/run/wait.h"
 #include "cli/store/url.h"
 #include "client/default_store.h"
 #include "client/url.h"
