@@ -141,7 +141,7 @@ static void release_to_waiter(struct lk_engine *engine, const struct lock *lock)
     lock_release(engine, &waiter);
 }
 
-/* Of single requests (single.lua) or in company (fast_release.lua). */
+/* Of single requests (single.lua) or in company (plain.lua). */
 static void check_repeats(struct lk_engine *engine, const char *format, bool in_company,
                           const char *what) {
     struct lock *all = calloc(REPEATED, sizeof *all);

@@ -29,7 +29,7 @@ lk_outcome lk_redis_audit(struct lk_engine *engine, const struct lk_path *prefix
                           const struct lk_patience *patience, lk_audit **ret_audit,
                           lk_error *error);
 
-/* ---- values.c ---- */
+/* ---- decide.c: values ---- */
 
 lk_outcome lk_redis_value_get(struct lk_engine *engine, const struct lk_path *path,
                               const struct lk_patience *patience, lk_value **ret_value,
@@ -62,8 +62,6 @@ lk_outcome lk_redis_stats(struct lk_engine *engine, const struct lk_path *queue,
 lk_outcome lk_redis_parked(struct lk_engine *engine, const struct lk_parked_query *query,
                            const struct lk_patience *patience, lk_item_list **ret_list,
                            uint64_t *ret_reached, lk_error *error);
-
-/* ---- queue_queries.c ---- */
 
 lk_outcome lk_redis_queues(struct lk_engine *engine, const struct lk_queue_query *query,
                            const struct lk_patience *patience, lk_queue_list **ret_list,

@@ -13,7 +13,6 @@
 #include "base/random.h"
 #include "engine/reply/reply.h"
 #include "engine/service/call.h"
-#include "engine/service/pages.h"
 #include "engine/service/service.h"
 
 #define BACKOFF_MIN_US INT64_C(10000)

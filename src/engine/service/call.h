@@ -14,12 +14,46 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 #include "engine/service/address.h"
 #include "engine/service/command_builder.h"
 #include "engine/service/link.h"
 #include "engine/service/reader.h"
-#include "engine/service/steals.h"
+
+/* ---- steals ---------------------------------------------------------------------------------- */
+
+/*
+ * The last claims that a wait has made by a steal (R16). Only the answer that makes a claim says
+ * that it is one. The take that follows the wait has the same ask number, so it is answered the
+ * same item (R3). Guarded by the mutex of the service.
+ */
+
+enum { LK_SERVICE_STEALS = 64 }; /* of waits at the same time, of as many threads */
+
+struct lk_service_steals {
+    uint64_t numbers[LK_SERVICE_STEALS]; /* ask numbers; 0: none. The oldest one is replaced */
+    unsigned next;
+};
+
+static inline void lk_service_steals_note(struct lk_service_steals *steals, uint64_t number) {
+    steals->numbers[steals->next] = number;
+    steals->next = (steals->next + 1) % LK_SERVICE_STEALS;
+}
+
+/* Whether the claim with this ask number is one of them; it is forgotten. */
+static inline bool lk_service_steals_take(struct lk_service_steals *steals, uint64_t number) {
+    for (unsigned i = 0; number != 0 && i < LK_SERVICE_STEALS; i++) {
+        if (steals->numbers[i] == number) {
+            steals->numbers[i] = 0;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- the service ----------------------------------------------------------------------------- */
 
 enum { LK_SERVICE_IDLE_MAX = 64 }; /* idle connections that are kept */
 
@@ -122,5 +156,31 @@ lk_outcome lk_service_call_for_number(struct lk_service *service, struct lk_buil
 
 /* The result of reading an answer: LK_OK, or LK_INTERNAL with its message. */
 lk_outcome lk_service_read_end(const struct lk_reader *reader, lk_error *error);
+
+/* ---- pages of long answers ------------------------------------------------------------------- */
+
+/* Long answers, requested a page at a time: LIST, SHOW, ITEMS, AUDIT. */
+
+struct lk_paged {
+    const char *command;
+    void (*add_path)(struct lk_builder *builder, const struct lk_path *path);
+    const struct lk_form *form; /* of each record */
+    int64_t count;              /* of records in a page */
+    const char *keyword;        /* behind the path; NULL: none */
+    bool was_whole; /* services of older versions have no pages of it, and answer in one piece */
+};
+
+/*
+ * Reads the page at *cursor (NULL: the first one), which becomes the cursor of the next page, "0":
+ * there is none. The caller frees it. On failure *records has what was read before.
+ */
+lk_outcome lk_service_read_page(struct lk_service *service, const struct lk_paged *paged,
+                                const struct lk_path *path, const struct lk_patience *patience,
+                                struct lk_records *records, char **cursor, lk_error *error);
+
+/* Reads all pages. On failure *records has what was read before. */
+lk_outcome lk_service_read_pages(struct lk_service *service, const struct lk_paged *paged,
+                                 const struct lk_path *path, const struct lk_patience *patience,
+                                 struct lk_records *records, lk_error *error);
 
 #endif

@@ -46,7 +46,7 @@ lk_outcome lk_service_take(struct lk_service *service, const struct lk_take *tak
 /* Blocks until the service has claimed an item, at most left_ms: see lk_service_await(). */
 lk_outcome lk_service_await_take(struct lk_service *service, const struct lk_take *take,
                                  int64_t left_ms, const struct lk_patience *patience);
-/* Makes up for what the answer to a repeated take has lost: see steals.h. */
+/* Makes up for what the answer to a repeated take has lost: see call.h. */
 void lk_service_recall_steal(struct lk_service *service, const struct lk_take *take,
                              lk_claim_info *claim);
 lk_outcome lk_service_finish(struct lk_service *service, const struct lk_finish *finish,

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "engine/reply/reply.h"
-#include "engine/service/pages.h"
+#include "engine/service/call.h"
 #include "engine/service/service.h"
 
 enum { PAGE_ITEMS = 500 };

@@ -9,9 +9,21 @@
 #ifndef LK_ENGINE_REDIS_CLIENT_LINK_H
 #define LK_ENGINE_REDIS_CLIENT_LINK_H
 
+#include <hiredis/hiredis.h>
+
 #include "engine/engine.h"
-#include "engine/redis/client/library.h"
+#include "engine/redis/client/hiredis_functions.h"
 #include "engine/redis/client/target.h"
+#include "lockkeeper/lockkeeper.h"
+
+/* ---- the table of hiredis -------------------------------------------------------------------- */
+
+/* Redis's client library, loaded when a store is opened (base/library.h). */
+
+/* Before any other function of the library. LK_OK, or LK_UNSUPPORTED. */
+lk_outcome lk_hiredis_load(lk_error *error);
+
+/* ---- connections ----------------------------------------------------------------------------- */
 
 enum { LK_REDIS_BOOT_BYTES = 16, LK_REDIS_ARGUMENTS_MAX = 128 };
 

@@ -3,7 +3,7 @@
 --
 -- The build joins the files of this folder, in the order of meson.build, to one script. It is one
 -- chunk, which every call runs from its beginning. So the code of the most frequent calls comes
--- first (single.lua, fast_ask.lua, fast_release.lua) and creates no function. All the rest is inside
+-- first (single.lua, plain.lua) and creates no function. All the rest is inside
 -- rules(), which costs time only if it is called. Every argument, every table in an answer and
 -- every call of the server takes 0.2 to 2 us: hence the short forms of plain calls and their
 -- answers (plain.lua).
