@@ -265,7 +265,7 @@ void lk_bindings_forget(struct lk_core *core);
 /* There is a model: binds these requests. false: memory is exhausted. */
 bool lk_bindings_resume(struct lk_core *core, uint64_t *bound, size_t count);
 
-/* ---- owners.c -------------------------------------------------------------------------------- */
+/* ---- checks.c: users and owners -------------------------------------------------------------- */
 
 /*
  * With users: whether the call is allowed by the rules of its user; else it is answered DENIED. A
