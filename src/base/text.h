@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/slice.h"
 
@@ -40,5 +41,18 @@ int lk_hexadecimal(char digit);
  * by two digits.
  */
 bool lk_percent_decode(struct lk_slice text, char *ret_text, size_t capacity);
+
+/* ---- how alike words are --------------------------------------------------------------------- */
+
+/* How similar a mistyped word is to a known one, for "did you mean". */
+
+#define LK_LIKENESS_NONE SIZE_MAX
+
+/*
+ * How many characters must be put in, left out or replaced to make `known` of the first `size`
+ * bytes of `word`; a known word that only goes on where `word` ends counts as one. LK_LIKENESS_NONE
+ * when they are too different for a suggestion.
+ */
+size_t lk_likeness(const char *word, size_t size, const char *known);
 
 #endif

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/likeness.h"
 #include "base/text.h"
 #include "client/store.h"
 #include "engine/engine.h"

@@ -8,7 +8,7 @@
 
 #include "command/command.h"
 #include "command/draft.h"
-#include "form/record.h"
+#include "form/form.h"
 #include "form/writer.h"
 
 /* ---- writing answers ------------------------------------------------------------------------- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The regular records, in the order of their fields. */
-#include "form/record.h"
+#include "form/form.h"
 
 /* A field with the name of its member, or with another name. */
 #define FIELD(type, member, of_kind, presence) FIELD_AS(#member, type, member, of_kind, presence)

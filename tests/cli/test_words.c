@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/likeness.h"
+#include "base/text.h"
 #include "cli/cli.h"
 #include "cli/parse/caller.h"
 #include "cli/print/human.h"

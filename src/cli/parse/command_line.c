@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/likeness.h"
+#include "base/text.h"
 #include "cli/parse/option.h"
 #include "cli/parse/value.h"
 

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "base/likeness.h"
+#include "base/text.h"
 #include "cli/parse/value.h"
 #include "lockkeeper/lockkeeper.h"
 #include "model/model.h"

@@ -6,7 +6,7 @@
 #ifndef LK_CLI_TOP_FEED_H
 #define LK_CLI_TOP_FEED_H
 
-#include "cli/top/snapshot.h"
+#include "cli/top/listing.h"
 #include "lockkeeper/lockkeeper.h"
 
 struct lk_feed;

@@ -10,8 +10,7 @@
 #define LK_CLI_TOP_VIEW_H
 
 #include "cli/top/canvas.h"
-#include "cli/top/snapshot.h"
-#include "cli/top/tree.h"
+#include "cli/top/listing.h"
 
 enum {
     LK_VIEW_PATH_SIZE = 513,

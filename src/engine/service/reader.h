@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reads the answers of a service into the records of the library, by the same tables of fields by
- * which the service writes them (form/record.h). Unknown fields are skipped, so the service may be
+ * which the service writes them (form/form.h). Unknown fields are skipped, so the service may be
  * newer.
  *
  * A map is a map of RESP 3, or in version 2 an array of names and values. Answers are not trusted:
@@ -10,7 +10,7 @@
 #ifndef LK_ENGINE_SERVICE_READER_H
 #define LK_ENGINE_SERVICE_READER_H
 
-#include "form/record.h"
+#include "form/form.h"
 #include "wire/resp.h"
 
 /* The position in a reply, and the errors so far. */
