@@ -373,8 +373,8 @@ lk_outcome lk_push_command(const lk_store *store, const lk_push_request *request
 /* ---- fresh owners (R3) ----------------------------------------------------------------------- */
 
 /*
- * A pid alone is reused, and means a different process in a different
- * container: hence the boot's id and a random number.
+ * A pid alone is reused, and means a different process in a different container: hence the boot's
+ * id and a random number.
  */
 
 void lk_owner_make(char ret_owner[129]) {

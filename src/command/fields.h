@@ -58,9 +58,9 @@ lk_outcome lk_keyword_read_number(const char *name, struct lk_slice text, int64_
 /* ---- members --------------------------------------------------------------------------------- */
 
 /*
- * Of a body of JSON, and the fields of a URL's query, declared once: what each is
- * called, what its value looks like, and what it sets. Requests are read by this table, and a
- * description of the interface can be written from it.
+ * Of a body of JSON, and the fields of a URL's query, declared once: what each is called, what its
+ * value looks like, and what it sets. Requests are read by this table, and a description of the
+ * interface can be written from it.
  */
 
 enum lk_member_kind {

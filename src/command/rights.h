@@ -30,10 +30,10 @@ struct lk_slice *lk_call_owner_at(struct lk_call *call);
 /* ---- what a user is shown -------------------------------------------------------------------- */
 
 /*
- * A request, a break, a queue or an event outside of its rights
- * is left out. What it must be told of, because it is in its way, has no owner (an empty text) and
- * no note. The identity that the model has for an owner is shown as the owner, and the user besides
- * it. `user` NULL: the service has no users, and everything is shown as it is.
+ * A request, a break, a queue or an event outside of its rights is left out. What it must be told
+ * of, because it is in its way, has no owner (an empty text) and no note. The identity that the
+ * model has for an owner is shown as the owner, and the user besides it. `user` NULL: the service
+ * has no users, and everything is shown as it is.
  */
 
 /* Whether the user has the right at the path. */

@@ -72,8 +72,8 @@ bool lk_stored_event_open(const struct lk_stored_event *kept, lk_watch_event *re
 /* ---- the last events of a store -------------------------------------------------------------- */
 
 /*
- * In the order of their numbers: what is older is dropped. It
- * grows as needed, and is empty at no cost. Not thread-safe.
+ * In the order of their numbers: what is older is dropped. It grows as needed, and is empty at no
+ * cost. Not thread-safe.
  */
 
 /* Zeroed: empty. Emptied by lk_event_ring_drop_oldest(ring, 0, 0), it owns nothing. */

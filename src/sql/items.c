@@ -133,8 +133,7 @@ static const char *decode_item(sqlite3_stmt *statement, struct lk_slice queue,
 
 /*
  * The value in `column`, with the size it was pushed with behind it. A lost value would be an empty
- * one to a worker. Without a size it is taken as it is (load.c). Returns what is wrong, or
- * NULL.
+ * one to a worker. Without a size it is taken as it is (load.c). Returns what is wrong, or NULL.
  */
 static const char *decode_value(sqlite3_stmt *statement, int column, struct lk_slice *ret_value) {
     bool has_size = sqlite3_column_type(statement, column + 1) != SQLITE_NULL;

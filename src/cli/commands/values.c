@@ -144,8 +144,8 @@ int lk_cli_del(const struct lk_cli *cli, const struct lk_command_line *line) {
 /* ---- lk values ------------------------------------------------------------------------------- */
 
 /*
- * Every value, or those at or below a path, with its size (R15). Written page by page,
- * so that a long list takes no memory and begins at once; hence no table with aligned columns.
+ * Every value, or those at or below a path, with its size (R15). Written page by page, so that a
+ * long list takes no memory and begins at once; hence no table with aligned columns.
  */
 
 static int say_values(const struct lk_cli *cli, const lk_value_list *list) {

@@ -10,8 +10,8 @@
 /* ---- the lease of a lk run ------------------------------------------------------------------- */
 
 /*
- * That a plain command is under, as the environment describes it: LK_OWNER,
- * LK_PATH, LK_TOKENS, and LK_RUN_OWNER, which is LK_OWNER unless CMD has named another one.
+ * That a plain command is under, as the environment describes it: LK_OWNER, LK_PATH, LK_TOKENS, and
+ * LK_RUN_OWNER, which is LK_OWNER unless CMD has named another one.
  */
 
 /* Whether the owner is $LK_OWNER as lk run has set it: --owner and CMD name none. */

@@ -15,8 +15,8 @@
 /* ---- the commands ---------------------------------------------------------------------------- */
 
 /*
- * Declared once: name, arguments, options, help, exit codes, handler. The
- * parser checks a command line against this table and the help texts are made from it.
+ * Declared once: name, arguments, options, help, exit codes, handler. The parser checks a command
+ * line against this table and the help texts are made from it.
  */
 
 struct lk_cli;

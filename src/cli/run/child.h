@@ -117,9 +117,9 @@ void lk_run_child_done(struct lk_run_child *child);
 /*
  * CMD's process group, and what is sent to it. Mostly it is CMD's own, which one call signals at
  * once. In a job of a shell with other members, or whose input is not the terminal, CMD stays in
- * the group of lk: only so can CMD and the others use the terminal. What is meant for
- * CMD alone then goes to those members that CMD has started, and a signal of the terminal, or of
- * `kill %1`, has reached CMD already when lk reads it.
+ * the group of lk: only so can CMD and the others use the terminal. What is meant for CMD alone
+ * then goes to those members that CMD has started, and a signal of the terminal, or of `kill %1`,
+ * has reached CMD already when lk reads it.
  */
 
 /* Sends a signal to CMD and what it has started in its process group. */

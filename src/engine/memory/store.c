@@ -360,11 +360,7 @@ lk_outcome lk_memory_sleep_for_events(struct lk_memory_store *store, uint64_t af
     return outcome;
 }
 
-/* ---- events and bounds ----------------------------------------------------------------------- */
-
-/* The events of a store in memory, and the operations on them and on the bounds. */
-
-/* ---- keeping --------------------------------------------------------------------------------- */
+/* ---- events: keeping ------------------------------------------------------------------------- */
 
 static size_t bound_of(const struct lk_memory_events *events) {
     return events->kept_max > 0 ? events->kept_max : LK_WATCHED_EVENTS_MAX;
@@ -411,7 +407,7 @@ void lk_memory_events_bound(struct lk_memory_events *events, size_t kept_max, in
     lk_event_ring_drop_oldest(&events->ring, bound_of(events), UINT64_MAX);
 }
 
-/* ---- asking for events ----------------------------------------------------------------------- */
+/* ---- events: asking -------------------------------------------------------------------------- */
 
 static lk_outcome read_events(struct lk_engine *engine, const struct lk_event_query *query,
                               const struct lk_patience *patience, struct lk_event_page **ret_page,

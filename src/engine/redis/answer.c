@@ -64,8 +64,8 @@ bool lk_redis_blockers_read(const redisReply *array, int64_t now_us, lk_blocker_
 /* ---- results --------------------------------------------------------------------------------- */
 
 /*
- * single.lua, plain.lua: the time of the grant, which is also its ticket; or outcome, now,
- * ticket, and the units in use if other holders have any.
+ * single.lua, plain.lua: the time of the grant, which is also its ticket; or outcome, now, ticket,
+ * and the units in use if other holders have any.
  */
 static void read_short_grant(const redisReply *reply, const struct lk_ask *ask, lk_result *result) {
     bool is_number = reply->type == REDIS_REPLY_INTEGER;

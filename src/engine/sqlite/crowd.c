@@ -13,8 +13,8 @@
  * A cycle of owners (R13) must lead back to the asker: if no other owner's request waits at, above
  * or below what the asker holds, there is none. If the asker is in line already, and asks for the
  * same again, requests behind it may lead back, too; but then a cycle has formed without an ask,
- * which the store notes (sql/lines.h). In all other cases everything is loaded: a
- * conversion, coverage by the asker's own leases, OWN_MAX.
+ * which the store notes (sql/lines.h). In all other cases everything is loaded: a conversion,
+ * coverage by the asker's own leases, OWN_MAX.
  */
 #include "engine/sqlite/crowd.h"
 

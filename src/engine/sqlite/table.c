@@ -2,8 +2,7 @@
 /*
  * The rows of a user's table (R17): announcing them, and purging what is known of them.
  *
- * Announcing is finding them without a lock, then pushing them in short
- * transactions.
+ * Announcing is finding them without a lock, then pushing them in short transactions.
  *
  * The search may take long, but it blocks no writer. Its result may be old when it is pushed, so
  * the transaction that pushes a row checks it again. A row that does not fit any more, or is done,
@@ -183,8 +182,8 @@ lk_outcome lk_sqlite_table_await(struct lk_engine *engine, uint64_t version, int
 /* ---- purging --------------------------------------------------------------------------------- */
 
 /*
- * What is known of rows that do not fit their query any more: marks of done rows, and
- * parked items. A row that has left the query and fits it again is new work.
+ * What is known of rows that do not fit their query any more: marks of done rows, and parked items.
+ * A row that has left the query and fits it again is new work.
  *
  * A portion is read in a transaction that blocks no writer. What it finds is checked again and
  * deleted in a second one, which most portions do not need.

@@ -123,14 +123,12 @@ bool lk_core_find_broken(struct lk_core *core, struct lk_session *session, struc
     return true;
 }
 
-/* ---- what the model need not see ------------------------------------------------------------- */
+/* ---- what the model need not see: draining --------------------------------------------------- */
 
 /*
- * Refused are new requests while the core drains, when what lives is
- * served to its end, and values and items beyond the bound on their total size.
+ * Refused are new requests while the core drains, when what lives is served to its end, and values
+ * and items beyond the bound on their total size.
  */
-
-/* ---- draining -------------------------------------------------------------------------------- */
 
 void lk_core_drain(struct lk_core *core) {
     core->is_draining = true;

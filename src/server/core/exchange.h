@@ -62,8 +62,8 @@ struct lk_batch {
 /* ---- snapshots ------------------------------------------------------------------------------- */
 
 /*
- * What was loaded: made on the writer thread, then owned by the core. The store fills
- * model and audit directly, and lists the requests that were bound to a connection (R18).
+ * What was loaded: made on the writer thread, then owned by the core. The store fills model and
+ * audit directly, and lists the requests that were bound to a connection (R18).
  */
 
 struct lk_core_snapshot {

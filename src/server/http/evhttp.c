@@ -3,10 +3,10 @@
  * What evhttp does by itself: its errors are replaced, and requests that it reads as others would
  * not are found.
  *
- * The errors that it answers: requests that it cannot parse, that are too large, or that
- * have a method it does not know. It answers them with a page of HTML before the listener knows of
- * the request, and libevent 2.1 has no callback for them. So the page is replaced where it appears:
- * in the buffer of what is to be sent, as long as the client's request has not been received.
+ * The errors that it answers: requests that it cannot parse, that are too large, or that have a
+ * method it does not know. It answers them with a page of HTML before the listener knows of the
+ * request, and libevent 2.1 has no callback for them. So the page is replaced where it appears: in
+ * the buffer of what is to be sent, as long as the client's request has not been received.
  *
  * To a request that does not arrive in time evhttp gives no answer. It gets one here.
  */

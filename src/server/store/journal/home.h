@@ -112,8 +112,8 @@ struct lk_home {
 /* ---- the journal ----------------------------------------------------------------------------- */
 
 /*
- * A store that several services share, as a journal at a home: a log of entries, and
- * snapshots of what came before it. Where that is, and how to change it in one step, is the home's.
+ * A store that several services share, as a journal at a home: a log of entries, and snapshots of
+ * what came before it. Where that is, and how to change it in one step, is the home's.
  */
 
 struct lk_journal_options {

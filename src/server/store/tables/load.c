@@ -134,9 +134,8 @@ lk_outcome lk_tables_announce(struct lk_storage *storage, const char *address, l
 /* ---- pages ----------------------------------------------------------------------------------- */
 
 /*
- * Each is checked to be of the present epoch. No other service can have written
- * meanwhile, because then the last page would fail: so all pages are of one state, without a long
- * transaction.
+ * Each is checked to be of the present epoch. No other service can have written meanwhile, because
+ * then the last page would fail: so all pages are of one state, without a long transaction.
  */
 
 enum { KEY_BYTES = LK_PATH_BYTES_MAX + 1, KEYS_MAX = 2 };

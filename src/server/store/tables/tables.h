@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the shared stores in databases have in common: which rows a batch writes, by kind and in
- * which order (rows.c); leading, and what a load makes of the tables (load.c). The database
- * itself is a table of operations.
+ * which order (rows.c); leading, and what a load makes of the tables (load.c). The database itself
+ * is a table of operations.
  */
 #ifndef LK_SERVER_STORE_TABLES_TABLES_H
 #define LK_SERVER_STORE_TABLES_TABLES_H
