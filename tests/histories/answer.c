@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A store beside the model, answer by answer. */
-#include "answer.h"
-
 #include <inttypes.h>
 #include <stdio.h>
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The events of a step: the model's, and those that a store has kept. */
-#include "events.h"
-
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,11 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "answer.h"
 #include "base/clock.h"
-#include "build_command.h"
-#include "events.h"
-#include "series.h"
+#include "compare.h"
 
 enum { PATIENCE_US = 20000000 };
 

@@ -167,6 +167,9 @@ void history_generate(struct history *history, struct lk_random *random);
 const char *history_play(struct history *history, const struct move *moves, size_t count,
                          struct lk_random *random);
 
+/* Makes history->command of a move, and history->asked: the same with the store's tokens. */
+void history_build_command(struct history *history, const struct move *move);
+
 /* Learns that the model's token of a grant is the store's. `is_drawn` as in struct token_pair. */
 void history_learn(struct history *history, const char *owner, const char *path, uint64_t model,
                    uint64_t store, bool is_drawn);

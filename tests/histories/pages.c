@@ -2,7 +2,6 @@
 /* Listings that come in pages, beside those of the model. */
 #include <stdio.h>
 
-#include "answer.h"
 #include "compare.h"
 
 enum { PATIENCE_US = 20000000, PAGE = 2 };

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A series of commands: the store decides them together, the model one by one. */
-#include "series.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "answer.h"
-#include "build_command.h"
-#include "events.h"
+#include "compare.h"
 
 enum { PATIENCE_US = 20000000 };
 
