@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A function for each kind of expectation that is more than an equality. */
-#include "compare.h"
-
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "observed.h"
 
 bool is_stretched(int64_t duration_ms) {
     return duration_ms >= STRETCHED_FROM_MS && duration_ms <= STRETCHED_TO_MS;

@@ -27,7 +27,6 @@
 #include "base/clock.h"
 #include "client/store.h"
 #include "engine/engine.h"
-#include "matrix.h"
 #include "play.h"
 #include "scenario.h"
 

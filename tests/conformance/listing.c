@@ -3,10 +3,10 @@
  * Reads a store through lk_list(), lk_show() and lk_audit_read(). A listing has one entry for each
  * part; `expect` joins the parts of a request again.
  */
-#include "listing.h"
-
 #include <inttypes.h>
 #include <string.h>
+
+#include "playback.h"
 
 enum { PART_TEXT_MAX = 600, SEEN_PARTS_MAX = 16 };
 

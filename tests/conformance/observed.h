@@ -2,7 +2,8 @@
 /*
  * What the runner has observed so far in a scenario, and checks of every answer that need no
  * expectation: draws rise (R4), a grant has a token and no blockers, and no deadline passed
- * unnoticed, because then the machine was too slow for a verdict.
+ * unnoticed, because then the machine was too slow for a verdict. Below: observations compared with
+ * what a scenario expects.
  */
 #ifndef CONFORMANCE_OBSERVED_H
 #define CONFORMANCE_OBSERVED_H
@@ -11,8 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "arena.h"
 #include "lockkeeper/lockkeeper.h"
+#include "scenario.h"
 #include "words.h"
 
 enum { OBSERVED_MAX = 256 };
@@ -135,5 +136,33 @@ bool observed_overrun(const struct observed *observed, int64_t now_ms, int64_t n
 
 /* Whether the scenario is too close to a deadline for the result of its next step to count. */
 bool observed_in_doubt(const struct observed *observed, int64_t now_ms);
+
+/* ---- compared with what a scenario expects --------------------------------------------------- */
+
+/* One comparison, with what it may need to know. */
+struct comparison {
+    struct observed *observed;
+    uint64_t greatest_before;      /* the greatest draw at the roots before this observation */
+    struct observed_record before; /* what was known of the request */
+    int64_t stretch;               /* by which the scenario's short durations are multiplied */
+};
+
+/* False with a complaint when one of the checks does not hold. Keeps what the checks keep. */
+bool compare(const struct comparison *comparison, const struct observation *observation,
+             const struct check *checks, size_t check_count, struct complaint *complaint);
+
+/* What was seen, in words, for a report. Returns `buffer`. */
+const char *observation_describe(const struct observation *observation, char *buffer, size_t size);
+
+/* The part of a listing in the words of a scenario: db/t1, t?shared, pool?limit=10&units=2. */
+const char *entry_part(const lk_entry *entry, char *buffer, size_t size);
+
+/*
+ * Durations that the pace of the machine must not spoil are stretched; others are exact: shorter
+ * ones are about the bounds of R11, longer ones are nothing that a scenario waits for.
+ */
+enum { STRETCHED_FROM_MS = 100, STRETCHED_TO_MS = 10000 };
+bool is_stretched(int64_t duration_ms);
+int64_t stretched(int64_t duration_ms, int64_t stretch);
 
 #endif

@@ -16,11 +16,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "compare.h"
-#include "listing.h"
+#include "observed.h"
 #include "playback.h"
-#include "watch.h"
-#include "work.h"
 
 enum {
     PATIENCE_MS = 60000, /* for what must come, unless it is a defect */

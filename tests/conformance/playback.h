@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The state of playing one scenario, shared by play.c, work.c and watch.c. */
+/*
+ * Playing one scenario: the state that is kept meanwhile, and the functions that play its steps.
+ * play.c plays asks, renewals and their ends, the others what is said here.
+ */
 #ifndef CONFORMANCE_PLAYBACK_H
 #define CONFORMANCE_PLAYBACK_H
 
@@ -36,5 +39,70 @@ bool playback_token(const struct playback *playback, const char *name, uint64_t 
 /* Compares what came of a step with what it expects; remembers draws, and reports what is wrong. */
 bool playback_compare(struct playback *playback, const struct step *step,
                       const struct observation *observation, struct complaint *complaint);
+
+/* ---- listing.c: the steps that change nothing: expect, list, show, audit --------------------- */
+
+/* What these steps need of the playback. */
+struct listing_context {
+    lk_store *store;
+    struct observed *observed;
+    const char *owner; /* of the step, kept names resolved; NULL: none */
+    int64_t stretch;
+};
+
+/* Makes the step; false with a complaint when something is not as the step says. */
+bool listing_play(const struct listing_context *context, const struct step *step,
+                  struct complaint *complaint);
+
+/* Whether the owner has a live request for exactly the step's paths. */
+bool listing_is_there(const struct listing_context *context, const struct step *step);
+
+/* Writes every live request, for a report. */
+void listing_report(lk_store *store, FILE *report);
+
+/* ---- work.c: the steps about values and work; series.c: those about several of them ---------- */
+
+enum { ITEM_TEXT_MAX = 1024 };
+
+bool work_play(struct playback *playback, const struct step *step, struct complaint *complaint);
+
+/* values [PREFIX] */
+bool value_list_play(struct playback *playback, const struct step *step, lk_store *store,
+                     struct complaint *complaint);
+
+/* ---- shared by the two ----------------------------------------------------------------------- */
+
+bool is_about_several(const struct step *step);
+bool series_play(struct playback *playback, const struct step *step, lk_store *store,
+                 struct complaint *complaint);
+
+/* QUEUE and ID of a path. */
+struct item_name {
+    char queue[ITEM_TEXT_MAX];
+    const char *id;
+};
+bool item_name_of(const char *path, struct item_name *ret_name, struct complaint *complaint);
+
+lk_push_request push_request_of(const struct playback *playback, const struct step *step,
+                                const struct item_name *name);
+lk_claim_request claim_request_of(const struct playback *playback, const struct step *step);
+
+/* A claim is a lease on `*path`: its draws rise, and it expires, like any other. */
+void claim_see(struct observation *observation, const lk_claim_info *claim, char **path);
+void claim_promise(struct playback *playback, const lk_claim_info *claim, const char *path,
+                   int64_t called_us);
+void claim_forget_promise(struct playback *playback, const char *owner, const char *path);
+
+/* When the delay of the step's item is over. */
+void item_promise_due(struct playback *playback, const struct step *step, const char *path,
+                      int64_t called_us);
+
+/* ---- watch.c: the steps about events (R21) and bounds (R22) ---------------------------------- */
+
+/* Makes the step; false with a complaint when something is not as the step says. */
+bool watch_play(struct playback *playback, const struct step *step, struct complaint *complaint);
+
+/* Ends the watch, if there is one; `watch again` goes on where it was. Before stores are closed. */
+void watch_stop(struct playback *playback);
 
 #endif

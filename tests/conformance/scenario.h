@@ -11,7 +11,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "arena.h"
 #include "lockkeeper/terms.h"
 #include "words.h"
 

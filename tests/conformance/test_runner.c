@@ -10,14 +10,12 @@
 #include <stdint.h>
 #include <cmocka.h>
 /* clang-format on */
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "engine/engine.h"
-#include "matrix.h"
 #include "observed.h"
 #include "play.h"
 #include "scenario.h"

@@ -3,13 +3,12 @@
  * Plays the steps about events and bounds. There is one watch; `events` reads from it what must
  * have happened since, waits a little for what is on its way, and lets nothing else come.
  */
-#include "watch.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "compare.h"
+#include "observed.h"
+#include "playback.h"
 
 enum {
     PATIENCE_MS = 60000, /* for what must come, unless it is a defect */

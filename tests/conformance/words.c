@@ -3,6 +3,8 @@
  * Words of a line. A '#' at the start of a word begins a comment. A quoted text may hold the
  * escapes \" \\ \n \t \xHH and \{TEXT*COUNT}, which is TEXT repeated: how a scenario
  * writes a name that is one byte too long.
+ *
+ * The memory is an arena of single allocations: simple, and leak checkers see into it.
  */
 #include "words.h"
 
@@ -10,6 +12,40 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+struct arena_block {
+    struct arena_block *older;
+    _Alignas(max_align_t) char bytes[];
+};
+
+void *arena_take(struct arena *arena, size_t size) {
+    struct arena_block *block = calloc(1, sizeof *block + size);
+    if (block == NULL) {
+        fputs("conformance: out of memory\n", stderr);
+        abort();
+    }
+    block->older = arena->newest;
+    arena->newest = block;
+    return block->bytes;
+}
+
+char *arena_copy(struct arena *arena, const char *bytes, size_t size) {
+    char *copy = arena_take(arena, size + 1);
+    memcpy(copy, bytes, size);
+    return copy;
+}
+
+void arena_free(struct arena *arena) {
+    while (arena->newest != NULL) {
+        struct arena_block *block = arena->newest;
+        arena->newest = block->older;
+        free(block);
+    }
+}
+
+/* ---- words ----------------------------------------------------------------------------------- */
 
 bool complain(struct complaint *complaint, const char *format, ...) {
     va_list arguments;

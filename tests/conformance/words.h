@@ -1,11 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A line of a scenario file as words: what README.md calls words, "quoted text", -> , + and |. */
+/*
+ * A line of a scenario file as words: what README.md calls words, "quoted text", -> , + and |; and
+ * the memory in which what is read of one file lives, given back all at once.
+ */
 #ifndef CONFORMANCE_WORDS_H
 #define CONFORMANCE_WORDS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
-#include "arena.h"
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+struct arena_block;
+
+struct arena {
+    struct arena_block *newest; /* NULL: empty */
+};
+
+/* Zeroed memory; ends the program when there is none, for a test cannot go on without it. */
+void *arena_take(struct arena *arena, size_t size);
+
+char *arena_copy(struct arena *arena, const char *bytes, size_t size);
+
+void arena_free(struct arena *arena);
+
+/* ---- words ----------------------------------------------------------------------------------- */
 
 enum {
     WORDS_MAX = 128,

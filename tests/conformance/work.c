@@ -4,11 +4,10 @@
  * remembered as the lease on that path that it is, and so is the moment at which a delay is over:
  * both are deadlines that the machine must not pass behind the scenario's back.
  */
-#include "work.h"
-
 #include <string.h>
 
-#include "compare.h"
+#include "observed.h"
+#include "playback.h"
 
 bool item_name_of(const char *path, struct item_name *ret_name, struct complaint *complaint) {
     const char *slash = strrchr(path, '/');

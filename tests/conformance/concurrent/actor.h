@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One owner that asks, waits, renews and releases at random, and writes down what it sees. */
+/*
+ * One owner that asks, waits, renews and releases at random, and writes down what it sees; or keeps
+ * something by its locks, as said below.
+ */
 #ifndef CONFORMANCE_ACTOR_H
 #define CONFORMANCE_ACTOR_H
 
@@ -52,5 +55,16 @@ void actor_play(struct actor *actor);
 
 /* One wait for an exclusive lease and its release, written down as any other. */
 lk_outcome actor_close(struct actor *actor, const char *path, int64_t wait_ms);
+
+/* ---- keeper.c -------------------------------------------------------------------------------- */
+
+/*
+ * As actor_play(), by an actor that keeps something by its locks: values in the store, a resource
+ * outside it that refuses old tokens, and items of work.
+ */
+void keeper_play(struct actor *actor);
+
+/* Does all work that is left and reads all values. Returns whether it came to an end in time. */
+bool keeper_close(struct actor *actor, int64_t wait_ms);
 
 #endif

@@ -8,7 +8,7 @@
  *
  * The kinds: two-holders (R6, R7a), limit (R7c), order (R7b: a smaller ticket overtaken), draw (R4:
  * a number that does not rise, or is used twice), lost-early (R11: a promise not kept), and those
- * of what was kept by locks: value, fence, work, progress, defect (kept.h). What cannot be known
+ * of what was kept by locks: value, fence, work, progress, defect (kept.c). What cannot be known
  * for certain from outside is not checked; how much was checked is printed.
  */
 #include <inttypes.h>
@@ -17,7 +17,6 @@
 #include <string.h>
 
 #include "evidence.h"
-#include "kept.h"
 
 struct counts {
     size_t two_holders;

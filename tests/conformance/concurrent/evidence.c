@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "restarts.h"
-
 bool call_locks(const struct call *call) {
     return call->verb <= VERB_RELEASE;
 }

@@ -5,8 +5,8 @@
  * call that may end or weaken it, or to the deadline promised; it may have lasted longer, never
  * shorter.
  */
-#ifndef CONFORMANCE_SIGHTINGS_H
-#define CONFORMANCE_SIGHTINGS_H
+#ifndef CONFORMANCE_EVIDENCE_H
+#define CONFORMANCE_EVIDENCE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -206,5 +206,81 @@ bool call_locks(const struct call *call);
 
 /* R5 and R6 for parts of different owners. */
 bool evidence_parts_conflict(const struct evidence_part *a, const struct evidence_part *b);
+
+/* ---- restarts.c: a request while its calls are followed, and over a restart of the store ----- */
+
+/* What is known of the request that is being followed. */
+struct followed {
+    bool held; /* certainly, from `from_us` on, until `deadline_us` at least */
+    int64_t from_us;
+    int64_t deadline_us;
+    int64_t refreshed_us; /* when the call began that set it last, for certain */
+    int64_t ttl_us;       /* by which it was set, at the least */
+    int64_t forgotten_us; /* not 0: what is known may be undone then, by a restart that forgets */
+    int64_t longest_us;   /* the latest deadline that it can have */
+    int64_t asked_us;     /* of the first call about it */
+    bool may_stand;       /* an ask about it was not answered, and may have put it there */
+    bool disputed; /* it may have other numbers: an answer is lost, or a state of the store */
+    int64_t ungranted_us; /* it had no token yet when a call that began then was decided */
+    uint64_t ticket;
+    uint64_t token;
+    struct evidence_part parts[EVIDENCE_PARTS_MAX];
+    struct evidence_part drawn_for[EVIDENCE_PARTS_MAX];
+    struct arrival *arrival; /* NULL: not waiting for its first grant */
+};
+
+/* The certain hold ends here at the latest, or goes on with other parts or another token. */
+void followed_put_hold(struct evidence *evidence, const struct call *call,
+                       const struct followed *followed, int64_t to_us);
+
+void followed_put_presence(struct evidence *evidence, const struct call *call,
+                           const struct followed *followed, int64_t to_us);
+
+/* While an ask that may convert is under way, only the weaker of both modes is certain. */
+void followed_weaken(struct followed *followed, const struct call *call);
+
+/* How far the calls of a request have come on the way over all restarts. Begins as zeros. */
+struct restart_cursor {
+    size_t next;     /* the restart that comes next, */
+    bool is_crossed; /* or is crossed, but calls may have met the store on either side of it */
+    bool has_baseline;
+    bool has_lost;            /* calls that it may undo */
+    struct followed baseline; /* what is certain in whichever state the store goes on from */
+};
+
+/*
+ * Crosses the restarts that lie before the call. Returns whether the call may have met the store
+ * on either side of one that forgets: then what it did may be undone although it was answered.
+ */
+bool restarts_before(struct evidence *evidence, struct restart_cursor *cursor,
+                     const struct call *call, struct followed *followed);
+
+/* What the call did, of which `followed` knows by now, may be undone. */
+void restarts_after(const struct evidence *evidence, struct restart_cursor *cursor,
+                    const struct call *call, struct followed *followed);
+
+/* Crosses all restarts that are left, behind the last call. */
+void restarts_end(struct evidence *evidence, struct restart_cursor *cursor, const struct call *last,
+                  struct followed *followed);
+
+/* ---- kept.c: what was kept by locks: whether any of it is lost, and whether all goes on ------ */
+
+struct kept {
+    /* violations */
+    size_t value;    /* R15: an acknowledged value is missing, or one is there that was refused */
+    size_t fence;    /* R4: a token lets one in where another holds the lease */
+    size_t work;     /* R16: an item is lost, or claimed where it is claimed or done */
+    size_t progress; /* behind the faults nothing is granted at a root, or work is left */
+    size_t defect;   /* R23: INTERNAL */
+    /* checked */
+    size_t values;
+    size_t touches;
+    size_t refused; /* of the touches: the resource had seen a greater token */
+    size_t items;
+    size_t claims;
+};
+
+/* Prints the first violations of each kind. The evidence is derived. */
+void kept_check(const struct evidence *evidence, struct kept *ret_kept);
 
 #endif

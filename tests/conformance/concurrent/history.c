@@ -40,7 +40,6 @@
 #include "actor.h"
 #include "client/store.h"
 #include "engine/engine.h"
-#include "keeper.h"
 
 enum {
     ACTORS = 8,

@@ -12,12 +12,12 @@
  * An item's value is its id, and comes with the claim. The resource of a path remembers the
  * greatest token that it was shown, and refuses smaller ones: BEFORE is what it remembered.
  */
-#include "keeper.h"
-
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "actor.h"
 
 enum {
     WAIT_MAX_MS = 120,

@@ -3,12 +3,12 @@
  * Judges what keepers saw (keeper.c). Tokens order all: a value, a touch of a resource and a claim
  * have the token of the lease that they came under, and no clock is needed to tell which is older.
  */
-#include "kept.h"
-
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "evidence.h"
 
 enum { PRINTED_MAX = 20 };
 

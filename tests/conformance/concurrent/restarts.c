@@ -4,9 +4,9 @@
  * of the later ones none, some of the first, or all. What all these states have in common is
  * certain behind the restart; nothing else is.
  */
-#include "restarts.h"
-
 #include <string.h>
+
+#include "evidence.h"
 
 enum { GRACE_MAX_US = 60000000 }; /* R11 */
 
