@@ -5,8 +5,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "../cli/unit.h"
 #include "cli/top/view.h"
-#include "unit.h"
 
 enum { WIDTH = 90, HEIGHT = 14, LIST = 2 /* the list's first line */ };
 
