@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The manners of a history, and its lines. */
-#include <stdarg.h>
+#include "generator.h"
 
-#include "generator_inside.h"
+#include <stdarg.h>
 
 /* ---- chance ---- */
 

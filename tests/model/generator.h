@@ -8,6 +8,8 @@
 #ifndef LK_TESTS_MODEL_GENERATOR_H
 #define LK_TESTS_MODEL_GENERATOR_H
 
+#include <inttypes.h>
+
 #include "history.h"
 #include "reference.h"
 
@@ -56,5 +58,24 @@ void generator_line(struct generator *generator, const struct lk_reference *refe
 
 /* A number from 0 to below - 1. */
 uint64_t generator_below(struct generator *generator, uint64_t below);
+
+/* ---- for generator.c and generator_work.c only ----------------------------------------------- */
+
+struct line {
+    char *bytes;
+    size_t size;
+};
+
+bool chance(struct generator *generator, unsigned percent);
+void put(struct line *line, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void put_owner(struct generator *generator, struct line *line);
+
+/* One of the live requests; NULL: there is none, or this time we do not want one. */
+const struct lk_reference_request *
+some_live(struct generator *generator, const struct lk_reference *reference, unsigned percent);
+
+/* A line about values or items; whether this is to be one. */
+bool put_work(struct generator *generator, struct line *line, const struct lk_reference *reference,
+              struct lk_times times);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lines about values and items. */
-#include "generator_inside.h"
+#include "generator.h"
 
 static const char *const places[] = {"q", "q/1", "q/2", "q/3", "q/an-id-of-more-than-twelve-bytes",
                                      "p", "p/x", "s/t", "s",   "s/t/1"};

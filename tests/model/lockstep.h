@@ -110,10 +110,15 @@ const char *lockstep_work_compare_answer(const struct lockstep *lockstep,
                                          const struct lk_reference_answer *expected);
 const char *lockstep_work_check_changes(struct lockstep *lockstep);
 
-/* ---- lockstep_pages.c ---- */
+/* ---- lockstep_lists.c ---- */
 
 /* Everything is on exactly one page, in order, whatever the size and the bound of the walks. */
 const char *lockstep_pages_compare(const struct lockstep *lockstep);
+
+/* The listings of queues, at every prefix and from every one on, and of parked items. */
+const char *lockstep_queues_compare(const struct lockstep *lockstep);
+
+const char *lockstep_explain_compare(const struct lockstep *lockstep);
 
 /* ---- lockstep_values.c ---- */
 
@@ -125,14 +130,5 @@ const char *lockstep_values_compare_answer(const struct lockstep *lockstep,
                                            const struct lk_answer *answer,
                                            const struct lk_reference_answer *expected);
 const char *lockstep_values_check_changes(const struct lockstep *lockstep);
-
-/* ---- lockstep_queues.c ---- */
-
-/* The listings of queues, at every prefix and from every one on, and of parked items. */
-const char *lockstep_queues_compare(const struct lockstep *lockstep);
-
-/* ---- lockstep_explain.c ---- */
-
-const char *lockstep_explain_compare(const struct lockstep *lockstep);
 
 #endif

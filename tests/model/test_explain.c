@@ -2,7 +2,7 @@
 /*
  * Explaining everything that waits (R20) takes steps in proportion to how much waits: twice the
  * size takes no more than a little over twice the steps. That the explanations are right is for
- * lockstep_explain.c.
+ * lockstep_lists.c.
  */
 #include <inttypes.h>
 #include <setjmp.h>

@@ -1,17 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a page costs: steps in proportion to what is on it, whatever else there is. Each world is
- * built at two sizes, and a page takes no more steps at the larger one than its entries and a way
- * down a tree. That what is on pages is right is for lockstep_pages.c.
+ * What does not grow with the number of requests. Worlds are built at two sizes: a page takes steps
+ * in proportion to what is on it, and no more at the larger size than its entries and a way down a
+ * tree (that what is on pages is right is for lockstep_lists.c); trees of items in order read few
+ * items. A live request takes at most 250 bytes, its owner, its part of the tree and every index
+ * included. The world of that is the one of bench/model.c: paths of three segments, some 64
+ * requests under one root, an owner each.
  */
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <cmocka.h>
 
+#include "model/model.h"
+#include "model/order.h"
 #include "model/page.h"
+#include "model/state.h"
+
+/* ---- pages ----------------------------------------------------------------------------------- */
 
 enum { SMALL = 4000, LARGE = 64000, ROWS = 50, FEW = 80, TEXT_MAX = 64, MORE_STEPS_MAX = 200 };
 
@@ -189,10 +198,128 @@ static void later_pages_need_no_search(void **state) {
     lk_model_free(world.model);
 }
 
+/* ---- trees of items in order ----------------------------------------------------------------- */
+
+enum { FEW_ITEMS = 100, MANY_ITEMS = 20000 };
+
+static struct lk_model *make_model(size_t count) {
+    const struct lk_model_config config = {.hash_seed = 1};
+    struct lk_model *model = lk_model_new(&config);
+    struct lk_command command = {.kind = LK_COMMAND_ASK};
+    struct lk_part part = {.mode = LK_EXCLUSIVE};
+
+    assert_non_null(model);
+    for (size_t i = 1; i <= count; i++) {
+        char path[32];
+        (void)snprintf(path, sizeof path, "db/t%zu", i);
+        (void)lk_path_parse(lk_slice_of(path), &part.path, NULL);
+        command.times = (struct lk_times){.now_us = (int64_t)i, .wall_us = (int64_t)i};
+        command.ask = (struct lk_ask){
+            .owner = lk_slice_of("me"), .parts = &part, .part_count = 1, .style = LK_TRY};
+        assert_int_equal(lk_model_step(model, &command)->answer.outcome, LK_GRANTED);
+    }
+    return model;
+}
+
+/* Removes and adds the last request, and counts. */
+static uint64_t cost_of_appending(size_t count) {
+    struct lk_model *model = make_model(count);
+    struct lk_order_tree *tree = &model->requests_by_ticket;
+    uint64_t steps = 0;
+
+    /* Requests leave from the end, and come back in their order. */
+    lk_id ids[FEW_ITEMS];
+    for (size_t i = 0; i < FEW_ITEMS; i++) {
+        ids[i] = tree->last;
+        steps += lk_order_remove(model, LK_ORDER_REQUESTS, tree, ids[i]);
+    }
+    for (size_t i = FEW_ITEMS; i > 0; i--) {
+        steps += lk_order_add(model, LK_ORDER_REQUESTS, tree, ids[i - 1]);
+    }
+    assert_int_equal(lk_order_check(model, LK_ORDER_REQUESTS, tree), count);
+    lk_model_free(model);
+    return steps;
+}
+
+/* Removes every so many-th request, oldest first, as deadlines do. */
+static uint64_t cost_of_removing(size_t count) {
+    struct lk_model *model = make_model(count);
+    struct lk_order_tree *tree = &model->requests_by_ticket;
+    lk_id id = lk_order_first(model, LK_ORDER_REQUESTS, tree);
+    uint64_t steps = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        lk_id next = lk_order_after(model, LK_ORDER_REQUESTS, tree, id);
+        if (i % (count / FEW_ITEMS) == 0) {
+            steps += lk_order_remove(model, LK_ORDER_REQUESTS, tree, id);
+        }
+        id = next;
+    }
+    assert_int_equal(lk_order_check(model, LK_ORDER_REQUESTS, tree), count - FEW_ITEMS);
+    lk_model_free(model);
+    return steps;
+}
+
+static void the_last_comes_and_goes_at_the_same_cost_among_many(void **state) {
+    (void)state;
+    assert_in_range(cost_of_appending(MANY_ITEMS), 1, cost_of_appending(FEW_ITEMS) * 3 / 2);
+    assert_in_range(cost_of_appending(MANY_ITEMS), 2 * FEW_ITEMS, 8 * FEW_ITEMS);
+}
+
+static void removing_costs_the_same_among_many(void **state) {
+    (void)state;
+    assert_in_range(cost_of_removing(MANY_ITEMS), FEW_ITEMS, 6 * FEW_ITEMS);
+}
+
+/* ---- bytes of a live request ----------------------------------------------------------------- */
+
+enum { BYTES_MAX = 250, PER_ROOT = 64, ROOTS = 1600 };
+
+static void acquire_next(struct lk_model *model, uint32_t number) {
+    char owner[TEXT_MAX];
+    char path[TEXT_MAX];
+    struct lk_part part = {.mode = LK_EXCLUSIVE};
+    struct lk_command command = {.kind = LK_COMMAND_ASK, .times = {1, (int64_t)number + 1}};
+
+    (void)snprintf(owner, sizeof owner, "o%x", number);
+    (void)snprintf(path, sizeof path, "r%x/s%x/%x", number / PER_ROOT, number % 16, number);
+    assert_int_equal(lk_path_parse(lk_slice_of(path), &part.path, NULL), LK_OK);
+    command.ask = (struct lk_ask){
+        .owner = lk_slice_of(owner), .parts = &part, .part_count = 1, .ttl_ms = 60000};
+    assert_int_equal(lk_model_step(model, &command)->answer.outcome, LK_GRANTED);
+}
+
+/* Looked at whenever a root is full, because arrays that grow cost most right after they grew. */
+static void requests_are_small(void **state) {
+    struct lk_model *model = lk_model_new(&(struct lk_model_config){.hash_seed = 1});
+    struct lk_model_stats stats;
+    uint64_t most = 0;
+    uint64_t empty;
+
+    (void)state;
+    assert_non_null(model);
+    lk_model_stats(model, &stats);
+    empty = stats.bytes;
+    for (uint32_t number = 0; number < ROOTS * PER_ROOT; number++) {
+        acquire_next(model, number);
+        if (number >= 10000 && number % PER_ROOT == PER_ROOT - 1) {
+            lk_model_stats(model, &stats);
+            most = (stats.bytes - empty) / stats.live > most ? (stats.bytes - empty) / stats.live
+                                                             : most;
+        }
+    }
+    print_message("%llu bytes a request at most\n", (unsigned long long)most);
+    assert_in_range(most, 1, BYTES_MAX);
+    lk_model_free(model);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_cost_of_a_page_depends_on_its_entries_only),
         cmocka_unit_test(later_pages_need_no_search),
+        cmocka_unit_test(the_last_comes_and_goes_at_the_same_cost_among_many),
+        cmocka_unit_test(removing_costs_the_same_among_many),
+        cmocka_unit_test(requests_are_small),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
