@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Commands as calls of the procedures for people, and their rows as decisions. */
-#include "people_engine.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,9 +8,7 @@
 #include "base/text.h"
 #include "engine/mysql/mysql.h"
 #include "engine/reply/reply.h"
-#include "people_sql.h"
-#include "people_stale.h"
-#include "people_work.h"
+#include "people.h"
 
 enum { ALONE, INSIDE, DECOYS, LEFT };
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Calls in transactions of several levels, and the same calls in new ones. */
-#include "people_stale.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "people.h"
 
 enum { SQL_BYTES = 4096, ANSWER_BYTES = 4096, UNSUPPORTED = 30079 };
 

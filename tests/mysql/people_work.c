@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Commands of work as calls of the procedures for people, and their rows as decisions. */
-#include "people_work.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/text.h"
-#include "people_sql.h"
+#include "people.h"
 
 static void add_path(const struct lk_path *path) {
     sql_add_text((struct lk_slice){path->bytes, path->size});

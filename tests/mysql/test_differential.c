@@ -6,7 +6,7 @@
  *
  * usage: mysql_differential [people]
  *
- * `people`: by the procedures for people (people_engine.h) instead of the library's.
+ * `people`: by the procedures for people (people.h) instead of the library's.
  */
 #include <inttypes.h>
 #include <mysql.h>
@@ -19,7 +19,7 @@
 #include "engine/mysql/mysql.h"
 #include "engine/mysql/script.h"
 #include "engine/procedures/procedures.h"
-#include "people_engine.h"
+#include "people.h"
 #include "sql/store_name.h"
 
 enum { HISTORIES = 2, STEPS = 100 };
