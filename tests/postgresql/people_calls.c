@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Commands as calls of the functions for people, and their rows as decisions. */
-#include "people_calls.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +7,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "engine/reply/reply.h"
-#include "people_sql.h"
+#include "people.h"
 
 /* Ticket, token, ttl and deadline of a request, which the store has by now. */
 static void fill_state(const PGresult *rows, lk_result *result) {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Transactions around the calls, and the engine that decides by them. */
-#include "people_engine.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +7,7 @@
 #include "base/error.h"
 #include "engine/postgresql/postgresql.h"
 #include "engine/reply/reply.h"
-#include "people_calls.h"
-#include "people_sql.h"
+#include "people.h"
 
 enum { ALONE, SHARED, DECOYS, LEFT }; /* what is counted */
 

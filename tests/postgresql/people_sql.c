@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Statements with arguments, and the fields of their rows. */
-#include "people_sql.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "people.h"
 #include "sql/rename.h"
 
 bool people_chance(struct people *people, int percent) {

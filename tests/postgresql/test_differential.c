@@ -5,7 +5,7 @@
  *
  * usage: postgresql_differential [people]
  *
- * `people`: by the functions for people (people_engine.h) instead of the library's procedures.
+ * `people`: by the functions for people (people.h) instead of the library's procedures.
  */
 #include <inttypes.h>
 #include <libpq-fe.h>
@@ -15,7 +15,7 @@
 
 #include "../histories/history.h"
 #include "engine/postgresql/postgresql.h"
-#include "people_engine.h"
+#include "people.h"
 
 enum { HISTORIES = 3, STEPS = 120 };
 

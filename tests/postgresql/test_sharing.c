@@ -1,14 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What may share a root's lock (src/engine/postgresql/README.md), all at once: workers that claim
- * and complete, beside a client that locks the whole queue again and again; users of limits that
- * are wide, narrow or become full. Each client is a thread with a store of its own; what must never
- * be is counted in this process, from within the leases.
+ * Clients of one store, all at once, each with a store of its own.
+ *
+ * Cycles over two roots that come to be unseen (R13): two owners, each holding what the other one
+ * asks for, ask at the same moment, and look again and again. Exactly one of them is answered
+ * DEADLOCK; the other is granted what the first then releases. The same holds where each look
+ * converts the request that waits (R9): to less, which keeps its ticket, or to more, which draws
+ * another one.
+ *
+ * What may share a root's lock (src/engine/postgresql/README.md): workers that claim and complete,
+ * beside a client that locks the whole queue again and again; users of limits that are wide, narrow
+ * or become full. What must never be is counted in this process, from within the leases.
  */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +26,126 @@
 #include "../sqlite/fixture.h"
 #include "lockkeeper/lockkeeper.h"
 #include "lockkeeper/work.h"
+
+static pthread_barrier_t gate;
+
+static lk_store *open_store(const char *schema) {
+    char url[512];
+    lk_store *store = NULL;
+    lk_error error;
+
+    (void)snprintf(url, sizeof url, "postgresql://postgres@/postgres?host=%s&schema=%s",
+                   getenv("LK_TEST_SERVER"), schema);
+    if (lk_open(url, &store, &error) != LK_OK) {
+        test_die("%s", error.text);
+    }
+    return store;
+}
+
+/* ---- cycles ---------------------------------------------------------------------------------- */
+
+enum { OWNERS = 2, CYCLES = 200 };
+
+/* Of each path, what is asked for in turns. */
+static const char *const paths[OWNERS][2] = {
+    {"left/x", "left/x?shared"},
+    {"right/x", "right/x?shared"},
+};
+
+struct owner {
+    pthread_t thread;
+    int number;
+    const char *name;
+    bool converts;
+    int deadlocks[CYCLES];
+};
+
+static lk_request request_of(const struct owner *owner, const char *const *path) {
+    lk_request request = lk_request_init(path, 1);
+
+    request.owner = owner->name;
+    request.style = LK_QUEUE;
+    return request;
+}
+
+/* Looks until it is answered for good. */
+static lk_outcome ask(lk_store *store, const struct owner *owner, const char *const *path) {
+    lk_outcome outcome = LK_WAITING;
+
+    for (size_t i = 0; outcome == LK_WAITING; i++) {
+        lk_request request = request_of(owner, &path[owner->converts ? i % 2 : 0]);
+        lk_result *result = NULL;
+        lk_error error;
+        outcome = lk_ask(store, &request, &result, &error);
+        lk_result_free(result);
+        if (outcome != LK_WAITING && outcome != LK_GRANTED && outcome != LK_DEADLOCK) {
+            test_die("%s: %s", lk_outcome_name(outcome), error.text);
+        }
+    }
+    return outcome;
+}
+
+static void release(lk_store *store, const struct owner *owner, const char *const *path) {
+    lk_request request = request_of(owner, path);
+    lk_error error;
+
+    if (lk_release(store, &request, 0, NULL, &error) != LK_OK) {
+        test_die("%s", error.text);
+    }
+}
+
+static void *play(void *context) {
+    struct owner *owner = context;
+    const char *const *own = paths[owner->number];
+    const char *const *others = paths[OWNERS - 1 - owner->number];
+    lk_store *store = open_store("cycles");
+
+    for (int i = 0; i < CYCLES; i++) {
+        bool is_granted;
+        (void)ask(store, owner, own);
+        (void)pthread_barrier_wait(&gate);
+        is_granted = ask(store, owner, others) == LK_GRANTED;
+        owner->deadlocks[i] = !is_granted;
+        release(store, owner, own);
+        if (is_granted) {
+            release(store, owner, others);
+        }
+        (void)pthread_barrier_wait(&gate);
+    }
+    lk_close(store);
+    return NULL;
+}
+
+static void play_all(bool converts) {
+    struct owner owners[OWNERS] = {{.number = 0, .name = "one", .converts = converts},
+                                   {.number = 1, .name = "two", .converts = converts}};
+
+    (void)pthread_barrier_init(&gate, NULL, OWNERS);
+    for (int i = 0; i < OWNERS; i++) {
+        if (pthread_create(&owners[i].thread, NULL, play, &owners[i]) != 0) {
+            test_die("no thread");
+        }
+    }
+    for (int i = 0; i < OWNERS; i++) {
+        (void)pthread_join(owners[i].thread, NULL);
+    }
+    (void)pthread_barrier_destroy(&gate);
+    for (int i = 0; i < CYCLES; i++) {
+        assert_int_equal(owners[0].deadlocks[i] + owners[1].deadlocks[i], 1);
+    }
+}
+
+static void one_ask_of_a_cycle_is_refused(void **state) {
+    (void)state;
+    play_all(false);
+}
+
+static void one_conversion_of_a_cycle_is_refused(void **state) {
+    (void)state;
+    play_all(true);
+}
+
+/* ---- what may share a lock ------------------------------------------------------------------- */
 
 enum { CLIENTS = 10, ITEMS = 300, ROUNDS = 45, TURNS = 3 };
 
@@ -31,24 +159,10 @@ static atomic_int done;
 static atomic_int claims; /* held now */
 static atomic_int pauses; /* of the queue, now */
 static atomic_int users;  /* of the pool, now */
-static pthread_barrier_t gate;
 static atomic_int broken; /* times that something was which must not be */
 static atomic_bool is_over;
 
 static const int limits[] = {3, 6, 40}; /* alone; shared, then alone; shared */
-
-static lk_store *open_store(void) {
-    char url[512];
-    lk_store *store = NULL;
-    lk_error error;
-
-    (void)snprintf(url, sizeof url, "postgresql://postgres@/postgres?host=%s&schema=sharing",
-                   getenv("LK_TEST_SERVER"));
-    if (lk_open(url, &store, &error) != LK_OK) {
-        test_die("%s", error.text);
-    }
-    return store;
-}
 
 static void must(lk_outcome outcome, lk_outcome expected, const lk_error *error) {
     if (outcome != expected) {
@@ -70,7 +184,7 @@ static void stay(lk_store *store) {
 /* Until nothing is left. A claim that is granted while the queue is locked is one too many. */
 static void *work(void *context) {
     const struct client *client = context;
-    lk_store *store = open_store();
+    lk_store *store = open_store("sharing");
     char owner[32];
     int left = 1;
 
@@ -143,7 +257,7 @@ static void begin(pthread_t *thread, void *(*run)(void *context), void *context)
 
 static void claims_and_locks_on_the_queue_exclude_each_other(void **state) {
     struct client clients[CLIENTS];
-    lk_store *store = open_store();
+    lk_store *store = open_store("sharing");
     lk_queue_stats stats = {.pushed = 0};
     pthread_t pauser;
     lk_error error;
@@ -156,7 +270,7 @@ static void claims_and_locks_on_the_queue_exclude_each_other(void **state) {
         (void)snprintf(id, sizeof id, "%d", i);
         must(lk_push(store, &push, &added, &error), LK_OK, &error);
     }
-    begin(&pauser, pause_work, open_store());
+    begin(&pauser, pause_work, open_store("sharing"));
     for (unsigned i = 0; i < CLIENTS; i++) {
         clients[i].number = i;
         begin(&clients[i].thread, work, &clients[i]);
@@ -184,7 +298,7 @@ static void claims_and_locks_on_the_queue_exclude_each_other(void **state) {
 /* All ask at once; when all have been answered, as many have it as may. */
 static void *use(void *context) {
     const struct client *client = context;
-    lk_store *store = open_store();
+    lk_store *store = open_store("sharing");
     char owner[32];
     char part[64];
     const char *const parts[] = {part};
@@ -238,6 +352,8 @@ static void limits_hold(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_ask_of_a_cycle_is_refused),
+        cmocka_unit_test(one_conversion_of_a_cycle_is_refused),
         cmocka_unit_test(claims_and_locks_on_the_queue_exclude_each_other),
         cmocka_unit_test(limits_hold),
     };
