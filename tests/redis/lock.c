@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Asks and releases in short. */
+/* Asks and releases in short; and what a server counts, from the text of INFO commandstats. */
 #include "lock.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "../calls.h"
 #include "base/clock.h"
@@ -63,4 +64,42 @@ void lock_release(struct lk_engine *engine, const struct lock *lock) {
     if (outcome != LK_OK) {
         lock_give_up(lock->text, lk_outcome_name(outcome));
     }
+}
+
+/* ---- what a server counts -------------------------------------------------------------------- */
+
+static redisReply *say(redisContext *server, const char *words) {
+    redisReply *reply = redisCommand(server, words);
+
+    if (reply == NULL || reply->type == REDIS_REPLY_ERROR) {
+        lock_give_up(words, reply != NULL ? reply->str : server->errstr);
+    }
+    return reply;
+}
+
+void begin_count(redisContext *server) {
+    freeReplyObject(say(server, "CONFIG RESETSTAT"));
+}
+
+struct counted end_count(redisContext *server) {
+    static const char start[] = "cmdstat_";
+    static const char evalsha[] = "evalsha:";
+    redisReply *reply = say(server, "INFO commandstats");
+    struct counted counted = {0, 0, 0};
+
+    for (const char *at = strstr(reply->str, start); at != NULL; at = strstr(at, start)) {
+        long long calls = strtoll(strstr(at, "calls=") + strlen("calls="), NULL, 10);
+
+        at += strlen(start);
+        if (strncmp(at, evalsha, strlen(evalsha)) == 0) {
+            counted.calls += calls;
+        } else if (strncmp(at, "publish:", 8) == 0) {
+            counted.messages += calls;
+            counted.commands += calls;
+        } else if (strncmp(at, "config", 6) != 0 && strncmp(at, "info", 4) != 0) {
+            counted.commands += calls;
+        }
+    }
+    freeReplyObject(reply);
+    return counted;
 }

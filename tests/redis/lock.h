@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Asks and releases of one path in short, for tests that make thousands of them. */
+/*
+ * Asks and releases of one path in short, for tests that make thousands of them; and what a Redis
+ * server counts of them between two moments (INFO commandstats).
+ */
 #ifndef LK_TESTS_REDIS_LOCK_H
 #define LK_TESTS_REDIS_LOCK_H
+
+#include <hiredis/hiredis.h>
 
 #include "engine/engine.h"
 #include "engine/reply/reply.h"
@@ -31,5 +36,14 @@ void lock_release(struct lk_engine *engine, const struct lock *lock);
 
 /* Releases by the token; the outcome. */
 lk_outcome lock_try_release(struct lk_engine *engine, const struct lock *lock);
+
+struct counted {
+    long long calls;    /* of the script */
+    long long commands; /* that the script made */
+    long long messages; /* of them: PUBLISH */
+};
+
+void begin_count(redisContext *server);
+struct counted end_count(redisContext *server);
 
 #endif

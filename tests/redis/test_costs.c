@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "../calls.h"
-#include "counted.h"
 #include "engine/redis/redis.h"
 #include "lock.h"
 
