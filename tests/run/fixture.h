@@ -8,6 +8,8 @@
 #ifndef LK_TESTS_RUN_FIXTURE_H
 #define LK_TESTS_RUN_FIXTURE_H
 
+#include <sqlite3.h>
+
 /* clang-format off */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -99,5 +101,20 @@ int64_t fixture_now_ms(void); /* since boot, as `child tick` writes it */
 
 /* Sleeps between two polls. */
 void fixture_pause(void);
+
+/* ---- the store, by another connection -------------------------------------------------------- */
+
+/* Takes the write lock: no process can write until store_unlock(). */
+sqlite3 *store_lock(struct fixture *fixture);
+void store_unlock(sqlite3 *database);
+
+/* Waits until the file holds `count` requests. */
+void store_await_requests(struct fixture *fixture, int count);
+
+/* Whether the write lock can be taken within `patience_ms`. */
+bool store_is_unlocked(struct fixture *fixture, int patience_ms);
+
+/* Stops the process (SIGSTOP) at a moment at which it does not hold the write lock. */
+void store_stop_unlocked(struct fixture *fixture, pid_t process);
 
 #endif

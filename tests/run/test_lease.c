@@ -7,7 +7,6 @@
 #include <time.h>
 
 #include "fixture.h"
-#include "store.h"
 
 /* Starts a run that holds `x` until it is ended, and waits until it holds it. */
 static pid_t start_holder(struct fixture *fixture, const char *ttl, const char *ready) {

@@ -13,7 +13,6 @@
 #include <utmp.h>
 
 #include "fixture.h"
-#include "store.h"
 
 /* What the shell reports of its job. */
 struct news {
