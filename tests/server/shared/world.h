@@ -11,7 +11,7 @@
  *             missing
  *
  * What is checked is what clients can know: when they called, when they were answered, and with
- * what (notes.c). Deadlines are on one clock here: a real store translates them.
+ * what (client.c). Deadlines are on one clock here: a real store translates them.
  */
 #ifndef LK_TESTS_SERVER_SHARED_WORLD_H
 #define LK_TESTS_SERVER_SHARED_WORLD_H
@@ -264,7 +264,7 @@ void client_act(struct world *world, int index);
 void client_reply(struct world *world, int index, const struct answer *answer);
 void client_reset(struct world *world, int index); /* its connection is gone */
 
-/* notes.c: the whole history. */
+/* client.c: the whole history. */
 void notes_check(struct world *world);
 
 #endif
