@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The fixture of tests of the embedded store. */
+/* The fixture of tests of the embedded store, and what is set up before each test case. */
 #include "fixture.h"
 
 #include <dirent.h>
@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "engine/sqlite/store.h"
 
 #define CLOCK_FIRST_US INT64_C(1000000000)            /* a quarter of an hour after the boot */
 #define CLOCK_FIRST_WALL_US INT64_C(1700000000000000) /* November 2023 */
@@ -284,4 +286,71 @@ lk_outcome fixture_put(struct lk_engine *engine, const char *path, struct lk_sli
     lk_error error;
 
     return call_put(engine, &put, &patience, &error);
+}
+
+/* ---- test cases of cmocka -------------------------------------------------------------------- */
+
+static struct testcase *make_scene(void) {
+    struct testcase *testcase = calloc(1, sizeof *testcase);
+
+    if (testcase == NULL) {
+        test_die("memory is exhausted");
+    }
+    testcase->fixture = fixture_make();
+    fixture_clock_init(&testcase->clock);
+    testcase->options = lk_sqlite_options_default;
+    return testcase;
+}
+
+int testcase_setup(void **state) {
+    struct testcase *testcase = make_scene();
+
+    testcase->options.time = &testcase->clock.source;
+    testcase->options.boot_id = "first";
+    testcase->engine = fixture_open(testcase->fixture.file, &testcase->options);
+    *state = testcase;
+    return 0;
+}
+
+int testcase_setup_on_machine_clock(void **state) {
+    struct testcase *testcase = make_scene();
+
+    testcase->engine = fixture_open(testcase->fixture.file, &testcase->options);
+    *state = testcase;
+    return 0;
+}
+
+int testcase_teardown(void **state) {
+    struct testcase *testcase = *state;
+
+    lk_claim_free(testcase->claim);
+    lk_result_clear(&testcase->result);
+    fixture_close(testcase->engine);
+    fixture_remove(&testcase->fixture);
+    free(testcase);
+    return 0;
+}
+
+void testcase_reopen(struct testcase *testcase) {
+    fixture_close(testcase->engine);
+    testcase->engine = fixture_open(testcase->fixture.file, &testcase->options);
+}
+
+int64_t testcase_steps(const struct testcase *testcase) {
+    const struct lk_sqlite *store = lk_sqlite_of(testcase->engine);
+    int64_t count = 0;
+
+    for (sqlite3_stmt *statement = sqlite3_next_stmt(store->sql.handle, NULL); statement != NULL;
+         statement = sqlite3_next_stmt(store->sql.handle, statement)) {
+        count += sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_VM_STEP, 1);
+    }
+    return count;
+}
+
+void testcase_restart(struct testcase *testcase, const char *boot_id, int64_t down_us) {
+    fixture_close(testcase->engine);
+    testcase->clock.now_us = 5000000;
+    testcase->clock.wall_us += down_us;
+    testcase->options.boot_id = boot_id;
+    testcase->engine = fixture_open(testcase->fixture.file, &testcase->options);
 }

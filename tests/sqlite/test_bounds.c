@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "testcase.h"
+#include "fixture.h"
 
 enum { OVERDUE = 300, OVERDUE_MAX = 4 }; /* far more than a call sweeps */
 

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "testcase.h"
+#include "fixture.h"
 
 enum {
     FEW = 10,

@@ -11,7 +11,7 @@
 
 #include "engine/event.h"
 #include "engine/sqlite/store.h"
-#include "testcase.h"
+#include "fixture.h"
 
 /* What has happened behind `after`; the caller frees it. */
 static struct lk_event_page *ask_events(struct testcase *testcase, uint64_t after) {

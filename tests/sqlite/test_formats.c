@@ -37,7 +37,7 @@ static const struct lk_sql_formats next = {.format = 2, .writable_from = 2, .ste
 static const char *const late_steps[] = {NULL, NULL, "CREATE TABLE lk_made_up_later (path TEXT)"};
 static const struct lk_sql_formats late = {.format = 3, .writable_from = 3, .steps = late_steps};
 
-struct testcase {
+struct two_formats {
     struct fixture fixture;
     struct fixture_clock clock;
     struct lk_sqlite_options present;
@@ -45,7 +45,7 @@ struct testcase {
 };
 
 static int set_up(void **state) {
-    struct testcase *testcase = calloc(1, sizeof *testcase);
+    struct two_formats *testcase = calloc(1, sizeof *testcase);
 
     if (testcase == NULL) {
         return 1;
@@ -62,31 +62,31 @@ static int set_up(void **state) {
 }
 
 static int teardown(void **state) {
-    struct testcase *testcase = *state;
+    struct two_formats *testcase = *state;
 
     fixture_remove(&testcase->fixture);
     free(testcase);
     return 0;
 }
 
-static struct lk_engine *open_present(const struct testcase *testcase) {
+static struct lk_engine *open_present(const struct two_formats *testcase) {
     return fixture_open(testcase->fixture.file, &testcase->present);
 }
 
-static struct lk_engine *open_later(const struct testcase *testcase) {
+static struct lk_engine *open_later(const struct two_formats *testcase) {
     return fixture_open(testcase->fixture.file, &testcase->later);
 }
 
-static int64_t query(const struct testcase *testcase, const char *text) {
+static int64_t query(const struct two_formats *testcase, const char *text) {
     return fixture_sql(testcase->fixture.file, text);
 }
 
-static int64_t format_of(const struct testcase *testcase) {
+static int64_t format_of(const struct two_formats *testcase) {
     return query(testcase, "SELECT format FROM lk_meta");
 }
 
 /* A store with a value, an item, a bound and a record of the audit, and nothing in use. */
-static void leave_a_store(struct testcase *testcase) {
+static void leave_a_store(struct two_formats *testcase) {
     struct lk_engine *engine = open_present(testcase);
     struct lk_patience patience = test_patience(10 * SECOND_US);
     const lk_limits limits = {sizeof limits,  50, LK_LIMIT_AS_IS, LK_LIMIT_AS_IS,
@@ -114,7 +114,7 @@ struct image {
 };
 
 /* All that is in the file, of which no connection is open. */
-static struct image read_file(const struct testcase *testcase) {
+static struct image read_file(const struct two_formats *testcase) {
     FILE *file = fopen(testcase->fixture.file, "re");
     struct image image = {.size = 0};
     long size = 0;
@@ -132,7 +132,7 @@ static struct image read_file(const struct testcase *testcase) {
     return image;
 }
 
-static void expect_same_file(const struct testcase *testcase, struct image *before) {
+static void expect_same_file(const struct two_formats *testcase, struct image *before) {
     struct image after = read_file(testcase);
 
     assert_int_equal(after.size, before->size);
@@ -143,8 +143,8 @@ static void expect_same_file(const struct testcase *testcase, struct image *befo
 
 /* ---- other formats --------------------------------------------------------------------------- */
 
-static void expect_refused(const struct testcase *testcase, const struct lk_sqlite_options *options,
-                           const char *what) {
+static void expect_refused(const struct two_formats *testcase,
+                           const struct lk_sqlite_options *options, const char *what) {
     struct image before;
     lk_error error;
 
@@ -171,7 +171,7 @@ static void other_formats_are_refused_and_not_touched(void **state) {
         {"ALTER TABLE lk_meta RENAME COLUMN format TO form", "tell no format"},
         {"DROP TABLE lk_meta", "tell no format"},
     };
-    struct testcase *testcase = *state;
+    struct two_formats *testcase = *state;
 
     leave_a_store(testcase);
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
@@ -181,7 +181,7 @@ static void other_formats_are_refused_and_not_touched(void **state) {
 }
 
 static void an_older_format_without_a_step_is_refused(void **state) {
-    struct testcase *testcase = *state;
+    struct two_formats *testcase = *state;
     struct lk_sqlite_options options = testcase->present;
 
     options.formats = &late;
@@ -190,7 +190,7 @@ static void an_older_format_without_a_step_is_refused(void **state) {
 }
 
 static void a_newer_format_that_allows_this_program_is_used(void **state) {
-    struct testcase *testcase = *state;
+    struct two_formats *testcase = *state;
     struct lk_engine *engine;
     lk_result result = {.outcome = LK_OK};
 
@@ -262,7 +262,7 @@ static call *const reads[] = {list, audit, queues, examine, follow, limits_get};
 enum { READS = sizeof reads / sizeof reads[0] };
 
 static void a_read_upgrades_nothing(void **state) {
-    struct testcase *testcase = *state;
+    struct two_formats *testcase = *state;
     struct image before;
     struct lk_engine *engine;
     lk_error error;
@@ -328,7 +328,7 @@ static lk_outcome begin_to_serve(struct lk_engine *engine, struct lk_patience *p
 static call *const writes[] = {try_to_lock, put, push, take, limits_set, begin_to_serve};
 enum { WRITES = sizeof writes / sizeof writes[0] };
 
-static void expect_nothing_lost(const struct testcase *testcase, struct lk_engine *engine) {
+static void expect_nothing_lost(const struct two_formats *testcase, struct lk_engine *engine) {
     lk_value *value = fixture_get(engine, "x");
 
     assert_int_equal(format_of(testcase), 2);
@@ -345,7 +345,7 @@ static void expect_nothing_lost(const struct testcase *testcase, struct lk_engin
 
 static void the_first_call_that_writes_upgrades(void **state) {
     for (size_t i = 0; i < WRITES; i++) {
-        struct testcase *testcase = *state;
+        struct two_formats *testcase = *state;
         struct lk_patience patience = test_patience(10 * SECOND_US);
         struct lk_engine *engine;
         struct lk_engine *other;
@@ -370,7 +370,7 @@ static void the_first_call_that_writes_upgrades(void **state) {
 
 /* ---- what is in use -------------------------------------------------------------------------- */
 
-static void expect_in_use(const struct testcase *testcase, const char *what) {
+static void expect_in_use(const struct two_formats *testcase, const char *what) {
     struct lk_engine *engine = open_later(testcase);
     int64_t rows = query(testcase, "SELECT count(*) FROM lk_request");
     lk_error error;
@@ -390,7 +390,7 @@ static void expect_in_use(const struct testcase *testcase, const char *what) {
                      0);
 }
 
-static void expect_upgraded(const struct testcase *testcase) {
+static void expect_upgraded(const struct two_formats *testcase) {
     struct lk_engine *engine = open_later(testcase);
     struct lk_patience patience = test_patience(10 * SECOND_US);
     lk_error error;
@@ -401,7 +401,7 @@ static void expect_upgraded(const struct testcase *testcase) {
 }
 
 static void nothing_is_upgraded_while_something_is_in_use(void **state) {
-    struct testcase *testcase = *state;
+    struct two_formats *testcase = *state;
     struct lk_engine *engine;
     lk_claim_info *claim = NULL;
     lk_result held = {.outcome = LK_OK};
@@ -428,7 +428,7 @@ static void nothing_is_upgraded_while_something_is_in_use(void **state) {
 }
 
 static void what_is_overdue_is_not_in_use(void **state) {
-    struct testcase *testcase = *state;
+    struct two_formats *testcase = *state;
     struct lk_engine *engine = open_present(testcase);
     lk_result result = {.outcome = LK_OK};
 
@@ -442,7 +442,7 @@ static void what_is_overdue_is_not_in_use(void **state) {
 }
 
 static void another_boot_counts_by_the_wall_clock(void **state) {
-    struct testcase *testcase = *state;
+    struct two_formats *testcase = *state;
     struct lk_engine *engine = open_present(testcase);
     lk_result result = {.outcome = LK_OK};
 
@@ -459,7 +459,7 @@ static void another_boot_counts_by_the_wall_clock(void **state) {
 /* ---- a program whose store is upgraded ------------------------------------------------------- */
 
 static void a_program_that_has_it_open_is_refused(void **state) {
-    struct testcase *testcase = *state;
+    struct two_formats *testcase = *state;
     struct lk_engine *engine;
     lk_error error;
 
@@ -481,7 +481,7 @@ static void a_program_that_has_it_open_is_refused(void **state) {
 
 /* The row about the store may look otherwise, but for what each format has. */
 static void a_row_that_cannot_be_read_is_refused(void **state) {
-    struct testcase *testcase = *state;
+    struct two_formats *testcase = *state;
     struct lk_engine *engine;
     struct lk_patience patience = test_patience(10 * SECOND_US);
     lk_error error;
@@ -507,7 +507,7 @@ static void await_begun(int children) {
 }
 
 /* Waits in a process of its own until the store has told that; exits with the outcome. */
-static pid_t start_waiter(const struct testcase *testcase, bool is_worker) {
+static pid_t start_waiter(const struct two_formats *testcase, bool is_worker) {
     pid_t child = test_fork();
 
     if (child == 0) {
@@ -546,7 +546,7 @@ static pid_t start_waiter(const struct testcase *testcase, bool is_worker) {
  * waits for the end of them.
  */
 static void those_that_wait_end(void **state) {
-    struct testcase *testcase = *state;
+    struct two_formats *testcase = *state;
     struct lk_engine *engine = fixture_open(testcase->fixture.file, &lk_sqlite_options_default);
     lk_result result = {.outcome = LK_OK};
     pid_t waiter;
@@ -565,7 +565,7 @@ static void those_that_wait_end(void **state) {
 }
 
 /* Locks and unlocks until it is refused. Exits with 0 if it gave back all that it was granted. */
-static pid_t start_client(const struct testcase *testcase, int number) {
+static pid_t start_client(const struct two_formats *testcase, int number) {
     pid_t child = test_fork();
 
     if (child == 0) {
@@ -592,7 +592,7 @@ static pid_t start_client(const struct testcase *testcase, int number) {
     return child;
 }
 
-static void race_with_an_upgrade(struct testcase *testcase) {
+static void race_with_an_upgrade(struct two_formats *testcase) {
     pid_t clients[CLIENTS];
     struct lk_engine *engine;
     lk_error error;
@@ -635,7 +635,7 @@ static void no_program_takes_what_it_cannot_give_back(void **state) {
 
 /* ---- an upgrade that is hindered ------------------------------------------------------------- */
 
-static lk_outcome try_to_upgrade(const struct testcase *testcase, lk_error *error) {
+static lk_outcome try_to_upgrade(const struct two_formats *testcase, lk_error *error) {
     struct lk_engine *engine = open_later(testcase);
     struct lk_patience patience = test_patience(10 * SECOND_US);
     lk_outcome outcome = lk_sqlite_bring_up_to_date(engine, &patience, error);
@@ -645,7 +645,7 @@ static lk_outcome try_to_upgrade(const struct testcase *testcase, lk_error *erro
 }
 
 /* Runs `hindrance`, and expects that nothing is changed until `help` is run. */
-static void expect_hindered(struct testcase *testcase, const char *hindrance, const char *name,
+static void expect_hindered(struct two_formats *testcase, const char *hindrance, const char *name,
                             const char *help) {
     struct image before;
     lk_error error;
@@ -667,7 +667,7 @@ static void a_name_that_is_taken_leaves_the_old_format(void **state) {
 }
 
 static void a_running_service_keeps_the_old_format(void **state) {
-    struct testcase *testcase = *state;
+    struct two_formats *testcase = *state;
     int lock = -1;
     lk_error error;
 
@@ -681,7 +681,7 @@ static void a_running_service_keeps_the_old_format(void **state) {
 }
 
 static void a_kill_in_the_middle_leaves_the_old_format(void **state) {
-    struct testcase *testcase = *state;
+    struct two_formats *testcase = *state;
     const char *file = testcase->fixture.file;
     lk_error error;
     int status;
@@ -709,7 +709,7 @@ static void a_kill_in_the_middle_leaves_the_old_format(void **state) {
 }
 
 static void a_full_disk_leaves_the_old_format(void **state) {
-    struct testcase *testcase = *state;
+    struct two_formats *testcase = *state;
     lk_error error;
 
     leave_a_store(testcase);
@@ -723,7 +723,7 @@ static void a_full_disk_leaves_the_old_format(void **state) {
 
 /* The step cannot be done twice. */
 static void concurrent_programs_upgrade_once(void **state) {
-    struct testcase *testcase = *state;
+    struct two_formats *testcase = *state;
 
     leave_a_store(testcase);
     for (int i = 0; i < RACERS; i++) {
@@ -744,7 +744,7 @@ static void several_steps_follow_each_other(void **state) {
         "ALTER TABLE lk_audit ADD COLUMN two INTEGER NOT NULL DEFAULT 2"};
     static const struct lk_sql_formats third = {
         .format = 3, .writable_from = 2, .steps = two_steps};
-    struct testcase *testcase = *state;
+    struct two_formats *testcase = *state;
     lk_error error;
 
     leave_a_store(testcase);
@@ -756,7 +756,7 @@ static void several_steps_follow_each_other(void **state) {
 }
 
 static void views_of_the_owner_stay(void **state) {
-    struct testcase *testcase = *state;
+    struct two_formats *testcase = *state;
     lk_error error;
 
     leave_a_store(testcase);

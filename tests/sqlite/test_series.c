@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "testcase.h"
+#include "fixture.h"
 
 enum { FEW = 20, MANY = 20000, SERIES_MAX = 100, NO_DEARER = 2 };
 

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "engine/sqlite/changes.h"
-#include "testcase.h"
+#include "fixture.h"
 
 #define SECOND_US INT64_C(1000000)
 

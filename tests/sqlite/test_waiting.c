@@ -21,7 +21,7 @@
 
 #define SECOND_US INT64_C(1000000)
 
-struct testcase {
+struct two_stores {
     struct fixture fixture;
     struct lk_engine *engine;
     struct lk_engine *other;
@@ -29,7 +29,7 @@ struct testcase {
 };
 
 static int setup(void **state) {
-    struct testcase *testcase = calloc(1, sizeof *testcase);
+    struct two_stores *testcase = calloc(1, sizeof *testcase);
 
     if (testcase == NULL) {
         return 1;
@@ -42,7 +42,7 @@ static int setup(void **state) {
 }
 
 static int teardown(void **state) {
-    struct testcase *testcase = *state;
+    struct two_stores *testcase = *state;
 
     lk_result_clear(&testcase->result);
     fixture_close(testcase->engine);
@@ -83,7 +83,7 @@ static void kill_writer(pid_t child) {
     assert_int_equal(waitpid(child, &status, 0), child);
 }
 
-static lk_outcome ask_with(struct testcase *testcase, const char *owner,
+static lk_outcome ask_with(struct two_stores *testcase, const char *owner,
                            const struct lk_patience *patience) {
     struct test_parts parts;
     struct lk_ask ask = {.owner = lk_slice_of(owner), .style = LK_TRY};
@@ -96,7 +96,7 @@ static lk_outcome ask_with(struct testcase *testcase, const char *owner,
 }
 
 static void a_stopped_writer_makes_calls_unavailable_in_time(void **state) {
-    struct testcase *testcase = *state;
+    struct two_stores *testcase = *state;
     pid_t writer = start_stopped_writer(testcase->fixture.file);
     int64_t begun_us = lk_clock_now_us();
     struct lk_patience patience = test_patience(SECOND_US / 5);
@@ -125,7 +125,7 @@ static void a_stopped_writer_makes_calls_unavailable_in_time(void **state) {
 }
 
 static void a_waker_ends_the_wait_for_the_store(void **state) {
-    struct testcase *testcase = *state;
+    struct two_stores *testcase = *state;
     pid_t writer = start_stopped_writer(testcase->fixture.file);
     struct lk_waker waker;
     struct lk_patience patience = {.until_us = LK_NEVER, .waker = &waker};
@@ -183,7 +183,7 @@ static void join(struct sleeper *sleeper) {
 }
 
 static void a_release_by_another_process_ends_the_wait(void **state) {
-    struct testcase *testcase = *state;
+    struct two_stores *testcase = *state;
     struct sleeper sleeper;
 
     assert_int_equal(fixture_ask(testcase->engine, "A", "x", LK_TRY, 0, &testcase->result),
@@ -210,7 +210,7 @@ static int64_t read_wall(void *context) {
 
 /* Commits of one's own connection are not in its data version. */
 static void a_release_by_another_thread_ends_the_wait(void **state) {
-    struct testcase *testcase = *state;
+    struct two_stores *testcase = *state;
     sem_t readings;
     const struct lk_time_source time = {read_and_tell, read_wall, &readings};
     const struct lk_sqlite_options options = {.time = &time, .overdue_max = 64};
@@ -235,7 +235,7 @@ static void a_release_by_another_thread_ends_the_wait(void **state) {
 
 /* Only the waiter is there to sweep the dead holder. */
 static void the_deadline_of_a_blocker_ends_the_wait(void **state) {
-    struct testcase *testcase = *state;
+    struct two_stores *testcase = *state;
     struct sleeper sleeper;
 
     assert_int_equal(fixture_ask(testcase->engine, "A", "x/y", LK_TRY, 3000, &testcase->result),
@@ -249,7 +249,7 @@ static void the_deadline_of_a_blocker_ends_the_wait(void **state) {
 }
 
 static void a_break_ends_the_wait(void **state) {
-    struct testcase *testcase = *state;
+    struct two_stores *testcase = *state;
     struct lk_patience patience = test_patience(20 * SECOND_US);
     struct lk_break broken = {.at_once = true, .owner = lk_slice_of("B")};
     struct sleeper sleeper;
@@ -269,7 +269,7 @@ static void a_break_ends_the_wait(void **state) {
 }
 
 static void a_waker_ends_the_wait(void **state) {
-    struct testcase *testcase = *state;
+    struct two_stores *testcase = *state;
     struct sleeper sleeper;
     struct lk_waker waker;
 
@@ -287,7 +287,7 @@ static void a_waker_ends_the_wait(void **state) {
 
 /* Watching is looking: the file's counter of changes does not change. */
 static void waiting_writes_nothing(void **state) {
-    struct testcase *testcase = *state;
+    struct two_stores *testcase = *state;
     struct sleeper sleeper;
     sqlite3 *handle = NULL;
     sqlite3_stmt *version = NULL;
@@ -355,7 +355,7 @@ static void *contend(void *context) {
 }
 
 static void threads_may_share_one_store(void **state) {
-    struct testcase *testcase = *state;
+    struct two_stores *testcase = *state;
     struct contender contenders[THREADS];
     atomic_int inside = 0;
 
@@ -381,7 +381,7 @@ static int query_as_told(struct lk_change_watch *watch) {
 }
 
 /* Whether a check after a commit elsewhere takes it for news. */
-static bool is_news(struct testcase *testcase, struct lk_change_watch *watch, const char *path) {
+static bool is_news(struct two_stores *testcase, struct lk_change_watch *watch, const char *path) {
     assert_int_equal(fixture_ask(testcase->other, "B", path, LK_TRY, 60000, &testcase->result),
                      LK_GRANTED);
     watch->changed_us = 0;
@@ -391,7 +391,7 @@ static bool is_news(struct testcase *testcase, struct lk_change_watch *watch, co
 
 /* So the pauses of one who waits in a busy store grow as in a quiet one. */
 static void a_commit_that_changes_nothing_here_is_no_news(void **state) {
-    struct testcase *testcase = *state;
+    struct two_stores *testcase = *state;
     struct lk_change_watch watch =
         lk_change_watch_make(lk_sqlite_of(testcase->engine), query_as_told, 1000, 25000);
 

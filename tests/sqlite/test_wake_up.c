@@ -13,7 +13,7 @@
 
 #include "../emulated.h"
 #include "engine/sqlite/change_watch.h"
-#include "testcase.h"
+#include "fixture.h"
 
 #define HOUR_US INT64_C(3600000000)
 #define LONG_US INT64_C(60000000) /* no test waits for so long unless it fails */

@@ -14,8 +14,8 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "fixture.h"
 #include "sql/format.h"
-#include "testcase.h"
 
 #define SECOND_US INT64_C(1000000)
 
