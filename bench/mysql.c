@@ -12,7 +12,7 @@
  *
  * (a) A counting semaphore of slot rows in stored procedures, taken with SKIP LOCKED: no queue, no
  *     tree, no fairness, no token memory. A pair is an acquire and a release.
- * (b) The procedures of the library database-semaphore (database_semaphore.h), the same pairs.
+ * (b) The procedures of the library database-semaphore (by_hand_mysql.h), the same pairs.
  * (c) A queue table: SELECT ... FOR UPDATE SKIP LOCKED, claimed in one transaction and completed in
  *     another, a procedure and a round trip each.
  */
@@ -24,7 +24,6 @@
 #include "bench.h"
 #include "by_hand_mysql.h"
 #include "database.h"
-#include "database_semaphore.h"
 #include "lockkeeper/lockkeeper.h"
 
 enum { ITEMS = 400000, ITEMS_SMOKE = 3000 };

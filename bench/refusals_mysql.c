@@ -12,7 +12,6 @@
 
 #include "bench.h"
 #include "by_hand_mysql.h"
-#include "database_semaphore.h"
 #include "store.h"
 
 enum { TRY_MS = 500, LONG_MS = 3600000 };

@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "bench.h"
-#include "table_library.h"
+#include "table_share.h"
 
 enum {
     ROWS_RELAXED = 4000,

@@ -16,7 +16,7 @@
 
 #include "bench.h"
 #include "by_hand_mysql.h"
-#include "table_database.h"
+#include "table_share.h"
 
 static const char *const made[] = {
     "CREATE TABLE work (id BIGINT PRIMARY KEY, done INT NOT NULL DEFAULT 0, owner VARCHAR(64),"

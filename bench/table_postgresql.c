@@ -15,7 +15,7 @@
 
 #include "bench.h"
 #include "by_hand_postgresql.h"
-#include "table_database.h"
+#include "table_share.h"
 
 static void work_by_hand(unsigned number) {
     PGconn *connection = by_hand_connect();

@@ -14,7 +14,6 @@
 #include <string.h>
 
 #include "../bench.h"
-#include "handoffs.h"
 #include "load.h"
 #include "lock_services.h"
 #include "peers.h"

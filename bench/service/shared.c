@@ -16,7 +16,6 @@
 #include <time.h>
 
 #include "../bench.h"
-#include "handoffs.h"
 #include "load.h"
 #include "lock_services.h"
 #include "peers.h"

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Servers under one load: pairs of acquire and release of one, beside those of another. */
+/*
+ * Servers under one load: pairs of acquire and release of one, beside those of another; and a lock
+ * that waiters hand to each other, as fast as they can.
+ */
 #ifndef LK_BENCH_SIDES_H
 #define LK_BENCH_SIDES_H
 
@@ -44,5 +47,18 @@ struct side side_of(const char *name, struct peer peer, const struct load_protoc
 /* Rows of rates and of processor time of the server, for each of the bars. */
 void side_compare_all(struct side *ours, struct side *theirs, const struct bars *bars,
                       size_t count);
+
+/* ---- hand-offs ------------------------------------------------------------------------------- */
+
+enum { HANDOFFS_WAITERS = 20 };
+
+struct handoff_figures {
+    double round_trip_us; /* of a PING */
+    double half_us;       /* from a release to the next grant: the middle, and the p99 */
+    double p99_us;
+    double most_by_least; /* grants of a client */
+};
+
+struct handoff_figures handoffs_measure(const struct peer *peer);
 
 #endif
