@@ -16,9 +16,9 @@ build = {
    modules = {
       lockkeeper = {
          sources = {
-            "src/admin.c", "src/arguments.c", "src/claim.c", "src/errors.c", "src/feed.c",
-            "src/lease.c", "src/lockkeeper.c", "src/objects.c", "src/queue.c", "src/requests.c",
-            "src/threads.c", "src/watch.c", "src/work.c",
+            "src/admin.c", "src/arguments.c", "src/claim.c", "src/feed.c", "src/lease.c",
+            "src/lockkeeper.c", "src/objects.c", "src/queue.c", "src/requests.c", "src/threads.c",
+            "src/watch.c", "src/work.c",
          },
          defines = {"_GNU_SOURCE"},
          libraries = {"lockkeeper", "pthread"},

@@ -5,9 +5,8 @@
     {
       "target_name": "lockkeeper",
       "sources": [
-        "src/admin.c", "src/answers.c", "src/arguments.c", "src/call.c", "src/claim.c", "src/home.c",
-        "src/lease.c", "src/queue.c", "src/request.c", "src/store.c", "src/threads.c", "src/value.c",
-        "src/watch.c", "src/work.c",
+        "src/admin.c", "src/arguments.c", "src/call.c", "src/claim.c", "src/home.c", "src/queue.c",
+        "src/request.c", "src/store.c", "src/watch.c", "src/work.c",
       ],
       "defines": ["_GNU_SOURCE", "NAPI_VERSION=8"],
       "cflags": ["-std=c17", "<!@(pkg-config --cflags lockkeeper)"],

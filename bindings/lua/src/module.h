@@ -68,7 +68,7 @@ void *lk_lua_object(lua_State *L, const char *name, size_t size, int keeps);
 
 struct lk_lua_store *lk_lua_store(lua_State *L, int arg); /* an open one, or raises */
 
-/* ---- errors (errors.c) ----------------------------------------------------------------------- */
+/* ---- errors (objects.c) ---------------------------------------------------------------------- */
 
 /* Pushes an error object; `result` (may be NULL) has its blockers and its cycle. */
 void lk_lua_push_error(lua_State *L, lk_outcome outcome, const char *text, const lk_result *result);

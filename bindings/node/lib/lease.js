@@ -5,7 +5,7 @@ const util = require('node:util');
 const {native, nextNumber, listen, unlisten} = require('./native');
 const {LostError, check, outcomeOf} = require('./errors');
 const argument = require('./arguments');
-const {partsOf} = require('./parts');
+const {partsOf} = require('./scopes');
 
 const asyncDispose = Symbol.asyncDispose ?? Symbol.for('nodejs.asyncDispose');
 

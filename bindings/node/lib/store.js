@@ -7,7 +7,6 @@ const {BusyError, CancelledError, ClosedError, DeadlockError, check, errorOf, ou
     require('./errors');
 const argument = require('./arguments');
 const {Lease, asyncDispose} = require('./lease');
-const {partsOf} = require('./parts');
 const claims = require('./claims');
 const {Watch} = require('./watch');
 const {Work, runWorkers} = require('./work');
@@ -189,7 +188,7 @@ class Store {
         }
         const blockers = answer.result?.blockers ?? [];
         const lease = outcome === 'busy' && scopes.inTheWay(
-            own, partsOf(request.parts, answer.result?.paths, request), blockers);
+            own, scopes.partsOf(request.parts, answer.result?.paths, request), blockers);
         if (lease) {
             const asker = request.owner === undefined ? [] : [request.owner];
             throw new DeadlockError(`${request.parts.join(' ')} would wait for ever for the lease of `

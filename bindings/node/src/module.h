@@ -3,7 +3,7 @@
  * The Node.js binding: what its files share. The module gives JavaScript (../index.js) functions
  * with plain arguments; classes, errors and checks of options are there.
  *
- * Calls of the library run in threads of the module (threads.c), never in those of libuv, of which
+ * Calls of the library run in threads of the module (call.c), never in those of libuv, of which
  * there are four. What they bring back goes to the thread of the event loop through a home, one for
  * each environment: the main thread, or a worker of worker_threads. When the environment ends, its
  * home ends all waits, and closes what is open, before anything of JavaScript's is gone.
@@ -22,7 +22,7 @@
 
 struct lk_node_home;
 
-/* ---- threads (threads.c) --------------------------------------------------------------------- */
+/* ---- threads (call.c) ------------------------------------------------------------------------ */
 
 enum lk_node_lane {
     LK_NODE_SHORT, /* lasts as long as a store takes to answer; a few threads */
@@ -150,7 +150,7 @@ uint32_t lk_node_length(struct lk_node_call *call, napi_value value);
 napi_value lk_node_element(struct lk_node_call *call, napi_value array, uint32_t index);
 struct lk_node_cancel *lk_node_cancel_held(struct lk_node_call *call, napi_value value);
 
-/* ---- answers (answers.c) --------------------------------------------------------------------- */
+/* ---- answers (arguments.c) ------------------------------------------------------------------- */
 
 napi_value lk_node_object(napi_env env);
 void lk_node_set(napi_env env, napi_value object, const char *name, napi_value value);

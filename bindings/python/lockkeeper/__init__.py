@@ -12,18 +12,18 @@ are those of this package. README.md beside it has examples.
 """
 
 from ._aio import AsyncItem, AsyncLease, AsyncWatch, AsyncWork
-from ._claims import Claim
 from ._errors import (
     Busy, Cancelled, Deadlock, Denied, Error, Full, Internal, Invalid, LeaseLost, NoValue, Timeout,
     Unavailable, Unsupported)
 from ._lease import Lease
+from ._library import VERSION as __version__
+from ._queues import Claim
 from ._records import (
     Answer, Blocker, Entry, Event, ItemInfo, Limits, Outcome, PushCounts, QueueStats, Report, Value,
     WorkCounts)
 from ._store import Store, aopen, open
 from ._watch import Watch
 from ._work import Item, Table, Work
-from ._version import VERSION as __version__
 
 __all__ = [
     "Answer", "AsyncItem", "AsyncLease", "AsyncWatch", "AsyncWork", "Blocker", "Busy",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The library, loaded. Only this module knows how it is found."""
+"""The library, loaded, and its version. Only this module knows how it is found."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import ctypes
 import os
 
 from ._abi import FUNCTIONS
-from ._version import VERSION
 
+VERSION = "0.1.0"  # of the binding: that of the library it was written for (LK_VERSION)
 SONAME = "liblockkeeper.so.0"
 
 

@@ -1,18 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The part of a store that is about queues of work (rule R16) and events (R21)."""
+"""The part of a store that is about queues of work (rule R16) and events (R21).
+
+Claims by hand are for programs whose handling of an item is no loop: one process claims it, another
+one ends it. Nothing renews such a claim but renew(). store.work() and store.run_workers() do all of
+it by themselves.
+"""
 
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Any, Callable, Iterable, List, Optional, Sequence, Tuple, TypeVar
+from dataclasses import dataclass, field
+from typing import (
+    TYPE_CHECKING, Any, Callable, Iterable, List, Optional, Sequence, Tuple, TypeVar, Union)
 
 from . import _abi, _arguments, _background, _records
 from ._library import LIBRARY
 from ._arguments import Bytes, Duration
 from ._errors import attempt, exception
-from ._records import ItemInfo, Outcome, PushCounts, QueueStats, WorkCounts
+from ._records import Answer, ItemInfo, Outcome, PushCounts, QueueStats, WorkCounts
 from ._watch import Handle, Watch
-from ._work import Item, Pool, Table, Work, handling
+from ._work import (
+    Failure, Item, Pool, Table, Work, failure, fill, handling, source)
+
+if TYPE_CHECKING:
+    from ._store import Store
 
 T = TypeVar("T")
 
@@ -135,4 +146,196 @@ class Queues:
         return Watch(self, prefix, after)  # type: ignore[arg-type]  # as above
 
 
-__all__ = ["Handle", "Queues"]
+# ---- claims by hand
+
+
+@dataclass(frozen=True)
+class Claim:
+    """An item that was claimed by hand. `token` is the claim's fencing token. `expires_in` counts from
+    the return of the call that claimed it.
+
+    The claim ends at its deadline unless renew() is called; then the item is another worker's."""
+
+    queue: str
+    id: str
+    owner: str
+    value: Optional[bytes]
+    token: int
+    attempt: int
+    is_stolen: bool
+    ttl: float
+    expires_in: Optional[float]
+    row_id: Optional[str]
+    _store: Store = field(repr=False, compare=False)
+    _table: Optional[Table] = field(repr=False, compare=False)
+
+    def renew(self, ttl: Optional[Duration] = None) -> Answer:
+        """Moves the deadline: `ttl` from now on, the claim's own unless it is given. LeaseLost: the
+        claim was lost."""
+        return self._store.renew(f"{self.queue}/{self.id}", owner=self.owner, token=self.token,
+                                 ttl=self.ttl if ttl is None else ttl)
+
+    def done(self) -> None:
+        """The item is done and removed; of a table's row, the table's `done` runs. LeaseLost: the claim
+        was lost, and the item stays."""
+        self._store.done(self.queue, self.id, owner=self.owner, token=self.token, table=self._table)
+
+    def retry(self, *, delay: Optional[Duration] = None, error: Optional[Failure] = None,
+              exit_code: Optional[int] = None) -> None:
+        """Gives the item back: it can be claimed again after `delay`, at once unless that is given,
+        or is parked. `error` and `exit_code` say why it has failed, and are kept with it."""
+        self._store.retry(self.queue, self.id, owner=self.owner, token=self.token, delay=delay,
+                          error=error, exit_code=exit_code)
+
+
+def _claim(store: Store, raw: Any, table: Optional[Table]) -> Claim:
+    return Claim(
+        _records.text(raw.queue), _records.text(raw.id), _records.text(raw.owner),
+        _records.octets(raw.value, raw.value_size), int(raw.token), int(raw.attempt),
+        bool(raw.is_stolen), raw.ttl_ms / 1000, _records.seconds(raw.expires_in_ms),
+        _records.optional_text(raw.row_id), store, table)
+
+
+class Claiming:
+    """One call that claims: what it asks for, and how it ends."""
+
+    def __init__(self, store: Store, queue: Optional[str], owner: Optional[str], wait: Duration,
+                 ttl: Optional[Duration], max_attempts: Optional[int], note: Optional[str],
+                 patience: Optional[Duration], table: Optional[Table] = None) -> None:
+        self._store = store
+        self._table = table
+        self.cancel = _background.Cancel()
+        self._request = _abi.ClaimRequest()
+        fill(self._request, queue, table, ttl, max_attempts, note, self.cancel, patience)
+        self._request.owner = _arguments.optional_text(owner, "owner")
+        self._request.wait_ms = _arguments.patience(wait)
+
+    @property
+    def waits(self) -> bool:
+        return bool(self._request.wait_ms > 0)
+
+    def _call(self, kind: Any, free: Callable[[Any], None], copy: Callable[[Any], T],
+              function: Callable[..., int], *arguments: Any) -> Optional[T]:
+        """What the library allocates, copied. None: there was nothing to claim."""
+        answer = ctypes.POINTER(kind)()
+        try:
+            with self._store._gate.waiting(self.cancel):
+                outcome, text = attempt(function, self._store._handle, self._request, *arguments,
+                                        ctypes.byref(answer))
+            if outcome == Outcome.GRANTED:
+                return copy(answer.contents)
+        finally:
+            free(answer)
+        if outcome in (Outcome.BUSY, Outcome.TIMEOUT):
+            return None
+        raise exception(outcome, text)
+
+    def one(self) -> Optional[Claim]:
+        return self._call(_abi.ClaimInfo, LIBRARY.lk_claim_free,
+                          lambda raw: _claim(self._store, raw, self._table), LIBRARY.lk_claim_next)
+
+    def many(self, most: int) -> List[Claim]:
+        return self._call(
+            _abi.ClaimList, LIBRARY.lk_claim_list_free,
+            lambda raw: [_claim(self._store, raw.claims[i].contents, None) for i in range(raw.count)],
+            LIBRARY.lk_claim_many, most) or []
+
+    def give_back(self, claims: Union[None, Claim, List[Claim]]) -> None:
+        """The caller's wait was ended by a signal, or its task was cancelled."""
+        for claim in [claims] if isinstance(claims, Claim) else claims or []:
+            try:
+                claim.retry()
+            except Exception:
+                pass  # its deadline ends it
+
+
+class Claims:
+    """The part of a store that is about claims by hand."""
+
+    if TYPE_CHECKING:  # of the store
+        _handle: Optional[int]
+        _gate: _background.Gate
+
+        def _call(self, function: Callable[..., int], *arguments: Any) -> None: ...
+
+    def claim(self, queue: Optional[str] = None, *, wait: Duration = 0,
+              owner: Optional[str] = None, ttl: Optional[Duration] = None,
+              max_attempts: Optional[int] = None, note: Optional[str] = None,
+              patience: Optional[Duration] = None, table: Optional[Table] = None) -> Optional[Claim]:
+        """Claims the first item that is due; None: there was none within `wait` seconds. The options
+        are those of lk_claim_request in work.h. Without an owner each claim has one of its own."""
+        claiming = Claiming(self, queue, owner, wait, ttl,  # type: ignore[arg-type]  # the store
+                            max_attempts, note, patience, table)
+        if not claiming.waits:
+            return claiming.one()
+        return _background.interruptible(claiming.one, claiming.cancel.now, claiming.give_back)
+
+    def claim_many(self, queue: str, most: int, *, wait: Duration = 0, owner: Optional[str] = None,
+                   ttl: Optional[Duration] = None, max_attempts: Optional[int] = None,
+                   note: Optional[str] = None, patience: Optional[Duration] = None) -> List[Claim]:
+        """Claims up to `most` items, 256 at most, in one step, as soon as there is one. They have one
+        owner and one token, and each is a claim of its own."""
+        claiming = Claiming(self, queue, owner, wait, ttl,  # type: ignore[arg-type]  # the store
+                            max_attempts, note, patience)
+        number = _arguments.number(most, "most", 1, _abi.LK_CLAIMS_MAX)
+        if not claiming.waits:
+            return claiming.many(number)
+        return _background.interruptible(lambda: claiming.many(number), claiming.cancel.now,
+                                         claiming.give_back)
+
+    async def aclaim(self, queue: Optional[str] = None, *, wait: Duration = 0,
+                     owner: Optional[str] = None, ttl: Optional[Duration] = None,
+                     max_attempts: Optional[int] = None, note: Optional[str] = None,
+                     patience: Optional[Duration] = None,
+                     table: Optional[Table] = None) -> Optional[Claim]:
+        """claim() for asyncio. Its methods are called by `await store.acall(claim.done)`."""
+        claiming = Claiming(self, queue, owner, wait, ttl,  # type: ignore[arg-type]  # the store
+                            max_attempts, note, patience, table)
+        return await _background.awaited(claiming.one, claiming.cancel.now, claiming.give_back)
+
+    def done(self, queue: str, id: str, *, owner: str, token: Optional[int] = None,
+             table: Optional[Table] = None) -> None:
+        """Ends a claim and removes the item. LeaseLost: it is not claimed by this owner any more, or
+        with another token. A call that is repeated within five minutes changes nothing. `table`: that
+        of the claim, whose `done` runs in the same transaction; then the token is needed."""
+        end = (_arguments.text(id, "id"), _arguments.text(owner, "owner"), _arguments.token(token))
+        if table is None:
+            self._call(LIBRARY.lk_done, _arguments.text(queue, "queue"), *end)
+        else:
+            self._call(LIBRARY.lk_done_row, _arguments.text(queue, "queue"), source(table), *end)
+
+    def done_many(self, queue: str, ids: Sequence[str], *, owner: str,
+                  token: Optional[int] = None) -> int:
+        """Ends claims of one owner, up to 1000, in one step. Returns how many are done, which are
+        fewer than were named if some were lost."""
+        count = ctypes.c_uint64()
+        with self._gate:
+            outcome, text = attempt(
+                LIBRARY.lk_done_many, self._handle, _arguments.text(queue, "queue"),
+                _arguments.texts(ids, "ids"), len(ids), _arguments.text(owner, "owner"),
+                _arguments.token(token), ctypes.byref(count))
+        if outcome not in (Outcome.OK, Outcome.LOST):
+            raise exception(outcome, text)
+        return count.value
+
+    def retry(self, queue: str, id: str, *, owner: str, token: Optional[int] = None,
+              delay: Optional[Duration] = None, error: Optional[Failure] = None,
+              exit_code: Optional[int] = None) -> None:
+        """Gives an item back, as Claim.retry() does."""
+        delay_ms = 0 if delay is None else _arguments.milliseconds(delay, "delay")
+        if error is None and exit_code is None:
+            self._call(LIBRARY.lk_retry, _arguments.text(queue, "queue"),
+                       _arguments.text(id, "id"), _arguments.text(owner, "owner"),
+                       _arguments.token(token), delay_ms)
+            return
+        why = failure(error)
+        code = 0 if exit_code is None else _arguments.number(exit_code, "exit_code", -2**31,
+                                                             2**31 - 1)
+        request = _abi.RetryRequest(
+            ctypes.sizeof(_abi.RetryRequest), _arguments.text(queue, "queue"),
+            _arguments.text(id, "id"), _arguments.text(owner, "owner"), _arguments.token(token),
+            delay_ms, exit_code is not None, code, why, len(why or b""))
+        self._call(LIBRARY.lk_retry_failed, request)
+
+
+__all__ = ["Claim", "Claims", "Handle", "Queues"]

@@ -14,10 +14,9 @@ from . import _abi, _arguments, _background, _lease, _records, _request, _scope
 from ._library import LIBRARY
 from ._aio import AsyncCalls, Opening
 from ._arguments import Bytes, Duration, Instant
-from ._claims import Claims
 from ._errors import Busy, attempt, check, exception
 from ._lease import Lease
-from ._queues import Handle, Queues
+from ._queues import Claims, Handle, Queues
 from ._records import Answer, Entry, Limits, Outcome, Report, Value
 from ._request import Put
 

@@ -14,7 +14,7 @@ import sys
 import unittest
 
 import support
-from lockkeeper import _abi, _errors, _records, _version
+from lockkeeper import _abi, _errors, _library, _records
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "bindings" / "abi"))
 from header import OF_THE_MODEL, Interface
@@ -91,7 +91,7 @@ class Layout(unittest.TestCase):
                                  [C.kind(one) for one in found_arguments])
 
     def test_the_version_is_that_of_the_header(self):
-        self.assertEqual(C.version, _version.VERSION)
+        self.assertEqual(C.version, _library.VERSION)
 
 
 support.main()

@@ -219,7 +219,7 @@ public final class Lease extends Held implements AutoCloseable {
         if (Outcome.of(outcome) == Outcome.LOST) {
             tellLost();
         }
-        Calls.check(outcome, error);
+        Outcome.check(outcome, error);
     }
 
     /** Stops the renewals. The lease stays held until its deadline. */

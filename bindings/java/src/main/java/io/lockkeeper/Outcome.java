@@ -3,6 +3,7 @@ package io.lockkeeper;
 
 import io.lockkeeper.internal.Functions;
 import io.lockkeeper.internal.Memories;
+import io.lockkeeper.internal.Structs.LkError;
 import java.util.List;
 
 /** The outcomes of lk_outcome, in its order. Those that are no success have an exception each. */
@@ -12,6 +13,14 @@ public enum Outcome {
 
     static Outcome of(int outcome) {
         return outcome >= 0 && outcome < values().length ? values()[outcome] : INTERNAL;
+    }
+
+    /** Throws what the outcome of a call means for its caller, if that is no success. */
+    static void check(int outcome, LkError error) {
+        Outcome what = of(outcome);
+        if (what != OK && what != GRANTED) {
+            throw what.exception(Memories.string(error.text));
+        }
     }
 
     LockkeeperException exception(String text) {

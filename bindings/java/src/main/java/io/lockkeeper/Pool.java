@@ -69,7 +69,7 @@ final class Pool {
                 options.cancel = cancel.handle();
                 int outcome = Functions.LIBRARY.lk_work(store, options, told, error);
                 counts = WorkCounts.read(told);
-                Calls.check(outcome, error);
+                Outcome.check(outcome, error);
             }
             return null;
         });

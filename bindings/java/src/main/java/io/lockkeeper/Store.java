@@ -52,7 +52,7 @@ public final class Store implements AutoCloseable {
         LkError error = new LkError();
         PointerByReference store = new PointerByReference();
         try (Memories memories = new Memories()) {
-            Calls.check(Functions.LIBRARY.lk_open(
+            Outcome.check(Functions.LIBRARY.lk_open(
                 memories.optionalText(url, "url"), store, error), error);
         }
         return new Store(store.getValue());
@@ -98,7 +98,7 @@ public final class Store implements AutoCloseable {
         gate.inside(handle -> {
             LkError error = new LkError();
             try (Memories memories = new Memories()) {
-                Calls.check(call.of(handle, memories, error), error);
+                Outcome.check(call.of(handle, memories, error), error);
             }
             return null;
         });
@@ -133,7 +133,7 @@ public final class Store implements AutoCloseable {
                 if (Outcome.of(outcome) == Outcome.NONE) {
                     return Optional.empty();
                 }
-                Calls.check(outcome, error);
+                Outcome.check(outcome, error);
                 Structs.Value value = new Structs.Value(found.getValue());
                 return Optional.of(new Value(
                     Memories.octets(value.bytes, value.size), value.in_doubt != 0));

@@ -39,7 +39,7 @@ public final class Watch implements Iterator<Event>, Iterable<Event>, AutoClosea
                     options.size = options.size();
                     options.prefix = memories.optionalText(prefix, "prefix");
                     options.after = after;
-                    Calls.check(Functions.LIBRARY.lk_watch_open(store, options, opened, error),
+                    Outcome.check(Functions.LIBRARY.lk_watch_open(store, options, opened, error),
                         error);
                 }
                 gate.before(end);
