@@ -6,8 +6,9 @@
 #   program NAME [LINE]...       makes an executable in $here: it notes its name, path and token in
 #                                $here/ran, and runs the lines
 #   play COMMAND...              runs it in $here; code, out and err as of `lk`
-#   finish_page                  the last line of a script: each block of the page in a language that is
-#                                played was taken by block()
+#   begin_page NAME              what follows is about docs/NAME
+#   end_page                     each block of the page in a language that is played was taken by block()
+#   finish_page                  the same, as the last line of a script
 #
 # No process that a block has started may be left when its recipe ends.
 #   ran N [LINE]                 $here/ran has N lines, the last of which is LINE (a shell pattern)
@@ -55,7 +56,12 @@ recipe() {
     : >"$here/ran"
 }
 
-finish_page() {
+begin_page() {
+    page=$docs/$1
+    : >"$work/played"
+}
+
+end_page() {
     end_recipe
     here=''
     scenario 'every block of the page is played'
@@ -66,6 +72,10 @@ finish_page() {
     [ -s "$work/blocks" ] || complain "$page: there are none"
     sort -u "$work/played" | comm -23 "$work/blocks" - >"$work/idle"
     [ ! -s "$work/idle" ] || complain "of $page: $(cat "$work/idle")"
+}
+
+finish_page() {
+    end_page
     finish
 }
 
