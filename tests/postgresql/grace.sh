@@ -7,7 +7,7 @@
 # The server is restarted in order and at once, and a backend is killed, after which it recovers
 # by itself, as the same server. Prints TAP.
 . "${0%/*}/harness.sh"
-. "${0%/*}/unprivileged.sh"
+. "${0%/*}/servers.sh"
 
 chmod 755 "$work"
 data=$LK_TEST_SERVER/data

@@ -6,7 +6,7 @@
 # A store under difficult conditions: clients stopped in mid-call, the caller's own transaction, new
 # names, a hundred thousand expired requests, a hot standby, a server that is lost. Prints TAP.
 . "${0%/*}/harness.sh"
-. "${0%/*}/standby.sh"
+. "${0%/*}/servers.sh"
 
 crowd=''
 

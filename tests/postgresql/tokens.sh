@@ -7,7 +7,7 @@
 # copy, whose sequence is behind the numbers drawn since. Several clients draw at once, in several
 # roots and by each code path, while one client is advancing the sequence. Prints TAP.
 . "${0%/*}/harness.sh"
-. "${0%/*}/standby.sh"
+. "${0%/*}/servers.sh"
 
 # shellcheck disable=SC2317 # called by the trap
 stop() {

@@ -6,7 +6,7 @@
 # Runs a command while the private server is restarted again and again: at once, as after a crash,
 # and in an orderly way, which ends the connections of all clients too.
 set -u
-. "${0%/*}/unprivileged.sh"
+. "${0%/*}/servers.sh"
 : "${LK_TEST_SERVER:?is set by with_server.sh}"
 
 data=$LK_TEST_SERVER/data

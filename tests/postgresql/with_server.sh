@@ -12,7 +12,7 @@
 # The server's programs are those that are installed, or those in $LK_TEST_POSTGRES_BIN, which the
 # command gets these.
 set -u
-. "${0%/*}/unprivileged.sh"
+. "${0%/*}/servers.sh"
 . "${0%/*}/../procedures/directory.sh"
 
 settings='-c fsync=off' durable=''

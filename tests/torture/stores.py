@@ -145,7 +145,7 @@ class Postgresql(Store):
     def control(self, *words, setting=""):
         with open(f"{self.server}/data/postgresql.conf", "a", encoding="ascii") as file:
             file.write(setting)
-        script = f'. {HERE}/../postgresql/unprivileged.sh; cd /; unprivileged "$@" >/dev/null 2>&1'
+        script = f'. {HERE}/../postgresql/servers.sh; cd /; unprivileged "$@" >/dev/null 2>&1'
         control = [f"{os.environ['LK_TEST_POSTGRES_BIN']}/pg_ctl", "-D", f"{self.server}/data", "-w",
                    "-s", "-l", f"{self.server}/log"]
         return subprocess.run(["sh", "-c", script, "sh", *control, *words], check=False).returncode
