@@ -19,7 +19,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests" / "listeners"))
 import attacks  # noqa: E402  (it is in tests/)
-from besieged import PASSWORD, Honest, guarded, with_password  # noqa: E402
+from attacks import PASSWORD, Honest, guarded, with_password  # noqa: E402
 from service import Service  # noqa: E402
 
 SECTION = "Beside hostile clients: the p99 of an honest client's calls"

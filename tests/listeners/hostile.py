@@ -13,7 +13,7 @@ import sys
 import time
 
 import attacks
-from besieged import BOUND, Honest, PASSWORD, guarded, with_password
+from attacks import BOUND, Honest, PASSWORD, guarded, with_password
 from service import Http, Resp, Wire, measure_memory, run, until
 
 LASTS_S = 3

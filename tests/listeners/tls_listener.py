@@ -17,7 +17,7 @@ import threading
 import time
 import warnings
 
-from certificates import Authority, openssl
+from credentials import Authority, openssl
 from service import PATIENCE_S, Closed, Http, Refused, Resp, Service, Wire, run, until
 
 LK = sys.argv[1]

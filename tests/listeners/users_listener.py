@@ -14,9 +14,9 @@ import tempfile
 import termios
 import time
 
-from certificates import Authority
+from credentials import (
+    ANA, BEN, EVA, OPS, Authority, basic, enter, http, passwd, refusal, write_users)
 from service import PATIENCE_S, Closed, Http, Refused, Resp, Service, Wire, run, until
-from users import ANA, BEN, EVA, OPS, basic, enter, http, passwd, refusal, write_users
 
 LK = sys.argv[1]
 

@@ -14,8 +14,7 @@ import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from services import Member, Services, until  # noqa: E402 (it knows where the next ones are)
-from certificates import Authority  # noqa: E402
-from users import ANA, BEN, OPS, write_users  # noqa: E402
+from credentials import ANA, BEN, OPS, Authority, write_users  # noqa: E402
 
 FAILOVER_MS = 1000
 LIMIT_S = 120

@@ -16,7 +16,7 @@ import tempfile
 
 TESTS = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TESTS / "listeners"))
-from certificates import Authority  # noqa: E402
+from credentials import Authority  # noqa: E402
 from silence import Silent, await_contact, end_by, lk  # noqa: E402
 
 SCHEMES = {

@@ -19,7 +19,7 @@ import tempfile
 import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "listeners"))
-from certificates import Authority  # noqa: E402
+from credentials import Authority  # noqa: E402
 from silence import LK, Silent, await_contact, end_by, lk, start  # noqa: E402
 
 AT_ONCE = 12
