@@ -2,20 +2,53 @@
 # SPDX-License-Identifier: Apache-2.0
 """usage: with_server.sh late_locks.py LK
 
-An ask inserts its row, and a release deletes its row, before it locks the root. Here each one waits for
-that lock behind a transaction that decides something else first, which must count. Prints TAP.
+Calls between whose steps another one decides. An ask inserts its row, and a release deletes its row, before
+it locks the root: each one waits for that lock behind a transaction that decides something else first, which
+must count. And two owners that each hold what the other asks for, in two trees that no decision locks
+together, ask in the same moment, over and over: exactly one of the two is answered DEADLOCK (R13). Prints TAP.
 """
 
+import os
+import random
+import secrets
 import subprocess
 import sys
 import time
 
-from session import SOCKET, Session
-
+SOCKET = os.environ["LK_TEST_SERVER"] + "/socket"
 PATIENCE_S = 60
+ROUNDS = 60
+ASKS_MAX = 20  # the second one finds the cycle at the latest
+APART_MAX_S = 0.004
+
+seed = int(os.environ.get("LK_TEST_SEED") or secrets.randbits(32))
+rng = random.Random(seed)
 
 count = 0
 failures = 0
+
+
+class Session:
+    """A client of the server whose statements are sent without waiting for their answers."""
+
+    def __init__(self):
+        self.client = subprocess.Popen(
+            ["mariadb", "--no-defaults", "-u", "root", "-S", SOCKET, "-N", "-B", "-n", "test"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def send(self, sql):
+        self.client.stdin.write(sql + ";\n")
+        self.client.stdin.flush()
+
+    def answer(self):
+        line = self.client.stdout.readline()
+        if not line:
+            raise SystemExit("Bail out! the client of the server has ended")
+        return line.rstrip("\n").split("\t")
+
+    def run(self, sql):
+        self.send(sql)
+        return self.answer()
 
 
 def ok(text, holds, seen):
@@ -109,12 +142,59 @@ def test_releases(first, other):
         ok("which is granted", live(first, path) == "zoe:1", live(first, path))
 
 
+def hold(sessions, number):
+    paths = [f"x{number}/1", f"y{number}/1"]
+    for session, owner, path in zip(sessions, "ab", paths):
+        assert session.run(ask(f"{owner}{number}", path, 0))[0] == "granted"
+    return paths
+
+
+def close_unseen(session, number, paths):
+    """Both wait as if they had asked in the same moment: a's request is made as another owner's."""
+    assert session.run(ask(f"b{number}", paths[0], 0, "queue"))[0] == "waiting"
+    assert session.run(ask("other", paths[1], 0, "queue"))[0] == "waiting"
+    session.run(f"UPDATE lk_requests SET owner = 'a{number}', identity = UNHEX(SHA2(CONCAT("
+                f"path, '\\n', 'a{number}'), 256)) WHERE owner = 'other'; SELECT 1")
+
+
+def ask_at_once(sessions, number, paths, apart_max_s):
+    for session, owner, path in zip(sessions, "ab", reversed(paths)):
+        session.send(ask(f"{owner}{number}", path, 0, "queue"))
+        time.sleep(rng.random() * apart_max_s)
+    return [session.answer()[0] for session in sessions]
+
+
+def duel(sessions, number):
+    """How often the two were answered DEADLOCK, and what they were answered."""
+    paths = hold(sessions, number)
+    if number % 4 == 0:
+        said = [ask_at_once(sessions, number, paths, 0)]
+    else:
+        close_unseen(sessions[0], number, paths)
+        said = []
+    while not any("deadlock" in answers for answers in said) and len(said) < ASKS_MAX:
+        # One after the other by so little that their searches overlap.
+        said.append(ask_at_once(sessions, number, paths, APART_MAX_S))
+    return sum(answers.count("deadlock") for answers in said), said
+
+
+def test_duels(sessions):
+    print(f"# LK_TEST_SEED={seed}")
+    wrong = []
+    for number in range(ROUNDS):
+        times, said = duel(sessions, number)
+        if times != 1:
+            wrong.append(f"round {number}: {said}")
+    ok("exactly one of the two gives way", not wrong, wrong)
+
+
 def main():
     subprocess.run([sys.argv[1], "-S", f"mysql://root@/test?socket={SOCKET}", "acquire", "--try",
                     "--owner", "first", "made"], check=True, stdout=subprocess.DEVNULL)
     first, other = Session(), Session()
     test_asks(first, other)
     test_releases(first, other)
+    test_duels([first, other])
     print(f"1..{count}")
     return failures > 0
 
