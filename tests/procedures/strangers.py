@@ -15,7 +15,7 @@ import pathlib
 import sys
 import tempfile
 
-from front import Front, call, ride_out
+from proxy import Front, call, ride_out
 
 PATIENCE_S = 120
 STRANGERS = {

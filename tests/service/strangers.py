@@ -15,8 +15,8 @@ import tempfile
 
 TESTS = pathlib.Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(TESTS / "listeners"), str(TESTS / "procedures")]
-from certificates import Authority  # noqa: E402
-from front import Front, call, ride_out  # noqa: E402
+from credentials import Authority  # noqa: E402
+from proxy import Front, call, ride_out  # noqa: E402
 from service import PATIENCE_S, Service  # noqa: E402
 
 LK = sys.argv[1]

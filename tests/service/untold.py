@@ -1,11 +1,14 @@
 #!/usr/bin/env -S python3 -B
 # SPDX-License-Identifier: Apache-2.0
-"""A signal between a grant and the line that tells of it. LK
+"""Grants that the command never tells of. LK
 
-A command that waits reads the queue meanwhile, to say what it waits for, and at the end of the wait
+A signal between a grant and the line that tells of it. A command that waits reads the queue meanwhile, to say what it waits for, and at the end of the wait
 it gives a read under way a second to end. Here the service never answers that read: the command is
 granted its lease or item, and has not printed the token. What holds for a signal at any moment: a
 token that is not printed holds nothing.
+
+A lease that cannot be confirmed. After a wait lk run renews its lease before it starts CMD. Here no renewal is
+answered: CMD is not started, and the lease is released as soon as the service answers again.
 """
 
 import asyncio
@@ -23,10 +26,11 @@ from proxy import Proxy  # noqa: E402
 from service import PATIENCE_S, Service  # noqa: E402
 
 LK = sys.argv[1]
+UNAVAILABLE = 69
 READS = (b"\r\nSHOW\r\n", b"\r\nSTATS\r\n")
 
 
-class Front(Proxy):
+class Unanswering(Proxy):
     """The service waits for the rest of a command that has none."""
 
     def __init__(self, port):
@@ -38,6 +42,20 @@ class Front(Proxy):
             return data
         self.has_read.set()
         return b"*9" + data[2:]
+
+
+class Unconfirming(Proxy):
+    """Cuts the connections by which leases are renewed."""
+
+    def __init__(self, port):
+        super().__init__(port, lambda: self)
+        self.releases = 0
+
+    def passes(self, data, is_answer):
+        if not is_answer and b"\r\nRENEW\r\n" in data:
+            return b""
+        self.releases += not is_answer and b"\r\nRELEASE\r\n" in data
+        return data
 
 
 async def start(*words):
@@ -91,7 +109,7 @@ class Claim:
 async def play(case, number):
     service = Service(LK)
     direct = f"lk://127.0.0.1:{service.resp[1]}"
-    front = Front(service.resp[1])
+    front = Unanswering(service.resp[1])
     await front.listen(0)
     near = f"lk://127.0.0.1:{front.server.sockets[0].getsockname()[1]}"
     try:
@@ -113,9 +131,31 @@ async def play(case, number):
         service.end()
 
 
-async def judge(case, number):
+async def play_unconfirmed(place):
+    service = Service(LK)
+    direct = f"lk://127.0.0.1:{service.resp[1]}"
+    front = Unconfirming(service.resp[1])
+    await front.listen(0)
+    near = f"lk://127.0.0.1:{front.server.sockets[0].getsockname()[1]}"
+    begun = os.path.join(place, "begun")
     try:
-        await asyncio.wait_for(play(case, number), PATIENCE_S)
+        await lk("-S", direct, "acquire", "--owner", "first", "p")
+        run = await start("-S", near, "run", "--ttl", "4s", "p", "--", "touch", begun)
+        while '"waiting"' not in await lk("-S", direct, "ls", "p", "--json"):
+            await asyncio.sleep(0.01)
+        await lk("-S", direct, "release", "--owner", "first", "p")
+        await run.communicate()
+        assert run.returncode == UNAVAILABLE, run.returncode
+        assert front.cuts > 0 and not os.path.exists(begun), "it was not confirmed"
+        assert front.releases > 0, "it was not released"
+    finally:
+        front.close()
+        service.end()
+
+
+async def judge(playing):
+    try:
+        await asyncio.wait_for(playing, PATIENCE_S)
         return None
     except (AssertionError, asyncio.TimeoutError) as error:
         return repr(error)
@@ -124,12 +164,14 @@ async def judge(case, number):
 async def main():
     cases = [(case, number) for case in (Lease(), HeldLease(), Claim())
              for number in (signal.SIGTERM, signal.SIGINT)]
-    with tempfile.TemporaryDirectory(prefix="lk-unprinted-") as place:
+    titles = [f"{case.words[0]}: {number.name}" for case, number in cases]
+    titles.append("what is not confirmed is released")
+    with tempfile.TemporaryDirectory(prefix="lk-untold-") as place:
         os.environ["HOME"] = place
-        found = await asyncio.gather(*(judge(*case) for case in cases))
-    print(f"1..{len(cases)}")
-    for index, ((case, number), trouble) in enumerate(zip(cases, found), 1):
-        print(f"{'not ok' if trouble else 'ok'} {index} - {case.words[0]}: {number.name}")
+        found = await asyncio.gather(*(judge(play(*case)) for case in cases), judge(play_unconfirmed(place)))
+    print(f"1..{len(titles)}")
+    for index, (title, trouble) in enumerate(zip(titles, found), 1):
+        print(f"{'not ok' if trouble else 'ok'} {index} - {title}")
         if trouble:
             print(f"# {trouble}")
     sys.exit(any(found))
