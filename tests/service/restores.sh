@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # usage: restores.sh LK COMMAND [ARGUMENT...]
-#        restores.sh --restart MS lk+unix:SOCKET
+#        restores.sh --restart MS lk+unix:SOCKET|sqlite:FILE
 #
 # Runs a command beside a service; {store} in an argument is replaced by its directory, in which its
 # socket is `socket`. The other way: a backup of the service's file, MS milliseconds in which it is
 # used, the service killed, the backup put in its place as docs/operations.md has it, and the service
-# started again.
+# started again; or a backup of a file without a service, these milliseconds, and the backup restored
+# in place.
 set -eu
 . "${0%/*}/../procedures/restarts.sh"
 
@@ -19,10 +20,14 @@ start() { # DIRECTORY: returns when the service says that it is there
     rm "$1/says"
 }
 
+by_hand() { # COMMAND
+    sqlite3 -batch -bail -cmd '.timeout 60000' "$file" "$1" >&2
+}
+
 restart() { # MS DIRECTORY
     file=$2/state/locks.db
     kept=$(before_us)
-    sqlite3 -batch -bail -cmd '.timeout 60000' "$file" ".backup '$2/copy'" >&2
+    by_hand ".backup '$2/copy'"
     taken=$(after_us)
     pass "$1"
     gone=$(before_us)
@@ -33,9 +38,25 @@ restart() { # MS DIRECTORY
     restarted "$gone" "$(after_us)" "$kept" "$taken"
 }
 
+restore() { # MS FILE
+    file=$2
+    kept=$(before_us)
+    by_hand ".backup '$file.copy'"
+    taken=$(after_us)
+    pass "$1"
+    gone=$(before_us)
+    by_hand ".restore '$file.copy'"
+    restarted "$gone" "$(after_us)" "$kept" "$taken" unnoticed
+}
+
 if [ "$1" = --restart ]; then
-    directory=${3#lk+unix:}
-    restart "$2" "${directory%/socket}"
+    case $3 in
+    sqlite:*) restore "$2" "${3#sqlite:}" ;;
+    *)
+        directory=${3#lk+unix:}
+        restart "$2" "${directory%/socket}"
+        ;;
+    esac
     exit
 fi
 
