@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Events in a file (R21), on a clock of the test's: the mark that makes them kept, how many are,
- * when they are forgotten, and rows that no rule could have made.
+ * Events and bounds in a file, on a clock of the test's. Events (R21): the mark that makes them
+ * kept, how many are, when they are forgotten, and rows that no rule could have made. Bounds
+ * (R22): how many live is counted by the file itself, whatever program writes it, and what is
+ * overdue is no part of it, swept or not.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,6 +14,8 @@
 #include "engine/event.h"
 #include "engine/sqlite/store.h"
 #include "fixture.h"
+
+/* ---- events (R21) ---------------------------------------------------------------------------- */
 
 /* What has happened behind `after`; the caller frees it. */
 static struct lk_event_page *ask_events(struct testcase *testcase, uint64_t after) {
@@ -237,6 +241,131 @@ static void huge_event_numbers_do_no_harm(void **state) {
 
 #define ON_FILE(test) cmocka_unit_test_setup_teardown(test, testcase_setup, testcase_teardown)
 
+/* ---- bounds (R22) ---------------------------------------------------------------------------- */
+
+enum { OVERDUE = 300, OVERDUE_MAX = 4 }; /* far more than a call sweeps */
+
+static int setup_bounded(void **state) {
+    struct testcase *testcase;
+
+    (void)testcase_setup(state);
+    testcase = *state;
+    testcase->options.overdue_max = OVERDUE_MAX;
+    testcase_reopen(testcase);
+    return 0;
+}
+
+static lk_outcome ask(const struct testcase *testcase, const char *owner, const char *parts,
+                      int64_t ttl_ms) {
+    lk_result result = {.outcome = LK_OK};
+    lk_outcome outcome = fixture_ask(testcase->engine, owner, parts, LK_TRY, ttl_ms, &result);
+
+    lk_result_clear(&result);
+    return outcome;
+}
+
+static void give_back(const struct testcase *testcase, const char *owner, const char *parts) {
+    lk_result result = {.outcome = LK_OK};
+
+    assert_int_equal(fixture_release(testcase->engine, owner, parts, 0, &result), LK_OK);
+    lk_result_clear(&result);
+}
+
+static void bound_live(const struct testcase *testcase, uint64_t live) {
+    const lk_limits limits = {sizeof limits,  live,           LK_LIMIT_AS_IS,
+                              LK_LIMIT_AS_IS, LK_LIMIT_AS_IS, LK_LIMIT_AS_IS};
+    struct lk_patience patience = test_patience(1000000);
+    lk_error error;
+
+    assert_int_equal(
+        testcase->engine->ops->limits->set(testcase->engine, &limits, &patience, &error), LK_OK);
+}
+
+static int64_t sql(const struct testcase *testcase, const char *text) {
+    return fixture_sql(testcase->fixture.file, text);
+}
+
+static void expect_counted(const struct testcase *testcase, int64_t count) {
+    assert_int_equal(sql(testcase, "SELECT count(*) FROM lk_request"), count);
+    assert_int_equal(sql(testcase, "SELECT requests FROM lk_request_count"), count);
+}
+
+static void the_limit_on_live_requests_holds(void **state) {
+    struct testcase *testcase = *state;
+
+    assert_int_equal(ask(testcase, "A", "a x?shared", 60000), LK_GRANTED);
+    bound_live(testcase, 3);
+    expect_counted(testcase, 1);
+    assert_int_equal(ask(testcase, "B", "b x?shared", 1000), LK_GRANTED);
+    assert_int_equal(ask(testcase, "C", "c", 60000), LK_GRANTED);
+    expect_counted(testcase, 3);
+    assert_int_equal(ask(testcase, "D", "d", 60000), LK_FULL);
+    assert_int_equal(ask(testcase, "D", "a", 60000), LK_BUSY); /* before anything is counted */
+    assert_int_equal(ask(testcase, "A", "a x?shared", 60000), LK_GRANTED);
+    give_back(testcase, "C", "c");
+    assert_int_equal(ask(testcase, "D", "d", 60000), LK_GRANTED);
+    assert_int_equal(ask(testcase, "E", "e", 60000), LK_FULL);
+    fixture_clock_advance(&testcase->clock, 2000000); /* B's time is over */
+    assert_int_equal(ask(testcase, "E", "e", 60000), LK_GRANTED);
+    assert_int_equal(ask(testcase, "F", "f", 60000), LK_FULL);
+    expect_counted(testcase, 3);
+}
+
+static void expired_requests_do_not_count(void **state) {
+    struct testcase *testcase = *state;
+    char path[32];
+
+    for (int i = 0; i < OVERDUE; i++) {
+        (void)snprintf(path, sizeof path, "many/%d", i);
+        assert_int_equal(ask(testcase, "A", path, 1000), LK_GRANTED);
+    }
+    bound_live(testcase, 2);
+    assert_int_equal(ask(testcase, "B", "b", 60000), LK_FULL);
+    fixture_clock_advance(&testcase->clock, 2000000);
+    assert_int_equal(ask(testcase, "B", "b", 60000), LK_GRANTED);
+    assert_int_equal(ask(testcase, "C", "c", 60000), LK_GRANTED);
+    assert_int_equal(ask(testcase, "D", "d", 60000), LK_FULL);
+    assert_true(sql(testcase, "SELECT count(*) FROM lk_request") > OVERDUE / 2);
+}
+
+/* A program that knows of no count sets the bound, or writes, or has spoilt the count. */
+static void the_file_counts_requests_of_other_writers(void **state) {
+    struct testcase *testcase = *state;
+
+    assert_int_equal(ask(testcase, "A", "a", 60000), LK_GRANTED);
+    (void)sql(testcase, "UPDATE lk_meta SET live_max = 2");
+    assert_int_equal(ask(testcase, "B", "b", 60000), LK_GRANTED);
+    expect_counted(testcase, 2);
+    assert_int_equal(ask(testcase, "C", "c", 60000), LK_FULL);
+    (void)sql(testcase, "DELETE FROM lk_part WHERE path = 'a'");
+    (void)sql(testcase, "DELETE FROM lk_request WHERE owner = 'A'");
+    expect_counted(testcase, 1);
+    assert_int_equal(ask(testcase, "C", "c", 60000), LK_GRANTED);
+    (void)sql(testcase, "DELETE FROM lk_request_count");
+    assert_int_equal(ask(testcase, "D", "d", 60000), LK_FULL);
+    expect_counted(testcase, 2);
+    (void)sql(testcase, "UPDATE lk_request_count SET requests = -7");
+    assert_int_equal(ask(testcase, "D", "d", 60000), LK_GRANTED);
+}
+
+/* Nothing is counted without a bound. */
+static void without_the_limit_nothing_is_counted(void **state) {
+    static const char find[] = "SELECT count(*) FROM sqlite_schema WHERE name IN"
+                               " ('lk_request_count', 'lk_request_came', 'lk_request_went')";
+    struct testcase *testcase = *state;
+
+    assert_int_equal(sql(testcase, find), 0);
+    bound_live(testcase, 2);
+    bound_live(testcase, 5);
+    assert_int_equal(sql(testcase, find), 3);
+    assert_int_equal(ask(testcase, "A", "a", 60000), LK_GRANTED);
+    bound_live(testcase, 0);
+    assert_int_equal(sql(testcase, find), 0);
+    assert_int_equal(ask(testcase, "B", "b", 60000), LK_GRANTED);
+    bound_live(testcase, 2);
+    assert_int_equal(ask(testcase, "C", "c", 60000), LK_FULL);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         ON_FILE(without_a_watch_no_event_is_written),
@@ -250,6 +379,14 @@ int main(void) {
         ON_FILE(events_are_removed_without_a_watch),
         cmocka_unit_test(damaged_event_rows_are_refused),
         ON_FILE(huge_event_numbers_do_no_harm),
+        cmocka_unit_test_setup_teardown(the_limit_on_live_requests_holds, setup_bounded,
+                                        testcase_teardown),
+        cmocka_unit_test_setup_teardown(expired_requests_do_not_count, setup_bounded,
+                                        testcase_teardown),
+        cmocka_unit_test_setup_teardown(the_file_counts_requests_of_other_writers, setup_bounded,
+                                        testcase_teardown),
+        cmocka_unit_test_setup_teardown(without_the_limit_nothing_is_counted, setup_bounded,
+                                        testcase_teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
