@@ -12,6 +12,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "lockkeeper/lockkeeper.h"
+
 enum { PEER_WHOLE = -1, PEER_COMMAND_BYTES = 512 };
 
 struct step {
@@ -55,5 +57,21 @@ void peer_end_whatever_came(struct peer *peer);
 
 /* Waits until so many commands have come. */
 void peer_await_step(struct peer *peer, size_t count);
+
+/* ---- what tests of the client ask of it, and the command that it becomes --------------------- */
+
+#define TRY_A "ACQUIRE a OWNER ana TTL 60000 BLOCKERS 0 META TRY"
+
+/* ana tries `a` within so long; 0: the default. `ret_result` may be NULL. */
+static inline lk_outcome try_a(lk_store *store, int64_t patience_ms, lk_result **ret_result) {
+    const char *parts[] = {"a"};
+    lk_request request = lk_request_init(parts, 1);
+
+    request.owner = "ana";
+    request.style = LK_TRY;
+    request.blockers_max = 0;
+    request.patience_ms = patience_ms;
+    return lk_ask(store, &request, ret_result, NULL);
+}
 
 #endif

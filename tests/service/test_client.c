@@ -16,7 +16,6 @@
 #include "engine/reply/reply.h"
 #include "lockkeeper/lockkeeper.h"
 #include "peer.h"
-#include "try_a.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 #define LONG_US INT64_C(20000000)

@@ -176,7 +176,6 @@ static void test_a_single_host_is_kept(void **state) {
 
 #include "lockkeeper/lockkeeper.h"
 #include "peer.h"
-#include "try_a.h"
 
 #define GRANTED_A "%2\r\n$6\r\nstatus\r\n$7\r\ngranted\r\n$5\r\ntoken\r\n:42\r\n"
 
