@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading a corpus, and the usual changes of a fuzzer that sees nothing of what they lead to. */
-#include "corpus.h"
-
 #include <string.h>
 #include <sys/types.h>
+
+#include "target.h"
 
 _Noreturn static void give_up(const char *what, const char *place) {
     (void)fprintf(stderr, "fuzz: %s: %s\n", place, what);

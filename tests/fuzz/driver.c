@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "corpus.h"
+#include "target.h"
 
 enum {
     MILLISECONDS_DEFAULT = 2000,
