@@ -22,7 +22,7 @@ BY_HAND = [  # the file, its name for a bound, and the model's
     ("bindings/node/lib/store.js", "BLOCKERS_MAX", "LK_BLOCKERS_MAX"),
     ("bindings/node/lib/arguments.js", "FAILURE_MAX", "LK_FAILURE_BYTES_MAX"),
     ("bindings/lua/src/lease.c", "BLOCKERS_MAX", "LK_BLOCKERS_MAX"),
-    ("bindings/lua/src/feed.h", "LK_LUA_FAILURE_MAX", "LK_FAILURE_BYTES_MAX"),
+    ("bindings/lua/src/module.h", "LK_LUA_FAILURE_MAX", "LK_FAILURE_BYTES_MAX"),
 ]
 
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The thread of a feed, and what both sides of the hand-over call. No Lua here. */
-#include "feed.h"
-
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "module.h"
 
 struct lk_lua_feed *lk_lua_feed_new(lk_store *store) {
     struct lk_lua_feed *feed = calloc(1, sizeof *feed);

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "feed.h"
+#include "module.h"
 
 struct work {
     struct lk_lua_feed *feed; /* NULL: it has ended */
@@ -453,8 +453,8 @@ static int decide_again(lua_State *L, struct item *item, const struct lk_lua_ver
         end.has_exit = verdict->has_exit;
         end.exit_code = verdict->exit_code;
         end.error = verdict->failure;
-        end.error_size = verdict->failure_size < LK_LUA_FAILURE_MAX ? verdict->failure_size
-                                                                    : LK_LUA_FAILURE_MAX;
+        end.error_size =
+            verdict->failure_size < LK_LUA_FAILURE_MAX ? verdict->failure_size : LK_LUA_FAILURE_MAX;
         outcome = lk_retry_failed(store->handle, &end, &error);
     }
     item->is_lost = item->is_lost || outcome == LK_LOST;
@@ -526,11 +526,8 @@ static int item_check(lua_State *L) {
 
 void lk_lua_work_open(lua_State *L) {
     static const luaL_Reg work_methods[] = {
-        {"next", work_next},
-        {"stop", work_stop},
-        {"close", work_close},
-        {"counts", work_counts},
-        {NULL, NULL},
+        {"next", work_next},     {"stop", work_stop}, {"close", work_close},
+        {"counts", work_counts}, {NULL, NULL},
     };
     static const luaL_Reg work_metamethods[] = {
         {"__call", work_call},
