@@ -287,7 +287,12 @@ say by profile why a bar is missed, and what would reach it.
 
 
 def notes(engine):
-    """What is written by hand about an engine's figures: bench/notes/ENGINE.md, if it is there."""
+    """What is written by hand about an engine's figures: bench/notes/ENGINE.md, if it is there.
+
+    A note says by profile why a bar is missed, and what would reach it: what was measured, with which program,
+    on which revision. It has no headings of the first three levels, and no links to files. `python3
+    bench/report.py bench/results docs/performance.md` writes the page after a change there.
+    """
     file = NOTES / f"{engine}.md"
     if not file.exists():
         return []

@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "../bench.h"
-#include "lock_services.h"
 #include "server/store/etcd/client.h"
+#include "sides.h"
 
 /* ---- calls of gRPC --------------------------------------------------------------------------- */
 

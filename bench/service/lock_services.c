@@ -3,12 +3,12 @@
  * Lock services as sides of a comparison; Redis and ZooKeeper as such services (etcd:
  * etcd_locks.c).
  */
-#include "lock_services.h"
-
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "sides.h"
 
 enum { WARM_UP_MS = 15000 };
 

@@ -15,7 +15,6 @@
 
 #include "../bench.h"
 #include "load.h"
-#include "lock_services.h"
 #include "peers.h"
 #include "sides.h"
 
