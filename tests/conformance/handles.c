@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Handles and threads of one scenario. Only threads started here use a `struct background_wait`. */
-#include "handles.h"
-
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+#include "playback.h"
 
 void answer_done(struct answer *answer) {
     lk_result_free(answer->result);
