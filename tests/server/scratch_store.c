@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One file for all worlds; nothing of it is flushed. */
-#include "scratch_store.h"
-
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
+
+#include "worlds.h"
 
 static void empty(const char *directory) {
     static const char *const names[] = {"locks.db", "locks.db-wal", "locks.db-shm",

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "scratch_store.h"
 #include "sim.h"
 #include "worlds.h"
 

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which generated worlds a simulator runs, and what it says at the end. */
+/*
+ * Which generated worlds a simulator runs, and what it says at the end; and a store in a folder of
+ * its own, for worlds that begin with nothing in it.
+ */
 #ifndef LK_TESTS_SERVER_WORLDS_H
 #define LK_TESTS_SERVER_WORLDS_H
 
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "server/store/store.h"
 
 enum { WORLDS_WRONG_MAX = 3 }; /* a simulator stops after so many worlds that went wrong */
 
@@ -28,5 +33,17 @@ void worlds_complain(const struct worlds *worlds, const char *program, uint64_t 
 /* Prints the line of TAP, `good` where there is no flaw. Returns the exit status: 0 if none of the
  * worlds went wrong, or if the flaw was seen. */
 int worlds_end(const struct worlds *worlds, uint64_t wrong_count, const char *good);
+
+/* ---- scratch_store.c: a store for these worlds ----------------------------------------------- */
+
+struct scratch_store {
+    char directory[200];
+    struct lk_storage *storage;
+};
+
+/* Ends the program with a message if it cannot. */
+void scratch_store_open(struct scratch_store *scratch);
+void scratch_store_clear(const struct scratch_store *scratch);
+void scratch_store_close(struct scratch_store *scratch);
 
 #endif

@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../scratch_store.h"
 #include "../worlds.h"
 
 #define FAULTS_US INT64_C(30000000)   /* how long faults go on */

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A core whose store is shared: what its answers wait for, and what it writes without changes. */
+/*
+ * A core that may not go on as before. One that drains serves what lives to its end, whatever it
+ * asks for, and takes nothing new. Of one whose store is shared, which another service may have
+ * taken over: what its answers wait for, and what it writes without changes.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +13,146 @@
 
 #include "server/core/core.h"
 #include "server/core/exchange.h"
+
+/* ---- draining -------------------------------------------------------------------------------- */
+
+#define WALL_US INT64_C(1700000000000000) /* ahead of the clock of deadlines */
+#define TTL_MS INT64_C(1000)
+
+struct draining {
+    struct lk_core *core;
+    struct lk_session *session;
+    struct lk_times times;
+    lk_outcome outcome; /* of the last answer; LK_NONE: there was none yet */
+    uint64_t live;
+};
+
+static void note_answer(void *peer, uint64_t tag, uint64_t batch, const struct lk_reply *reply) {
+    struct draining *draining = peer;
+    struct lk_model_stats stats;
+
+    (void)tag;
+    (void)batch;
+    assert_non_null(reply->model);
+    lk_model_stats(reply->model, &stats);
+    draining->outcome = reply->answer->outcome;
+    draining->live = stats.live;
+}
+
+static void ignore_durable(void *peer, uint64_t batch) {
+    (void)peer;
+    (void)batch;
+}
+
+static void must_not_fail(void *peer, const char *why) {
+    (void)peer;
+    fail_msg("%s", why);
+}
+
+static lk_outcome call(struct draining *draining, struct lk_call *call) {
+    draining->outcome = LK_NONE;
+    lk_core_call(draining->core, draining->session, call, &draining->times);
+    return draining->outcome;
+}
+
+static struct lk_part part_of(const char *path) {
+    struct lk_part part = {.path.size = 0};
+
+    assert_int_equal(lk_path_parse(lk_slice_of(path), &part.path, NULL), LK_OK);
+    return part;
+}
+
+static lk_outcome ask(struct draining *draining, const char *owner, const char *path,
+                      lk_style style) {
+    struct lk_part part = part_of(path);
+    struct lk_call made = {.kind = LK_CALL_COMMAND, .command.kind = LK_COMMAND_ASK};
+
+    made.command.ask = (struct lk_ask){.owner = lk_slice_of(owner),
+                                       .parts = &part,
+                                       .part_count = 1,
+                                       .style = style,
+                                       .ttl_ms = TTL_MS};
+    made.wait_ms = style == LK_WAIT ? LK_NEVER : 0;
+    return call(draining, &made);
+}
+
+static lk_outcome release(struct draining *draining, const char *owner, const char *path) {
+    struct lk_part part = part_of(path);
+    struct lk_call made = {.kind = LK_CALL_COMMAND, .command.kind = LK_COMMAND_RELEASE};
+
+    made.command.release.target =
+        (struct lk_target){.owner = lk_slice_of(owner), .parts = &part, .part_count = 1};
+    return call(draining, &made);
+}
+
+static int begin_draining(void **state) {
+    static const struct lk_session_ops ops = {
+        .answer = note_answer, .durable = ignore_durable, .failed = must_not_fail};
+    const struct lk_core_config config = {.epoch = "test", .is_ephemeral = true};
+    struct draining *draining = calloc(1, sizeof *draining);
+    lk_error error;
+
+    assert_non_null(draining);
+    draining->times = (struct lk_times){.now_us = 1, .wall_us = WALL_US};
+    draining->core = lk_core_new(&config);
+    assert_non_null(draining->core);
+    assert_int_equal(
+        lk_core_session_open(draining->core, &ops, draining, &draining->session, &error), LK_OK);
+    assert_int_equal(ask(draining, "holder", "x", LK_QUEUE), LK_GRANTED);
+    assert_int_equal(ask(draining, "waiter", "x", LK_QUEUE), LK_WAITING);
+    assert_false(lk_core_is_draining(draining->core));
+    lk_core_drain(draining->core);
+    assert_true(lk_core_is_draining(draining->core));
+    *state = draining;
+    return 0;
+}
+
+static int end_draining(void **state) {
+    struct draining *draining = *state;
+
+    lk_core_session_close(draining->core, draining->session, &draining->times);
+    lk_core_free(draining->core);
+    free(draining);
+    return 0;
+}
+
+static void test_nothing_new(void **state) {
+    struct draining *draining = *state;
+    struct lk_call take = {.kind = LK_CALL_COMMAND, .command.kind = LK_COMMAND_TAKE};
+
+    assert_int_equal(ask(draining, "new", "y", LK_TRY), LK_UNAVAILABLE);
+    assert_int_equal(ask(draining, "new", "x", LK_QUEUE), LK_UNAVAILABLE);
+    assert_int_equal(ask(draining, "new", "x", LK_WAIT), LK_UNAVAILABLE);
+    assert_int_equal(ask(draining, "holder", "y", LK_QUEUE), LK_UNAVAILABLE);
+    take.command.take = (struct lk_take){.queue = part_of("jobs").path, .owner = lk_slice_of("o")};
+    assert_int_equal(call(draining, &take), LK_UNAVAILABLE);
+    assert_int_equal(draining->live, 2);
+}
+
+static void test_what_lives_goes_on(void **state) {
+    struct draining *draining = *state;
+
+    draining->times.now_us += TTL_MS * 900;
+    assert_int_equal(ask(draining, "holder", "x", LK_QUEUE), LK_GRANTED);
+    assert_int_equal(ask(draining, "waiter", "x", LK_QUEUE), LK_WAITING);
+    draining->times.now_us += TTL_MS * 900;
+    assert_int_equal(release(draining, "holder", "x"), LK_OK);
+    assert_int_equal(ask(draining, "waiter", "x", LK_QUEUE), LK_GRANTED);
+    assert_int_equal(release(draining, "waiter", "x"), LK_OK);
+    assert_int_equal(draining->live, 0);
+    assert_int_equal(ask(draining, "waiter", "x", LK_QUEUE), LK_UNAVAILABLE);
+}
+
+/* A request that is overdue when it is asked for again would be a new one. */
+static void test_what_is_overdue_is_gone(void **state) {
+    struct draining *draining = *state;
+
+    draining->times.now_us += TTL_MS * 1000;
+    assert_int_equal(ask(draining, "holder", "x", LK_QUEUE), LK_UNAVAILABLE);
+    assert_int_equal(draining->live, 0);
+}
+
+/* ---- a store that is shared ------------------------------------------------------------------ */
 
 #define RENEW_US INT64_C(1000000)
 
@@ -249,6 +393,9 @@ static void a_service_that_leads_again_keeps_what_is_bound(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_nothing_new, begin_draining, end_draining),
+        cmocka_unit_test_setup_teardown(test_what_lives_goes_on, begin_draining, end_draining),
+        cmocka_unit_test_setup_teardown(test_what_is_overdue_is_gone, begin_draining, end_draining),
         cmocka_unit_test_setup_teardown(a_read_waits_for_a_batch_closed_after_it, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(an_idle_leader_renews_its_lease, set_up, tear_down),
