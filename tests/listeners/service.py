@@ -235,11 +235,24 @@ def until(condition):
 
 def run(cases, *options):
     """Runs every case on one service, with a file if the arguments say so: LK [durable]"""
-    program = sys.argv[1]
+    run_groups((cases, options))
+
+
+def run_groups(*groups):
+    """The same, with a service of its own for each (cases, options)."""
+    print(f"1..{sum(len(cases) for cases, _ in groups)}", flush=True)
+    begun = 0
+    are_good = True
+    for cases, options in groups:
+        are_good = run_group(cases, options, begun + 1) and are_good
+        begun += len(cases)
+    sys.exit(0 if are_good else 1)
+
+
+def run_group(cases, options, first):
     is_good = True
-    print(f"1..{len(cases)}", flush=True)
-    service = Service(program, *options, durable="durable" in sys.argv[2:])
-    for number, case in enumerate(cases, 1):
+    service = Service(sys.argv[1], *options, durable="durable" in sys.argv[2:])
+    for number, case in enumerate(cases, first):
         word, trouble = "ok", ""
         try:
             case(service)
@@ -252,4 +265,4 @@ def run(cases, *options):
     code = service.end()
     if code != 0:
         print(f"# the service ended with {code}")
-    sys.exit(0 if is_good and code == 0 else 1)
+    return is_good and code == 0
