@@ -43,7 +43,8 @@ class Way:
         with tempfile.TemporaryDirectory() as directory:
             port = pathlib.Path(directory) / "port"
             self.process = subprocess.Popen(
-                [sys.executable, "-B", pathlib.Path(__file__).parent / "tcp.py", path, port])
+                [sys.executable, "-B", pathlib.Path(__file__).parents[1] / "procedures" / "proxy.py",
+                 path, port])
             until(port.exists)
             self.port = port.read_text(encoding="ascii")
 

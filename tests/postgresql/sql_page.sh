@@ -18,7 +18,7 @@ export PGHOST PGUSER
 mkdir "$work/bin"
 ln -s /usr/bin/python3 "$work/bin/python3"
 PATH=$work/bin:$PATH
-python3 "$here/tcp.py" "$LK_TEST_SERVER/.s.PGSQL.5432" "$work/port" &
+python3 "$here/../procedures/proxy.py" "$LK_TEST_SERVER/.s.PGSQL.5432" "$work/port" &
 tcp=$!
 until [ -s "$work/port" ] || ! kill -0 "$tcp"; do
     sleep 0.05

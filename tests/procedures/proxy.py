@@ -1,9 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """A proxy between clients and a private server, which can be told what may pass; one in whose server's place
-something else answers for a while; and calls of lk beside it."""
+something else answers for a while; and calls of lk beside it.
+
+usage: proxy.py SOCKET PORT_FILE
+
+Passes connections to a port of 127.0.0.1, whose number it writes to PORT_FILE, on to a unix socket: for
+clients that know no unix sockets. Runs until it is killed.
+"""
 
 import asyncio
 import json
+import os
+import sys
 
 
 class Proxy:
@@ -164,3 +172,16 @@ async def ride_out(program, direct, url, fronts, words, path):
     assert code == 0, err
     code, _, err = await waiter
     assert code == 0, (code, err)
+
+
+async def main(socket, file):
+    proxy = Proxy(socket, Link)
+    await proxy.listen(0)
+    with open(file + ".new", "w", encoding="ascii") as written:
+        written.write(str(proxy.server.sockets[0].getsockname()[1]))
+    os.rename(file + ".new", file)
+    await proxy.server.serve_forever()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(*sys.argv[1:]))

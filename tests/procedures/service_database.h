@@ -7,6 +7,8 @@
 #ifndef LK_TESTS_PROCEDURES_SERVICE_DATABASE_H
 #define LK_TESTS_PROCEDURES_SERVICE_DATABASE_H
 
+#include "../support.h"
+#include "base/buffer.h"
 #include "server/store/tables/tables.h"
 
 struct service_database; /* a connection of an operator */
@@ -24,7 +26,22 @@ lk_outcome service_database_open(const char *address, int64_t lease_us, bool is_
                                  struct lk_storage **ret_storage, lk_error *error);
 
 /* Writes SQL with the names of this store, for free(). */
-char *service_database_sql(const char *sql, const char *beginning);
+static inline char *service_database_sql(const char *sql, const char *beginning) {
+    struct lk_buffer text = {.max = 0};
+
+    for (; *sql != '\0'; sql++) {
+        if (*sql == '#') {
+            lk_buffer_add_text(&text, beginning);
+        } else {
+            lk_buffer_add(&text, sql, 1);
+        }
+    }
+    lk_buffer_add(&text, "", 1);
+    if (text.failed) {
+        test_die("memory is exhausted");
+    }
+    return text.bytes;
+}
 
 /* What each database says in its own words. */
 struct service_words {
