@@ -11,7 +11,6 @@
 
 #include "client/leftover.h"
 #include "client/store.h"
-#include "faulty_store.h"
 #include "support.h"
 
 /* ---- batches --------------------------------------------------------------------------------- */

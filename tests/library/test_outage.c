@@ -5,7 +5,6 @@
 #include "client/lease.h"
 #include "client/leftover.h"
 #include "client/store.h"
-#include "faulty_store.h"
 #include "support.h"
 
 struct setup {

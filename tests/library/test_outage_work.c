@@ -2,7 +2,6 @@
 /* Claims and pools of workers with a store that is unavailable, slow, or loses answers. */
 #include <pthread.h>
 
-#include "faulty_store.h"
 #include "support.h"
 
 struct setup {
