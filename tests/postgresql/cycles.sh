@@ -3,12 +3,12 @@
 #
 # usage: with_server.sh cycles.sh LK
 #
-# Cycles of owners (R13): conversions of waiting requests in cycles over two roots
-# (tests/procedures/conversion_cycles.sh); and what a search for cycles reads, with its roots locked:
+# Cycles of owners (R13): conversions of waiting requests in cycles over two roots, and of a lease whose
+# grant comes late (tests/procedures/conversions.sh); and what a search for cycles reads, with its roots locked:
 # rows in proportion to those that the asker waits for, however many others wait in the store, and
 # however many ways there are from one owner to another. Prints TAP.
 . "${0%/*}/harness.sh"
-. "${0%/*}/../procedures/conversion_cycles.sh"
+. "${0%/*}/../procedures/conversions.sh"
 
 LK_STORE="postgresql://postgres@/postgres?$server"
 export LK_STORE
@@ -35,6 +35,7 @@ blocked_sql() {
     echo 'SELECT count(*) FROM pg_locks WHERE NOT granted'
 }
 
+play_delayed_grant
 play_conversions
 
 # ---- what a search reads ----

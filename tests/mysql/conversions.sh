@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# usage: with_server.sh conversion_cycles.sh LK
+# usage: with_server.sh conversions.sh LK
 #
-# Conversions of waiting requests in cycles over two roots (tests/procedures/conversion_cycles.sh). Prints TAP.
+# Conversions of waiting requests in cycles over two roots, and of a lease whose grant comes late (tests/procedures/conversions.sh). Prints TAP.
 . "${0%/*}/harness.sh"
-. "${0%/*}/../procedures/conversion_cycles.sh"
+. "${0%/*}/../procedures/conversions.sh"
 
 LK_STORE="mysql://root@/test?$server"
 export LK_STORE
@@ -29,5 +29,6 @@ blocked_sql() {
     echo "SELECT count(*) FROM information_schema.INNODB_TRX WHERE trx_state = 'LOCK WAIT'"
 }
 
+play_delayed_grant
 play_conversions
 finish
