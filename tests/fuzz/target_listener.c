@@ -23,7 +23,7 @@
 
 #include "server/connections/admission.h"
 #include "server/connections/copies.h"
-#include "server/connections/listener.h"
+#include "server/connections/host.h"
 #include "server/connections/monitor.h"
 #include "server/core/exchange.h"
 #include "server/resp/resp.h"

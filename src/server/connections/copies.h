@@ -3,7 +3,7 @@
 #ifndef LK_SERVER_CONNECTIONS_COPIES_H
 #define LK_SERVER_CONNECTIONS_COPIES_H
 
-#include "server/connections/listener.h"
+#include "server/connections/host.h"
 #include "server/store/copier.h"
 
 struct event;

@@ -15,8 +15,8 @@
 
 #include <sys/queue.h>
 
+#include "server/connections/host.h"
 #include "server/connections/listen.h"
-#include "server/connections/listener.h"
 #include "tls/tls.h"
 
 struct event;

@@ -8,7 +8,7 @@
 #define LK_SERVER_CONNECTIONS_LOGINS_H
 
 #include "access/users.h"
-#include "server/connections/listener.h"
+#include "server/connections/host.h"
 #include "server/connections/verifier.h"
 
 struct event;

@@ -14,7 +14,7 @@
 #include "base/buckets.h"
 #include "base/text.h"
 #include "command/draft.h"
-#include "server/connections/listener.h"
+#include "server/connections/host.h"
 
 /* ---- refusals -------------------------------------------------------------------------------- */
 

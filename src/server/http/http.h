@@ -23,6 +23,7 @@
 #include "command/answer.h"
 #include "server/connections/admission.h"
 #include "server/connections/handshakes.h"
+#include "server/connections/host.h"
 #include "server/connections/listen.h"
 #include "server/connections/listener.h"
 #include "server/connections/logins.h"

@@ -8,7 +8,7 @@
 #include <sys/resource.h>
 
 #include "base/minmax.h"
-#include "server/connections/listener.h"
+#include "server/connections/host.h"
 #include "server/log/log.h"
 
 /* ---- defaults -------------------------------------------------------------------------------- */

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/slice.h"
-#include "server/connections/listener.h"
+#include "server/connections/host.h"
 #include "server/program/state.h"
 #include "server/store/tables/tables.h"
 

@@ -22,6 +22,7 @@
 #include "server/connections/admission.h"
 #include "server/connections/copies.h"
 #include "server/connections/handshakes.h"
+#include "server/connections/host.h"
 #include "server/connections/listen.h"
 #include "server/connections/listener.h"
 #include "server/connections/logins.h"
