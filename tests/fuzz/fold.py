@@ -3,7 +3,7 @@
 """usage: fold.py unpack CORPUS DIRECTORY
        fold.py fold DIRECTORY CORPUS
 
-A corpus is a file with an input in each line, in hexadecimal (corpus.h). libFuzzer wants a directory
+A corpus is a file with an input in each line, in hexadecimal (target.h). libFuzzer wants a directory
 with a file for each. `fold` writes the inputs that are in the directory, the short ones first.
 """
 import hashlib
