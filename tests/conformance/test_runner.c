@@ -301,6 +301,25 @@ static void a_failure_beside_a_short_wait_is_too_slow(void **state) {
     }
 }
 
+/* Events that are read late may be followed by the end of what was to live on. */
+static void wrong_events_beside_a_passed_deadline_are_too_slow(void **state) {
+    (void)state;
+    char report[2048];
+    static const struct {
+        const char *text;
+        enum verdict verdict;
+    } events[] = {
+        {HEAD "watch -> ok\nA asks x -> granted\nB asks x -> waiting\nevents\n| granted x by A\n",
+         VERDICT_FAILED},
+        {HEAD "watch -> ok\nA asks x ttl 200ms -> granted\nB asks x -> waiting\nevents\n"
+              "| granted x by A\n| queued x by B\n| perished x by A\n",
+         VERDICT_TOO_SLOW},
+    };
+    for (size_t i = 0; i < sizeof events / sizeof events[0]; i++) {
+        assert_int_equal(play_text(events[i].text, report, sizeof report), events[i].verdict);
+    }
+}
+
 static void bad_files_are_reported(void **state) {
     (void)state;
     static const struct {
@@ -394,6 +413,7 @@ int main(void) {
         cmocka_unit_test(a_passed_deadline_is_too_slow_not_failed),
         cmocka_unit_test(a_failure_beside_a_short_wait_is_too_slow),
         cmocka_unit_test(an_answer_does_not_hide_a_passed_deadline),
+        cmocka_unit_test(wrong_events_beside_a_passed_deadline_are_too_slow),
         cmocka_unit_test(bad_files_are_reported),
         cmocka_unit_test(missing_capabilities_are_in_the_matrix),
     };
