@@ -3,19 +3,24 @@
  * The conformance runner: every scenario on every store, each in a process of its own, several at
  * a time because most of their time is pauses.
  *
- *     conformance [--jobs N] [--only TEXT] [--matrix FILE] [--before PROGRAM]
+ *     conformance [--jobs N] [--only TEXT] [--matrix FILE] [--before PROGRAM] [--empty PROGRAM]
  *                 --store URL... FILE.scenario...
  *
  * Prints a line of TAP for each, and the matrix of stores by rules, which --matrix also writes.
  * {fresh} in a URL is replaced by a path, {name} by a word, that no other scenario of the run is
  * given; --before names a program that makes the store fresh, or makes what {name} is the name of:
- * $LK_TEST_NAME there. Without {name} in each URL one scenario plays at a time then. With --serve
- * the program LK is started as a service at lk+unix:{fresh}, or, to be spoken to over HTTP, at
- * http+unix:{fresh}, one for each scenario. Exit code 0: all passed or are unsupported by
- * declaration; 1: something failed; 2: bad arguments or files.
+ * $LK_TEST_NAME there. Without {name} in each URL one scenario plays at a time then. --empty names
+ * a program that empties the store of $LK_TEST_NAME: a process then plays one scenario after the
+ * other on one store, with the handles that it has, because to make the store of a database, and to
+ * compile its procedures in each session, takes longer than to play. With --serve the program LK is
+ * started as a service at lk+unix:{fresh}, or, to be spoken to over HTTP, at http+unix:{fresh}, one
+ * for each scenario. Exit code 0: all passed or are unsupported by declaration; 1: something
+ * failed; 2: bad arguments or files.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <ftw.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +33,7 @@
 #include "client/store.h"
 #include "engine/engine.h"
 #include "play.h"
+#include "playback.h"
 #include "scenario.h"
 
 enum {
@@ -57,14 +63,27 @@ struct run {
     const char *matrix; /* NULL: printed only */
     const char *serve;  /* NULL: services are there already */
     const char *before; /* NULL: none */
+    const char *empty;  /* NULL: each scenario has a store, and a process, of its own */
+    bool is_bad;        /* a child has ended badly behind its last scenario */
     char folder[64];    /* where {fresh} names live */
 };
 
-/* A scenario that is being played by a child. */
+/* A child, and the scenario that it plays. */
 struct job {
-    pid_t child; /* 0: free */
+    pid_t child; /* 0: none */
+    bool is_busy;
     size_t played;
-    FILE *report;
+    FILE *report; /* shared with the child, which has written when its verdict comes */
+    int orders;   /* to it: the scenario's number */
+    int verdicts; /* from it: a byte each */
+};
+
+/* In a child: the store that it plays on again, once it is emptied. */
+struct keeping {
+    bool is_open;
+    char name[64];
+    char url[URL_MAX];
+    struct handles handles;
 };
 
 /* ---- arguments and files --------------------------------------------------------------------- */
@@ -150,6 +169,8 @@ static bool option_take(struct run *run, const char *option, const char *value) 
         run->serve = value;
     } else if (strcmp(option, "--before") == 0) {
         run->before = value;
+    } else if (strcmp(option, "--empty") == 0) {
+        run->empty = value;
     } else if (strcmp(option, "--jobs") == 0) {
         run->jobs = strtoul(value, NULL, 10);
     } else {
@@ -172,7 +193,7 @@ static bool arguments_take(struct run *run, int argc, char **argv) {
     }
     if (run->target_count == 0 || run->file_count == 0 || run->jobs == 0 || run->jobs > JOBS_MAX) {
         fputs("usage: conformance [--jobs N] [--only TEXT] [--matrix FILE] [--before PROGRAM] "
-              "[--serve LK] --store URL... FILE.scenario...\n",
+              "[--empty PROGRAM] [--serve LK] --store URL... FILE.scenario...\n",
               stderr);
         return false;
     }
@@ -209,20 +230,21 @@ static void url_make(const struct run *run, size_t played, int64_t stretch, char
 
 /* Plays on a service of the scenario's own, if it is to have one. */
 static enum verdict play_served(const struct run *run, const struct scenario *scenario,
-                                const char *url, bool persistent, int64_t stretch, FILE *report) {
+                                const char *url, bool persistent, struct handles *kept,
+                                int64_t stretch, FILE *report) {
     static const char resp[] = "lk+unix:";
     static const char http[] = "http+unix:";
     bool is_http = strncmp(url, http, strlen(http)) == 0;
     struct service service = {.program = run->serve, .is_http = is_http};
     enum verdict verdict;
     if (run->serve == NULL || (!is_http && strncmp(url, resp, strlen(resp)) != 0)) {
-        return scenario_play(scenario, url, persistent, stretch, report);
+        return scenario_play(scenario, url, persistent, kept, stretch, report);
     }
     if (!service_place(&service, url + strlen(is_http ? http : resp)) || !service_start(&service)) {
         fputs("    the service did not start\n", report);
         return VERDICT_FAILED;
     }
-    verdict = scenario_play(scenario, url, persistent, stretch, report);
+    verdict = scenario_play(scenario, url, persistent, NULL, stretch, report);
     int status = service_end(&service, SIGTERM);
     if (status != 0) {
         fprintf(report, "    the service ended with status %#x\n", (unsigned)status);
@@ -241,38 +263,57 @@ static void make_store(const char *url) {
     }
 }
 
-/* Returns whether the program that --before names has done its work, or there is none. */
-static bool run_before(const struct run *run, size_t played, int64_t stretch) {
-    char word[64];
+static bool run_for(const char *program, const char *name) {
+    return program == NULL || (setenv("LK_TEST_NAME", name, 1) == 0 && system(program) == 0);
+}
 
-    name_make(played, stretch, word, sizeof word);
-    return run->before == NULL
-           || (setenv("LK_TEST_NAME", word, 1) == 0 && system(run->before) == 0);
+/* A store of the scenario's own. */
+static bool make_fresh(const struct run *run, size_t played, int64_t stretch,
+                       struct keeping *keeping) {
+    name_make(played, stretch, keeping->name, sizeof keeping->name);
+    url_make(run, played, stretch, keeping->url, sizeof keeping->url);
+    if (!run_for(run->before, keeping->name)) {
+        return false;
+    }
+    if (strstr(run->played[played].target->url, name_mark) != NULL) {
+        make_store(keeping->url);
+    }
+    return true;
+}
+
+/* The store that the child has, emptied, or a fresh one. */
+static bool make_ready(const struct run *run, size_t played, int64_t stretch,
+                       struct keeping *keeping) {
+    if (keeping->is_open && run_for(run->empty, keeping->name)) {
+        return true;
+    }
+    handles_close(&keeping->handles);
+    keeping->is_open = false;
+    return make_fresh(run, played, stretch, keeping);
 }
 
 /* In the child: plays until the machine was fast enough for the scenario's durations. */
-static enum verdict play_patiently(const struct run *run, size_t played, FILE *report) {
+static enum verdict play_patiently(const struct run *run, size_t played, struct keeping *keeping,
+                                   FILE *report) {
     const struct played *mine = &run->played[played];
     bool persistent = (mine->target->capabilities & LK_CAN_PERSIST) != 0;
+    struct handles *kept = run->empty != NULL ? &keeping->handles : NULL;
     for (int64_t stretch = 1; stretch <= STRETCH_MAX; stretch *= 2) {
-        char url[URL_MAX];
         char *text = NULL;
         size_t size = 0;
         FILE *attempt = open_memstream(&text, &size);
         if (attempt == NULL) {
             return VERDICT_FAILED;
         }
-        url_make(run, played, stretch, url, sizeof url);
-        if (!run_before(run, played, stretch)) {
+        if (!make_ready(run, played, stretch, keeping)) {
             fprintf(report, "    %s has failed\n", run->before);
             fclose(attempt);
             free(text);
             return VERDICT_FAILED;
         }
-        if (strstr(mine->target->url, name_mark) != NULL) {
-            make_store(url);
-        }
-        enum verdict verdict = play_served(run, mine->scenario, url, persistent, stretch, attempt);
+        enum verdict verdict =
+            play_served(run, mine->scenario, keeping->url, persistent, kept, stretch, attempt);
+        keeping->is_open = kept != NULL && verdict == VERDICT_PASSED;
         fclose(attempt);
         if (verdict == VERDICT_FAILED || stretch == STRETCH_MAX) {
             fwrite(text, 1, size, report);
@@ -286,22 +327,84 @@ static enum verdict play_patiently(const struct run *run, size_t played, FILE *r
     return VERDICT_TOO_SLOW;
 }
 
-static bool job_start(const struct run *run, struct job *job, size_t played) {
+/* ---- children -------------------------------------------------------------------------------- */
+
+/* Plays what it is told to, until there is no more to come. */
+static _Noreturn void child_play(const struct run *run, const struct job *job, int orders,
+                                 int verdicts) {
+    static struct keeping keeping;
+    size_t played;
+
+    while (read(orders, &played, sizeof played) == (ssize_t)sizeof played) {
+        alarm(SECONDS_MAX);
+        unsigned char verdict = (unsigned char)play_patiently(run, played, &keeping, job->report);
+        fflush(job->report);
+        if (write(verdicts, &verdict, 1) != 1) {
+            break;
+        }
+    }
+    alarm(SECONDS_MAX);
+    handles_close(&keeping.handles);
+    exit(0);
+}
+
+/* The ends of the others' pipes, which would keep them open. */
+static void close_others(const struct run *run, const struct job *jobs) {
+    for (size_t i = 0; i < run->jobs; i++) {
+        if (jobs[i].child > 0) {
+            close(jobs[i].orders);
+            close(jobs[i].verdicts);
+        }
+    }
+}
+
+static bool child_start(const struct run *run, struct job *jobs, struct job *job) {
+    int orders[2];
+    int verdicts[2];
+
     job->report = tmpfile();
-    job->played = played;
+    if (job->report == NULL || pipe2(orders, O_CLOEXEC) != 0 || pipe2(verdicts, O_CLOEXEC) != 0) {
+        return false;
+    }
     fflush(stdout);
     fflush(stderr);
-    job->child = job->report != NULL ? fork() : -1;
-    if (job->child < 0) {
+    pid_t child = fork();
+    if (child < 0) {
+        return false;
+    }
+    if (child == 0) {
+        close_others(run, jobs);
+        close(orders[1]);
+        close(verdicts[0]);
+        child_play(run, job, orders[0], verdicts[1]);
+    }
+    close(orders[0]);
+    close(verdicts[1]);
+    job->child = child;
+    job->orders = orders[1];
+    job->verdicts = verdicts[0];
+    return true;
+}
+
+/* Lets the child come to its end. Returns its status. */
+static int child_end(struct job *job) {
+    int status = 0;
+
+    close(job->orders);
+    close(job->verdicts);
+    (void)waitpid(job->child, &status, 0);
+    job->child = 0;
+    return status;
+}
+
+static bool job_start(const struct run *run, struct job *jobs, struct job *job, size_t played) {
+    if ((job->child == 0 && !child_start(run, jobs, job))
+        || write(job->orders, &played, sizeof played) != (ssize_t)sizeof played) {
         fprintf(stderr, "conformance: cannot start a child: %s\n", strerror(errno));
         return false;
     }
-    if (job->child == 0) {
-        alarm(SECONDS_MAX);
-        enum verdict verdict = play_patiently(run, played, job->report);
-        fflush(job->report);
-        exit(verdict == VERDICT_PASSED ? 0 : verdict == VERDICT_FAILED ? 1 : 2);
-    }
+    job->played = played;
+    job->is_busy = true;
     return true;
 }
 
@@ -327,35 +430,59 @@ static void unsupported_print(struct run *run, const struct played *played) {
     line_print(run, true, played, remark);
 }
 
-static void job_end(struct run *run, struct job *job, int status) {
-    struct played *played = &run->played[job->played];
+static void status_print(int status) {
+    printf("#     its process died: %s %d\n", WIFSIGNALED(status) ? "signal" : "exit code",
+           WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+}
+
+/* Prints what the child has written since its last verdict. */
+static void report_print(const struct job *job) {
     char line[512];
-    if (WIFEXITED(status) && WEXITSTATUS(status) <= 2) {
-        static const enum verdict verdicts[] = {VERDICT_PASSED, VERDICT_FAILED, VERDICT_TOO_SLOW};
-        played->verdict = verdicts[WEXITSTATUS(status)];
-        line_print(run, played->verdict == VERDICT_PASSED, played, "");
-    } else {
-        played->verdict = VERDICT_FAILED;
-        line_print(run, false, played, "");
-        printf("#     its process died: %s %d\n", WIFSIGNALED(status) ? "signal" : "exit code",
-               WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
-    }
+
     rewind(job->report);
     while (fgets(line, sizeof line, job->report) != NULL) {
         printf("# %s", line);
     }
-    fclose(job->report);
-    job->child = 0;
+    rewind(job->report);
+    if (ftruncate(fileno(job->report), 0) != 0) {
+        perror("conformance: the report");
+    }
+}
+
+/* The child has a verdict, or none: it has died. One with a store of its own is at its end. */
+static void job_end(struct run *run, struct job *job) {
+    struct played *played = &run->played[job->played];
+    unsigned char verdict = VERDICT_FAILED;
+    bool has_verdict = read(job->verdicts, &verdict, 1) == 1;
+    int status = has_verdict && run->empty != NULL ? 0 : child_end(job);
+
+    played->verdict = has_verdict && status == 0 ? (enum verdict)verdict : VERDICT_FAILED;
+    line_print(run, played->verdict == VERDICT_PASSED, played, "");
+    if (!has_verdict || status != 0) {
+        status_print(status);
+    }
+    report_print(job);
+    if (job->child == 0) {
+        fclose(job->report);
+    }
+    job->is_busy = false;
     fflush(stdout);
 }
 
-/* Waits for one child of ours and takes its verdict. */
+/* Waits for a verdict of one child at least. */
 static void any_job_end(struct run *run, struct job *jobs) {
-    int status = 0;
-    pid_t child = waitpid(-1, &status, 0);
+    struct pollfd polled[JOBS_MAX];
+
     for (size_t i = 0; i < run->jobs; i++) {
-        if (child > 0 && jobs[i].child == child) {
-            job_end(run, &jobs[i], status);
+        polled[i] =
+            (struct pollfd){.fd = jobs[i].is_busy ? jobs[i].verdicts : -1, .events = POLLIN};
+    }
+    if (poll(polled, run->jobs, -1) <= 0) {
+        return;
+    }
+    for (size_t i = 0; i < run->jobs; i++) {
+        if (polled[i].revents != 0) {
+            job_end(run, &jobs[i]);
         }
     }
 }
@@ -363,11 +490,29 @@ static void any_job_end(struct run *run, struct job *jobs) {
 static struct job *free_job(struct run *run, struct job *jobs) {
     for (;;) {
         for (size_t i = 0; i < run->jobs; i++) {
-            if (jobs[i].child == 0) {
+            if (!jobs[i].is_busy) {
                 return &jobs[i];
             }
         }
         any_job_end(run, jobs);
+    }
+}
+
+static void end_children(struct run *run, struct job *jobs) {
+    for (size_t i = 0; i < run->jobs; i++) {
+        while (jobs[i].is_busy) {
+            any_job_end(run, jobs);
+        }
+    }
+    for (size_t i = 0; i < run->jobs; i++) {
+        if (jobs[i].child > 0) {
+            int status = child_end(&jobs[i]);
+            if (status != 0) {
+                run->is_bad = true;
+                status_print(status);
+            }
+            fclose(jobs[i].report);
+        }
     }
 }
 
@@ -382,13 +527,9 @@ static bool play_all(struct run *run) {
             unsupported_print(run, played);
             continue;
         }
-        good = job_start(run, free_job(run, jobs), i);
+        good = job_start(run, jobs, free_job(run, jobs), i);
     }
-    for (size_t i = 0; i < run->jobs; i++) {
-        while (jobs[i].child > 0) {
-            any_job_end(run, jobs);
-        }
-    }
+    end_children(run, jobs);
     return good;
 }
 
@@ -448,7 +589,7 @@ static int conclude(const struct run *run) {
     }
     fclose(out);
     printf("# %zu played, %zu failed\n", run->played_count, failed);
-    return failed == 0 ? 0 : 1;
+    return failed == 0 && !run->is_bad ? 0 : 1;
 }
 
 /* Whether each scenario has a store of its own by name. */

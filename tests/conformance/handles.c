@@ -64,9 +64,10 @@ static bool first_call(lk_store *store, struct complaint *complaint) {
 
 bool handles_open(struct handles *handles, struct complaint *complaint) {
     for (size_t i = 0; i < HANDLES_STORES && !handles->share; i++) {
+        bool is_new = handles->stores[i] == NULL;
         lk_store *store = store_open(handles, i, complaint);
 
-        if (store == NULL || !first_call(store, complaint)) {
+        if (store == NULL || (is_new && !first_call(store, complaint))) {
             return false;
         }
     }
@@ -200,13 +201,18 @@ bool handles_end(struct handles *handles, const void *record, bool cancel, long 
     return true;
 }
 
-void handles_close(struct handles *handles) {
+void handles_end_waits(struct handles *handles) {
     while (handles->wait_count > 0) {
         struct background_wait *wait = handles->waits[--handles->wait_count];
         lk_cancel_now(wait->cancel);
         pthread_join(wait->thread, NULL);
         background_wait_free(wait);
     }
+    handles->owner_count = 0;
+}
+
+void handles_close(struct handles *handles) {
+    handles_end_waits(handles);
     for (size_t i = 0; i < HANDLES_STORES; i++) {
         lk_close(handles->stores[i]);
         handles->stores[i] = NULL;

@@ -453,7 +453,7 @@ static bool is_late(const struct playback *playback, const struct step *step, in
 }
 
 enum verdict scenario_play(const struct scenario *scenario, const char *url, bool persistent,
-                           int64_t stretch, FILE *report) {
+                           struct handles *kept, int64_t stretch, FILE *report) {
     enum verdict verdict = VERDICT_PASSED;
     struct complaint unready = {0};
     struct playback *playback = calloc(1, sizeof *playback);
@@ -461,6 +461,9 @@ enum verdict scenario_play(const struct scenario *scenario, const char *url, boo
         return VERDICT_FAILED;
     }
     playback->scenario = scenario;
+    if (kept != NULL) {
+        playback->handles = *kept;
+    }
     playback->handles.url = url;
     playback->handles.share = !persistent;
     playback->stretch = stretch;
@@ -489,7 +492,12 @@ enum verdict scenario_play(const struct scenario *scenario, const char *url, boo
         }
     }
     watch_stop(playback);
-    handles_close(&playback->handles);
+    handles_end_waits(&playback->handles);
+    if (kept != NULL) {
+        *kept = playback->handles;
+    } else {
+        handles_close(&playback->handles);
+    }
     observed_free(&playback->observed);
     free(playback);
     return verdict;

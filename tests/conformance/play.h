@@ -17,12 +17,15 @@ enum verdict {
     VERDICT_UNSUPPORTED,
 };
 
+struct handles; /* playback.h */
+
 /*
  * Plays `scenario` on a fresh store at `url`. Short durations are multiplied by `stretch`.
- * `persistent`: the store outlives its handles. What fails goes to `report`.
+ * `persistent`: the store outlives its handles. `kept`: its handles, which may be open and stay so;
+ * NULL: they are opened and closed here. What fails goes to `report`.
  */
 enum verdict scenario_play(const struct scenario *scenario, const char *url, bool persistent,
-                           int64_t stretch, FILE *report);
+                           struct handles *kept, int64_t stretch, FILE *report);
 
 /* A store under test. */
 struct target {

@@ -67,7 +67,10 @@ bool handles_open(struct handles *handles, struct complaint *complaint);
 /* The owner's handle, opened when it is first needed. NULL with a complaint. */
 lk_store *handles_store(struct handles *handles, const char *owner, struct complaint *complaint);
 
-/* Closes every store; waits in the background are cancelled and forgotten. */
+/* Cancels the waits in the background, and forgets them and the owners. */
+void handles_end_waits(struct handles *handles);
+
+/* The same, and closes every store. */
 void handles_close(struct handles *handles);
 
 /* Begins a wait on a thread of its own. `request` and what it points to must stay. */

@@ -53,7 +53,7 @@ static enum verdict play_text(const char *text, char *ret_report, size_t size) {
     }
     FILE *report = tmpfile();
     assert_non_null(report);
-    enum verdict verdict = scenario_play(&file->scenarios[0], "mem:", false, 1, report);
+    enum verdict verdict = scenario_play(&file->scenarios[0], "mem:", false, NULL, 1, report);
     rewind(report);
     size_t read = fread(ret_report, 1, size - 1, report);
     ret_report[read] = '\0';
