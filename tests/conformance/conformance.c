@@ -338,6 +338,7 @@ static _Noreturn void child_play(const struct run *run, const struct job *job, i
     while (read(orders, &played, sizeof played) == (ssize_t)sizeof played) {
         alarm(SECONDS_MAX);
         unsigned char verdict = (unsigned char)play_patiently(run, played, &keeping, job->report);
+        alarm(0); /* it may take long until the next one comes, or the others are at their end */
         fflush(job->report);
         if (write(verdicts, &verdict, 1) != 1) {
             break;
