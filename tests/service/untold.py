@@ -131,6 +131,29 @@ async def play(case, number):
         service.end()
 
 
+async def play_stopped(number):
+    """lk hold is stopped until the token is printed, so it finds the signal and the grant at once."""
+    service = Service(LK)
+    direct = f"lk://127.0.0.1:{service.resp[1]}"
+    case = HeldLease()
+    try:
+        await case.block(direct)
+        process = await start("-S", direct, *case.words)
+        while '"waiting"' not in await lk("-S", direct, "ls", "p", "--json"):
+            await asyncio.sleep(0.01)
+        process.send_signal(signal.SIGSTOP)
+        await case.grant(direct)
+        assert await process.stdout.readline(), "no token"
+        process.send_signal(number)
+        process.send_signal(signal.SIGCONT)
+        await process.communicate()
+        assert process.returncode == 128 + number, process.returncode
+        while await case.is_held(direct):
+            await asyncio.sleep(0.01)
+    finally:
+        service.end()
+
+
 async def play_unconfirmed(place):
     service = Service(LK)
     direct = f"lk://127.0.0.1:{service.resp[1]}"
@@ -165,10 +188,14 @@ async def main():
     cases = [(case, number) for case in (Lease(), HeldLease(), Claim())
              for number in (signal.SIGTERM, signal.SIGINT)]
     titles = [f"{case.words[0]}: {number.name}" for case, number in cases]
+    plays = [play(*case) for case in cases]
+    titles.append("hold: SIGTERM as the token is printed")
+    plays.append(play_stopped(signal.SIGTERM))
     titles.append("what is not confirmed is released")
     with tempfile.TemporaryDirectory(prefix="lk-untold-") as place:
         os.environ["HOME"] = place
-        found = await asyncio.gather(*(judge(play(*case)) for case in cases), judge(play_unconfirmed(place)))
+        plays.append(play_unconfirmed(place))
+        found = await asyncio.gather(*map(judge, plays))
     print(f"1..{len(titles)}")
     for index, (title, trouble) in enumerate(zip(titles, found), 1):
         print(f"{'not ok' if trouble else 'ok'} {index} - {title}")

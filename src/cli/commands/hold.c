@@ -265,7 +265,8 @@ static int await_answer(const struct hold *hold, pid_t keeper, int answer) {
         }
     }
     if (read(answer, &exit_code, sizeof exit_code) == (ssize_t)sizeof exit_code) {
-        return exit_code;
+        /* A signal that met the keeper after its grant has ended the lease. */
+        return exit_code == 0 && passed_on != 0 ? LK_EXIT_SIGNAL + passed_on : exit_code;
     }
     return passed_on != 0 /* the second one ends it without an answer */
                ? LK_EXIT_SIGNAL + passed_on
