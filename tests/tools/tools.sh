@@ -134,6 +134,42 @@ ok 'what is filled passes --check' "$tool" --check "$page"
 ok 'no mark gets to the beginning of a line' stays_inside - + '*' 12. '3)' a. '#' '##' '>' '|' '<b>' === '```x'
 ok 'a file that is not there is refused' refuses "$work/none.md"
 
+# ---- tests/timed: on a busy machine what depends on time is repeated, with longer times ----
+
+timed=$1/tests/timed
+echo 'some avg10=0.00 avg60=0.00 avg300=0.00 total=4711' >"$work/calm"
+# shellcheck disable=SC2016 # expanded there
+program "$work/late" 'echo "${LK_TEST_STRETCH-}" >>"$0.runs"' 'echo 1..1' \
+    '[ "${LK_TEST_STRETCH:-1}" -ge "$1" ] || { echo "not ok 1 - in time"; exit 7; }' 'echo "ok 1 - in time"'
+
+plays() { # CODE STRETCHES NEEDED [VARIABLE=VALUE...]: a program that succeeds from the stretch NEEDED on
+    code=$1 stretches=$2 needed=$3
+    shift 3
+    rm -f "$work/late.runs"
+    got=0
+    env -u LK_TEST_TIMED -u LK_TEST_EMULATED "$@" "$timed" "$work/late" "$needed" >"$work/out" || got=$?
+    [ "$got" -eq "$code" ] && [ "$(tr '\n' ' ' <"$work/late.runs")" = "$stretches" ]
+}
+
+results() { # LINE: the cases that are counted
+    [ "$(grep -E '^(not )?ok' "$work/out")" = "$1" ] && [ "$(grep -c '^1\.\.' "$work/out")" -eq 1 ]
+}
+
+slow='LK_TEST_EMULATED=1' # by this it is always busy
+ok "what does not depend on time runs once" plays 7 ' ' 2 $slow
+ok "nor is a failure repeated where nothing waited" plays 7 '1 ' 2 LK_TEST_TIMED=1 LK_TEST_PRESSURE="$work/calm"
+ok "its result is printed" results 'not ok 1 - in time'
+ok "on a busy machine it is, until it succeeds" plays 0 '1 2 4 ' 4 LK_TEST_TIMED=1 $slow
+ok "only the last result counts" results 'ok 1 - in time'
+ok "but what failed before is said" grep -qx '# | not ok 1 - in time' "$work/out"
+ok "what fails with sixteenfold times fails" plays 7 '1 2 4 8 16 ' 17 LK_TEST_TIMED=1 $slow
+ok "once" results 'not ok 1 - in time'
+python3 -c 'import json, sys; print(json.dumps({"name": "x", "result": "ERROR", "stdout": sys.stdin.read()}))' \
+    <"$work/out" >"$work/testlog.json"
+"$1/tools/test-summary" "$work/testlog.json" >"$work/summary"
+ok "the summary names it" grep -q ': x: repeated with its times 16-fold' "$work/summary"
+ok "and counts it once" test "$(tail -n 1 "$work/summary")" = '0 passed, 1 failed'
+
 # ---- tools/install-deps: another apt is waited for; an unknown package keeps no other from being installed ----
 
 tool=$1/tools/install-deps
