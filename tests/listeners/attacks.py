@@ -16,7 +16,7 @@ import tempfile
 import time
 
 from credentials import Authority
-from service import PATIENCE_S, Closed, Http, Resp, Service, Wire
+from service import PATIENCE_S, STRETCH, Closed, Http, Resp, Service, Wire
 
 ELSEWHERE = ("127.0.0.2", 0)
 TLS_HELLO = bytes.fromhex("16030100c8010000c40303") + bytes(190)
@@ -279,8 +279,8 @@ def end(processes):
 
 PASSWORD = "open sesame"
 BOUND = 16 * 1024 * 1024
-BOUNDS = ["--bound", f"buffer-bytes={BOUND}", "--bound", "event-bytes=8000000", "--bound", "request-seconds=1",
-          "--bound", "strangers=200", "--tcp-keepalive", "2s"]
+BOUNDS = ["--bound", f"buffer-bytes={BOUND}", "--bound", "event-bytes=8000000",
+          "--bound", f"request-seconds={STRETCH}", "--bound", "strangers=200", "--tcp-keepalive", "2s"]
 
 
 class Honest:

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 
-from service import PATIENCE_S, Closed, Refused, Resp, Service, run, until
+from service import PATIENCE_S, STRETCH, Closed, Refused, Resp, Service, run, until
 
 LK = sys.argv[1]
 PLACE = pathlib.Path(tempfile.mkdtemp(prefix="lk-backup-"))
@@ -148,7 +148,7 @@ def by_lk(service):
 
 def idle(_):
     """a copy that its client does not read is given up, so that others get theirs"""
-    own = Service(LK, "--bound", "request-seconds=1", durable=True)
+    own = Service(LK, "--bound", f"request-seconds={STRETCH}", durable=True)
     silent, other = Backup(own.resp), Backup(own.resp)
     assert silent.call("BACKUP") > 0
     refusal(other.call("BACKUP"), "FULL")

@@ -14,9 +14,9 @@ import time
 
 import attacks
 from attacks import BOUND, Honest, PASSWORD, guarded, with_password
-from service import Http, Resp, Wire, measure_memory, run, until
+from service import STRETCH, Http, Resp, Wire, measure_memory, run, until
 
-LASTS_S = 3
+LASTS_S = 3 * STRETCH
 REASONS = {"password", "protocol", "evicted"}
 SPARE_KB = 64 * 1024  # events that are kept, connections, and what the allocator keeps
 

@@ -4,7 +4,7 @@
 
 import sys
 
-from service import Closed, Http, Service, run
+from service import STRETCH, Closed, Http, Service, run
 
 HOST = b"Host: localhost\r\n"
 POST = b"POST /v1/acquire HTTP/1.1\r\n" + HOST
@@ -81,7 +81,7 @@ def later(service):
 
 def late(_):
     """a request that does not arrive in time is 408, and what follows is not executed"""
-    own = Service(sys.argv[1], "--bound", "request-seconds=2")
+    own = Service(sys.argv[1], "--bound", f"request-seconds={2 * STRETCH}")
     put = b"PUT /v1/values/late HTTP/1.1\r\n" + HOST
     silent = Http(own.http)  # one that sends nothing is closed without an answer
     begun = [Http(own.http) for _ in range(4)]

@@ -6,7 +6,7 @@ import base64
 import json
 import sys
 
-from service import Closed, Http, Resp, Service, run, until
+from service import STRETCH, Closed, Http, Resp, Service, run, until
 
 
 def ask(service, method, path, body=b"", headers=()):
@@ -83,7 +83,7 @@ def values(service):
     assert ask(service, "PUT", "/v1/values/v/a", data)[0] == 200
     status, headers, body = ask(service, "GET", "/v1/values/v%2Fa")
     assert status == 200 and body == data and "lockkeeper-in-doubt" not in headers
-    token = post(service, "/v1/acquire", parts=["v/a"], owner="o", value=True, ttl_ms=3000)[2]["token"]
+    token = post(service, "/v1/acquire", parts=["v/a"], owner="o", value=True, ttl_ms=3000 * STRETCH)[2]["token"]
     assert ask(service, "PUT", "/v1/values/v/a", b"x")[0] == 409
     assert ask(service, "PUT", f"/v1/values/v/a?owner=o&token={token}", b"x")[0] == 200
     until(lambda: ask(service, "GET", "/v1/values/v/a")[1].get("lockkeeper-in-doubt") == "1")

@@ -10,11 +10,11 @@ import sys
 import tempfile
 import time
 
-from service import PATIENCE_S, Closed, Http, Refused, Resp, Service, Wire, run, until
+from service import PATIENCE_S, STRETCH, Closed, Http, Refused, Resp, Service, Wire, run, until
 
 CONNECTIONS = 8
 SURPLUS = 64  # accepted over HTTP only to be refused as too many
-REQUEST_S = 2
+REQUEST_S = 2 * STRETCH
 WAITERS = 4500  # of calls over HTTP, at one time
 
 
@@ -172,7 +172,7 @@ def pipelines(service):
 def idle_connections(service):
     """an idle connection is closed, one that waits or watches is not"""
     holder = Resp(service.resp)
-    holder.call("ACQUIRE", "idle", "OWNER", "h")
+    holder.call("ACQUIRE", "idle", "OWNER", "h", "TTL", 600000)
     waiting, following, idle = Http(service.http), Following(service), Http(service.http)
     waiting.ask("POST", "/v1/acquire", {"parts": ["idle"], "owner": "w", "mode": "wait"})
     assert idle.call("GET", "/healthz")[0] == 200

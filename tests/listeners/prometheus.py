@@ -16,13 +16,14 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
-from service import Resp, run, until
+from service import STRETCH, Resp, run, until
 
 EXAMPLES = pathlib.Path(sys.argv[2]) / "examples" / "monitoring"
 # What Grafana puts in the place of its variables.
-VARIABLES = {"$__rate_interval": "10s", "$__interval": "1s", "$__range": "1m", "$instance": ".*"}
+VARIABLES = {"$__rate_interval": f"{10 * STRETCH}s", "$__interval": f"{STRETCH}s", "$__range": f"{STRETCH}m",
+             "$instance": ".*"}
 SETTINGS = """
-global: {{scrape_interval: 500ms, scrape_timeout: 500ms, evaluation_interval: 500ms}}
+global: {{scrape_interval: {period}, scrape_timeout: {period}, evaluation_interval: {period}}}
 rule_files: [{rules}]
 scrape_configs:
   - job_name: lockkeeper
@@ -31,13 +32,14 @@ scrape_configs:
 
 
 class Prometheus:
-    """It reads the service twice a second, and keeps what it reads in a folder of its own."""
+    """It reads the service twice a second (see STRETCH), and keeps what it reads in a folder of its own."""
 
     def __init__(self, service):
         self.place = tempfile.TemporaryDirectory(prefix="lk-prometheus-")
         settings = pathlib.Path(self.place.name) / "settings.yml"
         host, port = service.http
-        settings.write_text(SETTINGS.format(rules=EXAMPLES / "alerts.yml", host=host, port=port))
+        settings.write_text(SETTINGS.format(period=f"{500 * STRETCH}ms", rules=EXAMPLES / "alerts.yml", host=host,
+                                            port=port))
         self.process = subprocess.Popen(
             [sys.argv[3], f"--config.file={settings}", "--web.listen-address=127.0.0.1:0",
              f"--storage.tsdb.path={self.place.name}/data"],
@@ -104,7 +106,7 @@ def monitoring(service):
     assert wire.call("ACQUIRE", "db", "OWNER", "b", "QUEUE")["status"] == "waiting"
     with Prometheus(service) as prometheus:
         # An increase is told from the second reading on.
-        until(lambda: prometheus.value("count_over_time(lockkeeper_ready[1m]) > 2"))
+        until(lambda: prometheus.value(f"count_over_time(lockkeeper_ready[{STRETCH}m]) > 2"))
         target = prometheus.ask("targets")["data"]["activeTargets"][0]
         assert target["health"] == "up" and not target["lastError"], target
         assert wire.call("BREAK", "db/t1", "REASON", "test", "NOW") == 1

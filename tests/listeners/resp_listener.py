@@ -299,7 +299,7 @@ def values(service):
     assert [each["value"] for each in other.value()["values"]] == [data, "twice"]
     assert wire.call("RELEASE", "val/1", "ALSO", "val/2", "OWNER", "b") == "OK"
     assert wire.call("DEL", "val/1") == 1 and wire.call("GET", "val/1") is None
-    assert wire.call("DEL", "val/1") == 0
+    assert wire.call("DEL", "val/1") == 0 and wire.call("DEL", "val/2") == 1
 
 
 def work(service):
@@ -465,7 +465,7 @@ def queues(service):
     refusal(wire.call("QUEUES", "CURSOR", "x"), "INVALID")
 
 
-def values(service):
+def listed_values(service):
     """values are listed by path, in pages, at or below a path, without their bytes"""
     wire = Resp(service.resp, 3)
     for path, text in ("va/b", "two"), ("va/a", ""), ("va/a/c", b"\xff\x00"), ("va-x", "x"), ("vax", "x"):
@@ -641,6 +641,6 @@ def hangup(service):
 run([versions, pieces, unknown, broken_protocol, http_request, another_protocol, own_owner, names_of_connections,
      as_long_as_the_connection, by_token, blocked,
      disconnected_waiter, disconnected_grant, deadlock, listing, values, work,
-     several_items, parked_items, waiting_for_several, queues, values, doubts, texts, gap, asking, watching,
+     several_items, parked_items, waiting_for_several, queues, listed_values, doubts, texts, gap, asking, watching,
      only_watching, subscribing, slow_reader, introductions,
      hangup])

@@ -18,7 +18,7 @@ import time
 import warnings
 
 from credentials import Authority, openssl
-from service import PATIENCE_S, Closed, Http, Refused, Resp, Service, Wire, run, until
+from service import PATIENCE_S, STRETCH, Closed, Http, Refused, Resp, Service, Wire, run, until
 
 LK = sys.argv[1]
 PLACE = pathlib.Path(tempfile.mkdtemp(prefix="lk-tls-"))
@@ -273,7 +273,7 @@ def abandoned(_):
 
 def half_done(_):
     """handshakes that stay half done are ended in time, and cost an honest client nothing"""
-    service = Service(LK, *options(), "--bound", "request-seconds=4", "--bound", "strangers=16",
+    service = Service(LK, *options(), "--bound", f"request-seconds={4 * STRETCH}", "--bound", "strangers=16",
                       stderr=subprocess.PIPE)
     before = refused_for_tls(service)
     honest = Resp(service.resp, tls=trust())

@@ -514,7 +514,7 @@ def token_ends(_):
     passwd(path, "ops", "--allow", "all:/", secret=OPS)
     own = Service(LK, "--users", str(path))
     ops = enter(own, "ops", OPS)
-    assert ops.call("ACQUIRE", "a/held", "OWNER", "holder")["status"] == "granted"
+    assert ops.call("ACQUIRE", "a/held", "OWNER", "holder", "TTL", 600000)["status"] == "granted"
     wires = None
     for seconds in (3, 10, 40):
         wires = wires or begin_with_token(own, path, seconds)
