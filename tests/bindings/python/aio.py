@@ -10,7 +10,7 @@ import time
 
 import lockkeeper
 import support
-from support import until
+from support import STRETCH, until
 
 
 logging.getLogger("asyncio").setLevel(logging.CRITICAL)  # of calls that take long on a busy machine
@@ -152,7 +152,7 @@ class Locks(AsyncCase):
     def test_losses(self):
         async def main():
             with self.assertRaises(lockkeeper.LeaseLost):
-                async with self.store.alock("t", ttl=0.3) as lease:
+                async with self.store.alock("t", ttl=0.3 * STRETCH) as lease:
                     waiting = asyncio.create_task(lease.wait_lost())
                     self.store.break_("t", reason="a test", by="a test", at_once=True)
                     await waiting
@@ -170,7 +170,7 @@ class Locks(AsyncCase):
             told = []
 
             async def watch():
-                lease = await self.store.alock("t", ttl=3)
+                lease = await self.store.alock("t", ttl=3 * STRETCH)
                 await lease.wait_lost()
                 told.append(lease.lost)
 
@@ -310,7 +310,7 @@ class Work(AsyncCase):
                 async for item in self.store.awork("mails", retry_min=0.001):
                     raise KeyError("no address")
             await until_true(lambda: self.store.stats("mails").retried == 2)
-            async with self.store.awork("mails", ttl=0.3) as work:
+            async with self.store.awork("mails", ttl=0.3 * STRETCH) as work:
                 async for item in work:
                     self.store.break_("mails/1", reason="a test", by="a test", at_once=True)
                     await item.wait_lost()

@@ -11,7 +11,7 @@ import weakref
 
 import lockkeeper
 import support
-from support import Background, until
+from support import STRETCH, Background, until
 
 
 class Signals(support.StoreCase):
@@ -82,7 +82,7 @@ class Forks(support.StoreCase):
         self.store.close()
         with lockkeeper.open(self.url) as mine:
             wrong += mine.try_lock("t") is not None
-            with mine.lock("u", ttl=0.3, on_lost=lambda _: None) as other:
+            with mine.lock("u", ttl=0.3 * STRETCH, on_lost=lambda _: None) as other:
                 mine.break_("u", reason="a test", by="a test", at_once=True)
                 wrong += not other.lost_event.wait(support.PATIENCE_S)
                 try:
@@ -126,7 +126,7 @@ class Garbage(support.StoreCase):
     def test_a_lease_that_is_thrown_away_ends_at_its_deadline(self):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            lease = self.store.lock("t", owner="ana", ttl=0.3)
+            lease = self.store.lock("t", owner="ana", ttl=0.3 * STRETCH)
             gone = weakref.ref(lease)
             del lease
             # The thread that has acquired it may have it a moment longer.
@@ -144,7 +144,7 @@ class Garbage(support.StoreCase):
             warnings.simplefilter("ignore")
             for _ in range(30):
                 store = lockkeeper.open(self.url)
-                leases = [store.lock(f"t{i}", owner="ana", ttl=0.2) for i in range(3)]
+                leases = [store.lock(f"t{i}", owner="ana", ttl=0.2 * STRETCH) for i in range(3)]
                 store.cycle = leases
                 leases[0].cycle = store
                 leases[1].on_lost(lambda _, cycle=leases: None)
@@ -157,7 +157,7 @@ class Garbage(support.StoreCase):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             for i in range(40):
-                lease = self.store.lock(f"t{i}", ttl=0.06, on_lost=lambda _: gc.collect())
+                lease = self.store.lock(f"t{i}", ttl=0.06 * STRETCH, on_lost=lambda _: gc.collect())
                 self.store.break_(f"t{i}", reason="a test", by="a test", at_once=True)
                 del lease
         gc.collect()
@@ -192,10 +192,10 @@ class Exits(support.StoreCase):
         self.check_exit("lease = store.lock('v', ttl=30); raise SystemExit(5)", code=5)
 
     def test_with_a_callback_due(self):
-        self.check_exit("""
-leases = [store.lock(f't{i}', ttl=0.06, on_lost=lambda _: time.sleep(0.001)) for i in range(8)]
+        self.check_exit(f"""
+leases = [store.lock(f't{{i}}', ttl={0.06 * STRETCH}, on_lost=lambda _: time.sleep(0.001)) for i in range(8)]
 for i in range(8):
-    store.break_(f't{i}', reason='a test', by='a test', at_once=True)""")
+    store.break_(f't{{i}}', reason='a test', by='a test', at_once=True)""")
 
     def test_with_a_daemon_that_waits(self):
         self.check_exit("""
@@ -207,11 +207,11 @@ threading.excepthook = lambda _: None""")
         self.assertFalse(self.waits("ben"))
 
     def test_with_a_daemon_that_locks_and_unlocks(self):
-        self.check_exit("""
+        self.check_exit(f"""
 started = threading.Event()
 def run():
     while True:
-        with store.lock('t', ttl=0.06):
+        with store.lock('t', ttl={0.06 * STRETCH}):
             started.set()
 threading.excepthook = lambda _: None
 for _ in range(3):
@@ -224,7 +224,7 @@ class Away(support.unittest.TestCase):
         path = os.path.join(support.STORES.place, "away")
         service = support.STORES.serve(path)
         with lockkeeper.open(f"lk+unix:{path}") as store:
-            lease = store.lock("t", ttl=0.5)
+            lease = store.lock("t", ttl=0.5 * STRETCH)
             service.kill()
             service.wait()
             with self.assertRaises(lockkeeper.Unavailable):

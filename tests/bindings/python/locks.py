@@ -12,7 +12,7 @@ from unittest import mock
 import lockkeeper
 import support
 from lockkeeper import _lease
-from support import Background, move, until
+from support import STRETCH, Background, move, until
 
 class Locks(support.StoreCase):
     def test_a_lease_is_held_in_its_block_and_released_behind_it(self):
@@ -60,7 +60,7 @@ class Locks(support.StoreCase):
         with self.store.lock("t") as lease:
             lease.release()  # within its block
         self.assertEqual(self.store.list(), [])
-        lost = self.store.lock("t", ttl=0.3)
+        lost = self.store.lock("t", ttl=0.3 * STRETCH)
         self.store.break_("t", reason="a test", by="a test", at_once=True)
         until(lambda: lost.lost)
         with self.assertRaises(lockkeeper.LeaseLost):
@@ -155,7 +155,7 @@ class Locks(support.StoreCase):
 
     def test_a_lease_that_ends_by_itself_is_waited_for(self):
         with self.assertRaises(lockkeeper.LeaseLost):  # of the block
-            with self.store.lock("t", until=time.time() + 2):
+            with self.store.lock("t", until=time.time() + 2 * STRETCH):
                 self.store.lock("t").release()
 
     def test_a_deadlock_names_its_cycle(self):
@@ -170,14 +170,14 @@ class Locks(support.StoreCase):
             waiting.result().release()
 
     def test_the_library_renews(self):
-        with self.store.lock("t", ttl=4) as lease:
-            deadline = time.monotonic() + 4
+        with self.store.lock("t", ttl=4 * STRETCH) as lease:
+            deadline = time.monotonic() + 4 * STRETCH
             until(lambda: time.monotonic() > deadline)
             self.assertFalse(lease.lost)
             self.assertTrue(self.holds(lease.owner))
 
     def test_a_lease_with_a_fixed_end_is_lost_there(self):
-        lease = self.store.lock("t", until=time.time() + 1)
+        lease = self.store.lock("t", until=time.time() + STRETCH)
         self.assertTrue(lease.lost_event.wait(support.PATIENCE_S))
         until(lambda: not self.holds(lease.owner))  # the library's clock is ahead of the store's
         with self.assertRaises(lockkeeper.LeaseLost):
@@ -210,7 +210,7 @@ class Locks(support.StoreCase):
             until(lambda: lease.lost)  # the new token has ended the former handle
             return other
 
-        with self.store.lock("t", shared=True, ttl=9) as lease:
+        with self.store.lock("t", shared=True, ttl=9 * STRETCH) as lease:
             with mock.patch.object(_lease, "acquire", acquire_slowly):
                 lease.convert()
             self.assertEqual((lease.lost, lease.lost_event.is_set()), (False, False))
@@ -258,7 +258,7 @@ class Loss(support.StoreCase):
     def test_the_loss_is_told_once_to_each(self):
         told = []
         with self.assertRaises(lockkeeper.LeaseLost):
-            with self.store.lock("t", ttl=0.2, on_lost=told.append) as lease:
+            with self.store.lock("t", ttl=0.2 * STRETCH, on_lost=told.append) as lease:
                 self.break_now()
                 self.assertTrue(lease.lost_event.wait(support.PATIENCE_S))
                 until(lambda: told)
@@ -279,15 +279,15 @@ class Loss(support.StoreCase):
             except lockkeeper.LeaseLost:
                 released.set()
 
-        first = self.store.lock("t", ttl=0.2, on_lost=stop)
+        first = self.store.lock("t", ttl=0.2 * STRETCH, on_lost=stop)
         self.break_now()
         self.assertTrue(released.wait(support.PATIENCE_S))
         self.assertTrue(first.lost)
 
     def test_a_holder_that_is_killed_blocks_for_its_ttl(self):
-        holder = self.program("""
+        holder = self.program(f"""
 import lockkeeper, sys
-lease = lockkeeper.open(sys.argv[1]).lock("t", ttl=4, owner="killed")
+lease = lockkeeper.open(sys.argv[1]).lock("t", ttl={4 * STRETCH}, owner="killed")
 print(lease.token, flush=True)
 sys.stdin.readline()
 """)
@@ -299,11 +299,11 @@ sys.stdin.readline()
         self.assertEqual(holder.end()[0], -signal.SIGKILL)
 
     def test_a_holder_that_is_stopped_finds_its_lease_lost(self):
-        holder = self.program("""
+        holder = self.program(f"""
 import lockkeeper, sys
 with lockkeeper.open(sys.argv[1]) as store:
     try:
-        with store.lock("t", ttl=2) as lease:
+        with store.lock("t", ttl={2 * STRETCH}) as lease:
             print("held", flush=True)
             sys.stdin.readline()
             print("lost" if lease.lost else "held", flush=True)
@@ -368,9 +368,9 @@ class Values(support.StoreCase):
 
     def test_the_value_of_a_dead_holder_is_in_doubt(self):
         self.store.put("v", b"before")
-        holder = self.program("""
+        holder = self.program(f"""
 import lockkeeper, sys
-lease = lockkeeper.open(sys.argv[1]).lock("v", ttl=0.3, value=True)
+lease = lockkeeper.open(sys.argv[1]).lock("v", ttl={0.3 * STRETCH}, value=True)
 print("held", flush=True)
 sys.stdin.readline()
 """)

@@ -11,7 +11,7 @@ import threading
 import lockkeeper
 import support
 from lockkeeper import _lease
-from support import Background, move, until
+from support import STRETCH, Background, move, until
 
 FAST = {"retry_min": 0.001, "retry_max": 0.002}
 
@@ -235,7 +235,7 @@ class Queues(support.StoreCase):
     def test_a_claim_that_is_lost(self):
         self.store.push("mails", "1")
         told = threading.Event()
-        with self.store.work("mails", ttl=0.3) as work:
+        with self.store.work("mails", ttl=0.3 * STRETCH) as work:
             item = next(work)
             item.on_lost(lambda lost: lost is item and told.set())
             self.store.break_("mails/1", reason="a test", by="a test", at_once=True)
@@ -249,9 +249,9 @@ class Queues(support.StoreCase):
 
     def test_the_item_of_a_worker_that_is_killed_is_stolen(self):
         self.store.push("mails", "1")
-        worker = self.program("""
+        worker = self.program(f"""
 import lockkeeper, sys
-for item in lockkeeper.open(sys.argv[1]).work("mails", ttl=2):
+for item in lockkeeper.open(sys.argv[1]).work("mails", ttl={2 * STRETCH}):
     print(item.id, flush=True)
     sys.stdin.readline()
 """)
