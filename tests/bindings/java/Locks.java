@@ -57,7 +57,7 @@ final class Locks {
         Path path = stores.place().resolve("away");
         Process service = stores.serve(path);
         try (Store store = Store.open("lk+unix:" + path)) {
-            Lease lease = store.acquire("t").ttl(ofMillis(500)).tryNow();
+            Lease lease = store.acquire("t").ttl(ofMillis(500 * Tap.STRETCH)).tryNow();
             service.destroyForcibly().waitFor();
             Tap.thrown(UnavailableException.class,
                 () -> store.acquire("u").patience(ofMillis(50)).tryNow());
@@ -262,11 +262,11 @@ final class Locks {
     private static void renewal(Tap.Stores stores) throws Exception {
         try (Store store = Store.open(stores.fresh())) {
             CountDownLatch over = new CountDownLatch(1);
-            Lease fixed = store.acquire("f").until(Instant.now().plusMillis(1200)).tryNow();
+            Lease fixed = store.acquire("f").until(Instant.now().plusMillis(1200 * Tap.STRETCH)).tryNow();
             fixed.onLost(over::countDown);
-            try (Lease lease = store.acquire("t").ttl(ofSeconds(4)).tryNow()) {
+            try (Lease lease = store.acquire("t").ttl(ofSeconds(4 * Tap.STRETCH)).tryNow()) {
                 Tap.yes(over.await(60, TimeUnit.SECONDS), "the fixed end is told");
-                long end = System.nanoTime() + ofSeconds(4).toNanos();
+                long end = System.nanoTime() + ofSeconds(4 * Tap.STRETCH).toNanos();
                 Tap.until(() -> System.nanoTime() > end, "the ttl");
                 Tap.yes(!lease.isLost() && Tap.held(store).contains("t"), "renewed");
             }
@@ -494,7 +494,7 @@ final class Locks {
             AtomicInteger told = new AtomicInteger();
             CountDownLatch late = new CountDownLatch(2);
             Tap.thrown(LeaseLostException.class, () -> {
-                try (Lease lease = store.acquire("t").ttl(ofSeconds(3)).tryNow()) {
+                try (Lease lease = store.acquire("t").ttl(ofSeconds(3 * Tap.STRETCH)).tryNow()) {
                     lease.onLost(told::incrementAndGet);
                     lease.onLost(late::countDown);
                     breakNow(store, "t");

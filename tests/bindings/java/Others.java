@@ -12,12 +12,12 @@ final class Others {
         Store store = Store.open(arguments[1]);
         switch (arguments[0]) {
             case "holds":
-                Lease lease = store.acquire("t").ttl(Duration.ofSeconds(4)).value().tryNow();
+                Lease lease = store.acquire("t").ttl(Duration.ofSeconds(4 * Tap.STRETCH)).value().tryNow();
                 System.out.println(lease.token());
                 System.in.read();
                 break;
             case "notices":
-                try (Lease held = store.acquire("t").ttl(Duration.ofSeconds(4)).tryNow()) {
+                try (Lease held = store.acquire("t").ttl(Duration.ofSeconds(4 * Tap.STRETCH)).tryNow()) {
                     System.out.println("held");
                     System.in.read();
                     System.out.println(held.isLost() ? "lost" : "held");
@@ -27,7 +27,7 @@ final class Others {
                 store.close();
                 break;
             case "works":
-                for (Item item : store.work("mails").ttl(Duration.ofSeconds(4))) {
+                for (Item item : store.work("mails").ttl(Duration.ofSeconds(4 * Tap.STRETCH))) {
                     System.out.println(item.id());
                     System.in.read();
                 }
@@ -38,7 +38,7 @@ final class Others {
                 store.close();
                 break;
             case "exits": // with all that can be under way
-                Lease first = store.acquire("a").ttl(Duration.ofSeconds(3)).owner("ana").tryNow();
+                Lease first = store.acquire("a").ttl(Duration.ofSeconds(3 * Tap.STRETCH)).owner("ana").tryNow();
                 first.onLost(() -> System.out.println("too late"));
                 store.acquire("a").owner("ben").async();
                 store.watch(null);

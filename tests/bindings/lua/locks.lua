@@ -5,6 +5,7 @@ local support = assert(loadfile(package.searchpath("support", package.path)))(..
 local case, equal, raises, refuses, until_ =
     support.case, support.equal, support.raises, support.refuses, support.until_
 local YEAR_S = 366 * 86400
+local STRETCH = support.STRETCH
 
 case("a lease is held in its scope and free behind it", function(store)
     local kept
@@ -161,15 +162,15 @@ case("a state is told only of what lasts as long as itself", function(store, url
     lease:convert{"sem?limit=2", "s?shared", "wide?limit=4"} -- with fewer units
     store:lock({"sem?limit=2", "wide?limit=4&units=3"}, {owner = "ben"}):release()
     equal(other:ends(), 0)
-    local fixed = store:lock("fixed", {["until"] = os.time() + 3})
+    local fixed = store:lock("fixed", {["until"] = os.time() + 3 * STRETCH})
     store:lock("fixed"):release()
     raises("lost", fixed.release, fixed)
 end)
 
 case("the library renews; a fixed end is a loss", function(store)
-    local lease = store:lock("fixed", {["until"] = os.time() + 6})
+    local lease = store:lock("fixed", {["until"] = os.time() + 6 * STRETCH})
     do
-        local kept <close> = store:lock("t", {ttl = 4})
+        local kept <close> = store:lock("t", {ttl = 4 * STRETCH})
         until_(function() return lease:lost() end) -- after more than the ttl
         equal({kept:lost(), support.holds(store, kept.owner)}, {false, true})
     end
@@ -201,7 +202,7 @@ end)
 case("a loss ends the scope with an error", function(store)
     local function break_now() store:break_("t", {reason = "a test", by = "a test", at_once = true}) end
     raises("lost", function()
-        local lease <close> = store:lock("t", {ttl = 0.2})
+        local lease <close> = store:lock("t", {ttl = 0.2 * STRETCH})
         break_now()
         until_(function() return lease:lost() end)
         raises("lost", lease.check, lease)
@@ -217,23 +218,23 @@ end)
 case("holders that are killed or stopped", function(store, url)
     local source = [[
         local is_good, why = pcall(function()
-            local lease <close> = store:lock("%s", {ttl = 4, value = true})
+            local lease <close> = store:lock("%s", {ttl = %d, value = true})
             print("held")
             io.read()
             print(lease:lost())
         end)
         print(is_good or why.outcome)]]
     store:put("v", "before")
-    local killed <close> = support.program(url, source:format("v"))
-    local stopped <close> = support.program(url, source:format("t"))
+    local killed <close> = support.program(url, source:format("v", 4 * STRETCH))
+    local stopped <close> = support.program(url, source:format("t", 4 * STRETCH))
     equal({killed:heard(), stopped:heard()}, {"held", "held"})
     support.stopped(stopped)
     killed:signal(9)
     equal(store:try_lock("v"), nil)
     do
-        local lease <close> = store:lock("v", {value = true, wait = 60})
+        local lease <close> = store:lock("v", {value = true, wait = 60 * STRETCH})
         equal({lease.value, lease.in_doubt}, {"before", true})
-        local other <close> = store:lock("t", {wait = 60})
+        local other <close> = store:lock("t", {wait = 60 * STRETCH})
         stopped:say("go on")
         stopped:signal(18)
         equal({stopped:ends()}, {0, "true\nlost"})

@@ -3,7 +3,7 @@
 // usage: claims.js PATTERN LK: items that are claimed, kept and ended by calls of their own.
 const {execFileSync} = require('node:child_process');
 const path = require('node:path');
-const {assert, lockkeeper, place, program, sleep, until, rejects, test, main} = require('./support');
+const {STRETCH, assert, lockkeeper, place, program, sleep, until, rejects, test, main} = require('./support');
 const onSqlite = process.argv[2].startsWith('sqlite:');
 const {CancelledError, ClosedError, InvalidError, LostError} = lockkeeper;
 const FOREVER = {wait: Infinity};
@@ -111,8 +111,8 @@ test('a claim that is not renewed is lost to the next one', async (store) => {
 
 test('a claim that is renewed is kept beyond its ttl', async (store) => {
     await store.push('q', 'a');
-    const claim = await store.claim('q', {ttl: 4000});
-    const over = Date.now() + 5000;
+    const claim = await store.claim('q', {ttl: 4000 * STRETCH});
+    const over = Date.now() + 5000 * STRETCH;
     while (Date.now() < over) {
         await sleep(20);
         await claim.renew();

@@ -5,7 +5,7 @@ const {setMaxListeners} = require('node:events');
 const fs = require('node:fs/promises');
 const {Worker} = require('node:worker_threads');
 const {
-    assert, lockkeeper, program, until, waits, holds, rejects, test, main,
+    STRETCH, assert, lockkeeper, program, until, waits, holds, rejects, test, main,
 } = require('./support');
 const WAITS = 100;
 
@@ -77,13 +77,13 @@ test('leases and stores that are collected', async (store, url) => {
         };
         let warned = 0;
         process.on('warning', (warning) => { warned += warning.name === 'LockkeeperWarning' ? 1 : 0; });
-        await (async () => { await store.lock('t', {ttl: 300}); })();
+        await (async () => { await store.lock('t', {ttl: ${300 * STRETCH}}); })();
         await collect(() => warned === 1);
         await (await store.lock('t')).release();
         for (let i = 0; i < 20; i += 1) {
             await (async () => {
                 const one = await lockkeeper.open(${JSON.stringify(url)});
-                await one.lock('u' + i, {ttl: 100});
+                await one.lock('u' + i, {ttl: ${100 * STRETCH}});
                 const work = one.work('q');
                 await one.watch();
                 work.next();
@@ -103,14 +103,14 @@ test('a lease whose loss is waited for is not collected', async (store, url) => 
         require('node:v8').setFlagsFromString('--expose-gc');
         const gc = require('node:vm').runInNewContext('gc');
         const told = [];
-        (async () => { told.push((await (await store.lock('t', {ttl: 3000})).lost).name); })();
+        (async () => { told.push((await (await store.lock('t', {ttl: ${3000 * STRETCH}})).lost).name); })();
         (async () => {
-            const lease = await store.lock('u', {ttl: 3000});
+            const lease = await store.lock('u', {ttl: ${3000 * STRETCH}});
             await once(lease.signal, 'abort');
             told.push(lease.signal.reason.name);
         })();
         (async () => {
-            const lease = await store.lock('v', {ttl: 3000});
+            const lease = await store.lock('v', {ttl: ${3000 * STRETCH}});
             const {lost} = lease;
             await lease.convert({shared: true});
             told.push((await lost).name);
@@ -139,8 +139,8 @@ for (const [how, source, code] of [
 ]) {
     test(`a process ends with leases held and waits in progress: ${how}`, async (store, url) => {
         const other = program(url, `
-            await store.lock('t', {ttl: 3000, owner: 'ana'});
-            await store.lock('kept', {ttl: 3000});
+            await store.lock('t', {ttl: ${3000 * STRETCH}, owner: 'ana'});
+            await store.lock('kept', {ttl: ${3000 * STRETCH}});
             store.lock('t', {owner: 'ben'}).catch(() => undefined);
             store.work('q').next().catch(() => undefined);
             (await store.watch()).next().catch(() => undefined);
@@ -151,7 +151,7 @@ for (const [how, source, code] of [
         await until(() => waits(store, 'ben'));
         assert.equal(await other.ends(), code);
         assert.equal(await waits(store, 'ben'), false); // withdrawn
-        await (await store.lock('t', {wait: 30_000})).release(); // at its deadline
+        await (await store.lock('t', {wait: 30_000 * STRETCH})).release(); // at its deadline
     });
 }
 
@@ -189,7 +189,7 @@ test('workers of worker_threads have stores of their own', async (store, url) =>
 
 test('a worker that is terminated ends its waits; its leases end at their deadlines', async (store, url) => {
     const one = worker(url, `
-        await store.lock('t', {ttl: 3000, owner: 'ana'});
+        await store.lock('t', {ttl: ${3000 * STRETCH}, owner: 'ana'});
         store.lock('t', {owner: 'ben'});
         store.work('q').next();
         (await store.watch()).next();
@@ -198,7 +198,7 @@ test('a worker that is terminated ends its waits; its leases end at their deadli
     await until(() => waits(store, 'ben'));
     await one.terminate();
     assert.equal(await waits(store, 'ben'), false);
-    await (await store.lock('t', {wait: 30_000})).release();
+    await (await store.lock('t', {wait: 30_000 * STRETCH})).release();
     assert.equal(await holds(store, 'ana'), false);
 });
 

@@ -4,7 +4,7 @@
 const path = require('node:path');
 const util = require('node:util');
 const {
-    assert, lockkeeper, lk, place, sleep, Program, program, until, stopped, holds, waits, move, rejects, test,
+    STRETCH, assert, lockkeeper, lk, place, sleep, Program, program, until, stopped, holds, waits, move, rejects, test,
     main,
 } = require('./support');
 const {BusyError, TimeoutError, LostError, DeadlockError, InvalidError, ClosedError} = lockkeeper;
@@ -70,7 +70,7 @@ test('a lease that has ended is no scope', async (store) => {
     await lease.release();
     await atEnd.call(lease); // the end of the scope that it was released in: nothing
     assert.throws(() => lease[dispose], LostError);
-    const broken = await store.lock('t', {ttl: 200});
+    const broken = await store.lock('t', {ttl: 200 * STRETCH});
     await store.break('t', {reason: 'a test', by: 'a test', atOnce: true});
     await until(() => broken.isLost, 'the loss');
     assert.throws(() => broken[dispose], LostError);
@@ -161,7 +161,7 @@ test('a scope is told only of what lasts as long as itself', async (store, url) 
         await (await more).release();
     });
     let next;
-    await rejects(LostError, store.with('fixed', {until: new Date(Date.now() + 2000)}, async (lease) => {
+    await rejects(LostError, store.with('fixed', {until: new Date(Date.now() + 2000 * STRETCH)}, async (lease) => {
         next = await store.lock('fixed');
         assert.notEqual(next.owner, lease.owner);
     }));
@@ -209,8 +209,8 @@ test('a deadlock names its cycle', async (store) => {
 });
 
 test('the library renews; a fixed end is a loss', async (store) => {
-    const lease = await store.lock('fixed', {until: new Date(Date.now() + 5000)});
-    const kept = await store.lock('t', {ttl: 4000});
+    const lease = await store.lock('fixed', {until: new Date(Date.now() + 5000 * STRETCH)});
+    const kept = await store.lock('t', {ttl: 4000 * STRETCH});
     const error = await lease.lost;
     assert(error instanceof LostError && lease.isLost && lease.signal.aborted);
     assert.equal(lease.signal.reason, error);
@@ -243,7 +243,7 @@ test('conversion keeps or draws the token', async (store) => {
 test('a loss is told once, and ends the scope', async (store) => {
     const broken = () => store.break('t', {reason: 'a test', by: 'a test', atOnce: true});
     let told = 0;
-    await rejects(LostError, store.with('t', {ttl: 3000}, async (lease) => {
+    await rejects(LostError, store.with('t', {ttl: 3000 * STRETCH}, async (lease) => {
         lease.signal.addEventListener('abort', () => {
             told += 1;
         });
@@ -261,14 +261,14 @@ test('a loss is told once, and ends the scope', async (store) => {
 
 test('holders that are killed or stopped', async (store, url) => {
     const source = `try {
-            await store.with('t', {ttl: 700, value: true}, async (lease) => { say('held'); await hear(); });
+            await store.with('t', {ttl: ${700 * STRETCH}, value: true}, async (lease) => { say('held'); await hear(); });
         } catch (error) { say(error.name); }
         await store.close();`;
     await store.put('t', 'half');
     const killed = program(url, source);
     assert.equal(await killed.heard(), 'held');
     killed.kill();
-    const next = await store.lock('t', {value: true, wait: 30_000});
+    const next = await store.lock('t', {value: true, wait: 30_000 * STRETCH});
     assert.equal(next.inDoubt, true);
     await next.release({put: 'whole'});
     const held = program(url, source);
@@ -390,7 +390,7 @@ test('a store that goes away, and comes back', async () => {
     let service = await serve();
     const away = await lockkeeper.open(`lk+unix:${file}`);
     try {
-        const lease = await away.lock('t', {ttl: 500});
+        const lease = await away.lock('t', {ttl: 500 * STRETCH});
         service.kill();
         await service.ended;
         const lost = rejects(LostError, (async () => {
@@ -416,7 +416,7 @@ test('a store that goes away, and comes back', async () => {
 
 test('a closed store', async (store, url) => {
     const other = await lockkeeper.open(url);
-    const lease = await other.lock('t', {ttl: 3000});
+    const lease = await other.lock('t', {ttl: 3000 * STRETCH});
     const waiting = rejects(lockkeeper.CancelledError, other.lock('t', {owner: 'ben'}));
     await until(() => waits(store, 'ben'));
     await Promise.all([other.close(), other.close()]);
@@ -428,7 +428,7 @@ test('a closed store', async (store, url) => {
     await rejects(ClosedError, other.watch());
     await rejects(ClosedError, async () => other.work('q'));
     await rejects(lockkeeper.LockkeeperError, lease.release()); // the store is away for it
-    await (await store.lock('t', {wait: 30_000})).release(); // it ended at its deadline
+    await (await store.lock('t', {wait: 30_000 * STRETCH})).release(); // it ended at its deadline
     await sleep(0);
 });
 

@@ -4,7 +4,7 @@
 const {execFileSync} = require('node:child_process');
 const path = require('node:path');
 const {
-    assert, lockkeeper, place, program, until, move, rejects, test, main,
+    STRETCH, assert, lockkeeper, place, program, until, move, rejects, test, main,
 } = require('./support');
 const onSqlite = process.argv[2].startsWith('sqlite:');
 const {LostError, ClosedError, UnavailableError} = lockkeeper;
@@ -215,7 +215,7 @@ test('handlers that throw, and one that closes its store', async (store) => {
 
 test('a worker that is killed: the item is claimed again', async (store, url) => {
     await store.push('q', 'a');
-    const other = program(url, `for await (const item of store.work('q', {ttl: 300})) {
+    const other = program(url, `for await (const item of store.work('q', {ttl: ${300 * STRETCH}})) {
             say(item.id);
             await hear();
         }`);
@@ -231,7 +231,7 @@ test('a worker that is killed: the item is claimed again', async (store, url) =>
 
 test('a claim that is broken is lost', async (store) => {
     await store.push('q', 'a');
-    const work = store.work('q', {ttl: 3000});
+    const work = store.work('q', {ttl: 3000 * STRETCH});
     const {value: item} = await work.next();
     item.check();
     assert.equal(await store.break('q/a', {reason: 'a test', by: 'a test', atOnce: true}), 1);
