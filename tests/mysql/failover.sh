@@ -80,7 +80,7 @@ six_rise() { # FORMER NAME
 ok 'a replica follows its primary' follow
 ok 'both start in the same second' start_together
 ok 'six ask on the primary' six_ask early "$primary_url"
-ok 'a lease is taken there' says 0 '*' -S "$primary_url" acquire --try --ttl 8s --owner holder db/t
+ok 'a lease is taken there' says 0 '*' -S "$primary_url" acquire --try --ttl "$((8 * stretch))s" --owner holder db/t
 ok 'the replica has it' comes_to "SELECT COUNT(*) FROM lk_requests WHERE owner = 'holder'" 1
 mariadb-dump --no-defaults -u root -S "$primary/socket" --routines --single-transaction test \
     >"$work/dump.sql" 2>"$work/err"

@@ -37,7 +37,7 @@ chmod +x "$work/worker"
 begin() { # NUMBER [OPTION...]
     number=$1
     shift
-    "$lk" run --limit 20 --wait 60s --note "worker $number on host-$number" "$@" foo -- \
+    "$lk" run --limit 20 --wait "$((60 * stretch))s" --note "worker $number on host-$number" "$@" foo -- \
         "$work/worker" "$number" >"$work/out-$number" 2>&1 &
     children="$children $!"
 }
@@ -50,7 +50,7 @@ until_at_work() { # COUNT
     tries=0
     while [ "$(at_work)" -ne "$1" ]; do
         tries=$((tries + 1))
-        [ "$tries" -lt 600 ] || return 1
+        [ "$tries" -lt $((600 * stretch)) ] || return 1
         sleep 0.1
     done
 }
@@ -61,7 +61,7 @@ make_store
 for number in $(seq 19); do
     begin "$number"
 done
-begin 20 --ttl 8s
+begin 20 --ttl "$((8 * stretch))s"
 last=$!
 until_at_work 20
 report $? 'twenty workers run at once'
@@ -80,7 +80,7 @@ report $? 'and all are in the list'
 # No process renews for one that the kernel has ended: the lease ends by itself.
 kill -9 "$last"
 rm -f "$work/at-work-20"
-"$lk" run --limit 20 --wait 60s foo -- true >"$work/out" 2>&1
+"$lk" run --limit 20 --wait "$((60 * stretch))s" foo -- true >"$work/out" 2>&1
 report $? 'when one is killed, the next one is granted'
 is "SELECT COUNT(*) FROM lk_locks WHERE path = 'foo' AND state = 'held'" 19
 report $? 'the view of the database says so'
