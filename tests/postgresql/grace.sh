@@ -59,7 +59,7 @@ held() {
 
 # ---- a crash of the server's, by which its start does not change ----
 
-says 0 '*' acquire --ttl 5s --owner holder db/t1
+says 0 '*' acquire --ttl "$((5 * stretch))s" --owner holder db/t1
 first=$(deadline)
 crash "$first"
 report $? 'a backend is killed, and the server recovers by itself'
