@@ -21,9 +21,9 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "postgresql"), str(HERE.parent / "l
 import services as common  # noqa: E402
 from cluster import Cluster  # noqa: E402
 from ports import free_ports  # noqa: E402
-from service import Closed, Refused, Resp, until  # noqa: E402
+from service import PATIENCE_S, STRETCH, Closed, Refused, Resp, until  # noqa: E402
 
-LIMIT_S = 60
+LIMIT_S = PATIENCE_S
 QUOTA = 8 * 1024 * 1024
 
 
@@ -60,7 +60,7 @@ class Etcd:
 
 
 class Service:
-    def __init__(self, url, failover="2s", **environment):
+    def __init__(self, url, failover=f"{2 * STRETCH}s", **environment):
         self.address = ("127.0.0.1", free_ports(1)[0])
         self.errors = tempfile.TemporaryFile("w+")  # noqa: SIM115
         self.process = subprocess.Popen(
@@ -212,10 +212,10 @@ def what_is_no_etcd_is_refused(etcd):
 
 
 def rides_out(etcd, service):
-    """Whether a call is answered that begins while etcd is stopped, for half of the failover's 2 s."""
+    """Whether a call is answered that begins while etcd is stopped, for half of the failover's time."""
     node = etcd.cluster.nodes[0]
     node.stop()
-    threading.Timer(1.1, node.process.send_signal, [signal.SIGCONT]).start()
+    threading.Timer(1.1 * STRETCH, node.process.send_signal, [signal.SIGCONT]).start()
     return service.call("PUT", "a", "1", "OWNER", "o") == "OK"
 
 
