@@ -15,6 +15,8 @@ import time
 
 from with_servers import BUS, Servers, free_ports
 
+# How many times longer than else times are, on a machine that is busy (tests/timed).
+STRETCH = int(os.environ.get("LK_TEST_STRETCH", "1"))
 EXITS = {"granted": 0, "ok": 0, "busy": 75, "lost": 78, "unavailable": 69, "denied": 77,
          "full": 73, "invalid": 64, "internal": 70, "unsupported": 79, "timeout": 75, "waiting": 75,
          "none": 1, "deadlock": 76}
@@ -39,7 +41,7 @@ class Server(Servers):
     def lk(self, *words, url=None, owner="me"):
         """The answer, or of a command that prints none what is on stderr; and the exit code."""
         result = subprocess.run([self.program, "-S", url or self.url, *words, "--json"],
-                                capture_output=True, text=True, check=False, timeout=60,
+                                capture_output=True, text=True, check=False, timeout=60 * STRETCH,
                                 env={**os.environ, "LK_OWNER": owner})
         expect(result.returncode in EXITS.values(), f"{words}: exit {result.returncode}")
         try:
@@ -347,13 +349,13 @@ def grace(t):
     t.redis("CONFIG", "SET", "appendonly", "yes")
     t.wait("the file", lambda: "aof_rewrite_in_progress:0" in t.redis("INFO", "persistence"))
     t.redis("CONFIG", "SET", "appendfsync", "always")
-    t.answers("granted", "acquire", "--try", "alone", "--ttl", "10s", owner="holder")
+    t.answers("granted", "acquire", "--try", "alone", "--ttl", f"{10 * STRETCH}s", owner="holder")
     for path in ("root/one", "root/two"):
-        t.answers("granted", "acquire", "--try", path, "--ttl", "10s", owner="holder")
-    t.answers("granted", "acquire", "--try", "side", "root/batch", "--ttl", "10s", owner="holder")
+        t.answers("granted", "acquire", "--try", path, "--ttl", f"{10 * STRETCH}s", owner="holder")
+    t.answers("granted", "acquire", "--try", "side", "root/batch", "--ttl", f"{10 * STRETCH}s", owner="holder")
     t.processes[-1].kill()
     t.processes[-1].wait()
-    time.sleep(10.2)  # all deadlines pass meanwhile: this is about time
+    time.sleep(10.2 * STRETCH)  # all deadlines pass meanwhile: this is about time
     t.restart("--appendonly", "yes")
     t.wait_for_pong()
     # The first call moves the deadline of the batch in both of its roots, and those of one root.
@@ -361,7 +363,7 @@ def grace(t):
         t.answers("busy", "acquire", "--try", path, owner="other")
     t.answers("ok", "renew", "alone", owner="holder")
     t.answers("ok", "renew", "root/one", owner="holder")
-    t.answers("granted", "acquire", "root", "--wait", "50s", owner="other")
+    t.answers("granted", "acquire", "root", "--wait", f"{50 * STRETCH}s", owner="other")
 
 
 def waiters_outlast_a_loss_of_data(t):
