@@ -8,13 +8,16 @@
 #   report CODE TITLE     a case with a known result: 0 is success
 #   finish                the last line of a script
 #
-# When a case fails, the command's output, $work/out and $work/err are printed.
+# When a case fails, the command's output, $work/out and $work/err are printed. Times are multiplied
+# by $stretch: it is more than 1 if a script with `env: timed` failed on a busy machine (tests/timed).
 
 set -u
 work=$(mktemp -d "${TMPDIR:-/tmp}/lk-test.XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM HUP
 count=0 failures=0
+# shellcheck disable=SC2034 # for the script that reads this
+stretch=${LK_TEST_STRETCH:-1}
 
 ok() {
     title=$1
