@@ -19,7 +19,17 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { WORDS_MAX = 32, PAUSE_NS = 2000000 };
+enum { WORDS_MAX = 32, PAUSE_NS = 2000000, BOUND_MS = 60000 };
+
+int fixture_stretch(void) {
+    const char *stretch = getenv("LK_TEST_STRETCH");
+
+    return stretch != NULL ? atoi(stretch) : 1;
+}
+
+int fixture_bound_ms(void) {
+    return BOUND_MS * fixture_stretch();
+}
 
 int64_t fixture_now_ms(void) {
     struct timespec now;
@@ -36,7 +46,7 @@ void fixture_pause(void) {
 
 /* Fails the test if the wait for `what` has taken too long. */
 static void check_bound(int64_t since_ms, const char *what) {
-    if (fixture_now_ms() - since_ms > FIXTURE_BOUND_MS) {
+    if (fixture_now_ms() - since_ms > fixture_bound_ms()) {
         fail_msg("waited too long for %s", what);
     }
 }
@@ -108,6 +118,10 @@ const char *fixture_text(struct fixture *fixture, const char *format, ...) {
     va_end(arguments);
     assert_true(size >= 0);
     return keep_text(fixture, text);
+}
+
+const char *fixture_seconds(struct fixture *fixture, int seconds) {
+    return fixture_text(fixture, "%ds", seconds * fixture_stretch());
 }
 
 const char *fixture_path(struct fixture *fixture, const char *name) {
@@ -198,7 +212,7 @@ int fixture_end(struct fixture *fixture, pid_t process) {
     int status;
 
     assert_true(end.fd >= 0);
-    int news = poll(&end, 1, FIXTURE_BOUND_MS);
+    int news = poll(&end, 1, fixture_bound_ms());
     close(end.fd);
     if (news != 1) {
         fail_msg("lk did not end; it said: %s",
@@ -375,7 +389,7 @@ static sqlite3 *open_store(struct fixture *fixture, int patience_ms) {
 }
 
 sqlite3 *store_lock(struct fixture *fixture) {
-    sqlite3 *database = open_store(fixture, FIXTURE_BOUND_MS);
+    sqlite3 *database = open_store(fixture, fixture_bound_ms());
 
     assert_int_equal(sqlite3_exec(database, "BEGIN EXCLUSIVE", NULL, NULL, NULL), SQLITE_OK);
     return database;
@@ -401,8 +415,8 @@ static int count_requests(sqlite3 *database) {
 }
 
 void store_await_requests(struct fixture *fixture, int count) {
-    sqlite3 *database = open_store(fixture, FIXTURE_BOUND_MS);
-    int64_t until_ms = fixture_now_ms() + FIXTURE_BOUND_MS;
+    sqlite3 *database = open_store(fixture, fixture_bound_ms());
+    int64_t until_ms = fixture_now_ms() + fixture_bound_ms();
 
     while (count_requests(database) < count) {
         assert_true(fixture_now_ms() < until_ms);
@@ -422,7 +436,7 @@ bool store_is_unlocked(struct fixture *fixture, int patience_ms) {
 void store_stop_unlocked(struct fixture *fixture, pid_t process) {
     kill(process, SIGSTOP);
     fixture_await_stopped(process);
-    while (!store_is_unlocked(fixture, FREE_MS_MAX)) {
+    while (!store_is_unlocked(fixture, FREE_MS_MAX * fixture_stretch())) {
         kill(process, SIGCONT);
         fixture_pause();
         kill(process, SIGSTOP);

@@ -23,7 +23,6 @@
 #include <sys/types.h>
 
 enum {
-    FIXTURE_BOUND_MS = 60000, /* of every wait; far more than any takes */
     FIXTURE_PROCESSES_MAX = 32,
     FIXTURE_TEXTS_MAX = 256,
     FIXTURE_DIED = 1000, /* + N: signal N ended lk itself */
@@ -36,6 +35,15 @@ struct fixture {
     char *texts[FIXTURE_TEXTS_MAX]; /* returned to the test, freed at the end */
     size_t text_count;
 };
+
+/* By how much all times are multiplied: more than 1 after a failure on a busy machine. */
+int fixture_stretch(void);
+
+/* These seconds, stretched, as an option takes them; valid as long as the fixture. */
+const char *fixture_seconds(struct fixture *fixture, int seconds);
+
+/* The bound of every wait; far more than any takes. */
+int fixture_bound_ms(void);
 
 /* Set-up and tear-down of cmocka. Tear-down kills all processes and removes the directory. */
 int fixture_setup(void **state);

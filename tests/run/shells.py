@@ -20,7 +20,8 @@ import time
 import traceback
 
 LK = sys.argv[1]
-BOUND_S = 60  # of every wait; far more than any takes
+STRETCH = int(os.environ.get("LK_TEST_STRETCH", "1"))
+BOUND_S = 60 * STRETCH  # of every wait; far more than any takes
 INTERRUPT, QUIT, STOP = b"\x03", b"\x1c", b"\x1a"
 WORK = tempfile.mkdtemp(prefix="lk-shells-", dir=os.environ.get("TMPDIR", "/tmp"))
 ENVIRONMENT = {
@@ -177,7 +178,7 @@ def await_waiting(path):
 
 # ---- scripts ---------------------------------------------------------------------------------
 
-RUN = "$LK run p --"
+RUN = f"$LK run --ttl {60 * STRETCH}s p --"
 SCRIPTS = {
     "a sequence": "WRAP {command}; echo WENT-ON",
     "a loop": "for i in 1 2 3; do WRAP {command}; echo WENT-ON; done",
@@ -386,8 +387,8 @@ def test_pipelines_share_the_terminal():
 def test_stopped_and_continued():
     stopped = "[Ss]topped|[Ss]uspended"
     for shell in SHELLS:
-        for text in (f"$LK run p -- {ASK} | cat", f"$LK run p -- {ASK}",
-                     f"echo x | $LK run p -- {ASK}", f"$LK run p -- {SEND} | {PAGE}"):
+        for text in (f"{RUN} {ASK} | cat", f"{RUN} {ASK}", f"echo x | {RUN} {ASK}",
+                     f"{RUN} {SEND} | {PAGE}"):
             forget()
             with prompt(shell) as opened:
                 opened.line(text)
@@ -422,7 +423,7 @@ def test_a_pipeline_in_the_background():
 def test_a_pipeline_that_is_stopped_beyond_its_lease():
     with prompt("bash") as opened:
         opened.line("set -o pipefail")
-        opened.line("$LK run --ttl 4s p -- sh -c 'echo PID=$$; exec sleep 600' | cat")
+        opened.line(f"$LK run --ttl {4 * STRETCH}s p -- sh -c 'echo PID=$$; exec sleep 600' | cat")
         command = int(opened.expect(r"PID=(\d+)").group(1))
         opened.signal(STOP)
         opened.expect("Stopped")
@@ -477,7 +478,7 @@ def test_the_tree_is_ended():
     for line in (f"$LK run t1 --max-time $TIME -- {TREE} | cat", f"echo | $LK run t2 -- {TREE}",
                  f"$LK run t3 -- {TREE} </dev/null"):
         with prompt("bash") as opened:
-            found, time_s = None, 1
+            found, time_s = None, STRETCH
             while found is None or found.group(1) is None:  # on a busy machine the time is over before
                 opened.line(f"TIME={time_s}s; {line}")
                 found, time_s = opened.expect(r"PID=(\d+)=(\d+)=(\d+)|PROMPT> "), time_s * 2

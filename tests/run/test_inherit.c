@@ -5,10 +5,13 @@
 
 #include "fixture.h"
 
-/* Runs `lk INNER` under a lease on `outer`, as a script would. `$lk` names the program. */
+/*
+ * Runs `lk INNER` under a lease on `outer`, as a script would. `$lk` names the program. If that
+ * ends the lease, the outer lk sees it within a sixth of the ttl; INNER must be over by then.
+ */
 static int run_inside(struct fixture *fixture, const char *outer, const char *inner) {
-    return FIXTURE_RUN(fixture, "run", outer, "--", "sh", "-c",
-                       fixture_text(fixture, "lk=$0; %s", inner), getenv("LK_TEST_LK"));
+    return FIXTURE_RUN(fixture, "run", outer, "--ttl", fixture_seconds(fixture, 60), "--", "sh",
+                       "-c", fixture_text(fixture, "lk=$0; %s", inner), getenv("LK_TEST_LK"));
 }
 
 static void a_nested_run_has_its_own_owner(void **state) {

@@ -125,7 +125,8 @@ static void a_waiter_stopped_beyond_its_grant_waits_again(void **state) {
     const char *ready = fixture_path(fixture, "ready");
     const char *done = fixture_path(fixture, "done");
     pid_t holder = start_holder(fixture, "60s", ready);
-    pid_t waiter = FIXTURE_START(fixture, "run", "x", "--ttl", "3s", "--", "touch", done);
+    pid_t waiter = FIXTURE_START(fixture, "run", "x", "--ttl", fixture_seconds(fixture, 3), "--",
+                                 "touch", done);
 
     fixture_await_listed(fixture, "x", "waiting");
     store_stop_unlocked(fixture, waiter);
@@ -144,12 +145,12 @@ static void a_waiter_stopped_beyond_its_grant_waits_again(void **state) {
 static void a_short_lease_is_kept_alive(void **state) {
     struct fixture *fixture = *state;
     const char *ready = fixture_path(fixture, "ready");
-    pid_t run = FIXTURE_START(fixture, "run", "x", "--owner", "me", "--ttl", "4s", "--",
-                              fixture_child(), "hold", ready);
+    pid_t run = FIXTURE_START(fixture, "run", "x", "--owner", "me", "--ttl",
+                              fixture_seconds(fixture, 4), "--", fixture_child(), "hold", ready);
     int64_t until_ms;
 
     fixture_await(ready);
-    until_ms = fixture_now_ms() + 6000;
+    until_ms = fixture_now_ms() + 6000 * fixture_stretch();
     while (fixture_now_ms() < until_ms) {
         assert_int_equal(FIXTURE_RUN(fixture, "run", "-q", "x", "--try", "--", "true"), 75);
     }
@@ -162,8 +163,8 @@ static void a_lost_lease_ends_the_command(void **state) {
     struct fixture *fixture = *state;
     const char *ready = fixture_path(fixture, "ready");
     const char *got = fixture_path(fixture, "got");
-    pid_t run = FIXTURE_START(fixture, "run", "x", "--ttl", "4s", "--", fixture_child(), "report",
-                              ready, got, "0");
+    pid_t run = FIXTURE_START(fixture, "run", "x", "--ttl", fixture_seconds(fixture, 4), "--",
+                              fixture_child(), "report", ready, got, "0");
 
     fixture_await(ready);
     break_now(fixture);
@@ -175,8 +176,8 @@ static void a_lost_lease_ends_the_command(void **state) {
 static void a_revoked_lease_ends_before_its_deadline(void **state) {
     struct fixture *fixture = *state;
     const char *ready = fixture_path(fixture, "ready");
-    pid_t run = FIXTURE_START(fixture, "run", "x", "--ttl", "4s", "--", fixture_child(),
-                              "ignore-term", ready);
+    pid_t run = FIXTURE_START(fixture, "run", "x", "--ttl", fixture_seconds(fixture, 4), "--",
+                              fixture_child(), "ignore-term", ready);
 
     fixture_await(ready);
     assert_int_equal(FIXTURE_RUN(fixture, "break", "x", "--reason", "test"), 0);
@@ -191,7 +192,8 @@ static void a_command_that_ignores_sigterm_is_killed(void **state) {
     const char *daemon = fixture_path(fixture, "daemon");
     const char *script = fixture_text(fixture, "%s daemon %s leave; exec %s ignore-term %s",
                                       fixture_child(), daemon, fixture_child(), ready);
-    pid_t run = FIXTURE_START(fixture, "run", "x", "--ttl", "4s", "--", "sh", "-c", script);
+    pid_t run = FIXTURE_START(fixture, "run", "x", "--ttl", fixture_seconds(fixture, 4), "--", "sh",
+                              "-c", script);
 
     pid_t daemonised = (pid_t)fixture_await(daemon);
     pid_t command = (pid_t)fixture_await(ready);
@@ -208,13 +210,14 @@ static void on_lost_warn_does_not_end_the_command(void **state) {
     const char *ready = fixture_path(fixture, "ready");
     const char *got = fixture_path(fixture, "got");
     const char *err = fixture_path(fixture, "err");
-    pid_t run = FIXTURE_START(fixture, "run", "x", "--ttl", "2s", "--on-lost", "warn", "--",
-                              fixture_child(), "report", ready, got, "0");
+    pid_t run =
+        FIXTURE_START(fixture, "run", "x", "--ttl", fixture_seconds(fixture, 2), "--on-lost",
+                      "warn", "--", fixture_child(), "report", ready, got, "0");
 
     fixture_await(ready);
     break_now(fixture);
     fixture_await_text(err, "lk: LOST: ");
-    int64_t until_ms = fixture_now_ms() + 3000; /* well after the deadline */
+    int64_t until_ms = fixture_now_ms() + 3000 * fixture_stretch(); /* well after the deadline */
     while (fixture_now_ms() < until_ms) {
         assert_int_equal(FIXTURE_RUN(fixture, "run", "x", "--try", "--", "true"), 0);
     }
@@ -243,8 +246,8 @@ static void if_lk_is_stopped_its_command_ends_before_the_deadline(void **state) 
     const char *ready = fixture_path(fixture, "ready");
     const char *log = fixture_path(fixture, "log");
     const char *next_log = fixture_path(fixture, "next-log");
-    pid_t run = FIXTURE_START(fixture, "run", "x", "--ttl", "6s", "--", fixture_child(), "tick",
-                              ready, log);
+    pid_t run = FIXTURE_START(fixture, "run", "x", "--ttl", fixture_seconds(fixture, 6), "--",
+                              fixture_child(), "tick", ready, log);
 
     pid_t command = (pid_t)fixture_await(ready);
     pid_t next = FIXTURE_START(fixture, "run", "x", "--", fixture_child(), "tick",
@@ -269,17 +272,18 @@ static void a_short_outage_does_not_end_the_command(void **state) {
     struct fixture *fixture = *state;
     const char *ready = fixture_path(fixture, "ready");
     const char *got = fixture_path(fixture, "got");
-    pid_t run = FIXTURE_START(fixture, "run", "x", "--ttl", "9s", "--", fixture_child(), "report",
-                              ready, got, "0");
+    pid_t run = FIXTURE_START(fixture, "run", "x", "--ttl", fixture_seconds(fixture, 9), "--",
+                              fixture_child(), "report", ready, got, "0");
 
     fixture_await(ready);
     sqlite3 *away = store_lock(fixture);
-    int64_t until_ms = fixture_now_ms() + 3500; /* more than a third of the ttl: a renewal waits */
+    /* More than a third of the ttl: a renewal waits. */
+    int64_t until_ms = fixture_now_ms() + 3500 * fixture_stretch();
     while (fixture_now_ms() < until_ms) {
         fixture_pause();
     }
     store_unlock(away);
-    until_ms = fixture_now_ms() + 6500; /* after the first deadline */
+    until_ms = fixture_now_ms() + 6500 * fixture_stretch(); /* after the first deadline */
     while (fixture_now_ms() < until_ms) {
         assert_false(fixture_exists(got));
         fixture_pause();
@@ -293,8 +297,8 @@ static void a_long_outage_ends_the_command_before_the_deadline(void **state) {
     struct fixture *fixture = *state;
     const char *ready = fixture_path(fixture, "ready");
     const char *log = fixture_path(fixture, "log");
-    pid_t run = FIXTURE_START(fixture, "run", "x", "--ttl", "6s", "--", fixture_child(), "tick",
-                              ready, log);
+    pid_t run = FIXTURE_START(fixture, "run", "x", "--ttl", fixture_seconds(fixture, 6), "--",
+                              fixture_child(), "tick", ready, log);
 
     fixture_await(ready);
     sqlite3 *away = store_lock(fixture);
@@ -302,7 +306,7 @@ static void a_long_outage_ends_the_command_before_the_deadline(void **state) {
     assert_int_equal(fixture_end(fixture, run), 78);
     /* Whenever the last renewal was, it was before the store went away. SIGTERM comes a sixth of
      * the ttl before that deadline, which is plenty of time to die in. */
-    assert_true(fixture_last_number(fixture, log) <= away_ms + 6000);
+    assert_true(fixture_last_number(fixture, log) <= away_ms + 6000 * fixture_stretch());
     assert_non_null(strstr(fixture_read(fixture, fixture_path(fixture, "err")), "lk: LOST: "));
     store_unlock(away);
 }
@@ -315,7 +319,8 @@ static void a_command_that_was_sent_sigterm_is_killed_after_a_late_renewal(void 
     const char *script = fixture_text(
         fixture, "trap 'echo 1 >%s' TERM; echo 1 >%s; while :; do sleep 60 & wait $!; done", got,
         ready);
-    pid_t run = FIXTURE_START(fixture, "run", "x", "--ttl", "5s", "--", "sh", "-c", script);
+    pid_t run = FIXTURE_START(fixture, "run", "x", "--ttl", fixture_seconds(fixture, 5), "--", "sh",
+                              "-c", script);
 
     fixture_await(ready);
     sqlite3 *away = store_lock(fixture);
@@ -349,7 +354,7 @@ static void a_fixed_end_ends_the_command(void **state) {
     struct tm broken_down;
 
     clock_gettime(CLOCK_REALTIME, &now);
-    time_t end = now.tv_sec + 6;
+    time_t end = now.tv_sec + 6 * fixture_stretch();
     assert_non_null(gmtime_r(&end, &broken_down));
     strftime(until, sizeof until, "%Y-%m-%dT%H:%M:%SZ", &broken_down);
     assert_int_equal(FIXTURE_RUN(fixture, "run", "x", "--until", until, "--", fixture_child(),
@@ -357,7 +362,7 @@ static void a_fixed_end_ends_the_command(void **state) {
                      78);
     clock_gettime(CLOCK_REALTIME, &now);
     /* SIGTERM comes a sixth of the time before the end. */
-    assert_in_range(now.tv_sec, end - 1, end + FIXTURE_BOUND_MS / 1000);
+    assert_in_range(now.tv_sec, end - fixture_stretch(), end + fixture_bound_ms() / 1000);
 }
 
 int main(void) {

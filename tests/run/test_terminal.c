@@ -8,6 +8,7 @@
 #include <pty.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <utmp.h>
@@ -131,7 +132,7 @@ static struct news hear(const struct terminal *terminal) {
     struct pollfd turn = {.fd = terminal->news, .events = POLLIN};
     struct news news;
 
-    assert_int_equal(poll(&turn, 1, FIXTURE_BOUND_MS), 1);
+    assert_int_equal(poll(&turn, 1, fixture_bound_ms()), 1);
     assert_int_equal(read(terminal->news, &news, sizeof news), (ssize_t)sizeof news);
     return news;
 }
@@ -140,7 +141,23 @@ static void await_front(const struct terminal *terminal, pid_t group) {
     int64_t since_ms = fixture_now_ms();
 
     while (tcgetpgrp(terminal->master) != group) {
-        assert_true(fixture_now_ms() - since_ms < FIXTURE_BOUND_MS);
+        assert_true(fixture_now_ms() - since_ms < fixture_bound_ms());
+        fixture_pause();
+    }
+}
+
+static off_t size_of(const char *path) {
+    struct stat status;
+
+    assert_int_equal(stat(path, &status), 0);
+    return status.st_size;
+}
+
+static void await_growth(const char *path, off_t size) {
+    int64_t since_ms = fixture_now_ms();
+
+    while (size_of(path) == size) {
+        assert_true(fixture_now_ms() - since_ms < fixture_bound_ms());
         fixture_pause();
     }
 }
@@ -243,11 +260,9 @@ static void a_background_job_does_not_take_the_terminal(void **state) {
     type(&terminal, "\x1a");
     pid_t job = hear_stop(&terminal);
     fixture_await_stopped(command);
-    const char *before = fixture_read(fixture, log);
+    off_t before = size_of(log);
     order(&terminal, 'b');
-    while (strlen(fixture_read(fixture, log)) == strlen(before)) {
-        fixture_pause();
-    }
+    await_growth(log, before);
     end_behind(&terminal, job);
     close_terminal(&terminal);
 }
@@ -294,8 +309,8 @@ static void a_job_stopped_beyond_its_deadline_does_not_continue(void **state) {
     struct fixture *fixture = *state;
     const char *ready = fixture_path(fixture, "ready");
     const char *log = fixture_path(fixture, "log");
-    struct terminal terminal =
-        OPEN_TERMINAL("run", "x", "--ttl", "4s", "--", fixture_child(), "tick", ready, log);
+    struct terminal terminal = OPEN_TERMINAL("run", "x", "--ttl", fixture_seconds(fixture, 4), "--",
+                                             fixture_child(), "tick", ready, log);
 
     pid_t command = (pid_t)fixture_await(ready);
     type(&terminal, "\x1a");
@@ -401,7 +416,7 @@ static void a_stopped_lk_does_not_hold_the_lock_of_the_store(void **state) {
     for (int round = 0; round < 40; round++) {
         kill(waiter, SIGTSTP);
         fixture_await_stopped(waiter);
-        assert_true(store_is_unlocked(fixture, FIXTURE_BOUND_MS));
+        assert_true(store_is_unlocked(fixture, fixture_bound_ms()));
         kill(waiter, SIGCONT);
         fixture_pause();
     }
@@ -425,7 +440,7 @@ static void a_stopped_lk_bench_does_not_hold_the_lock_of_the_store(void **state)
         }
         kill(bench, SIGTSTP);
         fixture_await_stopped(bench);
-        assert_true(store_is_unlocked(fixture, FIXTURE_BOUND_MS));
+        assert_true(store_is_unlocked(fixture, fixture_bound_ms()));
         kill(bench, SIGCONT);
         fixture_await_asleep(bench);
     }
@@ -468,13 +483,14 @@ static void a_command_that_ignores_sigtstp_is_stopped_by_sigstop(void **state) {
 static void a_command_stopped_by_another_process_keeps_its_lease(void **state) {
     struct fixture *fixture = *state;
     const char *ready = fixture_path(fixture, "ready");
-    pid_t run = FIXTURE_START(fixture, "run", "x", "--ttl", "4s", "--", fixture_child(), "report",
-                              ready, fixture_path(fixture, "got"), "0");
+    pid_t run = FIXTURE_START(fixture, "run", "x", "--ttl", fixture_seconds(fixture, 4), "--",
+                              fixture_child(), "report", ready, fixture_path(fixture, "got"), "0");
     pid_t command = (pid_t)fixture_await(ready);
 
     kill(command, SIGSTOP);
     fixture_await_stopped(command);
-    int64_t until_ms = fixture_now_ms() + 6000; /* well after the first deadline */
+    int64_t until_ms =
+        fixture_now_ms() + 6000 * fixture_stretch(); /* well after the first deadline */
     while (fixture_now_ms() < until_ms) {
         assert_int_equal(FIXTURE_RUN(fixture, "run", "x", "--try", "-q", "--", "true"), 75);
     }

@@ -21,7 +21,7 @@ static const char *next_time(struct fixture *fixture, const char *ready, unsigne
         return NULL;
     }
     *time_ms *= 2;
-    assert_true(*time_ms < FIXTURE_BOUND_MS);
+    assert_true(*time_ms < fixture_bound_ms());
     return fixture_text(fixture, "%ums", *time_ms);
 }
 
@@ -37,8 +37,9 @@ static void max_time_ends_the_command(void **state) {
                          124);
     }
     assert_int_equal(fixture_await(got), SIGTERM);
-    assert_int_equal(
-        FIXTURE_RUN(fixture, "run", "x", "--max-time", "30s", "--", "sh", "-c", "exit 3"), 3);
+    assert_int_equal(FIXTURE_RUN(fixture, "run", "x", "--max-time", fixture_seconds(fixture, 30),
+                                 "--", "sh", "-c", "exit 3"),
+                     3);
 }
 
 /* The lease is renewed while CMD is being ended, so it is not lost and the exit code is 124. */
@@ -51,8 +52,8 @@ static void a_command_that_ignores_sigterm_after_max_time_is_killed(void **state
     const char *time;
 
     for (unsigned time_ms = 2000; (time = next_time(fixture, ready, &time_ms)) != NULL;) {
-        assert_int_equal(FIXTURE_RUN(fixture, "run", "x", "--ttl", "4s", "--max-time", time, "--",
-                                     "sh", "-c", script),
+        assert_int_equal(FIXTURE_RUN(fixture, "run", "x", "--ttl", fixture_seconds(fixture, 4),
+                                     "--max-time", time, "--", "sh", "-c", script),
                          124);
     }
     assert_true(fixture_is_dead((pid_t)fixture_await(ready)));
@@ -115,9 +116,9 @@ static void if_lk_is_killed_the_guard_kills_the_command(void **state) {
     const char *log = fixture_path(fixture, "cleanup");
     const char *script = fixture_text(fixture, "%s ignore-term %s & exec %s ignore-term %s",
                                       fixture_child(), inner, fixture_child(), ready);
-    pid_t run = FIXTURE_START(fixture, "run", "x", "--ttl", "4s", "--cleanup",
-                              fixture_text(fixture, "echo $LK_EXIT $LK_PATH >>%s", log), "--", "sh",
-                              "-c", script);
+    pid_t run = FIXTURE_START(
+        fixture, "run", "x", "--ttl", fixture_seconds(fixture, 4), "--cleanup",
+        fixture_text(fixture, "echo $LK_EXIT $LK_PATH >>%s", log), "--", "sh", "-c", script);
 
     pid_t command = (pid_t)fixture_await(ready);
     pid_t child = (pid_t)fixture_await(inner);
@@ -129,7 +130,8 @@ static void if_lk_is_killed_the_guard_kills_the_command(void **state) {
     fixture_await_dead(guard);
     assert_string_equal(fixture_read(fixture, log), "137 x\n");
     /* The lease expires. */
-    assert_int_equal(FIXTURE_RUN(fixture, "run", "x", "--wait", "30s", "--", "true"), 0);
+    assert_int_equal(
+        FIXTURE_RUN(fixture, "run", "x", "--wait", fixture_seconds(fixture, 30), "--", "true"), 0);
 }
 
 static void a_killed_guard_is_replaced(void **state) {
@@ -138,7 +140,8 @@ static void a_killed_guard_is_replaced(void **state) {
     const char *inner = fixture_path(fixture, "inner");
     const char *script = fixture_text(fixture, "%s ignore-term %s & exec %s ignore-term %s",
                                       fixture_child(), inner, fixture_child(), ready);
-    pid_t run = FIXTURE_START(fixture, "run", "x", "--ttl", "4s", "--", "sh", "-c", script);
+    pid_t run = FIXTURE_START(fixture, "run", "x", "--ttl", fixture_seconds(fixture, 4), "--", "sh",
+                              "-c", script);
 
     fixture_await(ready);
     pid_t child = (pid_t)fixture_await(inner);
@@ -154,8 +157,8 @@ static void a_killed_guard_is_replaced(void **state) {
 
 static void if_lk_and_its_guard_are_killed_the_command_ends(void **state) {
     struct fixture *fixture = *state;
-    pid_t run = FIXTURE_START(fixture, "run", "x", "--ttl", "4s", "--", fixture_child(),
-                              "ignore-term", fixture_path(fixture, "ready"));
+    pid_t run = FIXTURE_START(fixture, "run", "x", "--ttl", fixture_seconds(fixture, 4), "--",
+                              fixture_child(), "ignore-term", fixture_path(fixture, "ready"));
     pid_t command = (pid_t)fixture_await(fixture_path(fixture, "ready"));
     pid_t guard = fixture_await_child(run, "lk-guard", 0);
 
@@ -216,8 +219,9 @@ static void the_clean_up_receives_the_exit_code(void **state) {
     assert_int_equal(FIXTURE_RUN(fixture, "run", "x", "--cleanup", cleanup, "--max-time", "50ms",
                                  "--", fixture_child(), "hold", fixture_path(fixture, "ready")),
                      124);
-    pid_t run = FIXTURE_START(fixture, "run", "x", "--ttl", "4s", "--cleanup", cleanup, "--",
-                              fixture_child(), "hold", fixture_path(fixture, "lost"));
+    pid_t run =
+        FIXTURE_START(fixture, "run", "x", "--ttl", fixture_seconds(fixture, 4), "--cleanup",
+                      cleanup, "--", fixture_child(), "hold", fixture_path(fixture, "lost"));
     fixture_await(fixture_path(fixture, "lost"));
     assert_int_equal(FIXTURE_RUN(fixture, "break", "x", "--reason", "test", "--now"), 0);
     assert_int_equal(fixture_end(fixture, run), 78);
@@ -296,14 +300,15 @@ static void if_lk_is_stopped_all_descendants_are_dead_at_the_deadline(void **sta
     struct fixture *fixture = *state;
     struct descendants descendants = make_descendants(fixture);
     pid_t processes[DESCENDANT_COUNT + 1];
-    pid_t run =
-        FIXTURE_START(fixture, "run", "x", "--ttl", "10s", "--", "sh", "-c", descendants.script);
+    pid_t run = FIXTURE_START(fixture, "run", "x", "--ttl", fixture_seconds(fixture, 10), "--",
+                              "sh", "-c", descendants.script);
 
     await_all(&descendants, processes);
     store_stop_unlocked(fixture, run);
     /* Granted at the deadline; all descendants must be dead by then. The guard has a twentieth of
      * the ttl for that. */
-    assert_int_equal(FIXTURE_RUN(fixture, "run", "x", "--wait", "30s", "--", "true"), 0);
+    assert_int_equal(
+        FIXTURE_RUN(fixture, "run", "x", "--wait", fixture_seconds(fixture, 30), "--", "true"), 0);
     for (size_t i = 0; i <= DESCENDANT_COUNT; i++) {
         assert_true(fixture_is_dead(processes[i]));
     }
@@ -375,12 +380,14 @@ static void if_lk_is_stopped_background_processes_of_an_ended_command_go_on(void
     const char *go = fixture_path(fixture, "go");
     const char *script = fixture_text(fixture, "%s daemon %s leave; until test -e %s; do :; done",
                                       fixture_child(), daemon, go);
-    pid_t run = FIXTURE_START(fixture, "run", "x", "--ttl", "2s", "--", "sh", "-c", script);
+    pid_t run = FIXTURE_START(fixture, "run", "x", "--ttl", fixture_seconds(fixture, 2), "--", "sh",
+                              "-c", script);
     pid_t left = (pid_t)fixture_await(daemon);
 
     store_stop_unlocked(fixture, run);
     assert_int_equal(FIXTURE_RUN(fixture, "run", "y", "--", "touch", go), 0);
-    assert_int_equal(FIXTURE_RUN(fixture, "run", "x", "--wait", "30s", "--", "true"), 0);
+    assert_int_equal(
+        FIXTURE_RUN(fixture, "run", "x", "--wait", fixture_seconds(fixture, 30), "--", "true"), 0);
     assert_false(fixture_is_dead(left));
     kill(run, SIGCONT);
     assert_int_equal(fixture_end(fixture, run), 78);
