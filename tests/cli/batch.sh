@@ -92,7 +92,7 @@ expect '[.id, .last_exit, .last_error]' '["1",124,"--max-time is up"]
 scenario 'the loss of one claim ends the command of all'
 push 1 2 3
 : >"$log"
-env --default-signal=INT,QUIT "$LK_PROGRAM" work q --batch 3 --ttl 15 --backoff 1h -- \
+env --default-signal=INT,QUIT "$LK_PROGRAM" work q --batch 3 --ttl $((15 * stretch)) --backoff 1h -- \
     sh -c 'trap "echo signalled >>\"$log\"; exit 1" TERM; echo "begin $LK_ITEMS" >>"$log"; while :; do sleep 0.05; done' \
     >"$work/out" 2>"$work/err" </dev/null &
 pool=$!

@@ -13,8 +13,11 @@
 #   expect_keys KEYS      the keys of the object on stdout, in order, parted by spaces
 #   expect FILTER VALUE   what jq makes of stdout, in its compact form
 #   failure CODE PATTERN  exit code, nothing on stdout, and this on stderr
-#   until_true CMD...     waits until the command succeeds; complains after a minute
+#   until_true CMD...     waits until the command succeeds; complains after a minute, stretched
 #   finish                the last line of a script
+#
+# Times are multiplied by $stretch: it is more than 1 if a script with `env: timed` failed on a busy
+# machine (tests/timed).
 
 set -u
 : "${LK_PROGRAM:?is set by meson to the program under test}"
@@ -22,6 +25,7 @@ set -u
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 unset LK_OWNER LK_TOKEN LK_PATH LK_TTL_MS NO_COLOR
+stretch=${LK_TEST_STRETCH:-1}
 
 scenarios=0 failures=0 title='' complaints='' command='' code='' stdin=/dev/null
 
@@ -130,7 +134,7 @@ until_true() {
     tries=0
     until "$@" >/dev/null 2>&1; do
         tries=$((tries + 1))
-        [ "$tries" -lt 2400 ] || { complain "waited in vain: $*"; return; }
+        [ "$tries" -lt $((2400 * stretch)) ] || { complain "waited in vain: $*"; return; }
         sleep 0.025
     done
 }

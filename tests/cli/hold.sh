@@ -40,7 +40,7 @@ until_true is_free x
 
 scenario 'no descriptor of the caller stays open in the keeper'
 mkfifo "$work/pipe"
-sh -c 'exec 7>"$1"; "$0" hold x --ttl 4s --for-pid "$2" >&7' "$LK_PROGRAM" "$work/pipe" $$ &
+sh -c 'exec 7>"$1"; "$0" hold x --ttl "$3" --for-pid "$2" >&7' "$LK_PROGRAM" "$work/pipe" $$ $((4 * stretch))s &
 timeout 60 cat "$work/pipe" >"$work/out" || complain 'the pipe has no end'
 expect_number
 wait $!
@@ -49,12 +49,12 @@ expect_code 0
 until_true has_no_keeper
 
 scenario 'the lease is kept alive past its ttl'
-lk hold x --ttl 4s
+lk hold x --ttl $((4 * stretch))s
 expect_code 0
 first=$(cat "$work/out")
 kept() { # its deadline is another one than the first
     lk ls x --json
-    [ "$(field .token)" = "$first" ] && [ "$(field '.age_ms > 4000')" = true ]
+    [ "$(field .token)" = "$first" ] && [ "$(field ".age_ms > $((4000 * stretch))")" = true ]
 }
 until_true kept
 lk release x
@@ -75,7 +75,7 @@ rm "$work/input"
 until_true has_no_keeper
 
 scenario 'a release with the token ends it early, without the clean-up'
-lk hold x --ttl 4s --cleanup "echo cleaned >$work/cleaned"
+lk hold x --ttl $((4 * stretch))s --cleanup "echo cleaned >$work/cleaned"
 sh -c '"$0" release x --token "$1"; exit' "$LK_PROGRAM" "$(cat "$work/out")" || complain 'release'
 until_true has_no_keeper
 [ ! -e "$work/cleaned" ] || complain 'the clean-up ran'
@@ -91,7 +91,7 @@ expect .state '"held"'
 rm "$work/cleaned"
 
 scenario 'a lease that was broken is lost: the clean-up runs, and the caller lives on'
-lk hold x --ttl 4s --cleanup "echo cleaned >$work/cleaned"
+lk hold x --ttl $((4 * stretch))s --cleanup "echo cleaned >$work/cleaned"
 lk break x --now --reason test
 until_true has_no_keeper
 [ -e "$work/cleaned" ] || complain 'no clean-up'

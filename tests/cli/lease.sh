@@ -67,16 +67,16 @@ lk acquire x --json
 expect .owner '"env"'
 
 scenario 'acquire --json has all that a lease has'
-lk acquire /db/t1/ 'pool?limit=3' --owner ana --ttl 90 --json
+lk acquire /db/t1/ 'pool?limit=3' --owner ana --ttl $((90 * stretch)) --json
 expect_code 0
 expect_err ''
 expect_keys "$asked"
 expect .status '"granted"'
 expect .paths '["db/t1","pool"]'
 expect .owner '"ana"'
-expect .ttl_ms 90000
+expect .ttl_ms $((90000 * stretch))
 expect '.ticket == .token and .token > 1000000000000000 and .token < 9007199254740992' true
-expect '.expires_in_ms > 80000 and .expires_in_ms <= 90000' true
+expect ".expires_in_ms > $((80000 * stretch)) and .expires_in_ms <= $((90000 * stretch))" true
 expect .in_use 0
 expect .position 0
 expect .created true
@@ -252,7 +252,7 @@ expect .owner '"ana"'
 
 scenario 'a wait is granted when its turn comes'
 lk acquire db --owner ana
-"$LK_PROGRAM" acquire -w 30 db --owner ben --json >"$work/ben" 2>&1 &
+"$LK_PROGRAM" acquire -w $((30 * stretch)) db --owner ben --json >"$work/ben" 2>&1 &
 until "$LK_PROGRAM" ls --json | grep -q waiting; do :; done
 lk release db --owner ana
 wait $!
@@ -343,7 +343,7 @@ expect '[.status, .created]' '["granted",false]'
 expect ".token > $token" true
 
 scenario 'renew sets the deadline again, with the former ttl or another'
-lk acquire 'db?shared' --owner ana --ttl 100s --json
+lk acquire 'db?shared' --owner ana --ttl $((100 * stretch))s --json
 token=$(field .token)
 lk renew db --owner ana
 expect_code 0
@@ -352,8 +352,8 @@ expect_err ''
 lk renew db --owner ana --json
 expect_code 0
 expect_keys 'status paths owner ticket token ttl_ms expires_in_ms'
-expect '[.status, .token, .ttl_ms]' "[\"ok\",$token,100000]"
-expect '.expires_in_ms > 90000' true
+expect '[.status, .token, .ttl_ms]' "[\"ok\",$token,$((100000 * stretch))]"
+expect ".expires_in_ms > $((90000 * stretch))" true
 lk renew db --owner ana --ttl 2h --token "$token" --json
 expect .ttl_ms 7200000
 lk renew db --owner ana --json
@@ -447,7 +447,7 @@ expect_code 78
 scenario 'what has perished stays dead'
 lk acquire db --owner ana --ttl 60ms --json
 token=$(field .token)
-lk acquire -w 30 db --owner ben
+lk acquire -w $((30 * stretch)) db --owner ben
 expect_code 0
 lk renew db --owner ana
 expect_code 78
@@ -472,12 +472,12 @@ expect .status '"invalid"'
 lk acquire db --owner ana --until "$(date -u -d '+1 hour' +%Y-%m-%dT%H:%M:%SZ)" --json
 expect_code 0
 expect_keys 'status paths owner ticket token expires_in_ms in_use position created'
-expect '.expires_in_ms > 3590000 and .expires_in_ms <= 3600000' true
+expect ".expires_in_ms > $((3600000 - 10000 * stretch)) and .expires_in_ms <= 3600000" true
 lk renew db --owner ana --json
 expect_code 0
 expect '.expires_in_ms <= 3600000' true
 lk acquire clock --owner ana --until "$(date -d '+2 hours' +%H:%M)" --json
-expect '.expires_in_ms > 7100000 and .expires_in_ms <= 7200000' true
+expect ".expires_in_ms > $((7140000 - 40000 * stretch)) and .expires_in_ms <= 7200000" true
 
 scenario 'the greatest request that there may be, and one part more'
 lk acquire p1 p2 p3 p4 p5 p6 p7 p8 p9 p10 p11 p12 p13 p14 p15 p16 --owner a

@@ -286,7 +286,7 @@ grep -qE '^revoked 1: held until .*[0-9]{2}:[0-9]{2} \([0-9hms]+\) unless its ho
     "$work/out" || complain 'the lease'
 lk acquire -n db --owner cleo
 failure 75 'lk: BUSY: db is held by ana, *left (revoked)'
-lk run --wait 1 -v db -- true
+lk run --wait $stretch -v db -- true
 expect_code 75
 grep -q '^lk: WAITING: db is held by ana, .* left (revoked)' "$work/err" || complain 'while it waits'
 lk renew db --owner ana
@@ -304,7 +304,7 @@ failure 75 'lk: BUSY: db is held by dan, *left'
 
 scenario 'a run whose lease is broken is told by whom, when and why'
 "$LK_PROGRAM" run deploy -- sh -c '"$LK_PROGRAM" break deploy --now --reason "host is gone" >/dev/null
-    exec sleep 30' >"$work/out" 2>"$work/err"
+    exec sleep '$((30 * stretch)) >"$work/out" 2>"$work/err"
 code=$?
 expect_code 78
 grep -q '^lk: LOST: the lease is not held any more' "$work/err" || complain 'the loss'

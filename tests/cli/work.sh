@@ -191,7 +191,7 @@ rm -f "$log.go" "$log.end"
 
 scenario 'an item that is parked by the death of its last worker counts too'
 push 1
-begin_work q --drain --max-attempts 1 --ttl 2s -- sh -c 'echo "begin $$" >>"$log"; sleep 1000'
+begin_work q --drain --max-attempts 1 --ttl $((2 * stretch))s -- sh -c 'echo "begin $$" >>"$log"; sleep 1000'
 await begin
 kill -KILL "$(children "$pool" | tr -d ' ')"
 end_work
@@ -219,7 +219,7 @@ expect '.state == "delayed" and .due_in_ms > 1700000 and .due_in_ms <= 3600000' 
 
 scenario 'a claim is kept alive for longer than its ttl'
 push 1
-begin_work q --drain --ttl 6s -- sh -c 'sleep 7; echo "$LK_ITEM_ID" >>"$log"'
+begin_work q --drain --ttl $((6 * stretch))s -- sh -c 'sleep "$0"; echo "$LK_ITEM_ID" >>"$log"' $((7 * stretch))
 end_work
 expect_code 0
 expect_log 1
@@ -285,7 +285,7 @@ done
 
 scenario 'SIGQUIT ends all at once, also commands that ignore SIGTERM'
 push 1
-begin_work q --ttl 10 -- sh -c 'trap "" TERM; echo "begin $$" >>"$log"; while :; do sleep 0.1; done'
+begin_work q --ttl $((10 * stretch)) -- sh -c 'trap "" TERM; echo "begin $$" >>"$log"; while :; do sleep 0.1; done'
 await begin
 kill -QUIT "$pool"
 end_work
@@ -296,7 +296,7 @@ expect .state '"ready"'
 
 scenario 'a worker that is killed: its command goes with it, its item is claimed again'
 push 1 2 3
-begin_work q --workers 2 --drain --ttl 4s -- \
+begin_work q --workers 2 --drain --ttl $((4 * stretch))s -- \
     sh -c 'echo "begin $LK_ITEM_ID $$" >>"$log"; [ -e "$log.go" ] || sleep 1000; echo "end $LK_ITEM_ID" >>"$log"'
 await 'begin 1'
 await 'begin 2'
@@ -409,11 +409,13 @@ failure 69 'lk: UNAVAILABLE: *'
 
 scenario 'a line on a terminal tells how far it is, if no command writes there'
 push 1 2 3
-TERM=xterm script -qec '"$LK_PROGRAM" work q --drain -- sleep 0.3 >/dev/null' /dev/null >"$work/out"
+pause=$((3 * stretch / 10)).$((3 * stretch % 10))
+export pause
+TERM=xterm script -qec '"$LK_PROGRAM" work q --drain -- sleep "$pause" >/dev/null' /dev/null >"$work/out"
 tr '\r' '\n' <"$work/out" | grep -q 'q: 1 running, [012] done' || complain 'no progress'
 tr '\r' '\n' <"$work/out" | grep -q '\[Klk: ENDED: q: 3 done' || complain 'no summary of its own'
 push 1 2 3
-TERM=xterm script -qec '"$LK_PROGRAM" work q --drain -- sh -c "sleep 0.3; echo did \$LK_ITEM_ID"' \
+TERM=xterm script -qec '"$LK_PROGRAM" work q --drain -- sh -c "sleep \$pause; echo did \$LK_ITEM_ID"' \
     /dev/null | tr -d '\r' >"$work/out"
 printf 'did %s\n' 1 2 3 | sed '$a lk: ENDED: q: 3 done' >"$work/known"
 cmp -s "$work/known" "$work/out" || complain 'the counter is in the output of the commands'
