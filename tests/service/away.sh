@@ -37,7 +37,7 @@ signal() {
 start_waiter() {
     lk acquire x --owner ana --ttl 1h
     # shellcheck disable=SC2046 # words
-    "$LK_PROGRAM" "$1" x --owner ben --ttl 3s $([ "$1" = run ] && echo -- true) \
+    "$LK_PROGRAM" "$1" x --owner ben --ttl $((3 * stretch))s $([ "$1" = run ] && echo -- true) \
         >/dev/null 2>"$work/said" &
     waiter=$!
     until_true waits ben
@@ -82,7 +82,7 @@ stop
 
 begin 'a command runs on, and the messages say for how long its lease is promised'
 mkfifo "$work/go"
-"$LK_PROGRAM" run y --ttl 20s -- sh -c 'read -r line <"$0"' "$work/go" 2>"$work/said" &
+"$LK_PROGRAM" run y --ttl $((20 * stretch))s -- sh -c 'read -r line <"$0"' "$work/go" 2>"$work/said" &
 runner=$!
 until_true sh -c '"$0" ls y | grep -q held' "$LK_PROGRAM"
 stop KILL

@@ -31,12 +31,12 @@ has_command() {
 begin 'a lease without a ttl lives as long as its connection, and is released'
 lk run --bound x -- sh -c 'echo "$LK_TTL_MS"'
 expect_out 31622400000
-lk run x --bound -w 10 -- sh -c "'$LK_PROGRAM' ls x --json | jq -r .state; exit 3"
+lk run x --bound -w $((10 * stretch)) -- sh -c "'$LK_PROGRAM' ls x --json | jq -r .state; exit 3"
 expect_out held
 expect_code 3
-lk run --bound 'x?limit=3' --ttl 5s -- sh -c 'echo "$LK_TTL_MS"'
-expect_out 5000
-lk run --bound x --until 23:59:59 -- true
+lk run --bound 'x?limit=3' --ttl $((5 * stretch))s -- sh -c 'echo "$LK_TTL_MS"'
+expect_out $((5000 * stretch))
+lk run --bound x --until "$(date -d '+1 hour' +%H:%M:%S)" -- true
 expect_code 0
 lk ls --json
 expect_out ''
@@ -80,7 +80,7 @@ wait "$runner"
 code=$?
 expect_code 78
 rm -f "$work/command"
-start_run --ttl 2s
+start_run --ttl $((2 * stretch))s
 until_true has_command
 kill -STOP "$served"
 wait "$runner"

@@ -58,7 +58,7 @@ walk() {
     step acquire pool?limit=3 --owner ana --units 2
     step acquire pool --limit 3 --units 2 --owner ben -n
     step acquire 'no//path'
-    step hold h --owner ana --ttl 30s --for-pid "$$" --json
+    step hold h --owner ana --ttl $((30 * stretch))s --for-pid "$$" --json
     step hold h --owner ben -n
     step release h --owner ana --json
     step acquire y --owner ben --ttl 10m
@@ -126,7 +126,7 @@ walk() {
     step push drained two
     step work drained --drain -- sh -c 'echo "$LK_ITEM_ID on $0"' '{id}'
     step work --table jobs --drain -- true
-    step run r --ttl 5s -- sh -c 'echo "$LK_PATH $LK_TTL_MS"; exit 3'
+    step run r --ttl $((5 * stretch))s -- sh -c 'echo "$LK_PATH $LK_TTL_MS"; exit 3'
     step run r --max-time 100ms -- sleep 60
     step run r -- /nowhere
     step run r --inherit -- true

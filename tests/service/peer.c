@@ -31,6 +31,12 @@ struct connection {
     char input[INPUT_BYTES];
 };
 
+int peer_stretch(void) {
+    const char *stretch = getenv("LK_TEST_STRETCH");
+
+    return stretch != NULL ? atoi(stretch) : 1;
+}
+
 static void join(const struct lk_resp_request *request, char *ret_text) {
     size_t size = 0;
 

@@ -55,6 +55,9 @@ void peer_start_on_loopback(struct peer *peer, const char *hello, const struct s
 void peer_end(struct peer *peer);
 void peer_end_whatever_came(struct peer *peer);
 
+/* By how much all times are multiplied: more than 1 after a failure on a busy machine. */
+int peer_stretch(void);
+
 /* Waits until so many commands have come. */
 void peer_await_step(struct peer *peer, size_t count);
 

@@ -26,6 +26,7 @@ from proxy import Proxy  # noqa: E402
 from service import PATIENCE_S, Service  # noqa: E402
 
 LK = sys.argv[1]
+STRETCH = int(os.environ.get("LK_TEST_STRETCH", "1"))
 UNAVAILABLE = 69
 READS = (b"\r\nSHOW\r\n", b"\r\nSTATS\r\n")
 
@@ -163,7 +164,7 @@ async def play_unconfirmed(place):
     begun = os.path.join(place, "begun")
     try:
         await lk("-S", direct, "acquire", "--owner", "first", "p")
-        run = await start("-S", near, "run", "--ttl", "4s", "p", "--", "touch", begun)
+        run = await start("-S", near, "run", "--ttl", f"{4 * STRETCH}s", "p", "--", "touch", begun)
         while '"waiting"' not in await lk("-S", direct, "ls", "p", "--json"):
             await asyncio.sleep(0.01)
         await lk("-S", direct, "release", "--owner", "first", "p")
