@@ -153,6 +153,12 @@ size_t count_waiting(lk_store *store) {
 
 /* ---- waiting --------------------------------------------------------------------------------- */
 
+int stretched(int duration_ms) {
+    const char *stretch = getenv("LK_TEST_STRETCH");
+
+    return stretch != NULL ? duration_ms * atoi(stretch) : duration_ms;
+}
+
 int64_t now_ms(void) {
     return lk_clock_now_us() / 1000;
 }

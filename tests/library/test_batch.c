@@ -50,8 +50,8 @@ static lk_request batch_of(lk_style style) {
 
     request.part_count = 2;
     request.style = style;
-    request.wait_ms = 100;
-    request.patience_ms = 100;
+    request.wait_ms = stretched(100);
+    request.patience_ms = stretched(100);
     return request;
 }
 

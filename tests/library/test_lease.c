@@ -38,11 +38,11 @@ static void wait_until_lost(const lk_lease *lease) {
 
 static void test_a_lease_is_renewed_over_several_ttls(void **state) {
     lk_store *store = store_of(state);
-    lk_lease *lease = acquire(store, "x", 3000);
+    lk_lease *lease = acquire(store, "x", stretched(3000));
 
-    wait_until_ms(now_ms() + 7000);
+    wait_until_ms(now_ms() + stretched(7000));
     assert_false(lk_lease_is_lost(lease));
-    assert_in_range(lk_lease_remaining_ms(lease), 1, 3000);
+    assert_in_range(lk_lease_remaining_ms(lease), 1, stretched(3000));
     assert_int_equal(try_part(store, "other", "x"), LK_BUSY);
     assert_int_equal(lk_lease_release(lease, NULL), LK_OK);
     assert_int_equal(count_live(store), 0);
@@ -54,9 +54,9 @@ static void test_many_leases_are_renewed(void **state) {
     lk_lease *leases[COUNT];
 
     for (int i = 0; i < COUNT; i++) {
-        leases[i] = acquire(store, "pool?limit=20", 6000 + i * 20);
+        leases[i] = acquire(store, "pool?limit=20", stretched(6000 + i * 20));
     }
-    wait_until_ms(now_ms() + 9000);
+    wait_until_ms(now_ms() + stretched(9000));
     for (int i = 0; i < COUNT; i++) {
         assert_false(lk_lease_is_lost(leases[i]));
     }
@@ -82,9 +82,9 @@ static void test_a_refusal_returns_no_lease(void **state) {
 static void test_an_abandoned_lease_lasts_until_its_deadline(void **state) {
     lk_store *store = store_of(state);
 
-    lk_lease_abandon(acquire(store, "x", 3000));
+    lk_lease_abandon(acquire(store, "x", stretched(3000)));
     assert_int_equal(try_part(store, "a", "x"), LK_BUSY);
-    wait_until_ms(now_ms() + 3001); /* and is not renewed any more */
+    wait_until_ms(now_ms() + stretched(3000) + 1); /* and is not renewed any more */
     assert_int_equal(try_part(store, "a", "x"), LK_GRANTED);
     lk_lease_abandon(NULL);
 }
@@ -96,14 +96,16 @@ static void test_fixed_end(void **state) {
     lk_lease *lease = NULL;
 
     assert_int_equal(clock_gettime(CLOCK_REALTIME, &now), 0);
-    request.until_unix_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 + 3000;
+    request.until_unix_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 + stretched(3000);
     assert_int_equal(lk_acquire(store_of(state), &request, &lease, NULL, NULL), LK_GRANTED);
-    assert_in_range(lk_lease_remaining_ms(lease), 1, 3000);
+    assert_in_range(lk_lease_remaining_ms(lease), 1, stretched(3000));
     wait_until_lost(lease);
     assert_int_equal(clock_gettime(CLOCK_REALTIME, &now), 0);
     /* A holder stops 500 ppm of the span early, and clocks are read in whole milliseconds. */
-    assert_true((int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 >= request.until_unix_ms - 4);
-    wait_until_ms(now_ms() + 10); /* one's own deadline is never later than the store's */
+    assert_true((int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000
+                >= request.until_unix_ms - stretched(4));
+    wait_until_ms(now_ms()
+                  + stretched(10)); /* one's own deadline is never later than the store's */
     assert_int_equal(lk_lease_release(lease, NULL), LK_LOST);
 }
 
@@ -147,7 +149,7 @@ static void wait_until_called(struct recorder *recorder) {
 
 static void test_a_lease_broken_at_once_is_lost(void **state) {
     lk_store *store = store_of(state);
-    struct recorder recorder = {.lease = acquire(store, "x", 3000)};
+    struct recorder recorder = {.lease = acquire(store, "x", stretched(3000))};
 
     lk_lease_on_lost(recorder.lease, see, &recorder);
     assert_int_equal(break_path(store, "x", true), 1);
@@ -155,14 +157,14 @@ static void test_a_lease_broken_at_once_is_lost(void **state) {
     assert_true(recorder.was_lost);
     assert_true(lk_lease_is_lost(recorder.lease));
     assert_int_equal(lk_lease_remaining_ms(recorder.lease), 0);
-    wait_until_ms(now_ms() + 3100); /* another ttl: it is notified once */
+    wait_until_ms(now_ms() + stretched(3100)); /* another ttl: it is notified once */
     assert_int_equal(recorder.calls, 1);
     assert_int_equal(lk_lease_release(recorder.lease, NULL), LK_LOST);
 }
 
 static void test_a_revoked_lease_is_lost(void **state) {
     lk_store *store = store_of(state);
-    lk_lease *lease = acquire(store, "x", 6000);
+    lk_lease *lease = acquire(store, "x", stretched(6000));
 
     assert_int_equal(break_path(store, "x", false), 1);
     wait_until_lost(lease); /* R12: by the answer to its next renewal */
@@ -172,7 +174,7 @@ static void test_a_revoked_lease_is_lost(void **state) {
 
 static void test_a_callback_set_after_the_loss_is_called(void **state) {
     lk_store *store = store_of(state);
-    struct recorder first = {.lease = acquire(store, "x", 3000)};
+    struct recorder first = {.lease = acquire(store, "x", stretched(3000))};
     struct recorder second = {.lease = first.lease};
 
     lk_lease_on_lost(first.lease, see, &first);
@@ -190,8 +192,8 @@ static void test_a_callback_set_after_the_loss_is_called(void **state) {
 
 static void test_a_store_can_be_closed_with_open_leases(void **state) {
     lk_store *store = open_again(*state);
-    lk_lease *released = acquire(store, "x", 3000);
-    lk_lease *abandoned = acquire(store, "y", 3000);
+    lk_lease *released = acquire(store, "x", stretched(3000));
+    lk_lease *abandoned = acquire(store, "y", stretched(3000));
     lk_error error;
 
     lk_close(store);

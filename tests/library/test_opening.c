@@ -67,8 +67,10 @@ static const struct lk_engine_ops heeding = {
     .scheme = "far", .is_remote = true, .open = open_heeding, .close = close_engine};
 
 static struct lk_opening_order order_of(const struct lk_engine_ops *ops) {
-    return (struct lk_opening_order){
-        .ops = ops, .rest = lk_slice_of("//host"), .name = "far://host", .contact_ms = 100};
+    return (struct lk_opening_order){.ops = ops,
+                                     .rest = lk_slice_of("//host"),
+                                     .name = "far://host",
+                                     .contact_ms = stretched(100)};
 }
 
 static int set_up(void **state) {
@@ -121,7 +123,7 @@ static void *open_gate_after_its_time(void *context) {
     (void)context;
     sem_wait(&blocking.entered);
     /* Beyond the time of contact and what the caller adds to it. */
-    (void)lk_waker_sleep(NULL, 1000000);
+    (void)lk_waker_sleep(NULL, stretched(1000) * 1000);
     sem_post(&blocking.gate);
     return NULL;
 }

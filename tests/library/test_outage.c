@@ -140,11 +140,11 @@ static void test_a_wait_with_a_time_budget_ends_in_an_outage(void **state) {
 
     set_fault(setup->faulty, REFUSING);
     waiter_prepare(&waiter, setup->store, "a", "x");
-    waiter.request.wait_ms = 2000;
+    waiter.request.wait_ms = stretched(2000);
     waiter_start(&waiter);
     assert_int_equal(waiter_join(&waiter), LK_UNAVAILABLE);
-    assert_true(now_ms() >= start_ms + 2000);
-    assert_in_range(calls_of(setup->faulty), 2, 20); /* it retried, and did not spin */
+    assert_true(now_ms() >= start_ms + stretched(2000));
+    assert_in_range(calls_of(setup->faulty), 2, stretched(20)); /* it retried, and did not spin */
     waiter_done(&waiter);
     waiter_prepare(&waiter, setup->store, "a", "x");
     waiter.request.patience_ms = 100; /* unlimited in the queue, but not for the store */
@@ -203,14 +203,14 @@ static void test_a_slow_grant_is_asked_for_again(void **state) {
     struct waiter waiter;
 
     set_fault(setup->faulty, LATE);
-    atomic_store(&setup->faulty->answer_at_ms, now_ms() + 3000);
+    atomic_store(&setup->faulty->answer_at_ms, now_ms() + stretched(3000));
     waiter_prepare(&waiter, setup->store, "a", "x");
-    waiter.request.ttl_ms = 6000;
+    waiter.request.ttl_ms = stretched(6000);
     waiter_start(&waiter);
     assert_int_equal(waiter_join(&waiter), LK_GRANTED);
     assert_int_equal(calls_of(setup->faulty), 2);
     assert_true(waiter.result->created);
-    assert_in_range(waiter.result->expires_in_ms, 3001, 6000);
+    assert_in_range(waiter.result->expires_in_ms, stretched(3000) + 1, stretched(6000));
     waiter_done(&waiter);
 }
 
@@ -219,7 +219,7 @@ static void test_a_slow_grant_is_asked_for_again(void **state) {
 static void test_a_short_outage_loses_no_lease(void **state) {
     static const enum fault faults[] = {REFUSING, HANGING, ANSWER_LOST};
     struct setup *setup = *state;
-    lk_lease *lease = acquire(setup, "x", 6000);
+    lk_lease *lease = acquire(setup, "x", stretched(6000));
 
     for (size_t i = 0; i < 3; i++) {
         int before = calls_of(setup->faulty);
@@ -254,15 +254,16 @@ static void test_a_long_outage_loses_the_lease_at_its_deadline(void **state) {
         int64_t bound_ms = start_ms + BOUND_MS;
 
         set_fault(setup->faulty, NO_FAULT);
-        lk_lease *lease = acquire(setup, "x", 400);
-        int64_t end_ms = now_ms() + 401; /* the store's deadline has passed by then */
+        lk_lease *lease = acquire(setup, "x", stretched(400));
+        int64_t end_ms =
+            now_ms() + stretched(400) + 1; /* the store's deadline has passed by then */
         set_fault(setup->faulty, faults[i]);
         lk_lease_on_lost(lease, see, &recorder);
         while (!lk_lease_is_lost(lease)) { /* does not block while the store hangs */
             assert_true(now_ms() < bound_ms);
             wait_until_ms(now_ms() + 1);
         }
-        assert_true(now_ms() >= start_ms + 399); /* 400 ms less the drift of clocks */
+        assert_true(now_ms() >= start_ms + stretched(399)); /* 400 ms less the drift of clocks */
         while (atomic_load(&recorder.calls) == 0) {
             assert_true(now_ms() < bound_ms);
             wait_until_ms(now_ms() + 1);
@@ -277,11 +278,11 @@ static void test_a_long_outage_loses_the_lease_at_its_deadline(void **state) {
 /* A renewal that hangs must not delay those of other leases. */
 static void test_a_hanging_renewal_delays_no_other(void **state) {
     struct setup *setup = *state;
-    lk_lease *healthy = acquire(setup, "healthy", 3000);
+    lk_lease *healthy = acquire(setup, "healthy", stretched(3000));
     int64_t bound_ms = now_ms() + BOUND_MS;
 
     setup->faulty->hung = "frozen";
-    lk_lease *frozen = acquire(setup, "frozen", 6000);
+    lk_lease *frozen = acquire(setup, "frozen", stretched(6000));
     while (!lk_lease_is_lost(frozen)) {
         assert_false(lk_lease_is_lost(healthy));
         assert_true(now_ms() < bound_ms);
@@ -314,8 +315,8 @@ static void test_slow_round_trips_lose_none_of_many(void **state) {
     struct setup *setup = *state;
     lk_lease *leases[MANY];
 
-    atomic_store(&setup->faulty->trip_ms, 20);
-    acquire_many(setup, leases, 3000);
+    atomic_store(&setup->faulty->trip_ms, stretched(20));
+    acquire_many(setup, leases, stretched(3000));
     wait_for_renewals(setup->faulty, 4 * MANY);
     release_many(leases);
 }
@@ -327,7 +328,7 @@ static void test_an_unavailable_store_is_not_flooded(void **state) {
     int64_t start_ms;
     int refused;
 
-    acquire_many(setup, leases, 9000);
+    acquire_many(setup, leases, stretched(9000));
     set_fault(setup->faulty, REFUSING);
     wait_for_calls(setup->faulty, 2 * MANY); /* each was tried once, or some twice */
     start_ms = now_ms();
@@ -344,13 +345,13 @@ static void test_an_unavailable_store_is_not_flooded(void **state) {
 static void test_a_late_renewal_does_not_revive_a_lost_lease(void **state) {
     struct setup *setup = *state;
     int64_t start_ms = now_ms();
-    lk_lease *lease = acquire(setup, "x", 6000);
+    lk_lease *lease = acquire(setup, "x", stretched(6000));
     int before = calls_of(setup->faulty);
 
     set_fault(setup->faulty, LATE);
-    atomic_store(&setup->faulty->answer_at_ms, start_ms + 6400);
+    atomic_store(&setup->faulty->answer_at_ms, start_ms + stretched(6400));
     wait_for_calls(setup->faulty, before + 1); /* sent at a third: good until 8000 by itself */
-    wait_until_ms(start_ms + 6600);
+    wait_until_ms(start_ms + stretched(6600));
     assert_true(lk_lease_is_lost(lease));
     assert_int_equal(lk_lease_remaining_ms(lease), 0);
     lk_lease_abandon(lease);
@@ -405,8 +406,8 @@ static void test_a_release_is_repeated_until_it_is_known(void **state) {
 
 static void test_a_release_that_is_repeated_too_late_is_lost(void **state) {
     struct setup *setup = *state;
-    lk_lease *lease = acquire(setup, "x", 100);
-    int64_t end_ms = now_ms() + 101;
+    lk_lease *lease = acquire(setup, "x", stretched(100));
+    int64_t end_ms = now_ms() + stretched(100) + 1;
 
     set_fault(setup->faulty, REFUSING);
     assert_int_equal(lk_lease_release(lease, NULL), LK_UNAVAILABLE);

@@ -206,11 +206,11 @@ static void test_a_slow_claim_is_asked_for_again(void **state) {
 
     push(setup, "1");
     set_fault(setup->faulty, LATE);
-    atomic_store(&setup->faulty->answer_at_ms, now_ms() + 2500);
-    claimant.request.ttl_ms = 6000;
+    atomic_store(&setup->faulty->answer_at_ms, now_ms() + stretched(2500));
+    claimant.request.ttl_ms = stretched(6000);
     (void)claim_in_thread(&claimant);
     assert_int_equal(claimant.outcome, LK_GRANTED);
-    assert_in_range(claimant.claim->expires_in_ms, 3501, 6000);
+    assert_in_range(claimant.claim->expires_in_ms, stretched(3500) + 1, stretched(6000));
     assert_int_equal(calls_of(setup->faulty), 2);
     assert_int_equal(stats_of(setup).claims, 1);
     lk_claim_free(claimant.claim);
@@ -223,11 +223,11 @@ static void test_a_claim_lasts_from_its_return_on(void **state) {
 
     push(setup, "1");
     set_fault(setup->faulty, LATE);
-    atomic_store(&setup->faulty->answer_at_ms, now_ms() + 1500);
-    claimant.request.ttl_ms = 9000;
+    atomic_store(&setup->faulty->answer_at_ms, now_ms() + stretched(1500));
+    claimant.request.ttl_ms = stretched(9000);
     (void)claim_in_thread(&claimant);
     assert_int_equal(claimant.outcome, LK_GRANTED);
-    assert_in_range(claimant.claim->expires_in_ms, 1, 9000 - 1500);
+    assert_in_range(claimant.claim->expires_in_ms, 1, stretched(9000 - 1500));
     assert_int_equal(calls_of(setup->faulty), 1);
     lk_claim_free(claimant.claim);
 }
@@ -286,7 +286,7 @@ static void test_an_unknown_result_of_a_claim_is_reported(void **state) {
                                      .queue = "q",
                                      .handle = handle,
                                      .context = setup,
-                                     .ttl_ms = 2000,
+                                     .ttl_ms = stretched(2000),
                                      .patience_ms = 100};
     lk_work_counts counts;
 

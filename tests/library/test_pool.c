@@ -230,8 +230,8 @@ static void test_a_claim_is_kept_alive(void **state) {
     lk_work_options options = options_of(&setup);
     lk_work_counts counts;
 
-    setup.work_ms = 7000;
-    options.ttl_ms = 3000;
+    setup.work_ms = stretched(7000);
+    options.ttl_ms = stretched(3000);
     push_numbers(setup.store, 1);
     assert_int_equal(lk_work(setup.store, &options, &counts, NULL), LK_OK);
     assert_int_equal(counts.done, 1);
@@ -345,7 +345,7 @@ static void test_a_lost_claim_is_reported_and_counted(void **state) {
     setup.waits_for_loss = true;
     setup.cancel_in_handler = cancel; /* one item, and no more */
     options.cancel = cancel;
-    options.ttl_ms = 3000;
+    options.ttl_ms = stretched(3000);
     push_numbers(setup.store, 1);
     assert_int_equal(pthread_create(&thread, NULL, break_claim, &setup), 0);
     assert_int_equal(lk_work(setup.store, &options, &counts, NULL), LK_CANCELLED);

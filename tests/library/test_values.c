@@ -371,9 +371,9 @@ static void test_in_doubt_after_a_lost_lease(void **state) {
     lk_store *store = store_of(state);
 
     assert_int_equal(put_text(store, "x", "v"), LK_OK);
-    lk_result_free(ask_value(store, "a", "x", 3000, LK_GRANTED));
+    lk_result_free(ask_value(store, "a", "x", stretched(3000), LK_GRANTED));
     expect_kept(store, "x", "v", false);
-    wait_until_ms(now_ms() + 3010);
+    wait_until_ms(now_ms() + stretched(3010));
     expect_kept(store, "x", "v", true);
     lk_result *next = ask_value(store, "b", "x", 0, LK_GRANTED);
     assert_string_equal(next->value, "v");

@@ -161,11 +161,11 @@ static void test_retry_and_its_delay(void **state) {
     assert_int_equal(again->attempt, 2);
     assert_false(again->is_stolen);
     int64_t start_ms = now_ms();
-    assert_int_equal(lk_retry(store, "q", "1", "a", again->token, 3000, NULL), LK_OK);
+    assert_int_equal(lk_retry(store, "q", "1", "a", again->token, stretched(3000), NULL), LK_OK);
     expect_state(store, "q", "1", "delayed");
     lk_item_list *list = NULL;
     assert_int_equal(lk_items(store, "q", &list, NULL), LK_OK);
-    assert_in_range(list->items[0].due_in_ms, 1, 3000);
+    assert_in_range(list->items[0].due_in_ms, 1, stretched(3000));
     assert_int_equal(list->items[0].attempts, 2);
     lk_item_list_free(list);
     (void)claim(store, "q", "b", "2");
@@ -173,7 +173,7 @@ static void test_retry_and_its_delay(void **state) {
     request.wait_ms = BOUND_MS;
     lk_claim_free(again);
     assert_int_equal(lk_claim_next(store, &request, &again, NULL), LK_GRANTED);
-    assert_true(now_ms() >= start_ms + 3000); /* due, and not before */
+    assert_true(now_ms() >= start_ms + stretched(3000)); /* due, and not before */
     assert_string_equal(again->id, "1");
     assert_int_equal(stats_of(store, "q").retried, 2);
     lk_claim_free(again);
@@ -182,12 +182,12 @@ static void test_retry_and_its_delay(void **state) {
 static void test_a_push_with_a_delay(void **state) {
     lk_store *store = store_of(state);
     const lk_push_request later = {
-        .size = sizeof later, .queue = "q", .id = "later", .delay_ms = 3000};
+        .size = sizeof later, .queue = "q", .id = "later", .delay_ms = stretched(3000)};
 
     assert_true(push_request(store, &later));
     expect_state(store, "q", "later", "delayed");
     assert_int_equal(claim_nothing(store, "q", "a"), LK_BUSY);
-    wait_until_ms(now_ms() + 3010);
+    wait_until_ms(now_ms() + stretched(3010));
     expect_state(store, "q", "later", "ready");
     lk_claim_info *info = claim_ttl(store, "q", "a", "later", 0);
     assert_null(info->value);
