@@ -219,7 +219,7 @@ done
 scenario 'a holder granted after the backup detects the restore at its next renewal'
 acquire kept --owner ana --ttl 1h
 demand sql "$store" ".backup '$store.copy'"
-hold late --ttl 3s
+hold late --ttl $((3 * stretch))s
 demand sql "$store" ".restore '$store.copy'"
 ended
 expect_code 78
@@ -227,10 +227,10 @@ lk ls --json
 expect '.path' '"kept"'
 
 scenario 'a holder granted before the backup continues'
-hold known --ttl 6s
+hold known --ttl $((6 * stretch))s
 demand sql "$store" ".backup '$store.copy'"
 demand sql "$store" ".restore '$store.copy'"
-lk acquire known --owner ana --wait 12s # two ttls: without its renewals it would be over
+lk acquire known --owner ana --wait $((12 * stretch))s # two ttls: without its renewals it would be over
 expect_code 75
 let_go
 expect_code 0
@@ -248,7 +248,7 @@ expect_code 78
 
 scenario 'on another boot, what lived lives on for a minute or its ttl; a fixed end stays'
 acquire long --owner ana --ttl 1h
-acquire short --owner ana --ttl 50s
+acquire short --owner ana --ttl $((50 * stretch))s
 acquire fixed --owner ana --until "$(date -u -d '+10 days' +%Y-%m-%dT%H:%M:%SZ)"
 demand sql "$store" "UPDATE lk_meta SET boot_id = 'another'"
 lk ls --json
@@ -273,7 +273,7 @@ acquire b --owner ana -S "sqlite:$work/elsewhere/locks.db"
 [ "$token" -gt "$before" ] || complain "R4: $token is not above $before"
 
 scenario 'moved in use: refused, and the command ends before its lease does'
-hold a --ttl 3s
+hold a --ttl $((3 * stretch))s
 demand mv "$store" "$store.moved"
 ended
 expect_code 78
@@ -388,7 +388,7 @@ failure 69 'lk: UNAVAILABLE: *'
 (
     trap '' XFSZ
     ulimit -f $((size / 512 + 16))
-    "$LK_PROGRAM" acquire --wait 300ms held --owner ben >"$work/out" 2>"$work/err"
+    "$LK_PROGRAM" acquire --wait $((300 * stretch))ms held --owner ben >"$work/out" 2>"$work/err"
 )
 code=$?
 failure 69 'lk: UNAVAILABLE: *' # not TIMEOUT: nothing was judged
