@@ -80,6 +80,12 @@ int fixture_teardown(void **state) {
     return 0;
 }
 
+int64_t fixture_stretched(int64_t duration) {
+    const char *stretch = getenv("LK_TEST_STRETCH");
+
+    return stretch != NULL ? duration * atoi(stretch) : duration;
+}
+
 /* ---- a clock --------------------------------------------------------------------------------- */
 
 static int64_t clock_now_us(void *context) {

@@ -34,6 +34,9 @@ int fixture_teardown(void **state); /* also of a directory that was made read-on
 /* How many files are in the directory. */
 size_t fixture_count_files(const struct fixture *fixture);
 
+/* This time by $LK_TEST_STRETCH, which is more than 1 after a failure on a busy machine. */
+int64_t fixture_stretched(int64_t duration);
+
 /* ---- a clock --------------------------------------------------------------------------------- */
 
 struct fixture_clock {

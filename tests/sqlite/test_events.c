@@ -274,7 +274,7 @@ static void give_back(const struct testcase *testcase, const char *owner, const 
 static void bound_live(const struct testcase *testcase, uint64_t live) {
     const lk_limits limits = {sizeof limits,  live,           LK_LIMIT_AS_IS,
                               LK_LIMIT_AS_IS, LK_LIMIT_AS_IS, LK_LIMIT_AS_IS};
-    struct lk_patience patience = test_patience(1000000);
+    struct lk_patience patience = test_patience(fixture_stretched(1000000));
     lk_error error;
 
     assert_int_equal(

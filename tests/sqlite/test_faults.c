@@ -190,7 +190,7 @@ static void a_refused_try_does_not_wait_for_a_writer(void **state) {
     struct lk_sqlite_options options = {.overdue_max = 64, .crowd_max = 24};
     struct lk_engine *engine = fixture_open(fixture->file, &options);
     struct lk_engine *fresh = fixture_open(fixture->file, &options);
-    struct lk_patience patience = test_patience(300000);
+    struct lk_patience patience = test_patience(fixture_stretched(300000));
     struct test_parts parts;
     struct lk_ask ask = {.owner = lk_slice_of("B"), .style = LK_TRY, .ttl_ms = 60000};
     lk_result result = {.outcome = LK_OK};

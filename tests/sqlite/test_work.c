@@ -70,7 +70,7 @@ static void large_values_are_stored(void **state) {
 
 static void a_value_too_large_for_a_row_is_reported(void **state) {
     struct testcase *testcase = *state;
-    struct lk_patience patience = test_patience(SECOND_US);
+    struct lk_patience patience = test_patience(fixture_stretched(SECOND_US));
     struct lk_path path;
     lk_value *value = NULL;
     lk_error error;
