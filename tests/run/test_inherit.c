@@ -166,6 +166,7 @@ static void so_is_one_that_waits_for_a_lease_further_out(void **state) {
 
 static void a_run_that_its_outer_lease_does_not_exclude_is_granted(void **state) {
     struct fixture *fixture = *state;
+    const char *ran = fixture_path(fixture, "ran");
 
     assert_int_equal(run_inside(fixture, "db?shared", "$lk run 'db?shared' -- true"), 0);
     assert_int_equal(run_inside(fixture, "pool?limit=2", "$lk run 'pool?limit=2' -- true"), 0);
@@ -177,8 +178,11 @@ static void a_run_that_its_outer_lease_does_not_exclude_is_granted(void **state)
     /* The variables outlive the lease. */
     assert_int_equal(
         run_inside(fixture, "db",
-                   "$lk release db --owner $LK_OWNER; $lk run db -- touch ran; exit $?"),
+                   fixture_text(fixture,
+                                "$lk release db --owner $LK_OWNER; $lk run db -- touch %s; exit $?",
+                                ran)),
         78);
+    assert_true(fixture_exists(ran));
 }
 
 static void a_run_in_the_name_of_its_outer_lease_ends_nothing(void **state) {
