@@ -178,7 +178,7 @@ static void if_lk_is_stopped_as_the_command_starts_the_guard_keeps_the_deadline(
 
     while (!is_ended_by_the_guard(*state, ttl_ms)) { /* on a busy machine all takes longer */
         ttl_ms *= 2;
-        assert_true(ttl_ms < fixture_bound_ms());
+        assert_true(ttl_ms < (unsigned)fixture_bound_ms());
     }
 }
 

@@ -21,7 +21,7 @@ static const char *next_time(struct fixture *fixture, const char *ready, unsigne
         return NULL;
     }
     *time_ms *= 2;
-    assert_true(*time_ms < fixture_bound_ms());
+    assert_true(*time_ms < (unsigned)fixture_bound_ms());
     return fixture_text(fixture, "%ums", *time_ms);
 }
 
