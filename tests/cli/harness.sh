@@ -75,6 +75,8 @@ lk() {
     command="lk $*"
     "$LK_PROGRAM" "$@" >"$work/out" 2>"$work/err" <"$stdin"
     code=$?
+    # On a busy machine a database server may need more than the two seconds after which lk says so.
+    [ -z "${LK_TEST_SERVER-}" ] || sed -i '/^lk: AWAY: the store has not answered/d; /^lk: BACK: /d' "$work/err"
     stdin=/dev/null
 }
 
