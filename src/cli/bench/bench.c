@@ -155,8 +155,8 @@ static void note_grant(struct client *client, int64_t asked_us, int64_t now_us) 
 }
 
 /*
- * Whether the time was up while the client waited: for the lease, or for its turn to write in a file
- * that other clients wrote in meanwhile. A store that served no client is away.
+ * Whether the time was up while the client waited: for the lease, or for its turn to write in a
+ * file that other clients wrote in meanwhile. A store that served no client is away.
  */
 static bool is_time_up(const struct bench *bench, lk_outcome outcome, int64_t now_us) {
     return outcome == LK_TIMEOUT
