@@ -31,12 +31,14 @@ make_application() {
         grep -q "{vsn, \"$("$source/tools/version")\"}" "$application/ebin/lockkeeper_canal.app"
 }
 
+# Not where the test was started: erlc takes a file in a folder that begins as the present one does
+# (`b`, `bindings`) for one below it.
+cd "$work" || exit 1
 if ! make_application >"$work/said" 2>&1; then
     echo 'not ok 1 - the binding compiles, without a warning, and has the version of the library'
     sed 's/^/# /' "$work/said"
     exit 1
 fi
-cd "$work" || exit 1
 erl -noshell -pa "$application/ebin" -pa "$work/tests" \
     -run canal_page read "$source/bindings/erlang/README.md" \
     -run tap_listener main canal_tests canal_page
