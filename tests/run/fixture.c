@@ -13,11 +13,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/pidfd.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "base/system_call.h"
 
 enum { WORDS_MAX = 32, PAUSE_NS = 2000000, BOUND_MS = 60000 };
 
@@ -148,7 +149,7 @@ static _Noreturn void become(struct fixture *fixture, char *const *words, enum w
     if (in < 0 || out < 0 || err < 0 || dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0) {
         _exit(99);
     }
-    close_range(STDERR_FILENO + 1, ~0U, 0); /* inherited from the test runner */
+    lk_close_range(STDERR_FILENO + 1, ~0U); /* inherited from the test runner */
     execv(words[0], words);
     _exit(99);
 }
@@ -208,7 +209,7 @@ static void forget(struct fixture *fixture, pid_t process) {
 }
 
 int fixture_end(struct fixture *fixture, pid_t process) {
-    struct pollfd end = {.fd = pidfd_open(process, 0), .events = POLLIN};
+    struct pollfd end = {.fd = lk_pidfd_open(process), .events = POLLIN};
     int status;
 
     assert_true(end.fd >= 0);

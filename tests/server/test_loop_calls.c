@@ -18,6 +18,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "base/system_call.h"
 #include "lockkeeper/lockkeeper.h"
 #include "server/options.h"
 
@@ -210,8 +211,7 @@ static void a_shutdown_ends_it_in_either_thread(void **state) {
         "GET /grab/x?id=me&op=shutdown HTTP/1.1\r\nHost: localhost\r\n\r\n",
     };
     const struct fixture *fixture = *state;
-    struct pollfd service = {.fd = (int)syscall(SYS_pidfd_open, fixture->service, 0),
-                             .events = POLLIN};
+    struct pollfd service = {.fd = lk_pidfd_open(fixture->service), .events = POLLIN};
 
     assert_true(service.fd >= 0);
     __atomic_store_n(&counts->holds_loop, true, __ATOMIC_SEQ_CST);

@@ -17,11 +17,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/system_call.h"
 #include "cli/commands/lease_call.h"
 #include "cli/interrupt.h"
 #include "cli/parse/caller.h"
@@ -312,7 +312,7 @@ static lk_outcome find_process(struct hold *hold, int *ret_exit_code) {
                                         "name one with --for-pid");
         return LK_INVALID;
     }
-    hold->held_for = pidfd_open(pid, 0);
+    hold->held_for = lk_pidfd_open(pid);
     if (hold->held_for < 0 && (errno == ENOSYS || errno == EPERM)) {
         *ret_exit_code = lk_say_failure(hold->cli, LK_UNSUPPORTED,
                                         "hold: this kernel or container refuses pidfd_open(), by "

@@ -13,12 +13,12 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/system_call.h"
 #include "cli/run/descendants.h"
 #include "cli/run/descriptors.h"
 #include "cli/run/run.h"
@@ -276,7 +276,7 @@ int lk_run_child_start(const struct lk_run_start *start, struct lk_run_child *re
     close(ties.gate[0]);
     close(ties.report[1]);
     if (child.pid > 0) {
-        child.descriptor = pidfd_open(child.pid, 0);
+        child.descriptor = lk_pidfd_open(child.pid);
         error = open_gate(start, &ties, &child);
         if (error != 0) {
             undo(start, &child, error);

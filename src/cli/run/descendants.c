@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/pidfd.h>
 #include <unistd.h>
 
 #include "base/random.h"
+#include "base/system_call.h"
 #include "base/text.h"
 
 /* ---- files of /proc -------------------------------------------------------------------------- */
@@ -322,11 +322,10 @@ static void mark_meant(struct snapshot *snapshot, const struct lk_run_scope *sco
 /* Where a kernel or a sandbox refuses pidfds, its number may be reused between check and signal. */
 static void signal_process(const struct process *process, int signal) {
     struct process present;
-    int descriptor = pidfd_open(process->pid, 0);
+    int descriptor = lk_pidfd_open(process->pid);
 
     if (read_process(process->pid, &present) && present.started_ticks == process->started_ticks
-        && (descriptor < 0
-            || (pidfd_send_signal(descriptor, signal, NULL, 0) != 0 && errno != ESRCH))) {
+        && (descriptor < 0 || (lk_pidfd_send_signal(descriptor, signal) != 0 && errno != ESRCH))) {
         kill(process->pid, signal);
     }
     if (descriptor >= 0) {

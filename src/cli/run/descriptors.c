@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/system_call.h"
 #include "cli/run/deadline.h"
 
 /* ---- closing --------------------------------------------------------------------------------- */
@@ -50,7 +51,7 @@ void lk_run_descriptors_close(unsigned first, unsigned last) {
     _Alignas(struct dirent64) char entries[2048];
     ssize_t size;
 
-    if (close_range(first, last, 0) == 0) {
+    if (lk_close_range(first, last) == 0) {
         return;
     }
     int list = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

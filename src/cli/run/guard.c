@@ -7,13 +7,13 @@
 #include <limits.h>
 #include <poll.h>
 #include <string.h>
-#include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/system_call.h"
 #include "cli/run/deadline.h"
 #include "cli/run/descendants.h"
 #include "cli/run/descriptors.h"
@@ -127,7 +127,7 @@ struct watch {
 static void learn_command(struct watch *watch, pid_t command, bool shares_group) {
     watch->command = command;
     watch->shares_group = shares_group;
-    watch->command_descriptor = pidfd_open(command, 0);
+    watch->command_descriptor = lk_pidfd_open(command);
     watch->command_started = lk_run_descendants_started(command);
     lk_run_timer_set(watch->timer, watch->kill_us); /* it may have passed before there was a CMD */
 }
@@ -189,8 +189,7 @@ static void kill_group(const struct watch *watch) {
         kill(-watch->command, SIGKILL);
     }
     /* CMD may have moved to another group. */
-    if (pidfd_send_signal(watch->command_descriptor, SIGKILL, NULL, 0) != 0
-        && is_command_there(watch)) {
+    if (lk_pidfd_send_signal(watch->command_descriptor, SIGKILL) != 0 && is_command_there(watch)) {
         kill(watch->command, SIGKILL);
     }
 }
