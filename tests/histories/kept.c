@@ -193,6 +193,31 @@ static const struct move broken_by_ticket[] = {
      .looks_at_all = true},
 };
 
+/* What one call has claimed has one ticket; a break of what all of it needs ends all (R12, R17). */
+static const struct move broken_together[] = {
+    {.kind = LK_COMMAND_PUSH, .parts = "a d", .queue = "jobs", .id = "p", .series = "3 x p 1"},
+    {.kind = LK_COMMAND_TAKE,
+     .pause_us = 1000,
+     .owner = "Dee",
+     .queue = "jobs",
+     .id = "3",
+     .series = "1 2 3 x p",
+     .ttl_ms = 60000,
+     .max_attempts = 2,
+     .ask_number = 3},
+    {.kind = LK_COMMAND_BREAK,
+     .pause_us = 1000,
+     .owner = "Ann",
+     .parts = "d",
+     .looks_at_all = true},
+    {.kind = LK_COMMAND_BREAK,
+     .pause_us = 1000,
+     .owner = "Ann",
+     .parts = "d",
+     .at_once = true,
+     .looks_at_all = true},
+};
+
 /* An owner whose lease has perished unswept may have the same one again, and again (R3, R11). */
 static const struct move dead_twin[] = {
     {.kind = LK_COMMAND_ASK, .owner = "Bob", .parts = "c/x?limit=3&units=2", .ttl_ms = 1700},
@@ -234,6 +259,7 @@ const struct kept histories_kept[] = {
     KEPT("a token that is not shared, as the root has drawn since", drawn_since),
     KEPT("a token that is not shared, as the root drew long ago", drawn_long_ago),
     KEPT("a lease beside a dead one of its owner", dead_twin),
+    KEPT("a break of what was claimed together", broken_together),
     {"a break of what was not granted by ticket",
      sizeof broken_by_ticket / sizeof broken_by_ticket[0], broken_by_ticket, true},
 };

@@ -251,14 +251,27 @@ BEGIN
         CALL lk_perish(locked, has_waiting, now_us, 256);
     END IF;
     WHILE self IS NOT NULL DO
-        -- The first behind the last one, in the order of the index: a line may be long.
+        -- The first behind the last one, in the order of the index: a line may be long. What one call
+        -- has claimed has one ticket (R17), and may need the same path: among these, by request.
         SELECT r.id, r.owner, r.note, r.ticket, r.token, r.held, r.revoked, r.roots
         INTO self, its_owner, its_note, its_ticket, its_token, is_held, is_revoked, its_roots
         FROM ((SELECT h.id, h.owner, h.note, h.ticket, h.token, h.held, h.revoked, h.roots
                FROM lk_requests AS h FORCE INDEX (requests_by_path)
-               WHERE h.path = the_path AND h.held = 1 AND h.ticket > its_ticket
+               WHERE h.path = the_path AND h.held = 1 AND h.ticket = its_ticket AND h.id > self
                  AND h.deadline_us > now_us AND (the_owner = '' OR h.owner = the_owner)
-               ORDER BY h.ticket LIMIT 1)
+               ORDER BY h.id LIMIT 1)
+              UNION ALL
+              (SELECT h.id, h.owner, h.note, h.ticket, h.token, h.held, h.revoked, h.roots
+               FROM lk_requests AS h FORCE INDEX (requests_by_path)
+               WHERE h.path = the_path AND h.held = 1
+                 AND h.ticket = (SELECT n.ticket
+                                 FROM lk_requests AS n FORCE INDEX (requests_by_path)
+                                 WHERE n.path = the_path AND n.held = 1 AND n.ticket > its_ticket
+                                   AND n.deadline_us > now_us
+                                   AND (the_owner = '' OR n.owner = the_owner)
+                                 ORDER BY n.ticket LIMIT 1)
+                 AND h.deadline_us > now_us AND (the_owner = '' OR h.owner = the_owner)
+               ORDER BY h.id LIMIT 1)
               UNION ALL
               (SELECT w.id, w.owner, w.note, w.ticket, w.token, w.held, w.revoked, w.roots
                FROM lk_requests AS w FORCE INDEX (requests_by_path)
