@@ -4,7 +4,8 @@
 IN has the names of its functions, one a line, and of its variables, with a * before them. OUT becomes
 a header, to be included behind the library's own: the table struct lk_LIBRARY with a member for each
 name, typed as the library declares it, and a macro for each that goes to the member.
-src/base/library.h fills the table.
+src/base/library.h fills the table by LK_LIBRARY_NAMES; where the library is linked, LK_LIBRARY_MEMBERS
+are its content.
 """
 import sys
 
@@ -21,7 +22,9 @@ with open(target, "w", encoding="ascii") as file:
         file.write(f"    __typeof__({name}) *{name};\n")
     file.write(f"}};\nextern struct lk_{library} lk_{library};\n\n")
     file.write(f"#define LK_{library.upper()}_NAMES \\\n    ")
-    file.write(", \\\n    ".join(f'"{name}"' for name in names) + "\n\n")
+    file.write(", \\\n    ".join(f'"{name}"' for name in names) + "\n")
+    file.write(f"#define LK_{library.upper()}_MEMBERS \\\n    ")
+    file.write(", \\\n    ".join(f"&({name})" for name in names) + "\n\n")
     for line, name in zip(lines, names):
         if line == name:
             file.write(f"#define {name}(...) lk_{library}.{name}(__VA_ARGS__)\n")

@@ -56,7 +56,13 @@ field() { # NAME PATTERN: what the package says of itself
 }
 
 has_no_needless() {
-    ! field Depends 'libhiredis|libmariadb|libpq|libnghttp2'
+    ! field Depends 'libhiredis|libmariadb|libpq|libnghttp2' && ! field Recommends libhiredis
+}
+
+# hiredis, which is part of what is packed.
+has_licence() {
+    in_root --listfiles lockkeeper | grep '/doc/lockkeeper/copyright$' &&
+        grep -q 'Salvatore Sanfilippo' "$root/usr/share/doc/lockkeeper/copyright"
 }
 
 belongs_to_root() {
@@ -157,13 +163,15 @@ ok "the package is made" make_package
 ok "the same tree makes the same package" is_same_again
 ok "it has the version of the header" field Version "^$("$source/tools/version")\$"
 ok "it needs the libraries that it uses" field Depends 'libsqlite3-0'
-ok "it recommends those that it loads" field Recommends 'libhiredis.*libmariadb3.*libnghttp2-14.*libpq5 \(>= '
+ok "it recommends those that it loads" field Recommends 'libmariadb3.*libnghttp2-14.*libpq5 \(>= '
 ok "and does not need them" has_no_needless
+ok "it names the library that is part of it" field Static-Built-Using '^hiredis \(= [0-9]'
 ok "the maintainer field is set" field Maintainer \
     '^Lockkeeper maintainers <maintainers@lockkeeper\.invalid>$'
 ok "its files belong to root" belongs_to_root
 ok "dpkg installs it" install_it
 ok "what belongs to it is there" has_files
+ok "with the licence of the library that is part of it" has_licence
 ok "its files are as they were packed" in_root --verify lockkeeper
 ok "its library is the one that programs will ask for" has_soname
 ok "it names no directory of the machine that made it" says_nothing_of_here

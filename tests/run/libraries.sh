@@ -3,7 +3,8 @@
 # usage: libraries.sh LK COMPILER ROOT [FILE PACKAGE URL]...
 #
 # Which shared libraries lk maps: none of a database whose store is not opened, nor the screen's. For
-# each client library that is loaded when a URL is opened: what is said if it is missing, or too old.
+# each client library that is loaded when a URL is opened: what is said if it is missing, or too old. If its
+# PACKAGE is `linked`, it is part of lk, which does without the file.
 #
 # COMPILER makes libraries for the machine of lk. ROOT is the directory of that machine's files, '' if it is this
 # one: an emulator has libraries of its own, so only those below ROOT count.
@@ -31,10 +32,21 @@ refuses() { # DIRECTORY URL PATTERN: libraries in the directory are found first
     [ "$status" -eq 79 ] && grep -E "UNSUPPORTED: $3" "$work/err"
 }
 
+does_without() { # DIRECTORY URL
+    status=0
+    LD_LIBRARY_PATH=$work/$1 "$lk" -S "$2" ls 2>"$work/err" || status=$?
+    [ "$status" -eq 69 ] && grep 'UNAVAILABLE: cannot connect' "$work/err"
+}
+
 ok "the maps of lk run can be read" maps
 ok "with an SQLite store, none is of another database, or of the screen" maps_no_other
 while [ $# -gt 0 ]; do
     echo "no library" >"$work/broken/$1"
+    if [ "$2" = linked ]; then
+        ok "$1 is not needed" does_without broken "$3"
+        shift 3
+        continue
+    fi
     ok "$1, if it cannot be loaded, is named with its package" \
         refuses broken "$3" ".*library $1 \(in Debian, the package $2\), which cannot be loaded"
     $compiler ${root:+"--sysroot=$root"} -shared -x c /dev/null -o "$work/old/$1" || exit 1

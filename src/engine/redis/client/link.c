@@ -13,28 +13,6 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/library.h"
-
-/* ---- the table of hiredis -------------------------------------------------------------------- */
-
-#define TEXT_OF(...) TEXT(__VA_ARGS__)
-#define TEXT(...) #__VA_ARGS__
-
-struct lk_hiredis lk_hiredis;
-
-lk_outcome lk_hiredis_load(lk_error *error) {
-    static const char *const names[] = {LK_HIREDIS_NAMES};
-    static struct lk_library library = {
-        .file = "libhiredis.so." TEXT_OF(HIREDIS_SONAME),
-        .package = "libhiredis" TEXT_OF(HIREDIS_SONAME),
-        .user = "a store in Redis",
-        .names = names,
-        .table = &lk_hiredis,
-        .count = sizeof names / sizeof names[0],
-    };
-
-    return lk_library_load(&library, error);
-}
 
 #define CONNECT_US_MAX INT64_C(3000000) /* for one server: another one may be reachable */
 enum { SLICE_MS = 50 };                 /* how often a waker is checked */

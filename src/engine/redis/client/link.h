@@ -18,7 +18,8 @@
 
 /* ---- the table of hiredis -------------------------------------------------------------------- */
 
-/* Redis's client library, loaded when a store is opened (base/library.h). */
+/* Redis's client library: linked (hiredis_linked.c), or loaded when a store is opened
+ * (hiredis_loaded.c, base/library.h). */
 
 /* Before any other function of the library. LK_OK, or LK_UNSUPPORTED. */
 lk_outcome lk_hiredis_load(lk_error *error);
