@@ -59,7 +59,10 @@ holder=$!
 read -r _ <"$work/ready"
 kill -9 "$holder"
 wait "$holder" 2>/dev/null
-expect 0 "a killed lk holds nothing" "$lk" run --limit 1 --try pool -- true
+# The emulator lacks MADV_DONTFORK, so there the guard of the killed lk holds its lock, too, until it has ended.
+at_once=--try
+[ -z "${LK_TEST_EMULATED-}" ] || at_once=--wait=20s
+expect 0 "a killed lk holds nothing" "$lk" run --limit 1 "$at_once" pool -- true
 
 # The region's file is removed under a run: it is notified, and the limit holds again.
 # shellcheck disable=SC2016
