@@ -54,7 +54,7 @@ help:
 #: make                     builds $(BUILD)/lk and liblockkeeper; installs what building needs
 #: make demo                the main job on real input: tests, a reset, a kill; draws and checks it
 #: make check               the tests that a change needs before each commit, in some three minutes
-#: make test                tests of every kind on every store, in about ten minutes on two
+#: make test                tests of every kind on every store, in less than eight minutes on two
 #:                          processors; the last line is `N passed, N failed`
 #: make test DEPTH=full     every test in its whole length, which takes much longer
 #: make torture             clients on every store while servers die, disks fill, answers are lost;
