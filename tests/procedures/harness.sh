@@ -6,7 +6,7 @@
 #   sql SQL [DATABASE]             as the server's administrator; its complaints are in $work/err
 #   is SQL ANSWER [DATABASE]       it answers so, columns parted by |
 #   comes_to SQL ANSWER [DATABASE] it does within a minute
-#   soon COMMAND...                the command succeeds within a minute (see $stretch), if not at once
+#   soon COMMAND...                the command succeeds within a minute, or $stretch of them, if not at once
 #   says CODE PATTERN ARGUMENT...  lk ends with this code, and what it says fits
 #   make_store                     makes the store $LK_STORE; a command that only reads would not
 #   fails CODE PATTERN URL         an ask of this store fails so: in one line that tells no secret
@@ -17,8 +17,6 @@
 lk=${1:?the program under test}
 : "${LK_TEST_SERVER:?is set by with_server.sh}"
 . "${0%/*}/../tap.sh"
-# How many times longer than else times are, on a machine that is busy (tests/timed).
-stretch=${LK_TEST_STRETCH:-1}
 unset LK_OWNER LK_TOKEN LK_STORE NO_COLOR
 HOME=$work # and what clients keep there
 export HOME

@@ -23,10 +23,9 @@ import tempfile
 TESTS = pathlib.Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(TESTS / "listeners"), str(TESTS / "procedures")]
 from proxy import Proxy  # noqa: E402
-from service import PATIENCE_S, Service  # noqa: E402
+from service import PATIENCE_S, STRETCH, Service  # noqa: E402
 
 LK = sys.argv[1]
-STRETCH = int(os.environ.get("LK_TEST_STRETCH", "1"))
 UNAVAILABLE = 69
 READS = (b"\r\nSHOW\r\n", b"\r\nSTATS\r\n")
 
