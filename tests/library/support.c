@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../stretch.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"
@@ -154,9 +155,7 @@ size_t count_waiting(lk_store *store) {
 /* ---- waiting --------------------------------------------------------------------------------- */
 
 int stretched(int duration_ms) {
-    const char *stretch = getenv("LK_TEST_STRETCH");
-
-    return stretch != NULL ? duration_ms * atoi(stretch) : duration_ms;
+    return duration_ms * test_stretch();
 }
 
 int64_t now_ms(void) {

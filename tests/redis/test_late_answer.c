@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../stretch.h"
 #include "lockkeeper/lockkeeper.h"
 
 enum { PATIENCE_MS = 500, CALLS = 4 };
@@ -33,12 +34,9 @@ static lk_outcome ask(lk_store *store, const char *owner) {
 int main(int argc, char **argv) {
     static const char scheme[] = "redis://";
     char command[512];
-    const char *times = getenv("LK_TEST_STRETCH");
     lk_store *store = NULL;
 
-    if (times != NULL) {
-        stretch = strtol(times, NULL, 10);
-    }
+    stretch = test_stretch();
     if (argc != 2 || strncmp(argv[1], scheme, strlen(scheme)) != 0
         || lk_open(argv[1], &store, NULL) != LK_OK || ask(store, "me") != LK_GRANTED) {
         return 2;

@@ -18,14 +18,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../stretch.h"
 #include "base/system_call.h"
 
 enum { WORDS_MAX = 32, PAUSE_NS = 2000000, BOUND_MS = 60000 };
 
 int fixture_stretch(void) {
-    const char *stretch = getenv("LK_TEST_STRETCH");
-
-    return stretch != NULL ? atoi(stretch) : 1;
+    return test_stretch();
 }
 
 int fixture_bound_ms(void) {

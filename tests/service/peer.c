@@ -17,6 +17,7 @@
 /* cmocka.h needs the headers above it. */
 #include <cmocka.h>
 
+#include "../stretch.h"
 #include "wire/resp.h"
 
 enum { CONNECTIONS_MAX = 16, INPUT_BYTES = 16 * 1024, BOUND_MS = 20000 };
@@ -32,9 +33,7 @@ struct connection {
 };
 
 int peer_stretch(void) {
-    const char *stretch = getenv("LK_TEST_STRETCH");
-
-    return stretch != NULL ? atoi(stretch) : 1;
+    return test_stretch();
 }
 
 static void join(const struct lk_resp_request *request, char *ret_text) {

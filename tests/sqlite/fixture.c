@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../stretch.h"
 #include "engine/sqlite/store.h"
 
 #define CLOCK_FIRST_US INT64_C(1000000000)            /* a quarter of an hour after the boot */
@@ -81,9 +82,7 @@ int fixture_teardown(void **state) {
 }
 
 int64_t fixture_stretched(int64_t duration) {
-    const char *stretch = getenv("LK_TEST_STRETCH");
-
-    return stretch != NULL ? duration * atoi(stretch) : duration;
+    return duration * test_stretch();
 }
 
 /* ---- a clock --------------------------------------------------------------------------------- */
