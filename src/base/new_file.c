@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/system_call.h"
 #include "base/text.h"
 
 lk_outcome lk_new_file_fail(const struct lk_new_file *file, int problem, lk_error *error) {
@@ -51,12 +52,13 @@ lk_outcome lk_new_file_begin(struct lk_new_file *file, const char *path, lk_erro
 static int give_name(const struct lk_new_file *file) {
     int problem;
 
-    if (renameat2(AT_FDCWD, file->part, AT_FDCWD, file->path, RENAME_NOREPLACE) == 0) {
+    if (lk_rename(file->part, file->path, RENAME_NOREPLACE) == 0) {
         return 0;
     }
     problem = errno;
     /* Not every file system and sandbox can: then what was found at the beginning has to do. */
-    if ((problem == EINVAL || problem == EPERM) && access(file->path, F_OK) != 0) {
+    if ((problem == EINVAL || problem == EPERM || problem == ENOSYS)
+        && access(file->path, F_OK) != 0) {
         problem = rename(file->part, file->path) == 0 ? 0 : errno;
     }
     return problem;

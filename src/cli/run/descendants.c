@@ -252,7 +252,7 @@ static void take_snapshot(struct snapshot *snapshot) {
     int directory = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     ssize_t size;
 
-    while (directory >= 0 && (size = getdents64(directory, entries, sizeof entries)) > 0
+    while (directory >= 0 && (size = lk_getdents(directory, entries, sizeof entries)) > 0
            && add_entries(snapshot, entries, (size_t)size)) {
     }
     if (directory >= 0) {

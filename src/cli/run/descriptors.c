@@ -55,7 +55,7 @@ void lk_run_descriptors_close(unsigned first, unsigned last) {
         return;
     }
     int list = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    while (list >= 0 && (size = getdents64(list, entries, sizeof entries)) > 0) {
+    while (list >= 0 && (size = lk_getdents(list, entries, sizeof entries)) > 0) {
         close_listed(list, entries, (size_t)size, first, last);
     }
     if (list >= 0) {

@@ -39,7 +39,7 @@
  * longer interval.
  */
 
-enum { READ_PATIENCE_S = 1 }; /* for a read under way when the wait has ended */
+enum { READ_PATIENCE_US = 1000000 }; /* for a read under way when the wait has ended */
 
 struct pace {
     int64_t first_us; /* a sooner grant is not reported as a wait */
@@ -60,6 +60,7 @@ struct lk_run_wait_log {
     char owner[LK_OWNER_BYTES_MAX + 1]; /* of the request */
     const char *own_url; /* not said yet; NULL: it was, or the store is not the user's own */
     struct lk_waker waker;
+    struct lk_waker ended; /* thrown by the thread, as its last step */
     pthread_t thread;
     char path[LK_PATH_BYTES_MAX + 1]; /* the first part's: listed with all it is related to */
     uint64_t said_ticket;             /* of the blocker in the last line; 0: none */
@@ -166,7 +167,14 @@ static void *run_log(void *context) {
         look(wait_log);
         pause_us = wait_log->pace->interval_us;
     }
+    lk_waker_throw(&wait_log->ended);
     return NULL;
+}
+
+static void drop(struct lk_run_wait_log *wait_log) {
+    lk_waker_done(&wait_log->ended);
+    lk_waker_done(&wait_log->waker);
+    free(wait_log);
 }
 
 /* Starts it as it is described; NULL: the system lacks resources. */
@@ -182,9 +190,13 @@ static struct lk_run_wait_log *start(const struct lk_run_wait_log *described, bo
         free(wait_log);
         return NULL;
     }
-    if (!lk_thread_start(&wait_log->thread, run_log, wait_log)) {
+    if (!lk_waker_init(&wait_log->ended)) {
         lk_waker_done(&wait_log->waker);
         free(wait_log);
+        return NULL;
+    }
+    if (!lk_thread_start(&wait_log->thread, run_log, wait_log)) {
+        drop(wait_log);
         return NULL;
     }
     return wait_log;
@@ -218,20 +230,16 @@ void lk_run_wait_log_silence(struct lk_run_wait_log *wait_log) {
 }
 
 bool lk_run_wait_log_end(struct lk_run_wait_log *wait_log) {
-    struct timespec end;
-
     if (wait_log == NULL) {
         return true;
     }
     lk_waker_throw(&wait_log->waker);
-    (void)clock_gettime(CLOCK_MONOTONIC, &end);
-    end.tv_sec += READ_PATIENCE_S;
-    if (pthread_clockjoin_np(wait_log->thread, NULL, CLOCK_MONOTONIC, &end) != 0) {
+    if (!lk_waker_sleep(&wait_log->ended, READ_PATIENCE_US)) {
         is_left = true;
         return false;
     }
-    lk_waker_done(&wait_log->waker);
-    free(wait_log);
+    (void)pthread_join(wait_log->thread, NULL);
+    drop(wait_log);
     return true;
 }
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/system_call.h"
 #include "sql/format.h"
 
 /* ---- the URL --------------------------------------------------------------------------------- */
@@ -251,7 +252,7 @@ static lk_outcome check_names(const char *path, const struct stat *status, lk_er
             "uses another one does not see the locks of this one; keep one name: %s",
             path);
     }
-    if (statx(AT_FDCWD, path, 0, STATX_BASIC_STATS, &more) == 0
+    if (lk_statx(AT_FDCWD, path, 0, STATX_BASIC_STATS, &more) == 0
         && (more.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0) {
         return lk_error_set(error, LK_INVALID,
                             "the store's file is mounted by itself, without what stands beside it "

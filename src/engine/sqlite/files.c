@@ -11,6 +11,8 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "base/system_call.h"
+
 /* ---- identity -------------------------------------------------------------------------------- */
 
 /*
@@ -22,7 +24,7 @@ static bool find_path(const char *path, struct lk_sqlite_beside *ret_file) {
     struct statx status;
     struct stat former;
 
-    if (statx(AT_FDCWD, path, 0, STATX_INO, &status) == 0) {
+    if (lk_statx(AT_FDCWD, path, 0, STATX_INO, &status) == 0) {
         *ret_file = (struct lk_sqlite_beside){
             .device = makedev(status.stx_dev_major, status.stx_dev_minor), .inode = status.stx_ino};
         return true;

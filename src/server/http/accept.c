@@ -12,7 +12,6 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "base/library.h"
 #include "libevent_openssl_functions.h"
 #include "server/connections/admission.h"
 #include "server/http/http.h"
@@ -144,22 +143,6 @@ void lk_http_clients_stop_accepting(struct lk_http_clients *clients) {
  *
  * Within src/server.
  */
-
-struct lk_libevent_openssl lk_libevent_openssl;
-
-lk_outcome lk_http_tls_load(lk_error *error) {
-    static const char *const names[] = {LK_LIBEVENT_OPENSSL_NAMES};
-    static struct lk_library library = {
-        .file = "libevent_openssl-2.1.so.7",
-        .package = "libevent-openssl-2.1-7",
-        .user = "TLS over HTTP",
-        .names = names,
-        .table = &lk_libevent_openssl,
-        .count = sizeof names / sizeof names[0],
-    };
-
-    return lk_library_load(&library, error);
-}
 
 /*
  * Callbacks are deferred: without that, bytes that cannot be written would end the connection

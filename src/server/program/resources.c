@@ -143,7 +143,9 @@ static void on_trim(evutil_socket_t descriptor, short what, void *context) {
     (void)descriptor;
     (void)what;
     if (trim->clients_peak >= count + FLOOD_CLIENTS) {
+#ifdef __GLIBC__ /* other C libraries give memory back by themselves, or cannot be asked */
         (void)malloc_trim(0);
+#endif
     }
     trim->clients_peak = count;
 }
