@@ -30,15 +30,16 @@ int lk_sql_open(struct lk_sql *sql, const char *path, int flags, const char *vfs
     int code;
 
     memset(sql, 0, sizeof *sql);
-    code = sqlite3_open_v2(path, &sql->handle, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
-                           vfs);
+    code = sqlite3_open_v2(path, &sql->handle, flags | SQLITE_OPEN_NOMUTEX, vfs);
     sql->path = path;
     if (code != SQLITE_OK) {
+        code = sql->handle != NULL ? sqlite3_extended_errcode(sql->handle) : code;
         sql->system_error = sql->handle != NULL ? sqlite3_system_errno(sql->handle) : 0;
         (void)sqlite3_close(sql->handle);
         sql->handle = NULL;
         return code;
     }
+    (void)sqlite3_extended_result_codes(sql->handle, 1);
     /*
      * The file may come from an untrusted source: its schema may call no function that does harm.
      */

@@ -7,6 +7,13 @@
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
+/* Its headers may be those of OpenSSL 1.1. What is loaded is OpenSSL 3, or nothing. */
+#if OPENSSL_VERSION_NUMBER < 0x30000000L
+#define SSL_OP_IGNORE_UNEXPECTED_EOF (1U << 7)
+X509 *SSL_get1_peer_certificate(const SSL *ssl);
+int SSL_CTX_load_verify_file(SSL_CTX *context, const char *file);
+#endif
+
 #include "lockkeeper/terms.h"
 #include "openssl_functions.h"
 #include "tls/tls.h"
