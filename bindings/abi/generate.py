@@ -9,6 +9,7 @@ and Lua tell by hand are those of the model: no header that they are compiled ag
 
 import pathlib
 import re
+import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
@@ -31,6 +32,12 @@ def camel(name):
     return "".join(word.capitalize() for word in name.removeprefix("lk_").split("_"))
 
 
+def abi():
+    """The part of the version that the library's SONAME has."""
+    run = subprocess.run([ROOT / "tools/version", "--abi"], check=True, capture_output=True, text=True)
+    return run.stdout.strip()
+
+
 def wrapped(start, words, end):
     """The words behind the start, with commas, in lines of 100 columns."""
     lines, line = [], start
@@ -49,6 +56,7 @@ class Mirror:
 
     def __init__(self, interface):
         self.constants, self.version = interface.constants(), interface.version
+        self.soname = f"liblockkeeper.so.{abi()}"
         self.outcomes = interface.enumerations()["lk_outcome"]
         self.enumerations = interface.enumerations()
         self.types = interface.callbacks()  # of callbacks that have a name in C
@@ -125,7 +133,8 @@ class Python(Mirror):
                     "from ctypes import (",
                     *wrapped("    ", ["CFUNCTYPE", "POINTER", "Structure", *sorted(
                         {"c_uint", "c_char_p", "c_void_p", *self.NUMBERS.values()})], ")"),
-                    "from typing import Any, Dict, List, Tuple", "")
+                    "from typing import Any, Dict, List, Tuple", "",
+                    f'SONAME = "{self.soname}"')
         for name, value in self.constants.items():
             yield f"{name} = {value}"
         yield from ("", "CONSTANTS: Dict[str, int] = {",
@@ -205,6 +214,7 @@ class Java(Mirror):
     def constant_lines(self):
         yield from self.head(f"/** {BY} */", "public final class Constants {")[:-1]
         yield f'    public static final String LK_VERSION = "{self.version}";'
+        yield f'    public static final String SONAME = "{self.soname}";'
         for name, value in self.constants.items():
             value -= 2**64 if value >= 2**63 else 0  # Java has no unsigned ones
             is_int = -2**31 <= value < 2**31 and not name.endswith("AS_IS")

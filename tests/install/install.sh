@@ -49,6 +49,14 @@ compile_shared() {
         $(pkg-config --cflags --libs lockkeeper)
 }
 
+# Before 1.0, that is the minor version, too: structs may change with it.
+needs_abi() {
+    for library in liblockkeeper liblockkeeper-canal; do
+        readelf -d "$(is_there "$library.so")" | grep -F "[$library.so.$("$source/tools/version" --abi)]" || return 1
+    done
+    case $("$source/tools/version") in 0.*) [ "$("$source/tools/version" --abi)" != 0 ] ;; esac
+}
+
 # The static library brings nothing of what it needs, and what it needs may well be shared.
 compile_static() {
     # shellcheck disable=SC2046 # lists of options
@@ -92,6 +100,7 @@ ok "the dynamic user has a name of its own" grep -qx 'User=lockkeeper-service' "
 
 ok "the version is the header's" test \
     "$(pkg-config --modversion lockkeeper)" = "$("$source/tools/version")"
+ok "the library's name has what programs built against it depend on" needs_abi
 ok "a program compiles against the shared library" compile_shared
 ok "it runs" env LD_LIBRARY_PATH="$libraries" "$work/shared"
 ok "a program compiles against the static library" compile_static
@@ -115,7 +124,7 @@ ok "it says to run ldconfig where that is all" tells_of 'run as root: ldconfig' 
 ok "and else what a directory needs" tells_of 'ld.so.conf.d.*LD_LIBRARY_PATH=/opt/x/lib$' /opt/x/lib
 program id 'echo 0'
 # shellcheck disable=SC2016 # expanded there
-cache='case $1 in "") : >"$0.ran" ;; -p) [ ! -e "$0.ran" ] || echo "l => /usr/local/lib/liblockkeeper.so.0" ;; esac'
+cache='case $1 in "") : >"$0.ran" ;; -p) [ ! -e "$0.ran" ] || echo "l => /usr/local/lib/liblockkeeper.so.0.1" ;; esac'
 says_nothing() { ! tells_of . /usr/local/lib && [ -e "$work/bin/ldconfig.ran" ]; }
 ok "root runs it, and then nothing is left to say" says_nothing
 finish

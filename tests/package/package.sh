@@ -70,7 +70,7 @@ belongs_to_root() {
 }
 
 has_files() {
-    for pattern in '/usr/bin/lk$' '/liblockkeeper\.so\.[0-9]+$' '/liblockkeeper\.a$' \
+    for pattern in '/usr/bin/lk$' '/liblockkeeper\.so\.[0-9]+(\.[0-9]+)?$' '/liblockkeeper\.a$' \
         '/usr/include/lockkeeper/lockkeeper\.h$' '/pkgconfig/lockkeeper\.pc$' '/man1/lk-run\.1\.gz$' \
         '/man5/lockkeeper\.conf\.5\.gz$' '/etc/lockkeeper\.conf$' \
         '/bash-completion/completions/lk' '/zsh/vendor-completions/_lk$' '/doc/lockkeeper/copyright$' \
@@ -119,7 +119,7 @@ compiles() {
 has_soname() {
     soname=$(objdump -p "$(find "$root/usr/lib" -name liblockkeeper.so)" | sed -n 's/^ *SONAME *//p')
     find "$root/usr/lib" -name "$soname" | grep . && dpkg-deb --ctrl-tarfile "$package" |
-        tar -xO ./shlibs | grep -x "${soname%.so.*} ${soname##*.} lockkeeper (>= .*)"
+        tar -xO ./shlibs | grep -x "${soname%.so.*} ${soname#*.so.} lockkeeper (>= .*)"
 }
 
 says_nothing_of_here() { # what is installed does not name the directories that it was made in

@@ -10,6 +10,7 @@ from ctypes import (
         c_uint, c_uint32, c_uint64, c_void_p)
 from typing import Any, Dict, List, Tuple
 
+SONAME = "liblockkeeper.so.0.1"
 LK_TRY = 0
 LK_QUEUE = 1
 LK_WAIT = 2

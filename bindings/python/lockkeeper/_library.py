@@ -6,10 +6,9 @@ from __future__ import annotations
 import ctypes
 import os
 
-from ._abi import FUNCTIONS
+from ._abi import FUNCTIONS, SONAME
 
 VERSION = "0.1.0"  # of the binding: that of the library it was written for (LK_VERSION)
-SONAME = "liblockkeeper.so.0"
 
 
 def _load() -> ctypes.CDLL:

@@ -14,8 +14,9 @@ export HOME="$work" # LuaRocks keeps what it has seen there
 
 cp -R "$source/bindings/lua" "$work/lua" # it compiles there
 mkdir "$work/lib"
-cp "$library" "$work/lib/liblockkeeper.so.0"
-ln -s liblockkeeper.so.0 "$work/lib/liblockkeeper.so"
+soname=liblockkeeper.so.$("$source/tools/version" --abi)
+cp "$library" "$work/lib/$soname"
+ln -s "$soname" "$work/lib/liblockkeeper.so"
 ok "luarocks make" sh -c "cd '$work/lua' && luarocks --lua-version 5.4 --tree '$work/tree' make \
     LOCKKEEPER_INCDIR='$source/include' LOCKKEEPER_LIBDIR='$work/lib'"
 cat >"$work/program.lua" <<'END_OF_PROGRAM'

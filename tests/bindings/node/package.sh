@@ -15,8 +15,9 @@ export HOME="$work" # npm keeps what it has seen there
 
 mkdir "$work/lib" "$work/app"
 cp -R "$source/bindings/node" "$work/node"
-cp "$library" "$work/lib/liblockkeeper.so.0"
-ln -s liblockkeeper.so.0 "$work/lib/liblockkeeper.so"
+soname=liblockkeeper.so.$("$source/tools/version" --abi)
+cp "$library" "$work/lib/$soname"
+ln -s "$soname" "$work/lib/liblockkeeper.so"
 cat >"$work/lib/lockkeeper.pc" <<END_OF_FILE
 libdir=$work/lib
 Name: lockkeeper
@@ -42,7 +43,7 @@ ok "a program uses it" sh -c "cd '$work/app' && node program.js >'$work/out'"
 ok "it has the version of the library" grep -qx "$("$source/tools/version") true" "$work/out"
 mv "$work/lib" "$work/elsewhere"
 ok "a library that is not there is an error that says what to do" sh -c "cd '$work/app' && ! node program.js 2>said &&
-    grep -q 'liblockkeeper.so.0: cannot open.*make install.*ldconfig.*LD_LIBRARY_PATH' said"
+    grep -q '$soname: cannot open.*make install.*ldconfig.*LD_LIBRARY_PATH' said"
 ok "and so is a module that is not there" sh -c "cd '$work/app' && ! LK_NODE_ADDON=/nonexistent node program.js 2>said &&
     grep -q '/nonexistent.*npm rebuild' said"
 finish

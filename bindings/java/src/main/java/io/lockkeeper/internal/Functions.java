@@ -5,13 +5,12 @@ import com.sun.jna.Native;
 
 /** The library, loaded. Only this class knows how it is found. */
 public interface Functions extends Signatures {
-    String SONAME = "liblockkeeper.so.0";
     Functions LIBRARY = load();
 
     /** $LK_LIBRARY is the path of another library than the system's. */
     private static Functions load() {
         String named = System.getenv("LK_LIBRARY");
-        String name = named == null || named.isEmpty() ? SONAME : named;
+        String name = named == null || named.isEmpty() ? Constants.SONAME : named;
         Functions library;
         String version;
         try {
