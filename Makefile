@@ -3,6 +3,7 @@
 BUILD   ?= build
 PREFIX  ?= /usr/local
 OPTIONS ?=
+NAME     = lk
 TESTS   ?=
 DEPTH   ?= quick
 MINUTES ?= 5
@@ -37,12 +38,15 @@ $(BENCHES:%=bench-%): bench-%: all
 	@tools/configure $(BUILD) -Dbench=true $(OPTIONS)
 	@ninja -C $(BUILD) measure-$*
 deb:
-	@tools/deb $(BUILD)-deb
+	@tools/deb $(BUILD)-deb '$(NAME)'
 install: all
-	@tools/configure $(BUILD) -Dprefix=$(abspath $(PREFIX)) $(OPTIONS)
+	@tools/named --check '$(NAME)'
+	@tools/configure $(BUILD) -Dprefix=$(abspath $(PREFIX)) '-Dname=$(NAME)' $(OPTIONS)
+	@tools/foreign install $(BUILD) '$(NAME)' '$(DESTDIR)'
 	@ninja -C $(BUILD) product
 	@DESTDIR='$(DESTDIR)' meson install -C $(BUILD) --no-rebuild
 uninstall:
+	@tools/foreign uninstall $(BUILD)
 	@ninja -C $(BUILD) uninstall
 clean:
 	@rm -rf $(BUILD)
@@ -62,7 +66,8 @@ help:
 #: make bench               what things cost, beside their bars and peers, in more than an hour;
 #:                          writes bench/results and docs/performance.md; LK_BENCH=short is quick
 #: make bench-ENGINE        one of $(BENCHES)
-#: make install PREFIX=/x   (DESTDIR=/stage) program, library, headers, pkg-config file
+#: make install PREFIX=/x   (DESTDIR=/stage) program, library, headers, pkg-config file; NAME=lockkeeper
+#:                          where another program is called lk, which is never overwritten
 #: make deb                 a Debian package of all that is installed, in $(BUILD)-deb
 #: make uninstall           removes what the last `make install` put there
 #: make format              clang-format, in place

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Completion of lk for bash. The program itself makes the candidates: lk __complete.
+# Lockkeeper's completion of lk for bash. The program itself makes the candidates: lk __complete.
 
 _lk() {
     # bash splits words at : and = too; these are joined again as they were typed.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Completion of lk for fish. The program itself makes the candidates: lk __complete.
+# Lockkeeper's completion of lk for fish. The program itself makes the candidates: lk __complete.
 
 function __lk_complete
     set -l words (commandline -opc)

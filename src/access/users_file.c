@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/error.h"
+#include "base/program.h"
 #include "base/text.h"
 
 enum { LINE_BYTES_MAX = 64 * 1024 };
@@ -113,8 +114,8 @@ static lk_outcome parse_token(struct lk_slice text, struct lk_user_secret *secre
     if (!parse_digest(digest, secret->digest)) {
         return lk_error_set(error, LK_INVALID,
                             "a token is written as token: and the %d hexadecimal digits of its "
-                            "digest; make one by lk passwd --token",
-                            2 * LK_DIGEST_BYTES);
+                            "digest; make one by %s passwd --token",
+                            2 * LK_DIGEST_BYTES, lk_program());
     }
     if (text.size > 0 && !lk_token_end_parse(text, &secret->until_s)) {
         return lk_error_set(error, LK_INVALID,
@@ -148,8 +149,9 @@ static lk_outcome parse_secret(struct lk_slice text, struct lk_user_secret *secr
     }
     if (!is_hash(text)) {
         return lk_error_set(error, LK_INVALID,
-                            "the second field is no hash of a password; make one by lk passwd, or "
-                            "write certificate, or - for none");
+                            "the second field is no hash of a password; make one by %s passwd, or "
+                            "write certificate, or - for none",
+                            lk_program());
     }
     memcpy(secret->hash, text.bytes, text.size);
     return LK_OK;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/program.h"
 #include "cli/interrupt.h"
 #include "cli/print/say.h"
 #include "cli/run/open.h"
@@ -111,8 +112,8 @@ static int finish(const struct lk_cli *cli, int exit_code) {
         if (errno == EPIPE || (errno == 0 && reader_has_left(cli->out))) {
             return LK_EXIT_SIGNAL + SIGPIPE;
         }
-        (void)fprintf(cli->err, "lk: INTERNAL: standard output could not be written%s%s\n",
-                      errno != 0 ? ": " : "", errno != 0 ? strerror(errno) : "");
+        (void)fprintf(cli->err, "%s: INTERNAL: standard output could not be written%s%s\n",
+                      lk_program(), errno != 0 ? ": " : "", errno != 0 ? strerror(errno) : "");
         return lk_outcome_exit_code(LK_INTERNAL);
     }
     return exit_code;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/program.h"
 #include "cli/cli.h"
 #include "cli/print/say.h"
 #include "form/form.h"
@@ -150,20 +151,23 @@ static int say_text(const struct lk_cli *cli, const char *name, const char *text
 int lk_help_say(const struct lk_cli *cli, const struct lk_cli_command *command) {
     char *text = NULL;
     size_t size = 0;
+    char *named;
     FILE *memory;
-    int exit_code;
+    int exit_code = 0;
 
-    if (!cli->json) {
-        write_help(cli->out, command);
-        return 0;
-    }
     memory = open_memstream(&text, &size);
     if (memory != NULL) {
         write_help(memory, command);
     }
-    exit_code = memory != NULL && fclose(memory) == 0
-                    ? say_text(cli, "text", text)
-                    : lk_say_failure(cli, LK_INTERNAL, "memory is exhausted");
+    named = memory != NULL && fclose(memory) == 0 ? lk_program_in(text) : NULL;
+    if (named == NULL) {
+        exit_code = lk_say_failure(cli, LK_INTERNAL, "memory is exhausted");
+    } else if (cli->json) {
+        exit_code = say_text(cli, "text", named);
+    } else {
+        (void)fputs(named, cli->out);
+    }
+    free(named);
     free(text);
     return exit_code;
 }
@@ -186,6 +190,6 @@ int lk_cli_version(const struct lk_cli *cli, const struct lk_command_line *line)
     if (cli->json) {
         return say_text(cli, "version", lk_version());
     }
-    (void)fprintf(cli->out, "lk %s\n", lk_version());
+    (void)fprintf(cli->out, "%s %s\n", lk_program(), lk_version());
     return 0;
 }

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "base/program.h"
 #include "cli/cli.h"
 #include "cli/run/signals.h"
 
@@ -21,5 +22,6 @@ int main(int argc, char **argv) {
         || !occupy(STDERR_FILENO, O_RDONLY) || !lk_title_hide_passwords(argv)) {
         return lk_outcome_exit_code(LK_INTERNAL);
     }
+    lk_program_set(argv[0]);
     return lk_death_conclude(lk_cli_main(argc, argv, stdout, stderr));
 }

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/owner.h"
+#include "base/program.h"
 #include "base/random.h"
 #include "base/text.h"
 #include "lockkeeper/lockkeeper.h"
@@ -223,8 +224,8 @@ lk_outcome lk_checked_outlives(const lk_store *store, const lk_request *request,
     }
     return lk_error_set(error, LK_UNSUPPORTED,
                         "in a store of %s: a lease ends with the process that took it, and only "
-                        "that one can end it: lk run holds one while a command runs",
-                        store->engine->ops->scheme);
+                        "that one can end it: %s run holds one while a command runs",
+                        store->engine->ops->scheme, lk_program());
 }
 
 /* R14: several roots need a store that decides about them together, or that has nodes (batch.h). */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/program.h"
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/parse/caller.h"
@@ -309,6 +310,33 @@ static void a_command_is_a_note_of_sixty_bytes(void **state) {
     expect_note(fits, "01234567890123456789012345678901234567890123456789012345 \u20AC");
 }
 
+static void expect_named(const char *text, const char *expected) {
+    char *named = lk_program_in(text);
+
+    assert_string_equal(named, expected);
+    free(named);
+}
+
+static void the_program_is_called_by_its_name(void **state) {
+    static const char *const strange[] = {"", "-lk", "lk\n", "/usr/bin/", "a b", NULL};
+    (void)state;
+
+    lk_program_set("lk"); /* whatever this is built to be installed as */
+    lk_program_set(NULL);
+    for (size_t i = 0; strange[i] != NULL; i++) {
+        lk_program_set(strange[i]);
+        assert_string_equal(lk_program(), "lk");
+    }
+    lk_program_set("/usr/local/bin/lockkeeper");
+    assert_string_equal(lk_program(), "lockkeeper");
+    expect_named("lk: a `lk`, (lk run) and lk's, lk. lk\nlk",
+                 "lockkeeper: a `lockkeeper`, "
+                 "(lockkeeper run) and lockkeeper's, lockkeeper. lockkeeper\nlockkeeper");
+    expect_named("lk://HOST lk+unix:PATH lk_open() /run/lk.sock lk.bash bulk lks",
+                 "lk://HOST lk+unix:PATH lk_open() /run/lk.sock lk.bash bulk lks");
+    lk_program_set("lk");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(durations_have_two_units_at_most),
@@ -323,6 +351,7 @@ int main(void) {
         cmocka_unit_test(the_caller_s_owner_fits),
         cmocka_unit_test(people_see_the_first_part_of_a_made_owner),
         cmocka_unit_test(a_command_is_a_note_of_sixty_bytes),
+        cmocka_unit_test(the_program_is_called_by_its_name),
     };
     return cmocka_run_group_tests_name("words", tests, NULL, NULL);
 }

@@ -107,6 +107,79 @@ ok "a program compiles against the static library" compile_static
 ok "it runs without the shared one" env -u LD_LIBRARY_PATH "$work/static"
 ok "the installed lk runs" "$(is_there lk)" version
 
+# ---- a name that is taken ----
+
+# A stranger's program where lk is to be: as in `make install`, with the same staging directory.
+bin=$(dirname "$(is_there lk)")
+is_kept() {
+    ! "$source/tools/foreign" install "$build" lk "$work/root" 2>"$work/err" && [ "$(cat "$bin/lk")" = stranger ] &&
+        grep -F "$bin/lk is there and is not Lockkeeper's" "$work/err" && grep -q 'make install NAME=' "$work/err"
+}
+stays_at_uninstall() { # a build directory that has installed this
+    mkdir -p "$work/made/meson-logs"
+    printf '%s\n' '# List of files installed by Meson' "$bin/lk" "$libraries/liblockkeeper.a" >"$work/made/meson-logs/install-log.txt"
+    "$source/tools/foreign" uninstall "$work/made" | grep -F "$bin/lk stays" &&
+        ! grep -x ".*/bin/lk" "$work/made/meson-logs/install-log.txt" && grep -F liblockkeeper.a "$work/made/meson-logs/install-log.txt"
+}
+ok "what is ours is overwritten" "$source/tools/foreign" install "$build" lk "$work/root"
+mv "$bin/lk" "$work/lk"
+echo stranger >"$bin/lk"
+ok "a program of another's stays, and the refusal says what to do" is_kept
+ok "uninstalling leaves it, too, and says so" stays_at_uninstall
+rm "$bin/lk"
+ln -s nowhere "$bin/lk"
+is_refused() { ! "$source/tools/foreign" install "$build" lk "$work/root" 2>"$work/err"; }
+ok "so does a link that leads nowhere" is_refused
+mv -f "$work/lk" "$bin/lk"
+page=$(is_there lk.1)
+mv "$page" "$work/lk.1"
+echo stranger >"$page"
+ok "so does a manual page" is_refused
+mv -f "$work/lk.1" "$page"
+
+# The program is called what it was installed as.
+ln "$bin/lk" "$bin/lockkeeper"
+has_its_name() {
+    "$bin/lockkeeper" help >"$work/out" && grep -q '^usage: lockkeeper \[-S URL\] COMMAND' "$work/out" &&
+        grep -q '  lockkeeper run backup -- ' "$work/out" && grep -q '  lk://HOST ' "$work/out" &&
+        "$bin/lockkeeper" help run | grep -q '^usage: lockkeeper run ' &&
+        ! "$bin/lockkeeper" acquire 2>"$work/err" &&
+        grep -qx 'lockkeeper: INVALID: acquire needs PART...; see: lockkeeper help acquire' "$work/err" &&
+        [ "$("$bin/lockkeeper" version)" = "lockkeeper $("$source/tools/version")" ]
+}
+has_no_other() { ! grep -E '(^|[ (`"*])lk([ *`).,;]|$)' "$1"; }
+helps_under_it() {
+    for command in '' run serve work push; do
+        # shellcheck disable=SC2086 # none, or one
+        "$bin/lockkeeper" help $command >"$work/out" && has_no_other "$work/out" || return 1
+    done
+}
+pages_have_it() {
+    for command in lk run serve; do
+        page=$source/docs/man/lk-$command.scd
+        [ "$command" != lk ] || page=$source/docs/man/lk.scd
+        "$source/docs/man/make-page" lockkeeper cat "$command" "$page" -- "$build/docs/man/describe" >"$work/out" &&
+            has_no_other "$work/out" || return 1
+    done
+    grep -qE '^lockkeeper-serve\(1\) ' "$work/out" && grep -q '\*lockkeeper\*(1)' "$work/out" && grep -q 'lk://' "$work/out"
+}
+completes() {
+    "$source/tools/named" lockkeeper "$source/completion/lk.bash" >"$work/lockkeeper.bash"
+    "$source/tools/named" lockkeeper "$source/completion/_lk" | grep -qx '#compdef lockkeeper' &&
+        "$source/tools/named" lockkeeper "$source/completion/lk.fish" | grep -q '^complete -c lockkeeper ' &&
+        PATH=$bin:$PATH bash -c '. "$1"; complete -p lockkeeper; COMP_WORDS=(lockkeeper rel) COMP_CWORD=1
+            COMP_LINE="lockkeeper rel" COMP_POINT=14; _lockkeeper; echo "${COMPREPLY[0]}"' - "$work/lockkeeper.bash" |
+        grep -x release
+}
+ok "lk by another name says that name" has_its_name
+ok "its help texts have no other one" helps_under_it
+ok "its manual pages, too" pages_have_it
+ok "and its completions" completes
+is_no_name() { ! "$source/tools/named" --check "$1" 2>"$work/err" && grep -q "choose another name" "$work/err"; }
+ok "a path is no name" is_no_name ../lk
+ok "nor is an option" is_no_name -lk
+ok "nor a folder of the build" is_no_name tests
+
 # A linker that knows nothing of what was installed, and then does.
 tells_of() { # SENTENCE LIBDIR
     program ldconfig "$cache"

@@ -150,6 +150,25 @@ is_used_by_the_group() { # with a umask that would keep the group out
     )
 }
 
+# A program of that name that no package knows: dpkg would overwrite it.
+refuses() {
+    mkdir -p "$work/taken/usr/bin" "$work/taken/var/lib/dpkg/updates" "$work/taken/var/lib/dpkg/info" "$work/taken/etc"
+    : >"$work/taken/var/lib/dpkg/status"
+    echo stranger >"$work/taken/usr/bin/lk"
+    ! (root=$work/taken && in_root --install "$package" 2>"$work/err") && grep "lk is there and is not Lockkeeper's" "$work/err" &&
+        [ "$(cat "$work/taken/usr/bin/lk")" = stranger ]
+}
+
+has_other_name() {
+    "$source/tools/deb" "$build" lockkeeper >"$work/out" 2>"$work/err" || return 1
+    dpkg-deb --contents "$(tail -n 1 "$work/out")" >"$work/list"
+    for file in bin/lockkeeper man1/lockkeeper.1.gz man1/lockkeeper-run.1.gz man7/lockkeeper-stores.7.gz \
+        completions/lockkeeper.bash vendor-completions/_lockkeeper vendor_completions.d/lockkeeper.fish; do
+        grep -qE "/$file\$" "$work/list" || { echo "no $file"; return 1; }
+    done
+    ! grep -E '/_?lk([-.][^/]*)?$' "$work/list"
+}
+
 purge_it() {
     in_root --purge lockkeeper && ! ls -d "$root/var/lib/lockkeeper" "$root/etc/lockkeeper.conf"
 }
@@ -183,5 +202,7 @@ ok "the store of the group is there, empty" has_shared_store
 ok "the configuration file names it in a comment" names_no_store
 ok "the files of that store are the group's" is_used_by_the_group
 ok "dpkg removes it without a trace" remove_it
+ok "a program of the name that is another's stays" refuses
 ok "purging removes the store and its configuration" purge_it
+ok "a package has the program under another name" has_other_name
 finish

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "base/error.h"
+#include "base/program.h"
 #include "cli/cli.h"
 #include "cli/parse/caller.h"
 #include "cli/parse/value.h"
@@ -61,7 +62,7 @@ static int say_broken(const struct lk_cli *cli, lk_store *store, const lk_break_
         return lk_say_object(cli, LK_OK, &object);
     }
     if (!cli->quiet && !lk_broken_say(cli->out, store, request, count)) {
-        (void)fprintf(cli->err, "lk: there is no request%s at %s\n",
+        (void)fprintf(cli->err, "%s: there is no request%s at %s\n", lk_program(),
                       request->owner != NULL ? " of this owner" : "", request->path);
     }
     return 0;

@@ -21,6 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/program.h"
 #include "base/system_call.h"
 #include "cli/commands/lease_call.h"
 #include "cli/interrupt.h"
@@ -162,8 +163,8 @@ static bool leave_standard_descriptors(void) {
 
 /* No caller gets the token. Returns the exit code. */
 static int give_back(struct hold *hold) {
-    (void)fprintf(hold->cli->err, "lk: INTERNAL: standard output could not be written: %s\n",
-                  strerror(errno));
+    (void)fprintf(hold->cli->err, "%s: INTERNAL: standard output could not be written: %s\n",
+                  lk_program(), strerror(errno));
     if (hold->lease != NULL) {
         (void)lk_lease_release_for_good(hold->lease, NULL);
         hold->lease = NULL;
@@ -316,8 +317,7 @@ static lk_outcome find_process(struct hold *hold, int *ret_exit_code) {
     if (hold->held_for < 0 && (errno == ENOSYS || errno == EPERM)) {
         *ret_exit_code = lk_say_failure(hold->cli, LK_UNSUPPORTED,
                                         "hold: this kernel or container refuses pidfd_open(), by "
-                                        "which the end of a process is noticed; lk run needs it "
-                                        "not");
+                                        "which the end of a process is noticed; run needs it not");
         return LK_UNSUPPORTED;
     }
     if (hold->held_for < 0) {

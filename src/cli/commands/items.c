@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/program.h"
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/print/say.h"
@@ -139,7 +140,7 @@ static void write_stats(const struct lk_cli *cli, const lk_queue_stats *stats) {
                   "\n",
                   stats->ready_now, stats->delayed_now, stats->claimed_now, stats->parked_now);
     if (hint != NULL && !cli->quiet) {
-        (void)fprintf(cli->err, "lk: HINT: %s\n", hint);
+        (void)fprintf(cli->err, "%s: HINT: %s\n", lk_program(), hint);
     }
 }
 
@@ -259,8 +260,9 @@ static lk_outcome check_words(const struct lk_command_line *line, enum lk_option
 
     return has_option != has_word
                ? LK_OK
-               : lk_error_set(error, LK_INVALID, "%s needs either an ID or --%s; see: lk help %s",
-                              line->command->name, lk_option_at(id)->name, line->command->name);
+               : lk_error_set(error, LK_INVALID, "%s needs either an ID or --%s; see: %s help %s",
+                              line->command->name, lk_option_at(id)->name, lk_program(),
+                              line->command->name);
 }
 
 /* Many at a time; LOST if any was, after all others are dropped. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/program.h"
 #include "cli/commands/lease_call.h"
 #include "cli/interrupt.h"
 #include "cli/parse/value.h"
@@ -171,9 +172,9 @@ static lk_outcome read_values(const struct lk_command_line *line, struct values 
 static int say_kept(const struct lk_cli *cli, const struct lk_command_line *line) {
     if (!cli->json && !cli->quiet) {
         (void)fprintf(cli->err,
-                      "lk: %s stays held: it is the lease of the lk run around this, which "
+                      "%s: %s stays held: it is the lease of the %s run around this, which "
                       "releases it (--owner \"$LK_OWNER\" ends it now)\n",
-                      line->words[0]);
+                      lk_program(), line->words[0], lk_program());
     }
     return lk_say_done(cli, LK_OK, NULL);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/program.h"
 #include "base/text.h"
 #include "cli/parse/ask.h"
 #include "cli/print/say.h"
@@ -119,9 +120,9 @@ static lk_outcome join_part(struct lk_lease_call *call, size_t index,
     return call->run_parts[index] != NULL
                ? LK_OK
                : lk_error_set(error, LK_DEADLOCK,
-                              "%.*s is held by the lk run around this in another mode, which ends "
+                              "%.*s is held by the %s run around this in another mode, which ends "
                               "only after this",
-                              LK_ERROR_TEXT_MAX / 2, path);
+                              LK_ERROR_TEXT_MAX / 2, path, lk_program());
 }
 
 lk_outcome lk_lease_call_join_run(struct lk_lease_call *call, lk_error *error) {
@@ -183,19 +184,19 @@ static void say_shared(const struct lk_cli *cli, const struct lk_lease_call *cal
     }
     if (call->request.owner == call->made_owner) {
         (void)fprintf(cli->err,
-                      "lk: %s was held or asked for already by this shell: it is the same lease. "
+                      "%s: %s was held or asked for already by this shell: it is the same lease. "
                       "What has to exclude it names an --owner of its own\n",
-                      path);
+                      lk_program(), path);
     } else if (call->is_of_run && lk_run_lease_has_token(result->token)) {
         (void)fprintf(cli->err,
-                      "lk: %s is held by the lk run around this: it is the same lease, which stays "
+                      "%s: %s is held by the %s run around this: it is the same lease, which stays "
                       "held until that ends\n",
-                      path);
+                      lk_program(), path, lk_program());
     } else if (call->is_of_run) {
         (void)fprintf(cli->err,
-                      "lk: %s was held or asked for already in the lk run around this: it is the "
+                      "%s: %s was held or asked for already in the %s run around this: it is the "
                       "same lease, and its release ends it for all of that run\n",
-                      path);
+                      lk_program(), path, lk_program());
     }
 }
 
@@ -203,8 +204,8 @@ static void say_shared(const struct lk_cli *cli, const struct lk_lease_call *cal
 static void say_doubts(const struct lk_cli *cli, const lk_result *result) {
     for (size_t i = 0; i < result->value_count && i < result->path_count && !cli->quiet; i++) {
         if (result->values[i].in_doubt) {
-            (void)fprintf(cli->err, "lk: in doubt: a holder died before it put the value of %s\n",
-                          result->paths[i]);
+            (void)fprintf(cli->err, "%s: in doubt: a holder died before it put the value of %s\n",
+                          lk_program(), result->paths[i]);
         }
     }
 }

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/program.h"
 #include "cli/cli.h"
 #include "cli/parse/value.h"
 #include "cli/print/say.h"
@@ -199,7 +200,8 @@ static int say_pushed(const struct lk_cli *cli, const char *queue, const char *i
         return lk_say_object(cli, LK_OK, &object);
     }
     if (!added && !cli->quiet) {
-        (void)fprintf(cli->err, "lk: %s/%s was there already; nothing was added\n", queue, id);
+        (void)fprintf(cli->err, "%s: %s/%s was there already; nothing was added\n", lk_program(),
+                      queue, id);
     }
     return 0;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/program.h"
 #include "cli/cli.h"
 #include "cli/parse/ask.h"
 #include "cli/print/say.h"
@@ -55,7 +56,8 @@ static lk_outcome check(const struct lk_command_line *line, lk_error *error) {
     if (lk_command_line_has(line, LK_OPTION_ANNOUNCE_ONLY) && line->tail != NULL
         && line->tail[0] != NULL) {
         return lk_error_set(error, LK_INVALID,
-                            "work: --announce-only runs no command; see: lk help work");
+                            "work: --announce-only runs no command; see: %s help work",
+                            lk_program());
     }
     if (lk_command_line_number(line, LK_OPTION_BATCH, 1) > 1 && line->tail != NULL
         && lk_pool_command_names_id(line->tail)) {

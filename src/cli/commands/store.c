@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/program.h"
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/parse/ask.h"
@@ -66,8 +67,9 @@ static lk_outcome open_store(const struct lk_command_line *line, const char *url
     }
     return only_reads ? lk_open(nothing, ret_store, error)
                       : lk_error_set(error, LK_UNSUPPORTED,
-                                     "in this store a lease ends with the process that took it: lk "
-                                     "run holds one while a command runs, and makes the store");
+                                     "in this store a lease ends with the process that took it: %s "
+                                     "run holds one while a command runs, and makes the store",
+                                     lk_program());
 }
 
 lk_outcome lk_cli_open(const struct lk_cli *cli, const struct lk_command_line *line,
@@ -122,8 +124,8 @@ void lk_cli_say_empty(const struct lk_cli *cli, const struct lk_command_line *li
         name = lk_cli_store_name(line);
     }
     if (name != NULL) {
-        (void)fprintf(cli->err, "lk: %s%s%s in %s%s\n", what, shown != NULL ? " at or below " : "",
-                      shown != NULL ? shown : "", name,
+        (void)fprintf(cli->err, "%s: %s%s%s in %s%s\n", lk_program(), what,
+                      shown != NULL ? " at or below " : "", shown != NULL ? shown : "", name,
                       is_missing(line, store) ? ", which does not exist yet" : "");
     }
     free(name);

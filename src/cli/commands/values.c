@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/program.h"
 #include "cli/cli.h"
 #include "cli/parse/ask.h"
 #include "cli/parse/caller.h"
@@ -34,9 +35,9 @@ static int say_value(const struct lk_cli *cli, const char *path, const lk_value 
     write_value(cli->out, value);
     if (value->in_doubt && !cli->quiet) {
         (void)fprintf(cli->err,
-                      "lk: in doubt: a holder of %s died before it put its value; a put ends the "
+                      "%s: in doubt: a holder of %s died before it put its value; a put ends the "
                       "doubt\n",
-                      path);
+                      lk_program(), path);
     }
     return 0;
 }

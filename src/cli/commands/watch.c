@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/program.h"
 #include "cli/cli.h"
 #include "cli/interrupt.h"
 #include "cli/parse/ask.h"
@@ -197,7 +198,8 @@ static lk_outcome await_store(const struct lk_cli *cli, const char *url, lk_stor
         (void)poll(NULL, 0, lk_store_is_there(url) ? SERVER_PAUSE_MS : FILE_PAUSE_MS);
     }
     if (outcome == LK_OK && is_late && !cli->quiet && !cli->json) {
-        (void)fputs("lk: NOTE: the store exists now; its first events may be missing\n", cli->err);
+        (void)fprintf(cli->err, "%s: NOTE: the store exists now; its first events may be missing\n",
+                      lk_program());
     }
     return outcome;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/program.h"
 #include "cli/parse/caller.h"
 #include "model/part.h"
 
@@ -196,8 +197,8 @@ lk_outcome lk_ask_table(const struct lk_command_line *line, lk_work_table *ret_t
 
     for (size_t i = 0; i < sizeof of_table / sizeof of_table[0]; i++) {
         if (lk_command_line_has(line, of_table[i]) && !lk_command_line_has(line, LK_OPTION_TABLE)) {
-            return lk_error_set(error, LK_INVALID, "%s: --%s needs --table; see: lk help %s",
-                                line->command->name, lk_option_at(of_table[i])->name,
+            return lk_error_set(error, LK_INVALID, "%s: --%s needs --table; see: %s help %s",
+                                line->command->name, lk_option_at(of_table[i])->name, lk_program(),
                                 line->command->name);
         }
     }

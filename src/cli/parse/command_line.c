@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/program.h"
 #include "base/text.h"
 #include "cli/parse/option.h"
 #include "cli/parse/value.h"
@@ -67,8 +68,8 @@ lk_outcome lk_cli_command_unknown(const char *name, lk_error *error) {
     const struct lk_cli_command *like = command_like(name);
 
     return lk_error_set(error, LK_INVALID, "unknown command \"%s\"%s%s%s", name,
-                        like != NULL ? "; did you mean \"" : "; see: lk help",
-                        like != NULL ? like->name : "", like != NULL ? "\"?" : "");
+                        like != NULL ? "; did you mean \"" : "; see: ",
+                        like != NULL ? like->name : lk_program(), like != NULL ? "\"?" : " help");
 }
 
 bool lk_cli_command_lists(const struct lk_cli_command *command, enum lk_option_id id) {
@@ -265,8 +266,9 @@ static lk_outcome check_options(const struct lk_command_line *line, lk_error *er
             continue;
         }
         if ((line->command->options & LK_OPTION_BIT(id)) == 0) {
-            return lk_error_set(error, LK_INVALID, "%s does not take --%s; see: lk help %s",
-                                line->command->name, option->name, line->command->name);
+            return lk_error_set(error, LK_INVALID, "%s does not take --%s; see: %s help %s",
+                                line->command->name, option->name, lk_program(),
+                                line->command->name);
         }
         for (int other = id + 1; other < LK_OPTION_COUNT; other++) {
             if ((option->excludes & line->given & LK_OPTION_BIT(other)) != 0) {
@@ -282,19 +284,19 @@ static lk_outcome check_words(const struct lk_command_line *line, lk_error *erro
     const struct lk_cli_command *command = line->command;
 
     if (line->word_count < (size_t)command->words.min && (line->given & command->for_words) == 0) {
-        return lk_error_set(error, LK_INVALID, "%s needs %s; see: lk help %s", command->name,
-                            command->arguments, command->name);
+        return lk_error_set(error, LK_INVALID, "%s needs %s; see: %s help %s", command->name,
+                            command->arguments, lk_program(), command->name);
     }
     if (line->word_count > (size_t)command->words.max) {
         return lk_error_set(error, LK_INVALID,
-                            "%s: \"%s\" is one argument too many; see: lk help %s", command->name,
-                            line->words[command->words.max], command->name);
+                            "%s: \"%s\" is one argument too many; see: %s help %s", command->name,
+                            line->words[command->words.max], lk_program(), command->name);
     }
     if (command->has_tail && (line->tail == NULL || line->tail[0] == NULL)
         && (line->given & command->for_tail) == 0) {
         return lk_error_set(error, LK_INVALID,
-                            "%s needs -- and a command behind it; see: lk help %s", command->name,
-                            command->name);
+                            "%s needs -- and a command behind it; see: %s help %s", command->name,
+                            lk_program(), command->name);
     }
     return LK_OK;
 }
@@ -325,7 +327,7 @@ lk_outcome lk_command_line_parse(int argc, char *const *argv, int64_t now_unix_m
         return LK_INVALID;
     }
     if (line->command == NULL) {
-        return lk_error_set(error, LK_INVALID, "a command is needed; see: lk help");
+        return lk_error_set(error, LK_INVALID, "a command is needed; see: %s help", lk_program());
     }
     if (check_options(line, error) != LK_OK) {
         return LK_INVALID;

@@ -17,6 +17,7 @@
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/program.h"
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/print/say.h"
@@ -399,8 +400,8 @@ static int say_changed(const struct changing *changing) {
         (void)fprintf(cli->out, "%s\n", changing->token);
     }
     if (changing->is_new && changing->edit.rules == NULL && !cli->quiet) {
-        (void)fprintf(cli->err, "lk: %s may do nothing yet: lk passwd FILE %s --allow RULE\n",
-                      changing->edit.user, changing->edit.user);
+        (void)fprintf(cli->err, "%s: %s may do nothing yet: %s passwd FILE %s --allow RULE\n",
+                      lk_program(), changing->edit.user, lk_program(), changing->edit.user);
     }
     return 0;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/program.h"
 #include "cli/parse/caller.h"
 #include "cli/print/broken.h"
 #include "cli/print/human.h"
@@ -177,7 +178,7 @@ static void say_line(const struct lk_cli *cli, lk_outcome outcome, const char *t
     if (!is_told(cli, outcome)) {
         return;
     }
-    (void)fputs("lk: ", cli->err);
+    (void)fprintf(cli->err, "%s: ", lk_program());
     for (const char *name = lk_outcome_name(outcome); *name != '\0'; name++) {
         (void)fputc(*name >= 'a' && *name <= 'z' ? *name - 'a' + 'A' : *name, cli->err);
     }
@@ -254,7 +255,7 @@ int lk_say_lost_by_caller(const struct lk_cli *cli, const char *owner, const cha
 static void write_advice(FILE *sentence, const lk_result *result, const char *lead,
                          const char *command) {
     if (result->path_count > 0) {
-        (void)fprintf(sentence, "%s%s %s", lead, command, result->paths[0]);
+        (void)fprintf(sentence, "%s%s %s %s", lead, lk_program(), command, result->paths[0]);
     }
 }
 
@@ -278,7 +279,7 @@ static void write_blockers(FILE *sentence, lk_store *store, const lk_result *res
         (void)fprintf(sentence, ", and %s%zu more in the way",
                       result->position > LK_POSITION_EXACT ? "at least " : "",
                       result->position - 1);
-        write_advice(sentence, result, "; see: ", "lk show");
+        write_advice(sentence, result, "; see: ", "show");
     }
 }
 
@@ -308,8 +309,8 @@ static void write_loss(FILE *sentence, lk_store *store, const lk_result *result)
         (void)fprintf(sentence, "; on record: %s", broken);
     }
     free(broken);
-    write_advice(sentence, result, "; see: ", "lk show");
-    write_advice(sentence, result, ", ", "lk audit");
+    write_advice(sentence, result, "; see: ", "show");
+    write_advice(sentence, result, ", ", "audit");
 }
 
 /* An explanation, to be freed; NULL when there is none or memory is exhausted. */
@@ -342,9 +343,10 @@ static char *explain(lk_store *store, const lk_result *result) {
 
 void lk_say_requeued(const struct lk_cli *cli, const lk_result *result) {
     if (result->requeued && !cli->json && !cli->quiet) {
-        (void)fputs("lk: the store lost the request while it waited, so it was asked for again, "
-                    "at the end of the queue\n",
-                    cli->err);
+        (void)fprintf(cli->err,
+                      "%s: the store lost the request while it waited, so it was asked for again, "
+                      "at the end of the queue\n",
+                      lk_program());
     }
 }
 

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/program.h"
 #include "cli/print/human.h"
 #include "client/store.h"
 
@@ -39,7 +40,7 @@ void lk_run_status(const char *word, const char *format, ...) {
     (void)vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     char *visible = lk_human_sentence(text);
-    (void)snprintf(line, sizeof line - 1, "%slk: %s: %s", line_prefix, word,
+    (void)snprintf(line, sizeof line - 1, "%s%s: %s: %s", line_prefix, lk_program(), word,
                    visible != NULL ? visible : "");
     free(visible);
     size_t size = strlen(line);

@@ -22,6 +22,7 @@
 #include "access/secrets.h"
 #include "access/users.h"
 #include "base/error.h"
+#include "base/program.h"
 #include "base/text.h"
 #include "cli/parse/value.h"
 #include "cli/serve/secrets.h"
@@ -191,8 +192,8 @@ static lk_outcome check_hashes(const char *path, const struct lk_users_file *fil
                 && !lk_password_hash_is_known(entry->secrets[k].hash)) {
                 return lk_error_set(error, LK_INVALID,
                                     "%s:%u: libcrypt does not know the method of this hash; make "
-                                    "another one by lk passwd",
-                                    path, entry->line);
+                                    "another one by %s passwd",
+                                    path, entry->line, lk_program());
             }
         }
     }

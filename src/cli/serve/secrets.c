@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "base/error.h"
+#include "base/program.h"
 #include "base/text.h"
 #include "server/log/log.h"
 
@@ -104,9 +105,9 @@ void lk_serve_secrets_warn(const char *path, const char *what) {
 
     if (stat(path, &status) == 0 && S_ISREG(status.st_mode) && (status.st_mode & S_IROTH) != 0) {
         (void)fprintf(stderr,
-                      "lk: WARNING: every user of this machine can read the %s file %.200s: "
+                      "%s: WARNING: every user of this machine can read the %s file %.200s: "
                       "chmod 600\n",
-                      what, path);
+                      lk_program(), what, path);
     }
 }
 

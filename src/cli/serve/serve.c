@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/program.h"
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/print/say.h"
@@ -169,9 +170,10 @@ static void say_more(const struct serving *serving, const char *resp_address,
         return;
     }
     if (serving->directory != NULL) {
-        (void)fprintf(cli->err, "lk: keeps %s/locks.db; Ctrl-C ends it\n", serving->directory);
+        (void)fprintf(cli->err, "%s: keeps %s/locks.db; Ctrl-C ends it\n", lk_program(),
+                      serving->directory);
     } else {
-        (void)fprintf(cli->err, "lk: keeps everything in %s; Ctrl-C ends it\n",
+        (void)fprintf(cli->err, "%s: keeps everything in %s; Ctrl-C ends it\n", lk_program(),
                       serving->is_shared ? "the database of --store" : "memory only");
     }
     if (unix_address != NULL || resp_address != NULL) {
@@ -180,8 +182,8 @@ static void say_more(const struct serving *serving, const char *resp_address,
                         : lk_text_make("%s://%s", resp_scheme(serving), resp_address);
         char *absolute = url != NULL ? lk_url_absolute(url) : NULL; /* that shell may be anywhere */
 
-        (void)fprintf(cli->err, "lk: in another shell: export LK_STORE=%s; lk ls\n",
-                      absolute != NULL ? absolute : "");
+        (void)fprintf(cli->err, "%s: in another shell: export LK_STORE=%s; %s ls\n", lk_program(),
+                      absolute != NULL ? absolute : "", lk_program());
         free(absolute);
         free(url);
     }
@@ -253,14 +255,16 @@ static void reload(void *context, struct lk_server *server) {
 /* What --insecure does without, where it may matter. */
 static void warn_insecure(const struct lk_cli *cli, const struct lk_server_options *server) {
     if (!lk_server_wants_login(server)) {
-        (void)fputs("lk: WARNING: --insecure: every client that can reach this service can take, "
-                    "break and read every lock\n",
-                    cli->err);
+        (void)fprintf(cli->err,
+                      "%s: WARNING: --insecure: every client that can reach this service can take, "
+                      "break and read every lock\n",
+                      lk_program());
     }
     if (server->tls == NULL) {
-        (void)fputs("lk: WARNING: --insecure: without TLS, passwords and values can be read and "
-                    "changed on their way\n",
-                    cli->err);
+        (void)fprintf(cli->err,
+                      "%s: WARNING: --insecure: without TLS, passwords and values can be read and "
+                      "changed on their way\n",
+                      lk_program());
     }
 }
 

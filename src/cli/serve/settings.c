@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/program.h"
 #include "base/setting.h"
 #include "base/text.h"
 #include "cli/parse/value.h"
@@ -262,8 +263,8 @@ static lk_outcome read_variable(struct source *source, const char *variable) {
     if (id == LK_OPTION_COUNT) {
         if (!source->is_again) {
             (void)fprintf(stderr,
-                          "lk: WARNING: %s: lk serve has no such option; see: lk help serve\n",
-                          source->at);
+                          "%s: WARNING: %s: %s serve has no such option; see: %s help serve\n",
+                          lk_program(), source->at, lk_program(), lk_program());
         }
         return LK_OK;
     }
@@ -310,10 +311,10 @@ static lk_outcome read_setting(struct source *source, struct lk_slice line) {
         like = like != LK_OPTION_COUNT
                    ? option_by_name(source, lk_option_at(like)->name, BIT(CONFIG))
                    : like;
-        (void)snprintf(what, sizeof what, "lk serve has no setting \"%s\"%s%s%s", text,
-                       like != LK_OPTION_COUNT ? "; did you mean " : "; see: lk help serve",
-                       like != LK_OPTION_COUNT ? lk_option_at(like)->name : "",
-                       like != LK_OPTION_COUNT ? "?" : "");
+        (void)snprintf(what, sizeof what, "%s serve has no setting \"%s\"%s%s%s", lk_program(),
+                       text, like != LK_OPTION_COUNT ? "; did you mean " : "; see: ",
+                       like != LK_OPTION_COUNT ? lk_option_at(like)->name : lk_program(),
+                       like != LK_OPTION_COUNT ? "?" : " help serve");
         return refuse(source, what);
     }
     if (value.size == 0) {

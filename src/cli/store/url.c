@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/program.h"
 #include "base/slice.h"
 #include "base/text.h"
 #include "client/default_store.h"
@@ -115,9 +116,9 @@ struct lk_own_store lk_own_store_find(const char *url) {
 void lk_own_store_say_new(const struct lk_own_store *own, FILE *err) {
     if (own->is_new) {
         (void)fprintf(err,
-                      "lk: made %s, the store of this user alone; for several users see "
+                      "%s: made %s, the store of this user alone; for several users see "
                       "lockkeeper.conf(5)\n",
-                      own->url);
+                      lk_program(), own->url);
     }
 }
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/program.h"
 #include "cli/print/human.h"
 #include "cli/print/say.h"
 #include "cli/top/view.h"
@@ -161,7 +162,8 @@ static void draw_head(const struct lk_view *view, struct lk_canvas *canvas) {
     int columns = lk_width_of(text);
     int at = canvas->width - columns;
     if (at > 8) {
-        int used = lk_canvas_put(canvas, 0, 0, at - 2, LK_CELL_BAR, "lk top  ");
+        int used = lk_canvas_put(canvas, 0, 0, at - 2, LK_CELL_BAR, lk_program());
+        used += lk_canvas_put(canvas, 0, used, at - 2 - used, LK_CELL_BAR, " top  ");
         (void)lk_canvas_put(canvas, 0, used, at - 2 - used, LK_CELL_BAR, view->url);
     }
     (void)lk_canvas_put(canvas, 0, at > 0 ? at : 0, canvas->width, LK_CELL_BAR, text);

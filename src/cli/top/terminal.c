@@ -16,6 +16,7 @@
 
 #include "base/error.h"
 #include "base/library.h"
+#include "base/program.h"
 #include "cli/top/view.h"
 
 #define NCURSES_WIDECHAR 1
@@ -97,7 +98,8 @@ static void prepare(struct lk_terminal *terminal, bool colour) {
 lk_outcome lk_terminal_check(lk_error *error) {
     if (isatty(STDIN_FILENO) != 1 || isatty(STDOUT_FILENO) != 1) {
         return lk_error_set(error, LK_INVALID,
-                            "top needs a terminal as stdin and stdout; for scripts: lk ls --json");
+                            "top needs a terminal as stdin and stdout; for scripts: %s ls --json",
+                            lk_program());
     }
     return LK_OK;
 }

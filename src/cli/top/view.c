@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/program.h"
 #include "base/slice.h"
 #include "base/text.h"
 #include "cli/print/human.h"
@@ -251,8 +252,8 @@ void lk_view_broken(struct lk_view *view, lk_outcome outcome, size_t count, cons
     } else if (count == 0) {
         lk_view_say(view, "there was nothing to break any more");
     } else {
-        lk_view_say(view, "broken: %zu request%s; lk audit has it on record", count,
-                    count == 1 ? "" : "s");
+        lk_view_say(view, "broken: %zu request%s; %s audit has it on record", count,
+                    count == 1 ? "" : "s", lk_program());
     }
 }
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "base/program.h"
 #include "engine/mysql/store.h"
 
 enum {
@@ -88,7 +89,8 @@ void lk_mysql_schema_command(const char *prefix, char ret_command[LK_MYSQL_COMMA
     bool is_default = strcmp(prefix, "lk_") == 0 || prefix[0] == '\0';
 
     (void)snprintf(ret_command, LK_MYSQL_COMMAND_SIZE,
-                   is_default ? "lk schema mysql" : "lk -S 'mysql:?prefix=%s' schema", prefix);
+                   is_default ? "%s schema mysql" : "%s -S 'mysql:?prefix=%s' schema", lk_program(),
+                   prefix);
 }
 
 static lk_outcome explain_denial(MYSQL *mysql, const char *prefix, lk_error *error) {

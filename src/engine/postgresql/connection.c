@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/program.h"
 #include "base/text.h"
 #include "engine/postgresql/store.h"
 #include "engine/procedures/socket.h"
@@ -123,9 +124,9 @@ void lk_postgresql_schema_command(const char *schema,
                                   char ret_command[LK_POSTGRESQL_COMMAND_SIZE]) {
     (void)snprintf(ret_command, LK_POSTGRESQL_COMMAND_SIZE,
                    strcmp(schema, LK_POSTGRESQL_SCHEMA_DEFAULT) == 0
-                       ? "lk schema postgresql"
-                       : "lk -S 'postgresql:?schema=%s' schema",
-                   schema);
+                       ? "%s schema postgresql"
+                       : "%s -S 'postgresql:?schema=%s' schema",
+                   lk_program(), schema);
 }
 
 lk_outcome lk_postgresql_explain(const PGresult *result, const char *schema, lk_error *error) {

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/program.h"
 #include "base/random.h"
 #include "script_text.h"
 
@@ -462,6 +463,6 @@ lk_outcome lk_redis_call_refuse(const struct lk_redis *store, const char *what_b
                                 lk_error *error) {
     return lk_error_set(
         error, LK_UNAVAILABLE,
-        "too few replicas have confirmed the grant in time (?replicas=%d), see lk doctor; %s",
-        store->topology.target.replicas, what_became);
+        "too few replicas have confirmed the grant in time (?replicas=%d), see %s doctor; %s",
+        store->topology.target.replicas, lk_program(), what_became);
 }

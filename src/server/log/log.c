@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/program.h"
 #include "form/writer.h"
 
 enum {
@@ -139,7 +140,8 @@ static void add_printable(struct lk_buffer *out, const char *text) {
 }
 
 static void put_text(struct lk_buffer *out, const struct line *line) {
-    lk_buffer_add_text(out, "lk serve: ");
+    lk_buffer_add_text(out, lk_program());
+    lk_buffer_add_text(out, " serve: ");
     lk_buffer_add_text(out, line->kind);
     lk_buffer_add_text(out, ": ");
     add_printable(out, line->message);

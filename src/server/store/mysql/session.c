@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/minmax.h"
+#include "base/program.h"
 #include "server/store/mysql/store.h"
 
 enum {
@@ -87,9 +88,9 @@ lk_outcome lk_store_mysql_explain(const struct lk_store_mysql *store, lk_error *
     return lk_error_set(error, LK_DENIED,
                         "MySQL: the user of the service may not make or use the tables %s...; "
                         "grant it SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, CREATE ROUTINE, "
-                        "ALTER ROUTINE and EXECUTE on the database, or let a DBA run `lk schema "
+                        "ALTER ROUTINE and EXECUTE on the database, or let a DBA run `%s schema "
                         "mysql-service`, which names the rights it needs",
-                        store->name);
+                        store->name, lk_program());
 }
 
 static lk_outcome judge(struct lk_store_mysql *store, lk_error *error) {

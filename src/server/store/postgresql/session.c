@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/minmax.h"
+#include "base/program.h"
 #include "engine/procedures/socket.h"
 #include "server/store/postgresql/store.h"
 #include "sql/schema.h"
@@ -73,7 +74,8 @@ static lk_outcome explain_rights(lk_error *error) {
     return lk_error_set(error, LK_DENIED,
                         "PostgreSQL: the user of the service may not make or use the schema "
                         "lockkeeper_service; grant it CREATE on the database, or let a DBA run "
-                        "`lk schema postgresql-service`, which names the rights it needs");
+                        "`%s schema postgresql-service`, which names the rights it needs",
+                        lk_program());
 }
 
 static lk_outcome explain(const PGresult *result, lk_error *error) {
