@@ -46,6 +46,14 @@ def without_opening():
             yield f"{tap.name(path)}:2: does not say what it is for"
 
 
+def without_licence():
+    """A package is made of a binding's folder alone, and not each kind of them follows a link."""
+    for readme in sorted((tap.ROOT / "bindings").glob("*/README.md")):
+        copy = readme.parent / "LICENSE"
+        if not copy.is_file() or copy.is_symlink() or copy.read_bytes() != (tap.ROOT / "LICENSE").read_bytes():
+            yield f"{tap.name(copy)}: no copy of LICENSE"
+
+
 def without_guard():
     for path in tap.files("*.h"):
         text = path.read_text()
@@ -143,6 +151,7 @@ def odd_names():
 report = tap.Report()
 report.case("each file names its licence", without_spdx())
 report.case("each C file opens with what it is for", without_opening())
+report.case("each binding has a copy of the licence", without_licence())
 report.case("each header is guarded", without_guard())
 report.case(f"no C file is longer than {FILE_LINES_MAX} lines", long_files())
 report.case(f"no function of src/ is longer than {FUNCTION_LINES_MAX} lines", long_functions())

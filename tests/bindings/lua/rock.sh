@@ -28,4 +28,5 @@ END_OF_PROGRAM
 export LUA_CPATH="$work/tree/lib/lua/5.4/?.so"
 ok "a program uses it, also while its state ends" sh -c "'$lua' '$work/program.lua' >'$work/out'"
 ok "it has the version of the library" grep -qx "$("$source/tools/version")	true" "$work/out"
+ok "the licence is in it" sh -c "find '$work/tree' -name LICENSE -exec cmp '$source/LICENSE' {} + -print | grep ."
 finish

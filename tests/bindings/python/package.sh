@@ -29,6 +29,14 @@ judged "mypy has nothing to say of the package" sh -c \
 ok "an environment" "$python" -m venv --without-pip --system-site-packages "$work/env"
 ok "pip install ." "$work/env/bin/python" -m pip install --quiet --no-index --no-build-isolation \
     --no-deps "$work/python"
+metadata() { # KEY VALUE: of the distribution, whose name is not that of what is imported
+    "$work/env/bin/python" -c 'import sys, importlib.metadata as m; found = m.metadata("liblockkeeper").get_all(sys.argv[1]); print(found)
+assert sys.argv[2] in found' "$@"
+}
+ok "the distribution is liblockkeeper" metadata Name liblockkeeper
+ok "its licence is named" metadata License Apache-2.0
+ok "and in it" sh -c "cmp '$source/LICENSE' '$work'/env/lib/python3*/site-packages/liblockkeeper-*.dist-info/LICENSE ||
+    cmp '$source/LICENSE' '$work'/env/lib/python3*/site-packages/liblockkeeper-*.dist-info/licenses/LICENSE"
 cat >"$work/program.py" <<'END'
 import lockkeeper
 
