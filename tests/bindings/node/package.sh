@@ -41,6 +41,29 @@ lockkeeper.open('mem:').then((store) => store.with('t', async (lease) => {
 END_OF_PROGRAM
 ok "a program uses it" sh -c "cd '$work/app' && node program.js >'$work/out'"
 ok "it has the version of the library" grep -qx "$("$source/tools/version") true" "$work/out"
+cat >"$work/app/types.mjs" <<'END_OF_PROGRAM'
+// What import and require() get has types of its own kind, with the names that are there.
+import assert from 'node:assert';
+import {readFileSync} from 'node:fs';
+import * as imported from 'lockkeeper';
+import lockkeeper from 'lockkeeper';
+
+const folder = new URL('node_modules/lockkeeper/', import.meta.url);
+const {exports} = JSON.parse(readFileSync(new URL('package.json', folder)));
+for (const [condition, ending] of [['import', '.mjs'], ['require', '.js']]) {
+    const files = exports['.'][condition];
+    assert.deepStrictEqual(Object.keys(files), ['types', 'default']); // the first that is known counts
+    assert.ok(files.default.endsWith(ending));
+    assert.ok(files.types.endsWith(ending.replace('.', '.d.').replace('js', 'ts')));
+    readFileSync(new URL(files.types, folder));
+}
+const declared = [...readFileSync(new URL('index.d.ts', folder), 'utf8')
+    .matchAll(/^export (?:class|function|const) (\w+)/gm)].map((found) => found[1]).sort();
+assert.deepStrictEqual(Object.keys(lockkeeper).sort(), declared);
+assert.deepStrictEqual(Object.keys(imported).sort(), [...declared, 'default'].sort());
+END_OF_PROGRAM
+ok "import and require() have types" sh -c "cd '$work/app' && node types.mjs"
+ok "the licence is in it" cmp "$source/LICENSE" "$work/app/node_modules/lockkeeper/LICENSE"
 mv "$work/lib" "$work/elsewhere"
 ok "a library that is not there is an error that says what to do" sh -c "cd '$work/app' && ! node program.js 2>said &&
     grep -q '$soname: cannot open.*make install.*ldconfig.*LD_LIBRARY_PATH' said"
