@@ -343,7 +343,7 @@ static bool play_erlang(const char *source, const char *counters, size_t process
         command, sizeof command,
         "command -v erlc >/dev/null || { echo 'no: Erlang is not installed'; exit; }; "
         "d=$(mktemp -d) && trap 'rm -rf \"$d\"' EXIT && trap 'exit 0' TERM && mkdir \"$d/ebin\" && "
-        "{ erlc -o \"$d/ebin\" '%s' '%s/src/canal.erl' && { [ %s = ets ] || "
+        "{ erlc -o \"$d/ebin\" '%s' '%s/src/lockkeeper_canal.erl' && { [ %s = ets ] || "
         "make -C '%s/c_src' OUT=\"$d/priv\" INCLUDES='-I%s/include' LIBS='%s'; }; } >&2 || "
         "{ echo 'no: it was not compiled (erlang-dev?)'; exit; }; ERL_CRASH_DUMP=/dev/null "
         "erl -noshell -pa \"$d/ebin\" -s limit_counters main %s %zu %zu %zu",

@@ -24,7 +24,7 @@ main([Counters, Processes, Keys, Rounds]) ->
     [Work(Key, 100) || Key <- lists:seq(0, N * K - 1)],
     io:format("ready~n"),
     serve(Work, N, K, R),
-    Counters =:= canal andalso canal:remove(region()),
+    Counters =:= canal andalso lockkeeper_canal:remove(region()),
     halt(0).
 
 prepare(ets, _) ->
@@ -33,10 +33,10 @@ prepare(ets, _) ->
     register(manager, Manager),
     fun work/2;
 prepare(canal, Keys) ->
-    ok = canal:start(region(), #{keys => max(Keys, 4096)}),
+    ok = lockkeeper_canal:start(region(), #{keys => max(Keys, 4096)}),
     fun(Key, MaxPer) ->
-        {acquired, _} = canal:acquire(Key, MaxPer, 1),
-        ok = canal:release(Key)
+        {acquired, _} = lockkeeper_canal:acquire(Key, MaxPer, 1),
+        ok = lockkeeper_canal:release(Key)
     end.
 
 region() ->

@@ -29,7 +29,7 @@ page_test_() ->
     {match, Found} = re:run(persistent_term:get(?MODULE), Block,
                             [global, {capture, all_but_first, list}]),
     {foreach, fun() -> ok end,
-     fun(_) -> canal:stop(), [canal:remove(region(Name)) || Name <- names()] end,
+     fun(_) -> lockkeeper_canal:stop(), [lockkeeper_canal:remove(region(Name)) || Name <- names()] end,
      [{timeout, 60, {"README.md, example " ++ integer_to_list(N), fun() -> play(Session) end}}
       || {N, [Session]} <- lists:enumerate(Found)]}.
 

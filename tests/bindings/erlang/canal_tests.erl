@@ -16,17 +16,17 @@ in_region(Test) ->
 
 in_region(Options, Test) ->
     Name = name(),
-    {ok, Region} = canal:open(Name, Options),
+    {ok, Region} = lockkeeper_canal:open(Name, Options),
     try
         Test(Name, Region)
     after
-        canal:close(Region),
-        canal:remove(Name)
+        lockkeeper_canal:close(Region),
+        lockkeeper_canal:remove(Name)
     end.
 
 default(Test) ->
-    {setup, fun() -> Name = name(), ok = canal:start(Name), Name end,
-     fun(Name) -> ok = canal:stop(), ok = canal:remove(Name) end,
+    {setup, fun() -> Name = name(), ok = lockkeeper_canal:start(Name), Name end,
+     fun(Name) -> ok = lockkeeper_canal:stop(), ok = lockkeeper_canal:remove(Name) end,
      fun(_) -> {timeout, ?PATIENCE_MS div 1000, Test} end}.
 
 %% Until the function returns true: the runtime ends a process's permits a moment after the process.
@@ -81,12 +81,12 @@ in_process(Function) ->
 session_test_() ->
     default(fun() ->
         MaxPer = 3,
-        Acquire = fun(Resources) -> canal:acquire(db, MaxPer, Resources) end,
+        Acquire = fun(Resources) -> lockkeeper_canal:acquire(db, MaxPer, Resources) end,
         ?assertEqual([{acquired, 1}, {acquired, 2}, {acquired, 3}, full],
                      [Acquire(1) || _ <- lists:seq(1, 4)]),
         ?assertEqual([{acquired, 4}, full], [Acquire(2), Acquire(1)]),
         ?assertEqual([ok, full, ok, {acquired, 3}, full],
-                     [canal:release(db, MaxPer, 1), Acquire(1), canal:release(db, MaxPer, 2),
+                     [lockkeeper_canal:release(db, MaxPer, 1), Acquire(1), lockkeeper_canal:release(db, MaxPer, 2),
                       Acquire(1), Acquire(1)])
     end).
 
@@ -95,12 +95,12 @@ interleaving_test_() ->
     default(fun() ->
         Asks = [{b, 1}, {a, 1}, {c, 2}, {e, 1}, {d, 2}],
         Helpers = [{Who, Resources, helper()} || {Who, Resources} <- Asks],
-        Answers = [{Who, call(Pid, fun() -> canal:acquire(app, 3, Resources) end)}
+        Answers = [{Who, call(Pid, fun() -> lockkeeper_canal:acquire(app, 3, Resources) end)}
                    || {Who, Resources, Pid} <- Helpers],
         ?assertEqual([{b, {acquired, 1}}, {a, {acquired, 2}}, {c, {acquired, 3}}, {e, full},
                       {d, {acquired, 4}}], Answers),
         [kill(Pid) || {_, _, Pid} <- Helpers],
-        await(fun() -> canal:count(app) =:= 0 end)
+        await(fun() -> lockkeeper_canal:count(app) =:= 0 end)
     end).
 
 downsize_release_test_() ->
@@ -119,7 +119,7 @@ upsize_crash_test_() ->
 resize([{Resources, Room}, {Others, OtherRoom}], End) ->
     Holder = helper(),
     Fill = fun(Many, Count) ->
-               [canal:acquire(app, 3, Many) || _ <- lists:seq(1, Count)]
+               [lockkeeper_canal:acquire(app, 3, Many) || _ <- lists:seq(1, Count)]
            end,
     ?assertEqual([{acquired, N} || N <- lists:seq(1, Room)],
                  call(Holder, fun() -> Fill(Resources, Room) end)),
@@ -129,12 +129,12 @@ resize([{Resources, Room}, {Others, OtherRoom}], End) ->
                  call(Other, fun() -> Fill(Others, Left + 1) end)),
     End(Holder),
     End(Other),
-    await(fun() -> canal:count(app) =:= 0 end),
+    await(fun() -> lockkeeper_canal:count(app) =:= 0 end),
     ?assertEqual([{acquired, N} || N <- lists:seq(1, OtherRoom)] ++ [full],
                  in_process(fun() -> Fill(Others, OtherRoom + 1) end)).
 
 release_all() ->
-    case canal:release(app) of
+    case lockkeeper_canal:release(app) of
         ok -> release_all();
         {error, not_held} -> ok
     end.
@@ -143,25 +143,25 @@ release_all() ->
 release_right_resource_test_() ->
     default(fun() ->
         Pid = helper(),
-        ?assertEqual({acquired, 1}, call(Pid, fun() -> canal:acquire(a, 1, 1) end)),
-        ?assertEqual({acquired, 1}, call(Pid, fun() -> canal:acquire(b, 1, 1) end)),
-        ?assertEqual(ok, call(Pid, fun() -> canal:release(a) end)),
-        ?assertEqual({acquired, 1}, canal:acquire(a, 1, 1)),
+        ?assertEqual({acquired, 1}, call(Pid, fun() -> lockkeeper_canal:acquire(a, 1, 1) end)),
+        ?assertEqual({acquired, 1}, call(Pid, fun() -> lockkeeper_canal:acquire(b, 1, 1) end)),
+        ?assertEqual(ok, call(Pid, fun() -> lockkeeper_canal:release(a) end)),
+        ?assertEqual({acquired, 1}, lockkeeper_canal:acquire(a, 1, 1)),
         kill(Pid),
-        await(fun() -> canal:acquire(b, 1, 1) =:= {acquired, 1} end),
-        ?assertEqual([1, 1, full], [canal:count(a), canal:count(b), canal:acquire(a, 1, 1)])
+        await(fun() -> lockkeeper_canal:acquire(b, 1, 1) =:= {acquired, 1} end),
+        ?assertEqual([1, 1, full], [lockkeeper_canal:count(a), lockkeeper_canal:count(b), lockkeeper_canal:acquire(a, 1, 1)])
     end).
 
 not_held_test_() ->
     default(fun() ->
-        {acquired, 1} = canal:acquire(k, 1, 1),
-        ?assertEqual({error, not_held}, in_process(fun() -> canal:release(k) end)),
-        ?assertEqual({error, not_held}, canal:release(other)),
-        ?assertEqual([ok, {error, not_held}], [canal:release(k), canal:release(k)]),
-        ?assertEqual(0, canal:count(k)),
-        ?assertEqual(full, canal:acquire(k, 0, 1)),
-        ?assertEqual(full, canal:acquire(k, 1, 0)),
-        ?assertEqual({acquired, 1}, canal:acquire(k, 16#ffffffff, 16#ffffffff))
+        {acquired, 1} = lockkeeper_canal:acquire(k, 1, 1),
+        ?assertEqual({error, not_held}, in_process(fun() -> lockkeeper_canal:release(k) end)),
+        ?assertEqual({error, not_held}, lockkeeper_canal:release(other)),
+        ?assertEqual([ok, {error, not_held}], [lockkeeper_canal:release(k), lockkeeper_canal:release(k)]),
+        ?assertEqual(0, lockkeeper_canal:count(k)),
+        ?assertEqual(full, lockkeeper_canal:acquire(k, 0, 1)),
+        ?assertEqual(full, lockkeeper_canal:acquire(k, 1, 0)),
+        ?assertEqual({acquired, 1}, lockkeeper_canal:acquire(k, 16#ffffffff, 16#ffffffff))
     end).
 
 %% ---- many processes ------------------------------------------------------------------------------
@@ -173,15 +173,15 @@ many_processes_test_() ->
         in_region(#{permits => 32768}, fun(_, Region) ->
             Self = self(),
             Pids = [spawn(fun() ->
-                        Self ! {self(), canal:acquire(Region, one, Many, 1)},
+                        Self ! {self(), lockkeeper_canal:acquire(Region, one, Many, 1)},
                         receive stop -> ok end
                     end) || _ <- lists:seq(1, Many)],
             Answers = [receive {Pid, {acquired, N}} -> N end || Pid <- Pids],
             ?assertEqual(lists:seq(1, Many), lists:sort(Answers)),
-            ?assertEqual(full, canal:acquire(Region, one, Many, 1)),
-            ?assert(maps:get(holders_in, canal:info(Region)) =< erlang:system_info(schedulers)),
+            ?assertEqual(full, lockkeeper_canal:acquire(Region, one, Many, 1)),
+            ?assert(maps:get(holders_in, lockkeeper_canal:info(Region)) =< erlang:system_info(schedulers)),
             [exit(Pid, kill) || Pid <- Pids],
-            await(fun() -> canal:count(Region, one) =:= 0 end)
+            await(fun() -> lockkeeper_canal:count(Region, one) =:= 0 end)
         end)
     end}.
 
@@ -197,21 +197,21 @@ concurrent_test_() ->
              || {Pid, Monitor} <- Pids],
             ?assertEqual(0, atomics:get(Inside, 1)),
             ?assert(atomics:get(Inside, 2) > 0),
-            await(fun() -> canal:count(Region, <<"gate">>) =:= 0 end)
+            await(fun() -> lockkeeper_canal:count(Region, <<"gate">>) =:= 0 end)
         end)
     end}.
 
 enter_and_leave(_, _, _, 0) ->
     exit(done);
 enter_and_leave(Region, Limit, Inside, Rounds) ->
-    case canal:acquire(Region, <<"gate">>, Limit, 1) of
+    case lockkeeper_canal:acquire(Region, <<"gate">>, Limit, 1) of
         {acquired, Ordinal} when Ordinal =< Limit ->
             true = atomics:add_get(Inside, 1, 1) =< Limit,
             atomics:add(Inside, 2, 1),
             erlang:yield(),
             atomics:sub(Inside, 1, 1),
             %% The last one is left to the end of the process.
-            Rounds =:= 1 orelse (ok = canal:release(Region, <<"gate">>));
+            Rounds =:= 1 orelse (ok = lockkeeper_canal:release(Region, <<"gate">>));
         full ->
             erlang:yield()
     end,
@@ -221,20 +221,20 @@ enter_and_leave(Region, Limit, Inside, Rounds) ->
 killed_anywhere_test_() ->
     {timeout, 600, fun() ->
         in_region(fun(_, Region) ->
-            {acquired, 1} = canal:acquire(Region, 0, 1, 1),
+            {acquired, 1} = lockkeeper_canal:acquire(Region, 0, 1, 1),
             Pids = [spawn(fun() -> try_for_ever(Region, N) end) || N <- lists:seq(1, 40)],
             [begin erlang:yield(), kill(Pid) end || Pid <- Pids],
-            await(fun() -> canal:count(Region, 1) =:= 0 end),
-            ?assertEqual(1, canal:count(Region, 0)),
-            await(fun() -> maps:get(keys_held, canal:info(Region)) =:= 1 end)
+            await(fun() -> lockkeeper_canal:count(Region, 1) =:= 0 end),
+            ?assertEqual(1, lockkeeper_canal:count(Region, 0)),
+            await(fun() -> maps:get(keys_held, lockkeeper_canal:info(Region)) =:= 1 end)
         end)
     end}.
 
 try_for_ever(Region, N) ->
-    canal:acquire(Region, 0, 1, 1),
-    canal:acquire(Region, 1, 30, 1),
-    canal:acquire(Region, {N}, 1, 1),
-    N rem 2 =:= 0 orelse canal:release(Region, 1),
+    lockkeeper_canal:acquire(Region, 0, 1, 1),
+    lockkeeper_canal:acquire(Region, 1, 30, 1),
+    lockkeeper_canal:acquire(Region, {N}, 1, 1),
+    N rem 2 =:= 0 orelse lockkeeper_canal:release(Region, 1),
     try_for_ever(Region, N).
 
 one_process_with_many_test_() ->
@@ -243,12 +243,12 @@ one_process_with_many_test_() ->
         in_region(#{keys => Many, permits => 3 * Many}, fun(_, Region) ->
             Keys = [{key, N rem (Many div 2)} || N <- lists:seq(1, Many)],
             Pid = helper(),
-            call(Pid, fun() -> [{acquired, _} = canal:acquire(Region, K, 2, 1) || K <- Keys] end),
-            ?assertEqual(2, canal:count(Region, {key, 17})),
-            call(Pid, fun() -> ok = canal:release(Region, {key, 17}) end),
-            ?assertEqual(1, canal:count(Region, {key, 17})),
+            call(Pid, fun() -> [{acquired, _} = lockkeeper_canal:acquire(Region, K, 2, 1) || K <- Keys] end),
+            ?assertEqual(2, lockkeeper_canal:count(Region, {key, 17})),
+            call(Pid, fun() -> ok = lockkeeper_canal:release(Region, {key, 17}) end),
+            ?assertEqual(1, lockkeeper_canal:count(Region, {key, 17})),
             kill(Pid),
-            await(fun() -> maps:get(keys_held, canal:info(Region)) =:= 0 end)
+            await(fun() -> maps:get(keys_held, lockkeeper_canal:info(Region)) =:= 0 end)
         end)
     end}.
 
@@ -256,15 +256,15 @@ one_process_with_many_test_() ->
 no_room_test_() ->
     {timeout, 600, fun() ->
         in_region(#{keys => 500, permits => 128, holders => 2}, fun(_, Region) ->
-            Permits = maps:get(permits, canal:info(Region)),
-            Take = fun(N) -> canal:acquire(Region, N rem 100, 100000, 1) end,
+            Permits = maps:get(permits, lockkeeper_canal:info(Region)),
+            Take = fun(N) -> lockkeeper_canal:acquire(Region, N rem 100, 100000, 1) end,
             Answers = [in_helper_that_stays(fun() -> Take(N) end) || N <- lists:seq(1, Permits + 8)],
             {Got, Refused} = lists:split(Permits, [Answer || {_, Answer} <- Answers]),
             ?assert(lists:all(fun({acquired, _}) -> true; (_) -> false end, Got)),
             ?assertEqual([{error, no_room}], lists:usort(Refused)),
             {First, _} = hd(Answers),
             kill(First),
-            await(fun() -> {acquired, 1} =:= canal:acquire(Region, new, 1, 1) end)
+            await(fun() -> {acquired, 1} =:= lockkeeper_canal:acquire(Region, new, 1, 1) end)
         end)
     end}.
 
@@ -281,41 +281,41 @@ keys_test_() ->
                      fun erlang:now/0, #{a => 1}, {app, <<"a">>}, binary:copy(<<"x">>, 64),
                      binary:copy(<<"x">>, 65), binary:copy(<<"x">>, 66), lists:seq(1, 50000),
                      maps:from_list([{N, N} || N <- lists:seq(1, 100)])],
-            ?assertEqual([{acquired, 1}], lists:usort([canal:acquire(Region, T, 1, 1) || T <- Terms])),
-            ?assertEqual([full], lists:usort([canal:acquire(Region, T, 1, 1) || T <- Terms])),
-            ?assertEqual([1], lists:usort([canal:count(Region, T) || T <- Terms])),
-            ?assertEqual([ok], lists:usort([canal:release(Region, T) || T <- Terms])),
-            ?assertEqual(0, maps:get(keys_held, canal:info(Region)))
+            ?assertEqual([{acquired, 1}], lists:usort([lockkeeper_canal:acquire(Region, T, 1, 1) || T <- Terms])),
+            ?assertEqual([full], lists:usort([lockkeeper_canal:acquire(Region, T, 1, 1) || T <- Terms])),
+            ?assertEqual([1], lists:usort([lockkeeper_canal:count(Region, T) || T <- Terms])),
+            ?assertEqual([ok], lists:usort([lockkeeper_canal:release(Region, T) || T <- Terms])),
+            ?assertEqual(0, maps:get(keys_held, lockkeeper_canal:info(Region)))
         end)
     end}.
 
 bad_arguments_test_() ->
     default(fun() ->
         Name = name(),
-        {ok, Region} = canal:open(Name),
+        {ok, Region} = lockkeeper_canal:open(Name),
         Numbers = [-1, 1 bsl 32, 1 bsl 70, 1.0, a, <<"1">>, [1], {1}],
-        [?assertError(badarg, canal:acquire(k, N, 1)) || N <- Numbers],
-        [?assertError(badarg, canal:acquire(k, 1, N)) || N <- Numbers],
+        [?assertError(badarg, lockkeeper_canal:acquire(k, N, 1)) || N <- Numbers],
+        [?assertError(badarg, lockkeeper_canal:acquire(k, 1, N)) || N <- Numbers],
         Regions = [make_ref(), none, self(), <<>>, 1, {Region}],
-        [?assertError(badarg, canal:acquire(R, k, 1, 1)) || R <- Regions],
-        [?assertError(badarg, canal:release(R, k)) || R <- Regions],
-        [?assertError(badarg, canal:count(R, k)) || R <- Regions],
-        [?assertError(badarg, canal:info(R)) || R <- Regions],
-        [?assertError(badarg, canal:close(R)) || R <- Regions],
+        [?assertError(badarg, lockkeeper_canal:acquire(R, k, 1, 1)) || R <- Regions],
+        [?assertError(badarg, lockkeeper_canal:release(R, k)) || R <- Regions],
+        [?assertError(badarg, lockkeeper_canal:count(R, k)) || R <- Regions],
+        [?assertError(badarg, lockkeeper_canal:info(R)) || R <- Regions],
+        [?assertError(badarg, lockkeeper_canal:close(R)) || R <- Regions],
         Options = [#{keys => -1}, #{keys => a}, #{must_exist => 1}, #{is_shared => a}, #{unknown => 1},
                    #{mode => 1 bsl 40}, #{label => 1}, #{label => <<0>>}, [], none],
-        [?assertError(badarg, canal:open("x", O)) || O <- Options],
+        [?assertError(badarg, lockkeeper_canal:open("x", O)) || O <- Options],
         Names = [1, {a}, "a\0b", [<<255>>], self()],
-        [?assertError(badarg, canal:open(N)) || N <- Names],
-        [?assertError(badarg, canal:remove(N)) || N <- Names],
-        ?assertEqual(0, maps:get(keys_held, canal:info())),
-        ok = canal:close(Region),
-        ok = canal:remove(Name)
+        [?assertError(badarg, lockkeeper_canal:open(N)) || N <- Names],
+        [?assertError(badarg, lockkeeper_canal:remove(N)) || N <- Names],
+        ?assertEqual(0, maps:get(keys_held, lockkeeper_canal:info())),
+        ok = lockkeeper_canal:close(Region),
+        ok = lockkeeper_canal:remove(Name)
     end).
 
 open_errors_test_() ->
     {timeout, 600, fun() ->
-        Reason = fun(Name, Options) -> {error, {R, Text}} = canal:open(Name, Options),
+        Reason = fun(Name, Options) -> {error, {R, Text}} = lockkeeper_canal:open(Name, Options),
                                        ?assert(is_binary(Text)), R end,
         ?assertEqual(none, Reason(name(), #{must_exist => true})),
         ?assertEqual(invalid, Reason("", #{})),
@@ -332,56 +332,56 @@ open_errors_test_() ->
             _ -> ok = file:change_mode(File, 0)
         end,
         ?assertEqual(denied, Reason(Name, #{})),
-        ok = canal:remove(Name),
-        ?assertEqual({error, none}, canal:remove(Name)),
-        ?assertError(not_started, canal:acquire(k, 1, 1)),
-        ?assertError(not_started, canal:release(k)),
-        ?assertEqual(ok, canal:stop())
+        ok = lockkeeper_canal:remove(Name),
+        ?assertEqual({error, none}, lockkeeper_canal:remove(Name)),
+        ?assertError(not_started, lockkeeper_canal:acquire(k, 1, 1)),
+        ?assertError(not_started, lockkeeper_canal:release(k)),
+        ?assertEqual(ok, lockkeeper_canal:stop())
     end}.
 
 label_too_long_test() ->
     Name = name(),
     Long = binary:copy(<<"x">>, 385),
-    ?assertMatch({error, {invalid, _}}, canal:open(Name, #{label => Long})),
-    canal:remove(Name).
+    ?assertMatch({error, {invalid, _}}, lockkeeper_canal:open(Name, #{label => Long})),
+    lockkeeper_canal:remove(Name).
 
 started_twice_test_() ->
-    default(fun() -> ?assertMatch({error, {already_started, _}}, canal:start(name())) end).
+    default(fun() -> ?assertMatch({error, {already_started, _}}, lockkeeper_canal:start(name())) end).
 
 %% ---- ends ----------------------------------------------------------------------------------------
 
 gone_test_() ->
     {timeout, 600, fun() ->
         Name = name(),
-        {ok, Region} = canal:open(Name),
-        {acquired, 1} = canal:acquire(Region, k, 1, 1),
-        ok = canal:remove(Name),
+        {ok, Region} = lockkeeper_canal:open(Name),
+        {acquired, 1} = lockkeeper_canal:acquire(Region, k, 1, 1),
+        ok = lockkeeper_canal:remove(Name),
         %% Where there is room, the library looks every 10 ms; where there is none, at once.
-        ?assertEqual({error, gone}, canal:acquire(Region, k, 1, 1)),
-        await(fun() -> canal:acquire(Region, other, 100000, 1) =:= {error, gone} end),
-        ?assertEqual(ok, canal:release(Region, k)),
-        ok = canal:close(Region)
+        ?assertEqual({error, gone}, lockkeeper_canal:acquire(Region, k, 1, 1)),
+        await(fun() -> lockkeeper_canal:acquire(Region, other, 100000, 1) =:= {error, gone} end),
+        ?assertEqual(ok, lockkeeper_canal:release(Region, k)),
+        ok = lockkeeper_canal:close(Region)
     end}.
 
 close_test_() ->
     {timeout, 600, fun() ->
         in_region(fun(Name, Region) ->
-            {ok, Other} = canal:open(Name),
+            {ok, Other} = lockkeeper_canal:open(Name),
             Pid = helper(),
-            {acquired, 1} = call(Pid, fun() -> canal:acquire(Region, k, 1, 1) end),
-            full = canal:acquire(Other, k, 1, 1),
-            ok = canal:close(Region),
-            ?assertEqual({acquired, 1}, canal:acquire(Other, k, 1, 1)),
+            {acquired, 1} = call(Pid, fun() -> lockkeeper_canal:acquire(Region, k, 1, 1) end),
+            full = lockkeeper_canal:acquire(Other, k, 1, 1),
+            ok = lockkeeper_canal:close(Region),
+            ?assertEqual({acquired, 1}, lockkeeper_canal:acquire(Other, k, 1, 1)),
             Closed = {error, closed},
             ?assertEqual([Closed, Closed, Closed, Closed, {error, not_held}],
-                         call(Pid, fun() -> [canal:acquire(Region, k, 1, 1), canal:release(Region, k),
-                                             canal:count(Region, k), canal:info(Region),
-                                             canal:release(Region, k)] end)),
-            ?assertEqual(Closed, canal:acquire(Region, k, 1, 1)),
-            ok = canal:close(Region),
+                         call(Pid, fun() -> [lockkeeper_canal:acquire(Region, k, 1, 1), lockkeeper_canal:release(Region, k),
+                                             lockkeeper_canal:count(Region, k), lockkeeper_canal:info(Region),
+                                             lockkeeper_canal:release(Region, k)] end)),
+            ?assertEqual(Closed, lockkeeper_canal:acquire(Region, k, 1, 1)),
+            ok = lockkeeper_canal:close(Region),
             kill(Pid),
-            ?assertEqual(1, canal:count(Other, k)),
-            ok = canal:close(Other)
+            ?assertEqual(1, lockkeeper_canal:count(Other, k)),
+            ok = lockkeeper_canal:close(Other)
         end)
     end}.
 
@@ -390,17 +390,17 @@ close_while_used_test_() ->
     {timeout, 600, fun() ->
         Name = name(),
         [begin
-             {ok, Region} = canal:open(Name),
+             {ok, Region} = lockkeeper_canal:open(Name),
              Pids = [spawn(fun() -> try_for_ever(Region, N) end) || N <- lists:seq(1, 20)],
              erlang:yield(),
-             ok = canal:close(Region),
+             ok = lockkeeper_canal:close(Region),
              [kill(Pid) || Pid <- Pids]
          end || _ <- lists:seq(1, 10)],
-        {ok, Last} = canal:open(Name),
-        await(fun() -> erlang:garbage_collect(), 1 =:= maps:get(processes_in, canal:info(Last)) end),
-        ?assertEqual(0, maps:get(keys_held, canal:info(Last))),
-        ok = canal:close(Last),
-        ok = canal:remove(Name)
+        {ok, Last} = lockkeeper_canal:open(Name),
+        await(fun() -> erlang:garbage_collect(), 1 =:= maps:get(processes_in, lockkeeper_canal:info(Last)) end),
+        ?assertEqual(0, maps:get(keys_held, lockkeeper_canal:info(Last))),
+        ok = lockkeeper_canal:close(Last),
+        ok = lockkeeper_canal:remove(Name)
     end}.
 
 %% The node's region is a literal, which the runtime frees when it is replaced.
@@ -408,18 +408,18 @@ stop_while_used_test_() ->
     {timeout, 600, fun() ->
         Name = name(),
         Use = fun Use(N) ->
-                  try canal:acquire(N rem 5, 3, 1), canal:info() catch error:not_started -> ok end,
+                  try lockkeeper_canal:acquire(N rem 5, 3, 1), lockkeeper_canal:info() catch error:not_started -> ok end,
                   Use(N + 1)
               end,
         Pids = [spawn(fun() -> Use(N) end) || N <- lists:seq(1, 10)],
-        [begin ok = canal:start(Name), erlang:yield(), ok = canal:stop() end
+        [begin ok = lockkeeper_canal:start(Name), erlang:yield(), ok = lockkeeper_canal:stop() end
          || _ <- lists:seq(1, 100)],
         [kill(Pid) || Pid <- Pids],
-        {ok, Last} = canal:open(Name),
-        await(fun() -> maps:get(processes_in, canal:info(Last)) =:= 1 end),
-        ?assertEqual(0, maps:get(keys_held, canal:info(Last))),
-        ok = canal:close(Last),
-        ok = canal:remove(Name)
+        {ok, Last} = lockkeeper_canal:open(Name),
+        await(fun() -> maps:get(processes_in, lockkeeper_canal:info(Last)) =:= 1 end),
+        ?assertEqual(0, maps:get(keys_held, lockkeeper_canal:info(Last))),
+        ok = lockkeeper_canal:close(Last),
+        ok = lockkeeper_canal:remove(Name)
     end}.
 
 %% A handle that is collected ends no permit of a living process.
@@ -427,17 +427,32 @@ forgotten_handle_test_() ->
     {timeout, 600, fun() ->
         in_region(fun(Name, Region) ->
             Pid = helper(),
-            call(Pid, fun() -> {ok, Forgotten} = canal:open(Name),
-                               {acquired, 1} = canal:acquire(Forgotten, k, 1, 1),
+            call(Pid, fun() -> {ok, Forgotten} = lockkeeper_canal:open(Name),
+                               {acquired, 1} = lockkeeper_canal:acquire(Forgotten, k, 1, 1),
                                ok end),
             call(Pid, fun() -> erlang:garbage_collect() end),
-            ?assertEqual({full, 2}, {canal:acquire(Region, k, 1, 1),
-                                     maps:get(processes_in, canal:info(Region))}),
+            ?assertEqual({full, 2}, {lockkeeper_canal:acquire(Region, k, 1, 1),
+                                     maps:get(processes_in, lockkeeper_canal:info(Region))}),
             kill(Pid),
-            await(fun() -> canal:acquire(Region, k, 1, 1) =:= {acquired, 1} end),
-            await(fun() -> maps:get(processes_in, canal:info(Region)) =:= 1 end)
+            await(fun() -> lockkeeper_canal:acquire(Region, k, 1, 1) =:= {acquired, 1} end),
+            await(fun() -> maps:get(processes_in, lockkeeper_canal:info(Region)) =:= 1 end)
         end)
     end}.
+
+%% ---- the short name ------------------------------------------------------------------------------
+
+%% It is built only where it is wanted: the application does not have it.
+alias_test() ->
+    Exported = fun(Module) -> lists:sort(Module:module_info(exports)) end,
+    ?assertEqual([], Exported(lockkeeper_canal) -- Exported(canal)),
+    ?assertEqual([], Exported(canal) -- Exported(lockkeeper_canal)),
+    {file, File} = code:is_loaded(canal),
+    ?assertNotEqual(filename:dirname(code:which(lockkeeper_canal)), filename:dirname(File)),
+    in_region(fun(_, Region) ->
+        ?assertEqual({acquired, 1}, canal:acquire(Region, k, 1, 1)),
+        ?assertEqual(1, lockkeeper_canal:count(Region, k)),
+        ?assertEqual(ok, canal:release(Region, k))
+    end).
 
 %% ---- other programs ------------------------------------------------------------------------------
 
@@ -449,21 +464,21 @@ other_language_test_() ->
                       os:cmd(lists:concat(["\"$LK\" run -S shm:", Name, " --limit 2 --try ", Key,
                                            " -- echo ran 2>&1; echo $?"]))
                   end,
-            [{acquired, _} = canal:acquire(Region, Key, 2, 1) || Key <- [<<"db">>, <<"db">>, db]],
+            [{acquired, _} = lockkeeper_canal:acquire(Region, Key, 2, 1) || Key <- [<<"db">>, <<"db">>, db]],
             ?assertMatch({_, "75\n"}, lists:split(length(Try("db")) - 3, Try("db"))),
-            ok = canal:release(Region, <<"db">>),
+            ok = lockkeeper_canal:release(Region, <<"db">>),
             ?assertEqual("ran\n0\n", Try("db"))
         end)
     end}.
 
 %% What another virtual machine of these tests runs.
 hold_and_wait([Name]) ->
-    {ok, Region} = canal:open(Name),
+    {ok, Region} = lockkeeper_canal:open(Name),
     Self = self(),
-    [spawn(fun() -> Self ! canal:acquire(Region, <<"shared">>, 100, 1), receive stop -> ok end end)
+    [spawn(fun() -> Self ! lockkeeper_canal:acquire(Region, <<"shared">>, 100, 1), receive stop -> ok end end)
      || _ <- lists:seq(1, 100)],
     [receive {acquired, _} -> ok end || _ <- lists:seq(1, 100)],
-    full = canal:acquire(Region, <<"shared">>, 100, 1),
+    full = lockkeeper_canal:acquire(Region, <<"shared">>, 100, 1),
     io:format("held~n"),
     receive stop -> ok end.
 
@@ -479,11 +494,11 @@ kill_9_test_() ->
                               {line, 1000}, exit_status]),
             receive {Port, {data, {eol, Line}}} -> ?assertEqual("held", Line)
             after ?PATIENCE_MS -> error(no_other) end,
-            ?assertEqual(full, canal:acquire(Region, <<"shared">>, 100, 1)),
+            ?assertEqual(full, lockkeeper_canal:acquire(Region, <<"shared">>, 100, 1)),
             {os_pid, Pid} = erlang:port_info(Port, os_pid),
             os:cmd("kill -9 " ++ integer_to_list(Pid)),
             receive {Port, {exit_status, _}} -> ok after ?PATIENCE_MS -> error(alive) end,
-            await(fun() -> canal:acquire(Region, <<"shared">>, 1, 1) =:= {acquired, 1} end)
+            await(fun() -> lockkeeper_canal:acquire(Region, <<"shared">>, 1, 1) =:= {acquired, 1} end)
         end)
     end}.
 
@@ -494,17 +509,17 @@ upgrade_test_() ->
     {timeout, 600, fun() ->
         in_region(fun(_, Region) ->
             Pid = helper(),
-            {acquired, 1} = call(Pid, fun() -> apply(canal, acquire, [Region, k, 2, 1]) end),
+            {acquired, 1} = call(Pid, fun() -> apply(lockkeeper_canal, acquire, [Region, k, 2, 1]) end),
             [begin
-                 code:purge(canal),
-                 {module, canal} = code:load_file(canal),
-                 ?assertEqual(ok, call(Pid, fun() -> apply(canal, release, [Region, k]) end)),
-                 ?assertEqual({acquired, 1}, call(Pid, fun() -> apply(canal, acquire, [Region, k, 1, 1]) end)),
-                 ?assertEqual(full, apply(canal, acquire, [Region, k, 1, 1]))
+                 code:purge(lockkeeper_canal),
+                 {module, lockkeeper_canal} = code:load_file(lockkeeper_canal),
+                 ?assertEqual(ok, call(Pid, fun() -> apply(lockkeeper_canal, release, [Region, k]) end)),
+                 ?assertEqual({acquired, 1}, call(Pid, fun() -> apply(lockkeeper_canal, acquire, [Region, k, 1, 1]) end)),
+                 ?assertEqual(full, apply(lockkeeper_canal, acquire, [Region, k, 1, 1]))
              end || _ <- [1, 2]],
-            code:purge(canal),
+            code:purge(lockkeeper_canal),
             kill(Pid),
-            await(fun() -> apply(canal, count, [Region, k]) =:= 0 end)
+            await(fun() -> apply(lockkeeper_canal, count, [Region, k]) =:= 0 end)
         end)
     end}.
 
@@ -512,22 +527,22 @@ upgrade_test_() ->
 unload_test_() ->
     {timeout, 600, fun() ->
         Name = name(),
-        {ok, Region} = apply(canal, open, [Name]),
+        {ok, Region} = apply(lockkeeper_canal, open, [Name]),
         [Stays, Dies] = [helper(), helper()],
-        [{acquired, _} = call(P, fun() -> apply(canal, acquire, [Region, k, 2, 1]) end)
+        [{acquired, _} = call(P, fun() -> apply(lockkeeper_canal, acquire, [Region, k, 2, 1]) end)
          || P <- [Stays, Dies]],
-        code:purge(canal),
-        true = code:delete(canal),
-        code:purge(canal),
-        ?assertNot(erlang:check_old_code(canal)),
+        code:purge(lockkeeper_canal),
+        true = code:delete(lockkeeper_canal),
+        code:purge(lockkeeper_canal),
+        ?assertNot(erlang:check_old_code(lockkeeper_canal)),
         kill(Dies),
-        {module, canal} = code:load_file(canal),
+        {module, lockkeeper_canal} = code:load_file(lockkeeper_canal),
         %% The handle is one of the library that is gone.
-        ?assertError(badarg, apply(canal, count, [Region, k])),
-        {ok, Again} = apply(canal, open, [Name]),
-        await(fun() -> apply(canal, count, [Again, k]) =:= 1 end),
+        ?assertError(badarg, apply(lockkeeper_canal, count, [Region, k])),
+        {ok, Again} = apply(lockkeeper_canal, open, [Name]),
+        await(fun() -> apply(lockkeeper_canal, count, [Again, k]) =:= 1 end),
         kill(Stays),
-        await(fun() -> apply(canal, count, [Again, k]) =:= 0 end),
-        ok = apply(canal, close, [Again]),
-        ok = apply(canal, remove, [Name])
+        await(fun() -> apply(lockkeeper_canal, count, [Again, k]) =:= 0 end),
+        ok = apply(lockkeeper_canal, close, [Again]),
+        ok = apply(lockkeeper_canal, remove, [Name])
     end}.

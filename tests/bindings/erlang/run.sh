@@ -24,7 +24,9 @@ make_application() {
     mkdir -p "$application/ebin" "$work/tests" &&
         make -C "$source/bindings/erlang/c_src" OUT="$application/priv" WARNINGS="$warnings" \
             INCLUDES="-I$source/include" LIBS="-L$folder -Wl,-rpath,$folder -llockkeeper-canal" &&
-        erlc $("$source/tools/tried" -Werror erlc) +warn_missing_spec -o "$application/ebin" "$source/bindings/erlang/src/canal.erl" &&
+        erlc $("$source/tools/tried" -Werror erlc) +warn_missing_spec -o "$application/ebin" "$source/bindings/erlang/src/lockkeeper_canal.erl" &&
+        mkdir -p "$work/alias" &&
+        erlc $("$source/tools/tried" -Werror erlc) -o "$work/alias" "$source/bindings/erlang/alias/canal.erl" &&
         erlc $("$source/tools/tried" -Werror erlc) -o "$work/tests" "$source"/tests/bindings/erlang/*.erl &&
         cp "$source/bindings/erlang/src/lockkeeper_canal.app.src" \
             "$application/ebin/lockkeeper_canal.app" &&
@@ -39,6 +41,6 @@ if ! make_application >"$work/said" 2>&1; then
     sed 's/^/# /' "$work/said"
     exit 1
 fi
-erl -noshell -pa "$application/ebin" -pa "$work/tests" \
+erl -noshell -pa "$application/ebin" -pa "$work/tests" -pa "$work/alias" \
     -run canal_page read "$source/bindings/erlang/README.md" \
     -run tap_listener main canal_tests canal_page

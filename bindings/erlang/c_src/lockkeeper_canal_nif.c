@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The functions of the module canal: terms to calls of region.h, and outcomes to terms.
+ * The functions of the module lockkeeper_canal: terms to calls of region.h, and outcomes to terms.
  *
  * acquire() runs on its scheduler, and continues on a dirty one where the permits of dead holders
- * have to be given back first. All that opens, closes or walks a region is dirty. The module canal
- * has made a key of 1 to 64 bytes of any term; arguments are checked here all the same.
+ * have to be given back first. All that opens, closes or walks a region is dirty. The module
+ * lockkeeper_canal has made a key of 1 to 64 bytes of any term; arguments are checked here all the
+ * same.
  */
 #include <stdio.h>
 #include <string.h>
@@ -354,4 +355,4 @@ static ErlNifFunc functions[] = {
     {"info_nif", 1, measure, 0},
 };
 
-ERL_NIF_INIT(canal, functions, load, NULL, upgrade, NULL)
+ERL_NIF_INIT(lockkeeper_canal, functions, load, NULL, upgrade, NULL)

@@ -6,7 +6,7 @@
 %% There is no manager process, and no call waits for another one.
 %%
 %% A key is any term. A binary of 1 to 64 bytes is that key for programs in other languages, too.
--module(canal).
+-module(lockkeeper_canal).
 
 -export([start/1, start/2, stop/0]).
 -export([acquire/3, release/1, release/3, count/1, info/0]).
@@ -54,7 +54,7 @@ start(Name, Options) ->
                 Error -> Error
             end;
         _ ->
-            {error, {already_started, <<"this node has a region: canal:stop() closes it">>}}
+            {error, {already_started, <<"this node has a region: lockkeeper_canal:stop() closes it">>}}
     end.
 
 %% @doc Closes it: all permits that this node holds there end.
@@ -181,7 +181,7 @@ load() ->
                {error, bad_name} -> filename:join([filename:dirname(Beam), "..", "priv"]);
                Folder -> Folder
            end,
-    case erlang:load_nif(filename:join(Priv, "canal_nif"), 0) of
+    case erlang:load_nif(filename:join(Priv, "lockkeeper_canal_nif"), 0) of
         {error, {load_failed, Text}} ->
             {error, {load_failed, Text ++ "; install Lockkeeper's libraries (make install), let the linker find "
                                           "them (ldconfig, as root; or LD_LIBRARY_PATH), and compile c_src"}};
