@@ -102,6 +102,10 @@ expect_code 0
 program make-reports
 play env PATH="$here:$PATH" sh -c "$(sed -n 's/^ExecStart=//p' "$here/reports.service")"
 expect_code 0
+for code in 73 76 78; do # as the journal names them
+    name=$(systemd-analyze exit-status "$code" | awk 'NR == 2 { print $1 }')
+    grep -qF "$code/$name" "$docs/cli.md" || complain "cli.md does not tell $code/$name"
+done
 ran 1 'make-reports  service/reports token'
 
 # A candidate named by its note: leads until "$here/NAME.go" is written to.
