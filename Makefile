@@ -73,6 +73,7 @@ help:
 #: make format              clang-format, in place
 #: make clean               removes $(BUILD)
 #:
+#: INSTALL=no               installs no package of the system: says what is missing, and ends
 #: BUILD=build              another build directory
 #: OPTIONS=-Doption=value   options of the build; see meson_options.txt
 #: TESTS='--suite model'    only those tests; see tests/README.md

@@ -198,11 +198,19 @@ apt_has() {
 run() { # CODE
     wanted=$1
     got=0
-    env -i PATH="$bin" HERE="$work" TMPDIR="$work" "$tool" demo >"$work/out" 2>"$work/err" || got=$?
+    env -i PATH="$bin" HERE="$work" TMPDIR="$work" INSTALL="${install-}" "$tool" demo >"$work/out" 2>"$work/err" || got=$?
     [ "$got" -eq "$wanted" ]
 }
 
 calls() { printf '%s\n' "$@" | diff - "$work/calls"; }
+
+apt_has 'exit 0'
+install=no
+ok "INSTALL=no installs nothing, and that is an error" run 69
+ok "which says what is missing" grep -qx "install-deps: still needed (Debian's names): scdoc sqlite3" "$work/err"
+ok "and what to type" grep -q 'INSTALL=no.*: apt-get install scdoc sqlite3$' "$work/err"
+ok "no package manager is called" test ! -e "$work/calls"
+install=
 
 waits=$(printf '%s' 'install-deps: another apt is at work (process 4711 (unattended-upgr)): ' \
     'waiting for it, 10 minutes at most')
@@ -214,6 +222,7 @@ apt_has 'case $words in' \
     'esac; exit 0'
 ok "another apt is waited for, whichever of the locks it has" run 0
 ok "it has been said what for, once for each step" test "$(grep -cxF "$waits" "$work/out")" -eq 2
+ok "what is going to be installed was said before" grep -q "^install-deps: to be installed .*INSTALL=no.*: scdoc sqlite3$" "$work/out"
 ok "and every step was done" calls ' update' 'sleep 1' ' update' ' install scdoc sqlite3' 'sleep 1' \
     ' install scdoc sqlite3' 'sleep 1' ' install scdoc sqlite3'
 
