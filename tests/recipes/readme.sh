@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The first page, played: its sixty seconds, with programs of this test in the place of the user's, and
-# what its table of stores says of those that need no server.
+# The first page, played: its sixty seconds, with programs of this test in the place of the user's. Then
+# what the table of docs/stores.md says of the stores that need no server.
 . "${0%/*}/harness.sh"
 page=$docs/../README.md
 
@@ -86,7 +86,7 @@ ran 3 'send 3 orders/3 token'
 
 recipe 'from C: it compiles, and takes and releases the lease of the store that LK_STORE names'
 {
-    block 'What it does' c | sed -n '/^#include/p'
+    block 'From your language' c | sed -n '/^#include/p'
     echo 'int main(void) {'
     sed '/^#include/d' "$work/block"
     echo 'return outcome == LK_OK ? 0 : 1; }'
@@ -103,7 +103,7 @@ jq -rs 'map(.event + " " + .path) | join(", ")' "$work/out" >"$here/events"
     complain "events: $(cat "$here/events")"
 
 recipe 'from Python'
-block 'What it does' python >"$here/page.py"
+block 'From your language' python >"$here/page.py"
 play env PYTHONPATH="${page%/*}/bindings/python" PYTHONDONTWRITEBYTECODE=1 python3 page.py
 expect_code 0
 grep -Eqx 'token [0-9]+' "$work/out" || complain 'no token'

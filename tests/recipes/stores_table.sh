@@ -3,13 +3,13 @@
 #
 # usage: stores_table.sh LK URL
 #
-# What the table of stores in README.md says of the store's kind, beside what lk doctor says of that store. Prints TAP.
+# What the table of docs/stores.md says of the store's kind, beside what lk doctor says of that store. Prints TAP.
 . "${0%/*}/../tap.sh"
 lk=$1 url=$2
-page=${0%/*}/../../README.md
+page=${0%/*}/../../docs/stores.md
 unset LK_OWNER LK_TOKEN LK_STORE
 
-row=$(sed -n '/^## The stores/,/^## /p' "$page" | grep -F "| \`${url%%:*}:")
+row=$(sed -n '/^## What each can do/,/^## /p' "$page" | grep -F "| \`${url%%:*}:")
 column() { # N, where 1 is the store
     printf '%s\n' "$row" | cut -d '|' -f "$(($1 + 1))" | sed 's/^ //; s/ $//'
 }
