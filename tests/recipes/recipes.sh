@@ -5,11 +5,6 @@
 . "${0%/*}/harness.sh"
 page=$docs/recipes.md
 
-# lines_of_yaml FILTER: the shell lines of a pipeline, by Python's expression on the document `d`.
-lines_of_yaml() {
-    python3 -c "import sys, yaml; d = yaml.safe_load(sys.stdin); print('\n'.join($1))"
-}
-
 recipe 'make: the inner make runs under the lease, and the reset under that of the whole tree'
 block make make >"$here/Makefile"
 program run-tests
@@ -22,60 +17,12 @@ expect_code 0
 ran 2 'reset-database  mydatabase token'
 [ ! -s "$work/err" ] || complain "make said: $(cat "$work/err")"
 
-recipe 'cron: one run at a time, silent and without failure while another one runs'
-block cron crontab >"$here/crontab"
-grep -q '^LK_STORE=' "$here/crontab" || complain 'the crontab names no store'
-line=$(sed -n 's/^\*\/5 \* \* \* \* //p' "$here/crontab")
-program make-reports
-play sh -c "$line"
-expect_code 0
-ran 1 'make-reports  reports token'
-lk acquire reports --owner other
-play sh -c "$line"
-expect_code 0
-[ ! -s "$work/out" ] && [ ! -s "$work/err" ] || complain 'cron would send a mail'
-ran 1 'make-reports*'
-
 recipe 'a shell script that locks itself'
 block 'A shell script that locks itself' sh >"$here/deploy"
 chmod +x "$here/deploy"
 play ./deploy
 expect_code 0
 grep -Eq '^deploys with token [0-9]+$' "$work/out" || complain 'it did not run under the lease'
-
-recipe 'GitHub Actions: a step under a lease, and a lock over several steps'
-block 'GitHub Actions' yaml >"$here/workflow.yaml"
-program migrate
-program deploy "lk show staging --json | jq -e '.owner == \"app/17/deploy\"' >/dev/null"
-lines_of_yaml "s['run'] for s in d['jobs']['migrate']['steps']" <"$here/workflow.yaml" >"$here/migrate.sh"
-lines_of_yaml "s['run'] for s in d['jobs']['deploy']['steps']" <"$here/workflow.yaml" >"$here/deploy.sh"
-grep -q 'LK_OWNER: ' "$here/workflow.yaml" || complain 'the owner is not named'
-play sh -e "$here/migrate.sh"
-expect_code 0
-ran 1 'migrate  staging/database token'
-[ "$(wc -l <"$here/deploy.sh")" -eq 3 ] || complain 'three steps are expected'
-while read -r step; do
-    play env LK_OWNER=app/17/deploy bash -e -c "$step" # each step is a shell of its own
-    expect_code 0
-done <"$here/deploy.sh"
-ran 2 'deploy*'
-lk ls
-expect_out ''
-
-recipe 'GitLab CI'
-block 'GitLab CI' yaml | lines_of_yaml "d['deploy']['script']" >"$here/script"
-program deploy 'lk show review-7 --json | jq -r .note'
-play env CI_JOB_URL=https://ci.example/jobs/4711 CI_ENVIRONMENT_SLUG=review-7 sh -e "$here/script"
-expect_code 0
-expect_out https://ci.example/jobs/4711
-ran 1 'deploy  review-7 token'
-
-recipe 'Jenkins'
-block Jenkins groovy | sed -n "s/^ *sh '\(.*\)'\$/\1/p" >"$here/script"
-program run-tests
-play env BUILD_TAG=build-7 sh -e "$here/script"
-expect_code 0
-ran 1 'run-tests  database token'
 
 recipe 'Docker: the entry point limits the containers, and the end of one is passed on'
 block Docker dockerfile >"$here/Dockerfile"
