@@ -29,7 +29,7 @@ ok "meson install" meson install -C "$build" --no-rebuild --quiet --destdir "$wo
 for file in lk liblockkeeper.so liblockkeeper.a lockkeeper.h terms.h watch.h work.h \
     canal.h liblockkeeper-canal.so liblockkeeper-canal.a lockkeeper-canal.pc \
     lockkeeper.pc lk.1 lk-run.1 liblockkeeper.3 lockkeeper-rules.7 lockkeeper.conf.5 lk.bash _lk lk.fish \
-    lockkeeper.service lockkeeper-ha.service openapi.json; do
+    lockkeeper.service lockkeeper-ha.service network.conf openapi.json; do
     ok "$file is installed" is_there "$file"
 done
 

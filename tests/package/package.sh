@@ -41,7 +41,22 @@ install_it() {
     # The only group that a user can give a file to is their own.
     mkdir -p "$root/etc"
     [ "$(id -u)" -eq 0 ] || echo "lockkeeper:x:$(id -g):" >"$root/etc/group"
-    in_root --install "$package"
+    in_root --install "$package" >"$work/installed" 2>&1 || { cat "$work/installed" && return 1; }
+}
+
+# Of a first installation; what it names is there.
+says_what_next() {
+    cat "$work/installed"
+    [ "$(grep -c '^lockkeeper: ' "$work/installed")" -eq 2 ] && grep -q 'systemctl enable --now lockkeeper,' "$work/installed" &&
+        [ -e "$root$(grep -o '/usr/share/doc/[^ ]*\.md' "$work/installed")" ]
+}
+
+# As `systemctl enable` does after the installation.
+units_are_found() {
+    for unit in lockkeeper lockkeeper-ha; do
+        systemctl --root="$root" enable "$unit" && [ -L "$root/etc/systemd/system/multi-user.target.wants/$unit.service" ] &&
+            systemctl --root="$root" disable "$unit" || return 1
+    done
 }
 
 # The lines of docs/ha.md for a service's own user, where the package has made a group of that name.
@@ -72,9 +87,9 @@ belongs_to_root() {
 has_files() {
     for pattern in '/usr/bin/lk$' '/liblockkeeper\.so\.[0-9]+(\.[0-9]+)?$' '/liblockkeeper\.a$' \
         '/usr/include/lockkeeper/lockkeeper\.h$' '/pkgconfig/lockkeeper\.pc$' '/man1/lk-run\.1\.gz$' \
-        '/man5/lockkeeper\.conf\.5\.gz$' '/etc/lockkeeper\.conf$' \
+        '/man5/lockkeeper\.conf\.5\.gz$' '/etc/lockkeeper\.conf$' '/lib/systemd/system/lockkeeper(-ha)?\.service$' '/share/lockkeeper/network\.conf$' \
         '/bash-completion/completions/lk' '/zsh/vendor-completions/_lk$' '/doc/lockkeeper/copyright$' \
-        '/doc/lockkeeper/README\.md$' '/doc/lockkeeper/docs/rules\.md$' '/doc/lockkeeper/docs/openapi\.json$' \
+        '/doc/lockkeeper/README\.md$' '/doc/lockkeeper/docs/rules\.md$' '/doc/lockkeeper/docs/guides/cron\.md$' '/doc/lockkeeper/docs/openapi\.json$' \
         '/doc/lockkeeper/docs/pictures/show\.svg$' '/doc/lockkeeper/examples/mutex\.c$'; do
         in_root --listfiles lockkeeper | grep -qE -- "$pattern" || {
             echo "no $pattern"
@@ -189,7 +204,9 @@ ok "the maintainer field is set" field Maintainer \
     '^Lockkeeper maintainers <maintainers@lockkeeper\.invalid>$'
 ok "its files belong to root" belongs_to_root
 ok "dpkg installs it" install_it
+ok "it says what comes next" says_what_next
 ok "what belongs to it is there" has_files
+ok "systemd finds its units" units_are_found
 ok "with the licence of the library that is part of it" has_licence
 ok "its files are as they were packed" in_root --verify lockkeeper
 ok "its library is the one that programs will ask for" has_soname
