@@ -269,11 +269,13 @@ static bool take_name(const ASN1_STRING *text, char ret_name[LK_TLS_NAME_BYTES_M
 
 static bool read_alternative(const X509 *certificate, char ret_name[LK_TLS_NAME_BYTES_MAX + 1]) {
     GENERAL_NAMES *names = X509_get_ext_d2i(certificate, NID_subject_alt_name, NULL, NULL);
+    const OPENSSL_STACK *stack =
+        (const OPENSSL_STACK *)names; /* no library has its typed functions */
     bool is_found = false;
 
-    for (int i = 0; names != NULL && !is_found && i < sk_GENERAL_NAME_num(names); i++) {
+    for (int i = 0; stack != NULL && !is_found && i < OPENSSL_sk_num(stack); i++) {
         int kind = -1;
-        const ASN1_STRING *text = GENERAL_NAME_get0_value(sk_GENERAL_NAME_value(names, i), &kind);
+        const ASN1_STRING *text = GENERAL_NAME_get0_value(OPENSSL_sk_value(stack, i), &kind);
 
         is_found =
             (kind == GEN_DNS || kind == GEN_EMAIL || kind == GEN_URI) && take_name(text, ret_name);
