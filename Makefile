@@ -11,7 +11,7 @@ SEED    ?=
 ENGINES ?= sqlite service service-ephemeral postgresql mysql redis redis-cluster shm
 BENCHES  = model sqlite postgresql mysql redis service shm
 
-.PHONY: all check test torture demo bench $(BENCHES:%=bench-%) deb install uninstall clean format help
+.PHONY: all check test torture demo bench $(BENCHES:%=bench-%) deb dist install uninstall clean format help
 
 all:
 	@tools/install-deps build
@@ -39,6 +39,8 @@ $(BENCHES:%=bench-%): bench-%: all
 	@ninja -C $(BUILD) measure-$*
 deb:
 	@tools/deb $(BUILD)-deb '$(NAME)'
+dist:
+	@tools/dist/run dist
 install: all
 	@tools/named --check '$(NAME)'
 	@tools/configure $(BUILD) -Dprefix=$(abspath $(PREFIX)) '-Dname=$(NAME)' $(OPTIONS)
@@ -69,6 +71,8 @@ help:
 #: make install PREFIX=/x   (DESTDIR=/stage) program, library, headers, pkg-config file; NAME=lockkeeper
 #:                          where another program is called lk, which is never overwritten
 #: make deb                 a Debian package of all that is installed, in $(BUILD)-deb
+#: make dist                what can be handed to others, in dist/: a portable tarball and a static lk,
+#:                          for x86-64 and aarch64
 #: make uninstall           removes what the last `make install` put there
 #: make format              clang-format, in place
 #: make clean               removes $(BUILD)

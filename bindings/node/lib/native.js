@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 'use strict';
-// The module in C: where npm has built it, or what LK_NODE_ADDON names.
+// The module in C: what the package brings for this machine, or what npm has built, or what LK_NODE_ADDON names.
+const fs = require('node:fs');
 const path = require('node:path');
 const {version} = require('../package.json');
 
-const file = process.env.LK_NODE_ADDON ?? path.join(__dirname, '..', 'build', 'Release', 'lockkeeper.node');
+const root = path.join(__dirname, '..');
+const brought = path.join(root, 'prebuilt', `${process.platform}-${process.arch}`, 'lockkeeper.node');
+const file = process.env.LK_NODE_ADDON
+    ?? (fs.existsSync(brought) ? brought : path.join(root, 'build', 'Release', 'lockkeeper.node'));
 
 function load() {
     try {

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import pathlib
 
 from ._abi import FUNCTIONS, SONAME
 
@@ -12,8 +13,9 @@ VERSION = "0.1.0"  # of the binding: that of the library it was written for (LK_
 
 
 def _load() -> ctypes.CDLL:
-    """$LK_LIBRARY is the path of another library than the system's."""
-    name = os.environ.get("LK_LIBRARY") or SONAME
+    """$LK_LIBRARY is the path of another library than the one that the wheel brings, or the system's."""
+    brought = pathlib.Path(__file__).with_name(SONAME)
+    name = os.environ.get("LK_LIBRARY") or (str(brought) if brought.exists() else SONAME)
     try:
         library = ctypes.CDLL(name)
     except OSError as error:

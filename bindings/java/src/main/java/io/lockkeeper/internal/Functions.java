@@ -7,7 +7,7 @@ import com.sun.jna.Native;
 public interface Functions extends Signatures {
     Functions LIBRARY = load();
 
-    /** $LK_LIBRARY is the path of another library than the system's. */
+    /** The system's or, without one, the jar's. $LK_LIBRARY is the path of another one. */
     private static Functions load() {
         String named = System.getenv("LK_LIBRARY");
         String name = named == null || named.isEmpty() ? Constants.SONAME : named;
