@@ -136,30 +136,21 @@ void lk_service_address_write(const struct lk_service_address *address,
 
 /* ---- user and password ----------------------------------------------------------------------- */
 
-/* An option of lks://, a file. */
+/* An option of lks:// alone. */
 static lk_outcome read_file_option(struct lk_slice name, struct lk_slice value,
-                                   struct lk_service_files *files, lk_error *error) {
-    const struct {
-        const char *name;
-        char *path;
-    } options[] = {{"ca", files->authorities}, {"cert", files->certificate}, {"key", files->key}};
+                                   struct lk_tls_paths *files, lk_error *error) {
+    lk_outcome outcome = lk_tls_paths_take(files, name, value, error);
 
-    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
-        if (lk_slice_equal(name, lk_slice_of(options[i].name))) {
-            return value.size > 0
-                           && lk_percent_decode(value, options[i].path, LK_SERVICE_FILE_BYTES)
-                       ? LK_OK
-                       : lk_error_set(error, LK_INVALID, "%s: invalid path", options[i].name);
-        }
-    }
-    return lk_error_set(error, LK_INVALID,
-                        "unknown option: a service over TLS has the options user, password, "
-                        "password-file, ca, cert and key");
+    return outcome != LK_NONE
+               ? outcome
+               : lk_error_set(error, LK_INVALID,
+                              "unknown option: a service over TLS has the options user, password, "
+                              "password-file, ca, cert and key");
 }
 
 static lk_outcome read_option(struct lk_slice option, struct lk_service_login *login,
-                              struct lk_service_files *files, lk_error *error) {
-    char path[LK_SERVICE_FILE_BYTES];
+                              struct lk_tls_paths *files, lk_error *error) {
+    char path[LK_TLS_PATH_BYTES];
     struct lk_slice value = cut_at(&option, '=');
     bool is_read = false;
 
@@ -242,8 +233,8 @@ static lk_outcome cut_login(struct lk_slice *authority, struct lk_service_login 
 
 lk_outcome lk_service_url_parse(struct lk_slice rest, bool is_local,
                                 struct lk_service_addresses *ret_addresses,
-                                struct lk_service_login *ret_login,
-                                struct lk_service_files *ret_files, lk_error *error) {
+                                struct lk_service_login *ret_login, struct lk_tls_paths *ret_files,
+                                lk_error *error) {
     struct lk_service_addresses addresses = {.count = 1};
     struct lk_service_login login = {.user = ""};
     struct lk_slice options = cut_at(&rest, '?');
@@ -271,10 +262,6 @@ lk_outcome lk_service_url_parse(struct lk_slice rest, bool is_local,
     if (outcome == LK_OK) {
         outcome = is_local ? parse_path(rest, &addresses.each[0], error)
                            : parse_list(rest, &addresses, error);
-    }
-    if (outcome == LK_OK && ret_files != NULL
-        && (ret_files->certificate[0] == '\0') != (ret_files->key[0] == '\0')) {
-        outcome = lk_error_set(error, LK_INVALID, "cert=FILE and key=FILE belong together");
     }
     if (outcome == LK_OK) {
         *ret_addresses = addresses;

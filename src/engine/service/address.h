@@ -9,6 +9,7 @@
 
 #include "base/slice.h"
 #include "lockkeeper/terms.h"
+#include "tls/client.h"
 
 #define LK_SERVICE_PORT_DEFAULT "7420"
 
@@ -16,7 +17,6 @@ enum {
     LK_SERVICE_HOST_BYTES_MAX = 255, /* a DNS name; the path of a socket is shorter */
     LK_SERVICE_LOGIN_BYTES_MAX = 255,
     LK_SERVICE_HOSTS_MAX = 16, /* services that a URL names */
-    LK_SERVICE_FILE_BYTES = 4096,
     LK_SERVICE_ADDRESS_TEXT_BYTES = LK_SERVICE_HOST_BYTES_MAX + 16,
 };
 
@@ -38,13 +38,6 @@ struct lk_service_login {
     char password[LK_SERVICE_LOGIN_BYTES_MAX + 1];
 };
 
-/* The files of lks://; "": none, which is the system's authorities. */
-struct lk_service_files {
-    char authorities[LK_SERVICE_FILE_BYTES];
-    char certificate[LK_SERVICE_FILE_BYTES];
-    char key[LK_SERVICE_FILE_BYTES];
-};
-
 /*
  * The URL after its scheme: `//[USER[:PASSWORD]@]HOST[:PORT][,HOST[:PORT]...]` or, if is_local,
  * `PATH`; then `?user=`, `?password=` or `?password-file=`, and with ret_files `?ca=`, `?cert=` and
@@ -53,8 +46,8 @@ struct lk_service_files {
  */
 lk_outcome lk_service_url_parse(struct lk_slice rest, bool is_local,
                                 struct lk_service_addresses *ret_addresses,
-                                struct lk_service_login *ret_login,
-                                struct lk_service_files *ret_files, lk_error *error);
+                                struct lk_service_login *ret_login, struct lk_tls_paths *ret_files,
+                                lk_error *error);
 
 /* `HOST[:PORT]`, an IPv6 address in brackets. LK_OK or LK_INVALID. */
 lk_outcome lk_service_address_parse(struct lk_slice text, struct lk_service_address *ret_address,

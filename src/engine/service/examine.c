@@ -11,7 +11,6 @@
 #include "engine/service/command_builder.h"
 #include "engine/service/connections.h"
 #include "engine/service/service.h"
-#include "engine/service/tls_link.h"
 
 enum {
     REPORT_BYTES_MAX = 4096,
@@ -152,7 +151,7 @@ static lk_report *make_report(const struct lk_service_link *link, struct lk_slic
     struct lk_text warnings = lk_text_in(warning_bytes, sizeof warning_bytes);
 
     write_report(info, &text);
-    lk_service_tls_report(link, &text, &warnings);
+    lk_tls_client_report(link->tls, "the service", "", &text, &warnings);
     warn_of_store(info, &warnings);
     warn_of_lost_commits(info, &warnings);
     warn_of_connections(info, &warnings);

@@ -13,13 +13,12 @@
 #include "base/error.h"
 #include "base/socket.h"
 #include "engine/service/command_builder.h"
-#include "engine/service/tls_link.h"
 
 enum { RECEIVE_BYTES = 16 * 1024 };
 
 /* ---- waiting --------------------------------------------------------------------------------- */
 
-lk_outcome lk_service_link_await(int descriptor, short events, const struct lk_patience *patience) {
+static lk_outcome await(int descriptor, short events, const struct lk_patience *patience) {
     int problem = lk_socket_await(descriptor, events, patience->until_us, patience->waker);
 
     return problem == 0 ? LK_OK : problem == ECANCELED ? LK_CANCELLED : LK_UNAVAILABLE;
@@ -33,13 +32,13 @@ lk_outcome lk_service_link_send(struct lk_service_link *link, struct lk_slice by
         short events = POLLOUT;
         ssize_t count = link->tls == NULL
                             ? send(link->descriptor, bytes.bytes, bytes.size, MSG_NOSIGNAL)
-                            : lk_service_tls_send(link, bytes, &events);
+                            : lk_tls_client_send(link->tls, bytes, &events);
 
         if (count > 0) {
             bytes.bytes += count;
             bytes.size -= (size_t)count;
         } else if (count < 0 && errno == EAGAIN) {
-            lk_outcome outcome = lk_service_link_await(link->descriptor, events, patience);
+            lk_outcome outcome = await(link->descriptor, events, patience);
             if (outcome != LK_OK) {
                 return outcome;
             }
@@ -63,7 +62,7 @@ static lk_outcome receive_more(struct lk_service_link *link, const struct lk_pat
             return LK_INTERNAL;
         }
         count = link->tls == NULL ? recv(link->descriptor, room, size, 0)
-                                  : lk_service_tls_receive(link, room, size, &events);
+                                  : lk_tls_client_receive(link->tls, room, size, &events);
         if (count > 0) {
             link->received.size += (size_t)count;
             return LK_OK;
@@ -71,7 +70,7 @@ static lk_outcome receive_more(struct lk_service_link *link, const struct lk_pat
         if (count == 0 || (errno != EAGAIN && errno != EINTR)) {
             return LK_UNAVAILABLE;
         }
-        outcome = lk_service_link_await(link->descriptor, events, patience);
+        outcome = await(link->descriptor, events, patience);
         if (outcome != LK_OK) {
             return outcome;
         }
@@ -306,26 +305,51 @@ static lk_outcome handshake(struct lk_service_link *link, const struct lk_servic
                               "the server at this address is not a Lockkeeper service");
 }
 
+/* ---- TLS ------------------------------------------------------------------------------------- */
+
+static struct lk_tls_peer peer_of(const char *name) {
+    return (struct lk_tls_peer){.name = name,
+                                .kind = "the service",
+                                .scheme = "lks",
+                                .plain = "lk",
+                                .authorities = "--tls-ca"};
+}
+
+static lk_outcome begin_tls(struct lk_service_link *link, struct lk_tls_context *context,
+                            const struct lk_patience *patience, lk_error *error) {
+    char name[LK_SERVICE_ADDRESS_TEXT_BYTES] = "";
+    const struct lk_tls_peer peer = peer_of(name);
+
+    lk_service_address_write(&link->address, name);
+    link->tls = lk_tls_session_connect(context, link->descriptor, link->address.host);
+    return link->tls != NULL ? lk_tls_client_begin(link->tls, link->descriptor, &peer,
+                                                   patience->until_us, patience->waker, error)
+                             : lk_error_set(error, LK_INTERNAL, "no memory for a connection");
+}
+
+/* ---- opening and closing --------------------------------------------------------------------- */
+
 /* The outcome of the handshake as it is, or what is known of its failure. */
 static lk_outcome explain_silence(const struct lk_service_link *link,
                                   const struct lk_service_address *address, lk_outcome outcome,
                                   lk_error *error) {
     enum { TLS_RECORD_OF_ALERT = 0x15 };
     const struct lk_slice received = {link->received.bytes, link->received.size};
-    char name[LK_SERVICE_ADDRESS_TEXT_BYTES];
+    char name[LK_SERVICE_ADDRESS_TEXT_BYTES] = "";
+    const struct lk_tls_peer peer = peer_of(name);
     lk_outcome known;
 
     if (outcome != LK_UNAVAILABLE && outcome != LK_INTERNAL) {
         return outcome;
     }
-    known = lk_service_tls_explain(link, address, error);
+    lk_service_address_write(address, name);
+    known = lk_tls_client_explain(link->tls, &peer, error);
     if (known != LK_OK) {
         return known;
     }
     if (link->tls == NULL && received.size > 0 && received.bytes[0] == TLS_RECORD_OF_ALERT) {
         return refuse_plain(error);
     }
-    lk_service_address_write(address, name);
     if (begins_with(received, "HTTP/")) {
         return lk_error_set(error, LK_UNSUPPORTED,
                             "%s: this is HTTP: name the port of the service's --listen, which is "
@@ -356,7 +380,7 @@ lk_outcome lk_service_link_open(const struct lk_service_address *address,
     lk_error_clear(error, LK_OK);
     outcome = dial(address, patience, &link->descriptor, error);
     if (outcome == LK_OK && tls != NULL) {
-        outcome = lk_service_tls_begin(link, address, tls, patience, error);
+        outcome = begin_tls(link, tls, patience, error);
     }
     if (outcome == LK_OK) {
         outcome = explain_silence(link, address, handshake(link, login, patience, error), error);
@@ -388,7 +412,7 @@ void lk_service_link_hang_up(struct lk_service_link *link, int64_t until_us) {
     ssize_t count = 1;
 
     (void)shutdown(link->descriptor, SHUT_WR);
-    while (count != 0 && lk_service_link_await(link->descriptor, POLLIN, &patience) == LK_OK
+    while (count != 0 && await(link->descriptor, POLLIN, &patience) == LK_OK
            && lk_clock_now_us() < until_us) {
         count = recv(link->descriptor, ignored, sizeof ignored, 0);
         if (count < 0 && errno != EAGAIN && errno != EINTR) {

@@ -12,7 +12,7 @@
 #include "base/buffer.h"
 #include "engine/engine.h"
 #include "engine/service/address.h"
-#include "tls/tls.h"
+#include "tls/client.h"
 #include "wire/resp.h"
 
 #define LK_SERVICE_REPLY_BYTES_MAX ((size_t)256 << 20)

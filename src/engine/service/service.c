@@ -24,14 +24,10 @@ static void service_free(struct lk_service *service) {
     free(service);
 }
 
-static const char *file_of(const char *path) {
-    return path[0] != '\0' ? path : NULL;
-}
-
 /* lks://: reads the URL and the files that it names. */
 static lk_outcome prepare_tls(struct lk_service *service, struct lk_slice rest,
                               struct lk_service_addresses *ret_addresses, lk_error *error) {
-    struct lk_service_files *paths = calloc(1, sizeof *paths);
+    struct lk_tls_paths *paths = calloc(1, sizeof *paths);
     lk_outcome outcome;
 
     if (paths == NULL) {
@@ -39,12 +35,7 @@ static lk_outcome prepare_tls(struct lk_service *service, struct lk_slice rest,
     }
     outcome = lk_service_url_parse(rest, false, ret_addresses, &service->login, paths, error);
     if (outcome == LK_OK) {
-        const struct lk_tls_files files = {
-            .certificate = file_of(paths->certificate),
-            .key = file_of(paths->key),
-            .authorities = file_of(paths->authorities),
-        };
-        outcome = lk_tls_client_new(&files, &service->tls, error);
+        outcome = lk_tls_paths_open(paths, &service->tls, error);
     }
     free(paths);
     return outcome;
