@@ -74,7 +74,7 @@ typedef struct lk_store lk_store;
  *   sqlite:PATH                 a file on this machine, without a server
  *   postgresql://HOST/DATABASE  a PostgreSQL database
  *   mysql://HOST/DATABASE       a MySQL or MariaDB database; mariadb: is the same
- *   redis://HOST                a Redis server or cluster; rediss: (TLS) is LK_UNSUPPORTED so far
+ *   redis://HOST                a Redis server or cluster; rediss://HOST: over TLS
  *   lk://HOST[,HOST...]         a service, lk-serve(1); lks://HOST: over TLS
  *   lk+unix:PATH                a service, by its socket on this machine
  *   shm:NAME                    shared memory of this machine; limits only

@@ -258,6 +258,7 @@ static void offer_stores(const struct place *place, const char *prefix) {
         {"lks://", "a Lockkeeper service, over TLS"},
         {"lk+unix:", "a Lockkeeper service of this machine"},
         {"redis://", "a Redis server or cluster"},
+        {"rediss://", "a Redis server or cluster, over TLS"},
         {"postgresql://", "a PostgreSQL database"},
         {"mysql://", "a MySQL or MariaDB database"},
         {"shm:", "limits in this machine's memory"},

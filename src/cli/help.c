@@ -51,7 +51,7 @@ void lk_help_overview(FILE *out) {
                 "first use: it does not exclude other users, sudo or containers.\n"
                 "  sqlite:PATH   a file on this machine, no server\n"
                 "  lk://HOST     a Lockkeeper service (lk serve), or several; lk+unix:PATH\n"
-                "  redis://HOST  a Redis server or cluster\n"
+                "  redis://HOST  a Redis server or cluster; rediss://HOST over TLS\n"
                 "  postgresql://HOST/DATABASE\n"
                 "  mysql://HOST/DATABASE (or mariadb:)\n"
                 "  shm:NAME      limits in this machine's memory\n"

@@ -265,9 +265,7 @@ lk_outcome lk_store_engine_of(const char *url, const struct lk_engine_ops **ret_
             *ret_rest = split.rest;
             return LK_OK;
         }
-        if (!ops->is_stub) {
-            lk_text_format(&known, "%s%s:", i == 0 ? "" : ", ", ops->scheme);
-        }
+        lk_text_format(&known, "%s%s:", i == 0 ? "" : ", ", ops->scheme);
         if (ops->alias != NULL) {
             lk_text_format(&known, ", %s:", ops->alias);
         }

@@ -296,8 +296,8 @@ char *lk_url_absolute(const char *url) {
 
 /* Schemes of other programs, with what comes behind the `?` of "did you mean" here. */
 static const char *const others[][2] = {
-    {"sqlite3", "sqlite:"},   {"file", "sqlite:"}, {"unix", "lk+unix:"},  {"valkey", "redis:"},
-    {"pgsql", "postgresql:"}, {"memory", "mem:"},  {"lockkeeper", "lk:"},
+    {"sqlite3", "sqlite:"}, {"file", "sqlite:"},      {"unix", "lk+unix:"}, {"valkey", "redis:"},
+    {"valkeys", "rediss:"}, {"pgsql", "postgresql:"}, {"memory", "mem:"},   {"lockkeeper", "lk:"},
 };
 
 static struct lk_url_hint meant(const char *scheme, struct lk_slice rest) {
@@ -331,7 +331,7 @@ static struct lk_url_hint like(struct lk_slice word) {
 
     for (size_t i = 0; lk_engines[i] != NULL; i++) {
         size_t distance = lk_likeness(word.bytes, word.size, lk_engines[i]->scheme);
-        if (!lk_engines[i]->is_stub && distance < best_distance) {
+        if (distance < best_distance) {
             best = lk_engines[i]->scheme;
             best_distance = distance;
         }

@@ -441,7 +441,6 @@ struct lk_engine_ops {
     const char *scheme;               /* of the URL: "mem", "sqlite" */
     const char *alias;                /* another word for it; NULL: there is none */
     const char *title;                /* for people */
-    bool is_stub;                     /* open() only says why this build lacks it */
     bool is_remote;                   /* a server has it, or is asked for its address */
     unsigned capabilities;            /* of enum lk_capability, the first group */
     const struct lk_url_files *files; /* NULL: its URLs name none */

@@ -208,9 +208,26 @@ enum lk_tls_step lk_tls_session_receive(struct lk_tls_session *session, void *by
     return received > 0 ? LK_TLS_DONE : step_of(session, result);
 }
 
+/*
+ * A peer that refuses this side ends the connection behind an alert, and with TLS 1.3 only after
+ * the handshake is done here: then what is sent meets an end, and the alert, unread, says why.
+ */
+static void note_alert(struct lk_tls_session *session) {
+    char byte;
+    int result;
+
+    ERR_clear_error();
+    result = SSL_peek(session->ssl, &byte, 1);
+    if (result <= 0 && SSL_get_error(session->ssl, result) == SSL_ERROR_SSL) {
+        lk_tls_session_note(session);
+    }
+    ERR_clear_error();
+}
+
 enum lk_tls_step lk_tls_session_send(struct lk_tls_session *session, const void *bytes, size_t size,
                                      size_t *ret_size) {
     size_t sent = 0;
+    enum lk_tls_step step;
     int result;
 
     assert(size > 0 && size <= INT_MAX);
@@ -221,7 +238,14 @@ enum lk_tls_step lk_tls_session_send(struct lk_tls_session *session, const void 
         sent += result > 0 ? (size_t)result : 0;
     } while (result > 0 && sent < size);
     *ret_size = sent;
-    return sent > 0 ? LK_TLS_DONE : step_of(session, result);
+    if (sent > 0) {
+        return LK_TLS_DONE;
+    }
+    step = step_of(session, result);
+    if (step == LK_TLS_FAILED && session->problem == LK_TLS_OTHER) {
+        note_alert(session);
+    }
+    return step;
 }
 
 bool lk_tls_session_has_more(const struct lk_tls_session *session) {

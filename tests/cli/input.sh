@@ -181,9 +181,6 @@ for url in 'nonsense' 'ftp://x/y' 'sqlite:' ''; do
     esac
     expect_out ''
 done
-lk -S rediss://localhost ls --json
-expect_code 79
-expect .status '"unsupported"'
 
 scenario 'a store that cannot be reached is UNAVAILABLE'
 damage_store

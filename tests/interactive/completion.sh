@@ -57,7 +57,7 @@ ok 'durations' offers '10s\n10m\n' run --ttl 10
 ok 'owners that are one word' offers 'ana\nben\n' release --owner ''
 ok 'a store that was named' offers '' -S "sqlite:$work/none.db" show ''
 ok 'every kind of store' offers \
-    'sqlite:\nlk://\nlks://\nlk+unix:\nredis://\npostgresql://\nmysql://\nshm:\nmem:\n' -S ''
+    'sqlite:\nlk://\nlks://\nlk+unix:\nredis://\nrediss://\npostgresql://\nmysql://\nshm:\nmem:\n' -S ''
 mkdir -p "$work/files/[x]" && touch "$work/files/a.db" "$work/files/b c" "$work/files/[x]/in.db"
 ok 'the file of a store' offers "sqlite:$work/files/a.db\n" -S "sqlite:$work/files/a"
 ok 'directories end in a slash, odd names are their own' offers "sqlite:$work/files/[x]/\n" \

@@ -1,6 +1,6 @@
 #!/usr/bin/env -S python3 -B
 # SPDX-License-Identifier: Apache-2.0
-"""What happens to a cluster, and what the store makes of it: test_cluster.py LK HOLD [CASE]
+"""What happens to a cluster, and what the store makes of it: test_cluster.py [--tls] LK HOLD [CASE]
 
 Nodes die, slots move, replication stops. Clients are the program `lk`, a process a call; workers are
 loops of them, each at a root of its own, that must never be refused and whose tokens must only grow.
@@ -19,13 +19,13 @@ WORKERS = 4
 
 
 class Cluster(Servers):
-    def __init__(self, program, hold):
-        super().__init__()
+    def __init__(self, program, hold, has_tls):
+        super().__init__(has_tls=has_tls)
         self.program, self.hold = program, hold
         self.number = 0
         self.cluster()
         self.ports = [int(name) for name in os.listdir(self.folder) if name.isdigit()]
-        self.url = "redis://" + ",".join(f"127.0.0.1:{port}" for port in self.ports)
+        self.url = self.url_of(f"127.0.0.1:{port}" for port in self.ports)
 
     def lk(self, *words, url=None, owner="me"):
         result = subprocess.run([self.program, "-S", url or self.url, *words, "--json"],
@@ -246,10 +246,10 @@ def move_one_of(cluster, roots):
     else:
         return "no root is among the lower slots"
     target = cluster.other_master(source)
-    done = subprocess.run(["redis-cli", "--cluster", "reshard", f"127.0.0.1:{cluster.ports[0]}",
-                           "--cluster-from", source["id"], "--cluster-to", target["id"],
-                           "--cluster-slots", str(count), "--cluster-yes"],
-                          capture_output=True, text=True, check=False)
+    done = subprocess.run(cluster.command(
+        "--cluster", "reshard", f"127.0.0.1:{cluster.ports[0]}", "--cluster-from", source["id"],
+        "--cluster-to", target["id"], "--cluster-slots", str(count), "--cluster-yes"),
+        capture_output=True, text=True, check=False)
     if done.returncode != 0:
         return f"not moved: {done.stdout[-300:]}{done.stderr[-300:]}"
     # The two nodes know it at once, the others as they hear of it.
@@ -578,7 +578,9 @@ def a_node_dies_in_a_batch(cluster):
 
 
 def main():
-    cluster = Cluster(*map(os.path.abspath, sys.argv[1:3]))
+    has_tls = sys.argv[1] == "--tls"
+    program, hold, *wanted = sys.argv[1 + has_tls:]
+    cluster = Cluster(os.path.abspath(program), os.path.abspath(hold), has_tls)
     cases = [
         ("lock and value live in one slot, in one call each", lock_and_value_live_together),
         ("batches cross slots", batches_cross_slots),
@@ -599,7 +601,7 @@ def main():
         ("a node dies under load", a_node_dies_under_load),
         ("a node dies in the middle of a batch", a_node_dies_in_a_batch),
     ]
-    cases = [case for case in cases if len(sys.argv) < 4 or sys.argv[3] in case[0]]
+    cases = [case for case in cases if not wanted or wanted[0] in case[0]]
     print(f"1..{len(cases)}", flush=True)
     try:
         good = [cluster.case(*case) for case in cases]

@@ -34,8 +34,8 @@ def expect(is_right, what):
 
 
 class Server(Servers):
-    def __init__(self, program):
-        super().__init__()
+    def __init__(self, program, has_tls=False):
+        super().__init__(has_tls=has_tls)
         self.program = program
 
     def lk(self, *words, url=None, owner="me"):

@@ -26,6 +26,8 @@ SCHEMES = {
     "lks of two": "lks://127.0.0.1:{port},localhost:{port}?ca={ca}",
     "redis": "redis://127.0.0.1:{port}",
     "redis of two": "redis://127.0.0.1:{port},localhost:{port}",
+    "rediss": "rediss://127.0.0.1:{port}?ca={ca}",
+    "rediss of two": "rediss://127.0.0.1:{port},localhost:{port}?ca={ca}",
     "postgresql": "postgresql://u@127.0.0.1:{port}/d",
     "mysql": "mysql://u:p@127.0.0.1:{port}/d",
 }
@@ -41,6 +43,8 @@ BEGINNINGS = {  # of what does not go on
     "lks of two": {"begins with TLS": TLS_RECORD},
     "redis": {"begins an answer": b"$5000\r\nredis_version:7",
               "is a cluster, and tells no slots": b"$%d\r\n%s\r\n" % (len(INFO), INFO)},
+    "rediss": {"begins with TLS": TLS_RECORD},
+    "rediss of two": {"begins with TLS": TLS_RECORD},
     "postgresql": {"agrees to TLS": b"S"},
     "mysql": {"begins a greeting": b"\x4a\x00\x00\x00\x0a8.0"},
 }
@@ -69,7 +73,7 @@ def judge(scheme, ca, begun, has_room):
 
 def cases():
     probe = "".join(lk(f"{scheme}://127.0.0.1:1/", "ls").communicate()[1]
-                    for scheme in ("redis", "postgresql", "mysql"))
+                    for scheme in ("redis", "rediss", "postgresql", "mysql"))
     for scheme in SCHEMES:
         if f"no engine for {scheme.split()[0]}" in probe:
             continue

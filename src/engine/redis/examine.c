@@ -62,6 +62,13 @@ static void check_replication(struct examination *e, const redisReply *info, con
     }
 }
 
+static void check_tls(struct examination *e, const struct lk_redis_link *link, const char *whose) {
+    char suffix[LK_REDIS_ADDRESS_TEXT_BYTES + sizeof " of "];
+
+    (void)snprintf(suffix, sizeof suffix, " of %s", whose);
+    lk_tls_client_report(link->tls, whose, suffix, &e->text, &e->warnings);
+}
+
 /* Reads the server's clock, and measures how long that takes. */
 static lk_outcome check_clock(struct examination *e, struct lk_redis_link *link, lk_error *error) {
     static const char *const words[] = {"TIME"};
@@ -109,6 +116,7 @@ static lk_outcome check_node(struct examination *e, int node, lk_error *error) {
         return outcome;
     }
     lk_redis_address_write(&topology->nodes[node].address, whose);
+    check_tls(e, link, whose);
     outcome = check_info(e, link, "memory", whose, check_memory, error);
     if (outcome == LK_OK) {
         outcome = check_info(e, link, "persistence", whose, check_persistence, error);

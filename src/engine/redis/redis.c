@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opening and closing `redis:`, and its table of operations. */
+/* Opening and closing `redis:` and `rediss:`, and their tables of operations. */
 #include "engine/redis/redis.h"
 
 #include <inttypes.h>
@@ -33,8 +33,27 @@ static lk_outcome set_up(struct lk_redis *store, const struct lk_redis_target *t
     return outcome;
 }
 
-static lk_outcome open_by_url(struct lk_slice rest, const struct lk_patience *patience,
-                              struct lk_engine **ret_engine, lk_error *error) {
+/* Reads the URL, and of rediss: the files that it names. */
+static lk_outcome read_url(struct lk_slice rest, bool has_tls, struct lk_redis *store,
+                           struct lk_redis_target *ret_target, lk_error *error) {
+    struct lk_tls_paths *paths = has_tls ? calloc(1, sizeof *paths) : NULL;
+    lk_outcome outcome;
+
+    if (has_tls && paths == NULL) {
+        return lk_error_set(error, LK_INTERNAL, "no memory for a store");
+    }
+    outcome = lk_redis_target_parse(rest, ret_target, paths, error);
+    if (outcome == LK_OK && has_tls) {
+        outcome = lk_tls_paths_open(paths, &store->tls, error);
+        ret_target->tls = store->tls;
+    }
+    free(paths);
+    return outcome;
+}
+
+static lk_outcome open_by_url(const struct lk_engine_ops *ops, struct lk_slice rest,
+                              const struct lk_patience *patience, struct lk_engine **ret_engine,
+                              lk_error *error) {
     const struct lk_patience contact = lk_patience_for_contact(patience);
     struct lk_redis_target *target = calloc(1, sizeof *target);
     struct lk_redis *store = calloc(1, sizeof *store);
@@ -44,14 +63,17 @@ static lk_outcome open_by_url(struct lk_slice rest, const struct lk_patience *pa
         outcome = lk_error_set(error, LK_INTERNAL, "no memory for a store");
     }
     if (outcome == LK_OK) {
-        outcome = lk_redis_target_parse(rest, target, error);
-        if (outcome == LK_OK) {
-            store->engine.ops = &lk_engine_redis;
-            outcome = set_up(store, target, &contact, error);
-        }
+        outcome = read_url(rest, ops == &lk_engine_rediss, store, target, error);
+    }
+    if (outcome == LK_OK) {
+        store->engine.ops = ops;
+        outcome = set_up(store, target, &contact, error);
     }
     free(target);
     if (outcome != LK_OK) {
+        if (store != NULL) {
+            lk_tls_context_free(store->tls);
+        }
         free(store);
         return outcome;
     }
@@ -60,11 +82,22 @@ static lk_outcome open_by_url(struct lk_slice rest, const struct lk_patience *pa
     return LK_OK;
 }
 
+static lk_outcome open_plain(struct lk_slice rest, const struct lk_patience *patience,
+                             struct lk_engine **ret_engine, lk_error *error) {
+    return open_by_url(&lk_engine_redis, rest, patience, ret_engine, error);
+}
+
+static lk_outcome open_over_tls(struct lk_slice rest, const struct lk_patience *patience,
+                                struct lk_engine **ret_engine, lk_error *error) {
+    return open_by_url(&lk_engine_rediss, rest, patience, ret_engine, error);
+}
+
 static void close_engine(struct lk_engine *engine) {
     struct lk_redis *store = lk_redis_of(engine);
 
     lk_redis_subscriber_done(&store->subscriber);
     lk_redis_topology_done(&store->topology);
+    lk_tls_context_free(store->tls);
     free(store);
 }
 
@@ -97,46 +130,35 @@ static const struct lk_batch_ops batches = {
     .queues = lk_redis_queues,
 };
 
+#define REDIS_CAPABILITIES                                                                         \
+    (LK_CAN_QUEUE | LK_CAN_ROOTS | LK_CAN_DEADLOCK | LK_CAN_EXCLUSIVE | LK_CAN_PERSIST)
+
+/* The schemes differ only in how they are opened. */
+#define REDIS_OPERATIONS                                                                           \
+    .is_remote = true, .capabilities = REDIS_CAPABILITIES, .close = close_engine,                  \
+    .status = tell_status, .node_of = node_of, .may_have_forgotten = lk_redis_may_have_forgotten,  \
+    .decide = lk_redis_decide, .await = lk_redis_await, .list = lk_redis_list,                     \
+    .show = lk_redis_show, .audit = lk_redis_audit, .value_get = lk_redis_value_get,               \
+    .items = lk_redis_items, .stats = lk_redis_stats, .examine = lk_redis_examine,                 \
+    .batches = &batches
+
 static const char *const file_options[] = {"password-file", NULL};
+static const char *const tls_file_options[] = {"password-file", "ca", "cert", "key", NULL};
 static const struct lk_url_files files = {.options = file_options};
+static const struct lk_url_files tls_files = {.options = tls_file_options};
 
 const struct lk_engine_ops lk_engine_redis = {
     .files = &files,
     .scheme = "redis",
-    .is_remote = true,
     .title = "a Redis server or cluster",
-    .capabilities =
-        LK_CAN_QUEUE | LK_CAN_ROOTS | LK_CAN_DEADLOCK | LK_CAN_EXCLUSIVE | LK_CAN_PERSIST,
-    .open = open_by_url,
-    .close = close_engine,
-    .status = tell_status,
-    .node_of = node_of,
-    .may_have_forgotten = lk_redis_may_have_forgotten,
-    .decide = lk_redis_decide,
-    .await = lk_redis_await,
-    .list = lk_redis_list,
-    .show = lk_redis_show,
-    .audit = lk_redis_audit,
-    .value_get = lk_redis_value_get,
-    .items = lk_redis_items,
-    .stats = lk_redis_stats,
-    .examine = lk_redis_examine,
-    .batches = &batches,
+    .open = open_plain,
+    REDIS_OPERATIONS,
 };
 
-static lk_outcome refuse_tls(struct lk_slice rest, const struct lk_patience *patience,
-                             struct lk_engine **ret_engine, lk_error *error) {
-    (void)rest;
-    (void)patience;
-    (void)ret_engine;
-    return lk_error_set(error, LK_UNSUPPORTED,
-                        "rediss: needs TLS, which the Redis client library of this build lacks: "
-                        "use redis: through a tunnel (stunnel) or on a socket");
-}
-
 const struct lk_engine_ops lk_engine_rediss = {
+    .files = &tls_files,
     .scheme = "rediss",
-    .title = "Redis over TLS: not in this build",
-    .is_stub = true,
-    .open = refuse_tls,
+    .title = "a Redis server or cluster, over TLS",
+    .open = open_over_tls,
+    REDIS_OPERATIONS,
 };

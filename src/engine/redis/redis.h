@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The engine `redis:`: a Redis server or a Redis Cluster, of version 6.2 or later, or a fork.
+ * The engine `redis:`, and over TLS `rediss:`: a Redis server or a Redis Cluster, of version 6.2 or
+ * later, or a fork.
  *
  * The rules are applied on the server, by a script (the Lua files of this folder) that answers an
  * ask in one exchange on the node that has the root's slot. The C code finds that node, sends the
@@ -12,10 +13,6 @@
 #include "engine/engine.h"
 
 extern const struct lk_engine_ops lk_engine_redis;
-
-/*
- * redis over TLS. The client library (hiredis 0.14) does not support it: refused, with a sentence.
- */
 extern const struct lk_engine_ops lk_engine_rediss;
 
 /*

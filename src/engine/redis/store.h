@@ -10,6 +10,7 @@
 
 struct lk_redis {
     struct lk_engine engine;
+    struct lk_tls_context *tls; /* NULL: redis: */
     struct lk_redis_topology topology;
     struct lk_redis_subscriber subscriber;
     char name[LK_REDIS_NAME_BYTES_MAX + 1]; /* prefix of this process's channels */

@@ -1,87 +1,82 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Connections, on hiredis. The waits are done here, so that they end with the time budget. */
+/* Connections. The waits are done here, so that they end with the time budget. */
 #include "engine/redis/client/link.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/socket.h"
 
 #define CONNECT_US_MAX INT64_C(3000000) /* for one server: another one may be reachable */
 enum { SLICE_MS = 50 };                 /* how often a waker is checked */
+enum { RECEIVE_BYTES = 16 * 1024, TLS_RECORD_OF_ALERT = 0x15 };
 
-/* ---- waiting --------------------------------------------------------------------------------- */
+/* ---- what fails ------------------------------------------------------------------------------ */
 
-/* Waits until the socket is ready. LK_OK, LK_CANCELLED, or LK_UNAVAILABLE: the time is up. */
-static lk_outcome wait_for(const redisContext *context, short events,
+/* LK_OK, LK_CANCELLED, or LK_UNAVAILABLE: the time is up. */
+static lk_outcome wait_for(const struct lk_redis_link *link, short events,
                            const struct lk_patience *patience) {
-    struct pollfd socket = {.fd = context->fd, .events = events};
+    int problem = lk_socket_await(link->descriptor, events, patience->until_us, patience->waker);
 
-    for (;;) {
-        int64_t left_us = patience->until_us - lk_clock_now_us();
-        int64_t left_ms = left_us > 0 ? left_us / 1000 + 1 : 0;
-        int ready;
+    return problem == 0 ? LK_OK : problem == ECANCELED ? LK_CANCELLED : LK_UNAVAILABLE;
+}
 
-        if (left_us <= 0) {
-            return LK_UNAVAILABLE;
-        }
-        if (left_ms > SLICE_MS) {
-            left_ms = patience->waker != NULL || left_ms > INT32_MAX ? SLICE_MS : left_ms;
-        }
-        ready = poll(&socket, 1, (int)left_ms);
-        if (ready > 0) {
-            return LK_OK;
-        }
-        if (ready < 0 && errno != EINTR) {
-            return LK_UNAVAILABLE;
-        }
-        if (lk_waker_is_thrown(patience->waker)) {
-            return LK_CANCELLED;
-        }
+static void note(struct lk_redis_link *link, const char *problem) {
+    (void)snprintf(link->problem, sizeof link->problem, "%s", problem);
+}
+
+/* Of the socket: 0 bytes are its end. */
+static void note_failure(struct lk_redis_link *link, ssize_t count) {
+    const char *reason = link->tls != NULL ? lk_tls_session_reason(link->tls) : "";
+
+    if (reason[0] != '\0') {
+        (void)snprintf(link->problem, sizeof link->problem, "speaks no TLS that can be read: %s",
+                       reason);
+    } else if (count == 0) {
+        note(link, "has closed the connection");
+    } else {
+        (void)snprintf(link->problem, sizeof link->problem, "cannot be reached any more: %s",
+                       strerror(errno));
     }
 }
 
 static lk_outcome fail(const struct lk_redis_link *link, lk_outcome outcome, lk_error *error) {
-    const redisContext *context = link->context;
-
     if (outcome == LK_CANCELLED) {
         return lk_error_set(error, outcome, "the wait was cancelled");
     }
     return lk_error_set(error, LK_UNAVAILABLE, "the Redis server %s",
-                        context->err != 0 ? context->errstr : "does not answer in time");
+                        link->problem[0] != '\0' ? link->problem : "does not answer in time");
 }
 
 /* ---- exchanges ------------------------------------------------------------------------------- */
 
-/*
- * hiredis would write to a connection that the server has closed, and the signal SIGPIPE would end
- * a program that expects none.
- */
-static lk_outcome send_all(struct lk_redis_link *link, const char *text, size_t size,
+/* Without the signal SIGPIPE, which would end a program that expects none. */
+static lk_outcome send_all(struct lk_redis_link *link, struct lk_slice bytes,
                            const struct lk_patience *patience) {
-    redisContext *context = link->context;
-    size_t sent = 0;
+    while (bytes.size > 0) {
+        short events = POLLOUT;
+        ssize_t count = link->tls == NULL
+                            ? send(link->descriptor, bytes.bytes, bytes.size, MSG_NOSIGNAL)
+                            : lk_tls_client_send(link->tls, bytes, &events);
 
-    while (sent < size) {
-        ssize_t count = send(context->fd, text + sent, size - sent, MSG_NOSIGNAL);
-
-        if (count >= 0) {
-            sent += (size_t)count;
-        } else if (errno == EAGAIN || errno == EINTR) {
-            lk_outcome outcome = wait_for(context, POLLOUT, patience);
+        if (count > 0) {
+            bytes.bytes += count;
+            bytes.size -= (size_t)count;
+        } else if (count < 0 && (errno == EAGAIN || errno == EINTR)) {
+            lk_outcome outcome = wait_for(link, events, patience);
             if (outcome != LK_OK) {
                 return outcome;
             }
         } else {
-            context->err = REDIS_ERR_IO;
-            (void)snprintf(context->errstr, sizeof context->errstr, "%s", strerror(errno));
+            note_failure(link, count);
             return LK_UNAVAILABLE;
         }
     }
@@ -100,18 +95,59 @@ lk_outcome lk_redis_send(struct lk_redis_link *link, const struct lk_redis_words
     if (size < 0) {
         return lk_error_set(error, LK_UNAVAILABLE, "no memory for a command");
     }
-    outcome = send_all(link, text, (size_t)size, patience);
+    outcome = send_all(link, (struct lk_slice){text, (size_t)size}, patience);
     redisFreeCommand(text);
     return outcome == LK_OK ? LK_OK : fail(link, outcome, error);
+}
+
+/* What TLS has decrypted already does not make the socket readable again: all of it is taken. */
+bool lk_redis_link_fill(struct lk_redis_link *link) {
+    char bytes[RECEIVE_BYTES];
+    short events;
+
+    do {
+        ssize_t count = link->tls == NULL
+                            ? recv(link->descriptor, bytes, sizeof bytes, 0)
+                            : lk_tls_client_receive(link->tls, bytes, sizeof bytes, &events);
+
+        if (count < 0 && (errno == EAGAIN || errno == EINTR)) {
+            return true;
+        }
+        if (count <= 0) {
+            note_failure(link, count);
+            return false;
+        }
+        if (link->first_byte == 0) {
+            link->first_byte = (unsigned char)bytes[0];
+        }
+        if (redisReaderFeed(link->reader, bytes, (size_t)count) != REDIS_OK) {
+            note(link, link->reader->errstr);
+            return false;
+        }
+    } while (link->tls != NULL && lk_tls_session_has_more(link->tls));
+    return true;
+}
+
+bool lk_redis_link_next(struct lk_redis_link *link, redisReply **ret_reply) {
+    void *reply = NULL;
+
+    if (redisReaderGetReply(link->reader, &reply) != REDIS_OK) {
+        (void)snprintf(link->problem, sizeof link->problem, "sends no reply: %.100s",
+                       link->reader->errstr);
+        return false;
+    }
+    *ret_reply = reply;
+    return true;
 }
 
 /*
  * Waits until there may be data to read. A read waits for a slice by itself (wait_in_calls()),
  * which saves a system call. If less time than a slice is left, this function polls instead.
  */
-static lk_outcome wait_for_more(const redisContext *context, const struct lk_patience *patience) {
+static lk_outcome wait_for_more(const struct lk_redis_link *link,
+                                const struct lk_patience *patience) {
     if (patience->until_us - lk_clock_now_us() <= SLICE_MS * INT64_C(1000)) {
-        return wait_for(context, POLLIN, patience);
+        return wait_for(link, POLLIN, patience);
     }
     return lk_waker_is_thrown(patience->waker) ? LK_CANCELLED : LK_OK;
 }
@@ -119,21 +155,19 @@ static lk_outcome wait_for_more(const redisContext *context, const struct lk_pat
 static lk_outcome receive(struct lk_redis_link *link, const struct lk_patience *patience,
                           redisReply **ret_reply) {
     for (;;) {
-        void *reply = NULL;
         lk_outcome outcome;
 
-        if (redisGetReplyFromReader(link->context, &reply) != REDIS_OK) {
+        if (!lk_redis_link_next(link, ret_reply)) {
             return LK_UNAVAILABLE;
         }
-        if (reply != NULL) {
-            *ret_reply = reply;
+        if (*ret_reply != NULL) {
             return LK_OK;
         }
-        outcome = wait_for_more(link->context, patience);
+        outcome = wait_for_more(link, patience);
         if (outcome != LK_OK) {
             return outcome;
         }
-        if (redisBufferRead(link->context) != REDIS_OK) {
+        if (!lk_redis_link_fill(link)) {
             return LK_UNAVAILABLE;
         }
     }
@@ -171,7 +205,7 @@ lk_outcome lk_redis_exchange_text(struct lk_redis_link *link, const char *const 
 /* ---- greetings ------------------------------------------------------------------------------- */
 
 /* Explains a refused greeting. */
-static lk_outcome judge_refusal(const redisReply *reply, lk_error *error) {
+static lk_outcome judge_refusal(const redisReply *reply, const char *scheme, lk_error *error) {
     lk_outcome outcome = LK_UNAVAILABLE;
 
     if (reply->type != REDIS_REPLY_ERROR) {
@@ -179,15 +213,17 @@ static lk_outcome judge_refusal(const redisReply *reply, lk_error *error) {
     }
     if (strncmp(reply->str, "NOAUTH", 6) == 0) {
         return lk_error_set(error, LK_DENIED,
-                            "the Redis server wants a password: redis://:PASSWORD@HOST, "
-                            "redis://USER:PASSWORD@HOST, or ?password-file=FILE at the end of the "
-                            "URL");
+                            "the Redis server wants a password: %s://:PASSWORD@HOST, "
+                            "%s://USER:PASSWORD@HOST, or ?password-file=FILE at the end of the "
+                            "URL",
+                            scheme, scheme);
     }
     if (strncmp(reply->str, "WRONGPASS", 9) == 0
         || strstr(reply->str, "invalid password") != NULL) {
         return lk_error_set(error, LK_DENIED,
                             "the Redis server refuses the URL's password, or does not know its "
-                            "user (redis://USER:PASSWORD@HOST, special characters as %%XX)");
+                            "user (%s://USER:PASSWORD@HOST, special characters as %%XX)",
+                            scheme);
     }
     if (strstr(reply->str, "without any password") != NULL) {
         return lk_error_set(error, LK_DENIED,
@@ -202,13 +238,14 @@ static lk_outcome judge_refusal(const redisReply *reply, lk_error *error) {
     return lk_error_set(error, outcome, "the Redis server says: %.200s", reply->str);
 }
 
-static lk_outcome greet_with(struct lk_redis_link *link, const char *const *texts, size_t count,
+static lk_outcome greet_with(struct lk_redis_link *link, const char *scheme,
+                             const char *const *texts, size_t count,
                              const struct lk_patience *patience, lk_error *error) {
     redisReply *reply = NULL;
     lk_outcome outcome = lk_redis_exchange_text(link, texts, count, patience, &reply, error);
 
     if (outcome == LK_OK) {
-        outcome = judge_refusal(reply, error);
+        outcome = judge_refusal(reply, scheme, error);
         freeReplyObject(reply);
     }
     return outcome;
@@ -231,8 +268,8 @@ void lk_redis_field_read(const char *text, const char *name, char *ret_value, si
     ret_value[size] = '\0';
 }
 
-static lk_outcome look_at_server(struct lk_redis_link *link, const struct lk_patience *patience,
-                                 lk_error *error) {
+static lk_outcome look_at_server(struct lk_redis_link *link, const char *scheme,
+                                 const struct lk_patience *patience, lk_error *error) {
     static const char *const info[] = {"INFO", "server"};
     redisReply *reply = NULL;
     char mode[16];
@@ -242,7 +279,7 @@ static lk_outcome look_at_server(struct lk_redis_link *link, const struct lk_pat
     if (outcome != LK_OK) {
         return outcome;
     }
-    outcome = judge_refusal(reply, error);
+    outcome = judge_refusal(reply, scheme, error);
     if (outcome == LK_OK && reply->str != NULL) {
         lk_redis_field_read(reply->str, "redis_version:", version, sizeof version);
     }
@@ -261,6 +298,7 @@ static lk_outcome look_at_server(struct lk_redis_link *link, const struct lk_pat
 
 static lk_outcome greet(struct lk_redis_link *link, const struct lk_redis_target *target,
                         const struct lk_patience *patience, lk_error *error) {
+    const char *scheme = lk_redis_scheme(target);
     const bool has_user = target->user[0] != '\0';
     const char *const auth[] = {"AUTH", has_user ? target->user : target->password,
                                 target->password};
@@ -270,17 +308,17 @@ static lk_outcome greet(struct lk_redis_link *link, const struct lk_redis_target
 
     (void)snprintf(database, sizeof database, "%d", target->database);
     if (target->password[0] != '\0') {
-        outcome = greet_with(link, auth, has_user ? 3 : 2, patience, error);
+        outcome = greet_with(link, scheme, auth, has_user ? 3 : 2, patience, error);
     }
     if (outcome == LK_OK && target->database != 0) {
-        outcome = greet_with(link, choose, 2, patience, error);
+        outcome = greet_with(link, scheme, choose, 2, patience, error);
     }
-    return outcome == LK_OK ? look_at_server(link, patience, error) : outcome;
+    return outcome == LK_OK ? look_at_server(link, scheme, patience, error) : outcome;
 }
 
 /* ---- making ---------------------------------------------------------------------------------- */
 
-/* Makes reads and writes wait for a slice; after that, hiredis reports, as before, a retry. */
+/* Makes reads and writes wait for a slice; after that they report, as before, a retry. */
 static bool wait_in_calls(int socket) {
     const struct timeval slice = {.tv_usec = SLICE_MS * 1000};
     int flags = fcntl(socket, F_GETFL);
@@ -290,41 +328,94 @@ static bool wait_in_calls(int socket) {
            && setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &slice, sizeof slice) == 0;
 }
 
-static lk_outcome connect_to(struct lk_redis_link *link, const struct lk_redis_address *address,
-                             const struct lk_patience *patience, lk_error *error) {
-    int failure = 0;
-    socklen_t size = sizeof failure;
-    const int yes = 1;
-    char name[LK_REDIS_ADDRESS_TEXT_BYTES];
-    lk_outcome outcome;
+/* Returns an errno with *ret_why, or 0 with *ret_descriptor. */
+static int dial(const struct lk_redis_address *address, const struct lk_patience *patience,
+                int *ret_descriptor, const char **ret_why) {
+    struct sockaddr_un place = {.sun_family = AF_UNIX};
+    char port[8];
+    int problem;
 
-    lk_redis_address_write(address, name);
-    link->context = address->port == 0 ? redisConnectUnixNonBlock(address->host)
-                                       : redisConnectNonBlock(address->host, address->port);
-    if (link->context == NULL) {
-        return lk_error_set(error, LK_INTERNAL, "no memory for a connection");
+    if (address->port != 0) {
+        (void)snprintf(port, sizeof port, "%d", address->port);
+        return lk_socket_dial(address->host, port, patience->until_us, patience->waker,
+                              ret_descriptor, ret_why);
     }
-    if (link->context->err != 0) {
-        return lk_error_set(error, LK_UNAVAILABLE, "cannot connect to %s: %s", name,
-                            link->context->errstr);
+    memcpy(place.sun_path, address->host, sizeof place.sun_path - 1); /* target.c: no longer path */
+    problem = lk_socket_connect((const struct sockaddr *)&place, sizeof place, patience->until_us,
+                                patience->waker, ret_descriptor);
+    *ret_why = strerror(problem);
+    return problem;
+}
+
+static struct lk_tls_peer peer_of(const char *name) {
+    return (struct lk_tls_peer){.name = name,
+                                .kind = "the Redis server",
+                                .scheme = "rediss",
+                                .plain = "redis",
+                                .authorities = "tls-ca-cert-file"};
+}
+
+static lk_outcome begin_tls(struct lk_redis_link *link, struct lk_tls_context *context,
+                            const char *host, const char *name, const struct lk_patience *patience,
+                            lk_error *error) {
+    const struct lk_tls_peer peer = peer_of(name);
+
+    link->tls = lk_tls_session_connect(context, link->descriptor, host);
+    return link->tls != NULL ? lk_tls_client_begin(link->tls, link->descriptor, &peer,
+                                                   patience->until_us, patience->waker, error)
+                             : lk_error_set(error, LK_INTERNAL, "no memory for a connection");
+}
+
+static lk_outcome connect_to(struct lk_redis_link *link, const struct lk_redis_address *address,
+                             struct lk_tls_context *context, const char *name,
+                             const struct lk_patience *patience, lk_error *error) {
+    const char *why = "";
+    int problem = dial(address, patience, &link->descriptor, &why);
+    lk_outcome outcome = LK_OK;
+
+    if (problem == ECANCELED) {
+        return lk_error_clear(error, LK_CANCELLED);
     }
-    outcome = wait_for(link->context, POLLOUT, patience);
-    if (outcome == LK_OK
-        && (getsockopt(link->context->fd, SOL_SOCKET, SO_ERROR, &failure, &size) != 0
-            || failure != 0)) {
-        return lk_error_set(error, LK_UNAVAILABLE, "cannot connect to %s: %s", name,
-                            strerror(failure));
+    if (problem == ETIMEDOUT) {
+        return lk_error_set(error, LK_UNAVAILABLE, "%s does not answer", name);
     }
-    if (outcome == LK_UNAVAILABLE) {
-        return lk_error_set(error, outcome, "%s does not answer", name);
+    if (problem != 0) {
+        return lk_error_set(error, LK_UNAVAILABLE, "cannot connect to %s: %s", name, why);
     }
-    if (outcome == LK_OK && address->port != 0) {
-        (void)setsockopt(link->context->fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+    if (context != NULL) {
+        outcome = begin_tls(link, context, address->host, name, patience, error);
     }
-    if (outcome == LK_OK && !wait_in_calls(link->context->fd)) {
+    if (outcome == LK_OK && !wait_in_calls(link->descriptor)) {
         return lk_error_set(error, LK_INTERNAL, "a socket cannot be set up: %s", strerror(errno));
     }
     return outcome;
+}
+
+/* The server has not answered the greeting: the outcome, and what is known of the reason. */
+static lk_outcome explain_silence(const struct lk_redis_link *link,
+                                  const struct lk_redis_address *address, const char *name,
+                                  bool is_time_up, lk_error *error) {
+    const struct lk_tls_peer peer = peer_of(name);
+    lk_outcome known = lk_tls_client_explain(link->tls, &peer, error);
+
+    if (known != LK_OK) {
+        return known;
+    }
+    if (link->tls == NULL && link->first_byte == TLS_RECORD_OF_ALERT) {
+        return lk_error_set(error, LK_UNSUPPORTED,
+                            "%s: this port is TLS: use rediss:// in place of redis://", name);
+    }
+    if (is_time_up) {
+        return lk_error_set(error, LK_UNAVAILABLE, "%s: connected, but the server did not answer",
+                            name);
+    }
+    if (link->tls == NULL && link->first_byte == 0 && address->port != 0) {
+        return lk_error_set(error, LK_UNAVAILABLE,
+                            "%s: the server closes the connection without an answer: if this port "
+                            "is TLS, use rediss:// in place of redis://",
+                            name);
+    }
+    return LK_UNAVAILABLE;
 }
 
 lk_outcome lk_redis_link_open(const struct lk_redis_target *target,
@@ -339,16 +430,18 @@ lk_outcome lk_redis_link_open(const struct lk_redis_target *target,
     char name[LK_REDIS_ADDRESS_TEXT_BYTES];
     lk_outcome outcome;
 
-    if (link == NULL) {
+    if (link == NULL || (link->reader = redisReaderCreate()) == NULL) {
+        free(link);
         return lk_error_set(error, LK_INTERNAL, "no memory for a connection");
     }
-    outcome = connect_to(link, address, &bounded, error);
+    link->descriptor = -1;
+    lk_redis_address_write(address, name);
+    outcome = connect_to(link, address, target->tls, name, &bounded, error);
     if (outcome == LK_OK) {
         outcome = greet(link, target, &bounded, error);
-        if (outcome == LK_UNAVAILABLE && lk_clock_now_us() >= bounded.until_us) {
-            lk_redis_address_write(address, name);
-            (void)lk_error_set(error, outcome, "%s: connected, but the server did not answer",
-                               name);
+        if (outcome == LK_UNAVAILABLE) {
+            outcome =
+                explain_silence(link, address, name, lk_clock_now_us() >= bounded.until_us, error);
         }
     }
     if (outcome != LK_OK) {
@@ -361,9 +454,11 @@ lk_outcome lk_redis_link_open(const struct lk_redis_target *target,
 
 void lk_redis_link_close(struct lk_redis_link *link) {
     if (link != NULL) {
-        if (link->context != NULL) {
-            redisFree(link->context);
+        lk_tls_session_free(link->tls);
+        if (link->descriptor >= 0) {
+            (void)close(link->descriptor);
         }
+        redisReaderFree(link->reader);
         free(link);
     }
 }

@@ -46,7 +46,7 @@ static void wait_for_connections(const struct connections *connections, int time
     int ready;
 
     for (size_t i = 0; i < connections->count; i++) {
-        files[i + 1] = (struct pollfd){.fd = connections->links[i]->context->fd, .events = POLLIN};
+        files[i + 1] = (struct pollfd){.fd = connections->links[i]->descriptor, .events = POLLIN};
     }
     ready = poll(files, connections->count + 1, time_ms);
     for (size_t i = 0; i < connections->count; i++) {
@@ -163,13 +163,11 @@ static bool subscribe(struct connections *connections) {
 /* Returns false when the connection is broken. */
 static bool take_plain(struct connections *connections) {
     for (;;) {
-        void *got = NULL;
         redisReply *reply;
 
-        if (redisGetReplyFromReader(connections->links[0]->context, &got) != REDIS_OK) {
+        if (!lk_redis_link_next(connections->links[0], &reply)) {
             return false;
         }
-        reply = got;
         if (reply == NULL) {
             return true;
         }
@@ -193,8 +191,7 @@ static void listen_plainly(struct connections *connections) {
         lk_redis_subscriber_set_connected(connections->subscriber, true, is_new);
         wait_for_connections(connections, -1, is_readable);
         if (is_readable[0]
-            && (redisBufferRead(connections->links[0]->context) != REDIS_OK
-                || !take_plain(connections))) {
+            && (!lk_redis_link_fill(connections->links[0]) || !take_plain(connections))) {
             lk_redis_subscriber_set_connected(connections->subscriber, false, true);
             drop(connections, 0);
         }
@@ -383,13 +380,13 @@ static void take_sharded(struct connections *connections, struct lk_redis_link *
 }
 
 static bool receive(struct connections *connections, struct lk_redis_link *link) {
-    if (redisBufferRead(link->context) != REDIS_OK) {
+    if (!lk_redis_link_fill(link)) {
         return false;
     }
     for (;;) {
-        void *reply = NULL;
+        redisReply *reply;
 
-        if (redisGetReplyFromReader(link->context, &reply) != REDIS_OK) {
+        if (!lk_redis_link_next(link, &reply)) {
             return false;
         }
         if (reply == NULL) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parses redis: URLs. */
+/* Parses redis: and rediss: URLs. Their sentences call both a Redis URL. */
 #include "engine/redis/client/target.h"
 
 #include <stdint.h>
@@ -86,12 +86,12 @@ static lk_outcome read_seeds(struct lk_slice hosts, struct lk_redis_target *targ
         struct lk_slice host = cut_at(&hosts, ',');
 
         if (target->seed_count == LK_REDIS_SEEDS_MAX) {
-            return lk_error_set(error, LK_INVALID, "a redis: URL names at most %d servers",
+            return lk_error_set(error, LK_INVALID, "a Redis URL names at most %d servers",
                                 LK_REDIS_SEEDS_MAX);
         }
         if (!read_address(host, &target->seeds[target->seed_count++])) {
             return lk_error_set(error, LK_INVALID,
-                                "a redis: URL names servers as HOST or HOST:PORT, separated by "
+                                "a Redis URL names servers as HOST or HOST:PORT, separated by "
                                 "commas");
         }
     } while (hosts.size > 0);
@@ -105,7 +105,7 @@ static lk_outcome read_secrets(struct lk_slice secrets, struct lk_redis_target *
     if (!lk_percent_decode(user, target->user, sizeof target->user)
         || !lk_percent_decode(secrets, target->password, sizeof target->password)) {
         return lk_error_set(error, LK_INVALID,
-                            "user and password of a redis: URL are percent-encoded, at most %d "
+                            "user and password of a Redis URL are percent-encoded, at most %d "
                             "bytes each",
                             LK_REDIS_SECRET_BYTES_MAX);
     }
@@ -121,8 +121,25 @@ static lk_outcome read_password_file(struct lk_slice encoded, struct lk_redis_ta
                : lk_error_set(error, LK_INVALID, "?password-file= is a percent-encoded path");
 }
 
+/* An option that only URLs with TLS have; paths are NULL without it. */
+static lk_outcome read_tls_option(struct lk_slice name, struct lk_slice value,
+                                  struct lk_tls_paths *paths, lk_error *error) {
+    struct lk_tls_paths none;
+    lk_outcome outcome = lk_tls_paths_take(paths != NULL ? paths : &none, name, value, error);
+
+    if (outcome == LK_NONE) {
+        return lk_error_set(error, LK_INVALID, "a Redis URL has no option \"%.*s\"",
+                            (int)(name.size < 32 ? name.size : 32), name.bytes);
+    }
+    return paths != NULL
+               ? outcome
+               : lk_error_set(error, LK_INVALID,
+                              "the option %.*s is of TLS: use rediss:// in place of redis://",
+                              (int)name.size, name.bytes);
+}
+
 static lk_outcome read_option(struct lk_slice option, struct lk_redis_target *target,
-                              lk_error *error) {
+                              struct lk_tls_paths *paths, lk_error *error) {
     struct lk_slice value = option;
     struct lk_slice name = cut_at(&value, '=');
 
@@ -145,8 +162,7 @@ static lk_outcome read_option(struct lk_slice option, struct lk_redis_target *ta
     if (lk_slice_equal(name, lk_slice_of("password-file"))) {
         return read_password_file(value, target, error);
     }
-    return lk_error_set(error, LK_INVALID, "a redis: URL has no option \"%.*s\"",
-                        (int)(name.size < 32 ? name.size : 32), name.bytes);
+    return read_tls_option(name, value, paths, error);
 }
 
 /* ---- the whole ------------------------------------------------------------------------------- */
@@ -170,7 +186,7 @@ static lk_outcome read_servers(struct lk_slice text, struct lk_redis_target *tar
     lk_outcome outcome = LK_OK;
 
     if (database.size > 0 && !read_number(database, INT32_MAX, &target->database)) {
-        return lk_error_set(error, LK_INVALID, "the database of a redis: URL is a number");
+        return lk_error_set(error, LK_INVALID, "the database of a Redis URL is a number");
     }
     if (at != NULL) {
         size_t size = (size_t)(at - authority.bytes);
@@ -183,7 +199,7 @@ static lk_outcome read_servers(struct lk_slice text, struct lk_redis_target *tar
 }
 
 lk_outcome lk_redis_target_parse(struct lk_slice rest, struct lk_redis_target *ret_target,
-                                 lk_error *error) {
+                                 struct lk_tls_paths *ret_paths, lk_error *error) {
     struct lk_redis_target target = {.seed_count = 0};
     struct lk_slice options = rest;
     struct lk_slice head = cut_at(&options, '?');
@@ -191,14 +207,21 @@ lk_outcome lk_redis_target_parse(struct lk_slice rest, struct lk_redis_target *r
 
     if (head.size < 3 || memcmp(head.bytes, "//", 2) != 0) {
         return lk_error_set(error, LK_INVALID,
-                            "a redis: URL is redis://HOST[:PORT], or redis:///PATH of a socket");
+                            ret_paths != NULL ? "a Redis URL with TLS is rediss://HOST[:PORT]"
+                                              : "a Redis URL is redis://HOST[:PORT], or "
+                                                "redis:///PATH of a socket");
     }
     head.bytes += 2;
     head.size -= 2;
+    if (head.bytes[0] == '/' && ret_paths != NULL) {
+        return lk_error_set(error, LK_INVALID,
+                            "a socket of this machine has no TLS: use redis:// in place of "
+                            "rediss://, or name a host");
+    }
     outcome = head.bytes[0] == '/' ? read_socket(head, &target, error)
                                    : read_servers(head, &target, error);
     while (outcome == LK_OK && options.size > 0) {
-        outcome = read_option(cut_at(&options, '&'), &target, error);
+        outcome = read_option(cut_at(&options, '&'), &target, ret_paths, error);
     }
     if (outcome == LK_OK) {
         *ret_target = target;
