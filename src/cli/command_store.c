@@ -63,8 +63,10 @@ const struct lk_cli_command lk_cli_store_commands[] = {
         .text = "Checks whether the store can be reached. Prints what it is, what it can do, how\n"
                 "long a round trip takes and how far its clock is from this machine's, and warns\n"
                 "of risky settings. A store in a file is searched for damage (UNAVAILABLE). The\n"
-                "last line is \"all is well\" if there is no warning.",
-        .options = COMMON_OPTIONS,
+                "last line is \"all is well\" if there is no warning. Of a service it says in\n"
+                "sentences what its figures mean; -v and --json have the figures.",
+        .options = COMMON_OPTIONS | BIT(VERBOSE),
+        .own_help = {{LK_OPTION_VERBOSE, "print all figures of a service"}},
         .outcomes = ENDS_COMMON | ENDS(LK_OK),
         .examples = {{"lk doctor", "the default store"},
                      {"lk -S sqlite:/srv/locks.db doctor", "that file"}},

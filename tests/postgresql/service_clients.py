@@ -155,7 +155,7 @@ def report_on_the_leader(commands, services):
     _, others = services.followers()
     for member in others:
         url = commands.words[2].replace("lk://", "lk://%s:%d," % member.resp)
-        report = commands.call("-S", url, "doctor")
+        report = commands.call("-S", url, "doctor", "-v")
         assert "\nloading: 0\n" in report, report
 
 

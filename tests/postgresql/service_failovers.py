@@ -101,7 +101,7 @@ class Cluster(Services):
         return pathlib.Path(self.log).read_text(errors="replace").count(text)
 
     def doctor(self, member):
-        words = [member.program, "-S", "lk://%s:%d" % member.resp, "doctor"]
+        words = [member.program, "-S", "lk://%s:%d" % member.resp, "doctor", "-v"]
         ended = subprocess.run(words, capture_output=True, text=True, check=False)
         return ended.stdout + ended.stderr
 

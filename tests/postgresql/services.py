@@ -326,7 +326,7 @@ def each_says_who_leads(services):
         assert (told["role"], told["is_leader"], told["leader"]) == ("slave", "0", address), told
         assert (told["epoch"], told["loading"]) == (info["epoch"], "0"), (told, info)
     for member in services.members:
-        doctor = subprocess.run([sys.argv[1], "-S", "lk://%s:%d" % member.resp, "doctor"],
+        doctor = subprocess.run([sys.argv[1], "-S", "lk://%s:%d" % member.resp, "doctor", "-v"],
                                 capture_output=True, text=True, check=False).stdout
         lines = [" ".join(line.split()) for line in doctor.splitlines()]
         for line in (f"is_leader: {int(member is leader)}", f"leader: {address}",
@@ -372,7 +372,7 @@ def doctor_reports_without_a_leader(services):
     try:
         until(lambda: not ways or all(map(is_loading, services.members)))
         hosts = ",".join("%s:%d" % member.resp for member in services.members)
-        doctor = subprocess.run([sys.argv[1], "-S", f"lk://{hosts}", "doctor"],
+        doctor = subprocess.run([sys.argv[1], "-S", f"lk://{hosts}", "doctor", "-v"],
                                 capture_output=True, text=True, check=False)
         assert re.search(f"^loading: *{int(ways != [])}$", doctor.stdout, re.M), doctor
     finally:

@@ -169,6 +169,9 @@ for line in 'store: lk+unix:' 'durability: full' 'bounds: none' 'events: kept wh
     'round trip: ' 'clock offset: '; do
     grep -q "^$line" "$work/doctor" || complain "doctor: $(cat "$work/doctor")"
 done
+grep -qE '^a service of version [0-9.]+, which has run for ' "$work/doctor" || complain 'no sentence'
+grep -qE '^requests: [0-9]+ held, [0-9]+ waiting' "$work/doctor" || complain 'no sentence of requests'
+! grep -q '^refused_full: ' "$work/doctor" || complain 'figures without -v'
 grep -A3 '^\$ lk work --table' "$work/served.walk" | grep -q 'UNSUPPORTED' ||
     complain 'a table of a service'
 

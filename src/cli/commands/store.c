@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/parse/ask.h"
+#include "cli/print/diagnosis.h"
 #include "cli/print/human.h"
 #include "cli/print/say.h"
 #include "cli/run/open.h"
@@ -185,14 +186,15 @@ static char *with_origin(const struct lk_command_line *line, const char *text) {
     return made;
 }
 
-static void write_report(const struct lk_cli *cli, const lk_report *report) {
+static void write_report(const struct lk_cli *cli, const lk_report *report, bool is_verbose) {
     if (cli->quiet) {
         return;
     }
-    (void)fputs(report->text, cli->out);
-    size_t size = strlen(report->text);
-    if (size > 0 && report->text[size - 1] != '\n') {
-        (void)fputc('\n', cli->out);
+    if (is_verbose || !lk_diagnosis_say(cli->out, report->text)) {
+        size_t size = strlen(report->text);
+
+        (void)fputs(report->text, cli->out);
+        (void)fputs(size > 0 && report->text[size - 1] != '\n' ? "\n" : "", cli->out);
     }
     (void)fprintf(cli->out, "round trip: %" PRId64 " us\nclock offset: %" PRId64 " us\n",
                   report->round_trip_us, report->clock_offset_us);
@@ -222,7 +224,7 @@ static int say_report(const struct lk_cli *cli, const struct lk_command_line *li
         free(text);
         return lk_say_object(cli, LK_OK, &object);
     }
-    write_report(cli, &whole);
+    write_report(cli, &whole, lk_command_line_has(line, LK_OPTION_VERBOSE));
     free(text);
     return 0;
 }
