@@ -147,6 +147,35 @@ add("hostile names are texts", [], async (service) => {
     }
 });
 
+add("addresses in notes are links, and short owners leave room for them on a phone", ["--ephemeral"], async (service) => {
+    const owner = "root@vm/6560:08c1c555:1a2b:65";
+    const url = "https://ci.example/job/17?a=1&b=<";
+    service.lk("acquire", "db", "--ttl", "1h", "--owner", owner, "--note", `see ${url}/>, (http://ci.example).`);
+    service.lk("acquire", "evil", "--ttl", "1h", "--owner", "root@vm/x:08c1c555:1a2b:65", "--note",
+        "javascript:hit=1 https://bank.example@evil.example/ data:text/html,x https://\u202egpj.example ftp://x");
+    service.lk("break", "evil", "--reason", "see https://ci.example/why", "--now");
+    service.lk("acquire", "evil", "--ttl", "1h", "--owner", "root@vm/x:08c1c555:1a2b:65", "--note",
+        "javascript:hit=1 https://bank.example@evil.example/ data:text/html,x https://\u202egpj.example ftp://x");
+    for (const width of [1280, 360]) {
+        const page = await open(service, { viewport: { width, height: 700 } });
+        await row(page, "db").waitFor();
+        const links = (place) => page.locator(`${place} a`).evaluateAll((found) =>
+            found.map((one) => [one.getAttribute("href"), one.textContent, one.rel, one.target]));
+        const expected = ["https://ci.example/job/17?a=1&b=", "http://ci.example"]
+            .map((one) => [one, one, "noopener noreferrer", "_blank"]);
+        assert.deepStrictEqual(await links("#canvas"), expected);
+        const text = await row(page, "db").locator(".note").textContent();
+        assert.strictEqual(text, `see ${url}/>, (http://ci.example).`);
+        assert.strictEqual(await row(page, "db").locator(".owner").textContent(), "root@vm/6560");
+        assert.match(await row(page, "evil").locator(".owner").textContent(), /^root@vm\/x:08c1/);
+        const [seen, whole] = await row(page, "db").locator(".note").evaluate((cell) => [cell.clientWidth, cell.scrollWidth]);
+        assert.ok(seen >= Math.min(whole, 120), `${seen} of ${whole} at ${width}`);
+        await row(page, "db").locator(".owner").click();
+        await awaitText(page, "#details-facts", new RegExp(`Owner${owner}`)); // there is room for all of it
+        assert.deepStrictEqual(await links("#details-facts"), expected);
+    }
+});
+
 add("ten thousand requests are some dozen elements", ["--ephemeral"], async (service) => {
     const page = await open(service);
     await live(page);

@@ -5,8 +5,8 @@
  */
 
 import { encodePath, get, pages, valueOf } from "./api.mjs";
-import { byId, element, name, running, setAttribute, setText } from "./dom.mjs";
-import { bytes, clock, count, counted, duration, moment, ownerText, visible } from "./format.mjs";
+import { byId, element, name, note, running, setAttribute, setText } from "./dom.mjs";
+import { bytes, clock, count, counted, duration, moment, ownerText, shortOwnerText, visible } from "./format.mjs";
 import { modeText } from "./rows.mjs";
 import { isRelated } from "./tree.mjs";
 
@@ -98,9 +98,9 @@ export function eventItem(event, choose) {
             VERBS[event.event] ?? event.event,
             event.owner !== undefined && " ", event.owner !== undefined && name(ownerText(event)),
             event.reason !== undefined && element("span", { class: "aside" },
-                " by ", name(event.by ?? ""), ": ", name(event.reason)),
+                " by ", name(event.by ?? ""), ": ", note(event.reason)),
             event.reason === undefined && event.note !== undefined
-                && element("span", { class: "aside" }, " (", name(event.note), ")")));
+                && element("span", { class: "aside" }, " (", note(event.note), ")")));
 }
 
 export class Details {
@@ -217,7 +217,7 @@ export class Details {
         }
         fact("Owner", name(ownerText(entry), { class: "mono" }));
         if (entry.note !== "") {
-            fact("Note", name(entry.note));
+            fact("Note", note(entry.note));
         }
         fact("Mode", entry.limit !== null
             ? `${counted(entry.units, "unit", "units")} of ${count(entry.limit)}` : modeText(entry));
@@ -267,7 +267,7 @@ export class Details {
                 element("h3", {}, `Waiting behind it: ${count(behind.length)}`),
                 element("ul", { class: "plain" },
                     behind.slice(0, BEHIND_MAX).map((waiter) => element("li", {},
-                        this.#link(waiter.path, waiter.key, ownerText(waiter)), " wants ",
+                        this.#link(waiter.path, waiter.key, shortOwnerText(waiter)), " wants ",
                         name(waiter.path, { class: "mono" })))),
                 behind.length > BEHIND_MAX && element("p", { class: "aside" },
                     `and ${count(behind.length - BEHIND_MAX)} more`),
@@ -346,14 +346,14 @@ export class Details {
         const add = (blocker, into) => {
             const step = element("li", { class: `step ${blocker.state}` },
                 blocker.owner === "" ? element("em", {}, "another user")
-                    : this.#link(blocker.path, `${blocker.ticket} ${blocker.path}`, ownerText(blocker)),
+                    : this.#link(blocker.path, `${blocker.ticket} ${blocker.path}`, shortOwnerText(blocker)),
                 blocker.state === "held" ? " holds " : " waits ahead for ",
                 name(blocker.path, { class: "mono" }),
                 element("span", { class: "aside" }, ", ",
                     running(blocker.seenAt + blocker.expires_in_ms, "left",
                         blocker.seenAt + blocker.expires_in_ms), " left",
                     blocker.note !== undefined && " (", blocker.note !== undefined
-                        && name(blocker.note), blocker.note !== undefined && ")"));
+                        && note(blocker.note), blocker.note !== undefined && ")"));
             into.append(step);
             const { blockers, more } = blocker.below;
             if (blockers.length === 1 && more === 0) {
@@ -489,5 +489,5 @@ export async function breaksAt(path, signal, max) {
     return element("ul", { class: "plain breaks" }, last.reverse().map((entry) => element("li", {},
         element("time", { title: moment(entry.at_ms) }, clock(entry.at_ms)), " ",
         name(entry.path, { class: "mono" }), ` ${entry.state} by `, name(ownerText(entry)),
-        element("div", { class: "aside" }, "broken by ", name(entry.by), ": ", name(entry.reason)))));
+        element("div", { class: "aside" }, "broken by ", name(entry.by), ": ", note(entry.reason)))));
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elements. What comes from the store goes into the page as text, and in no other way.
 
-import { duration, moment, visible } from "./format.mjs";
+import { duration, linked, moment, visible } from "./format.mjs";
 
 // element("p", {class: "note", onclick: f}, child, ...). A child is an element or a text; null and
 // false are left out.
@@ -28,6 +28,26 @@ export function element(tag, properties, ...children) {
 // A name out of the store: isolated, so that its direction does not reach its neighbours.
 export function name(text, properties) {
     return element("bdi", properties, visible(text));
+}
+
+function link(url, properties) {
+    // The other site learns nothing of this one, and gets no hold of its window.
+    return element("a", { href: url, target: "_blank", rel: "noopener noreferrer", ...properties }, url);
+}
+
+// A note, in which addresses of the web are links.
+export function note(text, properties) {
+    return element("bdi", properties, ...linked(text).map(({ text: piece, url }) =>
+        url !== undefined ? link(url) : visible(piece)));
+}
+
+// The same in a row, where Tab goes to no part of it: the details have the link, too.
+export function setNote(node, text) {
+    if (node.dataset.note !== text) {
+        node.dataset.note = text;
+        node.replaceChildren(...linked(text).map(({ text: piece, url }) =>
+            url !== undefined ? link(url, { tabindex: "-1" }) : visible(piece)));
+    }
 }
 
 export function setText(node, text) {

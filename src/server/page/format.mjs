@@ -57,6 +57,44 @@ export function visible(text) {
         `\u2039U+${hidden.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}\u203a`);
 }
 
+// Addresses of the web, without what ends the sentence that they are in.
+const ADDRESS = /\bhttps?:\/\/[^\s<>"'`|\\^{}]*[^\s<>"'`|\\^{}.,;:!?)\]]/giu;
+
+// The address, if a link leads where its text says; else null: with a user before the host
+// ("https://bank.example@evil.example"), or with characters that are not seen.
+function addressOf(text) {
+    let url;
+    try {
+        url = new URL(text);
+    } catch {
+        return null;
+    }
+    const isPlain = url.username === "" && url.password === "";
+    const isOfWeb = url.protocol === "http:" || url.protocol === "https:";
+    return isOfWeb && isPlain && visible(text) === text ? text : null;
+}
+
+// The pieces of a text, in their order: {text}, or {text, url} of an address.
+export function linked(text) {
+    const pieces = [];
+    let at = 0;
+    for (const found of text.matchAll(ADDRESS)) {
+        const url = addressOf(found[0]);
+        if (url !== null) {
+            pieces.push({ text: text.slice(at, found.index) }, { text: url, url });
+            at = found.index + url.length;
+        }
+    }
+    pieces.push({ text: text.slice(at) });
+    return pieces.filter((piece) => piece.text !== "");
+}
+
+// The part for people of an owner that was made (`user@host/pid:BOOT:NUMBER:NUMBER`, src/base/owner.h):
+// lists have room for that, and lk shows no more.
+export function shortOwnerText({ owner, user }) {
+    return ownerText({ owner: owner.replace(/^(.*@.*\/\d+)(:[0-9a-f]+){3}$/su, "$1"), user });
+}
+
 // The owner of a record, and of a service with users whose owner it is.
 export function ownerText({ owner, user }) {
     return user !== undefined ? `${owner} of ${user}` : owner;

@@ -5,8 +5,8 @@
  * row that the keys act on, which sticks to its request or path wherever that moves.
  */
 
-import { element, name, setAttribute, setText } from "./dom.mjs";
-import { count, counted, duration, moment, ownerText, visible } from "./format.mjs";
+import { element, name, setAttribute, setNote, setText } from "./dom.mjs";
+import { count, counted, duration, moment, ownerText, shortOwnerText, visible } from "./format.mjs";
 import { indexOfRow } from "./tree.mjs";
 
 const OVERSCAN = 6;
@@ -97,9 +97,8 @@ function drawSummary(made, row) {
     const { parts } = made;
     setText(parts.state, "");
     setText(parts.mode, summary(row.node));
-    for (const part of [parts.owner, parts.note]) {
-        setText(part, "");
-    }
+    setText(parts.owner, "");
+    setNote(parts.note, "");
     for (const part of [parts.age, parts.left]) {
         setText(part, "");
         setAttribute(part, "title", null);
@@ -113,9 +112,9 @@ function drawEntry(made, row) {
         ? `${modeText(entry)} (${summary(row.node)})` : modeText(entry);
     setText(parts.state, stateText(entry));
     setText(parts.mode, more);
-    setText(parts.owner, visible(ownerText(entry)));
+    setText(parts.owner, visible(shortOwnerText(entry)));
     setAttribute(parts.owner, "title", visible(ownerText(entry)));
-    setText(parts.note, visible(entry.note));
+    setNote(parts.note, entry.note);
     setAttribute(parts.note, "title", entry.note !== "" ? visible(entry.note) : null);
 }
 
