@@ -11,7 +11,7 @@ SEED    ?=
 ENGINES ?= sqlite service service-ephemeral postgresql mysql redis redis-cluster shm
 BENCHES  = model sqlite postgresql mysql redis service shm
 
-.PHONY: all check test torture demo bench $(BENCHES:%=bench-%) deb dist install uninstall clean format help
+.PHONY: all check test torture demo bench $(BENCHES:%=bench-%) deb dist docs install uninstall clean format help
 
 all:
 	@tools/install-deps build
@@ -41,6 +41,9 @@ deb:
 	@tools/deb $(BUILD)-deb '$(NAME)'
 dist:
 	@tools/dist/run dist
+docs:
+	@tools/install-deps docs
+	@tools/docs $(BUILD)-docs/lockkeeper.html
 install: all
 	@tools/named --check '$(NAME)'
 	@tools/configure $(BUILD) -Dprefix=$(abspath $(PREFIX)) '-Dname=$(NAME)' $(OPTIONS)
@@ -73,6 +76,7 @@ help:
 #: make deb                 a Debian package of all that is installed, in $(BUILD)-deb
 #: make dist                what can be handed to others, in dist/: a portable tarball and a static lk,
 #:                          for x86-64 and aarch64
+#: make docs                all pages as one file of HTML, in $(BUILD)-docs
 #: make uninstall           removes what the last `make install` put there
 #: make format              clang-format, in place
 #: make clean               removes $(BUILD)
