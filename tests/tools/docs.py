@@ -93,8 +93,18 @@ def has_all_pages():
     assert not READER.unclosed and not READER.open, (READER.unclosed, READER.open)
 
 
+def keeps_columns():
+    """pictures of a terminal have blanks that no browser joins"""
+    made = subprocess.run([ROOT / "tools/pictures/svg.py", "title"], input="A   B\n  C\n", check=True,
+                          capture_output=True, text=True).stdout
+    pictures = {file.name: file.read_text(encoding="utf-8") for file in ROOT.glob("docs/pictures/*.svg")}
+    for name, picture in {**pictures, "made": made}.items():
+        for text in re.findall(r"<text [^>]*>([^<]*)</text>", picture):
+            assert " " not in text, (name, text)
+
+
 def main():
-    cases = [needs_nothing, links_lead_somewhere, has_all_pages]
+    cases = [keeps_columns, needs_nothing, links_lead_somewhere, has_all_pages]
     failed = 0
     for number, case in enumerate(cases, 1):
         try:

@@ -79,6 +79,7 @@ def draw(row, start, columns, text, key):
         colour = GROUND
     if text.strip():
         weight = ' font-weight="bold"' if bold else ""
+        text = text.replace(" ", "\u00a0")  # browsers draw several blanks as one, and not all know a way out
         yield (f'<text x="{x:.1f}" y="{y + 13.5:.1f}" textLength="{columns * CELL_WIDTH:.1f}" '
                f'fill="{colour}"{weight}>{html.escape(text)}</text>')
 
@@ -94,7 +95,7 @@ def main(title):
     high = 2 * MARGIN + len(lines) * CELL_HEIGHT
     print(f'<svg xmlns="http://www.w3.org/2000/svg" width="{wide:.0f}" height="{high}" '
           f'viewBox="0 0 {wide:.0f} {high}" role="img" font-family="ui-monospace, '
-          f'Menlo, Consolas, \'DejaVu Sans Mono\', monospace" font-size="14" xml:space="preserve">')
+          f'Menlo, Consolas, \'DejaVu Sans Mono\', monospace" font-size="14">')
     print(f"<title>{html.escape(title)}</title>")
     print(f'<rect width="100%" height="100%" fill="{GROUND}"/>')
     print("\n".join(shapes))
