@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * System calls that the C library has functions for only since glibc 2.34 and 2.36, or that musl has
- * none for. What is built must not need those functions: it could not be started where glibc is
+ * System calls that the C library has functions for only since glibc 2.34 and 2.36, or that musl
+ * has none for. What is built must not need those functions: it could not be started where glibc is
  * older, though the kernel may well have the calls (tests/lint/glibc.py). Where it has not, errno
  * says so: ENOSYS, or what the filter of a sandbox answers.
  *

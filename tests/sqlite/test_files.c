@@ -19,6 +19,10 @@
 #include "fixture.h"
 #include "sql/format.h"
 
+#ifndef CLONE_NEWTIME /* glibc 2.31 lacks it */
+#define CLONE_NEWTIME 0x00000080
+#endif
+
 enum { CONTENT_MAX = 256 * 1024, NO_RIGHT = 100 };
 
 /* ---- helpers --------------------------------------------------------------------------------- */

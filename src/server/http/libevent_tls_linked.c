@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * TLS of libevent where libevent is linked (-Dportable=true): one that is loaded would bring a second
- * libevent. It is linked, too, but OpenSSL is not: tools/dist/sysroot compiles it so that it calls
- * OpenSSL by the table here.
+ * TLS of libevent where libevent is linked (-Dportable=true): one that is loaded would bring a
+ * second libevent. It is linked, too, but OpenSSL is not: tools/dist/sysroot compiles it so that it
+ * calls OpenSSL by the table here.
  */
 #include <event2/bufferevent_ssl.h>
 #include <openssl/bio.h>

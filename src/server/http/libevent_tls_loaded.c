@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* TLS of libevent as a shared library, which brings OpenSSL: loaded by the first listener that has TLS. */
+/* TLS of libevent as a shared library, which the first listener that has TLS loads. */
 #include <event2/bufferevent_ssl.h>
 
 #include "base/library.h"
