@@ -12,6 +12,7 @@ source=$1
 made=$work/dist
 unset LK_STORE LK_OWNER LK_LIBRARY LK_NODE_ADDON LD_LIBRARY_PATH MAKEFLAGS PKG_CONFIG_PATH
 HOME=$work/home
+export INSTALL=no # other tests use what an installation would replace
 export HOME LK_DIST_OPTIMIZATION=0 LK_DIST_WORK=build-dist-test
 mkdir -p "$HOME"
 version=$("$source/tools/version")

@@ -15,7 +15,8 @@ PATH=$PATH:/usr/sbin:/sbin # dpkg wants ldconfig there
 # What is tried is the package, not what the compiler makes of it: without optimization it takes a
 # third of the time.
 DEB_CFLAGS_APPEND=-O0
-export XDG_STATE_HOME PATH DEB_CFLAGS_APPEND
+INSTALL=no # other tests use what an installation would replace
+export XDG_STATE_HOME PATH DEB_CFLAGS_APPEND INSTALL
 
 make_package() {
     package=$("$source/tools/deb" "$build" 2>"$work/err" | tail -n 1)
@@ -116,7 +117,7 @@ locks() {
         "$root/usr/bin/lk" run db -- true
 }
 
-compiles() {
+compiles() ( # its environment is no other case's
     # Nothing but this package: no development package of a library beneath it is asked for.
     PKG_CONFIG_LIBDIR=$(dirname "$(find "$root/usr/lib" -name lockkeeper.pc)")
     PKG_CONFIG_SYSROOT_DIR=$root
@@ -128,7 +129,7 @@ compiles() {
     cc -Wall -Wextra $("$source/tools/tried" -Werror cc) "$source/examples/mutex.c" -o "$work/mutex" \
         $(pkg-config --cflags --libs lockkeeper) &&
         LD_LIBRARY_PATH=$(dirname "$PKG_CONFIG_LIBDIR") "$work/mutex"
-}
+)
 
 # A link that is broken, or leads to a soname that the package does not have, is found by following.
 has_soname() {
