@@ -156,10 +156,10 @@ begin_page guides/two-hosts.md
 
 recipe 'two hosts: the drop-in is the one that is installed, and systemd takes it'
 block 'The host with the service' ini >"$here/page.conf"
-sed '/^#/d; s|@BINDIR@|/usr/bin|' "$docs/../systemd/network.conf.in" | diff - "$here/page.conf" >"$here/differs" ||
+sed '/^#/d; s|@BINDIR@/@NAME@|/usr/bin/lk|' "$docs/../systemd/network.conf.in" | diff - "$here/page.conf" >"$here/differs" ||
     complain "$(cat "$here/differs")"
 mkdir "$here/lockkeeper.service.d"
-sed "s|@BINDIR@/lk|$LK_PROGRAM|" "$docs/../systemd/lockkeeper.service.in" >"$here/lockkeeper.service"
+sed "s|@BINDIR@/@NAME@|$LK_PROGRAM|" "$docs/../systemd/lockkeeper.service.in" >"$here/lockkeeper.service"
 sed "s|/usr/bin/lk|$LK_PROGRAM|" "$here/page.conf" >"$here/lockkeeper.service.d/network.conf"
 play systemd-analyze --man=no verify "$here/lockkeeper.service"
 expect_code 0
