@@ -6,7 +6,7 @@
 #include <libpq-events.h>
 #include <libpq-fe.h>
 
-/* Its headers may be those of libpq 13. One without these functions is refused when it is loaded. */
+/* Its headers may be those of libpq 13. One without these functions is refused when loaded. */
 #ifndef LIBPQ_HAS_PIPELINING
 enum { PGRES_PIPELINE_SYNC = PGRES_SINGLE_TUPLE + 1, PGRES_PIPELINE_ABORTED };
 int PQenterPipelineMode(PGconn *connection);
