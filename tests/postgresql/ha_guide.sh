@@ -56,7 +56,7 @@ play_clients() {
 }
 
 leads_one() {
-    grep -qx 'under the lease' "$work/out" && grep -q '^is_leader: *1' "$work/out"
+    grep -qx 'under the lease' "$work/out" && grep -q '^it leads the services ' "$work/out"
 }
 
 is_refused() {

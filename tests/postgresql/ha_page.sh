@@ -31,11 +31,11 @@ logged() { grep -qE "$1" "$work/err"; }
 ok 'it runs to its end' play
 ok 'a lease was granted by a service that sends its clients on' told '^[1-9][0-9]+$'
 ok 'a command ran under a lease' told '^under the lease$'
-ok 'a service says that it follows' told '^is_leader: *0$'
-ok 'and whom' told "^leader: *127.0.0.1:$1\$"
+ok 'a service says that it follows' told '^it follows another service; '
+ok 'and whom' told "^it follows .*leader: 127.0.0.1:$1\$"
 ok 'its health check names the leader' told "^another service leads: 127.0.0.1:$1\$"
-ok 'another one leads then' told "^leader: *127.0.0.1:($2|$3)\$"
-ok 'under another epoch' told '^epoch: *[2-9]$'
+ok 'another one leads then' told "^it leads .*leader: 127.0.0.1:($2|$3)\$"
+ok 'under another epoch' told '^it leads .*; epoch [2-9],'
 ok 'the log says so' logged 'this service leads: epoch [2-9]$'
 ok 'nothing is held at the end' [ "$(sql 'SELECT count(*) FROM lockkeeper_service.request' locks)" = 0 ]
 finish
