@@ -180,7 +180,7 @@ def leader_of(urls):
     """The service that leads; all of them must name the same one."""
     end = time.monotonic() + PATIENCE_S
     while time.monotonic() < end:
-        reports = [subprocess.run([LK, "-S", url, "doctor"], capture_output=True, text=True,
+        reports = [subprocess.run([LK, "-S", url, "doctor", "-v"], capture_output=True, text=True,
                                   check=False).stdout for url in urls.values()]
         named = {found[1] for report in reports
                  if (found := re.search(r"^leader: *(\S+):7420$", report, re.MULTILINE))}
