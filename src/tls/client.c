@@ -164,19 +164,59 @@ static ssize_t result_of(enum lk_tls_step step, size_t size, short *events) {
     return -1;
 }
 
-ssize_t lk_tls_client_receive(struct lk_tls_session *session, void *bytes, size_t size,
+/* Of a plain socket: an interrupted call is made again, as one that would have blocked. */
+static ssize_t plain_result_of(ssize_t count) {
+    if (count < 0 && errno == EINTR) {
+        errno = EAGAIN;
+    }
+    return count;
+}
+
+ssize_t lk_tls_client_receive(struct lk_tls_session *session, int socket, void *bytes, size_t size,
                               short *events) {
     size_t received = 0;
-    enum lk_tls_step step = lk_tls_session_receive(session, bytes, size, &received);
+    enum lk_tls_step step;
 
+    *events = POLLIN;
+    if (session == NULL) {
+        return plain_result_of(recv(socket, bytes, size, 0));
+    }
+    step = lk_tls_session_receive(session, bytes, size, &received);
     return result_of(step, received, events);
 }
 
-ssize_t lk_tls_client_send(struct lk_tls_session *session, struct lk_slice bytes, short *events) {
+ssize_t lk_tls_client_send(struct lk_tls_session *session, int socket, struct lk_slice bytes,
+                           short *events) {
     size_t sent = 0;
-    enum lk_tls_step step = lk_tls_session_send(session, bytes.bytes, bytes.size, &sent);
+    enum lk_tls_step step;
 
+    *events = POLLOUT;
+    if (session == NULL) {
+        return plain_result_of(send(socket, bytes.bytes, bytes.size, MSG_NOSIGNAL));
+    }
+    step = lk_tls_session_send(session, bytes.bytes, bytes.size, &sent);
     return result_of(step, sent, events);
+}
+
+int lk_tls_client_send_all(struct lk_tls_session *session, int socket, struct lk_slice bytes,
+                           int64_t until_us, struct lk_waker *waker) {
+    while (bytes.size > 0) {
+        short events;
+        ssize_t count = lk_tls_client_send(session, socket, bytes, &events);
+        int problem = count > 0         ? 0
+                      : count == 0      ? EPIPE
+                      : errno == EAGAIN ? lk_socket_await(socket, events, until_us, waker)
+                                        : errno;
+
+        if (problem != 0) {
+            return problem;
+        }
+        if (count > 0) {
+            bytes.bytes += count;
+            bytes.size -= (size_t)count;
+        }
+    }
+    return 0;
 }
 
 /* ---- reports --------------------------------------------------------------------------------- */

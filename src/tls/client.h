@@ -53,10 +53,22 @@ lk_outcome lk_tls_client_begin(struct lk_tls_session *session, int socket,
                                const struct lk_tls_peer *peer, int64_t until_us,
                                struct lk_waker *waker, lk_error *error);
 
-/* As recv() and send(); after EAGAIN, *events is what poll() is to wait for. */
-ssize_t lk_tls_client_receive(struct lk_tls_session *session, void *bytes, size_t size,
+/*
+ * Bytes over a socket that does not block, by TLS or, where the session is NULL, as they are. As
+ * recv(), and as send() without the signal SIGPIPE, which would end a program that expects none;
+ * after EAGAIN, *events is what poll() is to wait for.
+ */
+ssize_t lk_tls_client_receive(struct lk_tls_session *session, int socket, void *bytes, size_t size,
                               short *events);
-ssize_t lk_tls_client_send(struct lk_tls_session *session, struct lk_slice bytes, short *events);
+ssize_t lk_tls_client_send(struct lk_tls_session *session, int socket, struct lk_slice bytes,
+                           short *events);
+
+/*
+ * Sends all of the bytes; waits as lk_socket_await() does. 0; ETIMEDOUT, ECANCELED; EPIPE: the peer
+ * takes no more; another errno of send(). After a failure it is not known how many were sent.
+ */
+int lk_tls_client_send_all(struct lk_tls_session *session, int socket, struct lk_slice bytes,
+                           int64_t until_us, struct lk_waker *waker);
 
 /*
  * The session has failed, at the handshake or behind it: says why, and what to do, and returns that

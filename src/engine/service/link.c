@@ -18,35 +18,20 @@ enum { RECEIVE_BYTES = 16 * 1024 };
 
 /* ---- waiting --------------------------------------------------------------------------------- */
 
-static lk_outcome await(int descriptor, short events, const struct lk_patience *patience) {
-    int problem = lk_socket_await(descriptor, events, patience->until_us, patience->waker);
-
+static lk_outcome outcome_of(int problem) {
     return problem == 0 ? LK_OK : problem == ECANCELED ? LK_CANCELLED : LK_UNAVAILABLE;
+}
+
+static lk_outcome await(int descriptor, short events, const struct lk_patience *patience) {
+    return outcome_of(lk_socket_await(descriptor, events, patience->until_us, patience->waker));
 }
 
 /* ---- bytes ----------------------------------------------------------------------------------- */
 
 lk_outcome lk_service_link_send(struct lk_service_link *link, struct lk_slice bytes,
                                 const struct lk_patience *patience) {
-    while (bytes.size > 0) {
-        short events = POLLOUT;
-        ssize_t count = link->tls == NULL
-                            ? send(link->descriptor, bytes.bytes, bytes.size, MSG_NOSIGNAL)
-                            : lk_tls_client_send(link->tls, bytes, &events);
-
-        if (count > 0) {
-            bytes.bytes += count;
-            bytes.size -= (size_t)count;
-        } else if (count < 0 && errno == EAGAIN) {
-            lk_outcome outcome = await(link->descriptor, events, patience);
-            if (outcome != LK_OK) {
-                return outcome;
-            }
-        } else if (count == 0 || errno != EINTR) {
-            return LK_UNAVAILABLE;
-        }
-    }
-    return LK_OK;
+    return outcome_of(lk_tls_client_send_all(link->tls, link->descriptor, bytes, patience->until_us,
+                                             patience->waker));
 }
 
 /* Reads the bytes that have arrived, or blocks until some do. */
@@ -54,20 +39,19 @@ static lk_outcome receive_more(struct lk_service_link *link, const struct lk_pat
     for (;;) {
         char *room = lk_buffer_reserve(&link->received, RECEIVE_BYTES);
         size_t size = link->received.capacity - link->received.size;
-        short events = POLLIN;
+        short events;
         ssize_t count;
         lk_outcome outcome;
 
         if (room == NULL) {
             return LK_INTERNAL;
         }
-        count = link->tls == NULL ? recv(link->descriptor, room, size, 0)
-                                  : lk_tls_client_receive(link->tls, room, size, &events);
+        count = lk_tls_client_receive(link->tls, link->descriptor, room, size, &events);
         if (count > 0) {
             link->received.size += (size_t)count;
             return LK_OK;
         }
-        if (count == 0 || (errno != EAGAIN && errno != EINTR)) {
+        if (count == 0 || errno != EAGAIN) {
             return LK_UNAVAILABLE;
         }
         outcome = await(link->descriptor, events, patience);

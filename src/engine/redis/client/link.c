@@ -21,30 +21,33 @@ enum { RECEIVE_BYTES = 16 * 1024, TLS_RECORD_OF_ALERT = 0x15 };
 
 /* ---- what fails ------------------------------------------------------------------------------ */
 
-/* LK_OK, LK_CANCELLED, or LK_UNAVAILABLE: the time is up. */
+/* Of lk_socket_await(): LK_UNAVAILABLE: the time is up. */
+static lk_outcome outcome_of(int problem) {
+    return problem == 0 ? LK_OK : problem == ECANCELED ? LK_CANCELLED : LK_UNAVAILABLE;
+}
+
 static lk_outcome wait_for(const struct lk_redis_link *link, short events,
                            const struct lk_patience *patience) {
-    int problem = lk_socket_await(link->descriptor, events, patience->until_us, patience->waker);
-
-    return problem == 0 ? LK_OK : problem == ECANCELED ? LK_CANCELLED : LK_UNAVAILABLE;
+    return outcome_of(
+        lk_socket_await(link->descriptor, events, patience->until_us, patience->waker));
 }
 
 static void note(struct lk_redis_link *link, const char *problem) {
     (void)snprintf(link->problem, sizeof link->problem, "%s", problem);
 }
 
-/* Of the socket: 0 bytes are its end. */
-static void note_failure(struct lk_redis_link *link, ssize_t count) {
+/* Of the socket: EPIPE is its end. */
+static void note_failure(struct lk_redis_link *link, int problem) {
     const char *reason = link->tls != NULL ? lk_tls_session_reason(link->tls) : "";
 
     if (reason[0] != '\0') {
         (void)snprintf(link->problem, sizeof link->problem, "speaks no TLS that can be read: %s",
                        reason);
-    } else if (count == 0) {
+    } else if (problem == EPIPE) {
         note(link, "has closed the connection");
     } else {
         (void)snprintf(link->problem, sizeof link->problem, "cannot be reached any more: %s",
-                       strerror(errno));
+                       strerror(problem));
     }
 }
 
@@ -58,29 +61,15 @@ static lk_outcome fail(const struct lk_redis_link *link, lk_outcome outcome, lk_
 
 /* ---- exchanges ------------------------------------------------------------------------------- */
 
-/* Without the signal SIGPIPE, which would end a program that expects none. */
 static lk_outcome send_all(struct lk_redis_link *link, struct lk_slice bytes,
                            const struct lk_patience *patience) {
-    while (bytes.size > 0) {
-        short events = POLLOUT;
-        ssize_t count = link->tls == NULL
-                            ? send(link->descriptor, bytes.bytes, bytes.size, MSG_NOSIGNAL)
-                            : lk_tls_client_send(link->tls, bytes, &events);
+    int problem = lk_tls_client_send_all(link->tls, link->descriptor, bytes, patience->until_us,
+                                         patience->waker);
 
-        if (count > 0) {
-            bytes.bytes += count;
-            bytes.size -= (size_t)count;
-        } else if (count < 0 && (errno == EAGAIN || errno == EINTR)) {
-            lk_outcome outcome = wait_for(link, events, patience);
-            if (outcome != LK_OK) {
-                return outcome;
-            }
-        } else {
-            note_failure(link, count);
-            return LK_UNAVAILABLE;
-        }
+    if (problem != 0 && problem != ETIMEDOUT && problem != ECANCELED) {
+        note_failure(link, problem);
     }
-    return LK_OK;
+    return outcome_of(problem);
 }
 
 lk_outcome lk_redis_send(struct lk_redis_link *link, const struct lk_redis_words *words,
@@ -106,15 +95,14 @@ bool lk_redis_link_fill(struct lk_redis_link *link) {
     short events;
 
     do {
-        ssize_t count = link->tls == NULL
-                            ? recv(link->descriptor, bytes, sizeof bytes, 0)
-                            : lk_tls_client_receive(link->tls, bytes, sizeof bytes, &events);
+        ssize_t count =
+            lk_tls_client_receive(link->tls, link->descriptor, bytes, sizeof bytes, &events);
 
-        if (count < 0 && (errno == EAGAIN || errno == EINTR)) {
+        if (count < 0 && errno == EAGAIN) {
             return true;
         }
         if (count <= 0) {
-            note_failure(link, count);
+            note_failure(link, count == 0 ? EPIPE : errno);
             return false;
         }
         if (link->first_byte == 0) {

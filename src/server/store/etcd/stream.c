@@ -15,6 +15,7 @@
 #include "base/setting.h"
 #include "base/socket.h"
 #include "base/text.h"
+#include "tls/client.h"
 
 /* ---- where etcd is --------------------------------------------------------------------------- */
 
@@ -322,58 +323,31 @@ void lk_etcd_stream_close(struct lk_etcd_stream *stream) {
 
 enum { OVER = -1, WAITS = 0 };
 
-/* The result of a step of TLS: bytes, WAITS for *events, or OVER. */
-static ssize_t take_step(const struct lk_etcd_stream *stream, enum lk_tls_step step, size_t size,
-                         short *events, char why[LK_ETCD_WHY_BYTES]) {
-    switch (step) {
-    case LK_TLS_DONE:
-        return (ssize_t)size;
-    case LK_TLS_WANTS_READ:
-        *events = POLLIN;
-        return WAITS;
-    case LK_TLS_WANTS_WRITE:
-        *events = POLLOUT;
-        return WAITS;
-    case LK_TLS_CLOSED:
-        say(why, "it has closed the connection");
-        return OVER;
-    case LK_TLS_FAILED:
-        break;
-    }
-    explain_tls(stream->tls, why);
-    return OVER;
-}
-
-/* The result of send() or recv(), likewise. */
-static ssize_t take_count(ssize_t count, char why[LK_ETCD_WHY_BYTES]) {
+/* The result of a call of the socket: bytes, WAITS, or OVER. */
+static ssize_t take_count(const struct lk_etcd_stream *stream, ssize_t count,
+                          char why[LK_ETCD_WHY_BYTES]) {
     if (count > 0) {
         return count;
     }
-    if (count < 0 && (errno == EAGAIN || errno == EINTR)) {
+    if (count < 0 && errno == EAGAIN) {
         return WAITS;
     }
-    say(why, count == 0 ? "it has closed the connection" : strerror(errno));
-    return OVER;
-}
-
-static ssize_t send_some(struct lk_etcd_stream *stream, struct lk_slice bytes, short *events,
-                         char why[LK_ETCD_WHY_BYTES]) {
-    size_t sent = 0;
-    enum lk_tls_step step;
-
-    *events = POLLOUT;
-    if (stream->tls == NULL) {
-        return take_count(send(stream->descriptor, bytes.bytes, bytes.size, MSG_NOSIGNAL), why);
+    if (count == 0) {
+        say(why, "it has closed the connection");
+    } else if (stream->tls != NULL) {
+        explain_tls(stream->tls, why);
+    } else {
+        say(why, strerror(errno));
     }
-    step = lk_tls_session_send(stream->tls, bytes.bytes, bytes.size, &sent);
-    return take_step(stream, step, sent, events, why);
+    return OVER;
 }
 
 bool lk_etcd_stream_send(struct lk_etcd_stream *stream, struct lk_slice bytes, int64_t until_us,
                          char why[LK_ETCD_WHY_BYTES]) {
     while (bytes.size > 0) {
         short events;
-        ssize_t count = send_some(stream, bytes, &events, why);
+        ssize_t count = take_count(
+            stream, lk_tls_client_send(stream->tls, stream->descriptor, bytes, &events), why);
 
         if (count == OVER) {
             return false;
@@ -388,24 +362,13 @@ bool lk_etcd_stream_send(struct lk_etcd_stream *stream, struct lk_slice bytes, i
     return true;
 }
 
-static ssize_t receive_some(struct lk_etcd_stream *stream, void *room, size_t size, short *events,
-                            char why[LK_ETCD_WHY_BYTES]) {
-    size_t received = 0;
-    enum lk_tls_step step;
-
-    *events = POLLIN;
-    if (stream->tls == NULL) {
-        return take_count(recv(stream->descriptor, room, size, 0), why);
-    }
-    step = lk_tls_session_receive(stream->tls, room, size, &received);
-    return take_step(stream, step, received, events, why);
-}
-
 ssize_t lk_etcd_stream_receive(struct lk_etcd_stream *stream, void *room, size_t size,
                                int64_t until_us, char why[LK_ETCD_WHY_BYTES]) {
     for (;;) {
         short events;
-        ssize_t count = receive_some(stream, room, size, &events, why);
+        ssize_t count = take_count(
+            stream, lk_tls_client_receive(stream->tls, stream->descriptor, room, size, &events),
+            why);
 
         if (count != WAITS) {
             return count;
