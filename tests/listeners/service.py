@@ -13,7 +13,9 @@ import subprocess
 import sys
 import tempfile
 import time
-import traceback
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import cases as tap_cases  # noqa: E402
 
 # How many times longer than else times are, on a machine that is busy (tests/timed).
 STRETCH = int(os.environ.get("LK_TEST_STRETCH", "1"))
@@ -242,7 +244,7 @@ def run(cases, *options):
 
 def run_groups(*groups):
     """The same, with a service of its own for each (cases, options)."""
-    print(f"1..{sum(len(cases) for cases, _ in groups)}", flush=True)
+    tap_cases.plan(sum(len(cases) for cases, _ in groups))
     begun = 0
     are_good = True
     for cases, options in groups:
@@ -252,18 +254,8 @@ def run_groups(*groups):
 
 
 def run_group(cases, options, first):
-    is_good = True
     service = Service(sys.argv[1], *options, durable="durable" in sys.argv[2:])
-    for number, case in enumerate(cases, first):
-        word, trouble = "ok", ""
-        try:
-            case(service)
-        except Exception:
-            word, trouble = "not ok", traceback.format_exc()
-            is_good = False
-        print(f"{word} {number} - {case.__doc__.strip()}", flush=True)
-        for line in trouble.splitlines():
-            print(f"# {line}", flush=True)
+    is_good = all([tap_cases.play(case, number, service) for number, case in enumerate(cases, first)])
     code = service.end()
     if code != 0:
         print(f"# the service ended with {code}")

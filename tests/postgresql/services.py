@@ -23,7 +23,9 @@ import threading
 import time
 import traceback
 
-sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent.parent / name) for name in ("listeners", "procedures")]
+TESTS = pathlib.Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(TESTS), str(TESTS / "listeners"), str(TESTS / "procedures")]
+import cases as tap_cases  # noqa: E402
 from ports import free_ports  # noqa: E402
 from service import Closed, Http, Refused, Resp, as_map, until  # noqa: E402
 
@@ -591,25 +593,15 @@ CASES = [others_name_the_leader, each_says_who_leads, a_leader_elsewhere_is_refu
 
 
 def run(services, cases):
-    """Each case is a function of the services; its first line says what it shows."""
-    is_good = True
-    print(f"1..{len(cases)}", flush=True)
+    """Each case is a function of the services."""
     try:
-        for number, case in enumerate(cases, 1):
-            word, trouble = "ok", ""
-            try:
-                case(services)
-            except Exception:
-                word, is_good, trouble = "not ok", False, traceback.format_exc()
-            print(f"{word} {number} - {case.__doc__.strip()}", flush=True)
-            for line in trouble.splitlines():
-                print(f"# {line}", flush=True)
+        code = tap_cases.run(cases, services)
     finally:
         for member in services.members:
             for each in (member, member.way):
                 if each is not None and each.process is not None:
                     each.process.kill()
-    sys.exit(0 if is_good else 1)
+    sys.exit(code)
 
 
 if __name__ == "__main__":
