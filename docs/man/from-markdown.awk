@@ -53,7 +53,7 @@ function row(line,    count, cells, i, text) {
     count = split(line, cells, / *\| */)
     text = inline(cells[1])
     for (i = 2; i <= count; i++) {
-        text = text ((i == 2 || cells[1] == "") ? ": " : ", ") inline(cells[i])
+        text = text ((i == 2 || cells[1] == "") ? ": " : "; ") inline(cells[i])
     }
     print "- " text
 }
