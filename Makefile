@@ -69,7 +69,7 @@ help:
 #: make torture             clients on every store while servers die, disks fill, answers are lost;
 #:                          MINUTES=5 for each store, SEED=N, ENGINES='sqlite redis'
 #: make bench               what things cost, beside their bars and peers, in more than an hour;
-#:                          writes bench/results and docs/performance.md; LK_BENCH=short is quick
+#:                          writes bench/results and docs/performance*.md; LK_BENCH=short is quick
 #: make bench-ENGINE        one of $(BENCHES)
 #: make install PREFIX=/x   (DESTDIR=/stage) program, library, headers, pkg-config file; NAME=lockkeeper
 #:                          where another program is called lk, which is never overwritten

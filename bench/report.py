@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What becomes of the benchmarks' rows: the table, the kept results, the charts and the page.
+"""What becomes of the benchmarks' rows: the table, the kept results and the charts.
 
-As a program: report.py DIR PAGE draws the charts of the results in DIR again, and writes the page.
+The page is made of them by page.py.
 """
 import csv
 import datetime
@@ -12,7 +12,6 @@ import platform
 import re
 import shutil
 import subprocess
-import sys
 
 import charts
 
@@ -40,8 +39,6 @@ PROGRAMS = {
 }
 PACKAGES = {"ZooKeeper": "zookeeper"}
 NODE_PACKAGES = ["graphile-worker", "pg-boss", "redlock"]
-
-NOTES = pathlib.Path(__file__).resolve().parent / "notes"
 
 
 class Malformed(Exception):
@@ -102,10 +99,14 @@ def number_text(number):
     return f"{number:.2f}" if size < 10 else f"{number:.1f}" if size < 100 else f"{number:.0f}"
 
 
+def bar_number(bar):
+    return f"{bar:,.0f}" if bar >= 100 else f"{bar:.3g}"
+
+
 def bar_text(row):
     if row["bar"] is None:
         return "", ""
-    return f"{row['bar_kind']} {row['bar']:.3g}", "yes" if row["holds"] == "yes" else "**no**"
+    return f"{row['bar_kind']} {bar_number(row['bar'])}", "yes" if row["holds"] == "yes" else "**no**"
 
 
 def cells(row):
@@ -226,7 +227,7 @@ def kept(results):
     return found
 
 
-# ---- charts and the page ------------------------------------------------------------------------
+# ---- charts -------------------------------------------------------------------------------------
 
 
 def slug(text):
@@ -258,79 +259,3 @@ def draw(results):
             pathlib.Path(results, f"ratios-{engine}.svg").write_text(
                 charts.ratios(f"{ENGINES[engine]}: how many times as good as its peers", compared),
                 encoding="utf-8")
-
-
-def markdown(rows):
-    lines = []
-    section = None
-    for row in rows:
-        if row["section"] != section:
-            section = row["section"]
-            lines += ["", f"**{section}**", "", "| " + " | ".join(HEAD) + " |",
-                      "|---" * len(HEAD) + "|"]
-        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells(row)) + " |")
-    return lines
-
-
-INTRODUCTION = """# What it costs, beside what others use
-
-*Written by `make bench` (`bench/report.py`) from the files in [bench/results](../bench/results),
-with the notes in [bench/notes](../bench/notes); do not edit.*
-
-Both sides of each row were measured in turn in the same run. A ratio says how many times as good
-Lockkeeper is: more than 1 is ahead, of rates as of times. It is the median of the rounds' ratios,
-with the quartiles in parentheses; absolute figures depend on the machine. A bar is what the project
-wants to reach; where it does not hold, the row says so. Peers are prepared and warmed up as
-Lockkeeper is; one that could not be started is named with the reason. The notes below the tables
-say by profile why a bar is missed, and what would reach it.
-"""
-
-
-def notes(engine):
-    """What is written by hand about an engine's figures: bench/notes/ENGINE.md, if it is there.
-
-    A note says by profile why a bar is missed, and what would reach it: what was measured, with which program,
-    on which revision. It has no headings of the first three levels, and no links to files. `python3
-    bench/report.py bench/results docs/performance.md` writes the page after a change there.
-    """
-    file = NOTES / f"{engine}.md"
-    if not file.exists():
-        return []
-    return ["### Notes", "", *file.read_text(encoding="utf-8").strip().splitlines(), ""]
-
-
-def page(results, file):
-    """The page about performance, of all that is kept."""
-    file = pathlib.Path(file)
-    engines = kept(results)
-    facts = read_machine(results)
-    pictures = os.path.relpath(results, file.parent)
-    bars = [row for rows in engines.values() for row in rows if row["holds"]]
-    held = sum(row["holds"] == "yes" for row in bars)
-    lines = INTRODUCTION.splitlines() + ["", f"{held} of {len(bars)} bars hold.", ""]
-    if any(facts.get(engine, {}).get("depth") != "full" for engine in engines):
-        lines += ["Some of these figures are of a short run (`LK_BENCH=short`): few rounds, and sizes up to "
-                  "1,000 only.", ""]
-    lines += ["## Cost against size", "", "Costs that do not grow are flat lines. Both scales are logarithmic; the bands are "
-              "quartiles.", ""]
-    for title in size_charts(engines):
-        lines += [f"![{title}]({pictures}/size-{slug(title)}.svg)", ""]
-    for engine, rows in engines.items():
-        lines += [f"## {ENGINES[engine]}", ""]
-        if any(row["ratio"] is not None for row in rows):
-            lines += [f"![Ratios]({pictures}/ratios-{engine}.svg)", ""]
-        lines = lines[:-1] + markdown([row for row in rows if not row["size"]]) + [""]
-        lines += notes(engine)
-    lines += ["## The machine and the versions", "", "| measured | on |", "|---|---|"]
-    for engine in engines:
-        text = "; ".join(f"{what}: {value}" for what, value in facts.get(engine, {}).items())
-        lines.append(f"| {ENGINES[engine]} | {text.replace('|', ' ')} |")
-    text = "\n".join(line.rstrip() for line in lines) + "\n"
-    file.write_text(re.sub(r"\n{3,}", "\n\n", text), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    if len(sys.argv) != 3:
-        sys.exit(__doc__)
-    draw(sys.argv[1])
-    page(sys.argv[1], sys.argv[2])

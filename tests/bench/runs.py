@@ -21,7 +21,8 @@ import xml.etree.ElementTree
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench"))
-import report  # noqa: E402  (it is in bench/)
+import page as report_page  # noqa: E402  (it is in bench/)
+import report  # noqa: E402
 
 
 def last_words(lines):
@@ -60,13 +61,16 @@ def play_jobs(run, words):
         pictures = list((work / "results").glob("*.svg"))
         for picture in pictures:
             xml.etree.ElementTree.parse(picture)
-        cases.append((page.exists() and f"## {report.ENGINES[engine]}" in page.read_text(),
-                      f"a page and {len(pictures)} charts are made of them"))
-        notes = [line for line in report.notes(engine) if line]
+        details = report_page.details_of(page)
+        cases.append((all(file.exists() and f"## {report.ENGINES[engine]}" in file.read_text()
+                          for file in (page, details)),
+                      f"two pages and {len(pictures)} charts are made of them"))
+        notes = [line for line in report_page.notes(engine) if line]
         print(f"# notes: {len(notes)} lines")
         cases.append((page.exists() and set(notes) <= set(page.read_text().splitlines()),
                       "the page has the notes about them"))
-        left = [path.name for path in work.iterdir() if path.name not in ("results", page.name)]
+        left = [path.name for path in work.iterdir()
+                if path.name not in ("results", page.name, details.name)]
         print(f"# left: {left}")
         cases.append((not left, "nothing else is left of the run"))
     finally:
