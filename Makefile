@@ -11,7 +11,7 @@ SEED    ?=
 ENGINES ?= sqlite service service-ephemeral postgresql mysql redis redis-cluster shm
 BENCHES  = model sqlite postgresql mysql redis service shm
 
-.PHONY: all check test torture demo bench $(BENCHES:%=bench-%) deb dist docs install uninstall clean format help
+.PHONY: all check conformance test torture demo bench $(BENCHES:%=bench-%) deb dist docs install uninstall clean format help
 
 all:
 	@tools/install-deps build
@@ -19,6 +19,8 @@ all:
 	@ninja -C $(BUILD) product
 check:
 	@tools/test --check $(BUILD) $(OPTIONS) $(TESTS)
+conformance:
+	@tools/test --conformance $(BUILD) $(OPTIONS) $(TESTS)
 test:
 	@tools/test --depth $(DEPTH) $(BUILD) $(OPTIONS) $(TESTS)
 torture:
@@ -63,6 +65,7 @@ help:
 #: make                     builds $(BUILD)/lk and liblockkeeper; installs what building needs
 #: make demo                the main job on real input: tests, a reset, a kill; draws and checks it
 #: make check               the tests that a change needs before each commit, in some three minutes
+#: make conformance         the scenarios of the rules on every store, with servers of their own
 #: make test                tests of every kind on every store, in less than eight minutes on two
 #:                          processors; the last line is `N passed, N failed`
 #: make test DEPTH=full     every test in its whole length, which takes much longer
