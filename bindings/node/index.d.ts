@@ -182,7 +182,7 @@ export class Item {
     check(): void;
     /** UnavailableError, of this and the next two: unknown whether it took effect; to call one again asks again. */
     done(): Promise<void>;
-    /** Gives the item back: it has not failed. */
+    /** Gives the item back: it has not failed, and the attempt does not count. */
     giveBack(): Promise<void>;
     /** It has failed; again later. */
     retry(why?: Error | Bytes, options?: {exitCode?: number}): Promise<void>;
@@ -213,6 +213,8 @@ export interface RetryOptions {
     /** Why it has failed: up to 1024 bytes, which are kept with the item; of an Error, its beginning. */
     error?: Error | Bytes;
     exitCode?: number;
+    /** The attempt does not count, and the item is not parked: it was stopped, or cannot be done now. */
+    uncounted?: boolean;
 }
 
 /** Whose claim to end. */

@@ -119,7 +119,7 @@ LK_PUBLIC void lk_claim_free(lk_claim_info *claim); /* accepts NULL */
  * lost, the call repeats its question and never claims a second item. If it ends without an answer,
  * a thread of the store gives back what it may have claimed, as soon as the store answers: until
  * then, or until the ttl is over, an item can be claimed that no worker knows of. With an owner
- * that the caller names, this may claim and give back another item, which counts an attempt.
+ * that the caller names, this may claim and give back another item. Neither counts an attempt.
  * Keep the claim alive with lk_renew() on the part QUEUE/ID, or use lk_work(), which does that too.
  * A claim is ended by lk_done() or lk_retry(), not by lk_release().
  */
@@ -185,10 +185,12 @@ typedef struct lk_retry_request {
     int32_t exit_code;
     const void *error; /* why it failed: up to 1024 bytes of any kind; NULL: not said */
     size_t error_size;
+    bool uncounted; /* the attempt does not count: the item has as many as before the claim, and is
+                       not parked. For work that was stopped, or cannot be done now */
 } lk_retry_request;
 
 /*
- * lk_retry() that also says why. Exit code and error are kept with the item (lk_item_info) until
+ * lk_retry() that also says why, or does not count. Exit code and error are kept with the item (lk_item_info) until
  * another call gives either. Outcomes as of lk_retry(); LK_UNSUPPORTED: the store does not keep
  * failures, and nothing has changed.
  */
@@ -403,7 +405,8 @@ typedef struct lk_work_progress {
                          skipped and why; else NULL */
 } lk_work_progress;
 
-#define LK_WORK_GIVE_BACK (-1) /* give the item back without a delay: it has not failed */
+/* Give the item back without a delay: it has not failed, and the attempt does not count. */
+#define LK_WORK_GIVE_BACK (-1)
 
 /*
  * Works on one item. Returns 0 when the item is done, any other value to give it back for later.

@@ -137,12 +137,14 @@ const struct lk_cli_command lk_cli_work_commands[] = {
         .arguments = "QUEUE ID",
         .summary = "return a claimed item to the queue",
         .text = "The item can be claimed again at once, or after --delay. It is parked instead if\n"
-                "the claim named --max-attempts and has used them up.",
-        .options = COMMON_OPTIONS | BIT(OWNER) | BIT(TOKEN) | BIT(DELAY),
+                "the claim named --max-attempts and has used them up. With --uncounted it has as\n"
+                "many attempts as before the claim, and is not parked.",
+        .options = COMMON_OPTIONS | BIT(OWNER) | BIT(TOKEN) | BIT(DELAY) | BIT(UNCOUNTED),
         .own_help = {CLAIM_TOKEN},
         .words = {2, 2},
         .outcomes = ENDS_COMMON | ENDS(LK_OK) | ENDS(LK_LOST),
-        .examples = {{"lk retry mails 4711 --delay 10m", "in ten minutes"}},
+        .examples = {{"lk retry mails 4711 --delay 10m", "in ten minutes"},
+                     {"lk retry mails 4711 --uncounted --delay 1m", "not now: no attempt is used up"}},
         .at_store = lk_cli_retry,
     },
     {
@@ -184,14 +186,16 @@ const struct lk_cli_command lk_cli_work_commands[] = {
                 "and LK_ITEMS has the ids in place of LK_ITEM_ID. Exit code 0 means that all of\n"
                 "them are done; else, or if one claim is lost, all are returned.\n"
                 "The first SIGTERM, SIGINT, SIGHUP or SIGALRM stops claiming and lets running\n"
-                "commands end; the second, or SIGQUIT, ends them and returns their items.\n"
+                "commands end; the second, or SIGQUIT, or the end of --stop-after, ends them and\n"
+                "returns their items. An attempt that was ended so does not count.\n"
                 "With --table the items are the rows of a table or view in the store's own\n"
                 "database (or file: sqlite:FILE?share=yes), and QUEUE defaults to its name.\n"
                 "Without --done, an item that is done is remembered until its row no longer\n"
                 "matches. Your SQL runs as you wrote it; --done can use :id, :token, :owner and\n"
                 ":attempt of the claim.",
         .options = PLAIN_OPTIONS | BIT(BATCH) | BIT(WORKERS) | BIT(MAX_ATTEMPTS) | BIT(DRAIN)
-                   | BIT(TTL) | BIT(NOTE) | BIT(MAX_TIME) | BIT(BACKOFF) | TABLE_OPTIONS,
+                   | BIT(TTL) | BIT(NOTE) | BIT(MAX_TIME) | BIT(BACKOFF) | BIT(STOP_AFTER)
+                   | TABLE_OPTIONS,
         .own_help = {{LK_OPTION_TTL, "how long a claim lives unless lk renews it,\n"
                                      "50ms to 366d (60s)"},
                      {LK_OPTION_NOTE, "up to 255 bytes, shown in listings (CMD)"}},

@@ -30,7 +30,8 @@ lk_outcome lk_leftover_return_item(struct lk_engine *engine, const struct lk_tak
                    .id = id,
                    .owner = take->owner,
                    .token = token,
-                   .kind = LK_FINISH_RETRY},
+                   .kind = LK_FINISH_RETRY,
+                   .is_uncounted = true},
     };
     struct lk_decision decision;
     lk_outcome outcome = engine->ops->decide(engine, &command, patience, &decision);

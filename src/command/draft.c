@@ -216,6 +216,7 @@ static struct lk_finish finish_of(const struct lk_draft *draft, const struct lk_
         .token = (uint64_t)draft->token,
         .kind = retries ? LK_FINISH_RETRY : LK_FINISH_DONE,
         .delay_ms = draft->delay_ms,
+        .is_uncounted = draft->is_uncounted,
         .failure = {.has_exit = is_given(draft, LK_WORD_EXIT),
                     .exit_code = (int32_t)draft->exit_code,
                     .text = draft->error_text},

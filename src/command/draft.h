@@ -66,6 +66,7 @@ struct lk_draft {
     bool is_now;
     bool is_meta;
     bool is_parked;
+    bool is_uncounted;
     bool has_mode; /* JSON has a mode field */
     lk_style style;
 

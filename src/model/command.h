@@ -163,9 +163,10 @@ struct lk_finish {
     struct lk_slice owner;
     uint64_t token; /* 0: not named */
     enum lk_finish_kind kind;
-    int64_t delay_ms; /* LK_FINISH_RETRY */
-    struct lk_item_failure
-        failure; /* LK_FINISH_RETRY: replaces the item's last one, if it is given */
+    /* These are of LK_FINISH_RETRY: */
+    int64_t delay_ms;
+    bool is_uncounted;              /* the attempt does not count, so the item is not parked */
+    struct lk_item_failure failure; /* replaces the item's last one, if it is given */
 };
 
 /* R16: a parked item becomes ready again, its attempts forgotten. */

@@ -337,16 +337,24 @@ lk_id lk_claim_item(const struct lk_model *model, const struct lk_model_request 
     return lk_item_find(model, lk_part_entry_at(model, claim->first_entry)->node);
 }
 
-/* Ready again, at once or after a delay; or parked, after too many attempts. */
-static void give_back(struct lk_model *model, lk_id id, enum lk_change_kind kind, int64_t due_us,
-                      int64_t now_us) {
+/* Takes the attempt of the claim back. false: it counts. */
+static bool uncount(struct lk_item *item, const struct lk_finish *finish) {
+    if (finish->is_uncounted && item->attempts > 0) {
+        item->attempts--;
+    }
+    return finish->is_uncounted;
+}
+
+/* Ready again, at once or after a delay; or parked, if `may_park`, after too many attempts. */
+static void give_back(struct lk_model *model, lk_id id, enum lk_change_kind kind, bool may_park,
+                      int64_t due_us, int64_t now_us) {
     struct lk_item *item = lk_item_at(model, id);
     struct lk_queue_counts *counts = &lk_work_at(model, item->work)->counts;
 
     assert(item->state == LK_ITEM_CLAIMED);
     lk_claims_remove(model, id);
     item->claim = 0;
-    if (item->max_attempts != 0 && item->attempts >= item->max_attempts) {
+    if (may_park && item->max_attempts != 0 && item->attempts >= item->max_attempts) {
         counts->parked++;
         lk_item_change_state(model, id, LK_ITEM_PARKED, 0);
         note_item(model, LK_CHANGE_ITEM_PARKED, id, 0);
@@ -362,7 +370,7 @@ void lk_item_lose_claim(struct lk_model *model, lk_id claim) {
 
     assert(lk_item_at(model, id)->claim == claim);
     lk_item_at(model, id)->was_lost = true;
-    give_back(model, id, LK_CHANGE_ITEM_FREED, 0, 0);
+    give_back(model, id, LK_CHANGE_ITEM_FREED, true, 0, 0);
     if (lk_item_at(model, id)->state == LK_ITEM_PARKED) {
         lk_item_at(model, id)->failed_by_loss = true;
     }
@@ -393,8 +401,8 @@ static void end_claim(struct lk_model *model, struct lk_times times, const struc
     } else {
         lk_work_at(model, item->work)->counts.retried++;
         item->was_lost = false;
-        give_back(model, id, LK_CHANGE_ITEM_RETRIED, times.now_us + finish->delay_ms * 1000,
-                  times.now_us);
+        give_back(model, id, LK_CHANGE_ITEM_RETRIED, !uncount(item, finish),
+                  times.now_us + finish->delay_ms * 1000, times.now_us);
     }
     lk_grant_waiters(model, &released, times);
 }

@@ -281,7 +281,7 @@ class Player:
                 options[name] = int(time.time() * 1000) + words.duration()
             elif name == "within":
                 options["wait"] = words.duration()
-            elif name in ("shared", "value"):
+            elif name in ("shared", "value", "uncounted"):
                 options[name] = True
             elif name in ("limit", "units", "priority", "max", "attempts", "exit"):
                 options[name] = int(words.next())

@@ -84,6 +84,10 @@ static bool several_option_read(struct words *words, struct step_options *option
         options->exit_said = true;
         return number_read(words, &options->exit_code, complaint);
     }
+    if (words_accept(words, "uncounted")) {
+        options->uncounted = true;
+        return true;
+    }
     if (words_accept(words, "error")) {
         return name_read(words, "an error", &options->error, complaint);
     }

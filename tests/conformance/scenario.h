@@ -169,7 +169,8 @@ struct step_options {
     int64_t priority;
     uint32_t most;     /* claims: up to so many at once; 0: unsaid */
     bool all;          /* unparks, drops: all that are parked */
-    bool exit_said;    /* retries */
+    bool uncounted;    /* retries */
+    bool exit_said;    /* the same */
     int64_t exit_code; /* retries */
     const char *error; /* retries; NULL: unsaid */
     bool again;        /* watch: from where it was */

@@ -192,6 +192,7 @@ static lk_outcome retry(const struct playback *playback, const struct step *step
         .exit_code = (int32_t)options->exit_code,
         .error = options->error,
         .error_size = options->error != NULL ? strlen(options->error) : 0,
+        .uncounted = options->uncounted,
     };
     return lk_retry_failed(store, &request, error);
 }

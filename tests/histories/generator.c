@@ -308,6 +308,7 @@ static void make_finish(struct generator *generator) {
     move->finish = chance(generator, 60) ? LK_FINISH_DONE : LK_FINISH_RETRY;
     move->delay_ms =
         move->finish == LK_FINISH_DONE || chance(generator, 50) ? 0 : between(generator, 1, 1000);
+    move->is_uncounted = move->finish == LK_FINISH_RETRY && chance(generator, 25);
     if (has_batches(generator) && move->finish == LK_FINISH_RETRY) {
         move->has_exit = chance(generator, 40);
         move->exit_code = move->has_exit ? (int32_t)between(generator, -1, 2) : 0;

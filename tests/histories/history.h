@@ -103,9 +103,10 @@ struct move {
     enum lk_finish_kind finish;
     int64_t delay_ms;
     int32_t priority;
-    bool has_exit; /* LK_FINISH_RETRY */
+    bool is_uncounted; /* these four: LK_FINISH_RETRY */
+    bool has_exit;
     int32_t exit_code;
-    char failure[16]; /* the same: its text */
+    char failure[16]; /* its text */
     bool only_parked; /* LK_COMMAND_DROP */
     unsigned max_attempts;
     unsigned ask_number;

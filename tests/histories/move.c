@@ -64,6 +64,7 @@ void move_print(const struct move *move) {
     }
     print_number("delay_ms", move->delay_ms);
     print_number("priority", move->priority);
+    print_flag("is_uncounted", move->is_uncounted);
     print_flag("has_exit", move->has_exit);
     print_number("exit_code", move->exit_code);
     print_text("failure", move->failure);
@@ -217,6 +218,7 @@ static void build_work(const struct history *history, const struct move *move, u
             .token = token,
             .kind = move->finish,
             .delay_ms = move->delay_ms,
+            .is_uncounted = move->is_uncounted,
             .failure = {.has_exit = move->has_exit,
                         .exit_code = move->exit_code,
                         .text = lk_slice_of(move->failure)},

@@ -210,6 +210,26 @@ static void an_item_is_parked_after_too_many_attempts(void **state) {
            "A claim q attempts=3 -> granted attempts=4", "A retry q 1 -> ok parked");
 }
 
+/* A retry that does not count gives the attempt back, and never parks. */
+static void an_uncounted_retry_gives_the_attempt_back(void **state) {
+    (void)state;
+    SCRIPT("push q 1 -> ok", "A claim q attempts=1 -> granted attempts=1 keep=a",
+           "A retry q 1 token=$a uncounted -> ok", "? item q 1 ready attempts=0",
+           "A retry q 1 token=$a uncounted -> ok", "? item q 1 ready attempts=0",
+           "A claim q attempts=1 -> granted attempts=1",
+           "A retry q 1 uncounted delay=50 exit=3 -> ok due=50", "A claim q -> busy",
+           "pass 50 -> ok", "A claim q attempts=1 -> granted attempts=1", "A retry q 1 -> ok parked",
+           "? queue q parked=1 retried=3 claims=3");
+    /* Nor does it where attempts before it have counted past the maximum of this claim. */
+    SCRIPT("push q 1 -> ok", "A claim q -> granted", "A retry q 1 -> ok", "A claim q -> granted",
+           "A retry q 1 -> ok", "A claim q attempts=1 -> granted attempts=3",
+           "A retry q 1 uncounted -> ok", "? item q 1 ready attempts=2",
+           "A claim q ttl=100 attempts=9 -> granted attempts=3", "pass 100 -> ok",
+           "A retry q 1 uncounted -> lost", "? item q 1 ready attempts=3",
+           "A claim q -> granted stolen", "A retry q 1 uncounted -> ok",
+           "A claim q -> granted attempts=4");
+}
+
 static void only_a_parked_item_can_be_unparked(void **state) {
     (void)state;
     SCRIPT("unpark q 1 -> lost", "push q 1 delay=50 -> ok", "unpark q 1 -> lost", "pass 50 -> ok",
@@ -477,6 +497,7 @@ int main(void) {
         cmocka_unit_test(an_item_is_claimable_when_its_claim_expires),
         cmocka_unit_test(the_end_of_a_claim_admits_waiters),
         cmocka_unit_test(an_item_is_parked_after_too_many_attempts),
+        cmocka_unit_test(an_uncounted_retry_gives_the_attempt_back),
         cmocka_unit_test(only_a_parked_item_can_be_unparked),
         cmocka_unit_test(a_broken_claim),
         cmocka_unit_test(needs_are_locked_with_the_item),

@@ -216,8 +216,9 @@ static lk_outcome decide_finish(const struct lk_finish *finish, struct lk_decisi
     sql_add(", ");
     sql_add_token(finish->token);
     if (finish->kind != LK_FINISH_DONE) {
-        int size = snprintf(options, sizeof options, ", 'delay', %lld.%03lld",
-                            (long long)finish->delay_ms / 1000, (long long)finish->delay_ms % 1000);
+        int size = snprintf(options, sizeof options, ", 'delay', %lld.%03lld%s",
+                            (long long)finish->delay_ms / 1000, (long long)finish->delay_ms % 1000,
+                            finish->is_uncounted ? ", 'uncounted', 'true'" : "");
         if (finish->failure.has_exit) {
             (void)snprintf(options + size, sizeof options - (size_t)size, ", 'exit_code', %d",
                            finish->failure.exit_code);

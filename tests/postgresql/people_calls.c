@@ -440,10 +440,12 @@ static lk_outcome decide_finish(struct people *people, const struct lk_finish *f
         } else {
             call_add_null(&call);
         }
+        call_add_boolean(&call, finish->is_uncounted);
     }
     return decide_end(people,
-                      is_done ? "done($1, $2::text, $3, $4" : "retry($1, $2, $3, $4, $5, $6", &call,
-                      &decision->error);
+                      is_done ? "done($1, $2::text, $3, $4"
+                              : "retry($1, $2, $3, $4, $5, $6, uncounted => $7",
+                      &call, &decision->error);
 }
 
 static lk_outcome decide_item(struct people *people, const struct lk_command *command,

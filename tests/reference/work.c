@@ -308,13 +308,16 @@ void step_take(struct lk_reference *reference, const struct lk_take *take, struc
 
 /* ---- the end of a claim ---- */
 
-/* Ready again, after a delay; but parked, when this claim was one too many. */
+/* Ready again, after a delay; but parked, when this claim counts and was one too many. */
 static void give_back(struct lk_reference *reference, struct lk_reference_item *item,
-                      int64_t delay_ms, int64_t now_us) {
+                      bool is_uncounted, int64_t delay_ms, int64_t now_us) {
     uint32_t max_attempts = find_arrival(reference, item->claim)->max_attempts;
 
     item->claim = 0;
-    if (max_attempts > 0 && item->attempts >= max_attempts) {
+    if (is_uncounted) {
+        item->attempts -= item->attempts > 0;
+        make_ready(item, delay_ms, now_us);
+    } else if (max_attempts > 0 && item->attempts >= max_attempts) {
         item->state = LK_ITEM_PARKED;
         item->due_us = 0;
         counts_of(reference, &item->queue)->parked++;
@@ -328,7 +331,7 @@ void free_item(struct lk_reference *reference, uint64_t claim) {
         struct lk_reference_item *item = &reference->items[i];
         if (item->state == LK_ITEM_CLAIMED && item->claim == claim) {
             item->was_lost = true; /* the next claim is a steal */
-            give_back(reference, item, 0, 0);
+            give_back(reference, item, false, 0, 0);
             if (item->state == LK_ITEM_PARKED) {
                 item->last_failure =
                     (struct lk_item_failure){.text = lk_slice_of(LK_TEXT_CLAIM_LOST)};
@@ -364,7 +367,7 @@ static void finish_item(struct lk_reference *reference, struct lk_reference_item
         if (finish->failure.has_exit || finish->failure.text.size > 0) {
             item->last_failure = finish->failure;
         }
-        give_back(reference, item, finish->delay_ms, times.now_us);
+        give_back(reference, item, finish->is_uncounted, finish->delay_ms, times.now_us);
         answer_about(reference, LK_OK, 0, item);
     }
     end_request(reference, claim);

@@ -295,6 +295,7 @@ static void say_of_lease(struct sim *sim, struct sim_client *client, const struc
         };
         (void)lk_path_parse(lk_slice_of("w"), &finish->queue, NULL);
         finish->delay_ms = finish->kind == LK_FINISH_DONE ? 0 : finish->delay_ms;
+        finish->is_uncounted = finish->kind == LK_FINISH_RETRY && sim_chance(sim, 30);
     } else if (ends) {
         begin_command(client, LK_COMMAND_RELEASE);
         client->call.command.release = (struct lk_release){.target = target};

@@ -86,7 +86,14 @@ static void push_claims(lua_State *L, const lk_claim_list *list) {
 }
 
 static void give_back(lk_store *store, const lk_claim_info *info) {
-    (void)lk_retry(store, info->queue, info->id, info->owner, info->token, 0, NULL);
+    const lk_retry_request request = {.size = sizeof request,
+                                      .queue = info->queue,
+                                      .id = info->id,
+                                      .owner = info->owner,
+                                      .token = info->token,
+                                      .uncounted = true};
+
+    (void)lk_retry_failed(store, &request, NULL);
 }
 
 /* Gives back what an interrupted wait has claimed meanwhile. */
@@ -228,26 +235,22 @@ static int store_done_many(lua_State *L) {
     return 1;
 }
 
-/* store:retry(claim [, error [, {delay, exit_code}]]): given back, and why it has failed. */
+/* store:retry(claim [, error [, {delay, exit_code, uncounted}]]): given back, and why it failed. */
 static int store_retry(lua_State *L) {
     struct lk_lua_store *store = lk_lua_store(L, 1);
     lk_retry_request request = claim_read(L);
     struct lk_lua_options options;
     lk_error error;
 
-    lk_lua_options(L, 4, " delay exit_code ", &options);
+    lk_lua_options(L, 4, " delay exit_code uncounted ", &options);
     request.delay_ms = options.delay_ms;
     request.has_exit = options.has_exit;
     request.exit_code = options.exit_code;
+    request.uncounted = options.uncounted;
     if (!lua_isnoneornil(L, 3)) {
         request.error = lk_lua_bytes(L, 3, &request.error_size);
     }
-    lk_lua_check(L,
-                 request.has_exit || request.error != NULL
-                     ? lk_retry_failed(store->handle, &request, &error)
-                     : lk_retry(store->handle, request.queue, request.id, request.owner,
-                                request.token, request.delay_ms, &error),
-                 &error);
+    lk_lua_check(L, lk_retry_failed(store->handle, &request, &error), &error);
     return 0;
 }
 

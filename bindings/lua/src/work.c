@@ -445,11 +445,9 @@ static int decide_again(lua_State *L, struct item *item, const struct lk_lua_ver
                               end.token, &error);
     } else if (verdict->verdict == LK_LUA_DONE) {
         outcome = lk_done(store->handle, end.queue, end.id, end.owner, end.token, &error);
-    } else if (verdict->failure == NULL && !verdict->has_exit) {
-        outcome = lk_retry(store->handle, end.queue, end.id, end.owner, end.token,
-                           verdict->verdict == LK_LUA_FAILED ? delay_ms : 0, &error);
     } else {
-        end.delay_ms = delay_ms;
+        end.uncounted = verdict->verdict == LK_WORK_GIVE_BACK;
+        end.delay_ms = end.uncounted ? 0 : delay_ms;
         end.has_exit = verdict->has_exit;
         end.exit_code = verdict->exit_code;
         end.error = verdict->failure;

@@ -11,7 +11,8 @@ const {text, texts, count, duration, options: optionsOf} = argument;
 const ONE = {wait: argument.wait, ttl: duration, owner: text, maxAttempts: count, note: text,
     patience: duration, table: argument.table, signal: argument.abortable};
 const {table: _, ...MANY} = ONE;
-const RETRY = {delay: argument.milliseconds, error: argument.failure, exitCode: argument.int32};
+const RETRY = {delay: argument.milliseconds, error: argument.failure, exitCode: argument.int32,
+    uncounted: argument.flag};
 
 // A claimed item: queue, id, value, token, attempt, isStolen, owner, rowId and the claim's ttl.
 class Claim {
@@ -50,6 +51,7 @@ class Claim {
     }
 
     // Gives the item back, to be claimed again after `delay`, or parked. `error` and `exitCode`: why.
+    // `uncounted`: the attempt does not count, and the item is not parked.
     async retry(options) {
         await this.#store.retry(this.queue, this.id, {...optionsOf(options, RETRY), ...this.#named()});
     }
@@ -68,7 +70,8 @@ function requestOf(queue, options, allowed) {
 
 // The claims of one call; none: there was nothing to claim. What no code waits for any more goes back.
 async function claims(store, {request, signal}, max) {
-    const giveBack = (answer) => Promise.all((answer.claims ?? []).map((one) => store._undo('retry', one)));
+    const giveBack = (answer) => Promise.all((answer.claims ?? []).map(
+        (one) => store._undo('retry', one, undefined, undefined, undefined, true)));
     const answer = await store._wait(
         signal, (cancel) => store._ask('claim', request, cancel, max), giveBack);
     if (['busy', 'timeout'].includes(outcomeOf(answer))) {
@@ -113,8 +116,8 @@ async function doneMany(store, queue, ids, options) {
 }
 
 async function retry(store, queue, id, options) {
-    const [end, {delay, error, exitCode}] = endOf(queue, options, RETRY);
-    check(await store._ask('retry', {...end, id: text(id, 'id')}, delay, error, exitCode));
+    const [end, {delay, error, exitCode, uncounted}] = endOf(queue, options, RETRY);
+    check(await store._ask('retry', {...end, id: text(id, 'id')}, delay, error, exitCode, uncounted));
 }
 
 module.exports = {Claim, claim, claimMany, done, doneMany, retry};

@@ -82,7 +82,7 @@ class Item {
         return this.#decide(DONE);
     }
 
-    // Gives the item back: it has not failed.
+    // Gives the item back: it has not failed, and the attempt does not count.
     giveBack() {
         return this.#decide(GIVE_BACK);
     }
@@ -273,7 +273,7 @@ class Work {
             check(await this.#store._ask('done', end, this.#options.table));
         } else {
             const delay = verdict === FAILED ? this.#options.retryMin ?? RETRY_MIN_MS : undefined;
-            check(await this.#store._ask('retry', end, delay, failure, exitCode));
+            check(await this.#store._ask('retry', end, delay, failure, exitCode, verdict === GIVE_BACK));
         }
     }
 

@@ -197,19 +197,13 @@ static napi_value done_many(napi_env env, napi_callback_info info) {
     return lk_node_call_start(&end->call, LK_NODE_SHORT);
 }
 
-/* Without a reason also where the store keeps none. */
 static void retry_run(struct lk_node_call *call) {
     const lk_retry_request *end = &((struct claims_end *)call)->request;
 
-    if (end->error != NULL || end->has_exit) {
-        call->outcome = lk_retry_failed(call->store->handle, end, &call->error);
-    } else {
-        call->outcome = lk_retry(call->store->handle, end->queue, end->id, end->owner, end->token,
-                                 end->delay_ms, &call->error);
-    }
+    call->outcome = lk_retry_failed(call->store->handle, end, &call->error);
 }
 
-/* retry(store, claim, delay, error, exitCode) */
+/* retry(store, claim, delay, error, exitCode, uncounted) */
 static napi_value retry(napi_env env, napi_callback_info info) {
     napi_value arguments[LK_NODE_ARGUMENTS_MAX];
     struct claims_end *end = end_begin(env, info, arguments, retry_run);
@@ -223,6 +217,7 @@ static napi_value retry(napi_env env, napi_callback_info info) {
     (void)napi_typeof(env, arguments[4], &type);
     end->request.has_exit = type == napi_number;
     end->request.exit_code = (int32_t)lk_node_integer(&end->call, arguments[4], 0);
+    end->request.uncounted = lk_node_flag(&end->call, arguments[5]);
     return lk_node_call_start(&end->call, LK_NODE_SHORT);
 }
 

@@ -319,7 +319,7 @@ class RetryRequest(Structure):
     _fields_ = [
         ("size", c_size_t), ("queue", c_char_p), ("id", c_char_p), ("owner", c_char_p),
         ("token", c_uint64), ("delay_ms", c_int64), ("has_exit", c_bool), ("exit_code", c_int32),
-        ("error", c_char_p), ("error_size", c_size_t)]
+        ("error", c_char_p), ("error_size", c_size_t), ("uncounted", c_bool)]
 
 
 class ItemInfo(Structure):

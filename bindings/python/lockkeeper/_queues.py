@@ -181,11 +181,12 @@ class Claim:
         self._store.done(self.queue, self.id, owner=self.owner, token=self.token, table=self._table)
 
     def retry(self, *, delay: Optional[Duration] = None, error: Optional[Failure] = None,
-              exit_code: Optional[int] = None) -> None:
+              exit_code: Optional[int] = None, uncounted: bool = False) -> None:
         """Gives the item back: it can be claimed again after `delay`, at once unless that is given,
-        or is parked. `error` and `exit_code` say why it has failed, and are kept with it."""
+        or is parked. `error` and `exit_code` say why it has failed, and are kept with it.
+        `uncounted`: the attempt does not count, and the item is not parked."""
         self._store.retry(self.queue, self.id, owner=self.owner, token=self.token, delay=delay,
-                          error=error, exit_code=exit_code)
+                          error=error, exit_code=exit_code, uncounted=uncounted)
 
 
 def _claim(store: Store, raw: Any, table: Optional[Table]) -> Claim:
@@ -244,7 +245,7 @@ class Claiming:
         """The caller's wait was ended by a signal, or its task was cancelled."""
         for claim in [claims] if isinstance(claims, Claim) else claims or []:
             try:
-                claim.retry()
+                claim.retry(uncounted=True)
             except Exception:
                 pass  # its deadline ends it
 
@@ -320,21 +321,17 @@ class Claims:
 
     def retry(self, queue: str, id: str, *, owner: str, token: Optional[int] = None,
               delay: Optional[Duration] = None, error: Optional[Failure] = None,
-              exit_code: Optional[int] = None) -> None:
+              exit_code: Optional[int] = None, uncounted: bool = False) -> None:
         """Gives an item back, as Claim.retry() does."""
         delay_ms = 0 if delay is None else _arguments.milliseconds(delay, "delay")
-        if error is None and exit_code is None:
-            self._call(LIBRARY.lk_retry, _arguments.text(queue, "queue"),
-                       _arguments.text(id, "id"), _arguments.text(owner, "owner"),
-                       _arguments.token(token), delay_ms)
-            return
         why = failure(error)
         code = 0 if exit_code is None else _arguments.number(exit_code, "exit_code", -2**31,
                                                              2**31 - 1)
         request = _abi.RetryRequest(
             ctypes.sizeof(_abi.RetryRequest), _arguments.text(queue, "queue"),
             _arguments.text(id, "id"), _arguments.text(owner, "owner"), _arguments.token(token),
-            delay_ms, exit_code is not None, code, why, len(why or b""))
+            delay_ms, exit_code is not None, code, why, len(why or b""),
+            _arguments.flag(uncounted, "uncounted"))
         self._call(LIBRARY.lk_retry_failed, request)
 
 

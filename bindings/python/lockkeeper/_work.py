@@ -172,7 +172,7 @@ class Item(Held):
         self._decide_and_wait(FAILED)
 
     def give_back(self) -> None:
-        """The item has not failed: it can be claimed again at once."""
+        """The item has not failed: it can be claimed again at once, and the attempt does not count."""
         self._decide_and_wait(GIVE_BACK)
 
     def _explain(self, error: Optional[Failure], exit_code: Optional[int]) -> None:
@@ -251,7 +251,7 @@ class Pool:
             self._store.retry(item.queue, item.id, delay=delay, error=item._error,
                               exit_code=item._exit_code, **end)
         else:
-            self._store.retry(item.queue, item.id, **end)
+            self._store.retry(item.queue, item.id, uncounted=True, **end)
 
     # Called by the library. An exception here would count as "done".
 

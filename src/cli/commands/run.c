@@ -104,6 +104,7 @@ int lk_cli_work(const struct lk_cli *cli, const struct lk_command_line *line) {
         .ttl_ms = lk_command_line_number(line, LK_OPTION_TTL, 0),
         .max_attempts = (uint32_t)lk_command_line_number(line, LK_OPTION_MAX_ATTEMPTS, 0),
         .max_time_ms = lk_command_line_number(line, LK_OPTION_MAX_TIME, 0),
+        .stop_after_ms = lk_command_line_number(line, LK_OPTION_STOP_AFTER, -1),
         .backoff_ms = lk_command_line_number(line, LK_OPTION_BACKOFF, 0),
         .note = lk_command_line_text(line, LK_OPTION_NOTE),
         .drain = lk_command_line_has(line, LK_OPTION_DRAIN),

@@ -27,7 +27,14 @@ static int say_claim(const struct lk_cli *cli, const lk_claim_info *claim) {
 
 /* No work will follow: no caller gets the token. */
 static void give_back(lk_store *store, const lk_claim_info *claim) {
-    (void)lk_retry(store, claim->queue, claim->id, claim->owner, claim->token, 0, NULL);
+    const lk_retry_request retry = {.size = sizeof retry,
+                                    .queue = claim->queue,
+                                    .id = claim->id,
+                                    .owner = claim->owner,
+                                    .token = claim->token,
+                                    .uncounted = true};
+
+    (void)lk_retry_failed(store, &retry, NULL);
 }
 
 int lk_cli_claim(const struct lk_cli *cli, const struct lk_command_line *line, lk_store *store) {
@@ -82,9 +89,22 @@ int lk_cli_claim(const struct lk_cli *cli, const struct lk_command_line *line, l
 
 /* ---- finish ---------------------------------------------------------------------------------- */
 
-/* `delay_ms` NULL: the work is done; else it is given back for so long. */
+static lk_outcome give_back_later(const struct lk_command_line *line, lk_store *store,
+                                  const char *owner, uint64_t token, lk_error *error) {
+    const lk_retry_request retry = {
+        .size = sizeof retry,
+        .queue = line->words[0],
+        .id = line->words[1],
+        .owner = owner,
+        .token = token,
+        .delay_ms = lk_command_line_number(line, LK_OPTION_DELAY, 0),
+        .uncounted = lk_command_line_has(line, LK_OPTION_UNCOUNTED),
+    };
+    return lk_retry_failed(store, &retry, error);
+}
+
 static int finish(const struct lk_cli *cli, const struct lk_command_line *line, lk_store *store,
-                  const int64_t *delay_ms) {
+                  bool is_done) {
     char made_owner[LK_OWNER_TEXT_SIZE];
     const char *owner = lk_ask_claimant(line, made_owner);
     uint64_t token = (uint64_t)lk_command_line_number(line, LK_OPTION_TOKEN, 0);
@@ -97,10 +117,10 @@ static int finish(const struct lk_cli *cli, const struct lk_command_line *line, 
     }
     if (table.name != NULL) {
         outcome = lk_done_row(store, line->words[0], &table, line->words[1], owner, token, &error);
-    } else if (delay_ms == NULL) {
+    } else if (is_done) {
         outcome = lk_done(store, line->words[0], line->words[1], owner, token, &error);
     } else {
-        outcome = lk_retry(store, line->words[0], line->words[1], owner, token, *delay_ms, &error);
+        outcome = give_back_later(line, store, owner, token, &error);
     }
     return outcome == LK_LOST && owner == made_owner ? lk_say_lost_by_caller(
                cli, owner, "--owner or LK_OWNER names another one", error.text)
@@ -108,11 +128,9 @@ static int finish(const struct lk_cli *cli, const struct lk_command_line *line, 
 }
 
 int lk_cli_done(const struct lk_cli *cli, const struct lk_command_line *line, lk_store *store) {
-    return finish(cli, line, store, NULL);
+    return finish(cli, line, store, true);
 }
 
 int lk_cli_retry(const struct lk_cli *cli, const struct lk_command_line *line, lk_store *store) {
-    int64_t delay_ms = lk_command_line_number(line, LK_OPTION_DELAY, 0);
-
-    return finish(cli, line, store, &delay_ms);
+    return finish(cli, line, store, false);
 }

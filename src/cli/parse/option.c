@@ -77,6 +77,9 @@ static const struct lk_option options[] = {
     LIST(PUT_FILE, 0, "put-file", "FILE", BIT(PUT), "the same with what is in FILE (- is stdin)"),
     DURATION(DELAY, 0, "delay", "D", 0, LK_TTL_MAX_MS, 0,
              "not to be claimed before this time has passed"),
+    FLAG(UNCOUNTED, 0, "uncounted", 0,
+         "the attempt does not count: it was stopped, or\n"
+         "cannot be done now"),
     LIST(NEEDS, 0, "needs", "PART", 0,
          "a lock that each claim takes too, such as\n"
          "'pool?limit=3'; up to 15 times"),
@@ -90,6 +93,9 @@ static const struct lk_option options[] = {
     DURATION(BACKOFF, 0, "backoff", "D", 1, LK_TTL_MAX_MS, 0,
              "how long after its first failure an item is\n"
              "claimed again (1s); doubles up to 5m"),
+    DURATION(STOP_AFTER, 0, "stop-after", "D", 0, LK_DURATION_MAX_MS, 0,
+             "how long CMD may go on after the first SIGTERM\n"
+             "(until it ends); then as after the second"),
     NUMBER(BATCH, 0, "batch", "N", 1, LK_CLAIMS_MAX, BIT(TABLE),
            "claim up to N items at once, and run CMD once for\n"
            "all of them: ids in $LK_ITEMS, JSON lines on stdin"),

@@ -21,6 +21,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/minmax.h"
 #include "cli/print/say.h"
 #include "cli/run/descriptors.h"
 #include "cli/run/open.h"
@@ -28,6 +30,7 @@
 #include "cli/run/status.h"
 #include "cli/store/url.h"
 #include "cli/work/worker.h"
+#include "model/model.h"
 
 enum {
     PROGRESS_INTERVAL_MS = 200,
@@ -52,7 +55,12 @@ struct pool {
     size_t slot_count;                /* the finder's is the one behind the workers' */
     size_t living;
     enum phase phase;
-    int end_signal; /* that had CMD ended; 0: none did */
+    struct {
+        int signal;
+        bool is_from_kernel;
+        int64_t until_us; /* CMD may go on; LK_NEVER: --stop-after is not given, or not begun */
+    } stop;               /* the first signal */
+    int end_signal;       /* that had CMD ended; 0: none did */
     int failure_code;
     uint64_t parked_before; /* items of the queue, in its life */
     unsigned deaths;        /* in a row */
@@ -234,19 +242,35 @@ static void reap(struct pool *pool) {
 
 /* ---- signals --------------------------------------------------------------------------------- */
 
+static void end_commands(struct pool *pool, int signal, bool is_from_kernel) {
+    if (pool->end_signal == 0) {
+        lk_run_signal_ends(signal, is_from_kernel);
+    }
+    pool->end_signal = pool->end_signal != 0 ? pool->end_signal : signal;
+    set_phase(pool, ENDING);
+}
+
 /* The first has running commands end by themselves, the next ends them; so does SIGQUIT. */
 static void handle_end_signal(struct pool *pool, int signal, bool is_from_kernel) {
     if (signal == SIGQUIT || pool->phase != WORKING) {
-        if (pool->end_signal == 0) {
-            lk_run_signal_ends(signal, is_from_kernel);
-        }
-        pool->end_signal = pool->end_signal != 0 ? pool->end_signal : signal;
-        set_phase(pool, ENDING);
+        end_commands(pool, signal, is_from_kernel);
         return;
+    }
+    pool->stop.signal = signal;
+    pool->stop.is_from_kernel = is_from_kernel;
+    if (pool->options->stop_after_ms >= 0) {
+        pool->stop.until_us = lk_clock_now_us() + pool->options->stop_after_ms * 1000;
     }
     set_phase(pool, STOPPING);
     if (pool->is_on_terminal) {
         lk_run_status("STOPPING", "what runs may end; once more to end it now");
+    }
+}
+
+/* --stop-after: the commands have had their time. */
+static void handle_stop_end(struct pool *pool) {
+    if (pool->phase == STOPPING && lk_clock_now_us() >= pool->stop.until_us) {
+        end_commands(pool, pool->stop.signal, pool->stop.is_from_kernel);
     }
 }
 
@@ -336,10 +360,17 @@ static void dismiss_finder(const struct pool *pool) {
     }
 }
 
-/* How long until the progress is to be shown, or the finder may be dismissed; -1: neither. */
+/*
+ * How long until the progress is to be shown, the finder may be dismissed, or commands are to be
+ * ended; -1: none of them. Sleeps do not count the time that the machine is suspended.
+ */
 static int pause_ms(const struct pool *pool) {
     if (has_only_finder(pool)) {
         return FINDER_INTERVAL_MS;
+    }
+    if (pool->phase == STOPPING && pool->stop.until_us != LK_NEVER) {
+        int64_t left_ms = (pool->stop.until_us - lk_clock_now_us()) / 1000 + 1;
+        return (int)lk_max(0, lk_min(left_ms, PROGRESS_INTERVAL_MS));
     }
     return pool->shows_progress ? PROGRESS_INTERVAL_MS : -1;
 }
@@ -375,6 +406,7 @@ static void run_workers(struct pool *pool) {
     while (pool->living > 0) {
         (void)poll(&news, 1, pause_ms(pool));
         handle_signals(pool);
+        handle_stop_end(pool);
         dismiss_finder(pool);
         show_progress(pool);
     }
@@ -395,6 +427,7 @@ int lk_cli_pool(const struct lk_cli *cli, const struct lk_pool_options *options)
     struct pool pool = {.cli = cli,
                         .options = options,
                         .signals.descriptor = -1,
+                        .stop.until_us = LK_NEVER,
                         .is_on_terminal = !cli->quiet && isatty(fileno(cli->err)) == 1};
     struct lk_own_store own = lk_own_store_find(options->store_url);
     lk_queue_stats stats;

@@ -33,6 +33,7 @@ struct lk_pool_options {
     int64_t ttl_ms;        /* of a claim; 0: 60 s */
     uint32_t max_attempts; /* 0: no maximum */
     int64_t max_time_ms;   /* of CMD for one item; 0: none */
+    int64_t stop_after_ms; /* how long CMD may go on after the first signal; -1: until it ends */
     int64_t backoff_ms;    /* until an item is claimed again that failed once; 0: 1 s */
     const char *note;      /* NULL: none */
     bool drain;            /* end when nothing is left */

@@ -287,6 +287,13 @@ static void say_ended(const lk_claim_info *first, size_t count) {
     }
 }
 
+/* Whether CMD has not failed, but was told to stop as its worker was. */
+static bool was_stopped(const struct worker *worker, const struct lk_pool_item_end *end) {
+    return worker->is_ending
+           || (worker->is_stopping
+               && (end->signal == SIGTERM || end->signal == SIGINT || end->signal == SIGHUP));
+}
+
 /* Returns the handler's result for lk_work(), the same for each item. */
 static int run_items(struct worker *worker, const lk_work_item *items, size_t count) {
     worker->end = (struct lk_pool_item_end){.exit_code = 0};
@@ -303,7 +310,7 @@ static int run_items(struct worker *worker, const lk_work_item *items, size_t co
         return LK_WORK_GIVE_BACK;
     }
     if (end.is_lost || end.exit_code != 0) {
-        return worker->is_ending ? LK_WORK_GIVE_BACK : FAILED;
+        return was_stopped(worker, &end) ? LK_WORK_GIVE_BACK : FAILED;
     }
     return 0;
 }

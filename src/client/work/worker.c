@@ -82,7 +82,7 @@ static lk_outcome finish(struct lk_worker *worker, const struct lk_finish *finis
 
 /* The step that the end of a claim counts as. */
 static lk_work_step step_of(const struct lk_work_pool *pool, const lk_claim_info *claim,
-                            enum lk_finish_kind kind, lk_outcome outcome) {
+                            const struct lk_finish *finish, lk_outcome outcome) {
     uint32_t max_attempts = pool->options.max_attempts;
 
     if (outcome == LK_LOST) {
@@ -91,10 +91,12 @@ static lk_work_step step_of(const struct lk_work_pool *pool, const lk_claim_info
     if (outcome != LK_OK) {
         return LK_WORK_UNKNOWN;
     }
-    if (kind == LK_FINISH_DONE) {
+    if (finish->kind == LK_FINISH_DONE) {
         return LK_WORK_DONE;
     }
-    return max_attempts != 0 && claim->attempt >= max_attempts ? LK_WORK_PARKED : LK_WORK_RETRIED;
+    return !finish->is_uncounted && max_attempts != 0 && claim->attempt >= max_attempts
+               ? LK_WORK_PARKED
+               : LK_WORK_RETRIED;
 }
 
 /* Whether the store keeps with an item why it failed. */
@@ -135,8 +137,9 @@ int64_t lk_worker_end_until(const lk_lease *lease) {
 }
 
 void lk_worker_tell_done(struct lk_worker *worker, const lk_claim_info *claim, lk_outcome outcome) {
+    const struct lk_finish done = {.kind = LK_FINISH_DONE};
     lk_work_progress progress = {.claim = claim,
-                                 .step = step_of(worker->pool, claim, LK_FINISH_DONE, outcome)};
+                                 .step = step_of(worker->pool, claim, &done, outcome)};
 
     lk_pool_tell(worker->pool, &progress);
 }
@@ -152,6 +155,7 @@ void lk_worker_end_claim(struct lk_worker *worker, const lk_claim_info *claim, l
         .kind = status == 0 ? LK_FINISH_DONE : LK_FINISH_RETRY,
         .delay_ms =
             status == 0 || status == LK_WORK_GIVE_BACK ? 0 : retry_delay_ms(worker, claim->attempt),
+        .is_uncounted = status == LK_WORK_GIVE_BACK,
     };
     int64_t until_us = lk_worker_end_until(lease);
     lk_work_progress progress = {.claim = claim};
@@ -167,7 +171,7 @@ void lk_worker_end_claim(struct lk_worker *worker, const lk_claim_info *claim, l
         progress.text = error.text;
         outcome = give_back(worker, claim, &ending, error.text, until_us);
     }
-    progress.step = step_of(pool, claim, ending.kind, outcome);
+    progress.step = step_of(pool, claim, &ending, outcome);
     progress.delay_ms = progress.step == LK_WORK_RETRIED ? ending.delay_ms : 0;
     lk_pool_tell(pool, &progress);
 }

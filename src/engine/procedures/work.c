@@ -176,6 +176,7 @@ lk_outcome lk_procedures_finish(struct lk_procedures *store, const struct lk_fin
         lk_arguments_add_integer(&arguments, finish->delay_ms);
     }
     add_failure(&arguments, &finish->failure);
+    lk_arguments_add_boolean(&arguments, finish->is_uncounted);
     outcome = lk_procedures_perform(store, "lk_finish_claim",
                                     finish->token != 0 ? LK_REPEATABLE : LK_ONCE, &arguments,
                                     patience, decision);

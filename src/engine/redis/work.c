@@ -183,6 +183,7 @@ static void add_finish(const struct lk_command *command, struct lk_buffer *words
     add_number(words, finish->failure.has_exit);
     add_number(words, finish->failure.exit_code);
     add_word(words, finish->failure.text);
+    add_number(words, finish->is_uncounted);
 }
 
 static lk_outcome read_ended(const struct lk_command *command, const redisReply *reply,

@@ -248,6 +248,9 @@ void lk_service_add_finish(struct lk_builder *builder, const struct lk_finish *f
     if (finish->failure.text.size > 0) {
         lk_builder_add_pair(builder, "ERROR", finish->failure.text);
     }
+    if (finish->is_uncounted) {
+        lk_builder_add_text(builder, "UNCOUNTED");
+    }
 }
 
 lk_outcome lk_service_finish(struct lk_service *service, const struct lk_finish *finish,

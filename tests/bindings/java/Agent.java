@@ -250,6 +250,7 @@ final class Agent {
         Retry how = Retry.after(Duration.ofMillis(given.number("delay", 0)));
         how = given.text("error") == null ? how : how.error(given.text("error"));
         how = given.text("exit") == null ? how : how.exitCode((int) given.number("exit", 0));
+        how = given.flag("uncounted") ? how.uncounted() : how;
         store.retry(given.queue(), given.id(), given.owner(), given.token(), how);
         done();
     }

@@ -180,7 +180,8 @@ end
 
 function calls.retry(given)
     store:retry(claim_of(given), text(given, "error"), {
-        delay = seconds(given, "delay"), exit_code = number(given, "exit")})
+        delay = seconds(given, "delay"), exit_code = number(given, "exit"),
+        uncounted = flag(given, "uncounted")})
     say("ok")
 end
 

@@ -158,7 +158,8 @@ const CALLS = {
     },
     async retry(given) {
         await store.retry(given.text('queue'), given.text('id'), {delay: given.number('delay'),
-            error: given.text('error'), exitCode: given.number('exit'), ...given.lease});
+            error: given.text('error'), exitCode: given.number('exit'), uncounted: given.flag('uncounted'),
+            ...given.lease});
         say('ok');
     },
     async unpark(given) {

@@ -157,7 +157,7 @@ class Calls:
             given.text("queue"), given.texts("id"), **given.options(**LEASE)))
 
     def retry(self, given):
-        options = given.options(delay=SECONDS, error=Given.octets, **LEASE)
+        options = given.options(delay=SECONDS, error=Given.octets, uncounted=FLAG, **LEASE)
         if "exit" in given.fields:
             options["exit_code"] = given.number("exit")
         self.store.retry(given.text("queue"), given.text("id"), **options)

@@ -223,6 +223,9 @@ lk_outcome http_finish(struct lk_engine *engine, const struct lk_finish *finish,
     http_add(call.body, "owner", http_text(finish->owner));
     http_add_number(call.body, "token", (int64_t)finish->token);
     http_add_number(call.body, "delay", finish->delay_ms);
+    if (finish->is_uncounted) {
+        http_add(call.body, "uncounted", json_true());
+    }
     return http_tell(engine, &call, patience, &decision->error);
 }
 

@@ -405,13 +405,14 @@ END
 //
 
 -- Ends a claim that is still held: the item is removed (delay_ms NULL), or given back, with the exit
--- code and the text of its failure; both NULL: the former ones stay. The roots in `locked` are.
+-- code and the text of its failure; both NULL: the former ones stay. `uncounted`: the attempt does
+-- not count, so the item is not parked. The roots in `locked` are.
 DROP PROCEDURE IF EXISTS lk_finish_item
 //
 CREATE PROCEDURE lk_finish_item(
     IN the_queue VARBINARY(512), IN the_id VARBINARY(255), IN the_root VARBINARY(255),
     IN asker VARBINARY(128), IN the_identity BINARY(32), IN the_token BIGINT, IN delay_ms BIGINT,
-    IN its_exit INT, IN its_error VARBINARY(1024), IN now_us BIGINT,
+    IN its_exit INT, IN its_error VARBINARY(1024), IN uncounted BOOLEAN, IN now_us BIGINT,
     INOUT locked BLOB, INOUT has_waiting BOOLEAN,
     OUT outcome VARCHAR(16) CHARACTER SET utf8mb4, OUT sentence VARCHAR(255) CHARACTER SET utf8mb4)
 SQL SECURITY INVOKER MODIFIES SQL DATA
@@ -449,7 +450,11 @@ finish: BEGIN
         INSERT INTO lk_ended (token, identity, ended_us) VALUES (the_token, the_identity, now_us)
         ON DUPLICATE KEY UPDATE ended_us = now_us;
     END IF;
-    SET parks = parks AND delay_ms IS NOT NULL;
+    SET parks = parks AND delay_ms IS NOT NULL AND NOT uncounted;
+    IF uncounted THEN
+        UPDATE lk_items AS i FORCE INDEX (PRIMARY) SET i.attempts = i.attempts - (i.attempts > 0)
+        WHERE i.queue = the_queue AND i.id = the_id;
+    END IF;
     IF @lk_tells THEN
         CALL lk_tell_claim(CASE WHEN delay_ms IS NULL THEN 'done' WHEN parks THEN 'parked'
                                 ELSE 'retried' END, self, the_queue, the_id);
@@ -493,7 +498,7 @@ DROP PROCEDURE IF EXISTS lk_decide_finish
 CREATE PROCEDURE lk_decide_finish(
     IN the_queue VARBINARY(512), IN the_id VARBINARY(255), IN the_root VARBINARY(255),
     IN asker VARBINARY(128), IN the_identity BINARY(32), IN the_token BIGINT, IN delay_ms BIGINT,
-    IN its_exit INT, IN its_error VARBINARY(1024),
+    IN its_exit INT, IN its_error VARBINARY(1024), IN uncounted BOOLEAN,
     OUT outcome VARCHAR(16) CHARACTER SET utf8mb4, OUT sentence VARCHAR(255) CHARACTER SET utf8mb4)
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
@@ -511,7 +516,8 @@ BEGIN
         CALL lk_perish(locked, has_waiting, now_us, 4);
     END IF;
     CALL lk_finish_item(the_queue, the_id, the_root, asker, the_identity, the_token, delay_ms,
-                        its_exit, its_error, now_us, locked, has_waiting, outcome, sentence);
+                        its_exit, its_error, uncounted, now_us, locked, has_waiting, outcome,
+                        sentence);
 END
 //
 

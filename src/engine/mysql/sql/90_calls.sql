@@ -766,7 +766,7 @@ END
 //
 
 -- R16. `delay_ms` NULL: done; else given back, with the exit code and the text of its failure, if
--- one of them is not NULL. Answers: outcome, sentence.
+-- one of them is not NULL, and with its attempt, if it is `uncounted`. Answers: outcome, sentence.
 --
 -- First the short way: the item is done, has needed nothing, and no request waits for it.
 DROP PROCEDURE IF EXISTS lk_finish_claim
@@ -774,7 +774,7 @@ DROP PROCEDURE IF EXISTS lk_finish_claim
 CREATE PROCEDURE lk_finish_claim(
     IN the_queue VARBINARY(512), IN the_id VARBINARY(255), IN the_root VARBINARY(255),
     IN asker VARBINARY(128), IN the_token BIGINT, IN delay_ms BIGINT, IN its_exit INT,
-    IN its_error VARBINARY(1024))
+    IN its_error VARBINARY(1024), IN uncounted BOOLEAN)
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE its_identity BINARY(32)
@@ -835,7 +835,7 @@ BEGIN
         END IF;
         IF outcome IS NULL THEN
             CALL lk_decide_finish(the_queue, the_id, the_root, asker, its_identity, the_token,
-                                  delay_ms, its_exit, its_error, outcome, sentence);
+                                  delay_ms, its_exit, its_error, uncounted, outcome, sentence);
         END IF;
         COMMIT;
     END;

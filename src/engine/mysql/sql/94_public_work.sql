@@ -547,6 +547,7 @@ BEGIN
     DECLARE delay_ms BIGINT DEFAULT 0;
     DECLARE exit_code BIGINT;
     DECLARE failure MEDIUMTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE uncounted BOOLEAN DEFAULT FALSE;
     DECLARE or_fail BOOLEAN DEFAULT TRUE;
     DECLARE is_own BOOLEAN;
     DECLARE outcome VARCHAR(16) CHARACTER SET utf8mb4;
@@ -555,12 +556,13 @@ BEGIN
     CALL lk_item_path_of(the_queue, id, item);
     CALL lk_check_end(owner, token);
     IF options IS NOT NULL THEN
-        CALL lk_check_options(options, ' delay exit_code error or_fail ');
+        CALL lk_check_options(options, ' delay exit_code error uncounted or_fail ');
         CALL lk_delay_of(options, delay_ms);
         CALL lk_number_of(options, 'exit_code', -2147483648, 2147483647, 'R16: an exit code is',
                           exit_code);
         CALL lk_option(options, 'error', failure);
         CALL lk_check_text('R16: the text of a failure', failure, 0, @LK_FAILURE_BYTES_MAX@);
+        CALL lk_flag(options, 'uncounted', FALSE, uncounted);
         CALL lk_flag(options, 'or_fail', TRUE, or_fail);
     END IF;
     CALL lk_enter(is_own);
@@ -570,7 +572,7 @@ BEGIN
         CALL lk_decide_finish(the_queue, CAST(id AS BINARY), SUBSTRING_INDEX(the_queue, '/', 1),
                               asker, UNHEX(SHA2(CONCAT(item, '\n', asker), 256)),
                               COALESCE(token, 0), delay_ms, exit_code,
-                              CAST(NULLIF(failure, '') AS BINARY), outcome, sentence);
+                              CAST(NULLIF(failure, '') AS BINARY), uncounted, outcome, sentence);
         IF or_fail AND outcome <> 'ok' THEN
             CALL lk_refuse(outcome, sentence);
         END IF;

@@ -361,10 +361,12 @@ BEGIN
 END $$;
 
 -- Ends a claim that is still held: the item is removed (delay_ms NULL), or given back. Then `code`
--- and `words` are the reason; both NULL: the former one stays.
+-- and `words` are the reason; both NULL: the former one stays. `uncounted`: the attempt does not
+-- count, so the item is not parked.
 CREATE OR REPLACE FUNCTION lockkeeper.finish_item(
     the_queue text, the_id text, the_owner text, the_identity bytea, the_token bigint,
-    delay_ms bigint, code integer, words bytea, decision lockkeeper.decision) RETURNS lockkeeper.answer
+    delay_ms bigint, code integer, words bytea, uncounted boolean, decision lockkeeper.decision)
+RETURNS lockkeeper.answer
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
@@ -394,7 +396,11 @@ BEGIN
                                  ELSE convert_to(item.number::text, 'UTF8') END,
             decision.now_us, CASE WHEN delay_ms IS NULL THEN the_queue END, item.claims, item.steals);
     END IF;
-    parks := delay_ms IS NOT NULL AND item.max_attempts > 0 AND item.attempts >= item.max_attempts;
+    parks := delay_ms IS NOT NULL AND NOT uncounted AND item.max_attempts > 0
+        AND item.attempts >= item.max_attempts;
+    IF uncounted THEN
+        item.attempts := greatest(item.attempts - 1, 0);
+    END IF;
     PERFORM lockkeeper.tell_request(
         CASE WHEN delay_ms IS NULL THEN 'done' WHEN parks THEN 'parked' ELSE 'retried' END,
         self.id, item.attempts);
@@ -404,7 +410,7 @@ BEGIN
         DELETE FROM lockkeeper.item_values AS v WHERE v.item = item.number;
     ELSE
         UPDATE lockkeeper.items AS i
-        SET claim = 0, ask_number = 0, was_lost = false,
+        SET claim = 0, ask_number = 0, was_lost = false, attempts = item.attempts,
             due_us = CASE WHEN delay_ms > 0 AND NOT parks
                           THEN decision.now_us + delay_ms * 1000 ELSE 0 END,
             state = CASE WHEN parks THEN 'parked' WHEN delay_ms > 0 THEN 'delayed'
@@ -432,7 +438,8 @@ FROM (SELECT the_root AS root
 
 CREATE OR REPLACE FUNCTION lockkeeper.finish(
     the_queue text, the_id text, the_root text, the_owner text, the_identity bytea,
-    the_token bigint, delay_ms bigint, code integer, words bytea) RETURNS lockkeeper.answer
+    the_token bigint, delay_ms bigint, code integer, words bytea, uncounted boolean)
+RETURNS lockkeeper.answer
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
 SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
@@ -445,7 +452,7 @@ BEGIN
         decision := lockkeeper.perish(decision, 4);
     END IF;
     RETURN lockkeeper.finish_item(the_queue, the_id, the_owner, the_identity, the_token, delay_ms,
-                                  code, words, decision);
+                                  code, words, uncounted, decision);
 END $$;
 
 -- Makes a parked item ready again.

@@ -144,7 +144,7 @@ COMMENT ON FUNCTION lockkeeper.claim(text, integer, text, interval, integer, tex
 -- Ends claims whose items are done (delay_ms NULL), or given back. All of them or, with or_fail, none.
 CREATE OR REPLACE FUNCTION lockkeeper.finish_all(
     queue text, ids text[], owner text, token bigint, delay_ms bigint, code integer, words bytea,
-    or_fail boolean) RETURNS text[]
+    uncounted boolean, or_fail boolean) RETURNS text[]
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
 SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
@@ -177,7 +177,7 @@ BEGIN
         the_owner := lockkeeper.owner_or_found(owner, ARRAY[items[i]], token, decision.now_us);
         answer := lockkeeper.finish_item(the_queue, ids[i], the_owner,
             lockkeeper.identity(the_owner, items[i]), coalesce(token, 0), delay_ms, code, words,
-            decision);
+            uncounted, decision);
         IF or_fail AND answer.outcome <> 'ok' THEN
             PERFORM lockkeeper.refuse(answer.outcome, answer.sentence);
         END IF;
@@ -192,7 +192,7 @@ CREATE OR REPLACE FUNCTION lockkeeper.done(
 LANGUAGE plpgsql AS $$
 #variable_conflict use_variable
 BEGIN
-    RETURN lockkeeper.finish_all(queue, ids, owner, token, NULL, NULL, NULL, or_fail);
+    RETURN lockkeeper.finish_all(queue, ids, owner, token, NULL, NULL, NULL, false, or_fail);
 END $$;
 COMMENT ON FUNCTION lockkeeper.done(text, text[], text, bigint, boolean)
     IS 'Removes claimed items; answers of each ok, or lost.';
@@ -203,7 +203,7 @@ CREATE OR REPLACE FUNCTION lockkeeper.done(
 LANGUAGE plpgsql AS $$
 #variable_conflict use_variable
 BEGIN
-    RETURN (lockkeeper.finish_all(queue, ARRAY[id], owner, token, NULL, NULL, NULL, or_fail))[1];
+    RETURN (lockkeeper.finish_all(queue, ARRAY[id], owner, token, NULL, NULL, NULL, false, or_fail))[1];
 END $$;
 COMMENT ON FUNCTION lockkeeper.done(text, text, text, bigint, boolean)
     IS 'Removes a claimed item; answers ok, or lost.';
@@ -211,7 +211,7 @@ COMMENT ON FUNCTION lockkeeper.done(text, text, text, bigint, boolean)
 CREATE OR REPLACE FUNCTION lockkeeper.retry(
     queue text, id text, owner text DEFAULT NULL, token bigint DEFAULT NULL,
     delay interval DEFAULT '0', exit_code integer DEFAULT NULL, error text DEFAULT NULL,
-    or_fail boolean DEFAULT true) RETURNS text
+    or_fail boolean DEFAULT true, uncounted boolean DEFAULT false) RETURNS text
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
 AS $$
@@ -227,9 +227,11 @@ BEGIN
             '@LK_TEXT_FAILURE@', @LK_FAILURE_BYTES_MAX@, octet_length(error)));
     END IF;
     RETURN (lockkeeper.finish_all(queue, ARRAY[id], owner, token, delay_ms, exit_code,
-                                  convert_to(nullif(error, ''), 'UTF8'), or_fail))[1];
+                                  convert_to(nullif(error, ''), 'UTF8'), coalesce(uncounted, false),
+                                  or_fail))[1];
 END $$;
-COMMENT ON FUNCTION lockkeeper.retry(text, text, text, bigint, interval, integer, text, boolean)
+COMMENT ON FUNCTION lockkeeper.retry(text, text, text, bigint, interval, integer, text, boolean,
+                                     boolean)
     IS 'Gives a claimed item back, and keeps why; answers ok, or lost.';
 
 CREATE OR REPLACE FUNCTION lockkeeper.unpark(

@@ -118,9 +118,14 @@ end)
 
 -- ---- the end of a claim ----
 
--- Makes an item ready again, at once or after a delay; or parks it, after too many attempts.
-local function give_back(item, due)
-    local is_parked = item.max_attempts ~= 0 and item.attempts >= item.max_attempts
+-- Makes an item ready again, at once or after a delay; or parks it, after too many attempts, unless
+-- the last one does not count.
+local function give_back(item, due, is_uncounted)
+    local is_parked = not is_uncounted and item.max_attempts ~= 0
+        and item.attempts >= item.max_attempts
+    if is_uncounted then
+        item.attempts = math.max(item.attempts - 1, 0)
+    end
     local is_delayed = not is_parked and due > now
     change_state(item, is_parked and 'parked' or is_delayed and 'delayed' or 'ready',
         is_delayed and due or 0)
@@ -155,7 +160,8 @@ end
 
 local function parse_finish(R, queue)
     local finish = {id = word(), owner = word(), token = number(), is_done = word() == 'done',
-        delay = number(), has_exit = word() == '1', exit = number(), text = word()}
+        delay = number(), has_exit = word() == '1', exit = number(), text = word(),
+        is_uncounted = word() == '1'}
     find_claim_of(load_item(R, queue, finish.id)) -- loads the roots of its needs
     return finish
 end
@@ -171,7 +177,7 @@ local function end_claim(item, finish)
             pack(finish.has_exit and finish.exit, finish.text))
     end
     item.was_lost = 0
-    if give_back(item, now + finish.delay * 1000) then
+    if give_back(item, now + finish.delay * 1000, finish.is_uncounted) then
         add_count(item.root, item.queue, RETRIED, PARKED)
     else
         add_count(item.root, item.queue, RETRIED)

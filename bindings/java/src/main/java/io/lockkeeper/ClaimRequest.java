@@ -156,7 +156,7 @@ public final class ClaimRequest<T> {
     private void giveBack(T claims) {
         kind.claims().apply(claims).forEach(claim -> {
             try {
-                claim.retry();
+                claim.retry(Retry.atOnce().uncounted());
             } catch (RuntimeException error) {
                 // It ends at its deadline.
             }

@@ -66,11 +66,6 @@ record Claimed(Store store, String queue, Table table, String owner, long token)
 
     void retry(String id, Retry how) {
         store.call((handle, memories, error) -> {
-            if (!how.hasFailed()) {
-                return Functions.LIBRARY.lk_retry(handle, memories.text(queue, "queue"),
-                    memories.text(id, "id"), memories.text(owner, "owner"), token, how.delayMs(),
-                    error);
-            }
             Structs.RetryRequest request = new Structs.RetryRequest();
             request.size = request.size();
             request.queue = memories.text(queue, "queue");

@@ -106,7 +106,7 @@ public final class Item extends Held {
         decideAndWait(FAILED);
     }
 
-    /** It has not failed: it can be claimed again at once. */
+    /** It has not failed: it can be claimed again at once, and the attempt does not count. */
     public void giveBack() {
         decideAndWait(Constants.LK_WORK_GIVE_BACK);
     }

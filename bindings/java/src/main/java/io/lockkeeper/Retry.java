@@ -14,11 +14,13 @@ public final class Retry {
     private final long delayMs;
     private final byte[] error;
     private final Integer exitCode;
+    private final boolean isUncounted;
 
-    private Retry(long delayMs, byte[] error, Integer exitCode) {
+    private Retry(long delayMs, byte[] error, Integer exitCode, boolean isUncounted) {
         this.delayMs = delayMs;
         this.error = error;
         this.exitCode = exitCode;
+        this.isUncounted = isUncounted;
     }
 
     public static Retry atOnce() {
@@ -27,36 +29,33 @@ public final class Retry {
 
     /** Up to 366 days. */
     public static Retry after(Duration delay) {
-        return new Retry(Memories.milliseconds(delay, "delay"), null, null);
+        return new Retry(Memories.milliseconds(delay, "delay"), null, null, false);
     }
 
     /** `reason` null: not said. */
     static Retry because(byte[] reason, long delayMs) {
-        return new Retry(delayMs, reason, null);
+        return new Retry(delayMs, reason, null, false);
     }
 
     /** Why it has failed, in up to 1024 bytes of UTF-8. */
     public Retry error(String why) {
-        return new Retry(delayMs, why.getBytes(StandardCharsets.UTF_8), exitCode);
+        return new Retry(delayMs, why.getBytes(StandardCharsets.UTF_8), exitCode, isUncounted);
     }
 
     /** Its kind and text, cut where they are longer than that. */
     public Retry error(Throwable why) {
         byte[] told = why.toString().getBytes(StandardCharsets.UTF_8);
-        return new Retry(delayMs, Item.kept(told), exitCode);
+        return new Retry(delayMs, Item.kept(told), exitCode, isUncounted);
     }
 
     /** What the work ended with, where it was a program. */
     public Retry exitCode(int code) {
-        return new Retry(delayMs, error, code);
+        return new Retry(delayMs, error, code, isUncounted);
     }
 
-    boolean hasFailed() {
-        return error != null || exitCode != null;
-    }
-
-    long delayMs() {
-        return delayMs;
+    /** The attempt does not count, and the item is not parked: it was stopped, or "not now". */
+    public Retry uncounted() {
+        return new Retry(delayMs, error, exitCode, true);
     }
 
     void fill(RetryRequest request, Memories memories) {
@@ -65,5 +64,6 @@ public final class Retry {
         request.exit_code = exitCode == null ? 0 : exitCode;
         request.error = error == null ? null : memories.bytes(error);
         request.error_size = error == null ? 0 : error.length;
+        request.uncounted = (byte) (isUncounted ? 1 : 0);
     }
 }

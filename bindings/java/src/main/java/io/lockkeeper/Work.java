@@ -131,7 +131,7 @@ public final class Work implements Iterable<Item>, Iterator<Item>, AutoCloseable
             claim.retry(decided.id(),
                 Retry.because(decided.reason(), retryMinMs == 0 ? RETRY_MIN_MS : retryMinMs));
         } else {
-            claim.retry(decided.id(), Retry.atOnce());
+            claim.retry(decided.id(), Retry.atOnce().uncounted());
         }
     }
 

@@ -489,7 +489,7 @@ public final class Structs {
     }
 
     @Structure.FieldOrder({"size", "queue", "id", "owner", "token", "delay_ms", "has_exit",
-        "exit_code", "error", "error_size"})
+        "exit_code", "error", "error_size", "uncounted"})
     public static class RetryRequest extends Structure {
         public long size;
         public Pointer queue;
@@ -501,6 +501,7 @@ public final class Structs {
         public int exit_code;
         public Pointer error;
         public long error_size;
+        public byte uncounted;
 
         public RetryRequest() {}
 
