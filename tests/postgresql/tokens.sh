@@ -28,6 +28,8 @@ prepare() { # NAME: of what is drawn later
         says 0 '*' -S "$store" push "claimed-$1/q" one x
 }
 
+# None of them is a try, which ends after 1.5 s without an answer: until then a busy machine has not
+# started them all.
 drawer_count=8
 draw() { # WAY ARGUMENT...: what it says is in $work/draw-WAY
     file=$work/draw-$1
@@ -39,11 +41,11 @@ draw() { # WAY ARGUMENT...: what it says is in $work/draw-WAY
 draw_all() { # NAME
     rm -f "$work"/draw-*
     drawers=
-    draw short acquire --try --json --owner me "short-$1/x"
-    draw lane acquire --try --json --owner me --limit 9 "lane-$1/x"
-    draw batch acquire --try --json --owner me "batch-1-$1/x" "batch-2-$1/x"
+    draw short acquire --wait 5m --json --owner me "short-$1/x"
+    draw lane acquire --wait 5m --json --owner me --limit 9 "lane-$1/x"
+    draw batch acquire --wait 5m --json --owner me "batch-1-$1/x" "batch-2-$1/x"
     draw queued acquire --queue --json --owner me "queued-$1"
-    draw converted acquire --try --json --owner reader "converted-$1"
+    draw converted acquire --wait 5m --json --owner reader "converted-$1"
     draw claimed claim --json --owner me "claimed-$1/q"
     draw granted release --owner holder "granted-$1"
     draw pushed push "pushed-$1/q" one x
