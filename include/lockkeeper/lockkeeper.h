@@ -148,6 +148,11 @@ typedef struct lk_request {
                               With lk_acquire() the lease has a connection of its own, and is lost
                               as soon as that has ended, or 20 s after the service was last heard
                               on it; abandoning it ends it. With lk_ask() nothing watches it */
+    int64_t at_least_ms;   /* lk_acquire() only: lk_lease_release() leaves the lease held until this
+                              long after the grant, so that another machine does not do a quick job
+                              once more. 50 ms to 366 days; 0: none. LK_INVALID with until_unix_ms,
+                              bound or value; LK_UNSUPPORTED where leases are bound to processes
+                              (shm:) */
 } lk_request;
 
 static inline lk_request lk_request_init(const char *const *parts, size_t part_count) {
@@ -379,17 +384,26 @@ LK_PUBLIC lk_outcome lk_acquire(lk_store *store, const lk_request *request, lk_l
  * lease any more, lk_lease_is_lost() is true of it, and its lost callback is not called. A further
  * release asks the store again. If the first one was carried out, and its answer lost, it returns
  * LK_OK within five minutes; LK_LOST later, or if the ttl has ended meanwhile.
+ * Before lk_request.at_least_ms is over, the lease does not end: its deadline is set to that long
+ * after the grant, and the handle is freed. The lease perishes then (rule R11), or is released by
+ * lk_release() with its token. A lease that was revoked ends at once.
  */
 LK_PUBLIC lk_outcome lk_lease_release(lk_lease *lease, lk_error *error);
 
 /*
+ * The same at once, also before the time of lk_request.at_least_ms: for a lease under which nothing
+ * was done.
+ */
+LK_PUBLIC lk_outcome lk_lease_release_now(lk_lease *lease, lk_error *error);
+
+/*
  * Like lk_lease_release(), and writes a value to the first part's path in the same operation.
  * Returns LK_OK: released and written; LK_LOST: nothing was written; LK_UNAVAILABLE: unknown both;
- * LK_INVALID: the value is too large, or the first part is not exclusive; LK_UNSUPPORTED: the store
- * keeps no values. On LK_INVALID and LK_UNSUPPORTED nothing is done, and the lease is held as
- * before; after all other outcomes handle and lease are as after lk_lease_release(). To be repeated
- * with the same value, or by lk_lease_release(), which then says nothing of the value: with another
- * one it is LK_INVALID.
+ * LK_INVALID: the value is too large, or the first part is not exclusive, or the request had an
+ * at_least_ms; LK_UNSUPPORTED: the store keeps no values. On LK_INVALID and LK_UNSUPPORTED nothing
+ * is done, and the lease is held as before; after all other outcomes handle and lease are as after
+ * lk_lease_release(). To be repeated with the same value, or by lk_lease_release(), which then says
+ * nothing of the value: with another one it is LK_INVALID.
  */
 LK_PUBLIC lk_outcome lk_lease_release_put(lk_lease *lease, const void *value, size_t value_size,
                                           lk_error *error);

@@ -4,7 +4,8 @@
 #include "cli/command_rows.h"
 
 #define RUN_OPTIONS                                                                                \
-    (BIT(INHERIT) | BIT(ON_LOST) | BIT(MAX_TIME) | BIT(CLEANUP) | BIT(VERBOSE) | BIT(BIND))
+    (BIT(INHERIT) | BIT(ON_LOST) | BIT(MAX_TIME) | BIT(AT_LEAST) | BIT(CLEANUP) | BIT(VERBOSE)     \
+     | BIT(BIND))
 
 /* A request ends with its connection (R18), and that of lk acquire ends with the command. */
 #define REFUSED_BOUND                                                                              \
@@ -31,6 +32,8 @@ const struct lk_cli_command lk_cli_lock_commands[] = {
                 "the lease is lost, CMD and all it started get SIGTERM, then SIGKILL.\n"
                 "With --bound, on a service (lk://), the lease ends with the connection of lk:\n"
                 "at once when lk is killed, without a ttl to wait for.\n"
+                "With --at-least D the lease stays until D after its grant, also if CMD fails:\n"
+                "so a cron job on many hosts runs once a period (-n -E 0 on each of them).\n"
                 "lk cannot end what is not in its process tree (containers, services, ssh,\n"
                 "sudo) or runs on a stopped machine; the token guards against these.",
         .options = PLAIN_OPTIONS | REQUEST_OPTIONS | RUN_OPTIONS,
@@ -48,6 +51,8 @@ const struct lk_cli_command lk_cli_lock_commands[] = {
                 {"lk run backup -- ./backup.sh", "one backup at a time"},
                 {"lk run 'pool?limit=3' -- make test", "at most three at once"},
                 {"lk run -n db/t1 -- ./reset || echo busy", "run now, or fail"},
+                {"lk run -n -E 0 --at-least 4m nightly -- ./job",
+                 "cron on many hosts: one runs it"},
             },
         .handle = lk_cli_run_command,
     },
@@ -92,9 +97,11 @@ const struct lk_cli_command lk_cli_lock_commands[] = {
                 "CMD2 runs when the process has ended or the lease is lost, but not after a\n"
                 "release. It has /dev/null for input and output, and LK_STORE, LK_PATH, LK_OWNER\n"
                 "and LK_TOKEN as under lk run.",
-        .options = COMMON_OPTIONS | REQUEST_OPTIONS | BIT(VALUE) | BIT(CLEANUP) | BIT(FOR_PID)
-                   | BIT(BIND) | BIT(VERBOSE),
-        .own_help = {{LK_OPTION_CLEANUP, "run this by /bin/sh before the release"}},
+        .options = COMMON_OPTIONS | REQUEST_OPTIONS | BIT(VALUE) | BIT(AT_LEAST) | BIT(CLEANUP)
+                   | BIT(FOR_PID) | BIT(BIND) | BIT(VERBOSE),
+        .own_help = {{LK_OPTION_AT_LEAST, "hold it until D after the grant, if the process\n"
+                                          "ends sooner"},
+                     {LK_OPTION_CLEANUP, "run this by /bin/sh before the release"}},
         .words = {1, LK_WORDS_ANY},
         .has_own_stop = true,
         .outcomes = ENDS_ASK,

@@ -27,6 +27,11 @@ lk_outcome lk_ask(lk_store *store, const lk_request *request, lk_result **ret_re
         || lk_checked_ask(store, request, &checked, &cause) != LK_OK) {
         return lk_answer_refuse(&cause, ret_result, error);
     }
+    if (checked.request.at_least_ms != 0) {
+        (void)lk_error_set(&cause, LK_INVALID,
+                           "a lease without keep-alive has no least time: it ends at its deadline");
+        return lk_answer_refuse(&cause, ret_result, error);
+    }
     named = lk_answer_new(&checked);
     if (named == NULL) {
         (void)no_memory(&cause);

@@ -217,6 +217,31 @@ static lk_outcome check_times(const lk_request *request, lk_error *error) {
     return lk_ttl_check(request->ttl_ms, error);
 }
 
+/* What a lease that stays after its release (at_least_ms) cannot be. */
+static lk_outcome check_at_least(const lk_request *request, lk_error *error) {
+    if (request->at_least_ms == 0) {
+        return LK_OK;
+    }
+    if (request->at_least_ms < LK_TTL_MIN_MS || request->at_least_ms > LK_TTL_MAX_MS) {
+        return lk_error_set(error, LK_INVALID,
+                            "R11: the least time of a lease is 50 ms to 366 days, not %lld ms",
+                            (long long)request->at_least_ms);
+    }
+    if (request->until_unix_ms != 0) {
+        return lk_error_set(error, LK_INVALID,
+                            "R11: a fixed end does not move: a lease has one, or a least time");
+    }
+    if (request->bound) {
+        return lk_error_set(error, LK_INVALID,
+                            "R18: a bound lease ends with its connection, and has no least time");
+    }
+    return request->value
+               ? lk_error_set(error, LK_INVALID,
+                              "R15: a lease with a least time perishes, which leaves the values "
+                              "that it asks for in doubt: read them by themselves")
+               : LK_OK;
+}
+
 lk_outcome lk_checked_outlives(const lk_store *store, const lk_request *request, lk_error *error) {
     if (!request->outlives
         || (store->engine->ops->capabilities & (unsigned)LK_BINDS_TO_PROCESS) == 0) {
@@ -247,6 +272,13 @@ static lk_outcome check_capabilities(const lk_store *store, const struct lk_chec
     }
     if (outcome == LK_OK) {
         outcome = lk_checked_outlives(store, &checked->request, error);
+    }
+    if (outcome == LK_OK && checked->request.at_least_ms != 0
+        && (store->engine->ops->capabilities & (unsigned)LK_BINDS_TO_PROCESS) != 0) {
+        outcome = lk_error_set(error, LK_UNSUPPORTED,
+                               "in a store of %s: a lease ends with the process that took it, and "
+                               "has no least time",
+                               store->engine->ops->scheme);
     }
     if (outcome == LK_OK && checked->request.value) {
         outcome = lk_store_check_can(store, LK_CAN_VALUES, error);
@@ -280,6 +312,9 @@ lk_outcome lk_checked_ask(const lk_store *store, const lk_request *request,
     }
     if (outcome == LK_OK) {
         outcome = check_times(copy, error);
+    }
+    if (outcome == LK_OK) {
+        outcome = check_at_least(copy, error);
     }
     if (outcome == LK_OK) {
         outcome = lk_checked_note(copy->note, error);

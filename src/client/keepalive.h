@@ -35,8 +35,9 @@ struct lk_lease {
     const struct lk_tie_ops *tie_ops;
 
     /* Of the call that ends the lease. */
-    bool is_release_sent; /* and not known to have been carried out */
-    uint64_t puts_hash;   /* of the values that it writes */
+    bool is_release_sent;  /* and not known to have been carried out */
+    uint64_t puts_hash;    /* of the values that it writes */
+    int64_t stay_until_us; /* at_least_ms after the grant, on lk_clock_now_us(); 0: none */
 
     struct lk_safe_until safe_until; /* read by any thread at any time */
 

@@ -77,6 +77,9 @@ void lk_lease_begin(lk_lease *lease, lk_store *store, const struct lk_grant *gra
     lk_safe_until_make(&lease->safe_until,
                        lk_renewal_end_us(lease, grant->sent_us, grant->expires_in_ms));
     lease->renew_at_us = grant->sent_us + grant->ttl_ms * 1000 / 3;
+    /* From now on, as a grant after a wait may be younger than the ask. */
+    lease->stay_until_us =
+        grant->at_least_ms != 0 ? lk_clock_now_us() + grant->at_least_ms * 1000 : 0;
     lk_keepalive_ref(lease->keepalive);
     lk_keepalive_add(lease->keepalive, lease);
 }
@@ -170,6 +173,7 @@ lk_outcome lk_acquire(lk_store *store, const lk_request *request, lk_lease **ret
             .sent_us = sent_us,
             .expires_in_ms = granted->expires_in_ms,
             .is_fixed = granted->fixed && !checked.request.bound,
+            .at_least_ms = checked.request.at_least_ms,
         };
 
         lk_lease_begin(lease, store, &grant);
@@ -193,12 +197,7 @@ static void end(lk_lease *lease) {
     lk_lease_discard(lease);
 }
 
-static lk_outcome release_in_store(lk_lease *lease, const struct lk_release_put *puts,
-                                   size_t put_count, lk_error *error) {
-    const struct lk_command command = {
-        .kind = LK_COMMAND_RELEASE,
-        .release = {.target = lease->target, .puts = puts, .put_count = put_count},
-    };
+static lk_outcome decide_end(lk_lease *lease, const struct lk_command *command, lk_error *error) {
     const struct lk_patience patience = {.until_us = lk_wait_patience_until(0)};
     struct lk_engine *engine = lk_keepalive_begin_call(lease->keepalive);
     struct lk_decision decision;
@@ -207,9 +206,35 @@ static lk_outcome release_in_store(lk_lease *lease, const struct lk_release_put 
         return lk_error_set(error, LK_UNAVAILABLE,
                             "the store is closed: the lease ends at its deadline");
     }
-    (void)lk_batch_decide(engine, &command, &patience, &decision);
+    (void)lk_batch_decide(engine, command, &patience, &decision);
     lk_keepalive_end_call(lease->keepalive);
     return lk_answer_end(&decision, error);
+}
+
+int64_t lk_lease_stay_ms(const lk_lease *lease) {
+    int64_t left_us = lease->stay_until_us != 0 ? lease->stay_until_us - lk_clock_now_us() : 0;
+
+    return left_us > 0 ? lk_max((left_us + 999) / 1000, LK_TTL_MIN_MS) : 0;
+}
+
+/*
+ * The last renewal of a lease that has to stay, in place of its release. One that is revoked (R12)
+ * cannot be renewed, but released.
+ */
+static lk_outcome release_in_store(lk_lease *lease, const struct lk_release_put *puts,
+                                   size_t put_count, lk_error *error) {
+    const struct lk_command release = {
+        .kind = LK_COMMAND_RELEASE,
+        .release = {.target = lease->target, .puts = puts, .put_count = put_count},
+    };
+    const struct lk_command last_renewal = {
+        .kind = LK_COMMAND_RENEW,
+        .renew = {.target = lease->target, .ttl_ms = lk_lease_stay_ms(lease)},
+    };
+    lk_outcome outcome =
+        last_renewal.renew.ttl_ms > 0 ? decide_end(lease, &last_renewal, error) : LK_LOST;
+
+    return outcome == LK_LOST ? decide_end(lease, &release, error) : outcome;
 }
 
 /* Of the values that a release writes, so that its repetition is known to be one. */
@@ -268,6 +293,11 @@ lk_outcome lk_lease_release(lk_lease *lease, lk_error *error) {
     return release_lease(lease, NULL, 0, error);
 }
 
+lk_outcome lk_lease_release_now(lk_lease *lease, lk_error *error) {
+    lease->stay_until_us = 0;
+    return release_lease(lease, NULL, 0, error);
+}
+
 /* R15: only an exclusive lease writes the values of its paths. */
 static lk_outcome check_modes(const lk_lease *lease, const struct lk_release_put *puts,
                               size_t put_count, lk_error *error) {
@@ -289,6 +319,11 @@ lk_outcome lk_lease_release_put_all(lk_lease *lease, const lk_part_put *puts, si
 
     if (!lease->can_put) {
         return lk_error_set(error, LK_UNSUPPORTED, "the lease's store cannot keep values");
+    }
+    if (lease->stay_until_us != 0) {
+        return lk_error_set(error, LK_INVALID,
+                            "R15: only what ends a lease writes its values, and this one has a "
+                            "least time: write them before, while it is held");
     }
     if (lk_checked_put_values(puts, put_count, error) != LK_OK
         || lk_checked_puts(lease->parts, lease->target.part_count, puts, put_count, sorted, error)
@@ -314,6 +349,11 @@ void lk_lease_abandon(lk_lease *lease) {
         lk_keepalive_remove(lease->keepalive, lease);
     }
     end(lease);
+}
+
+lk_outcome lk_lease_release_now_for_good(lk_lease *lease, lk_error *error) {
+    lease->stay_until_us = 0;
+    return lk_lease_release_for_good(lease, error);
 }
 
 lk_outcome lk_lease_release_for_good(lk_lease *lease, lk_error *error) {

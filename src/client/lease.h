@@ -22,6 +22,7 @@ struct lk_grant {
     int64_t sent_us;       /* when the ask was sent, on lk_clock_now_us() */
     int64_t expires_in_ms; /* from then on */
     bool is_fixed;
+    int64_t at_least_ms; /* 0: none */
 };
 
 /* Adds the lease to the store's keep-alive, which lk_keepalive_start() has started. */
@@ -32,6 +33,12 @@ void lk_lease_begin(lk_lease *lease, lk_store *store, const struct lk_grant *gra
  * known to have ended ends at its deadline.
  */
 lk_outcome lk_lease_release_for_good(lk_lease *lease, lk_error *error);
+
+/* The same of lk_lease_release_now(). */
+lk_outcome lk_lease_release_now_for_good(lk_lease *lease, lk_error *error);
+
+/* For how long the lease has to stay from now on, as a ttl of its last renewal; 0: it may end. */
+int64_t lk_lease_stay_ms(const lk_lease *lease);
 
 /*
  * Frees the handle of a lease in a store that does not answer. A thread of the store releases the

@@ -215,6 +215,130 @@ static void test_a_store_can_be_closed_with_open_leases(void **state) {
     lk_lease_abandon(abandoned);
 }
 
+/* ---- a least time ---------------------------------------------------------------------------- */
+
+static lk_request request_at_least(const char *const *part, int64_t at_least_ms) {
+    lk_request request = request_of(NULL, part);
+
+    request.at_least_ms = at_least_ms;
+    return request;
+}
+
+static lk_lease *acquire_at_least(lk_store *store, const char *part, int64_t at_least_ms) {
+    lk_request request = request_at_least(&part, at_least_ms);
+    lk_lease *lease = NULL;
+
+    assert_int_equal(lk_acquire(store, &request, &lease, NULL, NULL), LK_GRANTED);
+    return lease;
+}
+
+/* Milliseconds left of the only lease. */
+static int64_t left_ms(lk_store *store) {
+    lk_listing *listing = NULL;
+
+    assert_int_equal(lk_list(store, NULL, &listing, NULL), LK_OK);
+    assert_int_equal(listing->count, 1);
+    int64_t left = listing->entries[0].expires_in_ms;
+    lk_listing_free(listing);
+    return left;
+}
+
+static void test_a_quick_lease_stays_for_its_least_time(void **state) {
+    lk_store *store = store_of(state);
+    int64_t began_ms = now_ms();
+    lk_lease *lease = acquire_at_least(store, "x", stretched(2000));
+
+    assert_int_equal(lk_lease_release(lease, NULL), LK_OK);
+    assert_int_equal(try_part(store, "a", "x"), LK_BUSY);
+    assert_true(left_ms(store) <= stretched(2000)); /* not the ttl, and nothing renews it */
+    while (try_part(store, "a", "x") == LK_BUSY) {
+        wait_until_ms(now_ms() + 5);
+    }
+    assert_true(now_ms() - began_ms >= stretched(2000));
+}
+
+static void test_a_slow_lease_ends_at_its_release(void **state) {
+    lk_store *store = store_of(state);
+    lk_lease *lease = acquire_at_least(store, "x", 60);
+
+    wait_until_ms(now_ms() + 70);
+    assert_int_equal(lk_lease_release(lease, NULL), LK_OK);
+    assert_int_equal(try_part(store, "a", "x"), LK_GRANTED);
+}
+
+static void test_the_least_time_may_be_longer_than_the_ttl(void **state) {
+    lk_store *store = store_of(state);
+    const char *part = "x?limit=1";
+    lk_request request = request_at_least(&part, 3600000);
+    lk_lease *lease = NULL;
+
+    request.ttl_ms = 1000;
+    assert_int_equal(lk_acquire(store, &request, &lease, NULL, NULL), LK_GRANTED);
+    assert_int_equal(lk_lease_release(lease, NULL), LK_OK);
+    assert_in_range(left_ms(store), 3600000 - BOUND_MS, 3600000);
+}
+
+static void test_a_least_time_can_be_ended(void **state) {
+    lk_store *store = store_of(state);
+    lk_request request = {0};
+    const char *part = "x";
+    lk_lease *lease = acquire_at_least(store, part, 3600000);
+
+    assert_int_equal(lk_lease_release_now(lease, NULL), LK_OK);
+    assert_int_equal(count_live(store), 0);
+
+    lease = acquire_at_least(store, part, 3600000); /* by the token, later */
+    uint64_t token = lk_lease_token(lease);
+    assert_int_equal(lk_lease_release(lease, NULL), LK_OK);
+    request = lk_request_init(&part, 1);
+    assert_int_equal(lk_release(store, &request, token, NULL, NULL), LK_OK);
+    assert_int_equal(count_live(store), 0);
+}
+
+static void test_what_was_broken_does_not_stay(void **state) {
+    lk_store *store = store_of(state);
+    lk_lease *lease = acquire_at_least(store, "x", 3600000);
+
+    assert_int_equal(break_path(store, "x", false), 1); /* revoked */
+    assert_int_equal(lk_lease_release(lease, NULL), LK_OK);
+    assert_int_equal(count_live(store), 0);
+
+    lease = acquire_at_least(store, "x", 3600000);
+    assert_int_equal(break_path(store, "x", true), 1);
+    assert_int_equal(try_part(store, "a", "x"), LK_GRANTED);
+    assert_int_equal(lk_lease_release(lease, NULL), LK_LOST);
+    assert_int_equal(count_live(store), 1);
+}
+
+static void test_what_cannot_stay_is_refused(void **state) {
+    lk_store *store = store_of(state);
+    const char *part = "x";
+    lk_request request = request_at_least(&part, 49);
+    lk_lease *lease = NULL;
+    lk_error error;
+
+    assert_int_equal(lk_acquire(store, &request, &lease, NULL, &error), LK_INVALID);
+    request.at_least_ms = INT64_C(366) * 24 * 3600 * 1000 + 1;
+    assert_int_equal(lk_acquire(store, &request, &lease, NULL, &error), LK_INVALID);
+    request.at_least_ms = 1000;
+    assert_int_equal(lk_ask(store, &request, NULL, &error), LK_INVALID);
+    request.value = true;
+    assert_int_equal(lk_acquire(store, &request, &lease, NULL, &error), LK_INVALID);
+    request.value = false;
+    request.bound = true;
+    assert_int_equal(lk_acquire(store, &request, &lease, NULL, &error), LK_INVALID);
+    request.bound = false;
+    request.until_unix_ms = INT64_C(4000000000000);
+    assert_int_equal(lk_acquire(store, &request, &lease, NULL, &error), LK_INVALID);
+    assert_null(lease);
+    assert_int_equal(count_live(store), 0);
+
+    lease = acquire_at_least(store, "x", 3600000);
+    assert_int_equal(lk_lease_release_put(lease, "v", 1, &error), LK_INVALID);
+    assert_false(lk_lease_is_lost(lease));
+    assert_int_equal(lk_lease_release_now(lease, NULL), LK_OK);
+}
+
 /* What a child of fork() must find; returns its exit code. */
 static int look_as_child(lk_store *store, lk_lease *lease) {
     const char *part = "x";
@@ -269,6 +393,12 @@ int main(int argc, char **argv) {
         TEST(test_a_revoked_lease_is_lost),
         TEST(test_a_callback_set_after_the_loss_is_called),
         TEST(test_a_store_can_be_closed_with_open_leases),
+        TEST(test_a_quick_lease_stays_for_its_least_time),
+        TEST(test_a_slow_lease_ends_at_its_release),
+        TEST(test_the_least_time_may_be_longer_than_the_ttl),
+        TEST(test_a_least_time_can_be_ended),
+        TEST(test_what_was_broken_does_not_stay),
+        TEST(test_what_cannot_stay_is_refused),
         TEST(test_a_forked_child_has_no_leases),
     };
 

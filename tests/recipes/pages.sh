@@ -23,6 +23,16 @@ expect_code 0
 ran 1 'deploy  deploy token'
 stop
 
+recipe 'a lease that stays'
+block 'A lease that stays' sh >"$here/lines"
+program make-reports
+for host in 1 2; do
+    play sh -e "$here/lines"
+    expect_code 0
+    expect_err ''
+done
+ran 1 'make-reports  reports token'
+
 recipe 'many items of JSON'
 # shellcheck disable=SC2016 # the heading has them
 block '`lk push QUEUE -`' sh >"$here/lines"

@@ -344,6 +344,22 @@ static void an_outage_at_the_release_does_not_hide_the_exit_code(void **state) {
     store_unlock(away);
 }
 
+/* Its last renewal was not made: the lease ends by its ttl, and the message says so. */
+static void an_outage_at_the_end_ends_the_least_time(void **state) {
+    struct fixture *fixture = *state;
+    const char *ready = fixture_path(fixture, "ready");
+    pid_t run = FIXTURE_START(fixture, "run", "x", "--ttl", "60s", "--at-least", "1h", "--",
+                              fixture_child(), "report", ready, fixture_path(fixture, "got"), "7");
+
+    fixture_await(ready);
+    sqlite3 *away = store_lock(fixture);
+    kill(run, SIGTERM);
+    assert_int_equal(fixture_end(fixture, run), 7);
+    assert_non_null(strstr(fixture_read(fixture, fixture_path(fixture, "err")),
+                           "the lease could not be kept for --at-least and ends by its ttl"));
+    store_unlock(away);
+}
+
 /* ---- a fixed end ----------------------------------------------------------------------------- */
 
 static void a_fixed_end_ends_the_command(void **state) {
@@ -385,6 +401,7 @@ int main(void) {
         TEST(a_long_outage_ends_the_command_before_the_deadline),
         TEST(a_command_that_was_sent_sigterm_is_killed_after_a_late_renewal),
         TEST(an_outage_at_the_release_does_not_hide_the_exit_code),
+        TEST(an_outage_at_the_end_ends_the_least_time),
         TEST(a_fixed_end_ends_the_command),
     };
     return cmocka_run_group_tests_name("run: the lease", tests, NULL, NULL);

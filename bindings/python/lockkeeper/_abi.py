@@ -173,7 +173,8 @@ class Request(Structure):
         ("owner", c_char_p), ("style", c_uint), ("wait_ms", c_int64), ("ttl_ms", c_int64),
         ("until_unix_ms", c_int64), ("shared", c_bool), ("limit", c_uint32), ("units", c_uint32),
         ("note", c_char_p), ("blockers_max", c_size_t), ("cancel", c_void_p),
-        ("patience_ms", c_int64), ("value", c_bool), ("outlives", c_bool), ("bound", c_bool)]
+        ("patience_ms", c_int64), ("value", c_bool), ("outlives", c_bool), ("bound", c_bool),
+        ("at_least_ms", c_int64)]
 
 
 class BlockerInfo(Structure):
@@ -478,6 +479,7 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "lk_acquire": (c_uint, [c_void_p, POINTER(Request), POINTER(c_void_p), POINTER(POINTER(Result)),
         POINTER(Error)]),
     "lk_lease_release": (c_uint, [c_void_p, POINTER(Error)]),
+    "lk_lease_release_now": (c_uint, [c_void_p, POINTER(Error)]),
     "lk_lease_release_put": (c_uint, [c_void_p, c_char_p, c_size_t, POINTER(Error)]),
     "lk_lease_release_put_all": (c_uint, [c_void_p, POINTER(PartPut), c_size_t, POINTER(Error)]),
     "lk_lease_abandon": (None, [c_void_p]),

@@ -166,7 +166,7 @@ static int give_back(struct hold *hold) {
     (void)fprintf(hold->cli->err, "%s: INTERNAL: standard output could not be written: %s\n",
                   lk_program(), strerror(errno));
     if (hold->lease != NULL) {
-        (void)lk_lease_release_for_good(hold->lease, NULL);
+        (void)lk_lease_release_now_for_good(hold->lease, NULL);
         hold->lease = NULL;
     }
     return lk_outcome_exit_code(LK_INTERNAL);
@@ -193,6 +193,7 @@ static int take(struct hold *hold) {
         return lk_outcome_exit_code(LK_INTERNAL);
     }
     hold->call.request.cancel = lk_interrupt_cancel(waiting.interrupt);
+    hold->call.request.at_least_ms = lk_command_line_number(hold->line, LK_OPTION_AT_LEAST, 0);
     (void)lk_acquire(hold->call.store, &hold->call.request, &hold->lease, &hold->granted, &error);
     int signal = lk_waiting_end(&waiting);
     if (signal == 0) {
@@ -200,7 +201,7 @@ static int take(struct hold *hold) {
         return lk_lease_call_say_asked(hold->cli, &hold->call, hold->granted, &error);
     }
     if (hold->lease != NULL) {
-        (void)lk_lease_release_for_good(hold->lease, NULL);
+        (void)lk_lease_release_now_for_good(hold->lease, NULL);
         hold->lease = NULL;
     }
     (void)lk_say_failure(hold->cli, LK_CANCELLED, "ended by a signal");

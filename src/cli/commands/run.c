@@ -2,7 +2,9 @@
 /* lk run and lk work: from the command line to src/cli/run and src/cli/work, which do the rest. */
 #include "cli/run/run.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/program.h"
@@ -14,8 +16,25 @@
 
 /* ---- lk run ---------------------------------------------------------------------------------- */
 
+enum { NOTE_BYTES_MAX = LK_COMMAND_NOTE_BYTES_MAX + 40 };
+
+/* Listings show the command, and that the lease may be there without it. */
+static void make_note(const struct lk_command_line *line, char ret_note[NOTE_BYTES_MAX + 1]) {
+    const char *at_least = lk_command_line_text(line, LK_OPTION_AT_LEAST);
+
+    lk_command_note(line->tail, ret_note);
+    if (at_least != NULL) {
+        size_t size = strlen(at_least);
+        bool is_bare = size > 0 && at_least[size - 1] >= '0' && at_least[size - 1] <= '9';
+        size_t used = strlen(ret_note);
+
+        (void)snprintf(ret_note + used, NOTE_BYTES_MAX + 1 - used, " (at least %.20s%s)", at_least,
+                       is_bare ? "s" : "");
+    }
+}
+
 int lk_cli_run_command(const struct lk_cli *cli, const struct lk_command_line *line) {
-    char command_note[LK_COMMAND_NOTE_BYTES_MAX + 1];
+    char command_note[NOTE_BYTES_MAX + 1];
     lk_error error;
 
     if (lk_ask_check_parts(line, &error) != LK_OK) {
@@ -43,10 +62,11 @@ int lk_cli_run_command(const struct lk_cli *cli, const struct lk_command_line *l
         .busy_exit_code = cli->conflict_exit_code,
     };
     if (options.request.note == NULL) {
-        lk_command_note(line->tail, command_note);
+        make_note(line, command_note);
         options.request.note = command_note;
     }
     options.request.owner = lk_command_line_text(line, LK_OPTION_OWNER);
+    options.request.at_least_ms = lk_command_line_number(line, LK_OPTION_AT_LEAST, 0);
     return lk_cli_run(&options);
 }
 

@@ -50,7 +50,7 @@ static const struct lk_option options[] = {
     DURATION(TTL, 0, "ttl", "D", LK_TTL_MIN_MS, LK_TTL_MAX_MS, BIT(UNTIL),
              "time to live: it ends this long after its last\n"
              "renewal, 50ms to 366d (60s)"),
-    ROW(UNTIL, 0, "until", TIME, "TIME", 0, 0, NULL, BIT(TTL),
+    ROW(UNTIL, 0, "until", TIME, "TIME", 0, 0, NULL, BIT(TTL) | BIT(AT_LEAST),
         "a fixed end that no renewal moves: 17:00, or\n"
         "2030-01-31, or 2030-01-31T17:00:00Z, within 366\n"
         "days"),
@@ -66,7 +66,7 @@ static const struct lk_option options[] = {
            "exit code for BUSY and TIMEOUT in place of 75;\n"
            "neither is a failure then, and nothing is printed"),
     NUMBER(TOKEN, 0, "token", "N", 1, INT64_MAX, 0, "only the lease with this token; else LOST"),
-    FLAG(VALUE, 0, "value", 0,
+    FLAG(VALUE, 0, "value", BIT(AT_LEAST),
          "ask for the PARTs' values, which come with the\n"
          "grant: the first one's on a second line, all of\n"
          "them with --json"),
@@ -123,7 +123,7 @@ static const struct lk_option options[] = {
     FLAG(NOW, 0, "now", 0,
          "end the lease at once: unsafe unless the holder\n"
          "is known to be dead"),
-    FLAG(INHERIT, 0, "inherit", 0,
+    FLAG(INHERIT, 0, "inherit", BIT(AT_LEAST),
          "run CMD under the lease that lk itself runs under,\n"
          "if it covers PART; take and end no lease"),
     CHOICE(ON_LOST, 0, "on-lost", "WHAT", on_lost_choices,
@@ -131,6 +131,11 @@ static const struct lk_option options[] = {
            "or only warn"),
     DURATION(MAX_TIME, 0, "max-time", "D", 1, LK_DURATION_MAX_MS, 0,
              "end CMD after this long, with exit code 124"),
+    DURATION(AT_LEAST, 0, "at-least", "D", LK_TTL_MIN_MS, LK_TTL_MAX_MS,
+             BIT(UNTIL) | BIT(VALUE) | BIT(INHERIT) | BIT(BIND),
+             "if it is quicker, leave the lease held until D\n"
+             "after the grant: clocks that differ by less do not\n"
+             "run it twice"),
     TEXT(CLEANUP, 0, "cleanup", "CMD2", 0,
          "run this by /bin/sh once CMD has ended, before\n"
          "the release; $LK_EXIT is the exit code of CMD"),

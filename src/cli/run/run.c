@@ -48,6 +48,7 @@ struct run {
     struct lk_run_guard guard;
     int timer;
     int lost_descriptor;
+    bool has_started; /* CMD: what --at-least is for */
 };
 
 static int fail(const struct run *run, const char *what) {
@@ -108,7 +109,7 @@ static bool obtain(struct run *run, int *ret_exit_code) {
     if (outcome == LK_UNAVAILABLE) {
         lk_lease_release_later(wait->lease, wait->store);
     } else {
-        (void)lk_lease_release_for_good(wait->lease, NULL);
+        (void)lk_lease_release_now_for_good(wait->lease, NULL);
     }
     wait->lease = NULL;
     *ret_exit_code = lk_say_failure(&run->cli, outcome, error.text);
@@ -125,7 +126,8 @@ static void note_lost(void *context, lk_lease *lease) {
 /*
  * A lost lease may still block other requests until its deadline: if it was broken without "now",
  * or CMD was ended before the deadline because the store did not answer. It is released, if that
- * succeeds before the deadline. A bound lease ends with its connection, which is closed here.
+ * succeeds before the deadline, whatever --at-least says. A bound lease ends with its connection,
+ * which is closed here.
  */
 static void give_back_lost(struct run *run, int64_t deadline_us) {
     int64_t left_ms = (deadline_us - lk_clock_now_us()) / 1000;
@@ -168,15 +170,17 @@ static int give_back(struct run *run, const struct lk_run_end *end) {
         }
         return end->exit_code;
     }
-    lk_outcome outcome = lk_lease_release_for_good(run->wait.lease, &error);
+    bool stays = run->has_started && lk_lease_stay_ms(run->wait.lease) > 0;
+    lk_outcome outcome = run->has_started ? lk_lease_release_for_good(run->wait.lease, &error)
+                                          : lk_lease_release_now_for_good(run->wait.lease, &error);
     if (outcome == LK_LOST) {
         lk_run_status("LOST", "the lease was not held any more when the command ended");
         say_break(run);
         return lk_outcome_exit_code(LK_LOST);
     }
     if (outcome != LK_OK) {
-        lk_run_status("UNAVAILABLE", "the lease could not be released and ends by its ttl: %s",
-                      error.text);
+        lk_run_status("UNAVAILABLE", "the lease could not be %s and ends by its ttl: %s",
+                      stays ? "kept for --at-least" : "released", error.text);
     }
     return end->exit_code;
 }
@@ -228,6 +232,7 @@ static struct lk_run_end run_command(struct run *run) {
     if (error != 0) {
         return say_not_started(run, error);
     }
+    run->has_started = true;
     struct lk_run_end end = lk_run_supervise(&job);
     lk_death_note(end.terminal_signal, !child.shares_group);
     return end;
@@ -304,7 +309,7 @@ static int heed_signals(struct run *run) {
     }
     lk_run_signal_ends(signal, is_from_kernel);
     if (run->wait.lease != NULL) {
-        (void)lk_lease_release_for_good(run->wait.lease, NULL);
+        (void)lk_lease_release_now_for_good(run->wait.lease, NULL);
         run->wait.lease = NULL;
     }
     return LK_RUN_EXIT_SIGNAL + signal;

@@ -371,7 +371,7 @@ void lk_run_wait(struct lk_run_wait *wait, const struct lk_run_options *options,
     lk_cancel_free(asked.cancel);
     close(task.done_descriptor);
     if (wait->signal != 0 && wait->lease != NULL) {
-        (void)lk_lease_release_for_good(wait->lease, NULL);
+        (void)lk_lease_release_now_for_good(wait->lease, NULL);
         wait->lease = NULL;
     }
 }

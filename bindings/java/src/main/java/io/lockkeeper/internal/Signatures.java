@@ -68,6 +68,8 @@ public interface Signatures extends Library {
 
     int lk_lease_release(Pointer lease, LkError error);
 
+    int lk_lease_release_now(Pointer lease, LkError error);
+
     int lk_lease_release_put(Pointer lease, Pointer value, long valueSize, LkError error);
 
     int lk_lease_release_put_all(Pointer lease, Pointer puts, long putCount, LkError error);

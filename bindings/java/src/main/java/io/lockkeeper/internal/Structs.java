@@ -49,7 +49,7 @@ public final class Structs {
 
     @Structure.FieldOrder({"size", "parts", "part_count", "owner", "style", "wait_ms", "ttl_ms",
         "until_unix_ms", "shared", "limit", "units", "note", "blockers_max", "cancel",
-        "patience_ms", "value", "outlives", "bound"})
+        "patience_ms", "value", "outlives", "bound", "at_least_ms"})
     public static class Request extends Structure {
         public long size;
         public Pointer parts;
@@ -69,6 +69,7 @@ public final class Structs {
         public byte value;
         public byte outlives;
         public byte bound;
+        public long at_least_ms;
 
         public Request() {}
 
