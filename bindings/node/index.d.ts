@@ -25,6 +25,8 @@ export interface LockOptions {
     bound?: boolean;
     /** How long to retry an unreachable store. */
     patience?: number;
+    /** A release before leaves the lease held until this long after the grant. */
+    atLeast?: number;
     /** Ends the wait, and withdraws the request. */
     signal?: AbortSignal;
 }
@@ -115,7 +117,7 @@ export class Lease {
     /** Throws LostError unless the lease is held. */
     check(): void;
     /** UnavailableError: unknown whether it has ended; to call it again asks again. */
-    release(options?: {put?: Puts}): Promise<void>;
+    release(options?: {put?: Puts; now?: boolean}): Promise<void>;
     /** Stops the keep-alive: the lease ends at its deadline. */
     abandon(): Promise<void>;
     put(value: Bytes, path?: string): Promise<void>;

@@ -35,6 +35,8 @@ static const struct option {
     OPTION("ttl", DURATION, ttl_ms),
     OPTION("until", INSTANT, until_unix_ms),
     OPTION("patience", DURATION, patience_ms),
+    OPTION("at_least", DURATION, at_least_ms),
+    OPTION("now", FLAG, now),
     OPTION("delay", WAIT, delay_ms),
     OPTION("retry_min", DURATION, retry_min_ms),
     OPTION("retry_max", DURATION, retry_max_ms),

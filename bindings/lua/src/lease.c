@@ -17,7 +17,7 @@ struct lease {
     lk_lease *tried;  /* the handle, where it is unknown whether a release has ended the lease */
     bool is_lost;
     uint64_t token;
-    int64_t ttl_ms, until_unix_ms; /* of its request, for conversions */
+    int64_t ttl_ms, until_unix_ms, at_least_ms; /* of its request, for conversions */
     bool value, bound;
     bool is_fixed;                     /* it ends by itself */
     uint32_t units[LK_LUA_PARTS_MAX]; /* at each of its paths; 0: exclusive */
@@ -38,9 +38,9 @@ static bool lease_is_lost(struct lease *lease) {
     return lease->is_lost;
 }
 
-/* Releases, and frees the handle in every case. */
+/* Releases what nothing was done under, and frees the handle in every case. */
 static void release_for_good(lk_lease *handle) {
-    lk_outcome outcome = lk_lease_release(handle, NULL);
+    lk_outcome outcome = lk_lease_release_now(handle, NULL);
 
     if (outcome != LK_OK && outcome != LK_LOST) {
         lk_lease_abandon(handle);
@@ -196,6 +196,7 @@ static void take_grant(lua_State *L, int arg, struct acquire *acquire) {
     lease->token = acquire->result->token;
     lease->ttl_ms = acquire->made.request.ttl_ms;
     lease->until_unix_ms = acquire->made.request.until_unix_ms;
+    lease->at_least_ms = acquire->made.request.at_least_ms;
     lease->value = acquire->made.request.value;
     lease->bound = acquire->made.request.bound;
     lease->is_fixed = acquire->result->fixed || lease->until_unix_ms != 0;
@@ -446,7 +447,8 @@ static int store_lock(lua_State *L) {
 }
 
 static int store_try_lock(lua_State *L) {
-    return lock(L, LK_TRY, " ttl until shared limit units owner note value bound patience ");
+    return lock(L, LK_TRY,
+                " ttl until shared limit units owner note value bound patience at_least ");
 }
 
 const luaL_Reg lk_lua_lease_methods[] = {
@@ -476,12 +478,13 @@ static int lease_remaining(lua_State *L) {
 }
 
 /* Ends the lease. An answer that is missing can be asked for again, until it is known. */
-static lk_outcome release(struct lease *lease, const lk_part_put *puts, size_t put_count,
+static lk_outcome release(struct lease *lease, const lk_part_put *puts, size_t put_count, bool now,
                           lk_error *error) {
     bool is_tried = lease->tried != NULL;
     lk_lease *handle = is_tried ? lease->tried : lease_take(lease);
-    lk_outcome outcome = puts == NULL ? lk_lease_release(handle, error)
-                                      : lk_lease_release_put_all(handle, puts, put_count, error);
+    lk_outcome outcome = puts != NULL ? lk_lease_release_put_all(handle, puts, put_count, error)
+                         : now        ? lk_lease_release_now(handle, error)
+                                      : lk_lease_release(handle, error);
 
     lease->tried = NULL;
     if (!is_tried && (outcome == LK_INVALID || outcome == LK_UNSUPPORTED)) { /* nothing is done */
@@ -500,12 +503,12 @@ static int lease_release(lua_State *L) {
     lk_error error;
     size_t count;
 
-    lk_lua_options(L, 2, " put ", &options);
+    lk_lua_options(L, 2, " put now ", &options);
     puts = lk_lua_puts(L, 2, &count);
     if (lease->handle == NULL && lease->tried == NULL) {
         return puts == NULL ? 0 : lk_lua_raise(L, LK_LOST, "the lease has ended");
     }
-    lk_lua_check(L, release(lease, puts, count, &error), &error);
+    lk_lua_check(L, release(lease, puts, count, options.now, &error), &error);
     return 0;
 }
 
@@ -528,7 +531,7 @@ static int lease_close(lua_State *L) {
     lua_settop(L, 1);
     luaL_setmetatable(L, LK_LUA_LEASE_ENDED);
     if (lease->handle != NULL || (lease->tried != NULL && is_store_open(L))) {
-        outcome = release(lease, NULL, 0, &error);
+        outcome = release(lease, NULL, 0, false, &error);
     }
     if (!has_error) {
         lk_lua_check(L, outcome, &error);
@@ -611,6 +614,7 @@ static int lease_convert(lua_State *L) {
     options.owner = lua_tostring(L, -1);
     options.value = lease->value;
     options.bound = lease->bound;
+    options.at_least_ms = lease->at_least_ms;
     if (options.ttl_ms == 0) {
         options.ttl_ms = lease->ttl_ms;
         options.until_unix_ms = lease->until_unix_ms;

@@ -93,6 +93,9 @@ struct lk_lua_options {
     const char *owner, *note, *style, *reason, *by;
     bool shared, value, bound, outlives, drain, at_once, has_exit, uncounted;
     int64_t wait_ms, ttl_ms, until_unix_ms, patience_ms, delay_ms, retry_min_ms, retry_max_ms;
+    bool shared, value, bound, outlives, drain, at_once, now, has_exit;
+    int64_t wait_ms, ttl_ms, until_unix_ms, patience_ms, at_least_ms, delay_ms, retry_min_ms,
+        retry_max_ms;
     uint32_t limit, units, max_attempts;
     uint64_t token, after;
     int32_t priority, exit_code;
@@ -169,7 +172,7 @@ struct lk_lua_request {
     size_t text_count;
 };
 #define LK_LUA_REQUEST_OPTIONS                                                                     \
-    " wait ttl until shared limit units owner note value bound outlives patience "
+    " wait ttl until shared limit units owner note value bound outlives patience at_least "
 bool lk_lua_request_make(struct lk_lua_request *made, const char *const *parts, size_t count,
                          const struct lk_lua_options *options); /* false: no memory */
 void lk_lua_request_free(struct lk_lua_request *made);

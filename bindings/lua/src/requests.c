@@ -36,6 +36,7 @@ bool lk_lua_request_make(struct lk_lua_request *made, const char *const *parts, 
     request->value = options->value;
     request->bound = options->bound;
     request->outlives = options->outlives;
+    request->at_least_ms = options->at_least_ms;
     return is_made;
 }
 

@@ -173,7 +173,7 @@ function options(given, allowed, what = 'the options') {
 
 const REQUEST = {
     shared: flag, limit: count, units: count, wait, ttl: duration, until: instant, owner: text, note: text,
-    value: flag, bound: flag, patience: duration, signal: abortable,
+    value: flag, bound: flag, patience: duration, atLeast: duration, signal: abortable,
 };
 
 module.exports = {text, texts, number, duration, milliseconds, wait, flag, big, token, bytes, failure, puts,

@@ -149,13 +149,14 @@ class Lease {
     }
 
     // Ends the lease; `put` is written in the same step. UnavailableError: unknown; to call it again asks
-    // again. Once it is known to have ended, a further release does nothing.
+    // again. Once it is known to have ended, a further release does nothing. A lease with `atLeast` stays
+    // until that is over, unless `now`.
     async release(options) {
-        const {put} = argument.options(options, {put: argument.puts});
+        const {put, now = false} = argument.options(options, {put: argument.puts, now: argument.flag});
         while (this.#ending !== undefined) {
             await this.#ending.catch(() => undefined);
         }
-        this.#ending = this.#release(put);
+        this.#ending = this.#release(put, now);
         try {
             await this.#ending;
         } finally {
@@ -163,8 +164,10 @@ class Lease {
         }
     }
 
-    async #release(put) {
-        const answer = await native.leaseRelease(this.#handle, put);
+    async #release(put, now) {
+        const answer = await (now && put === undefined
+            ? native.leaseReleaseNow(this.#handle)
+            : native.leaseRelease(this.#handle, put));
         if (answer === null) {
             if (put !== undefined) {
                 throw new LostError('the lease has ended');
@@ -221,8 +224,8 @@ class Lease {
         const {flag, count, duration} = argument;
         const options = argument.options(given[0], {shared: flag, limit: count, units: count, ttl: duration});
         this.check();
-        const {ttl, until, value, bound} = this.#request;
-        const request = {...(options.ttl === undefined ? {ttl, until} : {}), value, bound, ...options,
+        const {ttl, until, value, bound, atLeast} = this.#request;
+        const request = {...(options.ttl === undefined ? {ttl, until} : {}), value, bound, atLeast, ...options,
             parts: argument.texts(parts, 'parts'), owner: this.owner, style: native.constants.LK_TRY};
         const former = this.#handle;
         unlisten(this.#number); // a new token ends the former handle
@@ -242,7 +245,7 @@ class Lease {
         this.#forget();
         await native.leaseAbandon(former);
         if (answer.result.created) {
-            await native.leaseRelease(answer.lease);
+            await native.leaseReleaseNow(answer.lease);
             this._hear();
             throw new LostError('the lease had ended before it was converted');
         }

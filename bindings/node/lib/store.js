@@ -21,7 +21,7 @@ const optional = (value, name) => (value === undefined || value === null ? undef
 
 // Takes back what was granted to a call that has ended. What its owner held before the call stays.
 function releaseGranted({lease, result}) {
-    return lease !== undefined && (result.created ? native.leaseRelease(lease) : native.leaseAbandon(lease));
+    return lease !== undefined && (result.created ? native.leaseReleaseNow(lease) : native.leaseAbandon(lease));
 }
 
 class Store {

@@ -40,6 +40,7 @@ void lk_node_request(struct lk_node_call *call, napi_value options, lk_request *
     request->value = lk_node_flag(call, lk_node_get(call, options, "value"));
     request->bound = lk_node_flag(call, lk_node_get(call, options, "bound"));
     request->outlives = lk_node_flag(call, lk_node_get(call, options, "outlives"));
+    request->at_least_ms = lk_node_integer(call, lk_node_get(call, options, "atLeast"), 0);
 }
 
 const lk_part_put *lk_node_puts(struct lk_node_call *call, napi_value value, size_t *ret_count) {
@@ -339,6 +340,15 @@ static void end_run(struct lk_node_call *call) {
     }
 }
 
+static void end_now_run(struct lk_node_call *call) {
+    struct end_call *end = (struct end_call *)call;
+
+    call->outcome = lk_lease_release_now(end->handle, &call->error);
+    if (call->outcome == LK_OK || call->outcome == LK_LOST) {
+        end->handle = NULL;
+    }
+}
+
 static void abandon_run(struct lk_node_call *call) {
     struct end_call *end = (struct end_call *)call;
     lk_lease *handle = end->handle;
@@ -383,6 +393,10 @@ static napi_value lease_release(napi_env env, napi_callback_info info) {
     return lease_ends(env, info, end_run);
 }
 
+static napi_value lease_release_now(napi_env env, napi_callback_info info) {
+    return lease_ends(env, info, end_now_run);
+}
+
 static napi_value lease_abandon(napi_env env, napi_callback_info info) {
     return lease_ends(env, info, abandon_run);
 }
@@ -394,6 +408,7 @@ void lk_node_lease_open(napi_env env, napi_value exports) {
         {"leaseRemaining", lease_remaining},
         {"leaseHeld", lease_held},
         {"leaseRelease", lease_release},
+        {"leaseReleaseNow", lease_release_now},
         {"leaseAbandon", lease_abandon},
         {NULL, NULL},
     };

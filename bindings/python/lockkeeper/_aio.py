@@ -120,9 +120,9 @@ class AsyncLease(AsyncHeld):
     async def convert(self, *parts: str, **options: Any) -> None:
         await short(functools.partial(self.lease.convert, *parts, **options))
 
-    async def release(self, put: Optional[Put] = None) -> None:
+    async def release(self, put: Optional[Put] = None, now: bool = False) -> None:
         """As Lease.release(). The task's cancellation does not stop it."""
-        await short(self.lease.release, put)
+        await short(self.lease.release, put, now)
 
     async def __aenter__(self) -> AsyncLease:
         self.lease.__enter__()
@@ -337,12 +337,13 @@ class AsyncCalls:
               units: Optional[int] = None, wait: Optional[Duration] = None,
               ttl: Optional[Duration] = None, until: Optional[Instant] = None,
               owner: Optional[str] = None, note: Optional[str] = None, value: bool = False,
-              bound: bool = False, patience: Optional[Duration] = None) -> Opening[AsyncLease]:
+              bound: bool = False, patience: Optional[Duration] = None,
+              at_least: Optional[Duration] = None) -> Opening[AsyncLease]:
         """lock(): `async with store.alock(...) as lease`, or `lease = await store.alock(...)`.
         The lease is an AsyncLease."""
         options: Dict[str, Any] = dict(
             shared=shared, limit=limit, units=units, wait=wait, ttl=ttl, until=until, owner=owner,
-            note=note, value=value, bound=bound, patience=patience)
+            note=note, value=value, bound=bound, patience=patience, at_least=at_least)
         _request.make(parts, **options)  # what is wrong is told at once
 
         async def acquire() -> AsyncLease:

@@ -7,6 +7,7 @@ import ctypes
 import itertools
 import os
 import threading
+import time
 import warnings
 import weakref
 from types import TracebackType
@@ -228,6 +229,7 @@ class Lease(Held):
         self._ending = threading.RLock()  # of one release at a time
         self._is_unknown = False  # whether a release has ended it
         self._said: Optional[_request.Named] = None  # the values of that release
+        self._granted_at = time.clock_gettime(time.CLOCK_BOOTTIME)
         super().__init__(handle)
 
     def renew_lock(self) -> None:
@@ -315,6 +317,7 @@ class Lease(Held):
             owner=self.owner, value=former.value, bound=former.bound)
         if ttl is None:
             request.ttl_ms, request.until_unix_ms = former.ttl_ms, former.until_unix_ms
+        request.at_least_ms = former.at_least_ms
         key = self._ignore_loss()  # the new token ends the former handle
         try:
             with self._store._gate:
@@ -336,20 +339,21 @@ class Lease(Held):
         if former.value is None or other._answer.created:
             # The lease had ended before it was converted, so the other one is not it.
             LIBRARY.lk_lease_abandon(former)
-            if attempt(LIBRARY.lk_lease_release, handle)[0] not in _ENDED:
+            if attempt(LIBRARY.lk_lease_release_now, handle)[0] not in _ENDED:
                 LIBRARY.lk_lease_abandon(handle)
             self._is_lost = True
             self._lost.set()
             raise exception(Outcome.LOST, "the lease had ended before it was converted")
         self._request, self._answer = other._request, other._answer
+        self._granted_at = other._granted_at
         self._hold(handle)
         LIBRARY.lk_lease_abandon(former)
 
-    def release(self, put: Optional[Put] = None) -> None:
+    def release(self, put: Optional[Put] = None, now: bool = False) -> None:
         """Ends the lease; `put` is written in the same step: bytes to the first path, or a dict of
         paths. Raises LeaseLost if it was not held any more, and nothing was written then. Unavailable:
         unknown; to call it again asks again, until it is known. Then a further release does
-        nothing."""
+        nothing. A lease with at_least stays until that is over, unless `now`."""
         said = None if put is None else _request.named(put)
         array, count = (None, 0) if said is None else _request.puts(said)
         with self._ending:
@@ -359,7 +363,7 @@ class Lease(Held):
             if not self._is_unknown:
                 self._said = said
             outcome, text = (self._release_again if self._is_unknown else self._release)(
-                array, count)
+                array, count, now)
             if self._handle is None:
                 self._is_unknown = outcome not in _ENDED
         if outcome == Outcome.LOST:
@@ -368,7 +372,7 @@ class Lease(Held):
         if outcome != Outcome.OK:
             raise exception(outcome, text)
 
-    def _release(self, array: Any, count: int) -> Tuple[int, str]:
+    def _release(self, array: Any, count: int, now: bool) -> Tuple[int, str]:
         handle = self._take()
         if handle is None:
             if array is not None:
@@ -376,7 +380,7 @@ class Lease(Held):
             return Outcome.OK, ""
         self._is_unknown = True  # also where a signal's handler raises before the answer is read
         if array is None:
-            ended = attempt(LIBRARY.lk_lease_release, handle)
+            ended = attempt(LIBRARY.lk_lease_release_now if now else LIBRARY.lk_lease_release, handle)
         else:
             ended = attempt(LIBRARY.lk_lease_release_put_all, handle, array, count)
             if ended[0] in (Outcome.INVALID, Outcome.UNSUPPORTED):  # nothing is done
@@ -389,11 +393,23 @@ class Lease(Held):
         _watched.pop(self._key, None)
         return ended
 
-    def _release_again(self, array: Any, count: int) -> Tuple[int, str]:
+    def _stay(self) -> float:
+        """For how many seconds it has to stay; 0: it may end. At least what a ttl can be."""
+        at_least = int(self._request.at_least_ms) / 1000
+        left = self._granted_at + at_least - time.clock_gettime(time.CLOCK_BOOTTIME)
+        return max(left, 0.05) if at_least > 0 and left > 0 else 0
+
+    def _release_again(self, array: Any, count: int, now: bool) -> Tuple[int, str]:
         """The handle has gone with the first release, or with the signal that interrupted it. The
         lease is named by its owner and token."""
         request = _request.make(self.paths, owner=self.owner)
+        stay = 0 if now else self._stay()
         with self._store._gate:
+            if stay > 0:
+                last = _request.make(self.paths, owner=self.owner, ttl=stay)
+                ended = attempt(LIBRARY.lk_renew, self._store._handle, last, self.token, None)
+                if ended[0] != Outcome.LOST:  # one that is revoked can still be released
+                    return ended
             if array is None:
                 return attempt(LIBRARY.lk_release, self._store._handle, request, self.token, None)
             return attempt(LIBRARY.lk_release_put_all, self._store._handle, request, self.token,
@@ -432,6 +448,6 @@ def release_quietly(lease: Lease) -> None:
         lease.abandon()
         return
     try:
-        lease.release()
+        lease.release(now=True)
     except Error:
         lease.abandon()

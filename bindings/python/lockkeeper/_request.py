@@ -21,7 +21,7 @@ def make(parts: Sequence[str], *, style: int = _abi.LK_WAIT, wait: Any = None, t
          until: Any = None, shared: bool = False, limit: Optional[int] = None,
          units: Optional[int] = None, owner: Optional[str] = None, note: Optional[str] = None,
          value: bool = False, bound: bool = False, outlives: bool = False,
-         patience: Any = None) -> _abi.Request:
+         patience: Any = None, at_least: Any = None) -> _abi.Request:
     """A lk_request. It keeps what it points to; `cancel` is set by what waits."""
     request = _abi.Request()
     request.size = ctypes.sizeof(request)
@@ -41,6 +41,7 @@ def make(parts: Sequence[str], *, style: int = _abi.LK_WAIT, wait: Any = None, t
     request.value = _arguments.flag(value, "value")
     request.bound = _arguments.flag(bound, "bound")
     request.outlives = _arguments.flag(outlives, "outlives")
+    request.at_least_ms = _arguments.duration(at_least, "at_least")
     return request
 
 

@@ -121,16 +121,18 @@ class Store(Queues, Claims, AsyncCalls):
              ttl: Optional[Duration] = None, until: Optional[Instant] = None,
              owner: Optional[str] = None, note: Optional[str] = None, value: bool = False,
              bound: bool = False, patience: Optional[Duration] = None,
+             at_least: Optional[Duration] = None,
              on_lost: Optional[Callable[[Lease], Any]] = None) -> Lease:
         """Waits until all parts, PATH[?shared][?limit=N[&units=U]], are granted together.
 
         wait: seconds, then Timeout; None: for ever, but Deadlock if the caller itself holds what it
-        would wait for; 0: Busy unless it is granted now. The other options are those of lk_request in
+        would wait for; 0: Busy unless it is granted now. at_least: seconds; a release before leaves the
+        lease held until that long after the grant. The other options are those of lk_request in
         lockkeeper.h.
         """
         request = _request.make(
             parts, shared=shared, limit=limit, units=units, wait=wait, ttl=ttl, until=until,
-            owner=owner, note=note, value=value, bound=bound, patience=patience)
+            owner=owner, note=note, value=value, bound=bound, patience=patience, at_least=at_least)
         if request.wait_ms == 0:
             request.style = _abi.LK_TRY
         cancel = _background.Cancel()

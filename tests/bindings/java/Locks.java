@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import static java.time.Duration.ofHours;
 import static java.time.Duration.ofMillis;
 import static java.time.Duration.ofSeconds;
 
@@ -31,6 +32,7 @@ final class Locks {
 
     static void play(Tap tap) {
         tap.test("a lock is held in its scope, and free behind it", Locks::scope);
+        tap.test("a lease that was quick stays for its least time", Locks::quick);
         tap.test("a lease is for one block", Locks::scopes);
         tap.test("a release that is not answered is asked for again", Locks::unanswered);
         tap.test("a thread that would wait for itself is told", Locks::oneself);
@@ -97,6 +99,33 @@ final class Locks {
             Tap.thrown(LeaseLostException.class, kept::check);
             Tap.yes(!kept.isLost() && kept.remaining().isZero(), "it has ended");
             Tap.yes(!store.examine().isEmpty() && store.away().isZero(), "what it says of itself");
+        }
+    }
+
+    private static boolean stays(Store store) {
+        return store.list().get(0).left().toSeconds() > 600;
+    }
+
+    private static void quick(Tap.Stores stores) throws Exception {
+        try (Store store = Store.open(stores.fresh())) {
+            try (Lease lease = store.acquire("t").ttl(ofSeconds(10)).atLeast(ofHours(1)).tryNow()) {
+                lease.check();
+            }
+            Tap.yes(stays(store), "until its least time");
+            Tap.thrown(BusyException.class, () -> store.acquire("t").tryNow());
+            breakNow(store, "t");
+            store.acquire("t").atLeast(ofHours(1)).tryNow().releaseNow();
+            Tap.same(List.of(), store.list());
+            Lease lease = store.acquire("t").atLeast(ofHours(1)).async().get();
+            lease.convert("t?shared");
+            Tap.thrown(InvalidException.class, () -> lease.releasePut("1".getBytes()));
+            lease.check();
+            lease.release();
+            Tap.yes(stays(store), "after a conversion, too");
+            Tap.thrown(InvalidException.class,
+                () -> store.acquire("u").atLeast(ofMillis(49)).tryNow());
+            Tap.thrown(InvalidException.class,
+                () -> store.acquire("u").atLeast(ofSeconds(1)).value().tryNow());
         }
     }
 

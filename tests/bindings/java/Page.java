@@ -21,7 +21,7 @@ import javax.tools.ToolProvider;
 final class Page {
     private static final List<String> PRINTED = List.of("token \\d+\n",
         "not granted within the time given: mydatabase/mytest is held by test.* test\n",
-        "reports\ncounts\n", "", "18\n",
+        "reports\ncounts\n", "makes reports\n", "", "18\n",
         "sends 4711 to: ana\n", "has sent 4713 to: bob\n", "granted released\n");
 
     private static String run(URLClassLoader loader, int number) throws Exception {

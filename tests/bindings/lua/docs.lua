@@ -7,6 +7,7 @@ local folder, lk, lua, version = ...
 local PRINTED = {
     "token\t%d+\n",
     "backs up\ntrue\nnot granted within the time given: mydatabase/mytest is held by test.-\ttest\n",
+    "makes reports\n",
     "",
     "18\tfalse\n",
     "sends\t4711\tto: ana\n",

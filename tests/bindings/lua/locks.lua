@@ -26,6 +26,25 @@ case("a lease is held in its scope and free behind it", function(store)
     assert(tostring(kept):find("db/t1 .*ended"))
 end)
 
+case("a lease that was quick stays for its least time", function(store)
+    local function left() return store:list()[1].expires_in > 600 end
+    do
+        local lease <close> = store:lock("t", {ttl = 10, at_least = 3600})
+    end
+    assert(left() and store:try_lock("t") == nil)
+    store:break_("t", {reason = "a test", by = "a test", at_once = true})
+    store:lock("t", {at_least = 3600}):release{now = true}
+    equal(store:list(), {})
+    local lease = store:try_lock("t", {at_least = 3600})
+    lease:convert{shared = true}
+    raises("invalid", lease.release, lease, {put = "1"})
+    lease:check()
+    lease:release()
+    assert(left())
+    raises("invalid", store.lock, store, "u", {at_least = 0.01})
+    raises("invalid", store.lock, store, "u", {at_least = 1, value = true})
+end)
+
 case("with() releases also behind an error, and returns what the body does", function(store)
     equal({store:with("t", function(lease) return lease.token > 0, 5 end)}, {true, 5})
     refuses("of the body", store.with, store, {"t", "u"}, {wait = 1}, function(lease)

@@ -15,6 +15,7 @@ const lk = path.resolve(program); // the examples run elsewhere
 const PRINTED = [
     /^token \d+n\n$/,
     /^backs up\nTimeoutError test\n$/,
+    /^makes reports\n$/,
     /^$/,
     /^18\n$/,
     /^sends 4711 to: ana\n$/,

@@ -33,6 +33,25 @@ test('a lease is held in its scope and free behind it', async (store) => {
     assert.deepEqual(await store.list(), []);
 });
 
+test('a lease that was quick stays for its least time', async (store) => {
+    const left = async () => (await store.list()).map((entry) => entry.expiresIn > 600_000);
+    await store.with('t', {ttl: 10_000, atLeast: 3_600_000}, async () => undefined);
+    assert.deepEqual([await left(), await store.tryLock('t')], [[true], null]);
+    await store.break('t', {reason: 'a test', by: 'a test', atOnce: true});
+    const ended = await store.lock('t', {atLeast: 3_600_000});
+    await ended.release({now: true});
+    await store.with('t', {atLeast: 50}, () => sleep(60));
+    assert.deepEqual(await left(), []);
+    const lease = await store.lock('t', {atLeast: 3_600_000});
+    await lease.convert({shared: true});
+    await rejects(InvalidError, lease.release({put: '1'}));
+    lease.check();
+    await lease.release();
+    assert.deepEqual(await left(), [true]);
+    await rejects(InvalidError, store.lock('u', {atLeast: 49}));
+    await rejects(InvalidError, store.lock('u', {atLeast: 1000, value: true}));
+});
+
 test('the scope of a language ends what it has: Symbol.asyncDispose', async (store, url) => {
     const dispose = Symbol.asyncDispose ?? Symbol.for('nodejs.asyncDispose');
     const other = await lockkeeper.open(url);

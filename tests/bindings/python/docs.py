@@ -22,6 +22,7 @@ TRIED = pathlib.Path(__file__).resolve().parents[3] / "tools" / "tried"
 PRINTED = [
     r"token \d+\n",
     r"backs up\nnot granted within the time given: mydatabase/mytest is held by test.* \['test'\]\n",
+    r"makes reports\n",
     r"",
     r"b'18'\n",
     r"sends 4711 b'to: ana'\n",

@@ -47,6 +47,48 @@ class Locks(support.StoreCase):
         lease.release()
         third.result().release()
 
+    def left(self):
+        entry, = self.store.list()
+        return entry.expires_in
+
+    def test_a_lease_that_was_quick_stays_for_its_least_time(self):
+        with self.store.lock("t", ttl=10, at_least=3600):
+            pass
+        self.assertTrue(600 < self.left() <= 3600)
+        self.assertIsNone(self.store.try_lock("t"))
+        self.store.break_("t", reason="a test", by="a test", at_once=True)
+        self.store.lock("t", at_least=3600).release(now=True)
+        self.assertEqual(self.store.list(), [])
+        with self.store.lock("t", at_least=0.05):
+            time.sleep(0.06)
+        self.assertEqual(self.store.list(), [])
+        with self.store.lock("t", at_least=3600) as lease:
+            lease.convert(shared=True)
+            with self.assertRaises(lockkeeper.Invalid):
+                lease.release(put=b"1")
+            lease.check()
+        self.assertGreater(self.left(), 600)
+        with self.assertRaises(lockkeeper.Invalid):
+            self.store.lock("u", at_least=0.01)
+        with self.assertRaises(lockkeeper.Invalid):
+            self.store.lock("u", at_least=1, value=True)
+
+    def test_a_last_renewal_whose_answer_was_lost_is_repeated(self):
+        lease = self.store.lock("t", ttl=20, at_least=3600)
+        with mock.patch.object(_lease, "attempt", return_value=(lockkeeper.Outcome.UNAVAILABLE, "away")):
+            with self.assertRaises(lockkeeper.Unavailable):
+                lease.release()
+        self.assertLessEqual(self.left(), 20)
+        lease.release()
+        self.assertGreater(self.left(), 600)
+        lease.release()  # it is known now
+        again = self.store.lock("u", ttl=20, at_least=3600)
+        with mock.patch.object(_lease, "attempt", return_value=(lockkeeper.Outcome.UNAVAILABLE, "away")):
+            with self.assertRaises(lockkeeper.Unavailable):
+                again.release()
+        again.release(now=True)
+        self.assertEqual([entry.path for entry in self.store.list()], ["t"])
+
     def test_a_lease_is_entered_once(self):
         lease = self.store.lock("t")
         with lease:

@@ -10,6 +10,7 @@ import java.lang.ref.Cleaner;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.function.BiFunction;
 
 /**
  * A held request, which the library renews until it is released or lost. One that is thrown away
@@ -112,7 +113,7 @@ public final class Lease extends Held implements AutoCloseable {
         if (former == null || other.answer().isCreated()) {
             // The lease had ended before it was converted, so the other one is not it.
             Functions.LIBRARY.lk_lease_abandon(former);
-            if (!isEnd(Functions.LIBRARY.lk_lease_release(taken, null))) {
+            if (!isEnd(Functions.LIBRARY.lk_lease_release_now(taken, null))) {
                 Functions.LIBRARY.lk_lease_abandon(taken);
             }
             tellLost();
@@ -143,9 +144,18 @@ public final class Lease extends Held implements AutoCloseable {
     /**
      * Ends the lease. LeaseLostException: it was not held all the time. UnavailableException:
      * unknown; to call it again asks again. Once it is known to have ended, a further call does
-     * nothing.
+     * nothing. A lease of LockRequest.atLeast() stays until that is over.
      */
     public void release() {
+        release(Functions.LIBRARY::lk_lease_release);
+    }
+
+    /** The same at once, also before the time of LockRequest.atLeast(). */
+    public void releaseNow() {
+        release(Functions.LIBRARY::lk_lease_release_now);
+    }
+
+    private void release(BiFunction<Pointer, LkError, Integer> call) {
         synchronized (ending) {
             Pointer tried = handle.takeTried();
             Pointer taken = tried != null ? tried : handle.take();
@@ -153,7 +163,7 @@ public final class Lease extends Held implements AutoCloseable {
                 return;
             }
             LkError error = new LkError();
-            end(taken, Functions.LIBRARY.lk_lease_release(taken, error), error);
+            end(taken, call.apply(taken, error), error);
         }
     }
 
@@ -241,7 +251,7 @@ public final class Lease extends Held implements AutoCloseable {
             return;
         }
         try {
-            release();
+            releaseNow();
         } catch (LockkeeperException error) {
             // It ends at its deadline, if it has not.
         }

@@ -37,6 +37,7 @@ public final class LockRequest {
     private String note;
     private boolean hasValue;
     private boolean isBound;
+    private long atLeastMs;
 
     LockRequest(Store store, String... parts) {
         this.store = store;
@@ -117,6 +118,15 @@ public final class LockRequest {
         return this;
     }
 
+    /**
+     * A release before leaves the lease held until this long after the grant: so a job that was
+     * quicker is not done again at once by another machine, whose clock differs.
+     */
+    public LockRequest atLeast(Duration least) {
+        atLeastMs = Memories.positive(least, "atLeast");
+        return this;
+    }
+
     /** The request that converts a lease of this one. */
     LockRequest converted(String[] others, String holder) {
         LockRequest other = new LockRequest(store, others);
@@ -124,6 +134,7 @@ public final class LockRequest {
         other.untilMs = untilMs;
         other.hasValue = hasValue;
         other.isBound = isBound;
+        other.atLeastMs = atLeastMs;
         other.patienceMs = patienceMs;
         other.owner = holder;
         return other;
@@ -392,6 +403,7 @@ public final class LockRequest {
         request.patience_ms = patienceMs;
         request.value = (byte) (hasValue ? 1 : 0);
         request.bound = (byte) (isBound ? 1 : 0);
+        request.at_least_ms = atLeastMs;
         return request;
     }
 }
