@@ -4,8 +4,8 @@
 #include "cli/command_rows.h"
 
 #define RUN_OPTIONS                                                                                \
-    (BIT(INHERIT) | BIT(ON_LOST) | BIT(MAX_TIME) | BIT(AT_LEAST) | BIT(CLEANUP) | BIT(VERBOSE)     \
-     | BIT(BIND))
+    (BIT(INHERIT) | BIT(ON_LOST) | BIT(MAX_TIME) | BIT(AT_LEAST) | BIT(CLEANUP) | BIT(REPORT)      \
+     | BIT(VERBOSE) | BIT(BIND))
 
 /* A request ends with its connection (R18), and that of lk acquire ends with the command. */
 #define REFUSED_BOUND                                                                              \

@@ -33,6 +33,19 @@ for host in 1 2; do
 done
 ran 1 'make-reports  reports token'
 
+recipe 'a report of each run, with the fields that the page shows'
+# shellcheck disable=SC2016 # the heading has them
+block '`lk run`' sh >"$here/lines"
+program deploy
+play sh -e "$here/lines"
+expect_code 0
+ran 2 'deploy  deploy token'
+# shellcheck disable=SC2016 # the heading has them
+keys=$(block '`lk run`' json | jq -c keys_unsorted)
+for name in runs.jsonl report.json; do
+    [ "$(jq -c keys_unsorted "$here/$name")" = "$keys" ] || complain "$name: $(cat "$here/$name")"
+done
+
 recipe 'many items of JSON'
 # shellcheck disable=SC2016 # the heading has them
 block '`lk push QUEUE -`' sh >"$here/lines"

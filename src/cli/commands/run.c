@@ -52,6 +52,7 @@ int lk_cli_run_command(const struct lk_cli *cli, const struct lk_command_line *l
         .request = lk_ask_from_line(line),
         .command = line->tail,
         .cleanup = lk_command_line_text(line, LK_OPTION_CLEANUP),
+        .report = lk_command_line_text(line, LK_OPTION_REPORT),
         .max_time_ms = lk_command_line_number(line, LK_OPTION_MAX_TIME, 0),
         .on_lost = (enum lk_run_on_lost)lk_command_line_number(line, LK_OPTION_ON_LOST,
                                                                LK_RUN_ON_LOST_KILL),

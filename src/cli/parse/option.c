@@ -139,6 +139,9 @@ static const struct lk_option options[] = {
     TEXT(CLEANUP, 0, "cleanup", "CMD2", 0,
          "run this by /bin/sh once CMD has ended, before\n"
          "the release; $LK_EXIT is the exit code of CMD"),
+    TEXT(REPORT, 0, "report", "FD|FILE", 0,
+         "write a line of JSON at the end: how long it has\n"
+         "waited and held, and what came of it"),
     NUMBER(FOR_PID, 0, "for-pid", "N", 1, INT32_MAX, 0,
            "hold it as long as this process lives (default:\n"
            "the shell, or other program, that calls lk)"),

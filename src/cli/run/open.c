@@ -22,11 +22,15 @@ void lk_budget_begin(void) {
     began_us = lk_clock_now_us();
 }
 
+int64_t lk_budget_spent_ms(void) {
+    return (lk_clock_now_us() - began_us) / 1000;
+}
+
 int64_t lk_budget_left_ms(int64_t wait_ms) {
     if (wait_ms == 0 || wait_ms == LK_FOREVER) {
         return wait_ms;
     }
-    return lk_max(wait_ms - (lk_clock_now_us() - began_us) / 1000, 1);
+    return lk_max(wait_ms - lk_budget_spent_ms(), 1);
 }
 
 /* ---- opening a store ------------------------------------------------------------------------- */

@@ -17,6 +17,9 @@
 /* At the start of the program. */
 void lk_budget_begin(void);
 
+/* Milliseconds since then. */
+int64_t lk_budget_spent_ms(void);
+
 /*
  * What is left of a wait, in milliseconds. A try (0) and LK_FOREVER stay what they are. A wait
  * whose time is over has a millisecond left: it asks once, and is told TIMEOUT and not BUSY.

@@ -23,6 +23,8 @@
 #include "cli/run/descriptors.h"
 #include "cli/run/guard.h"
 #include "cli/run/inherit.h"
+#include "cli/run/open.h"
+#include "cli/run/report.h"
 #include "cli/run/signals.h"
 #include "cli/run/status.h"
 #include "cli/run/supervise.h"
@@ -49,13 +51,22 @@ struct run {
     int timer;
     int lost_descriptor;
     bool has_started; /* CMD: what --at-least is for */
+    struct lk_run_report report;
 };
 
-static int fail(const struct run *run, const char *what) {
+/* Prints the reason, and keeps it for the report. Returns the exit code. */
+static int refuse(struct run *run, lk_outcome outcome, const char *text) {
+    run->report.outcome = outcome;
+    (void)snprintf(run->report.error, sizeof run->report.error, "%s",
+                   text[0] != '\0' ? text : lk_outcome_text(outcome));
+    return lk_say_failure(&run->cli, outcome, text);
+}
+
+static int fail(struct run *run, const char *what) {
     lk_error error;
 
     (void)lk_run_explain_lack(what, &error);
-    return lk_say_failure(&run->cli, error.outcome, error.text);
+    return refuse(run, error.outcome, error.text);
 }
 
 /* ---- the lease ------------------------------------------------------------------------------- */
@@ -80,6 +91,19 @@ static lk_outcome confirm(struct run *run, lk_error *error) {
     return lk_renew(run->wait.store, &renewal, result->token, NULL, error);
 }
 
+/* The ask was not granted. Prints the reason. Returns the exit code. */
+static int refuse_asked(struct run *run) {
+    struct lk_run_wait *wait = &run->wait;
+
+    if (wait->result == NULL) {
+        return refuse(run, wait->outcome, wait->error.text);
+    }
+    run->report.outcome = wait->outcome;
+    (void)snprintf(run->report.error, sizeof run->report.error, "%s",
+                   wait->error.text[0] != '\0' ? wait->error.text : lk_outcome_text(wait->outcome));
+    return lk_say_result(&run->cli, wait->store, wait->result);
+}
+
 /* Whether the lease is held; otherwise *ret_exit_code, which -E may have made 0, after printing the
  * reason. */
 static bool obtain(struct run *run, int *ret_exit_code) {
@@ -91,28 +115,32 @@ static bool obtain(struct run *run, int *ret_exit_code) {
         run->request.owner = run->owner;
     }
     lk_run_wait(wait, run->options, &run->request, &run->signals);
+    run->report.waited_ms = lk_budget_spent_ms();
+    run->report.result = wait->result;
     if (wait->signal != 0) {
+        run->report.outcome = LK_CANCELLED;
+        run->report.signal = wait->signal;
         *ret_exit_code = LK_RUN_EXIT_SIGNAL + wait->signal;
         return false;
     }
     if (wait->outcome != LK_GRANTED) {
-        *ret_exit_code = wait->result != NULL
-                             ? lk_say_result(&run->cli, wait->store, wait->result)
-                             : lk_say_failure(&run->cli, wait->outcome, wait->error.text);
+        *ret_exit_code = refuse_asked(run);
         return false;
     }
+    run->report.granted_us = lk_clock_now_us();
     lk_outcome outcome = confirm(run, &error);
     if (outcome == LK_OK) {
         lk_say_requeued(&run->cli, wait->result);
         return true;
     }
+    run->report.granted_us = 0;
     if (outcome == LK_UNAVAILABLE) {
         lk_lease_release_later(wait->lease, wait->store);
     } else {
         (void)lk_lease_release_now_for_good(wait->lease, NULL);
     }
     wait->lease = NULL;
-    *ret_exit_code = lk_say_failure(&run->cli, outcome, error.text);
+    *ret_exit_code = refuse(run, outcome, error.text);
     return false;
 }
 
@@ -142,16 +170,25 @@ static void give_back_lost(struct run *run, int64_t deadline_us) {
 
 /* After a loss, once nothing of CMD is left: by whom, when and why, if the store knows it. One that
  * is away is not waited for. */
-static void say_break(const struct run *run) {
+static void say_break(struct run *run) {
     lk_error error;
-    char *broken = !run->options->quiet && lk_away_ms(run->wait.store, &error) == 0
+    bool is_asked = !run->options->quiet || run->report.descriptor >= 0;
+    char *broken = is_asked && lk_away_ms(run->wait.store, &error) == 0
                        ? lk_broken_by(run->wait.store, run->wait.result)
                        : NULL;
 
-    if (broken != NULL) {
+    if (broken != NULL && !run->options->quiet) {
         lk_run_status("LOST", "the lease was %s", broken);
     }
+    if (broken != NULL) {
+        (void)snprintf(run->report.why, sizeof run->report.why, "the lease was %s", broken);
+    }
     free(broken);
+}
+
+static void note_lost_because(struct run *run, const char *why) {
+    run->report.is_lost = true;
+    (void)snprintf(run->report.why, sizeof run->report.why, "%s", why);
 }
 
 /* Returns the exit code, LOST considered. */
@@ -164,23 +201,29 @@ static int give_back(struct run *run, const struct lk_run_end *end) {
     lk_lease_on_lost(run->wait.lease, NULL, NULL);
     if (end->is_lost) {
         bool is_gone = lk_lease_is_lost(run->wait.lease);
+        note_lost_because(run, end->why);
         give_back_lost(run, end->deadline_us);
         if (is_gone) {
             say_break(run);
         }
         return end->exit_code;
     }
-    bool stays = run->has_started && lk_lease_stay_ms(run->wait.lease) > 0;
+    int64_t stay_ms = run->has_started ? lk_lease_stay_ms(run->wait.lease) : 0;
     lk_outcome outcome = run->has_started ? lk_lease_release_for_good(run->wait.lease, &error)
                                           : lk_lease_release_now_for_good(run->wait.lease, &error);
     if (outcome == LK_LOST) {
-        lk_run_status("LOST", "the lease was not held any more when the command ended");
+        note_lost_because(run, "the lease was not held any more when the command ended");
+        lk_run_status("LOST", "%s", run->report.why);
         say_break(run);
         return lk_outcome_exit_code(LK_LOST);
     }
     if (outcome != LK_OK) {
-        lk_run_status("UNAVAILABLE", "the lease could not be %s and ends by its ttl: %s",
-                      stays ? "kept for --at-least" : "released", error.text);
+        (void)snprintf(run->report.why, sizeof run->report.why,
+                       "the lease could not be %s and ends by its ttl: %s",
+                       stay_ms > 0 ? "kept for --at-least" : "released", error.text);
+        lk_run_status("UNAVAILABLE", "%s", run->report.why);
+    } else {
+        run->report.stays_ms = stay_ms;
     }
     return end->exit_code;
 }
@@ -234,6 +277,7 @@ static struct lk_run_end run_command(struct run *run) {
     }
     run->has_started = true;
     struct lk_run_end end = lk_run_supervise(&job);
+    run->report.signal = end.signal;
     lk_death_note(end.terminal_signal, !child.shares_group);
     return end;
 }
@@ -291,7 +335,8 @@ static void close_all(struct run *run) {
     lk_run_wait_done(&run->wait);
     lk_run_environment_done(&run->environment);
     lk_run_terminal_close(&run->terminal);
-    const int descriptors[] = {run->timer, run->lost_descriptor, run->signals.descriptor};
+    const int descriptors[] = {run->timer, run->lost_descriptor, run->signals.descriptor,
+                               run->report.descriptor};
     for (size_t i = 0; i < sizeof descriptors / sizeof descriptors[0]; i++) {
         if (descriptors[i] >= 0) {
             close(descriptors[i]);
@@ -308,6 +353,9 @@ static int heed_signals(struct run *run) {
         return 0;
     }
     lk_run_signal_ends(signal, is_from_kernel);
+    run->report.outcome = LK_CANCELLED;
+    run->report.granted_us = 0;
+    run->report.signal = signal;
     if (run->wait.lease != NULL) {
         (void)lk_lease_release_now_for_good(run->wait.lease, NULL);
         run->wait.lease = NULL;
@@ -324,12 +372,29 @@ static bool take_or_inherit(struct run *run, int *ret_exit_code) {
     if (outcome == LK_OK) {
         return obtain(run, ret_exit_code);
     }
+    run->report.waited_ms = lk_budget_spent_ms();
     if (outcome == LK_CANCELLED) {
         *ret_exit_code = heed_signals(run);
     } else if (outcome != LK_GRANTED) {
-        *ret_exit_code = lk_say_failure(&run->cli, outcome, error.text);
+        *ret_exit_code = refuse(run, outcome, error.text);
+    } else {
+        run->report.granted_us = lk_clock_now_us();
     }
     return outcome == LK_GRANTED;
+}
+
+static int run_all(struct run *run) {
+    int exit_code;
+
+    if (!lk_run_signals_open(&run->signals)) {
+        return fail(run, "no descriptor to read signals from");
+    }
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    if (take_or_inherit(run, &exit_code)) {
+        exit_code = heed_signals(run);
+        exit_code = exit_code == 0 ? run_under_lease(run) : exit_code;
+    }
+    return exit_code;
 }
 
 int lk_cli_run(const struct lk_run_options *options) {
@@ -341,20 +406,23 @@ int lk_cli_run(const struct lk_run_options *options) {
                 .is_conflict_told = options->tells_busy,
                 .conflict_exit_code = options->busy_exit_code},
         .request = options->request,
+        .signals.descriptor = -1,
         .terminal.descriptor = -1,
         .guard.pipe = -1,
         .timer = -1,
         .lost_descriptor = -1,
+        .report = {.descriptor = -1, .outcome = LK_GRANTED},
     };
+    lk_error error;
 
-    if (!lk_run_signals_open(&run.signals)) {
-        return fail(&run, "no descriptor to read signals from");
+    if (options->report != NULL
+        && lk_run_report_open(options->report, &run.report.descriptor, &error) != LK_OK) {
+        return lk_say_failure(&run.cli, error.outcome, error.text);
     }
-    prctl(PR_SET_CHILD_SUBREAPER, 1);
-    int exit_code;
-    if (take_or_inherit(&run, &exit_code)) {
-        exit_code = heed_signals(&run);
-        exit_code = exit_code == 0 ? run_under_lease(&run) : exit_code;
+    int exit_code = run_all(&run);
+    if (run.report.descriptor >= 0) {
+        run.report.request = &run.request;
+        lk_run_report_write(&run.report, exit_code);
     }
     close_all(&run);
     return exit_code;

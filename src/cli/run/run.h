@@ -32,6 +32,7 @@ struct lk_run_options {
     struct lk_request request;
     char *const *command; /* argv of CMD, ended by NULL; at least one word */
     const char *cleanup;  /* --cleanup, for /bin/sh -c; NULL: none */
+    const char *report;   /* --report: a descriptor or a file; NULL: none */
     int64_t max_time_ms;  /* --max-time; 0: none */
     enum lk_run_on_lost on_lost;
     bool inherit;       /* --inherit: run under the lease of the environment, take nothing */

@@ -486,6 +486,9 @@ static struct lk_run_end conclude(struct supervision *supervision) {
                              .deadline_us = supervision->deadline_us};
 
     if (supervision->is_lost) {
+        end.why = supervision->is_lease_gone
+                      ? "the lease was not held any more"
+                      : "the deadline of the lease was near and could not be moved";
         end.exit_code = lk_outcome_exit_code(LK_LOST);
     } else if (supervision->is_over_time) {
         end.exit_code = LK_RUN_EXIT_MAX_TIME;

@@ -40,6 +40,7 @@ struct lk_run_job {
 struct lk_run_end {
     int exit_code;       /* of lk; LOST and --max-time considered */
     bool is_lost;        /* a lease was lost, or so near its deadline that CMD was ended */
+    const char *why;     /* that was; NULL: neither. Lives as long as the program */
     bool is_over_time;   /* CMD was ended because --max-time was up */
     int signal;          /* that CMD died of; 0: it exited */
     int terminal_signal; /* SIGINT or SIGQUIT: CMD died of it, and its terminal had sent it; or 0 */
