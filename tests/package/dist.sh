@@ -184,6 +184,49 @@ END
     javac -cp "$path" -d "$work/java" "$work/java/First.java" && java -cp "$path:$work/java" First
 }
 
+# It is compiled against the library of the tarball.
+rock_locks() {
+    (cd "$work" && luarocks --lua-version 5.4 --tree "$work/rocks" install "$made/lockkeeper-$version-1.src.rock" \
+        LOCKKEEPER_DIR="$portable") && cat >"$work/first.lua" <<'END'
+local lk = require "lockkeeper"
+local store <close> = lk.open("mem:")
+local lease <close> = store:lock("a")
+assert(lease.token > 0)
+END
+    LUA_CPATH="$work/rocks/lib/lua/5.4/?.so" LD_LIBRARY_PATH=$portable/lib lua5.4 "$work/first.lua"
+}
+
+# Its form is that of https://github.com/hexpm/specifications, package_tarball.md.
+hex_is_whole() {
+    cd "$work" && HEX=$made/lockkeeper_canal-$version.tar VERSION=$version erl -noshell -eval '
+        {ok, Files} = erl_tar:extract(os:getenv("HEX"), [memory]),
+        ["VERSION", "CHECKSUM", "metadata.config", "contents.tar.gz"] = [Name || {Name, _} <- Files],
+        [<<"3">>, Sum, Metadata, Packed] = [Content || {_, Content} <- Files],
+        Sum = binary:encode_hex(crypto:hash(sha256, [<<"3">>, Metadata, Packed])),
+        ok = file:write_file("metadata", Metadata),
+        {ok, Terms} = file:consult("metadata"),
+        Said = fun(Key) -> proplists:get_value(Key, Terms) end,
+        [<<"lockkeeper_canal">>, <<"lockkeeper_canal">>, [<<"Apache-2.0">>], []] =
+            [Said(Key) || Key <- [<<"name">>, <<"app">>, <<"licenses">>, <<"requirements">>]],
+        true = Said(<<"version">>) =:= list_to_binary(os:getenv("VERSION")),
+        {ok, Contents} = erl_tar:extract({binary, Packed}, [memory, compressed]),
+        true = lists:sort(Said(<<"files">>)) =:= lists:sort([list_to_binary(Name) || {Name, _} <- Contents]),
+        ok = erl_tar:extract({binary, Packed}, [compressed, {cwd, "lockkeeper_canal"}]),
+        halt(0).'
+}
+
+hex_compiles_and_counts() {
+    cd "$work/lockkeeper_canal" && PKG_CONFIG_PATH=$portable/lib/pkgconfig make -C c_src && mkdir -p ebin && erlc -o ebin src/*.erl &&
+        cp src/lockkeeper_canal.app.src ebin/lockkeeper_canal.app && REGION=dist-$$ erl -noshell -pa ebin -eval '
+        Name = list_to_binary(os:getenv("REGION")),
+        ok = lockkeeper_canal:start(Name),
+        [{acquired, 1}, full] = [lockkeeper_canal:acquire(key, 1, 1) || _ <- [1, 2]],
+        ok = lockkeeper_canal:release(key),
+        ok = lockkeeper_canal:stop(),
+        ok = lockkeeper_canal:remove(Name),
+        halt(0).'
+}
+
 source_is_whole() {
     tar -tzf "$made/lockkeeper-$version.tar.gz" >"$work/out" && grep -qx "lockkeeper-$version/meson.build" "$work/out"
 }
@@ -204,6 +247,9 @@ ok "pkg-config finds the library, and the program does" compiles_and_runs
 ok "the wheel brings the library" wheel_locks
 ok "the package of npm brings the library" npm_locks
 ok "the jar brings the library" jar_locks
+ok "LuaRocks installs the rock, which holds a lock" rock_locks
+ok "the package of Hex has the sum and the files that it names" hex_is_whole
+ok "it is compiled, and counts" hex_compiles_and_counts
 ok "the source is in it" source_is_whole
 ok "made again it is the same" is_same_again
 finish
