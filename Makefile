@@ -76,9 +76,9 @@ help:
 #: make bench-ENGINE        one of $(BENCHES)
 #: make install PREFIX=/x   (DESTDIR=/stage) program, library, headers, pkg-config file; NAME=lockkeeper
 #:                          where another program is called lk, which is never overwritten
-#: make deb                 a Debian package of all that is installed, in $(BUILD)-deb
-#: make dist                what can be handed to others, in dist/: a portable tarball and a static lk,
-#:                          for x86-64 and aarch64
+#: make deb                 Debian packages of all that is installed, in $(BUILD)-deb
+#: make dist                what can be handed to others, in dist/: a portable tarball, a static lk, Debian
+#:                          packages and those of the bindings, for x86-64 and aarch64
 #: make docs                all pages as one file of HTML, in $(BUILD)-docs
 #: make uninstall           removes what the last `make install` put there
 #: make format              clang-format, in place

@@ -8,12 +8,14 @@
 # nothing but it. Needs the network of the archive the first time (build-dist-test is kept), as tools/dist/run
 # does. Compiled without optimization: what is tried is what is in the files.
 . "${0%/*}/../tap.sh"
+. "${0%/*}/root.sh"
 source=$1
 made=$work/dist
 unset LK_STORE LK_OWNER LK_LIBRARY LK_NODE_ADDON LD_LIBRARY_PATH MAKEFLAGS PKG_CONFIG_PATH
 HOME=$work/home
+PATH=$PATH:/usr/sbin:/sbin # dpkg wants ldconfig there
 export INSTALL=no # other tests use what an installation would replace
-export HOME LK_DIST_OPTIMIZATION=0 LK_DIST_WORK=build-dist-test
+export HOME PATH LK_DIST_OPTIMIZATION=0 LK_DIST_WORK=build-dist-test
 mkdir -p "$HOME"
 version=$("$source/tools/version")
 portable=$work/lockkeeper-$version-linux-x86_64
@@ -44,7 +46,7 @@ for file in bill["files"]:
     with open(os.path.join(sys.argv[2], file["fileName"]), "rb") as content:
         assert file["checksums"][1]["checksumValue"] == hashlib.sha256(content.read()).hexdigest()
 linked = {(r["spdxElementId"], r["relatedSpdxElement"]) for r in bill["relationships"] if r["relationshipType"] == "STATIC_LINK"}
-assert len([end for _, end in linked if end == "SPDXRef-sqlite3"]) >= 4, linked # tarball, static, wheel, npm, jar
+assert len([end for _, end in linked if end == "SPDXRef-sqlite3"]) == 7, linked # tarball, static, wheel, npm, jar, debs
 END
 }
 
@@ -227,6 +229,55 @@ hex_compiles_and_counts() {
         halt(0).'
 }
 
+# ---- Debian's packages: of the system they have glibc 2.31, and what makes a group ----
+
+debs() { # PACKAGE...
+    for name in "$@"; do
+        for file in "$made/${name}_${version}_amd64.deb" "$made/${name}_${version}_all.deb"; do
+            [ ! -f "$file" ] || echo "$file"
+        done
+    done
+}
+
+debs_are_installed() {
+    root=$work/root
+    library=liblockkeeper$("$source/tools/version" --abi)
+    # shellcheck disable=SC2046 # lists of files
+    root_begin "$root" $(debs lockkeeper "$library" liblockkeeper-dev python3-lockkeeper) &&
+        grep -A 4 '^Package: libc6$' "$root/var/lib/dpkg/status" | grep '^Version: 2\.31$' &&
+        in_root --install $(debs lockkeeper) && [ "$(in_root --listfiles "$library" 2>/dev/null)" = '' ] &&
+        in_root --install $(debs "$library" liblockkeeper-dev python3-lockkeeper) && in_root --verify &&
+        [ "$(grep -c '^Package: .*lockkeeper' "$root/var/lib/dpkg/status")" -eq 4 ]
+}
+
+deb_has_licences() {
+    for words in 'Salvatore Sanfilippo' 'Petri Lehtinen' 'Niels Provos'; do
+        grep -q "$words" "$root/usr/share/doc/$library/copyright" || return 1
+    done
+    dpkg-deb --field "$(debs lockkeeper)" Static-Built-Using | grep 'hiredis (= .*jansson (= .*libevent (= .*sqlite3 (= '
+}
+
+deb_locks() {
+    with_old_glibc "$root/usr/bin/lk" -S "sqlite:$work/deb.db" run a -- true
+}
+
+deb_compiles() (
+    folder=$root/usr/lib/x86_64-linux-gnu
+    PKG_CONFIG_LIBDIR=$folder/pkgconfig PKG_CONFIG_SYSROOT_DIR=$root PKG_CONFIG_ALLOW_SYSTEM_CFLAGS=1 PKG_CONFIG_ALLOW_SYSTEM_LIBS=1
+    export PKG_CONFIG_LIBDIR PKG_CONFIG_SYSROOT_DIR PKG_CONFIG_ALLOW_SYSTEM_CFLAGS PKG_CONFIG_ALLOW_SYSTEM_LIBS
+    # shellcheck disable=SC2046 # a list of options
+    cc "$work/program.c" $(pkg-config --cflags --libs lockkeeper) -o "$work/program" &&
+        LD_LIBRARY_PATH=$folder "$work/program" && ! grep rpath "$folder/pkgconfig"/*.pc
+)
+
+deb_locks_in_python() {
+    cd "$work" && PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$root/usr/lib/python3/dist-packages \
+        LD_LIBRARY_PATH=$root/usr/lib/x86_64-linux-gnu /usr/bin/python3 -c '
+import lockkeeper
+with lockkeeper.open("mem:") as store, store.lock("a") as lease:
+    assert lease.token > 0'
+}
+
 source_is_whole() {
     tar -tzf "$made/lockkeeper-$version.tar.gz" >"$work/out" && grep -qx "lockkeeper-$version/meson.build" "$work/out"
 }
@@ -250,6 +301,11 @@ ok "the jar brings the library" jar_locks
 ok "LuaRocks installs the rock, which holds a lock" rock_locks
 ok "the package of Hex has the sum and the files that it names" hex_is_whole
 ok "it is compiled, and counts" hex_compiles_and_counts
+ok "dpkg installs the packages of Debian where glibc is 2.31" debs_are_installed
+ok "they have the licences of what is linked into them" deb_has_licences
+ok "their program holds a lock with glibc 2.31" deb_locks
+ok "a program compiles against their library, and holds one" deb_compiles
+ok "their Python holds one" deb_locks_in_python
 ok "the source is in it" source_is_whole
 ok "made again it is the same" is_same_again
 finish

@@ -19,6 +19,8 @@ LICENCES = {
     "musl": "MIT",
 }
 PORTABLE = ["sqlite3", "jansson", "libevent", "hiredis"]
+LIBRARY = ["sqlite3", "hiredis"]
+PACKAGED = {"lockkeeper": PORTABLE, "liblockkeeper": LIBRARY, "liblockkeeper-dev": ["hiredis"]}
 STATIC = ["sqlite3", "jansson", "libevent", "musl"]
 
 
@@ -53,6 +55,8 @@ def linked(path):
     """The libraries that are part of the file."""
     if "-static-" in path.name:
         return STATIC
+    if path.suffix == ".deb":
+        return PACKAGED.get(path.name.partition("_")[0].rstrip("0123456789."), [])
     has_library = path.name.endswith((".whl", "-npm.tgz", ".jar")) or "-linux-" in path.name
     return PORTABLE if has_library else []
 
