@@ -252,8 +252,9 @@ debs_are_installed() {
 
 deb_has_licences() {
     for words in 'Salvatore Sanfilippo' 'Petri Lehtinen' 'Niels Provos'; do
-        grep -q "$words" "$root/usr/share/doc/$library/copyright" || return 1
+        grep -q "$words" "$root/usr/share/doc/lockkeeper/copyright" || return 1
     done
+    grep -q 'contains SQLite' "$root/usr/share/doc/$library/copyright" || return 1
     dpkg-deb --field "$(debs lockkeeper)" Static-Built-Using | grep 'hiredis (= .*jansson (= .*libevent (= .*sqlite3 (= '
 }
 
