@@ -86,6 +86,17 @@ case $settings in
 *) settings="$settings $no_tls" ;; # it would make a certificate of its own
 esac
 
+# The clients of MariaDB 11.4 and later ask for TLS, unless they are told not to.
+mkdir "$server/bin"
+for client in mariadb mariadb-admin mariadb-dump; do
+    printf '#!/bin/sh\n[ "$1" != --no-defaults ] || shift\nexec "%s" --no-defaults --skip-ssl "$@"\n' \
+        "$(command -v "$client")" >"$server/bin/$client"
+    chmod +x "$server/bin/$client"
+done
+case $settings in
+*"$no_tls"*) PATH=$server/bin:$PATH ;;
+esac
+
 # Starts it on a port that was free a moment ago; when it is not any more, on another.
 cat >"$server/start" <<END
 #!/bin/sh

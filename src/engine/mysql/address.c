@@ -113,7 +113,10 @@ static lk_outcome take_option(struct lk_mysql_address *address, const struct lk_
                         "ssl-capath, ssl-cert and ssl-key");
 }
 
-/* A URL that names a certificate authority requires the server's certificate to be signed by it. */
+/*
+ * A URL that names a certificate authority requires the server's certificate to be signed by it. A
+ * unix socket needs no TLS, whatever the client library does by default.
+ */
 static lk_outcome take_options(struct lk_mysql_address *address, struct lk_slice options,
                                lk_error *error) {
     bool has_mode = false;
@@ -129,6 +132,8 @@ static lk_outcome take_options(struct lk_mysql_address *address, struct lk_slice
         && (address->texts[LK_MYSQL_SSL_CA] != NULL || address->texts[LK_MYSQL_SSL_CAPATH] != NULL
             || address->texts[LK_MYSQL_SSL_CERT] != NULL)) {
         address->ssl_mode = LK_MYSQL_SSL_VERIFY_IDENTITY;
+    } else if (!has_mode && address->texts[LK_MYSQL_SOCKET] != NULL) {
+        address->ssl_mode = LK_MYSQL_SSL_DISABLED;
     }
     return outcome;
 }

@@ -27,6 +27,7 @@ enum lk_mysql_text {
 };
 
 enum lk_mysql_ssl_mode {
+    LK_MYSQL_SSL_DEFAULT, /* that of the client library */
     LK_MYSQL_SSL_DISABLED,
     LK_MYSQL_SSL_REQUIRED,        /* encrypted; the certificate is not verified */
     LK_MYSQL_SSL_VERIFY_IDENTITY, /* certificate and host name are verified */

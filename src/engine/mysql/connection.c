@@ -66,18 +66,22 @@ static lk_outcome wait_for(struct lk_mysql_link *link, int *status,
 
 /* ---- connecting ------------------------------------------------------------------------------ */
 
+/* Each mode is said in full: since 3.4 the library verifies certificates unless it is told not to. */
 static void set_ssl(const struct lk_mysql_address *address, MYSQL *mysql) {
-    static const my_bool yes = 1;
+    const enum lk_mysql_ssl_mode mode = address->ssl_mode;
+    const my_bool is_enforced = mode != LK_MYSQL_SSL_DISABLED;
+    const my_bool is_verified = mode == LK_MYSQL_SSL_VERIFY_IDENTITY;
 
-    if (address->ssl_mode == LK_MYSQL_SSL_DISABLED) {
+    if (mode == LK_MYSQL_SSL_DEFAULT) {
         return;
     }
-    (void)mysql_ssl_set(mysql, address->texts[LK_MYSQL_SSL_KEY], address->texts[LK_MYSQL_SSL_CERT],
-                        address->texts[LK_MYSQL_SSL_CA], address->texts[LK_MYSQL_SSL_CAPATH], NULL);
-    (void)mysql_options(mysql, MYSQL_OPT_SSL_ENFORCE, &yes);
-    if (address->ssl_mode == LK_MYSQL_SSL_VERIFY_IDENTITY) {
-        (void)mysql_options(mysql, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &yes);
+    if (is_enforced) {
+        (void)mysql_ssl_set(mysql, address->texts[LK_MYSQL_SSL_KEY],
+                            address->texts[LK_MYSQL_SSL_CERT], address->texts[LK_MYSQL_SSL_CA],
+                            address->texts[LK_MYSQL_SSL_CAPATH], NULL);
     }
+    (void)mysql_options(mysql, MYSQL_OPT_SSL_ENFORCE, &is_enforced);
+    (void)mysql_options(mysql, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &is_verified);
 }
 
 /*
@@ -130,7 +134,7 @@ static int64_t count_of(const char *list) {
 
 /* Without verification, the library also accepts a server that does not use TLS. */
 static lk_outcome check_ssl(const struct lk_mysql_address *address, MYSQL *mysql, lk_error *error) {
-    if (address->ssl_mode == LK_MYSQL_SSL_DISABLED || mysql_get_ssl_cipher(mysql) != NULL) {
+    if (address->ssl_mode < LK_MYSQL_SSL_REQUIRED || mysql_get_ssl_cipher(mysql) != NULL) {
         return LK_OK;
     }
     return lk_error_set(error, LK_UNAVAILABLE,

@@ -55,7 +55,8 @@ lk_outcome lk_mysql_explain_connection(MYSQL *mysql, lk_error *error) {
     }
     if (code == CR_SSL_CONNECTION_ERROR) {
         return say(mysql, LK_UNAVAILABLE,
-                   "; the server must speak TLS and have a certificate that fits ssl-ca and host",
+                   "; the server must speak TLS and have a certificate that fits ssl-ca and host "
+                   "(?ssl-mode=disabled is for one without TLS)",
                    error);
     }
     return say(mysql, LK_UNAVAILABLE, "; is the server there, and does it let us in?", error);

@@ -57,6 +57,7 @@ static const char *text_of(const struct lk_rows *rows, int column) {
 static lk_report *make_report(struct lk_procedures *common, const struct lk_rows *rows) {
     const struct lk_mysql *store = lk_mysql_of(&common->engine);
     static const char *const modes[] = {
+        [LK_MYSQL_SSL_DEFAULT] = "not named",
         [LK_MYSQL_SSL_DISABLED] = "disabled",
         [LK_MYSQL_SSL_REQUIRED] = "required",
         [LK_MYSQL_SSL_VERIFY_IDENTITY] = "verify-identity",
