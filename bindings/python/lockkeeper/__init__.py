@@ -12,6 +12,7 @@ are those of this package. README.md beside it has examples.
 """
 
 from ._aio import AsyncItem, AsyncLease, AsyncWatch, AsyncWork
+from ._election import Election, Leader
 from ._errors import (
     Busy, Cancelled, Deadlock, Denied, Error, Full, Internal, Invalid, LeaseLost, NoValue, Timeout,
     Unavailable, Unsupported)
@@ -27,7 +28,7 @@ from ._work import Item, Table, Work
 
 __all__ = [
     "Answer", "AsyncItem", "AsyncLease", "AsyncWatch", "AsyncWork", "Blocker", "Busy",
-    "Cancelled", "Claim", "Deadlock", "Denied", "Entry", "Error", "Event", "Full", "Internal",
-    "Invalid", "Item", "ItemInfo", "Lease", "LeaseLost", "Limits", "NoValue", "Outcome", "PushCounts",
+    "Cancelled", "Claim", "Deadlock", "Denied", "Election", "Entry", "Error", "Event", "Full",
+    "Internal", "Invalid", "Item", "ItemInfo", "Leader", "Lease", "LeaseLost", "Limits", "NoValue", "Outcome", "PushCounts",
     "QueueStats", "Report", "Store", "Table", "Timeout", "Unavailable", "Unsupported", "Value",
     "Watch", "Work", "WorkCounts", "__version__", "aopen", "open"]

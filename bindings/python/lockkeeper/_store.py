@@ -14,6 +14,7 @@ from . import _abi, _arguments, _background, _lease, _records, _request, _scope
 from ._library import LIBRARY
 from ._aio import AsyncCalls, Opening
 from ._arguments import Bytes, Duration, Instant
+from ._election import Election
 from ._errors import Busy, attempt, check, exception
 from ._lease import Lease
 from ._queues import Claims, Handle, Queues
@@ -164,6 +165,10 @@ class Store(Queues, Claims, AsyncCalls):
             return self.lock(*parts, wait=0, **options)
         except Busy:
             return None
+
+    def election(self, path: str, ttl: Duration = 5.0) -> Election:
+        """One leader among processes. A leader that dies is followed within the ttl."""
+        return Election(self, path, ttl)
 
     # ---- requests without keep-alive ---------------------------------------------------------------
 

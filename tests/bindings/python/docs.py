@@ -23,6 +23,7 @@ PRINTED = [
     r"token \d+\n",
     r"backs up\nnot granted within the time given: mydatabase/mytest is held by test.* \['test'\]\n",
     r"makes reports\n",
+    r"leads with token \d+\ndone\nnow leads None\n",
     r"",
     r"b'18'\n",
     r"sends 4711 b'to: ana'\n",

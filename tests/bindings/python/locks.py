@@ -14,6 +14,58 @@ import support
 from lockkeeper import _lease
 from support import STRETCH, Background, move, until
 
+class Leaders(support.StoreCase):
+    def test_candidates_lead_one_after_the_other_and_others_see_it(self):
+        election = self.store.election("service/leader", ttl=10)
+        self.assertIsNone(election.leader())
+        seen = []
+
+        def observe():
+            for leader in election.observe(poll=0.05):
+                seen.append(leader and leader.note)
+                if seen[-1] == "cem:3":
+                    break
+
+        observer = Background(observe)
+        until(lambda: seen == [None])
+        first = election.campaign(note="ana:1")
+        self.assertEqual(election.leader(), lockkeeper.Leader(first.owner, "ana:1", first.token))
+        until(lambda: seen == [None, "ana:1"])
+        second = Background(election.campaign, note="ben:2")
+        until(lambda: any(not entry.held for entry in self.store.list()))
+        with self.assertRaises(lockkeeper.Timeout):
+            election.campaign(wait=0.02)
+        first.release()
+        with second.result() as lease:
+            self.assertGreater(lease.token, first.token)
+            until(lambda: "ben:2" in seen)
+        until(lambda: seen[-1] is None)
+        self.assertIsNone(election.leader())
+        with election.campaign(note="cem:3"):
+            observer.result()
+        self.assertEqual(seen[:3] + seen[-1:], [None, "ana:1", "ben:2", "cem:3"])
+        with self.assertRaises(ValueError):
+            self.store.election("service?shared")
+
+    def test_a_leader_that_has_lost_campaigns_again(self):
+        election, tokens = self.store.election("service/leader", ttl=2 * STRETCH), []
+
+        def lead(lease):
+            tokens.append(lease.token)
+            if len(tokens) == 1:
+                self.store.break_(election.path, reason="a test", by="a test", at_once=True)
+                until(lambda: lease.lost)
+                lease.check()
+            return "done"
+
+        self.assertEqual(election.lead(lead), "done")
+        self.assertEqual(tokens, sorted(set(tokens)))
+        self.assertEqual((len(tokens), self.store.list()), (2, []))
+        with self.assertRaisesRegex(RuntimeError, "of the leader"):
+            election.lead(mock.Mock(side_effect=RuntimeError("of the leader")))
+        self.assertEqual(self.store.list(), [])
+
+
 class Locks(support.StoreCase):
     def test_a_lease_is_held_in_its_block_and_released_behind_it(self):
         with self.store.lock("db/t1", owner="ana", note="a test", ttl=20) as lease:
