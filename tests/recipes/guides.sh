@@ -45,6 +45,7 @@ grep -q '^LK_STORE=' "$work/block" || complain 'the crontab names no store'
 [ "$(sed 's/ --at-least 4m//' "$here/line")" = "$(block 'On one host' crontab | sed 's/^\*\/5 \* \* \* \* //')" ] || complain 'another line'
 
 recipe 'cron: once in a period, whichever host is first'
+line_of_crontab 'On several hosts' >"$here/line"
 program make-reports
 play sh "$here/line"
 expect_code 0
