@@ -80,14 +80,16 @@ const struct lk_cli_command lk_cli_work_commands[] = {
                 "work twice. VALUE is passed to the worker that claims the item; - reads it from\n"
                 "stdin.\n"
                 "lk push QUEUE - adds many: each line of stdin is an object in JSON with id, and\n"
-                "perhaps value (or value_base64), needs, delay and priority. A line that is wrong\n"
-                "ends the call, after those before it are pushed. Prints how many were added.",
-        .options = COMMON_OPTIONS | BIT(DELAY) | BIT(NEEDS) | BIT(PRIORITY),
+                "perhaps value (or value_base64), needs, delay (or at) and priority. A line that\n"
+                "is wrong ends the call, after those before it are pushed. Prints how many were\n"
+                "added.",
+        .options = COMMON_OPTIONS | BIT(DELAY) | BIT(AT) | BIT(NEEDS) | BIT(PRIORITY),
         .words = {2, 3},
         .outcomes = ENDS_COMMON | ENDS(LK_OK) | ENDS(LK_FULL),
         .examples = {{"lk push mails 4711 'to: ana'", "one item"},
                      {"lk push mails 4711 --delay 1h --needs 'smtp?limit=3'",
                       "in an hour; three at a time"},
+                     {"lk push reports 2030-01-31 --at 2030-01-31T06:00:00Z", "at a time"},
                      {"lk push mails - <mails.jsonl", "many items"}},
         .handle = lk_cli_push,
     },
@@ -139,12 +141,13 @@ const struct lk_cli_command lk_cli_work_commands[] = {
         .text = "The item can be claimed again at once, or after --delay. It is parked instead if\n"
                 "the claim named --max-attempts and has used them up. With --uncounted it has as\n"
                 "many attempts as before the claim, and is not parked.",
-        .options = COMMON_OPTIONS | BIT(OWNER) | BIT(TOKEN) | BIT(DELAY) | BIT(UNCOUNTED),
+        .options = COMMON_OPTIONS | BIT(OWNER) | BIT(TOKEN) | BIT(DELAY) | BIT(AT) | BIT(UNCOUNTED),
         .own_help = {CLAIM_TOKEN},
         .words = {2, 2},
         .outcomes = ENDS_COMMON | ENDS(LK_OK) | ENDS(LK_LOST),
         .examples = {{"lk retry mails 4711 --delay 10m", "in ten minutes"},
-                     {"lk retry mails 4711 --uncounted --delay 1m", "not now: no attempt is used up"}},
+                     {"lk retry mails 4711 --uncounted --delay 1m",
+                      "not now: no attempt is used up"}},
         .at_store = lk_cli_retry,
     },
     {

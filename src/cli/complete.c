@@ -325,7 +325,7 @@ static void offer_values(const struct place *place, const struct lk_option *opti
         for (const char *const *duration = durations; *duration != NULL; duration++) {
             offer(place, prefix, *duration, "");
         }
-    } else if (option->kind == LK_KIND_TIME) {
+    } else if (option->kind == LK_KIND_TIME || option->kind == LK_KIND_INSTANT) {
         for (const char *const *time = times; *time != NULL; time++) {
             offer(place, prefix, *time, "the next one");
         }

@@ -489,4 +489,31 @@ done
 lk stats mails --json
 expect .done 2
 
+scenario '--at is a time, and one that is over is now'
+day=$(date -u -d '+2 days' +%Y-%m-%dT%H:%M:%SZ)
+lk push q 1 --at 2020-01-31
+lk push q 2 --at "$day"
+input '{"id": 3, "at": "%s"}\n{"id": 4}\n{"id": 5, "at": "2020-01-31 17:00"}\n' "$day"
+lk push q - --at 2030-01-31T00:00:00Z
+failure 64 'lk: INVALID: line 2: a delay is 0 to 366 days; * (R16)'
+input '{"id": 5, "at": "2020-01-31 17:00"}\n{"id": 6}\n'
+lk push q - --at "$day"
+expect_code 0
+lk items q --json
+expect '[.id, .state, (.due_in_ms // 0) > 172000000 and (.due_in_ms // 0) <= 172800000]' '["1","ready",false]
+["2","delayed",true]
+["3","delayed",true]
+["5","ready",false]
+["6","delayed",true]'
+lk claim q
+lk retry q 1 --at "$day"
+expect_code 0
+lk push q 7 --at soon
+failure 64 'lk: INVALID: --at: "soon" is no time such as *'
+lk push q 7 --at 17:00 --delay 1
+failure 64 'lk: INVALID: --delay and --at contradict each other'
+input '{"id": 7, "at": 5}\n'
+lk push q -
+failure 64 'lk: INVALID: line 1: "at" is a time, as a text; *'
+
 finish

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/program.h"
 #include "cli/cli.h"
+#include "cli/parse/ask.h"
 #include "cli/parse/value.h"
 #include "cli/print/say.h"
 #include "form/duration.h"
@@ -108,6 +109,21 @@ static lk_outcome read_delay(struct item_line *line, const json_t *value, lk_err
                              &line->request.delay_ms, error);
 }
 
+static lk_outcome read_at(struct item_line *line, const json_t *value, lk_error *error) {
+    int64_t now_unix_ms = lk_clock_wall_us() / 1000;
+    int64_t at_unix_ms;
+    lk_outcome outcome;
+
+    if (!json_is_string(value)) {
+        return wrong(error, "at", "a time, as a text");
+    }
+    outcome = lk_instant_parse(json_string_value(value), now_unix_ms, &at_unix_ms, error);
+    if (outcome == LK_OK) {
+        line->request.delay_ms = lk_delay_until_ms(at_unix_ms, now_unix_ms);
+    }
+    return outcome;
+}
+
 static lk_outcome read_priority(struct item_line *line, const json_t *value, lk_error *error) {
     json_int_t priority = json_integer_value(value);
 
@@ -122,7 +138,8 @@ static const struct {
     const char *name;
     read_member *read;
 } members[] = {{"id", read_id},       {"value", read_value}, {"value_base64", read_bytes},
-               {"needs", read_needs}, {"delay", read_delay}, {"priority", read_priority}};
+               {"needs", read_needs}, {"delay", read_delay}, {"priority", read_priority},
+               {"at", read_at}};
 
 static lk_outcome read_named(struct item_line *line, const char *name, const json_t *value,
                              lk_error *error) {
@@ -184,7 +201,7 @@ static lk_push_request usual_of(const struct lk_command_line *line) {
     return (lk_push_request){
         .size = sizeof(lk_push_request),
         .queue = line->words[0],
-        .delay_ms = lk_command_line_number(line, LK_OPTION_DELAY, 0),
+        .delay_ms = lk_ask_delay_ms(line),
         .needs = (const char *const *)line->listed,
         .need_count = line->listed_count,
         .priority = (int32_t)lk_command_line_number(line, LK_OPTION_PRIORITY, 0),
@@ -239,6 +256,7 @@ enum {
 
 struct bulk {
     const struct lk_cli *cli;
+    const struct lk_command_line *line;
     lk_store *store;
     lk_push_request usual;
     struct item_line *lines; /* LK_MANY_MAX: of the next transaction */
@@ -340,6 +358,7 @@ static lk_outcome add_line(struct bulk *bulk, const char *text, size_t size, lk_
     if (is_blank(text, size)) {
         return LK_OK;
     }
+    bulk->usual.delay_ms = lk_ask_delay_ms(bulk->line); /* until --at it becomes less */
     if (item_line_parse(text, size, &bulk->usual, line, &why) != LK_OK) {
         return refuse_line(bulk, &why, error);
     }
@@ -388,6 +407,7 @@ static int say_counts(const struct bulk *bulk) {
 
 static int push_many(const struct lk_cli *cli, const struct lk_command_line *line) {
     struct bulk bulk = {.cli = cli,
+                        .line = line,
                         .usual = usual_of(line),
                         .lines = calloc(LK_MANY_MAX, sizeof *bulk.lines),
                         .requests = calloc(LK_MANY_MAX, sizeof *bulk.requests),

@@ -97,7 +97,7 @@ static lk_outcome give_back_later(const struct lk_command_line *line, lk_store *
         .id = line->words[1],
         .owner = owner,
         .token = token,
-        .delay_ms = lk_command_line_number(line, LK_OPTION_DELAY, 0),
+        .delay_ms = lk_ask_delay_ms(line),
         .uncounted = lk_command_line_has(line, LK_OPTION_UNCOUNTED),
     };
     return lk_retry_failed(store, &retry, error);

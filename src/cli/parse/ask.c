@@ -6,9 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/program.h"
 #include "cli/parse/caller.h"
+#include "cli/parse/value.h"
 #include "model/part.h"
 
 /* ---- the lease of a lk run ------------------------------------------------------------------- */
@@ -121,6 +123,13 @@ static lk_style style_of(const struct lk_command_line *line) {
         return LK_TRY;
     }
     return lk_command_line_has(line, LK_OPTION_QUEUE) ? LK_QUEUE : LK_WAIT;
+}
+
+int64_t lk_ask_delay_ms(const struct lk_command_line *line) {
+    return lk_command_line_has(line, LK_OPTION_AT)
+               ? lk_delay_until_ms(lk_command_line_number(line, LK_OPTION_AT, 0),
+                                   lk_clock_wall_us() / 1000)
+               : lk_command_line_number(line, LK_OPTION_DELAY, 0);
 }
 
 lk_request lk_ask_from_line(const struct lk_command_line *line) {

@@ -61,6 +61,9 @@ const char *lk_ask_owner(const struct lk_command_line *line, size_t path_count, 
 /* The same for a command about a claim, for which all commands of a program have one owner. */
 const char *lk_ask_claimant(const struct lk_command_line *line, char made[129]);
 
+/* R16: the delay of an item, by --delay, or by --at and this machine's clock. 0: none. */
+int64_t lk_ask_delay_ms(const struct lk_command_line *line);
+
 /*
  * R17: the table of --table, which borrows from the line; its name is NULL where none was given.
  * LK_OK, or LK_INVALID: an option of a table without a table.

@@ -75,8 +75,11 @@ static const struct lk_option options[] = {
          "second one to that of the second PART, and so on,\n"
          "if the lease is exclusive there and still held"),
     LIST(PUT_FILE, 0, "put-file", "FILE", BIT(PUT), "the same with what is in FILE (- is stdin)"),
-    DURATION(DELAY, 0, "delay", "D", 0, LK_TTL_MAX_MS, 0,
+    DURATION(DELAY, 0, "delay", "D", 0, LK_TTL_MAX_MS, BIT(AT),
              "not to be claimed before this time has passed"),
+    ROW(AT, 0, "at", INSTANT, "TIME", 0, 0, NULL, BIT(DELAY),
+        "not to be claimed before this time: 17:00, or\n"
+        "2030-01-31T17:00:00Z; one that is over: at once"),
     FLAG(UNCOUNTED, 0, "uncounted", 0,
          "the attempt does not count: it was stopped, or\n"
          "cannot be done now"),

@@ -30,6 +30,7 @@ enum lk_option_id {
     LK_OPTION_PUT,
     LK_OPTION_PUT_FILE,
     LK_OPTION_DELAY,
+    LK_OPTION_AT,
     LK_OPTION_UNCOUNTED,
     LK_OPTION_NEEDS,
     LK_OPTION_PRIORITY,
@@ -106,7 +107,8 @@ enum lk_option_kind {
     LK_KIND_CHOICE,   /* one of `choices` */
     LK_KIND_NUMBER,   /* a whole number from min to max */
     LK_KIND_DURATION, /* milliseconds from min to max */
-    LK_KIND_TIME,     /* an instant, Unix milliseconds */
+    LK_KIND_TIME,     /* an instant that is to come, Unix milliseconds */
+    LK_KIND_INSTANT,  /* the same, or one that is over */
 };
 
 struct lk_option {

@@ -222,8 +222,8 @@ static int64_t read_time_of_day_ms(struct reader *reader, int64_t now_unix_ms) {
     return (int64_t)chosen * 1000;
 }
 
-lk_outcome lk_time_parse(const char *text, int64_t now_unix_ms, int64_t *ret_unix_ms,
-                         lk_error *error) {
+lk_outcome lk_instant_parse(const char *text, int64_t now_unix_ms, int64_t *ret_unix_ms,
+                            lk_error *error) {
     struct reader reader = {.text = text};
     bool is_time_of_day = strlen(text) >= 3 && text[2] == ':';
     int64_t unix_ms =
@@ -235,11 +235,26 @@ lk_outcome lk_time_parse(const char *text, int64_t now_unix_ms, int64_t *ret_uni
                             "2030-01-31T17:00:00Z: see byte %zu",
                             text, reader.at + 1);
     }
-    if (unix_ms <= now_unix_ms) {
-        return lk_error_set(error, LK_INVALID, "\"%s\" is not in the future", text);
-    }
     *ret_unix_ms = unix_ms;
     return LK_OK;
+}
+
+lk_outcome lk_time_parse(const char *text, int64_t now_unix_ms, int64_t *ret_unix_ms,
+                         lk_error *error) {
+    int64_t unix_ms;
+    lk_outcome outcome = lk_instant_parse(text, now_unix_ms, &unix_ms, error);
+
+    if (outcome == LK_OK && unix_ms <= now_unix_ms) {
+        return lk_error_set(error, LK_INVALID, "\"%s\" is not in the future", text);
+    }
+    if (outcome == LK_OK) {
+        *ret_unix_ms = unix_ms;
+    }
+    return outcome;
+}
+
+int64_t lk_delay_until_ms(int64_t at_unix_ms, int64_t now_unix_ms) {
+    return at_unix_ms > now_unix_ms ? at_unix_ms - now_unix_ms : 0;
 }
 
 /* ---- by the kind of an option ---------------------------------------------------------------- */
@@ -301,6 +316,8 @@ lk_outcome lk_option_value_parse(enum lk_option_id id, const char *text, int64_t
         return parse_duration(option, text, ret_number, error);
     case LK_KIND_TIME:
         return lk_time_parse(text, now_unix_ms, ret_number, error);
+    case LK_KIND_INSTANT:
+        return lk_instant_parse(text, now_unix_ms, ret_number, error);
     }
     return LK_INVALID;
 }

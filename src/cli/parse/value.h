@@ -23,8 +23,15 @@ lk_outcome lk_number_parse(const char *text, int64_t min, int64_t max, int64_t *
  * An instant in Unix milliseconds: RFC 3339 (`2030-01-31T17:00:00Z`, `...+01:00`), or a local time
  * of day (`17:00`, `17:00:30`), which is the next such moment after `now_unix_ms`.
  */
+lk_outcome lk_instant_parse(const char *text, int64_t now_unix_ms, int64_t *ret_unix_ms,
+                            lk_error *error);
+
+/* The same; LK_INVALID if it is not in the future. */
 lk_outcome lk_time_parse(const char *text, int64_t now_unix_ms, int64_t *ret_unix_ms,
                          lk_error *error);
+
+/* How long it is until an instant; 0: it is over. */
+int64_t lk_delay_until_ms(int64_t at_unix_ms, int64_t now_unix_ms);
 
 /* ---- by the kind of an option ---------------------------------------------------------------- */
 
