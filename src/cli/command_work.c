@@ -151,6 +151,24 @@ const struct lk_cli_command lk_cli_work_commands[] = {
         .at_store = lk_cli_retry,
     },
     {
+        .name = "report",
+        .arguments = "done|retry|progress [ID...]",
+        .summary = "tell lk work about an item, as its command",
+        .text = "For the command of lk work: settles items while it goes on. done: the item is\n"
+                "removed. retry: it is returned, to be claimed again after --delay, or after the\n"
+                "time that lk work chooses. progress: lk work prints --note. ID is $LK_ITEM_ID\n"
+                "where none is named. What is not told of follows the exit code.",
+        .options = COMMON_OPTIONS | BIT(DELAY) | BIT(AT) | BIT(UNCOUNTED) | BIT(REASON) | BIT(NOTE),
+        .own_help = {{LK_OPTION_REASON, "why; is kept with the item"},
+                     {LK_OPTION_NOTE, "what lk work prints"}},
+        .words = {1, LK_WORDS_ANY},
+        .outcomes = ENDS_COMMON | ENDS(LK_OK),
+        .examples = {{"lk report done", "the item of LK_ITEM_ID"},
+                     {"lk report retry --delay 10m --uncounted", "not now; no attempt is used up"},
+                     {"lk report done 4711 4712", "two of a batch"}},
+        .handle = lk_cli_report,
+    },
+    {
         .name = "unpark",
         .arguments = "QUEUE ID",
         .summary = "make a parked item ready again",
@@ -179,15 +197,17 @@ const struct lk_cli_command lk_cli_work_commands[] = {
         .text = "Claims one item after another and runs CMD for each, as lk run does under a\n"
                 "lease. {id} in an ARG is the item's id, and stdin is its value. The environment\n"
                 "has LK_QUEUE, LK_ITEM_ID, LK_TOKEN, LK_TOKENS, LK_OWNER, LK_STORE, LK_PATH and\n"
-                "LK_TTL_MS. lk renews the claim, and ends CMD if the claim is lost. Exit code 0\n"
-                "of CMD means done; after any other, or --max-time, the item is returned, to be\n"
-                "claimed again after 1 s (--backoff), 2 s, 4 s and so on, up to 5 min. Each item\n"
-                "that fails has a line on stderr. Each worker is a process and an owner of its\n"
-                "own.\n"
+                "LK_TTL_MS, and LK_REPORT, to which CMD can tell what has become of an item\n"
+                "(lk help report). lk renews the claim, and ends CMD if the claim is lost. Exit\n"
+                "code 0 of CMD means done; after any other, or --max-time, the item is returned,\n"
+                "to be claimed again after 1 s (--backoff), 2 s, 4 s and so on, up to 5 min. Each\n"
+                "item that fails has a line on stderr. Each worker is a process and an owner of\n"
+                "its own.\n"
                 "With --batch CMD runs once for up to N items, which are claimed together: stdin\n"
                 "has a JSON object a line, with id, value (or value_base64), token and attempt,\n"
                 "and LK_ITEMS has the ids in place of LK_ITEM_ID. Exit code 0 means that all of\n"
-                "them are done; else, or if one claim is lost, all are returned.\n"
+                "them are done; else, or if one claim is lost, all are returned that CMD has not\n"
+                "told of. Before a last attempt is used up CMD is run again for each half.\n"
                 "The first SIGTERM, SIGINT, SIGHUP or SIGALRM stops claiming and lets running\n"
                 "commands end; the second, or SIGQUIT, or the end of --stop-after, ends them and\n"
                 "returns their items. An attempt that was ended so does not count.\n"

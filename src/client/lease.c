@@ -356,6 +356,11 @@ lk_outcome lk_lease_release_now_for_good(lk_lease *lease, lk_error *error) {
     return lk_lease_release_for_good(lease, error);
 }
 
+void lk_lease_retire(lk_lease *lease) {
+    lk_keepalive_remove(lease->keepalive, lease);
+    lease->is_release_sent = true; /* it is not watched again either */
+}
+
 lk_outcome lk_lease_release_for_good(lk_lease *lease, lk_error *error) {
     lk_outcome outcome = lk_lease_release(lease, error);
 

@@ -29,6 +29,12 @@ struct lk_grant {
 void lk_lease_begin(lk_lease *lease, lk_store *store, const struct lk_grant *grant);
 
 /*
+ * The lease is about to be ended by other means: it is not renewed any more, so that it is not
+ * found lost, and its callback does not run. To be called before, and not inside its callback.
+ */
+void lk_lease_retire(lk_lease *lease);
+
+/*
  * lk_lease_release() for the last caller of the lease: frees the handle in every case. What is not
  * known to have ended ends at its deadline.
  */

@@ -57,7 +57,7 @@ ARROWS = {
     "cli/print": ["base", "model", "form", "cli/parse"],
     "cli/store": ["base", "client"],
     "cli/run": ["base", "model", "client", "cli/print", "cli/store"],
-    "cli/work": ["base", "model", "form", "cli", "cli/print", "cli/run", "cli/store"],
+    "cli/work": ["base", "model", "client", "client/work", "form", "cli", "cli/print", "cli/run", "cli/store"],
     "cli/top": ["base", "model", "cli", "cli/parse", "cli/print", "cli/run", "cli/store"],
     "cli/bench": ["base", "form", "cli", "cli/print"],
     "cli/serve": ["base", "access", "client", "form", "server", "server/log", "tls", "cli",

@@ -234,6 +234,16 @@ play sh -ec 'lk push mails - <items; . ./first; lk push mails - <items; . ./seco
 expect_code 0
 ran 2 'send 1 2 3 mails/1 mails/2 mails/3 token'
 
+recipe 'reports of a command'
+block 'A pool of workers' sh 3 | drained | sed 's/work mails -- /work mails --drain -- /' >"$here/lines"
+program send
+sed -n 1p "$here/lines" >"$here/first"
+sed 1d "$here/lines" >"$here/second"
+printf '{"id": %s, "value": "to: ana"}\n' 1 2 3 >"$here/items"
+play sh -ec 'lk push mails - <items; . ./first; lk push mails - <items; . ./second'
+expect_code 0
+ran 6 'send [123] mails/[123] token'
+
 recipe 'work in a table'
 block 'Work that lives in a table of yours' sh | sed 's/--workers/--drain --workers/' >"$here/lines"
 program send

@@ -1,13 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lk claim, done and retry: one piece of work by hand (R16). */
+/* lk claim, done and retry: one piece of work by hand (R16). lk report, for CMD of lk work. */
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
+#include "base/buffer.h"
+#include "base/error.h"
+#include "base/program.h"
+#include "base/text.h"
 #include "cli/interrupt.h"
 #include "cli/parse/ask.h"
 #include "cli/parse/caller.h"
 #include "cli/print/say.h"
 #include "cli/run/status.h"
 #include "form/form.h"
+#include "form/writer.h"
 
 /* ---- claim ----------------------------------------------------------------------------------- */
 
@@ -89,6 +100,18 @@ int lk_cli_claim(const struct lk_cli *cli, const struct lk_command_line *line, l
 
 /* ---- finish ---------------------------------------------------------------------------------- */
 
+/* That of --token; that of the claim for CMD of lk work, whose end is known by it then; 0: any. */
+static uint64_t token_of(const struct lk_command_line *line) {
+    uint64_t token = (uint64_t)lk_command_line_number(line, LK_OPTION_TOKEN, 0);
+
+    if (token == 0 && !lk_command_line_has(line, LK_OPTION_OWNER)) {
+        char *path = lk_text_make("%s/%s", line->words[0], line->words[1]);
+        token = path != NULL ? lk_run_lease_token_at(path) : 0;
+        free(path);
+    }
+    return token;
+}
+
 static lk_outcome give_back_later(const struct lk_command_line *line, lk_store *store,
                                   const char *owner, uint64_t token, lk_error *error) {
     const lk_retry_request retry = {
@@ -107,7 +130,7 @@ static int finish(const struct lk_cli *cli, const struct lk_command_line *line, 
                   bool is_done) {
     char made_owner[LK_OWNER_TEXT_SIZE];
     const char *owner = lk_ask_claimant(line, made_owner);
-    uint64_t token = (uint64_t)lk_command_line_number(line, LK_OPTION_TOKEN, 0);
+    uint64_t token = token_of(line);
     lk_work_table table;
     lk_error error;
     lk_outcome outcome = lk_ask_table(line, &table, &error);
@@ -133,4 +156,110 @@ int lk_cli_done(const struct lk_cli *cli, const struct lk_command_line *line, lk
 
 int lk_cli_retry(const struct lk_cli *cli, const struct lk_command_line *line, lk_store *store) {
     return finish(cli, line, store, false);
+}
+
+/* ---- report ---------------------------------------------------------------------------------- */
+
+/* The descriptor in LK_REPORT. LK_INVALID: this is no CMD of lk work. */
+static lk_outcome find_channel(int *ret_channel, lk_error *error) {
+    const char *text = getenv("LK_REPORT");
+    char *end = NULL;
+    long number = text != NULL ? strtol(text, &end, 10) : -1;
+
+    if (number < 0 || number > INT32_MAX || *end != '\0' || fcntl((int)number, F_GETFD) < 0) {
+        return lk_error_set(error, LK_INVALID,
+                            "report: LK_REPORT names no open descriptor: this is for the command "
+                            "of %s work",
+                            lk_program());
+    }
+    *ret_channel = (int)number;
+    return LK_OK;
+}
+
+static void add_word(struct lk_form_writer *form, const struct lk_command_line *line) {
+    const char *word = line->words[0];
+
+    if (strcmp(word, "done") == 0) {
+        lk_form_add_boolean(form, word, true);
+    } else if (strcmp(word, "progress") == 0) {
+        const char *text = lk_command_line_text(line, LK_OPTION_NOTE);
+        lk_form_add_text(form, word, text != NULL ? text : "");
+    } else {
+        lk_form_open_map(form, word);
+        if (lk_command_line_has(line, LK_OPTION_DELAY) || lk_command_line_has(line, LK_OPTION_AT)) {
+            lk_form_add_number(form, "delay_ms", lk_ask_delay_ms(line));
+        }
+        lk_form_add_text_if_any(form, "reason", lk_command_line_text(line, LK_OPTION_REASON));
+        if (lk_command_line_has(line, LK_OPTION_UNCOUNTED)) {
+            lk_form_add_boolean(form, "uncounted", true);
+        }
+        lk_form_close(form);
+    }
+}
+
+/* One line for the item. */
+static lk_outcome report_item(const struct lk_command_line *line, int channel, const char *id,
+                              lk_error *error) {
+    struct lk_buffer text = {.max = 0};
+    struct lk_form_writer form = lk_form_writer_json(&text);
+    size_t written = 0;
+
+    lk_form_open_map(&form, NULL);
+    lk_form_add_text(&form, "id", id);
+    add_word(&form, line);
+    lk_form_close(&form);
+    lk_buffer_add_text(&text, "\n");
+    if (lk_form_writer_failed(&form) || text.failed) {
+        lk_buffer_done(&text);
+        return lk_error_set(error, LK_INTERNAL, "memory is exhausted");
+    }
+    while (written < text.size) {
+        ssize_t size = write(channel, text.bytes + written, text.size - written);
+
+        if (size < 0 && errno != EINTR) {
+            int cause = errno;
+            lk_buffer_done(&text);
+            return lk_error_set(error, LK_UNAVAILABLE, "report: cannot write to LK_REPORT: %s",
+                                strerror(cause));
+        }
+        written += size > 0 ? (size_t)size : 0;
+    }
+    lk_buffer_done(&text);
+    return LK_OK;
+}
+
+static lk_outcome check_report(const struct lk_command_line *line, lk_error *error) {
+    static const char *const words[] = {"done", "retry", "progress"};
+    bool is_known = false;
+
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        is_known = is_known || strcmp(line->words[0], words[i]) == 0;
+    }
+    if (!is_known) {
+        return lk_error_set(error, LK_INVALID, "report: \"%.40s\" is not done, retry or progress",
+                            line->words[0]);
+    }
+    if (line->word_count == 1 && getenv("LK_ITEM_ID") == NULL) {
+        return lk_error_set(error, LK_INVALID,
+                            "report: which item? LK_ITEM_ID is not set, and no ID is named");
+    }
+    return LK_OK;
+}
+
+int lk_cli_report(const struct lk_cli *cli, const struct lk_command_line *line) {
+    lk_error error;
+    int channel = -1;
+    lk_outcome outcome = check_report(line, &error);
+
+    (void)signal(SIGPIPE, SIG_IGN); /* told as a failure */
+    if (outcome == LK_OK) {
+        outcome = find_channel(&channel, &error);
+    }
+    if (outcome == LK_OK && line->word_count == 1) {
+        outcome = report_item(line, channel, getenv("LK_ITEM_ID"), &error);
+    }
+    for (size_t i = 1; i < line->word_count && outcome == LK_OK; i++) {
+        outcome = report_item(line, channel, line->words[i], &error);
+    }
+    return lk_say_done(cli, outcome, &error);
 }

@@ -92,6 +92,24 @@ bool lk_run_lease_has_token(uint64_t token) {
     return false;
 }
 
+uint64_t lk_run_lease_token_at(const char *path) {
+    const char *paths = getenv("LK_PATH");
+    const char *tokens = getenv("LK_TOKENS");
+
+    while (paths != NULL && tokens != NULL) {
+        struct lk_slice held = next_word(&paths);
+        struct lk_slice token = next_word(&tokens);
+
+        if (held.size == 0 || token.size == 0) {
+            return 0;
+        }
+        if (lk_slice_equal(held, lk_slice_of(path))) {
+            return strtoumax(token.bytes, NULL, 10);
+        }
+    }
+    return 0;
+}
+
 /* ---- requests -------------------------------------------------------------------------------- */
 
 static struct lk_part_defaults part_defaults(const struct lk_command_line *line) {

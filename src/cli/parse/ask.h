@@ -28,6 +28,9 @@ bool lk_run_lease_has_paths(const char *const *parts, size_t count,
 /* Whether it is one of the lease's tokens. */
 bool lk_run_lease_has_token(uint64_t token);
 
+/* The token of the lease at exactly this path; 0: it has none. */
+uint64_t lk_run_lease_token_at(const char *path);
+
 /* ---- requests -------------------------------------------------------------------------------- */
 
 /*

@@ -197,6 +197,27 @@ static bool open_ties(const struct lk_run_start *start, struct ties *ties) {
     return true;
 }
 
+/*
+ * Gives CMD the descriptor by which it reports. Returns that by which a failure of exec is told,
+ * which makes room for it.
+ */
+static int report_end(const struct lk_run_start *start, const struct ties *ties) {
+    int failure = ties->report[1];
+
+    if (start->report == 0) {
+        return failure;
+    }
+    if (failure == start->report_number) {
+        failure = fcntl(failure, F_DUPFD_CLOEXEC, start->report_number + 1);
+    }
+    if (start->report == start->report_number) {
+        (void)fcntl(start->report, F_SETFD, 0);
+    } else {
+        (void)dup2(start->report, start->report_number);
+    }
+    return failure;
+}
+
 /* In a fork of a process with threads: only calls that are safe between fork and exec. */
 static _Noreturn void become_command(const struct lk_run_start *start, const struct ties *ties,
                                      pid_t keeper) {
@@ -219,9 +240,10 @@ static _Noreturn void become_command(const struct lk_run_start *start, const str
     if (start->errors != 0) {
         dup2(start->errors, STDERR_FILENO);
     }
+    int failure = report_end(start, ties);
     execvpe(start->command[0], start->command, ties->environment);
     int error = errno;
-    ssize_t written = write(ties->report[1], &error, sizeof error);
+    ssize_t written = write(failure, &error, sizeof error);
     (void)written;
     _exit(LK_RUN_EXIT_NOT_EXECUTABLE);
 }

@@ -85,6 +85,8 @@ struct lk_run_start {
     struct lk_run_guard *guard;
     int input;  /* becomes its stdin; STDIN_FILENO: lk's own does */
     int errors; /* becomes its stderr; 0: lk's own does */
+    int report; /* becomes its descriptor `report_number`; 0: none does */
+    int report_number;
 };
 
 /*

@@ -2,6 +2,8 @@
 /* Margins before a deadline, the plans made of them, and the lease that decides. */
 #include "cli/run/deadline.h"
 
+#include <stdatomic.h>
+
 #include "base/minmax.h"
 
 static int64_t greater(int64_t a, int64_t b) {
@@ -82,8 +84,15 @@ const lk_lease *lk_run_leases_weakest(const struct lk_run_leases *leases) {
     for (size_t i = 0; i < leases->count; i++) {
         const lk_lease *lease = leases->all[i];
         int64_t remaining_ms = lk_lease_remaining_ms(lease);
+        bool is_lost = lk_lease_is_lost(lease);
 
-        if (lk_lease_is_lost(lease)) {
+        if (leases->states != NULL) {
+            unsigned char state = atomic_load(&leases->states[i]);
+            if (state == LK_RUN_LEASE_ENDED || (is_lost && state != LK_RUN_LEASE_LOST)) {
+                continue;
+            }
+        }
+        if (is_lost) {
             return lease;
         }
         if (weakest == NULL || remaining_ms < least_ms) {
@@ -92,4 +101,13 @@ const lk_lease *lk_run_leases_weakest(const struct lk_run_leases *leases) {
         }
     }
     return weakest;
+}
+
+bool lk_run_leases_have_ended(const struct lk_run_leases *leases) {
+    size_t ended = 0;
+
+    for (size_t i = 0; leases->states != NULL && i < leases->count; i++) {
+        ended += atomic_load(&leases->states[i]) == LK_RUN_LEASE_ENDED;
+    }
+    return ended == leases->count;
 }

@@ -7,6 +7,7 @@
 #ifndef LK_CLI_RUN_DEADLINE_H
 #define LK_CLI_RUN_DEADLINE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "lockkeeper/lockkeeper.h"
@@ -60,14 +61,28 @@ int64_t lk_run_plan_look_us(struct lk_run_plan plan, int64_t ttl_ms, int64_t now
 
 /* ---- the leases ------------------------------------------------------------------------------ */
 
-/* The leases that CMD runs under, each of which it needs. */
+/* The leases that CMD runs under, each of which it needs, until it has ended it itself. */
+
+enum lk_run_lease_state {
+    LK_RUN_LEASE_HELD,
+    LK_RUN_LEASE_DOUBTED, /* it was refused; whether CMD has ended it itself is being asked */
+    LK_RUN_LEASE_ENDED,   /* CMD does not need it any more */
+    LK_RUN_LEASE_LOST,
+};
 
 struct lk_run_leases {
     lk_lease *const *all; /* borrowed, as the leases are */
     size_t count;
+    const _Atomic unsigned char *states; /* enum lk_run_lease_state of each; NULL: all are held */
 };
 
-/* One that is lost, else the one whose deadline is nearest; NULL: there is none. */
+/*
+ * One that is lost, else the one whose deadline is nearest; NULL: there is none, or some are
+ * doubted and the others have ended.
+ */
 const lk_lease *lk_run_leases_weakest(const struct lk_run_leases *leases);
+
+/* Whether CMD has ended all of them. */
+bool lk_run_leases_have_ended(const struct lk_run_leases *leases);
 
 #endif

@@ -102,6 +102,12 @@ static void look_at_promise(struct supervision *supervision) {
         return;
     }
     const lk_lease *lease = lk_run_leases_weakest(&job->leases);
+    if (lease == NULL) { /* what was promised last holds while one is doubted */
+        if (lk_run_leases_have_ended(&job->leases)) {
+            supervision->promised = lk_run_plan_none();
+        }
+        return;
+    }
     int64_t remaining_ms = lk_lease_remaining_ms(lease);
     if (lk_lease_is_lost(lease)) {
         struct lk_run_plan lost =
@@ -424,6 +430,8 @@ static int64_t next_look_us(const struct supervision *supervision) {
     return lk_min(next_us, supervision->stop_due_us);
 }
 
+enum { REPORT = 4 }; /* its place among the descriptors that are waited for */
+
 static void wait_for_news(struct supervision *supervision) {
     struct pollfd turn[] = {
         {.fd = supervision->job->signals->descriptor, .events = POLLIN},
@@ -433,6 +441,7 @@ static void wait_for_news(struct supervision *supervision) {
          .events = POLLIN},
         {.fd = supervision->is_lease_gone ? -1 : supervision->job->lost_descriptor,
          .events = POLLIN},
+        {.fd = supervision->job->report != NULL ? *supervision->job->report : -1, .events = POLLIN},
     };
 
     struct lk_run_outage_log *log =
@@ -442,6 +451,9 @@ static void wait_for_news(struct supervision *supervision) {
     if (poll(turn, sizeof turn / sizeof turn[0], log != NULL ? LK_RUN_OUTAGE_LOOK_MS : -1) == 0) {
         lk_run_outage_log_look(log, supervision->job->store,
                                lk_run_leases_weakest(&supervision->job->leases));
+    }
+    if (turn[REPORT].revents != 0) {
+        supervision->job->on_report(supervision->job->context);
     }
 }
 
@@ -499,10 +511,11 @@ static struct lk_run_end conclude(struct supervision *supervision) {
 }
 
 void lk_run_supervise_begin(const struct lk_run_job *job) {
-    if (job->leases.count > 0 && job->options->on_lost != LK_RUN_ON_LOST_WARN) {
+    const lk_lease *weakest = lk_run_leases_weakest(&job->leases);
+
+    if (weakest != NULL && job->options->on_lost != LK_RUN_ON_LOST_WARN) {
         int64_t now_us = lk_clock_now_us();
-        int64_t deadline_us =
-            now_us + lk_lease_remaining_ms(lk_run_leases_weakest(&job->leases)) * 1000;
+        int64_t deadline_us = now_us + lk_lease_remaining_ms(weakest) * 1000;
         lk_run_guard_kill_at(job->guard, lk_run_plan_deadline(job->ttl_ms, deadline_us).kill_us);
     }
 }

@@ -27,7 +27,9 @@ struct lk_run_job {
     int64_t ttl_ms;                       /* of each lease */
     int lost_descriptor; /* eventfd: readable when a lease is found lost; -1 without leases */
     int timer;           /* lk_run_timer_open() */
-    bool is_quiet;       /* the caller says why CMD was ended */
+    const int *report;   /* where CMD tells something; NULL, or -1: nowhere (any more) */
+    void (*on_report)(void *context); /* it is readable */
+    bool is_quiet;                    /* the caller says why CMD was ended */
     const struct lk_run_signals *signals;
     struct lk_run_terminal *terminal;
     struct lk_run_guard *guard;

@@ -89,12 +89,13 @@ static int input_lines(const lk_work_item *items, size_t count) {
 
 static const char id_mark[] = "{id}";
 
-/* What this sets for CMD: the queue, and either of the others. */
+/* What this sets for CMD: the queue, where it reports, and either of the others. */
 static const char queue_name[] = "LK_QUEUE=";
+static const char report_name[] = "LK_REPORT=";
 static const char item_name[] = "LK_ITEM_ID=";
 static const char items_name[] = "LK_ITEMS=";
 
-enum { ITEM_NAMES = 2, MARK_SIZE = sizeof id_mark - 1 };
+enum { ITEM_NAMES = 3, MARK_SIZE = sizeof id_mark - 1 };
 
 /* What CMD is run with; NULL and -1 where it is not there yet. */
 struct setup {
@@ -107,7 +108,7 @@ struct setup {
     char *variables[ITEM_NAMES];
     char **variables_and_rest;
     int input;
-    int lost_descriptor;
+    int report_number;           /* the descriptor's in CMD; -1: it has none */
     struct lk_pool_relay *relay; /* of its stderr; NULL: that is lk's own */
 };
 
@@ -178,7 +179,7 @@ static bool begins_with(const char *text, const char *name) {
 
 static bool is_of_items(const char *variable) {
     return begins_with(variable, queue_name) || begins_with(variable, item_name)
-           || begins_with(variable, items_name);
+           || begins_with(variable, items_name) || begins_with(variable, report_name);
 }
 
 /* LK_ITEMS: the ids, joined by spaces (R1: none has a space in it). NULL: no memory. */
@@ -198,7 +199,7 @@ static char *ids_variable(const lk_work_item *items, size_t count) {
     return text.bytes;
 }
 
-/* LK_QUEUE, and LK_ITEM_ID or LK_ITEMS. */
+/* LK_QUEUE, LK_ITEM_ID or LK_ITEMS, and LK_REPORT. */
 static bool make_variables(struct setup *setup, const struct lk_pool_job *job,
                            const lk_work_item *items) {
     const lk_claim_info *first = items[0].claim;
@@ -206,7 +207,11 @@ static bool make_variables(struct setup *setup, const struct lk_pool_job *job,
     setup->variables[0] = lk_text_make("%s%s", queue_name, first->queue);
     setup->variables[1] = job->has_batches ? ids_variable(items, setup->count)
                                            : lk_text_make("%s%s", item_name, id_of(first));
-    return setup->variables[0] != NULL && setup->variables[1] != NULL;
+    if (setup->report_number >= 0) {
+        setup->variables[2] = lk_text_make("%s%d", report_name, setup->report_number);
+    }
+    return setup->variables[0] != NULL && setup->variables[1] != NULL
+           && (setup->report_number < 0 || setup->variables[2] != NULL);
 }
 
 /* For commands that run below it, a claim is a lease on QUEUE/ID, and also an item. */
@@ -263,9 +268,6 @@ static void free_setup(struct setup *setup) {
     if (setup->input >= 0) {
         close(setup->input);
     }
-    if (setup->lost_descriptor >= 0) {
-        close(setup->lost_descriptor);
-    }
 }
 
 static bool make_claims(struct setup *setup, const lk_work_item *items) {
@@ -294,31 +296,25 @@ static bool make_setup(struct setup *setup, const struct lk_pool_job *job,
     const lk_claim_info *first = items[0].claim;
 
     errno = ENOMEM; /* the allocations below may not set it */
+    setup->report_number = lk_pool_channel_number();
     setup->words = lk_pool_item_words(job->command, id_of(first));
     if (setup->words == NULL || !make_claims(setup, items)
         || !make_environment(setup, job, items)) {
         return false;
     }
     setup->input = job->has_batches ? input_lines(items, setup->count) : input_value(first);
-    setup->lost_descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    return setup->input >= 0 && setup->lost_descriptor >= 0;
+    return setup->input >= 0 && lk_pool_channel_open(job->channel);
 }
 
-static void note_lost(void *context, lk_lease *lease) {
-    const struct setup *setup = context;
-
-    (void)lease;
-    eventfd_write(setup->lost_descriptor, 1);
-}
-
-static void watch_leases(struct setup *setup, void (*callback)(void *context, lk_lease *lease)) {
+static void watch_leases(struct setup *setup, void (*callback)(void *context, lk_lease *lease),
+                         void *context) {
     for (size_t i = 0; i < setup->count; i++) {
-        lk_lease_on_lost(setup->leases[i], callback, setup);
+        lk_lease_on_lost(setup->leases[i], callback, context);
     }
 }
 
 static struct lk_pool_item_end run(const struct lk_pool_job *job, struct setup *setup,
-                                   int64_t ttl_ms) {
+                                   const _Atomic unsigned char *states, int64_t ttl_ms) {
     const struct lk_run_options usual = {.on_lost = LK_RUN_ON_LOST_KILL,
                                          .max_time_ms = job->max_time_ms};
     const struct lk_run_cleanup no_cleanup = {.command = NULL};
@@ -330,14 +326,18 @@ static struct lk_pool_item_end run(const struct lk_pool_job *job, struct setup *
                                  .signals = job->signals,
                                  .terminal = &no_terminal,
                                  .guard = &guard,
-                                 .input = setup->input};
+                                 .input = setup->input,
+                                 .report = setup->report_number >= 0 ? job->channel->output : 0,
+                                 .report_number = setup->report_number};
     const struct lk_run_job run_job = {.options = &usual,
                                        .store = job->store,
                                        .outage_log = job->outage_log,
-                                       .leases = {setup->leases, setup->count},
+                                       .leases = {setup->leases, setup->count, states},
                                        .ttl_ms = ttl_ms,
-                                       .lost_descriptor = setup->lost_descriptor,
+                                       .lost_descriptor = job->lost_descriptor,
                                        .timer = job->timer,
+                                       .report = &job->channel->input,
+                                       .on_report = job->on_report,
                                        .is_quiet = true,
                                        .signals = job->signals,
                                        .terminal = &no_terminal,
@@ -352,6 +352,7 @@ static struct lk_pool_item_end run(const struct lk_pool_job *job, struct setup *
     setup->relay = lk_pool_relay_start(&start.errors);
     lk_run_supervise_begin(&run_job);
     int error = lk_run_child_start(&start, &child);
+    lk_pool_channel_hand_over(job->channel);
     if (setup->relay != NULL) {
         close(start.errors); /* the command has it */
     }
@@ -368,20 +369,24 @@ static struct lk_pool_item_end run(const struct lk_pool_job *job, struct setup *
 }
 
 struct lk_pool_item_end lk_pool_item_run(const struct lk_pool_job *job, const lk_work_item *items,
-                                         size_t count) {
-    struct setup setup = {.count = count, .input = -1, .lost_descriptor = -1};
+                                         const _Atomic unsigned char *states, size_t count) {
+    struct setup setup = {.count = count, .input = -1, .report_number = -1};
     struct lk_pool_item_end end;
+    eventfd_t former;
 
     if (make_setup(&setup, job, items)) {
-        watch_leases(&setup, note_lost);
-        end = run(job, &setup, items[0].claim->ttl_ms);
+        (void)eventfd_read(job->lost_descriptor, &former);
+        watch_leases(&setup, job->on_lost, job->context);
+        end = run(job, &setup, states, items[0].claim->ttl_ms);
+        lk_pool_channel_read(job->channel); /* what it has written last */
         if (setup.relay != NULL) {
             lk_pool_relay_end(setup.relay, &end.errors);
         }
-        watch_leases(&setup, NULL);
+        watch_leases(&setup, NULL, NULL);
     } else {
         end = (struct lk_pool_item_end){.start_error = -errno};
     }
+    lk_pool_channel_close(job->channel);
     free_setup(&setup);
     return end;
 }

@@ -5,6 +5,7 @@
 
 #include "cli/run/supervise.h"
 #include "cli/work/relay.h"
+#include "cli/work/report.h"
 
 /* What all calls of a worker have in common; everything is borrowed. */
 struct lk_pool_job {
@@ -14,8 +15,12 @@ struct lk_pool_job {
     bool has_batches;    /* CMD reads lines of JSON, and not the value of one item */
     int64_t max_time_ms; /* --max-time; 0: none */
     int timer;           /* lk_run_timer_open() */
+    int lost_descriptor; /* eventfd: made readable when a claim is lost that CMD has not ended */
     lk_store *store;     /* of the claims */
-    struct lk_run_outage_log *outage_log; /* what is said of it; NULL: nothing */
+    struct lk_pool_channel *channel; /* what CMD reports; it is opened and closed for each CMD */
+    void (*on_report)(void *context);
+    void (*on_lost)(void *context, lk_lease *lease); /* from another thread */
+    struct lk_run_outage_log *outage_log;            /* what is said of it; NULL: nothing */
     /* What signals mean; see supervise.h. */
     enum lk_run_signal_use (*signal_use)(void *context, int signal);
     void *context;
@@ -33,11 +38,11 @@ struct lk_pool_item_end {
 /*
  * Runs CMD once for all of the items: their values on its stdin, the first one's id for {id} in its
  * words, and the claims in its environment. Returns when CMD has ended: by itself, because a claim
- * was lost, or because a signal asked for it. The leases' lost callbacks are unset then. `count` is
- * 1 or more; without batches 1.
+ * was lost, or because a signal asked for it. The leases' lost callbacks are unset then. `states`
+ * has the enum lk_run_lease_state of each. `count` is 1 or more; without batches 1.
  */
 struct lk_pool_item_end lk_pool_item_run(const struct lk_pool_job *job, const lk_work_item *items,
-                                         size_t count);
+                                         const _Atomic unsigned char *states, size_t count);
 
 /*
  * `command` with {id} replaced in every word but the first. To be freed as one piece with free();

@@ -162,6 +162,11 @@ void lk_worker_end_claim(struct lk_worker *worker, const lk_claim_info *claim, l
     lk_error error;
     lk_outcome outcome;
 
+    if (status == LK_WORK_ENDED) {
+        lk_lease_abandon(lease);
+        return;
+    }
+
     if (status != 0 && status != LK_WORK_GIVE_BACK) {
         ending.failure = explain(worker, claim);
     }

@@ -3,6 +3,8 @@
 #ifndef LK_CLIENT_WORK_WORKER_H
 #define LK_CLIENT_WORK_WORKER_H
 
+#include <limits.h>
+
 #include "client/lease.h"
 #include "client/work/pool.h"
 
@@ -12,6 +14,12 @@ int64_t lk_worker_end_until(const lk_lease *lease);
 /* Adds the claim to the keep-alive, as a lease on QUEUE/ID, and reports it. */
 void lk_worker_begin_claim(struct lk_worker *worker, const lk_claim_info *claim, lk_lease *lease,
                            int64_t sent_us);
+
+/*
+ * What a handler of this program returns that has ended the claim itself, or has seen that another
+ * process has, and has counted it. Not for others, to whom any status but 0 is a failure.
+ */
+#define LK_WORK_ENDED INT_MIN
 
 /* Ends the lease and the claim, and reports that. `status` is the handler's. */
 void lk_worker_end_claim(struct lk_worker *worker, const lk_claim_info *claim, lk_lease *lease,

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The calls, each repeated while its outcome is unknown and the claim may be held. */
+#include "cli/work/settle.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/minmax.h"
+#include "base/random.h"
+#include "base/text.h"
+
+/* As for the items that lk_work() itself gives back. */
+#define BACKOFF_MIN_MS INT64_C(1000)
+#define BACKOFF_MAX_MS INT64_C(300000)
+
+static int64_t delay_of(const struct lk_pool_options *options, const lk_claim_info *claim,
+                        const struct lk_pool_report *report) {
+    int64_t first_ms = options->backoff_ms != 0 ? options->backoff_ms : BACKOFF_MIN_MS;
+
+    if (report->delay_ms >= 0) {
+        return report->delay_ms;
+    }
+    return lk_backoff_delay(first_ms, lk_max(BACKOFF_MAX_MS, first_ms), claim->attempt - 1);
+}
+
+static lk_outcome end_as_done(lk_store *store, const struct lk_pool_options *options,
+                              const lk_claim_info *claim, lk_error *error) {
+    return options->table != NULL
+               ? lk_done_row(store, claim->queue, options->table, claim->id, claim->owner,
+                             claim->token, error)
+               : lk_done(store, claim->queue, claim->id, claim->owner, claim->token, error);
+}
+
+/* A claim that is not held for certain any more is asked about once. */
+static bool may_repeat(lk_outcome outcome, const lk_lease *lease) {
+    return outcome == LK_UNAVAILABLE && lk_lease_remaining_ms(lease) > 0;
+}
+
+static lk_outcome give_back(lk_store *store, const lk_work_item *item,
+                            const struct lk_pool_report *report, int64_t delay_ms,
+                            lk_error *error) {
+    const lk_claim_info *claim = item->claim;
+    lk_retry_request retry = {.size = sizeof retry,
+                              .queue = claim->queue,
+                              .id = claim->id,
+                              .owner = claim->owner,
+                              .token = claim->token,
+                              .delay_ms = delay_ms,
+                              .error = report->text,
+                              .error_size = report->text_size,
+                              .uncounted = report->is_uncounted};
+    lk_outcome outcome;
+
+    do {
+        outcome = lk_retry_failed(store, &retry, error);
+        if (outcome == LK_UNSUPPORTED) { /* it keeps no reasons */
+            retry.error_size = 0;
+            outcome = lk_retry_failed(store, &retry, error);
+        }
+    } while (may_repeat(outcome, item->lease));
+    return outcome;
+}
+
+static lk_work_step step_of_retry(const struct lk_pool_options *options, const lk_claim_info *claim,
+                                  bool is_uncounted) {
+    return !is_uncounted && options->max_attempts != 0 && claim->attempt >= options->max_attempts
+               ? LK_WORK_PARKED
+               : LK_WORK_RETRIED;
+}
+
+static lk_work_step step_of_failure(lk_outcome outcome) {
+    return outcome == LK_LOST ? LK_WORK_LOST : LK_WORK_UNKNOWN;
+}
+
+void lk_pool_settle(lk_store *store, const struct lk_pool_options *options,
+                    const lk_work_item *item, const struct lk_pool_report *report,
+                    lk_work_progress *ret_progress, char text[LK_ERROR_TEXT_MAX]) {
+    const lk_claim_info *claim = item->claim;
+    struct lk_pool_report failed = *report;
+    lk_outcome outcome = LK_OK;
+    lk_error error;
+
+    *ret_progress = (lk_work_progress){.step = LK_WORK_DONE, .claim = claim};
+    if (report->kind == LK_POOL_REPORT_DONE) {
+        do {
+            outcome = end_as_done(store, options, claim, &error);
+        } while (may_repeat(outcome, item->lease));
+        if (outcome != LK_INVALID) {
+            ret_progress->step = outcome == LK_OK ? LK_WORK_DONE : step_of_failure(outcome);
+            return;
+        }
+        /* R17: the table's statement failed. */
+        failed.text_size = strnlen(error.text, sizeof failed.text - 1);
+        memcpy(failed.text, error.text, failed.text_size);
+        ret_progress->text = strcpy(text, error.text);
+    }
+    ret_progress->delay_ms = delay_of(options, claim, &failed);
+    outcome = give_back(store, item, &failed, ret_progress->delay_ms, &error);
+    ret_progress->step = outcome == LK_OK ? step_of_retry(options, claim, failed.is_uncounted)
+                                          : step_of_failure(outcome);
+}
+
+bool lk_pool_settle_done(lk_store *store, const lk_work_item *const *items, size_t count) {
+    const lk_claim_info *first = items[0]->claim;
+    const char *ids[LK_CLAIMS_MAX];
+
+    for (size_t i = 0; i < count; i++) {
+        ids[i] = items[i]->claim->id;
+    }
+    return lk_done_many(store, first->queue, ids, count, first->owner, first->token, NULL, NULL)
+           == LK_OK;
+}
+
+/* Whether the claim is still there, revoked perhaps; also if the store does not say. */
+static bool may_be_there(lk_store *store, const lk_claim_info *claim, const char *path) {
+    lk_listing *listing = NULL;
+    bool is_there = false;
+
+    if (lk_show(store, path, &listing, NULL) != LK_OK) {
+        return true;
+    }
+    for (size_t i = 0; i < listing->count; i++) {
+        is_there = is_there || listing->entries[i].token == claim->token;
+    }
+    lk_listing_free(listing);
+    return is_there;
+}
+
+bool lk_pool_was_ended(lk_store *store, const lk_claim_info *claim) {
+    const lk_retry_request again = {.size = sizeof again,
+                                    .queue = claim->queue,
+                                    .id = claim->id,
+                                    .owner = claim->owner,
+                                    .token = claim->token,
+                                    .uncounted = true};
+    char *path = lk_text_make("%s/%s", claim->queue, claim->id);
+    /* The claim is gone, so this changes nothing. It is OK if its token has ended it (R3). */
+    bool was_ended = path != NULL && !may_be_there(store, claim, path)
+                     && lk_retry_failed(store, &again, NULL) == LK_OK;
+
+    free(path);
+    return was_ended;
+}
