@@ -277,8 +277,8 @@ kill -TERM "$pool"
 end_work
 expect_code 143
 lk items q --json
-expect '[.id, .state, .attempts]' '["1","ready",1]
-["2","ready",1]'
+expect '[.id, .state, .attempts]' '["1","ready",0]
+["2","ready",0]'
 for pid in $(sed 's/.* //' "$log"); do
     await_gone "$pid"
 done

@@ -218,8 +218,8 @@ static void an_uncounted_retry_gives_the_attempt_back(void **state) {
            "A retry q 1 token=$a uncounted -> ok", "? item q 1 ready attempts=0",
            "A claim q attempts=1 -> granted attempts=1",
            "A retry q 1 uncounted delay=50 exit=3 -> ok due=50", "A claim q -> busy",
-           "pass 50 -> ok", "A claim q attempts=1 -> granted attempts=1", "A retry q 1 -> ok parked",
-           "? queue q parked=1 retried=3 claims=3");
+           "pass 50 -> ok", "A claim q attempts=1 -> granted attempts=1",
+           "A retry q 1 -> ok parked", "? queue q parked=1 retried=3 claims=3");
     /* Nor does it where attempts before it have counted past the maximum of this claim. */
     SCRIPT("push q 1 -> ok", "A claim q -> granted", "A retry q 1 -> ok", "A claim q -> granted",
            "A retry q 1 -> ok", "A claim q attempts=1 -> granted attempts=3",

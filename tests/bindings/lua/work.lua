@@ -165,11 +165,11 @@ case("an item is decided on by its methods", function(store)
     local attempts, work = {}, store:work("mails", fast{drain = true})
     for item in work do
         attempts[#attempts + 1] = item.attempt
-        if item.attempt == 1 then
+        if #attempts == 1 then
             item:retry("no route", {exit_code = 3})
             local kept = store:items("mails")[1]
             equal({kept.last_error, kept.last_exit}, {"no route", 3})
-        elseif item.attempt == 2 then
+        elseif #attempts == 2 then
             item:give_back()
         else
             item:done()
@@ -177,7 +177,7 @@ case("an item is decided on by its methods", function(store)
         end
         refuses("decided", item.done, item)
     end
-    equal({attempts, work:counts().done, work:counts().retried}, {{1, 2, 3}, 1, 2})
+    equal({attempts, work:counts().done, work:counts().retried}, {{1, 2, 2}, 1, 2}) -- what was given back has its attempt back
 end)
 
 case("an end that is not answered is asked for again", function(store, url)

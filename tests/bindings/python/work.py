@@ -56,18 +56,18 @@ class Queues(support.StoreCase):
         with self.store.work("mails", drain=True, **FAST) as work:
             for item in work:
                 seen.append(item.attempt)
-                if item.attempt == 1:
+                if len(seen) == 1:
                     item.retry("no route", exit_code=3)
                     kept, = self.store.items("mails")
                     self.assertEqual((kept.last_error, kept.last_exit), (b"no route", 3))
-                elif item.attempt == 2:
+                elif len(seen) == 2:
                     item.give_back()
                 else:
                     item.done()
                     self.assertEqual(self.states(), [])
                 with self.assertRaises(ValueError):
                     item.done()
-        self.assertEqual(seen, [1, 2, 3])
+        self.assertEqual(seen, [1, 2, 2])  # what was given back has its attempt back
         self.assertEqual((work.counts.done, work.counts.retried), (1, 2))
 
     def stopping(self, work, path):
