@@ -90,7 +90,7 @@ void lk_pool_settle(lk_store *store, const struct lk_pool_options *options,
             return;
         }
         /* R17: the table's statement failed. */
-        failed.text_size = strnlen(error.text, sizeof failed.text - 1);
+        failed.text_size = strnlen(error.text, sizeof error.text - 1);
         memcpy(failed.text, error.text, failed.text_size);
         ret_progress->text = strcpy(text, error.text);
     }
