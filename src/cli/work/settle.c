@@ -90,7 +90,8 @@ void lk_pool_settle(lk_store *store, const struct lk_pool_options *options,
             return;
         }
         /* R17: the table's statement failed. */
-        failed.text_size = strnlen(error.text, sizeof error.text - 1);
+        _Static_assert(LK_ERROR_TEXT_MAX <= sizeof failed.text, "it is kept whole");
+        failed.text_size = strlen(error.text);
         memcpy(failed.text, error.text, failed.text_size);
         ret_progress->text = strcpy(text, error.text);
     }

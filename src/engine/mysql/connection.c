@@ -66,7 +66,7 @@ static lk_outcome wait_for(struct lk_mysql_link *link, int *status,
 
 /* ---- connecting ------------------------------------------------------------------------------ */
 
-/* Each mode is said in full: since 3.4 the library verifies certificates unless it is told not to. */
+/* Each mode is said in full: since 3.4 the library verifies unless it is told not to. */
 static void set_ssl(const struct lk_mysql_address *address, MYSQL *mysql) {
     const enum lk_mysql_ssl_mode mode = address->ssl_mode;
     const my_bool is_enforced = mode != LK_MYSQL_SSL_DISABLED;
