@@ -16,17 +16,21 @@ expect_rate() {
         complain "more than $1 in a second: $(sort -n "$here/tokens" | tr '\n' ' ')"
 }
 
+at_once() { # COUNT: so many processes play the line
+    calls=''
+    for call in $(seq "$1"); do
+        (cd "$here" && exec sh -e line) >>"$here/log" 2>&1 &
+        calls="$calls $!"
+    done
+    for call in $calls; do
+        wait "$call" || complain "a call: $(cat "$here/log")"
+    done
+}
+
 recipe 'a rate limit: no window of a second has more calls'
 program call-api "$token_to_file"
 block 'A rate limit' sh | sed "s/--wait 30s/--wait $((60 * stretch))s/" >"$here/line"
-calls=''
-for call in 1 2 3 4 5 6 7 8 9 10 11; do
-    (cd "$here" && exec sh -e line) >>"$here/log" 2>&1 &
-    calls="$calls $!"
-done
-for call in $calls; do
-    wait "$call" || complain "a call: $(cat "$here/log")"
-done
+at_once 11
 expect_rate 5 11
 
 recipe 'a wait group: the last step comes behind all members'
@@ -73,14 +77,7 @@ chmod +x "$here/with-one"
 block 'A pool of named things' sh 2 >"$here/line"
 # shellcheck disable=SC2016 # is meant for that shell
 program test-phone 'mkdir "$LK_TEST_HERE/$ITEM"' 'echo "$ITEM" >>"$LK_TEST_HERE/items"' 'rmdir "$LK_TEST_HERE/$ITEM"'
-calls=''
-for call in 1 2 3 4 5 6; do
-    (cd "$here" && exec sh -e line) >>"$here/log" 2>&1 &
-    calls="$calls $!"
-done
-for call in $calls; do
-    wait "$call" || complain "a call: $(cat "$here/log")"
-done
+at_once 6
 ran 6 '*'
 ! grep -qvx -e red -e green "$here/items" || complain "other names: $(cat "$here/items")"
 
