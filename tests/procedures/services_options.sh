@@ -81,7 +81,7 @@ secretless() {
     ! grep -q secret "$work/title" "$work/log" "$work/address"
 }
 is_leader() {
-    "$lk" -S "$address" doctor 2>&1 | grep -q 'is_leader: *1'
+    "$lk" -S "$address" doctor -v 2>&1 | grep -q 'is_leader: *1'
 }
 leads() {
     address=$(sed -n 1p "$work/address")

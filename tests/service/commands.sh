@@ -125,6 +125,9 @@ walk() {
     step push drained one
     step push drained two
     step work drained --drain -- sh -c 'echo "$LK_ITEM_ID on $0"' '{id}'
+    step push reported one
+    step work reported --drain -- sh -c '"$LK_PROGRAM" report progress --note half; "$LK_PROGRAM" report "done"; exit 1'
+    step report 'done' one # outside of a CMD
     step work --table jobs --drain -- true
     step run r --ttl $((5 * stretch))s -- sh -c 'echo "$LK_PATH $LK_TTL_MS"; exit 3'
     step run r --max-time 100ms -- sleep 60

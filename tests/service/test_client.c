@@ -496,7 +496,9 @@ static void test_an_abandoned_claim_is_given_back(void **state) {
         {.replies = "%1\r\n$6\r\nstatus\r\n$4\r\nbusy\r\n", .cut_at = PEER_WHOLE},
         {.replies = CLAIMED, .is_late = true},
         {.replies = CLAIMED, .cut_at = PEER_WHOLE},
-        {.expects = "RETRY q 1 OWNER ana TOKEN 7", .replies = "+OK\r\n", .cut_at = PEER_WHOLE},
+        {.expects = "RETRY q 1 OWNER ana TOKEN 7 UNCOUNTED",
+         .replies = "+OK\r\n",
+         .cut_at = PEER_WHOLE},
     };
     struct claiming claiming = {.cancel = lk_cancel_new()};
     struct peer peer;

@@ -237,7 +237,9 @@ static void test_a_claim_without_an_answer_is_given_back(void **state) {
         {.is_silent = true},
         {.expects = "LIST /q COUNT 1000", .replies = LISTED_Q("0"), .cut_at = PEER_WHOLE},
         {.replies = CLAIMED, .cut_at = PEER_WHOLE},
-        {.expects = "RETRY q 1 OWNER ana TOKEN 42", .replies = "+OK\r\n", .cut_at = PEER_WHOLE},
+        {.expects = "RETRY q 1 OWNER ana TOKEN 42 UNCOUNTED",
+         .replies = "+OK\r\n",
+         .cut_at = PEER_WHOLE},
     };
     struct peer peer;
 
