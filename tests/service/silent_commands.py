@@ -54,7 +54,7 @@ COMMANDS = """
     backup copy.db
     bench
 """
-WITHOUT_STORE = {"passwd", "schema", "help", "version"}
+WITHOUT_STORE = {"report", "passwd", "schema", "help", "version"}
 STORES_OF_SERVICES = ("postgresql://u@127.0.0.1:{port}/d", "mysql://u:p@127.0.0.1:{port}/d",
                       "etcd://127.0.0.1:{port}", "etcd://127.0.0.1:{port},localhost:{port}")
 SENTENCE = re.compile(r"^lk: UNAVAILABLE: (\S*127\.0\.0\.1:\d+\S*: no answer within \d+\.\d s: "
