@@ -13,6 +13,7 @@
 #include "base/program.h"
 #include "cli/cli.h"
 #include "cli/parse/ask.h"
+#include "cli/parse/json_line.h"
 #include "cli/parse/value.h"
 #include "cli/print/say.h"
 #include "form/duration.h"
@@ -32,8 +33,8 @@
 enum { NEEDS_MAX = 15 };
 
 struct item_line {
-    lk_push_request request; /* borrows what follows: the struct must not move */
-    char id[24];             /* of a number */
+    lk_push_request request;                /* borrows what follows: the struct must not move */
+    char number[LK_JSON_LINE_NUMBER_BYTES]; /* an id that is one */
     const char *needs[NEEDS_MAX];
     char *value; /* decoded; NULL: there was nothing to decode */
     void *object;
@@ -46,16 +47,8 @@ static lk_outcome wrong(lk_error *error, const char *name, const char *what) {
 }
 
 static lk_outcome read_id(struct item_line *line, const json_t *value, lk_error *error) {
-    if (json_is_integer(value)) {
-        (void)snprintf(line->id, sizeof line->id, "%" JSON_INTEGER_FORMAT,
-                       json_integer_value(value));
-        line->request.id = line->id;
-    } else if (json_is_string(value)) {
-        line->request.id = json_string_value(value);
-    } else {
-        return wrong(error, "id", "a text or a whole number");
-    }
-    return LK_OK;
+    line->request.id = lk_json_line_id(value, line->number);
+    return line->request.id != NULL ? LK_OK : wrong(error, "id", "a text or a whole number");
 }
 
 static lk_outcome read_value(struct item_line *line, const json_t *value, lk_error *error) {
@@ -177,16 +170,12 @@ static void item_line_done(struct item_line *line) {
  */
 static lk_outcome item_line_parse(const char *text, size_t size, const lk_push_request *usual,
                                   struct item_line *ret_line, lk_error *error) {
-    json_error_t where;
-    json_t *object = json_loadb(text, size, JSON_REJECT_DUPLICATES, &where);
-    lk_outcome outcome;
+    json_t *object;
+    lk_outcome outcome = lk_json_line_parse(text, size, &object, error);
 
     *ret_line = (struct item_line){.request = *usual, .object = object};
-    if (json_is_object(object)) {
+    if (outcome == LK_OK) {
         outcome = read_object(ret_line, object, error);
-    } else {
-        outcome = lk_error_set(error, LK_INVALID, "it is not an object in JSON%s%s",
-                               object == NULL ? ": " : "", object == NULL ? where.text : "");
     }
     if (outcome != LK_OK) {
         item_line_done(ret_line);
@@ -346,16 +335,12 @@ static lk_outcome refuse_line(struct bulk *bulk, const lk_error *why, lk_error *
     return outcome == LK_OK ? refuse(error, why, LK_INVALID, bulk->number) : outcome;
 }
 
-static bool is_blank(const char *text, size_t size) {
-    return strspn(text, " \t\r\n") >= size;
-}
-
 static lk_outcome add_line(struct bulk *bulk, const char *text, size_t size, lk_error *error) {
     struct item_line *line = &bulk->lines[bulk->count];
     lk_error why;
 
     bulk->number++;
-    if (is_blank(text, size)) {
+    if (lk_json_line_is_blank(text, size)) {
         return LK_OK;
     }
     bulk->usual.delay_ms = lk_ask_delay_ms(bulk->line); /* until --at it becomes less */

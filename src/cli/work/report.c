@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "cli/parse/json_line.h"
 #include "cli/run/status.h"
 
 /* ---- a line ---------------------------------------------------------------------------------- */
@@ -88,31 +89,26 @@ static lk_outcome read_word(struct lk_pool_report *report, const json_t *object,
 }
 
 static lk_outcome read_id(const json_t *id, char **ret_id, lk_error *error) {
-    char number[24];
+    char number[LK_JSON_LINE_NUMBER_BYTES];
+    const char *text = lk_json_line_id(id, number);
 
-    if (json_is_integer(id)) {
-        (void)snprintf(number, sizeof number, "%" JSON_INTEGER_FORMAT, json_integer_value(id));
-    } else if (!json_is_string(id)) {
+    if (text == NULL) {
         return wrong(error, "id", "a text, or a whole number");
     }
-    *ret_id = strdup(json_is_string(id) ? json_string_value(id) : number);
+    *ret_id = strdup(text);
     return *ret_id != NULL ? LK_OK : lk_error_set(error, LK_INTERNAL, "memory is exhausted");
 }
 
 lk_outcome lk_pool_report_parse(const char *line, size_t size, char **ret_id,
                                 struct lk_pool_report *ret_report, lk_error *error) {
-    json_error_t where;
-    json_t *object = json_loadb(line, size, JSON_REJECT_DUPLICATES, &where);
+    json_t *object;
+    lk_outcome outcome = lk_json_line_parse(line, size, &object, error);
     const json_t *id = json_object_get(object, "id");
-    lk_outcome outcome;
 
     *ret_id = NULL;
     *ret_report = (struct lk_pool_report){.delay_ms = -1};
-    if (json_is_object(object)) {
+    if (outcome == LK_OK) {
         outcome = read_word(ret_report, object, error);
-    } else {
-        outcome = lk_error_set(error, LK_INVALID, "it is not an object in JSON%s%s",
-                               object == NULL ? ": " : "", object == NULL ? where.text : "");
     }
     if (outcome == LK_OK && id != NULL) {
         outcome = read_id(id, ret_id, error);
@@ -172,23 +168,16 @@ static void refuse(struct lk_pool_channel *channel, const char *why) {
     channel->is_refusal_said = true;
 }
 
-static bool is_blank(const char *line, size_t size) {
-    for (size_t i = 0; i < size; i++) {
-        if (line[i] != ' ' && line[i] != '\t' && line[i] != '\r') {
-            return false;
-        }
-    }
-    return true;
-}
-
 static void take_line(struct lk_pool_channel *channel) {
     struct lk_pool_report report;
     char *id = NULL;
     lk_error error;
 
     if (channel->is_cut) {
-        refuse(channel, "it has more than 65536 bytes");
-    } else if (!is_blank(channel->line, channel->used)) {
+        (void)lk_error_set(&error, LK_INVALID, "it has more than %d bytes",
+                           LK_POOL_REPORT_LINE_MAX);
+        refuse(channel, error.text);
+    } else if (!lk_json_line_is_blank(channel->line, channel->used)) {
         lk_outcome outcome =
             lk_pool_report_parse(channel->line, channel->used, &id, &report, &error);
 
