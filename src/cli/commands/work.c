@@ -17,6 +17,7 @@
 #include "cli/parse/caller.h"
 #include "cli/print/say.h"
 #include "cli/run/status.h"
+#include "cli/work/settle.h"
 #include "form/form.h"
 #include "form/writer.h"
 
@@ -34,18 +35,6 @@ static int say_claim(const struct lk_cli *cli, const lk_claim_info *claim) {
     }
     (void)fputc('\n', cli->out);
     return 0;
-}
-
-/* No work will follow: no caller gets the token. */
-static void give_back(lk_store *store, const lk_claim_info *claim) {
-    const lk_retry_request retry = {.size = sizeof retry,
-                                    .queue = claim->queue,
-                                    .id = claim->id,
-                                    .owner = claim->owner,
-                                    .token = claim->token,
-                                    .uncounted = true};
-
-    (void)lk_retry_failed(store, &retry, NULL);
 }
 
 int lk_cli_claim(const struct lk_cli *cli, const struct lk_command_line *line, lk_store *store) {
@@ -81,8 +70,8 @@ int lk_cli_claim(const struct lk_cli *cli, const struct lk_command_line *line, l
     outcome = lk_claim_next(store, &request, &info, &error);
     int signal_number = lk_waiting_end(&waiting);
     if (signal_number != 0) {
-        if (outcome == LK_GRANTED) { /* the claim was faster than the signal */
-            give_back(store, info);
+        if (outcome == LK_GRANTED) {              /* the claim was faster than the signal */
+            (void)lk_pool_give_back(store, info); /* no caller gets the token */
             lk_claim_free(info);
         }
         (void)lk_say_failure(cli, LK_CANCELLED, "ended by a signal");
@@ -91,7 +80,7 @@ int lk_cli_claim(const struct lk_cli *cli, const struct lk_command_line *line, l
     exit_code =
         outcome == LK_GRANTED ? say_claim(cli, info) : lk_say_failure(cli, outcome, error.text);
     if (outcome == LK_GRANTED && !lk_waiting_is_printed(cli)) {
-        give_back(store, info);
+        (void)lk_pool_give_back(store, info);
     }
     lk_waiting_close(&waiting);
     lk_claim_free(info);

@@ -5,22 +5,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/minmax.h"
 #include "base/random.h"
 #include "base/text.h"
+#include "client/work/worker.h"
 
 /* As for the items that lk_work() itself gives back. */
-#define BACKOFF_MIN_MS INT64_C(1000)
-#define BACKOFF_MAX_MS INT64_C(300000)
-
 static int64_t delay_of(const struct lk_pool_options *options, const lk_claim_info *claim,
                         const struct lk_pool_report *report) {
-    int64_t first_ms = options->backoff_ms != 0 ? options->backoff_ms : BACKOFF_MIN_MS;
+    int64_t min_ms = options->backoff_ms;
+    int64_t max_ms = 0;
 
     if (report->delay_ms >= 0) {
         return report->delay_ms;
     }
-    return lk_backoff_delay(first_ms, lk_max(BACKOFF_MAX_MS, first_ms), claim->attempt - 1);
+    lk_worker_delays_complete(&min_ms, &max_ms);
+    return lk_backoff_delay(min_ms, max_ms, claim->attempt - 1);
 }
 
 static lk_outcome end_as_done(lk_store *store, const struct lk_pool_options *options,
@@ -61,32 +60,22 @@ static lk_outcome give_back(lk_store *store, const lk_work_item *item,
     return outcome;
 }
 
-static lk_work_step step_of_retry(const struct lk_pool_options *options, const lk_claim_info *claim,
-                                  bool is_uncounted) {
-    return !is_uncounted && options->max_attempts != 0 && claim->attempt >= options->max_attempts
-               ? LK_WORK_PARKED
-               : LK_WORK_RETRIED;
-}
-
-static lk_work_step step_of_failure(lk_outcome outcome) {
-    return outcome == LK_LOST ? LK_WORK_LOST : LK_WORK_UNKNOWN;
-}
-
 void lk_pool_settle(lk_store *store, const struct lk_pool_options *options,
                     const lk_work_item *item, const struct lk_pool_report *report,
                     lk_work_progress *ret_progress, char text[LK_ERROR_TEXT_MAX]) {
     const lk_claim_info *claim = item->claim;
     struct lk_pool_report failed = *report;
+    struct lk_finish finish = {.kind = LK_FINISH_DONE, .is_uncounted = report->is_uncounted};
     lk_outcome outcome = LK_OK;
     lk_error error;
 
-    *ret_progress = (lk_work_progress){.step = LK_WORK_DONE, .claim = claim};
+    *ret_progress = (lk_work_progress){.claim = claim};
     if (report->kind == LK_POOL_REPORT_DONE) {
         do {
             outcome = end_as_done(store, options, claim, &error);
         } while (may_repeat(outcome, item->lease));
         if (outcome != LK_INVALID) {
-            ret_progress->step = outcome == LK_OK ? LK_WORK_DONE : step_of_failure(outcome);
+            ret_progress->step = lk_worker_step_of(&finish, claim, options->max_attempts, outcome);
             return;
         }
         /* R17: the table's statement failed. */
@@ -97,8 +86,8 @@ void lk_pool_settle(lk_store *store, const struct lk_pool_options *options,
     }
     ret_progress->delay_ms = delay_of(options, claim, &failed);
     outcome = give_back(store, item, &failed, ret_progress->delay_ms, &error);
-    ret_progress->step = outcome == LK_OK ? step_of_retry(options, claim, failed.is_uncounted)
-                                          : step_of_failure(outcome);
+    finish.kind = LK_FINISH_RETRY;
+    ret_progress->step = lk_worker_step_of(&finish, claim, options->max_attempts, outcome);
 }
 
 bool lk_pool_settle_done(lk_store *store, const lk_work_item *const *items, size_t count) {
@@ -127,17 +116,22 @@ static bool may_be_there(lk_store *store, const lk_claim_info *claim, const char
     return is_there;
 }
 
-bool lk_pool_was_ended(lk_store *store, const lk_claim_info *claim) {
-    const lk_retry_request again = {.size = sizeof again,
+lk_outcome lk_pool_give_back(lk_store *store, const lk_claim_info *claim) {
+    const lk_retry_request retry = {.size = sizeof retry,
                                     .queue = claim->queue,
                                     .id = claim->id,
                                     .owner = claim->owner,
                                     .token = claim->token,
                                     .uncounted = true};
+
+    return lk_retry_failed(store, &retry, NULL);
+}
+
+bool lk_pool_was_ended(lk_store *store, const lk_claim_info *claim) {
     char *path = lk_text_make("%s/%s", claim->queue, claim->id);
     /* The claim is gone, so this changes nothing. It is OK if its token has ended it (R3). */
     bool was_ended = path != NULL && !may_be_there(store, claim, path)
-                     && lk_retry_failed(store, &again, NULL) == LK_OK;
+                     && lk_pool_give_back(store, claim) == LK_OK;
 
     free(path);
     return was_ended;

@@ -18,6 +18,9 @@ void lk_pool_settle(lk_store *store, const struct lk_pool_options *options,
 /* Ends several claims of one owner as done, in one decision. false: that is not known of each. */
 bool lk_pool_settle_done(lk_store *store, const lk_work_item *const *items, size_t count);
 
+/* Returns an item at once; the attempt does not count. */
+lk_outcome lk_pool_give_back(lk_store *store, const lk_claim_info *claim);
+
 /*
  * Whether a claim that was refused has been ended by its own token: by lk done or lk retry that CMD
  * has run. false also if the store does not say.

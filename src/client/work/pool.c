@@ -13,10 +13,10 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/minmax.h"
 #include "base/thread.h"
 #include "client/checked.h"
 #include "client/keepalive.h"
+#include "client/work/worker.h"
 
 /* ---- the end of the pool --------------------------------------------------------------------- */
 
@@ -298,9 +298,6 @@ lk_outcome lk_work(lk_store *store, const lk_work_options *options, lk_work_coun
 
 /* Checked, and filled in. */
 
-#define RETRY_MIN_MS INT64_C(1000)
-#define RETRY_MAX_MS INT64_C(300000)
-
 static lk_outcome check_delays(const lk_work_options *options, lk_error *error) {
     if (options->patience_ms < 0) {
         return lk_error_set(error, LK_INVALID, "a wait is not negative");
@@ -378,9 +375,6 @@ lk_outcome lk_pool_check_options(struct lk_work_pool *pool, const lk_work_option
         return outcome;
     }
     options->workers = options->workers != 0 ? options->workers : 1;
-    options->retry_min_ms = options->retry_min_ms != 0 ? options->retry_min_ms : RETRY_MIN_MS;
-    options->retry_max_ms = options->retry_max_ms != 0
-                                ? options->retry_max_ms
-                                : lk_max(RETRY_MAX_MS, options->retry_min_ms);
+    lk_worker_delays_complete(&options->retry_min_ms, &options->retry_max_ms);
     return check_delays(options, error);
 }

@@ -12,6 +12,14 @@
 
 /* ---- one item -------------------------------------------------------------------------------- */
 
+#define RETRY_MIN_MS INT64_C(1000)
+#define RETRY_MAX_MS INT64_C(300000)
+
+void lk_worker_delays_complete(int64_t *min_ms, int64_t *max_ms) {
+    *min_ms = *min_ms != 0 ? *min_ms : RETRY_MIN_MS;
+    *max_ms = *max_ms != 0 ? *max_ms : lk_max(RETRY_MAX_MS, *min_ms);
+}
+
 /* Doubles with each attempt; randomised, so that items that failed together come back apart. */
 static int64_t retry_delay_ms(const struct lk_worker *worker, uint32_t attempt) {
     const lk_work_options *options = &worker->pool->options;
@@ -80,11 +88,8 @@ static lk_outcome finish(struct lk_worker *worker, const struct lk_finish *finis
     return lk_worker_insist(worker, attempt_finish, &ending, until_us, error);
 }
 
-/* The step that the end of a claim counts as. */
-static lk_work_step step_of(const struct lk_work_pool *pool, const lk_claim_info *claim,
-                            const struct lk_finish *finish, lk_outcome outcome) {
-    uint32_t max_attempts = pool->options.max_attempts;
-
+lk_work_step lk_worker_step_of(const struct lk_finish *finish, const lk_claim_info *claim,
+                               uint32_t max_attempts, lk_outcome outcome) {
     if (outcome == LK_LOST) {
         return LK_WORK_LOST;
     }
@@ -139,7 +144,7 @@ int64_t lk_worker_end_until(const lk_lease *lease) {
 void lk_worker_tell_done(struct lk_worker *worker, const lk_claim_info *claim, lk_outcome outcome) {
     const struct lk_finish done = {.kind = LK_FINISH_DONE};
     lk_work_progress progress = {.claim = claim,
-                                 .step = step_of(worker->pool, claim, &done, outcome)};
+                                 .step = lk_worker_step_of(&done, claim, 0, outcome)};
 
     lk_pool_tell(worker->pool, &progress);
 }
@@ -176,7 +181,7 @@ void lk_worker_end_claim(struct lk_worker *worker, const lk_claim_info *claim, l
         progress.text = error.text;
         outcome = give_back(worker, claim, &ending, error.text, until_us);
     }
-    progress.step = step_of(pool, claim, &ending, outcome);
+    progress.step = lk_worker_step_of(&ending, claim, pool->options.max_attempts, outcome);
     progress.delay_ms = progress.step == LK_WORK_RETRIED ? ending.delay_ms : 0;
     lk_pool_tell(pool, &progress);
 }

@@ -21,6 +21,13 @@ void lk_worker_begin_claim(struct lk_worker *worker, const lk_claim_info *claim,
  */
 #define LK_WORK_ENDED INT_MIN
 
+/* Puts the delays of failed items in place of those that are 0. */
+void lk_worker_delays_complete(int64_t *min_ms, int64_t *max_ms);
+
+/* What the end of a claim, with this outcome, counts as. */
+lk_work_step lk_worker_step_of(const struct lk_finish *finish, const lk_claim_info *claim,
+                               uint32_t max_attempts, lk_outcome outcome);
+
 /* Ends the lease and the claim, and reports that. `status` is the handler's. */
 void lk_worker_end_claim(struct lk_worker *worker, const lk_claim_info *claim, lk_lease *lease,
                          int status);
