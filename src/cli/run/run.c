@@ -54,11 +54,16 @@ struct run {
     struct lk_run_report report;
 };
 
-/* Prints the reason, and keeps it for the report. Returns the exit code. */
-static int refuse(struct run *run, lk_outcome outcome, const char *text) {
+/* Keeps the reason for the report. */
+static void note_refusal(struct run *run, lk_outcome outcome, const char *text) {
     run->report.outcome = outcome;
     (void)snprintf(run->report.error, sizeof run->report.error, "%s",
                    text[0] != '\0' ? text : lk_outcome_text(outcome));
+}
+
+/* Prints the reason, too. Returns the exit code. */
+static int refuse(struct run *run, lk_outcome outcome, const char *text) {
+    note_refusal(run, outcome, text);
     return lk_say_failure(&run->cli, outcome, text);
 }
 
@@ -98,9 +103,7 @@ static int refuse_asked(struct run *run) {
     if (wait->result == NULL) {
         return refuse(run, wait->outcome, wait->error.text);
     }
-    run->report.outcome = wait->outcome;
-    (void)snprintf(run->report.error, sizeof run->report.error, "%s",
-                   wait->error.text[0] != '\0' ? wait->error.text : lk_outcome_text(wait->outcome));
+    note_refusal(run, wait->outcome, wait->error.text);
     return lk_say_result(&run->cli, wait->store, wait->result);
 }
 
