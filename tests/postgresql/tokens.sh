@@ -46,7 +46,7 @@ draw_all() { # NAME
     draw batch acquire --wait 5m --json --owner me "batch-1-$1/x" "batch-2-$1/x"
     draw queued acquire --queue --json --owner me "queued-$1"
     draw converted acquire --wait 5m --json --owner reader "converted-$1"
-    draw claimed claim --json --owner me "claimed-$1/q"
+    draw claimed claim --wait 5m --json --owner me "claimed-$1/q"
     draw granted release --owner holder "granted-$1"
     draw pushed push "pushed-$1/q" one x
 }

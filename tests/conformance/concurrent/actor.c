@@ -77,8 +77,10 @@ static void write_line(const struct actor *actor, const char *line, size_t size)
 void actor_log_call(struct actor *actor, const char *verb, const char *style,
                     const lk_request *request) {
     char line[LINE_MAX_BYTES];
+    int64_t now_us = actor_now_us();
+    actor->called_us = strcmp(style, "wait") == 0 ? 0 : now_us;
     int size = snprintf(line, sizeof line, "call %lu %" PRId64 " %s %s %s %" PRId64, ++actor->calls,
-                        actor_now_us(), actor->owner, verb, style, request->ttl_ms);
+                        now_us, actor->owner, verb, style, request->ttl_ms);
     for (size_t i = 0; i < request->part_count; i++) {
         size += snprintf(line + size, sizeof line - (size_t)size, " %s", request->parts[i]);
     }
@@ -96,6 +98,7 @@ void actor_log_given(struct actor *actor, lk_outcome outcome, const lk_result *r
                  result != NULL ? result->ticket : 0, result != NULL ? result->token : 0,
                  result != NULL && result->created, given[0] != '\0' ? " " : "", given);
     write_line(actor, line, (size_t)size);
+    actor->took_us = actor->called_us == 0 ? actor->took_us : now_us - actor->called_us;
     atomic_fetch_add(&actor->shared->answers, 1);
 }
 
@@ -274,7 +277,9 @@ bool actor_goes_on(const struct actor *actor) {
 
 void actor_hold(struct actor *actor) {
     bool is_long = actor->outlasts && actor_draw(actor, 5) == 0;
-    uint64_t hold_us = actor_draw(actor, is_long ? LONG_HOLD_MAX_US : HOLD_MAX_US);
+    int64_t short_us = actor->took_us < HOLD_MAX_US ? HOLD_MAX_US : actor->took_us;
+    int64_t most_us = is_long || short_us > LONG_HOLD_MAX_US ? LONG_HOLD_MAX_US : short_us;
+    uint64_t hold_us = actor_draw(actor, (uint64_t)most_us);
     struct timespec work = {.tv_nsec = (long)hold_us * 1000};
     nanosleep(&work, NULL);
 }

@@ -30,6 +30,8 @@ struct actor {
     atomic_bool *stop;     /* NULL: none. Set: leave everything as it is */
     unsigned requests_max; /* how many it may have at once */
     unsigned long calls;
+    int64_t called_us; /* when the last call began; 0: it is a wait */
+    int64_t took_us;   /* the last call that was no wait */
     bool outlasts; /* some leases are long enough to outlast a restart of the store */
     bool one_root; /* nothing over several roots: the store draws for each of them (R14) */
 };
@@ -46,8 +48,12 @@ void actor_log_given(struct actor *actor, lk_outcome outcome, const lk_result *r
                      const char *given);
 void actor_log_line(const struct actor *actor, const char *line);
 
-/* Whether it is not over yet, and time for what a holder holds a lease for. */
-bool actor_goes_on(const struct actor *actor);
+bool actor_goes_on(const struct actor *actor); /* whether it is not over yet */
+
+/*
+ * Passes time for what a holder holds a lease for. Where calls are slow, it passes as much as they
+ * do: else hardly two would hold something at the same time, and there would be nothing to compare.
+ */
 void actor_hold(struct actor *actor);
 
 /* Plays until `shared->until_us` or until `stop` is set; what is held then is left to perish. */
