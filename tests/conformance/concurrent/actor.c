@@ -29,6 +29,7 @@ enum {
     TTL_MIN_MS = 150, /* short, so that what the killed leave does not block for long */
     TTL_SPREAD_MS = 250,
     LONG_TTL_SPREAD_MS = 1500,
+    SLOW_TTL_MAX_MS = 1000, /* more, where calls take long: a lease begins to end with its call */
 };
 
 /*
@@ -155,8 +156,10 @@ static lk_request make_request(struct actor *actor, const struct parts *parts) {
     lk_request request = lk_request_init(parts->pointers, parts->count);
     request.owner = actor->owner;
     bool is_long = actor->outlasts && actor_draw(actor, 2) == 0;
-    request.ttl_ms =
-        TTL_MIN_MS + (int64_t)actor_draw(actor, is_long ? LONG_TTL_SPREAD_MS : TTL_SPREAD_MS);
+    int64_t slow_ms = actor->took_us / 1000;
+    request.ttl_ms = TTL_MIN_MS
+                     + (int64_t)actor_draw(actor, is_long ? LONG_TTL_SPREAD_MS : TTL_SPREAD_MS)
+                     + (slow_ms < SLOW_TTL_MAX_MS ? slow_ms : SLOW_TTL_MAX_MS);
     return request;
 }
 

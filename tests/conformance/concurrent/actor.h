@@ -32,8 +32,8 @@ struct actor {
     unsigned long calls;
     int64_t called_us; /* when the last call began; 0: it is a wait */
     int64_t took_us;   /* the last call that was no wait */
-    bool outlasts; /* some leases are long enough to outlast a restart of the store */
-    bool one_root; /* nothing over several roots: the store draws for each of them (R14) */
+    bool outlasts;     /* some leases are long enough to outlast a restart of the store */
+    bool one_root;     /* nothing over several roots: the store draws for each of them (R14) */
 };
 
 /* The clock of all logs: one for the whole machine. */

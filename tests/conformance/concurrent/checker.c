@@ -3,6 +3,7 @@
  * Judges a concurrent history from outside: sees nothing but the actors' logs.
  *
  *     checker LOG...                      exit code 0: the rules were kept; 1: they were not
+ *     checker --enough LOG...             exit code 0: there is enough to judge by; 1: there is not
  *     checker --cases LOGS                TAP: each log of the file is judged by itself, as its
  *                                         heading says: `== NAME`, or `== NAME: KIND`
  *
@@ -348,29 +349,42 @@ static void print_counts(const struct evidence *evidence, const struct counts *c
 static bool says_something(const struct evidence *evidence, const struct counts *counts) {
     const struct kept *kept = &counts->kept;
     bool is_kept = kept->values > 0 && kept->touches > 0 && kept->claims > 0;
-    bool is_enough = counts->pairs > 0 && counts->arrivals > 0 && counts->draws > 0
-                     && (evidence->fault_count == 0 || is_kept);
-    if (!is_enough) {
-        printf("# too little happened: nothing was tested\n");
-    }
-    return is_enough;
+    return counts->pairs > 0 && counts->arrivals > 0 && counts->draws > 0
+           && (evidence->fault_count == 0 || is_kept);
 }
 
-/* Whether exactly violations of this kind are found; NULL: none is, and enough was compared. */
-static bool judge(struct evidence *evidence, const char *must_find) {
+static struct counts compare_all(struct evidence *evidence) {
     struct counts counts = {0};
     evidence_derive(evidence);
     compare_holders(evidence, &counts);
     compare_order(evidence, &counts);
     compare_draws(evidence, &counts);
     kept_check(evidence, &counts.kept);
-    print_counts(evidence, &counts);
-    size_t found = found_of(&counts, evidence, NULL);
-    return must_find == NULL ? found == 0 && says_something(evidence, &counts)
-                             : found > 0 && found == found_of(&counts, evidence, must_find);
+    return counts;
 }
 
-static int judge_logs(char *const *paths) {
+/* Whether exactly violations of this kind are found; NULL: none is, and enough was compared. */
+static bool judge(struct evidence *evidence, const char *must_find) {
+    struct counts counts = compare_all(evidence);
+    print_counts(evidence, &counts);
+    size_t found = found_of(&counts, evidence, NULL);
+    if (must_find != NULL) {
+        return found > 0 && found == found_of(&counts, evidence, must_find);
+    }
+    if (!says_something(evidence, &counts)) {
+        printf("# too little happened: nothing was tested\n");
+        return false;
+    }
+    return found == 0;
+}
+
+/* Violations are enough, too. */
+static bool is_enough(struct evidence *evidence) {
+    struct counts counts = compare_all(evidence);
+    return says_something(evidence, &counts) || found_of(&counts, evidence, NULL) > 0;
+}
+
+static int judge_logs(char *const *paths, bool only_whether_enough) {
     struct evidence evidence = {0};
     for (; *paths != NULL; paths++) {
         if (!evidence_read(&evidence, *paths)) {
@@ -378,7 +392,7 @@ static int judge_logs(char *const *paths) {
             return 2;
         }
     }
-    bool good = judge(&evidence, NULL);
+    bool good = only_whether_enough ? is_enough(&evidence) : judge(&evidence, NULL);
     evidence_free(&evidence);
     return good ? 0 : 1;
 }
@@ -413,9 +427,12 @@ int main(int argc, char **argv) {
     if (argc == 3 && strcmp(argv[1], "--cases") == 0) {
         return judge_cases(argv[2]);
     }
+    if (argc > 2 && strcmp(argv[1], "--enough") == 0) {
+        return judge_logs(argv + 2, true);
+    }
     if (argc < 2 || argv[1][0] == '-') {
-        fputs("usage: checker LOG... | --cases LOGS\n", stderr);
+        fputs("usage: checker [--enough] LOG... | --cases LOGS\n", stderr);
         return 2;
     }
-    return judge_logs(argv + 1);
+    return judge_logs(argv + 1, false);
 }

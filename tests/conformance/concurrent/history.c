@@ -48,9 +48,10 @@ enum {
     DURATION_MIN_MS = 1500,
     DURATION_MAX_MS = 180000, /* for these many answers */
     ANSWERS_MIN = 300,
+    ROUNDS_MAX = 4,      /* if nothing can be judged by them */
     KILL_EVERY_MS = 150, /* about, */
     ANSWERS_A_KILL = 12, /* at least, so that also on a busy machine actors live to do something */
-    SILENT_MAX_MS = 900, /* the longest ttl is 400 */
+    SILENT_MAX_MS = 900, /* the longest ttl is 400, where calls are quick */
     SLOW = 3,
     LAST_RESTART_MS = 800, /* at least before the end of the history */
     LOST_MIN_MS = 60,
@@ -432,32 +433,37 @@ static bool log_clock(const struct history *history, char path[PATH_BYTES_MAX]) 
     return true;
 }
 
-/* Runs the checker on all logs. */
-static bool check(const struct history *history, char *checker) {
-    static char paths[ARGUMENTS_MAX][PATH_BYTES_MAX];
-    static char restarts[PATH_BYTES_MAX];
-    static char clock[PATH_BYTES_MAX];
-    char *arguments[ARGUMENTS_MAX + 4] = {checker};
-    unsigned count = history->incarnations < ARGUMENTS_MAX ? history->incarnations : ARGUMENTS_MAX;
-    for (unsigned i = 0; i < count; i++) {
-        snprintf(paths[i], sizeof paths[i], "%s/%u.log", history->folder, i);
-        arguments[i + 1] = paths[i];
-    }
-    if (history->restart_log >= 0) {
-        snprintf(restarts, sizeof restarts, "%s/%s", history->folder, restart_log_name);
-        arguments[++count] = restarts;
-    }
-    if (log_clock(history, clock)) {
-        arguments[++count] = clock;
-    }
+/* Runs a program with arguments. Returns whether it ended with 0. */
+static bool runs_well(char *program, char **arguments) {
     fflush(stdout);
     pid_t child = fork();
     if (child == 0) {
-        execv(checker, arguments);
-        give_up(checker);
+        execv(program, arguments);
+        give_up(program);
     }
     int status = 0;
     return child > 0 && waitpid(child, &status, 0) == child && status == 0;
+}
+
+/* Runs the checker on all logs, with an option if that is not NULL. */
+static bool check(const struct history *history, char *checker, char *option) {
+    static char paths[ARGUMENTS_MAX][PATH_BYTES_MAX];
+    static char restarts[PATH_BYTES_MAX];
+    static char clock[PATH_BYTES_MAX];
+    char *arguments[ARGUMENTS_MAX + 5] = {checker, option};
+    unsigned count = option != NULL ? 2 : 1;
+    for (unsigned i = 0; i < history->incarnations && i < ARGUMENTS_MAX; i++) {
+        snprintf(paths[i], sizeof paths[i], "%s/%u.log", history->folder, i);
+        arguments[count++] = paths[i];
+    }
+    if (history->restart_log >= 0) {
+        snprintf(restarts, sizeof restarts, "%s/%s", history->folder, restart_log_name);
+        arguments[count++] = restarts;
+    }
+    if (log_clock(history, clock)) {
+        arguments[count++] = clock;
+    }
+    return runs_well(checker, arguments);
 }
 
 static void url_make(struct history *history, const char *template) {
@@ -507,6 +513,22 @@ static uint64_t seed(void) {
     }
     printf("# LK_TEST_SEED=%" PRIu64 "\n", drawn);
     return drawn;
+}
+
+/*
+ * Plays again while there is nothing to judge by: on a busy machine some hundred answers may not
+ * have two leases that were certainly held at the same time.
+ */
+static void play_enough(struct history *history, char *checker) {
+    static char option[] = "--enough";
+    unsigned rounds = history->processes && !history->faults ? ROUNDS_MAX : 1;
+    do {
+        atomic_store(&history->actor_shared->answers, 0);
+        history->answers_at_kill = 0;
+        atomic_store(&history->actor_shared->until_us,
+                     actor_now_us() + duration_ms(history) * 1000);
+        play(history);
+    } while (--rounds > 0 && !check(history, checker, option));
 }
 
 static int remove_one(const char *path, const struct stat *status, int type, struct FTW *place) {
@@ -586,12 +608,11 @@ int main(int argc, char **argv) {
     }
     lk_close(open_store(&history)); /* made before the first is killed over it */
     history.shared = history.processes ? NULL : open_store(&history);
-    atomic_store(&history.actor_shared->until_us, actor_now_us() + duration_ms(&history) * 1000);
-    play(&history);
+    play_enough(&history, argv[2]);
     bool free_at_the_end = close_roots(&history);
     print_figures(&history);
     service_end(&history.service, SIGTERM);
-    bool right = check(&history, argv[2]);
+    bool right = check(&history, argv[2], NULL);
     printf("1..2\n%s 1 - every root is free at the end\n%s 2 - what was seen keeps the rules\n",
            free_at_the_end ? "ok" : "not ok", right ? "ok" : "not ok");
     if (history.restarter != NULL && history.restarts == 0) {
