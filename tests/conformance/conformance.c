@@ -450,12 +450,12 @@ static void report_print(const struct job *job) {
     }
 }
 
-/* The child has a verdict, or none: it has died. One with a store of its own is at its end. */
+/* The child has a verdict, or none: it has died. If all is well, it plays the next scenario. */
 static void job_end(struct run *run, struct job *job) {
     struct played *played = &run->played[job->played];
     unsigned char verdict = VERDICT_FAILED;
     bool has_verdict = read(job->verdicts, &verdict, 1) == 1;
-    int status = has_verdict && run->empty != NULL ? 0 : child_end(job);
+    int status = has_verdict && verdict == VERDICT_PASSED ? 0 : child_end(job);
 
     played->verdict = has_verdict && status == 0 ? (enum verdict)verdict : VERDICT_FAILED;
     line_print(run, played->verdict == VERDICT_PASSED, played, "");
