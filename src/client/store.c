@@ -3,6 +3,7 @@
 #include "client/store.h"
 
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -49,6 +50,46 @@ static lk_outcome call_engine(const struct lk_engine_ops *ops, struct lk_slice r
         rest, patience, ret_engine, error);
 }
 
+/* ---- abandoned threads ----------------------------------------------------------------------- */
+
+/*
+ * exit() takes down what a thread may be in the middle of using: the state of OpenSSL, of Kerberos,
+ * of a client library. An abandoned thread is told to end, and mostly needs some milliseconds more.
+ * So exit() waits for it, but not long: the thread may wait for a name server.
+ */
+#define EXIT_US INT64_C(1000000)
+#define EXIT_LOOK_US INT64_C(1000)
+
+static atomic_uint abandoned;   /* threads */
+static atomic_int abandoned_by; /* the process: a child of fork() has none of its threads */
+static pthread_once_t exit_once = PTHREAD_ONCE_INIT;
+
+bool lk_opening_is_abandoned(void) {
+    return atomic_load(&abandoned) > 0 && atomic_load(&abandoned_by) == getpid();
+}
+
+static void await_abandoned(void) {
+    int64_t end_us = lk_clock_now_us() + EXIT_US;
+
+    while (lk_opening_is_abandoned() && lk_clock_now_us() < end_us) {
+        const struct timespec pause = {.tv_nsec = EXIT_LOOK_US * 1000};
+        (void)nanosleep(&pause, NULL);
+    }
+}
+
+static void await_at_exit(void) {
+    (void)atexit(await_abandoned);
+}
+
+/* By the caller, while the thread cannot end. */
+static void count_abandoned(void) {
+    if (atomic_exchange(&abandoned_by, getpid()) != getpid()) {
+        atomic_store(&abandoned, 0);
+    }
+    atomic_fetch_add(&abandoned, 1);
+    (void)pthread_once(&exit_once, await_at_exit);
+}
+
 /* ---- the thread ------------------------------------------------------------------------------ */
 
 static void opening_free(struct opening *opening) {
@@ -83,6 +124,7 @@ static void *run(void *context) {
             engine->ops->close(engine);
         }
         opening_free(opening);
+        atomic_fetch_sub(&abandoned, 1);
     }
     return NULL;
 }
@@ -162,6 +204,7 @@ static lk_outcome take(struct opening *opening, struct lk_engine **ret_engine, l
     is_done = opening->is_done;
     opening->caller = NULL;
     if (!is_done) {
+        count_abandoned();
         (void)pthread_detach(opening->thread);
     }
     pthread_mutex_unlock(&opening->mutex);

@@ -36,6 +36,13 @@ struct lk_opening_order {
 lk_outcome lk_opening_carry_out(const struct lk_opening_order *order, struct lk_engine **ret_engine,
                                 lk_error *error);
 
+/*
+ * Whether a thread that was abandoned is still at work in this process. Then exit() waits for it,
+ * at most a second, before the libraries that it uses are taken down. A program that need not wait
+ * ends by _exit().
+ */
+bool lk_opening_is_abandoned(void);
+
 /* ---- stores ---------------------------------------------------------------------------------- */
 
 struct lk_keepalive;
