@@ -259,9 +259,7 @@ class AsyncWork:
     async def __aexit__(self, kind: Optional[Type[BaseException]],
                         error: Optional[BaseException],
                         traceback: Optional[TracebackType]) -> None:
-        self._feed.stop()
-        if self._item is not None:
-            self._item._leave(error)
+        self._feed.leave(self._item, error)
         await self.aclose()
 
     def __del__(self) -> None:

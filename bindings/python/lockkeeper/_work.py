@@ -6,6 +6,7 @@ The library claims, renews, finishes and retries. What is decided here is only t
 
 from __future__ import annotations
 
+import asyncio
 import ctypes
 import os
 import queue
@@ -180,14 +181,23 @@ class Item(Held):
         if exit_code is not None:
             self._exit_code = _arguments.number(exit_code, "exit_code", -2**31, 2**31 - 1)
 
-    def _leave(self, error: Optional[BaseException]) -> None:
-        """Its block or its function has ended without a decision, by this error. What stops the
-        program, the task or the store is no failure of the item."""
-        if isinstance(error, Exception) and not isinstance(error, (Cancelled, _background.Closed)):
-            self._explain(error, None)
+    def _leave(self, failure: Optional[BaseException]) -> None:
+        """Its block or its function has ended without a decision. None: it has not failed."""
+        if failure is not None:
+            self._explain(failure, None)
             self._decide(FAILED)
         else:
             self._decide(GIVE_BACK)
+
+
+def _is_task_cancelled() -> bool:
+    """Whether the present task is being cancelled. Before Python 3.11 it cannot tell."""
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:  # no event loop runs in this thread
+        return False
+    cancelling: Callable[[], int] = getattr(task, "cancelling", lambda: 1)
+    return task is not None and cancelling() > 0
 
 
 class Ended:
@@ -214,6 +224,7 @@ class Pool:
         self._table, self._retry_min = table, retry_min
         self._ended_by: Optional[BaseException] = None  # what a function has raised to stop it
         self._cancel = _background.Cancel()
+        self._is_cancelled = False
         self._items: Dict[int, Item] = {}  # by the address of the claim
         self._options = _abi.WorkOptions()
         options = self._options
@@ -227,7 +238,19 @@ class Pool:
         options.drain = _arguments.flag(drain, "drain")
 
     def cancel(self) -> None:
+        self._is_cancelled = True
         self._cancel.now()
+
+    def failure(self, error: Optional[BaseException]) -> Optional[BaseException]:
+        """The error, unless it stops the worker, or says that the worker is being stopped. A
+        cancellation that comes from the work itself is a failure: given back at once and uncounted,
+        its item would be claimed again for ever (R16)."""
+        is_stopping = self._is_cancelled or self._store._gate.is_closed
+        if isinstance(error, (Cancelled, _background.Closed)):
+            return None if is_stopping else error
+        if isinstance(error, asyncio.CancelledError):
+            return None if is_stopping or _is_task_cancelled() else error
+        return error if isinstance(error, Exception) else None
 
     def run(self) -> Ended:
         counts = _abi.WorkCounts()
@@ -263,10 +286,10 @@ class Pool:
             try:
                 self._work_on(item)
             except BaseException as error:
-                if not isinstance(error, Exception):  # SystemExit, KeyboardInterrupt
-                    self._ended_by = error
+                if not isinstance(error, (Exception, asyncio.CancelledError)):
+                    self._ended_by = error  # SystemExit, KeyboardInterrupt
                     self.cancel()
-                item._leave(error)
+                item._leave(self.failure(error))
             finally:
                 _background.handled.gate = None
             verdict = item._verdicts.get()
@@ -348,6 +371,13 @@ class Feed:
         self._is_closing = True
         self.pool.cancel()
 
+    def leave(self, item: Optional[Item], error: Optional[BaseException]) -> None:
+        """The block of the consumer has ended. Claims no more before its item is decided on."""
+        failure = self.pool.failure(error)
+        self.stop()
+        if item is not None:
+            item._leave(failure)
+
     def take(self, message: Union[Item, Ended]) -> Optional[Item]:
         """The item that the consumer goes on with. None: an Ended, or an item that came too late, and
         goes back."""
@@ -377,8 +407,9 @@ class Work:
 
     To ask for the next item says that the present one is done. A loop that is left in another way, by
     `break` or `return`, gives the present item back. As a context manager it also tells an exception
-    in the block from that: the item has failed then. SystemExit, KeyboardInterrupt and
-    asyncio.CancelledError are no failures of the item: they give it back.
+    in the block from that: the item has failed then. SystemExit and KeyboardInterrupt are no failures
+    of the item: they give it back. So do asyncio.CancelledError if the task is being cancelled, and
+    Cancelled if the work is stopped or the store closed.
     """
 
     def __init__(self, store: Store, queue_: Optional[str], options: Dict[str, Any]) -> None:
@@ -434,9 +465,7 @@ class Work:
 
     def __exit__(self, kind: Optional[Type[BaseException]], error: Optional[BaseException],
                  traceback: Optional[TracebackType]) -> None:
-        self._feed.stop()
-        if self._item is not None:
-            self._item._leave(error)
+        self._feed.leave(self._item, error)
         self.close()
 
     def __del__(self) -> None:

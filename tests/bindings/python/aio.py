@@ -322,6 +322,26 @@ class Work(AsyncCase):
         self.store.push("mails", "1")
         self.run_async(main)
 
+    def test_a_cancellation_of_another_task_is_a_failure(self):
+        async def main():
+            async def loop(cancel):
+                async with self.store.awork("mails", retry_min=60) as work:
+                    async for _ in work:
+                        cancel()
+                        await other
+
+            other = asyncio.get_running_loop().create_future()
+            for own, wanted in ((True, ("ready", 0)), (False, ("delayed", 1))):
+                task = asyncio.ensure_future(loop(lambda: (task if own else other).cancel()))
+                with self.assertRaises(asyncio.CancelledError):
+                    await within(task)
+                other = asyncio.get_running_loop().create_future()
+                item, = self.store.items("mails")
+                self.assertEqual((item.state, item.attempts), wanted)
+
+        self.store.push("mails", "1")
+        self.run_async(main)
+
     def test_cancellation_while_it_waits_for_an_item(self):
         async def main():
             async with self.store.awork("mails") as work:

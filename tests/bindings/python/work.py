@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """usage: work.py PATTERN LK: queues of work, and events."""
 
+import asyncio
 import gc
 import os
 import signal
@@ -128,16 +129,43 @@ class Queues(support.StoreCase):
             for _ in work:
                 break
         self.assertEqual(work.counts.done, 0)
-        for error in (SystemExit(3), KeyboardInterrupt(), lockkeeper.Cancelled()):
+        for error in (SystemExit(3), KeyboardInterrupt()):
             with self.assertRaises(type(error)):
                 with self.store.work("mails", **slow) as work:
                     for _ in work:
                         raise error
         for _ in self.store.work("mails", **slow):
             break
-        until(lambda: self.store.stats("mails").retried == 5)
+        until(lambda: self.store.stats("mails").retried == 4)
         item, = self.store.items("mails")
         self.assertEqual((item.state, item.last_error), ("ready", None))
+
+    def test_a_cancellation_of_a_worker_that_is_not_stopped_is_a_failure(self):
+        for error in (lockkeeper.Cancelled(), asyncio.CancelledError()):
+            self.store.push("mails", "1")
+            seen = []
+
+            def send(item):
+                seen.append(item.attempt)
+                if len(seen) <= 10:  # else it would go on for ever
+                    raise error
+
+            counts = self.store.run_workers("mails", send, drain=True, max_attempts=2, **FAST)
+            self.assertEqual((seen, counts.parked), ([1, 2], 1))
+            self.store.drop("mails", "1")
+            self.store.push("mails", "1")
+            for stop, wanted in ((False, ("delayed", 1)), (True, ("ready", 0))):
+                with self.assertRaises(type(error)):
+                    with self.store.work("mails", retry_min=60) as work:
+                        for _ in work:
+                            if stop:
+                                work.stop()
+                            raise error
+                item, = self.store.items("mails")
+                self.assertEqual((item.state, item.attempts), wanted)
+                self.store.drop("mails", "1")
+                self.store.push("mails", "1")
+            self.store.drop("mails", "1")
 
     def test_a_loop_that_is_stopped_decides_on_its_item(self):
         self.store.push_many("mails", [("1", None), ("2", None)])
