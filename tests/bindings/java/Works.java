@@ -236,15 +236,39 @@ final class Works {
                 new RuntimeException(new java.util.concurrent.CancellationException()));
             store.push("q", "1", null);
             var begins = new java.util.concurrent.atomic.AtomicInteger();
-            store.work("q").retry(ofSeconds(30), ofSeconds(30)).drain().run(item -> {
-                Tap.same(1, (int) item.attempt()); // what was given back did not count
-                int begin = begins.getAndIncrement();
-                if (begin < thrown.size()) {
-                    throw thrown.get(begin);
-                }
-            });
-            Tap.same(List.of(3L, 1L),
-                List.of(store.stats("q").retried(), store.stats("q").done()));
+            // Nothing stops the pool: each is a failure, so that an item cannot be tried for ever.
+            WorkCounts counts = store.work("q").retry(ofMillis(1), ofMillis(1))
+                .maxAttempts(thrown.size()).drain().run(item -> {
+                    int begin = begins.getAndIncrement();
+                    if (begin <= 2 * thrown.size()) {
+                        throw thrown.get(begin % thrown.size());
+                    }
+                });
+            Tap.same(List.of(3, 1L), List.of(begins.get(), counts.parked()));
+            store.drop("q", List.of("1"));
+            store.push("q", "1", null);
+            for (RuntimeException error : thrown) {
+                var isHeld = new java.util.concurrent.CountDownLatch(1);
+                var isStopped = new java.util.concurrent.CountDownLatch(1);
+                var stopped = new Tap.Background<>(() -> store.work("q").run(item -> {
+                    isHeld.countDown();
+                    try {
+                        isStopped.await();
+                    } catch (InterruptedException other) {
+                        throw new IllegalStateException(other);
+                    }
+                    throw error;
+                }));
+                isHeld.await();
+                stopped.thread.interrupt();
+                Tap.until(() -> !stopped.thread.isInterrupted()
+                    && stopped.thread.getState() == Thread.State.WAITING, "the interrupt");
+                isStopped.countDown();
+                Tap.thrown(InterruptedException.class, stopped::result);
+                Tap.same(List.of(1L, 0L), List.of(store.stats("q").readyNow(),
+                    Integer.toUnsignedLong((int) store.items("q").get(0).attempts())));
+            }
+            store.drop("q", List.of("1"));
             store.push("q", "2", null);
             Store other = Store.open(store.url());
             var begun = new java.util.concurrent.CountDownLatch(1);

@@ -149,10 +149,12 @@ public final class Item extends Held {
     }
 
     /**
-     * Its handler has thrown. What stops a thread, a wait or the store is no failure of the item.
+     * Its handler has thrown. What stops a thread, a wait or the store is no failure of the item
+     * while its pool is being stopped. At another time it comes from the work itself: given back at
+     * once and uncounted, the item would be claimed again for ever (R16).
      */
-    void leave(Throwable error) {
-        for (Throwable cause = error; cause != null; cause = cause.getCause()) {
+    void leave(Throwable error, boolean isStopping) {
+        for (Throwable cause = error; isStopping && cause != null; cause = cause.getCause()) {
             if (cause instanceof InterruptedException || cause instanceof CancelledException
                 || cause instanceof CancellationException
                 || cause instanceof Gate.ClosedException) {

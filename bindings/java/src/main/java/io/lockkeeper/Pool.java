@@ -84,7 +84,7 @@ final class Pool {
             try {
                 gate.handling(() -> workOn.accept(item));
             } catch (Throwable error) {
-                item.leave(error);
+                item.leave(error, cancel.isNow() || gate.isClosed());
             }
             return item.verdict();
         } catch (Throwable error) {

@@ -35,6 +35,7 @@ final class Waits {
     /** A lk_cancel. now() may come at any time, also after free(). */
     static final class Cancel {
         private Pointer handle = Functions.LIBRARY.lk_cancel_new();
+        private boolean isNow;
 
         Cancel() {
             if (handle == null) {
@@ -48,9 +49,14 @@ final class Waits {
         }
 
         synchronized void now() {
+            isNow = true;
             if (handle != null) {
                 Functions.LIBRARY.lk_cancel_now(handle);
             }
+        }
+
+        synchronized boolean isNow() {
+            return isNow;
         }
 
         /** No wait is using it any more. */
