@@ -3,10 +3,11 @@
  * Loops over claimed items: `for item in store:work("mails") do ... end`.
  *
  * To ask for the next item says that the present one is done. An error that leaves the loop gives
- * the present item back as failed, unless it is an interruption. Whatever else leaves the loop
+ * the present item back as failed, unless it comes from what stops the loop. Whatever else leaves the loop
  * (break, return, a coroutine that is closed) cannot be told apart, so it gives the item back as
  * not failed: work that is repeated does less harm than work that is forgotten.
  */
+#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -16,7 +17,8 @@ struct work {
     struct lk_lua_feed *feed; /* NULL: it has ended */
     uint64_t taken;           /* the number of the last item that was handed out */
     bool is_stopped;
-    lk_work_counts counts; /* once it has ended */
+    void (*on_sigint)(int); /* when it began */
+    lk_work_counts counts;  /* once it has ended */
 };
 
 struct item {
@@ -191,6 +193,13 @@ static enum news news_of(struct lk_lua_feed *feed, uint64_t taken, const lk_clai
     return news;
 }
 
+static void (*sigint_handler(void))(int) {
+    struct sigaction action = {.sa_handler = SIG_DFL};
+
+    (void)sigaction(SIGINT, NULL, &action);
+    return action.sa_handler;
+}
+
 static void work_begin(lua_State *L, struct work *work) {
     struct lk_lua_store *store;
 
@@ -198,6 +207,7 @@ static void work_begin(lua_State *L, struct work *work) {
     if (work->feed->is_started) {
         return;
     }
+    work->on_sigint = sigint_handler();
     (void)lua_getiuservalue(L, 1, 2);
     store = lk_lua_store(L, lua_gettop(L));
     feeds_prune(store);
@@ -282,8 +292,20 @@ static int work_stop(lua_State *L) {
     return 0;
 }
 
-/* Whether the error at `arg` stops the program or a wait, and says nothing of the item: that of
- * `lua` for a SIGINT, or an outcome "cancelled". */
+/* Whether the loop was stopped, its store closed, or `lua` interrupted: that resets its handler of
+ * SIGINT when one comes. */
+static bool is_stopping(const struct work *work) {
+    bool is_closing;
+
+    (void)pthread_mutex_lock(&work->feed->mutex);
+    is_closing = work->feed->is_closing;
+    (void)pthread_mutex_unlock(&work->feed->mutex);
+    return is_closing || (work->feed->is_started && sigint_handler() != work->on_sigint);
+}
+
+/* Whether the error at `arg` has the form of one that stops the program or a wait, and says nothing
+ * of the item: that of `lua` for a SIGINT, or an outcome "cancelled". Work that raises it itself has
+ * failed: its item would be claimed again for ever (R16). */
 static bool is_interruption(lua_State *L, int arg) {
     static const char interrupted[] = "interrupted!";
     size_t size = 0;
@@ -311,7 +333,8 @@ static int work_close(lua_State *L) {
     if (feed == NULL) {
         return 0;
     }
-    if (!lua_isnoneornil(L, 2) && !is_interruption(L, 2)) {
+    if (!lua_isnoneornil(L, 2) && feed->process == getpid()
+        && !(is_interruption(L, 2) && is_stopping(work))) {
         verdict.verdict = LK_LUA_FAILED;
         verdict.failure = luaL_tolstring(L, 2, &verdict.failure_size);
     }

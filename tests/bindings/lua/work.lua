@@ -131,11 +131,35 @@ case("a loop that is stopped decides on its item; one that is interrupted gives 
     never:stop()
     equal(never:next(), nil)
     for _, why in ipairs{"x.lua:1: interrupted!", setmetatable({outcome = "cancelled"}, {})} do
-        local is_whole = pcall(function()
-            for _ in store:work("mails", {retry_min = 60}) do error(why, 0) end
-        end)
+        for _, is_stopped in ipairs{true, false} do -- the work itself says so: it has failed
+            local work = store:work("mails", {retry_min = 60})
+            local is_whole = pcall(function()
+                for _ in work, nil, nil, work do
+                    if is_stopped then work:stop() end
+                    error(why, 0)
+                end
+            end)
+            local item = store:items("mails")[1]
+            equal({is_whole, item.state, item.attempts},
+                  is_stopped and {false, "ready", 0} or {false, "delayed", 1})
+        end
+        store:drop("mails", "2")
+        store:push("mails", "2")
+    end
+    for _, wait in ipairs{"while true do end", "coroutine.wrap(wait)()"} do
+        local loop <close> = support.program(url, ([[
+            local function wait() store:claim("nothing", {wait = 60}) end
+            print(pcall(function()
+                for _ in store:work("mails", {retry_min = 60}) do
+                    print("has it") io.stdout:flush()
+                    %s
+                end
+            end))]]):format(wait))
+        equal(loop:heard(), "has it")
+        loop:signal(2)
+        local code, said = loop:ends()
         local item = store:items("mails")[1]
-        equal({is_whole, item.state, item.last_error}, {false, "ready", nil})
+        equal({code, said:find("interrupted", 1, true) ~= nil, item.state, item.attempts}, {0, true, "ready", 0})
     end
     local other = lk.open(url)
     local item = other:work("mails"):next()
