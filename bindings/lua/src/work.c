@@ -3,9 +3,9 @@
  * Loops over claimed items: `for item in store:work("mails") do ... end`.
  *
  * To ask for the next item says that the present one is done. An error that leaves the loop gives
- * the present item back as failed, unless it comes from what stops the loop. Whatever else leaves the loop
- * (break, return, a coroutine that is closed) cannot be told apart, so it gives the item back as
- * not failed: work that is repeated does less harm than work that is forgotten.
+ * the present item back as failed, unless it comes from what stops the loop. Whatever else leaves
+ * the loop (break, return, a coroutine that is closed) cannot be told apart, so it gives the item
+ * back as not failed: work that is repeated does less harm than work that is forgotten.
  */
 #include <signal.h>
 #include <string.h>
@@ -304,8 +304,8 @@ static bool is_stopping(const struct work *work) {
 }
 
 /* Whether the error at `arg` has the form of one that stops the program or a wait, and says nothing
- * of the item: that of `lua` for a SIGINT, or an outcome "cancelled". Work that raises it itself has
- * failed: its item would be claimed again for ever (R16). */
+ * of the item: that of `lua` for a SIGINT, or an outcome "cancelled". Work that raises it itself
+ * has failed: its item would be claimed again for ever (R16). */
 static bool is_interruption(lua_State *L, int arg) {
     static const char interrupted[] = "interrupted!";
     size_t size = 0;
