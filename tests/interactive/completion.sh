@@ -53,6 +53,8 @@ ok 'paths of a prefix' offers 'db/t1\n' ls db/
 ok 'modes behind a path' offers 'db?shared\n' run 'db?s'
 ok 'choices' offers 'kill\nwarn\n' run --on-lost ''
 ok 'choices joined' offers '--on-lost=warn\n' run --on-lost=w
+ok 'what a command reports' offers 'done\nretry\nprogress\n' report ''
+ok 'one of its words' offers 'retry\n' report r
 ok 'durations' offers '10s\n10m\n' run --ttl 10
 ok 'owners that are one word' offers 'ana\nben\n' release --owner ''
 ok 'a store that was named' offers '' -S "sqlite:$work/none.db" show ''
