@@ -186,8 +186,9 @@ export class Item {
     done(): Promise<void>;
     /** Gives the item back: it has not failed, and the attempt does not count. */
     giveBack(): Promise<void>;
-    /** It has failed; again later. */
-    retry(why?: Error | Bytes, options?: {exitCode?: number}): Promise<void>;
+    /** It has failed; again later, after `delay` if that is given. `uncounted`: not now; the attempt does
+     * not count, and the item is not parked. */
+    retry(why?: Error | Bytes, options?: Omit<RetryOptions, 'error'>): Promise<void>;
 }
 
 /** Of store.claim(). */

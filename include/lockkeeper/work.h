@@ -430,13 +430,17 @@ typedef struct lk_work_item {
  */
 typedef void lk_work_handle_batch(void *context, lk_work_item *items, size_t count);
 
-/* Why an item is given back. All zero when lk_work() asks, but for `size`. */
+/* Why an item is given back, and until when. All zero when lk_work() asks, but for `size`. */
 typedef struct lk_work_failure {
     size_t size;   /* sizeof(lk_work_failure) of the library */
     bool has_exit; /* the work ended with `exit_code` */
     int32_t exit_code;
     const char *text; /* `text_size` bytes, up to 1024; borrowed until the item's next step */
     size_t text_size;
+    bool has_delay; /* it is claimed again after `delay_ms`, in place of the pool's delay; cut to 0
+                       and 366 days */
+    bool uncounted; /* as in lk_retry_request: the attempt does not count */
+    int64_t delay_ms;
 } lk_work_failure;
 
 /* Zero the fields you do not set, and set `size`. Everything it points to is borrowed. */
@@ -461,9 +465,9 @@ typedef struct lk_work_options {
     const lk_work_table
         *table;          /* R17: the source of the queue (`queue` may be NULL); NULL: no table */
     lk_work_loops loops; /* only with a table */
-    /* Asked why, when the handler has given an item back as failed; the answer is kept with the
-     * item (lk_item_info), if the store keeps failures. From the worker's thread. NULL: not said,
-     * but for a statement of the table's that failed */
+    /* Asked why, and until when, if the handler has given an item back as failed; the reason is
+     * kept with the item (lk_item_info), if the store keeps failures. From the worker's thread.
+     * NULL: not said, but for a statement of the table's that failed */
     void (*explain)(void *context, const lk_claim_info *claim, lk_work_failure *ret_failure);
     size_t batch; /* up to LK_CLAIMS_MAX: items that `handle_batch` gets in one call, in place of
                      `handle`; not with a table; 0: one item at a time */

@@ -321,6 +321,33 @@ static void test_why_an_item_failed_is_kept_with_it(void **state) {
     lk_item_list_free(list);
 }
 
+static void put_off(void *context, const lk_claim_info *claim, lk_work_failure *ret_failure) {
+    assert_int_equal(claim->attempt, 1); /* the one before did not count */
+    (void)context;
+    ret_failure->has_delay = true;
+    ret_failure->delay_ms = 3;
+    ret_failure->uncounted = true;
+}
+
+static void test_a_handler_says_when_an_item_is_tried_again(void **state) {
+    struct setup setup = setup_of(state);
+    lk_work_options options = options_of(&setup);
+    lk_work_counts counts;
+
+    setup.failures = 2;
+    options.max_attempts = 1;
+    options.retry_min_ms = 60000;
+    options.explain = put_off;
+    push_numbers(setup.store, 1);
+    assert_int_equal(lk_work(setup.store, &options, &counts, NULL), LK_OK);
+    assert_int_equal(counts.retried, 2);
+    assert_int_equal(counts.parked, 0);
+    assert_int_equal(counts.done, 1);
+    assert_int_equal(setup.delay_count, 2);
+    assert_int_equal(setup.delays_ms[0], 3);
+    assert_int_equal(setup.delays_ms[1], 3);
+}
+
 /* The claim is broken under its handler: it is notified, and what it then returns changes
  * nothing. */
 static void *break_claim(void *context) {
@@ -555,6 +582,7 @@ int main(int argc, char **argv) {
         TEST(test_retries_with_growing_delays),
         TEST(test_an_item_that_always_fails_is_parked),
         TEST(test_why_an_item_failed_is_kept_with_it),
+        TEST(test_a_handler_says_when_an_item_is_tried_again),
         TEST(test_a_lost_claim_is_reported_and_counted),
         TEST(test_a_steal_is_counted),
         TEST(test_an_idle_pool_can_be_cancelled),

@@ -109,6 +109,9 @@ static void explain(void *context, const lk_claim_info *claim, lk_work_failure *
     }
     ret_failure->has_exit = feed->has_exit;
     ret_failure->exit_code = feed->exit_code;
+    ret_failure->has_delay = feed->has_delay;
+    ret_failure->delay_ms = feed->delay_ms;
+    ret_failure->uncounted = feed->is_uncounted;
     (void)pthread_mutex_unlock(&feed->mutex);
 }
 
@@ -162,6 +165,9 @@ static bool decide_locked(struct lk_lua_feed *feed, const struct lk_lua_verdict 
     }
     feed->has_exit = verdict->has_exit;
     feed->exit_code = verdict->exit_code;
+    feed->has_delay = verdict->has_delay;
+    feed->delay_ms = verdict->delay_ms;
+    feed->is_uncounted = verdict->is_uncounted;
     (void)sem_post(&feed->decided);
     return true;
 }

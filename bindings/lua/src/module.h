@@ -221,8 +221,9 @@ struct lk_lua_feed {
     int verdict;
     char failure[LK_LUA_FAILURE_MAX];
     size_t failure_size;
-    bool has_exit;
+    bool has_exit, has_delay, is_uncounted;
     int32_t exit_code;
+    int64_t delay_ms;
     uint64_t stepped; /* the number of the item that `step` is of */
     lk_work_step step;
     bool is_closing;
@@ -242,8 +243,9 @@ struct lk_lua_verdict {
     int verdict;
     const char *failure; /* NULL: not said */
     size_t failure_size;
-    bool has_exit;
+    bool has_exit, has_delay, is_uncounted;
     int32_t exit_code;
+    int64_t delay_ms;
 };
 static const struct lk_lua_verdict lk_lua_given_back = {.verdict = LK_WORK_GIVE_BACK};
 

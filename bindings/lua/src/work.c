@@ -469,8 +469,10 @@ static int decide_again(lua_State *L, struct item *item, const struct lk_lua_ver
     } else if (verdict->verdict == LK_LUA_DONE) {
         outcome = lk_done(store->handle, end.queue, end.id, end.owner, end.token, &error);
     } else {
-        end.uncounted = verdict->verdict == LK_WORK_GIVE_BACK;
-        end.delay_ms = end.uncounted ? 0 : delay_ms;
+        end.uncounted = verdict->is_uncounted || verdict->verdict == LK_WORK_GIVE_BACK;
+        end.delay_ms = verdict->verdict == LK_WORK_GIVE_BACK ? 0
+                       : verdict->has_delay                  ? verdict->delay_ms
+                                                             : delay_ms;
         end.has_exit = verdict->has_exit;
         end.exit_code = verdict->exit_code;
         end.error = verdict->failure;
@@ -523,12 +525,18 @@ static int item_give_back(lua_State *L) {
     return decide(L, &(struct lk_lua_verdict){.verdict = LK_WORK_GIVE_BACK});
 }
 
-/* item:retry([error [, {exit_code = N}]]): it has failed, and why. */
+/* item:retry([error [, {exit_code, delay, uncounted}]]): it has failed, and why. */
 static int item_retry(lua_State *L) {
     struct lk_lua_verdict verdict = {.verdict = LK_LUA_FAILED};
     struct lk_lua_options options;
 
-    lk_lua_options(L, 3, " exit_code ", &options);
+    lk_lua_options(L, 3, " exit_code delay uncounted ", &options);
+    if (lua_istable(L, 3)) {
+        verdict.has_delay = lua_getfield(L, 3, "delay") != LUA_TNIL;
+        lua_pop(L, 1);
+    }
+    verdict.delay_ms = options.delay_ms;
+    verdict.is_uncounted = options.uncounted;
     verdict.has_exit = options.has_exit;
     verdict.exit_code = options.exit_code;
     if (!lua_isnoneornil(L, 2)) {

@@ -16,6 +16,7 @@ const RETRY_MIN_MS = 1000; // as in the library, unless the option says otherwis
 const ZEROS = Object.freeze({claims: 0, steals: 0, done: 0, retried: 0, parked: 0, lost: 0, unknown: 0,
     announced: 0, duplicates: 0, left: 0, skipped: 0});
 const {text, flag, count, duration} = argument;
+const RETRY = {exitCode: argument.int32, delay: argument.milliseconds, uncounted: flag};
 const OPTIONS = {ttl: duration, maxAttempts: count, note: text, retryMin: duration, retryMax: duration,
     drain: flag, patience: duration, table: argument.table, signal: argument.abortable};
 
@@ -87,19 +88,20 @@ class Item {
         return this.#decide(GIVE_BACK);
     }
 
-    // It has failed, and why: an Error, a text or bytes; again later.
+    // It has failed, and why: an Error, a text or bytes; again later, after `delay` if that is given.
+    // `uncounted`: not now; the attempt does not count, and the item is not parked.
     async retry(why, options) {
-        const {exitCode} = argument.options(options, {exitCode: argument.int32});
+        const how = argument.options(options, RETRY);
         const said = why === undefined || why === null ? undefined : argument.failure(why, 'the reason');
-        await this.#decide(FAILED, said, exitCode);
+        await this.#decide(FAILED, said, how);
     }
 
-    async #decide(verdict, failure, exitCode) {
+    async #decide(verdict, failure, how = {}) {
         try {
             if (this.#isUnknown) {
-                await this.#work._decideAgain(this, verdict, failure, exitCode);
+                await this.#work._decideAgain(this, verdict, failure, how);
             } else {
-                await this.#work._decide(this.#number, verdict, failure, exitCode);
+                await this.#work._decide(this.#number, verdict, failure, how);
             }
         } catch (error) {
             this.#isUnknown = error instanceof UnavailableError;
@@ -248,13 +250,13 @@ class Work {
     }
 
     // Decides on an item, and waits for what comes of it.
-    async _decide(number, verdict, failure, exitCode) {
+    async _decide(number, verdict, failure, {exitCode, delay, uncounted}) {
         const present = this.#present;
         if (present?.number !== number || present.isDecided) {
             throw new Error('the item has been decided on');
         }
         present.isDecided = true;
-        if (!native.feedDecide(this.#feed, number, verdict, failure, exitCode)) {
+        if (!native.feedDecide(this.#feed, number, verdict, failure, exitCode, delay, uncounted)) {
             throw new ClosedError('work'); // which gave the item back
         }
         const step = await present.step.promise;
@@ -267,13 +269,14 @@ class Work {
     }
 
     // The claim has gone with the first decision. It is named by its owner and token.
-    async _decideAgain({queue, id, owner, token}, verdict, failure, exitCode) {
+    async _decideAgain({queue, id, owner, token}, verdict, failure, how) {
         const end = {queue, id, owner, token};
         if (verdict === DONE) {
             check(await this.#store._ask('done', end, this.#options.table));
         } else {
-            const delay = verdict === FAILED ? this.#options.retryMin ?? RETRY_MIN_MS : undefined;
-            check(await this.#store._ask('retry', end, delay, failure, exitCode, verdict === GIVE_BACK));
+            const delay = verdict === FAILED ? how.delay ?? this.#options.retryMin ?? RETRY_MIN_MS : undefined;
+            check(await this.#store._ask('retry', end, delay, failure, how.exitCode,
+                verdict === GIVE_BACK || how.uncounted));
         }
     }
 

@@ -121,7 +121,7 @@ struct lk_node_call {
     void *answer;
 };
 
-enum { LK_NODE_ARGUMENTS_MAX = 6 };
+enum { LK_NODE_ARGUMENTS_MAX = 7 };
 
 /* Reads the arguments; the missing ones are undefined. */
 void lk_node_arguments(napi_env env, napi_callback_info info, napi_value *arguments);

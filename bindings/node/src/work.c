@@ -27,6 +27,8 @@ struct feed {
     size_t failure_size;
     bool has_exit;
     int32_t exit_code;
+    bool has_delay, is_uncounted;
+    int64_t delay_ms;
 };
 
 /* ---- what is told ---------------------------------------------------------------------------- */
@@ -206,6 +208,9 @@ static void explain(void *context, const lk_claim_info *claim, lk_work_failure *
     }
     ret_failure->has_exit = feed->has_exit;
     ret_failure->exit_code = feed->exit_code;
+    ret_failure->has_delay = feed->has_delay;
+    ret_failure->delay_ms = feed->delay_ms;
+    ret_failure->uncounted = feed->is_uncounted;
     (void)pthread_mutex_unlock(&feed->mutex);
 }
 
@@ -352,13 +357,14 @@ static void decide_locked(struct feed *feed, int32_t verdict, const void *failur
     (void)pthread_cond_broadcast(&feed->decided);
 }
 
-/* feedDecide(feed, item, verdict, failure, exitCode): whether it was not decided on before. */
+/* feedDecide(feed, item, verdict, failure, exitCode, delay, uncounted): whether it was not decided
+ * on before. */
 static napi_value feed_decide(napi_env env, napi_callback_info info) {
     napi_value arguments[LK_NODE_ARGUMENTS_MAX], answer = NULL;
     struct feed *feed = feed_first(env, info, arguments);
-    int64_t item = 0;
+    int64_t item = 0, delay_ms = 0;
     int32_t verdict = 0, exit_code = 0;
-    bool is_mine, has_exit;
+    bool is_mine, has_exit, has_delay, is_uncounted = false;
     void *failure = NULL;
     size_t size = 0;
 
@@ -369,11 +375,16 @@ static napi_value feed_decide(napi_env env, napi_callback_info info) {
     (void)napi_get_value_int32(env, arguments[2], &verdict);
     (void)napi_get_buffer_info(env, arguments[3], &failure, &size);
     has_exit = napi_get_value_int32(env, arguments[4], &exit_code) == napi_ok;
+    has_delay = napi_get_value_int64(env, arguments[5], &delay_ms) == napi_ok;
+    (void)napi_get_value_bool(env, arguments[6], &is_uncounted);
     (void)pthread_mutex_lock(&feed->mutex);
     is_mine = !feed->is_decided && feed->item == (uint64_t)item;
     if (is_mine) {
         feed->has_exit = has_exit;
         feed->exit_code = exit_code;
+        feed->has_delay = has_delay;
+        feed->delay_ms = delay_ms;
+        feed->is_uncounted = is_uncounted;
         decide_locked(feed, verdict, failure, size);
     }
     (void)pthread_mutex_unlock(&feed->mutex);

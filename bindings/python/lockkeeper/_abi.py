@@ -380,7 +380,8 @@ class WorkItem(Structure):
 class WorkFailure(Structure):
     _fields_ = [
         ("size", c_size_t), ("has_exit", c_bool), ("exit_code", c_int32), ("text", c_char_p),
-        ("text_size", c_size_t)]
+        ("text_size", c_size_t), ("has_delay", c_bool), ("uncounted", c_bool),
+        ("delay_ms", c_int64)]
 
 
 Handle = CFUNCTYPE(c_int, c_void_p, POINTER(ClaimInfo), c_void_p)

@@ -194,8 +194,9 @@ class AsyncItem(AsyncHeld):
     async def done(self) -> None:
         await short(self._item.done)
 
-    async def retry(self, error: Optional[Failure] = None, exit_code: Optional[int] = None) -> None:
-        await short(self._item.retry, error, exit_code)
+    async def retry(self, error: Optional[Failure] = None, exit_code: Optional[int] = None, *,
+                    delay: Optional[Duration] = None, uncounted: bool = False) -> None:
+        await short(lambda: self._item.retry(error, exit_code, delay=delay, uncounted=uncounted))
 
     async def give_back(self) -> None:
         await short(self._item.give_back)

@@ -109,6 +109,8 @@ class Item(Held):
         self._worker = threading.get_ident()  # the claim ends when its handler has returned
         self._error: Optional[bytes] = None
         self._exit_code: Optional[int] = None
+        self._delay_ms: Optional[int] = None
+        self._is_uncounted = False
         super().__init__(handle)
 
     def __repr__(self) -> str:
@@ -166,10 +168,15 @@ class Item(Held):
         function returns."""
         self._decide_and_wait(DONE)
 
-    def retry(self, error: Optional[Failure] = None, exit_code: Optional[int] = None) -> None:
-        """The item has failed: it is claimed again after a delay that grows with its attempts, or
-        parked. `error` and `exit_code` are kept with it."""
+    def retry(self, error: Optional[Failure] = None, exit_code: Optional[int] = None, *,
+              delay: Optional[Duration] = None, uncounted: bool = False) -> None:
+        """The item has failed: it is claimed again after `delay`, or one that grows with its attempts,
+        or parked. `error` and `exit_code` are kept with it. `uncounted`: not now; the attempt does not
+        count, and the item is not parked."""
+        delay_ms = None if delay is None else _arguments.milliseconds(delay, "delay")
+        is_uncounted = _arguments.flag(uncounted, "uncounted")
         self._explain(error, exit_code)
+        self._delay_ms, self._is_uncounted = delay_ms, is_uncounted
         self._decide_and_wait(FAILED)
 
     def give_back(self) -> None:
@@ -271,8 +278,10 @@ class Pool:
             self._store.done(item.queue, item.id, table=self._table, **end)
         elif verdict == FAILED:
             delay = _RETRY_MIN_MS / 1000 if self._retry_min is None else self._retry_min
+            if item._delay_ms is not None:
+                delay = item._delay_ms / 1000
             self._store.retry(item.queue, item.id, delay=delay, error=item._error,
-                              exit_code=item._exit_code, **end)
+                              exit_code=item._exit_code, uncounted=item._is_uncounted, **end)
         else:
             self._store.retry(item.queue, item.id, uncounted=True, **end)
 
@@ -307,6 +316,10 @@ class Pool:
         if item is not None and item._exit_code is not None:
             failure.contents.has_exit = True
             failure.contents.exit_code = item._exit_code
+        if item is not None:
+            failure.contents.has_delay = item._delay_ms is not None
+            failure.contents.delay_ms = item._delay_ms or 0
+            failure.contents.uncounted = item._is_uncounted
 
     def _progress(self, _: Any, progress: Any) -> None:
         step = progress.contents

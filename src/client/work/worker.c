@@ -110,19 +110,26 @@ static bool keeps_failures(const struct lk_worker *worker) {
 }
 
 /* What the handler says of the item that it gives back. */
-static struct lk_item_failure explain(const struct lk_worker *worker, const lk_claim_info *claim) {
+static void explain(const struct lk_worker *worker, const lk_claim_info *claim,
+                    struct lk_finish *ending) {
     const lk_work_options *options = &worker->pool->options;
     lk_work_failure failure = {.size = sizeof failure};
 
-    if (options->explain != NULL && keeps_failures(worker)) {
+    if (options->explain != NULL) {
         options->explain(options->context, claim, &failure);
     }
-    return (struct lk_item_failure){
-        .has_exit = failure.has_exit,
-        .exit_code = failure.exit_code,
-        .text = {failure.text, failure.text_size < LK_FAILURE_BYTES_MAX ? failure.text_size
-                                                                        : LK_FAILURE_BYTES_MAX},
-    };
+    if (failure.has_delay) {
+        ending->delay_ms = lk_min(lk_max(failure.delay_ms, 0), LK_TTL_MAX_MS);
+    }
+    ending->is_uncounted = failure.uncounted;
+    if (keeps_failures(worker)) {
+        ending->failure = (struct lk_item_failure){
+            .has_exit = failure.has_exit,
+            .exit_code = failure.exit_code,
+            .text = {failure.text, failure.text_size < LK_FAILURE_BYTES_MAX ? failure.text_size
+                                                                            : LK_FAILURE_BYTES_MAX},
+        };
+    }
 }
 
 /* R17: the table's statement failed, so the item cannot be done: it is retried later. */
@@ -173,7 +180,7 @@ void lk_worker_end_claim(struct lk_worker *worker, const lk_claim_info *claim, l
     }
 
     if (status != 0 && status != LK_WORK_GIVE_BACK) {
-        ending.failure = explain(worker, claim);
+        explain(worker, claim, &ending);
     }
     lk_lease_abandon(lease); /* not renewed any more: a renewal after the end would be LOST */
     outcome = finish(worker, &ending, until_us, &error);

@@ -9,6 +9,7 @@ import io.lockkeeper.Item;
 import io.lockkeeper.Lease;
 import io.lockkeeper.LeaseLostException;
 import io.lockkeeper.PushCounts;
+import io.lockkeeper.Retry;
 import io.lockkeeper.Store;
 import io.lockkeeper.UnavailableException;
 import io.lockkeeper.Watch;
@@ -33,6 +34,7 @@ final class Works {
         tap.test("many items are pushed in one call", Works::many);
         tap.test("what fails is claimed again, and parked in the end", Works::failures);
         tap.test("an end that is not answered is asked for again", Works::unanswered);
+        tap.test("an item chooses when it is tried again", Works::later);
         tap.test("a loop that is left gives its item back", Works::left);
         tap.test("a handler that is interrupted gives back; the store's end waits for it",
             Works::interrupted);
@@ -123,6 +125,28 @@ final class Works {
                 Tap.same(false, work.hasNext());
             }
             Tap.same(1L, store.stats("q").done());
+        }
+    }
+
+    private static void later(Tap.Stores stores) throws Exception {
+        try (Store store = Store.open(stores.fresh())) {
+            store.push("q", "1", null);
+            store.push("q", "2", null);
+            try (Work work = store.work("q").maxAttempts(2)) {
+                for (Item item : work) {
+                    Retry how = Retry.after(Duration.ofHours(1)).error("not now").exitCode(4);
+                    item.retry(item.id().equals("1") ? how.uncounted() : how);
+                    if (item.id().equals("2")) {
+                        work.stop();
+                    }
+                }
+            }
+            for (int i = 0; i < 2; i++) {
+                var item = store.items("q").get(i);
+                Tap.same(List.of("delayed", (long) i, "not now", 4), List.of(item.state(),
+                    item.attempts(), new String(item.lastError()), item.lastExit()));
+                Tap.same(true, item.dueIn().compareTo(Duration.ofMinutes(50)) > 0);
+            }
         }
     }
 

@@ -204,6 +204,20 @@ case("an item is decided on by its methods", function(store)
     equal({attempts, work:counts().done, work:counts().retried}, {{1, 2, 2}, 1, 2}) -- what was given back has its attempt back
 end)
 
+case("an item chooses when it is tried again", function(store)
+    store:push_many("mails", {{"1"}, {"2"}})
+    local work = store:work("mails", {max_attempts = 2})
+    for item in work do
+        refuses("negative", item.retry, item, "not now", {delay = -1})
+        item:retry("not now", {delay = 3600, uncounted = item.id == "1", exit_code = 4})
+        if item.id == "2" then work:stop() end
+    end
+    for i, item in ipairs(store:items("mails")) do
+        equal({item.state, item.attempts, item.last_error, item.last_exit}, {"delayed", i - 1, "not now", 4})
+        assert(item.due_in > 3000)
+    end
+end)
+
 case("an end that is not answered is asked for again", function(store, url)
     if not url:find("^sqlite:") then
         return -- there it takes the ten seconds for which an unreachable store is asked

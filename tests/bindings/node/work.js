@@ -44,6 +44,23 @@ test('items are retried, given back and parked', async (store) => {
     assert.deepEqual([returned.state, returned.attempts], ['ready', 0]); // it has its attempt back
 });
 
+test('an item chooses when it is tried again', async (store) => {
+    await store.pushMany('q', [['a'], ['b'], ['c']]);
+    const work = store.work('q', {maxAttempts: 2});
+    for await (const item of work) {
+        await rejects(RangeError, item.retry('not now', {delay: -1}));
+        await item.retry('not now', {delay: 3600_000, uncounted: item.id !== 'c', exitCode: 4});
+        if (item.id === 'c') {
+            work.stop();
+        }
+    }
+    const items = await store.items('q');
+    assert.deepEqual(items.map(({id, state, attempts, lastExit, lastError, dueIn}) =>
+        [id, state, attempts, lastExit, String(lastError), dueIn > 3000_000]),
+    [['a', 'delayed', 0, 4, 'not now', true], ['b', 'delayed', 0, 4, 'not now', true],
+        ['c', 'delayed', 1, 4, 'not now', true]]);
+});
+
 // An item whose worker has no more time for its store, which is away.
 async function stopping(work, file) {
     const {value: item} = await work.next();

@@ -71,6 +71,27 @@ class Queues(support.StoreCase):
         self.assertEqual(seen, [1, 2, 2])  # what was given back has its attempt back
         self.assertEqual((work.counts.done, work.counts.retried), (1, 2))
 
+    def test_an_item_chooses_when_it_is_tried_again(self):
+        self.store.push_many("mails", [("1", None), ("2", None), ("3", None)])
+
+        def send(item):
+            item.retry("not now", delay=3600, uncounted=item.id == "2")
+
+        with self.store.work("mails", max_attempts=1) as work:
+            item = next(work)
+            with self.assertRaises(ValueError):
+                item.retry(delay=-1)
+            item.retry("not now", 4, delay=3600, uncounted=True)
+        other = self.open()
+        pool = Background(other.run_workers, "mails", send)
+        until(lambda: {state for _, state in self.states()} == {"delayed"})
+        other.close()
+        with self.assertRaises(lockkeeper.Cancelled):
+            pool.result()
+        for item, attempts in zip(self.store.items("mails"), (0, 0, 1)):
+            self.assertEqual((item.attempts, item.last_error), (attempts, b"not now"))
+            self.assertGreater(item.due_in, 3000)
+
     def stopping(self, work, path):
         """An item whose worker has no more time for its store, which is away."""
         item = next(work)

@@ -34,6 +34,7 @@ public final class Item extends Held {
     private boolean isDecided;
     private volatile boolean isUnknown; // whether the decision has taken effect
     private volatile byte[] reason;
+    private volatile Retry how; // null: as the pool does it
 
     Item(Work work, ClaimInfo claim, Pointer lease) {
         this.work = work;
@@ -106,6 +107,13 @@ public final class Item extends Held {
         decideAndWait(FAILED);
     }
 
+    /** It has failed, or cannot be done now: when it is claimed again, and why. */
+    public void retry(Retry how) {
+        reason = how.reason();
+        this.how = how;
+        decideAndWait(FAILED);
+    }
+
     /** It has not failed: it can be claimed again at once, and the attempt does not count. */
     public void giveBack() {
         decideAndWait(Constants.LK_WORK_GIVE_BACK);
@@ -113,6 +121,10 @@ public final class Item extends Held {
 
     void explain(String why) {
         reason = why == null ? null : why.getBytes(StandardCharsets.UTF_8);
+    }
+
+    Retry how() {
+        return how;
     }
 
     byte[] reason() {

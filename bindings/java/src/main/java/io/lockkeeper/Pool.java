@@ -96,15 +96,18 @@ final class Pool {
     private void explain(Pointer context, Pointer claim, Pointer place) {
         Item item = items.get(Pointer.nativeValue(claim));
         byte[] reason = item == null ? null : item.reason();
+        Structs.WorkFailure failure = new Structs.WorkFailure(place);
         if (reason != null && reason.length > 0) {
             Memory text = new Memory(reason.length);
             text.write(0, reason, 0, reason.length);
             reasons.put(Pointer.nativeValue(claim), text);
-            Structs.WorkFailure failure = new Structs.WorkFailure(place);
             failure.text = text;
             failure.text_size = reason.length;
-            failure.write();
         }
+        if (item != null && item.how() != null) {
+            item.how().fill(failure);
+        }
+        failure.write();
     }
 
     private void progress(Pointer context, Pointer place) {

@@ -2,6 +2,7 @@
 package io.lockkeeper;
 
 import io.lockkeeper.internal.Memories;
+import io.lockkeeper.internal.Structs;
 import io.lockkeeper.internal.Structs.RetryRequest;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
@@ -56,6 +57,18 @@ public final class Retry {
     /** The attempt does not count, and the item is not parked: it was stopped, or "not now". */
     public Retry uncounted() {
         return new Retry(delayMs, error, exitCode, true);
+    }
+
+    byte[] reason() {
+        return error;
+    }
+
+    void fill(Structs.WorkFailure failure) {
+        failure.has_exit = (byte) (exitCode == null ? 0 : 1);
+        failure.exit_code = exitCode == null ? 0 : exitCode;
+        failure.has_delay = 1;
+        failure.delay_ms = delayMs;
+        failure.uncounted = (byte) (isUncounted ? 1 : 0);
     }
 
     void fill(RetryRequest request, Memories memories) {

@@ -128,8 +128,8 @@ public final class Work implements Iterable<Item>, Iterator<Item>, AutoCloseable
         if (verdict == Item.DONE) {
             claim.done(decided.id());
         } else if (verdict == Item.FAILED) {
-            claim.retry(decided.id(),
-                Retry.because(decided.reason(), retryMinMs == 0 ? RETRY_MIN_MS : retryMinMs));
+            claim.retry(decided.id(), decided.how() != null ? decided.how()
+                : Retry.because(decided.reason(), retryMinMs == 0 ? RETRY_MIN_MS : retryMinMs));
         } else {
             claim.retry(decided.id(), Retry.atOnce().uncounted());
         }

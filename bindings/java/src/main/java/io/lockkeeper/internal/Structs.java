@@ -671,13 +671,17 @@ public final class Structs {
         }
     }
 
-    @Structure.FieldOrder({"size", "has_exit", "exit_code", "text", "text_size"})
+    @Structure.FieldOrder({"size", "has_exit", "exit_code", "text", "text_size", "has_delay",
+        "uncounted", "delay_ms"})
     public static class WorkFailure extends Structure {
         public long size;
         public byte has_exit;
         public int exit_code;
         public Pointer text;
         public long text_size;
+        public byte has_delay;
+        public byte uncounted;
+        public long delay_ms;
 
         public WorkFailure() {}
 
