@@ -85,8 +85,9 @@ typedef struct lk_store lk_store;
  * on first use.
  * Blocks while the store is set up. A server that is silent has 10 s: then LK_UNAVAILABLE, with the
  * server and the time in *error. That covers the look-up of its name, with which a thread of the
- * library may go on. Once the server has let the program in, its answers are waited for, such as
- * that the store is made. Nothing cancels it: a program with less time opens in a thread.
+ * library may go on: exit() waits for that thread, at most a second. Once the server has let the
+ * program in, its answers are waited for, such as that the store is made. Nothing cancels it: a
+ * program with less time opens in a thread.
  * Returns LK_OK with *ret_store, to be closed with lk_close(); or
  * LK_INVALID (the URL, or a line of a configuration file), LK_UNSUPPORTED (no such engine here, or
  * not on this file system),
