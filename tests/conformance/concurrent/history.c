@@ -333,11 +333,11 @@ static bool is_over(const struct history *history) {
 
 /* Puts the end off, before actors come to it, while too little has been answered. */
 static void prolong(struct history *history, int64_t last_us) {
-    int64_t soon_us = actor_now_us() + INT64_C(2000) * KILL_EVERY_MS * history->pace;
+    int64_t later_us = actor_now_us() + INT64_C(1000) * DURATION_MIN_MS * history->pace;
 
-    if (soon_us >= atomic_load(&history->actor_shared->until_us) && soon_us < last_us
+    if (later_us > atomic_load(&history->actor_shared->until_us) && later_us < last_us
         && atomic_load(&history->actor_shared->answers) < ANSWERS_MIN) {
-        atomic_store(&history->actor_shared->until_us, soon_us + INT64_C(1000) * DURATION_MIN_MS);
+        atomic_store(&history->actor_shared->until_us, later_us);
     }
 }
 
@@ -352,14 +352,28 @@ static bool is_time_to_kill(struct history *history) {
     return true;
 }
 
+static int64_t duration_ms(const struct history *history) {
+    const char *given = getenv("LK_TEST_SCALE");
+    long percent =
+        (history->restarter != NULL ? 2 : 1) * (given != NULL ? strtol(given, NULL, 10) : 100);
+    int64_t scaled = (int64_t)DURATION_MS * percent / 100;
+    int64_t least = history->restarter != NULL ? DURATION_MS : DURATION_MIN_MS;
+    return (scaled > least ? scaled : least) * history->pace;
+}
+
+/* A round. Its time begins when all actors are there: a busy machine is long at starting them. */
 static void play(struct history *history) {
     int64_t last_us = actor_now_us() + INT64_C(1000) * DURATION_MAX_MS;
 
+    atomic_store(&history->actor_shared->answers, 0);
+    atomic_store(&history->actor_shared->until_us, last_us);
+    history->answers_at_kill = 0;
     for (unsigned i = 0; i < history->count; i++) {
         /* Most have one request at a time, so that the order of grants is known from outside. */
         history->slots[i].requests_max = i % 4 == 3 ? 3 : 1;
         actor_start(history, &history->slots[i]);
     }
+    atomic_store(&history->actor_shared->until_us, actor_now_us() + duration_ms(history) * 1000);
     while (!is_over(history)) {
         struct slot *victim = &history->slots[draw(history, history->count)];
         sleep_ms((KILL_EVERY_MS / 2 + (int64_t)draw(history, KILL_EVERY_MS)) * history->pace);
@@ -494,15 +508,6 @@ static bool outlives_its_users(const char *url) {
     return (ops->capabilities & LK_CAN_PERSIST) != 0;
 }
 
-static int64_t duration_ms(const struct history *history) {
-    const char *given = getenv("LK_TEST_SCALE");
-    long percent =
-        (history->restarter != NULL ? 2 : 1) * (given != NULL ? strtol(given, NULL, 10) : 100);
-    int64_t scaled = (int64_t)DURATION_MS * percent / 100;
-    int64_t least = history->restarter != NULL ? DURATION_MS : DURATION_MIN_MS;
-    return (scaled > least ? scaled : least) * history->pace;
-}
-
 static uint64_t seed(void) {
     const char *given = getenv("LK_TEST_SEED");
     uint64_t drawn = 0;
@@ -523,10 +528,6 @@ static void play_enough(struct history *history, char *checker) {
     static char option[] = "--enough";
     unsigned rounds = history->processes && !history->faults ? ROUNDS_MAX : 1;
     do {
-        atomic_store(&history->actor_shared->answers, 0);
-        history->answers_at_kill = 0;
-        atomic_store(&history->actor_shared->until_us,
-                     actor_now_us() + duration_ms(history) * 1000);
         play(history);
     } while (--rounds > 0 && !check(history, checker, option));
 }
