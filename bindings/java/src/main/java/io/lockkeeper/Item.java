@@ -104,6 +104,9 @@ public final class Item extends Held {
     /** It has failed: claimed again after a delay that grows, or parked. The reason is kept. */
     public void retry(String why) {
         explain(why);
+        if (isUnknown) {
+            how = null; // that of a call that was not answered
+        }
         decideAndWait(FAILED);
     }
 
