@@ -439,6 +439,8 @@ static void a_large_batch_that_fails_at_its_end_leaves_nothing(void **state) {
     await_end_of_writing(fixture);
     service_database_run(slow, "COMMIT");
     assert_int_equal(count_values(fixture), 0);
+    load_only(hasty, LK_OK); /* and goes on */
+    assert_int_equal(write_lease(hasty, 1, "a", 10000), LK_OK);
     end_lease(fixture);
     load_only(fixture->second, LK_OK);
     assert_int_equal(write_values(fixture->second), LK_OK);
