@@ -142,6 +142,8 @@ echo 'some avg10=0.00 avg60=0.00 avg300=0.00 total=4711' >"$work/calm"
 program "$work/late" 'echo "${LK_TEST_STRETCH-}" >>"$0.runs"' 'echo 1..1' \
     '[ "${LK_TEST_STRETCH:-1}" -ge "$1" ] || { echo "not ok 1 - in time"; exit 7; }' 'echo "ok 1 - in time"'
 
+cp "$work/late" "$work/history"
+
 plays() { # CODE STRETCHES NEEDED [VARIABLE=VALUE...]: a program that succeeds from the stretch NEEDED on
     code=$1 stretches=$2 needed=$3
     shift 3
@@ -155,8 +157,14 @@ results() { # LINE: the cases that are counted
     [ "$(grep -E '^(not )?ok' "$work/out")" = "$1" ] && [ "$(grep -c '^1\.\.' "$work/out")" -eq 1 ]
 }
 
+judges_once() {
+    got=0
+    env -u LK_TEST_TIMED $slow "$timed" "$work/history" 2 >"$work/out.random" || got=$?
+    [ "$got" -eq 7 ] && [ "$(wc -l <"$work/history.runs")" -eq 1 ]
+}
 slow='LK_TEST_EMULATED=1' # by this it is always busy
-ok "what does not depend on time runs once" plays 7 ' ' 2 $slow
+ok "what has no times of its own runs as it is, twice more" plays 7 '   ' 2 $slow
+ok "and once where nothing waited" plays 7 ' ' 2 LK_TEST_PRESSURE="$work/calm"
 ok "nor is a failure repeated where nothing waited" plays 7 '1 ' 2 LK_TEST_TIMED=1 LK_TEST_PRESSURE="$work/calm"
 ok "its result is printed" results 'not ok 1 - in time'
 ok "on a busy machine it is, until it succeeds" plays 0 '1 2 4 ' 4 LK_TEST_TIMED=1 $slow
@@ -164,6 +172,7 @@ ok "only the last result counts" results 'ok 1 - in time'
 ok "but what failed before is said" grep -qx '# | not ok 1 - in time' "$work/out"
 ok "what fails with sixteenfold times fails" plays 7 '1 2 4 8 16 ' 17 LK_TEST_TIMED=1 $slow
 ok "once" results 'not ok 1 - in time'
+ok "what plays at random is not repeated" judges_once
 python3 -c 'import json, sys; print(json.dumps({"name": "x", "result": "ERROR", "stdout": sys.stdin.read()}))' \
     <"$work/out" >"$work/testlog.json"
 "$1/tools/test-summary" "$work/testlog.json" >"$work/summary"
