@@ -46,15 +46,19 @@ bool lk_opening_is_abandoned(void);
 /* ---- stores ---------------------------------------------------------------------------------- */
 
 struct lk_keepalive;
+struct lk_pool_leader;
 
 struct lk_store {
     struct lk_engine *engine;
     struct lk_keepalive *keepalive;
     struct lk_contact contact;
     struct lk_leftovers leftovers;
-    bool has_leftovers; /* they have been initialised */
-    char *url;          /* without any password */
-    pid_t opened_by;    /* a child of fork() may not use it */
+    bool has_leftovers;            /* they have been initialised */
+    char *url;                     /* without any password */
+    pid_t opened_by;               /* a child of fork() may not use it */
+    struct lk_pool_leader *leader; /* of a pool of processes, each with one lk_work() of one worker;
+                                 NULL: none (client/work/leader.h) */
+    uint32_t member;               /* this process, in that pool */
 };
 
 #define LK_PATIENCE_DEFAULT_MS INT64_C(10000) /* for a store that does not answer */

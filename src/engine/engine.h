@@ -149,6 +149,7 @@ struct lk_wait_cursor {
     int64_t due_us;    /* the engine's own: when something may come free by itself */
     int64_t taken_us;  /* of a take: when, on the store's clock */
     int64_t took_us;   /* of a take, for engines that poll: how long it took. 0: unknown */
+    int64_t waited_us; /* of a take: how long there has been no item; the caller's to set */
 };
 
 /*

@@ -54,6 +54,7 @@ void lk_pool_counters_count(struct lk_pool_counters *counters, size_t index,
 void lk_pool_counters_clear(struct lk_pool_counters *counters, size_t index) {
     atomic_store(&counters->is_running[index], false);
     (void)lk_pool_counters_may_say_outage(counters, index, false); /* another one has to say it */
+    lk_pool_leader_cease(&counters->leader, (uint32_t)index + 1);
 }
 
 bool lk_pool_counters_may_say_failure(struct lk_pool_counters *counters) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The counts of all workers together, in memory that they share with the process that prints them.
+ * The counts of all workers together, in memory that they share with the process that prints them;
+ * and which of them waits for an item.
  * The counts of a worker that dies are kept; nothing here can block.
  */
 #ifndef LK_CLI_WORK_COUNTERS_H
@@ -10,6 +11,7 @@
 #include <stdio.h>
 
 #include "cli/work/pool.h"
+#include "client/work/leader.h"
 
 struct lk_pool_counters {
     atomic_uint_least64_t claims;
@@ -25,6 +27,7 @@ struct lk_pool_counters {
     atomic_uint_least64_t left;                /* in the queue, when last announced */
     atomic_bool is_announcing;                 /* the two are told */
     atomic_bool is_running[LK_POOL_SLOTS_MAX]; /* the worker in this slot works on an item */
+    struct lk_pool_leader leader;              /* of the workers; the member is the slot + 1 */
 };
 
 /* NULL, with errno, when memory is exhausted. Shared with every child that is forked later. */

@@ -35,6 +35,7 @@
 #include "cli/work/item.h"
 #include "cli/work/settle.h"
 #include "client/lease.h"
+#include "client/store.h"
 #include "client/work/worker.h"
 
 enum { FAILED = 1 }; /* the handler's result for an item whose CMD has failed */
@@ -715,6 +716,8 @@ int lk_pool_worker(const struct lk_pool_slot *slot) {
     if (outcome != LK_OK) { /* cancelled: it is ordered to stop */
         return outcome == LK_CANCELLED ? 0 : fail(slot, outcome, error.text);
     }
+    worker.store->leader = &slot->counters->leader;
+    worker.store->member = (uint32_t)slot->index + 1;
     worker.outage_log = (struct lk_run_outage_log){.may_say = may_say_outage, .context = &worker};
     worker.job = (struct lk_pool_job){.store_url = store_url,
                                       .store = worker.store,

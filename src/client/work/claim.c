@@ -26,7 +26,10 @@
 #define DRAIN_MIN_US                                                                               \
     INT64_C(10000) /* the queue's end wakes no waiter: it is polled, by growing pauses */
 #define DRAIN_MAX_US INT64_C(1000000)
-#define FULL_US INT64_C(1000000)         /* until a bound may have room again */
+#define FULL_US INT64_C(1000000) /* until a bound may have room again */
+#define FOLLOW_US                                                                                  \
+    INT64_C(                                                                                       \
+        30000000) /* a follower looks itself this often: its leader may be stopped, or cut off */
 #define PAUSE_US INT64_C(50000)          /* when the engine cannot wait */
 #define PATIENCE_MIN_US INT64_C(1000000) /* of a take, also of the last one, at the end of a wait */
 
@@ -119,6 +122,24 @@ static bool is_drained(struct lk_claiming *claiming) {
     const struct lk_patience patience = patience_of(claiming);
 
     return !has_rows(claiming, &patience) && !has_items(claiming, &patience);
+}
+
+/* Whether this worker is to wait at the store; else it is to take again. */
+static bool is_to_wait(struct lk_claiming *claiming) {
+    bool has_waited = false;
+
+    if (claiming->leader != NULL && !claiming->leads) {
+        claiming->leads = lk_pool_leader_become(claiming->leader, claiming->member, FOLLOW_US,
+                                                claiming->waker, &has_waited);
+    }
+    return !has_waited;
+}
+
+static void end_lead(struct lk_claiming *claiming) {
+    if (claiming->leads) {
+        claiming->leads = false;
+        lk_pool_leader_cease(claiming->leader, claiming->member);
+    }
 }
 
 /* *drain_us: the pause between two checks for the end; grows. */
@@ -306,6 +327,7 @@ static lk_outcome await_claim(struct lk_claiming *claiming, lk_claim_info **ret_
     lk_claim_info *followed = take_followed(claiming);
     struct lk_decision decision;
     int64_t drain_us = DRAIN_MIN_US;
+    int64_t idle_us = 0; /* since when there has been nothing to claim; 0: that is not known */
     lk_outcome final;
 
     if (followed != NULL) {
@@ -336,7 +358,11 @@ static lk_outcome await_claim(struct lk_claiming *claiming, lk_claim_info **ret_
                 decision.error.outcome = final; /* the text says why there is nothing */
                 return lk_answer_end(&decision, error);
             }
-            sleep_until_work(claiming, outcome, &decision.cursor, &drain_us);
+            idle_us = idle_us != 0 ? idle_us : *ret_sent_us;
+            decision.cursor.waited_us = lk_clock_now_us() - idle_us;
+            if (is_to_wait(claiming)) {
+                sleep_until_work(claiming, outcome, &decision.cursor, &drain_us);
+            }
             break;
         case LK_CANCELLED:
             break; /* the waker was thrown */
@@ -356,6 +382,7 @@ lk_outcome lk_claim_await(struct lk_claiming *claiming, lk_claim_info **ret_clai
                           int64_t *ret_sent_us, lk_error *error) {
     lk_outcome outcome = await_claim(claiming, ret_claim, ret_sent_us, error);
 
+    end_lead(claiming);
     if (outcome != LK_GRANTED) {
         leave(claiming);
     }

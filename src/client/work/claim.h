@@ -6,6 +6,7 @@
 #include "base/random.h"
 #include "client/contact.h"
 #include "client/store.h"
+#include "client/work/leader.h"
 
 /* A claimant, for any number of claims, one after another. */
 struct lk_claiming {
@@ -32,6 +33,10 @@ struct lk_claiming {
     int64_t patience_ms; /* the same, since its last answer; 0: no limit */
     bool drains;         /* ends when no item is ready, delayed or claimed */
     bool outlasts_full;  /* LK_FULL is waited out, as an empty queue is */
+    struct lk_pool_leader
+        *leader;     /* waits for the workers of its pool; NULL: this one waits alone */
+    uint32_t member; /* of that pool */
+    bool leads;
 };
 
 /* The engine's decide(), or its table's where the queue is one. */

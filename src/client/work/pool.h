@@ -32,7 +32,8 @@ struct lk_work_pool {
     pthread_t finder_thread;
     sigset_t caller_signals; /* the mask that handlers run with; threads of the pool block all */
     struct lk_worker *workers;
-    size_t worker_count; /* those whose waker is there */
+    size_t worker_count;          /* those whose waker is there */
+    struct lk_pool_leader leader; /* of the workers, unless the store has one */
 
     pthread_mutex_t mutex; /* guards what follows, and the progress callback */
     lk_work_counts counts;

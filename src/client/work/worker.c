@@ -304,5 +304,8 @@ void lk_worker_init(struct lk_worker *worker, struct lk_work_pool *pool) {
         .patience_ms = options->patience_ms,
         .drains = options->drain,
         .outlasts_full = true,
+        .leader = pool->store->leader != NULL ? pool->store->leader : &pool->leader,
+        .member = pool->store->leader != NULL ? pool->store->member
+                                              : (uint32_t)(worker - pool->workers) + 1,
     };
 }

@@ -6,6 +6,9 @@
  * blockers. The waiter asks again when the earliest deadline of its blockers has passed, and after
  * a second at the latest. That second is also how often a waiter searches for cycles that were not
  * seen before (R13); a sleep ends after it for those that could find one.
+ *
+ * A worker's poll finds a ready item, and what is due at the queue's root. Where nothing has come
+ * for a while it polls less often.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,6 +22,8 @@
 
 #define PAUSE_MIN_US INT64_C(4000) /* for each blocker */
 #define PAUSE_MAX_US INT64_C(250000)
+#define IDLE_PAUSE_MAX_US INT64_C(1000000)
+#define IDLE_SHARE 20 /* an idle worker pauses for this part of the time that it has waited */
 #define SERVER_POLL_MAX_US INT64_C(4000000) /* an upgrade waits for the procedures that run */
 
 /* A probe query, whose first column says whether to go on waiting; no row: no. */
@@ -47,11 +52,11 @@ static bool has_changed(const struct probe *probe, int64_t until_us, struct lk_w
 }
 
 /* `probe` NULL: nothing can be polled, only the time ends the wait. */
-static lk_outcome watch(const struct probe *probe, int64_t first_us, int64_t until_us,
-                        struct lk_waker *waker) {
+static lk_outcome watch(const struct probe *probe, int64_t first_us, int64_t longest_us,
+                        int64_t until_us, struct lk_waker *waker) {
     for (uint32_t polls = 0;; polls++) {
         int64_t left_us = until_us - lk_clock_now_us();
-        int64_t next_us = probe != NULL ? lk_backoff_delay(first_us, PAUSE_MAX_US, polls) : left_us;
+        int64_t next_us = probe != NULL ? lk_backoff_delay(first_us, longest_us, polls) : left_us;
 
         if (left_us <= 0) {
             return LK_OK;
@@ -79,24 +84,31 @@ static lk_outcome await_grant(struct lk_mysql *store, const struct lk_wait_curso
     (void)snprintf(sql, sizeof sql,
                    "SELECT NOT held FROM %srequests WHERE id = %" PRIu64 " AND part = 1",
                    store->address.prefix, cursor->id);
-    return watch(&probe, first_pause_us(cursor),
+    return watch(&probe, first_pause_us(cursor), PAUSE_MAX_US,
                  lk_min(until_us, lk_procedures_grant_poll_us(cursor)), waker);
 }
 
 static lk_outcome await_work(struct lk_mysql *store, const struct lk_wait_cursor *cursor,
                              int64_t until_us, struct lk_waker *waker) {
     const struct lk_path *queue = &cursor->command->take.queue;
-    char text[LK_MYSQL_LITERAL_MAX(LK_PATH_BYTES_MAX)];
-    char sql[sizeof text + 160];
+    char queue_text[LK_MYSQL_LITERAL_MAX(LK_PATH_BYTES_MAX)];
+    char root_text[LK_MYSQL_LITERAL_MAX(LK_SEGMENT_BYTES_MAX)];
+    char sql[sizeof queue_text + sizeof root_text + 320];
     const struct probe probe = {&store->common, sql};
-    bool has_held = cursor->in_the_way != 0;
+    int64_t pause_us = lk_min(cursor->waited_us / IDLE_SHARE, IDLE_PAUSE_MAX_US);
 
-    *lk_mysql_put_literal(text, (struct lk_slice){queue->bytes, queue->size}) = '\0';
+    if (cursor->in_the_way != 0) {
+        return watch(NULL, 0, 0, lk_min(until_us, lk_procedures_claim_poll_us(cursor)), waker);
+    }
+    *lk_mysql_put_literal(queue_text, (struct lk_slice){queue->bytes, queue->size}) = '\0';
+    *lk_mysql_put_literal(root_text, lk_path_root(queue)) = '\0';
     (void)snprintf(sql, sizeof sql,
-                   "SELECT NOT EXISTS (SELECT * FROM %sitems WHERE queue = %s AND state = 'ready')",
-                   store->address.prefix, text);
-    return watch(has_held ? NULL : &probe, PAUSE_MIN_US,
-                 lk_min(until_us, lk_procedures_claim_poll_us(cursor)), waker);
+                   "SELECT NOT EXISTS (SELECT * FROM %sitems WHERE queue = %s AND state = 'ready')"
+                   " AND NOT EXISTS (SELECT * FROM %sroots WHERE root = %s AND due_us"
+                   " <= TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)))",
+                   store->address.prefix, queue_text, store->address.prefix, root_text);
+    return watch(&probe, lk_max(pause_us, PAUSE_MIN_US), lk_max(pause_us, PAUSE_MAX_US),
+                 lk_procedures_poll_us(cursor, until_us - lk_clock_now_us()), waker);
 }
 
 lk_outcome lk_mysql_await(struct lk_engine *engine, const struct lk_wait_cursor *cursor,

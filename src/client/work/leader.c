@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who leads is a word of memory, changed by compare-and-exchange; followers sleep on another. */
+#include "client/work/leader.h"
+
+#include "base/clock.h"
+#include "base/minmax.h"
+
+/* Where a thread cannot sleep on a word, it looks again so often. */
+#define LOOK_US INT64_C(50000)
+
+static bool try_to_lead(struct lk_pool_leader *leader, uint32_t member) {
+    uint32_t none = 0;
+
+    return __atomic_compare_exchange_n(&leader->member, &none, member, false, __ATOMIC_SEQ_CST,
+                                       __ATOMIC_SEQ_CST);
+}
+
+bool lk_pool_leader_become(struct lk_pool_leader *leader, uint32_t member, int64_t duration_us,
+                           struct lk_waker *waker, bool *ret_has_waited) {
+    int64_t end_us = lk_clock_now_us() + duration_us;
+
+    *ret_has_waited = false;
+    for (;;) {
+        /* Read before: one who ceases later ends the sleep. */
+        const struct lk_word ends = lk_word_read(&leader->ends);
+        const struct lk_word words[LK_WORDS] = {ends, ends};
+        int64_t left_us = end_us - lk_clock_now_us();
+
+        if (try_to_lead(leader, member)) {
+            return true;
+        }
+        *ret_has_waited = true;
+        if (left_us <= 0
+            || lk_waker_sleep_on_words(waker, words,
+                                       lk_words_are_known() ? left_us : lk_min(left_us, LOOK_US))) {
+            return false;
+        }
+    }
+}
+
+void lk_pool_leader_cease(struct lk_pool_leader *leader, uint32_t member) {
+    if (__atomic_compare_exchange_n(&leader->member, &member, 0, false, __ATOMIC_SEQ_CST,
+                                    __ATOMIC_SEQ_CST)) {
+        (void)__atomic_add_fetch(&leader->ends, 1, __ATOMIC_SEQ_CST);
+        lk_words_wake(&leader->ends);
+    }
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One worker of a pool waits for all. The workers take turns at it as in the pattern
+ * Leader/Followers (Schmidt, Stal, Rohnert, Buschmann: Pattern-Oriented Software Architecture 2,
+ * 2000): the leader waits at the store until an item can be claimed; the followers wait until the
+ * leader has one, and one of them leads then. So an idle pool costs its store as much as one
+ * worker does, and an item that is pushed wakes one worker.
+ *
+ * It saves work, and decides nothing: a claim by a worker that does not lead does no harm.
+ */
+#ifndef LK_CLIENT_WORK_LEADER_H
+#define LK_CLIENT_WORK_LEADER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/waker.h"
+
+/* Zero: no member leads. In memory of one process, or mapped by all processes of the pool. */
+struct lk_pool_leader {
+    uint32_t member; /* that leads; 0: none */
+    uint32_t ends;   /* a futex: grows when one has ceased to lead */
+};
+
+/*
+ * Makes the member (not 0; one of the pool's) the leader as soon as there is none. Blocks for
+ * `duration_us` at most, or until the waker is thrown. Returns whether it leads now, and in
+ * *ret_has_waited whether another one had to cease first: then something may have changed in the
+ * store. Thread-safe.
+ */
+bool lk_pool_leader_become(struct lk_pool_leader *leader, uint32_t member, int64_t duration_us,
+                           struct lk_waker *waker, bool *ret_has_waited);
+
+/* The member does not lead any more, if it did; another process may say so of one that is dead. */
+void lk_pool_leader_cease(struct lk_pool_leader *leader, uint32_t member);
+
+#endif

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One worker of a pool waits for all: the leader, its followers, and what an idle pool asks. */
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "client/store.h"
+#include "client/work/leader.h"
+#include "support.h"
+
+enum { FIRST = 1, SECOND = 2, WORKERS = 16, LOOK_MS = 5000, BESIDES = 8 };
+
+/* ---- the leader ------------------------------------------------------------------------------ */
+
+struct follower {
+    struct lk_pool_leader *leader;
+    struct lk_waker waker;
+    bool leads;
+    bool has_waited;
+    pthread_t thread;
+};
+
+static void *follow(void *context) {
+    struct follower *follower = context;
+
+    follower->leads = lk_pool_leader_become(follower->leader, SECOND, INT64_C(1000) * BOUND_MS,
+                                            &follower->waker, &follower->has_waited);
+    return NULL;
+}
+
+static void begin_follower(struct follower *follower, struct lk_pool_leader *leader) {
+    *follower = (struct follower){.leader = leader};
+    assert_true(lk_waker_init(&follower->waker));
+    assert_int_equal(pthread_create(&follower->thread, NULL, follow, follower), 0);
+}
+
+static void end_follower(struct follower *follower) {
+    assert_int_equal(pthread_join(follower->thread, NULL), 0);
+    lk_waker_done(&follower->waker);
+}
+
+static void test_a_follower_leads_when_the_leader_ceases(void **state) {
+    struct lk_pool_leader leader = {0};
+    struct follower follower;
+    bool has_waited = true;
+
+    (void)state;
+    assert_true(lk_pool_leader_become(&leader, FIRST, 0, NULL, &has_waited));
+    assert_false(has_waited);
+    assert_false(lk_pool_leader_become(&leader, SECOND, 0, NULL, &has_waited));
+    assert_true(has_waited);
+    begin_follower(&follower, &leader);
+    lk_pool_leader_cease(&leader, SECOND); /* which does not lead */
+    wait_until_ms(now_ms() + 20);
+    lk_pool_leader_cease(&leader, FIRST);
+    end_follower(&follower);
+    assert_true(follower.leads);
+}
+
+static void test_a_follower_can_be_told_to_stop(void **state) {
+    struct lk_pool_leader leader = {.member = FIRST};
+    struct follower follower;
+
+    (void)state;
+    begin_follower(&follower, &leader);
+    lk_waker_throw(&follower.waker);
+    end_follower(&follower);
+    assert_false(follower.leads);
+    assert_int_equal(leader.member, FIRST);
+}
+
+static void test_a_leader_that_is_killed_is_followed(void **state) {
+    struct lk_pool_leader *leader =
+        mmap(NULL, sizeof *leader, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct follower follower;
+    bool has_waited;
+    pid_t pid;
+
+    (void)state;
+    assert_true(leader != MAP_FAILED);
+    pid = fork();
+    if (pid == 0) {
+        (void)lk_pool_leader_become(leader, FIRST, 0, NULL, &has_waited);
+        for (;;) {
+            (void)pause();
+        }
+    }
+    while (__atomic_load_n(&leader->member, __ATOMIC_SEQ_CST) != FIRST) {
+        wait_until_ms(now_ms() + 1);
+    }
+    begin_follower(&follower, leader);
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    lk_pool_leader_cease(leader, FIRST);
+    end_follower(&follower);
+    assert_true(follower.leads);
+    assert_true(follower.has_waited);
+    assert_int_equal(munmap(leader, sizeof *leader), 0);
+}
+
+/* ---- a pool ---------------------------------------------------------------------------------- */
+
+static lk_outcome (*decide_as_before)(struct lk_engine *, const struct lk_command *,
+                                      const struct lk_patience *, struct lk_decision *);
+static atomic_int takes;
+
+static lk_outcome count_takes(struct lk_engine *engine, const struct lk_command *command,
+                              const struct lk_patience *patience,
+                              struct lk_decision *ret_decision) {
+    lk_outcome outcome = decide_as_before(engine, command, patience, ret_decision);
+
+    atomic_fetch_add(&takes, command->kind == LK_COMMAND_TAKE);
+    return outcome;
+}
+
+static void await_takes(int count) {
+    int64_t bound_ms = now_ms() + BOUND_MS;
+
+    while (atomic_load(&takes) < count) {
+        assert_true(now_ms() < bound_ms);
+        wait_until_ms(now_ms() + 2);
+    }
+}
+
+static int handle(void *context, const lk_claim_info *claim, lk_lease *lease) {
+    (void)claim, (void)lease;
+    atomic_fetch_add((atomic_int *)context, 1);
+    return 0;
+}
+
+struct idle_pool {
+    lk_store *store;
+    lk_cancel *cancel;
+    atomic_int handled;
+    lk_outcome outcome;
+    pthread_t thread;
+};
+
+static void *work(void *context) {
+    struct idle_pool *pool = context;
+    const lk_work_options options = {.size = sizeof options,
+                                     .queue = "q",
+                                     .handle = handle,
+                                     .context = &pool->handled,
+                                     .workers = WORKERS,
+                                     .cancel = pool->cancel};
+
+    pool->outcome = lk_work(pool->store, &options, NULL, NULL);
+    return NULL;
+}
+
+/* Each item wakes the leader, and one follower that leads then. */
+static void test_an_item_wakes_one_worker_of_an_idle_pool(void **state) {
+    struct idle_pool pool = {.store = ((struct fixture *)*state)->store, .cancel = lk_cancel_new()};
+    struct lk_engine *engine = pool.store->engine;
+    const struct lk_engine_ops *ops = engine->ops;
+    struct lk_engine_ops counting = *ops;
+    int64_t begun_ms = now_ms();
+    const int items = 20;
+
+    decide_as_before = ops->decide;
+    counting.decide = count_takes;
+    engine->ops = &counting;
+    assert_int_equal(pthread_create(&pool.thread, NULL, work, &pool), 0);
+    await_takes(WORKERS);
+    for (int i = 0; i < items; i++) {
+        lk_push_request push = {.size = sizeof push, .queue = "q", .id = "item"};
+
+        assert_int_equal(lk_push(pool.store, &push, NULL, NULL), LK_OK);
+        while (atomic_load(&pool.handled) <= i) {
+            assert_true(now_ms() < begun_ms + BOUND_MS);
+            wait_until_ms(now_ms() + 2);
+        }
+    }
+    lk_cancel_now(pool.cancel);
+    assert_int_equal(pthread_join(pool.thread, NULL), 0);
+    engine->ops = ops;
+    assert_int_equal(pool.outcome, LK_CANCELLED);
+    lk_cancel_free(pool.cancel);
+    /* Each worker also looks once after its item, whose end may wake the leader, and now and then
+     * by itself. */
+    assert_in_range(atomic_load(&takes), 1,
+                    WORKERS + 5 * items + BESIDES + (now_ms() - begun_ms) * 2 * WORKERS / LOOK_MS);
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_follower_leads_when_the_leader_ceases),
+        cmocka_unit_test(test_a_follower_can_be_told_to_stop),
+        cmocka_unit_test(test_a_leader_that_is_killed_is_followed),
+        cmocka_unit_test_setup_teardown(test_an_item_wakes_one_worker_of_an_idle_pool, open_fixture,
+                                        close_fixture),
+    };
+
+    choose_scheme(argc, argv);
+    return cmocka_run_group_tests_name(argv[1], tests, NULL, NULL);
+}
