@@ -47,6 +47,7 @@ bool lk_opening_is_abandoned(void);
 
 struct lk_keepalive;
 struct lk_pool_leader;
+struct lk_queue_leader;
 
 struct lk_store {
     struct lk_engine *engine;
@@ -59,6 +60,7 @@ struct lk_store {
     struct lk_pool_leader *leader; /* of a pool of processes, each with one lk_work() of one worker;
                                  NULL: none (client/work/leader.h) */
     uint32_t member;               /* this process, in that pool */
+    struct lk_queue_leader *queue_leaders; /* the same, of pools in this process */
 };
 
 #define LK_PATIENCE_DEFAULT_MS INT64_C(10000) /* for a store that does not answer */

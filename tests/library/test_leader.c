@@ -11,7 +11,7 @@
 #include "client/work/leader.h"
 #include "support.h"
 
-enum { FIRST = 1, SECOND = 2, WORKERS = 16, LOOK_MS = 5000, BESIDES = 8 };
+enum { FIRST = 1, SECOND = 2, WORKERS = 16, LOOK_MS = 5000, BESIDES = 8, POOLS = 4, ITEMS = 20 };
 
 /* ---- the leader ------------------------------------------------------------------------------ */
 
@@ -97,7 +97,6 @@ static void test_a_leader_that_is_killed_is_followed(void **state) {
     lk_pool_leader_cease(leader, FIRST);
     end_follower(&follower);
     assert_true(follower.leads);
-    assert_true(follower.has_waited);
     assert_int_equal(munmap(leader, sizeof *leader), 0);
 }
 
@@ -131,59 +130,69 @@ static int handle(void *context, const lk_claim_info *claim, lk_lease *lease) {
     return 0;
 }
 
-struct idle_pool {
+struct idle_pools { /* of one store and queue */
     lk_store *store;
     lk_cancel *cancel;
     atomic_int handled;
-    lk_outcome outcome;
-    pthread_t thread;
+    pthread_t threads[POOLS];
 };
 
 static void *work(void *context) {
-    struct idle_pool *pool = context;
+    struct idle_pools *pools = context;
     const lk_work_options options = {.size = sizeof options,
                                      .queue = "q",
                                      .handle = handle,
-                                     .context = &pool->handled,
-                                     .workers = WORKERS,
-                                     .cancel = pool->cancel};
+                                     .context = &pools->handled,
+                                     .workers = WORKERS / POOLS,
+                                     .cancel = pools->cancel};
 
-    pool->outcome = lk_work(pool->store, &options, NULL, NULL);
+    assert_int_equal(lk_work(pools->store, &options, NULL, NULL), LK_CANCELLED);
     return NULL;
 }
 
+static void push_and_await(struct idle_pools *pools, int number) {
+    int64_t bound_ms = now_ms() + BOUND_MS;
+    char id[16];
+    lk_push_request push = {.size = sizeof push, .queue = "q", .id = id};
+
+    (void)snprintf(id, sizeof id, "%d", number);
+    assert_int_equal(lk_push(pools->store, &push, NULL, NULL), LK_OK);
+    while (atomic_load(&pools->handled) <= number) {
+        assert_true(now_ms() < bound_ms);
+        wait_until_ms(now_ms() + 2);
+    }
+}
+
 /* Each item wakes the leader, and one follower that leads then. */
-static void test_an_item_wakes_one_worker_of_an_idle_pool(void **state) {
-    struct idle_pool pool = {.store = ((struct fixture *)*state)->store, .cancel = lk_cancel_new()};
-    struct lk_engine *engine = pool.store->engine;
+static void test_an_item_wakes_one_worker_of_idle_pools(void **state) {
+    struct idle_pools pools = {.store = ((struct fixture *)*state)->store,
+                               .cancel = lk_cancel_new()};
+    struct lk_engine *engine = pools.store->engine;
     const struct lk_engine_ops *ops = engine->ops;
     struct lk_engine_ops counting = *ops;
     int64_t begun_ms = now_ms();
-    const int items = 20;
 
     decide_as_before = ops->decide;
     counting.decide = count_takes;
     engine->ops = &counting;
-    assert_int_equal(pthread_create(&pool.thread, NULL, work, &pool), 0);
-    await_takes(WORKERS);
-    for (int i = 0; i < items; i++) {
-        lk_push_request push = {.size = sizeof push, .queue = "q", .id = "item"};
-
-        assert_int_equal(lk_push(pool.store, &push, NULL, NULL), LK_OK);
-        while (atomic_load(&pool.handled) <= i) {
-            assert_true(now_ms() < begun_ms + BOUND_MS);
-            wait_until_ms(now_ms() + 2);
-        }
+    for (int i = 0; i < POOLS; i++) {
+        assert_int_equal(pthread_create(&pools.threads[i], NULL, work, &pools), 0);
     }
-    lk_cancel_now(pool.cancel);
-    assert_int_equal(pthread_join(pool.thread, NULL), 0);
+    await_takes(WORKERS);
+    for (int i = 0; i < ITEMS; i++) {
+        push_and_await(&pools, i);
+    }
+    lk_cancel_now(pools.cancel);
+    for (int i = 0; i < POOLS; i++) {
+        assert_int_equal(pthread_join(pools.threads[i], NULL), 0);
+    }
     engine->ops = ops;
-    assert_int_equal(pool.outcome, LK_CANCELLED);
-    lk_cancel_free(pool.cancel);
+    lk_cancel_free(pools.cancel);
     /* Each worker also looks once after its item, whose end may wake the leader, and now and then
      * by itself. */
     assert_in_range(atomic_load(&takes), 1,
-                    WORKERS + 5 * items + BESIDES + (now_ms() - begun_ms) * 2 * WORKERS / LOOK_MS);
+                    WORKERS + 5 * ITEMS + BESIDES + (now_ms() - begun_ms) * 2 * WORKERS / LOOK_MS);
+    assert_null(pools.store->queue_leaders);
 }
 
 int main(int argc, char **argv) {
@@ -191,7 +200,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_a_follower_leads_when_the_leader_ceases),
         cmocka_unit_test(test_a_follower_can_be_told_to_stop),
         cmocka_unit_test(test_a_leader_that_is_killed_is_followed),
-        cmocka_unit_test_setup_teardown(test_an_item_wakes_one_worker_of_an_idle_pool, open_fixture,
+        cmocka_unit_test_setup_teardown(test_an_item_wakes_one_worker_of_idle_pools, open_fixture,
                                         close_fixture),
     };
 

@@ -2,8 +2,15 @@
 /* Who leads is a word of memory, changed by compare-and-exchange; followers sleep on another. */
 #include "client/work/leader.h"
 
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/clock.h"
 #include "base/minmax.h"
+#include "base/text.h"
+
+/* ---- a leader -------------------------------------------------------------------------------- */
 
 /* Where a thread cannot sleep on a word, it looks again so often. */
 #define LOOK_US INT64_C(50000)
@@ -44,4 +51,67 @@ void lk_pool_leader_cease(struct lk_pool_leader *leader, uint32_t member) {
         (void)__atomic_add_fetch(&leader->ends, 1, __ATOMIC_SEQ_CST);
         lk_words_wake(&leader->ends);
     }
+}
+
+/* ---- the leader of a queue ------------------------------------------------------------------- */
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* guards the lists of all stores */
+
+static struct lk_queue_leader *find(const lk_store *store, const struct lk_path *queue) {
+    struct lk_queue_leader *leader = store->queue_leaders;
+
+    while (leader != NULL
+           && (strlen(leader->queue) != queue->size
+               || memcmp(leader->queue, queue->bytes, queue->size) != 0)) {
+        leader = leader->next;
+    }
+    return leader;
+}
+
+static struct lk_queue_leader *make(lk_store *store, const struct lk_path *queue) {
+    struct lk_queue_leader *leader = calloc(1, sizeof *leader);
+    char *text = lk_text_copy((struct lk_slice){queue->bytes, queue->size});
+
+    if (leader == NULL || text == NULL) {
+        free(leader);
+        free(text);
+        return NULL;
+    }
+    leader->queue = text;
+    leader->next = store->queue_leaders;
+    store->queue_leaders = leader;
+    return leader;
+}
+
+struct lk_queue_leader *lk_queue_leader_join(lk_store *store, const struct lk_path *queue,
+                                             size_t workers, uint32_t *ret_member) {
+    struct lk_queue_leader *leader;
+
+    pthread_mutex_lock(&mutex);
+    leader = find(store, queue);
+    if (leader == NULL) {
+        leader = make(store, queue);
+    }
+    if (leader != NULL) {
+        *ret_member = leader->last_member + 1;
+        leader->last_member += (uint32_t)workers;
+        leader->pools++;
+    }
+    pthread_mutex_unlock(&mutex);
+    return leader;
+}
+
+void lk_queue_leader_leave(lk_store *store, struct lk_queue_leader *leader) {
+    struct lk_queue_leader **link = &store->queue_leaders;
+
+    pthread_mutex_lock(&mutex);
+    if (--leader->pools == 0) {
+        while (*link != leader) {
+            link = &(*link)->next;
+        }
+        *link = leader->next;
+        free(leader->queue);
+        free(leader);
+    }
+    pthread_mutex_unlock(&mutex);
 }

@@ -12,9 +12,13 @@
 #define LK_CLIENT_WORK_LEADER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/waker.h"
+#include "client/store.h"
+
+/* ---- a leader -------------------------------------------------------------------------------- */
 
 /* Zero: no member leads. In memory of one process, or mapped by all processes of the pool. */
 struct lk_pool_leader {
@@ -33,5 +37,25 @@ bool lk_pool_leader_become(struct lk_pool_leader *leader, uint32_t member, int64
 
 /* The member does not lead any more, if it did; another process may say so of one that is dead. */
 void lk_pool_leader_cease(struct lk_pool_leader *leader, uint32_t member);
+
+/* ---- the leader of a queue ------------------------------------------------------------------- */
+
+/* Of all pools over a queue that use one lk_store: a binding may begin a pool for each worker. */
+struct lk_queue_leader {
+    struct lk_pool_leader leader;
+    char *queue;
+    size_t pools;
+    uint32_t last_member;
+    struct lk_queue_leader *next; /* of the store */
+};
+
+/*
+ * Finds or makes the queue's leader, for `workers` more members, of which *ret_member is the first.
+ * End with lk_queue_leader_leave(), before the store is closed. NULL: memory is exhausted.
+ * Thread-safe, both.
+ */
+struct lk_queue_leader *lk_queue_leader_join(lk_store *store, const struct lk_path *queue,
+                                             size_t workers, uint32_t *ret_member);
+void lk_queue_leader_leave(lk_store *store, struct lk_queue_leader *leader);
 
 #endif

@@ -269,6 +269,28 @@ static lk_outcome run(struct lk_work_pool *pool, lk_error *error) {
     return outcome;
 }
 
+/* Runs them with a leader: that of a pool of processes, or of the queue. */
+static lk_outcome run_led(struct lk_work_pool *pool, lk_error *error) {
+    lk_store *store = pool->store;
+    struct lk_queue_leader *own = NULL;
+    lk_outcome outcome;
+
+    pool->leader = store->leader;
+    pool->first_member = store->member;
+    if (pool->leader == NULL) {
+        own = lk_queue_leader_join(store, &pool->queue, pool->options.workers, &pool->first_member);
+        if (own == NULL) {
+            return lk_error_set(error, LK_INTERNAL, "no memory for a pool");
+        }
+        pool->leader = &own->leader;
+    }
+    outcome = run(pool, error);
+    if (own != NULL) {
+        lk_queue_leader_leave(store, own);
+    }
+    return outcome;
+}
+
 lk_outcome lk_work(lk_store *store, const lk_work_options *options, lk_work_counts *ret_counts,
                    lk_error *error) {
     struct lk_work_pool pool = {
@@ -284,7 +306,7 @@ lk_outcome lk_work(lk_store *store, const lk_work_options *options, lk_work_coun
         outcome = lk_error_set(error, LK_INTERNAL, "the system has no more mutexes");
     }
     if (outcome == LK_OK) {
-        outcome = run(&pool, error);
+        outcome = run_led(&pool, error);
         (void)pthread_cond_destroy(&pool.looked);
         (void)pthread_mutex_destroy(&pool.mutex);
     }

@@ -32,8 +32,9 @@ struct lk_work_pool {
     pthread_t finder_thread;
     sigset_t caller_signals; /* the mask that handlers run with; threads of the pool block all */
     struct lk_worker *workers;
-    size_t worker_count;          /* those whose waker is there */
-    struct lk_pool_leader leader; /* of the workers, unless the store has one */
+    size_t worker_count;           /* those whose waker is there */
+    struct lk_pool_leader *leader; /* of its workers, and maybe of others */
+    uint32_t first_member;
 
     pthread_mutex_t mutex; /* guards what follows, and the progress callback */
     lk_work_counts counts;

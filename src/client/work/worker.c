@@ -304,8 +304,7 @@ void lk_worker_init(struct lk_worker *worker, struct lk_work_pool *pool) {
         .patience_ms = options->patience_ms,
         .drains = options->drain,
         .outlasts_full = true,
-        .leader = pool->store->leader != NULL ? pool->store->leader : &pool->leader,
-        .member = pool->store->leader != NULL ? pool->store->member
-                                              : (uint32_t)(worker - pool->workers) + 1,
+        .leader = pool->leader,
+        .member = pool->first_member + (uint32_t)(worker - pool->workers),
     };
 }
