@@ -22,7 +22,7 @@
 
 #define PAUSE_MIN_US INT64_C(4000) /* for each blocker */
 #define PAUSE_MAX_US INT64_C(250000)
-#define IDLE_PAUSE_MAX_US INT64_C(1000000)
+#define IDLE_PAUSE_MAX_US INT64_C(1250000)
 #define IDLE_SHARE 20 /* an idle worker pauses for this part of the time that it has waited */
 #define SERVER_POLL_MAX_US INT64_C(4000000) /* an upgrade waits for the procedures that run */
 
@@ -30,7 +30,15 @@
 struct probe {
     struct lk_procedures *store;
     const char *sql;
+    int64_t first_us;   /* the first pause; it grows... */
+    int64_t longest_us; /* ...up to this */
 };
+
+static int64_t pause_us(const struct probe *probe, uint32_t polls) {
+    return probe->first_us < probe->longest_us
+               ? lk_backoff_delay(probe->first_us, probe->longest_us, polls)
+               : probe->longest_us;
+}
 
 static int64_t first_pause_us(const struct lk_wait_cursor *cursor) {
     int64_t count = cursor->in_the_way > 0 ? (int64_t)lk_min(64, (int64_t)cursor->in_the_way) : 1;
@@ -52,11 +60,10 @@ static bool has_changed(const struct probe *probe, int64_t until_us, struct lk_w
 }
 
 /* `probe` NULL: nothing can be polled, only the time ends the wait. */
-static lk_outcome watch(const struct probe *probe, int64_t first_us, int64_t longest_us,
-                        int64_t until_us, struct lk_waker *waker) {
+static lk_outcome watch(const struct probe *probe, int64_t until_us, struct lk_waker *waker) {
     for (uint32_t polls = 0;; polls++) {
         int64_t left_us = until_us - lk_clock_now_us();
-        int64_t next_us = probe != NULL ? lk_backoff_delay(first_us, longest_us, polls) : left_us;
+        int64_t next_us = probe != NULL ? pause_us(probe, polls) : left_us;
 
         if (left_us <= 0) {
             return LK_OK;
@@ -73,7 +80,7 @@ static lk_outcome watch(const struct probe *probe, int64_t first_us, int64_t lon
 static lk_outcome await_grant(struct lk_mysql *store, const struct lk_wait_cursor *cursor,
                               int64_t until_us, struct lk_waker *waker) {
     char sql[160];
-    const struct probe probe = {&store->common, sql};
+    const struct probe probe = {&store->common, sql, first_pause_us(cursor), PAUSE_MAX_US};
     lk_outcome outcome = lk_mysql_server_poll(
         store, cursor->id, lk_min(until_us, lk_procedures_poll_us(cursor, SERVER_POLL_MAX_US)),
         waker);
@@ -84,8 +91,7 @@ static lk_outcome await_grant(struct lk_mysql *store, const struct lk_wait_curso
     (void)snprintf(sql, sizeof sql,
                    "SELECT NOT held FROM %srequests WHERE id = %" PRIu64 " AND part = 1",
                    store->address.prefix, cursor->id);
-    return watch(&probe, first_pause_us(cursor), PAUSE_MAX_US,
-                 lk_min(until_us, lk_procedures_grant_poll_us(cursor)), waker);
+    return watch(&probe, lk_min(until_us, lk_procedures_grant_poll_us(cursor)), waker);
 }
 
 static lk_outcome await_work(struct lk_mysql *store, const struct lk_wait_cursor *cursor,
@@ -94,11 +100,12 @@ static lk_outcome await_work(struct lk_mysql *store, const struct lk_wait_cursor
     char queue_text[LK_MYSQL_LITERAL_MAX(LK_PATH_BYTES_MAX)];
     char root_text[LK_MYSQL_LITERAL_MAX(LK_SEGMENT_BYTES_MAX)];
     char sql[sizeof queue_text + sizeof root_text + 320];
-    const struct probe probe = {&store->common, sql};
-    int64_t pause_us = lk_min(cursor->waited_us / IDLE_SHARE, IDLE_PAUSE_MAX_US);
+    int64_t idle_us = lk_min(cursor->waited_us / IDLE_SHARE, IDLE_PAUSE_MAX_US);
+    const struct probe probe = {&store->common, sql, lk_max(idle_us, PAUSE_MIN_US),
+                                lk_max(idle_us, PAUSE_MAX_US)};
 
     if (cursor->in_the_way != 0) {
-        return watch(NULL, 0, 0, lk_min(until_us, lk_procedures_claim_poll_us(cursor)), waker);
+        return watch(NULL, lk_min(until_us, lk_procedures_claim_poll_us(cursor)), waker);
     }
     *lk_mysql_put_literal(queue_text, (struct lk_slice){queue->bytes, queue->size}) = '\0';
     *lk_mysql_put_literal(root_text, lk_path_root(queue)) = '\0';
@@ -107,8 +114,7 @@ static lk_outcome await_work(struct lk_mysql *store, const struct lk_wait_cursor
                    " AND NOT EXISTS (SELECT * FROM %sroots WHERE root = %s AND due_us"
                    " <= TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)))",
                    store->address.prefix, queue_text, store->address.prefix, root_text);
-    return watch(&probe, lk_max(pause_us, PAUSE_MIN_US), lk_max(pause_us, PAUSE_MAX_US),
-                 lk_procedures_poll_us(cursor, until_us - lk_clock_now_us()), waker);
+    return watch(&probe, lk_procedures_poll_us(cursor, until_us - lk_clock_now_us()), waker);
 }
 
 lk_outcome lk_mysql_await(struct lk_engine *engine, const struct lk_wait_cursor *cursor,
