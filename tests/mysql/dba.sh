@@ -98,6 +98,9 @@ for words in ls 'show over' audit queues values 'items q' 'stats q' 'get v' doct
     # shellcheck disable=SC2086 # words
     ok "a reader may $words" says 0 '*' -S "$reads" $words
 done
+alert=$(awk '/^```$/ { text = 0 } text; /^```sql$/ { text = ++blocks == 2 }' "${page%/*}/dba.md")
+ok 'the age of the oldest item, by state' is \
+    "SELECT queue, state, items, oldest_seconds BETWEEN 0 AND 600 FROM ($alert) AS oldest" 'q|ready|1|1' lockkeeper
 ok 'and sees no lease that is over' [ -z "$("$lk" -S "$reads" ls over | grep gone)" ]
 ok 'it may lock nothing' says 77 '*DENIED*' -S "$reads" acquire --try x
 

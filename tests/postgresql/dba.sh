@@ -46,6 +46,13 @@ ok 'and a waiter two' comes_to "$connected" 3
 : >"$work/held"
 ok 'both end' wait "$holder" "$waiter"
 
+# Its query of the oldest items.
+alert=$(awk '/^```$/ { text = 0 } text; /^```sql$/ { text = ++blocks == 1 }' "${0%/*}/../../docs/dba.md" |
+    sed 's/lockkeeper\./jobs./')
+"$lk" -S "$store" push q later --delay 1h
+ok 'the age of the oldest item, by state' is \
+    "SET ROLE reader; SELECT queue, state, items, oldest_seconds BETWEEN 0 AND 600 FROM ($alert) AS oldest" 'q|ready|1|t' shop
+
 # The commands of the page for this server, as they are printed; URL and PATH are placeholders.
 mkdir "$work/bin"
 ln -s "$(realpath "$lk")" "$work/bin/lk"
