@@ -299,6 +299,25 @@ static uint64_t number_of(const char *name, uint64_t otherwise) {
     return text != NULL ? strtoull(text, NULL, 10) : otherwise;
 }
 
+static uint64_t sum_counted(struct scene *scene) {
+    uint64_t counted = 0;
+
+    for (int i = 0; i < COUNTERS; i++) {
+        counted += atomic_load(&scene->counted[i]);
+    }
+    return counted;
+}
+
+/* A busy machine may take longer to begin than all kills last. */
+static void await_first_count(struct scene *scene) {
+    for (int ms = 0; sum_counted(scene) == 0 && atomic_load(&scene->wrong) == 0; ms++) {
+        if (ms == PATIENCE_MS) {
+            complain(scene, "nothing is counted", -1, 0, 0);
+        }
+        pass_us(1000);
+    }
+}
+
 static bool run_kills(struct scene *scene, struct lk_random *random, uint64_t kills) {
     for (uint64_t i = 0; i < kills && atomic_load(&scene->wrong) == 0; i++) {
         /* The moment of the kill: nothing is waited for. */
@@ -331,7 +350,7 @@ int main(int argc, char **argv) {
     uint64_t kills = KILLS * number_of("LK_TEST_SCALE", 100) / 100;
     struct lk_random random = {.state = seed};
     const char *temporary = getenv("TMPDIR");
-    uint64_t counted = 0;
+    uint64_t counted;
 
     if (argc == 3) {
         return serve(argv[1], argv[2]);
@@ -352,6 +371,7 @@ int main(int argc, char **argv) {
         workers[i] = (struct worker){.scene = &scene, .number = i};
         (void)pthread_create(&workers[i].thread, NULL, run_worker, &workers[i]);
     }
+    await_first_count(&scene);
     (void)run_kills(&scene, &random, kills > 0 ? kills : 1);
     atomic_store(&scene.is_over, true);
     for (int i = 0; i < WORKERS && workers[i].scene != NULL; i++) {
@@ -363,9 +383,7 @@ int main(int argc, char **argv) {
     if (scene.service > 0 && !end_service(&scene, SIGTERM)) {
         complain(&scene, "SIGTERM does not end the service with 0", -1, 0, 0);
     }
-    for (int i = 0; i < COUNTERS; i++) {
-        counted += atomic_load(&scene.counted[i]);
-    }
+    counted = sum_counted(&scene);
     (void)printf("# %" PRIu64 " counted, %" PRIuFAST64 " items done\n", counted,
                  atomic_load(&scene.done));
     if (atomic_load(&scene.wrong) != 0) {

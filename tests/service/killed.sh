@@ -8,10 +8,12 @@ scenario 'twenty runs and a service that is killed under them'
 serve --unix "$work/s" --http none --dir "$work/d"
 LK_STORE=lk+unix:$work/s
 # A run notes its name and its token, works for a moment, and notes its end: one write a line, and
-# a directory that only one of them can make is the second check.
+# a directory that only one of them can make is the second check. The first one waits until all
+# are in the queue, however long that takes.
 cat >"$work/job" <<'JOB'
 mkdir "$1/inside" || echo "overlap $2" >>"$1/log"
 echo "begins $2 $LK_TOKEN" >>"$1/log"
+while [ ! -e "$1/all" ]; do sleep 0.02; done
 sleep 0.2
 echo "ends $2 $LK_TOKEN" >>"$1/log"
 rmdir "$1/inside"
@@ -24,9 +26,10 @@ for number in $(seq 20); do
 done
 # A run started while the service is down fails; a run that has begun survives the kills.
 arrived() {
-    [ "$(($(grep -c ends "$work/log") + $("$LK_PROGRAM" ls farm --json | wc -l)))" -ge 20 ]
+    [ "$("$LK_PROGRAM" ls farm --json | wc -l)" -ge 20 ]
 }
 until_true arrived
+: >"$work/all"
 kills=0
 while [ "$kills" -lt 8 ] && [ "$(grep -c ends "$work/log")" -lt 18 ]; do
     before=$(grep -c ends "$work/log")
