@@ -88,8 +88,12 @@ class Service {
         return this.lkWith({}, code, ...words);
     }
 
-    // `store`: another URL of it; `input`: what lk reads.
+    // `store`: another URL of it; `input`: what lk reads. Leases last longer than a page takes to be
+    // looked at, however slow the browser is.
     lkWith({ store = this.store, input = "" }, code, ...words) {
+        if (words[0] === "acquire" && !words.includes("--ttl")) {
+            words.push("--ttl", "1h");
+        }
         const environment = { ...process.env, LK_STORE: store, TZ: "UTC" };
         let status = 0;
         let output = "";
