@@ -54,13 +54,14 @@ struct lk_store {
     struct lk_keepalive *keepalive;
     struct lk_contact contact;
     struct lk_leftovers leftovers;
-    bool has_leftovers;            /* they have been initialised */
-    char *url;                     /* without any password */
-    pid_t opened_by;               /* a child of fork() may not use it */
-    struct lk_pool_leader *leader; /* of a pool of processes, each with one lk_work() of one worker;
-                                 NULL: none (client/work/leader.h) */
-    uint32_t member;               /* this process, in that pool */
-    struct lk_queue_leader *queue_leaders; /* the same, of pools in this process */
+    bool has_leftovers; /* they have been initialised */
+    char *url;          /* without any password */
+    pid_t opened_by;    /* a child of fork() may not use it */
+    /* client/work/leader.h: of a pool of processes, each with one lk_work() of one worker, of which
+     * this is the member; NULL: there is none. And of pools in this process. */
+    struct lk_pool_leader *leader;
+    uint32_t member;
+    struct lk_queue_leader *queue_leaders;
 };
 
 #define LK_PATIENCE_DEFAULT_MS INT64_C(10000) /* for a store that does not answer */

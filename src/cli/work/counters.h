@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The counts of all workers together, in memory that they share with the process that prints them;
- * and which of them waits for an item.
- * The counts of a worker that dies are kept; nothing here can block.
+ * and which of them waits for an item. The counts of a worker that dies are kept; nothing here can
+ * block.
  */
 #ifndef LK_CLI_WORK_COUNTERS_H
 #define LK_CLI_WORK_COUNTERS_H

@@ -28,8 +28,7 @@
 #define DRAIN_MAX_US INT64_C(1000000)
 #define FULL_US INT64_C(1000000) /* until a bound may have room again */
 #define FOLLOW_US                                                                                  \
-    INT64_C(                                                                                       \
-        30000000) /* a follower looks itself this often: its leader may be stopped, or cut off */
+    INT64_C(30000000) /* a follower takes by itself this often: its leader may be stopped */
 #define PAUSE_US INT64_C(50000)          /* when the engine cannot wait */
 #define PATIENCE_MIN_US INT64_C(1000000) /* of a take, also of the last one, at the end of a wait */
 

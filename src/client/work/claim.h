@@ -28,14 +28,13 @@ struct lk_claiming {
     bool keeps_number;       /* the take sent with a finish got no item, or its answer was lost */
     lk_claim_info *followed; /* the item of that take, for the next lk_claim_await(); NULL: none */
     int64_t followed_sent_us;
-    int64_t end_us;      /* until when work is waited for; 0: a try; LK_NEVER */
-    int64_t away_end_us; /* how long to retry a store that does not answer; LK_NEVER */
-    int64_t patience_ms; /* the same, since its last answer; 0: no limit */
-    bool drains;         /* ends when no item is ready, delayed or claimed */
-    bool outlasts_full;  /* LK_FULL is waited out, as an empty queue is */
-    struct lk_pool_leader
-        *leader;     /* waits for the workers of its pool; NULL: this one waits alone */
-    uint32_t member; /* of that pool */
+    int64_t end_us;                /* until when work is waited for; 0: a try; LK_NEVER */
+    int64_t away_end_us;           /* how long to retry a store that does not answer; LK_NEVER */
+    int64_t patience_ms;           /* the same, since its last answer; 0: no limit */
+    bool drains;                   /* ends when no item is ready, delayed or claimed */
+    bool outlasts_full;            /* LK_FULL is waited out, as an empty queue is */
+    struct lk_pool_leader *leader; /* of its pool; NULL: this one waits alone */
+    uint32_t member;               /* of that pool */
     bool leads;
 };
 

@@ -57,45 +57,56 @@ void lk_pool_leader_cease(struct lk_pool_leader *leader, uint32_t member) {
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* guards the lists of all stores */
 
-static struct lk_queue_leader *find(const lk_store *store, const struct lk_path *queue) {
+static char *key_of(const struct lk_path *queue, const lk_work_table *table) {
+    const char *where = table != NULL && table->where != NULL ? table->where : "";
+
+    return table == NULL
+               ? lk_text_make("%.*s", (int)queue->size, queue->bytes)
+               : lk_text_make("%.*s\n%s\n%s", (int)queue->size, queue->bytes, table->name, where);
+}
+
+static struct lk_queue_leader *find(const lk_store *store, const char *key) {
     struct lk_queue_leader *leader = store->queue_leaders;
 
-    while (leader != NULL
-           && (strlen(leader->queue) != queue->size
-               || memcmp(leader->queue, queue->bytes, queue->size) != 0)) {
+    while (leader != NULL && strcmp(leader->key, key) != 0) {
         leader = leader->next;
     }
     return leader;
 }
 
-static struct lk_queue_leader *make(lk_store *store, const struct lk_path *queue) {
+/* Takes the key over, unless memory is exhausted. */
+static struct lk_queue_leader *make(lk_store *store, char *key) {
     struct lk_queue_leader *leader = calloc(1, sizeof *leader);
-    char *text = lk_text_copy((struct lk_slice){queue->bytes, queue->size});
 
-    if (leader == NULL || text == NULL) {
-        free(leader);
-        free(text);
-        return NULL;
+    if (leader != NULL) {
+        leader->key = key;
+        leader->next = store->queue_leaders;
+        store->queue_leaders = leader;
     }
-    leader->queue = text;
-    leader->next = store->queue_leaders;
-    store->queue_leaders = leader;
     return leader;
 }
 
 struct lk_queue_leader *lk_queue_leader_join(lk_store *store, const struct lk_path *queue,
-                                             size_t workers, uint32_t *ret_member) {
+                                             const lk_work_table *table, size_t workers,
+                                             uint32_t *ret_member) {
+    char *key = key_of(queue, table);
     struct lk_queue_leader *leader;
 
+    if (key == NULL) {
+        return NULL;
+    }
     pthread_mutex_lock(&mutex);
-    leader = find(store, queue);
+    leader = find(store, key);
     if (leader == NULL) {
-        leader = make(store, queue);
+        leader = make(store, key);
     }
     if (leader != NULL) {
         *ret_member = leader->last_member + 1;
         leader->last_member += (uint32_t)workers;
         leader->pools++;
+    }
+    if (leader == NULL || leader->key != key) {
+        free(key);
     }
     pthread_mutex_unlock(&mutex);
     return leader;
@@ -110,7 +121,7 @@ void lk_queue_leader_leave(lk_store *store, struct lk_queue_leader *leader) {
             link = &(*link)->next;
         }
         *link = leader->next;
-        free(leader->queue);
+        free(leader->key);
         free(leader);
     }
     pthread_mutex_unlock(&mutex);

@@ -17,6 +17,7 @@
 
 #include "base/waker.h"
 #include "client/store.h"
+#include "lockkeeper/work.h"
 
 /* ---- a leader -------------------------------------------------------------------------------- */
 
@@ -43,7 +44,7 @@ void lk_pool_leader_cease(struct lk_pool_leader *leader, uint32_t member);
 /* Of all pools over a queue that use one lk_store: a binding may begin a pool for each worker. */
 struct lk_queue_leader {
     struct lk_pool_leader leader;
-    char *queue;
+    char *key; /* the queue and, of a table (R17), its rows */
     size_t pools;
     uint32_t last_member;
     struct lk_queue_leader *next; /* of the store */
@@ -51,11 +52,13 @@ struct lk_queue_leader {
 
 /*
  * Finds or makes the queue's leader, for `workers` more members, of which *ret_member is the first.
- * End with lk_queue_leader_leave(), before the store is closed. NULL: memory is exhausted.
- * Thread-safe, both.
+ * End with lk_queue_leader_leave(), before the store is closed. Two pools lead each other only if
+ * what one of them can claim, the other can: `table` NULL: items that are pushed; else its rows.
+ * NULL: memory is exhausted. Thread-safe, both.
  */
 struct lk_queue_leader *lk_queue_leader_join(lk_store *store, const struct lk_path *queue,
-                                             size_t workers, uint32_t *ret_member);
+                                             const lk_work_table *table, size_t workers,
+                                             uint32_t *ret_member);
 void lk_queue_leader_leave(lk_store *store, struct lk_queue_leader *leader);
 
 #endif

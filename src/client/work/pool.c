@@ -278,7 +278,8 @@ static lk_outcome run_led(struct lk_work_pool *pool, lk_error *error) {
     pool->leader = store->leader;
     pool->first_member = store->member;
     if (pool->leader == NULL) {
-        own = lk_queue_leader_join(store, &pool->queue, pool->options.workers, &pool->first_member);
+        own = lk_queue_leader_join(store, &pool->queue, pool->options.table, pool->options.workers,
+                                   &pool->first_member);
         if (own == NULL) {
             return lk_error_set(error, LK_INTERNAL, "no memory for a pool");
         }
