@@ -125,6 +125,7 @@ struct lk_take {
     uint64_t ask_number;   /* not 0: repeated with the same number it gives the same item */
     bool note_given;
     struct lk_slice note;
+    bool is_try; /* a hint: its caller will not wait for an item, and need not be woken for one */
     /*
      * Not 0: the token of the first claim of the same decision, which this claim gets in place of a
      * draw. If a root of the item's parts has drawn a greater number (R4), nothing is claimed.

@@ -19,15 +19,14 @@ struct follower {
     struct lk_pool_leader *leader;
     struct lk_waker waker;
     bool leads;
-    bool has_waited;
     pthread_t thread;
 };
 
 static void *follow(void *context) {
     struct follower *follower = context;
 
-    follower->leads = lk_pool_leader_become(follower->leader, SECOND, INT64_C(1000) * BOUND_MS,
-                                            &follower->waker, &follower->has_waited);
+    follower->leads =
+        lk_pool_leader_become(follower->leader, SECOND, INT64_C(1000) * BOUND_MS, &follower->waker);
     return NULL;
 }
 
@@ -45,13 +44,10 @@ static void end_follower(struct follower *follower) {
 static void test_a_follower_leads_when_the_leader_ceases(void **state) {
     struct lk_pool_leader leader = {0};
     struct follower follower;
-    bool has_waited = true;
 
     (void)state;
-    assert_true(lk_pool_leader_become(&leader, FIRST, 0, NULL, &has_waited));
-    assert_false(has_waited);
-    assert_false(lk_pool_leader_become(&leader, SECOND, 0, NULL, &has_waited));
-    assert_true(has_waited);
+    assert_true(lk_pool_leader_become(&leader, FIRST, 0, NULL));
+    assert_false(lk_pool_leader_become(&leader, SECOND, 0, NULL));
     begin_follower(&follower, &leader);
     lk_pool_leader_cease(&leader, SECOND); /* which does not lead */
     wait_until_ms(now_ms() + 20);
@@ -76,14 +72,13 @@ static void test_a_leader_that_is_killed_is_followed(void **state) {
     struct lk_pool_leader *leader =
         mmap(NULL, sizeof *leader, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     struct follower follower;
-    bool has_waited;
     pid_t pid;
 
     (void)state;
     assert_true(leader != MAP_FAILED);
     pid = fork();
     if (pid == 0) {
-        (void)lk_pool_leader_become(leader, FIRST, 0, NULL, &has_waited);
+        (void)lk_pool_leader_become(leader, FIRST, 0, NULL);
         for (;;) {
             (void)pause();
         }

@@ -313,6 +313,25 @@ def nothing_stays(t):
         is_nothing_left()
 
 
+def one_sleeper_of_a_pool(t):
+    """A push wakes a worker that is in the queue's set of sleepers. Of a pool only one is."""
+    t.single()
+
+    def sleeps():
+        return t.redis("ZCARD", "{q}:lk:s:q") == "1"
+
+    log = os.path.join(t.folder, "handled")
+    with subprocess.Popen([t.program, "-q", "-S", t.url, "work", "q", "--workers", "8", "--", "sh", "-c",
+                           'echo "$LK_ITEM_ID" >>"$0"', log], stdin=subprocess.DEVNULL) as pool:
+        try:
+            for item in ("first", "second", "third"):
+                t.answers("ok", "push", "q", item)
+                t.wait(item, lambda: os.path.exists(log) and item in open(log, encoding="ascii").read())
+                t.wait("the sleeper", sleeps)
+        finally:
+            pool.terminate()
+
+
 CASES = [
     ("a value beside a waiting owner", values_beside_waits),
     ("hostile names", hostile_names),
@@ -321,6 +340,7 @@ CASES = [
     ("escapes in a cluster", escapes_in_a_cluster),
     ("another type", another_type),
     ("rights of some keys", rights_of_some_keys),
+    ("one sleeper of a pool", one_sleeper_of_a_pool),
     ("nothing stays of what has blocked items", nothing_stays),
 ]
 

@@ -123,15 +123,16 @@ static bool is_drained(struct lk_claiming *claiming) {
     return !has_rows(claiming, &patience) && !has_items(claiming, &patience);
 }
 
-/* Whether this worker is to wait at the store; else it is to take again. */
-static bool is_to_wait(struct lk_claiming *claiming) {
-    bool has_waited = false;
-
+/*
+ * One worker of a pool waits for all: whether it is this one. It must lead before it takes, so that
+ * the store wakes the worker that waits, and no other one.
+ */
+static bool leads(struct lk_claiming *claiming, int64_t wait_us) {
     if (claiming->leader != NULL && !claiming->leads) {
-        claiming->leads = lk_pool_leader_become(claiming->leader, claiming->member, FOLLOW_US,
-                                                claiming->waker, &has_waited);
+        claiming->leads =
+            lk_pool_leader_become(claiming->leader, claiming->member, wait_us, claiming->waker);
     }
-    return !has_waited;
+    return claiming->leader == NULL || claiming->leads;
 }
 
 static void end_lead(struct lk_claiming *claiming) {
@@ -337,6 +338,7 @@ static lk_outcome await_claim(struct lk_claiming *claiming, lk_claim_info **ret_
     number_ask(claiming);
     claiming->keeps_number = false;
     while (!lk_waker_is_thrown(claiming->waker)) {
+        claiming->command.take.is_try = claiming->end_us == 0 || !leads(claiming, 0);
         lk_outcome outcome = take(claiming, ret_sent_us, &decision);
 
         if (outcome == LK_GRANTED && lk_waker_is_thrown(claiming->waker)) {
@@ -359,8 +361,10 @@ static lk_outcome await_claim(struct lk_claiming *claiming, lk_claim_info **ret_
             }
             idle_us = idle_us != 0 ? idle_us : *ret_sent_us;
             decision.cursor.waited_us = lk_clock_now_us() - idle_us;
-            if (is_to_wait(claiming)) {
+            if (claiming->leader == NULL || claiming->leads) {
                 sleep_until_work(claiming, outcome, &decision.cursor, &drain_us);
+            } else {
+                (void)leads(claiming, FOLLOW_US);
             }
             break;
         case LK_CANCELLED:

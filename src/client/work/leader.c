@@ -23,10 +23,9 @@ static bool try_to_lead(struct lk_pool_leader *leader, uint32_t member) {
 }
 
 bool lk_pool_leader_become(struct lk_pool_leader *leader, uint32_t member, int64_t duration_us,
-                           struct lk_waker *waker, bool *ret_has_waited) {
+                           struct lk_waker *waker) {
     int64_t end_us = lk_clock_now_us() + duration_us;
 
-    *ret_has_waited = false;
     for (;;) {
         /* Read before: one who ceases later ends the sleep. */
         const struct lk_word ends = lk_word_read(&leader->ends);
@@ -36,7 +35,6 @@ bool lk_pool_leader_become(struct lk_pool_leader *leader, uint32_t member, int64
         if (try_to_lead(leader, member)) {
             return true;
         }
-        *ret_has_waited = true;
         if (left_us <= 0
             || lk_waker_sleep_on_words(waker, words,
                                        lk_words_are_known() ? left_us : lk_min(left_us, LOOK_US))) {

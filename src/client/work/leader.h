@@ -29,12 +29,11 @@ struct lk_pool_leader {
 
 /*
  * Makes the member (not 0; one of the pool's) the leader as soon as there is none. Blocks for
- * `duration_us` at most, or until the waker is thrown. Returns whether it leads now, and in
- * *ret_has_waited whether another one had to cease first: then something may have changed in the
- * store. Thread-safe.
+ * `duration_us` at most, 0: not at all, or until the waker is thrown. Returns whether it leads now.
+ * Thread-safe.
  */
 bool lk_pool_leader_become(struct lk_pool_leader *leader, uint32_t member, int64_t duration_us,
-                           struct lk_waker *waker, bool *ret_has_waited);
+                           struct lk_waker *waker);
 
 /* The member does not lead any more, if it did; another process may say so of one that is dead. */
 void lk_pool_leader_cease(struct lk_pool_leader *leader, uint32_t member);

@@ -271,7 +271,8 @@ static lk_outcome make(struct lk_redis *store, const struct lk_command *commands
         outcome = lk_error_set(error, LK_INTERNAL, "no memory for the call");
     }
     if (outcome == LK_OK) {
-        lk_redis_call_begin(store, kind->operation, queue, is_take, &call);
+        lk_redis_call_begin(store, kind->operation, queue, is_take && !commands[0].take.is_try,
+                            &call);
         lk_redis_call_add(&call, (struct lk_slice){queue->bytes, queue->size});
         lk_redis_call_add(&call, (struct lk_slice){words.bytes, words.size});
         call.is_repeatable = is_repeatable(commands, count);

@@ -243,6 +243,7 @@ L.operations.take = series(parse_take, function(R, queue, take)
     end
     local answer, is_unfinished = take_first(R, take)
     if answer then
+        leave_sleepers(R, queue)
         notify_next(R, take)
     elseif not is_unfinished then
         return take_nothing(R, take, '@LK_TEXT_NOTHING_DUE@',

@@ -76,13 +76,24 @@ function L.notify_workers(r)
     end
 end
 
+-- A worker that does not wait itself (another one of its pool does) has no channel.
 local function sleep_on_queue(R, queue, by_locks)
+    if channel == '' then
+        return
+    end
     local key = R.base .. 's' .. (by_locks and '' or ':' .. queue)
     call('ZADD', key, now, by_locks and channel .. '\0' .. queue or channel)
     call('PEXPIRE', key, 30000)
     if by_locks then
         R.sleepers = math.max(R.sleepers, now + 30000000)
         R.dirty = true
+    end
+end
+
+-- A worker that has an item is not woken in place of one that waits.
+local function leave_sleepers(R, queue)
+    if channel ~= '' then
+        call('ZREM', R.base .. 's:' .. queue, channel)
     end
 end
 
