@@ -47,7 +47,11 @@ def state_of(pid):
 
 
 def is_gone(pid):
-    return state_of(pid)[0] in "ZX"
+    """Its parent can wait for it: after SIGKILL its first thread may end before the others."""
+    try:
+        return state_of(pid)[0] in "ZX" and len(os.listdir(f"/proc/{pid}/task")) <= 1
+    except OSError:
+        return True
 
 
 def children_of(parent):
