@@ -92,6 +92,7 @@ class Proxy:
 # ---- something else answers
 
 ENOUGH = 2  # connections that are answered so
+UNAVAILABLE = 69  # lk's exit code
 
 
 class Link:
@@ -141,23 +142,43 @@ async def call(program, *arguments):
     return process.returncode, out.decode(), err.decode()
 
 
+async def insist(program, *arguments):
+    """The same, until the server has answered: a busy machine may not come to it in time."""
+    while True:
+        code, out, err = await call(program, *arguments)
+        if code != UNAVAILABLE:
+            return code, out, err
+
+
 async def state_of(program, url, path, owner, state):
     """Until the owner's request is in that state."""
     while True:
         _, out, _ = await call(program, "-S", url, "ls", path, "--json")
         rows = [json.loads(line) for line in out.splitlines()]
-        if any((row["owner"], row["state"]) == (owner, state) for row in rows):
+        if any((row.get("owner"), row.get("state")) == (owner, state) for row in rows):
             return
-        await asyncio.sleep(0.02)
+        await asyncio.sleep(0.2)  # each look is a process, beside what is waited for
+
+
+async def begin_waiter(program, direct, url, path):
+    """A run that waits, begun again if the first contact took longer than it waits for that."""
+    while True:
+        waiter = asyncio.create_task(
+            call(program, "-S", url, "run", "--owner", "second", "--ttl", "10m", path, "--", "true"))
+        queued = asyncio.create_task(state_of(program, direct, path, "second", "waiting"))
+        await asyncio.wait([waiter, queued], return_when=asyncio.FIRST_COMPLETED)
+        if not waiter.done():
+            return waiter
+        queued.cancel()
+        code, _, err = waiter.result()
+        assert code == UNAVAILABLE, (code, err)
 
 
 async def ride_out(program, direct, url, fronts, words, path):
     """A waiter that goes through the fronts is granted after `words` have answered in their place."""
-    code, _, err = await call(program, "-S", direct, "acquire", "--owner", "first", "--ttl", "10m", path)
+    code, _, err = await insist(program, "-S", direct, "acquire", "--owner", "first", "--ttl", "10m", path)
     assert code == 0, err
-    waiter = asyncio.create_task(
-        call(program, "-S", url, "run", "--owner", "second", "--ttl", "10m", path, "--", "true"))
-    await state_of(program, direct, path, "second", "waiting")
+    waiter = await begin_waiter(program, direct, url, path)
     for front in fronts:
         front.replace(words)
         if len(fronts) == 1:
@@ -168,7 +189,7 @@ async def ride_out(program, direct, url, fronts, words, path):
         assert not waiter.done(), waiter.result()
     for front in fronts:
         front.restore()
-    code, _, err = await call(program, "-S", direct, "release", "--owner", "first", path)
+    code, _, err = await insist(program, "-S", direct, "release", "--owner", "first", path)
     assert code == 0, err
     code, _, err = await waiter
     assert code == 0, (code, err)
