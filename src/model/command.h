@@ -165,8 +165,9 @@ struct lk_finish {
     uint64_t token; /* 0: not named */
     enum lk_finish_kind kind;
     /* These are of LK_FINISH_RETRY: */
-    int64_t delay_ms;
-    bool is_uncounted;              /* the attempt does not count, so the item is not parked */
+    int64_t delay_ms;               /* not of an item that is parked */
+    bool is_uncounted;              /* the attempt does not count, nor parks the item */
+    bool parks;                     /* the item is parked, whatever its attempts */
     struct lk_item_failure failure; /* replaces the item's last one, if it is given */
 };
 
@@ -192,6 +193,12 @@ struct lk_break {
     struct lk_path path;   /* requests with a part at exactly this path */
     struct lk_slice owner; /* empty: of any owner */
     bool at_once;          /* R12 break now */
+    /*
+     * R16: `path` is that of an item, which is cancelled. Of the requests there only its claim is
+     * broken. The item is removed when its claim ends, or now if it has none. LK_LOST: there is no
+     * such item.
+     */
+    bool cancels;
 
     /* For the audit record of a store (R12); the model does not read them. */
     struct lk_slice by;
@@ -213,7 +220,7 @@ enum lk_command_kind {
     LK_COMMAND_ASK,     /* R3, R7-R10, R13 */
     LK_COMMAND_RENEW,   /* R11: only what is held and not revoked; else LK_LOST */
     LK_COMMAND_RELEASE, /* R12: release or withdraw */
-    LK_COMMAND_BREAK,   /* R12 */
+    LK_COMMAND_BREAK,   /* R12; R16: cancel */
     LK_COMMAND_TICK,    /* only lets time pass */
     LK_COMMAND_PUT,     /* R15: LK_OK, LK_BUSY, or LK_LOST where a token was named */
     LK_COMMAND_PUSH,    /* R16: LK_OK; answer.created says whether it was added */

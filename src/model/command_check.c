@@ -131,6 +131,9 @@ lk_outcome lk_finish_check(const struct lk_finish *finish, struct lk_item_path *
     if (outcome == LK_OK) {
         outcome = check_delay(finish->delay_ms, error);
     }
+    if (outcome == LK_OK && finish->parks && finish->delay_ms != 0) {
+        outcome = lk_error_set(error, LK_INVALID, LK_TEXT_PARKS_DELAYED);
+    }
     if (outcome == LK_OK && finish->failure.text.size > LK_FAILURE_BYTES_MAX) {
         outcome = lk_error_set(error, LK_INVALID, LK_TEXT_FAILURE, LK_FAILURE_BYTES_MAX,
                                finish->failure.text.size);

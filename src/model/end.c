@@ -279,12 +279,39 @@ static bool break_one(struct lk_model *model, lk_id id, bool at_once) {
     return true;
 }
 
+/* R16: cancels the item at this node. */
+static void cancel_at(struct lk_model *model, struct lk_times times, lk_id node, bool at_once) {
+    lk_id item = lk_item_find(model, node);
+    lk_id claim;
+
+    if (item == 0) {
+        answer_lost(model, LK_TEXT_NOT_THERE);
+        return;
+    }
+    if (!lk_changes_reserve(model, changes_of_lost(model, 1) + 1) || !lk_grant_reserve(model, 1)) {
+        lk_answer_exhausted(model);
+        return;
+    }
+    claim = lk_item_cancel(model, item, at_once);
+    if (claim != 0) {
+        (void)break_one(model, claim, at_once);
+    }
+    lk_grant_all_waiters(model, times);
+    lk_answer(model, LK_OK, 0);
+    model->effects.answer.item = item;
+    model->effects.answer.broken = claim != 0;
+}
+
 void lk_step_break(struct lk_model *model, struct lk_times times, const struct lk_break *broken) {
     lk_id node = lk_node_find(model, &broken->path);
     lk_id owner = broken->owner.size > 0 ? lk_owner_find(model, broken->owner) : 0;
     size_t count;
     size_t done = 0;
 
+    if (broken->cancels) {
+        cancel_at(model, times, node, broken->at_once);
+        return;
+    }
     if (node == 0 || (broken->owner.size > 0 && owner == 0)) {
         lk_answer(model, LK_OK, 0);
         return;

@@ -72,9 +72,10 @@ enum lk_change_kind {
     LK_CHANGE_ITEM_DONE,    /* `item`: removed */
     LK_CHANGE_ITEM_RETRIED, /* `item`: given back by its claimant */
     LK_CHANGE_ITEM_FREED,   /* `item`: its claim perished or was broken */
-    LK_CHANGE_ITEM_PARKED,  /* `item`: too many attempts */
+    LK_CHANGE_ITEM_PARKED,  /* `item`: too many attempts, or its claimant said so */
     LK_CHANGE_ITEM_UNPARKED,
-    LK_CHANGE_ITEM_DROPPED,    /* `item`: removed without a claim */
+    LK_CHANGE_ITEM_CANCELLED,  /* `item`: still claimed; then its claim is revoked or broken */
+    LK_CHANGE_ITEM_DROPPED,    /* `item`: removed, and has not been done */
     LK_CHANGE_QUEUE_COUNTED,   /* `queue`: a counter moved; at most once a step */
     LK_CHANGE_QUEUE_FORGOTTEN, /* idle for longest; its counts are deleted */
 };
@@ -110,7 +111,8 @@ struct lk_answer {
     size_t in_the_way; /* requests in the way of a WAITING or BUSY ask; 0 when granted.
                           Counted only when the ask's blockers_max is not 0: up to twice as
                           many, but not less than LK_COUNTED_MIN nor more than LK_COUNTED_MAX. */
-    size_t broken;     /* LK_COMMAND_BREAK: how many requests it withdrew, revoked or ended */
+    size_t broken;     /* LK_COMMAND_BREAK: how many requests it withdrew, revoked or ended; of a
+                          cancel: whether the item is, or was, claimed */
 
     /* R15: of an ask that wants values and was granted: the values at its parts' paths, in the
      * order of the ask; 0: there is none. Else none are counted. */
@@ -267,8 +269,13 @@ enum lk_item_state {
     LK_ITEM_DELAYED, /* until due_us */
     LK_ITEM_CLAIMED,
     LK_ITEM_PARKED,
-    LK_ITEM_GONE, /* done or dropped, in the last step */
+    LK_ITEM_CANCELLED, /* claimed, and removed when the claim ends */
+    LK_ITEM_GONE,      /* done, dropped or cancelled, in the last step */
 };
+
+static inline bool lk_item_is_claimed(enum lk_item_state state) {
+    return state == LK_ITEM_CLAIMED || state == LK_ITEM_CANCELLED;
+}
 
 /* An item in the open. Filled by lk_model_item_record(), read by lk_model_restore_item(). */
 struct lk_item_record {
@@ -279,7 +286,7 @@ struct lk_item_record {
     int64_t due_us;    /* on the now_us axis; LK_ITEM_DELAYED only */
     uint32_t attempts; /* claims so far */
     bool was_lost;     /* its last claim perished: the next one is a steal */
-    lk_ref claim;      /* LK_ITEM_CLAIMED: the request; not read by restoring */
+    lk_ref claim;      /* of a claimed item: the request; not read by restoring */
     struct lk_slice value;
     int32_t priority;
     struct lk_item_failure last_failure; /* of its last retry that gave one */
@@ -295,8 +302,8 @@ void lk_model_item_record(const struct lk_model *model, lk_item_ref item,
                           struct lk_item_record *ret_record);
 
 /*
- * Puts an item back. Claims are requests (is_claim): an item is restored as READY, DELAYED or
- * PARKED, and becomes CLAIMED when its claim is restored, after it.
+ * Puts an item back. Claims are requests (is_claim): an item is restored as READY, DELAYED,
+ * PARKED or CANCELLED; one that is not CANCELLED becomes CLAIMED when its claim is restored, after it.
  */
 lk_outcome lk_model_restore_item(struct lk_model *model, const struct lk_item_record *record);
 
@@ -519,19 +526,13 @@ struct lk_audit_row {
     uint64_t token; /* 0: it was waiting */
 };
 
-/* For one request that the break has ended or revoked. */
-static inline struct lk_audit_row lk_audit_row_of(const struct lk_break *broken,
-                                                  const struct lk_record *record, int64_t wall_us) {
-    return (struct lk_audit_row){
-        .at_unix_us = wall_us,
-        .by = broken->by,
-        .reason = broken->reason,
-        .path = {broken->path.bytes, broken->path.size},
-        .owner = record->owner,
-        .note = record->note,
-        .ticket = record->ticket,
-        .token = record->token,
-    };
-}
+/*
+ * Whether a break keeps this change of its step on record, and how. One record is kept of each
+ * request that it has ended or revoked, and one of an item that it has cancelled. The texts of
+ * *ret_row are borrowed from `broken`, `record`, and the model.
+ */
+bool lk_audit_row_of(const struct lk_model *model, const struct lk_effects *effects,
+                     const struct lk_change *change, const struct lk_break *broken, int64_t wall_us,
+                     struct lk_record *record, struct lk_audit_row *ret_row);
 
 #endif

@@ -112,6 +112,7 @@ static uint64_t *count_of(struct lk_model *model, const struct lk_item *item) {
     case LK_ITEM_DELAYED:
         return &counts->delayed;
     case LK_ITEM_CLAIMED:
+    case LK_ITEM_CANCELLED:
         return &counts->claimed;
     default:
         return &counts->parked_now;

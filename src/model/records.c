@@ -288,3 +288,54 @@ lk_ref lk_model_conflict(const struct lk_model *model, int64_t now_us) {
     }
     return 0;
 }
+
+/* ---- records of breaks (R12) ---- */
+
+/* The request that a record of this change is about; *ret_is_kept: whether there is one. */
+static lk_id broken_request(const struct lk_model *model, const struct lk_effects *effects,
+                            const struct lk_change *change, const struct lk_break *broken,
+                            bool *ret_is_kept) {
+    switch (change->kind) {
+    case LK_CHANGE_BROKEN:
+        *ret_is_kept = true;
+        return change->request;
+    case LK_CHANGE_REVOKED: /* of a cancelled item the record is made before */
+        *ret_is_kept = !broken->cancels;
+        return change->request;
+    case LK_CHANGE_ITEM_CANCELLED:
+        *ret_is_kept = true;
+        return lk_item_at(model, change->item)->claim;
+    case LK_CHANGE_ITEM_DROPPED: /* others have been lost by deadlines, before the break */
+        *ret_is_kept =
+            broken->cancels && effects->answer.broken == 0 && change->item == effects->answer.item;
+        return 0;
+    default:
+        *ret_is_kept = false;
+        return 0;
+    }
+}
+
+bool lk_audit_row_of(const struct lk_model *model, const struct lk_effects *effects,
+                     const struct lk_change *change, const struct lk_break *broken, int64_t wall_us,
+                     struct lk_record *record, struct lk_audit_row *ret_row) {
+    bool is_kept;
+    lk_id request = broken_request(model, effects, change, broken, &is_kept);
+
+    if (!is_kept) {
+        return false;
+    }
+    *ret_row = (struct lk_audit_row){
+        .at_unix_us = wall_us,
+        .by = broken->by,
+        .reason = broken->reason,
+        .path = {broken->path.bytes, broken->path.size},
+    };
+    if (request != 0) {
+        lk_model_record(model, request, record);
+        ret_row->owner = record->owner;
+        ret_row->note = record->note;
+        ret_row->ticket = record->ticket;
+        ret_row->token = record->token;
+    }
+    return true;
+}

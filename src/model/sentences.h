@@ -63,6 +63,8 @@
 #define LK_TEXT_NOT_CLAIMED "R16: the item is not claimed by this owner (any more)"
 #define LK_TEXT_NOT_PARKED "R16: there is no such parked item"
 #define LK_TEXT_NO_ITEM "R16: there is no such item, or it is claimed"
+#define LK_TEXT_PARKS_DELAYED "R16: an item that is parked has no delay"
+#define LK_TEXT_NOT_THERE "R16: there is no such item"
 
 /* Why an item was parked whose last claim perished or was broken (R16). */
 #define LK_TEXT_CLAIM_LOST                                                                         \

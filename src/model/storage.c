@@ -329,7 +329,7 @@ bool lk_claims_reserve(struct lk_model *model) {
 void lk_claims_add(struct lk_model *model, lk_id id) {
     const struct lk_item *item = lk_item_at(model, id);
 
-    assert(item->state == LK_ITEM_CLAIMED && item->claim != 0);
+    assert(lk_item_is_claimed(item->state) && item->claim != 0);
     if (item->ask_number != 0) {
         lk_index_add(&model->claim_index, id,
                      claim_hash(model, claimant_of(model, item), item->ask_number));
@@ -339,7 +339,7 @@ void lk_claims_add(struct lk_model *model, lk_id id) {
 void lk_claims_remove(struct lk_model *model, lk_id id) {
     const struct lk_item *item = lk_item_at(model, id);
 
-    assert(item->state == LK_ITEM_CLAIMED && item->claim != 0);
+    assert(lk_item_is_claimed(item->state) && item->claim != 0);
     if (item->ask_number != 0) {
         lk_index_remove(&model->claim_index, id,
                         claim_hash(model, claimant_of(model, item), item->ask_number));

@@ -337,25 +337,36 @@ lk_id lk_claim_item(const struct lk_model *model, const struct lk_model_request 
     return lk_item_find(model, lk_part_entry_at(model, claim->first_entry)->node);
 }
 
-/* Takes the attempt of the claim back. false: it counts. */
-static bool uncount(struct lk_item *item, const struct lk_finish *finish) {
-    if (finish->is_uncounted && item->attempts > 0) {
-        item->attempts--;
-    }
-    return finish->is_uncounted;
+/* Removes an item that is, or was, claimed; the claim is about to end. */
+static void remove_claimed(struct lk_model *model, lk_id id, enum lk_change_kind kind) {
+    struct lk_item *item = lk_item_at(model, id);
+
+    assert(lk_item_is_claimed(item->state));
+    lk_claims_remove(model, id);
+    lk_item_leave(model, id);
+    lk_item_remove(model, id);
+    note_item(model, kind, id, 0);
+    note_count(model, item->work);
 }
 
-/* Ready again, at once or after a delay; or parked, if `may_park`, after too many attempts. */
-static void give_back(struct lk_model *model, lk_id id, enum lk_change_kind kind, bool may_park,
+static bool has_no_attempt_left(const struct lk_item *item) {
+    return item->max_attempts != 0 && item->attempts >= item->max_attempts;
+}
+
+/* Ready again, at once or after a delay; or parked. One that is cancelled is removed. */
+static void give_back(struct lk_model *model, lk_id id, enum lk_change_kind kind, bool parks,
                       int64_t due_us, int64_t now_us) {
     struct lk_item *item = lk_item_at(model, id);
-    struct lk_queue_counts *counts = &lk_work_at(model, item->work)->counts;
 
+    if (item->state == LK_ITEM_CANCELLED) {
+        remove_claimed(model, id, LK_CHANGE_ITEM_DROPPED);
+        return;
+    }
     assert(item->state == LK_ITEM_CLAIMED);
     lk_claims_remove(model, id);
     item->claim = 0;
-    if (may_park && item->max_attempts != 0 && item->attempts >= item->max_attempts) {
-        counts->parked++;
+    if (parks) {
+        lk_work_at(model, item->work)->counts.parked++;
         lk_item_change_state(model, id, LK_ITEM_PARKED, 0);
         note_item(model, LK_CHANGE_ITEM_PARKED, id, 0);
     } else {
@@ -367,42 +378,46 @@ static void give_back(struct lk_model *model, lk_id id, enum lk_change_kind kind
 
 void lk_item_lose_claim(struct lk_model *model, lk_id claim) {
     lk_id id = lk_claim_item(model, lk_request_at(model, claim));
+    struct lk_item *item = lk_item_at(model, id);
 
-    assert(lk_item_at(model, id)->claim == claim);
-    lk_item_at(model, id)->was_lost = true;
-    give_back(model, id, LK_CHANGE_ITEM_FREED, true, 0, 0);
-    if (lk_item_at(model, id)->state == LK_ITEM_PARKED) {
-        lk_item_at(model, id)->failed_by_loss = true;
+    assert(item->claim == claim);
+    item->was_lost = true;
+    give_back(model, id, LK_CHANGE_ITEM_FREED, has_no_attempt_left(item), 0, 0);
+    if (item->state == LK_ITEM_PARKED) {
+        item->failed_by_loss = true;
     }
 }
 
-static void finish_done(struct lk_model *model, lk_id id) {
+/* The claimant returns the item. */
+static void finish_retry(struct lk_model *model, struct lk_times times,
+                         const struct lk_finish *finish, lk_id id) {
     struct lk_item *item = lk_item_at(model, id);
+    bool parks = finish->parks || (!finish->is_uncounted && has_no_attempt_left(item));
 
-    assert(item->state == LK_ITEM_CLAIMED);
-    lk_work_at(model, item->work)->counts.done++;
-    lk_claims_remove(model, id);
-    lk_item_leave(model, id);
-    lk_item_remove(model, id);
-    note_item(model, LK_CHANGE_ITEM_DONE, id, 0);
-    note_count(model, item->work);
+    if (item->state == LK_ITEM_CLAIMED) {
+        lk_work_at(model, item->work)->counts.retried++;
+    }
+    if (finish->is_uncounted && item->attempts > 0) {
+        item->attempts--;
+    }
+    item->was_lost = false;
+    give_back(model, id, LK_CHANGE_ITEM_RETRIED, parks, times.now_us + finish->delay_ms * 1000,
+              times.now_us);
 }
 
 static void end_claim(struct lk_model *model, struct lk_times times, const struct lk_finish *finish,
                       lk_id id) {
-    struct lk_item *item = lk_item_at(model, id);
+    const struct lk_item *item = lk_item_at(model, id);
     lk_id claim = item->claim;
     struct lk_released_nodes released;
 
     lk_released_nodes_of(model, claim, &released);
     lk_request_end(model, claim, LK_CHANGE_RELEASED);
     if (finish->kind == LK_FINISH_DONE) {
-        finish_done(model, id);
+        lk_work_at(model, item->work)->counts.done++;
+        remove_claimed(model, id, LK_CHANGE_ITEM_DONE);
     } else {
-        lk_work_at(model, item->work)->counts.retried++;
-        item->was_lost = false;
-        give_back(model, id, LK_CHANGE_ITEM_RETRIED, !uncount(item, finish),
-                  times.now_us + finish->delay_ms * 1000, times.now_us);
+        finish_retry(model, times, finish, id);
     }
     lk_grant_waiters(model, &released, times);
 }
@@ -413,7 +428,7 @@ static lk_id find_claimed(const struct lk_model *model, const struct lk_path *pa
     lk_id id = lk_item_find(model, lk_node_find(model, path));
     const struct lk_model_request *claim;
 
-    if (id == 0 || lk_item_at(model, id)->state != LK_ITEM_CLAIMED) {
+    if (id == 0 || !lk_item_is_claimed(lk_item_at(model, id)->state)) {
         return 0;
     }
     claim = lk_request_at(model, lk_item_at(model, id)->claim);
@@ -462,7 +477,7 @@ void lk_step_finish(struct lk_model *model, struct lk_times times, const struct 
     model->effects.answer.item = id;
 }
 
-/* ---- unpark and drop ---- */
+/* ---- unpark, drop and cancel ---- */
 
 /* The item that a command names, 0 if there is none, and room for one change. false: answered. */
 static bool find_named(struct lk_model *model, const struct lk_path *queue, struct lk_slice id,
@@ -503,7 +518,7 @@ void lk_step_unpark(struct lk_model *model, const struct lk_unpark *unpark) {
 
 /* Whether a drop may remove an item in this state. */
 static bool may_drop(const struct lk_drop *drop, enum lk_item_state state) {
-    return drop->only_parked ? state == LK_ITEM_PARKED : state != LK_ITEM_CLAIMED;
+    return drop->only_parked ? state == LK_ITEM_PARKED : !lk_item_is_claimed(state);
 }
 
 void lk_step_drop(struct lk_model *model, const struct lk_drop *drop) {
@@ -523,4 +538,22 @@ void lk_step_drop(struct lk_model *model, const struct lk_drop *drop) {
     note_item(model, LK_CHANGE_ITEM_DROPPED, id, 0);
     lk_answer(model, LK_OK, 0);
     model->effects.answer.item = id;
+}
+
+lk_id lk_item_cancel(struct lk_model *model, lk_id id, bool at_once) {
+    struct lk_item *item = lk_item_at(model, id);
+
+    if (item->state == LK_ITEM_CLAIMED) {
+        lk_item_change_state(model, id, LK_ITEM_CANCELLED, 0);
+        if (!at_once) {
+            note_item(model, LK_CHANGE_ITEM_CANCELLED, id, 0);
+        }
+    }
+    if (item->state == LK_ITEM_CANCELLED) {
+        return item->claim;
+    }
+    lk_item_leave(model, id);
+    lk_item_remove(model, id);
+    note_item(model, LK_CHANGE_ITEM_DROPPED, id, 0);
+    return 0;
 }

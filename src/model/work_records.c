@@ -64,7 +64,7 @@ static bool is_possible(const struct lk_model *model, const struct lk_item_recor
            && record->value.size <= LK_VALUE_BYTES_MAX && record->need_count <= LK_NEEDS_MAX
            && record->priority >= LK_PRIORITY_MIN && record->priority <= LK_PRIORITY_MAX
            && record->last_failure.text.size <= LK_FAILURE_BYTES_MAX
-           && record->state <= LK_ITEM_PARKED && record->state != LK_ITEM_CLAIMED
+           && record->state <= LK_ITEM_CANCELLED && record->state != LK_ITEM_CLAIMED
            && (record->need_count == 0
                || lk_parts_check(record->needs, record->need_count, NULL) == LK_OK)
            && lk_model_item(model, &record->queue, record->id) == 0;
@@ -115,7 +115,9 @@ bool lk_item_restore_claim(struct lk_model *model, lk_id claim, const struct lk_
     item->claim = claim;
     item->max_attempts = record->max_attempts;
     item->ask_number = record->ask_number;
-    lk_item_change_state(model, id, LK_ITEM_CLAIMED, 0);
+    if (item->state != LK_ITEM_CANCELLED) {
+        lk_item_change_state(model, id, LK_ITEM_CLAIMED, 0);
+    }
     lk_claims_add(model, id);
     return true;
 }

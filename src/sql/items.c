@@ -25,10 +25,8 @@ enum {
 };
 
 static const char *const state_texts[] = {
-    [LK_ITEM_READY] = "ready",
-    [LK_ITEM_DELAYED] = "delayed",
-    [LK_ITEM_CLAIMED] = "claimed",
-    [LK_ITEM_PARKED] = "parked",
+    [LK_ITEM_READY] = "ready",   [LK_ITEM_DELAYED] = "delayed",     [LK_ITEM_CLAIMED] = "claimed",
+    [LK_ITEM_PARKED] = "parked", [LK_ITEM_CANCELLED] = "cancelled",
 };
 enum { STATES = sizeof state_texts / sizeof state_texts[0] };
 
@@ -537,7 +535,7 @@ int lk_sql_queue_count(struct lk_sql *sql, struct lk_slice queue, int64_t now_us
     if (code == SQLITE_OK) {
         counts->ready = by_state[LK_ITEM_READY] + due;
         counts->delayed = by_state[LK_ITEM_DELAYED] - due;
-        counts->claimed = by_state[LK_ITEM_CLAIMED];
+        counts->claimed = by_state[LK_ITEM_CLAIMED] + by_state[LK_ITEM_CANCELLED];
         counts->parked_now = by_state[LK_ITEM_PARKED];
     }
     return code;

@@ -73,7 +73,7 @@ static int load_item(void *context, const struct lk_sql_item *item) {
     struct lk_item_record record = item->record;
 
     loading->counts.items++;
-    loading->counts.claimed += record.state == LK_ITEM_CLAIMED;
+    loading->counts.claimed += lk_item_is_claimed(record.state);
     /* It becomes claimed when its claim is restored. */
     record.state = record.state == LK_ITEM_CLAIMED ? LK_ITEM_READY : record.state;
     return taken(loading, lk_model_restore_item(loading->model, &record), "an item");

@@ -111,7 +111,8 @@ CREATE TABLE lk_item (
     queue       TEXT    NOT NULL,
     id          TEXT    NOT NULL,
     sequence    INTEGER NOT NULL, -- in its queue: the smaller, the older
-    state       TEXT    NOT NULL CHECK (state IN ('ready', 'delayed', 'claimed', 'parked')),
+    state       TEXT    NOT NULL CHECK (state IN ('ready', 'delayed', 'claimed', 'parked',
+                                                  'cancelled')),
     due_us      INTEGER NOT NULL, -- of what is delayed
     due_unix_us INTEGER NOT NULL, -- the same, by the wall clock at that time
     attempts    INTEGER NOT NULL, -- claims so far

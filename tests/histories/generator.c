@@ -309,6 +309,7 @@ static void make_finish(struct generator *generator) {
     move->delay_ms =
         move->finish == LK_FINISH_DONE || chance(generator, 50) ? 0 : between(generator, 1, 1000);
     move->is_uncounted = move->finish == LK_FINISH_RETRY && chance(generator, 25);
+    move->parks = move->finish == LK_FINISH_RETRY && move->delay_ms == 0 && chance(generator, 20);
     if (has_batches(generator) && move->finish == LK_FINISH_RETRY) {
         move->has_exit = chance(generator, 40);
         move->exit_code = move->has_exit ? (int32_t)between(generator, -1, 2) : 0;
@@ -337,6 +338,20 @@ static void make_series(struct generator *generator) {
     }
 }
 
+/* Of what is claimed, or of any item. */
+static void make_cancel(struct generator *generator) {
+    struct move *move = generator->move;
+
+    if (chance(generator, 70)) {
+        aim_at_claim(generator);
+    }
+    move->kind = LK_COMMAND_BREAK;
+    move->cancels = true;
+    move->at_once = chance(generator, 40);
+    move->parts[0] = '\0';
+    add(move, "%s/%s", move->queue, move->id);
+}
+
 static void make_work(struct generator *generator) {
     struct move *move = generator->move;
     int64_t dice = between(generator, 1, 100);
@@ -347,8 +362,11 @@ static void make_work(struct generator *generator) {
         make_push(generator);
     } else if (dice <= 65) {
         make_take(generator);
-    } else if (dice <= 93) {
+    } else if (dice <= 89) {
         make_finish(generator);
+    } else if (dice <= 93 && has_batches(generator)) {
+        make_cancel(generator);
+        return;
     } else if (dice <= 96 && has_batches(generator)) {
         move->kind = LK_COMMAND_DROP;
         move->only_parked = chance(generator, 40);

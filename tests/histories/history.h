@@ -99,11 +99,13 @@ struct move {
     unsigned puts; /* LK_COMMAND_RELEASE: which of its parts, 1 << n the n-th */
     bool deletes;  /* LK_COMMAND_PUT */
     bool at_once;  /* LK_COMMAND_BREAK */
+    bool cancels;  /* LK_COMMAND_BREAK: of an item, as one does of work */
 
     enum lk_finish_kind finish;
     int64_t delay_ms;
     int32_t priority;
-    bool is_uncounted; /* these four: LK_FINISH_RETRY */
+    bool is_uncounted; /* these five: LK_FINISH_RETRY */
+    bool parks;
     bool has_exit;
     int32_t exit_code;
     char failure[16]; /* its text */

@@ -59,12 +59,14 @@ void move_print(const struct move *move) {
     print_number("puts", move->puts);
     print_flag("deletes", move->deletes);
     print_flag("at_once", move->at_once);
+    print_flag("cancels", move->cancels);
     if (move->finish == LK_FINISH_RETRY) {
         (void)printf(", .finish = LK_FINISH_RETRY");
     }
     print_number("delay_ms", move->delay_ms);
     print_number("priority", move->priority);
     print_flag("is_uncounted", move->is_uncounted);
+    print_flag("parks", move->parks);
     print_flag("has_exit", move->has_exit);
     print_number("exit_code", move->exit_code);
     print_text("failure", move->failure);
@@ -219,6 +221,7 @@ static void build_work(const struct history *history, const struct move *move, u
             .kind = move->finish,
             .delay_ms = move->delay_ms,
             .is_uncounted = move->is_uncounted,
+            .parks = move->parks,
             .failure = {.has_exit = move->has_exit,
                         .exit_code = move->exit_code,
                         .text = lk_slice_of(move->failure)},
@@ -278,6 +281,7 @@ static void build_lock(struct history *history, const struct move *move, uint64_
             .path = history->parts.parts[0].path,
             .owner = lk_slice_of(move->names_owner ? move->owner : ""),
             .at_once = move->at_once,
+            .cancels = move->cancels,
             .by = lk_slice_of(move->owner[0] != '\0' ? move->owner : "root"),
             .reason = lk_slice_of(move->at_once ? "at once" : "for a test"),
         };

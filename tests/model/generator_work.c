@@ -152,6 +152,8 @@ static void put_retry(struct generator *generator, struct line *line) {
     if (chance(generator, 30)) {
         put(line, " error=%.*s", (int)generator_below(generator, 12), "it-did-fail-");
     }
+    put(line, "%s", chance(generator, 20) ? " uncounted" : "");
+    put(line, "%s", chance(generator, 15) ? " parks" : "");
 }
 
 /* Of a claim that is there, of one that was, or of nothing. */
@@ -197,6 +199,18 @@ static void put_unpark(struct generator *generator, struct line *line,
         }
     }
     put(line, "%s %s", SOME(generator, queues), SOME(generator, ids));
+}
+
+static void put_cancel(struct generator *generator, struct line *line,
+                       const struct lk_reference *reference) {
+    const struct lk_reference_item *item = some_item(generator, reference);
+
+    if (item != NULL && chance(generator, 80)) {
+        put(line, "break %.*s cancel", (int)item->path.size, item->path.bytes);
+    } else {
+        put(line, "break %s/%s cancel", SOME(generator, queues), SOME(generator, ids));
+    }
+    put(line, "%s", chance(generator, 40) ? " now" : "");
 }
 
 /* Of something that is there, or of nothing. */
@@ -271,8 +285,10 @@ bool put_work(struct generator *generator, struct line *line, const struct lk_re
         put_unpark(generator, line, reference);
     } else if (kind < 56) {
         put_value(generator, line, reference, kind == 55);
-    } else if (kind < 58) {
+    } else if (kind < 57) {
         put_drop(generator, line, reference);
+    } else if (kind < 58) {
+        put_cancel(generator, line, reference);
     } else {
         return kind < 62 && put_pass_until_due(generator, line, reference, times);
     }

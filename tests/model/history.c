@@ -265,6 +265,8 @@ static const char *read_break(struct lk_slice text, struct history_command *ret_
     for (struct lk_slice word = history_word(&text); word.size > 0; word = history_word(&text)) {
         if (history_is(word, "now")) {
             broken->at_once = true;
+        } else if (history_is(word, "cancel")) {
+            broken->cancels = true;
         } else if (!history_starts_with(word, "owner=", &broken->owner)) {
             return "a break has no such word";
         }

@@ -106,6 +106,8 @@ static bool read_retry(struct lk_slice word, struct lk_finish *finish) {
         finish->delay_ms = (int64_t)delay_ms;
     } else if (history_is(word, "uncounted")) {
         finish->is_uncounted = true;
+    } else if (history_is(word, "parks")) {
+        finish->parks = true;
     } else if (history_signed(word, "exit", &exit_code)) {
         finish->failure.has_exit = true;
         finish->failure.exit_code = (int32_t)exit_code;

@@ -127,7 +127,7 @@ static bool has_same_claim(const struct lockstep *lockstep, const struct lk_item
                            const struct lk_reference_item *expected) {
     struct lk_record claim;
 
-    if (record->state != LK_ITEM_CLAIMED) {
+    if (!lk_item_is_claimed(record->state)) {
         return true;
     }
     lk_model_record(lockstep->model, record->claim, &claim);
@@ -209,7 +209,7 @@ static bool visit_item(void *context, lk_item_ref item) {
     }
     walk->now.ready += walk->record.state == LK_ITEM_READY;
     walk->now.delayed += walk->record.state == LK_ITEM_DELAYED;
-    walk->now.claimed += walk->record.state == LK_ITEM_CLAIMED;
+    walk->now.claimed += lk_item_is_claimed(walk->record.state);
     walk->now.parked_now += walk->record.state == LK_ITEM_PARKED;
     walk->count++;
     return walk->wrong == NULL;
@@ -386,6 +386,8 @@ static bool fits(enum lk_change_kind kind, const struct lk_reference_item *after
     case LK_CHANGE_ITEM_DONE:
     case LK_CHANGE_ITEM_DROPPED:
         return after == NULL;
+    case LK_CHANGE_ITEM_CANCELLED:
+        return after != NULL && after->state == LK_ITEM_CANCELLED;
     case LK_CHANGE_ITEM_PARKED:
         return after != NULL && after->state == LK_ITEM_PARKED;
     default:
@@ -405,6 +407,14 @@ static bool has_counted_a_steal(const struct lockstep *lockstep, const struct lk
     return after->counts.steals != before->counts.steals;
 }
 
+/* Also where the item before it with this id was cancelled, and went in the same step. */
+static bool is_new_item(const struct lk_reference_item *before,
+                        const struct lk_reference_item *after) {
+    return before == NULL
+           || (before->state == LK_ITEM_CANCELLED && after != NULL
+               && after->sequence != before->sequence);
+}
+
 static const char *check_item(const struct lockstep *lockstep,
                               const struct lk_reference_item *before,
                               const struct lk_reference_item *after) {
@@ -418,7 +428,8 @@ static const char *check_item(const struct lockstep *lockstep,
     if (change == NULL) {
         return "no change names an item that is different now";
     }
-    if (!fits(change->kind, after) || (before == NULL) != (change->kind == LK_CHANGE_ITEM_PUSHED)) {
+    if (!fits(change->kind, after)
+        || is_new_item(before, after) != (change->kind == LK_CHANGE_ITEM_PUSHED)) {
         return "a change of an item that says something else";
     }
     if (change->kind == LK_CHANGE_ITEM_CLAIMED || change->kind == LK_CHANGE_ITEM_STOLEN) {

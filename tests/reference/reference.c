@@ -158,7 +158,7 @@ static bool has_item(const struct lk_reference *reference,
                      const struct lk_reference_request *claim) {
     for (size_t i = 0; i < reference->item_count; i++) {
         const struct lk_reference_item *item = &reference->items[i];
-        if (item->state == LK_ITEM_CLAIMED && item->claim == claim->arrival) {
+        if (lk_item_is_claimed(item->state) && item->claim == claim->arrival) {
             return is_same_path(&item->path, &claim->parts[0].path);
         }
     }
@@ -168,7 +168,7 @@ static bool has_item(const struct lk_reference *reference,
 static const char *check_items(const struct lk_reference *reference) {
     for (size_t i = 0; i < reference->item_count; i++) {
         const struct lk_reference_item *item = &reference->items[i];
-        if (item->state == LK_ITEM_CLAIMED && find_arrival(reference, item->claim) == NULL) {
+        if (lk_item_is_claimed(item->state) && find_arrival(reference, item->claim) == NULL) {
             return "R16: a claimed item has no claim";
         }
         if (i > 0 && reference->items[i - 1].sequence >= item->sequence

@@ -517,11 +517,40 @@ static void step_leave(struct lk_reference *reference, const struct lk_leave *le
     give_answer(reference, LK_OK, 0);
 }
 
+/* R16: the item's claim is revoked or ended, and the item goes with it. */
+static void step_cancel(struct lk_reference *reference, const struct lk_break *broken,
+                        struct lk_times times) {
+    uint64_t claim;
+    struct lk_reference_item *item = cancel_item(reference, &broken->path, &claim);
+
+    if (item == NULL) {
+        give_answer(reference, LK_LOST, 0);
+        return;
+    }
+    give_answer(reference, LK_OK, 0);
+    reference->answer.has_item = true;
+    reference->answer.item = *item;
+    reference->answer.broken = claim != 0;
+    if (claim == 0) {
+        remove_item(reference, item);
+    } else if (broken->at_once) {
+        reference->answer.item.state = LK_ITEM_GONE;
+        lose(reference, claim);
+    } else {
+        find_arrival(reference, claim)->revoked = true;
+    }
+    promote(reference, times);
+}
+
 /* R12: waiting requests at exactly this path are withdrawn, leases revoked, or ended at once. */
 static void step_break(struct lk_reference *reference, const struct lk_break *broken,
                        struct lk_times times) {
     size_t count = 0;
 
+    if (broken->cancels) {
+        step_cancel(reference, broken, times);
+        return;
+    }
     for (size_t i = reference->request_count; i-- > 0;) {
         struct lk_reference_request *request = &reference->requests[i];
         if (part_at(request, &broken->path) == NULL

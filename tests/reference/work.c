@@ -59,7 +59,7 @@ static struct lk_queue_counts *counts_of(struct lk_reference *reference,
     return &queue_of(reference, queue)->counts;
 }
 
-static void remove_item(struct lk_reference *reference, const struct lk_reference_item *item) {
+void remove_item(struct lk_reference *reference, const struct lk_reference_item *item) {
     size_t at = (size_t)(item - reference->items);
 
     queue_of(reference, &item->queue)->emptied = ++reference->removals;
@@ -308,16 +308,23 @@ void step_take(struct lk_reference *reference, const struct lk_take *take, struc
 
 /* ---- the end of a claim ---- */
 
-/* Ready again, after a delay; but parked, when this claim counts and was one too many. */
+/*
+ * Ready again, after a delay; but parked, when the claimant says so, or when this claim counts and
+ * was one too many. Or gone, if it was cancelled.
+ */
 static void give_back(struct lk_reference *reference, struct lk_reference_item *item,
-                      bool is_uncounted, int64_t delay_ms, int64_t now_us) {
+                      bool is_uncounted, bool parks, int64_t delay_ms, int64_t now_us) {
     uint32_t max_attempts = find_arrival(reference, item->claim)->max_attempts;
 
     item->claim = 0;
     if (is_uncounted) {
         item->attempts -= item->attempts > 0;
-        make_ready(item, delay_ms, now_us);
-    } else if (max_attempts > 0 && item->attempts >= max_attempts) {
+    } else {
+        parks = parks || (max_attempts > 0 && item->attempts >= max_attempts);
+    }
+    if (item->state == LK_ITEM_CANCELLED) {
+        item->state = LK_ITEM_GONE;
+    } else if (parks) {
         item->state = LK_ITEM_PARKED;
         item->due_us = 0;
         counts_of(reference, &item->queue)->parked++;
@@ -327,11 +334,15 @@ static void give_back(struct lk_reference *reference, struct lk_reference_item *
 }
 
 void free_item(struct lk_reference *reference, uint64_t claim) {
-    for (size_t i = 0; i < reference->item_count; i++) {
+    for (size_t i = reference->item_count; i-- > 0;) {
         struct lk_reference_item *item = &reference->items[i];
-        if (item->state == LK_ITEM_CLAIMED && item->claim == claim) {
+        if (lk_item_is_claimed(item->state) && item->claim == claim) {
             item->was_lost = true; /* the next claim is a steal */
-            give_back(reference, item, false, 0, 0);
+            give_back(reference, item, false, false, 0, 0);
+            if (item->state == LK_ITEM_GONE) {
+                remove_item(reference, item);
+                continue;
+            }
             if (item->state == LK_ITEM_PARKED) {
                 item->last_failure =
                     (struct lk_item_failure){.text = lk_slice_of(LK_TEXT_CLAIM_LOST)};
@@ -345,7 +356,7 @@ static bool is_claimed_by(const struct lk_reference *reference,
                           const struct lk_reference_item *item, const struct lk_finish *finish) {
     const struct lk_reference_request *claim;
 
-    if (item == NULL || item->state != LK_ITEM_CLAIMED) {
+    if (item == NULL || !lk_item_is_claimed(item->state)) {
         return false;
     }
     claim = find_arrival(reference, item->claim);
@@ -363,12 +374,16 @@ static void finish_item(struct lk_reference *reference, struct lk_reference_item
         answer_about(reference, LK_OK, 0, item);
         remove_item(reference, item);
     } else {
-        counts_of(reference, &item->queue)->retried++;
+        counts_of(reference, &item->queue)->retried += item->state == LK_ITEM_CLAIMED;
         if (finish->failure.has_exit || finish->failure.text.size > 0) {
             item->last_failure = finish->failure;
         }
-        give_back(reference, item, finish->is_uncounted, finish->delay_ms, times.now_us);
+        give_back(reference, item, finish->is_uncounted, finish->parks, finish->delay_ms,
+                  times.now_us);
         answer_about(reference, LK_OK, 0, item);
+        if (item->state == LK_ITEM_GONE) {
+            remove_item(reference, item);
+        }
     }
     end_request(reference, claim);
     promote(reference, times);
@@ -383,6 +398,7 @@ void step_finish(struct lk_reference *reference, const struct lk_finish *finish,
 
     if (!join(reference, &finish->queue, finish->id, &part.path)
         || !are_valid_names(finish->owner, &part, 1) || !is_valid_delay(finish->delay_ms)
+        || (finish->parks && finish->delay_ms != 0)
         || finish->failure.text.size > LK_FAILURE_BYTES_MAX) {
         give_answer(reference, LK_INVALID, 0);
         return;
@@ -429,7 +445,7 @@ void step_drop(struct lk_reference *reference, const struct lk_drop *drop) {
         return;
     }
     item = find_item(reference, &path);
-    if (item == NULL || item->state == LK_ITEM_CLAIMED
+    if (item == NULL || lk_item_is_claimed(item->state)
         || (drop->only_parked && item->state != LK_ITEM_PARKED)) {
         give_answer(reference, LK_LOST, 0);
         return;
@@ -437,4 +453,15 @@ void step_drop(struct lk_reference *reference, const struct lk_drop *drop) {
     item->state = LK_ITEM_GONE;
     answer_about(reference, LK_OK, 0, item);
     remove_item(reference, item);
+}
+
+struct lk_reference_item *cancel_item(struct lk_reference *reference, const struct lk_path *path,
+                                      uint64_t *ret_claim) {
+    struct lk_reference_item *item = find_item(reference, path);
+
+    *ret_claim = item != NULL && lk_item_is_claimed(item->state) ? item->claim : 0;
+    if (item != NULL) {
+        item->state = *ret_claim != 0 ? LK_ITEM_CANCELLED : LK_ITEM_GONE;
+    }
+    return item;
 }

@@ -68,14 +68,13 @@ static bool keep_on_record(struct lk_memory_store *store, const struct lk_effect
         struct lk_audit_row row;
         struct lk_record record;
 
-        if (change->kind != LK_CHANGE_BROKEN && change->kind != LK_CHANGE_REVOKED) {
+        if (!lk_audit_row_of(store->model, effects, change, broken, command->times.wall_us, &record,
+                             &row)) {
             continue;
         }
-        lk_model_record(store->model, change->request, &record);
         if (store->audit->count == LK_MEMORY_AUDIT_MAX) {
             lk_audit_drop_oldest(store->audit, 1);
         }
-        row = lk_audit_row_of(broken, &record, command->times.wall_us);
         is_complete = lk_audit_add(store->audit, &row) && is_complete;
     }
     return is_complete;

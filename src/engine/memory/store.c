@@ -197,6 +197,7 @@ static void on_change(struct lk_memory_store *store, const struct lk_change *cha
     case LK_CHANGE_ITEM_STOLEN:
     case LK_CHANGE_ITEM_DONE: /* its claim was released just before */
     case LK_CHANGE_ITEM_PARKED:
+    case LK_CHANGE_ITEM_CANCELLED:
     case LK_CHANGE_ITEM_DROPPED:
     case LK_CHANGE_QUEUE_COUNTED:
     case LK_CHANGE_QUEUE_FORGOTTEN:

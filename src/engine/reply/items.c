@@ -68,8 +68,9 @@ static bool fill_needs(const struct lk_item_record *record, lk_item_info *item) 
 
 static const char *state_name(enum lk_item_state state) {
     static const char *const names[] = {
-        [LK_ITEM_READY] = "ready",   [LK_ITEM_DELAYED] = "delayed", [LK_ITEM_CLAIMED] = "claimed",
-        [LK_ITEM_PARKED] = "parked", [LK_ITEM_GONE] = "done",
+        [LK_ITEM_READY] = "ready",         [LK_ITEM_DELAYED] = "delayed",
+        [LK_ITEM_CLAIMED] = "claimed",     [LK_ITEM_PARKED] = "parked",
+        [LK_ITEM_CANCELLED] = "cancelled", [LK_ITEM_GONE] = "done",
     };
 
     return names[state];

@@ -120,12 +120,10 @@ int lk_changes_record(const struct lk_closure *closure, const struct lk_effects 
         const struct lk_change *change = &effects->changes[i];
         struct lk_row row = {.kind = LK_ROW_AUDIT};
 
-        if (change->kind != LK_CHANGE_BROKEN && change->kind != LK_CHANGE_REVOKED) {
-            continue;
+        if (lk_audit_row_of(closure->model, effects, change, broken, command->times.wall_us, record,
+                            &row.audit)) {
+            code = lk_sql_row_write(&closure->store->sql, &row);
         }
-        lk_model_record(closure->model, change->request, record);
-        row.audit = lk_audit_row_of(broken, record, command->times.wall_us);
-        code = lk_sql_row_write(&closure->store->sql, &row);
     }
     return code;
 }

@@ -163,6 +163,17 @@ static int want_claimed(struct lk_closure *closure, const struct lk_path *queue,
     return lk_closure_fetch_above(closure, lk_closure_fetch_slice(&closure->item.path));
 }
 
+/* The requests at the path, and the item there if it is to be cancelled. */
+static int want_broken(struct lk_closure *closure, const struct lk_break *broken) {
+    int code = broken->cancels ? lk_closure_fetch_item(closure, &broken->path) : SQLITE_OK;
+
+    if (code != SQLITE_OK && code != SQLITE_EMPTY) {
+        return code;
+    }
+    closure->ending = &broken->path;
+    return lk_closure_fetch_path(closure, &broken->path);
+}
+
 /* S1, and the asker for S3. */
 static int want_event(struct lk_closure *closure, const struct lk_command *command) {
     switch (command->kind) {
@@ -174,8 +185,7 @@ static int want_event(struct lk_closure *closure, const struct lk_command *comma
         return want_parts(closure, command->release.target.parts,
                           command->release.target.part_count);
     case LK_COMMAND_BREAK:
-        closure->ending = &command->broken.path;
-        return lk_closure_fetch_path(closure, &command->broken.path);
+        return want_broken(closure, &command->broken);
     case LK_COMMAND_PUT:
         return want_put(closure, &command->put);
     case LK_COMMAND_PUSH:

@@ -304,11 +304,10 @@ void lk_core_audit_break(struct lk_core *core, const struct lk_break *broken,
         struct lk_record *record = &core->record;
         struct lk_audit_row row;
 
-        if (change->kind != LK_CHANGE_BROKEN && change->kind != LK_CHANGE_REVOKED) {
+        if (!lk_audit_row_of(core->model, effects, change, broken, core->times.wall_us, record,
+                             &row)) {
             continue;
         }
-        lk_model_record(core->model, change->request, record);
-        row = lk_audit_row_of(broken, record, core->times.wall_us);
         if (core->audit->count >= LK_AUDITS_MAX + LK_CORE_AUDIT_SPARE) {
             lk_audit_drop_oldest(core->audit, LK_CORE_AUDIT_SPARE);
             core->audit_first += LK_CORE_AUDIT_SPARE;

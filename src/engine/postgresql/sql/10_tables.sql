@@ -154,7 +154,8 @@ CREATE TABLE lockkeeper.items (
     id           text COLLATE "C" NOT NULL,
     sequence     bigint  NOT NULL, -- in its queue: the smaller, the older
     priority     smallint NOT NULL DEFAULT 0, -- the greater, the earlier it is claimed
-    state        text    NOT NULL CHECK (state IN ('ready', 'delayed', 'claimed', 'parked')),
+    state        text    NOT NULL CHECK (state IN ('ready', 'delayed', 'claimed', 'parked',
+                                                  'cancelled')),
     due_us       bigint  NOT NULL, -- of a delayed item; else 0
     attempts     integer NOT NULL DEFAULT 0, -- claims so far
     was_lost     boolean NOT NULL DEFAULT false, -- the last claim perished: the next is a steal

@@ -168,7 +168,7 @@ CREATE TABLE IF NOT EXISTS lk_service_item (
     queue      VARBINARY(512) NOT NULL,
     id         VARBINARY(512) NOT NULL,
     sequence   BIGINT       NOT NULL, -- the smaller, the older
-    state      VARBINARY(8) NOT NULL, -- ready, delayed, claimed, parked
+    state      VARBINARY(9) NOT NULL, -- ready, delayed, claimed, parked, cancelled
     due_us     BIGINT       NOT NULL, -- of what is delayed
     attempts   BIGINT       NOT NULL,
     was_lost   BOOLEAN      NOT NULL,

@@ -73,7 +73,8 @@ CREATE TABLE lockkeeper_service.item (
     queue      text    NOT NULL COLLATE "C",
     id         text    NOT NULL COLLATE "C",
     sequence   bigint  NOT NULL, -- the smaller, the older
-    state      text    NOT NULL CHECK (state IN ('ready', 'delayed', 'claimed', 'parked')),
+    state      text    NOT NULL CHECK (state IN ('ready', 'delayed', 'claimed', 'parked',
+                                                  'cancelled')),
     due_us     bigint  NOT NULL, -- of what is delayed
     attempts   bigint  NOT NULL,
     was_lost   boolean NOT NULL,

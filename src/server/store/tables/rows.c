@@ -176,11 +176,10 @@ static bool add_value(struct lk_tables *tables, const struct lk_row *row,
 }
 
 static struct lk_slice state_name(enum lk_item_state state) {
-    static const char *const names[] = {[LK_ITEM_READY] = "ready",
-                                        [LK_ITEM_DELAYED] = "delayed",
-                                        [LK_ITEM_CLAIMED] = "claimed",
-                                        [LK_ITEM_PARKED] = "parked",
-                                        [LK_ITEM_GONE] = "ready"};
+    static const char *const names[] = {
+        [LK_ITEM_READY] = "ready",         [LK_ITEM_DELAYED] = "delayed",
+        [LK_ITEM_CLAIMED] = "claimed",     [LK_ITEM_PARKED] = "parked",
+        [LK_ITEM_CANCELLED] = "cancelled", [LK_ITEM_GONE] = "ready"};
 
     return lk_slice_of(names[state]);
 }
