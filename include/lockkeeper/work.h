@@ -186,11 +186,13 @@ typedef struct lk_retry_request {
     const void *error; /* why it failed: up to 1024 bytes of any kind; NULL: not said */
     size_t error_size;
     bool uncounted; /* the attempt does not count: the item has as many as before the claim, and is
-                       not parked. For work that was stopped, or cannot be done now */
+                       not parked by it. For work that was stopped, or cannot be done now */
+    bool parks;     /* the item is parked, whatever its attempts: for work that cannot succeed.
+                       `delay_ms` must be 0 */
 } lk_retry_request;
 
 /*
- * lk_retry() that also says why, or does not count. Exit code and error are kept with the item
+ * lk_retry() that also says why, does not count, or parks. Exit code and error are kept with the item
  * (lk_item_info) until another call gives either. Outcomes as of lk_retry(); LK_UNSUPPORTED: the
  * store does not keep failures, and nothing has changed.
  */
@@ -220,12 +222,35 @@ LK_PUBLIC lk_outcome lk_drop(lk_store *store, const char *queue, const char *con
 LK_PUBLIC lk_outcome lk_drop_parked(lk_store *store, const char *queue, uint64_t *ret_dropped,
                                     lk_error *error);
 
+/* Zero the fields you do not set, and set `size`. */
+typedef struct lk_cancel_request {
+    size_t size; /* sizeof(lk_cancel_request) */
+    const char *queue;
+    const char *id;
+    const char *reason; /* required; 1 to 1024 bytes */
+    const char *by;     /* the name of the person or program, for the record; required */
+    bool at_once;       /* ends the claim now: unsafe while its worker may still be at it */
+} lk_cancel_request;
+
+/*
+ * Removes an item for good (rule R16). One that is not claimed is removed at once. The claim of one
+ * that is claimed is revoked, as lk_break() does, so its worker ends; the item is in the state
+ * "cancelled" until then, and is removed when the claim ends, by whatever call, or at its deadline.
+ * No worker gets it again. `reason` and `by` are recorded (lk_audit_read()).
+ * Returns LK_OK, and in *ret_is_claimed (may be NULL) whether a worker has, or had, the item;
+ * LK_LOST: there is no such item. A call that is repeated may be LK_LOST because the first one has
+ * removed the item. LK_UNSUPPORTED: the store keeps no work, or does not decide on several items.
+ */
+LK_PUBLIC lk_outcome lk_cancel_item(lk_store *store, const lk_cancel_request *request,
+                                    bool *ret_is_claimed, lk_error *error);
+
 typedef struct lk_item_info {
     char *id;
     char *owner; /* of the claim; NULL unless claimed */
     void *value; /* `value_size` bytes and a terminating 0; NULL: none */
     size_t value_size;
-    const char *state; /* "ready", "delayed", "claimed", "parked"; static */
+    const char *state; /* "ready", "delayed", "claimed", "parked", "cancelled"; static. What is
+                          cancelled is claimed, and removed when its claim ends */
     uint32_t attempts;
     int64_t due_in_ms;     /* -1 unless delayed */
     int64_t expires_in_ms; /* of the claim; -1 unless claimed */
@@ -440,6 +465,7 @@ typedef struct lk_work_failure {
     bool has_delay; /* it is claimed again after `delay_ms`, in place of the pool's delay; cut to 0
                        and 366 days */
     bool uncounted; /* as in lk_retry_request: the attempt does not count */
+    bool parks;     /* ...: the item is parked; there is no delay */
     int64_t delay_ms;
 } lk_work_failure;
 

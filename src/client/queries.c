@@ -43,37 +43,52 @@ lk_outcome lk_show(lk_store *store, const char *path, lk_listing **ret_listing, 
 
 /* ---- breaking -------------------------------------------------------------------------------- */
 
+/* Who breaks, and why. */
+static lk_outcome check_record(const char *reason, const char *by, struct lk_break *ret_break,
+                               lk_error *error) {
+    lk_outcome outcome = lk_checked_text("R12: the reason", reason != NULL ? reason : "", 1,
+                                         LK_REASON_BYTES_MAX, error);
+
+    if (outcome == LK_OK) {
+        outcome = lk_checked_text("R12: the user of a break", by != NULL ? by : "", 1,
+                                  LK_BREAKER_BYTES_MAX, error);
+    }
+    ret_break->by = lk_slice_of(by);
+    ret_break->reason = lk_slice_of(reason);
+    return outcome;
+}
+
 static lk_outcome check_break(const lk_break_request *request, struct lk_break *ret_break,
                               lk_error *error) {
     lk_outcome outcome = lk_path_parse(lk_slice_of(request->path), &ret_break->path, error);
 
     if (outcome == LK_OK) {
-        outcome = lk_checked_text("R12: the reason", request->reason != NULL ? request->reason : "",
-                                  1, LK_REASON_BYTES_MAX, error);
-    }
-    if (outcome == LK_OK) {
-        outcome =
-            lk_checked_text("R12: the user of a break", request->by != NULL ? request->by : "", 1,
-                            LK_BREAKER_BYTES_MAX, error);
+        outcome = check_record(request->reason, request->by, ret_break, error);
     }
     if (outcome == LK_OK && request->owner != NULL) {
         outcome = lk_checked_owner(request->owner, error);
     }
-    if (outcome == LK_OK) {
-        ret_break->owner = lk_slice_of(request->owner);
-        ret_break->at_once = request->at_once;
-        ret_break->by = lk_slice_of(request->by);
-        ret_break->reason = lk_slice_of(request->reason);
-    }
+    ret_break->owner = lk_slice_of(request->owner);
+    ret_break->at_once = request->at_once;
     return outcome;
+}
+
+static lk_outcome decide_break(lk_store *store, const struct lk_command *command, size_t *ret_count,
+                               lk_error *error) {
+    const struct lk_patience patience = patience_by_default();
+    struct lk_decision decision;
+    lk_outcome outcome = store->engine->ops->decide(store->engine, command, &patience, &decision);
+
+    if (outcome == LK_OK && ret_count != NULL) {
+        *ret_count = decision.broken;
+    }
+    return lk_answer_end(&decision, error);
 }
 
 lk_outcome lk_break(lk_store *store, const lk_break_request *request, size_t *ret_count,
                     lk_error *error) {
-    const struct lk_patience patience = patience_by_default();
     lk_break_request known;
     struct lk_command command = {.kind = LK_COMMAND_BREAK};
-    struct lk_decision decision;
     lk_outcome outcome = lk_store_check_can(store, LK_CAN_BREAK, error);
 
     if (outcome == LK_OK) {
@@ -82,14 +97,40 @@ lk_outcome lk_break(lk_store *store, const lk_break_request *request, size_t *re
     if (outcome == LK_OK) {
         outcome = check_break(&known, &command.broken, error);
     }
-    if (outcome != LK_OK) {
-        return outcome;
+    return outcome == LK_OK ? decide_break(store, &command, ret_count, error) : outcome;
+}
+
+lk_outcome lk_cancel_item(lk_store *store, const lk_cancel_request *request, bool *ret_is_claimed,
+                          lk_error *error) {
+    lk_cancel_request known;
+    struct lk_command command = {.kind = LK_COMMAND_BREAK};
+    struct lk_item_path item;
+    struct lk_path queue;
+    size_t claims = 0;
+    lk_outcome outcome = lk_checked_copy(&known, sizeof known, request, error);
+
+    if (outcome == LK_OK) {
+        outcome = lk_checked_path(store, LK_CAN_BATCHES, known.queue, &queue, error);
     }
-    outcome = store->engine->ops->decide(store->engine, &command, &patience, &decision);
-    if (outcome == LK_OK && ret_count != NULL) {
-        *ret_count = decision.broken;
+    if (outcome == LK_OK) {
+        outcome = lk_store_check_can(store, LK_CAN_BREAK, error);
     }
-    return lk_answer_end(&decision, error);
+    if (outcome == LK_OK) {
+        outcome = lk_item_path_make(&queue, lk_slice_of(known.id), &item, error);
+    }
+    if (outcome == LK_OK) {
+        outcome = check_record(known.reason, known.by, &command.broken, error);
+    }
+    if (outcome == LK_OK) {
+        command.broken.path = item.path;
+        command.broken.at_once = known.at_once;
+        command.broken.cancels = true;
+        outcome = decide_break(store, &command, &claims, error);
+    }
+    if (outcome == LK_OK && ret_is_claimed != NULL) {
+        *ret_is_claimed = claims > 0;
+    }
+    return outcome;
 }
 
 lk_outcome lk_audit_read(lk_store *store, const char *prefix, lk_audit **ret_audit,

@@ -147,7 +147,7 @@ static struct lk_target target_of(const struct lk_draft *draft) {
 static lk_outcome parse_break(const struct lk_draft *draft, const struct lk_path *path,
                               struct lk_break *broken, lk_error *error) {
     if (draft->reason.size == 0) {
-        return lk_error_set(error, LK_INVALID, "R12: a break needs a reason");
+        return lk_error_set(error, LK_INVALID, "R12: a break or cancel needs a reason");
     }
     if (draft->reason.size > LK_REASON_BYTES_MAX) {
         return lk_error_set(error, LK_INVALID, "R12: a reason has at most %d bytes, not %zu",
@@ -170,6 +170,20 @@ static lk_outcome parse_break(const struct lk_draft *draft, const struct lk_path
         .reason = draft->reason,
     };
     return LK_OK;
+}
+
+/* R16: a break of the claim of an item. */
+static lk_outcome parse_cancel(struct lk_draft *draft, const struct lk_path *queue,
+                               struct lk_break *broken, lk_error *error) {
+    lk_outcome outcome = lk_item_path_make(queue, draft->ids[0], &draft->item, error);
+
+    if (outcome == LK_OK) {
+        outcome = parse_break(draft, &draft->item.path, broken, error);
+    }
+    if (outcome == LK_OK) {
+        broken->cancels = true;
+    }
+    return outcome;
 }
 
 static struct lk_put put_of(const struct lk_draft *draft, const struct lk_path *path) {
@@ -217,6 +231,7 @@ static struct lk_finish finish_of(const struct lk_draft *draft, const struct lk_
         .kind = retries ? LK_FINISH_RETRY : LK_FINISH_DONE,
         .delay_ms = draft->delay_ms,
         .is_uncounted = draft->is_uncounted,
+        .parks = draft->parks,
         .failure = {.has_exit = is_given(draft, LK_WORD_EXIT),
                     .exit_code = (int32_t)draft->exit_code,
                     .text = draft->error_text},
@@ -259,7 +274,9 @@ static lk_outcome parse_command(struct lk_draft *draft, const struct lk_path *pa
     case LK_COMMAND_RELEASE:
         return parse_release(draft, &command->release, error);
     case LK_COMMAND_BREAK:
-        return parse_break(draft, path, &command->broken, error);
+        return draft->command->operands == LK_OPERANDS_PATH
+                   ? parse_break(draft, path, &command->broken, error)
+                   : parse_cancel(draft, path, &command->broken, error);
     case LK_COMMAND_PUT:
         command->put = put_of(draft, path);
         break;

@@ -67,6 +67,7 @@ struct lk_draft {
     bool is_meta;
     bool is_parked;
     bool is_uncounted;
+    bool parks;
     bool has_mode; /* JSON has a mode field */
     lk_style style;
 
@@ -74,6 +75,7 @@ struct lk_draft {
     struct lk_part parts[LK_PARTS_MAX];
     struct lk_part needs[LK_NEEDS_MAX];
     struct lk_release_put release_puts[LK_PARTS_MAX];
+    struct lk_item_path item; /* of a cancel */
 };
 
 /* Adds the id of an item. LK_INVALID: too many, or the command takes one only. */

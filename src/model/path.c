@@ -125,6 +125,14 @@ lk_outcome lk_item_path_make(const struct lk_path *queue, struct lk_slice id,
     return lk_error_set(error, LK_INVALID, LK_TEXT_ITEM_PATH, cause.text);
 }
 
+void lk_path_split(const struct lk_path *item, struct lk_path *ret_queue, struct lk_slice *ret_id) {
+    assert(item->depth >= 2);
+    *ret_id = lk_path_segment(item, item->depth - 1u);
+    *ret_queue = *item;
+    ret_queue->depth--;
+    ret_queue->size = item->ends[item->depth - 2];
+}
+
 struct lk_slice lk_path_segment(const struct lk_path *path, unsigned index) {
     size_t start;
 

@@ -40,6 +40,9 @@ struct lk_item_path {
 lk_outcome lk_item_path_make(const struct lk_path *queue, struct lk_slice id,
                              struct lk_item_path *ret_path, struct lk_error *error);
 
+/* The queue and the id of an item's path, which has two segments or more. Both borrow from it. */
+void lk_path_split(const struct lk_path *item, struct lk_path *ret_queue, struct lk_slice *ret_id);
+
 /* Segment `index` of the path, borrowed from it. */
 struct lk_slice lk_path_segment(const struct lk_path *path, unsigned index);
 

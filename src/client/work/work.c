@@ -113,6 +113,7 @@ lk_outcome lk_retry_failed(lk_store *store, const lk_retry_request *request, lk_
     retry.token = known.token;
     retry.delay_ms = known.delay_ms;
     retry.is_uncounted = known.uncounted;
+    retry.parks = known.parks;
     retry.failure =
         (struct lk_item_failure){.has_exit = known.has_exit,
                                  .exit_code = known.exit_code,

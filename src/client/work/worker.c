@@ -99,7 +99,8 @@ lk_work_step lk_worker_step_of(const struct lk_finish *finish, const lk_claim_in
     if (finish->kind == LK_FINISH_DONE) {
         return LK_WORK_DONE;
     }
-    return !finish->is_uncounted && max_attempts != 0 && claim->attempt >= max_attempts
+    return finish->parks
+                   || (!finish->is_uncounted && max_attempts != 0 && claim->attempt >= max_attempts)
                ? LK_WORK_PARKED
                : LK_WORK_RETRIED;
 }
@@ -122,6 +123,10 @@ static void explain(const struct lk_worker *worker, const lk_claim_info *claim,
         ending->delay_ms = lk_min(lk_max(failure.delay_ms, 0), LK_TTL_MAX_MS);
     }
     ending->is_uncounted = failure.uncounted;
+    ending->parks = failure.parks;
+    if (failure.parks) {
+        ending->delay_ms = 0;
+    }
     if (keeps_failures(worker)) {
         ending->failure = (struct lk_item_failure){
             .has_exit = failure.has_exit,

@@ -283,13 +283,17 @@ static lk_outcome break_all(struct lk_redis *store, const struct lk_break *broke
     lk_redis_call_add_number(&call, broken->at_once);
     lk_redis_call_add(&call, broken->by);
     lk_redis_call_add(&call, broken->reason);
+    lk_redis_call_add_number(&call, broken->cancels);
     outcome = lk_redis_call_make(store, &call, patience, &reply, &decision->error);
     if (outcome != LK_OK) {
         return outcome;
     }
-    decision->broken = (size_t)lk_redis_integer_at(reply, 2);
+    outcome = lk_redis_outcome_read(reply, &decision->error);
+    if (outcome == LK_OK) {
+        decision->broken = (size_t)lk_redis_integer_at(reply, 2);
+    }
     freeReplyObject(reply);
-    return lk_error_clear(&decision->error, LK_OK);
+    return outcome;
 }
 
 /* ---- any command ----------------------------------------------------------------------------- */

@@ -184,6 +184,7 @@ static void add_finish(const struct lk_command *command, struct lk_buffer *words
     add_number(words, finish->failure.exit_code);
     add_word(words, finish->failure.text);
     add_number(words, finish->is_uncounted);
+    add_number(words, finish->parks);
 }
 
 static lk_outcome read_ended(const struct lk_command *command, const redisReply *reply,

@@ -42,6 +42,9 @@ static enum lk_item_state state_of(struct lk_slice name) {
     if (lk_slice_equal(name, lk_slice_of("claimed"))) {
         return LK_ITEM_CLAIMED;
     }
+    if (lk_slice_equal(name, lk_slice_of("cancelled"))) {
+        return LK_ITEM_CANCELLED;
+    }
     return lk_slice_equal(name, lk_slice_of("parked")) ? LK_ITEM_PARKED : LK_ITEM_READY;
 }
 

@@ -171,11 +171,20 @@ lk_outcome lk_service_show(struct lk_engine *engine, const struct lk_path *path,
 lk_outcome lk_service_break(struct lk_service *service, const struct lk_break *broken,
                             const struct lk_patience *patience, struct lk_decision *decision) {
     struct lk_builder builder = {.count = 0};
+    struct lk_path queue; /* until the call is over */
+    struct lk_slice id;
     int64_t count = 0;
     lk_outcome outcome;
 
-    lk_builder_add_text(&builder, "BREAK");
-    lk_builder_add_path(&builder, &broken->path);
+    if (broken->cancels) {
+        lk_builder_add_text(&builder, "CANCEL");
+        lk_path_split(&broken->path, &queue, &id);
+        lk_builder_add_path(&builder, &queue);
+        lk_builder_add(&builder, id);
+    } else {
+        lk_builder_add_text(&builder, "BREAK");
+        lk_builder_add_path(&builder, &broken->path);
+    }
     lk_builder_add_pair(&builder, "REASON", broken->reason);
     lk_builder_add_pair(&builder, "BY", broken->by);
     if (broken->owner.size > 0) {

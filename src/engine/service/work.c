@@ -251,6 +251,9 @@ void lk_service_add_finish(struct lk_builder *builder, const struct lk_finish *f
     if (finish->is_uncounted) {
         lk_builder_add_text(builder, "UNCOUNTED");
     }
+    if (finish->parks) {
+        lk_builder_add_text(builder, "PARK");
+    }
 }
 
 lk_outcome lk_service_finish(struct lk_service *service, const struct lk_finish *finish,

@@ -46,7 +46,7 @@ end
 function L.take_again(R, take)
     local id = take.ask_number ~= '0' and item_field(R, number_field(take))
     local item = id and load_item(R, take.queue, id)
-    local r = item and item.state == 'claimed' and L.find({R}, '\1' .. item.path)
+    local r = item and is_claimed(item) and L.find({R}, '\1' .. item.path)
     if not r then
         return nil
     end

@@ -228,6 +228,9 @@ L.operations['break'] = function()
     local R = L.root_of(path)
     local released, count = {}, 0
     local found, known
+    if ARGV[11] == '1' then
+        return L.cancel(R, path, at_once, break_one, keep_on_record)
+    end
     repeat -- until every due deadline under the other roots of these requests has taken effect
         if not L.sweep() then
             return nil

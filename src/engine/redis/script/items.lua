@@ -10,7 +10,7 @@
 --     r queue 0 rank sequence 0 id    ready without needs, in the order of claims: by priority, then
 --                                     by age. groups.lua has those with needs
 --     y queue 0 due 0 id              delayed
---     z queue 0 sequence 0 id         claimed
+--     z queue 0 sequence 0 id         claimed, also if it is cancelled
 --     p queue 0 sequence 0 id         parked
 --     c queue                         a queue
 
@@ -83,7 +83,8 @@ local function rank_of(priority)
         or string.format(':%05d', -priority)
 end
 
-local KIND_OF_ENTRY = {ready = 'r', delayed = 'y', claimed = 'z', parked = 'p'}
+local KIND_OF_ENTRY = {ready = 'r', delayed = 'y', claimed = 'z', cancelled = 'z',
+    parked = 'p'}
 
 local function entry_of(item)
     local at = digits(item.state == 'delayed' and item.due or item.sequence)
@@ -95,6 +96,11 @@ end
 
 local function id_of_entry(entry)
     return entry:match('^.%Z*%z%Z*%z(.*)$')
+end
+
+-- One that is cancelled is claimed, too, and removed when its claim ends.
+local function is_claimed(item)
+    return item.state == 'claimed' or item.state == 'cancelled'
 end
 
 local function is_grouped(item)
@@ -161,7 +167,7 @@ local function remove_item(item)
     for _, kind in ipairs({'i', 'v', 'e'}) do
         set_item_field(item.root, kind .. item.path, false)
     end
-    if item.state == 'claimed' then
+    if is_claimed(item) then
         set_item_field(item.root, number_field(item), false)
     end
 end

@@ -155,7 +155,7 @@ end
 -- was given back: whether there is an exit code, the code, and a text.
 local function describe_item(R, queue, id)
     local item = load_item(R, queue, id)
-    local r = item.state == 'claimed' and L.request(R, '\1' .. item.path)
+    local r = is_claimed(item) and L.request(R, '\1' .. item.path)
     local needs = {}
     for i, need in ipairs(item.needs) do
         needs[3 * i - 2], needs[3 * i - 1], needs[3 * i] = need.path, need.limit, need.units

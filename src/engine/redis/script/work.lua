@@ -129,10 +129,15 @@ end)
 
 -- ---- the end of a claim ----
 
--- Makes an item ready again, at once or after a delay; or parks it, after too many attempts, unless
--- the last one does not count.
-local function give_back(item, due, is_uncounted)
-    local is_parked = not is_uncounted and item.max_attempts ~= 0
+-- Makes an item ready again, at once or after a delay; or parks it, if the claimant says so, or after
+-- too many attempts, unless the last one does not count. One that is cancelled is removed. Returns
+-- what the item is now.
+local function give_back(item, due, is_uncounted, parks)
+    if item.state == 'cancelled' then
+        remove_item(item)
+        return 'gone'
+    end
+    local is_parked = parks or not is_uncounted and item.max_attempts ~= 0
         and item.attempts >= item.max_attempts
     if is_uncounted then
         item.attempts = math.max(item.attempts - 1, 0)
@@ -146,7 +151,7 @@ local function give_back(item, due, is_uncounted)
     if not is_parked and not is_delayed then
         notify_worker(item.root, item.queue)
     end
-    return is_parked
+    return item.state
 end
 
 local LOST_CLAIM =
@@ -158,7 +163,7 @@ function L.lose_claim(r)
     local item = load_item(first.root, queue, id)
     if item then
         item.was_lost = 1
-        if give_back(item, 0) then
+        if give_back(item, 0) == 'parked' then
             add_count(item.root, queue, PARKED)
             set_item_field(item.root, 'e' .. item.path, pack(false, LOST_CLAIM))
         end
@@ -166,13 +171,13 @@ function L.lose_claim(r)
 end
 
 local function find_claim_of(item)
-    return item and item.state == 'claimed' and L.request(item.root, '\1' .. item.path) or nil
+    return item and is_claimed(item) and L.request(item.root, '\1' .. item.path) or nil
 end
 
 local function parse_finish(R, queue)
     local finish = {id = word(), owner = word(), token = number(), is_done = word() == 'done',
         delay = number(), has_exit = word() == '1', exit = number(), text = word(),
-        is_uncounted = word() == '1'}
+        is_uncounted = word() == '1', parks = word() == '1'}
     find_claim_of(load_item(R, queue, finish.id)) -- loads the roots of its needs
     return finish
 end
@@ -188,9 +193,10 @@ local function end_claim(item, finish)
             pack(finish.has_exit and finish.exit, finish.text))
     end
     item.was_lost = 0
-    if give_back(item, now + finish.delay * 1000, finish.is_uncounted) then
+    local state = give_back(item, now + finish.delay * 1000, finish.is_uncounted, finish.parks)
+    if state == 'parked' then
         add_count(item.root, item.queue, RETRIED, PARKED)
-    else
+    elseif state ~= 'gone' then
         add_count(item.root, item.queue, RETRIED)
     end
 end
@@ -234,10 +240,44 @@ L.operations.drop = series(function()
     return {id = word(), only_parked = word() == '1'}
 end, function(R, queue, drop)
     local item = load_item(R, queue, drop.id)
-    if not item or item.state == 'claimed' or drop.only_parked and item.state ~= 'parked' then
+    if not item or is_claimed(item) or drop.only_parked and item.state ~= 'parked' then
         return {LOST, now, drop.only_parked and '@LK_TEXT_NOT_PARKED@'
             or '@LK_TEXT_NO_ITEM@'}
     end
     remove_item(item)
     return {OK, now, ''}
 end)
+
+-- ---- cancelling ----
+
+-- Removes the item at this path. One that is claimed is removed when its claim ends, which is broken:
+-- break_one() does so, and keep() keeps it on record. Returns the answer of the break.
+function L.cancel(R, path, at_once, break_one, keep)
+    local queue, id = path:match('^(.*)/([^/]*)$')
+    local item, r, known
+    repeat -- as in a break
+        if not L.sweep() then
+            return nil
+        end
+        known = #L.loaded
+        item = id and load_item(R, queue, id)
+        r = find_claim_of(item)
+    until #L.loaded == known
+    if not item then
+        return {LOST, now, '@LK_TEXT_NOT_THERE@'}
+    end
+    if not r then
+        remove_item(item)
+        keep(R, {owner = '', note = '', ticket = 0}, path)
+        return {OK, now, 0}
+    end
+    local released, is_new = {}, item.state == 'claimed'
+    if is_new then
+        change_state(item, 'cancelled')
+    end
+    if break_one(r, at_once, released) or is_new then
+        keep(R, r, path)
+    end
+    L.grant_waiters(released, nil, now)
+    return {OK, now, 1}
+end
