@@ -83,6 +83,7 @@ int lk_cli_done(const struct lk_cli *cli, const struct lk_command_line *line, lk
 int lk_cli_retry(const struct lk_cli *cli, const struct lk_command_line *line, lk_store *store);
 int lk_cli_report(const struct lk_cli *cli, const struct lk_command_line *line);
 int lk_cli_unpark(const struct lk_cli *cli, const struct lk_command_line *line, lk_store *store);
+int lk_cli_cancel(const struct lk_cli *cli, const struct lk_command_line *line, lk_store *store);
 int lk_cli_drop(const struct lk_cli *cli, const struct lk_command_line *line, lk_store *store);
 int lk_cli_queues(const struct lk_cli *cli, const struct lk_command_line *line, lk_store *store);
 int lk_cli_work(const struct lk_cli *cli, const struct lk_command_line *line);

@@ -140,24 +140,28 @@ const struct lk_cli_command lk_cli_work_commands[] = {
         .summary = "return a claimed item to the queue",
         .text = "The item can be claimed again at once, or after --delay. It is parked instead if\n"
                 "the claim named --max-attempts and has used them up. With --uncounted it has as\n"
-                "many attempts as before the claim, and is not parked.",
-        .options = COMMON_OPTIONS | BIT(OWNER) | BIT(TOKEN) | BIT(DELAY) | BIT(AT) | BIT(UNCOUNTED),
-        .own_help = {CLAIM_TOKEN},
+                "many attempts as before the claim, and is not parked by it. --park parks it in\n"
+                "any case: for work that cannot succeed.",
+        .options = COMMON_OPTIONS | BIT(OWNER) | BIT(TOKEN) | BIT(DELAY) | BIT(AT) | BIT(UNCOUNTED)
+                   | BIT(PARK) | BIT(REASON),
+        .own_help = {CLAIM_TOKEN, {LK_OPTION_REASON, "why; is kept with the item"}},
         .words = {2, 2},
         .outcomes = ENDS_COMMON | ENDS(LK_OK) | ENDS(LK_LOST),
         .examples = {{"lk retry mails 4711 --delay 10m", "in ten minutes"},
                      {"lk retry mails 4711 --uncounted --delay 1m",
-                      "not now: no attempt is used up"}},
+                      "not now: no attempt is used up"},
+                     {"lk retry mails 4711 --park --reason 'no such address'", "set it aside"}},
         .at_store = lk_cli_retry,
     },
     {
         .name = "report",
-        .arguments = "done|retry|progress [ID...]",
+        .arguments = "done|retry|park|progress [ID...]",
         .summary = "tell lk work about an item, as its command",
         .text = "For the command of lk work: settles items while it goes on. done: the item is\n"
                 "removed. retry: it is returned, to be claimed again after --delay, or after the\n"
-                "time that lk work chooses. progress: lk work prints --note. ID is $LK_ITEM_ID\n"
-                "where none is named. What is not told of follows the exit code.",
+                "time that lk work chooses. park: it is set aside, until lk unpark. progress: lk\n"
+                "work prints --note. ID is $LK_ITEM_ID where none is named. What is not told of\n"
+                "follows the exit code.",
         .options = COMMON_OPTIONS | BIT(DELAY) | BIT(AT) | BIT(UNCOUNTED) | BIT(REASON) | BIT(NOTE),
         .own_help = {{LK_OPTION_REASON, "why; is kept with the item"},
                      {LK_OPTION_NOTE, "what lk work prints"}},
@@ -165,6 +169,7 @@ const struct lk_cli_command lk_cli_work_commands[] = {
         .outcomes = ENDS_COMMON | ENDS(LK_OK),
         .examples = {{"lk report done", "the item of LK_ITEM_ID"},
                      {"lk report retry --delay 10m --uncounted", "not now; no attempt is used up"},
+                     {"lk report park --reason 'no such address'", "it cannot succeed"},
                      {"lk report done 4711 4712", "two of a batch"}},
         .handle = lk_cli_report,
     },
@@ -189,6 +194,21 @@ const struct lk_cli_command lk_cli_work_commands[] = {
         .outcomes = ENDS_COMMON | ENDS(LK_OK) | ENDS(LK_LOST),
         .examples = {{"lk drop mails 4711", "one"}, {"lk drop mails --parked", "all of them"}},
         .at_store = lk_cli_drop,
+    },
+    {
+        .name = "cancel",
+        .arguments = "QUEUE ID",
+        .summary = "remove an item for good, also one that is being worked on",
+        .text = "An item that is not claimed is removed at once. The claim of one that is claimed\n"
+                "is revoked: its worker is told and ends, and no worker gets the item again. It\n"
+                "is removed when the claim ends, at its deadline at the latest. --now ends the\n"
+                "claim at once, which is unsafe while its worker may still be at it. The reason\n"
+                "and the user are recorded: see lk audit. LOST if there is no such item.",
+        .options = COMMON_OPTIONS | BIT(REASON) | BIT(NOW),
+        .words = {2, 2},
+        .outcomes = ENDS_COMMON | ENDS(LK_OK) | ENDS(LK_LOST),
+        .examples = {{"lk cancel mails 4711 --reason 'sent by hand'", "whatever its state"}},
+        .at_store = lk_cli_cancel,
     },
     {
         .name = "work",

@@ -219,7 +219,8 @@ static void offer_items(const struct place *place) {
     } uses[] = {{"done", LK_NAMES_CLAIMED},
                 {"retry", LK_NAMES_CLAIMED},
                 {"unpark", LK_NAMES_PARKED},
-                {"drop", LK_NAMES_NOT_CLAIMED}};
+                {"drop", LK_NAMES_NOT_CLAIMED},
+                {"cancel", LK_NAMES_ANY}};
 
     for (size_t i = 0; i < sizeof uses / sizeof uses[0]; i++) {
         if (is_of(place, uses[i].command)) {

@@ -82,7 +82,7 @@ struct lk_names lk_names_values(lk_store *store, const char *prefix, const char 
 
 /* Of items in any state. */
 static bool is_one_of(const lk_item_info *item, enum lk_names_of_items which) {
-    return (strcmp(item->state, "claimed") == 0) == (which == LK_NAMES_CLAIMED);
+    return which == LK_NAMES_ANY || (item->owner != NULL) == (which == LK_NAMES_CLAIMED);
 }
 
 /* The parked items, which a store finds without reading the others. */

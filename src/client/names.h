@@ -30,6 +30,7 @@ enum lk_names_of_items {
     LK_NAMES_CLAIMED,
     LK_NAMES_PARKED,
     LK_NAMES_NOT_CLAIMED,
+    LK_NAMES_ANY,
 };
 
 /* The ids of items, the oldest first. Of a queue with very many items only those that are parked

@@ -110,7 +110,7 @@ lk_outcome lk_cancel_item(lk_store *store, const lk_cancel_request *request, boo
     lk_outcome outcome = lk_checked_copy(&known, sizeof known, request, error);
 
     if (outcome == LK_OK) {
-        outcome = lk_checked_path(store, LK_CAN_BATCHES, known.queue, &queue, error);
+        outcome = lk_checked_path(store, LK_CAN_WORK, known.queue, &queue, error);
     }
     if (outcome == LK_OK) {
         outcome = lk_store_check_can(store, LK_CAN_BREAK, error);

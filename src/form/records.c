@@ -229,7 +229,8 @@ static const struct lk_field claim_fields[] = {
 };
 FORM(claim, lk_claim_info, claim_fields, .queue = NULL);
 
-static const char *const item_states[] = {"ready", "delayed", "claimed", "parked", NULL};
+static const char *const item_states[] = {"ready",  "delayed",   "claimed",
+                                          "parked", "cancelled", NULL};
 
 static const struct lk_field item_fields[] = {
     {FIELD(lk_item_info, id, TEXT, NEEDED)},

@@ -97,6 +97,8 @@ unsigned step_needs(const struct step *step) {
         return LK_CAN_EVENTS;
     case STEP_BOUND:
         return LK_CAN_LIMITS;
+    case STEP_REMOVE:
+        return LK_CAN_WORK | LK_CAN_BREAK;
     case STEP_BREAK:
     case STEP_AUDIT:
         return LK_CAN_BREAK;

@@ -88,6 +88,10 @@ static bool several_option_read(struct words *words, struct step_options *option
         options->uncounted = true;
         return true;
     }
+    if (words_accept(words, "parking")) {
+        options->parks = true;
+        return true;
+    }
     if (words_accept(words, "error")) {
         return name_read(words, "an error", &options->error, complaint);
     }
@@ -223,6 +227,7 @@ static bool call_read(struct arena *arena, struct words *words, struct step *ste
         {"pushes", STEP_PUSH, NULL},    {"claims", STEP_CLAIM, NULL},
         {"finishes", STEP_DONE, NULL},  {"retries", STEP_RETRY, NULL},
         {"unparks", STEP_UNPARK, NULL}, {"drops", STEP_DROP, NULL},
+        {"removes", STEP_REMOVE, NULL},
     };
     if (!name_read(words, "an owner", &step->owner, complaint)) {
         return false;

@@ -411,6 +411,7 @@ static bool play_step(struct playback *playback, const struct step *step,
     case STEP_RETRY:
     case STEP_UNPARK:
     case STEP_DROP:
+    case STEP_REMOVE:
     case STEP_CLAIM:
     case STEP_ITEMS:
     case STEP_COUNTS:

@@ -134,6 +134,7 @@ enum step_kind {
     STEP_RETRY,
     STEP_UNPARK, /* or, with `all`, QUEUE */
     STEP_DROP,   /* likewise */
+    STEP_REMOVE, /* lk_cancel_item() */
     STEP_CLAIM,  /* or QUEUE */
     STEP_ITEMS,
     STEP_COUNTS,
@@ -170,6 +171,7 @@ struct step_options {
     uint32_t most;     /* claims: up to so many at once; 0: unsaid */
     bool all;          /* unparks, drops: all that are parked */
     bool uncounted;    /* retries */
+    bool parks;        /* the same */
     bool exit_said;    /* the same */
     int64_t exit_code; /* retries */
     const char *error; /* retries; NULL: unsaid */

@@ -193,6 +193,7 @@ static lk_outcome retry(const struct playback *playback, const struct step *step
         .error = options->error,
         .error_size = options->error != NULL ? strlen(options->error) : 0,
         .uncounted = options->uncounted,
+        .parks = options->parks,
     };
     return lk_retry_failed(store, &request, error);
 }
@@ -294,6 +295,28 @@ static bool play_counts(struct playback *playback, const struct step *step, lk_s
     return playback_compare(playback, step, &observation, complaint);
 }
 
+/* An administrator cancels an item; `count`: whether it is claimed. */
+static bool play_remove(struct playback *playback, const struct step *step, lk_store *store,
+                        struct complaint *complaint) {
+    struct item_name name;
+    lk_error error = {0};
+    struct observation observation = {.error = error.text, .expires_in_ms = -1};
+    bool is_claimed = false;
+
+    if (!item_name_of(step->parts[0], &name, complaint)) {
+        return false;
+    }
+    const lk_cancel_request request = {.size = sizeof request,
+                                       .queue = name.queue,
+                                       .id = name.id,
+                                       .reason = step->options.reason,
+                                       .by = step->owner,
+                                       .at_once = step->options.at_once};
+    observation.outcome = lk_cancel_item(store, &request, &is_claimed, &error);
+    observation.count = is_claimed;
+    return playback_compare(playback, step, &observation, complaint);
+}
+
 bool work_play(struct playback *playback, const struct step *step, struct complaint *complaint) {
     lk_store *store = handles_store(&playback->handles, step->owner, complaint);
     if (store == NULL) {
@@ -317,6 +340,8 @@ bool work_play(struct playback *playback, const struct step *step, struct compla
         return play_items(playback, step, store, complaint);
     case STEP_COUNTS:
         return play_counts(playback, step, store, complaint);
+    case STEP_REMOVE:
+        return play_remove(playback, step, store, complaint);
     default:
         return play_finish(playback, step, store, complaint);
     }

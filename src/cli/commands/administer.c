@@ -104,6 +104,42 @@ int lk_cli_break(const struct lk_cli *cli, const struct lk_command_line *line) {
     return exit_code;
 }
 
+int lk_cli_cancel(const struct lk_cli *cli, const struct lk_command_line *line, lk_store *store) {
+    char by[LK_OWNER_TEXT_SIZE];
+    const lk_cancel_request request = {
+        .size = sizeof request,
+        .queue = line->words[0],
+        .id = line->words[1],
+        .reason = lk_command_line_text(line, LK_OPTION_REASON),
+        .by = by,
+        .at_once = lk_command_line_has(line, LK_OPTION_NOW),
+    };
+    bool is_claimed;
+    lk_error error;
+    lk_outcome outcome;
+
+    if (request.reason == NULL) {
+        return lk_say_failure(cli, LK_INVALID, "cancel needs --reason TEXT: it goes on record");
+    }
+    lk_shell_user(by);
+    outcome = lk_cancel_item(store, &request, &is_claimed, &error);
+    if (outcome != LK_OK) {
+        return lk_say_failure(cli, outcome, error.text);
+    }
+    if (cli->json) {
+        struct lk_object object;
+        struct lk_form_writer *writer = lk_object_begin(&object);
+        lk_form_open_answer(writer, LK_OK);
+        lk_form_add_boolean(writer, "claimed", is_claimed);
+        lk_form_close(writer);
+        return lk_say_object(cli, LK_OK, &object);
+    }
+    if (!cli->quiet) {
+        lk_cancelled_say(cli->out, store, &request, is_claimed);
+    }
+    return 0;
+}
+
 /* One break as a paragraph; false when memory is exhausted. */
 static bool write_entry(FILE *out, const lk_audit_entry *entry) {
     char *owner = lk_human_owner_of(entry->owner, entry->user);
@@ -119,10 +155,14 @@ static bool write_entry(FILE *out, const lk_audit_entry *entry) {
         if (localtime_r(&at_s, &local) != NULL) {
             (void)strftime(when, sizeof when, "%Y-%m-%d %H:%M:%S %z", &local);
         }
-        (void)fprintf(out, "%s  %s  %s by %s%s%s%s, ticket %" PRIu64 "\n    broken by %s: %s\n",
-                      when, entry->path, entry->held ? "held" : "waited for", owner,
-                      note[0] != '\0' ? " (" : "", note, note[0] != '\0' ? ")" : "", entry->ticket,
-                      by, reason);
+        (void)fprintf(out, "%s  %s  ", when, entry->path);
+        if (entry->owner[0] == '\0') {
+            (void)fprintf(out, "an item, not claimed\n    cancelled by %s: %s\n", by, reason);
+        } else {
+            (void)fprintf(out, "%s by %s%s%s%s, ticket %" PRIu64 "\n    broken by %s: %s\n",
+                          entry->held ? "held" : "waited for", owner, note[0] != '\0' ? " (" : "",
+                          note, note[0] != '\0' ? ")" : "", entry->ticket, by, reason);
+        }
     }
     free(note);
     free(reason);

@@ -103,6 +103,7 @@ static uint64_t token_of(const struct lk_command_line *line) {
 
 static lk_outcome give_back_later(const struct lk_command_line *line, lk_store *store,
                                   const char *owner, uint64_t token, lk_error *error) {
+    const char *reason = lk_command_line_text(line, LK_OPTION_REASON);
     const lk_retry_request retry = {
         .size = sizeof retry,
         .queue = line->words[0],
@@ -110,7 +111,10 @@ static lk_outcome give_back_later(const struct lk_command_line *line, lk_store *
         .owner = owner,
         .token = token,
         .delay_ms = lk_ask_delay_ms(line),
+        .error = reason,
+        .error_size = reason != NULL ? strlen(reason) : 0,
         .uncounted = lk_command_line_has(line, LK_OPTION_UNCOUNTED),
+        .parks = lk_command_line_has(line, LK_OPTION_PARK),
     };
     return lk_retry_failed(store, &retry, error);
 }
@@ -174,7 +178,7 @@ static void add_word(struct lk_form_writer *form, const struct lk_command_line *
         const char *text = lk_command_line_text(line, LK_OPTION_NOTE);
         lk_form_add_text(form, word, text != NULL ? text : "");
     } else {
-        lk_form_open_map(form, word);
+        lk_form_open_map(form, word); /* retry, park */
         if (lk_command_line_has(line, LK_OPTION_DELAY) || lk_command_line_has(line, LK_OPTION_AT)) {
             lk_form_add_number(form, "delay_ms", lk_ask_delay_ms(line));
         }
@@ -218,15 +222,21 @@ static lk_outcome report_item(const struct lk_command_line *line, int channel, c
 }
 
 static lk_outcome check_report(const struct lk_command_line *line, lk_error *error) {
-    static const char *const words[] = {"done", "retry", "progress"};
+    static const char *const words[] = {"done", "retry", "park", "progress"};
     bool is_known = false;
 
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         is_known = is_known || strcmp(line->words[0], words[i]) == 0;
     }
     if (!is_known) {
-        return lk_error_set(error, LK_INVALID, "report: \"%.40s\" is not done, retry or progress",
+        return lk_error_set(error, LK_INVALID,
+                            "report: \"%.40s\" is not done, retry, park or progress",
                             line->words[0]);
+    }
+    if (strcmp(line->words[0], "park") == 0
+        && (lk_command_line_has(line, LK_OPTION_DELAY) || lk_command_line_has(line, LK_OPTION_AT)
+            || lk_command_line_has(line, LK_OPTION_UNCOUNTED))) {
+        return lk_error_set(error, LK_INVALID, "report: park has no --delay, --at or --uncounted");
     }
     if (line->word_count == 1 && getenv("LK_ITEM_ID") == NULL) {
         return lk_error_set(error, LK_INVALID,

@@ -83,6 +83,7 @@ static const struct lk_option options[] = {
     FLAG(UNCOUNTED, 0, "uncounted", 0,
          "the attempt does not count: it was stopped, or\n"
          "cannot be done now"),
+    FLAG(PARK, 0, "park", 0, "the item is parked, whatever its attempts"),
     LIST(NEEDS, 0, "needs", "PART", 0,
          "a lock that each claim takes too, such as\n"
          "'pool?limit=3'; up to 15 times"),

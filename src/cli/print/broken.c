@@ -3,6 +3,7 @@
 #include "cli/print/broken.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -90,6 +91,35 @@ bool lk_broken_say(FILE *out, lk_store *store, const lk_break_request *request, 
                   revoked == 1 ? "its holder releases it" : "the holders release them",
                   revoked == 1 ? "it" : "them");
     return true;
+}
+
+void lk_cancelled_say(FILE *out, lk_store *store, const lk_cancel_request *request,
+                      bool is_claimed) {
+    char left[LK_HUMAN_DURATION_SIZE];
+    char until[WHEN_BYTES];
+    char *path = lk_text_make("%s/%s", request->queue, request->id);
+    const lk_break_request at = {.path = path};
+    lk_listing *listing = NULL;
+    int64_t left_ms = 0;
+
+    if (is_claimed && !request->at_once && path != NULL
+        && lk_list(store, path, &listing, NULL) == LK_OK) {
+        (void)count_revoked(listing, &at, &left_ms);
+        lk_listing_free(listing);
+    }
+    (void)fprintf(out, "cancelled %s/%s", request->queue, request->id);
+    if (left_ms > 0) {
+        lk_human_duration(left_ms, left);
+        write_when((int64_t)time(NULL) * 1000 + left_ms, until);
+        (void)fprintf(out,
+                      ": its worker has it until %s (%s) unless it ends before; --now ends the "
+                      "claim at once, if the worker is dead",
+                      until, left);
+    } else if (is_claimed) {
+        (void)fprintf(out, ": its claim has ended");
+    }
+    (void)fprintf(out, "\n");
+    free(path);
 }
 
 /* ---- on record ------------------------------------------------------------------------------- */

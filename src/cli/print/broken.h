@@ -15,6 +15,10 @@
  */
 bool lk_broken_say(FILE *out, lk_store *store, const lk_break_request *request, size_t count);
 
+/* Says what has become of a cancelled item, and until when its worker may have it. */
+void lk_cancelled_say(FILE *out, lk_store *store, const lk_cancel_request *request,
+                      bool is_claimed);
+
 /*
  * Who broke the held request, when and why, to be freed: by its token, or if that is 0, the last
  * one of the owner. NULL: none is on record, or the store does not say. One call of the store.

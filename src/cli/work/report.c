@@ -63,15 +63,37 @@ static lk_outcome read_retry(struct lk_pool_report *report, const json_t *retry,
     return LK_OK;
 }
 
-/* Exactly one of "done", "retry" and "progress". */
+static lk_outcome read_park(struct lk_pool_report *report, const json_t *park, lk_error *error) {
+    const json_t *reason = json_object_get(park, "reason");
+
+    if (!json_is_object(park)) {
+        return wrong(error, "park", "an object");
+    }
+    if (reason != NULL && !json_is_string(reason)) {
+        return wrong(error, "reason", "a text");
+    }
+    report->kind = LK_POOL_REPORT_RETRY;
+    report->delay_ms = 0;
+    report->parks = true;
+    if (reason != NULL) {
+        keep_text(report, reason);
+    }
+    return LK_OK;
+}
+
+/* Exactly one of "done", "retry", "park" and "progress". */
 static lk_outcome read_word(struct lk_pool_report *report, const json_t *object, lk_error *error) {
     const json_t *done = json_object_get(object, "done");
     const json_t *retry = json_object_get(object, "retry");
+    const json_t *park = json_object_get(object, "park");
     const json_t *progress = json_object_get(object, "progress");
 
-    if ((done != NULL) + (retry != NULL) + (progress != NULL) != 1) {
+    if ((done != NULL) + (retry != NULL) + (park != NULL) + (progress != NULL) != 1) {
         return lk_error_set(error, LK_INVALID,
-                            "it has not one of \"done\", \"retry\", \"progress\"");
+                            "it has not one of \"done\", \"retry\", \"park\", \"progress\"");
+    }
+    if (park != NULL) {
+        return read_park(report, park, error);
     }
     if (retry != NULL) {
         return read_retry(report, retry, error);

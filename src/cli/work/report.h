@@ -22,6 +22,7 @@ struct lk_pool_report {
     enum lk_pool_report_kind kind;
     int64_t delay_ms; /* of a retry; -1: not said */
     bool is_uncounted;
+    bool parks;
     size_t text_size; /* why, or the progress; 0: not said */
     char text[LK_FAILURE_BYTES_MAX + 1];
 };

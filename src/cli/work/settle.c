@@ -47,7 +47,8 @@ static lk_outcome give_back(lk_store *store, const lk_work_item *item,
                               .delay_ms = delay_ms,
                               .error = report->text,
                               .error_size = report->text_size,
-                              .uncounted = report->is_uncounted};
+                              .uncounted = report->is_uncounted,
+                              .parks = report->parks};
     lk_outcome outcome;
 
     do {
@@ -65,7 +66,8 @@ void lk_pool_settle(lk_store *store, const struct lk_pool_options *options,
                     lk_work_progress *ret_progress, char text[LK_ERROR_TEXT_MAX]) {
     const lk_claim_info *claim = item->claim;
     struct lk_pool_report failed = *report;
-    struct lk_finish finish = {.kind = LK_FINISH_DONE, .is_uncounted = report->is_uncounted};
+    struct lk_finish finish = {
+        .kind = LK_FINISH_DONE, .is_uncounted = report->is_uncounted, .parks = report->parks};
     lk_outcome outcome = LK_OK;
     lk_error error;
 

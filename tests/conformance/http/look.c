@@ -131,12 +131,21 @@ lk_outcome http_break(struct lk_engine *engine, const struct lk_break *broken,
                       const struct lk_patience *patience, struct lk_decision *decision) {
     struct lk_slice path = {.bytes = broken->path.bytes, .size = broken->path.size};
     struct http_reader reader = {.is_damaged = false};
-    struct http_call call = {
-        .method = "POST", .target = http_target("/v1/break", NULL, ""), .body = json_object()};
+    struct http_call call = {.method = "POST", .body = json_object()};
     struct http_answer answer;
+    struct lk_path queue;
+    struct lk_slice id;
     lk_outcome outcome;
 
-    http_add(call.body, "path", http_text(path));
+    if (broken->cancels) {
+        lk_path_split(&broken->path, &queue, &id);
+        call.target = http_target("/v1/cancel", NULL, "");
+        http_add(call.body, "queue", http_text((struct lk_slice){queue.bytes, queue.size}));
+        http_add(call.body, "id", http_text(id));
+    } else {
+        call.target = http_target("/v1/break", NULL, "");
+        http_add(call.body, "path", http_text(path));
+    }
     http_add(call.body, "reason", http_text(broken->reason));
     http_add(call.body, "by", http_text(broken->by));
     http_add(call.body, "now", json_boolean(broken->at_once));

@@ -226,6 +226,9 @@ lk_outcome http_finish(struct lk_engine *engine, const struct lk_finish *finish,
     if (finish->is_uncounted) {
         http_add(call.body, "uncounted", json_true());
     }
+    if (finish->parks) {
+        http_add(call.body, "park", json_true());
+    }
     return http_tell(engine, &call, patience, &decision->error);
 }
 
@@ -241,7 +244,7 @@ lk_outcome http_unpark(struct lk_engine *engine, const struct lk_unpark *unpark,
 /* ---- looking --------------------------------------------------------------------------------- */
 
 static const char *read_state(struct http_reader *reader, const json_t *json) {
-    static const char *const states[] = {"ready", "delayed", "claimed", "parked"};
+    static const char *const states[] = {"ready", "delayed", "claimed", "parked", "cancelled"};
     const char *said = json_string_value(json_object_get(json, "state"));
 
     for (size_t i = 0; said != NULL && i < sizeof states / sizeof states[0]; i++) {

@@ -235,9 +235,10 @@ static lk_outcome load_queue(struct loading *loading) {
 
 /* A claimed item is ready until its claim is restored. */
 static enum lk_item_state read_state(struct lk_slice text) {
-    return is_word(text, "parked")    ? LK_ITEM_PARKED
-           : is_word(text, "delayed") ? LK_ITEM_DELAYED
-                                      : LK_ITEM_READY;
+    return is_word(text, "parked")      ? LK_ITEM_PARKED
+           : is_word(text, "delayed")   ? LK_ITEM_DELAYED
+           : is_word(text, "cancelled") ? LK_ITEM_CANCELLED
+                                        : LK_ITEM_READY;
 }
 
 static lk_outcome load_item(struct loading *loading) {
