@@ -116,6 +116,55 @@ failure 78 'lk: LOST: *'
 lk stats q --json
 expect '[.done, .claimed_now, .ready_now]' '[0,1,0]'
 
+scenario 'cancel: an item in any state, on record'
+for id in 1 2 3; do
+    lk push q "$id"
+done
+lk cancel q 1
+failure 64 'lk: INVALID: cancel needs --reason TEXT*'
+lk cancel q 1 --reason 'not needed'
+expect_code 0
+expect_out 'cancelled q/1'
+lk cancel q 1 --reason 'not needed'
+failure 78 'lk: LOST: there is no such item (R16)'
+lk cancel q 2 --reason 'not needed' --json
+expect_keys 'status claimed'
+expect .claimed false
+lk claim q --ttl 1h --owner ben
+lk cancel q 3 --reason 'hangs'
+expect_code 0
+case $(cat "$work/out") in
+    'cancelled q/3: its worker has it until '*'; --now ends the claim at once, if the worker is dead') ;;
+    *) complain "$(cat "$work/out")" ;;
+esac
+lk items q --json
+expect '[.id, .state, .owner]' '["3","cancelled","ben"]'
+lk drop q 3
+failure 78 'lk: LOST: *'
+lk retry q 3 --owner ben
+expect_code 0
+lk items q --json
+expect_out ''
+lk push q 4
+lk claim q --ttl 1h --owner ben
+lk cancel q 4 --reason 'dead' --now
+expect_out 'cancelled q/4: its claim has ended'
+lk audit q --json
+expect '[.path, .owner, .reason]' '["q/1","","not needed"]
+["q/2","","not needed"]
+["q/3","ben","hangs"]
+["q/4","ben","dead"]'
+
+scenario 'retry --park: aside, whatever the attempts'
+lk push q 1
+lk claim q --owner ben
+lk retry q 1 --owner ben --park --delay 1s
+failure 64 'lk: INVALID: an item that is parked has no delay (R16)'
+lk retry q 1 --owner ben --park --reason 'no such address'
+expect_code 0
+lk items q --json
+expect '[.state, .attempts, .last_error]' '["parked",1,"no such address"]'
+
 scenario 'parked items are dropped or unparked, all of them'
 seq 1 12 | sed 's/.*/{"id":&}/' >"$work/lines"
 stdin=$work/lines

@@ -57,6 +57,20 @@ expect_code 1
 expect_items '["1","parked",1,"no"]
 ["3","parked",1,"no"]'
 
+scenario 'an item is parked at its first attempt'
+lk push q 1
+lk push q 2
+lk work q --drain -- sh -c 'if [ "$LK_ITEM_ID" = 1 ]; then "$LK_PROGRAM" report park --reason "no such address"
+    else echo "{\"park\": {}}" >&"$LK_REPORT"; fi'
+expect_code 1
+grep -qx 'lk: FAILED: q/1: CMD says so; attempt 1; parked' "$work/err" || complain 'no line'
+lk items q --json
+expect '[.id, .state, .last_error]' '["1","parked","no such address"]
+["2","parked",null]'
+LK_REPORT=1 lk report park 1 --delay 1s
+failure 64 'lk: INVALID: report: park has no --delay, --at or --uncounted'
+lk drop q --parked
+
 scenario 'the only item need not be named, and LK_ITEM_ID is that of lk report'
 push 1 2
 lk work q --drain -- sh -c 'if [ "$LK_ITEM_ID" = 1 ]; then echo "{\"done\": true}" >&"$LK_REPORT"; else "$LK_PROGRAM" report done; fi; exit 4'

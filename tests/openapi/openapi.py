@@ -176,6 +176,7 @@ BODIES = {
     "done": {"queue": "q", "id": "i", "owner": "o"},
     "retry": {"queue": "q", "id": "i", "owner": "o"},
     "unpark": {"queue": "q", "id": "i"},
+    "cancel": {"queue": "q", "id": "i", "reason": "r"},
     "limit": {},
 }
 PLACES = {"path": "a%2Fb", "queue": "q", "id": "i"}
@@ -312,6 +313,17 @@ def play_work(player):
     player.expect(409, "claim", {"queue": "p", "owner": "w", "max_attempts": 1})
     player.expect(200, "unpark", {"queue": "p", "id": "1"})
     player.expect(410, "unpark", {"queue": "p", "id": "1"})
+    # Cancelled: at once, or with the claim.
+    player.expect(200, "push", {"queue": "c", "id": "1"})
+    player.expect(200, "push", {"queue": "c", "id": "2"})
+    player.expect(200, "claim", {"queue": "c", "owner": "w"})
+    said = player.expect(200, "cancel", {"queue": "c", "id": "1", "reason": "r"})
+    assert said["broken"] == 1, said
+    said = player.expect(200, "cancel", {"queue": "c", "id": "2", "reason": "r"})
+    assert said["broken"] == 0, said
+    player.expect(410, "cancel", {"queue": "c", "id": "2", "reason": "r"})
+    player.expect(200, "retry", {"queue": "c", "id": "1", "owner": "w"})
+    player.expect(409, "claim", {"queue": "c"})
     # One item, answered by its state alone.
     player.expect(200, "claim", {"queue": "p", "owner": "w"})
     assert player.expect(200, "done", {"queue": "p", "id": "1", "owner": "w"}) == {"status": "ok"}

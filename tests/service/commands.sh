@@ -115,8 +115,16 @@ walk() {
     step unpark q three --json
     step unpark q three
     step unpark q --all three
+    step retry q three --owner ben --park --reason 'no such address'
     step drop q
     step drop q three --parked
+    step cancel q two
+    step cancel q two --reason 'not needed'
+    step cancel q two --reason 'not needed' --json
+    step claim q --owner ben
+    step cancel q three --reason 'hangs' --json
+    step cancel q three --reason 'hangs' --now
+    step audit q
     step values
     step values db --json
     step queues q r

@@ -43,6 +43,7 @@ COMMANDS = """
     retry q 1 --token 1
     unpark q
     drop q
+    cancel q 1 --reason x
     work q -- true
     queues
     items q
