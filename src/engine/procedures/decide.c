@@ -38,6 +38,9 @@ enum {
 /* Columns of lk_renew(), and the first two of all the others. */
 enum { END_OUTCOME, END_SENTENCE, END_TICKET, END_TOKEN, END_TTL_MS, END_LEFT_US, END_FIXED };
 
+/* Behind them, of lk_cancel(). */
+enum { CANCEL_BROKEN = 2 };
+
 static const char *const style_names[] = {
     [LK_TRY] = "try", [LK_QUEUE] = "queue", [LK_WAIT] = "wait"};
 
@@ -326,6 +329,29 @@ static lk_outcome break_all(struct lk_procedures *store, const struct lk_break *
     return outcome;
 }
 
+/* R16: of an item. */
+static lk_outcome cancel(struct lk_procedures *store, const struct lk_break *broken,
+                         const struct lk_patience *patience, struct lk_decision *decision) {
+    struct lk_arguments arguments;
+    struct lk_rows *rows = NULL;
+    lk_outcome outcome;
+
+    lk_arguments_init(&arguments, store->database->lists);
+    lk_arguments_add_path(&arguments, &broken->path);
+    lk_arguments_add_root(&arguments, &broken->path);
+    lk_arguments_add_boolean(&arguments, broken->at_once);
+    lk_arguments_add_text(&arguments, broken->by);
+    lk_arguments_add_text(&arguments, broken->reason);
+    outcome = lk_procedures_call(store, "lk_cancel", LK_ONCE, &arguments, patience, &rows,
+                                 &decision->error);
+    if (outcome == LK_OK) {
+        outcome = lk_procedures_answered(rows, 0, decision);
+        decision->broken = (size_t)lk_row_integer(rows, 0, CANCEL_BROKEN);
+        lk_rows_free(rows);
+    }
+    return outcome;
+}
+
 static lk_outcome put(struct lk_procedures *store, const struct lk_put *put,
                       const struct lk_patience *patience, struct lk_decision *decision) {
     struct lk_arguments arguments;
@@ -360,7 +386,8 @@ static lk_outcome decide(struct lk_procedures *store, const struct lk_command *c
     case LK_COMMAND_RELEASE:
         return release(store, &command->release, patience, decision);
     case LK_COMMAND_BREAK:
-        return break_all(store, &command->broken, patience, decision);
+        return command->broken.cancels ? cancel(store, &command->broken, patience, decision)
+                                       : break_all(store, &command->broken, patience, decision);
     case LK_COMMAND_PUT:
         return put(store, &command->put, patience, decision);
     case LK_COMMAND_PUSH:

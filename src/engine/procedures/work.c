@@ -177,6 +177,7 @@ lk_outcome lk_procedures_finish(struct lk_procedures *store, const struct lk_fin
     }
     add_failure(&arguments, &finish->failure);
     lk_arguments_add_boolean(&arguments, finish->is_uncounted);
+    lk_arguments_add_boolean(&arguments, finish->parks);
     outcome = lk_procedures_perform(store, "lk_finish_claim",
                                     finish->token != 0 ? LK_REPEATABLE : LK_ONCE, &arguments,
                                     patience, decision);

@@ -34,13 +34,20 @@ enum { PARKED_ID, PARKED_SEQUENCE };
 enum { QUEUE_PATH, QUEUE_COUNTS };
 
 static enum lk_item_state state_of(struct lk_slice name) {
-    if (lk_slice_equal(name, lk_slice_of("ready"))) {
-        return LK_ITEM_READY;
+    static const struct {
+        const char *name;
+        enum lk_item_state state;
+    } states[] = {{"ready", LK_ITEM_READY},
+                  {"delayed", LK_ITEM_DELAYED},
+                  {"claimed", LK_ITEM_CLAIMED},
+                  {"cancelled", LK_ITEM_CANCELLED}};
+
+    for (size_t i = 0; i < sizeof states / sizeof states[0]; i++) {
+        if (lk_slice_equal(name, lk_slice_of(states[i].name))) {
+            return states[i].state;
+        }
     }
-    if (lk_slice_equal(name, lk_slice_of("delayed"))) {
-        return LK_ITEM_DELAYED;
-    }
-    return lk_slice_equal(name, lk_slice_of("claimed")) ? LK_ITEM_CLAIMED : LK_ITEM_PARKED;
+    return LK_ITEM_PARKED;
 }
 
 /* Reads the three arrays of an item's needs. `ret_texts` are for free() in every case. */

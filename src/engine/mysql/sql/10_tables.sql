@@ -217,7 +217,8 @@ CREATE TABLE IF NOT EXISTS lk_items (
     queue        VARBINARY(512) NOT NULL,
     id           VARBINARY(255) NOT NULL,
     arrival      BIGINT  NOT NULL, -- in its queue: the smaller, the older
-    state        ENUM('ready', 'delayed', 'claimed', 'parked') CHARACTER SET ascii NOT NULL,
+    state        ENUM('ready', 'delayed', 'claimed', 'parked', 'cancelled') CHARACTER SET ascii
+                 NOT NULL,
     -- Of a delayed item: when it is ready. Of a ready one: 0, or the number of its group (lk_groups),
     -- if a claim reads another item of that instead. Else 0.
     due_us       BIGINT  NOT NULL,

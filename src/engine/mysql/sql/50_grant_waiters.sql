@@ -340,8 +340,8 @@ END
 //
 
 -- Ends a request. `event`: how; NULL: the event has been written. `released`: its paths. If it has
--- perished or was broken, its holder's work may be half done (R15), and its item is ready again, or
--- parked after too many attempts (R16).
+-- perished or was broken, its holder's work may be half done (R15), and its item is ready again, parked
+-- after too many attempts, or gone if it was cancelled (R16).
 DROP PROCEDURE IF EXISTS lk_remove_request
 //
 CREATE PROCEDURE lk_remove_request(
@@ -372,7 +372,7 @@ BEGIN
         SET the_queue = LEFT(its_path, LENGTH(its_path) - LENGTH(the_id) - 1);
         SELECT MAX(i.attempts) INTO last_attempt FROM lk_items AS i
         WHERE i.queue = the_queue AND i.id = the_id AND i.claim = gone AND i.max_attempts > 0
-          AND i.attempts >= i.max_attempts;
+          AND i.attempts >= i.max_attempts AND i.state = 'claimed';
         IF last_attempt IS NOT NULL THEN
             UPDATE lk_queues AS q FORCE INDEX (PRIMARY) SET q.parked = q.parked + 1
             WHERE q.path = the_queue;
@@ -385,8 +385,10 @@ BEGIN
             i.state = IF(last_attempt IS NOT NULL, 'parked', 'ready'),
             i.last_exit = IF(last_attempt IS NOT NULL, NULL, i.last_exit),
             i.last_error = IF(last_attempt IS NOT NULL, '@LK_TEXT_CLAIM_LOST@', i.last_error)
-        WHERE i.queue = the_queue AND i.id = the_id AND i.claim = gone;
-        IF its_parts > 1 THEN
+        WHERE i.queue = the_queue AND i.id = the_id AND i.claim = gone AND i.state = 'claimed';
+        IF ROW_COUNT() = 0 THEN
+            CALL lk_drop_claimed(the_queue, the_id, gone);
+        ELSEIF its_parts > 1 THEN
             CALL lk_item_comes(the_queue, the_id);
         END IF;
     END IF;

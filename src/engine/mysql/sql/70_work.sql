@@ -404,16 +404,51 @@ BEGIN
 END
 //
 
+-- Removes the item of this claim, which ends, if it is cancelled. Its claims are counted with its
+-- queue's.
+DROP PROCEDURE IF EXISTS lk_drop_claimed
+//
+CREATE PROCEDURE lk_drop_claimed(
+    IN the_queue VARBINARY(512), IN the_id VARBINARY(255), IN its_claim BIGINT)
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    DECLARE its_attempts INT UNSIGNED;
+    DECLARE its_claims BIGINT;
+    DECLARE its_steals BIGINT;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
+    SELECT i.attempts, i.claims, i.steals INTO its_attempts, its_claims, its_steals
+    FROM lk_items AS i
+    WHERE i.queue = the_queue AND i.id = the_id AND i.claim = its_claim AND i.state = 'cancelled';
+    IF its_claims IS NOT NULL THEN
+        DELETE i FROM lk_items AS i FORCE INDEX (PRIMARY)
+        WHERE i.queue = the_queue AND i.id = the_id AND i.claim = its_claim;
+        IF @lk_inside AND ROW_COUNT() = 0 THEN
+            CALL lk_refuse_snapshot();
+        END IF;
+        DELETE v FROM lk_item_values AS v FORCE INDEX (PRIMARY)
+        WHERE v.queue = the_queue AND v.id = the_id;
+        UPDATE lk_queues AS q FORCE INDEX (PRIMARY)
+        SET q.claims = q.claims + its_claims, q.steals = q.steals + its_steals
+        WHERE q.path = the_queue;
+        IF @lk_tells THEN
+            CALL lk_tell('dropped', CONCAT(the_queue, '/', the_id), '', '', 0, 0, its_attempts, TRUE,
+                         '', FALSE);
+        END IF;
+    END IF;
+END
+//
+
 -- Ends a claim that is still held: the item is removed (delay_ms NULL), or given back, with the exit
 -- code and the text of its failure; both NULL: the former ones stay. `uncounted`: the attempt does
--- not count, so the item is not parked. The roots in `locked` are.
+-- not count, so the item is not parked unless it `parks`. A cancelled item is removed in any case. The
+-- roots in `locked` are.
 DROP PROCEDURE IF EXISTS lk_finish_item
 //
 CREATE PROCEDURE lk_finish_item(
     IN the_queue VARBINARY(512), IN the_id VARBINARY(255), IN the_root VARBINARY(255),
     IN asker VARBINARY(128), IN the_identity BINARY(32), IN the_token BIGINT, IN delay_ms BIGINT,
-    IN its_exit INT, IN its_error VARBINARY(1024), IN uncounted BOOLEAN, IN now_us BIGINT,
-    INOUT locked BLOB, INOUT has_waiting BOOLEAN,
+    IN its_exit INT, IN its_error VARBINARY(1024), IN uncounted BOOLEAN, IN parks BOOLEAN,
+    IN now_us BIGINT, INOUT locked BLOB, INOUT has_waiting BOOLEAN,
     OUT outcome VARCHAR(16) CHARACTER SET utf8mb4, OUT sentence VARCHAR(255) CHARACTER SET utf8mb4)
 SQL SECURITY INVOKER MODIFIES SQL DATA
 finish: BEGIN
@@ -421,15 +456,16 @@ finish: BEGIN
     DECLARE its_roots BLOB;
     DECLARE has_all BOOLEAN;
     DECLARE has_ended BOOLEAN;
-    DECLARE parks BOOLEAN;
+    DECLARE is_last BOOLEAN;
+    DECLARE is_dropped BOOLEAN;
     DECLARE its_claims BIGINT;
     DECLARE its_steals BIGINT;
     DECLARE needs_more BOOLEAN;
     DECLARE released BLOB;
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
     SELECT r.id, r.roots, i.max_attempts > 0 AND i.attempts >= i.max_attempts, i.claims, i.steals,
-           i.needs <> ''
-    INTO self, its_roots, parks, its_claims, its_steals, needs_more
+           i.needs <> '', i.state = 'cancelled' AND delay_ms IS NOT NULL
+    INTO self, its_roots, is_last, its_claims, its_steals, needs_more, is_dropped
     FROM lk_items AS i JOIN lk_requests AS r ON r.id = i.claim AND r.part = 1
     WHERE i.queue = the_queue AND i.id = the_id AND r.deadline_us > now_us AND r.owner = asker
       AND (the_token = 0 OR r.token = the_token);
@@ -450,17 +486,19 @@ finish: BEGIN
         INSERT INTO lk_ended (token, identity, ended_us) VALUES (the_token, the_identity, now_us)
         ON DUPLICATE KEY UPDATE ended_us = now_us;
     END IF;
-    SET parks = parks AND delay_ms IS NOT NULL AND NOT uncounted;
+    SET parks = parks OR (is_last AND NOT uncounted);
     IF uncounted THEN
         UPDATE lk_items AS i FORCE INDEX (PRIMARY) SET i.attempts = i.attempts - (i.attempts > 0)
         WHERE i.queue = the_queue AND i.id = the_id;
     END IF;
-    IF @lk_tells THEN
+    IF @lk_tells AND NOT is_dropped THEN
         CALL lk_tell_claim(CASE WHEN delay_ms IS NULL THEN 'done' WHEN parks THEN 'parked'
                                 ELSE 'retried' END, self, the_queue, the_id);
     END IF;
     CALL lk_remove_request(self, NULL, released);
-    IF delay_ms IS NULL THEN
+    IF is_dropped THEN
+        CALL lk_drop_claimed(the_queue, the_id, self);
+    ELSEIF delay_ms IS NULL THEN
         DELETE i FROM lk_items AS i FORCE INDEX (PRIMARY)
         WHERE i.queue = the_queue AND i.id = the_id;
         DELETE v FROM lk_item_values AS v FORCE INDEX (PRIMARY)
@@ -498,7 +536,7 @@ DROP PROCEDURE IF EXISTS lk_decide_finish
 CREATE PROCEDURE lk_decide_finish(
     IN the_queue VARBINARY(512), IN the_id VARBINARY(255), IN the_root VARBINARY(255),
     IN asker VARBINARY(128), IN the_identity BINARY(32), IN the_token BIGINT, IN delay_ms BIGINT,
-    IN its_exit INT, IN its_error VARBINARY(1024), IN uncounted BOOLEAN,
+    IN its_exit INT, IN its_error VARBINARY(1024), IN uncounted BOOLEAN, IN parks BOOLEAN,
     OUT outcome VARCHAR(16) CHARACTER SET utf8mb4, OUT sentence VARCHAR(255) CHARACTER SET utf8mb4)
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
@@ -516,8 +554,8 @@ BEGIN
         CALL lk_perish(locked, has_waiting, now_us, 4);
     END IF;
     CALL lk_finish_item(the_queue, the_id, the_root, asker, the_identity, the_token, delay_ms,
-                        its_exit, its_error, uncounted, now_us, locked, has_waiting, outcome,
-                        sentence);
+                        its_exit, its_error, uncounted, parks, now_us, locked, has_waiting,
+                        outcome, sentence);
 END
 //
 
@@ -560,7 +598,7 @@ CREATE PROCEDURE lk_remove_item(
     OUT outcome VARCHAR(16) CHARACTER SET utf8mb4, OUT sentence VARCHAR(255) CHARACTER SET utf8mb4)
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
-    DECLARE its_state VARBINARY(8);
+    DECLARE its_state VARBINARY(16);
     DECLARE its_attempts INT UNSIGNED;
     DECLARE its_claims BIGINT;
     DECLARE its_steals BIGINT;
@@ -601,6 +639,106 @@ BEGIN
             sentence = IF(only_parked, '@LK_TEXT_NOT_PARKED@',
                           '@LK_TEXT_NO_ITEM@');
     END IF;
+END
+//
+
+-- R16: cancels the item at this path. One that is not claimed is removed; of another one the claim is
+-- revoked, or ended `at_once`, and the item is removed when that has ended. `broken`: whether it is
+-- claimed. On record (R12) if it changes anything.
+DROP PROCEDURE IF EXISTS lk_decide_cancel
+//
+CREATE PROCEDURE lk_decide_cancel(
+    IN the_path VARBINARY(512), IN the_root VARBINARY(255), IN at_once BOOLEAN,
+    IN broken_by VARBINARY(1024), IN why VARBINARY(1024),
+    OUT outcome VARCHAR(16) CHARACTER SET utf8mb4, OUT sentence VARCHAR(255) CHARACTER SET utf8mb4,
+    OUT broken BIGINT)
+SQL SECURITY INVOKER MODIFIES SQL DATA
+cancel: BEGIN
+    DECLARE the_id VARBINARY(255) DEFAULT SUBSTRING_INDEX(the_path, '/', -1);
+    DECLARE the_queue VARBINARY(512)
+        DEFAULT IF(the_id = the_path, '', LEFT(the_path, LENGTH(the_path) - LENGTH(the_id) - 1));
+    DECLARE locked BLOB;
+    DECLARE has_waiting BOOLEAN;
+    DECLARE is_due BOOLEAN;
+    DECLARE has_all BOOLEAN;
+    DECLARE now_us BIGINT;
+    DECLARE self BIGINT;
+    DECLARE its_state VARBINARY(16);
+    DECLARE its_roots BLOB;
+    DECLARE its_owner VARBINARY(128);
+    DECLARE its_note VARBINARY(255);
+    DECLARE its_ticket BIGINT;
+    DECLARE its_token BIGINT;
+    DECLARE its_deadline_us BIGINT;
+    DECLARE is_revoked BOOLEAN;
+    DECLARE is_read BOOLEAN DEFAULT FALSE;
+    DECLARE released BLOB;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
+    SET broken = NULL, @lk_broken_by = broken_by, @lk_reason = why; -- for the events
+    SELECT r.roots INTO its_roots
+    FROM lk_items AS i JOIN lk_requests AS r ON r.id = i.claim AND r.part = 1
+    WHERE i.queue = the_queue AND i.id = the_id;
+    CALL lk_lock_roots(COALESCE(its_roots, the_root), locked, now_us, is_due, has_waiting);
+    IF is_due THEN
+        CALL lk_perish(locked, has_waiting, now_us, 256);
+    END IF;
+    WHILE NOT is_read DO
+        SET its_state = NULL, self = NULL;
+        SELECT i.state, r.id, r.roots, r.owner, r.note, r.ticket, r.token, r.deadline_us, r.revoked
+        INTO its_state, self, its_roots, its_owner, its_note, its_ticket, its_token,
+             its_deadline_us, is_revoked
+        FROM lk_items AS i LEFT JOIN lk_requests AS r ON r.id = i.claim AND r.part = 1
+        WHERE i.queue = the_queue AND i.id = the_id;
+        IF self IS NOT NULL THEN
+            CALL lk_lock_more_roots(its_roots, locked, has_waiting, has_all);
+        END IF;
+        SET is_read = self IS NULL OR its_deadline_us > now_us;
+        IF NOT is_read THEN
+            CALL lk_remove_request(self, 'perished', released);
+            CALL lk_grant_waiters(locked, has_waiting, released, NULL, its_deadline_us);
+        END IF;
+    END WHILE;
+    IF its_state IS NULL THEN
+        SET outcome = 'lost', sentence = '@LK_TEXT_NOT_THERE@';
+        LEAVE cancel;
+    END IF;
+    SET outcome = 'ok', broken = self IS NOT NULL;
+    IF its_state = 'cancelled' AND NOT at_once THEN
+        IF @lk_inside THEN -- its end marks no root (20_transactions)
+            SELECT COUNT(*) INTO is_read FROM lk_items AS i FORCE INDEX (PRIMARY)
+            WHERE i.queue = the_queue AND i.id = the_id AND i.claim = self FOR UPDATE;
+            IF NOT is_read THEN
+                CALL lk_refuse_snapshot();
+            END IF;
+        END IF;
+        LEAVE cancel;
+    END IF;
+    IF self IS NULL THEN
+        CALL lk_remove_item(the_queue, the_id, FALSE, outcome, sentence);
+    ELSE
+        IF its_state = 'claimed' THEN
+            UPDATE lk_items AS i FORCE INDEX (PRIMARY) SET i.state = 'cancelled'
+            WHERE i.queue = the_queue AND i.id = the_id AND i.claim = self AND i.state = 'claimed';
+            IF @lk_inside AND ROW_COUNT() = 0 THEN
+                CALL lk_refuse_snapshot();
+            END IF;
+        END IF;
+        CALL lk_mark_roots(the_root);
+        IF at_once THEN
+            CALL lk_remove_request(self, 'broken', released);
+            CALL lk_grant_waiters(locked, has_waiting, released, NULL, now_us);
+        ELSEIF NOT is_revoked THEN
+            UPDATE lk_requests AS r FORCE INDEX (PRIMARY) SET r.revoked = TRUE WHERE r.id = self;
+            IF @lk_tells THEN
+                CALL lk_tell_request('broken', self, 0);
+            END IF;
+        END IF;
+    END IF;
+    INSERT INTO lk_audits (at_us, broken_by, reason, path, owner, note, ticket, token)
+    VALUES (now_us, broken_by, why, the_path, COALESCE(its_owner, ''), COALESCE(its_note, ''),
+            COALESCE(its_ticket, 0), COALESCE(its_token, 0));
+    SELECT MAX(a.id) - @LK_AUDITS_MAX@ INTO self FROM lk_audits AS a;
+    DELETE a FROM lk_audits AS a FORCE INDEX (PRIMARY) WHERE a.id <= self;
 END
 //
 

@@ -365,7 +365,7 @@ BEGIN
         FETCH finishes INTO its_id, its_owner, its_token;
         CALL lk_finish_item(the_queue, its_id, the_root, its_owner,
             UNHEX(SHA2(CONCAT(the_queue, '/', its_id, '\n', its_owner), 256)), its_token, NULL,
-            NULL, NULL, FALSE, now_us, locked, has_waiting, outcome, sentence);
+            NULL, NULL, FALSE, FALSE, now_us, locked, has_waiting, outcome, sentence);
         SET i = i + 1,
             answers = CONCAT(answers, IF(i = 1, '', ','), JSON_ARRAY(outcome, sentence));
     END WHILE;

@@ -368,7 +368,7 @@ BEGIN
     CALL lk_begin_finish(the_queue, the_id, the_root, asker, the_token);
     CALL lk_decide_finish(the_queue, the_id, the_root, asker,
                           UNHEX(SHA2(CONCAT(the_queue, '/', the_id, '\n', asker), 256)),
-                          the_token, NULL, NULL, NULL, FALSE, outcome, sentence);
+                          the_token, NULL, NULL, NULL, FALSE, FALSE, outcome, sentence);
     IF outcome <> 'ok' THEN
         SIGNAL SQLSTATE '@LK_SQLSTATE_LOST@' SET MESSAGE_TEXT = sentence;
     END IF;

@@ -160,7 +160,7 @@ BEGIN
            COALESCE(SUM(i.state = 'ready' OR (i.state = 'delayed' AND i.due_us <= now_us)), 0)
                AS ready,
            COALESCE(SUM(i.state = 'delayed' AND i.due_us > now_us), 0) AS is_delayed,
-           COALESCE(SUM(i.state = 'claimed'), 0) AS claimed,
+           COALESCE(SUM(i.state IN ('claimed', 'cancelled')), 0) AS claimed,
            COALESCE(SUM(i.state = 'parked'), 0) AS parked_now
     FROM lk_queues AS q LEFT JOIN lk_items AS i ON i.queue = q.path
     WHERE q.path = the_queue
@@ -187,7 +187,7 @@ BEGIN
            COALESCE(SUM(i.state = 'ready' OR (i.state = 'delayed' AND i.due_us <= now_us)), 0)
                AS ready,
            COALESCE(SUM(i.state = 'delayed' AND i.due_us > now_us), 0) AS is_delayed,
-           COALESCE(SUM(i.state = 'claimed'), 0) AS claimed,
+           COALESCE(SUM(i.state IN ('claimed', 'cancelled')), 0) AS claimed,
            COALESCE(SUM(i.state = 'parked'), 0) AS parked_now
     FROM (SELECT p.* FROM ((SELECT o.* FROM lk_queues AS o FORCE INDEX (PRIMARY)
                             WHERE o.path = prefix AND o.path > behind)

@@ -579,6 +579,28 @@ BEGIN
 END
 //
 
+-- R16: cancels an item. Answers: outcome, sentence, broken.
+DROP PROCEDURE IF EXISTS lk_cancel
+//
+CREATE PROCEDURE lk_cancel(
+    IN the_path VARBINARY(512), IN the_root VARBINARY(255), IN at_once BOOLEAN,
+    IN broken_by VARBINARY(1024), IN why VARBINARY(1024))
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    DECLARE outcome VARCHAR(16) CHARACTER SET utf8mb4;
+    DECLARE sentence VARCHAR(255) CHARACTER SET utf8mb4;
+    DECLARE broken BIGINT;
+    CALL lk_begin();
+    BEGIN
+        DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+        CALL lk_decide_cancel(the_path, the_root, at_once, broken_by, why, outcome, sentence,
+                              broken);
+        COMMIT;
+    END;
+    SELECT outcome, sentence, broken;
+END
+//
+
 -- R15. `the_value` NULL: deletes. Answers: outcome, sentence.
 DROP PROCEDURE IF EXISTS lk_put
 //
@@ -766,7 +788,8 @@ END
 //
 
 -- R16. `delay_ms` NULL: done; else given back, with the exit code and the text of its failure, if
--- one of them is not NULL, and with its attempt, if it is `uncounted`. Answers: outcome, sentence.
+-- one of them is not NULL, with its attempt, if it is `uncounted`, and set aside, if it `parks`.
+-- Answers: outcome, sentence.
 --
 -- First the short way: the item is done, has needed nothing, and no request waits for it.
 DROP PROCEDURE IF EXISTS lk_finish_claim
@@ -774,7 +797,7 @@ DROP PROCEDURE IF EXISTS lk_finish_claim
 CREATE PROCEDURE lk_finish_claim(
     IN the_queue VARBINARY(512), IN the_id VARBINARY(255), IN the_root VARBINARY(255),
     IN asker VARBINARY(128), IN the_token BIGINT, IN delay_ms BIGINT, IN its_exit INT,
-    IN its_error VARBINARY(1024), IN uncounted BOOLEAN)
+    IN its_error VARBINARY(1024), IN uncounted BOOLEAN, IN parks BOOLEAN)
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE its_identity BINARY(32)
@@ -835,7 +858,8 @@ BEGIN
         END IF;
         IF outcome IS NULL THEN
             CALL lk_decide_finish(the_queue, the_id, the_root, asker, its_identity, the_token,
-                                  delay_ms, its_exit, its_error, uncounted, outcome, sentence);
+                                  delay_ms, its_exit, its_error, uncounted, parks, outcome,
+                                  sentence);
         END IF;
         COMMIT;
     END;

@@ -540,14 +540,14 @@ CREATE PROCEDURE lk_work_retry(
     IN owner MEDIUMTEXT CHARACTER SET utf8mb4, IN token BIGINT,
     IN options MEDIUMTEXT CHARACTER SET utf8mb4)
 SQL SECURITY INVOKER MODIFIES SQL DATA
-COMMENT 'Gives a claimed item back, and keeps why.'
+COMMENT 'Gives a claimed item back, or parks it, and keeps why.'
 BEGIN
     DECLARE the_queue, item VARBINARY(512);
     DECLARE asker VARBINARY(128);
     DECLARE delay_ms BIGINT DEFAULT 0;
     DECLARE exit_code BIGINT;
     DECLARE failure MEDIUMTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-    DECLARE uncounted BOOLEAN DEFAULT FALSE;
+    DECLARE uncounted, park BOOLEAN DEFAULT FALSE;
     DECLARE or_fail BOOLEAN DEFAULT TRUE;
     DECLARE is_own BOOLEAN;
     DECLARE outcome VARCHAR(16) CHARACTER SET utf8mb4;
@@ -556,8 +556,12 @@ BEGIN
     CALL lk_item_path_of(the_queue, id, item);
     CALL lk_check_end(owner, token);
     IF options IS NOT NULL THEN
-        CALL lk_check_options(options, ' delay exit_code error uncounted or_fail ');
+        CALL lk_check_options(options, ' delay exit_code error uncounted park or_fail ');
         CALL lk_delay_of(options, delay_ms);
+        CALL lk_flag(options, 'park', FALSE, park);
+        IF park AND delay_ms <> 0 THEN
+            CALL lk_refuse('invalid', '@LK_TEXT_PARKS_DELAYED@');
+        END IF;
         CALL lk_number_of(options, 'exit_code', -2147483648, 2147483647, 'R16: an exit code is',
                           exit_code);
         CALL lk_option(options, 'error', failure);
@@ -572,7 +576,8 @@ BEGIN
         CALL lk_decide_finish(the_queue, CAST(id AS BINARY), SUBSTRING_INDEX(the_queue, '/', 1),
                               asker, UNHEX(SHA2(CONCAT(item, '\n', asker), 256)),
                               COALESCE(token, 0), delay_ms, exit_code,
-                              CAST(NULLIF(failure, '') AS BINARY), uncounted, outcome, sentence);
+                              CAST(NULLIF(failure, '') AS BINARY), uncounted, park, outcome,
+                              sentence);
         IF or_fail AND outcome <> 'ok' THEN
             CALL lk_refuse(outcome, sentence);
         END IF;
@@ -655,6 +660,49 @@ BEGIN
         CALL lk_flag(options, 'or_fail', TRUE, or_fail);
     END IF;
     CALL lk_change_named(queue, ids, FALSE, only_parked, or_fail);
+END
+//
+
+-- R16, R12. `options`: by whom, the user of the session unless named; now. Answers one row: outcome
+-- (ok, lost); broken, how many claims.
+DROP PROCEDURE IF EXISTS lk_work_cancel
+//
+CREATE PROCEDURE lk_work_cancel(
+    IN queue MEDIUMTEXT CHARACTER SET utf8mb4, IN id MEDIUMTEXT CHARACTER SET utf8mb4,
+    IN reason MEDIUMTEXT CHARACTER SET utf8mb4, IN options MEDIUMTEXT CHARACTER SET utf8mb4)
+SQL SECURITY INVOKER MODIFIES SQL DATA
+COMMENT 'Removes an item, on record; a claimed one when its claim has ended.'
+BEGIN
+    DECLARE the_queue, item VARBINARY(512);
+    DECLARE broken_by MEDIUMTEXT CHARACTER SET utf8mb4;
+    DECLARE at_once BOOLEAN DEFAULT FALSE;
+    DECLARE or_fail BOOLEAN DEFAULT TRUE;
+    DECLARE is_own BOOLEAN;
+    DECLARE outcome VARCHAR(16) CHARACTER SET utf8mb4;
+    DECLARE sentence VARCHAR(255) CHARACTER SET utf8mb4;
+    DECLARE broken BIGINT;
+    CALL lk_path_of(queue, the_queue);
+    CALL lk_item_path_of(the_queue, id, item);
+    IF options IS NOT NULL THEN
+        CALL lk_check_options(options, ' by now or_fail ');
+        CALL lk_option(options, 'by', broken_by);
+        CALL lk_flag(options, 'now', FALSE, at_once);
+        CALL lk_flag(options, 'or_fail', TRUE, or_fail);
+    END IF;
+    CALL lk_check_text('R12: the reason', COALESCE(reason, ''), 1, @LK_REASON_BYTES_MAX@);
+    CALL lk_check_text('R12: the user of a break', broken_by, 1, @LK_BREAKER_BYTES_MAX@);
+    CALL lk_enter(is_own);
+    BEGIN
+        DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN CALL lk_undo(is_own); RESIGNAL; END;
+        CALL lk_decide_cancel(item, SUBSTRING_INDEX(item, '/', 1), at_once,
+                              CAST(COALESCE(broken_by, USER()) AS BINARY), CAST(reason AS BINARY),
+                              outcome, sentence, broken);
+        IF or_fail AND outcome <> 'ok' THEN
+            CALL lk_refuse(outcome, sentence);
+        END IF;
+        CALL lk_leave(is_own);
+    END;
+    SELECT outcome, broken;
 END
 //
 DELIMITER ;

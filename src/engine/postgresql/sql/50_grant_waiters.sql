@@ -271,7 +271,8 @@ BEGIN
     RETURN paths;
 END $$;
 
--- R16: the claim of an item has perished: it is ready again, or parked after too many attempts.
+-- R16: the claim of an item has perished: it is ready again, parked after too many attempts, or gone
+-- if it was cancelled.
 CREATE OR REPLACE FUNCTION lockkeeper.lose_item(lost lockkeeper.requests) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -289,9 +290,13 @@ BEGIN
                           THEN convert_to('@LK_TEXT_CLAIM_LOST@', 'UTF8')
                           ELSE i.last_error END
     WHERE i.queue = regexp_replace(path, '/[^/]*$', '') AND i.id = substring(path FROM '[^/]*$')
-      AND i.claim = lost.id
+      AND i.claim = lost.id AND i.state = 'claimed'
     RETURNING i.* INTO item;
-    IF item.state = 'parked' THEN
+    IF NOT FOUND THEN
+        PERFORM lockkeeper.drop_claimed(i) FROM lockkeeper.items AS i
+        WHERE i.queue = regexp_replace(path, '/[^/]*$', '') AND i.id = substring(path FROM '[^/]*$')
+          AND i.claim = lost.id;
+    ELSIF item.state = 'parked' THEN
         PERFORM lockkeeper.tell_request('parked', lost.id, item.attempts);
         UPDATE lockkeeper.queue_counts AS q SET parked = q.parked + 1 WHERE q.path = item.queue;
     END IF;

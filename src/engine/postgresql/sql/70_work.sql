@@ -360,12 +360,35 @@ BEGIN
         the_max_attempts, the_ask_number, the_note, 0, decision);
 END $$;
 
+-- An item is removed that has not been done. Its claims so far stay counted.
+CREATE OR REPLACE FUNCTION lockkeeper.count_dropped(item lockkeeper.items) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+    DELETE FROM lockkeeper.item_values AS v WHERE v.item = item.number;
+    IF item.claims > 0 THEN
+        UPDATE lockkeeper.queue_counts AS q
+        SET claims = q.claims + item.claims, steals = q.steals + item.steals
+        WHERE q.path = item.queue;
+    END IF;
+    PERFORM lockkeeper.tell('dropped', item.queue || '/' || item.id, '', '', 0, 0, item.attempts,
+                            is_of_item => true);
+END $$;
+
+-- Removes a cancelled item, whose claim ends.
+CREATE OR REPLACE FUNCTION lockkeeper.drop_claimed(item lockkeeper.items) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+    DELETE FROM lockkeeper.items AS i WHERE i.number = item.number;
+    PERFORM lockkeeper.count_dropped(item);
+END $$;
+
 -- Ends a claim that is still held: the item is removed (delay_ms NULL), or given back. Then `code`
 -- and `words` are the reason; both NULL: the former one stays. `uncounted`: the attempt does not
--- count, so the item is not parked.
+-- count, so the item is not parked unless it `parks`. A cancelled item is removed in any case.
 CREATE OR REPLACE FUNCTION lockkeeper.finish_item(
     the_queue text, the_id text, the_owner text, the_identity bytea, the_token bigint,
-    delay_ms bigint, code integer, words bytea, uncounted boolean, decision lockkeeper.decision)
+    delay_ms bigint, code integer, words bytea, uncounted boolean, parks boolean,
+    decision lockkeeper.decision)
 RETURNS lockkeeper.answer
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
@@ -374,7 +397,7 @@ DECLARE
     item lockkeeper.items;
     self lockkeeper.requests;
     paths text[];
-    parks boolean;
+    is_dropped boolean;
 BEGIN
     SELECT i.* INTO item FROM lockkeeper.items AS i WHERE i.queue = the_queue AND i.id = the_id;
     SELECT r.* INTO self FROM lockkeeper.requests AS r
@@ -396,16 +419,21 @@ BEGIN
                                  ELSE convert_to(item.number::text, 'UTF8') END,
             decision.now_us, CASE WHEN delay_ms IS NULL THEN the_queue END, item.claims, item.steals);
     END IF;
-    parks := delay_ms IS NOT NULL AND NOT uncounted AND item.max_attempts > 0
-        AND item.attempts >= item.max_attempts;
+    is_dropped := delay_ms IS NOT NULL AND item.state = 'cancelled';
+    parks := parks OR (NOT uncounted AND item.max_attempts > 0
+                       AND item.attempts >= item.max_attempts);
     IF uncounted THEN
         item.attempts := greatest(item.attempts - 1, 0);
     END IF;
-    PERFORM lockkeeper.tell_request(
-        CASE WHEN delay_ms IS NULL THEN 'done' WHEN parks THEN 'parked' ELSE 'retried' END,
-        self.id, item.attempts);
+    IF NOT is_dropped THEN
+        PERFORM lockkeeper.tell_request(
+            CASE WHEN delay_ms IS NULL THEN 'done' WHEN parks THEN 'parked' ELSE 'retried' END,
+            self.id, item.attempts);
+    END IF;
     paths := lockkeeper.remove_request(self, false);
-    IF delay_ms IS NULL THEN
+    IF is_dropped THEN
+        PERFORM lockkeeper.drop_claimed(item);
+    ELSIF delay_ms IS NULL THEN
         DELETE FROM lockkeeper.items AS i WHERE i.number = item.number;
         DELETE FROM lockkeeper.item_values AS v WHERE v.item = item.number;
     ELSE
@@ -438,7 +466,7 @@ FROM (SELECT the_root AS root
 
 CREATE OR REPLACE FUNCTION lockkeeper.finish(
     the_queue text, the_id text, the_root text, the_owner text, the_identity bytea,
-    the_token bigint, delay_ms bigint, code integer, words bytea, uncounted boolean)
+    the_token bigint, delay_ms bigint, code integer, words bytea, uncounted boolean, parks boolean)
 RETURNS lockkeeper.answer
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
@@ -452,7 +480,7 @@ BEGIN
         decision := lockkeeper.perish(decision, 4);
     END IF;
     RETURN lockkeeper.finish_item(the_queue, the_id, the_owner, the_identity, the_token, delay_ms,
-                                  code, words, uncounted, decision);
+                                  code, words, uncounted, parks, decision);
 END $$;
 
 -- Makes a parked item ready again.
@@ -503,20 +531,14 @@ DECLARE
 BEGIN
     DELETE FROM lockkeeper.items AS i
     WHERE i.queue = the_queue AND i.id = the_id
-      AND CASE WHEN only_parked THEN i.state = 'parked' ELSE i.state <> 'claimed' END
+      AND CASE WHEN only_parked THEN i.state = 'parked'
+               ELSE i.state NOT IN ('claimed', 'cancelled') END
     RETURNING i.* INTO item;
     IF NOT FOUND THEN
         RETURN lockkeeper.lost(CASE WHEN only_parked THEN '@LK_TEXT_NOT_PARKED@'
                                     ELSE '@LK_TEXT_NO_ITEM@' END);
     END IF;
-    DELETE FROM lockkeeper.item_values AS v WHERE v.item = item.number;
-    IF item.claims > 0 THEN
-        UPDATE lockkeeper.queue_counts AS q
-        SET claims = q.claims + item.claims, steals = q.steals + item.steals
-        WHERE q.path = the_queue;
-    END IF;
-    PERFORM lockkeeper.tell('dropped', the_queue || '/' || the_id, '', '', 0, 0, item.attempts,
-                            is_of_item => true);
+    PERFORM lockkeeper.count_dropped(item);
     answer.outcome := 'ok';
     RETURN answer;
 END $$;
@@ -534,4 +556,67 @@ BEGIN
         decision := lockkeeper.perish(decision, 256);
     END IF;
     RETURN lockkeeper.drop_item(the_queue, the_id, only_parked);
+END $$;
+
+-- R16: cancels the item at this path. One that is not claimed is removed; of another one the claim is
+-- revoked, or ended `at_once`, and the item is removed when that has ended. `broken`: whether it is
+-- claimed. On record (R12) if it changes anything.
+CREATE OR REPLACE FUNCTION lockkeeper.cancel_item(
+    the_path text, the_root text, at_once boolean, by text, why text,
+    OUT outcome text, OUT sentence text, OUT broken bigint)
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
+SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
+AS $$
+DECLARE
+    the_id text := substring(the_path FROM '[^/]*$');
+    the_queue text := CASE WHEN the_id <> the_path THEN regexp_replace(the_path, '/[^/]*$', '') END;
+    decision lockkeeper.decision := lockkeeper.begin_decision(
+        lockkeeper.roots_to_finish(the_queue, ARRAY[the_id], the_root), @LK_NEVER@);
+    item lockkeeper.items;
+    claim lockkeeper.requests;
+    released text[] := '{}';
+BEGIN
+    IF decision.is_due THEN
+        decision := lockkeeper.perish(decision, 256);
+    END IF;
+    LOOP
+        SELECT i.* INTO item FROM lockkeeper.items AS i
+        WHERE i.queue = the_queue AND i.id = the_id;
+        SELECT r.* INTO claim FROM lockkeeper.requests AS r WHERE r.id = item.claim;
+        IF NOT claim.roots <@ decision.roots THEN
+            decision := lockkeeper.lock_more_roots(decision, claim.roots);
+        END IF;
+        EXIT WHEN claim.id IS NULL OR claim.deadline_us - decision.now_us > 0;
+        decision := lockkeeper.grant_waiters(decision, lockkeeper.lose_request(claim, 'perished'),
+                                             NULL, claim.deadline_us);
+    END LOOP;
+    IF item.number IS NULL THEN
+        outcome := 'lost';
+        sentence := '@LK_TEXT_NOT_THERE@';
+        RETURN;
+    END IF;
+    outcome := 'ok';
+    broken := (claim.id IS NOT NULL)::integer;
+    IF item.state = 'cancelled' AND NOT at_once THEN
+        RETURN;
+    END IF;
+    IF broken = 0 THEN
+        DELETE FROM lockkeeper.items AS i WHERE i.number = item.number;
+        PERFORM lockkeeper.count_dropped(item);
+    ELSE
+        UPDATE lockkeeper.items AS i SET state = 'cancelled' WHERE i.number = item.number;
+        IF at_once THEN
+            released := lockkeeper.lose_request(claim, 'broken', by, why);
+        ELSIF NOT claim.revoked THEN
+            UPDATE lockkeeper.requests AS r SET revoked = true WHERE r.id = claim.id;
+            PERFORM lockkeeper.tell_request('broken', claim.id, 0, by, why);
+        END IF;
+    END IF;
+    INSERT INTO lockkeeper.audit (at_us, broken_by, reason, path, owner, note, ticket, token)
+    VALUES (decision.now_us, by, why, the_path, coalesce(claim.owner, ''), coalesce(claim.note, ''),
+            coalesce(claim.ticket, 0), coalesce(claim.token, 0));
+    PERFORM lockkeeper.grant_waiters(decision, released, NULL, decision.now_us);
+    DELETE FROM lockkeeper.audit AS a -- the last 65,536 are kept
+    WHERE a.id <= (SELECT max(b.id) - @LK_AUDITS_MAX@ FROM lockkeeper.audit AS b);
 END $$;

@@ -133,7 +133,7 @@ BEGIN
             SELECT a.outcome, a.sentence INTO outcome, sentence
             FROM lockkeeper.finish_item(the_queue, ids[n], owners[n],
                 lockkeeper.identity(owners[n], the_queue || '/' || ids[n]), tokens[n], NULL, NULL,
-                NULL, false, decision) AS a;
+                NULL, false, false, decision) AS a;
         END IF;
         RETURN NEXT;
     END LOOP;

@@ -431,7 +431,7 @@ BEGIN
         RAISE EXCEPTION 'it must not begin or end transactions' USING ERRCODE = '@LK_SQLSTATE_COMMITTED@';
     END IF;
     answer := lockkeeper.finish(the_queue, the_id, the_root, the_owner, the_identity, the_token,
-                                NULL, NULL, NULL, false);
+                                NULL, NULL, NULL, false, false);
     IF answer.outcome <> 'ok' THEN
         RAISE EXCEPTION '%', answer.sentence USING ERRCODE = '@LK_SQLSTATE_LOST@';
     END IF;

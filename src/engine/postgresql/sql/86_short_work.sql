@@ -227,11 +227,12 @@ BEGIN
     has_held := taken.has_held;
 END $$;
 
--- R16. `delay_ms` NULL: done; else given back, because of `code` or `words`, if one is not NULL, and
--- with its attempt, if it is `uncounted`.
+-- R16. `delay_ms` NULL: done; else given back, because of `code` or `words`, if one is not NULL, with
+-- its attempt, if it is `uncounted`, and set aside, if it `parks`.
 CREATE OR REPLACE PROCEDURE lockkeeper.lk_finish_claim(
     queue text, id text, root text, asker text, the_token bigint, delay_ms bigint, code integer,
-    words bytea, uncounted boolean, INOUT outcome text DEFAULT NULL, INOUT sentence text DEFAULT NULL)
+    words bytea, uncounted boolean, parks boolean, INOUT outcome text DEFAULT NULL,
+    INOUT sentence text DEFAULT NULL)
 LANGUAGE plpgsql AS $$
 #variable_conflict use_variable
 DECLARE
@@ -260,7 +261,7 @@ BEGIN
     END IF;
     SELECT a.outcome, a.sentence INTO outcome, sentence
     FROM lockkeeper.finish(queue, id, root, asker, identity, the_token, delay_ms, code, words,
-                           uncounted) AS a;
+                           uncounted, parks) AS a;
     IF pg_catalog.clock_timestamp() > pg_catalog.statement_timestamp() + interval '1 ms' THEN
         CALL lockkeeper.release_early();
     END IF;

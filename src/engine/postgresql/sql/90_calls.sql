@@ -85,6 +85,27 @@ BEGIN
     END IF;
 END $$;
 
+-- R16: cancels an item.
+CREATE OR REPLACE PROCEDURE lockkeeper.lk_cancel(
+    path text, root text, at_once boolean, by text, why text, INOUT outcome text DEFAULT NULL,
+    INOUT sentence text DEFAULT NULL, INOUT broken bigint DEFAULT NULL)
+LANGUAGE plpgsql AS $$
+#variable_conflict use_variable
+BEGIN
+    COMMIT;
+    IF pg_catalog.current_setting('transaction_isolation')
+       OPERATOR(pg_catalog.<>) 'read committed' THEN
+        COMMIT;
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    END IF;
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+    SELECT a.outcome, a.sentence, a.broken INTO outcome, sentence, broken
+    FROM lockkeeper.cancel_item(path, root, at_once, by, why) AS a;
+    IF clock_timestamp() > statement_timestamp() + interval '1 ms' THEN
+        CALL lockkeeper.release_early();
+    END IF;
+END $$;
+
 -- R15. `value` NULL: deletes.
 CREATE OR REPLACE PROCEDURE lockkeeper.lk_put(
     path text, above text[], root text, asker text, the_token bigint, value bytea,

@@ -144,7 +144,7 @@ COMMENT ON FUNCTION lockkeeper.claim(text, integer, text, interval, integer, tex
 -- Ends claims whose items are done (delay_ms NULL), or given back. All of them or, with or_fail, none.
 CREATE OR REPLACE FUNCTION lockkeeper.finish_all(
     queue text, ids text[], owner text, token bigint, delay_ms bigint, code integer, words bytea,
-    uncounted boolean, or_fail boolean) RETURNS text[]
+    uncounted boolean, parks boolean, or_fail boolean) RETURNS text[]
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
 SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
@@ -177,7 +177,7 @@ BEGIN
         the_owner := lockkeeper.owner_or_found(owner, ARRAY[items[i]], token, decision.now_us);
         answer := lockkeeper.finish_item(the_queue, ids[i], the_owner,
             lockkeeper.identity(the_owner, items[i]), coalesce(token, 0), delay_ms, code, words,
-            uncounted, decision);
+            uncounted, parks, decision);
         IF or_fail AND answer.outcome <> 'ok' THEN
             PERFORM lockkeeper.refuse(answer.outcome, answer.sentence);
         END IF;
@@ -192,7 +192,7 @@ CREATE OR REPLACE FUNCTION lockkeeper.done(
 LANGUAGE plpgsql AS $$
 #variable_conflict use_variable
 BEGIN
-    RETURN lockkeeper.finish_all(queue, ids, owner, token, NULL, NULL, NULL, false, or_fail);
+    RETURN lockkeeper.finish_all(queue, ids, owner, token, NULL, NULL, NULL, false, false, or_fail);
 END $$;
 COMMENT ON FUNCTION lockkeeper.done(text, text[], text, bigint, boolean)
     IS 'Removes claimed items; answers of each ok, or lost.';
@@ -203,7 +203,8 @@ CREATE OR REPLACE FUNCTION lockkeeper.done(
 LANGUAGE plpgsql AS $$
 #variable_conflict use_variable
 BEGIN
-    RETURN (lockkeeper.finish_all(queue, ARRAY[id], owner, token, NULL, NULL, NULL, false, or_fail))[1];
+    RETURN (lockkeeper.finish_all(queue, ARRAY[id], owner, token, NULL, NULL, NULL, false, false,
+                                  or_fail))[1];
 END $$;
 COMMENT ON FUNCTION lockkeeper.done(text, text, text, bigint, boolean)
     IS 'Removes a claimed item; answers ok, or lost.';
@@ -211,7 +212,8 @@ COMMENT ON FUNCTION lockkeeper.done(text, text, text, bigint, boolean)
 CREATE OR REPLACE FUNCTION lockkeeper.retry(
     queue text, id text, owner text DEFAULT NULL, token bigint DEFAULT NULL,
     delay interval DEFAULT '0', exit_code integer DEFAULT NULL, error text DEFAULT NULL,
-    or_fail boolean DEFAULT true, uncounted boolean DEFAULT false) RETURNS text
+    or_fail boolean DEFAULT true, uncounted boolean DEFAULT false, park boolean DEFAULT false)
+RETURNS text
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
 AS $$
@@ -222,17 +224,20 @@ BEGIN
     PERFORM lockkeeper.item_path_of(lockkeeper.path_of(queue), id);
     PERFORM lockkeeper.check_owner(owner);
     delay_ms := lockkeeper.delay_ms_of(delay);
+    IF park AND delay_ms <> 0 THEN
+        PERFORM lockkeeper.refuse('invalid', '@LK_TEXT_PARKS_DELAYED@');
+    END IF;
     IF octet_length(error) > @LK_FAILURE_BYTES_MAX@ THEN
         PERFORM lockkeeper.refuse('invalid', format(
             '@LK_TEXT_FAILURE@', @LK_FAILURE_BYTES_MAX@, octet_length(error)));
     END IF;
     RETURN (lockkeeper.finish_all(queue, ARRAY[id], owner, token, delay_ms, exit_code,
                                   convert_to(nullif(error, ''), 'UTF8'), coalesce(uncounted, false),
-                                  or_fail))[1];
+                                  coalesce(park, false), or_fail))[1];
 END $$;
 COMMENT ON FUNCTION lockkeeper.retry(text, text, text, bigint, interval, integer, text, boolean,
-                                     boolean)
-    IS 'Gives a claimed item back, and keeps why; answers ok, or lost.';
+                                     boolean, boolean)
+    IS 'Gives a claimed item back, or parks it, and keeps why; answers ok, or lost.';
 
 CREATE OR REPLACE FUNCTION lockkeeper.unpark(
     queue text, id text, or_fail boolean DEFAULT true) RETURNS text
@@ -275,3 +280,27 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION lockkeeper.drop(text, text, boolean, boolean)
     IS 'Removes an item that is not claimed; answers ok, or lost.';
+
+-- R16, R12.
+CREATE OR REPLACE FUNCTION lockkeeper.cancel(
+    queue text, id text, reason text, by text DEFAULT session_user, now boolean DEFAULT false,
+    or_fail boolean DEFAULT true) RETURNS bigint
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_variable
+DECLARE
+    item text := lockkeeper.item_path_of(lockkeeper.path_of(queue), id);
+    answer record;
+BEGIN
+    PERFORM lockkeeper.check_text('R12: the reason', coalesce(reason, ''), 1, @LK_REASON_BYTES_MAX@);
+    PERFORM lockkeeper.check_text('R12: the user of a break', coalesce(by, ''), 1, @LK_BREAKER_BYTES_MAX@);
+    SELECT a.* INTO answer
+    FROM lockkeeper.cancel_item(item, split_part(item, '/', 1), coalesce(now, false), by, reason) AS a;
+    IF or_fail AND answer.outcome <> 'ok' THEN
+        PERFORM lockkeeper.refuse(answer.outcome, answer.sentence);
+    END IF;
+    RETURN answer.broken;
+END $$;
+COMMENT ON FUNCTION lockkeeper.cancel(text, text, text, text, boolean, boolean)
+    IS 'Removes an item, on record; a claimed one when its claim has ended, which is broken. Answers how many claims, or NULL: lost.';
