@@ -126,6 +126,24 @@ ok 'until it is unparked, or dropped' answers "CALL lk_work_unpark('bad', '1', N
     CALL lk_work_drop('bad', '1', NULL)" 'ok|1 ok|1'
 ok 'which is lost then' code LK078 "CALL lk_work_unpark('bad', '1', NULL)"
 ok 'or asked for no error' answers "CALL lk_work_drop('bad', '[\"1\", \"2\"]', '{\"only_parked\": true, \"or_fail\": false}')" 'lost|1 lost|2'
+sql "CALL lk_work_push_many('bad', '[\"1\", \"2\", \"3\"]', NULL, NULL); CALL lk_work_claim('bad', 2, 'w', NULL)" >"$work/out"
+ok 'an item is parked at once where its worker says so' answers "CALL lk_work_retry('bad', '1', 'w', NULL,
+    '{\"error\": \"no such file\", \"park\": true, \"uncounted\": true}')" ok
+ok 'with why' is "SELECT state, attempts, last_error FROM lk_work WHERE queue = 'bad' AND id = '1'" 'parked|0|no such file'
+ok 'an item is cancelled, claimed or not' answers "CALL lk_work_cancel('bad', '2', 'the order was withdrawn', '{\"by\": \"ann\"}');
+    CALL lk_work_cancel('bad', '3', 'so was this', NULL)" 'ok|1 ok|0'
+ok 'on record' says 0 '*ann*the order was withdrawn*so was this*' audit bad
+ok 'a claimed one stays until its claim ends' is "SELECT id, state, claimed_by FROM lk_work WHERE queue = 'bad' AND id > '1'" '2|cancelled|w'
+ok 'as the program says' says 0 '*2*cancelled*w*' items bad
+ok 'its worker is told' code LK078 "CALL lk_lock_renew('bad/2', 'w', NULL, NULL)"
+ok 'nobody else gets it' answers "CALL lk_work_push('bad', '2', NULL, NULL); CALL lk_work_drop('bad', '2', '{\"or_fail\": false}');
+    CALL lk_work_retry('bad', '2', 'w', NULL, NULL); CALL lk_work_claim('bad', 1, 'x', NULL)" '0 lost|2 ok'
+ok 'what is gone is lost' code LK078 "CALL lk_work_cancel('bad', '2', 'why', NULL)"
+ok 'or asked for no error' answers "CALL lk_work_cancel('bad', '2', 'why', '{\"or_fail\": false}')" 'lost|NULL'
+ok 'a claim can be ended with it' has "CALL lk_work_push('bad', '4', NULL, NULL); CALL lk_work_claim('bad', 1, 'w', NULL);
+    CALL lk_work_cancel('bad', '4', 'why', '{\"now\": true}'); CALL lk_work_push('bad', '4', NULL, NULL)" 1 '1 4 ok 1'
+ok 'in a transaction it comes with the commit' answers "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED; START TRANSACTION; CALL lk_work_cancel('bad', '4', 'why', NULL); ROLLBACK;
+    SELECT COUNT(*) FROM lk_work WHERE queue = 'bad'" 'ok|0 2'
 ok 'an item waits for what it needs' has "CALL lk_work_push('jobs', '1', NULL, '{\"needs\": [\"room\", \"pool?limit=2\"]}');
     CALL lk_lock_acquire('room', 'ann', NULL); CALL lk_work_claim('jobs', 1, 'w', NULL);
     CALL lk_lock_release('room', 'ann', NULL, NULL, NULL); CALL lk_work_claim('jobs', 1, 'w', NULL)" 1 '1 granted ok 1'
@@ -346,6 +364,7 @@ an ask for a lease that has ended~CALL lk_lock_release('old/e', 'ana', NULL, NUL
 an ask that waited~CALL lk_lock_release('old/g', 'ben', NULL, NULL, NULL)~lk_lock_acquire('old/g', 'ben', '{"style": "queue"}')
 a value that was written~CALL lk_value_put('old/v', 'new', NULL, NULL, NULL)~lk_lock_acquire('old/v', 'ben', '{"with_value": true}')
 one that is to be deleted~CALL lk_value_put('old/v', 'newer', NULL, NULL, NULL)~lk_value_delete('old/v', NULL, NULL, NULL)
+an item that was cancelled~CALL lk_work_push('old/q', 'zero', NULL, '{"priority": -1}'); CALL lk_work_cancel('old/q', 'zero', 'x', NULL)~lk_work_push('old/q', 'zero', NULL, NULL)
 an item that was dropped~CALL lk_work_drop('old/q', 'two', NULL)~lk_work_claim('old/q', 2, 'x', NULL)
 a push~CALL lk_work_push('old/q', 'three', NULL, NULL)~lk_work_push('old/q', 'three', NULL, NULL)
 what was claimed~CALL lk_work_claim('old/q', 1, 'w', NULL)~lk_work_drop('old/q', 'three', NULL)
@@ -506,6 +525,9 @@ R16: the attempts are 0 to 1000000, not 1000001~lk_work_claim('a', 1, NULL, '{"m
 R3: the number of an ask is 1 to 9007199254740991, not 0~lk_work_claim('a', 1, NULL, '{"ask": 0}')
 R3: an owner has 1 to 128 bytes, not 129~lk_work_claim('a', 1, REPEAT('x', 129), NULL)
 R11: a ttl is 0.05 to 31622400 seconds (366 days), not 0~lk_work_claim('a', 1, NULL, '{"ttl": 0}')
+R12: the reason has 1 to 1024 bytes~lk_work_cancel('a', 'b', NULL, NULL)
+R16: the item's path: an item's id is one segment of a path~lk_work_cancel('a', 'b/c', 'why', NULL)
+R16: an item that is parked has no delay~lk_work_retry('a', 'b', 'x', NULL, '{"park": true, "delay": 1}')
 R12: what ends or moves a lease names its owner or its token~lk_work_done('a', 'b', NULL, NULL, NULL)
 R16: the text of a failure has 0 to 1024 bytes~lk_work_retry('a', 'b', 'x', NULL, JSON_OBJECT('error', REPEAT('x', 1025)))
 R16: an exit code is -2147483648 to 2147483647, not 2147483648~lk_work_retry('a', 'b', 'x', NULL, '{"exit_code": 2147483648}')
@@ -520,5 +542,5 @@ ok 'a long path is accepted' has "CALL lk_lock_acquire(CONCAT(REPEAT('ä/', 16),
 ok 'what is over can be swept' answers 'CALL lk_sweep()' ''
 ok 'what stays has a comment' is "SELECT GROUP_CONCAT(ROUTINE_NAME ORDER BY ROUTINE_NAME SEPARATOR ' ')
     FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = 'test' AND ROUTINE_COMMENT <> ''" \
-    'lk_lock_acquire lk_lock_break lk_lock_release lk_lock_renew lk_value_delete lk_value_get lk_value_put lk_work_claim lk_work_done lk_work_drop lk_work_push lk_work_push_inside lk_work_push_many lk_work_retry lk_work_unpark'
+    'lk_lock_acquire lk_lock_break lk_lock_release lk_lock_renew lk_value_delete lk_value_get lk_value_put lk_work_cancel lk_work_claim lk_work_done lk_work_drop lk_work_push lk_work_push_inside lk_work_push_many lk_work_retry lk_work_unpark'
 finish

@@ -381,7 +381,8 @@ static lk_outcome decide_by_kind(const struct lk_command *command, bool is_insid
     case LK_COMMAND_RELEASE:
         return decide_release(&command->release, decision);
     case LK_COMMAND_BREAK:
-        return decide_break(&command->broken, decision);
+        return command->broken.cancels ? people_work(command, is_inside, decision)
+                                       : decide_break(&command->broken, decision);
     case LK_COMMAND_PUT:
         return decide_put(&command->put, decision);
     default:

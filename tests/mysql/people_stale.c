@@ -126,9 +126,14 @@ static bool make_call(struct people *people, const struct lk_path *path, char sq
         "CALL lk_lock_break(%s, 'stale', '{\"now\": true}')",
         "CALL lk_lock_break(%s, 'stale', NULL)"};
     static const char *const on_items[] = {
-        "CALL lk_work_claim(%s, 2, 'stale', NULL)",  "CALL lk_work_drop(%s, %s, NULL)",
-        "CALL lk_work_push(%s, %s, NULL, NULL)",     "CALL lk_work_unpark(%s, %s, NULL)",
-        "CALL lk_work_done(%s, %s, %s, NULL, NULL)", "CALL lk_work_retry(%s, %s, %s, NULL, NULL)"};
+        "CALL lk_work_claim(%s, 2, 'stale', NULL)",
+        "CALL lk_work_drop(%s, %s, NULL)",
+        "CALL lk_work_push(%s, %s, NULL, NULL)",
+        "CALL lk_work_unpark(%s, %s, NULL)",
+        "CALL lk_work_done(%s, %s, %s, NULL, NULL)",
+        "CALL lk_work_retry(%s, %s, %s, NULL, NULL)",
+        "CALL lk_work_cancel(%s, %s, 'stale', NULL)",
+        "CALL lk_work_cancel(%s, %s, 'stale', '{\"now\": true}')"};
     static const char *const on_path[] = {
         "CALL lk_lock_acquire('%s', 'stale', '{\"with_value\": true}')",
         "CALL lk_lock_acquire('%s?limit=2', 'stale', NULL)",
@@ -150,7 +155,7 @@ static bool make_call(struct people *people, const struct lk_path *path, char sq
         }
         break;
     default:
-        (void)snprintf(sql, SQL_BYTES, "%s", on_items[lk_random_between(&people->random, 0, 5)]);
+        (void)snprintf(sql, SQL_BYTES, "%s", on_items[lk_random_between(&people->random, 0, 7)]);
         if (!pick(people, "QUOTE(i.queue), QUOTE(i.id), QUOTE(COALESCE(r.owner, 'none'))",
                   "lk_items AS i LEFT JOIN lk_requests AS r ON r.id = i.claim AND r.part = 1",
                   texts)) {

@@ -219,6 +219,9 @@ static lk_outcome decide_finish(const struct lk_finish *finish, struct lk_decisi
         int size = snprintf(options, sizeof options, ", 'delay', %lld.%03lld%s",
                             (long long)finish->delay_ms / 1000, (long long)finish->delay_ms % 1000,
                             finish->is_uncounted ? ", 'uncounted', 'true'" : "");
+        if (finish->parks) {
+            size += snprintf(options + size, sizeof options - (size_t)size, ", 'park', 'true'");
+        }
         if (finish->failure.has_exit) {
             (void)snprintf(options + size, sizeof options - (size_t)size, ", 'exit_code', %d",
                            finish->failure.exit_code);
@@ -239,6 +242,32 @@ static lk_outcome decide_item(const struct lk_command *command, struct lk_decisi
         decision);
 }
 
+static lk_outcome decide_cancel(const struct lk_break *broken, struct lk_decision *decision) {
+    size_t at = broken->path.size; /* of the id */
+    MYSQL_RES *rows;
+    lk_outcome outcome = LK_INVALID;
+    char options[64];
+
+    while (at > 0 && broken->path.bytes[at - 1] != '/') {
+        at--;
+    }
+    sql_add("CALL lk_work_cancel(");
+    sql_add_text((struct lk_slice){broken->path.bytes, at - (at > 0)});
+    sql_add(", ");
+    sql_add_text((struct lk_slice){broken->path.bytes + at, broken->path.size - at});
+    sql_add(", ");
+    sql_add_text(broken->reason);
+    (void)snprintf(options, sizeof options, ", 'now', '%s', 'by', '%.*s'",
+                   broken->at_once ? "true" : "false", (int)broken->by.size, broken->by.bytes);
+    rows = sql_run_end(options, &decision->error);
+    if (rows != NULL) {
+        outcome = outcome_at(rows, 0);
+        decision->broken = (size_t)number_at(rows, 0, "broken");
+    }
+    mysql_free_result(rows);
+    return outcome;
+}
+
 bool people_leaves(const struct lk_command *command) {
     return command->kind == LK_COMMAND_FINISH && command->finish.failure.text.size > 0;
 }
@@ -252,6 +281,8 @@ lk_outcome people_work(const struct lk_command *command, bool is_in_transaction,
         return decide_take(&command->take, decision);
     case LK_COMMAND_FINISH:
         return decide_finish(&command->finish, decision);
+    case LK_COMMAND_BREAK:
+        return decide_cancel(&command->broken, decision);
     default:
         return decide_item(command, decision);
     }

@@ -124,6 +124,27 @@ sql "SELECT lockkeeper.push('bad', '1'); SELECT lockkeeper.claim('bad', 1, 'w', 
 ok 'an item that fails too often is parked' is "SELECT state, (SELECT count(*) FROM lockkeeper.claim('bad'))
     FROM lockkeeper.lk_items WHERE queue = 'bad'" 'parked|0'
 ok 'until it is unparked, or dropped' is "SELECT lockkeeper.unpark('bad', '1'), lockkeeper.drop('bad', '1')" 'ok|ok'
+sql "SELECT lockkeeper.push('bad', ARRAY['1', '2', '3']); SELECT lockkeeper.claim('bad', 2, 'w')" >"$work/out"
+ok 'an item is parked at once where its worker says so' is "SELECT lockkeeper.retry('bad', '1', 'w', error => 'no such file',
+    park => true, uncounted => true)" ok
+ok 'with why' is "SELECT state, attempts, last_error FROM lockkeeper.lk_items WHERE queue = 'bad' AND id = '1'" \
+    'parked|0|no such file'
+ok 'but with no delay' code LK064 "SELECT lockkeeper.retry('bad', '2', 'w', park => true, delay => '1 s')"
+ok 'as it says' grep -q 'R16: an item that is parked has no delay' "$work/err"
+ok 'an item is cancelled, claimed or not' is "SELECT lockkeeper.cancel('bad', '2', 'the order was withdrawn', 'ann'),
+    lockkeeper.cancel('bad', '3', 'so was this')" '1|0'
+ok 'on record' says 0 '*ann*the order was withdrawn*so was this*' audit bad
+ok 'a claimed one stays until its claim ends' is "SELECT id, state, claimed_by FROM lockkeeper.lk_items
+    WHERE queue = 'bad' AND id > '1'" '2|cancelled|w'
+ok 'as the program says' says 0 '*2*cancelled*w*' items bad
+ok 'its worker is told' code LK078 "SELECT lockkeeper.renew('bad/2', 'w')"
+ok 'nobody else gets it' is "SELECT lockkeeper.push('bad', '2'), lockkeeper.drop('bad', '2', or_fail => false),
+    lockkeeper.retry('bad', '2', 'w'), (SELECT count(*) FROM lockkeeper.claim('bad'))" 'f|lost|ok|0'
+ok 'what is gone is lost' code LK078 "SELECT lockkeeper.cancel('bad', '2', 'why')"
+ok 'or asked for no error' is "SELECT lockkeeper.cancel('bad', '2', 'why', or_fail => false) IS NULL" t
+sql "SELECT lockkeeper.push('bad', '4'); SELECT lockkeeper.claim('bad', 1, 'w')" >"$work/out"
+ok 'a claim can be ended with it' is "SELECT lockkeeper.cancel('bad', '4', 'why', now => true), lockkeeper.push('bad', '4')" '1|t'
+ok 'without a reason nothing is' code LK064 "SELECT lockkeeper.cancel('bad', '4', '')"
 ok 'an item waits for what it needs' is "SELECT lockkeeper.push('jobs', '1', needs => ARRAY['room']),
     (lockkeeper.acquire('room', 'ann')).outcome, (SELECT count(*) FROM lockkeeper.claim('jobs')),
     lockkeeper.release('room', 'ann'), (SELECT count(*) FROM lockkeeper.claim('jobs'))" 't|granted|0|ok|1'
@@ -278,7 +299,7 @@ ok 'and keeps views of the functions for people' is 'SELECT outcome FROM mine' g
 ok 'which are told by their comments' is "SELECT string_agg(DISTINCT p.proname, ' ' ORDER BY p.proname)
     FROM pg_proc AS p WHERE p.pronamespace = 'lockkeeper'::regnamespace
     AND obj_description(p.oid, 'pg_proc') IS NOT NULL" \
-    'acquire break claim del done drop get push put release renew retry sweep unpark'
+    'acquire break cancel claim del done drop get push put release renew retry sweep unpark'
 exec 3>&-
 ok 'the text of a failure is a text' is "SELECT lockkeeper.push('why', '1'); SELECT id FROM lockkeeper.claim('why', owner => 'w');
     SELECT lockkeeper.retry('why', '1', 'w', error => 'Größe fehlt');

@@ -319,6 +319,42 @@ static lk_outcome decide_break(struct people *people, const struct lk_break *bro
 
 /* ---- work ------------------------------------------------------------------------------------ */
 
+/* By an error if there is no such item, and then without one, as decide_end(). */
+static lk_outcome decide_cancel(struct people *people, const struct lk_break *broken,
+                                struct lk_decision *decision) {
+    struct call call = {.count = 0};
+    struct lk_path queue = broken->path;
+    PGresult *rows;
+    lk_error same;
+
+    while (queue.size > 0 && queue.bytes[queue.size - 1] != '/') {
+        queue.size--;
+    }
+    call_add_text(
+        &call, (struct lk_slice){broken->path.bytes + queue.size, broken->path.size - queue.size});
+    queue.size -= queue.size > 0;
+    call_add_path(&call, &queue);
+    call_add_text(&call, broken->reason);
+    call_add_text(&call, broken->by);
+    call_add_boolean(&call, broken->at_once);
+    rows = sql_ask(people, "SELECT lockkeeper.cancel($2, $1, $3, $4, $5)", &call, &decision->error);
+    if (rows == NULL && decision->error.outcome == LK_LOST) {
+        rows = sql_ask(people, "SELECT lockkeeper.cancel($2, $1, $3, $4, $5, or_fail => false)",
+                       &call, &same);
+        if (rows == NULL || !PQgetisnull(rows, 0, 0)) {
+            test_die("a cancel is lost by an error, and then not");
+        }
+        PQclear(rows);
+        return LK_LOST;
+    }
+    if (rows == NULL) {
+        return decision->error.outcome;
+    }
+    decision->broken = strtoul(PQgetvalue(rows, 0, 0), NULL, 10);
+    PQclear(rows);
+    return lk_error_clear(&decision->error, LK_OK);
+}
+
 PGresult *people_push_all(struct people *people, const struct lk_command *commands, size_t count,
                           lk_error *error) {
     const struct lk_push *first = &commands[0].push;
@@ -441,10 +477,11 @@ static lk_outcome decide_finish(struct people *people, const struct lk_finish *f
             call_add_null(&call);
         }
         call_add_boolean(&call, finish->is_uncounted);
+        call_add_boolean(&call, finish->parks);
     }
     return decide_end(people,
                       is_done ? "done($1, $2::text, $3, $4"
-                              : "retry($1, $2, $3, $4, $5, $6, uncounted => $7",
+                              : "retry($1, $2, $3, $4, $5, $6, uncounted => $7, park => $8",
                       &call, &decision->error);
 }
 
@@ -471,7 +508,8 @@ lk_outcome people_decide(struct people *people, const struct lk_command *command
     case LK_COMMAND_RELEASE:
         return decide_release(people, &command->release, decision);
     case LK_COMMAND_BREAK:
-        return decide_break(people, &command->broken, decision);
+        return command->broken.cancels ? decide_cancel(people, &command->broken, decision)
+                                       : decide_break(people, &command->broken, decision);
     case LK_COMMAND_PUT:
         return decide_put(people, &command->put, decision);
     case LK_COMMAND_PUSH:
