@@ -161,7 +161,7 @@ code=$?
 expect_code 64
 grep -q 'LK_REPORT names no open descriptor' "$work/err" || complain 'no channel'
 lk report paint 1
-failure 64 'lk: INVALID: report: "paint" is not done, retry or progress'
+failure 64 'lk: INVALID: report: "paint" is not done, retry, park or progress'
 lk report 'done'
 failure 64 'lk: INVALID: report: which item? *'
 

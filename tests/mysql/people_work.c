@@ -243,18 +243,17 @@ static lk_outcome decide_item(const struct lk_command *command, struct lk_decisi
 }
 
 static lk_outcome decide_cancel(const struct lk_break *broken, struct lk_decision *decision) {
-    size_t at = broken->path.size; /* of the id */
+    struct lk_path queue;
+    struct lk_slice id;
     MYSQL_RES *rows;
     lk_outcome outcome = LK_INVALID;
     char options[64];
 
-    while (at > 0 && broken->path.bytes[at - 1] != '/') {
-        at--;
-    }
+    lk_path_split(&broken->path, &queue, &id);
     sql_add("CALL lk_work_cancel(");
-    sql_add_text((struct lk_slice){broken->path.bytes, at - (at > 0)});
+    sql_add_text((struct lk_slice){queue.bytes, queue.size});
     sql_add(", ");
-    sql_add_text((struct lk_slice){broken->path.bytes + at, broken->path.size - at});
+    sql_add_text(id);
     sql_add(", ");
     sql_add_text(broken->reason);
     (void)snprintf(options, sizeof options, ", 'now', '%s', 'by', '%.*s'",

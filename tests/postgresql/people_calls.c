@@ -323,16 +323,13 @@ static lk_outcome decide_break(struct people *people, const struct lk_break *bro
 static lk_outcome decide_cancel(struct people *people, const struct lk_break *broken,
                                 struct lk_decision *decision) {
     struct call call = {.count = 0};
-    struct lk_path queue = broken->path;
+    struct lk_path queue;
+    struct lk_slice id;
     PGresult *rows;
     lk_error same;
 
-    while (queue.size > 0 && queue.bytes[queue.size - 1] != '/') {
-        queue.size--;
-    }
-    call_add_text(
-        &call, (struct lk_slice){broken->path.bytes + queue.size, broken->path.size - queue.size});
-    queue.size -= queue.size > 0;
+    lk_path_split(&broken->path, &queue, &id);
+    call_add_text(&call, id);
     call_add_path(&call, &queue);
     call_add_text(&call, broken->reason);
     call_add_text(&call, broken->by);
