@@ -291,11 +291,13 @@ static void say_of_lease(struct sim *sim, struct sim_client *client, const struc
             .token = target.token,
             .id = lk_slice_of(client->id),
             .kind = sim_chance(sim, 70) ? LK_FINISH_DONE : LK_FINISH_RETRY,
-            .delay_ms = sim_between(sim, 0, 300),
+            .delay_ms = sim_chance(sim, 20) ? 0 : sim_between(sim, 0, 300),
         };
         (void)lk_path_parse(lk_slice_of("w"), &finish->queue, NULL);
         finish->delay_ms = finish->kind == LK_FINISH_DONE ? 0 : finish->delay_ms;
         finish->is_uncounted = finish->kind == LK_FINISH_RETRY && sim_chance(sim, 30);
+        finish->parks =
+            finish->kind == LK_FINISH_RETRY && finish->delay_ms == 0 && sim_chance(sim, 30);
     } else if (ends) {
         begin_command(client, LK_COMMAND_RELEASE);
         client->call.command.release = (struct lk_release){.target = target};
@@ -363,7 +365,10 @@ static void say_break(struct sim *sim, struct sim_client *client) {
         .by = lk_slice_of("admin"),
         .reason = lk_slice_of("a reason"),
     };
-    (void)lk_path_parse(lk_slice_of(paths[sim_between(sim, 0, 4)]), &broken->path, NULL);
+    broken->cancels = sim_chance(sim, 40);
+    sim_write(client->id, "w/i%" PRId64, sim_between(sim, 1, 12));
+    (void)lk_path_parse(lk_slice_of(broken->cancels ? client->id : paths[sim_between(sim, 0, 4)]),
+                        &broken->path, NULL);
 }
 
 static void say_something(struct sim *sim, struct sim_client *client) {
