@@ -311,7 +311,7 @@ static bool read_alternative(const X509 *certificate, char ret_name[LK_TLS_NAME_
 }
 
 static bool read_name(const X509 *certificate, char ret_name[LK_TLS_NAME_BYTES_MAX + 1]) {
-    const X509_NAME *subject = X509_get_subject_name(certificate);
+    X509_NAME *subject = X509_get_subject_name(certificate);
     int at = X509_NAME_get_index_by_NID(subject, NID_commonName, -1);
 
     if (at < 0) {

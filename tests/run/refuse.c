@@ -15,16 +15,18 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/system_call.h"
+
 enum { CALLS_MAX = 16, DEFECT = 99 };
 
 static const struct {
     const char *name;
     unsigned number;
 } calls[] = {
-    {"pidfd_open", SYS_pidfd_open},   {"pidfd_send_signal", SYS_pidfd_send_signal},
-    {"close_range", SYS_close_range}, {"statx", SYS_statx},
-    {"renameat2", SYS_renameat2},     {"memfd_create", SYS_memfd_create},
-    {"signalfd", SYS_signalfd4},      {"timerfd_create", SYS_timerfd_create},
+    {"pidfd_open", SYS_pidfd_open},    {"pidfd_send_signal", SYS_pidfd_send_signal},
+    {"close_range", __NR_close_range}, {"statx", SYS_statx},
+    {"renameat2", SYS_renameat2},      {"memfd_create", SYS_memfd_create},
+    {"signalfd", SYS_signalfd4},       {"timerfd_create", SYS_timerfd_create},
     {"eventfd", SYS_eventfd2},
 };
 

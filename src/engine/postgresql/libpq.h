@@ -8,7 +8,8 @@
 
 /* Its headers may be those of libpq 13. One without these functions is refused when loaded. */
 #ifndef LIBPQ_HAS_PIPELINING
-enum { PGRES_PIPELINE_SYNC = PGRES_SINGLE_TUPLE + 1, PGRES_PIPELINE_ABORTED };
+#define PGRES_PIPELINE_SYNC ((ExecStatusType)(PGRES_SINGLE_TUPLE + 1))
+#define PGRES_PIPELINE_ABORTED ((ExecStatusType)(PGRES_SINGLE_TUPLE + 2))
 int PQenterPipelineMode(PGconn *connection);
 int PQexitPipelineMode(PGconn *connection);
 int PQpipelineSync(PGconn *connection);

@@ -209,6 +209,22 @@ lk_outcome http_run(CURLM *multi, const struct lk_patience *patience, lk_error *
     return running == 0 ? LK_OK : lk_error_set(error, LK_INTERNAL, "libcurl has failed");
 }
 
+/* A line of the head of an answer. libcurl has curl_easy_header() for it since 7.83. */
+static size_t receive_header(char *line, size_t size, size_t count, void *context) {
+    static const char name[] = "Lockkeeper-In-Doubt:";
+    static const char whole[] = "Lockkeeper-In-Doubt: 1\r\n";
+    struct http_answer *answer = context;
+    size_t bytes = size * count;
+
+    if (bytes >= strlen(name) && strncasecmp(line, name, strlen(name)) == 0) {
+        bool is_one = bytes == strlen(whole) && strncasecmp(line, whole, bytes) == 0;
+
+        answer->is_in_doubt |= is_one;
+        answer->is_in_other_doubt |= !is_one;
+    }
+    return bytes;
+}
+
 /* Sends what the call has, receives into the answer. */
 static bool set_call(CURL *easy, struct http_call *call, char *json, struct curl_slist *headers,
                      struct http_answer *answer) {
@@ -224,6 +240,8 @@ static bool set_call(CURL *easy, struct http_call *call, char *json, struct curl
     }
     return curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, call->method) == CURLE_OK
            && curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers) == CURLE_OK
+           && curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, receive_header) == CURLE_OK
+           && curl_easy_setopt(easy, CURLOPT_HEADERDATA, answer) == CURLE_OK
            && curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, receive) == CURLE_OK
            && curl_easy_setopt(easy, CURLOPT_WRITEDATA, &answer->bytes) == CURLE_OK;
 }
@@ -316,17 +334,13 @@ static lk_outcome judge_json(CURL *easy, long code, struct http_answer *answer, 
 
 static lk_outcome judge(CURL *easy, const struct http_call *call, struct http_answer *answer,
                         lk_error *error) {
-    struct curl_header *doubt;
     long code = 0;
 
     (void)curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &code);
     if (!call->is_raw || code != 200) {
         return judge_json(easy, code, answer, error);
     }
-    answer->is_in_doubt =
-        curl_easy_header(easy, "Lockkeeper-In-Doubt", 0, CURLH_HEADER, -1, &doubt) == CURLHE_OK;
-    if (!is_type(easy, "application/octet-stream")
-        || (answer->is_in_doubt && strcmp(doubt->value, "1") != 0)) {
+    if (!is_type(easy, "application/octet-stream") || answer->is_in_other_doubt) {
         return lk_error_set(error, LK_INTERNAL, "a value of another type, or another doubt");
     }
     return lk_error_clear(error, LK_OK);

@@ -55,7 +55,8 @@ struct http_call {
 struct http_answer {
     json_t *json;           /* NULL: raw */
     struct lk_buffer bytes; /* of the body */
-    bool is_in_doubt;       /* Lockkeeper-In-Doubt */
+    bool is_in_doubt;       /* Lockkeeper-In-Doubt: 1 */
+    bool is_in_other_doubt; /* of another value */
 };
 
 /*
