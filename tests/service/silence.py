@@ -44,7 +44,7 @@ class Silent:
             self.kept.append(client)
             try:
                 client.connect(("127.0.0.1", self.port))
-            except TimeoutError:
+            except socket.timeout:  # before Python 3.10 no TimeoutError
                 return
 
 

@@ -17,6 +17,7 @@ import tempfile
 TESTS = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TESTS / "listeners"))
 from credentials import Authority  # noqa: E402
+from loadable import is_refused, lacked  # noqa: E402
 from silence import Silent, await_contact, end_by, lk  # noqa: E402
 
 SCHEMES = {
@@ -37,6 +38,7 @@ UNBOUND_S = (9.5, 5.5)  # of one server, and of two
 AT_ONCE = 4
 TLS_RECORD = b"\x16\x03\x03\x00\x7a\x02"  # the head of one that does not come
 INFO = b"redis_version:7.2.0\r\nredis_mode:cluster\r\nrun_id:0123456789abcdef\r\n"
+REFUSED = object()  # in the place of what a server says: it is never asked
 BEGINNINGS = {  # of what does not go on
     "lk": {"begins an answer": b"%7\r\n$6\r\nserver\r\n"},
     "lks": {"begins with TLS": TLS_RECORD},
@@ -50,7 +52,18 @@ BEGINNINGS = {  # of what does not go on
 }
 
 
+def judge_refusal(scheme, ca):
+    for words in (("run", "-w", "1", "a", "--", "true"), ("acquire", "a"), ("claim", "q")):
+        process = lk(SCHEMES[scheme].format(port=1, ca=ca), *words)
+        err = process.communicate()[1]
+        if not is_refused(lacked(scheme.split()[0]), process.returncode, err):
+            yield f"{words[0]}: {process.returncode}: {err}"
+
+
 def judge(scheme, ca, begun, has_room):
+    if begun is REFUSED:
+        yield from judge_refusal(scheme, ca)
+        return
     server = Silent(begun, has_room)
     url = SCHEMES[scheme].format(port=server.port, ca=ca)
     for words in (("run", "a", "--", "true"), ("work", "q", "--", "true"), ("hold", "a")):
@@ -77,10 +90,13 @@ def cases():
     for scheme in SCHEMES:
         if f"no engine for {scheme.split()[0]}" in probe:
             continue
-        yield scheme, "says nothing", b"", True
-        yield scheme, "drops packets", None, False
+        if lacked(scheme.split()[0]):
+            yield scheme, f"UNSUPPORTED, as lk cannot use {lacked(scheme.split()[0])[0]} here", REFUSED, True
+            continue
+        yield scheme, "a server that says nothing", b"", True
+        yield scheme, "a server that drops packets", None, False
         for what, words in BEGINNINGS.get(scheme, {}).items():
-            yield scheme, what, words, True
+            yield scheme, f"a server that {what}", words, True
 
 
 def main():
@@ -92,7 +108,7 @@ def main():
             found = list(pool.map(lambda case: list(judge(case[0], ca, *case[2:])), named))
     print(f"1..{len(named)}")
     for number, ((scheme, what, _, _), troubles) in enumerate(zip(named, found), 1):
-        print(f"{'not ok' if troubles else 'ok'} {number} - {scheme}: a server that {what}")
+        print(f"{'not ok' if troubles else 'ok'} {number} - {scheme}: {what}")
         for trouble in troubles:
             print(f"# {trouble}")
     sys.exit(any(found))

@@ -20,6 +20,7 @@ import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "listeners"))
 from credentials import Authority  # noqa: E402
+from loadable import TLS, is_loadable, is_refused, lacked  # noqa: E402
 from silence import LK, Silent, await_contact, end_by, lk, start  # noqa: E402
 
 AT_ONCE = 12
@@ -111,6 +112,12 @@ def judge_service(pattern):
     words = ("serve", "--listen", "127.0.0.1:0", "--http", "none", "--advertise", "127.0.0.1:1",
              "--store", url)
 
+    if library := lacked(pattern.split(":")[0]):
+        process = start(*words)
+        err = process.communicate()[1]
+        if not is_refused(library, process.returncode, err):
+            yield f"{' '.join(words)}: it does not name {library[0]}: {err}"
+        return
     yield from judge_end(words, lambda: start(*words))
     for number in (signal.SIGINT, signal.SIGTERM):
         yield from judge_signal(words, number, 0, server, lambda: start(*words))
@@ -169,10 +176,18 @@ def judge_without_tls(lines, place):
             process = begin(url, words)
             err = process.communicate()[1]
             yield from tell((url[:3], *words), process.returncode, 79, err)
-            if "there is no TLS at this port" not in err:
+            if not is_loadable(TLS):
+                if not is_refused(TLS, process.returncode, err):
+                    yield f"{' '.join(words)}: it does not name the library of TLS: {err}"
+            elif "there is no TLS at this port" not in err:
                 yield f"{' '.join(words)}: no sentence: {err}"
     service.terminate()
     service.communicate()
+
+
+def has_etcd():
+    said = start("serve", "--listen", "127.0.0.1:0", "--http", "none", "--store", "etcd://127.0.0.1:1").communicate()[1]
+    return "built without etcd" not in said
 
 
 def has(scheme):
@@ -195,8 +210,10 @@ def cases(place):
     for line in lines:
         yield f"lk {line}", lambda line=line: judge_command(line)
     for pattern in STORES_OF_SERVICES:
-        if pattern.startswith("etcd") or has(pattern.split(":")[0]):
-            yield f"lk serve --store {pattern}", lambda pattern=pattern: judge_service(pattern)
+        scheme = pattern.split(":")[0]
+        if has_etcd() if scheme == "etcd" else has(scheme):
+            rest = f": UNSUPPORTED, as lk cannot use {lacked(scheme)[0]} here" if lacked(scheme) else ""
+            yield f"lk serve --store {pattern}{rest}", lambda pattern=pattern: judge_service(pattern)
     if has("redis"):
         yield "lk claim, of a Redis that is silent once it is open", judge_claim
 
