@@ -2,6 +2,7 @@
 /* The environment, descriptors and signals of CMD, and the exit code of lk after its end. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../emulated.h"
 #include "fixture.h"
