@@ -67,7 +67,7 @@ static void test_what_may_have_been_meant(void **state) {
     assert_ends("mem", "; did you mean mem:?");
     assert_ends("sqlite3:/a", "; did you mean sqlite:?");
     assert_ends("file:/a", "; did you mean sqlite:?");
-    assert_ends("postgressql://a/b", "; did you mean postgresql:?");
+    assert_ends("sqllite:/a", "; did you mean sqlite:?");
     assert_ends("http://locks:7421", ", not that of HTTP");
     assert_ends("etcd://locks", ")");
     assert_ends("", "sqlite:PATH");

@@ -28,20 +28,28 @@ static const struct {
     {"renameat2", SYS_renameat2},      {"memfd_create", SYS_memfd_create},
     {"signalfd", SYS_signalfd4},       {"timerfd_create", SYS_timerfd_create},
     {"eventfd", SYS_eventfd2},
+#ifdef SYS_signalfd /* the older calls, which musl then tries */
+    {"signalfd", SYS_signalfd},        {"eventfd", SYS_eventfd},
+#endif
 };
 
-static int number_of(const char *name, unsigned *ret_number) {
+/* Adds to the filter that the call has that answer; returns how many instructions that takes. */
+static unsigned refuse(const char *name, unsigned answer, struct sock_filter *ret_filter) {
+    unsigned size = 0;
+
     for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
         if (strcmp(calls[i].name, name) == 0) {
-            *ret_number = calls[i].number;
-            return 0;
+            ret_filter[size++] =
+                (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, calls[i].number, 0, 1);
+            ret_filter[size++] =
+                (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | answer);
         }
     }
-    return -1;
+    return size;
 }
 
 int main(int argc, char **argv) {
-    struct sock_filter filter[2 * CALLS_MAX + 2] = {
+    struct sock_filter filter[4 * CALLS_MAX + 2] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr))};
     unsigned size = 1;
     int at = 2;
@@ -51,12 +59,12 @@ int main(int argc, char **argv) {
     }
     unsigned answer = strcmp(argv[1], "EPERM") == 0 ? EPERM : ENOSYS;
     for (; at < argc && at < 2 + CALLS_MAX && strcmp(argv[at], "--") != 0; at++) {
-        unsigned number;
-        if (number_of(argv[at], &number) != 0) {
+        unsigned added = refuse(argv[at], answer, filter + size);
+
+        if (added == 0) {
             return DEFECT;
         }
-        filter[size++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1);
-        filter[size++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | answer);
+        size += added;
     }
     filter[size++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
     const struct sock_fprog program = {.len = (unsigned short)size, .filter = filter};
