@@ -136,7 +136,7 @@ ok 'on record' says 0 '*ann*the order was withdrawn*so was this*' audit bad
 ok 'a claimed one stays until its claim ends' is "SELECT id, state, claimed_by FROM lk_work WHERE queue = 'bad' AND id > '1'" '2|cancelled|w'
 ok 'as the program says' says 0 '*2*cancelled*w*' items bad
 ok 'its worker is told' code LK078 "CALL lk_lock_renew('bad/2', 'w', NULL, NULL)"
-ok 'nobody else gets it' answers "CALL lk_work_push('bad', '2', NULL, NULL); CALL lk_work_drop('bad', '2', '{\"or_fail\": false}');
+ok 'no other worker gets it' answers "CALL lk_work_push('bad', '2', NULL, NULL); CALL lk_work_drop('bad', '2', '{\"or_fail\": false}');
     CALL lk_work_retry('bad', '2', 'w', NULL, NULL); CALL lk_work_claim('bad', 1, 'x', NULL)" '0 lost|2 ok'
 ok 'what is gone is lost' code LK078 "CALL lk_work_cancel('bad', '2', 'why', NULL)"
 ok 'or asked for no error' answers "CALL lk_work_cancel('bad', '2', 'why', '{\"or_fail\": false}')" 'lost|NULL'

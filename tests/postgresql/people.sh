@@ -138,7 +138,7 @@ ok 'a claimed one stays until its claim ends' is "SELECT id, state, claimed_by F
     WHERE queue = 'bad' AND id > '1'" '2|cancelled|w'
 ok 'as the program says' says 0 '*2*cancelled*w*' items bad
 ok 'its worker is told' code LK078 "SELECT lockkeeper.renew('bad/2', 'w')"
-ok 'nobody else gets it' is "SELECT lockkeeper.push('bad', '2'), lockkeeper.drop('bad', '2', or_fail => false),
+ok 'no other worker gets it' is "SELECT lockkeeper.push('bad', '2'), lockkeeper.drop('bad', '2', or_fail => false),
     lockkeeper.retry('bad', '2', 'w'), (SELECT count(*) FROM lockkeeper.claim('bad'))" 'f|lost|ok|0'
 ok 'what is gone is lost' code LK078 "SELECT lockkeeper.cancel('bad', '2', 'why')"
 ok 'or asked for no error' is "SELECT lockkeeper.cancel('bad', '2', 'why', or_fail => false) IS NULL" t
