@@ -320,7 +320,13 @@ class RetryRequest(Structure):
     _fields_ = [
         ("size", c_size_t), ("queue", c_char_p), ("id", c_char_p), ("owner", c_char_p),
         ("token", c_uint64), ("delay_ms", c_int64), ("has_exit", c_bool), ("exit_code", c_int32),
-        ("error", c_char_p), ("error_size", c_size_t), ("uncounted", c_bool)]
+        ("error", c_char_p), ("error_size", c_size_t), ("uncounted", c_bool), ("parks", c_bool)]
+
+
+class CancelRequest(Structure):
+    _fields_ = [
+        ("size", c_size_t), ("queue", c_char_p), ("id", c_char_p), ("reason", c_char_p),
+        ("by", c_char_p), ("at_once", c_bool)]
 
 
 class ItemInfo(Structure):
@@ -380,7 +386,7 @@ class WorkItem(Structure):
 class WorkFailure(Structure):
     _fields_ = [
         ("size", c_size_t), ("has_exit", c_bool), ("exit_code", c_int32), ("text", c_char_p),
-        ("text_size", c_size_t), ("has_delay", c_bool), ("uncounted", c_bool),
+        ("text_size", c_size_t), ("has_delay", c_bool), ("uncounted", c_bool), ("parks", c_bool),
         ("delay_ms", c_int64)]
 
 
@@ -435,6 +441,7 @@ STRUCTS: Dict[str, Any] = {
     "lk_claim_info": ClaimInfo,
     "lk_claim_list": ClaimList,
     "lk_retry_request": RetryRequest,
+    "lk_cancel_request": CancelRequest,
     "lk_item_info": ItemInfo,
     "lk_item_list": ItemList,
     "lk_queue_stats": QueueStats,
@@ -528,6 +535,7 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "lk_drop": (c_uint, [c_void_p, c_char_p, POINTER(c_char_p), c_size_t, POINTER(c_uint64),
         POINTER(Error)]),
     "lk_drop_parked": (c_uint, [c_void_p, c_char_p, POINTER(c_uint64), POINTER(Error)]),
+    "lk_cancel_item": (c_uint, [c_void_p, POINTER(CancelRequest), POINTER(c_bool), POINTER(Error)]),
     "lk_item_list_free": (None, [POINTER(ItemList)]),
     "lk_items": (c_uint, [c_void_p, c_char_p, POINTER(POINTER(ItemList)), POINTER(Error)]),
     "lk_queue_list_free": (None, [POINTER(QueueList)]),

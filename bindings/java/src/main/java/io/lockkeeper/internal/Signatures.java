@@ -160,6 +160,9 @@ public interface Signatures extends Library {
 
     int lk_drop_parked(Pointer store, Pointer queue, LongByReference retDropped, LkError error);
 
+    int lk_cancel_item(Pointer store, Structs.CancelRequest request, ByteByReference retIsClaimed,
+        LkError error);
+
     void lk_item_list_free(Pointer list);
 
     int lk_items(Pointer store, Pointer queue, PointerByReference retList, LkError error);

@@ -490,7 +490,7 @@ public final class Structs {
     }
 
     @Structure.FieldOrder({"size", "queue", "id", "owner", "token", "delay_ms", "has_exit",
-        "exit_code", "error", "error_size", "uncounted"})
+        "exit_code", "error", "error_size", "uncounted", "parks"})
     public static class RetryRequest extends Structure {
         public long size;
         public Pointer queue;
@@ -503,10 +503,28 @@ public final class Structs {
         public Pointer error;
         public long error_size;
         public byte uncounted;
+        public byte parks;
 
         public RetryRequest() {}
 
         public RetryRequest(Pointer place) {
+            super(place);
+            read();
+        }
+    }
+
+    @Structure.FieldOrder({"size", "queue", "id", "reason", "by", "at_once"})
+    public static class CancelRequest extends Structure {
+        public long size;
+        public Pointer queue;
+        public Pointer id;
+        public Pointer reason;
+        public Pointer by;
+        public byte at_once;
+
+        public CancelRequest() {}
+
+        public CancelRequest(Pointer place) {
             super(place);
             read();
         }
@@ -672,7 +690,7 @@ public final class Structs {
     }
 
     @Structure.FieldOrder({"size", "has_exit", "exit_code", "text", "text_size", "has_delay",
-        "uncounted", "delay_ms"})
+        "uncounted", "parks", "delay_ms"})
     public static class WorkFailure extends Structure {
         public long size;
         public byte has_exit;
@@ -681,6 +699,7 @@ public final class Structs {
         public long text_size;
         public byte has_delay;
         public byte uncounted;
+        public byte parks;
         public long delay_ms;
 
         public WorkFailure() {}
@@ -750,6 +769,7 @@ public final class Structs {
         Map.entry("lk_claim_info", ClaimInfo.class),
         Map.entry("lk_claim_list", ClaimList.class),
         Map.entry("lk_retry_request", RetryRequest.class),
+        Map.entry("lk_cancel_request", CancelRequest.class),
         Map.entry("lk_item_info", ItemInfo.class),
         Map.entry("lk_item_list", ItemList.class),
         Map.entry("lk_queue_stats", QueueStats.class),
