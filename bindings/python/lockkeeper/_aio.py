@@ -198,6 +198,9 @@ class AsyncItem(AsyncHeld):
                     delay: Optional[Duration] = None, uncounted: bool = False) -> None:
         await short(lambda: self._item.retry(error, exit_code, delay=delay, uncounted=uncounted))
 
+    async def park(self, error: Optional[Failure] = None, exit_code: Optional[int] = None) -> None:
+        await short(self._item.park, error, exit_code)
+
     async def give_back(self) -> None:
         await short(self._item.give_back)
 

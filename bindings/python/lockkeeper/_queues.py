@@ -140,6 +140,19 @@ class Queues:
             raise exception(outcome, text)
         return count.value
 
+    def cancel(self, queue: str, id: str, *, reason: str, by: str, at_once: bool = False) -> bool:
+        """Removes an item for good, at once if it is not claimed. A claim is revoked, so its worker
+        ends; the item is "cancelled" until then, and goes with the claim. `at_once`: now, which is
+        unsafe while its worker may still be at it. Returns whether it was claimed. LeaseLost: there
+        is no such item."""
+        request = _abi.CancelRequest(
+            ctypes.sizeof(_abi.CancelRequest), _arguments.text(queue, "queue"),
+            _arguments.text(id, "id"), _arguments.text(reason, "reason"),
+            _arguments.text(by, "by"), _arguments.flag(at_once, "at_once"))
+        is_claimed = ctypes.c_bool()
+        self._call(LIBRARY.lk_cancel_item, request, ctypes.byref(is_claimed))
+        return is_claimed.value
+
     def watch(self, prefix: Optional[str] = None, *, after: int = 0) -> Watch:
         """Follows events with a path at or below the prefix. `after`: the sequence of the last event
         seen; 0: from now on; 1: all that is kept."""
@@ -181,12 +194,14 @@ class Claim:
         self._store.done(self.queue, self.id, owner=self.owner, token=self.token, table=self._table)
 
     def retry(self, *, delay: Optional[Duration] = None, error: Optional[Failure] = None,
-              exit_code: Optional[int] = None, uncounted: bool = False) -> None:
+              exit_code: Optional[int] = None, uncounted: bool = False,
+              park: bool = False) -> None:
         """Gives the item back: it can be claimed again after `delay`, at once unless that is given,
         or is parked. `error` and `exit_code` say why it has failed, and are kept with it.
-        `uncounted`: the attempt does not count, and the item is not parked."""
+        `uncounted`: the attempt does not count, and the item is not parked by its attempts. `park`:
+        it is parked, whatever its attempts, and has no delay."""
         self._store.retry(self.queue, self.id, owner=self.owner, token=self.token, delay=delay,
-                          error=error, exit_code=exit_code, uncounted=uncounted)
+                          error=error, exit_code=exit_code, uncounted=uncounted, park=park)
 
 
 def _claim(store: Store, raw: Any, table: Optional[Table]) -> Claim:
@@ -321,7 +336,8 @@ class Claims:
 
     def retry(self, queue: str, id: str, *, owner: str, token: Optional[int] = None,
               delay: Optional[Duration] = None, error: Optional[Failure] = None,
-              exit_code: Optional[int] = None, uncounted: bool = False) -> None:
+              exit_code: Optional[int] = None, uncounted: bool = False,
+              park: bool = False) -> None:
         """Gives an item back, as Claim.retry() does."""
         delay_ms = 0 if delay is None else _arguments.milliseconds(delay, "delay")
         why = failure(error)
@@ -331,7 +347,7 @@ class Claims:
             ctypes.sizeof(_abi.RetryRequest), _arguments.text(queue, "queue"),
             _arguments.text(id, "id"), _arguments.text(owner, "owner"), _arguments.token(token),
             delay_ms, exit_code is not None, code, why, len(why or b""),
-            _arguments.flag(uncounted, "uncounted"))
+            _arguments.flag(uncounted, "uncounted"), _arguments.flag(park, "park"))
         self._call(LIBRARY.lk_retry_failed, request)
 
 

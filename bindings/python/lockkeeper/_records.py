@@ -149,7 +149,8 @@ class PushCounts:
 
 @dataclass(frozen=True)
 class ItemInfo:
-    """An item of a queue, in any state: "ready", "delayed", "claimed", "parked"."""
+    """An item of a queue, in any state: "ready", "delayed", "claimed", "parked", or
+    "cancelled": claimed, and removed when the claim ends."""
 
     id: str
     owner: Optional[str]

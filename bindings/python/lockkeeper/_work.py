@@ -26,8 +26,8 @@ from ._records import Outcome, WorkCounts
 if TYPE_CHECKING:
     from ._store import Store
 
-# Verdicts, as lk_work_handle() returns them.
-DONE, FAILED, GIVE_BACK = 0, 1, _abi.LK_WORK_GIVE_BACK
+# Verdicts, as lk_work_handle() returns them. One that has failed may also be parked.
+DONE, FAILED, PARKED, GIVE_BACK = 0, 1, 2, _abi.LK_WORK_GIVE_BACK
 
 # Steps of lk_work_step that end an item.
 _CLAIMED, _STEP_LOST, _STEP_UNKNOWN = (
@@ -111,6 +111,7 @@ class Item(Held):
         self._exit_code: Optional[int] = None
         self._delay_ms: Optional[int] = None
         self._is_uncounted = False
+        self._parks = False  # by the decision that counts
         super().__init__(handle)
 
     def __repr__(self) -> str:
@@ -122,6 +123,7 @@ class Item(Held):
             if self._is_decided:
                 return False
             self._is_decided = True
+            self._parks = verdict == PARKED
         self._verdicts.put(verdict)
         return True
 
@@ -162,9 +164,9 @@ class Item(Held):
 
     def done(self) -> None:
         """The item is done and removed. LeaseLost: the claim was lost, and the item stays.
-        Unavailable, of this and the next two: unknown; to call one again asks again.
+        Unavailable, of this and the next three: unknown; to call one again asks again.
 
-        In a function of run_workers() this and the next two only decide: the item ends when the
+        In a function of run_workers() this and the next three only decide: the item ends when the
         function returns."""
         self._decide_and_wait(DONE)
 
@@ -178,6 +180,13 @@ class Item(Held):
         self._explain(error, exit_code)
         self._delay_ms, self._is_uncounted = delay_ms, is_uncounted
         self._decide_and_wait(FAILED)
+
+    def park(self, error: Optional[Failure] = None, exit_code: Optional[int] = None) -> None:
+        """The item cannot succeed: it is parked, whatever its attempts, until it is unparked. `error`
+        and `exit_code` are kept with it."""
+        self._explain(error, exit_code)
+        self._delay_ms, self._is_uncounted = None, False
+        self._decide_and_wait(PARKED)
 
     def give_back(self) -> None:
         """The item has not failed: it can be claimed again at once, and the attempt does not count."""
@@ -282,6 +291,9 @@ class Pool:
                 delay = item._delay_ms / 1000
             self._store.retry(item.queue, item.id, delay=delay, error=item._error,
                               exit_code=item._exit_code, uncounted=item._is_uncounted, **end)
+        elif verdict == PARKED:
+            self._store.retry(item.queue, item.id, error=item._error, exit_code=item._exit_code,
+                              park=True, **end)
         else:
             self._store.retry(item.queue, item.id, uncounted=True, **end)
 
@@ -320,6 +332,7 @@ class Pool:
             failure.contents.has_delay = item._delay_ms is not None
             failure.contents.delay_ms = item._delay_ms or 0
             failure.contents.uncounted = item._is_uncounted
+            failure.contents.parks = item._parks
 
     def _progress(self, _: Any, progress: Any) -> None:
         step = progress.contents

@@ -157,7 +157,7 @@ class Calls:
             given.text("queue"), given.texts("id"), **given.options(**LEASE)))
 
     def retry(self, given):
-        options = given.options(delay=SECONDS, error=Given.octets, uncounted=FLAG, **LEASE)
+        options = given.options(delay=SECONDS, error=Given.octets, uncounted=FLAG, park=FLAG, **LEASE)
         if "exit" in given.fields:
             options["exit_code"] = given.number("exit")
         self.store.retry(given.text("queue"), given.text("id"), **options)
@@ -168,6 +168,11 @@ class Calls:
 
     def drop(self, given):
         say("ok", count=self.store.drop(given.text("queue"), *given.texts("id")))
+
+    def cancel(self, given):
+        say("ok", count=int(self.store.cancel(
+            given.text("queue"), given.text("id"), reason=given.text("reason"), by=given.text("by"),
+            at_once=given.flag("now"))))
 
     def stats(self, given):
         stats = self.store.stats(given.text("queue"))

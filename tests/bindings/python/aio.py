@@ -298,6 +298,25 @@ class Work(AsyncCase):
         self.run_async(main)
         self.assertEqual(self.store.items("mails"), [])
 
+    def test_items_are_parked_and_cancelled(self):
+        async def main():
+            async with self.store.awork("mails", ttl=STRETCH) as work:
+                async for item in work:
+                    if item.id == "1":
+                        await item.park("no address", 4)
+                        with self.assertRaises(ValueError):
+                            await item.park()
+                        continue
+                    self.assertIs(await self.store.acall(
+                        self.store.cancel, "mails", "2", reason="a test", by="ana"), True)
+                    await item.wait_lost()
+                    break
+            await until_true(lambda: len(self.store.items("mails")) == 1)
+        self.store.push_many("mails", [("1", None), ("2", None)])
+        self.run_async(main)
+        kept, = self.store.items("mails")
+        self.assertEqual((kept.state, kept.last_error, kept.last_exit), ("parked", b"no address", 4))
+
     def test_exceptions_and_losses_give_items_back(self):
         async def main():
             with self.assertRaises(KeyError):

@@ -103,7 +103,8 @@ class Queues(support.StoreCase):
         if not self.url.startswith("sqlite:"):
             return  # there it takes the ten seconds for which an unreachable store is asked
         path = self.url[len("sqlite:"):]
-        for call, arguments in (("give_back", ()), ("retry", ("no route",)), ("done", ())):
+        for call, arguments in (("give_back", ()), ("park", ("no way",)), ("retry", ("no route",)),
+                                ("done", ())):
             self.store.push("mails", "1")
             with self.store.work("mails", **FAST) as work:
                 item = self.stopping(work, path)
@@ -117,6 +118,7 @@ class Queues(support.StoreCase):
                 with self.assertRaisesRegex(ValueError, "decided"):
                     item.done()  # it is known
                 self.assertEqual((next(work, None), work.counts.unknown), (None, 1))
+            self.assertEqual(self.store.unpark("mails"), int(call == "park"))
         self.assertEqual(self.store.stats("mails").done, 1)
 
     def test_a_turn_says_nothing_of_the_item_before(self):
@@ -280,6 +282,63 @@ class Queues(support.StoreCase):
             for item in work:
                 item.retry()
         self.assertEqual((self.states(), work.counts.parked), ([("1", "parked")], 1))
+
+    def test_an_item_that_cannot_succeed_is_parked(self):
+        self.store.push_many("mails", [("1", None), ("2", None)])
+        with self.store.work("mails", max_attempts=9) as work:
+            item = next(work)
+            with self.assertRaises(TypeError):
+                item.park(1)
+            item.park("no address", 4)
+            kept = self.store.items("mails")[0]
+            self.assertEqual((kept.state, kept.attempts, kept.last_error, kept.last_exit),
+                             ("parked", 1, b"no address", 4))
+            with self.assertRaisesRegex(ValueError, "decided"):
+                item.park()
+            self.assertEqual((work.counts.parked, work.counts.retried), (1, 0))
+
+        def send(item):
+            item.park(OSError("no address"))
+            with self.assertRaisesRegex(ValueError, "decided"):
+                item.give_back()
+
+        counts = self.store.run_workers("mails", send, drain=True)
+        self.assertEqual((counts.parked, self.store.items("mails")[1].last_error),
+                         (1, b"OSError: no address"))
+        self.assertEqual(self.store.unpark("mails"), 2)
+        claim = self.store.claim("mails", max_attempts=9)
+        with self.assertRaises(lockkeeper.Invalid):
+            claim.retry(delay=1, park=True)
+        with self.assertRaises(TypeError):
+            claim.retry(park=1)
+        claim.retry(park=True, error="still none")
+        self.assertEqual(self.states(), [("1", "parked"), ("2", "ready")])
+
+    def test_an_item_that_is_cancelled(self):
+        why = {"reason": "a test", "by": "ana"}
+        self.store.push_many("mails", [("1", None), ("2", None)])
+        self.assertIs(self.store.cancel("mails", "2", **why), False)
+        with self.assertRaises(lockkeeper.LeaseLost):
+            self.store.cancel("mails", "2", **why)
+        with self.assertRaises(lockkeeper.Invalid):
+            self.store.cancel("mails", "1", reason="", by="ana")
+        with self.assertRaises(TypeError):
+            self.store.cancel("mails", 1, **why)
+        told = threading.Event()
+        with self.store.work("mails", ttl=STRETCH) as work:
+            item = next(work)
+            item.on_lost(lambda lost: lost is item and told.set())
+            self.assertIs(self.store.cancel("mails", "1", **why), True)
+            self.assertIn(self.states(), ([("1", "cancelled")], []))  # []: it was slow
+            self.assertTrue(told.wait(support.PATIENCE_S))
+            self.assertTrue(item.lost)
+        until(lambda: self.states() == [])  # with its claim
+        self.store.push("mails", "3")
+        claim = self.store.claim("mails")
+        self.assertIs(self.store.cancel("mails", "3", at_once=True, **why), True)
+        self.assertEqual(self.states(), [])
+        with self.assertRaises(lockkeeper.LeaseLost):
+            claim.done()
 
     def test_a_claim_that_is_lost(self):
         self.store.push("mails", "1")
