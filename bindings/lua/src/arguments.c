@@ -31,6 +31,7 @@ static const struct option {
     OPTION("drain", FLAG, drain),
     OPTION("at_once", FLAG, at_once),
     OPTION("uncounted", FLAG, uncounted),
+    OPTION("park", FLAG, park),
     OPTION("wait", WAIT, wait_ms),
     OPTION("ttl", DURATION, ttl_ms),
     OPTION("until", INSTANT, until_unix_ms),

@@ -235,18 +235,19 @@ static int store_done_many(lua_State *L) {
     return 1;
 }
 
-/* store:retry(claim [, error [, {delay, exit_code, uncounted}]]): given back, and why it failed. */
+/* store:retry(claim [, error [, {delay, exit_code, uncounted, park}]]): given back, and why. */
 static int store_retry(lua_State *L) {
     struct lk_lua_store *store = lk_lua_store(L, 1);
     lk_retry_request request = claim_read(L);
     struct lk_lua_options options;
     lk_error error;
 
-    lk_lua_options(L, 4, " delay exit_code uncounted ", &options);
+    lk_lua_options(L, 4, " delay exit_code uncounted park ", &options);
     request.delay_ms = options.delay_ms;
     request.has_exit = options.has_exit;
     request.exit_code = options.exit_code;
     request.uncounted = options.uncounted;
+    request.parks = options.park;
     if (!lua_isnoneornil(L, 3)) {
         request.error = lk_lua_bytes(L, 3, &request.error_size);
     }

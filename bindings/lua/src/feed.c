@@ -112,6 +112,7 @@ static void explain(void *context, const lk_claim_info *claim, lk_work_failure *
     ret_failure->has_delay = feed->has_delay;
     ret_failure->delay_ms = feed->delay_ms;
     ret_failure->uncounted = feed->is_uncounted;
+    ret_failure->parks = feed->verdict == LK_LUA_PARKED;
     (void)pthread_mutex_unlock(&feed->mutex);
 }
 

@@ -91,7 +91,7 @@ void lk_lua_set_texts(lua_State *L, const char *name, char *const *texts, size_t
 /* All options of all calls. Texts belong to the table that they were read from. */
 struct lk_lua_options {
     const char *owner, *note, *style, *reason, *by;
-    bool shared, value, bound, outlives, drain, at_once, now, has_exit, uncounted;
+    bool shared, value, bound, outlives, drain, at_once, now, has_exit, uncounted, park;
     int64_t wait_ms, ttl_ms, until_unix_ms, patience_ms, at_least_ms, delay_ms, retry_min_ms,
         retry_max_ms;
     uint32_t limit, units, max_attempts;
@@ -192,8 +192,8 @@ void lk_lua_watches_end(struct lk_lua_store *store); /* frees memory, and waits 
  */
 enum { LK_LUA_FEED_TEXTS = 8, LK_LUA_FAILURE_MAX = 1024 };
 
-/* Verdicts, as lk_work_handle() returns them. */
-enum { LK_LUA_DONE = 0, LK_LUA_FAILED = 1 };
+/* Verdicts, as lk_work_handle() returns them. What is parked has failed. */
+enum { LK_LUA_DONE = 0, LK_LUA_FAILED = 1, LK_LUA_PARKED = 2 };
 
 struct lk_lua_feed {
     /* Fixed once the thread runs. */

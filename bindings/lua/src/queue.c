@@ -206,9 +206,30 @@ static int store_drop(lua_State *L) {
     return 1;
 }
 
+/* store:cancel(queue, id, {reason = ..., by = ..., at_once = true}): whether it was claimed. */
+static int store_cancel(lua_State *L) {
+    struct lk_lua_store *store = lk_lua_store(L, 1);
+    lk_cancel_request request = {
+        .size = sizeof request, .queue = lk_lua_text(L, 2), .id = lk_lua_text(L, 3)};
+    struct lk_lua_options options;
+    bool is_claimed = false;
+    lk_error error;
+
+    lk_lua_options(L, 4, " reason by at_once ", &options);
+    luaL_argcheck(L, options.reason != NULL && options.by != NULL, 4,
+                  "needs the options 'reason' and 'by'");
+    request.reason = options.reason;
+    request.by = options.by;
+    request.at_once = options.at_once;
+    lk_lua_check(L, lk_cancel_item(store->handle, &request, &is_claimed, &error), &error);
+    lua_pushboolean(L, is_claimed);
+    return 1;
+}
+
 const luaL_Reg lk_lua_queue_methods[] = {
     {"push", store_push},     {"push_many", store_push_many},
     {"items", store_items},   {"stats", store_stats},
     {"queues", store_queues}, {"unpark", store_unpark},
-    {"drop", store_drop},     {NULL, NULL},
+    {"drop", store_drop},     {"cancel", store_cancel},
+    {NULL, NULL},
 };

@@ -470,9 +470,10 @@ static int decide_again(lua_State *L, struct item *item, const struct lk_lua_ver
         outcome = lk_done(store->handle, end.queue, end.id, end.owner, end.token, &error);
     } else {
         end.uncounted = verdict->is_uncounted || verdict->verdict == LK_WORK_GIVE_BACK;
-        end.delay_ms = verdict->verdict == LK_WORK_GIVE_BACK ? 0
-                       : verdict->has_delay                  ? verdict->delay_ms
-                                                             : delay_ms;
+        end.parks = verdict->verdict == LK_LUA_PARKED;
+        if (verdict->verdict == LK_LUA_FAILED) {
+            end.delay_ms = verdict->has_delay ? verdict->delay_ms : delay_ms;
+        }
         end.has_exit = verdict->has_exit;
         end.exit_code = verdict->exit_code;
         end.error = verdict->failure;
@@ -545,6 +546,20 @@ static int item_retry(lua_State *L) {
     return decide(L, &verdict);
 }
 
+/* item:park([error [, {exit_code}]]): it cannot succeed, and why. */
+static int item_park(lua_State *L) {
+    struct lk_lua_verdict verdict = {.verdict = LK_LUA_PARKED};
+    struct lk_lua_options options;
+
+    lk_lua_options(L, 3, " exit_code ", &options);
+    verdict.has_exit = options.has_exit;
+    verdict.exit_code = options.exit_code;
+    if (!lua_isnoneornil(L, 2)) {
+        verdict.failure = luaL_tolstring(L, 2, &verdict.failure_size);
+    }
+    return decide(L, &verdict);
+}
+
 static int item_check(lua_State *L) {
     (void)item_lost(L);
     if (lua_toboolean(L, -1) != 0) {
@@ -567,7 +582,7 @@ void lk_lua_work_open(lua_State *L) {
     static const luaL_Reg item_methods[] = {
         {"done", item_done}, {"retry", item_retry}, {"give_back", item_give_back},
         {"lost", item_lost}, {"check", item_check}, {"remaining", item_remaining},
-        {NULL, NULL},
+        {"park", item_park}, {NULL, NULL},
     };
     static const luaL_Reg item_metamethods[] = {
         {"__gc", item_gc},

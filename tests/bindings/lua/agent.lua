@@ -181,7 +181,7 @@ end
 function calls.retry(given)
     store:retry(claim_of(given), text(given, "error"), {
         delay = seconds(given, "delay"), exit_code = number(given, "exit"),
-        uncounted = flag(given, "uncounted")})
+        uncounted = flag(given, "uncounted"), park = flag(given, "park")})
     say("ok")
 end
 
@@ -191,6 +191,12 @@ end
 
 function calls.drop(given)
     say("ok", {{"count", store:drop(text(given, "queue"), given.id)}})
+end
+
+function calls.cancel(given)
+    local is_claimed = store:cancel(text(given, "queue"), text(given, "id"), {
+        reason = text(given, "reason"), by = text(given, "by"), at_once = flag(given, "now")})
+    say("ok", {{"count", is_claimed and 1 or 0}})
 end
 
 function calls.stats(given)

@@ -229,7 +229,7 @@ case("an end that is not answered is asked for again", function(store, url)
         support.move(path, path .. ".away")
         return item
     end
-    for _, call in ipairs{"give_back", "retry", "done"} do
+    for _, call in ipairs{"give_back", "park", "retry", "done"} do
         store:push("mails", "1")
         local work <close> = store:work("mails", fast())
         local item = stopping(work)
@@ -241,6 +241,7 @@ case("an end that is not answered is asked for again", function(store, url)
         equal({left.state == "claimed", left.last_error}, {false, call == "retry" and "no route" or nil})
         refuses("decided", item.done, item) -- it is known
         equal({work:next(), work:counts().unknown}, {nil, 1})
+        equal(store:unpark("mails"), call == "park" and 1 or 0)
     end
     equal(store:stats("mails").done, 1)
     store:push("mails", "lost")
@@ -293,6 +294,51 @@ case("an item that fails is parked", function(store)
     equal(store:unpark("mails", "1"), 1)
     raises("lost", store.unpark, store, "mails", "1")
     equal({states(store), store:unpark("mails"), store:drop("mails")}, {{["1"] = "ready"}, 0, 0})
+end)
+
+case("an item that cannot succeed is parked", function(store)
+    store:push_many("mails", {{"1"}, {"2"}})
+    local work = store:work("mails", {drain = true, max_attempts = 9})
+    for item in work do
+        refuses("no option", item.park, item, "no address", {delay = 1})
+        item:park("no address", {exit_code = 4})
+        refuses("decided", item.park, item)
+    end
+    equal({work:counts().parked, work:counts().retried}, {2, 0})
+    for _, item in ipairs(store:items("mails")) do
+        equal({item.state, item.attempts, item.last_error, item.last_exit}, {"parked", 1, "no address", 4})
+    end
+    equal(store:unpark("mails"), 2)
+    local claim = store:claim("mails", {max_attempts = 9})
+    raises("invalid", store.retry, store, claim, nil, {delay = 1, park = true})
+    refuses("boolean", store.retry, store, claim, nil, {park = 1})
+    store:retry(claim, "still none", {park = true})
+    equal(states(store), {["1"] = "parked", ["2"] = "ready"})
+end)
+
+case("an item that is cancelled", function(store)
+    local why = {reason = "a test", by = "ana"}
+    store:push_many("mails", {{"1"}, {"2"}})
+    equal(store:cancel("mails", "2", why), false)
+    raises("lost", store.cancel, store, "mails", "2", why)
+    raises("invalid", store.cancel, store, "mails", "1", {reason = "", by = "ana"})
+    refuses("'reason' and 'by'", store.cancel, store, "mails", "1")
+    refuses("string", store.cancel, store, "mails", 1, why)
+    do
+        local work <close> = store:work("mails", {ttl = 1})
+        local item = work:next()
+        equal(store:cancel("mails", "1", why), true)
+        local state = states(store)["1"]
+        assert(state == "cancelled" or state == nil) -- nil: it was slow
+        until_(function() return item:lost() end)
+        raises("lost", item.check, item)
+    end
+    until_(function() return next(states(store)) == nil end) -- with its claim
+    store:push("mails", "3")
+    local claim = store:claim("mails")
+    equal(store:cancel("mails", "3", {reason = "a test", by = "ana", at_once = true}), true)
+    equal(states(store), {})
+    raises("lost", store.done, store, claim)
 end)
 
 case("a claim that is lost, or stolen", function(store, url)
