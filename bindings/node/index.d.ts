@@ -182,13 +182,15 @@ export class Item {
     readonly isLost: boolean;
     /** Throws LostError if the claim is lost. */
     check(): void;
-    /** UnavailableError, of this and the next two: unknown whether it took effect; to call one again asks again. */
+    /** UnavailableError, of this and the next three: unknown whether it took effect; to call one again asks again. */
     done(): Promise<void>;
     /** Gives the item back: it has not failed, and the attempt does not count. */
     giveBack(): Promise<void>;
     /** It has failed; again later, after `delay` if that is given. `uncounted`: not now; the attempt does
      * not count, and the item is not parked. */
-    retry(why?: Error | Bytes, options?: Omit<RetryOptions, 'error'>): Promise<void>;
+    retry(why?: Error | Bytes, options?: Omit<RetryOptions, 'error' | 'park'>): Promise<void>;
+    /** It cannot succeed: it is parked, whatever its attempts, until it is unparked. */
+    park(why?: Error | Bytes, options?: {exitCode?: number}): Promise<void>;
 }
 
 /** Of store.claim(). */
@@ -218,6 +220,8 @@ export interface RetryOptions {
     exitCode?: number;
     /** The attempt does not count, and the item is not parked: it was stopped, or cannot be done now. */
     uncounted?: boolean;
+    /** The item is parked, whatever its attempts: its work cannot succeed. There is no delay then. */
+    park?: boolean;
 }
 
 /** Whose claim to end. */
@@ -306,7 +310,8 @@ export interface ItemInfo {
     /** Of a service with users: whose owner it is. */
     user: string | null;
     value: Buffer | null;
-    state: 'ready' | 'delayed' | 'claimed' | 'parked';
+    /** 'cancelled': claimed, and removed when the claim ends. */
+    state: 'ready' | 'delayed' | 'claimed' | 'parked' | 'cancelled';
     attempts: number;
     dueIn: number;
     expiresIn: number;
@@ -395,6 +400,10 @@ export class Store {
     queues(prefix?: string): Promise<(QueueStats & {queue: string})[]>;
     unpark(queue: string, id?: string): Promise<number>;
     drop(queue: string, ...ids: string[]): Promise<number>;
+    /** Removes an item for good; one that is claimed is 'cancelled', and removed when its claim, which is revoked,
+     * ends. Returns whether it was claimed. `atOnce`: ends the claim now, unsafe while its worker may still be at
+     * it. LostError: there is no such item. */
+    cancel(queue: string, id: string, options: {reason: string; by: string; atOnce?: boolean}): Promise<boolean>;
 
     watch(prefix?: string | null, options?: {after?: bigint | number; signal?: AbortSignal}): Promise<Watch>;
 

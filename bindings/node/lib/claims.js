@@ -12,7 +12,7 @@ const ONE = {wait: argument.wait, ttl: duration, owner: text, maxAttempts: count
     patience: duration, table: argument.table, signal: argument.abortable};
 const {table: _, ...MANY} = ONE;
 const RETRY = {delay: argument.milliseconds, error: argument.failure, exitCode: argument.int32,
-    uncounted: argument.flag};
+    uncounted: argument.flag, park: argument.flag};
 
 // A claimed item: queue, id, value, token, attempt, isStolen, owner, rowId and the claim's ttl.
 class Claim {
@@ -51,7 +51,8 @@ class Claim {
     }
 
     // Gives the item back, to be claimed again after `delay`, or parked. `error` and `exitCode`: why.
-    // `uncounted`: the attempt does not count, and the item is not parked.
+    // `uncounted`: the attempt does not count, and the item is not parked by its attempts. `park`: it is
+    // parked, whatever its attempts, and has no delay.
     async retry(options) {
         await this.#store.retry(this.queue, this.id, {...optionsOf(options, RETRY), ...this.#named()});
     }
@@ -116,8 +117,8 @@ async function doneMany(store, queue, ids, options) {
 }
 
 async function retry(store, queue, id, options) {
-    const [end, {delay, error, exitCode, uncounted}] = endOf(queue, options, RETRY);
-    check(await store._ask('retry', {...end, id: text(id, 'id')}, delay, error, exitCode, uncounted));
+    const [end, {delay, error, exitCode, uncounted, park}] = endOf(queue, options, RETRY);
+    check(await store._ask('retry', {...end, id: text(id, 'id')}, delay, error, exitCode, uncounted, park));
 }
 
 module.exports = {Claim, claim, claimMany, done, doneMany, retry};

@@ -399,6 +399,14 @@ class Store {
         return answer.count;
     }
 
+    // Removes an item for good, at once if it is not claimed. A claim is revoked, so its worker ends; the item
+    // is 'cancelled' until then, and goes with the claim; `atOnce`: now, which is unsafe while its worker may
+    // still be at it. Returns whether it was claimed.
+    async cancel(queue, id, options) {
+        const given = optionsOf(options, {reason: text, by: text, atOnce: flag});
+        return (await this.#checked('cancelItem', text(queue, 'queue'), text(id, 'id'), given)).isClaimed;
+    }
+
     // ---- events ----
 
     // Begins to watch: no event after this is missed. for await (const event of await store.watch())

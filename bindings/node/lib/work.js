@@ -11,11 +11,13 @@ const scopes = require('./scopes');
 
 const DONE = 0;
 const FAILED = 1;
+const PARKED = 2; // as in src/work.c
 const {LK_WORK_GIVE_BACK: GIVE_BACK, LK_WORK_LOST, LK_WORK_UNKNOWN, LK_WORKERS_MAX} = native.constants;
 const RETRY_MIN_MS = 1000; // as in the library, unless the option says otherwise
 const ZEROS = Object.freeze({claims: 0, steals: 0, done: 0, retried: 0, parked: 0, lost: 0, unknown: 0,
     announced: 0, duplicates: 0, left: 0, skipped: 0});
 const {text, flag, count, duration} = argument;
+const PARK = {exitCode: argument.int32};
 const RETRY = {exitCode: argument.int32, delay: argument.milliseconds, uncounted: flag};
 const OPTIONS = {ttl: duration, maxAttempts: count, note: text, retryMin: duration, retryMax: duration,
     drain: flag, patience: duration, table: argument.table, signal: argument.abortable};
@@ -25,6 +27,10 @@ function deferred() {
     const made = {};
     made.promise = new Promise((resolve, reject) => Object.assign(made, {resolve, reject}));
     return made;
+}
+
+function reasonOf(why) {
+    return why === undefined || why === null ? undefined : argument.failure(why, 'the reason');
 }
 
 // A claimed item: queue, id, value, token, attempt, isStolen, owner, rowId.
@@ -77,7 +83,7 @@ class Item {
         return this.#work._remaining(this.#number);
     }
 
-    // The item is done and removed. UnavailableError, of this and the next two: unknown; to call one again
+    // The item is done and removed. UnavailableError, of this and the next three: unknown; to call one again
     // asks again.
     done() {
         return this.#decide(DONE);
@@ -91,9 +97,12 @@ class Item {
     // It has failed, and why: an Error, a text or bytes; again later, after `delay` if that is given.
     // `uncounted`: not now; the attempt does not count, and the item is not parked.
     async retry(why, options) {
-        const how = argument.options(options, RETRY);
-        const said = why === undefined || why === null ? undefined : argument.failure(why, 'the reason');
-        await this.#decide(FAILED, said, how);
+        await this.#decide(FAILED, reasonOf(why), argument.options(options, RETRY));
+    }
+
+    // It cannot succeed, and why: it is parked, whatever its attempts, until it is unparked.
+    async park(why, options) {
+        await this.#decide(PARKED, reasonOf(why), argument.options(options, PARK));
     }
 
     async #decide(verdict, failure, how = {}) {
@@ -276,7 +285,7 @@ class Work {
         } else {
             const delay = verdict === FAILED ? how.delay ?? this.#options.retryMin ?? RETRY_MIN_MS : undefined;
             check(await this.#store._ask('retry', end, delay, failure, how.exitCode,
-                verdict === GIVE_BACK || how.uncounted));
+                verdict === GIVE_BACK || how.uncounted, verdict === PARKED));
         }
     }
 

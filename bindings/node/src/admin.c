@@ -126,6 +126,41 @@ static napi_value break_requests(napi_env env, napi_callback_info info) {
     return lk_node_call_start(call, LK_NODE_SHORT);
 }
 
+static void cancel_run(struct lk_node_call *call) {
+    const lk_cancel_request request = {
+        .size = sizeof request,
+        .queue = call->path,
+        .id = call->text[0],
+        .reason = call->text[1],
+        .by = call->text[2],
+        .at_once = call->number != 0,
+    };
+    bool is_claimed = false;
+
+    call->outcome = lk_cancel_item(call->store->handle, &request, &is_claimed, &call->error);
+    call->found = is_claimed;
+}
+
+static void claimed_fill(napi_env env, struct lk_node_call *call, napi_value answer) {
+    lk_node_set_flag(env, answer, "isClaimed", call->found != 0);
+}
+
+/* cancelItem(store, queue, id, {reason, by, atOnce}) */
+static napi_value cancel_item(napi_env env, napi_callback_info info) {
+    napi_value arguments[LK_NODE_ARGUMENTS_MAX];
+    struct lk_node_call *call = begin(env, info, arguments, cancel_run);
+
+    if (call == NULL) {
+        return NULL;
+    }
+    call->fill = claimed_fill;
+    call->text[0] = lk_node_text(call, arguments[2]);
+    call->text[1] = lk_node_text(call, lk_node_get(call, arguments[3], "reason"));
+    call->text[2] = lk_node_text(call, lk_node_get(call, arguments[3], "by"));
+    call->number = lk_node_flag(call, lk_node_get(call, arguments[3], "atOnce"));
+    return lk_node_call_start(call, LK_NODE_SHORT);
+}
+
 /* ---- bounds ---------------------------------------------------------------------------------- */
 
 struct limits_call {
@@ -229,7 +264,7 @@ void lk_node_admin_open(napi_env env, napi_value exports) {
     static const struct lk_node_function functions[] = {
         {"list", list},     {"show", show},       {"break", break_requests},
         {"limits", limits}, {"examine", examine}, {"backup", backup},
-        {NULL, NULL},
+        {"cancelItem", cancel_item}, {NULL, NULL},
     };
 
     lk_node_functions(env, exports, functions);

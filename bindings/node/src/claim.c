@@ -203,7 +203,7 @@ static void retry_run(struct lk_node_call *call) {
     call->outcome = lk_retry_failed(call->store->handle, end, &call->error);
 }
 
-/* retry(store, claim, delay, error, exitCode, uncounted) */
+/* retry(store, claim, delay, error, exitCode, uncounted, park) */
 static napi_value retry(napi_env env, napi_callback_info info) {
     napi_value arguments[LK_NODE_ARGUMENTS_MAX];
     struct claims_end *end = end_begin(env, info, arguments, retry_run);
@@ -218,6 +218,7 @@ static napi_value retry(napi_env env, napi_callback_info info) {
     end->request.has_exit = type == napi_number;
     end->request.exit_code = (int32_t)lk_node_integer(&end->call, arguments[4], 0);
     end->request.uncounted = lk_node_flag(&end->call, arguments[5]);
+    end->request.parks = lk_node_flag(&end->call, arguments[6]);
     return lk_node_call_start(&end->call, LK_NODE_SHORT);
 }
 

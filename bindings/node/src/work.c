@@ -12,6 +12,9 @@
 
 enum { FAILURE_MAX = 1024, VERDICT_DONE = 0, VERDICT_FAILED = 1 };
 
+/* The verdict that parks; what is parked has failed, so the library is told why. */
+enum { PARKED = 2 };
+
 struct feed {
     struct lk_node_thing thing;
     lk_cancel *cancel; /* NULL: ended */
@@ -211,6 +214,7 @@ static void explain(void *context, const lk_claim_info *claim, lk_work_failure *
     ret_failure->has_delay = feed->has_delay;
     ret_failure->delay_ms = feed->delay_ms;
     ret_failure->uncounted = feed->is_uncounted;
+    ret_failure->parks = feed->verdict == PARKED;
     (void)pthread_mutex_unlock(&feed->mutex);
 }
 

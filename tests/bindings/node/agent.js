@@ -159,7 +159,7 @@ const CALLS = {
     async retry(given) {
         await store.retry(given.text('queue'), given.text('id'), {delay: given.number('delay'),
             error: given.text('error'), exitCode: given.number('exit'), uncounted: given.flag('uncounted'),
-            ...given.lease});
+            park: given.flag('park'), ...given.lease});
         say('ok');
     },
     async unpark(given) {
@@ -167,6 +167,11 @@ const CALLS = {
     },
     async drop(given) {
         say('ok', {count: await store.drop(given.text('queue'), ...given.texts('id'))});
+    },
+    async cancel(given) {
+        const [reason, by] = ['reason', 'by'].map((name) => given.text(name));
+        say('ok', {count: Number(await store.cancel(given.text('queue'), given.text('id'),
+            {reason, by, atOnce: given.flag('now')}))});
     },
     async stats(given) {
         const stats = await store.stats(given.text('queue'));

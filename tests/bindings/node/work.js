@@ -7,7 +7,7 @@ const {
     STRETCH, assert, lockkeeper, place, program, until, move, rejects, test, main,
 } = require('./support');
 const onSqlite = process.argv[2].startsWith('sqlite:');
-const {LostError, ClosedError, UnavailableError} = lockkeeper;
+const {LostError, ClosedError, InvalidError, UnavailableError} = lockkeeper;
 
 test('work is pushed once, claimed by one, done', async (store) => {
     await store.push('q', 'a', 'one');
@@ -61,6 +61,46 @@ test('an item chooses when it is tried again', async (store) => {
         ['c', 'delayed', 1, 4, 'not now', true]]);
 });
 
+test('an item that cannot succeed is parked', async (store) => {
+    await store.pushMany('q', [['a'], ['b']]);
+    const counts = await store.runWorkers('q', async (item) => {
+        await rejects(TypeError, item.park(1));
+        await item.park(new Error('no address'), {exitCode: 4});
+        await rejects(Error, item.park());
+    }, {drain: true, maxAttempts: 9});
+    assert.deepEqual([counts.parked, counts.retried], [2, 0]);
+    for (const {state, attempts, lastExit, lastError} of await store.items('q')) {
+        assert.deepEqual([state, attempts, lastExit, String(lastError)], ['parked', 1, 4, 'Error: no address']);
+    }
+    assert.equal(await store.unpark('q'), 2);
+    const claim = await store.claim('q', {maxAttempts: 9});
+    await rejects(InvalidError, claim.retry({delay: 1, park: true}));
+    await rejects(TypeError, claim.retry({park: 1}));
+    await claim.retry({park: true, error: 'still none'});
+    assert.deepEqual((await store.items('q')).map(({state}) => state), ['parked', 'ready']);
+});
+
+test('an item that is cancelled', async (store) => {
+    const why = {reason: 'a test', by: 'ana'};
+    await store.pushMany('q', [['a'], ['b']]);
+    assert.equal(await store.cancel('q', 'b', why), false);
+    await rejects(LostError, store.cancel('q', 'b', why));
+    await rejects(InvalidError, store.cancel('q', 'a', {reason: '', by: 'ana'}));
+    await rejects(TypeError, store.cancel('q', 1, why));
+    const work = store.work('q', {ttl: 1000 * STRETCH});
+    const {value: item} = await work.next();
+    assert.equal(await store.cancel('q', 'a', why), true);
+    assert(['cancelled', undefined].includes((await store.items('q'))[0]?.state)); // undefined: it was slow
+    assert(await item.lost instanceof LostError && item.isLost && item.signal.aborted);
+    await work.close();
+    await until(async () => (await store.items('q')).length === 0, 'the end of the item, with its claim');
+    await store.push('q', 'c');
+    const claim = await store.claim('q');
+    assert.equal(await store.cancel('q', 'c', {...why, atOnce: true}), true);
+    assert.deepEqual(await store.items('q'), []);
+    await rejects(LostError, claim.done());
+});
+
 // An item whose worker has no more time for its store, which is away.
 async function stopping(work, file) {
     const {value: item} = await work.next();
@@ -75,7 +115,7 @@ test('an end that is not answered is asked for again', async () => {
     }
     const file = path.join(place, 'moved.db');
     const store = await lockkeeper.open(`sqlite:${file}`);
-    for (const [call, reason] of [['giveBack'], ['retry', 'no route'], ['done']]) {
+    for (const [call, reason] of [['giveBack'], ['park', 'no way'], ['retry', 'no route'], ['done']]) {
         await store.push('q', 'a');
         const work = store.work('q', {retryMin: 1, retryMax: 1});
         const item = await stopping(work, file);
@@ -88,6 +128,7 @@ test('an end that is not answered is asked for again', async () => {
         assert.equal((await store.stats('q')).claimedNow, 0);
         assert.match((await rejects(Error, item.done())).message, /decided/); // it is known
         assert.deepEqual([await work.next(), work.counts.unknown], [{value: undefined, done: true}, 1]);
+        assert.equal(await store.unpark('q'), Number(call === 'park'));
     }
     assert.equal((await store.stats('q')).done, 1);
     await store.push('q', 'a');
