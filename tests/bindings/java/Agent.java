@@ -251,6 +251,7 @@ final class Agent {
         how = given.text("error") == null ? how : how.error(given.text("error"));
         how = given.text("exit") == null ? how : how.exitCode((int) given.number("exit", 0));
         how = given.flag("uncounted") ? how.uncounted() : how;
+        how = given.flag("park") ? how.parked() : how;
         store.retry(given.queue(), given.id(), given.owner(), given.token(), how);
         done();
     }
@@ -336,6 +337,8 @@ final class Agent {
                 given.queue(), given.texts("id"), given.owner(), given.token()));
             case "retry" -> retry(given);
             case "unpark" -> unpark(given);
+            case "cancel" -> count(store.cancel(given.queue(), given.id(), given.text("reason"),
+                given.text("by"), given.flag("now")) ? 1 : 0);
             case "drop" -> count(given.id() == null ? store.dropParked(given.queue())
                 : store.drop(given.queue(), given.texts("id")));
             case "stats" -> stats(given);

@@ -35,6 +35,8 @@ final class Works {
         tap.test("what fails is claimed again, and parked in the end", Works::failures);
         tap.test("an end that is not answered is asked for again", Works::unanswered);
         tap.test("an item chooses when it is tried again", Works::later);
+        tap.test("an item that cannot succeed is parked", Works::parked);
+        tap.test("an item that is cancelled is lost to its loop", Works::cancelled);
         tap.test("a loop that is left gives its item back", Works::left);
         tap.test("a handler that is interrupted gives back; the store's end waits for it",
             Works::interrupted);
@@ -150,6 +152,63 @@ final class Works {
         }
     }
 
+    private static void parked(Tap.Stores stores) throws Exception {
+        try (Store store = Store.open(stores.fresh())) {
+            store.pushMany("q", Map.of("1", new byte[0], "2", new byte[0]));
+            try (Work work = store.work("q").maxAttempts(9)) {
+                Item item = work.next();
+                item.park("no address");
+                Tap.thrown(IllegalStateException.class, () -> item.park("too late"));
+                Tap.same(List.of(1L, 0L),
+                    List.of(work.counts().parked(), work.counts().retried()));
+            }
+            WorkCounts counts = store.work("q").drain().run(
+                item -> item.retry(Retry.atOnce().error("no address").exitCode(4).parked()));
+            Tap.same(1L, counts.parked());
+            for (var item : store.items("q")) {
+                Tap.same(List.of("parked", 1L, "no address"),
+                    List.of(item.state(), item.attempts(), new String(item.lastError())));
+            }
+            Tap.same(2L, store.unparkAll("q"));
+            var claim = store.claim("q").maxAttempts(9).tryNow().orElseThrow();
+            Tap.thrown(InvalidException.class,
+                () -> claim.retry(Retry.after(ofSeconds(1)).parked()));
+            claim.retry(Retry.atOnce().parked().error("still none"));
+            Tap.same(List.of(1L, 1L),
+                List.of(store.stats("q").parkedNow(), store.stats("q").readyNow()));
+        }
+    }
+
+    private static void cancelled(Tap.Stores stores) throws Exception {
+        try (Store store = Store.open(stores.fresh())) {
+            store.push("q", "1", null);
+            store.push("q", "2", null);
+            Tap.same(false, store.cancel("q", "2", "a test", "ana", false));
+            Tap.thrown(LeaseLostException.class,
+                () -> store.cancel("q", "2", "a test", "ana", false));
+            Tap.thrown(InvalidException.class, () -> store.cancel("q", "1", "", "ana", false));
+            Tap.thrown(NullPointerException.class,
+                () -> store.cancel("q", "1", null, "ana", false));
+            try (Work work = store.work("q").ttl(ofSeconds(Tap.STRETCH))) {
+                Item item = work.next();
+                var told = new java.util.concurrent.CountDownLatch(1);
+                item.onLost(told::countDown);
+                Tap.same(true, store.cancel("q", "1", "a test", "ana", false));
+                for (var one : store.items("q")) { // none: it was slow
+                    Tap.same("cancelled", one.state());
+                }
+                told.await();
+                Tap.yes(item.isLost(), "its handler is told");
+            }
+            Tap.until(() -> store.items("q").isEmpty(), "the end of the item, with its claim");
+            store.push("q", "3", null);
+            var claim = store.claim("q").tryNow().orElseThrow();
+            Tap.same(true, store.cancel("q", "3", "a test", "ana", true));
+            Tap.same(List.of(), store.items("q"));
+            Tap.thrown(LeaseLostException.class, claim::done);
+        }
+    }
+
     /** The one item of the queue, whose worker has no more time for a store that is away. */
     private static Item stopping(Work work) {
         Item item = work.next();
@@ -165,6 +224,7 @@ final class Works {
         String path = url.substring("sqlite:".length());
         Map<String, Consumer<Item>> ends = new LinkedHashMap<>();
         ends.put("back", Item::giveBack);
+        ends.put("parks", item -> item.park("no way"));
         ends.put("fails", item -> item.retry("no route"));
         ends.put("done", Item::done);
         try (Store store = Store.open(url)) {
@@ -185,6 +245,7 @@ final class Works {
                     Tap.same(1L, work.counts().unknown());
                 }
                 Tap.same(end.getKey().equals("done") ? 1L : 0L, store.stats("q").done());
+                Tap.same(end.getKey().equals("parks") ? 1L : 0L, store.unparkAll("q"));
             }
             store.push("q", "lost", null);
             try (Work work = store.work("q")) {

@@ -94,8 +94,8 @@ public final class Item extends Held {
 
     /**
      * The item is done and removed. LeaseLostException: the claim was lost, and the item stays.
-     * UnavailableException, of this and the next two: unknown; to call one again asks again. In a
-     * handler of Work.run() this and the next two only decide: the item ends with the handler.
+     * UnavailableException, of this and the next three: unknown; to call one again asks again. In
+     * a handler of Work.run() this and the next three only decide: the item ends with the handler.
      */
     public void done() {
         decideAndWait(DONE);
@@ -115,6 +115,12 @@ public final class Item extends Held {
         reason = how.reason();
         this.how = how;
         decideAndWait(FAILED);
+    }
+
+    /** It cannot succeed: it is parked, whatever its attempts. The reason is kept; null: none. */
+    public void park(String why) {
+        Retry parked = Retry.atOnce().parked();
+        retry(why == null ? parked : parked.error(why));
     }
 
     /** It has not failed: it can be claimed again at once, and the attempt does not count. */

@@ -16,12 +16,15 @@ public final class Retry {
     private final byte[] error;
     private final Integer exitCode;
     private final boolean isUncounted;
+    private final boolean isParked;
 
-    private Retry(long delayMs, byte[] error, Integer exitCode, boolean isUncounted) {
+    private Retry(long delayMs, byte[] error, Integer exitCode, boolean isUncounted,
+        boolean isParked) {
         this.delayMs = delayMs;
         this.error = error;
         this.exitCode = exitCode;
         this.isUncounted = isUncounted;
+        this.isParked = isParked;
     }
 
     public static Retry atOnce() {
@@ -30,33 +33,39 @@ public final class Retry {
 
     /** Up to 366 days. */
     public static Retry after(Duration delay) {
-        return new Retry(Memories.milliseconds(delay, "delay"), null, null, false);
+        return new Retry(Memories.milliseconds(delay, "delay"), null, null, false, false);
     }
 
     /** `reason` null: not said. */
     static Retry because(byte[] reason, long delayMs) {
-        return new Retry(delayMs, reason, null, false);
+        return new Retry(delayMs, reason, null, false, false);
     }
 
     /** Why it has failed, in up to 1024 bytes of UTF-8. */
     public Retry error(String why) {
-        return new Retry(delayMs, why.getBytes(StandardCharsets.UTF_8), exitCode, isUncounted);
+        byte[] told = why.getBytes(StandardCharsets.UTF_8);
+        return new Retry(delayMs, told, exitCode, isUncounted, isParked);
     }
 
     /** Its kind and text, cut where they are longer than that. */
     public Retry error(Throwable why) {
         byte[] told = why.toString().getBytes(StandardCharsets.UTF_8);
-        return new Retry(delayMs, Item.kept(told), exitCode, isUncounted);
+        return new Retry(delayMs, Item.kept(told), exitCode, isUncounted, isParked);
     }
 
     /** What the work ended with, where it was a program. */
     public Retry exitCode(int code) {
-        return new Retry(delayMs, error, code, isUncounted);
+        return new Retry(delayMs, error, code, isUncounted, isParked);
     }
 
     /** The attempt does not count, and the item is not parked: it was stopped, or "not now". */
     public Retry uncounted() {
-        return new Retry(delayMs, error, exitCode, true);
+        return new Retry(delayMs, error, exitCode, true, isParked);
+    }
+
+    /** The item is parked, whatever its attempts: it cannot succeed. There is no delay then. */
+    public Retry parked() {
+        return new Retry(delayMs, error, exitCode, isUncounted, true);
     }
 
     byte[] reason() {
@@ -69,6 +78,7 @@ public final class Retry {
         failure.has_delay = 1;
         failure.delay_ms = delayMs;
         failure.uncounted = (byte) (isUncounted ? 1 : 0);
+        failure.parks = (byte) (isParked ? 1 : 0);
     }
 
     void fill(RetryRequest request, Memories memories) {
@@ -78,5 +88,6 @@ public final class Retry {
         request.error = error == null ? null : memories.bytes(error);
         request.error_size = error == null ? 0 : error.length;
         request.uncounted = (byte) (isUncounted ? 1 : 0);
+        request.parks = (byte) (isParked ? 1 : 0);
     }
 }

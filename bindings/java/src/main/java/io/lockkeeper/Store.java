@@ -339,6 +339,27 @@ public final class Store implements AutoCloseable {
         return count.getValue();
     }
 
+    /**
+     * Removes an item for good, at once if it is not claimed. A claim is revoked, so its worker
+     * ends; the item is "cancelled" until then, and goes with the claim. `atOnce` ends the claim
+     * now: unsafe while its worker may still be at it. Returns whether the item was claimed.
+     * LeaseLostException: there is no such item.
+     */
+    public boolean cancel(String queue, String id, String reason, String by, boolean atOnce) {
+        ByteByReference isClaimed = new ByteByReference();
+        call((handle, memories, error) -> {
+            Structs.CancelRequest request = new Structs.CancelRequest();
+            request.size = request.size();
+            request.queue = memories.text(queue, "queue");
+            request.id = memories.text(id, "id");
+            request.reason = memories.text(reason, "reason");
+            request.by = memories.text(by, "by");
+            request.at_once = (byte) (atOnce ? 1 : 0);
+            return Functions.LIBRARY.lk_cancel_item(handle, request, isClaimed, error);
+        });
+        return isClaimed.getValue() != 0;
+    }
+
     /** All items of a queue, in any state, oldest first. */
     public List<ItemInfo> items(String queue) {
         return read(Functions.LIBRARY::lk_item_list_free, ItemInfo::read,
