@@ -283,6 +283,8 @@ class Player:
                 options["wait"] = words.duration()
             elif name in ("shared", "value", "uncounted"):
                 options[name] = True
+            elif name == "parking":
+                options["park"] = True
             elif name in ("limit", "units", "priority", "max", "attempts", "exit"):
                 options[name] = int(words.next())
             elif name in ("note", "error"):
@@ -394,6 +396,13 @@ class Player:
             return self.agent.call("drop", queue=queue)
         queue, ids = self.items(words)
         return self.of_several(self.agent.call("drop", queue=queue, id=ids), ids)
+
+    def removes(self, admin, words):
+        queue, ids = self.items(words)
+        options = {"reason": "", "now": words.accept("now")}
+        if words.accept("reason"):
+            options["reason"] = words.next()
+        return self.agent.call("cancel", queue=queue, id=ids, by=admin, **options)
 
     def count(self, words):
         return self.agent.call("stats", queue=words.next())
