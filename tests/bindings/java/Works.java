@@ -159,7 +159,7 @@ final class Works {
                 Item item = work.next();
                 item.park("no address");
                 Tap.thrown(IllegalStateException.class, () -> item.park("too late"));
-                Tap.same(List.of(1L, 0L),
+                Tap.same(List.of(1L, 1L),
                     List.of(work.counts().parked(), work.counts().retried()));
             }
             WorkCounts counts = store.work("q").drain().run(

@@ -295,7 +295,7 @@ class Queues(support.StoreCase):
                              ("parked", 1, b"no address", 4))
             with self.assertRaisesRegex(ValueError, "decided"):
                 item.park()
-            self.assertEqual((work.counts.parked, work.counts.retried), (1, 0))
+            self.assertEqual((work.counts.parked, work.counts.retried), (1, 1))
 
         def send(item):
             item.park(OSError("no address"))
