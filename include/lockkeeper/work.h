@@ -192,9 +192,9 @@ typedef struct lk_retry_request {
 } lk_retry_request;
 
 /*
- * lk_retry() that also says why, does not count, or parks. Exit code and error are kept with the item
- * (lk_item_info) until another call gives either. Outcomes as of lk_retry(); LK_UNSUPPORTED: the
- * store does not keep failures, and nothing has changed.
+ * lk_retry() that also says why, does not count, or parks. Exit code and error are kept with the
+ * item (lk_item_info) until another call gives either. Outcomes as of lk_retry(); LK_UNSUPPORTED:
+ * the store does not keep failures, and nothing has changed.
  */
 LK_PUBLIC lk_outcome lk_retry_failed(lk_store *store, const lk_retry_request *request,
                                      lk_error *error);

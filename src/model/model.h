@@ -303,7 +303,8 @@ void lk_model_item_record(const struct lk_model *model, lk_item_ref item,
 
 /*
  * Puts an item back. Claims are requests (is_claim): an item is restored as READY, DELAYED,
- * PARKED or CANCELLED; one that is not CANCELLED becomes CLAIMED when its claim is restored, after it.
+ * PARKED or CANCELLED. One that is not CANCELLED becomes CLAIMED when its claim is restored, after
+ * it.
  */
 lk_outcome lk_model_restore_item(struct lk_model *model, const struct lk_item_record *record);
 

@@ -39,8 +39,8 @@ lk_id lk_claim_item(const struct lk_model *model, const struct lk_model_request 
 void lk_item_lose_claim(struct lk_model *model, lk_id claim);
 
 /*
- * Removes the item if it is not claimed, and returns 0. Else it is removed when its claim ends, which
- * is returned; the caller breaks it, `at_once` or not.
+ * Removes the item if it is not claimed, and returns 0. Else it is removed when its claim ends. The
+ * claim is returned, and the caller breaks it, `at_once` or not.
  */
 lk_id lk_item_cancel(struct lk_model *model, lk_id item, bool at_once);
 

@@ -150,8 +150,8 @@ void step_finish(struct lk_reference *reference, const struct lk_finish *finish,
 void step_unpark(struct lk_reference *reference, const struct lk_unpark *unpark);
 void step_drop(struct lk_reference *reference, const struct lk_drop *drop);
 
-/* NULL: there is no item at this path. Else it is cancelled; *ret_claim: by its claim, or 0: it is to
- * be removed. */
+/* NULL: there is no item at this path. Else it is cancelled; *ret_claim: its claim; 0: it is to be
+ * removed. */
 struct lk_reference_item *cancel_item(struct lk_reference *reference, const struct lk_path *path,
                                       uint64_t *ret_claim);
 void remove_item(struct lk_reference *reference, const struct lk_reference_item *item);
