@@ -195,7 +195,7 @@ expect_out 60
 lk get accounts/ben
 expect_out 10
 
-recipe 'a queue by hand, then many items, and one that is dropped'
+recipe 'a queue by hand, then many items, one that is dropped, and one that is cancelled'
 block 'A queue by hand' sh >"$here/lines"
 program send
 play sh -e "$here/lines"
@@ -205,8 +205,9 @@ block 'A queue by hand' sh 2 >"$here/lines"
 play sh -e "$here/lines"
 expect_code 0
 lk items mails --json
-expect '[.id, .state]' '["4712","delayed"]
-["4713","ready"]'
+expect '[.id, .state]' '["4712","delayed"]'
+lk audit mails --json
+expect '[.path, .reason]' '["mails/4713","sent by hand"]'
 
 # Until nothing is left: on the page some go on until they are stopped.
 drained() { sed 's/lk work mails --\(workers\|batch\)/lk work mails --drain --\1/'; }
