@@ -318,6 +318,8 @@ def work(service):
     assert cursor == "0" and items[0]["state"] == "delayed", items
     assert wire.call("STATS", "q")["retried"] == 1
     refusal(wire.call("UNPARK", "q", "1"), "LOST")
+    refusal(wire.call("CANCEL", "q", "none", "REASON", "r"), "LOST")
+    refusal(wire.call("CANCEL", "q", "none"), "INVALID")
 
 
 def watching(service):
