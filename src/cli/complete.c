@@ -394,6 +394,7 @@ static void offer_dialects(const struct place *place) {
 static void offer_reports(const struct place *place) {
     offer(place, "", "done", "the item is removed");
     offer(place, "", "retry", "it is returned");
+    offer(place, "", "park", "it is set aside");
     offer(place, "", "progress", "lk work prints --note");
 }
 
@@ -405,7 +406,7 @@ static void offer_words(const struct place *place) {
                  {"PREFIX", offer_prefixes}, {"QUEUE", offer_queues},
                  {"ID", offer_items},        {"COMMAND", offer_commands},
                  {"NAME=N", offer_limits},   {"DIALECT", offer_dialects},
-                 {"FILE", offer_file_words}, {"done|retry|progress", offer_reports}};
+                 {"FILE", offer_file_words}, {"done|retry|park|progress", offer_reports}};
     struct lk_slice argument = argument_at(place->command, place->word_count);
 
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {

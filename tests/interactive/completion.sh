@@ -53,7 +53,7 @@ ok 'paths of a prefix' offers 'db/t1\n' ls db/
 ok 'modes behind a path' offers 'db?shared\n' run 'db?s'
 ok 'choices' offers 'kill\nwarn\n' run --on-lost ''
 ok 'choices joined' offers '--on-lost=warn\n' run --on-lost=w
-ok 'what a command reports' offers 'done\nretry\nprogress\n' report ''
+ok 'what a command reports' offers 'done\nretry\npark\nprogress\n' report ''
 ok 'one of its words' offers 'retry\n' report r
 ok 'durations' offers '10s\n10m\n' run --ttl 10
 ok 'owners that are one word' offers 'ana\nben\n' release --owner ''
@@ -120,7 +120,7 @@ ok 'of very many values those that begin so' many_values
 offers_queues() { # COMMAND: takes a queue
     offers 'mailing/lists\nmails\n' "$1" mail
 }
-for command in push claim 'done' retry unpark drop items stats work; do
+for command in push claim 'done' retry unpark drop cancel items stats work; do
     ok "queues of $command" offers_queues "$command"
 done
 ok 'queues, and what is above them' offers 'mailing\nmailing/lists\nmails\n' queues m
@@ -129,6 +129,7 @@ ok 'claimed items' offers '4711\n' 'done' mails ''
 ok 'claimed items, behind an option' offers '4711\n' retry --delay 1m mails 4
 ok 'parked items' offers '48\n' unpark mails ''
 ok 'items that are not claimed' offers '48\n49\n' drop mails ''
+ok 'items in any state' offers '4711\n48\n49\n' cancel mails ''
 ok 'another item to drop' offers '49\n' drop mails 48 49
 ok 'no item of another queue' offers '' 'done' zz ''
 ok 'no item of no queue' offers '' drop nothing ''
