@@ -62,18 +62,38 @@ static size_t count_revoked(const lk_listing *listing, const lk_break_request *r
     return count;
 }
 
-bool lk_broken_say(FILE *out, lk_store *store, const lk_break_request *request, size_t count) {
+/* The same of the store; none if they were ended at once, or the store does not say. */
+static size_t find_revoked(lk_store *store, const lk_break_request *request, int64_t *ret_left_ms) {
+    lk_listing *listing = NULL;
+    size_t count;
+
+    *ret_left_ms = 0;
+    if (request->at_once || lk_list(store, request->path, &listing, NULL) != LK_OK) {
+        return 0;
+    }
+    count = count_revoked(listing, request, ret_left_ms);
+    lk_listing_free(listing);
+    return count;
+}
+
+enum { END_BYTES = WHEN_BYTES + LK_HUMAN_DURATION_SIZE + sizeof " ()" };
+
+/* As a time of day, and how long it is until then. */
+static void write_end(int64_t left_ms, char text[END_BYTES]) {
     char left[LK_HUMAN_DURATION_SIZE];
     char until[WHEN_BYTES];
-    lk_listing *listing = NULL;
-    int64_t left_ms = 0;
-    size_t revoked = 0;
+
+    lk_human_duration(left_ms, left);
+    write_when((int64_t)time(NULL) * 1000 + left_ms, until);
+    (void)snprintf(text, END_BYTES, "%s (%s)", until, left);
+}
+
+bool lk_broken_say(FILE *out, lk_store *store, const lk_break_request *request, size_t count) {
+    char end[END_BYTES];
+    int64_t left_ms;
+    size_t revoked = find_revoked(store, request, &left_ms);
     bool is_known = count == 0; /* they were revoked before */
 
-    if (!request->at_once && lk_list(store, request->path, &listing, NULL) == LK_OK) {
-        revoked = count_revoked(listing, request, &left_ms);
-        lk_listing_free(listing);
-    }
     revoked = revoked < count || is_known ? revoked : count;
     if (revoked == 0) {
         (void)fprintf(out, "broken %zu\n", count);
@@ -82,12 +102,11 @@ bool lk_broken_say(FILE *out, lk_store *store, const lk_break_request *request, 
     if (revoked < count) {
         (void)fprintf(out, "withdrawn %zu\n", count - revoked);
     }
-    lk_human_duration(left_ms, left);
-    write_when((int64_t)time(NULL) * 1000 + left_ms, until);
+    write_end(left_ms, end);
     (void)fprintf(out,
-                  "revoked %s%zu: held until %s (%s) unless %s; --now ends %s at once, if the "
-                  "holder is dead\n",
-                  is_known ? "already " : "", revoked, until, left,
+                  "revoked %s%zu: held until %s unless %s; --now ends %s at once, if the holder is "
+                  "dead\n",
+                  is_known ? "already " : "", revoked, end,
                   revoked == 1 ? "its holder releases it" : "the holders release them",
                   revoked == 1 ? "it" : "them");
     return true;
@@ -95,26 +114,18 @@ bool lk_broken_say(FILE *out, lk_store *store, const lk_break_request *request, 
 
 void lk_cancelled_say(FILE *out, lk_store *store, const lk_cancel_request *request,
                       bool is_claimed) {
-    char left[LK_HUMAN_DURATION_SIZE];
-    char until[WHEN_BYTES];
     char *path = lk_text_make("%s/%s", request->queue, request->id);
-    const lk_break_request at = {.path = path};
-    lk_listing *listing = NULL;
+    const lk_break_request at = {.path = path, .at_once = request->at_once};
+    char end[END_BYTES];
     int64_t left_ms = 0;
 
-    if (is_claimed && !request->at_once && path != NULL
-        && lk_list(store, path, &listing, NULL) == LK_OK) {
-        (void)count_revoked(listing, &at, &left_ms);
-        lk_listing_free(listing);
-    }
     (void)fprintf(out, "cancelled %s/%s", request->queue, request->id);
-    if (left_ms > 0) {
-        lk_human_duration(left_ms, left);
-        write_when((int64_t)time(NULL) * 1000 + left_ms, until);
+    if (is_claimed && path != NULL && find_revoked(store, &at, &left_ms) > 0) {
+        write_end(left_ms, end);
         (void)fprintf(out,
-                      ": its worker has it until %s (%s) unless it ends before; --now ends the "
-                      "claim at once, if the worker is dead",
-                      until, left);
+                      ": its worker has it until %s unless it ends before; --now ends the claim at "
+                      "once, if the worker is dead",
+                      end);
     } else if (is_claimed) {
         (void)fprintf(out, ": its claim has ended");
     }
