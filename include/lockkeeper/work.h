@@ -239,7 +239,7 @@ typedef struct lk_cancel_request {
  * No worker gets it again. `reason` and `by` are recorded (lk_audit_read()).
  * Returns LK_OK, and in *ret_is_claimed (may be NULL) whether a worker has, or had, the item;
  * LK_LOST: there is no such item. A call that is repeated may be LK_LOST because the first one has
- * removed the item. LK_UNSUPPORTED: the store keeps no work, or does not decide on several items.
+ * removed the item. LK_UNSUPPORTED: the store keeps no work, or cannot break.
  */
 LK_PUBLIC lk_outcome lk_cancel_item(lk_store *store, const lk_cancel_request *request,
                                     bool *ret_is_claimed, lk_error *error);
