@@ -120,7 +120,7 @@ static inline lk_outcome call_push(struct lk_engine *engine, const struct lk_pus
     struct lk_decision decision;
     lk_outcome outcome = call_decide(engine, &command, patience, &decision);
 
-    *ret_added = decision.is_added;
+    *ret_added = decision.pushed.added;
     (void)lk_error_set(error, outcome, "%s", decision.error.text);
     lk_decision_done(&decision);
     return outcome;

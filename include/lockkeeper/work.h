@@ -45,15 +45,42 @@ typedef struct lk_push_request {
     const char *const *needs; /* parts that a claim locks as well, up to 15 */
     size_t need_count;
     int32_t priority; /* -32768 to 32767: the greatest is claimed first; 0: the default */
+    /* What happens to an item that is there already; not both. Neither: it stays as it is. */
+    bool again;    /* it is to be worked on once more: see lk_push_item() */
+    bool replaces; /* it is replaced while no claim has begun: see lk_push_item() */
 } lk_push_request;
 
 /*
  * Adds an item. Returns LK_OK. *ret_added (may be NULL) is false when the queue already has an item
- * with this id, claimed or not: that item stays as it is, and the duplicate is counted. So a push
- * can be repeated, also after LK_UNAVAILABLE.
+ * with this id, claimed or not: unless the request says otherwise, that item stays as it is, and
+ * the duplicate is counted. So a push can be repeated, also after LK_UNAVAILABLE.
  */
 LK_PUBLIC lk_outcome lk_push(lk_store *store, const lk_push_request *request, bool *ret_added,
                              lk_error *error);
+
+/* What a push has found and done. */
+typedef struct lk_push_result {
+    bool added;      /* the queue had no item with this id */
+    bool changed;    /* the item that was there has what the request says now */
+    const char *was; /* the state that it was in, as in lk_item_info; static. NULL: added */
+} lk_push_result;
+
+/*
+ * lk_push() that tells what it has found. Returns LK_OK with *ret_result (may be NULL).
+ *
+ * With `again`, an item that is there gets the request's value, priority and needs. If it is not
+ * claimed, it is ready, or due after `delay_ms`, with 0 attempts, in its old place; also if it was
+ * parked. If it is claimed, it stays so, in the state "again": when that claim ends, by whatever
+ * call or at its deadline, the item is not removed or parked, but is ready, or due after `delay_ms`
+ * from this call on, as if it were pushed then. So whoever is at work may finish with what it has
+ * read, and news are worked on behind it; of several pushes the last one counts. The claim of a
+ * cancelled item is such a claim, too.
+ * With `replaces`, only an item that waits to be claimed is changed in that way: one that is ready,
+ * delayed, or in the state "again".
+ * Repeating either after LK_UNAVAILABLE may cause one run more than was asked for.
+ */
+LK_PUBLIC lk_outcome lk_push_item(lk_store *store, const lk_push_request *request,
+                                  lk_push_result *ret_result, lk_error *error);
 
 #define LK_MANY_MAX 1000 /* items of one call that is about several */
 
@@ -61,6 +88,7 @@ LK_PUBLIC lk_outcome lk_push(lk_store *store, const lk_push_request *request, bo
 typedef struct lk_push_counts {
     uint64_t added;
     uint64_t duplicates; /* pushes of items that the queue already had */
+    uint64_t changed;    /* of these: with `again` or `replaces`, and the item has changed */
 } lk_push_counts;
 
 /*
@@ -249,8 +277,9 @@ typedef struct lk_item_info {
     char *owner; /* of the claim; NULL unless claimed */
     void *value; /* `value_size` bytes and a terminating 0; NULL: none */
     size_t value_size;
-    const char *state; /* "ready", "delayed", "claimed", "parked", "cancelled"; static. What is
-                          cancelled is claimed, and removed when its claim ends */
+    const char *state; /* "ready", "delayed", "claimed", "parked", "cancelled", "again"; static. The
+                          last two are claimed: "cancelled" is removed when its claim ends, "again"
+                          is ready then, or after a delay. It has the value of the last push */
     uint32_t attempts;
     int64_t due_in_ms;     /* -1 unless delayed */
     int64_t expires_in_ms; /* of the claim; -1 unless claimed */

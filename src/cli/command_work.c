@@ -76,20 +76,27 @@ const struct lk_cli_command lk_cli_work_commands[] = {
         .arguments = "QUEUE ID [VALUE]",
         .summary = "add work to a queue",
         .text = "Adds an item. If an item with this ID exists, claimed or not, nothing is added,\n"
-                "and the duplicate is reported and counted: it does no harm to push the same\n"
-                "work twice. VALUE is passed to the worker that claims the item; - reads it from\n"
-                "stdin.\n"
+                "and the duplicate and the item's state are reported: it does no harm to push\n"
+                "the same work twice. But news are lost then, if a worker has read the value\n"
+                "already. With --again the item is worked on once more: one that waits or is\n"
+                "parked gets the new value, priority, delay and needs, and is ready; one that is\n"
+                "claimed is ready, with all of these, when its claim ends. Of several such pushes\n"
+                "the last one counts, so --again --delay 5s works when nothing was pushed for\n"
+                "5 s. With --replace only an item that waits to be claimed is changed. VALUE is\n"
+                "passed to the worker that claims the item; - reads it from stdin.\n"
                 "lk push QUEUE - adds many: each line of stdin is an object in JSON with id, and\n"
-                "perhaps value (or value_base64), needs, delay (or at) and priority. A line that\n"
-                "is wrong ends the call, after those before it are pushed. Prints how many were\n"
-                "added.",
-        .options = COMMON_OPTIONS | BIT(DELAY) | BIT(AT) | BIT(NEEDS) | BIT(PRIORITY),
+                "perhaps value (or value_base64), needs, delay (or at), priority, again and\n"
+                "replace. A line that is wrong ends the call, after those before it are pushed.\n"
+                "Prints how many were added.",
+        .options = COMMON_OPTIONS | BIT(DELAY) | BIT(AT) | BIT(NEEDS) | BIT(PRIORITY) | BIT(AGAIN)
+                   | BIT(REPLACE),
         .words = {2, 3},
         .outcomes = ENDS_COMMON | ENDS(LK_OK) | ENDS(LK_FULL),
         .examples = {{"lk push mails 4711 'to: ana'", "one item"},
                      {"lk push mails 4711 --delay 1h --needs 'smtp?limit=3'",
                       "in an hour; three at a time"},
                      {"lk push reports 2030-01-31 --at 2030-01-31T06:00:00Z", "at a time"},
+                     {"lk push index doc5 'version 2' --again", "once more, if it is claimed"},
                      {"lk push mails - <mails.jsonl", "many items"}},
         .handle = lk_cli_push,
     },

@@ -397,6 +397,10 @@ lk_outcome lk_push_command(const lk_store *store, const lk_push_request *request
     if (outcome != LK_OK) {
         return outcome;
     }
+    if (known.again && known.replaces) {
+        return lk_error_set(error, LK_INVALID, LK_TEXT_AGAIN_OR_REPLACE);
+    }
+    push->kind = known.again ? LK_PUSH_AGAIN : known.replaces ? LK_PUSH_REPLACE : LK_PUSH_NEW;
     push->id = lk_slice_of(known.id);
     push->value = (struct lk_slice){.bytes = known.value, .size = known.value_size};
     push->delay_ms = known.delay_ms;

@@ -232,11 +232,15 @@ static void write_ended(const struct lk_reply_context *context, const struct lk_
     }
 }
 
-static void write_pushed(const struct lk_reply *reply, struct lk_form_writer *writer) {
-    if (is_resp(writer)) {
-        lk_resp_put_number(writer->out, reply->answer->created);
+/* RESP: 1 added, 2 changed, 0 left as it is; with META a map. */
+static void write_pushed(const struct lk_reply_context *context, const struct lk_reply *reply,
+                         struct lk_form_writer *writer) {
+    lk_push_result pushed = lk_pushed_of(reply->answer);
+
+    if (is_resp(writer) && !context->is_meta) {
+        lk_resp_put_number(writer->out, pushed.added ? 1 : pushed.changed ? 2 : 0);
     } else {
-        lk_form_write_pushed(writer, reply->answer->created);
+        lk_form_write_pushed(writer, &pushed);
     }
 }
 
@@ -459,7 +463,7 @@ static lk_outcome write_success(const struct lk_reply_context *context,
         }
         return LK_OK;
     case LK_SHAPE_PUSHED:
-        write_pushed(reply, writer);
+        write_pushed(context, reply, writer);
         return LK_OK;
     case LK_SHAPE_DELETED:
         write_deleted(reply, writer);

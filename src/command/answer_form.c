@@ -10,7 +10,7 @@ const struct lk_answer_form lk_answer_forms[] = {
     [LK_SHAPE_OK] = {.name = "Ok"},
     [LK_SHAPE_DELETED] = {.name = "Ok"},
     [LK_SHAPE_BROKEN] = {.name = "Broken", .fields = &lk_form_of_broken},
-    [LK_SHAPE_PUSHED] = {.name = "Pushed", .fields = &lk_form_of_added},
+    [LK_SHAPE_PUSHED] = {.name = "Pushed", .fields = &lk_form_of_pushed},
     [LK_SHAPE_ENDED] = {.name = "Ended", .fields = &lk_form_of_done, .is_optional = true},
     [LK_SHAPE_DROPPED] = {.name = "Dropped", .fields = &lk_form_of_dropped},
     [LK_SHAPE_CLAIM] = {.name = "Claimed",

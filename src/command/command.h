@@ -41,6 +41,8 @@ enum lk_keyword {
     LK_WORD_ERROR,
     LK_WORD_UNCOUNTED,
     LK_WORD_PARK,
+    LK_WORD_AGAIN,
+    LK_WORD_REPLACE,
     LK_WORD_PARKED,
     LK_WORD_CLAIMS, /* COUNT of a claim: how many items at most */
     LK_WORD_LIVE,   /* these five: bounds (R22) */

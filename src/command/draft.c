@@ -3,6 +3,7 @@
 #include "command/draft.h"
 
 #include "base/error.h"
+#include "model/sentences.h"
 #include "model/utf8.h"
 #include "wire/resp.h"
 
@@ -198,6 +199,9 @@ static struct lk_put put_of(const struct lk_draft *draft, const struct lk_path *
 
 static struct lk_push push_of(const struct lk_draft *draft, const struct lk_path *queue) {
     return (struct lk_push){
+        .kind = draft->is_again   ? LK_PUSH_AGAIN
+                : draft->replaces ? LK_PUSH_REPLACE
+                                  : LK_PUSH_NEW,
         .queue = *queue,
         .id = draft->ids[0],
         .value = draft->value,
@@ -282,6 +286,9 @@ static lk_outcome parse_command(struct lk_draft *draft, const struct lk_path *pa
         break;
     case LK_COMMAND_PUSH:
         command->push = push_of(draft, path);
+        if (draft->is_again && draft->replaces) {
+            return lk_error_set(error, LK_INVALID, LK_TEXT_AGAIN_OR_REPLACE);
+        }
         break;
     case LK_COMMAND_TAKE:
         command->take = take_of(draft, path);

@@ -68,6 +68,8 @@ struct lk_draft {
     bool is_parked;
     bool is_uncounted;
     bool parks;
+    bool is_again;
+    bool replaces;
     bool has_mode; /* JSON has a mode field */
     lk_style style;
 

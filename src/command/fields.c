@@ -47,6 +47,8 @@ const struct lk_keyword_form lk_keyword_forms[LK_WORDS_COUNT] = {
     [LK_WORD_ERROR] = {"ERROR", LK_KEYWORD_TEXT, AT(error_text), 0, LK_FAILURE_BYTES_MAX, 0},
     [LK_WORD_UNCOUNTED] = {"UNCOUNTED", LK_KEYWORD_FLAG, AT(is_uncounted), 0, 0, 0},
     [LK_WORD_PARK] = {"PARK", LK_KEYWORD_FLAG, AT(parks), 0, 0, 0},
+    [LK_WORD_AGAIN] = {"AGAIN", LK_KEYWORD_FLAG, AT(is_again), 0, 0, 0},
+    [LK_WORD_REPLACE] = {"REPLACE", LK_KEYWORD_FLAG, AT(replaces), 0, 0, 0},
     [LK_WORD_PARKED] = {"PARKED", LK_KEYWORD_FLAG, AT(is_parked), 0, 0, 0},
     [LK_WORD_CLAIMS] = {"COUNT", LK_KEYWORD_NUMBER, AT(claims), 1, LK_TAKES_MAX, 0},
     [LK_WORD_LIVE] = {"LIVE", LK_KEYWORD_NUMBER, AT(live), 0, LK_LIMIT_MAX, 0},
@@ -251,6 +253,13 @@ static const struct lk_member members[] = {
     {SETS("error", TEXT, BODY, ERROR), .text = "What went wrong, kept with the item."},
     {SETS("uncounted", FLAG, BODY, UNCOUNTED),
      .text = "Whether the attempt does not count. It does not park the item then."},
+    {SETS("again", FLAG, BODY, AGAIN),
+     .text =
+         "Whether an item that exists gets this value, priority, delay and needs, and is worked "
+         "on once more: a claimed one behind its claim."},
+    {SETS("replace", FLAG, BODY, REPLACE),
+     .text = "Whether an item that exists and waits to be claimed gets this value, priority, delay "
+             "and needs. Not together with `again`."},
     {SETS("park", FLAG, BODY, PARK),
      .text = "Whether the item is parked, whatever its attempts. It has no delay then."},
     {SETS("live", NUMBER, BODY, LIVE), .text = "Live requests of the store at most. 0: no limit."},

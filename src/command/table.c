@@ -151,13 +151,14 @@ const struct lk_command_spec lk_command_table[] = {
         .kind = LK_CALL_COMMAND,
         .decides = LK_COMMAND_PUSH,
         .operands = LK_OPERANDS_QUEUE_ID,
-        .keywords = W(VALUE) | W(DELAY) | W(NEEDS) | W(PRIORITY),
+        .keywords = W(VALUE) | W(DELAY) | W(NEEDS) | W(PRIORITY) | W(AGAIN) | W(REPLACE) | W(META),
         .shape = LK_SHAPE_PUSHED,
         .right = LK_RIGHT_PUSH,
         .method = "POST",
         .route = "/v1/push",
-        .usage = "queue id [VALUE v] [DELAY ms] [PRIORITY n] [NEEDS part]...",
-        .summary = "Adds an item to a queue, unless it exists",
+        .usage = "queue id [VALUE v] [DELAY ms] [PRIORITY n] [NEEDS part]... [AGAIN | REPLACE] "
+                 "[META]",
+        .summary = "Adds an item to a queue; one that exists it leaves, or changes",
     },
     {
         .name = "CLAIM",

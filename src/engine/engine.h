@@ -163,8 +163,8 @@ struct lk_decision {
     lk_result result;     /* ASK, RENEW, RELEASE: all but outcome, error, owner and paths, which the
                              client library fills in. Durations in ms, rounded down */
     lk_claim_info *claim; /* TAKE: GRANTED, else NULL */
-    bool is_added;        /* PUSH: LK_OK, and it was not there */
-    size_t broken;        /* BREAK: LK_OK, requests withdrawn, revoked or ended */
+    lk_push_result pushed;        /* PUSH: LK_OK; else without meaning */
+    size_t broken;                /* BREAK: LK_OK, requests withdrawn, revoked or ended */
     struct lk_wait_cursor cursor; /* ASK: WAITING; TAKE: BUSY; else without meaning */
 };
 
@@ -175,9 +175,9 @@ enum { LK_DECIDE_MANY_MAX = 1000 }; /* commands in one series; takes: LK_TAKES_M
 
 /* The answer to one command of a series. */
 struct lk_series_answer {
-    lk_outcome outcome;   /* LK_OK, GRANTED, BUSY, LOST or FULL, as of the kind of command */
-    bool is_added;        /* PUSH: LK_OK, and it was not there */
-    lk_claim_info *claim; /* TAKE: GRANTED, else NULL */
+    lk_outcome outcome;    /* LK_OK, GRANTED, BUSY, LOST or FULL, as of the kind of command */
+    lk_push_result pushed; /* PUSH: LK_OK; else without meaning */
+    lk_claim_info *claim;  /* TAKE: GRANTED, else NULL */
 };
 
 /*

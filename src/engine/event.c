@@ -124,6 +124,7 @@ static bool tell_change(struct telling *telling, const struct lk_change *change)
     case LK_CHANGE_VALUE_DELETED:
         return tell_value(telling, change);
     case LK_CHANGE_ITEM_PUSHED:
+    case LK_CHANGE_ITEM_REPLACED:
         telling->claim = 0;
         return tell_item(telling, change, LK_WATCH_PUSHED);
     case LK_CHANGE_ITEM_CLAIMED:

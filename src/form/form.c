@@ -51,9 +51,9 @@ void lk_form_write_broken(struct lk_form_writer *writer, size_t count) {
     end_answer(writer, &lk_form_of_broken, &count);
 }
 
-void lk_form_write_pushed(struct lk_form_writer *writer, bool added) {
+void lk_form_write_pushed(struct lk_form_writer *writer, const lk_push_result *pushed) {
     lk_form_open_answer(writer, LK_OK);
-    end_answer(writer, &lk_form_of_added, &added);
+    end_answer(writer, &lk_form_of_pushed, pushed);
 }
 
 void lk_form_write_entry(struct lk_form_writer *writer, const lk_entry *entry, bool with_blockers) {

@@ -60,8 +60,8 @@ void lk_form_write_value(struct lk_form_writer *writer, const char *path, const 
 /* One value of a listing: its path, its size, whether it is in doubt. */
 void lk_form_write_value_info(struct lk_form_writer *writer, const lk_value_info *value);
 
-/* The result of a push: `added` is false when the item already existed. */
-void lk_form_write_pushed(struct lk_form_writer *writer, bool added);
+/* The result of a push; what it has found and changed only if it has added nothing. */
+void lk_form_write_pushed(struct lk_form_writer *writer, const lk_push_result *pushed);
 
 /* A claim. value: only if the item has one; stolen: only if its former claim perished. */
 void lk_form_write_claim(struct lk_form_writer *writer, const lk_claim_info *claim);
@@ -167,6 +167,7 @@ extern const struct lk_form lk_form_of_value_info;      /* lk_value_info */
 extern const struct lk_form lk_form_of_part_value;      /* lk_part_value */
 extern const struct lk_form lk_form_of_claim;           /* lk_claim_info */
 extern const struct lk_form lk_form_of_item;            /* lk_item_info */
+extern const struct lk_form lk_form_of_pushed;          /* lk_push_result */
 extern const struct lk_form lk_form_of_stats;           /* lk_queue_stats */
 extern const struct lk_form lk_form_of_queue;           /* lk_queue_info */
 extern const struct lk_form lk_form_of_event;           /* lk_watch_event */
@@ -179,7 +180,6 @@ extern const struct lk_form lk_form_of_doubt;           /* struct lk_doubt */
 extern const struct lk_form lk_form_of_broken;
 extern const struct lk_form lk_form_of_done;
 extern const struct lk_form lk_form_of_dropped;
-extern const struct lk_form lk_form_of_added;
 
 /* Why the claims of one decision are not more. */
 struct lk_series_end {

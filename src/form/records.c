@@ -229,8 +229,20 @@ static const struct lk_field claim_fields[] = {
 };
 FORM(claim, lk_claim_info, claim_fields, .queue = NULL);
 
-static const char *const item_states[] = {"ready",  "delayed",   "claimed",
-                                          "parked", "cancelled", NULL};
+static const char *const item_states[] = {"ready",     "delayed", "claimed", "parked",
+                                          "cancelled", "again",   NULL};
+
+static bool has_found(const void *record) {
+    return ((const lk_push_result *)record)->was != NULL;
+}
+
+static const struct lk_field pushed_fields[] = {
+    {FIELD(lk_push_result, added, FLAG, ALWAYS)},
+    {FIELD(lk_push_result, changed, FLAG, IF_SHOWN), .is_shown = has_found},
+    {NAMED("was", lk_push_result, was, NAME, IF_ANY, item_states)},
+    {.name = NULL},
+};
+FORM(pushed, lk_push_result, pushed_fields, .was = NULL);
 
 static const struct lk_field item_fields[] = {
     {FIELD(lk_item_info, id, TEXT, NEEDED)},

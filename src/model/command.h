@@ -103,7 +103,15 @@ struct lk_put {
 };
 
 /* R16: adds an item; one with this id that is there already stays as it is. */
+/* What a push does with an item that stands there already. */
+enum lk_push_kind {
+    LK_PUSH_NEW,     /* nothing: a duplicate */
+    LK_PUSH_REPLACE, /* replaces it if it waits to be claimed */
+    LK_PUSH_AGAIN,   /* replaces it unless it is claimed, else lets it follow its claim */
+};
+
 struct lk_push {
+    enum lk_push_kind kind;
     struct lk_path queue;
     struct lk_slice id; /* one segment */
     struct lk_slice value;

@@ -66,13 +66,14 @@ enum lk_change_kind {
     LK_CHANGE_VALUE_DELETED, /* `value`: as it was */
     LK_CHANGE_VALUE_DOUBTED, /* `value`: R15, its holder may have died half-way */
 
-    LK_CHANGE_ITEM_PUSHED,  /* `item`: new */
-    LK_CHANGE_ITEM_CLAIMED, /* `item`, and `request`: the claim, which was granted just before */
-    LK_CHANGE_ITEM_STOLEN,  /* the same, where the former claim had perished */
-    LK_CHANGE_ITEM_DONE,    /* `item`: removed */
-    LK_CHANGE_ITEM_RETRIED, /* `item`: given back by its claimant */
-    LK_CHANGE_ITEM_FREED,   /* `item`: its claim perished or was broken */
-    LK_CHANGE_ITEM_PARKED,  /* `item`: too many attempts, or its claimant said so */
+    LK_CHANGE_ITEM_PUSHED,   /* `item`: new */
+    LK_CHANGE_ITEM_REPLACED, /* `item`: a push has changed it, in its value and needs too */
+    LK_CHANGE_ITEM_CLAIMED,  /* `item`, and `request`: the claim, which was granted just before */
+    LK_CHANGE_ITEM_STOLEN,   /* the same, where the former claim had perished */
+    LK_CHANGE_ITEM_DONE,     /* `item`: removed; or free, for it was pushed again */
+    LK_CHANGE_ITEM_RETRIED,  /* `item`: given back by its claimant */
+    LK_CHANGE_ITEM_FREED,    /* `item`: its claim perished or was broken */
+    LK_CHANGE_ITEM_PARKED,   /* `item`: too many attempts, or its claimant said so */
     LK_CHANGE_ITEM_UNPARKED,
     LK_CHANGE_ITEM_CANCELLED,  /* `item`: still claimed; then its claim is revoked or broken */
     LK_CHANGE_ITEM_DROPPED,    /* `item`: removed, and has not been done */
@@ -103,6 +104,25 @@ struct lk_blocker {
     uint32_t part; /* index of the blocker's part that is in the way */
 };
 
+enum lk_item_state {
+    LK_ITEM_READY,
+    LK_ITEM_DELAYED, /* until due_us */
+    LK_ITEM_CLAIMED,
+    LK_ITEM_PARKED,
+    LK_ITEM_CANCELLED, /* claimed, and removed when the claim ends */
+    LK_ITEM_AGAIN,     /* claimed, and pushed again: ready when the claim ends, or at due_us */
+    LK_ITEM_GONE,      /* done, dropped or cancelled, in the last step */
+};
+
+static inline bool lk_item_is_claimed(enum lk_item_state state) {
+    return state == LK_ITEM_CLAIMED || state == LK_ITEM_CANCELLED || state == LK_ITEM_AGAIN;
+}
+
+/* Whether an item in this state has a moment at which it is due. */
+static inline bool lk_item_has_due(enum lk_item_state state) {
+    return state == LK_ITEM_DELAYED || state == LK_ITEM_AGAIN;
+}
+
 struct lk_answer {
     lk_outcome outcome;
     lk_ref request;    /* what the command was about; 0 after a refused try of something new */
@@ -121,6 +141,10 @@ struct lk_answer {
     lk_item_ref item; /* LK_COMMAND_PUSH, TAKE, FINISH, UNPARK, DROP: what it was about; 0: none */
     bool deleted;     /* LK_COMMAND_PUT: there was a value, and it is gone */
     bool is_stolen;   /* LK_COMMAND_TAKE: the item's former claim had perished */
+    /* LK_COMMAND_PUSH that has created nothing: in which state the item was, and whether the push
+     * has changed it. */
+    enum lk_item_state was;
+    bool is_replaced;
 
     const struct lk_blocker *blockers; /* the first of those in the way: holders, then by ticket */
     size_t blocker_count;
@@ -264,26 +288,13 @@ void lk_model_each_value(const struct lk_model *model, const struct lk_path *pre
 void lk_model_each_doubt(const struct lk_model *model, const struct lk_path *prefix,
                          struct lk_slice behind, lk_visit_value *visit, void *context);
 
-enum lk_item_state {
-    LK_ITEM_READY,
-    LK_ITEM_DELAYED, /* until due_us */
-    LK_ITEM_CLAIMED,
-    LK_ITEM_PARKED,
-    LK_ITEM_CANCELLED, /* claimed, and removed when the claim ends */
-    LK_ITEM_GONE,      /* done, dropped or cancelled, in the last step */
-};
-
-static inline bool lk_item_is_claimed(enum lk_item_state state) {
-    return state == LK_ITEM_CLAIMED || state == LK_ITEM_CANCELLED;
-}
-
 /* An item in the open. Filled by lk_model_item_record(), read by lk_model_restore_item(). */
 struct lk_item_record {
     struct lk_path queue;
     struct lk_slice id;
     uint64_t sequence; /* the smaller, the older; a draw of the queue's root (R4) */
     enum lk_item_state state;
-    int64_t due_us;    /* on the now_us axis; LK_ITEM_DELAYED only */
+    int64_t due_us;    /* on the now_us axis; 0 unless lk_item_has_due() */
     uint32_t attempts; /* claims so far */
     bool was_lost;     /* its last claim perished: the next one is a steal */
     lk_ref claim;      /* of a claimed item: the request; not read by restoring */

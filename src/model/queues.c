@@ -113,6 +113,7 @@ static uint64_t *count_of(struct lk_model *model, const struct lk_item *item) {
         return &counts->delayed;
     case LK_ITEM_CLAIMED:
     case LK_ITEM_CANCELLED:
+    case LK_ITEM_AGAIN:
         return &counts->claimed;
     default:
         return &counts->parked_now;
@@ -124,6 +125,7 @@ static int64_t rank_of(const struct lk_item *item, int64_t due_us) {
     case LK_ITEM_READY:
         return -item->priority;
     case LK_ITEM_DELAYED:
+    case LK_ITEM_AGAIN:
         return due_us;
     default:
         return 0;

@@ -64,6 +64,7 @@
 #define LK_TEXT_NOT_PARKED "R16: there is no such parked item"
 #define LK_TEXT_NO_ITEM "R16: there is no such item, or it is claimed"
 #define LK_TEXT_PARKS_DELAYED "R16: an item that is parked has no delay"
+#define LK_TEXT_AGAIN_OR_REPLACE "R16: a push is again or replaces, not both"
 #define LK_TEXT_NOT_THERE "R16: there is no such item"
 
 /* Why an item was parked whose last claim perished or was broken (R16). */

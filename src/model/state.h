@@ -239,10 +239,11 @@ struct lk_item {
     bool failed_by_loss; /* LK_TEXT_CLAIM_LOST is its last failure, not the kept one */
     int16_t priority;
     int32_t last_exit;
-    int64_t rank;      /* delayed: when it is due; ready: the negative of its priority; else 0 */
-    uint64_t sequence; /* a draw of its root (R4) */
-    lk_id claim;       /* the request that claims it */
-    lk_id next_gone;   /* done by the last step, still readable */
+    int64_t rank;          /* delayed, or pushed again: when it is due; ready: the negative of its
+                          priority; else 0 */
+    uint64_t sequence;     /* a draw of its root (R4) */
+    lk_id claim;           /* the request that claims it */
+    lk_id next_gone;       /* done by the last step, still readable */
     uint32_t max_attempts; /* of the claim */
     uint64_t ask_number;   /* of the claim */
     uint32_t value_size;

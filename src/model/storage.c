@@ -220,6 +220,30 @@ uint64_t lk_item_kept_bytes(const struct lk_item *item) {
     return (uint64_t)item->value_size + item->last_text_size + LK_KEPT_COST_BYTES;
 }
 
+bool lk_item_refill(struct lk_model *model, lk_id id, struct lk_slice value,
+                    const struct lk_part *needs, size_t need_count) {
+    struct lk_item *item = lk_item_at(model, id);
+    struct lk_item made = *item;
+
+    made.value_size = (uint32_t)value.size;
+    made.need_count = (uint32_t)need_count;
+    made.group = 0;
+    made.needs = NULL;
+    if (!lk_bytes_copy(model, value, &made.value)) {
+        return false;
+    }
+    if (!join_group(model, &made, needs)) {
+        lk_bytes_free(model, made.value);
+        return false;
+    }
+    model->kept_bytes += lk_item_kept_bytes(&made);
+    model->kept_bytes -= lk_item_kept_bytes(item);
+    lk_bytes_free(model, item->value);
+    leave_group(model, item);
+    *item = made;
+    return true;
+}
+
 bool lk_item_keep_failure(struct lk_model *model, lk_id id, const struct lk_item_failure *failure) {
     struct lk_item *item = lk_item_at(model, id);
     char *text;

@@ -36,6 +36,13 @@ lk_id lk_work_make(struct lk_model *model, const struct lk_path *path);
 lk_id lk_item_make(struct lk_model *model, lk_id work, const struct lk_path *path,
                    struct lk_slice value, const struct lk_part *needs, size_t need_count);
 
+/*
+ * Gives an item that is in no tree copies of another value and of other needs. false: memory is
+ * exhausted, and nothing has changed.
+ */
+bool lk_item_refill(struct lk_model *model, lk_id item, struct lk_slice value,
+                    const struct lk_part *needs, size_t need_count);
+
 /* Keeps a failure in place of the item's last one. false: memory is exhausted. */
 bool lk_item_keep_failure(struct lk_model *model, lk_id item,
                           const struct lk_item_failure *failure);

@@ -91,6 +91,80 @@ static void push_new(struct lk_model *model, struct lk_times times, const struct
     model->effects.answer.item = id;
 }
 
+/* Whether a push of this kind changes an item in this state. */
+static bool may_replace(enum lk_push_kind kind, enum lk_item_state state) {
+    switch (state) {
+    case LK_ITEM_READY:
+    case LK_ITEM_DELAYED:
+    case LK_ITEM_AGAIN:
+        return kind != LK_PUSH_NEW;
+    default:
+        return kind == LK_PUSH_AGAIN;
+    }
+}
+
+/* The item is claimed, and this push is the first to ask for another run behind that claim. */
+static bool is_another_run(enum lk_item_state was) {
+    return lk_item_is_claimed(was) && was != LK_ITEM_AGAIN;
+}
+
+/* What the push says takes the place of what the item was. false: memory is exhausted. */
+static bool replace(struct lk_model *model, struct lk_times times, const struct lk_push *push,
+                    lk_id id) {
+    int64_t due_us = times.now_us + push->delay_ms * 1000;
+    struct lk_item *item = lk_item_at(model, id);
+    const struct lk_item before = *item;
+
+    lk_item_leave(model, id);
+    if (!lk_item_refill(model, id, push->value, push->needs, push->need_count)) {
+        lk_item_enter(model, id, before.state, before.rank, before.ready_us);
+        return false;
+    }
+    item->priority = (int16_t)push->priority;
+    if (is_another_run(before.state)) { /* it is the last in the queue, as a new item is */
+        item->sequence = draw_at(model, item->node, times.wall_us);
+    }
+    if (lk_item_is_claimed(before.state)) {
+        lk_item_enter(model, id, LK_ITEM_AGAIN, due_us, 0);
+    } else {
+        item->attempts = 0;
+        lk_item_enter(model, id, push->delay_ms > 0 ? LK_ITEM_DELAYED : LK_ITEM_READY, due_us,
+                      before.state == LK_ITEM_READY ? before.ready_us : times.now_us);
+    }
+    return true;
+}
+
+/* A push of an item that the queue has. */
+static void push_over(struct lk_model *model, struct lk_times times, const struct lk_push *push,
+                      lk_id id) {
+    struct lk_item *item = lk_item_at(model, id);
+    struct lk_queue_counts *counts = &lk_work_at(model, item->work)->counts;
+    enum lk_item_state was = (enum lk_item_state)item->state;
+    bool is_replaced;
+
+    if (was == LK_ITEM_DELAYED && item->rank <= times.now_us) {
+        was = LK_ITEM_READY; /* due, but no claim has moved it yet */
+    }
+    is_replaced = may_replace(push->kind, was);
+    if (is_replaced && !replace(model, times, push, id)) {
+        lk_answer_exhausted(model);
+        return;
+    }
+    if (is_replaced) {
+        note_item(model, LK_CHANGE_ITEM_REPLACED, id, 0);
+    }
+    if (is_replaced && is_another_run(was)) {
+        counts->pushed++;
+    } else {
+        counts->duplicates++;
+    }
+    note_count(model, item->work);
+    lk_answer(model, LK_OK, 0);
+    model->effects.answer.item = id;
+    model->effects.answer.was = was;
+    model->effects.answer.is_replaced = is_replaced;
+}
+
 void lk_step_push(struct lk_model *model, struct lk_times times, const struct lk_push *push) {
     struct lk_item_path item_path;
     lk_error error;
@@ -116,10 +190,7 @@ void lk_step_push(struct lk_model *model, struct lk_times times, const struct lk
         }
         return;
     }
-    lk_work_at(model, work)->counts.duplicates++;
-    note_count(model, work);
-    lk_answer(model, LK_OK, 0);
-    model->effects.answer.item = item;
+    push_over(model, times, push, item);
 }
 
 /* ---- take ---- */
@@ -353,13 +424,34 @@ static bool has_no_attempt_left(const struct lk_item *item) {
     return item->max_attempts != 0 && item->attempts >= item->max_attempts;
 }
 
-/* Ready again, at once or after a delay; or parked. One that is cancelled is removed. */
+/* The claim of an item that was pushed again ends: it is as if it were pushed now. */
+static void begin_again(struct lk_model *model, lk_id id, enum lk_change_kind kind,
+                        int64_t now_us) {
+    struct lk_item *item = lk_item_at(model, id);
+    int64_t due_us = item->rank;
+
+    lk_claims_remove(model, id);
+    item->claim = 0;
+    item->attempts = 0;
+    lk_item_change_state(model, id, due_us > now_us ? LK_ITEM_DELAYED : LK_ITEM_READY, due_us);
+    note_item(model, kind, id, 0);
+    note_count(model, item->work);
+}
+
+/*
+ * Ready again, at once or after a delay; or parked. One that is cancelled is removed, and one that
+ * was pushed again is what that push has made of it.
+ */
 static void give_back(struct lk_model *model, lk_id id, enum lk_change_kind kind, bool parks,
                       int64_t due_us, int64_t now_us) {
     struct lk_item *item = lk_item_at(model, id);
 
     if (item->state == LK_ITEM_CANCELLED) {
         remove_claimed(model, id, LK_CHANGE_ITEM_DROPPED);
+        return;
+    }
+    if (item->state == LK_ITEM_AGAIN) {
+        begin_again(model, id, kind, now_us);
         return;
     }
     assert(item->state == LK_ITEM_CLAIMED);
@@ -382,7 +474,7 @@ void lk_item_lose_claim(struct lk_model *model, lk_id claim) {
 
     assert(item->claim == claim);
     item->was_lost = true;
-    give_back(model, id, LK_CHANGE_ITEM_FREED, has_no_attempt_left(item), 0, 0);
+    give_back(model, id, LK_CHANGE_ITEM_FREED, has_no_attempt_left(item), 0, model->now_us);
     if (item->state == LK_ITEM_PARKED) {
         item->failed_by_loss = true;
     }
@@ -394,7 +486,7 @@ static void finish_retry(struct lk_model *model, struct lk_times times,
     struct lk_item *item = lk_item_at(model, id);
     bool parks = finish->parks || (!finish->is_uncounted && has_no_attempt_left(item));
 
-    if (item->state == LK_ITEM_CLAIMED) {
+    if (item->state != LK_ITEM_CANCELLED) {
         lk_work_at(model, item->work)->counts.retried++;
     }
     if (finish->is_uncounted && item->attempts > 0) {
@@ -415,7 +507,11 @@ static void end_claim(struct lk_model *model, struct lk_times times, const struc
     lk_request_end(model, claim, LK_CHANGE_RELEASED);
     if (finish->kind == LK_FINISH_DONE) {
         lk_work_at(model, item->work)->counts.done++;
-        remove_claimed(model, id, LK_CHANGE_ITEM_DONE);
+        if (item->state == LK_ITEM_AGAIN) {
+            begin_again(model, id, LK_CHANGE_ITEM_DONE, times.now_us);
+        } else {
+            remove_claimed(model, id, LK_CHANGE_ITEM_DONE);
+        }
     } else {
         finish_retry(model, times, finish, id);
     }
@@ -543,7 +639,7 @@ void lk_step_drop(struct lk_model *model, const struct lk_drop *drop) {
 lk_id lk_item_cancel(struct lk_model *model, lk_id id, bool at_once) {
     struct lk_item *item = lk_item_at(model, id);
 
-    if (item->state == LK_ITEM_CLAIMED) {
+    if (item->state == LK_ITEM_CLAIMED || item->state == LK_ITEM_AGAIN) {
         lk_item_change_state(model, id, LK_ITEM_CANCELLED, 0);
         if (!at_once) {
             note_item(model, LK_CHANGE_ITEM_CANCELLED, id, 0);

@@ -39,7 +39,7 @@ void lk_model_item_record(const struct lk_model *model, lk_item_ref ref,
     ret_record->id = lk_name_text(&lk_node_at(model, item->node)->name);
     ret_record->sequence = item->sequence;
     ret_record->state = (enum lk_item_state)item->state;
-    ret_record->due_us = item->state == LK_ITEM_DELAYED ? item->rank : 0;
+    ret_record->due_us = lk_item_has_due(ret_record->state) ? item->rank : 0;
     if (item->state == LK_ITEM_DELAYED && item->rank <= model->now_us) {
         ret_record->state = LK_ITEM_READY; /* due, but no claim has moved it yet */
     }
@@ -63,8 +63,8 @@ static bool is_possible(const struct lk_model *model, const struct lk_item_recor
            && memchr(record->id.bytes, '/', record->id.size) == NULL
            && record->value.size <= LK_VALUE_BYTES_MAX && record->need_count <= LK_NEEDS_MAX
            && record->priority >= LK_PRIORITY_MIN && record->priority <= LK_PRIORITY_MAX
-           && record->last_failure.text.size <= LK_FAILURE_BYTES_MAX
-           && record->state <= LK_ITEM_CANCELLED && record->state != LK_ITEM_CLAIMED
+           && record->last_failure.text.size <= LK_FAILURE_BYTES_MAX && record->state < LK_ITEM_GONE
+           && record->state != LK_ITEM_CLAIMED
            && (record->need_count == 0
                || lk_parts_check(record->needs, record->need_count, NULL) == LK_OK)
            && lk_model_item(model, &record->queue, record->id) == 0;
@@ -115,7 +115,7 @@ bool lk_item_restore_claim(struct lk_model *model, lk_id claim, const struct lk_
     item->claim = claim;
     item->max_attempts = record->max_attempts;
     item->ask_number = record->ask_number;
-    if (item->state != LK_ITEM_CANCELLED) {
+    if (!lk_item_is_claimed(item->state)) {
         lk_item_change_state(model, id, LK_ITEM_CLAIMED, 0);
     }
     lk_claims_add(model, id);

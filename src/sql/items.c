@@ -26,7 +26,7 @@ enum {
 
 static const char *const state_texts[] = {
     [LK_ITEM_READY] = "ready",   [LK_ITEM_DELAYED] = "delayed",     [LK_ITEM_CLAIMED] = "claimed",
-    [LK_ITEM_PARKED] = "parked", [LK_ITEM_CANCELLED] = "cancelled",
+    [LK_ITEM_PARKED] = "parked", [LK_ITEM_CANCELLED] = "cancelled", [LK_ITEM_AGAIN] = "again",
 };
 enum { STATES = sizeof state_texts / sizeof state_texts[0] };
 
@@ -189,17 +189,27 @@ static struct lk_slice queue_of(const struct lk_item_record *record) {
 static int prepare_change(struct lk_sql *sql, enum lk_sql_statement which,
                           const struct lk_item_record *record, int64_t due_unix_us,
                           sqlite3_stmt **ret_statement) {
-    bool is_delayed = record->state == LK_ITEM_DELAYED;
+    bool has_due = lk_item_has_due(record->state);
     int code = prepare_item(sql, which, queue_of(record), record->id, ret_statement);
 
     if (code == SQLITE_OK) {
         (void)lk_sql_bind_text(*ret_statement, 3, lk_slice_of(state_texts[record->state]));
-        (void)lk_sql_bind_integer(*ret_statement, 4, is_delayed ? record->due_us : 0);
-        (void)lk_sql_bind_integer(*ret_statement, 5, is_delayed ? due_unix_us : 0);
+        (void)lk_sql_bind_integer(*ret_statement, 4, has_due ? record->due_us : 0);
+        (void)lk_sql_bind_integer(*ret_statement, 5, has_due ? due_unix_us : 0);
         (void)lk_sql_bind_integer(*ret_statement, 6, record->attempts);
         (void)lk_sql_bind_integer(*ret_statement, 7, record->was_lost);
     }
     return code;
+}
+
+/* What is not given is NULL. */
+static void bind_failure(sqlite3_stmt *statement, int at, const struct lk_item_failure *failure) {
+    if (failure->has_exit) {
+        (void)lk_sql_bind_integer(statement, at, failure->exit_code);
+    }
+    if (failure->text.size > 0) {
+        (void)lk_sql_bind_bytes(statement, at + 1, failure->text);
+    }
 }
 
 int lk_sql_item_add(struct lk_sql *sql, const struct lk_item_record *record, int64_t due_unix_us) {
@@ -220,6 +230,7 @@ int lk_sql_item_add(struct lk_sql *sql, const struct lk_item_record *record, int
     if (record->value.size > 0) {
         (void)lk_sql_bind_integer(statement, 11, (int64_t)record->value.size);
     }
+    bind_failure(statement, 12, &record->last_failure);
     code = lk_sql_run(statement);
     if (code == SQLITE_OK && record->value.size > 0) {
         code = prepare_item(sql, LK_SQL_ITEM_VALUE_ADD, queue_of(record), record->id, &statement);
@@ -233,18 +244,12 @@ int lk_sql_item_add(struct lk_sql *sql, const struct lk_item_record *record, int
 
 int lk_sql_item_save(struct lk_sql *sql, const struct lk_item_record *record, int64_t due_unix_us) {
     sqlite3_stmt *statement;
-    const struct lk_item_failure *failure = &record->last_failure;
     int code = prepare_change(sql, LK_SQL_ITEM_SAVE, record, due_unix_us, &statement);
 
     if (code != SQLITE_OK) {
         return code;
     }
-    if (failure->has_exit) {
-        (void)lk_sql_bind_integer(statement, 8, failure->exit_code);
-    }
-    if (failure->text.size > 0) {
-        (void)lk_sql_bind_bytes(statement, 9, failure->text);
-    }
+    bind_failure(statement, 8, &record->last_failure);
     return lk_sql_run(statement);
 }
 
@@ -535,7 +540,8 @@ int lk_sql_queue_count(struct lk_sql *sql, struct lk_slice queue, int64_t now_us
     if (code == SQLITE_OK) {
         counts->ready = by_state[LK_ITEM_READY] + due;
         counts->delayed = by_state[LK_ITEM_DELAYED] - due;
-        counts->claimed = by_state[LK_ITEM_CLAIMED] + by_state[LK_ITEM_CANCELLED];
+        counts->claimed =
+            by_state[LK_ITEM_CLAIMED] + by_state[LK_ITEM_CANCELLED] + by_state[LK_ITEM_AGAIN];
         counts->parked_now = by_state[LK_ITEM_PARKED];
     }
     return code;

@@ -32,12 +32,12 @@ static struct lk_row row_of_item(const struct lk_model *model, const struct lk_c
     struct lk_row row = {.kind = LK_ROW_ITEM};
 
     lk_model_item_record(model, change->item, room);
-    if (change->kind == LK_CHANGE_ITEM_PUSHED) {
+    if (change->kind == LK_CHANGE_ITEM_PUSHED || change->kind == LK_CHANGE_ITEM_REPLACED) {
         row.kind = LK_ROW_ITEM_NEW;
     } else if (room->state == LK_ITEM_GONE) { /* by this change, or by a later one of the step */
         row.kind = LK_ROW_ITEM_GONE;
     }
-    if (row.kind != LK_ROW_ITEM_NEW) { /* they never change, and are not copied again */
+    if (row.kind != LK_ROW_ITEM_NEW) { /* only a push changes them: they are not copied again */
         room->value = (struct lk_slice){NULL, 0};
         room->need_count = 0;
     }

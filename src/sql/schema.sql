@@ -112,8 +112,8 @@ CREATE TABLE lk_item (
     id          TEXT    NOT NULL,
     sequence    INTEGER NOT NULL, -- in its queue: the smaller, the older
     state       TEXT    NOT NULL CHECK (state IN ('ready', 'delayed', 'claimed', 'parked',
-                                                  'cancelled')),
-    due_us      INTEGER NOT NULL, -- of what is delayed
+                                                  'cancelled', 'again')),
+    due_us      INTEGER NOT NULL, -- of what is delayed, or claimed and pushed again
     due_unix_us INTEGER NOT NULL, -- the same, by the wall clock at that time
     attempts    INTEGER NOT NULL, -- claims so far
     was_lost    INTEGER NOT NULL, -- the last claim perished: the next one is a steal

@@ -285,7 +285,8 @@ static const char *const texts[] = {
     [LK_SQL_ITEM_LOAD] = "SELECT " ITEM_COLUMNS " FROM lk_item WHERE queue = ?1 AND id = ?2",
     [LK_SQL_ITEM_ADD] =
         "INSERT INTO lk_item (queue, id, state, due_us, due_unix_us, attempts, was_lost, sequence,"
-        " needs, priority, value_bytes) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+        " needs, priority, value_bytes, last_exit, last_error)"
+        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
     [LK_SQL_ITEM_SAVE] = "UPDATE lk_item SET state = ?3, due_us = ?4, due_unix_us = ?5,"
                          " attempts = ?6, was_lost = ?7, last_exit = ?8, last_error = ?9"
                          " WHERE queue = ?1 AND id = ?2",
@@ -313,7 +314,7 @@ static const char *const texts[] = {
     /* By the wall clock, but not later than by the former clock. */
     [LK_SQL_ITEMS_MOVE] = "UPDATE lk_item SET due_us ="
                           " ?1 + max(0, min(due_unix_us - ?2, due_us - ?3))"
-                          " WHERE state = 'delayed'",
+                          " WHERE state IN ('delayed', 'again')",
 
     [LK_SQL_ROOTS_GREATEST] = "SELECT ifnull(max(last_draw), 0) FROM lk_root",
     [LK_SQL_DONE_ROW_ADD] = "INSERT OR IGNORE INTO lk_done_row (queue, id) VALUES (?1, ?2)",

@@ -293,10 +293,10 @@ static void a_claim_has_the_value_of_its_item(void **state) {
     expect_line(
         "{\"status\":\"granted\",\"queue\":\"q\",\"id\":\"1\",\"value\":\"v\",\"attempt\":2,"
         "\"stolen\":true,\"token\":7,\"owner\":\"ana\",\"expires_in_ms\":59999}");
-    lk_form_write_pushed(line(), true);
+    lk_form_write_pushed(line(), &(lk_push_result){.added = true});
     expect_line("{\"status\":\"ok\",\"added\":true}");
-    lk_form_write_pushed(line(), false);
-    expect_line("{\"status\":\"ok\",\"added\":false}");
+    lk_form_write_pushed(line(), &(lk_push_result){.changed = true, .was = "claimed"});
+    expect_line("{\"status\":\"ok\",\"added\":false,\"changed\":true,\"was\":\"claimed\"}");
 }
 
 static void an_item_has_the_fields_of_its_state(void **state) {

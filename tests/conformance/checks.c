@@ -189,14 +189,24 @@ static bool simple_check_read(struct words *words, const char *word, struct chec
         enum check_kind kind;
         enum { COUNT, DURATION, YES_OR_NO, TEXT } value;
     } simple[] = {
-        {"position", CHECK_POSITION, COUNT}, {"count", CHECK_COUNT, COUNT},
-        {"ttl", CHECK_TTL, DURATION},        {"created", CHECK_CREATED, YES_OR_NO},
-        {"fixed", CHECK_FIXED, YES_OR_NO},   {"revoked", CHECK_REVOKED, YES_OR_NO},
-        {"note", CHECK_NOTE, TEXT},          {"says", CHECK_SAYS, TEXT},
-        {"reason", CHECK_REASON, TEXT},      {"added", CHECK_ADDED, YES_OR_NO},
-        {"item", CHECK_ITEM, TEXT},          {"attempt", CHECK_ATTEMPT, COUNT},
-        {"stolen", CHECK_STOLEN, YES_OR_NO}, {"attempts", CHECK_ATTEMPTS, COUNT},
-        {"priority", CHECK_PRIORITY, COUNT}, {"size", CHECK_SIZE, COUNT},
+        {"position", CHECK_POSITION, COUNT},
+        {"count", CHECK_COUNT, COUNT},
+        {"ttl", CHECK_TTL, DURATION},
+        {"created", CHECK_CREATED, YES_OR_NO},
+        {"fixed", CHECK_FIXED, YES_OR_NO},
+        {"revoked", CHECK_REVOKED, YES_OR_NO},
+        {"note", CHECK_NOTE, TEXT},
+        {"says", CHECK_SAYS, TEXT},
+        {"reason", CHECK_REASON, TEXT},
+        {"added", CHECK_ADDED, YES_OR_NO},
+        {"changed", CHECK_CHANGED, YES_OR_NO},
+        {"was", CHECK_WAS, TEXT},
+        {"item", CHECK_ITEM, TEXT},
+        {"attempt", CHECK_ATTEMPT, COUNT},
+        {"stolen", CHECK_STOLEN, YES_OR_NO},
+        {"attempts", CHECK_ATTEMPTS, COUNT},
+        {"priority", CHECK_PRIORITY, COUNT},
+        {"size", CHECK_SIZE, COUNT},
     };
     for (size_t i = 0; i < sizeof simple / sizeof simple[0]; i++) {
         if (strcmp(word, simple[i].word) != 0) {

@@ -360,6 +360,10 @@ static bool compare_work(const struct comparison *comparison, const struct obser
         return compare_number("in doubt", check->number, observation->in_doubt, complaint);
     case CHECK_ADDED:
         return compare_number("added", check->number, observation->added, complaint);
+    case CHECK_CHANGED:
+        return compare_number("changed", check->number, observation->changed, complaint);
+    case CHECK_WAS:
+        return compare_text("was", check->text, observation->was, complaint);
     case CHECK_ITEM:
         return compare_text("item", check->text, observation->item, complaint);
     case CHECK_ATTEMPT:

@@ -51,6 +51,8 @@ struct observation {
     const lk_part_value *values;
     size_t value_count;
     bool added;                   /* push */
+    bool changed;                 /* push */
+    const char *was;              /* push; NULL: added */
     const char *item;             /* claim */
     lk_claim_info *const *claims; /* claim, of several */
     size_t claim_count;

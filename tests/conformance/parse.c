@@ -88,6 +88,14 @@ static bool several_option_read(struct words *words, struct step_options *option
         options->uncounted = true;
         return true;
     }
+    if (words_accept(words, "again")) {
+        options->again = true;
+        return true;
+    }
+    if (words_accept(words, "replacing")) {
+        options->replacing = true;
+        return true;
+    }
     if (words_accept(words, "parking")) {
         options->parks = true;
         return true;

@@ -60,6 +60,8 @@ enum check_kind {
     CHECK_DOUBTS,    /* whether they are in doubt, in order: "yes" or "no" */
     CHECK_IN_DOUBT,
     CHECK_ADDED,   /* a push */
+    CHECK_CHANGED, /* the same */
+    CHECK_WAS,     /* the same: the state that it has found */
     CHECK_ITEM,    /* the id of what was claimed */
     CHECK_ITEMS,   /* the ids of what was claimed, in order */
     CHECK_ATTEMPT, /* of a claim */
@@ -175,7 +177,8 @@ struct step_options {
     bool exit_said;    /* the same */
     int64_t exit_code; /* retries */
     const char *error; /* retries; NULL: unsaid */
-    bool again;        /* watch: from where it was */
+    bool again;        /* watch: from where it was; pushes: an item that exists, too */
+    bool replacing;    /* pushes */
 };
 
 struct step {

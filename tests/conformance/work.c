@@ -101,6 +101,8 @@ lk_push_request push_request_of(const struct playback *playback, const struct st
         .needs = options->needs,
         .need_count = options->need_count,
         .priority = (int32_t)options->priority,
+        .again = options->again,
+        .replaces = options->replacing,
     };
 }
 
@@ -115,8 +117,12 @@ static bool play_push(struct playback *playback, const struct step *step, lk_sto
         return false;
     }
     lk_push_request request = push_request_of(playback, step, &name);
-    observation.outcome = lk_push(store, &request, &observation.added, &error);
-    if (observation.outcome == LK_OK && observation.added) {
+    lk_push_result result = {.was = NULL};
+    observation.outcome = lk_push_item(store, &request, &result, &error);
+    observation.added = result.added;
+    observation.changed = result.changed;
+    observation.was = result.was;
+    if (observation.outcome == LK_OK && (result.added || result.changed)) {
         item_promise_due(playback, step, step->parts[0], called_us);
     }
     return playback_compare(playback, step, &observation, complaint);

@@ -41,7 +41,7 @@ struct answer answer_of(struct lk_engine *engine, const struct lk_command *comma
     answer.claim = decision.claim;
     answer.error = decision.error;
     answer.broken = decision.broken;
-    answer.added = decision.is_added;
+    answer.pushed = decision.pushed;
     return answer;
 }
 
@@ -113,6 +113,18 @@ static const char *claim_differs(struct history *history, const struct lk_effect
     return difference;
 }
 
+static bool differs_from_push(const struct answer *answer, const struct lk_answer *expected) {
+    lk_push_result pushed = lk_pushed_of(expected);
+
+    if (answer->pushed.added != pushed.added || answer->pushed.changed != pushed.changed) {
+        return true;
+    }
+    return !answer->is_of_series
+           && (answer->pushed.was == NULL || pushed.was == NULL
+                   ? answer->pushed.was != pushed.was
+                   : strcmp(answer->pushed.was, pushed.was) != 0);
+}
+
 /* What is answered with an outcome and a sentence alone, but for whether it was added. */
 static const char *error_differs(const struct history *history, const struct lk_effects *effects,
                                  const struct answer *answer) {
@@ -125,8 +137,8 @@ static const char *error_differs(const struct history *history, const struct lk_
         print_side(history, "store", answer->error.outcome, answer->error.text);
         print_side(history, "model", expected.outcome, expected.text);
     } else if (history->command.kind == LK_COMMAND_PUSH
-               && answer->added != effects->answer.created) {
-        difference = "whether it was added";
+               && differs_from_push(answer, &effects->answer)) {
+        difference = "what a push has added, changed or found";
     }
     return difference;
 }

@@ -31,7 +31,8 @@ struct answer {
     lk_claim_info *claim; /* to a take */
     lk_error error;       /* to the others, and a take */
     size_t broken;
-    bool added;
+    lk_push_result pushed;
+    bool is_of_series; /* which does not tell how the item was that a push has found */
 };
 
 struct answer answer_of(struct lk_engine *engine, const struct lk_command *command);

@@ -283,6 +283,9 @@ static void make_push(struct generator *generator) {
     if (has_batches(generator) && chance(generator, 40)) {
         move->priority = (int32_t)between(generator, -2, 2);
     }
+    if (chance(generator, 40)) {
+        move->push = chance(generator, 70) ? LK_PUSH_AGAIN : LK_PUSH_REPLACE;
+    }
 }
 
 static void make_take(struct generator *generator) {

@@ -104,6 +104,7 @@ struct move {
     enum lk_finish_kind finish;
     int64_t delay_ms;
     int32_t priority;
+    enum lk_push_kind push;
     bool is_uncounted; /* these five: LK_FINISH_RETRY */
     bool parks;
     bool has_exit;

@@ -65,6 +65,10 @@ void move_print(const struct move *move) {
     }
     print_number("delay_ms", move->delay_ms);
     print_number("priority", move->priority);
+    if (move->push != LK_PUSH_NEW) {
+        (void)printf(", .push = %s",
+                     move->push == LK_PUSH_AGAIN ? "LK_PUSH_AGAIN" : "LK_PUSH_REPLACE");
+    }
     print_flag("is_uncounted", move->is_uncounted);
     print_flag("parks", move->parks);
     print_flag("has_exit", move->has_exit);
@@ -202,6 +206,7 @@ static void build_work(const struct history *history, const struct move *move, u
                        struct lk_command *command) {
     if (move->kind == LK_COMMAND_PUSH) {
         command->push = (struct lk_push){
+            .kind = move->push,
             .queue = history->queue,
             .id = lk_slice_of(move->id),
             .value = lk_slice_of(move->value),

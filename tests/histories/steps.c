@@ -301,7 +301,7 @@ static bool may_refuse(const struct history *history, const struct shared *share
 static const char *step_differs(struct history *history, struct lk_engine *engine,
                                 const struct lk_series *series, size_t i, struct shared *shared) {
     const struct lk_series_answer *given = &series->answers[i];
-    struct answer answer = {.claim = given->claim, .added = given->is_added};
+    struct answer answer = {.claim = given->claim, .pushed = given->pushed, .is_of_series = true};
     const struct lk_effects *effects;
     const char *difference;
     bool is_refusal = given->outcome != LK_OK && given->outcome != LK_GRANTED;

@@ -211,7 +211,7 @@ void level_engine_answers(struct lk_engine *engine, const struct level_call *cal
 
     build(call, &built);
     outcome = engine->ops->decide(engine, &built.command, &patience, &decision);
-    word_answer(call, outcome, decision.is_added, decision.broken, answer);
+    word_answer(call, outcome, decision.pushed.added, decision.broken, answer);
     if (decision.claim != NULL) {
         (void)snprintf(answer, LEVEL_TEXT_MAX, "granted %s:%u", decision.claim->id,
                        decision.claim->attempt);

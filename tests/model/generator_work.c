@@ -36,6 +36,9 @@ static void put_push(struct generator *generator, struct line *line) {
     if (chance(generator, 30)) {
         put(line, " priority=%s", SOME(generator, priorities));
     }
+    if (chance(generator, 40)) {
+        put(line, chance(generator, 70) ? " again" : " replaces");
+    }
     if (chance(generator, 2)) {
         put(line, "%s%s", all_needs, chance(generator, 30) ? ",n/16" : "");
     } else if (chance(generator, 30)) {

@@ -42,6 +42,17 @@ static const char *read_needs(struct lk_slice list, struct history_command *comm
     return NULL;
 }
 
+static bool read_push_kind(struct lk_slice word, enum lk_push_kind *ret_kind) {
+    if (history_is(word, "again")) {
+        *ret_kind = LK_PUSH_AGAIN;
+    } else if (history_is(word, "replaces")) {
+        *ret_kind = LK_PUSH_REPLACE;
+    } else {
+        return false;
+    }
+    return true;
+}
+
 static const char *read_push(struct lk_slice text, struct history_command *ret_event) {
     struct lk_push *push = &ret_event->command.push;
     struct lk_slice needs;
@@ -61,7 +72,8 @@ static const char *read_push(struct lk_slice text, struct history_command *ret_e
             wrong = read_needs(needs, ret_event, &push->need_count);
         } else if (!history_starts_with(word, "value=", &push->value)
                    && !history_signed(word, "priority", &priority)
-                   && !history_number(word, "delay", NULL, &delay_ms)) {
+                   && !history_number(word, "delay", NULL, &delay_ms)
+                   && !read_push_kind(word, &push->kind)) {
             wrong = "a push has no such word";
         }
     }

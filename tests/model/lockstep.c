@@ -394,6 +394,9 @@ static const char *compare_answer(const struct lockstep *lockstep, const struct 
     if (answer->created != expected->created) {
         return "created";
     }
+    if (answer->was != expected->was || answer->is_replaced != expected->is_replaced) {
+        return "what a push has found, or changed";
+    }
     if (answer->broken != expected->broken) {
         return "number of broken requests";
     }

@@ -156,7 +156,7 @@ static const char *compare_item(const struct lockstep *lockstep,
     if (record->state != state) {
         return "state of an item";
     }
-    if (state == LK_ITEM_DELAYED && record->due_us != expected->due_us) {
+    if (lk_item_has_due(state) && record->due_us != expected->due_us) {
         return "when an item is due";
     }
     if (record->attempts != expected->attempts) {
@@ -374,16 +374,26 @@ static size_t changes_of_queue(const struct lockstep *lockstep, enum lk_change_k
 static bool is_item_unchanged(const struct lk_reference_item *a,
                               const struct lk_reference_item *b) {
     return a->state == b->state && a->due_us == b->due_us && a->attempts == b->attempts
-           && a->was_lost == b->was_lost && a->claim == b->claim && a->sequence == b->sequence;
+           && a->was_lost == b->was_lost && a->claim == b->claim && a->sequence == b->sequence
+           && a->priority == b->priority && lk_slice_equal(a->value, b->value);
+}
+
+static bool is_unclaimed(const struct lk_reference_item *item) {
+    return item->state == LK_ITEM_READY || item->state == LK_ITEM_DELAYED;
 }
 
 /* Whether a change of this kind leaves an item like this one. */
-static bool fits(enum lk_change_kind kind, const struct lk_reference_item *after) {
+static bool fits(enum lk_change_kind kind, const struct lk_reference_item *before,
+                 const struct lk_reference_item *after) {
     switch (kind) {
     case LK_CHANGE_ITEM_CLAIMED:
     case LK_CHANGE_ITEM_STOLEN:
         return after != NULL && after->state == LK_ITEM_CLAIMED;
     case LK_CHANGE_ITEM_DONE:
+        return after == NULL
+               || (before != NULL && before->state == LK_ITEM_AGAIN && is_unclaimed(after));
+    case LK_CHANGE_ITEM_REPLACED:
+        return after != NULL && (after->state == LK_ITEM_AGAIN || is_unclaimed(after));
     case LK_CHANGE_ITEM_DROPPED:
         return after == NULL;
     case LK_CHANGE_ITEM_CANCELLED:
@@ -391,9 +401,8 @@ static bool fits(enum lk_change_kind kind, const struct lk_reference_item *after
     case LK_CHANGE_ITEM_PARKED:
         return after != NULL && after->state == LK_ITEM_PARKED;
     default:
-        return after != NULL
-               && (after->state == LK_ITEM_READY
-                   || (after->state == LK_ITEM_DELAYED && kind != LK_CHANGE_ITEM_UNPARKED));
+        return after != NULL && is_unclaimed(after)
+               && (after->state == LK_ITEM_READY || kind != LK_CHANGE_ITEM_UNPARKED);
     }
 }
 
@@ -411,7 +420,7 @@ static bool has_counted_a_steal(const struct lockstep *lockstep, const struct lk
 static bool is_new_item(const struct lk_reference_item *before,
                         const struct lk_reference_item *after) {
     return before == NULL
-           || (before->state == LK_ITEM_CANCELLED && after != NULL
+           || (before->state == LK_ITEM_CANCELLED && after != NULL && after->state != LK_ITEM_AGAIN
                && after->sequence != before->sequence);
 }
 
@@ -428,7 +437,7 @@ static const char *check_item(const struct lockstep *lockstep,
     if (change == NULL) {
         return "no change names an item that is different now";
     }
-    if (!fits(change->kind, after)
+    if (!fits(change->kind, before, after)
         || is_new_item(before, after) != (change->kind == LK_CHANGE_ITEM_PUSHED)) {
         return "a change of an item that says something else";
     }

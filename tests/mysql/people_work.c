@@ -67,7 +67,7 @@ static lk_outcome decide_push(const struct lk_push *push, bool is_in_transaction
         }
     }
     if (is_inside) {
-        decision->is_added = pushed == 1;
+        decision->pushed.added = pushed == 1;
         return lk_error_clear(&decision->error, LK_OK);
     }
     add_push(push, "lk_work_push");
@@ -75,7 +75,7 @@ static lk_outcome decide_push(const struct lk_push *push, bool is_in_transaction
     if (rows == NULL) {
         return decision->error.outcome;
     }
-    decision->is_added = number_at(rows, 0, "added") != 0;
+    decision->pushed.added = number_at(rows, 0, "added") != 0;
     mysql_free_result(rows);
     return lk_error_clear(&decision->error, LK_OK);
 }
@@ -367,7 +367,7 @@ void people_series(const struct lk_command *commands, size_t count, struct lk_se
         if (kind == LK_COMMAND_TAKE) {
             add_answer(series, LK_GRANTED)->claim = claim_of(rows, i, &commands[i].take);
         } else if (kind == LK_COMMAND_PUSH) {
-            add_answer(series, LK_OK)->is_added = number_at(rows, i, "added") != 0;
+            add_answer(series, LK_OK)->pushed.added = number_at(rows, i, "added") != 0;
         } else if (add_answer(series, outcome_at(rows, i))->outcome == LK_LOST) {
             /* the sentence of the last one alone is kept */
             (void)lk_error_set(&series->error, LK_OK, "%s",

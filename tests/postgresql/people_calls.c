@@ -389,7 +389,7 @@ static lk_outcome decide_push(struct people *people, const struct lk_command *co
     if (rows == NULL) {
         return decision->error.outcome;
     }
-    decision->is_added = PQgetvalue(rows, 0, 0)[0] == 't';
+    decision->pushed.added = PQgetvalue(rows, 0, 0)[0] == 't';
     PQclear(rows);
     return lk_error_clear(&decision->error, LK_OK);
 }

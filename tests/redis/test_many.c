@@ -84,7 +84,7 @@ static void check_pushes(struct lk_engine *engine) {
         decide(engine, LK_COMMAND_PUSH, 0, ITEMS);
         is_right = is_right && count_of(LK_OK) == ITEMS;
         for (size_t i = 0; i < series.count; i++) {
-            is_right = is_right && answers[i].is_added == (round == 0);
+            is_right = is_right && answers[i].pushed.added == (round == 0);
         }
         lk_series_done(&series);
     }

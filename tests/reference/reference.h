@@ -81,6 +81,8 @@ struct lk_reference_answer {
     size_t value_count;
     bool has_item; /* what a push, take, finish or unpark was about; as it is, or was at its end */
     struct lk_reference_item item;
+    enum lk_item_state was; /* of a push that created nothing: how the item was before it */
+    bool is_replaced;
 };
 
 struct lk_reference *lk_reference_new(const struct lk_quotas *quotas, size_t ended_max,

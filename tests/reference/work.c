@@ -140,11 +140,70 @@ static bool is_valid_push(struct lk_reference *reference, const struct lk_push *
            && are_valid_parts(parts, list_parts(ret_path, push->needs, push->need_count, parts));
 }
 
+static void give_needs(struct lk_reference_item *item, const struct lk_push *push) {
+    if (push->need_count > 0) {
+        memcpy(item->needs, push->needs, push->need_count * sizeof *push->needs);
+    }
+    item->need_count = push->need_count;
+}
+
+/* Moves an item to the end of the list, as the youngest. */
+static struct lk_reference_item *make_youngest(struct lk_reference *reference,
+                                               struct lk_reference_item *item) {
+    struct lk_reference_item moved = *item;
+    struct lk_reference_item *last = &reference->items[reference->item_count - 1];
+
+    memmove(item, item + 1, (size_t)(last - item) * sizeof *item);
+    *last = moved;
+    return last;
+}
+
+/* The item has what the push says. A claimed one is ready, or due, when its claim ends. */
+static struct lk_reference_item *replace(struct lk_reference *reference, const struct lk_push *push,
+                                         struct lk_reference_item *item, struct lk_times times) {
+    struct lk_part queue = {.path = push->queue, .mode = LK_EXCLUSIVE};
+
+    item->value = push->value;
+    item->priority = push->priority;
+    give_needs(item, push);
+    if (!lk_item_is_claimed(item->state)) {
+        item->attempts = 0;
+        make_ready(item, push->delay_ms, times.now_us);
+        return item;
+    }
+    if (item->state != LK_ITEM_AGAIN) {
+        item->sequence = draw(reference, &queue, 1, times.wall_us);
+        item->state = LK_ITEM_AGAIN;
+        item = make_youngest(reference, item);
+    }
+    item->due_us = times.now_us + push->delay_ms * 1000;
+    return item;
+}
+
+static void push_over(struct lk_reference *reference, const struct lk_push *push,
+                      struct lk_reference_item *item, struct lk_times times) {
+    enum lk_item_state was =
+        lk_reference_is_due(reference, item) ? LK_ITEM_READY : (enum lk_item_state)item->state;
+    bool waits = was == LK_ITEM_READY || was == LK_ITEM_DELAYED || was == LK_ITEM_AGAIN;
+    bool is_replaced = push->kind == LK_PUSH_AGAIN || (push->kind == LK_PUSH_REPLACE && waits);
+    bool is_another_run = is_replaced && (was == LK_ITEM_CLAIMED || was == LK_ITEM_CANCELLED);
+    struct lk_queue_counts *counts = counts_of(reference, &push->queue);
+
+    counts->pushed += is_another_run;
+    counts->duplicates += !is_another_run; /* announced twice: harmless */
+    if (is_replaced) {
+        item = replace(reference, push, item, times);
+    }
+    answer_about(reference, LK_OK, 0, item);
+    reference->answer.was = was;
+    reference->answer.is_replaced = is_replaced;
+}
+
 void step_push(struct lk_reference *reference, const struct lk_push *push, struct lk_times times) {
     struct lk_reference_item item = {
         .queue = push->queue, .id = push->id, .value = push->value, .priority = push->priority};
     struct lk_part queue = {.path = push->queue, .mode = LK_EXCLUSIVE};
-    const struct lk_reference_item *present;
+    struct lk_reference_item *present;
 
     if (!is_valid_push(reference, push, &item.path)) {
         give_answer(reference, LK_INVALID, 0);
@@ -152,15 +211,11 @@ void step_push(struct lk_reference *reference, const struct lk_push *push, struc
     }
     present = find_item(reference, &item.path);
     if (present != NULL) {
-        counts_of(reference, &push->queue)->duplicates++; /* announced twice: harmless */
-        answer_about(reference, LK_OK, 0, present);
+        push_over(reference, push, present, times);
         return;
     }
     counts_of(reference, &push->queue)->pushed++;
-    if (push->need_count > 0) {
-        memcpy(item.needs, push->needs, push->need_count * sizeof *push->needs);
-    }
-    item.need_count = push->need_count;
+    give_needs(&item, push);
     item.sequence = draw(reference, &queue, 1, times.wall_us);
     make_ready(&item, push->delay_ms, times.now_us);
     reference->items = grown(reference->items, reference->item_count, sizeof *reference->items);
@@ -308,14 +363,26 @@ void step_take(struct lk_reference *reference, const struct lk_take *take, struc
 
 /* ---- the end of a claim ---- */
 
+/* The claim of an item that was pushed again has ended: it is new. */
+static void begin_again(struct lk_reference_item *item, int64_t now_us) {
+    item->claim = 0;
+    item->attempts = 0;
+    item->state = item->due_us > now_us ? LK_ITEM_DELAYED : LK_ITEM_READY;
+    item->due_us = item->due_us > now_us ? item->due_us : 0;
+}
+
 /*
  * Ready again, after a delay; but parked, when the claimant says so, or when this claim counts and
- * was one too many. Or gone, if it was cancelled.
+ * was one too many. Or gone, if it was cancelled; or new, if it was pushed again.
  */
 static void give_back(struct lk_reference *reference, struct lk_reference_item *item,
                       bool is_uncounted, bool parks, int64_t delay_ms, int64_t now_us) {
     uint32_t max_attempts = find_arrival(reference, item->claim)->max_attempts;
 
+    if (item->state == LK_ITEM_AGAIN) {
+        begin_again(item, now_us);
+        return;
+    }
     item->claim = 0;
     if (is_uncounted) {
         item->attempts -= item->attempts > 0;
@@ -370,11 +437,16 @@ static void finish_item(struct lk_reference *reference, struct lk_reference_item
 
     if (finish->kind == LK_FINISH_DONE) {
         counts_of(reference, &item->queue)->done++;
-        item->state = LK_ITEM_GONE;
-        answer_about(reference, LK_OK, 0, item);
-        remove_item(reference, item);
+        if (item->state == LK_ITEM_AGAIN) {
+            begin_again(item, times.now_us);
+            answer_about(reference, LK_OK, 0, item);
+        } else {
+            item->state = LK_ITEM_GONE;
+            answer_about(reference, LK_OK, 0, item);
+            remove_item(reference, item);
+        }
     } else {
-        counts_of(reference, &item->queue)->retried += item->state == LK_ITEM_CLAIMED;
+        counts_of(reference, &item->queue)->retried += item->state != LK_ITEM_CANCELLED;
         if (finish->failure.has_exit || finish->failure.text.size > 0) {
             item->last_failure = finish->failure;
         }

@@ -111,8 +111,8 @@ static void every_command_has_an_answer_of_its_own(void **state) {
     add_push(&pushes, "q", 1, 0);
     assert_int_equal(decide(testcase, &pushes), LK_OK);
     assert_int_equal(pushes.result.count, 3);
-    assert_true(pushes.answers[0].is_added && pushes.answers[1].is_added);
-    assert_false(pushes.answers[2].is_added);
+    assert_true(pushes.answers[0].pushed.added && pushes.answers[1].pushed.added);
+    assert_false(pushes.answers[2].pushed.added);
     lk_series_done(&pushes.result);
 
     struct series takes = {.count = 0};

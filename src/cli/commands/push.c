@@ -27,7 +27,7 @@
 /*
  * A line of `lk push QUEUE -`: an item as a JSON object. `id` is a text or a whole number, `value`
  * a text (`value_base64`: any bytes), `needs` a list of parts, `delay` a duration or a number of
- * seconds, `priority` a whole number. There are no other names. What a store checks is left to it.
+ * seconds, `priority` a whole number, `again` and `replace` are true or false. There are no other names. What a store checks is left to it.
  */
 
 enum { NEEDS_MAX = 15 };
@@ -127,12 +127,26 @@ static lk_outcome read_priority(struct item_line *line, const json_t *value, lk_
     return LK_OK;
 }
 
+static lk_outcome read_flag(const char *name, const json_t *value, bool *ret_flag,
+                            lk_error *error) {
+    *ret_flag = json_is_true(value);
+    return json_is_boolean(value) ? LK_OK : wrong(error, name, "true or false");
+}
+
+static lk_outcome read_again(struct item_line *line, const json_t *value, lk_error *error) {
+    return read_flag("again", value, &line->request.again, error);
+}
+
+static lk_outcome read_replace(struct item_line *line, const json_t *value, lk_error *error) {
+    return read_flag("replace", value, &line->request.replaces, error);
+}
+
 static const struct {
     const char *name;
     read_member *read;
 } members[] = {{"id", read_id},       {"value", read_value}, {"value_base64", read_bytes},
                {"needs", read_needs}, {"delay", read_delay}, {"priority", read_priority},
-               {"at", read_at}};
+               {"at", read_at},       {"again", read_again}, {"replace", read_replace}};
 
 static lk_outcome read_named(struct item_line *line, const char *name, const json_t *value,
                              lk_error *error) {
@@ -194,20 +208,33 @@ static lk_push_request usual_of(const struct lk_command_line *line) {
         .needs = (const char *const *)line->listed,
         .need_count = line->listed_count,
         .priority = (int32_t)lk_command_line_number(line, LK_OPTION_PRIORITY, 0),
+        .again = lk_command_line_has(line, LK_OPTION_AGAIN),
+        .replaces = lk_command_line_has(line, LK_OPTION_REPLACE),
     };
 }
 
 /* ---- one item -------------------------------------------------------------------------------- */
 
-static int say_pushed(const struct lk_cli *cli, const char *queue, const char *id, bool added) {
+/* What became of an item that was there. */
+static const char *fate_of(const lk_push_result *result) {
+    if (!result->changed) {
+        return "nothing was added";
+    }
+    return strcmp(result->was, "claimed") == 0 || strcmp(result->was, "cancelled") == 0
+               ? "it will be worked on once more"
+               : "it was changed";
+}
+
+static int say_pushed(const struct lk_cli *cli, const char *queue, const char *id,
+                      const lk_push_result *result) {
     if (cli->json) {
         struct lk_object object;
-        lk_form_write_pushed(lk_object_begin(&object), added);
+        lk_form_write_pushed(lk_object_begin(&object), result);
         return lk_say_object(cli, LK_OK, &object);
     }
-    if (!added && !cli->quiet) {
-        (void)fprintf(cli->err, "%s: %s/%s was there already; nothing was added\n", lk_program(),
-                      queue, id);
+    if (!result->added && !cli->quiet) {
+        (void)fprintf(cli->err, "%s: %s/%s was there already (%s); %s\n", lk_program(), queue, id,
+                      result->was, fate_of(result));
     }
     return 0;
 }
@@ -216,7 +243,7 @@ static int push_one(const struct lk_cli *cli, const struct lk_command_line *line
     struct lk_input input = {NULL, 0};
     lk_store *store;
     lk_error error;
-    bool added = false;
+    lk_push_result result;
     int exit_code;
 
     if (line->word_count > 2 && lk_input_text(line->words[2], &input, &error) != LK_OK) {
@@ -227,8 +254,8 @@ static int push_one(const struct lk_cli *cli, const struct lk_command_line *line
         request.id = line->words[1];
         request.value = input.bytes;
         request.value_size = input.size;
-        lk_outcome outcome = lk_push(store, &request, &added, &error);
-        exit_code = outcome == LK_OK ? say_pushed(cli, line->words[0], line->words[1], added)
+        lk_outcome outcome = lk_push_item(store, &request, &result, &error);
+        exit_code = outcome == LK_OK ? say_pushed(cli, line->words[0], line->words[1], &result)
                                      : lk_say_failure(cli, outcome, error.text);
         lk_close(store);
     }
@@ -289,11 +316,12 @@ static lk_outcome push_each(struct bulk *bulk, lk_error *error) {
     lk_error why;
 
     for (size_t i = 0; i < bulk->count && outcome == LK_OK; i++) {
-        bool added = false;
+        lk_push_result result = {.was = NULL};
 
-        outcome = lk_push(bulk->store, &bulk->requests[i], &added, &why);
-        bulk->counts.added += added;
-        bulk->counts.duplicates += outcome == LK_OK && !added;
+        outcome = lk_push_item(bulk->store, &bulk->requests[i], &result, &why);
+        bulk->counts.added += result.added;
+        bulk->counts.duplicates += outcome == LK_OK && !result.added;
+        bulk->counts.changed += result.changed;
         if (outcome != LK_OK && outcome != LK_UNAVAILABLE) {
             (void)refuse(error, &why, outcome, bulk->numbers[i]);
         } else {
@@ -315,6 +343,7 @@ static lk_outcome flush(struct bulk *bulk, lk_error *error) {
         outcome = lk_push_many(bulk->store, bulk->requests, bulk->count, &counts, error);
         bulk->counts.added += counts.added;
         bulk->counts.duplicates += counts.duplicates;
+        bulk->counts.changed += counts.changed;
     }
     if (outcome == LK_UNSUPPORTED || outcome == LK_INVALID) {
         outcome = push_each(bulk, error);
@@ -380,12 +409,16 @@ static int say_counts(const struct bulk *bulk) {
         lk_form_open_answer(writer, LK_OK);
         lk_form_add_count(writer, "added", bulk->counts.added);
         lk_form_add_count(writer, "duplicates", bulk->counts.duplicates);
+        lk_form_add_count(writer, "changed", bulk->counts.changed);
         lk_form_close(writer);
         return lk_say_object(cli, LK_OK, &object);
     }
     if (!cli->quiet) {
         (void)fprintf(cli->out, "added %" PRIu64 "\nduplicates %" PRIu64 "\n", bulk->counts.added,
                       bulk->counts.duplicates);
+        if (bulk->counts.changed > 0) {
+            (void)fprintf(cli->out, "changed %" PRIu64 "\n", bulk->counts.changed);
+        }
     }
     return 0;
 }

@@ -83,6 +83,12 @@ static const struct lk_option options[] = {
     FLAG(UNCOUNTED, 0, "uncounted", 0,
          "the attempt does not count: it was stopped, or\n"
          "cannot be done now"),
+    FLAG(AGAIN, 0, "again", 0,
+         "an item that exists is worked on once more, with\n"
+         "this value; one that is claimed, behind its claim"),
+    FLAG(REPLACE, 0, "replace", 0,
+         "an item that exists and waits to be claimed gets\n"
+         "this value, priority, delay and needs"),
     FLAG(PARK, 0, "park", 0, "the item is parked, whatever its attempts"),
     LIST(NEEDS, 0, "needs", "PART", 0,
          "a lock that each claim takes too, such as\n"

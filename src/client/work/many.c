@@ -104,8 +104,9 @@ static void count_pushes(const struct many *many, lk_push_counts *ret_counts) {
     for (size_t i = 0; i < many->series.count; i++) {
         const struct lk_series_answer *answer = &many->series.answers[i];
 
-        ret_counts->added += answer->outcome == LK_OK && answer->is_added;
-        ret_counts->duplicates += answer->outcome == LK_OK && !answer->is_added;
+        ret_counts->added += answer->outcome == LK_OK && answer->pushed.added;
+        ret_counts->duplicates += answer->outcome == LK_OK && !answer->pushed.added;
+        ret_counts->changed += answer->outcome == LK_OK && answer->pushed.changed;
     }
 }
 

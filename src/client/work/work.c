@@ -23,8 +23,8 @@ static lk_outcome check_item(const lk_store *store, const char *queue, const cha
 
 /* ---- adding ---------------------------------------------------------------------------------- */
 
-lk_outcome lk_push(lk_store *store, const lk_push_request *request, bool *ret_added,
-                   lk_error *error) {
+lk_outcome lk_push_item(lk_store *store, const lk_push_request *request, lk_push_result *ret_result,
+                        lk_error *error) {
     const struct lk_patience patience = {.until_us = lk_wait_patience_until(0)};
     struct lk_part needs[LK_NEEDS_MAX];
     struct lk_command command;
@@ -35,10 +35,21 @@ lk_outcome lk_push(lk_store *store, const lk_push_request *request, bool *ret_ad
         return outcome;
     }
     outcome = store->engine->ops->decide(store->engine, &command, &patience, &decision);
-    if (outcome == LK_OK && ret_added != NULL) {
-        *ret_added = decision.is_added;
+    if (outcome == LK_OK && ret_result != NULL) {
+        *ret_result = decision.pushed;
     }
     return lk_answer_end(&decision, error);
+}
+
+lk_outcome lk_push(lk_store *store, const lk_push_request *request, bool *ret_added,
+                   lk_error *error) {
+    lk_push_result result;
+    lk_outcome outcome = lk_push_item(store, request, &result, error);
+
+    if (outcome == LK_OK && ret_added != NULL) {
+        *ret_added = result.added;
+    }
+    return outcome;
 }
 
 /* ---- ending a claim -------------------------------------------------------------------------- */

@@ -182,7 +182,9 @@ static void on_change(struct lk_memory_store *store, const struct lk_change *cha
         wake_workers_for_lock(store, &record);
         break;
     case LK_CHANGE_ITEM_PUSHED:
+    case LK_CHANGE_ITEM_REPLACED:
     case LK_CHANGE_ITEM_RETRIED:
+    case LK_CHANGE_ITEM_DONE: /* it may have been pushed again */
     case LK_CHANGE_ITEM_FREED:
     case LK_CHANGE_ITEM_UNPARKED:
         wake_workers_of_item(store, change->item);
@@ -195,7 +197,6 @@ static void on_change(struct lk_memory_store *store, const struct lk_change *cha
     case LK_CHANGE_VALUE_DOUBTED:
     case LK_CHANGE_ITEM_CLAIMED:
     case LK_CHANGE_ITEM_STOLEN:
-    case LK_CHANGE_ITEM_DONE: /* its claim was released just before */
     case LK_CHANGE_ITEM_PARKED:
     case LK_CHANGE_ITEM_CANCELLED:
     case LK_CHANGE_ITEM_DROPPED:

@@ -156,7 +156,7 @@ static void read_answer(const struct lk_rows *rows, int row, uint64_t version,
                         const struct lk_command *command, struct lk_decision *decision) {
     lk_decision_begin(decision, command);
     if (command->kind == LK_COMMAND_PUSH) {
-        decision->is_added = lk_row_boolean(rows, row, PUSHED_ADDED);
+        decision->pushed.added = lk_row_boolean(rows, row, PUSHED_ADDED);
         (void)lk_error_clear(&decision->error, LK_OK);
     } else if (command->kind == LK_COMMAND_TAKE) {
         (void)lk_procedures_taken(rows, row, &command->take, version, decision);

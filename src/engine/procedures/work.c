@@ -52,7 +52,7 @@ lk_outcome lk_procedures_push(struct lk_procedures *store, const struct lk_push 
     outcome =
         lk_procedures_call(store, "lk_push_item", LK_ONCE, &arguments, patience, &rows, error);
     if (outcome == LK_OK) {
-        decision->is_added = lk_row_boolean(rows, 0, 0);
+        decision->pushed.added = lk_row_boolean(rows, 0, 0);
         lk_rows_free(rows);
         (void)lk_error_clear(error, LK_OK);
     }

@@ -33,23 +33,6 @@ enum { PARKED_ID, PARKED_SEQUENCE };
 /* Columns of lk_queues(), before those of lk_stats(). */
 enum { QUEUE_PATH, QUEUE_COUNTS };
 
-static enum lk_item_state state_of(struct lk_slice name) {
-    static const struct {
-        const char *name;
-        enum lk_item_state state;
-    } states[] = {{"ready", LK_ITEM_READY},
-                  {"delayed", LK_ITEM_DELAYED},
-                  {"claimed", LK_ITEM_CLAIMED},
-                  {"cancelled", LK_ITEM_CANCELLED}};
-
-    for (size_t i = 0; i < sizeof states / sizeof states[0]; i++) {
-        if (lk_slice_equal(name, lk_slice_of(states[i].name))) {
-            return states[i].state;
-        }
-    }
-    return LK_ITEM_PARKED;
-}
-
 /* Reads the three arrays of an item's needs. `ret_texts` are for free() in every case. */
 static bool read_needs(const struct lk_rows *rows, int row, struct lk_item_record *item,
                        char *ret_texts[3]) {
@@ -101,7 +84,7 @@ static bool add_item(lk_item_list *list, const struct lk_rows *rows, int row,
     bool is_whole;
 
     item->id = lk_row_text(rows, row, ITEM_ID);
-    item->state = state_of(lk_row_text(rows, row, ITEM_STATE));
+    item->state = lk_item_state_of(lk_row_text(rows, row, ITEM_STATE));
     item->due_us = lk_row_integer(rows, row, ITEM_DUE_US);
     item->attempts = (uint32_t)lk_row_integer(rows, row, ITEM_ATTEMPTS);
     item->priority = (int32_t)lk_row_integer(rows, row, ITEM_PRIORITY);

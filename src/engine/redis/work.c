@@ -70,6 +70,7 @@ static void add_push(const struct lk_command *command, struct lk_buffer *words) 
     add_word(words, push->value);
     add_number(words, push->delay_ms);
     add_number(words, push->priority);
+    add_number(words, push->kind);
     add_number(words, (int64_t)push->need_count);
     for (size_t i = 0; i < push->need_count; i++) {
         add_path(words, &push->needs[i].path);
@@ -80,9 +81,15 @@ static void add_push(const struct lk_command *command, struct lk_buffer *words) 
 
 static lk_outcome read_pushed(const struct lk_command *command, const redisReply *reply,
                               struct lk_decision *decision) {
+    lk_outcome outcome = lk_redis_outcome_read(reply, &decision->error);
+    struct lk_slice was = lk_redis_text_at(reply, 4);
+
     (void)command;
-    decision->is_added = lk_redis_integer_at(reply, 3) != 0;
-    return lk_redis_outcome_read(reply, &decision->error);
+    decision->pushed.added = outcome == LK_OK && was.size == 0;
+    decision->pushed.changed = outcome == LK_OK && lk_redis_integer_at(reply, 3) == 2;
+    decision->pushed.was =
+        outcome == LK_OK && was.size > 0 ? lk_item_state_name(lk_item_state_of(was)) : NULL;
+    return outcome;
 }
 
 /* ---- take ------------------------------------------------------------------------------------ */

@@ -35,19 +35,6 @@ static int compare_age(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-static enum lk_item_state state_of(struct lk_slice name) {
-    if (lk_slice_equal(name, lk_slice_of("delayed"))) {
-        return LK_ITEM_DELAYED;
-    }
-    if (lk_slice_equal(name, lk_slice_of("claimed"))) {
-        return LK_ITEM_CLAIMED;
-    }
-    if (lk_slice_equal(name, lk_slice_of("cancelled"))) {
-        return LK_ITEM_CANCELLED;
-    }
-    return lk_slice_equal(name, lk_slice_of("parked")) ? LK_ITEM_PARKED : LK_ITEM_READY;
-}
-
 /* A need that is no longer valid is left out: the server's data is not trusted. */
 static void read_needs(const redisReply *needs, struct lk_item_record *item) {
     for (size_t i = 0; i + 2 < needs->elements && item->need_count < LK_NEEDS_MAX; i += 3) {
@@ -64,7 +51,7 @@ static void read_needs(const redisReply *needs, struct lk_item_record *item) {
 static bool add_item(const redisReply *reply, const struct lk_times *times, lk_item_list *list) {
     struct lk_item_record item = {
         .id = lk_redis_text_at(reply, ID),
-        .state = state_of(lk_redis_text_at(reply, STATE)),
+        .state = lk_item_state_of(lk_redis_text_at(reply, STATE)),
         .sequence = (uint64_t)lk_redis_integer_at(reply, SEQUENCE),
         .due_us = lk_redis_integer_at(reply, DUE),
         .attempts = (uint32_t)lk_redis_integer_at(reply, ATTEMPTS),

@@ -64,7 +64,7 @@ static bool fill(const struct lk_model *model, const struct lk_effects *effects,
         decision->broken = answer->broken;
         return true;
     case LK_COMMAND_PUSH:
-        decision->is_added = answer->outcome == LK_OK && answer->created;
+        decision->pushed = lk_pushed_of(answer);
         return true;
     case LK_COMMAND_TICK:
     case LK_COMMAND_PUT:
@@ -167,7 +167,7 @@ void lk_series_add(struct lk_series *series, struct lk_decision *decision) {
         return;
     }
     series->answers[series->count] = (struct lk_series_answer){
-        .outcome = outcome, .is_added = decision->is_added, .claim = decision->claim};
+        .outcome = outcome, .pushed = decision->pushed, .claim = decision->claim};
     decision->claim = NULL;
     if (outcome != LK_OK && outcome != LK_GRANTED) {
         (void)lk_error_set(&series->error, LK_OK, "%s", decision->error.text);

@@ -66,14 +66,32 @@ static bool fill_needs(const struct lk_item_record *record, lk_item_info *item) 
     return true;
 }
 
-static const char *state_name(enum lk_item_state state) {
-    static const char *const names[] = {
-        [LK_ITEM_READY] = "ready",         [LK_ITEM_DELAYED] = "delayed",
-        [LK_ITEM_CLAIMED] = "claimed",     [LK_ITEM_PARKED] = "parked",
-        [LK_ITEM_CANCELLED] = "cancelled", [LK_ITEM_GONE] = "done",
-    };
+static const char *const state_names[] = {
+    [LK_ITEM_READY] = "ready",         [LK_ITEM_DELAYED] = "delayed", [LK_ITEM_CLAIMED] = "claimed",
+    [LK_ITEM_PARKED] = "parked",       [LK_ITEM_AGAIN] = "again",     [LK_ITEM_GONE] = "done",
+    [LK_ITEM_CANCELLED] = "cancelled",
+};
 
-    return names[state];
+const char *lk_item_state_name(enum lk_item_state state) {
+    return state_names[state];
+}
+
+enum lk_item_state lk_item_state_of(struct lk_slice name) {
+    enum lk_item_state state = LK_ITEM_READY;
+
+    while (state < LK_ITEM_GONE && !lk_slice_equal(name, lk_slice_of(state_names[state]))) {
+        state++;
+    }
+    return state < LK_ITEM_GONE ? state : LK_ITEM_READY;
+}
+
+lk_push_result lk_pushed_of(const struct lk_answer *answer) {
+    return (lk_push_result){
+        .added = answer->outcome == LK_OK && answer->created,
+        .changed = answer->is_replaced,
+        .was =
+            answer->outcome == LK_OK && !answer->created ? lk_item_state_name(answer->was) : NULL,
+    };
 }
 
 static bool fill_failure(const struct lk_item_failure *failure, lk_item_info *item) {
@@ -89,7 +107,7 @@ static bool fill_failure(const struct lk_item_failure *failure, lk_item_info *it
 static bool fill_item(const struct lk_item_record *record, const struct lk_record *claim,
                       const struct lk_times *times, lk_item_info *item) {
     item->id = lk_text_copy(record->id);
-    item->state = state_name(record->state);
+    item->state = lk_item_state_name(record->state);
     item->attempts = record->attempts;
     item->priority = record->priority;
     item->due_in_ms = -1;

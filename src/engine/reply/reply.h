@@ -168,6 +168,15 @@ lk_outcome lk_claim_from_answer(const struct lk_model *model, const struct lk_an
                                 const struct lk_times *times, lk_claim_info **ret_claim,
                                 lk_error *error);
 
+/* The name of a state, as in lk_item_info; static. */
+const char *lk_item_state_name(enum lk_item_state state);
+
+/* The state of this name; any other name: LK_ITEM_READY. */
+enum lk_item_state lk_item_state_of(struct lk_slice name);
+
+/* The result of a push. */
+lk_push_result lk_pushed_of(const struct lk_answer *answer);
+
 /* The items of a queue, oldest first. LK_OK, or LK_INTERNAL when memory is exhausted. */
 lk_outcome lk_items_from_model(const struct lk_model *model, const struct lk_times *times,
                                const struct lk_path *queue, lk_item_list **ret_list);

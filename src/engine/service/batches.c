@@ -249,7 +249,8 @@ static void on_answer(void *context, size_t index, const struct lk_resp_value *h
     if (lk_series_next(series, &command)) {
         lk_decision_begin(&decision, &command);
         decision.error = *error;
-        decision.is_added = head->kind == LK_RESP_NUMBER && head->number != 0;
+        decision.pushed.added = head->kind == LK_RESP_NUMBER && head->number == 1;
+        decision.pushed.changed = head->kind == LK_RESP_NUMBER && head->number == 2;
         lk_series_add(series, &decision);
     }
 }

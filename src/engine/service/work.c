@@ -110,18 +110,19 @@ void lk_service_add_push(struct lk_builder *builder, const struct lk_push *push)
         lk_builder_add_text(builder, "NEEDS");
         lk_builder_add_part(builder, &push->needs[i]);
     }
+    if (push->kind != LK_PUSH_NEW) {
+        lk_builder_add_text(builder, push->kind == LK_PUSH_AGAIN ? "AGAIN" : "REPLACE");
+    }
 }
 
 lk_outcome lk_service_push(struct lk_service *service, const struct lk_push *push,
                            const struct lk_patience *patience, struct lk_decision *decision) {
     struct lk_builder builder = {.count = 0};
-    int64_t count = 0;
-    lk_outcome outcome;
 
     lk_service_add_push(&builder, push);
-    outcome = lk_service_call_for_number(service, &builder, patience, &count, &decision->error);
-    decision->is_added = outcome == LK_OK && count != 0;
-    return outcome;
+    lk_builder_add_text(&builder, "META");
+    return lk_service_call_for_map(service, &builder, LK_SERVICE_ONCE, patience, &lk_form_of_pushed,
+                                   &decision->pushed, &decision->error);
 }
 
 /* The answer to a take. */

@@ -42,7 +42,7 @@
  *     its value is loaded (S6). What waits and is granted in this very step lives on beyond it, or
  *     is overdue itself. A put is refused because of leases at or above its path alone.
  *   - An item changes with its claim, which brings it along (S7), or by an event that names it. A
- *     push depends on nothing else. Whether some item of a queue is claimed depends on what is
+ *     push depends on that claim, and on nothing else. Whether some item of a queue is claimed depends on what is
  *     overdue of its claims, which is swept before, and on each item in turn: on what is related
  *     to its path and its needs. Which items are loaded is argued in take.c.
  *   - Bounds (R22) count the waiters at a path, which are related (S1), and what lives in all, of
@@ -163,6 +163,16 @@ static int want_claimed(struct lk_closure *closure, const struct lk_path *queue,
     return lk_closure_fetch_above(closure, lk_closure_fetch_slice(&closure->item.path));
 }
 
+/* The item that a push finds there, and its claim: the push may let another run follow it. */
+static int want_pushed(struct lk_closure *closure, const struct lk_push *push) {
+    int code = want_item(closure, &push->queue, push->id);
+
+    if (code != SQLITE_OK || lk_model_item(closure->model, &push->queue, push->id) == 0) {
+        return code;
+    }
+    return lk_closure_fetch_above(closure, lk_closure_fetch_slice(&closure->item.path));
+}
+
 /* The requests at the path, and the item there if it is to be cancelled. */
 static int want_broken(struct lk_closure *closure, const struct lk_break *broken) {
     int code = broken->cancels ? lk_closure_fetch_item(closure, &broken->path) : SQLITE_OK;
@@ -189,7 +199,7 @@ static int want_event(struct lk_closure *closure, const struct lk_command *comma
     case LK_COMMAND_PUT:
         return want_put(closure, &command->put);
     case LK_COMMAND_PUSH:
-        return want_item(closure, &command->push.queue, command->push.id);
+        return want_pushed(closure, &command->push);
     case LK_COMMAND_TAKE:
         return want_take(closure, &command->take);
     case LK_COMMAND_FINISH:

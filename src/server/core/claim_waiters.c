@@ -142,7 +142,9 @@ void lk_claim_waiters_on_change(struct lk_core *core, const struct lk_change *ch
         on_request_ended(core, change->request);
         break;
     case LK_CHANGE_ITEM_PUSHED:
+    case LK_CHANGE_ITEM_REPLACED:
     case LK_CHANGE_ITEM_RETRIED:
+    case LK_CHANGE_ITEM_DONE: /* it may have been pushed again */
     case LK_CHANGE_ITEM_FREED:
     case LK_CHANGE_ITEM_UNPARKED:
         on_item_ready(core, change->item);

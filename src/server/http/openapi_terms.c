@@ -17,6 +17,7 @@ static const struct {
     {"blockers", "Requests that are in the way (R20). There may be more of them."},
     {"broken", "How many requests were broken."},
     {"by", "The user who broke the request."},
+    {"changed", "Whether the push has changed the item that was there."},
     {"claimed_now", "Items that are claimed now."},
     {"claims", "Claims that were granted."},
     {"created", "Whether this call has made the request. False: it existed, and is repeated."},
@@ -78,6 +79,7 @@ static const struct {
     {"value", "The value. One that is not UTF-8 is value_base64."},
     {"values", "The values of the paths, in their order; or a page of values by path."},
     {"waiters_per_path", "Requests that wait at one path at most; 0: no limit."},
+    {"was", "The state in which the push has found the item."},
 };
 
 const char *lk_openapi_term(const char *name) {

@@ -126,6 +126,16 @@ static json_t *body_of_item(const struct lk_path *queue, struct lk_slice id) {
     return body;
 }
 
+/* Of a push that has added nothing: what it has found, and whether it has changed it. */
+static void read_found(struct http_reader *reader, const json_t *object,
+                       lk_push_result *ret_pushed) {
+    char *was = http_read_text(reader, object, "was");
+
+    ret_pushed->changed = http_read_flag(reader, object, "changed");
+    ret_pushed->was = was != NULL ? lk_item_state_name(lk_item_state_of(lk_slice_of(was))) : NULL;
+    free(was);
+}
+
 lk_outcome http_push(struct lk_engine *engine, const struct lk_push *push,
                      const struct lk_patience *patience, struct lk_decision *decision) {
     struct http_reader reader = {.is_damaged = false};
@@ -139,12 +149,18 @@ lk_outcome http_push(struct lk_engine *engine, const struct lk_push *push,
         http_add_value(call.body, "value", push->value);
     }
     http_add_number(call.body, "delay_ms", push->delay_ms);
+    if (push->kind != LK_PUSH_NEW) {
+        http_add(call.body, push->kind == LK_PUSH_AGAIN ? "again" : "replace", json_true());
+    }
     if (push->need_count > 0) {
         http_add(call.body, "needs", http_paths(push->needs, push->need_count, true));
     }
     outcome = http_exchange(engine, &call, patience, &answer, &decision->error);
     if (outcome == LK_OK) {
-        decision->is_added = http_read_flag(&reader, answer.json, "added");
+        decision->pushed.added = http_read_flag(&reader, answer.json, "added");
+        if (!decision->pushed.added) {
+            read_found(&reader, answer.json, &decision->pushed);
+        }
         outcome = http_read_end(&reader, &decision->error);
     }
     http_answer_done(&answer);

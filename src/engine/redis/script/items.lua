@@ -83,7 +83,7 @@ local function rank_of(priority)
         or string.format(':%05d', -priority)
 end
 
-local KIND_OF_ENTRY = {ready = 'r', delayed = 'y', claimed = 'z', cancelled = 'z',
+local KIND_OF_ENTRY = {ready = 'r', delayed = 'y', claimed = 'z', cancelled = 'z', again = 'z',
     parked = 'p'}
 
 local function entry_of(item)
@@ -98,9 +98,10 @@ local function id_of_entry(entry)
     return entry:match('^.%Z*%z%Z*%z(.*)$')
 end
 
--- One that is cancelled is claimed, too, and removed when its claim ends.
+-- One that is cancelled is claimed, too, and removed when its claim ends; so is one that was pushed
+-- again, which is then ready, or due at its time.
 local function is_claimed(item)
-    return item.state == 'claimed' or item.state == 'cancelled'
+    return item.state == 'claimed' or item.state == 'cancelled' or item.state == 'again'
 end
 
 local function is_grouped(item)

@@ -100,17 +100,56 @@ end
 -- ---- push ----
 
 local function parse_push()
-    local push = {id = word(), value = word(), delay = number(), priority = number(), needs = {}}
+    local push = {id = word(), value = word(), delay = number(), priority = number(), kind = number(),
+        needs = {}}
     for i = 1, number() do
         push.needs[i] = {path = word(), limit = number(), units = number()}
     end
     return push
 end
 
+local PUSH_REPLACE, PUSH_AGAIN = @LK_PUSH_REPLACE@, @LK_PUSH_AGAIN@
+local LEFT, ADDED, CHANGED = 0, 1, 2 -- what a push answers
+
+local function set_value(item, value)
+    set_item_field(item.root, 'v' .. item.path, value ~= '' and value)
+end
+
+-- What the push says takes the place of what the item was. A claimed one follows its claim.
+local function replace(item, push, was)
+    local follows = is_claimed(item)
+    remove_entry_of(item)
+    if follows and was ~= 'again' then
+        item.sequence = L.draw({item.root})
+    end
+    item.needs, item.priority = push.needs, push.priority
+    item.state = follows and 'again' or push.delay > 0 and 'delayed' or 'ready'
+    item.due = item.state ~= 'ready' and now + push.delay * 1000 or 0
+    item.attempts = follows and item.attempts or 0
+    add_item(item)
+    set_value(item, push.value)
+    if not follows then
+        notify_worker(item.root, item.queue)
+    end
+end
+
+-- A push of an item that the queue has.
+local function push_over(item, push)
+    local was = item.state == 'delayed' and item.due <= now and 'ready' or item.state
+    local waits = was == 'ready' or was == 'delayed' or was == 'again'
+    local is_changed = push.kind == PUSH_AGAIN or push.kind == PUSH_REPLACE and waits
+    local is_another_run = is_changed and (was == 'claimed' or was == 'cancelled')
+    add_count(item.root, item.queue, is_another_run and PUSHED or DUPLICATES)
+    if is_changed then
+        replace(item, push, was)
+    end
+    return {OK, now, '', is_changed and CHANGED or LEFT, was}
+end
+
 L.operations.push = series(parse_push, function(R, queue, push)
-    if load_item(R, queue, push.id) then
-        add_count(R, queue, DUPLICATES)
-        return {OK, now, '', 0}
+    local present = load_item(R, queue, push.id)
+    if present then
+        return push_over(present, push)
     end
     local is_delayed = push.delay > 0
     local item = {root = R, queue = queue, id = push.id, path = queue .. '/' .. push.id,
@@ -120,18 +159,18 @@ L.operations.push = series(parse_push, function(R, queue, push)
         priority = push.priority}
     add_item(item)
     if push.value ~= '' then
-        set_item_field(R, 'v' .. item.path, push.value)
+        set_value(item, push.value)
     end
     add_count(R, queue, PUSHED)
     notify_worker(R, queue)
-    return {OK, now, '', 1}
+    return {OK, now, '', ADDED, ''}
 end)
 
 -- ---- the end of a claim ----
 
 -- Makes an item ready again, at once or after a delay; or parks it, if the claimant says so, or after
--- too many attempts, unless the last one does not count. One that is cancelled is removed. Returns
--- what the item is now.
+-- too many attempts, unless the last one does not count. One that is cancelled is removed; one that
+-- was pushed again is what that push has made of it. Returns what the item is now.
 local function give_back(item, due, is_uncounted, parks)
     if item.state == 'cancelled' then
         remove_item(item)
@@ -139,7 +178,9 @@ local function give_back(item, due, is_uncounted, parks)
     end
     local is_parked = parks or not is_uncounted and item.max_attempts ~= 0
         and item.attempts >= item.max_attempts
-    if is_uncounted then
+    if item.state == 'again' then
+        is_parked, due, item.attempts = false, item.due, 0
+    elseif is_uncounted then
         item.attempts = math.max(item.attempts - 1, 0)
     end
     local is_delayed = not is_parked and due > now
@@ -184,7 +225,11 @@ end
 
 local function end_claim(item, finish)
     if finish.is_done then
-        remove_item(item)
+        if item.state == 'again' then
+            give_back(item)
+        else
+            remove_item(item)
+        end
         add_count(item.root, item.queue, DONE)
         return
     end
@@ -271,7 +316,7 @@ function L.cancel(R, path, at_once, break_one, keep)
         keep(R, {owner = '', note = '', ticket = 0}, path)
         return {OK, now, 0}
     end
-    local released, is_new = {}, item.state == 'claimed'
+    local released, is_new = {}, item.state ~= 'cancelled'
     if is_new then
         change_state(item, 'cancelled')
     end

@@ -175,7 +175,7 @@ static void code_item(struct lk_journal_codec *codec, struct lk_item_record *ite
         return;
     }
     lk_journal_code_number(codec, &item->sequence);
-    item->state = (enum lk_item_state)code_small(codec, item->state, LK_ITEM_CANCELLED);
+    item->state = (enum lk_item_state)code_small(codec, item->state, LK_ITEM_AGAIN);
     lk_journal_code_signed(codec, &item->due_us);
     lk_journal_code_signed(codec, &row->item.due_unix_us);
     item->attempts = (uint32_t)code_small(codec, item->attempts, UINT32_MAX);

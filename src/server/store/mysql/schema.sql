@@ -168,8 +168,8 @@ CREATE TABLE IF NOT EXISTS lk_service_item (
     queue      VARBINARY(512) NOT NULL,
     id         VARBINARY(512) NOT NULL,
     sequence   BIGINT       NOT NULL, -- the smaller, the older
-    state      VARBINARY(9) NOT NULL, -- ready, delayed, claimed, parked, cancelled
-    due_us     BIGINT       NOT NULL, -- of what is delayed
+    state      VARBINARY(9) NOT NULL, -- ready, delayed, claimed, parked, cancelled, again
+    due_us     BIGINT       NOT NULL, -- of what is delayed, or claimed and pushed again
     attempts   BIGINT       NOT NULL,
     was_lost   BOOLEAN      NOT NULL,
     priority   BIGINT       NOT NULL,

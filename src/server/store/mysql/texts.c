@@ -35,7 +35,7 @@ static const struct form forms[LK_TABLES_KINDS] = {
                                KEYS},
     [LK_TABLES_VALUE_GONE] = {"DELETE FROM lk_service_value WHERE path IN (", ");", KEYS},
     [LK_TABLES_ITEM_NEW] =
-        {"INSERT INTO lk_service_item (queue, id, sequence, state, due_us, attempts, was_lost,"
+        {"REPLACE INTO lk_service_item (queue, id, sequence, state, due_us, attempts, was_lost,"
          " priority, value, needs, has_exit, last_exit, last_error) VALUES ",
          ";", ROWS},
     /* The row exists: of the new one only what can change is taken. */

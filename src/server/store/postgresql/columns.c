@@ -248,14 +248,19 @@ const struct lk_pg_statement lk_pg_statements[LK_TABLES_KINDS] = {
     [LK_TABLES_ITEM_NEW] =
         {"lk_item_new",
          "INSERT INTO " S "item (queue, id, sequence, state, due_us, attempts, was_lost, priority,"
-         " value, needs, has_exit, last_exit, last_error) SELECT a.queue, a.id, a.sequence,"
-         " a.state, n.us + a.left_us, a.attempts, a.was_lost, a.priority, a.value, a.needs,"
-         " a.has_exit,"
+         " value, needs, has_exit, last_exit, last_error) SELECT DISTINCT ON"
+         " (a.queue COLLATE \"C\", a.id COLLATE \"C\") a.queue, a.id, a.sequence, a.state,"
+         " n.us + a.left_us, a.attempts, a.was_lost, a.priority, a.value, a.needs, a.has_exit,"
          " a.last_exit, a.last_error FROM (SELECT " S "now_us() AS us OFFSET 0) AS n,"
          " unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::bigint[], $6::bigint[],"
          " $7::boolean[], $8::bigint[], $9::bytea[], $10::text[], $11::boolean[], $12::bigint[],"
-         " $13::bytea[]) AS a (queue, id, sequence, state, left_us, attempts, was_lost, priority,"
-         " value, needs, has_exit, last_exit, last_error)",
+         " $13::bytea[]) WITH ORDINALITY AS a (queue, id, sequence, state, left_us, attempts,"
+         " was_lost, priority, value, needs, has_exit, last_exit, last_error, n)"
+         " ORDER BY a.queue COLLATE \"C\", a.id COLLATE \"C\", a.n DESC"
+         " ON CONFLICT (queue, id) DO UPDATE SET sequence = excluded.sequence,"
+         " state = excluded.state, due_us = excluded.due_us, attempts = excluded.attempts,"
+         " was_lost = excluded.was_lost, priority = excluded.priority, value = excluded.value,"
+         " needs = excluded.needs",
          "ttitiibiytbiy"},
     [LK_TABLES_ITEM] =
         {"lk_item",

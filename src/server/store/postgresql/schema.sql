@@ -74,8 +74,8 @@ CREATE TABLE lockkeeper_service.item (
     id         text    NOT NULL COLLATE "C",
     sequence   bigint  NOT NULL, -- the smaller, the older
     state      text    NOT NULL CHECK (state IN ('ready', 'delayed', 'claimed', 'parked',
-                                                  'cancelled')),
-    due_us     bigint  NOT NULL, -- of what is delayed
+                                                  'cancelled', 'again')),
+    due_us     bigint  NOT NULL, -- of what is delayed, or claimed and pushed again
     attempts   bigint  NOT NULL,
     was_lost   boolean NOT NULL,
     priority   bigint  NOT NULL,

@@ -238,6 +238,7 @@ static enum lk_item_state read_state(struct lk_slice text) {
     return is_word(text, "parked")      ? LK_ITEM_PARKED
            : is_word(text, "delayed")   ? LK_ITEM_DELAYED
            : is_word(text, "cancelled") ? LK_ITEM_CANCELLED
+           : is_word(text, "again")     ? LK_ITEM_AGAIN
                                         : LK_ITEM_READY;
 }
 

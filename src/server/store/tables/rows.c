@@ -179,7 +179,8 @@ static struct lk_slice state_name(enum lk_item_state state) {
     static const char *const names[] = {
         [LK_ITEM_READY] = "ready",         [LK_ITEM_DELAYED] = "delayed",
         [LK_ITEM_CLAIMED] = "claimed",     [LK_ITEM_PARKED] = "parked",
-        [LK_ITEM_CANCELLED] = "cancelled", [LK_ITEM_GONE] = "ready"};
+        [LK_ITEM_CANCELLED] = "cancelled", [LK_ITEM_AGAIN] = "again",
+        [LK_ITEM_GONE] = "ready"};
 
     return lk_slice_of(names[state]);
 }
@@ -193,7 +194,7 @@ static void failure(struct cursor *cursor, const struct lk_item_failure *last) {
 static bool add_item(struct lk_tables *tables, const struct lk_row *row, enum lk_tables_kind kind,
                      int64_t now_us) {
     const struct lk_item_record *record = row->item.record;
-    int64_t left_us = record->state == LK_ITEM_DELAYED ? record->due_us - now_us : 0;
+    int64_t left_us = lk_item_has_due(record->state) ? record->due_us - now_us : 0;
     uint64_t key = hash(hash(1, path_of(&record->queue)), record->id);
     struct cursor cursor;
 
