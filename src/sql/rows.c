@@ -34,6 +34,7 @@ static struct lk_row row_of_item(const struct lk_model *model, const struct lk_c
     lk_model_item_record(model, change->item, room);
     if (change->kind == LK_CHANGE_ITEM_PUSHED || change->kind == LK_CHANGE_ITEM_REPLACED) {
         row.kind = LK_ROW_ITEM_NEW;
+        row.item.replaces = change->kind == LK_CHANGE_ITEM_REPLACED;
     } else if (room->state == LK_ITEM_GONE) { /* by this change, or by a later one of the step */
         row.kind = LK_ROW_ITEM_GONE;
     }
@@ -87,6 +88,12 @@ static int write_request(struct lk_sql *sql, const struct lk_row *row) {
     return code == SQLITE_OK && row->request.has_parts ? lk_sql_parts_save(sql, record) : code;
 }
 
+static int write_new_item(struct lk_sql *sql, const struct lk_row *row) {
+    int code = row->item.replaces ? lk_sql_item_delete(sql, row->item.record) : SQLITE_OK;
+
+    return code == SQLITE_OK ? lk_sql_item_add(sql, row->item.record, row->item.due_unix_us) : code;
+}
+
 int lk_sql_row_write(struct lk_sql *sql, const struct lk_row *row) {
     switch (row->kind) {
     case LK_ROW_REQUEST:
@@ -100,7 +107,7 @@ int lk_sql_row_write(struct lk_sql *sql, const struct lk_row *row) {
     case LK_ROW_VALUE_GONE:
         return lk_sql_value_delete(sql, row->value.path);
     case LK_ROW_ITEM_NEW:
-        return lk_sql_item_add(sql, row->item.record, row->item.due_unix_us);
+        return write_new_item(sql, row);
     case LK_ROW_ITEM:
         return lk_sql_item_save(sql, row->item.record, row->item.due_unix_us);
     case LK_ROW_ITEM_GONE:

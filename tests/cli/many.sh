@@ -11,7 +11,7 @@ failure 64 'lk: INVALID: *'
 input '{"id": 1}\n\n{"id": "b", "value": "x\\u00e9", "needs": ["p?limit=2"], "delay": "1h"}\n{"id": "1"}'
 lk push q - --json
 expect_code 0
-expect_keys 'status added duplicates'
+expect_keys 'status added duplicates changed'
 expect '[.status, .added, .duplicates]' '["ok",2,1]'
 input '{"id": 1}\n'
 lk push q -
@@ -115,6 +115,51 @@ lk drop q 1
 failure 78 'lk: LOST: *'
 lk stats q --json
 expect '[.done, .claimed_now, .ready_now]' '[0,1,0]'
+
+scenario 'push --again: once more, with what is new'
+lk push q 1 'version 1'
+lk push q 1 'version 2'
+expect_code 0
+[ "$(cat "$work/err")" = 'lk: q/1 was there already (ready); nothing was added' ] \
+    || complain "$(cat "$work/err")"
+lk push q 1 'version 2' --replace --json
+expect_keys 'status added changed was'
+expect '[.added, .changed, .was]' '[false,true,"ready"]'
+lk claim q --ttl 1h --owner ben --json
+expect .value '"version 2"'
+lk push q 1 'version 3' --replace --json
+expect '[.added, .changed, .was]' '[false,false,"claimed"]'
+lk push q 1 'version 3' --again
+[ "$(cat "$work/err")" = 'lk: q/1 was there already (claimed); it will be worked on once more' ] \
+    || complain "$(cat "$work/err")"
+lk push q 1 'version 4' --again
+[ "$(cat "$work/err")" = 'lk: q/1 was there already (again); it was changed' ] \
+    || complain "$(cat "$work/err")"
+lk items q --json
+expect '[.state, .owner, .value, .attempts]' '["again","ben","version 4",1]'
+lk done q 1 --owner ben
+expect_code 0
+lk items q --json
+expect '[.state, .value, .attempts]' '["ready","version 4",0]'
+lk push q 1 --again --replace
+failure 64 'lk: INVALID: a push is again or replaces, not both (R16)'
+lk push q 1 --again --delay 1h --json
+expect '[.added, .changed, .was]' '[false,true,"ready"]'
+lk push q 2 --again --json
+expect_keys 'status added'
+input '{"id": 1, "again": true}\n{"id": 2, "replace": true, "value": "x"}\n{"id": 2}\n{"id": 3}\n'
+lk push q -
+expect_code 0
+[ "$(cat "$work/out")" = 'added 1
+duplicates 3
+changed 2' ] || complain 'the counts'
+input '{"id": 1, "again": "yes"}\n'
+lk push q -
+failure 64 'lk: INVALID: line 1: "again" is true or false; *'
+lk items q --json
+expect '[.id, .state, .value]' '["1","ready",null]
+["2","ready","x"]
+["3","ready",null]'
 
 scenario 'cancel: an item in any state, on record'
 for id in 1 2 3; do

@@ -261,7 +261,7 @@ static lk_queue_stats expected_stats(const struct history *history, const struct
         const char *state = list->items[i].state;
         stats.ready_now += strcmp(state, "ready") == 0;
         stats.delayed_now += strcmp(state, "delayed") == 0;
-        stats.claimed_now += strcmp(state, "claimed") == 0 || strcmp(state, "cancelled") == 0;
+        stats.claimed_now += lk_item_is_claimed(lk_item_state_of(lk_slice_of(state)));
         stats.parked_now += strcmp(state, "parked") == 0;
     }
     return stats;

@@ -312,6 +312,11 @@ def work(service):
     claim = worker.value()
     assert claim["id"] == "1" and claim["value"] == "v" and claim["attempt"] == 1, claim
     assert wire.call("PUSH", "q", "1") == 0
+    assert wire.call("PUSH", "q", "1", "VALUE", "v", "REPLACE") == 0  # it is claimed
+    assert wire.call("PUSH", "q", "1", "VALUE", "v", "DELAY", 60000, "AGAIN") == 2
+    refusal(wire.call("PUSH", "q", "1", "AGAIN", "REPLACE"), "INVALID")
+    found = wire.call("PUSH", "q", "1", "VALUE", "v", "DELAY", 60000, "REPLACE", "META")
+    assert not found["added"] and found["changed"] and found["was"] == "again", found
     refusal(wire.call("DONE", "q", "1"), "LOST")
     assert worker.call("RETRY", "q", "1", "DELAY", 60000) == "OK"
     cursor, items = wire.call("ITEMS", "q")

@@ -289,7 +289,14 @@ def play_work(player):
     player.expect(200, "push", {"queue": "q", "id": "1", "value_base64": "/w==", "priority": -1})
     player.expect(200, "push", {"queue": "q", "id": "2", "value": "v", "needs": ["db/n"]})
     player.expect(200, "push", {"queue": "q", "id": "3", "delay": "1h"})
-    assert player.expect(200, "push", {"queue": "q", "id": "1"})["added"] is False
+    said = player.expect(200, "push", {"queue": "q", "id": "1"})
+    assert (said["added"], said["changed"], said["was"]) == (False, False, "ready"), said
+    said = player.expect(200, "push", {"queue": "q", "id": "1", "value_base64": "/w==",
+                                       "priority": -1, "again": True})
+    assert (said["added"], said["changed"], said["was"]) == (False, True, "ready"), said
+    said = player.expect(200, "push", {"queue": "q", "id": "3", "delay": "1h", "replace": True})
+    assert (said["added"], said["changed"], said["was"]) == (False, True, "delayed"), said
+    player.expect(400, "push", {"queue": "q", "id": "3", "again": True, "replace": True})
     player.expect(200, "queues", query={"prefix": "q"})
     claim = player.expect(200, "claim", {"queue": "q", "owner": "w", "note": "n"})
     player.expect(200, "items", values={"queue": "q"}, query={"count": 2})

@@ -328,6 +328,9 @@ static void say_push(struct sim *sim, struct sim_client *client) {
     sim_write(client->value, "work-%" PRIu64, ++sim->values);
     begin_command(client, LK_COMMAND_PUSH);
     *push = (struct lk_push){
+        .kind = sim_chance(sim, 60)   ? LK_PUSH_NEW
+                : sim_chance(sim, 70) ? LK_PUSH_AGAIN
+                                      : LK_PUSH_REPLACE,
         .id = lk_slice_of(client->id),
         .value = lk_slice_of(client->value),
         .delay_ms = sim_chance(sim, 30) ? sim_between(sim, 1, 500) : 0,

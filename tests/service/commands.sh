@@ -96,6 +96,8 @@ walk() {
     step audit pool
     step push q one 'a value' --json
     step push q one
+    step push q one 'a value' --again --json
+    step push q one 'a value' --replace
     step push q two --delay 1h --needs db/needed
     step push q three
     step claim q --owner ana --json

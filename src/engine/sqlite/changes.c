@@ -77,10 +77,8 @@ static int write_other_change(const struct lk_closure *closure, const struct lk_
     struct lk_sql *sql = &closure->store->sql;
     struct lk_item_record *record = &closure->store->item.record;
     const struct lk_row row = lk_row_of_change(closure->model, change, times, record);
-    int code =
-        change->kind == LK_CHANGE_ITEM_REPLACED ? lk_sql_item_delete(sql, record) : SQLITE_OK;
+    int code = lk_sql_row_write(sql, &row);
 
-    code = code == SQLITE_OK ? lk_sql_row_write(sql, &row) : code;
     return code == SQLITE_OK && row.kind == LK_ROW_ITEM_NEW
                ? lk_sql_root_save(sql, lk_path_root(&record->queue), record->sequence)
                : code;

@@ -220,6 +220,7 @@ static int count(struct lk_sqlite_transaction *transaction, const struct lk_path
         lk_model_queue_counts(closure.model, queue, &after);
         counts->parked += after.parked - before.parked;
         counts->ready += after.ready - before.ready;
+        counts->delayed += after.delayed - before.delayed;
         counts->claimed += after.claimed - before.claimed;
         counts->parked_now += after.parked_now - before.parked_now;
     }

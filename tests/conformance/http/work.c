@@ -260,7 +260,8 @@ lk_outcome http_unpark(struct lk_engine *engine, const struct lk_unpark *unpark,
 /* ---- looking --------------------------------------------------------------------------------- */
 
 static const char *read_state(struct http_reader *reader, const json_t *json) {
-    static const char *const states[] = {"ready", "delayed", "claimed", "parked", "cancelled"};
+    static const char *const states[] = {"ready",  "delayed",   "claimed",
+                                         "parked", "cancelled", "again"};
     const char *said = json_string_value(json_object_get(json, "state"));
 
     for (size_t i = 0; said != NULL && i < sizeof states / sizeof states[0]; i++) {

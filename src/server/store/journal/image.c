@@ -151,7 +151,7 @@ static int write_audit(struct lk_journal_image *image, const struct lk_audit_row
 }
 
 static int write_row(struct lk_journal_image *image, const struct lk_row *row) {
-    int code = SQLITE_OK;
+    struct lk_row written = *row;
 
     switch (row->kind) {
     case LK_ROW_PROBE: /* that the entry was written is all that it is for */
@@ -159,7 +159,7 @@ static int write_row(struct lk_journal_image *image, const struct lk_row *row) {
     case LK_ROW_AUDIT:
         return write_audit(image, &row->audit);
     case LK_ROW_ITEM_NEW: /* a piece may have had it, or a former one of that name */
-        code = lk_sql_item_delete(&image->sql, row->item.record);
+        written.item.replaces = true;
         break;
     case LK_ROW_ENDED:
         image->ended_count++;
@@ -167,7 +167,7 @@ static int write_row(struct lk_journal_image *image, const struct lk_row *row) {
     default:
         break;
     }
-    return code == SQLITE_OK ? lk_sql_row_write(&image->sql, row) : code;
+    return lk_sql_row_write(&image->sql, &written);
 }
 
 /* Deletes ended tokens that are too old, or too many (R3). */
