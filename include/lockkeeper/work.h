@@ -72,9 +72,9 @@ typedef struct lk_push_result {
  * claimed, it is ready, or due after `delay_ms`, with 0 attempts, in its old place; also if it was
  * parked. If it is claimed, it stays so, in the state "again": when that claim ends, by whatever
  * call or at its deadline, the item is not removed or parked, but is ready, or due after `delay_ms`
- * from this call on, as if it were pushed then. So whoever is at work may finish with what it has
- * read, and news are worked on behind it; of several pushes the last one counts. The claim of a
- * cancelled item is such a claim, too.
+ * from this call on, as if it were pushed then. So a worker may finish with what it has read, and
+ * the news are worked on behind it; of several pushes the last one counts. The claim of a cancelled
+ * item is such a claim, too.
  * With `replaces`, only an item that waits to be claimed is changed in that way: one that is ready,
  * delayed, or in the state "again".
  * Repeating either after LK_UNAVAILABLE may cause one run more than was asked for.

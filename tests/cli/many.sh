@@ -137,7 +137,7 @@ lk push q 1 'version 4' --again
     || complain "$(cat "$work/err")"
 lk items q --json
 expect '[.state, .owner, .value, .attempts]' '["again","ben","version 4",1]'
-lk done q 1 --owner ben
+lk 'done' q 1 --owner ben
 expect_code 0
 lk items q --json
 expect '[.state, .value, .attempts]' '["ready","version 4",0]'

@@ -42,9 +42,9 @@
  *     its value is loaded (S6). What waits and is granted in this very step lives on beyond it, or
  *     is overdue itself. A put is refused because of leases at or above its path alone.
  *   - An item changes with its claim, which brings it along (S7), or by an event that names it. A
- *     push depends on that claim, and on nothing else. Whether some item of a queue is claimed depends on what is
- *     overdue of its claims, which is swept before, and on each item in turn: on what is related
- *     to its path and its needs. Which items are loaded is argued in take.c.
+ *     push depends on that claim, and on nothing else. Whether some item of a queue is claimed
+ *     depends on what is overdue of its claims, which is swept before, and on each item in turn:
+ *     on what is related to its path and its needs. Which items are loaded is argued in take.c.
  *   - Bounds (R22) count the waiters at a path, which are related (S1), and what lives in all, of
  *     an owner and under a root: that is counted in the rows and passed to the model (limits.c).
  */
