@@ -283,12 +283,17 @@ class PushRequest(Structure):
     _fields_ = [
         ("size", c_size_t), ("queue", c_char_p), ("id", c_char_p), ("value", c_char_p),
         ("value_size", c_size_t), ("delay_ms", c_int64), ("needs", POINTER(c_char_p)),
-        ("need_count", c_size_t), ("priority", c_int32)]
+        ("need_count", c_size_t), ("priority", c_int32), ("again", c_bool), ("replaces", c_bool)]
+
+
+class PushResult(Structure):
+    _fields_ = [
+        ("added", c_bool), ("changed", c_bool), ("was", c_char_p)]
 
 
 class PushCounts(Structure):
     _fields_ = [
-        ("added", c_uint64), ("duplicates", c_uint64)]
+        ("added", c_uint64), ("duplicates", c_uint64), ("changed", c_uint64)]
 
 
 class WorkTable(Structure):
@@ -435,6 +440,7 @@ STRUCTS: Dict[str, Any] = {
     "lk_watch_event": WatchEvent,
     "lk_watch_options": WatchOptions,
     "lk_push_request": PushRequest,
+    "lk_push_result": PushResult,
     "lk_push_counts": PushCounts,
     "lk_work_table": WorkTable,
     "lk_claim_request": ClaimRequest,
@@ -516,6 +522,7 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "lk_watch_position": (c_uint64, [c_void_p]),
     "lk_watch_close": (None, [c_void_p]),
     "lk_push": (c_uint, [c_void_p, POINTER(PushRequest), POINTER(c_bool), POINTER(Error)]),
+    "lk_push_item": (c_uint, [c_void_p, POINTER(PushRequest), POINTER(PushResult), POINTER(Error)]),
     "lk_push_many": (c_uint, [c_void_p, POINTER(PushRequest), c_size_t, POINTER(PushCounts),
         POINTER(Error)]),
     "lk_claim_free": (None, [POINTER(ClaimInfo)]),

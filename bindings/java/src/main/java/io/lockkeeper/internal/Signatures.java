@@ -128,6 +128,9 @@ public interface Signatures extends Library {
     int lk_push(Pointer store, Structs.PushRequest request, ByteByReference retAdded,
         LkError error);
 
+    int lk_push_item(Pointer store, Structs.PushRequest request, Structs.PushResult retResult,
+        LkError error);
+
     int lk_push_many(Pointer store, Pointer requests, long count, Structs.PushCounts retCounts,
         LkError error);
 

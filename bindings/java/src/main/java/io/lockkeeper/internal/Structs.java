@@ -381,7 +381,7 @@ public final class Structs {
     }
 
     @Structure.FieldOrder({"size", "queue", "id", "value", "value_size", "delay_ms", "needs",
-        "need_count", "priority"})
+        "need_count", "priority", "again", "replaces"})
     public static class PushRequest extends Structure {
         public long size;
         public Pointer queue;
@@ -392,6 +392,8 @@ public final class Structs {
         public Pointer needs;
         public long need_count;
         public int priority;
+        public byte again;
+        public byte replaces;
 
         public PushRequest() {}
 
@@ -401,10 +403,25 @@ public final class Structs {
         }
     }
 
-    @Structure.FieldOrder({"added", "duplicates"})
+    @Structure.FieldOrder({"added", "changed", "was"})
+    public static class PushResult extends Structure {
+        public byte added;
+        public byte changed;
+        public Pointer was;
+
+        public PushResult() {}
+
+        public PushResult(Pointer place) {
+            super(place);
+            read();
+        }
+    }
+
+    @Structure.FieldOrder({"added", "duplicates", "changed"})
     public static class PushCounts extends Structure {
         public long added;
         public long duplicates;
+        public long changed;
 
         public PushCounts() {}
 
@@ -763,6 +780,7 @@ public final class Structs {
         Map.entry("lk_watch_event", WatchEvent.class),
         Map.entry("lk_watch_options", WatchOptions.class),
         Map.entry("lk_push_request", PushRequest.class),
+        Map.entry("lk_push_result", PushResult.class),
         Map.entry("lk_push_counts", PushCounts.class),
         Map.entry("lk_work_table", WorkTable.class),
         Map.entry("lk_claim_request", ClaimRequest.class),
