@@ -20,8 +20,8 @@ from ._lease import Lease
 from ._library import VERSION as __version__
 from ._queues import Claim
 from ._records import (
-    Answer, Blocker, Entry, Event, ItemInfo, Limits, Outcome, PushCounts, QueueStats, Report, Value,
-    WorkCounts)
+    Answer, Blocker, Entry, Event, ItemInfo, Limits, Outcome, PushCounts, PushResult, QueueStats,
+    Report, Value, WorkCounts)
 from ._store import Store, aopen, open
 from ._watch import Watch
 from ._work import Item, Table, Work
@@ -29,6 +29,7 @@ from ._work import Item, Table, Work
 __all__ = [
     "Answer", "AsyncItem", "AsyncLease", "AsyncWatch", "AsyncWork", "Blocker", "Busy",
     "Cancelled", "Claim", "Deadlock", "Denied", "Election", "Entry", "Error", "Event", "Full",
-    "Internal", "Invalid", "Item", "ItemInfo", "Leader", "Lease", "LeaseLost", "Limits", "NoValue", "Outcome", "PushCounts",
-    "QueueStats", "Report", "Store", "Table", "Timeout", "Unavailable", "Unsupported", "Value",
-    "Watch", "Work", "WorkCounts", "__version__", "aopen", "open"]
+    "Internal", "Invalid", "Item", "ItemInfo", "Leader", "Lease", "LeaseLost", "Limits", "NoValue",
+    "Outcome", "PushCounts", "PushResult", "QueueStats", "Report", "Store", "Table", "Timeout",
+    "Unavailable", "Unsupported", "Value", "Watch", "Work", "WorkCounts", "__version__", "aopen",
+    "open"]

@@ -17,7 +17,7 @@ from . import _abi, _arguments, _background, _records
 from ._library import LIBRARY
 from ._arguments import Bytes, Duration
 from ._errors import attempt, exception
-from ._records import Answer, ItemInfo, Outcome, PushCounts, QueueStats, WorkCounts
+from ._records import Answer, ItemInfo, Outcome, PushCounts, PushResult, QueueStats, WorkCounts
 from ._watch import Handle, Watch
 from ._work import (
     Failure, Item, Pool, Table, Work, failure, fill, handling, source)
@@ -29,8 +29,8 @@ T = TypeVar("T")
 
 
 def _push_request(queue: str, id: str, value: Optional[Bytes] = None, *,
-                  delay: Optional[Duration] = None, needs: Sequence[str] = (),
-                  priority: int = 0) -> _abi.PushRequest:
+                  delay: Optional[Duration] = None, needs: Sequence[str] = (), priority: int = 0,
+                  again: bool = False, replace: bool = False) -> _abi.PushRequest:
     request = _abi.PushRequest()
     request.size = ctypes.sizeof(request)
     request.queue = _arguments.text(queue, "queue")
@@ -42,6 +42,8 @@ def _push_request(queue: str, id: str, value: Optional[Bytes] = None, *,
     request.needs = _arguments.texts(needs, "needs")
     request.need_count = len(needs)
     request.priority = _arguments.number(priority, "priority", -2**31, 2**31 - 1)
+    request.again = _arguments.flag(again, "again")
+    request.replaces = _arguments.flag(replace, "replace")
     return request
 
 
@@ -56,26 +58,33 @@ class Queues:
                   function: Callable[..., int], *arguments: Any) -> T: ...
 
     def push(self, queue: str, id: str, value: Optional[Bytes] = None, *,
-             delay: Optional[Duration] = None, needs: Sequence[str] = (),
-             priority: int = 0) -> bool:
-        """Adds an item. False: the queue has one with this id, which stays as it is."""
-        request = _push_request(queue, id, value, delay=delay, needs=needs, priority=priority)
-        added = ctypes.c_bool()
-        self._call(LIBRARY.lk_push, request, ctypes.byref(added))
-        return added.value
+             delay: Optional[Duration] = None, needs: Sequence[str] = (), priority: int = 0,
+             again: bool = False, replace: bool = False) -> PushResult:
+        """Adds an item. The result is true if it is added; false: the queue has one with this id, which
+        stays as it is. `again`: that item gets this value, priority, delay and needs, also if it is
+        parked; if it is claimed, it is worked on once more when the claim ends. `replace`: only
+        while it waits to be claimed. Not both."""
+        request = _push_request(queue, id, value, delay=delay, needs=needs, priority=priority,
+                                again=again, replace=replace)
+        result = _abi.PushResult()
+        self._call(LIBRARY.lk_push_item, request, result)
+        return _records.push_result(result)
 
-    def push_many(self, queue: str,
-                  items: Iterable[Tuple[str, Optional[Bytes]]]) -> PushCounts:
-        """Adds items, (id, value) each: up to 1000 in one step, more in several."""
-        requests = [_push_request(queue, id, value) for id, value in items]
-        added = duplicates = 0
+    def push_many(self, queue: str, items: Iterable[Tuple[str, Optional[Bytes]]], *,
+                  again: bool = False, replace: bool = False) -> PushCounts:
+        """Adds items, (id, value) each: up to 1000 in one step, more in several. `again` and `replace`
+        hold for each of them, as in push()."""
+        requests = [_push_request(queue, id, value, again=again, replace=replace)
+                    for id, value in items]
+        added = duplicates = changed = 0
         for first in range(0, len(requests), _abi.LK_MANY_MAX):
             some = requests[first:first + _abi.LK_MANY_MAX]
             counts = _abi.PushCounts()
             self._call(LIBRARY.lk_push_many, (_abi.PushRequest * len(some))(*some), len(some),
                        counts)
             added, duplicates = added + counts.added, duplicates + counts.duplicates
-        return PushCounts(added, duplicates)
+            changed += counts.changed
+        return PushCounts(added, duplicates, changed)
 
     def work(self, queue: Optional[str] = None, *, table: Optional[Table] = None,
              ttl: Optional[Duration] = None, max_attempts: Optional[int] = None,

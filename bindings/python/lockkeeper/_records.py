@@ -142,15 +142,33 @@ class Report:
 
 
 @dataclass(frozen=True)
+class PushResult:
+    """What a push has found and done. It is true if the item was added. `changed`: the item that was
+    there has what the push said. `was`: the state that it was in, as in ItemInfo; None: added."""
+
+    added: bool
+    changed: bool
+    was: Optional[str]
+
+    def __bool__(self) -> bool:
+        return self.added
+
+
+def push_result(raw: Any) -> PushResult:
+    return PushResult(raw.added, raw.changed, optional_text(raw.was))
+
+
+@dataclass(frozen=True)
 class PushCounts:
     added: int
     duplicates: int
+    changed: int  # of these duplicates, by `again` or `replace`
 
 
 @dataclass(frozen=True)
 class ItemInfo:
-    """An item of a queue, in any state: "ready", "delayed", "claimed", "parked", or
-    "cancelled": claimed, and removed when the claim ends."""
+    """An item of a queue, in any state: "ready", "delayed", "claimed", "parked"; "again": claimed,
+    and new work when the claim ends; or "cancelled": claimed, and removed when the claim ends."""
 
     id: str
     owner: Optional[str]

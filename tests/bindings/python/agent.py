@@ -126,13 +126,16 @@ class Calls:
             say("value", value=value.data, in_doubt=value.in_doubt)
 
     def push(self, given):
-        say("ok", added=self.store.push(
+        result = self.store.push(
             given.text("queue"), given.text("id"), given.octets("value"), needs=given.texts("need"),
-            **given.options(delay=SECONDS, priority=NUMBER)))
+            **given.options(delay=SECONDS, priority=NUMBER, again=FLAG, replace=FLAG))
+        say("ok", added=result.added, changed=result.changed, was=result.was)
 
     def push_many(self, given):
-        say("ok", count=self.store.push_many(
-            given.text("queue"), [(id, given.octets("value")) for id in given.texts("id")]).added)
+        counts = self.store.push_many(
+            given.text("queue"), [(id, given.octets("value")) for id in given.texts("id")],
+            **given.options(again=FLAG, replace=FLAG))
+        say("ok", count=counts.added, changed=counts.changed)
 
     def claim(self, given):
         options = given.options(owner=TEXT, ttl=SECONDS, wait=SECONDS, note=TEXT)

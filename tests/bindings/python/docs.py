@@ -27,6 +27,7 @@ PRINTED = [
     r"",
     r"b'18'\n",
     r"sends 4711 b'to: ana'\n",
+    r"False True ready\n",
     r"",
     r"has sent 4713 b'to: bob'\n",
     r"granted released\n",

@@ -22,9 +22,35 @@ class Queues(support.StoreCase):
         return [(item.id, item.state) for item in self.store.items(queue)]
 
     def test_more_are_pushed_than_one_step_takes(self):
-        for wanted in ((1001, 0), (0, 1001)):
-            counts = self.store.push_many("mails", ((str(i), None) for i in range(1001)))
-            self.assertEqual((counts.added, counts.duplicates), wanted)
+        for options, wanted in (({}, (1001, 0, 0)), ({}, (0, 1001, 0)), ({"again": True}, (0, 1001, 1001))):
+            counts = self.store.push_many("mails", ((str(i), None) for i in range(1001)), **options)
+            self.assertEqual(counts, lockkeeper.PushCounts(*wanted))
+
+    def test_an_item_that_is_there_is_left_or_replaced(self):
+        added = self.store.push("mails", "1", b"old")
+        self.assertEqual((bool(added), added), (True, lockkeeper.PushResult(True, False, None)))
+        left = self.store.push("mails", "1", b"new")
+        self.assertEqual((bool(left), left), (False, lockkeeper.PushResult(False, False, "ready")))
+        self.assertEqual(self.store.push("mails", "1", b"new", delay=1000, replace=True),
+                         lockkeeper.PushResult(False, True, "ready"))
+        item, = self.store.items("mails")
+        self.assertEqual((item.state, item.value), ("delayed", b"new"))
+        counts = self.store.push_many("mails", [("1", b"newer"), ("2", None)], replace=True)
+        self.assertEqual(counts, lockkeeper.PushCounts(1, 1, 1))
+        self.assertEqual([item.value for item in self.store.items("mails")], [b"newer", None])
+
+    def test_an_item_that_is_pushed_again_while_it_is_worked_on(self):
+        self.store.push("mails", "1", b"old")
+        seen = []
+        for item in self.store.work("mails", drain=True, ttl=20):
+            seen.append((item.value, item.attempt))
+            if len(seen) == 1:
+                self.assertEqual(self.store.push("mails", "1", b"new", again=True),
+                                 lockkeeper.PushResult(False, True, "claimed"))
+                self.assertEqual(self.states(), [("1", "again")])
+                self.assertEqual(self.store.push("mails", "1").was, "again")
+        self.assertEqual(seen, [(b"old", 1), (b"new", 1)])
+        self.assertEqual(self.states(), [])
 
     def test_a_loop_finishes_what_it_goes_on_from(self):
         self.store.push_many("mails", [("1", b"one"), ("2", b"a\0b"), ("3", None)])
@@ -461,6 +487,10 @@ work.close()
                 (ValueError, lambda: self.store.push("mails", "1\0")),
                 (ValueError, lambda: self.store.push("mails", "1", priority=2**40)),
                 (lockkeeper.Invalid, lambda: self.store.push("mails", "1", priority=40000)),
+                (TypeError, lambda: self.store.push("mails", "1", again=1)),
+                (lockkeeper.Invalid, lambda: self.store.push("mails", "1", again=True, replace=True)),
+                (lockkeeper.Invalid, lambda: self.store.push_many(
+                    "mails", [("1", None)], again=True, replace=True)),
                 (lockkeeper.Invalid, lambda: self.store.push("mails", "a/b")),
                 (lockkeeper.Invalid, lambda: self.store.push("mails", "1", bytes(65537))),
                 (TypeError, lambda: self.store.push("mails", "1", needs="smtp")),
