@@ -32,6 +32,8 @@ static const struct option {
     OPTION("at_once", FLAG, at_once),
     OPTION("uncounted", FLAG, uncounted),
     OPTION("park", FLAG, park),
+    OPTION("again", FLAG, again),
+    OPTION("replace", FLAG, replace),
     OPTION("wait", WAIT, wait_ms),
     OPTION("ttl", DURATION, ttl_ms),
     OPTION("until", INSTANT, until_unix_ms),

@@ -91,7 +91,8 @@ void lk_lua_set_texts(lua_State *L, const char *name, char *const *texts, size_t
 /* All options of all calls. Texts belong to the table that they were read from. */
 struct lk_lua_options {
     const char *owner, *note, *style, *reason, *by;
-    bool shared, value, bound, outlives, drain, at_once, now, has_exit, uncounted, park;
+    bool shared, value, bound, outlives, drain, at_once, now, has_exit, uncounted, park, again,
+        replace;
     int64_t wait_ms, ttl_ms, until_unix_ms, patience_ms, at_least_ms, delay_ms, retry_min_ms,
         retry_max_ms;
     uint32_t limit, units, max_attempts;

@@ -2,13 +2,22 @@
 /* Items of queues (rule R16), but for the work on them. */
 #include "module.h"
 
-/* store:push(queue, id [, value [, {delay, priority, needs}]]): whether it is new. */
+/* The options `again` and `replace`, which hold for each item of a call. */
+static void options_apply(const struct lk_lua_options *options, lk_push_request *request) {
+    request->again = options->again;
+    request->replaces = options->replace;
+}
+
+/*
+ * store:push(queue, id [, value [, {delay, priority, needs, again, replace}]]): whether it is new;
+ * else also whether the item that was there is changed, and its state before.
+ */
 static int store_push(lua_State *L) {
     struct lk_lua_store *store = lk_lua_store(L, 1);
     lk_push_request request = {.size = sizeof request};
     const char *needs[LK_LUA_PARTS_MAX];
     struct lk_lua_options options;
-    bool is_added = false;
+    lk_push_result result = {0};
     lk_error error;
 
     request.queue = lk_lua_text(L, 2);
@@ -16,14 +25,20 @@ static int store_push(lua_State *L) {
     if (!lua_isnoneornil(L, 4)) {
         request.value = lk_lua_bytes(L, 4, &request.value_size);
     }
-    lk_lua_options(L, 5, " delay priority needs ", &options);
+    lk_lua_options(L, 5, " delay priority needs again replace ", &options);
+    options_apply(&options, &request);
     request.delay_ms = options.delay_ms;
     request.priority = options.priority;
     request.need_count = lk_lua_field_texts(L, 5, "needs", needs);
     request.needs = needs;
-    lk_lua_check(L, lk_push(store->handle, &request, &is_added, &error), &error);
-    lua_pushboolean(L, is_added);
-    return 1;
+    lk_lua_check(L, lk_push_item(store->handle, &request, &result, &error), &error);
+    lua_pushboolean(L, result.added);
+    if (result.added) {
+        return 1;
+    }
+    lua_pushboolean(L, result.changed);
+    (void)lua_pushstring(L, result.was);
+    return 3;
 }
 
 /* Reads {id, value} on top of the stack, which the texts belong to. */
@@ -39,20 +54,26 @@ static void pair_read(lua_State *L, lk_push_request *request) {
     lua_pop(L, 2);
 }
 
-/* store:push_many(queue, {{id, value}, ...}): how many are new, and how many were there. */
+/*
+ * store:push_many(queue, {{id, value}, ...} [, {again, replace}]): how many are new, how many were
+ * there, and how many of these are changed.
+ */
 static int store_push_many(lua_State *L) {
     struct lk_lua_store *store = lk_lua_store(L, 1);
     const char *queue = lk_lua_text(L, 2);
+    struct lk_lua_options options;
     lk_push_counts sum = {0};
     lk_push_request *requests;
     size_t count;
 
     luaL_checktype(L, 3, LUA_TTABLE);
+    lk_lua_options(L, 4, " again replace ", &options);
     count = (size_t)lua_rawlen(L, 3);
     lua_settop(L, 3);
     requests = lua_newuserdatauv(L, (count + 1) * sizeof *requests, 0);
     for (size_t i = 0; i < count; i++) {
         requests[i] = (lk_push_request){.size = sizeof *requests, .queue = queue};
+        options_apply(&options, &requests[i]);
         (void)lua_rawgeti(L, 3, (lua_Integer)i + 1);
         pair_read(L, &requests[i]);
         lua_pop(L, 1);
@@ -66,10 +87,12 @@ static int store_push_many(lua_State *L) {
                      &error);
         sum.added += counts.added;
         sum.duplicates += counts.duplicates;
+        sum.changed += counts.changed;
     }
     lua_pushinteger(L, (lua_Integer)sum.added);
     lua_pushinteger(L, (lua_Integer)sum.duplicates);
-    return 2;
+    lua_pushinteger(L, (lua_Integer)sum.changed);
+    return 3;
 }
 
 static void items_free(void *list) {

@@ -132,14 +132,18 @@ function calls.read(given)
 end
 
 function calls.push(given)
-    say("ok", {{"added", store:push(text(given, "queue"), text(given, "id"), text(given, "value"), {
-        delay = seconds(given, "delay"), priority = number(given, "priority"), needs = given.need})}})
+    local added, changed, was = store:push(text(given, "queue"), text(given, "id"), text(given, "value"), {
+        delay = seconds(given, "delay"), priority = number(given, "priority"), needs = given.need,
+        again = flag(given, "again"), replace = flag(given, "replace")})
+    say("ok", {{"added", added}, {"changed", changed or false}, {"was", was}})
 end
 
 function calls.push_many(given)
     local items = {}
     for i, id in ipairs(given.id) do items[i] = {id, text(given, "value")} end
-    say("ok", {{"count", (store:push_many(text(given, "queue"), items))}})
+    local added, _, changed = store:push_many(text(given, "queue"), items, {
+        again = flag(given, "again"), replace = flag(given, "replace")})
+    say("ok", {{"count", added}, {"changed", changed}})
 end
 
 function calls.claim(given)

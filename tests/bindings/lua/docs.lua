@@ -11,6 +11,7 @@ local PRINTED = {
     "",
     "18\tfalse\n",
     "sends\t4711\tto: ana\n",
+    "false\ttrue\tready\n",
     "sends\t4711\tto: ana\n",
     "sends\t1\nsends\t3\n",
     "granted\treleased\nnil\n",

@@ -28,21 +28,50 @@ case("pushes, and wrong ones", function(store)
     raises("invalid", store.push, store, "mails", "3", nil, {priority = 40000})
     refuses("string", store.push, store, "mails", "3", 5)
     refuses("needs", store.push, store, "mails", "3", nil, {needs = {5}})
+    refuses("boolean", store.push, store, "mails", "3", nil, {again = 1})
+    raises("invalid", store.push, store, "mails", "3", nil, {again = true, replace = true})
+end)
+
+case("an item that is there is left or replaced", function(store)
+    equal({store:push("mails", "1", "old")}, {true})
+    equal({store:push("mails", "1", "new")}, {false, false, "ready"})
+    equal({store:push("mails", "1", "new", {delay = 1000, replace = true})}, {false, true, "ready"})
+    local item = store:items("mails")[1]
+    equal({item.state, item.value}, {"delayed", "new"})
+    equal({store:push_many("mails", {{"1", "newer"}, {"2"}}, {replace = true})}, {1, 1, 1})
+    equal(store:items("mails")[1].value, "newer")
+end)
+
+case("an item that is pushed again while it is worked on", function(store)
+    store:push("mails", "1", "old")
+    local seen = {}
+    for item in store:work("mails", {drain = true, ttl = 20}) do
+        seen[#seen + 1] = item.value .. item.attempt
+        if #seen == 1 then
+            equal({store:push("mails", "1", "new", {again = true})}, {false, true, "claimed"})
+            equal(states(store), {["1"] = "again"})
+            equal({store:push("mails", "1")}, {false, false, "again"})
+        end
+    end
+    equal({seen, states(store)}, {{"old1", "new1"}, {}})
 end)
 
 case("many items are pushed in one call", function(store)
-    equal({store:push_many("mails", {})}, {0, 0})
+    equal({store:push_many("mails", {})}, {0, 0, 0})
     store:push_many("mails", {{"1", "one"}, {"2"}, {"3", "a\0b"}})
     local items = store:items("mails")
     equal({items[1].value, items[2].value, items[3].value}, {"one", nil, "a\0b"})
     local crowd = {}
     for i = 1, 2500 do crowd[i] = {tostring(i)} end
-    equal({store:push_many("crowd", crowd)}, {2500, 0})
-    equal({store:push_many("crowd", crowd)}, {0, 2500})
+    equal({store:push_many("crowd", crowd)}, {2500, 0, 0})
+    equal({store:push_many("crowd", crowd)}, {0, 2500, 0})
+    equal({store:push_many("crowd", crowd, {again = true})}, {0, 2500, 2500})
     equal(store:stats("crowd").ready_now, 2500)
     raises("invalid", store.push_many, store, "mails", {{"4"}, {"5/6"}})
     raises("invalid", store.push_many, store, ("p"):rep(600), {{"4"}})
     refuses("table", store.push_many, store, "mails", nil)
+    refuses("no option", store.push_many, store, "mails", {{"4"}}, {delay = 1})
+    raises("invalid", store.push_many, store, "mails", {{"4"}}, {again = true, replace = true})
     refuses("NUL", store.push_many, store, "mails", {{"4"}, {"5\0"}})
     refuses("each id must be a string", store.push_many, store, "mails", {{"4"}, {5}})
     refuses("each value must be a string", store.push_many, store, "mails", {{"4", 4}})
