@@ -304,14 +304,36 @@ export class Watch implements AsyncIterableIterator<WatchEvent> {
     [Symbol.asyncDispose](): Promise<void>;
 }
 
+export interface PushOptions {
+    delay?: number;
+    needs?: Parts;
+    priority?: number;
+    /** An item that is there gets this value, priority, delay and needs, also if it is parked; if it is claimed,
+     * it is worked on once more when the claim ends. */
+    again?: boolean;
+    /** The same, but only for an item that waits to be claimed. Not both. */
+    replace?: boolean;
+}
+
+/** Of store.pushItem(). */
+export interface PushResult {
+    added: boolean;
+    /** The item that was there has what the push said. */
+    changed: boolean;
+    /** The state that it was in; null: added. */
+    was: ItemState | null;
+}
+
+/** 'again': claimed, and new work when the claim ends; 'cancelled': claimed, and removed when the claim ends. */
+export type ItemState = 'ready' | 'delayed' | 'claimed' | 'again' | 'parked' | 'cancelled';
+
 export interface ItemInfo {
     id: string;
     owner: string | null;
     /** Of a service with users: whose owner it is. */
     user: string | null;
     value: Buffer | null;
-    /** 'cancelled': claimed, and removed when the claim ends. */
-    state: 'ready' | 'delayed' | 'claimed' | 'parked' | 'cancelled';
+    state: ItemState;
     attempts: number;
     dueIn: number;
     expiresIn: number;
@@ -378,10 +400,14 @@ export class Store {
     del(path: string, options?: {owner?: string; token?: bigint | number}): Promise<void>;
     values(prefix?: string): AsyncGenerator<{path: string; size: number; inDoubt: boolean}>;
 
-    push(queue: string, id: string, value?: Bytes | null,
-         options?: {delay?: number; needs?: Parts; priority?: number}): Promise<boolean>;
-    pushMany(queue: string, items: Iterable<readonly [string, (Bytes | null)?]>):
-        Promise<{added: number; duplicates: number}>;
+    /** false: the queue has an item with this id, which stays as it is unless an option says otherwise. */
+    push(queue: string, id: string, value?: Bytes | null, options?: PushOptions): Promise<boolean>;
+    /** push(), with what it has found and done. */
+    pushItem(queue: string, id: string, value?: Bytes | null, options?: PushOptions): Promise<PushResult>;
+    /** `changed`: of the duplicates, by `again` or `replace`, which hold for each item. */
+    pushMany(queue: string, items: Iterable<readonly [string, (Bytes | null)?]>,
+             options?: Pick<PushOptions, 'again' | 'replace'>):
+        Promise<{added: number; duplicates: number; changed: number}>;
     work(queue: string | null | undefined, options?: WorkOptions): Work;
     /** All handlers have ended when it returns or throws. */
     runWorkers(queue: string | null, handle: (item: Item) => unknown,

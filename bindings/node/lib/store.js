@@ -17,6 +17,8 @@ const {wait: _, ...TRY} = REQUEST;
 const {LK_MANY_MAX: MANY_MAX, LK_TRY} = native.constants;
 const BLOCKERS_MAX = 1024; // that an answer names; bindings/abi compares it
 const BOUNDS = ['live', 'livePerOwner', 'livePerRoot', 'waitersPerPath', 'events'];
+const PUSH_MANY = {again: flag, replace: flag};
+const PUSH = {delay: argument.milliseconds, needs: texts, priority: argument.int32, ...PUSH_MANY};
 const optional = (value, name) => (value === undefined || value === null ? undefined : text(value, name));
 
 // Takes back what was granted to a call that has ended. What its owner held before the call stays.
@@ -299,27 +301,39 @@ class Store {
 
     // ---- queues ----
 
-    // Adds an item. false: the queue has one with this id, which stays as it is.
+    // Adds an item. false: the queue has one with this id, which stays as it is. `again`: that item gets this
+    // value, priority, delay and needs, also if it is parked; if it is claimed, it is worked on once more when
+    // the claim ends. `replace`: only while it waits to be claimed. Not both.
     async push(queue, id, value, options) {
-        const item = optionsOf(options, {delay: argument.milliseconds, needs: texts, priority: argument.int32});
+        return (await this.pushItem(queue, id, value, options)).added;
+    }
+
+    // push(), with what it has found: {added, changed, was}, the item's state before, or null.
+    async pushItem(queue, id, value, options) {
+        const item = optionsOf(options, PUSH);
         item.id = text(id, 'id');
         if (value !== undefined && value !== null) {
             item.value = bytes(value, 'the value');
         }
-        return (await this.#checked('push', text(queue, 'queue'), [item])).added === 1;
+        const {added, changed, was} = await this.#checked('push', text(queue, 'queue'), [item]);
+        return {added: added === 1, changed: changed === 1, was};
     }
 
-    // Adds items, [id, value] each: up to 1000 in one step, more in several.
-    async pushMany(queue, items) {
+    // Adds items, [id, value] each: up to 1000 in one step, more in several. `again` and `replace` hold for
+    // each of them, as in push().
+    async pushMany(queue, items, options) {
         const name = text(queue, 'queue');
+        const how = optionsOf(options, PUSH_MANY);
         const all = Array.from(items, ([id, value]) => ({
-            id: text(id, 'id'), ...(value === undefined || value === null ? {} : {value: bytes(value, 'the value')}),
+            ...how, id: text(id, 'id'),
+            ...(value === undefined || value === null ? {} : {value: bytes(value, 'the value')}),
         }));
-        const counts = {added: 0, duplicates: 0};
+        const counts = {added: 0, duplicates: 0, changed: 0};
         for (let first = 0; first < all.length; first += MANY_MAX) {
-            const {added, duplicates} = await this.#checked('push', name, all.slice(first, first + MANY_MAX));
-            counts.added += added;
-            counts.duplicates += duplicates;
+            const some = await this.#checked('push', name, all.slice(first, first + MANY_MAX));
+            counts.added += some.added;
+            counts.duplicates += some.duplicates;
+            counts.changed += some.changed;
         }
         return counts;
     }

@@ -8,6 +8,7 @@ struct many_call {
     const char *const *ids;
     size_t count;
     lk_push_counts counts;
+    const char *was; /* of one push: the state of the item that was there */
     lk_queue_stats stats;
 };
 
@@ -28,16 +29,18 @@ static struct many_call *begin(napi_env env, napi_callback_info info, napi_value
 /* One alone also where the store does not decide on several together. */
 static void push_run(struct lk_node_call *call) {
     struct many_call *made = (struct many_call *)call;
-    bool is_added = false;
+    lk_push_result result = {0};
 
     if (made->count != 1) {
         call->outcome = lk_push_many(call->store->handle, made->requests, made->count,
                                      &made->counts, &call->error);
         return;
     }
-    call->outcome = lk_push(call->store->handle, made->requests, &is_added, &call->error);
+    call->outcome = lk_push_item(call->store->handle, made->requests, &result, &call->error);
     if (call->outcome == LK_OK) {
-        made->counts = (lk_push_counts){.added = is_added, .duplicates = !is_added};
+        made->counts = (lk_push_counts){
+            .added = result.added, .duplicates = !result.added, .changed = result.changed};
+        made->was = result.was;
     }
 }
 
@@ -46,6 +49,8 @@ static void push_fill(napi_env env, struct lk_node_call *call, napi_value answer
 
     lk_node_set_number(env, answer, "added", (int64_t)made->counts.added);
     lk_node_set_number(env, answer, "duplicates", (int64_t)made->counts.duplicates);
+    lk_node_set_number(env, answer, "changed", (int64_t)made->counts.changed);
+    lk_node_set_text(env, answer, "was", made->was);
 }
 
 static void item_read(struct lk_node_call *call, napi_value item, lk_push_request *request) {
@@ -56,6 +61,8 @@ static void item_read(struct lk_node_call *call, napi_value item, lk_push_reques
     request->delay_ms = lk_node_integer(call, lk_node_get(call, item, "delay"), 0);
     request->priority = (int32_t)lk_node_integer(call, lk_node_get(call, item, "priority"), 0);
     request->needs = lk_node_texts(call, lk_node_get(call, item, "needs"), &request->need_count);
+    request->again = lk_node_flag(call, lk_node_get(call, item, "again"));
+    request->replaces = lk_node_flag(call, lk_node_get(call, item, "replace"));
 }
 
 /* push(store, queue, items) */

@@ -131,12 +131,15 @@ const CALLS = {
         }
     },
     async push(given) {
-        say('ok', {added: await store.push(given.text('queue'), given.text('id'), given.text('value'),
-            {delay: given.number('delay'), priority: given.number('priority'), needs: given.texts('need')})});
+        say('ok', await store.pushItem(given.text('queue'), given.text('id'), given.text('value'),
+            {delay: given.number('delay'), priority: given.number('priority'), needs: given.texts('need'),
+                again: given.flag('again'), replace: given.flag('replace')}));
     },
     async push_many(given) {
         const items = given.texts('id').map((id) => [id, given.text('value')]);
-        say('ok', {count: (await store.pushMany(given.text('queue'), items)).added});
+        const {added, changed} = await store.pushMany(given.text('queue'), items,
+            {again: given.flag('again'), replace: given.flag('replace')});
+        say('ok', {count: added, changed});
     },
     async claim(given) {
         const [queue, most] = [given.text('queue'), given.number('max')];

@@ -11,7 +11,8 @@ const {LostError, ClosedError, InvalidError, UnavailableError} = lockkeeper;
 
 test('work is pushed once, claimed by one, done', async (store) => {
     await store.push('q', 'a', 'one');
-    assert.deepEqual(await store.pushMany('q', [['b', Buffer.from([0, 1])], ['c'], ['a']]), {added: 2, duplicates: 1});
+    assert.deepEqual(await store.pushMany('q', [['b', Buffer.from([0, 1])], ['c'], ['a']]),
+        {added: 2, duplicates: 1, changed: 0});
     const found = [];
     const work = store.work('q', {drain: true});
     for await (const item of work) {
@@ -23,6 +24,43 @@ test('work is pushed once, claimed by one, done', async (store) => {
     const stats = await store.stats('q');
     assert.deepEqual([stats.done, stats.readyNow, stats.duplicates], [3, 0, 1]);
     assert.equal((await store.queues())[0].queue, 'q');
+});
+
+test('an item that is there is left or replaced', async (store) => {
+    assert.deepEqual(await store.pushItem('q', 'a', 'old'), {added: true, changed: false, was: null});
+    assert.equal(await store.push('q', 'a', 'new'), false);
+    assert.deepEqual(await store.pushItem('q', 'a', 'new'), {added: false, changed: false, was: 'ready'});
+    assert.deepEqual(await store.pushItem('q', 'a', 'new', {delay: 3600_000, replace: true}),
+        {added: false, changed: true, was: 'ready'});
+    const [item] = await store.items('q');
+    assert.deepEqual([item.state, String(item.value)], ['delayed', 'new']);
+    assert.deepEqual(await store.pushMany('q', [['a', 'newer'], ['b']], {replace: true}),
+        {added: 1, duplicates: 1, changed: 1});
+    assert.deepEqual(await store.pushMany('q', [['a', 'newest']], {again: true}),
+        {added: 0, duplicates: 1, changed: 1});
+    assert.equal(String((await store.items('q'))[0].value), 'newest');
+    const both = {again: true, replace: true};
+    await rejects(InvalidError, store.push('q', 'a', 'no', both));
+    await rejects(InvalidError, store.pushMany('q', [['a', 'no'], ['b', 'no']], both));
+    await rejects(TypeError, store.push('q', 'a', 'no', {again: 1}));
+    await rejects(TypeError, store.pushMany('q', [['a', 'no']], {delay: 1}));
+    assert.equal(String((await store.items('q'))[0].value), 'newest');
+});
+
+test('an item that is pushed again while it is worked on', async (store) => {
+    await store.push('q', 'a', 'old');
+    const found = [];
+    for await (const item of store.work('q', {drain: true})) {
+        found.push([String(item.value), item.attempt]);
+        if (found.length === 1) {
+            assert.deepEqual(await store.pushItem('q', 'a', 'new', {again: true}),
+                {added: false, changed: true, was: 'claimed'});
+            assert.equal((await store.items('q'))[0].state, 'again');
+            assert.equal((await store.pushItem('q', 'a')).was, 'again');
+        }
+    }
+    assert.deepEqual(found, [['old', 1], ['new', 1]]);
+    assert.deepEqual(await store.items('q'), []);
 });
 
 test('items are retried, given back and parked', async (store) => {
