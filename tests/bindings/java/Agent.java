@@ -9,6 +9,9 @@ import io.lockkeeper.ItemInfo;
 import io.lockkeeper.Limits;
 import io.lockkeeper.LockRequest;
 import io.lockkeeper.LockkeeperException;
+import io.lockkeeper.Push;
+import io.lockkeeper.PushCounts;
+import io.lockkeeper.PushResult;
 import io.lockkeeper.QueueCounts;
 import io.lockkeeper.Retry;
 import io.lockkeeper.Store;
@@ -211,16 +214,25 @@ final class Agent {
     }
 
     private static void push(Given given) {
-        boolean isAdded = store.push(given.queue(), given.id(), given.octets("value"),
-            Duration.ofMillis(given.number("delay", 0)), (int) given.number("priority", 0),
-            given.texts("need"));
-        new Line("ok").with("added", isAdded).say();
+        Push how = Push.after(Duration.ofMillis(given.number("delay", 0)))
+            .priority((int) given.number("priority", 0)).needs(given.texts("need"));
+        PushResult result =
+            store.pushItem(given.queue(), given.id(), given.octets("value"), found(given, how));
+        new Line("ok").with("added", result.added()).with("changed", result.changed())
+            .with("was", result.was()).say();
+    }
+
+    /** What is to happen to an item that is there. */
+    private static Push found(Given given, Push how) {
+        Push perhapsAgain = given.flag("again") ? how.again() : how;
+        return given.flag("replace") ? perhapsAgain.replace() : perhapsAgain;
     }
 
     private static void pushMany(Given given) {
         Map<String, byte[]> items = new LinkedHashMap<>();
         given.texts("id").forEach(id -> items.put(id, given.octets("value")));
-        count(store.pushMany(given.queue(), items).added());
+        PushCounts counts = store.pushMany(given.queue(), items, found(given, Push.atOnce()));
+        new Line("ok").with("count", counts.added()).with("changed", counts.changed()).say();
     }
 
     private static <T> T claimed(Given given, ClaimRequest<T> request)

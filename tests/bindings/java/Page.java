@@ -22,7 +22,7 @@ final class Page {
     private static final List<String> PRINTED = List.of("token \\d+\n",
         "not granted within the time given: mydatabase/mytest is held by test.* test\n",
         "reports\ncounts\n", "makes reports\n", "", "18\n",
-        "sends 4711 to: ana\n", "has sent 4713 to: bob\n", "granted released\n");
+        "sends 4711 to: ana\n", "false true ready\n", "has sent 4713 to: bob\n", "granted released\n");
 
     private static String run(URLClassLoader loader, int number) throws Exception {
         PrintStream out = System.out;

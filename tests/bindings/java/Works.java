@@ -8,7 +8,9 @@ import io.lockkeeper.InvalidException;
 import io.lockkeeper.Item;
 import io.lockkeeper.Lease;
 import io.lockkeeper.LeaseLostException;
+import io.lockkeeper.Push;
 import io.lockkeeper.PushCounts;
+import io.lockkeeper.PushResult;
 import io.lockkeeper.Retry;
 import io.lockkeeper.Store;
 import io.lockkeeper.UnavailableException;
@@ -32,6 +34,8 @@ final class Works {
     static void play(Tap tap) {
         tap.test("an item is claimed with what it needs, and done", Works::loop);
         tap.test("many items are pushed in one call", Works::many);
+        tap.test("an item that is there is left or replaced", Works::found);
+        tap.test("an item that is pushed again while it is worked on", Works::again);
         tap.test("what fails is claimed again, and parked in the end", Works::failures);
         tap.test("an end that is not answered is asked for again", Works::unanswered);
         tap.test("an item chooses when it is tried again", Works::later);
@@ -52,9 +56,9 @@ final class Works {
             Map<String, byte[]> items = new LinkedHashMap<>();
             items.put("b", "a\0b".getBytes());
             items.put("a", null);
-            Tap.same(new PushCounts(2, 0), store.pushMany("mails", items));
+            Tap.same(new PushCounts(2, 0, 0), store.pushMany("mails", items));
             items.put("c", new byte[0]);
-            Tap.same(new PushCounts(1, 2), store.pushMany("mails", items));
+            Tap.same(new PushCounts(1, 2, 0), store.pushMany("mails", items));
             List<String> seen = new ArrayList<>();
             for (Item item : store.work("mails").drain()) {
                 seen.add(item.id() + item.text());
@@ -64,9 +68,11 @@ final class Works {
             for (int i = 0; i < 2500; i++) {
                 crowd.put("i" + i, null);
             }
-            Tap.same(new PushCounts(2500, 0), store.pushMany("crowd", crowd));
-            Tap.same(new PushCounts(0, 2500), store.pushMany("crowd", crowd));
-            Tap.same(new PushCounts(0, 0), store.pushMany("crowd", Map.of()));
+            Tap.same(new PushCounts(2500, 0, 0), store.pushMany("crowd", crowd));
+            Tap.same(new PushCounts(0, 2500, 0), store.pushMany("crowd", crowd));
+            Tap.same(new PushCounts(0, 2500, 2500),
+                store.pushMany("crowd", crowd, Push.atOnce().again()));
+            Tap.same(new PushCounts(0, 0, 0), store.pushMany("crowd", Map.of()));
             items.put("a/b", null);
             Tap.thrown(InvalidException.class, () -> store.pushMany("mails", items));
             items.remove("a/b");
@@ -78,6 +84,48 @@ final class Works {
             Tap.same(0L, store.stats("mails").readyNow());
             store.close();
             Tap.thrown(IllegalStateException.class, () -> store.pushMany("mails", crowd));
+        }
+    }
+
+    private static void found(Tap.Stores stores) throws Exception {
+        try (Store store = Store.open(stores.fresh())) {
+            byte[] news = "new".getBytes();
+            Push later = Push.after(ofSeconds(1000));
+            Tap.same(new PushResult(true, false, null), store.pushItem("q", "1", null, later));
+            Tap.same(false, store.push("q", "1", news));
+            Tap.same(new PushResult(false, false, "delayed"),
+                store.pushItem("q", "1", news, Push.atOnce()));
+            Tap.same(null, store.items("q").get(0).value());
+            Tap.same(new PushResult(false, true, "delayed"),
+                store.pushItem("q", "1", news, Push.atOnce().priority(3).replace()));
+            Tap.same(3, store.items("q").get(0).priority());
+            Tap.same("ready", store.items("q").get(0).state());
+            Push both = Push.atOnce().again().replace();
+            Tap.thrown(InvalidException.class, () -> store.pushItem("q", "1", null, both));
+            Tap.thrown(InvalidException.class,
+                () -> store.pushMany("q", Map.of("1", news), both));
+            Tap.thrown(NullPointerException.class, () -> store.pushItem("q", "1", null, null));
+            Tap.thrown(IllegalArgumentException.class, () -> Push.after(ofSeconds(-1)));
+            Tap.same("new", new String(store.items("q").get(0).value()));
+        }
+    }
+
+    private static void again(Tap.Stores stores) throws Exception {
+        try (Store store = Store.open(stores.fresh())) {
+            Push again = Push.atOnce().again();
+            store.push("q", "1", "old".getBytes());
+            List<String> seen = new ArrayList<>();
+            for (Item item : store.work("q").drain()) {
+                seen.add(item.text() + item.attempt());
+                if (seen.size() == 1) {
+                    Tap.same(new PushResult(false, true, "claimed"),
+                        store.pushItem("q", "1", "new".getBytes(), again));
+                    Tap.same("again", store.items("q").get(0).state());
+                    Tap.same("again", store.pushItem("q", "1", null, Push.atOnce()).was());
+                }
+            }
+            Tap.same(List.of("old1", "new1"), seen);
+            Tap.same(List.of(), store.items("q"));
         }
     }
 

@@ -9,9 +9,10 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * An item of a queue: "ready", "delayed", "claimed", "parked", or "cancelled": claimed, and removed
- * when the claim ends. null is what it does not have: a value, an owner and `left` unless it is
- * claimed, `dueIn` unless it is delayed, what its last failure told, a user.
+ * An item of a queue: "ready", "delayed", "claimed", "parked"; "again": claimed, and new work when
+ * the claim ends; or "cancelled": claimed, and removed when the claim ends. null is what it does
+ * not have: a value, an owner and `left` unless it is claimed, `dueIn` unless it is delayed, what
+ * its last failure told, a user.
  */
 public record ItemInfo(String id, String owner, byte[] value, String state, long attempts,
     Duration dueIn, Duration left, List<String> needs, int priority, Integer lastExit,

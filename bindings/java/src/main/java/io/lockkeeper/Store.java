@@ -178,23 +178,26 @@ public final class Store implements AutoCloseable {
 
     /** Whether it is added: false where the queue has an item with this id already. */
     public boolean push(String queue, String id, byte[] value) {
-        return push(queue, id, value, Duration.ZERO, 0, List.of());
+        return pushItem(queue, id, value, Push.atOnce()).added();
     }
 
     /** With a delay, a priority (-32768 to 32767), and parts that a claim locks as well. */
     public boolean push(String queue, String id, byte[] value, Duration delay, int priority,
         List<String> needs) {
-        ByteByReference added = new ByteByReference();
+        return pushItem(queue, id, value, Push.after(delay).priority(priority).needs(needs))
+            .added();
+    }
+
+    /** Pushes an item as `how` says. Returns what it has found and done. */
+    public PushResult pushItem(String queue, String id, byte[] value, Push how) {
+        Structs.PushResult result = new Structs.PushResult();
         call((handle, memories, error) -> {
             Structs.PushRequest request = new Structs.PushRequest();
             fill(request, memories, queue, id, value);
-            request.delay_ms = Memories.milliseconds(delay, "delay");
-            request.needs = memories.texts(needs, "need");
-            request.need_count = needs.size();
-            request.priority = priority;
-            return Functions.LIBRARY.lk_push(handle, request, added, error);
+            how.fill(request, memories);
+            return Functions.LIBRARY.lk_push_item(handle, request, result, error);
         });
-        return added.getValue() != 0;
+        return PushResult.read(result);
     }
 
     private static void fill(Structs.PushRequest request, Memories memories, String queue,
@@ -211,9 +214,15 @@ public final class Store implements AutoCloseable {
      * in several.
      */
     public PushCounts pushMany(String queue, Map<String, byte[]> items) {
+        return pushMany(queue, items, Push.atOnce());
+    }
+
+    /** The same, each item as `how` says. */
+    public PushCounts pushMany(String queue, Map<String, byte[]> items, Push how) {
         List<Map.Entry<String, byte[]>> all = new ArrayList<>(items.entrySet());
         long added = 0;
         long duplicates = 0;
+        long changed = 0;
         for (int first = 0; first < all.size(); first += Constants.LK_MANY_MAX) {
             List<Map.Entry<String, byte[]>> some =
                 all.subList(first, Math.min(all.size(), first + Constants.LK_MANY_MAX));
@@ -224,14 +233,16 @@ public final class Store implements AutoCloseable {
                 for (int i = 0; i < some.size(); i++) {
                     Structs.PushRequest request = new Structs.PushRequest(array.share(i * size));
                     fill(request, memories, queue, some.get(i).getKey(), some.get(i).getValue());
+                    how.fill(request, memories);
                     request.write();
                 }
                 return Functions.LIBRARY.lk_push_many(handle, array, some.size(), counts, error);
             });
             added += counts.added;
             duplicates += counts.duplicates;
+            changed += counts.changed;
         }
-        return new PushCounts(added, duplicates);
+        return new PushCounts(added, duplicates, changed);
     }
 
     /** Claims items of a queue, for a loop or a handler. */
