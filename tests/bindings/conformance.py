@@ -281,10 +281,10 @@ class Player:
                 options[name] = int(time.time() * 1000) + words.duration()
             elif name == "within":
                 options["wait"] = words.duration()
-            elif name in ("shared", "value", "uncounted"):
+            elif name in ("shared", "value", "uncounted", "again"):
                 options[name] = True
-            elif name == "parking":
-                options["park"] = True
+            elif name in ("parking", "replacing"):
+                options[{"parking": "park", "replacing": "replace"}[name]] = True
             elif name in ("limit", "units", "priority", "max", "attempts", "exit"):
                 options[name] = int(words.next())
             elif name in ("note", "error"):
@@ -520,7 +520,7 @@ class Player:
             self.kept["owner", words.words[1]] = answer.text("owner")
         elif name in ("item", "items"):
             same(name, answer.texts("item")[:1] if name == "item" else answer.texts("item"), words.words)
-        elif name in ("created", "fixed", "revoked", "added", "stolen"):
+        elif name in ("created", "fixed", "revoked", "added", "changed", "stolen"):
             same(name, answer.flag(name), words.next() == "yes")
         elif name == "in doubt":
             same(name, answer.of("value")[0].flag("in_doubt"), words.next() == "yes")
@@ -532,7 +532,7 @@ class Player:
             same(name, holder.bytes("value"), octets(words.next()))
         elif name == "values":
             same(name, [one.bytes("value") for one in answer.of("value")], [*map(octets, words.words)])
-        elif name in ("note", "reason"):
+        elif name in ("note", "reason", "was"):
             same(name, answer.text(name) or "", words.next())
         elif name == "ttl":
             same(name, answer.number(name), words.duration())
