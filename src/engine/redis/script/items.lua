@@ -31,10 +31,10 @@ local function item_field(R, field)
     return fields[field]
 end
 
--- false removes the field.
+-- false removes the field; so does nil.
 local function set_item_field(R, field, value)
     local record = record_of(R)
-    record.fields[field], record.set[field] = value, true
+    record.fields[field], record.set[field] = value or false, true
 end
 
 -- Writes what was set. A write that changes nothing checks the permissions first.
