@@ -60,6 +60,42 @@ expect_code 0
 play sh "$here/line"
 ran 2 'make-reports  reports token'
 lk ls
+
+recipe 'cron: the item of a day is pushed once, whichever host is first'
+line_of_crontab 'Work that is due at a time' >"$here/line"
+play sh "$here/line"
+expect_code 0
+play sh "$here/line"
+expect_code 0
+is_silent
+lk items reports --json
+expect .id "\"$(date -I)\""
+lk claim reports --owner ben
+lk 'done' reports "$(date -I)" --owner ben
+play sh "$here/line"
+is_silent
+lk items reports --json
+expect_out ''
+
+recipe 'cron: the timer is valid'
+block 'Work that is due at a time' ini >"$here/reports.timer"
+printf '[Service]\nExecStart=/bin/true\n' >"$here/reports.service"
+play systemd-analyze --man=no verify "$here/reports.timer"
+expect_code 0
+
+recipe 'cron: the days that were missed are pushed'
+block 'Work that is due at a time' sh >"$here/lines"
+play sh "$here/lines"
+expect_code 0
+lk put push/reports "$(date -I -d '3 days ago')"
+play sh "$here/lines"
+expect_code 0
+lk items reports --json
+expect '[.id, .state]' "[\"$(date -I)\",\"ready\"]
+[\"$(date -I -d '2 days ago')\",\"ready\"]
+[\"$(date -I -d yesterday)\",\"ready\"]"
+lk get push/reports
+expect_out "$(date -I)"
 end_page
 
 # ---- ci.md ----
