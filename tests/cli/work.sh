@@ -347,7 +347,7 @@ await 'signalled 1'
 end_work
 rm -f "$log.go2"
 expect_code 0
-grep -qx 'lk: LOST: q/1: the claim was lost: the command is ended' "$work/err" || complain 'not notified'
+grep -qE '^lk: LOST: q/1: the claim was revoked by [^ ]+@[^ ]+ at .*: gone$' "$work/err" || complain 'not notified'
 lk items q --json
 expect '[.id, .state]' '["1","ready"]'
 

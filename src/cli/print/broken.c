@@ -175,6 +175,26 @@ char *lk_broken_by(lk_store *store, const lk_result *request) {
     return text;
 }
 
+char *lk_broken_claim_by(lk_store *store, const lk_claim_info *claim) {
+    char *path = lk_text_make("%s/%s", claim->queue, claim->id);
+    const lk_audit_entry *entry = NULL;
+    lk_audit *audit = NULL;
+    char when[WHEN_BYTES];
+    char *text;
+
+    if (path != NULL) {
+        entry = find(store, path, claim->owner, claim->token, 0, &audit);
+    }
+    free(path);
+    if (entry == NULL) {
+        return NULL;
+    }
+    write_when(entry->at_unix_ms, when);
+    text = lk_text_make("revoked by %s at %s: %s", entry->by, when, entry->reason);
+    lk_audit_free(audit);
+    return text;
+}
+
 bool lk_broken_is_revoked(lk_store *store, const lk_blocker_info *blocker) {
     lk_audit *audit = NULL;
 

@@ -25,6 +25,9 @@ void lk_cancelled_say(FILE *out, lk_store *store, const lk_cancel_request *reque
  */
 char *lk_broken_by(lk_store *store, const lk_result *request);
 
+/* The same of the claim of an item, which a break or a cancel has revoked or ended. */
+char *lk_broken_claim_by(lk_store *store, const lk_claim_info *claim);
+
 /* Whether the blocker is a lease that was broken and is held to its deadline. One call likewise. */
 bool lk_broken_is_revoked(lk_store *store, const lk_blocker_info *blocker);
 

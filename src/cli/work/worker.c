@@ -26,6 +26,7 @@
 
 #include "base/error.h"
 #include "base/thread.h"
+#include "cli/print/broken.h"
 #include "cli/print/human.h"
 #include "cli/print/say.h"
 #include "cli/run/descriptors.h"
@@ -48,6 +49,7 @@ struct fate {
     bool is_reported;
     bool is_settled; /* the report is carried out */
     bool is_asked;   /* whether CMD has ended the claim itself */
+    bool is_revoked; /* by a user, and that was said: the item need not come back */
     struct lk_pool_report report;
 };
 
@@ -291,9 +293,11 @@ static void say_returned(const struct worker *worker, const lk_work_progress *pr
                   progress->step == LK_WORK_PARKED ? "" : due);
 }
 
-/* An attempt that does not count is none. */
+/* An attempt that does not count is none; one that was revoked was said before. */
 static bool is_no_failure(const struct fate *fate) {
-    return fate->is_reported ? fate->report.is_uncounted : fate->status == LK_WORK_GIVE_BACK;
+    return fate->is_revoked    ? true
+           : fate->is_reported ? fate->report.is_uncounted
+                               : fate->status == LK_WORK_GIVE_BACK;
 }
 
 /* One line for an item whose attempt has failed, or for a row that is skipped. */
@@ -319,8 +323,8 @@ static void say_failure(const struct worker *worker, const lk_work_progress *pro
         say_returned(worker, progress, attempt);
         break;
     case LK_WORK_LOST:
-        /* Of a single item it was said when the command was ended. */
-        if (!fate->end.is_lost || worker->count > 1) {
+        /* Of a single item, or one that was revoked, it was said when the command was ended. */
+        if (!fate->is_revoked && (!fate->end.is_lost || worker->count > 1)) {
             lk_run_status("LOST", "%s/%s: the claim was lost before its end; %s", claim->queue,
                           claim->id, attempt);
         }
@@ -520,13 +524,35 @@ static void doubt(void *context, lk_lease *lease) {
 
 /* ---- CMD ------------------------------------------------------------------------------------- */
 
-static void say_ended(const lk_claim_info *first, size_t count) {
-    if (count == 1) {
-        lk_run_status("LOST", "%s/%s: the claim was lost: the command is ended", first->queue,
-                      first->id);
-    } else {
+/* Whether a user has revoked the claim, as the store has on record; then it says so. */
+static bool say_revoked(const struct worker *worker, size_t i) {
+    const lk_claim_info *claim = worker->fates[i].claim;
+    bool is_known = atomic_load(&worker->states[i]) == LK_RUN_LEASE_LOST
+                    && lk_away_ms(worker->store, NULL) == 0;
+    char *by = is_known ? lk_broken_claim_by(worker->store, claim) : NULL;
+    bool is_revoked = by != NULL;
+
+    if (is_revoked) {
+        lk_run_status("LOST", "%s/%s: the claim was %s", claim->queue, claim->id, by);
+    }
+    free(by);
+    return is_revoked;
+}
+
+/* Says why CMD was ended for the claims `from` and behind, once nothing of it is left. */
+static void say_ended(struct worker *worker, size_t from, size_t count) {
+    const lk_claim_info *first = worker->fates[from].claim;
+
+    if (count > 1) {
         lk_run_status("LOST", "%s: a claim of %zu was lost: the command is ended", first->queue,
                       count);
+    }
+    for (size_t i = from; i < from + count; i++) {
+        worker->fates[i].is_revoked = say_revoked(worker, i);
+    }
+    if (count == 1 && !worker->fates[from].is_revoked) {
+        lk_run_status("LOST", "%s/%s: the claim was lost: the command is ended", first->queue,
+                      first->id);
     }
 }
 
@@ -593,7 +619,7 @@ static void run_part(struct worker *worker, const lk_work_item *items, size_t fr
     pthread_mutex_unlock(&worker->mutex);
     end = lk_pool_item_run(&worker->job, items + from, worker->states + from, count);
     if (end.is_lost && !worker->slot->cli->quiet) {
-        say_ended(items[from].claim, count);
+        say_ended(worker, from, count);
     }
     if (end.start_error != 0) {
         give_up(worker, end.start_error);
