@@ -16,6 +16,10 @@
  *
  * A lease that is bound to a connection (R18) is lost with it; the tie watch's thread sees that.
  *
+ * A lease that is revoked (R12) is due for renewal at once, where the store tells so: a thread of
+ * its own waits for that. It begins when a lease whose renewals are far apart has been held for
+ * WATCH_AFTER_US, so that leases that are held for a moment cost no more than without it.
+ *
  * The mutex is never held while the store is called or a callback runs; `is_busy` keeps the lease
  * from being freed meanwhile. No attempt outlasts the lease's own deadline: after it, an answer is
  * of no use.
@@ -32,6 +36,7 @@
 #include "base/thread.h"
 #include "client/batch.h"
 #include "client/renewal.h"
+#include "client/revocation_watch.h"
 #include "client/tie_watch.h"
 #include "engine/reply/reply.h"
 
@@ -40,6 +45,8 @@
 #define RETRY_US_MAX INT64_C(200000)
 #define RETRY_SPACING_US INT64_C(5000)
 #define GROW_US INT64_C(20000)
+#define WATCH_AFTER_US INT64_C(500000)
+#define WATCHED_TTL_MIN_MS INT64_C(3000) /* others are renewed each second anyway */
 
 enum {
     WORKERS_MAX = 64,
@@ -60,6 +67,7 @@ struct queue {
 
 struct lk_keepalive {
     pthread_mutex_t mutex;  /* guards everything but the next three */
+    pthread_cond_t watched; /* there are leases to be watched for revocation */
     pthread_cond_t changed; /* a lease is idle again, a call has ended */
     pthread_cond_t due;     /* something may be due sooner than the timekeeper knows */
     pthread_cond_t work;    /* a lease is ready */
@@ -71,8 +79,12 @@ struct lk_keepalive {
     bool is_started;
     bool is_closed;
     struct lk_tie_watch ties;
-    size_t use_count;  /* the store and each lease */
-    size_t call_count; /* leases' own calls to the engine under way */
+    struct lk_revocation_watch revocations;
+    struct lk_lease *watched_first; /* leases that may be revoked long before their renewal */
+    int64_t watched_since_us;       /* since when there are some */
+    bool is_watching;               /* the thread waits for news of them, or is to begin to */
+    size_t use_count;               /* the store and each lease */
+    size_t call_count;              /* leases' own calls to the engine under way */
     struct queue fresh;
     struct queue retrying;      /* the last attempt failed */
     int64_t asleep_until_us;    /* nothing is due before; 0: the timekeeper is awake */
@@ -90,20 +102,23 @@ static void done_conditions(struct lk_keepalive *keepalive) {
     (void)pthread_cond_destroy(&keepalive->work);
     (void)pthread_cond_destroy(&keepalive->due);
     (void)pthread_cond_destroy(&keepalive->changed);
+    (void)pthread_cond_destroy(&keepalive->watched);
     (void)pthread_mutex_destroy(&keepalive->mutex);
 }
 
 static bool init_conditions(struct lk_keepalive *keepalive) {
-    pthread_cond_t *const conditions[] = {&keepalive->changed, &keepalive->due, &keepalive->work};
+    pthread_cond_t *const conditions[] = {&keepalive->changed, &keepalive->due, &keepalive->work,
+                                          &keepalive->watched};
+    const size_t all = sizeof conditions / sizeof conditions[0];
     size_t count = 0;
 
     if (pthread_mutex_init(&keepalive->mutex, NULL) != 0) {
         return false;
     }
-    while (count < 3 && lk_condition_init(conditions[count])) {
+    while (count < all && lk_condition_init(conditions[count])) {
         count++;
     }
-    if (count == 3) {
+    if (count == all) {
         return true;
     }
     while (count-- > 0) {
@@ -286,7 +301,7 @@ static void apply_renewal(struct lk_keepalive *keepalive, struct lk_lease *lease
     assert(!lease->is_fixed);
     switch (decision->error.outcome) {
     case LK_OK:
-        lease->renew_at_us = sent_us + ttl_us / 3;
+        lease->renew_at_us = lease->is_revoked ? 0 : sent_us + ttl_us / 3;
         /* A late answer revives nothing: the caller may have seen the deadline pass already. */
         (void)lk_safe_until_extend(
             &lease->safe_until, lk_renewal_end_us(lease, sent_us, decision->result.expires_in_ms));
@@ -318,6 +333,7 @@ static void renew(struct lk_keepalive *keepalive, struct lk_lease *lease, struct
     int64_t sent_us;
 
     mark_busy(lease);
+    lease->is_revoked = false; /* one that is revoked from here on is due again */
     if (is_retry) {
         assert(keepalive->retry_count < RETRIES_MAX);
         keepalive->retry_count++;
@@ -447,6 +463,114 @@ static int64_t grow_workers(struct lk_keepalive *keepalive, int64_t now_us) {
     return keepalive->saturated_since_us + GROW_US;
 }
 
+/* ---- leases that are revoked ----------------------------------------------------------------- */
+
+static bool is_to_be_watched(const struct lk_keepalive *keepalive, const struct lk_lease *lease) {
+    return keepalive->engine->ops->revoked != NULL && !lease->is_fixed
+           && lease->ttl_ms > WATCHED_TTL_MIN_MS;
+}
+
+static void list_watched(struct lk_keepalive *keepalive, struct lk_lease *lease) {
+    struct lk_lease *next = keepalive->watched_first;
+
+    if (lease->is_watched || !is_to_be_watched(keepalive, lease)) {
+        return;
+    }
+    if (next != NULL) {
+        next->watched_link = &lease->next_watched;
+    } else {
+        keepalive->watched_since_us = lk_clock_now_us();
+    }
+    lease->next_watched = next;
+    lease->watched_link = &keepalive->watched_first;
+    lease->is_watched = true;
+    keepalive->watched_first = lease;
+}
+
+static void unlist_watched(struct lk_lease *lease) {
+    if (lease->is_watched) {
+        *lease->watched_link = lease->next_watched;
+        if (lease->next_watched != NULL) {
+            lease->next_watched->watched_link = lease->watched_link;
+        }
+        lease->is_watched = false;
+    }
+}
+
+static bool is_among(const struct lk_lease *lease, const struct lk_revoked *revoked) {
+    for (size_t i = 0; i < revoked->count; i++) {
+        bool is_it = revoked->tokens[i] == lease->target.token;
+
+        for (size_t part = 0; lease->target.tokens != NULL && part < lease->target.part_count;
+             part++) {
+            is_it = is_it || revoked->tokens[i] == lease->target.tokens[part];
+        }
+        if (is_it) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Makes a lease due for renewal: the store's answer to that decides, as to any renewal. */
+static void renew_now(struct lk_keepalive *keepalive, struct lk_lease *lease) {
+    lease->is_revoked = true;
+    lease->renew_at_us = 0;
+    if (!lease->is_busy) {
+        unschedule(lease);
+        schedule(keepalive, lease);
+    }
+}
+
+static void note_revoked(void *context, const struct lk_revoked *revoked) {
+    struct lk_keepalive *keepalive = context;
+
+    pthread_mutex_lock(&keepalive->mutex);
+    for (struct lk_lease *lease = keepalive->watched_first; lease != NULL;
+         lease = lease->next_watched) {
+        if (is_among(lease, revoked)) {
+            renew_now(keepalive, lease);
+        }
+    }
+    pthread_mutex_unlock(&keepalive->mutex);
+}
+
+/* Blocks while there is no lease to be watched. Returns false when the keep-alive is closed. */
+static bool await_watched(void *context) {
+    struct lk_keepalive *keepalive = context;
+    bool is_closed;
+
+    pthread_mutex_lock(&keepalive->mutex);
+    if (keepalive->watched_first == NULL) {
+        keepalive->is_watching = false;
+    }
+    while (!keepalive->is_watching && !keepalive->is_closed) {
+        pthread_cond_wait(&keepalive->watched, &keepalive->mutex);
+    }
+    is_closed = keepalive->is_closed;
+    pthread_mutex_unlock(&keepalive->mutex);
+    return !is_closed;
+}
+
+/* Begins to watch if leases have been held for a while. On failure renewals are the only news. */
+static void watch_for_revocations(struct lk_keepalive *keepalive, int64_t now_us) {
+    if (keepalive->watched_first == NULL || keepalive->is_watching
+        || now_us - keepalive->watched_since_us < WATCH_AFTER_US) {
+        return;
+    }
+    keepalive->is_watching = true;
+    if (keepalive->revocations.is_started) {
+        pthread_cond_signal(&keepalive->watched);
+    } else {
+        const struct lk_revocation_watch_calls calls = {
+            .await_leases = await_watched, .on_revoked = note_revoked, .context = keepalive};
+
+        (void)lk_revocation_watch_start(&keepalive->revocations, keepalive->engine, &calls);
+    }
+}
+
+/* ---- the timekeeper's thread ----------------------------------------------------------------- */
+
 static void *run_timekeeper(void *context) {
     struct lk_keepalive *keepalive = context;
 
@@ -462,6 +586,7 @@ static void *run_timekeeper(void *context) {
             handle_due(keepalive, lease);
             continue;
         }
+        watch_for_revocations(keepalive, now_us);
         until_us = lk_min(until_us, grow_workers(keepalive, now_us));
         if (keepalive->retrying.ready.first != NULL && keepalive->next_retry_us > now_us) {
             until_us = lk_min(until_us, keepalive->next_retry_us);
@@ -524,6 +649,7 @@ bool lk_keepalive_start(struct lk_keepalive *keepalive, bool has_ties) {
 void lk_keepalive_add(struct lk_keepalive *keepalive, struct lk_lease *lease) {
     pthread_mutex_lock(&keepalive->mutex);
     schedule(keepalive, lease);
+    list_watched(keepalive, lease);
     if (lease->tie != NULL) {
         lk_tie_watch_add(&keepalive->ties, descriptor_of(lease), lease);
     }
@@ -542,6 +668,7 @@ void lk_keepalive_remove(struct lk_keepalive *keepalive, struct lk_lease *lease)
     wait_until_idle(keepalive, lease);
     unschedule(lease);
     assert(lease->heap == NULL);
+    unlist_watched(lease);
     if (lease->tie != NULL) {
         lk_tie_watch_remove(&keepalive->ties, descriptor_of(lease));
     }
@@ -607,12 +734,14 @@ void lk_keepalive_close(struct lk_keepalive *keepalive) {
     keepalive->is_closed = true;
     pthread_cond_broadcast(&keepalive->due);
     pthread_cond_broadcast(&keepalive->work);
+    pthread_cond_broadcast(&keepalive->watched);
     while (keepalive->call_count > 0) {
         pthread_cond_wait(&keepalive->changed, &keepalive->mutex);
     }
     is_started = keepalive->is_started;
     pthread_mutex_unlock(&keepalive->mutex);
     end_threads(keepalive, is_started);
+    lk_revocation_watch_stop(&keepalive->revocations);
     lk_tie_watch_stop(&keepalive->ties);
     pthread_mutex_lock(&keepalive->mutex);
     end_bound(keepalive);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The keep-alive of a store: a timekeeper thread, and workers that renew leases concurrently. The
- * timekeeper and one worker start with the first lease, further workers when they are needed.
+ * timekeeper and one worker start with the first lease, further workers when they are needed, and
+ * the revocation watch when a lease with a long ttl has been held for a moment.
  *
  * Each lease has a reference to its keep-alive, so that a handle can be freed after its store was
  * closed. Deadlines are on this machine's clock, from the moment the last successful ask or renewal
@@ -43,10 +44,14 @@ struct lk_lease {
 
     /* Guarded by the keep-alive. */
     int64_t renew_at_us;
-    bool is_busy;          /* is being renewed, or its callback runs: must not be freed */
-    pthread_t busy_in;     /* the thread that does so */
-    bool is_retrying;      /* the last attempt to renew it failed */
-    bool callback_has_run; /* or runs now */
+    bool is_busy;      /* is being renewed, or its callback runs: must not be freed */
+    pthread_t busy_in; /* the thread that does so */
+    bool is_retrying;  /* the last attempt to renew it failed */
+    bool is_revoked;   /* the store has told so, and no renewal has been sent since */
+    bool is_watched;   /* is in the list of those that the revocation watch is for */
+    struct lk_lease *next_watched;
+    struct lk_lease **watched_link; /* that points to it */
+    bool callback_has_run;          /* or runs now */
     void (*callback)(void *context, lk_lease *lease);
     void *context;
     struct lk_heap *heap; /* the heap that has `node`; NULL: the lease is busy or removed */

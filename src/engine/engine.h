@@ -407,6 +407,32 @@ struct lk_batch_ops {
 };
 
 /*
+ * R12: leases that a break or a cancel has revoked or ended. A hint: what is missed here is noticed
+ * at the next renewal.
+ */
+enum { LK_REVOKED_MAX = 64 }; /* in one answer */
+
+struct lk_revoked {
+    /* The engine's own: up to what it has told. Zeroed at first: it begins with the last ones. */
+    uint64_t position;
+    bool has_position;
+
+    uint64_t tokens[LK_REVOKED_MAX]; /* those of other clients' leases among them */
+    size_t count;
+};
+
+struct lk_revoked_ops {
+    /*
+     * Blocks until there are tokens behind the position, or until `until_us`, or until the waker is
+     * thrown. Fills in the tokens, and moves the position behind them. Costs the store no more than
+     * one small query a second, however many leases are held. LK_OK, perhaps with no tokens;
+     * LK_CANCELLED; LK_UNSUPPORTED: this store does not tell, and never will; else try later.
+     */
+    lk_outcome (*await)(struct lk_engine *engine, struct lk_revoked *revoked, int64_t until_us,
+                        struct lk_waker *waker);
+};
+
+/*
  * R18: the connection that one bound request ends with, from its first ask to its end. For one
  * thread at a time, but for cut().
  */
@@ -570,6 +596,7 @@ struct lk_engine_ops {
     const struct lk_table_ops *table;
     const struct lk_batch_ops *batches;
     const struct lk_tie_ops *ties;
+    const struct lk_revoked_ops *revoked;
 };
 
 /* The capabilities of an engine, before a store is open: enum lk_capability. */

@@ -440,3 +440,25 @@ int lk_sql_audit_each(struct lk_sql *sql, struct lk_slice path, lk_sql_visit_aud
     }
     return lk_sql_done(statement, code);
 }
+
+int lk_sql_audit_news(struct lk_sql *sql, bool is_first, uint64_t *last, size_t max,
+                      uint64_t *ret_tokens, size_t *ret_count) {
+    sqlite3_stmt *statement;
+    size_t count = 0;
+    int code = lk_sql_statement(sql, LK_SQL_AUDIT_NEWS, &statement);
+
+    if (code != SQLITE_OK) {
+        return code;
+    }
+    if (!is_first) { /* else it is NULL */
+        (void)lk_sql_bind_integer(statement, 1, (int64_t)*last);
+    }
+    (void)lk_sql_bind_integer(statement, 2, (int64_t)max);
+    while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
+        *last = unsigned_column(statement, 0);
+        ret_tokens[count] = unsigned_column(statement, 1);
+        count += ret_tokens[count] != 0;
+    }
+    *ret_count = count;
+    return lk_sql_done(statement, code);
+}

@@ -91,4 +91,11 @@ typedef int lk_sql_visit_audit(void *context, const struct lk_audit_row *audit);
 int lk_sql_audit_each(struct lk_sql *sql, struct lk_slice path, lk_sql_visit_audit *visit,
                       void *context);
 
+/*
+ * The tokens of the first `max` records behind record *last, or of the last `max` if `is_first`.
+ * Moves *last behind them. Those of waiting requests and items have no token, and are left out.
+ */
+int lk_sql_audit_news(struct lk_sql *sql, bool is_first, uint64_t *last, size_t max,
+                      uint64_t *ret_tokens, size_t *ret_count);
+
 #endif

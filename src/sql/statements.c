@@ -358,6 +358,8 @@ static const char *const texts[] = {
                           " held FROM lk_audit"
                           " WHERE ?1 = '' OR path = ?1 OR (path > ?1 || '/' AND path < ?1 || '0')"
                           " ORDER BY id",
+    [LK_SQL_AUDIT_NEWS] = "SELECT id, token FROM lk_audit WHERE id > ifnull(?1,"
+                          " (SELECT max(id) - ?2 FROM lk_audit)) ORDER BY id LIMIT ?2",
 
     [LK_SQL_EVENT_ADD] =
         "INSERT OR REPLACE INTO lk_event (sequence, at_unix_us, event, refusal, parts, owner, note,"

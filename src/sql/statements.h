@@ -137,6 +137,7 @@ enum lk_sql_statement {
     LK_SQL_AUDIT_SAVE,
     LK_SQL_AUDIT_BOUND,
     LK_SQL_AUDIT_LOAD,
+    LK_SQL_AUDIT_NEWS,
 
     LK_SQL_EVENT_ADD,
     LK_SQL_EVENTS_FROM,

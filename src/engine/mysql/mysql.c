@@ -76,6 +76,8 @@ static const struct lk_table_ops table_ops = {
     LK_PROCEDURES_TABLE_OPERATIONS,
 };
 
+static const struct lk_revoked_ops revoked_ops = {.await = lk_mysql_await_revoked};
+
 const struct lk_engine_ops lk_engine_mysql = {
     .files = &files,
     .scheme = "mysql",
@@ -90,4 +92,5 @@ const struct lk_engine_ops lk_engine_mysql = {
     .examine = lk_mysql_examine,
     .events = &event_ops,
     .table = &table_ops,
+    .revoked = &revoked_ops,
 };

@@ -194,6 +194,8 @@ lk_outcome lk_mysql_await(struct lk_engine *engine, const struct lk_wait_cursor 
                           int64_t until_us, struct lk_waker *waker);
 lk_outcome lk_mysql_await_events(struct lk_engine *engine, uint64_t after, int64_t until_us,
                                  struct lk_waker *waker);
+lk_outcome lk_mysql_await_revoked(struct lk_engine *engine, struct lk_revoked *revoked,
+                                  int64_t until_us, struct lk_waker *waker);
 lk_outcome lk_mysql_table_check(struct lk_engine *engine, const struct lk_source *source,
                                 const struct lk_patience *patience, lk_error *error);
 lk_outcome lk_mysql_examine(struct lk_engine *engine, const struct lk_patience *patience,

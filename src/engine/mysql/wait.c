@@ -150,3 +150,25 @@ lk_outcome lk_mysql_await_events(struct lk_engine *engine, uint64_t after, int64
         }
     }
 }
+
+/* Nothing wakes a holder whose lease is revoked (R12): one look a second is for all its leases. */
+lk_outcome lk_mysql_await_revoked(struct lk_engine *engine, struct lk_revoked *revoked,
+                                  int64_t until_us, struct lk_waker *waker) {
+    struct lk_mysql *store = lk_mysql_of(engine);
+    char table[LK_MYSQL_PREFIX_MAX + sizeof "audits"];
+    int64_t left_us = LK_PROCEDURES_REVOKED_US;
+
+    (void)snprintf(table, sizeof table, "%saudits", store->address.prefix);
+    while (left_us > 0) {
+        lk_outcome outcome = lk_procedures_poll_revoked(&store->common, table, revoked, waker);
+
+        if (outcome != LK_OK || revoked->count > 0) {
+            return outcome;
+        }
+        left_us = lk_min(until_us - lk_clock_now_us(), LK_PROCEDURES_REVOKED_US);
+        if (left_us > 0 && lk_waker_sleep(waker, left_us)) {
+            return LK_CANCELLED;
+        }
+    }
+    return LK_OK;
+}

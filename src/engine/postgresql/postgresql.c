@@ -82,6 +82,8 @@ static const struct lk_table_ops table_ops = {
     LK_PROCEDURES_TABLE_OPERATIONS,
 };
 
+static const struct lk_revoked_ops revoked_ops = {.await = lk_postgresql_await_revoked};
+
 const struct lk_engine_ops lk_engine_postgresql = {
     .files = &files,
     .scheme = "postgresql",
@@ -96,4 +98,5 @@ const struct lk_engine_ops lk_engine_postgresql = {
     .examine = lk_postgresql_examine,
     .events = &event_ops,
     .table = &table_ops,
+    .revoked = &revoked_ops,
 };

@@ -79,3 +79,39 @@ lk_outcome lk_postgresql_await_events(struct lk_engine *engine, uint64_t after, 
         }
     }
 }
+
+#define REVOKED_WOKEN_US                                                                           \
+    INT64_C(5000000) /* between looks, where wake-ups arrive; one may be lost */
+
+/* Until there may be another break. A holder does not make the listener begin, only uses it. */
+static lk_outcome sleep_on_breaks(struct lk_postgresql *store, uint64_t version, int64_t until_us,
+                                  struct lk_waker *waker) {
+    int64_t now_us = lk_clock_now_us();
+    int64_t look_us = lk_min(until_us, now_us + LK_PROCEDURES_REVOKED_US);
+
+    if (version != 0) {
+        return lk_postgresql_listener_sleep(store->listener, all, lk_slice_of("*"), version,
+                                            lk_min(until_us, now_us + REVOKED_WOKEN_US), waker);
+    }
+    return lk_waker_sleep(waker, look_us - now_us) ? LK_CANCELLED : LK_OK;
+}
+
+/* A holder whose process waits for nothing has no listener, and looks for all its leases. */
+lk_outcome lk_postgresql_await_revoked(struct lk_engine *engine, struct lk_revoked *revoked,
+                                       int64_t until_us, struct lk_waker *waker) {
+    struct lk_postgresql *store = lk_postgresql_of(engine);
+    char table[LK_POSTGRESQL_SCHEMA_MAX + sizeof ".audit"];
+    lk_outcome outcome = LK_OK;
+
+    (void)snprintf(table, sizeof table, "%s.audit", store->address.schema);
+    while (outcome == LK_OK && lk_clock_now_us() < until_us) {
+        uint64_t version = lk_postgresql_listener_version(store->listener);
+
+        outcome = lk_procedures_poll_revoked(&store->common, table, revoked, waker);
+        if (outcome != LK_OK || revoked->count > 0) {
+            return outcome;
+        }
+        outcome = sleep_on_breaks(store, version, until_us, waker);
+    }
+    return outcome;
+}

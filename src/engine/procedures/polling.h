@@ -11,6 +11,7 @@
 #define LK_PROCEDURES_POLL_MIN_US INT64_C(2000)    /* after a deadline: it has passed there, too */
 #define LK_PROCEDURES_POLL_HELD_US INT64_C(100000) /* items are behind locks, which may end... */
 #define LK_PROCEDURES_POLL_HELD_MAX_US INT64_C(2000000)
+#define LK_PROCEDURES_REVOKED_US INT64_C(1000000) /* between looks for revoked leases (R12) */
 #define LK_PROCEDURES_REST 9 /* ...a worker rests so many times as long as it has looked for one */
 
 /* In `longest_us` at the latest, or soon after the earliest deadline of what is in the way. */

@@ -309,6 +309,10 @@ lk_outcome lk_procedures_stats(struct lk_engine *engine, const struct lk_path *q
                                enum lk_stats_depth depth, const struct lk_patience *patience,
                                lk_queue_stats *ret_stats, lk_error *error);
 
+/* R12: reads the end of the record of breaks once, from the table of that name. */
+lk_outcome lk_procedures_poll_revoked(struct lk_procedures *store, const char *table,
+                                      struct lk_revoked *revoked, struct lk_waker *waker);
+
 /* R16: several commands in one decision, and the queries that go with them. */
 lk_outcome lk_procedures_parked(struct lk_engine *engine, const struct lk_parked_query *query,
                                 const struct lk_patience *patience, lk_item_list **ret_list,

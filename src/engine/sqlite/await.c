@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Waiting for a grant, and for work.
+ * Waiting for a grant, for work, and for leases that are revoked.
  *
  * For a grant: a change watch over the requests ahead. The commit of a grant wakes the
  * waiter. Where no wake-up comes, the first waiter notices a release within milliseconds.
@@ -11,6 +11,7 @@
  */
 #include "engine/sqlite/change_watch.h"
 #include "sql/items.h"
+#include "sql/meta.h"
 #include "sql/wait_rows.h"
 
 #define PAUSE_FIRST_US INT64_C(1000)  /* of the first waiter, right after a commit ahead of it */
@@ -113,7 +114,51 @@ static lk_outcome await_work(struct lk_sqlite *store, const struct lk_wait_curso
     return outcome == LK_OK ? lk_change_watch_wait(&waiting.watch, until_us, waker) : outcome;
 }
 
-/* ---- both ------------------------------------------------------------------------------------ */
+/* ---- leases that are revoked (R12) ----------------------------------------------------------- */
+
+/*
+ * A change watch over the record of breaks, for all leases of this process. The commit of a break
+ * wakes it. Where no wake-up comes, it looks at the counter of commits each second.
+ */
+#define REVOKED_LOOK_US INT64_C(1000000)
+#define REVOKED_WOKEN_US INT64_C(5000000) /* a wake-up may be lost */
+
+struct revoked_watch {
+    struct lk_change_watch watch;
+    struct lk_revoked *revoked;
+};
+
+static int query_revoked(struct lk_change_watch *watch) {
+    struct lk_revoked *revoked = ((struct revoked_watch *)watch)->revoked;
+    int code = lk_sql_audit_news(&watch->store->sql, !revoked->has_position, &revoked->position,
+                                 LK_REVOKED_MAX, revoked->tokens, &revoked->count);
+
+    if (code == SQLITE_OK) {
+        revoked->has_position = true;
+        watch->is_over = revoked->count > 0;
+    }
+    return code;
+}
+
+static lk_outcome await_revoked(struct lk_engine *engine, struct lk_revoked *revoked,
+                                int64_t until_us, struct lk_waker *waker) {
+    struct revoked_watch waiting = {
+        .watch = lk_change_watch_make(lk_sqlite_of(engine), query_revoked, REVOKED_LOOK_US,
+                                      REVOKED_LOOK_US),
+        .revoked = revoked,
+    };
+    lk_outcome outcome;
+
+    waiting.watch.request = LK_SQLITE_WAKE_REVOKED;
+    waiting.watch.woken_pace_us = REVOKED_WOKEN_US;
+    waiting.watch.woken_rest_us = REVOKED_WOKEN_US;
+    outcome = lk_change_watch_check(&waiting.watch); /* for breaks since the last call */
+    return outcome == LK_OK ? lk_change_watch_wait(&waiting.watch, until_us, waker) : outcome;
+}
+
+const struct lk_revoked_ops lk_sqlite_revoked_ops = {.await = await_revoked};
+
+/* ---- grants and work ------------------------------------------------------------------------- */
 
 lk_outcome lk_sqlite_await(struct lk_engine *engine, const struct lk_wait_cursor *cursor,
                            int64_t until_us, struct lk_waker *waker) {

@@ -37,6 +37,9 @@
 bool lk_sqlite_wake_words(struct lk_sqlite *store, uint64_t request,
                           struct lk_word ret_words[LK_WORDS]);
 
+/* In place of a request's id: of those that wait for leases that are revoked (R12). */
+#define LK_SQLITE_WAKE_REVOKED UINT64_MAX
+
 /*
  * Notes in a writing transaction that the waiter for this request has to look again. If memory is
  * exhausted, the waiter finds out by itself.

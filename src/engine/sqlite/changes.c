@@ -114,6 +114,7 @@ int lk_changes_record(const struct lk_closure *closure, const struct lk_effects 
                       const struct lk_command *command) {
     struct lk_record *record = &closure->store->request.record;
     const struct lk_break *broken = &command->broken;
+    bool are_leases_revoked = false;
     int code = SQLITE_OK;
 
     for (size_t i = 0; i < effects->change_count && code == SQLITE_OK; i++) {
@@ -123,7 +124,11 @@ int lk_changes_record(const struct lk_closure *closure, const struct lk_effects 
         if (lk_audit_row_of(closure->model, effects, change, broken, command->times.wall_us, record,
                             &row.audit)) {
             code = lk_sql_row_write(&closure->store->sql, &row);
+            are_leases_revoked = are_leases_revoked || row.audit.token != 0;
         }
+    }
+    if (are_leases_revoked) {
+        lk_sqlite_wake_note(closure->store, LK_SQLITE_WAKE_REVOKED);
     }
     return code;
 }

@@ -409,4 +409,5 @@ const struct lk_engine_ops lk_engine_sqlite = {
     .limits = &lk_sqlite_limit_ops,
     .table = &table_ops,
     .batches = &batch_ops,
+    .revoked = &lk_sqlite_revoked_ops,
 };

@@ -167,6 +167,7 @@ lk_outcome lk_sqlite_parked(struct lk_engine *engine, const struct lk_parked_que
 lk_outcome lk_sqlite_queues(struct lk_engine *engine, const struct lk_queue_query *query,
                             const struct lk_patience *patience, lk_queue_list **ret_list,
                             bool *ret_has_more, lk_error *error);
+extern const struct lk_revoked_ops lk_sqlite_revoked_ops;
 extern const struct lk_event_ops lk_sqlite_event_ops;
 extern const struct lk_limit_ops lk_sqlite_limit_ops;
 lk_outcome lk_sqlite_table_check(struct lk_engine *engine, const struct lk_source *source,

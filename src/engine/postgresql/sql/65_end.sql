@@ -206,6 +206,7 @@ BEGIN
     END LOOP;
     IF broken > 0 THEN
         decision := lockkeeper.grant_waiters(decision, released, NULL, decision.now_us);
+        PERFORM lockkeeper.notify('*'); -- for holders: a lease of theirs may be revoked
         DELETE FROM lockkeeper.audit AS a -- the last 65,536 are kept
         WHERE a.id <= (SELECT max(b.id) - @LK_AUDITS_MAX@ FROM lockkeeper.audit AS b);
     END IF;

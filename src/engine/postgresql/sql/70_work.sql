@@ -617,6 +617,7 @@ BEGIN
     VALUES (decision.now_us, by, why, the_path, coalesce(claim.owner, ''), coalesce(claim.note, ''),
             coalesce(claim.ticket, 0), coalesce(claim.token, 0));
     PERFORM lockkeeper.grant_waiters(decision, released, NULL, decision.now_us);
+    PERFORM lockkeeper.notify('*'); -- for holders: a lease of theirs may be revoked
     DELETE FROM lockkeeper.audit AS a -- the last 65,536 are kept
     WHERE a.id <= (SELECT max(b.id) - @LK_AUDITS_MAX@ FROM lockkeeper.audit AS b);
 END $$;
