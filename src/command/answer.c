@@ -449,6 +449,42 @@ static void write_events(const struct lk_reply_context *context, const struct lk
     lk_answer_close_page(writer, mark, cursor);
 }
 
+/* ---- leases that were broken (R12) ----------------------------------------------------------- */
+
+/* The place in the audit of the first break that is told: one behind `after`, or of the last. */
+static size_t first_told(const struct lk_reply *reply, uint64_t after) {
+    uint64_t first = reply->audit_first;
+    size_t count = reply->audit->count;
+
+    if (after == 0 || after >= first + count) { /* none is named, or one of before a restart */
+        return count > LK_REVOKED_MAX ? count - LK_REVOKED_MAX : 0;
+    }
+    return after >= first ? (size_t)(after - first) + 1 : 0;
+}
+
+/* To a user only the tokens of its own leases: a token is enough to end a lease. */
+static void write_revoked(const struct lk_reply_context *context, const struct lk_reply *reply,
+                          struct lk_form_writer *writer) {
+    const lk_audit *audit = reply->audit;
+    size_t at = first_told(reply, context->selection.after);
+    int64_t tokens[LK_REVOKED_MAX];
+    size_t count = 0;
+
+    for (; at < audit->count && count < LK_REVOKED_MAX; at++) {
+        const lk_audit_entry *entry = &audit->entries[at];
+
+        if (entry->token != 0 && lk_visible_is_own(context->user, entry->owner)) {
+            tokens[count++] = (int64_t)entry->token;
+        }
+    }
+    lk_resp_put_array(writer->out, 2);
+    lk_resp_put_number(writer->out, (int64_t)(reply->audit_first + at) - 1);
+    lk_resp_put_array(writer->out, count);
+    for (size_t i = 0; i < count; i++) {
+        lk_resp_put_number(writer->out, tokens[i]);
+    }
+}
+
 /* ---- all of them ----------------------------------------------------------------------------- */
 
 /* Writes the answer of a call that succeeded and is not a request's result. */
@@ -488,6 +524,9 @@ static lk_outcome write_success(const struct lk_reply_context *context,
         return LK_OK;
     case LK_SHAPE_EVENTS:
         write_events(context, reply, writer);
+        return LK_OK;
+    case LK_SHAPE_REVOKED:
+        write_revoked(context, reply, writer);
         return LK_OK;
     case LK_SHAPE_LIMITS:
         lk_form_write_limits(writer, reply->limits);

@@ -46,6 +46,7 @@ const struct lk_answer_form lk_answer_forms[] = {
                          .is_paged = true},
     [LK_SHAPE_AUDIT] = {.name = "Audit", .list = "audit", .each = &lk_form_of_audit_entry},
     [LK_SHAPE_EVENTS] = {.list = "events", .each = &lk_form_of_event, .is_paged = true},
+    [LK_SHAPE_REVOKED] = {.name = NULL}, /* only in RESP */
     [LK_SHAPE_LIMITS] = {.name = "Limits", .fields = &lk_form_of_limits},
 };
 

@@ -27,6 +27,10 @@ enum lk_call_kind {
     LK_CALL_AUDIT,  /* .selection: a path, or everything; from the reply's audit */
     LK_CALL_INFO,   /* the reply's model, and lk_core_stats() */
 
+    /* R12: .selection: the tokens of leases that were broken after the break of number `after`;
+     * blocks for up to wait_ms until there is such a break. From the reply's audit. */
+    LK_CALL_REVOKED,
+
     /* R21: .selection: events after `after` at or below a path, or everywhere; blocks for up to
      * wait_ms until there are any. */
     LK_CALL_EVENTS,
@@ -39,7 +43,8 @@ struct lk_selection {
     bool is_paged;               /* a COUNT or a CURSOR was given */
     size_t count;                /* records in one answer, at least 1 */
     struct lk_standing behind;   /* the page begins after it */
-    uint64_t after;              /* EVENTS: after this number; 0: from now on */
+    uint64_t after;              /* EVENTS: after this number; 0: from now on. REVOKED: the
+                                  * same of breaks; 0: some of the last */
     bool is_parked;              /* ITEMS: parked ones only */
     struct lk_slice behind_path; /* QUEUES, VALUES, DOUBTS: in place of `behind`; the draft's */
 };
@@ -51,7 +56,7 @@ struct lk_call {
                                  * is none of them */
     uint64_t tag;               /* chosen by the listener; comes back with the answer */
     int64_t wait_ms;            /* an ask with LK_WAIT: blocks for so long, more than 0; LK_NEVER:
-                          * without limit. A take, EVENTS: the same; 0: answered at once */
+                          * without limit. A take, EVENTS, REVOKED: the same; 0: answered at once */
     bool is_bound;    /* the request that an ask or a take makes ends with the session (R18) */
     uint64_t ticket;  /* an ask: if not 0, only if its request already lives under this
                           * ticket; else LOST */

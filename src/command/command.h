@@ -90,6 +90,7 @@ enum lk_shape {
     LK_SHAPE_DOUBTS,  /* the same of values in doubt */
     LK_SHAPE_AUDIT,   /* entries */
     LK_SHAPE_EVENTS,  /* the number after which to go on, and events */
+    LK_SHAPE_REVOKED, /* the number after which to go on, and tokens */
     LK_SHAPE_LIMITS,  /* a map */
     LK_SHAPES_COUNT,
 };

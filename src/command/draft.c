@@ -404,6 +404,7 @@ lk_outcome lk_draft_parse(struct lk_draft *draft, struct lk_call *ret_call, lk_e
     case LK_CALL_AUDIT:
     case LK_CALL_INFO:
     case LK_CALL_EVENTS:
+    case LK_CALL_REVOKED:
         break;
     }
     return parse_selection(draft, &path, &ret_call->selection, error);

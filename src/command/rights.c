@@ -114,6 +114,7 @@ static bool may_call(const struct permitting *permitting, const struct lk_call *
     case LK_CALL_EVENTS:
         return !call->selection.has_path || may(permitting, call->right, &call->selection.path);
     case LK_CALL_INFO:
+    case LK_CALL_REVOKED:
         return may(permitting, call->right, NULL);
     }
     return false;
@@ -230,6 +231,11 @@ void lk_visible_owner(const struct lk_user *user, char *owner) {
     if (user != NULL && lk_slice_equal(identity.user, lk_slice_of(user->name))) {
         memmove(owner, identity.owner.bytes, identity.owner.size + 1);
     }
+}
+
+bool lk_visible_is_own(const struct lk_user *user, const char *owner) {
+    return user == NULL
+           || lk_slice_equal(lk_identity_read(lk_slice_of(owner)).user, lk_slice_of(user->name));
 }
 
 void lk_visible_item(const struct lk_user *user, lk_item_info *item) {

@@ -57,6 +57,9 @@ bool lk_visible_entry(const struct lk_user *user, const struct lk_selection *sel
 /* The owner of an answer or a claim, which is the reader's own. In place. */
 void lk_visible_owner(const struct lk_user *user, char *owner);
 
+/* Whether the owner is one of the user's. NULL: there are no users, and it is. */
+bool lk_visible_is_own(const struct lk_user *user, const char *owner);
+
 /* The owner and the user of an item. */
 void lk_visible_item(const struct lk_user *user, lk_item_info *item);
 

@@ -82,6 +82,16 @@ const struct lk_command_spec lk_command_table[] = {
         .summary = "Lists past breaks: when, by which user, why",
     },
     {
+        .name = "REVOKED",
+        .kind = LK_CALL_REVOKED,
+        .operands = LK_OPERANDS_NONE,
+        .keywords = W(AFTER) | W(TRY) | W(WAIT),
+        .shape = LK_SHAPE_REVOKED,
+        .right = LK_RIGHT_USER,
+        .usage = "[AFTER number] [WAIT ms]",
+        .summary = "Returns the tokens of leases that were broken, or waits for the next break",
+    },
+    {
         .name = "LIST",
         .kind = LK_CALL_LIST,
         .operands = LK_OPERANDS_PREFIX,

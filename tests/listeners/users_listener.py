@@ -92,7 +92,7 @@ def denied(service):
     commands = {name.upper() for name in ben.call("COMMAND", "LIST")}
     harmless = {"PING", "ECHO", "HELLO", "AUTH", "ACL", "CLIENT", "CLUSTER", "SENTINEL", "COMMAND",
                 "INFO", "SELECT", "UNWATCH", "UNSUBSCRIBE", "PUNSUBSCRIBE", "RESET", "QUIT",
-                "LIMITS"}
+                "LIMITS", "REVOKED"}
     assert commands == {words[0] for words in COMMANDS} | harmless, commands
     for words in COMMANDS:
         refusal(ben.call(*words), "DENIED", "the user ben has no right to")
@@ -310,6 +310,30 @@ def own_claims(service):
     assert ana.call("ACQUIRE", "a/two", "OWNER", "job", "QUEUE")["status"] == "waiting"
     cycle = ops.call("ACQUIRE", "a/one", "OWNER", "job", "QUEUE", "META")["cycle"]
     assert cycle[:2] == ["job", "ana//job"], cycle
+    clear(service)
+
+
+def own_breaks(service):
+    """a user gets the tokens of its own broken leases, and no others"""
+    ana, ben = enter(service, "ana", ANA), enter(service, "ben", BEN)
+    ops = enter(service, "ops", OPS)
+    lease = ana.call("ACQUIRE", "a/told", "OWNER", "job")
+    last = ben.call("REVOKED")[0]
+    assert ana.call("REVOKED", "AFTER", str(last)) == [last, []]
+    assert ops.call("BREAK", "a/told", "REASON", "test") == 1
+    assert ana.call("REVOKED", "AFTER", str(last), "WAIT", "60000") == [last + 1, [lease["token"]]]
+    assert ben.call("REVOKED", "AFTER", str(last), "WAIT", "60000") == [last + 1, []]
+    assert lease["token"] in ana.call("REVOKED")[1]
+    ana.send(Resp.request("REVOKED", "AFTER", str(last + 1), "WAIT", "60000"))
+    other = ops.call("ACQUIRE", "b/told", "OWNER", "o1")
+    assert ops.call("BREAK", "b/told", "REASON", "test") == 1
+    assert ana.value() == [last + 2, []]
+    assert ops.call("REVOKED", "AFTER", str(last + 1)) == [last + 2, [other["token"]]]
+    assert ops.call("REVOKED", "AFTER", str(last + 2), "WAIT", "1") == [last + 2, []]
+    refusal(ana.call("REVOKED", "a"), "INVALID")
+    refusal(ana.call("REVOKED", "AFTER", "x"), "INVALID")
+    for wire in [ana, ben, ops]:
+        wire.close()
     clear(service)
 
 
@@ -797,4 +821,4 @@ def written(_):
 with tempfile.TemporaryDirectory() as directory:
     file = pathlib.Path(directory) / "users"
     token = write_users(file)
-    run([logins, denied, hidden, own_owners, own_owners_over_http, own_claims, own_events, kept_owners, names_of_connections, reloaded, token_ends, flood, fair, in_turn, remembered, hostile, by_lk, over_tls, by_certificate, written], "--users", str(file))
+    run([logins, denied, hidden, own_owners, own_owners_over_http, own_claims, own_breaks, own_events, kept_owners, names_of_connections, reloaded, token_ends, flood, fair, in_turn, remembered, hostile, by_lk, over_tls, by_certificate, written], "--users", str(file))

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events (R21), by calls that block in the service; and bounds (R22). */
+/* Events (R21) and breaks (R12), by calls that block in the service; and bounds (R22). */
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/minmax.h"
 #include "engine/event.h"
 #include "engine/service/call.h"
 #include "engine/service/service.h"
@@ -111,6 +112,58 @@ static lk_outcome await_events(struct lk_engine *engine, uint64_t after, int64_t
 }
 
 const struct lk_event_ops lk_service_event_ops = {.read = ask_events, .await = await_events};
+
+/* ---- leases that are revoked (R12) ----------------------------------------------------------- */
+
+/* `[number, [token, ...]]` */
+static void read_revoked(struct lk_service_answer *answer, struct lk_revoked *revoked) {
+    struct lk_reader *reader = &answer->reader;
+    struct lk_resp_value value;
+    struct lk_resp_value tokens;
+
+    if (answer->head.kind != LK_RESP_ARRAY || answer->head.count != 2
+        || !lk_resp_cursor_next(&reader->cursor, &value)
+        || !lk_resp_cursor_next(&reader->cursor, &tokens) || tokens.kind != LK_RESP_ARRAY
+        || tokens.count > LK_REVOKED_MAX) {
+        reader->is_damaged = true;
+        return;
+    }
+    revoked->position = (uint64_t)lk_reader_number(reader, &value);
+    revoked->has_position = true;
+    for (size_t i = 0; i < tokens.count && lk_resp_cursor_next(&reader->cursor, &value); i++) {
+        revoked->tokens[revoked->count++] = (uint64_t)lk_reader_number(reader, &value);
+    }
+}
+
+/* An error that is no failure of the connection: the service is older, or lets no user ask. */
+static bool is_refusal(lk_outcome outcome) {
+    return outcome != LK_OK && outcome != LK_UNAVAILABLE && outcome != LK_CANCELLED;
+}
+
+/* Blocks in the service, over a connection of its own meanwhile. */
+static lk_outcome await_revoked(struct lk_engine *engine, struct lk_revoked *revoked,
+                                int64_t until_us, struct lk_waker *waker) {
+    const struct lk_patience patience = {.until_us = until_us + LK_SERVICE_GRACE_US,
+                                         .waker = waker};
+    struct lk_builder builder = {.count = 0};
+    struct lk_service_answer answer;
+    lk_outcome outcome;
+    lk_error error;
+
+    lk_builder_add_text(&builder, "REVOKED");
+    lk_builder_add_number_if_any(&builder, "AFTER", (int64_t)revoked->position);
+    lk_builder_add_number(&builder, "WAIT", lk_max(1, (until_us - lk_clock_now_us()) / 1000));
+    outcome = lk_service_call(lk_service_of(engine), &builder, LK_SERVICE_AGAIN, &patience, &answer,
+                              &error);
+    if (outcome == LK_OK) {
+        read_revoked(&answer, revoked);
+        outcome = lk_service_read_end(&answer.reader, &error);
+    }
+    lk_service_answer_done(&answer);
+    return is_refusal(outcome) ? LK_UNSUPPORTED : outcome;
+}
+
+const struct lk_revoked_ops lk_service_revoked_ops = {.await = await_revoked};
 
 /* ---- bounds ---------------------------------------------------------------------------------- */
 

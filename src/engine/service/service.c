@@ -104,7 +104,8 @@ static void close_service(struct lk_engine *engine) {
     .value_get = lk_service_value_get, .values = lk_service_values, .items = lk_service_items,     \
     .stats = lk_service_stats, .examine = lk_service_examine, .events = &lk_service_event_ops,     \
     .limits = &lk_service_limit_ops, .backup = lk_service_backup,                                  \
-    .batches = &lk_service_batch_ops, .ties = &lk_service_tie_ops
+    .batches = &lk_service_batch_ops, .ties = &lk_service_tie_ops,                                 \
+    .revoked = &lk_service_revoked_ops
 
 static const char *const file_options[] = {"password-file", NULL};
 static const char *const tls_file_options[] = {"password-file", "ca", "cert", "key", NULL};

@@ -96,6 +96,7 @@ lk_outcome lk_service_stats(struct lk_engine *engine, const struct lk_path *queu
                             enum lk_stats_depth depth, const struct lk_patience *patience,
                             lk_queue_stats *ret_stats, lk_error *error);
 extern const struct lk_event_ops lk_service_event_ops;
+extern const struct lk_revoked_ops lk_service_revoked_ops;
 extern const struct lk_limit_ops lk_service_limit_ops;
 extern const struct lk_batch_ops lk_service_batch_ops;
 extern const struct lk_tie_ops lk_service_tie_ops;

@@ -2,7 +2,7 @@
 /*
  * Calls that are answered later: requests that wait for their grant (R10). A blocked call keeps its
  * request alive, and ends when the request is granted or ends, or when its own time is over.
- * (Claims: claim_waiters.c; events: follow.c.)
+ * (Claims: claim_waiters.c; events and breaks: follow.c.)
  */
 #include <stdlib.h>
 
@@ -56,6 +56,7 @@ struct lk_blocked *lk_blocked_new(struct lk_core *core, struct lk_session *sessi
         .tag = call->tag,
         .until_us = instant_after(core, call->wait_ms),
         .blocked_for = call->kind == LK_CALL_EVENTS        ? LK_BLOCKED_FOR_EVENT
+                       : call->kind == LK_CALL_REVOKED     ? LK_BLOCKED_FOR_BREAK
                        : lk_call_is(call, LK_COMMAND_TAKE) ? LK_BLOCKED_FOR_ITEM
                                                            : LK_BLOCKED_FOR_GRANT,
         .ends_withdrawn = call->ends_withdrawn,
@@ -294,6 +295,8 @@ static void time_out(struct lk_core *core, struct lk_blocked *blocked) {
 void lk_blocked_due(struct lk_core *core, struct lk_blocked *blocked) {
     if (blocked->is_following) {
         lk_follower_answer(core, blocked);
+    } else if (blocked->blocked_for == LK_BLOCKED_FOR_BREAK) {
+        lk_break_waiter_answer(core, blocked);
     } else if (blocked->until_us <= core->times.now_us) {
         time_out(core, blocked);
     } else {

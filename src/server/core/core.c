@@ -171,6 +171,7 @@ bool lk_core_apply_deadlines(struct lk_core *core) {
 
 void lk_core_serve_waiters(struct lk_core *core) {
     lk_claim_waiters_drain(core);
+    lk_break_waiters_drain(core);
     lk_event_log_serve(core);
 }
 
@@ -388,6 +389,9 @@ static void run(struct lk_core *core, struct lk_session *session, struct lk_call
         break;
     case LK_CALL_EVENTS:
         lk_core_events(core, session, call);
+        break;
+    case LK_CALL_REVOKED:
+        lk_core_revoked(core, session, call);
         break;
     }
 }

@@ -211,8 +211,13 @@ size_t lk_core_awaited(const struct lk_core *core);
 bool lk_core_has_backpressure(const struct lk_core *core);
 
 /* What a call blocks for. */
-enum lk_blocked_for { LK_BLOCKED_FOR_GRANT, LK_BLOCKED_FOR_ITEM, LK_BLOCKED_FOR_EVENT };
-enum { LK_BLOCKED_FOR_COUNT = LK_BLOCKED_FOR_EVENT + 1 };
+enum lk_blocked_for {
+    LK_BLOCKED_FOR_GRANT,
+    LK_BLOCKED_FOR_ITEM,
+    LK_BLOCKED_FOR_EVENT,
+    LK_BLOCKED_FOR_BREAK,
+};
+enum { LK_BLOCKED_FOR_COUNT = LK_BLOCKED_FOR_BREAK + 1 };
 
 struct lk_core_stats {
     uint64_t sessions;

@@ -45,7 +45,7 @@ struct lk_blocked {
     struct lk_session *session;
     struct lk_link in_session;
     struct lk_hash_entry by_tag;
-    struct lk_link in_waiters; /* of the binding, of the waiting queue, or of core->following */
+    struct lk_link in_waiters; /* of the binding, of the waiting queue, or of a list in the core */
     uint64_t tag;
     int64_t until_us;
     enum lk_blocked_for blocked_for;
@@ -106,6 +106,8 @@ struct lk_core {
     uint64_t answered_batch;  /* the last durable one */
     size_t awaited;           /* sessions that it has answered, and that have not called since */
     struct lk_link following; /* calls that block for events */
+    struct lk_link holders;   /* calls that block for breaks */
+    bool has_broken;          /* since they were answered last */
     uint64_t next_session;
     struct lk_session orphans; /* owns requests in a snapshot that are bound to closed
                                 * connections */
@@ -418,5 +420,12 @@ void lk_follower_answer(struct lk_core *core, struct lk_blocked *blocked);
 
 /* Answers the calls for which there are events. */
 void lk_followers_drain(struct lk_core *core);
+
+/* R12: a call for the leases that were broken, which may block; the answer to one that does. */
+void lk_core_revoked(struct lk_core *core, struct lk_session *session, const struct lk_call *call);
+void lk_break_waiter_answer(struct lk_core *core, struct lk_blocked *blocked);
+
+/* Answers all of them, if there was a break. */
+void lk_break_waiters_drain(struct lk_core *core);
 
 #endif

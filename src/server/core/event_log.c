@@ -312,6 +312,7 @@ void lk_core_audit_break(struct lk_core *core, const struct lk_break *broken,
             lk_audit_drop_oldest(core->audit, LK_CORE_AUDIT_SPARE);
             core->audit_first += LK_CORE_AUDIT_SPARE;
         }
+        core->has_broken = true;
         if (!lk_audit_add(core->audit, &row)) {
             core->collection.is_incomplete = true;
         }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls about events (R21), which may block until there are any, and about bounds (R22). */
+/*
+ * Calls about events (R21) and breaks (R12), which may block until there are any, and about bounds
+ * (R22).
+ */
 #include "base/error.h"
 #include "engine/reply/reply.h"
 #include "server/core/core_internal.h"
@@ -87,6 +90,45 @@ void lk_followers_drain(struct lk_core *core) {
             lk_follower_answer(core, blocked);
         }
     }
+}
+
+/* ---- breaks ---------------------------------------------------------------------------------- */
+
+static void answer_revoked(struct lk_core *core, struct lk_session *session, uint64_t tag) {
+    const struct lk_answer answer = {.outcome = LK_OK, .text = ""};
+
+    lk_core_answer(core, session, tag, &answer);
+}
+
+void lk_core_revoked(struct lk_core *core, struct lk_session *session, const struct lk_call *call) {
+    uint64_t last = core->audit_first + core->audit->count - 1;
+    struct lk_blocked *blocked;
+
+    if (call->wait_ms == 0 || call->selection.after != last) {
+        answer_revoked(core, session, call->tag);
+        return;
+    }
+    if (lk_blocked_reserve(core, session, call)) {
+        blocked = lk_blocked_new(core, session, call);
+        lk_link_append(&core->holders, &blocked->in_waiters);
+        lk_timer_set(core, &blocked->timer, blocked->until_us);
+    }
+}
+
+void lk_break_waiter_answer(struct lk_core *core, struct lk_blocked *blocked) {
+    struct lk_session *session = blocked->session;
+    uint64_t tag = blocked->tag;
+
+    lk_blocked_free(core, blocked);
+    answer_revoked(core, session, tag);
+}
+
+void lk_break_waiters_drain(struct lk_core *core) {
+    while (core->has_broken && !lk_link_is_alone(&core->holders)) {
+        lk_break_waiter_answer(core,
+                               LK_LINK_ITEM(core->holders.next, struct lk_blocked, in_waiters));
+    }
+    core->has_broken = false;
 }
 
 /* ---- bounds ---------------------------------------------------------------------------------- */

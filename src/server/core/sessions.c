@@ -20,6 +20,7 @@ static void init(struct lk_session *session) {
 void lk_sessions_init(struct lk_core *core) {
     lk_link_init(&core->sessions);
     lk_link_init(&core->following);
+    lk_link_init(&core->holders);
     LIST_INIT(&core->event_log.watchers);
     lk_link_init(&core->undurable);
     init(&core->orphans);

@@ -246,6 +246,7 @@ static void put_requests(struct metrics *metrics) {
         [LK_BLOCKED_FOR_GRANT] = "grant",
         [LK_BLOCKED_FOR_ITEM] = "item",
         [LK_BLOCKED_FOR_EVENT] = "event",
+        [LK_BLOCKED_FOR_BREAK] = "break",
     };
 
     put_gauge(metrics, "lockkeeper_requests_live", NULL, metrics->kept.live,
