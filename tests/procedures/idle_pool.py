@@ -6,7 +6,8 @@ usage: idle_pool.py LK URL STATEMENTS COMMAND [ARGUMENT...]
 
 The command prints how many statements, or calls, the server has had so far. Such a pool comes to rest:
 then there are at most so many STATEMENTS in five seconds. An item that is pushed afterwards is handled,
-also when whichever worker waited for it has been killed.
+also when whichever worker waited for it has been killed. A worker at work asks no more, whether it
+holds one claim or many: it looks for those that are revoked (R12) with one statement a second at most.
 """
 
 import os
@@ -34,12 +35,12 @@ def count():
 
 
 class Pool:
-    def __init__(self, workers, place):
-        self.log = pathlib.Path(place, f"log{workers}")
+    def __init__(self, workers, place, *options, queue="q", command='echo "$LK_ITEM_ID" >>"$0"'):
+        self.log = pathlib.Path(place, f"log{queue}{workers}")
         self.log.touch()
         self.process = subprocess.Popen(
-            [LK, "-q", "-S", URL, "work", "q", "--workers", str(workers), "--",
-             "sh", "-c", 'echo "$LK_ITEM_ID" >>"$0"', self.log],
+            [LK, "-q", "-S", URL, "work", queue, "--workers", str(workers), *options, "--",
+             "sh", "-c", command, self.log],
             stdin=subprocess.DEVNULL)
 
     def workers(self):
@@ -48,12 +49,22 @@ class Pool:
 
     def handles(self, item):
         lk("push", "q", item)
+        self.await_logged(item)
+
+    def await_logged(self, item):
         end = time.monotonic() + PATIENCE_S
         while item not in self.log.read_text().split():
             assert time.monotonic() < end, f"{item} is not handled"
             time.sleep(0.01)
 
     def end(self):
+        self.process.terminate()
+        self.process.wait()
+
+    def end_at_once(self):
+        """The same of one that is at work: the second signal ends its command."""
+        self.process.terminate()
+        time.sleep(0.1)
         self.process.terminate()
         self.process.wait()
 
@@ -84,6 +95,21 @@ def rest(workers, place):
         pool.end()
 
 
+def at_work(claims, place):
+    queue = f"long{claims}"
+    for number in range(claims):
+        lk("push", queue, str(number))
+    pool = Pool(1, place, "--ttl", "1h", "--batch", str(claims), queue=queue,
+                command='echo "$LK_ITEMS" | wc -w >>"$0"; exec sleep 600')
+    try:
+        pool.await_logged(str(claims))
+        asked = statements_at_rest()
+        print(f"# {claims} claims held: {asked:.0f} statements in {WINDOW_S} s")
+        assert asked <= int(STATEMENTS), asked
+    finally:
+        pool.end_at_once()
+
+
 def killed(place):
     pool = Pool(3, place)
     try:
@@ -97,6 +123,8 @@ def killed(place):
 
 def main():
     cases = [("one worker", lambda place: rest(1, place)), ("sixteen", lambda place: rest(16, place)),
+             ("a worker that holds one claim", lambda place: at_work(1, place)),
+             ("one that holds many", lambda place: at_work(32, place)),
              ("workers that are killed", killed)]
     failed = 0
     print(f"1..{len(cases)}")
