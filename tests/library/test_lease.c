@@ -5,6 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "client/store.h"
 #include "support.h"
 
 static lk_store *store_of(void **state) {
@@ -173,6 +174,26 @@ static void test_a_revoked_lease_is_lost(void **state) {
     wait_until_lost(lease); /* R12: by the answer to its next renewal */
     assert_int_equal(lk_lease_release(lease, NULL),
                      LK_OK); /* held to its deadline, and given back */
+}
+
+/* An hour's renewals are twenty minutes apart: nothing but the news of the break is in time. */
+static void test_a_revoked_lease_is_lost_at_once_where_the_store_tells(void **state) {
+    enum { HOUR_MS = 3600000 };
+    lk_store *store = store_of(state);
+    lk_lease *kept = acquire(store, "kept", HOUR_MS);
+
+    if (store->engine->ops->revoked == NULL) {
+        assert_int_equal(lk_lease_release(kept, NULL), LK_OK);
+        skip();
+    }
+    for (int i = 0; i < 3; i++) { /* the first one before the watch has begun */
+        lk_lease *lease = acquire(store, "x", HOUR_MS);
+        assert_int_equal(break_path(store, "x", i == 1), 1);
+        wait_until_lost(lease);
+        assert_int_equal(lk_lease_release(lease, NULL), i == 1 ? LK_LOST : LK_OK);
+    }
+    assert_false(lk_lease_is_lost(kept));
+    assert_int_equal(lk_lease_release(kept, NULL), LK_OK);
 }
 
 static void test_a_callback_set_after_the_loss_is_called(void **state) {
@@ -394,6 +415,7 @@ int main(int argc, char **argv) {
         TEST(test_fixed_end),
         TEST(test_a_lease_broken_at_once_is_lost),
         TEST(test_a_revoked_lease_is_lost),
+        TEST(test_a_revoked_lease_is_lost_at_once_where_the_store_tells),
         TEST(test_a_callback_set_after_the_loss_is_called),
         TEST(test_a_store_can_be_closed_with_open_leases),
         TEST(test_a_quick_lease_stays_for_its_least_time),
