@@ -142,6 +142,13 @@ static bool are_requests_in_order(const struct lk_model *model) {
     return lk_order_check(model, LK_ORDER_REQUESTS, &model->requests_by_ticket) == model->live;
 }
 
+/* When the first of the queue's unclaimed items is ready. */
+static int64_t first_ready_us(const struct lk_model *model, const struct lk_work *work) {
+    lk_id first = lk_order_first(model, LK_ORDER_READY, &work->unclaimed);
+
+    return first != 0 ? lk_item_at(model, first)->ready_us : LK_NEVER;
+}
+
 /*
  * A queue has its items by age, and those of each state but the claimed by rank, the ready ones
  * that need something in groups; or it is idle.
@@ -156,34 +163,37 @@ static const char *check_queue(const struct lk_model *model, const struct lk_wor
     if (lk_order_check(model, LK_ORDER_AGE, &work->items) != count || in_groups == UINT32_MAX
         || lk_order_check(model, LK_ORDER_RANK, &work->ready) != counts->ready - in_groups
         || lk_order_check(model, LK_ORDER_RANK, &work->delayed) != counts->delayed
-        || lk_order_check(model, LK_ORDER_RANK, &work->parked) != counts->parked_now) {
+        || lk_order_check(model, LK_ORDER_RANK, &work->parked) != counts->parked_now
+        || lk_order_check(model, LK_ORDER_READY, &work->unclaimed)
+               != counts->ready + counts->delayed
+        || work->ready_us != first_ready_us(model, work)) {
         return "the items of a queue are not in order, or not counted right";
     }
     return NULL;
 }
 
-/* Each item that is ready or delayed is in the tree of its root, and each such root in theirs. */
-static bool are_unclaimed_in_order(const struct lk_model *model, uint64_t unclaimed) {
-    uint64_t count = 0;
+/* Each of the `waiting` queues with unclaimed items is in its root's tree, such roots in theirs. */
+static bool are_waits_in_order(const struct lk_model *model, uint32_t waiting) {
+    uint32_t queues = 0;
     uint32_t roots = 0;
 
     for (lk_id at = model->first_root; at != 0; at = lk_node_at(model, at)->next_sibling) {
         const struct lk_root *root = lk_root_at(model, at);
-        lk_id first = lk_order_first(model, LK_ORDER_READY, &root->unclaimed);
+        lk_id first = lk_order_first(model, LK_ORDER_WAITS, &root->unclaimed);
 
-        if (root->ready_us != (first != 0 ? lk_item_at(model, first)->ready_us : LK_NEVER)) {
+        if (root->ready_us != (first != 0 ? lk_work_at(model, first)->ready_us : LK_NEVER)) {
             return false;
         }
-        count += lk_order_check(model, LK_ORDER_READY, &root->unclaimed);
+        queues += lk_order_check(model, LK_ORDER_WAITS, &root->unclaimed);
         roots += first != 0;
     }
-    return count == unclaimed
+    return queues == waiting
            && lk_order_check(model, LK_ORDER_ROOTS, &model->roots_by_ready) == roots;
 }
 
 static const char *check_queues(const struct lk_model *model) {
     const char *wrong = NULL;
-    uint64_t unclaimed = 0;
+    uint32_t waiting = 0;
     uint32_t items = 0;
     uint32_t idle = 0;
     uint32_t in_list = 0;
@@ -192,11 +202,11 @@ static const char *check_queues(const struct lk_model *model) {
         if (model->work_index.slots[i].id != 0) {
             const struct lk_work *work = lk_work_at(model, model->work_index.slots[i].id);
             wrong = check_queue(model, work, &items);
-            unclaimed += work->counts.ready + work->counts.delayed;
+            waiting += work->unclaimed.root != 0;
             idle += work->items.root == 0;
         }
     }
-    if (wrong == NULL && !are_unclaimed_in_order(model, unclaimed)) {
+    if (wrong == NULL && !are_waits_in_order(model, waiting)) {
         wrong = "items are not in the order in which they are ready";
     }
     for (lk_id at = model->first_idle; at != 0; at = lk_work_at(model, at)->next_idle) {

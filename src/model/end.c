@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "base/hash.h"
+#include "base/minmax.h"
 #include "model/grant.h"
 #include "model/probe.h"
 #include "model/sentences.h"
@@ -199,13 +200,14 @@ static size_t changes_of_lost(const struct lk_model *model, size_t requests) {
 /* Ends a request that was not released: its holder may have left its work half done. */
 static void lose(struct lk_model *model, lk_id id, enum lk_change_kind kind) {
     struct lk_model_request *request = lk_request_at(model, id);
+    int64_t ended_us = lk_min(lk_request_deadline(model, request), model->now_us);
 
     assert(kind == LK_CHANGE_PERISHED || kind == LK_CHANGE_BROKEN);
     assert(request->state != LK_STATE_ENDED);
     lk_values_doubt(model, request);
     lk_request_end(model, id, kind);
     if (request->is_claim) {
-        lk_item_lose_claim(model, id);
+        lk_item_lose_claim(model, id, ended_us);
     }
 }
 

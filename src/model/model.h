@@ -294,10 +294,11 @@ struct lk_item_record {
     struct lk_slice id;
     uint64_t sequence; /* the smaller, the older; a draw of the queue's root (R4) */
     enum lk_item_state state;
-    int64_t due_us;    /* on the now_us axis; 0 unless lk_item_has_due() */
-    uint32_t attempts; /* claims so far */
-    bool was_lost;     /* its last claim perished: the next one is a steal */
-    lk_ref claim;      /* of a claimed item: the request; not read by restoring */
+    int64_t due_us;        /* on the now_us axis; 0 unless lk_item_has_due() */
+    int64_t ready_unix_us; /* LK_ITEM_READY: since when, by the wall clock; 0: since its push */
+    uint32_t attempts;     /* claims so far */
+    bool was_lost;         /* its last claim perished: the next one is a steal */
+    lk_ref claim;          /* of a claimed item: the request; not read by restoring */
     struct lk_slice value;
     int32_t priority;
     struct lk_item_failure last_failure; /* of its last retry that gave one */
@@ -332,9 +333,10 @@ struct lk_queue_counts {
     uint64_t delayed;
     uint64_t claimed;
     uint64_t parked_now;
+    int64_t oldest_ready_us; /* since when the oldest of the ready ones is so; LK_NEVER: none is */
 };
 
-/* What was counted of this queue; zeros where nothing ever was, or where it is forgotten. */
+/* What was counted of this queue; as if nothing ever was, where it is forgotten. */
 void lk_model_queue_counts(const struct lk_model *model, const struct lk_path *queue,
                            struct lk_queue_counts *ret_counts);
 void lk_model_queue_record(const struct lk_model *model, lk_queue_ref queue,

@@ -20,6 +20,8 @@ static struct lk_order_links *links_of(const struct lk_model *model, enum lk_ord
         return &lk_kept_value_at(model, id)->doubt_by_path;
     case LK_ORDER_READY:
         return &lk_item_at(model, id)->by_ready;
+    case LK_ORDER_WAITS:
+        return &lk_work_at(model, id)->by_ready;
     case LK_ORDER_ROOTS:
         return &lk_root_at(model, id)->by_ready;
     case LK_ORDER_GROUPS:
@@ -59,6 +61,8 @@ static struct lk_order_key key_of(const struct lk_model *model, enum lk_order or
         const struct lk_item *item = lk_item_at(model, id);
         return lk_order_key_of_rank(item->ready_us, item->sequence);
     }
+    case LK_ORDER_WAITS:
+        return lk_order_key_of_rank(lk_work_at(model, id)->ready_us, 0);
     case LK_ORDER_ROOTS:
         return lk_order_key_of_rank(lk_root_at(model, id)->ready_us, 0);
     default: {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Items of a pool in an order: live requests by ticket, items of a queue by age or by rank, those
- * of a root by when they are ready, and such roots; groups of items by the first of each; queues,
- * values, and those in doubt, by path.
+ * Items of a pool in an order: live requests by ticket; items of a queue by age, by rank or by when
+ * they are ready; queues of a root, and roots, by the first of those; groups of items by the first
+ * of each; queues, values, and those in doubt, by path.
  *
  * A treap (Seidel and Aragon, 1996): a search tree by key and a heap by a random priority, which
  * keeps it balanced without bookkeeping. The priority is a keyed hash of the id, and the links are
@@ -25,8 +25,9 @@ enum lk_order {
     LK_ORDER_QUEUES,   /* by path, byte by byte */
     LK_ORDER_VALUES,   /* by path as well */
     LK_ORDER_DOUBTS,   /* values in doubt, the same */
-    LK_ORDER_READY,    /* the items of a root by when they are ready, and then by age */
-    LK_ORDER_ROOTS,    /* root nodes, by when the first of their items is ready */
+    LK_ORDER_READY,    /* the items of a queue by when they are ready, and then by age */
+    LK_ORDER_WAITS,    /* queues of a root, by when the first of their items is ready */
+    LK_ORDER_ROOTS,    /* root nodes, the same */
     LK_ORDER_GROUPS,   /* groups of a queue, as their first ready items are by rank */
 };
 

@@ -144,8 +144,8 @@ static bool is_in_group(const struct lk_item *item) {
 /* The first of the root's unclaimed items may be another one. */
 static void place_root(struct lk_model *model, lk_id node) {
     struct lk_root *root = lk_root_at(model, node);
-    lk_id first = lk_order_first(model, LK_ORDER_READY, &root->unclaimed);
-    int64_t ready_us = first != 0 ? lk_item_at(model, first)->ready_us : LK_NEVER;
+    lk_id first = lk_order_first(model, LK_ORDER_WAITS, &root->unclaimed);
+    int64_t ready_us = first != 0 ? lk_work_at(model, first)->ready_us : LK_NEVER;
 
     if (ready_us == root->ready_us) {
         return;
@@ -159,19 +159,39 @@ static void place_root(struct lk_model *model, lk_id node) {
     }
 }
 
-static void enter_root(struct lk_model *model, lk_id id, int64_t ready_us) {
-    lk_id node = lk_node_root(model, lk_item_at(model, id)->node);
+/* The same of the queue. */
+static void place_queue(struct lk_model *model, lk_id id) {
+    struct lk_work *work = lk_work_at(model, id);
+    lk_id node = lk_node_root(model, work->node);
+    lk_id first = lk_order_first(model, LK_ORDER_READY, &work->unclaimed);
+    int64_t ready_us = first != 0 ? lk_item_at(model, first)->ready_us : LK_NEVER;
 
-    lk_item_at(model, id)->ready_us = ready_us;
-    lk_order_add(model, LK_ORDER_READY, &lk_root_at(model, node)->unclaimed, id);
+    if (ready_us == work->ready_us) {
+        return;
+    }
+    if (work->ready_us != LK_NEVER) {
+        lk_order_remove(model, LK_ORDER_WAITS, &lk_root_at(model, node)->unclaimed, id);
+    }
+    work->ready_us = ready_us;
+    if (ready_us != LK_NEVER) {
+        lk_order_add(model, LK_ORDER_WAITS, &lk_root_at(model, node)->unclaimed, id);
+    }
     place_root(model, node);
 }
 
-static void leave_root(struct lk_model *model, lk_id id) {
-    lk_id node = lk_node_root(model, lk_item_at(model, id)->node);
+static void enter_unclaimed(struct lk_model *model, lk_id id, int64_t ready_us) {
+    lk_id work = lk_item_at(model, id)->work;
 
-    lk_order_remove(model, LK_ORDER_READY, &lk_root_at(model, node)->unclaimed, id);
-    place_root(model, node);
+    lk_item_at(model, id)->ready_us = ready_us;
+    lk_order_add(model, LK_ORDER_READY, &lk_work_at(model, work)->unclaimed, id);
+    place_queue(model, work);
+}
+
+static void leave_unclaimed(struct lk_model *model, lk_id id) {
+    lk_id work = lk_item_at(model, id)->work;
+
+    lk_order_remove(model, LK_ORDER_READY, &lk_work_at(model, work)->unclaimed, id);
+    place_queue(model, work);
 }
 
 static void enter_state(struct lk_model *model, lk_id id, enum lk_item_state state,
@@ -214,9 +234,9 @@ void lk_item_change_state(struct lk_model *model, lk_id id, enum lk_item_state s
     enter_state(model, id, state, due_us);
     is_now = is_unclaimed(lk_item_at(model, id));
     if (was_unclaimed && !is_now) {
-        leave_root(model, id);
+        leave_unclaimed(model, id);
     } else if (!was_unclaimed && is_now) {
-        enter_root(model, id, state == LK_ITEM_DELAYED ? due_us : model->now_us);
+        enter_unclaimed(model, id, due_us);
     }
 }
 
@@ -232,7 +252,7 @@ void lk_item_enter(struct lk_model *model, lk_id id, enum lk_item_state state, i
     lk_order_add(model, LK_ORDER_AGE, &work->items, id);
     enter_state(model, id, state, due_us);
     if (is_unclaimed(item)) {
-        enter_root(model, id, state == LK_ITEM_DELAYED ? due_us : ready_us);
+        enter_unclaimed(model, id, state == LK_ITEM_DELAYED ? due_us : ready_us);
     }
 }
 
@@ -242,7 +262,7 @@ void lk_item_leave(struct lk_model *model, lk_id id) {
 
     leave_state(model, id);
     if (is_unclaimed(item)) {
-        leave_root(model, id);
+        leave_unclaimed(model, id);
     }
     lk_order_remove(model, LK_ORDER_AGE, &work->items, id);
     assert(work->needing >= (item->need_count > 0));

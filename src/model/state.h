@@ -94,8 +94,8 @@ struct lk_root {
     uint32_t live;           /* requests with a part under this root (R22) */
     uint32_t live_elsewhere; /* the same, that the model has not been given */
 
-    /* R16: its items that are ready or delayed, by when they are ready; and when the first of them
-     * is, by which the root is in a tree itself; LK_NEVER: there is none. */
+    /* R16: its queues with items that are ready or delayed, by when the first of each is ready; and
+     * when the first of all is, by which the root is in a tree itself; LK_NEVER: there is none. */
     struct lk_order_tree unclaimed;
     struct lk_order_links by_ready;
     int64_t ready_us;
@@ -272,11 +272,14 @@ struct lk_group {
 /* R16: a queue. Without an item it is idle, and in the list of those. */
 struct lk_work {
     lk_id node;
-    struct lk_order_tree items;   /* all by age, */
-    struct lk_order_tree ready;   /* the ready ones that need nothing by priority, */
-    struct lk_order_tree groups;  /* the other ready ones in groups, by the first of each, */
-    struct lk_order_tree delayed; /* the delayed ones by when they are due, */
-    struct lk_order_tree parked;  /* and the parked ones */
+    struct lk_order_tree items;     /* all by age, */
+    struct lk_order_tree ready;     /* the ready ones that need nothing by priority, */
+    struct lk_order_tree groups;    /* the other ready ones in groups, by the first of each, */
+    struct lk_order_tree delayed;   /* the delayed ones by when they are due, */
+    struct lk_order_tree parked;    /* and the parked ones */
+    struct lk_order_tree unclaimed; /* ready or delayed ones, by when they are ready */
+    int64_t ready_us;               /* when the first of those is; LK_NEVER: there is none */
+    struct lk_order_links by_ready; /* in its root's tree, if there is one */
     struct lk_order_links by_path;
     char *path;
     lk_id previous_idle;

@@ -162,6 +162,7 @@ lk_id lk_work_make(struct lk_model *model, const struct lk_path *path) {
     lk_work_at(model, id)->node = node;
     lk_work_at(model, id)->path = text;
     lk_work_at(model, id)->path_size = path->size;
+    lk_work_at(model, id)->ready_us = LK_NEVER;
     lk_index_add(&model->work_index, id, node_hash(model, node));
     return id;
 }

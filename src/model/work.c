@@ -114,6 +114,8 @@ static bool replace(struct lk_model *model, struct lk_times times, const struct 
     int64_t due_us = times.now_us + push->delay_ms * 1000;
     struct lk_item *item = lk_item_at(model, id);
     const struct lk_item before = *item;
+    bool is_ready = before.claim == 0 && before.state != LK_ITEM_PARKED
+                    && before.ready_us <= times.now_us; /* since then, and it stays so */
 
     lk_item_leave(model, id);
     if (!lk_item_refill(model, id, push->value, push->needs, push->need_count)) {
@@ -129,7 +131,7 @@ static bool replace(struct lk_model *model, struct lk_times times, const struct 
     } else {
         item->attempts = 0;
         lk_item_enter(model, id, push->delay_ms > 0 ? LK_ITEM_DELAYED : LK_ITEM_READY, due_us,
-                      before.state == LK_ITEM_READY ? before.ready_us : times.now_us);
+                      is_ready ? before.ready_us : times.now_us);
     }
     return true;
 }
@@ -428,12 +430,13 @@ static bool has_no_attempt_left(const struct lk_item *item) {
 static void begin_again(struct lk_model *model, lk_id id, enum lk_change_kind kind,
                         int64_t now_us) {
     struct lk_item *item = lk_item_at(model, id);
-    int64_t due_us = item->rank;
+    bool is_due = item->rank <= now_us;
 
     lk_claims_remove(model, id);
     item->claim = 0;
     item->attempts = 0;
-    lk_item_change_state(model, id, due_us > now_us ? LK_ITEM_DELAYED : LK_ITEM_READY, due_us);
+    lk_item_change_state(model, id, is_due ? LK_ITEM_READY : LK_ITEM_DELAYED,
+                         is_due ? now_us : item->rank);
     note_item(model, kind, id, 0);
     note_count(model, item->work);
 }
@@ -468,13 +471,13 @@ static void give_back(struct lk_model *model, lk_id id, enum lk_change_kind kind
     note_count(model, item->work);
 }
 
-void lk_item_lose_claim(struct lk_model *model, lk_id claim) {
+void lk_item_lose_claim(struct lk_model *model, lk_id claim, int64_t ended_us) {
     lk_id id = lk_claim_item(model, lk_request_at(model, claim));
     struct lk_item *item = lk_item_at(model, id);
 
     assert(item->claim == claim);
     item->was_lost = true;
-    give_back(model, id, LK_CHANGE_ITEM_FREED, has_no_attempt_left(item), 0, model->now_us);
+    give_back(model, id, LK_CHANGE_ITEM_FREED, has_no_attempt_left(item), ended_us, ended_us);
     if (item->state == LK_ITEM_PARKED) {
         item->failed_by_loss = true;
     }
@@ -606,7 +609,7 @@ void lk_step_unpark(struct lk_model *model, const struct lk_unpark *unpark) {
     }
     lk_item_at(model, id)->attempts = 0;
     lk_item_at(model, id)->was_lost = false;
-    lk_item_change_state(model, id, LK_ITEM_READY, 0);
+    lk_item_change_state(model, id, LK_ITEM_READY, model->now_us);
     note_item(model, LK_CHANGE_ITEM_UNPARKED, id, 0);
     lk_answer(model, LK_OK, 0);
     model->effects.answer.item = id;

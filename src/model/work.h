@@ -15,7 +15,8 @@ void lk_queue_unmake(struct lk_model *model, lk_id id);
 
 /*
  * Puts a new item, which has its sequence, into its queue, ready since `ready_us` if it is; takes
- * it out, which is idle when that was the last one; moves it to another state.
+ * it out, which is idle when that was the last one; moves it to another state, ready or delayed
+ * from `due_us` on.
  */
 void lk_item_enter(struct lk_model *model, lk_id item, enum lk_item_state state, int64_t due_us,
                    int64_t ready_us);
@@ -34,9 +35,9 @@ lk_id lk_claim_item(const struct lk_model *model, const struct lk_model_request 
 
 /*
  * Makes the item of a claim that perished or was broken ready, or parks it, before waiters are
- * granted.
+ * granted. `ended_us`: when the claim ended.
  */
-void lk_item_lose_claim(struct lk_model *model, lk_id claim);
+void lk_item_lose_claim(struct lk_model *model, lk_id claim, int64_t ended_us);
 
 /*
  * Removes the item if it is not claimed, and returns 0. Else it is removed when its claim ends. The

@@ -43,6 +43,8 @@ void lk_model_item_record(const struct lk_model *model, lk_item_ref ref,
     if (item->state == LK_ITEM_DELAYED && item->rank <= model->now_us) {
         ret_record->state = LK_ITEM_READY; /* due, but no claim has moved it yet */
     }
+    ret_record->ready_unix_us =
+        ret_record->state == LK_ITEM_READY ? item->ready_us + model->wall_ahead_us : 0;
     ret_record->attempts = item->attempts;
     ret_record->was_lost = item->was_lost;
     ret_record->claim = item->claim;
@@ -70,8 +72,14 @@ static bool is_possible(const struct lk_model *model, const struct lk_item_recor
            && lk_model_item(model, &record->queue, record->id) == 0;
 }
 
-/* Its sequence is the wall clock's time at which it was pushed (R4), or shortly after it. */
-static int64_t pushed_us(const struct lk_model *model, const struct lk_item_record *record) {
+/*
+ * Since when it is ready. Its sequence is the wall clock's time at which it was pushed (R4), or
+ * shortly after it.
+ */
+static int64_t ready_us(const struct lk_model *model, const struct lk_item_record *record) {
+    if (record->ready_unix_us > 0 && record->ready_unix_us < INT64_MAX / 2) {
+        return record->ready_unix_us - model->wall_ahead_us;
+    }
     return record->sequence < INT64_MAX / 2 ? (int64_t)record->sequence - model->wall_ahead_us : 0;
 }
 
@@ -100,7 +108,7 @@ lk_outcome lk_model_restore_item(struct lk_model *model, const struct lk_item_re
     lk_item_at(model, id)->priority = (int16_t)record->priority;
     lk_item_at(model, id)->attempts = record->attempts;
     lk_item_at(model, id)->was_lost = record->was_lost;
-    lk_item_enter(model, id, record->state, record->due_us, pushed_us(model, record));
+    lk_item_enter(model, id, record->state, record->due_us, ready_us(model, record));
     return lk_model_restore_draw(model, lk_path_root(&record->queue), record->sequence);
 }
 
@@ -164,6 +172,8 @@ static void count_queue(const struct lk_model *model, lk_id work,
     *ret_counts = lk_work_at(model, work)->counts;
     ret_counts->ready += due;
     ret_counts->delayed -= due;
+    ret_counts->oldest_ready_us =
+        ret_counts->ready > 0 ? lk_work_at(model, work)->ready_us : LK_NEVER;
 }
 
 void lk_model_queue_counts(const struct lk_model *model, const struct lk_path *queue,
@@ -173,7 +183,7 @@ void lk_model_queue_counts(const struct lk_model *model, const struct lk_path *q
     if (work != 0) {
         count_queue(model, work, ret_counts);
     } else {
-        memset(ret_counts, 0, sizeof *ret_counts);
+        *ret_counts = (struct lk_queue_counts){.oldest_ready_us = LK_NEVER};
     }
 }
 

@@ -100,7 +100,7 @@ bool history_signed(struct lk_slice word, const char *name, int64_t *ret_number)
 /* ---- reading ---- */
 
 struct lk_times history_start(void) {
-    return (struct lk_times){.now_us = 0, .wall_us = HISTORY_WALL_US};
+    return (struct lk_times){.now_us = 1, .wall_us = HISTORY_WALL_US}; /* a record's 0 is no time */
 }
 
 /* `+NOW/WALL` */

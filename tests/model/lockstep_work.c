@@ -2,6 +2,7 @@
 /* Values, items and queues of both sides: compared as states, as answers, as changes. */
 #include <stdlib.h>
 
+#include "base/minmax.h"
 #include "lockstep.h"
 
 /* ---- where values and queues may be ---- */
@@ -211,6 +212,9 @@ static bool visit_item(void *context, lk_item_ref item) {
     walk->now.delayed += walk->record.state == LK_ITEM_DELAYED;
     walk->now.claimed += lk_item_is_claimed(walk->record.state);
     walk->now.parked_now += walk->record.state == LK_ITEM_PARKED;
+    if (expected != NULL && lk_reference_is_due(lockstep->reference, expected)) {
+        walk->now.oldest_ready_us = lk_min(walk->now.oldest_ready_us, expected->ready_us);
+    }
     walk->count++;
     return walk->wrong == NULL;
 }
@@ -247,6 +251,7 @@ static const char *compare_counts(const struct lockstep *lockstep, const struct 
     expected.delayed = walk->now.delayed;
     expected.claimed = walk->now.claimed;
     expected.parked_now = walk->now.parked_now;
+    expected.oldest_ready_us = walk->now.oldest_ready_us;
     return memcmp(&counts, &expected, sizeof counts) == 0 ? NULL : "counts of a queue";
 }
 
@@ -265,7 +270,8 @@ static int64_t next_due(const struct lockstep *lockstep, const struct lk_path *q
 }
 
 static const char *compare_queue(const struct lockstep *lockstep, const struct lk_path *queue) {
-    struct queue_walk walk = {.lockstep = lockstep, .queue = queue};
+    struct queue_walk walk = {
+        .lockstep = lockstep, .queue = queue, .now = {.oldest_ready_us = LK_NEVER}};
     size_t count;
     const struct lk_reference_item *items = lk_reference_items(lockstep->reference, &count);
     size_t expected_count = 0;

@@ -55,7 +55,8 @@ struct lk_reference_item {
     size_t need_count;
     uint64_t sequence; /* drawn at its push (R4) */
     enum lk_item_state state;
-    int64_t due_us; /* LK_ITEM_DELAYED */
+    int64_t due_us;   /* LK_ITEM_DELAYED */
+    int64_t ready_us; /* since when it may be claimed, or will */
     uint32_t attempts;
     bool was_lost;  /* its last claim perished or was broken */
     uint64_t claim; /* LK_ITEM_CLAIMED: the arrival of its claim */

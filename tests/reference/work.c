@@ -128,6 +128,7 @@ static bool is_valid_delay(int64_t delay_ms) {
 static void make_ready(struct lk_reference_item *item, int64_t delay_ms, int64_t now_us) {
     item->state = delay_ms > 0 ? LK_ITEM_DELAYED : LK_ITEM_READY;
     item->due_us = delay_ms > 0 ? now_us + delay_ms * 1000 : 0;
+    item->ready_us = now_us + delay_ms * 1000;
 }
 
 static bool is_valid_push(struct lk_reference *reference, const struct lk_push *push,
@@ -167,8 +168,12 @@ static struct lk_reference_item *replace(struct lk_reference *reference, const s
     item->priority = push->priority;
     give_needs(item, push);
     if (!lk_item_is_claimed(item->state)) {
+        int64_t ready_us = item->ready_us;
+        bool stays_ready = push->delay_ms == 0 && lk_reference_is_due(reference, item);
+
         item->attempts = 0;
         make_ready(item, push->delay_ms, times.now_us);
+        item->ready_us = stays_ready ? ready_us : item->ready_us;
         return item;
     }
     if (item->state != LK_ITEM_AGAIN) {
@@ -368,6 +373,7 @@ static void begin_again(struct lk_reference_item *item, int64_t now_us) {
     item->claim = 0;
     item->attempts = 0;
     item->state = item->due_us > now_us ? LK_ITEM_DELAYED : LK_ITEM_READY;
+    item->ready_us = item->due_us > now_us ? item->due_us : now_us;
     item->due_us = item->due_us > now_us ? item->due_us : 0;
 }
 
@@ -401,11 +407,14 @@ static void give_back(struct lk_reference *reference, struct lk_reference_item *
 }
 
 void free_item(struct lk_reference *reference, uint64_t claim) {
+    int64_t ended_us = find_arrival(reference, claim)->deadline_us;
+
+    ended_us = ended_us < reference->now_us ? ended_us : reference->now_us;
     for (size_t i = reference->item_count; i-- > 0;) {
         struct lk_reference_item *item = &reference->items[i];
         if (lk_item_is_claimed(item->state) && item->claim == claim) {
             item->was_lost = true; /* the next claim is a steal */
-            give_back(reference, item, false, false, 0, 0);
+            give_back(reference, item, false, false, 0, ended_us);
             if (item->state == LK_ITEM_GONE) {
                 remove_item(reference, item);
                 continue;
@@ -502,7 +511,7 @@ void step_unpark(struct lk_reference *reference, const struct lk_unpark *unpark)
         give_answer(reference, LK_LOST, 0);
         return;
     }
-    item->state = LK_ITEM_READY;
+    make_ready(item, 0, reference->now_us);
     item->attempts = 0;
     item->was_lost = false;
     answer_about(reference, LK_OK, 0, item);
