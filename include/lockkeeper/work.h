@@ -304,7 +304,7 @@ LK_PUBLIC void lk_item_list_free(lk_item_list *list); /* accepts NULL */
 LK_PUBLIC lk_outcome lk_items(lk_store *store, const char *queue, lk_item_list **ret_list,
                               lk_error *error);
 
-/* Counts over the life of the store; the last four are the numbers of items at this moment. */
+/* Counts over the life of the store; those named `..._now` are numbers of items at this moment. */
 typedef struct lk_queue_stats {
     uint64_t pushed;
     uint64_t duplicates; /* pushes of items that the queue already had */
@@ -317,6 +317,7 @@ typedef struct lk_queue_stats {
     uint64_t delayed_now;
     uint64_t claimed_now;
     uint64_t parked_now;
+    int64_t oldest_ready_ms; /* for how long the oldest of the ready ones has been; -1: none is */
 } lk_queue_stats;
 
 typedef struct lk_queue_info {
@@ -338,7 +339,9 @@ LK_PUBLIC void lk_queue_list_free(lk_queue_list *list); /* accepts NULL */
 LK_PUBLIC lk_outcome lk_queues(lk_store *store, const char *prefix, lk_queue_list **ret_list,
                                lk_error *error);
 
-/* Returns LK_OK with *ret_stats: zeros for a queue that never had an item. */
+/*
+ * Returns LK_OK with *ret_stats: zeros, and -1 for the oldest, for a queue that never had an item.
+ */
 LK_PUBLIC lk_outcome lk_stats(lk_store *store, const char *queue, lk_queue_stats *ret_stats,
                               lk_error *error);
 

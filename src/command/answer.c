@@ -258,7 +258,7 @@ static void write_stats(const struct lk_reply_context *context, const struct lk_
     lk_queue_stats stats;
 
     lk_model_queue_counts(reply->model, &context->selection.path, &counts);
-    lk_stats_from_counts(&counts, &stats);
+    lk_stats_from_counts(&counts, reply->times->now_us, &stats);
     lk_form_write_stats(writer, context->selection.path.bytes, &stats);
 }
 

@@ -161,6 +161,7 @@ bool lk_answer_is_over(const struct lk_form_writer *writer, struct lk_form_mark 
 struct path_page {
     const struct lk_reply_context *context;
     const struct lk_model *model;
+    const struct lk_times *times;
     struct lk_form_writer *writer;
     struct lk_form_mark begin;
     size_t count;
@@ -207,7 +208,7 @@ static bool write_queue(void *context, lk_queue_ref queue) {
     if (!belongs(page, path)) {
         return false;
     }
-    lk_stats_from_counts(&counts, &info.counts);
+    lk_stats_from_counts(&counts, page->times->now_us, &info.counts);
     lk_form_write_queue(page->writer, &info);
     return stays(page, path, before);
 }
@@ -261,6 +262,7 @@ lk_outcome lk_answer_write_by_path(const struct lk_reply_context *context,
                                    const struct lk_reply *reply, struct lk_form_writer *writer) {
     struct path_page page = {.context = context,
                              .model = reply->model,
+                             .times = reply->times,
                              .writer = writer,
                              .begin = lk_form_mark_here(writer)};
     struct lk_form_mark mark = lk_answer_open_page(writer, context->command->shape, true);

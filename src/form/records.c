@@ -273,16 +273,17 @@ static const struct lk_field stats_fields[] = {
     {FIELD(lk_queue_stats, delayed_now, COUNT, ALWAYS)},
     {FIELD(lk_queue_stats, claimed_now, COUNT, ALWAYS)},
     {FIELD(lk_queue_stats, parked_now, COUNT, ALWAYS)},
+    {FIELD(lk_queue_stats, oldest_ready_ms, NUMBER, IF_KNOWN)},
     {.name = NULL},
 };
-FORM(stats, lk_queue_stats, stats_fields, .pushed = 0);
+FORM(stats, lk_queue_stats, stats_fields, .oldest_ready_ms = -1);
 
 static const struct lk_field queue_fields[] = {
     {FIELD(lk_queue_info, queue, TEXT, NEEDED)},
     {FIELD_AS("", lk_queue_info, counts, INLINE, ALWAYS), .of = &lk_form_of_stats},
     {.name = NULL},
 };
-FORM(queue, lk_queue_info, queue_fields, .queue = NULL);
+FORM(queue, lk_queue_info, queue_fields, .counts = {.oldest_ready_ms = -1});
 
 /* ---- events and bounds (R21, R22) ------------------------------------------------------------ */
 

@@ -19,6 +19,7 @@ enum {
     COLUMN_PRIORITY,
     COLUMN_LAST_EXIT,
     COLUMN_LAST_ERROR,
+    COLUMN_DUE_UNIX,
     COLUMN_BYTES,       /* LK_SQL_ITEMS_OF and LK_SQL_ITEMS_LOAD only */
     COLUMN_VALUE_BYTES, /* ... as well */
     COLUMN_QUEUE,       /* LK_SQL_ITEMS_LOAD only */
@@ -122,6 +123,8 @@ static const char *decode_item(sqlite3_stmt *statement, struct lk_slice queue,
     record->priority = (int32_t)priority;
     record->sequence = (uint64_t)sqlite3_column_int64(statement, COLUMN_SEQUENCE);
     record->due_us = sqlite3_column_int64(statement, COLUMN_DUE);
+    record->ready_unix_us =
+        record->state == LK_ITEM_READY ? sqlite3_column_int64(statement, COLUMN_DUE_UNIX) : 0;
     record->attempts = (uint32_t)attempts;
     record->was_lost = sqlite3_column_int(statement, COLUMN_WAS_LOST) != 0;
     record->claim = 0;
@@ -190,12 +193,13 @@ static int prepare_change(struct lk_sql *sql, enum lk_sql_statement which,
                           const struct lk_item_record *record, int64_t due_unix_us,
                           sqlite3_stmt **ret_statement) {
     bool has_due = lk_item_has_due(record->state);
+    bool has_since = has_due || record->state == LK_ITEM_READY;
     int code = prepare_item(sql, which, queue_of(record), record->id, ret_statement);
 
     if (code == SQLITE_OK) {
         (void)lk_sql_bind_text(*ret_statement, 3, lk_slice_of(state_texts[record->state]));
         (void)lk_sql_bind_integer(*ret_statement, 4, has_due ? record->due_us : 0);
-        (void)lk_sql_bind_integer(*ret_statement, 5, has_due ? due_unix_us : 0);
+        (void)lk_sql_bind_integer(*ret_statement, 5, has_since ? due_unix_us : 0);
         (void)lk_sql_bind_integer(*ret_statement, 6, record->attempts);
         (void)lk_sql_bind_integer(*ret_statement, 7, record->was_lost);
     }
@@ -433,6 +437,7 @@ static struct lk_queue_counts decode_counts(sqlite3_stmt *statement) {
         .done = count_column(statement, 4),
         .retried = count_column(statement, 5),
         .parked = count_column(statement, 6),
+        .oldest_ready_us = LK_NEVER,
     };
 }
 
@@ -515,7 +520,35 @@ int lk_sql_queue_delete(struct lk_sql *sql, struct lk_slice queue) {
     return lk_sql_run(statement);
 }
 
-int lk_sql_queue_count(struct lk_sql *sql, struct lk_slice queue, int64_t now_us,
+/* The smaller of a known instant and a column that may be NULL. */
+static int64_t sooner(sqlite3_stmt *statement, int column, int64_t instant_us) {
+    int64_t other_us = sqlite3_column_int64(statement, column);
+
+    return sqlite3_column_type(statement, column) != SQLITE_NULL && other_us < instant_us
+               ? other_us
+               : instant_us;
+}
+
+/* Ready items have it by the wall clock. */
+static int find_oldest(struct lk_sql *sql, struct lk_slice queue, const struct lk_times *times,
+                       int64_t *ret_ready_us) {
+    sqlite3_stmt *statement;
+    int code = lk_sql_statement(sql, LK_SQL_QUEUE_OLDEST, &statement);
+
+    if (code != SQLITE_OK) {
+        return code;
+    }
+    (void)lk_sql_bind_text(statement, 1, queue);
+    (void)lk_sql_bind_integer(statement, 2, times->now_us);
+    (void)lk_sql_bind_integer(statement, 3, times->wall_us - times->now_us);
+    code = sqlite3_step(statement);
+    if (code == SQLITE_ROW) {
+        *ret_ready_us = sooner(statement, 1, sooner(statement, 0, LK_NEVER));
+    }
+    return lk_sql_done(statement, code);
+}
+
+int lk_sql_queue_count(struct lk_sql *sql, struct lk_slice queue, const struct lk_times *times,
                        struct lk_queue_counts *counts) {
     uint64_t by_state[STATES] = {0};
     uint64_t due = 0;
@@ -526,7 +559,7 @@ int lk_sql_queue_count(struct lk_sql *sql, struct lk_slice queue, int64_t now_us
         return code;
     }
     (void)lk_sql_bind_text(statement, 1, queue);
-    (void)lk_sql_bind_integer(statement, 2, now_us);
+    (void)lk_sql_bind_integer(statement, 2, times->now_us);
     while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
         enum lk_item_state state;
         if (!decode_state(lk_sql_column_text(statement, 0), &state)) {
@@ -543,17 +576,9 @@ int lk_sql_queue_count(struct lk_sql *sql, struct lk_slice queue, int64_t now_us
         counts->claimed =
             by_state[LK_ITEM_CLAIMED] + by_state[LK_ITEM_CANCELLED] + by_state[LK_ITEM_AGAIN];
         counts->parked_now = by_state[LK_ITEM_PARKED];
+        code = find_oldest(sql, queue, times, &counts->oldest_ready_us);
     }
     return code;
-}
-
-/* The smaller of a known instant and a column that may be NULL. */
-static int64_t sooner(sqlite3_stmt *statement, int column, int64_t instant_us) {
-    int64_t other_us = sqlite3_column_int64(statement, column);
-
-    return sqlite3_column_type(statement, column) != SQLITE_NULL && other_us < instant_us
-               ? other_us
-               : instant_us;
 }
 
 int lk_sql_queue_probe(struct lk_sql *sql, struct lk_slice queue,

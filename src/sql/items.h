@@ -34,7 +34,7 @@ bool lk_sql_needs_parse(struct lk_slice text, struct lk_part ret_needs[LK_NEEDS_
 int lk_sql_item_load(struct lk_sql *sql, struct lk_slice queue, struct lk_slice id,
                      struct lk_sql_item *ret_item);
 
-/* Adds an item with its value. `due_unix_us` is its due_us by the wall clock. */
+/* Adds an item with its value. `due_unix_us`: schema.sql. */
 int lk_sql_item_add(struct lk_sql *sql, const struct lk_item_record *record, int64_t due_unix_us);
 
 /* Saves what can change: state, due, attempts, was_lost, last_failure. */
@@ -109,8 +109,11 @@ int lk_sql_queues_each(struct lk_sql *sql, lk_sql_visit_queue *visit, void *cont
 int lk_sql_queues_each_from(struct lk_sql *sql, struct lk_slice prefix, struct lk_slice behind,
                             lk_sql_visit_queue *visit, void *context);
 
-/* Counts the rows into the four counts of states. Items that are due count as ready. */
-int lk_sql_queue_count(struct lk_sql *sql, struct lk_slice queue, int64_t now_us,
+/*
+ * Counts the rows into the four counts of states, and finds since when the oldest of the ready ones
+ * is so. Items that are due count as ready.
+ */
+int lk_sql_queue_count(struct lk_sql *sql, struct lk_slice queue, const struct lk_times *times,
                        struct lk_queue_counts *counts);
 
 /* A cheap query for claims that wait for work. No decision depends on it. */

@@ -43,7 +43,11 @@ static struct lk_row row_of_item(const struct lk_model *model, const struct lk_c
         room->need_count = 0;
     }
     row.item.record = room;
-    row.item.due_unix_us = lk_times_unix_us(times, room->due_us);
+    if (room->state != LK_ITEM_READY) {
+        row.item.due_unix_us = lk_times_unix_us(times, room->due_us);
+    } else if (change->kind != LK_CHANGE_ITEM_PUSHED) { /* a new one is so since its push: 0 */
+        row.item.due_unix_us = room->ready_unix_us;
+    }
     return row;
 }
 

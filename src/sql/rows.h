@@ -69,7 +69,7 @@ struct lk_row {
         } value;
         struct {
             const struct lk_item_record *record; /* value and needs only if it is new */
-            int64_t due_unix_us;                 /* its due_us by the wall clock */
+            int64_t due_unix_us;                 /* when it is due, or ready since: schema.sql */
             bool replaces; /* LK_ROW_ITEM_NEW: there may be an item with its id */
         } item;
         struct {

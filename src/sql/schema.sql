@@ -114,7 +114,8 @@ CREATE TABLE lk_item (
     state       TEXT    NOT NULL CHECK (state IN ('ready', 'delayed', 'claimed', 'parked',
                                                   'cancelled', 'again')),
     due_us      INTEGER NOT NULL, -- of what is delayed, or claimed and pushed again
-    due_unix_us INTEGER NOT NULL, -- the same, by the wall clock at that time
+    due_unix_us INTEGER NOT NULL, -- the same, by the wall clock at that time; of what is ready: since
+                                  -- when; 0: since it was pushed
     attempts    INTEGER NOT NULL, -- claims so far
     was_lost    INTEGER NOT NULL, -- the last claim perished: the next one is a steal
     needs       TEXT    NOT NULL, -- parts that a claim takes along (R2), with a space between
@@ -125,7 +126,8 @@ CREATE TABLE lk_item (
     value_bytes INTEGER, -- how many its value has, so that a lost one is found; NULL: no value
     UNIQUE (queue, id)
 );
-CREATE INDEX lk_item_by_state ON lk_item (queue, state, behind, priority DESC, sequence);
+CREATE INDEX lk_item_by_state ON lk_item (queue, state, behind, priority DESC, sequence,
+                                             due_unix_us);
 CREATE INDEX lk_item_by_needs ON lk_item (queue, needs, priority DESC, sequence)
     WHERE state = 'ready' AND needs <> '';
 CREATE INDEX lk_item_by_due ON lk_item (queue, due_us) WHERE state = 'delayed';
@@ -266,11 +268,19 @@ SELECT item.queue,
         JOIN lk_request AS request ON request.id = part.request
         WHERE part.path = item.queue || '/' || item.id AND request.is_claim) AS claimed_by,
        strftime('%Y-%m-%d %H:%M:%f', item.sequence / 1e6, 'unixepoch') AS since,
-       strftime('%Y-%m-%d %H:%M:%f', nullif(item.due_unix_us, 0) / 1e6, 'unixepoch') AS due,
+       strftime('%Y-%m-%d %H:%M:%f',
+                CASE item.state WHEN 'delayed' THEN item.due_unix_us END / 1e6, 'unixepoch') AS due,
        item.needs,
        item.last_exit,
        CAST(item.last_error AS TEXT) AS last_error,
-       value.bytes AS value
+       value.bytes AS value,
+       strftime('%Y-%m-%d %H:%M:%f',
+                CASE WHEN item.state = 'ready'
+                     THEN ifnull(nullif(item.due_unix_us, 0), item.sequence)
+                     WHEN item.state = 'delayed'
+                          AND item.due_unix_us <= (julianday('now') - julianday('1970-01-01'))
+                                                  * 86400e6
+                     THEN item.due_unix_us END / 1e6, 'unixepoch') AS ready_since
 FROM lk_item AS item
 LEFT JOIN lk_item_value AS value ON value.item = item.number
 ORDER BY item.queue, item.sequence;

@@ -7,7 +7,8 @@
 
 /* Those of decode_item() in items.c, and of decode_counts(). */
 #define ITEM_COLUMNS                                                                               \
-    "id, sequence, state, due_us, attempts, was_lost, needs, priority, last_exit, last_error"
+    "id, sequence, state, due_us, attempts, was_lost, needs, priority, last_exit, last_error,"     \
+    " due_unix_us"
 #define QUEUE_COLUMNS "pushed, duplicates, claims, steals, done, retried, parked, path"
 
 /* Queries of lines, with their index, or without where there is none yet (lines.h). */
@@ -271,6 +272,11 @@ static const char *const texts[] = {
                            " (SELECT count(*) FROM lk_item AS late WHERE late.queue = ?1"
                            "  AND late.state = 'delayed' AND late.due_us <= ?2)"
                            " FROM lk_item WHERE queue = ?1 GROUP BY state",
+    /* An index has all that the first part reads. */
+    [LK_SQL_QUEUE_OLDEST] = "SELECT (SELECT min(ifnull(nullif(due_unix_us, 0), sequence)) - ?3"
+                            "        FROM lk_item WHERE queue = ?1 AND state = 'ready'),"
+                            " (SELECT min(due_us) FROM lk_item"
+                            "  WHERE queue = ?1 AND state = 'delayed' AND due_us <= ?2)",
     [LK_SQL_QUEUE_PROBE] =
         "SELECT EXISTS (SELECT 1 FROM lk_item WHERE queue = ?1 AND state = 'ready'),"
         " (SELECT min(due_us) FROM lk_item WHERE queue = ?1 AND state = 'delayed'),"
@@ -279,7 +285,7 @@ static const char *const texts[] = {
         "  WHERE path > ?2 AND path < ?3 AND position = 0 AND is_claim)",
     [LK_SQL_QUEUE_HAS_RIPE] = "SELECT 1 FROM lk_item"
                               " WHERE queue = ?1 AND state = 'delayed' AND due_us <= ?2 LIMIT 1",
-    [LK_SQL_QUEUE_RIPEN] = "UPDATE lk_item SET state = 'ready', due_us = 0, due_unix_us = 0"
+    [LK_SQL_QUEUE_RIPEN] = "UPDATE lk_item SET state = 'ready', due_us = 0"
                            " WHERE queue = ?1 AND state = 'delayed' AND due_us <= ?2",
 
     [LK_SQL_ITEM_LOAD] = "SELECT " ITEM_COLUMNS " FROM lk_item WHERE queue = ?1 AND id = ?2",

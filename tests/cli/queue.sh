@@ -408,6 +408,11 @@ lk push q 2 --delay 1h
 lk push q 3
 lk claim q
 expect_now q '1 1 1 0'
+expect '.oldest_ready_ms >= 0' true
+lk stats q
+grep -qE '^oldest ready for [0-9]+(ms|s)' "$work/out" || complain 'the oldest'
+lk queues
+grep -qE '^q +1 +1 +1 +0 +0 +0 +0 +[0-9]+(ms|s)' "$work/out" || complain 'its row'
 
 scenario 'counts outlive the items'
 lk push q 1

@@ -273,6 +273,17 @@ static bool error_read(struct words *words, struct check *check, struct complain
     return words_accept(words, "none") || name_read(words, "an error", &check->text, complaint);
 }
 
+/* oldest D | oldest none */
+static bool oldest_read(struct words *words, struct check *check, struct complaint *complaint) {
+    check->kind = CHECK_OLDEST;
+    check->relation = DRAW_NONE;
+    if (words_accept(words, "none")) {
+        return true;
+    }
+    check->relation = DRAW_SAME;
+    return duration_read(words, &check->number, complaint);
+}
+
 static bool check_read(struct arena *arena, struct words *words, struct check *ret_check,
                        struct complaint *complaint) {
     memset(ret_check, 0, sizeof *ret_check);
@@ -317,6 +328,9 @@ static bool check_read(struct arena *arena, struct words *words, struct check *r
     }
     if (words_accept(words, "error")) {
         return error_read(words, ret_check, complaint);
+    }
+    if (words_accept(words, "oldest")) {
+        return oldest_read(words, ret_check, complaint);
     }
     if (words_accept(words, "due")) {
         ret_check->kind = CHECK_DUE_WITHIN;

@@ -309,6 +309,21 @@ static bool compare_error(const struct check *check, const struct observation *o
            || compare_text("error", check->text, observation->last_error, complaint);
 }
 
+static bool compare_oldest(const struct check *check, const struct observation *observation,
+                           struct complaint *complaint) {
+    const lk_queue_stats *stats = observation->stats;
+
+    if (stats == NULL) {
+        return complain(complaint, "nothing is counted here");
+    }
+    if ((check->relation == DRAW_NONE) != (stats->oldest_ready_ms < 0)
+        || stats->oldest_ready_ms < (check->relation == DRAW_NONE ? -1 : check->number)) {
+        return complain(complaint, "the oldest ready item is so for %lld ms",
+                        (long long)stats->oldest_ready_ms);
+    }
+    return true;
+}
+
 static bool compare_counted(const struct check *check, const struct observation *observation,
                             struct complaint *complaint) {
     const lk_queue_stats *stats = observation->stats;
@@ -385,6 +400,8 @@ static bool compare_work(const struct comparison *comparison, const struct obser
         return compare_due(comparison, check, observation, complaint);
     case CHECK_COUNTED:
         return compare_counted(check, observation, complaint);
+    case CHECK_OLDEST:
+        return compare_oldest(check, observation, complaint);
     default:
         return complain(complaint, "unknown check");
     }

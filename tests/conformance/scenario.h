@@ -73,6 +73,7 @@ enum check_kind {
     CHECK_EXIT,       /* of an item; relation DRAW_NONE: there is none */
     CHECK_ERROR,      /* of an item; NULL: there is none */
     CHECK_COUNTED,    /* a count of a queue, by its name */
+    CHECK_OLDEST,     /* of the ready items: at least so old; relation DRAW_NONE: there is none */
     CHECK_KEEP_TOKEN,
     CHECK_KEEP_OWNER,
 };

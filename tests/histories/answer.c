@@ -255,7 +255,7 @@ static lk_queue_stats expected_stats(const struct history *history, const struct
     lk_queue_stats stats;
 
     lk_model_queue_counts(history->model, queue, &counts);
-    lk_stats_from_counts(&counts, &stats);
+    lk_stats_from_counts(&counts, history->times.now_us, &stats);
     stats.ready_now = stats.delayed_now = stats.claimed_now = stats.parked_now = 0;
     for (size_t i = 0; i < list->count; i++) {
         const char *state = list->items[i].state;

@@ -187,6 +187,9 @@ const char *compare_stats(const lk_queue_stats *a, const lk_queue_stats *b) {
         || a->parked != b->parked) {
         return "what was counted";
     }
+    if ((a->oldest_ready_ms < 0) != (b->oldest_ready_ms < 0)) {
+        return "whether an item is ready";
+    }
     return a->ready_now == b->ready_now && a->delayed_now == b->delayed_now
                    && a->claimed_now == b->claimed_now && a->parked_now == b->parked_now
                ? NULL
@@ -318,8 +321,8 @@ static const char *queues_differ(const struct history *history, struct lk_engine
             != LK_OK) {
             return "what is said of the queues";
         }
-        (void)lk_queues_from_model(history->model, prefix, query.behind, query.max, &expected,
-                                   &expects_more);
+        (void)lk_queues_from_model(history->model, prefix, history->times.now_us, query.behind,
+                                   query.max, &expected, &expects_more);
         difference = compare_pages(page, expected);
         if (difference == NULL && expects_more && !has_more) {
             difference = "whether there are more queues";

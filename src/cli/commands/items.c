@@ -8,6 +8,7 @@
 #include "base/program.h"
 #include "base/text.h"
 #include "cli/cli.h"
+#include "cli/print/human.h"
 #include "cli/print/say.h"
 #include "form/form.h"
 
@@ -129,6 +130,7 @@ int lk_cli_items(const struct lk_cli *cli, const struct lk_command_line *line) {
 
 static void write_stats(const struct lk_cli *cli, const lk_queue_stats *stats) {
     const char *hint = lk_stats_hint(stats);
+    char oldest[LK_HUMAN_DURATION_SIZE];
 
     (void)fprintf(cli->out,
                   "pushed %" PRIu64 "\nduplicates %" PRIu64 "\nclaims %" PRIu64 "\nsteals %" PRIu64
@@ -139,6 +141,10 @@ static void write_stats(const struct lk_cli *cli, const lk_queue_stats *stats) {
                   "now ready %" PRIu64 ", delayed %" PRIu64 ", claimed %" PRIu64 ", parked %" PRIu64
                   "\n",
                   stats->ready_now, stats->delayed_now, stats->claimed_now, stats->parked_now);
+    if (stats->oldest_ready_ms >= 0) {
+        lk_human_duration(stats->oldest_ready_ms, oldest);
+        (void)fprintf(cli->out, "oldest ready for %s\n", oldest);
+    }
     if (hint != NULL && !cli->quiet) {
         (void)fprintf(cli->err, "%s: HINT: %s\n", lk_program(), hint);
     }
@@ -193,9 +199,18 @@ static int say_queues(const struct lk_cli *cli, const lk_queue_list *list) {
     return 0;
 }
 
+/* For how long the oldest ready item has been. */
+static void add_oldest(struct lk_table *table, const lk_queue_stats *counts) {
+    if (counts->oldest_ready_ms >= 0) {
+        lk_table_add_duration(table, counts->oldest_ready_ms);
+    } else {
+        lk_table_add(table, "");
+    }
+}
+
 static int write_queues(const struct lk_cli *cli, const lk_queue_list *list) {
-    static const char *const titles[] = {"QUEUE",  "READY", "DELAYED", "CLAIMED",
-                                         "PARKED", "DONE",  "RETRIED", "STEALS"};
+    static const char *const titles[] = {"QUEUE", "READY",   "DELAYED", "CLAIMED", "PARKED",
+                                         "DONE",  "RETRIED", "STEALS",  "OLDEST"};
     struct lk_table table;
 
     if (list->count == 0) {
@@ -212,6 +227,7 @@ static int write_queues(const struct lk_cli *cli, const lk_queue_list *list) {
         lk_table_add_number(&table, counts->done);
         lk_table_add_number(&table, counts->retried);
         lk_table_add_number(&table, counts->steals);
+        add_oldest(&table, counts);
     }
     return lk_say_table(cli, &table);
 }

@@ -306,13 +306,14 @@ static lk_outcome stats(struct lk_engine *engine, const struct lk_path *queue,
                         lk_queue_stats *ret_stats, lk_error *error) {
     struct lk_memory_store *store = lk_memory_store_of(engine);
     struct lk_queue_counts counts;
+    struct lk_times times;
 
     (void)depth; /* to count costs as little */
     (void)patience;
-    (void)lk_memory_lock(store);
+    times = lk_memory_lock(store);
     lk_model_queue_counts(store->model, queue, &counts);
     pthread_mutex_unlock(&store->mutex);
-    lk_stats_from_counts(&counts, ret_stats);
+    lk_stats_from_counts(&counts, times.now_us, ret_stats);
     return lk_error_clear(error, LK_OK);
 }
 
@@ -363,12 +364,13 @@ static lk_outcome queues(struct lk_engine *engine, const struct lk_queue_query *
                          const struct lk_patience *patience, lk_queue_list **ret_list,
                          bool *ret_has_more, lk_error *error) {
     struct lk_memory_store *store = lk_memory_store_of(engine);
+    struct lk_times times;
     lk_outcome outcome;
 
     (void)patience;
-    (void)lk_memory_lock(store); /* claims that have perished are not counted */
-    outcome = lk_queues_from_model(store->model, query->prefix, query->behind, query->max, ret_list,
-                                   ret_has_more);
+    times = lk_memory_lock(store); /* claims that have perished are not counted */
+    outcome = lk_queues_from_model(store->model, query->prefix, times.now_us, query->behind,
+                                   query->max, ret_list, ret_has_more);
     pthread_mutex_unlock(&store->mutex);
     return outcome == LK_OK ? lk_error_clear(error, LK_OK)
                             : lk_error_set(error, outcome, "no memory for the queues");

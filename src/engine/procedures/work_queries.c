@@ -153,7 +153,8 @@ static lk_outcome query_whether_left(struct lk_procedures *store, const struct l
     outcome =
         lk_procedures_call(store, "lk_has_items", LK_READING, &arguments, patience, &rows, error);
     if (outcome == LK_OK) {
-        *ret_stats = (lk_queue_stats){.ready_now = lk_row_boolean(rows, 0, 0)};
+        *ret_stats =
+            (lk_queue_stats){.ready_now = lk_row_boolean(rows, 0, 0), .oldest_ready_ms = -1};
         lk_rows_free(rows);
     }
     return outcome;
@@ -166,11 +167,15 @@ static void read_counts(const struct lk_rows *rows, int row, int first, lk_queue
                                  &counts.steals,  &counts.done,       &counts.retried,
                                  &counts.parked,  &counts.ready,      &counts.delayed,
                                  &counts.claimed, &counts.parked_now};
+    const int count = (int)(sizeof columns / sizeof columns[0]);
 
-    for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++) {
-        *columns[i] = (uint64_t)lk_row_integer(rows, row, first + (int)i);
+    for (int i = 0; i < count; i++) {
+        *columns[i] = (uint64_t)lk_row_integer(rows, row, first + i);
     }
-    lk_stats_from_counts(&counts, ret_stats);
+    counts.oldest_ready_us = lk_row_is_null(rows, row, first + count)
+                                 ? LK_NEVER
+                                 : -lk_row_integer(rows, row, first + count);
+    lk_stats_from_counts(&counts, 0, ret_stats);
 }
 
 lk_outcome lk_procedures_stats(struct lk_engine *engine, const struct lk_path *queue,

@@ -46,7 +46,7 @@ lk_outcome lk_redis_grant_read(const redisReply *reply, const struct lk_ask *ask
 bool lk_redis_blockers_read(const redisReply *array, int64_t now_us, lk_blocker_info **ret_infos,
                             size_t *ret_count);
 
-/* The counts of a queue, in the order of queries.lua, from the element `at` on. */
-lk_queue_stats lk_redis_counts_read(const redisReply *reply, size_t at);
+/* The counts of a queue at `now_us`, in the order of queries.lua, from the element `at` on. */
+lk_queue_stats lk_redis_counts_read(const redisReply *reply, size_t at, int64_t now_us);
 
 #endif

@@ -137,7 +137,8 @@ lk_outcome lk_redis_parked(struct lk_engine *engine, const struct lk_parked_quer
 
 /* ---- counts ---------------------------------------------------------------------------------- */
 
-lk_queue_stats lk_redis_counts_read(const redisReply *reply, size_t at) {
+lk_queue_stats lk_redis_counts_read(const redisReply *reply, size_t at, int64_t now_us) {
+    const int64_t oldest_us = lk_redis_integer_at(reply, at + 11);
     const struct lk_queue_counts counts = {
         .pushed = (uint64_t)lk_redis_integer_at(reply, at),
         .duplicates = (uint64_t)lk_redis_integer_at(reply, at + 1),
@@ -150,10 +151,11 @@ lk_queue_stats lk_redis_counts_read(const redisReply *reply, size_t at) {
         .delayed = (uint64_t)lk_redis_integer_at(reply, at + 8),
         .claimed = (uint64_t)lk_redis_integer_at(reply, at + 9),
         .parked_now = (uint64_t)lk_redis_integer_at(reply, at + 10),
+        .oldest_ready_us = oldest_us > 0 ? oldest_us : LK_NEVER,
     };
     lk_queue_stats stats;
 
-    lk_stats_from_counts(&counts, &stats);
+    lk_stats_from_counts(&counts, now_us, &stats);
     return stats;
 }
 
@@ -173,7 +175,7 @@ lk_outcome lk_redis_stats(struct lk_engine *engine, const struct lk_path *queue,
     if (outcome != LK_OK) {
         return outcome;
     }
-    *ret_stats = lk_redis_counts_read(reply, LK_REDIS_HEAD);
+    *ret_stats = lk_redis_counts_read(reply, LK_REDIS_HEAD, lk_redis_integer_at(reply, 1));
     freeReplyObject(reply);
     return lk_error_clear(error, LK_OK);
 }
@@ -194,9 +196,11 @@ struct gathering {
 };
 
 static bool add_queues(struct gathering *gathering, const redisReply *reply) {
+    const int64_t now_us = lk_redis_integer_at(reply, 1);
+
     for (size_t i = LK_REDIS_HEAD; i < reply->elements; i++) {
         const redisReply *queue = lk_redis_array_at(reply, i);
-        const lk_queue_stats counts = lk_redis_counts_read(queue, 1);
+        const lk_queue_stats counts = lk_redis_counts_read(queue, 1, now_us);
 
         if (!lk_queue_list_add(gathering->list, lk_redis_text_at(queue, 0), &counts)) {
             return false;

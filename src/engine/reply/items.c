@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/minmax.h"
 #include "base/text.h"
 #include "engine/reply/reply.h"
 #include "engine/reply/reserve.h"
@@ -213,7 +214,10 @@ lk_outcome lk_parked_from_model(const struct lk_model *model, const struct lk_ti
     return LK_OK;
 }
 
-void lk_stats_from_counts(const struct lk_queue_counts *counts, lk_queue_stats *ret_stats) {
+void lk_stats_from_counts(const struct lk_queue_counts *counts, int64_t now_us,
+                          lk_queue_stats *ret_stats) {
+    bool has_ready = counts->oldest_ready_us != LK_NEVER;
+
     *ret_stats = (lk_queue_stats){
         .pushed = counts->pushed,
         .duplicates = counts->duplicates,
@@ -226,6 +230,7 @@ void lk_stats_from_counts(const struct lk_queue_counts *counts, lk_queue_stats *
         .delayed_now = counts->delayed,
         .claimed_now = counts->claimed,
         .parked_now = counts->parked_now,
+        .oldest_ready_ms = has_ready ? lk_max(now_us - counts->oldest_ready_us, 0) / 1000 : -1,
     };
 }
 
@@ -262,6 +267,7 @@ bool lk_queue_list_add(lk_queue_list *list, struct lk_slice path, const lk_queue
 
 struct telling_queues {
     const struct lk_model *model;
+    int64_t now_us;
     lk_queue_list *list;
     size_t max;
     bool has_more;
@@ -279,15 +285,16 @@ static bool tell_queue(void *context, lk_queue_ref queue) {
         return false;
     }
     lk_model_queue_record(telling->model, queue, path, &counts);
-    lk_stats_from_counts(&counts, &stats);
+    lk_stats_from_counts(&counts, telling->now_us, &stats);
     telling->is_complete = lk_queue_list_add(telling->list, lk_slice_of(path), &stats);
     return telling->is_complete;
 }
 
 lk_outcome lk_queues_from_model(const struct lk_model *model, const struct lk_path *prefix,
-                                struct lk_slice behind, size_t max, lk_queue_list **ret_list,
-                                bool *ret_has_more) {
-    struct telling_queues telling = {.model = model, .max = max, .is_complete = true};
+                                int64_t now_us, struct lk_slice behind, size_t max,
+                                lk_queue_list **ret_list, bool *ret_has_more) {
+    struct telling_queues telling = {
+        .model = model, .now_us = now_us, .max = max, .is_complete = true};
 
     telling.list = lk_queue_list_new();
     if (telling.list == NULL) {

@@ -196,14 +196,15 @@ lk_outcome lk_parked_from_model(const struct lk_model *model, const struct lk_ti
 
 /* Up to `max` queues. */
 lk_outcome lk_queues_from_model(const struct lk_model *model, const struct lk_path *prefix,
-                                struct lk_slice behind, size_t max, lk_queue_list **ret_list,
-                                bool *ret_has_more);
+                                int64_t now_us, struct lk_slice behind, size_t max,
+                                lk_queue_list **ret_list, bool *ret_has_more);
 
 /* The same by hand: appends one queue. Returns false when memory is exhausted. */
 lk_queue_list *lk_queue_list_new(void); /* NULL when memory is exhausted */
 bool lk_queue_list_add(lk_queue_list *list, struct lk_slice path, const lk_queue_stats *counts);
 
-void lk_stats_from_counts(const struct lk_queue_counts *counts, lk_queue_stats *ret_stats);
+void lk_stats_from_counts(const struct lk_queue_counts *counts, int64_t now_us,
+                          lk_queue_stats *ret_stats);
 
 /* ---- bounds (R22) ---------------------------------------------------------------------------- */
 

@@ -331,7 +331,7 @@ lk_outcome lk_service_items(struct lk_engine *engine, const struct lk_path *queu
 lk_outcome lk_service_stats(struct lk_engine *engine, const struct lk_path *queue,
                             enum lk_stats_depth depth, const struct lk_patience *patience,
                             lk_queue_stats *ret_stats, lk_error *error) {
-    lk_queue_stats stats = {.pushed = 0};
+    lk_queue_stats stats = {.oldest_ready_ms = -1};
     struct lk_builder builder = {.count = 0};
     lk_outcome outcome;
 

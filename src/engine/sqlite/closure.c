@@ -243,8 +243,9 @@ static int restore_next_id(struct lk_closure *closure, int64_t wall_us, bool may
 static int begin(struct lk_closure *closure, struct lk_sqlite_transaction *transaction,
                  const struct lk_command *command) {
     const struct lk_model_config config = {.quotas = transaction->meta.quotas,
-                                           .hash_seed =
-                                               lk_random_next(&transaction->store->random)};
+                                           .hash_seed = lk_random_next(&transaction->store->random),
+                                           .wall_ahead_us =
+                                               command->times.wall_us - command->times.now_us};
 
     *closure = (struct lk_closure){.store = transaction->store,
                                    .model = lk_model_new(&config),

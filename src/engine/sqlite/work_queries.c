@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/minmax.h"
 #include "base/text.h"
 #include "engine/reply/reply.h"
 #include "engine/sqlite/closure.h"
@@ -209,7 +210,7 @@ static int count(struct lk_sqlite_transaction *transaction, const struct lk_path
     if (code != SQLITE_OK) {
         return code == SQLITE_EMPTY ? SQLITE_OK : code;
     }
-    code = lk_sql_queue_count(sql, text, transaction->times.now_us, counts);
+    code = lk_sql_queue_count(sql, text, &transaction->times, counts);
     if (code != SQLITE_OK) {
         return code;
     }
@@ -223,6 +224,7 @@ static int count(struct lk_sqlite_transaction *transaction, const struct lk_path
         counts->delayed += after.delayed - before.delayed;
         counts->claimed += after.claimed - before.claimed;
         counts->parked_now += after.parked_now - before.parked_now;
+        counts->oldest_ready_us = lk_min(counts->oldest_ready_us, after.oldest_ready_us);
     }
     lk_closure_done(&closure);
     return code;
@@ -231,7 +233,7 @@ static int count(struct lk_sqlite_transaction *transaction, const struct lk_path
 lk_outcome lk_sqlite_stats(struct lk_engine *engine, const struct lk_path *queue,
                            enum lk_stats_depth depth, const struct lk_patience *patience,
                            lk_queue_stats *ret_stats, lk_error *error) {
-    struct lk_queue_counts counts = {.pushed = 0};
+    struct lk_queue_counts counts = {.oldest_ready_us = LK_NEVER};
     struct lk_sqlite_transaction transaction;
     int code;
     lk_outcome outcome = lk_sqlite_transaction_begin(lk_sqlite_of(engine), LK_SQLITE_READ, patience,
@@ -244,7 +246,7 @@ lk_outcome lk_sqlite_stats(struct lk_engine *engine, const struct lk_path *queue
     code = count(&transaction, queue, &counts);
     outcome = lk_sqlite_transaction_end(&transaction, code, error);
     if (outcome == LK_OK) {
-        lk_stats_from_counts(&counts, ret_stats);
+        lk_stats_from_counts(&counts, transaction.times.now_us, ret_stats);
         (void)lk_error_clear(error, LK_OK);
     }
     return outcome;
@@ -278,7 +280,7 @@ static int add_queue(void *context, struct lk_slice text, const struct lk_queue_
     if (code != SQLITE_OK) {
         return code;
     }
-    lk_stats_from_counts(&counts, &stats);
+    lk_stats_from_counts(&counts, page->transaction->times.now_us, &stats);
     return lk_queue_list_add(page->queues, text, &stats) ? SQLITE_OK : SQLITE_NOMEM;
 }
 

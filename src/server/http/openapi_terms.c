@@ -47,6 +47,7 @@ static const struct {
     {"mode", "The mode of the part."},
     {"needs", "Parts that are leased together with the item."},
     {"note", "The note of the request."},
+    {"oldest_ready_ms", "For how long the oldest ready item has been. Absent if none is ready."},
     {"owner", "The owner. Empty in place of an owner that the user may not see."},
     {"user", "Of a service with users: whose owner it is."},
     {"parked", "Items that were parked."},

@@ -370,6 +370,7 @@ lk_outcome http_stats(struct lk_engine *engine, const struct lk_path *queue,
             .delayed_now = http_read_count(&reader, json, "delayed_now"),
             .claimed_now = http_read_count(&reader, json, "claimed_now"),
             .parked_now = http_read_count(&reader, json, "parked_now"),
+            .oldest_ready_ms = http_read_number(&reader, json, "oldest_ready_ms", -1),
         };
         outcome = http_read_end(&reader, error);
         *ret_stats = outcome == LK_OK ? stats : *ret_stats;

@@ -222,6 +222,7 @@ CREATE TABLE IF NOT EXISTS lk_items (
     -- Of a delayed item: when it is ready. Of a ready one: 0, or the number of its group (lk_groups),
     -- if a claim reads another item of that instead. Else 0.
     due_us       BIGINT  NOT NULL,
+    ready_us     BIGINT  NOT NULL DEFAULT 0, -- of a ready item: since when; 0: since it was pushed
     attempts     INT UNSIGNED NOT NULL DEFAULT 0, -- claims so far
     was_lost     BOOLEAN NOT NULL DEFAULT 0, -- the last claim perished: the next is a steal
     claim        BIGINT  NOT NULL DEFAULT 0, -- the request that has it; 0: none

@@ -50,7 +50,13 @@ SELECT CONVERT(i.queue USING utf8mb4) COLLATE utf8mb4_bin AS queue,
        FROM_UNIXTIME(i.arrival / 1000000) AS since,
        FROM_UNIXTIME(IF(i.state = 'delayed', i.due_us, NULL) / 1000000) AS due,
        CONVERT(i.needs USING utf8mb4) COLLATE utf8mb4_bin AS needs,
-       v.bytes AS value
+       v.bytes AS value,
+       FROM_UNIXTIME(CASE WHEN i.state = 'ready' THEN IF(i.ready_us = 0, i.arrival, i.ready_us)
+                          WHEN i.state = 'delayed'
+                               AND i.due_us <= TIMESTAMPDIFF(MICROSECOND, '1970-01-01',
+                                                             UTC_TIMESTAMP(6))
+                                               + TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6))
+                          THEN i.due_us END / 1000000) AS ready_since
 FROM lk_items AS i
 LEFT JOIN lk_requests AS r ON r.id = i.claim AND r.part = 1
 LEFT JOIN lk_item_values AS v ON v.queue = i.queue AND v.id = i.id

@@ -354,10 +354,14 @@ BEGIN
     DECLARE its_claim BOOLEAN;
     DECLARE the_queue VARBINARY(512);
     DECLARE the_id VARBINARY(255);
+    DECLARE now_us BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
+                                  + (TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) + 9000000450000000)
+                                    MOD 900000000 - 450000000;
+    DECLARE its_deadline_us BIGINT;
     DECLARE is_lost BOOLEAN DEFAULT COALESCE(event IN ('perished', 'broken'), FALSE);
     DECLARE last_attempt INT UNSIGNED;
-    SELECT r.path, r.part_count, r.held AND r.wants_value, r.is_claim
-    INTO its_path, its_parts, puts_in_doubt, its_claim
+    SELECT r.path, r.part_count, r.held AND r.wants_value, r.is_claim, r.deadline_us
+    INTO its_path, its_parts, puts_in_doubt, its_claim, its_deadline_us
     FROM lk_requests AS r WHERE r.id = gone AND r.part = 1;
     IF event IS NOT NULL AND @lk_tells THEN
         CALL lk_tell_request(event, gone, 0);
@@ -382,6 +386,7 @@ BEGIN
         END IF;
         UPDATE lk_items AS i FORCE INDEX (PRIMARY)
         SET i.was_lost = TRUE, i.claim = 0, i.ask_number = 0, i.due_us = 0,
+            i.ready_us = LEAST(its_deadline_us, now_us),
             i.state = IF(last_attempt IS NOT NULL, 'parked', 'ready'),
             i.last_exit = IF(last_attempt IS NOT NULL, NULL, i.last_exit),
             i.last_error = IF(last_attempt IS NOT NULL, '@LK_TEXT_CLAIM_LOST@', i.last_error)
@@ -456,7 +461,8 @@ BEGIN
                OR (q.path > CONCAT(the_root, '/') AND q.path < CONCAT(the_root, '0'))
             LIMIT 1;
             IF its_queue IS NOT NULL THEN
-                UPDATE lk_items AS d FORCE INDEX (PRIMARY) SET d.state = 'ready', d.due_us = 0
+                UPDATE lk_items AS d FORCE INDEX (PRIMARY)
+                SET d.state = 'ready', d.ready_us = d.due_us, d.due_us = 0
                 WHERE d.queue = its_queue AND d.id = its_id;
                 IF needs_more THEN
                     CALL lk_item_comes(its_queue, its_id);

@@ -512,6 +512,7 @@ finish: BEGIN
             i.last_error = IF(its_exit IS NULL AND its_error IS NULL, i.last_error, its_error),
             i.claim = 0, i.ask_number = 0, i.was_lost = FALSE,
             i.due_us = IF(delay_ms > 0 AND NOT parks, now_us + delay_ms * 1000, 0),
+            i.ready_us = now_us,
             i.state = CASE WHEN parks THEN 'parked' WHEN delay_ms > 0 THEN 'delayed'
                            ELSE 'ready' END
         WHERE i.queue = the_queue AND i.id = the_id;
@@ -571,12 +572,15 @@ CREATE PROCEDURE lk_unpark_item(
     OUT outcome VARCHAR(16) CHARACTER SET utf8mb4, OUT sentence VARCHAR(255) CHARACTER SET utf8mb4)
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
+    DECLARE now_us BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
+                                  + (TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) + 9000000450000000)
+                                    MOD 900000000 - 450000000;
     DECLARE is_parked BOOLEAN;
     SELECT COUNT(*) INTO is_parked FROM lk_items AS i
     WHERE i.queue = the_queue AND i.id = the_id AND i.state = 'parked';
     IF is_parked THEN
         UPDATE lk_items AS i FORCE INDEX (PRIMARY)
-        SET i.state = 'ready', i.attempts = 0, i.was_lost = FALSE
+        SET i.state = 'ready', i.ready_us = now_us, i.attempts = 0, i.was_lost = FALSE
         WHERE i.queue = the_queue AND i.id = the_id;
         CALL lk_item_comes(the_queue, the_id);
         IF @lk_tells THEN

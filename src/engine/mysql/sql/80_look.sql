@@ -161,7 +161,10 @@ BEGIN
                AS ready,
            COALESCE(SUM(i.state = 'delayed' AND i.due_us > now_us), 0) AS is_delayed,
            COALESCE(SUM(i.state IN ('claimed', 'cancelled')), 0) AS claimed,
-           COALESCE(SUM(i.state = 'parked'), 0) AS parked_now
+           COALESCE(SUM(i.state = 'parked'), 0) AS parked_now,
+           now_us - MIN(CASE WHEN i.state = 'ready' THEN IF(i.ready_us = 0, i.arrival, i.ready_us)
+                             WHEN i.state = 'delayed' AND i.due_us <= now_us THEN i.due_us END)
+               AS oldest_us
     FROM lk_queues AS q LEFT JOIN lk_items AS i ON i.queue = q.path
     WHERE q.path = the_queue
     GROUP BY q.path;
@@ -188,7 +191,10 @@ BEGIN
                AS ready,
            COALESCE(SUM(i.state = 'delayed' AND i.due_us > now_us), 0) AS is_delayed,
            COALESCE(SUM(i.state IN ('claimed', 'cancelled')), 0) AS claimed,
-           COALESCE(SUM(i.state = 'parked'), 0) AS parked_now
+           COALESCE(SUM(i.state = 'parked'), 0) AS parked_now,
+           now_us - MIN(CASE WHEN i.state = 'ready' THEN IF(i.ready_us = 0, i.arrival, i.ready_us)
+                             WHEN i.state = 'delayed' AND i.due_us <= now_us THEN i.due_us END)
+               AS oldest_us
     FROM (SELECT p.* FROM ((SELECT o.* FROM lk_queues AS o FORCE INDEX (PRIMARY)
                             WHERE o.path = prefix AND o.path > behind)
                            UNION ALL

@@ -156,7 +156,8 @@ CREATE TABLE lockkeeper.items (
     priority     smallint NOT NULL DEFAULT 0, -- the greater, the earlier it is claimed
     state        text    NOT NULL CHECK (state IN ('ready', 'delayed', 'claimed', 'parked',
                                                   'cancelled')),
-    due_us       bigint  NOT NULL, -- of a delayed item; else 0
+    -- Of a delayed item: when it is ready. Of a ready one: since when; 0: since it was pushed.
+    due_us       bigint  NOT NULL,
     attempts     integer NOT NULL DEFAULT 0, -- claims so far
     was_lost     boolean NOT NULL DEFAULT false, -- the last claim perished: the next is a steal
     claim        bigint  NOT NULL DEFAULT 0, -- the request that has it; 0: none

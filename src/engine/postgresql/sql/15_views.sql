@@ -34,7 +34,7 @@ SELECT items.queue,
        (SELECT requests.owner FROM lockkeeper.requests WHERE requests.id = items.claim)
            AS claimed_by,
        to_timestamp(items.sequence / 1e6) AS since,
-       to_timestamp(nullif(items.due_us, 0) / 1e6) AS due,
+       to_timestamp(CASE WHEN items.state = 'delayed' THEN items.due_us END / 1e6) AS due,
        items.need_paths AS needs,
        item_values.bytes AS value,
        items.priority,
@@ -44,7 +44,12 @@ SELECT items.queue,
                      || '|(e0[ab]|e[1-9a-cef][89ab]|ed[89]).[89ab].'
                      || '|(f0[9ab]|f[1-3][89ab]|f48).([89ab].){2})*$')
             THEN convert_from(items.last_error, 'UTF8')
-            ELSE encode(items.last_error, 'escape') END) COLLATE "default" AS last_error
+            ELSE encode(items.last_error, 'escape') END) COLLATE "default" AS last_error,
+       to_timestamp(CASE WHEN items.state = 'ready' AND items.due_us = 0 THEN items.sequence
+                         WHEN items.state = 'ready'
+                              OR (items.state = 'delayed'
+                                  AND items.due_us <= extract(epoch FROM clock_timestamp()) * 1000000)
+                         THEN items.due_us END / 1e6) AS ready_since
 FROM lockkeeper.items
 LEFT JOIN lockkeeper.item_values ON item_values.item = items.number
 ORDER BY items.queue, items.sequence;
@@ -52,11 +57,17 @@ ORDER BY items.queue, items.sequence;
 -- The counters of each queue: those of its row, its items, and the items that were done just now.
 CREATE OR REPLACE VIEW lockkeeper.queues AS
 SELECT q.path, q.pushed, q.duplicates, q.claims + i.claims + e.claims AS claims,
-       q.steals + i.steals + e.steals AS steals, q.done + e.done AS done, q.retried, q.parked
+       q.steals + i.steals + e.steals AS steals, q.done + e.done AS done, q.retried, q.parked,
+       to_timestamp(i.ready_us / 1e6) AS oldest_ready_since
 FROM lockkeeper.queue_counts AS q
 CROSS JOIN LATERAL (
     SELECT coalesce(sum(x.claims), 0)::bigint AS claims,
-           coalesce(sum(x.steals), 0)::bigint AS steals
+           coalesce(sum(x.steals), 0)::bigint AS steals,
+           min(CASE WHEN x.state = 'ready' AND x.due_us = 0 THEN x.sequence
+                    WHEN x.state = 'ready'
+                         OR (x.state = 'delayed'
+                             AND x.due_us <= extract(epoch FROM clock_timestamp()) * 1000000)
+                    THEN x.due_us END) AS ready_us
     FROM lockkeeper.items AS x WHERE x.queue = q.path) AS i
 CROSS JOIN LATERAL (
     SELECT coalesce(sum(x.claims), 0)::bigint AS claims,

@@ -281,7 +281,8 @@ DECLARE
 BEGIN
     SELECT p.path INTO path FROM lockkeeper.parts AS p WHERE p.request = lost.id AND p.position = 1;
     UPDATE lockkeeper.items AS i
-    SET was_lost = true, claim = 0, ask_number = 0, due_us = 0,
+    SET was_lost = true, claim = 0, ask_number = 0,
+        due_us = least(lost.deadline_us, lockkeeper.now_us()),
         state = CASE WHEN i.max_attempts > 0 AND i.attempts >= i.max_attempts
                      THEN 'parked' ELSE 'ready' END,
         last_exit = CASE WHEN i.max_attempts > 0 AND i.attempts >= i.max_attempts

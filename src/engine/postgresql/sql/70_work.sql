@@ -243,7 +243,7 @@ DECLARE
     refused bytea[] := '{}'; -- groups whose needs are not free
     saw_items boolean := false;
 BEGIN
-    UPDATE lockkeeper.items AS i SET state = 'ready', due_us = 0
+    UPDATE lockkeeper.items AS i SET state = 'ready'
     WHERE i.queue = the_queue AND i.state = 'delayed' AND i.due_us <= decision.now_us;
     IF lockkeeper.is_paused(the_owner, the_above, decision.now_us) THEN
         RETURN lockkeeper.nothing_to_take(the_queue,
@@ -439,8 +439,7 @@ BEGIN
     ELSE
         UPDATE lockkeeper.items AS i
         SET claim = 0, ask_number = 0, was_lost = false, attempts = item.attempts,
-            due_us = CASE WHEN delay_ms > 0 AND NOT parks
-                          THEN decision.now_us + delay_ms * 1000 ELSE 0 END,
+            due_us = CASE WHEN parks THEN 0 ELSE decision.now_us + delay_ms * 1000 END,
             state = CASE WHEN parks THEN 'parked' WHEN delay_ms > 0 THEN 'delayed'
                          ELSE 'ready' END,
             last_exit = CASE WHEN num_nonnulls(code, words) = 0 THEN i.last_exit ELSE code END,
@@ -490,7 +489,8 @@ LANGUAGE plpgsql AS $$
 DECLARE
     answer lockkeeper.answer;
 BEGIN
-    UPDATE lockkeeper.items AS i SET state = 'ready', attempts = 0, was_lost = false
+    UPDATE lockkeeper.items AS i
+    SET state = 'ready', due_us = lockkeeper.now_us(), attempts = 0, was_lost = false
     WHERE i.queue = the_queue AND i.id = the_id AND i.state = 'parked';
     IF NOT FOUND THEN
         RETURN lockkeeper.lost('@LK_TEXT_NOT_PARKED@');

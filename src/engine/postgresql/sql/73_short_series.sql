@@ -41,7 +41,7 @@ DECLARE
     next record; -- arrays, in the order of the queue
     the_claims bigint[];
 BEGIN
-    UPDATE lockkeeper.items AS i SET state = 'ready', due_us = 0
+    UPDATE lockkeeper.items AS i SET state = 'ready'
     WHERE i.queue = the_queue AND i.state = 'delayed' AND i.due_us <= now_us;
     SELECT array_agg(n.number ORDER BY n.place) AS items, array_agg(n.id ORDER BY n.place) AS ids,
            array_agg(n.attempts + 1 ORDER BY n.place) AS attempts,

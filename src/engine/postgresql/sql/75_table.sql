@@ -203,7 +203,7 @@ BEGIN
     IF decision.is_due THEN
         decision := lockkeeper.perish(decision, 256);
     END IF;
-    UPDATE lockkeeper.items AS i SET state = 'ready', due_us = 0
+    UPDATE lockkeeper.items AS i SET state = 'ready'
     WHERE i.queue = the_queue AND i.state = 'delayed' AND i.due_us <= decision.now_us;
 END $$;
 

@@ -120,7 +120,7 @@ ORDER BY i.sequence $$;
 CREATE OR REPLACE FUNCTION lockkeeper.lk_stats(
     the_queue text, OUT pushed bigint, OUT duplicates bigint, OUT claims bigint,
     OUT steals bigint, OUT done bigint, OUT retried bigint, OUT parked bigint, OUT ready bigint,
-    OUT delayed bigint, OUT claimed bigint, OUT parked_now bigint)
+    OUT delayed bigint, OUT claimed bigint, OUT parked_now bigint, OUT oldest_us bigint)
 LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
 SET enable_bitmapscan = off
@@ -130,8 +130,13 @@ FROM lockkeeper.queues AS q CROSS JOIN LATERAL (
     SELECT count(*) FILTER (WHERE i.state = 'ready' OR (i.state = 'delayed' AND i.is_due)),
            count(*) FILTER (WHERE i.state = 'delayed' AND NOT i.is_due),
            count(*) FILTER (WHERE i.state IN ('claimed', 'cancelled')),
-           count(*) FILTER (WHERE i.state = 'parked')
-    FROM (SELECT x.state, x.due_us <= lockkeeper.now_us() AS is_due
+           count(*) FILTER (WHERE i.state = 'parked'),
+           lockkeeper.now_us() - min(i.ready_us)
+    FROM (SELECT x.state, x.due_us <= lockkeeper.now_us() AS is_due,
+                 CASE WHEN x.state = 'ready' AND x.due_us = 0 THEN x.sequence
+                      WHEN x.state = 'ready'
+                           OR (x.state = 'delayed' AND x.due_us <= lockkeeper.now_us())
+                      THEN x.due_us END AS ready_us
           FROM lockkeeper.items AS x WHERE x.queue = q.path) AS i) AS n
 WHERE q.path = the_queue $$;
 
@@ -141,7 +146,7 @@ WHERE q.path = the_queue $$;
 CREATE OR REPLACE FUNCTION lockkeeper.lk_queues(prefix text, behind text, most bigint)
 RETURNS TABLE (path text, pushed bigint, duplicates bigint, claims bigint, steals bigint,
     done bigint, retried bigint, parked bigint, ready bigint, delayed bigint, claimed bigint,
-    parked_now bigint)
+    parked_now bigint, oldest_us bigint)
 LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
 SET enable_bitmapscan = off
@@ -164,7 +169,7 @@ ended AS MATERIALIZED (
     FROM lockkeeper.ended AS e WHERE e.queue IS NOT NULL GROUP BY e.queue)
 SELECT q.path, q.pushed, q.duplicates, q.claims + i.claims + coalesce(e.claims, 0),
        q.steals + i.steals + coalesce(e.steals, 0), q.done + coalesce(e.done, 0), q.retried,
-       q.parked, i.ready, i.delayed, i.claimed, i.parked
+       q.parked, i.ready, i.delayed, i.claimed, i.parked, i.oldest_us
 FROM page AS q
 LEFT JOIN ended AS e ON e.queue = q.path
 CROSS JOIN LATERAL (
@@ -173,8 +178,13 @@ CROSS JOIN LATERAL (
            count(*) FILTER (WHERE x.state = 'ready' OR (x.state = 'delayed' AND x.is_due)) AS ready,
            count(*) FILTER (WHERE x.state = 'delayed' AND NOT x.is_due) AS delayed,
            count(*) FILTER (WHERE x.state IN ('claimed', 'cancelled')) AS claimed,
-           count(*) FILTER (WHERE x.state = 'parked') AS parked
-    FROM (SELECT y.*, y.due_us <= lockkeeper.now_us() AS is_due
+           count(*) FILTER (WHERE x.state = 'parked') AS parked,
+           lockkeeper.now_us() - min(x.ready_us) AS oldest_us
+    FROM (SELECT y.*, y.due_us <= lockkeeper.now_us() AS is_due,
+                 CASE WHEN y.state = 'ready' AND y.due_us = 0 THEN y.sequence
+                      WHEN y.state = 'ready'
+                           OR (y.state = 'delayed' AND y.due_us <= lockkeeper.now_us())
+                      THEN y.due_us END AS ready_us
           FROM lockkeeper.items AS y WHERE y.queue = q.path) AS x) AS i
 ORDER BY q.path $$;
 

@@ -9,6 +9,7 @@
 -- byte order. It is written at once, so that it can be searched, and undone if the call fails:
 --     r queue 0 rank sequence 0 id    ready without needs, in the order of claims: by priority, then
 --                                     by age. groups.lua has those with needs
+--     o queue 0 since 0 id            ready, once more: since when
 --     y queue 0 due 0 id              delayed
 --     z queue 0 sequence 0 id         claimed, also if it is cancelled
 --     p queue 0 sequence 0 id         parked
@@ -94,6 +95,12 @@ local function entry_of(item)
     return KIND_OF_ENTRY[item.state] .. item.queue .. '\0' .. at .. '\0' .. item.id
 end
 
+-- A ready item's due tells since when it is ready; 0: since it was pushed.
+local function age_entry_of(item)
+    local since = item.due > 0 and item.due or item.sequence
+    return 'o' .. item.queue .. '\0' .. digits(since) .. '\0' .. item.id
+end
+
 local function id_of_entry(entry)
     return entry:match('^.%Z*%z%Z*%z(.*)$')
 end
@@ -150,11 +157,22 @@ local function add_item(item)
     else
         add_to_index(item.root, entry_of(item)) -- may fail (another type): comes first
     end
+    if item.state == 'ready' then
+        add_to_index(item.root, age_entry_of(item))
+    end
     save_item(item)
 end
 
-local function change_state(item, state, due)
+local function leave_index(item)
+    if item.state == 'ready' then
+        remove_from_index(item.root, age_entry_of(item))
+    end
     remove_entry_of(item)
+end
+
+-- `due`: from when on it is delayed or ready.
+local function change_state(item, state, due)
+    leave_index(item)
     item.state, item.due = state, due or 0
     add_item(item)
 end
@@ -164,7 +182,7 @@ local function number_field(take)
 end
 
 local function remove_item(item)
-    remove_entry_of(item)
+    leave_index(item)
     for _, kind in ipairs({'i', 'v', 'e'}) do
         set_item_field(item.root, kind .. item.path, false)
     end

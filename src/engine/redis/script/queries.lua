@@ -210,7 +210,32 @@ end
 
 -- ---- counts ----
 
--- What was counted, and how many are ready, delayed, claimed and parked.
+-- The first entry of the queue's items of a kind by time, before `to`: its time, or NEVER.
+local function first_time(R, kind, queue, to)
+    local first = call('ZRANGEBYLEX', R.base .. 'q', '[' .. kind .. queue .. '\0', '(' .. kind .. queue
+        .. to, 'LIMIT', 0, 1)[1]
+    return first and tonumber(first:match('^.%Z*%z(%Z*)%z')) or NEVER, first
+end
+
+-- Since when the oldest of the ready items is so; 0: there is none. Entries without such an item, as
+-- after a loss of the record, are removed, some in a call.
+local function oldest_ready(R, queue)
+    local due = first_time(R, 'y', queue, '\0' .. digits(now + 1))
+    local since, entry
+    for _ = 1, 100 do
+        since, entry = first_time(R, 'o', queue, '\1')
+        local item = entry and load_item(R, queue, id_of_entry(entry))
+        if not entry or item and item.state == 'ready' and age_entry_of(item) == entry then
+            break
+        end
+        remove_from_index(R, entry)
+    end
+    local oldest = math.min(due, since)
+    return oldest < NEVER and oldest or 0
+end
+
+-- What was counted, how many are ready, delayed, claimed and parked, and since when the oldest ready
+-- one is so.
 local function numbers_of(R, queue)
     local Q, numbers = R.base .. 'q', counts_of(R, queue)
     local function count(kind, before)
@@ -220,7 +245,7 @@ local function numbers_of(R, queue)
     end
     local due = count('y', digits(now + 1))
     numbers[8], numbers[9] = due + count('r') + count('s'), count('y') - due
-    numbers[10], numbers[11] = count('z'), count('p')
+    numbers[10], numbers[11], numbers[12] = count('z'), count('p'), oldest_ready(R, queue)
     return numbers
 end
 

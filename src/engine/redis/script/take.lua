@@ -17,7 +17,8 @@ local function ready_due_items(R, queue)
         if not first then
             return
         end
-        change_state(load_item(R, queue, id_of_entry(first)), 'ready')
+        local item = load_item(R, queue, id_of_entry(first))
+        change_state(item, 'ready', item.due)
     end
 end
 

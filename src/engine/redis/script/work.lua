@@ -185,7 +185,7 @@ local function give_back(item, due, is_uncounted, parks)
     end
     local is_delayed = not is_parked and due > now
     change_state(item, is_parked and 'parked' or is_delayed and 'delayed' or 'ready',
-        is_delayed and due or 0)
+        is_parked and 0 or due)
     if item.ask_number ~= '0' then
         set_item_field(item.root, number_field(item), false)
     end
@@ -204,7 +204,7 @@ function L.lose_claim(r)
     local item = load_item(first.root, queue, id)
     if item then
         item.was_lost = 1
-        if give_back(item, 0) == 'parked' then
+        if give_back(item, math.min(r.deadline, now)) == 'parked' then
             add_count(item.root, queue, PARKED)
             set_item_field(item.root, 'e' .. item.path, pack(false, LOST_CLAIM))
         end
@@ -276,7 +276,7 @@ end, function(R, queue, unpark)
         return {LOST, now, '@LK_TEXT_NOT_PARKED@'}
     end
     item.attempts, item.was_lost = 0, 0
-    change_state(item, 'ready')
+    change_state(item, 'ready', now)
     notify_worker(R, queue)
     return {OK, now, ''}
 end)
