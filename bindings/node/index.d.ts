@@ -355,6 +355,8 @@ export interface QueueStats {
     delayedNow: number;
     claimedNow: number;
     parkedNow: number;
+    /** For how many milliseconds the oldest ready item has been; -1: none is. */
+    oldestReady: number;
 }
 
 export interface Limits {

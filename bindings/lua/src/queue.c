@@ -100,7 +100,7 @@ static void items_free(void *list) {
 }
 
 static void push_item(lua_State *L, const lk_item_info *item) {
-    lua_createtable(L, 0, 12);
+    lua_createtable(L, 0, 13);
     lk_lua_set_text(L, "id", item->id);
     lk_lua_set_text(L, "owner", item->owner);
     lk_lua_set_text(L, "user", item->user);
@@ -149,6 +149,9 @@ static void push_stats(lua_State *L, const lk_queue_stats *stats) {
     lk_lua_set_integer(L, "delayed_now", stats->delayed_now);
     lk_lua_set_integer(L, "claimed_now", stats->claimed_now);
     lk_lua_set_integer(L, "parked_now", stats->parked_now);
+    if (stats->oldest_ready_ms >= 0) {
+        lk_lua_set_seconds(L, "oldest_ready", stats->oldest_ready_ms);
+    }
 }
 
 static int store_stats(lua_State *L) {

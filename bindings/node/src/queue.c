@@ -158,6 +158,7 @@ static void stats_set(napi_env env, napi_value object, const lk_queue_stats *sta
     lk_node_set_number(env, object, "delayedNow", (int64_t)stats->delayed_now);
     lk_node_set_number(env, object, "claimedNow", (int64_t)stats->claimed_now);
     lk_node_set_number(env, object, "parkedNow", (int64_t)stats->parked_now);
+    lk_node_set_number(env, object, "oldestReady", stats->oldest_ready_ms);
 }
 
 static void stats_run(struct lk_node_call *call) {

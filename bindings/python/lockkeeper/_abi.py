@@ -352,7 +352,8 @@ class QueueStats(Structure):
     _fields_ = [
         ("pushed", c_uint64), ("duplicates", c_uint64), ("claims", c_uint64), ("steals", c_uint64),
         ("done", c_uint64), ("retried", c_uint64), ("parked", c_uint64), ("ready_now", c_uint64),
-        ("delayed_now", c_uint64), ("claimed_now", c_uint64), ("parked_now", c_uint64)]
+        ("delayed_now", c_uint64), ("claimed_now", c_uint64), ("parked_now", c_uint64),
+        ("oldest_ready_ms", c_int64)]
 
 
 class QueueInfo(Structure):

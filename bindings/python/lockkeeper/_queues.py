@@ -121,8 +121,7 @@ class Queues:
         """The counts of a queue."""
         stats = _abi.QueueStats()
         self._call(LIBRARY.lk_stats, _arguments.text(queue, "queue"), stats)
-        counts: QueueStats = _records.counts(QueueStats, stats)
-        return counts
+        return _records.queue_stats(stats)
 
     def unpark(self, queue: str, id: Optional[str] = None) -> int:
         """Makes a parked item ready again (LeaseLost: there is none), or all of the queue. Returns

@@ -195,7 +195,9 @@ def item(raw: Any) -> ItemInfo:
 
 @dataclass(frozen=True)
 class QueueStats:
-    """Counts over the life of the store; the last four are of this moment."""
+    """Counts over the life of the store; those named ..._now are of this moment.
+
+    oldest_ready: for how many seconds the oldest ready item has been; None if none is."""
 
     pushed: int
     duplicates: int
@@ -208,6 +210,12 @@ class QueueStats:
     delayed_now: int
     claimed_now: int
     parked_now: int
+    oldest_ready: Optional[float]
+
+
+def queue_stats(raw: Any) -> QueueStats:
+    numbers = [getattr(raw, name) for name in QueueStats.__dataclass_fields__ if name != "oldest_ready"]
+    return QueueStats(*numbers, oldest_ready=seconds(raw.oldest_ready_ms))
 
 
 @dataclass(frozen=True)

@@ -82,6 +82,7 @@ final class Works {
             Tap.thrown(NullPointerException.class, () -> store.pushMany(null, crowd));
             Tap.thrown(NullPointerException.class, () -> store.pushMany("mails", null));
             Tap.same(0L, store.stats("mails").readyNow());
+            Tap.same(null, store.stats("mails").oldestReady());
             store.close();
             Tap.thrown(IllegalStateException.class, () -> store.pushMany("mails", crowd));
         }

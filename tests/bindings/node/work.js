@@ -22,7 +22,7 @@ test('work is pushed once, claimed by one, done', async (store) => {
     assert.deepEqual(found, [['a', 'one'], ['b', '\0\x01'], ['c', null]]);
     assert.deepEqual([work.counts.done, work.counts.claims], [3, 3]);
     const stats = await store.stats('q');
-    assert.deepEqual([stats.done, stats.readyNow, stats.duplicates], [3, 0, 1]);
+    assert.deepEqual([stats.done, stats.readyNow, stats.duplicates, stats.oldestReady], [3, 0, 1, -1]);
     assert.equal((await store.queues())[0].queue, 'q');
 });
 

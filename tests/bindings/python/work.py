@@ -146,6 +146,7 @@ class Queues(support.StoreCase):
                 self.assertEqual((next(work, None), work.counts.unknown), (None, 1))
             self.assertEqual(self.store.unpark("mails"), int(call == "park"))
         self.assertEqual(self.store.stats("mails").done, 1)
+        self.assertIsNone(self.store.stats("mails").oldest_ready)
 
     def test_a_turn_says_nothing_of_the_item_before(self):
         if not self.url.startswith("sqlite:"):
@@ -188,6 +189,7 @@ class Queues(support.StoreCase):
         until(lambda: self.store.stats("mails").retried == 4)
         item, = self.store.items("mails")
         self.assertEqual((item.state, item.last_error), ("ready", None))
+        self.assertGreaterEqual(self.store.stats("mails").oldest_ready, 0)
 
     def test_a_cancellation_of_a_worker_that_is_not_stopped_is_a_failure(self):
         for error in (lockkeeper.Cancelled(), asyncio.CancelledError()):

@@ -590,7 +590,7 @@ public final class Structs {
     }
 
     @Structure.FieldOrder({"pushed", "duplicates", "claims", "steals", "done", "retried", "parked",
-        "ready_now", "delayed_now", "claimed_now", "parked_now"})
+        "ready_now", "delayed_now", "claimed_now", "parked_now", "oldest_ready_ms"})
     public static class QueueStats extends Structure {
         public long pushed;
         public long duplicates;
@@ -603,6 +603,7 @@ public final class Structs {
         public long delayed_now;
         public long claimed_now;
         public long parked_now;
+        public long oldest_ready_ms;
 
         public QueueStats() {}
 
