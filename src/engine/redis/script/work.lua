@@ -118,13 +118,14 @@ end
 -- What the push says takes the place of what the item was. A claimed one follows its claim.
 local function replace(item, push, was)
     local follows = is_claimed(item)
-    remove_entry_of(item)
+    local stays_ready = was == 'ready' and push.delay == 0 -- since when it was
+    leave_index(item)
     if follows and was ~= 'again' then
         item.sequence = L.draw({item.root})
     end
     item.needs, item.priority = push.needs, push.priority
     item.state = follows and 'again' or push.delay > 0 and 'delayed' or 'ready'
-    item.due = item.state ~= 'ready' and now + push.delay * 1000 or 0
+    item.due = stays_ready and item.due or now + push.delay * 1000
     item.attempts = follows and item.attempts or 0
     add_item(item)
     set_value(item, push.value)
@@ -179,7 +180,7 @@ local function give_back(item, due, is_uncounted, parks)
     local is_parked = parks or not is_uncounted and item.max_attempts ~= 0
         and item.attempts >= item.max_attempts
     if item.state == 'again' then
-        is_parked, due, item.attempts = false, item.due, 0
+        is_parked, due, item.attempts = false, math.max(item.due, math.min(due, now)), 0
     elseif is_uncounted then
         item.attempts = math.max(item.attempts - 1, 0)
     end
@@ -226,7 +227,7 @@ end
 local function end_claim(item, finish)
     if finish.is_done then
         if item.state == 'again' then
-            give_back(item)
+            give_back(item, now)
         else
             remove_item(item)
         end
