@@ -364,8 +364,8 @@ static const struct lk_path *path_of(const struct lk_command *command) {
     case LK_COMMAND_TAKE:
     case LK_COMMAND_FINISH:
     case LK_COMMAND_UNPARK:
-    case LK_COMMAND_DROP: /* the queue is the first field */
-        return people_leaves(command) ? NULL : &command->push.queue;
+    case LK_COMMAND_DROP:
+        return people_leaves(command) ? NULL : lk_command_queue(command);
     default:
         return NULL;
     }

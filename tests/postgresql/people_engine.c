@@ -88,8 +88,8 @@ static const struct lk_path *path_of(const struct lk_command *command) {
         return &command->broken.path;
     case LK_COMMAND_PUT:
         return &command->put.path;
-    default: /* of work, the queue is the first field */
-        return &command->push.queue;
+    default:
+        return lk_command_queue(command);
     }
 }
 
