@@ -69,7 +69,7 @@ in_memory() { # CALL
 
 for id in 1 2; do
     ok "$id: a push with two needs makes no table on disk" in_memory "CALL lk_push_item('disk', '$id', 'disk', NULL, 0,
-        'cust/e pool', '0 3', '0 1', 'cust pool', 0)"
+        'cust/e pool', '0 3', '0 1', 'cust pool', 0, 0)"
     ok "$id: nor does its claim" in_memory "CALL lk_take('disk', 'disk', 'w', 3600000, 0, 0, '')"
 done
 ok 'nor does the check of an ask of two paths' in_memory "CALL lk_check_parts(

@@ -88,10 +88,10 @@ ok 'until it is deleted' answers "CALL lk_value_delete('v', NULL, NULL, NULL); C
 
 # ---- work ----
 
-ok 'an item is pushed' answers "CALL lk_work_push('mails', '1', 'to: 1', NULL)" 1
-ok 'once' answers "CALL lk_work_push('mails', '1', 'other', NULL)" 0
+ok 'an item is pushed' answers "CALL lk_work_push('mails', '1', 'to: 1', NULL)" '1|0|NULL'
+ok 'once' answers "CALL lk_work_push('mails', '1', 'other', NULL)" '0|0|ready'
 ok 'several at once' answers "CALL lk_work_push_many('mails', '[\"1\", \"2\", \"3\", \"4\", \"5\"]', '[\"a\", \"Grüße\", null, {\"k\": 1}, \"x\"]', NULL)" \
-    '0|1 1|2 1|3 1|4 1|5'
+    '0|1|0|ready 1|2|0|NULL 1|3|0|NULL 1|4|0|NULL 1|5|0|NULL'
 ok 'by the program, too' says 0 '*' push mails 6 text
 ok 'and claimed' has "CALL lk_work_claim('mails', 4, 'w', NULL)" 1,2,4,6,7 \
     '1|to: 1|w|1|0 2|Grüße|w|1|0 3|NULL|w|1|0 4|{"k": 1}|w|1|0'
@@ -137,13 +137,28 @@ ok 'a claimed one stays until its claim ends' is "SELECT id, state, claimed_by F
 ok 'as the program says' says 0 '*2*cancelled*w*' items bad
 ok 'its worker is told' code LK078 "CALL lk_lock_renew('bad/2', 'w', NULL, NULL)"
 ok 'no other worker gets it' answers "CALL lk_work_push('bad', '2', NULL, NULL); CALL lk_work_drop('bad', '2', '{\"or_fail\": false}');
-    CALL lk_work_retry('bad', '2', 'w', NULL, NULL); CALL lk_work_claim('bad', 1, 'x', NULL)" '0 lost|2 ok'
+    CALL lk_work_retry('bad', '2', 'w', NULL, NULL); CALL lk_work_claim('bad', 1, 'x', NULL)" '0|0|cancelled lost|2 ok'
 ok 'what is gone is lost' code LK078 "CALL lk_work_cancel('bad', '2', 'why', NULL)"
 ok 'or asked for no error' answers "CALL lk_work_cancel('bad', '2', 'why', '{\"or_fail\": false}')" 'lost|NULL'
 ok 'a claim can be ended with it' has "CALL lk_work_push('bad', '4', NULL, NULL); CALL lk_work_claim('bad', 1, 'w', NULL);
     CALL lk_work_cancel('bad', '4', 'why', '{\"now\": true}'); CALL lk_work_push('bad', '4', NULL, NULL)" 1 '1 4 ok 1'
 ok 'in a transaction it comes with the commit' answers "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED; START TRANSACTION; CALL lk_work_cancel('bad', '4', 'why', NULL); ROLLBACK;
     SELECT COUNT(*) FROM lk_work WHERE queue = 'bad'" 'ok|0 2'
+sql "CALL lk_work_push_many('news', '[\"1\", \"2\"]', NULL, NULL); CALL lk_work_claim('news', 1, 'w', NULL)" >"$work/out"
+ok 'an item that is pushed again follows its claim' answers "CALL lk_work_push('news', '1', 'b', '{\"again\": true}');
+    CALL lk_work_push('news', '1', 'c', '{\"again\": true}'); CALL lk_work_push('news', '2', 'b', '{\"again\": true}');
+    CALL lk_work_push('news', '3', NULL, '{\"again\": true}')" '0|1|claimed 0|1|again 0|1|ready 1|0|NULL'
+ok 'or several do' answers "CALL lk_work_push_many('news', '[\"1\", \"2\", \"3\"]', '[\"d\", \"d\", null]',
+    '{\"replace\": true, \"priority\": -1}')" '0|1|1|again 0|2|1|ready 0|3|1|ready'
+ok 'in the meantime it is claimed' is "SELECT id, state, claimed_by FROM lk_work WHERE queue = 'news' AND id = '1'" '1|again|w'
+ok 'as the program says' says 0 '*1*again*w*' items news
+ok 'when it ends, it is new' answers "CALL lk_work_done('news', '1', 'w', NULL, NULL);
+    SELECT state, attempts, value, priority FROM lk_work WHERE queue = 'news' AND id = '1'" 'ok|1 ready|0|d|-1'
+ok 'what is claimed is not replaced' has "CALL lk_work_claim('news', 1, 'w', NULL); CALL lk_work_push('news', '2', 'e', '{\"replace\": true}');
+    SELECT value FROM lk_work WHERE queue = 'news' AND id = '2'" 1 '2 0 d'
+ok 'a push for triggers can do it, too' answers "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    START TRANSACTION; CALL lk_work_push_inside('news', '2', 'f', '{\"again\": true}'); COMMIT;
+    SELECT state, value FROM lk_work WHERE queue = 'news' AND id = '2'" 'again|f'
 ok 'an item waits for what it needs' has "CALL lk_work_push('jobs', '1', NULL, '{\"needs\": [\"room\", \"pool?limit=2\"]}');
     CALL lk_lock_acquire('room', 'ann', NULL); CALL lk_work_claim('jobs', 1, 'w', NULL);
     CALL lk_lock_release('room', 'ann', NULL, NULL, NULL); CALL lk_work_claim('jobs', 1, 'w', NULL)" 1 '1 granted ok 1'
@@ -163,11 +178,11 @@ items_of() { # QUEUE IDS
     is "SELECT COALESCE(GROUP_CONCAT(id ORDER BY id), '') FROM lk_work WHERE queue = '$1'" "$2"
 }
 ok 'an item beside a row' answers "$in_transaction; INSERT INTO orders VALUES (70);
-    CALL lk_work_push('orders', '70', NULL, NULL); ROLLBACK" 1
+    CALL lk_work_push('orders', '70', NULL, NULL); ROLLBACK" '1|0|NULL'
 ok 'is not there after a rollback' items_of orders ''
 ok 'nor is the row' is 'SELECT COUNT(*) FROM orders WHERE id = 70' 0
 ok 'after a commit both are' answers "$in_transaction; INSERT INTO orders VALUES (71);
-    CALL lk_work_push('orders', '71', NULL, NULL); COMMIT; SELECT id FROM orders WHERE id = 71" '1 71'
+    CALL lk_work_push('orders', '71', NULL, NULL); COMMIT; SELECT id FROM orders WHERE id = 71" '1|0|NULL 71'
 ok 'which others see' items_of orders 71
 ok 'a claim that is rolled back' has "$in_transaction; CALL lk_work_claim('orders', 1, 'w', NULL); ROLLBACK" 1 71
 ok 'has not been' is "SELECT state, attempts FROM lk_work WHERE queue = 'orders'" 'ready|0'
@@ -183,10 +198,10 @@ ok 'one that is committed' answers "$in_transaction; UPDATE orders SET id = 72 W
 ok 'has removed it' items_of orders ''
 ok 'what is rolled back to a savepoint is not pushed' answers "$in_transaction;
     CALL lk_work_push('sp', '1', NULL, NULL); SAVEPOINT s; CALL lk_work_push('sp', '2', NULL, NULL);
-    ROLLBACK TO s; CALL lk_work_push_many('sp', '[\"3\", \"4\"]', NULL, NULL); COMMIT" '1 1 1|3 1|4'
+    ROLLBACK TO s; CALL lk_work_push_many('sp', '[\"3\", \"4\"]', NULL, NULL); COMMIT" '1|0|NULL 1|0|NULL 1|3|0|NULL 1|4|0|NULL'
 ok 'what was before and after it is' items_of sp 1,3,4
 ok 'without autocommit nothing is pushed' answers "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED;
-    SET autocommit = 0; CALL lk_work_push('sp', '5', NULL, NULL)" 1
+    SET autocommit = 0; CALL lk_work_push('sp', '5', NULL, NULL)" '1|0|NULL'
 ok 'until the caller commits' items_of sp 1,3,4
 
 sql "CREATE TRIGGER announce AFTER INSERT ON orders FOR EACH ROW
@@ -365,6 +380,7 @@ an ask that waited~CALL lk_lock_release('old/g', 'ben', NULL, NULL, NULL)~lk_loc
 a value that was written~CALL lk_value_put('old/v', 'new', NULL, NULL, NULL)~lk_lock_acquire('old/v', 'ben', '{"with_value": true}')
 one that is to be deleted~CALL lk_value_put('old/v', 'newer', NULL, NULL, NULL)~lk_value_delete('old/v', NULL, NULL, NULL)
 an item that was cancelled~CALL lk_work_push('old/q', 'zero', NULL, '{"priority": -1}'); CALL lk_work_cancel('old/q', 'zero', 'x', NULL)~lk_work_push('old/q', 'zero', NULL, NULL)
+an item that was replaced~CALL lk_work_push('old/q', 'two', 'x', '{"replace": true}')~lk_work_claim('old/q', 2, 'x', NULL)
 an item that was dropped~CALL lk_work_drop('old/q', 'two', NULL)~lk_work_claim('old/q', 2, 'x', NULL)
 a push~CALL lk_work_push('old/q', 'three', NULL, NULL)~lk_work_push('old/q', 'three', NULL, NULL)
 what was claimed~CALL lk_work_claim('old/q', 1, 'w', NULL)~lk_work_drop('old/q', 'three', NULL)
@@ -525,6 +541,8 @@ R16: the attempts are 0 to 1000000, not 1000001~lk_work_claim('a', 1, NULL, '{"m
 R3: the number of an ask is 1 to 9007199254740991, not 0~lk_work_claim('a', 1, NULL, '{"ask": 0}')
 R3: an owner has 1 to 128 bytes, not 129~lk_work_claim('a', 1, REPEAT('x', 129), NULL)
 R11: a ttl is 0.05 to 31622400 seconds (366 days), not 0~lk_work_claim('a', 1, NULL, '{"ttl": 0}')
+R16: a push is again or replaces, not both~lk_work_push('a', 'b', NULL, '{"again": true, "replace": true}')
+again is true or false, not 1~lk_work_push('a', 'b', NULL, '{"again": 1}')
 R12: the reason has 1 to 1024 bytes~lk_work_cancel('a', 'b', NULL, NULL)
 R16: the item's path: an item's id is one segment of a path~lk_work_cancel('a', 'b/c', 'why', NULL)
 R16: an item that is parked has no delay~lk_work_retry('a', 'b', 'x', NULL, '{"park": true, "delay": 1}')
@@ -532,7 +550,7 @@ R12: what ends or moves a lease names its owner or its token~lk_work_done('a', '
 R16: the text of a failure has 0 to 1024 bytes~lk_work_retry('a', 'b', 'x', NULL, JSON_OBJECT('error', REPEAT('x', 1025)))
 R16: an exit code is -2147483648 to 2147483647, not 2147483648~lk_work_retry('a', 'b', 'x', NULL, '{"exit_code": 2147483648}')
 R19: the note has 0 to 255 bytes~lk_work_claim('a', 1, NULL, JSON_OBJECT('note', REPEAT('x', 256)))
-there is no option ttl; there are: delay priority needs~lk_work_push('a', 'b', NULL, '{"ttl": 5}')
+there is no option ttl; there are: delay priority needs again replace~lk_work_push('a', 'b', NULL, '{"ttl": 5}')
 only_parked is true or false, not 1~lk_work_drop('a', 'b', '{"only_parked": 1}')
 now is true or false, not 1~lk_lock_break('a', 'why', '{"now": 1}')
 END

@@ -69,8 +69,8 @@ void people_stale_begin(struct people *people) {
 
 /* The columns of an answer that both transactions have in common; what is refused is one word. */
 static void answer_of(MYSQL *connection, const char *sql, char answer[ANSWER_BYTES]) {
-    static const char *const common[] = {"outcome", "value", "in_doubt", "broken",
-                                         "added",   "id",    "attempt"};
+    static const char *const common[] = {"outcome", "value", "in_doubt", "broken", "added",
+                                         "changed", "was",   "id",       "attempt"};
     MYSQL_RES *rows = run(connection, sql);
     size_t used = 0;
     MYSQL_ROW row;
@@ -129,6 +129,8 @@ static bool make_call(struct people *people, const struct lk_path *path, char sq
         "CALL lk_work_claim(%s, 2, 'stale', NULL)",
         "CALL lk_work_drop(%s, %s, NULL)",
         "CALL lk_work_push(%s, %s, NULL, NULL)",
+        "CALL lk_work_push(%s, %s, 'x', '{\"again\": true, \"needs\": \"need\"}')",
+        "CALL lk_work_push(%s, %s, NULL, '{\"replace\": true}')",
         "CALL lk_work_unpark(%s, %s, NULL)",
         "CALL lk_work_done(%s, %s, %s, NULL, NULL)",
         "CALL lk_work_retry(%s, %s, %s, NULL, NULL)",
@@ -155,7 +157,7 @@ static bool make_call(struct people *people, const struct lk_path *path, char sq
         }
         break;
     default:
-        (void)snprintf(sql, SQL_BYTES, "%s", on_items[lk_random_between(&people->random, 0, 7)]);
+        (void)snprintf(sql, SQL_BYTES, "%s", on_items[lk_random_between(&people->random, 0, 9)]);
         if (!pick(people, "QUOTE(i.queue), QUOTE(i.id), QUOTE(COALESCE(r.owner, 'none'))",
                   "lk_items AS i LEFT JOIN lk_requests AS r ON r.id = i.claim AND r.part = 1",
                   texts)) {

@@ -6,7 +6,10 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "engine/reply/reply.h"
 #include "people.h"
+
+#define TRUE_IN_JSON "JSON_EXTRACT('[true]', '$[0]')"
 
 static void add_path(const struct lk_path *path) {
     sql_add_text((struct lk_slice){path->bytes, path->size});
@@ -15,7 +18,11 @@ static void add_path(const struct lk_path *path) {
 /* ---- pushes ---------------------------------------------------------------------------------- */
 
 static void add_push_options(const struct lk_push *push) {
-    sql_add(", JSON_OBJECT('delay', %lld.%03lld, 'priority', %ld, 'needs', ",
+    static const char *const kinds[] = {[LK_PUSH_NEW] = "",
+                                        [LK_PUSH_REPLACE] = "'replace', " TRUE_IN_JSON ", ",
+                                        [LK_PUSH_AGAIN] = "'again', " TRUE_IN_JSON ", "};
+
+    sql_add(", JSON_OBJECT(%s'delay', %lld.%03lld, 'priority', %ld, 'needs', ", kinds[push->kind],
             (long long)push->delay_ms / 1000, (long long)push->delay_ms % 1000,
             (long)push->priority);
     if (push->need_count > 0) {
@@ -44,39 +51,44 @@ static void add_push(const struct lk_push *push, const char *procedure) {
     add_push_options(push);
 }
 
-/* By the procedure that answers, or by the one for triggers, whose effect tells what it did. */
+static lk_push_result pushed_of(MYSQL_RES *rows, unsigned row) {
+    const char *was = text_at(rows, row, "was");
+
+    return (lk_push_result){
+        .added = number_at(rows, row, "added") != 0,
+        .changed = number_at(rows, row, "changed") != 0,
+        .was = was != NULL ? lk_item_state_name(lk_item_state_of(lk_slice_of(was))) : NULL,
+    };
+}
+
+/*
+ * By the procedure that answers, or by the one for triggers. What that will do is asked beforehand,
+ * in a savepoint.
+ */
 static lk_outcome decide_push(const struct lk_push *push, bool is_in_transaction,
                               struct lk_decision *decision) {
     bool is_inside = is_in_transaction && sql_chance(30);
     MYSQL_RES *rows;
-    int64_t pushed = 0;
 
-    for (int after = 0; is_inside && after < 2; after++) {
-        sql_add("SELECT COALESCE(SUM(q.pushed), 0) AS pushed FROM lk_queues AS q WHERE q.path = ");
-        add_path(&push->queue);
-        rows = sql_run(&decision->error);
-        pushed = number_at(rows, 0, "pushed") - (after == 0 ? 0 : pushed);
-        mysql_free_result(rows);
-        if (after == 0) {
-            (void)lk_error_clear(&decision->error, LK_OK);
-            add_push(push, "lk_work_push_inside");
-            mysql_free_result(sql_run(&decision->error));
-            if (decision->error.outcome != LK_OK) {
-                return decision->error.outcome;
-            }
-        }
-    }
     if (is_inside) {
-        decision->pushed.added = pushed == 1;
-        return lk_error_clear(&decision->error, LK_OK);
+        sql_must("SAVEPOINT pushed");
     }
     add_push(push, "lk_work_push");
     rows = sql_run(&decision->error);
     if (rows == NULL) {
         return decision->error.outcome;
     }
-    decision->pushed.added = number_at(rows, 0, "added") != 0;
+    decision->pushed = pushed_of(rows, 0);
     mysql_free_result(rows);
+    if (is_inside) {
+        sql_must("ROLLBACK TO SAVEPOINT pushed");
+        (void)lk_error_clear(&decision->error, LK_OK);
+        add_push(push, "lk_work_push_inside");
+        mysql_free_result(sql_run(&decision->error));
+        if (decision->error.outcome != LK_OK) {
+            return decision->error.outcome;
+        }
+    }
     return lk_error_clear(&decision->error, LK_OK);
 }
 
@@ -367,7 +379,7 @@ void people_series(const struct lk_command *commands, size_t count, struct lk_se
         if (kind == LK_COMMAND_TAKE) {
             add_answer(series, LK_GRANTED)->claim = claim_of(rows, i, &commands[i].take);
         } else if (kind == LK_COMMAND_PUSH) {
-            add_answer(series, LK_OK)->pushed.added = number_at(rows, i, "added") != 0;
+            add_answer(series, LK_OK)->pushed = pushed_of(rows, i);
         } else if (add_answer(series, outcome_at(rows, i))->outcome == LK_LOST) {
             /* the sentence of the last one alone is kept */
             (void)lk_error_set(&series->error, LK_OK, "%s",

@@ -56,13 +56,13 @@ ok 'of a bad path that is refused, which would be an event' refuses \
     "$(ask bob '{db,"x {y}"}' '{0,0}' '{0,0}' 'db x {y}' '{db,"x {y}"}' 60000 '')"
 
 push="CALL lockkeeper.lk_push_item"
-ok 'a push into a queue that is no path' refuses "$push('a b', '1', 'a b', '', 0, '{}', '{}', '{}', '{}', 0)"
-ok 'of an id that is no segment' refuses "$push('q', 'a/b', 'q', '', 0, '{}', '{}', '{}', '{}', 0)"
-ok 'of an empty one' refuses "$push('q', '', 'q', '', 0, '{}', '{}', '{}', '{}', 0)"
-ok 'of too much' refuses "$push('q', '1', 'q', convert_to(repeat('v', 65537), 'UTF8'), 0, '{}', '{}', '{}', '{}', 0)"
-ok 'with needs that no claim could take' refuses "$push('q', '1', 'q', '', 0, '{a b}', '{0}', '{0}', '{a b}', 0)"
-ok 'with lists of several lengths' refuses "$push('q', '1', 'q', '', 0, '{a}', '{}', '{0}', '{a}', 0)"
-ok 'with roots of other needs' refuses "$push('q', '1', 'q', '', 0, '{a}', '{0}', '{0}', '{b}', 0)"
+ok 'a push into a queue that is no path' refuses "$push('a b', '1', 'a b', '', 0, '{}', '{}', '{}', '{}', 0, 0)"
+ok 'of an id that is no segment' refuses "$push('q', 'a/b', 'q', '', 0, '{}', '{}', '{}', '{}', 0, 0)"
+ok 'of an empty one' refuses "$push('q', '', 'q', '', 0, '{}', '{}', '{}', '{}', 0, 0)"
+ok 'of too much' refuses "$push('q', '1', 'q', convert_to(repeat('v', 65537), 'UTF8'), 0, '{}', '{}', '{}', '{}', 0, 0)"
+ok 'with needs that no claim could take' refuses "$push('q', '1', 'q', '', 0, '{a b}', '{0}', '{0}', '{a b}', 0, 0)"
+ok 'with lists of several lengths' refuses "$push('q', '1', 'q', '', 0, '{a}', '{}', '{0}', '{a}', 0, 0)"
+ok 'with roots of other needs' refuses "$push('q', '1', 'q', '', 0, '{a}', '{0}', '{0}', '{b}', 0, 0)"
 ok 'several at once' refuses "SELECT lockkeeper.lk_push_many('q', 'q', '[{\"id\":\"a/b\",\"delay_ms\":0,
     \"needs\":\"{}\",\"limits\":\"{}\",\"counts\":\"{}\",\"roots\":\"{}\",\"priority\":0}]')"
 ok 'a claim without an owner' refuses \

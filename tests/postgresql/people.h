@@ -75,6 +75,7 @@ lk_outcome people_take(struct people *people, const struct lk_take *take,
 /* Pushes of one queue, with the first one's delay, priority and needs. Rows, or NULL: *error. */
 PGresult *people_push_all(struct people *people, const struct lk_command *commands, size_t count,
                           lk_error *error);
+lk_push_result people_pushed(const PGresult *rows, int row, enum lk_push_kind kind);
 
 /*
  * Claims up to `count`, a row for each; NULL: FULL, and nothing has been done. *ret_refusal is what

@@ -145,6 +145,21 @@ ok 'or asked for no error' is "SELECT lockkeeper.cancel('bad', '2', 'why', or_fa
 sql "SELECT lockkeeper.push('bad', '4'); SELECT lockkeeper.claim('bad', 1, 'w')" >"$work/out"
 ok 'a claim can be ended with it' is "SELECT lockkeeper.cancel('bad', '4', 'why', now => true), lockkeeper.push('bad', '4')" '1|t'
 ok 'without a reason nothing is' code LK064 "SELECT lockkeeper.cancel('bad', '4', '')"
+sql "SELECT lockkeeper.push('news', ARRAY['1', '2']); SELECT lockkeeper.claim('news', 1, 'w')" >"$work/out"
+ok 'an item that is pushed again follows its claim' is "SELECT lockkeeper.push_again('news', '1', 'b'), lockkeeper.push_again('news', '1', 'c'),
+    lockkeeper.push_again('news', '2', 'b'), lockkeeper.push_again('news', '3') IS NULL" 'claimed|again|ready|t'
+ok 'or a list of items' is "SELECT lockkeeper.push_replace('news', ARRAY['1', '2', '3'], ARRAY['d', 'd', NULL]::bytea[], priority => -1)" \
+    '{again,ready,ready}'
+ok 'in the meantime it is claimed' is "SELECT id, state, claimed_by FROM lockkeeper.lk_items WHERE queue = 'news' AND id = '1'" '1|again|w'
+ok 'as the program says' says 0 '*1*again*w*' items news
+ok 'when it ends, it is new' is "SELECT lockkeeper.done('news', '1', 'w'); SELECT state, attempts, convert_from(value, 'UTF8'), priority
+    FROM lockkeeper.lk_items WHERE queue = 'news' AND id = '1'" 'ok
+ready|0|d|-1'
+ok 'what is claimed is not replaced' is "SELECT id FROM lockkeeper.claim('news', 1, 'w'); SELECT lockkeeper.push_replace('news', '2', 'e'),
+    lockkeeper.drop('news', '3'), lockkeeper.push('news', '3'); SELECT convert_from(value, 'UTF8') FROM lockkeeper.lk_items
+    WHERE queue = 'news' AND id = '2'" '2
+claimed|ok|t
+d'
 ok 'an item waits for what it needs' is "SELECT lockkeeper.push('jobs', '1', needs => ARRAY['room']),
     (lockkeeper.acquire('room', 'ann')).outcome, (SELECT count(*) FROM lockkeeper.claim('jobs')),
     lockkeeper.release('room', 'ann'), (SELECT count(*) FROM lockkeeper.claim('jobs'))" 't|granted|0|ok|1'
@@ -299,7 +314,7 @@ ok 'and keeps views of the functions for people' is 'SELECT outcome FROM mine' g
 ok 'which are told by their comments' is "SELECT string_agg(DISTINCT p.proname, ' ' ORDER BY p.proname)
     FROM pg_proc AS p WHERE p.pronamespace = 'lockkeeper'::regnamespace
     AND obj_description(p.oid, 'pg_proc') IS NOT NULL" \
-    'acquire break cancel claim del done drop get push put release renew retry sweep unpark'
+    'acquire break cancel claim del done drop get push push_again push_replace put release renew retry sweep unpark'
 exec 3>&-
 ok 'the text of a failure is a text' is "SELECT lockkeeper.push('why', '1'); SELECT id FROM lockkeeper.claim('why', owner => 'w');
     SELECT lockkeeper.retry('why', '1', 'w', error => 'Größe fehlt');

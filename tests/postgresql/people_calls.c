@@ -354,12 +354,17 @@ static lk_outcome decide_cancel(struct people *people, const struct lk_break *br
 
 PGresult *people_push_all(struct people *people, const struct lk_command *commands, size_t count,
                           lk_error *error) {
+    static const char *const functions[] = {
+        [LK_PUSH_NEW] = "push", [LK_PUSH_REPLACE] = "push_replace", [LK_PUSH_AGAIN] = "push_again"};
     const struct lk_push *first = &commands[0].push;
     struct call call = {.count = 0};
-    char sql[SQL_MAX] = "SELECT unnest(lockkeeper.push($1, delay => $2, priority => $3,"
-                        " needs => string_to_array($4, ' '), ids => ARRAY[";
+    char sql[SQL_MAX];
     const char *lists[] = {"", ", ", "], vals => ARRAY[", ", ", "]::bytea[]))"};
 
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT unnest(lockkeeper.%s($1, delay => $2, priority => $3,"
+                   " needs => string_to_array($4, ' '), ids => ARRAY[",
+                   functions[first->kind]);
     call_add_path(&call, &first->queue);
     (void)snprintf(call_add(&call), sizeof call.texts[0], "%lld ms", (long long)first->delay_ms);
     (void)snprintf(call_add(&call), sizeof call.texts[0], "%d", first->priority);
@@ -382,14 +387,52 @@ PGresult *people_push_all(struct people *people, const struct lk_command *comman
     return sql_ask(people, sql, &call, error);
 }
 
+/* push() tells whether it has added an item, the others in which state they have found it. */
+lk_push_result people_pushed(const PGresult *rows, int row, enum lk_push_kind kind) {
+    lk_push_result result = {.added = PQgetisnull(rows, row, 0)};
+    enum lk_item_state was;
+
+    if (kind == LK_PUSH_NEW) {
+        result.added = PQgetvalue(rows, row, 0)[0] == 't';
+    } else if (!result.added) {
+        was = lk_item_state_of(lk_slice_of(PQgetvalue(rows, row, 0)));
+        result.was = lk_item_state_name(was);
+        result.changed = kind == LK_PUSH_AGAIN || was == LK_ITEM_READY || was == LK_ITEM_DELAYED
+                         || was == LK_ITEM_AGAIN;
+    }
+    return result;
+}
+
+/* How the item is that push() will find, and not tell. It is asked beforehand, in a savepoint. */
+static const char *find_pushed(struct people *people, const struct lk_command *command) {
+    struct lk_command replacing = *command;
+    lk_push_result result = {.was = NULL};
+    PGresult *rows;
+    lk_error error;
+
+    replacing.push.kind = LK_PUSH_REPLACE;
+    sql_must(people, "SAVEPOINT pushed");
+    rows = people_push_all(people, &replacing, 1, &error);
+    if (rows != NULL) {
+        result = people_pushed(rows, 0, LK_PUSH_REPLACE);
+    }
+    PQclear(rows);
+    sql_must(people, "ROLLBACK TO pushed");
+    return result.was;
+}
+
 static lk_outcome decide_push(struct people *people, const struct lk_command *command,
                               struct lk_decision *decision) {
+    const char *was = command->push.kind == LK_PUSH_NEW ? find_pushed(people, command) : NULL;
     PGresult *rows = people_push_all(people, command, 1, &decision->error);
 
     if (rows == NULL) {
         return decision->error.outcome;
     }
-    decision->pushed.added = PQgetvalue(rows, 0, 0)[0] == 't';
+    decision->pushed = people_pushed(rows, 0, command->push.kind);
+    if (command->push.kind == LK_PUSH_NEW) {
+        decision->pushed.was = was;
+    }
     PQclear(rows);
     return lk_error_clear(&decision->error, LK_OK);
 }

@@ -154,7 +154,7 @@ static void push_many(struct people *people, const struct lk_command *commands, 
 
     for (int i = 0; rows != NULL && i < PQntuples(rows); i++) {
         add_answer(series, LK_OK);
-        series->answers[i].pushed.added = PQgetvalue(rows, i, 0)[0] == 't';
+        series->answers[i].pushed = people_pushed(rows, i, commands[0].push.kind);
     }
     PQclear(rows);
 }

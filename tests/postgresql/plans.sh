@@ -99,7 +99,7 @@ call() { # NAME N: the SQL of a call, the Nth time
     'what shows a path') echo "SELECT count(*) FROM lockkeeper.lk_show('short');" ;;
     'a break') echo "CALL lockkeeper.lk_break('short', 'short', 'short-$((8 + $2))', true, 'dba', 'a test');" ;;
     'an item')
-        echo "CALL lockkeeper.lk_push_item('my/queue', 'item', 'my', NULL, 0, '{}', '{}', '{}', '{}', 0);
+        echo "CALL lockkeeper.lk_push_item('my/queue', 'item', 'my', NULL, 0, '{}', '{}', '{}', '{}', 0, 0);
               CALL lockkeeper.lk_take('my/queue', '{my/queue,my}', 'my', 'me', 3600000, 0, $2, '') \\gset
               CALL lockkeeper.lk_finish_claim('my/queue', 'item', 'my', 'me', :token, -1, NULL, NULL,
                                                false, false);"

@@ -42,7 +42,7 @@ ok 'the first block' play 1
 ok 'has locked' grep -q '^foo|held|shared|20|1|' "$work/out"
 ok 'the second' play 2
 ok 'has locked, and claimed the items by priority' [ "$(tail -n +3 "$work/out" | cut -d '|' -f 1,2 | tr '\n' ' ')" = \
-    'ok t t t t t 5|to: 5 4|to: 4 3|to: 3 {ok,ok} ok 0 1|ready 3|delayed ' ]
+    'ok t t t t t 5|to: 5 4|to: 4 3|to: 3 claimed {ok,ok} ok 0 1|ready 3|delayed 4|ready ' ]
 ok 'the third: transactions' play 3
 ok 'has paid the bill' is 'SELECT paid, (SELECT count(*) FROM lockkeeper.lk_items WHERE queue = $$bills$$) FROM bills' \
     't|0' shop

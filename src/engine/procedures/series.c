@@ -13,7 +13,7 @@
 #include "model/command_check.h"
 
 /* Columns of lk_push_many(). */
-enum { PUSHED_ADDED };
+enum { PUSHED_ADDED, PUSHED_CHANGED };
 
 /* What is sent. */
 struct sending {
@@ -70,6 +70,7 @@ static void add_push(struct sending *sending, const struct lk_push *push) {
     }
     lk_form_add_number(writer, "delay_ms", push->delay_ms);
     lk_form_add_number(writer, "priority", push->priority);
+    lk_form_add_number(writer, "kind", push->kind);
     lk_arguments_clear(lists);
     lk_arguments_add_parts(lists, push->needs, push->need_count);
     lk_arguments_add_roots(lists, push->needs, push->need_count);
@@ -157,6 +158,7 @@ static void read_answer(const struct lk_rows *rows, int row, uint64_t version,
     lk_decision_begin(decision, command);
     if (command->kind == LK_COMMAND_PUSH) {
         decision->pushed.added = lk_row_boolean(rows, row, PUSHED_ADDED);
+        decision->pushed.changed = lk_row_boolean(rows, row, PUSHED_CHANGED);
         (void)lk_error_clear(&decision->error, LK_OK);
     } else if (command->kind == LK_COMMAND_TAKE) {
         (void)lk_procedures_taken(rows, row, &command->take, version, decision);

@@ -10,6 +10,9 @@
 #include "engine/reply/reply.h"
 #include "model/command_check.h"
 
+/* Columns of lk_push_item(). */
+enum { PUSH_ADDED, PUSH_CHANGED, PUSH_WAS };
+
 /* Columns of lk_take(). */
 enum {
     TAKE_OUTCOME,
@@ -24,6 +27,17 @@ enum {
     TAKE_LOOK_US,
     TAKE_HAS_HELD,
 };
+
+static lk_push_result read_pushed(const struct lk_rows *rows) {
+    bool was_there = !lk_row_is_null(rows, 0, PUSH_WAS);
+
+    return (lk_push_result){
+        .added = lk_row_boolean(rows, 0, PUSH_ADDED),
+        .changed = lk_row_boolean(rows, 0, PUSH_CHANGED),
+        .was =
+            was_there ? lk_item_state_name(lk_item_state_of(lk_row_text(rows, 0, PUSH_WAS))) : NULL,
+    };
+}
 
 lk_outcome lk_procedures_push(struct lk_procedures *store, const struct lk_push *push,
                               const struct lk_patience *patience, struct lk_decision *decision) {
@@ -49,10 +63,11 @@ lk_outcome lk_procedures_push(struct lk_procedures *store, const struct lk_push 
     lk_arguments_add_parts(&arguments, push->needs, push->need_count);
     lk_arguments_add_roots(&arguments, push->needs, push->need_count);
     lk_arguments_add_integer(&arguments, push->priority);
+    lk_arguments_add_integer(&arguments, push->kind);
     outcome =
         lk_procedures_call(store, "lk_push_item", LK_ONCE, &arguments, patience, &rows, error);
     if (outcome == LK_OK) {
-        decision->pushed.added = lk_row_boolean(rows, 0, 0);
+        decision->pushed = read_pushed(rows);
         lk_rows_free(rows);
         (void)lk_error_clear(error, LK_OK);
     }

@@ -217,10 +217,11 @@ CREATE TABLE IF NOT EXISTS lk_items (
     queue        VARBINARY(512) NOT NULL,
     id           VARBINARY(255) NOT NULL,
     arrival      BIGINT  NOT NULL, -- in its queue: the smaller, the older
-    state        ENUM('ready', 'delayed', 'claimed', 'parked', 'cancelled') CHARACTER SET ascii
-                 NOT NULL,
-    -- Of a delayed item: when it is ready. Of a ready one: 0, or the number of its group (lk_groups),
-    -- if a claim reads another item of that instead. Else 0.
+    state        ENUM('ready', 'delayed', 'claimed', 'parked', 'cancelled', 'again')
+                 CHARACTER SET ascii NOT NULL,
+    -- Of a delayed item, and one that was pushed again with a delay while it is claimed: when it is
+    -- ready. Of a ready one: 0, or the number of its group (lk_groups), if a claim reads another item
+    -- of that instead. Else 0.
     due_us       BIGINT  NOT NULL,
     ready_us     BIGINT  NOT NULL DEFAULT 0, -- of a ready item: since when; 0: since it was pushed
     attempts     INT UNSIGNED NOT NULL DEFAULT 0, -- claims so far
@@ -252,7 +253,7 @@ CREATE TABLE IF NOT EXISTS lk_items (
 CREATE TABLE IF NOT EXISTS lk_groups (
     queue  VARBINARY(512) NOT NULL,
     needs  BINARY(32)     NOT NULL, -- a hash of needs, need_limits and need_units
-    number BIGINT         NOT NULL, -- the arrival of its first leader; in `due_us` of those behind
+    number BIGINT         NOT NULL, -- a draw of the root's; in `due_us` of those behind the leader
     leader VARBINARY(255) NOT NULL, -- an item's id
     PRIMARY KEY (queue, needs)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARSET = utf8mb4

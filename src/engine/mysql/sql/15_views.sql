@@ -48,7 +48,8 @@ SELECT CONVERT(i.queue USING utf8mb4) COLLATE utf8mb4_bin AS queue,
        CONVERT(i.last_error USING utf8mb4) COLLATE utf8mb4_bin AS last_error,
        CONVERT(r.owner USING utf8mb4) COLLATE utf8mb4_bin AS claimed_by,
        FROM_UNIXTIME(i.arrival / 1000000) AS since,
-       FROM_UNIXTIME(IF(i.state = 'delayed', i.due_us, NULL) / 1000000) AS due,
+       FROM_UNIXTIME(IF(i.state IN ('delayed', 'again'), NULLIF(i.due_us, 0), NULL) / 1000000)
+           AS due,
        CONVERT(i.needs USING utf8mb4) COLLATE utf8mb4_bin AS needs,
        v.bytes AS value,
        FROM_UNIXTIME(CASE WHEN i.state = 'ready' THEN IF(i.ready_us = 0, i.arrival, i.ready_us)

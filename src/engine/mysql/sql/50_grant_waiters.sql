@@ -341,7 +341,7 @@ END
 
 -- Ends a request. `event`: how; NULL: the event has been written. `released`: its paths. If it has
 -- perished or was broken, its holder's work may be half done (R15), and its item is ready again, parked
--- after too many attempts, or gone if it was cancelled (R16).
+-- after too many attempts, as new if it was pushed again, or gone if it was cancelled (R16).
 DROP PROCEDURE IF EXISTS lk_remove_request
 //
 CREATE PROCEDURE lk_remove_request(
@@ -392,6 +392,7 @@ BEGIN
             i.last_error = IF(last_attempt IS NOT NULL, '@LK_TEXT_CLAIM_LOST@', i.last_error)
         WHERE i.queue = the_queue AND i.id = the_id AND i.claim = gone AND i.state = 'claimed';
         IF ROW_COUNT() = 0 THEN
+            CALL lk_begin_again(the_queue, the_id, gone, TRUE, LEAST(its_deadline_us, now_us));
             CALL lk_drop_claimed(the_queue, the_id, gone);
         ELSEIF its_parts > 1 THEN
             CALL lk_item_comes(the_queue, the_id);

@@ -36,14 +36,13 @@ SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE its_group BINARY(32);
     DECLARE its_number BIGINT;
-    DECLARE its_arrival BIGINT;
     DECLARE its_place DECIMAL(24, 0);
     DECLARE leader VARBINARY(255);
     DECLARE leader_place DECIMAL(24, 0);
     DECLARE its_roots BLOB;
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
-    SELECT UNHEX(SHA2(CONCAT(i.needs, '|', i.need_limits, '|', i.need_units), 256)), i.arrival, i.place
-    INTO its_group, its_arrival, its_place
+    SELECT UNHEX(SHA2(CONCAT(i.needs, '|', i.need_limits, '|', i.need_units), 256)), i.place
+    INTO its_group, its_place
     FROM lk_items AS i
     WHERE i.queue = the_queue AND i.id = the_id AND i.state = 'ready' AND i.needs <> '';
     IF its_group IS NOT NULL THEN
@@ -56,8 +55,11 @@ BEGIN
                 UPDATE lk_items AS i FORCE INDEX (PRIMARY) SET i.due_us = its_number
                 WHERE i.queue = the_queue AND i.id = leader;
             END IF;
+            IF its_number IS NULL THEN -- not its arrival: it may have led a group of other needs
+                CALL lk_draw(SUBSTRING_INDEX(the_queue, '/', 1), its_number);
+            END IF;
             INSERT INTO lk_groups (queue, needs, number, leader)
-            VALUES (the_queue, its_group, its_arrival, the_id)
+            VALUES (the_queue, its_group, its_number, the_id)
             ON DUPLICATE KEY UPDATE lk_groups.leader = the_id;
         END IF;
     END IF;

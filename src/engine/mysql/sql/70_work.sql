@@ -37,14 +37,14 @@ BEGIN
 END
 //
 
--- Adds an item, unless there is one with this id. The root is locked.
+-- Adds an item; there is none with this id. The root is locked.
 DROP PROCEDURE IF EXISTS lk_add_item
 //
 CREATE PROCEDURE lk_add_item(
     IN the_queue VARBINARY(512), IN the_id VARBINARY(255), IN the_root VARBINARY(255),
     IN the_value MEDIUMBLOB, IN delay_ms BIGINT, IN the_needs BLOB,
     IN the_limits VARBINARY(255), IN the_counts VARBINARY(255), IN the_roots BLOB,
-    IN the_priority SMALLINT, IN now_us BIGINT, OUT added BOOLEAN)
+    IN the_priority SMALLINT, IN now_us BIGINT)
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE drawn BIGINT;
@@ -54,60 +54,210 @@ BEGIN
     DECLARE leader_place DECIMAL(24, 0);
     DECLARE known_roots BLOB;
     DECLARE is_behind BOOLEAN;
-    IF @lk_inside THEN -- an item that is done since its snapshot marks no root (20_transactions)
-        SELECT COUNT(*) = 0 INTO added FROM lk_items AS i FORCE INDEX (PRIMARY)
-        WHERE i.queue = the_queue AND i.id = the_id FOR UPDATE;
-    ELSE
-        SELECT COUNT(*) = 0 INTO added FROM lk_items AS i
-        WHERE i.queue = the_queue AND i.id = the_id;
+    IF the_needs <> '' THEN
+        SET its_group = UNHEX(SHA2(CONCAT(the_needs, '|', the_limits, '|', the_counts), 256));
+        CALL lk_find_group(the_queue, its_group, its_number, leader, leader_place, known_roots);
+        IF NOT the_roots <=> known_roots -- else its leader has been checked
+           OR LOCATE(CONCAT(' ', the_queue, '/', the_id, ' '), CONCAT(' ', the_needs, ' ')) > 0 THEN
+            CALL lk_check_item_needs(CONCAT(the_queue, '/', the_id), the_needs, the_limits,
+                                     the_counts, the_roots);
+        END IF;
     END IF;
-    IF added THEN
-        IF the_needs <> '' THEN
-            SET its_group = UNHEX(SHA2(CONCAT(the_needs, '|', the_limits, '|', the_counts), 256));
-            CALL lk_find_group(the_queue, its_group, its_number, leader, leader_place, known_roots);
-            IF NOT the_roots <=> known_roots -- else its leader has been checked
-               OR LOCATE(CONCAT(' ', the_queue, '/', the_id, ' '), CONCAT(' ', the_needs, ' ')) > 0 THEN
-                CALL lk_check_item_needs(CONCAT(the_queue, '/', the_id), the_needs, the_limits,
-                                         the_counts, the_roots);
-            END IF;
-        END IF;
-        CALL lk_draw(the_root, drawn);
-        SET is_behind = COALESCE(leader_place < drawn - the_priority * 1000000000000000000, FALSE);
-        INSERT INTO lk_items (queue, id, arrival, state, due_us, needs, need_limits, need_units,
-            need_roots, has_value, priority)
-        VALUES (the_queue, the_id, drawn, IF(delay_ms > 0, 'delayed', 'ready'),
-            CASE WHEN delay_ms > 0 THEN now_us + delay_ms * 1000 WHEN is_behind THEN its_number
-                 ELSE 0 END, the_needs, the_limits, the_counts,
-            the_roots, the_value IS NOT NULL, the_priority);
-        IF delay_ms > 0 THEN
-            UPDATE lk_roots AS r FORCE INDEX (PRIMARY)
-            SET r.due_us = LEAST(r.due_us, now_us + delay_ms * 1000) WHERE r.root = the_root;
-        END IF;
-        IF the_value IS NOT NULL THEN
-            INSERT INTO lk_item_values (queue, id, bytes) VALUES (the_queue, the_id, the_value);
-        END IF;
-        IF the_needs <> '' AND its_number IS NULL AND NOT delay_ms > 0 THEN
-            INSERT INTO lk_groups (queue, needs, number, leader)
-            VALUES (the_queue, its_group, drawn, the_id);
-        ELSEIF the_needs <> '' AND NOT is_behind AND NOT delay_ms > 0 THEN
-            CALL lk_item_comes(the_queue, the_id);
-        END IF;
-        IF @lk_tells THEN
-            CALL lk_tell_item('pushed', the_queue, the_id);
-        END IF;
+    CALL lk_draw(the_root, drawn);
+    SET is_behind = COALESCE(leader_place < drawn - the_priority * 1000000000000000000, FALSE);
+    INSERT INTO lk_items (queue, id, arrival, state, due_us, needs, need_limits, need_units,
+        need_roots, has_value, priority)
+    VALUES (the_queue, the_id, drawn, IF(delay_ms > 0, 'delayed', 'ready'),
+        CASE WHEN delay_ms > 0 THEN now_us + delay_ms * 1000 WHEN is_behind THEN its_number
+             ELSE 0 END, the_needs, the_limits, the_counts,
+        the_roots, the_value IS NOT NULL, the_priority);
+    IF delay_ms > 0 THEN
+        UPDATE lk_roots AS r FORCE INDEX (PRIMARY)
+        SET r.due_us = LEAST(r.due_us, now_us + delay_ms * 1000) WHERE r.root = the_root;
+    END IF;
+    IF the_value IS NOT NULL THEN
+        INSERT INTO lk_item_values (queue, id, bytes) VALUES (the_queue, the_id, the_value);
+    END IF;
+    IF the_needs <> '' AND its_number IS NULL AND NOT delay_ms > 0 THEN
+        INSERT INTO lk_groups (queue, needs, number, leader)
+        VALUES (the_queue, its_group, drawn, the_id);
+    ELSEIF the_needs <> '' AND NOT is_behind AND NOT delay_ms > 0 THEN
+        CALL lk_item_comes(the_queue, the_id);
+    END IF;
+    IF @lk_tells THEN
+        CALL lk_tell_item('pushed', the_queue, the_id);
     END IF;
 END
 //
 
--- Counts pushes that have added items, and those that have found them there.
+-- Gives an item the value, the needs and the priority of a push. One that `is_claimed` keeps its claim,
+-- and is `again` from now on; if it is the first time, it is the last in its queue, as a new item is.
+DROP PROCEDURE IF EXISTS lk_replace_item
+//
+CREATE PROCEDURE lk_replace_item(
+    IN the_queue VARBINARY(512), IN the_id VARBINARY(255), IN the_root VARBINARY(255),
+    IN the_value MEDIUMBLOB, IN delay_ms BIGINT, IN the_needs BLOB,
+    IN the_limits VARBINARY(255), IN the_counts VARBINARY(255), IN the_roots BLOB,
+    IN the_priority SMALLINT, IN is_claimed BOOLEAN, IN is_last BOOLEAN, IN now_us BIGINT)
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    DECLARE its_arrival BIGINT;
+    DECLARE its_attempts INT UNSIGNED;
+    DECLARE was_ready BOOLEAN;
+    DECLARE old_needs BLOB;
+    DECLARE old_limits VARBINARY(255);
+    DECLARE old_counts VARBINARY(255);
+    IF the_needs <> '' THEN
+        CALL lk_check_item_needs(CONCAT(the_queue, '/', the_id), the_needs, the_limits, the_counts,
+                                 the_roots);
+    END IF;
+    SELECT i.arrival, IF(is_claimed, i.attempts, 0), i.state = 'ready', i.needs, i.need_limits,
+           i.need_units
+    INTO its_arrival, its_attempts, was_ready, old_needs, old_limits, old_counts
+    FROM lk_items AS i WHERE i.queue = the_queue AND i.id = the_id FOR UPDATE;
+    IF is_last THEN
+        CALL lk_draw(the_root, its_arrival);
+    ELSE
+        CALL lk_mark_roots(the_root);
+    END IF;
+    UPDATE lk_items AS i FORCE INDEX (PRIMARY)
+    SET i.arrival = its_arrival, i.attempts = its_attempts, i.priority = the_priority,
+        i.needs = the_needs, i.need_limits = the_limits, i.need_units = the_counts,
+        i.need_roots = the_roots, i.has_value = the_value IS NOT NULL,
+        i.ready_us = CASE WHEN is_claimed OR delay_ms > 0 THEN 0
+                          WHEN i.state = 'ready' THEN i.ready_us -- it stays so, since then
+                          WHEN i.state = 'delayed' AND i.due_us <= now_us THEN i.due_us
+                          ELSE now_us END,
+        i.state = CASE WHEN is_claimed THEN 'again' WHEN delay_ms > 0 THEN 'delayed'
+                       ELSE 'ready' END,
+        i.due_us = IF(delay_ms > 0, now_us + delay_ms * 1000, 0)
+    WHERE i.queue = the_queue AND i.id = the_id;
+    IF was_ready AND old_needs <> '' THEN
+        CALL lk_item_goes(the_queue, the_id, old_needs, old_limits, old_counts, FALSE);
+    END IF;
+    IF the_needs <> '' THEN
+        CALL lk_item_comes(the_queue, the_id);
+    END IF;
+    IF delay_ms > 0 THEN
+        UPDATE lk_roots AS r FORCE INDEX (PRIMARY)
+        SET r.due_us = LEAST(r.due_us, now_us + delay_ms * 1000) WHERE r.root = the_root;
+    END IF;
+    DELETE v FROM lk_item_values AS v FORCE INDEX (PRIMARY)
+    WHERE v.queue = the_queue AND v.id = the_id;
+    IF the_value IS NOT NULL THEN
+        INSERT INTO lk_item_values (queue, id, bytes) VALUES (the_queue, the_id, the_value);
+    END IF;
+    IF @lk_tells THEN
+        CALL lk_tell('pushed', CONCAT(the_queue, '/', the_id), '', '', 0, 0, its_attempts, TRUE, '',
+                     FALSE);
+    END IF;
+END
+//
+
+-- How the item with this id is; `its_state` NULL: there is none. A claim past its deadline perishes
+-- first, and may take the item with it. In a statement of the caller's (20_transactions) it does not:
+-- then the state is the one that the item will have, and the item is claimed still.
+DROP PROCEDURE IF EXISTS lk_find_item
+//
+CREATE PROCEDURE lk_find_item(
+    IN the_queue VARBINARY(512), IN the_id VARBINARY(255), IN now_us BIGINT, IN is_due BOOLEAN,
+    INOUT locked BLOB, INOUT has_waiting BOOLEAN, OUT its_state VARBINARY(16),
+    OUT is_claimed BOOLEAN, OUT is_dead BOOLEAN)
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    DECLARE self BIGINT;
+    DECLARE its_roots BLOB;
+    DECLARE its_deadline_us BIGINT;
+    DECLARE is_ripe BOOLEAN;
+    DECLARE is_worn BOOLEAN;
+    DECLARE has_all BOOLEAN;
+    DECLARE released BLOB;
+    DECLARE is_read BOOLEAN DEFAULT FALSE;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
+    WHILE NOT is_read DO
+        SET its_state = NULL, self = 0, its_deadline_us = @LK_NEVER@;
+        IF @lk_inside THEN -- an item that is done since its snapshot marks no root (20_transactions)
+            SELECT i.state, i.claim, i.due_us <= now_us,
+                   i.max_attempts > 0 AND i.attempts >= i.max_attempts
+            INTO its_state, self, is_ripe, is_worn
+            FROM lk_items AS i FORCE INDEX (PRIMARY)
+            WHERE i.queue = the_queue AND i.id = the_id FOR UPDATE;
+        ELSE
+            SELECT i.state, i.claim, i.due_us <= now_us INTO its_state, self, is_ripe
+            FROM lk_items AS i WHERE i.queue = the_queue AND i.id = the_id;
+        END IF;
+        IF self <> 0 THEN
+            SELECT r.roots, r.deadline_us INTO its_roots, its_deadline_us
+            FROM lk_requests AS r WHERE r.id = self AND r.part = 1 FOR UPDATE;
+        END IF;
+        SET is_dead = its_deadline_us <= now_us;
+        SET is_read = NOT is_dead OR @lk_inside <=> 2;
+        IF NOT is_read THEN
+            CALL lk_lock_more_roots(its_roots, locked, has_waiting, has_all);
+            IF is_due THEN -- what was due before it, first
+                CALL lk_perish(locked, has_waiting, now_us, 4);
+                SET is_due = FALSE;
+            ELSE
+                CALL lk_remove_request(self, 'perished', released);
+                CALL lk_grant_waiters(locked, has_waiting, released, NULL, its_deadline_us);
+            END IF;
+        END IF;
+    END WHILE;
+    SET is_claimed = self <> 0;
+    IF is_dead AND its_state = 'claimed' THEN
+        SET its_state = IF(is_worn, 'parked', 'ready');
+    ELSEIF its_state = 'delayed' AND is_ripe THEN
+        SET its_state = 'ready';
+    END IF;
+END
+//
+
+-- Adds an item. If there is one with this id, that is changed, if the push is of such a `kind`:
+-- @LK_PUSH_NEW@ changes nothing, @LK_PUSH_REPLACE@ what waits to be claimed, @LK_PUSH_AGAIN@ all.
+-- `was`: the state of the item that was there; NULL: `added`. `is_work`: counted as pushed. The root
+-- is locked.
+DROP PROCEDURE IF EXISTS lk_push_one
+//
+CREATE PROCEDURE lk_push_one(
+    IN the_queue VARBINARY(512), IN the_id VARBINARY(255), IN the_root VARBINARY(255),
+    IN the_value MEDIUMBLOB, IN delay_ms BIGINT, IN the_needs BLOB,
+    IN the_limits VARBINARY(255), IN the_counts VARBINARY(255), IN the_roots BLOB,
+    IN the_priority SMALLINT, IN kind TINYINT, IN now_us BIGINT, IN is_due BOOLEAN,
+    INOUT locked BLOB, INOUT has_waiting BOOLEAN, OUT added BOOLEAN, OUT changed BOOLEAN,
+    OUT was VARBINARY(16), OUT is_work BOOLEAN)
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    DECLARE is_claimed BOOLEAN;
+    DECLARE is_dead BOOLEAN;
+    CALL lk_find_item(the_queue, the_id, now_us, is_due, locked, has_waiting, was, is_claimed,
+                        is_dead);
+    SET added = was IS NULL;
+    SET changed = NOT added
+            AND (kind = @LK_PUSH_AGAIN@ OR (was = 'cancelled' AND is_dead)
+                 OR (kind = @LK_PUSH_REPLACE@ AND was IN ('ready', 'delayed', 'again')));
+    SET is_work = added OR (changed AND was IN ('claimed', 'cancelled'));
+    IF added THEN
+        CALL lk_add_item(the_queue, the_id, the_root, the_value, delay_ms, the_needs, the_limits,
+                         the_counts, the_roots, the_priority, now_us);
+    ELSEIF changed THEN
+        CALL lk_replace_item(the_queue, the_id, the_root, the_value, delay_ms, the_needs,
+                             the_limits, the_counts, the_roots, the_priority, is_claimed, is_work,
+                             now_us);
+    END IF;
+END
+//
+
+-- Counts pushes that have added work, and the others.
 DROP PROCEDURE IF EXISTS lk_count_pushes
 //
 CREATE PROCEDURE lk_count_pushes(
-    IN the_queue VARBINARY(512), IN added BIGINT, IN existed BIGINT)
+    IN the_queue VARBINARY(512), IN count_pushed BIGINT, IN count_duplicates BIGINT)
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
-    INSERT INTO lk_queues (path, pushed, duplicates) VALUES (the_queue, added, existed)
-    ON DUPLICATE KEY UPDATE pushed = pushed + added, duplicates = duplicates + existed;
+    INSERT INTO lk_queues (path, pushed, duplicates)
+    VALUES (the_queue, count_pushed, count_duplicates)
+    ON DUPLICATE KEY UPDATE pushed = pushed + count_pushed,
+                            duplicates = duplicates + count_duplicates;
 END
 //
 
@@ -117,17 +267,20 @@ CREATE PROCEDURE lk_decide_push(
     IN the_queue VARBINARY(512), IN the_id VARBINARY(255), IN the_root VARBINARY(255),
     IN the_value MEDIUMBLOB, IN delay_ms BIGINT, IN the_needs BLOB,
     IN the_limits VARBINARY(255), IN the_counts VARBINARY(255), IN the_roots BLOB,
-    IN the_priority SMALLINT, OUT added BOOLEAN)
+    IN the_priority SMALLINT, IN kind TINYINT, OUT added BOOLEAN, OUT changed BOOLEAN,
+    OUT was VARBINARY(16))
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE locked BLOB;
     DECLARE has_waiting BOOLEAN;
     DECLARE is_due BOOLEAN;
+    DECLARE is_work BOOLEAN;
     DECLARE now_us BIGINT;
     CALL lk_lock_roots(the_root, locked, now_us, is_due, has_waiting);
-    CALL lk_add_item(the_queue, the_id, the_root, the_value, delay_ms, the_needs, the_limits,
-                     the_counts, the_roots, the_priority, now_us, added);
-    CALL lk_count_pushes(the_queue, added, NOT added);
+    CALL lk_push_one(the_queue, the_id, the_root, the_value, delay_ms, the_needs, the_limits,
+                     the_counts, the_roots, the_priority, kind, now_us, is_due, locked, has_waiting,
+                     added, changed, was, is_work);
+    CALL lk_count_pushes(the_queue, is_work, NOT is_work);
 END
 //
 
@@ -404,6 +557,44 @@ BEGIN
 END
 //
 
+-- The item of this claim, which ends, is as the push would have added it that has asked for it again,
+-- if one has. `ended_us`: when the claim ended, since when the item is ready if it is; NULL: now.
+DROP PROCEDURE IF EXISTS lk_begin_again
+//
+CREATE PROCEDURE lk_begin_again(
+    IN the_queue VARBINARY(512), IN the_id VARBINARY(255), IN its_claim BIGINT, IN is_lost BOOLEAN,
+    IN ended_us BIGINT)
+SQL SECURITY INVOKER MODIFIES SQL DATA
+BEGIN
+    DECLARE now_us BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
+                                  + (TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) + 9000000450000000)
+                                    MOD 900000000 - 450000000;
+    DECLARE its_due_us BIGINT;
+    DECLARE needs_more BOOLEAN;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
+    SELECT IF(i.due_us > now_us, i.due_us, 0), i.needs <> '' INTO its_due_us, needs_more
+    FROM lk_items AS i
+    WHERE i.queue = the_queue AND i.id = the_id AND i.claim = its_claim AND i.state = 'again';
+    IF its_due_us IS NOT NULL THEN
+        UPDATE lk_items AS i FORCE INDEX (PRIMARY)
+        SET i.claim = 0, i.ask_number = 0, i.attempts = 0, i.was_lost = is_lost,
+            i.ready_us = IF(its_due_us > 0, 0, GREATEST(i.due_us, COALESCE(ended_us, now_us))),
+            i.due_us = its_due_us, i.state = IF(its_due_us > 0, 'delayed', 'ready')
+        WHERE i.queue = the_queue AND i.id = the_id AND i.claim = its_claim;
+        IF @lk_inside AND ROW_COUNT() = 0 THEN
+            CALL lk_refuse_snapshot();
+        END IF;
+        IF its_due_us > 0 THEN
+            UPDATE lk_roots AS r FORCE INDEX (PRIMARY)
+            SET r.due_us = LEAST(r.due_us, its_due_us)
+            WHERE r.root = SUBSTRING_INDEX(the_queue, '/', 1);
+        ELSEIF needs_more THEN
+            CALL lk_item_comes(the_queue, the_id);
+        END IF;
+    END IF;
+END
+//
+
 -- Removes the item of this claim, which ends, if it is cancelled. Its claims are counted with its
 -- queue's.
 DROP PROCEDURE IF EXISTS lk_drop_claimed
@@ -440,8 +631,8 @@ END
 
 -- Ends a claim that is still held: the item is removed (delay_ms NULL), or given back, with the exit
 -- code and the text of its failure; both NULL: the former ones stay. `uncounted`: the attempt does
--- not count, so the item is not parked unless it `parks`. A cancelled item is removed in any case. The
--- roots in `locked` are.
+-- not count, so the item is not parked unless it `parks`. A cancelled item is removed in any case, and
+-- one that was pushed again is as new in any case. The roots in `locked` are.
 DROP PROCEDURE IF EXISTS lk_finish_item
 //
 CREATE PROCEDURE lk_finish_item(
@@ -458,14 +649,15 @@ finish: BEGIN
     DECLARE has_ended BOOLEAN;
     DECLARE is_last BOOLEAN;
     DECLARE is_dropped BOOLEAN;
+    DECLARE is_again BOOLEAN;
     DECLARE its_claims BIGINT;
     DECLARE its_steals BIGINT;
     DECLARE needs_more BOOLEAN;
     DECLARE released BLOB;
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
     SELECT r.id, r.roots, i.max_attempts > 0 AND i.attempts >= i.max_attempts, i.claims, i.steals,
-           i.needs <> '', i.state = 'cancelled' AND delay_ms IS NOT NULL
-    INTO self, its_roots, is_last, its_claims, its_steals, needs_more, is_dropped
+           i.needs <> '', i.state = 'cancelled' AND delay_ms IS NOT NULL, i.state = 'again'
+    INTO self, its_roots, is_last, its_claims, its_steals, needs_more, is_dropped, is_again
     FROM lk_items AS i JOIN lk_requests AS r ON r.id = i.claim AND r.part = 1
     WHERE i.queue = the_queue AND i.id = the_id AND r.deadline_us > now_us AND r.owner = asker
       AND (the_token = 0 OR r.token = the_token);
@@ -486,9 +678,10 @@ finish: BEGIN
         INSERT INTO lk_ended (token, identity, ended_us) VALUES (the_token, the_identity, now_us)
         ON DUPLICATE KEY UPDATE ended_us = now_us;
     END IF;
-    SET parks = parks OR (is_last AND NOT uncounted);
-    IF uncounted THEN
-        UPDATE lk_items AS i FORCE INDEX (PRIMARY) SET i.attempts = i.attempts - (i.attempts > 0)
+    SET parks = NOT is_again AND (parks OR (is_last AND NOT uncounted));
+    IF uncounted OR is_again THEN
+        UPDATE lk_items AS i FORCE INDEX (PRIMARY)
+        SET i.attempts = IF(is_again, 0, i.attempts - (i.attempts > 0))
         WHERE i.queue = the_queue AND i.id = the_id;
     END IF;
     IF @lk_tells AND NOT is_dropped THEN
@@ -498,6 +691,15 @@ finish: BEGIN
     CALL lk_remove_request(self, NULL, released);
     IF is_dropped THEN
         CALL lk_drop_claimed(the_queue, the_id, self);
+    ELSEIF is_again THEN
+        CALL lk_begin_again(the_queue, the_id, self, FALSE, NULL);
+        UPDATE lk_items AS i FORCE INDEX (PRIMARY)
+        SET i.last_exit = its_exit, i.last_error = its_error
+        WHERE i.queue = the_queue AND i.id = the_id
+          AND (its_exit IS NOT NULL OR its_error IS NOT NULL);
+        UPDATE lk_queues AS q FORCE INDEX (PRIMARY)
+        SET q.done = q.done + (delay_ms IS NULL), q.retried = q.retried + (delay_ms IS NOT NULL)
+        WHERE q.path = the_queue;
     ELSEIF delay_ms IS NULL THEN
         DELETE i FROM lk_items AS i FORCE INDEX (PRIMARY)
         WHERE i.queue = the_queue AND i.id = the_id;
@@ -720,9 +922,9 @@ cancel: BEGIN
     IF self IS NULL THEN
         CALL lk_remove_item(the_queue, the_id, FALSE, outcome, sentence);
     ELSE
-        IF its_state = 'claimed' THEN
-            UPDATE lk_items AS i FORCE INDEX (PRIMARY) SET i.state = 'cancelled'
-            WHERE i.queue = the_queue AND i.id = the_id AND i.claim = self AND i.state = 'claimed';
+        IF its_state <> 'cancelled' THEN
+            UPDATE lk_items AS i FORCE INDEX (PRIMARY) SET i.state = 'cancelled', i.due_us = 0
+            WHERE i.queue = the_queue AND i.id = the_id AND i.claim = self AND i.state = its_state;
             IF @lk_inside AND ROW_COUNT() = 0 THEN
                 CALL lk_refuse_snapshot();
             END IF;

@@ -8,7 +8,8 @@
 DELIMITER //
 
 -- R16, in the transaction that is open. Needs as parts, and their roots. `value`: hexadecimal digits;
--- absent: none. `answers`: of each whether it was added, as JSON with a comma between.
+-- absent: none. `kind` as in lk_push_one(). `answers`: of each added, changed and was, as JSON with a
+-- comma between.
 DROP PROCEDURE IF EXISTS lk_decide_pushes
 //
 CREATE PROCEDURE lk_decide_pushes(
@@ -28,35 +29,41 @@ BEGIN
     DECLARE its_counts VARBINARY(255);
     DECLARE its_roots BLOB;
     DECLARE its_priority SMALLINT;
-    DECLARE added BOOLEAN;
-    DECLARE all_added BIGINT DEFAULT 0;
+    DECLARE its_kind TINYINT;
+    DECLARE added, changed, is_work BOOLEAN;
+    DECLARE was VARBINARY(16);
+    DECLARE count_pushed BIGINT DEFAULT 0;
     DECLARE count INT DEFAULT JSON_LENGTH(commands);
     DECLARE i INT DEFAULT 0;
     DECLARE pushes CURSOR FOR
-        SELECT c.id, UNHEX(c.value), c.delay_ms, c.needs, c.limits, c.counts, c.roots, c.priority
+        SELECT c.id, UNHEX(c.value), c.delay_ms, c.needs, c.limits, c.counts, c.roots, c.priority,
+               c.kind
         FROM JSON_TABLE(commands, '$[*]' COLUMNS (
             n FOR ORDINALITY, id VARCHAR(255) PATH '$.id', value MEDIUMTEXT PATH '$.value',
             delay_ms BIGINT PATH '$.delay_ms', needs TEXT PATH '$.needs',
             limits VARCHAR(255) PATH '$.limits', counts VARCHAR(255) PATH '$.counts',
-            roots TEXT PATH '$.roots', priority SMALLINT PATH '$.priority')) AS c
+            roots TEXT PATH '$.roots', priority SMALLINT PATH '$.priority',
+            kind TINYINT PATH '$.kind')) AS c
         ORDER BY c.n;
     SET answers = '';
     CALL lk_lock_roots(the_root, locked, now_us, is_due, has_waiting);
     OPEN pushes;
     WHILE i < count DO
         FETCH pushes INTO its_id, its_value, its_delay_ms, its_needs, its_limits, its_counts,
-            its_roots, its_priority;
-        CALL lk_add_item(the_queue, its_id, the_root, its_value, its_delay_ms, its_needs,
-                         its_limits, its_counts, its_roots, its_priority, now_us, added);
-        SET all_added = all_added + added, i = i + 1,
-            answers = CONCAT(answers, IF(i = 1, '', ','), added);
+            its_roots, its_priority, its_kind;
+        CALL lk_push_one(the_queue, its_id, the_root, its_value, its_delay_ms, its_needs,
+                         its_limits, its_counts, its_roots, its_priority, its_kind, now_us, is_due,
+                         locked, has_waiting, added, changed, was, is_work);
+        SET count_pushed = count_pushed + is_work, i = i + 1,
+            answers = CONCAT(answers, IF(i = 1, '', ','),
+                             JSON_ARRAY(added, changed, CONVERT(was USING utf8mb4)));
     END WHILE;
     CLOSE pushes;
-    CALL lk_count_pushes(the_queue, all_added, count - all_added);
+    CALL lk_count_pushes(the_queue, count_pushed, count - count_pushed);
 END
 //
 
--- Answers: added.
+-- Answers: added, changed.
 DROP PROCEDURE IF EXISTS lk_push_many
 //
 CREATE PROCEDURE lk_push_many(
@@ -71,9 +78,9 @@ BEGIN
         CALL lk_decide_pushes(the_queue, the_root, commands, answers);
         COMMIT;
     END;
-    SELECT a.added
-    FROM JSON_TABLE(CONCAT('[', answers, ']'),
-                    '$[*]' COLUMNS (n FOR ORDINALITY, added INT PATH '$')) AS a
+    SELECT a.added, a.changed
+    FROM JSON_TABLE(CONCAT('[', answers, ']'), '$[*]' COLUMNS (
+        n FOR ORDINALITY, added INT PATH '$[0]', changed INT PATH '$[1]')) AS a
     ORDER BY a.n;
 END
 //

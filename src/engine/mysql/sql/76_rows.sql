@@ -183,7 +183,8 @@ BEGIN
     DELETE i, r FROM lk_items AS i FORCE INDEX (PRIMARY)
     STRAIGHT_JOIN lk_requests AS r FORCE INDEX (PRIMARY)
     WHERE i.queue = the_queue AND i.id = the_id AND r.id = self AND r.part = 1 AND r.owner = asker
-      AND r.token = the_token AND r.deadline_us > now_us AND r.part_count = 1;
+      AND r.token = the_token AND r.deadline_us > now_us AND r.part_count = 1
+      AND i.state <> 'again';
     IF ROW_COUNT() = 0 THEN
         SIGNAL SQLSTATE '@LK_SQLSTATE_NOT_SIMPLE@' SET MESSAGE_TEXT = 'the end of this claim is not simple';
     END IF;

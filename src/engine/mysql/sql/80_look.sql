@@ -160,7 +160,7 @@ BEGIN
            COALESCE(SUM(i.state = 'ready' OR (i.state = 'delayed' AND i.due_us <= now_us)), 0)
                AS ready,
            COALESCE(SUM(i.state = 'delayed' AND i.due_us > now_us), 0) AS is_delayed,
-           COALESCE(SUM(i.state IN ('claimed', 'cancelled')), 0) AS claimed,
+           COALESCE(SUM(i.state IN ('claimed', 'cancelled', 'again')), 0) AS claimed,
            COALESCE(SUM(i.state = 'parked'), 0) AS parked_now,
            now_us - MIN(CASE WHEN i.state = 'ready' THEN IF(i.ready_us = 0, i.arrival, i.ready_us)
                              WHEN i.state = 'delayed' AND i.due_us <= now_us THEN i.due_us END)
@@ -190,7 +190,7 @@ BEGIN
            COALESCE(SUM(i.state = 'ready' OR (i.state = 'delayed' AND i.due_us <= now_us)), 0)
                AS ready,
            COALESCE(SUM(i.state = 'delayed' AND i.due_us > now_us), 0) AS is_delayed,
-           COALESCE(SUM(i.state IN ('claimed', 'cancelled')), 0) AS claimed,
+           COALESCE(SUM(i.state IN ('claimed', 'cancelled', 'again')), 0) AS claimed,
            COALESCE(SUM(i.state = 'parked'), 0) AS parked_now,
            now_us - MIN(CASE WHEN i.state = 'ready' THEN IF(i.ready_us = 0, i.arrival, i.ready_us)
                              WHEN i.state = 'delayed' AND i.due_us <= now_us THEN i.due_us END)

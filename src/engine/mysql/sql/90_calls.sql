@@ -626,17 +626,18 @@ BEGIN
 END
 //
 
--- R16. The needs as parts, and their roots. Answers: added.
+-- R16. The needs as parts, and their roots. `kind` as in lk_push_one(). Answers: added, changed, was.
 DROP PROCEDURE IF EXISTS lk_push_item
 //
 CREATE PROCEDURE lk_push_item(
     IN the_queue VARBINARY(512), IN the_id VARBINARY(255), IN the_root VARBINARY(255),
     IN the_value MEDIUMBLOB, IN delay_ms BIGINT, IN the_needs BLOB,
     IN the_limits VARBINARY(255), IN the_counts VARBINARY(255), IN the_roots BLOB,
-    IN the_priority SMALLINT)
+    IN the_priority SMALLINT, IN kind TINYINT)
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
-    DECLARE added BOOLEAN;
+    DECLARE added, changed BOOLEAN;
+    DECLARE was VARBINARY(16);
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     IF @lk_server_start IS NULL THEN
         CALL lk_awake();
@@ -646,10 +647,11 @@ BEGIN
     BEGIN
         DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
         CALL lk_decide_push(the_queue, the_id, the_root, the_value, delay_ms, the_needs,
-                            the_limits, the_counts, the_roots, the_priority, added);
+                            the_limits, the_counts, the_roots, the_priority, kind, added, changed,
+                            was);
         COMMIT;
     END;
-    SELECT added;
+    SELECT added, changed, was;
 END
 //
 
@@ -839,7 +841,7 @@ BEGIN
             STRAIGHT_JOIN lk_requests AS r FORCE INDEX (PRIMARY)
             WHERE i.queue = the_queue AND i.id = the_id AND r.id = self AND r.part = 1
               AND r.owner = asker AND r.token = the_token AND r.deadline_us > now_us
-              AND r.part_count = 1;
+              AND r.part_count = 1 AND i.state <> 'again';
             SET is_gone = ROW_COUNT() > 0;
         END IF;
         IF is_gone THEN

@@ -113,17 +113,26 @@ END
 DROP PROCEDURE IF EXISTS lk_push_options
 //
 CREATE PROCEDURE lk_push_options(
-    IN options MEDIUMTEXT CHARACTER SET utf8mb4, IN item VARBINARY(512), OUT delay_ms BIGINT,
-    OUT its_priority SMALLINT, OUT needs BLOB, OUT limits VARBINARY(255),
+    IN options MEDIUMTEXT CHARACTER SET utf8mb4, IN item VARBINARY(512), OUT kind TINYINT,
+    OUT delay_ms BIGINT, OUT its_priority SMALLINT, OUT needs BLOB, OUT limits VARBINARY(255),
     OUT counts VARBINARY(255), OUT need_roots BLOB)
 SQL SECURITY INVOKER READS SQL DATA
 BEGIN
     DECLARE parts MEDIUMTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE number BIGINT;
     DECLARE ignored BLOB;
-    SET delay_ms = 0, its_priority = 0, needs = '', limits = '', counts = '', need_roots = '';
+    DECLARE comes_again, replaces BOOLEAN;
+    SET kind = @LK_PUSH_NEW@, delay_ms = 0, its_priority = 0, needs = '', limits = '', counts = '',
+        need_roots = '';
     IF options IS NOT NULL THEN
-        CALL lk_check_options(options, ' delay priority needs ');
+        CALL lk_check_options(options, ' delay priority needs again replace ');
+        CALL lk_flag(options, 'again', FALSE, comes_again);
+        CALL lk_flag(options, 'replace', FALSE, replaces);
+        IF comes_again AND replaces THEN
+            CALL lk_refuse('invalid', '@LK_TEXT_AGAIN_OR_REPLACE@');
+        END IF;
+        SET kind = CASE WHEN comes_again THEN @LK_PUSH_AGAIN@ WHEN replaces THEN @LK_PUSH_REPLACE@
+                        ELSE @LK_PUSH_NEW@ END;
         CALL lk_delay_of(options, delay_ms);
         CALL lk_number_of(options, 'priority', @LK_PRIORITY_MIN@, @LK_PRIORITY_MAX@,
                           'R16: a priority is', number);
@@ -145,38 +154,45 @@ END
 
 -- ---- pushes ----
 
--- Answers one row: added, whether there was none with this id.
+-- An item that is there already stays as it is. With the option `again` it gets what this push says, and is
+-- worked on once more, behind its claim if it is claimed; with `replace` it does only if it waits to be
+-- claimed. Answers one row: added, whether there was none with this id; changed, whether that one has been
+-- changed; was, its state before.
 DROP PROCEDURE IF EXISTS lk_work_push
 //
 CREATE PROCEDURE lk_work_push(
     IN queue MEDIUMTEXT CHARACTER SET utf8mb4, IN id MEDIUMTEXT CHARACTER SET utf8mb4,
     IN value LONGBLOB, IN options MEDIUMTEXT CHARACTER SET utf8mb4)
 SQL SECURITY INVOKER MODIFIES SQL DATA
-COMMENT 'Adds an item to a queue, unless there is one with this id.'
+COMMENT 'Adds an item to a queue, or changes the one with this id if an option says so.'
 BEGIN
     DECLARE the_queue, item VARBINARY(512);
     DECLARE needs, need_roots BLOB;
     DECLARE limits, counts VARBINARY(255);
     DECLARE delay_ms BIGINT;
     DECLARE its_priority SMALLINT;
-    DECLARE is_own, added BOOLEAN;
+    DECLARE kind TINYINT;
+    DECLARE is_own, added, changed BOOLEAN;
+    DECLARE was VARBINARY(16);
     CALL lk_path_of(queue, the_queue);
     CALL lk_item_path_of(the_queue, id, item);
     CALL lk_check_value(value);
-    CALL lk_push_options(options, item, delay_ms, its_priority, needs, limits, counts, need_roots);
+    CALL lk_push_options(options, item, kind, delay_ms, its_priority, needs, limits, counts,
+                         need_roots);
     CALL lk_enter(is_own);
     BEGIN
         DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN CALL lk_undo(is_own); RESIGNAL; END;
         CALL lk_decide_push(the_queue, CAST(id AS BINARY), SUBSTRING_INDEX(the_queue, '/', 1), value,
-                            delay_ms, needs, limits, counts, need_roots, its_priority, added);
+                            delay_ms, needs, limits, counts, need_roots, its_priority, kind, added,
+                            changed, was);
         CALL lk_leave(is_own);
     END;
-    SELECT added;
+    SELECT added, changed, CONVERT(was USING utf8mb4) AS was;
 END
 //
 
 -- `vals`: a JSON array with a text, or null, for each id; NULL: they have none. Options as for one; they
--- are those of all. Answers a row for each: added, id.
+-- are those of all. Answers a row for each: added, id, changed, was.
 DROP PROCEDURE IF EXISTS lk_work_push_many
 //
 CREATE PROCEDURE lk_work_push_many(
@@ -190,6 +206,7 @@ BEGIN
     DECLARE limits, counts VARBINARY(255);
     DECLARE delay_ms BIGINT;
     DECLARE its_priority SMALLINT;
+    DECLARE kind TINYINT;
     DECLARE is_own BOOLEAN;
     DECLARE ids_count INT;
     DECLARE i INT DEFAULT 0;
@@ -203,8 +220,8 @@ BEGIN
     CALL lk_words_of(ids, ids);
     SET ids_left = ids;
     CALL lk_ids_of(the_queue, ids, 'adds 1 to @LK_DECIDE_MANY_MAX@ items', ids_count);
-    CALL lk_push_options(options, CONCAT(the_queue, '/', SUBSTRING_INDEX(ids, ' ', 1)), delay_ms,
-                         its_priority, needs, limits, counts, need_roots);
+    CALL lk_push_options(options, CONCAT(the_queue, '/', SUBSTRING_INDEX(ids, ' ', 1)), kind,
+                         delay_ms, its_priority, needs, limits, counts, need_roots);
     IF vals IS NOT NULL THEN
         IF NOT JSON_VALID(vals) THEN
             CALL lk_refuse('invalid', 'values are one JSON array, or NULL');
@@ -229,7 +246,7 @@ BEGIN
                 'id', id, 'value', HEX(value), 'delay_ms', delay_ms,
                 'needs', CONVERT(needs USING utf8mb4), 'limits', CONVERT(limits USING utf8mb4),
                 'counts', CONVERT(counts USING utf8mb4),
-                'roots', CONVERT(need_roots USING utf8mb4), 'priority', its_priority)),
+                'roots', CONVERT(need_roots USING utf8mb4), 'priority', its_priority, 'kind', kind)),
             i = i + 1;
     END WHILE;
     CALL lk_enter(is_own);
@@ -239,9 +256,10 @@ BEGIN
                               CONCAT('[', commands, ']'), answers);
         CALL lk_leave(is_own);
     END;
-    SELECT a.added, c.id
-    FROM JSON_TABLE(CONCAT('[', answers, ']'),
-                    '$[*]' COLUMNS (n FOR ORDINALITY, added INT PATH '$')) AS a
+    SELECT a.added, c.id, a.changed, a.was
+    FROM JSON_TABLE(CONCAT('[', answers, ']'), '$[*]' COLUMNS (
+        n FOR ORDINALITY, added INT PATH '$[0]', changed INT PATH '$[1]',
+        was VARCHAR(16) PATH '$[2]')) AS a
     JOIN JSON_TABLE(CONCAT('[', commands, ']'), '$[*]' COLUMNS (
         n FOR ORDINALITY, id VARCHAR(255) PATH '$.id')) AS c ON c.n = a.n
     ORDER BY a.n;
@@ -317,14 +335,17 @@ BEGIN
     DECLARE delay_ms, present BIGINT;
     DECLARE known BIGINT DEFAULT 0;
     DECLARE its_priority SMALLINT;
-    DECLARE added BOOLEAN;
+    DECLARE kind TINYINT;
+    DECLARE added, changed BOOLEAN;
+    DECLARE was VARBINARY(16);
     DECLARE is_inside BOOLEAN DEFAULT @@SESSION.autocommit = 0;
     DECLARE level VARCHAR(32) CHARACTER SET utf8mb4;
     DECLARE jump_us BIGINT;
     CALL lk_path_of(queue, the_queue);
     CALL lk_item_path_of(the_queue, id, item);
     CALL lk_check_value(value);
-    CALL lk_push_options(options, item, delay_ms, its_priority, needs, limits, counts, need_roots);
+    CALL lk_push_options(options, item, kind, delay_ms, its_priority, needs, limits, counts,
+                         need_roots);
     BEGIN
         DECLARE CONTINUE HANDLER FOR 1568 SET is_inside = TRUE;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
@@ -355,7 +376,8 @@ BEGIN
         END IF;
     END IF;
     CALL lk_decide_push(the_queue, CAST(id AS BINARY), SUBSTRING_INDEX(the_queue, '/', 1), value,
-                        delay_ms, needs, limits, counts, need_roots, its_priority, added);
+                        delay_ms, needs, limits, counts, need_roots, its_priority, kind, added, changed,
+                        was);
     CALL lk_jump_of(jump_us);
     IF jump_us <> @lk_jump_us THEN
         CALL lk_refuse('unsupported', 'the clock of the session''s time zone has jumped meanwhile: repeat it');

@@ -155,8 +155,9 @@ CREATE TABLE lockkeeper.items (
     sequence     bigint  NOT NULL, -- in its queue: the smaller, the older
     priority     smallint NOT NULL DEFAULT 0, -- the greater, the earlier it is claimed
     state        text    NOT NULL CHECK (state IN ('ready', 'delayed', 'claimed', 'parked',
-                                                  'cancelled')),
-    -- Of a delayed item: when it is ready. Of a ready one: since when; 0: since it was pushed.
+                                                  'cancelled', 'again')),
+    -- Of a delayed item, or one that was pushed again: when it is ready. Of a ready one: since when; 0:
+    -- since it was pushed.
     due_us       bigint  NOT NULL,
     attempts     integer NOT NULL DEFAULT 0, -- claims so far
     was_lost     boolean NOT NULL DEFAULT false, -- the last claim perished: the next is a steal

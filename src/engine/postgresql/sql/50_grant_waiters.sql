@@ -271,8 +271,8 @@ BEGIN
     RETURN paths;
 END $$;
 
--- R16: the claim of an item has perished: it is ready again, parked after too many attempts, or gone
--- if it was cancelled.
+-- R16: the claim of an item has perished: it is ready again, or parked after too many attempts. If it
+-- was pushed again, it is what that push has made of it; if it was cancelled, it is gone.
 CREATE OR REPLACE FUNCTION lockkeeper.lose_item(lost lockkeeper.requests) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -294,9 +294,15 @@ BEGIN
       AND i.claim = lost.id AND i.state = 'claimed'
     RETURNING i.* INTO item;
     IF NOT FOUND THEN
-        PERFORM lockkeeper.drop_claimed(i) FROM lockkeeper.items AS i
+        SELECT i.* INTO item FROM lockkeeper.items AS i
         WHERE i.queue = regexp_replace(path, '/[^/]*$', '') AND i.id = substring(path FROM '[^/]*$')
           AND i.claim = lost.id;
+        IF item.state = 'again' THEN
+            PERFORM lockkeeper.begin_again(item, true, NULL, NULL, lockkeeper.now_us(),
+                                           least(lost.deadline_us, lockkeeper.now_us()));
+        ELSIF item.state = 'cancelled' THEN
+            PERFORM lockkeeper.drop_claimed(item);
+        END IF;
     ELSIF item.state = 'parked' THEN
         PERFORM lockkeeper.tell_request('parked', lost.id, item.attempts);
         UPDATE lockkeeper.queue_counts AS q SET parked = q.parked + 1 WHERE q.path = item.queue;

@@ -2,11 +2,107 @@
 -- Work (R16): items are pushed into queues, claimed by a lease, and done, given back, or lost with
 -- their claim.
 
--- Adds an item, unless there is one with this id. Returns whether it was added.
+-- The item with this id, and its claim, as far as there are any; one that is past its deadline
+-- perishes first, and may take its item with it.
+CREATE OR REPLACE FUNCTION lockkeeper.find_item(
+    the_queue text, the_id text, INOUT decision lockkeeper.decision, OUT item lockkeeper.items,
+    OUT claim lockkeeper.requests)
+LANGUAGE plpgsql AS $$
+BEGIN
+    LOOP
+        SELECT i.* INTO item FROM lockkeeper.items AS i
+        WHERE i.queue = the_queue AND i.id = the_id;
+        SELECT r.* INTO claim FROM lockkeeper.requests AS r WHERE r.id = item.claim;
+        EXIT WHEN claim.id IS NULL OR claim.deadline_us - decision.now_us > 0;
+        IF NOT claim.roots <@ decision.roots THEN
+            decision := lockkeeper.lock_more_roots(decision, claim.roots);
+        END IF;
+        IF decision.is_due THEN -- what was due before it, first
+            decision := lockkeeper.perish(decision, 4);
+            decision.is_due := false;
+        ELSE
+            decision := lockkeeper.grant_waiters(
+                decision, lockkeeper.lose_request(claim, 'perished'), NULL, claim.deadline_us);
+        END IF;
+    END LOOP;
+END $$;
+
+-- What a push has done. A push of an item that the queue has is counted as a duplicate, unless it
+-- `is_work`: the first that asks for another run behind a claim.
+DO $do$ BEGIN
+    CREATE TYPE lockkeeper.pushed AS (
+        added   boolean,
+        changed boolean,
+        was     text,    -- the state of the item that was there; NULL: added
+        is_work boolean, -- counted as pushed
+        wakes   boolean  -- the item may be claimed now, or later by its delay
+    );
+EXCEPTION WHEN duplicate_object THEN NULL;
+END $do$;
+
+-- Gives an item the value, the needs and the priority of a push. One that is claimed keeps its claim,
+-- and is `again` from now on: then it is last in its queue, as a new item is.
+CREATE OR REPLACE FUNCTION lockkeeper.replace_item(
+    item lockkeeper.items, the_value bytea, delay_ms bigint, the_needs text[], the_limits integer[],
+    the_counts integer[], the_roots text[], the_priority integer, now_us bigint) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+    is_claimed boolean := item.claim <> 0;
+    its_group bytea := lockkeeper.group_of(item.queue, the_needs, the_limits, the_counts);
+BEGIN
+    IF item.state = 'ready' AND num_nonnulls(item.need_group, its_group) > 0 THEN
+        -- It leaves its group, and comes to one below: 51_groups looks at changes of states.
+        UPDATE lockkeeper.items AS i SET state = 'delayed' WHERE i.number = item.number;
+    END IF;
+    UPDATE lockkeeper.items AS i
+    SET priority = the_priority, need_paths = the_needs, need_limits = the_limits,
+        need_units = the_counts, need_roots = the_roots, need_group = its_group, follows = false,
+        attempts = CASE WHEN is_claimed THEN i.attempts ELSE 0 END,
+        due_us = CASE WHEN delay_ms = 0 AND (item.state = 'ready'
+                                             OR (item.state = 'delayed' AND item.due_us <= now_us))
+                      THEN item.due_us -- it stays ready, since then
+                      ELSE now_us + delay_ms * 1000 END,
+        state = CASE WHEN is_claimed THEN 'again' WHEN delay_ms > 0 THEN 'delayed' ELSE 'ready' END,
+        sequence = CASE WHEN item.state IN ('claimed', 'cancelled') THEN lockkeeper.draw()
+                        ELSE i.sequence END
+    WHERE i.number = item.number;
+    DELETE FROM lockkeeper.item_values AS v WHERE v.item = item.number;
+    IF the_value IS NOT NULL THEN
+        INSERT INTO lockkeeper.item_values (item, bytes) VALUES (item.number, the_value);
+    END IF;
+    PERFORM lockkeeper.tell('pushed', item.queue || '/' || item.id, '', '', 0, 0,
+                            CASE WHEN is_claimed THEN item.attempts ELSE 0 END, is_of_item => true);
+END $$;
+
+-- A push of an item that the queue has. `kind`: of @LK_PUSH_NEW@, which changes nothing,
+-- @LK_PUSH_REPLACE@ and @LK_PUSH_AGAIN@.
+CREATE OR REPLACE FUNCTION lockkeeper.push_over(
+    item lockkeeper.items, the_value bytea, delay_ms bigint, the_needs text[], the_limits integer[],
+    the_counts integer[], the_roots text[], the_priority integer, kind integer, now_us bigint)
+RETURNS lockkeeper.pushed
+LANGUAGE plpgsql AS $$
+DECLARE
+    pushed lockkeeper.pushed;
+BEGIN
+    pushed.added := false;
+    pushed.was := CASE WHEN item.state = 'delayed' AND item.due_us <= now_us THEN 'ready'
+                       ELSE item.state END;
+    pushed.changed := kind = @LK_PUSH_AGAIN@
+        OR (kind = @LK_PUSH_REPLACE@ AND pushed.was IN ('ready', 'delayed', 'again'));
+    pushed.is_work := pushed.changed AND pushed.was IN ('claimed', 'cancelled');
+    pushed.wakes := pushed.changed AND item.claim = 0;
+    IF pushed.changed THEN
+        PERFORM lockkeeper.replace_item(item, the_value, delay_ms, the_needs, the_limits, the_counts,
+                                        the_roots, the_priority, now_us);
+    END IF;
+    RETURN pushed;
+END $$;
+
+-- Adds an item. If there is one with this id, that is changed, if the push is of such a `kind`.
 CREATE OR REPLACE FUNCTION lockkeeper.push_item(
     the_queue text, the_id text, the_value bytea, delay_ms bigint, the_needs text[],
     the_limits integer[], the_counts integer[], the_roots text[], the_priority integer,
-    decision lockkeeper.decision) RETURNS boolean
+    kind integer, decision lockkeeper.decision) RETURNS lockkeeper.pushed
 LANGUAGE plpgsql AS $$
 DECLARE
     new_number bigint;
@@ -16,36 +112,43 @@ DECLARE
         AND EXISTS (SELECT FROM lockkeeper.items AS i
                     WHERE i.need_group = its_group AND i.state = 'ready' AND NOT i.follows
                       AND i.priority >= the_priority);
+    found record;
 BEGIN
-    INSERT INTO lockkeeper.items AS i (queue, id, sequence, priority, state, due_us, need_paths,
-        need_limits, need_units, need_roots, need_group, follows)
-    VALUES (the_queue, the_id, lockkeeper.draw(), the_priority,
-        CASE WHEN delay_ms > 0 THEN 'delayed' ELSE 'ready' END,
-        CASE WHEN delay_ms > 0 THEN decision.now_us + delay_ms * 1000 ELSE 0 END,
-        the_needs, the_limits, the_counts, the_roots, its_group,
-        is_behind)
-    ON CONFLICT (queue, id) DO NOTHING
-    RETURNING i.number INTO new_number;
-    IF new_number IS NULL THEN
-        RETURN false;
-    END IF;
+    LOOP
+        INSERT INTO lockkeeper.items AS i (queue, id, sequence, priority, state, due_us, need_paths,
+            need_limits, need_units, need_roots, need_group, follows)
+        VALUES (the_queue, the_id, lockkeeper.draw(), the_priority,
+            CASE WHEN delay_ms > 0 THEN 'delayed' ELSE 'ready' END,
+            CASE WHEN delay_ms > 0 THEN decision.now_us + delay_ms * 1000 ELSE 0 END,
+            the_needs, the_limits, the_counts, the_roots, its_group,
+            is_behind)
+        ON CONFLICT (queue, id) DO NOTHING
+        RETURNING i.number INTO new_number;
+        EXIT WHEN new_number IS NOT NULL;
+        SELECT * INTO found FROM lockkeeper.find_item(the_queue, the_id, decision);
+        IF (found.item).number IS NOT NULL THEN
+            RETURN lockkeeper.push_over(found.item, the_value, delay_ms, the_needs, the_limits,
+                the_counts, the_roots, the_priority, kind, decision.now_us);
+        END IF;
+    END LOOP;
     IF the_value IS NOT NULL THEN
         INSERT INTO lockkeeper.item_values (item, bytes) VALUES (new_number, the_value);
     END IF;
     PERFORM lockkeeper.tell('pushed', the_queue || '/' || the_id, '', '', 0, 0, is_of_item => true);
-    RETURN true;
+    RETURN (true, false, NULL, true, true)::lockkeeper.pushed;
 END $$;
 
--- Counts pushes, and wakes workers if some have added items.
+-- Counts pushes, and wakes workers if some have added or changed what may be claimed.
 CREATE OR REPLACE FUNCTION lockkeeper.count_pushes(
-    the_queue text, added bigint, existed bigint, decision lockkeeper.decision) RETURNS void
+    the_queue text, count_pushed bigint, count_duplicates bigint, wakes boolean,
+    decision lockkeeper.decision) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO lockkeeper.queue_counts AS q (path, pushed, duplicates)
-    VALUES (the_queue, added, existed)
+    VALUES (the_queue, count_pushed, count_duplicates)
     ON CONFLICT (path) DO UPDATE
     SET pushed = q.pushed + excluded.pushed, duplicates = q.duplicates + excluded.duplicates;
-    IF added > 0 THEN
+    IF wakes THEN
         PERFORM lockkeeper.wake_workers(decision);
     END IF;
 END $$;
@@ -53,19 +156,20 @@ END $$;
 CREATE OR REPLACE FUNCTION lockkeeper.push_one(
     the_queue text, the_id text, the_root text, the_value bytea, delay_ms bigint,
     the_needs text[], the_limits integer[], the_counts integer[], the_roots text[],
-    the_priority integer) RETURNS boolean
+    the_priority integer, kind integer) RETURNS lockkeeper.pushed
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
 SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
     decision lockkeeper.decision := lockkeeper.begin_decision(ARRAY[the_root], @LK_NEVER@);
-    is_added boolean;
+    pushed lockkeeper.pushed;
 BEGIN
-    is_added := lockkeeper.push_item(the_queue, the_id, the_value, delay_ms, the_needs, the_limits,
-                                     the_counts, the_roots, the_priority, decision);
-    PERFORM lockkeeper.count_pushes(the_queue, is_added::integer, (NOT is_added)::integer, decision);
-    RETURN is_added;
+    pushed := lockkeeper.push_item(the_queue, the_id, the_value, delay_ms, the_needs, the_limits,
+                                   the_counts, the_roots, the_priority, kind, decision);
+    PERFORM lockkeeper.count_pushes(the_queue, pushed.is_work::integer,
+                                    (NOT pushed.is_work)::integer, pushed.wakes, decision);
+    RETURN pushed;
 END $$;
 
 DO $do$ BEGIN
@@ -382,9 +486,27 @@ BEGIN
     PERFORM lockkeeper.count_dropped(item);
 END $$;
 
+-- The claim of an item that was pushed again has ended: the item is as that push would have added it.
+-- `code` and `words` are why it was given back; both NULL: the former reason stays. `ended_us`: when the
+-- claim ended, since when the item is ready if it is.
+CREATE OR REPLACE FUNCTION lockkeeper.begin_again(
+    item lockkeeper.items, is_lost boolean, code integer, words bytea, now_us bigint,
+    ended_us bigint) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE lockkeeper.items AS i
+    SET claim = 0, ask_number = 0, attempts = 0, was_lost = is_lost,
+        state = CASE WHEN i.due_us > now_us THEN 'delayed' ELSE 'ready' END,
+        due_us = greatest(i.due_us, ended_us),
+        last_exit = CASE WHEN num_nonnulls(code, words) = 0 THEN i.last_exit ELSE code END,
+        last_error = CASE WHEN num_nonnulls(code, words) = 0 THEN i.last_error ELSE words END
+    WHERE i.number = item.number;
+END $$;
+
 -- Ends a claim that is still held: the item is removed (delay_ms NULL), or given back. Then `code`
 -- and `words` are the reason; both NULL: the former one stays. `uncounted`: the attempt does not
--- count, so the item is not parked unless it `parks`. A cancelled item is removed in any case.
+-- count, so the item is not parked unless it `parks`. A cancelled item is removed in any case, and
+-- one that was pushed again is as new in any case.
 CREATE OR REPLACE FUNCTION lockkeeper.finish_item(
     the_queue text, the_id text, the_owner text, the_identity bytea, the_token bigint,
     delay_ms bigint, code integer, words bytea, uncounted boolean, parks boolean,
@@ -398,6 +520,7 @@ DECLARE
     self lockkeeper.requests;
     paths text[];
     is_dropped boolean;
+    is_again boolean;
 BEGIN
     SELECT i.* INTO item FROM lockkeeper.items AS i WHERE i.queue = the_queue AND i.id = the_id;
     SELECT r.* INTO self FROM lockkeeper.requests AS r
@@ -413,16 +536,21 @@ BEGIN
     IF NOT self.roots <@ decision.roots THEN
         decision := lockkeeper.lock_more_roots(decision, self.roots);
     END IF;
+    is_again := item.state = 'again';
     IF the_token <> 0 OR delay_ms IS NULL THEN -- without a token only for its counters
         INSERT INTO lockkeeper.ended AS e (token, identity, ended_us, queue, claims, steals)
         VALUES (self.token, CASE WHEN the_token <> 0 THEN the_identity
                                  ELSE convert_to(item.number::text, 'UTF8') END,
-            decision.now_us, CASE WHEN delay_ms IS NULL THEN the_queue END, item.claims, item.steals);
+            decision.now_us, CASE WHEN delay_ms IS NULL THEN the_queue END,
+            CASE WHEN is_again THEN 0 ELSE item.claims END, -- which stay with the item
+            CASE WHEN is_again THEN 0 ELSE item.steals END);
     END IF;
     is_dropped := delay_ms IS NOT NULL AND item.state = 'cancelled';
-    parks := parks OR (NOT uncounted AND item.max_attempts > 0
-                       AND item.attempts >= item.max_attempts);
-    IF uncounted THEN
+    parks := NOT is_again AND (parks OR (NOT uncounted AND item.max_attempts > 0
+                                         AND item.attempts >= item.max_attempts));
+    IF is_again THEN
+        item.attempts := 0;
+    ELSIF uncounted THEN
         item.attempts := greatest(item.attempts - 1, 0);
     END IF;
     IF NOT is_dropped THEN
@@ -433,6 +561,8 @@ BEGIN
     paths := lockkeeper.remove_request(self, false);
     IF is_dropped THEN
         PERFORM lockkeeper.drop_claimed(item);
+    ELSIF is_again THEN
+        PERFORM lockkeeper.begin_again(item, false, code, words, decision.now_us, decision.now_us);
     ELSIF delay_ms IS NULL THEN
         DELETE FROM lockkeeper.items AS i WHERE i.number = item.number;
         DELETE FROM lockkeeper.item_values AS v WHERE v.item = item.number;
@@ -445,6 +575,8 @@ BEGIN
             last_exit = CASE WHEN num_nonnulls(code, words) = 0 THEN i.last_exit ELSE code END,
             last_error = CASE WHEN num_nonnulls(code, words) = 0 THEN i.last_error ELSE words END
         WHERE i.number = item.number;
+    END IF;
+    IF delay_ms IS NOT NULL AND NOT is_dropped THEN
         UPDATE lockkeeper.queue_counts AS q
         SET retried = q.retried + 1, parked = q.parked + parks::integer WHERE q.path = the_queue;
     END IF;
@@ -460,7 +592,10 @@ LANGUAGE sql AS $$
 SELECT array_agg(DISTINCT t.root COLLATE "C" ORDER BY t.root COLLATE "C")
 FROM (SELECT the_root AS root
       UNION ALL
-      SELECT unnest(i.need_roots) FROM lockkeeper.items AS i
+      SELECT unnest(CASE WHEN i.state = 'claimed' THEN i.need_roots
+                         ELSE (SELECT r.roots FROM lockkeeper.requests AS r WHERE r.id = i.claim)
+                    END) -- a push that came behind the claim may have changed the needs
+      FROM lockkeeper.items AS i
       WHERE i.queue = the_queue AND i.id = ANY (ids) AND i.claim <> 0) AS t $$;
 
 CREATE OR REPLACE FUNCTION lockkeeper.finish(
@@ -532,7 +667,7 @@ BEGIN
     DELETE FROM lockkeeper.items AS i
     WHERE i.queue = the_queue AND i.id = the_id
       AND CASE WHEN only_parked THEN i.state = 'parked'
-               ELSE i.state NOT IN ('claimed', 'cancelled') END
+               ELSE i.claim = 0 END
     RETURNING i.* INTO item;
     IF NOT FOUND THEN
         RETURN lockkeeper.lost(CASE WHEN only_parked THEN '@LK_TEXT_NOT_PARKED@'
@@ -573,6 +708,7 @@ DECLARE
     the_queue text := CASE WHEN the_id <> the_path THEN regexp_replace(the_path, '/[^/]*$', '') END;
     decision lockkeeper.decision := lockkeeper.begin_decision(
         lockkeeper.roots_to_finish(the_queue, ARRAY[the_id], the_root), @LK_NEVER@);
+    found record;
     item lockkeeper.items;
     claim lockkeeper.requests;
     released text[] := '{}';
@@ -580,17 +716,13 @@ BEGIN
     IF decision.is_due THEN
         decision := lockkeeper.perish(decision, 256);
     END IF;
-    LOOP
-        SELECT i.* INTO item FROM lockkeeper.items AS i
-        WHERE i.queue = the_queue AND i.id = the_id;
-        SELECT r.* INTO claim FROM lockkeeper.requests AS r WHERE r.id = item.claim;
-        IF NOT claim.roots <@ decision.roots THEN
-            decision := lockkeeper.lock_more_roots(decision, claim.roots);
-        END IF;
-        EXIT WHEN claim.id IS NULL OR claim.deadline_us - decision.now_us > 0;
-        decision := lockkeeper.grant_waiters(decision, lockkeeper.lose_request(claim, 'perished'),
-                                             NULL, claim.deadline_us);
-    END LOOP;
+    SELECT * INTO found FROM lockkeeper.find_item(the_queue, the_id, decision);
+    decision := found.decision;
+    item := found.item;
+    claim := found.claim;
+    IF NOT claim.roots <@ decision.roots THEN
+        decision := lockkeeper.lock_more_roots(decision, claim.roots);
+    END IF;
     IF item.number IS NULL THEN
         outcome := 'lost';
         sentence := '@LK_TEXT_NOT_THERE@';
@@ -605,7 +737,8 @@ BEGIN
         DELETE FROM lockkeeper.items AS i WHERE i.number = item.number;
         PERFORM lockkeeper.count_dropped(item);
     ELSE
-        UPDATE lockkeeper.items AS i SET state = 'cancelled' WHERE i.number = item.number;
+        UPDATE lockkeeper.items AS i SET state = 'cancelled', due_us = 0
+        WHERE i.number = item.number;
         IF at_once THEN
             released := lockkeeper.lose_request(claim, 'broken', by, why);
         ELSIF NOT claim.revoked THEN

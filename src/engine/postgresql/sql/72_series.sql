@@ -6,9 +6,10 @@
 -- `commands` is a JSON array of objects. Lists in them are texts in PostgreSQL's form. What needs
 -- no grant check is done by a statement for all of it (73_short_series), the rest one after the other.
 
--- R16. Needs as parts, and their roots. `value`: hexadecimal digits; absent: none.
+-- R16. Needs as parts, and their roots. `value`: hexadecimal digits; absent: none. `kind` as in
+-- push_over().
 CREATE OR REPLACE FUNCTION lockkeeper.lk_push_many(the_queue text, the_root text, commands text)
-RETURNS TABLE (added boolean)
+RETURNS TABLE (added boolean, changed boolean)
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
 SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
@@ -17,21 +18,26 @@ DECLARE
     begun timestamptz := clock_timestamp();
     decision lockkeeper.decision := lockkeeper.begin_decision(ARRAY[the_root], @LK_NEVER@);
     push record;
-    count_added bigint := 0;
-    count_existed bigint := 0;
+    pushed lockkeeper.pushed;
+    count_pushed bigint := 0;
+    count_duplicates bigint := 0;
+    wakes boolean := false;
 BEGIN
     FOR push IN
         SELECT c.* FROM json_to_recordset(commands::json) AS c (id text, value text,
             delay_ms bigint, needs text[], limits integer[], counts integer[], roots text[],
-            priority integer)
+            priority integer, kind integer)
     LOOP
-        added := lockkeeper.push_item(the_queue, push.id, decode(push.value, 'hex'), push.delay_ms,
-            push.needs, push.limits, push.counts, push.roots, push.priority, decision);
-        count_added := count_added + added::integer;
-        count_existed := count_existed + (NOT added)::integer;
+        pushed := lockkeeper.push_item(the_queue, push.id, decode(push.value, 'hex'), push.delay_ms,
+            push.needs, push.limits, push.counts, push.roots, push.priority, push.kind, decision);
+        count_pushed := count_pushed + pushed.is_work::integer;
+        count_duplicates := count_duplicates + (NOT pushed.is_work)::integer;
+        wakes := wakes OR pushed.wakes;
+        added := pushed.added;
+        changed := pushed.changed;
         RETURN NEXT;
     END LOOP;
-    PERFORM lockkeeper.count_pushes(the_queue, count_added, count_existed, decision);
+    PERFORM lockkeeper.count_pushes(the_queue, count_pushed, count_duplicates, wakes, decision);
     PERFORM lockkeeper.release_early_at_commit(begun);
 END $$;
 

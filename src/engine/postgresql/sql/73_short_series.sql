@@ -118,7 +118,7 @@ BEGIN
     CROSS JOIN LATERAL (SELECT x.* FROM lockkeeper.items AS x
                         WHERE x.queue = the_queue AND x.id = c.id OFFSET 0) AS i
     CROSS JOIN LATERAL (SELECT x.* FROM lockkeeper.requests AS x WHERE x.id = i.claim OFFSET 0) AS r
-    WHERE i.need_paths = '{}' AND r.deadline_us - decision.now_us > 0 AND r.owner = c.owner
+    WHERE i.state = 'claimed' AND i.need_paths = '{}' AND r.deadline_us - decision.now_us > 0 AND r.owner = c.owner
       AND (c.token = 0 OR r.token = c.token);
     IF known.items IS NULL THEN
         RETURN NULL;

@@ -129,7 +129,7 @@ SELECT q.pushed, q.duplicates, q.claims, q.steals, q.done, q.retried, q.parked, 
 FROM lockkeeper.queues AS q CROSS JOIN LATERAL (
     SELECT count(*) FILTER (WHERE i.state = 'ready' OR (i.state = 'delayed' AND i.is_due)),
            count(*) FILTER (WHERE i.state = 'delayed' AND NOT i.is_due),
-           count(*) FILTER (WHERE i.state IN ('claimed', 'cancelled')),
+           count(*) FILTER (WHERE i.state IN ('claimed', 'cancelled', 'again')),
            count(*) FILTER (WHERE i.state = 'parked'),
            lockkeeper.now_us() - min(i.ready_us)
     FROM (SELECT x.state, x.due_us <= lockkeeper.now_us() AS is_due,
@@ -177,7 +177,7 @@ CROSS JOIN LATERAL (
            coalesce(sum(x.steals), 0)::bigint AS steals,
            count(*) FILTER (WHERE x.state = 'ready' OR (x.state = 'delayed' AND x.is_due)) AS ready,
            count(*) FILTER (WHERE x.state = 'delayed' AND NOT x.is_due) AS delayed,
-           count(*) FILTER (WHERE x.state IN ('claimed', 'cancelled')) AS claimed,
+           count(*) FILTER (WHERE x.state IN ('claimed', 'cancelled', 'again')) AS claimed,
            count(*) FILTER (WHERE x.state = 'parked') AS parked,
            lockkeeper.now_us() - min(x.ready_us) AS oldest_us
     FROM (SELECT y.*, y.due_us <= lockkeeper.now_us() AS is_due,

@@ -149,7 +149,7 @@ BEGIN
         RETURN NULL;
     END IF;
     SELECT i.number, i.claim, i.claims, i.steals INTO item FROM lockkeeper.items AS i
-    WHERE i.queue = queue AND i.id = id AND i.need_paths = '{}';
+    WHERE i.queue = queue AND i.id = id AND i.state = 'claimed' AND i.need_paths = '{}';
     DELETE FROM lockkeeper.requests AS r
     WHERE r.id = item.claim AND r.deadline_us - moment_us > 0 AND r.owner = asker
       AND (the_token = 0 OR r.token = the_token)

@@ -171,7 +171,8 @@ BEGIN
       AND m.watched_until_us <= now_us;
     IF FOUND THEN
         SELECT i.attempts, i.claim INTO item FROM lockkeeper.items AS i
-        WHERE i.queue = the_queue AND i.id = the_id AND i.need_paths = '{}';
+        WHERE i.queue = the_queue AND i.id = the_id AND i.state = 'claimed'
+          AND i.need_paths = '{}';
         PERFORM FROM lockkeeper.requests AS r
         WHERE r.id = item.claim AND r.owner = the_owner AND r.token = the_token
           AND r.deadline_us - now_us > 0;

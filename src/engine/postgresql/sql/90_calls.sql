@@ -127,10 +127,12 @@ BEGIN
     END IF;
 END $$;
 
--- R16. The needs as parts, and their roots.
+-- R16. The needs as parts, and their roots. `kind` as in push_over().
 CREATE OR REPLACE PROCEDURE lockkeeper.lk_push_item(
     queue text, id text, root text, value bytea, delay_ms bigint, needs text[], limits integer[],
-    counts integer[], roots text[], priority integer, INOUT added boolean DEFAULT NULL)
+    counts integer[], roots text[], priority integer, kind integer,
+    INOUT added boolean DEFAULT NULL, INOUT changed boolean DEFAULT NULL,
+    INOUT was text DEFAULT NULL)
 LANGUAGE plpgsql AS $$
 #variable_conflict use_variable
 BEGIN
@@ -141,8 +143,9 @@ BEGIN
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     END IF;
     PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
-    added := lockkeeper.push_one(queue, id, root, value, delay_ms, needs, limits, counts, roots,
-                             priority);
+    SELECT p.added, p.changed, p.was INTO added, changed, was
+    FROM lockkeeper.push_one(queue, id, root, value, delay_ms, needs, limits, counts, roots,
+                             priority, kind) AS p;
     IF clock_timestamp() > statement_timestamp() + interval '1 ms' THEN
         CALL lockkeeper.release_early();
     END IF;

@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Public functions for work (R16, docs/sql.md), as 92_public_locks.
 
--- Adds items of one queue in one decision. Answers of each whether it was added.
+-- Pushes items of one queue in one decision, of a `kind` as in push_over(). Answers what became of each.
 CREATE OR REPLACE FUNCTION lockkeeper.push_all(
-    queue text, ids text[], vals bytea[], delay interval, priority integer, needs text[])
-RETURNS boolean[]
+    queue text, ids text[], vals bytea[], delay interval, priority integer, needs text[],
+    kind integer) RETURNS lockkeeper.pushed[]
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
 SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
@@ -16,7 +16,10 @@ DECLARE
     items text[] := '{}';
     needed lockkeeper.parts_read;
     decision lockkeeper.decision;
-    added boolean[] := '{}';
+    pushed lockkeeper.pushed;
+    all_pushed lockkeeper.pushed[] := '{}';
+    count_pushed bigint := 0;
+    wakes boolean := false;
 BEGIN
     IF coalesce(cardinality(ids), 0) NOT BETWEEN 1 AND @LK_DECIDE_MANY_MAX@ THEN
         PERFORM lockkeeper.refuse('invalid', format(
@@ -38,12 +41,15 @@ BEGIN
     END LOOP;
     decision := lockkeeper.begin_decision(ARRAY[split_part(the_queue, '/', 1)], @LK_NEVER@);
     FOR i IN 1 .. cardinality(ids) LOOP
-        added := added || lockkeeper.push_item(the_queue, ids[i], vals[i], delay_ms,
-            needed.paths, needed.limits, needed.counts, needed.roots, priority, decision);
+        pushed := lockkeeper.push_item(the_queue, ids[i], vals[i], delay_ms, needed.paths,
+            needed.limits, needed.counts, needed.roots, priority, kind, decision);
+        all_pushed := all_pushed || pushed;
+        count_pushed := count_pushed + pushed.is_work::integer;
+        wakes := wakes OR pushed.wakes;
     END LOOP;
-    PERFORM lockkeeper.count_pushes(the_queue, cardinality(array_positions(added, true)),
-                                    cardinality(array_positions(added, false)), decision);
-    RETURN added;
+    PERFORM lockkeeper.count_pushes(the_queue, count_pushed, cardinality(ids) - count_pushed, wakes,
+                                    decision);
+    RETURN all_pushed;
 END $$;
 
 CREATE OR REPLACE FUNCTION lockkeeper.push(
@@ -52,7 +58,9 @@ CREATE OR REPLACE FUNCTION lockkeeper.push(
 LANGUAGE plpgsql AS $$
 #variable_conflict use_variable
 BEGIN
-    RETURN lockkeeper.push_all(queue, ids, vals, delay, priority, needs);
+    RETURN ARRAY(SELECT p.added
+                 FROM pg_catalog.unnest(lockkeeper.push_all(queue, ids, vals, delay, priority, needs,
+                                                            @LK_PUSH_NEW@)) AS p);
 END $$;
 COMMENT ON FUNCTION lockkeeper.push(text, text[], bytea[], interval, integer, text[])
     IS 'Adds items, all with the same delay, priority and needs; answers of each whether it was added.';
@@ -64,7 +72,7 @@ LANGUAGE plpgsql AS $$
 #variable_conflict use_variable
 BEGIN
     RETURN (lockkeeper.push_all(queue, ARRAY[id], ARRAY[pg_catalog.convert_to(value, 'UTF8')], delay,
-                                priority, needs))[1];
+                                priority, needs, @LK_PUSH_NEW@))[1].added;
 END $$;
 COMMENT ON FUNCTION lockkeeper.push(text, text, text, interval, integer, text[])
     IS 'Adds an item to a queue, unless there is one with this id; answers whether it was added.';
@@ -75,10 +83,88 @@ CREATE OR REPLACE FUNCTION lockkeeper.push(
 LANGUAGE plpgsql AS $$
 #variable_conflict use_variable
 BEGIN
-    RETURN (lockkeeper.push_all(queue, ARRAY[id], ARRAY[value], delay, priority, needs))[1];
+    RETURN (lockkeeper.push_all(queue, ARRAY[id], ARRAY[value], delay, priority, needs,
+                                @LK_PUSH_NEW@))[1].added;
 END $$;
 COMMENT ON FUNCTION lockkeeper.push(text, text, bytea, interval, integer, text[])
     IS 'Adds an item to a queue, unless there is one with this id; answers whether it was added.';
+
+-- An item that waits or is parked gets all that the push says, and is as new; one that is claimed is so
+-- when its claim ends.
+CREATE OR REPLACE FUNCTION lockkeeper.push_again(
+    queue text, ids text[], vals bytea[] DEFAULT NULL, delay interval DEFAULT '0',
+    priority integer DEFAULT 0, needs text[] DEFAULT '{}') RETURNS text[]
+LANGUAGE plpgsql AS $$
+#variable_conflict use_variable
+BEGIN
+    RETURN ARRAY(SELECT p.was
+                 FROM pg_catalog.unnest(lockkeeper.push_all(queue, ids, vals, delay, priority, needs,
+                                                            @LK_PUSH_AGAIN@)) AS p);
+END $$;
+COMMENT ON FUNCTION lockkeeper.push_again(text, text[], bytea[], interval, integer, text[])
+    IS 'Adds items, or has those that are there worked on once more; answers of each its former state, or NULL: added.';
+
+CREATE OR REPLACE FUNCTION lockkeeper.push_again(
+    queue text, id text, value text DEFAULT NULL, delay interval DEFAULT '0',
+    priority integer DEFAULT 0, needs text[] DEFAULT '{}') RETURNS text
+LANGUAGE plpgsql AS $$
+#variable_conflict use_variable
+BEGIN
+    RETURN (lockkeeper.push_all(queue, ARRAY[id], ARRAY[pg_catalog.convert_to(value, 'UTF8')], delay,
+                                priority, needs, @LK_PUSH_AGAIN@))[1].was;
+END $$;
+COMMENT ON FUNCTION lockkeeper.push_again(text, text, text, interval, integer, text[])
+    IS 'Adds an item to a queue, or has the one with this id worked on once more; answers its former state, or NULL: added.';
+
+CREATE OR REPLACE FUNCTION lockkeeper.push_again(
+    queue text, id text, value bytea, delay interval DEFAULT '0', priority integer DEFAULT 0,
+    needs text[] DEFAULT '{}') RETURNS text
+LANGUAGE plpgsql AS $$
+#variable_conflict use_variable
+BEGIN
+    RETURN (lockkeeper.push_all(queue, ARRAY[id], ARRAY[value], delay, priority, needs,
+                                @LK_PUSH_AGAIN@))[1].was;
+END $$;
+COMMENT ON FUNCTION lockkeeper.push_again(text, text, bytea, interval, integer, text[])
+    IS 'Adds an item to a queue, or has the one with this id worked on once more; answers its former state, or NULL: added.';
+
+-- Only an item that is ready, delayed, or pushed again behind its claim gets what the push says.
+CREATE OR REPLACE FUNCTION lockkeeper.push_replace(
+    queue text, ids text[], vals bytea[] DEFAULT NULL, delay interval DEFAULT '0',
+    priority integer DEFAULT 0, needs text[] DEFAULT '{}') RETURNS text[]
+LANGUAGE plpgsql AS $$
+#variable_conflict use_variable
+BEGIN
+    RETURN ARRAY(SELECT p.was
+                 FROM pg_catalog.unnest(lockkeeper.push_all(queue, ids, vals, delay, priority, needs,
+                                                            @LK_PUSH_REPLACE@)) AS p);
+END $$;
+COMMENT ON FUNCTION lockkeeper.push_replace(text, text[], bytea[], interval, integer, text[])
+    IS 'Adds items, or changes those that wait to be claimed; answers of each its former state, or NULL: added.';
+
+CREATE OR REPLACE FUNCTION lockkeeper.push_replace(
+    queue text, id text, value text DEFAULT NULL, delay interval DEFAULT '0',
+    priority integer DEFAULT 0, needs text[] DEFAULT '{}') RETURNS text
+LANGUAGE plpgsql AS $$
+#variable_conflict use_variable
+BEGIN
+    RETURN (lockkeeper.push_all(queue, ARRAY[id], ARRAY[pg_catalog.convert_to(value, 'UTF8')], delay,
+                                priority, needs, @LK_PUSH_REPLACE@))[1].was;
+END $$;
+COMMENT ON FUNCTION lockkeeper.push_replace(text, text, text, interval, integer, text[])
+    IS 'Adds an item to a queue, or changes the one with this id if it waits to be claimed; answers its former state, or NULL: added.';
+
+CREATE OR REPLACE FUNCTION lockkeeper.push_replace(
+    queue text, id text, value bytea, delay interval DEFAULT '0', priority integer DEFAULT 0,
+    needs text[] DEFAULT '{}') RETURNS text
+LANGUAGE plpgsql AS $$
+#variable_conflict use_variable
+BEGIN
+    RETURN (lockkeeper.push_all(queue, ARRAY[id], ARRAY[value], delay, priority, needs,
+                                @LK_PUSH_REPLACE@))[1].was;
+END $$;
+COMMENT ON FUNCTION lockkeeper.push_replace(text, text, bytea, interval, integer, text[])
+    IS 'Adds an item to a queue, or changes the one with this id if it waits to be claimed; answers its former state, or NULL: added.';
 
 DO $do$ BEGIN
     CREATE TYPE lockkeeper.claimed AS (
