@@ -301,11 +301,10 @@ const struct lk_cli_command lk_cli_work_commands[] = {
         .name = "stats",
         .arguments = "QUEUE",
         .summary = "print the counters of a queue",
-        .text =
-            "How often items were pushed, pushed again (duplicates), claimed, stolen (claimed\n"
-            "after a claim that perished), done, returned and parked; how many there are now,\n"
-            "and for how long the oldest ready item has been. Many duplicates and steals mean\n"
-            "that there are too many workers, or that their ttl is too short.",
+        .text = "How often items were pushed, pushed again (duplicates), claimed, stolen (claimed\n"
+                "after a claim that perished), done, returned and parked; how many there are now,\n"
+                "and for how long the oldest ready item has been. Many duplicates and steals mean\n"
+                "that there are too many workers, or that their ttl is too short.",
         .options = COMMON_OPTIONS,
         .words = {1, 1},
         .outcomes = ENDS_COMMON | ENDS(LK_OK),
