@@ -35,6 +35,10 @@ lk_outcome lk_push_item(lk_store *store, const lk_push_request *request, lk_push
         return outcome;
     }
     outcome = store->engine->ops->decide(store->engine, &command, &patience, &decision);
+    if (outcome == LK_OK && decision.pushed.added != (decision.pushed.was == NULL)) {
+        outcome = lk_error_set(&decision.error, LK_INTERNAL,
+                               "the store has not said whether it had the item");
+    }
     if (outcome == LK_OK && ret_result != NULL) {
         *ret_result = decision.pushed;
     }
