@@ -102,14 +102,14 @@ struct lk_put {
     struct lk_slice bytes; /* unless it deletes */
 };
 
-/* R16: adds an item; one with this id that is there already stays as it is. */
-/* What a push does with an item that stands there already. */
+/* What a push does with an item that is there already. */
 enum lk_push_kind {
     LK_PUSH_NEW,     /* nothing: a duplicate */
     LK_PUSH_REPLACE, /* replaces it if it waits to be claimed */
     LK_PUSH_AGAIN,   /* replaces it unless it is claimed, else lets it follow its claim */
 };
 
+/* R16: adds an item, or does with one that has its id what its kind says. */
 struct lk_push {
     enum lk_push_kind kind;
     struct lk_path queue;

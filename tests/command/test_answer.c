@@ -141,11 +141,13 @@ static void test_items(void **state) {
 
     assert_string_equal(in_resp(world, 2, "PUSH q 1"), ":1\r\n");
     assert_string_equal(in_resp(world, 2, "PUSH q 1"), ":0\r\n");
-    assert_string_equal(in_json(world, "PUSH q 1"), "{\"status\":\"ok\",\"added\":false}");
+    assert_string_equal(in_json(world, "PUSH q 1"),
+                        "{\"status\":\"ok\",\"added\":false,\"changed\":false,\"was\":\"ready\"}");
+    assert_string_equal(in_resp(world, 2, "PUSH q 1 AGAIN"), ":2\r\n");
     assert_string_equal(in_json(world, "ITEMS q"),
                         "{\"status\":\"ok\",\"cursor\":\"0\",\"items\":[{\"queue\":\"q\","
                         "\"id\":\"1\",\"state\":\"ready\",\"attempts\":0}]}");
-    assert_memory_equal(in_resp(world, 3, "STATS q"), "%13\r\n", 5);
+    assert_memory_equal(in_resp(world, 3, "STATS q"), "%14\r\n", 5);
 }
 
 static size_t count_of(const char *text, const char *piece) {

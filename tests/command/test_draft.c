@@ -159,6 +159,9 @@ static void test_operands(void **state) {
     call = call_of("PUSH q 7 VALUE v NEEDS a NEEDS b?limit=2");
     assert_int_equal(call->command.push.need_count, 2);
     assert_int_equal(call->command.push.needs[1].limit, 2);
+    assert_int_equal(call->command.push.kind, LK_PUSH_NEW);
+    assert_int_equal(call_of("PUSH q 7 AGAIN")->command.push.kind, LK_PUSH_AGAIN);
+    assert_int_equal(call_of("PUSH q 7 REPLACE META")->command.push.kind, LK_PUSH_REPLACE);
 }
 
 static void test_refused_words(void **state) {
@@ -168,6 +171,7 @@ static void test_refused_words(void **state) {
     } refused[] = {
         {"ACQUIRE a FOO", "ACQUIRE does not know the word \"FOO\""},
         {"ACQUIRE a TTL", "nothing follows TTL"},
+        {"PUSH q 7 AGAIN REPLACE", "R16"},
         {"ACQUIRE a TTL x", "TTL must be a whole number"},
         {"ACQUIRE a TTL 0", "TTL must be from 1 to"},
         {"ACQUIRE a TTL -1", "TTL must be from 1 to"},

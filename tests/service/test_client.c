@@ -253,7 +253,7 @@ static void test_calls_that_are_not_idempotent_are_not_repeated(void **state) {
     static const struct step steps[] = {
         {.expects = "PUT p v", .replies = "+OK\r\n", .cut_at = 2},
         {.expects = "BREAK p REASON r BY me", .replies = ":1\r\n", .cut_at = 1},
-        {.expects = "PUSH q 1", .replies = ":1\r\n", .cut_at = 0},
+        {.expects = "PUSH q 1 META", .replies = ":1\r\n", .cut_at = 0},
         {.expects = "RELEASE a OWNER ana PUT v", .replies = "+OK\r\n", .cut_at = 0},
         {.expects = "RELEASE a OWNER ana TOKEN 7 PUT v", .replies = "+OK\r\n", .cut_at = 0},
         {.expects = "RELEASE a OWNER ana TOKEN 7 PUT v",

@@ -100,6 +100,41 @@ static void test_an_event_has_as_many_parts_as_paths(void **state) {
     }
 }
 
+#define NOT_ADDED "$5\r\nadded\r\n:0\r\n"
+
+static void test_a_push_says_what_it_has_found(void **state) {
+    static const struct {
+        const char *answer;
+        lk_outcome outcome;
+        const char *was;
+    } known[] = {
+        {"%1\r\n$5\r\nadded\r\n:1\r\n", LK_OK, NULL},
+        {"%2\r\n" NOT_ADDED "$3\r\nwas\r\n$5\r\nagain\r\n", LK_OK, "again"},
+        {"%1\r\n" NOT_ADDED, LK_INTERNAL, NULL},
+        {"%2\r\n" NOT_ADDED "$3\r\nwas\r\n$5\r\nother\r\n", LK_INTERNAL, NULL},
+        {":1\r\n", LK_INTERNAL, NULL},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(known); i++) {
+        const struct step steps[] = {
+            {.expects = "PUSH q 1 META", .replies = known[i].answer, .cut_at = PEER_WHOLE}};
+        const lk_push_request request = {.size = sizeof request, .queue = "q", .id = "1"};
+        lk_push_result result = {.was = NULL};
+        struct peer peer;
+        lk_store *store;
+
+        peer_start(&peer, peer_hello_3, steps, COUNT(steps));
+        store = open_peer(&peer);
+        assert_int_equal(lk_push_item(store, &request, &result, NULL), known[i].outcome);
+        if (known[i].was != NULL) {
+            assert_string_equal(result.was, known[i].was);
+        }
+        lk_close(store);
+        peer_end(&peer);
+    }
+}
+
 #define WELL                                                                                       \
     "# Server\r\nlockkeeper_version:" LK_VERSION                                                   \
     "\r\ndurability:full\r\nloading:0\r\ncan_write:1\r\n"
@@ -271,6 +306,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_record_without_a_required_field_is_refused),
         cmocka_unit_test(test_an_event_has_as_many_parts_as_paths),
+        cmocka_unit_test(test_a_push_says_what_it_has_found),
         cmocka_unit_test(test_an_examination_warns_an_operator),
         cmocka_unit_test(test_a_call_ends_with_its_time_budget),
         cmocka_unit_test(test_an_older_lease_is_left_alone),
