@@ -274,9 +274,8 @@ const struct lk_cli_command lk_cli_work_commands[] = {
         .name = "queues",
         .arguments = "[PREFIX]",
         .summary = "list the queues with their counts",
-        .text =
-            "Lists every queue at or below PREFIX by name, with the counts of lk stats; OLDEST\n"
-            "is for how long the oldest ready item has been.",
+        .text = "Lists every queue at or below PREFIX by name, with the counts of lk stats, and\n"
+                "for how long its oldest ready item has been ready (OLDEST).",
         .options = COMMON_OPTIONS,
         .words = {0, 1},
         .outcomes = ENDS_COMMON | ENDS(LK_OK),
