@@ -212,7 +212,8 @@ static bool visit_item(void *context, lk_item_ref item) {
     walk->now.delayed += walk->record.state == LK_ITEM_DELAYED;
     walk->now.claimed += lk_item_is_claimed(walk->record.state);
     walk->now.parked_now += walk->record.state == LK_ITEM_PARKED;
-    if (expected != NULL && lk_reference_is_due(lockstep->reference, expected)) {
+    if (expected != NULL
+        && (expected->state == LK_ITEM_READY || has_become_due(lockstep, expected))) {
         walk->now.oldest_ready_us = lk_min(walk->now.oldest_ready_us, expected->ready_us);
     }
     walk->count++;
