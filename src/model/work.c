@@ -9,6 +9,7 @@
 
 #include <stdio.h>
 
+#include "base/minmax.h"
 #include "model/blockers.h"
 #include "model/grant.h"
 #include "model/groups.h"
@@ -426,21 +427,6 @@ static bool has_no_attempt_left(const struct lk_item *item) {
     return item->max_attempts != 0 && item->attempts >= item->max_attempts;
 }
 
-/* The claim of an item that was pushed again ends: it is as if it were pushed now. */
-static void begin_again(struct lk_model *model, lk_id id, enum lk_change_kind kind,
-                        int64_t now_us) {
-    struct lk_item *item = lk_item_at(model, id);
-    bool is_due = item->rank <= now_us;
-
-    lk_claims_remove(model, id);
-    item->claim = 0;
-    item->attempts = 0;
-    lk_item_change_state(model, id, is_due ? LK_ITEM_READY : LK_ITEM_DELAYED,
-                         is_due ? now_us : item->rank);
-    note_item(model, kind, id, 0);
-    note_count(model, item->work);
-}
-
 /*
  * Ready again, at once or after a delay; or parked. One that is cancelled is removed, and one that
  * was pushed again is what that push has made of it.
@@ -449,15 +435,16 @@ static void give_back(struct lk_model *model, lk_id id, enum lk_change_kind kind
                       int64_t due_us, int64_t now_us) {
     struct lk_item *item = lk_item_at(model, id);
 
+    assert(lk_item_is_claimed(item->state));
     if (item->state == LK_ITEM_CANCELLED) {
         remove_claimed(model, id, LK_CHANGE_ITEM_DROPPED);
         return;
     }
-    if (item->state == LK_ITEM_AGAIN) {
-        begin_again(model, id, kind, now_us);
-        return;
+    if (item->state == LK_ITEM_AGAIN) { /* as if it were pushed now */
+        item->attempts = 0;
+        due_us = lk_max(item->rank, now_us);
+        parks = false;
     }
-    assert(item->state == LK_ITEM_CLAIMED);
     lk_claims_remove(model, id);
     item->claim = 0;
     if (parks) {
@@ -511,7 +498,7 @@ static void end_claim(struct lk_model *model, struct lk_times times, const struc
     if (finish->kind == LK_FINISH_DONE) {
         lk_work_at(model, item->work)->counts.done++;
         if (item->state == LK_ITEM_AGAIN) {
-            begin_again(model, id, LK_CHANGE_ITEM_DONE, times.now_us);
+            give_back(model, id, LK_CHANGE_ITEM_DONE, false, times.now_us, times.now_us);
         } else {
             remove_claimed(model, id, LK_CHANGE_ITEM_DONE);
         }
