@@ -82,7 +82,7 @@ void test_parts_parse(struct test_parts *parts, const char *text) {
     for (const char *at = parts->text; *at != '\0';) {
         size_t size = strcspn(at, " ");
         lk_error error;
-        if (lk_part_parse((struct lk_slice){at, size}, NULL, &parts->parts[parts->count], &error)
+        if (lk_need_parse((struct lk_slice){at, size}, &parts->parts[parts->count], &error)
             != LK_OK) {
             test_die("%s: %s", text, error.text);
         }

@@ -362,7 +362,7 @@ static lk_outcome parse_needs(const lk_push_request *request, struct lk_part nee
         return lk_error_set(error, LK_INVALID, LK_TEXT_NEEDS, LK_NEEDS_MAX, request->need_count);
     }
     for (size_t i = 0; outcome == LK_OK && i < request->need_count; i++) {
-        outcome = lk_part_parse(lk_slice_of(request->needs[i]), NULL, &needs[i], error);
+        outcome = lk_need_parse(lk_slice_of(request->needs[i]), &needs[i], error);
     }
     return outcome;
 }

@@ -83,6 +83,15 @@ static lk_outcome parse_parts(const struct lk_slice *texts, size_t count,
     return LK_OK;
 }
 
+static lk_outcome parse_needs(struct lk_draft *draft, lk_error *error) {
+    lk_outcome outcome = LK_OK;
+
+    for (size_t i = 0; outcome == LK_OK && i < draft->need_count; i++) {
+        outcome = lk_need_parse(draft->need_texts[i], &draft->needs[i], error);
+    }
+    return outcome;
+}
+
 /* Parses the parts that are asked for, and those that an item needs. */
 static lk_outcome parse_all_parts(struct lk_draft *draft, lk_error *error) {
     const struct lk_part_defaults defaults = {
@@ -93,9 +102,7 @@ static lk_outcome parse_all_parts(struct lk_draft *draft, lk_error *error) {
     lk_outcome outcome =
         parse_parts(draft->part_texts, draft->part_count, &defaults, draft->parts, error);
 
-    return outcome == LK_OK
-               ? parse_parts(draft->need_texts, draft->need_count, NULL, draft->needs, error)
-               : outcome;
+    return outcome == LK_OK ? parse_needs(draft, error) : outcome;
 }
 
 /* TICKET, or TICKET.ID. */

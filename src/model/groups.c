@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Groups of items that need the same parts (R16). A group owns the needs that its items refer to.
- * It is in its queue's tree of groups, by its first ready item, while it has one.
+ * It is in its queue's tree of groups, by the first ready item that can have its turn, while it has
+ * one.
  */
 #include "model/groups.h"
 
@@ -18,6 +19,7 @@ static uint32_t hash_of(const struct lk_model *model, lk_id work, const struct l
         const struct lk_part *need = &needs[i];
         hash = lk_hash_bytes(hash, (struct lk_slice){need->path.bytes, need->path.size});
         hash = lk_hash_number(hash, (uint64_t)need->limit << 32 | need->units);
+        hash = lk_hash_number(hash, need->strict);
     }
     return (uint32_t)hash;
 }
@@ -29,7 +31,8 @@ static bool has_needs(const struct lk_group *group, const struct lk_part *needs,
     for (size_t i = 0; i < count; i++) {
         const struct lk_part *own = &group->needs[i];
         if (own->mode != needs[i].mode || own->limit != needs[i].limit
-            || own->units != needs[i].units || own->path.size != needs[i].path.size
+            || own->units != needs[i].units || own->strict != needs[i].strict
+            || own->path.size != needs[i].path.size
             || memcmp(own->path.bytes, needs[i].path.bytes, needs[i].path.size) != 0) {
             return false;
         }
@@ -121,11 +124,19 @@ void lk_groups_done(struct lk_model *model) {
 
 /* ---- their ready items ---- */
 
-/* Its first ready item may be another one. */
+/* The first ready item that no turn keeps from being claimed. */
+static lk_id first_free(const struct lk_model *model, const struct lk_group *group) {
+    if (group->turn != 0) {
+        return group->turn_is_ready ? group->turn : 0;
+    }
+    return lk_order_first(model, LK_ORDER_RANK, &group->ready);
+}
+
+/* Its first item may be another one. */
 static void place(struct lk_model *model, lk_id id) {
     struct lk_group *group = lk_group_at(model, id);
     struct lk_order_tree *groups = &lk_work_at(model, group->work)->groups;
-    lk_id first = lk_order_first(model, LK_ORDER_RANK, &group->ready);
+    lk_id first = first_free(model, group);
 
     if (first == group->first) {
         return;
@@ -139,10 +150,20 @@ static void place(struct lk_model *model, lk_id id) {
     }
 }
 
+/* The item that has the turn may have become ready, or be ready no more. */
+static void note_turn(struct lk_model *model, lk_id id, lk_id item, bool is_ready) {
+    struct lk_group *group = lk_group_at(model, id);
+
+    if (group->turn == item) {
+        group->turn_is_ready = is_ready;
+    }
+}
+
 void lk_group_add(struct lk_model *model, lk_id item) {
     lk_id id = lk_item_at(model, item)->group;
 
     (void)lk_order_add(model, LK_ORDER_RANK, &lk_group_at(model, id)->ready, item);
+    note_turn(model, id, item, true);
     place(model, id);
 }
 
@@ -150,6 +171,15 @@ void lk_group_remove(struct lk_model *model, lk_id item) {
     lk_id id = lk_item_at(model, item)->group;
 
     (void)lk_order_remove(model, LK_ORDER_RANK, &lk_group_at(model, id)->ready, item);
+    note_turn(model, id, item, false);
+    place(model, id);
+}
+
+void lk_group_set_turn(struct lk_model *model, lk_id id, lk_id item) {
+    struct lk_group *group = lk_group_at(model, id);
+
+    group->turn = item;
+    group->turn_is_ready = item != 0 && lk_item_at(model, item)->state == LK_ITEM_READY;
     place(model, id);
 }
 
@@ -242,11 +272,11 @@ uint32_t lk_groups_check(const struct lk_model *model, const struct lk_work *wor
         }
         count = lk_order_check(model, LK_ORDER_RANK, &group->ready);
         if (count == UINT32_MAX || count > group->items
-            || group->first != lk_order_first(model, LK_ORDER_RANK, &group->ready)) {
+            || group->first != first_free(model, group)) {
             return UINT32_MAX;
         }
         items += count;
-        groups += count > 0;
+        groups += group->first != 0;
     }
     return lk_order_check(model, LK_ORDER_GROUPS, &work->groups) == groups ? items : UINT32_MAX;
 }

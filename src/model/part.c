@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parts (R2): PATH[?shared][?limit=N[&units=U]], each word at most once. */
+/* Parts (R2): PATH[?shared][?limit=N[&units=U]] or PATH?strict, each word at most once. */
 #include "model/part.h"
 
 #include <stdio.h>
@@ -10,6 +10,7 @@
 /* The words behind the path: which were given, and their numbers. */
 struct words {
     bool shared;
+    bool strict;
     uint32_t limit; /* 0: unsaid */
     uint32_t units; /* 0: unsaid */
 };
@@ -64,6 +65,10 @@ static lk_outcome parse_word(struct lk_slice word, size_t at, struct words *word
         words->shared = true;
         return LK_OK;
     }
+    if (lk_slice_equal(word, lk_slice_of("strict"))) {
+        words->strict = true;
+        return LK_OK;
+    }
     if (starts_with(word, "limit=")) {
         return parse_numbered(word, strlen("limit="), at, &words->limit, error);
     }
@@ -106,6 +111,9 @@ static lk_outcome complete(const struct words *said, const struct lk_part_defaul
     uint32_t units = said->units != 0 ? said->units : unsaid->units;
     bool shared = said->shared || unsaid->shared || limit != 0;
 
+    if (said->strict && shared) {
+        return lk_error_set(error, LK_INVALID, LK_TEXT_STRICT_EXCLUSIVE);
+    }
     if (units != 0 && limit == 0) {
         return lk_error_set(error, LK_INVALID, LK_TEXT_UNITS_NEED_LIMIT);
     }
@@ -118,11 +126,12 @@ static lk_outcome complete(const struct words *said, const struct lk_part_defaul
     part->mode = shared ? LK_SHARED : LK_EXCLUSIVE;
     part->limit = limit;
     part->units = !shared ? 0 : units != 0 ? units : 1;
+    part->strict = said->strict;
     return LK_OK;
 }
 
-lk_outcome lk_part_parse(struct lk_slice text, const struct lk_part_defaults *defaults,
-                         struct lk_part *ret_part, lk_error *error) {
+static lk_outcome parse(struct lk_slice text, const struct lk_part_defaults *defaults,
+                        struct lk_part *ret_part, lk_error *error) {
     const char *mark = text.size > 0 ? memchr(text.bytes, '?', text.size) : NULL;
     struct lk_slice path = text;
     struct words words = {.shared = false};
@@ -144,11 +153,29 @@ lk_outcome lk_part_parse(struct lk_slice text, const struct lk_part_defaults *de
     return lk_error_clear(error, LK_OK);
 }
 
+lk_outcome lk_part_parse(struct lk_slice text, const struct lk_part_defaults *defaults,
+                         struct lk_part *ret_part, lk_error *error) {
+    struct lk_part part;
+    lk_outcome outcome = parse(text, defaults, &part, error);
+
+    if (outcome == LK_OK && part.strict) {
+        return lk_error_set(error, LK_INVALID, LK_TEXT_STRICT_NEED);
+    }
+    if (outcome == LK_OK) {
+        *ret_part = part;
+    }
+    return outcome;
+}
+
+lk_outcome lk_need_parse(struct lk_slice text, struct lk_part *ret_part, lk_error *error) {
+    return parse(text, NULL, ret_part, error);
+}
+
 static lk_outcome check_numbers(const struct lk_part *part, size_t index, lk_error *error) {
     bool sound = part->mode == LK_EXCLUSIVE
                      ? part->limit == 0 && part->units == 0
                      : part->mode == LK_SHARED && part->units >= 1 && part->limit <= LK_LIMIT_MAX
-                           && part->units <= (part->limit == 0 ? 1 : part->limit);
+                           && part->units <= (part->limit == 0 ? 1 : part->limit) && !part->strict;
 
     if (!sound) {
         return lk_error_set(error, LK_INVALID,
@@ -187,6 +214,8 @@ static size_t write_words(const struct lk_part *part, char *text, size_t capacit
                    : snprintf(text, capacity, "?limit=%u&units=%u", part->limit, part->units);
     } else if (part->mode == LK_SHARED) {
         size = snprintf(text, capacity, "?shared");
+    } else if (part->strict) {
+        size = snprintf(text, capacity, "?strict");
     }
     return (size_t)size;
 }
@@ -217,7 +246,7 @@ bool lk_parts_read(struct lk_slice text, struct lk_part *ret_parts, size_t max, 
         size_t size = space != NULL ? (size_t)(space - at) : left;
         size_t step = space != NULL ? size + 1 : size;
         if (count == max
-            || lk_part_parse((struct lk_slice){at, size}, NULL, &ret_parts[count], NULL) != LK_OK) {
+            || lk_need_parse((struct lk_slice){at, size}, &ret_parts[count], NULL) != LK_OK) {
             return false;
         }
         count++;
@@ -226,4 +255,14 @@ bool lk_parts_read(struct lk_slice text, struct lk_part *ret_parts, size_t max, 
     }
     *ret_count = count;
     return true;
+}
+
+int64_t lk_part_code(const struct lk_part *part) {
+    return part->strict ? -1 : (int64_t)part->units;
+}
+
+void lk_part_set_code(struct lk_part *part, int64_t code) {
+    part->strict = code < 0;
+    part->units = code < 0 ? 0 : (uint32_t)code;
+    part->mode = part->units == 0 ? LK_EXCLUSIVE : LK_SHARED;
 }

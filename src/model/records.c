@@ -58,6 +58,7 @@ void lk_model_record(const struct lk_model *model, lk_ref id, struct lk_record *
         part->mode = lk_part_entry_is_exclusive(entry) ? LK_EXCLUSIVE : LK_SHARED;
         part->limit = entry->limit;
         part->units = entry->units;
+        part->strict = false;
         text += size + 1;
     }
 }

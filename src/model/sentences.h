@@ -28,8 +28,11 @@
 #define LK_TEXT_SHARED_TWICE "'shared' is said once"
 #define LK_TEXT_NUMBER_TWICE "'limit' and 'units' are said once"
 #define LK_TEXT_NUMBER "a number from 1 to 2147483647 is needed"
-#define LK_TEXT_PART_WORDS "behind '?' only shared, limit=N and units=N can stand"
+#define LK_TEXT_PART_WORDS "behind '?' only shared, strict, limit=N and units=N can stand"
 #define LK_TEXT_UNITS_ALONE "units need a limit"
+#define LK_TEXT_STRICT_NEED                                                                        \
+    "R16: only what an item needs can be strict: lk push --needs 'PATH?strict'"
+#define LK_TEXT_STRICT_EXCLUSIVE "R16: a strict need is exclusive: neither shared nor with a limit"
 
 #define LK_TEXT_UNITS_NEED_LIMIT "R2: " LK_TEXT_UNITS_ALONE
 #define LK_TEXT_UNITS_FIT "R2: %u units can never fit into a limit of %u"

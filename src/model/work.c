@@ -18,6 +18,7 @@
 #include "model/sentences.h"
 #include "model/steps.h"
 #include "model/tree.h"
+#include "model/turns.h"
 
 /* Makes delayed items that are due ready. */
 static void ripen(struct lk_model *model, lk_id work, int64_t now_us) {
@@ -54,6 +55,7 @@ static size_t make_parts(const struct lk_path *path, const struct lk_part *needs
     parts[0] = (struct lk_part){.path = *path, .mode = LK_EXCLUSIVE};
     for (size_t i = 0; i < count; i++) {
         parts[i + 1] = needs[i];
+        parts[i + 1].strict = false; /* of the item, not of a request */
     }
     return count + 1;
 }
@@ -121,6 +123,9 @@ static bool replace(struct lk_model *model, struct lk_times times, const struct 
     lk_item_leave(model, id);
     if (!lk_item_refill(model, id, push->value, push->needs, push->need_count)) {
         lk_item_enter(model, id, before.state, before.rank, before.ready_us);
+        if (before.has_turn) {
+            lk_turns_take(model, id);
+        }
         return false;
     }
     item->priority = (int16_t)push->priority;
@@ -299,6 +304,7 @@ static void count_claim(struct taking *taking, lk_id id, lk_id request) {
     item->max_attempts = taking->take->max_attempts;
     item->ask_number = taking->take->ask_number;
     lk_claims_add(model, id);
+    lk_turns_take(model, id);
     counts->claims++;
     counts->steals += item->was_lost;
     lk_change_add(model, LK_CHANGE_GRANTED, request);
@@ -317,7 +323,8 @@ static void answer_nothing(struct lk_model *model, const char *why) {
 enum attempt {
     ANSWERED,      /* the take is over */
     ITEM_BLOCKED,  /* the item itself is locked */
-    NEEDS_BLOCKED, /* what it needs: so no item that needs the same can be claimed */
+    NEEDS_BLOCKED, /* what it needs: so no item that needs the same can be claimed, but one that
+                      has the turn, which comes first */
 };
 
 /* Claims the item if its parts are free. */
@@ -335,6 +342,9 @@ static enum attempt take_item(struct taking *taking, lk_id id) {
 
     (void)lk_path_parse((struct lk_slice){bytes, lk_node_path(model, item->node, bytes)}, &path,
                         NULL);
+    if (lk_turns_are_others(model, id)) {
+        return NEEDS_BLOCKED;
+    }
     count = make_parts(&path, item->needs, item->need_count, parts);
     lk_probe_of_ask(model, taking->owner, parts, count, &probe);
     probe.is_of_item = true;
@@ -376,7 +386,8 @@ void lk_step_take(struct lk_model *model, struct lk_times times, const struct lk
         lk_answer_invalid(model, &error);
         return;
     }
-    if (!lk_changes_reserve(model, 1 + LK_WORK_CHANGES_MAX) || !lk_claims_reserve(model)) {
+    if (!lk_changes_reserve(model, 1 + LK_WORK_CHANGES_MAX) || !lk_claims_reserve(model)
+        || !lk_turns_reserve(model)) {
         lk_answer_exhausted(model);
         return;
     }

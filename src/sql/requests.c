@@ -167,6 +167,7 @@ static const char *decode_part(sqlite3_stmt *statement, struct lk_record *record
     }
     part->limit = (uint32_t)limit;
     part->units = (uint32_t)units;
+    part->strict = false;
     record->part_count++;
     return NULL;
 }

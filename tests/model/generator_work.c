@@ -7,8 +7,9 @@ static const char *const places[] = {"q", "q/1", "q/2", "q/3", "q/an-id-of-more-
 static const char *const queues[] = {"q", "q", "q", "s/t", "u"};
 static const char *const ids[] = {"1",  "2", "3", "4", "5", "an-id-of-more-than-twelve-bytes",
                                   "a/b"};
-static const char *const needs[] = {"p?limit=1", "p?limit=2", "p",   "p?shared",         "p/x",
-                                    "o",         "q/2",       "s/t", "o?limit=3&units=2"};
+static const char *const needs[] = {
+    "p?limit=1", "p?limit=2", "p", "p?shared",          "p/x",      "o",         "q/2", "s/t",
+    "p?strict",  "p?strict",  "o", "o?limit=3&units=2", "o?strict", "q/2?strict"};
 static const char *const priorities[] = {"-32768", "-1", "0",     "1",     "1",
                                          "2",      "3",  "32767", "32768", "-32769"};
 static const char *const delays[] = {"0", "1", "50", "50", "100", "1000"};

@@ -30,8 +30,7 @@ static const char *read_needs(struct lk_slice list, struct history_command *comm
         const char *comma = memchr(list.bytes, ',', list.size);
         size_t size = comma != NULL ? (size_t)(comma - list.bytes) : list.size;
         if (count == LK_PARTS_MAX
-            || lk_part_parse((struct lk_slice){list.bytes, size}, NULL, &command->parts[count++],
-                             NULL)
+            || lk_need_parse((struct lk_slice){list.bytes, size}, &command->parts[count++], NULL)
                    != LK_OK) {
             return "not a part";
         }

@@ -47,7 +47,7 @@ void lockstep_close(struct lockstep *lockstep) {
 
 bool lockstep_is_same_part(const struct lk_part *a, const struct lk_part *b) {
     return lk_path_equal(&a->path, &b->path) && a->mode == b->mode && a->limit == b->limit
-           && a->units == b->units;
+           && a->units == b->units && a->strict == b->strict;
 }
 
 static const char *compare_request(const struct lockstep *lockstep, const struct lk_record *record,

@@ -289,6 +289,69 @@ static void needs_are_checked_at_the_push(void **state) {
            "? queue q pushed=2");
 }
 
+/* The first of two that need the same strictly has come back: the second one waits for its end. */
+static void a_strict_need_keeps_the_order(void **state) {
+    (void)state;
+    /* while the first one is claimed, delayed, ready again, parked, and unparked */
+    SCRIPT("push q 1 needs=p?strict -> ok", "push q 2 needs=p?strict -> ok", "push q 3 -> ok",
+           "A claim q -> granted item=1", "B claim q -> granted item=3", "B claim q -> busy",
+           "A retry q 1 delay=100 -> ok", "C claim q -> busy", "pass 100 -> ok",
+           "C claim q -> granted item=1", "D claim q -> busy", "C retry q 1 parks -> ok",
+           "D claim q -> busy", "unpark q 1 -> ok", "D claim q -> granted item=1",
+           "D done q 1 -> ok", "D claim q -> granted item=2");
+    /* A claim that has perished, and an attempt that does not count, keep the turn. */
+    SCRIPT("push q 1 needs=p?strict -> ok", "push q 2 needs=p?strict -> ok",
+           "A claim q ttl=100 -> granted", "pass 100 -> ok", "B claim q -> granted item=1",
+           "B retry q 1 delay=100 uncounted -> ok", "B claim q -> busy", "drop q 1 -> ok",
+           "B claim q -> granted item=2");
+    /* What is claimed before it, and then by its needs, comes behind it, too. */
+    SCRIPT("push q 1 needs=p?strict,o -> ok", "A claim q -> granted", "A retry q 1 -> ok",
+           "push q 2 priority=9 needs=p?strict -> ok", "push q 3 priority=9 needs=p?strict,o -> ok",
+           "B queue o -> granted", "C claim q -> busy", "B release o -> ok",
+           "C claim q -> granted item=1", "C done q 1 -> ok", "C claim q -> granted item=2",
+           "C done q 2 -> ok", "C claim q -> granted item=3");
+}
+
+/* The order is that of the items of one queue with the same strict need. */
+static void a_strict_need_is_of_its_queue(void **state) {
+    (void)state;
+    SCRIPT("push q 1 needs=p?strict -> ok", "push q 2 needs=p -> ok",
+           "push q 3 needs=p/x?strict -> ok", "push r 4 needs=p?strict -> ok",
+           "A claim q -> granted item=1", "A retry q 1 parks -> ok", "A claim q -> granted item=2",
+           "A done q 2 -> ok", "A claim q -> granted item=3", "A done q 3 -> ok",
+           "A claim r -> granted item=4");
+    /* Several: the turn of all of them, or of none. */
+    SCRIPT("push q 1 needs=p?strict -> ok", "push q 2 needs=p?strict,o?strict -> ok",
+           "push q 3 needs=o?strict -> ok", "A claim q -> granted item=1",
+           "A retry q 1 parks -> ok", "A claim q -> granted item=3", "A done q 3 -> ok",
+           "A claim q -> busy", "break q/1 cancel -> ok", "A claim q -> granted item=2");
+}
+
+/* An item that is replaced is as a new one. */
+static void a_turn_ends_when_the_item_is_replaced(void **state) {
+    (void)state;
+    SCRIPT("push q 1 needs=p?strict -> ok", "push q 2 needs=p?strict -> ok",
+           "A claim q -> granted item=1", "A retry q 1 parks -> ok", "A claim q -> busy",
+           "push q 1 again delay=100 needs=p?strict -> ok", "A claim q -> granted item=2",
+           "A retry q 2 delay=1000 -> ok", "pass 100 -> ok", "A claim q -> busy");
+    SCRIPT("push q 1 needs=p?strict -> ok", "push q 2 needs=p?strict -> ok",
+           "A claim q -> granted item=1", "push q 1 again needs=p?strict -> ok",
+           "B claim q -> busy", "A done q 1 -> ok", "B claim q -> granted item=2",
+           "B done q 2 -> ok", "B claim q -> granted item=1");
+}
+
+static void a_strict_need_is_exclusive(void **state) {
+    struct lk_part part;
+
+    (void)state;
+    assert_int_equal(lk_need_parse(lk_slice_of("p?strict"), &part, NULL), LK_OK);
+    assert_true(part.strict && part.mode == LK_EXCLUSIVE);
+    assert_int_equal(lk_need_parse(lk_slice_of("p?strict&shared"), &part, NULL), LK_INVALID);
+    assert_int_equal(lk_need_parse(lk_slice_of("p?limit=2&strict"), &part, NULL), LK_INVALID);
+    assert_int_equal(lk_need_parse(lk_slice_of("?strict"), &part, NULL), LK_INVALID);
+    assert_int_equal(lk_part_parse(lk_slice_of("p?strict"), NULL, &part, NULL), LK_INVALID);
+}
+
 /* R13: an item whose claim would close a cycle is passed over. */
 static void a_claim_never_closes_a_cycle(void **state) {
     (void)state;
@@ -502,6 +565,10 @@ int main(void) {
         cmocka_unit_test(a_broken_claim),
         cmocka_unit_test(needs_are_locked_with_the_item),
         cmocka_unit_test(needs_are_checked_at_the_push),
+        cmocka_unit_test(a_strict_need_keeps_the_order),
+        cmocka_unit_test(a_strict_need_is_of_its_queue),
+        cmocka_unit_test(a_turn_ends_when_the_item_is_replaced),
+        cmocka_unit_test(a_strict_need_is_exclusive),
         cmocka_unit_test(a_claim_never_closes_a_cycle),
         cmocka_unit_test(a_claim_is_a_request_among_others),
         cmocka_unit_test(a_claim_has_bounds),

@@ -13,7 +13,8 @@ bool are_valid_parts(const struct lk_part *parts, size_t count) {
         bool valid = part->mode == LK_EXCLUSIVE
                          ? part->limit == 0 && part->units == 0
                          : part->units >= 1 && part->limit <= LK_LIMIT_MAX
-                               && part->units <= (part->limit != 0 ? part->limit : 1);
+                               && part->units <= (part->limit != 0 ? part->limit : 1)
+                               && !part->strict;
         for (size_t j = 0; j < i; j++) {
             valid = valid && !is_same_path(&part->path, &parts[j].path);
         }

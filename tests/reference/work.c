@@ -166,6 +166,7 @@ static struct lk_reference_item *replace(struct lk_reference *reference, const s
 
     item->value = push->value;
     item->priority = push->priority;
+    item->has_turn = false;
     give_needs(item, push);
     if (!lk_item_is_claimed(item->state)) {
         int64_t ready_us = item->ready_us;
@@ -258,12 +259,50 @@ make_claim(const struct lk_take *take, const struct lk_reference_item *item, int
                                          .max_attempts = take->max_attempts};
 
     claim.part_count = list_parts(&item->path, item->needs, item->need_count, claim.parts);
+    for (size_t i = 0; i < claim.part_count; i++) {
+        claim.parts[i].strict = false; /* of the item, not of a request */
+    }
     claim.ttl_ms = take->ttl_ms != 0 ? take->ttl_ms : LK_TTL_DEFAULT_MS;
     claim.deadline_us = now_us + claim.ttl_ms * 1000;
     if (take->note_given) {
         claim.note = take->note;
     }
     return claim;
+}
+
+static bool has_strict_need(const struct lk_reference_item *item) {
+    bool found = false;
+
+    for (size_t i = 0; i < item->need_count; i++) {
+        found = found || item->needs[i].strict;
+    }
+    return found;
+}
+
+static bool need_the_same_strictly(const struct lk_reference_item *a,
+                                   const struct lk_reference_item *b) {
+    for (size_t i = 0; i < a->need_count; i++) {
+        for (size_t j = 0; j < b->need_count; j++) {
+            if (a->needs[i].strict && b->needs[j].strict
+                && is_same_path(&a->needs[i].path, &b->needs[j].path)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* Whether another item of the queue has begun that is to be finished before this one. */
+static bool waits_for_its_turn(const struct lk_reference *reference,
+                               const struct lk_reference_item *item) {
+    for (size_t i = 0; i < reference->item_count; i++) {
+        const struct lk_reference_item *other = &reference->items[i];
+        if (other != item && other->has_turn && is_same_path(&other->queue, &item->queue)
+            && need_the_same_strictly(item, other)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static void count_claim(struct lk_reference *reference, struct lk_reference_item *item,
@@ -273,6 +312,7 @@ static void count_claim(struct lk_reference *reference, struct lk_reference_item
     counts->claims++;
     counts->steals += item->was_lost;
     item->was_lost = false;
+    item->has_turn = has_strict_need(item);
     item->attempts++;
     item->state = LK_ITEM_CLAIMED;
     item->due_us = 0;
@@ -292,7 +332,7 @@ static bool take_item(struct lk_reference *reference, const struct lk_take *take
                       struct lk_reference_item *item, struct lk_times times) {
     struct lk_reference_request claim = make_claim(take, item, times.now_us);
 
-    if (!may_be_granted(reference, &claim)) {
+    if (waits_for_its_turn(reference, item) || !may_be_granted(reference, &claim)) {
         return false; /* it is passed over */
     }
     if (is_full(reference, &claim, false)) {

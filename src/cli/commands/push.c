@@ -458,7 +458,7 @@ static lk_outcome check_usual(const struct lk_command_line *line, lk_error *erro
     lk_error why;
 
     for (size_t i = 0; i < line->listed_count; i++) {
-        if (lk_part_parse(lk_slice_of(line->listed[i]), NULL, &part, &why) != LK_OK) {
+        if (lk_need_parse(lk_slice_of(line->listed[i]), &part, &why) != LK_OK) {
             return lk_error_set(error, LK_INVALID, "--needs: \"%.*s\": %s", LK_ERROR_TEXT_MAX / 2,
                                 line->listed[i], why.text);
         }

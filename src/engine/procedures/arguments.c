@@ -56,10 +56,10 @@ static void put_element(struct lk_arguments *arguments, bool is_first, struct lk
     put_byte(arguments, '"');
 }
 
-static void put_number(struct lk_arguments *arguments, bool is_first, uint32_t number) {
+static void put_number(struct lk_arguments *arguments, bool is_first, int64_t number) {
     const char *between = arguments->lists == LK_LISTS_WORDS ? " " : ",";
-    char text[16];
-    int size = snprintf(text, sizeof text, "%s%" PRIu32, is_first ? "" : between, number);
+    char text[24];
+    int size = snprintf(text, sizeof text, "%s%" PRId64, is_first ? "" : between, number);
 
     put(arguments, (struct lk_slice){text, (size_t)size});
 }
@@ -168,7 +168,7 @@ void lk_arguments_add_parts(struct lk_arguments *arguments, const struct lk_part
     end_list(arguments);
     begin_list(arguments);
     for (size_t i = 0; i < count; i++) {
-        put_number(arguments, i == 0, parts[i].units);
+        put_number(arguments, i == 0, lk_part_code(&parts[i]));
     }
     end_list(arguments);
 }

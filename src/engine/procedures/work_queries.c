@@ -52,8 +52,7 @@ static bool read_needs(const struct lk_rows *rows, int row, struct lk_item_recor
             return false;
         }
         need->limit = (uint32_t)strtoul(fields[1][n].bytes, NULL, 10);
-        need->units = (uint32_t)strtoul(fields[2][n].bytes, NULL, 10);
-        need->mode = need->units == 0 ? LK_EXCLUSIVE : LK_SHARED;
+        lk_part_set_code(need, strtol(fields[2][n].bytes, NULL, 10));
     }
     item->need_count = counts[0];
     return true;

@@ -75,7 +75,7 @@ static void add_push(const struct lk_command *command, struct lk_buffer *words) 
     for (size_t i = 0; i < push->need_count; i++) {
         add_path(words, &push->needs[i].path);
         add_number(words, push->needs[i].limit);
-        add_number(words, push->needs[i].units);
+        add_number(words, lk_part_code(&push->needs[i]));
     }
 }
 

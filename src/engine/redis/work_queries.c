@@ -39,11 +39,9 @@ static int compare_age(const void *a, const void *b) {
 static void read_needs(const redisReply *needs, struct lk_item_record *item) {
     for (size_t i = 0; i + 2 < needs->elements && item->need_count < LK_NEEDS_MAX; i += 3) {
         struct lk_part *need = &item->needs[item->need_count];
-        uint32_t units = (uint32_t)lk_redis_integer_at(needs, i + 2);
 
-        *need = (struct lk_part){.mode = units == 0 ? LK_EXCLUSIVE : LK_SHARED,
-                                 .limit = (uint32_t)lk_redis_integer_at(needs, i + 1),
-                                 .units = units};
+        *need = (struct lk_part){.limit = (uint32_t)lk_redis_integer_at(needs, i + 1)};
+        lk_part_set_code(need, lk_redis_integer_at(needs, i + 2));
         item->need_count += lk_path_parse(lk_redis_text_at(needs, i), &need->path, NULL) == LK_OK;
     }
 }

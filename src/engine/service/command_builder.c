@@ -62,6 +62,8 @@ void lk_builder_add_part(struct lk_builder *builder, const struct lk_part *part)
         lk_text_format(&text, "?shared");
     } else if (part->mode == LK_SHARED) {
         lk_text_format(&text, "?limit=%u&units=%u", part->limit, part->units);
+    } else if (part->strict) {
+        lk_text_format(&text, "?strict");
     }
     lk_builder_add_text(builder, bytes);
 }

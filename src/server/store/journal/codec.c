@@ -110,6 +110,7 @@ static void code_parts(struct lk_journal_codec *codec, struct lk_part *parts, si
         parts[i].mode = code_flag(codec, parts[i].mode == LK_SHARED) ? LK_SHARED : LK_EXCLUSIVE;
         parts[i].limit = (uint32_t)code_small(codec, parts[i].limit, LK_LIMIT_MAX);
         parts[i].units = (uint32_t)code_small(codec, parts[i].units, LK_LIMIT_MAX);
+        parts[i].strict = code_flag(codec, parts[i].strict);
     }
 }
 
@@ -180,6 +181,7 @@ static void code_item(struct lk_journal_codec *codec, struct lk_item_record *ite
     lk_journal_code_signed(codec, &row->item.due_unix_us);
     item->attempts = (uint32_t)code_small(codec, item->attempts, UINT32_MAX);
     item->was_lost = code_flag(codec, item->was_lost);
+    item->has_turn = code_flag(codec, item->has_turn);
     lk_journal_code_signed(codec, &priority);
     item->priority = (int32_t)priority;
     failure->has_exit = code_flag(codec, failure->has_exit);

@@ -35,10 +35,11 @@ static const struct table {
     TABLE("lk_value", 1, 3, "path, in_doubt, bytes", "path > ?1 ORDER BY path", "?1, ?2, ?3"),
     TABLE("lk_queue", 1, 8, "path, pushed, duplicates, claims, steals, done, retried, parked",
           "path > ?1 ORDER BY path", "?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8"),
-    TABLE("lk_item", 1, 13,
-          "number, queue, id, sequence, state, due_us, due_unix_us, attempts, was_lost, needs,"
-          " priority, last_exit, last_error",
-          "number > ?1 ORDER BY number", "?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13"),
+    TABLE("lk_item", 1, 14,
+          "number, queue, id, sequence, state, due_us, due_unix_us, attempts, was_lost, has_turn,"
+          " needs, priority, last_exit, last_error",
+          "number > ?1 ORDER BY number",
+          "?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14"),
     TABLE("lk_item_value", 1, 2, "item, bytes", "item > ?1 ORDER BY item", "?1, ?2"),
     TABLE("lk_request", 1, 18,
           "id, owner, note, state, revoked, attended, fixed, graced, ticket, token, ttl_ms,"

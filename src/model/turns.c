@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Items are found by the strict needs whose turn they have: an item is in the index once for each. */
+#include "model/turns.h"
+
+#include "base/hash.h"
+#include "model/groups.h"
+
+static uint32_t hash_of(const struct lk_model *model, lk_id work, const struct lk_path *path) {
+    uint64_t hash = lk_hash_number(model->hash_seed, work);
+
+    return (uint32_t)lk_hash_bytes(hash, (struct lk_slice){path->bytes, path->size});
+}
+
+static bool needs_strictly(const struct lk_item *item, const struct lk_path *path) {
+    for (size_t i = 0; i < item->need_count; i++) {
+        if (item->needs[i].strict && lk_path_equal(&item->needs[i].path, path)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool has_strict_need(const struct lk_item *item) {
+    for (size_t i = 0; i < item->need_count; i++) {
+        if (item->needs[i].strict) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The item of the queue that has the turn at this path; 0: none. */
+static lk_id find(const struct lk_model *model, lk_id work, const struct lk_path *path) {
+    uint32_t hash = hash_of(model, work, path);
+    uint32_t at = lk_index_start(&model->turn_index, hash);
+    lk_id id;
+
+    while (
+        (id = lk_index_next(&model->turn_index, hash, &at)) != 0
+        && (lk_item_at(model, id)->work != work || !needs_strictly(lk_item_at(model, id), path))) {
+    }
+    return id;
+}
+
+bool lk_turns_reserve(struct lk_model *model) {
+    return lk_index_reserve(&model->turn_index, LK_PARTS_MAX);
+}
+
+void lk_turns_take(struct lk_model *model, lk_id id) {
+    struct lk_item *item = lk_item_at(model, id);
+
+    if (item->has_turn || !has_strict_need(item)) {
+        return;
+    }
+    item->has_turn = true;
+    for (size_t i = 0; i < item->need_count; i++) {
+        if (item->needs[i].strict) {
+            lk_index_add(&model->turn_index, id, hash_of(model, item->work, &item->needs[i].path));
+        }
+    }
+    lk_group_set_turn(model, item->group, id);
+}
+
+void lk_turns_give(struct lk_model *model, lk_id id) {
+    struct lk_item *item = lk_item_at(model, id);
+
+    if (!item->has_turn) {
+        return;
+    }
+    item->has_turn = false;
+    for (size_t i = 0; i < item->need_count; i++) {
+        if (item->needs[i].strict) {
+            lk_index_remove(&model->turn_index, id,
+                            hash_of(model, item->work, &item->needs[i].path));
+        }
+    }
+    lk_group_set_turn(model, item->group, 0);
+}
+
+bool lk_turns_are_others(const struct lk_model *model, lk_id id) {
+    const struct lk_item *item = lk_item_at(model, id);
+
+    if (item->has_turn) {
+        return false;
+    }
+    for (size_t i = 0; i < item->need_count; i++) {
+        if (item->needs[i].strict && find(model, item->work, &item->needs[i].path) != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool lk_turns_check(const struct lk_model *model) {
+    uint32_t turns = 0;
+
+    for (uint32_t i = 0; i < model->item_index.slot_count; i++) {
+        lk_id id = model->item_index.slots[i].id;
+        const struct lk_item *item = id != 0 ? lk_item_at(model, id) : NULL;
+
+        for (size_t j = 0; item != NULL && item->has_turn && j < item->need_count; j++) {
+            if (item->needs[j].strict) {
+                turns++;
+                if (find(model, item->work, &item->needs[j].path) != id) {
+                    return false;
+                }
+            }
+        }
+    }
+    return turns == model->turn_index.count;
+}
