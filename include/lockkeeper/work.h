@@ -517,7 +517,8 @@ typedef struct lk_work_options {
     int64_t retry_max_ms;  /* it doubles with each attempt up to this; 0: 5 min. Every delay is
                               cut by up to a half at random */
     bool drain;            /* end when nothing is left: nothing ready, delayed or claimed, and
-                              no row to announce; LK_WORK_ANNOUNCES: no row to announce */
+                              no row to announce; LK_WORK_ANNOUNCES: no row to announce. Ready
+                              items that wait for the order of a parked one are left (R16) */
     lk_cancel *cancel;     /* ends the pool: no more claims; running handlers finish; NULL: none */
     int64_t patience_ms;   /* how long to retry an unreachable store; 0: without limit */
     const lk_work_table

@@ -95,6 +95,8 @@ const struct lk_cli_command lk_cli_work_commands[] = {
         .examples = {{"lk push mails 4711 'to: ana'", "one item"},
                      {"lk push mails 4711 --delay 1h --needs 'smtp?limit=3'",
                       "in an hour; three at a time"},
+                     {"lk push mails 4711 --needs 'customer/7?strict'",
+                      "in order with others of this customer"},
                      {"lk push reports 2030-01-31 --at 2030-01-31T06:00:00Z", "at a time"},
                      {"lk push index doc5 'version 2' --again", "once more, if it is claimed"},
                      {"lk push mails - <mails.jsonl", "many items"}},

@@ -194,6 +194,9 @@ static void offer_modes(const struct place *place) {
     (void)snprintf(prefix, sizeof prefix, "%.*s?", (int)size, place->current);
     offer(place, prefix, "shared", "with other shared ones");
     offer(place, prefix, "limit=", "so many units at once");
+    if (is_of(place, "push")) {
+        offer(place, prefix, "strict", "in the order of the items that have it");
+    }
 }
 
 /* Behind `prefix`, which is the option that takes it. */

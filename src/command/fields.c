@@ -236,7 +236,9 @@ static const struct lk_member members[] = {
     {SETS("delay_ms", DURATION, BODY, DELAY), .text = "Another name for delay."},
     {SETS("priority", NUMBER, BODY, PRIORITY),
      .text = "Items of a higher priority are claimed first. The default is 0."},
-    {SETS("needs", TEXTS, BODY, NEEDS), .text = "Parts that are leased together with the item."},
+    {SETS("needs", TEXTS, BODY, NEEDS),
+     .text = "Parts that are leased together with the item; `PATH?strict` keeps the order "
+             "(R16)."},
     {SETS("max_attempts", NUMBER, BODY, MAXATTEMPTS),
      .text = "An item that was claimed so often is parked, not claimed again. 0: without a limit."},
     {SETS("ask", NUMBER, BODY, ASK),

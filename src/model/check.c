@@ -4,12 +4,12 @@
  * and O(n^2) for wait queues.
  */
 #include "model/groups.h"
+#include "model/heads.h"
 #include "model/order.h"
 #include "model/probe.h"
 #include "model/requests.h"
 #include "model/storage.h"
 #include "model/tree.h"
-#include "model/turns.h"
 #include "model/wait_queue.h"
 
 struct count {
@@ -303,8 +303,8 @@ const char *lk_model_check(const struct lk_model *model) {
     if (wrong == NULL && !are_claims_found(model)) {
         wrong = "a claim is not found by its owner and ask number";
     }
-    if (wrong == NULL && !lk_turns_check(model)) {
-        wrong = "an item is not found by the turn that it has";
+    if (wrong == NULL && !lk_heads_check(model)) {
+        wrong = "a head is not found by its strict needs";
     }
     if (wrong == NULL && !are_requests_in_order(model)) {
         wrong = "requests are not in the order of tickets";

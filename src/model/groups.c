@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Groups of items that need the same parts (R16). A group owns the needs that its items refer to.
- * It is in its queue's tree of groups, by the first ready item that can have its turn, while it has
+ * It is in its queue's tree of groups, by the first ready item that may be claimed, while there is
  * one.
  */
 #include "model/groups.h"
@@ -124,10 +124,10 @@ void lk_groups_done(struct lk_model *model) {
 
 /* ---- their ready items ---- */
 
-/* The first ready item that no turn keeps from being claimed. */
+/* The first ready item; but where there is a head only that one. */
 static lk_id first_free(const struct lk_model *model, const struct lk_group *group) {
-    if (group->turn != 0) {
-        return group->turn_is_ready ? group->turn : 0;
+    if (group->head != 0) {
+        return group->head_is_ready ? group->head : 0;
     }
     return lk_order_first(model, LK_ORDER_RANK, &group->ready);
 }
@@ -150,12 +150,12 @@ static void place(struct lk_model *model, lk_id id) {
     }
 }
 
-/* The item that has the turn may have become ready, or be ready no more. */
-static void note_turn(struct lk_model *model, lk_id id, lk_id item, bool is_ready) {
+/* The head may have become ready, or be ready no more. */
+static void note_head(struct lk_model *model, lk_id id, lk_id item, bool is_ready) {
     struct lk_group *group = lk_group_at(model, id);
 
-    if (group->turn == item) {
-        group->turn_is_ready = is_ready;
+    if (group->head == item) {
+        group->head_is_ready = is_ready;
     }
 }
 
@@ -163,7 +163,7 @@ void lk_group_add(struct lk_model *model, lk_id item) {
     lk_id id = lk_item_at(model, item)->group;
 
     (void)lk_order_add(model, LK_ORDER_RANK, &lk_group_at(model, id)->ready, item);
-    note_turn(model, id, item, true);
+    note_head(model, id, item, true);
     place(model, id);
 }
 
@@ -171,15 +171,15 @@ void lk_group_remove(struct lk_model *model, lk_id item) {
     lk_id id = lk_item_at(model, item)->group;
 
     (void)lk_order_remove(model, LK_ORDER_RANK, &lk_group_at(model, id)->ready, item);
-    note_turn(model, id, item, false);
+    note_head(model, id, item, false);
     place(model, id);
 }
 
-void lk_group_set_turn(struct lk_model *model, lk_id id, lk_id item) {
+void lk_group_set_head(struct lk_model *model, lk_id id, lk_id item) {
     struct lk_group *group = lk_group_at(model, id);
 
-    group->turn = item;
-    group->turn_is_ready = item != 0 && lk_item_at(model, item)->state == LK_ITEM_READY;
+    group->head = item;
+    group->head_is_ready = item != 0 && lk_item_at(model, item)->state == LK_ITEM_READY;
     place(model, id);
 }
 

@@ -22,8 +22,8 @@ void lk_group_leave(struct lk_model *model, lk_id group);
 void lk_group_add(struct lk_model *model, lk_id item);
 void lk_group_remove(struct lk_model *model, lk_id item);
 
-/* The item of the group that has the turn (turns.h), 0: none. It may change the group's place. */
-void lk_group_set_turn(struct lk_model *model, lk_id group, lk_id item);
+/* The item of the group that is the head (heads.h), 0: none. The group's place may change. */
+void lk_group_set_head(struct lk_model *model, lk_id group, lk_id item);
 
 /* Frees what groups own, at the model's end. */
 void lk_groups_done(struct lk_model *model);

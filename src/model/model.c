@@ -38,7 +38,7 @@ struct lk_model *lk_model_new(const struct lk_model_config *config) {
     lk_index_init(&model->work_index, allocator);
     lk_index_init(&model->claim_index, allocator);
     lk_index_init(&model->group_index, allocator);
-    lk_index_init(&model->turn_index, allocator);
+    lk_index_init(&model->head_index, allocator);
     lk_index_init(&model->node_index, allocator);
     lk_index_init(&model->request_index, allocator);
     lk_index_init(&model->owner_index, allocator);
@@ -89,7 +89,7 @@ void lk_model_free(struct lk_model *model) {
     lk_index_done(&model->work_index);
     lk_index_done(&model->claim_index);
     lk_index_done(&model->group_index);
-    lk_index_done(&model->turn_index);
+    lk_index_done(&model->head_index);
     lk_index_done(&model->node_index);
     lk_index_done(&model->request_index);
     lk_index_done(&model->owner_index);

@@ -298,7 +298,7 @@ struct lk_item_record {
     int64_t ready_unix_us; /* LK_ITEM_READY: since when, by the wall clock; 0: since its push */
     uint32_t attempts;     /* claims so far */
     bool was_lost;         /* its last claim perished: the next one is a steal */
-    bool has_turn;         /* of its strict needs (R16) */
+    bool is_head;          /* of its strict needs (R16) */
     lk_ref claim;          /* of a claimed item: the request; not read by restoring */
     struct lk_slice value;
     int32_t priority;

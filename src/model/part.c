@@ -66,6 +66,9 @@ static lk_outcome parse_word(struct lk_slice word, size_t at, struct words *word
         return LK_OK;
     }
     if (lk_slice_equal(word, lk_slice_of("strict"))) {
+        if (words->strict) {
+            return refuse(error, at, LK_TEXT_STRICT_TWICE);
+        }
         words->strict = true;
         return LK_OK;
     }
@@ -265,4 +268,13 @@ void lk_part_set_code(struct lk_part *part, int64_t code) {
     part->strict = code < 0;
     part->units = code < 0 ? 0 : (uint32_t)code;
     part->mode = part->units == 0 ? LK_EXCLUSIVE : LK_SHARED;
+}
+
+bool lk_needs_are_strict(const struct lk_part *needs, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        if (needs[i].strict) {
+            return true;
+        }
+    }
+    return false;
 }

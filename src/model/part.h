@@ -60,6 +60,9 @@ bool lk_parts_read(struct lk_slice text, struct lk_part *ret_parts, size_t max, 
 int64_t lk_part_code(const struct lk_part *part);
 void lk_part_set_code(struct lk_part *part, int64_t code);
 
+/* Whether one of these needs is strict (R16). */
+bool lk_needs_are_strict(const struct lk_part *needs, size_t count);
+
 /* Checks 1..LK_PARTS_MAX parts, each path once (R2), and mode, limit and units of each. */
 lk_outcome lk_parts_check(const struct lk_part *parts, size_t count, struct lk_error *error);
 

@@ -5,10 +5,10 @@
  * have been idle longest are forgotten together with their counters.
  */
 #include "model/groups.h"
+#include "model/heads.h"
 #include "model/order.h"
 #include "model/requests.h"
 #include "model/tree.h"
-#include "model/turns.h"
 #include "model/work.h"
 
 enum { FORGOTTEN_MAX = 64 }; /* queues in one step; no step makes more than one idle */
@@ -261,7 +261,7 @@ void lk_item_leave(struct lk_model *model, lk_id id) {
     const struct lk_item *item = lk_item_at(model, id);
     struct lk_work *work = lk_work_at(model, item->work);
 
-    lk_turns_give(model, id);
+    lk_heads_end(model, id);
     leave_state(model, id);
     if (is_unclaimed(item)) {
         leave_unclaimed(model, id);

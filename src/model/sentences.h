@@ -26,6 +26,7 @@
 /* What is wrong with the words of a part: stands in LK_TEXT_PART. */
 #define LK_TEXT_PART "R2: %s, at byte %zu of the part"
 #define LK_TEXT_SHARED_TWICE "'shared' is said once"
+#define LK_TEXT_STRICT_TWICE "'strict' is said once"
 #define LK_TEXT_NUMBER_TWICE "'limit' and 'units' are said once"
 #define LK_TEXT_NUMBER "a number from 1 to 2147483647 is needed"
 #define LK_TEXT_PART_WORDS "behind '?' only shared, strict, limit=N and units=N can stand"

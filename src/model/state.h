@@ -234,7 +234,7 @@ struct lk_item {
     int64_t ready_us; /* ready or delayed: since when it is ready, or will be */
     uint8_t state;    /* enum lk_item_state */
     bool was_lost;    /* its last claim perished */
-    bool has_turn;    /* of its strict needs: turns.h */
+    bool is_head;     /* of its strict needs: heads.h */
     uint32_t attempts;
     bool has_last_exit;
     bool failed_by_loss; /* LK_TEXT_CLAIM_LOST is its last failure, not the kept one */
@@ -264,8 +264,8 @@ struct lk_group {
     uint32_t need_count;
     struct lk_part *needs;      /* with the bytes of their paths behind them */
     struct lk_order_tree ready; /* its ready items by priority */
-    lk_id turn;                 /* the item that has the turn: only it can be claimed; 0: none */
-    bool turn_is_ready;         /* and is in `ready` */
+    lk_id head;                 /* of strict needs: only it can be claimed; 0: none */
+    bool head_is_ready;         /* and is in `ready` */
     lk_id first; /* that can be claimed; 0: there is none, and the group is in no tree */
     struct lk_order_links by_first;
     lk_id next_open; /* these two of a walk that has visited some of its items */
@@ -320,7 +320,7 @@ struct lk_model {
     struct lk_index work_index;
     struct lk_index claim_index; /* items by the owner and ask number of their claims */
     struct lk_index group_index; /* by queue and needs */
-    struct lk_index turn_index;  /* items that have a turn, by queue and strict need */
+    struct lk_index head_index;  /* heads, by queue and strict need */
     struct lk_deadlines deadlines;
     struct lk_ended ended;
     lk_id first_root;                        /* siblings, as the children of a node are */

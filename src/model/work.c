@@ -13,12 +13,12 @@
 #include "model/blockers.h"
 #include "model/grant.h"
 #include "model/groups.h"
+#include "model/heads.h"
 #include "model/order.h"
 #include "model/probe.h"
 #include "model/sentences.h"
 #include "model/steps.h"
 #include "model/tree.h"
-#include "model/turns.h"
 
 /* Makes delayed items that are due ready. */
 static void ripen(struct lk_model *model, lk_id work, int64_t now_us) {
@@ -123,8 +123,8 @@ static bool replace(struct lk_model *model, struct lk_times times, const struct 
     lk_item_leave(model, id);
     if (!lk_item_refill(model, id, push->value, push->needs, push->need_count)) {
         lk_item_enter(model, id, before.state, before.rank, before.ready_us);
-        if (before.has_turn) {
-            lk_turns_take(model, id);
+        if (before.is_head) {
+            lk_heads_begin(model, id);
         }
         return false;
     }
@@ -304,7 +304,7 @@ static void count_claim(struct taking *taking, lk_id id, lk_id request) {
     item->max_attempts = taking->take->max_attempts;
     item->ask_number = taking->take->ask_number;
     lk_claims_add(model, id);
-    lk_turns_take(model, id);
+    lk_heads_begin(model, id);
     counts->claims++;
     counts->steals += item->was_lost;
     lk_change_add(model, LK_CHANGE_GRANTED, request);
@@ -323,8 +323,8 @@ static void answer_nothing(struct lk_model *model, const char *why) {
 enum attempt {
     ANSWERED,      /* the take is over */
     ITEM_BLOCKED,  /* the item itself is locked */
-    NEEDS_BLOCKED, /* what it needs: so no item that needs the same can be claimed, but one that
-                      has the turn, which comes first */
+    NEEDS_BLOCKED, /* what it needs: so no item that needs the same can be claimed, but their
+                      head, which comes first */
 };
 
 /* Claims the item if its parts are free. */
@@ -342,7 +342,7 @@ static enum attempt take_item(struct taking *taking, lk_id id) {
 
     (void)lk_path_parse((struct lk_slice){bytes, lk_node_path(model, item->node, bytes)}, &path,
                         NULL);
-    if (lk_turns_are_others(model, id)) {
+    if (lk_heads_are_others(model, id)) {
         return NEEDS_BLOCKED;
     }
     count = make_parts(&path, item->needs, item->need_count, parts);
@@ -387,7 +387,7 @@ void lk_step_take(struct lk_model *model, struct lk_times times, const struct lk
         return;
     }
     if (!lk_changes_reserve(model, 1 + LK_WORK_CHANGES_MAX) || !lk_claims_reserve(model)
-        || !lk_turns_reserve(model)) {
+        || !lk_heads_reserve(model)) {
         lk_answer_exhausted(model);
         return;
     }

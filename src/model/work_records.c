@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Records of items and queues, for stores: to read them from the model and to restore them. */
+#include "model/heads.h"
 #include "model/order.h"
 #include "model/sentences.h"
 #include "model/steps.h"
 #include "model/tree.h"
-#include "model/turns.h"
 #include "model/work.h"
 
 static lk_id find_queue(const struct lk_model *model, const struct lk_path *queue) {
@@ -48,7 +48,7 @@ void lk_model_item_record(const struct lk_model *model, lk_item_ref ref,
         ret_record->state == LK_ITEM_READY ? item->ready_us + model->wall_ahead_us : 0;
     ret_record->attempts = item->attempts;
     ret_record->was_lost = item->was_lost;
-    ret_record->has_turn = item->has_turn;
+    ret_record->is_head = item->is_head;
     ret_record->claim = item->claim;
     ret_record->value = (struct lk_slice){item->value, item->value_size};
     ret_record->priority = item->priority;
@@ -102,7 +102,7 @@ lk_outcome lk_model_restore_item(struct lk_model *model, const struct lk_item_re
     if (id == 0) {
         return LK_INTERNAL;
     }
-    if (!lk_turns_reserve(model) || !lk_item_keep_failure(model, id, &record->last_failure)) {
+    if (!lk_heads_reserve(model) || !lk_item_keep_failure(model, id, &record->last_failure)) {
         lk_item_remove(model, id);
         return LK_INTERNAL;
     }
@@ -111,8 +111,8 @@ lk_outcome lk_model_restore_item(struct lk_model *model, const struct lk_item_re
     lk_item_at(model, id)->attempts = record->attempts;
     lk_item_at(model, id)->was_lost = record->was_lost;
     lk_item_enter(model, id, record->state, record->due_us, ready_us(model, record));
-    if (record->has_turn) {
-        lk_turns_take(model, id);
+    if (record->is_head) {
+        lk_heads_begin(model, id);
     }
     return lk_model_restore_draw(model, lk_path_root(&record->queue), record->sequence);
 }

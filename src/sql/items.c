@@ -20,6 +20,7 @@ enum {
     COLUMN_LAST_EXIT,
     COLUMN_LAST_ERROR,
     COLUMN_DUE_UNIX,
+    COLUMN_IS_HEAD,
     COLUMN_BYTES,       /* LK_SQL_ITEMS_OF and LK_SQL_ITEMS_LOAD only */
     COLUMN_VALUE_BYTES, /* ... as well */
     COLUMN_QUEUE,       /* LK_SQL_ITEMS_LOAD only */
@@ -127,6 +128,7 @@ static const char *decode_item(sqlite3_stmt *statement, struct lk_slice queue,
         record->state == LK_ITEM_READY ? sqlite3_column_int64(statement, COLUMN_DUE_UNIX) : 0;
     record->attempts = (uint32_t)attempts;
     record->was_lost = sqlite3_column_int(statement, COLUMN_WAS_LOST) != 0;
+    record->is_head = sqlite3_column_int(statement, COLUMN_IS_HEAD) != 0;
     record->claim = 0;
     record->value = (struct lk_slice){NULL, 0};
     return record->due_us > INT64_MAX / 4 ? "it is due too late" : NULL;
@@ -216,6 +218,25 @@ static void bind_failure(sqlite3_stmt *statement, int at, const struct lk_item_f
     }
 }
 
+static int add_strict_needs(struct lk_sql *sql, const struct lk_item_record *record) {
+    sqlite3_stmt *statement;
+    int code = SQLITE_OK;
+
+    for (size_t i = 0; i < record->need_count && code == SQLITE_OK; i++) {
+        const struct lk_part *need = &record->needs[i];
+        if (!need->strict) {
+            continue;
+        }
+        code = prepare_item(sql, LK_SQL_STRICT_NEED_ADD, queue_of(record), record->id, &statement);
+        if (code == SQLITE_OK) {
+            (void)lk_sql_bind_text(statement, 3,
+                                   (struct lk_slice){need->path.bytes, need->path.size});
+            code = lk_sql_run(statement);
+        }
+    }
+    return code;
+}
+
 int lk_sql_item_add(struct lk_sql *sql, const struct lk_item_record *record, int64_t due_unix_us) {
     char needs[LK_SQL_NEEDS_TEXT_MAX];
     struct lk_slice text = {needs, 0};
@@ -235,7 +256,11 @@ int lk_sql_item_add(struct lk_sql *sql, const struct lk_item_record *record, int
         (void)lk_sql_bind_integer(statement, 11, (int64_t)record->value.size);
     }
     bind_failure(statement, 12, &record->last_failure);
+    (void)lk_sql_bind_integer(statement, 14, record->is_head);
     code = lk_sql_run(statement);
+    if (code == SQLITE_OK) {
+        code = add_strict_needs(sql, record);
+    }
     if (code == SQLITE_OK && record->value.size > 0) {
         code = prepare_item(sql, LK_SQL_ITEM_VALUE_ADD, queue_of(record), record->id, &statement);
         if (code == SQLITE_OK) {
@@ -254,7 +279,23 @@ int lk_sql_item_save(struct lk_sql *sql, const struct lk_item_record *record, in
         return code;
     }
     bind_failure(statement, 8, &record->last_failure);
+    (void)lk_sql_bind_integer(statement, 10, record->is_head);
     return lk_sql_run(statement);
+}
+
+int lk_sql_strict_is_taken(struct lk_sql *sql, struct lk_slice queue, const struct lk_path *path,
+                           bool *ret_taken) {
+    sqlite3_stmt *statement;
+    int code = lk_sql_statement(sql, LK_SQL_HEAD_FIND, &statement);
+
+    if (code != SQLITE_OK) {
+        return code;
+    }
+    (void)lk_sql_bind_text(statement, 1, queue);
+    (void)lk_sql_bind_text(statement, 2, (struct lk_slice){path->bytes, path->size});
+    code = sqlite3_step(statement);
+    *ret_taken = code == SQLITE_ROW;
+    return lk_sql_done(statement, code);
 }
 
 int lk_sql_item_delete(struct lk_sql *sql, const struct lk_item_record *record) {

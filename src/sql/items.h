@@ -37,7 +37,11 @@ int lk_sql_item_load(struct lk_sql *sql, struct lk_slice queue, struct lk_slice 
 /* Adds an item with its value. `due_unix_us`: schema.sql. */
 int lk_sql_item_add(struct lk_sql *sql, const struct lk_item_record *record, int64_t due_unix_us);
 
-/* Saves what can change: state, due, attempts, was_lost, last_failure. */
+/* Whether an item of the queue is the head of the strict needs at this path (R16). */
+int lk_sql_strict_is_taken(struct lk_sql *sql, struct lk_slice queue, const struct lk_path *path,
+                           bool *ret_taken);
+
+/* Saves what can change: state, due, attempts, was_lost, is_head, last_failure. */
 int lk_sql_item_save(struct lk_sql *sql, const struct lk_item_record *record, int64_t due_unix_us);
 int lk_sql_item_delete(struct lk_sql *sql, const struct lk_item_record *record);
 

@@ -290,6 +290,10 @@ static const struct {
      "SELECT count(*) FROM lk_item_value"
      " WHERE NOT EXISTS (SELECT 1 FROM lk_item WHERE number = lk_item_value.item)",
      "rows are values of no item"},
+    {NULL,
+     "SELECT count(*) FROM lk_strict_need AS need LEFT JOIN lk_item ON number = need.item"
+     " WHERE number IS NULL OR need.is_head <> lk_item.is_head",
+     "strict needs are those of no item, or not the head's"},
     /* Items that a log of etcd has brought have no size (the image is in memory, without pages). */
     {NULL,
      "SELECT count(*) FROM lk_item LEFT JOIN lk_item_value ON item = number"

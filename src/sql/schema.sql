@@ -118,11 +118,13 @@ CREATE TABLE lk_item (
                                   -- when; 0: since it was pushed
     attempts    INTEGER NOT NULL, -- claims so far
     was_lost    INTEGER NOT NULL, -- the last claim perished: the next one is a steal
+    is_head    INTEGER NOT NULL DEFAULT 0, -- of its strict needs: no other item with these is claimed
     needs       TEXT    NOT NULL, -- parts that a claim takes along (R2), with a space between
     priority    INTEGER NOT NULL DEFAULT 0, -- the greatest is claimed first
     last_exit   INTEGER, -- of the last retry that told one: the exit code
     last_error  BLOB,    -- ... and its error text
-    behind      INTEGER NOT NULL DEFAULT 0, -- ready, and not the first that needs the same
+    behind      INTEGER NOT NULL DEFAULT 0, -- ready, and not the first that needs the same; or
+                                            -- another one that needs the same is the head
     value_bytes INTEGER, -- how many its value has, so that a lost one is found; NULL: no value
     UNIQUE (queue, id)
 );
@@ -132,11 +134,25 @@ CREATE INDEX lk_item_by_needs ON lk_item (queue, needs, priority DESC, sequence)
     WHERE state = 'ready' AND needs <> '';
 CREATE INDEX lk_item_by_due ON lk_item (queue, due_us) WHERE state = 'delayed';
 CREATE INDEX lk_item_parked ON lk_item (queue, sequence) WHERE state = 'parked';
+CREATE INDEX lk_item_head ON lk_item (queue, needs) WHERE is_head;
+
+-- The strict needs of items, and whether the item is the head of them (R16).
+CREATE TABLE lk_strict_need (
+    item     INTEGER NOT NULL REFERENCES lk_item (number),
+    path     TEXT    NOT NULL,
+    queue    TEXT    NOT NULL, -- the item's
+    is_head INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (item, path)
+) WITHOUT ROWID;
+CREATE INDEX lk_strict_need_head ON lk_strict_need (queue, path) WHERE is_head;
 
 -- Of the ready items of a queue that need the same, those behind the first are marked, whatever
--- program writes them.
+-- program writes them; and all but the head.
 CREATE TRIGGER lk_item_came AFTER INSERT ON lk_item
 WHEN NEW.state = 'ready' AND NEW.needs <> ''
+     AND NOT (instr(NEW.needs, '?strict') > 0
+              AND EXISTS (SELECT 1 FROM lk_item AS other WHERE other.queue = NEW.queue
+                          AND other.needs = NEW.needs AND other.is_head))
 BEGIN
     UPDATE lk_item SET behind = 1 WHERE number = NEW.number AND number <>
         (SELECT number FROM lk_item WHERE queue = NEW.queue AND needs = NEW.needs
@@ -147,6 +163,9 @@ BEGIN
 END;
 CREATE TRIGGER lk_item_ready AFTER UPDATE OF state ON lk_item
 WHEN NEW.state = 'ready' AND OLD.state <> 'ready' AND NEW.needs <> ''
+     AND NOT (instr(NEW.needs, '?strict') > 0
+              AND EXISTS (SELECT 1 FROM lk_item AS other WHERE other.queue = NEW.queue
+                          AND other.needs = NEW.needs AND other.is_head))
 BEGIN
     UPDATE lk_item SET behind = 1 WHERE number = NEW.number AND number <>
         (SELECT number FROM lk_item WHERE queue = NEW.queue AND needs = NEW.needs
@@ -161,12 +180,51 @@ BEGIN
     UPDATE lk_item SET behind = 0 WHERE number = NEW.number AND behind;
     UPDATE lk_item SET behind = 0 WHERE behind AND number =
         (SELECT number FROM lk_item WHERE queue = NEW.queue AND needs = NEW.needs
-         AND state = 'ready' AND needs <> '' ORDER BY priority DESC, sequence LIMIT 1);
+         AND state = 'ready' AND needs <> '' ORDER BY priority DESC, sequence LIMIT 1)
+        AND NOT (instr(NEW.needs, '?strict') > 0
+                 AND EXISTS (SELECT 1 FROM lk_item AS other WHERE other.queue = NEW.queue
+                             AND other.needs = NEW.needs AND other.is_head));
 END;
 CREATE TRIGGER lk_item_went AFTER DELETE ON lk_item
 WHEN OLD.state = 'ready' AND OLD.needs <> ''
+     AND NOT (instr(OLD.needs, '?strict') > 0
+              AND EXISTS (SELECT 1 FROM lk_item AS other WHERE other.queue = OLD.queue
+                          AND other.needs = OLD.needs AND other.is_head))
 BEGIN
     UPDATE lk_item SET behind = 0 WHERE behind AND number =
+        (SELECT number FROM lk_item WHERE queue = OLD.queue AND needs = OLD.needs
+         AND state = 'ready' AND needs <> '' ORDER BY priority DESC, sequence LIMIT 1);
+END;
+
+-- One of them is the head, or becomes it: all others are behind it.
+CREATE TRIGGER lk_item_came_late AFTER INSERT ON lk_item
+WHEN NEW.state = 'ready' AND NOT NEW.is_head AND instr(NEW.needs, '?strict') > 0
+BEGIN
+    UPDATE lk_item SET behind = 1 WHERE number = NEW.number
+        AND EXISTS (SELECT 1 FROM lk_item AS other WHERE other.queue = NEW.queue
+                    AND other.needs = NEW.needs AND other.is_head);
+END;
+CREATE TRIGGER lk_item_ready_late AFTER UPDATE OF state ON lk_item
+WHEN NEW.state = 'ready' AND OLD.state <> 'ready' AND NOT NEW.is_head
+     AND instr(NEW.needs, '?strict') > 0
+BEGIN
+    UPDATE lk_item SET behind = 1 WHERE number = NEW.number
+        AND EXISTS (SELECT 1 FROM lk_item AS other WHERE other.queue = NEW.queue
+                    AND other.needs = NEW.needs AND other.is_head);
+END;
+CREATE TRIGGER lk_item_became_head AFTER UPDATE OF is_head ON lk_item
+WHEN NEW.is_head AND NOT OLD.is_head
+BEGIN
+    UPDATE lk_strict_need SET is_head = 1 WHERE item = NEW.number;
+    UPDATE lk_item SET behind = 1 WHERE NOT behind AND number =
+        (SELECT number FROM lk_item WHERE queue = NEW.queue AND needs = NEW.needs
+         AND state = 'ready' AND needs <> '' ORDER BY priority DESC, sequence LIMIT 1);
+END;
+CREATE TRIGGER lk_item_head_went AFTER DELETE ON lk_item
+WHEN instr(OLD.needs, '?strict') > 0
+BEGIN
+    DELETE FROM lk_strict_need WHERE item = OLD.number;
+    UPDATE lk_item SET behind = 0 WHERE OLD.is_head AND behind AND number =
         (SELECT number FROM lk_item WHERE queue = OLD.queue AND needs = OLD.needs
          AND state = 'ready' AND needs <> '' ORDER BY priority DESC, sequence LIMIT 1);
 END;

@@ -8,7 +8,7 @@
 /* Those of decode_item() in items.c, and of decode_counts(). */
 #define ITEM_COLUMNS                                                                               \
     "id, sequence, state, due_us, attempts, was_lost, needs, priority, last_exit, last_error,"     \
-    " due_unix_us"
+    " due_unix_us, is_head"
 #define QUEUE_COLUMNS "pushed, duplicates, claims, steals, done, retried, parked, path"
 
 /* Queries of lines, with their index, or without where there is none yet (lines.h). */
@@ -291,11 +291,16 @@ static const char *const texts[] = {
     [LK_SQL_ITEM_LOAD] = "SELECT " ITEM_COLUMNS " FROM lk_item WHERE queue = ?1 AND id = ?2",
     [LK_SQL_ITEM_ADD] =
         "INSERT INTO lk_item (queue, id, state, due_us, due_unix_us, attempts, was_lost, sequence,"
-        " needs, priority, value_bytes, last_exit, last_error)"
-        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+        " needs, priority, value_bytes, last_exit, last_error, is_head)"
+        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
     [LK_SQL_ITEM_SAVE] = "UPDATE lk_item SET state = ?3, due_us = ?4, due_unix_us = ?5,"
-                         " attempts = ?6, was_lost = ?7, last_exit = ?8, last_error = ?9"
-                         " WHERE queue = ?1 AND id = ?2",
+                         " attempts = ?6, was_lost = ?7, last_exit = ?8, last_error = ?9,"
+                         " is_head = ?10 WHERE queue = ?1 AND id = ?2",
+    [LK_SQL_STRICT_NEED_ADD] = "REPLACE INTO lk_strict_need (item, path, queue, is_head)"
+                               " SELECT number, ?3, queue, is_head FROM lk_item"
+                               " WHERE queue = ?1 AND id = ?2",
+    [LK_SQL_HEAD_FIND] = "SELECT 1 FROM lk_strict_need"
+                         " WHERE queue = ?1 AND path = ?2 AND is_head",
     [LK_SQL_ITEM_DELETE] = "DELETE FROM lk_item WHERE queue = ?1 AND id = ?2",
     [LK_SQL_ITEM_VALUE_LOAD] = "SELECT bytes, value_bytes"
                                " FROM lk_item LEFT JOIN lk_item_value ON item = number"

@@ -16,7 +16,8 @@ enum { PATHS = sizeof paths / sizeof paths[0] };
 static const char *const queues[] = {"c", "b/x", "jobs"};
 static const char *const ids[] = {"1", "2", "3", "x", "p"};
 static const char *const needs[] = {
-    "d", "a/x?shared", "pool?limit=2&units=1", "pool?limit=3&units=2", "b/x/q", "a/y d",
+    "d",     "a/x?shared", "pool?limit=2&units=1", "pool?limit=3&units=2", "b/x/q",
+    "a/y d", "d?strict",   "a/y?strict",           "a/y?strict d?strict",  "d?strict pool?limit=2",
 };
 enum {
     QUEUES = sizeof queues / sizeof queues[0],

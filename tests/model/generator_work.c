@@ -173,7 +173,8 @@ static void put_finish(struct generator *generator, struct line *line,
     if (claim != NULL && chance(generator, 85)) {
         put(line, "%.*s %s ", (int)claim->owner.size, claim->owner.bytes, verb);
         put_item(line, item);
-        if (chance(generator, 60)) {
+        if (chance(generator, 60)
+            && !generator->has_odd_clock) { /* its tokens are not the model's */
             put_token(generator, line, claim->token);
             remember(generator, item, claim);
         }

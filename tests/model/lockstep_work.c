@@ -163,8 +163,8 @@ static const char *compare_item(const struct lockstep *lockstep,
     if (record->attempts != expected->attempts) {
         return "attempts of an item";
     }
-    if (record->has_turn != expected->has_turn) {
-        return "the turn of an item's strict needs";
+    if (record->is_head != expected->is_head) {
+        return "whether an item is the head of its strict needs";
     }
     if (record->was_lost != expected->was_lost) {
         return "whether an item's claim was lost";
@@ -384,7 +384,7 @@ static size_t changes_of_queue(const struct lockstep *lockstep, enum lk_change_k
 static bool is_item_unchanged(const struct lk_reference_item *a,
                               const struct lk_reference_item *b) {
     return a->state == b->state && a->due_us == b->due_us && a->attempts == b->attempts
-           && a->was_lost == b->was_lost && a->has_turn == b->has_turn && a->claim == b->claim
+           && a->was_lost == b->was_lost && a->is_head == b->is_head && a->claim == b->claim
            && a->sequence == b->sequence && a->priority == b->priority
            && lk_slice_equal(a->value, b->value);
 }

@@ -131,7 +131,10 @@ static void shorten(struct lines *lines) {
     }
 }
 
-static void report(struct lines *lines, uint64_t number) {
+/* What is shortened may fail for another reason: numbers in it are those of the whole history. */
+static void report(struct lines *lines, uint64_t number, const char *wrong) {
+    print_message("history %llu: %s, in step %zu: %s\nshortened:\n", (unsigned long long)number,
+                  wrong, lines->count, lines->at[lines->count - 1]);
     shorten(lines);
     if (replay(lines)) {
         snprintf(lines->wrong, sizeof lines->wrong, "fails only the first time");
@@ -189,7 +192,7 @@ static bool run_history(uint64_t number, bool with_work, struct tally *tally) {
     }
     lockstep_close(&lockstep);
     if (wrong != NULL) {
-        report(&lines, number);
+        report(&lines, number, wrong);
     }
     free_lines(&lines);
     return wrong == NULL;

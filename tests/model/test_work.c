@@ -299,7 +299,7 @@ static void a_strict_need_keeps_the_order(void **state) {
            "C claim q -> granted item=1", "D claim q -> busy", "C retry q 1 parks -> ok",
            "D claim q -> busy", "unpark q 1 -> ok", "D claim q -> granted item=1",
            "D done q 1 -> ok", "D claim q -> granted item=2");
-    /* A claim that has perished, and an attempt that does not count, keep the turn. */
+    /* A claim that has perished, and an attempt that does not count, change nothing. */
     SCRIPT("push q 1 needs=p?strict -> ok", "push q 2 needs=p?strict -> ok",
            "A claim q ttl=100 -> granted", "pass 100 -> ok", "B claim q -> granted item=1",
            "B retry q 1 delay=100 uncounted -> ok", "B claim q -> busy", "drop q 1 -> ok",
@@ -320,7 +320,7 @@ static void a_strict_need_is_of_its_queue(void **state) {
            "A claim q -> granted item=1", "A retry q 1 parks -> ok", "A claim q -> granted item=2",
            "A done q 2 -> ok", "A claim q -> granted item=3", "A done q 3 -> ok",
            "A claim r -> granted item=4");
-    /* Several: the turn of all of them, or of none. */
+    /* Several: the head of all of them, or of none. */
     SCRIPT("push q 1 needs=p?strict -> ok", "push q 2 needs=p?strict,o?strict -> ok",
            "push q 3 needs=o?strict -> ok", "A claim q -> granted item=1",
            "A retry q 1 parks -> ok", "A claim q -> granted item=3", "A done q 3 -> ok",
@@ -328,7 +328,7 @@ static void a_strict_need_is_of_its_queue(void **state) {
 }
 
 /* An item that is replaced is as a new one. */
-static void a_turn_ends_when_the_item_is_replaced(void **state) {
+static void a_replaced_item_is_no_head(void **state) {
     (void)state;
     SCRIPT("push q 1 needs=p?strict -> ok", "push q 2 needs=p?strict -> ok",
            "A claim q -> granted item=1", "A retry q 1 parks -> ok", "A claim q -> busy",
@@ -567,7 +567,7 @@ int main(void) {
         cmocka_unit_test(needs_are_checked_at_the_push),
         cmocka_unit_test(a_strict_need_keeps_the_order),
         cmocka_unit_test(a_strict_need_is_of_its_queue),
-        cmocka_unit_test(a_turn_ends_when_the_item_is_replaced),
+        cmocka_unit_test(a_replaced_item_is_no_head),
         cmocka_unit_test(a_strict_need_is_exclusive),
         cmocka_unit_test(a_claim_never_closes_a_cycle),
         cmocka_unit_test(a_claim_is_a_request_among_others),

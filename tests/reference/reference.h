@@ -59,7 +59,7 @@ struct lk_reference_item {
     int64_t ready_us; /* since when it may be claimed, or will */
     uint32_t attempts;
     bool was_lost;  /* its last claim perished or was broken */
-    bool has_turn;  /* of its strict needs */
+    bool is_head;   /* of its strict needs */
     uint64_t claim; /* LK_ITEM_CLAIMED: the arrival of its claim */
 };
 

@@ -166,7 +166,7 @@ static struct lk_reference_item *replace(struct lk_reference *reference, const s
 
     item->value = push->value;
     item->priority = push->priority;
-    item->has_turn = false;
+    item->is_head = false;
     give_needs(item, push);
     if (!lk_item_is_claimed(item->state)) {
         int64_t ready_us = item->ready_us;
@@ -293,11 +293,11 @@ static bool need_the_same_strictly(const struct lk_reference_item *a,
 }
 
 /* Whether another item of the queue has begun that is to be finished before this one. */
-static bool waits_for_its_turn(const struct lk_reference *reference,
-                               const struct lk_reference_item *item) {
+static bool waits_for_a_head(const struct lk_reference *reference,
+                             const struct lk_reference_item *item) {
     for (size_t i = 0; i < reference->item_count; i++) {
         const struct lk_reference_item *other = &reference->items[i];
-        if (other != item && other->has_turn && is_same_path(&other->queue, &item->queue)
+        if (other != item && other->is_head && is_same_path(&other->queue, &item->queue)
             && need_the_same_strictly(item, other)) {
             return true;
         }
@@ -312,7 +312,7 @@ static void count_claim(struct lk_reference *reference, struct lk_reference_item
     counts->claims++;
     counts->steals += item->was_lost;
     item->was_lost = false;
-    item->has_turn = has_strict_need(item);
+    item->is_head = has_strict_need(item);
     item->attempts++;
     item->state = LK_ITEM_CLAIMED;
     item->due_us = 0;
@@ -332,7 +332,7 @@ static bool take_item(struct lk_reference *reference, const struct lk_take *take
                       struct lk_reference_item *item, struct lk_times times) {
     struct lk_reference_request claim = make_claim(take, item, times.now_us);
 
-    if (waits_for_its_turn(reference, item) || !may_be_granted(reference, &claim)) {
+    if (waits_for_a_head(reference, item) || !may_be_granted(reference, &claim)) {
         return false; /* it is passed over */
     }
     if (is_full(reference, &claim, false)) {

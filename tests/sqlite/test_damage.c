@@ -429,7 +429,7 @@ static void code_of_the_store_and_of_its_owner_is_taken(void **state) {
     fixture_close(engine);
     assert_int_equal(
         fixture_sql(fixture->file, "SELECT count(*) FROM sqlite_schema WHERE type = 'trigger'"),
-        12);
+        16);
     run(fixture, "CREATE VIEW holders AS SELECT path FROM lk_locks;"
                  "CREATE TABLE orders (id INTEGER PRIMARY KEY);"
                  "CREATE TRIGGER mine AFTER INSERT ON orders BEGIN SELECT 1; END");

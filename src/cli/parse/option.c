@@ -92,7 +92,8 @@ static const struct lk_option options[] = {
     FLAG(PARK, 0, "park", 0, "the item is parked, whatever its attempts"),
     LIST(NEEDS, 0, "needs", "PART", 0,
          "a lock that each claim takes too, such as\n"
-         "'pool?limit=3'; up to 15 times"),
+         "'pool?limit=3'; up to 15 times. 'PATH?strict' keeps\n"
+         "the order: none overtakes an item that has failed"),
     NUMBER(PRIORITY, 0, "priority", "N", INT16_MIN, INT16_MAX, 0,
            "from -32768 to 32767 (0): the greatest is claimed\n"
            "first, and the oldest of one priority"),

@@ -30,6 +30,7 @@
 #include "cli/run/status.h"
 #include "cli/store/url.h"
 #include "cli/work/worker.h"
+#include "client/work/stuck.h"
 #include "model/model.h"
 
 enum {
@@ -308,7 +309,8 @@ static void handle_signals(struct pool *pool) {
 /* ---- all together ---------------------------------------------------------------------------- */
 
 /* Checks whether the store is reachable and keeps work: reported once, before workers start. */
-static lk_outcome ask_counts(const struct pool *pool, lk_queue_stats *ret_stats, lk_error *error) {
+static lk_outcome ask_counts(const struct pool *pool, lk_queue_stats *ret_stats, bool *ret_stuck,
+                             lk_error *error) {
     lk_store *store;
     lk_outcome outcome = lk_run_open(pool->options->store_url, LK_FOREVER, &store, error);
 
@@ -318,6 +320,10 @@ static lk_outcome ask_counts(const struct pool *pool, lk_queue_stats *ret_stats,
     outcome = lk_cli_check_shared(store, error);
     if (outcome == LK_OK) {
         outcome = lk_stats(store, pool->queue, ret_stats, error);
+    }
+    if (outcome == LK_OK && ret_stuck != NULL) {
+        *ret_stuck = ret_stats->ready_now > 0 && ret_stats->parked_now > 0
+                     && lk_queue_is_stuck(store, pool->queue);
     }
     if (outcome == LK_OK && pool->counters == NULL && !pool->cli->quiet) {
         lk_warn_of_eviction(store, LK_FOREVER); /* once, at the start */
@@ -375,6 +381,15 @@ static int pause_ms(const struct pool *pool) {
     return pool->shows_progress ? PROGRESS_INTERVAL_MS : -1;
 }
 
+/* R16: ready items are left, for the order that a parked one keeps. */
+static void tell_stuck(const struct pool *pool, const lk_queue_stats *stats) {
+    lk_run_status(
+        "HINT",
+        "%s: %llu ready items wait for the order of a parked one (lk items %s); lk unpark "
+        "or lk drop lets them go on",
+        pool->queue, (unsigned long long)stats->ready_now, pool->queue);
+}
+
 /*
  * What the queue's own counts say at the end: the hint at too many workers or too short a ttl; and
  * whether an item was parked meanwhile, also by the death of a worker. Returns the latter.
@@ -382,16 +397,21 @@ static int pause_ms(const struct pool *pool) {
 static bool look_at_counts(const struct pool *pool) {
     bool has_parked = atomic_load(&pool->counters->parked) > 0;
     bool may_hint = !pool->cli->quiet && atomic_load(&pool->counters->claims) > 0;
+    bool is_stuck = false;
     lk_queue_stats stats;
 
-    if ((!may_hint && !pool->options->drain) || ask_counts(pool, &stats, NULL) != LK_OK) {
+    if ((!may_hint && !pool->options->drain)
+        || ask_counts(pool, &stats, pool->options->drain ? &is_stuck : NULL, NULL) != LK_OK) {
         return has_parked;
     }
     const char *hint = may_hint ? lk_stats_hint(&stats) : NULL;
     if (hint != NULL) {
         lk_run_status("HINT", "%s", hint);
     }
-    return has_parked || stats.parked > pool->parked_before;
+    if (is_stuck && !pool->cli->quiet) {
+        tell_stuck(pool, &stats);
+    }
+    return has_parked || is_stuck || stats.parked > pool->parked_before;
 }
 
 static void run_workers(struct pool *pool) {
@@ -437,7 +457,7 @@ int lk_cli_pool(const struct lk_cli *cli, const struct lk_pool_options *options)
         options->table != NULL && options->loops == LK_WORK_ANNOUNCES ? options->workers : 0;
     pool.slot_count =
         options->workers + (options->table != NULL && options->loops != LK_WORK_CLAIMS);
-    if (find_queue(&pool, &error) != LK_OK || ask_counts(&pool, &stats, &error) != LK_OK) {
+    if (find_queue(&pool, &error) != LK_OK || ask_counts(&pool, &stats, NULL, &error) != LK_OK) {
         lk_own_store_done(&own);
         return lk_say_failure(cli, error.outcome, error.text);
     }

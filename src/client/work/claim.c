@@ -8,6 +8,7 @@
  */
 #include "client/work/claim.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -19,6 +20,7 @@
 #include "client/safe_until.h"
 #include "client/wait.h"
 #include "client/work/finder.h"
+#include "client/work/stuck.h"
 #include "engine/reply/reply.h"
 
 #define OPEN_US INT64_C(10000000) /* how long a take may be on its way */
@@ -113,14 +115,31 @@ static bool has_items(const struct lk_claiming *claiming, const struct lk_patien
            || stats.ready_now + stats.delayed_now + stats.claimed_now > 0;
 }
 
+/* Whether what is left waits for an order that parked items keep, and nothing else goes on. */
+static bool is_stuck(const struct lk_claiming *claiming, const struct lk_patience *patience) {
+    struct lk_engine *engine = claiming->store->engine;
+    const struct lk_path *path = &claiming->command.take.queue;
+    char queue[LK_PATH_BYTES_MAX + 1];
+    lk_queue_stats stats;
+
+    if (engine->ops->stats(engine, path, LK_STATS_WHOLE, patience, &stats, NULL) != LK_OK
+        || stats.delayed_now + stats.claimed_now > 0 || stats.parked_now == 0) {
+        return false;
+    }
+    (void)snprintf(queue, sizeof queue, "%.*s", (int)path->size, path->bytes);
+    return lk_queue_is_stuck(claiming->store, queue);
+}
+
 /*
- * R16: whether no item and no row is left. Rows are counted first: a row that is announced
- * meanwhile is an item when items are counted. False also when the store does not answer.
+ * R16: whether no item and no row is left that can be claimed some time. Rows are counted first: a
+ * row that is announced meanwhile is an item when items are counted. False also when the store does
+ * not answer.
  */
 static bool is_drained(struct lk_claiming *claiming) {
     const struct lk_patience patience = patience_of(claiming);
 
-    return !has_rows(claiming, &patience) && !has_items(claiming, &patience);
+    return !has_rows(claiming, &patience)
+           && (!has_items(claiming, &patience) || is_stuck(claiming, &patience));
 }
 
 /*

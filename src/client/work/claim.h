@@ -31,7 +31,8 @@ struct lk_claiming {
     int64_t end_us;                /* until when work is waited for; 0: a try; LK_NEVER */
     int64_t away_end_us;           /* how long to retry a store that does not answer; LK_NEVER */
     int64_t patience_ms;           /* the same, since its last answer; 0: no limit */
-    bool drains;                   /* ends when no item is ready, delayed or claimed */
+    bool drains;                   /* ends when no item is ready, delayed or claimed, or all that
+                                      are ready wait for the order of a parked one */
     bool outlasts_full;            /* LK_FULL is waited out, as an empty queue is */
     struct lk_pool_leader *leader; /* of its pool; NULL: this one waits alone */
     uint32_t member;               /* of that pool */

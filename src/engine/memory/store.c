@@ -151,6 +151,16 @@ static void wake_workers_of_item(struct lk_memory_store *store, lk_item_ref item
     }
 }
 
+/* The item may have been the head of strict needs, behind which others wait. */
+static void wake_workers_of_dropped(struct lk_memory_store *store, lk_item_ref item) {
+    struct lk_item_record record;
+
+    lk_model_item_record(store->model, item, &record);
+    if (lk_needs_are_strict(record.needs, record.need_count)) {
+        wake_workers_of_item(store, item);
+    }
+}
+
 static void wake_watchers(struct lk_memory_store *store) {
     struct lk_sleeper *each;
 
@@ -189,6 +199,9 @@ static void on_change(struct lk_memory_store *store, const struct lk_change *cha
     case LK_CHANGE_ITEM_UNPARKED:
         wake_workers_of_item(store, change->item);
         break;
+    case LK_CHANGE_ITEM_DROPPED:
+        wake_workers_of_dropped(store, change->item);
+        break;
     case LK_CHANGE_QUEUED:
     case LK_CHANGE_REFRESHED:
     case LK_CHANGE_REVOKED:
@@ -199,7 +212,6 @@ static void on_change(struct lk_memory_store *store, const struct lk_change *cha
     case LK_CHANGE_ITEM_STOLEN:
     case LK_CHANGE_ITEM_PARKED:
     case LK_CHANGE_ITEM_CANCELLED:
-    case LK_CHANGE_ITEM_DROPPED:
     case LK_CHANGE_QUEUE_COUNTED:
     case LK_CHANGE_QUEUE_FORGOTTEN:
         break;

@@ -19,6 +19,8 @@
  *   - What blocks one item by its needs blocks all items that need the same: of these only the
  *     first is loaded. If it may be blocked itself, by a lock on its own path, or its row does not
  *     fit any more, all items from there on are loaded, so that the next one of these is, too.
+ *   - An item is not loaded where another one is the head of one of its strict needs. The head may
+ *     be refused by its needs, as others, but is loaded with each portion: it is one item.
  *   - Needs cannot be locked, by any item, when another owner's request conflicts with them or when
  *     the units held leave no room: items with exactly these needs are skipped then.
  */
@@ -113,6 +115,24 @@ static int is_locked_itself(struct taking *taking, const struct lk_sql_item *ite
     return code;
 }
 
+/* Whether another item is the head of one of its strict needs. */
+static int check_heads(struct taking *taking, const struct lk_sql_item *item, bool *ret_waits) {
+    const struct lk_item_record *record = &item->record;
+    int code = SQLITE_OK;
+
+    *ret_waits = false;
+    for (size_t i = 0; i < record->need_count && !record->is_head && !*ret_waits; i++) {
+        if (record->needs[i].strict) {
+            code = lk_sql_strict_is_taken(&taking->transaction->store->sql, queue_of(taking),
+                                          &record->needs[i].path, ret_waits);
+        }
+        if (code != SQLITE_OK) {
+            break;
+        }
+    }
+    return code;
+}
+
 /* The first of those that need the same: reads the others, too, if it cannot speak for them. */
 static int check_first(struct taking *taking, const struct lk_sql_item *item) {
     bool is_locked = false;
@@ -132,6 +152,7 @@ static int check_first(struct taking *taking, const struct lk_sql_item *item) {
 static int add_candidate(void *context, const struct lk_sql_item *item) {
     struct taking *taking = context;
     bool is_new;
+    bool waits;
     bool fits;
     int code;
 
@@ -145,8 +166,12 @@ static int add_candidate(void *context, const struct lk_sql_item *item) {
         return code;
     }
     taking->place = (struct lk_sql_place){item->record.priority, item->record.sequence};
-    if (lk_set_has(&taking->refused, item->needs)) {
+    if (lk_set_has(&taking->refused, item->needs) && !item->record.is_head) {
         return SQLITE_OK;
+    }
+    code = check_heads(taking, item, &waits);
+    if (code != SQLITE_OK || waits) {
+        return code;
     }
     code = check_row(taking, item, &fits);
     if (code != SQLITE_OK) {

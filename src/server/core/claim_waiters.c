@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Claims that wait for work (R16), in the order of their arrival at each queue. A queue is tried
- * again when one of its items changes, when a lock that may have blocked an item ends or becomes
- * weaker, and when its next delayed item is due.
+ * again when one of its items changes, when the head of strict needs goes, when a lock that may
+ * have blocked an item ends or becomes weaker, and when its next delayed item is due.
  */
 #include "server/core/claim_waiters.h"
 
@@ -132,6 +132,16 @@ static void on_item_ready(struct lk_core *core, lk_item_ref item) {
     }
 }
 
+/* The item may have been the head of strict needs, behind which others wait. */
+static void on_item_dropped(struct lk_core *core, lk_item_ref item) {
+    struct lk_item_record *record = &core->collection.item;
+
+    lk_model_item_record(core->model, item, record);
+    if (lk_needs_are_strict(record->needs, record->need_count)) {
+        on_item_ready(core, item);
+    }
+}
+
 void lk_claim_waiters_on_change(struct lk_core *core, const struct lk_change *change) {
     switch (change->kind) {
     case LK_CHANGE_RELEASED:
@@ -148,6 +158,9 @@ void lk_claim_waiters_on_change(struct lk_core *core, const struct lk_change *ch
     case LK_CHANGE_ITEM_FREED:
     case LK_CHANGE_ITEM_UNPARKED:
         on_item_ready(core, change->item);
+        break;
+    case LK_CHANGE_ITEM_DROPPED:
+        on_item_dropped(core, change->item);
         break;
     default:
         break;

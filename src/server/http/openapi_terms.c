@@ -45,7 +45,7 @@ static const struct {
     {"live_per_owner", "Live requests of one owner at most; 0: no limit."},
     {"live_per_root", "Live requests below one root at most; 0: no limit."},
     {"mode", "The mode of the part."},
-    {"needs", "Parts that are leased together with the item."},
+    {"needs", "Parts that are leased together with the item; `PATH?strict` keeps the order (R16)."},
     {"note", "The note of the request."},
     {"oldest_ready_ms", "For how long the oldest ready item has been. Absent if none is ready."},
     {"owner", "The owner. Empty in place of an owner that the user may not see."},

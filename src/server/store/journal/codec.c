@@ -181,7 +181,7 @@ static void code_item(struct lk_journal_codec *codec, struct lk_item_record *ite
     lk_journal_code_signed(codec, &row->item.due_unix_us);
     item->attempts = (uint32_t)code_small(codec, item->attempts, UINT32_MAX);
     item->was_lost = code_flag(codec, item->was_lost);
-    item->has_turn = code_flag(codec, item->has_turn);
+    item->is_head = code_flag(codec, item->is_head);
     lk_journal_code_signed(codec, &priority);
     item->priority = (int32_t)priority;
     failure->has_exit = code_flag(codec, failure->has_exit);

@@ -36,10 +36,12 @@ static const struct table {
     TABLE("lk_queue", 1, 8, "path, pushed, duplicates, claims, steals, done, retried, parked",
           "path > ?1 ORDER BY path", "?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8"),
     TABLE("lk_item", 1, 14,
-          "number, queue, id, sequence, state, due_us, due_unix_us, attempts, was_lost, has_turn,"
+          "number, queue, id, sequence, state, due_us, due_unix_us, attempts, was_lost, is_head,"
           " needs, priority, last_exit, last_error",
           "number > ?1 ORDER BY number",
           "?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14"),
+    TABLE("lk_strict_need", 2, 4, "item, path, queue, is_head",
+          "(item, path) > (?1, ?2) ORDER BY item, path", "?1, ?2, ?3, ?4"),
     TABLE("lk_item_value", 1, 2, "item, bytes", "item > ?1 ORDER BY item", "?1, ?2"),
     TABLE("lk_request", 1, 18,
           "id, owner, note, state, revoked, attended, fixed, graced, ticket, token, ttl_ms,"
@@ -235,11 +237,15 @@ lk_outcome lk_journal_image_read_piece(struct lk_journal_image *image, struct lk
     return code == SQLITE_OK ? LK_OK : lk_journal_image_explain(image, code, error);
 }
 
-/* An item may have gone between the piece with its row and that with its value. */
+/* An item may have gone, or changed, between the piece with its row and those with what is its. */
+#define FIT_TO_ITEMS                                                                               \
+    "DELETE FROM lk_item_value WHERE item NOT IN (SELECT number FROM lk_item);"                    \
+    "DELETE FROM lk_strict_need WHERE item NOT IN (SELECT number FROM lk_item);"                   \
+    "UPDATE lk_strict_need SET is_head = (SELECT is_head FROM lk_item WHERE number = item)"
+
 lk_outcome lk_journal_image_finish(struct lk_journal_image *image, lk_error *error) {
     int64_t last = 0;
-    int code = lk_sql_execute(&image->sql, "DELETE FROM lk_item_value WHERE item NOT IN"
-                                           " (SELECT number FROM lk_item)");
+    int code = lk_sql_execute(&image->sql, FIT_TO_ITEMS);
 
     if (code == SQLITE_OK) {
         code = lk_sql_integer(&image->sql, "SELECT ifnull(max(id), 0) FROM lk_audit", &last);

@@ -172,7 +172,7 @@ CREATE TABLE IF NOT EXISTS lk_service_item (
     due_us     BIGINT       NOT NULL, -- of what is delayed, or claimed and pushed again
     attempts   BIGINT       NOT NULL,
     was_lost   BOOLEAN      NOT NULL,
-    has_turn   BOOLEAN      NOT NULL, -- of its strict needs
+    is_head   BOOLEAN      NOT NULL, -- of its strict needs
     priority   BIGINT       NOT NULL,
     value      MEDIUMBLOB   NOT NULL,
     needs      BLOB         NOT NULL,

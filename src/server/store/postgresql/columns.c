@@ -247,33 +247,34 @@ const struct lk_pg_statement lk_pg_statements[LK_TABLES_KINDS] = {
                               "DELETE FROM " S "value WHERE path = ANY ($1::text[])", "t"},
     [LK_TABLES_ITEM_NEW] =
         {"lk_item_new",
-         "INSERT INTO " S "item (queue, id, sequence, state, due_us, attempts, was_lost, has_turn,"
+         "INSERT INTO " S "item (queue, id, sequence, state, due_us, attempts, was_lost, is_head,"
          " priority, value, needs, has_exit, last_exit, last_error) SELECT DISTINCT ON"
          " (a.queue COLLATE \"C\", a.id COLLATE \"C\") a.queue, a.id, a.sequence, a.state,"
-         " n.us + a.left_us, a.attempts, a.was_lost, a.has_turn, a.priority, a.value, a.needs,"
+         " n.us + a.left_us, a.attempts, a.was_lost, a.is_head, a.priority, a.value, a.needs,"
          " a.has_exit, a.last_exit, a.last_error FROM (SELECT " S "now_us() AS us OFFSET 0) AS n,"
          " unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::bigint[], $6::bigint[],"
          " $7::boolean[], $8::boolean[], $9::bigint[], $10::bytea[], $11::text[], $12::boolean[],"
          " $13::bigint[], $14::bytea[]) WITH ORDINALITY AS a (queue, id, sequence, state, left_us,"
-         " attempts, was_lost, has_turn, priority, value, needs, has_exit, last_exit, last_error, n)"
+         " attempts, was_lost, is_head, priority, value, needs, has_exit, last_exit, last_error,"
+         " n)"
          " ORDER BY a.queue COLLATE \"C\", a.id COLLATE \"C\", a.n DESC"
          " ON CONFLICT (queue, id) DO UPDATE SET sequence = excluded.sequence,"
          " state = excluded.state, due_us = excluded.due_us, attempts = excluded.attempts,"
-         " was_lost = excluded.was_lost, has_turn = excluded.has_turn,"
+         " was_lost = excluded.was_lost, is_head = excluded.is_head,"
          " priority = excluded.priority, value = excluded.value, needs = excluded.needs",
          "ttitiibbiytbiy"},
     [LK_TABLES_ITEM] =
         {"lk_item",
          "UPDATE " S "item AS i SET state = a.state, due_us = n.us + a.left_us,"
-         " attempts = a.attempts, was_lost = a.was_lost, has_turn = a.has_turn,"
-         " has_exit = a.has_exit,"
-         " last_exit = a.last_exit, last_error = a.last_error"
+         " attempts = a.attempts, was_lost = a.was_lost, is_head = a.is_head,"
+         " has_exit = a.has_exit, last_exit = a.last_exit, last_error = a.last_error"
          " FROM (SELECT " S "now_us() AS us OFFSET 0) AS n, (SELECT DISTINCT ON"
          " (u.queue COLLATE \"C\", u.id COLLATE \"C\") u.* FROM unnest($1::text[], $2::text[],"
          " $3::text[], $4::bigint[], $5::bigint[], $6::boolean[], $7::boolean[], $8::boolean[],"
          " $9::bigint[], $10::bytea[]) WITH ORDINALITY AS u (queue, id, state, left_us, attempts,"
-         " was_lost, has_turn, has_exit, last_exit, last_error, n) ORDER BY u.queue COLLATE \"C\", u.id COLLATE \"C\","
-         " u.n DESC) AS a WHERE i.queue = a.queue AND i.id = a.id",
+         " was_lost, is_head, has_exit, last_exit, last_error, n) ORDER BY"
+         " u.queue COLLATE \"C\", u.id COLLATE \"C\", u.n DESC) AS a"
+         " WHERE i.queue = a.queue AND i.id = a.id",
          "tttiibbbiy"},
     [LK_TABLES_ITEM_GONE] = {"lk_item_gone",
                              "DELETE FROM " S "item AS i USING unnest($1::text[], $2::text[])"

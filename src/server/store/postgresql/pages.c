@@ -18,7 +18,7 @@ const struct lk_pg_page lk_pg_pages[LK_TABLES_PAGES] = {
         {"lk_page_queues", "SELECT path, pushed, duplicates, claims, steals, done, retried, parked"
                            " FROM " S "queue WHERE path > $1::text ORDER BY path LIMIT " ROWS},
     [LK_TABLES_PAGE_ITEMS] =
-        {"lk_page_items", "SELECT queue, id, sequence, state, due_us, attempts, was_lost, has_turn,"
+        {"lk_page_items", "SELECT queue, id, sequence, state, due_us, attempts, was_lost, is_head,"
                           " priority, value, needs, has_exit, last_exit, last_error FROM " S "item"
                           " WHERE (queue, id) > ($1::text, $2::text) ORDER BY queue, id"
                           " LIMIT " ROWS},

@@ -78,7 +78,7 @@ CREATE TABLE lockkeeper_service.item (
     due_us     bigint  NOT NULL, -- of what is delayed, or claimed and pushed again
     attempts   bigint  NOT NULL,
     was_lost   boolean NOT NULL,
-    has_turn   boolean NOT NULL, -- of its strict needs
+    is_head   boolean NOT NULL, -- of its strict needs
     priority   bigint  NOT NULL,
     value      bytea   NOT NULL,
     needs      text    NOT NULL COLLATE "C",

@@ -253,7 +253,7 @@ static lk_outcome load_item(struct loading *loading) {
     item->due_us = next_number(loading) + loading->here_us;
     item->attempts = (uint32_t)next_number(loading);
     item->was_lost = next_truth(loading);
-    item->has_turn = next_truth(loading);
+    item->is_head = next_truth(loading);
     item->priority = (int32_t)next_number(loading);
     item->value = next_text(loading);
     needs = next_text(loading);

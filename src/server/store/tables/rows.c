@@ -212,7 +212,7 @@ static bool add_item(struct lk_tables *tables, const struct lk_row *row, enum lk
         left(&cursor, left_us);
         number(&cursor, record->attempts);
         truth(&cursor, record->was_lost);
-        truth(&cursor, record->has_turn);
+        truth(&cursor, record->is_head);
     }
     if (kind == LK_TABLES_ITEM_NEW) {
         number(&cursor, record->priority);

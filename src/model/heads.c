@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Items are found by the strict needs whose turn they have: an item is in the index once for each. */
-#include "model/turns.h"
+/* Heads are found by their strict needs: an item is in the index once for each. */
+#include "model/heads.h"
 
 #include "base/hash.h"
 #include "model/groups.h"
@@ -20,67 +20,58 @@ static bool needs_strictly(const struct lk_item *item, const struct lk_path *pat
     return false;
 }
 
-static bool has_strict_need(const struct lk_item *item) {
-    for (size_t i = 0; i < item->need_count; i++) {
-        if (item->needs[i].strict) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* The item of the queue that has the turn at this path; 0: none. */
+/* The head of the strict needs of the queue at this path; 0: none. */
 static lk_id find(const struct lk_model *model, lk_id work, const struct lk_path *path) {
     uint32_t hash = hash_of(model, work, path);
-    uint32_t at = lk_index_start(&model->turn_index, hash);
+    uint32_t at = lk_index_start(&model->head_index, hash);
     lk_id id;
 
     while (
-        (id = lk_index_next(&model->turn_index, hash, &at)) != 0
+        (id = lk_index_next(&model->head_index, hash, &at)) != 0
         && (lk_item_at(model, id)->work != work || !needs_strictly(lk_item_at(model, id), path))) {
     }
     return id;
 }
 
-bool lk_turns_reserve(struct lk_model *model) {
-    return lk_index_reserve(&model->turn_index, LK_PARTS_MAX);
+bool lk_heads_reserve(struct lk_model *model) {
+    return lk_index_reserve(&model->head_index, LK_PARTS_MAX);
 }
 
-void lk_turns_take(struct lk_model *model, lk_id id) {
+void lk_heads_begin(struct lk_model *model, lk_id id) {
     struct lk_item *item = lk_item_at(model, id);
 
-    if (item->has_turn || !has_strict_need(item)) {
+    if (item->is_head || !lk_needs_are_strict(item->needs, item->need_count)) {
         return;
     }
-    item->has_turn = true;
+    item->is_head = true;
     for (size_t i = 0; i < item->need_count; i++) {
         if (item->needs[i].strict) {
-            lk_index_add(&model->turn_index, id, hash_of(model, item->work, &item->needs[i].path));
+            lk_index_add(&model->head_index, id, hash_of(model, item->work, &item->needs[i].path));
         }
     }
-    lk_group_set_turn(model, item->group, id);
+    lk_group_set_head(model, item->group, id);
 }
 
-void lk_turns_give(struct lk_model *model, lk_id id) {
+void lk_heads_end(struct lk_model *model, lk_id id) {
     struct lk_item *item = lk_item_at(model, id);
 
-    if (!item->has_turn) {
+    if (!item->is_head) {
         return;
     }
-    item->has_turn = false;
+    item->is_head = false;
     for (size_t i = 0; i < item->need_count; i++) {
         if (item->needs[i].strict) {
-            lk_index_remove(&model->turn_index, id,
+            lk_index_remove(&model->head_index, id,
                             hash_of(model, item->work, &item->needs[i].path));
         }
     }
-    lk_group_set_turn(model, item->group, 0);
+    lk_group_set_head(model, item->group, 0);
 }
 
-bool lk_turns_are_others(const struct lk_model *model, lk_id id) {
+bool lk_heads_are_others(const struct lk_model *model, lk_id id) {
     const struct lk_item *item = lk_item_at(model, id);
 
-    if (item->has_turn) {
+    if (item->is_head) {
         return false;
     }
     for (size_t i = 0; i < item->need_count; i++) {
@@ -91,21 +82,21 @@ bool lk_turns_are_others(const struct lk_model *model, lk_id id) {
     return false;
 }
 
-bool lk_turns_check(const struct lk_model *model) {
-    uint32_t turns = 0;
+bool lk_heads_check(const struct lk_model *model) {
+    uint32_t count = 0;
 
     for (uint32_t i = 0; i < model->item_index.slot_count; i++) {
         lk_id id = model->item_index.slots[i].id;
         const struct lk_item *item = id != 0 ? lk_item_at(model, id) : NULL;
 
-        for (size_t j = 0; item != NULL && item->has_turn && j < item->need_count; j++) {
+        for (size_t j = 0; item != NULL && item->is_head && j < item->need_count; j++) {
             if (item->needs[j].strict) {
-                turns++;
+                count++;
                 if (find(model, item->work, &item->needs[j].path) != id) {
                     return false;
                 }
             }
         }
     }
-    return turns == model->turn_index.count;
+    return count == model->head_index.count;
 }
