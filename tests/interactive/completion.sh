@@ -138,6 +138,8 @@ ok 'no items to push: they are new' offers '' push mails 4
 ok 'no path for a second argument' offers '' show db d
 ok 'no path for a value' offers '' put db d
 ok 'the parts that an item needs' offers 'db\ndb/t1\n' push mails 50 --needs d
+ok 'what an item can need at a path' offers 'db?shared\ndb?limit=\ndb?strict\n' \
+    push mails 50 --needs 'db?'
 ok 'nothing from a store that cannot be read' \
     offers '' -S "sqlite:$work/files/[x]/in.db" 'done' mails ''
 says_nothing() { # WORD...: on stderr

@@ -245,11 +245,11 @@ static bool dump_item(void *context, lk_item_ref item) {
 
     lk_model_item_record(dump->model, item, &record);
     /* What is delayed and due is as good as ready. */
-    lk_text_format(&line, "i%.*s s%d q%" PRIu64 " a%u l%d n%zu %.*s@%" PRId64 " 0",
+    lk_text_format(&line, "i%.*s s%d q%" PRIu64 " a%u l%d h%d n%zu %.*s@%" PRId64 " 0",
                    (int)record.id.size, record.id.bytes,
                    record.state == LK_ITEM_DELAYED ? LK_ITEM_READY : (int)record.state,
-                   record.sequence, record.attempts, record.was_lost, record.need_count,
-                   (int)record.value.size, record.value.bytes,
+                   record.sequence, record.attempts, record.was_lost, record.is_head,
+                   record.need_count, (int)record.value.size, record.value.bytes,
                    record.state == LK_ITEM_DELAYED ? record.due_us : 0);
     return true;
 }

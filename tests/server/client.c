@@ -336,8 +336,9 @@ static void say_push(struct sim *sim, struct sim_client *client) {
         .delay_ms = sim_chance(sim, 30) ? sim_between(sim, 1, 500) : 0,
     };
     if (sim_chance(sim, 20)) {
-        name_part(client, 0, "pool");
-        parse_parts(client, 1);
+        sim_write(client->parts_text[0], "%s",
+                  sim_chance(sim, 50) ? "pool?limit=2" : "line?strict");
+        (void)lk_need_parse(lk_slice_of(client->parts_text[0]), &client->parts[0], NULL);
         push->needs = client->parts;
         push->need_count = 1;
     }

@@ -289,6 +289,39 @@ static void a_queue_wakes_at_every_end_while_an_item_has_needs(void **state) {
     assert_int_equal(fixture->core->stats.blocked, 0);
 }
 
+/* Pushes an item that needs "line" strictly. */
+static void push_strictly(struct fixture *fixture, const char *queue, const char *id) {
+    const struct lk_part line = {.path = path_of("line"), .mode = LK_EXCLUSIVE, .strict = true};
+    struct lk_command command = {.kind = LK_COMMAND_PUSH};
+
+    command.push = (struct lk_push){
+        .queue = path_of(queue), .id = lk_slice_of(id), .needs = &line, .need_count = 1};
+    (void)call(fixture, &command, 0);
+}
+
+/* A drop frees no lock, but what waits behind a parked item may be claimed. */
+static void a_claim_is_tried_again_when_a_head_is_dropped(void **state) {
+    struct fixture *fixture = *state;
+    struct lk_command park = {.kind = LK_COMMAND_FINISH};
+    struct lk_command drop = {.kind = LK_COMMAND_DROP};
+
+    (void)wait_at(fixture, "work/a", "one");
+    push_strictly(fixture, "work/a", "1");
+    push_strictly(fixture, "work/a", "2");
+    assert_int_equal(fixture->core->stats.blocked, 0);
+    park.finish = (struct lk_finish){.queue = path_of("work/a"),
+                                     .id = lk_slice_of("1"),
+                                     .owner = lk_slice_of("one"),
+                                     .kind = LK_FINISH_RETRY,
+                                     .parks = true};
+    (void)call(fixture, &park, 0);
+    (void)wait_at(fixture, "work/a", "two");
+    assert_int_equal(fixture->core->stats.blocked, 1);
+    drop.drop = (struct lk_drop){.queue = path_of("work/a"), .id = lk_slice_of("1")};
+    (void)call(fixture, &drop, 0);
+    assert_int_equal(fixture->core->stats.blocked, 0);
+}
+
 /* ---- order ----------------------------------------------------------------------------------- */
 
 /* Each queue has an item that needs the same lock. The one that has waited longest gets it. */
@@ -317,6 +350,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_tree_finds_what_a_search_finds),
         cmocka_unit_test_setup_teardown(a_call_does_not_visit_the_queues_of_others, begin, end),
+        cmocka_unit_test_setup_teardown(a_claim_is_tried_again_when_a_head_is_dropped, begin, end),
         cmocka_unit_test_setup_teardown(a_queue_wakes_at_every_end_while_an_item_has_needs, begin,
                                         end),
         cmocka_unit_test_setup_teardown(the_queue_that_waits_longest_is_served_first, begin, end),
