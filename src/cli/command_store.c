@@ -43,11 +43,11 @@ const struct lk_cli_command lk_cli_store_commands[] = {
         .name = "top",
         .arguments = "[PREFIX]",
         .summary = "watch holders and waiters live, full screen",
-        .text = "Shows the tree of paths at or below PREFIX with holders, waiters and blockers;\n"
-                "reads the store every second. Keys: arrows move, enter shows all about a\n"
-                "request, s sorts, / filters, b breaks after asking for a reason (B at once), r\n"
-                "reads now, ? explains the keys, q quits. Needs a terminal. Uses colours if the\n"
-                "terminal has them and $NO_COLOR is not set.",
+        .text = "Shows the tree of paths at or below PREFIX with holders, waiters and blockers,\n"
+                "and queues with their items; reads the store every second. Keys: arrows move,\n"
+                "enter shows all about a request, s sorts, / filters, b breaks after asking for\n"
+                "a reason (B at once), r reads now, ? explains the keys, q quits. Needs a\n"
+                "terminal. Uses colours if the terminal has them and $NO_COLOR is not set.",
         .options = PLAIN_OPTIONS,
         .words = {0, 1},
         .has_own_stop = true,

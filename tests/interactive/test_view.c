@@ -55,12 +55,23 @@ static void end(struct setup *setup, const char *owner, const char *part) {
     assert_int_equal(lk_release(setup->store, &request, 0, NULL, NULL), LK_OK);
 }
 
+/* Reads the store without its queues, and draws. */
+static void look_at_requests(struct setup *setup) {
+    struct lk_snapshot *snapshot = NULL;
+
+    assert_int_equal(
+        lk_snapshot_read(setup->store, NULL, setup->view.identity.path, &snapshot, NULL), LK_OK);
+    lk_view_take(&setup->view, snapshot);
+    lk_view_draw(&setup->view, &setup->canvas);
+}
+
 /* Reads the store and draws. */
 static void look(struct setup *setup) {
     struct lk_snapshot *snapshot = NULL;
 
     assert_int_equal(
         lk_snapshot_read(setup->store, NULL, setup->view.identity.path, &snapshot, NULL), LK_OK);
+    assert_int_equal(lk_snapshot_read_queues(setup->store, NULL, snapshot, NULL), LK_OK);
     lk_view_take(&setup->view, snapshot);
     lk_view_draw(&setup->view, &setup->canvas);
 }
@@ -280,6 +291,115 @@ static void an_unavailable_store_is_reported(void **state) {
     expect_start(setup, 0, "lk top");
 }
 
+/* ---- queues (R16) ---------------------------------------------------------------------------- */
+
+static void push(struct setup *setup, const char *queue, const char *id, int64_t delay_ms) {
+    lk_push_request request = {
+        .size = sizeof request, .queue = queue, .id = id, .delay_ms = delay_ms};
+
+    assert_int_equal(lk_push(setup->store, &request, NULL, NULL), LK_OK);
+}
+
+static lk_queue_stats *counts_of(struct setup *setup, const char *queue) {
+    lk_queue_list *queues = setup->view.snapshot->queues;
+
+    for (size_t i = 0; i < queues->count; i++) {
+        if (strcmp(queues->queues[i].queue, queue) == 0) {
+            return &queues->queues[i].counts;
+        }
+    }
+    fail_msg("%s is not listed", queue);
+    return NULL;
+}
+
+/* mails has two ready items and a claimed one; late/mails has only a delayed one. */
+static void play_queues(struct setup *setup) {
+    lk_claim_request request = {.size = sizeof request, .queue = "mails", .owner = "w"};
+    lk_claim_info *claim = NULL;
+
+    push(setup, "mails", "1", 0);
+    push(setup, "mails", "2", 0);
+    push(setup, "mails", "3", 0);
+    push(setup, "late/mails", "1", 3600000);
+    assert_int_equal(lk_claim_next(setup->store, &request, &claim, NULL), LK_GRANTED);
+    lk_claim_free(claim);
+    look(setup);
+}
+
+static void a_queue_shows_the_age_of_its_oldest_ready_item(void **state) {
+    struct setup *setup = *state;
+
+    play_queues(setup);
+    counts_of(setup, "mails")->oldest_ready_ms = 754000;
+    setup->view.snapshot->oldest_ready_ms = 754000;
+    lk_view_draw(&setup->view, &setup->canvas);
+    expect_text(setup, 0, "1 held, 0 waiting, oldest ready item 12m34s");
+    expect_start(setup, LIST, "late/mails   queue                             1 delayed");
+    expect_start(setup, LIST + 1,
+                 "mails        queue               12m34s        2 ready, 1 claimed");
+    expect_start(setup, LIST + 2, "** 1         held    exclusive");
+    (void)press(setup, LK_KEY_DOWN);
+    expect_start(setup, HEIGHT - 2,
+                 "mails: 1 held, 0 waiting at or below it; items: 2 ready, 1 claimed");
+    (void)press(setup, 'b');
+    expect_start(setup, HEIGHT - 1, "no request is at mails itself");
+    look_at_requests(setup); /* the queues are those that were read last */
+    expect_start(setup, LIST + 1, "mails        queue               12m34s");
+}
+
+static void a_queue_has_a_line_of_its_own_beside_the_requests_at_its_path(void **state) {
+    struct setup *setup = *state;
+
+    push(setup, "mails", "1", 0);
+    ask(setup, "pause", "mails", NULL);
+    look(setup);
+    expect_start(setup, LIST, "mails      queue");
+    expect_text(setup, LIST, "1 ready");
+    expect_start(setup, LIST + 1, "           held    exclusive");
+    expect_text(setup, LIST + 1, "pause");
+    (void)press(setup, LK_KEY_DOWN);
+    expect_start(setup, HEIGHT - 2, "pause holds mails");
+    look(setup); /* the selection stays on the request, not on the queue */
+    expect_start(setup, HEIGHT - 2, "pause holds mails");
+    (void)press(setup, LK_KEY_LEFT);
+    expect_start(setup, LIST, "mails +    queue");
+    assert_string_equal(line(setup, LIST + 1), "");
+    (void)press(setup, LK_KEY_RIGHT);
+    expect_text(setup, LIST + 1, "pause");
+}
+
+static void queues_are_filtered_and_sorted_as_requests_are(void **state) {
+    struct setup *setup = *state;
+
+    play_queues(setup);
+    ask(setup, "ana", "aaa", NULL);
+    look(setup);
+    counts_of(setup, "mails")->oldest_ready_ms = 3600000;
+    (void)press(setup, 's');
+    expect_text(setup, HEIGHT - 1, "sorted by age");
+    expect_start(setup, LIST, "mails");
+    (void)press(setup, '/');
+    type(setup, "LATE");
+    expect_start(setup, LIST, "late/mails   queue");
+    assert_string_equal(line(setup, LIST + 1), "");
+    type(setup, "x");
+    expect_start(setup, LIST, "nothing has this in path, owner or note");
+}
+
+/* R16: its counts are kept, and it is not shown. */
+static void a_queue_without_items_is_not_shown(void **state) {
+    struct setup *setup = *state;
+
+    const char *id = "1";
+
+    push(setup, "mails", id, 0);
+    assert_int_equal(lk_drop(setup->store, "mails", &id, 1, NULL, NULL), LK_OK);
+    look(setup);
+    expect_start(setup, LIST, "no requests");
+    expect_text(setup, 0, "0 held, 0 waiting");
+    assert_null(strstr(line(setup, 0), "oldest"));
+}
+
 /* ---- the pages ------------------------------------------------------------------------------- */
 
 static void details_show_the_whole_chain_of_waiters(void **state) {
@@ -440,6 +560,8 @@ static void no_size_and_no_key_crashes_it(void **state) {
 
     print_message("seed %u (LK_TEST_SEED)\n", seed);
     play(setup);
+    push(setup, "db", "1", 0); /* beside a request, and alone */
+    play_queues(setup);
     for (int i = 0; i < 3000; i++) {
         seed = seed * 1103515245U + 12345U;
         unsigned dice = seed >> 8;
@@ -469,6 +591,14 @@ int main(void) {
                                         close_setup),
         cmocka_unit_test_setup_teardown(long_lists_scroll, open_setup, close_setup),
         cmocka_unit_test_setup_teardown(an_unavailable_store_is_reported, open_setup, close_setup),
+        cmocka_unit_test_setup_teardown(a_queue_shows_the_age_of_its_oldest_ready_item, open_setup,
+                                        close_setup),
+        cmocka_unit_test_setup_teardown(
+            a_queue_has_a_line_of_its_own_beside_the_requests_at_its_path, open_setup, close_setup),
+        cmocka_unit_test_setup_teardown(queues_are_filtered_and_sorted_as_requests_are, open_setup,
+                                        close_setup),
+        cmocka_unit_test_setup_teardown(a_queue_without_items_is_not_shown, open_setup,
+                                        close_setup),
         cmocka_unit_test_setup_teardown(details_show_the_whole_chain_of_waiters, open_setup,
                                         close_setup),
         cmocka_unit_test_setup_teardown(help_lists_the_keys_and_scrolls, open_setup, close_setup),

@@ -107,6 +107,9 @@ ok 'a store that is gone is reported' shows '^as it was .* ago: unavailable: '
 ok 'and it is not created again' test ! -e "$work/locks.db"
 mv "$work/moved.db" "$work/locks.db"
 ok 'it is found again' shows '^lk top '
+"$LK_PROGRAM" push mails 4711 >/dev/null
+ok 'a queue, with the age of its oldest ready item' shows '^mails +queue +[0-9]+m?s +1 ready$'
+ok 'the oldest of all queues' shows ', oldest ready item [0-9]+m?s$'
 keys q
 ok 'q quits' code_is 0
 ok 'the terminal is put back' within_bound is_put_back

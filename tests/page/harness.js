@@ -176,13 +176,13 @@ async function live(page) {
     await page.waitForFunction(() => document.body.dataset.status === "live");
 }
 
-// The rows that are drawn, from above: "PATH|STATE MODE|OWNER|NOTE", as they are read.
+// The rows that are drawn, from above: "PATH|STATE MODE|OWNER|NOTE", as they are read, without ages.
 async function rows(page) {
     return page.evaluate(() => [...document.querySelectorAll("#canvas .row")]
         .sort((a, b) => a.ariaRowIndex - b.ariaRowIndex)
         .map((row) => ["path", "what", "owner", "note"].map((cell) =>
             [...row.querySelectorAll(`.${cell}.cell *`)].filter((part) => part.children.length === 0
-                && part.ariaHidden !== "true").map((part) => part.textContent)
+                && part.ariaHidden !== "true" && !part.matches(".oldest")).map((part) => part.textContent)
                 .filter((text) => text !== "").join(" ")).join("|")));
 }
 

@@ -89,6 +89,36 @@ add("queues show their items, and why one was parked", [], async (service) => {
     await awaitRows(page, ["bad|queue: 1 parked||", "mails|queue: 1 ready, 1 claimed||"]);
 });
 
+add("a queue shows the age of its oldest ready item", [], async (service) => {
+    service.lk("push", "mails", "m1");
+    service.lk("push", "mails", "m2");
+    service.lk("push", "late", "l1", "--delay", "1h");
+    const page = await open(service);
+    const age = row(page, "mails").locator(".oldest");
+    const texts = () => page.locator("#canvas .oldest").allTextContents();
+    await awaitRows(page, ["late|queue: 1 delayed||", "mails|queue: 2 ready||"]);
+    assert.match((await texts()).join(), /^oldest \d+s$/); // what is delayed is not ready
+    assert.match(await age.getAttribute("title"), /^the oldest item is ready since 20/);
+    await awaitText(page, "#totals", /^0 held · 0 waiting · 2 ready · oldest ready item \d+s$/);
+    await row(page, "mails").click();
+    await awaitText(page, "#details-queue", /The oldest ready item has been so for \d+s\.Item/);
+    // It goes on by itself, here and in the details.
+    const went = (selector) => awaitText(page, selector, /(oldest|so for) ([2-9]|\d\d)s/);
+    await went("#canvas .oldest");
+    await went("#details-queue");
+    // A lock on the queue leaves the ages in its row apart.
+    service.lk("acquire", "mails", "--owner", "pause");
+    await awaitRows(page, ["late|queue: 1 delayed||",
+        "mails queue: 2 ready|held exclusive|pause|"]);
+    assert.match((await texts()).join(), /^oldest \d+s$/);
+    service.lk("release", "mails", "--owner", "pause");
+    service.lk("claim", "mails", "--owner", "w");
+    service.lk("claim", "mails", "--owner", "w");
+    await awaitText(page, "#totals", /^2 held · 0 waiting$/);
+    await page.locator("#canvas .oldest").waitFor({ state: "detached" });
+    await awaitText(page, "#details-queue", /stolen0Item/);
+});
+
 add("values in doubt are shown until they are written again", [], async (service) => {
     const begin = (path, ...more) => {
         service.lk("put", path, "row 17");

@@ -4,6 +4,7 @@
  * text, one line about what is selected, one line for keys, messages and questions. What there is
  * no room for is left out, the list last.
  */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -124,16 +125,20 @@ static void put(struct lk_canvas *canvas, int row, struct column column, enum lk
 
 static void summary(const struct lk_view *view, char *ret_text, size_t size) {
     char longest[LK_HUMAN_DURATION_SIZE];
+    char oldest[LK_HUMAN_DURATION_SIZE];
     const struct lk_snapshot *snapshot = view->snapshot;
 
     if (snapshot == NULL) {
         (void)snprintf(ret_text, size, "reading ...");
         return;
     }
+    bool has_ready = snapshot->oldest_ready_ms >= 0;
     lk_human_duration(snapshot->longest_wait_ms, longest);
-    (void)snprintf(ret_text, size, "%zu held, %zu waiting%s%s", snapshot->held_count,
+    lk_human_duration(has_ready ? snapshot->oldest_ready_ms : 0, oldest);
+    (void)snprintf(ret_text, size, "%zu held, %zu waiting%s%s%s%s", snapshot->held_count,
                    snapshot->waiting_count, snapshot->waiting_count > 0 ? ", longest wait " : "",
-                   snapshot->waiting_count > 0 ? longest : "");
+                   snapshot->waiting_count > 0 ? longest : "",
+                   has_ready ? ", oldest ready item " : "", has_ready ? oldest : "");
 }
 
 static void draw_failure(const struct lk_view *view, struct lk_canvas *canvas) {
@@ -263,6 +268,43 @@ static void draw_counts(const struct lk_view *view, struct lk_canvas *canvas, in
                         text);
 }
 
+/* "5 ready, 1 claimed": a queue that is drawn has items. */
+static void items_text(const lk_queue_stats *counts, char *ret_text, size_t size) {
+    const struct {
+        uint64_t count;
+        const char *what;
+    } words[] = {
+        {counts->ready_now, "ready"},
+        {counts->delayed_now, "delayed"},
+        {counts->claimed_now, "claimed"},
+        {counts->parked_now, "parked"},
+    };
+    size_t used = 0;
+
+    ret_text[0] = '\0';
+    for (size_t i = 0; i < sizeof words / sizeof words[0] && used < size; i++) {
+        if (words[i].count > 0) {
+            used += (size_t)snprintf(ret_text + used, size - used, "%s%" PRIu64 " %s",
+                                     used > 0 ? ", " : "", words[i].count, words[i].what);
+        }
+    }
+}
+
+/* R16: the age of a queue is that of its oldest ready item. */
+static void draw_queue(struct lk_canvas *canvas, int line, const lk_queue_stats *counts,
+                       const struct columns *columns) {
+    char text[LINE_SIZE];
+    char age[LK_HUMAN_DURATION_SIZE];
+
+    put(canvas, line, columns->state, LK_CELL_PLAIN, "queue");
+    if (counts->oldest_ready_ms >= 0) {
+        lk_human_duration(counts->oldest_ready_ms, age);
+        put(canvas, line, columns->age, LK_CELL_PLAIN, age);
+    }
+    items_text(counts, text, sizeof text);
+    (void)lk_canvas_put(canvas, line, columns->owner.at, canvas->width, LK_CELL_PLAIN, text);
+}
+
 static void put_owner(struct lk_canvas *canvas, int line, struct column column,
                       const lk_entry *entry) {
     char text[OWNER_SIZE];
@@ -300,6 +342,7 @@ static void draw_entry(const struct lk_view *view, struct lk_canvas *canvas, int
 static void draw_list(struct lk_view *view, struct lk_canvas *canvas, int from, int to,
                       const struct columns *columns) {
     size_t lines = to > from ? (size_t)(to - from) : 0;
+    const char *filter = view->page == LK_PAGE_FILTER ? view->input : view->filter;
 
     view->page_rows = lines;
     if (view->selected < view->first || view->row_count <= lines) {
@@ -313,16 +356,18 @@ static void draw_list(struct lk_view *view, struct lk_canvas *canvas, int from, 
     }
     if (view->row_count == 0 && view->snapshot != NULL && lines > 0) {
         (void)lk_canvas_put(canvas, from, 0, canvas->width, LK_CELL_FAINT,
-                            view->snapshot->listing->count > 0
-                                ? "nothing has this in path, owner or note"
-                                : "no requests");
+                            filter[0] != '\0' ? "nothing has this in path, owner or note"
+                                              : "no requests");
     }
     for (size_t i = 0; i < lines && view->first + i < view->row_count; i++) {
         const struct lk_view_row *row = &view->rows[view->first + i];
         int line = from + (int)i;
         draw_path(view, canvas, line, row, columns->path);
+        const lk_queue_info *queue = view->tree.nodes[row->node].queue;
         if (row->entry != NULL) {
             draw_entry(view, canvas, line, row->entry, columns);
+        } else if (queue != NULL) {
+            draw_queue(canvas, line, &queue->counts, columns);
         } else {
             draw_counts(view, canvas, line, row, columns);
         }
@@ -374,8 +419,13 @@ static void about_selection(const struct lk_view *view, char *ret_text, size_t s
     }
     const struct lk_tree_node *node = &view->tree.nodes[row->node];
     if (row->entry == NULL) {
-        (void)snprintf(ret_text, size, "%.*s: %zu held, %zu waiting at or below it",
-                       (int)node->path_size, node->path, node->held_count, node->waiting_count);
+        char items[LINE_SIZE / 2] = "";
+        if (node->queue != NULL) {
+            items_text(&node->queue->counts, items, sizeof items);
+        }
+        (void)snprintf(ret_text, size, "%.*s: %zu held, %zu waiting at or below it%s%s",
+                       (int)node->path_size, node->path, node->held_count, node->waiting_count,
+                       items[0] != '\0' ? "; items: " : "", items);
         return;
     }
     char why[LINE_SIZE / 2];

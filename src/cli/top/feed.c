@@ -23,6 +23,8 @@
 enum {
     PERIOD_US = 1000000,
     CLOSE_PATIENCE_US = 500000, /* for a call that is under way when the program ends */
+    QUEUES_DUTY =
+        10, /* the reading of the queues is followed by a pause of so many times its own */
     PATH_SIZE = 513,
 };
 
@@ -33,8 +35,9 @@ struct wanted_break {
 };
 
 struct lk_feed {
-    lk_store *store; /* the thread's; NULL: has to be opened */
-    bool was_there;  /* the thread's: it has been open */
+    lk_store *store;       /* the thread's; NULL: has to be opened */
+    bool was_there;        /* the thread's: it has been open */
+    int64_t queues_due_us; /* the thread's: when the queues are read again */
     const char *url;
     const char *prefix;
 
@@ -114,6 +117,27 @@ static void do_break(struct lk_feed *feed, struct wanted_break *wanted) {
     (void)pthread_mutex_unlock(&feed->mutex);
 }
 
+/* With the queues, unless they were read just now: their number is not bounded. */
+static lk_outcome read_store(struct lk_feed *feed, const char *path,
+                             struct lk_snapshot **ret_snapshot, lk_error *error) {
+    struct lk_snapshot *snapshot = NULL;
+    lk_outcome outcome = lk_snapshot_read(feed->store, feed->prefix, path[0] != '\0' ? path : NULL,
+                                          &snapshot, error);
+    int64_t began_us = lk_clock_now_us();
+
+    if (outcome == LK_OK && began_us >= feed->queues_due_us) {
+        outcome = lk_snapshot_read_queues(feed->store, feed->prefix, snapshot, error);
+        int64_t now_us = lk_clock_now_us();
+        feed->queues_due_us = now_us + QUEUES_DUTY * (now_us - began_us);
+    }
+    if (outcome != LK_OK) {
+        lk_snapshot_free(snapshot);
+        return outcome;
+    }
+    *ret_snapshot = snapshot;
+    return LK_OK;
+}
+
 static void do_read(struct lk_feed *feed, const char *path) {
     struct lk_snapshot *snapshot = NULL;
     lk_error error = {.outcome = LK_OK};
@@ -121,8 +145,7 @@ static void do_read(struct lk_feed *feed, const char *path) {
 
     if (outcome == LK_OK) {
         feed->was_there = true;
-        outcome = lk_snapshot_read(feed->store, feed->prefix, path[0] != '\0' ? path : NULL,
-                                   &snapshot, &error);
+        outcome = read_store(feed, path, &snapshot, &error);
         if (outcome != LK_OK) {
             lk_close(feed->store);
             feed->store = NULL;
@@ -137,6 +160,7 @@ static void do_read(struct lk_feed *feed, const char *path) {
     feed->news.failure.outcome = outcome;
     feed->news.stale_ms = (lk_clock_now_us() - feed->read_us) / 1000;
     if (snapshot != NULL) {
+        lk_snapshot_inherit(snapshot, feed->news.snapshot);
         lk_snapshot_free(feed->news.snapshot);
         feed->news.snapshot = snapshot;
     }

@@ -152,7 +152,8 @@ static void select_parent(struct lk_view *view, const struct lk_view_row *row) {
 static bool can_fold(const struct lk_view *view, const struct lk_view_row *row) {
     const struct lk_tree_node *node = &view->tree.nodes[row->node];
 
-    return node->first_child != LK_TREE_NONE || node->entry_count > 1;
+    return node->first_child != LK_TREE_NONE
+           || node->entry_count + (node->queue != NULL ? 1 : 0) > 1;
 }
 
 static void fold(struct lk_view *view, uint32_t key) {

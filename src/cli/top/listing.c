@@ -78,6 +78,28 @@ static lk_outcome explain(lk_store *store, const struct roots *roots, struct lk_
     return outcome;
 }
 
+static bool has_items(const lk_queue_stats *counts) {
+    return counts->ready_now + counts->delayed_now + counts->claimed_now + counts->parked_now > 0;
+}
+
+/* A store that keeps no queues, or cannot list them, has none to show. */
+lk_outcome lk_snapshot_read_queues(lk_store *store, const char *prefix,
+                                   struct lk_snapshot *snapshot, lk_error *error) {
+    lk_outcome outcome = lk_queues(store, prefix, &snapshot->queues, error);
+
+    snapshot->has_read_queues = true;
+    if (outcome == LK_UNSUPPORTED) {
+        return LK_OK;
+    }
+    for (size_t i = 0; outcome == LK_OK && i < snapshot->queues->count; i++) {
+        int64_t age_ms = snapshot->queues->queues[i].counts.oldest_ready_ms;
+        if (age_ms > snapshot->oldest_ready_ms) {
+            snapshot->oldest_ready_ms = age_ms;
+        }
+    }
+    return outcome;
+}
+
 lk_outcome lk_snapshot_read(lk_store *store, const char *prefix, const char *path,
                             struct lk_snapshot **ret_snapshot, lk_error *error) {
     struct lk_snapshot *snapshot = calloc(1, sizeof *snapshot);
@@ -86,6 +108,7 @@ lk_outcome lk_snapshot_read(lk_store *store, const char *prefix, const char *pat
     if (snapshot == NULL) {
         return lk_error_set(error, LK_INTERNAL, "memory is exhausted");
     }
+    snapshot->oldest_ready_ms = -1;
     lk_outcome outcome = lk_list(store, prefix, &snapshot->listing, error);
     if (outcome == LK_OK) {
         count_requests(snapshot);
@@ -100,11 +123,22 @@ lk_outcome lk_snapshot_read(lk_store *store, const char *prefix, const char *pat
     return LK_OK;
 }
 
+void lk_snapshot_inherit(struct lk_snapshot *snapshot, struct lk_snapshot *earlier) {
+    if (snapshot->has_read_queues || earlier == NULL) {
+        return;
+    }
+    snapshot->queues = earlier->queues;
+    snapshot->has_read_queues = earlier->has_read_queues;
+    snapshot->oldest_ready_ms = earlier->oldest_ready_ms;
+    earlier->queues = NULL;
+}
+
 void lk_snapshot_free(struct lk_snapshot *snapshot) {
     if (snapshot == NULL) {
         return;
     }
     lk_wait_graph_free(snapshot->waits);
+    lk_queue_list_free(snapshot->queues);
     for (size_t i = 0; i < snapshot->explanation_count; i++) {
         lk_listing_free(snapshot->explanations[i]);
     }
@@ -115,8 +149,8 @@ void lk_snapshot_free(struct lk_snapshot *snapshot) {
 /* ---- the tree of paths ----------------------------------------------------------------------- */
 
 /*
- * The entries are sorted by path with `/` before every other byte, so that all below a path follows
- * directly after it: one walk, with the present node, makes the tree.
+ * The entries and the queues are sorted by path with `/` before every other byte, so that all below
+ * a path follows directly after it: one walk over both, with the present node, makes the tree.
  */
 
 enum { NODES_FIRST = 64 };
@@ -151,6 +185,13 @@ static int compare_entries(const void *a, const void *b) {
         return left->held ? -1 : 1;
     }
     return left->ticket < right->ticket ? -1 : left->ticket > right->ticket;
+}
+
+static int compare_queues(const void *a, const void *b) {
+    const char *left = (*(const lk_queue_info *const *)a)->queue;
+    const char *right = (*(const lk_queue_info *const *)b)->queue;
+
+    return compare_paths(left, strlen(left), right, strlen(right));
 }
 
 static int compare_numbers(int64_t a, int64_t b) {
@@ -209,11 +250,28 @@ static bool is_wanted(const lk_entry *entry, const char *filter) {
            || contains(entry->owner, filter) || contains(entry->note, filter);
 }
 
-static bool gather(struct lk_tree *tree, const lk_listing *listing, const char *filter) {
+/* The counts of queues without items are kept for long (R16), and there may be many of them. */
+static bool is_queue_wanted(const lk_queue_info *queue, const char *filter) {
+    return has_items(&queue->counts)
+           && (filter == NULL || filter[0] == '\0' || contains(queue->queue, filter));
+}
+
+static bool gather(struct lk_tree *tree, const struct lk_snapshot *snapshot, const char *filter) {
+    const lk_listing *listing = snapshot->listing;
+    const lk_queue_list *queues = snapshot->queues;
+    size_t queue_count = queues != NULL ? queues->count : 0;
+
     tree->entries = calloc(listing->count + 1, sizeof tree->entries[0]);
-    if (tree->entries == NULL) {
+    tree->queues = calloc(queue_count + 1, sizeof tree->queues[0]);
+    if (tree->entries == NULL || tree->queues == NULL) {
         return false;
     }
+    for (size_t i = 0; i < queue_count; i++) {
+        if (is_queue_wanted(&queues->queues[i], filter)) {
+            tree->queues[tree->queue_count++] = &queues->queues[i];
+        }
+    }
+    qsort(tree->queues, tree->queue_count, sizeof tree->queues[0], compare_queues);
     for (size_t i = 0; i < listing->count; i++) {
         if (is_wanted(&listing->entries[i], filter)) {
             tree->entries[tree->entry_count++] = &listing->entries[i];
@@ -270,25 +328,59 @@ static void count_entry(struct lk_tree *tree, size_t node, const lk_entry *entry
     }
 }
 
+/* From the present node to that of the path; LK_TREE_NONE when memory is exhausted. */
+static size_t go_to(struct lk_tree *tree, size_t at, const char *path) {
+    while (!is_at_or_below(&tree->nodes[at], path)) {
+        at = tree->nodes[at].parent;
+    }
+    size_t size = tree->nodes[at].path_size;
+    while (at != LK_TREE_NONE && path[size] != '\0') {
+        size += size > 0 ? 1 : 0;
+        size += strcspn(path + size, "/");
+        at = add_node(tree, at, path, size);
+    }
+    return at;
+}
+
+static void set_entry(struct lk_tree *tree, size_t at, const lk_entry **entry) {
+    struct lk_tree_node *node = &tree->nodes[at];
+
+    node->entries = node->entry_count == 0 ? entry : node->entries;
+    node->entry_count++;
+    count_entry(tree, at, *entry);
+}
+
+static void set_queue(struct lk_tree *tree, size_t at, const lk_queue_info *queue) {
+    tree->nodes[at].queue = queue;
+    for (; at != LK_TREE_NONE; at = tree->nodes[at].parent) {
+        struct lk_tree_node *node = &tree->nodes[at];
+        int64_t age_ms = queue->counts.oldest_ready_ms;
+        node->age_ms = age_ms > node->age_ms ? age_ms : node->age_ms;
+    }
+}
+
+/* Whether the next path is that of the queue: a queue comes before the requests at its path. */
+static bool is_queue_next(const struct lk_tree *tree, size_t queue, size_t entry) {
+    if (queue == tree->queue_count || entry == tree->entry_count) {
+        return queue < tree->queue_count;
+    }
+    const char *of_queue = tree->queues[queue]->queue;
+    const char *of_entry = tree->entries[entry]->path;
+    return compare_paths(of_queue, strlen(of_queue), of_entry, strlen(of_entry)) <= 0;
+}
+
 static bool grow(struct lk_tree *tree) {
     size_t at = add_node(tree, LK_TREE_NONE, "", 0);
+    size_t queue = 0;
+    size_t entry = 0;
 
-    for (size_t i = 0; at != LK_TREE_NONE && i < tree->entry_count; i++) {
-        const char *path = tree->entries[i]->path;
-        while (!is_at_or_below(&tree->nodes[at], path)) {
-            at = tree->nodes[at].parent;
-        }
-        size_t size = tree->nodes[at].path_size;
-        while (at != LK_TREE_NONE && path[size] != '\0') {
-            size += size > 0 ? 1 : 0;
-            size += strcspn(path + size, "/");
-            at = add_node(tree, at, path, size);
-        }
-        if (at != LK_TREE_NONE) {
-            struct lk_tree_node *node = &tree->nodes[at];
-            node->entries = node->entry_count == 0 ? &tree->entries[i] : node->entries;
-            node->entry_count++;
-            count_entry(tree, at, tree->entries[i]);
+    while (at != LK_TREE_NONE && (queue < tree->queue_count || entry < tree->entry_count)) {
+        bool is_queue = is_queue_next(tree, queue, entry);
+        at = go_to(tree, at, is_queue ? tree->queues[queue]->queue : tree->entries[entry]->path);
+        if (at != LK_TREE_NONE && is_queue) {
+            set_queue(tree, at, tree->queues[queue++]);
+        } else if (at != LK_TREE_NONE) {
+            set_entry(tree, at, &tree->entries[entry++]);
         }
     }
     return at != LK_TREE_NONE;
@@ -296,13 +388,14 @@ static bool grow(struct lk_tree *tree) {
 
 /* ---- shape ----------------------------------------------------------------------------------- */
 
-/* Draws segments without entries together with the only one below them. */
+/* Draws segments with nothing of their own together with the only one below them. */
 static void join(struct lk_tree *tree, size_t parent) {
     for (size_t *link = &tree->nodes[parent].first_child; *link != LK_TREE_NONE;
          link = &tree->nodes[*link].next) {
         struct lk_tree_node *node = &tree->nodes[*link];
         size_t only = node->first_child;
-        while (node->entry_count == 0 && tree->nodes[only].next == LK_TREE_NONE) {
+        while (node->entry_count == 0 && node->queue == NULL
+               && tree->nodes[only].next == LK_TREE_NONE) {
             tree->nodes[only].name_at = node->name_at;
             tree->nodes[only].parent = parent;
             tree->nodes[only].next = node->next;
@@ -338,11 +431,11 @@ static void sort_children(struct lk_tree *tree, size_t parent, enum lk_tree_orde
     *link = LK_TREE_NONE;
 }
 
-bool lk_tree_make(const lk_listing *listing, const char *filter, enum lk_tree_order order,
+bool lk_tree_make(const struct lk_snapshot *snapshot, const char *filter, enum lk_tree_order order,
                   struct lk_tree *ret_tree) {
     struct lk_tree tree = {.count = 0};
     struct sorted_child *room = NULL;
-    bool made = gather(&tree, listing, filter) && grow(&tree);
+    bool made = gather(&tree, snapshot, filter) && grow(&tree);
 
     if (made) {
         room = calloc(tree.count, sizeof room[0]);
@@ -365,6 +458,7 @@ bool lk_tree_make(const lk_listing *listing, const char *filter, enum lk_tree_or
 
 void lk_tree_done(struct lk_tree *tree) {
     free(tree->entries);
+    free(tree->queues);
     free(tree->nodes);
     *tree = (struct lk_tree){.count = 0};
 }

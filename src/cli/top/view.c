@@ -104,9 +104,12 @@ static bool add_node(struct lk_view *view, size_t index, unsigned depth, uint32_
     if (row.is_folded || node->entry_count == 0) {
         return add_row(view, row);
     }
+    if (node->queue != NULL && !add_row(view, row)) {
+        return false;
+    }
     for (size_t i = 0; i < node->entry_count; i++) {
         row.entry = node->entries[i];
-        row.is_label = i == 0;
+        row.is_label = i == 0 && node->queue == NULL;
         if (!add_row(view, row)) {
             return false;
         }
@@ -158,14 +161,17 @@ static bool is_identity(const struct lk_view *view, const struct lk_view_row *ro
            && strcmp(row->entry->owner, identity->owner) == 0;
 }
 
+/* The line of a path stands for a request that is folded away, unless that has its own line. */
 static void find_selected(struct lk_view *view) {
+    size_t found = view->row_count;
+
     for (size_t i = 0; i < view->row_count; i++) {
-        if (is_identity(view, &view->rows[i])) {
-            lk_view_select(view, i);
-            return;
+        const struct lk_view_row *row = &view->rows[i];
+        if (is_identity(view, row) && (found == view->row_count || row->entry != NULL)) {
+            found = i;
         }
     }
-    lk_view_select(view, view->selected);
+    lk_view_select(view, found < view->row_count ? found : view->selected);
 }
 
 const struct lk_view_row *lk_view_selected(const struct lk_view *view) {
@@ -200,7 +206,7 @@ void lk_view_rebuild(struct lk_view *view) {
         return;
     }
     const char *filter = view->page == LK_PAGE_FILTER ? view->input : view->filter;
-    if (!lk_tree_make(view->snapshot->listing, filter, view->order, &tree)) {
+    if (!lk_tree_make(view->snapshot, filter, view->order, &tree)) {
         lk_view_say(view, "memory is exhausted");
         return;
     }
@@ -217,6 +223,7 @@ void lk_view_rebuild(struct lk_view *view) {
 /* ---- what comes from the store --------------------------------------------------------------- */
 
 void lk_view_take(struct lk_view *view, struct lk_snapshot *snapshot) {
+    lk_snapshot_inherit(snapshot, view->snapshot);
     lk_snapshot_free(view->snapshot);
     view->snapshot = snapshot;
     view->failure = LK_OK;
@@ -270,7 +277,7 @@ const char *lk_view_help_text(void) {
            "  enter             all about a request: its parts, its blockers down to the\n"
            "                    holders, and its waiters; on a path: folds it\n"
            "  s                 sort by path, age, time left, waiters\n"
-           "  /                 show only requests with a text in path, owner or note; esc: all\n"
+           "  /                 show only what has a text in path, owner or note; esc: all\n"
            "  b                 break: asks for a reason and a confirmation. A lease ends at\n"
            "                    the deadline its holder was last promised, a waiting request\n"
            "                    is withdrawn\n"
@@ -279,7 +286,8 @@ const char *lk_view_help_text(void) {
            "  q                 quit\n"
            "\n"
            "  At a path, holders come first and then waiters, in queue order. A path without a\n"
-           "  request is drawn for those below it. A lock on a path covers all below.\n";
+           "  request is drawn for those below it. A queue of work has a line of its own, whose\n"
+           "  age is that of its oldest ready item. A lock on a path covers all below.\n";
 }
 
 static bool is_it(const struct lk_view *view, uint64_t ticket, const char *owner) {

@@ -54,10 +54,10 @@ enum lk_view_page {
     LK_PAGE_CONFIRM, /* the list, with a question */
 };
 
-/* A line of the list: a path, a request at it, or both. */
+/* A line of the list: a path, a request at it, or both. A path that is a queue has its own. */
 struct lk_view_row {
     size_t node;
-    const lk_entry *entry; /* NULL: only a path */
+    const lk_entry *entry; /* NULL: only a path, or a queue */
     unsigned depth;
     uint32_t passes; /* bit d: a line of the tree passes by at depth d */
     bool is_last;    /* of its neighbours in the tree */

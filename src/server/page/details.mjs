@@ -424,6 +424,8 @@ export class Details {
             element("dl", { class: "numbers" }, numbers.map(([word, number]) =>
                 element("div", { class: word }, element("dt", {}, word),
                     element("dd", {}, count(number))))),
+            queue.readySince !== null && element("p", { class: "aside" }, "The oldest ready item has been so for ",
+                running(queue.readySince, "age", queue.readySince), "."),
             items.length > 0 && element("table", { class: "items" },
                 element("thead", {}, element("tr", {}, ["Item", "State", "Attempts"].map((title) =>
                     element("th", { scope: "col" }, title)))),

@@ -24,8 +24,12 @@ const HIDDEN_MS = 60000;
 const RETRY_MIN_MS = 500;
 const RETRY_MAX_MS = 15000;
 
+// The way to the browser takes now more, now less: a moment that is nearly the former one is it.
+function steady(moment, former) {
+    return former !== null && Math.abs(former - moment) < 1500 ? former : moment;
+}
+
 function newEntry(record, now, former) {
-    const since = now - record.age_ms;
     return {
         key: `${record.ticket} ${record.path}`,
         rowId: `request ${record.ticket} ${record.path}`,
@@ -41,10 +45,16 @@ function newEntry(record, now, former) {
         limit: record.limit ?? null,
         units: record.units ?? null,
         ttl: record.ttl_ms,
-        // The way to the browser takes now more, now less.
-        since: former !== undefined && Math.abs(former.since - since) < 1500 ? former.since : since,
+        since: steady(now - record.age_ms, former?.since ?? null),
         endsAt: now + record.expires_in_ms,
     };
+}
+
+// What is kept of a queue says since when its oldest ready item has been so (null: none is), and not
+// for how long, so that two listings of a queue that has not changed are the same.
+function newQueue({ oldest_ready_ms: age, ...counts }, now, former) {
+    const since = age === undefined ? null : steady(now - age, former?.readySince ?? null);
+    return { ...counts, readySince: since };
 }
 
 export class Feed {
@@ -376,7 +386,9 @@ export class Feed {
         const entries = await this.#collect(this.#prefix, signal);
         const queues = new Map();
         for await (const page of pages("/v1/queues", "queues", this.#query(this.#prefix), signal)) {
-            page.forEach((queue) => queues.set(queue.queue, queue));
+            const now = Date.now();
+            page.forEach((queue) => queues.set(queue.queue,
+                newQueue(queue, now, this.queues.get(queue.queue))));
             if (queues.size >= REQUESTS_MAX) {
                 break;
             }
@@ -425,7 +437,7 @@ export class Feed {
             return;
         }
         if (queue?.queue === path) {
-            this.queues.set(path, queue);
+            this.queues.set(path, newQueue(queue, Date.now(), this.queues.get(path)));
         } else {
             this.queues.delete(path);
         }

@@ -126,11 +126,17 @@ function drawEmpty() {
 
 function drawTotals() {
     const entries = [...feed.entries.values()];
-    const parts = feed.isLoaded ? totals(entries, [...feed.queues.values()], feed.doubts) : [];
+    const queues = [...feed.queues.values()];
+    const parts = feed.isLoaded ? totals(entries, queues, feed.doubts) : [];
     const oldest = entries.reduce((since, entry) =>
         (entry.isHeld ? since : Math.min(since, entry.since)), Infinity);
     if (oldest !== Infinity) {
         parts.push(`longest wait ${duration(Date.now() - oldest)}`);
+    }
+    const oldestItem = queues.reduce((since, queue) =>
+        Math.min(since, queue.readySince ?? Infinity), Infinity);
+    if (oldestItem !== Infinity) {
+        parts.push(`oldest ready item ${duration(Date.now() - oldestItem)}`);
     }
     setText(byId("totals"), parts.join(" · "));
     document.title = feed.isLoaded ? `${parts.slice(0, 2).join(", ")} – Lockkeeper` : "Lockkeeper";

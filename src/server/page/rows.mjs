@@ -66,7 +66,7 @@ function newRow(number) {
         cell("age", parts.age),
         cell("left", parts.left),
         cell("note", parts.note));
-    return { row, parts, shown: null, badges: "" };
+    return { row, parts, shown: null, badges: "", oldest: null };
 }
 
 // They stand behind the path; where no request shares its row, there is more room behind it.
@@ -78,6 +78,9 @@ function drawBadges(made, { node, entry, label }) {
         if (node.queue.parked_now > 0) {
             texts[0][0] = "queue parked";
         }
+        if (node.queue.readySince !== null) {
+            texts.push(["oldest", ""]); // tick() says for how long
+        }
     }
     if (isLabel && node.isInDoubt) {
         texts.push(["doubt", "value in doubt"]);
@@ -87,6 +90,7 @@ function drawBadges(made, { node, entry, label }) {
         const badges = texts.map(([kind, text]) =>
             element("span", { class: `badge ${kind}` }, text));
         made.badges = wanted;
+        made.oldest = badges.find((badge) => badge.classList.contains("oldest")) ?? null;
         made.parts.badges.replaceChildren(...(entry !== null ? badges : []));
         made.parts.marks.replaceChildren(...(entry === null ? badges : []));
     }
@@ -277,7 +281,12 @@ export class Rows {
 
     // Ages and ends go on by themselves.
     tick(now) {
-        for (const { shown, parts } of this.#made.values()) {
+        for (const { shown, parts, oldest } of this.#made.values()) {
+            if (oldest !== null) {
+                const since = shown.node.queue.readySince;
+                setText(oldest, `oldest ${duration(now - since)}`);
+                setAttribute(oldest, "title", `the oldest item is ready since ${moment(since)}`);
+            }
             if (shown?.entry) {
                 setText(parts.age, duration(now - shown.entry.since));
                 setAttribute(parts.age, "title", `since ${moment(shown.entry.since)}`);
