@@ -50,6 +50,7 @@ end
 expect_code 0
 ! grep -q 'again in' "$work/said" || complain 'it is not tried again'
 ! grep -q 'ended 2' "$log" || complain 'the other one'
+grep -qx 'lk: ENDED: q: 1 done, 1 cancelled' "$work/said" || complain 'the counts'
 lk items q --json
 expect_out ''
 rm -f "$work/go"
@@ -64,7 +65,24 @@ kill -TERM "$holder"
 end
 grep -qE '^lk: LOST: q/2: the claim was revoked by .*: wrong customer$' "$work/said" || complain 'by whom, and why'
 ! grep -q 'FAILED: q/2' "$work/said" || complain 'it has not failed'
+grep -qx 'lk: ENDED: q: 0 done, 1 given back, 1 cancelled' "$work/said" || complain 'the counts'
 lk items q --json
 expect '[.id, .state]' '["1","delayed"]'
+
+scenario 'an item whose claim is broken is given back, and one without attempts left can be cancelled'
+"$LK_PROGRAM" push q 1 && "$LK_PROGRAM" push q 2
+begin work q --ttl 366d --workers 2 --max-attempts 1 --drain -- sh -c "$(say); while :; do sleep 0.05; done"
+until_true grep -q 'begun 1' "$log"
+until_true grep -q 'begun 2' "$log"
+lk cancel q 1 --reason 'wrong customer'
+until_true grep -q 'LOST: q/1: the claim was revoked' "$work/said"
+lk break q/2 --reason 'it hangs'
+expect_code 0
+end
+expect_code 1
+grep -qx 'lk: ENDED: q: 0 done, 1 cancelled, 1 parked' "$work/said" || complain 'the counts'
+! grep -q 'FAILED: q/1' "$work/said" || complain 'it was cancelled, and is not parked'
+lk items q --json
+expect '[.id, .state]' '["2","parked"]'
 
 finish

@@ -62,14 +62,17 @@ static void counters_that_are_zero_are_not_printed(void **state) {
     count(tally, 0, LK_WORK_DONE, false);
     lk_pool_counters_clear(tally, 7);
     count(tally, 0, LK_WORK_RETRIED, false);
+    lk_pool_counters_count_cancelled(tally, 0);
     count(tally, 0, LK_WORK_PARKED, false);
     count(tally, 0, LK_WORK_LOST, false);
     count(tally, 0, LK_WORK_UNKNOWN, false);
     lk_pool_counters_describe(tally, text, sizeof text);
     assert_string_equal(
-        text, "0 running, 1 done, 1 given back, 1 parked, 2 lost, 1 stolen from the dead");
+        text,
+        "0 running, 1 done, 1 given back, 1 cancelled, 1 parked, 2 lost, 1 stolen from the dead");
     lk_pool_counters_summarise(tally, text, sizeof text);
-    assert_string_equal(text, "1 done, 1 given back, 1 parked, 2 lost, 1 stolen from the dead");
+    assert_string_equal(
+        text, "1 done, 1 given back, 1 cancelled, 1 parked, 2 lost, 1 stolen from the dead");
     lk_pool_counters_describe(tally, text, 12);
     assert_string_equal(text, "0 running, ");
     lk_pool_counters_free(tally);

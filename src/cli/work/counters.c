@@ -51,6 +51,11 @@ void lk_pool_counters_count(struct lk_pool_counters *counters, size_t index,
     atomic_store(&counters->is_running[index], progress->step == LK_WORK_CLAIMED);
 }
 
+void lk_pool_counters_count_cancelled(struct lk_pool_counters *counters, size_t index) {
+    atomic_fetch_add(&counters->cancelled, 1);
+    atomic_store(&counters->is_running[index], false);
+}
+
 void lk_pool_counters_clear(struct lk_pool_counters *counters, size_t index) {
     atomic_store(&counters->is_running[index], false);
     (void)lk_pool_counters_may_say_outage(counters, index, false); /* another one has to say it */
@@ -86,6 +91,7 @@ static void add_counts(struct lk_pool_counters *counters, char *text, size_t use
         {atomic_load(&counters->done), "done", true},
         {used > 0 ? atomic_load(&counters->left) : 0, "left", is_announcing && used > 0},
         {atomic_load(&counters->retried), "given back", false},
+        {atomic_load(&counters->cancelled), "cancelled", false},
         {atomic_load(&counters->parked), "parked", false},
         {atomic_load(&counters->lost), "lost", false},
         {atomic_load(&counters->steals), "stolen from the dead", false},

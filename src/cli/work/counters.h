@@ -18,6 +18,7 @@ struct lk_pool_counters {
     atomic_uint_least64_t steals;
     atomic_uint_least64_t done;
     atomic_uint_least64_t retried;
+    atomic_uint_least64_t cancelled; /* by a user, while the worker had it */
     atomic_uint_least64_t parked;
     atomic_uint_least64_t lost; /* or unknown */
     atomic_bool is_failure_said;
@@ -37,6 +38,9 @@ void lk_pool_counters_free(struct lk_pool_counters *counters); /* accepts NULL *
 /* Counts a step of the worker of slot `index`. */
 void lk_pool_counters_count(struct lk_pool_counters *counters, size_t index,
                             const lk_work_progress *progress);
+
+/* The worker of slot `index` works on its item no more: a user has cancelled it. */
+void lk_pool_counters_count_cancelled(struct lk_pool_counters *counters, size_t index);
 
 /* The worker of slot `index` has ended, in whatever state. */
 void lk_pool_counters_clear(struct lk_pool_counters *counters, size_t index);

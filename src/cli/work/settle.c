@@ -129,6 +129,42 @@ lk_outcome lk_pool_give_back(lk_store *store, const lk_claim_info *claim) {
     return lk_retry_failed(store, &retry, NULL);
 }
 
+/* Where more are in the queue, they are not read for the sake of one. */
+enum { ITEMS_READ_MAX = 10000 };
+
+static bool is_long(const lk_queue_stats *counts) {
+    return counts->ready_now + counts->delayed_now + counts->claimed_now + counts->parked_now
+           > ITEMS_READ_MAX;
+}
+
+/*
+ * A break and a cancel leave the same record, but a cancelled item is gone, or is so when its claim
+ * ends. Of an item in a long queue a cancel is presumed: a break gives the item to another worker,
+ * which few users want.
+ */
+bool lk_pool_was_cancelled(lk_store *store, const lk_claim_info *claim) {
+    lk_item_list *list = NULL;
+    lk_queue_stats counts;
+    bool is_there = false;
+
+    if (lk_stats(store, claim->queue, &counts, NULL) != LK_OK) {
+        return false;
+    }
+    if (is_long(&counts)) {
+        return true;
+    }
+    if (lk_items(store, claim->queue, &list, NULL) != LK_OK) {
+        return false;
+    }
+    for (size_t i = 0; i < list->count; i++) {
+        is_there = is_there
+                   || (strcmp(list->items[i].id, claim->id) == 0
+                       && strcmp(list->items[i].state, "cancelled") != 0);
+    }
+    lk_item_list_free(list);
+    return !is_there;
+}
+
 bool lk_pool_was_ended(lk_store *store, const lk_claim_info *claim) {
     char *path = lk_text_make("%s/%s", claim->queue, claim->id);
     /* The claim is gone, so this changes nothing. It is OK if its token has ended it (R3). */

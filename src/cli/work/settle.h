@@ -27,4 +27,10 @@ lk_outcome lk_pool_give_back(lk_store *store, const lk_claim_info *claim);
  */
 bool lk_pool_was_ended(lk_store *store, const lk_claim_info *claim);
 
+/*
+ * Whether the item of a claim that a user has revoked is cancelled, and so does not come back to
+ * the queue. false also if the store does not say.
+ */
+bool lk_pool_was_cancelled(lk_store *store, const lk_claim_info *claim);
+
 #endif

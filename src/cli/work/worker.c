@@ -47,9 +47,10 @@ struct fate {
     int status;                  /* for lk_work(), when answered */
     struct lk_pool_item_end end; /* how CMD ended, when answered; zero: it did not run */
     bool is_reported;
-    bool is_settled; /* the report is carried out */
-    bool is_asked;   /* whether CMD has ended the claim itself */
-    bool is_revoked; /* by a user, and that was said: the item need not come back */
+    bool is_settled;   /* the report is carried out */
+    bool is_asked;     /* whether CMD has ended the claim itself */
+    bool is_revoked;   /* by a user, and that was said */
+    bool is_cancelled; /* the same, and the item does not come back */
     struct lk_pool_report report;
 };
 
@@ -338,9 +339,21 @@ static void say_failure(const struct worker *worker, const lk_work_progress *pro
     }
 }
 
+/* Whether it tells of the end of a cancelled item that is not done. That was said before. */
+static bool tells_of_cancelled(const struct worker *worker, const lk_work_progress *progress) {
+    bool is_undone = progress->step == LK_WORK_RETRIED || progress->step == LK_WORK_PARKED
+                     || progress->step == LK_WORK_LOST;
+
+    return is_undone && fate_of(worker, progress->claim)->is_cancelled;
+}
+
 static void progress(void *context, const lk_work_progress *progress) {
     const struct worker *worker = context;
 
+    if (tells_of_cancelled(worker, progress)) {
+        lk_pool_counters_count_cancelled(worker->slot->counters, worker->slot->index);
+        return;
+    }
     lk_pool_counters_count(worker->slot->counters, worker->slot->index, progress);
     if (!worker->slot->cli->quiet) {
         say_failure(worker, progress);
@@ -548,7 +561,9 @@ static void say_ended(struct worker *worker, size_t from, size_t count) {
                       count);
     }
     for (size_t i = from; i < from + count; i++) {
-        worker->fates[i].is_revoked = say_revoked(worker, i);
+        struct fate *fate = &worker->fates[i];
+        fate->is_revoked = say_revoked(worker, i);
+        fate->is_cancelled = fate->is_revoked && lk_pool_was_cancelled(worker->store, fate->claim);
     }
     if (count == 1 && !worker->fates[from].is_revoked) {
         lk_run_status("LOST", "%s/%s: the claim was lost: the command is ended", first->queue,
