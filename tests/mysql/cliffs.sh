@@ -117,6 +117,20 @@ ok 'of 2,000 items the oldest of the highest priority are claimed' claims less/q
 ok 'and of 10,000' claims more/q
 ok 'which reads no more' as_many claim
 ok 'nor by the long way' as_many claim-long
+
+# Counts read each item once, and the age of the oldest ready one reads none besides.
+counts() { # QUEUE
+    counted counts 0 stats --json "$1" && grep -q '"oldest_ready_ms":[1-9]' "$work/out"
+}
+
+work ten/q 10 ready
+work thousand/q 1000 ready
+ok 'the counts of a queue of ten, with the age of its oldest ready item' counts ten/q
+ok 'and of a thousand' counts thousand/q
+# shellcheck disable=SC2046 # two numbers
+set -- $(cat "$work/read-counts")
+ok 'read each item once' [ $(($2 - $1)) -le 1000 ]
+
 work less/parked 2000 parked
 work more/parked 10000 parked
 ok 'a page of 2,000 parked items' counted_call parked "CALL lk_parked_of('less/parked', 1000, 5)"

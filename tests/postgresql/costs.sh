@@ -115,6 +115,25 @@ ok 'and one of 20,000' page_of_values 20000
 sql 'ANALYZE lockkeeper."values", lockkeeper.parts, lockkeeper.requests'
 ok 'also with statistics' page_of_values 20000
 
+# Counts read each item twice, for its claims and for its state; the age of the oldest ready one
+# comes with the latter.
+items_read() {
+    sql "SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_user_tables
+         WHERE schemaname = 'lockkeeper' AND relname = 'items'"
+}
+counts() { # COUNT: of ready items
+    seq "$1" | sed 's/.*/{"id": &}/' | "$lk" push "counts-$1" - >"$work/out" 2>"$work/err" &&
+        comes_to "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'lockkeeper'" 0 || return 1
+    before=$(items_read)
+    "$lk" stats --json "counts-$1" >"$work/out" 2>"$work/err" && grep -q '"oldest_ready_ms":[0-9]' "$work/out" &&
+        comes_to "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'lockkeeper'" 0 || return 1
+    rows=$(($(items_read) - before))
+    echo "$rows rows of items" >>"$work/err"
+    [ "$rows" -le $((2 * $1)) ]
+}
+ok 'the counts of ten items, with the age of the oldest ready one, read each twice' counts 10
+ok 'and so do those of a thousand' counts 1000
+
 # Ended tokens are swept by where they are: each is looked up once.
 swept() { # FEW: as many are gone, and as many rows were read
     sql "BEGIN;

@@ -101,7 +101,7 @@ static const char *const cost_names[COSTS] = {
     [READER_AMIDST] = "a reader withdraws from the midst of others, and joins again",
     [HAND_ON] = "release to a line, and the next asks",
     [WORK] = "push, claim and finish in a queue",
-    [COUNT_ITEMS] = "the counts of a queue",
+    [COUNT_ITEMS] = "the counts of a queue, with the age of its oldest ready item",
 };
 
 static long long queue_and_withdraw(const struct fixture *f, struct lock *lock, size_t position) {
@@ -340,7 +340,7 @@ static void measure_work(const struct fixture *f, unsigned count, long long *cos
 
     begin_count(f->server);
     if (f->engine->ops->stats(f->engine, &queue, LK_STATS_WHOLE, &until, &stats, &error) != LK_OK
-        || stats.claimed_now != count || stats.ready_now != count) {
+        || stats.claimed_now != count || stats.ready_now != count || stats.oldest_ready_ms < 0) {
         lock_give_up("stats", error.text);
     }
     costs[COUNT_ITEMS] = end_count(f->server).commands;

@@ -317,6 +317,43 @@ static void a_claim_reads_the_first_of_those_that_need_the_same(void **state) {
     assert_true(behind[1] <= behind[0] + behind[0] / 4);
 }
 
+/* Of these ready items; what each of them adds is in two indices, one entry in each. */
+enum { FEW_READY = 10, MANY_READY = 1000, STEPS_FOR_EACH_MAX = 25 };
+
+/* Statements are prepared, and pages read, by a call that is not counted. */
+static int64_t steps_of_counts(struct testcase *testcase, const char *text, unsigned ready) {
+    const struct lk_patience until = test_patience(60000000);
+    struct lk_engine *engine = testcase->engine;
+    lk_queue_stats stats;
+    struct lk_path queue;
+    lk_error error;
+
+    assert_int_equal(lk_path_parse(lk_slice_of(text), &queue, NULL), LK_OK);
+    for (int turn = 0; turn < 2; turn++) {
+        (void)testcase_steps(testcase);
+        assert_int_equal(engine->ops->stats(engine, &queue, LK_STATS_WHOLE, &until, &stats, &error),
+                         LK_OK);
+    }
+    assert_int_equal(stats.ready_now, ready);
+    assert_true(stats.oldest_ready_ms >= 0);
+    return testcase_steps(testcase);
+}
+
+/* The counts pass by each item, and so does the age: neither sorts, nor reads the items' rows. */
+static void the_age_costs_as_much_for_each_item_as_the_counts(void **state) {
+    struct testcase *testcase = *state;
+    int64_t few;
+    int64_t many;
+
+    fill(testcase, "few", "", FEW_READY, "");
+    fill(testcase, "many", "", MANY_READY, "");
+    few = steps_of_counts(testcase, "few", FEW_READY);
+    many = steps_of_counts(testcase, "many", MANY_READY);
+    print_message("counts: %lld steps of %d items, %lld of %d\n", (long long)few, FEW_READY,
+                  (long long)many, MANY_READY);
+    assert_true(many - few <= STEPS_FOR_EACH_MAX * (MANY_READY - FEW_READY));
+}
+
 /* An item that is locked itself is passed over alone, and in the order of all. */
 static void an_item_that_is_locked_itself_hides_no_other(void **state) {
     struct testcase *testcase = *state;
@@ -575,6 +612,7 @@ int main(void) {
         IN_A_SCENE(a_claim_from_a_long_queue_costs_no_more),
         IN_A_SCENE(a_claim_skips_items_that_are_not_free),
         IN_A_SCENE(a_claim_reads_the_first_of_those_that_need_the_same),
+        IN_A_SCENE(the_age_costs_as_much_for_each_item_as_the_counts),
         IN_A_SCENE(an_item_that_is_locked_itself_hides_no_other),
         IN_A_SCENE(the_next_item_is_first_when_the_first_is_gone),
         WITH_A_CLOCK(a_delay_survives_a_restart),
