@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Items that are not free (R16), because their needs or they themselves are locked, stand before
- * others: a claim passes over them, however many they are and under however many roots, and costs
- * the same beside few and beside many, in commands that the server counts. A worker that found only
- * such items is told when what blocks them ends: test_blocked_items redis:///SOCKET
+ * Items that are not free (R16), because their needs or they themselves are locked, or because a
+ * parked item has the turn of a strict need, stand before others: a claim passes over them, however
+ * many they are and under however many roots, and costs the same beside few and beside many, in
+ * commands that the server counts. A worker that found only such items is told when what blocks
+ * them ends: test_blocked_items redis:///SOCKET
  */
 #include <hiredis/hiredis.h>
 #include <stdbool.h>
@@ -38,7 +39,7 @@ static void check(bool holds, const char *what, const char *of) {
 struct kind {
     const char *name;
     const char *needs[2];
-    const char *lock;
+    const char *lock; /* NULL: a parked item with the same needs */
     unsigned many;
     bool is_lock_of_each; /* else there is one */
 };
@@ -51,6 +52,9 @@ static const struct kind kinds[] = {
     {"a need of each, under a root of its own", {"root@-#/a"}, "root@-#/a", SEVERAL, true},
     {"each is locked itself", {NULL}, "@/#", SEVERAL, true},
     {"each that needs something is locked itself", {"some@/#"}, "@/#", SEVERAL, true},
+    {"one strict need", {"strict@/a?strict"}, NULL, MANY, false},
+    {"one strict need, and a need of each", {"turn@/a?strict", "turn@/b/#"}, NULL, SEVERAL, false},
+    {"a strict need of each", {"turns@/#?strict"}, NULL, SEVERAL, true},
 };
 
 static void make_part(const char *format, const char *name, unsigned number, char text[LOCK_BYTES],
@@ -68,7 +72,7 @@ static void make_part(const char *format, const char *name, unsigned number, cha
         }
     }
     text[size] = '\0';
-    if (lk_part_parse(lk_slice_of(text), NULL, ret_part, &error) != LK_OK) {
+    if (lk_need_parse(lk_slice_of(text), ret_part, &error) != LK_OK) {
         lock_give_up(text, error.text);
     }
 }
@@ -86,12 +90,13 @@ static struct lk_path path_of(const char *text) {
     return path;
 }
 
-/* Pushes items with the needs of the kind, some at a time. */
-static void push_blocked(const struct kind *kind, const char *name, unsigned count) {
+/* Pushes items with the needs of the kind, some at a time. Their ids are the word and a number. */
+static void push_items(const struct kind *kind, const char *name, const char *word,
+                       unsigned count) {
     static struct lk_command commands[SERIES];
     static struct lk_part parts[SERIES][2];
     static char texts[SERIES][2][LOCK_BYTES];
-    static char ids[SERIES][16];
+    static char ids[SERIES][32];
     static struct lk_series_answer answers[SERIES];
     const struct lk_patience until = lock_patience();
     struct lk_series series = {.answers = answers};
@@ -102,7 +107,7 @@ static void push_blocked(const struct kind *kind, const char *name, unsigned cou
         for (unsigned i = 0; i < size; i++) {
             struct lk_command *command = &commands[i];
 
-            (void)snprintf(ids[i], sizeof ids[i], "%u", from + i);
+            (void)snprintf(ids[i], sizeof ids[i], "%s%u", word, from + i);
             *command = (struct lk_command){
                 .kind = LK_COMMAND_PUSH,
                 .push = {.queue = path_of(name), .id = lk_slice_of(ids[i]), .needs = parts[i]}};
@@ -155,21 +160,38 @@ static void push_free(const char *queue, const char *id) {
     }
 }
 
+/* The worker parks the item, or an administrator drops it. */
+static void end_item(const char *queue, const char *id, bool is_drop) {
+    const struct lk_patience until = lock_patience();
+    const struct lk_command park = {.kind = LK_COMMAND_FINISH,
+                                    .finish = {.queue = path_of(queue),
+                                               .id = lk_slice_of(id),
+                                               .owner = lk_slice_of("worker"),
+                                               .kind = LK_FINISH_RETRY,
+                                               .parks = true}};
+    const struct lk_command drop = {.kind = LK_COMMAND_DROP,
+                                    .drop = {.queue = path_of(queue), .id = lk_slice_of(id)}};
+    lk_error error;
+
+    if (call_for_outcome(engine, is_drop ? &drop : &park, &until, &error) != LK_OK) {
+        lock_give_up(queue, error.text);
+    }
+}
+
 enum cost { NOTHING, BEHIND, RELEASE, NEXT, COSTS };
 
 static const char *const cost_names[COSTS] = {
     [NOTHING] = "a claim that finds nothing",
     [BEHIND] = "a claim of the item behind all of them",
-    [RELEASE] = "the release of what blocks them",
+    [RELEASE] = "the end of what blocks them",
     [NEXT] = "the claim of the first of them",
 };
 
-/* Locks what the items need, or themselves, and pushes them. */
-static void block(const struct kind *kind, const char *name, unsigned count,
-                  struct lock *ret_first) {
+static void set_locks(const struct kind *kind, const char *name, unsigned count,
+                      struct lock *ret_first) {
     struct lock lock;
 
-    for (unsigned i = 0; i < (kind->is_lock_of_each ? count : 1); i++) {
+    for (unsigned i = 0; i < count; i++) {
         set_lock(kind, name, i, &lock);
         lock_ask(engine, &lock, LK_TRY, TTL_MS, LK_GRANTED);
         if (i == 0) {
@@ -177,8 +199,39 @@ static void block(const struct kind *kind, const char *name, unsigned count,
         }
     }
     ret_first->part.path.bytes = ret_first->text;
-    push_blocked(kind, name, count);
+}
+
+static void park_items(const struct kind *kind, const char *name, unsigned count) {
+    char id[32];
+
+    push_items(kind, name, "parked", count);
+    for (unsigned i = 0; i < count; i++) {
+        (void)snprintf(id, sizeof id, "parked%u", i);
+        (void)claim(name, id);
+        end_item(name, id, false);
+    }
+}
+
+/* Locks what the items need, or themselves, or lets others begin before them, and pushes them. */
+static void block(const struct kind *kind, const char *name, unsigned count,
+                  struct lock *ret_first) {
+    const unsigned blockers = kind->is_lock_of_each ? count : 1;
+
+    if (kind->lock != NULL) {
+        set_locks(kind, name, blockers, ret_first);
+    } else {
+        park_items(kind, name, blockers);
+    }
+    push_items(kind, name, "", count);
     (void)claim(name, NULL); /* it finds out what blocks each */
+}
+
+static void unblock(const struct kind *kind, const char *name, const struct lock *first) {
+    if (kind->lock != NULL) {
+        lock_release(engine, first);
+    } else {
+        end_item(name, "parked0", true);
+    }
 }
 
 static void measure(const struct kind *kind, unsigned count, long long costs[COSTS]) {
@@ -192,7 +245,7 @@ static void measure(const struct kind *kind, unsigned count, long long costs[COS
     costs[BEHIND] = claim(name, "free");
 
     begin_count(server);
-    lock_release(engine, &first);
+    unblock(kind, name, &first);
     costs[RELEASE] = end_count(server).commands;
     costs[NEXT] = claim(name, "0");
     freeReplyObject(redisCommand(server, "FLUSHALL"));
@@ -268,7 +321,7 @@ static void check_messages(void) {
     lock_ask(engine, &blocking, LK_TRY, TTL_MS, LK_GRANTED);
     lock_init(&other, "onetold/other", 0, 1);
     lock_ask(engine, &other, LK_TRY, TTL_MS, LK_GRANTED);
-    push_blocked(&kinds[0], "told", FEW);
+    push_items(&kinds[0], "told", "", FEW);
     (void)claim("told", NULL);
     begin_count(server);
     lock_release(engine, &other);
@@ -276,6 +329,20 @@ static void check_messages(void) {
     begin_count(server);
     lock_release(engine, &blocking);
     check(end_count(server).messages == 1, "what blocks its items ends", "a worker sleeps");
+}
+
+/* A worker that found only items behind another one is told when that one is gone. */
+static void check_turn_messages(void) {
+    const struct kind *kind = &kinds[7];
+    struct lock unused;
+
+    block(kind, "turn", FEW, &unused);
+    begin_count(server);
+    end_item("turn", "1", true);
+    check(end_count(server).messages == 0, "one of those behind it is dropped", "a worker sleeps");
+    begin_count(server);
+    unblock(kind, "turn", &unused);
+    check(end_count(server).messages == 1, "the one before them is dropped", "a worker sleeps");
 }
 
 int main(int argc, char **argv) {
@@ -297,6 +364,7 @@ int main(int argc, char **argv) {
         check_costs(&kinds[i]);
     }
     check_messages();
+    check_turn_messages();
     check_loss();
     check_deadlines();
     (void)printf("1..%d\n", case_number);

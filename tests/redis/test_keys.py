@@ -281,16 +281,17 @@ def rights_of_some_keys(t):
     t.answers("granted", "acquire", "--try", "db/t1", "other/x", owner="strong")
 
 
+def expect_no_items(t):
+    """The keys of the root q have no item, nor what belongs to one."""
+    fields = t.redis("HKEYS", "{q}:lk:i").split("\n")
+    expect([field for field in fields if field[:1] not in ("c", "n")] == [], f"{fields}")
+    entries = t.redis("ZRANGE", "{q}:lk:q", "0", "-1").split("\n")
+    expect([entry for entry in entries if entry[:1] != "c"] == [], f"{entries}")
+
+
 def nothing_stays(t):
     """Of what has blocked items nothing stays, however many roots have done so."""
     t.single()
-
-    def is_nothing_left():
-        fields = t.redis("HKEYS", "{q}:lk:i").split("\n")
-        expect([field for field in fields if field[:1] not in ("c", "n")] == [], f"{fields}")
-        entries = t.redis("ZRANGE", "{q}:lk:q", "0", "-1").split("\n")
-        expect([entry for entry in entries if entry[:1] != "c"] == [], f"{entries}")
-
     for root, items in (("one", 1), ("some/a", 3), ("many", 20)):
         t.answers("granted", "acquire", root, owner="ann")
         for i in range(items):
@@ -300,17 +301,46 @@ def nothing_stays(t):
         for i in range(items):
             t.answers("granted", "claim", "q/blocked", owner="worker")
             t.answers("ok", "done", "q/blocked", f"{i}", owner="worker")
-        is_nothing_left()
+        expect_no_items(t)
     for path, words in (("dropped", ("--needs", "dropped")), ("q/blocked/1", ()),
                         ("q/blocked/1", ("--needs", "free"))):
         t.answers("granted", "acquire", path, owner="ann")
         t.answers("ok", "push", "q/blocked", "1", *words)
         t.answers("busy", "claim", "q/blocked", owner="worker")
         t.answers("ok", "drop", "q/blocked", "1")
-        is_nothing_left()
+        expect_no_items(t)
         t.answers("ok", "release", path, owner="ann")
         t.answers("busy", "claim", "q/blocked", owner="worker")
-        is_nothing_left()
+        expect_no_items(t)
+
+
+def no_turn_stays(t):
+    """Nor of the turns of items, nor of what has waited for them (R16)."""
+    t.single()
+    turn = ("--needs", "q/k?strict", "--needs", "k/l?strict")
+
+    def begin():
+        t.answers("ok", "push", "q", "1", *turn)
+        t.answers("granted", "claim", "q", owner="worker")
+
+    for items in (0, 1, 3, 20):
+        begin()
+        for i in range(items):
+            t.answers("ok", "push", "q", f"{i}th", "--needs", "q/k?strict", "--needs", f"q/{i}")
+        t.answers("busy", "claim", "q", owner="worker")
+        t.answers("ok", "retry", "q", "1", "--park", owner="worker")
+        t.answers("busy", "claim", "q", owner="worker")
+        t.answers("ok", "drop", "q", "1")
+        for i in range(items):
+            t.answers("granted", "claim", "q", owner="worker")
+            t.answers("ok", "done", "q", f"{i}th", owner="worker")
+        expect_no_items(t)
+    for needs in (), turn[:2], turn:
+        begin()
+        t.answers("ok", "push", "q", "1", "--again", *needs)
+        t.answers("ok", "done", "q", "1", owner="worker")
+        t.answers("ok", "cancel", "q", "1", "--reason", "not wanted")
+        expect_no_items(t)
 
 
 def one_sleeper_of_a_pool(t):
@@ -342,6 +372,7 @@ CASES = [
     ("rights of some keys", rights_of_some_keys),
     ("one sleeper of a pool", one_sleeper_of_a_pool),
     ("nothing stays of what has blocked items", nothing_stays),
+    ("nothing stays of the turns of items", no_turn_stays),
 ]
 
 if __name__ == "__main__":

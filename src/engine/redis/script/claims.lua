@@ -77,6 +77,7 @@ local function claim_item(take, item, parts)
     item.max_attempts, item.ask_number, item.was_lost = take.max_attempts, take.ask_number, 0
     item.owner = take.owner
     change_state(item, 'claimed')
+    L.take_turn(item)
     if take.ask_number ~= '0' then
         set_item_field(item.root, number_field(take), item.id)
     end
@@ -104,10 +105,15 @@ end
 --     'item'     its own path is locked: the list, and the owner whose request blocks it
 --     'cycle'    a claim would close a cycle (R13), by what it needs
 --     'needs'    what it needs is not free: the same
+--     'turn'     another item has the turn of a strict need: the list
 function L.try_item(take, item)
+    local turn = L.turn_of_other(item)
+    if turn then
+        return nil, 'turn', turn
+    end
     local parts = {L.make_part(item.path, 0, 0)}
     for _, need in ipairs(item.needs) do
-        parts[#parts + 1] = L.make_part(need.path, need.limit, need.units)
+        parts[#parts + 1] = L.make_part(need.path, need.limit, math.max(need.units, 0))
     end
     local changed = L.sweep_loaded()
     if changed then

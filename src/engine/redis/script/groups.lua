@@ -10,7 +10,8 @@
 --     d queue 0 due 0 root                           a root of lists, by when to look at it again
 -- A group is in one of h and k. A blocked one costs nothing until what blocks it has ended. The
 -- class of a list is what blocks all of its groups: `x`, an exclusive request at exactly that path;
--- `s`, a shared one (all of them need something exclusively); `l limit,units`, a limit there (R7c).
+-- `s`, a shared one (all of them need something exclusively); `l limit,units`, a limit there (R7c);
+-- `t`, another item has the turn of a strict need there (turns.lua): such paths follow \1.
 -- Fields of {root}:lk:i:
 --     g queue 0 group         rank and sequence of its first item, and the list that it is in, or
 --                             false
@@ -38,6 +39,9 @@ local OTHERS = 4 -- roots that a claim looks at without being told to
 
 -- A call moves so many groups, lists and roots, and leaves the rest to the next one.
 local MOVES_MAX, moves = 250, 0
+
+-- The class of a list of groups that wait for a turn, and what stands before its path.
+local TURN, TURN_MARK = 't', '\1'
 
 local function first_in(R, prefix)
     return call('ZRANGEBYLEX', R.base .. 'q', '[' .. prefix .. '\0', '(' .. prefix .. '\1', 'LIMIT', 0,
@@ -141,13 +145,16 @@ end
 do -- its names are its own
 -- ---- groups ----
 
+local STRICT_MARK = '\2' -- the names of groups with strict needs begin so
+
 local function group_of(needs)
-    local words = {}
+    local words, mark = {}, ''
     for i, need in ipairs(needs) do
         words[i] = need.path .. '\2' .. need.limit .. '\2' .. need.units
+        mark = need.units == STRICT and STRICT_MARK or mark
     end
     local name = table.concat(words, '\3')
-    return #name <= 60 and name or redis.sha1hex(name)
+    return mark .. (#name <= 60 and name or redis.sha1hex(name))
 end
 
 local function position_of(item)
@@ -209,11 +216,36 @@ function L.place_of_group(R, queue, name)
     end
 end
 
--- Corrects the position of a group that has lost an item.
+local function read_in_group(entry)
+    return entry:match('^.%Z*%z%Z*%z(%Z*)%z(.*)$')
+end
+
+-- The entry of the group's item that has the turn, if it is ready, and not in a group of its own.
+local function entry_of_holder(R, queue, name, first)
+    local _, id = read_in_group(first)
+    local item = load_item(R, queue, id)
+    local holder = item and L.turn_holder(item)
+    local own = holder and load_item(R, queue, holder)
+    local entry = own and own.state == 'ready' and entry_in_group(own, name)
+    return entry and call('ZSCORE', R.base .. 'q', entry) and entry
+end
+
+-- The first item of the group that may be claimed: its entry, position and id. Of a group of which an
+-- item has the turn, it is that item, wherever it stands.
+function L.first_of_group(R, queue, name)
+    local entry = first_in(R, 's' .. queue .. '\0' .. name)
+    if entry and name:sub(1, 1) == STRICT_MARK then
+        entry = entry_of_holder(R, queue, name, entry) or entry
+    end
+    if entry then
+        return entry, read_in_group(entry)
+    end
+end
+
+-- Corrects the position of a group whose first item is another one now.
 function L.renew_group(R, queue, name)
-    local first = first_in(R, 's' .. queue .. '\0' .. name)
+    local _, position = L.first_of_group(R, queue, name)
     local at, list = L.place_of_group(R, queue, name)
-    local position = first and first:match('^.%Z*%z%Z*%z(%Z*)')
     if position ~= at then
         L.place_group(R, queue, name, position, list or false)
     end
@@ -223,7 +255,9 @@ local function enter_as(item, name)
     local R, queue, at = item.root, item.queue, position_of(item)
     add_to_index(R, entry_in_group(item, name)) -- may fail (another type): comes first
     local first, list = L.place_of_group(R, queue, name)
-    if not first or is_before(at, first) then
+    if list and list:sub(1, 1) == TURN_MARK and L.turn_holder(item) == item.id then
+        L.place_group(R, queue, name, at, false) -- the others waited for this one
+    elseif not first or is_before(at, first) then
         L.place_group(R, queue, name, at, list or false)
     end
 end
@@ -260,6 +294,9 @@ end
 
 -- A list: path, class, root, and the part that the class is about.
 local function list_of(path, class)
+    if class == TURN then
+        return {path = path, class = class, name = path .. '\0' .. class}
+    end
     local limit, units = class:match('^l(%d+),(%d+)$')
     local part = L.make_part(path, tonumber(limit or 0), tonumber(units or 0))
     return {path = path, class = class, root = part.root, part = part, name = path .. '\0' .. class}

@@ -81,6 +81,10 @@ end
 -- Notes that a request of this owner ('': a limit) blocks the list. It has a group.
 local function note_blocked(R, queue, list, owner)
     local root, name = list.root, list.name
+    if list.class == TURN then -- L.give_turn() opens it
+        set_list(R, queue, name, false)
+        return
+    end
     local known, due, from = state_of_root(R, queue, root.name)
     local generation = generation_of(root)
     if not generation then
@@ -111,6 +115,7 @@ local function note_blocked(R, queue, list, owner)
     end
 end
 
+do -- its names are its own
 local function unlist(root, path, owner)
     local entries = range_of_blocked(root, 'c' .. path .. '\0' .. owner)
     for _, entry in ipairs(entries) do
@@ -138,6 +143,7 @@ function L.wake_lists(root, path, owner)
         root.dirty = true
     end
 end
+end
 
 -- Moves the groups of a short list to those that may be free. Returns whether it did.
 local function open_short_list(R, queue, list)
@@ -156,7 +162,12 @@ end
 
 -- Whether what the list is about still blocks it for this owner; notes by whom.
 local function is_still_blocked(R, queue, owner, list)
-    local blocker = L.blocker_in(list, {owner = owner, ticket = NEWEST, is_item = true})
+    local blocker
+    if list.class == TURN then
+        blocker = L.is_turn_taken(R, queue, list) and '' or nil
+    else
+        blocker = L.blocker_in(list, {owner = owner, ticket = NEWEST, is_item = true})
+    end
     if blocker then
         note_blocked(R, queue, list, blocker)
     end

@@ -58,6 +58,8 @@ local function begin_cursor(kind, prefix)
     return cursor
 end
 
+local first_cursor -- of the walk
+do -- its names are its own
 local PATTERNS = {r = '^.%Z*%z(%Z*)%z(.*)$', h = '^.%Z*%z(%Z*)%z(.*)$',
     f = '^.%Z*%z%Z*%z(%Z*)%z(.*)$', k = '^.%Z*%z%Z*%z%Z*%z(%Z*)%z(.*)$'}
 
@@ -74,7 +76,7 @@ local function read_cursor(R, cursor)
     return not cursor.is_done
 end
 
-local function first_cursor(R)
+function first_cursor(R)
     local best
     for _, cursor in ipairs(walk.cursors) do
         if read_cursor(R, cursor) and (not best or is_before(cursor.at, best.at)) then
@@ -82,6 +84,7 @@ local function first_cursor(R)
         end
     end
     return best
+end
 end
 
 local function reread(cursor)
@@ -106,6 +109,8 @@ local function begin_walk(R, take)
     return walk
 end
 
+local VISITS -- by kind of cursor: the answer; or nil, and perhaps why
+do -- its names are its own
 -- The item of an entry; nil: there is none any more, and the entry is removed.
 local function item_at(R, take, entry, id)
     local item = load_item(R, take.queue, id)
@@ -151,15 +156,16 @@ end
 -- The first item of the cursor's group.
 local function visit_group(R, take, cursor)
     local name = cursor.name
-    local entry = first_in(R, 's' .. take.queue .. '\0' .. name)
-    local item = entry and item_at(R, take, entry, entry:match('^.%Z*%z%Z*%z%Z*%z(.*)$'))
-    if item then
+    local entry, at, id = L.first_of_group(R, take.queue, name)
+    local item = entry and item_at(R, take, entry, id)
+    if item and at == cursor.at then
         return visit_first(R, take, cursor, item, name)
     end
     L.renew_group(R, take.queue, name)
-    if not entry then
+    if not entry or item and L.place_of_group(R, take.queue, name) ~= cursor.at then
         remove_from_index(R, cursor.entry)
     end
+    moves = moves + 1
     reread(cursor)
 end
 
@@ -191,7 +197,8 @@ local function visit_list(R, take, cursor)
     end
 end
 
-local VISITS = {r = visit_item, h = visit_group, f = visit_list, k = visit_group}
+VISITS = {r = visit_item, h = visit_group, f = visit_list, k = visit_group}
+end
 
 -- The answer to the first ready item that can be claimed. nil: there is none. Or nil and true: the
 -- caller has to call again. What this call has moved makes the next one shorter.
