@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Items that are not free (R16), because their needs or they themselves are locked, or because a
- * parked item has the turn of a strict need, stand before others: a claim passes over them, however
+ * parked item is the head of a strict need, stand before others: a claim passes over them, however
  * many they are and under however many roots, and costs the same beside few and beside many, in
  * commands that the server counts. A worker that found only such items is told when what blocks
  * them ends: test_blocked_items redis:///SOCKET
@@ -53,8 +53,8 @@ static const struct kind kinds[] = {
     {"each is locked itself", {NULL}, "@/#", SEVERAL, true},
     {"each that needs something is locked itself", {"some@/#"}, "@/#", SEVERAL, true},
     {"one strict need", {"strict@/a?strict"}, NULL, MANY, false},
-    {"one strict need, and a need of each", {"turn@/a?strict", "turn@/b/#"}, NULL, SEVERAL, false},
-    {"a strict need of each", {"turns@/#?strict"}, NULL, SEVERAL, true},
+    {"one strict need, and a need of each", {"head@/a?strict", "head@/b/#"}, NULL, SEVERAL, false},
+    {"a strict need of each", {"heads@/#?strict"}, NULL, SEVERAL, true},
 };
 
 static void make_part(const char *format, const char *name, unsigned number, char text[LOCK_BYTES],
@@ -332,16 +332,16 @@ static void check_messages(void) {
 }
 
 /* A worker that found only items behind another one is told when that one is gone. */
-static void check_turn_messages(void) {
+static void check_head_messages(void) {
     const struct kind *kind = &kinds[7];
     struct lock unused;
 
-    block(kind, "turn", FEW, &unused);
+    block(kind, "head", FEW, &unused);
     begin_count(server);
-    end_item("turn", "1", true);
+    end_item("head", "1", true);
     check(end_count(server).messages == 0, "one of those behind it is dropped", "a worker sleeps");
     begin_count(server);
-    unblock(kind, "turn", &unused);
+    unblock(kind, "head", &unused);
     check(end_count(server).messages == 1, "the one before them is dropped", "a worker sleeps");
 }
 
@@ -364,7 +364,7 @@ int main(int argc, char **argv) {
         check_costs(&kinds[i]);
     }
     check_messages();
-    check_turn_messages();
+    check_head_messages();
     check_loss();
     check_deadlines();
     (void)printf("1..%d\n", case_number);

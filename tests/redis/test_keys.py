@@ -314,13 +314,13 @@ def nothing_stays(t):
         expect_no_items(t)
 
 
-def no_turn_stays(t):
-    """Nor of the turns of items, nor of what has waited for them (R16)."""
+def no_head_stays(t):
+    """Nor of the heads of strict needs, nor of what has waited for them (R16)."""
     t.single()
-    turn = ("--needs", "q/k?strict", "--needs", "k/l?strict")
+    strict = ("--needs", "q/k?strict", "--needs", "k/l?strict")
 
     def begin():
-        t.answers("ok", "push", "q", "1", *turn)
+        t.answers("ok", "push", "q", "1", *strict)
         t.answers("granted", "claim", "q", owner="worker")
 
     for items in (0, 1, 3, 20):
@@ -335,7 +335,7 @@ def no_turn_stays(t):
             t.answers("granted", "claim", "q", owner="worker")
             t.answers("ok", "done", "q", f"{i}th", owner="worker")
         expect_no_items(t)
-    for needs in (), turn[:2], turn:
+    for needs in (), strict[:2], strict:
         begin()
         t.answers("ok", "push", "q", "1", "--again", *needs)
         t.answers("ok", "done", "q", "1", owner="worker")
@@ -372,7 +372,7 @@ CASES = [
     ("rights of some keys", rights_of_some_keys),
     ("one sleeper of a pool", one_sleeper_of_a_pool),
     ("nothing stays of what has blocked items", nothing_stays),
-    ("nothing stays of the turns of items", no_turn_stays),
+    ("nothing stays of the heads of strict needs", no_head_stays),
 ]
 
 if __name__ == "__main__":

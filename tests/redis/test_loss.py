@@ -218,14 +218,14 @@ def blocked_items(t):
     is_claimed("lease2")
 
 
-def turns(t):
-    """A turn (R16) is lost with the items of its root, and with nothing else."""
+def heads(t):
+    """The head of a strict need (R16) is lost with the items of its root, and with nothing else."""
     t.single()
-    turn = ("--needs", "jobs/k?strict")
+    strict = ("--needs", "jobs/k?strict")
 
     def begin():
         for item in ("1", "2"):
-            t.answers("ok", "push", "jobs/q", item, *turn)
+            t.answers("ok", "push", "jobs/q", item, *strict)
         t.answers("granted", "claim", "jobs/q", owner="worker")
         t.answers("ok", "retry", "jobs/q", "1", "--park", owner="worker")
         t.answers("busy", "claim", "jobs/q", owner="worker")
@@ -236,7 +236,7 @@ def turns(t):
     t.delete("{jobs}:lk:[iq]")
     begin()
     t.delete("{jobs}:lk:i")
-    t.answers("ok", "push", "jobs/q", "3", *turn)
+    t.answers("ok", "push", "jobs/q", "3", *strict)
     claimed = t.answers("granted", "claim", "jobs/q", owner="worker")
     expect(claimed["id"] == "3", f"{claimed}")
 
@@ -248,7 +248,7 @@ CASES = [
     ("a queued batch that is torn", a_waiting_batch_that_is_torn),
     ("indexes that are lost", indexes_that_are_lost),
     ("blocked items", blocked_items),
-    ("turns", turns),
+    ("heads", heads),
     ("waiters in a cluster", waiters_in_a_cluster),
 ]
 

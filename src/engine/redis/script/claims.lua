@@ -77,7 +77,7 @@ local function claim_item(take, item, parts)
     item.max_attempts, item.ask_number, item.was_lost = take.max_attempts, take.ask_number, 0
     item.owner = take.owner
     change_state(item, 'claimed')
-    L.take_turn(item)
+    L.become_head(item)
     if take.ask_number ~= '0' then
         set_item_field(item.root, number_field(take), item.id)
     end
@@ -105,11 +105,11 @@ end
 --     'item'     its own path is locked: the list, and the owner whose request blocks it
 --     'cycle'    a claim would close a cycle (R13), by what it needs
 --     'needs'    what it needs is not free: the same
---     'turn'     another item has the turn of a strict need: the list
+--     'head'     another item is the head of a strict need: the list
 function L.try_item(take, item)
-    local turn = L.turn_of_other(item)
-    if turn then
-        return nil, 'turn', turn
+    local list = L.list_of_other_head(item)
+    if list then
+        return nil, 'head', list
     end
     local parts = {L.make_part(item.path, 0, 0)}
     for _, need in ipairs(item.needs) do

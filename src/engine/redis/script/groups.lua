@@ -11,7 +11,7 @@
 -- A group is in one of h and k. A blocked one costs nothing until what blocks it has ended. The
 -- class of a list is what blocks all of its groups: `x`, an exclusive request at exactly that path;
 -- `s`, a shared one (all of them need something exclusively); `l limit,units`, a limit there (R7c);
--- `t`, another item has the turn of a strict need there (turns.lua): such paths follow \1.
+-- `t`, another item is the head of a strict need there (heads.lua): such paths follow \1.
 -- Fields of {root}:lk:i:
 --     g queue 0 group         rank and sequence of its first item, and the list that it is in, or
 --                             false
@@ -40,8 +40,8 @@ local OTHERS = 4 -- roots that a claim looks at without being told to
 -- A call moves so many groups, lists and roots, and leaves the rest to the next one.
 local MOVES_MAX, moves = 250, 0
 
--- The class of a list of groups that wait for a turn, and what stands before its path.
-local TURN, TURN_MARK = 't', '\1'
+-- The class of a list of groups behind a head, and what stands before its path.
+local HEAD, HEAD_MARK = 't', '\1'
 
 local function first_in(R, prefix)
     return call('ZRANGEBYLEX', R.base .. 'q', '[' .. prefix .. '\0', '(' .. prefix .. '\1', 'LIMIT', 0,
@@ -220,22 +220,22 @@ local function read_in_group(entry)
     return entry:match('^.%Z*%z%Z*%z(%Z*)%z(.*)$')
 end
 
--- The entry of the group's item that has the turn, if it is ready, and not in a group of its own.
-local function entry_of_holder(R, queue, name, first)
+-- The entry of the group's item that is the head, if it is ready, and not in a group of its own.
+local function entry_of_head(R, queue, name, first)
     local _, id = read_in_group(first)
     local item = load_item(R, queue, id)
-    local holder = item and L.turn_holder(item)
-    local own = holder and load_item(R, queue, holder)
+    local head = item and L.head_of(item)
+    local own = head and load_item(R, queue, head)
     local entry = own and own.state == 'ready' and entry_in_group(own, name)
     return entry and call('ZSCORE', R.base .. 'q', entry) and entry
 end
 
--- The first item of the group that may be claimed: its entry, position and id. Of a group of which an
--- item has the turn, it is that item, wherever it stands.
+-- The first item of the group that may be claimed: its entry, position and id. If an item of the group
+-- is the head, it is that one, wherever it stands.
 function L.first_of_group(R, queue, name)
     local entry = first_in(R, 's' .. queue .. '\0' .. name)
     if entry and name:sub(1, 1) == STRICT_MARK then
-        entry = entry_of_holder(R, queue, name, entry) or entry
+        entry = entry_of_head(R, queue, name, entry) or entry
     end
     if entry then
         return entry, read_in_group(entry)
@@ -255,7 +255,7 @@ local function enter_as(item, name)
     local R, queue, at = item.root, item.queue, position_of(item)
     add_to_index(R, entry_in_group(item, name)) -- may fail (another type): comes first
     local first, list = L.place_of_group(R, queue, name)
-    if list and list:sub(1, 1) == TURN_MARK and L.turn_holder(item) == item.id then
+    if list and list:sub(1, 1) == HEAD_MARK and L.head_of(item) == item.id then
         L.place_group(R, queue, name, at, false) -- the others waited for this one
     elseif not first or is_before(at, first) then
         L.place_group(R, queue, name, at, list or false)
@@ -294,7 +294,7 @@ end
 
 -- A list: path, class, root, and the part that the class is about.
 local function list_of(path, class)
-    if class == TURN then
+    if class == HEAD then
         return {path = path, class = class, name = path .. '\0' .. class}
     end
     local limit, units = class:match('^l(%d+),(%d+)$')

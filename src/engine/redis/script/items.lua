@@ -4,7 +4,7 @@
 --     v path, e path             its value; why it was given back: exit code or false, and a text
 --     c queue                    the counts of a queue
 --     n queue 0 owner 0 number   the item that an ask number got
---     t queue 0 path             the item that has the turn of a strict need (turns.lua)
+--     t queue 0 path             the head of a strict need (heads.lua)
 --     g, l, b                    groups of items (groups.lua)
 -- Its fields are read once, and written by L.flush(). {root}:lk:q, a sorted set, is the index, in
 -- byte order. It is written at once, so that it can be searched, and undone if the call fails:
@@ -186,7 +186,7 @@ end
 
 local function remove_item(item)
     leave_index(item)
-    L.give_turn(item)
+    L.end_head(item)
     for _, kind in ipairs({'i', 'v', 'e'}) do
         set_item_field(item.root, kind .. item.path, false)
     end

@@ -81,7 +81,7 @@ end
 -- Notes that a request of this owner ('': a limit) blocks the list. It has a group.
 local function note_blocked(R, queue, list, owner)
     local root, name = list.root, list.name
-    if list.class == TURN then -- L.give_turn() opens it
+    if list.class == HEAD then -- L.end_head() opens it
         set_list(R, queue, name, false)
         return
     end
@@ -163,8 +163,8 @@ end
 -- Whether what the list is about still blocks it for this owner; notes by whom.
 local function is_still_blocked(R, queue, owner, list)
     local blocker
-    if list.class == TURN then
-        blocker = L.is_turn_taken(R, queue, list) and '' or nil
+    if list.class == HEAD then
+        blocker = L.has_head(R, queue, list) and '' or nil
     else
         blocker = L.blocker_in(list, {owner = owner, ticket = NEWEST, is_item = true})
     end

@@ -120,7 +120,7 @@ local function replace(item, push, was)
     local follows = is_claimed(item)
     local stays_ready = was == 'ready' and push.delay == 0 -- since when it was
     leave_index(item)
-    L.give_turn(item)
+    L.end_head(item)
     if follows and was ~= 'again' then
         item.sequence = L.draw({item.root})
     end
