@@ -69,20 +69,20 @@ grep -qx 'lk: ENDED: q: 0 done, 1 given back, 1 cancelled' "$work/said" || compl
 lk items q --json
 expect '[.id, .state]' '["1","delayed"]'
 
-scenario 'an item whose claim is broken is given back, and one without attempts left can be cancelled'
-"$LK_PROGRAM" push q 1 && "$LK_PROGRAM" push q 2
-begin work q --ttl 366d --workers 2 --max-attempts 1 --drain -- sh -c "$(say); while :; do sleep 0.05; done"
+scenario 'an item without attempts left is cancelled, or parked when its claim is broken'
+"$LK_PROGRAM" push last 1 && "$LK_PROGRAM" push last 2
+begin work last --ttl 366d --workers 2 --max-attempts 1 --drain -- sh -c "$(say); while :; do sleep 0.05; done"
 until_true grep -q 'begun 1' "$log"
 until_true grep -q 'begun 2' "$log"
-lk cancel q 1 --reason 'wrong customer'
-until_true grep -q 'LOST: q/1: the claim was revoked' "$work/said"
-lk break q/2 --reason 'it hangs'
+lk cancel last 1 --reason 'wrong customer'
+until_true grep -q 'LOST: last/1: the claim was revoked' "$work/said"
+lk break last/2 --reason 'it hangs'
 expect_code 0
 end
 expect_code 1
-grep -qx 'lk: ENDED: q: 0 done, 1 cancelled, 1 parked' "$work/said" || complain 'the counts'
-! grep -q 'FAILED: q/1' "$work/said" || complain 'it was cancelled, and is not parked'
-lk items q --json
+grep -qx 'lk: ENDED: last: 0 done, 1 cancelled, 1 parked' "$work/said" || complain 'the counts'
+! grep -q 'FAILED: last/1' "$work/said" || complain 'it was cancelled, and is not parked'
+lk items last --json
 expect '[.id, .state]' '["2","parked"]'
 
 finish

@@ -5,7 +5,7 @@
 . "${0%/*}/harness.sh"
 
 serve --unix "$work/s" --http none --dir "$work/d"
-for number in 1 2 3; do
+for number in 1 2 3 4; do
     ln -s s "$work/s$number"
 done
 LK_TEST_STORES=lk+unix:$work/s sh "${0%/*}/../cli/revoked.sh"
