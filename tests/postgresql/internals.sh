@@ -61,6 +61,8 @@ ok 'of an id that is no segment' refuses "$push('q', 'a/b', 'q', '', 0, '{}', '{
 ok 'of an empty one' refuses "$push('q', '', 'q', '', 0, '{}', '{}', '{}', '{}', 0, 0)"
 ok 'of too much' refuses "$push('q', '1', 'q', convert_to(repeat('v', 65537), 'UTF8'), 0, '{}', '{}', '{}', '{}', 0, 0)"
 ok 'with needs that no claim could take' refuses "$push('q', '1', 'q', '', 0, '{a b}', '{0}', '{0}', '{a b}', 0, 0)"
+ok 'with units of less than nothing' refuses "$push('q', '1', 'q', '', 0, '{a}', '{0}', '{-2}', '{a}', 0, 0)"
+ok 'with a strict need that has a limit' refuses "$push('q', '1', 'q', '', 0, '{a}', '{2}', '{-1}', '{a}', 0, 0)"
 ok 'with lists of several lengths' refuses "$push('q', '1', 'q', '', 0, '{a}', '{}', '{0}', '{a}', 0, 0)"
 ok 'with roots of other needs' refuses "$push('q', '1', 'q', '', 0, '{a}', '{0}', '{0}', '{b}', 0, 0)"
 ok 'several at once' refuses "SELECT lockkeeper.lk_push_many('q', 'q', '[{\"id\":\"a/b\",\"delay_ms\":0,

@@ -73,7 +73,7 @@ static void expect_part(const char *text, const char *shared, const char *limit,
         (void)snprintf(expected, sizeof expected, "%s", error.text);
     }
     ask("SELECT p.path || ' ' || p.unit_limit || ' ' || p.units"
-        " FROM checks.part_of($1, $2, $3, $4) AS p",
+        " FROM checks.part_of($1, $2, $3, $4, false) AS p",
         4, values, got);
     compare(text, expected, got);
 }
@@ -142,6 +142,12 @@ static void test_hostile_parts(void **state) {
         "a?",
         "a?shared",
         "a?shared&shared",
+        "a?strict",
+        "a?strict&strict",
+        "a?strict&shared",
+        "a?limit=2&strict",
+        "a?strict&units=2",
+        "a?strictly",
         "a?limit=3",
         "a?limit=0",
         "a?limit=2147483647",
@@ -241,6 +247,7 @@ static void test_random_parts(void **state) {
         "/a/b/c/d/e/f/g/h/i/j/k",
         "?shared",
         "?limit=3",
+        "?strict",
         "&units=2"};
     struct lk_random random = test_random();
     unsigned count = test_scaled(RANDOM_PARTS);
@@ -267,7 +274,7 @@ static void test_bytes_that_are_no_text(void **state) {
     char got[TEXT_MAX];
 
     (void)state;
-    ask("SELECT checks.part_of($1, $2, $3, $4)", 4, values, got);
+    ask("SELECT checks.part_of($1, $2, $3, $4, false)", 4, values, got);
     assert_memory_equal(got, "22021", 5);
 }
 
@@ -427,7 +434,7 @@ static lk_outcome check_push(const struct pushed *pushed, lk_error *error) {
     (void)snprintf(text, sizeof text, "%s", pushed->needs);
     for (char *rest = text, *word;
          outcome == LK_OK && (word = strtok_r(rest, " ", &rest)) != NULL;) {
-        outcome = lk_part_parse(lk_slice_of(word), NULL, &needs[count++], error);
+        outcome = lk_need_parse(lk_slice_of(word), &needs[count++], error);
     }
     push.needs = needs;
     push.need_count = count;
@@ -458,6 +465,11 @@ static void test_pushes(void **state) {
     static const char *const needs[] = {"",
                                         "",
                                         "pool?limit=3",
+                                        "k?strict o",
+                                        "k?strict&shared",
+                                        "k?limit=2&strict",
+                                        "k?strict k",
+                                        "k?strict&x",
                                         "a b",
                                         "a a",
                                         "q/1",

@@ -166,14 +166,15 @@ CREATE TABLE lockkeeper.items (
     max_attempts integer NOT NULL DEFAULT 0, -- of that claim; 0: no maximum
     need_paths   text[] COLLATE "C" NOT NULL, -- further parts of a claim
     need_limits  integer[] NOT NULL,
-    need_units   integer[] NOT NULL,
+    need_units   integer[] NOT NULL, -- as in parts; -1: exclusive and strict
     need_roots   text[] COLLATE "C" NOT NULL,
     claims       integer NOT NULL DEFAULT 0, -- counted
     steals       integer NOT NULL DEFAULT 0, -- counted
     last_exit    integer, -- of the last retry that gave a reason; NULL: it gave no code
     last_error   bytea,   -- the same: its text, of any bytes; NULL: it gave none
     need_group   bytea,   -- of those in its queue that need the same; NULL: it needs nothing
-    follows      boolean NOT NULL DEFAULT false -- while ready: a ready item of its group is before it
+    follows      boolean NOT NULL DEFAULT false, -- while ready: another one of its group is before it
+    has_turn     boolean NOT NULL DEFAULT false  -- of its strict needs: see `turns`
 ) WITH (fillfactor = 80);
 CREATE UNIQUE INDEX items_by_id ON lockkeeper.items (queue, id);
 CREATE INDEX items_ready ON lockkeeper.items (queue, follows, priority DESC, sequence)
@@ -182,6 +183,16 @@ CREATE INDEX items_by_need ON lockkeeper.items (need_group, follows, priority DE
     WHERE state = 'ready' AND need_group IS NOT NULL;
 CREATE INDEX items_delayed ON lockkeeper.items (queue, due_us) WHERE state = 'delayed';
 CREATE INDEX items_parked ON lockkeeper.items (queue, sequence) WHERE state = 'parked';
+
+-- R16, strict order: the items that have the turn of their strict needs, and so keep others from
+-- being claimed. It has a row of each need.
+CREATE TABLE lockkeeper.turns (
+    queue      text COLLATE "C" NOT NULL,
+    path       text COLLATE "C" NOT NULL, -- of the need
+    item       bigint NOT NULL,
+    need_group bytea  NOT NULL, -- of the item
+    PRIMARY KEY (queue, path)
+);
 
 -- The values of items that have one; in a table of their own, so that a claim does not rewrite
 -- them.

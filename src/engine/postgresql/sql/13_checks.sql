@@ -34,7 +34,7 @@ BEGIN
        AND NOT EXISTS (
            SELECT FROM unnest(paths, limits, counts) AS n (path, unit_limit, units)
            WHERE NOT coalesce(lockkeeper.is_path(n.path)
-               AND CASE WHEN n.unit_limit = 0 THEN n.units IN (0, 1)
+               AND CASE WHEN n.unit_limit = 0 THEN n.units IN (-1, 0, 1)
                         ELSE n.units BETWEEN 1 AND n.unit_limit END, false))
        AND cardinality(paths) = (SELECT count(DISTINCT n.path COLLATE "C")
                                  FROM unnest(paths) AS n (path))

@@ -35,7 +35,15 @@ SELECT items.queue,
            AS claimed_by,
        to_timestamp(items.sequence / 1e6) AS since,
        to_timestamp(CASE WHEN items.state = 'delayed' THEN items.due_us END / 1e6) AS due,
-       items.need_paths AS needs,
+       ARRAY(SELECT n.path || (CASE
+                 WHEN n.units < 0 THEN '?strict'
+                 WHEN n.units = 0 THEN ''
+                 WHEN n.unit_limit = 0 THEN '?shared'
+                 WHEN n.units = 1 THEN '?limit=' || n.unit_limit::text
+                 ELSE '?limit=' || n.unit_limit::text || '&units=' || n.units::text END) COLLATE "C"
+             FROM unnest(items.need_paths, items.need_limits, items.need_units)
+                 WITH ORDINALITY AS n (path, unit_limit, units, place)
+             ORDER BY n.place) AS needs,
        item_values.bytes AS value,
        items.priority,
        items.last_exit,

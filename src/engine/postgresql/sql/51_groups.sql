@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Groups of items that need the same (R16). What blocks one of them by its needs blocks all of them,
--- so a claim reads only the first ready one of each group: the others are marked `follows`. Items
--- without needs are in no group, and cost nothing here.
+-- so a claim reads only the first ready one of each group: the others are marked `follows`. Where an
+-- item has the turn, all others are, even while that one is not ready. Items without needs are in no
+-- group, and cost nothing here.
 
 -- The name of the group of these needs in this queue; NULL: it needs nothing. The queue is part of
 -- it, so that a group is found by its name alone, and only the index of groups has that.
@@ -11,6 +12,68 @@ LANGUAGE sql STABLE AS $$
 SELECT CASE WHEN paths <> '{}'
             THEN sha256(convert_to(row_to_json((queue, paths, limits, counts))::text, 'UTF8'))
        END $$;
+
+-- ---- turns (R16, strict order) ----
+
+-- The item has the turn of its strict needs. No other item has one of them.
+CREATE OR REPLACE FUNCTION lockkeeper.begin_turn(item lockkeeper.items) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO lockkeeper.turns (queue, path, item, need_group)
+    SELECT item.queue, n.path, item.number, item.need_group
+    FROM unnest(item.need_paths, item.need_units) AS n (path, units) WHERE n.units < 0;
+END $$;
+
+CREATE OR REPLACE FUNCTION lockkeeper.end_turn(item lockkeeper.items) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+    DELETE FROM lockkeeper.turns AS t
+    WHERE t.queue = item.queue AND t.path = ANY (item.need_paths) AND t.item = item.number;
+END $$;
+
+-- Whether another item has the turn of one of its strict needs.
+CREATE OR REPLACE FUNCTION lockkeeper.waits_for_turn(item lockkeeper.items) RETURNS boolean
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    FOR n IN 1 .. CASE WHEN item.has_turn THEN 0 ELSE cardinality(item.need_units) END LOOP
+        CONTINUE WHEN item.need_units[n] >= 0;
+        PERFORM FROM lockkeeper.turns AS t
+        WHERE t.queue = item.queue AND t.path = item.need_paths[n];
+        IF FOUND THEN
+            RETURN true;
+        END IF;
+    END LOOP;
+    RETURN false;
+END $$;
+
+-- The item of a group that has the turn; NULL: none. It has that of all of its strict needs, so one
+-- of them is looked up.
+CREATE OR REPLACE FUNCTION lockkeeper.turn_in_group(
+    the_group bytea, the_queue text, paths text[], counts integer[]) RETURNS bigint
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    place integer := array_position(counts, -1);
+    found bigint;
+BEGIN
+    IF place IS NOT NULL THEN
+        SELECT t.item INTO found FROM lockkeeper.turns AS t
+        WHERE t.queue = the_queue AND t.path = paths[place] AND t.need_group = the_group;
+    END IF;
+    RETURN found;
+END $$;
+
+-- ---- the first of each group ----
+
+-- Marks all ready items of a group but the one that has the turn.
+CREATE OR REPLACE FUNCTION lockkeeper.place_behind(the_group bytea, turn bigint) RETURNS void
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
+AS $$
+BEGIN
+    UPDATE lockkeeper.items AS i SET follows = true
+    WHERE i.need_group = the_group AND i.state = 'ready' AND NOT i.follows AND i.number <> turn;
+    UPDATE lockkeeper.items AS i SET follows = false WHERE i.number = turn AND i.follows;
+END $$;
 
 -- Marks all ready items of a group but the first, whatever was marked before. Reads the first of
 -- those that are marked, and those that are not: one, and what has just become ready.
@@ -38,14 +101,27 @@ BEGIN
       AND i.number <> ahead.number;
 END $$;
 
--- Behind each statement that changes which items of a group are ready.
+-- Behind each statement that changes which items of a group are ready, or which has the turn.
 CREATE OR REPLACE FUNCTION lockkeeper.place_item() RETURNS trigger
 LANGUAGE plpgsql AS $$
+DECLARE
+    item lockkeeper.items := CASE WHEN TG_OP = 'DELETE' THEN OLD ELSE NEW END;
+    turn bigint;
 BEGIN
-    IF TG_OP = 'DELETE' THEN
-        PERFORM lockkeeper.place_group(OLD.need_group);
+    IF TG_OP = 'DELETE' AND item.has_turn THEN
+        PERFORM lockkeeper.end_turn(item);
+    ELSIF TG_OP = 'UPDATE' AND item.has_turn <> OLD.has_turn THEN
+        IF item.has_turn THEN
+            PERFORM lockkeeper.begin_turn(item);
+        ELSE
+            PERFORM lockkeeper.end_turn(item);
+        END IF;
+    END IF;
+    turn := lockkeeper.turn_in_group(item.need_group, item.queue, item.need_paths, item.need_units);
+    IF turn IS NULL THEN
+        PERFORM lockkeeper.place_group(item.need_group);
     ELSE
-        PERFORM lockkeeper.place_group(NEW.need_group);
+        PERFORM lockkeeper.place_behind(item.need_group, turn);
     END IF;
     RETURN NULL;
 END $$;
@@ -58,10 +134,11 @@ IF NOT EXISTS (SELECT FROM pg_catalog.pg_trigger AS t
     WHEN (NEW.need_group IS NOT NULL AND NEW.state = 'ready' AND NOT NEW.follows)
     EXECUTE FUNCTION lockkeeper.place_item();
     CREATE TRIGGER items_change AFTER UPDATE OF state ON lockkeeper.items FOR EACH ROW
-    WHEN (NEW.need_group IS NOT NULL AND (NEW.state = 'ready') <> (OLD.state = 'ready'))
+    WHEN (NEW.need_group IS NOT NULL AND ((NEW.state = 'ready') <> (OLD.state = 'ready')
+                                          OR NEW.has_turn <> OLD.has_turn))
     EXECUTE FUNCTION lockkeeper.place_item();
     CREATE TRIGGER items_go AFTER DELETE ON lockkeeper.items FOR EACH ROW
-    WHEN (OLD.need_group IS NOT NULL AND OLD.state = 'ready' AND NOT OLD.follows)
+    WHEN (OLD.need_group IS NOT NULL AND (OLD.has_turn OR (OLD.state = 'ready' AND NOT OLD.follows)))
     EXECUTE FUNCTION lockkeeper.place_item();
 END IF;
 END $do$;

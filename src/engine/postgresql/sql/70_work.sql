@@ -50,9 +50,11 @@ DECLARE
     is_claimed boolean := item.claim <> 0;
     its_group bytea := lockkeeper.group_of(item.queue, the_needs, the_limits, the_counts);
 BEGIN
-    IF item.state = 'ready' AND num_nonnulls(item.need_group, its_group) > 0 THEN
+    IF item.has_turn OR (item.state = 'ready' AND num_nonnulls(item.need_group, its_group) > 0) THEN
         -- It leaves its group, and comes to one below: 51_groups looks at changes of states.
-        UPDATE lockkeeper.items AS i SET state = 'delayed' WHERE i.number = item.number;
+        UPDATE lockkeeper.items AS i
+        SET state = CASE WHEN i.state = 'ready' THEN 'delayed' ELSE i.state END, has_turn = false
+        WHERE i.number = item.number;
     END IF;
     UPDATE lockkeeper.items AS i
     SET priority = the_priority, need_paths = the_needs, need_limits = the_limits,
@@ -90,7 +92,7 @@ BEGIN
     pushed.changed := kind = @LK_PUSH_AGAIN@
         OR (kind = @LK_PUSH_REPLACE@ AND pushed.was IN ('ready', 'delayed', 'again'));
     pushed.is_work := pushed.changed AND pushed.was IN ('claimed', 'cancelled');
-    pushed.wakes := pushed.changed AND item.claim = 0;
+    pushed.wakes := pushed.changed AND (item.claim = 0 OR item.has_turn); -- whose turn ends
     IF pushed.changed THEN
         PERFORM lockkeeper.replace_item(item, the_value, delay_ms, the_needs, the_limits, the_counts,
                                         the_roots, the_priority, now_us);
@@ -109,9 +111,10 @@ DECLARE
     its_group bytea := lockkeeper.group_of(the_queue, the_needs, the_limits, the_counts);
     -- As 51_groups would mark it, which would leave a dead row and its entries in each index.
     is_behind boolean := its_group IS NOT NULL AND coalesce(delay_ms, 0) <= 0
-        AND EXISTS (SELECT FROM lockkeeper.items AS i
-                    WHERE i.need_group = its_group AND i.state = 'ready' AND NOT i.follows
-                      AND i.priority >= the_priority);
+        AND (EXISTS (SELECT FROM lockkeeper.items AS i
+                     WHERE i.need_group = its_group AND i.state = 'ready' AND NOT i.follows
+                       AND i.priority >= the_priority)
+             OR lockkeeper.turn_in_group(its_group, the_queue, the_needs, the_counts) IS NOT NULL);
     found record;
 BEGIN
     LOOP
@@ -345,6 +348,7 @@ DECLARE
     candidates refcursor;
     reads_all boolean := false; -- not only the first of each group
     refused bytea[] := '{}'; -- groups whose needs are not free
+    behind bytea[] := '{}';  -- groups that another item keeps from being claimed by its turn
     saw_items boolean := false;
 BEGIN
     UPDATE lockkeeper.items AS i SET state = 'ready'
@@ -360,8 +364,14 @@ BEGIN
     LOOP
         FETCH candidates INTO item;
         EXIT WHEN NOT FOUND;
+        CONTINUE WHEN reads_all
+            AND (item.need_group = ANY (refused)
+                 OR (item.need_group = ANY (behind) AND NOT item.has_turn));
+        IF -1 = ANY (item.need_units) AND lockkeeper.waits_for_turn(item) THEN
+            behind := behind || item.need_group;
+            CONTINUE;
+        END IF;
         saw_items := true;
-        CONTINUE WHEN reads_all AND item.need_group = ANY (refused);
         IF NOT item.need_roots <@ decision.roots THEN
             IF shared <> 0 THEN -- a greater number may have been drawn there since
                 CLOSE candidates;
@@ -373,7 +383,7 @@ BEGIN
         END IF;
         paths := (the_queue || '/' || item.id) || item.need_paths;
         limits := 0 || item.need_limits;
-        counts := 0 || item.need_units;
+        counts := 0 || array_replace(item.need_units, -1, 0); -- no request is strict
         SELECT * INTO checked
         FROM lockkeeper.check_grant(the_owner, 0, @LK_NEVER@, true, paths, limits, counts,
                                     decision.now_us);
@@ -381,10 +391,11 @@ BEGIN
             IF item.need_paths <> '{}' THEN
                 SELECT * INTO checked
                 FROM lockkeeper.check_grant(the_owner, 0, @LK_NEVER@, true, item.need_paths,
-                                            item.need_limits, item.need_units, decision.now_us);
+                                            item.need_limits, counts[2:], decision.now_us);
                 IF checked.verdict <> 'grant' THEN
                     refused := refused || item.need_group;
-                ELSIF NOT reads_all THEN -- it is locked itself, and hides no other of its group
+                ELSIF NOT reads_all AND NOT item.has_turn THEN
+                    -- It is locked itself, and hides no other of its group.
                     reads_all := true;
                     CLOSE candidates;
                     OPEN candidates FOR
@@ -425,7 +436,8 @@ BEGIN
         UPDATE lockkeeper.items AS i
         SET state = 'claimed', claim = claim.id, attempts = i.attempts + 1, was_lost = false,
             ask_number = the_ask_number, max_attempts = the_max_attempts, claims = i.claims + 1,
-            steals = i.steals + stolen::integer
+            steals = i.steals + stolen::integer,
+            has_turn = -1 = ANY (i.need_units)
         WHERE i.number = item.number
         RETURNING i.* INTO item;
         PERFORM lockkeeper.tell_request(CASE WHEN stolen THEN 'stolen' ELSE 'claimed' END, claim.id,
@@ -657,7 +669,8 @@ BEGIN
 END $$;
 
 -- Removes an item that is not claimed. Its claims so far stay counted.
-CREATE OR REPLACE FUNCTION lockkeeper.drop_item(the_queue text, the_id text, only_parked boolean)
+CREATE OR REPLACE FUNCTION lockkeeper.drop_item(
+    the_queue text, the_id text, only_parked boolean, decision lockkeeper.decision)
 RETURNS lockkeeper.answer
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -674,6 +687,9 @@ BEGIN
                                     ELSE '@LK_TEXT_NO_ITEM@' END);
     END IF;
     PERFORM lockkeeper.count_dropped(item);
+    IF item.has_turn THEN
+        PERFORM lockkeeper.wake_workers(decision); -- what it kept from being claimed may be now
+    END IF;
     answer.outcome := 'ok';
     RETURN answer;
 END $$;
@@ -690,7 +706,7 @@ BEGIN
     IF decision.is_due THEN
         decision := lockkeeper.perish(decision, 256);
     END IF;
-    RETURN lockkeeper.drop_item(the_queue, the_id, only_parked);
+    RETURN lockkeeper.drop_item(the_queue, the_id, only_parked, decision);
 END $$;
 
 -- R16: cancels the item at this path. One that is not claimed is removed; of another one the claim is

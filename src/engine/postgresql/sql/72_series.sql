@@ -189,6 +189,6 @@ BEGIN
     RETURN QUERY
     SELECT a.outcome, a.sentence
     FROM json_to_recordset(commands::json) AS c (id text, only_parked boolean)
-    CROSS JOIN LATERAL lockkeeper.drop_item(the_queue, c.id, c.only_parked) AS a;
+    CROSS JOIN LATERAL lockkeeper.drop_item(the_queue, c.id, c.only_parked, decision) AS a;
     PERFORM lockkeeper.release_early_at_commit(begun);
 END $$;

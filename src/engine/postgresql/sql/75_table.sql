@@ -299,7 +299,7 @@ BEGIN
     RETURN result;
 END $$;
 
--- Claims an item, if its parts are free.
+-- Claims an item, if its parts are free and it waits for no turn.
 CREATE OR REPLACE FUNCTION lockkeeper.take_item(
     item lockkeeper.items, the_root text, the_owner text, the_ttl_ms bigint,
     the_max_attempts integer, the_ask_number bigint, the_note text, decision lockkeeper.decision)
@@ -312,10 +312,13 @@ DECLARE
     stolen boolean := item.was_lost;
     paths text[] := (item.queue || '/' || item.id) || item.need_paths;
     limits integer[] := 0 || item.need_limits;
-    counts integer[] := 0 || item.need_units;
+    counts integer[] := 0 || array_replace(item.need_units, -1, 0); -- no request is strict
     all_roots text[] := ARRAY[the_root];
     checked record;
 BEGIN
+    IF -1 = ANY (item.need_units) AND lockkeeper.waits_for_turn(item) THEN
+        RETURN NULL;
+    END IF;
     IF NOT item.need_roots <@ decision.roots THEN
         decision := lockkeeper.lock_more_roots(decision, item.need_roots);
         IF NOT item.need_roots <@ decision.roots THEN
@@ -347,7 +350,8 @@ BEGIN
     UPDATE lockkeeper.items AS i
     SET state = 'claimed', claim = claim.id, attempts = i.attempts + 1, was_lost = false,
         ask_number = the_ask_number, max_attempts = the_max_attempts, claims = i.claims + 1,
-        steals = i.steals + stolen::integer
+        steals = i.steals + stolen::integer,
+        has_turn = -1 = ANY (i.need_units)
     WHERE i.number = item.number
     RETURNING i.* INTO item;
     PERFORM lockkeeper.tell_request(CASE WHEN stolen THEN 'stolen' ELSE 'claimed' END, claim.id,
@@ -361,13 +365,15 @@ LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off
 AS $$
 DECLARE
+    decision lockkeeper.decision;
     dropped bigint := 0;
+    ends_turns boolean;
 BEGIN
     IF cardinality(numbers) > 0 THEN
-        PERFORM lockkeeper.begin_decision(ARRAY[the_root], @LK_NEVER@);
+        decision := lockkeeper.begin_decision(ARRAY[the_root], @LK_NEVER@);
         WITH gone AS (
             DELETE FROM lockkeeper.items AS i WHERE i.number = ANY (numbers) AND i.state = 'ready'
-            RETURNING i.number, i.queue, i.claims, i.steals
+            RETURNING i.number, i.queue, i.claims, i.steals, i.has_turn
         ), their_values AS (
             DELETE FROM lockkeeper.item_values AS v USING gone AS g WHERE v.item = g.number
         ), counted AS (
@@ -377,7 +383,10 @@ BEGIN
                   FROM gone AS g GROUP BY g.queue) AS c
             WHERE q.path = c.queue AND c.claims > 0
         )
-        SELECT count(*) INTO dropped FROM gone;
+        SELECT count(*), bool_or(g.has_turn) INTO dropped, ends_turns FROM gone AS g;
+        IF ends_turns THEN
+            PERFORM lockkeeper.wake_workers(decision);
+        END IF;
     END IF;
     RETURN dropped;
 END $$;

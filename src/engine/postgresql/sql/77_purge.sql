@@ -19,9 +19,11 @@ CREATE OR REPLACE PROCEDURE lockkeeper.lk_drop_parked(
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
 AS $$
+DECLARE
+    decision lockkeeper.decision := lockkeeper.begin_decision(ARRAY[the_root], @LK_NEVER@);
 BEGIN
-    PERFORM lockkeeper.begin_decision(ARRAY[the_root], @LK_NEVER@);
     SELECT count(*) INTO dropped
-    FROM unnest(ids) AS u (id) CROSS JOIN LATERAL lockkeeper.drop_item(the_queue, u.id, true) AS a
+    FROM unnest(ids) AS u (id)
+    CROSS JOIN LATERAL lockkeeper.drop_item(the_queue, u.id, true, decision) AS a
     WHERE a.outcome = 'ok';
 END $$;

@@ -97,7 +97,8 @@ END $$;
 
 -- The words behind the path, from the first `?` on, whose place in the part is `at`, from 0.
 CREATE OR REPLACE FUNCTION lockkeeper.words_of(
-    words text, at integer, OUT is_shared boolean, OUT unit_limit integer, OUT units integer)
+    words text, at integer, OUT is_shared boolean, OUT is_strict boolean, OUT unit_limit integer,
+    OUT units integer)
 LANGUAGE plpgsql IMMUTABLE AS $$
 #variable_conflict use_variable
 DECLARE
@@ -107,11 +108,14 @@ DECLARE
     rule text;
 BEGIN
     is_shared := false;
+    is_strict := false;
     FOREACH word IN ARRAY regexp_split_to_array(substr(words, 2), '[?&]') LOOP
         at := at + 1;
         IF word = 'shared' THEN
             rule := CASE WHEN is_shared THEN '@LK_TEXT_SHARED_TWICE@' END;
             is_shared := true;
+        ELSIF word = 'strict' THEN
+            is_strict := true;
         ELSIF starts_with(word, 'limit=') OR starts_with(word, 'units=') THEN
             known := CASE WHEN starts_with(word, 'limit=') THEN unit_limit ELSE units END;
             digits := substr(word, 7);
@@ -142,14 +146,15 @@ BEGIN
 END $$;
 
 -- A part, PATH[?shared][?limit=N[&units=U]], and what holds where its words leave it open. `units` 0:
--- it is exclusive.
+-- it is exclusive. A need can also be PATH?strict; -1: that, and exclusive.
 CREATE OR REPLACE FUNCTION lockkeeper.part_of(
-    part text, is_shared boolean, shared_limit integer, part_units integer,
+    part text, is_shared boolean, shared_limit integer, part_units integer, is_need boolean,
     OUT path text, OUT unit_limit integer, OUT units integer)
 LANGUAGE plpgsql IMMUTABLE AS $$
 #variable_conflict use_variable
 DECLARE
     said record;
+    is_strict boolean := false;
 BEGIN
     path := lockkeeper.path_of(split_part(part, '?', 1));
     IF position('?' IN part) > 0 THEN
@@ -157,19 +162,25 @@ BEGIN
         FROM lockkeeper.words_of(substr(part, position('?' IN part)),
                                  octet_length(split_part(part, '?', 1)));
         is_shared := is_shared OR said.is_shared;
+        is_strict := said.is_strict;
         shared_limit := coalesce(said.unit_limit, shared_limit);
         part_units := coalesce(said.units, part_units);
     END IF;
     IF shared_limit < 1 OR part_units < 1 THEN
         PERFORM lockkeeper.refuse('invalid', 'R2: limit and units are 1 to @LK_LIMIT_MAX@');
+    ELSIF is_strict AND (is_shared OR shared_limit IS NOT NULL) THEN
+        PERFORM lockkeeper.refuse('invalid', '@LK_TEXT_STRICT_EXCLUSIVE@');
     ELSIF part_units IS NOT NULL AND shared_limit IS NULL THEN
         PERFORM lockkeeper.refuse('invalid', '@LK_TEXT_UNITS_NEED_LIMIT@');
     ELSIF part_units > shared_limit THEN
         PERFORM lockkeeper.refuse('invalid', format(
             '@LK_TEXT_UNITS_FIT@', part_units, shared_limit));
+    ELSIF is_strict AND NOT is_need THEN
+        PERFORM lockkeeper.refuse('invalid', '@LK_TEXT_STRICT_NEED@');
     END IF;
     unit_limit := coalesce(shared_limit, 0);
-    units := CASE WHEN is_shared OR unit_limit > 0 THEN coalesce(part_units, 1) ELSE 0 END;
+    units := CASE WHEN is_shared OR unit_limit > 0 THEN coalesce(part_units, 1)
+                  WHEN is_strict THEN -1 ELSE 0 END;
 END $$;
 
 DO $do$ BEGIN
@@ -200,7 +211,7 @@ BEGIN
     END IF;
     FOR i IN array_lower(parts, 1) .. array_upper(parts, 1) LOOP
         SELECT * INTO one
-        FROM lockkeeper.part_of(coalesce(parts[i], ''), is_shared, shared_limit, units);
+        FROM lockkeeper.part_of(coalesce(parts[i], ''), is_shared, shared_limit, units, false);
         of_all.paths := of_all.paths || one.path;
         of_all.limits := of_all.limits || one.unit_limit;
         of_all.counts := of_all.counts || one.units;
@@ -364,7 +375,7 @@ BEGIN
            array_agg(p.units ORDER BY n.n)
     INTO of_all.paths, of_all.limits, of_all.counts
     FROM unnest(needs) WITH ORDINALITY AS n (part, n)
-    CROSS JOIN LATERAL lockkeeper.part_of(coalesce(n.part, ''), false, NULL, NULL) AS p;
+    CROSS JOIN LATERAL lockkeeper.part_of(coalesce(n.part, ''), false, NULL, NULL, true) AS p;
     SELECT p.n, p.path INTO twice
     FROM unnest(item || of_all.paths) WITH ORDINALITY AS p (path, n)
     WHERE p.path = ANY ((item || of_all.paths)[1 : p.n - 1]) ORDER BY p.n LIMIT 1;
