@@ -3,8 +3,8 @@
 #
 # usage: with_server.sh groups.sh LK
 #
-# A claim reads no more rows beside 10,000 items whose needs are taken than beside 10, and the order of
-# claims is that of all items. Prints TAP.
+# A claim reads no more rows beside 10,000 items whose needs are taken than beside 10, or behind one that
+# has their turn, and the order of claims is that of all items. Prints TAP.
 . "${0%/*}/counting.sh"
 
 # Whether `lk doctor` misses none of the items that a claim has to look at.
@@ -59,6 +59,39 @@ for what in nothing last retry 'done' push drop half two; do
     ok "$what: reads as much beside 10 as beside 10,000" as_many "$what"
 done
 
+# Items that all need the same strictly.
+fill_line() { # QUEUE SIZE
+    sql "INSERT INTO lk_items (queue, id, arrival, state, due_us, needs, need_limits, need_units, need_roots, has_value)
+         SELECT '$1', CONCAT('item-', d.n), d.n, 'ready', 0, 'cust/s', '0', '-1', 'cust', FALSE
+         FROM (SELECT a.n + 1000 * (b.n - 1) AS n
+               FROM lk_numbers AS a JOIN lk_numbers AS b ON b.n <= 10) AS d
+         WHERE d.n <= $2;
+         INSERT INTO lk_queues (path) VALUES ('$1');
+         CALL lk_make_groups()"
+}
+
+for size in 10 10000; do
+    line=q$size/line
+    fill_line "$line" "$size"
+    ok "$size strict: a claim of the first" counted first 0 claim --owner w --max-attempts 1 "$line"
+    ok "$size strict: which is parked" counted park 0 retry --owner w "$line" item-1
+    ok "$size strict: a claim behind it" counted behind 75 claim --owner w "$line"
+    ok "$size strict: a push behind it" counted join 0 push "$line" more --needs 'cust/s?strict'
+    ok "$size strict: a removal there" counted leave 0 drop "$line" item-2
+    quietly push "$line" beside --needs 'cust/other?strict'
+    ok "$size strict: a claim beside it" counted beside 0 claim --owner w "$line"
+    ok "$size strict: is that of the other one" grep -q '^beside' "$work/out"
+    ok "$size strict: each item is in its group" sound
+    ok "$size strict: the parked one is removed" counted next 0 drop "$line" item-1
+    ok "$size strict: a claim after that" counted second 0 claim --owner w "$line"
+    ok "$size strict: is that of the next one" grep -q '^item-3' "$work/out"
+    ok "$size strict: which is done" counted over 0 'done' --owner w "$line" item-3
+    ok "$size strict: and again is each item in its group" sound
+done
+for what in first park behind join leave beside next second over; do
+    ok "strict: $what: reads as much before 10 as before 10,000" as_many "$what"
+done
+
 # ---- temporary tables on disk ----
 
 # A call makes none: each takes longer than all else in it.
@@ -71,6 +104,10 @@ for id in 1 2; do
     ok "$id: a push with two needs makes no table on disk" in_memory "CALL lk_push_item('disk', '$id', 'disk', NULL, 0,
         'cust/e pool', '0 3', '0 1', 'cust pool', 0, 0)"
     ok "$id: nor does its claim" in_memory "CALL lk_take('disk', 'disk', 'w', 3600000, 0, 0, '')"
+    ok "$id: a push with two strict needs makes none" in_memory "CALL lk_push_item('strict', '$id', 'strict', NULL, 0,
+        'cust/g cust/h', '0 0', '-1 -1', 'cust', 0, 0)"
+    ok "$id: nor does its claim" in_memory "CALL lk_take('strict', 'strict', 'w$id', 3600000, 0, 0, '')"
+    ok "$id: nor its end" in_memory "CALL lk_finish_claim('strict', '$id', 'strict', 'w$id', 0, NULL, NULL, NULL, FALSE, FALSE)"
 done
 ok 'nor does the check of an ask of two paths' in_memory "CALL lk_check_parts(
     UNHEX(SHA2('a/1 b/1\nw', 256)), 'w', 'a/1 b/1', 'a b')"
@@ -128,6 +165,51 @@ quietly 'done' --owner w ways 3
 ok 'in no group' is "SELECT COUNT(*) FROM lk_groups WHERE queue = 'ways'" 0
 ok 'and all groups are right' sound
 
+# ---- turns ----
+
+strict() { # ID [OPTION...]: pushes it
+    item=$1
+    shift
+    quietly push turns "$item" --needs 's/a?strict' "$@"
+}
+strict 1
+strict 2
+strict 3
+quietly acquire --ttl 1h --owner ann turns/1
+ok 'an item that is locked itself lets the next one go' says 0 '2*' claim --owner w turns
+quietly release --owner ann turns/1
+quietly push turns 4 --needs 's/b?strict' --priority -1
+quietly retry --owner w turns 2
+ok 'and is behind that from then on' says 0 '2*' claim --owner w turns
+quietly retry --owner w turns 2 --delay 1h
+ok 'as all are, but those with other needs' says 0 '4*' claim --owner w turns
+ok 'all groups are right' sound
+quietly push turns 2 --needs 's/a?strict' --delay 1h --again
+ok 'one that is replaced lets the first go' says 0 '1*' claim --owner w turns
+quietly push turns 1 --needs 's/b?strict' --again
+ok 'one that is pushed again keeps its lock' says 75 '*' claim --owner v turns
+quietly 'done' --owner w turns 1
+ok 'and then has no turn' says 0 '3*' claim --owner v turns
+quietly cancel turns 3 --reason why
+ok 'all groups are right still' sound
+quietly 'done' --owner v turns 3
+quietly 'done' --owner w turns 4
+ok 'the last ones' says 0 '1*' claim --owner w turns
+quietly 'done' --owner w turns 1
+quietly drop turns 2
+ok 'leave no group' is "SELECT COUNT(*) FROM lk_groups WHERE queue = 'turns'" 0
+ok 'and no turn' is "SELECT COUNT(*) FROM lk_turns WHERE queue = 'turns'" 0
+
+strict 5
+strict 6
+quietly claim --owner w --max-attempts 1 turns
+quietly retry --owner w turns 5
+"$lk" claim --wait 1m --owner v turns >"$work/waited" 2>"$work/err" &
+quietly drop turns 5
+ok 'a worker that waits gets what the end of a turn lets go' wait $!
+ok 'which is the next one' grep -q '^6' "$work/waited"
+quietly 'done' --owner v turns 6
+
 # ---- lk doctor ----
 
 quietly push damaged 1 --needs 'a?shared'
@@ -137,5 +219,17 @@ ok 'lk doctor finds an item that no claim would look at' eval '! sound'
 sql 'CALL lk_make_groups()'
 ok 'and names the call that mends it' sound
 ok 'so that it is claimed' says 0 '2*' claim --owner w damaged
+quietly push damaged 3 --needs 's/b?strict'
+quietly push damaged 4 --needs 's/b?strict'
+quietly claim --owner w damaged
+sql "DELETE FROM lk_requests WHERE path = 'damaged/3'; DELETE FROM lk_items WHERE queue = 'damaged' AND id = '3'"
+ok 'lk doctor finds the turn of an item that is gone' eval '! sound'
+sql 'CALL lk_make_groups()'
+ok 'the call mends that, too' sound
+ok 'and the next one is claimed' says 0 '4*' claim --owner w damaged
+sql "UPDATE lk_groups SET turn = '' WHERE queue = 'damaged'"
+ok 'lk doctor finds a turn that its group has not' eval '! sound'
+sql 'CALL lk_make_groups()'
+ok 'which is mended, too' sound
 
 finish

@@ -164,6 +164,11 @@ ok 'an item waits for what it needs' has "CALL lk_work_push('jobs', '1', NULL, '
     CALL lk_lock_release('room', 'ann', NULL, NULL, NULL); CALL lk_work_claim('jobs', 1, 'w', NULL)" 1 '1 granted ok 1'
 ok 'and its claim locks that' is "SELECT GROUP_CONCAT(path ORDER BY path) FROM lk_locks WHERE owner = 'w'
     AND path IN ('jobs/1', 'pool', 'room')" 'jobs/1,pool,room'
+ok 'a strict need keeps the order' has "CALL lk_work_push_many('steps', '[\"1\", \"2\"]', NULL, '{\"needs\": [\"room/1?strict\", \"room/2\"]}');
+    CALL lk_work_claim('steps', 1, 'w', NULL); CALL lk_work_retry('steps', '1', 'w', NULL, '{\"park\": true}');
+    CALL lk_work_claim('steps', 1, 'w', NULL); CALL lk_work_drop('steps', '1', NULL);
+    CALL lk_work_claim('steps', 1, 'w', NULL)" 1 '1 1 1 ok ok 2'
+ok 'and is read as it was written' is "SELECT needs FROM lk_work WHERE queue = 'steps'" 'room/1?strict room/2'
 ok 'one that perished is stolen' has "CALL lk_work_push('due', '1', NULL, NULL);
     CALL lk_work_claim('due', 1, 'w', '{\"ttl\": 0.05}'); DO SLEEP(0.06); CALL lk_work_claim('due', 1, 'x', NULL)" \
     1,6,7 '1 1|1|0 1|2|1'
@@ -528,6 +533,9 @@ R16: what the work needs: R2: part 2: a/b is named twice~lk_work_push('a', 'b', 
 R16: what the work needs: R2: part 3: c is named twice~lk_work_push('a', 'b', NULL, '{"needs": ["c", "c"]}')
 R16: what the work needs: R2: part 2: a/c is named twice~lk_work_push_many('a', '["b", "c"]', NULL, '{"needs": "a/c"}')
 R16: what the work needs: R2: behind '?' only shared, strict, limit=N and units=N can stand~lk_work_push('a', 'b', NULL, '{"needs": "c?d"}')
+R16: what the work needs: R16: a strict need is exclusive: neither shared nor with a limit~lk_work_push('a', 'b', NULL, '{"needs": "c?shared&strict"}')
+R16: what the work needs: R16: a strict need is exclusive: neither shared nor with a limit~lk_work_push('a', 'b', NULL, '{"needs": ["d", "c?strict&limit=2"]}')
+R16: only what an item needs can be strict~lk_lock_acquire('a?strict', 'x', NULL)
 R16: work needs at most 15 parts, not 16~lk_work_push('a', 'b', NULL, '{"needs": ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p"]}')
 R15: a value has at most 65536 bytes, not 65537~lk_work_push('a', 'b', REPEAT('x', 65537), NULL)
 R16: 1 values for 2 items~lk_work_push_many('a', '["b", "c"]', '["x"]', NULL)

@@ -28,16 +28,28 @@ enum {
 };
 
 #define NOW "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))"
-/* Ready items that no claim reads, as none leads their group; and groups without a leader. */
+/*
+ * Ready items that no claim reads, as none leads their group or has its turn; and groups without
+ * one. Items whose turn their group does not have; and turns of none.
+ */
 #define LEADER                                                                                     \
-    " LEFT JOIN lk_items AS l ON l.queue = g.queue AND l.id = g.leader AND l.state = 'ready'"      \
-    " AND l.due_us = 0"
+    " LEFT JOIN lk_items AS l ON l.queue = g.queue AND l.id = IF(g.turn = '', g.leader, g.turn)"   \
+    " AND l.has_turn = (g.turn <> '') AND IF(l.has_turn AND l.state <> 'ready', g.leader = '',"    \
+    " l.state = 'ready' AND l.due_us = 0 AND g.leader = l.id)"
+#define GROUP_OF_ITEM                                                                              \
+    " LEFT JOIN lk_groups AS g ON g.queue = i.queue AND g.needs = UNHEX(SHA2(CONCAT(i.needs, '|'," \
+    " i.need_limits, '|', i.need_units), 256))"
 #define ITEMS_UNLED                                                                                \
-    "(SELECT COUNT(*) FROM lk_items AS i LEFT JOIN lk_groups AS g ON g.queue = i.queue"            \
-    " AND g.number = i.due_us AND g.needs = UNHEX(SHA2(CONCAT(i.needs, '|', i.need_limits, '|',"   \
-    " i.need_units), 256))" LEADER                                                                 \
-    " AND l.place < i.place WHERE i.state = 'ready' AND i.due_us <> 0 AND l.id IS NULL)"
+    "(SELECT COUNT(*) FROM lk_items AS i" GROUP_OF_ITEM " AND g.number = i.due_us" LEADER          \
+    " AND (l.has_turn OR l.place < i.place)"                                                       \
+    " WHERE i.state = 'ready' AND i.due_us <> 0 AND l.id IS NULL)"
 #define GROUPS_UNLED "(SELECT COUNT(*) FROM lk_groups AS g" LEADER " WHERE l.id IS NULL)"
+#define TURNS_UNKNOWN                                                                              \
+    "(SELECT COUNT(*) FROM lk_items AS i" GROUP_OF_ITEM " AND g.turn = i.id"                       \
+    " WHERE i.has_turn AND g.turn IS NULL)"
+#define TURNS_OF_NONE                                                                              \
+    "(SELECT COUNT(*) FROM lk_turns AS t LEFT JOIN lk_items AS i ON i.queue = t.queue"             \
+    " AND i.id = t.id AND i.has_turn WHERE i.id IS NULL)"
 
 static const char question[] =
     "SELECT " NOW ", VERSION(), m.format,"
@@ -46,7 +58,7 @@ static const char question[] =
     " @@innodb_flush_log_at_trx_commit, @@log_bin, @@sync_binlog, DATABASE(), CURRENT_USER(),"
     " (SELECT GROUP_CONCAT(DISTINCT o.DEFINER SEPARATOR ', ') FROM information_schema.ROUTINES AS o"
     "  WHERE o.ROUTINE_SCHEMA = DATABASE() AND LEFT(o.ROUTINE_NAME, CHAR_LENGTH('lk_')) = 'lk_'),"
-    " " ITEMS_UNLED " + " GROUPS_UNLED ","
+    " " ITEMS_UNLED " + " GROUPS_UNLED " + " TURNS_UNKNOWN " + " TURNS_OF_NONE ","
     " m.live_max, m.live_per_owner_max, m.live_per_root_max, m.waiters_per_path_max, m.events_max,"
     " m.watched_until_us > " NOW " FROM lk_meta AS m";
 

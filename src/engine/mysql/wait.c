@@ -7,8 +7,9 @@
  * a second at the latest. That second is also how often a waiter searches for cycles that were not
  * seen before (R13); a sleep ends after it for those that could find one.
  *
- * A worker's poll finds a ready item, and what is due at the queue's root. Where nothing has come
- * for a while it polls less often.
+ * A worker's poll finds a ready item that a claim would look at, and what is due at the queue's
+ * root. So it finds what the end of a turn lets go (R16), too. Where nothing has come for a while
+ * it polls less often.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -109,11 +110,12 @@ static lk_outcome await_work(struct lk_mysql *store, const struct lk_wait_cursor
     }
     *lk_mysql_put_literal(queue_text, (struct lk_slice){queue->bytes, queue->size}) = '\0';
     *lk_mysql_put_literal(root_text, lk_path_root(queue)) = '\0';
-    (void)snprintf(sql, sizeof sql,
-                   "SELECT NOT EXISTS (SELECT * FROM %sitems WHERE queue = %s AND state = 'ready')"
-                   " AND NOT EXISTS (SELECT * FROM %sroots WHERE root = %s AND due_us"
-                   " <= TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)))",
-                   store->address.prefix, queue_text, store->address.prefix, root_text);
+    (void)snprintf(
+        sql, sizeof sql,
+        "SELECT NOT EXISTS (SELECT * FROM %sitems WHERE queue = %s AND state = 'ready'"
+        " AND due_us = 0) AND NOT EXISTS (SELECT * FROM %sroots WHERE root = %s AND due_us"
+        " <= TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)))",
+        store->address.prefix, queue_text, store->address.prefix, root_text);
     return watch(&probe, lk_procedures_poll_us(cursor, until_us - lk_clock_now_us()), waker);
 }
 

@@ -50,7 +50,14 @@ SELECT CONVERT(i.queue USING utf8mb4) COLLATE utf8mb4_bin AS queue,
        FROM_UNIXTIME(i.arrival / 1000000) AS since,
        FROM_UNIXTIME(IF(i.state IN ('delayed', 'again'), NULLIF(i.due_us, 0), NULL) / 1000000)
            AS due,
-       CONVERT(i.needs USING utf8mb4) COLLATE utf8mb4_bin AS needs,
+       CONVERT(IF(LOCATE('-1', i.need_units) = 0, i.needs,
+                  (SELECT GROUP_CONCAT(SUBSTRING_INDEX(SUBSTRING_INDEX(i.needs, ' ', n.n), ' ', -1),
+                                       IF(SUBSTRING_INDEX(SUBSTRING_INDEX(i.need_units, ' ', n.n),
+                                                          ' ', -1) = '-1', '?strict', '')
+                                       ORDER BY n.n SEPARATOR ' ')
+                   FROM lk_numbers AS n
+                   WHERE n.n <= 1 + LENGTH(i.needs) - LENGTH(REPLACE(i.needs, ' ', ''))))
+               USING utf8mb4) COLLATE utf8mb4_bin AS needs,
        v.bytes AS value,
        FROM_UNIXTIME(CASE WHEN i.state = 'ready' THEN IF(i.ready_us = 0, i.arrival, i.ready_us)
                           WHEN i.state = 'delayed'

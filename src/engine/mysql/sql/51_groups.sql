@@ -4,26 +4,33 @@
 -- `due_us`, and with it a place of their own in the index of the items. Items without needs are in no
 -- group, and cost nothing here.
 --
+-- Where an item has the turn of the group's strict needs (52_turns), no other one can be claimed. So that
+-- one leads while it is ready, whatever its place. While it is not ready, none leads, and what is behind
+-- it costs a claim nothing.
+--
 -- A procedure that makes an item with needs ready, or takes a ready one away, calls one of this file.
 -- The root of the queue is locked. Both read what is locked: a transaction of the caller's may have an
 -- older snapshot, in which another item is the first one.
 
 DELIMITER //
 
--- A group, if there is one, and the item that leads it.
+-- A group, if there is one, the item that leads it, and the one that has its turn; empty: there is none.
+-- The place is that of the leader. The roots are those of the needs of all.
 DROP PROCEDURE IF EXISTS lk_find_group
 //
 CREATE PROCEDURE lk_find_group(
     IN the_queue VARBINARY(512), IN the_group BINARY(32), OUT its_number BIGINT,
-    OUT its_leader VARBINARY(255), OUT its_place DECIMAL(24, 0), OUT its_roots BLOB)
+    OUT its_leader VARBINARY(255), OUT its_turn VARBINARY(255), OUT its_place DECIMAL(24, 0),
+    OUT its_roots BLOB)
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
-    SELECT STRAIGHT_JOIN g.number, g.leader, i.place, i.need_roots
-    INTO its_number, its_leader, its_place, its_roots
+    SELECT STRAIGHT_JOIN g.number, g.leader, g.turn, IF(i.state = 'ready', i.place, NULL),
+           i.need_roots
+    INTO its_number, its_leader, its_turn, its_place, its_roots
     FROM lk_groups AS g FORCE INDEX (PRIMARY)
     LEFT JOIN lk_items AS i FORCE INDEX (PRIMARY)
-      ON i.queue = the_queue AND i.id = g.leader AND i.state = 'ready'
+      ON i.queue = the_queue AND i.id = IF(g.turn = '', g.leader, g.turn)
     WHERE g.queue = the_queue AND g.needs = the_group FOR UPDATE;
 END
 //
@@ -38,6 +45,7 @@ BEGIN
     DECLARE its_number BIGINT;
     DECLARE its_place DECIMAL(24, 0);
     DECLARE leader VARBINARY(255);
+    DECLARE its_turn VARBINARY(255);
     DECLARE leader_place DECIMAL(24, 0);
     DECLARE its_roots BLOB;
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
@@ -46,8 +54,9 @@ BEGIN
     FROM lk_items AS i
     WHERE i.queue = the_queue AND i.id = the_id AND i.state = 'ready' AND i.needs <> '';
     IF its_group IS NOT NULL THEN
-        CALL lk_find_group(the_queue, its_group, its_number, leader, leader_place, its_roots);
-        IF leader_place < its_place THEN
+        CALL lk_find_group(the_queue, its_group, its_number, leader, its_turn, leader_place,
+                           its_roots);
+        IF its_turn NOT IN ('', the_id) OR leader_place < its_place THEN
             UPDATE lk_items AS i FORCE INDEX (PRIMARY) SET i.due_us = its_number
             WHERE i.queue = the_queue AND i.id = the_id;
         ELSE
@@ -67,7 +76,7 @@ END
 //
 
 -- An item with these needs is not ready any more, or it `stays` ready but speaks for itself alone: if
--- it led its group, the next one does.
+-- it led its group, the next one does, unless it has the turn, and keeps it.
 DROP PROCEDURE IF EXISTS lk_item_goes
 //
 CREATE PROCEDURE lk_item_goes(
@@ -78,11 +87,15 @@ BEGIN
     DECLARE its_group BINARY(32)
         DEFAULT UNHEX(SHA2(CONCAT(the_needs, '|', the_limits, '|', the_counts), 256));
     DECLARE its_number BIGINT;
+    DECLARE has_turn BOOLEAN;
     DECLARE next_id VARBINARY(255);
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
-    SELECT g.number INTO its_number FROM lk_groups AS g
+    SELECT g.number, g.turn = the_id INTO its_number, has_turn FROM lk_groups AS g
     WHERE g.queue = the_queue AND g.needs = its_group AND g.leader = the_id FOR UPDATE;
-    IF its_number IS NOT NULL THEN
+    IF has_turn THEN
+        UPDATE lk_groups AS g FORCE INDEX (PRIMARY) SET g.leader = ''
+        WHERE g.queue = the_queue AND g.needs = its_group AND NOT stays;
+    ELSEIF its_number IS NOT NULL THEN
         SELECT i.id INTO next_id FROM lk_items AS i FORCE INDEX (items_by_state)
         WHERE i.queue = the_queue AND i.state = 'ready' AND i.due_us = its_number
         ORDER BY i.place LIMIT 1 FOR UPDATE;
@@ -99,7 +112,22 @@ BEGIN
 END
 //
 
--- Makes the groups of all queues again, each queue in a transaction of its own.
+-- The next queue after this one of which an item has needs or a turn; NULL: there is none.
+DROP PROCEDURE IF EXISTS lk_next_to_group
+//
+CREATE PROCEDURE lk_next_to_group(INOUT the_queue VARBINARY(512))
+SQL SECURITY INVOKER READS SQL DATA
+BEGIN
+    SELECT MIN(x.queue) INTO the_queue
+    FROM ((SELECT i.queue FROM lk_items AS i FORCE INDEX (PRIMARY)
+           WHERE i.queue > the_queue AND i.needs <> '' ORDER BY i.queue LIMIT 1)
+          UNION ALL
+          (SELECT t.queue FROM lk_turns AS t FORCE INDEX (PRIMARY)
+           WHERE t.queue > the_queue ORDER BY t.queue LIMIT 1)) AS x;
+END
+//
+
+-- Makes the groups and the turns of all queues again, each queue in a transaction of its own.
 DROP PROCEDURE IF EXISTS lk_make_groups
 //
 CREATE PROCEDURE lk_make_groups()
@@ -110,18 +138,28 @@ BEGIN
     DECLARE is_due BOOLEAN;
     DECLARE now_us BIGINT;
     DECLARE the_queue VARBINARY(512) DEFAULT '';
-    DECLARE is_there BOOLEAN DEFAULT TRUE;
-    DECLARE CONTINUE HANDLER FOR NOT FOUND SET is_there = FALSE;
-    SELECT i.queue INTO the_queue FROM lk_items AS i FORCE INDEX (PRIMARY)
-    WHERE i.needs <> '' ORDER BY i.queue LIMIT 1;
-    WHILE is_there DO
+    CALL lk_next_to_group(the_queue);
+    WHILE the_queue IS NOT NULL DO
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
         START TRANSACTION;
         BEGIN
             DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
             CALL lk_lock_roots(SUBSTRING_INDEX(the_queue, '/', 1), locked, now_us, is_due,
                                has_waiting);
+            DELETE t FROM lk_turns AS t FORCE INDEX (PRIMARY) WHERE t.queue = the_queue;
+            INSERT INTO lk_turns (queue, path, id)
+            SELECT the_queue, SUBSTRING_INDEX(SUBSTRING_INDEX(i.needs, ' ', n.n), ' ', -1), i.id
+            FROM lk_items AS i FORCE INDEX (PRIMARY) STRAIGHT_JOIN lk_numbers AS n
+            WHERE i.queue = the_queue AND i.has_turn
+              AND n.n <= 1 + LENGTH(i.need_units) - LENGTH(REPLACE(i.need_units, ' ', ''))
+              AND SUBSTRING_INDEX(SUBSTRING_INDEX(i.need_units, ' ', n.n), ' ', -1) = '-1';
             DELETE g FROM lk_groups AS g FORCE INDEX (PRIMARY) WHERE g.queue = the_queue;
+            INSERT INTO lk_groups (queue, needs, number, leader, turn)
+            SELECT the_queue,
+                   UNHEX(SHA2(CONCAT(i.needs, '|', i.need_limits, '|', i.need_units), 256)),
+                   i.arrival, IF(i.state = 'ready', i.id, ''), i.id
+            FROM lk_items AS i FORCE INDEX (PRIMARY)
+            WHERE i.queue = the_queue AND i.has_turn;
             INSERT INTO lk_groups (queue, needs, number, leader)
             SELECT the_queue,
                    UNHEX(SHA2(CONCAT(i.needs, '|', i.need_limits, '|', i.need_units), 256)),
@@ -130,7 +168,8 @@ BEGIN
                   WHERE x.queue = the_queue AND x.state = 'ready' AND x.needs <> ''
                   GROUP BY SHA2(CONCAT(x.needs, '|', x.need_limits, '|', x.need_units), 256)) AS f
             JOIN lk_items AS i ON i.place = f.place
-            WHERE i.queue = the_queue AND i.state = 'ready' AND i.needs <> '';
+            WHERE i.queue = the_queue AND i.state = 'ready' AND i.needs <> ''
+            ON DUPLICATE KEY UPDATE lk_groups.queue = lk_groups.queue; -- it has a turn
             UPDATE lk_items AS i FORCE INDEX (PRIMARY)
             STRAIGHT_JOIN lk_groups AS g FORCE INDEX (PRIMARY)
               ON g.queue = the_queue AND g.needs
@@ -139,8 +178,7 @@ BEGIN
             WHERE i.queue = the_queue AND i.state = 'ready' AND i.needs <> '';
             COMMIT;
         END;
-        SELECT i.queue INTO the_queue FROM lk_items AS i FORCE INDEX (PRIMARY)
-        WHERE i.queue > the_queue AND i.needs <> '' ORDER BY i.queue LIMIT 1;
+        CALL lk_next_to_group(the_queue);
     END WHILE;
 END
 //

@@ -23,12 +23,13 @@ BEGIN
             its_units = SUBSTRING_INDEX(SUBSTRING_INDEX(the_counts, ' ', i), ' ', -1);
         SET parts = CONCAT(parts, IF(i = 1, '', ' '),
                 CONVERT(SUBSTRING_INDEX(SUBSTRING_INDEX(the_needs, ' ', i), ' ', -1) USING utf8mb4),
-                CASE WHEN its_units = '0' THEN '' WHEN its_limit = '0' THEN '?shared'
+                CASE WHEN its_units = '0' THEN '' WHEN its_units = '-1' THEN '?strict'
+                     WHEN its_limit = '0' THEN '?shared'
                      ELSE CONCAT('?limit=', CONVERT(its_limit USING utf8mb4), '&units=',
                                  CONVERT(its_units USING utf8mb4)) END),
             i = i + 1;
     END WHILE;
-    CALL lk_parts_of(parts, paths, limits, counts, sorted, roots);
+    CALL lk_parts_of(parts, TRUE, paths, limits, counts, sorted, roots);
     IF count > 15 OR LOCATE(CONCAT(' ', the_item, ' '), CONCAT(' ', the_needs, ' ')) > 0
        OR NOT (paths <=> the_needs AND limits <=> the_limits AND counts <=> the_counts
                AND roots <=> the_roots) THEN
@@ -51,20 +52,23 @@ BEGIN
     DECLARE its_group BINARY(32);
     DECLARE its_number BIGINT;
     DECLARE leader VARBINARY(255);
+    DECLARE its_turn VARBINARY(255);
     DECLARE leader_place DECIMAL(24, 0);
     DECLARE known_roots BLOB;
     DECLARE is_behind BOOLEAN;
     IF the_needs <> '' THEN
         SET its_group = UNHEX(SHA2(CONCAT(the_needs, '|', the_limits, '|', the_counts), 256));
-        CALL lk_find_group(the_queue, its_group, its_number, leader, leader_place, known_roots);
-        IF NOT the_roots <=> known_roots -- else its leader has been checked
+        CALL lk_find_group(the_queue, its_group, its_number, leader, its_turn, leader_place,
+                           known_roots);
+        IF NOT the_roots <=> known_roots -- else one of the group has been checked
            OR LOCATE(CONCAT(' ', the_queue, '/', the_id, ' '), CONCAT(' ', the_needs, ' ')) > 0 THEN
             CALL lk_check_item_needs(CONCAT(the_queue, '/', the_id), the_needs, the_limits,
                                      the_counts, the_roots);
         END IF;
     END IF;
     CALL lk_draw(the_root, drawn);
-    SET is_behind = COALESCE(leader_place < drawn - the_priority * 1000000000000000000, FALSE);
+    SET is_behind = COALESCE(its_turn <> ''
+                             OR leader_place < drawn - the_priority * 1000000000000000000, FALSE);
     INSERT INTO lk_items (queue, id, arrival, state, due_us, needs, need_limits, need_units,
         need_roots, has_value, priority)
     VALUES (the_queue, the_id, drawn, IF(delay_ms > 0, 'delayed', 'ready'),
@@ -104,6 +108,7 @@ BEGIN
     DECLARE its_arrival BIGINT;
     DECLARE its_attempts INT UNSIGNED;
     DECLARE was_ready BOOLEAN;
+    DECLARE had_turn BOOLEAN;
     DECLARE old_needs BLOB;
     DECLARE old_limits VARBINARY(255);
     DECLARE old_counts VARBINARY(255);
@@ -111,10 +116,13 @@ BEGIN
         CALL lk_check_item_needs(CONCAT(the_queue, '/', the_id), the_needs, the_limits, the_counts,
                                  the_roots);
     END IF;
-    SELECT i.arrival, IF(is_claimed, i.attempts, 0), i.state = 'ready', i.needs, i.need_limits,
-           i.need_units
-    INTO its_arrival, its_attempts, was_ready, old_needs, old_limits, old_counts
+    SELECT i.arrival, IF(is_claimed, i.attempts, 0), i.state = 'ready', i.has_turn, i.needs,
+           i.need_limits, i.need_units
+    INTO its_arrival, its_attempts, was_ready, had_turn, old_needs, old_limits, old_counts
     FROM lk_items AS i WHERE i.queue = the_queue AND i.id = the_id FOR UPDATE;
+    IF had_turn THEN
+        CALL lk_turn_ends(the_queue, the_id);
+    END IF;
     IF is_last THEN
         CALL lk_draw(the_root, its_arrival);
     ELSE
@@ -352,7 +360,8 @@ BEGIN
     CALL lk_add_request(NULL, asker, CONCAT_WS(' ', CONCAT(the_queue, '/', the_id),
                                                NULLIF(the_needs, '')),
                         CONCAT_WS(' ', 0, NULLIF(the_limits, '')),
-                        CONCAT_WS(' ', 0, NULLIF(the_counts, '')), all_roots, the_note, FALSE,
+                        CONCAT_WS(' ', 0, NULLIF(REPLACE(the_counts, '-1', '0'), '')), all_roots,
+                        the_note, FALSE,
                         FALSE, FALSE, TRUE, drawn, the_ttl_ms, now_us + the_ttl_ms * 1000, self);
     CALL lk_check_grant(self, asker, drawn, TRUE, now_us, verdict, refused_part, ignored);
     IF verdict = 'grant' THEN
@@ -435,6 +444,8 @@ BEGIN
     DECLARE is_paused BOOLEAN;
     DECLARE is_known BOOLEAN;
     DECLARE was_lost BOOLEAN;
+    DECLARE has_turn BOOLEAN;
+    DECLARE is_behind BOOLEAN; -- another item has its turn
     DECLARE refused_part INT;
     DECLARE refused MEDIUMBLOB DEFAULT ''; -- hashes of needs that are not free
     DECLARE CONTINUE HANDLER FOR NOT FOUND SET its_id = NULL;
@@ -451,8 +462,9 @@ BEGIN
     SET its_id = '';
     WHILE its_id IS NOT NULL AND self IS NULL AND sentence IS NULL DO
         SELECT i.id, i.place, i.needs, i.need_limits, i.need_units, i.need_roots, i.was_lost,
-               SHA2(CONCAT(i.needs, '|', i.need_limits, '|', i.need_units), 256)
-        INTO its_id, its_place, its_needs, its_limits, its_counts, its_roots, was_lost, its_hash
+               i.has_turn, SHA2(CONCAT(i.needs, '|', i.need_limits, '|', i.need_units), 256)
+        INTO its_id, its_place, its_needs, its_limits, its_counts, its_roots, was_lost, has_turn,
+             its_hash
         FROM lk_items AS i FORCE INDEX (items_by_state)
         WHERE i.queue = the_queue AND i.state = 'ready' AND i.due_us = 0
           AND i.place > its_place
@@ -461,11 +473,14 @@ BEGIN
                          refused) = 0)
         ORDER BY i.place LIMIT 1;
         IF its_id IS NOT NULL THEN
-            SET saw_items = TRUE, has_all = TRUE;
-            IF its_roots <> '' THEN
+            SET saw_items = TRUE, has_all = TRUE, is_behind = FALSE;
+            IF LOCATE('-1', its_counts) > 0 AND NOT has_turn THEN
+                CALL lk_turn_is_others(the_queue, its_needs, its_counts, is_behind);
+            END IF;
+            IF its_roots <> '' AND NOT is_behind THEN
                 CALL lk_lock_more_roots(its_roots, locked, has_waiting, has_all);
             END IF;
-            IF has_all THEN
+            IF has_all AND NOT is_behind THEN
                 CALL lk_take_item(the_queue, its_id, the_root, its_needs, its_limits, its_counts,
                                   its_roots, asker, the_note, the_ttl_ms, shared, now_us, self,
                                   refused_part, outcome, sentence);
@@ -484,7 +499,9 @@ BEGIN
             i.was_lost = FALSE, i.ask_number = the_ask_number, i.max_attempts = the_max_attempts,
             i.claims = i.claims + 1, i.steals = i.steals + stolen
         WHERE i.queue = the_queue AND i.id = taken;
-        IF its_needs <> '' THEN
+        IF LOCATE('-1', its_counts) > 0 AND NOT has_turn THEN
+            CALL lk_turn_begins(the_queue, taken, self);
+        ELSEIF its_needs <> '' THEN
             CALL lk_item_goes(the_queue, taken, its_needs, its_limits, its_counts, FALSE);
         END IF;
         IF @lk_tells THEN
@@ -606,11 +623,16 @@ BEGIN
     DECLARE its_attempts INT UNSIGNED;
     DECLARE its_claims BIGINT;
     DECLARE its_steals BIGINT;
+    DECLARE has_turn BOOLEAN;
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
-    SELECT i.attempts, i.claims, i.steals INTO its_attempts, its_claims, its_steals
+    SELECT i.attempts, i.claims, i.steals, i.has_turn
+    INTO its_attempts, its_claims, its_steals, has_turn
     FROM lk_items AS i
     WHERE i.queue = the_queue AND i.id = the_id AND i.claim = its_claim AND i.state = 'cancelled';
     IF its_claims IS NOT NULL THEN
+        IF has_turn THEN
+            CALL lk_turn_ends(the_queue, the_id);
+        END IF;
         DELETE i FROM lk_items AS i FORCE INDEX (PRIMARY)
         WHERE i.queue = the_queue AND i.id = the_id AND i.claim = its_claim;
         IF @lk_inside AND ROW_COUNT() = 0 THEN
@@ -653,11 +675,14 @@ finish: BEGIN
     DECLARE its_claims BIGINT;
     DECLARE its_steals BIGINT;
     DECLARE needs_more BOOLEAN;
+    DECLARE has_turn BOOLEAN;
     DECLARE released BLOB;
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
     SELECT r.id, r.roots, i.max_attempts > 0 AND i.attempts >= i.max_attempts, i.claims, i.steals,
-           i.needs <> '', i.state = 'cancelled' AND delay_ms IS NOT NULL, i.state = 'again'
-    INTO self, its_roots, is_last, its_claims, its_steals, needs_more, is_dropped, is_again
+           i.needs <> '', i.has_turn, i.state = 'cancelled' AND delay_ms IS NOT NULL,
+           i.state = 'again'
+    INTO self, its_roots, is_last, its_claims, its_steals, needs_more, has_turn, is_dropped,
+         is_again
     FROM lk_items AS i JOIN lk_requests AS r ON r.id = i.claim AND r.part = 1
     WHERE i.queue = the_queue AND i.id = the_id AND r.deadline_us > now_us AND r.owner = asker
       AND (the_token = 0 OR r.token = the_token);
@@ -701,6 +726,9 @@ finish: BEGIN
         SET q.done = q.done + (delay_ms IS NULL), q.retried = q.retried + (delay_ms IS NOT NULL)
         WHERE q.path = the_queue;
     ELSEIF delay_ms IS NULL THEN
+        IF has_turn THEN
+            CALL lk_turn_ends(the_queue, the_id);
+        END IF;
         DELETE i FROM lk_items AS i FORCE INDEX (PRIMARY)
         WHERE i.queue = the_queue AND i.id = the_id;
         DELETE v FROM lk_item_values AS v FORCE INDEX (PRIMARY)
@@ -809,16 +837,20 @@ BEGIN
     DECLARE its_claims BIGINT;
     DECLARE its_steals BIGINT;
     DECLARE has_value BOOLEAN;
+    DECLARE has_turn BOOLEAN;
     DECLARE its_needs BLOB;
     DECLARE its_limits VARBINARY(255);
     DECLARE its_counts VARBINARY(255);
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
-    SELECT i.state, i.attempts, i.claims, i.steals, i.has_value, i.needs, i.need_limits,
-           i.need_units
-    INTO its_state, its_attempts, its_claims, its_steals, has_value, its_needs, its_limits,
-         its_counts
+    SELECT i.state, i.attempts, i.claims, i.steals, i.has_value, i.has_turn, i.needs,
+           i.need_limits, i.need_units
+    INTO its_state, its_attempts, its_claims, its_steals, has_value, has_turn, its_needs,
+         its_limits, its_counts
     FROM lk_items AS i WHERE i.queue = the_queue AND i.id = the_id;
     IF its_state = 'parked' OR (its_state IN ('ready', 'delayed') AND NOT only_parked) THEN
+        IF has_turn THEN
+            CALL lk_turn_ends(the_queue, the_id);
+        END IF;
         DELETE i FROM lk_items AS i FORCE INDEX (PRIMARY)
         WHERE i.queue = the_queue AND i.id = the_id;
         IF @lk_inside AND ROW_COUNT() = 0 THEN

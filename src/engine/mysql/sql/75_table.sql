@@ -164,6 +164,8 @@ BEGIN
     DECLARE its_roots BLOB;
     DECLARE has_all BOOLEAN DEFAULT TRUE;
     DECLARE is_paused BOOLEAN;
+    DECLARE has_turn BOOLEAN;
+    DECLARE is_behind BOOLEAN DEFAULT FALSE; -- another item has its turn
     DECLARE refused_part INT;
     DECLARE stolen BOOLEAN DEFAULT FALSE;
     DECLARE its_token BIGINT;
@@ -187,20 +189,25 @@ BEGIN
                      AND p.path = SUBSTRING_INDEX(the_queue, '/', n.n) AND p.deadline_us > now_us
                      AND p.owner <> asker) INTO is_paused;
     IF self IS NULL AND NOT is_paused AND the_place IS NOT NULL THEN
-        SELECT i.id, i.needs, i.need_limits, i.need_units, i.need_roots, i.was_lost
-        INTO taken, its_needs, its_limits, its_counts, its_roots, stolen
+        SELECT i.id, i.needs, i.need_limits, i.need_units, i.need_roots, i.was_lost, i.has_turn
+        INTO taken, its_needs, its_limits, its_counts, its_roots, stolen, has_turn
         FROM lk_items AS i FORCE INDEX (items_by_state)
         WHERE i.queue = the_queue AND i.state = 'ready' AND i.due_us = 0
           AND i.place = the_place LIMIT 1;
-        IF taken IS NOT NULL AND its_roots <> '' AND is_locked THEN
+        IF LOCATE('-1', its_counts) > 0 AND NOT has_turn THEN
+            CALL lk_turn_is_others(the_queue, its_needs, its_counts, is_behind);
+        END IF;
+        IF taken IS NOT NULL AND its_roots <> '' AND is_locked AND NOT is_behind THEN
             CALL lk_lock_more_roots(its_roots, locked, has_waiting, has_all);
         END IF;
-        IF taken IS NOT NULL AND has_all AND is_locked THEN
+        IF taken IS NOT NULL AND has_all AND is_locked AND NOT is_behind THEN
             CALL lk_take_item(the_queue, taken, the_root, its_needs, its_limits, its_counts,
                               its_roots, asker, the_note, the_ttl_ms, 0, now_us, self,
                               refused_part, outcome, sentence);
         END IF;
-        IF its_needs <> '' AND (self IS NOT NULL OR refused_part = 1 OR NOT is_locked) THEN
+        IF its_needs <> '' AND (refused_part = 1 OR NOT is_locked
+                                OR (self IS NOT NULL AND (has_turn OR LOCATE('-1', its_counts) = 0)))
+        THEN
             CALL lk_item_goes(the_queue, taken, its_needs, its_limits, its_counts, self IS NULL);
         END IF;
         IF self IS NOT NULL THEN
@@ -210,6 +217,9 @@ BEGIN
                 i.max_attempts = the_max_attempts, i.claims = i.claims + 1,
                 i.steals = i.steals + stolen
             WHERE i.queue = the_queue AND i.id = taken;
+            IF LOCATE('-1', its_counts) > 0 AND NOT has_turn THEN
+                CALL lk_turn_begins(the_queue, taken, self);
+            END IF;
             IF @lk_tells THEN
                 CALL lk_tell_claim(IF(stolen, 'stolen', 'claimed'), self, the_queue, taken);
             END IF;
@@ -268,6 +278,7 @@ BEGIN
     DECLARE its_id VARBINARY(255);
     DECLARE its_claims BIGINT;
     DECLARE its_steals BIGINT;
+    DECLARE has_turn BOOLEAN;
     DECLARE its_needs BLOB;
     DECLARE its_limits VARBINARY(255);
     DECLARE its_counts VARBINARY(255);
@@ -278,8 +289,8 @@ BEGIN
     WHILE places <> '' DO
         SET first = SUBSTRING_INDEX(places, ' ', 1),
             places = SUBSTRING(places, LENGTH(first) + 2);
-        SELECT i.id, i.claims, i.steals, i.needs, i.need_limits, i.need_units
-        INTO its_id, its_claims, its_steals, its_needs, its_limits, its_counts
+        SELECT i.id, i.claims, i.steals, i.has_turn, i.needs, i.need_limits, i.need_units
+        INTO its_id, its_claims, its_steals, has_turn, its_needs, its_limits, its_counts
         FROM lk_items AS i FORCE INDEX (items_by_state)
         WHERE i.queue = the_queue AND i.state = 'ready' AND i.due_us = 0
           AND i.place = CAST(first AS DECIMAL(24, 0)) LIMIT 1;
@@ -287,6 +298,9 @@ BEGIN
             UPDATE lk_queues AS q FORCE INDEX (PRIMARY)
             SET q.claims = q.claims + its_claims, q.steals = q.steals + its_steals
             WHERE q.path = the_queue AND its_claims > 0;
+            IF has_turn THEN
+                CALL lk_turn_ends(the_queue, its_id);
+            END IF;
             DELETE i FROM lk_items AS i FORCE INDEX (PRIMARY)
             WHERE i.queue = the_queue AND i.id = its_id;
             DELETE v FROM lk_item_values AS v FORCE INDEX (PRIMARY)

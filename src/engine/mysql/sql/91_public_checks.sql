@@ -118,12 +118,13 @@ END
 
 -- ---- R2 ----
 
--- A part, PATH[?shared][?limit=N[&units=U]]. `units` 0: it is exclusive.
+-- A part, PATH[?shared][?limit=N[&units=U]], or PATH?strict. `units` 0: it is exclusive; -1: and strict,
+-- which only a need can be (R16).
 DROP PROCEDURE IF EXISTS lk_part_of
 //
 CREATE PROCEDURE lk_part_of(
-    IN part MEDIUMTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, OUT path VARBINARY(512),
-    OUT unit_limit INT, OUT units INT)
+    IN part MEDIUMTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, IN is_need BOOLEAN,
+    OUT path VARBINARY(512), OUT unit_limit INT, OUT units INT)
 SQL SECURITY INVOKER NO SQL
 BEGIN
     DECLARE words MEDIUMTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
@@ -131,7 +132,7 @@ BEGIN
     DECLARE rule VARCHAR(128) CHARACTER SET utf8mb4;
     DECLARE number DECIMAL(10, 0);
     DECLARE at INT;
-    DECLARE is_shared BOOLEAN DEFAULT FALSE;
+    DECLARE is_shared, is_strict BOOLEAN DEFAULT FALSE;
     SET unit_limit = NULL, units = NULL;
     CALL lk_path_of(SUBSTRING_INDEX(part, '?', 1), path);
     SET at = LENGTH(SUBSTRING_INDEX(part, '?', 1));
@@ -142,6 +143,8 @@ BEGIN
         SET words = IF(LOCATE('&', words) > 0, SUBSTRING(words, LOCATE('&', words) + 1), NULL);
         IF word = 'shared' AND LENGTH(word) = 6 THEN
             SET rule = IF(is_shared, '@LK_TEXT_SHARED_TWICE@', NULL), is_shared = TRUE;
+        ELSEIF word = 'strict' AND LENGTH(word) = 6 THEN
+            SET is_strict = TRUE;
         ELSEIF LEFT(word, 6) NOT IN ('limit=', 'units=') THEN
             SET rule = '@LK_TEXT_PART_WORDS@';
         ELSEIF IF(LEFT(word, 6) = 'limit=', unit_limit, units) IS NOT NULL THEN
@@ -168,11 +171,17 @@ BEGIN
     IF rule IS NOT NULL THEN
         CALL lk_refuse('invalid', REPLACE(REPLACE('@LK_TEXT_PART@', '%1$s', rule), '%2$s', at + 1));
     END IF;
+    IF is_strict AND (is_shared OR unit_limit IS NOT NULL) THEN
+        CALL lk_refuse('invalid', '@LK_TEXT_STRICT_EXCLUSIVE@');
+    END IF;
     IF units > unit_limit THEN
         CALL lk_refuse('invalid', REPLACE(REPLACE('@LK_TEXT_UNITS_FIT@', '%1$s', units),
                                           '%2$s', unit_limit));
     END IF;
-    SET units = IF(is_shared OR unit_limit IS NOT NULL, COALESCE(units, 1), 0),
+    IF is_strict AND NOT is_need THEN
+        CALL lk_refuse('invalid', '@LK_TEXT_STRICT_NEED@');
+    END IF;
+    SET units = IF(is_shared OR unit_limit IS NOT NULL, COALESCE(units, 1), -is_strict),
         unit_limit = COALESCE(unit_limit, 0);
 END
 //
@@ -215,12 +224,13 @@ BEGIN
 END
 //
 
--- The parts of a request, with a space between. `sorted` and `roots` are in byte order.
+-- The parts of a request, or what an item needs, with a space between. `sorted` and `roots` are in byte
+-- order.
 DROP PROCEDURE IF EXISTS lk_parts_of
 //
 CREATE PROCEDURE lk_parts_of(
-    IN parts MEDIUMTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, OUT paths BLOB,
-    OUT limits VARBINARY(255), OUT counts VARBINARY(255), OUT sorted BLOB, OUT roots BLOB)
+    IN parts MEDIUMTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, IN are_needs BOOLEAN,
+    OUT paths BLOB, OUT limits VARBINARY(255), OUT counts VARBINARY(255), OUT sorted BLOB, OUT roots BLOB)
 SQL SECURITY INVOKER READS SQL DATA
 BEGIN
     DECLARE count INT DEFAULT 1 + LENGTH(parts) - LENGTH(REPLACE(parts, ' ', ''));
@@ -233,7 +243,7 @@ BEGIN
                                           '%2$s', IF(COALESCE(parts, '') = '', 0, count)));
     END IF;
     WHILE i <= count DO
-        CALL lk_part_of(SUBSTRING_INDEX(SUBSTRING_INDEX(parts, ' ', i), ' ', -1), path,
+        CALL lk_part_of(SUBSTRING_INDEX(SUBSTRING_INDEX(parts, ' ', i), ' ', -1), are_needs, path,
                         unit_limit, units);
         IF i > 1 AND LOCATE(CONCAT(' ', path, ' '), CONCAT(' ', paths, ' ')) > 0 THEN
             CALL lk_refuse('invalid', REPLACE(REPLACE('@LK_TEXT_PART_TWICE@', '%1$s', i),

@@ -263,7 +263,7 @@ BEGIN
     DECLARE reason MEDIUMTEXT CHARACTER SET utf8mb4;
     DECLARE its_size BIGINT;
     CALL lk_words_of(parts, parts);
-    CALL lk_parts_of(parts, paths, limits, counts, sorted, the_roots);
+    CALL lk_parts_of(parts, FALSE, paths, limits, counts, sorted, the_roots);
     CALL lk_check_owner(owner);
     SET asker = CAST(COALESCE(owner, CONCAT(LEFT(USER(), 24), '/', CONNECTION_ID(), '/',
                                             UUID_SHORT())) AS BINARY);
@@ -328,7 +328,7 @@ BEGIN
     DECLARE its_ticket, its_token, its_ttl_ms, left_us, deadline_us BIGINT;
     DECLARE is_fixed BOOLEAN;
     CALL lk_words_of(parts, parts);
-    CALL lk_parts_of(parts, paths, ignored, ignored, sorted, the_roots);
+    CALL lk_parts_of(parts, FALSE, paths, ignored, ignored, sorted, the_roots);
     CALL lk_check_end(owner, token);
     IF options IS NOT NULL THEN
         CALL lk_check_options(options, ' ttl or_fail ');
@@ -377,7 +377,7 @@ BEGIN
     DECLARE outcome VARCHAR(16) CHARACTER SET utf8mb4;
     DECLARE sentence VARCHAR(255) CHARACTER SET utf8mb4;
     CALL lk_words_of(parts, parts);
-    CALL lk_parts_of(parts, paths, ignored, ignored, sorted, the_roots);
+    CALL lk_parts_of(parts, FALSE, paths, ignored, ignored, sorted, the_roots);
     CALL lk_check_end(owner, token);
     CALL lk_check_value(value);
     IF options IS NOT NULL THEN

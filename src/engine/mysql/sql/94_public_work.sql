@@ -104,8 +104,8 @@ BEGIN
         GET DIAGNOSTICS CONDITION 1 words = MESSAGE_TEXT;
         CALL lk_refuse('invalid', REPLACE('@LK_TEXT_NEEDS_CAUSE@', '%1$s', words));
     END;
-    CALL lk_parts_of(CONCAT(CONVERT(item USING utf8mb4), ' ', needs), ignored, ignored, ignored,
-                     ignored, ignored);
+    CALL lk_parts_of(CONCAT(CONVERT(item USING utf8mb4), ' ', needs), TRUE, ignored, ignored,
+                     ignored, ignored, ignored);
 END
 //
 
@@ -146,7 +146,7 @@ BEGIN
                                                   '%2$s', number));
             END IF;
             CALL lk_check_needs(item, parts);
-            CALL lk_parts_of(parts, needs, limits, counts, ignored, need_roots);
+            CALL lk_parts_of(parts, TRUE, needs, limits, counts, ignored, need_roots);
         END IF;
     END IF;
 END
