@@ -12,7 +12,7 @@ DELETE FROM lk_values;
 DELETE FROM lk_queues;
 DELETE FROM lk_items;
 DELETE FROM lk_groups;
-DELETE FROM lk_turns;
+DELETE FROM lk_heads;
 DELETE FROM lk_item_values;
 DELETE FROM lk_done_rows;
 DELETE FROM lk_ended;

@@ -4,7 +4,7 @@
 # usage: with_server.sh groups.sh LK
 #
 # A claim reads no more rows beside 10,000 items whose needs are taken than beside 10, or behind one that
-# has their turn, and the order of claims is that of all items. Prints TAP.
+# is their head, and the order of claims is that of all items. Prints TAP.
 . "${0%/*}/counting.sh"
 
 # Whether `lk doctor` misses none of the items that a claim has to look at.
@@ -104,10 +104,10 @@ for id in 1 2; do
     ok "$id: a push with two needs makes no table on disk" in_memory "CALL lk_push_item('disk', '$id', 'disk', NULL, 0,
         'cust/e pool', '0 3', '0 1', 'cust pool', 0, 0)"
     ok "$id: nor does its claim" in_memory "CALL lk_take('disk', 'disk', 'w', 3600000, 0, 0, '')"
-    ok "$id: a push with two strict needs makes none" in_memory "CALL lk_push_item('strict', '$id', 'strict', NULL, 0,
+    ok "$id: a push with two strict needs makes none" in_memory "CALL lk_push_item('heads', '$id', 'heads', NULL, 0,
         'cust/g cust/h', '0 0', '-1 -1', 'cust', 0, 0)"
-    ok "$id: nor does its claim" in_memory "CALL lk_take('strict', 'strict', 'w$id', 3600000, 0, 0, '')"
-    ok "$id: nor its end" in_memory "CALL lk_finish_claim('strict', '$id', 'strict', 'w$id', 0, NULL, NULL, NULL, FALSE, FALSE)"
+    ok "$id: nor does its claim" in_memory "CALL lk_take('heads', 'heads', 'w$id', 3600000, 0, 0, '')"
+    ok "$id: nor its end" in_memory "CALL lk_finish_claim('heads', '$id', 'heads', 'w$id', 0, NULL, NULL, NULL, FALSE, FALSE)"
 done
 ok 'nor does the check of an ask of two paths' in_memory "CALL lk_check_parts(
     UNHEX(SHA2('a/1 b/1\nw', 256)), 'w', 'a/1 b/1', 'a b')"
@@ -165,50 +165,50 @@ quietly 'done' --owner w ways 3
 ok 'in no group' is "SELECT COUNT(*) FROM lk_groups WHERE queue = 'ways'" 0
 ok 'and all groups are right' sound
 
-# ---- turns ----
+# ---- heads ----
 
 strict() { # ID [OPTION...]: pushes it
     item=$1
     shift
-    quietly push turns "$item" --needs 's/a?strict' "$@"
+    quietly push heads "$item" --needs 's/a?strict' "$@"
 }
 strict 1
 strict 2
 strict 3
-quietly acquire --ttl 1h --owner ann turns/1
-ok 'an item that is locked itself lets the next one go' says 0 '2*' claim --owner w turns
-quietly release --owner ann turns/1
-quietly push turns 4 --needs 's/b?strict' --priority -1
-quietly retry --owner w turns 2
-ok 'and is behind that from then on' says 0 '2*' claim --owner w turns
-quietly retry --owner w turns 2 --delay 1h
-ok 'as all are, but those with other needs' says 0 '4*' claim --owner w turns
+quietly acquire --ttl 1h --owner ann heads/1
+ok 'an item that is locked itself lets the next one go' says 0 '2*' claim --owner w heads
+quietly release --owner ann heads/1
+quietly push heads 4 --needs 's/b?strict' --priority -1
+quietly retry --owner w heads 2
+ok 'and is behind that from then on' says 0 '2*' claim --owner w heads
+quietly retry --owner w heads 2 --delay 1h
+ok 'as all are, but those with other needs' says 0 '4*' claim --owner w heads
 ok 'all groups are right' sound
-quietly push turns 2 --needs 's/a?strict' --delay 1h --again
-ok 'one that is replaced lets the first go' says 0 '1*' claim --owner w turns
-quietly push turns 1 --needs 's/b?strict' --again
-ok 'one that is pushed again keeps its lock' says 75 '*' claim --owner v turns
-quietly 'done' --owner w turns 1
-ok 'and then has no turn' says 0 '3*' claim --owner v turns
-quietly cancel turns 3 --reason why
+quietly push heads 2 --needs 's/a?strict' --delay 1h --again
+ok 'one that is replaced lets the first go' says 0 '1*' claim --owner w heads
+quietly push heads 1 --needs 's/b?strict' --again
+ok 'one that is pushed again keeps its lock' says 75 '*' claim --owner v heads
+quietly 'done' --owner w heads 1
+ok 'and then is no head' says 0 '3*' claim --owner v heads
+quietly cancel heads 3 --reason why
 ok 'all groups are right still' sound
-quietly 'done' --owner v turns 3
-quietly 'done' --owner w turns 4
-ok 'the last ones' says 0 '1*' claim --owner w turns
-quietly 'done' --owner w turns 1
-quietly drop turns 2
-ok 'leave no group' is "SELECT COUNT(*) FROM lk_groups WHERE queue = 'turns'" 0
-ok 'and no turn' is "SELECT COUNT(*) FROM lk_turns WHERE queue = 'turns'" 0
+quietly 'done' --owner v heads 3
+quietly 'done' --owner w heads 4
+ok 'the last ones' says 0 '1*' claim --owner w heads
+quietly 'done' --owner w heads 1
+quietly drop heads 2
+ok 'leave no group' is "SELECT COUNT(*) FROM lk_groups WHERE queue = 'heads'" 0
+ok 'and no head' is "SELECT COUNT(*) FROM lk_heads WHERE queue = 'heads'" 0
 
 strict 5
 strict 6
-quietly claim --owner w --max-attempts 1 turns
-quietly retry --owner w turns 5
-"$lk" claim --wait 1m --owner v turns >"$work/waited" 2>"$work/err" &
-quietly drop turns 5
-ok 'a worker that waits gets what the end of a turn lets go' wait $!
+quietly claim --owner w --max-attempts 1 heads
+quietly retry --owner w heads 5
+"$lk" claim --wait 1m --owner v heads >"$work/waited" 2>"$work/err" &
+quietly drop heads 5
+ok 'a worker that waits gets what a head lets go' wait $!
 ok 'which is the next one' grep -q '^6' "$work/waited"
-quietly 'done' --owner v turns 6
+quietly 'done' --owner v heads 6
 
 # ---- lk doctor ----
 
@@ -223,12 +223,12 @@ quietly push damaged 3 --needs 's/b?strict'
 quietly push damaged 4 --needs 's/b?strict'
 quietly claim --owner w damaged
 sql "DELETE FROM lk_requests WHERE path = 'damaged/3'; DELETE FROM lk_items WHERE queue = 'damaged' AND id = '3'"
-ok 'lk doctor finds the turn of an item that is gone' eval '! sound'
+ok 'lk doctor finds the head that is gone' eval '! sound'
 sql 'CALL lk_make_groups()'
 ok 'the call mends that, too' sound
 ok 'and the next one is claimed' says 0 '4*' claim --owner w damaged
-sql "UPDATE lk_groups SET turn = '' WHERE queue = 'damaged'"
-ok 'lk doctor finds a turn that its group has not' eval '! sound'
+sql "UPDATE lk_groups SET head = '' WHERE queue = 'damaged'"
+ok 'lk doctor finds a head that its group does not know' eval '! sound'
 sql 'CALL lk_make_groups()'
 ok 'which is mended, too' sound
 

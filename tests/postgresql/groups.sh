@@ -3,9 +3,9 @@
 #
 # usage: with_server.sh groups.sh LK
 #
-# A claim reads no more rows beside 10,000 items whose needs are taken, or that wait for the turn of a
+# A claim reads no more rows beside 10,000 items whose needs are taken, or that wait for the head of a
 # parked one, than beside 10, and the order of claims is that of all items; the end of what they need,
-# in whatever root, and that of a turn, notify the workers of the queue. Prints TAP.
+# in whatever root, and that of a head, notify the workers of the queue. Prints TAP.
 . "${0%/*}/harness.sh"
 
 LK_STORE="postgresql://postgres@/postgres?$server"
@@ -29,7 +29,7 @@ fill() {
 
 rows_read() {
     sql "SELECT sum(seq_tup_read + idx_tup_fetch) FROM pg_stat_user_tables
-         WHERE schemaname = 'lockkeeper' AND relname IN ('requests', 'parts', 'items', 'roots', 'turns')"
+         WHERE schemaname = 'lockkeeper' AND relname IN ('requests', 'parts', 'items', 'roots', 'heads')"
 }
 
 reads() { # AT_MOST CODE PATTERN ARGUMENT...: lk ends so, having read no more rows than that
@@ -71,7 +71,7 @@ for size in 10 10000; do
     ok "$size: a claim that finds only those" reads 120 75 '*' claim --owner w "strict/$size"
     quietly push "strict/$size" other --needs 'l?strict'
     ok "$size: a claim of another one" reads 160 0 'other*' claim --owner w "strict/$size"
-    ok "$size: the end of the turn" reads 120 0 '*' drop "strict/$size" first
+    ok "$size: the end of the head" reads 120 0 '*' drop "strict/$size" first
     ok "$size: and the next one is claimed" reads 160 0 'item-1[!0-9]*' claim --owner w "strict/$size"
 done
 
@@ -97,23 +97,23 @@ done
 quietly release --owner ann order/1
 ok 'given back, they are claimed in the same order' claimed 4 1 2 3 5 6
 
-quietly push turns 1 --needs 'one?strict'
-quietly claim --owner w turns
-quietly retry --owner w turns 1
-quietly push turns 2 --needs 'one?strict' --priority 2
-quietly push turns 3 --needs 'two?strict' --priority 3
-quietly push turns 4 --needs 'two?strict'
-quietly acquire --ttl 1h --owner ann turns/3
-ok 'what waits for a turn hides none, also where all items are read' says 0 '1*' claim --owner v turns
-ok 'nor does one that is locked itself' says 0 '4*' claim --owner v turns
-ok 'which waits for the turn then' says 75 '*' claim --owner u turns
-ok 'the turns are those of what is claimed' is \
-    "SELECT path, i.id FROM lockkeeper.turns AS t JOIN lockkeeper.items AS i ON i.number = t.item
-     WHERE t.queue = 'turns' ORDER BY path" 'one|1
+quietly push heads 1 --needs 'one?strict'
+quietly claim --owner w heads
+quietly retry --owner w heads 1
+quietly push heads 2 --needs 'one?strict' --priority 2
+quietly push heads 3 --needs 'two?strict' --priority 3
+quietly push heads 4 --needs 'two?strict'
+quietly acquire --ttl 1h --owner ann heads/3
+ok 'what waits for a head hides none, also where all items are read' says 0 '1*' claim --owner v heads
+ok 'nor does one that is locked itself' says 0 '4*' claim --owner v heads
+ok 'which waits for the head then' says 75 '*' claim --owner u heads
+ok 'the heads are what is claimed' is \
+    "SELECT path, i.id FROM lockkeeper.heads AS h JOIN lockkeeper.items AS i ON i.number = h.item
+     WHERE h.queue = 'heads' ORDER BY path" 'one|1
 two|4'
-quietly 'done' --owner v turns 1
-quietly 'done' --owner v turns 4
-ok 'and end with it' is "SELECT count(*) FROM lockkeeper.turns WHERE queue = 'turns'" 0
+quietly 'done' --owner v heads 1
+quietly 'done' --owner v heads 4
+ok 'and end with it' is "SELECT count(*) FROM lockkeeper.heads WHERE queue = 'heads'" 0
 
 # ---- what notifies ----
 
@@ -138,17 +138,17 @@ quietly claim --owner v jobs
 ok 'so does the end of one that fills a limit' \
     notified "SELECT lockkeeper.release('far/pool', owner => 'ann');"
 quietly claim --owner v jobs
-ends_a_turn() { # SQL
-    "$lk" push jobs begun --needs 'turn?strict' --priority 9 && "$lk" claim --owner x jobs >"$work/out" &&
-        "$lk" retry --owner x --park jobs begun && "$lk" push jobs waits --needs 'turn?strict' || return 1
+ends_a_head() { # SQL
+    "$lk" push jobs begun --needs 'line?strict' --priority 9 && "$lk" claim --owner x jobs >"$work/out" &&
+        "$lk" retry --owner x --park jobs begun && "$lk" push jobs waits --needs 'line?strict' || return 1
     "$lk" claim --owner u jobs >"$work/out" 2>"$work/err" && return 1
     notified "$1" && says 0 'waits*' claim --owner u jobs &&
         "$lk" 'done' --owner u jobs waits && { "$lk" drop jobs begun >"$work/out" 2>&1 || true; }
 }
 ok 'so does a drop of what keeps another one from being claimed by its turn' \
-    ends_a_turn "SELECT lockkeeper.drop('jobs', 'begun');"
-ok 'a cancel of it' ends_a_turn "SELECT lockkeeper.cancel('jobs', 'begun', 'why not');"
-ok 'and a push again of it' ends_a_turn "SELECT lockkeeper.push_again('jobs', 'begun', delay => '1 hour');"
+    ends_a_head "SELECT lockkeeper.drop('jobs', 'begun');"
+ok 'a cancel of it' ends_a_head "SELECT lockkeeper.cancel('jobs', 'begun', 'why not');"
+ok 'and a push again of it' ends_a_head "SELECT lockkeeper.push_again('jobs', 'begun', delay => '1 hour');"
 ok 'not what ends where no item needs anything' \
     is "SELECT awaited_by FROM lockkeeper.roots WHERE root = 'q'" '{}'
 

@@ -163,18 +163,18 @@ d'
 ok 'an item waits for what it needs' is "SELECT lockkeeper.push('jobs', '1', needs => ARRAY['room']),
     (lockkeeper.acquire('room', 'ann')).outcome, (SELECT count(*) FROM lockkeeper.claim('jobs')),
     lockkeeper.release('room', 'ann'), (SELECT count(*) FROM lockkeeper.claim('jobs'))" 't|granted|0|ok|1'
-ok 'or for the turn of a strict need' is "SELECT lockkeeper.push('turns', '1', needs => ARRAY['k?strict', 'o?limit=2&units=2']),
-    lockkeeper.push('turns', '2', needs => ARRAY['k?strict']);
-    SELECT id FROM lockkeeper.claim('turns', 1, 'w'); SELECT lockkeeper.retry('turns', '1', 'w', park => true);
-    SELECT count(*) FROM lockkeeper.claim('turns', 1, 'w'); SELECT lockkeeper.drop('turns', '1');
-    SELECT id FROM lockkeeper.claim('turns', 1, 'w')" 't|t
+ok 'or for the head of a strict need' is "SELECT lockkeeper.push('heads', '1', needs => ARRAY['k?strict', 'o?limit=2&units=2']),
+    lockkeeper.push('heads', '2', needs => ARRAY['k?strict']);
+    SELECT id FROM lockkeeper.claim('heads', 1, 'w'); SELECT lockkeeper.retry('heads', '1', 'w', park => true);
+    SELECT count(*) FROM lockkeeper.claim('heads', 1, 'w'); SELECT lockkeeper.drop('heads', '1');
+    SELECT id FROM lockkeeper.claim('heads', 1, 'w')" 't|t
 1
 ok
 0
 ok
 2'
-ok 'as the view says' is "SELECT lockkeeper.push('turns', '3', needs => ARRAY['k?strict', 'o?limit=2&units=2', 'p?limit=3', 's?shared', 'x']);
-    SELECT needs FROM lockkeeper.lk_items WHERE queue = 'turns' AND id = '3'" 't
+ok 'as the view says' is "SELECT lockkeeper.push('heads', '3', needs => ARRAY['k?strict', 'o?limit=2&units=2', 'p?limit=3', 's?shared', 'x']);
+    SELECT needs FROM lockkeeper.lk_items WHERE queue = 'heads' AND id = '3'" 't
 {k?strict,o?limit=2&units=2,p?limit=3,s?shared,x}'
 ok 'a lock is not strict' code LK064 "SELECT lockkeeper.acquire('k?strict', 'ann')"
 sql_user=postgres sql "UPDATE lockkeeper.meta SET live_max = 1"

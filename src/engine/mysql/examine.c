@@ -30,26 +30,26 @@ enum {
 #define NOW "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))"
 /*
  * Ready items that no claim reads, as none leads their group or has its turn; and groups without
- * one. Items whose turn their group does not have; and turns of none.
+ * one. Heads that their group does not know; and heads of no item.
  */
 #define LEADER                                                                                     \
-    " LEFT JOIN lk_items AS l ON l.queue = g.queue AND l.id = IF(g.turn = '', g.leader, g.turn)"   \
-    " AND l.has_turn = (g.turn <> '') AND IF(l.has_turn AND l.state <> 'ready', g.leader = '',"    \
+    " LEFT JOIN lk_items AS l ON l.queue = g.queue AND l.id = IF(g.head = '', g.leader, g.head)"   \
+    " AND l.is_head = (g.head <> '') AND IF(l.is_head AND l.state <> 'ready', g.leader = '',"      \
     " l.state = 'ready' AND l.due_us = 0 AND g.leader = l.id)"
 #define GROUP_OF_ITEM                                                                              \
     " LEFT JOIN lk_groups AS g ON g.queue = i.queue AND g.needs = UNHEX(SHA2(CONCAT(i.needs, '|'," \
     " i.need_limits, '|', i.need_units), 256))"
 #define ITEMS_UNLED                                                                                \
     "(SELECT COUNT(*) FROM lk_items AS i" GROUP_OF_ITEM " AND g.number = i.due_us" LEADER          \
-    " AND (l.has_turn OR l.place < i.place)"                                                       \
+    " AND (l.is_head OR l.place < i.place)"                                                        \
     " WHERE i.state = 'ready' AND i.due_us <> 0 AND l.id IS NULL)"
 #define GROUPS_UNLED "(SELECT COUNT(*) FROM lk_groups AS g" LEADER " WHERE l.id IS NULL)"
 #define TURNS_UNKNOWN                                                                              \
-    "(SELECT COUNT(*) FROM lk_items AS i" GROUP_OF_ITEM " AND g.turn = i.id"                       \
-    " WHERE i.has_turn AND g.turn IS NULL)"
+    "(SELECT COUNT(*) FROM lk_items AS i" GROUP_OF_ITEM " AND g.head = i.id"                       \
+    " WHERE i.is_head AND g.head IS NULL)"
 #define TURNS_OF_NONE                                                                              \
-    "(SELECT COUNT(*) FROM lk_turns AS t LEFT JOIN lk_items AS i ON i.queue = t.queue"             \
-    " AND i.id = t.id AND i.has_turn WHERE i.id IS NULL)"
+    "(SELECT COUNT(*) FROM lk_heads AS t LEFT JOIN lk_items AS i ON i.queue = t.queue"             \
+    " AND i.id = t.id AND i.is_head WHERE i.id IS NULL)"
 
 static const char question[] =
     "SELECT " NOW ", VERSION(), m.format,"

@@ -8,8 +8,8 @@
  * seen before (R13); a sleep ends after it for those that could find one.
  *
  * A worker's poll finds a ready item that a claim would look at, and what is due at the queue's
- * root. So it finds what the end of a turn lets go (R16), too. Where nothing has come for a while
- * it polls less often.
+ * root. So it finds what was behind a head that has gone (R16), too. Where nothing has come for a
+ * while it polls less often.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -236,7 +236,7 @@ CREATE TABLE IF NOT EXISTS lk_items (
     need_limits  VARBINARY(255)  NOT NULL, -- as many numbers
     need_units   VARBINARY(255)  NOT NULL, -- -1: it is strict
     need_roots   VARBINARY(4095) NOT NULL, -- their roots, in byte order
-    has_turn     BOOLEAN NOT NULL DEFAULT 0, -- of all of its strict needs, with units -1 (lk_turns)
+    is_head     BOOLEAN NOT NULL DEFAULT 0, -- of all of its strict needs, with units -1 (lk_heads)
     priority     SMALLINT NOT NULL DEFAULT 0, -- the greater, the earlier it is claimed
     last_exit    INT NULL,             -- of its last retry that gave a failure
     last_error   VARBINARY(1024) NULL, -- likewise
@@ -250,21 +250,21 @@ CREATE TABLE IF NOT EXISTS lk_items (
 //
 
 -- R16: the ready items of a queue that need the same, if any (51_groups). A claim reads only the
--- leader, and those that are behind none. While an item has the turn of the group's strict needs, only
+-- leader, and those that are behind none. While an item is the head of the group's strict needs, only
 -- that one leads, and none if it is not ready.
 CREATE TABLE IF NOT EXISTS lk_groups (
     queue  VARBINARY(512) NOT NULL,
     needs  BINARY(32)     NOT NULL, -- a hash of needs, need_limits and need_units
     number BIGINT         NOT NULL, -- a draw of the root's; in `due_us` of those behind the leader
     leader VARBINARY(255) NOT NULL, -- an item's id; empty: none leads
-    turn   VARBINARY(255) NOT NULL DEFAULT '', -- the item of them that has its turn; empty: none
+    head   VARBINARY(255) NOT NULL DEFAULT '', -- the item of them that is the head; empty: none
     PRIMARY KEY (queue, needs)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARSET = utf8mb4
   STATS_PERSISTENT = 1 STATS_AUTO_RECALC = 0
 //
 
--- R16: the strict needs whose turn an item has (52_turns).
-CREATE TABLE IF NOT EXISTS lk_turns (
+-- R16: the strict needs that have a head, and the item that is it (52_heads).
+CREATE TABLE IF NOT EXISTS lk_heads (
     queue VARBINARY(512) NOT NULL,
     path  VARBINARY(512) NOT NULL, -- of the need
     id    VARBINARY(255) NOT NULL, -- of the item

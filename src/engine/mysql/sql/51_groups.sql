@@ -4,7 +4,7 @@
 -- `due_us`, and with it a place of their own in the index of the items. Items without needs are in no
 -- group, and cost nothing here.
 --
--- Where an item has the turn of the group's strict needs (52_turns), no other one can be claimed. So that
+-- Where an item is the head of the group's strict needs (52_heads), no other one can be claimed. So that
 -- one leads while it is ready, whatever its place. While it is not ready, none leads, and what is behind
 -- it costs a claim nothing.
 --
@@ -20,17 +20,17 @@ DROP PROCEDURE IF EXISTS lk_find_group
 //
 CREATE PROCEDURE lk_find_group(
     IN the_queue VARBINARY(512), IN the_group BINARY(32), OUT its_number BIGINT,
-    OUT its_leader VARBINARY(255), OUT its_turn VARBINARY(255), OUT its_place DECIMAL(24, 0),
+    OUT its_leader VARBINARY(255), OUT its_head VARBINARY(255), OUT its_place DECIMAL(24, 0),
     OUT its_roots BLOB)
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
-    SELECT STRAIGHT_JOIN g.number, g.leader, g.turn, IF(i.state = 'ready', i.place, NULL),
+    SELECT STRAIGHT_JOIN g.number, g.leader, g.head, IF(i.state = 'ready', i.place, NULL),
            i.need_roots
-    INTO its_number, its_leader, its_turn, its_place, its_roots
+    INTO its_number, its_leader, its_head, its_place, its_roots
     FROM lk_groups AS g FORCE INDEX (PRIMARY)
     LEFT JOIN lk_items AS i FORCE INDEX (PRIMARY)
-      ON i.queue = the_queue AND i.id = IF(g.turn = '', g.leader, g.turn)
+      ON i.queue = the_queue AND i.id = IF(g.head = '', g.leader, g.head)
     WHERE g.queue = the_queue AND g.needs = the_group FOR UPDATE;
 END
 //
@@ -45,7 +45,7 @@ BEGIN
     DECLARE its_number BIGINT;
     DECLARE its_place DECIMAL(24, 0);
     DECLARE leader VARBINARY(255);
-    DECLARE its_turn VARBINARY(255);
+    DECLARE its_head VARBINARY(255);
     DECLARE leader_place DECIMAL(24, 0);
     DECLARE its_roots BLOB;
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
@@ -54,9 +54,9 @@ BEGIN
     FROM lk_items AS i
     WHERE i.queue = the_queue AND i.id = the_id AND i.state = 'ready' AND i.needs <> '';
     IF its_group IS NOT NULL THEN
-        CALL lk_find_group(the_queue, its_group, its_number, leader, its_turn, leader_place,
+        CALL lk_find_group(the_queue, its_group, its_number, leader, its_head, leader_place,
                            its_roots);
-        IF its_turn NOT IN ('', the_id) OR leader_place < its_place THEN
+        IF its_head NOT IN ('', the_id) OR leader_place < its_place THEN
             UPDATE lk_items AS i FORCE INDEX (PRIMARY) SET i.due_us = its_number
             WHERE i.queue = the_queue AND i.id = the_id;
         ELSE
@@ -76,7 +76,7 @@ END
 //
 
 -- An item with these needs is not ready any more, or it `stays` ready but speaks for itself alone: if
--- it led its group, the next one does, unless it has the turn, and keeps it.
+-- it led its group, the next one does, unless it is the head, and keeps it.
 DROP PROCEDURE IF EXISTS lk_item_goes
 //
 CREATE PROCEDURE lk_item_goes(
@@ -87,12 +87,12 @@ BEGIN
     DECLARE its_group BINARY(32)
         DEFAULT UNHEX(SHA2(CONCAT(the_needs, '|', the_limits, '|', the_counts), 256));
     DECLARE its_number BIGINT;
-    DECLARE has_turn BOOLEAN;
+    DECLARE is_head BOOLEAN;
     DECLARE next_id VARBINARY(255);
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
-    SELECT g.number, g.turn = the_id INTO its_number, has_turn FROM lk_groups AS g
+    SELECT g.number, g.head = the_id INTO its_number, is_head FROM lk_groups AS g
     WHERE g.queue = the_queue AND g.needs = its_group AND g.leader = the_id FOR UPDATE;
-    IF has_turn THEN
+    IF is_head THEN
         UPDATE lk_groups AS g FORCE INDEX (PRIMARY) SET g.leader = ''
         WHERE g.queue = the_queue AND g.needs = its_group AND NOT stays;
     ELSEIF its_number IS NOT NULL THEN
@@ -112,7 +112,7 @@ BEGIN
 END
 //
 
--- The next queue after this one of which an item has needs or a turn; NULL: there is none.
+-- The next queue after this one of which an item has needs or is a head; NULL: there is none.
 DROP PROCEDURE IF EXISTS lk_next_to_group
 //
 CREATE PROCEDURE lk_next_to_group(INOUT the_queue VARBINARY(512))
@@ -122,12 +122,12 @@ BEGIN
     FROM ((SELECT i.queue FROM lk_items AS i FORCE INDEX (PRIMARY)
            WHERE i.queue > the_queue AND i.needs <> '' ORDER BY i.queue LIMIT 1)
           UNION ALL
-          (SELECT t.queue FROM lk_turns AS t FORCE INDEX (PRIMARY)
+          (SELECT t.queue FROM lk_heads AS t FORCE INDEX (PRIMARY)
            WHERE t.queue > the_queue ORDER BY t.queue LIMIT 1)) AS x;
 END
 //
 
--- Makes the groups and the turns of all queues again, each queue in a transaction of its own.
+-- Makes the groups and the heads of all queues again, each queue in a transaction of its own.
 DROP PROCEDURE IF EXISTS lk_make_groups
 //
 CREATE PROCEDURE lk_make_groups()
@@ -146,20 +146,20 @@ BEGIN
             DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
             CALL lk_lock_roots(SUBSTRING_INDEX(the_queue, '/', 1), locked, now_us, is_due,
                                has_waiting);
-            DELETE t FROM lk_turns AS t FORCE INDEX (PRIMARY) WHERE t.queue = the_queue;
-            INSERT INTO lk_turns (queue, path, id)
+            DELETE t FROM lk_heads AS t FORCE INDEX (PRIMARY) WHERE t.queue = the_queue;
+            INSERT INTO lk_heads (queue, path, id)
             SELECT the_queue, SUBSTRING_INDEX(SUBSTRING_INDEX(i.needs, ' ', n.n), ' ', -1), i.id
             FROM lk_items AS i FORCE INDEX (PRIMARY) STRAIGHT_JOIN lk_numbers AS n
-            WHERE i.queue = the_queue AND i.has_turn
+            WHERE i.queue = the_queue AND i.is_head
               AND n.n <= 1 + LENGTH(i.need_units) - LENGTH(REPLACE(i.need_units, ' ', ''))
               AND SUBSTRING_INDEX(SUBSTRING_INDEX(i.need_units, ' ', n.n), ' ', -1) = '-1';
             DELETE g FROM lk_groups AS g FORCE INDEX (PRIMARY) WHERE g.queue = the_queue;
-            INSERT INTO lk_groups (queue, needs, number, leader, turn)
+            INSERT INTO lk_groups (queue, needs, number, leader, head)
             SELECT the_queue,
                    UNHEX(SHA2(CONCAT(i.needs, '|', i.need_limits, '|', i.need_units), 256)),
                    i.arrival, IF(i.state = 'ready', i.id, ''), i.id
             FROM lk_items AS i FORCE INDEX (PRIMARY)
-            WHERE i.queue = the_queue AND i.has_turn;
+            WHERE i.queue = the_queue AND i.is_head;
             INSERT INTO lk_groups (queue, needs, number, leader)
             SELECT the_queue,
                    UNHEX(SHA2(CONCAT(i.needs, '|', i.need_limits, '|', i.need_units), 256)),
@@ -169,7 +169,7 @@ BEGIN
                   GROUP BY SHA2(CONCAT(x.needs, '|', x.need_limits, '|', x.need_units), 256)) AS f
             JOIN lk_items AS i ON i.place = f.place
             WHERE i.queue = the_queue AND i.state = 'ready' AND i.needs <> ''
-            ON DUPLICATE KEY UPDATE lk_groups.queue = lk_groups.queue; -- it has a turn
+            ON DUPLICATE KEY UPDATE lk_groups.queue = lk_groups.queue; -- it has a head
             UPDATE lk_items AS i FORCE INDEX (PRIMARY)
             STRAIGHT_JOIN lk_groups AS g FORCE INDEX (PRIMARY)
               ON g.queue = the_queue AND g.needs

@@ -52,13 +52,13 @@ BEGIN
     DECLARE its_group BINARY(32);
     DECLARE its_number BIGINT;
     DECLARE leader VARBINARY(255);
-    DECLARE its_turn VARBINARY(255);
+    DECLARE its_head VARBINARY(255);
     DECLARE leader_place DECIMAL(24, 0);
     DECLARE known_roots BLOB;
     DECLARE is_behind BOOLEAN;
     IF the_needs <> '' THEN
         SET its_group = UNHEX(SHA2(CONCAT(the_needs, '|', the_limits, '|', the_counts), 256));
-        CALL lk_find_group(the_queue, its_group, its_number, leader, its_turn, leader_place,
+        CALL lk_find_group(the_queue, its_group, its_number, leader, its_head, leader_place,
                            known_roots);
         IF NOT the_roots <=> known_roots -- else one of the group has been checked
            OR LOCATE(CONCAT(' ', the_queue, '/', the_id, ' '), CONCAT(' ', the_needs, ' ')) > 0 THEN
@@ -67,7 +67,7 @@ BEGIN
         END IF;
     END IF;
     CALL lk_draw(the_root, drawn);
-    SET is_behind = COALESCE(its_turn <> ''
+    SET is_behind = COALESCE(its_head <> ''
                              OR leader_place < drawn - the_priority * 1000000000000000000, FALSE);
     INSERT INTO lk_items (queue, id, arrival, state, due_us, needs, need_limits, need_units,
         need_roots, has_value, priority)
@@ -108,7 +108,7 @@ BEGIN
     DECLARE its_arrival BIGINT;
     DECLARE its_attempts INT UNSIGNED;
     DECLARE was_ready BOOLEAN;
-    DECLARE had_turn BOOLEAN;
+    DECLARE was_head BOOLEAN;
     DECLARE old_needs BLOB;
     DECLARE old_limits VARBINARY(255);
     DECLARE old_counts VARBINARY(255);
@@ -116,12 +116,12 @@ BEGIN
         CALL lk_check_item_needs(CONCAT(the_queue, '/', the_id), the_needs, the_limits, the_counts,
                                  the_roots);
     END IF;
-    SELECT i.arrival, IF(is_claimed, i.attempts, 0), i.state = 'ready', i.has_turn, i.needs,
+    SELECT i.arrival, IF(is_claimed, i.attempts, 0), i.state = 'ready', i.is_head, i.needs,
            i.need_limits, i.need_units
-    INTO its_arrival, its_attempts, was_ready, had_turn, old_needs, old_limits, old_counts
+    INTO its_arrival, its_attempts, was_ready, was_head, old_needs, old_limits, old_counts
     FROM lk_items AS i WHERE i.queue = the_queue AND i.id = the_id FOR UPDATE;
-    IF had_turn THEN
-        CALL lk_turn_ends(the_queue, the_id);
+    IF was_head THEN
+        CALL lk_head_ends(the_queue, the_id);
     END IF;
     IF is_last THEN
         CALL lk_draw(the_root, its_arrival);
@@ -444,7 +444,7 @@ BEGIN
     DECLARE is_paused BOOLEAN;
     DECLARE is_known BOOLEAN;
     DECLARE was_lost BOOLEAN;
-    DECLARE has_turn BOOLEAN;
+    DECLARE is_head BOOLEAN;
     DECLARE is_behind BOOLEAN; -- another item has its turn
     DECLARE refused_part INT;
     DECLARE refused MEDIUMBLOB DEFAULT ''; -- hashes of needs that are not free
@@ -462,8 +462,8 @@ BEGIN
     SET its_id = '';
     WHILE its_id IS NOT NULL AND self IS NULL AND sentence IS NULL DO
         SELECT i.id, i.place, i.needs, i.need_limits, i.need_units, i.need_roots, i.was_lost,
-               i.has_turn, SHA2(CONCAT(i.needs, '|', i.need_limits, '|', i.need_units), 256)
-        INTO its_id, its_place, its_needs, its_limits, its_counts, its_roots, was_lost, has_turn,
+               i.is_head, SHA2(CONCAT(i.needs, '|', i.need_limits, '|', i.need_units), 256)
+        INTO its_id, its_place, its_needs, its_limits, its_counts, its_roots, was_lost, is_head,
              its_hash
         FROM lk_items AS i FORCE INDEX (items_by_state)
         WHERE i.queue = the_queue AND i.state = 'ready' AND i.due_us = 0
@@ -474,8 +474,8 @@ BEGIN
         ORDER BY i.place LIMIT 1;
         IF its_id IS NOT NULL THEN
             SET saw_items = TRUE, has_all = TRUE, is_behind = FALSE;
-            IF LOCATE('-1', its_counts) > 0 AND NOT has_turn THEN
-                CALL lk_turn_is_others(the_queue, its_needs, its_counts, is_behind);
+            IF LOCATE('-1', its_counts) > 0 AND NOT is_head THEN
+                CALL lk_head_is_others(the_queue, its_needs, its_counts, is_behind);
             END IF;
             IF its_roots <> '' AND NOT is_behind THEN
                 CALL lk_lock_more_roots(its_roots, locked, has_waiting, has_all);
@@ -499,8 +499,8 @@ BEGIN
             i.was_lost = FALSE, i.ask_number = the_ask_number, i.max_attempts = the_max_attempts,
             i.claims = i.claims + 1, i.steals = i.steals + stolen
         WHERE i.queue = the_queue AND i.id = taken;
-        IF LOCATE('-1', its_counts) > 0 AND NOT has_turn THEN
-            CALL lk_turn_begins(the_queue, taken, self);
+        IF LOCATE('-1', its_counts) > 0 AND NOT is_head THEN
+            CALL lk_head_begins(the_queue, taken, self);
         ELSEIF its_needs <> '' THEN
             CALL lk_item_goes(the_queue, taken, its_needs, its_limits, its_counts, FALSE);
         END IF;
@@ -623,15 +623,15 @@ BEGIN
     DECLARE its_attempts INT UNSIGNED;
     DECLARE its_claims BIGINT;
     DECLARE its_steals BIGINT;
-    DECLARE has_turn BOOLEAN;
+    DECLARE is_head BOOLEAN;
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
-    SELECT i.attempts, i.claims, i.steals, i.has_turn
-    INTO its_attempts, its_claims, its_steals, has_turn
+    SELECT i.attempts, i.claims, i.steals, i.is_head
+    INTO its_attempts, its_claims, its_steals, is_head
     FROM lk_items AS i
     WHERE i.queue = the_queue AND i.id = the_id AND i.claim = its_claim AND i.state = 'cancelled';
     IF its_claims IS NOT NULL THEN
-        IF has_turn THEN
-            CALL lk_turn_ends(the_queue, the_id);
+        IF is_head THEN
+            CALL lk_head_ends(the_queue, the_id);
         END IF;
         DELETE i FROM lk_items AS i FORCE INDEX (PRIMARY)
         WHERE i.queue = the_queue AND i.id = the_id AND i.claim = its_claim;
@@ -675,13 +675,13 @@ finish: BEGIN
     DECLARE its_claims BIGINT;
     DECLARE its_steals BIGINT;
     DECLARE needs_more BOOLEAN;
-    DECLARE has_turn BOOLEAN;
+    DECLARE is_head BOOLEAN;
     DECLARE released BLOB;
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
     SELECT r.id, r.roots, i.max_attempts > 0 AND i.attempts >= i.max_attempts, i.claims, i.steals,
-           i.needs <> '', i.has_turn, i.state = 'cancelled' AND delay_ms IS NOT NULL,
+           i.needs <> '', i.is_head, i.state = 'cancelled' AND delay_ms IS NOT NULL,
            i.state = 'again'
-    INTO self, its_roots, is_last, its_claims, its_steals, needs_more, has_turn, is_dropped,
+    INTO self, its_roots, is_last, its_claims, its_steals, needs_more, is_head, is_dropped,
          is_again
     FROM lk_items AS i JOIN lk_requests AS r ON r.id = i.claim AND r.part = 1
     WHERE i.queue = the_queue AND i.id = the_id AND r.deadline_us > now_us AND r.owner = asker
@@ -726,8 +726,8 @@ finish: BEGIN
         SET q.done = q.done + (delay_ms IS NULL), q.retried = q.retried + (delay_ms IS NOT NULL)
         WHERE q.path = the_queue;
     ELSEIF delay_ms IS NULL THEN
-        IF has_turn THEN
-            CALL lk_turn_ends(the_queue, the_id);
+        IF is_head THEN
+            CALL lk_head_ends(the_queue, the_id);
         END IF;
         DELETE i FROM lk_items AS i FORCE INDEX (PRIMARY)
         WHERE i.queue = the_queue AND i.id = the_id;
@@ -837,19 +837,19 @@ BEGIN
     DECLARE its_claims BIGINT;
     DECLARE its_steals BIGINT;
     DECLARE has_value BOOLEAN;
-    DECLARE has_turn BOOLEAN;
+    DECLARE is_head BOOLEAN;
     DECLARE its_needs BLOB;
     DECLARE its_limits VARBINARY(255);
     DECLARE its_counts VARBINARY(255);
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
-    SELECT i.state, i.attempts, i.claims, i.steals, i.has_value, i.has_turn, i.needs,
+    SELECT i.state, i.attempts, i.claims, i.steals, i.has_value, i.is_head, i.needs,
            i.need_limits, i.need_units
-    INTO its_state, its_attempts, its_claims, its_steals, has_value, has_turn, its_needs,
+    INTO its_state, its_attempts, its_claims, its_steals, has_value, is_head, its_needs,
          its_limits, its_counts
     FROM lk_items AS i WHERE i.queue = the_queue AND i.id = the_id;
     IF its_state = 'parked' OR (its_state IN ('ready', 'delayed') AND NOT only_parked) THEN
-        IF has_turn THEN
-            CALL lk_turn_ends(the_queue, the_id);
+        IF is_head THEN
+            CALL lk_head_ends(the_queue, the_id);
         END IF;
         DELETE i FROM lk_items AS i FORCE INDEX (PRIMARY)
         WHERE i.queue = the_queue AND i.id = the_id;

@@ -164,7 +164,7 @@ BEGIN
     DECLARE its_roots BLOB;
     DECLARE has_all BOOLEAN DEFAULT TRUE;
     DECLARE is_paused BOOLEAN;
-    DECLARE has_turn BOOLEAN;
+    DECLARE is_head BOOLEAN;
     DECLARE is_behind BOOLEAN DEFAULT FALSE; -- another item has its turn
     DECLARE refused_part INT;
     DECLARE stolen BOOLEAN DEFAULT FALSE;
@@ -189,13 +189,13 @@ BEGIN
                      AND p.path = SUBSTRING_INDEX(the_queue, '/', n.n) AND p.deadline_us > now_us
                      AND p.owner <> asker) INTO is_paused;
     IF self IS NULL AND NOT is_paused AND the_place IS NOT NULL THEN
-        SELECT i.id, i.needs, i.need_limits, i.need_units, i.need_roots, i.was_lost, i.has_turn
-        INTO taken, its_needs, its_limits, its_counts, its_roots, stolen, has_turn
+        SELECT i.id, i.needs, i.need_limits, i.need_units, i.need_roots, i.was_lost, i.is_head
+        INTO taken, its_needs, its_limits, its_counts, its_roots, stolen, is_head
         FROM lk_items AS i FORCE INDEX (items_by_state)
         WHERE i.queue = the_queue AND i.state = 'ready' AND i.due_us = 0
           AND i.place = the_place LIMIT 1;
-        IF LOCATE('-1', its_counts) > 0 AND NOT has_turn THEN
-            CALL lk_turn_is_others(the_queue, its_needs, its_counts, is_behind);
+        IF LOCATE('-1', its_counts) > 0 AND NOT is_head THEN
+            CALL lk_head_is_others(the_queue, its_needs, its_counts, is_behind);
         END IF;
         IF taken IS NOT NULL AND its_roots <> '' AND is_locked AND NOT is_behind THEN
             CALL lk_lock_more_roots(its_roots, locked, has_waiting, has_all);
@@ -206,7 +206,7 @@ BEGIN
                               refused_part, outcome, sentence);
         END IF;
         IF its_needs <> '' AND (refused_part = 1 OR NOT is_locked
-                                OR (self IS NOT NULL AND (has_turn OR LOCATE('-1', its_counts) = 0)))
+                                OR (self IS NOT NULL AND (is_head OR LOCATE('-1', its_counts) = 0)))
         THEN
             CALL lk_item_goes(the_queue, taken, its_needs, its_limits, its_counts, self IS NULL);
         END IF;
@@ -217,8 +217,8 @@ BEGIN
                 i.max_attempts = the_max_attempts, i.claims = i.claims + 1,
                 i.steals = i.steals + stolen
             WHERE i.queue = the_queue AND i.id = taken;
-            IF LOCATE('-1', its_counts) > 0 AND NOT has_turn THEN
-                CALL lk_turn_begins(the_queue, taken, self);
+            IF LOCATE('-1', its_counts) > 0 AND NOT is_head THEN
+                CALL lk_head_begins(the_queue, taken, self);
             END IF;
             IF @lk_tells THEN
                 CALL lk_tell_claim(IF(stolen, 'stolen', 'claimed'), self, the_queue, taken);
@@ -278,7 +278,7 @@ BEGIN
     DECLARE its_id VARBINARY(255);
     DECLARE its_claims BIGINT;
     DECLARE its_steals BIGINT;
-    DECLARE has_turn BOOLEAN;
+    DECLARE is_head BOOLEAN;
     DECLARE its_needs BLOB;
     DECLARE its_limits VARBINARY(255);
     DECLARE its_counts VARBINARY(255);
@@ -289,8 +289,8 @@ BEGIN
     WHILE places <> '' DO
         SET first = SUBSTRING_INDEX(places, ' ', 1),
             places = SUBSTRING(places, LENGTH(first) + 2);
-        SELECT i.id, i.claims, i.steals, i.has_turn, i.needs, i.need_limits, i.need_units
-        INTO its_id, its_claims, its_steals, has_turn, its_needs, its_limits, its_counts
+        SELECT i.id, i.claims, i.steals, i.is_head, i.needs, i.need_limits, i.need_units
+        INTO its_id, its_claims, its_steals, is_head, its_needs, its_limits, its_counts
         FROM lk_items AS i FORCE INDEX (items_by_state)
         WHERE i.queue = the_queue AND i.state = 'ready' AND i.due_us = 0
           AND i.place = CAST(first AS DECIMAL(24, 0)) LIMIT 1;
@@ -298,8 +298,8 @@ BEGIN
             UPDATE lk_queues AS q FORCE INDEX (PRIMARY)
             SET q.claims = q.claims + its_claims, q.steals = q.steals + its_steals
             WHERE q.path = the_queue AND its_claims > 0;
-            IF has_turn THEN
-                CALL lk_turn_ends(the_queue, its_id);
+            IF is_head THEN
+                CALL lk_head_ends(the_queue, its_id);
             END IF;
             DELETE i FROM lk_items AS i FORCE INDEX (PRIMARY)
             WHERE i.queue = the_queue AND i.id = its_id;

@@ -174,7 +174,7 @@ CREATE TABLE lockkeeper.items (
     last_error   bytea,   -- the same: its text, of any bytes; NULL: it gave none
     need_group   bytea,   -- of those in its queue that need the same; NULL: it needs nothing
     follows      boolean NOT NULL DEFAULT false, -- while ready: another one of its group is before it
-    has_turn     boolean NOT NULL DEFAULT false  -- of its strict needs: see `turns`
+    is_head     boolean NOT NULL DEFAULT false  -- of its strict needs: see `heads`
 ) WITH (fillfactor = 80);
 CREATE UNIQUE INDEX items_by_id ON lockkeeper.items (queue, id);
 CREATE INDEX items_ready ON lockkeeper.items (queue, follows, priority DESC, sequence)
@@ -184,9 +184,9 @@ CREATE INDEX items_by_need ON lockkeeper.items (need_group, follows, priority DE
 CREATE INDEX items_delayed ON lockkeeper.items (queue, due_us) WHERE state = 'delayed';
 CREATE INDEX items_parked ON lockkeeper.items (queue, sequence) WHERE state = 'parked';
 
--- R16, strict order: the items that have the turn of their strict needs, and so keep others from
+-- R16, strict order: the items that are the heads of their strict needs, and so keep others from
 -- being claimed. It has a row of each need.
-CREATE TABLE lockkeeper.turns (
+CREATE TABLE lockkeeper.heads (
     queue      text COLLATE "C" NOT NULL,
     path       text COLLATE "C" NOT NULL, -- of the need
     item       bigint NOT NULL,

@@ -50,10 +50,10 @@ DECLARE
     is_claimed boolean := item.claim <> 0;
     its_group bytea := lockkeeper.group_of(item.queue, the_needs, the_limits, the_counts);
 BEGIN
-    IF item.has_turn OR (item.state = 'ready' AND num_nonnulls(item.need_group, its_group) > 0) THEN
+    IF item.is_head OR (item.state = 'ready' AND num_nonnulls(item.need_group, its_group) > 0) THEN
         -- It leaves its group, and comes to one below: 51_groups looks at changes of states.
         UPDATE lockkeeper.items AS i
-        SET state = CASE WHEN i.state = 'ready' THEN 'delayed' ELSE i.state END, has_turn = false
+        SET state = CASE WHEN i.state = 'ready' THEN 'delayed' ELSE i.state END, is_head = false
         WHERE i.number = item.number;
     END IF;
     UPDATE lockkeeper.items AS i
@@ -92,7 +92,7 @@ BEGIN
     pushed.changed := kind = @LK_PUSH_AGAIN@
         OR (kind = @LK_PUSH_REPLACE@ AND pushed.was IN ('ready', 'delayed', 'again'));
     pushed.is_work := pushed.changed AND pushed.was IN ('claimed', 'cancelled');
-    pushed.wakes := pushed.changed AND (item.claim = 0 OR item.has_turn); -- whose turn ends
+    pushed.wakes := pushed.changed AND (item.claim = 0 OR item.is_head); -- no head any more
     IF pushed.changed THEN
         PERFORM lockkeeper.replace_item(item, the_value, delay_ms, the_needs, the_limits, the_counts,
                                         the_roots, the_priority, now_us);
@@ -114,7 +114,7 @@ DECLARE
         AND (EXISTS (SELECT FROM lockkeeper.items AS i
                      WHERE i.need_group = its_group AND i.state = 'ready' AND NOT i.follows
                        AND i.priority >= the_priority)
-             OR lockkeeper.turn_in_group(its_group, the_queue, the_needs, the_counts) IS NOT NULL);
+             OR lockkeeper.head_of_group(its_group, the_queue, the_needs, the_counts) IS NOT NULL);
     found record;
 BEGIN
     LOOP
@@ -366,8 +366,8 @@ BEGIN
         EXIT WHEN NOT FOUND;
         CONTINUE WHEN reads_all
             AND (item.need_group = ANY (refused)
-                 OR (item.need_group = ANY (behind) AND NOT item.has_turn));
-        IF -1 = ANY (item.need_units) AND lockkeeper.waits_for_turn(item) THEN
+                 OR (item.need_group = ANY (behind) AND NOT item.is_head));
+        IF -1 = ANY (item.need_units) AND lockkeeper.waits_for_head(item) THEN
             behind := behind || item.need_group;
             CONTINUE;
         END IF;
@@ -394,7 +394,7 @@ BEGIN
                                             item.need_limits, counts[2:], decision.now_us);
                 IF checked.verdict <> 'grant' THEN
                     refused := refused || item.need_group;
-                ELSIF NOT reads_all AND NOT item.has_turn THEN
+                ELSIF NOT reads_all AND NOT item.is_head THEN
                     -- It is locked itself, and hides no other of its group.
                     reads_all := true;
                     CLOSE candidates;
@@ -437,7 +437,7 @@ BEGIN
         SET state = 'claimed', claim = claim.id, attempts = i.attempts + 1, was_lost = false,
             ask_number = the_ask_number, max_attempts = the_max_attempts, claims = i.claims + 1,
             steals = i.steals + stolen::integer,
-            has_turn = -1 = ANY (i.need_units)
+            is_head = -1 = ANY (i.need_units)
         WHERE i.number = item.number
         RETURNING i.* INTO item;
         PERFORM lockkeeper.tell_request(CASE WHEN stolen THEN 'stolen' ELSE 'claimed' END, claim.id,
@@ -687,7 +687,7 @@ BEGIN
                                     ELSE '@LK_TEXT_NO_ITEM@' END);
     END IF;
     PERFORM lockkeeper.count_dropped(item);
-    IF item.has_turn THEN
+    IF item.is_head THEN
         PERFORM lockkeeper.wake_workers(decision); -- what it kept from being claimed may be now
     END IF;
     answer.outcome := 'ok';

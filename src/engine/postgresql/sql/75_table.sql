@@ -299,7 +299,7 @@ BEGIN
     RETURN result;
 END $$;
 
--- Claims an item, if its parts are free and it waits for no turn.
+-- Claims an item, if its parts are free and it is behind no head.
 CREATE OR REPLACE FUNCTION lockkeeper.take_item(
     item lockkeeper.items, the_root text, the_owner text, the_ttl_ms bigint,
     the_max_attempts integer, the_ask_number bigint, the_note text, decision lockkeeper.decision)
@@ -316,7 +316,7 @@ DECLARE
     all_roots text[] := ARRAY[the_root];
     checked record;
 BEGIN
-    IF -1 = ANY (item.need_units) AND lockkeeper.waits_for_turn(item) THEN
+    IF -1 = ANY (item.need_units) AND lockkeeper.waits_for_head(item) THEN
         RETURN NULL;
     END IF;
     IF NOT item.need_roots <@ decision.roots THEN
@@ -351,7 +351,7 @@ BEGIN
     SET state = 'claimed', claim = claim.id, attempts = i.attempts + 1, was_lost = false,
         ask_number = the_ask_number, max_attempts = the_max_attempts, claims = i.claims + 1,
         steals = i.steals + stolen::integer,
-        has_turn = -1 = ANY (i.need_units)
+        is_head = -1 = ANY (i.need_units)
     WHERE i.number = item.number
     RETURNING i.* INTO item;
     PERFORM lockkeeper.tell_request(CASE WHEN stolen THEN 'stolen' ELSE 'claimed' END, claim.id,
@@ -367,13 +367,13 @@ AS $$
 DECLARE
     decision lockkeeper.decision;
     dropped bigint := 0;
-    ends_turns boolean;
+    ends_heads boolean;
 BEGIN
     IF cardinality(numbers) > 0 THEN
         decision := lockkeeper.begin_decision(ARRAY[the_root], @LK_NEVER@);
         WITH gone AS (
             DELETE FROM lockkeeper.items AS i WHERE i.number = ANY (numbers) AND i.state = 'ready'
-            RETURNING i.number, i.queue, i.claims, i.steals, i.has_turn
+            RETURNING i.number, i.queue, i.claims, i.steals, i.is_head
         ), their_values AS (
             DELETE FROM lockkeeper.item_values AS v USING gone AS g WHERE v.item = g.number
         ), counted AS (
@@ -383,8 +383,8 @@ BEGIN
                   FROM gone AS g GROUP BY g.queue) AS c
             WHERE q.path = c.queue AND c.claims > 0
         )
-        SELECT count(*), bool_or(g.has_turn) INTO dropped, ends_turns FROM gone AS g;
-        IF ends_turns THEN
+        SELECT count(*), bool_or(g.is_head) INTO dropped, ends_heads FROM gone AS g;
+        IF ends_heads THEN
             PERFORM lockkeeper.wake_workers(decision);
         END IF;
     END IF;
