@@ -19,9 +19,9 @@ ok 'the message names the command that prints it' [ "$command" = "-S 'postgresql
 eval "\"$lk\" $command" >"$work/schema.sql"
 ok 'as the page does' [ "$("$lk" -S 'postgresql://?schema=jobs' schema)" = "$(cat "$work/schema.sql")" ]
 ok 'a DBA makes it, in a schema of that name' run_file "$work/schema.sql" shop
-ok 'with 13 tables and 4 views' is \
+ok 'with 14 tables and 4 views' is \
     "SELECT count(*) FILTER (WHERE c.relkind = 'r'), count(*) FILTER (WHERE c.relkind = 'v')
-     FROM pg_class AS c WHERE c.relnamespace = 'jobs'::regnamespace" '13|4' shop
+     FROM pg_class AS c WHERE c.relnamespace = 'jobs'::regnamespace" '14|4' shop
 ok 'and no other schema' is "SELECT count(*) FROM pg_namespace WHERE nspname = 'lockkeeper'" 0 shop
 grep -F -- '-- GRANT' "$work/schema.sql" | sed 's/^-- //' >"$work/grants.sql"
 ok 'the text names the schema in its grants' grep -q 'USAGE ON SCHEMA jobs TO app' "$work/grants.sql"
