@@ -42,7 +42,8 @@ typedef struct lk_push_request {
     const void *value; /* up to LK_VALUE_MAX bytes; NULL: none */
     size_t value_size;
     int64_t delay_ms;         /* not claimed before this time has passed; up to 366 days */
-    const char *const *needs; /* parts that a claim locks as well, up to 15 */
+    const char *const *needs; /* parts that a claim locks as well, up to 15. `PATH?strict`: in the
+                                 order of the items that have it (R16) */
     size_t need_count;
     int32_t priority; /* -32768 to 32767: the greatest is claimed first; 0: the default */
     /* What happens to an item that is there already; not both. Neither: it stays as it is. */
