@@ -535,6 +535,7 @@ R16: what the work needs: R2: part 2: a/c is named twice~lk_work_push_many('a', 
 R16: what the work needs: R2: behind '?' only shared, strict, limit=N and units=N can stand~lk_work_push('a', 'b', NULL, '{"needs": "c?d"}')
 R16: what the work needs: R16: a strict need is exclusive: neither shared nor with a limit~lk_work_push('a', 'b', NULL, '{"needs": "c?shared&strict"}')
 R16: what the work needs: R16: a strict need is exclusive: neither shared nor with a limit~lk_work_push('a', 'b', NULL, '{"needs": ["d", "c?strict&limit=2"]}')
+R16: what the work needs: R2: 'strict' is said once, at byte 10 of the part~lk_work_push('a', 'b', NULL, '{"needs": "c?strict&strict"}')
 R16: only what an item needs can be strict~lk_lock_acquire('a?strict', 'x', NULL)
 R16: work needs at most 15 parts, not 16~lk_work_push('a', 'b', NULL, '{"needs": ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p"]}')
 R15: a value has at most 65536 bytes, not 65537~lk_work_push('a', 'b', REPEAT('x', 65537), NULL)

@@ -144,7 +144,7 @@ BEGIN
         IF word = 'shared' AND LENGTH(word) = 6 THEN
             SET rule = IF(is_shared, '@LK_TEXT_SHARED_TWICE@', NULL), is_shared = TRUE;
         ELSEIF word = 'strict' AND LENGTH(word) = 6 THEN
-            SET is_strict = TRUE;
+            SET rule = IF(is_strict, '@LK_TEXT_STRICT_TWICE@', NULL), is_strict = TRUE;
         ELSEIF LEFT(word, 6) NOT IN ('limit=', 'units=') THEN
             SET rule = '@LK_TEXT_PART_WORDS@';
         ELSEIF IF(LEFT(word, 6) = 'limit=', unit_limit, units) IS NOT NULL THEN

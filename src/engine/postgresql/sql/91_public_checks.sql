@@ -115,6 +115,7 @@ BEGIN
             rule := CASE WHEN is_shared THEN '@LK_TEXT_SHARED_TWICE@' END;
             is_shared := true;
         ELSIF word = 'strict' THEN
+            rule := CASE WHEN is_strict THEN '@LK_TEXT_STRICT_TWICE@' END;
             is_strict := true;
         ELSIF starts_with(word, 'limit=') OR starts_with(word, 'units=') THEN
             known := CASE WHEN starts_with(word, 'limit=') THEN unit_limit ELSE units END;
