@@ -317,6 +317,45 @@ static void a_claim_reads_the_first_of_those_that_need_the_same(void **state) {
     assert_true(behind[1] <= behind[0] + behind[0] / 4);
 }
 
+static void fill_behind_head(struct testcase *testcase, const char *queue, int count) {
+    char text[512];
+
+    assert_int_equal(push(testcase, queue, "head", 0, "line?strict"), LK_OK);
+    assert_int_equal(take(testcase, queue, "w", 0), LK_GRANTED);
+    assert_int_equal(fixture_finish(testcase->engine, testcase->claim, LK_FINISH_RETRY, 3600000),
+                     LK_OK);
+    (void)snprintf(text, sizeof text,
+                   "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < %d)"
+                   " INSERT INTO lk_item (queue, id, sequence, state, due_us, due_unix_us,"
+                   " attempts, was_lost, needs) SELECT '%s', 'behind' || n, n, 'ready', 0, 0, 0, 0,"
+                   " 'line?strict' FROM n",
+                   count, queue);
+    (void)fixture_sql(testcase->fixture.file, text);
+}
+
+/* The head of their strict need waits for its next attempt (R16). */
+static void a_claim_reads_none_of_those_behind_a_head(void **state) {
+    struct testcase *testcase = *state;
+    const char *const queues[] = {"few", "many"};
+    int64_t nothing[2];
+    int64_t beside[2];
+
+    for (size_t i = 0; i < 2; i++) {
+        fill_behind_head(testcase, queues[i], i == 0 ? SHORT_QUEUE : LONG_QUEUE);
+        (void)steps_of_claim(testcase, queues[i], LK_BUSY);
+        nothing[i] = steps_of_claim(testcase, queues[i], LK_BUSY);
+        assert_int_equal(push(testcase, queues[i], "other", 0, "other?strict"), LK_OK);
+        beside[i] = steps_of_claim(testcase, queues[i], LK_GRANTED);
+        assert_string_equal(testcase->claim->id, "other");
+    }
+    (void)printf("# a claim of nothing: %lld steps before %d behind a head, %lld before %d; of"
+                 " another one: %lld, %lld\n",
+                 (long long)nothing[0], SHORT_QUEUE, (long long)nothing[1], LONG_QUEUE,
+                 (long long)beside[0], (long long)beside[1]);
+    assert_true(nothing[1] <= nothing[0] + nothing[0] / 4);
+    assert_true(beside[1] <= beside[0] + beside[0] / 4);
+}
+
 /* Of these ready items; what each of them adds is in two indices, one entry in each. */
 enum { FEW_READY = 10, MANY_READY = 1000, STEPS_FOR_EACH_MAX = 25 };
 
@@ -612,6 +651,7 @@ int main(void) {
         IN_A_SCENE(a_claim_from_a_long_queue_costs_no_more),
         IN_A_SCENE(a_claim_skips_items_that_are_not_free),
         IN_A_SCENE(a_claim_reads_the_first_of_those_that_need_the_same),
+        IN_A_SCENE(a_claim_reads_none_of_those_behind_a_head),
         IN_A_SCENE(the_age_costs_as_much_for_each_item_as_the_counts),
         IN_A_SCENE(an_item_that_is_locked_itself_hides_no_other),
         IN_A_SCENE(the_next_item_is_first_when_the_first_is_gone),
