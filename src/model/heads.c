@@ -33,14 +33,20 @@ static lk_id find(const struct lk_model *model, lk_id work, const struct lk_path
     return id;
 }
 
-bool lk_heads_reserve(struct lk_model *model) {
-    return lk_index_reserve(&model->head_index, LK_PARTS_MAX);
+static bool is_strict(const struct lk_item *item) {
+    return lk_needs_are_strict(item->needs, item->need_count);
+}
+
+bool lk_heads_reserve(struct lk_model *model, lk_id id) {
+    const struct lk_item *item = lk_item_at(model, id);
+
+    return !is_strict(item) || lk_index_reserve(&model->head_index, item->need_count);
 }
 
 void lk_heads_begin(struct lk_model *model, lk_id id) {
     struct lk_item *item = lk_item_at(model, id);
 
-    if (item->is_head || !lk_needs_are_strict(item->needs, item->need_count)) {
+    if (item->is_head || !is_strict(item)) {
         return;
     }
     item->is_head = true;

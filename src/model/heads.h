@@ -9,8 +9,8 @@
 
 #include "model/state.h"
 
-/* Room for one head more. false: memory is exhausted. */
-bool lk_heads_reserve(struct lk_model *model);
+/* Room for this item as a head, if it has strict needs. false: memory is exhausted. */
+bool lk_heads_reserve(struct lk_model *model, lk_id item);
 
 /* The item becomes the head of its strict needs, if it has any. Room is reserved. */
 void lk_heads_begin(struct lk_model *model, lk_id item);

@@ -356,6 +356,10 @@ static enum attempt take_item(struct taking *taking, lk_id id) {
         lk_answer_full(model, bound);
         return ANSWERED;
     }
+    if (!lk_heads_reserve(model, id)) {
+        lk_answer_exhausted(model);
+        return ANSWERED;
+    }
     switch (make_claim(taking, id, parts, &probe, &request)) {
     case LK_GRANTED:
         count_claim(taking, id, request);
@@ -386,8 +390,7 @@ void lk_step_take(struct lk_model *model, struct lk_times times, const struct lk
         lk_answer_invalid(model, &error);
         return;
     }
-    if (!lk_changes_reserve(model, 1 + LK_WORK_CHANGES_MAX) || !lk_claims_reserve(model)
-        || !lk_heads_reserve(model)) {
+    if (!lk_changes_reserve(model, 1 + LK_WORK_CHANGES_MAX) || !lk_claims_reserve(model)) {
         lk_answer_exhausted(model);
         return;
     }

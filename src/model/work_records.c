@@ -102,7 +102,7 @@ lk_outcome lk_model_restore_item(struct lk_model *model, const struct lk_item_re
     if (id == 0) {
         return LK_INTERNAL;
     }
-    if (!lk_heads_reserve(model) || !lk_item_keep_failure(model, id, &record->last_failure)) {
+    if (!lk_heads_reserve(model, id) || !lk_item_keep_failure(model, id, &record->last_failure)) {
         lk_item_remove(model, id);
         return LK_INTERNAL;
     }

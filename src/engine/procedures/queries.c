@@ -69,9 +69,7 @@ static int read_record(const struct lk_rows *rows, int row, struct lk_record *re
             return -1;
         }
         part->limit = (uint32_t)lk_row_integer(rows, row, ROW_LIMIT);
-        part->units = (uint32_t)lk_row_integer(rows, row, ROW_UNITS);
-        part->strict = false;
-        part->mode = part->units == 0 ? LK_EXCLUSIVE : LK_SHARED;
+        lk_part_set_code(part, lk_row_integer(rows, row, ROW_UNITS));
         record->part_count++;
     }
     return row;

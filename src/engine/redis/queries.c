@@ -51,11 +51,9 @@ static void read_record(const redisReply *reply, struct lk_record *record) {
     record->part_count = 0;
     for (size_t i = 0; i + 2 < parts->elements && record->part_count < LK_PARTS_MAX; i += 3) {
         struct lk_part *part = &record->parts[record->part_count];
-        uint32_t units = (uint32_t)lk_redis_integer_at(parts, i + 2);
 
-        *part = (struct lk_part){.mode = units == 0 ? LK_EXCLUSIVE : LK_SHARED,
-                                 .limit = (uint32_t)lk_redis_integer_at(parts, i + 1),
-                                 .units = units};
+        *part = (struct lk_part){.limit = (uint32_t)lk_redis_integer_at(parts, i + 1)};
+        lk_part_set_code(part, lk_redis_integer_at(parts, i + 2));
         record->part_count += lk_path_parse(lk_redis_text_at(parts, i), &part->path, NULL) == LK_OK;
     }
 }

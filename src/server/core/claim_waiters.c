@@ -118,12 +118,9 @@ static void on_request_ended(struct lk_core *core, lk_ref request) {
     mark_all_ready(core, lk_waiting_queues_waking(&core->queues));
 }
 
-static void on_item_ready(struct lk_core *core, lk_item_ref item) {
-    struct lk_item_record *record = &core->collection.item;
-    struct lk_waiting_queue *queue;
+static void mark_queue_of(struct lk_core *core, const struct lk_item_record *record) {
+    struct lk_waiting_queue *queue = lk_waiting_queue_find(&core->queues, &record->queue);
 
-    lk_model_item_record(core->model, item, record);
-    queue = lk_waiting_queue_find(&core->queues, &record->queue);
     if (queue != NULL) {
         if (record->need_count > 0) {
             wake_at_every_end(core, queue);
@@ -132,13 +129,20 @@ static void on_item_ready(struct lk_core *core, lk_item_ref item) {
     }
 }
 
+static void on_item_ready(struct lk_core *core, lk_item_ref item) {
+    struct lk_item_record *record = &core->collection.item;
+
+    lk_model_item_record(core->model, item, record);
+    mark_queue_of(core, record);
+}
+
 /* The item may have been the head of strict needs, behind which others wait. */
 static void on_item_dropped(struct lk_core *core, lk_item_ref item) {
     struct lk_item_record *record = &core->collection.item;
 
     lk_model_item_record(core->model, item, record);
     if (lk_needs_are_strict(record->needs, record->need_count)) {
-        on_item_ready(core, item);
+        mark_queue_of(core, record);
     }
 }
 
