@@ -147,6 +147,8 @@ static bool tell_change(struct telling *telling, const struct lk_change *change)
     case LK_CHANGE_VALUE_DOUBTED:
     case LK_CHANGE_ITEM_FREED:
     case LK_CHANGE_ITEM_CANCELLED: /* the break of its claim is told */
+    case LK_CHANGE_ITEM_FORGOTTEN:
+    case LK_CHANGE_ITEM_PROGRESSED:
     case LK_CHANGE_QUEUE_COUNTED:
     case LK_CHANGE_QUEUE_FORGOTTEN:
         break;

@@ -151,16 +151,18 @@ static int64_t first_ready_us(const struct lk_model *model, const struct lk_work
 }
 
 /*
- * A queue has its items by age, and those of each state but the claimed by rank, the ready ones
- * that need something in groups; or it is idle.
+ * A queue has its items by age, and those of each state but the claimed and the done by rank, the
+ * ready ones that need something in groups; or it is idle.
  */
 static const char *check_queue(const struct lk_model *model, const struct lk_work *work,
-                               uint32_t *items) {
+                               uint32_t *items, uint32_t *done) {
     const struct lk_queue_counts *counts = &work->counts;
-    uint64_t count = counts->ready + counts->delayed + counts->claimed + counts->parked_now;
+    uint64_t count =
+        counts->ready + counts->delayed + counts->claimed + counts->parked_now + counts->done_now;
     uint32_t in_groups = lk_groups_check(model, work);
 
     *items += (uint32_t)count;
+    *done += (uint32_t)counts->done_now;
     if (lk_order_check(model, LK_ORDER_AGE, &work->items) != count || in_groups == UINT32_MAX
         || lk_order_check(model, LK_ORDER_RANK, &work->ready) != counts->ready - in_groups
         || lk_order_check(model, LK_ORDER_RANK, &work->delayed) != counts->delayed
@@ -196,13 +198,14 @@ static const char *check_queues(const struct lk_model *model) {
     const char *wrong = NULL;
     uint32_t waiting = 0;
     uint32_t items = 0;
+    uint32_t done = 0;
     uint32_t idle = 0;
     uint32_t in_list = 0;
 
     for (uint32_t i = 0; i < model->work_index.slot_count && wrong == NULL; i++) {
         if (model->work_index.slots[i].id != 0) {
             const struct lk_work *work = lk_work_at(model, model->work_index.slots[i].id);
-            wrong = check_queue(model, work, &items);
+            wrong = check_queue(model, work, &items, &done);
             waiting += work->unclaimed.root != 0;
             idle += work->items.root == 0;
         }
@@ -212,6 +215,9 @@ static const char *check_queues(const struct lk_model *model) {
     }
     for (lk_id at = model->first_idle; at != 0; at = lk_work_at(model, at)->next_idle) {
         in_list += lk_work_at(model, at)->items.root == 0;
+    }
+    if (wrong == NULL && done != lk_order_check(model, LK_ORDER_DONE, &model->done_items)) {
+        wrong = "items that are done are not in the order in which they are forgotten";
     }
     if (wrong == NULL && items != model->item_index.count) {
         wrong = "an item is in no queue";

@@ -119,6 +119,7 @@ struct lk_push {
     const struct lk_part *needs;
     size_t need_count;
     int32_t priority; /* the greater, the earlier it is claimed; then the oldest */
+    int64_t keep_ms;  /* how long the item and its result are kept once it is done; 0: not */
 };
 
 /*
@@ -150,8 +151,9 @@ static inline uint64_t lk_take_number(uint64_t ask_number, size_t index) {
 }
 
 enum lk_finish_kind {
-    LK_FINISH_DONE,  /* the item is removed */
-    LK_FINISH_RETRY, /* it is given back, after a delay */
+    LK_FINISH_DONE,     /* the item is removed, or kept with its result */
+    LK_FINISH_RETRY,    /* it is given back, after a delay */
+    LK_FINISH_PROGRESS, /* it stays claimed, and has another progress */
 };
 
 /* R16: why an item is given back. Zeroed: it is not said. */
@@ -165,7 +167,7 @@ static inline bool lk_item_failure_is_given(const struct lk_item_failure *failur
     return failure->has_exit || failure->text.size > 0;
 }
 
-/* R16: ends a claim that is still held. */
+/* R16: ends a claim that is still held, or says how far its work is. */
 struct lk_finish {
     struct lk_path queue;
     struct lk_slice id;
@@ -177,6 +179,11 @@ struct lk_finish {
     bool is_uncounted;              /* the attempt does not count, nor parks the item */
     bool parks;                     /* the item is parked, whatever its attempts */
     struct lk_item_failure failure; /* replaces the item's last one, if it is given */
+    /* These are of LK_FINISH_DONE: */
+    struct lk_slice result; /* takes the place of the item's value, if the item is kept */
+    int64_t keep_ms;        /* as of a push; the longer of the two counts */
+    /* This is of LK_FINISH_PROGRESS: */
+    struct lk_slice progress; /* any bytes; empty: none any more */
 };
 
 /* R16: a parked item becomes ready again, its attempts forgotten. */

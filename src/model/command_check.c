@@ -66,6 +66,11 @@ static lk_outcome check_delay(int64_t delay_ms, lk_error *error) {
                : lk_error_set(error, LK_INVALID, LK_TEXT_DELAY);
 }
 
+static lk_outcome check_keep(int64_t keep_ms, lk_error *error) {
+    return keep_ms >= 0 && keep_ms <= LK_TTL_MAX_MS ? LK_OK
+                                                    : lk_error_set(error, LK_INVALID, LK_TEXT_KEEP);
+}
+
 /* A claim locks the item itself and what its work needs, in one request. */
 static lk_outcome check_needs(const struct lk_push *push, const struct lk_path *item,
                               lk_error *error) {
@@ -103,6 +108,9 @@ lk_outcome lk_push_check(const struct lk_push *push, struct lk_item_path *ret_it
     if (outcome == LK_OK) {
         outcome = check_priority(push->priority, error);
     }
+    if (outcome == LK_OK) {
+        outcome = check_keep(push->keep_ms, error);
+    }
     return outcome == LK_OK ? check_needs(push, &ret_item->path, error) : outcome;
 }
 
@@ -133,6 +141,16 @@ lk_outcome lk_finish_check(const struct lk_finish *finish, struct lk_item_path *
     }
     if (outcome == LK_OK && finish->parks && finish->delay_ms != 0) {
         outcome = lk_error_set(error, LK_INVALID, LK_TEXT_PARKS_DELAYED);
+    }
+    if (outcome == LK_OK) {
+        outcome = lk_value_check(finish->result, error);
+    }
+    if (outcome == LK_OK) {
+        outcome = check_keep(finish->keep_ms, error);
+    }
+    if (outcome == LK_OK && finish->progress.size > LK_FAILURE_BYTES_MAX) {
+        outcome = lk_error_set(error, LK_INVALID, LK_TEXT_PROGRESS, LK_FAILURE_BYTES_MAX,
+                               finish->progress.size);
     }
     if (outcome == LK_OK && finish->failure.text.size > LK_FAILURE_BYTES_MAX) {
         outcome = lk_error_set(error, LK_INVALID, LK_TEXT_FAILURE, LK_FAILURE_BYTES_MAX,

@@ -283,7 +283,7 @@ static bool break_one(struct lk_model *model, lk_id id, bool at_once) {
 
 /* R16: cancels the item at this node. */
 static void cancel_at(struct lk_model *model, struct lk_times times, lk_id node, bool at_once) {
-    lk_id item = lk_item_find(model, node);
+    lk_id item = lk_item_present(model, node);
     lk_id claim;
 
     if (item == 0) {
@@ -338,13 +338,14 @@ void lk_step_break(struct lk_model *model, struct lk_times times, const struct l
 /* ---- perishing ---- */
 
 /*
- * Room for everything that the step does by itself: every end and every grant, and the queues that
- * are forgotten. So all of it happens, or nothing. A waiter may be granted on the way and perish,
- * too, when its wait has set a new deadline (R10).
+ * Room for everything that the step does by itself: every end and every grant, and the items and
+ * queues that are forgotten. So all of it happens, or nothing. A waiter may be granted on the way
+ * and perish, too, when its wait has set a new deadline (R10).
  */
 static bool reserve_what_is_due(struct lk_model *model, uint32_t due) {
     size_t ends = due > 0 ? changes_of_lost(model, (size_t)due + model->waiting) : 0;
-    size_t forgotten = lk_queues_to_forget(model);
+    size_t items = lk_items_to_forget(model, model->now_us); /* each may leave a queue idle */
+    size_t forgotten = lk_queues_to_forget(model) + items * 2;
 
     return ends + forgotten == 0 || lk_changes_reserve(model, ends + forgotten);
 }

@@ -197,6 +197,7 @@ const struct lk_effects *lk_model_step(struct lk_model *model, const struct lk_c
         lk_answer_exhausted(model);
         return &model->effects;
     }
+    lk_step_forget_items(model);
     lk_step_forget_queues(model);
     switch (command->kind) {
     case LK_COMMAND_ASK:

@@ -70,13 +70,16 @@ enum lk_change_kind {
     LK_CHANGE_ITEM_REPLACED, /* `item`: a push has changed it, in its value and needs too */
     LK_CHANGE_ITEM_CLAIMED,  /* `item`, and `request`: the claim, which was granted just before */
     LK_CHANGE_ITEM_STOLEN,   /* the same, where the former claim had perished */
-    LK_CHANGE_ITEM_DONE,     /* `item`: removed; or free, for it was pushed again */
+    LK_CHANGE_ITEM_DONE,     /* `item`: removed; or kept, with its result as its value and without
+                                needs; or free, for it was pushed again */
     LK_CHANGE_ITEM_RETRIED,  /* `item`: given back by its claimant */
     LK_CHANGE_ITEM_FREED,    /* `item`: its claim perished or was broken */
     LK_CHANGE_ITEM_PARKED,   /* `item`: too many attempts, or its claimant said so */
     LK_CHANGE_ITEM_UNPARKED,
     LK_CHANGE_ITEM_CANCELLED,  /* `item`: still claimed; then its claim is revoked or broken */
-    LK_CHANGE_ITEM_DROPPED,    /* `item`: removed, and has not been done */
+    LK_CHANGE_ITEM_DROPPED,    /* `item`: removed, and has not been done, or is not kept any more */
+    LK_CHANGE_ITEM_FORGOTTEN,  /* `item`: removed, for the time of its result is over */
+    LK_CHANGE_ITEM_PROGRESSED, /* `item`: still claimed, with another progress */
     LK_CHANGE_QUEUE_COUNTED,   /* `queue`: a counter moved; at most once a step */
     LK_CHANGE_QUEUE_FORGOTTEN, /* idle for longest; its counts are deleted */
 };
@@ -111,16 +114,17 @@ enum lk_item_state {
     LK_ITEM_PARKED,
     LK_ITEM_CANCELLED, /* claimed, and removed when the claim ends */
     LK_ITEM_AGAIN,     /* claimed, and pushed again: ready when the claim ends, or at due_us */
-    LK_ITEM_GONE,      /* done, dropped or cancelled, in the last step */
+    LK_ITEM_DONE,      /* kept with its result until due_us */
+    LK_ITEM_GONE,      /* done, dropped, cancelled or forgotten, in the last step */
 };
 
 static inline bool lk_item_is_claimed(enum lk_item_state state) {
     return state == LK_ITEM_CLAIMED || state == LK_ITEM_CANCELLED || state == LK_ITEM_AGAIN;
 }
 
-/* Whether an item in this state has a moment at which it is due. */
+/* Whether an item in this state has a moment at which it is due: to be claimed, or to go. */
 static inline bool lk_item_has_due(enum lk_item_state state) {
-    return state == LK_ITEM_DELAYED || state == LK_ITEM_AGAIN;
+    return state == LK_ITEM_DELAYED || state == LK_ITEM_AGAIN || state == LK_ITEM_DONE;
 }
 
 struct lk_answer {
@@ -300,15 +304,17 @@ struct lk_item_record {
     bool was_lost;         /* its last claim perished: the next one is a steal */
     bool is_head;          /* of its strict needs (R16) */
     lk_ref claim;          /* of a claimed item: the request; not read by restoring */
-    struct lk_slice value;
+    struct lk_slice value; /* LK_ITEM_DONE: its result */
     int32_t priority;
+    int64_t keep_ms;                     /* how long it is kept at least once it is done; 0: not */
+    struct lk_slice progress;            /* of its last claim, while it is not done */
     struct lk_item_failure last_failure; /* of its last retry that gave one */
     size_t need_count;
     struct lk_part needs[LK_NEEDS_MAX];
     char text[(LK_NEEDS_MAX + 1) * (LK_PATH_BYTES_MAX + 1)]; /* where the paths are put */
 };
 
-/* The item of this id; 0: there is none. */
+/* The item of this id; 0: there is none, or it is done and its time is over. */
 lk_item_ref lk_model_item(const struct lk_model *model, const struct lk_path *queue,
                           struct lk_slice id);
 void lk_model_item_record(const struct lk_model *model, lk_item_ref item,
@@ -330,10 +336,11 @@ struct lk_queue_counts {
     uint64_t done;
     uint64_t retried;
     uint64_t parked;
-    uint64_t ready; /* items now, by state; these four are not restored but counted */
+    uint64_t ready; /* items now, by state; these five are not restored but counted */
     uint64_t delayed;
     uint64_t claimed;
     uint64_t parked_now;
+    uint64_t done_now;
     int64_t oldest_ready_us; /* since when the oldest of the ready ones is so; LK_NEVER: none is */
 };
 

@@ -61,6 +61,12 @@ static struct lk_order_key key_of(const struct lk_model *model, enum lk_order or
         const struct lk_item *item = lk_item_at(model, id);
         return lk_order_key_of_rank(item->ready_us, item->sequence);
     }
+    case LK_ORDER_DONE: { /* items of different roots may be of the same age */
+        const struct lk_item *item = lk_item_at(model, id);
+        struct lk_order_key key = lk_order_key_of_rank(item->rank, item->sequence);
+        key.bytes = (struct lk_slice){room->path, lk_node_path(model, item->node, room->path)};
+        return key;
+    }
     case LK_ORDER_WAITS:
         return lk_order_key_of_rank(lk_work_at(model, id)->ready_us, 0);
     case LK_ORDER_ROOTS:

@@ -28,6 +28,7 @@ enum lk_order {
     LK_ORDER_READY,    /* the items of a queue by when they are ready, and then by age */
     LK_ORDER_WAITS,    /* queues of a root, by when the first of their items is ready */
     LK_ORDER_ROOTS,    /* root nodes, the same */
+    LK_ORDER_DONE,     /* items that are done, by when they are forgotten, age and path */
     LK_ORDER_GROUPS,   /* groups of a queue, as their first ready items are by rank */
 };
 

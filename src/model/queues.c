@@ -11,7 +11,8 @@
 #include "model/tree.h"
 #include "model/work.h"
 
-enum { FORGOTTEN_MAX = 64 }; /* queues in one step; no step makes more than one idle */
+/* Queues in one step, which makes no more than one idle; and items that are done. */
+enum { FORGOTTEN_MAX = 64 };
 
 /* ---- idle ---- */
 
@@ -99,6 +100,8 @@ static struct lk_order_tree *tree_of(struct lk_model *model, const struct lk_ite
         return &work->delayed;
     case LK_ITEM_PARKED:
         return &work->parked;
+    case LK_ITEM_DONE:
+        return &model->done_items;
     default:
         return NULL;
     }
@@ -116,6 +119,8 @@ static uint64_t *count_of(struct lk_model *model, const struct lk_item *item) {
     case LK_ITEM_CANCELLED:
     case LK_ITEM_AGAIN:
         return &counts->claimed;
+    case LK_ITEM_DONE:
+        return &counts->done_now;
     default:
         return &counts->parked_now;
     }
@@ -127,6 +132,7 @@ static int64_t rank_of(const struct lk_item *item, int64_t due_us) {
         return -item->priority;
     case LK_ITEM_DELAYED:
     case LK_ITEM_AGAIN:
+    case LK_ITEM_DONE:
         return due_us;
     default:
         return 0;
@@ -135,6 +141,10 @@ static int64_t rank_of(const struct lk_item *item, int64_t due_us) {
 
 static bool is_unclaimed(const struct lk_item *item) {
     return item->state == LK_ITEM_READY || item->state == LK_ITEM_DELAYED;
+}
+
+static enum lk_order order_of(const struct lk_item *item) {
+    return item->state == LK_ITEM_DONE ? LK_ORDER_DONE : LK_ORDER_RANK;
 }
 
 /* Ready items with needs are in their group's tree. */
@@ -206,7 +216,7 @@ static void enter_state(struct lk_model *model, lk_id id, enum lk_item_state sta
     if (is_in_group(item)) {
         lk_group_add(model, id);
     } else if (tree != NULL) {
-        lk_order_add(model, LK_ORDER_RANK, tree, id);
+        lk_order_add(model, order_of(item), tree, id);
     }
     ++*count_of(model, item);
 }
@@ -220,7 +230,7 @@ static void leave_state(struct lk_model *model, lk_id id) {
     if (is_in_group(item)) {
         lk_group_remove(model, id);
     } else if (tree != NULL) {
-        lk_order_remove(model, LK_ORDER_RANK, tree, id);
+        lk_order_remove(model, order_of(item), tree, id);
     }
 }
 
@@ -272,6 +282,57 @@ void lk_item_leave(struct lk_model *model, lk_id id) {
     if (work->items.root == 0) {
         idle(model, item->work);
     }
+}
+
+/* ---- done, and kept for a time ---- */
+
+static bool is_over(const struct lk_item *item, int64_t now_us) {
+    return item->state == LK_ITEM_DONE && item->rank <= now_us;
+}
+
+struct over {
+    const struct lk_model *model;
+    int64_t now_us;
+    size_t count;
+};
+
+static bool count_over(void *context, lk_id id) {
+    struct over *over = context;
+
+    if (over->count == FORGOTTEN_MAX || !is_over(lk_item_at(over->model, id), over->now_us)) {
+        return false;
+    }
+    over->count++;
+    return true;
+}
+
+size_t lk_items_to_forget(const struct lk_model *model, int64_t now_us) {
+    struct over over = {.model = model, .now_us = now_us};
+    uint64_t steps = 0;
+
+    if (model->done_items.root != 0) {
+        (void)lk_order_walk(model, LK_ORDER_DONE, &model->done_items, (struct lk_order_key){0},
+                            count_over, &over, &steps);
+    }
+    return over.count;
+}
+
+void lk_step_forget_items(struct lk_model *model) {
+    model->forgotten_us = model->now_us;
+    for (size_t left = lk_items_to_forget(model, model->now_us); left > 0; left--) {
+        lk_id id = lk_order_first(model, LK_ORDER_DONE, &model->done_items);
+
+        lk_item_leave(model, id);
+        lk_item_remove(model, id);
+        lk_change_add(model, LK_CHANGE_ITEM_FORGOTTEN, 0);
+        model->changes[model->effects.change_count - 1].item = id;
+    }
+}
+
+lk_id lk_item_present(const struct lk_model *model, lk_id node) {
+    lk_id id = lk_item_find(model, node);
+
+    return id != 0 && !is_over(lk_item_at(model, id), model->forgotten_us) ? id : 0;
 }
 
 /* ---- how long they have been ready ---- */

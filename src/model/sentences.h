@@ -57,9 +57,11 @@
 #define LK_TEXT_NEEDS "R16: work needs at most %d parts, not %zu"
 #define LK_TEXT_NEEDS_CAUSE "R16: what the work needs: %.300s"
 #define LK_TEXT_DELAY "R16: a delay is 0 to 366 days"
+#define LK_TEXT_KEEP "R16: a result is kept for 0 to 366 days"
 #define LK_TEXT_PRIORITY "R16: a priority is %d to %d, not %ld"
 #define LK_TEXT_ATTEMPTS "R16: at most %d attempts, R19: a note of at most %d bytes"
 #define LK_TEXT_FAILURE "R16: the text of a failure has at most %d bytes, not %zu"
+#define LK_TEXT_PROGRESS "R16: a progress has at most %d bytes, not %zu"
 #define LK_TEXT_TOKEN_TAKEN "R4: the next item needs a token of its own"
 #define LK_TEXT_QUEUE_EMPTY "R16: there is no item in this queue"
 #define LK_TEXT_QUEUE_PAUSED "R16: a lock on the queue, held or waiting, pauses all claiming"
@@ -79,6 +81,6 @@
 _Static_assert(LK_PATH_BYTES_MAX == 512 && LK_PATH_DEPTH_MAX == 32 && LK_SEGMENT_BYTES_MAX == 255,
                "as LK_TEXT_PATH_LONG, _DEEP, LK_TEXT_SEGMENT_LONG and LK_TEXT_ITEM_ID say");
 _Static_assert(LK_LIMIT_MAX == 2147483647, "as LK_TEXT_NUMBER says");
-_Static_assert(LK_TTL_MAX_DAYS == 366, "as LK_TEXT_FIXED_END and LK_TEXT_DELAY say");
+_Static_assert(LK_TTL_MAX_DAYS == 366, "as LK_TEXT_FIXED_END, _DELAY and _KEEP say");
 
 #endif

@@ -223,7 +223,7 @@ struct lk_kept_value {
 
 /*
  * R16: one piece of work. In its queue's tree by age; unless it is claimed also in that of its
- * state, or of its group while it is ready, by rank.
+ * state, or of its group while it is ready, by rank; once it is done, in the model's of those.
  */
 struct lk_item {
     lk_id node; /* QUEUE/ID */
@@ -240,8 +240,9 @@ struct lk_item {
     bool failed_by_loss; /* LK_TEXT_CLAIM_LOST is its last failure, not the kept one */
     int16_t priority;
     int32_t last_exit;
-    int64_t rank;          /* delayed, or pushed again: when it is due; ready: the negative of its
-                          priority; else 0 */
+    int64_t rank;          /* delayed, pushed again or done: when it is due; ready: the negative of
+                          its priority; else 0 */
+    int64_t keep_ms;       /* once it is done; 0: not */
     uint64_t sequence;     /* a draw of its root (R4) */
     lk_id claim;           /* the request that claims it */
     lk_id next_gone;       /* done by the last step, still readable */
@@ -250,9 +251,11 @@ struct lk_item {
     uint32_t value_size;
     uint32_t need_count;
     uint32_t last_text_size;
+    uint32_t progress_size;
     lk_id group; /* of those that need the same; 0: it needs nothing */
     char *value;
     char *last_text;             /* of its last failure */
+    char *progress;              /* of its last claim */
     const struct lk_part *needs; /* its group's */
 };
 
@@ -329,6 +332,7 @@ struct lk_model {
     struct lk_order_tree values_by_path;
     struct lk_order_tree doubts_by_path; /* the values in doubt */
     struct lk_order_tree roots_by_ready; /* those with items that are ready or delayed */
+    struct lk_order_tree done_items;     /* that are kept, of all queues */
     lk_id first_idle;                    /* queues, the one that has been idle longest first */
     lk_id last_idle;
     uint32_t idle;
@@ -350,8 +354,10 @@ struct lk_model {
     lk_id value_gone_first;
     lk_id item_gone_first;
     lk_id work_gone_first;
-    lk_id ended_first;     /* requests that the last step ended, still readable */
-    int64_t now_us;        /* of the last step */
+    lk_id ended_first; /* requests that the last step ended, still readable */
+    int64_t now_us;    /* of the last step */
+    int64_t
+        forgotten_us; /* up to which items that are done have been forgotten, or count as such */
     int64_t wall_ahead_us; /* of the steps' times, as configured */
 
     struct lk_effects effects;

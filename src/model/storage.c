@@ -178,6 +178,7 @@ void lk_work_unlist(struct lk_model *model, lk_id id) {
 static void free_far(struct lk_model *model, struct lk_item *item) {
     lk_bytes_free(model, item->value);
     lk_bytes_free(model, item->last_text);
+    lk_bytes_free(model, item->progress);
 }
 
 static bool join_group(struct lk_model *model, struct lk_item *made, const struct lk_part *needs) {
@@ -218,7 +219,8 @@ lk_id lk_item_make(struct lk_model *model, lk_id work, const struct lk_path *pat
 }
 
 uint64_t lk_item_kept_bytes(const struct lk_item *item) {
-    return (uint64_t)item->value_size + item->last_text_size + LK_KEPT_COST_BYTES;
+    return (uint64_t)item->value_size + item->last_text_size + item->progress_size
+           + LK_KEPT_COST_BYTES;
 }
 
 bool lk_item_refill(struct lk_model *model, lk_id id, struct lk_slice value,
@@ -242,6 +244,21 @@ bool lk_item_refill(struct lk_model *model, lk_id id, struct lk_slice value,
     lk_bytes_free(model, item->value);
     leave_group(model, item);
     *item = made;
+    return true;
+}
+
+bool lk_item_keep_progress(struct lk_model *model, lk_id id, struct lk_slice text) {
+    struct lk_item *item = lk_item_at(model, id);
+    char *copy;
+
+    if (!lk_bytes_copy(model, text, &copy)) {
+        return false;
+    }
+    model->kept_bytes -= lk_item_kept_bytes(item);
+    lk_bytes_free(model, item->progress);
+    item->progress = copy;
+    item->progress_size = (uint32_t)text.size;
+    model->kept_bytes += lk_item_kept_bytes(item);
     return true;
 }
 

@@ -43,6 +43,9 @@ lk_id lk_item_make(struct lk_model *model, lk_id work, const struct lk_path *pat
 bool lk_item_refill(struct lk_model *model, lk_id item, struct lk_slice value,
                     const struct lk_part *needs, size_t need_count);
 
+/* Keeps a progress in place of the item's last one. false: memory is exhausted. None needs none. */
+bool lk_item_keep_progress(struct lk_model *model, lk_id item, struct lk_slice text);
+
 /* Keeps a failure in place of the item's last one. false: memory is exhausted. */
 bool lk_item_keep_failure(struct lk_model *model, lk_id item,
                           const struct lk_item_failure *failure);

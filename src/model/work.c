@@ -39,6 +39,13 @@ static void note_item(struct lk_model *model, enum lk_change_kind kind, lk_id it
     model->changes[model->effects.change_count - 1].item = item;
 }
 
+/* Removes an item that is not claimed. */
+static void remove_item(struct lk_model *model, lk_id item, enum lk_change_kind kind) {
+    lk_item_leave(model, item);
+    lk_item_remove(model, item);
+    note_item(model, kind, item, 0);
+}
+
 static void note_count(struct lk_model *model, lk_id id) {
     struct lk_work *work = lk_work_at(model, id);
 
@@ -83,6 +90,7 @@ static void push_new(struct lk_model *model, struct lk_times times, const struct
     }
     item = lk_item_at(model, id);
     item->priority = (int16_t)push->priority;
+    item->keep_ms = push->keep_ms;
     item->sequence = draw_at(model, item->node, times.wall_us);
     lk_item_enter(model, id, push->delay_ms > 0 ? LK_ITEM_DELAYED : LK_ITEM_READY,
                   times.now_us + push->delay_ms * 1000, times.now_us);
@@ -111,13 +119,17 @@ static bool is_another_run(enum lk_item_state was) {
     return lk_item_is_claimed(was) && was != LK_ITEM_AGAIN;
 }
 
+static bool is_waiting(enum lk_item_state state) {
+    return state == LK_ITEM_READY || state == LK_ITEM_DELAYED;
+}
+
 /* What the push says takes the place of what the item was. false: memory is exhausted. */
 static bool replace(struct lk_model *model, struct lk_times times, const struct lk_push *push,
                     lk_id id) {
     int64_t due_us = times.now_us + push->delay_ms * 1000;
     struct lk_item *item = lk_item_at(model, id);
     const struct lk_item before = *item;
-    bool is_ready = before.claim == 0 && before.state != LK_ITEM_PARKED
+    bool is_ready = is_waiting(before.state)
                     && before.ready_us <= times.now_us; /* since then, and it stays so */
 
     lk_item_leave(model, id);
@@ -129,6 +141,7 @@ static bool replace(struct lk_model *model, struct lk_times times, const struct 
         return false;
     }
     item->priority = (int16_t)push->priority;
+    item->keep_ms = push->keep_ms;
     if (is_another_run(before.state)) { /* it is the last in the queue, as a new item is */
         item->sequence = draw_at(model, item->node, times.wall_us);
     }
@@ -185,12 +198,16 @@ void lk_step_push(struct lk_model *model, struct lk_times times, const struct lk
         return;
     }
     is_known = lk_work_find(model, lk_node_find(model, &push->queue)) != 0;
-    work = lk_changes_reserve(model, 2) ? lk_queue_make(model, &push->queue) : 0;
+    work = lk_changes_reserve(model, 3) ? lk_queue_make(model, &push->queue) : 0;
     if (work == 0) {
         lk_answer_exhausted(model);
         return;
     }
     item = lk_item_find(model, lk_node_find(model, &item_path.path));
+    if (item != 0 && lk_item_present(model, lk_item_at(model, item)->node) == 0) {
+        remove_item(model, item, LK_CHANGE_ITEM_FORGOTTEN);
+        item = 0;
+    }
     if (item == 0) {
         push_new(model, times, push, work, &item_path.path);
         if (!is_known && model->effects.answer.outcome != LK_OK) {
@@ -301,6 +318,7 @@ static void count_claim(struct taking *taking, lk_id id, lk_id request) {
     assert(item->state == LK_ITEM_READY && item->work == taking->work && item->claim == request);
     lk_item_change_state(model, id, LK_ITEM_CLAIMED, 0);
     item->attempts++;
+    (void)lk_item_keep_progress(model, id, (struct lk_slice){NULL, 0});
     item->max_attempts = taking->take->max_attempts;
     item->ask_number = taking->take->ask_number;
     lk_claims_add(model, id);
@@ -425,6 +443,39 @@ lk_id lk_claim_item(const struct lk_model *model, const struct lk_model_request 
     return lk_item_find(model, lk_part_entry_at(model, claim->first_entry)->node);
 }
 
+/* How long the item is kept if it is done now. 0: it is not. */
+static int64_t keep_ms_of(const struct lk_item *item, const struct lk_finish *finish) {
+    return finish->kind == LK_FINISH_DONE && item->state == LK_ITEM_CLAIMED
+               ? lk_max(item->keep_ms, finish->keep_ms)
+               : 0;
+}
+
+/* The result takes the place of the value and the needs. false: memory is exhausted. */
+static bool keep_result(struct lk_model *model, lk_id id, struct lk_slice result) {
+    bool was_head = lk_item_at(model, id)->is_head;
+    bool is_kept;
+
+    lk_item_leave(model, id);
+    is_kept = lk_item_refill(model, id, result, NULL, 0);
+    lk_item_enter(model, id, LK_ITEM_CLAIMED, 0, 0);
+    if (!is_kept && was_head) {
+        lk_heads_begin(model, id);
+    }
+    return is_kept;
+}
+
+/* The item stays, with its result, for some time. */
+static void finish_kept(struct lk_model *model, lk_id id, int64_t until_us) {
+    struct lk_item *item = lk_item_at(model, id);
+
+    lk_claims_remove(model, id);
+    item->claim = 0;
+    (void)lk_item_keep_progress(model, id, (struct lk_slice){NULL, 0});
+    lk_item_change_state(model, id, LK_ITEM_DONE, until_us);
+    note_item(model, LK_CHANGE_ITEM_DONE, id, 0);
+    note_count(model, item->work);
+}
+
 /* Removes an item that is, or was, claimed; the claim is about to end. */
 static void remove_claimed(struct lk_model *model, lk_id id, enum lk_change_kind kind) {
     struct lk_item *item = lk_item_at(model, id);
@@ -505,6 +556,7 @@ static void end_claim(struct lk_model *model, struct lk_times times, const struc
                       lk_id id) {
     const struct lk_item *item = lk_item_at(model, id);
     lk_id claim = item->claim;
+    int64_t keep_ms = keep_ms_of(item, finish);
     struct lk_released_nodes released;
 
     lk_released_nodes_of(model, claim, &released);
@@ -513,6 +565,8 @@ static void end_claim(struct lk_model *model, struct lk_times times, const struc
         lk_work_at(model, item->work)->counts.done++;
         if (item->state == LK_ITEM_AGAIN) {
             give_back(model, id, LK_CHANGE_ITEM_DONE, false, times.now_us, times.now_us);
+        } else if (keep_ms > 0) {
+            finish_kept(model, id, times.now_us + keep_ms * 1000);
         } else {
             remove_claimed(model, id, LK_CHANGE_ITEM_DONE);
         }
@@ -538,6 +592,21 @@ static lk_id find_claimed(const struct lk_model *model, const struct lk_path *pa
                : 0;
 }
 
+/* The result, progress or failure that the claimant tells. false: memory is exhausted. */
+static bool keep_what_is_said(struct lk_model *model, lk_id id, const struct lk_finish *finish) {
+    switch (finish->kind) {
+    case LK_FINISH_DONE:
+        return keep_ms_of(lk_item_at(model, id), finish) == 0
+               || keep_result(model, id, finish->result);
+    case LK_FINISH_RETRY:
+        return !lk_item_failure_is_given(&finish->failure)
+               || lk_item_keep_failure(model, id, &finish->failure);
+    case LK_FINISH_PROGRESS:
+    default:
+        return lk_item_keep_progress(model, id, finish->progress);
+    }
+}
+
 void lk_step_finish(struct lk_model *model, struct lk_times times, const struct lk_finish *finish) {
     struct lk_item_path item_path;
     struct lk_part part;
@@ -558,15 +627,20 @@ void lk_step_finish(struct lk_model *model, struct lk_times times, const struct 
     }
     id = find_claimed(model, &item_path.path, finish);
     if (id == 0) {
-        bool is_repeated =
-            finish->token != 0 && lk_ended_recalls(&model->ended, &target, times.now_us);
+        bool is_repeated = finish->kind != LK_FINISH_PROGRESS && finish->token != 0
+                           && lk_ended_recalls(&model->ended, &target, times.now_us);
         lk_answer(model, is_repeated ? LK_OK : LK_LOST, 0); /* R3 */
         snprintf(model->text, sizeof model->text, "%s", is_repeated ? "" : LK_TEXT_NOT_CLAIMED);
         return;
     }
-    if (finish->kind == LK_FINISH_RETRY && lk_item_failure_is_given(&finish->failure)
-        && !lk_item_keep_failure(model, id, &finish->failure)) {
+    if (!keep_what_is_said(model, id, finish)) {
         lk_answer_exhausted(model);
+        return;
+    }
+    if (finish->kind == LK_FINISH_PROGRESS) {
+        note_item(model, LK_CHANGE_ITEM_PROGRESSED, id, 0);
+        lk_answer(model, LK_OK, 0);
+        model->effects.answer.item = id;
         return;
     }
     if (finish->token != 0) {
@@ -593,7 +667,7 @@ static bool find_named(struct lk_model *model, const struct lk_path *queue, stru
         lk_answer_exhausted(model);
         return false;
     }
-    *ret_item = lk_item_find(model, lk_node_find(model, &item_path.path));
+    *ret_item = lk_item_present(model, lk_node_find(model, &item_path.path));
     return true;
 }
 
@@ -633,9 +707,7 @@ void lk_step_drop(struct lk_model *model, const struct lk_drop *drop) {
                  drop->only_parked ? LK_TEXT_NOT_PARKED : LK_TEXT_NO_ITEM);
         return;
     }
-    lk_item_leave(model, id);
-    lk_item_remove(model, id);
-    note_item(model, LK_CHANGE_ITEM_DROPPED, id, 0);
+    remove_item(model, id, LK_CHANGE_ITEM_DROPPED);
     lk_answer(model, LK_OK, 0);
     model->effects.answer.item = id;
 }
@@ -652,8 +724,6 @@ lk_id lk_item_cancel(struct lk_model *model, lk_id id, bool at_once) {
     if (item->state == LK_ITEM_CANCELLED) {
         return item->claim;
     }
-    lk_item_leave(model, id);
-    lk_item_remove(model, id);
-    note_item(model, LK_CHANGE_ITEM_DROPPED, id, 0);
+    remove_item(model, id, LK_CHANGE_ITEM_DROPPED);
     return 0;
 }

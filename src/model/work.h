@@ -24,6 +24,16 @@ void lk_item_leave(struct lk_model *model, lk_id item);
 void lk_item_change_state(struct lk_model *model, lk_id item, enum lk_item_state state,
                           int64_t due_us);
 
+/* How many items the step forgets: those that are done, and whose time is over. A bounded number:
+ * further ones count as forgotten. */
+size_t lk_items_to_forget(const struct lk_model *model, int64_t now_us);
+
+/* Forgets them, one change each. lk_step_perish() has reserved room for the changes. */
+void lk_step_forget_items(struct lk_model *model);
+
+/* The item at a node, 0: there is none, or it counts as forgotten. */
+lk_id lk_item_present(const struct lk_model *model, lk_id node);
+
 /* How many queues the step forgets: those idle longest beyond the bound, a bounded number. */
 size_t lk_queues_to_forget(const struct lk_model *model);
 

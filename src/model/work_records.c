@@ -15,7 +15,7 @@ lk_item_ref lk_model_item(const struct lk_model *model, const struct lk_path *qu
                           struct lk_slice id) {
     lk_id node = lk_node_find(model, queue);
 
-    return node != 0 ? lk_item_find(model, lk_node_child(model, node, id)) : 0;
+    return node != 0 ? lk_item_present(model, lk_node_child(model, node, id)) : 0;
 }
 
 static struct lk_item_failure last_failure_of(const struct lk_item *item) {
@@ -52,6 +52,8 @@ void lk_model_item_record(const struct lk_model *model, lk_item_ref ref,
     ret_record->claim = item->claim;
     ret_record->value = (struct lk_slice){item->value, item->value_size};
     ret_record->priority = item->priority;
+    ret_record->keep_ms = item->keep_ms;
+    ret_record->progress = (struct lk_slice){item->progress, item->progress_size};
     ret_record->last_failure = last_failure_of(item);
     ret_record->need_count = item->need_count;
     for (size_t i = 0; i < item->need_count; i++) {
@@ -68,7 +70,8 @@ static bool is_possible(const struct lk_model *model, const struct lk_item_recor
            && record->value.size <= LK_VALUE_BYTES_MAX && record->need_count <= LK_NEEDS_MAX
            && record->priority >= LK_PRIORITY_MIN && record->priority <= LK_PRIORITY_MAX
            && record->last_failure.text.size <= LK_FAILURE_BYTES_MAX && record->state < LK_ITEM_GONE
-           && record->state != LK_ITEM_CLAIMED
+           && record->progress.size <= LK_FAILURE_BYTES_MAX && record->keep_ms >= 0
+           && record->keep_ms <= LK_TTL_MAX_MS && record->state != LK_ITEM_CLAIMED
            && (record->need_count == 0
                || lk_parts_check(record->needs, record->need_count, NULL) == LK_OK)
            && lk_model_item(model, &record->queue, record->id) == 0;
@@ -102,13 +105,15 @@ lk_outcome lk_model_restore_item(struct lk_model *model, const struct lk_item_re
     if (id == 0) {
         return LK_INTERNAL;
     }
-    if (!lk_heads_reserve(model, id) || !lk_item_keep_failure(model, id, &record->last_failure)) {
+    if (!lk_heads_reserve(model, id) || !lk_item_keep_failure(model, id, &record->last_failure)
+        || !lk_item_keep_progress(model, id, record->progress)) {
         lk_item_remove(model, id);
         return LK_INTERNAL;
     }
     lk_item_at(model, id)->sequence = record->sequence;
     lk_item_at(model, id)->priority = (int16_t)record->priority;
     lk_item_at(model, id)->attempts = record->attempts;
+    lk_item_at(model, id)->keep_ms = record->keep_ms;
     lk_item_at(model, id)->was_lost = record->was_lost;
     lk_item_enter(model, id, record->state, record->due_us, ready_us(model, record));
     if (record->is_head) {
@@ -218,14 +223,29 @@ lk_outcome lk_model_restore_queue(struct lk_model *model, const struct lk_path *
     return LK_OK;
 }
 
+/* A walk over the items of a queue that leaves out those that count as forgotten. */
+struct present {
+    const struct lk_model *model;
+    lk_visit_item *visit;
+    void *context;
+};
+
+static bool visit_present(void *context, lk_id id) {
+    const struct present *present = context;
+    bool is_there = lk_item_present(present->model, lk_item_at(present->model, id)->node) != 0;
+
+    return !is_there || present->visit(present->context, id);
+}
+
 void lk_model_each_item(const struct lk_model *model, const struct lk_path *queue,
                         lk_visit_item *visit, void *context) {
+    struct present present = {.model = model, .visit = visit, .context = context};
     lk_id work = find_queue(model, queue);
     uint64_t steps = 0;
 
     if (work != 0) {
         (void)lk_order_walk(model, LK_ORDER_AGE, &lk_work_at(model, work)->items,
-                            (struct lk_order_key){.first = 0}, visit, context, &steps);
+                            (struct lk_order_key){.first = 0}, visit_present, &present, &steps);
     }
 }
 

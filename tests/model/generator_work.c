@@ -23,6 +23,12 @@ void generator_open_work(struct generator *generator, uint64_t number) {
     memcpy(generator->paths, places, sizeof places);
 }
 
+static void put_keep(struct generator *generator, struct line *line) {
+    if (chance(generator, 25)) {
+        put(line, " keep=%s", SOME(generator, delays));
+    }
+}
+
 static void put_push(struct generator *generator, struct line *line) {
     static const char *const all_needs =
         " needs=n/1,n/2,n/3,n/4,n/5,n/6,n/7,n/8,n/9,n/10,n/11,n/12,n/13,n/14,n/15";
@@ -40,6 +46,7 @@ static void put_push(struct generator *generator, struct line *line) {
     if (chance(generator, 40)) {
         put(line, chance(generator, 70) ? " again" : " replaces");
     }
+    put_keep(generator, line);
     if (chance(generator, 2)) {
         put(line, "%s%s", all_needs, chance(generator, 30) ? ",n/16" : "");
     } else if (chance(generator, 30)) {
@@ -160,10 +167,23 @@ static void put_retry(struct generator *generator, struct line *line) {
     put(line, "%s", chance(generator, 15) ? " parks" : "");
 }
 
+static void put_done(struct generator *generator, struct line *line) {
+    if (chance(generator, 40)) {
+        put(line, " result=%.*s", (int)generator_below(generator, 12), "well-done-ok");
+    }
+    put_keep(generator, line);
+}
+
+static const char *some_finish(struct generator *generator) {
+    uint64_t kind = generator_below(generator, 100);
+
+    return kind < 45 ? "done" : kind < 88 ? "retry" : "progress";
+}
+
 /* Of a claim that is there, of one that was, or of nothing. */
 static void put_finish(struct generator *generator, struct line *line,
                        const struct lk_reference *reference) {
-    const char *verb = chance(generator, 50) ? "done" : "retry";
+    const char *verb = some_finish(generator);
     const struct lk_reference_item *item = some_item(generator, reference);
     const struct lk_reference_request *claim =
         item != NULL ? request_of(reference, item->claim) : NULL;
@@ -188,6 +208,10 @@ static void put_finish(struct generator *generator, struct line *line,
     }
     if (verb[0] == 'r') {
         put_retry(generator, line);
+    } else if (verb[0] == 'd') {
+        put_done(generator, line);
+    } else {
+        put(line, " text=%.*s", (int)generator_below(generator, 12), "half-way-now");
     }
 }
 
@@ -266,7 +290,8 @@ static bool put_pass_until_due(struct generator *generator, struct line *line,
     const struct lk_reference_item *items = lk_reference_items(reference, &count);
 
     for (size_t i = 0; i < count; i++) {
-        if (items[i].state == LK_ITEM_DELAYED && items[i].due_us > times.now_us) {
+        if ((items[i].state == LK_ITEM_DELAYED || items[i].state == LK_ITEM_DONE)
+            && items[i].due_us > times.now_us) {
             int64_t left_us = items[i].due_us - times.now_us - (chance(generator, 30) ? 1 : 0);
             line->size = 0; /* without the clocks before it */
             put(line, "+%" PRId64 "/%" PRId64 " pass", left_us, left_us);

@@ -56,6 +56,7 @@ static const char *read_push(struct lk_slice text, struct history_command *ret_e
     struct lk_push *push = &ret_event->command.push;
     struct lk_slice needs;
     uint64_t delay_ms = 0;
+    uint64_t keep_ms = 0;
     int64_t priority = 0;
     const char *wrong = NULL;
 
@@ -72,11 +73,13 @@ static const char *read_push(struct lk_slice text, struct history_command *ret_e
         } else if (!history_starts_with(word, "value=", &push->value)
                    && !history_signed(word, "priority", &priority)
                    && !history_number(word, "delay", NULL, &delay_ms)
+                   && !history_number(word, "keep", NULL, &keep_ms)
                    && !read_push_kind(word, &push->kind)) {
             wrong = "a push has no such word";
         }
     }
     push->delay_ms = (int64_t)delay_ms;
+    push->keep_ms = (int64_t)keep_ms;
     push->priority = (int32_t)priority;
     return wrong;
 }
@@ -128,6 +131,29 @@ static bool read_retry(struct lk_slice word, struct lk_finish *finish) {
     return true;
 }
 
+/* What only the item that is done has. */
+static bool read_done(struct lk_slice word, struct lk_finish *finish) {
+    uint64_t keep_ms;
+
+    if (history_number(word, "keep", NULL, &keep_ms)) {
+        finish->keep_ms = (int64_t)keep_ms;
+        return true;
+    }
+    return history_starts_with(word, "result=", &finish->result);
+}
+
+static bool read_finish_word(struct lk_slice word, struct lk_finish *finish) {
+    switch (finish->kind) {
+    case LK_FINISH_DONE:
+        return read_done(word, finish);
+    case LK_FINISH_RETRY:
+        return read_retry(word, finish);
+    case LK_FINISH_PROGRESS:
+    default:
+        return history_starts_with(word, "text=", &finish->progress);
+    }
+}
+
 static const char *read_finish(struct lk_slice owner, enum lk_finish_kind kind,
                                struct lk_slice text, const struct history_tokens *tokens,
                                struct history_command *ret_event) {
@@ -141,7 +167,7 @@ static const char *read_finish(struct lk_slice owner, enum lk_finish_kind kind,
     finish->id = history_word(&text);
     for (struct lk_slice word = history_word(&text); word.size > 0; word = history_word(&text)) {
         if (!history_number(word, "token", tokens, &finish->token)
-            && !(kind == LK_FINISH_RETRY && read_retry(word, finish))) {
+            && !read_finish_word(word, finish)) {
             return "the end of a claim has no such word";
         }
     }
@@ -193,6 +219,9 @@ const char *history_read_work(struct lk_slice owner, struct lk_slice verb, struc
     }
     if (history_is(verb, "done")) {
         return read_finish(owner, LK_FINISH_DONE, text, tokens, ret_event);
+    }
+    if (history_is(verb, "progress")) {
+        return read_finish(owner, LK_FINISH_PROGRESS, text, tokens, ret_event);
     }
     if (history_is(verb, "retry")) {
         return read_finish(owner, LK_FINISH_RETRY, text, tokens, ret_event);

@@ -175,6 +175,12 @@ static const char *compare_item(const struct lockstep *lockstep,
     if (record->priority != expected->priority) {
         return "priority of an item";
     }
+    if (record->keep_ms != expected->keep_ms) {
+        return "how long a result is kept";
+    }
+    if (!lk_slice_equal(record->progress, expected->progress)) {
+        return "progress of an item";
+    }
     if (!is_same_failure(&record->last_failure, &expected->last_failure)) {
         return "last failure of an item";
     }
@@ -192,7 +198,7 @@ struct queue_walk {
     const struct lockstep *lockstep;
     const struct lk_path *queue;
     struct lk_item_record record;
-    struct lk_queue_counts now; /* only the four that count items */
+    struct lk_queue_counts now; /* only the five that count items */
     size_t count;
     const char *wrong;
 };
@@ -215,6 +221,7 @@ static bool visit_item(void *context, lk_item_ref item) {
     walk->now.delayed += walk->record.state == LK_ITEM_DELAYED;
     walk->now.claimed += lk_item_is_claimed(walk->record.state);
     walk->now.parked_now += walk->record.state == LK_ITEM_PARKED;
+    walk->now.done_now += walk->record.state == LK_ITEM_DONE;
     if (expected != NULL
         && (expected->state == LK_ITEM_READY || has_become_due(lockstep, expected))) {
         walk->now.oldest_ready_us = lk_min(walk->now.oldest_ready_us, expected->ready_us);
@@ -255,6 +262,7 @@ static const char *compare_counts(const struct lockstep *lockstep, const struct 
     expected.delayed = walk->now.delayed;
     expected.claimed = walk->now.claimed;
     expected.parked_now = walk->now.parked_now;
+    expected.done_now = walk->now.done_now;
     expected.oldest_ready_us = walk->now.oldest_ready_us;
     return memcmp(&counts, &expected, sizeof counts) == 0 ? NULL : "counts of a queue";
 }
@@ -346,7 +354,7 @@ const char *lockstep_work_compare_answer(const struct lockstep *lockstep,
 /* ---- changes ---- */
 
 static bool is_of_item(enum lk_change_kind kind) {
-    return kind >= LK_CHANGE_ITEM_PUSHED && kind <= LK_CHANGE_ITEM_DROPPED;
+    return kind >= LK_CHANGE_ITEM_PUSHED && kind <= LK_CHANGE_ITEM_PROGRESSED;
 }
 
 static const struct lk_change *change_of_item(const struct lockstep *lockstep,
@@ -385,8 +393,8 @@ static bool is_item_unchanged(const struct lk_reference_item *a,
                               const struct lk_reference_item *b) {
     return a->state == b->state && a->due_us == b->due_us && a->attempts == b->attempts
            && a->was_lost == b->was_lost && a->is_head == b->is_head && a->claim == b->claim
-           && a->sequence == b->sequence && a->priority == b->priority
-           && lk_slice_equal(a->value, b->value);
+           && a->sequence == b->sequence && a->priority == b->priority && a->keep_ms == b->keep_ms
+           && lk_slice_equal(a->progress, b->progress) && lk_slice_equal(a->value, b->value);
 }
 
 static bool is_unclaimed(const struct lk_reference_item *item) {
@@ -401,12 +409,15 @@ static bool fits(enum lk_change_kind kind, const struct lk_reference_item *befor
     case LK_CHANGE_ITEM_STOLEN:
         return after != NULL && after->state == LK_ITEM_CLAIMED;
     case LK_CHANGE_ITEM_DONE:
-        return after == NULL
+        return after == NULL || after->state == LK_ITEM_DONE
                || (before != NULL && before->state == LK_ITEM_AGAIN && is_unclaimed(after));
     case LK_CHANGE_ITEM_REPLACED:
         return after != NULL && (after->state == LK_ITEM_AGAIN || is_unclaimed(after));
     case LK_CHANGE_ITEM_DROPPED:
+    case LK_CHANGE_ITEM_FORGOTTEN:
         return after == NULL;
+    case LK_CHANGE_ITEM_PROGRESSED:
+        return after != NULL && lk_item_is_claimed(after->state);
     case LK_CHANGE_ITEM_CANCELLED:
         return after != NULL && after->state == LK_ITEM_CANCELLED;
     case LK_CHANGE_ITEM_PARKED:
@@ -427,11 +438,12 @@ static bool has_counted_a_steal(const struct lockstep *lockstep, const struct lk
     return after->counts.steals != before->counts.steals;
 }
 
-/* Also where the item before it with this id was cancelled, and went in the same step. */
+/* Also where the item before it with this id was cancelled or done, and went in the same step. */
 static bool is_new_item(const struct lk_reference_item *before,
                         const struct lk_reference_item *after) {
     return before == NULL
-           || (before->state == LK_ITEM_CANCELLED && after != NULL && after->state != LK_ITEM_AGAIN
+           || ((before->state == LK_ITEM_CANCELLED || before->state == LK_ITEM_DONE)
+               && after != NULL && after->state != LK_ITEM_AGAIN
                && after->sequence != before->sequence);
 }
 

@@ -106,13 +106,17 @@ static bool expect_of_item(struct script *script, struct lk_slice word) {
         expect(script, script->item.id.size > 0 && script->item.attempts == number, word);
     } else if (history_number(word, "due", NULL, &number)) {
         expect(script,
-               script->item.state == LK_ITEM_DELAYED
+               lk_item_has_due(script->item.state)
                    && script->item.due_us - script->times.now_us == (int64_t)number * 1000,
                word);
     } else if (history_signed(word, "priority", &value)) {
         expect(script, script->item.priority == value, word);
     } else if (history_signed(word, "exit", &value)) {
         expect(script, failure->has_exit && failure->exit_code == value, word);
+    } else if (history_starts_with(word, "with=", &text)) {
+        expect(script, lk_slice_equal(script->item.value, text), word);
+    } else if (history_starts_with(word, "progress=", &text)) {
+        expect(script, lk_slice_equal(script->item.progress, text), word);
     } else if (history_is(word, "noexit")) {
         expect(script, !failure->has_exit, word);
     } else if (history_starts_with(word, "error=", &text)) {
@@ -197,6 +201,8 @@ static void expect_of_answer(struct script *script, struct lk_slice word) {
         expect(script, has_change(script, LK_CHANGE_ITEM_STOLEN), word);
     } else if (history_is(word, "parked")) {
         expect(script, has_change(script, LK_CHANGE_ITEM_PARKED), word);
+    } else if (history_is(word, "forgotten")) {
+        expect(script, has_change(script, LK_CHANGE_ITEM_FORGOTTEN), word);
     } else if (history_is(word, "dropped")) {
         expect(script, has_change(script, LK_CHANGE_ITEM_DROPPED), word);
     } else if (!expect_of_item(script, word) && !expect_of_value(script, word)
@@ -291,7 +297,8 @@ static void tell_value(struct script *script, struct lk_slice rest) {
 /* The item of this line, and its claim; whether it is there, in this state. */
 static bool find_item(struct script *script, const struct lk_path *queue, struct lk_slice id,
                       struct lk_slice state) {
-    static const char *const names[] = {"ready", "delayed", "claimed", "parked"};
+    static const char *const names[] = {"ready",     "delayed", "claimed", "parked",
+                                        "cancelled", "again",   "done"};
     lk_item_ref item = lk_model_item(script->lockstep.model, queue, id);
 
     if (item == 0 || history_is(state, "gone")) {
@@ -345,6 +352,7 @@ static void tell_queue(struct script *script, struct lk_slice rest) {
         {"delayed", &counts.delayed},
         {"claimed", &counts.claimed},
         {"parked_now", &counts.parked_now},
+        {"done_now", &counts.done_now},
     };
 
     if (lk_path_parse(history_word(&rest), &queue, NULL) != LK_OK) {

@@ -472,6 +472,117 @@ static void the_last_failure_is_kept_with_the_item(void **state) {
            "? item q 1 claimed exit=0 error=", "A retry q 1 error=again -> ok noexit error=again");
 }
 
+/* ---- results --------------------------------------------------------------------------------- */
+
+/* A result takes the place of the value, for the time that the push has named. */
+static void a_result_is_kept_for_a_time(void **state) {
+    (void)state;
+    SCRIPT("push q 1 value=in keep=100 -> ok", "A claim q -> granted with=in",
+           "A done q 1 result=out -> ok with=out due=100", "? item q 1 done with=out attempts=1",
+           "? queue q pushed=1 done=1 claimed=0 done_now=1", "B claim q -> busy",
+           "B try q/1 -> granted", "pass 50 -> ok", "? item q 1 done with=out",
+           "pass 50 -> ok forgotten", "? item q 1 gone", "? queue q done=1 done_now=0",
+           "push q 1 -> ok created");
+    /* The longer of two times counts; without one the item is gone, and with it the result. */
+    SCRIPT("push q 1 keep=100 -> ok", "push q 2 keep=100 -> ok", "push q 3 -> ok",
+           "A claim q -> granted", "A done q 1 keep=50 -> ok due=100 with=", "A claim q -> granted",
+           "A done q 2 keep=150 result=x -> ok due=150", "A claim q -> granted",
+           "A done q 3 result=x -> ok", "? item q 3 gone");
+}
+
+/* A push finds an item that is done as any other; another run makes of it a new item. */
+static void a_push_finds_what_is_done(void **state) {
+    (void)state;
+    SCRIPT("push q 1 keep=100 value=in -> ok", "A claim q attempts=9 -> granted",
+           "A done q 1 result=out -> ok", "push q 1 value=new -> ok again with=out",
+           "push q 1 value=new replaces -> ok with=out", "? item q 1 done with=out",
+           "push q 1 value=new again -> ok with=new", "A claim q -> granted with=new attempts=1",
+           "A done q 1 result=out2 -> ok", "? item q 1 gone");
+    /* What is over when it is pushed is not there, whether a step has taken it away or not. */
+    SCRIPT("push q 1 keep=100 -> ok", "A claim q -> granted", "A done q 1 result=out -> ok",
+           "+100000/100000 push q 1 value=new -> ok created forgotten with=new",
+           "? item q 1 ready");
+}
+
+static void what_is_done_can_only_go(void **state) {
+    (void)state;
+    SCRIPT("push q 1 keep=100 -> ok", "A claim q -> granted keep=a",
+           "A done q 1 token=$a result=x -> ok", "A done q 1 token=$a result=y -> ok",
+           "? item q 1 done with=x", "A retry q 1 token=$a -> ok", "A retry q 1 -> lost",
+           "unpark q 1 -> lost", "drop q 1 parked -> lost", "drop q 1 -> ok dropped",
+           "? item q 1 gone");
+    SCRIPT("push q 1 keep=100 -> ok", "A claim q -> granted", "A done q 1 -> ok",
+           "break q/1 cancel -> ok dropped", "? item q 1 gone");
+    /* The last one that is forgotten leaves an idle queue. */
+    SCRIPT("push q 1 keep=100 -> ok", "push q 2 keep=100 -> ok", "A claim q -> granted",
+           "A done q 1 -> ok", "A claim q -> granted", "pass 50 -> ok", "A done q 2 -> ok",
+           "pass 50 -> ok forgotten", "? item q 2 done", "pass 50 -> ok forgotten",
+           "? queue q pushed=2 done=2 done_now=0");
+}
+
+/* A claim that is cancelled, and one whose item is pushed again, leave no result. */
+static void a_result_is_that_of_the_last_run(void **state) {
+    (void)state;
+    SCRIPT("push q 1 keep=100 -> ok", "A claim q -> granted", "break q/1 cancel -> ok",
+           "A done q 1 result=x -> ok", "? item q 1 gone");
+    SCRIPT("push q 1 keep=100 -> ok", "A claim q -> granted",
+           "push q 1 again value=new keep=50 -> ok", "A done q 1 result=x -> ok with=new",
+           "? item q 1 ready with=new", "A claim q -> granted", "A done q 1 result=y -> ok due=50");
+}
+
+/* What is done keeps no other item back: it is the head of no strict need any more. */
+static void what_is_done_is_no_head(void **state) {
+    (void)state;
+    SCRIPT("push q 1 keep=100 needs=p?strict -> ok", "push q 2 needs=p?strict -> ok",
+           "A claim q -> granted item=1", "B claim q -> busy", "A done q 1 result=x -> ok",
+           "B claim q -> granted item=2");
+}
+
+static void times_and_sizes_of_results_are_limited(void **state) {
+    static char bytes[LK_VALUE_BYTES_MAX + 1];
+    struct lk_command done = {.kind = LK_COMMAND_FINISH, .times = {.now_us = 1, .wall_us = 1000}};
+    struct lockstep lockstep;
+
+    (void)state;
+    SCRIPT("push q 1 keep=31622400000 -> ok", "push q 2 keep=31622400001 -> invalid",
+           "A claim q -> granted", "A done q 1 keep=31622400001 -> invalid",
+           "A done q 1 keep=31622400000 -> ok");
+    assert_int_equal(lk_path_parse(lk_slice_of("q"), &done.finish.queue, NULL), LK_OK);
+    done.finish.id = lk_slice_of("1");
+    done.finish.owner = lk_slice_of("A");
+    lockstep_open(&lockstep, NULL, 0, NULL);
+    done.finish.result = (struct lk_slice){bytes, LK_VALUE_BYTES_MAX};
+    assert_null(lockstep_step(&lockstep, &done));
+    assert_int_equal(lockstep.effects->answer.outcome, LK_LOST);
+    done.finish.result.size++;
+    assert_null(lockstep_step(&lockstep, &done));
+    assert_int_equal(lockstep.effects->answer.outcome, LK_INVALID);
+    done.finish.result.size = 0;
+    done.finish.kind = LK_FINISH_PROGRESS;
+    done.finish.progress = (struct lk_slice){bytes, LK_FAILURE_BYTES_MAX};
+    assert_null(lockstep_step(&lockstep, &done));
+    assert_int_equal(lockstep.effects->answer.outcome, LK_LOST);
+    done.finish.progress.size++;
+    assert_null(lockstep_step(&lockstep, &done));
+    assert_int_equal(lockstep.effects->answer.outcome, LK_INVALID);
+    lockstep_close(&lockstep);
+}
+
+/* ---- progress -------------------------------------------------------------------------------- */
+
+static void a_progress_is_that_of_the_last_claim(void **state) {
+    (void)state;
+    SCRIPT("push q 1 keep=100 -> ok progress=", "A progress q 1 text=early -> lost",
+           "A claim q ttl=100 -> granted keep=a", "A progress q 1 text=half -> ok progress=half",
+           "? item q 1 claimed progress=half", "A progress q 1 token=1 text=x -> lost",
+           "B progress q 1 text=x -> lost", "A progress q 1 token=$a text=most -> ok",
+           "A retry q 1 token=$a -> ok", "? item q 1 ready progress=most",
+           "A progress q 1 token=$a text=x -> lost",
+           "A claim q -> granted progress=", "A progress q 1 text=x -> ok",
+           "A progress q 1 -> ok progress=", "A progress q 1 text=x -> ok", "A done q 1 -> ok",
+           "? item q 1 done progress=");
+}
+
 /* ---- dropping -------------------------------------------------------------------------------- */
 
 static void an_unclaimed_item_can_be_dropped(void **state) {
@@ -576,6 +687,13 @@ int main(void) {
         cmocka_unit_test(the_greatest_priority_is_claimed_first),
         cmocka_unit_test(a_priority_counts_among_what_can_be_claimed),
         cmocka_unit_test(the_last_failure_is_kept_with_the_item),
+        cmocka_unit_test(a_result_is_kept_for_a_time),
+        cmocka_unit_test(a_push_finds_what_is_done),
+        cmocka_unit_test(what_is_done_can_only_go),
+        cmocka_unit_test(a_result_is_that_of_the_last_run),
+        cmocka_unit_test(what_is_done_is_no_head),
+        cmocka_unit_test(times_and_sizes_of_results_are_limited),
+        cmocka_unit_test(a_progress_is_that_of_the_last_claim),
         cmocka_unit_test(an_unclaimed_item_can_be_dropped),
         cmocka_unit_test(claims_of_one_decision_share_a_token),
         cmocka_unit_test(a_token_that_is_overtaken_is_not_shared),

@@ -139,6 +139,7 @@ void step_put(struct lk_reference *reference, const struct lk_put *put);
 
 /* ---- work.c: R16 ---- */
 
+void forget_items(struct lk_reference *reference);
 void forget_queues(struct lk_reference *reference);
 
 void free_item(struct lk_reference *reference,

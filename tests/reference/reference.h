@@ -55,7 +55,9 @@ struct lk_reference_item {
     size_t need_count;
     uint64_t sequence; /* drawn at its push (R4) */
     enum lk_item_state state;
-    int64_t due_us;   /* LK_ITEM_DELAYED */
+    int64_t due_us;  /* LK_ITEM_DELAYED; LK_ITEM_DONE: when it is forgotten */
+    int64_t keep_ms; /* once it is done; 0: not */
+    struct lk_slice progress;
     int64_t ready_us; /* since when it may be claimed, or will */
     uint32_t attempts;
     bool was_lost;  /* its last claim perished or was broken */

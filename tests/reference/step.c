@@ -576,6 +576,7 @@ const struct lk_reference_answer *lk_reference_step(struct lk_reference *referen
                                                     const struct lk_command *command) {
     reference->now_us = command->times.now_us;
     perish(reference, command->times);
+    forget_items(reference);
     forget_queues(reference);
     switch (command->kind) {
     case LK_COMMAND_ASK:

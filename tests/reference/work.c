@@ -68,6 +68,37 @@ void remove_item(struct lk_reference *reference, const struct lk_reference_item 
     reference->item_count--;
 }
 
+static bool is_forgotten_before(const struct lk_reference_item *a,
+                                const struct lk_reference_item *b) {
+    if (a->due_us != b->due_us) {
+        return a->due_us < b->due_us;
+    }
+    return a->sequence != b->sequence
+               ? a->sequence < b->sequence
+               : lk_slice_compare((struct lk_slice){a->path.bytes, a->path.size},
+                                  (struct lk_slice){b->path.bytes, b->path.size})
+                     < 0;
+}
+
+/* R16: what is done goes when the time of its result is over. */
+void forget_items(struct lk_reference *reference) {
+    const struct lk_reference_item *first;
+
+    do {
+        first = NULL;
+        for (size_t i = 0; i < reference->item_count; i++) {
+            const struct lk_reference_item *item = &reference->items[i];
+            if (item->state == LK_ITEM_DONE && item->due_us <= reference->now_us
+                && (first == NULL || is_forgotten_before(item, first))) {
+                first = item;
+            }
+        }
+        if (first != NULL) {
+            remove_item(reference, first);
+        }
+    } while (first != NULL);
+}
+
 static bool is_idle(const struct lk_reference *reference, const struct lk_reference_queue *queue) {
     for (size_t i = 0; i < reference->item_count; i++) {
         if (is_same_path(&reference->items[i].queue, &queue->path)) {
@@ -131,13 +162,18 @@ static void make_ready(struct lk_reference_item *item, int64_t delay_ms, int64_t
     item->ready_us = now_us + delay_ms * 1000;
 }
 
+static bool is_valid_keep(int64_t keep_ms) {
+    return keep_ms >= 0 && keep_ms <= LK_TTL_MAX_MS;
+}
+
 static bool is_valid_push(struct lk_reference *reference, const struct lk_push *push,
                           struct lk_path *ret_path) {
     struct lk_part parts[LK_PARTS_MAX];
 
     return push->value.size <= LK_VALUE_BYTES_MAX && is_valid_delay(push->delay_ms)
-           && push->priority >= LK_PRIORITY_MIN && push->priority <= LK_PRIORITY_MAX
-           && push->need_count <= LK_NEEDS_MAX && join(reference, &push->queue, push->id, ret_path)
+           && is_valid_keep(push->keep_ms) && push->priority >= LK_PRIORITY_MIN
+           && push->priority <= LK_PRIORITY_MAX && push->need_count <= LK_NEEDS_MAX
+           && join(reference, &push->queue, push->id, ret_path)
            && are_valid_parts(parts, list_parts(ret_path, push->needs, push->need_count, parts));
 }
 
@@ -166,6 +202,7 @@ static struct lk_reference_item *replace(struct lk_reference *reference, const s
 
     item->value = push->value;
     item->priority = push->priority;
+    item->keep_ms = push->keep_ms;
     item->is_head = false;
     give_needs(item, push);
     if (!lk_item_is_claimed(item->state)) {
@@ -206,8 +243,11 @@ static void push_over(struct lk_reference *reference, const struct lk_push *push
 }
 
 void step_push(struct lk_reference *reference, const struct lk_push *push, struct lk_times times) {
-    struct lk_reference_item item = {
-        .queue = push->queue, .id = push->id, .value = push->value, .priority = push->priority};
+    struct lk_reference_item item = {.queue = push->queue,
+                                     .id = push->id,
+                                     .value = push->value,
+                                     .priority = push->priority,
+                                     .keep_ms = push->keep_ms};
     struct lk_part queue = {.path = push->queue, .mode = LK_EXCLUSIVE};
     struct lk_reference_item *present;
 
@@ -314,6 +354,7 @@ static void count_claim(struct lk_reference *reference, struct lk_reference_item
     item->was_lost = false;
     item->is_head = has_strict_need(item);
     item->attempts++;
+    item->progress = (struct lk_slice){NULL, 0};
     item->state = LK_ITEM_CLAIMED;
     item->due_us = 0;
     item->claim = claim->arrival;
@@ -480,18 +521,35 @@ static bool is_claimed_by(const struct lk_reference *reference,
            && (finish->token == 0 || finish->token == claim->token);
 }
 
+/* Removed, or kept with its result for the longer of two times. */
+static void finish_done(struct lk_reference_item *item, const struct lk_finish *finish,
+                        int64_t now_us) {
+    int64_t keep_ms = item->keep_ms > finish->keep_ms ? item->keep_ms : finish->keep_ms;
+
+    if (item->state == LK_ITEM_AGAIN) {
+        begin_again(item, now_us);
+    } else if (item->state == LK_ITEM_CANCELLED || keep_ms == 0) {
+        item->state = LK_ITEM_GONE;
+    } else {
+        item->state = LK_ITEM_DONE;
+        item->due_us = now_us + keep_ms * 1000;
+        item->value = finish->result;
+        item->progress = (struct lk_slice){NULL, 0};
+        item->need_count = 0;
+        item->is_head = false;
+        item->claim = 0;
+    }
+}
+
 static void finish_item(struct lk_reference *reference, struct lk_reference_item *item,
                         const struct lk_finish *finish, struct lk_times times) {
     uint64_t claim = item->claim;
 
     if (finish->kind == LK_FINISH_DONE) {
         counts_of(reference, &item->queue)->done++;
-        if (item->state == LK_ITEM_AGAIN) {
-            begin_again(item, times.now_us);
-            answer_about(reference, LK_OK, 0, item);
-        } else {
-            item->state = LK_ITEM_GONE;
-            answer_about(reference, LK_OK, 0, item);
+        finish_done(item, finish, times.now_us);
+        answer_about(reference, LK_OK, 0, item);
+        if (item->state == LK_ITEM_GONE) {
             remove_item(reference, item);
         }
     } else {
@@ -520,14 +578,22 @@ void step_finish(struct lk_reference *reference, const struct lk_finish *finish,
     if (!join(reference, &finish->queue, finish->id, &part.path)
         || !are_valid_names(finish->owner, &part, 1) || !is_valid_delay(finish->delay_ms)
         || (finish->parks && finish->delay_ms != 0)
-        || finish->failure.text.size > LK_FAILURE_BYTES_MAX) {
+        || finish->failure.text.size > LK_FAILURE_BYTES_MAX
+        || finish->result.size > LK_VALUE_BYTES_MAX || !is_valid_keep(finish->keep_ms)
+        || finish->progress.size > LK_FAILURE_BYTES_MAX) {
         give_answer(reference, LK_INVALID, 0);
         return;
     }
     item = find_item(reference, &part.path);
     if (!is_claimed_by(reference, item, finish)) {
-        bool repeated = finish->token != 0 && recalls(reference, &target, times.now_us);
+        bool repeated = finish->kind != LK_FINISH_PROGRESS && finish->token != 0
+                        && recalls(reference, &target, times.now_us);
         give_answer(reference, repeated ? LK_OK : LK_LOST, 0); /* R3 */
+        return;
+    }
+    if (finish->kind == LK_FINISH_PROGRESS) {
+        item->progress = finish->progress;
+        answer_about(reference, LK_OK, 0, item);
         return;
     }
     if (finish->token != 0) {

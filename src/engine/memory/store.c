@@ -212,6 +212,8 @@ static void on_change(struct lk_memory_store *store, const struct lk_change *cha
     case LK_CHANGE_ITEM_STOLEN:
     case LK_CHANGE_ITEM_PARKED:
     case LK_CHANGE_ITEM_CANCELLED:
+    case LK_CHANGE_ITEM_FORGOTTEN:
+    case LK_CHANGE_ITEM_PROGRESSED:
     case LK_CHANGE_QUEUE_COUNTED:
     case LK_CHANGE_QUEUE_FORGOTTEN:
         break;
